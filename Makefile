@@ -1,0 +1,131 @@
+# Everything is built and installed into .cache/, by package managers and with checksums. `make help` lists what there is.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules
+
+CACHE := $(CURDIR)/.cache
+BIN   := $(CACHE)/bin
+CDK   := $(CACHE)/npm/node_modules/.bin/cdk
+
+# One set of flags for all modules, so that they share Go's build cache.
+export GOFLAGS := -trimpath -buildvcs=false
+export CGO_ENABLED := 0
+export GOTOOLCHAIN := local
+
+# Lambda's name for the architecture of this machine.
+HOST_ARCHITECTURE := $(if $(filter aarch64 arm64,$(shell uname -m)),arm64,x86_64)
+ARCHITECTURE ?= arm64
+
+KUBERNETES := v1.35.3
+KUBERNETES_FLAGS := -s -w \
+  -X k8s.io/component-base/version.gitVersion=$(KUBERNETES) \
+  -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=35 \
+  -X k8s.io/component-base/version.gitTreeState=clean
+
+## demo: play the whole story on a fresh local cluster and a local AWS, and end
+.PHONY: demo
+demo: parts
+	@$(BIN)/sandbox demo
+
+## sandbox: start the same, with the stack deployed and rack and cluster named demo, and leave it running
+.PHONY: sandbox
+sandbox: parts
+	@$(BIN)/sandbox up
+
+## sandbox-down: end it
+.PHONY: sandbox-down
+sandbox-down:
+	@if [ -x $(BIN)/sandbox ]; then $(BIN)/sandbox down; fi
+
+## test: unit tests, state machine and template tests, and the end-to-end scripts
+.PHONY: test
+test: parts
+	sandbox/test.sh
+
+## unit: the tests that need no sandbox
+.PHONY: unit
+unit: prerequisites
+	go test ./events/... ./statemachine/... ./internal/params/... ./internal/names/... ./internal/plan/... ./internal/rack/... ./internal/handler/... ./internal/edges/... $$(go list ./internal/steps/... | grep -vE '/(controller|nodepools|autoscaler|pins)$$') ./cmd/...
+
+## e2e NAME=story: one end-to-end script by name
+.PHONY: e2e
+e2e: parts
+	cd sandbox && go test ./e2e -count=1 -v -run '^Test$(NAME)$$'
+
+## lint: gofmt, vet and staticcheck
+.PHONY: lint
+lint: prerequisites
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	go tool staticcheck ./...
+	cd sandbox && go vet ./... && go tool -modfile=../go.mod staticcheck ./...
+
+## build: the functions for AWS (ARCHITECTURE=arm64 or x86_64) and the sawhorse command
+.PHONY: build
+build: prerequisites
+	go run ./cdk/bundle -architecture $(ARCHITECTURE)
+	go build -ldflags '-s -w' -o $(BIN)/sawhorse ./cmd/sawhorse
+
+## synth: the CloudFormation template, into cdk.out
+.PHONY: synth
+synth: build $(CACHE)/npm/installed
+	$(CDK) synth --quiet -c architecture=$(ARCHITECTURE)
+
+## deploy: into the AWS account of the current credentials
+.PHONY: deploy
+deploy: build $(CACHE)/npm/installed
+	$(CDK) deploy -c architecture=$(ARCHITECTURE)
+
+## diff: what deploy would change
+.PHONY: diff
+diff: build $(CACHE)/npm/installed
+	$(CDK) diff -c architecture=$(ARCHITECTURE)
+
+## help: this list
+.PHONY: help
+help:
+	@sed -n 's/^## //p' $(MAKEFILE_LIST) | awk -F': ' '{printf "  make %-16s %s\n", $$1, $$2}'
+
+# What the sandbox is made of. Go itself decides what is to be built again.
+.PHONY: parts
+parts: prerequisites $(BIN)/cluster $(BIN)/karpenter go-parts $(CACHE)/ministack/installed $(CACHE)/venv/installed $(CACHE)/npm/installed $(CACHE)/cdk.out/manifest.json
+
+.PHONY: prerequisites
+prerequisites:
+	@sandbox/prerequisites.sh
+
+.PHONY: go-parts
+go-parts: prerequisites
+	@echo "Building the functions, the command and the sandbox …" >&2
+	@go run ./cdk/bundle -architecture $(HOST_ARCHITECTURE)
+	@go build -ldflags '-s -w' -o $(BIN)/sawhorse ./cmd/sawhorse
+	@cd sandbox && go build -ldflags '-s -w' -o $(BIN)/sandbox ./cmd/sandbox
+
+# Linking these takes 10 s each, so they are built again only when their own sources change.
+$(BIN)/cluster: sandbox/go.mod sandbox/go.sum $(wildcard sandbox/cmd/cluster/*.go sandbox/cmd/cluster/*/*.go sandbox/stages/*) | prerequisites
+	@echo "Building Kubernetes (10 minutes the first time) …" >&2
+	@cd sandbox && go build -ldflags '$(KUBERNETES_FLAGS)' -o $@ ./cmd/cluster
+
+$(BIN)/karpenter: $(wildcard sandbox/karpenter/*.go) sandbox/karpenter/go.mod sandbox/karpenter/go.sum | prerequisites $(BIN)/cluster
+	@echo "Building Karpenter (5 minutes the first time) …" >&2
+	@cd sandbox/karpenter && go build -ldflags '-s -w' -o $@ .
+
+$(CACHE)/ministack/installed: sandbox/python/ministack.txt | prerequisites
+	@echo "Installing MiniStack …" >&2
+	@rm -rf $(@D) && python3 -m venv $(@D) && $(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $< && touch $@
+
+$(CACHE)/venv/installed: sandbox/python/tools.txt | prerequisites
+	@echo "Installing moto and the AWS CLI …" >&2
+	@rm -rf $(@D) && python3 -m venv $(@D) && $(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $< && touch $@
+
+$(CACHE)/npm/installed: package.json package-lock.json | prerequisites
+	@echo "Installing the AWS CDK CLI …" >&2
+	@mkdir -p $(@D) && cp package.json package-lock.json $(@D)/ && npm ci --prefix $(@D) --no-audit --no-fund --loglevel=error >&2 && touch $@
+
+# The stack as the sandbox deploys it: the production stack with other context values.
+$(CACHE)/cdk.out/manifest.json: $(wildcard cdk/*.go internal/names/*.go internal/params/*.go events/*.go) statemachine/reconcile.asl.json cdk.json go-parts $(CACHE)/npm/installed
+	@if [ -f $@ ] && [ -z "$$(find cdk internal/names events statemachine cdk.json dist/$(HOST_ARCHITECTURE) -maxdepth 1 -newer $@ -type f)" ]; then exit 0; fi; \
+	echo "Synthesizing the stack …" >&2; \
+	$(CDK) synth --quiet --output $(@D) -c architecture=$(HOST_ARCHITECTURE) -c settleSeconds=1 -c removal=destroy -c synthesizer=cli

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambdadestinations"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
+	"github.com/aws/jsii-runtime-go"
+)
+
+// function is one Lambda function: the directory of that name under functions/.
+type function struct {
+	name string
+	// memory is in MiB; it also buys CPU, which Helm and start-up are short of.
+	memory float64
+	// cluster marks the functions that talk to the cluster's API server, with an access entry for their role.
+	cluster bool
+	// pass marks the functions that the state machine invokes.
+	pass bool
+}
+
+var functions = []function{
+	{name: "validate", memory: 256, pass: true},
+	{name: "access", memory: 256, pass: true, cluster: true},
+	{name: "network", memory: 256, pass: true},
+	{name: "nodegroups", memory: 256, pass: true, cluster: true},
+	{name: "infrastructure", memory: 256, pass: true},
+	{name: "controller", memory: 512, pass: true, cluster: true},
+	{name: "nodepools", memory: 256, pass: true, cluster: true},
+	{name: "autoscaler", memory: 256, pass: true, cluster: true},
+	{name: "queue", memory: 256, pass: true},
+	{name: "report", memory: 256, pass: true},
+	{name: "resync", memory: 256},
+}
+
+// functionTimeout is in seconds. It is less than the state machine's TimeoutSeconds of a task, which is less than the lease.
+const functionTimeout = 60
+
+// logicalID turns "validate" into "Validate".
+func logicalID(name string) string { return strings.ToUpper(name[:1]) + name[1:] }
+
+// functionName is the name of a function in Lambda; the state machine knows the part before the function's own name.
+func (s *sawhorse) functionName(name string) string { return s.StackName + "-" + name }
+
+// addRoles adds the roles apart from the functions: the function access is told the roles of others.
+func (s *sawhorse) addRoles() {
+	for _, f := range functions {
+		// No path: /sawhorse/ is where the function infrastructure may write, and it must not reach these.
+		s.roles[f.name] = awsiam.NewRole(s.stack, jsii.String(logicalID(f.name)+"Role"), &awsiam.RoleProps{
+			AssumedBy:   awsiam.NewServicePrincipal(jsii.String("lambda.amazonaws.com"), nil),
+			Description: jsii.String("Sawhorse function " + f.name),
+		})
+	}
+}
+
+func (s *sawhorse) addFunctions() {
+	architecture := awslambda.Architecture_ARM_64()
+	if s.Architecture == "x86_64" {
+		architecture = awslambda.Architecture_X86_64()
+	}
+	for _, f := range functions {
+		role := s.roles[f.name]
+		logs := awslogs.NewLogGroup(s.stack, jsii.String(logicalID(f.name)+"Logs"), &awslogs.LogGroupProps{
+			LogGroupName:  jsii.String("/aws/lambda/" + s.functionName(f.name)),
+			Retention:     awslogs.RetentionDays_ONE_MONTH,
+			RemovalPolicy: awscdk.RemovalPolicy_DESTROY,
+		})
+		logs.GrantWrite(role)
+		for _, statement := range s.permissions(f) {
+			role.AddToPolicy(statement)
+		}
+		fn := awslambda.NewFunction(s.stack, jsii.String(logicalID(f.name)), &awslambda.FunctionProps{
+			FunctionName: jsii.String(s.functionName(f.name)),
+			Runtime:      awslambda.Runtime_PROVIDED_AL2023(),
+			Architecture: architecture,
+			Handler:      jsii.String("bootstrap"),
+			Code:         awslambda.Code_FromAsset(jsii.String(s.zip(f.name)), nil),
+			MemorySize:   jsii.Number(f.memory),
+			Timeout:      awscdk.Duration_Seconds(jsii.Number(functionTimeout)),
+			Role:         role,
+			LogGroup:     logs,
+			Tracing:      awslambda.Tracing_ACTIVE,
+			Environment:  s.environment(f),
+		})
+		s.placeInVPC(fn)
+		s.functions[f.name] = fn
+	}
+	// EventBridge and the Scheduler invoke resync asynchronously: what fails there would be gone.
+	s.functions["resync"].ConfigureAsyncInvoke(&awslambda.EventInvokeConfigOptions{
+		OnFailure:     awslambdadestinations.NewSqsDestination(s.undelivered),
+		RetryAttempts: jsii.Number(2),
+		MaxEventAge:   awscdk.Duration_Hours(jsii.Number(1)),
+	})
+}
+
+// placeInVPC sets the ids as given: the construct for VPCs would want to know zones and routes that nothing here needs.
+func (s *sawhorse) placeInVPC(fn awslambda.Function) {
+	if len(s.SubnetIDs) == 0 {
+		return
+	}
+	fn.Node().DefaultChild().(awslambda.CfnFunction).SetVpcConfig(&awslambda.CfnFunction_VpcConfigProperty{
+		SubnetIds:        jsii.Strings(s.SubnetIDs...),
+		SecurityGroupIds: jsii.Strings(s.SecurityGroupIDs...),
+	})
+}
+
+// environment is what internal/handler reads.
+func (s *sawhorse) environment(f function) *map[string]*string {
+	env := map[string]*string{
+		"SAWHORSE_TABLE":  s.table.TableName(),
+		"SAWHORSE_PREFIX": jsii.String(s.Prefix),
+		"SAWHORSE_BUS":    s.bus.EventBusName(),
+	}
+	switch f.name {
+	case "access":
+		principals := map[string]any{}
+		for _, other := range functions {
+			if other.cluster {
+				principals[other.name] = s.roles[other.name].RoleArn()
+			}
+		}
+		env["SAWHORSE_PRINCIPALS"] = s.stack.ToJsonString(principals, nil)
+	case "infrastructure":
+		env["SAWHORSE_BOUNDARY"] = s.boundary.ManagedPolicyArn()
+	case "nodepools":
+		env["SAWHORSE_DRAIN_SECONDS"] = jsii.String(strconv.Itoa(s.DrainSeconds))
+	case "resync":
+		env["SAWHORSE_STATE_MACHINE"] = jsii.String(s.machineARN())
+		env["SAWHORSE_RESYNC_MINUTES"] = jsii.String(strconv.Itoa(s.ResyncMinutes))
+		env["SAWHORSE_RESYNC_SLOTS"] = jsii.String(strconv.Itoa(s.ResyncSlots))
+	}
+	return &env
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/jsii-runtime-go"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+)
+
+// conditions is a policy statement's Condition: operator -> key -> value or values.
+type conditions = map[string]any
+
+// allow is a statement that allows the actions on the resources, under the conditions, if any.
+func allow(actions, resources []string, when ...conditions) awsiam.PolicyStatement {
+	return statement(awsiam.Effect_ALLOW, actions, resources, when)
+}
+
+func deny(actions, resources []string) awsiam.PolicyStatement {
+	return statement(awsiam.Effect_DENY, actions, resources, nil)
+}
+
+func statement(effect awsiam.Effect, actions, resources []string, when []conditions) awsiam.PolicyStatement {
+	all := conditions{}
+	for _, c := range when {
+		for operator, keys := range c {
+			all[operator] = keys
+		}
+	}
+	props := &awsiam.PolicyStatementProps{Effect: effect, Actions: jsii.Strings(actions...), Resources: jsii.Strings(resources...)}
+	if len(all) > 0 {
+		props.Conditions = &all
+	}
+	return awsiam.NewPolicyStatement(props)
+}
+
+// anything is for actions that know no resource; the test of this package lists them with the reason.
+var anything = []string{"*"}
+
+func clusters() []string      { return []string{arn("eks", "cluster/*")} }
+func nodeGroups() []string    { return []string{arn("eks", "nodegroup/*")} }
+func accessEntries() []string { return []string{arn("eks", "access-entry/*")} }
+func associations() []string  { return []string{arn("eks", "podidentityassociation/*")} }
+
+// permissions is all that a function may do, apart from writing its log and traces.
+func (s *sawhorse) permissions(f function) []awsiam.PolicyStatement {
+	statements := s.tableAccess(f)
+	if len(s.SubnetIDs) > 0 {
+		statements = append(statements, allow([]string{"ec2:CreateNetworkInterface", "ec2:DescribeNetworkInterfaces",
+			"ec2:DeleteNetworkInterface", "ec2:AssignPrivateIpAddresses", "ec2:UnassignPrivateIpAddresses"}, anything))
+	}
+	own := map[string]func() []awsiam.PolicyStatement{
+		"validate":       s.validatePermissions,
+		"access":         s.accessPermissions,
+		"network":        networkPermissions,
+		"nodegroups":     nodegroupsPermissions,
+		"infrastructure": s.infrastructurePermissions,
+		"queue":          queuePermissions,
+		"report":         s.reportPermissions,
+		"resync":         s.resyncPermissions,
+	}
+	if more := own[f.name]; more != nil {
+		statements = append(statements, more()...)
+	}
+	return statements
+}
+
+// tableAccess lets a function of a pass renew the lease, read the plan and note what it did; few need more.
+func (s *sawhorse) tableAccess(f function) []awsiam.PolicyStatement {
+	actions := []string{"dynamodb:UpdateItem"} // resync frees leases and does nothing else
+	if f.pass {
+		actions = append(actions, "dynamodb:GetItem", "dynamodb:PutItem")
+	}
+	switch f.name {
+	case "validate", "report":
+		actions = append(actions, "dynamodb:Query") // the records of a run
+	case "network", "nodegroups", "autoscaler":
+		actions = append(actions, "dynamodb:DeleteItem") // a baseline that has been restored
+	}
+	return []awsiam.PolicyStatement{allow(actions, []string{*s.table.TableArn()})}
+}
+
+// parameter is the ARN of a parameter, or of several with * in its name.
+func parameter(name string) string { return arn("ssm", "parameter"+name) }
+
+// putEvents lets a function send Sawhorse's events, on its own bus and under its own name only.
+func (s *sawhorse) putEvents() awsiam.PolicyStatement {
+	return allow([]string{"events:PutEvents"}, []string{*s.bus.EventBusArn()})
+}
+
+// validatePermissions only read, but for the event that a pass has started.
+func (s *sawhorse) validatePermissions() []awsiam.PolicyStatement {
+	return []awsiam.PolicyStatement{
+		allow([]string{"ssm:GetParametersByPath"}, []string{parameter(names.Paths{Prefix: s.Prefix}.Racks() + "/*")}),
+		allow([]string{"eks:DescribeCluster", "eks:ListNodegroups", "eks:ListAddons", "eks:ListAccessEntries"}, clusters()),
+		allow([]string{"eks:DescribeNodegroup"}, nodeGroups()),
+		allow([]string{"eks:DescribeAddon"}, []string{arn("eks", "addon/*")}),
+		allow([]string{"eks:DescribeAccessEntry"}, accessEntries()),
+		allow([]string{"ec2:DescribeSubnets", "ec2:DescribeSecurityGroups", "ec2:DescribeLaunchTemplateVersions",
+			"ec2:DescribeInstanceTypes"}, anything),
+		allow([]string{"iam:GetOpenIDConnectProvider"}, []string{iamARN("oidc-provider/*")}),
+		allow([]string{"iam:GetRole"}, ourRoleNames()),
+		allow([]string{"sqs:GetQueueUrl", "sqs:ListQueueTags"}, []string{arn("sqs", names.Queue("*"))}),
+		allow([]string{"events:DescribeRule", "events:ListTagsForResource"}, []string{arn("events", "rule/"+names.Rule("*"))}),
+		s.putEvents(),
+	}
+}
+
+// ourRoleNames are the roles with a name of ours on any path: a role's name is unique in an account whatever its path is.
+func ourRoleNames() []string {
+	return []string{iamARN("role/" + names.ControllerRole("*")), iamARN("role/" + names.NodeRole("*"))}
+}
+
+// accessPermissions make entries for Sawhorse's own functions and for nobody else.
+func (s *sawhorse) accessPermissions() []awsiam.PolicyStatement {
+	var principals []string
+	for _, f := range functions {
+		if f.cluster {
+			principals = append(principals, *s.roles[f.name].RoleArn())
+		}
+	}
+	ours := conditions{"ArnEquals": map[string]any{"eks:principalArn": principals}}
+	admin := conditions{"ArnEquals": map[string]any{
+		"eks:policyArn": "arn:" + *awscdk.Aws_PARTITION() + ":eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"}}
+	return []awsiam.PolicyStatement{
+		allow([]string{"eks:DescribeCluster", "eks:UpdateClusterConfig", "eks:DescribeUpdate", "eks:ListUpdates", "eks:ListAccessEntries"}, clusters()),
+		allow([]string{"eks:CreateAccessEntry"}, clusters(), ours),
+		allow([]string{"eks:DescribeAccessEntry", "eks:UpdateAccessEntry", "eks:DeleteAccessEntry",
+			"eks:ListAssociatedAccessPolicies", "eks:DisassociateAccessPolicy", "eks:TagResource"}, accessEntries()),
+		allow([]string{"eks:AssociateAccessPolicy"}, accessEntries(), admin),
+		allow([]string{"iam:GetRole"}, principals), // an entry binds to a role as it was created
+	}
+}
+
+// networkPermissions confine tagging to the one discovery tag; without the Null test, a call without tag keys would pass too.
+func networkPermissions() []awsiam.PolicyStatement {
+	return []awsiam.PolicyStatement{
+		allow([]string{"ec2:DescribeTags"}, anything),
+		allow([]string{"ec2:CreateTags", "ec2:DeleteTags"}, []string{arn("ec2", "subnet/*"), arn("ec2", "security-group/*")},
+			conditions{
+				"ForAllValues:StringEquals": map[string]any{"aws:TagKeys": []string{names.TagDiscovery}},
+				"Null":                      map[string]any{"aws:TagKeys": "false"},
+			}),
+	}
+}
+
+func nodegroupsPermissions() []awsiam.PolicyStatement {
+	return []awsiam.PolicyStatement{
+		allow([]string{"eks:DescribeCluster", "eks:DescribeUpdate", "eks:ListNodegroups"}, clusters()),
+		allow([]string{"eks:DescribeNodegroup", "eks:UpdateNodegroupConfig", "eks:DescribeUpdate"}, nodeGroups()),
+	}
+}
+
+// queuePermissions end in -karpenter: queue and rule of a rack, never Sawhorse's own.
+func queuePermissions() []awsiam.PolicyStatement {
+	return []awsiam.PolicyStatement{
+		allow([]string{"sqs:CreateQueue", "sqs:DeleteQueue", "sqs:GetQueueUrl", "sqs:GetQueueAttributes", "sqs:SetQueueAttributes",
+			"sqs:ListQueueTags", "sqs:TagQueue", "sqs:UntagQueue"}, []string{arn("sqs", names.Queue("*"))}),
+		allow([]string{"events:PutRule", "events:DescribeRule", "events:EnableRule", "events:DeleteRule", "events:PutTargets",
+			"events:RemoveTargets", "events:ListTargetsByRule", "events:ListTagsForResource", "events:TagResource",
+			"events:UntagResource"}, []string{arn("events", "rule/"+names.Rule("*"))}),
+	}
+}
+
+// reportPermissions write status and outputs. The deny is for what IAM's * also matches: a user's parameter named status.
+func (s *sawhorse) reportPermissions() []awsiam.PolicyStatement {
+	paths := names.Paths{Prefix: s.Prefix}
+	written := []string{parameter(paths.Status("*")), parameter(paths.Outputs("*")), parameter(paths.Outputs("*") + "/*")}
+	return []awsiam.PolicyStatement{
+		allow([]string{"ssm:PutParameter", "ssm:DeleteParameter", "ssm:DeleteParameters", "ssm:GetParameter", "ssm:GetParametersByPath"}, written),
+		deny([]string{"ssm:PutParameter", "ssm:DeleteParameter", "ssm:DeleteParameters"}, []string{parameter(paths.Params("*") + "/*")}),
+		s.putEvents(),
+	}
+}
+
+// resyncPermissions find the racks by the names of their parameters, and start passes.
+func (s *sawhorse) resyncPermissions() []awsiam.PolicyStatement {
+	return []awsiam.PolicyStatement{
+		allow([]string{"ssm:DescribeParameters"}, anything),
+		allow([]string{"states:StartExecution"}, []string{s.machineARN()}),
+	}
+}

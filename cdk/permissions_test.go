@@ -1,0 +1,162 @@
+package main
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// unscoped are the actions that may be allowed on every resource, and why.
+var unscoped = map[string]string{
+	"xray:PutTraceSegments":              "X-Ray knows no resources for it",
+	"xray:PutTelemetryRecords":           "X-Ray knows no resources for it",
+	"xray:GetSamplingRules":              "X-Ray knows no resources for it",
+	"xray:GetSamplingTargets":            "X-Ray knows no resources for it",
+	"logs:CreateLogDelivery":             "log deliveries of Step Functions know no resources",
+	"logs:GetLogDelivery":                "log deliveries of Step Functions know no resources",
+	"logs:UpdateLogDelivery":             "log deliveries of Step Functions know no resources",
+	"logs:DeleteLogDelivery":             "log deliveries of Step Functions know no resources",
+	"logs:ListLogDeliveries":             "log deliveries of Step Functions know no resources",
+	"logs:PutResourcePolicy":             "log deliveries of Step Functions know no resources",
+	"logs:DescribeResourcePolicies":      "log deliveries of Step Functions know no resources",
+	"logs:DescribeLogGroups":             "log deliveries of Step Functions know no resources",
+	"ssm:DescribeParameters":             "SSM knows no resources for it; it gives names, no values",
+	"ec2:DescribeSubnets":                "EC2 knows no resources for describing",
+	"ec2:DescribeSecurityGroups":         "EC2 knows no resources for describing",
+	"ec2:DescribeTags":                   "EC2 knows no resources for describing",
+	"ec2:DescribeInstanceTypes":          "EC2 knows no resources for describing",
+	"ec2:DescribeLaunchTemplateVersions": "EC2 knows no resources for describing",
+	"ec2:CreateNetworkInterface":         "Lambda in a VPC; AWSLambdaVPCAccessExecutionRole has the same",
+	"ec2:DescribeNetworkInterfaces":      "Lambda in a VPC; AWSLambdaVPCAccessExecutionRole has the same",
+	"ec2:DeleteNetworkInterface":         "Lambda in a VPC; AWSLambdaVPCAccessExecutionRole has the same",
+	"ec2:AssignPrivateIpAddresses":       "Lambda in a VPC; AWSLambdaVPCAccessExecutionRole has the same",
+	"ec2:UnassignPrivateIpAddresses":     "Lambda in a VPC; AWSLambdaVPCAccessExecutionRole has the same",
+}
+
+// unscopedAtMost are those that the boundary lets through on every resource: the boundary itself grants nothing.
+var unscopedAtMost = regexp.MustCompile(`^(pricing:GetProducts|iam:ListInstanceProfiles|ec2:Describe\*|ecr:GetAuthorizationToken|` +
+	`ssm:\w+|ssmmessages:\w+|ec2messages:\w+)$`)
+
+// grant is an allowing statement and where it stands.
+type grant struct {
+	where              string
+	actions, resources []any
+	condition          any
+}
+
+func (t template) grants() (all []grant) {
+	for _, kind := range []string{"AWS::IAM::Policy", "AWS::IAM::ManagedPolicy"} {
+		for id, policy := range t.all(kind) {
+			for _, s := range list(at(policy.Properties, "PolicyDocument", "Statement")) {
+				if at(s, "Effect") == "Allow" {
+					all = append(all, grant{id, list(at(s, "Action")), list(at(s, "Resource")), at(s, "Condition")})
+				}
+			}
+		}
+	}
+	return all
+}
+
+func TestNoStatementIsWiderThanExplained(t *testing.T) {
+	for _, of := range []template{production, custom} {
+		for _, g := range of.grants() {
+			boundary := strings.HasPrefix(g.where, "Boundary")
+			for _, a := range g.actions {
+				action := a.(string)
+				if strings.Contains(action, "*") && !(boundary && action == "ec2:Describe*") {
+					t.Errorf("%s: action %s", g.where, action)
+				}
+				if slices.Contains(g.resources, any("*")) && unscoped[action] == "" && !(boundary && unscopedAtMost.MatchString(action)) {
+					t.Errorf("%s: %s on every resource", g.where, action)
+				}
+			}
+		}
+	}
+}
+
+func TestNoManagedPolicyOfAWSIsAttached(t *testing.T) {
+	for id, role := range production.all("AWS::IAM::Role") {
+		if role.Properties["ManagedPolicyArns"] != nil {
+			t.Errorf("%s: %s", id, text(role.Properties["ManagedPolicyArns"]))
+		}
+	}
+}
+
+func TestIAMWritesAreConfinedAndBounded(t *testing.T) {
+	grants := []string{"iam:CreateRole", "iam:PutRolePolicy", "iam:AttachRolePolicy", "iam:PutRolePermissionsBoundary"}
+	seen := 0
+	for _, g := range production.grants() {
+		for _, a := range g.actions {
+			action := a.(string)
+			if !strings.HasPrefix(action, "iam:") || strings.HasPrefix(action, "iam:Get") || strings.HasPrefix(action, "iam:List") ||
+				strings.HasPrefix(g.where, "Boundary") {
+				continue
+			}
+			seen++
+			if !strings.HasPrefix(g.where, "Infrastructure") {
+				t.Errorf("%s may %s", g.where, action)
+			}
+			for _, r := range g.resources {
+				if !strings.Contains(text(r), ":role/sawhorse/") {
+					t.Errorf("%s: %s on %s", g.where, action, text(r))
+				}
+			}
+			if condition := text(g.condition); slices.Contains(grants, action) && !strings.Contains(condition, `"iam:PermissionsBoundary":{"Ref":"Boundary`) {
+				t.Errorf("%s: %s without the boundary: %s", g.where, action, condition)
+			} else if action == "iam:PassRole" && !strings.Contains(condition, "iam:PassedToService") {
+				t.Errorf("%s: %s to any service", g.where, action)
+			}
+		}
+	}
+	if seen < len(grants) {
+		t.Errorf("only %d IAM writes found", seen)
+	}
+}
+
+// Nothing may put the roles of the functions, or the boundary, where the function infrastructure may write.
+func TestOwnRolesAreOutOfReach(t *testing.T) {
+	for _, kind := range []string{"AWS::IAM::Role", "AWS::IAM::ManagedPolicy"} {
+		for id, r := range production.all(kind) {
+			if path := r.Properties["Path"]; path != nil && path != "/" {
+				t.Errorf("%s: path %v", id, path)
+			}
+		}
+	}
+}
+
+func TestTaggingIsConfinedToTheDiscoveryTag(t *testing.T) {
+	for _, g := range production.grants() {
+		if !slices.Contains(g.actions, any("ec2:CreateTags")) || strings.HasPrefix(g.where, "Boundary") {
+			continue
+		}
+		want := `{"ForAllValues:StringEquals":{"aws:TagKeys":["karpenter.sh/discovery"]},"Null":{"aws:TagKeys":"false"}}`
+		if got := text(g.condition); got != want {
+			t.Errorf("%s: condition %s, want %s", g.where, got, want)
+		}
+	}
+}
+
+// A managed policy holds 6,144 characters, white space aside; ARNs get longer than their tokens.
+func TestBoundaryFits(t *testing.T) {
+	document := text(production.one(t, "AWS::IAM::ManagedPolicy").Properties["PolicyDocument"])
+	joins := regexp.MustCompile(`\{"Fn::Join":\["",\[(.*?)\]\]\}`).ReplaceAllStringFunc(document, func(join string) string {
+		join = strings.NewReplacer(`{"Ref":"AWS::Partition"}`, "aws-us-gov", `{"Ref":"AWS::Region"}`, "ap-southeast-2",
+			`{"Ref":"AWS::AccountId"}`, "123456789012", `{"Fn::Join":["",[`, `"`, `]]}`, `"`, `"`, "", `,`, "").Replace(join)
+		return `"` + join + `"`
+	})
+	if strings.Contains(joins, "Fn::") || strings.Contains(joins, `"Ref"`) {
+		t.Fatalf("not resolved: %s", joins)
+	}
+	if len(joins) > 6144 {
+		t.Errorf("%d characters", len(joins))
+	}
+}
+
+func TestNoARNNamesAPartition(t *testing.T) {
+	for id, r := range production.Resources {
+		if strings.Contains(text(r.Properties), "arn:aws:") {
+			t.Errorf("%s: %s", id, text(r.Properties))
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsevents"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsstepfunctions"
+	"github.com/aws/constructs-go/constructs/v10"
+	"github.com/aws/jsii-runtime-go"
+)
+
+// sawhorse is the stack while it is being put together; the methods in the other files each add their part.
+type sawhorse struct {
+	settings
+	stack awscdk.Stack
+	table awsdynamodb.Table
+	bus   awsevents.EventBus
+	// undelivered takes what EventBridge, the Scheduler or Lambda could not deliver.
+	undelivered awssqs.Queue
+	boundary    awsiam.ManagedPolicy
+	roles       map[string]awsiam.Role
+	functions   map[string]awslambda.Function
+	machine     awsstepfunctions.StateMachine
+}
+
+func newStack(scope constructs.Construct, id string, settings settings) awscdk.Stack {
+	s := &sawhorse{settings: settings, roles: map[string]awsiam.Role{}, functions: map[string]awslambda.Function{}}
+	props := &awscdk.StackProps{
+		StackName:   jsii.String(settings.StackName),
+		Description: jsii.String("Sawhorse: EKS racks with Karpenter, configured by SSM parameters"),
+	}
+	if settings.CLICredentials {
+		props.Synthesizer = awscdk.NewCliCredentialsStackSynthesizer(nil)
+	}
+	s.stack = awscdk.NewStack(scope, jsii.String(id), props)
+	s.addStorage()
+	s.addBoundary()
+	s.addRoles()
+	s.addFunctions()
+	s.addStateMachine()
+	s.addRules()
+	s.addSchedule()
+	s.addAlarms()
+	s.output("StateMachineArn", s.machineARN())
+	s.output("BusName", *s.bus.EventBusName())
+	s.output("TableName", *s.table.TableName())
+	return s.stack
+}
+
+// addStorage adds what keeps something: the table, the bus, the queue of the undelivered.
+func (s *sawhorse) addStorage() {
+	s.table = awsdynamodb.NewTable(s.stack, jsii.String("Table"), &awsdynamodb.TableProps{
+		PartitionKey:                     &awsdynamodb.Attribute{Name: jsii.String("pk"), Type: awsdynamodb.AttributeType_STRING},
+		SortKey:                          &awsdynamodb.Attribute{Name: jsii.String("sk"), Type: awsdynamodb.AttributeType_STRING},
+		TimeToLiveAttribute:              jsii.String("ttl"),
+		BillingMode:                      awsdynamodb.BillingMode_PAY_PER_REQUEST,
+		PointInTimeRecoverySpecification: &awsdynamodb.PointInTimeRecoverySpecification{PointInTimeRecoveryEnabled: jsii.Bool(true)},
+		RemovalPolicy:                    s.removal(),
+	})
+	s.bus = awsevents.NewEventBus(s.stack, jsii.String("Bus"), &awsevents.EventBusProps{EventBusName: jsii.String(s.BusName)})
+	s.undelivered = awssqs.NewQueue(s.stack, jsii.String("Undelivered"), &awssqs.QueueProps{
+		Encryption:      awssqs.QueueEncryption_SQS_MANAGED,
+		EnforceSSL:      jsii.Bool(true),
+		RetentionPeriod: awscdk.Duration_Days(jsii.Number(14)),
+	})
+}
+
+func (s *sawhorse) removal() awscdk.RemovalPolicy {
+	if s.Destroy {
+		return awscdk.RemovalPolicy_DESTROY
+	}
+	return awscdk.RemovalPolicy_RETAIN
+}
+
+func (s *sawhorse) output(name, value string) {
+	awscdk.NewCfnOutput(s.stack, jsii.String(name), &awscdk.CfnOutputProps{Value: jsii.String(value)})
+}
+
+// arn makes an ARN of this account and region in whatever partition the stack is deployed to; a policy may put * into rest.
+func arn(service, rest string) string {
+	return "arn:" + *awscdk.Aws_PARTITION() + ":" + service + ":" + *awscdk.Aws_REGION() + ":" + *awscdk.Aws_ACCOUNT_ID() + ":" + rest
+}
+
+// iamARN makes an ARN of IAM, which has no regions.
+func iamARN(rest string) string {
+	return "arn:" + *awscdk.Aws_PARTITION() + ":iam::" + *awscdk.Aws_ACCOUNT_ID() + ":" + rest
+}

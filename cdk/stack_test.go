@@ -1,0 +1,161 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
+	"github.com/aws/jsii-runtime-go"
+)
+
+// template is a synthesized stack as plain data.
+type template struct {
+	Resources map[string]resource
+	Outputs   map[string]any
+}
+
+type resource struct {
+	Type           string
+	Properties     map[string]any
+	DeletionPolicy string
+}
+
+// production is the stack with no context at all, custom the one with every value set to something else.
+var production, custom template
+
+// One jsii process and one app serve all tests: starting it takes longer than all of them.
+func TestMain(m *testing.M) {
+	if os.Getenv("CDK_VALIDATION") == "" {
+		os.Exit(withoutValidation())
+	}
+	dir, err := os.MkdirTemp("", "sawhorse-cdk-")
+	if err != nil {
+		panic(err)
+	}
+	if err := stubZips(dir); err != nil {
+		panic(err)
+	}
+	app := awscdk.NewApp(&awscdk.AppProps{AnalyticsReporting: jsii.Bool(false), Outdir: jsii.String(filepath.Join(dir, "out"))})
+	one := stackOf(app, "Production", map[string]any{"dist": dir})
+	other := stackOf(app, "Custom", map[string]any{
+		"dist": dir, "stackName": "Other", "architecture": "x86_64", "prefix": "/tools/sawhorse", "busName": "racks", "settleSeconds": "1",
+		"resyncMinutes": 30.0, "resyncSlots": "3", "drainSeconds": "20", "alarmTopicArn": "arn:aws:sns:eu-central-1:123456789012:alarms",
+		"subnetIds": []any{"subnet-11111111", "subnet-22222222"}, "securityGroupIds": "sg-11111111", "removal": "destroy", "synthesizer": "cli",
+	})
+	production, custom = templateOf(one), templateOf(other)
+	code := m.Run()
+	jsii.Close()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// withoutValidation runs the tests in a process that spares the CDK's own check of the templates, which takes longer than all
+// else; `make synth` has it. The variable must be there before any package that uses jsii is initialized.
+func withoutValidation() int {
+	jsii.Close()
+	again := exec.Command(os.Args[0], os.Args[1:]...)
+	again.Env = append(os.Environ(), "CDK_VALIDATION=false")
+	again.Stdout, again.Stderr = os.Stdout, os.Stderr
+	if err := again.Run(); err != nil {
+		return 1
+	}
+	return 0
+}
+
+// stubZips stand in for the functions' code.
+func stubZips(dir string) error {
+	for _, architecture := range []string{"arm64", "x86_64"} {
+		if err := os.MkdirAll(filepath.Join(dir, architecture), 0o755); err != nil {
+			return err
+		}
+		for _, f := range functions {
+			if err := os.WriteFile(filepath.Join(dir, architecture, f.name+".zip"), []byte(f.name), 0o644); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func stackOf(app awscdk.App, id string, context map[string]any) awscdk.Stack {
+	settings, err := readSettings(func(key string) any { return context[key] })
+	if err != nil {
+		panic(err)
+	}
+	return newStack(app, id, settings)
+}
+
+// templateOf synthesizes the whole app at its first call; no stack may be added after that.
+func templateOf(stack awscdk.Stack) (t template) {
+	text, err := json.Marshal(assertions.Template_FromStack(stack, nil).ToJSON())
+	if err != nil {
+		panic(err)
+	}
+	if err := json.Unmarshal(text, &t); err != nil {
+		panic(err)
+	}
+	return t
+}
+
+// all are the resources of one type, by logical id.
+func (t template) all(kind string) map[string]resource {
+	found := map[string]resource{}
+	for id, r := range t.Resources {
+		if r.Type == kind {
+			found[id] = r
+		}
+	}
+	return found
+}
+
+// one is the only resource of a type.
+func (t template) one(test *testing.T, kind string) resource {
+	test.Helper()
+	found := t.all(kind)
+	if len(found) != 1 {
+		test.Fatalf("%d of %s, want one", len(found), kind)
+	}
+	for _, r := range found {
+		return r
+	}
+	panic("unreachable")
+}
+
+// at follows a path of keys (string) and indexes (int) into plain data; nil where it ends early.
+func at(value any, path ...any) any {
+	for _, step := range path {
+		switch step := step.(type) {
+		case string:
+			object, _ := value.(map[string]any)
+			value = object[step]
+		case int:
+			list, _ := value.([]any)
+			if step >= len(list) {
+				return nil
+			}
+			value = list[step]
+		}
+	}
+	return value
+}
+
+// text is a value as compact JSON, to compare and to search.
+func text(value any) string {
+	out, err := json.Marshal(value)
+	if err != nil {
+		panic(err)
+	}
+	return string(out)
+}
+
+// list makes a list of what CloudFormation writes as one value or as several.
+func list(value any) []any {
+	if several, ok := value.([]any); ok {
+		return several
+	}
+	return []any{value}
+}

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestEveryRuleTargetHasADeadLetterQueueAndABoundedRetry(t *testing.T) {
+	queue := slices.Collect(maps.Keys(production.all("AWS::SQS::Queue")))[0]
+	targets := map[string]any{"schedule": production.one(t, "AWS::Scheduler::Schedule").Properties["Target"]}
+	rules := production.all("AWS::Events::Rule")
+	if len(rules) != 3 {
+		t.Errorf("%d rules, want 3", len(rules))
+	}
+	for id, rule := range rules {
+		for _, target := range list(rule.Properties["Targets"]) {
+			targets[id] = target
+		}
+	}
+	for id, target := range targets {
+		if got := text(at(target, "DeadLetterConfig", "Arn")); !strings.Contains(got, queue) {
+			t.Errorf("%s: dead letters go to %s", id, got)
+		}
+		for _, limit := range []string{"MaximumRetryAttempts", "MaximumEventAgeInSeconds"} {
+			if at(target, "RetryPolicy", limit) == nil {
+				t.Errorf("%s: no %s", id, limit)
+			}
+		}
+	}
+	invoke := production.one(t, "AWS::Lambda::EventInvokeConfig")
+	if got := text(at(invoke.Properties, "DestinationConfig", "OnFailure")); !strings.Contains(got, queue) {
+		t.Errorf("resync's failures go to %s", got)
+	}
+	properties := production.Resources[queue].Properties
+	if properties["SqsManagedSseEnabled"] != true {
+		t.Errorf("the queue is not encrypted: %s", text(properties))
+	}
+	if policy := text(production.one(t, "AWS::SQS::QueuePolicy").Properties); !strings.Contains(policy, `"aws:SecureTransport":"false"`) {
+		t.Errorf("the queue takes plain HTTP: %s", policy)
+	}
+}
+
+func TestPatterns(t *testing.T) {
+	patterns := func(of template) string {
+		var all []string
+		for _, rule := range of.all("AWS::Events::Rule") {
+			all = append(all, text(rule.Properties["EventPattern"]))
+		}
+		return strings.Join(all, "\n")
+	}
+	got := patterns(production)
+	for _, want := range []string{
+		`{"detail":{"name":[{"wildcard":"/sawhorse/racks/*/params/*"}],"operation":["Create","Update","Delete"]},"detail-type":["Parameter Store Change"],"source":["aws.ssm"]}`,
+		`{"detail-type":["Rack Reconcile Requested"]}`,
+		`"status":["FAILED","TIMED_OUT","ABORTED"]`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no pattern has %s:\n%s", want, got)
+		}
+	}
+	if got := patterns(custom); !strings.Contains(got, `"/tools/sawhorse/racks/*/params/*"`) {
+		t.Errorf("the prefix is not in the pattern:\n%s", got)
+	}
+	for id, rule := range production.all("AWS::Events::Rule") {
+		if own := strings.HasPrefix(id, "RequestRule"); own != (rule.Properties["EventBusName"] != nil) {
+			t.Errorf("rule %s is on the wrong bus: %s", id, text(rule.Properties["EventBusName"]))
+		}
+	}
+}
+
+func TestTableIsKept(t *testing.T) {
+	table := production.one(t, "AWS::DynamoDB::Table")
+	if table.DeletionPolicy != "Retain" {
+		t.Errorf("DeletionPolicy %q", table.DeletionPolicy)
+	}
+	if at(table.Properties, "PointInTimeRecoverySpecification", "PointInTimeRecoveryEnabled") != true {
+		t.Error("no point-in-time recovery")
+	}
+	if got := text(table.Properties["TimeToLiveSpecification"]); got != `{"AttributeName":"ttl","Enabled":true}` {
+		t.Errorf("time to live: %s", got)
+	}
+	if got := custom.one(t, "AWS::DynamoDB::Table").DeletionPolicy; got != "Delete" {
+		t.Errorf("removal=destroy: DeletionPolicy %q", got)
+	}
+	if got := production.one(t, "AWS::IAM::ManagedPolicy").DeletionPolicy; got != "Retain" {
+		t.Errorf("the boundary: DeletionPolicy %q", got)
+	}
+}
+
+func TestSchedule(t *testing.T) {
+	for want, of := range map[string]template{"rate(5 minutes)": production, "rate(10 minutes)": custom} {
+		if got := of.one(t, "AWS::Scheduler::Schedule").Properties["ScheduleExpression"]; got != want {
+			t.Errorf("%v, want %s", got, want)
+		}
+	}
+}
+
+func TestStateMachine(t *testing.T) {
+	machine := production.one(t, "AWS::StepFunctions::StateMachine").Properties
+	if got := text(machine["LoggingConfiguration"]); !strings.Contains(got, `"IncludeExecutionData":false,"Level":"ERROR"`) {
+		t.Errorf("logging: %s", got)
+	}
+	if at(machine, "TracingConfiguration", "Enabled") != true {
+		t.Error("no tracing")
+	}
+	substitutions := machine["DefinitionSubstitutions"]
+	for _, name := range []string{"Partition", "TableName", "FunctionPrefix", "SettleSeconds", "Prefix"} {
+		if at(substitutions, name) == nil {
+			t.Errorf("no substitution %s", name)
+		}
+	}
+	if got := text(at(substitutions, "FunctionPrefix")); !strings.HasSuffix(got, `:function:Sawhorse-"]]}`) {
+		t.Errorf("FunctionPrefix: %s", got)
+	}
+	if got := at(custom.one(t, "AWS::StepFunctions::StateMachine").Properties, "DefinitionSubstitutions", "SettleSeconds"); got != "1" {
+		t.Errorf("settleSeconds=1: %v", got)
+	}
+}
+
+func TestFunctionsAreTheDirectories(t *testing.T) {
+	entries, err := os.ReadDir("../functions")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var directories, want []string
+	for _, entry := range entries {
+		if entry.IsDir() {
+			directories = append(directories, entry.Name())
+		}
+	}
+	for _, f := range functions {
+		want = append(want, f.name)
+	}
+	slices.Sort(want)
+	if !slices.Equal(directories, want) {
+		t.Errorf("functions/ has %v, the stack has %v", directories, want)
+	}
+}
+
+func TestFunctions(t *testing.T) {
+	roles, more := map[string]string{}, map[string][]string{
+		"access": {"PRINCIPALS"}, "infrastructure": {"BOUNDARY"}, "nodepools": {"DRAIN_SECONDS"},
+		"resync": {"STATE_MACHINE", "RESYNC_MINUTES", "RESYNC_SLOTS"},
+	}
+	found := production.all("AWS::Lambda::Function")
+	if len(found) != len(functions) {
+		t.Errorf("%d functions, want %d", len(found), len(functions))
+	}
+	for id, r := range found {
+		name, _ := strings.CutPrefix(r.Properties["FunctionName"].(string), "Sawhorse-")
+		want := []string{"SAWHORSE_BUS", "SAWHORSE_PREFIX", "SAWHORSE_TABLE"}
+		for _, variable := range more[name] {
+			want = append(want, "SAWHORSE_"+variable)
+		}
+		slices.Sort(want)
+		variables := at(r.Properties, "Environment", "Variables").(map[string]any)
+		if got := slices.Sorted(maps.Keys(variables)); !slices.Equal(got, want) {
+			t.Errorf("function %s: environment %v, want %v", name, got, want)
+		}
+		role := text(r.Properties["Role"])
+		if other, taken := roles[role]; taken {
+			t.Errorf("functions %s and %s share a role", name, other)
+		}
+		roles[role] = name
+		if r.Properties["Runtime"] != "provided.al2023" || text(r.Properties["Architectures"]) != `["arm64"]` ||
+			r.Properties["Timeout"] != float64(functionTimeout) || text(r.Properties["TracingConfig"]) != `{"Mode":"Active"}` {
+			t.Errorf("function %s (%s): %s", name, id, text(r.Properties))
+		}
+		if r.Properties["LoggingConfig"] == nil {
+			t.Errorf("function %s: no log group of its own", name)
+		}
+	}
+	for id, logs := range production.all("AWS::Logs::LogGroup") {
+		if logs.Properties["RetentionInDays"] == nil {
+			t.Errorf("log group %s is kept for ever", id)
+		}
+	}
+}
+
+func TestCustomFunctions(t *testing.T) {
+	for id, r := range custom.all("AWS::Lambda::Function") {
+		if text(r.Properties["Architectures"]) != `["x86_64"]` {
+			t.Errorf("%s: %s", id, text(r.Properties["Architectures"]))
+		}
+		if got := text(r.Properties["VpcConfig"]); got != `{"SecurityGroupIds":["sg-11111111"],"SubnetIds":["subnet-11111111","subnet-22222222"]}` {
+			t.Errorf("%s: VpcConfig %s", id, got)
+		}
+	}
+}
+
+func TestAlarms(t *testing.T) {
+	if got, want := len(production.all("AWS::CloudWatch::Alarm")), 3+len(functions); got != want {
+		t.Errorf("%d alarms, want %d", got, want)
+	}
+	for id, alarm := range production.all("AWS::CloudWatch::Alarm") {
+		if alarm.Properties["TreatMissingData"] != "notBreaching" || alarm.Properties["AlarmActions"] != nil {
+			t.Errorf("alarm %s: %s", id, text(alarm.Properties))
+		}
+	}
+	for id, alarm := range custom.all("AWS::CloudWatch::Alarm") {
+		if got := text(alarm.Properties["AlarmActions"]); got != `["arn:aws:sns:eu-central-1:123456789012:alarms"]` {
+			t.Errorf("alarm %s: actions %s", id, got)
+		}
+	}
+}
+
+func TestOutputs(t *testing.T) {
+	got := slices.Sorted(maps.Keys(production.Outputs))
+	if want := []string{"BusName", "StateMachineArn", "TableName"}; !slices.Equal(got, want) {
+		t.Errorf("outputs %v, want %v", got, want)
+	}
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"strconv"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsevents"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awseventstargets"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsscheduler"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsschedulertargets"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsstepfunctions"
+	"github.com/aws/jsii-runtime-go"
+
+	"github.com/sawhorse-io/sawhorse/events"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/statemachine"
+)
+
+// Delivery of events: EventBridge's own maximum of retries, for as long as the event still matters.
+const (
+	deliveryAttempts = 185
+	deliveryHours    = 24
+)
+
+func (s *sawhorse) machineName() string { return s.StackName + "-reconcile" }
+
+// machineARN is put together from the name: the state machine's own policy and the function resync refer to it.
+func (s *sawhorse) machineARN() string { return arn("states", "stateMachine:"+s.machineName()) }
+
+func (s *sawhorse) addStateMachine() {
+	logs := awslogs.NewLogGroup(s.stack, jsii.String("MachineLogs"), &awslogs.LogGroupProps{
+		// The prefix keeps CloudWatch's resource policy from growing with every state machine of the account.
+		LogGroupName:  jsii.String("/aws/vendedlogs/states/" + s.machineName()),
+		Retention:     awslogs.RetentionDays_ONE_MONTH,
+		RemovalPolicy: awscdk.RemovalPolicy_DESTROY,
+	})
+	s.machine = awsstepfunctions.NewStateMachine(s.stack, jsii.String("Machine"), &awsstepfunctions.StateMachineProps{
+		StateMachineName: jsii.String(s.machineName()),
+		StateMachineType: awsstepfunctions.StateMachineType_STANDARD,
+		DefinitionBody:   awsstepfunctions.DefinitionBody_FromString(jsii.String(statemachine.Definition)),
+		DefinitionSubstitutions: &map[string]*string{
+			"Partition":      awscdk.Aws_PARTITION(),
+			"TableName":      s.table.TableName(),
+			"FunctionPrefix": jsii.String(arn("lambda", "function:"+s.functionName(""))),
+			"SettleSeconds":  jsii.String(strconv.Itoa(s.SettleSeconds)),
+			"Prefix":         jsii.String(s.Prefix),
+		},
+		Logs:           &awsstepfunctions.LogOptions{Destination: logs, Level: awsstepfunctions.LogLevel_ERROR, IncludeExecutionData: jsii.Bool(false)},
+		TracingEnabled: jsii.Bool(true),
+	})
+	var invoked []string
+	for _, f := range functions {
+		if f.pass {
+			invoked = append(invoked, arn("lambda", "function:"+s.functionName(f.name)))
+		}
+	}
+	s.machine.AddToRolePolicy(allow([]string{"lambda:InvokeFunction"}, invoked))
+	s.machine.AddToRolePolicy(allow([]string{"dynamodb:UpdateItem"}, []string{*s.table.TableArn()}))
+	s.machine.AddToRolePolicy(allow([]string{"states:StartExecution"}, []string{s.machineARN()}))
+}
+
+// addRules leads events to the state machine, and the end of broken executions to resync.
+func (s *sawhorse) addRules() {
+	params := names.Paths{Prefix: s.Prefix}.Params("*") + "/*"
+	s.rule("ParameterRule", "A write to a rack's parameters", nil, events.SSMSource, events.TypeParameterChange, map[string]any{
+		"name": awsevents.Match_Wildcard(jsii.String(params)),
+		// Not LabelParameterVersion: a label changes no value.
+		"operation": []string{"Create", "Update", "Delete"},
+	}, s.toMachine())
+	s.rule("RequestRule", "A pass that somebody asked for", s.bus, "", events.TypeReconcileRequested, nil, s.toMachine())
+	s.rule("EndedRule", "An execution that ended without freeing its rack", nil, events.StatesSource, events.TypeExecutionChange, map[string]any{
+		"stateMachineArn": []string{s.machineARN()},
+		"status":          []string{"FAILED", "TIMED_OUT", "ABORTED"},
+	}, awseventstargets.NewLambdaFunction(s.functions["resync"], &awseventstargets.LambdaFunctionProps{
+		DeadLetterQueue: s.undelivered,
+		RetryAttempts:   jsii.Number(deliveryAttempts),
+		MaxEventAge:     awscdk.Duration_Hours(jsii.Number(deliveryHours)),
+	}))
+}
+
+func (s *sawhorse) toMachine() awsevents.IRuleTarget {
+	return awseventstargets.NewSfnStateMachine(s.machine, &awseventstargets.SfnStateMachineProps{
+		DeadLetterQueue: s.undelivered,
+		RetryAttempts:   jsii.Number(deliveryAttempts),
+		MaxEventAge:     awscdk.Duration_Hours(jsii.Number(deliveryHours)),
+	})
+}
+
+// rule adds one rule; without a bus it is on the account's default one, without a source it takes any.
+func (s *sawhorse) rule(id, description string, bus awsevents.IEventBus, source, detailType string, detail map[string]any, target awsevents.IRuleTarget) {
+	pattern := &awsevents.EventPattern{DetailType: jsii.Strings(detailType)}
+	if source != "" {
+		pattern.Source = jsii.Strings(source)
+	}
+	if detail != nil {
+		pattern.Detail = &detail
+	}
+	awsevents.NewRule(s.stack, jsii.String(id), &awsevents.RuleProps{
+		Description: jsii.String(description), EventBus: bus, EventPattern: pattern, Targets: &[]awsevents.IRuleTarget{target},
+	})
+}
+
+// addSchedule ticks resync: at each tick it starts the full passes of one slot's racks, all of them within an interval.
+func (s *sawhorse) addSchedule() {
+	awsscheduler.NewSchedule(s.stack, jsii.String("Resync Schedule"), &awsscheduler.ScheduleProps{
+		Description: jsii.String("Full passes, because Parameter Store's events are best effort"),
+		Schedule:    awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Minutes(jsii.Number(s.ResyncMinutes / s.ResyncSlots))),
+		Target: awsschedulertargets.NewLambdaInvoke(s.functions["resync"], &awsschedulertargets.ScheduleTargetBaseProps{
+			DeadLetterQueue: s.undelivered,
+			RetryAttempts:   jsii.Number(2),
+			MaxEventAge:     awscdk.Duration_Minutes(jsii.Number(s.ResyncMinutes)),
+			Input: awsscheduler.ScheduleTargetInput_FromObject(map[string]any{
+				"source": events.Source, "detail-type": "Scheduled Resync", "time": awsscheduler.ContextAttribute_ScheduledTime(),
+			}),
+		}),
+	})
+}

@@ -1,0 +1,165 @@
+package events
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// contracts is every event: the name of its files, its detail-type, its Go type.
+var contracts = []struct {
+	file   string
+	detail Detail
+}{
+	{"reconcile-requested", ReconcileRequested{}},
+	{"reconcile-started", ReconcileStarted{}},
+	{"reconciled", Reconciled{}},
+	{"rejected", Rejected{}},
+	{"reconcile-failed", ReconcileFailed{}},
+}
+
+// schema compiles NAME.schema.json; references to the other schemas stay inside this directory.
+func schema(t *testing.T, name string) *jsonschema.Schema {
+	t.Helper()
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	files, err := filepath.Glob("*.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var url string
+	for _, file := range files {
+		document, err := jsonschema.UnmarshalJSON(bytes.NewReader(read(t, file)))
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		id := document.(map[string]any)["$id"].(string)
+		if err := compiler.AddResource(id, document); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		if file == name+".schema.json" {
+			url = id
+		}
+	}
+	compiled, err := compiler.Compile(url)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return compiled
+}
+
+func read(t *testing.T, file string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func decode(t *testing.T, text []byte) map[string]any {
+	t.Helper()
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value.(map[string]any)
+}
+
+func TestSamplesKeepTheirContracts(t *testing.T) {
+	for _, c := range contracts {
+		t.Run(c.file, func(t *testing.T) {
+			sample := decode(t, read(t, c.file+".sample.json"))
+			if err := schema(t, c.file).Validate(sample); err != nil {
+				t.Errorf("the sample breaks its schema: %v", err)
+			}
+			if got := sample["detail-type"]; got != c.detail.DetailType() {
+				t.Errorf("detail-type %q, the type says %q", got, c.detail.DetailType())
+			}
+			if got := sample["source"]; c.file != "reconcile-requested" && got != Source {
+				t.Errorf("source %q, want %q", got, Source)
+			}
+			text, err := json.Marshal(sample["detail"])
+			if err != nil {
+				t.Fatal(err)
+			}
+			value := reflect.New(reflect.TypeOf(c.detail)).Interface()
+			decoder := json.NewDecoder(bytes.NewReader(text))
+			decoder.DisallowUnknownFields()
+			if err := decoder.Decode(value); err != nil {
+				t.Fatalf("the type does not take the sample: %v", err)
+			}
+			again, err := json.Marshal(value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := decode(t, again); !reflect.DeepEqual(got, sample["detail"]) {
+				t.Errorf("re-encoded\n got %s\nwant %s", again, text)
+			}
+		})
+	}
+}
+
+// What a type encodes with nothing optional set is valid too: lists are [], not null.
+func TestEmptyListsAreLists(t *testing.T) {
+	pass := Pass{Rack: "demo", Execution: "arn:aws:states:eu-central-1:123456789012:execution:Sawhorse-reconcile:x"}
+	text, err := json.Marshal(map[string]any{"detail-type": TypeReconciled, "source": Source, "detail": Reconciled{pass}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := schema(t, "reconciled").Validate(decode(t, text)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSchemasRefuse(t *testing.T) {
+	for name, breakIt := range map[string]func(detail map[string]any){
+		"no rack":            func(d map[string]any) { delete(d, "rack") },
+		"a bad rack":         func(d map[string]any) { d["rack"] = "demo-" },
+		"an unknown field":   func(d map[string]any) { d["surprise"] = true },
+		"null for a list":    func(d map[string]any) { d["changed"] = nil },
+		"an unnamed problem": func(d map[string]any) { d["problems"] = []any{map[string]any{"message": "no"}} },
+		"no problem":         func(d map[string]any) { d["problems"] = []any{} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			sample := decode(t, read(t, "rejected.sample.json"))
+			breakIt(sample["detail"].(map[string]any))
+			if schema(t, "rejected").Validate(sample) == nil {
+				t.Error("accepted")
+			}
+		})
+	}
+}
+
+func TestEveryFileBelongsToAnEvent(t *testing.T) {
+	known := map[string]bool{"pass.schema.json": true}
+	for _, c := range contracts {
+		known[c.file+".schema.json"], known[c.file+".sample.json"] = true, true
+	}
+	files, err := filepath.Glob("*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if !known[file] {
+			t.Errorf("%s belongs to no event", file)
+		}
+		delete(known, file)
+	}
+	if len(known) > 0 {
+		t.Errorf("missing: %s", strings.Join(keys(known), ", "))
+	}
+}
+
+func keys(m map[string]bool) (names []string) {
+	for name := range m {
+		names = append(names, name)
+	}
+	return names
+}

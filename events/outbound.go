@@ -1,0 +1,77 @@
+package events
+
+// Pass is what every event about a pass says.
+type Pass struct {
+	// Rack is the rack's name.
+	Rack string `json:"rack"`
+	// Generation counts the requests for the rack; the pass has seen all of them up to this one.
+	Generation int64 `json:"generation"`
+	// Execution is the ARN of the state machine's execution.
+	Execution string `json:"execution"`
+	// DryRun marks a pass that only planned.
+	DryRun bool `json:"dryRun,omitempty"`
+	// Steps are the names of the steps that the pass is to take or, in a dry run, would take, in order.
+	Steps List[string] `json:"steps"`
+	// Changed is what the pass has changed, in order.
+	Changed List[Change] `json:"changed"`
+	// Problems are why the parameters were rejected.
+	Problems List[Problem] `json:"problems"`
+	// Warnings are advice about parameters that were accepted.
+	Warnings List[Problem] `json:"warnings"`
+	// DurationSeconds is how long the pass has taken so far, its settle time included.
+	DurationSeconds float64 `json:"durationSeconds"`
+}
+
+// Change is one thing that a step did.
+type Change struct {
+	// Step is the step's name in the plan.
+	Step string `json:"step"`
+	// Subject names the thing as its owner does: "NodePool/workload".
+	Subject string `json:"subject"`
+	// Action is what was done: "created", "updated", "deleted", …
+	Action string `json:"action"`
+}
+
+// Problem is a sentence about one parameter.
+type Problem struct {
+	// Parameter is the name under params/, or "rack" for the rack's own name.
+	Parameter string `json:"parameter"`
+	// Path is the place inside a JSON parameter.
+	Path string `json:"path,omitempty"`
+	// Message says what is wrong and what to write instead.
+	Message string `json:"message"`
+}
+
+// ReconcileStarted is sent once a pass knows what it has to do.
+type ReconcileStarted struct{ Pass }
+
+// DetailType is TypeReconcileStarted.
+func (ReconcileStarted) DetailType() string { return TypeReconcileStarted }
+
+// Reconciled is sent when the rack is as its parameters say and, with DryRun, when its plan has been made.
+type Reconciled struct{ Pass }
+
+// DetailType is TypeReconciled.
+func (Reconciled) DetailType() string { return TypeReconciled }
+
+// Rejected is sent when the parameters cannot be applied. What is in force stays in force.
+type Rejected struct{ Pass }
+
+// DetailType is TypeRejected.
+func (Rejected) DetailType() string { return TypeRejected }
+
+// ReconcileFailed is sent when a step failed. The next event or the schedule tries again.
+type ReconcileFailed struct {
+	Pass
+	// Step is the step that failed; empty where it was none of the plan's.
+	Step string `json:"step,omitempty"`
+	// Error is the error's name, as the state machine has it.
+	Error string `json:"error"`
+	// Reason is why it failed, for people.
+	Reason string `json:"reason"`
+	// Remedy is what to do about it.
+	Remedy string `json:"remedy,omitempty"`
+}
+
+// DetailType is TypeReconcileFailed.
+func (ReconcileFailed) DetailType() string { return TypeReconcileFailed }

@@ -1,0 +1,32 @@
+// Function access opens the cluster to Sawhorse's functions.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+
+	"github.com/sawhorse-io/sawhorse/internal/handler"
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/steps/access"
+)
+
+func main() {
+	handler.StartStep("access", func(env handler.Env) (handler.StepFunc, error) {
+		text, err := env.Setting("SAWHORSE_PRINCIPALS")
+		if err != nil {
+			return nil, err
+		}
+		principals := map[string]string{}
+		if err := json.Unmarshal([]byte(text), &principals); err != nil {
+			return nil, fmt.Errorf("function access: SAWHORSE_PRINCIPALS: %w", err)
+		}
+		step := &access.Access{
+			EKS: eks.NewFromConfig(env.AWS), IAM: iam.NewFromConfig(env.AWS),
+			Dial: k8s.Dial(env.AWS), Principals: principals,
+		}
+		return step.Run, nil
+	})
+}

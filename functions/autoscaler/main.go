@@ -1,0 +1,14 @@
+// Function autoscaler hands over from Cluster Autoscaler, and back to it.
+package main
+
+import (
+	"github.com/sawhorse-io/sawhorse/internal/handler"
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/steps/autoscaler"
+)
+
+func main() {
+	handler.StartStep("autoscaler", func(env handler.Env) (handler.StepFunc, error) {
+		return autoscaler.New(k8s.Dial(env.AWS), env.Store).Run, nil
+	})
+}

@@ -1,0 +1,21 @@
+// Function infrastructure makes Karpenter's roles, the controller's credentials and the nodes' access entry.
+package main
+
+import (
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+
+	"github.com/sawhorse-io/sawhorse/internal/handler"
+	"github.com/sawhorse-io/sawhorse/internal/steps/infrastructure"
+)
+
+func main() {
+	handler.StartStep("infrastructure", func(env handler.Env) (handler.StepFunc, error) {
+		boundary, err := env.Setting("SAWHORSE_BOUNDARY")
+		if err != nil {
+			return nil, err
+		}
+		step := &infrastructure.Infrastructure{IAM: iam.NewFromConfig(env.AWS), EKS: eks.NewFromConfig(env.AWS), Boundary: boundary}
+		return step.Run, nil
+	})
+}

@@ -1,0 +1,17 @@
+// Function queue keeps the interruption queue and its rule in order.
+package main
+
+import (
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/sawhorse-io/sawhorse/internal/handler"
+	"github.com/sawhorse-io/sawhorse/internal/steps/queue"
+)
+
+func main() {
+	handler.StartStep("queue", func(env handler.Env) (handler.StepFunc, error) {
+		step := &queue.Queue{SQS: sqs.NewFromConfig(env.AWS), Rules: eventbridge.NewFromConfig(env.AWS)}
+		return step.Run, nil
+	})
+}

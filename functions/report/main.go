@@ -1,0 +1,24 @@
+// Function report ends a round: it writes the rack's status and outputs and tells the bus.
+package main
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+
+	"github.com/sawhorse-io/sawhorse/internal/handler"
+	"github.com/sawhorse-io/sawhorse/internal/rack"
+	"github.com/sawhorse-io/sawhorse/internal/steps/report"
+)
+
+func main() {
+	handler.Start("report", func(env handler.Env) (func(context.Context, report.Event) (report.Answer, error), error) {
+		bus := report.Bus{Events: eventbridge.NewFromConfig(env.AWS), Name: env.Bus}
+		r := &report.Report{
+			Store: env.Store, Now: env.Now, Send: bus.Send,
+			Outputs: rack.Published{SSM: ssm.NewFromConfig(env.AWS), Paths: env.Paths},
+		}
+		return r.Run, nil
+	})
+}

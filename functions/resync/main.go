@@ -1,0 +1,47 @@
+// Function resync starts the scheduled passes, and the one after an execution that ended early.
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+
+	"github.com/sawhorse-io/sawhorse/internal/handler"
+	"github.com/sawhorse-io/sawhorse/internal/steps/resync"
+)
+
+func main() {
+	handler.Start("resync", func(env handler.Env) (func(context.Context, resync.Event) (resync.Answer, error), error) {
+		r := &resync.Resync{
+			Parameters: ssm.NewFromConfig(env.AWS), Machine: sfn.NewFromConfig(env.AWS),
+			Store: env.Store, Paths: env.Paths, Now: env.Now,
+		}
+		var err error
+		if r.MachineARN, err = env.Setting("SAWHORSE_STATE_MACHINE"); err != nil {
+			return nil, err
+		}
+		minutes, err := number(env, "SAWHORSE_RESYNC_MINUTES")
+		if err != nil {
+			return nil, err
+		}
+		r.Interval = time.Duration(minutes) * time.Minute
+		r.Slots, err = number(env, "SAWHORSE_RESYNC_SLOTS")
+		return r.Run, err
+	})
+}
+
+func number(env handler.Env, variable string) (int, error) {
+	text, err := env.Setting(variable)
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 0, fmt.Errorf("function resync: %s is %q; it must be a whole number above zero", variable, text)
+	}
+	return n, nil
+}

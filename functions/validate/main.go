@@ -1,0 +1,28 @@
+// Function validate begins a round: it reads the rack's parameters and makes the plan, or tells why not.
+package main
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+
+	"github.com/sawhorse-io/sawhorse/internal/handler"
+	"github.com/sawhorse-io/sawhorse/internal/steps/report"
+	"github.com/sawhorse-io/sawhorse/internal/steps/validate"
+)
+
+func main() {
+	handler.Start("validate", func(env handler.Env) (func(context.Context, validate.Event) (validate.Answer, error), error) {
+		bus := report.Bus{Events: eventbridge.NewFromConfig(env.AWS), Name: env.Bus}
+		clients := validate.Clients{
+			Parameters: ssm.NewFromConfig(env.AWS), EKS: eks.NewFromConfig(env.AWS), EC2: ec2.NewFromConfig(env.AWS),
+			IAM: iam.NewFromConfig(env.AWS), SQS: sqs.NewFromConfig(env.AWS), Rules: eventbridge.NewFromConfig(env.AWS),
+		}
+		return validate.New(env.Store, env.Paths, env.Now, clients, bus.Started).Run, nil
+	})
+}

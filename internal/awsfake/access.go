@@ -1,0 +1,166 @@
+package awsfake
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+)
+
+// Entry is an access entry and the policies associated with it.
+type Entry struct {
+	types.AccessEntry
+	Policies []string
+}
+
+func (e *EKS) entry(call string, cluster, principal *string) (*Entry, error) {
+	if err := e.known(call, cluster, value(principal)); err != nil {
+		return nil, err
+	}
+	if e.Cluster.AccessConfig.AuthenticationMode == types.AuthenticationModeConfigMap {
+		return nil, &types.InvalidRequestException{Message: new("The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP]")}
+	}
+	if entry := e.Entries[*principal]; entry != nil {
+		return entry, nil
+	}
+	return nil, &types.ResourceNotFoundException{}
+}
+
+func (e *EKS) DescribeAccessEntry(_ context.Context, in *eks.DescribeAccessEntryInput, _ ...func(*eks.Options)) (*eks.DescribeAccessEntryOutput, error) {
+	entry, err := e.entry("DescribeAccessEntry", in.ClusterName, in.PrincipalArn)
+	if err != nil {
+		return nil, err
+	}
+	return &eks.DescribeAccessEntryOutput{AccessEntry: &entry.AccessEntry}, nil
+}
+
+// CreateAccessEntry refuses groups that EKS refuses.
+func (e *EKS) CreateAccessEntry(_ context.Context, in *eks.CreateAccessEntryInput, _ ...func(*eks.Options)) (*eks.CreateAccessEntryOutput, error) {
+	entry, err := e.entry("CreateAccessEntry", in.ClusterName, in.PrincipalArn)
+	if entry != nil {
+		return nil, &types.ResourceInUseException{}
+	}
+	if _, missing := err.(*types.ResourceNotFoundException); !missing {
+		return nil, err
+	}
+	kind := value(in.Type)
+	if kind == "" {
+		kind = "STANDARD"
+	}
+	for _, group := range in.KubernetesGroups {
+		if kind != "STANDARD" || strings.HasPrefix(group, "system:") {
+			return nil, &types.InvalidParameterException{Message: new("group " + group)}
+		}
+	}
+	e.Entries[*in.PrincipalArn] = &Entry{AccessEntry: types.AccessEntry{
+		PrincipalArn: in.PrincipalArn, Type: &kind, KubernetesGroups: in.KubernetesGroups, Tags: in.Tags, CreatedAt: new(e.Now()),
+	}}
+	return &eks.CreateAccessEntryOutput{}, nil
+}
+
+func (e *EKS) UpdateAccessEntry(_ context.Context, in *eks.UpdateAccessEntryInput, _ ...func(*eks.Options)) (*eks.UpdateAccessEntryOutput, error) {
+	entry, err := e.entry("UpdateAccessEntry", in.ClusterName, in.PrincipalArn)
+	if err != nil {
+		return nil, err
+	}
+	entry.KubernetesGroups = in.KubernetesGroups
+	return &eks.UpdateAccessEntryOutput{}, nil
+}
+
+func (e *EKS) DeleteAccessEntry(_ context.Context, in *eks.DeleteAccessEntryInput, _ ...func(*eks.Options)) (*eks.DeleteAccessEntryOutput, error) {
+	if _, err := e.entry("DeleteAccessEntry", in.ClusterName, in.PrincipalArn); err != nil {
+		return nil, err
+	}
+	delete(e.Entries, *in.PrincipalArn)
+	return &eks.DeleteAccessEntryOutput{}, nil
+}
+
+func (e *EKS) ListAssociatedAccessPolicies(_ context.Context, in *eks.ListAssociatedAccessPoliciesInput, _ ...func(*eks.Options)) (*eks.ListAssociatedAccessPoliciesOutput, error) {
+	entry, err := e.entry("ListAssociatedAccessPolicies", in.ClusterName, in.PrincipalArn)
+	if err != nil {
+		return nil, err
+	}
+	out := &eks.ListAssociatedAccessPoliciesOutput{}
+	for _, arn := range entry.Policies {
+		out.AssociatedAccessPolicies = append(out.AssociatedAccessPolicies, types.AssociatedAccessPolicy{PolicyArn: &arn})
+	}
+	return out, nil
+}
+
+func (e *EKS) AssociateAccessPolicy(_ context.Context, in *eks.AssociateAccessPolicyInput, _ ...func(*eks.Options)) (*eks.AssociateAccessPolicyOutput, error) {
+	entry, err := e.entry("AssociateAccessPolicy", in.ClusterName, in.PrincipalArn)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(entry.Policies, *in.PolicyArn) {
+		entry.Policies = append(entry.Policies, *in.PolicyArn)
+	}
+	return &eks.AssociateAccessPolicyOutput{}, nil
+}
+
+func (e *EKS) ListPodIdentityAssociations(_ context.Context, in *eks.ListPodIdentityAssociationsInput, _ ...func(*eks.Options)) (*eks.ListPodIdentityAssociationsOutput, error) {
+	if err := e.known("ListPodIdentityAssociations", in.ClusterName, *in.Namespace+"/"+*in.ServiceAccount); err != nil {
+		return nil, err
+	}
+	out := &eks.ListPodIdentityAssociationsOutput{}
+	for id, a := range e.Associations {
+		if *a.Namespace == *in.Namespace && *a.ServiceAccount == *in.ServiceAccount {
+			out.Associations = append(out.Associations, types.PodIdentityAssociationSummary{AssociationId: &id})
+		}
+	}
+	return out, nil
+}
+
+func (e *EKS) association(call string, cluster, id *string) (*types.PodIdentityAssociation, error) {
+	if err := e.known(call, cluster, value(id)); err != nil {
+		return nil, err
+	}
+	if a := e.Associations[value(id)]; a != nil {
+		return a, nil
+	}
+	return nil, &types.ResourceNotFoundException{}
+}
+
+func (e *EKS) DescribePodIdentityAssociation(_ context.Context, in *eks.DescribePodIdentityAssociationInput, _ ...func(*eks.Options)) (*eks.DescribePodIdentityAssociationOutput, error) {
+	a, err := e.association("DescribePodIdentityAssociation", in.ClusterName, in.AssociationId)
+	if err != nil {
+		return nil, err
+	}
+	return &eks.DescribePodIdentityAssociationOutput{Association: a}, nil
+}
+
+// CreatePodIdentityAssociation refuses a second one of a service account.
+func (e *EKS) CreatePodIdentityAssociation(_ context.Context, in *eks.CreatePodIdentityAssociationInput, _ ...func(*eks.Options)) (*eks.CreatePodIdentityAssociationOutput, error) {
+	if err := e.known("CreatePodIdentityAssociation", in.ClusterName, *in.Namespace+"/"+*in.ServiceAccount); err != nil {
+		return nil, err
+	}
+	for _, a := range e.Associations {
+		if *a.Namespace == *in.Namespace && *a.ServiceAccount == *in.ServiceAccount {
+			return nil, &types.ResourceInUseException{}
+		}
+	}
+	e.serial++
+	id := fmt.Sprintf("a-%d", e.serial)
+	e.Associations[id] = &types.PodIdentityAssociation{AssociationId: &id, Namespace: in.Namespace, ServiceAccount: in.ServiceAccount, RoleArn: in.RoleArn, Tags: in.Tags}
+	return &eks.CreatePodIdentityAssociationOutput{Association: e.Associations[id]}, nil
+}
+
+func (e *EKS) UpdatePodIdentityAssociation(_ context.Context, in *eks.UpdatePodIdentityAssociationInput, _ ...func(*eks.Options)) (*eks.UpdatePodIdentityAssociationOutput, error) {
+	a, err := e.association("UpdatePodIdentityAssociation", in.ClusterName, in.AssociationId)
+	if err != nil {
+		return nil, err
+	}
+	a.RoleArn = in.RoleArn
+	return &eks.UpdatePodIdentityAssociationOutput{}, nil
+}
+
+func (e *EKS) DeletePodIdentityAssociation(_ context.Context, in *eks.DeletePodIdentityAssociationInput, _ ...func(*eks.Options)) (*eks.DeletePodIdentityAssociationOutput, error) {
+	if _, err := e.association("DeletePodIdentityAssociation", in.ClusterName, in.AssociationId); err != nil {
+		return nil, err
+	}
+	delete(e.Associations, *in.AssociationId)
+	return &eks.DeletePodIdentityAssociationOutput{}, nil
+}

@@ -1,0 +1,127 @@
+package awsfake
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+// EC2 has the tags of subnets (subnet-…) and security groups (sg-…) by id; an id without an entry does not exist.
+type EC2 struct {
+	*Calls
+	Tags map[string]map[string]string
+	// TemplateGroups are the security groups in launch templates, by id and version: "lt-1/3".
+	TemplateGroups map[string][]string
+}
+
+func newEC2(calls *Calls) *EC2 {
+	return &EC2{Calls: calls, TemplateGroups: map[string][]string{}, Tags: map[string]map[string]string{"subnet-a": {}, "subnet-b": {}, "sg-cluster": {}}}
+}
+
+// DescribeTags gives one tag a page. It knows the filters key and resource-type.
+func (e *EC2) DescribeTags(_ context.Context, in *ec2.DescribeTagsInput, _ ...func(*ec2.Options)) (*ec2.DescribeTagsOutput, error) {
+	if err := e.call("EC2.DescribeTags", ""); err != nil {
+		return nil, err
+	}
+	var all []types.TagDescription
+	for _, id := range slices.Sorted(maps.Keys(e.Tags)) {
+		kind := map[bool]string{true: "subnet", false: "security-group"}[strings.HasPrefix(id, "subnet-")]
+		for key, text := range e.Tags[id] {
+			fits := true
+			for _, f := range in.Filters {
+				fits = fits && slices.Contains(f.Values, map[string]string{"key": key, "resource-type": kind}[*f.Name])
+			}
+			if fits {
+				all = append(all, types.TagDescription{ResourceId: new(id), Key: new(key), Value: new(text)})
+			}
+		}
+	}
+	page, next := pageOf(all, in.NextToken, 1)
+	return &ec2.DescribeTagsOutput{Tags: page, NextToken: next}, nil
+}
+
+func (e *EC2) CreateTags(_ context.Context, in *ec2.CreateTagsInput, _ ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error) {
+	if err := e.call("EC2.CreateTags", strings.Join(in.Resources, ",")); err != nil {
+		return nil, err
+	}
+	for _, id := range in.Resources {
+		if e.Tags[id] == nil {
+			return nil, missing(id)
+		}
+		for _, t := range in.Tags {
+			e.Tags[id][*t.Key] = *t.Value
+		}
+	}
+	return &ec2.CreateTagsOutput{}, nil
+}
+
+// DeleteTags deletes a tag only where it has the value that is given, as EC2 does.
+func (e *EC2) DeleteTags(_ context.Context, in *ec2.DeleteTagsInput, _ ...func(*ec2.Options)) (*ec2.DeleteTagsOutput, error) {
+	if err := e.call("EC2.DeleteTags", strings.Join(in.Resources, ",")); err != nil {
+		return nil, err
+	}
+	for _, id := range in.Resources {
+		for _, t := range in.Tags {
+			if t.Value == nil || e.Tags[id][*t.Key] == *t.Value {
+				delete(e.Tags[id], *t.Key)
+			}
+		}
+	}
+	return &ec2.DeleteTagsOutput{}, nil
+}
+
+func (e *EC2) DescribeSubnets(_ context.Context, in *ec2.DescribeSubnetsInput, _ ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error) {
+	if err := e.call("EC2.DescribeSubnets", strings.Join(in.SubnetIds, ",")); err != nil {
+		return nil, err
+	}
+	out := &ec2.DescribeSubnetsOutput{}
+	for _, id := range in.SubnetIds {
+		if e.Tags[id] == nil {
+			return nil, missing(id)
+		}
+		out.Subnets = append(out.Subnets, types.Subnet{SubnetId: new(id), AvailabilityZone: new(Region + id[len(id)-1:]), Tags: e.tags(id)})
+	}
+	return out, nil
+}
+
+func (e *EC2) DescribeSecurityGroups(_ context.Context, in *ec2.DescribeSecurityGroupsInput, _ ...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error) {
+	if err := e.call("EC2.DescribeSecurityGroups", strings.Join(in.GroupIds, ",")); err != nil {
+		return nil, err
+	}
+	out := &ec2.DescribeSecurityGroupsOutput{}
+	for _, id := range in.GroupIds {
+		if e.Tags[id] == nil {
+			return nil, missing(id)
+		}
+		out.SecurityGroups = append(out.SecurityGroups, types.SecurityGroup{GroupId: new(id), Tags: e.tags(id)})
+	}
+	return out, nil
+}
+
+func (e *EC2) DescribeLaunchTemplateVersions(_ context.Context, in *ec2.DescribeLaunchTemplateVersionsInput, _ ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplateVersionsOutput, error) {
+	name := *in.LaunchTemplateId + "/" + strings.Join(in.Versions, ",")
+	if err := e.call("EC2.DescribeLaunchTemplateVersions", name); err != nil {
+		return nil, err
+	}
+	groups, ok := e.TemplateGroups[name]
+	if !ok {
+		return nil, missing(name)
+	}
+	return &ec2.DescribeLaunchTemplateVersionsOutput{LaunchTemplateVersions: []types.LaunchTemplateVersion{
+		{LaunchTemplateData: &types.ResponseLaunchTemplateData{SecurityGroupIds: groups}},
+	}}, nil
+}
+
+func (e *EC2) tags(id string) []types.Tag {
+	var tags []types.Tag
+	for _, key := range slices.Sorted(maps.Keys(e.Tags[id])) {
+		tags = append(tags, types.Tag{Key: new(key), Value: new(e.Tags[id][key])})
+	}
+	return tags
+}
+
+func missing(id string) error { return refuse("InvalidID.NotFound", "The ID '%s' does not exist", id) }

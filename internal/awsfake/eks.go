@@ -1,0 +1,161 @@
+package awsfake
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+)
+
+// EKS has one cluster; Cluster is nil where it has none. An update that EKS accepts is under way until it has been looked
+// at Delay times.
+type EKS struct {
+	*Calls
+	Cluster      *types.Cluster
+	Groups       map[string]*types.Nodegroup
+	Addons       map[string]types.AddonStatus
+	Entries      map[string]*Entry // by principal ARN
+	Associations map[string]*types.PodIdentityAssociation
+	Delay        int
+
+	mode   types.AuthenticationMode
+	looks  map[string]int // how often the update of the cluster ("") or a group has been looked at
+	serial int
+}
+
+func newEKS(calls *Calls) *EKS {
+	return &EKS{
+		Calls: calls, Delay: 1, looks: map[string]int{},
+		Groups: map[string]*types.Nodegroup{}, Addons: map[string]types.AddonStatus{}, Entries: map[string]*Entry{},
+		Associations: map[string]*types.PodIdentityAssociation{},
+		Cluster: &types.Cluster{
+			Name: new("demo"), Arn: new(ClusterARN), Status: types.ClusterStatusActive, Version: new("1.35"), Endpoint: new("https://demo.example"),
+			CertificateAuthority: &types.Certificate{Data: new("Q0E=")},
+			Identity:             &types.Identity{Oidc: &types.OIDC{Issuer: new("https://oidc.example/id/ABC")}},
+			ResourcesVpcConfig:   &types.VpcConfigResponse{ClusterSecurityGroupId: new("sg-cluster")},
+			AccessConfig:         &types.AccessConfigResponse{AuthenticationMode: types.AuthenticationModeConfigMap},
+		},
+	}
+}
+
+func (e *EKS) known(call string, cluster *string, subject string) error {
+	if err := e.call("EKS."+call, subject); err != nil {
+		return err
+	}
+	if e.Cluster == nil || value(cluster) != *e.Cluster.Name {
+		return &types.ResourceNotFoundException{Message: new("No cluster found for name: " + value(cluster))}
+	}
+	return nil
+}
+
+func (e *EKS) DescribeCluster(_ context.Context, in *eks.DescribeClusterInput, _ ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
+	if err := e.known("DescribeCluster", in.Name, ""); err != nil {
+		return nil, err
+	}
+	if e.mode != "" {
+		if e.looks[""]++; e.looks[""] > e.Delay {
+			e.Cluster.AccessConfig.AuthenticationMode, e.Cluster.Status, e.mode = e.mode, types.ClusterStatusActive, ""
+		}
+	}
+	out := *e.Cluster
+	if out.AccessConfig != nil {
+		out.AccessConfig = &types.AccessConfigResponse{AuthenticationMode: e.Cluster.AccessConfig.AuthenticationMode}
+	}
+	return &eks.DescribeClusterOutput{Cluster: &out}, nil
+}
+
+// UpdateClusterConfig changes the access mode, forward only.
+func (e *EKS) UpdateClusterConfig(_ context.Context, in *eks.UpdateClusterConfigInput, _ ...func(*eks.Options)) (*eks.UpdateClusterConfigOutput, error) {
+	if err := e.known("UpdateClusterConfig", in.Name, string(in.AccessConfig.AuthenticationMode)); err != nil {
+		return nil, err
+	}
+	if e.Cluster.Status != types.ClusterStatusActive {
+		return nil, &types.ResourceInUseException{}
+	}
+	order := []types.AuthenticationMode{types.AuthenticationModeConfigMap, types.AuthenticationModeApiAndConfigMap, types.AuthenticationModeApi}
+	from, to := slices.Index(order, e.Cluster.AccessConfig.AuthenticationMode), slices.Index(order, in.AccessConfig.AuthenticationMode)
+	if to != from+1 {
+		return nil, &types.InvalidParameterException{Message: new("Unsupported authentication mode update")}
+	}
+	e.mode, e.Cluster.Status, e.looks[""] = in.AccessConfig.AuthenticationMode, types.ClusterStatusUpdating, 0
+	return &eks.UpdateClusterConfigOutput{}, nil
+}
+
+func (e *EKS) DescribeAddon(_ context.Context, in *eks.DescribeAddonInput, _ ...func(*eks.Options)) (*eks.DescribeAddonOutput, error) {
+	if err := e.known("DescribeAddon", in.ClusterName, *in.AddonName); err != nil {
+		return nil, err
+	}
+	status, ok := e.Addons[*in.AddonName]
+	if !ok {
+		return nil, &types.ResourceNotFoundException{}
+	}
+	return &eks.DescribeAddonOutput{Addon: &types.Addon{AddonName: in.AddonName, Status: status}}, nil
+}
+
+// ListNodegroups gives one name a page.
+func (e *EKS) ListNodegroups(_ context.Context, in *eks.ListNodegroupsInput, _ ...func(*eks.Options)) (*eks.ListNodegroupsOutput, error) {
+	if err := e.known("ListNodegroups", in.ClusterName, ""); err != nil {
+		return nil, err
+	}
+	page, next := pageOf(slices.Sorted(maps.Keys(e.Groups)), in.NextToken, 1)
+	return &eks.ListNodegroupsOutput{Nodegroups: page, NextToken: next}, nil
+}
+
+func (e *EKS) DescribeNodegroup(_ context.Context, in *eks.DescribeNodegroupInput, _ ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error) {
+	if err := e.known("DescribeNodegroup", in.ClusterName, *in.NodegroupName); err != nil {
+		return nil, err
+	}
+	group := e.Groups[*in.NodegroupName]
+	if group == nil {
+		return nil, &types.ResourceNotFoundException{}
+	}
+	if group.Status == types.NodegroupStatusUpdating {
+		if e.looks[*in.NodegroupName]++; e.looks[*in.NodegroupName] > e.Delay {
+			group.Status = types.NodegroupStatusActive
+		}
+	}
+	out := *group
+	out.Labels = maps.Clone(group.Labels)
+	return &eks.DescribeNodegroupOutput{Nodegroup: &out}, nil
+}
+
+// UpdateNodegroupConfig changes labels and size.
+func (e *EKS) UpdateNodegroupConfig(_ context.Context, in *eks.UpdateNodegroupConfigInput, _ ...func(*eks.Options)) (*eks.UpdateNodegroupConfigOutput, error) {
+	if err := e.known("UpdateNodegroupConfig", in.ClusterName, *in.NodegroupName); err != nil {
+		return nil, err
+	}
+	group := e.Groups[*in.NodegroupName]
+	if group == nil {
+		return nil, &types.ResourceNotFoundException{}
+	}
+	if group.Status != types.NodegroupStatusActive {
+		return nil, &types.ResourceInUseException{}
+	}
+	if s := in.ScalingConfig; s != nil {
+		if *s.MaxSize < 1 || *s.MinSize > *s.DesiredSize || *s.DesiredSize > *s.MaxSize {
+			return nil, &types.InvalidParameterException{Message: new("desired must lie between min and max, max be 1 or more")}
+		}
+		group.ScalingConfig = s
+	}
+	if in.Labels != nil {
+		group.Labels = maps.Clone(group.Labels)
+		if group.Labels == nil {
+			group.Labels = map[string]string{}
+		}
+		maps.Copy(group.Labels, in.Labels.AddOrUpdateLabels)
+	}
+	group.Status, e.looks[*in.NodegroupName] = types.NodegroupStatusUpdating, 0
+	return &eks.UpdateNodegroupConfigOutput{}, nil
+}
+
+// Group adds a node group.
+func (e *EKS) Group(name string, size types.NodegroupScalingConfig, labels map[string]string) *types.Nodegroup {
+	e.Groups[name] = &types.Nodegroup{
+		NodegroupName: &name, Status: types.NodegroupStatusActive, ScalingConfig: &size, Labels: labels, CapacityType: types.CapacityTypesOnDemand,
+		InstanceTypes: []string{"m6i.large"}, AmiType: types.AMITypesAl2023X8664Standard, Subnets: []string{"subnet-b", "subnet-a"},
+		Resources: &types.NodegroupResources{AutoScalingGroups: []types.AutoScalingGroup{{Name: new("eks-" + name)}}},
+	}
+	return e.Groups[name]
+}

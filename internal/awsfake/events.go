@@ -1,0 +1,132 @@
+package awsfake
+
+import (
+	"context"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
+)
+
+// Rule is an EventBridge rule.
+type Rule struct {
+	Pattern string
+	State   types.RuleState
+	Tags    []types.Tag
+	Targets []types.Target
+}
+
+// Events is EventBridge: rules by name, and the events that were put.
+type Events struct {
+	*Calls
+	Rules map[string]*Rule
+	Sent  []types.PutEventsRequestEntry
+	// Refuse is the message with which every target and event is refused; empty refuses none.
+	Refuse string
+}
+
+func newEvents(calls *Calls) *Events { return &Events{Calls: calls, Rules: map[string]*Rule{}} }
+
+// RuleARN is the ARN of a rule.
+func RuleARN(name string) string { return "arn:aws:events:" + Region + ":" + Account + ":rule/" + name }
+
+func (e *Events) rule(call, name string) (*Rule, error) {
+	if err := e.call("Events."+call, name); err != nil {
+		return nil, err
+	}
+	if rule := e.Rules[name]; rule != nil {
+		return rule, nil
+	}
+	return nil, &types.ResourceNotFoundException{}
+}
+
+func (e *Events) DescribeRule(_ context.Context, in *eventbridge.DescribeRuleInput, _ ...func(*eventbridge.Options)) (*eventbridge.DescribeRuleOutput, error) {
+	rule, err := e.rule("DescribeRule", *in.Name)
+	if err != nil {
+		return nil, err
+	}
+	return &eventbridge.DescribeRuleOutput{Name: in.Name, Arn: new(RuleARN(*in.Name)), EventPattern: new(rule.Pattern), State: rule.State}, nil
+}
+
+// PutRule takes tags for a new rule only.
+func (e *Events) PutRule(_ context.Context, in *eventbridge.PutRuleInput, _ ...func(*eventbridge.Options)) (*eventbridge.PutRuleOutput, error) {
+	rule, err := e.rule("PutRule", *in.Name)
+	if _, missing := err.(*types.ResourceNotFoundException); err != nil && !missing {
+		return nil, err
+	}
+	if rule == nil {
+		rule = &Rule{Tags: in.Tags}
+		e.Rules[*in.Name] = rule
+	} else if len(in.Tags) > 0 {
+		return nil, refuse("ValidationException", "tags of an existing rule")
+	}
+	rule.Pattern, rule.State = *in.EventPattern, in.State
+	return &eventbridge.PutRuleOutput{RuleArn: new(RuleARN(*in.Name))}, nil
+}
+
+func (e *Events) DeleteRule(_ context.Context, in *eventbridge.DeleteRuleInput, _ ...func(*eventbridge.Options)) (*eventbridge.DeleteRuleOutput, error) {
+	rule, err := e.rule("DeleteRule", *in.Name)
+	if _, missing := err.(*types.ResourceNotFoundException); err != nil && !missing {
+		return nil, err
+	}
+	if rule != nil && len(rule.Targets) > 0 {
+		return nil, refuse("ValidationException", "Rule can't be deleted since it has targets.")
+	}
+	delete(e.Rules, *in.Name)
+	return &eventbridge.DeleteRuleOutput{}, nil
+}
+
+func (e *Events) ListTagsForResource(_ context.Context, in *eventbridge.ListTagsForResourceInput, _ ...func(*eventbridge.Options)) (*eventbridge.ListTagsForResourceOutput, error) {
+	if err := e.call("Events.ListTagsForResource", *in.ResourceARN); err != nil {
+		return nil, err
+	}
+	for name, rule := range e.Rules {
+		if RuleARN(name) == *in.ResourceARN {
+			return &eventbridge.ListTagsForResourceOutput{Tags: rule.Tags}, nil
+		}
+	}
+	return nil, &types.ResourceNotFoundException{}
+}
+
+func (e *Events) ListTargetsByRule(_ context.Context, in *eventbridge.ListTargetsByRuleInput, _ ...func(*eventbridge.Options)) (*eventbridge.ListTargetsByRuleOutput, error) {
+	rule, err := e.rule("ListTargetsByRule", *in.Rule)
+	if err != nil {
+		return nil, err
+	}
+	return &eventbridge.ListTargetsByRuleOutput{Targets: slices.Clone(rule.Targets)}, nil
+}
+
+func (e *Events) PutTargets(_ context.Context, in *eventbridge.PutTargetsInput, _ ...func(*eventbridge.Options)) (*eventbridge.PutTargetsOutput, error) {
+	rule, err := e.rule("PutTargets", *in.Rule)
+	if err != nil {
+		return nil, err
+	}
+	if e.Refuse != "" {
+		return &eventbridge.PutTargetsOutput{FailedEntryCount: 1, FailedEntries: []types.PutTargetsResultEntry{{ErrorMessage: &e.Refuse}}}, nil
+	}
+	for _, target := range in.Targets {
+		rule.Targets = slices.DeleteFunc(rule.Targets, func(t types.Target) bool { return *t.Id == *target.Id })
+		rule.Targets = append(rule.Targets, target)
+	}
+	return &eventbridge.PutTargetsOutput{}, nil
+}
+
+func (e *Events) RemoveTargets(_ context.Context, in *eventbridge.RemoveTargetsInput, _ ...func(*eventbridge.Options)) (*eventbridge.RemoveTargetsOutput, error) {
+	rule, err := e.rule("RemoveTargets", *in.Rule)
+	if err != nil {
+		return nil, err
+	}
+	rule.Targets = slices.DeleteFunc(rule.Targets, func(t types.Target) bool { return slices.Contains(in.Ids, *t.Id) })
+	return &eventbridge.RemoveTargetsOutput{}, nil
+}
+
+func (e *Events) PutEvents(_ context.Context, in *eventbridge.PutEventsInput, _ ...func(*eventbridge.Options)) (*eventbridge.PutEventsOutput, error) {
+	if err := e.call("Events.PutEvents", value(in.Entries[0].DetailType)); err != nil {
+		return nil, err
+	}
+	if e.Refuse != "" {
+		return &eventbridge.PutEventsOutput{FailedEntryCount: 1, Entries: []types.PutEventsResultEntry{{ErrorMessage: &e.Refuse}}}, nil
+	}
+	e.Sent = append(e.Sent, in.Entries...)
+	return &eventbridge.PutEventsOutput{}, nil
+}

@@ -1,0 +1,89 @@
+package awsfake
+
+import (
+	"maps"
+	"reflect"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// check evaluates a condition: "attribute_exists(x)", "attribute_not_exists(x)" and "x = :y", joined by AND and, inside one
+// pair of brackets, by OR.
+func check(item Item, condition string, names map[string]string, values Item) error {
+	if condition == "" {
+		return nil
+	}
+	for part := range strings.SplitSeq(condition, " AND ") {
+		holds := false
+		for either := range strings.SplitSeq(strings.TrimSuffix(strings.TrimPrefix(part, "("), ")"), " OR ") {
+			one, err := holdsOne(item, either, names, values)
+			if err != nil {
+				return err
+			}
+			holds = holds || one
+		}
+		if !holds {
+			return &types.ConditionalCheckFailedException{}
+		}
+	}
+	return nil
+}
+
+func holdsOne(item Item, condition string, names map[string]string, values Item) (bool, error) {
+	function, name, called := strings.Cut(strings.TrimSuffix(condition, ")"), "(")
+	_, exists := item[named(name, names)]
+	switch left, wanted, equal := strings.Cut(condition, " = "); {
+	case called && function == "attribute_exists":
+		return exists, nil
+	case called && function == "attribute_not_exists":
+		return !exists, nil
+	case equal && values[wanted] != nil:
+		have, exists := item[named(left, names)]
+		return exists && reflect.DeepEqual(have, values[wanted]), nil
+	}
+	return false, refuse("ValidationException", "the fake does not know the condition %s", condition)
+}
+
+// change does "SET a = :b, c.d = :e" or "REMOVE a, b".
+func change(item Item, expression string, names map[string]string, values Item) error {
+	verb, rest, _ := strings.Cut(expression, " ")
+	for part := range strings.SplitSeq(rest, ", ") {
+		path, wanted, _ := strings.Cut(part, " = ")
+		owner, last := item, named(path, names)
+		if folder, name, nested := strings.Cut(path, "."); nested {
+			inner, ok := item[named(folder, names)].(*types.AttributeValueMemberM)
+			if !ok {
+				return refuse("ValidationException", "The document path provided in the update expression is invalid for update")
+			}
+			owner, last = inner.Value, named(name, names)
+		}
+		switch {
+		case verb == "SET" && values[wanted] != nil:
+			owner[last] = values[wanted]
+		case verb == "REMOVE" && wanted == "":
+			delete(owner, last)
+		default:
+			return refuse("ValidationException", "the fake does not know the expression %s", expression)
+		}
+	}
+	return nil
+}
+
+func named(name string, names map[string]string) string {
+	if real, ok := names[name]; ok {
+		return real
+	}
+	return name
+}
+
+// copyOf keeps the table's items apart from its callers', maps one level down included.
+func copyOf(item Item) Item {
+	copied := maps.Clone(item)
+	for name, v := range copied {
+		if m, ok := v.(*types.AttributeValueMemberM); ok {
+			copied[name] = &types.AttributeValueMemberM{Value: maps.Clone(m.Value)}
+		}
+	}
+	return copied
+}

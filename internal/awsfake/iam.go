@@ -1,0 +1,197 @@
+package awsfake
+
+import (
+	"context"
+	"maps"
+	"net/url"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+)
+
+// Role is an IAM role.
+type Role struct {
+	types.Role
+	// Trust is the trust policy, as it was given.
+	Trust string
+	// Inline are policy documents by name.
+	Inline   map[string]string
+	Attached []string
+	// Profiles is the number of instance profiles that hold the role.
+	Profiles int
+}
+
+// IAM has roles by name and OIDC providers by ARN.
+type IAM struct {
+	*Calls
+	Roles     map[string]*Role
+	Providers map[string]bool
+}
+
+func newIAM(calls *Calls) *IAM {
+	return &IAM{Calls: calls, Roles: map[string]*Role{}, Providers: map[string]bool{}}
+}
+
+// maxInline is IAM's limit for all inline policies of a role together, in characters.
+const maxInline = 10_240
+
+func (i *IAM) role(call string, name *string) (*Role, error) {
+	if err := i.call("IAM."+call, value(name)); err != nil {
+		return nil, err
+	}
+	if role := i.Roles[value(name)]; role != nil {
+		return role, nil
+	}
+	return nil, &types.NoSuchEntityException{}
+}
+
+func (i *IAM) GetRole(_ context.Context, in *iam.GetRoleInput, _ ...func(*iam.Options)) (*iam.GetRoleOutput, error) {
+	role, err := i.role("GetRole", in.RoleName)
+	if err != nil {
+		return nil, err
+	}
+	out := role.Role
+	out.AssumeRolePolicyDocument = new(url.QueryEscape(role.Trust))
+	return &iam.GetRoleOutput{Role: &out}, nil
+}
+
+func (i *IAM) CreateRole(_ context.Context, in *iam.CreateRoleInput, _ ...func(*iam.Options)) (*iam.CreateRoleOutput, error) {
+	role, err := i.role("CreateRole", in.RoleName)
+	if role != nil {
+		return nil, &types.EntityAlreadyExistsException{}
+	}
+	if _, missing := err.(*types.NoSuchEntityException); !missing {
+		return nil, err
+	}
+	role = &Role{Trust: *in.AssumeRolePolicyDocument, Inline: map[string]string{}, Role: types.Role{
+		RoleName: in.RoleName, Path: in.Path, Tags: in.Tags, CreateDate: new(i.Now()),
+		Arn: new("arn:aws:iam::" + Account + ":role" + *in.Path + *in.RoleName),
+	}}
+	if in.PermissionsBoundary != nil {
+		role.PermissionsBoundary = &types.AttachedPermissionsBoundary{PermissionsBoundaryArn: in.PermissionsBoundary}
+	}
+	i.Roles[*in.RoleName] = role
+	return &iam.CreateRoleOutput{Role: &role.Role}, nil
+}
+
+func (i *IAM) DeleteRole(_ context.Context, in *iam.DeleteRoleInput, _ ...func(*iam.Options)) (*iam.DeleteRoleOutput, error) {
+	role, err := i.role("DeleteRole", in.RoleName)
+	if err != nil {
+		return nil, err
+	}
+	if len(role.Inline)+len(role.Attached)+role.Profiles > 0 {
+		return nil, &types.DeleteConflictException{}
+	}
+	delete(i.Roles, *in.RoleName)
+	return &iam.DeleteRoleOutput{}, nil
+}
+
+func (i *IAM) UpdateAssumeRolePolicy(_ context.Context, in *iam.UpdateAssumeRolePolicyInput, _ ...func(*iam.Options)) (*iam.UpdateAssumeRolePolicyOutput, error) {
+	role, err := i.role("UpdateAssumeRolePolicy", in.RoleName)
+	if err != nil {
+		return nil, err
+	}
+	role.Trust = *in.PolicyDocument
+	return &iam.UpdateAssumeRolePolicyOutput{}, nil
+}
+
+// ListRolePolicies gives two names a page.
+func (i *IAM) ListRolePolicies(_ context.Context, in *iam.ListRolePoliciesInput, _ ...func(*iam.Options)) (*iam.ListRolePoliciesOutput, error) {
+	role, err := i.role("ListRolePolicies", in.RoleName)
+	if err != nil {
+		return nil, err
+	}
+	page, next := pageOf(slices.Sorted(maps.Keys(role.Inline)), in.Marker, 2)
+	return &iam.ListRolePoliciesOutput{PolicyNames: page, Marker: next, IsTruncated: next != nil}, nil
+}
+
+func (i *IAM) GetRolePolicy(_ context.Context, in *iam.GetRolePolicyInput, _ ...func(*iam.Options)) (*iam.GetRolePolicyOutput, error) {
+	role, err := i.role("GetRolePolicy", in.RoleName)
+	if err != nil {
+		return nil, err
+	}
+	document, ok := role.Inline[*in.PolicyName]
+	if !ok {
+		return nil, &types.NoSuchEntityException{}
+	}
+	return &iam.GetRolePolicyOutput{PolicyDocument: new(url.QueryEscape(document))}, nil
+}
+
+func (i *IAM) PutRolePolicy(_ context.Context, in *iam.PutRolePolicyInput, _ ...func(*iam.Options)) (*iam.PutRolePolicyOutput, error) {
+	role, err := i.role("PutRolePolicy", in.RoleName)
+	if err != nil {
+		return nil, err
+	}
+	size := len(*in.PolicyDocument)
+	for name, document := range role.Inline {
+		if name != *in.PolicyName {
+			size += len(document)
+		}
+	}
+	if size > maxInline {
+		return nil, &types.LimitExceededException{Message: new("Maximum policy size of 10240 bytes exceeded")}
+	}
+	role.Inline[*in.PolicyName] = *in.PolicyDocument
+	return &iam.PutRolePolicyOutput{}, nil
+}
+
+func (i *IAM) DeleteRolePolicy(_ context.Context, in *iam.DeleteRolePolicyInput, _ ...func(*iam.Options)) (*iam.DeleteRolePolicyOutput, error) {
+	role, err := i.role("DeleteRolePolicy", in.RoleName)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := role.Inline[*in.PolicyName]; !ok {
+		return nil, &types.NoSuchEntityException{}
+	}
+	delete(role.Inline, *in.PolicyName)
+	return &iam.DeleteRolePolicyOutput{}, nil
+}
+
+// ListAttachedRolePolicies gives three policies a page.
+func (i *IAM) ListAttachedRolePolicies(_ context.Context, in *iam.ListAttachedRolePoliciesInput, _ ...func(*iam.Options)) (*iam.ListAttachedRolePoliciesOutput, error) {
+	role, err := i.role("ListAttachedRolePolicies", in.RoleName)
+	if err != nil {
+		return nil, err
+	}
+	page, next := pageOf(role.Attached, in.Marker, 3)
+	out := &iam.ListAttachedRolePoliciesOutput{Marker: next, IsTruncated: next != nil}
+	for _, arn := range page {
+		out.AttachedPolicies = append(out.AttachedPolicies, types.AttachedPolicy{PolicyArn: &arn})
+	}
+	return out, nil
+}
+
+func (i *IAM) AttachRolePolicy(_ context.Context, in *iam.AttachRolePolicyInput, _ ...func(*iam.Options)) (*iam.AttachRolePolicyOutput, error) {
+	role, err := i.role("AttachRolePolicy", in.RoleName)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(role.Attached, *in.PolicyArn) {
+		role.Attached = append(role.Attached, *in.PolicyArn)
+	}
+	return &iam.AttachRolePolicyOutput{}, nil
+}
+
+func (i *IAM) DetachRolePolicy(_ context.Context, in *iam.DetachRolePolicyInput, _ ...func(*iam.Options)) (*iam.DetachRolePolicyOutput, error) {
+	role, err := i.role("DetachRolePolicy", in.RoleName)
+	if err != nil {
+		return nil, err
+	}
+	at := slices.Index(role.Attached, *in.PolicyArn)
+	if at < 0 {
+		return nil, &types.NoSuchEntityException{}
+	}
+	role.Attached = slices.Delete(slices.Clone(role.Attached), at, at+1)
+	return &iam.DetachRolePolicyOutput{}, nil
+}
+
+func (i *IAM) GetOpenIDConnectProvider(_ context.Context, in *iam.GetOpenIDConnectProviderInput, _ ...func(*iam.Options)) (*iam.GetOpenIDConnectProviderOutput, error) {
+	if err := i.call("IAM.GetOpenIDConnectProvider", *in.OpenIDConnectProviderArn); err != nil {
+		return nil, err
+	}
+	if !i.Providers[*in.OpenIDConnectProviderArn] {
+		return nil, &types.NoSuchEntityException{}
+	}
+	return &iam.GetOpenIDConnectProviderOutput{}, nil
+}

@@ -1,0 +1,59 @@
+package awsfake
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+)
+
+// Interrupted shows that a step may be stopped anywhere and run again (P6). begin makes a new account and the step, which
+// tells whether it is done. The step runs undisturbed once; then, for each of its calls, on a new account where that call
+// fails and the step runs again. All must lead to the same state.
+func Interrupted(t *testing.T, begin func() (*Cloud, func() (done bool, err error)), state func(*Cloud) any) {
+	t.Helper()
+	cloud, step := begin()
+	if err := finish(cloud, step); err != nil {
+		t.Fatal(err)
+	}
+	want, calls := state(cloud), len(cloud.Made())
+	if calls == 0 {
+		t.Fatal("the step calls nothing")
+	}
+	for n := 1; n <= calls; n++ {
+		cloud, step := begin()
+		cloud.FailAt(n, Throttling)
+		err := finish(cloud, step)
+		name := cloud.Made()[n-1]
+		if !errors.Is(err, Throttling) {
+			t.Errorf("call %d, %s, failed and the step said %v", n, name, err)
+			continue
+		}
+		if err := finish(cloud, step); err != nil {
+			t.Errorf("call %d, %s, failed, and then the step said %v", n, name, err)
+		}
+		if got := state(cloud); !reflect.DeepEqual(got, want) {
+			t.Errorf("call %d, %s, failed, and the end is\n%+v\nnot\n%+v", n, name, got, want)
+		}
+		made := len(cloud.Made())
+		if err := finish(cloud, step); err != nil || wrote(cloud, made) {
+			t.Errorf("call %d, %s, failed, and after the end the step goes on writing: %v, %v", n, name, cloud.Made()[made:], err)
+		}
+	}
+}
+
+// finish runs the step until it is done or fails.
+func finish(cloud *Cloud, step func() (bool, error)) error {
+	for range 30 {
+		done, err := step()
+		if err != nil || done {
+			return err
+		}
+		cloud.Pass(polling)
+	}
+	return errors.New("the step is not done after 30 calls")
+}
+
+func wrote(cloud *Cloud, from int) bool {
+	later := Calls{all: cloud.all[from:]}
+	return len(later.Writes()) > 0
+}

@@ -1,0 +1,100 @@
+package awsfake
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+// Queue is an SQS queue.
+type Queue struct{ Attributes, Tags map[string]string }
+
+// SQS has queues by URL. It holds the name of a deleted one for 60 seconds.
+type SQS struct {
+	*Calls
+	Queues  map[string]*Queue
+	deleted map[string]time.Time
+}
+
+func newSQS(calls *Calls) *SQS {
+	return &SQS{Calls: calls, Queues: map[string]*Queue{}, deleted: map[string]time.Time{}}
+}
+
+// QueueURL is the URL of a queue.
+func QueueURL(name string) string {
+	return "https://sqs." + Region + ".amazonaws.com/" + Account + "/" + name
+}
+
+func (s *SQS) queue(call, url string) (*Queue, error) {
+	if err := s.call("SQS."+call, url); err != nil {
+		return nil, err
+	}
+	if queue := s.Queues[url]; queue != nil {
+		return queue, nil
+	}
+	return nil, &types.QueueDoesNotExist{}
+}
+
+func (s *SQS) GetQueueUrl(_ context.Context, in *sqs.GetQueueUrlInput, _ ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error) {
+	if _, err := s.queue("GetQueueUrl", QueueURL(*in.QueueName)); err != nil {
+		return nil, err
+	}
+	return &sqs.GetQueueUrlOutput{QueueUrl: new(QueueURL(*in.QueueName))}, nil
+}
+
+func (s *SQS) CreateQueue(_ context.Context, in *sqs.CreateQueueInput, _ ...func(*sqs.Options)) (*sqs.CreateQueueOutput, error) {
+	url := QueueURL(*in.QueueName)
+	queue, err := s.queue("CreateQueue", url)
+	if queue != nil && !maps.Equal(queue.Attributes, in.Attributes) {
+		return nil, &types.QueueNameExists{}
+	}
+	if _, missing := err.(*types.QueueDoesNotExist); err != nil && !missing {
+		return nil, err
+	}
+	if at, ok := s.deleted[url]; ok && s.Now().Sub(at) < time.Minute {
+		return nil, &types.QueueDeletedRecently{}
+	}
+	if queue == nil {
+		s.Queues[url] = &Queue{Attributes: maps.Clone(in.Attributes), Tags: maps.Clone(in.Tags)}
+	}
+	return &sqs.CreateQueueOutput{QueueUrl: &url}, nil
+}
+
+func (s *SQS) GetQueueAttributes(_ context.Context, in *sqs.GetQueueAttributesInput, _ ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
+	queue, err := s.queue("GetQueueAttributes", *in.QueueUrl)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]string{"VisibilityTimeout": "30", "ApproximateNumberOfMessages": "0"}
+	maps.Copy(all, queue.Attributes)
+	return &sqs.GetQueueAttributesOutput{Attributes: all}, nil
+}
+
+func (s *SQS) SetQueueAttributes(_ context.Context, in *sqs.SetQueueAttributesInput, _ ...func(*sqs.Options)) (*sqs.SetQueueAttributesOutput, error) {
+	queue, err := s.queue("SetQueueAttributes", *in.QueueUrl)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(queue.Attributes, in.Attributes)
+	return &sqs.SetQueueAttributesOutput{}, nil
+}
+
+func (s *SQS) ListQueueTags(_ context.Context, in *sqs.ListQueueTagsInput, _ ...func(*sqs.Options)) (*sqs.ListQueueTagsOutput, error) {
+	queue, err := s.queue("ListQueueTags", *in.QueueUrl)
+	if err != nil {
+		return nil, err
+	}
+	return &sqs.ListQueueTagsOutput{Tags: maps.Clone(queue.Tags)}, nil
+}
+
+func (s *SQS) DeleteQueue(_ context.Context, in *sqs.DeleteQueueInput, _ ...func(*sqs.Options)) (*sqs.DeleteQueueOutput, error) {
+	if _, err := s.queue("DeleteQueue", *in.QueueUrl); err != nil {
+		return nil, err
+	}
+	delete(s.Queues, *in.QueueUrl)
+	s.deleted[*in.QueueUrl] = s.Now()
+	return &sqs.DeleteQueueOutput{}, nil
+}

@@ -1,0 +1,124 @@
+package awsfake
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Item is an item of a Table.
+type Item = map[string]types.AttributeValue
+
+// Table is one DynamoDB table with the keys pk and sk. It knows the expressions that Sawhorse uses: SET and REMOVE of
+// attributes, conditions "attribute_not_exists(x)" and "x = :y", and refuses any other.
+type Table struct {
+	*Calls
+	// Items are by "pk sk".
+	Items map[string]Item
+}
+
+func newTable(calls *Calls) *Table { return &Table{Calls: calls, Items: map[string]Item{}} }
+
+// maxItem is DynamoDB's limit for an item, in bytes, roughly.
+const maxItem = 400_000
+
+// Text is a string of an item, "" where there is none.
+func Text(item Item, name string) string {
+	switch v := item[name].(type) {
+	case *types.AttributeValueMemberS:
+		return v.Value
+	case *types.AttributeValueMemberN:
+		return v.Value
+	}
+	return ""
+}
+
+func place(key Item) string { return Text(key, "pk") + " " + Text(key, "sk") }
+
+func (t *Table) GetItem(_ context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	if err := t.call("DynamoDB.GetItem", place(in.Key)); err != nil {
+		return nil, err
+	}
+	if !value(in.ConsistentRead) {
+		return nil, refuse("ValidationException", "the read of %s is not consistent: a pass must see its own writes", place(in.Key))
+	}
+	return &dynamodb.GetItemOutput{Item: copyOf(t.Items[place(in.Key)])}, nil
+}
+
+func (t *Table) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	if err := t.call("DynamoDB.PutItem", place(in.Item)); err != nil {
+		return nil, err
+	}
+	if err := check(t.Items[place(in.Item)], value(in.ConditionExpression), nil, nil); err != nil {
+		return nil, err
+	}
+	size := 0
+	for name, v := range in.Item {
+		size += len(name) + len(Text(in.Item, name))
+		if b, ok := v.(*types.AttributeValueMemberB); ok {
+			size += len(b.Value)
+		}
+	}
+	if size > maxItem {
+		return nil, refuse("ValidationException", "Item size has exceeded the maximum allowed size")
+	}
+	t.Items[place(in.Item)] = copyOf(in.Item)
+	return &dynamodb.PutItemOutput{}, nil
+}
+
+func (t *Table) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	if err := t.call("DynamoDB.UpdateItem", place(in.Key)); err != nil {
+		return nil, err
+	}
+	live := t.Items[place(in.Key)]
+	if err := check(live, value(in.ConditionExpression), in.ExpressionAttributeNames, in.ExpressionAttributeValues); err != nil {
+		return nil, err
+	}
+	item := copyOf(live)
+	if item == nil {
+		item = copyOf(in.Key)
+	}
+	if err := change(item, *in.UpdateExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues); err != nil {
+		return nil, err
+	}
+	t.Items[place(in.Key)] = item
+	return &dynamodb.UpdateItemOutput{Attributes: copyOf(item)}, nil
+}
+
+func (t *Table) DeleteItem(_ context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+	if err := t.call("DynamoDB.DeleteItem", place(in.Key)); err != nil {
+		return nil, err
+	}
+	delete(t.Items, place(in.Key))
+	return &dynamodb.DeleteItemOutput{}, nil
+}
+
+// Query knows "pk = :a AND begins_with(sk, :b)", and gives two items a page.
+func (t *Table) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	var partition, prefix string
+	words := strings.Fields(strings.NewReplacer("(", " ", ")", " ", ",", " ").Replace(*in.KeyConditionExpression))
+	if len(words) != 7 || words[1] != "=" || words[4] != "begins_with" {
+		return nil, refuse("ValidationException", "the fake does not know the condition %s", *in.KeyConditionExpression)
+	}
+	partition, prefix = Text(in.ExpressionAttributeValues, words[2]), Text(in.ExpressionAttributeValues, words[6])
+	if err := t.call("DynamoDB.Query", partition+" "+prefix); err != nil {
+		return nil, err
+	}
+	out := &dynamodb.QueryOutput{}
+	for _, name := range slices.Sorted(maps.Keys(t.Items)) {
+		if !strings.HasPrefix(name, partition+" "+prefix) || in.ExclusiveStartKey != nil && name <= place(in.ExclusiveStartKey) {
+			continue
+		}
+		if len(out.Items) == 2 {
+			last := out.Items[1]
+			out.LastEvaluatedKey = Item{"pk": last["pk"], "sk": last["sk"]}
+			break
+		}
+		out.Items = append(out.Items, copyOf(t.Items[name]))
+	}
+	return out, nil
+}

@@ -1,0 +1,87 @@
+// Package handler is the border between AWS Lambda and a step: environment, AWS configuration, log, lease and errors.
+// It has the only lambda.Start.
+package handler
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/rack"
+)
+
+// Env is what every function gets from its surroundings.
+type Env struct {
+	// Function is the function's name in the plan.
+	Function string
+	AWS      aws.Config
+	Store    *rack.Store
+	Paths    names.Paths
+	// Bus is the name of the event bus.
+	Bus string
+	Log *slog.Logger
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// Setting reads an environment variable that the function cannot do without.
+func (e Env) Setting(variable string) (string, error) {
+	value := os.Getenv(variable)
+	if value == "" {
+		return "", fmt.Errorf("function %s: environment variable %s is not set", e.Function, variable)
+	}
+	return value, nil
+}
+
+func environment(ctx context.Context, function string) (Env, error) {
+	env := Env{Function: function, Now: time.Now, Log: slog.New(slog.NewJSONHandler(os.Stdout, nil)).With("function", function)}
+	var err error
+	if env.AWS, err = config.LoadDefaultConfig(ctx, config.WithRetryMode(aws.RetryModeStandard), config.WithRetryMaxAttempts(5)); err != nil {
+		return env, fmt.Errorf("function %s: AWS configuration: %w", function, err)
+	}
+	table, err := env.Setting("SAWHORSE_TABLE")
+	if err != nil {
+		return env, err
+	}
+	if env.Paths.Prefix, err = env.Setting("SAWHORSE_PREFIX"); err != nil {
+		return env, err
+	}
+	if env.Bus, err = env.Setting("SAWHORSE_BUS"); err != nil {
+		return env, err
+	}
+	env.Store = &rack.Store{DB: dynamodb.NewFromConfig(env.AWS), Name: table}
+	return env, nil
+}
+
+// Start serves one function: build wires it once, when the process starts; it then answers each call.
+func Start[In, Out any](function string, build func(Env) (func(context.Context, In) (Out, error), error)) {
+	env, err := environment(context.Background(), function)
+	if err != nil {
+		fatal(err)
+	}
+	serve, err := build(env)
+	if err != nil {
+		fatal(err)
+	}
+	lambda.Start(func(ctx context.Context, in In) (Out, error) {
+		out, err := serve(ctx, in)
+		if err != nil {
+			env.Log.Error("failed", "error", err.Error())
+		}
+		return out, edge(err)
+	})
+}
+
+// fatal ends a process that cannot serve; Lambda reports it as a failed start.
+func fatal(err error) {
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}

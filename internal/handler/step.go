@@ -1,0 +1,114 @@
+package handler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/rack"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+// StepEvent is the state machine's call of a step.
+type StepEvent struct {
+	Rack       string    `json:"rack"`
+	Generation int64     `json:"generation"`
+	Execution  string    `json:"execution"`
+	Step       plan.Step `json:"step"`
+}
+
+// StepAnswer tells the state machine how to go on.
+type StepAnswer struct {
+	// Step is the step's name, so that the execution's history tells what was done.
+	Step string `json:"step"`
+	// Status is done, wait or superseded.
+	Status string `json:"status"`
+	// WaitSeconds is when to call again.
+	WaitSeconds int `json:"waitSeconds"`
+	// Note says what is being waited for.
+	Note string `json:"note"`
+}
+
+// The answers of a step.
+const (
+	Done = "done"
+	Wait = "wait"
+	// Superseded ends a round early: the step waits, and the rack has been written to since the plan was made.
+	Superseded = "superseded"
+)
+
+// StepFunc does one step of a plan, or the named part of it.
+type StepFunc func(ctx context.Context, p *plan.Plan, part string) (steps.Progress, error)
+
+// StartStep serves one step: around each call it holds the rack's lease, reads the plan, and notes what was done.
+func StartStep(function string, build func(Env) (StepFunc, error)) {
+	Start(function, func(env Env) (func(context.Context, StepEvent) (StepAnswer, error), error) {
+		do, err := build(env)
+		if err != nil {
+			return nil, err
+		}
+		return stepper{env, do}.serve, nil
+	})
+}
+
+type stepper struct {
+	Env
+	do StepFunc
+}
+
+func (s stepper) serve(ctx context.Context, event StepEvent) (StepAnswer, error) {
+	lease, err := s.Store.Renew(ctx, event.Rack, event.Execution, s.Now())
+	if err != nil {
+		return StepAnswer{}, err
+	}
+	p, err := s.Store.Plan(ctx, event.Rack)
+	if err != nil {
+		return StepAnswer{}, err
+	}
+	if p == nil {
+		return StepAnswer{}, fmt.Errorf("rack %s: step %s: there is no plan of format %d; the next pass makes one", event.Rack, event.Step.Name, plan.Format)
+	}
+	progress, err := s.do(ctx, p, event.Step.Part)
+	if noteErr := s.note(ctx, event, progress, err); noteErr != nil {
+		// Not as a Rejected, whatever the step said: its problems are in no record.
+		return StepAnswer{}, fmt.Errorf("%w (the step itself: %v)", noteErr, err)
+	}
+	if err != nil {
+		return StepAnswer{}, err
+	}
+	if progress.Wait > 0 {
+		answer := StepAnswer{Step: event.Step.Name, Status: Wait, WaitSeconds: int(math.Ceil(progress.Wait.Seconds())), Note: progress.Note}
+		if lease.Requested > event.Generation {
+			answer.Status = Superseded
+		}
+		return answer, nil
+	}
+	answer := StepAnswer{Step: event.Step.Name, Status: Done, Note: progress.Note}
+	if progress.Unfinished {
+		return answer, nil
+	}
+	return answer, s.Store.NoteApplied(ctx, event.Rack, event.Step)
+}
+
+// note logs what a call did, one line a change, and adds it to the run's record.
+func (s stepper) note(ctx context.Context, event StepEvent, progress steps.Progress, err error) error {
+	log := s.Log.With("rack", event.Rack, "generation", event.Generation, "step", event.Step.Name)
+	for _, c := range progress.Changes {
+		log.Info("change", "subject", c.Subject, "action", c.Action)
+	}
+	record := rack.StepRecord{
+		Step: event.Step.Name, Changes: progress.Changes, Note: progress.Note,
+		Warnings: progress.Warnings, Outputs: progress.Outputs,
+	}
+	var rejected *steps.Rejected
+	if errors.As(err, &rejected) {
+		record.Problems = rejected.Problems
+	}
+	log.Info("step", "changes", len(progress.Changes), "waitSeconds", progress.Wait.Seconds(), "note", progress.Note)
+	if len(record.Changes)+len(record.Warnings)+len(record.Problems)+len(record.Outputs) == 0 {
+		return nil
+	}
+	return s.Store.NoteStep(ctx, event.Rack, event.Generation, s.Now(), record)
+}

@@ -1,0 +1,183 @@
+package handler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/rack"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+var step = plan.Step{Name: "nodegroups/pins", Function: "nodegroups", Part: "pins", Fingerprint: "f1"}
+
+// begin is a rack whose pass "me" has a plan of generation 7 under way.
+func begin(t *testing.T, requested string, do StepFunc) (*awsfake.Cloud, stepper) {
+	t.Helper()
+	cloud := awsfake.New()
+	store := &rack.Store{DB: cloud.Table, Name: "sawhorse"}
+	cloud.Table.Items["rack#demo lease"] = awsfake.Item{
+		"pk": &types.AttributeValueMemberS{Value: "rack#demo"}, "sk": &types.AttributeValueMemberS{Value: "lease"},
+		"owner": &types.AttributeValueMemberS{Value: "me"}, "requested": &types.AttributeValueMemberN{Value: requested},
+	}
+	for _, err := range []error{
+		store.SavePlan(t.Context(), &plan.Plan{Format: plan.Format, Rack: "demo", Generation: 7}),
+		store.SaveRecords(t.Context(), "demo", plan.Records{}),
+		store.SaveRun(t.Context(), rack.Run{Rack: "demo", Generation: 7, Started: cloud.Now()}),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	cloud.Forget()
+	env := Env{Function: "nodegroups", Store: store, Log: slog.New(slog.NewJSONHandler(io.Discard, nil)), Now: cloud.Now}
+	return cloud, stepper{env, do}
+}
+
+func (s stepper) call(t *testing.T) (StepAnswer, error) {
+	t.Helper()
+	return s.serve(t.Context(), StepEvent{Rack: "demo", Generation: 7, Execution: "me", Step: step})
+}
+
+func always(progress steps.Progress, err error) StepFunc {
+	return func(context.Context, *plan.Plan, string) (steps.Progress, error) { return progress, err }
+}
+
+func TestAnswers(t *testing.T) {
+	for _, c := range []struct {
+		what      string
+		progress  steps.Progress
+		requested string
+		want      StepAnswer
+		applied   string // what the records hold of the step
+	}{
+		{"done", steps.Progress{Note: "n"}, "7", StepAnswer{Status: "done", Note: "n"}, "f1"},
+		{"done although the rack has been written to", steps.Progress{}, "8", StepAnswer{Status: "done"}, "f1"},
+		{"a later pass does the rest", steps.Progress{Unfinished: true, Note: "builds run"}, "7", StepAnswer{Status: "done", Note: "builds run"}, ""},
+		{"not yet", steps.Progress{Wait: 3 * time.Second, Note: "n"}, "7", StepAnswer{Status: "wait", WaitSeconds: 3, Note: "n"}, ""},
+		{"not yet, a moment", steps.Progress{Wait: time.Millisecond}, "7", StepAnswer{Status: "wait", WaitSeconds: 1}, ""},
+		{"a write during a wait", steps.Progress{Wait: 3 * time.Second}, "8", StepAnswer{Status: "superseded", WaitSeconds: 3}, ""},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			_, s := begin(t, c.requested, always(c.progress, nil))
+			got, err := s.call(t)
+			if c.want.Step = step.Name; err != nil || got != c.want {
+				t.Errorf("%+v, %v; want %+v", got, err, c.want)
+			}
+			records, err := s.Store.Records(t.Context(), "demo")
+			if err != nil || records.Applied[step.Name] != c.applied {
+				t.Errorf("applied %v, %v; want %q", records.Applied, err, c.applied)
+			}
+		})
+	}
+}
+
+// A step that finds all well writes nothing but the lease and that it is applied.
+func TestAStepWithoutChangesLeavesNoRecord(t *testing.T) {
+	cloud, s := begin(t, "7", always(steps.Progress{Note: "all well"}, nil))
+	if _, err := s.call(t); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fmt.Sprint(cloud.Writes()), "[DynamoDB.UpdateItem rack#demo lease DynamoDB.UpdateItem rack#demo records]"; got != want {
+		t.Errorf("writes %s, want %s", got, want)
+	}
+}
+
+func TestWhatAStepDidIsInTheRun(t *testing.T) {
+	warning := []params.Problem{{Parameter: "karpenter_enabled", Message: "w"}}
+	_, s := begin(t, "7", func(_ context.Context, p *plan.Plan, part string) (steps.Progress, error) {
+		var progress steps.Progress
+		progress.Changed("created", "%s of plan %d", part, p.Generation)
+		progress.Warnings, progress.Outputs = warning, map[string]string{"a": "b"}
+		return progress, nil
+	})
+	if _, err := s.call(t); err != nil {
+		t.Fatal(err)
+	}
+	run, err := s.Store.Run(t.Context(), "demo", 7)
+	want := []rack.StepRecord{{Step: step.Name, Changes: []steps.Change{{Subject: "pins of plan 7", Action: "created"}}, Warnings: warning, Outputs: map[string]string{"a": "b"}}}
+	if err != nil || !reflect.DeepEqual(run.Steps, want) {
+		t.Errorf("%+v, %v", run.Steps, err)
+	}
+}
+
+// What a step changed before it failed is told too, and so is why the input was impossible.
+func TestAFailedCallIsInTheRun(t *testing.T) {
+	var progress steps.Progress
+	progress.Changed("created", "role")
+	_, s := begin(t, "7", always(progress, steps.Reject("rack", "no")))
+	if _, err := s.call(t); reflect.TypeOf(edge(err)).Name() != "Rejected" {
+		t.Fatal(err)
+	}
+	run, err := s.Store.Run(t.Context(), "demo", 7)
+	want := []rack.StepRecord{{Step: step.Name, Changes: progress.Changes, Problems: []params.Problem{{Parameter: "rack", Message: "no"}}}}
+	if err != nil || !reflect.DeepEqual(run.Steps, want) {
+		t.Errorf("%+v, %v", run.Steps, err)
+	}
+	if records, _ := s.Store.Records(t.Context(), "demo"); len(records.Applied) > 0 {
+		t.Errorf("applied %v", records.Applied)
+	}
+}
+
+// A rejection whose problems could not be recorded would be reported without any.
+func TestARejectionThatIsNotRecordedIsNoRejection(t *testing.T) {
+	cloud, s := begin(t, "7", always(steps.Progress{}, steps.Reject("rack", "no")))
+	cloud.FailAt(4, awsfake.Throttling) // lease, plan, run, and then its writing
+	_, err := s.call(t)
+	if name := reflect.TypeOf(edge(err)).Name(); name != "Throttled" || !strings.Contains(err.Error(), "rack: no") {
+		t.Errorf("%s: %v", name, err)
+	}
+}
+
+// The fence: a pass that was taken over changes nothing, whatever its state machine still asks for.
+func TestWithoutTheLeaseNothingIsDone(t *testing.T) {
+	called := false
+	cloud, s := begin(t, "7", func(context.Context, *plan.Plan, string) (steps.Progress, error) {
+		called = true
+		return steps.Progress{}, nil
+	})
+	cloud.Table.Items["rack#demo lease"]["owner"] = &types.AttributeValueMemberS{Value: "another pass"}
+	if _, err := s.call(t); reflect.TypeOf(edge(err)).Name() != "LeaseLost" || called || len(cloud.Writes()) > 1 {
+		t.Errorf("%v, step called: %v, writes %v", err, called, cloud.Writes())
+	}
+}
+
+func TestAPlanOfAnotherFormatIsRefused(t *testing.T) {
+	_, s := begin(t, "7", always(steps.Progress{}, nil))
+	if err := s.Store.SavePlan(t.Context(), &plan.Plan{Format: plan.Format + 1, Rack: "demo"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.call(t); err == nil || !strings.Contains(err.Error(), "step nodegroups/pins") || !strings.Contains(err.Error(), "the next pass makes one") {
+		t.Errorf("%v", err)
+	}
+}
+
+// Every call on the way may fail; the next call then does what is left.
+func TestACallThatFailsOnTheWay(t *testing.T) {
+	var progress steps.Progress
+	progress.Changed("created", "role")
+	for n := 1; n <= 5; n++ {
+		cloud, s := begin(t, "7", always(progress, nil))
+		cloud.FailAt(n, awsfake.Throttling)
+		if _, err := s.call(t); !errors.Is(err, awsfake.Throttling) {
+			t.Errorf("call %d failed and the answer is %v", n, err)
+		}
+		if answer, err := s.call(t); err != nil || answer.Status != Done {
+			t.Errorf("after call %d failed: %+v, %v", n, answer, err)
+		}
+		if records, err := s.Store.Records(t.Context(), "demo"); err != nil || records.Applied[step.Name] != "f1" {
+			t.Errorf("after call %d failed: applied %v, %v", n, records.Applied, err)
+		}
+	}
+}

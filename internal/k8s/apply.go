@@ -1,0 +1,144 @@
+package k8s
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// Applied is what Apply did with one object.
+type Applied struct {
+	// Subject is Kind/namespace/name.
+	Subject string
+	// Action is "created", "updated", "unchanged", or "terminating": the object is on its way out, and has to be gone
+	// before it can be made again.
+	Action string
+	// Contested are fields that another manager had set and that were set back: "kubectl-edit: .spec.limits.cpu".
+	Contested []string
+	// Live is the object as it is now.
+	Live *unstructured.Unstructured
+}
+
+// The actions of Applied.
+const (
+	Created     = "created"
+	Updated     = "updated"
+	Unchanged   = "unchanged"
+	Terminating = "terminating"
+)
+
+// Changed tells whether something was written.
+func (a Applied) Changed() bool { return a.Action == Created || a.Action == Updated }
+
+// Apply brings one object of the rack to its manifest by server-side apply; the API server writes nothing, and keeps the
+// resourceVersion, where nothing differs. Fields of other managers stay; one that contradicts the manifest is taken back.
+// An object of that name without the rack's label is a *Foreign error.
+func (c *Client) Apply(ctx context.Context, rack string, manifest plan.Object) (Applied, error) {
+	object, kind, err := decode(manifest)
+	if err != nil {
+		return Applied{}, err
+	}
+	if owner := object.GetLabels()[names.TagRack]; owner != rack {
+		return Applied{}, fmt.Errorf("%s: apply: the manifest carries %s=%q and the rack is %s", Subject(object), names.TagRack, owner, rack)
+	}
+	live, err := c.Get(ctx, kind, object.GetNamespace(), object.GetName())
+	if err != nil {
+		return Applied{}, err
+	}
+	if err := Owned(live, rack); err != nil {
+		return Applied{}, err
+	}
+	return c.write(ctx, kind, live, object)
+}
+
+// ApplyUnlabelled is Apply for an object that is ours by another mark than the label: the caller has checked.
+func (c *Client) ApplyUnlabelled(ctx context.Context, manifest plan.Object) (Applied, error) {
+	object, kind, err := decode(manifest)
+	if err != nil {
+		return Applied{}, err
+	}
+	live, err := c.Get(ctx, kind, object.GetNamespace(), object.GetName())
+	if err != nil {
+		return Applied{}, err
+	}
+	return c.write(ctx, kind, live, object)
+}
+
+// Owned is a *Foreign error where the object exists and does not carry the rack's label.
+func Owned(live *unstructured.Unstructured, rack string) error {
+	if live == nil || live.GetLabels()[names.TagRack] == rack {
+		return nil
+	}
+	return &Foreign{Subject: Subject(live), Owner: live.GetLabels()[names.TagRack]}
+}
+
+func (c *Client) write(ctx context.Context, kind Kind, live, object *unstructured.Unstructured) (Applied, error) {
+	applied := Applied{Subject: Subject(object), Action: Created, Live: live}
+	if live != nil {
+		applied.Action = Updated
+		if live.GetDeletionTimestamp() != nil {
+			applied.Action = Terminating
+			return applied, nil
+		}
+	}
+	result, err := c.patch(ctx, kind, object, false)
+	if apierrors.IsConflict(err) {
+		applied.Contested = managers(err)
+		result, err = c.patch(ctx, kind, object, true)
+	}
+	if err != nil {
+		return applied, fmt.Errorf("%s: apply: %w", applied.Subject, err)
+	}
+	if live != nil && live.GetResourceVersion() == result.GetResourceVersion() {
+		applied.Action = Unchanged
+	}
+	applied.Live = result
+	return applied, nil
+}
+
+func (c *Client) patch(ctx context.Context, kind Kind, object *unstructured.Unstructured, force bool) (*unstructured.Unstructured, error) {
+	body, err := object.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return c.in(kind, object.GetNamespace()).Patch(ctx, object.GetName(), types.ApplyPatchType, body,
+		metav1.PatchOptions{FieldManager: names.FieldManager, Force: &force})
+}
+
+// decode copies the manifest through JSON, so that its numbers are the kinds of number that the API machinery knows.
+func decode(manifest plan.Object) (*unstructured.Unstructured, Kind, error) {
+	body, err := json.Marshal(manifest)
+	if err != nil {
+		return nil, Kind{}, fmt.Errorf("manifest: encode: %w", err)
+	}
+	object := &unstructured.Unstructured{}
+	if err := object.UnmarshalJSON(body); err != nil {
+		return nil, Kind{}, fmt.Errorf("manifest: decode: %w", err)
+	}
+	kind, err := kindOf(object)
+	return object, kind, err
+}
+
+// managers reads from a conflict who holds which field.
+func managers(err error) []string {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return nil
+	}
+	var held []string
+	for _, cause := range status.Status().Details.Causes {
+		if cause.Type == metav1.CauseTypeFieldManagerConflict {
+			held = append(held, cause.Message+": "+cause.Field)
+		}
+	}
+	return held
+}

@@ -1,0 +1,172 @@
+package k8s_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+func TestMain(m *testing.M) { k8stest.Main(m) }
+
+var ctx = context.Background()
+
+func client(t *testing.T, config *rest.Config) *k8s.Client {
+	t.Helper()
+	c, err := k8s.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func account(name, rack string, annotations map[string]any) plan.Object {
+	meta := map[string]any{"name": name, "namespace": "default", "annotations": annotations}
+	if rack != "" {
+		meta["labels"] = map[string]any{names.TagRack: rack}
+	}
+	return plan.Object{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta}
+}
+
+func TestApply(t *testing.T) {
+	cluster := k8stest.New(t)
+	c := client(t, cluster.Config)
+	apply := func(object plan.Object, want string) k8s.Applied {
+		t.Helper()
+		applied, err := c.Apply(ctx, "demo", object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if applied.Action != want || applied.Subject != "ServiceAccount/default/apply" {
+			t.Fatalf("%s %s, want %s", applied.Subject, applied.Action, want)
+		}
+		return applied
+	}
+	object := account("apply", "demo", map[string]any{"a": "1", "b": "2"})
+	t.Cleanup(func() { cluster.Remove(object) })
+
+	// creates
+	first := apply(object, k8s.Created)
+	// does nothing
+	if again := apply(object, k8s.Unchanged); again.Live.GetResourceVersion() != first.Live.GetResourceVersion() || again.Changed() {
+		t.Error("the second apply wrote something")
+	}
+	// keeps what others add
+	cluster.Change(object, func(o *unstructured.Unstructured) {
+		o.SetAnnotations(map[string]string{"a": "1", "b": "2", "theirs": "x"})
+	})
+	apply(object, k8s.Unchanged)
+	// changes only what changed, and drops what is no longer wanted
+	changed := apply(account("apply", "demo", map[string]any{"a": "3"}), k8s.Updated)
+	got := changed.Live.GetAnnotations()
+	if got["a"] != "3" || got["theirs"] != "x" || len(got) != 2 {
+		t.Errorf("the annotations are %v", got)
+	}
+	// takes back a field that somebody else has set, and says so
+	cluster.Change(object, func(o *unstructured.Unstructured) { o.SetAnnotations(map[string]string{"a": "no"}) })
+	contested := apply(account("apply", "demo", map[string]any{"a": "3"}), k8s.Updated)
+	if len(contested.Contested) != 1 || !strings.Contains(contested.Contested[0], "somebody") || contested.Live.GetAnnotations()["a"] != "3" {
+		t.Errorf("contested: %q, annotations %v", contested.Contested, contested.Live.GetAnnotations())
+	}
+}
+
+func TestApplyWaitsForAnObjectOnItsWayOut(t *testing.T) {
+	cluster := k8stest.New(t)
+	object := account("leaving", "demo", nil)
+	object["metadata"].(map[string]any)["finalizers"] = []any{"sawhorse.dev/test"}
+	live := cluster.Create(object)
+	c := client(t, cluster.Config)
+	if err := c.Delete(ctx, k8s.ServiceAccount, live); err != nil {
+		t.Fatal(err)
+	}
+	applied, err := c.Apply(ctx, "demo", object)
+	if err != nil || applied.Action != k8s.Terminating || applied.Changed() {
+		t.Errorf("%+v, %v", applied, err)
+	}
+}
+
+func TestApplyLeavesForeignObjectsAlone(t *testing.T) {
+	cluster := k8stest.New(t)
+	c := client(t, cluster.Config)
+	for name, owner := range map[string]string{"unlabelled": "", "neighbours": "other"} {
+		before := cluster.Create(account(name, owner, nil))
+		_, err := c.Apply(ctx, "demo", account(name, "demo", map[string]any{"a": "1"}))
+		var foreign *k8s.Foreign
+		if !errors.As(err, &foreign) || foreign.Owner != owner || foreign.Subject != "ServiceAccount/default/"+name {
+			t.Errorf("%s: the error is %v", name, err)
+		}
+		if after := cluster.Get(account(name, owner, nil)); after.GetResourceVersion() != before.GetResourceVersion() {
+			t.Errorf("%s was written", name)
+		}
+	}
+	if _, err := c.Apply(ctx, "demo", account("nobody", "", nil)); err == nil {
+		t.Error("a manifest without the rack's label was applied")
+	}
+}
+
+func TestPruneDeletesOnlyWhatIsOurs(t *testing.T) {
+	cluster := k8stest.New(t)
+	c := client(t, cluster.Config)
+	for name, owner := range map[string]string{"keep": "demo", "drop": "demo", "theirs": "other", "nobodys": ""} {
+		object := account(name, owner, nil)
+		// so that what was deleted is still there, on its way out
+		object["metadata"].(map[string]any)["finalizers"] = []any{"sawhorse.dev/test"}
+		cluster.Create(object)
+	}
+	wanted := map[string]bool{"keep": true}
+	deleted, err := c.Prune(ctx, k8s.ServiceAccount, "demo", wanted)
+	if err != nil || len(deleted) != 1 || deleted[0] != "ServiceAccount/default/drop" {
+		t.Errorf("deleted %v, %v", deleted, err)
+	}
+	if deleted, err := c.Prune(ctx, k8s.ServiceAccount, "demo", wanted); err != nil || len(deleted) != 0 {
+		t.Errorf("the second prune deleted %v, %v", deleted, err)
+	}
+}
+
+func TestConnectIsRefusedWithoutAnAccessEntry(t *testing.T) {
+	cluster := k8stest.New(t)
+	config := aws.Config{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("AKID", "secret", "")}
+	c, err := k8s.Connect(ctx, config, plan.Cluster{Name: "demo", Region: "us-east-1", Endpoint: cluster.Config.Host,
+		CA: base64.StdEncoding.EncodeToString(cluster.Config.CAData)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Get(ctx, k8s.Deployment, "kube-system", "x")
+	if !k8s.IsDenied(err) || !strings.HasPrefix(err.Error(), "Deployment/kube-system/x: get: ") {
+		t.Errorf("the error is %v", err)
+	}
+	// somebody known who may not
+	_, err = client(t, cluster.As("nobody")).Get(ctx, k8s.Deployment, "kube-system", "x")
+	if !k8s.IsDenied(err) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestUpdateWritesOnlyADifference(t *testing.T) {
+	cluster := k8stest.New(t)
+	c := client(t, cluster.Config)
+	live := cluster.Create(account("update", "", nil))
+	if written, err := c.Update(ctx, k8s.ServiceAccount, live, live.DeepCopy()); written || err != nil {
+		t.Errorf("written %v, %v", written, err)
+	}
+	wanted := live.DeepCopy()
+	wanted.SetAnnotations(map[string]string{"a": "1"})
+	if written, err := c.Update(ctx, k8s.ServiceAccount, live, wanted); !written || err != nil {
+		t.Errorf("written %v, %v", written, err)
+	}
+	// what was read is out of date now
+	if _, err := c.Update(ctx, k8s.ServiceAccount, live, wanted); !k8s.IsConflict(err) {
+		t.Errorf("the error is %v", err)
+	}
+}

@@ -1,0 +1,134 @@
+// Package k8s reaches the API server of a rack's cluster and does there what the steps share: apply, prune, and read
+// conditions. It returns what it did and never waits or logs; its errors open with Kind/namespace/name and the phase.
+package k8s
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// requestTimeout bounds one request, so that a Lambda (60 s) outlives an API server that does not answer.
+const requestTimeout = 10 * time.Second
+
+// Client talks to one cluster's API server.
+type Client struct {
+	config  *rest.Config
+	dynamic dynamic.Interface
+}
+
+// Connector opens the cluster that a plan is about; steps take one, because the cluster is only known with the plan.
+type Connector func(ctx context.Context, cluster plan.Cluster) (*Client, error)
+
+// Dial is the Connector that uses the caller's AWS credentials.
+func Dial(config aws.Config) Connector {
+	return func(ctx context.Context, cluster plan.Cluster) (*Client, error) { return Connect(ctx, config, cluster) }
+}
+
+// Connect makes a client with a fresh token; it sends no request.
+func Connect(ctx context.Context, config aws.Config, cluster plan.Cluster) (*Client, error) {
+	ca, err := base64.StdEncoding.DecodeString(cluster.CA)
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: certificate authority: %w", cluster.Name, err)
+	}
+	token, err := Token(ctx, config, cluster.Region, cluster.Name)
+	if err != nil {
+		return nil, err
+	}
+	return New(&rest.Config{Host: cluster.Endpoint, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAData: ca}})
+}
+
+// New makes a client of a configuration that has address and credentials, and sets the limits.
+func New(config *rest.Config) (*Client, error) {
+	config = rest.CopyConfig(config)
+	config.Timeout, config.QPS, config.Burst, config.UserAgent = requestTimeout, 100, 200, names.FieldManager
+	http, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: client: %w", config.Host, err)
+	}
+	// client-go shares connections between clients. One that slept while the Lambda was frozen may be dead without anyone
+	// having told us: start with a new one.
+	utilnet.CloseIdleConnectionsFor(http.Transport)
+	client, err := dynamic.NewForConfigAndClient(config, http)
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: client: %w", config.Host, err)
+	}
+	return &Client{config: config, dynamic: client}, nil
+}
+
+// Config is a copy of the client's configuration, for Helm, which makes its own clients.
+func (c *Client) Config() *rest.Config { return rest.CopyConfig(c.config) }
+
+func (c *Client) in(kind Kind, namespace string) dynamic.ResourceInterface {
+	if !kind.namespaced {
+		return c.dynamic.Resource(kind.resource)
+	}
+	return c.dynamic.Resource(kind.resource).Namespace(namespace)
+}
+
+// Get reads one object; nil where there is none, or where the cluster does not know the kind.
+func (c *Client) Get(ctx context.Context, kind Kind, namespace, name string) (*unstructured.Unstructured, error) {
+	object, err := c.in(kind, namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: get: %w", kind.subject(namespace, name), err)
+	}
+	return object, nil
+}
+
+// List reads the objects of a kind in one namespace ("" is all) with these labels (a label selector, "" is all). A kind
+// that the cluster does not know has none.
+func (c *Client) List(ctx context.Context, kind Kind, namespace, labels string) ([]unstructured.Unstructured, error) {
+	list, err := c.in(kind, namespace).List(ctx, metav1.ListOptions{LabelSelector: labels})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: list: %w", kind.subject(namespace, "*"), err)
+	}
+	return list.Items, nil
+}
+
+// Update writes the wanted form of an object that was read, if it differs; true if it was written. An object that changed
+// since is an error for which IsConflict is true.
+func (c *Client) Update(ctx context.Context, kind Kind, live, wanted *unstructured.Unstructured) (bool, error) {
+	if equality.Semantic.DeepEqual(live.Object, wanted.Object) {
+		return false, nil
+	}
+	_, err := c.in(kind, live.GetNamespace()).Update(ctx, wanted, metav1.UpdateOptions{FieldManager: names.FieldManager})
+	if err != nil {
+		return false, fmt.Errorf("%s: update: %w", Subject(live), err)
+	}
+	return true, nil
+}
+
+// Annotate sets one annotation, whatever else changed meanwhile. An object that has gone is no error.
+func (c *Client) Annotate(ctx context.Context, kind Kind, object *unstructured.Unstructured, key, value string) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{key: value}}})
+	if err != nil {
+		return fmt.Errorf("%s: annotate: %w", Subject(object), err)
+	}
+	_, err = c.in(kind, object.GetNamespace()).Patch(ctx, object.GetName(), types.MergePatchType, patch,
+		metav1.PatchOptions{FieldManager: names.FieldManager})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("%s: annotate: %w", Subject(object), err)
+	}
+	return nil
+}

@@ -1,0 +1,29 @@
+package k8s
+
+import (
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// Foreign is the error of an object that has a name of ours and is not ours. Nothing was written.
+type Foreign struct {
+	// Subject is Kind/namespace/name.
+	Subject string
+	// Owner is the rack whose label it carries; empty where it carries none.
+	Owner string
+}
+
+func (f *Foreign) Error() string {
+	if f.Owner == "" {
+		return f.Subject + ": apply: it exists and Sawhorse did not make it"
+	}
+	return fmt.Sprintf("%s: apply: it belongs to rack %s", f.Subject, f.Owner)
+}
+
+// IsConflict tells whether a write failed because the object changed after it was read: read again and retry.
+func IsConflict(err error) bool { return apierrors.IsConflict(err) }
+
+// IsDenied tells whether the API server did not know the caller (no access entry, or one of an earlier role of that name)
+// or did not allow it what it asked for.
+func IsDenied(err error) bool { return apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) }

@@ -1,0 +1,90 @@
+package k8s
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// CRDs are the names of the CustomResourceDefinitions of the Karpenter chart.
+var CRDs = []string{"ec2nodeclasses.karpenter.k8s.aws", "nodeclaims.karpenter.sh", "nodeoverlays.karpenter.sh", "nodepools.karpenter.sh"}
+
+// ForeignKarpenter names what the cluster has of a Karpenter that is not the rack's: controllers under any name, Helm
+// releases of our names, CRDs that our release does not hold. Two Karpenters in one cluster would fight over its nodes.
+func (c *Client) ForeignKarpenter(ctx context.Context, rack string) ([]string, error) {
+	var found []string
+	add := func(name string) {
+		if !slices.Contains(found, name) {
+			found = append(found, name)
+		}
+	}
+	deployments, err := c.List(ctx, Deployment, "", "app.kubernetes.io/name=karpenter")
+	if err != nil {
+		return nil, err
+	}
+	for i := range deployments {
+		if Owned(&deployments[i], rack) != nil {
+			add(Subject(&deployments[i]))
+		}
+	}
+	releases, err := c.List(ctx, Secret, "", "owner=helm,name in ("+names.ReleaseCRD+","+names.ReleaseController+")")
+	if err != nil {
+		return nil, err
+	}
+	for i := range releases {
+		if Owned(&releases[i], rack) != nil {
+			add("Helm release " + releases[i].GetNamespace() + "/" + releases[i].GetLabels()["name"])
+		}
+	}
+	crds, err := c.ForeignCRDs(ctx)
+	for _, crd := range crds {
+		add(crd)
+	}
+	return found, err
+}
+
+// ForeignCRDs names the Karpenter CRDs of the cluster that Helm would not let our release take over.
+func (c *Client) ForeignCRDs(ctx context.Context) ([]string, error) {
+	var found []string
+	for _, name := range CRDs {
+		crd, err := c.Get(ctx, CustomResourceDefinition, "", name)
+		if err != nil {
+			return found, err
+		}
+		if crd != nil && !Released(crd, names.ReleaseCRD) {
+			found = append(found, Subject(crd))
+		}
+	}
+	return found, nil
+}
+
+// Released tells whether an object carries Helm's marks of a release in our namespace.
+func Released(object *unstructured.Unstructured, release string) bool {
+	annotations := object.GetAnnotations()
+	return annotations["meta.helm.sh/release-name"] == release && annotations["meta.helm.sh/release-namespace"] == names.Namespace
+}
+
+// Contested names the objects that have the name of a manifest and are not the rack's.
+func (c *Client) Contested(ctx context.Context, rack string, manifests []plan.Object) ([]string, error) {
+	var found []string
+	for _, manifest := range manifests {
+		object, kind, err := decode(manifest)
+		if err != nil {
+			return nil, err
+		}
+		live, err := c.Get(ctx, kind, object.GetNamespace(), object.GetName())
+		if err != nil {
+			return nil, err
+		}
+		var foreign *Foreign
+		if errors.As(Owned(live, rack), &foreign) {
+			found = append(found, foreign.Subject)
+		}
+	}
+	return found, nil
+}

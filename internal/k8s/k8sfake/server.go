@@ -1,0 +1,167 @@
+// Package k8sfake is an API server in memory, for tests of steps that do most of their work elsewhere: it keeps objects, lists
+// them by label, and knows nothing of fields or rights. What depends on those is tested with k8stest.
+package k8sfake
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/rest"
+
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// Server has objects by their path in the API.
+type Server struct {
+	Objects map[string]*unstructured.Unstructured
+	// Denied answers every request with 401, as EKS does before an access entry works.
+	Denied bool
+	// FailAt fails the n-th request from now on with 500; 0 fails none.
+	FailAt int
+	// Writes are the changes so far: "PUT /api/v1/nodes/a".
+	Writes  []string
+	url     string
+	version int
+}
+
+// New is an API server with nothing in it, for one test.
+func New(t *testing.T) *Server {
+	s := &Server{Objects: map[string]*unstructured.Unstructured{}}
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	s.url = server.URL
+	return s
+}
+
+// Dial is a k8s.Connector.
+func (s *Server) Dial(context.Context, plan.Cluster) (*k8s.Client, error) {
+	return k8s.New(&rest.Config{Host: s.url})
+}
+
+// Put makes or replaces an object: its place below /api or /apis, and its fields.
+func (s *Server) Put(path, apiVersion, kind string, fields map[string]any) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: fields}
+	object.SetAPIVersion(apiVersion)
+	object.SetKind(kind)
+	parts := strings.Split(path, "/")
+	object.SetName(parts[len(parts)-1])
+	if len(parts) > 3 && parts[len(parts)-4] == "namespaces" {
+		object.SetNamespace(parts[len(parts)-3])
+	}
+	s.store(path, object)
+	return object
+}
+
+func (s *Server) store(path string, object *unstructured.Unstructured) {
+	s.version++
+	object.SetResourceVersion(fmt.Sprint(s.version))
+	s.Objects[path] = object
+}
+
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	path := r.URL.Path
+	if s.FailAt > 0 {
+		if s.FailAt--; s.FailAt == 0 {
+			refuse(w, http.StatusInternalServerError, "InternalError")
+			return
+		}
+	}
+	live := s.Objects[path]
+	switch {
+	case s.Denied:
+		refuse(w, http.StatusUnauthorized, "Unauthorized")
+	case r.Method == http.MethodGet && live != nil:
+		answer(w, live.Object)
+	case r.Method == http.MethodGet && s.known(path):
+		s.list(w, path, r.URL.Query().Get("labelSelector"))
+	case r.Method == http.MethodPut && live != nil:
+		s.put(w, r, path, live)
+	case r.Method == http.MethodPatch:
+		s.apply(w, r, path, live)
+	default:
+		refuse(w, http.StatusNotFound, "NotFound")
+	}
+}
+
+// known tells a collection from an object that is not there.
+func (s *Server) known(path string) bool {
+	for _, resource := range []string{"nodes", "pods", "deployments", "secrets"} {
+		if strings.HasSuffix(path, "/"+resource) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Server) list(w http.ResponseWriter, path, selector string) {
+	wanted, err := labels.Parse(selector)
+	if err != nil {
+		refuse(w, http.StatusBadRequest, "BadRequest")
+		return
+	}
+	items := []any{}
+	for _, place := range slices.Sorted(maps.Keys(s.Objects)) {
+		object := s.Objects[place]
+		everywhere := strings.Replace(place, "/namespaces/"+object.GetNamespace(), "", 1)
+		if strings.HasPrefix(everywhere, path+"/") && wanted.Matches(labels.Set(object.GetLabels())) {
+			items = append(items, object.Object)
+		}
+	}
+	answer(w, map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{}, "items": items})
+}
+
+// put refuses what was read before the last change.
+func (s *Server) put(w http.ResponseWriter, r *http.Request, path string, live *unstructured.Unstructured) {
+	object := body(r)
+	if object.GetResourceVersion() != live.GetResourceVersion() {
+		refuse(w, http.StatusConflict, "Conflict")
+		return
+	}
+	s.Writes = append(s.Writes, "PUT "+path)
+	s.store(path, object)
+	answer(w, object.Object)
+}
+
+// apply takes the manifest for the whole object, and changes nothing where it is that already.
+func (s *Server) apply(w http.ResponseWriter, r *http.Request, path string, live *unstructured.Unstructured) {
+	object := body(r)
+	if live != nil {
+		same := live.DeepCopy()
+		same.SetResourceVersion("")
+		if object.SetResourceVersion(""); reflect.DeepEqual(same.Object, object.Object) {
+			answer(w, live.Object)
+			return
+		}
+	}
+	s.Writes = append(s.Writes, "PATCH "+path)
+	s.store(path, object)
+	answer(w, object.Object)
+}
+
+func body(r *http.Request) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	_ = json.NewDecoder(r.Body).Decode(object) // the client of k8s sends JSON
+	return object
+}
+
+func answer(w http.ResponseWriter, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(value)
+}
+
+func refuse(w http.ResponseWriter, code int, reason string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(map[string]any{"apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": reason, "code": code})
+}

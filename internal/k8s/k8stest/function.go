@@ -1,0 +1,65 @@
+package k8stest
+
+import (
+	"context"
+	"slices"
+
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// Connector connects as a function does, with the rights that its grants give it and no others: a test that passes
+// shows that they suffice.
+func (c *Cluster) Connector(function string) k8s.Connector {
+	c.t.Helper()
+	admin, err := k8s.New(c.Config)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	grants, err := k8s.Grants("test", function)
+	if err != nil || len(grants) == 0 {
+		c.t.Fatalf("function %s: %d grants, %v", function, len(grants), err)
+	}
+	for _, grant := range grants {
+		if _, err := admin.Apply(context.Background(), "test", grant); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	config := c.As(names.Group(function))
+	connector := func(context.Context, plan.Cluster) (*k8s.Client, error) { return k8s.New(config) }
+	// The API server learns of new rights a moment after they are written.
+	Eventually(c.t, func() bool {
+		client, _ := connector(context.Background(), plan.Cluster{})
+		kind := k8s.Deployment
+		if function == "nodepools" {
+			kind = k8s.NodePool
+		}
+		_, err := client.List(context.Background(), kind, "", "")
+		return err == nil
+	})
+	return connector
+}
+
+// Baselines keeps baselines in memory, as the rack's records do in DynamoDB.
+type Baselines map[string][]byte
+
+// Keep records a value unless there is one.
+func (b Baselines) Keep(_ context.Context, rack, name string, value []byte) error {
+	if _, ok := b[rack+"#"+name]; !ok {
+		b[rack+"#"+name] = slices.Clone(value)
+	}
+	return nil
+}
+
+// Get is what Keep recorded.
+func (b Baselines) Get(_ context.Context, rack, name string) ([]byte, bool, error) {
+	value, ok := b[rack+"#"+name]
+	return value, ok, nil
+}
+
+// Forget removes a value.
+func (b Baselines) Forget(_ context.Context, rack, name string) error {
+	delete(b, rack+"#"+name)
+	return nil
+}

@@ -1,0 +1,227 @@
+package k8stest
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+)
+
+// Object is a Kubernetes object as JSON has it.
+type Object = map[string]any
+
+// Cluster is the API server in the hands of a test: as the admin, and in the place of the controllers.
+type Cluster struct {
+	t       *testing.T
+	Config  *rest.Config
+	dynamic dynamic.Interface
+}
+
+// New is the running API server for one test.
+func New(t *testing.T) *Cluster {
+	t.Helper()
+	config := Config(t)
+	config.QPS, config.Burst = 1000, 1000
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Cluster{t: t, Config: config, dynamic: client}
+}
+
+// As is the configuration of somebody who is in that group and in no other.
+func (c *Cluster) As(group string) *rest.Config {
+	config := rest.CopyConfig(c.Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: "test-" + group, Groups: []string{group}}
+	return config
+}
+
+func (c *Cluster) in(object *unstructured.Unstructured) dynamic.ResourceInterface {
+	version := object.GroupVersionKind()
+	plural := strings.ToLower(version.Kind) + "s"
+	if strings.HasSuffix(version.Kind, "Class") {
+		plural = strings.ToLower(version.Kind) + "es"
+	}
+	resource := c.dynamic.Resource(version.GroupVersion().WithResource(plural))
+	if object.GetNamespace() == "" {
+		return resource
+	}
+	return resource.Namespace(object.GetNamespace())
+}
+
+// Create makes an object, its status too, in the name of some other manager, and removes it when the test ends.
+func (c *Cluster) Create(object Object) *unstructured.Unstructured {
+	c.t.Helper()
+	wanted := copied(c.t, object)
+	made, err := c.in(wanted).Create(context.Background(), wanted, metav1.CreateOptions{FieldManager: "somebody"})
+	if err != nil {
+		c.t.Fatalf("%s/%s: create: %v", wanted.GetKind(), wanted.GetName(), err)
+	}
+	c.t.Cleanup(func() { c.Remove(object) })
+	if status, ok := object["status"]; ok {
+		return c.Status(object, status)
+	}
+	return made
+}
+
+// Get reads an object by its kind and name; nil where it is gone.
+func (c *Cluster) Get(object Object) *unstructured.Unstructured {
+	c.t.Helper()
+	wanted := copied(c.t, object)
+	live, err := c.in(wanted).Get(context.Background(), wanted.GetName(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return live
+}
+
+// Change edits an object in the name of some other manager.
+func (c *Cluster) Change(object Object, edit func(*unstructured.Unstructured)) *unstructured.Unstructured {
+	c.t.Helper()
+	live := c.Get(object)
+	edit(live)
+	changed, err := c.in(live).Update(context.Background(), live, metav1.UpdateOptions{FieldManager: "somebody"})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return changed
+}
+
+// Status writes an object's status as its controller would.
+func (c *Cluster) Status(object Object, status any) *unstructured.Unstructured {
+	c.t.Helper()
+	live := c.Get(object)
+	live.Object["status"] = copied(c.t, Object{"kind": "x", "status": status}).Object["status"]
+	changed, err := c.in(live).UpdateStatus(context.Background(), live, metav1.UpdateOptions{FieldManager: "controller"})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return changed
+}
+
+// RolledOut writes the status that a Deployment has once all its pods are what its template says.
+func (c *Cluster) RolledOut(object Object) {
+	c.t.Helper()
+	live := c.Get(object)
+	replicas, _, _ := unstructured.NestedInt64(live.Object, "spec", "replicas")
+	c.Status(object, Object{"observedGeneration": live.GetGeneration(), "replicas": replicas, "updatedReplicas": replicas,
+		"readyReplicas": replicas, "availableReplicas": replicas})
+}
+
+// Remove deletes an object, finalizers or not. One that has gone is fine.
+func (c *Cluster) Remove(object Object) {
+	c.t.Helper()
+	live := c.Get(object)
+	if live == nil {
+		return
+	}
+	if len(live.GetFinalizers()) > 0 {
+		live = c.Change(object, func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
+	}
+	zero := int64(0)
+	err := c.in(live).Delete(context.Background(), live.GetName(), metav1.DeleteOptions{GracePeriodSeconds: &zero})
+	if err != nil && !apierrors.IsNotFound(err) {
+		c.t.Fatal(err)
+	}
+}
+
+// List reads all objects of a resource, everywhere.
+func (c *Cluster) List(group, version, resource string) []unstructured.Unstructured {
+	c.t.Helper()
+	list, err := c.dynamic.Resource(schema.GroupVersionResource{Group: group, Version: version, Resource: resource}).
+		List(context.Background(), metav1.ListOptions{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return list.Items
+}
+
+// InstallCRDs puts Karpenter's CustomResourceDefinitions, as its Go module has them, into the cluster, and waits until they work.
+func (c *Cluster) InstallCRDs() {
+	c.t.Helper()
+	dir := ModuleDir(c.t, "github.com/aws/karpenter-provider-aws")
+	files, _ := filepath.Glob(filepath.Join(dir, "pkg/apis/crds/*.yaml"))
+	if len(files) == 0 {
+		c.t.Fatalf("no CRDs in %s", dir)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		var object Object
+		if err := yaml.Unmarshal(text, &object); err != nil {
+			c.t.Fatal(err)
+		}
+		if c.Get(object) == nil {
+			wanted := copied(c.t, object)
+			if _, err := c.in(wanted).Create(context.Background(), wanted, metav1.CreateOptions{}); err != nil {
+				c.t.Fatal(err)
+			}
+		}
+		c.await(object)
+	}
+}
+
+func (c *Cluster) await(object Object) {
+	c.t.Helper()
+	Eventually(c.t, func() bool {
+		conditions, _, _ := unstructured.NestedSlice(c.Get(object).Object, "status", "conditions")
+		for _, each := range conditions {
+			if condition := each.(map[string]any); condition["type"] == "Established" && condition["status"] == "True" {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// Eventually asks until the answer is yes, for what the API server itself does a moment later.
+func Eventually(t *testing.T, done func() bool) {
+	t.Helper()
+	for range 600 {
+		if done() {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatal("not within 30 s")
+}
+
+// ModuleDir is where the module cache has a module of the build.
+func ModuleDir(t *testing.T, module string) string {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module).Output()
+	if err != nil {
+		t.Fatalf("go list -m %s: %v", module, err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func copied(t *testing.T, object Object) *unstructured.Unstructured {
+	t.Helper()
+	body, err := json.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := &unstructured.Unstructured{}
+	if err := made.UnmarshalJSON(body); err != nil {
+		t.Fatal(err)
+	}
+	return made
+}

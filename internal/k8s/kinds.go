@@ -1,0 +1,72 @@
+package k8s
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Kind is a kind of object that Sawhorse reads or writes. They are listed here, not discovered: discovery costs requests
+// on every cold start, and Sawhorse has no business with other kinds.
+type Kind struct {
+	Name       string
+	resource   schema.GroupVersionResource
+	namespaced bool
+}
+
+// The kinds, by group.
+var (
+	NodePool  = Kind{"NodePool", schema.GroupVersionResource{Group: "karpenter.sh", Version: "v1", Resource: "nodepools"}, false}
+	NodeClaim = Kind{"NodeClaim", schema.GroupVersionResource{Group: "karpenter.sh", Version: "v1", Resource: "nodeclaims"}, false}
+
+	EC2NodeClass = Kind{"EC2NodeClass", schema.GroupVersionResource{Group: "karpenter.k8s.aws", Version: "v1", Resource: "ec2nodeclasses"}, false}
+
+	Deployment = Kind{"Deployment", schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, true}
+
+	Node           = Kind{"Node", schema.GroupVersionResource{Version: "v1", Resource: "nodes"}, false}
+	Pod            = Kind{"Pod", schema.GroupVersionResource{Version: "v1", Resource: "pods"}, true}
+	Secret         = Kind{"Secret", schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, true}
+	Service        = Kind{"Service", schema.GroupVersionResource{Version: "v1", Resource: "services"}, true}
+	ServiceAccount = Kind{"ServiceAccount", schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}, true}
+	Namespace      = Kind{"Namespace", schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, false}
+
+	PodDisruptionBudget = Kind{"PodDisruptionBudget", schema.GroupVersionResource{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"}, true}
+
+	CustomResourceDefinition = Kind{"CustomResourceDefinition", schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}, false}
+
+	ClusterRole        = Kind{"ClusterRole", schema.GroupVersionResource{Group: rbacGroup, Version: "v1", Resource: "clusterroles"}, false}
+	ClusterRoleBinding = Kind{"ClusterRoleBinding", schema.GroupVersionResource{Group: rbacGroup, Version: "v1", Resource: "clusterrolebindings"}, false}
+	Role               = Kind{"Role", schema.GroupVersionResource{Group: rbacGroup, Version: "v1", Resource: "roles"}, true}
+	RoleBinding        = Kind{"RoleBinding", schema.GroupVersionResource{Group: rbacGroup, Version: "v1", Resource: "rolebindings"}, true}
+)
+
+const rbacGroup = "rbac.authorization.k8s.io"
+
+var kinds = []Kind{
+	NodePool, NodeClaim, EC2NodeClass, Deployment, Node, Pod, Secret, Service, ServiceAccount, Namespace,
+	PodDisruptionBudget, CustomResourceDefinition, ClusterRole, ClusterRoleBinding, Role, RoleBinding,
+}
+
+// kindOf finds the Kind of a manifest by its apiVersion and kind.
+func kindOf(object *unstructured.Unstructured) (Kind, error) {
+	for _, kind := range kinds {
+		if kind.Name == object.GetKind() && kind.resource.GroupVersion().String() == object.GetAPIVersion() {
+			return kind, nil
+		}
+	}
+	return Kind{}, fmt.Errorf("%s: %s %s is not a kind that Sawhorse handles", object.GetName(), object.GetAPIVersion(), object.GetKind())
+}
+
+// subject names one object as every error and change does: Kind/namespace/name, or Kind/name where it has no namespace.
+func (k Kind) subject(namespace, name string) string {
+	if namespace == "" {
+		return k.Name + "/" + name
+	}
+	return k.Name + "/" + namespace + "/" + name
+}
+
+// Subject names an object that was read: Kind/namespace/name.
+func Subject(object *unstructured.Unstructured) string {
+	return Kind{Name: object.GetKind()}.subject(object.GetNamespace(), object.GetName())
+}

@@ -1,0 +1,53 @@
+package k8s
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+)
+
+// SystemNode is a node that carries the system label.
+type SystemNode struct {
+	Name string
+	// Zone is its availability zone; empty where the node does not say.
+	Zone string
+	// Ready is true for a node that runs pods and takes new ones.
+	Ready bool
+}
+
+// SystemNodes lists the nodes with convox.io/system-node=true.
+func (c *Client) SystemNodes(ctx context.Context) ([]SystemNode, error) {
+	objects, err := c.List(ctx, Node, "", names.LabelSystemNode+"=true")
+	if err != nil {
+		return nil, err
+	}
+	var nodes []SystemNode
+	for _, object := range objects {
+		var node corev1.Node
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &node); err != nil {
+			return nil, fmt.Errorf("%s: decode: %w", Subject(&object), err)
+		}
+		system := SystemNode{Name: node.Name, Zone: node.Labels[corev1.LabelTopologyZone]}
+		for _, condition := range node.Status.Conditions {
+			if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
+				system.Ready = !node.Spec.Unschedulable
+			}
+		}
+		nodes = append(nodes, system)
+	}
+	return nodes, nil
+}
+
+// AnyReady tells whether at least one of the nodes takes pods.
+func AnyReady(nodes []SystemNode) bool {
+	for _, node := range nodes {
+		if node.Ready {
+			return true
+		}
+	}
+	return false
+}

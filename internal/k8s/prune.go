@@ -1,0 +1,49 @@
+package k8s
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+)
+
+// Ours lists the objects of a kind that carry the rack's label, those on their way out among them.
+func (c *Client) Ours(ctx context.Context, kind Kind, rack string) ([]unstructured.Unstructured, error) {
+	return c.List(ctx, kind, "", names.TagRack+"="+rack)
+}
+
+// Prune deletes the objects of a kind that carry the rack's label and whose name is not wanted; it returns the subjects of
+// those it deleted. Nothing else is ever deleted.
+func (c *Client) Prune(ctx context.Context, kind Kind, rack string, wanted map[string]bool) ([]string, error) {
+	objects, err := c.Ours(ctx, kind, rack)
+	if err != nil {
+		return nil, err
+	}
+	var deleted []string
+	for i := range objects {
+		object := &objects[i]
+		if wanted[object.GetName()] || object.GetDeletionTimestamp() != nil {
+			continue
+		}
+		if err := c.Delete(ctx, kind, object); err != nil {
+			return deleted, err
+		}
+		deleted = append(deleted, Subject(object))
+	}
+	return deleted, nil
+}
+
+// Delete deletes an object that was read, and not one that has taken its name since. One that has gone is no error.
+func (c *Client) Delete(ctx context.Context, kind Kind, object *unstructured.Unstructured) error {
+	uid := object.GetUID()
+	err := c.in(kind, object.GetNamespace()).Delete(ctx, object.GetName(),
+		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("%s: delete: %w", Subject(object), err)
+	}
+	return nil
+}

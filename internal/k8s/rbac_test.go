@@ -1,0 +1,47 @@
+package k8s_test
+
+import (
+	"testing"
+
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+)
+
+func TestGrantsGiveAFunctionItsRightsAndNoOthers(t *testing.T) {
+	cluster := k8stest.New(t)
+	admin := client(t, cluster.Config)
+	for _, function := range []string{"nodepools", "autoscaler", "nodegroups"} {
+		objects, err := k8s.Grants("demo", function)
+		if err != nil || len(objects) != 2 {
+			t.Fatalf("%s: %d grants, %v", function, len(objects), err)
+		}
+		for _, want := range []string{k8s.Created, k8s.Unchanged} {
+			for _, object := range objects {
+				if applied, err := admin.Apply(ctx, "demo", object); err != nil || applied.Action != want {
+					t.Fatalf("%s: %+v, want %s, %v", function, applied, want, err)
+				}
+			}
+		}
+		for _, object := range objects {
+			t.Cleanup(func() { cluster.Remove(object) })
+		}
+	}
+	object := cluster.Create(account("rights", "demo", nil))
+	for _, function := range []string{"nodepools", "autoscaler", "nodegroups"} {
+		c := client(t, cluster.As(names.Group(function)))
+		if _, err := c.List(ctx, k8s.Secret, "", ""); !k8s.IsDenied(err) {
+			t.Errorf("%s reads Secrets: %v", function, err)
+		}
+		if err := c.Delete(ctx, k8s.ServiceAccount, object); !k8s.IsDenied(err) {
+			t.Errorf("%s deletes ServiceAccounts: %v", function, err)
+		}
+		_, err := c.List(ctx, k8s.Deployment, "", "")
+		if denied := k8s.IsDenied(err); denied != (function == "nodepools") {
+			t.Errorf("%s lists Deployments: %v", function, err)
+		}
+	}
+	if grants, err := k8s.Grants("demo", "controller"); err != nil || grants != nil {
+		t.Errorf("controller is a cluster admin by its access entry and has grants: %v, %v", grants, err)
+	}
+}

@@ -1,0 +1,106 @@
+package k8s
+
+import (
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Ready reads the Ready condition of a NodePool or an EC2NodeClass. False comes with a text: the messages of all conditions
+// that are not True. A condition that speaks of an earlier version of the object does not count.
+func Ready(object *unstructured.Unstructured) (bool, string) {
+	return condition(object, "Ready")
+}
+
+// Established reads whether a CustomResourceDefinition can be used.
+func Established(object *unstructured.Unstructured) (bool, string) {
+	return condition(object, "Established")
+}
+
+func condition(object *unstructured.Unstructured, kind string) (bool, string) {
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	var missing []string
+	for _, each := range conditions {
+		c, _ := each.(map[string]any)
+		name, _ := c["type"].(string)
+		observed, known := c["observedGeneration"].(int64)
+		stale := known && observed < object.GetGeneration()
+		switch {
+		case name == kind && c["status"] == "True" && !stale:
+			return true, ""
+		case c["status"] != "True":
+			missing = append(missing, describe(c))
+		}
+	}
+	if len(missing) == 0 {
+		return false, "its controller has not looked at it yet"
+	}
+	return false, strings.Join(missing, "; ")
+}
+
+func describe(condition map[string]any) string {
+	text := fmt.Sprintf("%v=%v", condition["type"], condition["status"])
+	for _, key := range []string{"reason", "message"} {
+		if word, _ := condition[key].(string); word != "" {
+			text += " " + word
+		}
+	}
+	return text
+}
+
+// Rollout is how far a Deployment's pods are what its template and replicas say.
+type Rollout struct {
+	Done bool
+	// Stuck is true where Kubernetes itself has given up waiting (progressDeadlineSeconds).
+	Stuck bool
+	// Note says what is missing.
+	Note string
+}
+
+// RolloutOf reads the rollout of a Deployment. A paused one counts as done: it moves only when somebody unpauses it.
+func RolloutOf(object *unstructured.Unstructured) (Rollout, error) {
+	deployment, err := AsDeployment(object)
+	if err != nil {
+		return Rollout{}, err
+	}
+	want, status := int32(1), deployment.Status
+	if deployment.Spec.Replicas != nil {
+		want = *deployment.Spec.Replicas
+	}
+	var rollout Rollout
+	for _, c := range status.Conditions {
+		if c.Type == appsv1.DeploymentProgressing && c.Reason == "ProgressDeadlineExceeded" {
+			rollout.Stuck = true
+		}
+	}
+	switch {
+	case deployment.Spec.Paused:
+		rollout.Done = true
+	case status.ObservedGeneration < deployment.Generation:
+		rollout.Note = "its change has not been seen yet"
+		rollout.Stuck = false
+	case status.UpdatedReplicas < want:
+		rollout.Note = fmt.Sprintf("%d of %d new pods made", status.UpdatedReplicas, want)
+	case status.Replicas > status.UpdatedReplicas:
+		rollout.Note = fmt.Sprintf("%d old pods still there", status.Replicas-status.UpdatedReplicas)
+	case status.AvailableReplicas < want:
+		rollout.Note = fmt.Sprintf("%d of %d pods ready", status.AvailableReplicas, want)
+	case status.Replicas > want:
+		rollout.Note = fmt.Sprintf("%d pods too many", status.Replicas-want)
+	default:
+		rollout.Done, rollout.Stuck = true, false
+	}
+	return rollout, nil
+}
+
+// AsDeployment is a typed copy to read from. Write through the object that was read: it may have fields that this type lacks.
+func AsDeployment(object *unstructured.Unstructured) (*appsv1.Deployment, error) {
+	deployment := &appsv1.Deployment{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, deployment); err != nil {
+		return nil, fmt.Errorf("%s: decode: %w", Subject(object), err)
+	}
+	return deployment, nil
+}

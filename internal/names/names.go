@@ -1,0 +1,117 @@
+// Package names makes every name, path, tag and label that Sawhorse gives or looks for: for the plan, for the steps and
+// for the policies of the CDK stack. Nothing else in the repository spells one out.
+package names
+
+import "regexp"
+
+// Names that the stack and the functions share.
+const (
+	// Bus is the event bus for requests in and outcomes out.
+	Bus = "sawhorse"
+	// DefaultStack is the stack's name, unless it was deployed under another one.
+	DefaultStack = "Sawhorse"
+	// DefaultPrefix is the root of the parameter tree.
+	DefaultPrefix = "/sawhorse"
+	// IAMPath holds the roles that Sawhorse creates; its functions may write no other.
+	IAMPath = "/sawhorse/"
+	// FieldManager owns the fields that Sawhorse applies in a cluster.
+	FieldManager = "sawhorse"
+)
+
+// StateMachine is the name of a stack's state machine.
+func StateMachine(stack string) string { return stack + "-reconcile" }
+
+// Paths are the places of a rack in Parameter Store, below one prefix ("/sawhorse" on a normal stack).
+type Paths struct{ Prefix string }
+
+// Racks is the folder of all racks.
+func (p Paths) Racks() string { return p.Prefix + "/racks" }
+
+// Params is the folder of the parameters that users write.
+func (p Paths) Params(rack string) string { return p.Racks() + "/" + rack + "/params" }
+
+// Status is the parameter that tells what Sawhorse made of them.
+func (p Paths) Status(rack string) string { return p.Racks() + "/" + rack + "/status" }
+
+// Outputs is the folder of what Sawhorse made.
+func (p Paths) Outputs(rack string) string { return p.Racks() + "/" + rack + "/outputs" }
+
+var rackName = regexp.MustCompile(`^[a-z]([a-z0-9-]*[a-z0-9])?$`)
+
+// ValidRack tells whether the text is a rack's name: a-z first, then a-z, 0-9 and dashes, no dash at the end.
+func ValidRack(rack string) bool { return rackName.MatchString(rack) }
+
+// MaxEnabledRack is how long a rack's name may be with Karpenter on: "{rack}-karpenter-nodes" and names that Karpenter
+// derives must fit (reference 000, Constraints).
+const MaxEnabledRack = 26
+
+// ControllerRole is the IAM role of the Karpenter controller.
+func ControllerRole(rack string) string { return rack + "-karpenter" }
+
+// NodeRole is the IAM role of the nodes that Karpenter launches.
+func NodeRole(rack string) string { return rack + "-karpenter-nodes" }
+
+// Queue is the interruption queue.
+func Queue(rack string) string { return rack + "-karpenter" }
+
+// Rule is the EventBridge rule that fills the interruption queue.
+func Rule(rack string) string { return rack + "-karpenter" }
+
+// RuleTarget is the id of the rule's one target.
+const RuleTarget = "queue"
+
+// AWS tags, and labels of Kubernetes objects, by which Sawhorse knows what it made.
+const (
+	// TagRack is on everything Sawhorse made, as a tag or as a label; its value is the rack.
+	TagRack = "sawhorse.dev/rack"
+	// TagCluster is on AWS resources beside TagRack; its value is the cluster's ARN.
+	TagCluster = "sawhorse.dev/cluster"
+	// TagDiscovery marks the subnets and security groups that Karpenter may use; its value is the cluster's name.
+	TagDiscovery = "karpenter.sh/discovery"
+	// TagName and TagRackOfNode are on every node's instance and volume.
+	TagName       = "Name"
+	TagRackOfNode = "Rack"
+	// TagClusterOwned is how load balancer controllers find a cluster's security group.
+	TagClusterOwned = "kubernetes.io/cluster/"
+)
+
+// Labels of nodes and of managed node groups.
+const (
+	// LabelSystemNode marks the nodes on which the rack's own Deployments run.
+	LabelSystemNode = "convox.io/system-node"
+	// LabelNodePool tells a Karpenter node's pool.
+	LabelNodePool = "convox.io/nodepool"
+	// LabelBuild marks build node groups and build nodes.
+	LabelBuild = "convox-build"
+	// LabelAdditional marks a rack's additional node groups.
+	LabelAdditional = "convox.io/label"
+)
+
+// Annotations on Deployments that Sawhorse did not make and has changed; they go when the change does.
+const (
+	// AnnotationAutoscaler is on the Cluster Autoscaler's; its value is the rack.
+	AnnotationAutoscaler = "sawhorse.dev/autoscaler"
+	// AnnotationPin is on one that was pinned to system nodes ("pinned"), or that did not fit there ("unfit" and the generation).
+	AnnotationPin = "sawhorse.dev/pin"
+)
+
+// What is installed in the cluster.
+const (
+	// Namespace is where Karpenter is installed.
+	Namespace = "kube-system"
+	// ReleaseCRD and ReleaseController are the two Helm releases.
+	ReleaseCRD        = "karpenter-crd"
+	ReleaseController = "karpenter"
+	// ServiceAccount is the controller's.
+	ServiceAccount = "karpenter"
+	// KarpenterVersion is the one version that Sawhorse installs.
+	KarpenterVersion = "1.10.0"
+	// WorkloadPool names the NodePool and the EC2NodeClass of the workload pool.
+	WorkloadPool = "workload"
+)
+
+// NodeName is the Name tag of a pool's instances.
+func NodeName(rack, pool string) string { return rack + "/karpenter/" + pool }
+
+// Group is the Kubernetes group of one function's access entry, and the name of the ClusterRole bound to it.
+func Group(function string) string { return "sawhorse:" + function }

@@ -1,0 +1,204 @@
+package params
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// cases are the good and the bad values of one parameter.
+type cases struct {
+	// Field is the place in the Config's JSON; Accept tells what is there for each good text, null for an absent field.
+	Field  string
+	Accept map[string]any
+	// Reject tells the last words of the problem with each bad text.
+	Reject map[string]string
+}
+
+func values(t *testing.T) map[string]cases {
+	t.Helper()
+	text, err := os.ReadFile("testdata/values.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]cases{}
+	if err := json.Unmarshal(text, &all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestEveryParameterHasGoodAndBadValues(t *testing.T) {
+	all := values(t)
+	for _, p := range Table {
+		if c := all[p.Name]; len(c.Accept) == 0 || len(c.Reject) == 0 {
+			t.Errorf("%s: testdata/values.json has no good or no bad value", p.Name)
+		}
+		delete(all, p.Name)
+	}
+	for name := range all {
+		t.Errorf("%s: testdata/values.json has it and the table has not", name)
+	}
+}
+
+func TestAccept(t *testing.T) {
+	for name, c := range values(t) {
+		for value, want := range c.Accept {
+			r := Parse(Input{Rack: "demo", Params: map[string]string{name: value}})
+			if len(r.Problems) > 0 {
+				t.Errorf("%s=%q: %v", name, value, r.Problems)
+			}
+			if got := field(t, r.Config, c.Field); !reflect.DeepEqual(got, want) {
+				t.Errorf("%s=%q: %s is %v, want %v", name, value, c.Field, got, want)
+			}
+			if r.Effective[name] != value {
+				t.Errorf("%s=%q: in force is %q", name, value, r.Effective[name])
+			}
+		}
+	}
+}
+
+// A problem names the parameter, its value, what is allowed and what to write instead.
+func TestReject(t *testing.T) {
+	for name, c := range values(t) {
+		p, _ := Lookup(name)
+		for value, advice := range c.Reject {
+			problems := Parse(Input{Rack: "demo", Params: map[string]string{name: value}}).Problems
+			if len(problems) != 1 || problems[0].Parameter != name || problems[0].Path != "" {
+				t.Errorf("%s=%q: problems %v, want one", name, value, problems)
+				continue
+			}
+			message := problems[0].Message
+			for _, part := range []string{name + " is " + short(value), "allowed is " + p.Allowed + "; "} {
+				if !strings.Contains(message, part) {
+					t.Errorf("%s=%q: %q is not in %q", name, value, part, message)
+				}
+			}
+			if !strings.HasSuffix(message, "; "+advice) {
+				t.Errorf("%s=%q: advice %q is not the end of %q", name, value, advice, message)
+			}
+			// Who follows the advice is not refused again.
+			if better, ok := strings.CutPrefix(advice, "write "); ok {
+				if again := Parse(Input{Rack: "demo", Params: map[string]string{name: strings.TrimPrefix(better, "for example, ")}}); len(again.Problems) > 0 && name != enabled {
+					t.Errorf("%s=%q: the advice is refused: %v", name, value, again.Problems)
+				}
+			}
+		}
+	}
+}
+
+func TestAbsentUnsetAndEmptyAreTheDefault(t *testing.T) {
+	absent := Parse(Input{Rack: "demo"})
+	if len(absent.Problems)+len(absent.Warnings) > 0 {
+		t.Fatalf("an empty rack: %v %v", absent.Problems, absent.Warnings)
+	}
+	for _, text := range []string{"", Unset} {
+		all := map[string]string{}
+		for _, p := range Table {
+			all[p.Name] = text
+		}
+		if r := Parse(Input{Rack: "demo", Params: all}); !reflect.DeepEqual(r, absent) {
+			t.Errorf("%q: %+v, want %+v", text, r, absent)
+		}
+	}
+	defaults := map[string]string{}
+	for _, p := range Table {
+		if p.Default != "" {
+			defaults[p.Name] = p.Default
+		}
+	}
+	if r := Parse(Input{Rack: "demo", Params: defaults}); !reflect.DeepEqual(r.Config, absent.Config) {
+		t.Errorf("the defaults written out: %+v, want %+v", r.Config, absent.Config)
+	}
+}
+
+// The defaults are the specification's: a changed one would change every rack.
+func TestDefaults(t *testing.T) {
+	want := `{"rack":"demo","clusterName":"demo","nodeDisk":20,"workload":{"capacityTypes":["on-demand"],"cpuLimit":100,` +
+		`"memoryLimitGB":400,"disk":0,"consolidation":true,"consolidateAfter":"30s","nodeExpiry":"720h","disruptionBudget":"10%","volumeType":"gp3"}}`
+	got, err := json.Marshal(Parse(Input{Rack: "demo"}).Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Errorf("\n got %s\nwant %s", got, want)
+	}
+}
+
+func TestAllProblemsInOrderAndTheSameEachTime(t *testing.T) {
+	in := Input{Rack: "demo", Params: map[string]string{"paused": "maybe", "karpenter_cpu_limit": "0", "cpu": "1", "node_disk": "x"}}
+	first := Parse(in)
+	var got []string
+	for _, p := range first.Problems {
+		got = append(got, p.Parameter)
+	}
+	if want := []string{"cpu", "karpenter_cpu_limit", "node_disk", "paused"}; !slices.Equal(got, want) {
+		t.Errorf("problems of %v, want %v", got, want)
+	}
+	for range 50 {
+		in.Params = maps.Clone(in.Params) // another order of the map
+		if again := Parse(in); !reflect.DeepEqual(again, first) {
+			t.Fatalf("the same input: %+v, before %+v", again, first)
+		}
+	}
+}
+
+func TestUnknownNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"karpenter_cpu_limt":        "did you mean karpenter_cpu_limit?",
+		"Karpenter_Enabled":         "did you mean karpenter_enabled?",
+		"karpenter_instance_family": "did you mean karpenter_instance_families?",
+		"workload/cpu_limit":        "did you mean karpenter_cpu_limit?",
+		"zz":                        "delete it (sawhorse params lists the names there are)",
+		strings.Repeat("x", 2000):   "delete it (sawhorse params lists the names there are)",
+	} {
+		for _, value := range []string{"1", Unset} { // a registered leftover is one too
+			problems := Parse(Input{Rack: "demo", Params: map[string]string{name: value}}).Problems
+			if len(problems) != 1 || problems[0].Parameter != name || !strings.HasSuffix(problems[0].Message, "; "+want) {
+				t.Errorf("%.40s=%s: %v, want %q", name, value, problems, want)
+			}
+		}
+	}
+}
+
+func TestSecureString(t *testing.T) {
+	r := Parse(Input{Rack: "demo", Params: map[string]string{"node_disk": ""}, Secure: []string{"node_disk"}})
+	if len(r.Problems) != 1 || r.Problems[0].Parameter != "node_disk" || !strings.Contains(r.Problems[0].Message, "--type String") {
+		t.Errorf("%v", r.Problems)
+	}
+}
+
+func TestLongValuesAreCutInSentences(t *testing.T) {
+	for _, value := range []string{strings.Repeat("x", 5000), strings.Repeat("ü", 2000)} {
+		problems := Parse(Input{Rack: "demo", Params: map[string]string{"karpenter_cpu_limit": value}}).Problems
+		if len(problems) != 1 || len(problems[0].Message) > 300 || strings.Contains(problems[0].Message, `\x`) {
+			t.Errorf("%.10s…: %v", value, problems)
+		}
+	}
+}
+
+// field reads a place like workload.cpuLimit; numbers are those of JSON, an absent field is nil.
+func field(t *testing.T, config Config, path string) any {
+	t.Helper()
+	text, err := json.Marshal(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var at any
+	if err := json.Unmarshal(text, &at); err != nil {
+		t.Fatal(err)
+	}
+	for name := range strings.SplitSeq(path, ".") {
+		object, ok := at.(map[string]any)
+		if !ok {
+			t.Fatalf("%s: %s is no object", path, strconv.Quote(name))
+		}
+		at = object[name]
+	}
+	return at
+}

@@ -1,0 +1,135 @@
+package params
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+const on, off = "true", "false"
+
+func TestRules(t *testing.T) {
+	type texts = map[string]string
+	name26, name27 := "a"+strings.Repeat("b", 25), "a"+strings.Repeat("b", 26)
+	for _, c := range []struct {
+		what     string
+		in       Input
+		problems []string // the parameter and a part of the sentence, in order
+		warnings []string
+		auth, on bool // what counts
+	}{
+		{what: "both at once", in: Input{Rack: "demo", Params: texts{authMode: on, enabled: on}}, auth: true, on: true},
+		{what: "access alone", in: Input{Rack: "demo", Params: texts{authMode: on}}, auth: true},
+		{what: "Karpenter without access", in: Input{Rack: "demo", Params: texts{enabled: on}}, on: true,
+			problems: []string{"karpenter_enabled: set karpenter_auth_mode to true too"}},
+		{what: "Karpenter with access off", in: Input{Rack: "demo", Params: texts{enabled: on, authMode: off}}, on: true,
+			problems: []string{"karpenter_enabled: set karpenter_auth_mode to true too"}},
+
+		{what: "access is one-way", in: Input{Rack: "demo", Params: texts{authMode: off}, Previous: texts{authMode: on}},
+			problems: []string{"karpenter_auth_mode: write true"}},
+		{what: "access never applied may be false", in: Input{Rack: "demo", Params: texts{authMode: off}, Previous: texts{authMode: off}}},
+		{what: "access deleted counts as true", in: Input{Rack: "demo", Previous: texts{authMode: on}}, auth: true,
+			warnings: []string{"karpenter_auth_mode: one-way"}},
+		{what: "access unset counts as true", in: Input{Rack: "demo", Params: texts{authMode: Unset}, Previous: texts{authMode: on}}, auth: true,
+			warnings: []string{"karpenter_auth_mode: set it to true"}},
+
+		{what: "deleting both turns nothing off", in: Input{Rack: "demo", Previous: texts{authMode: on, enabled: on}}, auth: true, on: true,
+			warnings: []string{"karpenter_auth_mode: counts as true", "karpenter_enabled: or to false to turn Karpenter off"}},
+		{what: "unset turns nothing off", in: Input{Rack: "demo", Params: texts{authMode: on, enabled: Unset}, Previous: texts{authMode: on, enabled: on}}, auth: true, on: true,
+			warnings: []string{"karpenter_enabled: counts as true"}},
+		{what: "only false turns it off", in: Input{Rack: "demo", Params: texts{authMode: on, enabled: off}, Previous: texts{authMode: on, enabled: on}}, auth: true},
+		{what: "a typo turns nothing off", in: Input{Rack: "demo", Params: texts{authMode: on, enabled: "flase"}, Previous: texts{authMode: on, enabled: on}}, auth: true,
+			problems: []string{"karpenter_enabled: allowed is true or false"}},
+
+		{what: "turning off with a bad pool", in: Input{Rack: "demo", Params: texts{authMode: on, enabled: off, "karpenter_cpu_limit": "0", "karpenter_node_expiry": "30d"}, Previous: texts{authMode: on, enabled: on}}, auth: true,
+			warnings: []string{"karpenter_cpu_limit: allowed is", "karpenter_node_expiry: write 720h"}},
+		{what: "turning off is held up by the rack's own", in: Input{Rack: "demo", Params: texts{authMode: on, enabled: off, "node_disk": "0"}, Previous: texts{authMode: on, enabled: on}}, auth: true,
+			problems: []string{"node_disk: allowed is"}},
+		{what: "a bad pool while off", in: Input{Rack: "demo", Params: texts{authMode: on, enabled: off, "karpenter_cpu_limit": "0"}, Previous: texts{authMode: on, enabled: off}}, auth: true,
+			problems: []string{"karpenter_cpu_limit: allowed is"}},
+		{what: "a bad pool while on", in: Input{Rack: "demo", Params: texts{authMode: on, enabled: on, "karpenter_cpu_limit": "0"}, Previous: texts{authMode: on, enabled: on}}, auth: true, on: true,
+			problems: []string{"karpenter_cpu_limit: allowed is"}},
+		{what: "a bad pool, the second round of turning off", in: Input{Rack: "demo", Removing: true, Params: texts{authMode: on, enabled: off, "karpenter_cpu_limit": "0"}, Previous: texts{authMode: on, enabled: off}}, auth: true,
+			warnings: []string{"karpenter_cpu_limit: allowed is"}},
+		{what: "a bad pool, the second round of turning off, the word deleted meanwhile", in: Input{Rack: "demo", Removing: true, Params: texts{authMode: on, "karpenter_cpu_limit": "0"}, Previous: texts{authMode: on, enabled: off}}, auth: true,
+			warnings: []string{"karpenter_cpu_limit: allowed is"}},
+		{what: "a bad pool, turned on again while it was being removed", in: Input{Rack: "demo", Removing: true, Params: texts{authMode: on, enabled: on, "karpenter_cpu_limit": "0"}, Previous: texts{authMode: on, enabled: off}}, auth: true, on: true,
+			problems: []string{"karpenter_cpu_limit: allowed is"}},
+
+		{what: "another cluster before access", in: Input{Rack: "demo", Params: texts{clusterName: "new"}, Previous: texts{clusterName: "old"}}},
+		{what: "another cluster after access", in: Input{Rack: "demo", Params: texts{authMode: on, clusterName: "new"}, Previous: texts{authMode: on, clusterName: "old"}}, auth: true,
+			problems: []string{"cluster_name: write old"}},
+		{what: "the cluster's name deleted after access", in: Input{Rack: "demo", Params: texts{authMode: on}, Previous: texts{authMode: on, clusterName: "old"}}, auth: true,
+			problems: []string{"cluster_name: write old"}},
+		{what: "a bad cluster name is told once", in: Input{Rack: "demo", Params: texts{authMode: on, clusterName: "-"}, Previous: texts{authMode: on, clusterName: "old"}}, auth: true,
+			problems: []string{"cluster_name: allowed is the name of an EKS cluster"}},
+
+		{what: "26 characters", in: Input{Rack: name26, Params: texts{authMode: on, enabled: on}}, auth: true, on: true},
+		{what: "27 characters", in: Input{Rack: name27, Params: texts{authMode: on, enabled: on}}, auth: true, on: true, problems: []string{"rack: has 27 characters"}},
+		{what: "27 characters without Karpenter", in: Input{Rack: name27, Params: texts{authMode: on}}, auth: true},
+		{what: "a dash at the end", in: Input{Rack: "demo-"}, problems: []string{"rack: no dash at the end"}},
+		{what: "a digit in front", in: Input{Rack: "1demo"}, problems: []string{"rack: a-z first"}},
+
+		{what: "the largest disk", in: Input{Rack: "demo", Params: texts{"karpenter_node_disk": "59000"}}},
+		{what: "a disk that the CRD refuses", in: Input{Rack: "demo", Params: texts{"karpenter_node_disk": "59001"}},
+			problems: []string{"karpenter_node_disk: write 59000 or less"}},
+		{what: "an inherited disk that the CRD refuses", in: Input{Rack: "demo", Params: texts{"node_disk": "59001"}},
+			problems: []string{"node_disk: write 59000 or less"}},
+		{what: "a rack's disk that nobody inherits", in: Input{Rack: "demo", Params: texts{"node_disk": "59001", "karpenter_node_disk": "50"}}},
+
+		{what: "a budget of 0", in: Input{Rack: "demo", Params: texts{"karpenter_disruption_budget_nodes": "0%"}},
+			warnings: []string{"karpenter_disruption_budget_nodes: never lets Karpenter"}},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			r := Parse(c.in)
+			same(t, "problems", r.Problems, c.problems)
+			same(t, "warnings", r.Warnings, c.warnings)
+			if r.Config.AuthMode != c.auth || r.Config.Enabled != c.on {
+				t.Errorf("auth mode %v, enabled %v; want %v, %v", r.Config.AuthMode, r.Config.Enabled, c.auth, c.on)
+			}
+		})
+	}
+}
+
+func same(t *testing.T, what string, got []Problem, want []string) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%s %v, want %q", what, got, want)
+		return
+	}
+	for i, w := range want {
+		parameter, part, _ := strings.Cut(w, ": ")
+		if got[i].Parameter != parameter || !strings.Contains(got[i].Message, part) {
+			t.Errorf("%s %v, want %q", what, got[i], w)
+		}
+	}
+}
+
+// What is kept on must be what the next pass finds as previous: deleting twice is no command either.
+func TestWhatCountsIsWhatIsRemembered(t *testing.T) {
+	previous := map[string]string{authMode: on, enabled: on, clusterName: "demo"}
+	for range 3 {
+		r := Parse(Input{Rack: "demo", Previous: previous})
+		if len(r.Problems) > 0 || !r.Config.Enabled || !r.Config.AuthMode {
+			t.Fatalf("%+v", r)
+		}
+		previous = r.Effective
+	}
+}
+
+// Previous texts of parameters that are no longer written have no effect: only the two switches are kept.
+func TestOnlySwitchesAreKept(t *testing.T) {
+	r := Parse(Input{Rack: "demo", Previous: map[string]string{"karpenter_cpu_limit": "7", "paused": on}})
+	if r.Config.Workload.CPULimit != 100 || r.Config.Paused {
+		t.Errorf("%+v", r.Config)
+	}
+	if got := slices.Sorted(func(yield func(string) bool) {
+		for name := range r.Effective {
+			if !yield(name) {
+				return
+			}
+		}
+	}); !slices.Equal(got, []string{clusterName}) {
+		t.Errorf("in force: %v", got)
+	}
+}

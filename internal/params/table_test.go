@@ -1,0 +1,129 @@
+package params
+
+import (
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestTableIsInOrderAndComplete(t *testing.T) {
+	types := []string{"bool", "integer", "list", "duration", "text"}
+	sections := []Section{SectionRack, SectionEnabling, SectionWorkload}
+	for i, p := range Table {
+		if i > 0 && Table[i-1].Name >= p.Name {
+			t.Errorf("%s stands behind %s", p.Name, Table[i-1].Name)
+		}
+		if !slices.Contains(types, p.Type) || !slices.Contains(sections, p.Section) {
+			t.Errorf("%s: type %q, section %q", p.Name, p.Type, p.Section)
+		}
+		if (p.Default == "") == (p.Absent == "") {
+			t.Errorf("%s: it needs either a Default or an Absent", p.Name)
+		}
+		for _, word := range []string{p.Allowed, p.Example, p.Description, p.Pattern} {
+			if word == "" {
+				t.Errorf("%s: Allowed, Example, Description or Pattern is empty", p.Name)
+			}
+		}
+		for _, value := range []string{p.Default, p.Example} {
+			if value != "" && (!p.matches(value) || p.set(&Config{}, value) != nil) {
+				t.Errorf("%s: its own default or example %q is refused", p.Name, value)
+			}
+		}
+		// SSM's limits for a description and for an allowed pattern.
+		if len(p.Description) > 1024 || len(p.AllowedPattern()) > 1024 {
+			t.Errorf("%s: SSM takes 1024 characters", p.Name)
+		}
+	}
+}
+
+func TestAllowedPatternIsTheWholeValueOrUnset(t *testing.T) {
+	for _, p := range Table {
+		allowed := regexp.MustCompile(p.AllowedPattern())
+		for value, want := range map[string]bool{
+			Unset: true, p.Example: true, "": false, "!" + Unset: false, Unset + "\n": false,
+			p.Example + "\n": false, p.Example + " ": false, p.Example + "\n" + p.Example: false, "!" + p.Example: false,
+		} {
+			if allowed.MatchString(value) != want {
+				t.Errorf("%s: %q: allowed %v, want %v", p.Name, value, !want, want)
+			}
+		}
+	}
+}
+
+// SSM refuses what the pattern refuses, and the passes refuse what Parse refuses: the pattern must refuse nothing that
+// Parse takes, and what only Parse refuses must be for a reason that no pattern can express.
+func TestPatternAgreesWithParser(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, p := range Table {
+		allowed := regexp.MustCompile(p.AllowedPattern())
+		taken := 0
+		for range 1500 {
+			value := mutate(random, p.Example)
+			if value == "" || value == Unset {
+				continue
+			}
+			message := ""
+			texts := map[string]string{authMode: on} // without it, karpenter_enabled=true is refused for another reason
+			texts[p.Name] = value
+			for _, problem := range Parse(Input{Rack: "demo", Params: texts}).Problems {
+				if problem.Parameter == p.Name {
+					message = problem.Message
+				}
+			}
+			switch ok := allowed.MatchString(value); {
+			case message == "" && !ok:
+				t.Errorf("%s: %q is taken, but its pattern refuses it", p.Name, value)
+			case message != "" && ok && !strings.Contains(message, ", which ") && !strings.Contains(message, ", but "):
+				t.Errorf("%s: %q obeys the pattern and is refused without a reason: %s", p.Name, value, message)
+			case message == "":
+				taken++
+			}
+		}
+		if taken == 0 {
+			t.Errorf("%s: no value was taken: the test tests nothing", p.Name)
+		}
+	}
+}
+
+// mutate changes a good value a little, so that about every other one stays good.
+func mutate(random *rand.Rand, value string) string {
+	pieces := []string{"0", "1", "9", "99999", "%", ",", "h", "m", "s", "d", " ", "\n", "-", "_", ".", "a", "Z", "٣", "true", "Never", "spot", "arm64", "unset"}
+	text := []byte(value)
+	for range random.IntN(3) {
+		at := random.IntN(len(text) + 1)
+		switch piece := pieces[random.IntN(len(pieces))]; random.IntN(4) {
+		case 0:
+			text = []byte(piece)
+		case 1:
+			text = slices.Insert(text, at, []byte(piece)...)
+		case 2:
+			text = slices.Delete(text, min(at, len(text)), min(at+1, len(text)))
+		case 3:
+			text = append(append(text, ','), text...)
+		}
+	}
+	return string(text)
+}
+
+// FuzzParse looks for texts that break the parser or get past it unseen: go test -fuzz FuzzParse ./internal/params
+func FuzzParse(f *testing.F) {
+	for _, p := range Table {
+		f.Add(p.Name, p.Example)
+	}
+	f.Add("karpenter_cpu_limt", "1")
+	f.Fuzz(func(t *testing.T, name, value string) {
+		r := Parse(Input{Rack: "demo", Params: map[string]string{name: value}})
+		p, known := Lookup(name)
+		if !known {
+			if len(r.Problems) != 1 || r.Problems[0].Parameter != name {
+				t.Fatalf("the unknown name %q: %v", name, r.Problems)
+			}
+			return
+		}
+		if value != "" && value != Unset && len(r.Problems) == 0 && !regexp.MustCompile(p.AllowedPattern()).MatchString(value) {
+			t.Fatalf("%s: %q is taken", name, value)
+		}
+	})
+}

@@ -1,0 +1,123 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+)
+
+// Build makes the plan for a rack. objects are the finished manifests of its NodePools and EC2NodeClasses (package nodes
+// makes them; it is apart because Karpenter's types weigh more than all the rest). With Problems, the Plan is not to be used.
+func Build(config params.Config, facts Facts, objects []Object) Outcome {
+	b := &builder{config: config, facts: facts}
+	b.plan = Plan{Format: Format, Rack: config.Rack, Goal: b.goal()}
+	if b.cluster(); len(b.problems) == 0 && b.plan.Goal != GoalNone {
+		b.access()
+		b.network()
+		b.nodegroups()
+		b.infrastructure()
+		b.controller()
+		b.autoscaler()
+		b.plan.NodePools = pools(config, objects)
+		b.plan.Steps = b.steps()
+	}
+	return Outcome{Plan: b.plan, Problems: b.problems, Warnings: b.warnings}
+}
+
+// builder is one Build: what comes in, and what has come of it so far.
+type builder struct {
+	config   params.Config
+	facts    Facts
+	plan     Plan
+	problems []params.Problem
+	warnings []params.Problem
+}
+
+func (b *builder) problem(parameter, format string, args ...any) {
+	b.problems = append(b.problems, params.Problem{Parameter: parameter, Message: fmt.Sprintf(format, args...)})
+}
+
+func (b *builder) warn(parameter, format string, args ...any) {
+	b.warnings = append(b.warnings, params.Problem{Parameter: parameter, Message: fmt.Sprintf(format, args...)})
+}
+
+func (b *builder) goal() Goal {
+	switch {
+	case b.config.Enabled:
+		return GoalKarpenter
+	case b.config.AuthMode:
+		return GoalAccess
+	default:
+		return GoalNone
+	}
+}
+
+// cluster checks the cluster itself before anything is asked of it (spec 3.1).
+func (b *builder) cluster() {
+	if b.plan.Goal == GoalNone {
+		return
+	}
+	name, c := b.config.ClusterName, b.facts.Cluster
+	switch {
+	case c == nil:
+		b.problem("cluster_name", "there is no EKS cluster %q in this account and region; create it, or write the name of an existing one", name)
+		return
+	case b.facts.Records.Claim != "" && b.facts.Records.Claim != b.config.Rack:
+		b.problem("cluster_name", "cluster %q belongs to rack %q; a cluster has one rack; write the name of another cluster, or delete this rack's parameters", name, b.facts.Records.Claim)
+	case c.AutoMode:
+		b.problem("cluster_name", "cluster %q runs EKS Auto Mode, which brings its own Karpenter; use a cluster without Auto Mode", name)
+	case c.Status != "ACTIVE" && c.Status != "UPDATING":
+		b.problem("cluster_name", "cluster %q is %s; it must be ACTIVE; wait until it is, the next pass tries again", name, c.Status)
+	}
+	b.plan.Cluster = c.Cluster
+}
+
+// access chooses the authentication mode: EKS only goes forward (spec 3.2).
+func (b *builder) access() {
+	b.plan.Access.Mode = "API_AND_CONFIG_MAP"
+	if b.facts.Cluster.AuthMode == "API" {
+		b.plan.Access.Mode = "API"
+	}
+}
+
+// network chooses what carries the discovery tag: the subnets of the node groups, their security groups and the cluster's
+// own (spec 3.5).
+func (b *builder) network() {
+	cluster := b.config.ClusterName
+	var owned []string
+	for _, kind := range []struct {
+		what  string
+		found []Tagged
+		into  *[]string
+	}{
+		{"subnet", b.facts.Subnets, &b.plan.Network.Subnets},
+		{"security group", b.facts.SecurityGroups, &b.plan.Network.SecurityGroups},
+	} {
+		for _, t := range kind.found {
+			*kind.into = append(*kind.into, t.ID)
+			if other := t.Tags[names.TagDiscovery]; other != "" && other != cluster {
+				b.problem("karpenter_auth_mode", "%s %s carries the tag %s=%s of another cluster; in a shared VPC only one rack can have Karpenter; give cluster %s subnets and security groups of its own, or remove the tag if cluster %s no longer exists",
+					kind.what, t.ID, names.TagDiscovery, other, cluster, other)
+			}
+			for key := range t.Tags {
+				if kind.what == "security group" && strings.HasPrefix(key, names.TagClusterOwned) {
+					owned = append(owned, t.ID)
+					break
+				}
+			}
+		}
+	}
+	if len(owned) > 1 {
+		b.warn("karpenter_auth_mode", "security groups %s all carry a %s… tag, and load balancer controllers want exactly one such group on a node; remove the tag from all but one", strings.Join(owned, ", "), names.TagClusterOwned)
+	}
+	if len(b.plan.Network.Subnets) == 0 {
+		b.problem("karpenter_auth_mode", "no subnets were found on the node groups of cluster %s, so Karpenter would not know where to launch nodes; create a managed node group", cluster)
+	}
+}
+
+// marks are the tags by which Sawhorse knows its own AWS resources.
+func (b *builder) marks() map[string]string {
+	return map[string]string{names.TagRack: b.config.Rack, names.TagCluster: b.plan.Cluster.ARN}
+}

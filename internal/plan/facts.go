@@ -1,0 +1,88 @@
+package plan
+
+// Facts are what was observed of a rack before the plan: in AWS and in the rack's own records. All of it is optional for
+// the command line; what is absent was not observed.
+type Facts struct {
+	Cluster        *ClusterFacts `json:"cluster,omitempty"`
+	NodeGroups     []NodeGroup   `json:"nodegroups,omitempty"`
+	Subnets        []Tagged      `json:"subnets,omitempty"`
+	SecurityGroups []Tagged      `json:"securityGroups,omitempty"`
+	PodIdentity    bool          `json:"podIdentityAgent,omitempty"`
+	OIDCProvider   bool          `json:"oidcProvider,omitempty"`
+	// Foreign are resources that have a name of ours but not both our marks, in the words of a Problem.
+	Foreign []string `json:"foreign,omitempty"`
+	// Records is what the rack's own records say.
+	Records Records `json:"records"`
+}
+
+// Records are what Sawhorse itself noted about the rack in earlier passes.
+type Records struct {
+	// Claim is the rack that the cluster belongs to, if any.
+	Claim string `json:"claim,omitempty"`
+	// Goal is how far an accepted plan has ever taken the rack; GoalNone on a new one. With GoalKarpenter, Karpenter is on or was being turned on.
+	Goal Goal `json:"goal,omitempty"`
+	// WasOn is true from the first accepted plan with Karpenter until its removal is complete.
+	WasOn bool `json:"wasOn,omitempty"`
+	// Credentials is "podidentity" or "irsa" once chosen; the choice is kept.
+	Credentials string `json:"credentials,omitempty"`
+	// Applied is the fingerprint of each step that was last done.
+	Applied map[string]string `json:"applied,omitempty"`
+	// Params are the parameters of the last accepted plan, as written.
+	Params map[string]string `json:"params,omitempty"`
+}
+
+// ClusterFacts is what DescribeCluster says.
+type ClusterFacts struct {
+	Cluster
+	Status   string `json:"status"`
+	Version  string `json:"version"`
+	AuthMode string `json:"authMode"`
+	AutoMode bool   `json:"autoMode,omitempty"`
+}
+
+// NodeGroup has the shape of EKS's DescribeNodegroup answer.
+type NodeGroup struct {
+	Name          string            `json:"nodegroupName"`
+	CapacityType  string            `json:"capacityType,omitempty"`
+	InstanceTypes []string          `json:"instanceTypes,omitempty"`
+	AMIType       string            `json:"amiType,omitempty"`
+	Labels        map[string]string `json:"labels,omitempty"`
+	Taints        []NodeGroupTaint  `json:"taints,omitempty"`
+	Scaling       Scaling           `json:"scalingConfig"`
+	Subnets       []string          `json:"subnets,omitempty"`
+	Resources     Resources         `json:"resources"`
+	// SecurityGroups are those of the group's nodes where it does not use the cluster security group alone.
+	SecurityGroups []string `json:"securityGroups,omitempty"`
+	NodeRole       string   `json:"nodeRole,omitempty"`
+}
+
+// NodeGroupTaint is a taint with EKS's spelling of effects: NO_SCHEDULE, NO_EXECUTE, PREFER_NO_SCHEDULE.
+type NodeGroupTaint struct {
+	Key    string `json:"key"`
+	Value  string `json:"value,omitempty"`
+	Effect string `json:"effect"`
+}
+
+// Scaling is a node group's size, in nodes.
+type Scaling struct {
+	Min     int `json:"minSize"`
+	Max     int `json:"maxSize"`
+	Desired int `json:"desiredSize"`
+}
+
+// Resources are what EKS made for a node group.
+type Resources struct {
+	AutoScalingGroups []AutoScalingGroup `json:"autoScalingGroups,omitempty"`
+}
+
+// AutoScalingGroup is the EC2 group behind a node group.
+type AutoScalingGroup struct {
+	Name string `json:"name"`
+}
+
+// Tagged is an EC2 resource and its tags.
+type Tagged struct {
+	ID   string            `json:"id"`
+	Zone string            `json:"zone,omitempty"`
+	Tags map[string]string `json:"tags,omitempty"`
+}

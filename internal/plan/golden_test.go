@@ -1,0 +1,312 @@
+package plan_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/plan/nodes"
+)
+
+var update = flag.Bool("update", false, "write the golden plans anew: go test ./internal/plan -update")
+
+// facts are those of an ordinary cluster that Sawhorse has never touched.
+func facts() plan.Facts {
+	return plan.Facts{
+		Cluster: &plan.ClusterFacts{
+			Cluster: plan.Cluster{
+				Name: "demo", ARN: "arn:aws:eks:eu-central-1:123456789012:cluster/demo", Endpoint: "https://demo.example", CA: "Q0E=",
+				Account: "123456789012", Region: "eu-central-1", Partition: "aws",
+				OIDCIssuer: "https://oidc.eks.eu-central-1.amazonaws.com/id/ABC", SecurityGroup: "sg-cluster",
+			},
+			Status: "ACTIVE", Version: "1.35", AuthMode: "CONFIG_MAP",
+		},
+		NodeGroups: []plan.NodeGroup{
+			{Name: "build", CapacityType: "ON_DEMAND", InstanceTypes: []string{"m6i.large"}, Labels: map[string]string{names.LabelBuild: "true"}, Scaling: plan.Scaling{Max: 3, Desired: 1}},
+			{Name: "system", CapacityType: "ON_DEMAND", InstanceTypes: []string{"m6i.large"}, Labels: map[string]string{"a": "1", "b": "2", "c": "3"}, Scaling: plan.Scaling{Min: 2, Max: 4, Desired: 2}},
+		},
+		Subnets: []plan.Tagged{
+			{ID: "subnet-a", Zone: "eu-central-1a", Tags: map[string]string{"Name": "a", "kubernetes.io/role/internal-elb": "1"}},
+			{ID: "subnet-b", Zone: "eu-central-1b"},
+		},
+		SecurityGroups: []plan.Tagged{{ID: "sg-cluster", Tags: map[string]string{names.TagClusterOwned + "demo": "owned"}}},
+		PodIdentity:    true,
+		OIDCProvider:   true,
+	}
+}
+
+func additional(name, effect string) plan.NodeGroup {
+	g := plan.NodeGroup{
+		Name: name, CapacityType: "ON_DEMAND", Labels: map[string]string{names.LabelAdditional: name},
+		Scaling:   plan.Scaling{Min: 1, Max: 5, Desired: 1},
+		Resources: plan.Resources{AutoScalingGroups: []plan.AutoScalingGroup{{Name: "eks-" + name}}},
+	}
+	if effect != "" {
+		g.Taints = []plan.NodeGroupTaint{{Key: "dedicated", Value: name, Effect: effect}}
+	}
+	return g
+}
+
+type texts = map[string]string
+
+func with(base texts, more ...string) texts {
+	all := maps.Clone(base)
+	for i := 0; i < len(more); i += 2 {
+		all[more[i]] = more[i+1]
+	}
+	return all
+}
+
+var on = texts{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}
+
+// cases are the golden plans: testdata/{name}.json is what comes of them.
+var cases = []struct {
+	name   string
+	params texts
+	facts  func(*plan.Facts)
+	// problems are the parameters with problems, in order.
+	problems string
+}{
+	{name: "nothing-asked"},
+	{name: "access-only", params: texts{"karpenter_auth_mode": "true"}},
+	{name: "enable", params: on},
+	{name: "enable-all-parameters", params: with(on,
+		"karpenter_arch", "arm64,amd64", "karpenter_capacity_types", "spot,on-demand", "karpenter_consolidate_after", "5m",
+		"karpenter_consolidation_enabled", "false", "karpenter_cpu_limit", "200", "karpenter_disruption_budget_nodes", "3",
+		"karpenter_instance_families", "m6i,c6i", "karpenter_instance_sizes", "xlarge,large", "karpenter_memory_limit_gb", "800",
+		"karpenter_node_disk", "100", "karpenter_node_expiry", "Never", "karpenter_node_volume_type", "io2"),
+		facts: func(f *plan.Facts) { f.Cluster.AuthMode = "API" }},
+	{name: "enable-irsa", params: on, facts: func(f *plan.Facts) { f.PodIdentity = false }},
+	{name: "enable-with-dedicated-groups", params: on, facts: func(f *plan.Facts) {
+		f.NodeGroups = append(f.NodeGroups, additional("gpu", "NO_SCHEDULE"), additional("db", "NO_EXECUTE"))
+	}},
+	{name: "turned-off", params: with(on, "karpenter_enabled", "false"), facts: func(f *plan.Facts) {
+		f.Records = plan.Records{Claim: "demo", Goal: plan.GoalKarpenter, WasOn: true, Credentials: "podidentity"}
+		f.PodIdentity, f.OIDCProvider = false, false // not looked at any more
+	}},
+
+	{name: "no-cluster", params: on, facts: func(f *plan.Facts) { f.Cluster = nil }, problems: "cluster_name"},
+	{name: "claimed", params: on, facts: func(f *plan.Facts) { f.Records.Claim = "other" }, problems: "cluster_name"},
+	{name: "auto-mode", params: on, facts: func(f *plan.Facts) { f.Cluster.AutoMode = true }, problems: "cluster_name"},
+	{name: "cluster-not-active", params: on, facts: func(f *plan.Facts) { f.Cluster.Status = "CREATING" }, problems: "cluster_name"},
+	{name: "tag-of-another-cluster", params: on, facts: func(f *plan.Facts) {
+		f.Subnets[1].Tags = map[string]string{names.TagDiscovery: "other"}
+		f.SecurityGroups[0].Tags[names.TagDiscovery] = "other"
+	}, problems: "karpenter_auth_mode karpenter_auth_mode"},
+	{name: "no-subnets", params: on, facts: func(f *plan.Facts) { f.Subnets = nil }, problems: "karpenter_auth_mode"},
+	{name: "no-system-group", params: on, facts: func(f *plan.Facts) { f.NodeGroups = f.NodeGroups[:1] }, problems: "karpenter_enabled"},
+	{name: "spot-system-group", params: on, facts: func(f *plan.Facts) { f.NodeGroups[1].CapacityType = "SPOT" }, problems: "karpenter_enabled"},
+	{name: "groups-not-dedicated", params: on, facts: func(f *plan.Facts) {
+		f.NodeGroups = append(f.NodeGroups, additional("gpu", "NO_SCHEDULE"), additional("web", ""), additional("db", "PREFER_NO_SCHEDULE"))
+	}, problems: "karpenter_enabled"},
+	{name: "irsa-without-provider", params: on, facts: func(f *plan.Facts) { f.PodIdentity, f.OIDCProvider = false, false }, problems: "karpenter_enabled"},
+	{name: "foreign-names", params: on, facts: func(f *plan.Facts) { f.Foreign = []string{"IAM role demo-karpenter", "SQS queue demo-karpenter"} }, problems: "rack rack"},
+	{name: "two-owned-groups", params: on, facts: func(f *plan.Facts) {
+		f.SecurityGroups = append(f.SecurityGroups, plan.Tagged{ID: "sg-node", Tags: map[string]string{names.TagClusterOwned + "demo": "owned", names.TagClusterOwned + "x": "owned"}})
+	}},
+}
+
+// build does what a pass does, without AWS.
+func build(t *testing.T, written texts, f plan.Facts) plan.Outcome {
+	t.Helper()
+	parsed := params.Parse(params.Input{Rack: "demo", Params: written, Previous: f.Records.Params})
+	if len(parsed.Problems) > 0 {
+		t.Fatal(parsed.Problems)
+	}
+	objects, err := nodes.Compile(parsed.Config, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan.Build(parsed.Config, f, objects)
+}
+
+func outcome(t *testing.T, name string) plan.Outcome {
+	t.Helper()
+	for _, c := range cases {
+		if c.name == name {
+			f := facts()
+			if c.facts != nil {
+				c.facts(&f)
+			}
+			return build(t, c.params, f)
+		}
+	}
+	t.Fatalf("no case %s", name)
+	return plan.Outcome{}
+}
+
+func text(t *testing.T, value any) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(value); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func TestGoldenPlans(t *testing.T) {
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			got := outcome(t, c.name)
+			var problems []string
+			for _, p := range got.Problems {
+				problems = append(problems, p.Parameter)
+			}
+			if strings.Join(problems, " ") != c.problems {
+				t.Errorf("problems %v, want %q", got.Problems, c.problems)
+			}
+			golden(t, c.name+".json", shown(got))
+		})
+	}
+}
+
+// shown is an outcome as a golden file has it: the plan only where it may be used.
+func shown(o plan.Outcome) any {
+	all := struct {
+		Problems []params.Problem `json:"problems,omitempty"`
+		Warnings []params.Problem `json:"warnings,omitempty"`
+		Plan     *plan.Plan       `json:"plan,omitempty"`
+	}{o.Problems, o.Warnings, &o.Plan}
+	if len(o.Problems) > 0 {
+		all.Plan = nil
+	}
+	return all
+}
+
+func golden(t *testing.T, name string, value any) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, text(t, value), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := text(t, value)
+	if bytes.Equal(got, want) {
+		return
+	}
+	a, b := strings.Split(string(got), "\n"), strings.Split(string(want), "\n")
+	for i := range a {
+		if i >= len(b) || a[i] != b[i] {
+			t.Fatalf("%s: line %d\n got %s\nwant %s\n(go test ./internal/plan -update, then read the difference)", file, i+1, a[i], append(b, "the end")[min(i, len(b))])
+		}
+	}
+	t.Fatalf("%s: the plan ends early", file)
+}
+
+func TestEveryGoldenHasACase(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) != len(cases) {
+		t.Errorf("%d files in testdata, %d cases", len(files), len(cases))
+	}
+}
+
+// The same input makes the same bytes, whatever order Go's maps have, and also after its way through the record's JSON.
+func TestSameInputSameBytes(t *testing.T) {
+	for _, c := range cases {
+		first := text(t, outcome(t, c.name))
+		for range 20 {
+			if again := text(t, outcome(t, c.name)); !bytes.Equal(again, first) {
+				t.Fatalf("%s: two plans of one input:\n%s\n%s", c.name, first, again)
+			}
+		}
+		var read plan.Outcome
+		if err := json.Unmarshal(first, &read); err != nil {
+			t.Fatal(err)
+		}
+		if again := text(t, read); !bytes.Equal(again, first) {
+			t.Errorf("%s: read and written again it is\n%s\nand was\n%s", c.name, again, first)
+		}
+	}
+}
+
+// What was applied is compared as fingerprints: of a small change only its step is due.
+func TestOnlyWhatChangedIsDue(t *testing.T) {
+	applied := texts{}
+	for _, s := range outcome(t, "enable").Plan.Steps {
+		applied[s.Name] = s.Fingerprint
+	}
+	for _, c := range []struct {
+		what   string
+		params texts
+		facts  func(*plan.Facts)
+		due    string
+	}{
+		{"nothing", on, nil, ""},
+		{"cpu limit", with(on, "karpenter_cpu_limit", "200"), nil, "nodepools"},
+		{"node_disk", with(on, "node_disk", "50"), nil, "nodepools"},
+		{"node_disk that is not inherited", with(on, "karpenter_node_disk", "20", "node_disk", "50"), nil, ""},
+		{"a default written out", with(on, "karpenter_cpu_limit", "100", "cluster_name", "demo", "paused", "false"), nil, ""},
+		{"a list in another order", with(on, "karpenter_capacity_types", "on-demand"), nil, ""},
+		{"the cluster's version", on, func(f *plan.Facts) { f.Cluster.Version = "1.36" }, ""},
+		{"access mode migrated meanwhile", on, func(f *plan.Facts) { f.Cluster.AuthMode = "API_AND_CONFIG_MAP" }, ""},
+		{"our own tags and labels", on, func(f *plan.Facts) {
+			f.Subnets[1].Tags = map[string]string{names.TagDiscovery: "demo"}
+			f.NodeGroups[1].Labels[names.LabelSystemNode] = "true"
+		}, ""},
+		{"build group scaled to zero", on, func(f *plan.Facts) { f.NodeGroups[0].Scaling = plan.Scaling{Max: 3} }, ""},
+		{"claimed, credentials chosen", on, func(f *plan.Facts) {
+			f.Records = plan.Records{Claim: "demo", Goal: plan.GoalKarpenter, WasOn: true, Credentials: "podidentity"}
+			f.PodIdentity, f.OIDCProvider = false, false
+		}, ""},
+		{"a new system group", on, func(f *plan.Facts) {
+			f.NodeGroups = append(f.NodeGroups, plan.NodeGroup{Name: "system2", InstanceTypes: []string{"m6i.large"}})
+		}, "nodegroups/labels"},
+		{"an additional group", on, func(f *plan.Facts) { f.NodeGroups = append(f.NodeGroups, additional("gpu", "NO_SCHEDULE")) }, "autoscaler"},
+	} {
+		f := facts()
+		if c.facts != nil {
+			c.facts(&f)
+		}
+		got := build(t, c.params, f)
+		var due []string
+		for _, s := range got.Plan.Due(applied) {
+			due = append(due, s.Name)
+		}
+		if len(got.Problems) > 0 || strings.Join(due, " ") != c.due {
+			t.Errorf("%s: due %v (problems %v), want %q", c.what, due, got.Problems, c.due)
+		}
+	}
+}
+
+// Turning off touches all that turning on did, and the way back is all of it again.
+func TestEverythingOfKarpenterIsDueWhenItIsTurned(t *testing.T) {
+	onPlan, offPlan := outcome(t, "enable").Plan, outcome(t, "turned-off").Plan
+	for _, c := range []struct{ from, to plan.Plan }{{onPlan, offPlan}, {offPlan, onPlan}} {
+		applied := texts{}
+		for _, s := range c.from.Steps {
+			applied[s.Name] = s.Fingerprint
+		}
+		due := map[string]bool{}
+		for _, s := range c.to.Due(applied) {
+			due[s.Name] = true
+		}
+		want := "infrastructure queue controller/release nodepools autoscaler nodegroups/build nodegroups/pins"
+		for name := range strings.FieldsSeq(want) {
+			if !due[name] {
+				t.Errorf("from %s to %s: %s is not due", c.from.Goal, c.to.Goal, name)
+			}
+		}
+		if len(due) != len(strings.Fields(want)) {
+			t.Errorf("from %s to %s: due %v", c.from.Goal, c.to.Goal, due)
+		}
+	}
+}

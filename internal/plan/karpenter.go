@@ -1,0 +1,66 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+)
+
+// nodePolicies are the AWS managed policies of every node role (spec 5).
+var nodePolicies = []string{
+	"AmazonEC2ContainerRegistryPullOnly",
+	"AmazonEKSWorkerNodePolicy",
+	"AmazonEKS_CNI_Policy",
+	"AmazonSSMManagedInstanceCore",
+}
+
+// infrastructure is Karpenter's identity and its queue.
+func (b *builder) infrastructure() {
+	on, rack := b.config.Enabled, b.config.Rack
+	b.plan.Infrastructure = Infrastructure{
+		Present:        on,
+		ControllerRole: names.ControllerRole(rack),
+		NodeRole:       names.NodeRole(rack),
+		PodIdentity:    b.podIdentity(),
+		Tags:           b.marks(),
+	}
+	for _, name := range nodePolicies {
+		b.plan.Infrastructure.NodePolicies = append(b.plan.Infrastructure.NodePolicies, fmt.Sprintf("arn:%s:iam::aws:policy/%s", b.plan.Cluster.Partition, name))
+	}
+	b.plan.Queue = Queue{Present: on, Name: names.Queue(rack), Rule: names.Rule(rack), Tags: b.marks()}
+	if !on {
+		return
+	}
+	for _, foreign := range b.facts.Foreign {
+		b.problem("rack", "%s exists and was not made by Sawhorse for this rack and cluster; names in IAM are shared by all regions of an account, so a rack of the same name in another region collides too; delete it, or use another rack name", foreign)
+	}
+	if !b.plan.Infrastructure.PodIdentity && !b.facts.OIDCProvider {
+		b.problem("karpenter_enabled", "cluster %s has neither the add-on eks-pod-identity-agent nor an IAM OIDC provider, so Karpenter could get no credentials; run `aws eks create-addon --cluster-name %s --addon-name eks-pod-identity-agent`, or create the provider for %s",
+			b.config.ClusterName, b.config.ClusterName, b.plan.Cluster.OIDCIssuer)
+	}
+}
+
+// podIdentity chooses how the controller gets its credentials; a choice once made is kept.
+func (b *builder) podIdentity() bool {
+	switch b.facts.Records.Credentials {
+	case "podidentity":
+		return true
+	case "irsa":
+		return false
+	}
+	return b.facts.PodIdentity
+}
+
+// controller is the two Helm releases.
+func (b *builder) controller() {
+	b.plan.Controller = Controller{
+		CRDs:             true,
+		Present:          b.config.Enabled,
+		Version:          names.KarpenterVersion,
+		HighAvailability: true,
+		Queue:            names.Queue(b.config.Rack),
+	}
+	if !b.plan.Infrastructure.PodIdentity {
+		b.plan.Controller.RoleARN = fmt.Sprintf("arn:%s:iam::%s:role%s%s", b.plan.Cluster.Partition, b.plan.Cluster.Account, names.IAMPath, names.ControllerRole(b.config.Rack))
+	}
+}

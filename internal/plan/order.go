@@ -1,0 +1,98 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// prepare is what karpenter_auth_mode brings about, once (spec 3).
+var prepare = []Step{
+	{Name: "access", Deadline: 900, Why: "cluster access mode, access entries and the rights of Sawhorse's own functions"},
+	{Name: "network", Deadline: 300, Why: "discovery tags on subnets and security groups"},
+	{Name: "nodegroups/labels", Deadline: 900, Why: "label of the system node groups"},
+	{Name: "controller/crds", Deadline: 300, Why: "Karpenter's CRDs"},
+}
+
+// enable is what karpenter_enabled brings about (spec 5). Capacity that exists is given up only behind nodepools, the step
+// that waits until Karpenter's pools are Ready.
+var enable = []Step{
+	{Name: "infrastructure", Deadline: 600, Why: "roles, credentials of the controller, access entry of the nodes"},
+	{Name: "queue", Deadline: 300, Why: "interruption queue and its rule"},
+	{Name: "controller/release", Deadline: 900, Why: "Karpenter's controller"},
+	{Name: "nodepools", Deadline: 900, Why: "NodePools and EC2NodeClasses"},
+	{Name: "autoscaler", Deadline: 600, Why: "hand-over from Cluster Autoscaler"},
+	{Name: "nodegroups/build", Deadline: 900, Why: "build node groups to zero"},
+	{Name: "nodegroups/pins", Deadline: 1800, Why: "system Deployments on system nodes"},
+}
+
+// disable takes Karpenter out again (spec 6): room first, then the nodes, then what served them. The controller, its
+// credentials and its queue go after the last NodeClaim and EC2NodeClass.
+var disable = []Step{
+	{Name: "autoscaler", Deadline: 600, Why: "Cluster Autoscaler as it was"},
+	{Name: "nodegroups/build", Deadline: 900, Why: "build node groups as they were"},
+	{Name: "nodepools", Deadline: 1800, Why: "NodePools drained and deleted"},
+	{Name: "controller/release", Deadline: 600, Why: "Karpenter's controller removed"},
+	{Name: "queue", Deadline: 300, Why: "rule and interruption queue removed"},
+	{Name: "infrastructure", Deadline: 600, Why: "access entry, credentials and roles removed"},
+	{Name: "nodegroups/pins", Deadline: 1800, Why: "nodeSelectors as they were"},
+}
+
+// order is the steps that lead to the plan's goal. It is written here and nowhere else.
+func (b *builder) order() []Step {
+	steps := slices.Clone(prepare)
+	switch {
+	case b.plan.Goal == GoalKarpenter:
+		steps = append(steps, enable...)
+	case b.facts.Records.WasOn:
+		steps = append(steps, disable...)
+	}
+	return steps
+}
+
+// steps are the order with the fingerprint of what each step applies.
+func (b *builder) steps() []Step {
+	steps := b.order()
+	for i := range steps {
+		s := &steps[i]
+		s.Function, s.Part, _ = strings.Cut(s.Name, "/")
+		s.Fingerprint = b.plan.fingerprint(*s)
+	}
+	return steps
+}
+
+// Due are the steps whose part of the plan is not what was last applied; where nothing is known to be applied, all of them.
+func (p *Plan) Due(applied map[string]string) []Step {
+	var due []Step
+	for _, s := range p.Steps {
+		if applied[s.Name] != s.Fingerprint {
+			due = append(due, s)
+		}
+	}
+	return due
+}
+
+// fingerprint is a hash of the part of the plan that a step applies.
+func (p *Plan) fingerprint(s Step) string {
+	parts := map[string]any{
+		"access":             []any{p.Access, p.Cluster},
+		"network":            []any{p.Network, p.Cluster.Name},
+		"nodegroups/labels":  p.Nodegroups.System,
+		"nodegroups/build":   []any{p.Nodegroups.Build, p.Nodegroups.BuildEmpty},
+		"nodegroups/pins":    p.Nodegroups.Pinned,
+		"infrastructure":     p.Infrastructure,
+		"queue":              p.Queue,
+		"controller/crds":    []any{p.Controller.CRDs, p.Controller.Version},
+		"controller/release": p.Controller,
+		"nodepools":          p.NodePools,
+		"autoscaler":         p.Autoscaler,
+	}
+	text, err := json.Marshal(parts[s.Name])
+	if err != nil {
+		panic("plan: fingerprint of " + s.Name + ": " + err.Error()) // plain data always marshals
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}

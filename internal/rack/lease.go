@@ -1,0 +1,75 @@
+package rack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// LeaseTime is how long a pass holds a rack without a sign of life. It outlives the timeout of one task (75 s), which
+// outlives that of one Lambda (60 s).
+const LeaseTime = 3 * time.Minute
+
+// ErrLeaseLost says that another pass has taken the rack over; this one must change nothing more.
+var ErrLeaseLost = errors.New("another pass has taken the rack over")
+
+// Lease is a rack's lease as the owner finds it.
+type Lease struct {
+	// Requested counts the events for the rack so far; Served is what Requested was when the last round that ended began.
+	Requested, Served int64
+	// Full and Force tell whether an event that is not served yet asked for it.
+	Full, Force bool
+}
+
+// Renew prolongs the lease of a pass, on the condition that it is still the owner (else ErrLeaseLost), and tells what has
+// been requested by then.
+func (s *Store) Renew(ctx context.Context, rack, owner string, now time.Time) (Lease, error) {
+	out, err := s.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName:                 &s.Name,
+		Key:                       key(rack, "lease"),
+		UpdateExpression:          new("SET #expires = :expires"),
+		ConditionExpression:       new("#owner = :me"),
+		ExpressionAttributeNames:  map[string]string{"#owner": "owner", "#expires": "expires"},
+		ExpressionAttributeValues: item{":me": text(owner), ":expires": number(now.Add(LeaseTime).Unix())},
+		ReturnValues:              types.ReturnValueAllNew,
+	})
+	if refused(err) {
+		return Lease{}, ErrLeaseLost
+	}
+	if err != nil {
+		return Lease{}, fmt.Errorf("rack %s: renew lease: %w", rack, err)
+	}
+	served := numberOf(out.Attributes, "served")
+	return Lease{
+		Requested: numberOf(out.Attributes, "requested"),
+		Served:    served,
+		Full:      numberOf(out.Attributes, "fullAt") > served,
+		Force:     numberOf(out.Attributes, "forceAt") > served,
+	}, nil
+}
+
+// Free ends the lease of a pass that ended without doing so itself, and tells whether requests remain that no pass has
+// served: also when the lease is free already, so that a caller that was stopped behind this call may call again. A lease
+// that another pass holds is left alone.
+func (s *Store) Free(ctx context.Context, rack, owner string) (remain bool, err error) {
+	out, err := s.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName:                 &s.Name,
+		Key:                       key(rack, "lease"),
+		UpdateExpression:          new("REMOVE #owner, #expires"),
+		ConditionExpression:       new("attribute_exists(pk) AND (attribute_not_exists(#owner) OR #owner = :me)"),
+		ExpressionAttributeNames:  map[string]string{"#owner": "owner", "#expires": "expires"},
+		ExpressionAttributeValues: item{":me": text(owner)},
+		ReturnValues:              types.ReturnValueAllNew,
+	})
+	if refused(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("rack %s: free lease: %w", rack, err)
+	}
+	return numberOf(out.Attributes, "requested") > numberOf(out.Attributes, "served"), nil
+}

@@ -1,0 +1,69 @@
+package rack
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+)
+
+func TestReadTree(t *testing.T) {
+	cloud := awsfake.New()
+	want := map[string]string{"folder/inner": "1", "secret": ""}
+	for i := range 25 { // three pages
+		name := fmt.Sprintf("p%02d", i)
+		want[name], cloud.SSM.Values["/sawhorse/racks/demo/params/"+name] = name, name
+	}
+	for name, value := range map[string]string{"demo/params/folder/inner": "1", "demo/params/secret": "x", "demo/status": "{}", "demo2/params/p": "1", "dem/params/p": "1"} {
+		cloud.SSM.Values["/sawhorse/racks/"+name] = value
+	}
+	cloud.SSM.Secure["/sawhorse/racks/demo/params/secret"] = true
+	got, err := ReadTree(t.Context(), cloud.SSM, "/sawhorse/racks/demo/params")
+	if err != nil || !reflect.DeepEqual(got, Tree{Values: want, Secure: []string{"secret"}}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	cloud.FailAt(2, awsfake.Throttling)
+	_, err = ReadTree(t.Context(), cloud.SSM, "/sawhorse/racks/demo/params")
+	keepsCause(t, err, "parameters below /sawhorse/racks/demo/params: ")
+}
+
+func TestOutputs(t *testing.T) {
+	cloud := awsfake.New()
+	p := Published{SSM: cloud.SSM, Paths: names.Paths{Prefix: "/sawhorse"}}
+	write := func(wanted map[string]string, writes ...string) {
+		t.Helper()
+		cloud.Forget()
+		must(t, p.WriteOutputs(t.Context(), "demo", wanted))
+		if got := strings.ReplaceAll(strings.Join(cloud.Writes(), "; "), "/sawhorse/racks/demo/outputs/", ""); got != strings.Join(writes, "; ") {
+			t.Errorf("%v: writes %s, want %v", wanted, got, writes)
+		}
+	}
+	write(nil)
+	write(map[string]string{"url": "u", "arn": "a", "gone": ""}, "SSM.PutParameter arn", "SSM.PutParameter url")
+	write(map[string]string{"url": "u", "arn": "a", "gone": ""})
+	write(map[string]string{"url": "new"}, "SSM.PutParameter url")
+	write(map[string]string{"url": "", "arn": ""}, "SSM.DeleteParameter arn", "SSM.DeleteParameter url")
+	if len(cloud.SSM.Values) > 0 {
+		t.Errorf("left: %v", cloud.SSM.Values)
+	}
+}
+
+// Nothing that Sawhorse writes may start a pass.
+func TestPublishedIsNeverUnderParams(t *testing.T) {
+	cloud := awsfake.New()
+	p := Published{SSM: cloud.SSM, Paths: names.Paths{Prefix: "/sawhorse"}}
+	must(t, p.WriteStatus(t.Context(), "demo", "{}"))
+	must(t, p.WriteStatus(t.Context(), "demo", `{"a":1}`))
+	must(t, p.WriteOutputs(t.Context(), "demo", map[string]string{"url": "u"}))
+	for name := range cloud.SSM.Values {
+		if strings.Contains(name, "/params/") {
+			t.Errorf("%s", name)
+		}
+	}
+	if cloud.SSM.Values["/sawhorse/racks/demo/status"] != `{"a":1}` {
+		t.Errorf("%v", cloud.SSM.Values)
+	}
+}

@@ -1,0 +1,86 @@
+package rack
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// Records is what Sawhorse noted about the rack in earlier passes; the zero Records for a new rack.
+func (s *Store) Records(ctx context.Context, rack string) (plan.Records, error) {
+	var records plan.Records
+	values, err := s.get(ctx, key(rack, "records"))
+	if err != nil || values == nil {
+		return records, wrap(err, "rack %s: read records", rack)
+	}
+	if err := json.Unmarshal([]byte(stringOf(values, "records")), &records); err != nil {
+		return records, fmt.Errorf("rack %s: decode records: %w", rack, err)
+	}
+	if applied, ok := values["applied"].(*types.AttributeValueMemberM); ok {
+		records.Applied = map[string]string{}
+		for step, v := range applied.Value {
+			if fingerprint, ok := v.(*types.AttributeValueMemberS); ok {
+				records.Applied[step] = fingerprint.Value
+			}
+		}
+	}
+	return records, nil
+}
+
+// SaveRecords replaces the records.
+func (s *Store) SaveRecords(ctx context.Context, rack string, records plan.Records) error {
+	applied := item{}
+	for step, fingerprint := range records.Applied {
+		applied[step] = text(fingerprint)
+	}
+	records.Applied, records.Claim = nil, ""
+	encoded, err := json.Marshal(records)
+	if err != nil {
+		return fmt.Errorf("rack %s: encode records: %w", rack, err)
+	}
+	values := key(rack, "records")
+	values["records"] = text(string(encoded))
+	values["applied"] = &types.AttributeValueMemberM{Value: applied}
+	return wrap(s.put(ctx, values, nil), "rack %s: save records", rack)
+}
+
+// NoteApplied notes that a step is done.
+func (s *Store) NoteApplied(ctx context.Context, rack string, step plan.Step) error {
+	_, err := s.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName:                 &s.Name,
+		Key:                       key(rack, "records"),
+		UpdateExpression:          new("SET #applied.#step = :fingerprint"),
+		ExpressionAttributeNames:  map[string]string{"#applied": "applied", "#step": step.Name},
+		ExpressionAttributeValues: item{":fingerprint": text(step.Fingerprint)},
+	})
+	return wrap(err, "rack %s: note step %s", rack, step.Name)
+}
+
+// Claim takes a cluster for a rack, or tells which rack has it.
+func (s *Store) Claim(ctx context.Context, clusterARN, rack string) (owner string, err error) {
+	values := claimKey(clusterARN)
+	values["rack"] = text(rack)
+	err = s.put(ctx, values, new("attribute_not_exists(pk)"))
+	if err == nil {
+		return rack, nil
+	}
+	if !refused(err) {
+		return "", fmt.Errorf("cluster %s: claim for rack %s: %w", clusterARN, rack, err)
+	}
+	return s.Claimant(ctx, clusterARN)
+}
+
+// Claimant is the rack that has claimed a cluster; empty where none has.
+func (s *Store) Claimant(ctx context.Context, clusterARN string) (string, error) {
+	values, err := s.get(ctx, claimKey(clusterARN))
+	return stringOf(values, "rack"), wrap(err, "cluster %s: read claim", clusterARN)
+}
+
+func claimKey(clusterARN string) item {
+	return item{"pk": text("cluster#" + clusterARN), "sk": text("claim")}
+}

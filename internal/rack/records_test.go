@@ -1,0 +1,190 @@
+package rack
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+// A step that runs again must not take its own work for the baseline.
+func TestOnlyTheFirstBaselineCounts(t *testing.T) {
+	s, _ := store()
+	must(t, s.Keep(t.Context(), "demo", "nodegroup/build", []byte("before")))
+	must(t, s.Keep(t.Context(), "demo", "nodegroup/build", []byte("our own work")))
+	must(t, s.Keep(t.Context(), "other", "nodegroup/build", []byte("another rack's")))
+	value, ok, err := s.Get(t.Context(), "demo", "nodegroup/build")
+	if err != nil || !ok || string(value) != "before" {
+		t.Errorf("%q, %v, %v", value, ok, err)
+	}
+	must(t, s.Forget(t.Context(), "demo", "nodegroup/build"))
+	must(t, s.Forget(t.Context(), "demo", "nodegroup/build"))
+	if _, ok, err := s.Get(t.Context(), "demo", "nodegroup/build"); ok || err != nil {
+		t.Errorf("after Forget: %v, %v", ok, err)
+	}
+	must(t, s.Keep(t.Context(), "demo", "nodegroup/build", []byte("the next time")))
+	if value, _, _ := s.Get(t.Context(), "demo", "nodegroup/build"); string(value) != "the next time" {
+		t.Errorf("%q", value)
+	}
+}
+
+// A baseline may be empty: that there is one is what counts.
+func TestEmptyBaseline(t *testing.T) {
+	s, _ := store()
+	must(t, s.Keep(t.Context(), "demo", "tag/subnet-a", nil))
+	if value, ok, err := s.Get(t.Context(), "demo", "tag/subnet-a"); err != nil || !ok || len(value) != 0 {
+		t.Errorf("%q, %v, %v", value, ok, err)
+	}
+}
+
+func TestBaselineThatCannotBeKeptIsAnError(t *testing.T) {
+	s, cloud := store()
+	cloud.FailAt(1, awsfake.Throttling)
+	keepsCause(t, s.Keep(t.Context(), "demo", "x", nil), "rack demo: ")
+}
+
+func TestPlanRoundTrip(t *testing.T) {
+	s, cloud := store()
+	if p, err := s.Plan(t.Context(), "demo"); p != nil || err != nil {
+		t.Fatalf("a new rack: %v, %v", p, err)
+	}
+	want := plan.Plan{
+		Format: plan.Format, Rack: "demo", Generation: 7, Goal: plan.GoalKarpenter, Cluster: plan.Cluster{Name: "demo"},
+		NodePools: plan.NodePools{Objects: []plan.Object{{"kind": "NodePool", "spec": map[string]any{"n": float64(1), "s": "ü<&>"}}}},
+		Steps:     []plan.Step{{Name: "nodegroups/pins", Function: "nodegroups", Part: "pins", Deadline: 60, Fingerprint: "f"}},
+	}
+	must(t, s.SavePlan(t.Context(), &want))
+	got, err := s.Plan(t.Context(), "demo")
+	if err != nil || !reflect.DeepEqual(*got, want) {
+		t.Errorf("%+v, %v; want %+v", got, err, want)
+	}
+	if g := awsfake.Text(cloud.Table.Items["rack#demo plan"], "generation"); g != "7" {
+		t.Errorf("generation %s", g)
+	}
+
+	want.Format++
+	must(t, s.SavePlan(t.Context(), &want))
+	if p, err := s.Plan(t.Context(), "demo"); p != nil || err != nil {
+		t.Errorf("a plan of another format is no plan: %v, %v", p, err)
+	}
+}
+
+// JSON parameters hold 64 KB each, an item 400 KB: a plan of the largest must fit.
+func TestLargePlanFits(t *testing.T) {
+	s, _ := store()
+	p := plan.Plan{Format: plan.Format, Rack: "demo"}
+	for range 200 {
+		p.NodePools.Objects = append(p.NodePools.Objects, plan.Object{"kind": "NodePool", "spec": strings.Repeat(`{"key":"value"},`, 400)})
+	}
+	must(t, s.SavePlan(t.Context(), &p))
+	if got, err := s.Plan(t.Context(), "demo"); err != nil || len(got.NodePools.Objects) != 200 {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestRecordsRoundTrip(t *testing.T) {
+	s, _ := store()
+	if got, err := s.Records(t.Context(), "demo"); err != nil || !reflect.DeepEqual(got, plan.Records{}) {
+		t.Fatalf("a new rack: %+v, %v", got, err)
+	}
+	want := plan.Records{
+		Goal: plan.GoalKarpenter, WasOn: true, Credentials: "irsa", Claim: "not kept here",
+		Applied: map[string]string{"access": "1", "nodegroups/labels": "2"}, Params: map[string]string{"karpenter_enabled": "true"},
+	}
+	must(t, s.SaveRecords(t.Context(), "demo", want))
+	want.Claim = ""
+	if got, err := s.Records(t.Context(), "demo"); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v; want %+v", got, err, want)
+	}
+	must(t, s.NoteApplied(t.Context(), "demo", plan.Step{Name: "nodegroups/labels", Fingerprint: "3"}))
+	must(t, s.NoteApplied(t.Context(), "demo", plan.Step{Name: "queue", Fingerprint: "4"}))
+	got, err := s.Records(t.Context(), "demo")
+	must(t, err)
+	if want := map[string]string{"access": "1", "nodegroups/labels": "3", "queue": "4"}; !reflect.DeepEqual(got.Applied, want) {
+		t.Errorf("applied %v, want %v", got.Applied, want)
+	}
+}
+
+// The first steps of a new rack note themselves into records that have nothing applied.
+func TestNoteAppliedOnFreshRecords(t *testing.T) {
+	s, _ := store()
+	must(t, s.SaveRecords(t.Context(), "demo", plan.Records{Goal: plan.GoalAccess}))
+	must(t, s.NoteApplied(t.Context(), "demo", plan.Step{Name: "access", Fingerprint: "1"}))
+	if got, err := s.Records(t.Context(), "demo"); err != nil || got.Applied["access"] != "1" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestAClusterHasOneRack(t *testing.T) {
+	s, cloud := store()
+	if owner, err := s.Claimant(t.Context(), "arn"); owner != "" || err != nil {
+		t.Fatalf("%q, %v", owner, err)
+	}
+	for _, c := range []struct{ rack, want string }{{"demo", "demo"}, {"demo", "demo"}, {"other", "demo"}} {
+		if owner, err := s.Claim(t.Context(), "arn", c.rack); err != nil || owner != c.want {
+			t.Errorf("claim by %s: %q, %v; want %q", c.rack, owner, err, c.want)
+		}
+	}
+	cloud.FailAt(1, awsfake.Throttling)
+	if owner, err := s.Claim(t.Context(), "arn2", "demo"); err == nil || owner != "" {
+		t.Errorf("a failed claim: %q, %v", owner, err)
+	}
+}
+
+func TestRunCollectsItsSteps(t *testing.T) {
+	s, cloud := store()
+	change := func(subject string) []steps.Change { return []steps.Change{{Subject: subject, Action: "created"}} }
+	problem := []params.Problem{{Parameter: "rack", Message: "no"}}
+	must(t, s.SaveRun(t.Context(), Run{Rack: "demo", Generation: 1, Execution: "another round's", Started: clock}))
+	must(t, s.NoteStep(t.Context(), "demo", 1, clock, StepRecord{Step: "access", Changes: change("another round's")}))
+	must(t, s.SaveRun(t.Context(), Run{Rack: "demo", Generation: 10, Execution: "me", Started: clock, Outcome: "Planned"}))
+	for _, call := range []StepRecord{
+		{Step: "queue", Changes: change("queue"), Note: "waits", Warnings: problem},
+		{Step: "queue", Changes: change("rule"), Outputs: map[string]string{"a": "1", "b": "1"}},
+		{Step: "queue", Outputs: map[string]string{"b": "2"}},
+		{Step: "access", Changes: change("entry"), Problems: problem},
+		{Step: "nodegroups/pins", Changes: change("pin")},
+	} {
+		must(t, s.NoteStep(t.Context(), "demo", 10, clock, call))
+	}
+	want := Run{Rack: "demo", Generation: 10, Execution: "me", Started: clock, Outcome: "Planned", Steps: []StepRecord{
+		{Step: "access", Changes: change("entry"), Problems: problem},
+		{Step: "nodegroups/pins", Changes: change("pin")},
+		// All changes of all calls; the note and the warnings of the last one, because earlier ones have settled.
+		{Step: "queue", Changes: append(change("queue"), change("rule")...), Outputs: map[string]string{"a": "1", "b": "2"}},
+	}}
+	got, err := s.Run(t.Context(), "demo", 10)
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("\n got %+v, %v\nwant %+v", got, err, want)
+	}
+	for place, item := range cloud.Table.Items {
+		if awsfake.Text(item, "ttl") == "" {
+			t.Errorf("%s would stay for ever", place)
+		}
+	}
+}
+
+func TestRunThatWasNeverBegun(t *testing.T) {
+	s, _ := store()
+	if got, err := s.Run(t.Context(), "demo", 3); err != nil || !reflect.DeepEqual(got, Run{}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestStatusRecordIsComplete(t *testing.T) {
+	s, cloud := store()
+	if digest, err := s.Reported(t.Context(), "demo"); digest != "" || err != nil {
+		t.Fatalf("%q, %v", digest, err)
+	}
+	must(t, s.SaveStatus(t.Context(), large(), "digest"))
+	var kept Status
+	must(t, json.Unmarshal([]byte(awsfake.Text(cloud.Table.Items["rack#demo status"], "status")), &kept))
+	if digest, err := s.Reported(t.Context(), "demo"); err != nil || digest != "digest" || !reflect.DeepEqual(kept, large()) {
+		t.Errorf("digest %q, %v, status %+v", digest, err, kept)
+	}
+}

@@ -1,0 +1,82 @@
+// Package rack keeps a rack's records: its parameter tree, status and outputs in Parameter Store; its lease, plan, applied
+// state, baselines and runs in one DynamoDB table, one item collection a rack.
+package rack
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Table is what the records need of DynamoDB.
+type Table interface {
+	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
+	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
+	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
+	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
+	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
+}
+
+// Store reads and writes the records in one table.
+type Store struct {
+	DB   Table
+	Name string
+}
+
+type item = map[string]types.AttributeValue
+
+func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+func number(n int64) types.AttributeValue {
+	return &types.AttributeValueMemberN{Value: fmt.Sprint(n)}
+}
+
+// key is the place of one of a rack's records.
+func key(rack, record string) item { return item{"pk": text("rack#" + rack), "sk": text(record)} }
+
+// get reads one item, consistently; nil where there is none.
+func (s *Store) get(ctx context.Context, key item) (item, error) {
+	out, err := s.DB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.Name, Key: key, ConsistentRead: new(true)})
+	if err != nil {
+		return nil, err
+	}
+	if len(out.Item) == 0 {
+		return nil, nil
+	}
+	return out.Item, nil
+}
+
+func (s *Store) put(ctx context.Context, values item, condition *string) error {
+	_, err := s.DB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.Name, Item: values, ConditionExpression: condition})
+	return err
+}
+
+func (s *Store) remove(ctx context.Context, key item) error {
+	_, err := s.DB.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &s.Name, Key: key})
+	return err
+}
+
+// refused tells whether a condition did not hold.
+func refused(err error) bool {
+	var failed *types.ConditionalCheckFailedException
+	return errors.As(err, &failed)
+}
+
+func stringOf(values item, name string) string {
+	if v, ok := values[name].(*types.AttributeValueMemberS); ok {
+		return v.Value
+	}
+	return ""
+}
+
+func numberOf(values item, name string) int64 {
+	var n int64
+	if v, ok := values[name].(*types.AttributeValueMemberN); ok {
+		_ = json.Unmarshal([]byte(v.Value), &n) // DynamoDB holds numbers only
+	}
+	return n
+}

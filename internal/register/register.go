@@ -1,0 +1,174 @@
+// Package register creates a rack's parameters in Parameter Store, so that SSM itself refuses a bad value at the write.
+package register
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+)
+
+// SSM is what registration needs of Parameter Store.
+type SSM interface {
+	DescribeParameters(context.Context, *ssm.DescribeParametersInput, ...func(*ssm.Options)) (*ssm.DescribeParametersOutput, error)
+	GetParameter(context.Context, *ssm.GetParameterInput, ...func(*ssm.Options)) (*ssm.GetParameterOutput, error)
+	GetParameterHistory(context.Context, *ssm.GetParameterHistoryInput, ...func(*ssm.Options)) (*ssm.GetParameterHistoryOutput, error)
+	PutParameter(context.Context, *ssm.PutParameterInput, ...func(*ssm.Options)) (*ssm.PutParameterOutput, error)
+}
+
+// Register writes at Interval, because SSM takes 3 PutParameter calls a second from an account unless more was asked for.
+type Register struct {
+	SSM      SSM
+	Paths    names.Paths
+	Interval time.Duration
+	// Tell is called with each parameter and what was done: created, updated, unchanged, or why it was left alone.
+	Tell func(name, action string)
+}
+
+// Run creates what is missing and brings the others' description and pattern up to date. It can be stopped anywhere and
+// run again. cluster, if not empty, is written to a new cluster_name.
+func (r *Register) Run(ctx context.Context, rack, cluster string) error {
+	live, err := r.live(ctx, rack)
+	if err != nil {
+		return err
+	}
+	for _, p := range params.Table {
+		value := params.Unset
+		if p.Name == "cluster_name" && cluster != "" {
+			value = cluster
+		}
+		have, exists := live[p.Name]
+		action := "unchanged"
+		switch {
+		case !exists:
+			action, err = r.create(ctx, rack, p, value)
+		case pointed(have.AllowedPattern) != p.AllowedPattern() || pointed(have.Description) != p.Description:
+			action, err = r.update(ctx, rack, p)
+		}
+		if err != nil {
+			return err
+		}
+		r.Tell(p.Name, action)
+		if action == "created" || action == "updated" {
+			if err := pause(ctx, r.Interval); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// live is what SSM says of the rack's parameters, without their values.
+func (r *Register) live(ctx context.Context, rack string) (map[string]types.ParameterMetadata, error) {
+	folder := r.Paths.Params(rack)
+	found := map[string]types.ParameterMetadata{}
+	pages := ssm.NewDescribeParametersPaginator(r.SSM, &ssm.DescribeParametersInput{
+		MaxResults:       new(int32(50)),
+		ParameterFilters: []types.ParameterStringFilter{{Key: new("Path"), Option: new("OneLevel"), Values: []string{folder}}},
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("parameters below %s: list: %w", folder, err)
+		}
+		for _, p := range page.Parameters {
+			found[(*p.Name)[len(folder)+1:]] = p
+		}
+	}
+	return found, nil
+}
+
+func (r *Register) create(ctx context.Context, rack string, p params.Param, value string) (string, error) {
+	_, err := r.SSM.PutParameter(ctx, r.input(rack, p, value, false))
+	if errors.As(err, new(*types.ParameterAlreadyExists)) {
+		return "written by somebody else in this moment; run register again", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("parameter %s: create: %w", p.Name, err)
+	}
+	return "created", nil
+}
+
+// attempts is how often a write in between is made up for before giving up.
+const attempts = 5
+
+// update writes the value again that is there, with description and pattern. SSM has no conditional put: where the version
+// shows that somebody wrote in between, their value is read from the history and written back.
+func (r *Register) update(ctx context.Context, rack string, p params.Param) (string, error) {
+	name := r.Paths.Params(rack) + "/" + p.Name
+	out, err := r.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: &name})
+	if err != nil {
+		return "", fmt.Errorf("parameter %s: read: %w", p.Name, err)
+	}
+	if out.Parameter.Type == types.ParameterTypeSecureString {
+		return "left alone: a SecureString", nil
+	}
+	value, version := *out.Parameter.Value, out.Parameter.Version
+	obeys := regexp.MustCompile(p.AllowedPattern())
+	for range attempts {
+		if !obeys.MatchString(value) {
+			return "left alone: its value does not obey the pattern " + p.AllowedPattern(), nil
+		}
+		input := r.input(rack, p, value, true)
+		input.Type = out.Parameter.Type
+		put, err := r.SSM.PutParameter(ctx, input)
+		if err != nil {
+			return "", fmt.Errorf("parameter %s: update: %w", p.Name, err)
+		}
+		if put.Version == version+1 {
+			return "updated", nil
+		}
+		if value, err = r.at(ctx, name, put.Version-1); err != nil {
+			return "", err
+		}
+		version = put.Version
+	}
+	return "", fmt.Errorf("parameter %s: somebody keeps writing it; run register again when that has ended", p.Name)
+}
+
+// at is the value of one version.
+func (r *Register) at(ctx context.Context, name string, version int64) (string, error) {
+	pages := ssm.NewGetParameterHistoryPaginator(r.SSM, &ssm.GetParameterHistoryInput{Name: &name})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return "", fmt.Errorf("parameter %s: read history: %w", name, err)
+		}
+		for _, p := range page.Parameters {
+			if p.Version == version {
+				return *p.Value, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("parameter %s: version %d is not in its history", name, version)
+}
+
+func (r *Register) input(rack string, p params.Param, value string, overwrite bool) *ssm.PutParameterInput {
+	return &ssm.PutParameterInput{
+		Name: new(r.Paths.Params(rack) + "/" + p.Name), Value: &value, Type: types.ParameterTypeString,
+		Description: new(p.Description), AllowedPattern: new(p.AllowedPattern()), Overwrite: &overwrite,
+	}
+}
+
+func pointed(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}

@@ -1,0 +1,159 @@
+// Package access opens an EKS cluster to Sawhorse's functions: access mode, access entries, rights inside the cluster.
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+// Access is the step.
+type Access struct {
+	EKS  EKS
+	IAM  IAM
+	Dial k8s.Connector
+	// Principals are the role ARNs of the functions that talk to the API server, by function.
+	Principals map[string]string
+}
+
+// EKS is what the step needs of EKS.
+type EKS interface {
+	DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error)
+	UpdateClusterConfig(context.Context, *eks.UpdateClusterConfigInput, ...func(*eks.Options)) (*eks.UpdateClusterConfigOutput, error)
+	DescribeAccessEntry(context.Context, *eks.DescribeAccessEntryInput, ...func(*eks.Options)) (*eks.DescribeAccessEntryOutput, error)
+	CreateAccessEntry(context.Context, *eks.CreateAccessEntryInput, ...func(*eks.Options)) (*eks.CreateAccessEntryOutput, error)
+	UpdateAccessEntry(context.Context, *eks.UpdateAccessEntryInput, ...func(*eks.Options)) (*eks.UpdateAccessEntryOutput, error)
+	DeleteAccessEntry(context.Context, *eks.DeleteAccessEntryInput, ...func(*eks.Options)) (*eks.DeleteAccessEntryOutput, error)
+	ListAssociatedAccessPolicies(context.Context, *eks.ListAssociatedAccessPoliciesInput, ...func(*eks.Options)) (*eks.ListAssociatedAccessPoliciesOutput, error)
+	AssociateAccessPolicy(context.Context, *eks.AssociateAccessPolicyInput, ...func(*eks.Options)) (*eks.AssociateAccessPolicyOutput, error)
+}
+
+// IAM is what the step needs of IAM.
+type IAM interface {
+	GetRole(context.Context, *iam.GetRoleInput, ...func(*iam.Options)) (*iam.GetRoleOutput, error)
+}
+
+// poll is how long to wait for EKS.
+const poll = 3 * time.Second
+
+// administrators are the functions that need all rights in the cluster: access grants the others theirs, and Helm creates
+// the roles of Karpenter's chart, which Kubernetes lets only those do who hold every right in them.
+var administrators = map[string]bool{"access": true, "controller": true}
+
+// Run brings the cluster's access to what the plan says.
+func (a *Access) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progress, error) {
+	var progress steps.Progress
+	ready, err := a.mode(ctx, p, &progress)
+	if err != nil {
+		return progress, err
+	}
+	if !ready {
+		return progress.NotYet(poll, "EKS changes the access mode of cluster %s to %s", p.Cluster.Name, p.Access.Mode)
+	}
+	for _, function := range slices.Sorted(maps.Keys(a.Principals)) {
+		if err := a.entry(ctx, p, function, &progress); err != nil {
+			return progress, err
+		}
+	}
+	client, err := a.Dial(ctx, p.Cluster)
+	if err != nil {
+		return progress, err
+	}
+	if err := foreign(ctx, client, p); err != nil {
+		if k8s.IsDenied(err) {
+			return progress.NotYet(poll, "the access entry does not work yet")
+		}
+		return progress, err
+	}
+	return progress, a.grant(ctx, client, p, &progress)
+}
+
+// mode tells whether the cluster has the wanted access mode, and asks EKS for it where it has not.
+func (a *Access) mode(ctx context.Context, p *plan.Plan, progress *steps.Progress) (bool, error) {
+	out, err := a.EKS.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &p.Cluster.Name})
+	if err != nil {
+		return false, fmt.Errorf("cluster %s: describe: %w", p.Cluster.Name, err)
+	}
+	live := types.AuthenticationModeConfigMap
+	if c := out.Cluster.AccessConfig; c != nil && c.AuthenticationMode != "" {
+		live = c.AuthenticationMode
+	}
+	if string(live) == p.Access.Mode || live == types.AuthenticationModeApi {
+		return out.Cluster.Status == types.ClusterStatusActive, nil
+	}
+	_, err = a.EKS.UpdateClusterConfig(ctx, &eks.UpdateClusterConfigInput{
+		Name:         &p.Cluster.Name,
+		AccessConfig: &types.UpdateAccessConfigRequest{AuthenticationMode: types.AuthenticationMode(p.Access.Mode)},
+	})
+	var busy *types.ResourceInUseException
+	if errors.As(err, &busy) {
+		return false, nil // an update is under way: ours of the last call, or somebody's
+	}
+	if err != nil {
+		return false, fmt.Errorf("cluster %s: change access mode to %s: %w", p.Cluster.Name, p.Access.Mode, err)
+	}
+	progress.Changed("changed to "+p.Access.Mode, "access mode of cluster %s", p.Cluster.Name)
+	return false, nil
+}
+
+// foreign refuses a cluster in which somebody else runs Karpenter (spec 3.4).
+func foreign(ctx context.Context, client *k8s.Client, p *plan.Plan) error {
+	found, err := client.ForeignKarpenter(ctx, p.Rack)
+	if err != nil {
+		return err
+	}
+	contested, err := client.Contested(ctx, p.Rack, p.NodePools.Objects)
+	if err != nil {
+		return err
+	}
+	if found = append(found, contested...); len(found) == 0 {
+		return nil
+	}
+	slices.Sort(found)
+	return steps.Reject("karpenter_auth_mode", "cluster %s has a Karpenter, or parts of one, that Sawhorse did not make: %s; remove them first (two Karpenters on one cluster delete each other's nodes), or use another cluster",
+		p.Cluster.Name, strings.Join(slices.Compact(found), ", "))
+}
+
+// grant gives the functions that are no administrators their rights in the cluster.
+func (a *Access) grant(ctx context.Context, client *k8s.Client, p *plan.Plan, progress *steps.Progress) error {
+	for _, function := range slices.Sorted(maps.Keys(a.Principals)) {
+		if administrators[function] {
+			continue
+		}
+		objects, err := k8s.Grants(p.Rack, function)
+		if err != nil {
+			return err
+		}
+		for _, object := range objects {
+			applied, err := client.Apply(ctx, p.Rack, object)
+			if err != nil {
+				return err
+			}
+			if applied.Changed() {
+				progress.Changed(string(applied.Action), "%s", applied.Subject)
+			}
+		}
+	}
+	return nil
+}
+
+// groups are the Kubernetes groups of a function's access entry.
+func groups(function string) []string {
+	if administrators[function] {
+		return []string{}
+	}
+	return []string{names.Group(function)}
+}

@@ -1,0 +1,256 @@
+package access
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/k8s/k8sfake"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+const admin = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
+
+var functions = []string{"access", "autoscaler", "controller", "nodegroups", "nodepools"}
+
+func role(function string) string {
+	return "arn:aws:iam::123456789012:role/path/Sawhorse-" + function
+}
+
+type scene struct {
+	*testing.T
+	cloud *awsfake.Cloud
+	api   *k8sfake.Server
+	step  *Access
+	plan  *plan.Plan
+}
+
+func begin(t *testing.T) scene {
+	cloud, api := awsfake.New(), k8sfake.New(t)
+	principals := map[string]string{}
+	for _, f := range functions {
+		principals[f] = role(f)
+		cloud.IAM.Roles["Sawhorse-"+f] = &awsfake.Role{Role: iamtypes.Role{CreateDate: new(cloud.Now())}}
+	}
+	return scene{t, cloud, api, &Access{EKS: cloud.EKS, IAM: cloud.IAM, Dial: api.Dial, Principals: principals}, &plan.Plan{
+		Rack: "demo", Cluster: plan.Cluster{Name: "demo", ARN: awsfake.ClusterARN, Partition: "aws"}, Access: plan.Access{Mode: "API_AND_CONFIG_MAP"},
+	}}
+}
+
+func (s scene) run() (steps.Progress, string) {
+	s.Helper()
+	progress, err := s.step.Run(s.Context(), s.plan, "")
+	if err != nil {
+		s.Fatal(err)
+	}
+	var changes []string
+	for _, c := range progress.Changes {
+		changes = append(changes, c.Subject+" "+c.Action)
+	}
+	return progress, strings.Join(changes, ", ")
+}
+
+// opened runs the step to its end.
+func (s scene) opened() string {
+	s.Helper()
+	var all []string
+	for range 10 {
+		progress, changes := s.run()
+		all = append(all, changes)
+		if progress.Wait == 0 {
+			return strings.Join(all, ", ")
+		}
+	}
+	s.Fatal("not done after 10 calls")
+	return ""
+}
+
+func (s scene) unchanged() {
+	s.Helper()
+	s.cloud.Forget()
+	s.api.Writes = nil
+	if progress, changes := s.run(); changes != "" || progress.Wait != 0 || len(s.cloud.Writes())+len(s.api.Writes) > 0 {
+		s.Errorf("a second run: changes %q, writes %v %v, %+v", changes, s.cloud.Writes(), s.api.Writes, progress)
+	}
+}
+
+func TestOpensTheClusterOnce(t *testing.T) {
+	s := begin(t)
+	t.Log("the access mode first, waiting for EKS's update")
+	progress, changes := s.run()
+	if changes != "access mode of cluster demo changed to API_AND_CONFIG_MAP" || progress.Wait <= 0 || len(s.cloud.EKS.Entries) > 0 {
+		t.Fatalf("%s, %+v", changes, progress)
+	}
+	if progress, changes := s.run(); changes != "" || progress.Wait <= 0 || progress.Wait > 30*time.Second || !strings.Contains(progress.Note, "API_AND_CONFIG_MAP") {
+		t.Fatalf("%s, %+v", changes, progress)
+	}
+	t.Log("then the entries, and the rights behind them")
+	s.opened()
+	for _, f := range functions {
+		entry := s.cloud.EKS.Entries[role(f)]
+		if entry == nil {
+			t.Fatalf("%s has no access entry", f)
+		}
+		object := s.api.Objects["/apis/rbac.authorization.k8s.io/v1/clusterroles/"+names.Group(f)]
+		binding := s.api.Objects["/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/"+names.Group(f)]
+		if f == "access" || f == "controller" {
+			if len(entry.KubernetesGroups) > 0 || !slices.Equal(entry.Policies, []string{admin}) || object != nil || binding != nil {
+				t.Errorf("%s: %+v, role %v", f, entry, object)
+			}
+		} else if !slices.Equal(entry.KubernetesGroups, []string{names.Group(f)}) || len(entry.Policies) > 0 || object == nil || binding == nil {
+			t.Errorf("%s: %+v, role %v", f, entry, object)
+		}
+	}
+	s.unchanged()
+}
+
+func TestAccessModes(t *testing.T) {
+	for _, c := range []struct {
+		live   types.AuthenticationMode
+		wanted string
+		asked  bool
+	}{
+		{types.AuthenticationModeConfigMap, "API_AND_CONFIG_MAP", true},
+		{types.AuthenticationModeApiAndConfigMap, "API_AND_CONFIG_MAP", false},
+		{types.AuthenticationModeApi, "API", false},
+		{types.AuthenticationModeApi, "API_AND_CONFIG_MAP", false}, // somebody went on to API since the plan
+	} {
+		s := begin(t)
+		s.cloud.EKS.Cluster.AccessConfig.AuthenticationMode, s.plan.Access.Mode = c.live, c.wanted
+		s.opened()
+		updates := slices.DeleteFunc(s.cloud.Writes(), func(call string) bool { return !strings.HasPrefix(call, "EKS.UpdateClusterConfig") })
+		if (len(updates) > 0) != c.asked {
+			t.Errorf("from %s to %s: %v", c.live, c.wanted, updates)
+		}
+	}
+}
+
+// EKS takes one update at a time, and somebody else's may be under way.
+func TestWaitsForAnotherUpdate(t *testing.T) {
+	s := begin(t)
+	s.cloud.EKS.Cluster.Status = types.ClusterStatusUpdating
+	if progress, changes := s.run(); progress.Wait == 0 || changes != "" {
+		t.Errorf("%s, %+v", changes, progress)
+	}
+	s.cloud.EKS.Cluster.Status = types.ClusterStatusActive
+	s.opened()
+	s.unchanged()
+}
+
+func TestRepairsOnlyWhatDiffers(t *testing.T) {
+	clusterRole := "/apis/rbac.authorization.k8s.io/v1/clusterroles/" + names.Group("nodepools")
+	for _, c := range []struct {
+		what  string
+		spoil func(scene)
+		want  string
+	}{
+		{"an entry gone", func(s scene) { delete(s.cloud.EKS.Entries, role("nodepools")) }, "access entry of function nodepools created"},
+		{"an administrator's entry gone", func(s scene) { delete(s.cloud.EKS.Entries, role("controller")) },
+			"access entry of function controller created, access entry of function controller associated with AmazonEKSClusterAdminPolicy"},
+		{"other groups", func(s scene) { s.cloud.EKS.Entries[role("nodepools")].KubernetesGroups = []string{"x"} }, "access entry of function nodepools updated"},
+		{"no policy", func(s scene) { s.cloud.EKS.Entries[role("access")].Policies = nil }, "access entry of function access associated with AmazonEKSClusterAdminPolicy"},
+		{"another type", func(s scene) { s.cloud.EKS.Entries[role("nodepools")].Type = new("EC2_LINUX") }, "access entry of function nodepools created"},
+		// An entry binds to the role as it was: a stack that was deleted and deployed again has roles of the same names.
+		{"the role created again", func(s scene) {
+			s.cloud.IAM.Roles["Sawhorse-nodepools"].CreateDate = new(s.cloud.Now().Add(time.Second))
+		},
+			"access entry of function nodepools created"},
+		{"a role of the cluster gone", func(s scene) { delete(s.api.Objects, clusterRole) }, "ClusterRole/sawhorse:nodepools created"},
+		{"a role of the cluster changed", func(s scene) { s.api.Objects[clusterRole].Object["rules"] = []any{} }, "ClusterRole/sawhorse:nodepools updated"},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			s := begin(t)
+			s.opened()
+			c.spoil(s)
+			s.cloud.Pass(time.Minute)
+			if changes := s.opened(); changes != c.want {
+				t.Errorf("changes %s\nwant %s", changes, c.want)
+			}
+			s.unchanged()
+		})
+	}
+}
+
+// An entry takes seconds to work: until then the API server knows nobody.
+func TestWaitsUntilTheEntryWorks(t *testing.T) {
+	s := begin(t)
+	s.cloud.EKS.Cluster.AccessConfig.AuthenticationMode = types.AuthenticationModeApiAndConfigMap
+	s.api.Denied = true
+	if progress, _ := s.run(); progress.Wait <= 0 || !strings.Contains(progress.Note, "does not work yet") {
+		t.Errorf("%+v", progress)
+	}
+	s.api.Denied = false
+	s.opened()
+	s.unchanged()
+}
+
+// What only the API server can tell is checked before anything is changed there.
+func TestRefusesAnotherKarpenter(t *testing.T) {
+	for what, put := range map[string]func(scene){
+		"Deployment/infra/k": func(s scene) {
+			s.api.Put("/apis/apps/v1/namespaces/infra/deployments/k", "apps/v1", "Deployment", map[string]any{"metadata": map[string]any{"labels": map[string]any{"app.kubernetes.io/name": "karpenter"}}})
+		},
+		"NodePool/workload": func(s scene) {
+			s.api.Put("/apis/karpenter.sh/v1/nodepools/workload", "karpenter.sh/v1", "NodePool", map[string]any{})
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := begin(t)
+			s.cloud.EKS.Cluster.AccessConfig.AuthenticationMode = types.AuthenticationModeApiAndConfigMap
+			s.plan.NodePools.Objects = []plan.Object{{"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": map[string]any{"name": "workload"}}}
+			put(s)
+			_, err := s.step.Run(t.Context(), s.plan, "")
+			var rejected *steps.Rejected
+			if !errors.As(err, &rejected) || !strings.Contains(err.Error(), what) || rejected.Problems[0].Parameter != "karpenter_auth_mode" || len(s.api.Writes) > 0 {
+				t.Errorf("%v, writes %v", err, s.api.Writes)
+			}
+		})
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	awsfake.Interrupted(t, func() (*awsfake.Cloud, func() (bool, error)) {
+		s := begin(t)
+		// One stale entry, so that deleting and creating is among the calls.
+		s.opened()
+		s.cloud.IAM.Roles["Sawhorse-access"].CreateDate = new(s.cloud.Now())
+		s.cloud.EKS.Entries[role("nodepools")].KubernetesGroups = nil
+		s.cloud.Forget()
+		return s.cloud, func() (bool, error) {
+			progress, err := s.step.Run(t.Context(), s.plan, "")
+			return progress.Wait == 0, err
+		}
+	}, func(cloud *awsfake.Cloud) any {
+		var all []any
+		for _, arn := range slices.Sorted(maps.Keys(cloud.EKS.Entries)) {
+			entry := cloud.EKS.Entries[arn]
+			all = append(all, arn, *entry.Type, entry.KubernetesGroups, entry.Policies)
+		}
+		text, err := json.Marshal(all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	})
+}
+
+func TestAnAPIServerThatFailsIsAnError(t *testing.T) {
+	s := begin(t)
+	s.cloud.EKS.Cluster.AccessConfig.AuthenticationMode = types.AuthenticationModeApiAndConfigMap
+	s.api.FailAt = 1
+	if _, err := s.step.Run(t.Context(), s.plan, ""); err == nil || !strings.HasPrefix(err.Error(), "Deployment/*: list: ") {
+		t.Errorf("%v", err)
+	}
+	s.opened()
+	s.unchanged()
+}

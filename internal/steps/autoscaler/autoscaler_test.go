@@ -1,0 +1,189 @@
+package autoscaler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+func TestMain(m *testing.M) { k8stest.Main(m) }
+
+type object = k8stest.Object
+
+var command = []any{"./cluster-autoscaler", "--v=4", "--node-group-auto-discovery=asg:tag=k8s.io/cluster-autoscaler/enabled,k8s.io/cluster-autoscaler/east", "--balance-similar-node-groups"}
+
+func autoscaler(name, image string) object {
+	labels := object{"app": name}
+	return object{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": object{"name": name, "namespace": "kube-system"},
+		"spec": object{"replicas": 1, "selector": object{"matchLabels": labels}, "template": object{"metadata": object{"labels": labels},
+			"spec": object{"nodeSelector": object{"kubernetes.io/os": "linux"}, "containers": []any{
+				object{"name": "sidecar", "image": "example.com/proxy:1"}, object{"name": "ca", "image": image, "command": command}}}}}}
+}
+
+const image = "registry.k8s.io/autoscaling/cluster-autoscaler:v1.35.0@sha256:0123456789012345678901234567890123456789012345678901234567890123"
+
+type scene struct {
+	*testing.T
+	*k8stest.Cluster
+	step      *Step
+	plan      *plan.Plan
+	baselines k8stest.Baselines
+}
+
+func begin(t *testing.T) *scene {
+	s := &scene{T: t, Cluster: k8stest.New(t), baselines: k8stest.Baselines{}}
+	s.step = New(s.Connector("autoscaler"), s.baselines)
+	s.plan = &plan.Plan{Rack: "demo", Autoscaler: plan.Autoscaler{
+		Groups:       []plan.AutoscaledGroup{{Min: 1, Max: 5, ASG: "eks-extra-1"}, {Min: 0, Max: 2, ASG: "eks-extra-2"}},
+		FallbackArgs: []string{"--node-group-auto-discovery=fallback", "--balance-similar-node-groups"}}}
+	return s
+}
+
+// run runs a state; a change is rolled out and waited for.
+func (s *scene) run(state plan.AutoscalerState, changes bool) steps.Progress {
+	s.Helper()
+	s.plan.Autoscaler.State = state
+	progress, err := s.step.Run(context.Background(), s.plan, "")
+	if err != nil {
+		s.Fatal(err)
+	}
+	if len(progress.Changes) > 0 != changes || (changes && progress.Wait == 0) {
+		s.Fatalf("state %s: %+v", state, progress)
+	}
+	return progress
+}
+
+// settled is the Deployment once state is reached, after a second run that does nothing.
+func (s *scene) settled(o object, state plan.AutoscalerState) string {
+	s.Helper()
+	if progress := s.run(state, false); progress.Wait == 0 && state != plan.AutoscalerBaseline {
+		s.Fatal("does not wait for the rollout")
+	}
+	s.RolledOut(o)
+	if progress := s.run(state, false); progress.Wait != 0 {
+		s.Fatalf("waits: %s", progress.Note)
+	}
+	before := s.Get(o).GetResourceVersion()
+	s.run(state, false)
+	if s.Get(o).GetResourceVersion() != before {
+		s.Fatal("the second run wrote something")
+	}
+	return s.shape(o)
+}
+
+func (s *scene) shape(o object) string {
+	live := deployment{s.Get(o)}
+	selector, _, _ := unstructured.NestedMap(live.Object, "spec", "template", "spec", "nodeSelector")
+	return fmt.Sprint(live.replicas(), live.line().Command, live.line().Args, selector, live.GetAnnotations())
+}
+
+func node(ready string) object {
+	return object{"apiVersion": "v1", "kind": "Node", "metadata": object{"name": "system", "labels": object{names.LabelSystemNode: "true"}},
+		"status": object{"conditions": []any{object{"type": "Ready", "status": ready}}}}
+}
+
+func TestHandsOverAndBack(t *testing.T) {
+	s, o := begin(t), autoscaler("ca", image)
+	s.Create(o)
+	s.RolledOut(o)
+	found := s.shape(o)
+	const classic = "[./cluster-autoscaler --v=4 --node-group-auto-discovery=asg:tag=k8s.io/cluster-autoscaler/enabled,k8s.io/cluster-autoscaler/east --balance-similar-node-groups] [] "
+
+	t.Log("turning off what was never on changes nothing")
+	s.run(plan.AutoscalerBaseline, false)
+
+	t.Log("off: no replicas, arguments untouched")
+	s.run(plan.AutoscalerOff, true)
+	if got := s.settled(o, plan.AutoscalerOff); got != "0 "+classic+"map[kubernetes.io/os:linux] map["+names.AnnotationAutoscaler+":demo]" {
+		t.Errorf("off: %s", got)
+	}
+
+	t.Log("groups: not before a Ready system node, then explicit groups from there")
+	if progress := s.run(plan.AutoscalerGroups, false); progress.Wait == 0 || !strings.Contains(progress.Note, "no Ready node") {
+		t.Errorf("%+v", progress)
+	}
+	s.Create(node("True"))
+	s.run(plan.AutoscalerGroups, true)
+	want := "1 [./cluster-autoscaler --v=4 --nodes=1:5:eks-extra-1 --nodes=0:2:eks-extra-2 --balance-similar-node-groups] [] " +
+		"map[convox.io/system-node:true kubernetes.io/os:linux] map[" + names.AnnotationAutoscaler + ":demo]"
+	if got := s.settled(o, plan.AutoscalerGroups); got != want {
+		t.Errorf("groups: %s\nwant    %s", got, want)
+	}
+
+	t.Log("baseline: exactly as found; waited for; then forgotten")
+	s.run(plan.AutoscalerBaseline, true)
+	if progress := s.run(plan.AutoscalerBaseline, false); progress.Wait == 0 || len(s.baselines) != 1 {
+		t.Errorf("%+v, baselines %v", progress, s.baselines)
+	}
+	if got := s.settled(o, plan.AutoscalerBaseline); got != found {
+		t.Errorf("baseline: %s\nfound     %s", got, found)
+	}
+	if len(s.baselines) != 0 {
+		t.Errorf("baselines %v", s.baselines)
+	}
+}
+
+func TestWithoutABaselineFallsBackOnce(t *testing.T) {
+	s, o := begin(t), autoscaler("ca", image)
+	s.Create(o)
+	s.RolledOut(o)
+	s.run(plan.AutoscalerOff, true)
+	clear(s.baselines)
+	s.run(plan.AutoscalerBaseline, true)
+	want := "1 [./cluster-autoscaler --v=4 --node-group-auto-discovery=fallback --balance-similar-node-groups] [] map[kubernetes.io/os:linux] map[]"
+	if got := s.settled(o, plan.AutoscalerBaseline); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+// Killed after the baseline was kept and before the change, or after the change back and before the baseline was forgotten.
+func TestStoppedAnywhere(t *testing.T) {
+	s, o := begin(t), autoscaler("ca", image)
+	s.Create(o)
+	s.RolledOut(o)
+	found := s.shape(o)
+	s.run(plan.AutoscalerOff, true)
+	kept := s.baselines["demo#"+baselineKey]
+	s.run(plan.AutoscalerBaseline, true)
+	s.RolledOut(o)
+	for range 2 {
+		s.run(plan.AutoscalerBaseline, false)
+		if got := s.shape(o); got != found {
+			t.Errorf("%s, found %s", got, found)
+		}
+	}
+	s.baselines["demo#"+baselineKey] = kept
+	s.run(plan.AutoscalerOff, true)
+	s.run(plan.AutoscalerBaseline, true)
+	if got := s.shape(o); got != found {
+		t.Errorf("%s, found %s", got, found)
+	}
+}
+
+func TestNoneAndTwo(t *testing.T) {
+	s := begin(t)
+	if progress := s.run(plan.AutoscalerOff, false); progress.Wait != 0 || len(progress.Warnings) != 1 || progress.Note != "no Cluster Autoscaler found" {
+		t.Errorf("none: %+v", progress)
+	}
+	s.Create(autoscaler("other", "registry.k8s.io/autoscaling/vertical-pod-autoscaler:1"))
+	s.run(plan.AutoscalerOff, false)
+	one, two := autoscaler("one", image), autoscaler("two", "localhost:5000/cluster-autoscaler")
+	s.Create(one)
+	s.Create(two)
+	s.plan.Autoscaler.State = plan.AutoscalerOff
+	_, err := s.step.Run(context.Background(), s.plan, "")
+	var rejected *steps.Rejected
+	if !errors.As(err, &rejected) || !strings.Contains(err.Error(), "kube-system/one, kube-system/two") {
+		t.Errorf("two: %v", err)
+	}
+	s.run(plan.AutoscalerBaseline, false)
+}

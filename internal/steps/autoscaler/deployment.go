@@ -1,0 +1,101 @@
+package autoscaler
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+)
+
+// deployment is the Cluster Autoscaler's, as read or as wanted.
+type deployment struct{ *unstructured.Unstructured }
+
+func (d deployment) copy() deployment { return deployment{d.DeepCopy()} }
+
+// key is namespace/name.
+func (d deployment) key() string { return d.GetNamespace() + "/" + d.GetName() }
+
+// marked tells whether Sawhorse has changed it for this rack and not yet put it back.
+func (d deployment) marked(rack string) bool {
+	return d.GetAnnotations()[names.AnnotationAutoscaler] == rack
+}
+
+func (d deployment) mark(rack string) {
+	annotations := d.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[names.AnnotationAutoscaler] = rack
+	d.SetAnnotations(annotations)
+}
+
+func (d deployment) unmark() {
+	annotations := d.GetAnnotations()
+	delete(annotations, names.AnnotationAutoscaler)
+	if len(annotations) == 0 {
+		annotations = nil
+	}
+	d.SetAnnotations(annotations)
+}
+
+func (d deployment) replicas() int64 {
+	replicas, ok, _ := unstructured.NestedInt64(d.Object, "spec", "replicas")
+	if !ok {
+		return 1 // Kubernetes' default
+	}
+	return replicas
+}
+
+func (d deployment) scale(replicas int64) { d.set(replicas, "spec", "replicas") }
+
+func (d deployment) line() line {
+	container := d.container()
+	command, _, _ := unstructured.NestedStringSlice(container, "command")
+	args, _, _ := unstructured.NestedStringSlice(container, "args")
+	return line{command, args}
+}
+
+func (d deployment) setLine(l line) {
+	containers, _, _ := unstructured.NestedSlice(d.Object, "spec", "template", "spec", "containers")
+	container := containers[k8s.AutoscalerContainer(d.Unstructured)].(map[string]any)
+	for field, list := range map[string][]string{"command": l.Command, "args": l.Args} {
+		delete(container, field)
+		if len(list) > 0 {
+			_ = unstructured.SetNestedStringSlice(container, slices.Clone(list), field)
+		}
+	}
+	d.set(containers, "spec", "template", "spec", "containers")
+}
+
+// pin is the value of the system label in the pods' nodeSelector; nil where it has none.
+func (d deployment) pin() *string {
+	selector, _, _ := unstructured.NestedStringMap(d.Object, "spec", "template", "spec", "nodeSelector")
+	if value, ok := selector[names.LabelSystemNode]; ok {
+		return &value
+	}
+	return nil
+}
+
+func (d deployment) setPin(value *string) {
+	path := []string{"spec", "template", "spec", "nodeSelector", names.LabelSystemNode}
+	if value != nil {
+		d.set(*value, path...)
+		return
+	}
+	unstructured.RemoveNestedField(d.Object, path...)
+	if left, ok, _ := unstructured.NestedMap(d.Object, path[:4]...); ok && len(left) == 0 {
+		unstructured.RemoveNestedField(d.Object, path[:4]...)
+	}
+}
+
+func (d deployment) container() map[string]any {
+	containers, _, _ := unstructured.NestedSlice(d.Object, "spec", "template", "spec", "containers")
+	return containers[k8s.AutoscalerContainer(d.Unstructured)].(map[string]any)
+}
+
+// set writes a field. It can only fail where a parent is no object, which the API server's own schema rules out.
+func (d deployment) set(value any, path ...string) {
+	_ = unstructured.SetNestedField(d.Object, value, path...)
+}

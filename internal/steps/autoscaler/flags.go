@@ -1,0 +1,116 @@
+package autoscaler
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// targetFlags say what Cluster Autoscaler scales; every other flag is its owner's.
+var targetFlags = []string{"nodes", "node-group-auto-discovery"}
+
+// target tells whether an argument is a target flag, and whether its value is the next argument.
+func target(arg string) (is, valueFollows bool) {
+	if !strings.HasPrefix(arg, "-") {
+		return false, false
+	}
+	name, _, whole := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+	return slices.Contains(targetFlags, name), !whole
+}
+
+// split takes the target flags out of an argument list; at is where the first one stood, -1 where there was none.
+func split(list []string) (rest, targets []string, at int) {
+	at = -1
+	for i := 0; i < len(list); i++ {
+		is, valueFollows := target(list[i])
+		if !is {
+			rest = append(rest, list[i])
+			continue
+		}
+		if at < 0 {
+			at = len(rest)
+		}
+		targets = append(targets, list[i])
+		if valueFollows && i+1 < len(list) {
+			i++
+			targets = append(targets, list[i])
+		}
+	}
+	return rest, targets, at
+}
+
+// line is a container's command and args. Flags may stand in either: the classic manifest has all of them in command.
+type line struct {
+	Command []string `json:"command"`
+	Args    []string `json:"args"`
+}
+
+// retarget puts these arguments where the target flags are, or at the end where there are none. Arguments that are there
+// already are not repeated; the others stay as they are.
+func (l line) retarget(wanted []string) line {
+	command, _, inCommand := split(l.Command)
+	args, _, inArgs := split(l.Args)
+	var missing []string
+	for _, arg := range wanted {
+		if !slices.Contains(command, arg) && !slices.Contains(args, arg) {
+			missing = append(missing, arg)
+		}
+	}
+	switch {
+	case inCommand >= 0:
+		command = slices.Insert(command, inCommand, missing...)
+	case inArgs >= 0:
+		args = slices.Insert(args, inArgs, missing...)
+	case len(args) == 0 && len(command) > 0:
+		command = append(command, missing...)
+	default:
+		args = append(args, missing...)
+	}
+	return line{command, args}
+}
+
+// restored is the line as it was kept; where somebody has changed other arguments since, theirs with the kept targets.
+func (l line) restored(kept line) line {
+	if l.others().equal(kept.others()) {
+		return kept
+	}
+	_, command, _ := split(kept.Command)
+	_, args, _ := split(kept.Args)
+	return l.retarget(append(command, args...))
+}
+
+func (l line) others() line {
+	command, _, _ := split(l.Command)
+	args, _, _ := split(l.Args)
+	return line{command, args}
+}
+
+func (l line) equal(other line) bool {
+	return slices.Equal(l.Command, other.Command) && slices.Equal(l.Args, other.Args)
+}
+
+// inShell finds target flags inside a longer text, as in `sh -c "cluster-autoscaler --nodes=…"`; they cannot be changed there.
+func (l line) inShell() bool {
+	for _, arg := range slices.Concat(l.Command, l.Args) {
+		if is, _ := target(arg); is || !strings.ContainsAny(arg, " \n\t") {
+			continue
+		}
+		for _, flag := range targetFlags {
+			if strings.Contains(arg, "--"+flag) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// nodes are the --nodes flags of explicit groups.
+func nodes(groups []plan.AutoscaledGroup) []string {
+	var flags []string
+	for _, group := range groups {
+		flags = append(flags, fmt.Sprintf("--nodes=%d:%d:%s", group.Min, group.Max, group.ASG))
+	}
+	return flags
+}

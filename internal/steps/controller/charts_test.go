@@ -1,0 +1,73 @@
+package controller
+
+import (
+	"bytes"
+	"flag"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+)
+
+var update = flag.Bool("update", false, "copy the charts from Karpenter's module again")
+
+// The embedded charts are those of the module that go.sum verifies, file for file.
+func TestChartsAreTheModules(t *testing.T) {
+	source := filepath.Join(k8stest.ModuleDir(t, "github.com/aws/karpenter-provider-aws"), "charts")
+	seen := map[string]bool{"NOTICE": true}
+	for _, chart := range []string{names.ReleaseCRD, names.ReleaseController} {
+		for _, pattern := range []string{"Chart.yaml", "values.yaml", "templates/*"} {
+			files, err := filepath.Glob(filepath.Join(source, chart, pattern))
+			if err != nil || len(files) == 0 {
+				t.Fatalf("%s: no %s in the module: %v", chart, pattern, err)
+			}
+			for _, file := range files {
+				name, _ := filepath.Rel(source, file)
+				seen[filepath.ToSlash(name)] = true
+				compare(t, file, filepath.Join("charts", name))
+			}
+		}
+	}
+	_ = fs.WalkDir(charts, "charts", func(path string, entry fs.DirEntry, _ error) error {
+		if !entry.IsDir() && !seen[strings.TrimPrefix(path, "charts/")] {
+			t.Errorf("%s is not in the module", path)
+		}
+		return nil
+	})
+}
+
+func compare(t *testing.T, module, ours string) {
+	t.Helper()
+	want, err := os.ReadFile(module)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(ours), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(ours, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if got, err := os.ReadFile(ours); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%s differs from the module's (run this test with -update): %v", ours, err)
+	}
+}
+
+// The module's tag is the version that Sawhorse says it installs.
+func TestChartsAreOfTheVersion(t *testing.T) {
+	dir := k8stest.ModuleDir(t, "github.com/aws/karpenter-provider-aws")
+	if !strings.HasSuffix(dir, "@v"+names.KarpenterVersion) {
+		t.Errorf("the module is %s, names.KarpenterVersion is %s", filepath.Base(dir), names.KarpenterVersion)
+	}
+	chart, err := load(names.ReleaseController, names.KarpenterVersion)
+	if err != nil || chart.Metadata.Version != names.KarpenterVersion || chart.AppVersion() != names.KarpenterVersion {
+		t.Errorf("chart %+v, %v", chart.Metadata, err)
+	}
+}

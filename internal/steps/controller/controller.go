@@ -1,0 +1,225 @@
+// Package controller installs Karpenter: the release of its CRDs, and the release of its controller. Helm runs inside the
+// function; the charts are embedded.
+package controller
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+// poll is how soon to look again at pods that start or end.
+const poll = 2 * time.Second
+
+// The parts of the step.
+const (
+	// PartCRDs is the release of the CRDs.
+	PartCRDs = "crds"
+	// PartRelease is the release of the controller.
+	PartRelease = "release"
+)
+
+// Step installs, upgrades, repairs and removes Karpenter.
+type Step struct{ connect k8s.Connector }
+
+// New makes the step; connect opens the plan's cluster.
+func New(connect k8s.Connector) *Step { return &Step{connect: connect} }
+
+// Run brings one part of the section controller about.
+func (s *Step) Run(ctx context.Context, p *plan.Plan, part string) (steps.Progress, error) {
+	client, err := s.connect(ctx, p.Cluster)
+	if err != nil {
+		return steps.Progress{}, err
+	}
+	helm, err := newHelm(client.Config(), p.Rack)
+	if err != nil {
+		return steps.Progress{}, err
+	}
+	run := &run{plan: p, client: client, helm: helm}
+	switch {
+	case part == PartCRDs && p.Controller.CRDs:
+		return run.crds(ctx)
+	case part == PartRelease && p.Controller.Present:
+		return run.release(ctx)
+	case part == PartRelease:
+		return run.remove(ctx)
+	case part == PartCRDs:
+		return steps.Progress{}, nil // never removed again
+	}
+	return steps.Progress{}, fmt.Errorf("controller: unknown part %q", part)
+}
+
+// run is one call of the step.
+type run struct {
+	plan     *plan.Plan
+	client   *k8s.Client
+	helm     *helm
+	progress steps.Progress
+}
+
+func (r *run) crds(ctx context.Context) (steps.Progress, error) {
+	if err := r.ensure(ctx, names.ReleaseCRD, crdValues(), r.client.ForeignCRDs); err != nil {
+		return r.progress, err
+	}
+	for _, name := range k8s.CRDs {
+		crd, err := r.client.Get(ctx, k8s.CustomResourceDefinition, "", name)
+		if err != nil {
+			return r.progress, err
+		}
+		if crd == nil {
+			return r.progress.NotYet(poll, "CustomResourceDefinition/%s: not there yet", name)
+		}
+		if established, note := k8s.Established(crd); !established {
+			return r.progress.NotYet(poll, "%s: %s", k8s.Subject(crd), note)
+		}
+	}
+	return r.progress, nil
+}
+
+func (r *run) release(ctx context.Context) (steps.Progress, error) {
+	nodes, err := r.client.SystemNodes(ctx)
+	if err != nil {
+		return r.progress, err
+	}
+	values := controllerValues(r.plan, r.replicas(nodes))
+	foreign := func(ctx context.Context) ([]string, error) { return r.client.ForeignKarpenter(ctx, r.plan.Rack) }
+	if err := r.ensure(ctx, names.ReleaseController, values, foreign); err != nil {
+		return r.progress, err
+	}
+	deployment, err := r.client.Get(ctx, k8s.Deployment, names.Namespace, names.ReleaseController)
+	if err != nil {
+		return r.progress, err
+	}
+	if deployment == nil {
+		return r.progress, fmt.Errorf("Deployment/%s/%s: it is gone right after release %s was applied", names.Namespace, names.ReleaseController, names.ReleaseController)
+	}
+	rollout, err := k8s.RolloutOf(deployment)
+	if err != nil {
+		return r.progress, err
+	}
+	if !rollout.Done {
+		troubles, err := r.client.PodTroubles(ctx, deployment)
+		if err != nil {
+			return r.progress, err
+		}
+		return r.progress.NotYet(poll, "%s", strings.Join(append([]string{k8s.Subject(deployment) + ": " + rollout.Note}, troubles...), "; "))
+	}
+	r.progress.Outputs = map[string]string{"karpenter_version": r.plan.Controller.Version}
+	return r.progress, nil
+}
+
+// replicas are two where both can run: the chart spreads them over zones and hosts as a hard rule, and the second of two
+// in one zone would stay pending for ever.
+func (r *run) replicas(nodes []k8s.SystemNode) int {
+	if !r.plan.Controller.HighAvailability {
+		return 1
+	}
+	zones := map[string]bool{}
+	for _, node := range nodes {
+		if node.Zone != "" {
+			zones[node.Zone] = true
+		}
+	}
+	if len(zones) >= 2 {
+		return 2
+	}
+	r.progress.Warn("karpenter_enabled", "Karpenter's controller runs as one replica, because the system nodes (%s=true) stand in %d zone(s); "+
+		"let a system node group span two zones and the next pass makes it two.", names.LabelSystemNode, len(zones))
+	return 1
+}
+
+func (r *run) ensure(ctx context.Context, name string, values map[string]any, foreign func(context.Context) ([]string, error)) error {
+	if r.plan.Controller.Version != names.KarpenterVersion {
+		return fmt.Errorf("release %s: the plan wants version %q and this function carries %s", name, r.plan.Controller.Version, names.KarpenterVersion)
+	}
+	wanted, err := load(name, r.plan.Controller.Version)
+	if err != nil {
+		return err
+	}
+	last, err := r.helm.last(name)
+	if err != nil {
+		return err
+	}
+	if last == nil {
+		found, err := foreign(ctx)
+		if err != nil {
+			return err
+		}
+		if len(found) > 0 {
+			return reject(found)
+		}
+		if err := r.helm.install(ctx, name, wanted, values); err != nil {
+			return conflicting(err)
+		}
+		r.progress.Changed("installed", "release %s %s", name, wanted.Metadata.Version)
+		return nil
+	}
+	if !r.helm.ours(last) {
+		return reject([]string{"Helm release " + names.Namespace + "/" + name})
+	}
+	unchanged, err := same(last, wanted, values)
+	if err != nil {
+		return fmt.Errorf("release %s: compare: %w", name, err)
+	}
+	if unchanged {
+		return repair(ctx, r.client, last, &r.progress)
+	}
+	if err := r.helm.upgrade(ctx, last, wanted, values); err != nil {
+		return err
+	}
+	r.progress.Changed("upgraded", "release %s %s", name, wanted.Metadata.Version)
+	return nil
+}
+
+// remove uninstalls the controller, never before the EC2NodeClasses have gone: only the controller can clean up after them,
+// and each of them outlives its NodeClaims.
+func (r *run) remove(ctx context.Context) (steps.Progress, error) {
+	classes, err := r.client.Ours(ctx, k8s.EC2NodeClass, r.plan.Rack)
+	if err != nil {
+		return r.progress, err
+	}
+	if len(classes) > 0 {
+		return r.progress.NotYet(poll, "%s still exists: the controller stays until it is gone", k8s.Subject(&classes[0]))
+	}
+	last, err := r.helm.last(names.ReleaseController)
+	if err != nil {
+		return r.progress, err
+	}
+	if last != nil && !r.helm.ours(last) {
+		return r.progress, nil // not ours, so not ours to remove
+	}
+	if last != nil {
+		if err := r.helm.uninstall(names.ReleaseController); err != nil {
+			return r.progress, err
+		}
+		r.progress.Changed("uninstalled", "release %s", names.ReleaseController)
+	}
+	pods, err := r.client.List(ctx, k8s.Pod, names.Namespace, "app.kubernetes.io/instance="+names.ReleaseController)
+	if err != nil {
+		return r.progress, err
+	}
+	if len(pods) > 0 {
+		return r.progress.NotYet(poll, "%s: ending", k8s.Subject(&pods[0]))
+	}
+	r.progress.Outputs = map[string]string{"karpenter_version": ""}
+	return r.progress, nil
+}
+
+func reject(found []string) error {
+	return steps.Reject("karpenter_enabled", "The cluster already has a Karpenter that Sawhorse did not install: %s. "+
+		"Uninstall that one first (its NodePools before its controller, then its CRDs), or leave karpenter_enabled at false.", strings.Join(found, ", "))
+}
+
+// conflicting turns Helm's refusal to take over an object that another release or a person made into a Rejected.
+func conflicting(err error) error {
+	if !strings.Contains(err.Error(), "invalid ownership metadata") {
+		return err
+	}
+	return steps.Reject("karpenter_enabled", "An object of Karpenter's chart exists already and was made by something else (%v). Delete it, or leave karpenter_enabled at false.", err)
+}

@@ -1,0 +1,311 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v4/pkg/release/common"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+func TestMain(m *testing.M) { k8stest.Main(m) }
+
+var ctx = context.Background()
+
+// scene is a cluster, the step and a plan.
+type scene struct {
+	*testing.T
+	*k8stest.Cluster
+	step *Step
+	plan *plan.Plan
+	helm *helm
+}
+
+func begin(t *testing.T) *scene {
+	cluster := k8stest.New(t)
+	helm, err := newHelm(cluster.Config, "demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scene{T: t, Cluster: cluster, helm: helm,
+		step: New(func(context.Context, plan.Cluster) (*k8s.Client, error) { return k8s.New(cluster.Config) }),
+		plan: &plan.Plan{Rack: "demo", Cluster: plan.Cluster{Name: "east"}, Controller: plan.Controller{CRDs: true, Present: true,
+			Version: "1.10.0", HighAvailability: true, Queue: "demo-karpenter"}}}
+	t.Cleanup(s.end)
+	return s
+}
+
+func (s *scene) end() {
+	for _, name := range []string{names.ReleaseController, names.ReleaseCRD} {
+		if last, _ := s.helm.last(name); last != nil {
+			if err := s.helm.uninstall(name); err != nil {
+				s.Error(err)
+			}
+		}
+	}
+	for _, name := range k8s.CRDs {
+		s.Remove(crd(name))
+		k8stest.Eventually(s.T, func() bool { return s.Get(crd(name)) == nil })
+	}
+}
+
+func crd(name string) k8stest.Object {
+	return k8stest.Object{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": name}}
+}
+
+var deployment = k8stest.Object{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "karpenter", "namespace": "kube-system"}}
+
+func node(name, zone string) k8stest.Object {
+	return k8stest.Object{"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": name,
+		"labels": map[string]any{names.LabelSystemNode: "true", "topology.kubernetes.io/zone": zone}}}
+}
+
+// run runs one part and compares what it changed.
+func (s *scene) run(part string, want ...string) steps.Progress {
+	s.Helper()
+	progress, err := s.step.Run(ctx, s.plan, part)
+	if err != nil {
+		s.Fatal(err)
+	}
+	var got []string
+	for _, change := range progress.Changes {
+		got = append(got, change.Action+" "+change.Subject)
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		s.Fatalf("%s changed %q, want %q", part, got, want)
+	}
+	return progress
+}
+
+// settle runs the CRDs' part until the API server has established them.
+func (s *scene) settle() {
+	s.Helper()
+	k8stest.Eventually(s.T, func() bool {
+		progress, err := s.step.Run(ctx, s.plan, PartCRDs)
+		if err != nil {
+			s.Fatal(err)
+		}
+		return progress.Wait == 0
+	})
+}
+
+// versions are the resourceVersions of everything of Karpenter's and Helm's, by name.
+func (s *scene) versions() string {
+	var all []string
+	for _, resource := range []string{"/v1/secrets", "/v1/serviceaccounts", "/v1/services", "apps/v1/deployments", "rbac.authorization.k8s.io/v1/clusterroles",
+		"rbac.authorization.k8s.io/v1/roles", "policy/v1/poddisruptionbudgets", "apiextensions.k8s.io/v1/customresourcedefinitions"} {
+		part := strings.SplitN(resource, "/", 3)
+		for _, object := range s.List(part[0], part[1], part[2]) {
+			if strings.Contains(object.GetName(), "karpenter") {
+				all = append(all, object.GetName()+"="+object.GetResourceVersion())
+			}
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+func (s *scene) revisions() (n int) {
+	for _, secret := range s.List("", "v1", "secrets") {
+		if secret.GetLabels()["owner"] == "helm" && secret.GetLabels()["name"] == names.ReleaseController {
+			n++
+		}
+	}
+	return n
+}
+
+func TestInstallUpgradeRepairRemove(t *testing.T) {
+	s := begin(t)
+	s.Create(node("one", "us-east-1a"))
+
+	t.Log("installs the CRDs, to be kept, and then does nothing")
+	s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
+	s.settle()
+	if got := s.Get(crd("nodepools.karpenter.sh")).GetAnnotations()["helm.sh/resource-policy"]; got != "keep" {
+		t.Errorf("the CRDs' resource policy is %q", got)
+	}
+
+	t.Log("installs the controller, and waits for its pods")
+	progress := s.run(PartRelease, "installed release karpenter 1.10.0")
+	if progress.Wait == 0 || !strings.Contains(progress.Note, "Deployment/kube-system/karpenter: ") {
+		t.Errorf("progress %+v", progress)
+	}
+	if len(progress.Warnings) != 1 || progress.Warnings[0].Parameter != "karpenter_enabled" {
+		t.Errorf("one zone and the warnings %v", progress.Warnings)
+	}
+	s.check(1)
+	s.RolledOut(deployment)
+	if progress := s.run(PartRelease); progress.Wait != 0 || progress.Outputs["karpenter_version"] != "1.10.0" {
+		t.Errorf("progress %+v", progress)
+	}
+
+	t.Log("second run does nothing")
+	before := s.versions()
+	s.run(PartCRDs)
+	s.run(PartRelease)
+	if after := s.versions(); after != before || s.revisions() != 1 {
+		t.Errorf("%d revisions; before %s\nafter %s", s.revisions(), before, after)
+	}
+
+	t.Log("a second zone makes it two replicas")
+	s.Create(node("two", "us-east-1b"))
+	if progress := s.run(PartRelease, "upgraded release karpenter 1.10.0"); len(progress.Warnings) != 0 {
+		t.Errorf("warnings %v", progress.Warnings)
+	}
+	s.check(2)
+
+	t.Log("repairs what was deleted or changed, without a revision")
+	s.Remove(k8stest.Object{"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "karpenter", "namespace": "kube-system"}})
+	s.Change(deployment, func(o *unstructured.Unstructured) {
+		_ = unstructured.SetNestedField(o.Object, int64(0), "spec", "replicas")
+	})
+	if progress := s.run(PartRelease, "repaired Service/kube-system/karpenter", "repaired Deployment/kube-system/karpenter"); len(progress.Warnings) != 1 {
+		t.Errorf("warnings %v", progress.Warnings)
+	}
+	s.check(2)
+	if s.revisions() != 2 {
+		t.Errorf("%d revisions", s.revisions())
+	}
+
+	t.Log("removes the controller and keeps the CRDs, never before our EC2NodeClasses have gone")
+	s.plan.Controller.Present = false
+	class := k8stest.Object{"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass",
+		"metadata": map[string]any{"name": "workload", "labels": map[string]any{names.TagRack: "demo"}},
+		"spec": map[string]any{"role": "r", "amiSelectorTerms": []any{map[string]any{"alias": "al2023@latest"}},
+			"subnetSelectorTerms":        []any{map[string]any{"tags": map[string]any{"a": "b"}}},
+			"securityGroupSelectorTerms": []any{map[string]any{"tags": map[string]any{"a": "b"}}}}}
+	s.Create(class)
+	if progress := s.run(PartRelease); progress.Wait == 0 || !strings.Contains(progress.Note, "EC2NodeClass/workload") {
+		t.Errorf("progress %+v", progress)
+	}
+	s.Remove(class)
+	s.run(PartRelease, "uninstalled release karpenter")
+	if s.Get(deployment) != nil || s.revisions() != 0 || s.Get(crd("nodepools.karpenter.sh")) == nil {
+		t.Error("the controller is there or the CRDs are not")
+	}
+	if progress := s.run(PartRelease); progress.Wait != 0 {
+		t.Errorf("progress %+v", progress)
+	}
+	s.run(PartCRDs)
+}
+
+func (s *scene) check(replicas int64) {
+	s.Helper()
+	live := s.Get(deployment)
+	if live == nil || live.GetLabels()[names.TagRack] != "demo" {
+		s.Fatalf("Deployment %v", live)
+	}
+	typed, err := k8s.AsDeployment(live)
+	if err != nil {
+		s.Fatal(err)
+	}
+	pod, container := typed.Spec.Template, typed.Spec.Template.Spec.Containers[0]
+	env := map[string]string{}
+	for _, variable := range container.Env {
+		env[variable.Name] = variable.Value
+	}
+	got := fmt.Sprintln(*typed.Spec.Replicas, container.Image, container.Resources.Requests.Cpu(), container.Resources.Requests.Memory(),
+		pod.Spec.NodeSelector[names.LabelSystemNode], pod.Annotations["karpenter.sh/do-not-disrupt"], env["CLUSTER_NAME"], env["INTERRUPTION_QUEUE"])
+	want := fmt.Sprintln(replicas, "public.ecr.aws/karpenter/controller:1.10.0", "200m", "256Mi", "true", "true", "east", "demo-karpenter")
+	if got != want {
+		s.Fatalf("Deployment %s, want %s", got, want)
+	}
+}
+
+func TestIRSAAnnotatesTheServiceAccount(t *testing.T) {
+	p := &plan.Plan{Rack: "demo", Controller: plan.Controller{RoleARN: "arn:aws:iam::1:role/r"}}
+	account := controllerValues(p, 1)["serviceAccount"].(map[string]any)
+	if fmt.Sprint(account["annotations"]) != "map[eks.amazonaws.com/role-arn:arn:aws:iam::1:role/r]" {
+		t.Errorf("service account %v", account)
+	}
+}
+
+// Whatever state a killed Lambda left a release in, the next run completes it.
+func TestRecoversFromBeingKilled(t *testing.T) {
+	s := begin(t)
+	s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
+	s.settle()
+	s.run(PartRelease, "installed release karpenter 1.10.0")
+	for _, status := range []common.Status{common.StatusPendingInstall, common.StatusPendingUpgrade, common.StatusPendingRollback,
+		common.StatusFailed, common.StatusUninstalling, common.StatusUnknown} {
+		last, err := s.helm.last(names.ReleaseController)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last.Info.Status = status
+		if err := s.helm.config.Releases.Update(last); err != nil {
+			t.Fatal(err)
+		}
+		s.Remove(deployment)
+		s.run(PartRelease, "upgraded release karpenter 1.10.0")
+		s.check(1)
+		s.run(PartRelease)
+	}
+	if n := s.revisions(); n > history {
+		t.Errorf("%d revisions are kept", n)
+	}
+	t.Log("an uninstall that stopped in the middle goes on")
+	last, _ := s.helm.last(names.ReleaseController)
+	last.Info.Status = common.StatusUninstalling
+	if err := s.helm.config.Releases.Update(last); err != nil {
+		t.Fatal(err)
+	}
+	s.Remove(deployment)
+	s.plan.Controller.Present = false
+	s.run(PartRelease, "uninstalled release karpenter")
+}
+
+func (s *scene) rejected(part, mention string) {
+	s.Helper()
+	before := s.versions()
+	_, err := s.step.Run(ctx, s.plan, part)
+	var rejected *steps.Rejected
+	if !errors.As(err, &rejected) || !strings.Contains(err.Error(), mention) || rejected.Problems[0].Parameter != "karpenter_enabled" {
+		s.Fatalf("%s: the error is %v, want a rejection that names %q", part, err, mention)
+	}
+	if after := s.versions(); after != before {
+		s.Fatalf("%s: before %s\nafter %s", part, before, after)
+	}
+}
+
+func TestRejectsAKarpenterThatIsNotOurs(t *testing.T) {
+	t.Run("a Deployment under another name, anywhere", func(t *testing.T) {
+		s := begin(t)
+		s.Create(k8stest.Object{"apiVersion": "apps/v1", "kind": "Deployment",
+			"metadata": map[string]any{"name": "theirs", "namespace": "default", "labels": map[string]any{"app.kubernetes.io/name": "karpenter"}},
+			"spec": map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"a": "b"}},
+				"template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"a": "b"}},
+					"spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "i"}}}}}})
+		s.rejected(PartRelease, "Deployment/default/theirs")
+	})
+	t.Run("CRDs", func(t *testing.T) {
+		s := begin(t)
+		s.InstallCRDs()
+		s.rejected(PartCRDs, "CustomResourceDefinition/nodepools.karpenter.sh")
+	})
+	t.Run("a release of another rack", func(t *testing.T) {
+		s := begin(t)
+		s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
+		s.settle()
+		s.run(PartRelease, "installed release karpenter 1.10.0")
+		s.plan.Rack = "other"
+		s.rejected(PartRelease, "Helm release kube-system/karpenter")
+		s.rejected(PartCRDs, "Helm release kube-system/karpenter-crd")
+		s.plan.Controller.Present = false
+		s.run(PartRelease) // and it is not ours to remove
+	})
+	t.Run("an object of the chart's name", func(t *testing.T) {
+		s := begin(t)
+		s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
+		s.Create(k8stest.Object{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": "karpenter", "namespace": "kube-system"}})
+		s.rejected(PartRelease, "ServiceAccount \"karpenter\"")
+	})
+}

@@ -1,0 +1,74 @@
+package controller
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	release "helm.sh/helm/v4/pkg/release/v1"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+// repair puts back what is missing or was changed of a release that is as planned: its own manifest, applied by the name
+// under which Helm applied it. It writes no revision, and nothing at all where nothing differs.
+func repair(ctx context.Context, client *k8s.Client, r *release.Release, progress *steps.Progress) error {
+	objects, err := manifest(r)
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		applied, err := client.ApplyUnlabelled(ctx, object)
+		if err != nil {
+			return fmt.Errorf("release %s: repair: %w", r.Name, err)
+		}
+		if applied.Changed() {
+			progress.Changed("repaired", "%s", applied.Subject)
+		}
+		if len(applied.Contested) > 0 {
+			progress.Warn("karpenter_enabled", "%s was changed by somebody else (%s) and is set back; stop that change, or it will come and go with every pass.",
+				applied.Subject, applied.Contested[0])
+		}
+	}
+	return nil
+}
+
+// manifest is what Helm sent to the API server for a release: the rendered objects with Helm's own marks.
+func manifest(r *release.Release) ([]plan.Object, error) {
+	var objects []plan.Object
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader([]byte(r.Manifest)), 4096)
+	for {
+		var object plan.Object
+		err := decoder.Decode(&object)
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("release %s: manifest: %w", r.Name, err)
+		}
+		meta, ok := object["metadata"].(map[string]any)
+		if !ok {
+			continue // an empty document
+		}
+		mark(meta, "labels", map[string]string{"app.kubernetes.io/managed-by": "Helm"})
+		mark(meta, "annotations", map[string]string{"meta.helm.sh/release-name": r.Name, "meta.helm.sh/release-namespace": names.Namespace})
+		objects = append(objects, object)
+	}
+}
+
+func mark(meta map[string]any, field string, marks map[string]string) {
+	values, ok := meta[field].(map[string]any)
+	if !ok {
+		values = map[string]any{}
+		meta[field] = values
+	}
+	for key, value := range marks {
+		values[key] = value
+	}
+}

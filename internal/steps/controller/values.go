@@ -1,0 +1,35 @@
+package controller
+
+import (
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// crdValues keep the CRDs, and with them every NodePool, when the release goes: the chart itself has no such policy.
+func crdValues() map[string]any {
+	return map[string]any{"additionalAnnotations": map[string]any{"helm.sh/resource-policy": "keep"}}
+}
+
+// controllerValues are what Sawhorse sets of the chart's values; the rest is the chart's own.
+func controllerValues(p *plan.Plan, replicas int) map[string]any {
+	account := map[string]any{"name": names.ServiceAccount}
+	if p.Controller.RoleARN != "" {
+		account["annotations"] = map[string]any{"eks.amazonaws.com/role-arn": p.Controller.RoleARN}
+	}
+	return map[string]any{
+		"additionalLabels": map[string]any{names.TagRack: p.Rack},
+		"replicas":         replicas,
+		"serviceAccount":   account,
+		"nodeSelector":     map[string]any{names.LabelSystemNode: "true"},
+		"podAnnotations":   map[string]any{"karpenter.sh/do-not-disrupt": "true"},
+		"settings": map[string]any{
+			"clusterName":       p.Cluster.Name,
+			"interruptionQueue": p.Controller.Queue,
+		},
+		"controller": map[string]any{
+			// The chart's digest belongs to another version and would win over the tag.
+			"image":     map[string]any{"tag": p.Controller.Version, "digest": ""},
+			"resources": map[string]any{"requests": map[string]any{"cpu": "200m", "memory": "256Mi"}},
+		},
+	}
+}

@@ -1,0 +1,113 @@
+// Package infrastructure is Karpenter's identity in AWS: the controller's role and credentials, the nodes' role and their
+// access to the cluster.
+package infrastructure
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+// IAM is what the step needs of IAM.
+type IAM interface {
+	GetRole(context.Context, *iam.GetRoleInput, ...func(*iam.Options)) (*iam.GetRoleOutput, error)
+	CreateRole(context.Context, *iam.CreateRoleInput, ...func(*iam.Options)) (*iam.CreateRoleOutput, error)
+	DeleteRole(context.Context, *iam.DeleteRoleInput, ...func(*iam.Options)) (*iam.DeleteRoleOutput, error)
+	UpdateAssumeRolePolicy(context.Context, *iam.UpdateAssumeRolePolicyInput, ...func(*iam.Options)) (*iam.UpdateAssumeRolePolicyOutput, error)
+	ListRolePolicies(context.Context, *iam.ListRolePoliciesInput, ...func(*iam.Options)) (*iam.ListRolePoliciesOutput, error)
+	GetRolePolicy(context.Context, *iam.GetRolePolicyInput, ...func(*iam.Options)) (*iam.GetRolePolicyOutput, error)
+	PutRolePolicy(context.Context, *iam.PutRolePolicyInput, ...func(*iam.Options)) (*iam.PutRolePolicyOutput, error)
+	DeleteRolePolicy(context.Context, *iam.DeleteRolePolicyInput, ...func(*iam.Options)) (*iam.DeleteRolePolicyOutput, error)
+	ListAttachedRolePolicies(context.Context, *iam.ListAttachedRolePoliciesInput, ...func(*iam.Options)) (*iam.ListAttachedRolePoliciesOutput, error)
+	AttachRolePolicy(context.Context, *iam.AttachRolePolicyInput, ...func(*iam.Options)) (*iam.AttachRolePolicyOutput, error)
+	DetachRolePolicy(context.Context, *iam.DetachRolePolicyInput, ...func(*iam.Options)) (*iam.DetachRolePolicyOutput, error)
+}
+
+// EKS is what the step needs of EKS.
+type EKS interface {
+	DescribeAccessEntry(context.Context, *eks.DescribeAccessEntryInput, ...func(*eks.Options)) (*eks.DescribeAccessEntryOutput, error)
+	CreateAccessEntry(context.Context, *eks.CreateAccessEntryInput, ...func(*eks.Options)) (*eks.CreateAccessEntryOutput, error)
+	DeleteAccessEntry(context.Context, *eks.DeleteAccessEntryInput, ...func(*eks.Options)) (*eks.DeleteAccessEntryOutput, error)
+	ListPodIdentityAssociations(context.Context, *eks.ListPodIdentityAssociationsInput, ...func(*eks.Options)) (*eks.ListPodIdentityAssociationsOutput, error)
+	DescribePodIdentityAssociation(context.Context, *eks.DescribePodIdentityAssociationInput, ...func(*eks.Options)) (*eks.DescribePodIdentityAssociationOutput, error)
+	CreatePodIdentityAssociation(context.Context, *eks.CreatePodIdentityAssociationInput, ...func(*eks.Options)) (*eks.CreatePodIdentityAssociationOutput, error)
+	UpdatePodIdentityAssociation(context.Context, *eks.UpdatePodIdentityAssociationInput, ...func(*eks.Options)) (*eks.UpdatePodIdentityAssociationOutput, error)
+	DeletePodIdentityAssociation(context.Context, *eks.DeletePodIdentityAssociationInput, ...func(*eks.Options)) (*eks.DeletePodIdentityAssociationOutput, error)
+}
+
+// Infrastructure is the step.
+type Infrastructure struct {
+	IAM IAM
+	EKS EKS
+	// Boundary is the ARN of the permissions boundary that every role gets; the step's own rights demand it.
+	Boundary string
+}
+
+// poll is how long to wait for what uses a role to let go of it.
+const poll = 5 * time.Second
+
+// Run creates the roles, then the credentials, then the nodes' access entry; or removes them in reverse.
+func (i *Infrastructure) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progress, error) {
+	if !p.Infrastructure.Present {
+		return i.remove(ctx, p)
+	}
+	var progress steps.Progress
+	controller, err := controllerRole(p)
+	if err != nil {
+		return progress, err
+	}
+	controllerARN, err := i.role(ctx, p, controller, &progress)
+	if err != nil {
+		return progress, err
+	}
+	nodes, err := nodeRole(p)
+	if err != nil {
+		return progress, err
+	}
+	nodeARN, err := i.role(ctx, p, nodes, &progress)
+	if err != nil {
+		return progress, err
+	}
+	if p.Infrastructure.PodIdentity {
+		if err := i.associate(ctx, p, controllerARN, &progress); err != nil {
+			return progress, err
+		}
+	}
+	if err := i.entry(ctx, p, nodeARN, &progress); err != nil {
+		return progress, err
+	}
+	progress.Outputs = map[string]string{"karpenter_role_arn": controllerARN, "karpenter_node_role_arn": nodeARN}
+	return progress, nil
+}
+
+func (i *Infrastructure) remove(ctx context.Context, p *plan.Plan) (steps.Progress, error) {
+	var progress steps.Progress
+	if err := i.dissociate(ctx, p, &progress); err != nil {
+		return progress, err
+	}
+	if err := i.removeEntry(ctx, p, &progress); err != nil {
+		return progress, err
+	}
+	for _, name := range []string{p.Infrastructure.ControllerRole, p.Infrastructure.NodeRole} {
+		busy, err := i.removeRole(ctx, p, name, &progress)
+		if err != nil {
+			return progress, err
+		}
+		if busy {
+			return progress.NotYet(poll, "role %s is still in an instance profile", name)
+		}
+	}
+	progress.Outputs = map[string]string{"karpenter_role_arn": "", "karpenter_node_role_arn": ""}
+	return progress, nil
+}
+
+// ours tells whether tags hold both marks of this rack and cluster.
+func ours(p *plan.Plan, tags map[string]string) bool {
+	return tags[names.TagRack] == p.Rack && tags[names.TagCluster] == p.Cluster.ARN
+}

@@ -1,0 +1,298 @@
+package infrastructure
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+const (
+	controllerName = "demo-karpenter"
+	nodesName      = "demo-karpenter-nodes"
+	controllerARN  = "arn:aws:iam::123456789012:role/sawhorse/demo-karpenter"
+	nodesARN       = "arn:aws:iam::123456789012:role/sawhorse/demo-karpenter-nodes"
+	boundary       = "arn:aws:iam::123456789012:policy/boundary"
+)
+
+func wanted(present, podIdentity bool) *plan.Plan {
+	return &plan.Plan{
+		Rack: "demo",
+		Cluster: plan.Cluster{
+			Name: "demo", ARN: awsfake.ClusterARN, Account: awsfake.Account, Region: awsfake.Region, Partition: "aws",
+			OIDCIssuer: "https://oidc.example/id/ABC",
+		},
+		Queue: plan.Queue{Name: "demo-karpenter"},
+		Infrastructure: plan.Infrastructure{
+			Present: present, ControllerRole: controllerName, NodeRole: nodesName, PodIdentity: podIdentity,
+			NodePolicies: []string{"arn:aws:iam::aws:policy/A", "arn:aws:iam::aws:policy/B", "arn:aws:iam::aws:policy/C", "arn:aws:iam::aws:policy/D"},
+			Tags:         map[string]string{names.TagRack: "demo", names.TagCluster: awsfake.ClusterARN},
+		},
+	}
+}
+
+func begin() (*awsfake.Cloud, *Infrastructure) {
+	cloud := awsfake.New()
+	cloud.EKS.Cluster.AccessConfig.AuthenticationMode = types.AuthenticationModeApiAndConfigMap
+	return cloud, &Infrastructure{IAM: cloud.IAM, EKS: cloud.EKS, Boundary: boundary}
+}
+
+func run(t *testing.T, i *Infrastructure, p *plan.Plan) (steps.Progress, string) {
+	t.Helper()
+	progress, err := i.Run(t.Context(), p, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range progress.Changes {
+		got = append(got, c.Action+" "+c.Subject)
+	}
+	return progress, strings.Join(got, ", ")
+}
+
+func unchanged(t *testing.T, cloud *awsfake.Cloud, i *Infrastructure, p *plan.Plan) {
+	t.Helper()
+	cloud.Forget()
+	if _, changes := run(t, i, p); changes != "" || len(cloud.Writes()) > 0 {
+		t.Errorf("a second run: changes %q, writes %v", changes, cloud.Writes())
+	}
+}
+
+func TestCreatesOnceAndRemovesAll(t *testing.T) {
+	for _, podIdentity := range []bool{true, false} {
+		cloud, i := begin()
+		progress, changes := run(t, i, wanted(true, podIdentity))
+		for _, part := range []string{"created role " + controllerName, "created role " + nodesName, "created access entry of role " + nodesName} {
+			if !strings.Contains(changes, part) {
+				t.Errorf("%q is not among %s", part, changes)
+			}
+		}
+		if associated := len(cloud.EKS.Associations) == 1; associated != podIdentity {
+			t.Errorf("pod identity %v: associations %v", podIdentity, cloud.EKS.Associations)
+		}
+		if want := map[string]string{"karpenter_role_arn": controllerARN, "karpenter_node_role_arn": nodesARN}; !maps.Equal(progress.Outputs, want) {
+			t.Errorf("outputs %v", progress.Outputs)
+		}
+		unchanged(t, cloud, i, wanted(true, podIdentity))
+
+		progress, _ = run(t, i, wanted(false, podIdentity))
+		if len(cloud.IAM.Roles)+len(cloud.EKS.Entries)+len(cloud.EKS.Associations) > 0 {
+			t.Errorf("left: %v %v %v", cloud.IAM.Roles, cloud.EKS.Entries, cloud.EKS.Associations)
+		}
+		if want := map[string]string{"karpenter_role_arn": "", "karpenter_node_role_arn": ""}; !maps.Equal(progress.Outputs, want) {
+			t.Errorf("outputs %v", progress.Outputs)
+		}
+		unchanged(t, cloud, i, wanted(false, podIdentity))
+	}
+}
+
+func TestRoles(t *testing.T) {
+	cloud, i := begin()
+	run(t, i, wanted(true, true))
+	for name, role := range cloud.IAM.Roles {
+		if *role.Path != "/sawhorse/" || role.PermissionsBoundary == nil || *role.PermissionsBoundary.PermissionsBoundaryArn != boundary || len(role.Tags) != 2 {
+			t.Errorf("%s: path %s, boundary %v, tags %v", name, *role.Path, role.PermissionsBoundary, role.Tags)
+		}
+	}
+	controller, nodes := cloud.IAM.Roles[controllerName], cloud.IAM.Roles[nodesName]
+	if want := []string{"eks-integration", "iam-integration", "interruption", "node-lifecycle", "resource-discovery"}; !slices.Equal(slices.Sorted(maps.Keys(controller.Inline)), want) {
+		t.Errorf("controller: policies %v", slices.Sorted(maps.Keys(controller.Inline)))
+	}
+	for name, document := range controller.Inline {
+		if strings.Contains(document, "${") || strings.Contains(document, "\n") {
+			t.Errorf("policy %s: %s", name, document)
+		}
+	}
+	for policy, part := range map[string]string{
+		"iam-integration": `"Resource":"` + nodesARN + `"`,
+		"interruption":    `"Resource":"arn:aws:sqs:eu-central-1:123456789012:demo-karpenter"`,
+		"eks-integration": `cluster/demo"`,
+		"node-lifecycle":  `"aws:RequestTag/kubernetes.io/cluster/demo":"owned"`,
+	} {
+		if !strings.Contains(controller.Inline[policy], part) {
+			t.Errorf("policy %s lacks %s", policy, part)
+		}
+	}
+	if len(nodes.Inline) > 0 || !slices.Equal(nodes.Attached, wanted(true, true).Infrastructure.NodePolicies) || !strings.Contains(nodes.Trust, "ec2.amazonaws.com") {
+		t.Errorf("nodes: %v %v %s", nodes.Inline, nodes.Attached, nodes.Trust)
+	}
+	if entry := cloud.EKS.Entries[nodesARN]; *entry.Type != "EC2_LINUX" || len(entry.Tags) != 2 {
+		t.Errorf("entry %+v", entry)
+	}
+}
+
+// Whoever may take the controller's role may start and end instances.
+func TestTrust(t *testing.T) {
+	for _, c := range []struct {
+		podIdentity bool
+		want        string
+	}{
+		{true, `{"Statement":[{"Action":["sts:AssumeRole","sts:TagSession"],"Condition":{"StringEquals":{"aws:RequestTag/eks-cluster-arn":"` + awsfake.ClusterARN + `","aws:RequestTag/kubernetes-namespace":"kube-system","aws:RequestTag/kubernetes-service-account":"karpenter"}},"Effect":"Allow","Principal":{"Service":"pods.eks.amazonaws.com"}}],"Version":"2012-10-17"}`},
+		{false, `{"Statement":[{"Action":["sts:AssumeRoleWithWebIdentity"],"Condition":{"StringEquals":{"oidc.example/id/ABC:aud":"sts.amazonaws.com","oidc.example/id/ABC:sub":"system:serviceaccount:kube-system:karpenter"}},"Effect":"Allow","Principal":{"Federated":"arn:aws:iam::123456789012:oidc-provider/oidc.example/id/ABC"}}],"Version":"2012-10-17"}`},
+	} {
+		cloud, i := begin()
+		run(t, i, wanted(true, c.podIdentity))
+		if got := cloud.IAM.Roles[controllerName].Trust; got != c.want {
+			t.Errorf("pod identity %v:\n got %s\nwant %s", c.podIdentity, got, c.want)
+		}
+	}
+	china := wanted(true, true)
+	china.Cluster.Partition = "aws-cn"
+	cloud, i := begin()
+	run(t, i, china)
+	if got := cloud.IAM.Roles[nodesName].Trust; !strings.Contains(got, "ec2.amazonaws.com.cn") {
+		t.Errorf("in China: %s", got)
+	}
+}
+
+func TestRepairsOnlyWhatDiffers(t *testing.T) {
+	for _, c := range []struct {
+		what  string
+		spoil func(*awsfake.Cloud)
+		want  string
+	}{
+		{"trust", func(c *awsfake.Cloud) { c.IAM.Roles[controllerName].Trust = `{"Version":"2012-10-17","Statement":[]}` }, "repaired trust of role " + controllerName},
+		{"a policy changed", func(c *awsfake.Cloud) {
+			c.IAM.Roles[controllerName].Inline["interruption"] = `{"Version":"2012-10-17"}`
+		}, "put policy interruption of role " + controllerName},
+		{"a policy gone", func(c *awsfake.Cloud) { delete(c.IAM.Roles[controllerName].Inline, "node-lifecycle") }, "put policy node-lifecycle of role " + controllerName},
+		{"a policy too many", func(c *awsfake.Cloud) { c.IAM.Roles[controllerName].Inline["more"] = `{}` }, "deleted policy more of role " + controllerName},
+		{"a managed policy gone", func(c *awsfake.Cloud) { c.IAM.Roles[nodesName].Attached = c.IAM.Roles[nodesName].Attached[:3] }, "attached arn:aws:iam::aws:policy/D role " + nodesName},
+		{"a managed policy too many", func(c *awsfake.Cloud) {
+			c.IAM.Roles[nodesName].Attached = append(slices.Clone(c.IAM.Roles[nodesName].Attached), "arn:more")
+		}, "detached arn:more role " + nodesName},
+		{"the node role gone", func(c *awsfake.Cloud) { delete(c.IAM.Roles, nodesName) },
+			"created role demo-karpenter-nodes, attached arn:aws:iam::aws:policy/A role demo-karpenter-nodes, attached arn:aws:iam::aws:policy/B role demo-karpenter-nodes, " +
+				"attached arn:aws:iam::aws:policy/C role demo-karpenter-nodes, attached arn:aws:iam::aws:policy/D role demo-karpenter-nodes, " +
+				"deleted access entry of role demo-karpenter-nodes that did not work, created access entry of role demo-karpenter-nodes"},
+		{"the association gone", func(c *awsfake.Cloud) { clear(c.EKS.Associations) }, "created pod identity association of service account kube-system/karpenter"},
+		{"the association of another role", func(c *awsfake.Cloud) { c.EKS.Associations["a-1"].RoleArn = new("arn:other") }, "repaired pod identity association of service account kube-system/karpenter"},
+		{"the entry gone", func(c *awsfake.Cloud) { clear(c.EKS.Entries) }, "created access entry of role " + nodesName},
+		{"an entry of the wrong type", func(c *awsfake.Cloud) { c.EKS.Entries[nodesARN].Type = new("STANDARD") },
+			"deleted access entry of role demo-karpenter-nodes that did not work, created access entry of role demo-karpenter-nodes"},
+		{"an entry older than the role", func(c *awsfake.Cloud) {
+			c.EKS.Entries[nodesARN].CreatedAt = new(c.IAM.Roles[nodesName].CreateDate.Add(-time.Hour))
+		},
+			"deleted access entry of role demo-karpenter-nodes that did not work, created access entry of role demo-karpenter-nodes"},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			cloud, i := begin()
+			run(t, i, wanted(true, true))
+			c.spoil(cloud)
+			if _, changes := run(t, i, wanted(true, true)); changes != c.want {
+				t.Errorf("changes %s\nwant %s", changes, c.want)
+			}
+			unchanged(t, cloud, i, wanted(true, true))
+		})
+	}
+}
+
+func TestForeignResources(t *testing.T) {
+	for _, c := range []struct {
+		what      string
+		spoil     func(*awsfake.Cloud)
+		parameter string
+	}{
+		{"a role without marks", func(c *awsfake.Cloud) { c.IAM.Roles[controllerName].Tags = nil }, "rack"},
+		{"a role of the same rack in another region", func(c *awsfake.Cloud) {
+			for at, tag := range c.IAM.Roles[nodesName].Tags {
+				if *tag.Key == names.TagCluster {
+					c.IAM.Roles[nodesName].Tags[at].Value = new("arn:aws:eks:us-east-1:123456789012:cluster/demo")
+				}
+			}
+		}, "rack"},
+		{"an association without marks", func(c *awsfake.Cloud) { c.EKS.Associations["a-1"].Tags = nil }, "karpenter_enabled"},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			cloud, i := begin()
+			run(t, i, wanted(true, true))
+			c.spoil(cloud)
+			cloud.Forget()
+			_, err := i.Run(t.Context(), wanted(true, true), "")
+			var rejected *steps.Rejected
+			if !errors.As(err, &rejected) || rejected.Problems[0].Parameter != c.parameter || len(cloud.Writes()) > 0 {
+				t.Errorf("%v, writes %v", err, cloud.Writes())
+			}
+			before := len(cloud.IAM.Roles) + len(cloud.EKS.Associations)
+			if _, err := i.Run(t.Context(), wanted(false, true), ""); err != nil {
+				t.Fatal(err)
+			}
+			if left := len(cloud.IAM.Roles) + len(cloud.EKS.Associations); before != 3 || left != 1 {
+				t.Errorf("%d of %d are left; only the one that is not ours may be", left, before)
+			}
+		})
+	}
+}
+
+// An access entry that an administrator made for the node role is used, and left on the way out.
+func TestLeavesAForeignEntry(t *testing.T) {
+	cloud, i := begin()
+	run(t, i, wanted(true, true))
+	cloud.EKS.Entries[nodesARN].Tags = nil
+	run(t, i, wanted(false, true))
+	if len(cloud.EKS.Entries) != 1 {
+		t.Error("the entry has gone")
+	}
+}
+
+// Karpenter's instance profiles go with the EC2NodeClass, and IAM may need a moment: that is a wait.
+func TestWaitsForARoleInAnInstanceProfile(t *testing.T) {
+	cloud, i := begin()
+	run(t, i, wanted(true, true))
+	cloud.IAM.Roles[nodesName].Profiles = 1
+	progress, _ := run(t, i, wanted(false, true))
+	if progress.Wait <= 0 || progress.Wait > 30*time.Second || !strings.Contains(progress.Note, nodesName) || len(progress.Outputs) > 0 {
+		t.Errorf("%+v", progress)
+	}
+	if cloud.IAM.Roles[nodesName] == nil || cloud.IAM.Roles[controllerName] != nil {
+		t.Errorf("roles %v", slices.Sorted(maps.Keys(cloud.IAM.Roles)))
+	}
+	cloud.IAM.Roles[nodesName].Profiles = 0
+	if progress, _ := run(t, i, wanted(false, true)); progress.Wait != 0 || len(cloud.IAM.Roles) > 0 || len(progress.Outputs) != 2 {
+		t.Errorf("%+v, roles %v", progress, cloud.IAM.Roles)
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	state := func(cloud *awsfake.Cloud) any {
+		all := []any{}
+		for _, name := range slices.Sorted(maps.Keys(cloud.IAM.Roles)) {
+			role := cloud.IAM.Roles[name]
+			all = append(all, name, role.Trust, role.Inline, role.Attached)
+		}
+		for _, a := range cloud.EKS.Associations {
+			all = append(all, *a.RoleArn)
+		}
+		for arn, entry := range cloud.EKS.Entries {
+			all = append(all, arn, *entry.Type)
+		}
+		text, err := json.Marshal(all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	for _, present := range []bool{true, false} {
+		awsfake.Interrupted(t, func() (*awsfake.Cloud, func() (bool, error)) {
+			cloud, i := begin()
+			if !present {
+				run(t, i, wanted(true, true))
+				cloud.Forget()
+			}
+			return cloud, func() (bool, error) {
+				progress, err := i.Run(t.Context(), wanted(present, true), "")
+				return progress.Wait == 0, err
+			}
+		}, state)
+	}
+}

@@ -1,0 +1,114 @@
+package infrastructure
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// policyFiles are the controller's policies as Karpenter 1.10's CloudFormation template has them, one file for each of its
+// managed policies, with the same ${…} for what differs between clusters.
+//
+//go:embed policies/*.json
+var policyFiles embed.FS
+
+// wantedRole is what a role should be.
+type wantedRole struct {
+	name, description, trust string
+	// inline are policy documents by name, attached the ARNs of managed policies.
+	inline   map[string]string
+	attached []string
+}
+
+func roleARN(p *plan.Plan, name string) string {
+	return fmt.Sprintf("arn:%s:iam::%s:role%s%s", p.Cluster.Partition, p.Cluster.Account, names.IAMPath, name)
+}
+
+func controllerRole(p *plan.Plan) (wantedRole, error) {
+	role := wantedRole{
+		name: p.Infrastructure.ControllerRole, description: "Karpenter's controller in EKS cluster " + p.Cluster.Name,
+		inline: map[string]string{},
+	}
+	fill := strings.NewReplacer(
+		"${Partition}", p.Cluster.Partition, "${Region}", p.Cluster.Region, "${Account}", p.Cluster.Account,
+		"${ClusterName}", p.Cluster.Name, "${NodeRoleARN}", roleARN(p, p.Infrastructure.NodeRole),
+		"${QueueARN}", fmt.Sprintf("arn:%s:sqs:%s:%s:%s", p.Cluster.Partition, p.Cluster.Region, p.Cluster.Account, p.Queue.Name),
+	)
+	files, err := policyFiles.ReadDir("policies")
+	if err != nil {
+		return role, fmt.Errorf("role %s: policies: %w", role.name, err)
+	}
+	for _, file := range files {
+		text, err := policyFiles.ReadFile("policies/" + file.Name())
+		if err != nil {
+			return role, fmt.Errorf("role %s: policy %s: %w", role.name, file.Name(), err)
+		}
+		document, err := compact([]byte(fill.Replace(string(text))))
+		if err != nil {
+			return role, fmt.Errorf("role %s: policy %s: %w", role.name, file.Name(), err)
+		}
+		role.inline[strings.TrimSuffix(file.Name(), ".json")] = document
+	}
+	role.trust, err = controllerTrust(p)
+	return role, err
+}
+
+// controllerTrust lets EKS Pod Identity hand out the role to the controller's service account of this cluster alone (it
+// tells both in tags of the session), or that account take the role through IRSA.
+func controllerTrust(p *plan.Plan) (string, error) {
+	if p.Infrastructure.PodIdentity {
+		return trust(map[string]any{"Service": "pods.eks.amazonaws.com"}, []string{"sts:AssumeRole", "sts:TagSession"}, map[string]any{
+			"StringEquals": map[string]any{
+				"aws:RequestTag/eks-cluster-arn":            p.Cluster.ARN,
+				"aws:RequestTag/kubernetes-namespace":       names.Namespace,
+				"aws:RequestTag/kubernetes-service-account": names.ServiceAccount,
+			},
+		})
+	}
+	issuer := strings.TrimPrefix(p.Cluster.OIDCIssuer, "https://")
+	provider := fmt.Sprintf("arn:%s:iam::%s:oidc-provider/%s", p.Cluster.Partition, p.Cluster.Account, issuer)
+	return trust(map[string]any{"Federated": provider}, []string{"sts:AssumeRoleWithWebIdentity"}, map[string]any{
+		"StringEquals": map[string]any{
+			issuer + ":aud": "sts.amazonaws.com",
+			issuer + ":sub": "system:serviceaccount:" + names.Namespace + ":" + names.ServiceAccount,
+		},
+	})
+}
+
+func nodeRole(p *plan.Plan) (wantedRole, error) {
+	service := "ec2.amazonaws.com"
+	if p.Cluster.Partition == "aws-cn" {
+		service = "ec2.amazonaws.com.cn"
+	}
+	document, err := trust(map[string]any{"Service": service}, []string{"sts:AssumeRole"}, nil)
+	return wantedRole{
+		name: p.Infrastructure.NodeRole, description: "Nodes that Karpenter launches for EKS cluster " + p.Cluster.Name,
+		trust: document, attached: p.Infrastructure.NodePolicies,
+	}, err
+}
+
+func trust(principal map[string]any, actions []string, condition map[string]any) (string, error) {
+	statement := map[string]any{"Effect": "Allow", "Principal": principal, "Action": actions}
+	if condition != nil {
+		statement["Condition"] = condition
+	}
+	text, err := json.Marshal(map[string]any{"Version": "2012-10-17", "Statement": []any{statement}})
+	if err != nil {
+		return "", fmt.Errorf("trust policy: encode: %w", err)
+	}
+	return string(text), nil
+}
+
+// compact brings JSON to the one form that is stored and compared: IAM counts characters.
+func compact(document []byte) (string, error) {
+	var value any
+	if err := json.Unmarshal(document, &value); err != nil {
+		return "", fmt.Errorf("decode: %w", err)
+	}
+	text, err := json.Marshal(value)
+	return string(text), err
+}

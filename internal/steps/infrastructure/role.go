@@ -1,0 +1,232 @@
+package infrastructure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+func noSuchEntity(err error) bool { return errors.As(err, new(*types.NoSuchEntityException)) }
+
+// find is nil where there is no such role, and tells whether one is ours.
+func (i *Infrastructure) find(ctx context.Context, p *plan.Plan, name string) (*types.Role, bool, error) {
+	out, err := i.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: &name})
+	if noSuchEntity(err) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("role %s: get: %w", name, err)
+	}
+	tags := map[string]string{}
+	for _, t := range out.Role.Tags {
+		tags[*t.Key] = *t.Value
+	}
+	return out.Role, ours(p, tags), nil
+}
+
+// role brings one role to what it should be, and gives its ARN.
+func (i *Infrastructure) role(ctx context.Context, p *plan.Plan, wanted wantedRole, progress *steps.Progress) (string, error) {
+	live, owned, err := i.find(ctx, p, wanted.name)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case live == nil:
+		if live, err = i.createRole(ctx, p, wanted); err != nil {
+			return "", err
+		}
+		progress.Changed("created", "role %s", wanted.name)
+	case !owned:
+		return "", steps.Reject("rack", "IAM role %s exists and was not made by Sawhorse for this rack and cluster (IAM has no regions: a rack of the same name in another region collides); delete it, or use another rack name", wanted.name)
+	case !samePolicy(live.AssumeRolePolicyDocument, wanted.trust):
+		if _, err := i.IAM.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{RoleName: &wanted.name, PolicyDocument: &wanted.trust}); err != nil {
+			return "", fmt.Errorf("role %s: update trust: %w", wanted.name, err)
+		}
+		progress.Changed("repaired", "trust of role %s", wanted.name)
+	}
+	if err := i.inline(ctx, wanted, progress); err != nil {
+		return "", err
+	}
+	return *live.Arn, i.attach(ctx, wanted, progress)
+}
+
+func (i *Infrastructure) createRole(ctx context.Context, p *plan.Plan, wanted wantedRole) (*types.Role, error) {
+	input := &iam.CreateRoleInput{
+		RoleName: &wanted.name, Path: new(names.IAMPath), Description: &wanted.description,
+		AssumeRolePolicyDocument: &wanted.trust, PermissionsBoundary: &i.Boundary,
+	}
+	for _, key := range slices.Sorted(maps.Keys(p.Infrastructure.Tags)) {
+		input.Tags = append(input.Tags, types.Tag{Key: new(key), Value: new(p.Infrastructure.Tags[key])})
+	}
+	out, err := i.IAM.CreateRole(ctx, input)
+	if err != nil {
+		return nil, fmt.Errorf("role %s: create: %w", wanted.name, err)
+	}
+	return out.Role, nil
+}
+
+// inline puts the wanted inline policies, and deletes others: the role is ours, so what is in it is too.
+func (i *Infrastructure) inline(ctx context.Context, wanted wantedRole, progress *steps.Progress) error {
+	live, err := i.inlineNames(ctx, wanted.name)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(wanted.inline)) {
+		document := wanted.inline[name]
+		if slices.Contains(live, name) {
+			have, err := i.IAM.GetRolePolicy(ctx, &iam.GetRolePolicyInput{RoleName: &wanted.name, PolicyName: &name})
+			if err != nil && !noSuchEntity(err) {
+				return fmt.Errorf("role %s: get policy %s: %w", wanted.name, name, err)
+			}
+			if err == nil && samePolicy(have.PolicyDocument, document) {
+				continue
+			}
+		}
+		if _, err := i.IAM.PutRolePolicy(ctx, &iam.PutRolePolicyInput{RoleName: &wanted.name, PolicyName: &name, PolicyDocument: &document}); err != nil {
+			return fmt.Errorf("role %s: put policy %s: %w", wanted.name, name, err)
+		}
+		progress.Changed("put", "policy %s of role %s", name, wanted.name)
+	}
+	for _, name := range live {
+		if _, keep := wanted.inline[name]; keep {
+			continue
+		}
+		if err := i.deleteInline(ctx, wanted.name, name); err != nil {
+			return err
+		}
+		progress.Changed("deleted", "policy %s of role %s", name, wanted.name)
+	}
+	return nil
+}
+
+func (i *Infrastructure) inlineNames(ctx context.Context, role string) ([]string, error) {
+	var all []string
+	for pages := iam.NewListRolePoliciesPaginator(i.IAM, &iam.ListRolePoliciesInput{RoleName: &role}); pages.HasMorePages(); {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("role %s: list policies: %w", role, err)
+		}
+		all = append(all, page.PolicyNames...)
+	}
+	return all, nil
+}
+
+func (i *Infrastructure) deleteInline(ctx context.Context, role, name string) error {
+	_, err := i.IAM.DeleteRolePolicy(ctx, &iam.DeleteRolePolicyInput{RoleName: &role, PolicyName: &name})
+	if err != nil && !noSuchEntity(err) {
+		return fmt.Errorf("role %s: delete policy %s: %w", role, name, err)
+	}
+	return nil
+}
+
+// attach attaches the wanted managed policies and detaches others.
+func (i *Infrastructure) attach(ctx context.Context, wanted wantedRole, progress *steps.Progress) error {
+	live, err := i.attachedARNs(ctx, wanted.name)
+	if err != nil {
+		return err
+	}
+	for _, arn := range wanted.attached {
+		if slices.Contains(live, arn) {
+			continue
+		}
+		if _, err := i.IAM.AttachRolePolicy(ctx, &iam.AttachRolePolicyInput{RoleName: &wanted.name, PolicyArn: &arn}); err != nil {
+			return fmt.Errorf("role %s: attach %s: %w", wanted.name, arn, err)
+		}
+		progress.Changed("attached "+arn, "role %s", wanted.name)
+	}
+	for _, arn := range live {
+		if slices.Contains(wanted.attached, arn) {
+			continue
+		}
+		if err := i.detach(ctx, wanted.name, arn); err != nil {
+			return err
+		}
+		progress.Changed("detached "+arn, "role %s", wanted.name)
+	}
+	return nil
+}
+
+func (i *Infrastructure) attachedARNs(ctx context.Context, role string) ([]string, error) {
+	var all []string
+	for pages := iam.NewListAttachedRolePoliciesPaginator(i.IAM, &iam.ListAttachedRolePoliciesInput{RoleName: &role}); pages.HasMorePages(); {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("role %s: list attached policies: %w", role, err)
+		}
+		for _, policy := range page.AttachedPolicies {
+			all = append(all, *policy.PolicyArn)
+		}
+	}
+	return all, nil
+}
+
+func (i *Infrastructure) detach(ctx context.Context, role, arn string) error {
+	_, err := i.IAM.DetachRolePolicy(ctx, &iam.DetachRolePolicyInput{RoleName: &role, PolicyArn: &arn})
+	if err != nil && !noSuchEntity(err) {
+		return fmt.Errorf("role %s: detach %s: %w", role, arn, err)
+	}
+	return nil
+}
+
+// removeRole deletes a role of ours with its policies. It is busy while an instance profile holds it: Karpenter deletes
+// its profiles with the EC2NodeClass, and IAM may take a moment to agree.
+func (i *Infrastructure) removeRole(ctx context.Context, p *plan.Plan, name string, progress *steps.Progress) (busy bool, err error) {
+	live, owned, err := i.find(ctx, p, name)
+	if err != nil || live == nil || !owned {
+		return false, err
+	}
+	inline, err := i.inlineNames(ctx, name)
+	if err != nil {
+		return false, err
+	}
+	for _, policy := range inline {
+		if err := i.deleteInline(ctx, name, policy); err != nil {
+			return false, err
+		}
+	}
+	attached, err := i.attachedARNs(ctx, name)
+	if err != nil {
+		return false, err
+	}
+	for _, arn := range attached {
+		if err := i.detach(ctx, name, arn); err != nil {
+			return false, err
+		}
+	}
+	_, err = i.IAM.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: &name})
+	if errors.As(err, new(*types.DeleteConflictException)) {
+		return true, nil
+	}
+	if err != nil && !noSuchEntity(err) {
+		return false, fmt.Errorf("role %s: delete: %w", name, err)
+	}
+	progress.Changed("deleted", "role %s", name)
+	return false, nil
+}
+
+// samePolicy compares a document as IAM gives it, URL-encoded, with one of ours.
+func samePolicy(live *string, wanted string) bool {
+	if live == nil {
+		return false
+	}
+	text, err := url.QueryUnescape(*live)
+	if err != nil {
+		return false
+	}
+	have, err := compact([]byte(text))
+	if err != nil {
+		return false
+	}
+	want, err := compact([]byte(wanted))
+	return err == nil && have == want
+}

@@ -1,0 +1,138 @@
+// Package network puts Karpenter's discovery tag on a rack's subnets and security groups.
+package network
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+// EC2 is what the step needs of EC2.
+type EC2 interface {
+	DescribeTags(context.Context, *ec2.DescribeTagsInput, ...func(*ec2.Options)) (*ec2.DescribeTagsOutput, error)
+	CreateTags(context.Context, *ec2.CreateTagsInput, ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error)
+	DeleteTags(context.Context, *ec2.DeleteTagsInput, ...func(*ec2.Options)) (*ec2.DeleteTagsOutput, error)
+}
+
+// Network is the step.
+type Network struct {
+	EC2 EC2
+	// Baselines remember which resources Sawhorse tagged: it takes the tag from no other.
+	Baselines steps.Baselines
+}
+
+// Run tags what the plan has chosen and untags what Sawhorse tagged before and the plan has not.
+func (n *Network) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progress, error) {
+	var progress steps.Progress
+	wanted := slices.Concat(p.Network.Subnets, p.Network.SecurityGroups)
+	live, err := n.tagged(ctx)
+	if err != nil {
+		return progress, err
+	}
+	if err := free(p, live, wanted); err != nil {
+		return progress, err
+	}
+	for _, id := range wanted {
+		if live[id] == p.Cluster.Name {
+			continue
+		}
+		if err := n.tag(ctx, p, id); err != nil {
+			return progress, err
+		}
+		progress.Changed("tagged", "%s", id)
+	}
+	for _, id := range surplus(live, p.Cluster.Name, wanted) {
+		untagged, err := n.untag(ctx, p, id)
+		if err != nil {
+			return progress, err
+		}
+		if untagged {
+			progress.Changed("untagged", "%s", id)
+		}
+	}
+	return progress, nil
+}
+
+// free refuses resources that another cluster uses, all of them before the first is tagged.
+func free(p *plan.Plan, live map[string]string, wanted []string) error {
+	var problems []params.Problem
+	for _, id := range wanted {
+		if cluster := live[id]; cluster != "" && cluster != p.Cluster.Name {
+			problems = append(problems, params.Problem{Parameter: "karpenter_auth_mode", Message: fmt.Sprintf(
+				"%s carries the tag %s=%s of another cluster; only one cluster can use it for Karpenter; give cluster %s subnets and security groups of its own",
+				id, names.TagDiscovery, cluster, p.Cluster.Name)})
+		}
+	}
+	if len(problems) > 0 {
+		return &steps.Rejected{Problems: problems}
+	}
+	return nil
+}
+
+// tagged is the value of the discovery tag by subnet and security group, in the whole region.
+func (n *Network) tagged(ctx context.Context) (map[string]string, error) {
+	found := map[string]string{}
+	pages := ec2.NewDescribeTagsPaginator(n.EC2, &ec2.DescribeTagsInput{Filters: []types.Filter{
+		{Name: new("key"), Values: []string{names.TagDiscovery}},
+		{Name: new("resource-type"), Values: []string{"subnet", "security-group"}},
+	}})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("tag %s: describe: %w", names.TagDiscovery, err)
+		}
+		for _, t := range page.Tags {
+			found[*t.ResourceId] = *t.Value
+		}
+	}
+	return found, nil
+}
+
+// surplus are the resources that carry the cluster's tag without being wanted, sorted.
+func surplus(live map[string]string, cluster string, wanted []string) []string {
+	var ids []string
+	for id, value := range live {
+		if value == cluster && !slices.Contains(wanted, id) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func discovery(cluster string) []types.Tag {
+	return []types.Tag{{Key: new(names.TagDiscovery), Value: &cluster}}
+}
+
+func (n *Network) tag(ctx context.Context, p *plan.Plan, id string) error {
+	if err := n.Baselines.Keep(ctx, p.Rack, baseline(id), nil); err != nil {
+		return err
+	}
+	_, err := n.EC2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: discovery(p.Cluster.Name)})
+	if err != nil {
+		return fmt.Errorf("%s: tag: %w", id, err)
+	}
+	return nil
+}
+
+func (n *Network) untag(ctx context.Context, p *plan.Plan, id string) (bool, error) {
+	_, ours, err := n.Baselines.Get(ctx, p.Rack, baseline(id))
+	if err != nil || !ours {
+		return false, err
+	}
+	if _, err := n.EC2.DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: []string{id}, Tags: discovery(p.Cluster.Name)}); err != nil {
+		return false, fmt.Errorf("%s: untag: %w", id, err)
+	}
+	return true, n.Baselines.Forget(ctx, p.Rack, baseline(id))
+}
+
+func baseline(id string) string { return "tag/" + strings.ToLower(id) }

@@ -1,0 +1,118 @@
+package network
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+func wanted(subnets ...string) *plan.Plan {
+	return &plan.Plan{Rack: "demo", Cluster: plan.Cluster{Name: "demo"}, Network: plan.Network{Subnets: subnets, SecurityGroups: []string{"sg-cluster"}}}
+}
+
+func begin() (*awsfake.Cloud, *Network) {
+	cloud := awsfake.New()
+	cloud.EC2.Tags["subnet-c"] = map[string]string{"Name": "c"}
+	return cloud, &Network{EC2: cloud.EC2, Baselines: awsfake.NewBaselines(cloud)}
+}
+
+func run(t *testing.T, n *Network, p *plan.Plan, want string) {
+	t.Helper()
+	progress, err := n.Run(t.Context(), p, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range progress.Changes {
+		got = append(got, c.Action+" "+c.Subject)
+	}
+	if strings.Join(got, ", ") != want || progress.Wait != 0 {
+		t.Errorf("changes %v, want %q", got, want)
+	}
+}
+
+// tagged are the resources with the discovery tag of the cluster.
+func tagged(cloud *awsfake.Cloud) string {
+	var ids []string
+	for _, id := range []string{"sg-cluster", "subnet-a", "subnet-b", "subnet-c"} {
+		if cloud.EC2.Tags[id][names.TagDiscovery] == "demo" {
+			ids = append(ids, id)
+		}
+	}
+	return strings.Join(ids, " ")
+}
+
+func TestTagsOnceAndFollowsTheChoice(t *testing.T) {
+	cloud, n := begin()
+	t.Log("creates")
+	run(t, n, wanted("subnet-a", "subnet-b"), "tagged subnet-a, tagged subnet-b, tagged sg-cluster")
+	t.Log("a second run does nothing")
+	cloud.Forget()
+	run(t, n, wanted("subnet-a", "subnet-b"), "")
+	if len(cloud.Writes()) > 0 {
+		t.Errorf("writes %v", cloud.Writes())
+	}
+	t.Log("repairs what differs")
+	delete(cloud.EC2.Tags["subnet-b"], names.TagDiscovery)
+	run(t, n, wanted("subnet-a", "subnet-b"), "tagged subnet-b")
+	t.Log("what is no longer chosen loses the tag")
+	run(t, n, wanted("subnet-b", "subnet-c"), "tagged subnet-c, untagged subnet-a")
+	if got := tagged(cloud); got != "sg-cluster subnet-b subnet-c" {
+		t.Errorf("tagged: %s", got)
+	}
+	run(t, n, wanted("subnet-b", "subnet-c"), "")
+	if cloud.EC2.Tags["subnet-c"]["Name"] != "c" {
+		t.Error("another tag of the subnet has gone")
+	}
+}
+
+// A tag that somebody else put stays, also where it is the cluster's own.
+func TestLeavesTagsOfOthers(t *testing.T) {
+	cloud, n := begin()
+	cloud.EC2.Tags["subnet-a"][names.TagDiscovery] = "demo"
+	cloud.EC2.Tags["subnet-c"][names.TagDiscovery] = "another"
+	run(t, n, wanted("subnet-a", "subnet-b"), "tagged subnet-b, tagged sg-cluster")
+	run(t, n, wanted("subnet-b"), "")
+	if got := tagged(cloud); got != "sg-cluster subnet-a subnet-b" || cloud.EC2.Tags["subnet-c"][names.TagDiscovery] != "another" {
+		t.Errorf("tagged: %s, subnet-c %v", got, cloud.EC2.Tags["subnet-c"])
+	}
+}
+
+// Only one cluster can have a subnet: nothing is overwritten, and the problem comes before any change.
+func TestTagOfAnotherClusterIsRejected(t *testing.T) {
+	for _, id := range []string{"subnet-b", "sg-cluster"} {
+		cloud, n := begin()
+		cloud.EC2.Tags[id][names.TagDiscovery] = "another"
+		_, err := n.Run(t.Context(), wanted("subnet-a", "subnet-b"), "")
+		var rejected *steps.Rejected
+		if !errors.As(err, &rejected) || !strings.Contains(err.Error(), id+" carries the tag karpenter.sh/discovery=another") {
+			t.Fatalf("%s: %v", id, err)
+		}
+		if rejected.Problems[0].Parameter != "karpenter_auth_mode" {
+			t.Errorf("%s: under %s", id, rejected.Problems[0].Parameter)
+		}
+		if len(cloud.Writes()) > 0 {
+			t.Errorf("%s: rejected input changes nothing, but %v", id, cloud.Writes())
+		}
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	awsfake.Interrupted(t, func() (*awsfake.Cloud, func() (bool, error)) {
+		cloud, n := begin()
+		if _, err := n.Run(t.Context(), wanted("subnet-a", "subnet-b"), ""); err != nil {
+			t.Fatal(err)
+		}
+		cloud.Forget()
+		return cloud, func() (bool, error) {
+			progress, err := n.Run(t.Context(), wanted("subnet-b", "subnet-c"), "")
+			return progress.Wait == 0, err
+		}
+	}, func(cloud *awsfake.Cloud) any { return fmt.Sprint(tagged(cloud)) })
+}

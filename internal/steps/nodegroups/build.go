@@ -1,0 +1,202 @@
+package nodegroups
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+// labelNodegroup is on every node of a managed node group.
+const labelNodegroup = "eks.amazonaws.com/nodegroup"
+
+// build brings the build groups to zero, or back to the size they had.
+func (n *Nodegroups) build(ctx context.Context, p *plan.Plan) (steps.Progress, error) {
+	var progress steps.Progress
+	if len(p.Nodegroups.Build) == 0 {
+		return progress, nil
+	}
+	client, err := n.Dial(ctx, p.Cluster)
+	if err != nil {
+		return progress, err
+	}
+	waiting := ""
+	for _, name := range p.Nodegroups.Build {
+		group, err := n.group(ctx, p, name)
+		if err != nil {
+			return progress, err
+		}
+		if group == nil {
+			continue
+		}
+		do := n.restore
+		if p.Nodegroups.BuildEmpty {
+			do = n.empty
+		}
+		done, err := do(ctx, p, client, group, &progress)
+		if err != nil {
+			return progress, err
+		}
+		if !done {
+			waiting = name
+		}
+	}
+	if waiting != "" && !progress.Unfinished {
+		return progress.NotYet(poll, "EKS updates node group %s", waiting)
+	}
+	return progress, nil
+}
+
+// empty brings a group to min 0, desired 0 once no build runs on its nodes. It does not wait for builds: a later pass goes on.
+func (n *Nodegroups) empty(ctx context.Context, p *plan.Plan, client *k8s.Client, group *types.Nodegroup, progress *steps.Progress) (bool, error) {
+	name, live := *group.NodegroupName, size(group)
+	if live.Min == 0 && live.Desired == 0 {
+		return group.Status != types.NodegroupStatusUpdating, nil
+	}
+	kept, err := json.Marshal(live)
+	if err != nil {
+		return false, fmt.Errorf("node group %s: encode baseline: %w", name, err)
+	}
+	if err := n.Baselines.Keep(ctx, p.Rack, baseline(name), kept); err != nil {
+		return false, err
+	}
+	if err := n.cordon(ctx, p, client, name, true, progress); err != nil {
+		return false, err
+	}
+	busy, err := builds(ctx, client, name)
+	if err != nil {
+		return false, err
+	}
+	if len(busy) > 0 {
+		progress.Unfinished = true
+		progress.Warn("karpenter_enabled", "build node group %s still runs %s; its nodes take no new pods, and a later pass brings the group to zero", name, strings.Join(busy, ", "))
+		return false, nil
+	}
+	return false, n.resize(ctx, p, name, plan.Scaling{Min: 0, Max: max(1, live.Max), Desired: 0}, progress)
+}
+
+// restore brings a group back to its baseline, if one was kept.
+func (n *Nodegroups) restore(ctx context.Context, p *plan.Plan, client *k8s.Client, group *types.Nodegroup, progress *steps.Progress) (bool, error) {
+	name := *group.NodegroupName
+	before, err := n.size(ctx, p, name)
+	if err != nil || before == nil {
+		return err == nil, err
+	}
+	if err := n.cordon(ctx, p, client, name, false, progress); err != nil {
+		return false, err
+	}
+	if live := size(group); live != *before {
+		return false, n.resize(ctx, p, name, *before, progress)
+	}
+	if group.Status == types.NodegroupStatusUpdating {
+		return false, nil
+	}
+	return true, n.Baselines.Forget(ctx, p.Rack, baseline(name))
+}
+
+func (n *Nodegroups) resize(ctx context.Context, p *plan.Plan, name string, to plan.Scaling, progress *steps.Progress) error {
+	changed, err := n.update(ctx, p, name, &eks.UpdateNodegroupConfigInput{ScalingConfig: &types.NodegroupScalingConfig{
+		MinSize: new(int32(to.Min)), MaxSize: new(int32(to.Max)), DesiredSize: new(int32(to.Desired)),
+	}})
+	if changed {
+		progress.Changed(fmt.Sprintf("scaled to min %d, desired %d, max %d", to.Min, to.Desired, to.Max), "node group %s", name)
+	}
+	return err
+}
+
+func size(group *types.Nodegroup) plan.Scaling {
+	var s plan.Scaling
+	if c := group.ScalingConfig; c != nil {
+		for _, field := range []struct {
+			from *int32
+			to   *int
+		}{{c.MinSize, &s.Min}, {c.MaxSize, &s.Max}, {c.DesiredSize, &s.Desired}} {
+			if field.from != nil {
+				*field.to = int(*field.from)
+			}
+		}
+	}
+	return s
+}
+
+// cordon makes a group's nodes take no new pods, or lets those that it cordoned take pods again.
+func (n *Nodegroups) cordon(ctx context.Context, p *plan.Plan, client *k8s.Client, group string, cordoned bool, progress *steps.Progress) error {
+	nodes, err := client.List(ctx, k8s.Node, "", labelNodegroup+"="+group)
+	if err != nil {
+		return err
+	}
+	for i := range nodes {
+		wanted := nodes[i].DeepCopy()
+		unschedulable, _, _ := unstructured.NestedBool(wanted.Object, "spec", "unschedulable")
+		ours := wanted.GetAnnotations()[names.TagRack] == p.Rack
+		if unschedulable == cordoned || (!cordoned && !ours) {
+			continue
+		}
+		annotations := wanted.GetAnnotations()
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		if cordoned {
+			annotations[names.TagRack] = p.Rack
+		} else {
+			delete(annotations, names.TagRack)
+		}
+		wanted.SetAnnotations(annotations)
+		if err := unstructured.SetNestedField(wanted.Object, cordoned, "spec", "unschedulable"); err != nil {
+			return fmt.Errorf("%s: cordon: %w", k8s.Subject(wanted), err)
+		}
+		changed, err := client.Update(ctx, k8s.Node, &nodes[i], wanted)
+		if err != nil {
+			return err
+		}
+		if changed && cordoned {
+			progress.Changed("cordoned", "%s", k8s.Subject(wanted))
+		} else if changed {
+			progress.Changed("uncordoned", "%s", k8s.Subject(wanted))
+		}
+	}
+	return nil
+}
+
+// builds are the pods that would be lost with a group's nodes: neither finished ones nor those of DaemonSets.
+func builds(ctx context.Context, client *k8s.Client, group string) ([]string, error) {
+	nodes, err := client.List(ctx, k8s.Node, "", labelNodegroup+"="+group)
+	if err != nil || len(nodes) == 0 {
+		return nil, err
+	}
+	on := map[string]bool{}
+	for _, node := range nodes {
+		on[node.GetName()] = true
+	}
+	pods, err := client.List(ctx, k8s.Pod, "", "")
+	if err != nil {
+		return nil, err
+	}
+	var busy []string
+	for i := range pods {
+		node, _, _ := unstructured.NestedString(pods[i].Object, "spec", "nodeName")
+		phase, _, _ := unstructured.NestedString(pods[i].Object, "status", "phase")
+		if on[node] && phase != "Succeeded" && phase != "Failed" && !ofDaemonSet(&pods[i]) {
+			busy = append(busy, k8s.Subject(&pods[i]))
+		}
+	}
+	return busy, nil
+}
+
+func ofDaemonSet(pod *unstructured.Unstructured) bool {
+	for _, owner := range pod.GetOwnerReferences() {
+		if owner.Kind == "DaemonSet" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,127 @@
+// Package nodegroups labels a rack's system node groups and empties or restores its build node groups.
+package nodegroups
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+// EKS is what the step needs of EKS.
+type EKS interface {
+	DescribeNodegroup(context.Context, *eks.DescribeNodegroupInput, ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error)
+	UpdateNodegroupConfig(context.Context, *eks.UpdateNodegroupConfigInput, ...func(*eks.Options)) (*eks.UpdateNodegroupConfigOutput, error)
+}
+
+// Nodegroups is the step.
+type Nodegroups struct {
+	EKS       EKS
+	Dial      k8s.Connector
+	Baselines steps.Baselines
+	// Pins is the part that works on Deployments.
+	Pins func(context.Context, *plan.Plan, string) (steps.Progress, error)
+}
+
+// poll is how long to wait for EKS.
+const poll = 3 * time.Second
+
+// Run does one part: labels, build or pins.
+func (n *Nodegroups) Run(ctx context.Context, p *plan.Plan, part string) (steps.Progress, error) {
+	switch part {
+	case "labels":
+		return n.labels(ctx, p)
+	case "build":
+		return n.build(ctx, p)
+	case "pins":
+		return n.Pins(ctx, p, part)
+	default:
+		return steps.Progress{}, fmt.Errorf("step nodegroups has no part %q", part)
+	}
+}
+
+// labels puts the system label on the system groups; EKS carries it over to their nodes.
+func (n *Nodegroups) labels(ctx context.Context, p *plan.Plan) (steps.Progress, error) {
+	var progress steps.Progress
+	waiting := ""
+	for _, name := range p.Nodegroups.System {
+		group, err := n.group(ctx, p, name)
+		if err != nil {
+			return progress, err
+		}
+		if group == nil {
+			continue // deleted since the plan: the next one is without it
+		}
+		if group.Labels[names.LabelSystemNode] == "true" {
+			if group.Status == types.NodegroupStatusUpdating {
+				waiting = name
+			}
+			continue
+		}
+		waiting = name
+		changed, err := n.update(ctx, p, name, &eks.UpdateNodegroupConfigInput{
+			Labels: &types.UpdateLabelsPayload{AddOrUpdateLabels: map[string]string{names.LabelSystemNode: "true"}},
+		})
+		if err != nil {
+			return progress, err
+		}
+		if changed {
+			progress.Changed("labelled "+names.LabelSystemNode+"=true", "node group %s", name)
+		}
+	}
+	if waiting != "" {
+		return progress.NotYet(poll, "EKS updates node group %s", waiting)
+	}
+	return progress, nil
+}
+
+// group is nil where there is none of that name.
+func (n *Nodegroups) group(ctx context.Context, p *plan.Plan, name string) (*types.Nodegroup, error) {
+	out, err := n.EKS.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: &p.Cluster.Name, NodegroupName: &name})
+	var missing *types.ResourceNotFoundException
+	if errors.As(err, &missing) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("node group %s: describe: %w", name, err)
+	}
+	return out.Nodegroup, nil
+}
+
+// update asks EKS for a change of a group; false while another update of the group is under way.
+func (n *Nodegroups) update(ctx context.Context, p *plan.Plan, name string, input *eks.UpdateNodegroupConfigInput) (bool, error) {
+	input.ClusterName, input.NodegroupName = &p.Cluster.Name, &name
+	_, err := n.EKS.UpdateNodegroupConfig(ctx, input)
+	var busy *types.ResourceInUseException
+	if errors.As(err, &busy) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("node group %s: update: %w", name, err)
+	}
+	return true, nil
+}
+
+// size reads a group's size out of its baseline.
+func (n *Nodegroups) size(ctx context.Context, p *plan.Plan, name string) (*plan.Scaling, error) {
+	kept, ok, err := n.Baselines.Get(ctx, p.Rack, baseline(name))
+	if err != nil || !ok {
+		return nil, err
+	}
+	var size plan.Scaling
+	if err := json.Unmarshal(kept, &size); err != nil {
+		return nil, fmt.Errorf("node group %s: decode baseline: %w", name, err)
+	}
+	return &size, nil
+}
+
+func baseline(group string) string { return "nodegroup/" + group }

@@ -1,0 +1,272 @@
+package nodegroups
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/k8s/k8sfake"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+type scene struct {
+	*testing.T
+	cloud     *awsfake.Cloud
+	api       *k8sfake.Server
+	baselines *awsfake.Baselines
+	step      *Nodegroups
+	plan      *plan.Plan
+}
+
+func size3(least, desired, most int32) types.NodegroupScalingConfig {
+	return types.NodegroupScalingConfig{MinSize: &least, DesiredSize: &desired, MaxSize: &most}
+}
+
+func begin(t *testing.T) scene {
+	cloud, api := awsfake.New(), k8sfake.New(t)
+	baselines := awsfake.NewBaselines(cloud)
+	cloud.EKS.Group("system", size3(2, 2, 4), map[string]string{"theirs": "1"})
+	cloud.EKS.Group("build", size3(1, 2, 5), map[string]string{names.LabelBuild: "true"})
+	s := scene{t, cloud, api, baselines, &Nodegroups{EKS: cloud.EKS, Dial: api.Dial, Baselines: baselines}, &plan.Plan{
+		Rack: "demo", Cluster: plan.Cluster{Name: "demo"},
+		Nodegroups: plan.Nodegroups{System: []string{"system"}, Build: []string{"build"}, BuildEmpty: true},
+	}}
+	s.node("build-1", "build", nil)
+	s.node("build-2", "build", nil)
+	s.node("system-1", "system", nil)
+	return s
+}
+
+func (s scene) node(name, group string, spec map[string]any) {
+	if spec == nil {
+		spec = map[string]any{}
+	}
+	s.api.Put("/api/v1/nodes/"+name, "v1", "Node", map[string]any{"metadata": map[string]any{"labels": map[string]any{labelNodegroup: group}}, "spec": spec})
+}
+
+func (s scene) pod(name, node, phase, owner string) {
+	meta := map[string]any{}
+	if owner != "" {
+		meta["ownerReferences"] = []any{map[string]any{"kind": owner, "name": "x", "apiVersion": "apps/v1", "uid": "u"}}
+	}
+	s.api.Put("/api/v1/namespaces/default/pods/"+name, "v1", "Pod", map[string]any{"metadata": meta, "spec": map[string]any{"nodeName": node}, "status": map[string]any{"phase": phase}})
+}
+
+func (s scene) run(part string) (steps.Progress, string) {
+	s.Helper()
+	progress, err := s.step.Run(s.Context(), s.plan, part)
+	if err != nil {
+		s.Fatal(err)
+	}
+	var changes []string
+	for _, c := range progress.Changes {
+		changes = append(changes, c.Action+" "+c.Subject)
+	}
+	return progress, strings.Join(changes, ", ")
+}
+
+// done runs a part until it waits no more.
+func (s scene) done(part string) (steps.Progress, string) {
+	s.Helper()
+	var all []string
+	for range 10 {
+		progress, changes := s.run(part)
+		if changes != "" {
+			all = append(all, changes)
+		}
+		if progress.Wait == 0 {
+			return progress, strings.Join(all, ", ")
+		}
+		if progress.Wait > 30*time.Second || progress.Note == "" {
+			s.Errorf("%+v", progress)
+		}
+	}
+	s.Fatal("not done after 10 calls")
+	return steps.Progress{}, ""
+}
+
+func (s scene) unchanged(part string) {
+	s.Helper()
+	s.cloud.Forget()
+	s.api.Writes = nil
+	if progress, changes := s.run(part); changes != "" || progress.Wait != 0 || len(s.cloud.Writes())+len(s.api.Writes) > 0 {
+		s.Errorf("a second run: changes %q, writes %v %v, %+v", changes, s.cloud.Writes(), s.api.Writes, progress)
+	}
+}
+
+func (s scene) size(name string) string {
+	c := s.cloud.EKS.Groups[name].ScalingConfig
+	return fmt.Sprint(*c.MinSize, *c.DesiredSize, *c.MaxSize)
+}
+
+func (s scene) cordoned() string {
+	var all []string
+	for _, name := range []string{"build-1", "build-2", "system-1"} {
+		spec, _ := s.api.Objects["/api/v1/nodes/"+name].Object["spec"].(map[string]any)
+		if spec["unschedulable"] == true {
+			all = append(all, name)
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+func TestLabelsTheSystemGroupsOnce(t *testing.T) {
+	s := begin(t)
+	s.plan.Nodegroups.System = []string{"gone", "system"}
+	if _, changes := s.done("labels"); changes != "labelled convox.io/system-node=true node group system" {
+		t.Errorf("changes %s", changes)
+	}
+	if labels := s.cloud.EKS.Groups["system"].Labels; labels[names.LabelSystemNode] != "true" || labels["theirs"] != "1" {
+		t.Errorf("labels %v", labels)
+	}
+	if labels := s.cloud.EKS.Groups["build"].Labels; labels[names.LabelSystemNode] != "" {
+		t.Errorf("the build group has labels %v", labels)
+	}
+	s.unchanged("labels")
+}
+
+// Another update of the group is waited for; EKS takes one at a time.
+func TestLabelsWaitForAnotherUpdate(t *testing.T) {
+	s := begin(t)
+	s.cloud.EKS.Delay = 3
+	s.cloud.EKS.Groups["system"].Status = types.NodegroupStatusUpdating
+	if progress, changes := s.run("labels"); progress.Wait == 0 || changes != "" {
+		t.Errorf("%s, %+v", changes, progress)
+	}
+	if _, changes := s.done("labels"); changes != "labelled convox.io/system-node=true node group system" {
+		t.Errorf("changes %s", changes)
+	}
+}
+
+func TestEmptiesTheBuildGroupsAndRestoresThem(t *testing.T) {
+	s := begin(t)
+	s.plan.Nodegroups.Build = []string{"build", "gone"}
+	s.pod("agent", "build-1", "Running", "DaemonSet")
+	s.pod("finished", "build-1", "Succeeded", "Job")
+	s.pod("broken", "build-2", "Failed", "Job")
+	s.pod("elsewhere", "system-1", "Running", "ReplicaSet")
+	s.pod("pending", "", "Pending", "Job")
+	progress, changes := s.done("build")
+	if changes != "cordoned Node/build-1, cordoned Node/build-2, scaled to min 0, desired 0, max 5 node group build" || progress.Unfinished {
+		t.Errorf("%s, %+v", changes, progress)
+	}
+	if s.size("build") != "0 0 5" || s.size("system") != "2 2 4" || s.cordoned() != "build-1 build-2" {
+		t.Errorf("build %s, system %s, cordoned %s", s.size("build"), s.size("system"), s.cordoned())
+	}
+	s.unchanged("build")
+
+	t.Log("and back")
+	s.plan.Nodegroups.BuildEmpty = false
+	_, changes = s.done("build")
+	if changes != "uncordoned Node/build-1, uncordoned Node/build-2, scaled to min 1, desired 2, max 5 node group build" {
+		t.Errorf("changes %s", changes)
+	}
+	if s.size("build") != "1 2 5" || s.cordoned() != "" || len(s.baselines.Kept) > 0 {
+		t.Errorf("build %s, cordoned %q, baselines %v", s.size("build"), s.cordoned(), s.baselines.Kept)
+	}
+	s.unchanged("build")
+}
+
+// A build is not waited for: its nodes take no new pods, the pass goes on, and a later one ends the work.
+func TestDoesNotWaitForBuilds(t *testing.T) {
+	s := begin(t)
+	s.pod("build", "build-2", "Running", "Job")
+	progress, changes := s.run("build")
+	if !progress.Unfinished || progress.Wait != 0 || changes != "cordoned Node/build-1, cordoned Node/build-2" || s.size("build") != "1 2 5" {
+		t.Errorf("%s, %+v, size %s", changes, progress, s.size("build"))
+	}
+	if len(progress.Warnings) != 1 || !strings.Contains(progress.Warnings[0].Message, "Pod/default/build") {
+		t.Errorf("warnings %v", progress.Warnings)
+	}
+	s.pod("build", "build-2", "Succeeded", "Job")
+	if progress, _ := s.done("build"); progress.Unfinished || len(progress.Warnings) > 0 || s.size("build") != "0 0 5" {
+		t.Errorf("%+v, size %s", progress, s.size("build"))
+	}
+}
+
+// What somebody else cordoned stays cordoned, and a group that was at zero stays there.
+func TestRestoresOnlyWhatItChanged(t *testing.T) {
+	s := begin(t)
+	s.node("build-1", "build", map[string]any{"unschedulable": true})
+	s.done("build")
+	s.plan.Nodegroups.BuildEmpty = false
+	if _, changes := s.done("build"); strings.Contains(changes, "build-1") || s.cordoned() != "build-1" {
+		t.Errorf("%s, cordoned %s", changes, s.cordoned())
+	}
+
+	s = begin(t)
+	s.cloud.EKS.Group("build", size3(0, 0, 3), nil)
+	if _, changes := s.done("build"); changes != "" || s.cordoned() != "" || len(s.baselines.Kept) > 0 {
+		t.Errorf("%s, cordoned %s, baselines %v", changes, s.cordoned(), s.baselines.Kept)
+	}
+	s.plan.Nodegroups.BuildEmpty = false
+	s.unchanged("build")
+}
+
+// The size before the first change is the baseline, whatever Cluster Autoscaler does meanwhile.
+func TestTheFirstSizeIsTheBaseline(t *testing.T) {
+	s := begin(t)
+	s.done("build")
+	s.cloud.EKS.Groups["build"].ScalingConfig = new(size3(0, 3, 5))
+	if s.done("build"); s.size("build") != "0 0 5" {
+		t.Errorf("size %s", s.size("build"))
+	}
+	s.plan.Nodegroups.BuildEmpty = false
+	if s.done("build"); s.size("build") != "1 2 5" {
+		t.Errorf("size %s", s.size("build"))
+	}
+}
+
+func TestTwoBuildGroups(t *testing.T) {
+	s := begin(t)
+	s.cloud.EKS.Group("arm", size3(1, 1, 2), map[string]string{names.LabelBuild: "true"})
+	s.plan.Nodegroups.Build = []string{"arm", "build"}
+	s.pod("build", "build-2", "Running", "Job")
+	progress, _ := s.run("build")
+	if !progress.Unfinished || s.size("arm") != "0 0 2" || s.size("build") != "1 2 5" {
+		t.Errorf("one group has builds: %+v, arm %s, build %s", progress, s.size("arm"), s.size("build"))
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	for _, empty := range []bool{true, false} {
+		var s scene
+		awsfake.Interrupted(t, func() (*awsfake.Cloud, func() (bool, error)) {
+			s = begin(t)
+			if !empty {
+				s.done("build")
+				s.plan.Nodegroups.BuildEmpty = false
+				s.cloud.Forget()
+			}
+			return s.cloud, func() (bool, error) {
+				progress, err := s.step.Run(t.Context(), s.plan, "build")
+				return progress.Wait == 0, err
+			}
+		}, func(*awsfake.Cloud) any { return fmt.Sprint(s.size("build"), s.cordoned(), s.baselines.Kept) })
+	}
+}
+
+func TestParts(t *testing.T) {
+	s := begin(t)
+	s.step.Pins = func(_ context.Context, _ *plan.Plan, part string) (steps.Progress, error) {
+		return steps.Progress{Note: part}, nil
+	}
+	if progress, _ := s.run("pins"); progress.Note != "pins" {
+		t.Errorf("%+v", progress)
+	}
+	if _, err := s.step.Run(t.Context(), s.plan, "else"); err == nil || !strings.Contains(err.Error(), `no part "else"`) {
+		t.Errorf("%v", err)
+	}
+	s.cloud.FailAt(1, awsfake.Throttling)
+	if _, err := s.step.Run(t.Context(), s.plan, "labels"); !errors.Is(err, awsfake.Throttling) || !strings.HasPrefix(err.Error(), "node group system: ") {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,109 @@
+// Package nodepools brings the rack's EC2NodeClasses and NodePools to the plan's manifests, and takes them away in an order
+// that leaves no node behind.
+package nodepools
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+// poll is how soon to look again at what Karpenter is doing.
+const poll = 2 * time.Second
+
+// Step applies and removes NodePools.
+type Step struct {
+	connect k8s.Connector
+	// drain is how long pods have to leave the nodes of NodePools that are removed.
+	drain time.Duration
+	now   func() time.Time
+}
+
+// New makes the step; connect opens the plan's cluster, drain is the drain window of a removal, now the clock.
+func New(connect k8s.Connector, drain time.Duration, now func() time.Time) *Step {
+	return &Step{connect: connect, drain: drain, now: now}
+}
+
+// Run brings the section nodepools about. It has no parts.
+func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progress, error) {
+	client, err := s.connect(ctx, p.Cluster)
+	if err != nil {
+		return steps.Progress{}, err
+	}
+	run := &run{Step: s, plan: p, client: client}
+	if len(p.NodePools.Objects) == 0 {
+		return run.remove(ctx)
+	}
+	return run.apply(ctx)
+}
+
+// run is one call of the step.
+type run struct {
+	*Step
+	plan     *plan.Plan
+	client   *k8s.Client
+	progress steps.Progress
+}
+
+func (r *run) apply(ctx context.Context) (steps.Progress, error) {
+	contested, err := r.client.Contested(ctx, r.plan.Rack, r.plan.NodePools.Objects)
+	if err != nil {
+		return r.progress, err
+	}
+	if len(contested) > 0 {
+		return r.progress, steps.Reject("karpenter_enabled", "The cluster has objects of these names that rack %s did not make: %s. "+
+			"Delete or rename them, or leave karpenter_enabled at false.", r.plan.Rack, strings.Join(contested, ", "))
+	}
+	var waiting []string
+	for _, object := range r.plan.NodePools.Objects {
+		applied, err := r.client.Apply(ctx, r.plan.Rack, object)
+		if err != nil {
+			return r.progress, err
+		}
+		r.note(applied)
+		if applied.Action == k8s.Terminating {
+			waiting = append(waiting, applied.Subject+": an earlier one of this name is being deleted")
+		} else if ready, note := k8s.Ready(applied.Live); !ready {
+			waiting = append(waiting, applied.Subject+": "+note)
+		}
+	}
+	if len(waiting) > 0 {
+		return r.progress.NotYet(poll, "%s", strings.Join(waiting, "; "))
+	}
+	return r.progress, r.prune(ctx)
+}
+
+func (r *run) note(applied k8s.Applied) {
+	if applied.Changed() {
+		r.progress.Changed(applied.Action, "%s", applied.Subject)
+	}
+	if len(applied.Contested) > 0 {
+		r.progress.Warn("karpenter_enabled", "%s was changed by somebody else (%s) and is set back; use Sawhorse's parameters, or the change comes and goes with every pass.",
+			applied.Subject, strings.Join(applied.Contested, ", "))
+	}
+}
+
+// prune deletes pools that the plan no longer has. It comes last: what replaces them is Ready by then.
+func (r *run) prune(ctx context.Context) error {
+	wanted := map[string]bool{}
+	for _, object := range r.plan.NodePools.Objects {
+		if meta, ok := object["metadata"].(map[string]any); ok {
+			name, _ := meta["name"].(string)
+			wanted[name] = true // a pool's NodePool and EC2NodeClass have one name
+		}
+	}
+	for _, kind := range []k8s.Kind{k8s.NodePool, k8s.EC2NodeClass} {
+		deleted, err := r.client.Prune(ctx, kind, r.plan.Rack, wanted)
+		for _, subject := range deleted {
+			r.progress.Changed("deleted", "%s", subject)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

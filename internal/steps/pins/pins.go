@@ -1,0 +1,203 @@
+// Package pins keeps the rack's own Deployments on system nodes, by nodeSelector, while Karpenter moves everything else.
+package pins
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+const (
+	// poll is how soon to look again at a rollout.
+	poll = 2 * time.Second
+	// patience is how long a new pod may find no node before the pin is undone: old pods may still make room.
+	patience = 30 * time.Second
+	// pinned is the mark of a Deployment that Sawhorse has pinned.
+	pinned = "pinned"
+)
+
+// Step pins Deployments.
+type Step struct {
+	connect   k8s.Connector
+	baselines steps.Baselines
+	now       func() time.Time
+}
+
+// New makes the step; connect opens the plan's cluster, now is the clock.
+func New(connect k8s.Connector, baselines steps.Baselines, now func() time.Time) *Step {
+	return &Step{connect: connect, baselines: baselines, now: now}
+}
+
+// Run pins the plan's Deployments, one at a time, and unpins those that Sawhorse has pinned and the plan no longer names.
+func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progress, error) {
+	client, err := s.connect(ctx, p.Cluster)
+	if err != nil {
+		return steps.Progress{}, err
+	}
+	run := &run{Step: s, plan: p, client: client}
+	progress, err := run.converge(ctx)
+	if k8s.IsConflict(err) {
+		return run.progress.NotYet(poll, "%v", err) // somebody wrote it between our reading and writing
+	}
+	return progress, err
+}
+
+// run is one call of the step.
+type run struct {
+	*Step
+	plan     *plan.Plan
+	client   *k8s.Client
+	progress steps.Progress
+}
+
+func (r *run) converge(ctx context.Context) (steps.Progress, error) {
+	all, err := r.client.List(ctx, k8s.Deployment, "", "")
+	if err != nil {
+		return r.progress, err
+	}
+	found := map[string]*unstructured.Unstructured{}
+	for i := range all {
+		deployment := &all[i]
+		found[key(deployment)] = deployment
+		if mark(deployment) != "" && !slices.Contains(r.plan.Nodegroups.Pinned, key(deployment)) {
+			if err := r.unpin(ctx, deployment, ""); err != nil {
+				return r.progress, err
+			}
+		}
+	}
+	for _, name := range r.plan.Nodegroups.Pinned {
+		deployment := found[name]
+		if deployment == nil {
+			continue // not every rack has all of them
+		}
+		waiting, err := r.pin(ctx, deployment)
+		if err != nil {
+			return r.progress, err
+		}
+		if waiting != "" {
+			return r.progress.NotYet(poll, "%s: %s", k8s.Subject(deployment), waiting)
+		}
+	}
+	return r.progress, nil
+}
+
+// pin brings one Deployment to the system nodes; it returns what has to be waited for, if anything.
+func (r *run) pin(ctx context.Context, live *unstructured.Unstructured) (string, error) {
+	rollout, err := k8s.RolloutOf(live)
+	if err != nil {
+		return "", err
+	}
+	on := selector(live)[names.LabelSystemNode] == "true"
+	switch {
+	case on && mark(live) == "":
+		return "", nil // its owner pins it
+	case on && rollout.Done:
+		return "", nil
+	case on:
+		return r.watch(ctx, live, rollout)
+	case mark(live) == r.unfit():
+		r.warnUnfit(live, "")
+		return "", nil
+	case !rollout.Done:
+		r.progress.Unfinished = true
+		r.progress.Warn("karpenter_enabled", "%s was not pinned to the system nodes, because its pods are not all ready as it is (%s); a later pass pins it.", k8s.Subject(live), rollout.Note)
+		return "", nil
+	}
+	nodes, err := r.client.SystemNodes(ctx)
+	if err != nil {
+		return "", err
+	}
+	if !k8s.AnyReady(nodes) {
+		return fmt.Sprintf("no Ready node carries %s=true yet", names.LabelSystemNode), nil
+	}
+	return r.set(ctx, live)
+}
+
+// set keeps the nodeSelector as it was found and pins.
+func (r *run) set(ctx context.Context, live *unstructured.Unstructured) (string, error) {
+	before, err := json.Marshal(selector(live))
+	if err != nil {
+		return "", fmt.Errorf("%s: baseline: %w", k8s.Subject(live), err)
+	}
+	if err := r.baselines.Keep(ctx, r.plan.Rack, baselineKey(live), before); err != nil {
+		return "", err
+	}
+	wanted := live.DeepCopy()
+	setSelector(wanted, new("true"))
+	setMark(wanted, pinned)
+	if _, err := r.client.Update(ctx, k8s.Deployment, live, wanted); err != nil {
+		return "", err
+	}
+	r.progress.Changed("pinned to system nodes", "%s", k8s.Subject(live))
+	return "its change has not been seen yet", nil
+}
+
+// watch waits for the rollout of a pinned Deployment, and undoes a pin that keeps its pods from running.
+func (r *run) watch(ctx context.Context, live *unstructured.Unstructured, rollout k8s.Rollout) (string, error) {
+	pods, err := r.client.PodsOf(ctx, live)
+	if err != nil {
+		return "", err
+	}
+	reason := ""
+	if rollout.Stuck {
+		reason = rollout.Note
+	}
+	for i := range pods {
+		since, message := k8s.Unschedulable(&pods[i])
+		if pods[i].Spec.NodeSelector[names.LabelSystemNode] == "true" && message != "" && r.now().Sub(since) >= patience {
+			reason = message
+		}
+	}
+	if reason == "" {
+		return rollout.Note, nil
+	}
+	if err := r.unpin(ctx, live, r.unfit()); err != nil {
+		return "", err
+	}
+	r.warnUnfit(live, " ("+reason+")")
+	return "", nil
+}
+
+// unfit is the mark of a Deployment that did not fit in this pass; the next pass tries again.
+func (r *run) unfit() string { return fmt.Sprintf("unfit-%d", r.plan.Generation) }
+
+func (r *run) warnUnfit(live *unstructured.Unstructured, reason string) {
+	r.progress.Warn("karpenter_enabled", "%s does not fit on the system nodes%s and runs where it ran before; give the system node groups more or larger nodes.", k8s.Subject(live), reason)
+}
+
+// unpin puts the system label in the nodeSelector back as it was found, leaves the rest of it, and leaves this mark.
+func (r *run) unpin(ctx context.Context, live *unstructured.Unstructured, left string) error {
+	before := map[string]string{}
+	value, ok, err := r.baselines.Get(ctx, r.plan.Rack, baselineKey(live))
+	if err != nil {
+		return err
+	}
+	if ok {
+		if err := json.Unmarshal(value, &before); err != nil {
+			return fmt.Errorf("%s: baseline: %w", k8s.Subject(live), err)
+		}
+	}
+	wanted := live.DeepCopy()
+	if mark(live) == pinned {
+		var was *string
+		if value, ok := before[names.LabelSystemNode]; ok {
+			was = &value
+		}
+		setSelector(wanted, was)
+		r.progress.Changed("unpinned", "%s", k8s.Subject(live))
+	}
+	setMark(wanted, left)
+	if _, err := r.client.Update(ctx, k8s.Deployment, live, wanted); err != nil {
+		return err
+	}
+	return r.baselines.Forget(ctx, r.plan.Rack, baselineKey(live))
+}

@@ -1,0 +1,221 @@
+// Package queue keeps a rack's interruption queue, and the EventBridge rule that fills it, in order.
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+// SQS is what the step needs of SQS.
+type SQS interface {
+	GetQueueUrl(context.Context, *sqs.GetQueueUrlInput, ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error)
+	CreateQueue(context.Context, *sqs.CreateQueueInput, ...func(*sqs.Options)) (*sqs.CreateQueueOutput, error)
+	GetQueueAttributes(context.Context, *sqs.GetQueueAttributesInput, ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error)
+	SetQueueAttributes(context.Context, *sqs.SetQueueAttributesInput, ...func(*sqs.Options)) (*sqs.SetQueueAttributesOutput, error)
+	ListQueueTags(context.Context, *sqs.ListQueueTagsInput, ...func(*sqs.Options)) (*sqs.ListQueueTagsOutput, error)
+	DeleteQueue(context.Context, *sqs.DeleteQueueInput, ...func(*sqs.Options)) (*sqs.DeleteQueueOutput, error)
+}
+
+// Rules is what the step needs of EventBridge.
+type Rules interface {
+	DescribeRule(context.Context, *eventbridge.DescribeRuleInput, ...func(*eventbridge.Options)) (*eventbridge.DescribeRuleOutput, error)
+	PutRule(context.Context, *eventbridge.PutRuleInput, ...func(*eventbridge.Options)) (*eventbridge.PutRuleOutput, error)
+	DeleteRule(context.Context, *eventbridge.DeleteRuleInput, ...func(*eventbridge.Options)) (*eventbridge.DeleteRuleOutput, error)
+	ListTagsForResource(context.Context, *eventbridge.ListTagsForResourceInput, ...func(*eventbridge.Options)) (*eventbridge.ListTagsForResourceOutput, error)
+	ListTargetsByRule(context.Context, *eventbridge.ListTargetsByRuleInput, ...func(*eventbridge.Options)) (*eventbridge.ListTargetsByRuleOutput, error)
+	PutTargets(context.Context, *eventbridge.PutTargetsInput, ...func(*eventbridge.Options)) (*eventbridge.PutTargetsOutput, error)
+	RemoveTargets(context.Context, *eventbridge.RemoveTargetsInput, ...func(*eventbridge.Options)) (*eventbridge.RemoveTargetsOutput, error)
+}
+
+// Queue is the step.
+type Queue struct {
+	SQS   SQS
+	Rules Rules
+}
+
+// reuse is how long SQS holds the name of a deleted queue.
+const reuse = 20 * time.Second
+
+// Run brings queue and rule to what the plan says. On the way out the rule goes before the queue.
+func (q *Queue) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progress, error) {
+	var progress steps.Progress
+	if !p.Queue.Present {
+		return progress, q.remove(ctx, p, &progress)
+	}
+	url, err := q.create(ctx, p, &progress)
+	if errors.As(err, new(*types.QueueDeletedRecently)) {
+		return progress.NotYet(reuse, "SQS holds the name of the queue that was deleted less than 60 s ago")
+	}
+	if err != nil {
+		return progress, err
+	}
+	if err := q.attributes(ctx, p, url, &progress); err != nil {
+		return progress, err
+	}
+	if err := q.rule(ctx, p, &progress); err != nil {
+		return progress, err
+	}
+	progress.Outputs = map[string]string{
+		"interruption_queue_url": url,
+		"interruption_queue_arn": queueARN(p),
+		"interruption_rule":      p.Queue.Rule,
+	}
+	return progress, nil
+}
+
+func queueARN(p *plan.Plan) string {
+	return fmt.Sprintf("arn:%s:sqs:%s:%s:%s", p.Cluster.Partition, p.Cluster.Region, p.Cluster.Account, p.Queue.Name)
+}
+
+// find is the queue's URL; empty where there is none.
+func (q *Queue) find(ctx context.Context, name string) (string, error) {
+	out, err := q.SQS.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name})
+	if gone(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("queue %s: find: %w", name, err)
+	}
+	return *out.QueueUrl, nil
+}
+
+// gone tells whether the queue does not exist; the query protocol spells it in its own way.
+func gone(err error) bool {
+	var api smithy.APIError
+	return errors.As(err, new(*types.QueueDoesNotExist)) || errors.As(err, &api) && api.ErrorCode() == "AWS.SimpleQueueService.NonExistentQueue"
+}
+
+// owned tells whether a queue carries both marks of this rack and cluster.
+func (q *Queue) owned(ctx context.Context, p *plan.Plan, url string) (bool, error) {
+	out, err := q.SQS.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: &url})
+	if err != nil {
+		return false, fmt.Errorf("queue %s: read tags: %w", p.Queue.Name, err)
+	}
+	return out.Tags[names.TagRack] == p.Rack && out.Tags[names.TagCluster] == p.Cluster.ARN, nil
+}
+
+func (q *Queue) create(ctx context.Context, p *plan.Plan, progress *steps.Progress) (string, error) {
+	url, err := q.find(ctx, p.Queue.Name)
+	if err != nil {
+		return "", err
+	}
+	if url != "" {
+		ours, err := q.owned(ctx, p, url)
+		if err == nil && !ours {
+			err = steps.Reject("rack", "SQS queue %s exists and was not made by Sawhorse for this rack and cluster; delete it, or use another rack name", p.Queue.Name)
+		}
+		return url, err
+	}
+	wanted, err := attributes(p)
+	if err != nil {
+		return "", err
+	}
+	out, err := q.SQS.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &p.Queue.Name, Attributes: wanted, Tags: p.Queue.Tags})
+	if err != nil {
+		return "", fmt.Errorf("queue %s: create: %w", p.Queue.Name, err)
+	}
+	progress.Changed("created", "queue %s", p.Queue.Name)
+	return *out.QueueUrl, nil
+}
+
+// attributes are those of Karpenter's reference template: 300 s retention, SQS-managed encryption, and a policy that lets
+// events and sqs in and refuses plain HTTP.
+func attributes(p *plan.Plan) (map[string]string, error) {
+	arn := queueARN(p)
+	policy, err := json.Marshal(map[string]any{
+		"Version": "2012-10-17",
+		"Id":      "EC2InterruptionPolicy",
+		"Statement": []any{
+			map[string]any{
+				"Effect":    "Allow",
+				"Principal": map[string]any{"Service": []string{"events.amazonaws.com", "sqs.amazonaws.com"}},
+				"Action":    "sqs:SendMessage",
+				"Resource":  arn,
+			},
+			map[string]any{
+				"Sid":       "DenyHTTP",
+				"Effect":    "Deny",
+				"Principal": "*",
+				"Action":    "sqs:*",
+				"Resource":  arn,
+				"Condition": map[string]any{"Bool": map[string]any{"aws:SecureTransport": "false"}},
+			},
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("queue %s: encode policy: %w", p.Queue.Name, err)
+	}
+	return map[string]string{
+		string(types.QueueAttributeNameMessageRetentionPeriod): "300",
+		string(types.QueueAttributeNameSqsManagedSseEnabled):   "true",
+		string(types.QueueAttributeNamePolicy):                 string(policy),
+	}, nil
+}
+
+// attributes repairs what differs from the wanted attributes and leaves all others alone.
+func (q *Queue) attributes(ctx context.Context, p *plan.Plan, url string, progress *steps.Progress) error {
+	wanted, err := attributes(p)
+	if err != nil {
+		return err
+	}
+	live, err := q.SQS.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll}})
+	if err != nil {
+		return fmt.Errorf("queue %s: read attributes: %w", p.Queue.Name, err)
+	}
+	differ := map[string]string{}
+	for name, value := range wanted {
+		if have := live.Attributes[name]; have != value && !sameJSON(have, value) {
+			differ[name] = value
+		}
+	}
+	if len(differ) == 0 {
+		return nil
+	}
+	if _, err := q.SQS.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{QueueUrl: &url, Attributes: differ}); err != nil {
+		return fmt.Errorf("queue %s: set attributes: %w", p.Queue.Name, err)
+	}
+	progress.Changed("repaired", "queue %s", p.Queue.Name)
+	return nil
+}
+
+func sameJSON(a, b string) bool {
+	var x, y any
+	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
+}
+
+func (q *Queue) remove(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {
+	if err := q.removeRule(ctx, p, progress); err != nil {
+		return err
+	}
+	url, err := q.find(ctx, p.Queue.Name)
+	if err != nil {
+		return err
+	}
+	if url != "" {
+		ours, err := q.owned(ctx, p, url)
+		if err != nil {
+			return err
+		}
+		if ours {
+			if _, err := q.SQS.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: &url}); err != nil && !gone(err) {
+				return fmt.Errorf("queue %s: delete: %w", p.Queue.Name, err)
+			}
+			progress.Changed("deleted", "queue %s", p.Queue.Name)
+		}
+	}
+	progress.Outputs = map[string]string{"interruption_queue_url": "", "interruption_queue_arn": "", "interruption_rule": ""}
+	return nil
+}

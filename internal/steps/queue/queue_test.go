@@ -1,0 +1,259 @@
+package queue
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+const (
+	name = "demo-karpenter"
+	arn  = "arn:aws:sqs:eu-central-1:123456789012:demo-karpenter"
+)
+
+var url = awsfake.QueueURL(name)
+
+func wanted(present bool) *plan.Plan {
+	return &plan.Plan{
+		Rack:    "demo",
+		Cluster: plan.Cluster{Name: "demo", ARN: awsfake.ClusterARN, Account: awsfake.Account, Region: awsfake.Region, Partition: "aws"},
+		Queue: plan.Queue{Present: present, Name: name, Rule: name,
+			Tags: map[string]string{names.TagRack: "demo", names.TagCluster: awsfake.ClusterARN}},
+	}
+}
+
+func begin() (*awsfake.Cloud, *Queue) {
+	cloud := awsfake.New()
+	return cloud, &Queue{SQS: cloud.SQS, Rules: cloud.Events}
+}
+
+func run(t *testing.T, q *Queue, present bool, want ...string) steps.Progress {
+	t.Helper()
+	progress, err := q.Run(t.Context(), wanted(present), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range progress.Changes {
+		got = append(got, c.Action+" "+c.Subject)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("changes %q, want %q", got, want)
+	}
+	return progress
+}
+
+// unchanged wants a run that writes nothing.
+func unchanged(t *testing.T, cloud *awsfake.Cloud, q *Queue, present bool) {
+	t.Helper()
+	cloud.Forget()
+	run(t, q, present)
+	if len(cloud.Writes()) > 0 {
+		t.Errorf("writes %v", cloud.Writes())
+	}
+}
+
+func TestCreatesOnceAndRemovesAll(t *testing.T) {
+	cloud, q := begin()
+	progress := run(t, q, true, "created queue "+name, "created rule "+name, "put target of rule "+name)
+	want := map[string]string{"interruption_queue_url": url, "interruption_queue_arn": arn, "interruption_rule": name}
+	if !maps.Equal(progress.Outputs, want) {
+		t.Errorf("outputs %v, want %v", progress.Outputs, want)
+	}
+	unchanged(t, cloud, q, true)
+
+	cloud.Forget()
+	progress = run(t, q, false, "deleted rule "+name, "deleted queue "+name)
+	if want := map[string]string{"interruption_queue_url": "", "interruption_queue_arn": "", "interruption_rule": ""}; !maps.Equal(progress.Outputs, want) {
+		t.Errorf("outputs %v, want %v", progress.Outputs, want)
+	}
+	if got, want := cloud.Writes(), []string{"Events.RemoveTargets " + name, "Events.DeleteRule " + name, "SQS.DeleteQueue " + url}; !slices.Equal(got, want) {
+		t.Errorf("the rule goes before the queue: %v, want %v", got, want)
+	}
+	if len(cloud.SQS.Queues)+len(cloud.Events.Rules) > 0 {
+		t.Errorf("left: %v %v", cloud.SQS.Queues, cloud.Events.Rules)
+	}
+	unchanged(t, cloud, q, false)
+}
+
+func TestQueueIsAsKarpenterWantsIt(t *testing.T) {
+	cloud, q := begin()
+	run(t, q, true, "created queue "+name, "created rule "+name, "put target of rule "+name)
+	queue := cloud.SQS.Queues[url]
+	if queue.Attributes["MessageRetentionPeriod"] != "300" || queue.Attributes["SqsManagedSseEnabled"] != "true" {
+		t.Errorf("attributes %v", queue.Attributes)
+	}
+	if !maps.Equal(queue.Tags, wanted(true).Queue.Tags) {
+		t.Errorf("tags %v", queue.Tags)
+	}
+	var policy struct {
+		Statement []struct {
+			Effect    string
+			Principal any
+			Action    string
+			Resource  string
+			Condition map[string]map[string]string
+		}
+	}
+	if err := json.Unmarshal([]byte(queue.Attributes["Policy"]), &policy); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(policy.Statement); got != "[{Allow map[Service:[events.amazonaws.com sqs.amazonaws.com]] sqs:SendMessage "+arn+" map[]} {Deny * sqs:* "+arn+" map[Bool:map[aws:SecureTransport:false]]}]" {
+		t.Errorf("policy %s", got)
+	}
+	var pattern struct {
+		Source []string `json:"source"`
+		Kinds  []string `json:"detail-type"`
+	}
+	rule := cloud.Events.Rules[name]
+	if err := json.Unmarshal([]byte(rule.Pattern), &pattern); err != nil {
+		t.Fatal(err)
+	}
+	// The kinds that the specification lists: with one missing, Karpenter would learn of an interruption too late.
+	kinds := []string{"AWS Health Event", "EC2 Capacity Reservation Instance Interruption Warning", "EC2 Instance Rebalance Recommendation", "EC2 Instance State-change Notification", "EC2 Spot Instance Interruption Warning"}
+	if slices.Sort(pattern.Kinds); !slices.Equal(pattern.Kinds, kinds) || !slices.Equal(pattern.Source, []string{"aws.health", "aws.ec2"}) {
+		t.Errorf("pattern %s", rule.Pattern)
+	}
+	if len(rule.Targets) != 1 || *rule.Targets[0].Arn != arn || rule.State != types.RuleStateEnabled || len(rule.Tags) != 2 {
+		t.Errorf("rule %+v", rule)
+	}
+}
+
+func TestRepairsOnlyWhatDiffers(t *testing.T) {
+	for _, c := range []struct {
+		what   string
+		spoil  func(*awsfake.Cloud)
+		want   string
+		writes string
+	}{
+		{"retention", func(c *awsfake.Cloud) { c.SQS.Queues[url].Attributes["MessageRetentionPeriod"] = "60" }, "repaired queue " + name, "SQS.SetQueueAttributes " + url},
+		{"policy", func(c *awsfake.Cloud) { c.SQS.Queues[url].Attributes["Policy"] = `{"Version":"2012-10-17"}` }, "repaired queue " + name, "SQS.SetQueueAttributes " + url},
+		{"no policy", func(c *awsfake.Cloud) { delete(c.SQS.Queues[url].Attributes, "Policy") }, "repaired queue " + name, "SQS.SetQueueAttributes " + url},
+		{"rule disabled", func(c *awsfake.Cloud) { c.Events.Rules[name].State = types.RuleStateDisabled }, "repaired rule " + name, "Events.PutRule " + name},
+		{"pattern", func(c *awsfake.Cloud) { c.Events.Rules[name].Pattern = `{"source":["aws.ec2"]}` }, "repaired rule " + name, "Events.PutRule " + name},
+		{"no target", func(c *awsfake.Cloud) { c.Events.Rules[name].Targets = nil }, "put target of rule " + name, "Events.PutTargets " + name},
+		{"another queue as target", func(c *awsfake.Cloud) { c.Events.Rules[name].Targets[0].Arn = new("arn:other") }, "put target of rule " + name, "Events.PutTargets " + name},
+		{"the queue has gone", func(c *awsfake.Cloud) { delete(c.SQS.Queues, url) }, "created queue " + name, "SQS.CreateQueue " + url},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			cloud, q := begin()
+			run(t, q, true, "created queue "+name, "created rule "+name, "put target of rule "+name)
+			c.spoil(cloud)
+			cloud.Forget()
+			run(t, q, true, c.want)
+			if got := strings.Join(cloud.Writes(), ", "); got != c.writes {
+				t.Errorf("writes %s, want %s", got, c.writes)
+			}
+			unchanged(t, cloud, q, true)
+		})
+	}
+}
+
+// What is equal as JSON is equal, and attributes that Sawhorse does not set are others' business.
+func TestLeavesWhatIsTheSameInOtherWords(t *testing.T) {
+	cloud, q := begin()
+	run(t, q, true, "created queue "+name, "created rule "+name, "put target of rule "+name)
+	respelled := func(text string) string {
+		var value any
+		if err := json.Unmarshal([]byte(text), &value); err != nil {
+			t.Fatal(err)
+		}
+		spaced, _ := json.MarshalIndent(value, "", "   ")
+		return string(spaced)
+	}
+	attributes := cloud.SQS.Queues[url].Attributes
+	attributes["Policy"], attributes["VisibilityTimeout"] = respelled(attributes["Policy"]), "77"
+	cloud.Events.Rules[name].Pattern = respelled(cloud.Events.Rules[name].Pattern)
+	cloud.Events.Rules[name].Targets = append(cloud.Events.Rules[name].Targets, types.Target{Id: new("theirs"), Arn: new("arn:theirs")})
+	unchanged(t, cloud, q, true)
+}
+
+// SQS holds a deleted queue's name for 60 s: that is a wait, not a failure.
+func TestWaitsForTheNameOfADeletedQueue(t *testing.T) {
+	cloud, q := begin()
+	run(t, q, true, "created queue "+name, "created rule "+name, "put target of rule "+name)
+	run(t, q, false, "deleted rule "+name, "deleted queue "+name)
+	progress := run(t, q, true)
+	if progress.Wait <= 0 || progress.Wait > 30*time.Second || !strings.Contains(progress.Note, "60 s") {
+		t.Errorf("%+v", progress)
+	}
+	if len(cloud.Events.Rules) > 0 {
+		t.Error("there is a rule already, and no queue")
+	}
+	cloud.Pass(time.Minute)
+	run(t, q, true, "created queue "+name, "created rule "+name, "put target of rule "+name)
+}
+
+func TestForeignQueueAndRule(t *testing.T) {
+	for _, c := range []struct {
+		what  string
+		spoil func(*awsfake.Cloud)
+	}{
+		{"a queue without marks", func(c *awsfake.Cloud) { c.SQS.Queues[url].Tags = nil }},
+		{"a queue of another cluster", func(c *awsfake.Cloud) { c.SQS.Queues[url].Tags[names.TagCluster] = "arn:other" }},
+		{"a rule without marks", func(c *awsfake.Cloud) { c.Events.Rules[name].Tags = nil }},
+		{"a rule of another rack", func(c *awsfake.Cloud) { c.Events.Rules[name].Tags[1].Value = new("other") }},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			cloud, q := begin()
+			run(t, q, true, "created queue "+name, "created rule "+name, "put target of rule "+name)
+			c.spoil(cloud)
+			cloud.Forget()
+			_, err := q.Run(t.Context(), wanted(true), "")
+			var rejected *steps.Rejected
+			if !errors.As(err, &rejected) || rejected.Problems[0].Parameter != "rack" || len(cloud.Writes()) > 0 {
+				t.Errorf("%v, writes %v", err, cloud.Writes())
+			}
+			// On the way out it is left, and the other one, which is ours, goes.
+			if _, err := q.Run(t.Context(), wanted(false), ""); err != nil {
+				t.Fatal(err)
+			}
+			if left := len(cloud.SQS.Queues) + len(cloud.Events.Rules); left != 1 {
+				t.Errorf("%d are left", left)
+			}
+		})
+	}
+}
+
+func TestARefusedTargetIsAnError(t *testing.T) {
+	cloud, q := begin()
+	cloud.Events.Refuse = "no such queue"
+	if _, err := q.Run(t.Context(), wanted(true), ""); err == nil || !strings.HasPrefix(err.Error(), "rule "+name+": ") || !strings.Contains(err.Error(), "no such queue") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	state := func(cloud *awsfake.Cloud) any {
+		text, err := json.Marshal([]any{cloud.SQS.Queues, cloud.Events.Rules})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	for _, present := range []bool{true, false} {
+		awsfake.Interrupted(t, func() (*awsfake.Cloud, func() (bool, error)) {
+			cloud, q := begin()
+			if !present {
+				run(t, q, true, "created queue "+name, "created rule "+name, "put target of rule "+name)
+				cloud.Forget()
+			}
+			return cloud, func() (bool, error) {
+				progress, err := q.Run(t.Context(), wanted(present), "")
+				return progress.Wait == 0, err
+			}
+		}, state)
+	}
+}

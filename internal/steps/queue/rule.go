@@ -1,0 +1,138 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+// pattern matches the five kinds of events that Karpenter 1.10 reads from its queue. One rule for all of them: a bus has 300.
+var pattern = func() string {
+	encoded, err := json.Marshal(map[string]any{
+		"source": []string{"aws.health", "aws.ec2"},
+		"detail-type": []string{
+			"AWS Health Event",
+			"EC2 Spot Instance Interruption Warning",
+			"EC2 Instance Rebalance Recommendation",
+			"EC2 Instance State-change Notification",
+			"EC2 Capacity Reservation Instance Interruption Warning",
+		},
+	})
+	if err != nil {
+		panic("queue: pattern: " + err.Error()) // plain data always marshals
+	}
+	return string(encoded)
+}()
+
+// rule brings the rule and its one target to what they should be, enabled.
+func (q *Queue) rule(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {
+	live, ours, err := q.describe(ctx, p)
+	if err != nil {
+		return err
+	}
+	if live != nil && !ours {
+		return steps.Reject("rack", "EventBridge rule %s exists and was not made by Sawhorse for this rack and cluster; delete it, or use another rack name", p.Queue.Rule)
+	}
+	if live == nil || live.State != types.RuleStateEnabled || live.EventPattern == nil || !sameJSON(*live.EventPattern, pattern) {
+		input := &eventbridge.PutRuleInput{
+			Name: &p.Queue.Rule, EventPattern: new(pattern), State: types.RuleStateEnabled,
+			Description: new("Interruptions of EC2 instances, for Karpenter of rack " + p.Rack),
+		}
+		action := "repaired"
+		if live == nil {
+			input.Tags, action = ruleTags(p), "created" // PutRule takes tags for a new rule only
+		}
+		if _, err := q.Rules.PutRule(ctx, input); err != nil {
+			return fmt.Errorf("rule %s: put: %w", p.Queue.Rule, err)
+		}
+		progress.Changed(action, "rule %s", p.Queue.Rule)
+	}
+	return q.target(ctx, p, progress)
+}
+
+func (q *Queue) target(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {
+	out, err := q.Rules.ListTargetsByRule(ctx, &eventbridge.ListTargetsByRuleInput{Rule: &p.Queue.Rule})
+	if err != nil {
+		return fmt.Errorf("rule %s: list targets: %w", p.Queue.Rule, err)
+	}
+	for _, t := range out.Targets {
+		if *t.Id == names.RuleTarget && *t.Arn == queueARN(p) {
+			return nil
+		}
+	}
+	put, err := q.Rules.PutTargets(ctx, &eventbridge.PutTargetsInput{
+		Rule: &p.Queue.Rule, Targets: []types.Target{{Id: new(names.RuleTarget), Arn: new(queueARN(p))}},
+	})
+	if err == nil && put.FailedEntryCount > 0 {
+		err = fmt.Errorf("EventBridge refused it: %s", *put.FailedEntries[0].ErrorMessage)
+	}
+	if err != nil {
+		return fmt.Errorf("rule %s: put target: %w", p.Queue.Rule, err)
+	}
+	progress.Changed("put", "target of rule %s", p.Queue.Rule)
+	return nil
+}
+
+// describe is nil where there is no such rule, and tells whether one carries both marks of this rack and cluster.
+func (q *Queue) describe(ctx context.Context, p *plan.Plan) (*eventbridge.DescribeRuleOutput, bool, error) {
+	var missing *types.ResourceNotFoundException
+	live, err := q.Rules.DescribeRule(ctx, &eventbridge.DescribeRuleInput{Name: &p.Queue.Rule})
+	if errors.As(err, &missing) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("rule %s: describe: %w", p.Queue.Rule, err)
+	}
+	out, err := q.Rules.ListTagsForResource(ctx, &eventbridge.ListTagsForResourceInput{ResourceARN: live.Arn})
+	if err != nil {
+		return nil, false, fmt.Errorf("rule %s: read tags: %w", p.Queue.Rule, err)
+	}
+	marks := map[string]string{}
+	for _, t := range out.Tags {
+		marks[*t.Key] = *t.Value
+	}
+	return live, marks[names.TagRack] == p.Rack && marks[names.TagCluster] == p.Cluster.ARN, nil
+}
+
+func (q *Queue) removeRule(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {
+	live, ours, err := q.describe(ctx, p)
+	if err != nil || live == nil || !ours {
+		return err
+	}
+	out, err := q.Rules.ListTargetsByRule(ctx, &eventbridge.ListTargetsByRuleInput{Rule: &p.Queue.Rule})
+	if err != nil {
+		return fmt.Errorf("rule %s: list targets: %w", p.Queue.Rule, err)
+	}
+	if len(out.Targets) > 0 {
+		var ids []string
+		for _, t := range out.Targets {
+			ids = append(ids, *t.Id)
+		}
+		if _, err := q.Rules.RemoveTargets(ctx, &eventbridge.RemoveTargetsInput{Rule: &p.Queue.Rule, Ids: ids}); err != nil {
+			return fmt.Errorf("rule %s: remove targets: %w", p.Queue.Rule, err)
+		}
+	}
+	if _, err := q.Rules.DeleteRule(ctx, &eventbridge.DeleteRuleInput{Name: &p.Queue.Rule}); err != nil {
+		return fmt.Errorf("rule %s: delete: %w", p.Queue.Rule, err)
+	}
+	progress.Changed("deleted", "rule %s", p.Queue.Rule)
+	return nil
+}
+
+func ruleTags(p *plan.Plan) []types.Tag {
+	var tags []types.Tag
+	for _, key := range slices.Sorted(maps.Keys(p.Queue.Tags)) {
+		tags = append(tags, types.Tag{Key: new(key), Value: new(p.Queue.Tags[key])})
+	}
+	return tags
+}

@@ -1,0 +1,55 @@
+package report
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
+
+	"github.com/sawhorse-io/sawhorse/events"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/rack"
+)
+
+// Bus sends events to Sawhorse's event bus.
+type Bus struct {
+	Events interface {
+		PutEvents(context.Context, *eventbridge.PutEventsInput, ...func(*eventbridge.Options)) (*eventbridge.PutEventsOutput, error)
+	}
+	Name string
+}
+
+// maxDetail keeps an event below EventBridge's 256 KB with room for its envelope, in bytes.
+const maxDetail = 250_000
+
+// Send puts one event on the bus.
+func (b Bus) Send(ctx context.Context, detail events.Detail) error {
+	text, err := json.Marshal(detail)
+	if err != nil {
+		return fmt.Errorf("event %s: encode: %w", detail.DetailType(), err)
+	}
+	if len(text) > maxDetail {
+		return fmt.Errorf("event %s: %d bytes are more than EventBridge carries", detail.DetailType(), len(text))
+	}
+	out, err := b.Events.PutEvents(ctx, &eventbridge.PutEventsInput{Entries: []types.PutEventsRequestEntry{{
+		EventBusName: &b.Name, Source: new(events.Source), DetailType: new(detail.DetailType()), Detail: new(string(text)),
+	}}})
+	if err == nil && out.FailedEntryCount > 0 {
+		err = fmt.Errorf("EventBridge refused it: %s", *out.Entries[0].ErrorMessage)
+	}
+	if err != nil {
+		return fmt.Errorf("event %s: put: %w", detail.DetailType(), err)
+	}
+	return nil
+}
+
+// Started tells that a round with steps begins.
+func (b Bus) Started(ctx context.Context, run rack.Run, steps []plan.Step) error {
+	pass := events.Pass{Rack: run.Rack, Generation: run.Generation, Execution: run.Execution, Warnings: Problems(run.Warnings)}
+	for _, s := range steps {
+		pass.Steps = append(pass.Steps, s.Name)
+	}
+	return b.Send(ctx, events.ReconcileStarted{Pass: pass})
+}

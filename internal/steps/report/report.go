@@ -1,0 +1,220 @@
+// Package report ends a round: it writes the rack's status and outputs and tells the bus.
+package report
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sawhorse-io/sawhorse/events"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/rack"
+)
+
+// Event is the state machine's call.
+type Event struct {
+	Rack       string `json:"rack"`
+	Execution  string `json:"execution"`
+	Generation int64  `json:"generation"`
+	// Started is when the execution started, RFC 3339.
+	Started time.Time `json:"started"`
+	// Outcome is validate's answer, or Rejected where a step refused the input.
+	Outcome string `json:"outcome"`
+	// Steps are the names of the steps that were due.
+	Steps []string `json:"steps"`
+	// Error and Cause are the state machine's for a failed pass; Step is the step that failed.
+	Error string `json:"error"`
+	Cause string `json:"cause"`
+	Step  string `json:"step"`
+}
+
+// Answer is empty: nothing depends on what was reported.
+type Answer struct{}
+
+// Report writes status, outputs and events.
+type Report struct {
+	Store   *rack.Store
+	Outputs rack.Published
+	Send    func(ctx context.Context, detail events.Detail) error
+	Now     func() time.Time
+}
+
+// Run reports one round.
+func (r *Report) Run(ctx context.Context, event Event) (Answer, error) {
+	if event.Outcome == "DryRun" {
+		return Answer{}, r.Send(ctx, events.Reconciled{Pass: r.pass(event, rack.Run{}, rack.Status{})})
+	}
+	if _, err := r.Store.Renew(ctx, event.Rack, event.Execution, r.Now()); err != nil {
+		return Answer{}, err
+	}
+	run, err := r.Store.Run(ctx, event.Rack, event.Generation)
+	if err != nil {
+		return Answer{}, err
+	}
+	run.Order(event.Steps)
+	status := r.status(event, run)
+	if status.State == rack.Reconciled {
+		if err := r.finish(ctx, event.Rack, run); err != nil {
+			return Answer{}, err
+		}
+	}
+	if err := r.Outputs.WriteOutputs(ctx, event.Rack, outputs(run)); err != nil {
+		return Answer{}, err
+	}
+	text, err := status.Text()
+	if err != nil {
+		return Answer{}, err
+	}
+	if err := r.Outputs.WriteStatus(ctx, event.Rack, text); err != nil {
+		return Answer{}, err
+	}
+	// The digest goes last: what it says has been told then, also if the report was stopped on the way and ran again.
+	if err := r.Send(ctx, r.detail(event, run, status)); err != nil {
+		return Answer{}, err
+	}
+	return Answer{}, r.Store.SaveStatus(ctx, status, digest(status, run))
+}
+
+// digest of a pass that failed, or in which a step refused the input, is no finding of validate's, so that the first pass
+// that finds all well says so.
+func digest(status rack.Status, run rack.Run) string {
+	if status.State == rack.Failed || len(stepProblems(run)) > 0 {
+		return string(rack.Failed)
+	}
+	return rack.Digest(status.State, run.Problems, run.Warnings)
+}
+
+func (r *Report) status(event Event, run rack.Run) rack.Status {
+	now := r.Now().UTC()
+	status := rack.Status{
+		Rack: event.Rack, State: rack.Reconciled, Generation: event.Generation, Goal: run.Goal,
+		Time: now.Format(time.RFC3339), DurationSeconds: seconds(now.Sub(event.Started)), Execution: event.Execution,
+		Problems: slices.Concat(run.Problems, stepProblems(run)), Warnings: run.Warnings,
+	}
+	for _, step := range run.Steps {
+		status.Warnings = append(status.Warnings, step.Warnings...)
+		for _, c := range step.Changes {
+			status.Changed = append(status.Changed, c.Subject+" "+c.Action)
+		}
+	}
+	switch {
+	case event.Error != "" && event.Outcome != "Rejected":
+		status.State = rack.Failed
+		failure := explain(event)
+		status.Failure = &failure
+	case event.Outcome == "Rejected":
+		status.State = rack.Rejected
+	case event.Outcome == "Paused":
+		status.State, status.Steps = rack.Paused, event.Steps
+	}
+	return status
+}
+
+func stepProblems(run rack.Run) []params.Problem {
+	var all []params.Problem
+	for _, step := range run.Steps {
+		all = append(all, step.Problems...)
+	}
+	return all
+}
+
+// finish notes that Karpenter has been removed completely, once it has.
+func (r *Report) finish(ctx context.Context, name string, run rack.Run) error {
+	if run.Goal != string(plan.GoalAccess) {
+		return nil
+	}
+	records, err := r.Store.Records(ctx, name)
+	if err != nil || !records.WasOn {
+		return err
+	}
+	p, err := r.Store.Plan(ctx, name)
+	if err != nil {
+		return err
+	}
+	if p == nil || p.Goal != plan.GoalAccess || len(p.Due(records.Applied)) > 0 {
+		return nil
+	}
+	records.WasOn, records.Credentials = false, ""
+	return r.Store.SaveRecords(ctx, name, records)
+}
+
+func outputs(run rack.Run) map[string]string {
+	all := map[string]string{}
+	for _, step := range run.Steps {
+		maps.Copy(all, step.Outputs)
+	}
+	return all
+}
+
+// detail is the event that tells what became of the round.
+func (r *Report) detail(event Event, run rack.Run, status rack.Status) events.Detail {
+	pass := r.pass(event, run, status)
+	switch status.State {
+	case rack.Failed:
+		f := status.Failure
+		return events.ReconcileFailed{Pass: pass, Step: f.Step, Error: f.Error, Reason: f.Reason, Remedy: f.Remedy}
+	case rack.Rejected:
+		return events.Rejected{Pass: pass}
+	default:
+		return events.Reconciled{Pass: pass}
+	}
+}
+
+func (r *Report) pass(event Event, run rack.Run, status rack.Status) events.Pass {
+	pass := events.Pass{
+		Rack: event.Rack, Generation: event.Generation, Execution: event.Execution, DryRun: event.Outcome == "DryRun",
+		DurationSeconds: seconds(r.Now().Sub(event.Started)),
+	}
+	pass.Steps = event.Steps
+	for _, step := range run.Steps {
+		for _, c := range step.Changes {
+			pass.Changed = append(pass.Changed, events.Change{Step: step.Step, Subject: c.Subject, Action: c.Action})
+		}
+	}
+	pass.Problems, pass.Warnings = Problems(status.Problems), Problems(status.Warnings)
+	return pass
+}
+
+// Problems are a rack's problems as its events carry them.
+func Problems(all []params.Problem) events.List[events.Problem] {
+	var list events.List[events.Problem]
+	for _, p := range all {
+		list = append(list, events.Problem(p))
+	}
+	return list
+}
+
+func seconds(d time.Duration) float64 {
+	return float64(d.Round(10*time.Millisecond)) / float64(time.Second)
+}
+
+// explain makes a failure of what the state machine caught.
+func explain(event Event) rack.Failure {
+	f := rack.Failure{Step: event.Step, Error: event.Error, Reason: reason(event.Cause)}
+	switch {
+	case strings.Contains(f.Reason, "AccessDenied") || strings.Contains(f.Reason, "UnauthorizedOperation"):
+		f.Remedy = "A right is missing: compare the function's role with the deployed stack (cdk diff), and look for a service control policy or permissions boundary that denies the action."
+	case event.Error == "StepDeadlineExceeded":
+		f.Remedy = "What the step waits for did not happen in time; mend that, and the next event or the schedule goes on from here."
+	case event.Error == "States.Timeout" || event.Error == "Throttled":
+		f.Remedy = "AWS was slow or refused for its rate; nothing is lost, the next event or the schedule goes on from here."
+	default:
+		f.Remedy = "The next event or the schedule tries again from here; if it fails in the same way, read the log of the step's function."
+	}
+	return f
+}
+
+// reason takes the message out of Lambda's error object, which is what the state machine has as a cause.
+func reason(cause string) string {
+	var lambda struct {
+		Message string `json:"errorMessage"`
+	}
+	if err := json.Unmarshal([]byte(cause), &lambda); err != nil || lambda.Message == "" {
+		return cause
+	}
+	return lambda.Message
+}

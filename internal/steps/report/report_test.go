@@ -1,0 +1,287 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/sawhorse-io/sawhorse/events"
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/rack"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+var (
+	problem = []params.Problem{{Parameter: "karpenter_cpu_limit", Message: "p"}}
+	warning = []params.Problem{{Parameter: "karpenter_cpu_limit", Message: "w"}}
+)
+
+type scene struct {
+	*testing.T
+	cloud  *awsfake.Cloud
+	report *Report
+	store  *rack.Store
+}
+
+func begin(t *testing.T, run rack.Run, records ...rack.StepRecord) scene {
+	t.Helper()
+	cloud := awsfake.New()
+	cloud.Table.Items["rack#demo lease"] = awsfake.Item{
+		"pk": &types.AttributeValueMemberS{Value: "rack#demo"}, "sk": &types.AttributeValueMemberS{Value: "lease"},
+		"owner": &types.AttributeValueMemberS{Value: "me"},
+	}
+	store := &rack.Store{DB: cloud.Table, Name: "sawhorse"}
+	s := scene{t, cloud, &Report{
+		Store: store, Outputs: rack.Published{SSM: cloud.SSM, Paths: names.Paths{Prefix: "/sawhorse"}}, Now: cloud.Now,
+		Send: Bus{Events: cloud.Events, Name: "sawhorse"}.Send,
+	}, store}
+	run.Rack, run.Generation, run.Execution, run.Started = "demo", 7, "me", cloud.Now()
+	s.must(store.SaveRun(t.Context(), run))
+	for _, r := range records {
+		s.must(store.NoteStep(t.Context(), "demo", 7, cloud.Now(), r))
+	}
+	cloud.Forget()
+	return s
+}
+
+func (s scene) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+func event(outcome string) Event {
+	return Event{
+		Rack: "demo", Execution: "me", Generation: 7, Outcome: outcome, Started: time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC),
+		Steps: []string{"queue"},
+	}
+}
+
+func (s scene) run(e Event) {
+	s.Helper()
+	_, err := s.report.Run(s.Context(), e)
+	s.must(err)
+}
+
+func (s scene) status() rack.Status {
+	s.Helper()
+	var status rack.Status
+	s.must(json.Unmarshal([]byte(s.cloud.SSM.Values["/sawhorse/racks/demo/status"]), &status))
+	return status
+}
+
+// sent is the only event: its type and its detail.
+func (s scene) sent() (string, events.ReconcileFailed) {
+	s.Helper()
+	if len(s.cloud.Events.Sent) != 1 {
+		s.Fatalf("events %v", s.cloud.Events.Sent)
+	}
+	entry := s.cloud.Events.Sent[0]
+	if *entry.Source != "sawhorse" || *entry.EventBusName != "sawhorse" {
+		s.Errorf("source %s, bus %s", *entry.Source, *entry.EventBusName)
+	}
+	var detail events.ReconcileFailed // has the fields of all outcomes
+	s.must(json.Unmarshal([]byte(*entry.Detail), &detail))
+	return *entry.DetailType, detail
+}
+
+var done = rack.StepRecord{Step: "queue", Changes: []steps.Change{{Subject: "queue demo", Action: "created"}}, Warnings: warning, Outputs: map[string]string{"url": "u", "old": ""}}
+
+func TestReconciled(t *testing.T) {
+	s := begin(t, rack.Run{Outcome: "Planned", Goal: "karpenter", Warnings: warning}, done)
+	s.cloud.SSM.Values["/sawhorse/racks/demo/outputs/old"] = "x"
+	s.run(event("Planned"))
+	status := s.status()
+	if status.State != rack.Reconciled || status.Goal != "karpenter" || len(status.Problems) > 0 || len(status.Warnings) != 2 ||
+		!slices.Equal(status.Changed, []string{"queue demo created"}) || status.Failure != nil || status.Generation != 7 || status.DurationSeconds <= 0 {
+		t.Errorf("%+v", status)
+	}
+	if kind, detail := s.sent(); kind != "Rack Reconciled" || len(detail.Changed) != 1 || detail.Changed[0] != (events.Change{Step: "queue", Subject: "queue demo", Action: "created"}) ||
+		!slices.Equal(detail.Steps, []string{"queue"}) || len(detail.Warnings) != 2 || detail.Generation != 7 || detail.Execution != "me" || detail.DryRun {
+		t.Errorf("%s %+v", kind, detail)
+	}
+	if got := s.cloud.SSM.Values; got["/sawhorse/racks/demo/outputs/url"] != "u" || len(got) != 2 {
+		t.Errorf("parameters %v", got)
+	}
+	s.reported(rack.Digest(rack.Reconciled, nil, warning))
+}
+
+// reported is what the next pass compares its finding with.
+func (s scene) reported(want string) {
+	s.Helper()
+	if got, err := s.store.Reported(s.Context(), "demo"); err != nil || got != want {
+		s.Errorf("digest %q, %v; want %q", got, err, want)
+	}
+}
+
+func TestRejected(t *testing.T) {
+	s := begin(t, rack.Run{Outcome: "Rejected", Problems: problem})
+	e := event("Rejected")
+	e.Steps = nil
+	s.run(e)
+	if status := s.status(); status.State != rack.Rejected || len(status.Problems) != 1 || status.Failure != nil {
+		t.Errorf("%+v", status)
+	}
+	if kind, detail := s.sent(); kind != "Rack Rejected" || len(detail.Problems) != 1 || detail.Problems[0].Message != "p" {
+		t.Errorf("%s %+v", kind, detail)
+	}
+	s.reported(rack.Digest(rack.Rejected, problem, nil))
+}
+
+// A step found the input impossible: its problems are the rack's, and the next good pass must say that all is well.
+func TestRejectedByAStep(t *testing.T) {
+	s := begin(t, rack.Run{Outcome: "Planned", Goal: "access"}, rack.StepRecord{Step: "access", Problems: problem})
+	s.run(event("Rejected"))
+	if status := s.status(); status.State != rack.Rejected || len(status.Problems) != 1 {
+		t.Errorf("%+v", status)
+	}
+	if kind, detail := s.sent(); kind != "Rack Rejected" || len(detail.Problems) != 1 {
+		t.Errorf("%s %+v", kind, detail)
+	}
+	s.reported(string(rack.Failed))
+}
+
+func TestPaused(t *testing.T) {
+	s := begin(t, rack.Run{Outcome: "Paused", Goal: "karpenter"})
+	s.run(event("Paused"))
+	if status := s.status(); status.State != rack.Paused || !slices.Equal(status.Steps, []string{"queue"}) {
+		t.Errorf("%+v", status)
+	}
+	s.reported(rack.Digest(rack.Paused, nil, nil))
+}
+
+func TestFailed(t *testing.T) {
+	for _, c := range []struct{ name, cause, reason, remedy string }{
+		{"StepFailed", `{"errorMessage":"queue demo: create: AccessDenied: no","errorType":"StepFailed"}`, "queue demo: create: AccessDenied: no", "A right is missing"},
+		{"StepFailed", `{"errorMessage":"tag: UnauthorizedOperation","errorType":"StepFailed"}`, "tag: UnauthorizedOperation", "A right is missing"},
+		{"StepDeadlineExceeded", "nodepools: not done after 900 s", "nodepools: not done after 900 s", "did not happen in time"},
+		{"States.Timeout", "", "", "nothing is lost"},
+		{"Throttled", `{"errorMessage":"slow"}`, "slow", "nothing is lost"},
+		{"StepFailed", `{"errorMessage":"x"}`, "x", "tries again"},
+		{"Lambda.Unknown", `{"truncated`, `{"truncated`, "tries again"},
+	} {
+		s := begin(t, rack.Run{Outcome: "Planned", Goal: "karpenter"}, done)
+		e := event("Failed")
+		e.Error, e.Cause, e.Step = c.name, c.cause, "queue"
+		s.run(e)
+		status := s.status()
+		if status.State != rack.Failed || status.Failure == nil || len(status.Changed) != 1 {
+			t.Fatalf("%s: %+v", c.name, status)
+		}
+		if f := *status.Failure; f.Step != "queue" || f.Error != c.name || f.Reason != c.reason || !strings.Contains(f.Remedy, c.remedy) {
+			t.Errorf("%+v, want the reason %q and a remedy with %q", f, c.reason, c.remedy)
+		}
+		kind, detail := s.sent()
+		if f := *status.Failure; kind != "Rack Reconcile Failed" || detail.Step != f.Step || detail.Error != f.Error || detail.Reason != f.Reason || detail.Remedy != f.Remedy || len(detail.Changed) != 1 {
+			t.Errorf("%s %+v", kind, detail)
+		}
+		// No finding of validate's has this digest, so the first pass that finds all well says so.
+		s.reported(string(rack.Failed))
+	}
+}
+
+// Nothing but an event comes of a dry run: no lease, no status, no record.
+func TestDryRun(t *testing.T) {
+	s := begin(t, rack.Run{})
+	delete(s.cloud.Table.Items, "rack#demo lease")
+	s.run(event("DryRun"))
+	if kind, detail := s.sent(); kind != "Rack Reconciled" || !detail.DryRun || !slices.Equal(detail.Steps, []string{"queue"}) {
+		t.Errorf("%s %+v", kind, detail)
+	}
+	if writes := s.cloud.Writes(); !slices.Equal(writes, []string{"Events.PutEvents Rack Reconciled"}) {
+		t.Errorf("writes %v", writes)
+	}
+}
+
+func TestWithoutTheLeaseNothingIsReported(t *testing.T) {
+	s := begin(t, rack.Run{})
+	s.cloud.Table.Items["rack#demo lease"]["owner"] = &types.AttributeValueMemberS{Value: "another pass"}
+	if _, err := s.report.Run(t.Context(), event("Planned")); !errors.Is(err, rack.ErrLeaseLost) || len(s.cloud.SSM.Values)+len(s.cloud.Events.Sent) > 0 {
+		t.Errorf("%v, %v, %v", err, s.cloud.SSM.Values, s.cloud.Events.Sent)
+	}
+}
+
+// Karpenter is forgotten once all of its removal has been applied, not before: the records say what is still there.
+func TestTheEndOfARemoval(t *testing.T) {
+	for _, c := range []struct {
+		what    string
+		applied map[string]string
+		outcome string
+		goal    plan.Goal
+		left    bool
+	}{
+		{"all applied", map[string]string{"queue": "1"}, "Planned", plan.GoalAccess, false},
+		{"all applied, found by a later pass", map[string]string{"queue": "1"}, "Unchanged", plan.GoalAccess, false},
+		{"a step has more to do", nil, "Planned", plan.GoalAccess, true},
+		{"failed", map[string]string{"queue": "1"}, "Failed", plan.GoalAccess, true},
+		{"rejected", map[string]string{"queue": "1"}, "Rejected", plan.GoalAccess, true},
+		{"Karpenter is on", map[string]string{"queue": "1"}, "Planned", plan.GoalKarpenter, true},
+	} {
+		s := begin(t, rack.Run{Goal: string(c.goal)})
+		s.must(s.store.SavePlan(t.Context(), &plan.Plan{Format: plan.Format, Rack: "demo", Goal: c.goal, Steps: []plan.Step{{Name: "queue", Fingerprint: "1"}}}))
+		s.must(s.store.SaveRecords(t.Context(), "demo", plan.Records{WasOn: true, Credentials: "irsa", Goal: c.goal, Applied: c.applied}))
+		e := event(c.outcome)
+		if c.outcome == "Failed" {
+			e.Error = "StepFailed"
+		}
+		s.run(e)
+		records, err := s.store.Records(t.Context(), "demo")
+		s.must(err)
+		if records.WasOn != c.left || (records.Credentials == "irsa") != c.left || len(records.Applied) != len(c.applied) {
+			t.Errorf("%s: %+v", c.what, records)
+		}
+	}
+}
+
+// A report that was stopped on the way and runs again ends the same; the event may come twice, but never not at all, and
+// what counts as told has been.
+func TestInterrupted(t *testing.T) {
+	for n := 1; ; n++ {
+		s := begin(t, rack.Run{Goal: "karpenter"}, done)
+		s.cloud.FailAt(n, awsfake.Throttling)
+		_, err := s.report.Run(t.Context(), event("Planned"))
+		if !s.cloud.Failed() {
+			break // the report has fewer calls
+		}
+		if !errors.Is(err, awsfake.Throttling) {
+			t.Fatalf("call %d failed and the report said %v", n, err)
+		}
+		if digest, _ := s.store.Reported(t.Context(), "demo"); digest != "" {
+			t.Errorf("call %d failed, and it counts as told", n)
+		}
+		s.run(event("Planned"))
+		if len(s.cloud.Events.Sent) == 0 || s.status().State != rack.Reconciled || s.cloud.SSM.Values["/sawhorse/racks/demo/outputs/url"] != "u" {
+			t.Errorf("call %d failed, and in the end: %v, %v", n, s.cloud.Events.Sent, s.cloud.SSM.Values)
+		}
+	}
+}
+
+func TestBus(t *testing.T) {
+	cloud := awsfake.New()
+	bus := Bus{Events: cloud.Events, Name: "sawhorse"}
+	if err := bus.Started(t.Context(), rack.Run{Rack: "demo", Generation: 7, Execution: "me", Warnings: warning}, []plan.Step{{Name: "access"}, {Name: "queue"}}); err != nil {
+		t.Fatal(err)
+	}
+	var started events.ReconcileStarted
+	if err := json.Unmarshal([]byte(*cloud.Events.Sent[0].Detail), &started); err != nil || !slices.Equal(started.Steps, []string{"access", "queue"}) ||
+		started.Rack != "demo" || started.Generation != 7 || len(started.Warnings) != 1 || *cloud.Events.Sent[0].DetailType != "Rack Reconcile Started" {
+		t.Errorf("%+v, %v", started, err)
+	}
+	cloud.Events.Refuse = "bus full"
+	if err := bus.Send(t.Context(), started); err == nil || !strings.Contains(err.Error(), "event Rack Reconcile Started: put: ") || !strings.Contains(err.Error(), "bus full") {
+		t.Errorf("a refused event: %v", err)
+	}
+	started.Execution = strings.Repeat("x", 300_000)
+	if err := bus.Send(t.Context(), started); err == nil || !strings.Contains(err.Error(), "more than EventBridge carries") {
+		t.Errorf("an event that is too large: %v", err)
+	}
+}

@@ -1,0 +1,145 @@
+package validate
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/rack"
+)
+
+// scene is the rack demo, its cluster, and a pass "me" that has the rack's lease.
+type scene struct {
+	*testing.T
+	cloud    *awsfake.Cloud
+	store    *rack.Store
+	validate *Validate
+	requests int
+	begun    [][]plan.Step
+}
+
+const folder = "/sawhorse/racks/demo/params/"
+
+func begin(t *testing.T, written ...string) *scene {
+	cloud := awsfake.New()
+	s := &scene{T: t, cloud: cloud, store: &rack.Store{DB: cloud.Table, Name: "sawhorse"}}
+	cloud.EKS.Addons["eks-pod-identity-agent"] = ekstypes.AddonStatusActive
+	cloud.EKS.Group("system", ekstypes.NodegroupScalingConfig{MinSize: new(int32(2)), MaxSize: new(int32(4)), DesiredSize: new(int32(2))}, nil)
+	cloud.EKS.Group("build", ekstypes.NodegroupScalingConfig{MinSize: new(int32(0)), MaxSize: new(int32(3)), DesiredSize: new(int32(1))}, map[string]string{names.LabelBuild: "true"})
+	s.validate = New(s.store, names.Paths{Prefix: "/sawhorse"}, cloud.Now, Clients{
+		Parameters: cloud.SSM, EKS: cloud.EKS, EC2: cloud.EC2, IAM: cloud.IAM, SQS: cloud.SQS, Rules: cloud.Events,
+	}, func(_ context.Context, _ rack.Run, steps []plan.Step) error {
+		s.begun = append(s.begun, steps)
+		return nil
+	})
+	s.write(written...)
+	return s
+}
+
+// write sets parameters: "name=value"; "name" alone deletes one.
+func (s *scene) write(parameters ...string) {
+	for _, p := range parameters {
+		name, value, given := strings.Cut(p, "=")
+		if delete(s.cloud.SSM.Values, folder+name); given {
+			s.cloud.SSM.Values[folder+name] = value
+		}
+	}
+}
+
+// pass is one round, as the state machine does it: a request, the lease, validate, the steps, the release.
+func (s *scene) pass(full bool) Answer {
+	s.Helper()
+	answer := s.validated(full)
+	if answer.Outcome == Planned || answer.Outcome == Rejected {
+		for _, step := range answer.Steps {
+			s.must(s.store.NoteApplied(s.Context(), "demo", step))
+		}
+	}
+	return answer
+}
+
+// validated is a round that ends before its steps.
+func (s *scene) validated(full bool) Answer {
+	s.Helper()
+	s.lease("me", full)
+	s.cloud.Forget()
+	answer, err := s.validate.Run(s.Context(), Event{Rack: "demo", Execution: "me"})
+	s.must(err)
+	if answer.Generation != int64(s.requests) || answer.Steps == nil {
+		s.Errorf("generation %d of %d requests, steps %v", answer.Generation, s.requests, answer.Steps)
+	}
+	return answer
+}
+
+func (s *scene) lease(owner string, full bool) {
+	number := func(n int) types.AttributeValue { return &types.AttributeValueMemberN{Value: strconv.Itoa(n)} }
+	s.requests++
+	item := awsfake.Item{
+		"pk": &types.AttributeValueMemberS{Value: "rack#demo"}, "sk": &types.AttributeValueMemberS{Value: "lease"},
+		"owner": &types.AttributeValueMemberS{Value: owner}, "requested": number(s.requests), "served": number(s.requests - 1),
+	}
+	if full {
+		item["fullAt"] = number(s.requests)
+	}
+	s.cloud.Table.Items["rack#demo lease"] = item
+}
+
+// reported does what the function report does with the finding of the last round.
+func (s *scene) reported(state rack.State) {
+	s.Helper()
+	run, err := s.store.Run(s.Context(), "demo", int64(s.requests))
+	s.must(err)
+	s.must(s.store.SaveStatus(s.Context(), rack.Status{Rack: "demo", State: state}, rack.Digest(state, run.Problems, run.Warnings)))
+}
+
+func (s *scene) records() plan.Records {
+	s.Helper()
+	records, err := s.store.Records(s.Context(), "demo")
+	s.must(err)
+	return records
+}
+
+func (s *scene) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// wants is the outcome, whether a report is asked for, and the steps.
+func (s *scene) wants(got Answer, outcome Outcome, report bool, steps string) {
+	s.Helper()
+	if got.Outcome != outcome || got.Report != report || stepNames(got.Steps) != steps {
+		s.Errorf("%s, report %v, steps %q; want %s, %v, %q", got.Outcome, got.Report, stepNames(got.Steps), outcome, report, steps)
+	}
+}
+
+func stepNames(steps []plan.Step) string {
+	var all []string
+	for _, s := range steps {
+		all = append(all, s.Name)
+	}
+	return strings.Join(all, " ")
+}
+
+// wrote wants these writes and no other.
+func (s *scene) wrote(want ...string) {
+	s.Helper()
+	if got := s.cloud.Writes(); !slices.Equal(got, want) {
+		s.Errorf("writes %q, want %q", got, want)
+	}
+}
+
+const (
+	prepare   = "access network nodegroups/labels controller/crds"
+	enable    = prepare + " infrastructure queue controller/release nodepools autoscaler nodegroups/build nodegroups/pins"
+	leaseItem = "DynamoDB.UpdateItem rack#demo lease"
+)

@@ -1,0 +1,236 @@
+package validate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws/arn"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// EKS is what observing needs of EKS.
+type EKS interface {
+	DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error)
+	ListNodegroups(context.Context, *eks.ListNodegroupsInput, ...func(*eks.Options)) (*eks.ListNodegroupsOutput, error)
+	DescribeNodegroup(context.Context, *eks.DescribeNodegroupInput, ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error)
+	DescribeAddon(context.Context, *eks.DescribeAddonInput, ...func(*eks.Options)) (*eks.DescribeAddonOutput, error)
+}
+
+// EC2 is what observing needs of EC2.
+type EC2 interface {
+	DescribeSubnets(context.Context, *ec2.DescribeSubnetsInput, ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error)
+	DescribeSecurityGroups(context.Context, *ec2.DescribeSecurityGroupsInput, ...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error)
+	DescribeLaunchTemplateVersions(context.Context, *ec2.DescribeLaunchTemplateVersionsInput, ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplateVersionsOutput, error)
+}
+
+// observe reads what the plan must know of AWS, and no more: a pass that finds nothing to do pays for it each time.
+func (v *Validate) observe(ctx context.Context, config params.Config, records plan.Records) (plan.Facts, error) {
+	facts := plan.Facts{Records: records}
+	if !config.AuthMode && !config.Enabled {
+		return facts, nil
+	}
+	cluster, err := v.cluster(ctx, config.ClusterName)
+	if err != nil || cluster == nil {
+		return facts, err
+	}
+	facts.Cluster = cluster
+	if facts.Records.Claim, err = v.store.Claimant(ctx, cluster.ARN); err != nil {
+		return facts, err
+	}
+	if facts.NodeGroups, err = v.nodegroups(ctx, config.ClusterName); err != nil {
+		return facts, err
+	}
+	if err := v.network(ctx, &facts); err != nil {
+		return facts, err
+	}
+	if config.Enabled && records.Credentials == "" {
+		if facts.PodIdentity, err = v.podIdentity(ctx, config.ClusterName); err != nil {
+			return facts, err
+		}
+	}
+	// IRSA needs the provider as long as it is used.
+	if config.Enabled && records.Credentials != "podidentity" && !facts.PodIdentity {
+		if facts.OIDCProvider, err = v.oidcProvider(ctx, cluster.Cluster); err != nil {
+			return facts, err
+		}
+	}
+	if config.Enabled && !records.WasOn {
+		facts.Foreign, err = v.foreign(ctx, config.Rack, cluster.ARN)
+	}
+	return facts, err
+}
+
+// cluster is nil where there is none of that name.
+func (v *Validate) cluster(ctx context.Context, name string) (*plan.ClusterFacts, error) {
+	out, err := v.eks.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &name})
+	if missing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: describe: %w", name, err)
+	}
+	c := out.Cluster
+	parsed, err := arn.Parse(value(c.Arn))
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: ARN %q: %w", name, value(c.Arn), err)
+	}
+	facts := &plan.ClusterFacts{
+		Cluster: plan.Cluster{
+			Name: name, ARN: value(c.Arn), Endpoint: value(c.Endpoint),
+			Account: parsed.AccountID, Region: parsed.Region, Partition: parsed.Partition,
+		},
+		Status: string(c.Status), Version: value(c.Version), AuthMode: string(types.AuthenticationModeConfigMap),
+	}
+	if c.CertificateAuthority != nil {
+		facts.CA = value(c.CertificateAuthority.Data)
+	}
+	if c.Identity != nil && c.Identity.Oidc != nil {
+		facts.OIDCIssuer = value(c.Identity.Oidc.Issuer)
+	}
+	if c.ResourcesVpcConfig != nil {
+		facts.SecurityGroup = value(c.ResourcesVpcConfig.ClusterSecurityGroupId)
+	}
+	if c.AccessConfig != nil && c.AccessConfig.AuthenticationMode != "" {
+		facts.AuthMode = string(c.AccessConfig.AuthenticationMode)
+	}
+	facts.AutoMode = c.ComputeConfig != nil && c.ComputeConfig.Enabled != nil && *c.ComputeConfig.Enabled
+	return facts, nil
+}
+
+// nodegroups are the cluster's managed node groups, by name.
+func (v *Validate) nodegroups(ctx context.Context, cluster string) ([]plan.NodeGroup, error) {
+	var all []string
+	for pages := eks.NewListNodegroupsPaginator(v.eks, &eks.ListNodegroupsInput{ClusterName: &cluster}); pages.HasMorePages(); {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("cluster %s: list node groups: %w", cluster, err)
+		}
+		all = append(all, page.Nodegroups...)
+	}
+	slices.Sort(all)
+	var groups []plan.NodeGroup
+	for _, name := range all {
+		out, err := v.eks.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: &cluster, NodegroupName: &name})
+		if missing(err) {
+			continue // deleted since the list
+		}
+		if err != nil {
+			return nil, fmt.Errorf("node group %s: describe: %w", name, err)
+		}
+		group, err := v.nodegroup(ctx, out.Nodegroup)
+		if err != nil {
+			return nil, err
+		}
+		groups = append(groups, group)
+	}
+	return groups, nil
+}
+
+func (v *Validate) nodegroup(ctx context.Context, g *types.Nodegroup) (plan.NodeGroup, error) {
+	group := plan.NodeGroup{
+		Name: value(g.NodegroupName), CapacityType: string(g.CapacityType), InstanceTypes: g.InstanceTypes,
+		AMIType: string(g.AmiType), Labels: g.Labels, Subnets: g.Subnets, NodeRole: value(g.NodeRole),
+	}
+	for _, t := range g.Taints {
+		group.Taints = append(group.Taints, plan.NodeGroupTaint{Key: value(t.Key), Value: value(t.Value), Effect: string(t.Effect)})
+	}
+	if s := g.ScalingConfig; s != nil {
+		group.Scaling = plan.Scaling{Min: int(value(s.MinSize)), Max: int(value(s.MaxSize)), Desired: int(value(s.DesiredSize))}
+	}
+	if g.Resources != nil {
+		for _, asg := range g.Resources.AutoScalingGroups {
+			group.Resources.AutoScalingGroups = append(group.Resources.AutoScalingGroups, plan.AutoScalingGroup{Name: value(asg.Name)})
+		}
+	}
+	if g.LaunchTemplate == nil || g.LaunchTemplate.Id == nil {
+		return group, nil
+	}
+	out, err := v.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{
+		LaunchTemplateId: g.LaunchTemplate.Id, Versions: []string{value(g.LaunchTemplate.Version)},
+	})
+	if err != nil {
+		return group, fmt.Errorf("node group %s: describe launch template: %w", group.Name, err)
+	}
+	for _, version := range out.LaunchTemplateVersions {
+		if data := version.LaunchTemplateData; data != nil {
+			group.SecurityGroups = append(group.SecurityGroups, data.SecurityGroupIds...)
+			for _, ni := range data.NetworkInterfaces {
+				group.SecurityGroups = append(group.SecurityGroups, ni.Groups...)
+			}
+		}
+	}
+	return group, nil
+}
+
+// network reads the tags of the node groups' subnets, of their security groups and of the cluster's own.
+func (v *Validate) network(ctx context.Context, facts *plan.Facts) error {
+	var subnets, groups []string
+	if id := facts.Cluster.SecurityGroup; id != "" {
+		groups = append(groups, id)
+	}
+	for _, g := range facts.NodeGroups {
+		subnets = append(subnets, g.Subnets...)
+		groups = append(groups, g.SecurityGroups...)
+	}
+	if ids := unique(subnets); len(ids) > 0 {
+		out, err := v.ec2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{SubnetIds: ids})
+		if err != nil {
+			return fmt.Errorf("subnets %s: describe: %w", strings.Join(ids, ", "), err)
+		}
+		for _, s := range out.Subnets {
+			facts.Subnets = append(facts.Subnets, plan.Tagged{ID: value(s.SubnetId), Zone: value(s.AvailabilityZone), Tags: tags(s.Tags)})
+		}
+	}
+	if ids := unique(groups); len(ids) > 0 {
+		out, err := v.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: ids})
+		if err != nil {
+			return fmt.Errorf("security groups %s: describe: %w", strings.Join(ids, ", "), err)
+		}
+		for _, g := range out.SecurityGroups {
+			facts.SecurityGroups = append(facts.SecurityGroups, plan.Tagged{ID: value(g.GroupId), Tags: tags(g.Tags)})
+		}
+	}
+	byID := func(a, b plan.Tagged) int { return strings.Compare(a.ID, b.ID) }
+	slices.SortFunc(facts.Subnets, byID)
+	slices.SortFunc(facts.SecurityGroups, byID)
+	return nil
+}
+
+// podIdentity tells whether the EKS Pod Identity agent runs in the cluster.
+func (v *Validate) podIdentity(ctx context.Context, cluster string) (bool, error) {
+	out, err := v.eks.DescribeAddon(ctx, &eks.DescribeAddonInput{ClusterName: &cluster, AddonName: new("eks-pod-identity-agent")})
+	if missing(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("cluster %s: describe add-on eks-pod-identity-agent: %w", cluster, err)
+	}
+	return out.Addon.Status == types.AddonStatusActive, nil
+}
+
+func missing(err error) bool {
+	var notFound *types.ResourceNotFoundException
+	return errors.As(err, &notFound)
+}
+
+func unique(ids []string) []string {
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// value is what a pointer of the SDK points at, or the zero value.
+func value[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}

@@ -1,0 +1,136 @@
+package validate
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+var enabled = params.Config{Rack: "demo", ClusterName: "demo", AuthMode: true, Enabled: true}
+
+func (s *scene) observed(config params.Config, records plan.Records) plan.Facts {
+	s.Helper()
+	facts, err := s.validate.observe(s.Context(), config, records)
+	s.must(err)
+	return facts
+}
+
+func TestObserve(t *testing.T) {
+	s := begin(t)
+	s.cloud.EKS.Groups["system"].LaunchTemplate = &ekstypes.LaunchTemplateSpecification{Id: new("lt-1"), Version: new("3")}
+	s.cloud.EC2.TemplateGroups["lt-1/3"] = []string{"sg-node"}
+	s.cloud.EC2.Tags["sg-node"] = map[string]string{"a": "b"}
+	s.cloud.EKS.Groups["system"].Taints = []ekstypes.Taint{{Key: new("k"), Effect: ekstypes.TaintEffectNoSchedule}}
+	got := s.observed(enabled, plan.Records{})
+	group := func(name string, size plan.Scaling) plan.NodeGroup {
+		return plan.NodeGroup{
+			Name: name, CapacityType: "ON_DEMAND", InstanceTypes: []string{"m6i.large"}, AMIType: "AL2023_x86_64_STANDARD", Scaling: size,
+			Subnets: []string{"subnet-b", "subnet-a"}, Resources: plan.Resources{AutoScalingGroups: []plan.AutoScalingGroup{{Name: "eks-" + name}}},
+		}
+	}
+	build, system := group("build", plan.Scaling{Max: 3, Desired: 1}), group("system", plan.Scaling{Min: 2, Max: 4, Desired: 2})
+	build.Labels = map[string]string{names.LabelBuild: "true"}
+	system.SecurityGroups, system.Taints = []string{"sg-node"}, []plan.NodeGroupTaint{{Key: "k", Effect: "NO_SCHEDULE"}}
+	want := plan.Facts{
+		Cluster: &plan.ClusterFacts{
+			Cluster: plan.Cluster{
+				Name: "demo", ARN: awsfake.ClusterARN, Endpoint: "https://demo.example", CA: "Q0E=", Account: awsfake.Account, Region: awsfake.Region,
+				Partition: "aws", OIDCIssuer: "https://oidc.example/id/ABC", SecurityGroup: "sg-cluster",
+			},
+			Status: "ACTIVE", Version: "1.35", AuthMode: "CONFIG_MAP",
+		},
+		NodeGroups:     []plan.NodeGroup{build, system},
+		Subnets:        []plan.Tagged{{ID: "subnet-a", Zone: "eu-central-1a", Tags: map[string]string{}}, {ID: "subnet-b", Zone: "eu-central-1b", Tags: map[string]string{}}},
+		SecurityGroups: []plan.Tagged{{ID: "sg-cluster", Tags: map[string]string{}}, {ID: "sg-node", Tags: map[string]string{"a": "b"}}},
+		PodIdentity:    true,
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("\n got %+v\nwant %+v", got, want)
+	}
+}
+
+// A pass that finds nothing to do pays for each call each time: what is not needed is not asked.
+func TestObserveAsksOnlyWhatThePlanNeeds(t *testing.T) {
+	services := func(s *scene) string {
+		var all []string
+		for _, call := range s.cloud.Made() {
+			service, _, _ := strings.Cut(call, ".")
+			all = append(all, service)
+		}
+		slices.Sort(all)
+		return strings.Join(slices.Compact(all), " ")
+	}
+	for _, c := range []struct {
+		what    string
+		config  params.Config
+		records plan.Records
+		want    string
+	}{
+		{"nothing asked", params.Config{ClusterName: "demo"}, plan.Records{}, ""},
+		{"access", params.Config{ClusterName: "demo", AuthMode: true}, plan.Records{}, "DynamoDB EC2 EKS"},
+		{"Karpenter, the first time", enabled, plan.Records{}, "DynamoDB EC2 EKS Events IAM SQS"},
+		{"Karpenter, later", enabled, plan.Records{WasOn: true, Credentials: "podidentity"}, "DynamoDB EC2 EKS"},
+		{"Karpenter with IRSA, later", enabled, plan.Records{WasOn: true, Credentials: "irsa"}, "DynamoDB EC2 EKS IAM"},
+	} {
+		s := begin(t)
+		s.observed(c.config, c.records)
+		if got := services(s); got != c.want {
+			t.Errorf("%s: asks %q, want %q", c.what, got, c.want)
+		}
+	}
+}
+
+func TestObserveWhatIsNotThere(t *testing.T) {
+	s := begin(t)
+	s.cloud.EKS.Cluster = nil
+	if facts := s.observed(enabled, plan.Records{}); facts.Cluster != nil || len(facts.NodeGroups) > 0 {
+		t.Errorf("%+v", facts)
+	}
+	s = begin(t)
+	s.cloud.EKS.Addons, s.cloud.EKS.Groups = nil, nil
+	s.cloud.EKS.Cluster.AccessConfig, s.cloud.EKS.Cluster.Identity = nil, nil
+	if facts := s.observed(enabled, plan.Records{}); facts.PodIdentity || facts.OIDCProvider || facts.Cluster.AuthMode != "CONFIG_MAP" || len(facts.Subnets) > 0 {
+		t.Errorf("%+v", facts)
+	}
+	s = begin(t)
+	s.cloud.EKS.Cluster.ComputeConfig = &ekstypes.ComputeConfigResponse{Enabled: new(true)}
+	if facts := s.observed(enabled, plan.Records{}); !facts.Cluster.AutoMode {
+		t.Error("EKS Auto Mode is not seen")
+	}
+}
+
+// A name of ours without both our marks is foreign; with them it is ours, from an earlier life of the rack.
+func TestForeign(t *testing.T) {
+	marks := map[string]string{names.TagRack: "demo", names.TagCluster: awsfake.ClusterARN}
+	for _, c := range []struct {
+		what string
+		tags map[string]string
+		want []string
+	}{
+		{"ours", marks, nil},
+		{"no tags", nil, []string{"SQS queue demo-karpenter"}},
+		{"another rack's", map[string]string{names.TagRack: "other", names.TagCluster: awsfake.ClusterARN}, []string{"SQS queue demo-karpenter"}},
+		{"another cluster's", map[string]string{names.TagRack: "demo", names.TagCluster: "arn:other"}, []string{"SQS queue demo-karpenter"}},
+	} {
+		s := begin(t)
+		s.cloud.SQS.Queues[awsfake.QueueURL("demo-karpenter")] = &awsfake.Queue{Tags: c.tags}
+		if got := s.observed(enabled, plan.Records{}).Foreign; !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.what, got, c.want)
+		}
+	}
+	s := begin(t)
+	s.cloud.IAM.Roles["demo-karpenter"], s.cloud.IAM.Roles["demo-karpenter-nodes"] = &awsfake.Role{}, &awsfake.Role{}
+	s.cloud.Events.Rules["demo-karpenter"] = &awsfake.Rule{}
+	want := []string{"IAM role demo-karpenter", "IAM role demo-karpenter-nodes", "EventBridge rule demo-karpenter"}
+	if got := s.observed(enabled, plan.Records{}).Foreign; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}

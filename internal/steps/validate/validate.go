@@ -1,0 +1,230 @@
+// Package validate begins a round: it reads the rack's parameters and the real state, and makes the plan or tells why not.
+package validate
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/plan/nodes"
+	"github.com/sawhorse-io/sawhorse/internal/rack"
+)
+
+// Event is the state machine's call.
+type Event struct {
+	Rack      string `json:"rack"`
+	Execution string `json:"execution"`
+	DryRun    bool   `json:"dryRun"`
+}
+
+// Answer tells the state machine what to do.
+type Answer struct {
+	// Generation is how many requests the round has seen.
+	Generation int64   `json:"generation"`
+	Outcome    Outcome `json:"outcome"`
+	// Report asks for the report also where there are no steps.
+	Report bool        `json:"report"`
+	Steps  []plan.Step `json:"steps"`
+}
+
+// Outcome is what validate made of the parameters.
+type Outcome string
+
+// The outcomes.
+const (
+	// Unchanged: there is nothing to do.
+	Unchanged Outcome = "Unchanged"
+	Planned   Outcome = "Planned"
+	// Rejected: there are problems; steps, if any, repair towards the last good plan.
+	Rejected Outcome = "Rejected"
+	Paused   Outcome = "Paused"
+	DryRun   Outcome = "DryRun"
+)
+
+// Clients are what validate reads with.
+type Clients struct {
+	Parameters rack.ParameterReader
+	EKS        EKS
+	EC2        EC2
+	IAM        IAM
+	SQS        SQS
+	Rules      Rules
+}
+
+// Validate makes plans.
+type Validate struct {
+	store  *rack.Store
+	paths  names.Paths
+	now    func() time.Time
+	reader rack.ParameterReader
+	eks    EKS
+	ec2    EC2
+	iam    IAM
+	sqs    SQS
+	rules  Rules
+	// Started is called when a round with steps begins.
+	started func(ctx context.Context, run rack.Run, steps []plan.Step) error
+}
+
+// New wires a Validate; started tells the world that a round with steps begins.
+func New(store *rack.Store, paths names.Paths, now func() time.Time, c Clients, started func(context.Context, rack.Run, []plan.Step) error) *Validate {
+	return &Validate{store: store, paths: paths, now: now, reader: c.Parameters, eks: c.EKS, ec2: c.EC2, iam: c.IAM, sqs: c.SQS, rules: c.Rules, started: started}
+}
+
+// Run is one round's beginning.
+func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
+	var lease rack.Lease
+	if !event.DryRun {
+		var err error
+		// What has been requested is noted before the tree is read: a write after this is another round's.
+		if lease, err = v.store.Renew(ctx, event.Rack, event.Execution, v.now()); err != nil {
+			return Answer{}, err
+		}
+	}
+	run := rack.Run{Rack: event.Rack, Generation: lease.Requested, Execution: event.Execution, Started: v.now()}
+	found, err := v.find(ctx, event.Rack, lease.Full)
+	if err != nil {
+		return Answer{}, err
+	}
+	run.Problems, run.Warnings, run.Goal = found.problems, found.warnings, string(found.plan.Goal)
+	answer := Answer{Generation: lease.Requested, Steps: []plan.Step{}}
+	switch {
+	case event.DryRun:
+		answer.Outcome, answer.Report = DryRun, true
+		answer.Steps = append(answer.Steps, found.due...)
+		return answer, nil
+	case len(found.problems) > 0:
+		return v.rejected(ctx, answer, run, found, lease)
+	case found.config.Paused:
+		answer.Outcome = Paused
+		answer.Steps = append(answer.Steps, found.due...) // for the report: the state machine takes none of them
+		return v.reportIfNew(ctx, answer, run, rack.Paused)
+	case len(found.due) == 0:
+		answer.Outcome = Unchanged
+		return v.reportIfNew(ctx, answer, run, rack.Reconciled)
+	default:
+		return v.accept(ctx, answer, run, found)
+	}
+}
+
+// finding is what a rack's parameters and state come to.
+type finding struct {
+	config    params.Config
+	effective map[string]string
+	records   plan.Records
+	plan      plan.Plan
+	due       []plan.Step
+	problems  []params.Problem
+	warnings  []params.Problem
+}
+
+// find reads and plans; it changes nothing.
+func (v *Validate) find(ctx context.Context, name string, full bool) (finding, error) {
+	var f finding
+	tree, err := rack.ReadTree(ctx, v.reader, v.paths.Params(name))
+	if err != nil {
+		return f, err
+	}
+	if f.records, err = v.store.Records(ctx, name); err != nil {
+		return f, err
+	}
+	parsed := params.Parse(params.Input{Rack: name, Params: tree.Values, Secure: tree.Secure, Previous: f.records.Params, Removing: f.records.WasOn})
+	f.config, f.effective, f.problems, f.warnings = parsed.Config, parsed.Effective, parsed.Problems, parsed.Warnings
+	if len(f.problems) > 0 {
+		return f, nil
+	}
+	facts, err := v.observe(ctx, f.config, f.records)
+	if err != nil {
+		return f, err
+	}
+	objects, err := nodes.Compile(f.config, facts)
+	if err != nil {
+		return f, fmt.Errorf("rack %s: compile: %w", name, err)
+	}
+	outcome := plan.Build(f.config, facts, objects)
+	f.plan, f.problems = outcome.Plan, outcome.Problems
+	f.warnings = append(f.warnings, outcome.Warnings...)
+	if f.plan.Goal == plan.GoalNone || len(f.problems) > 0 {
+		return f, nil
+	}
+	if full {
+		f.due = f.plan.Steps
+	} else {
+		f.due = f.plan.Due(f.records.Applied)
+	}
+	return f, nil
+}
+
+// rejected reports the problems; a full pass still repairs towards the last good plan.
+func (v *Validate) rejected(ctx context.Context, answer Answer, run rack.Run, f finding, lease rack.Lease) (Answer, error) {
+	answer.Outcome = Rejected
+	if !lease.Full {
+		return v.reportIfNew(ctx, answer, run, rack.Rejected)
+	}
+	last, err := v.store.Plan(ctx, run.Rack)
+	if err != nil {
+		return answer, err
+	}
+	if last != nil && !f.config.Paused {
+		answer.Steps = last.Steps
+	}
+	answer.Report, run.Outcome = true, string(Rejected)
+	return answer, v.store.SaveRun(ctx, run)
+}
+
+// reportIfNew asks for a report where the status does not say the same already.
+func (v *Validate) reportIfNew(ctx context.Context, answer Answer, run rack.Run, state rack.State) (Answer, error) {
+	reported, err := v.store.Reported(ctx, run.Rack)
+	if err != nil {
+		return answer, err
+	}
+	// A rack that Sawhorse was never asked to change gets no status for being well.
+	silent := reported == "" && state == rack.Reconciled && run.Goal == string(plan.GoalNone) && len(run.Warnings) == 0
+	if silent || reported == rack.Digest(state, run.Problems, run.Warnings) {
+		return answer, nil
+	}
+	answer.Report, run.Outcome = true, string(answer.Outcome)
+	return answer, v.store.SaveRun(ctx, run)
+}
+
+// accept puts a plan into force. The steps that are due count as not applied from here on, so that whatever happens to
+// this pass, the next one does them.
+func (v *Validate) accept(ctx context.Context, answer Answer, run rack.Run, f finding) (Answer, error) {
+	owner, err := v.store.Claim(ctx, f.plan.Cluster.ARN, run.Rack)
+	if err != nil {
+		return answer, err
+	}
+	if owner != run.Rack {
+		return answer, fmt.Errorf("cluster %s: rack %s has claimed it in this moment; the next pass tells what to do", f.plan.Cluster.Name, owner)
+	}
+	records := f.records
+	records.Goal, records.Params = f.plan.Goal, f.effective
+	if f.config.Enabled {
+		records.WasOn = true
+		records.Credentials = "irsa"
+		if f.plan.Infrastructure.PodIdentity {
+			records.Credentials = "podidentity"
+		}
+	}
+	records.Applied = maps.Clone(records.Applied)
+	for _, step := range f.due {
+		delete(records.Applied, step.Name)
+	}
+	f.plan.Generation = run.Generation
+	if err := v.store.SavePlan(ctx, &f.plan); err != nil {
+		return answer, err
+	}
+	if err := v.store.SaveRecords(ctx, run.Rack, records); err != nil {
+		return answer, err
+	}
+	answer.Outcome, answer.Report, answer.Steps = Planned, true, f.due
+	run.Outcome = string(Planned)
+	if err := v.store.SaveRun(ctx, run); err != nil {
+		return answer, err
+	}
+	return answer, v.started(ctx, run, f.due)
+}

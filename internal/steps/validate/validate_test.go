@@ -1,0 +1,330 @@
+package validate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/rack"
+)
+
+const auth, on, off = "karpenter_auth_mode=true", "karpenter_enabled=true", "karpenter_enabled=false"
+
+func TestFromNothingToKarpenterAndBack(t *testing.T) {
+	s := begin(t)
+	t.Log("a rack that asks for nothing is left alone, and says nothing")
+	s.wants(s.pass(false), Unchanged, false, "")
+	s.write("karpenter_cpu_limit=50")
+	s.wants(s.pass(true), Unchanged, false, "")
+	s.wrote(leaseItem)
+
+	t.Log("access")
+	s.write(auth)
+	s.wants(s.pass(false), Planned, true, prepare)
+	if r := s.records(); r.Goal != plan.GoalAccess || r.WasOn || r.Credentials != "" || r.Params["karpenter_auth_mode"] != "true" {
+		t.Errorf("%+v", r)
+	}
+
+	t.Log("Karpenter: what is applied already is not done again")
+	s.write(on)
+	s.wants(s.pass(false), Planned, true, strings.TrimPrefix(enable, prepare+" "))
+	if r := s.records(); r.Goal != plan.GoalKarpenter || !r.WasOn || r.Credentials != "podidentity" {
+		t.Errorf("%+v", r)
+	}
+	if len(s.begun) != 2 || stepNames(s.begun[1]) != strings.TrimPrefix(enable, prepare+" ") {
+		t.Errorf("begun: %v", s.begun)
+	}
+
+	t.Log("one limit, one step")
+	s.write("karpenter_cpu_limit=200")
+	s.wants(s.pass(false), Planned, true, "nodepools")
+
+	t.Log("a full pass looks at everything")
+	s.wants(s.pass(true), Planned, true, enable)
+
+	t.Log("deleting is no command")
+	s.write("karpenter_enabled", "karpenter_auth_mode")
+	s.wants(s.pass(false), Unchanged, true, "")
+	s.write(auth)
+
+	t.Log("off")
+	s.write(off)
+	s.wants(s.pass(false), Planned, true, "autoscaler nodegroups/build nodepools controller/release queue infrastructure nodegroups/pins")
+	if r := s.records(); r.Goal != plan.GoalAccess || !r.WasOn || r.Credentials != "podidentity" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// P9: a pass that finds nothing to do starts one Lambda, and writes nothing but its own record.
+func TestUnchangedWritesNothing(t *testing.T) {
+	s := begin(t, auth, on)
+	s.pass(false)
+	s.reported(rack.Reconciled)
+	s.wants(s.pass(false), Unchanged, false, "")
+	s.wrote(leaseItem)
+	if len(s.begun) != 1 {
+		t.Errorf("%d passes were announced", len(s.begun))
+	}
+}
+
+// After a failure the status says Failed; the first pass that finds all well must put that right, in every rack.
+func TestAllWellIsToldAfterAFailure(t *testing.T) {
+	for what, written := range map[string][]string{"with Karpenter": {auth, on}, "that asks for nothing": nil} {
+		s := begin(t, written...)
+		s.pass(false)
+		s.must(s.store.SaveStatus(t.Context(), rack.Status{Rack: "demo", State: rack.Failed}, string(rack.Failed)))
+		if got := s.pass(false); got.Outcome != Unchanged || !got.Report {
+			t.Errorf("a rack %s: %+v", what, got)
+		}
+	}
+}
+
+// P3: rejected input changes nothing. Its own record is written once, until it says something else.
+func TestRejected(t *testing.T) {
+	s := begin(t, auth, on)
+	s.pass(false)
+	s.reported(rack.Reconciled)
+	before := s.records()
+
+	s.write("karpenter_cpu_limit=many")
+	s.wants(s.pass(false), Rejected, true, "")
+	s.wrote(leaseItem, "DynamoDB.PutItem rack#demo run#000000000002")
+	run, err := s.store.Run(t.Context(), "demo", 2)
+	if err != nil || run.Outcome != "Rejected" || len(run.Problems) != 1 || run.Problems[0].Parameter != "karpenter_cpu_limit" {
+		t.Errorf("%+v, %v", run, err)
+	}
+	s.reported(rack.Rejected)
+	s.wants(s.pass(false), Rejected, false, "")
+	s.wrote(leaseItem)
+
+	t.Log("another problem is another finding")
+	s.write("karpenter_memory_limit_gb=many")
+	s.wants(s.pass(false), Rejected, true, "")
+	if after := s.records(); fmt.Sprint(after) != fmt.Sprint(before) {
+		t.Errorf("records %+v, before %+v", after, before)
+	}
+
+	t.Log("put right, all is as it was")
+	s.reported(rack.Rejected)
+	s.write("karpenter_cpu_limit", "karpenter_memory_limit_gb")
+	s.wants(s.pass(false), Unchanged, true, "")
+}
+
+// What only AWS can tell is a rejection of the same kind, and every problem is told.
+func TestRejectedByThePlan(t *testing.T) {
+	s := begin(t, auth, on)
+	s.cloud.EC2.Tags["subnet-a"]["karpenter.sh/discovery"] = "other"
+	s.cloud.EKS.Groups["system"].CapacityType = "SPOT"
+	s.wants(s.pass(false), Rejected, true, "")
+	run, err := s.store.Run(t.Context(), "demo", 1)
+	if err != nil || len(run.Problems) != 2 {
+		t.Errorf("%+v, %v", run.Problems, err)
+	}
+	if claimant, _ := s.store.Claimant(t.Context(), awsfake.ClusterARN); claimant != "" {
+		t.Errorf("a rejected rack has claimed the cluster")
+	}
+}
+
+// The last good plan stays in force, and full passes go on repairing towards it.
+func TestAFullPassRepairsARejectedRack(t *testing.T) {
+	s := begin(t, auth, on)
+	s.wants(s.pass(true), Planned, true, enable)
+	s.write("karpenter_cpu_limit=many")
+	s.wants(s.pass(true), Rejected, true, enable)
+	p, err := s.store.Plan(t.Context(), "demo")
+	if err != nil || p.Generation != 1 {
+		t.Errorf("plan of generation %d, %v", p.Generation, err)
+	}
+	t.Log("one that never had a plan has none to repair")
+	s = begin(t, auth, on, "karpenter_cpu_limit=many")
+	s.wants(s.pass(true), Rejected, true, "")
+}
+
+func TestPaused(t *testing.T) {
+	s := begin(t, auth, on, "paused=true")
+	answer := s.pass(true)
+	s.wants(answer, Paused, true, enable) // what a pass would do; the state machine does none of it
+	s.wrote(leaseItem, "DynamoDB.PutItem rack#demo run#000000000001")
+	s.reported(rack.Paused)
+	s.wants(s.pass(false), Paused, false, enable)
+	s.wrote(leaseItem)
+	if r := s.records(); r.Goal != "" || len(s.begun) > 0 {
+		t.Errorf("records %+v, begun %v", r, s.begun)
+	}
+	s.write("paused=false")
+	s.wants(s.pass(false), Planned, true, enable)
+	t.Log("a rejected rack that is paused is not repaired either")
+	s.write("paused=true", "karpenter_cpu_limit=many")
+	s.wants(s.pass(true), Rejected, true, "")
+}
+
+// A dry run takes no lease and leaves nothing behind, also while another pass has the rack.
+func TestDryRun(t *testing.T) {
+	for _, c := range []struct {
+		written []string
+		steps   string
+	}{
+		{[]string{auth, on}, enable},
+		{[]string{auth}, prepare},
+		{nil, ""},
+		{[]string{auth, on, "karpenter_cpu_limit=many"}, ""},
+		{[]string{auth, on, "cluster_name=none"}, ""},
+		{[]string{auth, on, "paused=true"}, enable},
+	} {
+		s := begin(t, c.written...)
+		s.lease("another pass", false)
+		answer, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me", DryRun: true})
+		s.must(err)
+		s.wants(answer, DryRun, true, c.steps)
+		s.wrote()
+	}
+}
+
+func TestWithoutTheLeaseNothingIsRead(t *testing.T) {
+	s := begin(t, auth, on)
+	s.lease("another pass", false)
+	_, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me"})
+	if !errors.Is(err, rack.ErrLeaseLost) || len(s.cloud.Made()) != 1 {
+		t.Errorf("%v, calls %v", err, s.cloud.Made())
+	}
+}
+
+// A write after the request was noted belongs to another round: the lease is read before the tree.
+func TestTheRequestIsNotedBeforeTheTreeIsRead(t *testing.T) {
+	s := begin(t, auth)
+	s.pass(false)
+	calls := s.cloud.Made()
+	if calls[0] != leaseItem || !strings.HasPrefix(calls[1], "SSM.GetParametersByPath") {
+		t.Errorf("calls %v", calls[:2])
+	}
+}
+
+func TestAClusterBelongsToOneRack(t *testing.T) {
+	s := begin(t, auth, on)
+	if owner, err := s.store.Claim(t.Context(), awsfake.ClusterARN, "other"); owner != "other" || err != nil {
+		t.Fatal(owner, err)
+	}
+	s.wants(s.pass(false), Rejected, true, "")
+	run, err := s.store.Run(t.Context(), "demo", 1)
+	if err != nil || len(run.Problems) != 1 || run.Problems[0].Parameter != "cluster_name" || !strings.Contains(run.Problems[0].Message, `"other"`) {
+		t.Errorf("%+v, %v", run.Problems, err)
+	}
+	if p, err := s.store.Plan(t.Context(), "demo"); p != nil || err != nil {
+		t.Errorf("a plan was saved: %v, %v", p, err)
+	}
+}
+
+// What is due counts as not applied from here on: whatever happens to this pass, the next one does it.
+func TestADueStepIsDueUntilItIsDone(t *testing.T) {
+	s := begin(t, auth, on)
+	s.pass(false)
+	s.write("karpenter_cpu_limit=200")
+	s.wants(s.validated(false), Planned, true, "nodepools") // and then the pass dies
+	s.write("karpenter_cpu_limit")                          // back to what was applied before
+	s.wants(s.validated(false), Planned, true, "nodepools")
+	t.Log("a full pass that dies leaves everything due")
+	s.wants(s.validated(true), Planned, true, enable)
+	s.wants(s.validated(false), Planned, true, enable)
+}
+
+// Turning off takes rounds; a bad pool parameter holds up none of them.
+func TestTurningOffIsNeverHeldUp(t *testing.T) {
+	s := begin(t, auth, on)
+	s.pass(false)
+	s.write(off, "karpenter_cpu_limit=many")
+	if got := s.validated(false); got.Outcome != Planned {
+		t.Fatalf("the first round: %+v", got)
+	}
+	if got := s.validated(false); got.Outcome != Planned {
+		t.Errorf("the second round, after the first has died: %+v", got)
+	}
+}
+
+func TestCredentialsAreChosenOnce(t *testing.T) {
+	s := begin(t, auth, on)
+	s.pass(false)
+	s.cloud.EKS.Addons = nil
+	s.wants(s.pass(false), Unchanged, true, "")
+	if r := s.records(); r.Credentials != "podidentity" {
+		t.Errorf("%+v", r)
+	}
+	s = begin(t, auth, on)
+	s.cloud.EKS.Addons["eks-pod-identity-agent"] = "CREATING"
+	s.cloud.IAM.Providers["arn:aws:iam::123456789012:oidc-provider/oidc.example/id/ABC"] = true
+	s.pass(false)
+	s.cloud.EKS.Addons["eks-pod-identity-agent"] = "ACTIVE"
+	s.wants(s.pass(false), Unchanged, true, "")
+	if r := s.records(); r.Credentials != "irsa" {
+		t.Errorf("%+v", r)
+	}
+	t.Log("and goes on needing what it needs")
+	clear(s.cloud.IAM.Providers)
+	s.wants(s.pass(false), Rejected, true, "")
+}
+
+func TestSecretsAndUnknownNames(t *testing.T) {
+	s := begin(t, auth, "karpenter_cpu_limt=5", "node_disk=secret")
+	s.cloud.SSM.Secure[folder+"node_disk"] = true
+	s.wants(s.pass(false), Rejected, true, "")
+	run, err := s.store.Run(t.Context(), "demo", 1)
+	if err != nil || len(run.Problems) != 2 || run.Problems[0].Parameter != "karpenter_cpu_limt" || run.Problems[1].Parameter != "node_disk" {
+		t.Errorf("%+v, %v", run.Problems, err)
+	}
+}
+
+// Any call may fail: nothing is half accepted, and the next round ends as if nothing had happened.
+func TestAnyCallMayFail(t *testing.T) {
+	want := begin(t, auth, on)
+	want.pass(false)
+	calls := len(want.cloud.Made()) // with the steps' own notes; more than there are
+	for n := 1; n <= calls; n++ {
+		s := begin(t, auth, on)
+		s.lease("me", false)
+		s.cloud.Forget()
+		s.cloud.FailAt(n, awsfake.Throttling)
+		_, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me"})
+		if !s.cloud.Failed() {
+			break
+		}
+		if !errors.Is(err, awsfake.Throttling) {
+			t.Errorf("call %d failed and validate said %v", n, err)
+		}
+		s.wants(s.pass(false), Planned, true, enable)
+		if got := s.records(); !maps.Equal(got.Applied, want.records().Applied) || got.Goal != plan.GoalKarpenter || !got.WasOn {
+			t.Errorf("call %d failed, and the records are %+v", n, got)
+		}
+	}
+}
+
+// racing is the table in the moment in which another rack claims the cluster, between validate's look and its own claim.
+type racing struct{ *awsfake.Table }
+
+func (r racing) PutItem(ctx context.Context, in *dynamodb.PutItemInput, options ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	if awsfake.Text(in.Item, "sk") == "claim" && awsfake.Text(in.Item, "rack") == "demo" {
+		other := &rack.Store{DB: r.Table, Name: "sawhorse"}
+		if _, err := other.Claim(ctx, awsfake.ClusterARN, "other"); err != nil {
+			return nil, err
+		}
+	}
+	return r.Table.PutItem(ctx, in, options...)
+}
+
+func TestTwoRacksClaimInTheSameMoment(t *testing.T) {
+	s := begin(t, auth, on)
+	s.store.DB = racing{s.cloud.Table}
+	s.lease("me", false)
+	_, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me"})
+	if err == nil || !strings.Contains(err.Error(), "rack other has claimed it") {
+		t.Errorf("%v", err)
+	}
+	if p, _ := s.store.Plan(t.Context(), "demo"); p != nil || len(s.begun) > 0 {
+		t.Error("the plan is in force")
+	}
+}

@@ -1,0 +1,125 @@
+package authenticator
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// ClusterAdminGroup is the group of those whose access entry carries AmazonEKSClusterAdminPolicy for the whole cluster.
+const ClusterAdminGroup = "eks:cluster-admin"
+
+const clusterAdminPolicy = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
+
+// access is the cluster's authentication mode and its access entries, as MiniStack's wrapper shows them. EKS's own API
+// does not show what an entry is bound to.
+type access struct {
+	Mode    string  `json:"authenticationMode"`
+	Entries []entry `json:"accessEntries"`
+}
+
+type entry struct {
+	Principal string   `json:"principalArn"`
+	Type      string   `json:"type"`
+	Username  string   `json:"username"`
+	Groups    []string `json:"kubernetesGroups"`
+	// RoleID is the unique id of the role when the entry was made, CurrentRoleID that of the role of this ARN now; empty
+	// where there is no such role.
+	RoleID        string `json:"roleId"`
+	CurrentRoleID string `json:"currentRoleId"`
+	Policies      []struct {
+		ARN   string `json:"policyArn"`
+		Scope struct {
+			Type string `json:"type"`
+		} `json:"accessScope"`
+	} `json:"policies"`
+}
+
+// user is a caller's identity in Kubernetes.
+type user struct {
+	name   string
+	groups []string
+}
+
+func (a *Authenticator) access(ctx context.Context) (access, error) {
+	var found access
+	target := a.config.MiniStack.JoinPath("/_sandbox/access-entries")
+	target.RawQuery = url.Values{"cluster": {a.config.Cluster}}.Encode()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
+	if err != nil {
+		return found, fmt.Errorf("access entries: make request: %w", err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return found, fmt.Errorf("access entries: ask: %w", err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return found, fmt.Errorf("access entries: ask: %s", response.Status)
+	}
+	if err := json.NewDecoder(response.Body).Decode(&found); err != nil {
+		return found, fmt.Errorf("access entries: decode: %w", err)
+	}
+	return found, nil
+}
+
+// fromEntries looks the caller up in the access entries; nil means that no entry is his.
+func fromEntries(entries []entry, c caller) (*user, error) {
+	for _, e := range entries {
+		if !e.names(c) {
+			continue
+		}
+		if c.role != "" && (e.CurrentRoleID == "" || e.RoleID != e.CurrentRoleID) {
+			return nil, fmt.Errorf("access entry %s: it is bound to an earlier role of that name; delete the entry and make it again", e.Principal)
+		}
+		return e.user(c), nil
+	}
+	return nil, nil
+}
+
+// names says whether the entry is about the caller. A session's ARN lacks its role's path, which an entry has; role names
+// are unique in an account, so the name decides.
+func (e entry) names(c caller) bool {
+	if c.role == "" {
+		return e.Principal == c.canonical
+	}
+	account, path, ok := strings.Cut(e.Principal, ":role/")
+	wanted, _, _ := strings.Cut(c.canonical, ":role/")
+	return ok && account == wanted && path[strings.LastIndex(path, "/")+1:] == c.role
+}
+
+func (e entry) user(c caller) *user {
+	u := &user{name: e.Username, groups: append([]string{}, e.Groups...)}
+	if u.name == "" {
+		u.name = defaultName(c)
+	}
+	u.name = expand(u.name, c)
+	for _, policy := range e.Policies {
+		if policy.ARN == clusterAdminPolicy && policy.Scope.Type == "cluster" {
+			u.groups = append(u.groups, ClusterAdminGroup)
+		}
+	}
+	return u
+}
+
+// defaultName is the user name that EKS gives where none is given.
+func defaultName(c caller) string {
+	if c.role == "" {
+		return c.arn
+	}
+	return strings.TrimSuffix(c.arn, c.session) + "{{SessionName}}"
+}
+
+// expand fills in what a user name may stand for. EKS replaces an @ in a session's name, which may look like a mail address.
+func expand(name string, c caller) string {
+	return strings.NewReplacer(
+		"{{AccountID}}", c.account,
+		"{{SessionName}}", strings.ReplaceAll(c.session, "@", "-"),
+		"{{SessionNameRaw}}", c.session,
+		"{{AccessKeyID}}", c.accessKey,
+		"{{EC2PrivateDNSName}}", c.session,
+	).Replace(name)
+}

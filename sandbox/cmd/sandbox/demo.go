@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/prerequisites"
+	"github.com/sawhorse-io/sawhorse/sandbox/story"
+)
+
+// demo plays the main story on a sandbox of its own and ends that, whatever comes of it.
+func demo(o options) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	return o.withSandbox(ctx, func(env []string) error {
+		teller := story.New(ctx, env, os.Stdout, terminal(os.Stdout))
+		story.Main(teller)
+		if err := ctx.Err(); err != nil {
+			return errors.New("interrupted")
+		}
+		if n := len(teller.Broken()); n > 0 {
+			return fmt.Errorf("%d of the story's checks did not hold; the logs are in %s", n, o.logs())
+		}
+		return nil
+	})
+}
+
+// withSandbox starts an attached sandbox, calls play with the environment of its users, and ends it.
+func (o options) withSandbox(ctx context.Context, play func(env []string) error) error {
+	if err := prerequisites.Check(o.cache(), parts, os.Getenv(prerequisites.PortVariable)); err != nil {
+		return err
+	}
+	fmt.Fprintln(os.Stderr, "Starting the sandbox …")
+	o.attached = false // the supervisor's standard input is a pipe from this process, and closing it ends the sandbox
+	s, err := o.startSupervisor()
+	if err != nil {
+		return err
+	}
+	end := context.AfterFunc(ctx, func() { _ = s.leash.Close() })
+	defer func() {
+		end()
+		fmt.Fprintln(os.Stderr, "Ending the sandbox …")
+		_ = s.leash.Close()
+		_ = s.command.Wait() // it has said what went wrong
+	}()
+	if ready, reason := follow(s.progress, os.Stderr); !ready {
+		return fmt.Errorf("%s (logs: %s and %s)", reason, o.supervisorLog(), o.logs())
+	}
+	env, err := o.users(ctx)
+	if err != nil {
+		return err
+	}
+	return play(env)
+}
+
+// users is the environment that the printed lines give a user's shell.
+func (o options) users(ctx context.Context) ([]string, error) {
+	command := exec.CommandContext(ctx, "bash", "-c", `. "$1" && env -0`, "bash", o.environment())
+	command.Stderr = io.Discard
+	text, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: read: %w", o.environment(), err)
+	}
+	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00"), nil
+}
+
+// terminal tells whether a file is a terminal, for colour.
+func terminal(file *os.File) bool {
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/process"
+)
+
+// ministack is the process of MiniStack with the sandbox's wrapper. Its Lambdas inherit its environment, so that is a clean
+// one, and reach AWS through the gateway. AUTH has it verify signatures and each role's policies.
+func (l layout) ministack(port int, gateway string) process.Spec {
+	return process.Spec{
+		Name: "ministack", Path: l.part("ministack/bin/python"), Args: []string{l.wrapper()}, Dir: l.data(),
+		Env: append(l.cleanEnvironment(),
+			"GATEWAY_PORT="+strconv.Itoa(port),
+			"BIND_HOST=127.0.0.1",
+			"MINISTACK_REGION="+region,
+			"MINISTACK_ACCOUNT_ID="+account,
+			"SFTP_ENABLED=0", "IOT_MTLS_ENABLED=0",
+			"AUTH=true",
+			"LAMBDA_EXECUTOR=local",
+			"DOCKER_HOST=unix://"+l.data("no-docker"), // else it would start a real k3s where it finds Docker
+			"AWS_ENDPOINT_URL="+gateway,
+			"AWS_ACCESS_KEY_ID="+accessKey, "AWS_SECRET_ACCESS_KEY="+secretKey,
+			"AWS_REGION="+region, "AWS_DEFAULT_REGION="+region,
+		),
+	}
+}
+
+// moto is the process of moto, which plays EC2.
+func (l layout) moto(port int) process.Spec {
+	return process.Spec{
+		Name: "moto", Path: l.part("venv/bin/moto_server"), Dir: l.data(),
+		Args: []string{"-H", "127.0.0.1", "-p", strconv.Itoa(port)},
+		Env:  append(l.cleanEnvironment(), "MOTO_ACCOUNT_ID="+account, "AWS_DEFAULT_REGION="+region),
+	}
+}
+
+// cleanEnvironment is what any process needs. Nothing of the user's AWS settings may get through.
+func (l layout) cleanEnvironment() []string {
+	return []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + l.data(), "TMPDIR=" + l.data("tmp"), "LANG=C.UTF-8",
+		"PYTHONUNBUFFERED=1", "AWS_EC2_METADATA_DISABLED=true",
+	}
+}
+
+func local(port int) *url.URL {
+	return &url.URL{Scheme: "http", Host: "127.0.0.1:" + strconv.Itoa(port)}
+}
+
+// answers waits until something at the URL answers, whatever it says.
+func answers(ctx context.Context, name string, at *url.URL) error {
+	for {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
+		if err != nil {
+			return fmt.Errorf("%s: make request: %w", name, err)
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err == nil {
+			return response.Body.Close()
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s: wait until it answers: %w (last try: %v)", name, context.Cause(ctx), err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}

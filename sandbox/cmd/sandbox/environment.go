@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// What every caller of the local AWS uses.
+const (
+	region    = "us-east-1"
+	account   = "000000000000"
+	accessKey = "test"
+	secretKey = "test"
+)
+
+// writeEnvironment writes the lines that make ordinary aws and kubectl commands work on the sandbox. The file's existence
+// says that the sandbox is ready, so it appears complete or not at all.
+func writeEnvironment(path, gateway, kubeconfig, tools string) error {
+	lines := []string{
+		"unset AWS_PROFILE AWS_SESSION_TOKEN",
+		"export AWS_ENDPOINT_URL=" + gateway,
+		"export AWS_ACCESS_KEY_ID=" + accessKey,
+		"export AWS_SECRET_ACCESS_KEY=" + secretKey,
+		"export AWS_REGION=" + region,
+		"export AWS_DEFAULT_REGION=" + region,
+		`export AWS_PAGER=""`,
+		"export KUBECONFIG=" + quote(kubeconfig),
+		"export PATH=" + quote(tools) + `:"$PATH"`,
+	}
+	if proxied() {
+		lines = append(lines, "export NO_PROXY=127.0.0.1,localhost no_proxy=127.0.0.1,localhost")
+	}
+	temporary := path + ".new"
+	if err := os.WriteFile(temporary, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		return fmt.Errorf("%s: write: %w", temporary, err)
+	}
+	if err := os.Rename(temporary, path); err != nil {
+		return fmt.Errorf("%s: rename: %w", path, err)
+	}
+	return nil
+}
+
+// proxied says whether commands would ask a proxy for the sandbox's addresses.
+func proxied() bool {
+	for _, name := range []string{"http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"} {
+		if os.Getenv(name) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// quote makes one word of a POSIX shell of the text.
+func quote(text string) string {
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}

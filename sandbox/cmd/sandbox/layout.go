@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// layout is where everything lies.
+type layout struct{ root, state string }
+
+func newLayout(root, state string) (layout, error) {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return layout{}, fmt.Errorf("%s: make absolute: %w", root, err)
+	}
+	if state == "" {
+		state = filepath.Join(root, ".cache", "sandbox")
+	}
+	state, err = filepath.Abs(state)
+	if err != nil {
+		return layout{}, fmt.Errorf("%s: make absolute: %w", state, err)
+	}
+	return layout{root, state}, nil
+}
+
+// parts are what the Makefile builds and installs into the cache before the sandbox can start.
+var parts = []string{"bin/cluster", "ministack/bin/python", "venv/bin/moto_server", "venv/bin/aws", "npm/node_modules/.bin/cdk", "cdk.out/manifest.json", "bin/sawhorse"}
+
+func (l layout) cache() string           { return filepath.Join(l.root, ".cache") }
+func (l layout) part(name string) string { return filepath.Join(l.cache(), name) }
+func (l layout) wrapper() string         { return filepath.Join(l.root, "sandbox", "ministack", "wrapper.py") }
+func (l layout) lock() string            { return filepath.Join(l.state, "lock") }
+func (l layout) reason() string          { return filepath.Join(l.state, "reason") }
+func (l layout) supervisorLog() string   { return filepath.Join(l.state, "supervisor.log") }
+func (l layout) data(names ...string) string {
+	return filepath.Join(append([]string{l.state, "data"}, names...)...)
+}
+func (l layout) logs() string        { return filepath.Join(l.state, "logs") }
+func (l layout) tools() string       { return filepath.Join(l.state, "bin") }
+func (l layout) environment() string { return l.state + ".env" }
+
+// empty removes what an earlier sandbox has left and makes the folders anew: every start is from nothing.
+func (l layout) empty() error {
+	for _, path := range []string{l.environment(), l.reason(), l.data(), l.logs(), l.tools()} {
+		if err := os.RemoveAll(path); err != nil {
+			return fmt.Errorf("%s: remove what an earlier sandbox left: %w", path, err)
+		}
+	}
+	for _, path := range []string{l.data("tmp"), l.logs(), l.tools()} {
+		if err := os.MkdirAll(path, 0o700); err != nil {
+			return fmt.Errorf("%s: create: %w", path, err)
+		}
+	}
+	for tool, part := range map[string]string{"kubectl": "bin/cluster", "sawhorse": "bin/sawhorse"} {
+		if err := os.Symlink(l.part(part), filepath.Join(l.tools(), tool)); err != nil {
+			return fmt.Errorf("%s: link: %w", tool, err)
+		}
+	}
+	launcher := fmt.Sprintf("#!/bin/sh\nexec %s %s \"$@\"\n", quote(l.part("venv/bin/python")), quote(filepath.Join(l.root, "sandbox", "python", "aws.py")))
+	if err := os.WriteFile(filepath.Join(l.tools(), "aws"), []byte(launcher), 0o700); err != nil {
+		return fmt.Errorf("aws: write launcher: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+// Command sandbox runs the local cluster and the local AWS that Sawhorse is tried on.
+//
+//	sandbox up [--attached]   start it, wait until it is ready, print how to use it
+//	sandbox down              end it and wait until everything has gone
+//	sandbox demo              play the story on a sandbox of its own, and end that
+//	sandbox run [--attached]  the supervisor itself, which up starts
+//
+// All take --root, the checkout (default: the current folder), and --state, the folder of the sandbox's data (default:
+// .cache/sandbox in the checkout; another one makes a second sandbox). Attached, the sandbox ends when its standard input
+// closes, so that a program that started it leaves nothing behind, however it ends.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+)
+
+// options are what the command line chooses.
+type options struct {
+	layout
+	attached bool
+}
+
+var commands = map[string]func(options) error{"up": up, "down": down, "demo": demo, "run": run}
+
+func main() {
+	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
+		fmt.Fprintln(os.Stderr, "usage: sandbox up [--attached] | down | demo | run [--attached]   [--root DIR] [--state DIR]")
+		os.Exit(2)
+	}
+	flags := flag.NewFlagSet(os.Args[1], flag.ExitOnError)
+	root := flags.String("root", ".", "the checkout")
+	state := flags.String("state", "", "folder of the sandbox's data")
+	attached := flags.Bool("attached", false, "end the sandbox when the standard input closes")
+	_ = flags.Parse(os.Args[2:])
+	paths, err := newLayout(*root, *state)
+	if err == nil {
+		err = commands[os.Args[1]](options{paths, *attached})
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "sandbox:", err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/authenticator"
+	"github.com/sawhorse-io/sawhorse/sandbox/gateway"
+	"github.com/sawhorse-io/sawhorse/sandbox/kube"
+	"github.com/sawhorse-io/sawhorse/sandbox/kubelet"
+	"github.com/sawhorse-io/sawhorse/sandbox/seed"
+)
+
+// karpenter is the real controller; the sandbox works without it, but no Karpenter pod becomes Ready then.
+func (s *sandbox) karpenter() string { return s.part("bin/karpenter") }
+
+func (s *sandbox) gatewayHandler() http.Handler {
+	return gateway.New(gateway.Config{
+		MiniStack: local(s.ministack), Moto: local(s.moto), Account: account, Region: region,
+		Cluster: func() gateway.Cluster {
+			return gateway.Cluster{Endpoint: s.cluster.Endpoint(), CA: s.cluster.CA(), OIDCIssuer: kube.Issuer}
+		},
+		Prices: sync.OnceValues(s.prices),
+		// In moto's own folder, so that another version of moto starts an empty one.
+		Catalogue: s.part("venv/moto-catalogue"),
+	})
+}
+
+// prices are those that the controller was built with.
+func (s *sandbox) prices() (map[string]float64, error) {
+	text, err := exec.Command(s.karpenter(), "prices").Output()
+	if err != nil {
+		return nil, fmt.Errorf("karpenter: print prices: %w", err)
+	}
+	var prices map[string]float64
+	if err := json.Unmarshal(text, &prices); err != nil {
+		return nil, fmt.Errorf("karpenter: decode prices: %w", err)
+	}
+	return prices, nil
+}
+
+func (s *sandbox) authenticator() (http.Handler, error) {
+	client, err := kubernetes.NewForConfig(s.cluster.Admin())
+	if err != nil {
+		return nil, fmt.Errorf("authenticator: make client: %w", err)
+	}
+	return authenticator.New(authenticator.Config{
+		Cluster: seed.ClusterName, MiniStack: local(s.ministack), Hosts: []string{s.gateway.Host},
+		Now: time.Now, Log: s.log,
+		AWSAuth: func(ctx context.Context) (map[string]string, error) {
+			found, err := client.CoreV1().ConfigMaps("kube-system").Get(ctx, "aws-auth", metav1.GetOptions{})
+			if apierrors.IsNotFound(err) {
+				return nil, nil
+			}
+			if err != nil {
+				return nil, err
+			}
+			return found.Data, nil
+		},
+	}), nil
+}
+
+// startKubelet runs the pods of the Karpenter Deployment until the context ends.
+func (s *sandbox) startKubelet(ctx context.Context, fail context.CancelCauseFunc) error {
+	if _, err := os.Stat(s.karpenter()); err != nil {
+		s.log.Warn("there is no Karpenter to run", "error", err.Error())
+		return nil
+	}
+	if err := os.MkdirAll(s.data("kubelet"), 0o700); err != nil {
+		return fmt.Errorf("kubelet: create folder: %w", err)
+	}
+	s.loops.Go(func() {
+		err := kubelet.Run(ctx, kubelet.Config{
+			Kubernetes: s.cluster.Admin(), Cluster: seed.ClusterName, Region: region,
+			Gateway: s.gateway.String(), MiniStack: local(s.ministack).String(),
+			Binary: s.karpenter(), Dir: s.data("kubelet"), Logs: s.logs(), Log: s.log,
+		})
+		if err != nil && ctx.Err() == nil {
+			fail(err)
+		}
+	})
+	return nil
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/kube"
+	"github.com/sawhorse-io/sawhorse/sandbox/nodegroups"
+	"github.com/sawhorse-io/sawhorse/sandbox/prerequisites"
+	"github.com/sawhorse-io/sawhorse/sandbox/process"
+	"github.com/sawhorse-io/sawhorse/sandbox/seed"
+)
+
+// sandbox is everything that runs: children, servers and loops.
+type sandbox struct {
+	layout
+	report    *progress
+	log       *slog.Logger
+	processes *process.Group
+	servers   []*http.Server
+	loops     sync.WaitGroup
+	endLoops  context.CancelFunc
+
+	gateway         *url.URL
+	ministack, moto int // ports
+	cluster         *kube.Cluster
+}
+
+func newSandbox(l layout, report *progress, log *slog.Logger) *sandbox {
+	return &sandbox{
+		layout: l, report: report, log: log,
+		processes: process.NewGroup(l.logs(), grace), endLoops: func() {},
+	}
+}
+
+// start brings everything up, the cluster and the AWS side next to each other, and seeds it. fail ends the sandbox when a
+// part of this process fails later.
+func (s *sandbox) start(ctx context.Context, fail context.CancelCauseFunc) error {
+	if err := s.prepare(fail); err != nil {
+		return err
+	}
+	both, bothCtx := errgroup.WithContext(ctx)
+	both.Go(func() error { return s.startCluster(bothCtx) })
+	both.Go(func() error {
+		if err := s.startAWS(bothCtx); err != nil {
+			return err
+		}
+		return s.deploy(bothCtx)
+	})
+	if err := both.Wait(); err != nil {
+		return err
+	}
+	if err := s.startLoops(ctx, fail); err != nil {
+		return err
+	}
+	if err := seed.Cluster(ctx, s.cluster.Admin()); err != nil {
+		return err
+	}
+	s.report.say("the cluster's Deployments are Available")
+	return writeEnvironment(s.environment(), s.gateway.String(), s.cluster.Kubeconfig(), s.tools())
+}
+
+// prepare chooses the ports, writes the cluster's files and starts the servers of this process.
+func (s *sandbox) prepare(fail context.CancelCauseFunc) error {
+	gateway, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", requestedPort()))
+	if err != nil {
+		return fmt.Errorf("gateway: listen: %w", err)
+	}
+	webhook, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("authenticator: listen: %w", err)
+	}
+	ports, err := process.FreePorts(5)
+	if err != nil {
+		return err
+	}
+	s.gateway = &url.URL{Scheme: "http", Host: gateway.Addr().String()}
+	s.ministack, s.moto = ports[0], ports[1]
+	s.cluster, err = kube.New(kube.Config{
+		Binary: s.part("bin/cluster"), Dir: s.data("kube"), Processes: s.processes,
+		Authenticator: "http://" + webhook.Addr().String() + "/",
+		Ports:         kube.Ports{API: ports[2], Etcd: ports[3], EtcdPeer: ports[4]},
+	})
+	if err != nil {
+		return err
+	}
+	authenticator, err := s.authenticator()
+	if err != nil {
+		return err
+	}
+	s.serve("gateway", gateway, s.gatewayHandler(), fail)
+	s.serve("authenticator", webhook, authenticator, fail)
+	return nil
+}
+
+func requestedPort() string {
+	if port := os.Getenv(prerequisites.PortVariable); port != "" {
+		return port
+	}
+	return "0"
+}
+
+func (s *sandbox) serve(name string, listener net.Listener, handler http.Handler, fail context.CancelCauseFunc) {
+	server := &http.Server{Handler: handler, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn)}
+	s.servers = append(s.servers, server)
+	go func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			fail(fmt.Errorf("%s: serve: %w", name, err))
+		}
+	}()
+}
+
+func (s *sandbox) startCluster(ctx context.Context) error {
+	if err := s.cluster.Start(ctx); err != nil {
+		return err
+	}
+	s.report.say("Kubernetes answers")
+	return nil
+}
+
+func (s *sandbox) startAWS(ctx context.Context) error {
+	if err := s.processes.Start(s.layout.ministack(s.ministack, s.gateway.String())); err != nil {
+		return err
+	}
+	if err := s.processes.Start(s.layout.moto(s.moto)); err != nil {
+		return err
+	}
+	if err := answers(ctx, "ministack", local(s.ministack).JoinPath("/_ministack/health")); err != nil {
+		return err
+	}
+	if err := answers(ctx, "moto", local(s.moto)); err != nil {
+		return err
+	}
+	s.report.say("AWS answers")
+	if err := seed.AWS(ctx, s.awsConfig(s.gateway)); err != nil {
+		return err
+	}
+	s.report.say("the account has its EKS cluster")
+	return nil
+}
+
+// awsConfig is how this process calls AWS; the loops go past the gateway, so that its counts are those of the others.
+func (s *sandbox) awsConfig(endpoint *url.URL) aws.Config {
+	return aws.Config{
+		Region:       region,
+		BaseEndpoint: aws.String(endpoint.String()),
+		Credentials:  credentials.NewStaticCredentialsProvider(accessKey, secretKey, ""),
+	}
+}
+
+// nodeInterval is how often the node groups are looked at.
+const nodeInterval = 300 * time.Millisecond
+
+func (s *sandbox) startLoops(ctx context.Context, fail context.CancelCauseFunc) error {
+	client, err := kubernetes.NewForConfig(s.cluster.Admin())
+	if err != nil {
+		return fmt.Errorf("node groups: make client: %w", err)
+	}
+	ctx, s.endLoops = context.WithCancel(ctx)
+	nodes := nodegroups.New(nodegroups.Config{
+		Cluster: seed.ClusterName, Region: region, Client: client, Now: time.Now, Log: s.log,
+		EKS: eks.NewFromConfig(s.awsConfig(local(s.ministack))),
+		EC2: ec2.NewFromConfig(s.awsConfig(local(s.moto))),
+	})
+	s.loops.Go(func() { nodes.Run(ctx, nodeInterval) })
+	return s.startKubelet(ctx, fail)
+}
+
+// stop ends everything: the loops, then the children, then the servers that those call.
+func (s *sandbox) stop() {
+	s.endLoops()
+	s.loops.Wait()
+	s.processes.Stop()
+	for _, server := range s.servers {
+		_ = server.Close()
+	}
+}

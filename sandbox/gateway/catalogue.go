@@ -1,0 +1,167 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+)
+
+// catalogued are the EC2 calls about AWS at large. Their answers never change here, moto takes seconds for each, and
+// Karpenter asks all of them before it is ready.
+var catalogued = map[string]bool{
+	"DescribeInstanceTypes": true, "DescribeInstanceTypeOfferings": true, "DescribeSpotPriceHistory": true,
+}
+
+// catalogue keeps moto's answers about AWS at large.
+type catalogue struct {
+	dir   string // keeps them from one start to the next; none if empty
+	amend func([]byte) ([]byte, error)
+
+	mu      sync.Mutex
+	answers map[string]*answer
+}
+
+// answer is one of moto's; whoever asks first fetches it, the others wait for it.
+type answer struct {
+	once sync.Once
+	body []byte
+	err  error
+}
+
+func newCatalogue(cfg Config) *catalogue {
+	amend := func(text []byte) ([]byte, error) { return spotPrices(text, cfg.Prices) }
+	return &catalogue{dir: cfg.Catalogue, amend: amend, answers: map[string]*answer{}}
+}
+
+// serveCatalogue answers a call from the catalogue.
+func (g *gateway) serveCatalogue(w http.ResponseWriter, req *http.Request, body []byte) {
+	text, err := g.catalogue.get(body, func() ([]byte, error) { return g.askMoto(req, body) })
+	if err != nil {
+		http.Error(w, "gateway: ask moto's catalogue: "+err.Error(), http.StatusBadGateway)
+		return
+	}
+	w.Header().Set("Content-Type", "text/xml;charset=UTF-8")
+	_, _ = w.Write(text) // the caller has gone: nobody is left to tell
+}
+
+// get returns the answer to a call, from memory, from the folder, or by fetching it. A failure is not kept.
+func (c *catalogue) get(body []byte, fetch func() ([]byte, error)) ([]byte, error) {
+	key := question(body)
+	c.mu.Lock()
+	a := c.answers[key]
+	if a == nil {
+		a = &answer{}
+		c.answers[key] = a
+	}
+	c.mu.Unlock()
+	a.once.Do(func() {
+		if a.body, a.err = c.load(key, fetch); a.err == nil {
+			a.body, a.err = c.amend(a.body)
+		}
+	})
+	if a.err != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.answers[key] == a {
+			delete(c.answers, key)
+		}
+	}
+	return a.body, a.err
+}
+
+// question names a call by its parameters, without the moment it was asked at.
+func question(body []byte) string {
+	form, _ := url.ParseQuery(string(body)) // what does not parse was refused before
+	form.Del("StartTime")
+	form.Del("EndTime")
+	return fmt.Sprintf("%s-%x.xml", form.Get("Action"), sha256.Sum256([]byte(form.Encode())))
+}
+
+func (c *catalogue) load(name string, fetch func() ([]byte, error)) ([]byte, error) {
+	if c.dir == "" {
+		return fetch()
+	}
+	path := filepath.Join(c.dir, name)
+	if body, err := os.ReadFile(path); err == nil {
+		return body, nil
+	}
+	body, err := fetch()
+	if err != nil {
+		return nil, err
+	}
+	return body, save(path, body)
+}
+
+// save writes a file that is there complete or not at all.
+func save(path string, body []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), "new-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name()) // gone already when all went well
+	if _, err := file.Write(body); err != nil {
+		return err
+	}
+	if err := file.Close(); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), path)
+}
+
+func (g *gateway) askMoto(req *http.Request, body []byte) ([]byte, error) {
+	// The first asker's going away must not spoil the answer for the others.
+	ask := req.Clone(context.WithoutCancel(req.Context()))
+	ask.URL.Scheme, ask.URL.Host = g.cfg.Moto.Scheme, g.cfg.Moto.Host
+	ask.RequestURI, ask.Body = "", io.NopCloser(bytes.NewReader(body))
+	resp, err := g.transport.RoundTrip(ask)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s: %.200s", resp.Status, text)
+	}
+	return text, nil
+}
+
+// spotShare is what a spot instance costs here, as a part of its on-demand price.
+const spotShare = 0.35
+
+var (
+	spotItem  = regexp.MustCompile(`<item>.*?<instanceType>([^<]+)</instanceType>.*?</item>`)
+	spotPrice = regexp.MustCompile(`<spotPrice>[^<]*</spotPrice>`)
+)
+
+// spotPrices gives each type of moto's spot price history, where all cost the same, a sensible price, and leaves out those
+// without one: else Karpenter would launch the largest machine for a small pod.
+func spotPrices(text []byte, onDemand func() (map[string]float64, error)) ([]byte, error) {
+	if onDemand == nil || !bytes.Contains(text, []byte("<spotPriceHistorySet>")) {
+		return text, nil
+	}
+	prices, err := onDemand()
+	if err != nil {
+		return nil, err
+	}
+	return spotItem.ReplaceAllFunc(text, func(item []byte) []byte {
+		price, ok := prices[string(spotItem.FindSubmatch(item)[1])]
+		if !ok {
+			return nil
+		}
+		return spotPrice.ReplaceAll(item, fmt.Appendf(nil, "<spotPrice>%.6f</spotPrice>", price*spotShare))
+	}), nil
+}

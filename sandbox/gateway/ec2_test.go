@@ -1,0 +1,79 @@
+package gateway_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+)
+
+func tagged(key, value string) []types.Filter {
+	return []types.Filter{{Name: aws.String("tag:" + key), Values: []string{value}}}
+}
+
+func TestTagsOfSubnetsAndSecurityGroups(t *testing.T) {
+	ctx, client := context.Background(), ec2.NewFromConfig(sandbox.Config())
+	e, _ := cluster(t, "tags")
+	about := need[*eks.DescribeClusterOutput](t)(e.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String("tags")})).Cluster.ResourcesVpcConfig
+	subnet, group := about.SubnetIds[0], *about.ClusterSecurityGroupId
+	tag := types.Tag{Key: aws.String("karpenter.sh/discovery"), Value: aws.String("tags")}
+	find := func() []string {
+		t.Helper()
+		subnets := need[*ec2.DescribeSubnetsOutput](t)(client.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{Filters: tagged(*tag.Key, *tag.Value)}))
+		groups := need[*ec2.DescribeSecurityGroupsOutput](t)(client.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: tagged(*tag.Key, *tag.Value)}))
+		ids := []string{}
+		for _, s := range subnets.Subnets {
+			ids = append(ids, *s.SubnetId)
+		}
+		for _, g := range groups.SecurityGroups {
+			ids = append(ids, *g.GroupId)
+		}
+		return ids
+	}
+	need[*ec2.CreateTagsOutput](t)(client.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{subnet, group}, Tags: []types.Tag{tag}}))
+	if got := find(); !slices.Equal(got, []string{subnet, group}) {
+		t.Errorf("tagged %v, want %v", got, []string{subnet, group})
+	}
+	need[*ec2.DeleteTagsOutput](t)(client.DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: []string{subnet, group}, Tags: []types.Tag{tag}}))
+	if got := find(); len(got) != 0 {
+		t.Errorf("still tagged: %v", got)
+	}
+	_, err := client.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{SubnetIds: []string{"subnet-0123456789abcdef0"}})
+	want(t, "no such subnet", err, "InvalidSubnetID.NotFound")
+	_, err = client.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: []string{"sg-0123456789abcdef0"}})
+	want(t, "no such group", err, "InvalidGroup.NotFound")
+}
+
+func TestInstanceTypesAreTrue(t *testing.T) {
+	client := ec2.NewFromConfig(sandbox.Config())
+	out := need[*ec2.DescribeInstanceTypesOutput](t)(client.DescribeInstanceTypes(context.Background(), &ec2.DescribeInstanceTypesInput{
+		InstanceTypes: []types.InstanceType{"m5.large", "m7g.xlarge"}}))
+	for _, i := range out.InstanceTypes {
+		arch := i.ProcessorInfo.SupportedArchitectures[0]
+		if i.InstanceType == "m5.large" && (*i.VCpuInfo.DefaultVCpus != 2 || *i.MemoryInfo.SizeInMiB != 8192 || arch != "x86_64") ||
+			i.InstanceType == "m7g.xlarge" && (*i.VCpuInfo.DefaultVCpus != 4 || arch != "arm64") {
+			t.Errorf("%s: %d vCPU, %d MiB, %s", i.InstanceType, *i.VCpuInfo.DefaultVCpus, *i.MemoryInfo.SizeInMiB, arch)
+		}
+	}
+	if len(out.InstanceTypes) != 2 {
+		t.Errorf("%d types, want 2", len(out.InstanceTypes))
+	}
+}
+
+func TestEKSImagesAreOnesThatEC2Has(t *testing.T) {
+	ctx, parameters, images := context.Background(), ssm.NewFromConfig(sandbox.Config()), ec2.NewFromConfig(sandbox.Config())
+	for _, arch := range []string{"x86_64", "arm64"} {
+		name := "/aws/service/eks/optimized-ami/1.35/amazon-linux-2023/" + arch + "/standard/recommended/image_id"
+		id := *need[*ssm.GetParameterOutput](t)(parameters.GetParameter(ctx, &ssm.GetParameterInput{Name: &name})).Parameter.Value
+		image := need[*ec2.DescribeImagesOutput](t)(images.DescribeImages(ctx, &ec2.DescribeImagesInput{ImageIds: []string{id}})).Images[0]
+		if string(image.Architecture) != arch || !strings.Contains(*image.Name, "al2023") {
+			t.Errorf("%s: %s is %s, %s", arch, id, *image.Name, image.Architecture)
+		}
+	}
+}

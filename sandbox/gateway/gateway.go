@@ -1,0 +1,98 @@
+// Package gateway is the one AWS endpoint of the sandbox. It sends each call to the emulator that
+// has the service (EC2 to moto, the rest to MiniStack), answers what neither has, and counts.
+package gateway
+
+import (
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+)
+
+// Cluster is what only the sandbox knows about the real API server behind the EKS cluster.
+type Cluster struct {
+	Endpoint   string
+	CA         []byte // PEM
+	OIDCIssuer string
+}
+
+// Config names the emulators and what the gateway adds to them.
+type Config struct {
+	MiniStack, Moto *url.URL
+	Account, Region string
+	// Cluster is asked at each DescribeCluster; nil leaves MiniStack's answer as it is.
+	Cluster func() Cluster
+	// Prices gives the on-demand price by instance type (USD an hour) for pricing's GetProducts.
+	Prices func() (map[string]float64, error)
+	// Catalogue is a folder that keeps what moto takes seconds to answer; it belongs to one version of moto. Empty: memory.
+	Catalogue string
+}
+
+type gateway struct {
+	cfg       Config
+	calls     *calls
+	ministack *httputil.ReverseProxy
+	moto      *httputil.ReverseProxy
+	networks  *networks
+	catalogue *catalogue
+	transport http.RoundTripper
+}
+
+// New returns the gateway as an HTTP handler for AWS calls and for the paths under /_sandbox/.
+func New(cfg Config) http.Handler {
+	g := &gateway{cfg: cfg, calls: newCalls(), networks: newNetworks(cfg), catalogue: newCatalogue(cfg), transport: transport()}
+	g.ministack = g.proxy(cfg.MiniStack)
+	g.ministack.ModifyResponse = g.amendCluster
+	g.moto = g.proxy(cfg.Moto)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /_sandbox/calls", g.showCalls)
+	mux.HandleFunc("DELETE /_sandbox/calls", g.resetCalls)
+	mux.Handle("/_sandbox/", g.ministack)
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		// ServeMux redirects what it takes for untidy paths, which AWS calls have: keep them away from it.
+		if strings.HasPrefix(req.URL.Path, "/_sandbox/") {
+			mux.ServeHTTP(w, req)
+			return
+		}
+		g.ServeHTTP(w, req)
+	})
+}
+
+// ServeHTTP counts an AWS call and sends it where it belongs.
+func (g *gateway) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	call, err := identify(req)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	g.calls.add(call)
+	switch {
+	case call.Service == "ec2":
+		g.serveEC2(w, req, call.Action)
+	case call.Service == "pricing" && call.Action == "GetProducts":
+		g.serveProducts(w, req)
+	case call.Service == "pricing":
+		g.moto.ServeHTTP(w, req)
+	default:
+		g.ministack.ServeHTTP(w, req)
+	}
+}
+
+func (g *gateway) proxy(target *url.URL) *httputil.ReverseProxy {
+	return &httputil.ReverseProxy{Transport: g.transport, Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target)
+		address(r.Out, r.In)
+	}}
+}
+
+// address keeps the host that the caller signed. AWS is https to its callers, so queue and bucket
+// policies that demand aws:SecureTransport hold here too.
+func address(out, in *http.Request) {
+	out.Host = in.Host
+	out.Header.Set("X-Forwarded-Proto", "https")
+}
+
+// transport adds nothing of its own to a request: Accept-Encoding may be signed.
+func transport() *http.Transport {
+	return &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}
+}

@@ -1,0 +1,150 @@
+// Package gatewaytest runs the gateway in front of the real emulators, for tests.
+package gatewaytest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/gateway"
+	"github.com/sawhorse-io/sawhorse/sandbox/process"
+)
+
+// Cluster is the API server that the gateway claims to know.
+var Cluster = gateway.Cluster{Endpoint: "https://127.0.0.1:6443", CA: []byte("the CA"), OIDCIssuer: "https://oidc.example/id/1"}
+
+// Prices are what pricing answers with.
+var Prices = map[string]float64{"m5.large": 0.096, "m5.metal": 4.608}
+
+// Sandbox is a running gateway with its emulators.
+type Sandbox struct {
+	URL       string // the AWS endpoint
+	MiniStack *url.URL
+
+	server *httptest.Server
+	group  *process.Group
+	logs   string
+}
+
+// Start starts MiniStack, moto and the gateway on free ports. What it started must be stopped with Stop.
+func Start() (*Sandbox, error) {
+	root, err := checkout()
+	if err != nil {
+		return nil, err
+	}
+	ports, err := process.FreePorts(2)
+	if err != nil {
+		return nil, err
+	}
+	logs, err := os.MkdirTemp("", "gatewaytest")
+	if err != nil {
+		return nil, fmt.Errorf("gatewaytest: make log folder: %w", err)
+	}
+	ministack, moto := local(ports[0]), local(ports[1])
+	s := &Sandbox{MiniStack: ministack, logs: logs, group: process.NewGroup(logs, 5*time.Second)}
+	s.server = httptest.NewServer(gateway.New(gateway.Config{
+		MiniStack: ministack, Moto: moto, Account: "000000000000", Region: "us-east-1",
+		Cluster: func() gateway.Cluster { return Cluster },
+		Prices:  func() (map[string]float64, error) { return Prices, nil },
+	}))
+	s.URL = s.server.URL
+	if err := s.start(root, ports); err != nil {
+		s.Stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Sandbox) start(root string, ports []int) error {
+	specs := []process.Spec{
+		{
+			Name: "ministack", Dir: root, Path: filepath.Join(root, ".cache/ministack/bin/python"),
+			Args: []string{filepath.Join(root, "sandbox/ministack/wrapper.py")},
+			Env: []string{
+				"PATH=" + os.Getenv("PATH"), "AUTH=true", "AWS_ENDPOINT_URL=" + s.URL, "BIND_HOST=127.0.0.1",
+				fmt.Sprintf("GATEWAY_PORT=%d", ports[0]), "MINISTACK_REGION=us-east-1",
+				"MINISTACK_ACCOUNT_ID=000000000000", "SFTP_ENABLED=0", "IOT_MTLS_ENABLED=0",
+				"PYTHONDONTWRITEBYTECODE=1", "SANDBOX_UPDATE_SECONDS=0.3",
+			},
+		},
+		{
+			Name: "moto", Dir: root, Path: filepath.Join(root, ".cache/venv/bin/moto_server"),
+			Args: []string{"-H", "127.0.0.1", "-p", fmt.Sprint(ports[1])},
+			Env:  []string{"PATH=" + os.Getenv("PATH"), "MOTO_ACCOUNT_ID=000000000000"},
+		},
+	}
+	for _, spec := range specs {
+		if err := s.group.Start(spec); err != nil {
+			return fmt.Errorf("gatewaytest: %w", err)
+		}
+	}
+	if err := s.ready(local(ports[0]).String() + "/_ministack/health"); err != nil {
+		return err
+	}
+	return s.ready(local(ports[1]).String() + "/moto-api/data.json")
+}
+
+// ready waits until the address answers.
+func (s *Sandbox) ready(address string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for {
+		if resp, err := http.Get(address); err == nil {
+			resp.Body.Close()
+			return nil
+		}
+		select {
+		case err := <-s.group.Died():
+			return fmt.Errorf("gatewaytest: %w", err)
+		case <-ctx.Done():
+			return fmt.Errorf("gatewaytest: %s does not answer (logs in %s)", address, s.logs)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// Stop ends everything that Start started.
+func (s *Sandbox) Stop() {
+	s.server.Close()
+	s.group.Stop()
+	_ = os.RemoveAll(s.logs) // in the system's folder for such things
+}
+
+// Config is the account's root user's, or that of other credentials.
+func (s *Sandbox) Config(keys ...string) aws.Config {
+	if len(keys) == 0 {
+		keys = []string{"test", "test", ""}
+	}
+	return aws.Config{
+		Region: "us-east-1", BaseEndpoint: &s.URL,
+		Credentials: credentials.NewStaticCredentialsProvider(keys[0], keys[1], keys[2]),
+		Retryer:     func() aws.Retryer { return aws.NopRetryer{} },
+	}
+}
+
+func local(port int) *url.URL {
+	return &url.URL{Scheme: "http", Host: net.JoinHostPort("127.0.0.1", fmt.Sprint(port))}
+}
+
+// checkout is the folder that has the tools' cache.
+func checkout() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("gatewaytest: working directory: %w", err)
+	}
+	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "sandbox/ministack/wrapper.py")); err == nil {
+			return dir, nil
+		}
+	}
+	return "", fmt.Errorf("gatewaytest: no checkout around the working directory")
+}

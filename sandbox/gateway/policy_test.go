@@ -1,0 +1,103 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+)
+
+// as assumes a new role with a policy.
+func as(t *testing.T, name, policy string) aws.Config {
+	t.Helper()
+	ctx, arn := context.Background(), role(t, name)
+	need[*iam.PutRolePolicyOutput](t)(iam.NewFromConfig(sandbox.Config()).PutRolePolicy(ctx, &iam.PutRolePolicyInput{
+		RoleName: &name, PolicyName: aws.String("p"), PolicyDocument: &policy}))
+	c := need[*sts.AssumeRoleOutput](t)(sts.NewFromConfig(sandbox.Config()).AssumeRole(ctx, &sts.AssumeRoleInput{
+		RoleArn: &arn, RoleSessionName: aws.String("s")})).Credentials
+	return sandbox.Config(*c.AccessKeyId, *c.SecretAccessKey, *c.SessionToken)
+}
+
+func TestPoliciesHoldForEachService(t *testing.T) {
+	ctx := context.Background()
+	_, _ = cluster(t, "policies")
+	subnet := *need[*ec2.DescribeSubnetsOutput](t)(ec2.NewFromConfig(sandbox.Config()).DescribeSubnets(ctx,
+		&ec2.DescribeSubnetsInput{Filters: tagged("Name", "policies")})).Subnets[0].SubnetId
+	cfg := as(t, "least", `{"Version":"2012-10-17","Statement":[
+		{"Effect":"Allow","Action":["ec2:DescribeSubnets"],"Resource":"*"},
+		{"Effect":"Allow","Action":["ec2:CreateTags"],"Resource":"arn:aws:ec2:us-east-1:000000000000:subnet/*",
+		 "Condition":{"ForAllValues:StringEquals":{"aws:TagKeys":["karpenter.sh/discovery"]}}},
+		{"Effect":"Allow","Action":["ssm:GetParametersByPath"],"Resource":"arn:aws:ssm:us-east-1:000000000000:parameter/least/*"},
+		{"Effect":"Allow","Action":["iam:GetRole"],"Resource":"arn:aws:iam::000000000000:role/sawhorse/least"},
+		{"Effect":"Allow","Action":["eks:DescribeCluster"],"Resource":"arn:aws:eks:us-east-1:000000000000:cluster/policies"}]}`)
+	network, parameters := ec2.NewFromConfig(cfg), ssm.NewFromConfig(cfg)
+
+	_, err := network.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{})
+	want(t, "describe subnets", err, "")
+	_, err = network.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{})
+	want(t, "describe VPCs", err, "UnauthorizedOperation")
+	for key, wanted := range map[string]string{"karpenter.sh/discovery": "", "Name": "UnauthorizedOperation"} {
+		_, err = network.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{subnet}, Tags: []types.Tag{{Key: &key, Value: aws.String("x")}}})
+		want(t, "tag "+key, err, wanted)
+	}
+	for path, wanted := range map[string]string{"/least/demo": "", "/other": "AccessDeniedException"} {
+		_, err = parameters.GetParametersByPath(ctx, &ssm.GetParametersByPathInput{Path: &path})
+		want(t, "parameters "+path, err, wanted)
+	}
+	for name, wanted := range map[string]string{"least": "", "policies-cluster": "AccessDenied"} {
+		_, err = iam.NewFromConfig(cfg).GetRole(ctx, &iam.GetRoleInput{RoleName: &name})
+		want(t, "role "+name, err, wanted)
+	}
+	_, err = eks.NewFromConfig(cfg).DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String("policies")})
+	want(t, "describe cluster", err, "")
+	_, err = eks.NewFromConfig(cfg).ListNodegroups(ctx, &eks.ListNodegroupsInput{ClusterName: aws.String("policies")})
+	want(t, "list node groups", err, "AccessDeniedException")
+	own := need[aws.Credentials](t)(cfg.Credentials.Retrieve(ctx))
+	forged := sandbox.Config(own.AccessKeyID, "another secret", own.SessionToken)
+	_, err = ec2.NewFromConfig(forged).DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{})
+	want(t, "wrong secret", err, "AuthFailure")
+	_, err = ec2.NewFromConfig(sandbox.Config("AKIANOBODY", "x", "")).DescribeVpcs(ctx, &ec2.DescribeVpcsInput{})
+	want(t, "unknown key", err, "AuthFailure")
+}
+
+func TestCallsAreCountedByServiceActionAndCaller(t *testing.T) {
+	ctx, cfg := context.Background(), as(t, "counted", `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"*","Resource":"*"}]}`)
+	calls := func(query string) map[string]any {
+		t.Helper()
+		resp := need[*http.Response](t)(http.Get(sandbox.URL + "/_sandbox/calls" + query))
+		defer resp.Body.Close()
+		var out map[string]any
+		if err := json.NewDecoder(resp.Body).Decode(&out); err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	req := need[*http.Request](t)(http.NewRequest(http.MethodDelete, sandbox.URL+"/_sandbox/calls", nil))
+	need[*http.Response](t)(http.DefaultClient.Do(req)).Body.Close()
+	if got := calls(""); len(got) != 0 {
+		t.Errorf("after the reset: %v", got)
+	}
+	for range 2 {
+		_, _ = ssm.NewFromConfig(cfg).GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String("/none")})
+	}
+	_, _ = eks.NewFromConfig(cfg).DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: aws.String("c"), PrincipalArn: aws.String("arn:aws:iam::0:role/a/b")})
+	_, _ = ec2.NewFromConfig(cfg).DescribeVpcs(ctx, &ec2.DescribeVpcsInput{})
+	_, _ = sts.NewFromConfig(sandbox.Config()).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+	mine := `{"ec2":{"DescribeVpcs":1},"eks":{"DescribeAccessEntry":1},"ssm":{"GetParameter":2}}`
+	got, _ := json.Marshal(calls("?by=caller")) // what was decoded encodes
+	if wanted := `{"counted":` + mine + `,"root":{"sts":{"GetCallerIdentity":1}}}`; string(got) != wanted {
+		t.Errorf("by caller %s, want %s", got, wanted)
+	}
+	got, _ = json.Marshal(calls("")) // what was decoded encodes
+	if wanted := mine[:len(mine)-1] + `,"sts":{"GetCallerIdentity":1}}`; string(got) != wanted {
+		t.Errorf("calls %s, want %s", got, wanted)
+	}
+}

@@ -1,0 +1,149 @@
+// Package kube starts the sandbox's Kubernetes: certificates and kubeconfigs made at start, then etcd, kube-apiserver,
+// kube-controller-manager, kube-scheduler and kwok as child processes of one binary, and the rights that EKS's managed
+// access policies stand for.
+package kube
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/process"
+)
+
+// clusterName is the name of cluster and context in the kubeconfigs.
+const clusterName = "sandbox"
+
+// Issuer is what the API server writes into service account tokens. It has the form of EKS's issuers, so that IAM's
+// OIDC providers and trust policies look as they do there; nothing ever fetches it.
+const Issuer = "https://oidc.eks.us-east-1.amazonaws.com/id/5A3D8083000000000000000000000DE0"
+
+// Config is what a cluster needs from its surroundings.
+type Config struct {
+	Binary        string // the cluster binary
+	Dir           string // folder of data, certificates and kubeconfigs; empty or absent
+	Authenticator string // URL of the token review webhook
+	Ports         Ports
+	Processes     *process.Group
+}
+
+// Ports are the cluster's ports on the loopback address.
+type Ports struct{ API, Etcd, EtcdPeer int }
+
+// Cluster is a cluster whose files are written and whose processes Start runs.
+type Cluster struct {
+	config Config
+	admin  *rest.Config
+}
+
+// New makes the certificates and writes the files; nothing runs yet.
+func New(config Config) (*Cluster, error) {
+	c := &Cluster{config: config}
+	if err := c.writeFiles(); err != nil {
+		return nil, fmt.Errorf("cluster: write files: %w", err)
+	}
+	return c, nil
+}
+
+// Endpoint is the API server's URL.
+func (c *Cluster) Endpoint() string { return fmt.Sprintf("https://127.0.0.1:%d", c.config.Ports.API) }
+
+// CA is the PEM of the authority that signed the API server's certificate.
+func (c *Cluster) CA() []byte { return c.admin.CAData }
+
+// Admin is a client configuration with all rights.
+func (c *Cluster) Admin() *rest.Config { return rest.CopyConfig(c.admin) }
+
+// Kubeconfig is the path of the administrator's kubeconfig.
+func (c *Cluster) Kubeconfig() string { return c.file("admin.kubeconfig") }
+
+func (c *Cluster) file(name string) string { return filepath.Join(c.config.Dir, name) }
+
+// users are the certificates' owners and their groups. kwok acts for every node and pod, so it is an administrator.
+var users = map[string]struct {
+	name   string
+	groups []string
+}{
+	"admin":              {"sandbox-admin", []string{"system:masters"}},
+	"kwok":               {"kwok", []string{"system:masters"}},
+	"controller-manager": {"system:kube-controller-manager", nil},
+	"scheduler":          {"system:kube-scheduler", nil},
+}
+
+func (c *Cluster) writeFiles() error {
+	ca, err := newAuthority()
+	if err != nil {
+		return err
+	}
+	server, err := ca.server()
+	if err != nil {
+		return err
+	}
+	accounts, err := ca.client("service-accounts") // only its key is used, to sign tokens
+	if err != nil {
+		return err
+	}
+	webhook, err := webhookConfig(c.config.Authenticator)
+	if err != nil {
+		return err
+	}
+	files := map[string][]byte{
+		"ca.crt": ca.pem, "server.crt": server.certificate, "server.key": server.key,
+		"accounts.key": accounts.key, "webhook.kubeconfig": webhook,
+	}
+	for file, user := range users {
+		certificate, err := ca.client(user.name, user.groups...)
+		if err != nil {
+			return err
+		}
+		config := clientConfig(c.Endpoint(), ca.pem, certificate)
+		if files[file+".kubeconfig"], err = kubeconfig(config, user.name); err != nil {
+			return err
+		}
+		if file == "admin" {
+			c.admin = config
+		}
+	}
+	return write(c.config.Dir, files)
+}
+
+// Start runs the control plane and kwok and returns when the API server is ready and the access policies' rights exist.
+func (c *Cluster) Start(ctx context.Context) error {
+	for _, spec := range c.stores() {
+		if err := c.config.Processes.Start(spec); err != nil {
+			return err
+		}
+	}
+	client, err := kubernetes.NewForConfig(c.admin)
+	if err != nil {
+		return fmt.Errorf("cluster: make client: %w", err)
+	}
+	if err := ready(ctx, client); err != nil {
+		return err
+	}
+	for _, spec := range c.controllers() {
+		if err := c.config.Processes.Start(spec); err != nil {
+			return err
+		}
+	}
+	return grantAccessPolicies(ctx, client)
+}
+
+// ready waits for the API server's own word. It ends with the context: a server that died is the group's business.
+func ready(ctx context.Context, client kubernetes.Interface) error {
+	for {
+		_, err := client.Discovery().RESTClient().Get().AbsPath("/readyz").Timeout(5 * time.Second).DoRaw(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("kube-apiserver: wait until ready: %w (last answer: %v)", context.Cause(ctx), err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package kube
+
+import (
+	"fmt"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+)
+
+// clientConfig is how a user reaches the API server. The limits are far above what the sandbox needs: client-go's
+// defaults are made for a shared cluster and would slow a start down.
+func clientConfig(endpoint string, ca []byte, user pair) *rest.Config {
+	return &rest.Config{
+		Host:            endpoint,
+		TLSClientConfig: rest.TLSClientConfig{CAData: ca, CertData: user.certificate, KeyData: user.key},
+		QPS:             500,
+		Burst:           1000,
+	}
+}
+
+// kubeconfig renders a client configuration as a file for kubectl and for the control plane's own parts.
+func kubeconfig(config *rest.Config, user string) ([]byte, error) {
+	file := api.NewConfig()
+	file.Clusters[clusterName] = &api.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
+	file.AuthInfos[user] = &api.AuthInfo{ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}
+	file.Contexts[clusterName] = &api.Context{Cluster: clusterName, AuthInfo: user}
+	file.CurrentContext = clusterName
+	text, err := clientcmd.Write(*file)
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig %s: encode: %w", user, err)
+	}
+	return text, nil
+}
+
+// webhookConfig tells the API server where to have bearer tokens reviewed.
+func webhookConfig(url string) ([]byte, error) {
+	file := api.NewConfig()
+	file.Clusters["authenticator"] = &api.Cluster{Server: url}
+	file.AuthInfos["apiserver"] = &api.AuthInfo{}
+	file.Contexts["webhook"] = &api.Context{Cluster: "authenticator", AuthInfo: "apiserver"}
+	file.CurrentContext = "webhook"
+	text, err := clientcmd.Write(*file)
+	if err != nil {
+		return nil, fmt.Errorf("webhook configuration: encode: %w", err)
+	}
+	return text, nil
+}

@@ -1,0 +1,99 @@
+package kubelet
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/kubernetes/pkg/fieldpath"
+	"k8s.io/kubernetes/third_party/forked/golang/expansion"
+)
+
+// resolve gives a container's variables their values as a kubelet does, $(NAME) of earlier ones included. What the
+// Karpenter chart never uses unless asked (config maps, secrets, envFrom) is refused rather than left out.
+func resolve(pod *corev1.Pod, container *corev1.Container, allocatable corev1.ResourceList) (map[string]string, error) {
+	if len(container.EnvFrom) > 0 {
+		return nil, fmt.Errorf("container %s: read environment: envFrom is not supported in the sandbox", container.Name)
+	}
+	values := map[string]string{}
+	lookup := expansion.MappingFuncFor(values)
+	for _, variable := range container.Env {
+		value, err := valueOf(variable, pod, container, allocatable)
+		if err != nil {
+			return nil, fmt.Errorf("variable %s: resolve: %w", variable.Name, err)
+		}
+		if variable.ValueFrom == nil {
+			value = expansion.Expand(value, lookup)
+		}
+		values[variable.Name] = value
+	}
+	return values, nil
+}
+
+func valueOf(v corev1.EnvVar, pod *corev1.Pod, container *corev1.Container, allocatable corev1.ResourceList) (string, error) {
+	switch {
+	case v.ValueFrom == nil:
+		return v.Value, nil
+	case v.ValueFrom.FieldRef != nil:
+		return fieldOf(pod, v.ValueFrom.FieldRef.FieldPath)
+	case v.ValueFrom.ResourceFieldRef != nil:
+		return resourceOf(pod, container, v.ValueFrom.ResourceFieldRef, allocatable)
+	}
+	return "", fmt.Errorf("only value, fieldRef and resourceFieldRef are supported in the sandbox")
+}
+
+func fieldOf(pod *corev1.Pod, path string) (string, error) {
+	switch path {
+	case "spec.nodeName":
+		return pod.Spec.NodeName, nil
+	case "spec.serviceAccountName":
+		return pod.Spec.ServiceAccountName, nil
+	case "status.podIP", "status.podIPs":
+		return podAddress(pod.UID), nil
+	}
+	return fieldpath.ExtractFieldPathAsString(pod, path)
+}
+
+// resourceOf is a request or limit in units of the divisor, rounded up. A limit that is not set is what the node has.
+func resourceOf(pod *corev1.Pod, own *corev1.Container, ref *corev1.ResourceFieldSelector, allocatable corev1.ResourceList) (string, error) {
+	container := own
+	if ref.ContainerName != "" {
+		container = containerNamed(pod, ref.ContainerName)
+	}
+	if container == nil {
+		return "", fmt.Errorf("there is no container %s", ref.ContainerName)
+	}
+	var quantity resource.Quantity
+	kind, name, _ := strings.Cut(ref.Resource, ".")
+	switch kind {
+	case "requests":
+		quantity = container.Resources.Requests[corev1.ResourceName(name)]
+	case "limits":
+		limit, ok := container.Resources.Limits[corev1.ResourceName(name)]
+		if !ok {
+			limit = allocatable[corev1.ResourceName(name)]
+		}
+		quantity = limit
+	default:
+		return "", fmt.Errorf("unknown resource %s", ref.Resource)
+	}
+	divisor := ref.Divisor
+	if divisor.IsZero() {
+		divisor = resource.MustParse("1")
+	}
+	amount, unit := quantity.Value(), divisor.Value()
+	if name == "cpu" { // the only resource that is counted in thousandths
+		amount, unit = quantity.MilliValue(), divisor.MilliValue()
+	}
+	return fmt.Sprint((amount + unit - 1) / unit), nil
+}
+
+func containerNamed(pod *corev1.Pod, name string) *corev1.Container {
+	for i := range pod.Spec.Containers {
+		if pod.Spec.Containers[i].Name == name {
+			return &pod.Spec.Containers[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package kubelet
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/process"
+)
+
+const (
+	// maxGrace bounds what a pod's own grace period may ask for: the sandbox has to end in time.
+	maxGrace = 10 * time.Second
+	// impatient and patient are the pauses between two probes of a process that is not ready yet, and of one that is.
+	impatient = 100 * time.Millisecond
+	patient   = time.Second
+)
+
+// worker serves one pod from its node's choice to its end.
+type worker struct {
+	*kubelet
+	pod      *corev1.Pod
+	end      context.CancelCauseFunc
+	identity []string // the variables EKS injects; nil until they are decided
+	reported *containerState
+}
+
+// run keeps the pod's process running until the context ends.
+func (w *worker) run(ctx context.Context) {
+	for restarts := int32(0); ; {
+		reason, err := w.serve(ctx, restarts)
+		if ctx.Err() != nil {
+			return
+		}
+		w.complain(reason, err)
+		restarts++
+		w.tell(ctx, containerState{restarts: restarts, waiting: reason, message: err.Error()})
+		if !sleep(ctx, w.backOff(restarts)) {
+			return
+		}
+	}
+}
+
+// serve runs the process once and reports what its probes say. It returns why a container that ended waits, in the
+// words of a kubelet.
+func (w *worker) serve(ctx context.Context, restarts int32) (reason string, err error) {
+	ports, err := process.FreePorts(2)
+	if err != nil {
+		return "CreateContainerError", err
+	}
+	environment, err := w.environment(ctx, ports[0], ports[1])
+	if err != nil {
+		return "CreateContainerConfigError", err
+	}
+	group := process.NewGroup(w.Logs, w.grace())
+	if err := group.Start(process.Spec{Name: w.logName(restarts), Path: w.Binary, Env: environment, Dir: w.folder()}); err != nil {
+		return "CreateContainerError", err
+	}
+	defer group.Stop()
+	state := containerState{since: metav1.Now(), restarts: restarts}
+	for pause := time.Duration(0); ; {
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case err := <-group.Died():
+			return "CrashLoopBackOff", err
+		case <-time.After(pause):
+		}
+		state.ready = answers(ctx, ports[1], "/healthz") && answers(ctx, ports[1], "/readyz")
+		pause = impatient
+		if w.tell(ctx, state) && state.ready {
+			pause = patient
+		}
+	}
+}
+
+func (w *worker) grace() time.Duration {
+	if seconds := w.pod.Spec.TerminationGracePeriodSeconds; seconds != nil {
+		return min(time.Duration(*seconds)*time.Second, maxGrace)
+	}
+	return maxGrace
+}
+
+func (w *worker) logName(restarts int32) string {
+	if restarts == 0 {
+		return w.pod.Name
+	}
+	return fmt.Sprintf("%s.%d", w.pod.Name, restarts)
+}
+
+// answers probes the process as a kubelet does: any status from 200 to 399 is good.
+func answers(ctx context.Context, port int, path string) bool {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d%s", port, path), nil)
+	if err != nil {
+		return false
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false
+	}
+	response.Body.Close()
+	return response.StatusCode >= 200 && response.StatusCode < 400
+}
+
+// remove takes the deleted pod off the API server, now that its process has ended.
+func (w *worker) remove(ctx context.Context) {
+	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64), Preconditions: &metav1.Preconditions{UID: &w.pod.UID}}
+	for {
+		err := w.client.CoreV1().Pods(w.pod.Namespace).Delete(ctx, w.pod.Name, now)
+		// A conflict means that a pod of the same name has taken its place.
+		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+			return
+		}
+		if !sleep(ctx, patient) {
+			return
+		}
+		w.complain("remove", err)
+	}
+}
+
+// sleep waits, and says false when the context has ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}

@@ -1,0 +1,82 @@
+"""The resource ARNs that AWS authorizes against, where MiniStack takes another (AUTH=true)."""
+
+import json
+import re
+from urllib.parse import unquote
+
+from ministack.core import iam_actions
+from ministack.services import eks, iam, tagging
+
+_extract = iam_actions.extract_resource_arn
+_iam_tags = tagging._RESOURCE_TAG_COLLECTORS["iam"]
+
+
+def install():
+    iam_actions.extract_resource_arn = extract_resource_arn  # app imports it at each request
+    tagging._RESOURCE_TAG_COLLECTORS["iam"] = _with_profiles
+
+
+def _with_profiles():
+    """aws:ResourceTag holds for instance profiles as it does for users and roles."""
+    yield from _iam_tags()
+    for profile in iam._instance_profiles.values():
+        yield profile["Arn"], profile["Tags"]
+
+
+def extract_resource_arn(service, method, path, headers, body, query, region, account):
+    arn = _extract(service, method, path, headers, body, query, region, account)
+    if service == "ssm" and arn == "*":
+        arn = _parameters(body, region, account) or arn
+    if service == "ssm":  # AWS's own parameters belong to no account
+        return arn.replace(f":{account}:parameter/aws/", "::parameter/aws/")
+    if service == "iam" and iam_actions._query_param(query, "InstanceProfileName"):
+        return _instance_profile(query, account)
+    if service == "iam" and f":{account}:role/" in arn:
+        role = iam._roles.get(arn.rsplit("/", 1)[-1])
+        if role:
+            return role["Arn"]
+        first = iam_actions._query_param(query, "Path") or "/"  # CreateRole: the ARN-to-be carries the path
+        return f"arn:aws:iam::{account}:role{first}{arn.rsplit('/', 1)[-1]}"
+    if service == "iam" and iam_actions._query_param(query, "OpenIDConnectProviderArn"):
+        return iam_actions._query_param(query, "OpenIDConnectProviderArn")
+    if service == "events" and arn == "*":
+        asked = json.loads(body or b"{}")  # a rule's tags, or its targets
+        rule = asked.get("Rule") and f"arn:aws:events:{region}:{account}:rule/{asked['Rule']}"
+        return asked.get("ResourceARN") or rule or arn
+    if service == "eks":
+        return _eks(path, region, account) or arn
+    return arn
+
+
+def _parameters(body, region, account):
+    """GetParametersByPath is authorized on the path, the calls on several names on the first of them."""
+    asked = json.loads(body or b"{}")
+    name = asked.get("Path") or next(iter(asked.get("Names") or []), None)
+    return name and f"arn:aws:ssm:{region}:{account}:parameter/{name.strip('/')}"
+
+
+def _instance_profile(query, account):
+    """A profile's calls are authorized on the profile, also those that name a role; creating it, on the ARN-to-be."""
+    name = iam_actions._query_param(query, "InstanceProfileName")
+    profile = iam._instance_profiles.get(name)
+    path = iam_actions._query_param(query, "Path") or "/"
+    return profile["Arn"] if profile else f"arn:aws:iam::{account}:instance-profile{path}{name}"
+
+
+def _eks(path, region, account):
+    """Calls on a part of a cluster are authorized on that part (creating it: on the cluster)."""
+    base = f"arn:aws:eks:{region}:{account}"
+    match = re.match(r"/clusters/([^/]+)/(node-groups|addons|pod-identity-associations)/([^/]+)", path)
+    if match:
+        cluster, kind, name = match.groups()
+        record = {"node-groups": eks._nodegroups, "addons": eks._addons}.get(kind, {}).get(f"{cluster}/{name}") or {}
+        known = record.get("nodegroupArn") or record.get("addonArn")
+        word = {"node-groups": "nodegroup", "addons": "addon"}.get(kind, "podidentityassociation")
+        return known or f"{base}:{word}/{cluster}/{name}"
+    match = re.match(r"/clusters/([^/]+)/access-entries/(.+?)(/access-policies.*)?$", unquote(path))
+    if match:
+        entry = eks._access_entries.get(eks._ae_key(match.group(1), match.group(2)))
+        return entry["accessEntryArn"] if entry else f"{base}:access-entry/{match.group(1)}/*"
+    if path.startswith("/tags/"):
+        return unquote(path[len("/tags/"):])
+    return None

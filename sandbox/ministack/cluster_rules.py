@@ -1,0 +1,27 @@
+"""What EKS says about a cluster's access mode."""
+
+MODES = ("CONFIG_MAP", "API_AND_CONFIG_MAP", "API")
+FORWARD = (("CONFIG_MAP", "API_AND_CONFIG_MAP"), ("API_AND_CONFIG_MAP", "API"))
+
+
+def complete(body):
+    """(body with EKS's defaults, refusal) of a CreateCluster request."""
+    access = {"authenticationMode": "CONFIG_MAP", "bootstrapClusterCreatorAdminPermissions": True,
+              **body.get("accessConfig", {})}
+    if access["authenticationMode"] not in MODES:
+        return body, ("InvalidParameterException", f"Invalid authentication mode {access['authenticationMode']}")
+    if access["authenticationMode"] == "CONFIG_MAP" and not access["bootstrapClusterCreatorAdminPermissions"]:
+        return body, ("InvalidParameterException", "bootstrapClusterCreatorAdminPermissions must be true if cluster "
+                      "authentication mode is set to CONFIG_MAP")
+    return {**body, "accessConfig": access}, None
+
+
+def access_refusal(cluster, body):
+    """The refusal of an UpdateClusterConfig request, or None."""
+    mode = (body.get("accessConfig") or {}).get("authenticationMode")
+    if not mode:
+        return "InvalidParameterException", "The sandbox knows accessConfig.authenticationMode only."
+    now = cluster["accessConfig"]["authenticationMode"]
+    if (now, mode) not in FORWARD:
+        return "InvalidParameterException", f"Unsupported authentication mode update from {now} to {mode}"
+    return None

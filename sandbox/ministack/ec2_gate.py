@@ -1,0 +1,40 @@
+"""EC2 is moto's, but moto knows no policies: MiniStack authorizes each EC2 call before moto gets it.
+
+The gateway sends every EC2 request here first. What reaches the handler below has passed
+authentication and the caller's policies, so it answers with a mark and nothing else.
+"""
+
+import re
+
+from ministack import app
+from ministack.core import iam_actions
+
+_extract = None
+
+# EC2 resource ids say what they are.
+KINDS = {"vpc": "vpc", "subnet": "subnet", "sg": "security-group", "i": "instance", "vol": "volume",
+         "lt": "launch-template", "ami": "image", "eni": "network-interface", "fleet": "fleet"}
+
+
+def install():
+    global _extract
+    _extract = iam_actions.extract_resource_arn
+    iam_actions.extract_resource_arn = extract_resource_arn
+    app.SERVICE_HANDLERS["ec2"] = allowed
+
+
+async def allowed(_method, _path, _headers, _body, _query):
+    return 200, {"x-sandbox-authorized": "true"}, b""
+
+
+def extract_resource_arn(service, method, path, headers, body, query, region, account):
+    """Describe calls have no resource; CreateTags and DeleteTags name theirs in ResourceId.N."""
+    if service == "ec2":
+        action = iam_actions._query_param(query, "Action")
+        if action.startswith("Describe"):
+            return "*"
+        name = iam_actions._query_param(query, "ResourceId.1")
+        match = re.match(r"([a-z]+)-", name)
+        if match and match.group(1) in KINDS:
+            return f"arn:aws:ec2:{region}:{account}:{KINDS[match.group(1)]}/{name}"
+    return _extract(service, method, path, headers, body, query, region, account)

@@ -1,0 +1,20 @@
+"""DescribeParameters' filters: MiniStack takes Path for recursive always and lets tag filters through."""
+
+from ministack.services import ssm
+
+_matches = ssm._apply_filter
+
+
+def matches(param, key, option, values):
+    if key == "Path":
+        return any(_below(param["Name"], path, option == "Recursive") for path in values)
+    if key.startswith("tag:"):
+        tags = ssm._tags.get(param["ARN"], {})
+        name = key[len("tag:"):]
+        return name in tags and (not values or tags[name] in values)
+    return _matches(param, key, option, values)
+
+
+def _below(name, path, recursive):
+    prefix = path.rstrip("/") + "/"
+    return name.startswith(prefix) and (recursive or "/" not in name[len(prefix):])

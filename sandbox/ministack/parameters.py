@@ -1,0 +1,81 @@
+"""Parameter Store as AWS has it: change events, patterns, sizes, types, versions, filters."""
+
+import json
+
+import changes
+import parameter_filters
+import parameter_rules
+
+from ministack.core.responses import error_response_json
+from ministack.services import ssm
+
+PAGE = 10  # GetParametersByPath refuses larger pages.
+
+_put = ssm._put_parameter
+_delete = ssm._delete_parameter
+_delete_many = ssm._delete_parameters
+_label = ssm._label_parameter_version
+_by_path = ssm._get_parameters_by_path
+
+
+def install():
+    # handle_request looks these names up at each call, CloudFormation calls them directly.
+    ssm._put_parameter = put_parameter
+    ssm._delete_parameter = delete_parameter
+    ssm._delete_parameters = delete_parameters
+    ssm._label_parameter_version = label_parameter_version
+    ssm._get_parameters_by_path = get_parameters_by_path
+    ssm._apply_filter = parameter_filters.matches
+
+
+def put_parameter(data):
+    existing = ssm._parameters.get(data.get("Name"))
+    data = parameter_rules.complete(data, existing)
+    refusal = parameter_rules.refusal(data, existing)
+    if refusal:
+        return error_response_json(*refusal, 400)
+    answer = _put(data)
+    if answer[0] == 200:
+        name = data["Name"]
+        del ssm._parameter_history[name][: -parameter_rules.VERSIONS]
+        changes.emit("Update" if existing else "Create", ssm._parameters[name])
+    return answer
+
+
+def delete_parameter(data):
+    _, gone = ssm._lookup_parameter(data.get("Name"))
+    answer = _delete(data)
+    if answer[0] == 200:
+        changes.emit("Delete", gone)
+    return answer
+
+
+def delete_parameters(data):
+    before = {name: ssm._lookup_parameter(name)[1] for name in data.get("Names", [])}
+    answer = _delete_many(data)
+    if answer[0] == 200:
+        for name in json.loads(answer[2])["DeletedParameters"]:
+            changes.emit("Delete", before[name])
+    return answer
+
+
+def label_parameter_version(data):
+    answer = _label(data)
+    if answer[0] == 200:
+        changes.emit("LabelParameterVersion", ssm._parameters[data["Name"]])
+    return answer
+
+
+def get_parameters_by_path(data):
+    size, path = data.get("MaxResults", PAGE), data.get("Path", "")
+    if not 1 <= size <= PAGE:
+        return error_response_json(
+            "ValidationException",
+            f"1 validation error detected: Value '{size}' at 'maxResults' failed to satisfy constraint: "
+            f"Member must have value less than or equal to {PAGE}", 400)
+    if not path.startswith("/"):
+        return error_response_json(
+            "ValidationException",
+            'The parameter doesn\'t meet the parameter name requirements. The parameter name must begin with a '
+            'forward slash "/".', 400)
+    return _by_path(data)

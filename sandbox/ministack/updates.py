@@ -1,0 +1,160 @@
+"""EKS updates: UpdateClusterConfig (access mode), UpdateNodegroupConfig, DescribeUpdate, ListUpdates.
+
+An update is InProgress for a moment and takes effect when it becomes Successful. That happens
+at the first EKS request after it is due: whoever looks sees the same, and no thread is needed.
+"""
+
+import os
+import re
+import time
+
+import cluster_rules
+import nodegroup_rules
+
+from ministack.core.responses import new_uuid
+from ministack.services import eks
+
+SECONDS = float(os.environ.get("SANDBOX_UPDATE_SECONDS", "1.5"))
+NAME = r"([A-Za-z0-9_-]+)"
+
+_handle = eks._handle_request_sync
+_create_cluster = eks._create_cluster
+_create_nodegroup = eks._create_nodegroup
+_updates = {}  # cluster ARN -> updates, oldest first
+
+
+def install():
+    eks._handle_request_sync = handle
+    eks._create_cluster = create_cluster
+    eks._create_nodegroup = create_nodegroup
+
+
+def handle(method, path, headers, body, query):
+    settle()
+    for verb, pattern, function in ROUTES:
+        match = re.fullmatch(pattern, path)
+        if match and verb == method:
+            return function(*match.groups(), eks.json.loads(body or b"{}"),
+                            {k: v[0] if isinstance(v, list) else v for k, v in query.items()})
+    return _handle(method, path, headers, body, query)
+
+
+def create_cluster(body, creator_arn=None):
+    body, refusal = cluster_rules.complete(body)
+    if refusal:
+        return eks._error(400, *refusal)
+    answer = _create_cluster(body, creator_arn)
+    if answer[0] == 200:
+        record = eks._clusters[body["name"]]
+        record["computeConfig"] = body.get("computeConfig", {"enabled": False})
+        return eks._json_resp(200, {"cluster": eks._sanitize(record)})
+    return answer
+
+
+def create_nodegroup(cluster, body):
+    refusal = nodegroup_rules.scaling_refusal(body.get("scalingConfig", {})) or nodegroup_rules.labels_refusal(
+        body.get("labels", {}))
+    if refusal:
+        return eks._error(400, *refusal)
+    answer = _create_nodegroup(cluster, {"amiType": "AL2023_x86_64_STANDARD", **body})
+    if answer[0] == 200:
+        record = eks._nodegroups[f"{cluster}/{body['nodegroupName']}"]
+        record.update({key: body[key] for key in ("launchTemplate", "updateConfig") if key in body})
+        del record["resources"]["remoteAccessSecurityGroup"]  # MiniStack's is made up; EKS has it with remote access only
+        if "launchTemplate" in body:
+            del record["diskSize"]
+        return eks._json_resp(200, {"nodegroup": record})
+    return answer
+
+
+def update_cluster_config(name, body, _query):
+    cluster = eks._clusters.get(name)
+    if not cluster:
+        return _missing_cluster(name)
+    if cluster["status"] != "ACTIVE":
+        return eks._error(409, "ResourceInUseException",
+                          f"Cannot update cluster {name}: it currently has an update in progress.")
+    refusal = cluster_rules.access_refusal(cluster, body)
+    if refusal:
+        return eks._error(400, *refusal)
+    mode = body["accessConfig"]["authenticationMode"]
+
+    def apply():
+        cluster["accessConfig"] = {**cluster["accessConfig"], "authenticationMode": mode}
+
+    return _start(cluster, cluster, "AccessConfigUpdate", [("AuthenticationMode", mode)], apply)
+
+
+def update_nodegroup_config(name, nodegroup, body, _query):
+    cluster = eks._clusters.get(name)
+    if not cluster:
+        return _missing_cluster(name)
+    group = eks._nodegroups.get(f"{name}/{nodegroup}")
+    if not group:
+        return eks._error(404, "ResourceNotFoundException", f"No node group found for name: {nodegroup}.")
+    if group["status"] != "ACTIVE":
+        return eks._error(409, "ResourceInUseException",
+                          "Nodegroup cannot be updated as it is currently not in Active State")
+    change, refusal = nodegroup_rules.change(group, body)
+    if refusal:
+        return eks._error(400, *refusal)
+    return _start(cluster, group, "ConfigUpdate", nodegroup_rules.params(body), lambda: group.update(change), nodegroup)
+
+
+def describe_update(name, update_id, _body, query):
+    if name not in eks._clusters:
+        return _missing_cluster(name)
+    for update in _of(name, query):
+        if update["id"] == update_id:
+            return eks._json_resp(200, {"update": _public(update)})
+    return eks._error(404, "ResourceNotFoundException", f"No update found for ID: {update_id}")
+
+
+def list_updates(name, _body, query):
+    if name not in eks._clusters:
+        return _missing_cluster(name)
+    return eks._json_resp(200, {"updateIds": [update["id"] for update in reversed(_of(name, query))]})
+
+
+ROUTES = [
+    ("POST", rf"/clusters/{NAME}/update-config", update_cluster_config),
+    ("POST", rf"/clusters/{NAME}/node-groups/{NAME}/update-config", update_nodegroup_config),
+    ("GET", rf"/clusters/{NAME}/updates/([^/]+)", describe_update),
+    ("GET", rf"/clusters/{NAME}/updates", list_updates),
+]
+
+
+def _start(cluster, record, kind, params, apply, nodegroup=None):
+    update = {
+        "id": new_uuid(), "status": "InProgress", "type": kind, "createdAt": time.time(), "errors": [],
+        "params": [{"type": key, "value": value} for key, value in params],
+        "_due": time.monotonic() + SECONDS, "_apply": apply, "_record": record, "_nodegroup": nodegroup,
+    }
+    record["status"] = "UPDATING"
+    _updates.setdefault(cluster["arn"], []).append(update)
+    return eks._json_resp(200, {"update": _public(update)})
+
+
+def settle():
+    """Let what is due take effect."""
+    for update in (u for updates in list(_updates.values()) for u in updates):
+        if update["status"] == "InProgress" and time.monotonic() >= update["_due"]:
+            update["_apply"]()
+            update["_record"]["status"] = "ACTIVE"
+            if "modifiedAt" in update["_record"]:
+                update["_record"]["modifiedAt"] = eks._now()
+            update["status"] = "Successful"
+
+
+def _of(cluster, query):
+    """The cluster's own updates, or those of the node group that the query names."""
+    return [update for update in _updates.get(eks._clusters[cluster]["arn"], [])
+            if update["_nodegroup"] == query.get("nodegroupName")]
+
+
+def _public(update):
+    return {key: value for key, value in update.items() if not key.startswith("_")}
+
+
+def _missing_cluster(name):
+    return eks._error(404, "ResourceNotFoundException", f"No cluster found for name: {name}.")

@@ -1,0 +1,23 @@
+"""MiniStack with what it lacks and the sandbox needs, patched in before it starts.
+
+Each module beside this one mends one thing and says why; all of them live inside
+MiniStack's process, so there is one state and one place that authorizes calls.
+"""
+
+import access
+import authorization
+import conditions
+import ec2_gate
+import images
+import oidc
+import parameters
+import sandbox_api
+import tags
+import updates
+
+from ministack.app import main
+
+if __name__ == "__main__":
+    for module in (authorization, conditions, ec2_gate, parameters, images, updates, access, tags, oidc, sandbox_api):
+        module.install()
+    main()

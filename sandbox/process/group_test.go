@@ -1,0 +1,120 @@
+package process
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// shell starts a shell script as a child; the tests need nothing else to play one.
+func shell(t *testing.T, g *Group, name, script string) {
+	t.Helper()
+	if err := g.Start(Spec{Name: name, Path: "/bin/sh", Args: []string{"-c", script}, Env: []string{"PATH=" + os.Getenv("PATH")}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// await polls until the condition holds; the limit only ends a test that would hang.
+func await(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if condition() {
+			return
+		}
+	}
+	t.Fatalf("%s: did not happen", what)
+}
+
+func content(path string) string {
+	text, _ := os.ReadFile(path)
+	return string(text)
+}
+
+func TestStopRunsBackwardAndWaits(t *testing.T) {
+	dir := t.TempDir()
+	order := filepath.Join(dir, "order")
+	g := NewGroup(dir, 20*time.Second)
+	for _, name := range []string{"first", "second"} {
+		shell(t, g, name, "trap 'echo "+name+" >> "+order+"; exit 0' TERM; echo up; while :; do sleep 0.01; done")
+		await(t, name+" is up", func() bool { return content(filepath.Join(dir, name+".log")) == "up\n" })
+	}
+	g.Stop()
+	if got := content(order); got != "second\nfirst\n" {
+		t.Errorf("ended in the order %q, want second, first", got)
+	}
+	select {
+	case err := <-g.Died():
+		t.Errorf("an asked-for end was reported: %v", err)
+	default:
+	}
+}
+
+func TestStopKillsWhatDoesNotEndWithItsChildren(t *testing.T) {
+	dir := t.TempDir()
+	g := NewGroup(dir, time.Millisecond)
+	shell(t, g, "deaf", "trap '' TERM; sleep 600 & echo $!; wait; wait")
+	log := filepath.Join(dir, "deaf.log")
+	await(t, "the grandchild's pid", func() bool { return strings.HasSuffix(content(log), "\n") })
+	pid, err := strconv.Atoi(strings.TrimSpace(content(log)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Stop()
+	// An orphan that nobody has reaped yet is gone as well: its state is Z.
+	await(t, "the grandchild's end", func() bool {
+		return syscall.Kill(pid, 0) != nil || strings.Contains(content("/proc/"+strconv.Itoa(pid)+"/stat"), ") Z ")
+	})
+}
+
+func TestUnexpectedEndIsReported(t *testing.T) {
+	g := NewGroup(t.TempDir(), time.Second)
+	shell(t, g, "weak", "exit 3")
+	err := <-g.Died()
+	for _, want := range []string{"weak", "exit status 3", "weak.log"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q does not name %q", err, want)
+		}
+	}
+	g.Stop()
+	if err := g.Start(Spec{Name: "late", Path: "/bin/sh"}); err == nil {
+		t.Error("a child was started after the stop")
+	}
+}
+
+func TestNothingIsInherited(t *testing.T) {
+	t.Setenv("SANDBOX_SECRET", "leak")
+	dir := t.TempDir()
+	g := NewGroup(dir, time.Second)
+	if err := g.Start(Spec{Name: "bare", Path: "/bin/sh", Args: []string{"-c", "echo [$SANDBOX_SECRET]"}}); err != nil {
+		t.Fatal(err)
+	}
+	<-g.Died()
+	if got := content(filepath.Join(dir, "bare.log")); got != "[]\n" {
+		t.Errorf("the child saw %q", got)
+	}
+}
+
+func TestFreePortsDifferAndCanBeTaken(t *testing.T) {
+	ports, err := FreePorts(5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[int]bool{}
+	for _, port := range ports {
+		if seen[port] {
+			t.Errorf("port %d twice", port)
+		}
+		seen[port] = true
+		listener, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
+		if err != nil {
+			t.Errorf("port %d: %v", port, err)
+			continue
+		}
+		listener.Close()
+	}
+}

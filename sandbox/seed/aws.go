@@ -1,0 +1,85 @@
+// Package seed makes the account and the cluster that a new user of the sandbox finds: an EKS
+// cluster "demo" with Cluster Autoscaler, its access still in aws-auth. It uses AWS's and
+// Kubernetes' own APIs only.
+package seed
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+)
+
+// Names of what the seed makes.
+const (
+	ClusterName = "demo"
+	ClusterRole = "demo-cluster"
+	NodeRole    = "demo-node"
+	Version     = "1.35"
+)
+
+// account makes the AWS side step by step; each step reads what the ones before have found.
+type account struct {
+	ec2 *ec2.Client
+	eks *eks.Client
+	iam *iam.Client
+
+	private, public      []string // subnet ids, one a zone
+	vpc, nodeGroup       string   // nodeGroup is the nodes' security group
+	clusterRole, nodeARN string
+	clusterGroup         string // the cluster security group
+	template             string // launch template id
+}
+
+// AWS makes the VPC, the roles, the EKS cluster, its node groups and its add-on.
+func AWS(ctx context.Context, cfg aws.Config) error {
+	a := &account{ec2: ec2.NewFromConfig(cfg), eks: eks.NewFromConfig(cfg), iam: iam.NewFromConfig(cfg)}
+	steps := []struct {
+		name string
+		do   func(context.Context) error
+	}{
+		{"network", a.makeNetwork},
+		{"roles", a.makeRoles},
+		{"cluster", a.makeCluster},
+		{"launch template", a.makeTemplate},
+		{"node groups", a.makeNodeGroups},
+		{"add-on", a.makeAddOn},
+	}
+	for _, step := range steps {
+		if err := step.do(ctx); err != nil {
+			return fmt.Errorf("seed: %s: %w", step.name, err)
+		}
+	}
+	return nil
+}
+
+func (a *account) makeCluster(ctx context.Context) error {
+	_, err := a.eks.CreateCluster(ctx, &eks.CreateClusterInput{
+		Name: aws.String(ClusterName), Version: aws.String(Version), RoleArn: &a.clusterRole,
+		ResourcesVpcConfig: &types.VpcConfigRequest{SubnetIds: append(a.private, a.public...)},
+		AccessConfig:       &types.CreateAccessConfigRequest{AuthenticationMode: types.AuthenticationModeConfigMap},
+	})
+	if err != nil {
+		return fmt.Errorf("create: %w", err)
+	}
+	waiter := eks.NewClusterActiveWaiter(a.eks, func(o *eks.ClusterActiveWaiterOptions) { o.MinDelay = 50 * time.Millisecond })
+	out, err := waiter.WaitForOutput(ctx, &eks.DescribeClusterInput{Name: aws.String(ClusterName)}, time.Minute)
+	if err != nil {
+		return fmt.Errorf("wait until active: %w", err)
+	}
+	a.clusterGroup = aws.ToString(out.Cluster.ResourcesVpcConfig.ClusterSecurityGroupId)
+	return nil
+}
+
+func (a *account) makeAddOn(ctx context.Context) error {
+	_, err := a.eks.CreateAddon(ctx, &eks.CreateAddonInput{
+		ClusterName: aws.String(ClusterName), AddonName: aws.String("eks-pod-identity-agent"),
+		AddonVersion: aws.String("v1.3.10-eksbuild.2"),
+	})
+	return err
+}

@@ -1,0 +1,112 @@
+package seed
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+//go:embed cluster.yaml
+var manifests []byte
+
+// resources are the kinds that cluster.yaml has, by their names in the API.
+var resources = map[string]schema.GroupVersionResource{
+	"Namespace":      {Version: "v1", Resource: "namespaces"},
+	"ServiceAccount": {Version: "v1", Resource: "serviceaccounts"},
+	"ConfigMap":      {Version: "v1", Resource: "configmaps"},
+	"Deployment":     {Group: "apps", Version: "v1", Resource: "deployments"},
+}
+
+// Cluster applies cluster.yaml and waits until every Deployment is Available.
+func Cluster(ctx context.Context, cfg *rest.Config) error {
+	client, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		return fmt.Errorf("seed: cluster client: %w", err)
+	}
+	objects, err := decode(manifests)
+	if err != nil {
+		return fmt.Errorf("seed: cluster.yaml: %w", err)
+	}
+	for _, object := range objects {
+		if err := apply(ctx, client, object); err != nil {
+			return fmt.Errorf("seed: %s %s/%s: apply: %w", object.GetKind(), object.GetNamespace(), object.GetName(), err)
+		}
+	}
+	return available(ctx, cfg)
+}
+
+func decode(manifests []byte) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096)
+	for {
+		object := &unstructured.Unstructured{}
+		err := decoder.Decode(object)
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := resources[object.GetKind()]; !ok {
+			return nil, fmt.Errorf("no resource known for kind %q", object.GetKind())
+		}
+		objects = append(objects, object)
+	}
+}
+
+// apply is server-side, as `kubectl apply --server-side` by the user who set the cluster up.
+func apply(ctx context.Context, client dynamic.Interface, object *unstructured.Unstructured) error {
+	resource := client.Resource(resources[object.GetKind()])
+	options := metav1.ApplyOptions{FieldManager: "kubectl", Force: true}
+	var err error
+	if namespace := object.GetNamespace(); namespace != "" {
+		_, err = resource.Namespace(namespace).Apply(ctx, object.GetName(), object, options)
+	} else {
+		_, err = resource.Apply(ctx, object.GetName(), object, options)
+	}
+	return err
+}
+
+func available(ctx context.Context, cfg *rest.Config) error {
+	client, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		return fmt.Errorf("seed: cluster client: %w", err)
+	}
+	waiting := "no Deployment seen yet"
+	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		list, err := client.AppsV1().Deployments("").List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, err
+		}
+		for i := range list.Items {
+			if d := &list.Items[i]; !ready(d) {
+				waiting = d.Namespace + "/" + d.Name
+				return false, nil
+			}
+		}
+		return len(list.Items) > 0, nil
+	})
+	if err != nil {
+		return fmt.Errorf("seed: wait for Deployments (%s): %w", waiting, err)
+	}
+	return nil
+}
+
+func ready(d *appsv1.Deployment) bool {
+	return d.Status.ObservedGeneration >= d.Generation && d.Spec.Replicas != nil &&
+		d.Status.AvailableReplicas == *d.Spec.Replicas
+}

@@ -1,0 +1,77 @@
+package seed
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/gateway/gatewaytest"
+)
+
+// TestAWS reads the account back the way an operator would.
+func TestAWS(t *testing.T) {
+	sandbox, err := gatewaytest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sandbox.Stop()
+	ctx, cfg := context.Background(), sandbox.Config()
+	if err := AWS(ctx, cfg); err != nil {
+		t.Fatal(err)
+	}
+	e, network, name := eks.NewFromConfig(cfg), ec2.NewFromConfig(cfg), aws.String(ClusterName)
+	cluster, err := e.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := cluster.Cluster.ResourcesVpcConfig
+	if mode := cluster.Cluster.AccessConfig.AuthenticationMode; mode != types.AuthenticationModeConfigMap || len(config.SubnetIds) != 6 {
+		t.Errorf("mode %s, %d subnets", mode, len(config.SubnetIds))
+	}
+	for group, labels := range map[string]int{"system": 0, "build": 1} {
+		out, err := e.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: name, NodegroupName: &group})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := out.Nodegroup; len(n.Labels) != labels || len(n.Taints) != labels || len(n.Subnets) != 2 || n.Status != types.NodegroupStatusActive {
+			t.Errorf("%s: labels %v, taints %v, subnets %v, %s", group, n.Labels, n.Taints, n.Subnets, n.Status)
+		}
+		template, err := network.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{
+			LaunchTemplateId: out.Nodegroup.LaunchTemplate.Id, Versions: []string{*out.Nodegroup.LaunchTemplate.Version}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		groups := template.LaunchTemplateVersions[0].LaunchTemplateData.SecurityGroupIds
+		if len(groups) != 2 || !slices.Contains(groups, *config.ClusterSecurityGroupId) {
+			t.Errorf("%s: security groups %v, want two with %s", group, groups, *config.ClusterSecurityGroupId)
+		}
+	}
+	agent, err := e.DescribeAddon(ctx, &eks.DescribeAddonInput{ClusterName: name, AddonName: aws.String("eks-pod-identity-agent")})
+	if err != nil || agent.Addon.Status != types.AddonStatusActive {
+		t.Errorf("add-on %v, %v", agent, err)
+	}
+}
+
+func TestManifests(t *testing.T) {
+	objects, err := decode(manifests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{}
+	for _, object := range objects {
+		if object.GetKind() == "Deployment" {
+			names = append(names, object.GetNamespace()+"/"+object.GetName())
+		}
+	}
+	if want := []string{"kube-system/cluster-autoscaler", "kube-system/metrics-server", "shop/web"}; !slices.Equal(names, want) {
+		t.Errorf("Deployments %v, want %v", names, want)
+	}
+	if _, err := decode([]byte("kind: Pod\n")); err == nil {
+		t.Error("a kind without a resource was taken")
+	}
+}

@@ -1,0 +1,64 @@
+package stages
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/kwok/pkg/apis/internalversion"
+	"sigs.k8s.io/kwok/pkg/utils/lifecycle"
+)
+
+// played names the stage that kwok would play for the pod, none if it leaves the pod alone.
+func played(t *testing.T, pod *corev1.Pod) string {
+	t.Helper()
+	all, err := All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cycle, err := lifecycle.NewLifecycle(all[internalversion.StageResourceRef{APIGroup: "v1", Kind: "Pod"}])
+	if err != nil {
+		t.Fatal(err)
+	}
+	stage, err := cycle.Match(t.Context(), &lifecycle.Event{Labels: pod.Labels, Annotations: pod.Annotations, Data: pod})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stage == nil {
+		return ""
+	}
+	return stage.Name()
+}
+
+func TestKarpenterIsLeftToItsProcess(t *testing.T) {
+	now := metav1.NewTime(time.Unix(0, 0))
+	pending, deleted := corev1.PodStatus{Phase: corev1.PodPending}, &now
+	for _, c := range []struct {
+		name    string
+		labels  map[string]string
+		deleted *metav1.Time
+		want    string
+	}{
+		{"a pod", map[string]string{"app.kubernetes.io/name": "web"}, nil, "pod-ready"},
+		{"a pod without labels", nil, nil, "pod-ready"},
+		{"a pod that goes", nil, deleted, "pod-delete"},
+		{"Karpenter's", map[string]string{"app.kubernetes.io/name": "karpenter"}, nil, ""},
+		{"Karpenter's that goes", map[string]string{"app.kubernetes.io/name": "karpenter"}, deleted, ""},
+	} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: c.labels, DeletionTimestamp: c.deleted}, Status: pending}
+		if got := played(t, pod); got != c.want {
+			t.Errorf("%s: kwok plays %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestNodesAreServed(t *testing.T) {
+	all, err := All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := len(all[internalversion.StageResourceRef{APIGroup: "v1", Kind: "Node"}]); got != 2 {
+		t.Errorf("%d stages for nodes, want start and heartbeat", got)
+	}
+}

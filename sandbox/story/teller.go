@@ -1,0 +1,209 @@
+// Package story plays end-to-end scripts against a running sandbox, through ordinary aws and kubectl commands only, and
+// tells what was typed, what came of it and how long it took.
+package story
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Teller runs the commands of a story and keeps count of what held.
+type Teller struct {
+	ctx    context.Context
+	env    []string
+	out    io.Writer
+	colour bool
+
+	chapter string
+	held    int
+	broken  []string
+	timings []timing
+	// last is what the last typed command took.
+	last time.Duration
+}
+
+type timing struct {
+	chapter, what string
+	took          time.Duration
+}
+
+// New makes a Teller. env is the commands' environment, with aws and kubectl in its PATH; colour is for terminals.
+func New(ctx context.Context, env []string, out io.Writer, colour bool) *Teller {
+	return &Teller{ctx: ctx, env: env, out: out, colour: colour}
+}
+
+// Broken are the checks that did not hold.
+func (t *Teller) Broken() []string { return t.broken }
+
+// Held counts the checks that held.
+func (t *Teller) Held() int { return t.held }
+
+// Chapter begins a part of the story.
+func (t *Teller) Chapter(title string) {
+	t.chapter = title
+	fmt.Fprintf(t.out, "\n%s\n", t.paint("1;36", "── "+title+" "+strings.Repeat("─", max(0, 96-len(title)))))
+}
+
+// Say tells the reader something.
+func (t *Teller) Say(format string, args ...any) {
+	fmt.Fprintf(t.out, "%s\n", t.paint("2", fmt.Sprintf(format, args...)))
+}
+
+// Type runs a command as a user would, shows it and its output as it comes, and breaks the story if it fails.
+func (t *Teller) Type(command string) {
+	fmt.Fprintf(t.out, "%s %s\n", t.paint("1;32", "$"), t.paint("1", command))
+	began := time.Now()
+	err := t.run(command, indented{t.out}, indented{t.out})
+	t.last = time.Since(began)
+	fmt.Fprintf(t.out, "%s\n", t.paint("2", fmt.Sprintf("  (%.1f s)", t.last.Seconds())))
+	if err != nil {
+		t.fail("`%s` ended with %v", command, err)
+	}
+}
+
+// Refused runs a command that must fail, and say something.
+func (t *Teller) Refused(command, saying string) {
+	fmt.Fprintf(t.out, "%s %s\n", t.paint("1;32", "$"), t.paint("1", command))
+	var said bytes.Buffer
+	err := t.run(command, io.MultiWriter(indented{t.out}, &said), io.MultiWriter(indented{t.out}, &said))
+	switch {
+	case err == nil:
+		t.fail("`%s` was not refused", command)
+	case !strings.Contains(said.String(), saying):
+		t.fail("`%s` was refused without saying %q", command, saying)
+	default:
+		t.hold("refused: " + saying)
+	}
+}
+
+// Ask is the output of a command, without showing it.
+func (t *Teller) Ask(command string) string {
+	var said bytes.Buffer
+	if err := t.run(command, &said, &said); err != nil {
+		return fmt.Sprintf("(%v) %s", err, strings.TrimSpace(said.String()))
+	}
+	return strings.TrimSpace(said.String())
+}
+
+// Check holds if a command prints just what is wanted.
+func (t *Teller) Check(what, command, wanted string) {
+	if got := t.Ask(command); got != wanted {
+		t.fail("%s: `%s` gave %q, not %q", what, command, got, wanted)
+		return
+	}
+	t.hold(what + ": " + shown(wanted))
+}
+
+// Contains holds if a command prints something that contains the wanted text.
+func (t *Teller) Contains(what, command, wanted string) {
+	if got := t.Ask(command); !strings.Contains(got, wanted) {
+		t.fail("%s: `%s` gave %q, without %q", what, command, got, wanted)
+		return
+	}
+	t.hold(what + ": " + shown(wanted))
+}
+
+// Until waits until a command prints just what is wanted, and notes how long that took from the end of the last typed
+// command.
+func (t *Teller) Until(what, command, wanted string, within time.Duration) time.Duration {
+	began := time.Now()
+	for {
+		got := t.Ask(command)
+		took := time.Since(began)
+		if got == wanted {
+			t.hold(fmt.Sprintf("%s: %s, after %.1f s", what, shown(wanted), took.Seconds()))
+			t.Note(what, took)
+			return took
+		}
+		if took > within || t.ctx.Err() != nil {
+			t.fail("%s: after %.0f s `%s` still gave %q, not %q", what, took.Seconds(), command, got, wanted)
+			return took
+		}
+		select {
+		case <-t.ctx.Done():
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// Note keeps a time for the summary.
+func (t *Teller) Note(what string, took time.Duration) {
+	t.timings = append(t.timings, timing{t.chapter, what, took})
+}
+
+// Last is how long the last typed command took.
+func (t *Teller) Last() time.Duration { return t.last }
+
+// Summary prints the times and the count of checks.
+func (t *Teller) Summary() {
+	t.Chapter("Summary")
+	for _, n := range t.timings {
+		fmt.Fprintf(t.out, "  %-34s %-52s %7.1f s\n", n.chapter, n.what, n.took.Seconds())
+	}
+	for _, b := range t.broken {
+		fmt.Fprintf(t.out, "  %s %s\n", t.paint("1;31", "✗"), b)
+	}
+	fmt.Fprintf(t.out, "\n  %d checks held, %d did not\n", t.held, len(t.broken))
+}
+
+func (t *Teller) hold(what string) {
+	t.held++
+	fmt.Fprintf(t.out, "  %s %s\n", t.paint("32", "✓"), what)
+}
+
+func (t *Teller) fail(format string, args ...any) {
+	what := fmt.Sprintf(format, args...)
+	t.broken = append(t.broken, what)
+	fmt.Fprintf(t.out, "  %s %s\n", t.paint("1;31", "✗"), what)
+}
+
+func (t *Teller) paint(code, text string) string {
+	if !t.colour {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// run runs a command line of the story itself; nothing from outside gets into it.
+func (t *Teller) run(line string, stdout, stderr io.Writer) error {
+	command := exec.CommandContext(t.ctx, "bash", "-c", line)
+	command.Env, command.Stdout, command.Stderr = t.env, stdout, stderr
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGTERM) }
+	command.WaitDelay = 5 * time.Second
+	return command.Run()
+}
+
+// shown is a wanted text on one line.
+func shown(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if text == "" {
+		return "nothing"
+	}
+	if len(text) > 90 {
+		return text[:90] + "…"
+	}
+	return text
+}
+
+// indented sets each line off from the story.
+type indented struct{ to io.Writer }
+
+func (w indented) Write(text []byte) (int, error) {
+	lines := strings.SplitAfter(string(text), "\n")
+	for _, line := range lines {
+		if line == "" {
+			continue
+		}
+		if _, err := io.WriteString(w.to, "  "+line); err != nil {
+			return 0, err
+		}
+	}
+	return len(text), nil
+}

@@ -1,0 +1,202 @@
+package statemachine
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+)
+
+// machine is as much of the language as the tests look at.
+type machine struct {
+	QueryLanguage string
+	StartAt       string
+	States        map[string]state
+}
+
+type state struct {
+	Type, Next, Default, Resource, Error string
+	End                                  bool
+	TimeoutSeconds                       int
+	Arguments                            json.RawMessage
+	Assign                               map[string]any
+	Choices                              []transition
+	Catch                                []transition
+	Retry                                []struct {
+		ErrorEquals     []string
+		MaxAttempts     *int
+		MaxDelaySeconds int
+		JitterStrategy  string
+	}
+}
+
+type transition struct {
+	ErrorEquals []string
+	Assign      map[string]any
+	Next        string
+}
+
+func parse(t *testing.T) machine {
+	t.Helper()
+	var m machine
+	if err := json.Unmarshal([]byte(Definition), &m); err != nil {
+		t.Fatalf("reconcile.asl.json: %v", err)
+	}
+	if m.QueryLanguage != "JSONata" {
+		t.Fatalf("QueryLanguage %q", m.QueryLanguage)
+	}
+	return m
+}
+
+// each calls f for every state.
+func (m machine) each(f func(name string, s state)) {
+	for _, name := range slices.Sorted(maps.Keys(m.States)) {
+		f(name, m.States[name])
+	}
+}
+
+func (s state) successors() (next []string) {
+	for _, t := range slices.Concat(s.Choices, s.Catch, []transition{{Next: s.Next}, {Next: s.Default}}) {
+		if t.Next != "" {
+			next = append(next, t.Next)
+		}
+	}
+	return next
+}
+
+func TestEveryStateIsReachableAndEveryNextExists(t *testing.T) {
+	check := func(m machine) {
+		reached, todo := map[string]bool{}, []string{m.StartAt}
+		for len(todo) > 0 {
+			name := todo[0]
+			todo = todo[1:]
+			s, known := m.States[name]
+			if !known {
+				t.Errorf("%q is nobody's name", name)
+				continue
+			}
+			if !reached[name] {
+				reached[name] = true
+				todo = append(todo, s.successors()...)
+			}
+			if final := s.End || s.Type == "Succeed" || s.Type == "Fail"; final != (len(s.successors()) == 0) {
+				t.Errorf("state %s: it must either end or go on", name)
+			}
+		}
+		for name := range m.States {
+			if !reached[name] {
+				t.Errorf("state %s cannot be reached", name)
+			}
+		}
+	}
+	m := parse(t)
+	check(m)
+}
+
+func TestEveryTaskIsPreparedForFailure(t *testing.T) {
+	parse(t).each(func(name string, s state) {
+		if s.Type != "Task" {
+			return
+		}
+		if want := map[bool]int{true: 75, false: 20}[strings.HasSuffix(s.Resource, "lambda:invoke")]; s.TimeoutSeconds != want {
+			t.Errorf("state %s: TimeoutSeconds %d, want %d", name, s.TimeoutSeconds, want)
+		}
+		if len(s.Catch) == 0 || !slices.Equal(s.Catch[len(s.Catch)-1].ErrorEquals, []string{"States.ALL"}) {
+			t.Errorf("state %s: its last Catch must be States.ALL", name)
+		}
+		if len(s.Retry) == 0 {
+			t.Errorf("state %s: no Retry", name)
+		}
+		for _, r := range s.Retry {
+			if r.MaxAttempts == nil {
+				t.Errorf("state %s: Retry of %v is not bounded", name, r.ErrorEquals)
+			} else if *r.MaxAttempts > 0 && (r.MaxDelaySeconds == 0 || r.JitterStrategy != "FULL") {
+				t.Errorf("state %s: Retry of %v without cap or jitter", name, r.ErrorEquals)
+			}
+		}
+	})
+}
+
+// Every error name of ours in the machine is one of the constants, and every constant is handled by name, but for those
+// that are to be reported like any error.
+func TestErrorNamesAgree(t *testing.T) {
+	ours := regexp.MustCompile(`^[A-Za-z]+$`) // AWS's have a dot
+	named, raised := map[string]bool{}, map[string]bool{}
+	parse(t).each(func(_ string, s state) {
+		for _, r := range s.Retry {
+			for _, e := range r.ErrorEquals {
+				named[e] = ours.MatchString(e)
+			}
+		}
+		for _, c := range s.Catch {
+			for _, e := range c.ErrorEquals {
+				named[e] = ours.MatchString(e)
+			}
+		}
+		if failure, ok := s.Assign["failure"].(map[string]any); ok && failure["Error"] != nil {
+			raised[failure["Error"].(string)] = true
+		}
+	})
+	maps.DeleteFunc(named, func(_ string, is bool) bool { return !is })
+	maps.DeleteFunc(raised, func(_ string, is bool) bool { return !is })
+	if got, want := slices.Sorted(maps.Keys(named)), []string{LeaseLost, Rejected, Throttled}; !slices.Equal(got, want) {
+		t.Errorf("retried or caught by name: %v, want %v", got, want)
+	}
+	if got, want := slices.Sorted(maps.Keys(raised)), []string{StepDeadlineExceeded}; !slices.Equal(got, want) {
+		t.Errorf("raised: %v, want %v", got, want)
+	}
+	// StepFailed and StepDeadlineExceeded go to ReportFailure with all that has no name.
+	if last := parse(t).States["RunStep"].Catch; last[len(last)-1].Next != "ReportFailure" {
+		t.Errorf("other errors of a step go to %s", last[len(last)-1].Next)
+	}
+}
+
+func TestNoVariableHidesJSONata(t *testing.T) {
+	parse(t).each(func(state string, s state) {
+		for _, assign := range append([]transition{{Assign: s.Assign}}, s.Catch...) {
+			for name := range assign.Assign {
+				if name == "now" || name == "states" {
+					t.Errorf("state %s: variable %s hides what JSONata has under that name", state, name)
+				}
+			}
+		}
+	})
+}
+
+func TestRackPatternIsThatOfNames(t *testing.T) {
+	pattern := regexp.MustCompile(`\$contains\(\$rack, /(.+?)/\)`).FindStringSubmatch(Definition)
+	if pattern == nil {
+		t.Fatal("no check of the rack's name")
+	}
+	rack := regexp.MustCompile(pattern[1])
+	for _, name := range []string{"", "a", "demo", "demo-1", "demo-", "-demo", "1demo", "Demo", "de/mo", "demo\n", "a--b"} {
+		if rack.MatchString(name) != names.ValidRack(name) {
+			t.Errorf("%q: the machine says %v, names says %v", name, rack.MatchString(name), names.ValidRack(name))
+		}
+	}
+}
+
+func TestSubstitutionsAreTheDocumentedOnes(t *testing.T) {
+	used := map[string]bool{}
+	for _, match := range regexp.MustCompile(`\$\{(\w+)\}`).FindAllStringSubmatch(Definition, -1) {
+		used[match[1]] = true
+	}
+	want := []string{"FunctionPrefix", "Partition", "Prefix", "SettleSeconds", "TableName"}
+	if got := slices.Sorted(maps.Keys(used)); !slices.Equal(got, want) {
+		t.Errorf("substitutions %v, want %v", got, want)
+	}
+}
+
+// The functions that the machine calls by name exist; those of the steps are the plan's business.
+func TestFunctionsExist(t *testing.T) {
+	for _, match := range regexp.MustCompile(`"\$\{FunctionPrefix\}(\w+)"`).FindAllStringSubmatch(Definition, -1) {
+		if _, err := os.Stat("../functions/" + match[1] + "/main.go"); err != nil {
+			t.Errorf("function %s: %v", match[1], err)
+		}
+	}
+}
