@@ -2,7 +2,6 @@
 package main
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/sawhorse-io/sawhorse/internal/handler"
@@ -12,14 +11,10 @@ import (
 
 func main() {
 	handler.StartStep("nodepools", func(env handler.Env) (handler.StepFunc, error) {
-		text, err := env.Setting("SAWHORSE_DRAIN_SECONDS")
+		drain, err := env.Number("SAWHORSE_DRAIN_SECONDS")
 		if err != nil {
 			return nil, err
 		}
-		drain, err := time.ParseDuration(text + "s")
-		if err != nil {
-			return nil, fmt.Errorf("function nodepools: SAWHORSE_DRAIN_SECONDS: %w", err)
-		}
-		return nodepools.New(k8s.Dial(env.AWS), drain, env.Now).Run, nil
+		return nodepools.New(k8s.Dial(env.AWS), time.Duration(drain)*time.Second, env.Now).Run, nil
 	})
 }

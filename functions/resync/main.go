@@ -3,8 +3,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
@@ -24,24 +22,12 @@ func main() {
 		if r.MachineARN, err = env.Setting("SAWHORSE_STATE_MACHINE"); err != nil {
 			return nil, err
 		}
-		minutes, err := number(env, "SAWHORSE_RESYNC_MINUTES")
+		minutes, err := env.Number("SAWHORSE_RESYNC_MINUTES")
 		if err != nil {
 			return nil, err
 		}
 		r.Interval = time.Duration(minutes) * time.Minute
-		r.Slots, err = number(env, "SAWHORSE_RESYNC_SLOTS")
+		r.Slots, err = env.Number("SAWHORSE_RESYNC_SLOTS")
 		return r.Run, err
 	})
-}
-
-func number(env handler.Env, variable string) (int, error) {
-	text, err := env.Setting(variable)
-	if err != nil {
-		return 0, err
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		return 0, fmt.Errorf("function resync: %s is %q; it must be a whole number above zero", variable, text)
-	}
-	return n, nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
@@ -39,6 +40,19 @@ func (e Env) Setting(variable string) (string, error) {
 		return "", fmt.Errorf("function %s: environment variable %s is not set", e.Function, variable)
 	}
 	return value, nil
+}
+
+// Number reads an environment variable that holds a whole number, zero or more.
+func (e Env) Number(variable string) (int, error) {
+	text, err := e.Setting(variable)
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("function %s: environment variable %s is %q; it must be a whole number", e.Function, variable, text)
+	}
+	return n, nil
 }
 
 func environment(ctx context.Context, function string) (Env, error) {

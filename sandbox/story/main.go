@@ -85,9 +85,7 @@ func refusedBySSM(t *Teller) {
 
 func refusedByThePass(t *Teller) {
 	t.Chapter("e. A bad combination is refused by the pass")
-	objects := "kubectl get nodepool,ec2nodeclass,deployment -A -o jsonpath='{.items[*].metadata.resourceVersion}'"
 	untouched := t.Ask("kubectl get nodepool workload -o jsonpath='{.metadata.generation}'")
-	_ = objects
 	t.Type(put + "karpenter_auth_mode --value false")
 	t.Until("status", state, "Rejected", time.Minute)
 	t.Type("sawhorse status demo || true")
