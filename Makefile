@@ -13,7 +13,6 @@ CDK   := $(CACHE)/npm/node_modules/.bin/cdk
 # One set of flags for all modules, so that they share Go's build cache.
 export GOFLAGS := -trimpath -buildvcs=false
 export CGO_ENABLED := 0
-export GOTOOLCHAIN := local
 # The tests of package k8s and of the steps in the cluster start its API server.
 export SAWHORSE_CLUSTER_BINARY := $(BIN)/cluster
 

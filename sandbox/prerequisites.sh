@@ -27,9 +27,9 @@ node_version=$(node --version | sed -n 's/^v\([0-9][0-9]*\.[0-9][0-9]*\).*/\1/p'
 at_least "${node_version:-0.0}" 20.0 || fail "Node.js ${node_version:-of unknown version} is too old; install Node.js 20 or newer."
 command -v npm >/dev/null 2>&1 || fail "npm is missing; install it, it comes with Node.js."
 
-command -v python3 >/dev/null 2>&1 || fail "Python is missing; install Python 3.10 or newer."
-python_version=$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])') || fail "python3 does not run; install Python 3.10 or newer."
-at_least "$python_version" 3.10 || fail "Python $python_version is too old; install Python 3.10 or newer."
+command -v python3 >/dev/null 2>&1 || fail "Python is missing; install Python 3.11 or newer."
+python_version=$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])') || fail "python3 does not run; install Python 3.11 or newer."
+at_least "$python_version" 3.11 || fail "Python $python_version is too old; install Python 3.11 or newer."
 python3 -c 'import ensurepip, venv' 2>/dev/null || fail "Python $python_version cannot make virtual environments; install its venv module (Debian and Ubuntu: python3-venv)."
 
 mkdir -p "$cache" && cache=$(cd "$cache" && pwd) || fail "$cache cannot be written; make it writable."

@@ -23,6 +23,6 @@ func main() {
 			Parameters: ssm.NewFromConfig(env.AWS), EKS: eks.NewFromConfig(env.AWS), EC2: ec2.NewFromConfig(env.AWS),
 			IAM: iam.NewFromConfig(env.AWS), SQS: sqs.NewFromConfig(env.AWS), Rules: eventbridge.NewFromConfig(env.AWS),
 		}
-		return validate.New(env.Store, env.Paths, env.Now, clients, bus.Started).Run, nil
+		return validate.New(env.Store, env.Paths, env.Now, clients, bus).Run, nil
 	})
 }

@@ -16,7 +16,7 @@ var edges = map[string][]string{
 	"internal/params":       {"internal/names"},
 	"internal/plan":         {"internal/names", "internal/params"},
 	"internal/plan/nodes":   {"internal/names", "internal/params", "internal/plan"},
-	"internal/k8s":          {"internal/names", "internal/plan"},
+	"internal/k8s":          {"internal/names", "internal/plan", "internal/steps"},
 	"internal/steps":        {"internal/params"},
 	"internal/rack":         {"internal/names", "internal/params", "internal/plan", "internal/steps"},
 	"internal/register":     {"internal/names", "internal/params", "internal/rack"},

@@ -38,7 +38,7 @@ func edge(err error) error {
 		return LeaseLost{message{err.Error()}}
 	case errors.As(err, &rejected):
 		return Rejected{message{err.Error()}}
-	case throttled(err):
+	case throttled(err), errors.As(err, new(*steps.NotReady)):
 		return Throttled{message{err.Error()}}
 	case errors.Is(err, context.DeadlineExceeded):
 		return StepFailed{message{fmt.Sprintf("the call took longer than its time: %v", err)}}

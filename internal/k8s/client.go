@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // requestTimeout bounds one request, so that a Lambda (60 s) outlives an API server that does not answer.
@@ -50,25 +52,42 @@ func Connect(ctx context.Context, config aws.Config, cluster plan.Cluster) (*Cli
 	if err != nil {
 		return nil, err
 	}
-	return New(&rest.Config{Host: cluster.Endpoint, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAData: ca}})
+	rest := &rest.Config{Host: cluster.Endpoint, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}
+	rest.Wrap(func(next http.RoundTripper) http.RoundTripper { return newcomer{next, cluster.Name} })
+	return New(rest)
+}
+
+// newcomer makes "Unauthorized" a *steps.NotReady: EKS takes seconds until a new access entry works.
+type newcomer struct {
+	http.RoundTripper
+	cluster string
+}
+
+func (n newcomer) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := n.RoundTripper.RoundTrip(request)
+	if err != nil || response.StatusCode != http.StatusUnauthorized {
+		return response, err
+	}
+	response.Body.Close()
+	return nil, &steps.NotReady{Reason: "cluster " + n.cluster + ": Unauthorized: the function's access entry is missing, or does not work yet"}
 }
 
 // New makes a client of a configuration that has address and credentials, and sets the limits.
 func New(config *rest.Config) (*Client, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout, config.QPS, config.Burst, config.UserAgent = requestTimeout, 100, 200, names.FieldManager
-	http, err := rest.HTTPClientFor(config)
+	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: client: %w", config.Host, err)
 	}
 	// client-go shares connections between clients. One that slept while the Lambda was frozen may be dead without anyone
 	// having told us: start with a new one.
-	utilnet.CloseIdleConnectionsFor(http.Transport)
-	client, err := dynamic.NewForConfigAndClient(config, http)
+	utilnet.CloseIdleConnectionsFor(client.Transport)
+	objects, err := dynamic.NewForConfigAndClient(config, client)
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: client: %w", config.Host, err)
 	}
-	return &Client{config: config, dynamic: client}, nil
+	return &Client{config: config, dynamic: objects}, nil
 }
 
 // Config is a copy of the client's configuration, for Helm, which makes its own clients.

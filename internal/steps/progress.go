@@ -62,3 +62,9 @@ func (r *Rejected) Error() string {
 func Reject(parameter, format string, args ...any) error {
 	return &Rejected{Problems: []params.Problem{{Parameter: parameter, Message: fmt.Sprintf(format, args...)}}}
 }
+
+// NotReady is an error that time cures within seconds, like an access entry that does not work yet: the same call is made
+// again, a few times.
+type NotReady struct{ Reason string }
+
+func (n *NotReady) Error() string { return n.Reason }

@@ -74,5 +74,3 @@ func play(t *testing.T, script func(*story.Teller)) {
 		t.Error("the script has checked nothing")
 	}
 }
-
-func TestStory(t *testing.T) { play(t, story.Main) }

@@ -73,8 +73,8 @@ func (a *Access) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progres
 		return progress, err
 	}
 	if err := foreign(ctx, client, p); err != nil {
-		if k8s.IsDenied(err) {
-			return progress.NotYet(poll, "the access entry does not work yet")
+		if k8s.IsDenied(err) || errors.As(err, new(*steps.NotReady)) {
+			return progress.NotYet(poll, "the access entry of function access does not work yet")
 		}
 		return progress, err
 	}
@@ -120,11 +120,29 @@ func foreign(ctx context.Context, client *k8s.Client, p *plan.Plan) error {
 		return err
 	}
 	if found = append(found, contested...); len(found) == 0 {
-		return nil
+		return autoscalers(ctx, client, p)
 	}
 	slices.Sort(found)
 	return steps.Reject("karpenter_auth_mode", "cluster %s has a Karpenter, or parts of one, that Sawhorse did not make: %s; remove them first (two Karpenters on one cluster delete each other's nodes), or use another cluster",
 		p.Cluster.Name, strings.Join(slices.Compact(found), ", "))
+}
+
+// autoscalers refuses a cluster with two Cluster Autoscalers before Karpenter is installed: it would not be clear which one
+// hands over.
+func autoscalers(ctx context.Context, client *k8s.Client, p *plan.Plan) error {
+	if p.Goal != plan.GoalKarpenter {
+		return nil
+	}
+	live, err := client.Autoscalers(ctx)
+	if err != nil || len(live) < 2 {
+		return err
+	}
+	var all []string
+	for i := range live {
+		all = append(all, live[i].GetNamespace()+"/"+live[i].GetName())
+	}
+	slices.Sort(all)
+	return steps.Reject("karpenter_enabled", "cluster %s has %d Cluster Autoscalers: %s; Sawhorse hands over from one; delete the others", p.Cluster.Name, len(all), strings.Join(all, ", "))
 }
 
 // grant gives the functions that are no administrators their rights in the cluster.

@@ -47,9 +47,26 @@ func (b Bus) Send(ctx context.Context, detail events.Detail) error {
 
 // Started tells that a round with steps begins.
 func (b Bus) Started(ctx context.Context, run rack.Run, steps []plan.Step) error {
-	pass := events.Pass{Rack: run.Rack, Generation: run.Generation, Execution: run.Execution, Warnings: Problems(run.Warnings)}
+	return b.Send(ctx, events.ReconcileStarted{Pass: planned(run, steps)})
+}
+
+// DryRun answers a dry run with what would become of the pass: Rejected, or Reconciled with the steps it would take.
+func (b Bus) DryRun(ctx context.Context, run rack.Run, steps []plan.Step) error {
+	pass := planned(run, steps)
+	pass.DryRun = true
+	if len(run.Problems) > 0 {
+		return b.Send(ctx, events.Rejected{Pass: pass})
+	}
+	return b.Send(ctx, events.Reconciled{Pass: pass})
+}
+
+func planned(run rack.Run, steps []plan.Step) events.Pass {
+	pass := events.Pass{
+		Rack: run.Rack, Generation: run.Generation, Execution: run.Execution,
+		Problems: Problems(run.Problems), Warnings: Problems(run.Warnings),
+	}
 	for _, s := range steps {
 		pass.Steps = append(pass.Steps, s.Name)
 	}
-	return b.Send(ctx, events.ReconcileStarted{Pass: pass})
+	return pass
 }

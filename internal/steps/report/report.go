@@ -45,9 +45,6 @@ type Report struct {
 
 // Run reports one round.
 func (r *Report) Run(ctx context.Context, event Event) (Answer, error) {
-	if event.Outcome == "DryRun" {
-		return Answer{}, r.Send(ctx, events.Reconciled{Pass: r.pass(event, rack.Run{}, rack.Status{})})
-	}
 	if _, err := r.Store.Renew(ctx, event.Rack, event.Execution, r.Now()); err != nil {
 		return Answer{}, err
 	}
@@ -166,7 +163,7 @@ func (r *Report) detail(event Event, run rack.Run, status rack.Status) events.De
 
 func (r *Report) pass(event Event, run rack.Run, status rack.Status) events.Pass {
 	pass := events.Pass{
-		Rack: event.Rack, Generation: event.Generation, Execution: event.Execution, DryRun: event.Outcome == "DryRun",
+		Rack: event.Rack, Generation: event.Generation, Execution: event.Execution,
 		DurationSeconds: seconds(r.Now().Sub(event.Started)),
 	}
 	pass.Steps = event.Steps

@@ -189,16 +189,24 @@ func TestFailed(t *testing.T) {
 	}
 }
 
-// Nothing but an event comes of a dry run: no lease, no status, no record.
+// A dry run is answered with what would become of the pass.
 func TestDryRun(t *testing.T) {
-	s := begin(t, rack.Run{})
-	delete(s.cloud.Table.Items, "rack#demo lease")
-	s.run(event("DryRun"))
-	if kind, detail := s.sent(); kind != "Rack Reconciled" || !detail.DryRun || !slices.Equal(detail.Steps, []string{"queue"}) {
-		t.Errorf("%s %+v", kind, detail)
-	}
-	if writes := s.cloud.Writes(); !slices.Equal(writes, []string{"Events.PutEvents Rack Reconciled"}) {
-		t.Errorf("writes %v", writes)
+	for _, c := range []struct {
+		problems []params.Problem
+		kind     string
+	}{
+		{nil, "Rack Reconciled"},
+		{[]params.Problem{{Parameter: "node_disk", Message: "is wrong"}}, "Rack Rejected"},
+	} {
+		s := begin(t, rack.Run{})
+		bus := Bus{Events: s.cloud.Events, Name: "sawhorse"}
+		if err := bus.DryRun(t.Context(), rack.Run{Rack: "demo", Problems: c.problems}, []plan.Step{{Name: "queue"}}); err != nil {
+			t.Fatal(err)
+		}
+		kind, detail := s.sent()
+		if kind != c.kind || !detail.DryRun || !slices.Equal(detail.Steps, []string{"queue"}) || len(detail.Problems) != len(c.problems) {
+			t.Errorf("%s %+v", kind, detail)
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/rack"
 )
@@ -24,6 +25,9 @@ type scene struct {
 	validate *Validate
 	requests int
 	begun    [][]plan.Step
+
+	dry         []plan.Step
+	dryProblems []params.Problem
 }
 
 const folder = "/sawhorse/racks/demo/params/"
@@ -36,12 +40,20 @@ func begin(t *testing.T, written ...string) *scene {
 	cloud.EKS.Group("build", ekstypes.NodegroupScalingConfig{MinSize: new(int32(0)), MaxSize: new(int32(3)), DesiredSize: new(int32(1))}, map[string]string{names.LabelBuild: "true"})
 	s.validate = New(s.store, names.Paths{Prefix: "/sawhorse"}, cloud.Now, Clients{
 		Parameters: cloud.SSM, EKS: cloud.EKS, EC2: cloud.EC2, IAM: cloud.IAM, SQS: cloud.SQS, Rules: cloud.Events,
-	}, func(_ context.Context, _ rack.Run, steps []plan.Step) error {
-		s.begun = append(s.begun, steps)
-		return nil
-	})
+	}, s)
 	s.write(written...)
 	return s
+}
+
+// Started and DryRun make the scene validate's bus.
+func (s *scene) Started(_ context.Context, _ rack.Run, steps []plan.Step) error {
+	s.begun = append(s.begun, steps)
+	return nil
+}
+
+func (s *scene) DryRun(_ context.Context, run rack.Run, steps []plan.Step) error {
+	s.dry, s.dryProblems = steps, run.Problems
+	return nil
 }
 
 // write sets parameters: "name=value"; "name" alone deletes one.

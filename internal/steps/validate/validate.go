@@ -66,13 +66,20 @@ type Validate struct {
 	iam    IAM
 	sqs    SQS
 	rules  Rules
-	// Started is called when a round with steps begins.
-	started func(ctx context.Context, run rack.Run, steps []plan.Step) error
+	bus    Bus
 }
 
-// New wires a Validate; started tells the world that a round with steps begins.
-func New(store *rack.Store, paths names.Paths, now func() time.Time, c Clients, started func(context.Context, rack.Run, []plan.Step) error) *Validate {
-	return &Validate{store: store, paths: paths, now: now, reader: c.Parameters, eks: c.EKS, ec2: c.EC2, iam: c.IAM, sqs: c.SQS, rules: c.Rules, started: started}
+// Bus is whom validate tells.
+type Bus interface {
+	// Started tells that a round with steps begins.
+	Started(ctx context.Context, run rack.Run, steps []plan.Step) error
+	// DryRun answers a dry run: what the run's problems and warnings are, and which steps a pass would take.
+	DryRun(ctx context.Context, run rack.Run, steps []plan.Step) error
+}
+
+// New wires a Validate.
+func New(store *rack.Store, paths names.Paths, now func() time.Time, c Clients, bus Bus) *Validate {
+	return &Validate{store: store, paths: paths, now: now, reader: c.Parameters, eks: c.EKS, ec2: c.EC2, iam: c.IAM, sqs: c.SQS, rules: c.Rules, bus: bus}
 }
 
 // Run is one round's beginning.
@@ -94,9 +101,8 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 	answer := Answer{Generation: lease.Requested, Steps: []plan.Step{}}
 	switch {
 	case event.DryRun:
-		answer.Outcome, answer.Report = DryRun, true
-		answer.Steps = append(answer.Steps, found.due...)
-		return answer, nil
+		answer.Outcome = DryRun
+		return answer, v.bus.DryRun(ctx, run, found.due)
 	case len(found.problems) > 0:
 		return v.rejected(ctx, answer, run, found, lease)
 	case found.config.Paused:
@@ -226,5 +232,5 @@ func (v *Validate) accept(ctx context.Context, answer Answer, run rack.Run, f fi
 	if err := v.store.SaveRun(ctx, run); err != nil {
 		return answer, err
 	}
-	return answer, v.started(ctx, run, f.due)
+	return answer, v.bus.Started(ctx, run, f.due)
 }

@@ -168,21 +168,26 @@ func TestPaused(t *testing.T) {
 // A dry run takes no lease and leaves nothing behind, also while another pass has the rack.
 func TestDryRun(t *testing.T) {
 	for _, c := range []struct {
-		written []string
-		steps   string
+		written  []string
+		steps    string
+		problems int
 	}{
-		{[]string{auth, on}, enable},
-		{[]string{auth}, prepare},
-		{nil, ""},
-		{[]string{auth, on, "karpenter_cpu_limit=many"}, ""},
-		{[]string{auth, on, "cluster_name=none"}, ""},
-		{[]string{auth, on, "paused=true"}, enable},
+		{[]string{auth, on}, enable, 0},
+		{[]string{auth}, prepare, 0},
+		{nil, "", 0},
+		{[]string{auth, on, "karpenter_cpu_limit=many"}, "", 1},
+		{[]string{auth, on, "cluster_name=none"}, "", 1},
+		{[]string{auth, on, "paused=true"}, enable, 0},
 	} {
 		s := begin(t, c.written...)
 		s.lease("another pass", false)
 		answer, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me", DryRun: true})
 		s.must(err)
-		s.wants(answer, DryRun, true, c.steps)
+		s.wants(answer, DryRun, false, "")
+		s.wants(Answer{Outcome: DryRun, Steps: s.dry}, DryRun, false, c.steps)
+		if len(s.dryProblems) != c.problems {
+			t.Errorf("%v: problems %v", c.written, s.dryProblems)
+		}
 		s.wrote()
 	}
 }

@@ -60,7 +60,8 @@ func (s *sandbox) start(ctx context.Context, fail context.CancelCauseFunc) error
 		if err := s.startAWS(bothCtx); err != nil {
 			return err
 		}
-		return s.deploy(bothCtx)
+		both.Go(func() error { return s.deploy(bothCtx) })
+		return s.seedAWS(bothCtx)
 	})
 	if err := both.Wait(); err != nil {
 		return err
@@ -147,6 +148,10 @@ func (s *sandbox) startAWS(ctx context.Context) error {
 		return err
 	}
 	s.report.say("AWS answers")
+	return nil
+}
+
+func (s *sandbox) seedAWS(ctx context.Context) error {
 	if err := seed.AWS(ctx, s.awsConfig(s.gateway)); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -51,8 +52,25 @@ func up(o options) error {
 		if _, err := io.WriteString(s.leash, wordStay); err != nil {
 			return fmt.Errorf("supervisor: let go: %w", err)
 		}
+		if err := o.register(); err != nil {
+			return err
+		}
 	}
 	return o.show()
+}
+
+// register creates the parameters of the rack demo, as an operator would; an attached sandbox leaves that to its story.
+func (o options) register() error {
+	env, err := o.users(context.Background())
+	if err != nil {
+		return err
+	}
+	command := exec.Command(o.part("bin/sawhorse"), "register", "demo", "--rate", "100") // no quota of SSM's here
+	command.Env = env
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("sawhorse register demo: %w: %s", err, out)
+	}
+	return nil
 }
 
 // supervisor is a started supervisor as its parent sees it.

@@ -1,0 +1,120 @@
+package e2e
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/story"
+)
+
+// The whole life of a rack, as `make demo` tells it. It comes first, because it begins with an untouched cluster.
+func TestStory(t *testing.T) { play(t, story.Main) }
+
+// Twenty writes at once cost at most three passes, never two of them at the same time, and all values are in force.
+func TestBurst(t *testing.T) {
+	play(t, story.Enabled)
+	since := time.Now()
+	write(t, map[string]string{"karpenter_cpu_limit": "150", "karpenter_memory_limit_gb": "500"})
+	write(t, map[string]string{
+		"cluster_name": "demo", "karpenter_arch": "amd64,arm64", "karpenter_auth_mode": "true", "karpenter_capacity_types": "spot,on-demand",
+		"karpenter_consolidate_after": "5m", "karpenter_consolidation_enabled": "false", "karpenter_cpu_limit": "160",
+		"karpenter_disruption_budget_nodes": "3", "karpenter_enabled": "true", "karpenter_instance_families": "c5,m5",
+		"karpenter_instance_sizes": "large,xlarge", "karpenter_memory_limit_gb": "640", "karpenter_node_disk": "50",
+		"karpenter_node_expiry": "24h", "karpenter_node_volume_type": "gp2", "node_disk": "30", "node_type": "m5.large", "paused": "false",
+	})
+	all := rounds(t, since)
+	t.Logf("%d rounds: %+v", len(all), all)
+	if len(all) == 0 || len(all) > 3 {
+		t.Errorf("20 writes cost %d rounds", len(all))
+	}
+	apart(t, all)
+	play(t, func(s *story.Teller) {
+		s.Check("limits", "kubectl get nodepool workload -o jsonpath='{.spec.limits.cpu} {.spec.limits.memory}'", "160 640Gi")
+		s.Check("disruption", "kubectl get nodepool workload -o jsonpath='{.spec.disruption.consolidationPolicy} {.spec.disruption.consolidateAfter} {.spec.disruption.budgets[0].nodes}'", "WhenEmpty 5m 3")
+		s.Check("expiry", "kubectl get nodepool workload -o jsonpath='{.spec.template.spec.expireAfter}'", "24h")
+		s.Check("requirements", "kubectl get nodepool workload -o jsonpath='{.spec.template.spec.requirements[*].values}'", `["on-demand","spot"] ["amd64","arm64"] ["c5","m5"] ["large","xlarge"]`)
+		s.Check("volume", "kubectl get ec2nodeclass workload -o jsonpath='{.spec.blockDeviceMappings[0].ebs.volumeSize} {.spec.blockDeviceMappings[0].ebs.volumeType}'", "50Gi gp2")
+	})
+}
+
+// A pass that finds nothing to do starts one Lambda and writes nothing but its own record.
+func TestNothingToDo(t *testing.T) {
+	play(t, story.Enabled)
+	counts(t, http.MethodDelete)
+	since := time.Now()
+	play(t, func(s *story.Teller) {
+		s.Check("request", `aws events put-events --entries '[{"EventBusName":"sawhorse","Source":"test","DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"demo\"}"}]' --query FailedEntryCount --output text`, "0")
+	})
+	time.Sleep(2 * time.Second) // for the event; rounds then waits for what it has started
+	all := rounds(t, since)
+	if len(all) != 1 || all[0].outcome != "Unchanged" || all[0].steps != 0 {
+		t.Errorf("rounds %+v", all)
+	}
+	reads, writes := 0, []string{}
+	for caller, services := range counts(t, http.MethodGet) {
+		if !strings.Contains(caller, "Sawhorse-") {
+			continue
+		}
+		if !strings.Contains(caller, "Validate") {
+			t.Errorf("%s was called: %v", caller, services)
+		}
+		for service, actions := range services {
+			for action, n := range actions {
+				if reading(action) {
+					reads += n
+				} else {
+					writes = append(writes, service+" "+action)
+				}
+			}
+		}
+	}
+	t.Logf("%d AWS reads, writes %v", reads, writes)
+	if !slices.Equal(writes, []string{"dynamodb UpdateItem"}) {
+		t.Errorf("writes %v, want the lease's renewal alone", writes)
+	}
+}
+
+func reading(action string) bool {
+	for _, prefix := range []string{"Get", "List", "Describe", "Query"} {
+		if strings.HasPrefix(action, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// counts reads or resets the gateway's counts: by caller, service and action.
+func counts(t *testing.T, method string) map[string]map[string]map[string]int {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, *client().BaseEndpoint+"/_sandbox/calls?by=caller", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all map[string]map[string]map[string]int
+	if method == http.MethodGet {
+		if err := json.Unmarshal(text, &all); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+	}
+	return all
+}
+
+// A function without an access entry is refused by the API server, and a full pass mends it.
+func TestLockedOut(t *testing.T) {
+	play(t, story.Enabled)
+	play(t, story.LockedOut)
+}

@@ -1,0 +1,43 @@
+package story
+
+import "time"
+
+// Enabled brings the rack demo to a running Karpenter, if it is not there yet.
+func Enabled(t *Teller) {
+	if t.Ask(ready) == "True" && t.Ask(state) == "Reconciled" {
+		t.hold("Karpenter is on")
+		return
+	}
+	t.Type(put + "karpenter_auth_mode --value true --type String")
+	t.Type(put + "karpenter_enabled --value true --type String")
+	t.Until("NodePool workload is Ready", ready, "True", 3*time.Minute)
+	t.Until("the pass has ended", running, "0", 3*time.Minute)
+	t.Check("status", state, "Reconciled")
+}
+
+const (
+	ready   = `kubectl get nodepool workload -o jsonpath='{.status.conditions[?(@.type=="Ready")].status}' 2>/dev/null`
+	machine = `"$(aws stepfunctions list-state-machines --query 'stateMachines[0].stateMachineArn' --output text)"`
+	running = "aws stepfunctions list-executions --state-machine-arn " + machine + " --status-filter RUNNING --query 'length(executions)' --output text"
+	role    = `"$(aws lambda get-function-configuration --function-name Sawhorse-nodepools --query Role --output text)"`
+	lease   = `aws dynamodb update-item --table-name "$(aws cloudformation describe-stacks --stack-name Sawhorse --query 'Stacks[0].Outputs[?OutputKey==` + "`TableName`" + `].OutputValue' --output text)" --key '{"pk":{"S":"rack#demo"},"sk":{"S":"lease"}}' `
+	invoke  = `aws lambda invoke --function-name Sawhorse-nodepools --payload '{"rack":"demo","execution":"probe","step":{"name":"nodepools","function":"nodepools"}}' /dev/stdout`
+	entry   = "aws eks describe-access-entry --cluster-name demo --principal-arn " + role + " --query accessEntry.kubernetesGroups --output text"
+)
+
+// LockedOut takes a function's access entry away, calls the function as the state machine would, and has a full pass mend
+// it.
+func LockedOut(t *Teller) {
+	t.Chapter("A function without an access entry")
+	t.Check("its entry", entry, "sawhorse:nodepools")
+	t.Type(lease + `--update-expression 'SET #o = :o' --expression-attribute-names '{"#o":"owner"}' --expression-attribute-values '{":o":{"S":"probe"}}'`)
+	t.Contains("with its entry it may", invoke, `"status":"done"`)
+	t.Type("aws eks delete-access-entry --cluster-name demo --principal-arn " + role)
+	time.Sleep(2 * time.Second) // the API server keeps what its webhook says for a second
+	t.Contains("without, the API server refuses it", invoke, "Unauthorized")
+	t.Type(lease + `--update-expression 'REMOVE #o' --expression-attribute-names '{"#o":"owner"}'`)
+	t.Type(`aws events put-events --entries '[{"EventBusName":"sawhorse","Source":"operator","DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"demo\",\"full\":true}"}]'`)
+	t.Until("a full pass has made the entry again", entry, "sawhorse:nodepools", time.Minute)
+	t.Until("the pass has ended", running, "0", time.Minute)
+	t.Check("status", state, "Reconciled")
+}
