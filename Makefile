@@ -50,7 +50,8 @@ sandbox-down:
 .PHONY: test
 test: parts
 	go test ./...
-	cd sandbox && go test -timeout 20m ./...
+	cd sandbox && go test $$(go list ./... | grep -v '/e2e$$')
+	cd sandbox && go test -count=1 ./e2e
 
 ## unit: the tests that need no sandbox
 .PHONY: unit

@@ -58,7 +58,7 @@ func enable(t *Teller) {
 	t.Check("its policies", "aws iam list-role-policies --role-name demo-karpenter --query 'length(PolicyNames)' --output text", "5")
 	t.Contains("queue", "aws sqs get-queue-url --queue-name demo-karpenter --output text", "demo-karpenter")
 	t.Check("rule", "aws events describe-rule --name demo-karpenter --query State --output text", "ENABLED")
-	t.Check("Helm releases", "kubectl -n kube-system get secrets -l owner=helm,status=deployed -o jsonpath='{.items[*].metadata.labels.name}'", "karpenter karpenter-crd")
+	t.Check("Helm releases", "kubectl -n kube-system get secrets -l owner=helm,status=deployed -o jsonpath='{.items[*].metadata.labels.name}'", "karpenter-crd karpenter")
 	t.Check("Karpenter's pods are Ready", "kubectl -n kube-system get deployment karpenter -o jsonpath='{.status.readyReplicas}/{.spec.replicas}'", "2/2")
 	t.Type("kubectl get nodepools,ec2nodeclasses")
 	t.Check("NodePool workload is Ready", `kubectl get nodepool workload -o jsonpath='{.status.conditions[?(@.type=="Ready")].status}'`, "True")
