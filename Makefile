@@ -98,7 +98,7 @@ help:
 
 # What the sandbox is made of. Go itself decides what is to be built again.
 .PHONY: parts
-parts: prerequisites $(BIN)/cluster $(BIN)/karpenter go-parts $(CACHE)/ministack/installed $(CACHE)/venv/installed $(CACHE)/npm/installed $(CACHE)/cdk.out/manifest.json
+parts: prerequisites $(BIN)/cluster $(BIN)/karpenter go-parts $(CACHE)/ministack/installed $(CACHE)/venv/installed $(CACHE)/npm/installed $(CACHE)/cdk.out/synthesized
 
 .PHONY: prerequisites
 prerequisites:
@@ -133,7 +133,7 @@ $(CACHE)/npm/installed: package.json package-lock.json | prerequisites
 	@mkdir -p $(@D) && cp package.json package-lock.json $(@D)/ && npm ci --prefix $(@D) --no-audit --no-fund --loglevel=error >&2 && touch $@
 
 # The stack as the sandbox deploys it: the production stack with other context values.
-$(CACHE)/cdk.out/manifest.json: $(wildcard cdk/*.go internal/names/*.go internal/params/*.go events/*.go) statemachine/reconcile.asl.json cdk.json go-parts $(CACHE)/npm/installed
+$(CACHE)/cdk.out/synthesized: $(wildcard cdk/*.go internal/names/*.go internal/params/*.go events/*.go) statemachine/reconcile.asl.json cdk.json go-parts $(CACHE)/npm/installed
 	@if [ -f $@ ] && [ -z "$$(find cdk internal/names events statemachine cdk.json dist/$(HOST_ARCHITECTURE) -maxdepth 1 -newer $@ -type f)" ]; then exit 0; fi; \
 	echo "Synthesizing the stack …" >&2; \
-	$(CDK) synth --quiet --output $(@D) --no-notices -c architecture=$(HOST_ARCHITECTURE) -c settleSeconds=1 -c removal=destroy -c synthesizer=cli
+	$(CDK) synth --quiet --output $(@D) --no-notices -c architecture=$(HOST_ARCHITECTURE) -c settleSeconds=1 -c removal=destroy -c synthesizer=cli && touch $@

@@ -7,6 +7,7 @@ import (
 	"compress/flate"
 	"flag"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"os"
 	"os/exec"
@@ -54,15 +55,16 @@ func bundle(architecture, dist string) error {
 	return nil
 }
 
-// pack writes one zip with one file, bootstrap, of a fixed time; it leaves a zip alone that is newer than its binary.
+// pack writes one zip with one file, bootstrap, of a fixed time; it leaves a zip alone that holds the binary already, so
+// that what is made of the zips need not be made again.
 func pack(binary, target string) error {
 	from, err := os.Open(binary)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	if fresh(binary, target) {
-		return nil
+	if same, err := holds(target, from); err != nil || same {
+		return err
 	}
 	to, err := os.CreateTemp(filepath.Dir(target), ".zip-")
 	if err != nil {
@@ -92,11 +94,24 @@ func pack(binary, target string) error {
 	return os.Rename(to.Name(), target)
 }
 
-func fresh(binary, target string) bool {
-	b, err := os.Stat(binary)
+// holds tells whether a zip holds just this binary already.
+func holds(target string, binary *os.File) (bool, error) {
+	archive, err := zip.OpenReader(target)
 	if err != nil {
-		return false
+		return false, nil // none yet, or a broken one
 	}
-	t, err := os.Stat(target)
-	return err == nil && t.ModTime().After(b.ModTime())
+	defer archive.Close()
+	sum := crc32.NewIEEE()
+	size, err := io.Copy(sum, binary)
+	if err != nil {
+		return false, err
+	}
+	if _, err := binary.Seek(0, io.SeekStart); err != nil {
+		return false, err
+	}
+	if len(archive.File) != 1 {
+		return false, nil
+	}
+	entry := archive.File[0]
+	return entry.CRC32 == sum.Sum32() && entry.UncompressedSize64 == uint64(size), nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
 	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 func TestMain(m *testing.M) { k8stest.Main(m) }
@@ -143,7 +144,7 @@ func TestConnectIsRefusedWithoutAnAccessEntry(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = c.Get(ctx, k8s.Deployment, "kube-system", "x")
-	if !k8s.IsDenied(err) || !strings.HasPrefix(err.Error(), "Deployment/kube-system/x: get: ") {
+	if !errors.As(err, new(*steps.NotReady)) || !strings.HasPrefix(err.Error(), "Deployment/kube-system/x: get: ") {
 		t.Errorf("the error is %v", err)
 	}
 	// somebody known who may not

@@ -63,6 +63,10 @@ type newcomer struct {
 	cluster string
 }
 
+// WrappedRoundTripper lets client-go reach the transport, to close its idle connections.
+func (n newcomer) WrappedRoundTripper() http.RoundTripper { return n.RoundTripper }
+
+// RoundTrip sends the request on.
 func (n newcomer) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := n.RoundTripper.RoundTrip(request)
 	if err != nil || response.StatusCode != http.StatusUnauthorized {

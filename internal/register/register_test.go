@@ -1,0 +1,135 @@
+package register
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+)
+
+// store is Parameter Store with versions, patterns and a history.
+type store struct {
+	versions map[string][]types.ParameterHistory
+	writes   int
+	// meanwhile is called before each write, as somebody else's write would come.
+	meanwhile func(name string)
+}
+
+func (s *store) last(name string) *types.ParameterHistory {
+	if all := s.versions[name]; len(all) > 0 {
+		return &all[len(all)-1]
+	}
+	return nil
+}
+
+func (s *store) add(in *ssm.PutParameterInput) int64 {
+	version := int64(len(s.versions[*in.Name]) + 1)
+	s.versions[*in.Name] = append(s.versions[*in.Name], types.ParameterHistory{
+		Name: in.Name, Value: in.Value, Type: in.Type, Version: version, AllowedPattern: in.AllowedPattern, Description: in.Description,
+	})
+	return version
+}
+
+func (s *store) DescribeParameters(context.Context, *ssm.DescribeParametersInput, ...func(*ssm.Options)) (*ssm.DescribeParametersOutput, error) {
+	out := &ssm.DescribeParametersOutput{}
+	for name := range s.versions {
+		p := s.last(name)
+		out.Parameters = append(out.Parameters, types.ParameterMetadata{Name: p.Name, AllowedPattern: p.AllowedPattern, Description: p.Description})
+	}
+	return out, nil
+}
+
+func (s *store) GetParameter(_ context.Context, in *ssm.GetParameterInput, _ ...func(*ssm.Options)) (*ssm.GetParameterOutput, error) {
+	p := s.last(*in.Name)
+	return &ssm.GetParameterOutput{Parameter: &types.Parameter{Name: p.Name, Value: p.Value, Type: p.Type, Version: p.Version}}, nil
+}
+
+func (s *store) GetParameterHistory(_ context.Context, in *ssm.GetParameterHistoryInput, _ ...func(*ssm.Options)) (*ssm.GetParameterHistoryOutput, error) {
+	return &ssm.GetParameterHistoryOutput{Parameters: s.versions[*in.Name]}, nil
+}
+
+func (s *store) PutParameter(_ context.Context, in *ssm.PutParameterInput, _ ...func(*ssm.Options)) (*ssm.PutParameterOutput, error) {
+	if s.meanwhile != nil {
+		s.meanwhile(*in.Name)
+	}
+	if s.last(*in.Name) != nil && !*in.Overwrite {
+		return nil, &types.ParameterAlreadyExists{}
+	}
+	s.writes++
+	return &ssm.PutParameterOutput{Version: s.add(in)}, nil
+}
+
+const cpu = "/sawhorse/racks/demo/params/karpenter_cpu_limit"
+
+func user(name, value string) *ssm.PutParameterInput {
+	return &ssm.PutParameterInput{Name: &name, Value: &value, Type: types.ParameterTypeString}
+}
+
+func run(t *testing.T, s *store) map[string]string {
+	t.Helper()
+	told := map[string]string{}
+	r := Register{SSM: s, Paths: names.Paths{Prefix: "/sawhorse"}, Tell: func(name, action string) { told[name] = action }}
+	if err := r.Run(t.Context(), "demo", "prod"); err != nil {
+		t.Fatal(err)
+	}
+	return told
+}
+
+func TestCreatesThenDoesNothing(t *testing.T) {
+	s := &store{versions: map[string][]types.ParameterHistory{}}
+	told := run(t, s)
+	if s.writes != len(params.Table) || told["karpenter_cpu_limit"] != "created" {
+		t.Errorf("%d writes, %v", s.writes, told)
+	}
+	for _, p := range params.Table {
+		live, want := s.last("/sawhorse/racks/demo/params/"+p.Name), params.Unset
+		if p.Name == "cluster_name" {
+			want = "prod"
+		}
+		if *live.Value != want || *live.AllowedPattern != p.AllowedPattern() || *live.Description != p.Description {
+			t.Errorf("%s: %+v", p.Name, live)
+		}
+	}
+	if run(t, s); s.writes != len(params.Table) {
+		t.Errorf("the second run wrote: %d writes", s.writes)
+	}
+}
+
+// What a user has written stays, and gets the pattern if it obeys it.
+func TestKeepsValues(t *testing.T) {
+	for value, action := range map[string]string{"200": "updated", "many": "left alone"} {
+		s := &store{versions: map[string][]types.ParameterHistory{}}
+		s.add(user(cpu, value))
+		if told := run(t, s); !strings.HasPrefix(told["karpenter_cpu_limit"], action) {
+			t.Errorf("%s: %s", value, told["karpenter_cpu_limit"])
+		}
+		if live := s.last(cpu); *live.Value != value || (live.AllowedPattern != nil) != (action == "updated") {
+			t.Errorf("%s: %+v", value, live)
+		}
+	}
+}
+
+// A write between reading and writing back is not lost.
+func TestAWriteInBetweenIsNotLost(t *testing.T) {
+	s := &store{versions: map[string][]types.ParameterHistory{}}
+	s.add(user(cpu, "200"))
+	s.meanwhile = func(name string) {
+		if name == cpu && len(s.versions[cpu]) == 1 {
+			s.add(user(cpu, "300"))
+		}
+	}
+	run(t, s)
+	var values []string
+	for _, v := range s.versions[cpu] {
+		values = append(values, *v.Value)
+	}
+	if live := s.last(cpu); *live.Value != "300" || live.AllowedPattern == nil {
+		t.Errorf("versions %v, %+v", slices.Clone(values), live)
+	}
+}
