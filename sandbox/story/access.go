@@ -31,7 +31,7 @@ func LockedOut(t *Teller) {
 	t.Chapter("A function without an access entry")
 	t.Check("its entry", entry, "sawhorse:nodepools")
 	t.Type(lease + `--update-expression 'SET #o = :o' --expression-attribute-names '{"#o":"owner"}' --expression-attribute-values '{":o":{"S":"probe"}}'`)
-	t.Contains("with its entry it may", invoke, `"status":"done"`)
+	t.Contains("with its entry it may", invoke, `"status": "done"`)
 	t.Type("aws eks delete-access-entry --cluster-name demo --principal-arn " + role)
 	time.Sleep(2 * time.Second) // the API server keeps what its webhook says for a second
 	t.Contains("without, the API server refuses it", invoke, "Unauthorized")
