@@ -144,7 +144,7 @@ func (t *Teller) Last() time.Duration { return t.last }
 func (t *Teller) Summary() {
 	t.Chapter("Summary")
 	for _, n := range t.timings {
-		fmt.Fprintf(t.out, "  %-34s %-52s %7.1f s\n", n.chapter, n.what, n.took.Seconds())
+		fmt.Fprintf(t.out, "  %-45s %-48s %6.1f s\n", n.chapter, n.what, n.took.Seconds())
 	}
 	for _, b := range t.broken {
 		fmt.Fprintf(t.out, "  %s %s\n", t.paint("1;31", "✗"), b)

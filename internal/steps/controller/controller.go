@@ -97,7 +97,7 @@ func (r *run) release(ctx context.Context) (steps.Progress, error) {
 		return r.progress, err
 	}
 	if deployment == nil {
-		return r.progress, fmt.Errorf("Deployment/%s/%s: it is gone right after release %s was applied", names.Namespace, names.ReleaseController, names.ReleaseController)
+		return r.progress, fmt.Errorf("release %s: its Deployment is gone right after it was applied", names.ReleaseController)
 	}
 	rollout, err := k8s.RolloutOf(deployment)
 	if err != nil {
