@@ -3,7 +3,8 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-# Two jobs: packages are downloaded while Go builds. The Go builds follow each other, because they share most of their work.
+# Two jobs: packages are downloaded while Kubernetes builds, the stack is synthesized while Karpenter builds. Builds that share
+# work (the Kubernetes libraries, the AWS SDK) follow each other.
 MAKEFLAGS += --no-builtin-rules --jobs=2
 
 CACHE := $(CURDIR)/.cache
@@ -105,7 +106,7 @@ prerequisites:
 	@sandbox/prerequisites.sh
 
 .PHONY: go-parts
-go-parts: $(BIN)/karpenter
+go-parts: $(BIN)/cluster
 	@echo "Building the functions, the command and the sandbox …" >&2
 	@go run ./cdk/bundle -architecture $(HOST_ARCHITECTURE)
 	@go build -ldflags '-s -w' -o $(BIN)/sawhorse ./cmd/sawhorse
@@ -116,7 +117,7 @@ $(BIN)/cluster: sandbox/go.mod sandbox/go.sum $(wildcard sandbox/cmd/cluster/*.g
 	@echo "Building Kubernetes (10 minutes the first time) …" >&2
 	@cd sandbox && go build -ldflags '$(KUBERNETES_FLAGS)' -o $@ ./cmd/cluster
 
-$(BIN)/karpenter: $(wildcard sandbox/karpenter/*.go) sandbox/karpenter/go.mod sandbox/karpenter/go.sum | prerequisites $(BIN)/cluster
+$(BIN)/karpenter: $(wildcard sandbox/karpenter/*.go) sandbox/karpenter/go.mod sandbox/karpenter/go.sum | go-parts
 	@echo "Building Karpenter (5 minutes the first time) …" >&2
 	@cd sandbox/karpenter && go build -ldflags '-s -w' -o $@ .
 
