@@ -114,7 +114,7 @@ go-parts: $(BIN)/cluster
 
 # Linking these takes 10 s each, so they are built again only when their own sources change.
 $(BIN)/cluster: sandbox/go.mod sandbox/go.sum $(wildcard sandbox/cmd/cluster/*.go sandbox/cmd/cluster/*/*.go sandbox/stages/*) | prerequisites
-	@echo "Building Kubernetes (10 minutes the first time) …" >&2
+	@echo "Building Kubernetes (5 to 10 minutes the first time) …" >&2
 	@cd sandbox && go build -ldflags '$(KUBERNETES_FLAGS)' -o $@ ./cmd/cluster
 
 $(BIN)/karpenter: $(wildcard sandbox/karpenter/*.go) sandbox/karpenter/go.mod sandbox/karpenter/go.sum | go-parts
