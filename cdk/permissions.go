@@ -100,8 +100,9 @@ func (s *sawhorse) validatePermissions() []awsiam.PolicyStatement {
 			"ec2:DescribeInstanceTypes"}, anything),
 		allow([]string{"iam:GetOpenIDConnectProvider"}, []string{iamARN("oidc-provider/*")}),
 		allow([]string{"iam:GetRole"}, ourRoleNames()),
-		allow([]string{"sqs:GetQueueUrl", "sqs:ListQueueTags"}, []string{arn("sqs", names.Queue("*"))}),
-		allow([]string{"events:DescribeRule", "events:ListTagsForResource"}, []string{arn("events", "rule/"+names.Rule("*"))}),
+		allow([]string{"iam:ListAttachedRolePolicies"}, []string{iamARN("role/*")}), // of the node groups, whatever their names
+		allow([]string{"sqs:GetQueueUrl", "sqs:GetQueueAttributes", "sqs:ListQueueTags"}, []string{arn("sqs", names.Queue("*"))}),
+		allow([]string{"events:DescribeRule", "events:ListTagsForResource", "events:ListTargetsByRule"}, []string{arn("events", "rule/"+names.Rule("*"))}),
 		s.putEvents(),
 	}
 }

@@ -192,7 +192,7 @@ func TestCustomFunctions(t *testing.T) {
 }
 
 func TestAlarms(t *testing.T) {
-	if got, want := len(production.all("AWS::CloudWatch::Alarm")), 3+len(functions); got != want {
+	if got, want := len(production.all("AWS::CloudWatch::Alarm")), 4+len(functions); got != want {
 		t.Errorf("%d alarms, want %d", got, want)
 	}
 	for id, alarm := range production.all("AWS::CloudWatch::Alarm") {
@@ -212,4 +212,19 @@ func TestOutputs(t *testing.T) {
 	if want := []string{"BusName", "StateMachineArn", "TableName"}; !slices.Equal(got, want) {
 		t.Errorf("outputs %v, want %v", got, want)
 	}
+}
+
+// The one alarm over all racks' queues finds them by the tag that the plan gives each.
+func TestAnUnreadQueueIsAlarming(t *testing.T) {
+	for id, alarm := range production.all("AWS::CloudWatch::Alarm") {
+		if !strings.HasPrefix(id, "QueueUnread") {
+			continue
+		}
+		want := `SELECT MAX(ApproximateAgeOfOldestMessage) FROM SCHEMA("AWS/SQS", QueueName) WHERE tag."sawhorse.dev/queue" = 'interruption'`
+		if got := at(alarm.Properties, "Metrics", 0, "Expression"); got != want || at(alarm.Properties, "Threshold") != 120.0 {
+			t.Errorf("%v, threshold %v", got, at(alarm.Properties, "Threshold"))
+		}
+		return
+	}
+	t.Error("no alarm")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"github.com/sawhorse-io/sawhorse/internal/handler"
+	"github.com/sawhorse-io/sawhorse/internal/steps/queue"
 	"github.com/sawhorse-io/sawhorse/internal/steps/report"
 	"github.com/sawhorse-io/sawhorse/internal/steps/validate"
 )
@@ -19,9 +20,10 @@ import (
 func main() {
 	handler.Start("validate", func(env handler.Env) (func(context.Context, validate.Event) (validate.Answer, error), error) {
 		bus := report.Bus{Events: eventbridge.NewFromConfig(env.AWS), Name: env.Bus}
+		queues, rules := sqs.NewFromConfig(env.AWS), eventbridge.NewFromConfig(env.AWS)
 		clients := validate.Clients{
 			Parameters: ssm.NewFromConfig(env.AWS), EKS: eks.NewFromConfig(env.AWS), EC2: ec2.NewFromConfig(env.AWS),
-			IAM: iam.NewFromConfig(env.AWS), SQS: sqs.NewFromConfig(env.AWS), Rules: eventbridge.NewFromConfig(env.AWS),
+			IAM: iam.NewFromConfig(env.AWS), SQS: queues, Rules: rules, Queue: &queue.Queue{SQS: queues, Rules: rules},
 		}
 		return validate.New(env.Store, env.Paths, env.Now, clients, bus).Run, nil
 	})

@@ -53,7 +53,7 @@ var stepMayUse = []string{"internal/names", "internal/params", "internal/plan", 
 // functionsAlsoUse are the packages of steps that a function wires beside its own.
 var functionsAlsoUse = map[string][]string{
 	"functions/nodegroups": {"internal/steps/pins"},
-	"functions/validate":   {"internal/steps/report"}, // its Bus
+	"functions/validate":   {"internal/steps/report", "internal/steps/queue"}, // its Bus and its look at the queue
 }
 
 // testsAlsoUse is for the _test.go files of every package.

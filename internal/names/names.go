@@ -66,6 +66,9 @@ const (
 	TagRack = "sawhorse.dev/rack"
 	// TagCluster is on AWS resources beside TagRack; its value is the cluster's ARN.
 	TagCluster = "sawhorse.dev/cluster"
+	// TagQueue tells what a queue is for; CloudWatch finds the queues of all racks by it.
+	TagQueue             = "sawhorse.dev/queue"
+	TagQueueInterruption = "interruption"
 	// TagDiscovery marks the subnets and security groups that Karpenter may use; its value is the cluster's name.
 	TagDiscovery = "karpenter.sh/discovery"
 	// TagName and TagRackOfNode are on every node's instance and volume.

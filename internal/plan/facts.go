@@ -9,6 +9,8 @@ type Facts struct {
 	SecurityGroups []Tagged      `json:"securityGroups,omitempty"`
 	PodIdentity    bool          `json:"podIdentityAgent,omitempty"`
 	OIDCProvider   bool          `json:"oidcProvider,omitempty"`
+	// SystemPolicies are the ARNs of the policies that are attached to the roles of the system node groups.
+	SystemPolicies []string `json:"systemPolicies,omitempty"`
 	// Foreign are resources that have a name of ours but not both our marks, in the words of a Problem.
 	Foreign []string `json:"foreign,omitempty"`
 	// Records is what the rack's own records say.

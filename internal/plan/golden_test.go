@@ -310,3 +310,18 @@ func TestEverythingOfKarpenterIsDueWhenItIsTurned(t *testing.T) {
 		}
 	}
 }
+
+// Policies that only the system nodes have are advice; the read-only one for images has AWS's own replacement.
+func TestPoliciesThatKarpentersNodesLack(t *testing.T) {
+	f := facts()
+	f.SystemPolicies = []string{
+		"arn:aws:iam::123456789012:policy/logs", "arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryReadOnly", "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy",
+	}
+	got := build(t, on, f)
+	if len(got.Problems) > 0 || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0].Message, "lacks: arn:aws:iam::123456789012:policy/logs;") {
+		t.Errorf("problems %v, warnings %v", got.Problems, got.Warnings)
+	}
+	if got := build(t, texts{"karpenter_auth_mode": "true"}, f); len(got.Warnings) > 0 {
+		t.Errorf("without Karpenter: %v", got.Warnings)
+	}
+}

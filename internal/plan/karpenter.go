@@ -2,6 +2,8 @@ package plan
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
@@ -27,10 +29,11 @@ func (b *builder) infrastructure() {
 	for _, name := range nodePolicies {
 		b.plan.Infrastructure.NodePolicies = append(b.plan.Infrastructure.NodePolicies, fmt.Sprintf("arn:%s:iam::aws:policy/%s", b.plan.Cluster.Partition, name))
 	}
-	b.plan.Queue = Queue{Present: on, Name: names.Queue(rack), Rule: names.Rule(rack), Tags: b.marks()}
+	b.plan.Queue = Queue{Present: on, Name: names.Queue(rack), Rule: names.Rule(rack), Tags: b.queueTags()}
 	if !on {
 		return
 	}
+	b.lackingPolicies()
 	for _, foreign := range b.facts.Foreign {
 		b.problem("rack", "%s exists and was not made by Sawhorse for this rack and cluster; names in IAM are shared by all regions of an account, so a rack of the same name in another region collides too; delete it, or use another rack name", foreign)
 	}
@@ -38,6 +41,28 @@ func (b *builder) infrastructure() {
 		b.problem("karpenter_enabled", "cluster %s has neither the add-on eks-pod-identity-agent nor an IAM OIDC provider, so Karpenter could get no credentials; run `aws eks create-addon --cluster-name %s --addon-name eks-pod-identity-agent`, or create the provider for %s",
 			b.config.ClusterName, b.config.ClusterName, b.plan.Cluster.OIDCIssuer)
 	}
+}
+
+// lackingPolicies warns of what the system nodes may do and Karpenter's nodes may not: pods that move there would miss it.
+func (b *builder) lackingPolicies() {
+	var lacking []string
+	for _, policy := range b.facts.SystemPolicies {
+		// PullOnly is what AWS recommends for nodes in its place.
+		if !slices.Contains(b.plan.Infrastructure.NodePolicies, policy) && !strings.HasSuffix(policy, ":policy/AmazonEC2ContainerRegistryReadOnly") {
+			lacking = append(lacking, policy)
+		}
+	}
+	if len(lacking) > 0 {
+		b.warn("node_policy_arns", "the role of the system node groups has policies that role %s of Karpenter's nodes lacks: %s; pods that rely on them fail on Karpenter's nodes; add them to node_policy_arns, or give those pods a role of their own",
+			b.plan.Infrastructure.NodeRole, strings.Join(lacking, ","))
+	}
+}
+
+// queueTags are the marks, and the tag by which one alarm finds the queues of all racks.
+func (b *builder) queueTags() map[string]string {
+	tags := b.marks()
+	tags[names.TagQueue] = names.TagQueueInterruption
+	return tags
 }
 
 // podIdentity chooses how the controller gets its credentials; a choice once made is kept.

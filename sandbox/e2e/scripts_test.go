@@ -118,3 +118,15 @@ func TestLockedOut(t *testing.T) {
 	play(t, story.Enabled)
 	play(t, story.LockedOut)
 }
+
+// A cluster has one rack: a second one that names it is refused, and nothing changes.
+func TestTwoRacks(t *testing.T) {
+	play(t, story.Enabled)
+	play(t, story.TwoRacks)
+}
+
+// Somebody disables the rule of the interruption queue: the next ordinary pass puts it right.
+func TestQueueRepair(t *testing.T) {
+	play(t, story.Enabled)
+	play(t, story.QueueRepair)
+}

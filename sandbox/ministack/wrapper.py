@@ -5,6 +5,7 @@ MiniStack's process, so there is one state and one place that authorizes calls.
 """
 
 import access
+import alarms
 import authorization
 import conditions
 import ec2_gate
@@ -18,6 +19,6 @@ import updates
 from ministack.app import main
 
 if __name__ == "__main__":
-    for module in (authorization, conditions, ec2_gate, parameters, images, updates, access, tags, oidc, sandbox_api):
+    for module in (alarms, authorization, conditions, ec2_gate, parameters, images, updates, access, tags, oidc, sandbox_api):
         module.install()
     main()

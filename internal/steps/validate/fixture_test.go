@@ -26,6 +26,9 @@ type scene struct {
 	requests int
 	begun    [][]plan.Step
 
+	// outOfOrder is what the queue is found to be.
+	outOfOrder bool
+
 	dry         []plan.Step
 	dryProblems []params.Problem
 }
@@ -39,11 +42,14 @@ func begin(t *testing.T, written ...string) *scene {
 	cloud.EKS.Group("system", ekstypes.NodegroupScalingConfig{MinSize: new(int32(2)), MaxSize: new(int32(4)), DesiredSize: new(int32(2))}, nil)
 	cloud.EKS.Group("build", ekstypes.NodegroupScalingConfig{MinSize: new(int32(0)), MaxSize: new(int32(3)), DesiredSize: new(int32(1))}, map[string]string{names.LabelBuild: "true"})
 	s.validate = New(s.store, names.Paths{Prefix: "/sawhorse"}, cloud.Now, Clients{
-		Parameters: cloud.SSM, EKS: cloud.EKS, EC2: cloud.EC2, IAM: cloud.IAM, SQS: cloud.SQS, Rules: cloud.Events,
+		Parameters: cloud.SSM, EKS: cloud.EKS, EC2: cloud.EC2, IAM: cloud.IAM, SQS: cloud.SQS, Rules: cloud.Events, Queue: s,
 	}, s)
 	s.write(written...)
 	return s
 }
+
+// InOrder makes the scene validate's queue.
+func (s *scene) InOrder(context.Context, *plan.Plan) (bool, error) { return !s.outOfOrder, nil }
 
 // Started and DryRun make the scene validate's bus.
 func (s *scene) Started(_ context.Context, _ rack.Run, steps []plan.Step) error {

@@ -62,6 +62,11 @@ func (v *Validate) observe(ctx context.Context, config params.Config, records pl
 			return facts, err
 		}
 	}
+	if config.Enabled {
+		if facts.SystemPolicies, err = v.systemPolicies(ctx, facts.NodeGroups); err != nil {
+			return facts, err
+		}
+	}
 	if config.Enabled && !records.WasOn {
 		facts.Foreign, err = v.foreign(ctx, config.Rack, cluster.ARN)
 	}

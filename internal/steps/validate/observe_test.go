@@ -134,3 +134,20 @@ func TestForeign(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
+
+// The policies of the system nodes are read whatever their role is called, and wherever its path lies.
+func TestSystemPolicies(t *testing.T) {
+	s := begin(t)
+	groups := s.cloud.EKS.Groups
+	groups["system"].NodeRole = new("arn:aws:iam::123456789012:role/eks/nodes")
+	groups["build"].NodeRole = new("arn:aws:iam::123456789012:role/build")
+	s.cloud.IAM.Roles["nodes"] = &awsfake.Role{Attached: []string{"arn:b", "arn:a", "arn:c", "arn:d"}} // more than a page
+	s.cloud.IAM.Roles["build"] = &awsfake.Role{Attached: []string{"arn:e"}}
+	if got := s.observed(enabled, plan.Records{}).SystemPolicies; !slices.Equal(got, []string{"arn:a", "arn:b", "arn:c", "arn:d"}) {
+		t.Errorf("%v", got)
+	}
+	delete(s.cloud.IAM.Roles, "nodes")
+	if got := s.observed(enabled, plan.Records{}).SystemPolicies; len(got) > 0 {
+		t.Errorf("the role is gone, but it has %v", got)
+	}
+}

@@ -22,6 +22,7 @@ import (
 type IAM interface {
 	GetRole(context.Context, *iam.GetRoleInput, ...func(*iam.Options)) (*iam.GetRoleOutput, error)
 	GetOpenIDConnectProvider(context.Context, *iam.GetOpenIDConnectProviderInput, ...func(*iam.Options)) (*iam.GetOpenIDConnectProviderOutput, error)
+	ListAttachedRolePolicies(context.Context, *iam.ListAttachedRolePoliciesInput, ...func(*iam.Options)) (*iam.ListAttachedRolePoliciesOutput, error)
 }
 
 // SQS is what observing needs of SQS.
@@ -51,6 +52,32 @@ func (v *Validate) oidcProvider(ctx context.Context, c plan.Cluster) (bool, erro
 		return false, fmt.Errorf("OIDC provider %s: get: %w", provider, err)
 	}
 	return true, nil
+}
+
+// systemPolicies are the policies attached to the roles of the system node groups.
+func (v *Validate) systemPolicies(ctx context.Context, groups []plan.NodeGroup) ([]string, error) {
+	var roles, policies []string
+	for _, g := range groups {
+		if g.Role() == plan.RoleSystem && g.NodeRole != "" {
+			roles = append(roles, g.NodeRole[strings.LastIndex(g.NodeRole, "/")+1:])
+		}
+	}
+	for _, role := range unique(roles) {
+		pages := iam.NewListAttachedRolePoliciesPaginator(v.iam, &iam.ListAttachedRolePoliciesInput{RoleName: &role})
+		for pages.HasMorePages() {
+			page, err := pages.NextPage(ctx)
+			if errors.As(err, new(*iamtypes.NoSuchEntityException)) {
+				break // EKS reports a role that is gone in the node group's health
+			}
+			if err != nil {
+				return nil, fmt.Errorf("role %s: list policies: %w", role, err)
+			}
+			for _, p := range page.AttachedPolicies {
+				policies = append(policies, value(p.PolicyArn))
+			}
+		}
+	}
+	return unique(policies), nil
 }
 
 // foreign names the resources that have a name of ours without both our marks.

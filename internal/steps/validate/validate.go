@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/sawhorse-io/sawhorse/internal/names"
@@ -53,6 +54,13 @@ type Clients struct {
 	IAM        IAM
 	SQS        SQS
 	Rules      Rules
+	Queue      Queue
+}
+
+// Queue tells whether a rack's interruption queue and its rule are as the plan says: they are looked at on every pass,
+// because interruptions that nobody hears of cost users their pods.
+type Queue interface {
+	InOrder(context.Context, *plan.Plan) (bool, error)
 }
 
 // Validate makes plans.
@@ -66,6 +74,7 @@ type Validate struct {
 	iam    IAM
 	sqs    SQS
 	rules  Rules
+	queue  Queue
 	bus    Bus
 }
 
@@ -79,7 +88,7 @@ type Bus interface {
 
 // New wires a Validate.
 func New(store *rack.Store, paths names.Paths, now func() time.Time, c Clients, bus Bus) *Validate {
-	return &Validate{store: store, paths: paths, now: now, reader: c.Parameters, eks: c.EKS, ec2: c.EC2, iam: c.IAM, sqs: c.SQS, rules: c.Rules, bus: bus}
+	return &Validate{store: store, paths: paths, now: now, reader: c.Parameters, eks: c.EKS, ec2: c.EC2, iam: c.IAM, sqs: c.SQS, rules: c.Rules, queue: c.Queue, bus: bus}
 }
 
 // Run is one round's beginning.
@@ -157,12 +166,28 @@ func (v *Validate) find(ctx context.Context, name string, full bool) (finding, e
 	if f.plan.Goal == plan.GoalNone || len(f.problems) > 0 {
 		return f, nil
 	}
+	f.due, err = v.due(ctx, &f.plan, f.records.Applied, full)
+	return f, err
+}
+
+// due are the steps that a pass takes: all of a full pass; else those whose part of the plan has changed, and the queue's
+// if somebody has been at it.
+func (v *Validate) due(ctx context.Context, p *plan.Plan, applied map[string]string, full bool) ([]plan.Step, error) {
 	if full {
-		f.due = f.plan.Steps
-	} else {
-		f.due = f.plan.Due(f.records.Applied)
+		return p.Steps, nil
 	}
-	return f, nil
+	due := p.Due(applied)
+	const queue = "queue"
+	if !p.Queue.Present || slices.ContainsFunc(due, func(s plan.Step) bool { return s.Name == queue }) {
+		return due, nil
+	}
+	inOrder, err := v.queue.InOrder(ctx, p)
+	if err != nil || inOrder {
+		return due, err
+	}
+	applied = maps.Clone(applied)
+	delete(applied, queue)
+	return p.Due(applied), nil
 }
 
 // rejected reports the problems; a full pass still repairs towards the last good plan.

@@ -333,3 +333,19 @@ func TestTwoRacksClaimInTheSameMoment(t *testing.T) {
 		t.Error("the plan is in force")
 	}
 }
+
+// Somebody has been at the queue: the pass that sees it has its step, and only its step, to do.
+func TestTheQueueIsLookedAtOnEveryPass(t *testing.T) {
+	s := begin(t, auth, on)
+	s.pass(false)
+	s.outOfOrder = true
+	s.wants(s.pass(false), Planned, true, "queue")
+	s.outOfOrder = false
+	s.wants(s.pass(false), Unchanged, true, "")
+	s.outOfOrder = true
+	s.write(off)
+	if got := stepNames(s.pass(false).Steps); strings.Count(got, "queue") != 1 {
+		t.Errorf("turning off: %s", got)
+	}
+	s.wants(s.pass(false), Unchanged, true, "")
+}

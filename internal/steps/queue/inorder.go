@@ -1,0 +1,58 @@
+package queue
+
+import (
+	"context"
+	"errors"
+
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+// InOrder tells whether the step would find nothing to do. It is the step itself, stopped before its first write: what is
+// checked and what is repaired cannot come apart.
+func (q *Queue) InOrder(ctx context.Context, p *plan.Plan) (bool, error) {
+	look := Queue{SQS: sqsReader{q.SQS}, Rules: rulesReader{q.Rules}}
+	_, err := look.Run(ctx, p, "")
+	if errors.Is(err, errWouldWrite) || errors.As(err, new(*steps.Rejected)) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+var errWouldWrite = errors.New("not in order")
+
+// sqsReader and rulesReader pass on what reads, and refuse what writes.
+type sqsReader struct{ SQS }
+
+func (sqsReader) CreateQueue(context.Context, *sqs.CreateQueueInput, ...func(*sqs.Options)) (*sqs.CreateQueueOutput, error) {
+	return nil, errWouldWrite
+}
+
+func (sqsReader) SetQueueAttributes(context.Context, *sqs.SetQueueAttributesInput, ...func(*sqs.Options)) (*sqs.SetQueueAttributesOutput, error) {
+	return nil, errWouldWrite
+}
+
+func (sqsReader) DeleteQueue(context.Context, *sqs.DeleteQueueInput, ...func(*sqs.Options)) (*sqs.DeleteQueueOutput, error) {
+	return nil, errWouldWrite
+}
+
+type rulesReader struct{ Rules }
+
+func (rulesReader) PutRule(context.Context, *eventbridge.PutRuleInput, ...func(*eventbridge.Options)) (*eventbridge.PutRuleOutput, error) {
+	return nil, errWouldWrite
+}
+
+func (rulesReader) PutTargets(context.Context, *eventbridge.PutTargetsInput, ...func(*eventbridge.Options)) (*eventbridge.PutTargetsOutput, error) {
+	return nil, errWouldWrite
+}
+
+func (rulesReader) DeleteRule(context.Context, *eventbridge.DeleteRuleInput, ...func(*eventbridge.Options)) (*eventbridge.DeleteRuleOutput, error) {
+	return nil, errWouldWrite
+}
+
+func (rulesReader) RemoveTargets(context.Context, *eventbridge.RemoveTargetsInput, ...func(*eventbridge.Options)) (*eventbridge.RemoveTargetsOutput, error) {
+	return nil, errWouldWrite
+}

@@ -1,0 +1,49 @@
+package queue
+
+import (
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+)
+
+// Whatever the step would repair is not in order, and looking changes nothing.
+func TestInOrder(t *testing.T) {
+	for _, c := range []struct {
+		what string
+		harm func(*awsfake.Cloud)
+		want bool
+	}{
+		{"as it should be", func(*awsfake.Cloud) {}, true},
+		{"no queue", func(c *awsfake.Cloud) { delete(c.SQS.Queues, url) }, false},
+		{"another retention", func(c *awsfake.Cloud) { c.SQS.Queues[url].Attributes["MessageRetentionPeriod"] = "60" }, false},
+		{"no policy", func(c *awsfake.Cloud) { delete(c.SQS.Queues[url].Attributes, "Policy") }, false},
+		{"not our queue", func(c *awsfake.Cloud) { c.SQS.Queues[url].Tags = nil }, false},
+		{"no rule", func(c *awsfake.Cloud) { delete(c.Events.Rules, name) }, false},
+		{"rule disabled", func(c *awsfake.Cloud) { c.Events.Rules[name].State = types.RuleStateDisabled }, false},
+		{"no target", func(c *awsfake.Cloud) { c.Events.Rules[name].Targets = nil }, false},
+	} {
+		cloud, q := begin()
+		if _, err := q.Run(t.Context(), wanted(true), ""); err != nil {
+			t.Fatal(err)
+		}
+		c.harm(cloud)
+		cloud.Forget()
+		got, err := q.InOrder(t.Context(), wanted(true))
+		if err != nil || got != c.want {
+			t.Errorf("%s: in order %v, %v", c.what, got, err)
+		}
+		if writes := cloud.Writes(); len(writes) > 0 {
+			t.Errorf("%s: looking wrote %v", c.what, writes)
+		}
+	}
+}
+
+func TestInOrderTellsWhenItCannotLook(t *testing.T) {
+	cloud, q := begin()
+	cloud.FailAt(1, awsfake.Throttling)
+	if _, err := q.InOrder(t.Context(), wanted(true)); err == nil {
+		t.Error("no error")
+	}
+}
