@@ -24,7 +24,8 @@ type function struct {
 }
 
 var functions = []function{
-	{name: "validate", memory: 256, pass: true},
+	{name: "validate", memory: 512, pass: true, cluster: true},
+	{name: "change", memory: 256, pass: true},
 	{name: "access", memory: 256, pass: true, cluster: true},
 	{name: "network", memory: 256, pass: true},
 	{name: "nodegroups", memory: 256, pass: true, cluster: true},

@@ -51,6 +51,7 @@ func (s *sawhorse) permissions(f function) []awsiam.PolicyStatement {
 	}
 	own := map[string]func() []awsiam.PolicyStatement{
 		"validate":       s.validatePermissions,
+		"change":         s.changePermissions,
 		"access":         s.accessPermissions,
 		"network":        networkPermissions,
 		"nodegroups":     nodegroupsPermissions,
@@ -72,8 +73,8 @@ func (s *sawhorse) tableAccess(f function) []awsiam.PolicyStatement {
 		actions = append(actions, "dynamodb:GetItem", "dynamodb:PutItem")
 	}
 	switch f.name {
-	case "validate", "report":
-		actions = append(actions, "dynamodb:Query") // the records of a run
+	case "validate", "change", "report":
+		actions = append(actions, "dynamodb:Query") // the change requests; the records of a run
 	case "network", "nodegroups", "autoscaler":
 		actions = append(actions, "dynamodb:DeleteItem") // a baseline that has been restored
 	}
@@ -104,6 +105,16 @@ func (s *sawhorse) validatePermissions() []awsiam.PolicyStatement {
 		allow([]string{"sqs:GetQueueUrl", "sqs:GetQueueAttributes", "sqs:ListQueueTags"}, []string{arn("sqs", names.Queue("*"))}),
 		allow([]string{"events:DescribeRule", "events:ListTagsForResource", "events:ListTargetsByRule"}, []string{arn("events", "rule/"+names.Rule("*"))}),
 		s.putEvents(),
+	}
+}
+
+// changePermissions write what users write, and nothing else: no other function may.
+func (s *sawhorse) changePermissions() []awsiam.PolicyStatement {
+	folders := names.Paths{Prefix: s.Prefix}.Params("*")
+	return []awsiam.PolicyStatement{
+		allow([]string{"ssm:GetParametersByPath"}, []string{parameter(folders), parameter(folders + "/*")}),
+		allow([]string{"ssm:DescribeParameters"}, anything),
+		allow([]string{"ssm:PutParameter"}, []string{parameter(folders + "/*")}),
 	}
 }
 

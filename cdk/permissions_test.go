@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sawhorse-io/sawhorse/statemachine"
 )
 
 // unscoped are the actions that may be allowed on every resource, and why.
@@ -133,6 +135,55 @@ func TestTaggingIsConfinedToTheDiscoveryTag(t *testing.T) {
 		want := `{"ForAllValues:StringEquals":{"aws:TagKeys":["karpenter.sh/discovery"]},"Null":{"aws:TagKeys":"false"}}`
 		if got := text(g.condition); got != want {
 			t.Errorf("%s: condition %s, want %s", g.where, got, want)
+		}
+	}
+}
+
+// What users write is theirs; one function carries out their change requests.
+func TestOnlyChangeWritesParameters(t *testing.T) {
+	seen := false
+	for _, g := range production.grants() {
+		writes := slices.ContainsFunc(g.actions, func(a any) bool {
+			return slices.Contains([]string{"ssm:PutParameter", "ssm:DeleteParameter", "ssm:DeleteParameters"}, a.(string))
+		})
+		if !writes {
+			continue
+		}
+		for _, r := range g.resources {
+			if !strings.Contains(text(r), "/sawhorse/racks/*/") {
+				t.Errorf("%s writes %s", g.where, text(r))
+			}
+			below := strings.Contains(text(r), "/sawhorse/racks/*/params")
+			if change := strings.HasPrefix(g.where, "Change"); below != change {
+				t.Errorf("%s writes %s", g.where, text(r))
+			} else if change {
+				seen = true
+				if !slices.Equal(g.actions, []any{"ssm:PutParameter"}) || !strings.HasSuffix(text(r), `:parameter/sawhorse/racks/*/params/*"]]}`) {
+					t.Errorf("%s: %s on %s", g.where, text(g.actions), text(r))
+				}
+			}
+		}
+	}
+	if !seen {
+		t.Error("the function change may write nothing")
+	}
+}
+
+// What the state machine does to the table itself, without a function.
+func TestTheStateMachineMayDoWhatItDoes(t *testing.T) {
+	var may []any
+	for _, g := range production.grants() {
+		if strings.HasPrefix(g.where, "MachineRole") && strings.Contains(text(g.resources), "Table") {
+			may = append(may, g.actions...)
+		}
+	}
+	done := regexp.MustCompile(`:states:::dynamodb:(\w)(\w+)"`).FindAllStringSubmatch(statemachine.Definition, -1)
+	if len(done) < 5 {
+		t.Fatalf("the test has lost the state machine: %v", done)
+	}
+	for _, call := range done {
+		if action := "dynamodb:" + strings.ToUpper(call[1]) + call[2]; !slices.Contains(may, any(action)) {
+			t.Errorf("the state machine may not %s, only %v", action, may)
 		}
 	}
 }

@@ -54,7 +54,7 @@ func TestPatterns(t *testing.T) {
 	got := patterns(production)
 	for _, want := range []string{
 		`{"detail":{"name":[{"wildcard":"/sawhorse/racks/*/params/*"}],"operation":["Create","Update","Delete"]},"detail-type":["Parameter Store Change"],"source":["aws.ssm"]}`,
-		`{"detail-type":["Rack Reconcile Requested"]}`,
+		`{"detail-type":["Rack Reconcile Requested","Rack Parameters Change Requested"]}`,
 		`"status":["FAILED","TIMED_OUT","ABORTED"]`,
 	} {
 		if !strings.Contains(got, want) {

@@ -56,20 +56,21 @@ func (s *sawhorse) addStateMachine() {
 		}
 	}
 	s.machine.AddToRolePolicy(allow([]string{"lambda:InvokeFunction"}, invoked))
-	s.machine.AddToRolePolicy(allow([]string{"dynamodb:UpdateItem"}, []string{*s.table.TableArn()}))
+	s.machine.AddToRolePolicy(allow([]string{"dynamodb:UpdateItem", "dynamodb:PutItem"}, []string{*s.table.TableArn()}))
 	s.machine.AddToRolePolicy(allow([]string{"states:StartExecution"}, []string{s.machineARN()}))
 }
 
 // addRules leads events to the state machine, and the end of broken executions to resync.
 func (s *sawhorse) addRules() {
 	params := names.Paths{Prefix: s.Prefix}.Params("*") + "/*"
-	s.rule("ParameterRule", "A write to a rack's parameters", nil, events.SSMSource, events.TypeParameterChange, map[string]any{
+	s.rule("ParameterRule", "A write to a rack's parameters", nil, events.SSMSource, []string{events.TypeParameterChange}, map[string]any{
 		"name": awsevents.Match_Wildcard(jsii.String(params)),
 		// Not LabelParameterVersion: a label changes no value.
 		"operation": []string{"Create", "Update", "Delete"},
 	}, s.toMachine())
-	s.rule("RequestRule", "A pass that somebody asked for", s.bus, "", events.TypeReconcileRequested, nil, s.toMachine())
-	s.rule("EndedRule", "An execution that ended without freeing its rack", nil, events.StatesSource, events.TypeExecutionChange, map[string]any{
+	s.rule("RequestRule", "A pass, or a change, that somebody asked for", s.bus, "",
+		[]string{events.TypeReconcileRequested, events.TypeParametersChangeRequested}, nil, s.toMachine())
+	s.rule("EndedRule", "An execution that ended without freeing its rack", nil, events.StatesSource, []string{events.TypeExecutionChange}, map[string]any{
 		"stateMachineArn": []string{s.machineARN()},
 		"status":          []string{"FAILED", "TIMED_OUT", "ABORTED"},
 	}, awseventstargets.NewLambdaFunction(s.functions["resync"], &awseventstargets.LambdaFunctionProps{
@@ -88,8 +89,8 @@ func (s *sawhorse) toMachine() awsevents.IRuleTarget {
 }
 
 // rule adds one rule; without a bus it is on the account's default one, without a source it takes any.
-func (s *sawhorse) rule(id, description string, bus awsevents.IEventBus, source, detailType string, detail map[string]any, target awsevents.IRuleTarget) {
-	pattern := &awsevents.EventPattern{DetailType: jsii.Strings(detailType)}
+func (s *sawhorse) rule(id, description string, bus awsevents.IEventBus, source string, detailTypes []string, detail map[string]any, target awsevents.IRuleTarget) {
+	pattern := &awsevents.EventPattern{DetailType: jsii.Strings(detailTypes...)}
 	if source != "" {
 		pattern.Source = jsii.Strings(source)
 	}

@@ -12,6 +12,8 @@ const Source = "sawhorse"
 const (
 	// TypeReconcileRequested asks for a pass over one rack; its detail is a ReconcileRequested.
 	TypeReconcileRequested = "Rack Reconcile Requested"
+	// TypeParametersChangeRequested asks for several parameters as one change; its detail is a ParametersChangeRequested.
+	TypeParametersChangeRequested = "Rack Parameters Change Requested"
 	// TypeReconcileStarted to TypeReconcileFailed are what becomes of a pass.
 	TypeReconcileStarted = "Rack Reconcile Started"
 	TypeReconciled       = "Rack Reconciled"

@@ -18,6 +18,7 @@ var contracts = []struct {
 	detail Detail
 }{
 	{"reconcile-requested", ReconcileRequested{}},
+	{"parameters-change-requested", ParametersChangeRequested{}},
 	{"reconcile-started", ReconcileStarted{}},
 	{"reconciled", Reconciled{}},
 	{"rejected", Rejected{}},
@@ -82,7 +83,7 @@ func TestSamplesKeepTheirContracts(t *testing.T) {
 			if got := sample["detail-type"]; got != c.detail.DetailType() {
 				t.Errorf("detail-type %q, the type says %q", got, c.detail.DetailType())
 			}
-			if got := sample["source"]; c.file != "reconcile-requested" && got != Source {
+			if got := sample["source"]; !strings.HasSuffix(c.file, "-requested") && got != Source {
 				t.Errorf("source %q, want %q", got, Source)
 			}
 			text, err := json.Marshal(sample["detail"])
@@ -126,11 +127,35 @@ func TestSchemasRefuse(t *testing.T) {
 		"null for a list":    func(d map[string]any) { d["changed"] = nil },
 		"an unnamed problem": func(d map[string]any) { d["problems"] = []any{map[string]any{"message": "no"}} },
 		"no problem":         func(d map[string]any) { d["problems"] = []any{} },
+		"a nameless change":  func(d map[string]any) { d["change"] = "" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			sample := decode(t, read(t, "rejected.sample.json"))
 			breakIt(sample["detail"].(map[string]any))
 			if schema(t, "rejected").Validate(sample) == nil {
+				t.Error("accepted")
+			}
+		})
+	}
+}
+
+func TestSchemaOfAChangeRefuses(t *testing.T) {
+	for name, breakIt := range map[string]func(detail map[string]any){
+		"no rack":             func(d map[string]any) { delete(d, "rack") },
+		"set as a list":       func(d map[string]any) { d["set"] = []any{"karpenter_cpu_limit=200"} },
+		"a number in set":     func(d map[string]any) { d["set"] = map[string]any{"karpenter_cpu_limit": 200.0} },
+		"null in set":         func(d map[string]any) { d["set"] = map[string]any{"karpenter_cpu_limit": nil} },
+		"unset as a text":     func(d map[string]any) { d["unset"] = "karpenter_cpu_limit" },
+		"a number in unset":   func(d map[string]any) { d["unset"] = []any{1.0} },
+		"a name twice":        func(d map[string]any) { d["unset"] = []any{"a", "a"} },
+		"a name of no text":   func(d map[string]any) { d["set"] = map[string]any{"": "x"} },
+		"a flag of a pass":    func(d map[string]any) { d["dryRun"] = true },
+		"the parameters bare": func(d map[string]any) { d["karpenter_cpu_limit"] = "200" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			sample := decode(t, read(t, "parameters-change-requested.sample.json"))
+			breakIt(sample["detail"].(map[string]any))
+			if schema(t, "parameters-change-requested").Validate(sample) == nil {
 				t.Error("accepted")
 			}
 		})

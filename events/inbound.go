@@ -16,3 +16,17 @@ type ReconcileRequested struct {
 
 // DetailType is TypeReconcileRequested.
 func (ReconcileRequested) DetailType() string { return TypeReconcileRequested }
+
+// ParametersChangeRequested asks for several parameters as one change: all of them are written, or none. The same event
+// twice is one change.
+type ParametersChangeRequested struct {
+	// Rack is the rack's name.
+	Rack string `json:"rack"`
+	// Set are the new values by name. The empty text and the word unset mean what Unset does.
+	Set map[string]string `json:"set,omitempty"`
+	// Unset are the names of parameters that are to have their defaults. None may be in Set too.
+	Unset []string `json:"unset,omitempty"`
+}
+
+// DetailType is TypeParametersChangeRequested.
+func (ParametersChangeRequested) DetailType() string { return TypeParametersChangeRequested }

@@ -14,6 +14,8 @@ type Pass struct {
 	Steps List[string] `json:"steps"`
 	// Changed is what the pass has changed, in order.
 	Changed List[Change] `json:"changed"`
+	// Pools are what becomes of the pools; those that stay as they are are left out.
+	Pools List[PoolEffect] `json:"pools"`
 	// Problems are why the parameters were rejected.
 	Problems List[Problem] `json:"problems"`
 	// Warnings are advice about parameters that were accepted.
@@ -30,6 +32,18 @@ type Change struct {
 	Subject string `json:"subject"`
 	// Action is what was done: "created", "updated", "deleted", …
 	Action string `json:"action"`
+}
+
+// PoolEffect is what becomes of one pool, and of its nodes.
+type PoolEffect struct {
+	// Pool is the NodePool's name.
+	Pool string `json:"pool"`
+	// Change is "created", "changed" or "removed".
+	Change string `json:"change"`
+	// Replaces tells that Karpenter replaces the pool's nodes, or drains them where the pool goes.
+	Replaces bool `json:"replaces,omitempty"`
+	// Nodes is how many nodes the pool has; absent where nobody has counted.
+	Nodes *int `json:"nodes,omitempty"`
 }
 
 // Problem is a sentence about one parameter.
@@ -54,8 +68,13 @@ type Reconciled struct{ Pass }
 // DetailType is TypeReconciled.
 func (Reconciled) DetailType() string { return TypeReconciled }
 
-// Rejected is sent when the parameters cannot be applied. What is in force stays in force.
-type Rejected struct{ Pass }
+// Rejected is sent when the parameters cannot be applied, those of the tree or those of a change request. What is in force
+// stays in force.
+type Rejected struct {
+	Pass
+	// Change is the id of the event of the change request that was refused; empty where the tree itself was.
+	Change string `json:"change,omitempty"`
+}
 
 // DetailType is TypeRejected.
 func (Rejected) DetailType() string { return TypeRejected }

@@ -9,7 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/rack"
 )
 
 // machine is as much of the language as the tests look at.
@@ -37,6 +39,7 @@ type state struct {
 
 type transition struct {
 	ErrorEquals []string
+	Condition   string
 	Assign      map[string]any
 	Next        string
 }
@@ -189,6 +192,59 @@ func TestSubstitutionsAreTheDocumentedOnes(t *testing.T) {
 	want := []string{"FunctionPrefix", "Partition", "Prefix", "SettleSeconds", "TableName"}
 	if got := slices.Sorted(maps.Keys(used)); !slices.Equal(got, want) {
 		t.Errorf("substitutions %v, want %v", got, want)
+	}
+}
+
+// A change request is in the table before it is counted, so that whichever pass sees the count finds the request; and the
+// same event twice, or a second try, goes on to be counted all the same.
+func TestAChangeIsRecordedBeforeItIsCounted(t *testing.T) {
+	m := parse(t)
+	var ways []string
+	for _, c := range m.States["Known"].Choices {
+		ways = append(ways, c.Next)
+	}
+	// Before the dry runs, too: what a change request says of one is no flag.
+	if want := []string{"Ignored", "RecordChange", "Validate"}; !slices.Equal(ways, want) {
+		t.Errorf("Known leads to %v, want %v", ways, want)
+	}
+	record := m.States["RecordChange"]
+	if record.Next != "Request" || record.Catch[0].Next != "Request" || !slices.Equal(record.Catch[0].ErrorEquals, []string{"DynamoDB.ConditionalCheckFailedException"}) {
+		t.Errorf("after recording: %s, and where it was there already: %+v", record.Next, record.Catch[0])
+	}
+	var put struct {
+		Item                map[string]map[string]string
+		ConditionExpression string
+	}
+	if err := json.Unmarshal(record.Arguments, &put); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasSuffix(record.Resource, ":dynamodb:putItem") || put.ConditionExpression != "attribute_not_exists(pk)" {
+		t.Errorf("%s under the condition %q", record.Resource, put.ConditionExpression)
+	}
+	// What internal/rack reads.
+	if got, want := slices.Sorted(maps.Keys(put.Item)), []string{"at", "payload", "pk", "sk", "state", "ttl"}; !slices.Equal(got, want) {
+		t.Errorf("attributes %v, want %v", got, want)
+	}
+	if got := put.Item["state"]["S"]; got != string(rack.ChangeRequested) {
+		t.Errorf("state %q, want %q", got, rack.ChangeRequested)
+	}
+	if got := put.Item["sk"]["S"]; got != "{% 'change#' & $change %}" {
+		t.Errorf("sort key %q", got)
+	}
+}
+
+// A change request is told from the other events by its name, and has none of their flags.
+func TestAChangeHasNoFlags(t *testing.T) {
+	assign := parse(t).States["Intake"].Assign
+	is := "$states.input.`detail-type` = '" + events.TypeParametersChangeRequested + "'"
+	if got, _ := assign["change"].(string); !strings.HasPrefix(got, "{% "+is+" ? ") {
+		t.Errorf("change: %s", got)
+	}
+	for _, flag := range []string{"full", "dryRun", "force"} {
+		// Not "!=", which is false where there is no detail-type at all.
+		if got, want := assign[flag], "{% $not("+is+") and $states.input.detail."+flag+" = true %}"; got != want {
+			t.Errorf("%s: %s, want %s", flag, got, want)
+		}
 	}
 }
 

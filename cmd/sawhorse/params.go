@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -11,23 +11,18 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-func runParams(_ context.Context, args []string) error {
-	const use = "sawhorse params [-o markdown|json]"
+func runParams(_ context.Context, use string, args []string) error {
 	flags := flag.NewFlagSet("params", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
 	format := flags.String("o", "markdown", "")
-	if err := flags.Parse(args); err != nil || flags.NArg() > 0 {
-		return usage{use}
+	if rest, err := parse(flags, use, args); err != nil || len(rest) > 0 {
+		return errors.Join(err, usage{use})
 	}
 	switch *format {
 	case "markdown":
 		_, err := io.WriteString(os.Stdout, params.Markdown())
 		return err
 	case "json":
-		encoder := json.NewEncoder(os.Stdout)
-		encoder.SetEscapeHTML(false)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(params.Table)
+		return printJSON(params.Table, "  ")
 	default:
 		return usage{fmt.Sprintf("%s: not %q", use, *format)}
 	}

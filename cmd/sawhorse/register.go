@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/config"
@@ -13,18 +13,17 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/register"
 )
 
-func runRegister(ctx context.Context, args []string) error {
-	const use = "sawhorse register RACK [--cluster NAME] [--rate N]"
-	rack, rest, err := rackArgument(args, use)
-	if err != nil {
-		return err
-	}
+func runRegister(ctx context.Context, use string, args []string) error {
 	flags := flag.NewFlagSet("register", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
 	cluster := flags.String("cluster", "", "the EKS cluster, where its name is not the rack's")
 	rate := flags.Float64("rate", 2.5, "writes a second; SSM takes 3 from an account unless its higher throughput is switched on")
-	if err := flags.Parse(rest); err != nil || flags.NArg() > 0 || *rate <= 0 {
-		return usage{use}
+	rest, err := parse(flags, use, args)
+	if err != nil || *rate <= 0 {
+		return errors.Join(err, usage{use})
+	}
+	rack, err := rackArgument(rest, use)
+	if err != nil {
+		return err
 	}
 	aws, err := config.LoadDefaultConfig(ctx)
 	if err != nil {

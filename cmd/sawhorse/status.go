@@ -15,10 +15,10 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/rack"
 )
 
-func runStatus(ctx context.Context, args []string) error {
-	name, rest, err := rackArgument(args, "sawhorse status RACK")
-	if err != nil || len(rest) > 0 {
-		return errors.Join(err, usageIf(len(rest) > 0, "sawhorse status RACK"))
+func runStatus(ctx context.Context, use string, args []string) error {
+	name, err := rackArgument(args, use)
+	if err != nil {
+		return err
 	}
 	aws, err := config.LoadDefaultConfig(ctx)
 	if err != nil {
@@ -29,13 +29,6 @@ func runStatus(ctx context.Context, args []string) error {
 		return err
 	}
 	return show(status)
-}
-
-func usageIf(wrong bool, use string) error {
-	if wrong {
-		return usage{use}
-	}
-	return nil
 }
 
 func readStatus(ctx context.Context, aws aws.Config, name string) (rack.Status, error) {
@@ -66,6 +59,9 @@ func show(s rack.Status) error {
 	list("warning", s.Warnings)
 	if s.Failure != nil {
 		fmt.Printf("failure  step %s: %s: %s\n         %s\n", s.Failure.Step, s.Failure.Error, s.Failure.Reason, s.Failure.Remedy)
+	}
+	for _, p := range s.Pools {
+		fmt.Printf("pool     %s\n", p)
 	}
 	for _, c := range s.Changed {
 		fmt.Printf("changed  %s\n", c)

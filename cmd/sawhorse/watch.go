@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -17,10 +16,10 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/rack"
 )
 
-func runWatch(ctx context.Context, args []string) error {
-	name, rest, err := rackArgument(args, "sawhorse watch RACK")
-	if err != nil || len(rest) > 0 {
-		return errors.Join(err, usageIf(len(rest) > 0, "sawhorse watch RACK"))
+func runWatch(ctx context.Context, use string, args []string) error {
+	name, err := rackArgument(args, use)
+	if err != nil {
+		return err
 	}
 	aws, err := config.LoadDefaultConfig(ctx)
 	if err != nil {

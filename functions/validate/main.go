@@ -3,15 +3,19 @@ package main
 
 import (
 	"context"
+	"os"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"github.com/sawhorse-io/sawhorse/internal/handler"
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/steps/queue"
 	"github.com/sawhorse-io/sawhorse/internal/steps/report"
 	"github.com/sawhorse-io/sawhorse/internal/steps/validate"
@@ -24,7 +28,9 @@ func main() {
 		clients := validate.Clients{
 			Parameters: ssm.NewFromConfig(env.AWS), EKS: eks.NewFromConfig(env.AWS), EC2: ec2.NewFromConfig(env.AWS),
 			IAM: iam.NewFromConfig(env.AWS), SQS: queues, Rules: rules, Queue: &queue.Queue{SQS: queues, Rules: rules},
+			S3: s3.NewFromConfig(env.AWS), Dial: k8s.Dial(env.AWS),
 		}
-		return validate.New(env.Store, env.Paths, env.Now, clients, bus).Run, nil
+		prefixes := strings.FieldsFunc(os.Getenv("SAWHORSE_OBJECT_PREFIXES"), func(r rune) bool { return r == ',' })
+		return validate.New(env.Store, env.Paths, prefixes, env.Now, clients, bus).Run, nil
 	})
 }

@@ -16,6 +16,8 @@ type EC2 struct {
 	Tags map[string]map[string]string
 	// TemplateGroups are the security groups in launch templates, by id and version: "lt-1/3".
 	TemplateGroups map[string][]string
+	// Types are the instance types that EC2 knows.
+	Types map[string]types.ArchitectureType
 }
 
 func newEC2(calls *Calls) *EC2 {
@@ -75,28 +77,22 @@ func (e *EC2) DeleteTags(_ context.Context, in *ec2.DeleteTagsInput, _ ...func(*
 }
 
 func (e *EC2) DescribeSubnets(_ context.Context, in *ec2.DescribeSubnetsInput, _ ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error) {
-	if err := e.call("EC2.DescribeSubnets", strings.Join(in.SubnetIds, ",")); err != nil {
+	if err := e.call("EC2.DescribeSubnets", strings.Join(in.Filters[0].Values, ",")); err != nil {
 		return nil, err
 	}
 	out := &ec2.DescribeSubnetsOutput{}
-	for _, id := range in.SubnetIds {
-		if e.Tags[id] == nil {
-			return nil, missing(id)
-		}
+	for _, id := range e.filtered(in.Filters) {
 		out.Subnets = append(out.Subnets, types.Subnet{SubnetId: new(id), AvailabilityZone: new(Region + id[len(id)-1:]), Tags: e.tags(id)})
 	}
 	return out, nil
 }
 
 func (e *EC2) DescribeSecurityGroups(_ context.Context, in *ec2.DescribeSecurityGroupsInput, _ ...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error) {
-	if err := e.call("EC2.DescribeSecurityGroups", strings.Join(in.GroupIds, ",")); err != nil {
+	if err := e.call("EC2.DescribeSecurityGroups", strings.Join(in.Filters[0].Values, ",")); err != nil {
 		return nil, err
 	}
 	out := &ec2.DescribeSecurityGroupsOutput{}
-	for _, id := range in.GroupIds {
-		if e.Tags[id] == nil {
-			return nil, missing(id)
-		}
+	for _, id := range e.filtered(in.Filters) {
 		out.SecurityGroups = append(out.SecurityGroups, types.SecurityGroup{GroupId: new(id), Tags: e.tags(id)})
 	}
 	return out, nil
@@ -114,6 +110,33 @@ func (e *EC2) DescribeLaunchTemplateVersions(_ context.Context, in *ec2.Describe
 	return &ec2.DescribeLaunchTemplateVersionsOutput{LaunchTemplateVersions: []types.LaunchTemplateVersion{
 		{LaunchTemplateData: &types.ResponseLaunchTemplateData{SecurityGroupIds: groups}},
 	}}, nil
+}
+
+// DescribeInstanceTypes knows the types in Types. It filters by instance-type.
+func (e *EC2) DescribeInstanceTypes(_ context.Context, in *ec2.DescribeInstanceTypesInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstanceTypesOutput, error) {
+	if err := e.call("EC2.DescribeInstanceTypes", strings.Join(in.Filters[0].Values, ",")); err != nil {
+		return nil, err
+	}
+	out := &ec2.DescribeInstanceTypesOutput{}
+	for _, name := range in.Filters[0].Values {
+		if arch := e.Types[name]; arch != "" {
+			out.InstanceTypes = append(out.InstanceTypes, types.InstanceTypeInfo{
+				InstanceType: types.InstanceType(name), ProcessorInfo: &types.ProcessorInfo{SupportedArchitectures: []types.ArchitectureType{arch}},
+			})
+		}
+	}
+	return out, nil
+}
+
+// filtered are the resources that a filter by id names and that exist.
+func (e *EC2) filtered(filters []types.Filter) []string {
+	var found []string
+	for _, id := range filters[0].Values {
+		if e.Tags[id] != nil {
+			found = append(found, id)
+		}
+	}
+	return found
 }
 
 func (e *EC2) tags(id string) []types.Tag {

@@ -3,6 +3,7 @@ package awsfake
 import (
 	"maps"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -45,11 +46,23 @@ func holdsOne(item Item, condition string, names map[string]string, values Item)
 	return false, refuse("ValidationException", "the fake does not know the condition %s", condition)
 }
 
-// change does "SET a = :b, c.d = :e" or "REMOVE a, b".
+// change does "SET a = :b, c.d = :e", "REMOVE a, b", or both in this order, and "ADD a :b".
 func change(item Item, expression string, names map[string]string, values Item) error {
+	if set, rest, two := strings.Cut(expression, " REMOVE "); two {
+		if err := change(item, set, names, values); err != nil {
+			return err
+		}
+		expression = "REMOVE " + rest
+	}
 	verb, rest, _ := strings.Cut(expression, " ")
 	for part := range strings.SplitSeq(rest, ", ") {
 		path, wanted, _ := strings.Cut(part, " = ")
+		if name, n, ok := strings.Cut(part, " "); verb == "ADD" && ok {
+			if err := add(item, named(name, names), values[n]); err != nil {
+				return err
+			}
+			continue
+		}
 		owner, last := item, named(path, names)
 		if folder, name, nested := strings.Cut(path, "."); nested {
 			inner, ok := item[named(folder, names)].(*types.AttributeValueMemberM)
@@ -67,6 +80,28 @@ func change(item Item, expression string, names map[string]string, values Item) 
 			return refuse("ValidationException", "the fake does not know the expression %s", expression)
 		}
 	}
+	return nil
+}
+
+// add adds a number to one, or to none.
+func add(item Item, name string, more types.AttributeValue) error {
+	by, ok := more.(*types.AttributeValueMemberN)
+	have, isNumber := item[name].(*types.AttributeValueMemberN)
+	if !ok || item[name] != nil && !isNumber {
+		return refuse("ValidationException", "An operand in the update expression has an incorrect data type")
+	}
+	sum := 0
+	for _, n := range []*types.AttributeValueMemberN{have, by} {
+		if n == nil {
+			continue
+		}
+		one, err := strconv.Atoi(n.Value)
+		if err != nil {
+			return refuse("ValidationException", "The parameter cannot be converted to a numeric value: %s", n.Value)
+		}
+		sum += one
+	}
+	item[name] = &types.AttributeValueMemberN{Value: strconv.Itoa(sum)}
 	return nil
 }
 

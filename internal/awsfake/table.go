@@ -13,8 +13,8 @@ import (
 // Item is an item of a Table.
 type Item = map[string]types.AttributeValue
 
-// Table is one DynamoDB table with the keys pk and sk. It knows the expressions that Sawhorse uses: SET and REMOVE of
-// attributes, conditions "attribute_not_exists(x)" and "x = :y", and refuses any other.
+// Table is one DynamoDB table with the keys pk and sk. It knows the expressions that Sawhorse uses: SET, REMOVE and ADD
+// of attributes, conditions "attribute_not_exists(x)" and "x = :y", and refuses any other.
 type Table struct {
 	*Calls
 	// Items are by "pk sk".

@@ -63,12 +63,9 @@ func (s stepper) serve(ctx context.Context, event StepEvent) (StepAnswer, error)
 	if err != nil {
 		return StepAnswer{}, err
 	}
-	p, err := s.Store.Plan(ctx, event.Rack)
+	p, err := s.plan(ctx, event)
 	if err != nil {
 		return StepAnswer{}, err
-	}
-	if p == nil {
-		return StepAnswer{}, fmt.Errorf("rack %s: step %s: there is no plan of format %d; the next pass makes one", event.Rack, event.Step.Name, plan.Format)
 	}
 	progress, err := s.do(ctx, p, event.Step.Part)
 	if noteErr := s.note(ctx, event, progress, err); noteErr != nil {
@@ -80,16 +77,31 @@ func (s stepper) serve(ctx context.Context, event StepEvent) (StepAnswer, error)
 	}
 	if progress.Wait > 0 {
 		answer := StepAnswer{Step: event.Step.Name, Status: Wait, WaitSeconds: int(math.Ceil(progress.Wait.Seconds())), Note: progress.Note}
-		if lease.Requested > event.Generation {
+		if lease.Requested > event.Generation && !event.Step.Whole {
 			answer.Status = Superseded
 		}
 		return answer, nil
 	}
 	answer := StepAnswer{Step: event.Step.Name, Status: Done, Note: progress.Note}
-	if progress.Unfinished {
+	if progress.Unfinished || !planned(event.Step) {
 		return answer, nil
 	}
 	return answer, s.Store.NoteApplied(ctx, event.Rack, event.Step)
+}
+
+// planned tells whether a step does a part of the rack's plan.
+func planned(step plan.Step) bool { return step.Name != plan.ChangeStep.Name }
+
+// plan is the rack's. A step that does no part of it gets one that names the rack: there may be none yet.
+func (s stepper) plan(ctx context.Context, event StepEvent) (*plan.Plan, error) {
+	if !planned(event.Step) {
+		return &plan.Plan{Rack: event.Rack}, nil
+	}
+	p, err := s.Store.Plan(ctx, event.Rack)
+	if err == nil && p == nil {
+		err = fmt.Errorf("rack %s: step %s: there is no plan of format %d; the next pass makes one", event.Rack, event.Step.Name, plan.Format)
+	}
+	return p, err
 }
 
 // note logs what a call did, one line a change, and adds it to the run's record.
@@ -104,7 +116,7 @@ func (s stepper) note(ctx context.Context, event StepEvent, progress steps.Progr
 	}
 	var rejected *steps.Rejected
 	if errors.As(err, &rejected) {
-		record.Problems = rejected.Problems
+		record.Problems, record.Refused = rejected.Problems, rejected.Change
 	}
 	log.Info("step", "changes", len(progress.Changes), "waitSeconds", progress.Wait.Seconds(), "note", progress.Note)
 	if len(record.Changes)+len(record.Warnings)+len(record.Problems)+len(record.Outputs) == 0 {

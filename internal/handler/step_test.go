@@ -47,6 +47,11 @@ func begin(t *testing.T, requested string, do StepFunc) (*awsfake.Cloud, stepper
 
 func (s stepper) call(t *testing.T) (StepAnswer, error) {
 	t.Helper()
+	return s.callOf(t, step)
+}
+
+func (s stepper) callOf(t *testing.T, step plan.Step) (StepAnswer, error) {
+	t.Helper()
 	return s.serve(t.Context(), StepEvent{Rack: "demo", Generation: 7, Execution: "me", Step: step})
 }
 
@@ -91,6 +96,44 @@ func TestAStepWithoutChangesLeavesNoRecord(t *testing.T) {
 	}
 	if got, want := fmt.Sprint(cloud.Writes()), "[DynamoDB.UpdateItem rack#demo lease DynamoDB.UpdateItem rack#demo records]"; got != want {
 		t.Errorf("writes %s, want %s", got, want)
+	}
+}
+
+// The writes of the step change count as requests of the rack. It would never come to its end if they ended it.
+func TestAStepThatIsWholeIsNotSuperseded(t *testing.T) {
+	_, s := begin(t, "12", always(steps.Progress{Wait: time.Second}, nil))
+	if got, err := s.callOf(t, plan.ChangeStep); err != nil || got.Status != Wait || got.WaitSeconds != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// A change may be the first that a rack asks for: there is no plan then, and there are no records to note it in.
+func TestTheStepOfAChangeNeedsNoPlan(t *testing.T) {
+	var rackOfPlan string
+	cloud, s := begin(t, "7", func(_ context.Context, p *plan.Plan, _ string) (steps.Progress, error) {
+		rackOfPlan = p.Rack
+		return steps.Progress{}, nil
+	})
+	delete(cloud.Table.Items, "rack#demo plan")
+	delete(cloud.Table.Items, "rack#demo records")
+	if got, err := s.callOf(t, plan.ChangeStep); err != nil || got.Status != Done || rackOfPlan != "demo" {
+		t.Errorf("%+v, %v, rack %q", got, err, rackOfPlan)
+	}
+	if writes := cloud.Writes(); len(writes) > 1 || len(cloud.Table.Items["rack#demo records"]) > 0 {
+		t.Errorf("writes %v, records %v", writes, cloud.Table.Items["rack#demo records"])
+	}
+}
+
+func TestARefusedChangeIsNamedInTheRun(t *testing.T) {
+	refusal := &steps.Rejected{Change: "event-1", Problems: []params.Problem{{Parameter: "karpenter_cpu_limit", Message: "no"}}}
+	_, s := begin(t, "7", always(steps.Progress{}, refusal))
+	if _, err := s.callOf(t, plan.ChangeStep); reflect.TypeOf(edge(err)).Name() != "Rejected" {
+		t.Fatal(err)
+	}
+	run, err := s.Store.Run(t.Context(), "demo", 7)
+	want := []rack.StepRecord{{Step: "change", Problems: refusal.Problems, Refused: "event-1"}}
+	if err != nil || !reflect.DeepEqual(run.Steps, want) {
+		t.Errorf("%+v, %v", run.Steps, err)
 	}
 }
 

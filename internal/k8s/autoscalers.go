@@ -1,37 +1,73 @@
 package k8s
 
 import (
-	"context"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// Autoscalers finds the Deployments that run Cluster Autoscaler, by their image, in all namespaces.
-func (c *Client) Autoscalers(ctx context.Context) ([]unstructured.Unstructured, error) {
-	deployments, err := c.List(ctx, Deployment, "", "")
-	if err != nil {
-		return nil, err
-	}
-	var found []unstructured.Unstructured
-	for _, deployment := range deployments {
-		if AutoscalerContainer(&deployment) >= 0 {
-			found = append(found, deployment)
+// Autoscaler is the Cluster Autoscaler among a cluster's Deployments: the one that is named (namespace/name), or, where none
+// is, the one whose image says so, in whatever namespace; nil where there is none. A name that leads nowhere, and two of them
+// without a name, are a *steps.Rejected: it is not clear which one hands over.
+func Autoscaler(deployments []unstructured.Unstructured, named string) (*unstructured.Unstructured, error) {
+	if named != "" {
+		found := Find(deployments, named)
+		if found == nil {
+			return nil, steps.Reject("cluster_autoscaler", "cluster_autoscaler is %q, but the cluster has no Deployment of that name; write the namespace/name of the Deployment that runs Cluster Autoscaler%s, "+
+				"or unset, and Sawhorse finds it by its image", named, suggestion(deployments))
 		}
+		return found, nil
 	}
-	return found, nil
+	found := byImage(deployments)
+	switch len(found) {
+	case 0:
+		return nil, nil
+	case 1:
+		return Find(deployments, found[0]), nil
+	}
+	return nil, steps.Reject("karpenter_enabled", "the cluster has %d Cluster Autoscalers: %s; Sawhorse hands over from one; name it in cluster_autoscaler, or delete the others",
+		len(found), strings.Join(found, ", "))
 }
 
-// AutoscalerContainer is the index of the container that runs Cluster Autoscaler; -1 where none does.
-func AutoscalerContainer(deployment *unstructured.Unstructured) int {
-	containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
-	for i, each := range containers {
-		container, _ := each.(map[string]any)
-		if image, _ := container["image"].(string); repository(image) == "cluster-autoscaler" {
-			return i
+// suggestion names the Deployments that look like it.
+func suggestion(deployments []unstructured.Unstructured) string {
+	if found := byImage(deployments); len(found) > 0 {
+		return " (" + strings.Join(found, " or ") + " looks like it)"
+	}
+	return ""
+}
+
+func byImage(deployments []unstructured.Unstructured) (found []string) {
+	for i := range deployments {
+		if AutoscalerContainer(&deployments[i]) >= 0 {
+			found = append(found, deployments[i].GetNamespace()+"/"+deployments[i].GetName())
 		}
 	}
-	return -1
+	slices.Sort(found)
+	return found
+}
+
+// Find is the object of that namespace/name; nil where there is none.
+func Find(objects []unstructured.Unstructured, key string) *unstructured.Unstructured {
+	for i := range objects {
+		if objects[i].GetNamespace()+"/"+objects[i].GetName() == key {
+			return &objects[i]
+		}
+	}
+	return nil
+}
+
+// AutoscalerContainer is the index of the container that runs Cluster Autoscaler, by its image; -1 where none does.
+func AutoscalerContainer(deployment *unstructured.Unstructured) int {
+	containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
+	return slices.IndexFunc(containers, func(each any) bool {
+		container, _ := each.(map[string]any)
+		image, _ := container["image"].(string)
+		return repository(image) == "cluster-autoscaler"
+	})
 }
 
 // repository is the last element of an image's repository: registry.k8s.io/autoscaling/{repository}:v1.35.0@sha256:…

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // CRDs are the names of the CustomResourceDefinitions of the Karpenter chart.
@@ -67,6 +68,17 @@ func (c *Client) ForeignCRDs(ctx context.Context) ([]string, error) {
 func Released(object *unstructured.Unstructured, release string) bool {
 	annotations := object.GetAnnotations()
 	return annotations["meta.helm.sh/release-name"] == release && annotations["meta.helm.sh/release-namespace"] == names.Namespace
+}
+
+// RefuseForeignDevicePlugin is a *steps.Rejected where a DaemonSet has the name of the NVIDIA device plugin's and is not the
+// rack's.
+func (c *Client) RefuseForeignDevicePlugin(ctx context.Context, rack string) error {
+	live, err := c.Get(ctx, DaemonSet, names.Namespace, names.DevicePlugin)
+	if err != nil || Owned(live, rack) == nil {
+		return err
+	}
+	return steps.Reject("nvidia_device_plugin_enable", "nvidia_device_plugin_enable is true, but %s exists and Sawhorse did not make it for rack %s; write false to keep that one, "+
+		"or delete it with `kubectl -n %s delete daemonset %s` and the next pass installs Sawhorse's own", Subject(live), rack, names.Namespace, names.DevicePlugin)
 }
 
 // Contested names the objects that have the name of a manifest and are not the rack's.

@@ -13,6 +13,9 @@ import (
 // roles is what each function may do in the cluster. access and controller are not here: EKS makes them cluster admins,
 // because one hands out rights and the other installs a chart that does.
 var roles = map[string][]rbacv1.PolicyRule{
+	"validate": {
+		rule("karpenter.sh", "nodepools", "list"), // what runs in them, for the advice on limits
+	},
 	"nodepools": {
 		rule("karpenter.sh", "nodepools", "get", "list", "create", "patch", "delete"),
 		rule("karpenter.k8s.aws", "ec2nodeclasses", "get", "list", "create", "patch", "delete"),

@@ -109,8 +109,18 @@ const (
 	ServiceAccount = "karpenter"
 	// KarpenterVersion is the one version that Sawhorse installs.
 	KarpenterVersion = "1.10.0"
-	// WorkloadPool names the NodePool and the EC2NodeClass of the workload pool.
+	// WorkloadPool and BuildPool name the NodePool and the EC2NodeClass of the built-in pools.
 	WorkloadPool = "workload"
+	BuildPool    = "build"
+	// DevicePlugin is the DaemonSet by which nodes offer their NVIDIA GPUs to pods, in Namespace; the name is NVIDIA's own.
+	DevicePlugin = "nvidia-device-plugin-daemonset"
+	// DevicePluginImage is the one version of it that Sawhorse installs.
+	DevicePluginImage = "nvcr.io/nvidia/k8s-device-plugin:v0.17.4"
+	// LabelGPUMaker is on every node that Karpenter launches with a GPU; MakerNVIDIA is its value for NVIDIA's.
+	LabelGPUMaker = "karpenter.k8s.aws/instance-gpu-manufacturer"
+	MakerNVIDIA   = "nvidia"
+	// ResourceGPU is how pods ask for an NVIDIA GPU, and the key of the taint that keeps the others away.
+	ResourceGPU = "nvidia.com/gpu"
 )
 
 // NodeName is the Name tag of a pool's instances.

@@ -6,28 +6,75 @@ type Config struct {
 	ClusterName string   `json:"clusterName"`
 	NodeTypes   []string `json:"nodeTypes,omitempty"`
 	// NodeDisk is in GiB.
-	NodeDisk int  `json:"nodeDisk"`
-	Paused   bool `json:"paused,omitempty"`
-	AuthMode bool `json:"authMode,omitempty"`
-	Enabled  bool `json:"enabled,omitempty"`
-	Workload Pool `json:"workload"`
+	NodeDisk       int      `json:"nodeDisk"`
+	BuildNodes     bool     `json:"buildNodes,omitempty"`
+	BuildNodeTypes []string `json:"buildNodeTypes,omitempty"`
+	// BuildNodeMin is nil where the build node groups go back to the size that they had.
+	BuildNodeMin     *int     `json:"buildNodeMin,omitempty"`
+	HighAvailability bool     `json:"highAvailability,omitempty"`
+	Paused           bool     `json:"paused,omitempty"`
+	NodePolicyARNs   []string `json:"nodePolicyARNs,omitempty"`
+	ImageRepository  string   `json:"imageRepository,omitempty"`
+	IsolatedVPC      bool     `json:"isolatedVPC,omitempty"`
+	// Autoscaler is the namespace/name of Cluster Autoscaler's Deployment; empty: found by its image.
+	Autoscaler         string            `json:"autoscaler,omitempty"`
+	SystemDeployments  []string          `json:"systemDeployments,omitempty"`
+	NVIDIADevicePlugin bool              `json:"nvidiaDevicePlugin,omitempty"`
+	SystemNodeGroups   []string          `json:"systemNodeGroups,omitempty"`
+	BuildNodeGroups    []string          `json:"buildNodeGroups,omitempty"`
+	SubnetIDs          []string          `json:"subnetIDs,omitempty"`
+	SecurityGroupIDs   []string          `json:"securityGroupIDs,omitempty"`
+	Tags               map[string]string `json:"tags,omitempty"`
+	AuthMode           bool              `json:"authMode,omitempty"`
+	Enabled            bool              `json:"enabled,omitempty"`
+	Workload           Pool              `json:"workload"`
+	Build              Pool              `json:"build"`
+	Override           Override          `json:"override"`
+	// Additional are in the order of the parameter.
+	Additional []Pool `json:"additional,omitempty"`
 }
 
 // Pool is what the parameters say of one NodePool and its EC2NodeClass.
 type Pool struct {
+	Name          string   `json:"name"`
 	Families      []string `json:"families,omitempty"`
 	Sizes         []string `json:"sizes,omitempty"`
 	Arch          []string `json:"arch,omitempty"`
 	CapacityTypes []string `json:"capacityTypes"`
-	// CPULimit is in vCPU, MemoryLimitGB and Disk are in GiB; a Disk of 0 inherits the rack's.
+	// CPULimit is in vCPU, MemoryLimitGB and Disk are in GiB; a Disk of 0 inherits.
 	CPULimit      int `json:"cpuLimit"`
 	MemoryLimitGB int `json:"memoryLimitGB"`
 	Disk          int `json:"disk"`
-	// Consolidation chooses WhenEmptyOrUnderutilized, else WhenEmpty.
-	Consolidation bool `json:"consolidation"`
+	// ConsolidationPolicy is WhenEmptyOrUnderutilized or WhenEmpty.
+	ConsolidationPolicy string `json:"consolidationPolicy"`
 	// ConsolidateAfter and NodeExpiry are durations as written; NodeExpiry may be Never.
 	ConsolidateAfter string `json:"consolidateAfter"`
 	NodeExpiry       string `json:"nodeExpiry"`
-	DisruptionBudget string `json:"disruptionBudget"`
+	// DisruptionBudget is a number of nodes or a percentage; empty: no budgets entry.
+	DisruptionBudget string `json:"disruptionBudget,omitempty"`
 	VolumeType       string `json:"volumeType"`
+	// Weight is 0 for none.
+	Weight    int               `json:"weight,omitempty"`
+	Labels    map[string]string `json:"labels,omitempty"`
+	Taints    []Taint           `json:"taints,omitempty"`
+	Dedicated bool              `json:"dedicated,omitempty"`
+}
+
+// BuildSaysNothing tells that no parameter gives the build pool a text of its own.
+func (c Config) BuildSaysNothing() bool {
+	return len(c.Build.Families)+len(c.Build.Sizes)+len(c.Build.Labels) == 0
+}
+
+// Taint is a taint of a pool's nodes.
+type Taint struct {
+	Key    string `json:"key"`
+	Value  string `json:"value,omitempty"`
+	Effect string `json:"effect"`
+}
+
+// Override is karpenter_config: JSON objects shaped like the specs of NodePool and EC2NodeClass; nil where it has no such
+// key. Numbers are int64 or float64, as Kubernetes has them; null fields are left out.
+type Override struct {
+	NodePool     map[string]any `json:"nodePool,omitempty"`
+	EC2NodeClass map[string]any `json:"ec2NodeClass,omitempty"`
 }

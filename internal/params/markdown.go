@@ -9,18 +9,34 @@ import (
 func Markdown() string {
 	var out strings.Builder
 	out.WriteString("# Parameters\n\nWritten by `sawhorse params`. A parameter that is absent, or whose value is the word `unset`, has its default.\n")
-	for _, section := range []Section{SectionRack, SectionEnabling, SectionWorkload} {
+	for _, section := range Sections {
 		fmt.Fprintf(&out, "\n## %s\n\n| name | type | default | allowed | meaning |\n|---|---|---|---|---|\n", section)
 		for _, p := range Table {
-			if p.Section != section {
-				continue
+			if p.Section == section {
+				row(&out, p.Name, p.Value, p.Default, p.Absent, p.Description)
 			}
-			absent := p.Absent
-			if p.Default != "" {
-				absent = "`" + p.Default + "`"
+		}
+		if section != SectionAdditional {
+			continue
+		}
+		fmt.Fprintf(&out, "\nThe fields of a pool:\n\n| field | type | default | allowed | meaning |\n|---|---|---|---|---|\n")
+		for _, f := range poolFields {
+			absent := "none"
+			switch f.Name {
+			case "name":
+				absent = "required"
+			case "instance_families", "instance_sizes":
+				absent = "all"
 			}
-			fmt.Fprintf(&out, "| `%s` | %s | %s | %s | %s |\n", p.Name, p.Type, absent, p.Allowed, p.Description)
+			row(&out, f.Name, f.Value, f.Default, absent, f.Description)
 		}
 	}
 	return out.String()
+}
+
+func row(out *strings.Builder, name string, v Value, standing, absent, meaning string) {
+	if standing != "" {
+		absent = "`" + standing + "`"
+	}
+	fmt.Fprintf(out, "| `%s` | %s | %s | %s | %s |\n", name, v.Type, absent, v.Allowed, meaning)
 }

@@ -1,25 +1,35 @@
 package params
 
 import (
+	"slices"
 	"sort"
 	"strconv"
 	"unicode/utf8"
 )
 
-// nearest suggests the known name that is the fewest edits away.
-func nearest(name string) string {
-	const longest = 64 // no parameter's name is that long
+// Nearest is the known name that is the fewest edits away; empty where none is near.
+func Nearest(name string, known []string) string {
+	const longest = 64 // no name of ours or Karpenter's is that long
 	name = name[:min(len(name), longest)]
 	best, least := "", len(name)/2+1
-	for _, p := range Table {
-		if d := distance(name, p.Name); d < least {
-			best, least = p.Name, d
+	for _, k := range known {
+		if d := distance(name, k); d < least {
+			best, least = k, d
 		}
 	}
-	if best == "" {
-		return "delete it (sawhorse params lists the names there are)"
+	return best
+}
+
+// suggestion is what to do about an unknown parameter.
+func suggestion(name string) string {
+	var known []string
+	for _, p := range Table {
+		known = append(known, p.Name)
 	}
-	return "did you mean " + best + "?"
+	if near := Nearest(name, known); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return "delete it (sawhorse params lists the names there are)"
 }
 
 // distance is Levenshtein's, over bytes.
@@ -47,16 +57,21 @@ func distance(a, b string) int {
 func short(value string) string {
 	const most = 60
 	if len(value) > most {
-		cut := most
-		for cut > 0 && !utf8.RuneStart(value[cut]) {
-			cut--
-		}
-		value = value[:cut] + "…"
+		value = cut(value, most) + "…"
 	}
 	return strconv.Quote(value)
 }
 
-func sortProblems(problems []Problem) {
+// cut is the beginning of a text, at most so many bytes, not cut inside a letter.
+func cut(text string, most int) string {
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most]
+}
+
+// sorted are the problems in one order, whatever order they were found in, each once.
+func sorted(problems []Problem) []Problem {
 	sort.SliceStable(problems, func(i, j int) bool {
 		a, b := problems[i], problems[j]
 		if a.Parameter != b.Parameter {
@@ -67,4 +82,5 @@ func sortProblems(problems []Problem) {
 		}
 		return a.Message < b.Message
 	})
+	return slices.Compact(problems)
 }

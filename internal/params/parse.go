@@ -2,12 +2,9 @@ package params
 
 import (
 	"fmt"
-	"math"
 	"regexp"
-	"sort"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 )
 
@@ -22,36 +19,69 @@ type Input struct {
 	Previous map[string]string
 	// Removing tells that Karpenter was turned off in an earlier round and has not gone completely.
 	Removing bool
+	// Objects are the texts behind s3:// values, by URI. One that is missing was not read: the command line reads none.
+	Objects map[string]Object
 }
 
-// Result is a Config, and what is wrong with the input. With Problems, the Config is not to be used.
+// Object is what an s3:// value leads to: its text, or, as the end of a sentence, why there is none.
+type Object struct {
+	Text    string
+	Problem string
+}
+
+// Result is a Config, and what is wrong with the input. With Problems, the Config is not to be put into force; a parameter
+// that was refused has its default in it, so that the rest can still be judged.
 type Result struct {
 	Config   Config
 	Problems []Problem
 	Warnings []Problem
 	// Effective are the texts that the Config was made of: what was written, plus what a one-way rule keeps.
 	Effective map[string]string
+
+	turningOff bool
+	written    map[string]string
 }
 
 // Parse reads every parameter, so that all problems are told and not just the first.
 func Parse(in Input) Result {
 	r := &Result{Config: Config{Rack: in.Rack}, Effective: map[string]string{}}
-	texts := r.written(in)
-	r.keepOn(in, texts)
+	r.written = r.known(in)
+	r.keepOn(in)
 	for _, p := range Table {
-		r.read(p, texts)
+		r.read(p)
 	}
 	if r.Config.ClusterName == "" {
 		r.Config.ClusterName = in.Rack
 	}
+	r.Effective[clusterName] = r.Config.ClusterName
+	r.override(in.Objects)
+	r.additional(in.Objects)
+	r.turningOff = in.Previous[enabled] == "true" && r.Effective[enabled] == "false" || in.Removing && r.Effective[enabled] != "true"
 	r.rules(in)
-	sortProblems(r.Problems)
-	sortProblems(r.Warnings)
+	r.advice()
+	problems := r.Problems
+	r.Problems = nil
+	r.Add(problems...)
 	return *r
 }
 
-// written are the parameters that say something, unknown names and secrets being problems.
-func (r *Result) written(in Input) map[string]string {
+// Add adds problems that were found later, in what the parameters were made into.
+func (r *Result) Add(problems ...Problem) {
+	for _, p := range problems {
+		if r.turningOff && ofPool(p.Parameter) {
+			r.Warnings = append(r.Warnings, p) // turning off is never held up
+		} else {
+			r.Problems = append(r.Problems, p)
+		}
+	}
+	r.Problems, r.Warnings = sorted(r.Problems), sorted(r.Warnings)
+}
+
+// Advise adds warnings that were found later.
+func (r *Result) Advise(warnings ...Problem) { r.Warnings = sorted(append(r.Warnings, warnings...)) }
+
+// known are the parameters that say something, unknown names and secrets being problems.
+func (r *Result) known(in Input) map[string]string {
 	texts := map[string]string{}
 	secure := map[string]bool{}
 	for _, name := range in.Secure {
@@ -60,9 +90,9 @@ func (r *Result) written(in Input) map[string]string {
 	for name, value := range in.Params {
 		switch _, known := Lookup(name); {
 		case !known:
-			r.problem(name, "%s is not a parameter of Sawhorse; %s", short(name), nearest(name))
+			r.problem(name, "", "%s is not a parameter of Sawhorse; %s", short(name), suggestion(name))
 		case secure[name]:
-			r.problem(name, "%s is a SecureString, which Sawhorse does not read because none of its settings is a secret; delete it and write it again with --type String", name)
+			r.problem(name, "", "%s is a SecureString, which Sawhorse does not read because none of its settings is a secret; delete it and write it again with --type String", name)
 		case value != "" && value != Unset:
 			texts[name] = value
 		}
@@ -70,149 +100,97 @@ func (r *Result) written(in Input) map[string]string {
 	return texts
 }
 
-func (r *Result) read(p Param, texts map[string]string) {
-	value, given := texts[p.Name]
-	if !given {
-		if p.Default == "" {
+func (r *Result) read(p Param) {
+	value, given := r.written[p.Name]
+	if given {
+		r.Effective[p.Name] = value
+		if p.Type == "json" {
+			return // read behind all others
+		}
+		refusal := p.read(&r.Config, value)
+		if refusal == "" {
 			return
 		}
-		value = p.Default
-	} else {
-		r.Effective[p.Name] = value
+		r.problem(p.Name, "", "%s %s", p.Name, refusal)
 	}
+	if p.Default != "" {
+		if err := p.set(&r.Config, p.Default); err != nil {
+			panic("params: default of " + p.Name + ": " + err.Error())
+		}
+	}
+}
+
+// read reads a text that was given, or gives the rest of the sentence that refuses it.
+func (p Param) read(c *Config, value string) string {
 	if !p.matches(value) {
-		r.problem(p.Name, "%s is %s; allowed is %s; %s", p.Name, short(value), p.Allowed, p.instead(value))
-		return
+		return fmt.Sprintf("is %s; allowed is %s; %s", short(value), p.Allowed, p.instead(value, p.good))
 	}
-	if err := p.set(&r.Config, value); err != nil {
-		r.problem(p.Name, "%s is %s, %v; allowed is %s; %s", p.Name, short(value), err, p.Allowed, p.instead(value))
+	if err := p.set(c, value); err != nil {
+		return fmt.Sprintf("is %s, %v; allowed is %s; %s", short(value), err, p.Allowed, p.instead(value, p.good))
 	}
+	return ""
 }
 
-func (r *Result) problem(parameter, format string, args ...any) {
-	r.Problems = append(r.Problems, Problem{Parameter: parameter, Message: fmt.Sprintf(format, args...)})
+// good tells whether a text would be taken.
+func (p Param) good(value string) bool { return p.matches(value) && p.set(&Config{}, value) == nil }
+
+func (r *Result) problem(parameter, path, format string, args ...any) {
+	r.Problems = append(r.Problems, Problem{Parameter: parameter, Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-func (r *Result) warning(parameter, format string, args ...any) {
-	r.Warnings = append(r.Warnings, Problem{Parameter: parameter, Message: fmt.Sprintf(format, args...)})
+func (r *Result) warning(parameter, path, format string, args ...any) {
+	r.Warnings = append(r.Warnings, Problem{Parameter: parameter, Path: path, Message: fmt.Sprintf(format, args...)})
 }
+
+// whole is a value's pattern for the whole text.
+func (v Value) whole() *regexp.Regexp { return regexp.MustCompile(`^(?:` + v.Pattern + `)$`) }
 
 var patterns = func() map[string]*regexp.Regexp {
 	compiled := map[string]*regexp.Regexp{}
 	for _, p := range Table {
-		compiled[p.Name] = regexp.MustCompile(`^(?:` + p.Pattern + `)$`)
+		if compiled[p.Pattern] == nil {
+			compiled[p.Pattern] = p.whole()
+		}
+	}
+	for _, f := range poolFields {
+		if compiled[f.Pattern] == nil {
+			compiled[f.Pattern] = f.whole()
+		}
 	}
 	return compiled
 }()
 
-func (p Param) matches(value string) bool { return patterns[p.Name].MatchString(value) }
+func (v Value) matches(value string) bool { return patterns[v.Pattern].MatchString(value) }
 
 var days = regexp.MustCompile(`^([1-9][0-9]{0,4})d$`)
 
 // instead is what to write in place of a refused value: its own meaning in the right spelling where that can be told.
-func (p Param) instead(value string) string {
+func (v Value) instead(value string, good func(string) bool) string {
 	separator := ""
-	if p.Type == "list" {
+	if v.Type == "list" {
 		separator = ","
 	}
-	trimmed := strings.Join(strings.FieldsFunc(strings.ToLower(value), func(r rune) bool {
-		return unicode.IsSpace(r) || r == ',' && p.Type == "list"
+	spelled := strings.Join(strings.FieldsFunc(value, func(r rune) bool {
+		return unicode.IsSpace(r) || r == ',' && v.Type == "list"
 	}), separator)
-	if trimmed == "never" {
-		trimmed = "Never"
-	}
-	if m := days.FindStringSubmatch(trimmed); m != nil && p.Type == "duration" {
-		n, _ := strconv.Atoi(m[1])
-		trimmed = strconv.Itoa(24*n) + "h"
-	}
-	if p.Type == "list" && p.Pattern == patternList && strings.Contains(trimmed, "-") {
-		return "names with a dash can be given in karpenter_config, as nodePool.template.spec.requirements"
-	}
-	if trimmed != value && p.matches(trimmed) && p.set(&Config{}, trimmed) == nil {
-		return "write " + trimmed
-	}
-	return "write, for example, " + p.Example
-}
-
-func text(field func(*Config) *string) func(*Config, string) error {
-	return func(c *Config, value string) error {
-		*field(c) = value
-		return nil
-	}
-}
-
-func boolean(field func(*Config) *bool) func(*Config, string) error {
-	return func(c *Config, value string) error {
-		*field(c) = value == "true"
-		return nil
-	}
-}
-
-func integer(least int, field func(*Config) *int) func(*Config, string) error {
-	return func(c *Config, value string) error {
-		n, err := strconv.ParseInt(value, 10, 64)
-		if err != nil || n > math.MaxInt32 || n < int64(least) {
-			return fmt.Errorf("which is out of range")
+	tries := []string{spelled}
+	if lower := strings.ToLower(spelled); v.Type == "bool" || v.Type == "list" || v.Type == "duration" || v.Pattern == volumeTypeValue.Pattern {
+		tries = append(tries, lower)
+		if lower == "never" {
+			tries = append(tries, "Never")
 		}
-		*field(c) = int(n)
-		return nil
+		if m := days.FindStringSubmatch(lower); m != nil && v.Type == "duration" {
+			n, _ := strconv.Atoi(m[1])
+			tries = append(tries, strconv.Itoa(24*n)+"h")
+		}
+		if v.Type == "list" && v.Pattern == patternList && strings.Contains(lower, "-") {
+			return "names with a dash can be given in karpenter_config, as nodePool.template.spec.requirements"
+		}
 	}
-}
-
-func list(field func(*Config) *[]string) func(*Config, string) error {
-	return func(c *Config, value string) error {
-		elements := strings.Split(value, ",")
-		sort.Strings(elements)
-		for i := 1; i < len(elements); i++ {
-			if elements[i] == elements[i-1] {
-				return fmt.Errorf("which has %s twice", elements[i])
-			}
+	for _, try := range tries {
+		if try != value && good(try) {
+			return "write " + try
 		}
-		*field(c) = elements
-		return nil
 	}
-}
-
-func duration(field func(*Config) *string) func(*Config, string) error {
-	return func(c *Config, value string) error {
-		if _, err := time.ParseDuration(value); err != nil {
-			return fmt.Errorf("which is longer than 292 years")
-		}
-		*field(c) = value
-		return nil
-	}
-}
-
-func expiry(field func(*Config) *string) func(*Config, string) error {
-	return func(c *Config, value string) error {
-		if value == "Never" {
-			*field(c) = value
-			return nil
-		}
-		d, err := time.ParseDuration(value)
-		if err != nil {
-			return fmt.Errorf("which is longer than 292 years")
-		}
-		if d == 0 {
-			return fmt.Errorf("which would delete every node at once")
-		}
-		*field(c) = value
-		return nil
-	}
-}
-
-func budget(field func(*Config) *string) func(*Config, string) error {
-	return func(c *Config, value string) error {
-		digits, percent := strings.CutSuffix(value, "%")
-		n, err := strconv.ParseInt(digits, 10, 32)
-		if err != nil {
-			return fmt.Errorf("which is out of range")
-		}
-		if percent && n > 100 {
-			return fmt.Errorf("which is more than all nodes")
-		}
-		// One spelling for each number: Karpenter's CRD takes at most two digits before the percent sign, or 100%.
-		*field(c) = strconv.FormatInt(n, 10) + value[len(digits):]
-		return nil
-	}
+	return "write, for example, " + v.Example
 }

@@ -1,28 +1,23 @@
 package params
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
-const (
-	authMode    = "karpenter_auth_mode"
-	enabled     = "karpenter_enabled"
-	clusterName = "cluster_name"
-)
-
 // keepOn applies "deleting is never a command": what was turned on stays on until a value says otherwise.
-func (r *Result) keepOn(in Input, texts map[string]string) {
+func (r *Result) keepOn(in Input) {
 	for _, name := range []string{authMode, enabled} {
-		if _, given := texts[name]; given || in.Previous[name] != "true" {
+		if _, given := r.written[name]; given || in.Previous[name] != "true" {
 			continue
 		}
-		texts[name] = "true"
+		r.written[name] = "true"
 		if name == authMode {
-			r.warning(name, "%s is not set and counts as true, because it has been applied and is one-way; set it to true", name)
+			r.warning(name, "", "%s is not set and counts as true, because it has been applied and is one-way; set it to true", name)
 		} else {
-			r.warning(name, "%s is not set and counts as true, because Karpenter is on; set it to true, or to false to turn Karpenter off", name)
+			r.warning(name, "", "%s is not set and counts as true, because Karpenter is on; set it to true, or to false to turn Karpenter off", name)
 		}
 	}
 }
@@ -30,68 +25,51 @@ func (r *Result) keepOn(in Input, texts map[string]string) {
 // rules are what only the whole rack shows.
 func (r *Result) rules(in Input) {
 	if !names.ValidRack(in.Rack) {
-		r.problem("rack", "the rack's name is %s; allowed is a-z first, then a-z, 0-9 and dashes, and no dash at the end; write its parameters under another name", short(in.Rack))
+		r.problem("rack", "", "the rack's name is %s; allowed is a-z first, then a-z, 0-9 and dashes, and no dash at the end; write its parameters under another name", short(in.Rack))
 	}
 	authGiven, authBefore := r.Effective[authMode], in.Previous[authMode]
 	if authGiven == "false" && authBefore == "true" {
-		r.problem(authMode, "%s is false, but it has been applied and EKS cannot go back to the CONFIG_MAP access mode; write true (karpenter_enabled=false is what turns Karpenter off)", authMode)
+		r.problem(authMode, "", "%s is false, but it has been applied and EKS cannot go back to the CONFIG_MAP access mode; write true (karpenter_enabled=false is what turns Karpenter off)", authMode)
 	}
-	if r.Config.Enabled && !r.Config.AuthMode {
-		r.problem(enabled, "%s is true, but %s is not; Karpenter needs the cluster's access entries; set %s to true too, both may be written at once", enabled, authMode, authMode)
+	if r.Config.Enabled && !r.Config.AuthMode && !r.refused(authMode) {
+		r.problem(enabled, "", "%s is true, but %s is not; Karpenter needs the cluster's access entries; set %s to true too, both may be written at once", enabled, authMode, authMode)
 	}
 	if r.Config.Enabled && len(in.Rack) > names.MaxEnabledRack {
-		r.problem("rack", "the rack's name %s has %d characters, but with %s=true at most %d are allowed, because names of AWS resources are made of it; use a shorter rack name or set %s to false",
+		r.problem("rack", "", "the rack's name %s has %d characters, but with %s=true at most %d are allowed, because names of AWS resources are made of it; use a shorter rack name or set %s to false",
 			short(in.Rack), len(in.Rack), enabled, names.MaxEnabledRack, enabled)
 	}
 	if before, ok := in.Previous[clusterName]; authBefore == "true" && ok && before != r.Config.ClusterName && !r.refused(clusterName) {
-		r.problem(clusterName, "%s is %s, but the rack's access to cluster %s has been migrated; write %s, or make another rack for the other cluster",
+		r.problem(clusterName, "", "%s is %s, but the rack's access to cluster %s has been migrated; write %s, or make another rack for the other cluster",
 			clusterName, short(r.Config.ClusterName), short(before), before)
 	}
-	r.disk()
-	r.Effective[clusterName] = r.Config.ClusterName
-	r.neverHeldUp(in)
-	r.advice()
+	r.disks()
+	for _, group := range r.Config.BuildNodeGroups {
+		if slices.Contains(r.Config.SystemNodeGroups, group) {
+			r.problem(buildNodeGroups, "", "%s and %s both have the node group %s; a group is for one of them; take it out of one", buildNodeGroups, systemNodeGroups, group)
+		}
+	}
 }
 
 // maxDisk is the largest volume that the pinned EC2NodeClass CRD takes, in GiB.
 const maxDisk = 59000
 
-// disk checks the size that ends up in the EC2NodeClass, under the parameter that it comes from.
-func (r *Result) disk() {
+// disks checks the sizes that end up in EC2NodeClasses, under the parameter that each comes from.
+func (r *Result) disks() {
 	name, size := "karpenter_node_disk", r.Config.Workload.Disk
 	if size == 0 {
 		name, size = "node_disk", r.Config.NodeDisk
 	}
 	if size > maxDisk {
-		r.problem(name, "%s is %d, but Karpenter makes no volume of more than %d GiB; write %d or less", name, size, maxDisk, maxDisk)
+		r.problem(name, "", "%s is %d, but Karpenter makes no volume of more than %d GiB; write %d or less", name, size, maxDisk, maxDisk)
+	}
+	for i, pool := range r.Config.Additional {
+		if at := Join(fmt.Sprintf("[%d]", i), "disk"); pool.Disk > maxDisk {
+			r.problem(additionalConfig, at, "%s is %d, but Karpenter makes no volume of more than %d GiB; write %d or less", at, pool.Disk, maxDisk, maxDisk)
+		}
 	}
 }
 
 // refused tells whether a parameter has a problem already.
 func (r *Result) refused(parameter string) bool {
 	return slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Parameter == parameter })
-}
-
-// neverHeldUp turns problems of pool parameters into warnings while Karpenter is being turned off, however many rounds that takes.
-func (r *Result) neverHeldUp(in Input) {
-	said := r.Effective[enabled]
-	if turnedOff := in.Previous[enabled] == "true" && said == "false"; !turnedOff && !(in.Removing && said != "true") {
-		return
-	}
-	var kept []Problem
-	for _, p := range r.Problems {
-		if param, ok := Lookup(p.Parameter); ok && param.Section == SectionWorkload {
-			r.Warnings = append(r.Warnings, p)
-		} else {
-			kept = append(kept, p)
-		}
-	}
-	r.Problems = kept
-}
-
-// advice are warnings about good values that people tend to regret.
-func (r *Result) advice() {
-	if b := r.Config.Workload.DisruptionBudget; b == "0" || b == "0%" {
-		r.warning("karpenter_disruption_budget_nodes", "a disruption budget of %s never lets Karpenter consolidate or replace a node of its own accord", b)
-	}
 }

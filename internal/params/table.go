@@ -1,165 +1,365 @@
 // Package params turns the texts that users write into a typed Config, or into all the Problems with them.
 package params
 
+import "github.com/sawhorse-io/sawhorse/internal/names"
+
 // Param is one setting of a rack.
 type Param struct {
 	// Name is the last part of the parameter's path.
 	Name string `json:"name"`
 	// Section is the heading under which people find it.
 	Section Section `json:"section"`
-	// Type is bool, integer, list, duration or text.
-	Type string `json:"type"`
+	Value
 	// Default is the text that an absent parameter stands for; empty where Absent explains it.
 	Default string `json:"default,omitempty"`
 	// Absent says what an absent parameter means, where no text stands for that.
 	Absent string `json:"absent,omitempty"`
-	// Pattern is the regular expression (RE2, whole value) that every good value obeys. SSM checks it at the write. A
-	// value that obeys it may still be refused, by the parser (a number too large) or by a rule between parameters.
-	Pattern string `json:"pattern"`
-	// Allowed is the pattern in words, Example a good value.
-	Allowed string `json:"allowed"`
-	Example string `json:"example"`
 	// Description is for SSM, the documentation and the command line.
 	Description string `json:"description"`
 
 	set func(*Config, string) error
 }
 
+// Value is what texts are good: a parameter's, or those of a field of a pool in additional_karpenter_nodepools_config.
+type Value struct {
+	// Type is bool, integer, list, duration, labels, taints, tags, json or text.
+	Type string `json:"type"`
+	// Pattern is the regular expression (RE2, whole value) that every good value obeys. SSM checks it at the write. A
+	// value that obeys it may still be refused, by the parser (a number too large) or by a rule between parameters.
+	Pattern string `json:"pattern"`
+	// Allowed is the pattern in words, Example a good value.
+	Allowed string `json:"allowed"`
+	Example string `json:"example"`
+}
+
 // Section groups parameters.
 type Section string
 
-// The sections, in the order of the documentation.
+// The sections.
 const (
-	SectionRack     Section = "Rack"
-	SectionEnabling Section = "Enabling"
-	SectionWorkload Section = "Workload pool"
+	SectionRack       Section = "Rack"
+	SectionEnabling   Section = "Enabling"
+	SectionWorkload   Section = "Workload pool"
+	SectionBuild      Section = "Build pool"
+	SectionOverride   Section = "The workload pool's override"
+	SectionAdditional Section = "More pools"
 )
 
-// Patterns of values that several parameters share.
-const (
-	patternBool     = `true|false`
-	patternPositive = `[1-9][0-9]{0,9}`
-	patternCount    = `0|[1-9][0-9]{0,9}`
-	patternList     = `[a-z0-9]+(,[a-z0-9]+)*`
-	patternDelay    = `[0-9]+[smh]`
-	patternExpiry   = `[0-9]+h|Never`
-	patternBudget   = `[0-9]+%?`
-	patternTypes    = `[a-z0-9-]+\.[a-z0-9-]+(,[a-z0-9-]+\.[a-z0-9-]+)*`
-	patternCluster  = `[0-9A-Za-z][A-Za-z0-9_-]{0,99}`
+// Sections are in the order of the documentation.
+var Sections = []Section{SectionRack, SectionEnabling, SectionWorkload, SectionBuild, SectionOverride, SectionAdditional}
+
+// ofPool tells whether a parameter describes a pool: such ones never hold up turning Karpenter off.
+func ofPool(parameter string) bool {
+	p, ok := Lookup(parameter)
+	return ok && p.Section != SectionRack && p.Section != SectionEnabling
+}
+
+// Kinds of values that several parameters or fields share.
+var (
+	boolValue       = Value{Type: "bool", Pattern: `true|false`, Allowed: "true or false", Example: "true"}
+	positiveValue   = Value{Type: "integer", Pattern: `[1-9][0-9]{0,9}`, Allowed: "an integer from 1 to 2147483647", Example: "200"}
+	countValue      = Value{Type: "integer", Pattern: `0|[1-9][0-9]{0,9}`, Allowed: "an integer from 0 to 2147483647", Example: "100"}
+	familiesValue   = Value{Type: "list", Pattern: patternList, Allowed: "instance families (a-z, 0-9) with commas", Example: "c6i,m6i"}
+	sizesValue      = Value{Type: "list", Pattern: patternList, Allowed: "instance sizes (a-z, 0-9) with commas", Example: "large,xlarge"}
+	archValue       = Value{Type: "list", Pattern: `amd64|arm64|amd64,arm64|arm64,amd64`, Allowed: "amd64, arm64, or both with a comma", Example: "amd64,arm64"}
+	capacityValue   = Value{Type: "list", Pattern: `on-demand|spot|on-demand,spot|spot,on-demand`, Allowed: "on-demand, spot, or both with a comma", Example: "on-demand,spot"}
+	delayValue      = Value{Type: "duration", Pattern: `[0-9]+[smh]`, Allowed: "digits and one of s, m, h", Example: "5m"}
+	expiryValue     = Value{Type: "duration", Pattern: `[0-9]+h|Never`, Allowed: "a number of hours above zero and the letter h, or Never", Example: "720h"}
+	budgetValue     = Value{Type: "text", Pattern: `[0-9]+%?`, Allowed: "a number of nodes, or a percentage from 0% to 100%", Example: "10%"}
+	volumeTypeValue = Value{Type: "text", Pattern: `gp2|gp3|io1|io2`, Allowed: "gp2, gp3, io1 or io2", Example: "gp3"}
+	typesValue      = Value{Type: "list", Pattern: `[a-z0-9-]+\.[a-z0-9-]+(,[a-z0-9-]+\.[a-z0-9-]+)*`, Allowed: "EC2 instance types with commas", Example: "m6i.large"}
+	labelsValue     = Value{Type: "labels", Pattern: listed(patternName + `=` + patternLabel), Allowed: "key=value with commas, valid in Kubernetes, without double quotes and reserved labels", Example: "team=web,stage=prod"}
+	taintsValue     = Value{Type: "taints", Pattern: listed(patternName + `(=(` + patternLabel + `)?)?:(NoSchedule|PreferNoSchedule|NoExecute)`),
+		Allowed: "key=value:Effect or key:Effect with commas, the effect NoSchedule, PreferNoSchedule or NoExecute", Example: "nvidia.com/gpu=true:NoSchedule"}
+	groupsValue = Value{Type: "list", Pattern: `[0-9A-Za-z][A-Za-z0-9_-]{0,62}(,[0-9A-Za-z][A-Za-z0-9_-]{0,62})*`, Allowed: "names of managed node groups with commas", Example: "system-a,system-b"}
 )
+
+// Patterns that are parts of others.
+const (
+	patternList       = `[a-z0-9]+(,[a-z0-9]+)*`
+	patternName       = `([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?`
+	patternLabel      = `[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?`
+	patternDeployment = `[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?/[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?`
+)
+
+// listed is a pattern for several of one, with commas, and white space around the commas and at the ends.
+func listed(one string) string { return `\s*` + one + `(\s*,\s*` + one + `)*\s*` }
 
 // Table is every parameter there is, by name. Parsing, registration in SSM, the documentation and the command line all
 // come from it.
 var Table = []Param{
 	{
-		Name: "cluster_name", Section: SectionRack, Type: "text", Absent: "the rack's name", Pattern: patternCluster,
-		Allowed: "the name of an EKS cluster", Example: "prod",
+		Name: additionalConfig, Section: SectionAdditional, Absent: "no more pools",
+		Value:       Value{Type: "json", Pattern: `\s*(\[[\s\S]*|s3://\S+|[A-Za-z0-9+/=\s]+)\s*`, Allowed: "a JSON array of pools, base64 of one, or s3://bucket/key.json", Example: `[{"name":"gpu","instance_families":"g5"}]`},
+		Description: "More pools: each entry gives a NodePool and an EC2NodeClass of its name.",
+		set:         noted,
+	},
+	{
+		Name: "build_node_enabled", Section: SectionRack, Default: "false", Value: boolValue,
+		Description: "true gives the rack build nodes.",
+		set:         boolean(func(c *Config) *bool { return &c.BuildNodes }),
+	},
+	{
+		Name: buildNodeGroups, Section: SectionRack, Absent: "those labelled convox-build=true", Value: groupsValue,
+		Description: "The managed node groups that run builds.",
+		set:         list(func(c *Config) *[]string { return &c.BuildNodeGroups }),
+	},
+	{
+		Name: "build_node_min_count", Section: SectionRack, Absent: "the size they had", Value: countValue,
+		Description: "Size that the build node groups return to when Karpenter is turned off.",
+		set: func(c *Config, value string) error {
+			c.BuildNodeMin = new(int)
+			return integer(0, 450, func(c *Config) *int { return c.BuildNodeMin })(c, value)
+		},
+	},
+	{
+		Name: "build_node_type", Section: SectionRack, Absent: "node_type", Value: typesValue,
+		Description: "Instance types from which the architecture of build nodes is detected.",
+		set:         list(func(c *Config) *[]string { return &c.BuildNodeTypes }),
+	},
+	{
+		Name: "cluster_autoscaler", Section: SectionRack, Absent: "discovered by its image",
+		Value:       Value{Type: "text", Pattern: patternDeployment, Allowed: "namespace/name of a Deployment", Example: "kube-system/cluster-autoscaler"},
+		Description: "The Cluster Autoscaler Deployment to hand over from.",
+		set:         text(func(c *Config) *string { return &c.Autoscaler }),
+	},
+	{
+		Name: clusterName, Section: SectionRack, Absent: "the rack's name",
+		Value:       Value{Type: "text", Pattern: `[0-9A-Za-z][A-Za-z0-9_-]{0,99}`, Allowed: "the name of an EKS cluster", Example: "prod"},
 		Description: "The EKS cluster. Fixed once karpenter_auth_mode has been applied.",
 		set:         text(func(c *Config) *string { return &c.ClusterName }),
 	},
 	{
-		Name: "karpenter_arch", Section: SectionWorkload, Type: "list", Absent: "detected from node_type", Pattern: `amd64|arm64|amd64,arm64|arm64,amd64`,
-		Allowed: "amd64, arm64, or both with a comma", Example: "amd64,arm64",
+		Name: "high_availability", Section: SectionRack, Default: "true", Value: boolValue,
+		Description: "true runs two replicas of Karpenter's controller where the system nodes stand in two zones, else one.",
+		set:         boolean(func(c *Config) *bool { return &c.HighAvailability }),
+	},
+	{
+		Name: "isolated_vpc", Section: SectionRack, Default: "false", Value: boolValue,
+		Description: "true tells Karpenter that the VPC has no way to the internet: it then uses its built-in prices.",
+		set:         boolean(func(c *Config) *bool { return &c.IsolatedVPC }),
+	},
+	{
+		Name: "karpenter_arch", Section: SectionWorkload, Absent: "detected from node_type", Value: archValue,
 		Description: "CPU architectures of workload nodes.",
 		set:         list(func(c *Config) *[]string { return &c.Workload.Arch }),
 	},
 	{
-		Name: "karpenter_auth_mode", Section: SectionEnabling, Type: "bool", Default: "false", Pattern: patternBool,
-		Allowed: "true or false", Example: "true",
+		Name: authMode, Section: SectionEnabling, Default: "false", Value: boolValue,
 		Description: "true prepares the cluster for Karpenter: access mode, access entries, discovery tags, labels, CRDs. One-way: it cannot be set back.",
 		set:         boolean(func(c *Config) *bool { return &c.AuthMode }),
 	},
 	{
-		Name: "karpenter_capacity_types", Section: SectionWorkload, Type: "list", Default: "on-demand", Pattern: `on-demand|spot|on-demand,spot|spot,on-demand`,
-		Allowed: "on-demand, spot, or both with a comma", Example: "on-demand,spot",
+		Name: "karpenter_build_capacity_types", Section: SectionBuild, Default: "on-demand", Value: capacityValue,
+		Description: "How build nodes are bought. With both, Karpenter takes the cheaper and falls back to on-demand.",
+		set:         list(func(c *Config) *[]string { return &c.Build.CapacityTypes }),
+	},
+	{
+		Name: "karpenter_build_consolidate_after", Section: SectionBuild, Default: "60s", Value: delayValue,
+		Description: "How long a build node must be empty before Karpenter removes it.",
+		set:         duration(func(c *Config) *string { return &c.Build.ConsolidateAfter }),
+	},
+	{
+		Name: "karpenter_build_cpu_limit", Section: SectionBuild, Default: "32", Value: positiveValue,
+		Description: "Most vCPUs that build nodes may have together.",
+		set:         integer(1, maxInt, func(c *Config) *int { return &c.Build.CPULimit }),
+	},
+	{
+		Name: "karpenter_build_instance_families", Section: SectionBuild, Absent: "the workload's", Value: familiesValue,
+		Description: "EC2 instance families of build nodes.",
+		set:         list(func(c *Config) *[]string { return &c.Build.Families }),
+	},
+	{
+		Name: "karpenter_build_instance_sizes", Section: SectionBuild, Absent: "the workload's", Value: sizesValue,
+		Description: "EC2 instance sizes of build nodes.",
+		set:         list(func(c *Config) *[]string { return &c.Build.Sizes }),
+	},
+	{
+		Name: "karpenter_build_memory_limit_gb", Section: SectionBuild, Default: "256", Value: positiveValue,
+		Description: "Most memory, in GiB, that build nodes may have together.",
+		set:         integer(1, maxInt, func(c *Config) *int { return &c.Build.MemoryLimitGB }),
+	},
+	{
+		Name: "karpenter_build_node_labels", Section: SectionBuild, Absent: "none", Value: labelsValue,
+		Description: "Labels of build nodes, beside convox-build=true and convox.io/nodepool=build.",
+		set:         labels(func(c *Config) *map[string]string { return &c.Build.Labels }, names.LabelBuild),
+	},
+	{
+		Name: "karpenter_capacity_types", Section: SectionWorkload, Default: "on-demand", Value: capacityValue,
 		Description: "How workload nodes are bought. With both, Karpenter takes the cheaper and falls back to on-demand.",
 		set:         list(func(c *Config) *[]string { return &c.Workload.CapacityTypes }),
 	},
 	{
-		Name: "karpenter_consolidate_after", Section: SectionWorkload, Type: "duration", Default: "30s", Pattern: patternDelay,
-		Allowed: "digits and one of s, m, h", Example: "5m",
+		Name: overrideConfig, Section: SectionOverride, Absent: "nothing is overridden",
+		Value:       Value{Type: "json", Pattern: `\s*(\{[\s\S]*|s3://\S+|[A-Za-z0-9+/=\s]+)\s*`, Allowed: "a JSON object with the keys nodePool and ec2NodeClass, base64 of one, or s3://bucket/key.json", Example: `{"nodePool":{"weight":50}}`},
+		Description: "Sections of the workload pool's NodePool and EC2NodeClass that replace what the other parameters say.",
+		set:         noted,
+	},
+	{
+		Name: "karpenter_consolidate_after", Section: SectionWorkload, Default: "30s", Value: delayValue,
 		Description: "How long a node must be empty or underused before Karpenter consolidates it.",
 		set:         duration(func(c *Config) *string { return &c.Workload.ConsolidateAfter }),
 	},
 	{
-		Name: "karpenter_consolidation_enabled", Section: SectionWorkload, Type: "bool", Default: "true", Pattern: patternBool,
-		Allowed: "true or false", Example: "true",
+		Name: "karpenter_consolidation_enabled", Section: SectionWorkload, Default: "true", Value: boolValue,
 		Description: "true consolidates empty and underused nodes, false empty ones only.",
-		set:         boolean(func(c *Config) *bool { return &c.Workload.Consolidation }),
+		set: func(c *Config, value string) error {
+			c.Workload.ConsolidationPolicy = whenEmpty
+			if value == "true" {
+				c.Workload.ConsolidationPolicy = whenUnderutilized
+			}
+			return nil
+		},
 	},
 	{
-		Name: "karpenter_cpu_limit", Section: SectionWorkload, Type: "integer", Default: "100", Pattern: patternPositive,
-		Allowed: "an integer from 1 to 2147483647", Example: "200",
+		Name: "karpenter_cpu_limit", Section: SectionWorkload, Default: "100", Value: positiveValue,
 		Description: "Most vCPUs that workload nodes may have together.",
-		set:         integer(1, func(c *Config) *int { return &c.Workload.CPULimit }),
+		set:         integer(1, maxInt, func(c *Config) *int { return &c.Workload.CPULimit }),
 	},
 	{
-		Name: "karpenter_disruption_budget_nodes", Section: SectionWorkload, Type: "text", Default: "10%", Pattern: patternBudget,
-		Allowed: "a number of nodes, or a percentage from 0% to 100%", Example: "10%",
+		Name: "karpenter_disruption_budget_nodes", Section: SectionWorkload, Default: "10%", Value: budgetValue,
 		Description: "Most workload nodes that Karpenter may disrupt at the same time.",
 		set:         budget(func(c *Config) *string { return &c.Workload.DisruptionBudget }),
 	},
 	{
-		Name: "karpenter_enabled", Section: SectionEnabling, Type: "bool", Default: "false", Pattern: patternBool,
-		Allowed: "true or false", Example: "true",
+		Name: enabled, Section: SectionEnabling, Default: "false", Value: boolValue,
 		Description: "true runs Karpenter; needs karpenter_auth_mode=true. Only the word false turns it off again.",
 		set:         boolean(func(c *Config) *bool { return &c.Enabled }),
 	},
 	{
-		Name: "karpenter_instance_families", Section: SectionWorkload, Type: "list", Absent: "all families", Pattern: patternList,
-		Allowed: "instance families (a-z, 0-9) with commas", Example: "c6i,m6i",
+		Name: "karpenter_image_repository", Section: SectionRack, Absent: "the chart's",
+		Value: Value{Type: "text", Pattern: `[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]+)?(/[a-z0-9]([a-z0-9._-]*[a-z0-9])?)+`, Allowed: "an image repository without a tag",
+			Example: "123456789012.dkr.ecr.eu-central-1.amazonaws.com/karpenter/controller"},
+		Description: "Where the cluster pulls Karpenter's controller image from, for private clusters.",
+		set:         text(func(c *Config) *string { return &c.ImageRepository }),
+	},
+	{
+		Name: "karpenter_instance_families", Section: SectionWorkload, Absent: "all families", Value: familiesValue,
 		Description: "EC2 instance families of workload nodes.",
 		set:         list(func(c *Config) *[]string { return &c.Workload.Families }),
 	},
 	{
-		Name: "karpenter_instance_sizes", Section: SectionWorkload, Type: "list", Absent: "all sizes", Pattern: patternList,
-		Allowed: "instance sizes (a-z, 0-9) with commas", Example: "large,xlarge",
+		Name: "karpenter_instance_sizes", Section: SectionWorkload, Absent: "all sizes", Value: sizesValue,
 		Description: "EC2 instance sizes of workload nodes.",
 		set:         list(func(c *Config) *[]string { return &c.Workload.Sizes }),
 	},
 	{
-		Name: "karpenter_memory_limit_gb", Section: SectionWorkload, Type: "integer", Default: "400", Pattern: patternPositive,
-		Allowed: "an integer from 1 to 2147483647", Example: "800",
+		Name: "karpenter_memory_limit_gb", Section: SectionWorkload, Default: "400", Value: positiveValue,
 		Description: "Most memory, in GiB, that workload nodes may have together.",
-		set:         integer(1, func(c *Config) *int { return &c.Workload.MemoryLimitGB }),
+		set:         integer(1, maxInt, func(c *Config) *int { return &c.Workload.MemoryLimitGB }),
 	},
 	{
-		Name: "karpenter_node_disk", Section: SectionWorkload, Type: "integer", Default: "0", Pattern: patternCount,
-		Allowed: "an integer from 0 to 2147483647", Example: "100",
+		Name: "karpenter_node_disk", Section: SectionWorkload, Default: "0", Value: countValue,
 		Description: "EBS volume of a workload node in GiB; 0 inherits node_disk.",
-		set:         integer(0, func(c *Config) *int { return &c.Workload.Disk }),
+		set:         integer(0, maxInt, func(c *Config) *int { return &c.Workload.Disk }),
 	},
 	{
-		Name: "karpenter_node_expiry", Section: SectionWorkload, Type: "duration", Default: "720h", Pattern: patternExpiry,
-		Allowed: "a number of hours above zero and the letter h, or Never", Example: "720h",
+		Name: "karpenter_node_expiry", Section: SectionWorkload, Default: "720h", Value: expiryValue,
 		Description: "How long a workload node may live before Karpenter replaces it.",
 		set:         expiry(func(c *Config) *string { return &c.Workload.NodeExpiry }),
 	},
 	{
-		Name: "karpenter_node_volume_type", Section: SectionWorkload, Type: "text", Default: "gp3", Pattern: `gp2|gp3|io1|io2`,
-		Allowed: "gp2, gp3, io1 or io2", Example: "gp3",
+		Name: "karpenter_node_labels", Section: SectionWorkload, Absent: "none", Value: labelsValue,
+		Description: "Labels of workload nodes, beside convox.io/nodepool=workload.",
+		set:         labels(func(c *Config) *map[string]string { return &c.Workload.Labels }),
+	},
+	{
+		Name: "karpenter_node_taints", Section: SectionWorkload, Absent: "none", Value: taintsValue,
+		Description: "Taints of workload nodes: only pods that tolerate them run there.",
+		set:         taints(func(c *Config) *[]Taint { return &c.Workload.Taints }),
+	},
+	{
+		Name: "karpenter_node_volume_type", Section: SectionWorkload, Default: "gp3", Value: volumeTypeValue,
 		Description: "EBS volume type of workload nodes.",
 		set:         text(func(c *Config) *string { return &c.Workload.VolumeType }),
 	},
 	{
-		Name: "node_disk", Section: SectionRack, Type: "integer", Default: "20", Pattern: patternPositive,
-		Allowed: "an integer from 1 to 2147483647", Example: "50",
+		Name: "node_disk", Section: SectionRack, Default: "20", Value: positiveValue,
 		Description: "Disk of a node in GiB, where karpenter_node_disk is 0.",
-		set:         integer(1, func(c *Config) *int { return &c.NodeDisk }),
+		set:         integer(1, maxInt, func(c *Config) *int { return &c.NodeDisk }),
 	},
 	{
-		Name: "node_type", Section: SectionRack, Type: "list", Absent: "read from the system node groups", Pattern: patternTypes,
-		Allowed: "EC2 instance types with commas", Example: "m6i.large",
+		Name: "node_policy_arns", Section: SectionRack, Absent: "none",
+		Value: Value{Type: "list", Pattern: patternPolicy + `(,` + patternPolicy + `)*`, Allowed: "ARNs of IAM policies with commas",
+			Example: "arn:aws:iam::aws:policy/CloudWatchAgentServerPolicy"},
+		Description: "Further policies of the role of Karpenter's nodes, within what the stack's nodeActions allow.",
+		set:         list(func(c *Config) *[]string { return &c.NodePolicyARNs }),
+	},
+	{
+		Name: "node_type", Section: SectionRack, Absent: "read from the system node groups", Value: typesValue,
 		Description: "Instance types from which the architecture of workload nodes is detected.",
 		set:         list(func(c *Config) *[]string { return &c.NodeTypes }),
 	},
 	{
-		Name: "paused", Section: SectionRack, Type: "bool", Default: "false", Pattern: patternBool,
-		Allowed: "true or false", Example: "true",
+		Name: "nvidia_device_plugin_enable", Section: SectionRack, Default: "false", Value: boolValue,
+		Description: "true runs the NVIDIA device plugin on GPU nodes while Karpenter is on.",
+		set:         boolean(func(c *Config) *bool { return &c.NVIDIADevicePlugin }),
+	},
+	{
+		Name: "paused", Section: SectionRack, Default: "false", Value: boolValue,
 		Description: "true lets passes plan and report, and change nothing.",
 		set:         boolean(func(c *Config) *bool { return &c.Paused }),
 	},
+	{
+		Name: securityGroupIDs, Section: SectionRack, Absent: "discovered from the cluster and its node groups",
+		Value:       Value{Type: "list", Pattern: patternGroupID + `(,` + patternGroupID + `)*`, Allowed: "security group ids with commas", Example: "sg-0123456789abcdef0"},
+		Description: "Security groups of Karpenter's nodes: what gets the discovery tag.",
+		set:         list(func(c *Config) *[]string { return &c.SecurityGroupIDs }),
+	},
+	{
+		Name: subnetIDs, Section: SectionRack, Absent: "discovered from the node groups",
+		Value:       Value{Type: "list", Pattern: patternSubnetID + `(,` + patternSubnetID + `)*`, Allowed: "subnet ids with commas", Example: "subnet-0123456789abcdef0"},
+		Description: "Subnets of Karpenter's nodes: what gets the discovery tag.",
+		set:         list(func(c *Config) *[]string { return &c.SubnetIDs }),
+	},
+	{
+		Name: "system_deployments", Section: SectionRack, Absent: "metrics server, rack API, resolver, routers",
+		Value: Value{Type: "list", Pattern: patternDeployment + `(,` + patternDeployment + `)*`, Allowed: "namespace/name of Deployments with commas",
+			Example: "kube-system/metrics-server,kube-system/coredns"},
+		Description: "The Deployments that are pinned to system nodes.",
+		set:         list(func(c *Config) *[]string { return &c.SystemDeployments }),
+	},
+	{
+		Name: systemNodeGroups, Section: SectionRack, Absent: "those that are neither build nor additional groups", Value: groupsValue,
+		Description: "The managed node groups whose nodes are system nodes.",
+		set:         list(func(c *Config) *[]string { return &c.SystemNodeGroups }),
+	},
+	{
+		Name: "tags", Section: SectionRack, Absent: "none",
+		Value: Value{Type: "tags", Pattern: patternTag + `(,` + patternTag + `)*`, Allowed: "key=value with commas; not Name, Rack, eks:eks-cluster-name, nor the prefixes aws:, karpenter.sh/, karpenter.k8s.aws/, kubernetes.io/, sawhorse.dev/",
+			Example: "team=web,cost-center=42"},
+		Description: "AWS tags of everything that Sawhorse creates, nodes included.",
+		set:         tags(func(c *Config) *map[string]string { return &c.Tags }),
+	},
 }
+
+// Names of parameters that rules speak of.
+const (
+	authMode         = "karpenter_auth_mode"
+	enabled          = "karpenter_enabled"
+	clusterName      = "cluster_name"
+	overrideConfig   = "karpenter_config"
+	additionalConfig = "additional_karpenter_nodepools_config"
+	buildNodeGroups  = "build_node_groups"
+	systemNodeGroups = "system_node_groups"
+	subnetIDs        = "subnet_ids"
+	securityGroupIDs = "security_group_ids"
+)
+
+const (
+	patternPolicy   = `arn:aws[a-z-]*:iam::(aws|[0-9]{12}):policy/[A-Za-z0-9+=.@_/-]+`
+	patternSubnetID = `subnet-[0-9a-f]{8,17}`
+	patternGroupID  = `sg-[0-9a-f]{8,17}`
+	patternTag      = `[A-Za-z0-9+@_.:/-]+=[A-Za-z0-9+@_.:/-]+`
+
+	whenEmpty         = "WhenEmpty"
+	whenUnderutilized = "WhenEmptyOrUnderutilized"
+
+	maxInt = 1<<31 - 1
+)
+
+// noted is the setter of the JSON parameters, which are read after all others.
+func noted(*Config, string) error { return nil }
 
 // Lookup finds a parameter by name.
 func Lookup(name string) (Param, bool) {

@@ -1,16 +1,11 @@
 package plan
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
-
-// graviton matches the family names of EC2's ARM instance types: a g among the letters behind the generation (m7g, c6gn,
-// im4gn), or the first of them, a1.
-var graviton = regexp.MustCompile(`^(a1|[a-z]+[0-9]+[a-z-]*g[a-z0-9-]*)\.`)
 
 // Arch is the CPU architectures of the workload nodes: as karpenter_arch says, else those of node_type, else those of the
 // system node groups, else amd64.
@@ -18,13 +13,28 @@ func Arch(config params.Config, facts Facts) []string {
 	if len(config.Workload.Arch) > 0 {
 		return config.Workload.Arch
 	}
-	types := config.NodeTypes
+	return facts.architectures(config.NodeTypes, facts.OfRole(config, RoleSystem))
+}
+
+// BuildArch is the CPU architectures of the build nodes: those of build_node_type, else of node_type, else those of the
+// build node groups, else the workload's.
+func BuildArch(config params.Config, facts Facts) []string {
+	types := config.BuildNodeTypes
+	if len(types) == 0 {
+		types = config.NodeTypes
+	}
+	groups := facts.OfRole(config, RoleBuild)
+	if len(types) == 0 && len(groups) == 0 {
+		return Arch(config, facts)
+	}
+	return facts.architectures(types, groups)
+}
+
+// architectures are those of instance types, or, where none are given, of node groups.
+func (f Facts) architectures(types []string, groups []NodeGroup) []string {
 	var found []string
 	if len(types) == 0 {
-		for _, group := range facts.NodeGroups {
-			if group.Role() != RoleSystem {
-				continue
-			}
+		for _, group := range groups {
 			if strings.Contains(group.AMIType, "ARM_64") || strings.Contains(group.AMIType, "_ARM") {
 				found = append(found, "arm64")
 				continue
@@ -33,11 +43,11 @@ func Arch(config params.Config, facts Facts) []string {
 		}
 	}
 	for _, t := range types {
-		if graviton.MatchString(t) {
-			found = append(found, "arm64")
-		} else {
-			found = append(found, "amd64")
+		arch := f.Architectures[t]
+		if arch == "" {
+			arch = params.ArchOf(t)
 		}
+		found = append(found, arch)
 	}
 	if len(found) == 0 {
 		return []string{"amd64"}

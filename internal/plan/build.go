@@ -2,6 +2,8 @@ package plan
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/sawhorse-io/sawhorse/internal/names"
@@ -61,6 +63,9 @@ func (b *builder) cluster() {
 	}
 	name, c := b.config.ClusterName, b.facts.Cluster
 	switch {
+	case c == nil && b.facts.Offline:
+		c = &ClusterFacts{Cluster: Cluster{Name: name, Partition: "aws"}, Status: "ACTIVE"}
+		b.facts.Cluster = c
 	case c == nil:
 		b.problem("cluster_name", "there is no EKS cluster %q in this account and region; create it, or write the name of an existing one", name)
 		return
@@ -71,7 +76,10 @@ func (b *builder) cluster() {
 	case c.Status != "ACTIVE" && c.Status != "UPDATING":
 		b.problem("cluster_name", "cluster %q is %s; it must be ACTIVE; wait until it is, the next pass tries again", name, c.Status)
 	}
-	b.plan.Cluster = c.Cluster
+	if c != nil {
+		b.plan.Cluster = c.Cluster
+		b.version()
+	}
 }
 
 // access chooses the authentication mode: EKS only goes forward (spec 3.2).
@@ -112,12 +120,45 @@ func (b *builder) network() {
 	if len(owned) > 1 {
 		b.warn("karpenter_auth_mode", "security groups %s all carry a %s… tag, and load balancer controllers want exactly one such group on a node; remove the tag from all but one", strings.Join(owned, ", "), names.TagClusterOwned)
 	}
-	if len(b.plan.Network.Subnets) == 0 {
+	b.missing("subnet_ids", "subnet", b.config.SubnetIDs, b.plan.Network.Subnets)
+	b.missing("security_group_ids", "security group", b.config.SecurityGroupIDs, b.plan.Network.SecurityGroups)
+	if len(b.plan.Network.Subnets) == 0 && len(b.config.SubnetIDs) == 0 && !b.facts.Offline {
 		b.problem("karpenter_auth_mode", "no subnets were found on the node groups of cluster %s, so Karpenter would not know where to launch nodes; create a managed node group", cluster)
 	}
 }
 
-// marks are the tags by which Sawhorse knows its own AWS resources.
+// missing refuses ids that a parameter names and EC2 does not know.
+func (b *builder) missing(parameter, what string, named, found []string) {
+	if b.facts.Offline {
+		return
+	}
+	for _, id := range named {
+		if !slices.Contains(found, id) {
+			b.problem(parameter, "%s has %s, but there is no such %s in this account and region; take it out, or write the id of one", parameter, id, what)
+		}
+	}
+}
+
+// Karpenter 1.10's own range of Kubernetes versions (its pkg/providers/version).
+const oldestKubernetes, newestKubernetes = 26, 35
+
+// version warns of a Kubernetes version that Karpenter does not list.
+func (b *builder) version() {
+	var major, minor int
+	if _, err := fmt.Sscanf(b.facts.Cluster.Version, "%d.%d", &major, &minor); err != nil || b.plan.Goal != GoalKarpenter {
+		return
+	}
+	if major != 1 || minor < oldestKubernetes || minor > newestKubernetes {
+		b.warn("cluster_name", "cluster %s runs Kubernetes %s; Karpenter %s lists 1.%d to 1.%d, and may not work with others", b.config.ClusterName, b.facts.Cluster.Version, names.KarpenterVersion, oldestKubernetes, newestKubernetes)
+	}
+}
+
+// marks are the tags of AWS resources: the rack's own, and those by which Sawhorse knows what it made.
 func (b *builder) marks() map[string]string {
-	return map[string]string{names.TagRack: b.config.Rack, names.TagCluster: b.plan.Cluster.ARN}
+	marks := maps.Clone(b.config.Tags)
+	if marks == nil {
+		marks = map[string]string{}
+	}
+	marks[names.TagRack], marks[names.TagCluster] = b.config.Rack, b.plan.Cluster.ARN
+	return marks
 }

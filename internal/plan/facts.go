@@ -3,6 +3,8 @@ package plan
 // Facts are what was observed of a rack before the plan: in AWS and in the rack's own records. All of it is optional for
 // the command line; what is absent was not observed.
 type Facts struct {
+	// Offline tells that nobody has looked: what is absent is unknown, and no problem.
+	Offline        bool          `json:"-"`
 	Cluster        *ClusterFacts `json:"cluster,omitempty"`
 	NodeGroups     []NodeGroup   `json:"nodegroups,omitempty"`
 	Subnets        []Tagged      `json:"subnets,omitempty"`
@@ -11,10 +13,21 @@ type Facts struct {
 	OIDCProvider   bool          `json:"oidcProvider,omitempty"`
 	// SystemPolicies are the ARNs of the policies that are attached to the roles of the system node groups.
 	SystemPolicies []string `json:"systemPolicies,omitempty"`
+	// Architectures of instance types that Karpenter does not know, as EC2 says: amd64 or arm64.
+	Architectures map[string]string `json:"architectures,omitempty"`
+	// Pools is what runs now, by NodePool.
+	Pools map[string]PoolFacts `json:"pools,omitempty"`
 	// Foreign are resources that have a name of ours but not both our marks, in the words of a Problem.
 	Foreign []string `json:"foreign,omitempty"`
 	// Records is what the rack's own records say.
 	Records Records `json:"records"`
+}
+
+// PoolFacts is what runs in one NodePool: the number of its nodes, and their capacity together as Kubernetes quantities.
+type PoolFacts struct {
+	Nodes  int    `json:"nodes"`
+	CPU    string `json:"cpu,omitempty"`
+	Memory string `json:"memory,omitempty"`
 }
 
 // Records are what Sawhorse itself noted about the rack in earlier passes.
@@ -27,6 +40,8 @@ type Records struct {
 	WasOn bool `json:"wasOn,omitempty"`
 	// Credentials is "podidentity" or "irsa" once chosen; the choice is kept.
 	Credentials string `json:"credentials,omitempty"`
+	// Checked tells which manifests of the pools were good: the same ones need no check again.
+	Checked string `json:"checked,omitempty"`
 	// Applied is the fingerprint of each step that was last done.
 	Applied map[string]string `json:"applied,omitempty"`
 	// Params are the parameters of the last accepted plan, as written.

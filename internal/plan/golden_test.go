@@ -121,11 +121,7 @@ func build(t *testing.T, written texts, f plan.Facts) plan.Outcome {
 	if len(parsed.Problems) > 0 {
 		t.Fatal(parsed.Problems)
 	}
-	objects, err := nodes.Compile(parsed.Config, f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return plan.Build(parsed.Config, f, objects)
+	return plan.Build(parsed.Config, f, nodes.Compile(parsed.Config, f).Objects())
 }
 
 func outcome(t *testing.T, name string) plan.Outcome {

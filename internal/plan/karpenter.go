@@ -29,6 +29,9 @@ func (b *builder) infrastructure() {
 	for _, name := range nodePolicies {
 		b.plan.Infrastructure.NodePolicies = append(b.plan.Infrastructure.NodePolicies, fmt.Sprintf("arn:%s:iam::aws:policy/%s", b.plan.Cluster.Partition, name))
 	}
+	b.plan.Infrastructure.NodePolicies = append(b.plan.Infrastructure.NodePolicies, b.config.NodePolicyARNs...)
+	slices.Sort(b.plan.Infrastructure.NodePolicies)
+	b.plan.Infrastructure.NodePolicies = slices.Compact(b.plan.Infrastructure.NodePolicies)
 	b.plan.Queue = Queue{Present: on, Name: names.Queue(rack), Rule: names.Rule(rack), Tags: b.queueTags()}
 	if !on {
 		return
@@ -37,7 +40,7 @@ func (b *builder) infrastructure() {
 	for _, foreign := range b.facts.Foreign {
 		b.problem("rack", "%s exists and was not made by Sawhorse for this rack and cluster; names in IAM are shared by all regions of an account, so a rack of the same name in another region collides too; delete it, or use another rack name", foreign)
 	}
-	if !b.plan.Infrastructure.PodIdentity && !b.facts.OIDCProvider {
+	if !b.plan.Infrastructure.PodIdentity && !b.facts.OIDCProvider && !b.facts.Offline {
 		b.problem("karpenter_enabled", "cluster %s has neither the add-on eks-pod-identity-agent nor an IAM OIDC provider, so Karpenter could get no credentials; run `aws eks create-addon --cluster-name %s --addon-name eks-pod-identity-agent`, or create the provider for %s",
 			b.config.ClusterName, b.config.ClusterName, b.plan.Cluster.OIDCIssuer)
 	}
@@ -73,7 +76,7 @@ func (b *builder) podIdentity() bool {
 	case "irsa":
 		return false
 	}
-	return b.facts.PodIdentity
+	return b.facts.PodIdentity || b.facts.Offline && !b.facts.OIDCProvider
 }
 
 // controller is the two Helm releases.
@@ -82,8 +85,14 @@ func (b *builder) controller() {
 		CRDs:             true,
 		Present:          b.config.Enabled,
 		Version:          names.KarpenterVersion,
-		HighAvailability: true,
+		HighAvailability: b.config.HighAvailability,
+		ImageRepository:  b.config.ImageRepository,
+		IsolatedVPC:      b.config.IsolatedVPC,
+		DevicePlugin:     b.config.Enabled && b.config.NVIDIADevicePlugin,
 		Queue:            names.Queue(b.config.Rack),
+	}
+	if b.config.NVIDIADevicePlugin && !b.config.Enabled {
+		b.warn("nvidia_device_plugin_enable", "nvidia_device_plugin_enable is true, but does nothing until karpenter_enabled is true")
 	}
 	if !b.plan.Infrastructure.PodIdentity {
 		b.plan.Controller.RoleARN = fmt.Sprintf("arn:%s:iam::%s:role%s%s", b.plan.Cluster.Partition, b.plan.Cluster.Account, names.IAMPath, names.ControllerRole(b.config.Rack))

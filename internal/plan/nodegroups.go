@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/sawhorse-io/sawhorse/internal/names"
@@ -17,15 +18,22 @@ const (
 	RoleAdditional GroupRole = "additional"
 )
 
-// Role tells a node group's role by its labels.
-func (g NodeGroup) Role() GroupRole {
-	if g.Labels[names.LabelBuild] == "true" {
+// RoleOf tells a node group's role: by the parameters that name groups, else by its labels. Where system_node_groups names
+// the system groups, a group that nothing says anything about is an additional one: Cluster Autoscaler goes on scaling it.
+func RoleOf(config params.Config, g NodeGroup) GroupRole {
+	_, additional := g.Labels[names.LabelAdditional]
+	switch {
+	case slices.Contains(config.SystemNodeGroups, g.Name):
+		return RoleSystem
+	case slices.Contains(config.BuildNodeGroups, g.Name):
 		return RoleBuild
-	}
-	if _, ok := g.Labels[names.LabelAdditional]; ok {
+	case len(config.BuildNodeGroups) == 0 && g.Labels[names.LabelBuild] == "true":
+		return RoleBuild
+	case additional || len(config.SystemNodeGroups) > 0:
 		return RoleAdditional
+	default:
+		return RoleSystem
 	}
-	return RoleSystem
 }
 
 // Dedicated tells whether the group's taints keep pods away that were not meant for it.
@@ -38,11 +46,11 @@ func (g NodeGroup) Dedicated() bool {
 	return false
 }
 
-// ofRole are the groups of one role, in the order of the facts.
-func (f Facts) ofRole(role GroupRole) []NodeGroup {
+// OfRole are the groups of one role, in the order of the facts.
+func (f Facts) OfRole(config params.Config, role GroupRole) []NodeGroup {
 	var groups []NodeGroup
 	for _, g := range f.NodeGroups {
-		if g.Role() == role {
+		if RoleOf(config, g) == role {
 			groups = append(groups, g)
 		}
 	}
@@ -57,8 +65,13 @@ func groupNames(groups []NodeGroup) []string {
 	return all
 }
 
-// pinned are the Deployments that belong on system nodes (spec 5); the Cluster Autoscaler is pinned by its own step.
-func pinned(rack string) []string {
+// pinned are the Deployments that belong on system nodes: those of the parameter, else the spec's (section 5); the Cluster
+// Autoscaler is pinned by its own step.
+func pinned(config params.Config) []string {
+	if len(config.SystemDeployments) > 0 {
+		return config.SystemDeployments
+	}
+	rack := config.Rack
 	return []string{
 		"kube-system/metrics-server",
 		rack + "-system/api",
@@ -70,15 +83,17 @@ func pinned(rack string) []string {
 
 // nodegroups is what the plan wants of the node groups, and why it can't.
 func (b *builder) nodegroups() {
-	system, build := b.facts.ofRole(RoleSystem), b.facts.ofRole(RoleBuild)
+	system, build := b.facts.OfRole(b.config, RoleSystem), b.facts.OfRole(b.config, RoleBuild)
 	b.plan.Nodegroups.System = groupNames(system)
 	b.plan.Nodegroups.Build = groupNames(build)
+	b.plan.Nodegroups.BuildMin = b.config.BuildNodeMin
+	b.named()
 	if !b.config.Enabled {
 		return
 	}
 	b.plan.Nodegroups.BuildEmpty = true
-	b.plan.Nodegroups.Pinned = pinned(b.config.Rack)
-	if len(system) == 0 {
+	b.plan.Nodegroups.Pinned = pinned(b.config)
+	if len(system) == 0 && !b.facts.Offline {
 		b.problem("karpenter_enabled", "cluster %s has no system node group, and Karpenter's controller must run on nodes that Karpenter does not manage; create a managed node group with on-demand capacity", b.config.ClusterName)
 	}
 	for _, g := range system {
@@ -87,7 +102,7 @@ func (b *builder) nodegroups() {
 		}
 	}
 	var shared []string
-	for _, g := range b.facts.ofRole(RoleAdditional) {
+	for _, g := range b.facts.OfRole(b.config, RoleAdditional) {
 		if !g.Dedicated() {
 			shared = append(shared, g.Name)
 		}
@@ -97,13 +112,32 @@ func (b *builder) nodegroups() {
 	}
 }
 
+// named refuses names of node groups that the cluster does not have.
+func (b *builder) named() {
+	if b.facts.Offline && len(b.facts.NodeGroups) == 0 {
+		return
+	}
+	all := groupNames(b.facts.NodeGroups)
+	for _, parameter := range []struct {
+		name   string
+		groups []string
+	}{{"system_node_groups", b.config.SystemNodeGroups}, {"build_node_groups", b.config.BuildNodeGroups}} {
+		for _, group := range parameter.groups {
+			if !slices.Contains(all, group) {
+				b.problem(parameter.name, "%s has the node group %q, which cluster %s does not have; it has %s; write one of these", parameter.name, group, b.config.ClusterName, strings.Join(all, ", "))
+			}
+		}
+	}
+}
+
 // autoscaler is the row of the Cluster Autoscaler table that applies (spec 5).
 func (b *builder) autoscaler() {
+	b.plan.Autoscaler.Deployment = b.config.Autoscaler
 	b.plan.Autoscaler.FallbackArgs = []string{
 		"--node-group-auto-discovery=asg:tag=k8s.io/cluster-autoscaler/enabled,k8s.io/cluster-autoscaler/" + b.config.ClusterName,
 		"--balance-similar-node-groups",
 	}
-	additional := b.facts.ofRole(RoleAdditional)
+	additional := b.facts.OfRole(b.config, RoleAdditional)
 	switch {
 	case !b.config.Enabled:
 		b.plan.Autoscaler.State = AutoscalerBaseline

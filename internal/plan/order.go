@@ -22,6 +22,7 @@ var enable = []Step{
 	{Name: "infrastructure", Deadline: 600, Why: "roles, credentials of the controller, access entry of the nodes"},
 	{Name: "queue", Deadline: 300, Why: "interruption queue and its rule"},
 	{Name: "controller/release", Deadline: 900, Why: "Karpenter's controller"},
+	{Name: "controller/plugin", Deadline: 300, Why: "NVIDIA device plugin"},
 	{Name: "nodepools", Deadline: 900, Why: "NodePools and EC2NodeClasses"},
 	{Name: "autoscaler", Deadline: 600, Why: "hand-over from Cluster Autoscaler"},
 	{Name: "nodegroups/build", Deadline: 900, Why: "build node groups to zero"},
@@ -34,11 +35,16 @@ var disable = []Step{
 	{Name: "autoscaler", Deadline: 600, Why: "Cluster Autoscaler as it was"},
 	{Name: "nodegroups/build", Deadline: 900, Why: "build node groups as they were"},
 	{Name: "nodepools", Deadline: 1800, Why: "NodePools drained and deleted"},
+	{Name: "controller/plugin", Deadline: 300, Why: "NVIDIA device plugin removed"},
 	{Name: "controller/release", Deadline: 600, Why: "Karpenter's controller removed"},
 	{Name: "queue", Deadline: 300, Why: "rule and interruption queue removed"},
 	{Name: "infrastructure", Deadline: 600, Why: "access entry, credentials and roles removed"},
 	{Name: "nodegroups/pins", Deadline: 1800, Why: "nodeSelectors as they were"},
 }
+
+// ChangeStep is the step before all others of a pass that has accepted a change request. It is about parameters and not about
+// the cluster, so no plan has it. It is Whole because its own writes count as requests of the rack.
+var ChangeStep = Step{Name: "change", Function: "change", Deadline: 300, Whole: true, Why: "parameters of a change request written to Parameter Store"}
 
 // order is the steps that lead to the plan's goal. It is written here and nowhere else.
 func (b *builder) order() []Step {
@@ -74,18 +80,34 @@ func (p *Plan) Due(applied map[string]string) []Step {
 	return due
 }
 
+// buildMin matters only where build groups go back to it.
+func (p *Plan) buildMin() *int {
+	if p.Nodegroups.BuildEmpty {
+		return nil
+	}
+	return p.Nodegroups.BuildMin
+}
+
+// release is the section without the device plugin, which is no part of Karpenter's release.
+func (p *Plan) release() Controller {
+	release := p.Controller
+	release.DevicePlugin = false
+	return release
+}
+
 // fingerprint is a hash of the part of the plan that a step applies.
 func (p *Plan) fingerprint(s Step) string {
 	parts := map[string]any{
 		"access":             []any{p.Access, p.Cluster},
 		"network":            []any{p.Network, p.Cluster.Name},
 		"nodegroups/labels":  p.Nodegroups.System,
-		"nodegroups/build":   []any{p.Nodegroups.Build, p.Nodegroups.BuildEmpty},
+		"nodegroups/build":   []any{p.Nodegroups.Build, p.Nodegroups.BuildEmpty, p.buildMin()},
 		"nodegroups/pins":    p.Nodegroups.Pinned,
 		"infrastructure":     p.Infrastructure,
 		"queue":              p.Queue,
 		"controller/crds":    []any{p.Controller.CRDs, p.Controller.Version},
-		"controller/release": p.Controller,
+		"controller/release": p.release(),
+		"controller/plugin":  p.Controller.DevicePlugin,
 		"nodepools":          p.NodePools,
 		"autoscaler":         p.Autoscaler,
 	}

@@ -2,7 +2,11 @@
 // give the same Plan, byte for byte; nothing here knows a clock, an environment or an SDK.
 package plan
 
-import "github.com/sawhorse-io/sawhorse/internal/params"
+import (
+	"fmt"
+
+	"github.com/sawhorse-io/sawhorse/internal/params"
+)
 
 // Format is the version of the Plan's JSON. A step refuses a plan of another version, and the next pass makes a new one.
 const Format = 1
@@ -26,6 +30,49 @@ type Plan struct {
 
 	// Steps are all that lead to the goal, in order; a pass does those that are Due.
 	Steps []Step `json:"steps"`
+	// Effects are what becomes of the pools, those that stay as they are left out.
+	Effects []Effect `json:"effects,omitempty"`
+}
+
+// Effect is what becomes of a pool, and of its nodes.
+type Effect struct {
+	Pool   string     `json:"pool"`
+	Change PoolChange `json:"change"`
+	// Replaces tells that Karpenter replaces the pool's nodes, or drains them where the pool goes.
+	Replaces bool `json:"replaces,omitempty"`
+	// Nodes is how many the pool has; nil where nobody has counted.
+	Nodes *int `json:"nodes,omitempty"`
+}
+
+// PoolChange is what is done to a pool.
+type PoolChange string
+
+// The changes of pools.
+const (
+	PoolCreated PoolChange = "created"
+	PoolChanged PoolChange = "changed"
+	PoolRemoved PoolChange = "removed"
+)
+
+// String is a sentence for people.
+func (e Effect) String() string {
+	count := "its nodes"
+	if e.Nodes != nil {
+		count = fmt.Sprintf("its %d nodes", *e.Nodes)
+		if *e.Nodes == 1 {
+			count = "its 1 node"
+		}
+	}
+	switch {
+	case e.Change == PoolRemoved:
+		return fmt.Sprintf("pool %s is removed: Karpenter drains and ends %s", e.Pool, count)
+	case e.Replaces:
+		return fmt.Sprintf("pool %s is changed: Karpenter replaces %s, as its disruption budget allows", e.Pool, count)
+	case e.Change == PoolChanged:
+		return fmt.Sprintf("pool %s is changed: %s stay", e.Pool, count)
+	default:
+		return fmt.Sprintf("pool %s is created", e.Pool)
+	}
 }
 
 // Goal is how far the rack has been taken, or is to be.
@@ -50,9 +97,12 @@ type Step struct {
 	Part string `json:"part,omitempty"`
 	// Deadline is how long the step may take, waits included, in seconds.
 	Deadline int `json:"deadline"`
+	// Whole keeps the step from being ended early by a write to the rack.
+	Whole bool `json:"whole,omitempty"`
 	// Why is for people: what the step brings about.
 	Why string `json:"why"`
-	// Fingerprint is what was applied once the step is done: a hash of the step's part of the plan.
+	// Fingerprint is what was applied once the step is done: a hash of the step's part of the plan. ChangeStep, which is
+	// part of no plan, has none.
 	Fingerprint string `json:"fingerprint"`
 }
 
@@ -91,6 +141,8 @@ type Nodegroups struct {
 	Build []string `json:"build,omitempty"`
 	// BuildEmpty wants the build groups at min 0, desired 0; else they are as the baseline has them.
 	BuildEmpty bool `json:"buildEmpty,omitempty"`
+	// BuildMin is the size that the build groups go back to; nil: the one they had.
+	BuildMin *int `json:"buildMin,omitempty"`
 	// Pinned are the Deployments (namespace/name) whose pods belong on system nodes; empty: nodeSelectors as the baseline has them.
 	Pinned []string `json:"pinned,omitempty"`
 }
@@ -128,6 +180,12 @@ type Controller struct {
 	HighAvailability bool `json:"highAvailability,omitempty"`
 	// Queue is the name (no ARN) for settings.interruptionQueue.
 	Queue string `json:"queue,omitempty"`
+	// ImageRepository replaces the chart's; empty: the chart's.
+	ImageRepository string `json:"imageRepository,omitempty"`
+	// IsolatedVPC tells Karpenter that there is no way to the internet.
+	IsolatedVPC bool `json:"isolatedVPC,omitempty"`
+	// DevicePlugin wants the NVIDIA device plugin's DaemonSet.
+	DevicePlugin bool `json:"devicePlugin,omitempty"`
 	// RoleARN annotates the service account with IRSA; empty with Pod Identity.
 	RoleARN string `json:"roleARN,omitempty"`
 }
@@ -143,6 +201,8 @@ type Object = map[string]any
 // Autoscaler is what Cluster Autoscaler should do.
 type Autoscaler struct {
 	State AutoscalerState `json:"state,omitempty"`
+	// Deployment is its namespace/name; empty: found by its image.
+	Deployment string `json:"deployment,omitempty"`
 	// Groups are the additional node groups that it still scales, in state "groups".
 	Groups []AutoscaledGroup `json:"groups,omitempty"`
 	// FallbackArgs are the targets of a Cluster Autoscaler that is turned on again without a baseline.

@@ -52,6 +52,18 @@ func (s *Store) Renew(ctx context.Context, rack, owner string, now time.Time) (L
 	}, nil
 }
 
+// Request counts a request for the rack, as the state machine does for an event: the pass that has the lease goes round
+// once more.
+func (s *Store) Request(ctx context.Context, rack string) error {
+	_, err := s.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName:                 &s.Name,
+		Key:                       key(rack, "lease"),
+		UpdateExpression:          new("ADD requested :one"),
+		ExpressionAttributeValues: item{":one": number(1)},
+	})
+	return wrap(err, "rack %s: request another round", rack)
+}
+
 // Free ends the lease of a pass that ended without doing so itself, and tells whether requests remain that no pass has
 // served: also when the lease is free already, so that a caller that was stopped behind this call may call again. A lease
 // that another pass holds is left alone.

@@ -63,6 +63,17 @@ func TestRenewOfALostLease(t *testing.T) {
 	}
 }
 
+func TestRequestIsSeenByTheOwner(t *testing.T) {
+	s, cloud := store()
+	lease(cloud, map[string]int64{"requested": 7, "served": 6}, "me")
+	must(t, s.Request(t.Context(), "demo"))
+	if got, err := s.Renew(t.Context(), "demo", "me", clock); err != nil || got.Requested != 8 || got.Served != 6 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	cloud.FailAt(1, awsfake.Throttling)
+	keepsCause(t, s.Request(t.Context(), "demo"), "rack demo: ")
+}
+
 func TestRenewThatFailsIsNoLostLease(t *testing.T) {
 	s, cloud := store()
 	cloud.FailAt(1, awsfake.Throttling)

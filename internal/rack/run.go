@@ -9,9 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
@@ -26,7 +25,9 @@ type Run struct {
 	Goal     string           `json:"goal,omitempty"`
 	Problems []params.Problem `json:"problems,omitempty"`
 	Warnings []params.Problem `json:"warnings,omitempty"`
-	Steps    []StepRecord     `json:"-"`
+	// Effects are what becomes of the pools.
+	Effects []plan.Effect `json:"effects,omitempty"`
+	Steps   []StepRecord  `json:"-"`
 }
 
 // StepRecord is what one step of a run did, all its calls together.
@@ -37,6 +38,8 @@ type StepRecord struct {
 	Problems []params.Problem  `json:"problems,omitempty"`
 	Warnings []params.Problem  `json:"warnings,omitempty"`
 	Outputs  map[string]string `json:"outputs,omitempty"`
+	// Refused is the id of the change request that the Problems are about, if they are about one.
+	Refused string `json:"refused,omitempty"`
 }
 
 // keepRuns is how long DynamoDB keeps the records of a run.
@@ -64,7 +67,7 @@ func (s *Store) NoteStep(ctx context.Context, rack string, generation int64, now
 		}
 	}
 	record.Changes = append(record.Changes, call.Changes...)
-	record.Note, record.Problems, record.Warnings = call.Note, call.Problems, call.Warnings
+	record.Note, record.Problems, record.Warnings, record.Refused = call.Note, call.Problems, call.Warnings, call.Refused
 	for name, value := range call.Outputs {
 		if record.Outputs == nil {
 			record.Outputs = map[string]string{}
@@ -96,25 +99,13 @@ func (r *Run) Order(names []string) {
 func (s *Store) Run(ctx context.Context, rack string, generation int64) (Run, error) {
 	place := runKey(rack, generation)
 	var run Run
-	var start item
-	for {
-		out, err := s.DB.Query(ctx, &dynamodb.QueryInput{
-			TableName:                 &s.Name,
-			ConsistentRead:            new(true),
-			KeyConditionExpression:    new("pk = :pk AND begins_with(sk, :run)"),
-			ExpressionAttributeValues: item{":pk": text("rack#" + rack), ":run": text(place)},
-			ExclusiveStartKey:         start,
-		})
-		if err != nil {
-			return run, fmt.Errorf("rack %s: read run: %w", rack, err)
-		}
-		for _, values := range out.Items {
-			if err := run.add(stringOf(values, "sk"), place, []byte(stringOf(values, "record"))); err != nil {
-				return run, fmt.Errorf("rack %s: decode run: %w", rack, err)
-			}
-		}
-		if start = out.LastEvaluatedKey; len(start) == 0 {
-			break
+	items, err := s.query(ctx, rack, place)
+	if err != nil {
+		return run, fmt.Errorf("rack %s: read run: %w", rack, err)
+	}
+	for _, values := range items {
+		if err := run.add(stringOf(values, "sk"), place, []byte(stringOf(values, "record"))); err != nil {
+			return run, fmt.Errorf("rack %s: decode run: %w", rack, err)
 		}
 	}
 	return run, nil

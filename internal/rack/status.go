@@ -43,7 +43,9 @@ type Status struct {
 	Warnings        []params.Problem `json:"warnings,omitempty"`
 	Failure         *Failure         `json:"failure,omitempty"`
 	// Steps are what a paused pass would do.
-	Steps   []string `json:"steps,omitempty"`
+	Steps []string `json:"steps,omitempty"`
+	// Pools are sentences on what becomes of the pools and their nodes.
+	Pools   []string `json:"pools,omitempty"`
 	Changed []string `json:"changed,omitempty"`
 	// Omitted counts the problems, warnings and changes that did not fit; they are complete in the rack's record and in the event.
 	Omitted int `json:"omitted,omitempty"`
@@ -69,7 +71,7 @@ func half(text string) string {
 	return text[:end] + "…"
 }
 
-// Text is the status as the parameter holds it: at most MaxStatus bytes, leaving out changes first, then warnings, then
+// Text is the status as the parameter holds it: at most MaxStatus bytes, leaving out changes first, then pools, then warnings, then
 // problems but one; what is too long then is cut.
 func (s Status) Text() (string, error) {
 	for {
@@ -83,6 +85,8 @@ func (s Status) Text() (string, error) {
 		switch {
 		case len(s.Changed) > 0:
 			s.Changed = s.Changed[:len(s.Changed)-1]
+		case len(s.Pools) > 0:
+			s.Pools = s.Pools[:len(s.Pools)-1]
 		case len(s.Warnings) > 0:
 			s.Warnings = s.Warnings[:len(s.Warnings)-1]
 		case len(s.Problems) > 1:

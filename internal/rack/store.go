@@ -50,6 +50,28 @@ func (s *Store) get(ctx context.Context, key item) (item, error) {
 	return out.Item, nil
 }
 
+// query reads a rack's items whose sort key begins with a text, in its order.
+func (s *Store) query(ctx context.Context, rack, prefix string) ([]item, error) {
+	var all []item
+	var start item
+	for {
+		out, err := s.DB.Query(ctx, &dynamodb.QueryInput{
+			TableName:                 &s.Name,
+			ConsistentRead:            new(true),
+			KeyConditionExpression:    new("pk = :pk AND begins_with(sk, :prefix)"),
+			ExpressionAttributeValues: item{":pk": text("rack#" + rack), ":prefix": text(prefix)},
+			ExclusiveStartKey:         start,
+		})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, out.Items...)
+		if start = out.LastEvaluatedKey; len(start) == 0 {
+			return all, nil
+		}
+	}
+}
+
 func (s *Store) put(ctx context.Context, values item, condition *string) error {
 	_, err := s.DB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.Name, Item: values, ConditionExpression: condition})
 	return err

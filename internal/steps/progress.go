@@ -48,7 +48,11 @@ func (p Progress) NotYet(wait time.Duration, format string, args ...any) (Progre
 }
 
 // Rejected is the error of a step that found the input impossible before it changed anything: the pass ends as Rejected.
-type Rejected struct{ Problems []params.Problem }
+type Rejected struct {
+	Problems []params.Problem
+	// Change is the id of the change request that was refused; empty where it was the rack's parameters.
+	Change string
+}
 
 func (r *Rejected) Error() string {
 	text := "rejected"

@@ -130,3 +130,9 @@ func TestQueueRepair(t *testing.T) {
 	play(t, story.Enabled)
 	play(t, story.QueueRepair)
 }
+
+// Several parameters as one change: whole, once, or not at all.
+func TestChangeRequest(t *testing.T) {
+	play(t, story.Enabled)
+	play(t, story.ChangeRequest)
+}

@@ -20,7 +20,8 @@ const (
 	machine = `"$(aws stepfunctions list-state-machines --query 'stateMachines[0].stateMachineArn' --output text)"`
 	running = "aws stepfunctions list-executions --state-machine-arn " + machine + " --status-filter RUNNING --query 'length(executions)' --output text"
 	role    = `"$(aws lambda get-function-configuration --function-name Sawhorse-nodepools --query Role --output text)"`
-	lease   = `aws dynamodb update-item --table-name "$(aws cloudformation describe-stacks --stack-name Sawhorse --query 'Stacks[0].Outputs[?OutputKey==` + "`TableName`" + `].OutputValue' --output text)" --key '{"pk":{"S":"rack#demo"},"sk":{"S":"lease"}}' `
+	table   = `"$(aws cloudformation describe-stacks --stack-name Sawhorse --query 'Stacks[0].Outputs[?OutputKey==` + "`TableName`" + `].OutputValue' --output text)"`
+	lease   = `aws dynamodb update-item --table-name ` + table + ` --key '{"pk":{"S":"rack#demo"},"sk":{"S":"lease"}}' `
 	invoke  = `aws lambda invoke --function-name Sawhorse-nodepools --payload '{"rack":"demo","execution":"probe","step":{"name":"nodepools","function":"nodepools"}}' /dev/stdout`
 	entry   = "aws eks describe-access-entry --cluster-name demo --principal-arn " + role + " --query accessEntry.kubernetesGroups --output text"
 )

@@ -120,29 +120,30 @@ func foreign(ctx context.Context, client *k8s.Client, p *plan.Plan) error {
 		return err
 	}
 	if found = append(found, contested...); len(found) == 0 {
-		return autoscalers(ctx, client, p)
+		return others(ctx, client, p)
 	}
 	slices.Sort(found)
 	return steps.Reject("karpenter_auth_mode", "cluster %s has a Karpenter, or parts of one, that Sawhorse did not make: %s; remove them first (two Karpenters on one cluster delete each other's nodes), or use another cluster",
 		p.Cluster.Name, strings.Join(slices.Compact(found), ", "))
 }
 
-// autoscalers refuses a cluster with two Cluster Autoscalers before Karpenter is installed: it would not be clear which one
-// hands over.
-func autoscalers(ctx context.Context, client *k8s.Client, p *plan.Plan) error {
+// others refuses, before Karpenter is installed, what else only the API server can tell. Once it is installed the steps whose
+// business it is do so, and a pass goes on repairing what comes before them.
+func others(ctx context.Context, client *k8s.Client, p *plan.Plan) error {
 	if p.Goal != plan.GoalKarpenter {
 		return nil
 	}
-	live, err := client.Autoscalers(ctx)
-	if err != nil || len(live) < 2 {
+	all, err := client.List(ctx, k8s.Deployment, "", "")
+	if err != nil || k8s.Find(all, names.Namespace+"/"+names.ReleaseController) != nil {
 		return err
 	}
-	var all []string
-	for i := range live {
-		all = append(all, live[i].GetNamespace()+"/"+live[i].GetName())
+	if p.Controller.DevicePlugin {
+		if err := client.RefuseForeignDevicePlugin(ctx, p.Rack); err != nil {
+			return err
+		}
 	}
-	slices.Sort(all)
-	return steps.Reject("karpenter_enabled", "cluster %s has %d Cluster Autoscalers: %s; Sawhorse hands over from one; delete the others", p.Cluster.Name, len(all), strings.Join(all, ", "))
+	_, err = k8s.Autoscaler(all, p.Autoscaler.Deployment)
+	return err
 }
 
 // grant gives the functions that are no administrators their rights in the cluster.

@@ -218,6 +218,46 @@ func TestRefusesAnotherKarpenter(t *testing.T) {
 	}
 }
 
+// What later steps would refuse is refused before Karpenter is installed; after that, by them.
+func TestRefusesWhatLaterStepsWould(t *testing.T) {
+	const deployments = "/apis/apps/v1/namespaces/kube-system/deployments/"
+	ca := func(s scene, name string) {
+		s.api.Put(deployments+name, "apps/v1", "Deployment", map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
+			"containers": []any{map[string]any{"image": "registry.k8s.io/autoscaling/cluster-autoscaler:v1"}}}}}})
+	}
+	for _, c := range []struct {
+		what, parameter string
+		put             func(scene)
+	}{
+		{"kube-system/one, kube-system/two", "karpenter_enabled", func(s scene) { ca(s, "one"); ca(s, "two") }},
+		{`"kube-system/gone"`, "cluster_autoscaler", func(s scene) { ca(s, "one"); s.plan.Autoscaler.Deployment = "kube-system/gone" }},
+		{"DaemonSet/kube-system/nvidia-device-plugin-daemonset", "nvidia_device_plugin_enable", func(s scene) {
+			s.plan.Controller.DevicePlugin = true
+			s.api.Put("/apis/apps/v1/namespaces/kube-system/daemonsets/nvidia-device-plugin-daemonset", "apps/v1", "DaemonSet", map[string]any{})
+		}},
+		{"", "", func(s scene) { ca(s, "one"); ca(s, "two"); s.plan.Autoscaler.Deployment = "kube-system/two" }},
+		{"", "", func(s scene) {
+			s.plan.Autoscaler.Deployment = "kube-system/gone"
+			s.api.Put(deployments+"karpenter", "apps/v1", "Deployment", map[string]any{"metadata": map[string]any{
+				"labels": map[string]any{"app.kubernetes.io/name": "karpenter", names.TagRack: "demo"}}})
+		}},
+	} {
+		s := begin(t)
+		s.cloud.EKS.Cluster.AccessConfig.AuthenticationMode = types.AuthenticationModeApiAndConfigMap
+		s.plan.Goal = plan.GoalKarpenter
+		c.put(s)
+		if c.what == "" {
+			s.opened()
+			continue
+		}
+		_, err := s.step.Run(t.Context(), s.plan, "")
+		var rejected *steps.Rejected
+		if !errors.As(err, &rejected) || !strings.Contains(err.Error(), c.what) || rejected.Problems[0].Parameter != c.parameter || len(s.api.Writes) > 0 {
+			t.Errorf("%s: %v, writes %v", c.what, err, s.api.Writes)
+		}
+	}
+}
+
 func TestInterrupted(t *testing.T) {
 	awsfake.Interrupted(t, func() (*awsfake.Cloud, func() (bool, error)) {
 		s := begin(t)

@@ -5,8 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/names"
@@ -68,53 +69,60 @@ type run struct {
 }
 
 func (r *run) converge(ctx context.Context) (steps.Progress, error) {
-	live, err := r.find(ctx)
+	all, err := r.client.List(ctx, k8s.Deployment, "", "")
 	if err != nil {
 		return r.progress, err
 	}
-	state := r.plan.Autoscaler.State
-	if live.Unstructured == nil {
-		if state == plan.AutoscalerBaseline {
-			return r.progress, r.baselines.Forget(ctx, r.plan.Rack, baselineKey)
-		}
+	marked := r.marked(all)
+	if r.plan.Autoscaler.State == plan.AutoscalerBaseline {
+		return r.back(ctx, all, marked)
+	}
+	if named := r.plan.Autoscaler.Deployment; marked.Unstructured != nil && named != "" && marked.key() != named {
+		return r.misnamed(ctx, marked)
+	}
+	if marked.Unstructured != nil {
+		return r.handOver(ctx, marked)
+	}
+	live, err := k8s.Autoscaler(all, r.plan.Autoscaler.Deployment)
+	if err != nil {
+		return r.progress, err
+	}
+	if live == nil {
 		r.progress.Note = "no Cluster Autoscaler found"
-		r.progress.Warn("karpenter_enabled", "No Cluster Autoscaler was found in the cluster (a Deployment whose image is named cluster-autoscaler), so there was nothing to hand over; "+
-			"if one runs as something else, stop it: both would scale the same nodes.")
+		r.progress.Warn("cluster_autoscaler", "No Cluster Autoscaler was found in the cluster (a Deployment whose image is named cluster-autoscaler), so there was nothing to hand over; "+
+			"if one runs under another image, write its namespace/name into cluster_autoscaler: both would scale the same nodes.")
 		return r.progress, nil
 	}
-	switch state {
+	return r.handOver(ctx, deployment{live})
+}
+
+func (r *run) handOver(ctx context.Context, live deployment) (steps.Progress, error) {
+	switch state := r.plan.Autoscaler.State; state {
 	case plan.AutoscalerOff:
 		return r.change(ctx, live, func(wanted deployment) error { wanted.scale(0); return nil })
 	case plan.AutoscalerGroups:
 		return r.groups(ctx, live)
-	case plan.AutoscalerBaseline:
-		return r.restore(ctx, live)
+	default:
+		return r.progress, fmt.Errorf("autoscaler: unknown state %q", state)
 	}
-	return r.progress, fmt.Errorf("autoscaler: unknown state %q", state)
 }
 
-// find is the Cluster Autoscaler; none is no error. Where there are several, the one that we have changed already counts;
-// on the way back, those that we have not changed are none of our business.
-func (r *run) find(ctx context.Context) (deployment, error) {
-	all, err := r.client.Autoscalers(ctx)
-	if err != nil {
-		return deployment{}, err
-	}
-	var found []string
+// marked is the Deployment that we have changed for this rack and not put back; there is one at most. By its mark and not by
+// name or image: cluster_autoscaler may have been changed since.
+func (r *run) marked(all []unstructured.Unstructured) deployment {
 	for i := range all {
 		if d := (deployment{&all[i]}); d.marked(r.plan.Rack) {
-			return d, nil
+			return d
 		}
-		found = append(found, all[i].GetNamespace()+"/"+all[i].GetName())
 	}
-	switch {
-	case len(all) == 1:
-		return deployment{&all[0]}, nil
-	case len(all) > 1 && r.plan.Autoscaler.State != plan.AutoscalerBaseline:
-		return deployment{}, steps.Reject("karpenter_enabled", "The cluster runs %d Cluster Autoscalers (%s), and Sawhorse hands over from one; delete the ones that are not needed, or leave karpenter_enabled at false.",
-			len(all), strings.Join(found, ", "))
-	}
-	return deployment{}, nil
+	return deployment{}
+}
+
+// misnamed puts a Deployment back that was handed over from before cluster_autoscaler named another one.
+func (r *run) misnamed(ctx context.Context, marked deployment) (steps.Progress, error) {
+	r.progress.Warn("cluster_autoscaler", "%s was taken for the Cluster Autoscaler until cluster_autoscaler named %s, and is put back as it was found; if it is a Cluster Autoscaler too, stop it: it would scale the same nodes as Karpenter.",
+		k8s.Subject(marked.Unstructured), r.plan.Autoscaler.Deployment)
+	return r.restore(ctx, marked)
 }
 
 // change keeps the baseline, edits the Deployment and waits for its pods.
@@ -132,10 +140,15 @@ func (r *run) change(ctx context.Context, live deployment, edit func(deployment)
 	return r.write(ctx, live, wanted)
 }
 
+// keep records the baseline. One that is there belongs to a Deployment that has been put back, or to a first try that was
+// stopped before it changed anything: without our mark, a Deployment is as its owner wants it.
 func (r *run) keep(ctx context.Context, live deployment) error {
 	value, err := json.Marshal(baseline{live.key(), live.replicas(), live.line(), live.pin()})
 	if err != nil {
 		return fmt.Errorf("%s: baseline: %w", k8s.Subject(live.Unstructured), err)
+	}
+	if err := r.baselines.Forget(ctx, r.plan.Rack, baselineKey); err != nil {
+		return err
 	}
 	return r.baselines.Keep(ctx, r.plan.Rack, baselineKey, value)
 }

@@ -187,3 +187,81 @@ func TestNoneAndTwo(t *testing.T) {
 	}
 	s.run(plan.AutoscalerBaseline, false)
 }
+
+// What cluster_autoscaler names is the Cluster Autoscaler, whatever its image; another one by image does not matter.
+func TestTheNamedOneWhateverItsImage(t *testing.T) {
+	s := begin(t)
+	mirror, other := autoscaler("mirror", "registry.example/mirror/ca-fork:2"), autoscaler("other", image)
+	for _, o := range []object{mirror, other} {
+		s.Create(o)
+		s.RolledOut(o)
+	}
+	s.Create(node("True"))
+	found, untouched := s.shape(mirror), s.Get(other).GetResourceVersion()
+	s.plan.Autoscaler.Deployment = "kube-system/mirror"
+	s.run(plan.AutoscalerGroups, true)
+	want := "1 [./cluster-autoscaler --v=4 --nodes=1:5:eks-extra-1 --nodes=0:2:eks-extra-2 --balance-similar-node-groups] [] " +
+		"map[convox.io/system-node:true kubernetes.io/os:linux] map[" + names.AnnotationAutoscaler + ":demo]"
+	if got := s.settled(mirror, plan.AutoscalerGroups); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	if proxy := s.container(mirror, 0); proxy["command"] != nil || proxy["args"] != nil {
+		t.Errorf("the sidecar has become %v", proxy)
+	}
+	s.plan.Autoscaler.Deployment = "" // it goes back by our mark, not by the name
+	s.run(plan.AutoscalerBaseline, true)
+	if got := s.settled(mirror, plan.AutoscalerBaseline); got != found || len(s.baselines) != 0 {
+		t.Errorf("%s, baselines %v\nfound %s", got, s.baselines, found)
+	}
+	if s.Get(other).GetResourceVersion() != untouched {
+		t.Error("the other one was written")
+	}
+}
+
+func (s *scene) container(o object, at int) map[string]any {
+	containers, _, _ := unstructured.NestedSlice(s.Get(o).Object, "spec", "template", "spec", "containers")
+	return containers[at].(map[string]any)
+}
+
+func TestTheNamedOneDoesNotExist(t *testing.T) {
+	s, o := begin(t), autoscaler("ca", image)
+	s.Create(o)
+	before := s.Get(o).GetResourceVersion()
+	s.plan.Autoscaler.Deployment, s.plan.Autoscaler.State = "kube-system/gone", plan.AutoscalerOff
+	_, err := s.step.Run(context.Background(), s.plan, "")
+	var rejected *steps.Rejected
+	if !errors.As(err, &rejected) || rejected.Problems[0].Parameter != "cluster_autoscaler" ||
+		!strings.Contains(err.Error(), `"kube-system/gone"`) || !strings.Contains(err.Error(), "kube-system/ca looks like it") {
+		t.Errorf("%v", err)
+	}
+	if s.Get(o).GetResourceVersion() != before || len(s.baselines) != 0 {
+		t.Error("something was changed")
+	}
+	s.run(plan.AutoscalerBaseline, false) // turning Karpenter off is not held up by it
+}
+
+// Another name: what was changed before is put back as it was found, and only then is the named one handed over.
+func TestAnotherOneIsNamed(t *testing.T) {
+	s, first, second := begin(t), autoscaler("first", image), autoscaler("second", "registry.example/ca:2")
+	for _, o := range []object{first, second} {
+		s.Create(o)
+		s.RolledOut(o)
+	}
+	foundFirst, foundSecond := s.shape(first), s.shape(second)
+	s.run(plan.AutoscalerOff, true)
+	s.plan.Autoscaler.Deployment = "kube-system/second"
+	if progress := s.run(plan.AutoscalerOff, true); len(progress.Warnings) != 1 || progress.Warnings[0].Parameter != "cluster_autoscaler" {
+		t.Errorf("warnings %v", progress.Warnings)
+	}
+	if got := s.shape(first); got != foundFirst || s.shape(second) != foundSecond {
+		t.Errorf("first %s, found %s; second %s", got, foundFirst, s.shape(second))
+	}
+	s.run(plan.AutoscalerOff, true)
+	if got := s.settled(second, plan.AutoscalerOff); !strings.HasPrefix(got, "0 ") || s.shape(first) != foundFirst {
+		t.Errorf("second %s, first %s", got, s.shape(first))
+	}
+	s.run(plan.AutoscalerBaseline, true)
+	if got := s.settled(second, plan.AutoscalerBaseline); got != foundSecond || len(s.baselines) != 0 {
+		t.Errorf("%s, baselines %v\nfound %s", got, s.baselines, foundSecond)
+	}
+}

@@ -51,7 +51,10 @@ func (d deployment) replicas() int64 {
 func (d deployment) scale(replicas int64) { d.set(replicas, "spec", "replicas") }
 
 func (d deployment) line() line {
-	container := d.container()
+	return lineOf(d.container())
+}
+
+func lineOf(container map[string]any) line {
 	command, _, _ := unstructured.NestedStringSlice(container, "command")
 	args, _, _ := unstructured.NestedStringSlice(container, "args")
 	return line{command, args}
@@ -59,7 +62,7 @@ func (d deployment) line() line {
 
 func (d deployment) setLine(l line) {
 	containers, _, _ := unstructured.NestedSlice(d.Object, "spec", "template", "spec", "containers")
-	container := containers[k8s.AutoscalerContainer(d.Unstructured)].(map[string]any)
+	container := containers[d.index()].(map[string]any)
 	for field, list := range map[string][]string{"command": l.Command, "args": l.Args} {
 		delete(container, field)
 		if len(list) > 0 {
@@ -92,7 +95,20 @@ func (d deployment) setPin(value *string) {
 
 func (d deployment) container() map[string]any {
 	containers, _, _ := unstructured.NestedSlice(d.Object, "spec", "template", "spec", "containers")
-	return containers[k8s.AutoscalerContainer(d.Unstructured)].(map[string]any)
+	return containers[d.index()].(map[string]any)
+}
+
+// index is the container that runs Cluster Autoscaler: by its image; in a Deployment that a parameter names and whose image
+// is called something else, the one that is told what to scale, else the first.
+func (d deployment) index() int {
+	if at := k8s.AutoscalerContainer(d.Unstructured); at >= 0 {
+		return at
+	}
+	containers, _, _ := unstructured.NestedSlice(d.Object, "spec", "template", "spec", "containers")
+	return max(0, slices.IndexFunc(containers, func(each any) bool {
+		container, _ := each.(map[string]any)
+		return lineOf(container).targets()
+	}))
 }
 
 // set writes a field. It can only fail where a parent is no object, which the API server's own schema rules out.

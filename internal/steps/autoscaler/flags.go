@@ -47,6 +47,11 @@ type line struct {
 	Args    []string `json:"args"`
 }
 
+// targets tells whether a target flag is among the arguments.
+func (l line) targets() bool {
+	return slices.ContainsFunc(slices.Concat(l.Command, l.Args), func(arg string) bool { is, _ := target(arg); return is })
+}
+
 // retarget puts these arguments where the target flags are, or at the end where there are none. Arguments that are there
 // already are not repeated; the others stay as they are.
 func (l line) retarget(wanted []string) line {

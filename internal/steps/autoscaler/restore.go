@@ -5,24 +5,38 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// restore puts the Cluster Autoscaler back as it was found. The mark on the Deployment tells whether that is still to be
-// done: it goes in the same write as the change, so being stopped anywhere between that and forgetting the baseline does
-// no harm, and a Deployment without the mark is as its owner wants it.
+// back puts the Cluster Autoscaler back as it was found, waits for its pods, and forgets the baseline. What we have not
+// changed is none of our business.
+func (r *run) back(ctx context.Context, all []unstructured.Unstructured, marked deployment) (steps.Progress, error) {
+	if marked.Unstructured != nil {
+		return r.restore(ctx, marked)
+	}
+	kept, err := r.kept(ctx)
+	if err != nil || kept == nil {
+		return r.progress, err
+	}
+	if live := k8s.Find(all, kept.Deployment); live != nil {
+		return r.finish(ctx, deployment{live})
+	}
+	return r.progress, r.baselines.Forget(ctx, r.plan.Rack, baselineKey)
+}
+
+// restore puts a Deployment that carries our mark back as it was found. The mark goes in the same write, so being stopped
+// anywhere between that and forgetting the baseline does no harm.
 func (r *run) restore(ctx context.Context, live deployment) (steps.Progress, error) {
-	kept, err := r.kept(ctx, live)
+	kept, err := r.kept(ctx)
 	if err != nil {
 		return r.progress, err
 	}
-	if !live.marked(r.plan.Rack) {
-		return r.finish(ctx, live, kept)
-	}
 	wanted := live.copy()
 	wanted.unmark()
-	if kept != nil {
+	if kept != nil && kept.Deployment == live.key() {
 		wanted.scale(kept.Replicas)
 		wanted.setLine(live.line().restored(kept.line))
 		wanted.setPin(kept.Pin)
@@ -39,10 +53,7 @@ func (r *run) restore(ctx context.Context, live deployment) (steps.Progress, err
 
 // finish waits for the pods of what was restored, and forgets the baseline. Pods that Kubernetes has given up on do not
 // hold up turning Karpenter off.
-func (r *run) finish(ctx context.Context, live deployment, kept *baseline) (steps.Progress, error) {
-	if kept == nil {
-		return r.progress, nil
-	}
+func (r *run) finish(ctx context.Context, live deployment) (steps.Progress, error) {
 	rollout, err := k8s.RolloutOf(live.Unstructured)
 	if err != nil {
 		return r.progress, err
@@ -56,18 +67,15 @@ func (r *run) finish(ctx context.Context, live deployment, kept *baseline) (step
 	return r.progress, r.baselines.Forget(ctx, r.plan.Rack, baselineKey)
 }
 
-// kept is the Deployment's baseline; nil where there is none, or where it is another Deployment's.
-func (r *run) kept(ctx context.Context, live deployment) (*baseline, error) {
+// kept is the baseline; nil where there is none.
+func (r *run) kept(ctx context.Context) (*baseline, error) {
 	value, ok, err := r.baselines.Get(ctx, r.plan.Rack, baselineKey)
 	if err != nil || !ok {
 		return nil, err
 	}
-	var kept baseline
-	if err := json.Unmarshal(value, &kept); err != nil {
-		return nil, fmt.Errorf("%s: baseline: %w", k8s.Subject(live.Unstructured), err)
+	kept := &baseline{}
+	if err := json.Unmarshal(value, kept); err != nil {
+		return nil, fmt.Errorf("rack %s: baseline of the Cluster Autoscaler: decode: %w", r.plan.Rack, err)
 	}
-	if kept.Deployment != live.key() {
-		return nil, nil
-	}
-	return &kept, nil
+	return kept, nil
 }

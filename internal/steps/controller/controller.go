@@ -1,5 +1,5 @@
 // Package controller installs Karpenter: the release of its CRDs, and the release of its controller. Helm runs inside the
-// function; the charts are embedded.
+// function; the charts are embedded. Where a rack wants it, the NVIDIA device plugin comes along.
 package controller
 
 import (
@@ -23,9 +23,11 @@ const (
 	PartCRDs = "crds"
 	// PartRelease is the release of the controller.
 	PartRelease = "release"
+	// PartPlugin is the DaemonSet of the NVIDIA device plugin.
+	PartPlugin = "plugin"
 )
 
-// Step installs, upgrades, repairs and removes Karpenter.
+// Step installs, upgrades, repairs and removes Karpenter, and the device plugin.
 type Step struct{ connect k8s.Connector }
 
 // New makes the step; connect opens the plan's cluster.
@@ -37,11 +39,13 @@ func (s *Step) Run(ctx context.Context, p *plan.Plan, part string) (steps.Progre
 	if err != nil {
 		return steps.Progress{}, err
 	}
-	helm, err := newHelm(client.Config(), p.Rack)
-	if err != nil {
+	run := &run{plan: p, client: client}
+	if part == PartPlugin {
+		return run.plugin(ctx)
+	}
+	if run.helm, err = newHelm(client.Config(), p.Rack); err != nil {
 		return steps.Progress{}, err
 	}
-	run := &run{plan: p, client: client, helm: helm}
 	switch {
 	case part == PartCRDs && p.Controller.CRDs:
 		return run.crds(ctx)
@@ -129,8 +133,8 @@ func (r *run) replicas(nodes []k8s.SystemNode) int {
 	if len(zones) >= 2 {
 		return 2
 	}
-	r.progress.Warn("karpenter_enabled", "Karpenter's controller runs as one replica, because the system nodes (%s=true) stand in %d zone(s); "+
-		"let a system node group span two zones and the next pass makes it two.", names.LabelSystemNode, len(zones))
+	r.progress.Warn("high_availability", "Karpenter's controller runs as one replica although high_availability is true, because the system nodes (%s=true) "+
+		"stand in %d zone(s); let a system node group span two zones and the next pass makes it two, or write false.", names.LabelSystemNode, len(zones))
 	return 1
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"helm.sh/helm/v4/pkg/release/common"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
@@ -138,7 +139,7 @@ func TestInstallUpgradeRepairRemove(t *testing.T) {
 	if progress.Wait == 0 || !strings.Contains(progress.Note, "Deployment/kube-system/karpenter: ") {
 		t.Errorf("progress %+v", progress)
 	}
-	if len(progress.Warnings) != 1 || progress.Warnings[0].Parameter != "karpenter_enabled" {
+	if len(progress.Warnings) != 1 || progress.Warnings[0].Parameter != "high_availability" {
 		t.Errorf("one zone and the warnings %v", progress.Warnings)
 	}
 	s.check(1)
@@ -218,6 +219,55 @@ func (s *scene) check(replicas int64) {
 	if got != want {
 		s.Fatalf("Deployment %s, want %s", got, want)
 	}
+}
+
+// For private clusters: the image from a mirror, without the chart's digest, and no look-ups of what has no VPC endpoint.
+func TestPrivateClusterAndOneReplica(t *testing.T) {
+	s := begin(t)
+	s.Create(node("one", "us-east-1a"))
+	s.Create(node("two", "us-east-1b"))
+	s.plan.Controller.HighAvailability = false
+	s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
+	s.settle()
+	if progress := s.run(PartRelease, "installed release karpenter 1.10.0"); len(progress.Warnings) > 0 {
+		t.Errorf("one replica was asked for, and the warnings %v", progress.Warnings)
+	}
+	s.check(1)
+	if got := s.variable("ISOLATED_VPC"); got != "" {
+		t.Errorf("ISOLATED_VPC=%s", got)
+	}
+	s.plan.Controller.ImageRepository, s.plan.Controller.IsolatedVPC = "123456789012.dkr.ecr.us-east-1.amazonaws.com/mirror/karpenter", true
+	s.run(PartRelease, "upgraded release karpenter 1.10.0")
+	live := s.container()
+	if got, want := live.Image, s.plan.Controller.ImageRepository+":1.10.0"; got != want {
+		t.Errorf("image %s, want %s", got, want)
+	}
+	if got := s.variable("ISOLATED_VPC"); got != "true" {
+		t.Errorf("ISOLATED_VPC=%q", got)
+	}
+	s.run(PartRelease)
+	s.plan.Controller.ImageRepository, s.plan.Controller.IsolatedVPC = "", false
+	s.run(PartRelease, "upgraded release karpenter 1.10.0")
+	s.check(1)
+}
+
+func (s *scene) container() corev1.Container {
+	s.Helper()
+	typed, err := k8s.AsDeployment(s.Get(deployment))
+	if err != nil {
+		s.Fatal(err)
+	}
+	return typed.Spec.Template.Spec.Containers[0]
+}
+
+func (s *scene) variable(name string) string {
+	s.Helper()
+	for _, variable := range s.container().Env {
+		if variable.Name == name {
+			return variable.Value
+		}
+	}
+	return ""
 }
 
 func TestIRSAAnnotatesTheServiceAccount(t *testing.T) {

@@ -16,19 +16,24 @@ func controllerValues(p *plan.Plan, replicas int) map[string]any {
 	if p.Controller.RoleARN != "" {
 		account["annotations"] = map[string]any{"eks.amazonaws.com/role-arn": p.Controller.RoleARN}
 	}
+	// The chart's digest belongs to another version and would win over the tag.
+	image := map[string]any{"tag": p.Controller.Version, "digest": ""}
+	if p.Controller.ImageRepository != "" {
+		image["repository"] = p.Controller.ImageRepository
+	}
+	settings := map[string]any{"clusterName": p.Cluster.Name, "interruptionQueue": p.Controller.Queue}
+	if p.Controller.IsolatedVPC {
+		settings["isolatedVPC"] = true
+	}
 	return map[string]any{
 		"additionalLabels": map[string]any{names.TagRack: p.Rack},
 		"replicas":         replicas,
 		"serviceAccount":   account,
 		"nodeSelector":     map[string]any{names.LabelSystemNode: "true"},
 		"podAnnotations":   map[string]any{"karpenter.sh/do-not-disrupt": "true"},
-		"settings": map[string]any{
-			"clusterName":       p.Cluster.Name,
-			"interruptionQueue": p.Controller.Queue,
-		},
+		"settings":         settings,
 		"controller": map[string]any{
-			// The chart's digest belongs to another version and would win over the tag.
-			"image":     map[string]any{"tag": p.Controller.Version, "digest": ""},
+			"image":     image,
 			"resources": map[string]any{"requests": map[string]any{"cpu": "200m", "memory": "256Mi"}},
 		},
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 
 	"github.com/sawhorse-io/sawhorse/events"
+	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/rack"
 )
@@ -60,10 +61,17 @@ func (b Bus) DryRun(ctx context.Context, run rack.Run, steps []plan.Step) error 
 	return b.Send(ctx, events.Reconciled{Pass: pass})
 }
 
+// Refused tells that a change request was refused, and why; the pass goes on without it.
+func (b Bus) Refused(ctx context.Context, run rack.Run, change string, problems []params.Problem) error {
+	pass := planned(run, nil)
+	pass.Problems, pass.Warnings = Problems(problems), nil
+	return b.Send(ctx, events.Rejected{Pass: pass, Change: change})
+}
+
 func planned(run rack.Run, steps []plan.Step) events.Pass {
 	pass := events.Pass{
 		Rack: run.Rack, Generation: run.Generation, Execution: run.Execution,
-		Problems: Problems(run.Problems), Warnings: Problems(run.Warnings),
+		Pools: pools(run.Effects), Problems: Problems(run.Problems), Warnings: Problems(run.Warnings),
 	}
 	for _, s := range steps {
 		pass.Steps = append(pass.Steps, s.Name)

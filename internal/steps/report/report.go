@@ -108,6 +108,9 @@ func (r *Report) status(event Event, run rack.Run) rack.Status {
 	case event.Outcome == "Paused":
 		status.State, status.Steps = rack.Paused, event.Steps
 	}
+	for _, effect := range run.Effects {
+		status.Pools = append(status.Pools, effect.String())
+	}
 	return status
 }
 
@@ -117,6 +120,16 @@ func stepProblems(run rack.Run) []params.Problem {
 		all = append(all, step.Problems...)
 	}
 	return all
+}
+
+// refusedChange is the change request that a step refused; empty where none did.
+func refusedChange(run rack.Run) string {
+	for _, step := range run.Steps {
+		if step.Refused != "" {
+			return step.Refused
+		}
+	}
+	return ""
 }
 
 // finish notes that Karpenter has been removed completely, once it has.
@@ -155,7 +168,7 @@ func (r *Report) detail(event Event, run rack.Run, status rack.Status) events.De
 		f := status.Failure
 		return events.ReconcileFailed{Pass: pass, Step: f.Step, Error: f.Error, Reason: f.Reason, Remedy: f.Remedy}
 	case rack.Rejected:
-		return events.Rejected{Pass: pass}
+		return events.Rejected{Pass: pass, Change: refusedChange(run)}
 	default:
 		return events.Reconciled{Pass: pass}
 	}
@@ -172,8 +185,17 @@ func (r *Report) pass(event Event, run rack.Run, status rack.Status) events.Pass
 			pass.Changed = append(pass.Changed, events.Change{Step: step.Step, Subject: c.Subject, Action: c.Action})
 		}
 	}
-	pass.Problems, pass.Warnings = Problems(status.Problems), Problems(status.Warnings)
+	pass.Pools, pass.Problems, pass.Warnings = pools(run.Effects), Problems(status.Problems), Problems(status.Warnings)
 	return pass
+}
+
+// pools are what becomes of the pools as events carry it.
+func pools(effects []plan.Effect) events.List[events.PoolEffect] {
+	var list events.List[events.PoolEffect]
+	for _, e := range effects {
+		list = append(list, events.PoolEffect{Pool: e.Pool, Change: string(e.Change), Replaces: e.Replaces, Nodes: e.Nodes})
+	}
+	return list
 }
 
 // Problems are a rack's problems as its events carry them.

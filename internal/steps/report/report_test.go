@@ -150,6 +150,41 @@ func TestRejectedByAStep(t *testing.T) {
 	s.reported(string(rack.Failed))
 }
 
+// change is the change request that the only event names.
+func (s scene) change() string {
+	s.Helper()
+	if kind, _ := s.sent(); kind != "Rack Rejected" {
+		s.Errorf("event %s", kind)
+	}
+	var detail events.Rejected
+	s.must(json.Unmarshal([]byte(*s.cloud.Events.Sent[0].Detail), &detail))
+	return detail.Change
+}
+
+// Whoever asked for a change looks for its id in what is rejected.
+func TestARefusedChangeIsNamed(t *testing.T) {
+	s := begin(t, rack.Run{Outcome: "Planned"}, rack.StepRecord{Step: "change", Problems: problem, Refused: "event-1"}, done)
+	s.run(event("Rejected"))
+	if got := s.change(); got != "event-1" {
+		t.Errorf("change %q", got)
+	}
+	s = begin(t, rack.Run{Outcome: "Planned"}, rack.StepRecord{Step: "queue", Problems: problem})
+	s.run(event("Rejected"))
+	if got := s.change(); got != "" {
+		t.Errorf("change %q, and none was refused", got)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	s := begin(t, rack.Run{})
+	run := rack.Run{Rack: "demo", Generation: 7, Execution: "me", Warnings: warning}
+	s.must(Bus{Events: s.cloud.Events, Name: "sawhorse"}.Refused(t.Context(), run, "event-1", problem))
+	_, detail := s.sent()
+	if got := s.change(); got != "event-1" || len(detail.Problems) != 1 || detail.Problems[0].Parameter != problem[0].Parameter || len(detail.Warnings) > 0 || detail.Generation != 7 {
+		t.Errorf("change %q: %+v", got, detail)
+	}
+}
+
 func TestPaused(t *testing.T) {
 	s := begin(t, rack.Run{Outcome: "Paused", Goal: "karpenter"})
 	s.run(event("Paused"))

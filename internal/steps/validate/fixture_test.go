@@ -2,6 +2,8 @@ package validate
 
 import (
 	"context"
+	"errors"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,8 +11,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -26,8 +31,13 @@ type scene struct {
 	requests int
 	begun    [][]plan.Step
 
+	bucket  map[string]string
+	dialled int
 	// outOfOrder is what the queue is found to be.
 	outOfOrder bool
+
+	// refused are the change requests that were refused, with the first parameter to blame.
+	refused []string
 
 	dry         []plan.Step
 	dryProblems []params.Problem
@@ -41,11 +51,39 @@ func begin(t *testing.T, written ...string) *scene {
 	cloud.EKS.Addons["eks-pod-identity-agent"] = ekstypes.AddonStatusActive
 	cloud.EKS.Group("system", ekstypes.NodegroupScalingConfig{MinSize: new(int32(2)), MaxSize: new(int32(4)), DesiredSize: new(int32(2))}, nil)
 	cloud.EKS.Group("build", ekstypes.NodegroupScalingConfig{MinSize: new(int32(0)), MaxSize: new(int32(3)), DesiredSize: new(int32(1))}, map[string]string{names.LabelBuild: "true"})
-	s.validate = New(s.store, names.Paths{Prefix: "/sawhorse"}, cloud.Now, Clients{
-		Parameters: cloud.SSM, EKS: cloud.EKS, EC2: cloud.EC2, IAM: cloud.IAM, SQS: cloud.SQS, Rules: cloud.Events, Queue: s,
+	s.validate = New(s.store, names.Paths{Prefix: "/sawhorse"}, []string{"s3://config/racks/"}, cloud.Now, Clients{
+		Parameters: cloud.SSM, EKS: cloud.EKS, EC2: cloud.EC2, IAM: cloud.IAM, SQS: cloud.SQS, Rules: cloud.Events, Queue: s, S3: s, Dial: s.dial,
 	}, s)
 	s.write(written...)
 	return s
+}
+
+func (s *scene) Refused(_ context.Context, _ rack.Run, change string, problems []params.Problem) error {
+	s.refused = append(s.refused, change+": "+problems[0].Parameter)
+	return nil
+}
+
+// request records a change request, as the state machine does.
+func (s *scene) request(id, payload string) {
+	s.cloud.Table.Items["rack#demo change#"+id] = awsfake.Item{
+		"pk": &types.AttributeValueMemberS{Value: "rack#demo"}, "sk": &types.AttributeValueMemberS{Value: "change#" + id},
+		"state": &types.AttributeValueMemberS{Value: "requested"}, "at": &types.AttributeValueMemberS{Value: id}, "payload": &types.AttributeValueMemberS{Value: payload},
+	}
+}
+
+// GetObject makes the scene validate's S3.
+func (s *scene) GetObject(_ context.Context, in *s3.GetObjectInput, _ ...func(*s3.Options)) (*s3.GetObjectOutput, error) {
+	text, ok := s.bucket[*in.Bucket+"/"+*in.Key]
+	if !ok {
+		return nil, &s3types.NoSuchKey{}
+	}
+	return &s3.GetObjectOutput{Body: io.NopCloser(strings.NewReader(text))}, nil
+}
+
+// dial opens no cluster: what runs in the pools is unknown.
+func (s *scene) dial(context.Context, plan.Cluster) (*k8s.Client, error) {
+	s.dialled++
+	return nil, errors.New("no cluster")
 }
 
 // InOrder makes the scene validate's queue.
@@ -96,6 +134,9 @@ func (s *scene) validated(full bool) Answer {
 	}
 	return answer
 }
+
+// run is the record of a round that begins.
+func (s *scene) run() rack.Run { return rack.Run{Rack: "demo", Started: s.cloud.Now()} }
 
 func (s *scene) lease(owner string, full bool) {
 	number := func(n int) types.AttributeValue { return &types.AttributeValueMemberN{Value: strconv.Itoa(n)} }
@@ -158,6 +199,6 @@ func (s *scene) wrote(want ...string) {
 
 const (
 	prepare   = "access network nodegroups/labels controller/crds"
-	enable    = prepare + " infrastructure queue controller/release nodepools autoscaler nodegroups/build nodegroups/pins"
+	enable    = prepare + " infrastructure queue controller/release controller/plugin nodepools autoscaler nodegroups/build nodegroups/pins"
 	leaseItem = "DynamoDB.UpdateItem rack#demo lease"
 )

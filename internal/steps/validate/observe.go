@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws/arn"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
@@ -28,6 +29,7 @@ type EKS interface {
 type EC2 interface {
 	DescribeSubnets(context.Context, *ec2.DescribeSubnetsInput, ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error)
 	DescribeSecurityGroups(context.Context, *ec2.DescribeSecurityGroupsInput, ...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error)
+	DescribeInstanceTypes(context.Context, *ec2.DescribeInstanceTypesInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceTypesOutput, error)
 	DescribeLaunchTemplateVersions(context.Context, *ec2.DescribeLaunchTemplateVersionsInput, ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplateVersionsOutput, error)
 }
 
@@ -48,7 +50,10 @@ func (v *Validate) observe(ctx context.Context, config params.Config, records pl
 	if facts.NodeGroups, err = v.nodegroups(ctx, config.ClusterName); err != nil {
 		return facts, err
 	}
-	if err := v.network(ctx, &facts); err != nil {
+	if err := v.network(ctx, config, &facts); err != nil {
+		return facts, err
+	}
+	if facts.Architectures, err = v.architectures(ctx, config); err != nil {
 		return facts, err
 	}
 	if config.Enabled && records.Credentials == "" {
@@ -63,7 +68,7 @@ func (v *Validate) observe(ctx context.Context, config params.Config, records pl
 		}
 	}
 	if config.Enabled {
-		if facts.SystemPolicies, err = v.systemPolicies(ctx, facts.NodeGroups); err != nil {
+		if facts.SystemPolicies, err = v.systemPolicies(ctx, config, facts); err != nil {
 			return facts, err
 		}
 	}
@@ -175,38 +180,76 @@ func (v *Validate) nodegroup(ctx context.Context, g *types.Nodegroup) (plan.Node
 	return group, nil
 }
 
-// network reads the tags of the node groups' subnets, of their security groups and of the cluster's own.
-func (v *Validate) network(ctx context.Context, facts *plan.Facts) error {
-	var subnets, groups []string
-	if id := facts.Cluster.SecurityGroup; id != "" {
+// network reads the tags of the chosen subnets and security groups: those that the parameters name, else those of the node
+// groups and the cluster's own. It filters by id instead of asking for ids, because EC2 refuses the whole call for one that
+// does not exist.
+func (v *Validate) network(ctx context.Context, config params.Config, facts *plan.Facts) error {
+	subnets, groups := config.SubnetIDs, config.SecurityGroupIDs
+	for _, g := range facts.NodeGroups {
+		if len(config.SubnetIDs) == 0 {
+			subnets = append(subnets, g.Subnets...)
+		}
+		if len(config.SecurityGroupIDs) == 0 {
+			groups = append(groups, g.SecurityGroups...)
+		}
+	}
+	if id := facts.Cluster.SecurityGroup; id != "" && len(config.SecurityGroupIDs) == 0 {
 		groups = append(groups, id)
 	}
-	for _, g := range facts.NodeGroups {
-		subnets = append(subnets, g.Subnets...)
-		groups = append(groups, g.SecurityGroups...)
-	}
 	if ids := unique(subnets); len(ids) > 0 {
-		out, err := v.ec2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{SubnetIds: ids})
-		if err != nil {
-			return fmt.Errorf("subnets %s: describe: %w", strings.Join(ids, ", "), err)
-		}
-		for _, s := range out.Subnets {
-			facts.Subnets = append(facts.Subnets, plan.Tagged{ID: value(s.SubnetId), Zone: value(s.AvailabilityZone), Tags: tags(s.Tags)})
+		pages := ec2.NewDescribeSubnetsPaginator(v.ec2, &ec2.DescribeSubnetsInput{Filters: []ec2types.Filter{{Name: new("subnet-id"), Values: ids}}})
+		for pages.HasMorePages() {
+			page, err := pages.NextPage(ctx)
+			if err != nil {
+				return fmt.Errorf("subnets %s: describe: %w", strings.Join(ids, ", "), err)
+			}
+			for _, s := range page.Subnets {
+				facts.Subnets = append(facts.Subnets, plan.Tagged{ID: value(s.SubnetId), Zone: value(s.AvailabilityZone), Tags: tags(s.Tags)})
+			}
 		}
 	}
 	if ids := unique(groups); len(ids) > 0 {
-		out, err := v.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: ids})
-		if err != nil {
-			return fmt.Errorf("security groups %s: describe: %w", strings.Join(ids, ", "), err)
-		}
-		for _, g := range out.SecurityGroups {
-			facts.SecurityGroups = append(facts.SecurityGroups, plan.Tagged{ID: value(g.GroupId), Tags: tags(g.Tags)})
+		pages := ec2.NewDescribeSecurityGroupsPaginator(v.ec2, &ec2.DescribeSecurityGroupsInput{Filters: []ec2types.Filter{{Name: new("group-id"), Values: ids}}})
+		for pages.HasMorePages() {
+			page, err := pages.NextPage(ctx)
+			if err != nil {
+				return fmt.Errorf("security groups %s: describe: %w", strings.Join(ids, ", "), err)
+			}
+			for _, g := range page.SecurityGroups {
+				facts.SecurityGroups = append(facts.SecurityGroups, plan.Tagged{ID: value(g.GroupId), Tags: tags(g.Tags)})
+			}
 		}
 	}
 	byID := func(a, b plan.Tagged) int { return strings.Compare(a.ID, b.ID) }
 	slices.SortFunc(facts.Subnets, byID)
 	slices.SortFunc(facts.SecurityGroups, byID)
 	return nil
+}
+
+// architectures asks EC2 about instance types that Karpenter's tables do not have. One that EC2 does not know either stays
+// out, and counts by its name.
+func (v *Validate) architectures(ctx context.Context, config params.Config) (map[string]string, error) {
+	var found map[string]string
+	for _, t := range slices.Concat(config.NodeTypes, config.BuildNodeTypes) {
+		if params.KnownType(t) {
+			continue
+		}
+		out, err := v.ec2.DescribeInstanceTypes(ctx, &ec2.DescribeInstanceTypesInput{Filters: []ec2types.Filter{{Name: new("instance-type"), Values: []string{t}}}})
+		if err != nil {
+			return nil, fmt.Errorf("instance type %s: describe: %w", t, err)
+		}
+		for _, described := range out.InstanceTypes {
+			if found == nil {
+				found = map[string]string{}
+			}
+			if p := described.ProcessorInfo; p != nil && slices.Contains(p.SupportedArchitectures, ec2types.ArchitectureTypeArm64) {
+				found[t] = "arm64"
+			} else {
+				found[t] = "amd64"
+			}
+		}
+	}
+	return found, nil
 }
 
 // podIdentity tells whether the EKS Pod Identity agent runs in the cluster.

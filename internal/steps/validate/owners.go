@@ -15,6 +15,7 @@ import (
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
@@ -55,10 +56,10 @@ func (v *Validate) oidcProvider(ctx context.Context, c plan.Cluster) (bool, erro
 }
 
 // systemPolicies are the policies attached to the roles of the system node groups.
-func (v *Validate) systemPolicies(ctx context.Context, groups []plan.NodeGroup) ([]string, error) {
+func (v *Validate) systemPolicies(ctx context.Context, config params.Config, facts plan.Facts) ([]string, error) {
 	var roles, policies []string
-	for _, g := range groups {
-		if g.Role() == plan.RoleSystem && g.NodeRole != "" {
+	for _, g := range facts.OfRole(config, plan.RoleSystem) {
+		if g.NodeRole != "" {
 			roles = append(roles, g.NodeRole[strings.LastIndex(g.NodeRole, "/")+1:])
 		}
 	}

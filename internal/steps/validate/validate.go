@@ -8,10 +8,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sawhorse-io/sawhorse/internal/judge"
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/plan/nodes"
 	"github.com/sawhorse-io/sawhorse/internal/rack"
 )
 
@@ -55,6 +56,9 @@ type Clients struct {
 	SQS        SQS
 	Rules      Rules
 	Queue      Queue
+	S3         Objects
+	// Dial opens the cluster, for what runs in it.
+	Dial k8s.Connector
 }
 
 // Queue tells whether a rack's interruption queue and its rule are as the plan says: they are looked at on every pass,
@@ -75,7 +79,11 @@ type Validate struct {
 	sqs    SQS
 	rules  Rules
 	queue  Queue
+	s3     Objects
+	dial   k8s.Connector
 	bus    Bus
+	// prefixes are where the objects of JSON parameters may lie: s3://bucket/prefix.
+	prefixes []string
 }
 
 // Bus is whom validate tells.
@@ -84,11 +92,16 @@ type Bus interface {
 	Started(ctx context.Context, run rack.Run, steps []plan.Step) error
 	// DryRun answers a dry run: what the run's problems and warnings are, and which steps a pass would take.
 	DryRun(ctx context.Context, run rack.Run, steps []plan.Step) error
+	// Refused tells that a change request was refused; the pass goes on without it.
+	Refused(ctx context.Context, run rack.Run, change string, problems []params.Problem) error
 }
 
 // New wires a Validate.
-func New(store *rack.Store, paths names.Paths, now func() time.Time, c Clients, bus Bus) *Validate {
-	return &Validate{store: store, paths: paths, now: now, reader: c.Parameters, eks: c.EKS, ec2: c.EC2, iam: c.IAM, sqs: c.SQS, rules: c.Rules, queue: c.Queue, bus: bus}
+func New(store *rack.Store, paths names.Paths, prefixes []string, now func() time.Time, c Clients, bus Bus) *Validate {
+	return &Validate{
+		store: store, paths: paths, prefixes: prefixes, now: now, reader: c.Parameters, eks: c.EKS, ec2: c.EC2, iam: c.IAM,
+		sqs: c.SQS, rules: c.Rules, queue: c.Queue, s3: c.S3, dial: c.Dial, bus: bus,
+	}
 }
 
 // Run is one round's beginning.
@@ -102,19 +115,19 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 		}
 	}
 	run := rack.Run{Rack: event.Rack, Generation: lease.Requested, Execution: event.Execution, Started: v.now()}
-	found, err := v.find(ctx, event.Rack, lease.Full)
+	found, err := v.find(ctx, run, lease.Full, event.DryRun)
 	if err != nil {
 		return Answer{}, err
 	}
-	run.Problems, run.Warnings, run.Goal = found.problems, found.warnings, string(found.plan.Goal)
+	run.Problems, run.Warnings, run.Goal, run.Effects = found.Problems, found.Warnings, string(found.Plan.Goal), found.Plan.Effects
 	answer := Answer{Generation: lease.Requested, Steps: []plan.Step{}}
 	switch {
 	case event.DryRun:
 		answer.Outcome = DryRun
 		return answer, v.bus.DryRun(ctx, run, found.due)
-	case len(found.problems) > 0:
+	case len(found.Problems) > 0:
 		return v.rejected(ctx, answer, run, found, lease)
-	case found.config.Paused:
+	case found.Config.Paused:
 		answer.Outcome = Paused
 		answer.Steps = append(answer.Steps, found.due...) // for the report: the state machine takes none of them
 		return v.reportIfNew(ctx, answer, run, rack.Paused)
@@ -128,46 +141,62 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 
 // finding is what a rack's parameters and state come to.
 type finding struct {
-	config    params.Config
-	effective map[string]string
-	records   plan.Records
-	plan      plan.Plan
-	due       []plan.Step
-	problems  []params.Problem
-	warnings  []params.Problem
+	judge.Verdict
+	records plan.Records
+	due     []plan.Step
+	// writing tells that a change request is not written to Parameter Store yet.
+	writing bool
 }
 
-// find reads and plans; it changes nothing.
-func (v *Validate) find(ctx context.Context, name string, full bool) (finding, error) {
+// find reads and plans.
+func (v *Validate) find(ctx context.Context, run rack.Run, full, dry bool) (finding, error) {
 	var f finding
-	tree, err := rack.ReadTree(ctx, v.reader, v.paths.Params(name))
+	tree, err := rack.ReadTree(ctx, v.reader, v.paths.Params(run.Rack))
 	if err != nil {
 		return f, err
 	}
-	if f.records, err = v.store.Records(ctx, name); err != nil {
+	if f.records, err = v.store.Records(ctx, run.Rack); err != nil {
 		return f, err
 	}
-	parsed := params.Parse(params.Input{Rack: name, Params: tree.Values, Secure: tree.Secure, Previous: f.records.Params, Removing: f.records.WasOn})
-	f.config, f.effective, f.problems, f.warnings = parsed.Config, parsed.Effective, parsed.Problems, parsed.Warnings
-	if len(f.problems) > 0 {
-		return f, nil
-	}
-	facts, err := v.observe(ctx, f.config, f.records)
-	if err != nil {
+	if tree, f.writing, err = v.lay(ctx, run, tree, f.records, dry); err != nil {
 		return f, err
 	}
-	objects, err := nodes.Compile(f.config, facts)
-	if err != nil {
-		return f, fmt.Errorf("rack %s: compile: %w", name, err)
+	if f.Verdict, err = v.judge(ctx, run.Rack, tree, f.records); err != nil {
+		return f, err
 	}
-	outcome := plan.Build(f.config, facts, objects)
-	f.plan, f.problems = outcome.Plan, outcome.Problems
-	f.warnings = append(f.warnings, outcome.Warnings...)
-	if f.plan.Goal == plan.GoalNone || len(f.problems) > 0 {
-		return f, nil
+	if f.Plan.Goal != plan.GoalNone && len(f.Problems) == 0 {
+		f.due, err = v.due(ctx, &f.Plan, f.records.Applied, full)
 	}
-	f.due, err = v.due(ctx, &f.plan, f.records.Applied, full)
+	if f.writing {
+		f.due = append([]plan.Step{plan.ChangeStep}, f.due...)
+	}
 	return f, err
+}
+
+// judge makes a verdict of a tree of parameters and the real state.
+func (v *Validate) judge(ctx context.Context, name string, tree rack.Tree, records plan.Records) (judge.Verdict, error) {
+	objects, err := v.objects(ctx, tree.Values)
+	if err != nil {
+		return judge.Verdict{}, err
+	}
+	parsed := params.Parse(params.Input{
+		Rack: name, Params: tree.Values, Secure: tree.Secure, Previous: records.Params, Removing: records.WasOn, Objects: objects,
+	})
+	facts, err := v.observe(ctx, parsed.Config, records)
+	if err != nil {
+		return judge.Verdict{}, err
+	}
+	return judge.Judge(parsed, facts, judge.InForce{
+		Checked: records.Checked,
+		Objects: func() ([]plan.Object, error) {
+			last, err := v.store.Plan(ctx, name)
+			if err != nil || last == nil {
+				return nil, err
+			}
+			return last.NodePools.Objects, nil
+		},
+		Running: func() map[string]plan.PoolFacts { return v.running(ctx, facts.Cluster, records) },
+	})
 }
 
 // due are the steps that a pass takes: all of a full pass; else those whose part of the plan has changed, and the queue's
@@ -193,6 +222,11 @@ func (v *Validate) due(ctx context.Context, p *plan.Plan, applied map[string]str
 // rejected reports the problems; a full pass still repairs towards the last good plan.
 func (v *Validate) rejected(ctx context.Context, answer Answer, run rack.Run, f finding, lease rack.Lease) (Answer, error) {
 	answer.Outcome = Rejected
+	answer.Steps = append(answer.Steps, f.due...) // the rest of a change that was good when it was requested
+	if !lease.Full && f.writing {
+		answer.Report, run.Outcome = true, string(Rejected)
+		return answer, v.store.SaveRun(ctx, run)
+	}
 	if !lease.Full {
 		return v.reportIfNew(ctx, answer, run, rack.Rejected)
 	}
@@ -200,8 +234,8 @@ func (v *Validate) rejected(ctx context.Context, answer Answer, run rack.Run, f 
 	if err != nil {
 		return answer, err
 	}
-	if last != nil && !f.config.Paused {
-		answer.Steps = last.Steps
+	if last != nil && !f.Config.Paused {
+		answer.Steps = append(answer.Steps, last.Steps...)
 	}
 	answer.Report, run.Outcome = true, string(Rejected)
 	return answer, v.store.SaveRun(ctx, run)
@@ -225,19 +259,24 @@ func (v *Validate) reportIfNew(ctx context.Context, answer Answer, run rack.Run,
 // accept puts a plan into force. The steps that are due count as not applied from here on, so that whatever happens to
 // this pass, the next one does them.
 func (v *Validate) accept(ctx context.Context, answer Answer, run rack.Run, f finding) (Answer, error) {
-	owner, err := v.store.Claim(ctx, f.plan.Cluster.ARN, run.Rack)
+	answer.Outcome, answer.Report, answer.Steps = Planned, true, f.due
+	run.Outcome = string(Planned)
+	if f.Plan.Goal == plan.GoalNone { // only a change is to be written
+		return answer, v.store.SaveRun(ctx, run)
+	}
+	owner, err := v.store.Claim(ctx, f.Plan.Cluster.ARN, run.Rack)
 	if err != nil {
 		return answer, err
 	}
 	if owner != run.Rack {
-		return answer, fmt.Errorf("cluster %s: rack %s has claimed it in this moment; the next pass tells what to do", f.plan.Cluster.Name, owner)
+		return answer, fmt.Errorf("cluster %s: rack %s has claimed it in this moment; the next pass tells what to do", f.Plan.Cluster.Name, owner)
 	}
 	records := f.records
-	records.Goal, records.Params = f.plan.Goal, f.effective
-	if f.config.Enabled {
+	records.Goal, records.Params, records.Checked = f.Plan.Goal, f.Effective, f.Objects
+	if f.Config.Enabled {
 		records.WasOn = true
 		records.Credentials = "irsa"
-		if f.plan.Infrastructure.PodIdentity {
+		if f.Plan.Infrastructure.PodIdentity {
 			records.Credentials = "podidentity"
 		}
 	}
@@ -245,15 +284,13 @@ func (v *Validate) accept(ctx context.Context, answer Answer, run rack.Run, f fi
 	for _, step := range f.due {
 		delete(records.Applied, step.Name)
 	}
-	f.plan.Generation = run.Generation
-	if err := v.store.SavePlan(ctx, &f.plan); err != nil {
+	f.Plan.Generation = run.Generation
+	if err := v.store.SavePlan(ctx, &f.Plan); err != nil {
 		return answer, err
 	}
 	if err := v.store.SaveRecords(ctx, run.Rack, records); err != nil {
 		return answer, err
 	}
-	answer.Outcome, answer.Report, answer.Steps = Planned, true, f.due
-	run.Outcome = string(Planned)
 	if err := v.store.SaveRun(ctx, run); err != nil {
 		return answer, err
 	}

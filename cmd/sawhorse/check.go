@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/sawhorse-io/sawhorse/internal/judge"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// answer is what check prints.
+type answer struct {
+	Accepted bool             `json:"accepted"`
+	Problems []params.Problem `json:"problems"`
+	Warnings []params.Problem `json:"warnings"`
+}
+
+func answerOf(v judge.Verdict) answer {
+	a := answer{Accepted: len(v.Problems) == 0, Problems: []params.Problem{}, Warnings: []params.Problem{}}
+	a.Problems, a.Warnings = append(a.Problems, v.Problems...), append(a.Warnings, v.Warnings...)
+	return a
+}
+
+// unreadable is the answer to a line of a batch that is no input.
+func unreadable(err error) answer {
+	return answer{Problems: []params.Problem{{Parameter: "input", Message: err.Error()}}, Warnings: []params.Problem{}}
+}
+
+func runCheck(_ context.Context, use string, args []string) error {
+	flags := flag.NewFlagSet("check", flag.ContinueOnError)
+	batch := flags.Bool("batch", false, "")
+	rest, err := parse(flags, use, args)
+	if err != nil || len(rest) != 1 {
+		return errors.Join(err, usage{use})
+	}
+	check := func(text []byte) (any, bool, error) {
+		in, err := readInput(text)
+		if err != nil {
+			return unreadable(err), false, err
+		}
+		v, _, err := in.verdict()
+		return answerOf(v), len(v.Problems) == 0, err
+	}
+	if *batch {
+		return each(rest[0], os.Stdout, check)
+	}
+	return once(rest[0], func(text []byte) (bool, error) {
+		a, accepted, err := check(text)
+		if err != nil {
+			return false, err
+		}
+		return accepted, printJSON(a, "  ")
+	})
+}
+
+func runRender(_ context.Context, use string, args []string) error {
+	flags := flag.NewFlagSet("render", flag.ContinueOnError)
+	batch, format := flags.Bool("batch", false, ""), flags.String("o", "json", "")
+	rest, err := parse(flags, use, args)
+	if err != nil || len(rest) != 1 || *format != "json" && *format != "yaml" || *batch && *format != "json" {
+		return errors.Join(err, usage{use})
+	}
+	render := func(text []byte) (any, bool, error) {
+		in, err := readInput(text)
+		if err != nil {
+			return unreadable(err), false, err
+		}
+		v, _, err := in.verdict()
+		if len(v.Problems) > 0 {
+			return answerOf(v), false, err
+		}
+		return append([]plan.Object{}, v.Plan.NodePools.Objects...), true, err
+	}
+	if *batch {
+		return each(rest[0], os.Stdout, render)
+	}
+	return once(rest[0], func(text []byte) (bool, error) {
+		made, accepted, err := render(text)
+		if err != nil {
+			return false, err
+		}
+		if !accepted {
+			return false, tell(made.(answer))
+		}
+		if *format == "json" {
+			return true, printJSON(made, "  ")
+		}
+		return true, printYAML(made.([]plan.Object))
+	})
+}
+
+// once judges one file. An input that cannot be read is wrong use.
+func once(name string, judge func(text []byte) (accepted bool, err error)) error {
+	text, err := readFile(name)
+	if err != nil {
+		return usage{err.Error()}
+	}
+	if _, err := readInput(text); err != nil {
+		return usage{name + ": " + err.Error()}
+	}
+	accepted, err := judge(text)
+	if err == nil && !accepted {
+		err = errRefused
+	}
+	return err
+}
+
+// tell prints what is wrong, for people.
+func tell(a answer) error {
+	for _, p := range a.Problems {
+		fmt.Fprintf(os.Stderr, "problem  %s\n", line(p))
+	}
+	for _, p := range a.Warnings {
+		fmt.Fprintf(os.Stderr, "warning  %s\n", line(p))
+	}
+	return nil
+}
+
+// line is a problem on one line.
+func line(p params.Problem) string {
+	if p.Path == "" {
+		return p.Parameter + ": " + p.Message
+	}
+	return p.Parameter + " " + p.Path + ": " + p.Message
+}
+
+func printJSON(value any, indent string) error {
+	text, err := encode(value, indent)
+	if err != nil {
+		return err
+	}
+	_, err = os.Stdout.Write(text)
+	return err
+}
+
+func encode(value any, indent string) ([]byte, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", indent)
+	err := encoder.Encode(value)
+	return out.Bytes(), err
+}
+
+func printYAML(objects []plan.Object) error {
+	var documents []string
+	for _, object := range objects {
+		text, err := yaml.Marshal(object)
+		if err != nil {
+			return err
+		}
+		documents = append(documents, string(text))
+	}
+	_, err := fmt.Print(strings.Join(documents, "---\n"))
+	return err
+}

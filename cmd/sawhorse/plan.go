@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// outlook is what plan prints as JSON.
+type outlook struct {
+	answer
+	// Goal is how far the rack is to be taken.
+	Goal plan.Goal `json:"goal"`
+	// Steps are what a pass would do, in order.
+	Steps []plan.Step `json:"steps"`
+	// Pools are what becomes of the pools; those that stay as they are are left out.
+	Pools []plan.Effect `json:"pools"`
+}
+
+func runPlan(_ context.Context, use string, args []string) error {
+	flags := flag.NewFlagSet("plan", flag.ContinueOnError)
+	format := flags.String("o", "text", "")
+	rest, err := parse(flags, use, args)
+	if err != nil || len(rest) != 1 || *format != "json" && *format != "text" {
+		return errors.Join(err, usage{use})
+	}
+	return once(rest[0], func(text []byte) (bool, error) {
+		in, err := readInput(text)
+		if err != nil {
+			return false, err
+		}
+		verdict, steps, err := in.verdict()
+		if err != nil {
+			return false, err
+		}
+		seen := outlook{answer: answerOf(verdict), Goal: verdict.Plan.Goal, Steps: []plan.Step{}, Pools: []plan.Effect{}}
+		if seen.Accepted {
+			seen.Steps, seen.Pools = append(seen.Steps, steps...), append(seen.Pools, verdict.Plan.Effects...)
+		}
+		if *format == "json" {
+			return seen.Accepted, printJSON(seen, "  ")
+		}
+		seen.print(verdict.Config.Paused)
+		return seen.Accepted, nil
+	})
+}
+
+func (o outlook) print(paused bool) {
+	for _, p := range o.Problems {
+		fmt.Printf("problem  %s\n", line(p))
+	}
+	for _, p := range o.Warnings {
+		fmt.Printf("warning  %s\n", line(p))
+	}
+	switch {
+	case !o.Accepted:
+		fmt.Println("refused: a pass would change nothing")
+		return
+	case len(o.Steps) == 0:
+		fmt.Println("nothing to do")
+	case paused:
+		fmt.Println("paused: a pass would report these steps, and take none of them")
+	}
+	for i, step := range o.Steps {
+		fmt.Printf("%2d. %-20s %s\n", i+1, step.Name, step.Why)
+	}
+	for _, effect := range o.Pools {
+		fmt.Printf("pool     %s\n", effect)
+	}
+}

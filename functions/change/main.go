@@ -1,0 +1,16 @@
+// Function change writes the change requests that were accepted to Parameter Store.
+package main
+
+import (
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+
+	"github.com/sawhorse-io/sawhorse/internal/handler"
+	"github.com/sawhorse-io/sawhorse/internal/steps/change"
+)
+
+func main() {
+	handler.StartStep("change", func(env handler.Env) (handler.StepFunc, error) {
+		step := &change.Change{SSM: ssm.NewFromConfig(env.AWS), Store: env.Store, Paths: env.Paths}
+		return step.Run, nil
+	})
+}

@@ -1,0 +1,41 @@
+package judge
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// small is a rack as most are, large one with 100 pools. Each check is of another rack: nothing is remembered from the last.
+func small(i int) map[string]string {
+	return map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_cpu_limit": fmt.Sprint(i%1_000_000 + 1)}
+}
+
+func large(i int) map[string]string {
+	var pools []string
+	for n := range 100 {
+		pools = append(pools, fmt.Sprintf(`{"name":"p%d","instance_families":"c6i,m6i","cpu_limit":%d,"labels":"team=t%d"}`, n, (i+n)%1_000_000+1, n))
+	}
+	texts := small(i)
+	texts["additional_karpenter_nodepools_config"] = "[" + strings.Join(pools, ",") + "]"
+	return texts
+}
+
+func benchmark(b *testing.B, rack func(int) map[string]string) {
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		i++
+		v, err := Judge(params.Parse(params.Input{Rack: "demo", Params: rack(i)}), plan.Facts{Offline: true}, InForce{})
+		if err != nil || len(v.Problems) > 0 {
+			b.Fatal(err, v.Problems)
+		}
+	}
+}
+
+func BenchmarkSmallRack(b *testing.B) { benchmark(b, small) }
+
+func BenchmarkHundredPools(b *testing.B) { benchmark(b, large) }

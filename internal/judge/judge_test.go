@@ -1,0 +1,223 @@
+package judge
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// judged is one case of a table in testdata: what is written, and what is said of it.
+type judged struct {
+	What string
+	// Config and Pools are the two JSON parameters as JSON, Params any parameter as text.
+	Config, Pools json.RawMessage
+	Params        map[string]string
+	// Problems and Warnings are "parameter path: part of the sentence", in order.
+	Problems, Warnings []string
+}
+
+func (c judged) texts() map[string]string {
+	texts := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}
+	if c.Config != nil {
+		texts["karpenter_config"] = string(c.Config)
+	}
+	if c.Pools != nil {
+		texts["additional_karpenter_nodepools_config"] = string(c.Pools)
+	}
+	maps.Copy(texts, c.Params)
+	return texts
+}
+
+func verdict(t *testing.T, texts map[string]string) Verdict {
+	t.Helper()
+	v, err := Judge(params.Parse(params.Input{Rack: "demo", Params: texts}), plan.Facts{Offline: true}, InForce{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestTables(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var cases []judged
+		if err := json.Unmarshal(text, &cases); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		for _, c := range cases {
+			t.Run(filepath.Base(file)+"/"+c.What, func(t *testing.T) {
+				v := verdict(t, c.texts())
+				same(t, "problems", v.Problems, c.Problems)
+				same(t, "warnings", v.Warnings, c.Warnings)
+			})
+		}
+	}
+}
+
+func same(t *testing.T, what string, got []params.Problem, want []string) {
+	t.Helper()
+	for i := range max(len(got), len(want)) {
+		switch {
+		case i >= len(got):
+			t.Errorf("%s: no %q", what, want[i])
+		case i >= len(want):
+			t.Errorf("%s: %s %s: %s was not expected", what, got[i].Parameter, got[i].Path, got[i].Message)
+		default:
+			place, part, _ := strings.Cut(want[i], ": ")
+			if strings.TrimSpace(got[i].Parameter+" "+got[i].Path) != place || !strings.Contains(got[i].Message, part) {
+				t.Errorf("%s: %s %s: %s\nwant %q", what, got[i].Parameter, got[i].Path, got[i].Message, want[i])
+			}
+		}
+	}
+}
+
+// Every sentence says what to do, and none is longer than people read.
+func TestSentences(t *testing.T) {
+	files, _ := filepath.Glob("testdata/*.json")
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var cases []judged
+		if err := json.Unmarshal(text, &cases); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range cases {
+			for _, p := range verdict(t, c.texts()).Problems {
+				if !strings.ContainsAny(p.Message, ";:") || len(p.Message) > 500 {
+					t.Errorf("%s: %s", c.What, p.Message)
+				}
+			}
+		}
+	}
+}
+
+// The same words in any order of Go's maps give the same verdict, byte for byte.
+func TestSameInputSameVerdict(t *testing.T) {
+	texts := map[string]string{
+		"karpenter_auth_mode": "true", "karpenter_enabled": "true", "build_node_enabled": "true", "tags": "a=b,c=d,e=f",
+		"karpenter_node_labels": "x=1,y=2,z=3", "karpenter_node_taints": "c:NoSchedule,a:NoExecute,b:NoSchedule",
+		"karpenter_config":                      `{"nodePool":{"template":{"metadata":{"labels":{"b":"1","a":"2"}}}},"ec2NodeClass":{"tags":{"z":"1","y":"2"}}}`,
+		"additional_karpenter_nodepools_config": `[{"name":"b"},{"name":"a"}]`,
+	}
+	first := fmt.Sprint(verdict(t, texts))
+	for range 50 {
+		shuffled := map[string]string{}
+		maps.Copy(shuffled, texts)
+		if again := fmt.Sprint(verdict(t, shuffled)); again != first {
+			t.Fatalf("\n%s\n%s", first, again)
+		}
+	}
+}
+
+// Nothing may crash or hang, however it is meant.
+func TestHostileJSON(t *testing.T) {
+	var many []string
+	for i := range 1000 {
+		many = append(many, fmt.Sprintf(`{"name":"p%d"}`, i))
+	}
+	for what, text := range map[string]string{
+		"64 KB of [":         strings.Repeat("[", 64<<10),
+		"64 KB of {":         strings.Repeat(`{"a":`, 13<<10),
+		"deep and closed":    strings.Repeat("[", 1000) + strings.Repeat("]", 1000),
+		"invalid UTF-8":      "{\"nodePool\":\"\xff\xfe\"}",
+		"a long number":      `{"nodePool":{"weight":` + strings.Repeat("9", 60000) + `}}`,
+		"1,000 pools":        "[" + strings.Join(many, ",") + "]",
+		"more than 64 KB":    "[" + strings.Repeat(" ", 64<<10) + "]",
+		"base64 of a bomb":   strings.Repeat("W1tb", 30000),
+		"a byte order mark":  "\ufeff{}",
+		"a key of 60,000":    `{"` + strings.Repeat("k", 60000) + `":1}`,
+		"a control sequence": "{\"nodePool\":{\"\u001b[31m\":1}}",
+	} {
+		for _, name := range []string{"karpenter_config", "additional_karpenter_nodepools_config"} {
+			v := verdict(t, map[string]string{name: text})
+			if len(v.Problems) == 0 {
+				t.Errorf("%s: %s is taken", name, what)
+			}
+			for _, p := range v.Problems {
+				if len(p.Message) > 1000 || strings.ContainsAny(p.Message, "\x00\x1b") {
+					t.Errorf("%s: %s: %.200q", name, what, p.Message)
+				}
+			}
+		}
+	}
+}
+
+// Turning Karpenter off is never held up, not by what Karpenter refuses either.
+func TestTurningOffIsNotHeldUpByManifests(t *testing.T) {
+	previous := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "cluster_name": "demo"}
+	parsed := params.Parse(params.Input{Rack: "demo", Previous: previous, Params: map[string]string{
+		"karpenter_auth_mode": "true", "karpenter_enabled": "false", "karpenter_config": `{"nodePool":{"weight":300},"x":1}`, "karpenter_node_labels": "karpenter.sh/x=y",
+	}})
+	v, err := Judge(parsed, plan.Facts{Offline: true}, InForce{})
+	if err != nil || len(v.Problems) > 0 || len(v.Warnings) != 3 {
+		t.Errorf("%v: problems %v, warnings %v", err, v.Problems, v.Warnings)
+	}
+}
+
+// Manifests that were good are not checked again; others are, and those in force are compared with them.
+func TestWhatWasCheckedIsNotCheckedAgain(t *testing.T) {
+	parse := func(limit string) params.Result {
+		return params.Parse(params.Input{Rack: "demo", Params: map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_cpu_limit": limit}})
+	}
+	first, err := Judge(parse("10"), plan.Facts{Offline: true}, InForce{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	before := InForce{
+		Checked: first.Objects,
+		Objects: func() ([]plan.Object, error) { asked++; return first.Plan.NodePools.Objects, nil },
+		Running: func() map[string]plan.PoolFacts {
+			return map[string]plan.PoolFacts{"workload": {Nodes: 3, CPU: "12", Memory: "24Gi"}}
+		},
+	}
+	if again, err := Judge(parse("10"), plan.Facts{Offline: true}, before); err != nil || asked != 0 || len(again.Plan.Effects) > 0 {
+		t.Errorf("%v: asked %d times, effects %v", err, asked, again.Plan.Effects)
+	}
+	other, err := Judge(parse("11"), plan.Facts{Offline: true}, before)
+	nodes := 3
+	if want := []plan.Effect{{Pool: "workload", Change: plan.PoolChanged, Nodes: &nodes}}; err != nil || asked != 1 || !reflect.DeepEqual(other.Plan.Effects, want) {
+		t.Errorf("%v: asked %d times, effects %v", err, asked, other.Plan.Effects)
+	}
+	same(t, "warnings", other.Warnings, []string{"karpenter_cpu_limit: may have 11 of cpu, and 12 runs now on 3 nodes"})
+}
+
+// Karpenter replaces nodes where the hash of its own types changes: labels and volumes do, limits and budgets do not.
+func TestWhatReplacesNodes(t *testing.T) {
+	on := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}
+	was := verdict(t, on).Plan.NodePools.Objects
+	for _, c := range []struct{ name, value, want string }{
+		{"karpenter_cpu_limit", "7", "pool workload is changed: its nodes stay"},
+		{"karpenter_disruption_budget_nodes", "5", "pool workload is changed: its nodes stay"},
+		{"karpenter_node_labels", "a=b", "pool workload is changed: Karpenter replaces its nodes, as its disruption budget allows"},
+		{"karpenter_node_disk", "50", "pool workload is changed: Karpenter replaces its nodes, as its disruption budget allows"},
+		{"karpenter_node_expiry", "1h", "pool workload is changed: Karpenter replaces its nodes, as its disruption budget allows"},
+		{"karpenter_config", `{"ec2NodeClass":{"userData":"x"}}`, "pool workload is changed: Karpenter replaces its nodes, as its disruption budget allows"},
+		{"build_node_enabled", "true", "pool build is created"},
+		{"karpenter_enabled", "false", "pool workload is removed: Karpenter drains and ends its nodes"},
+	} {
+		texts := maps.Clone(on)
+		texts[c.name] = c.value
+		v, err := Judge(params.Parse(params.Input{Rack: "demo", Params: texts}), plan.Facts{Offline: true}, InForce{Objects: func() ([]plan.Object, error) { return was, nil }})
+		if err != nil || len(v.Plan.Effects) != 1 || v.Plan.Effects[0].String() != c.want {
+			t.Errorf("%s=%s: %v, %v; want %q", c.name, c.value, v.Plan.Effects, err, c.want)
+		}
+	}
+}

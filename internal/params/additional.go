@@ -1,0 +1,169 @@
+package params
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+)
+
+// poolField is one field of an entry in additional_karpenter_nodepools_config.
+type poolField struct {
+	Name string `json:"name"`
+	Value
+	// Default is the text that an absent field stands for.
+	Default string `json:"default,omitempty"`
+	// Description is for the documentation.
+	Description string `json:"description"`
+
+	set func(*Pool, string) error
+}
+
+const maxPools = 100
+
+// maxWeight is Karpenter's; 0 is the same as none.
+const maxWeight = 100
+
+var poolName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+
+// reservedPools are the names that Sawhorse has for its own pools, or keeps for what they would mislead about.
+var reservedPools = []string{names.WorkloadPool, names.BuildPool, "default", "system"}
+
+// poolFields are all fields of an entry.
+var poolFields = []poolField{
+	{Name: "arch", Value: archValue, Default: "amd64", Description: "CPU architectures.", set: list(func(p *Pool) *[]string { return &p.Arch })},
+	{Name: "capacity_types", Value: capacityValue, Default: "on-demand", Description: "How the nodes are bought.", set: list(func(p *Pool) *[]string { return &p.CapacityTypes })},
+	{Name: "consolidate_after", Value: delayValue, Default: "30s", Description: "How long a node must be empty or underused.", set: duration(func(p *Pool) *string { return &p.ConsolidateAfter })},
+	{
+		Name: "consolidation_policy", Value: Value{Type: "text", Pattern: whenEmpty + "|" + whenUnderutilized, Allowed: whenEmpty + " or " + whenUnderutilized, Example: whenEmpty},
+		Default: whenUnderutilized, Description: "Which nodes are consolidated.", set: text(func(p *Pool) *string { return &p.ConsolidationPolicy }),
+	},
+	{Name: "cpu_limit", Value: positiveValue, Default: "100", Description: "Most vCPUs together.", set: integer(1, maxInt, func(p *Pool) *int { return &p.CPULimit })},
+	{Name: "dedicated", Value: boolValue, Default: "false", Description: "true adds the taint dedicated-node={name}:NoSchedule.", set: boolean(func(p *Pool) *bool { return &p.Dedicated })},
+	{Name: "disk", Value: countValue, Default: "0", Description: "EBS volume in GiB; 0 inherits the workload's.", set: integer(0, maxInt, func(p *Pool) *int { return &p.Disk })},
+	{Name: "disruption_budget_nodes", Value: budgetValue, Default: "10%", Description: "Most nodes disrupted at the same time.", set: budget(func(p *Pool) *string { return &p.DisruptionBudget })},
+	{Name: "instance_families", Value: familiesValue, Description: "EC2 instance families.", set: list(func(p *Pool) *[]string { return &p.Families })},
+	{Name: "instance_sizes", Value: sizesValue, Description: "EC2 instance sizes.", set: list(func(p *Pool) *[]string { return &p.Sizes })},
+	{Name: "labels", Value: labelsValue, Description: "Labels, beside convox.io/nodepool={name}.", set: labels(func(p *Pool) *map[string]string { return &p.Labels })},
+	{Name: "memory_limit_gb", Value: positiveValue, Default: "400", Description: "Most memory in GiB together.", set: integer(1, maxInt, func(p *Pool) *int { return &p.MemoryLimitGB })},
+	{
+		Name: "name", Value: Value{Type: "text", Pattern: poolName.String()[1 : len(poolName.String())-1], Allowed: "a-z, 0-9 and dashes, at most 63, no dash at the ends", Example: "gpu"},
+		Description: "The pool's name; required.", set: text(func(p *Pool) *string { return &p.Name }),
+	},
+	{Name: "node_expiry", Value: expiryValue, Default: "720h", Description: "How long a node may live.", set: expiry(func(p *Pool) *string { return &p.NodeExpiry })},
+	{Name: "taints", Value: taintsValue, Description: "Taints.", set: taints(func(p *Pool) *[]Taint { return &p.Taints })},
+	{Name: "volume_type", Value: volumeTypeValue, Default: "gp3", Description: "EBS volume type.", set: text(func(p *Pool) *string { return &p.VolumeType })},
+	{
+		Name: "weight", Value: Value{Type: "integer", Pattern: `0|[1-9][0-9]{0,2}`, Allowed: "an integer from 0 to 100", Example: "50"},
+		Default: "0", Description: "Pools of a higher weight are tried first; 0 is the same as none.", set: integer(0, maxWeight, func(p *Pool) *int { return &p.Weight }),
+	},
+}
+
+// additional reads additional_karpenter_nodepools_config.
+func (r *Result) additional(objects map[string]Object) {
+	value, given := r.document(additionalConfig, objects)
+	if !given {
+		return
+	}
+	entries, ok := value.([]any)
+	if !ok {
+		r.problem(additionalConfig, "", "%s is %s; allowed is a JSON array of pools; write, for example, [{\"name\":\"gpu\",\"instance_families\":\"g5\"}]", additionalConfig, kindOf(value))
+		return
+	}
+	if len(entries) > maxPools {
+		r.problem(additionalConfig, "", "%s has %d pools; allowed are %d; take out %d", additionalConfig, len(entries), maxPools, len(entries)-maxPools)
+		entries = entries[:maxPools]
+	}
+	seen := map[string]int{}
+	for i, entry := range entries {
+		at := fmt.Sprintf("[%d]", i)
+		fields, ok := entry.(map[string]any)
+		if !ok {
+			r.problem(additionalConfig, at, "pool %s is %s; allowed is an object; write, for example, {\"name\":\"gpu\"}", at, kindOf(entry))
+			continue
+		}
+		pool := r.pool(at, fields)
+		if first, twice := seen[pool.Name]; twice && pool.Name != "" {
+			r.problem(additionalConfig, Join(at, "name"), "pools [%d] and %s have the same name %s; names are unique; rename one of them", first, at, pool.Name)
+			continue
+		}
+		seen[pool.Name] = i
+		r.Config.Additional = append(r.Config.Additional, pool)
+	}
+}
+
+// pool reads one entry. A field that is refused has its default in the pool.
+func (r *Result) pool(at string, fields map[string]any) Pool {
+	var pool Pool
+	var known []string
+	for _, f := range poolFields {
+		known = append(known, f.Name)
+		value, given := fields[f.Name]
+		if given && value != nil {
+			refusal := f.read(&pool, value)
+			if refusal == "" {
+				continue
+			}
+			r.problem(additionalConfig, Join(at, f.Name), "%s %s", Join(at, f.Name), refusal)
+		}
+		if f.Default != "" {
+			if err := f.set(&pool, f.Default); err != nil {
+				panic("params: default of " + f.Name + ": " + err.Error())
+			}
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		if slices.Contains(known, key) {
+			continue
+		}
+		instead := "allowed are " + strings.Join(known, ", ")
+		if near := Nearest(key, known); near != "" {
+			instead = "did you mean " + near + "?"
+		}
+		r.problem(additionalConfig, Join(at, key), "%s is no field of a pool; %s", Join(at, key), instead)
+	}
+	switch name, given := fields["name"]; {
+	case !given || name == nil:
+		r.problem(additionalConfig, Join(at, "name"), "pool %s has no name; write, for example, \"name\":\"gpu\"", at)
+	case slices.Contains(reservedPools, pool.Name):
+		r.problem(additionalConfig, Join(at, "name"), "pool %s has the name %s, which is reserved (as %s are); choose another one", at, pool.Name, strings.Join(reservedPools, ", "))
+	}
+	return pool
+}
+
+// read reads a value that was given, or gives the rest of the sentence that refuses it.
+func (f poolField) read(pool *Pool, value any) string {
+	text, is := "", false
+	switch v := value.(type) {
+	case string:
+		text, is = v, f.Type != "integer" && f.Type != "bool"
+	case bool:
+		text, is = fmt.Sprint(v), f.Type == "bool"
+	case int64:
+		text, is = fmt.Sprint(v), f.Type == "integer"
+	}
+	good := func(text string) bool { return f.matches(text) && f.set(&Pool{}, text) == nil }
+	if !is {
+		wanted := map[string]string{"integer": "an integer", "bool": "true or false"}[f.Type]
+		if wanted == "" {
+			wanted = "text"
+		}
+		instead := f.Example
+		if plain, ok := value.(string); ok && good(plain) {
+			instead = plain // the same without quotes
+		} else if wanted == "text" {
+			instead = fmt.Sprintf("%q", f.Example)
+		}
+		return fmt.Sprintf("is %s, which is %s; allowed is %s; write, for example, %s", shown(value), kindOf(value), wanted, instead)
+	}
+	if !f.matches(text) {
+		return fmt.Sprintf("is %s; allowed is %s; %s", short(text), f.Allowed, f.instead(text, good))
+	}
+	if err := f.set(pool, text); err != nil {
+		return fmt.Sprintf("is %s, %v; allowed is %s; %s", short(text), err, f.Allowed, f.instead(text, good))
+	}
+	return ""
+}

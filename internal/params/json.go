@@ -1,0 +1,254 @@
+package params
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxJSON is how long the JSON of a parameter may be after decoding, in bytes.
+const MaxJSON = 64 << 10
+
+// maxDepth is how deep JSON may be nested: Karpenter's objects need a dozen levels.
+const maxDepth = 40
+
+var objectURI = regexp.MustCompile(`^s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/[^\x00-\x1f\x7f]+$`)
+
+// ObjectURIs are the s3:// values among a rack's texts, which a pass reads before it parses.
+func ObjectURIs(texts map[string]string) []string {
+	var all []string
+	for _, p := range Table {
+		if value := strings.TrimSpace(texts[p.Name]); p.Type == "json" && objectURI.MatchString(value) {
+			all = append(all, value)
+		}
+	}
+	return all
+}
+
+// document is the JSON of a parameter in one of its three forms: raw, base64 or s3://. given is false where the parameter
+// says nothing, or where there is nothing to judge because nobody has read the object.
+func (r *Result) document(name string, objects map[string]Object) (value any, given bool) {
+	written, ok := r.written[name]
+	if !ok {
+		return nil, false
+	}
+	p, _ := Lookup(name)
+	text, err := jsonText(written)
+	if uri := strings.TrimSpace(written); err == nil && strings.HasPrefix(uri, "s3://") {
+		if !objectURI.MatchString(uri) {
+			r.problem(name, "", "%s is %s, which is no object in S3; allowed is %s", name, short(uri), p.Allowed)
+			return nil, false
+		}
+		object, read := objects[uri]
+		switch {
+		case !read:
+			r.warning(name, "", "%s is %s, which only a pass reads; to check its content, give the JSON itself", name, short(uri))
+			return nil, false
+		case object.Problem != "":
+			r.problem(name, "", "%s is %s, %s", name, short(uri), object.Problem)
+			return nil, false
+		}
+		text, err = jsonText(object.Text)
+		if err == nil && strings.HasPrefix(text, "s3://") {
+			err = errors.New("leads to another s3:// value")
+		}
+	}
+	var flaws []flaw
+	if err == nil {
+		value, flaws, err = decode(text)
+	}
+	if err != nil {
+		r.problem(name, "", "%s is %s and %v; allowed is %s; write, for example, %s", name, short(strings.TrimSpace(written)), err, p.Allowed, p.Example)
+		return nil, false
+	}
+	for _, f := range flaws {
+		r.problem(name, f.path, "%s %s", f.path, f.what)
+	}
+	return value, true
+}
+
+// jsonText takes the JSON out of a text; an s3:// value is its own.
+func jsonText(written string) (string, error) {
+	text := strings.TrimSpace(written)
+	switch {
+	case text == "":
+		return "", errors.New("is empty")
+	case strings.HasPrefix(text, "s3://"):
+		return text, nil
+	case text[0] != '{' && text[0] != '[':
+		decoded, err := base64.StdEncoding.DecodeString(text) // skips line breaks
+		if err != nil {
+			return "", errors.New("is neither JSON nor padded base64 of JSON")
+		}
+		if text = strings.TrimSpace(string(decoded)); text == "" || text[0] != '{' && text[0] != '[' {
+			return "", errors.New("is base64 of something that is no JSON")
+		}
+	}
+	if len(text) > MaxJSON {
+		return "", fmt.Errorf("has %d bytes, more than %d", len(text), MaxJSON)
+	}
+	return text, nil
+}
+
+// flaw is what is wrong with one place of JSON that can be read nevertheless.
+type flaw struct{ path, what string }
+
+// decode reads one JSON value strictly: no key twice in an object, no NUL, nothing behind the value. Numbers become int64 or
+// float64.
+func decode(text string) (any, []flaw, error) {
+	if !utf8.ValidString(text) {
+		return nil, nil, errors.New("is not valid UTF-8")
+	}
+	d := &decoder{Decoder: json.NewDecoder(strings.NewReader(text))}
+	d.UseNumber()
+	value, err := d.value("", 0)
+	if err == nil {
+		if _, more := d.Token(); !errors.Is(more, io.EOF) {
+			err = errors.New("has something behind its end")
+		}
+	}
+	switch {
+	case errors.Is(err, errTooDeep):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		err = errors.New("is no JSON: it ends too early")
+	case err != nil:
+		err = fmt.Errorf("is no JSON (at character %d: %w)", d.InputOffset(), err)
+	}
+	return value, d.flaws, err
+}
+
+var errTooDeep = fmt.Errorf("is nested deeper than %d levels", maxDepth)
+
+type decoder struct {
+	*json.Decoder
+	flaws []flaw
+}
+
+func (d *decoder) flaw(path, format string, args ...any) {
+	d.flaws = append(d.flaws, flaw{path, fmt.Sprintf(format, args...)})
+}
+
+func (d *decoder) value(path string, depth int) (any, error) {
+	if depth > maxDepth {
+		return nil, errTooDeep
+	}
+	token, err := d.Token()
+	if err != nil {
+		return nil, err
+	}
+	switch t := token.(type) {
+	case json.Delim:
+		if t == '{' {
+			return d.object(path, depth)
+		}
+		return d.array(path, depth)
+	case json.Number:
+		return d.number(path, t.String()), nil
+	case string:
+		if strings.ContainsRune(t, 0) {
+			d.flaw(path, "has a NUL character; leave it out")
+		}
+		return t, nil
+	default:
+		return t, nil // true, false, null
+	}
+}
+
+func (d *decoder) object(path string, depth int) (any, error) {
+	made := map[string]any{}
+	for d.More() {
+		token, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		key := token.(string) // the decoder takes nothing else here
+		at := Join(path, key)
+		if _, twice := made[key]; twice {
+			d.flaw(at, "is there twice; keep one of them")
+		}
+		if made[key], err = d.value(at, depth+1); err != nil {
+			return nil, err
+		}
+	}
+	_, err := d.Token()
+	return made, err
+}
+
+func (d *decoder) array(path string, depth int) (any, error) {
+	made := []any{}
+	for d.More() {
+		element, err := d.value(fmt.Sprintf("%s[%d]", path, len(made)), depth+1)
+		if err != nil {
+			return nil, err
+		}
+		made = append(made, element)
+	}
+	_, err := d.Token()
+	return made, err
+}
+
+func (d *decoder) number(path, literal string) any {
+	if n, err := strconv.ParseInt(literal, 10, 64); err == nil && literal != "-0" {
+		return n
+	}
+	f, err := strconv.ParseFloat(literal, 64)
+	if err != nil || math.IsInf(f, 0) {
+		d.flaw(path, "is the number %s, which is out of range; write a smaller one", short(literal))
+		return int64(0)
+	}
+	return f
+}
+
+var plainKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+// Join adds a key to a JSON path: nodePool.limits, nodePool.template.metadata.labels["convox.io/nodepool"].
+func Join(path, key string) string {
+	switch {
+	case !plainKey.MatchString(key):
+		return path + "[" + strconv.Quote(key) + "]"
+	case path == "":
+		return key
+	default:
+		return path + "." + key
+	}
+}
+
+// kindOf names what a decoded JSON value is.
+func kindOf(value any) string {
+	switch value.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "true or false"
+	case string:
+		return "text"
+	case []any:
+		return "an array"
+	case map[string]any:
+		return "an object"
+	case int64:
+		return "a number"
+	default:
+		return "a number with decimals or an exponent"
+	}
+}
+
+// shown is a decoded JSON value for a sentence.
+func shown(value any) string {
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return kindOf(value)
+	}
+	const most = 60
+	if len(encoded) > most {
+		return cut(string(encoded), most) + "…"
+	}
+	return string(encoded)
+}

@@ -1,0 +1,125 @@
+package params
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+)
+
+// protectedFields of karpenter_config are Sawhorse's own; each is refused whatever its value is.
+var protectedFields = []struct {
+	path []string
+	why  string
+}{
+	{[]string{"ec2NodeClass", "role"}, "Sawhorse makes the nodes' role; further policies go into node_policy_arns"},
+	{[]string{"ec2NodeClass", "instanceProfile"}, "Karpenter makes the instance profile of the nodes' role"},
+	{[]string{"ec2NodeClass", "subnetSelectorTerms"}, "subnets are chosen by subnet_ids"},
+	{[]string{"ec2NodeClass", "securityGroupSelectorTerms"}, "security groups are chosen by security_group_ids"},
+	{[]string{"nodePool", "template", "spec", "nodeClassRef"}, "the pool belongs to the EC2NodeClass of its name"},
+	{[]string{"nodePool", "template", "metadata", "labels", names.LabelNodePool}, "Sawhorse sets it to the pool's name"},
+	{[]string{"nodePool", "template", "metadata", "labels", names.LabelSystemNode}, "it marks the system nodes, which Karpenter does not manage"},
+}
+
+// sections of karpenter_config are objects whose fields are merged; one that is there must be an object.
+var sections = [][]string{
+	{"nodePool"}, {"nodePool", "template"}, {"nodePool", "template", "metadata"}, {"nodePool", "template", "metadata", "labels"},
+	{"nodePool", "template", "spec"}, {"nodePool", "limits"}, {"nodePool", "disruption"}, {"ec2NodeClass"}, {"ec2NodeClass", "tags"},
+}
+
+// override reads karpenter_config. That its fields exist and fit is checked where the objects are made.
+func (r *Result) override(objects map[string]Object) {
+	value, given := r.document(overrideConfig, objects)
+	if !given {
+		return
+	}
+	config, ok := value.(map[string]any)
+	if !ok {
+		r.problem(overrideConfig, "", "%s is %s; allowed is a JSON object with the keys nodePool and ec2NodeClass; write, for example, {\"nodePool\":{\"weight\":50}}", overrideConfig, kindOf(value))
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(config)) {
+		if top := []string{"nodePool", "ec2NodeClass"}; !slices.Contains(top, key) {
+			instead := "delete it"
+			if near := Nearest(key, top); near != "" {
+				instead = "did you mean " + near + "?"
+			}
+			r.problem(overrideConfig, Join("", key), "%s has the key %s; allowed are nodePool and ec2NodeClass; %s", overrideConfig, short(key), instead)
+			delete(config, key)
+		}
+	}
+	r.sections(config)
+	r.protected(config)
+	prune(config)
+	r.Config.Override.NodePool, _ = config["nodePool"].(map[string]any)
+	r.Config.Override.EC2NodeClass, _ = config["ec2NodeClass"].(map[string]any)
+}
+
+// sections refuses sections of another type, and takes them out, so that the rest can be judged.
+func (r *Result) sections(config map[string]any) {
+	for _, path := range sections {
+		parent, key := parentOf(config, path)
+		value, there := parent[key]
+		if _, object := value.(map[string]any); !there || object {
+			continue
+		}
+		r.problem(overrideConfig, strings.Join(path, "."), "%s is %s; allowed is an object; leave it out to keep the defaults", strings.Join(path, "."), kindOf(value))
+		delete(parent, key)
+	}
+	spec, key := parentOf(config, []string{"nodePool", "template", "spec", "requirements"})
+	if list, ok := spec[key].([]any); ok && len(list) == 0 {
+		r.problem(overrideConfig, "nodePool.template.spec.requirements", "requirements is empty, which would let Karpenter launch any instance; leave it out to keep what the parameters say, or list at least one requirement")
+		delete(spec, key)
+	}
+}
+
+// protected refuses the protected fields, and takes them out.
+func (r *Result) protected(config map[string]any) {
+	for _, field := range protectedFields {
+		parent, key := parentOf(config, field.path)
+		if _, there := parent[key]; there {
+			at := ""
+			for _, part := range field.path {
+				at = Join(at, part)
+			}
+			r.problem(overrideConfig, at, "%s is protected: %s; leave it out", at, field.why)
+			delete(parent, key)
+		}
+	}
+	tags, _ := parentOf(config, []string{"ec2NodeClass", "tags", ""})
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		if strings.EqualFold(key, names.TagName) || strings.EqualFold(key, names.TagRackOfNode) {
+			at := Join("ec2NodeClass.tags", key)
+			r.problem(overrideConfig, at, "%s is protected: Sawhorse sets the tags %s and %s of every node; use another key", at, names.TagName, names.TagRackOfNode)
+			delete(tags, key)
+		}
+	}
+}
+
+// parentOf is the object that holds the last part of a path; nil where there is none.
+func parentOf(config map[string]any, path []string) (parent map[string]any, key string) {
+	parent = config
+	for _, part := range path[:len(path)-1] {
+		parent, _ = parent[part].(map[string]any)
+	}
+	return parent, path[len(path)-1]
+}
+
+// prune takes out fields that are null, which is the same as absent.
+func prune(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, inner := range v {
+			if inner == nil {
+				delete(v, key)
+				continue
+			}
+			prune(inner)
+		}
+	case []any:
+		for _, inner := range v {
+			prune(inner)
+		}
+	}
+}

@@ -1,0 +1,233 @@
+package params
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+)
+
+// Each of these makes the setter of one kind of value: it reads a text that obeys the value's pattern into a field, or
+// tells what is wrong with it as the end of a sentence: "which has c5 twice".
+
+func text[T any](field func(*T) *string) func(*T, string) error {
+	return func(c *T, value string) error {
+		*field(c) = value
+		return nil
+	}
+}
+
+func boolean[T any](field func(*T) *bool) func(*T, string) error {
+	return func(c *T, value string) error {
+		*field(c) = value == "true"
+		return nil
+	}
+}
+
+var errRange = errors.New("which is out of range")
+
+func integer[T any](least, most int, field func(*T) *int) func(*T, string) error {
+	return func(c *T, value string) error {
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil || n > math.MaxInt32 || n > int64(most) || n < int64(least) {
+			return errRange
+		}
+		*field(c) = int(n)
+		return nil
+	}
+}
+
+func list[T any](field func(*T) *[]string) func(*T, string) error {
+	return func(c *T, value string) error {
+		elements := strings.Split(value, ",")
+		sort.Strings(elements)
+		for i := 1; i < len(elements); i++ {
+			if elements[i] == elements[i-1] {
+				return fmt.Errorf("which has %s twice", elements[i])
+			}
+		}
+		*field(c) = elements
+		return nil
+	}
+}
+
+var errTooLong = errors.New("which is longer than 292 years")
+
+func duration[T any](field func(*T) *string) func(*T, string) error {
+	return func(c *T, value string) error {
+		if _, err := time.ParseDuration(value); err != nil {
+			return errTooLong
+		}
+		*field(c) = value
+		return nil
+	}
+}
+
+func expiry[T any](field func(*T) *string) func(*T, string) error {
+	return func(c *T, value string) error {
+		if value != "Never" {
+			d, err := time.ParseDuration(value)
+			if err != nil {
+				return errTooLong
+			}
+			if d == 0 {
+				return errors.New("which would delete every node at once")
+			}
+		}
+		*field(c) = value
+		return nil
+	}
+}
+
+func budget[T any](field func(*T) *string) func(*T, string) error {
+	return func(c *T, value string) error {
+		digits, percent := strings.CutSuffix(value, "%")
+		n, err := strconv.ParseInt(digits, 10, 32)
+		if err != nil {
+			return errRange
+		}
+		if percent && n > 100 {
+			return errors.New("which is more than all nodes")
+		}
+		// One spelling for each number: Karpenter's CRD takes at most two digits before the percent sign, or 100%.
+		*field(c) = strconv.FormatInt(n, 10) + value[len(digits):]
+		return nil
+	}
+}
+
+// pairs splits key=value,key=value, with white space around the commas and at the ends.
+func pairs(value string) ([][2]string, error) {
+	var all [][2]string
+	for element := range strings.SplitSeq(value, ",") {
+		key, v, found := strings.Cut(strings.TrimSpace(element), "=")
+		if !found || key == "" || v == "" || strings.Contains(v, "=") {
+			return nil, fmt.Errorf("in which %s is not key=value", short(strings.TrimSpace(element)))
+		}
+		if slices.ContainsFunc(all, func(p [2]string) bool { return p[0] == key }) {
+			return nil, fmt.Errorf("which has the key %s twice", key)
+		}
+		all = append(all, [2]string{key, v})
+	}
+	return all, nil
+}
+
+// reservedLabels are what Sawhorse itself puts on nodes, or looks for.
+var reservedLabels = []string{names.LabelNodePool, names.LabelSystemNode}
+
+func labels[T any](field func(*T) *map[string]string, reserved ...string) func(*T, string) error {
+	reserved = append(slices.Clone(reservedLabels), reserved...)
+	return func(c *T, value string) error {
+		all, err := pairs(value)
+		if err != nil {
+			return err
+		}
+		made := map[string]string{}
+		for _, p := range all {
+			if slices.Contains(reserved, p[0]) {
+				return fmt.Errorf("in which the label %s is reserved", p[0])
+			}
+			if wrong := validation.IsQualifiedName(p[0]); len(wrong) > 0 {
+				return fmt.Errorf("in which the label key %s is not valid in Kubernetes: %s", short(p[0]), wrong[0])
+			}
+			if wrong := validation.IsValidLabelValue(p[1]); len(wrong) > 0 {
+				return fmt.Errorf("in which the value %s of label %s is not valid in Kubernetes: %s", short(p[1]), p[0], wrong[0])
+			}
+			made[p[0]] = p[1]
+		}
+		*field(c) = made
+		return nil
+	}
+}
+
+// effects of a taint, as Kubernetes spells them.
+var effects = []string{"NoSchedule", "PreferNoSchedule", "NoExecute"}
+
+func taints[T any](field func(*T) *[]Taint) func(*T, string) error {
+	return func(c *T, value string) error {
+		var made []Taint
+		for element := range strings.SplitSeq(value, ",") {
+			taint, err := parseTaint(strings.TrimSpace(element))
+			if err != nil {
+				return err
+			}
+			if slices.ContainsFunc(made, func(t Taint) bool { return t.Key == taint.Key && t.Effect == taint.Effect }) {
+				return fmt.Errorf("which has the taint %s with effect %s twice", taint.Key, taint.Effect)
+			}
+			made = append(made, taint)
+		}
+		// Any order means the same: one order, one fingerprint.
+		slices.SortFunc(made, func(a, b Taint) int { return strings.Compare(a.Key+":"+a.Effect, b.Key+":"+b.Effect) })
+		*field(c) = made
+		return nil
+	}
+}
+
+func parseTaint(element string) (Taint, error) {
+	colon := strings.LastIndex(element, ":")
+	if colon < 0 {
+		return Taint{}, fmt.Errorf("in which %s has no effect behind a colon", short(element))
+	}
+	key, value, _ := strings.Cut(element[:colon], "=")
+	taint := Taint{Key: key, Value: value, Effect: element[colon+1:]}
+	if !slices.Contains(effects, taint.Effect) {
+		return taint, fmt.Errorf("in which the effect %s is none of %s", short(taint.Effect), strings.Join(effects, ", "))
+	}
+	if key == "" || strings.Contains(value, "=") {
+		return taint, fmt.Errorf("in which %s is not key=value:Effect or key:Effect", short(element))
+	}
+	if wrong := validation.IsQualifiedName(key); len(wrong) > 0 {
+		return taint, fmt.Errorf("in which the taint key %s is not valid in Kubernetes: %s", short(key), wrong[0])
+	}
+	if wrong := validation.IsValidLabelValue(value); len(wrong) > 0 {
+		return taint, fmt.Errorf("in which the value %s of taint %s is not valid in Kubernetes: %s", short(value), key, wrong[0])
+	}
+	return taint, nil
+}
+
+// maxTags is how many tags users may choose: AWS takes 50 on a resource, Sawhorse and Karpenter need the others.
+const maxTags = 40
+
+// reservedTags and reservedTagPrefixes belong to AWS, Kubernetes, Karpenter and Sawhorse.
+var (
+	reservedTags        = []string{names.TagName, names.TagRackOfNode, "eks:eks-cluster-name"}
+	reservedTagPrefixes = []string{"aws:", "karpenter.sh/", "karpenter.k8s.aws/", "kubernetes.io/", "sawhorse.dev/"}
+)
+
+// reservedTag tells whether a tag's key is not for users, in any letter case.
+func reservedTag(key string) bool {
+	lower := strings.ToLower(key)
+	return slices.ContainsFunc(reservedTags, func(r string) bool { return strings.EqualFold(r, key) }) ||
+		slices.ContainsFunc(reservedTagPrefixes, func(p string) bool { return strings.HasPrefix(lower, p) })
+}
+
+func tags[T any](field func(*T) *map[string]string) func(*T, string) error {
+	return func(c *T, value string) error {
+		all, err := pairs(value)
+		if err != nil {
+			return err
+		}
+		if len(all) > maxTags {
+			return fmt.Errorf("which has %d tags, more than %d", len(all), maxTags)
+		}
+		made := map[string]string{}
+		for _, p := range all {
+			switch {
+			case reservedTag(p[0]):
+				return fmt.Errorf("in which the tag %s is reserved", short(p[0]))
+			case len([]rune(p[0])) > 128 || len([]rune(p[1])) > 256:
+				return fmt.Errorf("in which the tag %s is too long: AWS takes 128 characters of a key and 256 of a value", short(p[0]))
+			}
+			made[p[0]] = p[1]
+		}
+		*field(c) = made
+		return nil
+	}
+}

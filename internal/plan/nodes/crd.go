@@ -1,0 +1,102 @@
+package nodes
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/aws/karpenter-provider-aws/pkg/apis"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// crd is one kind's schema and its CEL rules, as the API server holds them: from the CRD of the pinned Karpenter module.
+type crd struct {
+	structural *schema.Structural
+	validator  validation.SchemaValidator
+	rules      *cel.Validator
+}
+
+// crds by kind. Compiling the rules takes longer than all else that validate does, so it waits for the first object.
+var crds = map[string]func() crd{
+	"NodePool":     sync.OnceValue(func() crd { return compileCRD("NodePool") }),
+	"EC2NodeClass": sync.OnceValue(func() crd { return compileCRD("EC2NodeClass") }),
+}
+
+func compileCRD(kind string) crd {
+	for _, definition := range apis.CRDs {
+		if definition.Spec.Names.Kind != kind {
+			continue
+		}
+		at := slices.IndexFunc(definition.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == "v1" })
+		var internal apiextensions.JSONSchemaProps
+		err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(definition.Spec.Versions[at].Schema.OpenAPIV3Schema, &internal, nil)
+		if err != nil {
+			panic(fmt.Sprintf("nodes: CRD of %s: convert: %v", kind, err)) // the pinned module's own file
+		}
+		structural, err := schema.NewStructural(&internal)
+		if err != nil {
+			panic(fmt.Sprintf("nodes: CRD of %s: structural schema: %v", kind, err))
+		}
+		validator, _, err := validation.NewSchemaValidator(&internal)
+		if err != nil {
+			panic(fmt.Sprintf("nodes: CRD of %s: validator: %v", kind, err))
+		}
+		return crd{structural, validator, cel.NewValidator(structural, true, celconfig.PerCallLimit)}
+	}
+	panic("nodes: the Karpenter module has no CRD of " + kind)
+}
+
+// check does with an object what the API server does with one that is created: null fields out, defaults in, then schema
+// and rules. unknown are the paths of fields that it would drop without a word.
+func (c crd) check(object plan.Object) (unknown []string, refused field.ErrorList) {
+	copied := runtime.DeepCopyJSON(object)
+	unknown = pruning.PruneWithOptions(copied, c.structural, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+	defaulting.PruneNonNullableNullsWithoutDefaults(copied, c.structural)
+	defaulting.Default(copied, c.structural)
+	refused = validation.ValidateCustomResource(nil, copied, c.validator)
+	broken, _ := c.rules.Validate(context.Background(), nil, c.structural, copied, nil, celconfig.RuntimeCELCostBudget)
+	if len(refused) > 0 {
+		// The API server stops here. Users get all problems at once: those of the rules too, but not what rules stumble over
+		// because a value is of another type.
+		broken = slices.DeleteFunc(broken, func(e *field.Error) bool {
+			return strings.Contains(e.Detail, " evaluating rule: ") || strings.Contains(e.Detail, "call arguments did not match")
+		})
+	}
+	return unknown, append(refused, broken...)
+}
+
+// fields are the names of the fields that an object at a path may have.
+func (c crd) fields(path []string) []string {
+	at := c.structural
+	for _, part := range path {
+		switch {
+		case at.Items != nil:
+			at = at.Items
+		default:
+			next, ok := at.Properties[part]
+			if !ok {
+				return nil
+			}
+			at = &next
+		}
+	}
+	var names []string
+	for name := range at.Properties {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,143 @@
+package nodes
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// origin is the parameter that a part of a manifest comes from, and where in the parameter's JSON.
+type origin struct{ parameter, path string }
+
+// draft is a manifest in the making. It remembers where each part of its spec comes from, so that what Karpenter refuses can
+// be told of the parameter that says it.
+type draft struct {
+	kind, name string
+	object     plan.Object
+	origins    map[string]origin
+	// fallback is blamed for what comes from nowhere else.
+	fallback origin
+	// idle drafts are judged, and not applied.
+	idle bool
+}
+
+func newDraft(apiVersion, kind, name, rack string, fallback origin) *draft {
+	return &draft{
+		kind: kind, name: name, fallback: fallback, origins: map[string]origin{},
+		object: plan.Object{
+			"apiVersion": apiVersion, "kind": kind,
+			"metadata": map[string]any{"name": name, "labels": map[string]any{names.TagRack: rack}},
+			"spec":     map[string]any{},
+		},
+	}
+}
+
+// set puts a value at a path below spec.
+func (d *draft) set(from origin, value any, path ...string) {
+	at := d.object["spec"].(map[string]any)
+	for _, part := range path[:len(path)-1] {
+		inner, ok := at[part].(map[string]any)
+		if !ok {
+			inner = map[string]any{}
+			at[part] = inner
+		}
+		at = inner
+	}
+	at[path[len(path)-1]] = value
+	d.origins[strings.Join(append([]string{"spec"}, path...), "\x00")] = from
+}
+
+// add appends to a list at a path below spec.
+func (d *draft) add(from origin, value any, path ...string) {
+	at := d.object["spec"].(map[string]any)
+	for _, part := range path[:len(path)-1] {
+		inner, ok := at[part].(map[string]any)
+		if !ok {
+			inner = map[string]any{}
+			at[part] = inner
+		}
+		at = inner
+	}
+	last := path[len(path)-1]
+	list, _ := at[last].([]any)
+	at[last] = append(list, value)
+	where := append([]string{"spec"}, path...)
+	d.origins[strings.Join(append(where, strconv.Itoa(len(list))), "\x00")] = from
+}
+
+// overrideParameter is shaped like the manifests: a path goes on in it as it goes on in them.
+const overrideParameter = "karpenter_config"
+
+// origin is where a part of the manifest comes from: the origin of the longest beginning of its path, and in karpenter_config
+// what follows it. Elements of lists are numbers in the path. Where nothing is known to have said it, it is the fallback.
+func (d *draft) origin(path []string) (from origin, known bool) {
+	for n := len(path); n > 0; n-- {
+		from, ok := d.origins[strings.Join(path[:n], "\x00")]
+		if !ok {
+			continue
+		}
+		if from.parameter == overrideParameter {
+			from.path = extend(from.path, path[n:])
+		}
+		return from, true
+	}
+	return d.fallback, false
+}
+
+// blame is the origin, known or not.
+func (d *draft) blame(path []string) origin {
+	from, _ := d.origin(path)
+	return from
+}
+
+// extend goes on from a JSON path.
+func extend(at string, path []string) string {
+	for _, part := range path {
+		if _, err := strconv.Atoi(part); err == nil {
+			at += "[" + part + "]"
+		} else {
+			at = params.Join(at, part)
+		}
+	}
+	return at
+}
+
+// splitPath splits a field path as the API server writes it: spec.template.spec.requirements[0].values,
+// spec.template.metadata.labels[a.b/c].
+func splitPath(text string) []string {
+	var path []string
+	for text != "" {
+		switch {
+		case text[0] == '.':
+			text = text[1:]
+		case text[0] == '[':
+			end := strings.IndexByte(text, ']')
+			if end < 0 {
+				return append(path, text)
+			}
+			path = append(path, strings.Trim(text[1:end], `"`))
+			text = text[end+1:]
+		default:
+			end := strings.IndexAny(text, ".[")
+			if end < 0 {
+				end = len(text)
+			}
+			path = append(path, text[:end])
+			text = text[end:]
+		}
+	}
+	return path
+}
+
+// forget drops the origins below a path that is about to be replaced whole.
+func (d *draft) forget(path []string) {
+	below := strings.Join(append([]string{"spec"}, path...), "\x00") + "\x00"
+	for at := range d.origins {
+		if strings.HasPrefix(at, below) {
+			delete(d.origins, at)
+		}
+	}
+}

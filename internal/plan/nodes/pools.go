@@ -1,0 +1,204 @@
+package nodes
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// pool is one NodePool with its EC2NodeClass: what is said of it, and which parameters say so.
+type pool struct {
+	params.Pool
+	// from tells the origin of a field, by the field's name in an entry of additional_karpenter_nodepools_config.
+	from func(field string) origin
+	// own are the labels that mark the pool's nodes, taint is a taint of the pool's own.
+	own      map[string]string
+	taint    *params.Taint
+	override params.Override
+	idle     bool
+}
+
+// pools are all pools of a rack: workload, build, and the additional ones.
+func pools(config params.Config, facts plan.Facts) []pool {
+	workload := pool{Pool: config.Workload, from: workloadOrigin(config), override: config.Override}
+	workload.Name, workload.Arch = names.WorkloadPool, plan.Arch(config, facts)
+	if workload.Disk == 0 {
+		workload.Disk = config.NodeDisk
+	}
+	all := []pool{workload, buildPool(config, facts, workload)}
+	for i, p := range config.Additional {
+		extra := pool{Pool: p, from: func(field string) origin {
+			return origin{"additional_karpenter_nodepools_config", params.Join(fmt.Sprintf("[%d]", i), field)}
+		}}
+		if p.Disk == 0 {
+			extra.Disk = workload.Disk
+		}
+		if p.Dedicated {
+			extra.taint = &params.Taint{Key: "dedicated-node", Value: p.Name, Effect: "NoSchedule"}
+		}
+		all = append(all, extra)
+	}
+	for i := range all {
+		if all[i].own == nil {
+			all[i].own = map[string]string{}
+		}
+		all[i].own[names.LabelNodePool] = all[i].Name
+	}
+	return all
+}
+
+func workloadOrigin(config params.Config) func(string) origin {
+	return func(field string) origin {
+		switch field {
+		case "name":
+			if config.Override.NodePool != nil || config.Override.EC2NodeClass != nil {
+				return origin{parameter: overrideParameter}
+			}
+			return origin{parameter: "karpenter_enabled"}
+		case "disk":
+			if config.Workload.Disk == 0 {
+				return origin{parameter: "node_disk"}
+			}
+			return origin{parameter: "karpenter_node_disk"}
+		case "arch":
+			if len(config.Workload.Arch) == 0 {
+				return origin{parameter: "node_type"}
+			}
+		case "consolidation_policy":
+			return origin{parameter: "karpenter_consolidation_enabled"}
+		case "labels", "taints", "volume_type":
+			return origin{parameter: "karpenter_node_" + field}
+		}
+		return origin{parameter: "karpenter_" + field}
+	}
+}
+
+// buildPool is for build nodes: expiry, disk and volume type are the workload parameters', families and sizes too where the
+// build's own are not set.
+func buildPool(config params.Config, facts plan.Facts, workload pool) pool {
+	build := pool{Pool: config.Build, idle: !config.BuildNodes}
+	build.Name, build.Arch = names.BuildPool, plan.BuildArch(config, facts)
+	build.NodeExpiry, build.Disk, build.VolumeType = workload.NodeExpiry, workload.Disk, workload.VolumeType
+	build.ConsolidationPolicy = "WhenEmpty"
+	build.own = map[string]string{names.LabelBuild: "true"}
+	build.taint = &params.Taint{Key: "dedicated", Value: "build", Effect: "NoSchedule"}
+	inherited := []string{"node_expiry", "disk", "volume_type"}
+	if len(build.Families) == 0 {
+		build.Families, inherited = workload.Families, append(inherited, "instance_families")
+	}
+	if len(build.Sizes) == 0 {
+		build.Sizes, inherited = workload.Sizes, append(inherited, "instance_sizes")
+	}
+	build.from = func(field string) origin {
+		switch {
+		case slices.Contains(inherited, field):
+			return workload.from(field)
+		case field == "arch":
+			return origin{parameter: "build_node_type"}
+		case field == "labels":
+			return origin{parameter: "karpenter_build_node_labels"}
+		case field == "name" || field == "dedicated":
+			return origin{parameter: "build_node_enabled"}
+		}
+		return origin{parameter: "karpenter_build_" + field}
+	}
+	return build
+}
+
+func (p pool) nodePool(config params.Config) *draft {
+	d := newDraft("karpenter.sh/v1", "NodePool", p.Name, config.Rack, p.from("name"))
+	d.idle = p.idle
+	for _, key := range slices.Sorted(maps.Keys(p.Labels)) {
+		d.set(p.from("labels"), p.Labels[key], "template", "metadata", "labels", key)
+	}
+	for _, r := range []struct {
+		field, key string
+		values     []string
+	}{
+		{"capacity_types", "karpenter.sh/capacity-type", p.CapacityTypes},
+		{"arch", "kubernetes.io/arch", p.Arch},
+		{"instance_families", "karpenter.k8s.aws/instance-family", p.Families},
+		{"instance_sizes", "karpenter.k8s.aws/instance-size", p.Sizes},
+	} {
+		if len(r.values) > 0 {
+			d.add(p.from(r.field), map[string]any{"key": r.key, "operator": "In", "values": list(r.values)}, "template", "spec", "requirements")
+		}
+	}
+	if p.taint != nil {
+		d.add(p.from("dedicated"), taint(*p.taint), "template", "spec", "taints")
+	}
+	for _, t := range p.Taints {
+		d.add(p.from("taints"), taint(t), "template", "spec", "taints")
+	}
+	d.set(p.from("node_expiry"), p.NodeExpiry, "template", "spec", "expireAfter")
+	d.set(p.from("name"), map[string]any{"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": p.Name}, "template", "spec", "nodeClassRef")
+	d.set(p.from("cpu_limit"), strconv.Itoa(p.CPULimit), "limits", "cpu")
+	d.set(p.from("memory_limit_gb"), fmt.Sprintf("%dGi", p.MemoryLimitGB), "limits", "memory")
+	d.set(p.from("consolidation_policy"), p.ConsolidationPolicy, "disruption", "consolidationPolicy")
+	d.set(p.from("consolidate_after"), p.ConsolidateAfter, "disruption", "consolidateAfter")
+	if p.DisruptionBudget != "" {
+		d.set(p.from("disruption_budget_nodes"), []any{map[string]any{"nodes": p.DisruptionBudget}}, "disruption", "budgets")
+	}
+	if p.Weight > 0 {
+		d.set(p.from("weight"), int64(p.Weight), "weight")
+	}
+	p.overrideNodePool(d)
+	for _, key := range slices.Sorted(maps.Keys(p.own)) {
+		d.set(p.from("name"), p.own[key], "template", "metadata", "labels", key)
+	}
+	return d
+}
+
+func (p pool) nodeClass(config params.Config) *draft {
+	d := newDraft("karpenter.k8s.aws/v1", "EC2NodeClass", p.Name, config.Rack, p.from("name"))
+	d.idle = p.idle
+	for _, key := range slices.Sorted(maps.Keys(config.Tags)) {
+		d.set(origin{parameter: "tags"}, config.Tags[key], "tags", key)
+	}
+	discovery := []any{map[string]any{"tags": map[string]any{names.TagDiscovery: config.ClusterName}}}
+	own := p.from("name")
+	d.set(own, []any{map[string]any{"alias": "al2023@latest"}}, "amiSelectorTerms")
+	d.set(own, map[string]any{"httpEndpoint": "enabled", "httpTokens": "required", "httpPutResponseHopLimit": int64(1)}, "metadataOptions")
+	ebs := map[string]any{"encrypted": true, "volumeSize": fmt.Sprintf("%dGi", p.Disk), "volumeType": p.VolumeType}
+	if iops := provisionedIOPS(p.VolumeType, p.Disk); iops > 0 {
+		ebs["iops"] = iops
+	}
+	d.set(p.from("disk"), []any{map[string]any{"deviceName": "/dev/xvda", "ebs": ebs}}, "blockDeviceMappings")
+	p.overrideNodeClass(d)
+	d.set(own, names.NodeRole(config.Rack), "role")
+	d.set(origin{parameter: "cluster_name"}, discovery, "subnetSelectorTerms")
+	d.set(origin{parameter: "cluster_name"}, discovery, "securityGroupSelectorTerms")
+	d.set(own, names.NodeName(config.Rack, p.Name), "tags", names.TagName)
+	d.set(own, config.Rack, "tags", names.TagRackOfNode)
+	return d
+}
+
+// provisionedIOPS is what EC2 must be told for io1 and io2, and refuses to guess: gp3's 3,000, within io1's 50 for each GiB
+// and the least of 100.
+func provisionedIOPS(volumeType string, gib int) int64 {
+	if volumeType != "io1" && volumeType != "io2" {
+		return 0
+	}
+	return int64(max(100, min(3000, 50*gib)))
+}
+
+func list(values []string) []any {
+	all := make([]any, 0, len(values))
+	for _, v := range values {
+		all = append(all, v)
+	}
+	return all
+}
+
+func taint(t params.Taint) map[string]any {
+	made := map[string]any{"key": t.Key, "effect": t.Effect}
+	if t.Value != "" {
+		made["value"] = t.Value
+	}
+	return made
+}

@@ -1,0 +1,209 @@
+package nodes
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// rendered are the manifests of a rack with Karpenter on, by kind and name.
+func rendered(t *testing.T, facts plan.Facts, written map[string]string) map[string]plan.Object {
+	t.Helper()
+	texts := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}
+	for name, value := range written {
+		texts[name] = value
+	}
+	parsed := params.Parse(params.Input{Rack: "demo", Params: texts})
+	if len(parsed.Problems) > 0 {
+		t.Fatal(parsed.Problems)
+	}
+	compiled := Compile(parsed.Config, facts)
+	if problems := compiled.Check(); len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	found := map[string]plan.Object{}
+	var order []string
+	for _, object := range read(t, compiled.Objects()) {
+		name := fmt.Sprint(object["kind"], "/", at(t, object, "metadata.name"))
+		found[name] = object
+		order = append(order, name)
+	}
+	if !slices.IsSorted(order) {
+		t.Errorf("order %v, want kind and name", order)
+	}
+	return found
+}
+
+// places checks "Kind/name path" against values.
+func places(t *testing.T, objects map[string]plan.Object, want map[string]any) {
+	t.Helper()
+	for place, value := range want {
+		name, path, _ := strings.Cut(place, " ")
+		if objects[name] == nil {
+			t.Errorf("no %s", name)
+			continue
+		}
+		if got := at(t, objects[name], path); !reflect.DeepEqual(got, value) {
+			t.Errorf("%s is %v, want %v", place, got, value)
+		}
+	}
+}
+
+type object = map[string]any
+
+func in(key string, values ...any) object {
+	return object{"key": key, "operator": "In", "values": values}
+}
+
+func TestBuildPool(t *testing.T) {
+	if objects := rendered(t, plan.Facts{}, map[string]string{"karpenter_build_cpu_limit": "7", "karpenter_build_node_labels": "a=b"}); objects["NodePool/build"] != nil || objects["EC2NodeClass/build"] != nil {
+		t.Error("there are no build nodes, and a pool for them")
+	}
+	objects := rendered(t, plan.Facts{}, map[string]string{
+		"build_node_enabled": "true", "build_node_type": "m7g.large", "karpenter_instance_families": "c6i", "karpenter_instance_sizes": "large", "karpenter_build_instance_sizes": "xlarge",
+		"karpenter_node_expiry": "24h", "karpenter_node_disk": "70", "karpenter_node_volume_type": "gp2", "karpenter_build_node_labels": "team=ci", "karpenter_node_labels": "team=web",
+		"karpenter_node_taints": "a:NoSchedule", "karpenter_config": `{"nodePool":{"weight":9,"template":{"spec":{"expireAfter":"1h"}}},"ec2NodeClass":{"userData":"x"}}`,
+	})
+	places(t, objects, map[string]any{
+		"NodePool/build spec.template.metadata.labels":   object{"convox-build": "true", "convox.io/nodepool": "build", "team": "ci"},
+		"NodePool/build spec.template.spec.taints":       []any{object{"key": "dedicated", "value": "build", "effect": "NoSchedule"}},
+		"NodePool/build spec.template.spec.expireAfter":  "24h",
+		"NodePool/build spec.template.spec.nodeClassRef": object{"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "build"},
+		"NodePool/build spec.disruption":                 object{"consolidationPolicy": "WhenEmpty", "consolidateAfter": "60s"},
+		"NodePool/build spec.limits":                     object{"cpu": "32", "memory": "256Gi"},
+		"NodePool/build spec.weight":                     nil,
+		"NodePool/build spec.template.spec.requirements": []any{
+			in("karpenter.sh/capacity-type", "on-demand"), in("kubernetes.io/arch", "arm64"), in("karpenter.k8s.aws/instance-family", "c6i"), in("karpenter.k8s.aws/instance-size", "xlarge")},
+		"EC2NodeClass/build spec.blockDeviceMappings": []any{object{"deviceName": "/dev/xvda", "ebs": object{"encrypted": true, "volumeSize": "70Gi", "volumeType": "gp2"}}},
+		"EC2NodeClass/build spec.tags":                object{"Name": "demo/karpenter/build", "Rack": "demo"},
+		"EC2NodeClass/build spec.userData":            nil,
+		"NodePool/workload spec.template.spec.taints": []any{object{"key": "a", "effect": "NoSchedule"}},
+	})
+}
+
+func TestArchitecturesAreDetected(t *testing.T) {
+	groups := []plan.NodeGroup{{Name: "system", AMIType: "AL2023_ARM_64_STANDARD"}, {Name: "build", InstanceTypes: []string{"m6i.large", "m7g.large"}, Labels: map[string]string{"convox-build": "true"}}}
+	for _, c := range []struct {
+		what            string
+		facts           plan.Facts
+		written         map[string]string
+		workload, build []any
+	}{
+		{"nothing known", plan.Facts{}, nil, []any{"amd64"}, []any{"amd64"}},
+		{"from the node groups", plan.Facts{NodeGroups: groups}, nil, []any{"arm64"}, []any{"amd64", "arm64"}},
+		{"from node_type, for both", plan.Facts{NodeGroups: groups}, map[string]string{"node_type": "c6i.large"}, []any{"amd64"}, []any{"amd64"}},
+		{"from build_node_type", plan.Facts{}, map[string]string{"node_type": "c6i.large", "build_node_type": "c7g.large"}, []any{"amd64"}, []any{"arm64"}},
+		{"karpenter_arch is the workload's alone", plan.Facts{NodeGroups: groups}, map[string]string{"karpenter_arch": "amd64"}, []any{"amd64"}, []any{"amd64", "arm64"}},
+		{"as EC2 says", plan.Facts{Architectures: map[string]string{"z1.large": "arm64"}}, map[string]string{"node_type": "z1.large"}, []any{"arm64"}, []any{"arm64"}},
+	} {
+		written := map[string]string{"build_node_enabled": "true"}
+		for name, value := range c.written {
+			written[name] = value
+		}
+		objects := rendered(t, c.facts, written)
+		for name, want := range map[string][]any{"NodePool/workload": c.workload, "NodePool/build": c.build} {
+			if got := at(t, objects[name], "spec.template.spec.requirements.1"); !reflect.DeepEqual(got, in("kubernetes.io/arch", want...)) {
+				t.Errorf("%s: %s has %v, want %v", c.what, name, got, want)
+			}
+		}
+	}
+}
+
+func TestAdditionalPools(t *testing.T) {
+	objects := rendered(t, plan.Facts{}, map[string]string{
+		"node_type": "m7g.large", "node_disk": "33", "karpenter_node_volume_type": "gp2", "karpenter_node_expiry": "1h", "karpenter_cpu_limit": "7", "karpenter_instance_families": "c6i", "tags": "team=web",
+		"additional_karpenter_nodepools_config": `[{"name":"gpu","instance_families":"g5","taints":"nvidia.com/gpu=true:NoSchedule","labels":"a=b","dedicated":true,"weight":10,"disk":200,"volume_type":"io1"},{"name":"a"}]`,
+	})
+	if len(objects) != 6 {
+		t.Errorf("%d objects", len(objects))
+	}
+	places(t, objects, map[string]any{
+		"NodePool/a spec.template.spec.requirements":    []any{in("karpenter.sh/capacity-type", "on-demand"), in("kubernetes.io/arch", "amd64")},
+		"NodePool/a spec.limits":                        object{"cpu": "100", "memory": "400Gi"},
+		"NodePool/a spec.template.spec.expireAfter":     "720h",
+		"NodePool/a spec.template.spec.taints":          nil,
+		"NodePool/a spec.weight":                        nil,
+		"NodePool/a spec.template.metadata.labels":      object{"convox.io/nodepool": "a"},
+		"NodePool/a spec.disruption":                    object{"consolidationPolicy": "WhenEmptyOrUnderutilized", "consolidateAfter": "30s", "budgets": []any{object{"nodes": "10%"}}},
+		"EC2NodeClass/a spec.blockDeviceMappings.0.ebs": object{"encrypted": true, "volumeSize": "33Gi", "volumeType": "gp3"},
+		"EC2NodeClass/a spec.tags":                      object{"Name": "demo/karpenter/a", "Rack": "demo", "team": "web"},
+		"NodePool/gpu spec.weight":                      float64(10),
+		"NodePool/gpu spec.template.spec.taints": []any{
+			object{"key": "dedicated-node", "value": "gpu", "effect": "NoSchedule"}, object{"key": "nvidia.com/gpu", "value": "true", "effect": "NoSchedule"}},
+		"NodePool/gpu spec.template.metadata.labels":      object{"convox.io/nodepool": "gpu", "a": "b"},
+		"EC2NodeClass/gpu spec.blockDeviceMappings.0.ebs": object{"encrypted": true, "volumeSize": "200Gi", "volumeType": "io1", "iops": float64(3000)},
+	})
+}
+
+// Precedence, section by section (spec 2, karpenter_config).
+func TestOverride(t *testing.T) {
+	objects := rendered(t, plan.Facts{}, map[string]string{
+		"karpenter_instance_families": "c6i", "karpenter_node_labels": "a=parameter,b=parameter", "karpenter_node_taints": "x:NoSchedule", "karpenter_consolidate_after": "5m", "tags": "t=parameter,u=parameter",
+		"karpenter_config": `{
+			"nodePool": {
+				"template": {
+					"metadata": {"labels": {"b": "config", "c": "config"}, "annotations": {"d": "e"}},
+					"spec": {"requirements": [{"key": "karpenter.k8s.aws/instance-family", "operator": "In", "values": ["c7i-flex"]}], "taints": [{"key": "y", "effect": "NoExecute"}], "expireAfter": "Never", "terminationGracePeriod": "48h",
+						"startupTaints": [{"key": "z", "effect": "NoSchedule"}]}
+				},
+				"limits": {"cpu": 5}, "weight": 50, "disruption": {"consolidationPolicy": "WhenEmpty", "budgets": [{"nodes": "1"}, {"nodes": "0", "schedule": "0 9 * * mon-fri", "duration": "8h", "reasons": ["Drifted"]}]}
+			},
+			"ec2NodeClass": {
+				"metadataOptions": {"httpTokens": "optional"}, "amiSelectorTerms": [{"alias": "bottlerocket@v1.20.0"}], "amiFamily": "Bottlerocket", "userData": "x", "tags": {"u": "config", "v": "config"},
+				"blockDeviceMappings": [{"deviceName": "/dev/xvdb", "ebs": {"volumeSize": "1Ti"}}], "kubelet": {"maxPods": 20}
+			}}`,
+	})
+	places(t, objects, map[string]any{
+		"NodePool/workload spec.template.metadata": object{
+			"labels": object{"a": "parameter", "b": "config", "c": "config", "convox.io/nodepool": "workload"}, "annotations": object{"d": "e"}},
+		"NodePool/workload spec.template.spec.requirements":           []any{in("karpenter.k8s.aws/instance-family", "c7i-flex")},
+		"NodePool/workload spec.template.spec.taints":                 []any{object{"key": "y", "effect": "NoExecute"}},
+		"NodePool/workload spec.template.spec.startupTaints":          []any{object{"key": "z", "effect": "NoSchedule"}},
+		"NodePool/workload spec.template.spec.expireAfter":            "Never",
+		"NodePool/workload spec.template.spec.terminationGracePeriod": "48h",
+		"NodePool/workload spec.limits":                               object{"cpu": float64(5)},
+		"NodePool/workload spec.weight":                               float64(50),
+		"NodePool/workload spec.disruption": object{"consolidateAfter": "5m", "consolidationPolicy": "WhenEmpty",
+			"budgets": []any{object{"nodes": "1"}, object{"nodes": "0", "schedule": "0 9 * * mon-fri", "duration": "8h", "reasons": []any{"Drifted"}}}},
+		"EC2NodeClass/workload spec.metadataOptions":     object{"httpTokens": "optional"},
+		"EC2NodeClass/workload spec.amiSelectorTerms":    []any{object{"alias": "bottlerocket@v1.20.0"}},
+		"EC2NodeClass/workload spec.amiFamily":           "Bottlerocket",
+		"EC2NodeClass/workload spec.userData":            "x",
+		"EC2NodeClass/workload spec.kubelet":             object{"maxPods": float64(20)},
+		"EC2NodeClass/workload spec.blockDeviceMappings": []any{object{"deviceName": "/dev/xvdb", "ebs": object{"volumeSize": "1Ti"}}},
+		"EC2NodeClass/workload spec.tags":                object{"t": "parameter", "u": "config", "v": "config", "Name": "demo/karpenter/workload", "Rack": "demo"},
+		"EC2NodeClass/workload spec.role":                "demo-karpenter-nodes",
+	})
+}
+
+// What Karpenter refuses is blamed on the parameter that says it, wherever it ended up.
+func TestBlame(t *testing.T) {
+	for _, c := range []struct {
+		written map[string]string
+		want    string
+	}{
+		{map[string]string{"karpenter_node_labels": "karpenter.sh/x=y"}, "karpenter_node_labels "},
+		{map[string]string{"karpenter_build_node_labels": "karpenter.sh/x=y"}, "karpenter_build_node_labels "},
+		{map[string]string{"karpenter_instance_families": strings.Repeat("a", 64)}, "karpenter_instance_families "},
+		{map[string]string{"karpenter_build_instance_sizes": strings.Repeat("a", 64)}, "karpenter_build_instance_sizes "},
+		{map[string]string{"additional_karpenter_nodepools_config": `[{"name":"a"},{"name":"b","instance_sizes":"` + strings.Repeat("a", 64) + `"}]`}, "additional_karpenter_nodepools_config [1].instance_sizes"},
+		{map[string]string{"karpenter_config": `{"nodePool":{"template":{"spec":{"requirements":[{"key":"a","operator":"Exists"},{"key":"a","operator":"In"}]}}}}`}, "karpenter_config nodePool.template.spec.requirements[1]"},
+		{map[string]string{"karpenter_config": `{"nodePool":{"replicas":3}}`}, "karpenter_config "},
+	} {
+		parsed := params.Parse(params.Input{Rack: "demo", Params: c.written})
+		problems := Compile(parsed.Config, plan.Facts{}).Check()
+		if len(problems) == 0 {
+			t.Errorf("%v: nothing is refused", c.written)
+		}
+		for _, p := range problems {
+			if got := p.Parameter + " " + p.Path; !strings.HasPrefix(got, c.want) {
+				t.Errorf("%v: %s is blamed: %s", c.written, got, p.Message)
+			}
+		}
+	}
+}

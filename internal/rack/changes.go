@@ -1,0 +1,244 @@
+package rack
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/sawhorse-io/sawhorse/internal/params"
+)
+
+// ChangeState is how far a change request has come.
+type ChangeState string
+
+// The states of a change. The item of one that is refused or finished stays, without what it asked for, until its time to
+// live is over: by it the same event is known again, and is no second change.
+const (
+	// ChangeRequested: the state machine has recorded it, nobody has judged it.
+	ChangeRequested ChangeState = "requested"
+	// ChangeAccepted: it is in force, and being written to Parameter Store.
+	ChangeAccepted ChangeState = "accepted"
+	ChangeRefused  ChangeState = "refused"
+	ChangeFinished ChangeState = "finished"
+)
+
+// Change is one request to change several parameters as one.
+type Change struct {
+	// ID is the id of the event that brought it.
+	ID    string
+	State ChangeState
+	// Set are new values by name, Unset the names of parameters that are to have their defaults.
+	Set   map[string]string
+	Unset []string
+	// Malformed says what is wrong with the request itself, whatever the rack is like, as the end of a sentence: "has
+	// karpenter_cpu_limit both in set and in unset". Such a change sets and unsets nothing.
+	Malformed string
+	// Written counts those of its Writes that are done.
+	Written int
+}
+
+// Problem is what is wrong with the request itself, if anything is.
+func (c Change) Problem() (params.Problem, bool) {
+	return params.Problem{Parameter: "rack", Message: "the change request " + c.ID + " " + c.Malformed}, c.Malformed != ""
+}
+
+// Write is what a change does to one parameter. The value params.Unset stands for its default.
+type Write struct{ Name, Value string }
+
+// Writes are all that the change does, by name.
+func (c Change) Writes() []Write {
+	var all []Write
+	for name, value := range c.Set {
+		all = append(all, Write{name, value})
+	}
+	for _, name := range c.Unset {
+		all = append(all, Write{name, params.Unset})
+	}
+	slices.SortFunc(all, func(a, b Write) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// Left are the Writes that are not done yet.
+func (c Change) Left() []Write {
+	all := c.Writes()
+	return all[min(c.Written, len(all)):]
+}
+
+// Overlay is the tree as it will be when the changes have been written, the later over the earlier. What a change has
+// written already is not laid over the tree again: there, somebody's later write counts.
+func Overlay(tree Tree, changes []Change) Tree {
+	laid := Tree{Values: map[string]string{}, Secure: slices.Clone(tree.Secure)}
+	maps.Copy(laid.Values, tree.Values)
+	for _, c := range changes {
+		for _, w := range c.Left() {
+			laid.Values[w.Name] = w.Value
+		}
+	}
+	return laid
+}
+
+// Changes are the rack's changes that are neither refused nor finished, in the order in which they were requested.
+func (s *Store) Changes(ctx context.Context, rack string) ([]Change, error) {
+	items, err := s.query(ctx, rack, "change#")
+	if err != nil {
+		return nil, fmt.Errorf("rack %s: read changes: %w", rack, err)
+	}
+	slices.SortStableFunc(items, func(a, b item) int {
+		return cmp.Or(strings.Compare(stringOf(a, "at"), stringOf(b, "at")), strings.Compare(stringOf(a, "sk"), stringOf(b, "sk")))
+	})
+	var open []Change
+	for _, values := range items {
+		c := Change{
+			ID: strings.TrimPrefix(stringOf(values, "sk"), "change#"), State: ChangeState(stringOf(values, "state")),
+			Written: int(numberOf(values, "written")),
+		}
+		if c.State == ChangeRequested || c.State == ChangeAccepted {
+			c.read(stringOf(values, "payload"))
+			open = append(open, c)
+		}
+	}
+	return open, nil
+}
+
+// Accept puts a change into force: from now on it is laid over the tree, and written.
+func (s *Store) Accept(ctx context.Context, rack, id string) error {
+	return s.turn(ctx, rack, id, "SET #state = :to", ChangeAccepted, ChangeRequested)
+}
+
+// Refuse ends a change that cannot be carried out.
+func (s *Store) Refuse(ctx context.Context, rack, id string) error {
+	return s.turn(ctx, rack, id, "SET #state = :to REMOVE payload, written", ChangeRefused, ChangeRequested, ChangeAccepted)
+}
+
+// Finish ends a change that has been written.
+func (s *Store) Finish(ctx context.Context, rack, id string) error {
+	return s.turn(ctx, rack, id, "SET #state = :to REMOVE payload, written", ChangeFinished, ChangeAccepted)
+}
+
+// turn brings a change from one of some states to another. It may be repeated.
+func (s *Store) turn(ctx context.Context, rack, id, update string, to ChangeState, from ...ChangeState) error {
+	values, states := item{":to": text(string(to))}, "#state = :to"
+	for i, f := range from {
+		name := fmt.Sprintf(":from%d", i)
+		values[name], states = text(string(f)), states+" OR #state = "+name
+	}
+	return s.updateChange(ctx, rack, id, &dynamodb.UpdateItemInput{
+		UpdateExpression: &update, ConditionExpression: new("(" + states + ")"), ExpressionAttributeValues: values,
+	})
+}
+
+// NoteWritten notes how many of an accepted change's Writes are done.
+func (s *Store) NoteWritten(ctx context.Context, rack, id string, written int) error {
+	return s.updateChange(ctx, rack, id, &dynamodb.UpdateItemInput{
+		UpdateExpression: new("SET written = :written"), ConditionExpression: new("#state = :accepted"),
+		ExpressionAttributeValues: item{":written": number(int64(written)), ":accepted": text(string(ChangeAccepted))},
+	})
+}
+
+func (s *Store) updateChange(ctx context.Context, rack, id string, in *dynamodb.UpdateItemInput) error {
+	in.TableName, in.Key = &s.Name, key(rack, "change#"+id)
+	in.ExpressionAttributeNames = map[string]string{"#state": "state"}
+	_, err := s.DB.UpdateItem(ctx, in)
+	if refused(err) {
+		return fmt.Errorf("rack %s: change %s: it has come to another end already", rack, id)
+	}
+	return wrap(err, "rack %s: change %s: update", rack, id)
+}
+
+// MaxValue is how long a parameter's value may be, in bytes: SSM's advanced tier.
+const MaxValue = 8192
+
+// read takes the request out of an event's detail, or tells what is wrong with it. The empty text and the word unset in set
+// mean what unset does: SSM cannot store an empty value.
+func (c *Change) read(payload string) {
+	if len(payload) == 0 {
+		c.Malformed = "is larger than Sawhorse records: send it in parts, or put its JSON into S3"
+		return
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(payload), &fields); err != nil || fields == nil {
+		c.Malformed = "has a detail that is no JSON object"
+		return
+	}
+	set, problem := readSet(fields["set"])
+	unset, more := readUnset(fields["unset"])
+	if c.Malformed = cmp.Or(unknownField(fields), problem, more, both(set, unset)); c.Malformed != "" {
+		return
+	}
+	for name, value := range set {
+		if value == "" || value == params.Unset {
+			delete(set, name)
+			unset = append(unset, name)
+		}
+	}
+	slices.Sort(unset)
+	c.Set, c.Unset = set, unset
+}
+
+// Names and fields come from outside, and may be of any length.
+const shown = "%.60q"
+
+func unknownField(fields map[string]json.RawMessage) string {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if name != "rack" && name != "set" && name != "unset" {
+			return fmt.Sprintf("has the unknown field "+shown+": it may have rack, set and unset", name)
+		}
+	}
+	return ""
+}
+
+func readSet(field json.RawMessage) (map[string]string, string) {
+	if field == nil {
+		return nil, ""
+	}
+	var texts map[string]json.RawMessage
+	if err := json.Unmarshal(field, &texts); err != nil || texts == nil {
+		return nil, `has a set that is no object of texts: write {"set": {"karpenter_cpu_limit": "200"}}`
+	}
+	set := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		var value *string
+		switch err := json.Unmarshal(texts[name], &value); {
+		case err != nil || value == nil:
+			return nil, fmt.Sprintf("sets "+shown+" to something that is no text: put the value into quotes", name)
+		case len(*value) > MaxValue:
+			return nil, fmt.Sprintf("sets "+shown+" to %d bytes, and Parameter Store holds %d: put the JSON into S3 and set s3://bucket/key.json", name, len(*value), MaxValue)
+		}
+		set[name] = *value
+	}
+	return set, ""
+}
+
+func readUnset(field json.RawMessage) ([]string, string) {
+	if field == nil {
+		return nil, ""
+	}
+	var names []*string
+	if err := json.Unmarshal(field, &names); err != nil || names == nil || slices.Contains(names, nil) {
+		return nil, `has an unset that is no list of names: write {"unset": ["karpenter_cpu_limit"]}`
+	}
+	var unset []string
+	for _, name := range names {
+		if slices.Contains(unset, *name) {
+			return nil, fmt.Sprintf("unsets "+shown+" twice", *name)
+		}
+		unset = append(unset, *name)
+	}
+	return unset, ""
+}
+
+// both is a change that contradicts itself.
+func both(set map[string]string, unset []string) string {
+	for _, name := range unset {
+		if _, too := set[name]; too {
+			return fmt.Sprintf("has "+shown+" both in set and in unset: leave it out of one", name)
+		}
+	}
+	return ""
+}

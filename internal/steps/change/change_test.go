@@ -1,0 +1,323 @@
+package change
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/sawhorse-io/sawhorse/events"
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/rack"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+// scene is the rack demo with its parameters and changes.
+type scene struct {
+	*testing.T
+	cloud *awsfake.Cloud
+	step  *Change
+}
+
+const folder = "/sawhorse/racks/demo/params/"
+
+func begin(t *testing.T, written map[string]string) *scene {
+	cloud := awsfake.New()
+	for name, value := range written {
+		cloud.SSM.Values[folder+name] = value
+	}
+	store := &rack.Store{DB: cloud.Table, Name: "sawhorse"}
+	return &scene{T: t, cloud: cloud, step: &Change{SSM: cloud.SSM, Store: store, Paths: names.Paths{Prefix: "/sawhorse"}}}
+}
+
+// change puts a change request in a state; later ids are later changes.
+func (s *scene) change(state rack.ChangeState, id string, set map[string]string, unset ...string) *scene {
+	s.Helper()
+	payload, err := json.Marshal(events.ParametersChangeRequested{Rack: "demo", Set: set, Unset: unset})
+	if err != nil {
+		s.Fatal(err)
+	}
+	item := awsfake.Item{}
+	for name, value := range map[string]string{"pk": "rack#demo", "sk": "change#" + id, "state": string(state), "at": id, "payload": string(payload)} {
+		item[name] = &types.AttributeValueMemberS{Value: value}
+	}
+	s.cloud.Table.Items["rack#demo change#"+id] = item
+	return s
+}
+
+func (s *scene) run() (steps.Progress, error) {
+	return s.step.Run(s.Context(), &plan.Plan{Rack: "demo"}, "")
+}
+
+// call is a run that must not fail.
+func (s *scene) call() steps.Progress {
+	s.Helper()
+	s.cloud.Forget()
+	progress, err := s.run()
+	if err != nil {
+		s.Fatal(err)
+	}
+	return progress
+}
+
+// wrote wants these parameters to have been written by the last call, in order, and told.
+func (s *scene) wrote(progress steps.Progress, want ...string) {
+	s.Helper()
+	var put, told []string
+	for _, call := range s.cloud.Made() {
+		if name, ok := strings.CutPrefix(call, "SSM.PutParameter "+folder); ok {
+			put = append(put, name)
+		}
+	}
+	for _, c := range progress.Changes {
+		told = append(told, strings.TrimPrefix(c.Subject, "parameter ")+" "+c.Action)
+	}
+	if !slices.Equal(told, want) {
+		s.Errorf("told %q, want %q", told, want)
+	}
+	for i := range want {
+		want[i], _, _ = strings.Cut(want[i], " ")
+	}
+	if !slices.Equal(put, want) {
+		s.Errorf("put %q, want %q", put, want)
+	}
+}
+
+func (s *scene) holds(want map[string]string) {
+	s.Helper()
+	have := map[string]string{}
+	for name, value := range s.cloud.SSM.Values {
+		have[strings.TrimPrefix(name, folder)] = value
+	}
+	if !maps.Equal(have, want) {
+		s.Errorf("Parameter Store has %v, want %v", have, want)
+	}
+}
+
+func (s *scene) state(id string) string {
+	return awsfake.Text(s.cloud.Table.Items["rack#demo change#"+id], "state")
+}
+
+func TestWritesAtTheStoresPace(t *testing.T) {
+	set := map[string]string{}
+	for i := range 7 {
+		set[fmt.Sprint("p", i)] = fmt.Sprint("value", i)
+	}
+	s := begin(t, nil).change(rack.ChangeAccepted, "1", set)
+	for _, want := range [][]string{{"p0 written", "p1 written", "p2 written"}, {"p3 written", "p4 written", "p5 written"}, {"p6 written"}} {
+		progress := s.call()
+		last := len(want) == 1
+		if wait := progress.Wait; (wait == 0) != last || wait != 0 && wait != time.Second {
+			t.Errorf("after %v: wait %v", want, wait)
+		}
+		if text := fmt.Sprint(progress); strings.Contains(text, "value") {
+			t.Errorf("a value would be in the log: %s", text)
+		}
+		s.wrote(progress, want...)
+		if finished := s.state("1") == "finished"; finished != last {
+			t.Errorf("after %v: the change is %s", want, s.state("1"))
+		}
+	}
+	s.holds(set)
+	if progress := s.call(); progress.Wait > 0 || len(s.cloud.Writes()) > 0 {
+		t.Errorf("a second run: %+v, %v", progress, s.cloud.Writes())
+	}
+}
+
+func TestWritesOnlyWhatIsMissing(t *testing.T) {
+	s := begin(t, map[string]string{"same": "1", "other": "1", "mine": "1", "reset": "1", "default": "unset"})
+	s.change(rack.ChangeAccepted, "1", map[string]string{"same": "1", "other": "2", "new": "3", "empty": ""}, "reset", "default", "absent")
+	progress := s.call()
+	s.wrote(progress, "new written", "other written", "reset unset")
+	s.holds(map[string]string{"same": "1", "other": "2", "mine": "1", "new": "3", "reset": "unset", "default": "unset"})
+	if s.state("1") != "finished" || progress.Wait > 0 {
+		t.Errorf("%s, %+v", s.state("1"), progress)
+	}
+
+	s = begin(t, map[string]string{"same": "1"}).change(rack.ChangeAccepted, "1", map[string]string{"same": "1"}).change(rack.ChangeAccepted, "2", nil)
+	s.wrote(s.call())
+	if s.state("1") != "finished" || s.state("2") != "finished" {
+		t.Errorf("changes that change nothing are %s and %s", s.state("1"), s.state("2"))
+	}
+}
+
+// The fake refuses another type, and a large value of the standard tier, as Parameter Store does.
+func TestTypesAndTiers(t *testing.T) {
+	large := strings.Repeat("x", 5000)
+	s := begin(t, map[string]string{"list": "a,b", "secret": "sealed", "text": "1"})
+	s.cloud.SSM.Lists[folder+"list"], s.cloud.SSM.Secure[folder+"secret"] = true, true
+	s.change(rack.ChangeAccepted, "1", map[string]string{"list": "c,d", "secret": "plain", "text": large, "new": large})
+	s.wrote(s.call(), "list written", "new written", "text written")
+	s.holds(map[string]string{"list": "c,d", "secret": "sealed", "text": large, "new": large})
+	if s.state("1") != "finished" || s.cloud.SSM.Lists[folder+"new"] {
+		t.Errorf("%s, lists %v", s.state("1"), s.cloud.SSM.Lists)
+	}
+}
+
+func TestChangesFollowEachOther(t *testing.T) {
+	s := begin(t, map[string]string{"a": "0"})
+	s.change(rack.ChangeAccepted, "2", map[string]string{"a": "2", "b": "2"}).change(rack.ChangeAccepted, "1", map[string]string{"a": "1", "c": "1"})
+	s.change(rack.ChangeRequested, "3", map[string]string{"a": "3"})
+	progress := s.call()
+	s.wrote(progress, "a written", "c written", "a written")
+	if s.state("1") != "finished" || s.state("2") != "accepted" || progress.Wait != time.Second {
+		t.Errorf("%s, %s, %+v", s.state("1"), s.state("2"), progress)
+	}
+	s.wrote(s.call(), "b written")
+	s.holds(map[string]string{"a": "2", "b": "2", "c": "1"})
+	if s.state("2") != "finished" || s.state("3") != "requested" {
+		t.Errorf("%s, %s", s.state("2"), s.state("3"))
+	}
+}
+
+// The second takes back what the first does, in the same call.
+func TestAChangeThatTakesAnotherBack(t *testing.T) {
+	s := begin(t, map[string]string{"a": "0"})
+	s.change(rack.ChangeAccepted, "1", map[string]string{"a": "1", "new": "1"}).change(rack.ChangeAccepted, "2", map[string]string{"a": "0"})
+	s.wrote(s.call(), "a written", "new written", "a written")
+	s.holds(map[string]string{"a": "0", "new": "1"})
+}
+
+// A user who writes a parameter that the change has written already comes later, and wins.
+func TestALaterWriteIsNotWrittenOver(t *testing.T) {
+	s := begin(t, nil).change(rack.ChangeAccepted, "1", map[string]string{"a": "1", "b": "1", "c": "1", "d": "1"})
+	s.call()
+	s.cloud.SSM.Values[folder+"a"] = "a user's"
+	s.wrote(s.call(), "d written")
+	s.holds(map[string]string{"a": "a user's", "b": "1", "c": "1", "d": "1"})
+}
+
+// A pass that has no change to write pays one read for that.
+func TestNothingToWrite(t *testing.T) {
+	s := begin(t, nil).change(rack.ChangeFinished, "1", map[string]string{"a": "1"}).change(rack.ChangeRequested, "2", map[string]string{"a": "2"})
+	s.call()
+	if got := s.cloud.Made(); !slices.Equal(got, []string{"DynamoDB.Query rack#demo change#"}) {
+		t.Errorf("calls %v", got)
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	awsfake.Interrupted(t, func() (*awsfake.Cloud, func() (bool, error)) {
+		s := begin(t, map[string]string{"a": "0", "b": "0"})
+		s.change(rack.ChangeAccepted, "1", map[string]string{"a": "1", "c": "1", "d": "1", "e": "1"}, "b")
+		s.change(rack.ChangeAccepted, "2", map[string]string{"a": "2"})
+		return s.cloud, func() (bool, error) {
+			progress, err := s.run()
+			return progress.Wait == 0, err
+		}
+	}, func(cloud *awsfake.Cloud) any {
+		return []any{cloud.SSM.Values, cloud.Table.Items}
+	})
+}
+
+// refusing is a Parameter Store that tells of no pattern and refuses one parameter at the write.
+type refusing struct {
+	*awsfake.SSM
+	name string
+	err  error
+}
+
+func (r refusing) DescribeParameters(context.Context, *ssm.DescribeParametersInput, ...func(*ssm.Options)) (*ssm.DescribeParametersOutput, error) {
+	// Java's, and not Go's.
+	return &ssm.DescribeParametersOutput{Parameters: []ssmtypes.ParameterMetadata{{Name: new(folder + r.name), AllowedPattern: new("(?=2)")}}}, nil
+}
+
+func (r refusing) PutParameter(ctx context.Context, in *ssm.PutParameterInput, _ ...func(*ssm.Options)) (*ssm.PutParameterOutput, error) {
+	if *in.Name == folder+r.name {
+		return nil, r.err
+	}
+	return r.SSM.PutParameter(ctx, in)
+}
+
+// rejected runs the step until it refuses the change, and gives the sentence.
+func (s *scene) rejected(id, parameter string) string {
+	s.Helper()
+	_, err := s.run()
+	var rejected *steps.Rejected
+	if !errors.As(err, &rejected) || rejected.Change != id || len(rejected.Problems) != 1 || rejected.Problems[0].Parameter != parameter {
+		s.Fatalf("%v (%+v)", err, rejected)
+	}
+	if strings.Contains(err.Error(), "private") {
+		s.Errorf("a value would be in the log: %v", err)
+	}
+	if s.state(id) != "refused" {
+		s.Errorf("the change is %s, and would be written again", s.state(id))
+	}
+	return rejected.Problems[0].Message
+}
+
+// A pattern is looked at before the first write: a bad change leaves every parameter as it was.
+func TestABrokenPatternEndsTheChangeBeforeItsFirstWrite(t *testing.T) {
+	written := map[string]string{"a": "0", "b": "0", "same": "private"}
+	s := begin(t, written)
+	s.cloud.SSM.Patterns[folder+"b"] = "^[0-9]+$"
+	s.cloud.SSM.Patterns[folder+"same"] = "^never$" // older than the pattern: not written, and so not refused
+	s.change(rack.ChangeAccepted, "1", map[string]string{"a": "1", "b": "private", "same": "private"}).change(rack.ChangeAccepted, "2", map[string]string{"a": "2"})
+	if got := s.rejected("1", "b"); !strings.Contains(got, "^[0-9]+$") || !strings.Contains(got, "change request 1") || !strings.Contains(got, "nothing of that was written") {
+		t.Errorf("%s", got)
+	}
+	s.holds(written)
+	// The plan was made for the change: there is another round, which does what else there is.
+	if got := awsfake.Text(s.cloud.Table.Items["rack#demo lease"], "requested"); got != "1" {
+		t.Errorf("%s requests", got)
+	}
+	s.wrote(s.call(), "a written")
+	s.holds(map[string]string{"a": "2", "b": "0", "same": "private"})
+}
+
+func TestWhatTheStoreNeverTakesEndsTheChange(t *testing.T) {
+	for _, err := range []error{
+		&ssmtypes.ParameterPatternMismatchException{Message: new("private")},
+		&smithy.GenericAPIError{Code: "ValidationException", Message: "private"},
+	} {
+		s := begin(t, nil).change(rack.ChangeAccepted, "1", map[string]string{"a": "1", "b": "1", "c": "private", "d": "1"})
+		s.step.SSM = refusing{s.cloud.SSM, "c", err}
+		if got := s.rejected("1", "c"); !strings.Contains(got, "made to a, b") {
+			t.Errorf("%s", got)
+		}
+		if progress := s.call(); progress.Wait > 0 || len(s.cloud.Writes()) > 0 {
+			t.Errorf("it goes on: %+v, %v", progress, s.cloud.Writes())
+		}
+		s.holds(map[string]string{"a": "1", "b": "1"})
+	}
+	s := begin(t, nil).change(rack.ChangeAccepted, "1", map[string]string{"a": "private"})
+	s.step.SSM = refusing{s.cloud.SSM, "a", &smithy.GenericAPIError{Code: "AccessDeniedException"}}
+	if _, err := s.run(); err == nil || errors.As(err, new(*steps.Rejected)) || s.state("1") != "accepted" {
+		t.Errorf("a right that is missing: %v, and the change is %s", err, s.state("1"))
+	}
+}
+
+// Any call on the way to a refusal may fail: the next run refuses.
+func TestARefusalThatIsInterrupted(t *testing.T) {
+	for n := 1; n <= 5; n++ { // changes, tree, patterns, request, state
+		s := begin(t, map[string]string{"a": "0", "b": "0"}).change(rack.ChangeAccepted, "1", map[string]string{"a": "1", "b": "private"})
+		s.cloud.SSM.Patterns[folder+"b"] = "^[0-9]+$"
+		s.cloud.FailAt(n, awsfake.Throttling)
+		if _, err := s.run(); !errors.Is(err, awsfake.Throttling) {
+			t.Errorf("call %d failed: %v", n, err)
+		}
+		s.rejected("1", "b")
+		s.holds(map[string]string{"a": "0", "b": "0"})
+	}
+}
+
+// Nobody but validate accepts changes, and it accepts none of these; an older Sawhorse might have.
+func TestAnAcceptedChangeThatIsMalformed(t *testing.T) {
+	s := begin(t, map[string]string{"a": "0"}).change(rack.ChangeAccepted, "1", map[string]string{"a": "1"}, "a")
+	if got := s.rejected("1", "rack"); !strings.Contains(got, "both in set and in unset") {
+		t.Errorf("%s", got)
+	}
+	s.holds(map[string]string{"a": "0"})
+}

@@ -1,0 +1,158 @@
+package controller
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+const pluginSubject = "DaemonSet/kube-system/nvidia-device-plugin-daemonset"
+
+var plugin = k8stest.Object{"apiVersion": "apps/v1", "kind": "DaemonSet",
+	"metadata": map[string]any{"name": "nvidia-device-plugin-daemonset", "namespace": "kube-system"}}
+
+func (s *scene) daemonSet() *appsv1.DaemonSet {
+	s.Helper()
+	typed := &appsv1.DaemonSet{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(s.Get(plugin).Object, typed); err != nil {
+		s.Fatal(err)
+	}
+	return typed
+}
+
+func TestDevicePluginComesAndGoes(t *testing.T) {
+	s := begin(t)
+	t.Cleanup(func() { s.Remove(plugin) })
+
+	t.Log("not wanted and not there: nothing to do")
+	s.run(PartPlugin)
+
+	t.Log("wanted: installed, without waiting for pods; a second run does nothing")
+	s.plan.Controller.DevicePlugin = true
+	if progress := s.run(PartPlugin, "created "+pluginSubject); progress.Wait != 0 {
+		t.Errorf("it waits: %+v", progress)
+	}
+	first := s.Get(plugin).GetResourceVersion()
+	s.run(PartPlugin)
+	if got := s.Get(plugin).GetResourceVersion(); got != first {
+		t.Error("the second run wrote something")
+	}
+
+	t.Log("what somebody else sets back is repaired and reported; what they add stays")
+	s.Change(plugin, func(o *unstructured.Unstructured) {
+		o.SetAnnotations(map[string]string{"theirs": "1"})
+		containers, _, _ := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")
+		containers[0].(map[string]any)["image"] = "example.com/plugin:1"
+		_ = unstructured.SetNestedSlice(o.Object, containers, "spec", "template", "spec", "containers")
+	})
+	progress := s.run(PartPlugin, "updated "+pluginSubject)
+	if len(progress.Warnings) != 1 || progress.Warnings[0].Parameter != "nvidia_device_plugin_enable" {
+		t.Errorf("warnings %v", progress.Warnings)
+	}
+	if live := s.daemonSet(); live.Spec.Template.Spec.Containers[0].Image != names.DevicePluginImage || live.Annotations["theirs"] != "1" {
+		t.Errorf("%+v", live)
+	}
+
+	t.Log("no longer wanted: deleted, and that once")
+	s.plan.Controller.DevicePlugin = false
+	s.run(PartPlugin, "deleted "+pluginSubject)
+	k8stest.Eventually(t, func() bool { return s.Get(plugin) == nil })
+	s.run(PartPlugin)
+}
+
+// What NVIDIA's own manifest says, on nodes with an NVIDIA GPU whatever their pool's taints, and on no others.
+func TestDevicePluginRunsOnAllGPUNodesOnly(t *testing.T) {
+	s := begin(t)
+	t.Cleanup(func() { s.Remove(plugin) })
+	s.plan.Controller.DevicePlugin = true
+	s.run(PartPlugin, "created "+pluginSubject)
+	live := s.daemonSet()
+	pod, container := live.Spec.Template.Spec, live.Spec.Template.Spec.Containers[0]
+	if live.Labels[names.TagRack] != "demo" || container.Image != "nvcr.io/nvidia/k8s-device-plugin:v0.17.4" || pod.PriorityClassName != "system-node-critical" {
+		t.Errorf("labels %v, image %s, priority %s", live.Labels, container.Image, pod.PriorityClassName)
+	}
+	if len(container.Env) != 1 || container.Env[0].Name != "FAIL_ON_INIT_ERROR" || container.Env[0].Value != "false" {
+		t.Errorf("environment %v", container.Env)
+	}
+	secured := container.SecurityContext
+	if *secured.AllowPrivilegeEscalation || secured.Privileged != nil || !slices.Equal(secured.Capabilities.Drop, []corev1.Capability{"ALL"}) {
+		t.Errorf("security context %+v", secured)
+	}
+	if container.VolumeMounts[0].MountPath != "/var/lib/kubelet/device-plugins" || pod.Volumes[0].HostPath.Path != "/var/lib/kubelet/device-plugins" ||
+		container.VolumeMounts[0].Name != pod.Volumes[0].Name {
+		t.Errorf("mounts %v, volumes %v", container.VolumeMounts, pod.Volumes)
+	}
+	terms := pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	if len(terms) != 1 || len(terms[0].MatchExpressions) != 1 {
+		t.Fatalf("terms %v: they are alternatives, so one more would let the pods onto other nodes", terms)
+	}
+	if e := terms[0].MatchExpressions[0]; e.Key != "karpenter.k8s.aws/instance-gpu-manufacturer" || e.Operator != corev1.NodeSelectorOpIn || !slices.Equal(e.Values, []string{"nvidia"}) {
+		t.Errorf("expression %v", e)
+	}
+	for _, taint := range []corev1.Taint{
+		{Key: "nvidia.com/gpu", Value: "true", Effect: corev1.TaintEffectNoSchedule},
+		{Key: "dedicated-node", Value: "gpu", Effect: corev1.TaintEffectNoSchedule},
+		{Key: "tenant", Value: "a", Effect: corev1.TaintEffectNoExecute},
+	} {
+		if !slices.ContainsFunc(pod.Tolerations, func(t corev1.Toleration) bool { return tolerates(t, taint) }) {
+			t.Errorf("%v is not tolerated", taint)
+		}
+	}
+}
+
+// tolerates is the scheduler's rule for tolerations without a value.
+func tolerates(t corev1.Toleration, taint corev1.Taint) bool {
+	return t.Operator == corev1.TolerationOpExists && (t.Key == "" || t.Key == taint.Key) && (t.Effect == "" || t.Effect == taint.Effect)
+}
+
+func TestDevicePluginOfSomebodyElse(t *testing.T) {
+	for _, owner := range []string{"", "other"} {
+		s := begin(t)
+		theirs := devicePlugin(owner)
+		if owner == "" {
+			delete(theirs["metadata"].(map[string]any), "labels")
+		}
+		before := s.Create(theirs).GetResourceVersion()
+
+		s.plan.Controller.DevicePlugin = true
+		_, err := s.step.Run(ctx, s.plan, PartPlugin)
+		var rejected *steps.Rejected
+		if !errors.As(err, &rejected) || rejected.Problems[0].Parameter != "nvidia_device_plugin_enable" ||
+			!strings.Contains(err.Error(), pluginSubject) || !strings.Contains(err.Error(), "kubectl -n kube-system delete daemonset") {
+			t.Errorf("owner %q: %v", owner, err)
+		}
+		s.plan.Controller.DevicePlugin = false
+		s.run(PartPlugin) // and it is not ours to remove
+		if after := s.Get(plugin); after == nil || after.GetResourceVersion() != before {
+			t.Errorf("owner %q: it was touched: %v", owner, after)
+		}
+		s.Remove(plugin)
+	}
+}
+
+// Turned off and on again while Kubernetes still deletes the first one.
+func TestDevicePluginOnItsWayOut(t *testing.T) {
+	s := begin(t)
+	leaving := devicePlugin("demo")
+	leaving["metadata"].(map[string]any)["finalizers"] = []any{"sawhorse.dev/test"}
+	s.Create(leaving)
+	s.run(PartPlugin, "deleted "+pluginSubject)
+	s.run(PartPlugin)
+	s.plan.Controller.DevicePlugin = true
+	if progress := s.run(PartPlugin); progress.Wait == 0 || !strings.Contains(progress.Note, "being deleted") {
+		t.Errorf("%+v", progress)
+	}
+	s.Change(plugin, func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
+	s.run(PartPlugin, "created "+pluginSubject)
+	s.Remove(plugin)
+}

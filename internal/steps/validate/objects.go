@@ -1,0 +1,69 @@
+package validate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
+
+	"github.com/sawhorse-io/sawhorse/internal/params"
+)
+
+// Objects is what reading JSON parameters needs of S3.
+type Objects interface {
+	GetObject(context.Context, *s3.GetObjectInput, ...func(*s3.Options)) (*s3.GetObjectOutput, error)
+}
+
+// maxObject is as much of an object as can be JSON of the allowed size, in base64 with line breaks, in bytes.
+const maxObject = 2 * params.MaxJSON
+
+// objects reads what the s3:// values lead to. What cannot be had for a lasting reason is told as the user's problem.
+func (v *Validate) objects(ctx context.Context, texts map[string]string) (map[string]params.Object, error) {
+	found := map[string]params.Object{}
+	for _, uri := range params.ObjectURIs(texts) {
+		object, err := v.object(ctx, uri)
+		if err != nil {
+			return nil, fmt.Errorf("%s: read: %w", uri, err)
+		}
+		found[uri] = object
+	}
+	return found, nil
+}
+
+func (v *Validate) object(ctx context.Context, uri string) (params.Object, error) {
+	if !slices.ContainsFunc(v.prefixes, func(prefix string) bool { return strings.HasPrefix(uri, prefix) }) {
+		allowed := "none; deploy the stack with the context value objectPrefixes"
+		if len(v.prefixes) > 0 {
+			allowed = strings.Join(v.prefixes, ", ")
+		}
+		return params.Object{Problem: "which is not below a prefix that the stack allows (" + allowed + "); put it there, or give the JSON itself"}, nil
+	}
+	bucket, key, _ := strings.Cut(strings.TrimPrefix(uri, "s3://"), "/")
+	out, err := v.s3.GetObject(ctx, &s3.GetObjectInput{Bucket: &bucket, Key: &key})
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		switch api.ErrorCode() {
+		case "NoSuchKey", "NoSuchBucket":
+			return params.Object{Problem: "which does not exist; upload it first, or give the JSON itself"}, nil
+		case "AccessDenied":
+			return params.Object{Problem: "which does not exist, or which the function validate may not read; look at the bucket's policy and its encryption key"}, nil
+		}
+	}
+	if err != nil {
+		return params.Object{}, err
+	}
+	defer out.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(out.Body, maxObject+1))
+	if err != nil {
+		return params.Object{}, err
+	}
+	if len(text) > maxObject {
+		return params.Object{Problem: fmt.Sprintf("which has more than %d bytes; %d bytes of JSON are allowed; take something out", maxObject, params.MaxJSON)}, nil
+	}
+	return params.Object{Text: string(text)}, nil
+}

@@ -1,0 +1,136 @@
+package validate
+
+import (
+	"strings"
+	"testing"
+
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// A JSON parameter may lie in S3, below a prefix that the stack allows.
+func TestObjects(t *testing.T) {
+	const name = "additional_karpenter_nodepools_config"
+	big := "[" + strings.Repeat(" ", maxObject) + "]"
+	for _, c := range []struct{ what, uri, text, want string }{
+		{"JSON", "s3://config/racks/pools.json", `[{"name":"gpu"}]`, ""},
+		{"base64 of it", "s3://config/racks/pools.b64", "W3sibmFtZSI6\nImdwdSJ9XQ==\n", ""},
+		{"white space around the value", " s3://config/racks/pools.json\n", `[]`, ""},
+		{"not there", "s3://config/racks/none.json", "", "which does not exist; upload it first"},
+		{"outside the prefix", "s3://config/other.json", `[]`, "not below a prefix that the stack allows (s3://config/racks/)"},
+		{"another bucket", "s3://other/racks/pools.json", `[]`, "not below a prefix"},
+		{"too large", "s3://config/racks/big.json", big, "more than 131072 bytes"},
+		{"too large for JSON", "s3://config/racks/big.json", big[:params.MaxJSON] + " ]", "more than 65536"},
+		{"bad JSON", "s3://config/racks/bad.json", `[{]`, "is no JSON"},
+		{"an object that leads on", "s3://config/racks/on.json", "s3://config/racks/pools.json", "leads to another s3:// value"},
+		{"a mistake inside", "s3://config/racks/pools.json", `[{"name":"GPU"}]`, `[0].name is "GPU"`},
+	} {
+		s := begin(t, auth, on, name+"="+c.uri)
+		s.bucket = map[string]string{strings.TrimPrefix(strings.TrimSpace(c.uri), "s3://"): c.text}
+		if strings.Contains(c.want, "does not exist") {
+			s.bucket = nil
+		}
+		found, err := s.validate.find(t.Context(), s.run(), false, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case c.want == "" && len(found.Problems) > 0:
+			t.Errorf("%s: %v", c.what, found.Problems)
+		case c.want != "" && (len(found.Problems) != 1 || found.Problems[0].Parameter != name || !strings.Contains(found.Problems[0].Message, c.want)):
+			t.Errorf("%s: %v, want %q", c.what, found.Problems, c.want)
+		}
+	}
+}
+
+// An object that has changed is another pool, although no parameter has.
+func TestAnObjectThatChangesIsAChange(t *testing.T) {
+	s := begin(t, auth, on, "karpenter_config=s3://config/racks/c.json")
+	s.bucket = map[string]string{"config/racks/c.json": `{"nodePool":{"weight":5}}`}
+	s.pass(false)
+	s.wants(s.pass(false), Unchanged, true, "")
+	s.bucket["config/racks/c.json"] = `{"nodePool":{"weight":6}}`
+	s.wants(s.pass(false), Planned, true, "nodepools")
+}
+
+// What runs in the pools is asked for where the pools change, and an API server that does not answer fails no pass.
+func TestWhatRunsIsAskedWhereThePoolsChange(t *testing.T) {
+	s := begin(t, auth, on)
+	s.pass(false)
+	s.pass(false)
+	if s.dialled != 0 {
+		t.Errorf("asked %d times before anything ran, or where nothing changes", s.dialled)
+	}
+	s.write("karpenter_node_disk=50")
+	s.pass(false)
+	run, err := s.store.Run(t.Context(), "demo", int64(s.requests))
+	if err != nil || s.dialled != 1 || len(run.Effects) != 1 || !run.Effects[0].Replaces || run.Effects[0].Nodes != nil {
+		t.Errorf("%v: asked %d times, effects %v", err, s.dialled, run.Effects)
+	}
+}
+
+// Named subnets and security groups take the place of the discovered ones; an id that does not exist is a problem.
+func TestNamedSubnetsAndGroups(t *testing.T) {
+	s := begin(t, auth, "subnet_ids=subnet-01234567", "security_group_ids=sg-01234567")
+	s.cloud.EC2.Tags["subnet-01234567"], s.cloud.EC2.Tags["sg-01234567"] = map[string]string{}, map[string]string{}
+	found, err := s.validate.find(t.Context(), s.run(), false, false)
+	if err != nil || len(found.Problems) > 0 || strings.Join(found.Plan.Network.Subnets, " ") != "subnet-01234567" || strings.Join(found.Plan.Network.SecurityGroups, " ") != "sg-01234567" {
+		t.Errorf("%v: %v, %+v", err, found.Problems, found.Plan.Network)
+	}
+	s.write("subnet_ids=subnet-01234567,subnet-09999999")
+	found, err = s.validate.find(t.Context(), s.run(), false, false)
+	if err != nil || len(found.Problems) != 1 || found.Problems[0].Parameter != "subnet_ids" || !strings.Contains(found.Problems[0].Message, "subnet-09999999") {
+		t.Errorf("%v: %v", err, found.Problems)
+	}
+}
+
+// EC2 is asked about a type that Karpenter's tables do not have; what EC2 does not know either counts by its name, with a
+// warning in both cases.
+func TestArchitectureOfUnknownTypes(t *testing.T) {
+	for _, c := range []struct{ known, want string }{{"arm64", "arm64"}, {"", "amd64"}} {
+		s := begin(t, auth, on, "node_type=z9x.large")
+		if c.known != "" {
+			s.cloud.EC2.Types = map[string]ec2types.ArchitectureType{"z9x.large": ec2types.ArchitectureType(c.known)}
+		}
+		found, err := s.validate.find(t.Context(), s.run(), false, false)
+		if err != nil || len(found.Problems) > 0 || len(found.Warnings) != 1 || found.Warnings[0].Parameter != "node_type" {
+			t.Fatalf("%v: %v, %v", err, found.Problems, found.Warnings)
+		}
+		for _, object := range found.Plan.NodePools.Objects {
+			if object["kind"] == "NodePool" && !strings.Contains(requirement(object, "kubernetes.io/arch"), c.want) {
+				t.Errorf("EC2 says %q: %s", c.known, requirement(object, "kubernetes.io/arch"))
+			}
+		}
+	}
+}
+
+func requirement(pool plan.Object, key string) string {
+	spec := pool["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)
+	for _, r := range spec["requirements"].([]any) {
+		if r := r.(map[string]any); r["key"] == key {
+			var all []string
+			for _, v := range r["values"].([]any) {
+				all = append(all, v.(string))
+			}
+			return strings.Join(all, ",")
+		}
+	}
+	return ""
+}
+
+// The parameters that name node groups decide whose policies are compared.
+func TestSystemPoliciesOfNamedGroups(t *testing.T) {
+	s := begin(t)
+	s.cloud.EKS.Groups["system"].NodeRole, s.cloud.EKS.Groups["build"].NodeRole = new("arn:aws:iam::1:role/system"), new("arn:aws:iam::1:role/build")
+	s.cloud.EKS.Groups["build"].Labels[names.LabelBuild] = "false"
+	config := enabled
+	config.SystemNodeGroups = []string{"build"}
+	s.cloud.Forget()
+	s.observed(config, plan.Records{})
+	if calls := strings.Join(s.cloud.Made(), " "); strings.Contains(calls, "ListAttachedRolePolicies system") || !strings.Contains(calls, "ListAttachedRolePolicies build") {
+		t.Errorf("%s", calls)
+	}
+}

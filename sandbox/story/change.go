@@ -1,0 +1,76 @@
+package story
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// ChangeRequest has several parameters changed as one: a good change lands whole, the same event again does nothing, and a
+// change with one bad value leaves every parameter as it was.
+func ChangeRequest(t *Teller) {
+	const (
+		good = `{"rack":"demo","set":{"karpenter_cpu_limit":"321","karpenter_memory_limit_gb":"654"}}`
+		bad  = `{"rack":"demo","set":{"karpenter_cpu_limit":"111","karpenter_node_expiry":"30d"},"unset":["karpenter_memory_limit_gb"]}`
+		back = `{"rack":"demo","unset":["karpenter_cpu_limit","karpenter_memory_limit_gb"]}`
+
+		limits    = "kubectl get nodepool workload -o jsonpath='{.spec.limits.cpu} {.spec.limits.memory}'"
+		revision  = "kubectl get nodepool workload -o jsonpath='{.metadata.generation}'"
+		parameter = "/sawhorse/racks/demo/params/karpenter_"
+		stored    = "aws ssm get-parameters --names " + parameter + "cpu_limit " + parameter + "memory_limit_gb --query 'sort_by(Parameters,&Name)[].[Value]' --output text | paste -sd' '"
+		versions  = "aws ssm get-parameters-by-path --path /sawhorse/racks/demo/params --query 'sort_by(Parameters,&Name)[].[Name,Version]' --output json"
+	)
+	t.Chapter("Two values as one change")
+	was := t.Ask(revision)
+	id := request(t, good)
+	t.Until("the NodePool's limits", limits, "321 654Gi", time.Minute)
+	t.Until("the pass has ended", running, "0", time.Minute)
+	t.Check("in Parameter Store", stored, "321 654")
+	t.Check("the NodePool was changed once, not twice", "echo $(("+t.Ask(revision)+" - "+was+"))", "1")
+	t.Check("the request", recorded(id), "finished")
+	t.Check("status", state, "Reconciled")
+
+	t.Chapter("The same event again")
+	t.Type(put + "karpenter_cpu_limit --value 322")
+	t.Until("somebody writes one of the two", limits, "322 654Gi", time.Minute)
+	t.Until("the pass has ended", running, "0", time.Minute)
+	untouched := t.Ask(versions)
+	t.Say("EventBridge may deliver an event twice; this is how the second one arrives.")
+	t.Type(fmt.Sprintf(`aws stepfunctions start-execution --state-machine-arn %s --input '{"id":"%s","source":"operator","detail-type":"Rack Parameters Change Requested","detail":%s}'`, machine, id, good))
+	t.Until("the pass has ended", running, "0", time.Minute)
+	t.Check("versions of all parameters", versions, untouched)
+	t.Check("the NodePool's limits", limits, "322 654Gi")
+
+	t.Chapter("A change with one bad value")
+	was = t.Ask(revision)
+	id = request(t, bad)
+	t.Until("the request", recorded(id), "refused", time.Minute)
+	t.Until("the pass has ended", running, "0", time.Minute)
+	t.Check("versions of all parameters", versions, untouched)
+	t.Check("the NodePool's generation", revision, was)
+	t.Check("the NodePool's limits", limits, "322 654Gi")
+
+	t.Chapter("Back to the defaults")
+	id = request(t, back)
+	t.Until("the NodePool's limits", limits, "100 400Gi", time.Minute)
+	t.Until("the pass has ended", running, "0", time.Minute)
+	t.Check("in Parameter Store", stored, "unset unset")
+	t.Check("the request", recorded(id), "finished")
+	t.Check("status", state, "Reconciled")
+}
+
+// request puts a change request on the bus and gives its event's id.
+func request(t *Teller, detail string) string {
+	quoted, err := json.Marshal(detail)
+	if err != nil {
+		panic(err) // a string always marshals
+	}
+	command := fmt.Sprintf(`aws events put-events --entries '[{"EventBusName":"sawhorse","Source":"operator","DetailType":"Rack Parameters Change Requested","Detail":%s}]' --query 'Entries[0].EventId' --output text`, quoted)
+	t.Say("$ %s", command)
+	return t.Ask(command)
+}
+
+// recorded asks what has become of a change request.
+func recorded(id string) string {
+	return fmt.Sprintf(`aws dynamodb get-item --consistent-read --table-name %s --key '{"pk":{"S":"rack#demo"},"sk":{"S":"change#%s"}}' --query Item.state.S --output text`, table, id)
+}
