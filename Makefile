@@ -137,4 +137,4 @@ $(CACHE)/npm/installed: package.json package-lock.json | prerequisites
 $(CACHE)/cdk.out/synthesized: $(wildcard cdk/*.go internal/names/*.go internal/params/*.go events/*.go) statemachine/reconcile.asl.json cdk.json go-parts $(CACHE)/npm/installed
 	@if [ -f $@ ] && [ -z "$$(find cdk internal/names events statemachine cdk.json dist/$(HOST_ARCHITECTURE) -maxdepth 1 -newer $@ -type f)" ]; then exit 0; fi; \
 	echo "Synthesizing the stack …" >&2; \
-	$(CDK) synth --quiet --output $(@D) --no-notices -c architecture=$(HOST_ARCHITECTURE) -c settleSeconds=1 -c removal=destroy -c synthesizer=cli && touch $@
+	$(CDK) synth --quiet --output $(@D) --no-notices -c architecture=$(HOST_ARCHITECTURE) -c settleSeconds=1 -c removal=destroy -c synthesizer=cli -c objectPrefixes=s3://sawhorse-demo/racks/ && touch $@

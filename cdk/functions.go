@@ -117,6 +117,10 @@ func (s *sawhorse) environment(f function) *map[string]*string {
 		"SAWHORSE_BUS":    s.bus.EventBusName(),
 	}
 	switch f.name {
+	case "validate":
+		if len(s.ObjectPrefixes) > 0 {
+			env["SAWHORSE_OBJECT_PREFIXES"] = jsii.String(strings.Join(s.ObjectPrefixes, ","))
+		}
 	case "access":
 		principals := map[string]any{}
 		for _, other := range functions {

@@ -39,7 +39,7 @@ func (s *sawhorse) addBoundary() {
 		Description: jsii.String("The most that roles created by Sawhorse may do"),
 	})
 	s.boundary.AddStatements(controllerBoundary()...)
-	s.boundary.AddStatements(nodeBoundary()...)
+	s.boundary.AddStatements(s.nodeBoundary()...)
 	s.boundary.ApplyRemovalPolicy(s.removal())
 }
 
@@ -65,9 +65,9 @@ func controllerBoundary() []awsiam.PolicyStatement {
 }
 
 // nodeBoundary covers the managed policies of a node: AmazonEKSWorkerNodePolicy, AmazonEKS_CNI_Policy,
-// AmazonEC2ContainerRegistryPullOnly and AmazonSSMManagedInstanceCore.
-func nodeBoundary() []awsiam.PolicyStatement {
-	return []awsiam.PolicyStatement{
+// AmazonEC2ContainerRegistryPullOnly and AmazonSSMManagedInstanceCore; and what the deployment lets further policies do.
+func (s *sawhorse) nodeBoundary() []awsiam.PolicyStatement {
+	statements := []awsiam.PolicyStatement{
 		allow([]string{"eks:DescribeCluster", "eks-auth:AssumeRoleForPodIdentity"}, clusters()),
 		allow([]string{"ec2:Describe*"}, anything),
 		allow([]string{"ec2:AssignPrivateIpAddresses", "ec2:AttachNetworkInterface", "ec2:CreateNetworkInterface", "ec2:DeleteNetworkInterface",
@@ -82,4 +82,8 @@ func nodeBoundary() []awsiam.PolicyStatement {
 			"ssmmessages:OpenControlChannel", "ssmmessages:OpenDataChannel", "ec2messages:AcknowledgeMessage", "ec2messages:DeleteMessage",
 			"ec2messages:FailMessage", "ec2messages:GetEndpoint", "ec2messages:GetMessages", "ec2messages:SendReply"}, anything),
 	}
+	if len(s.NodeActions) > 0 {
+		statements = append(statements, allow(s.NodeActions, anything))
+	}
+	return statements
 }

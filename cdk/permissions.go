@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/jsii-runtime-go"
@@ -91,7 +93,7 @@ func (s *sawhorse) putEvents() awsiam.PolicyStatement {
 
 // validatePermissions only read, but for the event that a pass has started.
 func (s *sawhorse) validatePermissions() []awsiam.PolicyStatement {
-	return []awsiam.PolicyStatement{
+	statements := []awsiam.PolicyStatement{
 		allow([]string{"ssm:GetParametersByPath"}, []string{parameter(names.Paths{Prefix: s.Prefix}.Racks() + "/*")}),
 		allow([]string{"eks:DescribeCluster", "eks:ListNodegroups", "eks:ListAddons", "eks:ListAccessEntries"}, clusters()),
 		allow([]string{"eks:DescribeNodegroup"}, nodeGroups()),
@@ -106,6 +108,18 @@ func (s *sawhorse) validatePermissions() []awsiam.PolicyStatement {
 		allow([]string{"events:DescribeRule", "events:ListTagsForResource", "events:ListTargetsByRule"}, []string{arn("events", "rule/"+names.Rule("*"))}),
 		s.putEvents(),
 	}
+	if objects := s.objects(); len(objects) > 0 {
+		statements = append(statements, allow([]string{"s3:GetObject"}, objects))
+	}
+	return statements
+}
+
+// objects are the ARNs of the objects that JSON parameters may be read from. S3's ARNs have neither region nor account.
+func (s *sawhorse) objects() (arns []string) {
+	for _, prefix := range s.ObjectPrefixes {
+		arns = append(arns, "arn:"+*awscdk.Aws_PARTITION()+":s3:::"+strings.TrimPrefix(prefix, "s3://")+"*")
+	}
+	return arns
 }
 
 // changePermissions write what users write, and nothing else: no other function may.

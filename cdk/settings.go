@@ -31,6 +31,11 @@ type settings struct {
 	AlarmTopicARN string
 	// SubnetIDs and SecurityGroupIDs (subnetIds, securityGroupIds) put the functions into a VPC, for private clusters.
 	SubnetIDs, SecurityGroupIDs []string
+	// NodeActions (nodeActions) are what the roles of nodes may do beyond Karpenter's own needs: what the boundary lets through
+	// of policies that racks attach with node_policy_arns.
+	NodeActions []string
+	// ObjectPrefixes (objectPrefixes) are where JSON parameters may be read from: s3://bucket/prefix.
+	ObjectPrefixes []string
 	// Destroy (removal=destroy, default retain) deletes the table and the permissions boundary with the stack.
 	Destroy bool
 	// CLICredentials (synthesizer=cli, default default) deploys with the caller's own credentials, not CDK's bootstrap roles.
@@ -41,6 +46,10 @@ var (
 	stackNames = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{0,39}$`)
 	busNames   = regexp.MustCompile(`^[A-Za-z0-9._-]{1,256}$`)
 	prefixes   = regexp.MustCompile(`^(/[A-Za-z0-9_.-]+)+$`)
+	actions    = regexp.MustCompile(`^[a-z0-9-]+:([A-Za-z0-9]+\*?|\*)$`)
+	// The slash ends the bucket's name: without it, s3://config would also be s3://config-of-others. No *, ? or $, which mean
+	// something in a policy, and no comma, which ends a prefix in the function's environment.
+	objects = regexp.MustCompile(`^s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/[A-Za-z0-9!_.'()/=@+-]*$`)
 )
 
 // reader reads context values and collects what is wrong with them.
@@ -65,6 +74,8 @@ func readSettings(get func(key string) any) (settings, error) {
 		AlarmTopicARN:    r.text("alarmTopicArn", ""),
 		SubnetIDs:        r.list("subnetIds"),
 		SecurityGroupIDs: r.list("securityGroupIds"),
+		NodeActions:      r.nodeActions(),
+		ObjectPrefixes:   r.objectPrefixes(),
 		Destroy:          r.oneOf("removal", "retain", "destroy") == "destroy",
 		CLICredentials:   r.oneOf("synthesizer", "default", "cli") == "cli",
 	}
@@ -128,6 +139,37 @@ func (r *reader) list(key string) (values []string) {
 		return strings.Split(text, ",")
 	}
 	return nil
+}
+
+// guarded are the services whose every action no node may have: they hand out rights, and a node could take any.
+var guarded = []string{"iam", "organizations", "sts"}
+
+func (r *reader) nodeActions() []string {
+	const key = "nodeActions"
+	list := r.list(key)
+	for _, action := range list {
+		service, _, _ := strings.Cut(action, ":")
+		switch {
+		case action == "*":
+			r.fail(key, action, "single actions, like s3:GetObject or s3:Get*: with * the boundary would hold nothing back")
+		case !actions.MatchString(action):
+			r.fail(key, action, "service:Action or service:Prefix*, like s3:GetObject or s3:Get*")
+		case slices.Contains(guarded, service) && strings.HasSuffix(action, ":*"):
+			r.fail(key, action, "single actions of "+service+", like "+service+":GetSomething, not the whole service: a node could give itself any right with it")
+		}
+	}
+	return list
+}
+
+func (r *reader) objectPrefixes() []string {
+	const key = "objectPrefixes"
+	list := r.list(key)
+	for _, prefix := range list {
+		if !objects.MatchString(prefix) {
+			r.fail(key, prefix, "s3://bucket/prefix, like s3://example-config/racks/, without wildcards (a whole bucket is s3://bucket/)")
+		}
+	}
+	return list
 }
 
 // zip is the path of a function's code.

@@ -21,6 +21,20 @@ func TestSettingsRefuse(t *testing.T) {
 		{"settleSeconds", "5s", "from 0 to 60"},
 		{"resyncSlots", "7", "a divisor of resyncMinutes, 60"},
 		{"subnetIds", "subnet-1", "together with securityGroupIds"},
+		{"nodeActions", "*", "the boundary would hold nothing back"},
+		{"nodeActions", "s3", "service:Action or service:Prefix*"},
+		{"nodeActions", "s3:Get*Object", "service:Action or service:Prefix*"},
+		{"nodeActions", "s3:GetObject, s3:PutObject", "service:Action or service:Prefix*"},
+		{"nodeActions", "S3:GetObject", "service:Action or service:Prefix*"},
+		{"nodeActions", "s3:GetObject,iam:*", "not the whole service"},
+		{"nodeActions", []any{"sts:*"}, "not the whole service"},
+		{"nodeActions", "organizations:*", "not the whole service"},
+		{"objectPrefixes", "s3://config", "like s3://example-config/racks/"},
+		{"objectPrefixes", "s3://Config/racks/", "like s3://example-config/racks/"},
+		{"objectPrefixes", "s3://config/*", "without wildcards"},
+		{"objectPrefixes", "s3://config/${aws:username}", "without wildcards"},
+		{"objectPrefixes", "https://config/racks", "like s3://example-config/racks/"},
+		{"objectPrefixes", "s3://config/a,", "like s3://example-config/racks/"},
 		{"removal", "delete", "retain or destroy"},
 		{"synthesizer", "legacy", "default or cli"},
 	} {
@@ -33,6 +47,15 @@ func TestSettingsRefuse(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "context "+c.key) {
 			t.Errorf("%s=%v: %v, want %q", c.key, c.value, err, c.want)
 		}
+	}
+}
+
+func TestSettingsTakeLists(t *testing.T) {
+	got, err := readSettings(func(key string) any {
+		return map[string]any{"nodeActions": "s3:Get*,kms:Decrypt,sqs:*,iam:GetRole", "objectPrefixes": []any{"s3://config/racks/", "s3://other.config/"}}[key]
+	})
+	if err != nil || len(got.NodeActions) != 4 || got.NodeActions[1] != "kms:Decrypt" || len(got.ObjectPrefixes) != 2 || got.ObjectPrefixes[1] != "s3://other.config/" {
+		t.Errorf("%v %v, %v", got.NodeActions, got.ObjectPrefixes, err)
 	}
 }
 

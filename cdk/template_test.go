@@ -188,6 +188,10 @@ func TestCustomFunctions(t *testing.T) {
 		if got := text(r.Properties["VpcConfig"]); got != `{"SecurityGroupIds":["sg-11111111"],"SubnetIds":["subnet-11111111","subnet-22222222"]}` {
 			t.Errorf("%s: VpcConfig %s", id, got)
 		}
+		prefixes := at(r.Properties, "Environment", "Variables", "SAWHORSE_OBJECT_PREFIXES")
+		if validates := r.Properties["FunctionName"] == "Other-validate"; validates && prefixes != "s3://config/racks/,s3://config/shared" || !validates && prefixes != nil {
+			t.Errorf("%s: prefixes %v", id, prefixes)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package awsfake
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -56,7 +57,8 @@ func (e *EKS) CreateAccessEntry(_ context.Context, in *eks.CreateAccessEntryInpu
 		}
 	}
 	e.Entries[*in.PrincipalArn] = &Entry{AccessEntry: types.AccessEntry{
-		PrincipalArn: in.PrincipalArn, Type: &kind, KubernetesGroups: in.KubernetesGroups, Tags: in.Tags, CreatedAt: new(e.Now()),
+		PrincipalArn: in.PrincipalArn, Type: &kind, KubernetesGroups: in.KubernetesGroups, Tags: maps.Clone(in.Tags), CreatedAt: new(e.Now()),
+		AccessEntryArn: new(entryARN(*in.PrincipalArn)),
 	}}
 	return &eks.CreateAccessEntryOutput{}, nil
 }
@@ -144,7 +146,8 @@ func (e *EKS) CreatePodIdentityAssociation(_ context.Context, in *eks.CreatePodI
 	}
 	e.serial++
 	id := fmt.Sprintf("a-%d", e.serial)
-	e.Associations[id] = &types.PodIdentityAssociation{AssociationId: &id, Namespace: in.Namespace, ServiceAccount: in.ServiceAccount, RoleArn: in.RoleArn, Tags: in.Tags}
+	e.Associations[id] = &types.PodIdentityAssociation{AssociationId: &id, AssociationArn: new(associationARN(id)), Namespace: in.Namespace,
+		ServiceAccount: in.ServiceAccount, RoleArn: in.RoleArn, Tags: maps.Clone(in.Tags)}
 	return &eks.CreatePodIdentityAssociationOutput{Association: e.Associations[id]}, nil
 }
 
@@ -163,4 +166,40 @@ func (e *EKS) DeletePodIdentityAssociation(_ context.Context, in *eks.DeletePodI
 	}
 	delete(e.Associations, *in.AssociationId)
 	return &eks.DeletePodIdentityAssociationOutput{}, nil
+}
+
+func entryARN(principal string) string {
+	return "arn:aws:eks:" + Region + ":" + Account + ":access-entry/demo/role/" + Account + principal[strings.LastIndex(principal, "/"):] + "/1"
+}
+
+func associationARN(id string) string {
+	return "arn:aws:eks:" + Region + ":" + Account + ":podidentityassociation/demo/" + id
+}
+
+// TagResource tags an access entry or a Pod Identity association.
+func (e *EKS) TagResource(_ context.Context, in *eks.TagResourceInput, _ ...func(*eks.Options)) (*eks.TagResourceOutput, error) {
+	if err := e.call("EKS.TagResource", *in.ResourceArn); err != nil {
+		return nil, err
+	}
+	for _, entry := range e.Entries {
+		if value(entry.AccessEntryArn) == *in.ResourceArn {
+			entry.Tags = with(entry.Tags, in.Tags)
+			return &eks.TagResourceOutput{}, nil
+		}
+	}
+	for _, a := range e.Associations {
+		if value(a.AssociationArn) == *in.ResourceArn {
+			a.Tags = with(a.Tags, in.Tags)
+			return &eks.TagResourceOutput{}, nil
+		}
+	}
+	return nil, &types.ResourceNotFoundException{}
+}
+
+// with is a copy of tags with more of them.
+func with(tags, more map[string]string) map[string]string {
+	all := map[string]string{}
+	maps.Copy(all, tags)
+	maps.Copy(all, more)
+	return all
 }

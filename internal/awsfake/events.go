@@ -88,6 +88,24 @@ func (e *Events) ListTagsForResource(_ context.Context, in *eventbridge.ListTags
 	return nil, &types.ResourceNotFoundException{}
 }
 
+func (e *Events) TagResource(_ context.Context, in *eventbridge.TagResourceInput, _ ...func(*eventbridge.Options)) (*eventbridge.TagResourceOutput, error) {
+	if err := e.call("Events.TagResource", *in.ResourceARN); err != nil {
+		return nil, err
+	}
+	for name, rule := range e.Rules {
+		if RuleARN(name) != *in.ResourceARN {
+			continue
+		}
+		rule.Tags = slices.Clone(rule.Tags)
+		for _, tag := range in.Tags {
+			rule.Tags = slices.DeleteFunc(rule.Tags, func(t types.Tag) bool { return *t.Key == *tag.Key })
+			rule.Tags = append(rule.Tags, tag)
+		}
+		return &eventbridge.TagResourceOutput{}, nil
+	}
+	return nil, &types.ResourceNotFoundException{}
+}
+
 func (e *Events) ListTargetsByRule(_ context.Context, in *eventbridge.ListTargetsByRuleInput, _ ...func(*eventbridge.Options)) (*eventbridge.ListTargetsByRuleOutput, error) {
 	rule, err := e.rule("ListTargetsByRule", *in.Rule)
 	if err != nil {

@@ -87,6 +87,19 @@ func (i *IAM) DeleteRole(_ context.Context, in *iam.DeleteRoleInput, _ ...func(*
 	return &iam.DeleteRoleOutput{}, nil
 }
 
+func (i *IAM) TagRole(_ context.Context, in *iam.TagRoleInput, _ ...func(*iam.Options)) (*iam.TagRoleOutput, error) {
+	role, err := i.role("TagRole", in.RoleName)
+	if err != nil {
+		return nil, err
+	}
+	role.Tags = slices.Clone(role.Tags)
+	for _, tag := range in.Tags {
+		role.Tags = slices.DeleteFunc(role.Tags, func(t types.Tag) bool { return *t.Key == *tag.Key })
+		role.Tags = append(role.Tags, tag)
+	}
+	return &iam.TagRoleOutput{}, nil
+}
+
 func (i *IAM) UpdateAssumeRolePolicy(_ context.Context, in *iam.UpdateAssumeRolePolicyInput, _ ...func(*iam.Options)) (*iam.UpdateAssumeRolePolicyOutput, error) {
 	role, err := i.role("UpdateAssumeRolePolicy", in.RoleName)
 	if err != nil {

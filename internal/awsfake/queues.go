@@ -90,6 +90,15 @@ func (s *SQS) ListQueueTags(_ context.Context, in *sqs.ListQueueTagsInput, _ ...
 	return &sqs.ListQueueTagsOutput{Tags: maps.Clone(queue.Tags)}, nil
 }
 
+func (s *SQS) TagQueue(_ context.Context, in *sqs.TagQueueInput, _ ...func(*sqs.Options)) (*sqs.TagQueueOutput, error) {
+	queue, err := s.queue("TagQueue", *in.QueueUrl)
+	if err != nil {
+		return nil, err
+	}
+	queue.Tags = with(queue.Tags, in.Tags)
+	return &sqs.TagQueueOutput{}, nil
+}
+
 func (s *SQS) DeleteQueue(_ context.Context, in *sqs.DeleteQueueInput, _ ...func(*sqs.Options)) (*sqs.DeleteQueueOutput, error) {
 	if _, err := s.queue("DeleteQueue", *in.QueueUrl); err != nil {
 		return nil, err

@@ -93,7 +93,7 @@ func (b *builder) nodegroups() {
 	}
 	b.plan.Nodegroups.BuildEmpty = true
 	b.plan.Nodegroups.Pinned = pinned(b.config)
-	if len(system) == 0 && !b.facts.Offline {
+	if len(system) == 0 && (len(b.facts.NodeGroups) > 0 || !b.facts.Offline) {
 		b.problem("karpenter_enabled", "cluster %s has no system node group, and Karpenter's controller must run on nodes that Karpenter does not manage; create a managed node group with on-demand capacity", b.config.ClusterName)
 	}
 	for _, g := range system {

@@ -64,6 +64,8 @@ func (e Effect) String() string {
 		}
 	}
 	switch {
+	case e.Change != PoolCreated && e.Nodes != nil && *e.Nodes == 0:
+		return fmt.Sprintf("pool %s is %s: it has no nodes", e.Pool, e.Change)
 	case e.Change == PoolRemoved:
 		return fmt.Sprintf("pool %s is removed: Karpenter drains and ends %s", e.Pool, count)
 	case e.Replaces:

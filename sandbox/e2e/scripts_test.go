@@ -136,3 +136,9 @@ func TestChangeRequest(t *testing.T) {
 	play(t, story.Enabled)
 	play(t, story.ChangeRequest)
 }
+
+// More pools, an override, what is refused of them, and JSON from S3.
+func TestPools(t *testing.T) {
+	play(t, story.Enabled)
+	play(t, story.Pools)
+}

@@ -27,8 +27,14 @@ func (i *Infrastructure) entry(ctx context.Context, p *plan.Plan, nodeARN string
 	}
 	if err == nil {
 		good, err := i.working(ctx, p, live.AccessEntry)
-		if err != nil || good {
+		if err != nil {
 			return err
+		}
+		if good && !ours(p, live.AccessEntry.Tags) {
+			return nil // an administrator's: it serves, and our tags would make it ours to delete
+		}
+		if good {
+			return i.tagEKS(ctx, p, live.AccessEntry.AccessEntryArn, live.AccessEntry.Tags, "access entry of role "+p.Infrastructure.NodeRole, progress)
 		}
 		if err := i.deleteEntry(ctx, p, nodeARN); err != nil {
 			return err
@@ -114,8 +120,8 @@ func (i *Infrastructure) associate(ctx context.Context, p *plan.Plan, role strin
 	if err != nil {
 		return err
 	}
-	switch {
-	case live == nil:
+	subject := "pod identity association of service account " + names.Namespace + "/" + names.ServiceAccount
+	if live == nil {
 		_, err := i.EKS.CreatePodIdentityAssociation(ctx, &eks.CreatePodIdentityAssociationInput{
 			ClusterName: &p.Cluster.Name, Namespace: new(names.Namespace), ServiceAccount: new(names.ServiceAccount),
 			RoleArn: &role, Tags: p.Infrastructure.Tags,
@@ -123,20 +129,23 @@ func (i *Infrastructure) associate(ctx context.Context, p *plan.Plan, role strin
 		if err != nil && !errors.As(err, new(*types.ResourceInUseException)) {
 			return fmt.Errorf("pod identity association of cluster %s: create: %w", p.Cluster.Name, err)
 		}
-		progress.Changed("created", "pod identity association of service account %s/%s", names.Namespace, names.ServiceAccount)
-	case !ours(p, live.Tags):
+		progress.Changed("created", "%s", subject)
+		return nil
+	}
+	if !ours(p, live.Tags) {
 		return steps.Reject("karpenter_enabled", "cluster %s has a Pod Identity association for service account %s/%s that Sawhorse did not make; delete it with `aws eks delete-pod-identity-association --cluster-name %s --association-id %s`",
 			p.Cluster.Name, names.Namespace, names.ServiceAccount, p.Cluster.Name, *live.AssociationId)
-	case live.RoleArn == nil || *live.RoleArn != role:
+	}
+	if live.RoleArn == nil || *live.RoleArn != role {
 		_, err := i.EKS.UpdatePodIdentityAssociation(ctx, &eks.UpdatePodIdentityAssociationInput{
 			ClusterName: &p.Cluster.Name, AssociationId: live.AssociationId, RoleArn: &role,
 		})
 		if err != nil {
 			return fmt.Errorf("pod identity association %s: update: %w", *live.AssociationId, err)
 		}
-		progress.Changed("repaired", "pod identity association of service account %s/%s", names.Namespace, names.ServiceAccount)
+		progress.Changed("repaired", "%s", subject)
 	}
-	return nil
+	return i.tagEKS(ctx, p, live.AssociationArn, live.Tags, subject, progress)
 }
 
 // dissociate deletes the association if Sawhorse made it.

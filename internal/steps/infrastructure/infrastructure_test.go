@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/names"
@@ -197,6 +198,56 @@ func TestRepairsOnlyWhatDiffers(t *testing.T) {
 	}
 }
 
+// Tags follow the rack on all that exists: added and changed, never removed, for the others may be somebody else's. An
+// access entry that an administrator made stays without: our marks would make it ours to delete.
+func TestTagsFollowTheRack(t *testing.T) {
+	tagged := []string{"tagged role " + controllerName, "tagged role " + nodesName,
+		"tagged pod identity association of service account kube-system/karpenter", "tagged access entry of role " + nodesName}
+	cloud, i := begin()
+	run(t, i, wanted(true, true))
+	for _, role := range cloud.IAM.Roles {
+		role.Tags = append(role.Tags, iamtypes.Tag{Key: new("theirs"), Value: new("x")})
+	}
+	cloud.EKS.Associations["a-1"].Tags["theirs"] = "x"
+	cloud.EKS.Entries[nodesARN].Tags["theirs"] = "x"
+	want := map[string]string{"theirs": "x", names.TagRack: "demo", names.TagCluster: awsfake.ClusterARN}
+	for _, set := range []map[string]string{{"team": "a"}, {"team": "b"}, {"cost": "7"}} {
+		p := wanted(true, true)
+		maps.Copy(p.Infrastructure.Tags, set)
+		maps.Copy(want, set)
+		cloud.Forget()
+		if _, changes := run(t, i, p); changes != strings.Join(tagged, ", ") || len(cloud.Writes()) != len(tagged) {
+			t.Errorf("%v: changes %s, writes %v", set, changes, cloud.Writes())
+		}
+		for name, role := range cloud.IAM.Roles {
+			if got := roleTags(&role.Role); !maps.Equal(got, want) {
+				t.Errorf("%v: role %s has %v, want %v", set, name, got, want)
+			}
+		}
+		if a, e := cloud.EKS.Associations["a-1"].Tags, cloud.EKS.Entries[nodesARN].Tags; !maps.Equal(a, want) || !maps.Equal(e, want) {
+			t.Errorf("%v: association %v, entry %v, want %v", set, a, e, want)
+		}
+		unchanged(t, cloud, i, p)
+	}
+	cloud.EKS.Entries[nodesARN].Tags = map[string]string{"admin": "me"}
+	unchanged(t, cloud, i, wanted(true, true))
+}
+
+// node_policy_arns may grow and shrink: what the plan no longer has is detached.
+func TestNodePoliciesFollowThePlan(t *testing.T) {
+	cloud, i := begin()
+	p := wanted(true, true)
+	p.Infrastructure.NodePolicies = append(p.Infrastructure.NodePolicies, "arn:aws:iam::123456789012:policy/own")
+	run(t, i, p)
+	unchanged(t, cloud, i, p)
+	if _, changes := run(t, i, wanted(true, true)); changes != "detached arn:aws:iam::123456789012:policy/own role "+nodesName {
+		t.Errorf("changes %s", changes)
+	}
+	if got := cloud.IAM.Roles[nodesName].Attached; !slices.Equal(got, wanted(true, true).Infrastructure.NodePolicies) {
+		t.Errorf("attached %v", got)
+	}
+}
+
 func TestForeignResources(t *testing.T) {
 	for _, c := range []struct {
 		what      string
@@ -268,13 +319,13 @@ func TestInterrupted(t *testing.T) {
 		all := []any{}
 		for _, name := range slices.Sorted(maps.Keys(cloud.IAM.Roles)) {
 			role := cloud.IAM.Roles[name]
-			all = append(all, name, role.Trust, role.Inline, role.Attached)
+			all = append(all, name, role.Trust, role.Inline, role.Attached, roleTags(&role.Role))
 		}
 		for _, a := range cloud.EKS.Associations {
-			all = append(all, *a.RoleArn)
+			all = append(all, *a.RoleArn, a.Tags)
 		}
 		for arn, entry := range cloud.EKS.Entries {
-			all = append(all, arn, *entry.Type)
+			all = append(all, arn, *entry.Type, entry.Tags)
 		}
 		text, err := json.Marshal(all)
 		if err != nil {
@@ -282,15 +333,21 @@ func TestInterrupted(t *testing.T) {
 		}
 		return string(text)
 	}
-	for _, present := range []bool{true, false} {
+	retagged := wanted(true, true)
+	retagged.Infrastructure.Tags["team"] = "a"
+	for _, c := range []struct{ before, plan *plan.Plan }{
+		{nil, wanted(true, true)},
+		{wanted(true, true), wanted(false, true)},
+		{wanted(true, true), retagged},
+	} {
 		awsfake.Interrupted(t, func() (*awsfake.Cloud, func() (bool, error)) {
 			cloud, i := begin()
-			if !present {
-				run(t, i, wanted(true, true))
+			if c.before != nil {
+				run(t, i, c.before)
 				cloud.Forget()
 			}
 			return cloud, func() (bool, error) {
-				progress, err := i.Run(t.Context(), wanted(present, true), "")
+				progress, err := i.Run(t.Context(), c.plan, "")
 				return progress.Wait == 0, err
 			}
 		}, state)

@@ -27,11 +27,7 @@ func (i *Infrastructure) find(ctx context.Context, p *plan.Plan, name string) (*
 	if err != nil {
 		return nil, false, fmt.Errorf("role %s: get: %w", name, err)
 	}
-	tags := map[string]string{}
-	for _, t := range out.Role.Tags {
-		tags[*t.Key] = *t.Value
-	}
-	return out.Role, ours(p, tags), nil
+	return out.Role, ours(p, roleTags(out.Role)), nil
 }
 
 // role brings one role to what it should be, and gives its ARN.
@@ -40,19 +36,16 @@ func (i *Infrastructure) role(ctx context.Context, p *plan.Plan, wanted wantedRo
 	if err != nil {
 		return "", err
 	}
-	switch {
-	case live == nil:
+	if live != nil && !owned {
+		return "", steps.Reject("rack", "IAM role %s exists and was not made by Sawhorse for this rack and cluster (IAM has no regions: a rack of the same name in another region collides); delete it, or use another rack name", wanted.name)
+	}
+	if live == nil {
 		if live, err = i.createRole(ctx, p, wanted); err != nil {
 			return "", err
 		}
 		progress.Changed("created", "role %s", wanted.name)
-	case !owned:
-		return "", steps.Reject("rack", "IAM role %s exists and was not made by Sawhorse for this rack and cluster (IAM has no regions: a rack of the same name in another region collides); delete it, or use another rack name", wanted.name)
-	case !samePolicy(live.AssumeRolePolicyDocument, wanted.trust):
-		if _, err := i.IAM.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{RoleName: &wanted.name, PolicyDocument: &wanted.trust}); err != nil {
-			return "", fmt.Errorf("role %s: update trust: %w", wanted.name, err)
-		}
-		progress.Changed("repaired", "trust of role %s", wanted.name)
+	} else if err := i.repairRole(ctx, p, live, wanted, progress); err != nil {
+		return "", err
 	}
 	if err := i.inline(ctx, wanted, progress); err != nil {
 		return "", err
@@ -60,13 +53,21 @@ func (i *Infrastructure) role(ctx context.Context, p *plan.Plan, wanted wantedRo
 	return *live.Arn, i.attach(ctx, wanted, progress)
 }
 
+// repairRole brings trust and tags of a role of ours up to date.
+func (i *Infrastructure) repairRole(ctx context.Context, p *plan.Plan, live *types.Role, wanted wantedRole, progress *steps.Progress) error {
+	if !samePolicy(live.AssumeRolePolicyDocument, wanted.trust) {
+		if _, err := i.IAM.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{RoleName: &wanted.name, PolicyDocument: &wanted.trust}); err != nil {
+			return fmt.Errorf("role %s: update trust: %w", wanted.name, err)
+		}
+		progress.Changed("repaired", "trust of role %s", wanted.name)
+	}
+	return i.tagRole(ctx, p, live, progress)
+}
+
 func (i *Infrastructure) createRole(ctx context.Context, p *plan.Plan, wanted wantedRole) (*types.Role, error) {
 	input := &iam.CreateRoleInput{
 		RoleName: &wanted.name, Path: new(names.IAMPath), Description: &wanted.description,
-		AssumeRolePolicyDocument: &wanted.trust, PermissionsBoundary: &i.Boundary,
-	}
-	for _, key := range slices.Sorted(maps.Keys(p.Infrastructure.Tags)) {
-		input.Tags = append(input.Tags, types.Tag{Key: new(key), Value: new(p.Infrastructure.Tags[key])})
+		AssumeRolePolicyDocument: &wanted.trust, PermissionsBoundary: &i.Boundary, Tags: iamTags(p.Infrastructure.Tags),
 	}
 	out, err := i.IAM.CreateRole(ctx, input)
 	if err != nil {

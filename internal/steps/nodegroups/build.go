@@ -19,7 +19,7 @@ import (
 // labelNodegroup is on every node of a managed node group.
 const labelNodegroup = "eks.amazonaws.com/nodegroup"
 
-// build brings the build groups to zero, or back to the size they had.
+// build brings the build groups to zero, or back to the size that the plan gives them, else to the one they had.
 func (n *Nodegroups) build(ctx context.Context, p *plan.Plan) (steps.Progress, error) {
 	var progress steps.Progress
 	if len(p.Nodegroups.Build) == 0 {
@@ -84,23 +84,34 @@ func (n *Nodegroups) empty(ctx context.Context, p *plan.Plan, client *k8s.Client
 	return false, n.resize(ctx, p, name, plan.Scaling{Min: 0, Max: max(1, live.Max), Desired: 0}, progress)
 }
 
-// restore brings a group back to its baseline, if one was kept.
+// restore brings a group that was emptied back: a baseline tells that it was.
 func (n *Nodegroups) restore(ctx context.Context, p *plan.Plan, client *k8s.Client, group *types.Nodegroup, progress *steps.Progress) (bool, error) {
 	name := *group.NodegroupName
 	before, err := n.size(ctx, p, name)
 	if err != nil || before == nil {
 		return err == nil, err
 	}
+	live, wanted := size(group), *before
+	if least := p.Nodegroups.BuildMin; least != nil {
+		wanted = planned(*least, *before, live)
+	}
 	if err := n.cordon(ctx, p, client, name, false, progress); err != nil {
 		return false, err
 	}
-	if live := size(group); live != *before {
-		return false, n.resize(ctx, p, name, *before, progress)
+	if live != wanted {
+		return false, n.resize(ctx, p, name, wanted, progress)
 	}
 	if group.Status == types.NodegroupStatusUpdating {
 		return false, nil
 	}
 	return true, n.Baselines.Forget(ctx, p.Rack, baseline(name))
+}
+
+// planned is the size to go back to where the plan gives one. Nodes that are there stay: a group whose builds had not ended
+// was never emptied, and by now Cluster Autoscaler may have added some; it also takes away what is idle.
+func planned(least int, before, live plan.Scaling) plan.Scaling {
+	most := max(least, before.Max, 1) // EKS refuses a max of 0
+	return plan.Scaling{Min: least, Max: most, Desired: min(max(least, live.Desired), most)}
 }
 
 func (n *Nodegroups) resize(ctx context.Context, p *plan.Plan, name string, to plan.Scaling, progress *steps.Progress) error {

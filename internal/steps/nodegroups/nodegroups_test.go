@@ -225,6 +225,39 @@ func TestTheFirstSizeIsTheBaseline(t *testing.T) {
 	}
 }
 
+// build_node_min_count is the size to go back to, in place of the one that was found; max gives way, and stays otherwise.
+func TestRestoresToTheSizeOfThePlan(t *testing.T) {
+	for least, want := range map[int]string{0: "0 0 5", 3: "3 3 5", 5: "5 5 5", 8: "8 8 8"} {
+		s := begin(t)
+		s.done("build")
+		s.plan.Nodegroups.BuildEmpty, s.plan.Nodegroups.BuildMin = false, &least
+		if s.done("build"); s.size("build") != want || s.cordoned() != "" || len(s.baselines.Kept) > 0 {
+			t.Errorf("%d: size %s, want %s; cordoned %q, baselines %v", least, s.size("build"), want, s.cordoned(), s.baselines.Kept)
+		}
+		s.unchanged("build")
+	}
+	t.Log("a group that was never emptied keeps its size, and one that is emptied does not mind")
+	s := begin(t)
+	s.plan.Nodegroups.BuildEmpty, s.plan.Nodegroups.BuildMin = false, new(4)
+	s.unchanged("build")
+	s.plan.Nodegroups.BuildEmpty = true
+	if s.done("build"); s.size("build") != "0 0 5" {
+		t.Errorf("size %s", s.size("build"))
+	}
+}
+
+// Builds that had not ended when Karpenter was turned off again keep their nodes, whatever build_node_min_count says.
+func TestRestoringTakesNoNodesAway(t *testing.T) {
+	s := begin(t)
+	s.pod("build", "build-2", "Running", "Job")
+	s.run("build")
+	s.plan.Nodegroups.BuildEmpty, s.plan.Nodegroups.BuildMin = false, new(0)
+	if s.done("build"); s.size("build") != "0 2 5" || s.cordoned() != "" || len(s.baselines.Kept) > 0 {
+		t.Errorf("size %s, cordoned %q, baselines %v", s.size("build"), s.cordoned(), s.baselines.Kept)
+	}
+	s.unchanged("build")
+}
+
 func TestTwoBuildGroups(t *testing.T) {
 	s := begin(t)
 	s.cloud.EKS.Group("arm", size3(1, 1, 2), map[string]string{names.LabelBuild: "true"})

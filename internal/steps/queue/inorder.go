@@ -39,7 +39,15 @@ func (sqsReader) DeleteQueue(context.Context, *sqs.DeleteQueueInput, ...func(*sq
 	return nil, errWouldWrite
 }
 
+func (sqsReader) TagQueue(context.Context, *sqs.TagQueueInput, ...func(*sqs.Options)) (*sqs.TagQueueOutput, error) {
+	return nil, errWouldWrite
+}
+
 type rulesReader struct{ Rules }
+
+func (rulesReader) TagResource(context.Context, *eventbridge.TagResourceInput, ...func(*eventbridge.Options)) (*eventbridge.TagResourceOutput, error) {
+	return nil, errWouldWrite
+}
 
 func (rulesReader) PutRule(context.Context, *eventbridge.PutRuleInput, ...func(*eventbridge.Options)) (*eventbridge.PutRuleOutput, error) {
 	return nil, errWouldWrite

@@ -20,6 +20,8 @@ func TestInOrder(t *testing.T) {
 		{"another retention", func(c *awsfake.Cloud) { c.SQS.Queues[url].Attributes["MessageRetentionPeriod"] = "60" }, false},
 		{"no policy", func(c *awsfake.Cloud) { delete(c.SQS.Queues[url].Attributes, "Policy") }, false},
 		{"not our queue", func(c *awsfake.Cloud) { c.SQS.Queues[url].Tags = nil }, false},
+		{"a tag missing", func(c *awsfake.Cloud) { delete(c.SQS.Queues[url].Tags, "team") }, false},
+		{"a tag missing on the rule", func(c *awsfake.Cloud) { c.Events.Rules[name].Tags = c.Events.Rules[name].Tags[:2] }, false},
 		{"no rule", func(c *awsfake.Cloud) { delete(c.Events.Rules, name) }, false},
 		{"rule disabled", func(c *awsfake.Cloud) { c.Events.Rules[name].State = types.RuleStateDisabled }, false},
 		{"no target", func(c *awsfake.Cloud) { c.Events.Rules[name].Targets = nil }, false},

@@ -26,6 +26,7 @@ type SQS interface {
 	GetQueueAttributes(context.Context, *sqs.GetQueueAttributesInput, ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error)
 	SetQueueAttributes(context.Context, *sqs.SetQueueAttributesInput, ...func(*sqs.Options)) (*sqs.SetQueueAttributesOutput, error)
 	ListQueueTags(context.Context, *sqs.ListQueueTagsInput, ...func(*sqs.Options)) (*sqs.ListQueueTagsOutput, error)
+	TagQueue(context.Context, *sqs.TagQueueInput, ...func(*sqs.Options)) (*sqs.TagQueueOutput, error)
 	DeleteQueue(context.Context, *sqs.DeleteQueueInput, ...func(*sqs.Options)) (*sqs.DeleteQueueOutput, error)
 }
 
@@ -35,6 +36,7 @@ type Rules interface {
 	PutRule(context.Context, *eventbridge.PutRuleInput, ...func(*eventbridge.Options)) (*eventbridge.PutRuleOutput, error)
 	DeleteRule(context.Context, *eventbridge.DeleteRuleInput, ...func(*eventbridge.Options)) (*eventbridge.DeleteRuleOutput, error)
 	ListTagsForResource(context.Context, *eventbridge.ListTagsForResourceInput, ...func(*eventbridge.Options)) (*eventbridge.ListTagsForResourceOutput, error)
+	TagResource(context.Context, *eventbridge.TagResourceInput, ...func(*eventbridge.Options)) (*eventbridge.TagResourceOutput, error)
 	ListTargetsByRule(context.Context, *eventbridge.ListTargetsByRuleInput, ...func(*eventbridge.Options)) (*eventbridge.ListTargetsByRuleOutput, error)
 	PutTargets(context.Context, *eventbridge.PutTargetsInput, ...func(*eventbridge.Options)) (*eventbridge.PutTargetsOutput, error)
 	RemoveTargets(context.Context, *eventbridge.RemoveTargetsInput, ...func(*eventbridge.Options)) (*eventbridge.RemoveTargetsOutput, error)
@@ -98,13 +100,17 @@ func gone(err error) bool {
 	return errors.As(err, new(*types.QueueDoesNotExist)) || errors.As(err, &api) && api.ErrorCode() == "AWS.SimpleQueueService.NonExistentQueue"
 }
 
-// owned tells whether a queue carries both marks of this rack and cluster.
-func (q *Queue) owned(ctx context.Context, p *plan.Plan, url string) (bool, error) {
+// tags are a queue's tags; ours tells whether both marks of this rack and cluster are among them.
+func (q *Queue) tags(ctx context.Context, p *plan.Plan, url string) (tags map[string]string, ours bool, err error) {
 	out, err := q.SQS.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: &url})
 	if err != nil {
-		return false, fmt.Errorf("queue %s: read tags: %w", p.Queue.Name, err)
+		return nil, false, fmt.Errorf("queue %s: read tags: %w", p.Queue.Name, err)
 	}
-	return out.Tags[names.TagRack] == p.Rack && out.Tags[names.TagCluster] == p.Cluster.ARN, nil
+	return out.Tags, marked(p, out.Tags), nil
+}
+
+func marked(p *plan.Plan, tags map[string]string) bool {
+	return tags[names.TagRack] == p.Rack && tags[names.TagCluster] == p.Cluster.ARN
 }
 
 func (q *Queue) create(ctx context.Context, p *plan.Plan, progress *steps.Progress) (string, error) {
@@ -113,11 +119,7 @@ func (q *Queue) create(ctx context.Context, p *plan.Plan, progress *steps.Progre
 		return "", err
 	}
 	if url != "" {
-		ours, err := q.owned(ctx, p, url)
-		if err == nil && !ours {
-			err = steps.Reject("rack", "SQS queue %s exists and was not made by Sawhorse for this rack and cluster; delete it, or use another rack name", p.Queue.Name)
-		}
-		return url, err
+		return url, q.tag(ctx, p, url, progress)
 	}
 	wanted, err := attributes(p)
 	if err != nil {
@@ -129,6 +131,26 @@ func (q *Queue) create(ctx context.Context, p *plan.Plan, progress *steps.Progre
 	}
 	progress.Changed("created", "queue %s", p.Queue.Name)
 	return *out.QueueUrl, nil
+}
+
+// tag gives a queue that exists the tags that it lacks, if it is ours.
+func (q *Queue) tag(ctx context.Context, p *plan.Plan, url string, progress *steps.Progress) error {
+	live, ours, err := q.tags(ctx, p, url)
+	if err != nil {
+		return err
+	}
+	if !ours {
+		return steps.Reject("rack", "SQS queue %s exists and was not made by Sawhorse for this rack and cluster; delete it, or use another rack name", p.Queue.Name)
+	}
+	lacking := steps.LackingTags(live, p.Queue.Tags)
+	if lacking == nil {
+		return nil
+	}
+	if _, err := q.SQS.TagQueue(ctx, &sqs.TagQueueInput{QueueUrl: &url, Tags: lacking}); err != nil {
+		return fmt.Errorf("queue %s: tag: %w", p.Queue.Name, err)
+	}
+	progress.Changed("tagged", "queue %s", p.Queue.Name)
+	return nil
 }
 
 // attributes are those of Karpenter's reference template: 300 s retention, SQS-managed encryption, and a policy that lets
@@ -205,7 +227,7 @@ func (q *Queue) remove(ctx context.Context, p *plan.Plan, progress *steps.Progre
 		return err
 	}
 	if url != "" {
-		ours, err := q.owned(ctx, p, url)
+		_, ours, err := q.tags(ctx, p, url)
 		if err != nil {
 			return err
 		}

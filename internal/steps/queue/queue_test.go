@@ -30,7 +30,7 @@ func wanted(present bool) *plan.Plan {
 		Rack:    "demo",
 		Cluster: plan.Cluster{Name: "demo", ARN: awsfake.ClusterARN, Account: awsfake.Account, Region: awsfake.Region, Partition: "aws"},
 		Queue: plan.Queue{Present: present, Name: name, Rule: name,
-			Tags: map[string]string{names.TagRack: "demo", names.TagCluster: awsfake.ClusterARN}},
+			Tags: map[string]string{names.TagRack: "demo", names.TagCluster: awsfake.ClusterARN, "team": "builders"}},
 	}
 }
 
@@ -126,7 +126,7 @@ func TestQueueIsAsKarpenterWantsIt(t *testing.T) {
 	if slices.Sort(pattern.Kinds); !slices.Equal(pattern.Kinds, kinds) || !slices.Equal(pattern.Source, []string{"aws.health", "aws.ec2"}) {
 		t.Errorf("pattern %s", rule.Pattern)
 	}
-	if len(rule.Targets) != 1 || *rule.Targets[0].Arn != arn || rule.State != types.RuleStateEnabled || len(rule.Tags) != 2 {
+	if len(rule.Targets) != 1 || *rule.Targets[0].Arn != arn || rule.State != types.RuleStateEnabled || len(rule.Tags) != 3 {
 		t.Errorf("rule %+v", rule)
 	}
 }
@@ -145,6 +145,10 @@ func TestRepairsOnlyWhatDiffers(t *testing.T) {
 		{"pattern", func(c *awsfake.Cloud) { c.Events.Rules[name].Pattern = `{"source":["aws.ec2"]}` }, "repaired rule " + name, "Events.PutRule " + name},
 		{"no target", func(c *awsfake.Cloud) { c.Events.Rules[name].Targets = nil }, "put target of rule " + name, "Events.PutTargets " + name},
 		{"another queue as target", func(c *awsfake.Cloud) { c.Events.Rules[name].Targets[0].Arn = new("arn:other") }, "put target of rule " + name, "Events.PutTargets " + name},
+		{"a tag of the queue gone", func(c *awsfake.Cloud) { delete(c.SQS.Queues[url].Tags, "team") }, "tagged queue " + name, "SQS.TagQueue " + url},
+		{"a tag of the queue changed", func(c *awsfake.Cloud) { c.SQS.Queues[url].Tags["team"] = "others" }, "tagged queue " + name, "SQS.TagQueue " + url},
+		{"a tag of the rule gone", func(c *awsfake.Cloud) { c.Events.Rules[name].Tags = c.Events.Rules[name].Tags[:2] }, "tagged rule " + name, "Events.TagResource " + awsfake.RuleARN(name)},
+		{"a tag of the rule changed", func(c *awsfake.Cloud) { c.Events.Rules[name].Tags[2].Value = new("others") }, "tagged rule " + name, "Events.TagResource " + awsfake.RuleARN(name)},
 		{"the queue has gone", func(c *awsfake.Cloud) { delete(c.SQS.Queues, url) }, "created queue " + name, "SQS.CreateQueue " + url},
 	} {
 		t.Run(c.what, func(t *testing.T) {
@@ -177,7 +181,32 @@ func TestLeavesWhatIsTheSameInOtherWords(t *testing.T) {
 	attributes["Policy"], attributes["VisibilityTimeout"] = respelled(attributes["Policy"]), "77"
 	cloud.Events.Rules[name].Pattern = respelled(cloud.Events.Rules[name].Pattern)
 	cloud.Events.Rules[name].Targets = append(cloud.Events.Rules[name].Targets, types.Target{Id: new("theirs"), Arn: new("arn:theirs")})
+	cloud.SQS.Queues[url].Tags["theirs"] = "x"
+	cloud.Events.Rules[name].Tags = append(cloud.Events.Rules[name].Tags, types.Tag{Key: new("theirs"), Value: new("x")})
 	unchanged(t, cloud, q, true)
+}
+
+// A tag that the rack no longer has may be somebody else's by now: tags are added and changed, never removed.
+func TestTagsFollowTheRack(t *testing.T) {
+	cloud, q := begin()
+	run(t, q, true, "created queue "+name, "created rule "+name, "put target of rule "+name)
+	p := wanted(true)
+	delete(p.Queue.Tags, "team")
+	p.Queue.Tags["cost"] = "7"
+	for _, want := range []int{2, 0} {
+		cloud.Forget()
+		if _, err := q.Run(t.Context(), p, ""); err != nil || len(cloud.Writes()) != want {
+			t.Errorf("writes %v, want %d; %v", cloud.Writes(), want, err)
+		}
+	}
+	tags := map[string]string{}
+	for _, tag := range cloud.Events.Rules[name].Tags {
+		tags[*tag.Key] = *tag.Value
+	}
+	want := map[string]string{names.TagRack: "demo", names.TagCluster: awsfake.ClusterARN, "team": "builders", "cost": "7"}
+	if !maps.Equal(tags, want) || !maps.Equal(cloud.SQS.Queues[url].Tags, want) {
+		t.Errorf("rule %v, queue %v, want %v", tags, cloud.SQS.Queues[url].Tags, want)
+	}
 }
 
 // SQS holds a deleted queue's name for 60 s: that is a wait, not a failure.

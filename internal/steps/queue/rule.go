@@ -36,11 +36,11 @@ var pattern = func() string {
 
 // rule brings the rule and its one target to what they should be, enabled.
 func (q *Queue) rule(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {
-	live, ours, err := q.describe(ctx, p)
+	live, tags, err := q.describe(ctx, p)
 	if err != nil {
 		return err
 	}
-	if live != nil && !ours {
+	if live != nil && !marked(p, tags) {
 		return steps.Reject("rack", "EventBridge rule %s exists and was not made by Sawhorse for this rack and cluster; delete it, or use another rack name", p.Queue.Rule)
 	}
 	if live == nil || live.State != types.RuleStateEnabled || live.EventPattern == nil || !sameJSON(*live.EventPattern, pattern) {
@@ -50,14 +50,32 @@ func (q *Queue) rule(ctx context.Context, p *plan.Plan, progress *steps.Progress
 		}
 		action := "repaired"
 		if live == nil {
-			input.Tags, action = ruleTags(p), "created" // PutRule takes tags for a new rule only
+			input.Tags, action = ruleTags(p.Queue.Tags), "created" // PutRule takes tags for a new rule only
 		}
 		if _, err := q.Rules.PutRule(ctx, input); err != nil {
 			return fmt.Errorf("rule %s: put: %w", p.Queue.Rule, err)
 		}
 		progress.Changed(action, "rule %s", p.Queue.Rule)
 	}
+	if live != nil {
+		if err := q.tagRule(ctx, p, live.Arn, tags, progress); err != nil {
+			return err
+		}
+	}
 	return q.target(ctx, p, progress)
+}
+
+// tagRule gives a rule of ours the tags that it lacks.
+func (q *Queue) tagRule(ctx context.Context, p *plan.Plan, arn *string, live map[string]string, progress *steps.Progress) error {
+	lacking := steps.LackingTags(live, p.Queue.Tags)
+	if lacking == nil {
+		return nil
+	}
+	if _, err := q.Rules.TagResource(ctx, &eventbridge.TagResourceInput{ResourceARN: arn, Tags: ruleTags(lacking)}); err != nil {
+		return fmt.Errorf("rule %s: tag: %w", p.Queue.Rule, err)
+	}
+	progress.Changed("tagged", "rule %s", p.Queue.Rule)
+	return nil
 }
 
 func (q *Queue) target(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {
@@ -83,30 +101,30 @@ func (q *Queue) target(ctx context.Context, p *plan.Plan, progress *steps.Progre
 	return nil
 }
 
-// describe is nil where there is no such rule, and tells whether one carries both marks of this rack and cluster.
-func (q *Queue) describe(ctx context.Context, p *plan.Plan) (*eventbridge.DescribeRuleOutput, bool, error) {
+// describe is nil where there is no such rule; with a rule come its tags.
+func (q *Queue) describe(ctx context.Context, p *plan.Plan) (*eventbridge.DescribeRuleOutput, map[string]string, error) {
 	var missing *types.ResourceNotFoundException
 	live, err := q.Rules.DescribeRule(ctx, &eventbridge.DescribeRuleInput{Name: &p.Queue.Rule})
 	if errors.As(err, &missing) {
-		return nil, false, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("rule %s: describe: %w", p.Queue.Rule, err)
+		return nil, nil, fmt.Errorf("rule %s: describe: %w", p.Queue.Rule, err)
 	}
 	out, err := q.Rules.ListTagsForResource(ctx, &eventbridge.ListTagsForResourceInput{ResourceARN: live.Arn})
 	if err != nil {
-		return nil, false, fmt.Errorf("rule %s: read tags: %w", p.Queue.Rule, err)
+		return nil, nil, fmt.Errorf("rule %s: read tags: %w", p.Queue.Rule, err)
 	}
-	marks := map[string]string{}
+	tags := map[string]string{}
 	for _, t := range out.Tags {
-		marks[*t.Key] = *t.Value
+		tags[*t.Key] = *t.Value
 	}
-	return live, marks[names.TagRack] == p.Rack && marks[names.TagCluster] == p.Cluster.ARN, nil
+	return live, tags, nil
 }
 
 func (q *Queue) removeRule(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {
-	live, ours, err := q.describe(ctx, p)
-	if err != nil || live == nil || !ours {
+	live, tags, err := q.describe(ctx, p)
+	if err != nil || live == nil || !marked(p, tags) {
 		return err
 	}
 	out, err := q.Rules.ListTargetsByRule(ctx, &eventbridge.ListTargetsByRuleInput{Rule: &p.Queue.Rule})
@@ -129,10 +147,10 @@ func (q *Queue) removeRule(ctx context.Context, p *plan.Plan, progress *steps.Pr
 	return nil
 }
 
-func ruleTags(p *plan.Plan) []types.Tag {
-	var tags []types.Tag
-	for _, key := range slices.Sorted(maps.Keys(p.Queue.Tags)) {
-		tags = append(tags, types.Tag{Key: new(key), Value: new(p.Queue.Tags[key])})
+func ruleTags(tags map[string]string) []types.Tag {
+	var all []types.Tag
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		all = append(all, types.Tag{Key: new(key), Value: new(tags[key])})
 	}
-	return tags
+	return all
 }

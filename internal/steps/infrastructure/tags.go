@@ -1,0 +1,57 @@
+package infrastructure
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+// tagRole gives a role of ours the tags that it lacks.
+func (i *Infrastructure) tagRole(ctx context.Context, p *plan.Plan, live *types.Role, progress *steps.Progress) error {
+	lacking := steps.LackingTags(roleTags(live), p.Infrastructure.Tags)
+	if lacking == nil {
+		return nil
+	}
+	if _, err := i.IAM.TagRole(ctx, &iam.TagRoleInput{RoleName: live.RoleName, Tags: iamTags(lacking)}); err != nil {
+		return fmt.Errorf("role %s: tag: %w", *live.RoleName, err)
+	}
+	progress.Changed("tagged", "role %s", *live.RoleName)
+	return nil
+}
+
+// tagEKS does the same for an access entry or a Pod Identity association.
+func (i *Infrastructure) tagEKS(ctx context.Context, p *plan.Plan, arn *string, live map[string]string, subject string, progress *steps.Progress) error {
+	lacking := steps.LackingTags(live, p.Infrastructure.Tags)
+	if lacking == nil {
+		return nil
+	}
+	if _, err := i.EKS.TagResource(ctx, &eks.TagResourceInput{ResourceArn: arn, Tags: lacking}); err != nil {
+		return fmt.Errorf("%s: tag: %w", subject, err)
+	}
+	progress.Changed("tagged", "%s", subject)
+	return nil
+}
+
+func roleTags(role *types.Role) map[string]string {
+	tags := map[string]string{}
+	for _, t := range role.Tags {
+		tags[*t.Key] = *t.Value
+	}
+	return tags
+}
+
+func iamTags(tags map[string]string) []types.Tag {
+	var all []types.Tag
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		all = append(all, types.Tag{Key: new(key), Value: new(tags[key])})
+	}
+	return all
+}
