@@ -12,12 +12,12 @@ import (
 
 // each judges every line of a file, on all cores, and prints an answer for each in the same order. A line that is no input
 // is refused, and does not hold up the others.
-func each(name string, out io.Writer, judge func(text []byte) (answer any, accepted bool, err error)) error {
+func each(name string, out io.Writer, judge func(input) (answer any, accepted bool, err error)) error {
 	from := io.Reader(os.Stdin)
 	if name != "-" {
 		file, err := os.Open(name)
 		if err != nil {
-			return usage{err.Error()}
+			return unusable{err}
 		}
 		defer file.Close()
 		from = file
@@ -40,7 +40,11 @@ func each(name string, out io.Writer, judge func(text []byte) (answer any, accep
 			waiting <- done
 			go func() {
 				defer func() { <-slots }()
-				answer, accepted, _ := judge(text)
+				answer, accepted, err := answerLine(text, judge)
+				if err != nil {
+					done <- result{err: err}
+					return
+				}
 				encoded, err := encode(answer, "")
 				done <- result{encoded, accepted, err}
 			}()
@@ -51,17 +55,31 @@ func each(name string, out io.Writer, judge func(text []byte) (answer any, accep
 	for done := range waiting {
 		r := <-done
 		if r.err != nil {
-			return r.err
+			return errors.Join(r.err, buffered.Flush())
 		}
 		if _, err := buffered.Write(r.text); err != nil {
 			return err
 		}
 		all = all && r.accepted
 	}
-	if err := errors.Join(readErr, buffered.Flush()); err != nil || all {
+	if err := buffered.Flush(); err != nil {
 		return err
 	}
-	return errRefused
+	if readErr != nil {
+		return unusable{readErr}
+	}
+	if !all {
+		return errRefused
+	}
+	return nil
+}
+
+func answerLine(text []byte, judge func(input) (any, bool, error)) (any, bool, error) {
+	in, err := readInput(text)
+	if err != nil {
+		return unreadable(err), false, nil
+	}
+	return judge(in)
 }
 
 // lines calls do with each line that is not empty.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -39,22 +38,17 @@ func runCheck(_ context.Context, use string, args []string) error {
 	flags := flag.NewFlagSet("check", flag.ContinueOnError)
 	batch := flags.Bool("batch", false, "")
 	rest, err := parse(flags, use, args)
-	if err != nil || len(rest) != 1 {
-		return errors.Join(err, usage{use})
+	if err != nil {
+		return err
 	}
-	check := func(text []byte) (any, bool, error) {
-		in, err := readInput(text)
-		if err != nil {
-			return unreadable(err), false, err
-		}
-		v, _, err := in.verdict()
-		return answerOf(v), len(v.Problems) == 0, err
+	if len(rest) != 1 {
+		return usage{use: use}
 	}
 	if *batch {
 		return each(rest[0], os.Stdout, check)
 	}
-	return once(rest[0], func(text []byte) (bool, error) {
-		a, accepted, err := check(text)
+	return once(rest[0], func(in input) (bool, error) {
+		a, accepted, err := check(in)
 		if err != nil {
 			return false, err
 		}
@@ -62,29 +56,31 @@ func runCheck(_ context.Context, use string, args []string) error {
 	})
 }
 
+func check(in input) (any, bool, error) {
+	v, _, err := in.verdict()
+	return answerOf(v), len(v.Problems) == 0, err
+}
+
 func runRender(_ context.Context, use string, args []string) error {
 	flags := flag.NewFlagSet("render", flag.ContinueOnError)
 	batch, format := flags.Bool("batch", false, ""), flags.String("o", "json", "")
 	rest, err := parse(flags, use, args)
-	if err != nil || len(rest) != 1 || *format != "json" && *format != "yaml" || *batch && *format != "json" {
-		return errors.Join(err, usage{use})
+	if err != nil {
+		return err
 	}
-	render := func(text []byte) (any, bool, error) {
-		in, err := readInput(text)
-		if err != nil {
-			return unreadable(err), false, err
-		}
-		v, _, err := in.verdict()
-		if len(v.Problems) > 0 {
-			return answerOf(v), false, err
-		}
-		return append([]plan.Object{}, v.Plan.NodePools.Objects...), true, err
+	switch {
+	case len(rest) != 1:
+		return usage{use: use}
+	case *format != "json" && *format != "yaml":
+		return usage{use, fmt.Sprintf("-o %s is no format", *format)}
+	case *batch && *format == "yaml":
+		return usage{use, "--batch prints an answer a line, which YAML is not; leave out -o yaml"}
 	}
 	if *batch {
 		return each(rest[0], os.Stdout, render)
 	}
-	return once(rest[0], func(text []byte) (bool, error) {
-		made, accepted, err := render(text)
+	return once(rest[0], func(in input) (bool, error) {
+		made, accepted, err := render(in)
 		if err != nil {
 			return false, err
 		}
@@ -98,16 +94,26 @@ func runRender(_ context.Context, use string, args []string) error {
 	})
 }
 
+// render makes the manifests of an input, or the answer of check where it is refused.
+func render(in input) (any, bool, error) {
+	v, _, err := in.verdict()
+	if len(v.Problems) > 0 {
+		return answerOf(v), false, err
+	}
+	return append([]plan.Object{}, v.Plan.NodePools.Objects...), true, err
+}
+
 // once judges one file. An input that cannot be read is wrong use.
-func once(name string, judge func(text []byte) (accepted bool, err error)) error {
+func once(name string, judge func(input) (accepted bool, err error)) error {
 	text, err := readFile(name)
 	if err != nil {
-		return usage{err.Error()}
+		return unusable{err}
 	}
-	if _, err := readInput(text); err != nil {
-		return usage{name + ": " + err.Error()}
+	in, err := readInput(text)
+	if err != nil {
+		return unusable{fmt.Errorf("%s: %w", name, err)}
 	}
-	accepted, err := judge(text)
+	accepted, err := judge(in)
 	if err == nil && !accepted {
 		err = errRefused
 	}

@@ -14,10 +14,18 @@ import (
 	"syscall"
 )
 
-// usage is an error of the command line itself.
-type usage struct{ text string }
+// usage is an error of the command line itself: how the command is used and, where that does not say it all, what is wrong.
+type usage struct{ use, wrong string }
 
-func (u usage) Error() string { return "usage: " + u.text }
+func (u usage) Error() string {
+	if u.wrong == "" {
+		return "usage: " + u.use
+	}
+	return u.wrong + "\nusage: " + u.use
+}
+
+// unusable is an input that cannot be judged at all.
+type unusable struct{ error }
 
 // errRefused ends a command that has printed its answer, and the answer is no.
 var errRefused = errors.New("refused")
@@ -27,9 +35,10 @@ type command struct {
 	name string
 	// args follow the name; what is one line, help all there is to know.
 	args, what, help string
-	// flags are for completion.
-	flags []string
-	run   func(ctx context.Context, use string, args []string) error
+	// flags, the formats of -o, other words that may follow, and whether files may: for completion.
+	flags, formats, words []string
+	files                 bool
+	run                   func(ctx context.Context, use string, args []string) error
 }
 
 func (c command) use() string { return "sawhorse " + c.name + " " + c.args }
@@ -40,7 +49,7 @@ func main() {
 	stop()
 	switch {
 	case err == nil:
-	case errors.As(err, new(usage)):
+	case errors.As(err, new(usage)), errors.As(err, new(unusable)):
 		fmt.Fprintln(os.Stderr, "sawhorse:", err)
 		os.Exit(2)
 	case errors.Is(err, errRefused):
@@ -53,7 +62,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return usage{"sawhorse COMMAND\n" + synopsis()}
+		return usage{use: "sawhorse COMMAND\n" + synopsis()}
 	}
 	switch args[0] {
 	case "help", "--help", "-h":
@@ -61,7 +70,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	c, known := find(args[0])
 	if !known {
-		return usage{fmt.Sprintf("sawhorse COMMAND; %q is none of\n%s", args[0], synopsis())}
+		return unknownCommand(args[0])
 	}
 	for _, a := range args[1:] {
 		if a == "--help" || a == "-h" {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -14,8 +13,10 @@ import (
 func runParams(_ context.Context, use string, args []string) error {
 	flags := flag.NewFlagSet("params", flag.ContinueOnError)
 	format := flags.String("o", "markdown", "")
-	if rest, err := parse(flags, use, args); err != nil || len(rest) > 0 {
-		return errors.Join(err, usage{use})
+	if rest, err := parse(flags, use, args); err != nil {
+		return err
+	} else if len(rest) > 0 {
+		return usage{use: use}
 	}
 	switch *format {
 	case "markdown":
@@ -24,6 +25,6 @@ func runParams(_ context.Context, use string, args []string) error {
 	case "json":
 		return printJSON(params.Table, "  ")
 	default:
-		return usage{fmt.Sprintf("%s: not %q", use, *format)}
+		return usage{use, fmt.Sprintf("-o %s is no format", *format)}
 	}
 }

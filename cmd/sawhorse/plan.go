@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 
@@ -24,14 +23,16 @@ func runPlan(_ context.Context, use string, args []string) error {
 	flags := flag.NewFlagSet("plan", flag.ContinueOnError)
 	format := flags.String("o", "text", "")
 	rest, err := parse(flags, use, args)
-	if err != nil || len(rest) != 1 || *format != "json" && *format != "text" {
-		return errors.Join(err, usage{use})
+	if err != nil {
+		return err
 	}
-	return once(rest[0], func(text []byte) (bool, error) {
-		in, err := readInput(text)
-		if err != nil {
-			return false, err
-		}
+	if len(rest) != 1 {
+		return usage{use: use}
+	}
+	if *format != "json" && *format != "text" {
+		return usage{use, fmt.Sprintf("-o %s is no format", *format)}
+	}
+	return once(rest[0], func(in input) (bool, error) {
 		verdict, steps, err := in.verdict()
 		if err != nil {
 			return false, err
@@ -68,6 +69,6 @@ func (o outlook) print(paused bool) {
 		fmt.Printf("%2d. %-20s %s\n", i+1, step.Name, step.Why)
 	}
 	for _, effect := range o.Pools {
-		fmt.Printf("pool     %s\n", effect)
+		fmt.Println(effect)
 	}
 }

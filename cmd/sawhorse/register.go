@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"time"
@@ -18,8 +17,11 @@ func runRegister(ctx context.Context, use string, args []string) error {
 	cluster := flags.String("cluster", "", "the EKS cluster, where its name is not the rack's")
 	rate := flags.Float64("rate", 2.5, "writes a second; SSM takes 3 from an account unless its higher throughput is switched on")
 	rest, err := parse(flags, use, args)
-	if err != nil || *rate <= 0 {
-		return errors.Join(err, usage{use})
+	if err != nil {
+		return err
+	}
+	if *rate <= 0 {
+		return usage{use, fmt.Sprintf("--rate %v is no number of writes a second; write, for example, 2.5", *rate)}
 	}
 	rack, err := rackArgument(rest, use)
 	if err != nil {

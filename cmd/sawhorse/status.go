@@ -52,7 +52,7 @@ func show(s rack.Status) error {
 	fmt.Printf("%s  generation %d  %s  %.1f s\n", s.State, s.Generation, s.Time, s.DurationSeconds)
 	list := func(title string, problems []params.Problem) {
 		for _, p := range problems {
-			fmt.Printf("%s  %s: %s\n", title, p.Parameter, p.Message)
+			fmt.Printf("%s  %s\n", title, line(p))
 		}
 	}
 	list("problem", s.Problems)
@@ -60,8 +60,11 @@ func show(s rack.Status) error {
 	if s.Failure != nil {
 		fmt.Printf("failure  step %s: %s: %s\n         %s\n", s.Failure.Step, s.Failure.Error, s.Failure.Reason, s.Failure.Remedy)
 	}
+	for _, step := range s.Steps {
+		fmt.Printf("step     %s\n", step)
+	}
 	for _, p := range s.Pools {
-		fmt.Printf("pool     %s\n", p)
+		fmt.Println(p)
 	}
 	for _, c := range s.Changed {
 		fmt.Printf("changed  %s\n", c)

@@ -142,3 +142,9 @@ func TestPools(t *testing.T) {
 	play(t, story.Enabled)
 	play(t, story.Pools)
 }
+
+// Parameters of the rack itself, and what each brings about.
+func TestSettings(t *testing.T) {
+	play(t, story.Enabled)
+	play(t, story.Settings)
+}

@@ -1,0 +1,45 @@
+package story
+
+import "time"
+
+// Settings writes parameters of the rack itself, and looks for what each brings about.
+func Settings(t *Teller) {
+	const (
+		set     = "aws ssm put-parameter --overwrite --type String --name /sawhorse/racks/demo/params/"
+		role    = `aws iam list-role-tags --role-name demo-karpenter-nodes --query 'Tags[?Key==` + "`team`" + `].Value' --output text`
+		queue   = `aws sqs list-queue-tags --queue-url "$(aws sqs get-queue-url --queue-name demo-karpenter --query QueueUrl --output text)" --query Tags.team --output text`
+		rule    = `aws events list-tags-for-resource --resource-arn "$(aws events describe-rule --name demo-karpenter --query Arn --output text)" --query 'Tags[?Key==` + "`team`" + `].Value' --output text`
+		policy  = "aws iam list-attached-role-policies --role-name demo-karpenter-nodes --query 'length(AttachedPolicies)' --output text"
+		plugin  = "kubectl -n kube-system get daemonset nvidia-device-plugin-daemonset -o name --ignore-not-found"
+		replica = "kubectl -n kube-system get deployment karpenter -o jsonpath='{.spec.replicas} {.status.readyReplicas}'"
+		pins    = `kubectl -n kube-system get deployment metrics-server -o jsonpath='{.spec.template.spec.nodeSelector.convox\.io/system-node}'`
+	)
+	t.Chapter("Settings of the rack")
+	t.Check("controller's replicas", replica, "2 2")
+	t.Check("policies of the nodes' role", policy, "4")
+	t.Type(set + "tags --value team=web")
+	t.Type(set + "node_policy_arns --value arn:aws:iam::aws:policy/CloudWatchAgentServerPolicy")
+	t.Type(set + "nvidia_device_plugin_enable --value true")
+	t.Type(set + "high_availability --value false")
+	t.Until("device plugin", plugin, "daemonset.apps/nvidia-device-plugin-daemonset", 2*time.Minute)
+	t.Until("status", state, "Reconciled", 2*time.Minute)
+	t.Check("tag of the nodes' role", role, "web")
+	t.Check("tag of the queue", queue, "web")
+	t.Check("tag of the rule", rule, "web")
+	t.Check("tag of the nodes", "kubectl get ec2nodeclass workload -o jsonpath='{.spec.tags.team}'", "web")
+	t.Check("policies of the nodes' role", policy, "5")
+	t.Until("controller's replicas", replica, "1 1", time.Minute)
+
+	t.Chapter("An id that does not exist, and the settings back again")
+	t.Type(set + "subnet_ids --value subnet-0123456789abcdef0")
+	t.Until("status", state, "Rejected", time.Minute)
+	t.Contains("the sentence", "aws ssm get-parameter --name /sawhorse/racks/demo/status --query Parameter.Value --output text", "there is no such subnet")
+	for _, name := range []string{"subnet_ids", "tags", "node_policy_arns", "nvidia_device_plugin_enable", "high_availability"} {
+		t.Type(set + name + " --value unset")
+	}
+	t.Until("device plugin", plugin, "", 2*time.Minute)
+	t.Until("status", state, "Reconciled", 2*time.Minute)
+	t.Check("policies of the nodes' role", policy, "4")
+	t.Until("controller's replicas", replica, "2 2", time.Minute)
+	t.Check("metrics-server is still pinned", pins, "true")
+}
