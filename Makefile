@@ -49,9 +49,14 @@ sandbox-down:
 
 ## test: unit tests, state machine and template tests, and the end-to-end scripts
 .PHONY: test
-test: parts
+test: test-go test-scripts
+
+# The two run at the same time: the scripts mostly wait.
+.PHONY: test-go test-scripts
+test-go: parts
 	go test ./...
 	cd sandbox && go test $$(go list ./... | grep -v '/e2e$$')
+test-scripts: parts
 	cd sandbox && go test -count=1 ./e2e
 
 ## unit: the tests that need no sandbox

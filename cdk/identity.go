@@ -22,6 +22,8 @@ func (s *sawhorse) infrastructurePermissions() []awsiam.PolicyStatement {
 			"iam:ListAttachedRolePolicies", "iam:ListInstanceProfilesForRole", "iam:ListRoleTags", "iam:TagRole", "iam:UntagRole",
 			"iam:UpdateAssumeRolePolicy"}, ourRoles()),
 		allow([]string{"iam:GetRole"}, ourRoleNames()),
+		allow([]string{"iam:ListInstanceProfiles"}, anything),
+		allow([]string{"iam:RemoveRoleFromInstanceProfile", "iam:DeleteInstanceProfile"}, []string{iamARN("instance-profile/karpenter/*")}), // what Karpenter left
 		allow([]string{"iam:PassRole"}, []string{iamARN("role" + names.IAMPath + names.ControllerRole("*"))}, toPods),
 		allow([]string{"eks:DescribeCluster", "eks:ListAccessEntries", "eks:CreatePodIdentityAssociation", "eks:ListPodIdentityAssociations"}, clusters()),
 		allow([]string{"eks:CreateAccessEntry"}, clusters(), nodesOnly),

@@ -75,8 +75,10 @@ func (s *sawhorse) tableAccess(f function) []awsiam.PolicyStatement {
 		actions = append(actions, "dynamodb:GetItem", "dynamodb:PutItem")
 	}
 	switch f.name {
-	case "validate", "change", "report":
-		actions = append(actions, "dynamodb:Query") // the change requests; the records of a run
+	case "validate", "change":
+		actions = append(actions, "dynamodb:Query") // the change requests
+	case "report":
+		actions = append(actions, "dynamodb:Query", "dynamodb:DeleteItem") // the records of a run; all of a rack that ends
 	case "network", "nodegroups", "autoscaler":
 		actions = append(actions, "dynamodb:DeleteItem") // a baseline that has been restored
 	}

@@ -24,6 +24,7 @@ var unscoped = map[string]string{
 	"logs:DescribeResourcePolicies":      "log deliveries of Step Functions know no resources",
 	"logs:DescribeLogGroups":             "log deliveries of Step Functions know no resources",
 	"ssm:DescribeParameters":             "SSM knows no resources for it; it gives names, no values",
+	"iam:ListInstanceProfiles":           "IAM knows paths of profiles, and no resources for listing them",
 	"ec2:DescribeSubnets":                "EC2 knows no resources for describing",
 	"ec2:DescribeSecurityGroups":         "EC2 knows no resources for describing",
 	"ec2:DescribeTags":                   "EC2 knows no resources for describing",

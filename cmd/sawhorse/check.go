@@ -111,7 +111,7 @@ func once(name string, judge func(input) (accepted bool, err error)) error {
 	}
 	in, err := readInput(text)
 	if err != nil {
-		return unusable{fmt.Errorf("%s: %w", name, err)}
+		return unusable{fmt.Errorf("%s: %w", called(name), err)}
 	}
 	accepted, err := judge(in)
 	if err == nil && !accepted {

@@ -112,7 +112,8 @@ func parse(flags *flag.FlagSet, use string, args []string) ([]string, error) {
 	var rest []string
 	for {
 		if err := flags.Parse(args); err != nil {
-	XX		}
+			return nil, usage{use, err.Error()}
+		}
 		if flags.NArg() == 0 {
 			return rest, nil
 		}

@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -32,9 +34,9 @@ var inputFields = []string{"rack", "params", "previous", "observed"}
 // readInput reads one input strictly, but for the facts: those are EKS's own answers, which have more fields than are used.
 func readInput(text []byte) (input, error) {
 	var in input
-	fields := map[string]json.RawMessage{}
-	if err := strictly(text, &fields); err != nil {
-		return in, fmt.Errorf("the input is no JSON object: %w", err)
+	fields, err := object(text)
+	if err != nil {
+		return in, fmt.Errorf("the input cannot be read as a JSON object: %w", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if !slices.Contains(inputFields, name) {
@@ -45,41 +47,156 @@ func readInput(text []byte) (input, error) {
 			return in, fmt.Errorf("the input has the field %q; %s", name, instead)
 		}
 	}
-	for name, into := range map[string]any{"rack": &in.Rack, "params": &in.Params, "previous": &in.Previous, "observed": &in.Observed} {
-		if fields[name] == nil {
-			continue
-		}
-		if err := json.Unmarshal(fields[name], into); err != nil {
-			return in, fmt.Errorf("the input's %s: %w", name, explained(err))
+	if rack := fields["rack"]; rack == nil || string(rack) == "null" {
+		return in, errors.New("the input has no rack; write {\"rack\": \"prod\", \"params\": {…}}")
+	}
+	if err := json.Unmarshal(fields["rack"], &in.Rack); err != nil {
+		return in, fmt.Errorf("the input's rack%w", explained(err))
+	}
+	for _, named := range []struct {
+		name string
+		into *map[string]string
+	}{{"params", &in.Params}, {"previous", &in.Previous}} {
+		if *named.into, err = texts(named.name, fields[named.name]); err != nil {
+			return in, err
 		}
 	}
-	if fields["rack"] == nil {
-		return in, errors.New("the input has no rack; write {\"rack\": \"prod\", \"params\": {…}}")
+	if in.Observed, err = observed(fields["observed"]); err != nil {
+		return in, fmt.Errorf("the input's observed%w", explained(err))
 	}
 	return in, nil
 }
 
-// strictly decodes one value and nothing behind it.
-func strictly(text []byte, into any) error {
+// object reads one JSON object and nothing behind it. A name that is there twice is a mistake that JSON itself lets pass.
+func object(text []byte) (map[string]json.RawMessage, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
-	if err := decoder.Decode(into); err != nil {
-		return explained(err)
+	switch start, err := decoder.Token(); {
+	case errors.Is(err, io.EOF):
+		return nil, errors.New("it is empty")
+	case err != nil:
+		return nil, err
+	case start != json.Delim('{'):
+		return nil, errors.New("it does not begin with {")
+	}
+	fields := map[string]json.RawMessage{}
+	for decoder.More() {
+		name, err := decoder.Token()
+		if err != nil {
+			return nil, ended(err)
+		}
+		var value json.RawMessage
+		if err := decoder.Decode(&value); err != nil {
+			return nil, ended(err)
+		}
+		if _, twice := fields[name.(string)]; twice {
+			return nil, fmt.Errorf("it has %q twice; keep one of them", name)
+		}
+		fields[name.(string)] = value
+	}
+	if _, err := decoder.Token(); err != nil {
+		return nil, ended(err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows its end")
+		return nil, errors.New("something follows its end")
 	}
-	return nil
+	return fields, nil
 }
 
-func explained(err error) error {
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
-		return fmt.Errorf("%s is a %s; allowed is %s (a parameter's value is text: write it in quotes)", wrong.Field, wrong.Value, wrong.Type)
-	}
-	if errors.Is(err, io.EOF) {
-		return errors.New("it is empty")
+func ended(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("it ends too early")
 	}
 	return err
+}
+
+// texts reads parameters by name. Nil where there are none.
+func texts(field string, raw json.RawMessage) (map[string]string, error) {
+	if raw == nil || string(raw) == "null" {
+		return nil, nil
+	}
+	values, err := object(raw)
+	if err != nil {
+		return nil, fmt.Errorf("the input's %s cannot be read as a JSON object of names and texts: %w", field, err)
+	}
+	all := make(map[string]string, len(values))
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		var text string
+		if err := json.Unmarshal(values[name], &text); err != nil {
+			return nil, fmt.Errorf("the input's %s.%s%w; write %s", field, name, explained(err), inQuotes(values[name]))
+		}
+		all[name] = text
+	}
+	return all, nil
+}
+
+// inQuotes is a JSON value as the text that it should have been.
+func inQuotes(value json.RawMessage) string {
+	const most = 100
+	var compact bytes.Buffer
+	if json.Compact(&compact, value) != nil || compact.Len() > most {
+		return "it in quotes"
+	}
+	quoted, err := encode(compact.String(), "")
+	if err != nil {
+		return "it in quotes"
+	}
+	return strings.TrimSpace(string(quoted))
+}
+
+// observed reads facts. A node group may stand in the envelope that `aws eks describe-nodegroup` prints.
+func observed(raw json.RawMessage) (plan.Facts, error) {
+	var facts plan.Facts
+	if raw == nil {
+		return facts, nil
+	}
+	if err := json.Unmarshal(raw, &facts); err != nil {
+		return facts, err
+	}
+	var enveloped struct {
+		NodeGroups []struct {
+			Inner *plan.NodeGroup `json:"nodegroup"`
+		} `json:"nodegroups"`
+	}
+	if err := json.Unmarshal(raw, &enveloped); err != nil {
+		return facts, err
+	}
+	for i, group := range enveloped.NodeGroups {
+		if group.Inner != nil {
+			facts.NodeGroups[i] = *group.Inner
+		}
+	}
+	// Who gives some facts of a cluster does not say by it that the cluster has gone.
+	if c := facts.Cluster; c != nil {
+		c.Status, c.Partition = cmp.Or(c.Status, "ACTIVE"), cmp.Or(c.Partition, "aws")
+	}
+	return facts, nil
+}
+
+// explained is the end of a sentence about JSON of another type than it should be.
+func explained(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	path := ""
+	if wrong.Field != "" {
+		path = "." + wrong.Field
+	}
+	is, allowed := wrong.Value, map[reflect.Kind]string{
+		reflect.String: "text", reflect.Bool: "true or false", reflect.Int: "a whole number",
+		reflect.Slice: "an array", reflect.Map: "an object", reflect.Struct: "an object",
+	}[wrong.Type.Kind()]
+	switch {
+	case is == "array" || is == "object":
+		is = "an " + is
+	case is == "string":
+		is = "text"
+	case is == "bool":
+		is = "a bool"
+	case is == "number":
+		is = "a number"
+	}
+	return fmt.Errorf("%s is %s; allowed is %s", path, is, allowed)
 }
 
 // verdict judges an input as a pass would, and tells which steps a pass would take. What was not observed is unknown.
@@ -123,4 +240,12 @@ func readFile(name string) ([]byte, error) {
 		return io.ReadAll(os.Stdin)
 	}
 	return os.ReadFile(name)
+}
+
+// called is what people call a file.
+func called(name string) string {
+	if name == "-" {
+		return "stdin"
+	}
+	return name
 }

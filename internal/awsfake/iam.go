@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
@@ -18,19 +19,21 @@ type Role struct {
 	// Inline are policy documents by name.
 	Inline   map[string]string
 	Attached []string
-	// Profiles is the number of instance profiles that hold the role.
-	Profiles int
 }
+
+// Profile is an instance profile and the role in it.
+type Profile struct{ Path, Role string }
 
 // IAM has roles by name and OIDC providers by ARN.
 type IAM struct {
 	*Calls
 	Roles     map[string]*Role
 	Providers map[string]bool
+	Profiles  map[string]*Profile
 }
 
 func newIAM(calls *Calls) *IAM {
-	return &IAM{Calls: calls, Roles: map[string]*Role{}, Providers: map[string]bool{}}
+	return &IAM{Calls: calls, Roles: map[string]*Role{}, Providers: map[string]bool{}, Profiles: map[string]*Profile{}}
 }
 
 // maxInline is IAM's limit for all inline policies of a role together, in characters.
@@ -80,7 +83,7 @@ func (i *IAM) DeleteRole(_ context.Context, in *iam.DeleteRoleInput, _ ...func(*
 	if err != nil {
 		return nil, err
 	}
-	if len(role.Inline)+len(role.Attached)+role.Profiles > 0 {
+	if len(role.Inline)+len(role.Attached) > 0 || i.held(value(in.RoleName)) {
 		return nil, &types.DeleteConflictException{}
 	}
 	delete(i.Roles, *in.RoleName)
@@ -197,6 +200,63 @@ func (i *IAM) DetachRolePolicy(_ context.Context, in *iam.DetachRolePolicyInput,
 	}
 	role.Attached = slices.Delete(slices.Clone(role.Attached), at, at+1)
 	return &iam.DetachRolePolicyOutput{}, nil
+}
+
+// ListInstanceProfiles gives one profile a page. It knows the path prefix.
+func (i *IAM) ListInstanceProfiles(_ context.Context, in *iam.ListInstanceProfilesInput, _ ...func(*iam.Options)) (*iam.ListInstanceProfilesOutput, error) {
+	if err := i.call("IAM.ListInstanceProfiles", value(in.PathPrefix)); err != nil {
+		return nil, err
+	}
+	var all []types.InstanceProfile
+	for _, name := range slices.Sorted(maps.Keys(i.Profiles)) {
+		p := i.Profiles[name]
+		if !strings.HasPrefix(p.Path, value(in.PathPrefix)) {
+			continue
+		}
+		profile := types.InstanceProfile{Path: &p.Path, InstanceProfileName: new(name)}
+		if p.Role != "" {
+			profile.Roles = []types.Role{{RoleName: &p.Role}}
+		}
+		all = append(all, profile)
+	}
+	page, next := pageOf(all, in.Marker, 1)
+	return &iam.ListInstanceProfilesOutput{InstanceProfiles: page, Marker: next, IsTruncated: next != nil}, nil
+}
+
+func (i *IAM) RemoveRoleFromInstanceProfile(_ context.Context, in *iam.RemoveRoleFromInstanceProfileInput, _ ...func(*iam.Options)) (*iam.RemoveRoleFromInstanceProfileOutput, error) {
+	if err := i.call("IAM.RemoveRoleFromInstanceProfile", *in.InstanceProfileName); err != nil {
+		return nil, err
+	}
+	if p := i.Profiles[*in.InstanceProfileName]; p == nil || p.Role != *in.RoleName {
+		return nil, &types.NoSuchEntityException{}
+	}
+	i.Profiles[*in.InstanceProfileName].Role = ""
+	return &iam.RemoveRoleFromInstanceProfileOutput{}, nil
+}
+
+// DeleteInstanceProfile deletes one that no role is in.
+func (i *IAM) DeleteInstanceProfile(_ context.Context, in *iam.DeleteInstanceProfileInput, _ ...func(*iam.Options)) (*iam.DeleteInstanceProfileOutput, error) {
+	if err := i.call("IAM.DeleteInstanceProfile", *in.InstanceProfileName); err != nil {
+		return nil, err
+	}
+	switch p := i.Profiles[*in.InstanceProfileName]; {
+	case p == nil:
+		return nil, &types.NoSuchEntityException{}
+	case p.Role != "":
+		return nil, &types.DeleteConflictException{}
+	}
+	delete(i.Profiles, *in.InstanceProfileName)
+	return &iam.DeleteInstanceProfileOutput{}, nil
+}
+
+// held tells whether an instance profile holds a role.
+func (i *IAM) held(role string) bool {
+	for _, p := range i.Profiles {
+		if p.Role == role {
+			return true
+		}
+	}
+	return false
 }
 
 func (i *IAM) GetOpenIDConnectProvider(_ context.Context, in *iam.GetOpenIDConnectProviderInput, _ ...func(*iam.Options)) (*iam.GetOpenIDConnectProviderOutput, error) {

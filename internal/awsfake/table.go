@@ -93,6 +93,9 @@ func (t *Table) DeleteItem(_ context.Context, in *dynamodb.DeleteItemInput, _ ..
 	if err := t.call("DynamoDB.DeleteItem", place(in.Key)); err != nil {
 		return nil, err
 	}
+	if err := check(t.Items[place(in.Key)], value(in.ConditionExpression), in.ExpressionAttributeNames, in.ExpressionAttributeValues); err != nil {
+		return nil, err
+	}
 	delete(t.Items, place(in.Key))
 	return &dynamodb.DeleteItemOutput{}, nil
 }

@@ -51,6 +51,10 @@ func ControllerRole(rack string) string { return rack + "-karpenter" }
 // NodeRole is the IAM role of the nodes that Karpenter launches.
 func NodeRole(rack string) string { return rack + "-karpenter-nodes" }
 
+// ProfilePath is where Karpenter puts the instance profiles of a cluster's nodes (karpenter-provider-aws 1.10,
+// pkg/providers/instanceprofile).
+func ProfilePath(region, cluster string) string { return "/karpenter/" + region + "/" + cluster + "/" }
+
 // Queue is the interruption queue.
 func Queue(rack string) string { return rack + "-karpenter" }
 

@@ -45,7 +45,7 @@ type Result struct {
 // Parse reads every parameter, so that all problems are told and not just the first.
 func Parse(in Input) Result {
 	r := &Result{Config: Config{Rack: in.Rack}, Effective: map[string]string{}}
-	r.written = r.known(in)
+	r.written = r.known(r.leftAlone(in))
 	r.keepOn(in)
 	for _, p := range Table {
 		r.read(p)

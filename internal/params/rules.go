@@ -7,6 +7,18 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
+// leftAlone applies "deleting is never a command" to a tree that has been deleted altogether: the rack stays as it was last
+// applied, also on its way to Karpenter's end.
+func (r *Result) leftAlone(in Input) Input {
+	if len(in.Params) > 0 || in.Previous[enabled] != "true" && !in.Removing {
+		return in
+	}
+	r.warning("rack", "", "the rack has no parameters any more, and stays as they were last applied, because deleting is no command; to turn Karpenter off, write %s=false (and %s=%s), else write them again",
+		enabled, clusterName, in.Previous[clusterName])
+	in.Params = in.Previous
+	return in
+}
+
 // keepOn applies "deleting is never a command": what was turned on stays on until a value says otherwise.
 func (r *Result) keepOn(in Input) {
 	for _, name := range []string{authMode, enabled} {

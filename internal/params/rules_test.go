@@ -33,8 +33,12 @@ func TestRules(t *testing.T) {
 		{what: "access unset counts as true", in: Input{Rack: "demo", Params: texts{authMode: Unset}, Previous: texts{authMode: on}}, auth: true,
 			warnings: []string{"karpenter_auth_mode: set it to true"}},
 
-		{what: "deleting both turns nothing off", in: Input{Rack: "demo", Previous: texts{authMode: on, enabled: on}}, auth: true, on: true,
+		{what: "deleting both turns nothing off", in: Input{Rack: "demo", Params: texts{"node_disk": "20"}, Previous: texts{authMode: on, enabled: on}}, auth: true, on: true,
 			warnings: []string{"karpenter_auth_mode: counts as true", "karpenter_enabled: or to false to turn Karpenter off"}},
+		{what: "deleting the whole tree changes nothing", in: Input{Rack: "demo", Previous: texts{authMode: on, enabled: on, clusterName: "prod"}}, auth: true, on: true,
+			warnings: []string{"rack: write karpenter_enabled=false (and cluster_name=prod)"}},
+		{what: "deleting the whole tree while Karpenter goes", in: Input{Rack: "demo", Removing: true, Previous: texts{authMode: on, enabled: off, clusterName: "prod"}}, auth: true,
+			warnings: []string{"rack: has no parameters any more"}},
 		{what: "unset turns nothing off", in: Input{Rack: "demo", Params: texts{authMode: on, enabled: Unset}, Previous: texts{authMode: on, enabled: on}}, auth: true, on: true,
 			warnings: []string{"karpenter_enabled: counts as true"}},
 		{what: "only false turns it off", in: Input{Rack: "demo", Params: texts{authMode: on, enabled: off}, Previous: texts{authMode: on, enabled: on}}, auth: true},
@@ -107,10 +111,10 @@ func same(t *testing.T, what string, got []Problem, want []string) {
 
 // What is kept on must be what the next pass finds as previous: deleting twice is no command either.
 func TestWhatCountsIsWhatIsRemembered(t *testing.T) {
-	previous := map[string]string{authMode: on, enabled: on, clusterName: "demo"}
+	previous := map[string]string{authMode: on, enabled: on, clusterName: "demo", "karpenter_cpu_limit": "7"}
 	for range 3 {
 		r := Parse(Input{Rack: "demo", Previous: previous})
-		if len(r.Problems) > 0 || !r.Config.Enabled || !r.Config.AuthMode {
+		if len(r.Problems) > 0 || !r.Config.Enabled || !r.Config.AuthMode || r.Config.Workload.CPULimit != 7 {
 			t.Fatalf("%+v", r)
 		}
 		previous = r.Effective

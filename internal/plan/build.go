@@ -15,7 +15,10 @@ import (
 func Build(config params.Config, facts Facts, objects []Object) Outcome {
 	b := &builder{config: config, facts: facts}
 	b.plan = Plan{Format: Format, Rack: config.Rack, Goal: b.goal()}
-	if b.cluster(); len(b.problems) == 0 && b.plan.Goal != GoalNone {
+	if b.cluster(); b.plan.Cluster.Gone {
+		b.infrastructure()
+		b.plan.Steps = b.steps()
+	} else if len(b.problems) == 0 && b.plan.Goal != GoalNone {
 		b.access()
 		b.network()
 		b.nodegroups()
@@ -66,6 +69,14 @@ func (b *builder) cluster() {
 	case c == nil && b.facts.Offline:
 		c = &ClusterFacts{Cluster: Cluster{Name: name, Partition: "aws"}, Status: "ACTIVE"}
 		b.facts.Cluster = c
+	case c == nil && b.facts.Lost != nil && b.facts.Records.WasOn && !b.config.Enabled:
+		b.plan.Cluster = *b.facts.Lost
+		b.plan.Cluster.Gone = true
+		b.warn("cluster_name", "cluster %s has been deleted; what Karpenter had in AWS is cleared away, and the rack is forgotten", b.plan.Cluster.Name)
+		return
+	case c == nil && b.facts.Lost != nil && b.facts.Records.WasOn:
+		b.problem("cluster_name", "there is no EKS cluster %q in this account and region any more; write karpenter_enabled=false to clear away what Karpenter had in AWS", name)
+		return
 	case c == nil:
 		b.problem("cluster_name", "there is no EKS cluster %q in this account and region; create it, or write the name of an existing one", name)
 		return

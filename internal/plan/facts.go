@@ -4,13 +4,15 @@ package plan
 // the command line; what is absent was not observed.
 type Facts struct {
 	// Offline tells that nobody has looked: what is absent is unknown, and no problem.
-	Offline        bool          `json:"-"`
-	Cluster        *ClusterFacts `json:"cluster,omitempty"`
-	NodeGroups     []NodeGroup   `json:"nodegroups,omitempty"`
-	Subnets        []Tagged      `json:"subnets,omitempty"`
-	SecurityGroups []Tagged      `json:"securityGroups,omitempty"`
-	PodIdentity    bool          `json:"podIdentityAgent,omitempty"`
-	OIDCProvider   bool          `json:"oidcProvider,omitempty"`
+	Offline bool          `json:"-"`
+	Cluster *ClusterFacts `json:"cluster,omitempty"`
+	// Lost is the cluster as the rack knew it, where EKS no longer does.
+	Lost           *Cluster    `json:"lost,omitempty"`
+	NodeGroups     []NodeGroup `json:"nodegroups,omitempty"`
+	Subnets        []Tagged    `json:"subnets,omitempty"`
+	SecurityGroups []Tagged    `json:"securityGroups,omitempty"`
+	PodIdentity    bool        `json:"podIdentityAgent,omitempty"`
+	OIDCProvider   bool        `json:"oidcProvider,omitempty"`
 	// SystemPolicies are the ARNs of the policies that are attached to the roles of the system node groups.
 	SystemPolicies []string `json:"systemPolicies,omitempty"`
 	// Architectures of instance types that Karpenter does not know, as EC2 says: amd64 or arm64.

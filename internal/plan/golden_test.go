@@ -93,6 +93,15 @@ var cases = []struct {
 		f.PodIdentity, f.OIDCProvider = false, false // not looked at any more
 	}},
 
+	{name: "cluster-gone", params: with(on, "karpenter_enabled", "false"), facts: func(f *plan.Facts) {
+		f.Lost, f.Cluster, f.NodeGroups = &f.Cluster.Cluster, nil, nil
+		f.Records = plan.Records{Goal: plan.GoalKarpenter, WasOn: true, Credentials: "podidentity"}
+	}},
+	{name: "cluster-gone-while-on", params: on, facts: func(f *plan.Facts) {
+		f.Lost, f.Cluster = &f.Cluster.Cluster, nil
+		f.Records = plan.Records{Goal: plan.GoalKarpenter, WasOn: true}
+	}, problems: "cluster_name"},
+
 	{name: "no-cluster", params: on, facts: func(f *plan.Facts) { f.Cluster = nil }, problems: "cluster_name"},
 	{name: "claimed", params: on, facts: func(f *plan.Facts) { f.Records.Claim = "other" }, problems: "cluster_name"},
 	{name: "auto-mode", params: on, facts: func(f *plan.Facts) { f.Cluster.AutoMode = true }, problems: "cluster_name"},

@@ -46,8 +46,18 @@ var disable = []Step{
 // the cluster, so no plan has it. It is Whole because its own writes count as requests of the rack.
 var ChangeStep = Step{Name: "change", Function: "change", Deadline: 300, Whole: true, Why: "parameters of a change request written to Parameter Store"}
 
+// abandon clears away what a cluster that is gone has left in AWS: instances first, which outlive the cluster.
+var abandon = []Step{
+	{Name: "nodepools", Deadline: 1800, Why: "instances that Karpenter launched ended"},
+	{Name: "queue", Deadline: 300, Why: "rule and interruption queue removed"},
+	{Name: "infrastructure", Deadline: 600, Why: "roles removed"},
+}
+
 // order is the steps that lead to the plan's goal. It is written here and nowhere else.
 func (b *builder) order() []Step {
+	if b.plan.Cluster.Gone {
+		return slices.Clone(abandon)
+	}
 	steps := slices.Clone(prepare)
 	switch {
 	case b.plan.Goal == GoalKarpenter:

@@ -119,6 +119,8 @@ type Cluster struct {
 	Region     string `json:"region"`
 	Partition  string `json:"partition"`
 	OIDCIssuer string `json:"oidcIssuer,omitempty"`
+	// Gone tells that the cluster has been deleted: the plan only clears away what is left in AWS.
+	Gone bool `json:"gone,omitempty"`
 	// SecurityGroup is the cluster security group that EKS made.
 	SecurityGroup string `json:"securityGroup,omitempty"`
 }

@@ -57,6 +57,22 @@ func (p Published) WriteOutputs(ctx context.Context, rack string, wanted map[str
 	return nil
 }
 
+// Forget deletes a rack's status and outputs.
+func (p Published) Forget(ctx context.Context, rack string) error {
+	live, err := ReadTree(ctx, p.SSM, p.Paths.Outputs(rack))
+	if err != nil {
+		return err
+	}
+	gone := map[string]string{}
+	for name := range live.Values {
+		gone[name] = ""
+	}
+	if err := p.WriteOutputs(ctx, rack, gone); err != nil {
+		return err
+	}
+	return p.delete(ctx, p.Paths.Status(rack))
+}
+
 func (p Published) write(ctx context.Context, place, text, description string) error {
 	_, err := p.SSM.PutParameter(ctx, &ssm.PutParameterInput{
 		Name: &place, Value: &text, Type: types.ParameterTypeString, Overwrite: new(true), Description: &description,

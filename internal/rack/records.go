@@ -75,6 +75,26 @@ func (s *Store) Claim(ctx context.Context, clusterARN, rack string) (owner strin
 	return s.Claimant(ctx, clusterARN)
 }
 
+// End ends a rack: its plan, its status record, its claim on a cluster, and last its records, so that a call that is
+// stopped on the way is made again. Its lease counts on.
+func (s *Store) End(ctx context.Context, rack, clusterARN string) error {
+	if clusterARN != "" {
+		_, err := s.DB.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+			TableName: &s.Name, Key: claimKey(clusterARN), ConditionExpression: new("rack = :rack OR attribute_not_exists(pk)"),
+			ExpressionAttributeValues: item{":rack": text(rack)},
+		})
+		if err != nil && !refused(err) {
+			return fmt.Errorf("cluster %s: give back the claim of rack %s: %w", clusterARN, rack, err)
+		}
+	}
+	for _, record := range []string{"plan", "status", "records"} {
+		if err := s.remove(ctx, key(rack, record)); err != nil {
+			return fmt.Errorf("rack %s: forget %s: %w", rack, record, err)
+		}
+	}
+	return nil
+}
+
 // Claimant is the rack that has claimed a cluster; empty where none has.
 func (s *Store) Claimant(ctx context.Context, clusterARN string) (string, error) {
 	values, err := s.get(ctx, claimKey(clusterARN))

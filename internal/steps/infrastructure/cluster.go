@@ -96,6 +96,9 @@ func (i *Infrastructure) association(ctx context.Context, p *plan.Plan) (*types.
 	out, err := i.EKS.ListPodIdentityAssociations(ctx, &eks.ListPodIdentityAssociationsInput{
 		ClusterName: &p.Cluster.Name, Namespace: new(names.Namespace), ServiceAccount: new(names.ServiceAccount),
 	})
+	if notFound(err) && p.Cluster.Gone {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("pod identity associations of cluster %s: list: %w", p.Cluster.Name, err)
 	}

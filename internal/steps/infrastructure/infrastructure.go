@@ -27,6 +27,9 @@ type IAM interface {
 	DeleteRolePolicy(context.Context, *iam.DeleteRolePolicyInput, ...func(*iam.Options)) (*iam.DeleteRolePolicyOutput, error)
 	ListAttachedRolePolicies(context.Context, *iam.ListAttachedRolePoliciesInput, ...func(*iam.Options)) (*iam.ListAttachedRolePoliciesOutput, error)
 	AttachRolePolicy(context.Context, *iam.AttachRolePolicyInput, ...func(*iam.Options)) (*iam.AttachRolePolicyOutput, error)
+	ListInstanceProfiles(context.Context, *iam.ListInstanceProfilesInput, ...func(*iam.Options)) (*iam.ListInstanceProfilesOutput, error)
+	RemoveRoleFromInstanceProfile(context.Context, *iam.RemoveRoleFromInstanceProfileInput, ...func(*iam.Options)) (*iam.RemoveRoleFromInstanceProfileOutput, error)
+	DeleteInstanceProfile(context.Context, *iam.DeleteInstanceProfileInput, ...func(*iam.Options)) (*iam.DeleteInstanceProfileOutput, error)
 	DetachRolePolicy(context.Context, *iam.DetachRolePolicyInput, ...func(*iam.Options)) (*iam.DetachRolePolicyOutput, error)
 }
 
@@ -94,6 +97,9 @@ func (i *Infrastructure) remove(ctx context.Context, p *plan.Plan) (steps.Progre
 		return progress, err
 	}
 	if err := i.removeEntry(ctx, p, &progress); err != nil {
+		return progress, err
+	}
+	if err := i.removeProfiles(ctx, p, &progress); err != nil {
 		return progress, err
 	}
 	for _, name := range []string{p.Infrastructure.ControllerRole, p.Infrastructure.NodeRole} {

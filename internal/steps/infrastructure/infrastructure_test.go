@@ -296,11 +296,11 @@ func TestLeavesAForeignEntry(t *testing.T) {
 	}
 }
 
-// Karpenter's instance profiles go with the EC2NodeClass, and IAM may need a moment: that is a wait.
+// An instance profile that is not Karpenter's holds the role: that is a wait, and the profile stays.
 func TestWaitsForARoleInAnInstanceProfile(t *testing.T) {
 	cloud, i := begin()
 	run(t, i, wanted(true, true))
-	cloud.IAM.Roles[nodesName].Profiles = 1
+	cloud.IAM.Profiles["somebody's"] = &awsfake.Profile{Path: "/", Role: nodesName}
 	progress, _ := run(t, i, wanted(false, true))
 	if progress.Wait <= 0 || progress.Wait > 30*time.Second || !strings.Contains(progress.Note, nodesName) || len(progress.Outputs) > 0 {
 		t.Errorf("%+v", progress)
@@ -308,9 +308,36 @@ func TestWaitsForARoleInAnInstanceProfile(t *testing.T) {
 	if cloud.IAM.Roles[nodesName] == nil || cloud.IAM.Roles[controllerName] != nil {
 		t.Errorf("roles %v", slices.Sorted(maps.Keys(cloud.IAM.Roles)))
 	}
-	cloud.IAM.Roles[nodesName].Profiles = 0
+	delete(cloud.IAM.Profiles, "somebody's")
 	if progress, _ := run(t, i, wanted(false, true)); progress.Wait != 0 || len(cloud.IAM.Roles) > 0 || len(progress.Outputs) != 2 {
 		t.Errorf("%+v, roles %v", progress, cloud.IAM.Roles)
+	}
+}
+
+// What Karpenter left of its own instance profiles goes with the roles, those of other clusters stay; and a cluster that is
+// gone has no associations.
+func TestProfilesThatKarpenterLeft(t *testing.T) {
+	for n := range 12 {
+		cloud, i := begin()
+		run(t, i, wanted(true, true))
+		for name, path := range map[string]string{"a": "/karpenter/eu-central-1/demo/1/", "b": "/karpenter/eu-central-1/demo/2/", "c": "/karpenter/eu-central-1/demo2/1/", "d": "/karpenter/us-east-1/demo/1/"} {
+			cloud.IAM.Profiles[name] = &awsfake.Profile{Path: path}
+		}
+		cloud.IAM.Profiles["a"].Role = nodesName
+		cloud.EKS.Cluster = nil
+		off := wanted(false, true)
+		off.Cluster.Gone = true
+		cloud.FailAt(n, awsfake.Throttling)
+		if n > 0 {
+			_, _ = i.Run(t.Context(), off, "")
+		}
+		cloud.FailAt(0, nil)
+		if _, err := i.Run(t.Context(), off, ""); err != nil {
+			t.Fatalf("after call %d: %v", n, err)
+		}
+		if left := slices.Sorted(maps.Keys(cloud.IAM.Profiles)); !slices.Equal(left, []string{"c", "d"}) || len(cloud.IAM.Roles) > 0 {
+			t.Errorf("after call %d: profiles %v, roles %v", n, left, cloud.IAM.Roles)
+		}
 	}
 }
 

@@ -52,6 +52,9 @@ func (r *Report) Run(ctx context.Context, event Event) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
+	if event.Outcome == "Forgotten" {
+		return Answer{}, r.forget(ctx, event, run)
+	}
 	run.Order(event.Steps)
 	status := r.status(event, run)
 	if status.State == rack.Reconciled {
@@ -74,6 +77,27 @@ func (r *Report) Run(ctx context.Context, event Event) (Answer, error) {
 		return Answer{}, err
 	}
 	return Answer{}, r.Store.SaveStatus(ctx, status, digest(status, run))
+}
+
+// forget ends what is kept and published of a rack. The records go last: what is stopped on the way is done again.
+func (r *Report) forget(ctx context.Context, event Event, run rack.Run) error {
+	last, err := r.Store.Plan(ctx, event.Rack)
+	if err != nil {
+		return err
+	}
+	arn := ""
+	if last != nil {
+		arn = last.Cluster.ARN
+	}
+	if err := r.Outputs.Forget(ctx, event.Rack); err != nil {
+		return err
+	}
+	pass := r.pass(event, run, rack.Status{})
+	pass.Changed = append(pass.Changed, events.Change{Step: "report", Subject: "rack " + event.Rack, Action: "forgotten"})
+	if err := r.Send(ctx, events.Reconciled{Pass: pass}); err != nil {
+		return err
+	}
+	return r.Store.End(ctx, event.Rack, arn)
 }
 
 // digest of a pass that failed, or in which a step refused the input, is no finding of validate's, so that the first pass
@@ -147,6 +171,9 @@ func (r *Report) finish(ctx context.Context, name string, run rack.Run) error {
 	}
 	if p == nil || p.Goal != plan.GoalAccess || len(p.Due(records.Applied)) > 0 {
 		return nil
+	}
+	if p.Cluster.Gone {
+		return r.Store.End(ctx, name, p.Cluster.ARN)
 	}
 	records.WasOn, records.Credentials = false, ""
 	return r.Store.SaveRecords(ctx, name, records)

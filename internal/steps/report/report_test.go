@@ -328,3 +328,22 @@ func TestBus(t *testing.T) {
 		t.Errorf("an event that is too large: %v", err)
 	}
 }
+
+// The end of a rack: no status, no outputs, no records, no claim; and its last event.
+func TestForgotten(t *testing.T) {
+	s := begin(t, rack.Run{Outcome: "Forgotten"})
+	s.must(s.store.SavePlan(t.Context(), &plan.Plan{Format: plan.Format, Rack: "demo", Cluster: plan.Cluster{ARN: "arn"}}))
+	if _, err := s.store.Claim(t.Context(), "arn", "demo"); err != nil {
+		t.Fatal(err)
+	}
+	s.cloud.SSM.Values["/sawhorse/racks/demo/status"], s.cloud.SSM.Values["/sawhorse/racks/demo/outputs/a"] = "{}", "b"
+	s.run(event("Forgotten"))
+	claimant, _ := s.store.Claimant(t.Context(), "arn")
+	p, _ := s.store.Plan(t.Context(), "demo")
+	if len(s.cloud.SSM.Values) > 0 || claimant != "" || p != nil {
+		t.Errorf("left: %v, claim %q, plan %v", s.cloud.SSM.Values, claimant, p)
+	}
+	if kind, detail := s.sent(); kind != "Rack Reconciled" || len(detail.Changed) != 1 || detail.Changed[0].Action != "forgotten" {
+		t.Errorf("%s %+v", kind, detail)
+	}
+}

@@ -106,7 +106,7 @@ func (r *Resync) tick(event Event) time.Time {
 	return r.Now()
 }
 
-// racks are the names that have parameters. DescribeParameters gives names without values, 50 at a time.
+// racks are the names that have parameters or a status. DescribeParameters gives names without values, 50 at a time.
 func (r *Resync) racks(ctx context.Context) ([]string, error) {
 	var found []string
 	folder := r.Paths.Racks()
@@ -121,7 +121,8 @@ func (r *Resync) racks(ctx context.Context) ([]string, error) {
 		}
 		for _, p := range page.Parameters {
 			name, rest, _ := strings.Cut(strings.TrimPrefix(*p.Name, folder+"/"), "/")
-			if strings.HasPrefix(rest, "params/") && names.ValidRack(name) {
+			// A rack whose parameters have been deleted has a status until it is forgotten.
+			if (strings.HasPrefix(rest, "params/") || rest == "status") && names.ValidRack(name) {
 				found = append(found, name)
 			}
 		}

@@ -97,7 +97,8 @@ func TestEachRackOnceAnInterval(t *testing.T) {
 	}
 }
 
-func TestRacksAreThoseWithParameters(t *testing.T) {
+// A rack whose parameters have been deleted has its status until it is forgotten.
+func TestRacksAreThoseWithParametersOrAStatus(t *testing.T) {
 	cloud, m, r := begin(time.Hour, 1)
 	for _, name := range []string{
 		"racks/b/params/node_disk", "racks/b/params/paused", "racks/a/params/paused", "racks/only-status/status",
@@ -109,7 +110,7 @@ func TestRacksAreThoseWithParameters(t *testing.T) {
 		cloud.SSM.Values[fmt.Sprintf("/sawhorse/racks/b/params/p%d", i)] = "x"
 	}
 	answer, err := r.Run(t.Context(), Event{})
-	if err != nil || !slices.Equal(answer.Racks, []string{"a", "b"}) || !slices.Equal(m.started(t), []string{"a true", "b true"}) {
+	if err != nil || !slices.Equal(answer.Racks, []string{"a", "b", "only-status"}) || !slices.Equal(m.started(t), []string{"a true", "b true", "only-status true"}) {
 		t.Errorf("%v, %v, started %v", answer, err, m.started(t))
 	}
 }

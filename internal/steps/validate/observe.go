@@ -40,8 +40,11 @@ func (v *Validate) observe(ctx context.Context, config params.Config, records pl
 		return facts, nil
 	}
 	cluster, err := v.cluster(ctx, config.ClusterName)
-	if err != nil || cluster == nil {
+	if err != nil {
 		return facts, err
+	}
+	if cluster == nil {
+		return facts, v.lost(ctx, config.Rack, &facts)
 	}
 	facts.Cluster = cluster
 	if facts.Records.Claim, err = v.store.Claimant(ctx, cluster.ARN); err != nil {
@@ -76,6 +79,18 @@ func (v *Validate) observe(ctx context.Context, config params.Config, records pl
 		facts.Foreign, err = v.foreign(ctx, config.Rack, cluster.ARN)
 	}
 	return facts, err
+}
+
+// lost looks up the cluster that a rack had.
+func (v *Validate) lost(ctx context.Context, name string, facts *plan.Facts) error {
+	if facts.Records.Goal == "" {
+		return nil
+	}
+	last, err := v.store.Plan(ctx, name)
+	if err == nil && last != nil {
+		facts.Lost = &last.Cluster
+	}
+	return err
 }
 
 // cluster is nil where there is none of that name.

@@ -45,6 +45,8 @@ const (
 	Rejected Outcome = "Rejected"
 	Paused   Outcome = "Paused"
 	DryRun   Outcome = "DryRun"
+	// Forgotten: the tree has been deleted and Karpenter is off; the rack's records end.
+	Forgotten Outcome = "Forgotten"
 )
 
 // Clients are what validate reads with.
@@ -125,6 +127,9 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 	case event.DryRun:
 		answer.Outcome = DryRun
 		return answer, v.bus.DryRun(ctx, run, found.due)
+	case found.forgotten:
+		answer.Outcome, answer.Report, run.Outcome = Forgotten, true, string(Forgotten)
+		return answer, v.store.SaveRun(ctx, run)
 	case len(found.Problems) > 0:
 		return v.rejected(ctx, answer, run, found, lease)
 	case found.Config.Paused:
@@ -146,6 +151,8 @@ type finding struct {
 	due     []plan.Step
 	// writing tells that a change request is not written to Parameter Store yet.
 	writing bool
+	// forgotten tells that nothing is left of the rack but its records.
+	forgotten bool
 }
 
 // find reads and plans.
@@ -160,6 +167,11 @@ func (v *Validate) find(ctx context.Context, run rack.Run, full, dry bool) (find
 	}
 	if tree, f.writing, err = v.lay(ctx, run, tree, f.records, dry); err != nil {
 		return f, err
+	}
+	// With the tree gone and Karpenter off there is nobody left who could want anything of the cluster.
+	if len(tree.Values) == 0 && f.records.Goal != "" && !f.records.WasOn {
+		f.forgotten = true
+		return f, nil
 	}
 	if f.Verdict, err = v.judge(ctx, run.Rack, tree, f.records); err != nil {
 		return f, err

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+const wasOn = `"previous":{"karpenter_auth_mode":"true","karpenter_enabled":"true"}`
+
+var (
+	prepareSteps = []string{"access", "network", "nodegroups/labels", "controller/crds"}
+	enableSteps  = []string{"infrastructure", "queue", "controller/release", "controller/plugin", "nodepools", "autoscaler", "nodegroups/build", "nodegroups/pins"}
+)
+
+func TestPlanSteps(t *testing.T) {
+	for _, c := range []struct {
+		what, input, goal string
+		steps             []string
+		pools             []string
+	}{
+		{what: "nothing is asked", input: `{"rack":"demo"}`, goal: "none"},
+		{what: "access alone", input: `{"rack":"demo","params":{"karpenter_auth_mode":"true"}}`, goal: "access", steps: prepareSteps},
+		{what: "both at once", input: on(""), goal: "karpenter", steps: slices.Concat(prepareSteps, enableSteps), pools: []string{"pool workload is created"}},
+		{what: "access has been applied", input: onWith("", `"previous":{"karpenter_auth_mode":"true"}`), goal: "karpenter", steps: enableSteps, pools: []string{"pool workload is created"}},
+		{what: "all has been applied", input: onWith("", wasOn), goal: "karpenter"},
+		{what: "the same, spelled otherwise", input: onWith(`"karpenter_cpu_limit":"100","karpenter_arch":"","tags":"unset"`, wasOn), goal: "karpenter"},
+		{what: "lists in another order", input: onWith(`"karpenter_instance_families":"c6i,m6i"`, `"previous":{"karpenter_auth_mode":"true","karpenter_enabled":"true","karpenter_instance_families":"m6i,c6i"}`), goal: "karpenter"},
+		{what: "a limit leaves the nodes", input: onWith(`"karpenter_cpu_limit":"7"`, wasOn), goal: "karpenter", steps: []string{"nodepools"}, pools: []string{"pool workload is changed: its nodes stay"}},
+		{what: "a label replaces them", input: onWith(`"karpenter_node_labels":"a=b"`, wasOn), goal: "karpenter", steps: []string{"nodepools"},
+			pools: []string{"pool workload is changed: Karpenter replaces its nodes, as its disruption budget allows"}},
+		{what: "as many as there are", input: onWith(`"karpenter_node_disk":"50"`, wasOn+`,"observed":{"pools":{"workload":{"nodes":12}}}`), goal: "karpenter", steps: []string{"nodepools"},
+			pools: []string{"pool workload is changed: Karpenter replaces its 12 nodes, as its disruption budget allows"}},
+		{what: "pools come and go", goal: "karpenter", steps: []string{"nodepools"}, pools: []string{"pool b is removed: Karpenter drains and ends its nodes", "pool c is created"},
+			input: onWith(`"additional_karpenter_nodepools_config":"[{\"name\":\"a\"},{\"name\":\"c\"}]"`, `"previous":{"karpenter_auth_mode":"true","karpenter_enabled":"true","additional_karpenter_nodepools_config":"[{\"name\":\"a\"},{\"name\":\"b\"}]"}`)},
+		{what: "the controller alone", input: onWith(`"high_availability":"false"`, wasOn), goal: "karpenter", steps: []string{"controller/release"}},
+		{what: "turned off", input: `{"rack":"demo","params":{"karpenter_auth_mode":"true","karpenter_enabled":"false"},` + wasOn + `}`, goal: "access",
+			steps: []string{"autoscaler", "nodegroups/build", "nodepools", "controller/release", "queue", "infrastructure", "nodegroups/pins"},
+			pools: []string{"pool workload is removed: Karpenter drains and ends its nodes"}},
+		{what: "it stays on where nothing says false", input: `{"rack":"demo","params":{"paused":"false"},` + wasOn + `}`, goal: "karpenter"},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			got := decoded[outlook](t, sawhorse(t, c.input, "plan", "-o", "json", "-").ends(t, 0).stdout)
+			var steps, pools []string
+			for _, s := range got.Steps {
+				steps = append(steps, s.Name)
+			}
+			for _, e := range got.Pools {
+				pools = append(pools, e.String())
+			}
+			if string(got.Goal) != c.goal || !got.Accepted || got.Problems == nil || got.Warnings == nil || got.Steps == nil || got.Pools == nil {
+				t.Errorf("%+v", got)
+			}
+			if !slices.Equal(steps, c.steps) {
+				t.Errorf("steps %q\nwant  %q", steps, c.steps)
+			}
+			if !slices.Equal(pools, c.pools) {
+				t.Errorf("pools %q\nwant  %q", pools, c.pools)
+			}
+		})
+	}
+}
+
+func TestPlanText(t *testing.T) {
+	for _, c := range []struct {
+		what, input string
+		code        int
+		want        string
+	}{
+		{"nothing to do", onWith("", wasOn), 0, "nothing to do\n"},
+		{"a change", onWith(`"karpenter_node_labels":"a=b"`, wasOn), 0, ` 1. nodepools            NodePools and EC2NodeClasses
+pool workload is changed: Karpenter replaces its nodes, as its disruption budget allows
+`},
+		{"access alone", `{"rack":"demo","params":{"karpenter_auth_mode":"true"}}`, 0, ` 1. access               cluster access mode, access entries and the rights of Sawhorse's own functions
+ 2. network              discovery tags on subnets and security groups
+ 3. nodegroups/labels    label of the system node groups
+ 4. controller/crds      Karpenter's CRDs
+`},
+		{"paused", onWith(`"paused":"true","karpenter_cpu_limit":"7"`, wasOn), 0, `paused: a pass would report these steps, and take none of them
+ 1. nodepools            NodePools and EC2NodeClasses
+pool workload is changed: its nodes stay
+`},
+		{"paused, and nothing to do", onWith(`"paused":"true"`, wasOn), 0, "nothing to do\n"},
+		{"a warning", onWith(`"karpenter_disruption_budget_nodes":"0"`, wasOn), 0, `warning  karpenter_disruption_budget_nodes: a disruption budget of 0 never lets Karpenter consolidate or replace a node of its own accord
+ 1. nodepools            NodePools and EC2NodeClasses
+pool workload is changed: its nodes stay
+`},
+		{"refused", onWith(`"karpenter_arch":"x86"`, wasOn), 1, `problem  karpenter_arch: karpenter_arch is "x86"; allowed is amd64, arm64, or both with a comma; write, for example, amd64,arm64
+refused: a pass would change nothing
+`},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			if got := sawhorse(t, c.input, "plan", "-").ends(t, c.code).stdout; got != c.want {
+				t.Errorf("%s\nwant\n%s", got, c.want)
+			}
+			if got := sawhorse(t, c.input, "plan", "-o", "text", "-").stdout; got != c.want {
+				t.Errorf("-o text: %s\nwant\n%s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestPlanRefusedAsJSON(t *testing.T) {
+	got := sawhorse(t, onWith(`"karpenter_arch":"x86","karpenter_cpu_limit":"7"`, wasOn), "plan", "-o", "json", "-").ends(t, 1)
+	if o := decoded[outlook](t, got.stdout); o.Accepted || len(o.Problems) != 1 || len(o.Steps) > 0 || len(o.Pools) > 0 || !strings.Contains(got.stdout, `"steps": [],`) {
+		t.Errorf("%s", got.stdout)
+	}
+}

@@ -1,0 +1,55 @@
+package rack
+
+import (
+	"testing"
+
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// A rack that ends gives its own claim back, and nobody else's; whatever call fails, the same again comes to the same end.
+func TestEnd(t *testing.T) {
+	for n := range 6 {
+		cloud := awsfake.New()
+		s := &Store{DB: cloud.Table, Name: "sawhorse"}
+		for _, rack := range []string{"demo", "other"} {
+			must(t, s.SavePlan(t.Context(), &plan.Plan{Format: plan.Format, Rack: rack}))
+			must(t, s.SaveRecords(t.Context(), rack, plan.Records{Goal: plan.GoalAccess}))
+			must(t, s.SaveStatus(t.Context(), Status{Rack: rack}, "digest"))
+			if _, err := s.Claim(t.Context(), "arn:"+rack, rack); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cloud.FailAt(n, awsfake.Throttling)
+		if err := s.End(t.Context(), "demo", "arn:demo"); cloud.Failed() != (err != nil) {
+			t.Errorf("call %d: %v", n, err)
+		}
+		cloud.FailAt(0, nil)
+		must(t, s.End(t.Context(), "demo", "arn:demo"))
+		must(t, s.End(t.Context(), "demo", "arn:other"))
+		for rack, left := range map[string]bool{"demo": false, "other": true} {
+			claimant, _ := s.Claimant(t.Context(), "arn:"+rack)
+			p, _ := s.Plan(t.Context(), rack)
+			records, _ := s.Records(t.Context(), rack)
+			digest, _ := s.Reported(t.Context(), rack)
+			if (claimant != "") != left || (p != nil) != left || (records.Goal != "") != left || (digest != "") != left {
+				t.Errorf("call %d: of %s there is claim %q, plan %v, goal %q, digest %q", n, rack, claimant, p, records.Goal, digest)
+			}
+		}
+	}
+}
+
+func TestForgetWhatIsPublished(t *testing.T) {
+	cloud := awsfake.New()
+	p := Published{SSM: cloud.SSM, Paths: names.Paths{Prefix: "/sawhorse"}}
+	must(t, p.WriteStatus(t.Context(), "demo", "{}"))
+	must(t, p.WriteOutputs(t.Context(), "demo", map[string]string{"a": "1", "b": "2"}))
+	must(t, p.WriteStatus(t.Context(), "other", "{}"))
+	for range 2 {
+		must(t, p.Forget(t.Context(), "demo"))
+		if len(cloud.SSM.Values) != 1 || cloud.SSM.Values["/sawhorse/racks/other/status"] != "{}" {
+			t.Errorf("left: %v", cloud.SSM.Values)
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package infrastructure
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+// removeProfiles deletes what Karpenter left of the cluster's instance profiles. Karpenter deletes them with their
+// EC2NodeClasses; one is left where the controller, or the cluster with it, ended first. By their path, so that one that
+// was emptied by a call that was stopped is found again.
+func (i *Infrastructure) removeProfiles(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {
+	profiles, err := i.profiles(ctx, names.ProfilePath(p.Cluster.Region, p.Cluster.Name))
+	if err != nil {
+		return err
+	}
+	for _, profile := range profiles {
+		name := *profile.InstanceProfileName
+		for _, role := range profile.Roles {
+			_, err := i.IAM.RemoveRoleFromInstanceProfile(ctx, &iam.RemoveRoleFromInstanceProfileInput{InstanceProfileName: &name, RoleName: role.RoleName})
+			if err != nil && !noSuchEntity(err) {
+				return fmt.Errorf("instance profile %s: remove role: %w", name, err)
+			}
+		}
+		if _, err := i.IAM.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{InstanceProfileName: &name}); err != nil && !noSuchEntity(err) {
+			return fmt.Errorf("instance profile %s: delete: %w", name, err)
+		}
+		progress.Changed("deleted", "instance profile %s", name)
+	}
+	return nil
+}
+
+// profiles are all instance profiles below a path; all of them, before the first is deleted and the pages shift.
+func (i *Infrastructure) profiles(ctx context.Context, path string) ([]types.InstanceProfile, error) {
+	var all []types.InstanceProfile
+	pages := iam.NewListInstanceProfilesPaginator(i.IAM, &iam.ListInstanceProfilesInput{PathPrefix: &path})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("instance profiles below %s: list: %w", path, err)
+		}
+		all = append(all, page.InstanceProfiles...)
+	}
+	return all, nil
+}
