@@ -55,19 +55,25 @@ test: test-go test-scripts
 .PHONY: test-go test-scripts
 test-go: parts
 	go test ./...
-	cd sandbox && go test $$(go list ./... | grep -v '/e2e$$')
+	cd sandbox && go test $$(go list ./... | grep -v /e2e)
 test-scripts: parts
-	cd sandbox && go test -count=1 ./e2e
+	cd sandbox && go test -count=1 -timeout 20m ./e2e/...
 
 ## unit: the tests that need no sandbox
 .PHONY: unit
 unit: prerequisites
 	go test ./events ./statemachine ./cmd/... ./functions/... $$(go list ./internal/... | grep -vE '/(k8s|controller|nodepools|autoscaler|pins)$$')
 
-## e2e NAME=story: one end-to-end script by name
+## e2e NAME=Story: one end-to-end script by name; with SANDBOX_ENV=.cache/sandbox.env on the sandbox of make sandbox
 .PHONY: e2e
 e2e: parts
-	cd sandbox && go test ./e2e -count=1 -v -run '^Test$(NAME)$$'
+	cd sandbox && $(if $(SANDBOX_ENV),SANDBOX_ENV=$(abspath $(SANDBOX_ENV))) go test ./e2e/... -count=1 -timeout 60m -v -run '^Test$(NAME)$$'
+
+## bench: how fast parameters are judged: one rack, and 10,000 lines of sawhorse check --batch
+.PHONY: bench
+bench: prerequisites
+	go test ./internal/judge -run '^$$' -bench .
+	go test ./cmd/sawhorse -run '^$$' -bench . -benchtime 3x
 
 ## lint: gofmt, vet and staticcheck
 .PHONY: lint
@@ -140,6 +146,6 @@ $(CACHE)/npm/installed: package.json package-lock.json | prerequisites
 
 # The stack as the sandbox deploys it: the production stack with other context values.
 $(CACHE)/cdk.out/synthesized: $(wildcard cdk/*.go internal/names/*.go internal/params/*.go events/*.go) statemachine/reconcile.asl.json cdk.json go-parts $(CACHE)/npm/installed
-	@if [ -f $@ ] && [ -z "$$(find cdk internal/names events statemachine cdk.json dist/$(HOST_ARCHITECTURE) -maxdepth 1 -newer $@ -type f)" ]; then exit 0; fi; \
+	@if [ -f $@ ] && [ -z "$$(find cdk internal/names events statemachine cdk.json Makefile dist/$(HOST_ARCHITECTURE) -maxdepth 1 -newer $@ -type f)" ]; then exit 0; fi; \
 	echo "Synthesizing the stack …" >&2; \
-	$(CDK) synth --quiet --output $(@D) --no-notices -c architecture=$(HOST_ARCHITECTURE) -c settleSeconds=1 -c removal=destroy -c synthesizer=cli -c objectPrefixes=s3://sawhorse-demo/racks/ && touch $@
+	$(CDK) synth --quiet --output $(@D) --no-notices -c architecture=$(HOST_ARCHITECTURE) -c settleSeconds=1 -c drainSeconds=20 -c removal=destroy -c synthesizer=cli -c objectPrefixes=s3://sawhorse-demo/racks/ && touch $@

@@ -131,7 +131,7 @@ func (s *sawhorse) environment(f function) *map[string]*string {
 		env["SAWHORSE_PRINCIPALS"] = s.stack.ToJsonString(principals, nil)
 	case "infrastructure":
 		env["SAWHORSE_BOUNDARY"] = s.boundary.ManagedPolicyArn()
-	case "nodepools":
+	case "nodepools", "nodegroups":
 		env["SAWHORSE_DRAIN_SECONDS"] = jsii.String(strconv.Itoa(s.DrainSeconds))
 	case "resync":
 		env["SAWHORSE_STATE_MACHINE"] = jsii.String(s.machineARN())

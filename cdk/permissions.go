@@ -57,6 +57,7 @@ func (s *sawhorse) permissions(f function) []awsiam.PolicyStatement {
 		"access":         s.accessPermissions,
 		"network":        networkPermissions,
 		"nodegroups":     nodegroupsPermissions,
+		"nodepools":      nodepoolsPermissions,
 		"infrastructure": s.infrastructurePermissions,
 		"queue":          queuePermissions,
 		"report":         s.reportPermissions,
@@ -79,7 +80,7 @@ func (s *sawhorse) tableAccess(f function) []awsiam.PolicyStatement {
 		actions = append(actions, "dynamodb:Query") // the change requests
 	case "report":
 		actions = append(actions, "dynamodb:Query", "dynamodb:DeleteItem") // the records of a run; all of a rack that ends
-	case "network", "nodegroups", "autoscaler":
+	case "network", "nodegroups", "controller", "nodepools", "autoscaler":
 		actions = append(actions, "dynamodb:DeleteItem") // a baseline that has been restored
 	}
 	return []awsiam.PolicyStatement{allow(actions, []string{*s.table.TableArn()})}
@@ -173,9 +174,18 @@ func networkPermissions() []awsiam.PolicyStatement {
 }
 
 func nodegroupsPermissions() []awsiam.PolicyStatement {
-	return []awsiam.PolicyStatement{
+	return append([]awsiam.PolicyStatement{
 		allow([]string{"eks:DescribeCluster", "eks:DescribeUpdate", "eks:ListNodegroups"}, clusters()),
 		allow([]string{"eks:DescribeNodegroup", "eks:UpdateNodegroupConfig", "eks:DescribeUpdate"}, nodeGroups()),
+	}, replacePermissions()...)
+}
+
+// nodepoolsPermissions end what Karpenter launched and did not end itself: instances with both of its tags, and no others.
+func nodepoolsPermissions() []awsiam.PolicyStatement {
+	launched := conditions{"StringLike": map[string]any{"aws:ResourceTag/" + names.LabelPool: "*", "aws:ResourceTag/" + names.TagEKSCluster: "*"}}
+	return []awsiam.PolicyStatement{
+		allow([]string{"ec2:DescribeInstances"}, anything),
+		allow([]string{"ec2:TerminateInstances"}, []string{arn("ec2", "instance/*")}, launched),
 	}
 }
 

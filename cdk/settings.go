@@ -25,7 +25,8 @@ type settings struct {
 	SettleSeconds int
 	// ResyncMinutes (resyncMinutes) is the interval of the full passes, ResyncSlots (resyncSlots) the number of ticks they are spread over.
 	ResyncMinutes, ResyncSlots int
-	// DrainSeconds (drainSeconds) is how long nodes may drain when Karpenter is turned off.
+	// DrainSeconds (drainSeconds) is how long nodes may drain when Karpenter is turned off, and those of a node group that is
+	// replaced.
 	DrainSeconds int
 	// AlarmTopicARN (alarmTopicArn) is the SNS topic for alarms; none: alarms only show.
 	AlarmTopicARN string

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -187,4 +188,25 @@ func keys(m map[string]bool) (names []string) {
 		names = append(names, name)
 	}
 	return names
+}
+
+// What docs/events.md tells people to send is what the schemas take.
+func TestTheDocumentedEventsAreTaken(t *testing.T) {
+	text := read(t, "../docs/events.md")
+	entries := regexp.MustCompile(`--entries '(.*)'`).FindAllSubmatch(text, -1)
+	if len(entries) != 2 {
+		t.Fatalf("%d commands that put events", len(entries))
+	}
+	schemas := map[string]string{TypeReconcileRequested: "reconcile-requested", TypeParametersChangeRequested: "parameters-change-requested"}
+	for _, entry := range entries {
+		var all []struct{ EventBusName, Source, DetailType, Detail string }
+		if err := json.Unmarshal(entry[1], &all); err != nil || len(all) != 1 {
+			t.Fatalf("%s: %v", entry[1], err)
+		}
+		if err := schema(t, schemas[all[0].DetailType]).Validate(map[string]any{
+			"detail-type": all[0].DetailType, "source": all[0].Source, "detail": decode(t, []byte(all[0].Detail)),
+		}); err != nil {
+			t.Errorf("%s: %v", entry[1], err)
+		}
+	}
 }

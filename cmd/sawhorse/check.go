@@ -57,7 +57,7 @@ func runCheck(_ context.Context, use string, args []string) error {
 }
 
 func check(in input) (any, bool, error) {
-	v, _, err := in.verdict()
+	v, err := in.verdict()
 	return answerOf(v), len(v.Problems) == 0, err
 }
 
@@ -96,7 +96,7 @@ func runRender(_ context.Context, use string, args []string) error {
 
 // render makes the manifests of an input, or the answer of check where it is refused.
 func render(in input) (any, bool, error) {
-	v, _, err := in.verdict()
+	v, err := in.verdict()
 	if len(v.Problems) > 0 {
 		return answerOf(v), false, err
 	}
@@ -133,10 +133,11 @@ func tell(a answer) error {
 
 // line is a problem on one line.
 func line(p params.Problem) string {
+	name := plain(p.Parameter)
 	if p.Path == "" {
-		return p.Parameter + ": " + p.Message
+		return name + ": " + p.Message
 	}
-	return p.Parameter + " " + p.Path + ": " + p.Message
+	return name + " " + p.Path + ": " + p.Message
 }
 
 func printJSON(value any, indent string) error {

@@ -11,7 +11,9 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/sawhorse-io/sawhorse/internal/judge"
 	"github.com/sawhorse-io/sawhorse/internal/params"
@@ -122,11 +124,19 @@ func texts(field string, raw json.RawMessage) (map[string]string, error) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		var text string
 		if err := json.Unmarshal(values[name], &text); err != nil {
-			return nil, fmt.Errorf("the input's %s.%s%w; write %s", field, name, explained(err), inQuotes(values[name]))
+			return nil, fmt.Errorf("the input's %s.%s%w; write %s", field, plain(name), explained(err), inQuotes(values[name]))
 		}
 		all[name] = text
 	}
 	return all, nil
+}
+
+// plain is a name that somebody has written, on one line.
+func plain(name string) string {
+	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(name)
+	}
+	return name
 }
 
 // inQuotes is a JSON value as the text that it should have been.
@@ -199,29 +209,46 @@ func explained(err error) error {
 	return fmt.Errorf("%s is %s; allowed is %s", path, is, allowed)
 }
 
-// verdict judges an input as a pass would, and tells which steps a pass would take. What was not observed is unknown.
-func (in input) verdict() (judge.Verdict, []plan.Step, error) {
-	before := judge.InForce{}
-	records := plan.Records{}
-	if in.Previous != nil {
-		// What was applied is taken as it was, whatever is to be thought of it today.
-		last := params.Parse(params.Input{Rack: in.Rack, Params: in.Previous})
-		objects := nodes.Compile(last.Config, in.facts(plan.Records{})).Objects()
-		was := plan.Build(last.Config, in.facts(plan.Records{}), objects).Plan
-		records = plan.Records{Goal: was.Goal, WasOn: was.Goal == plan.GoalKarpenter, Params: last.Effective, Applied: map[string]string{}}
-		for _, step := range was.Steps {
-			records.Applied[step.Name] = step.Fingerprint
-		}
-		before.Objects = func() ([]plan.Object, error) { return objects, nil }
-	} else {
-		before.Objects = func() ([]plan.Object, error) { return nil, nil }
-	}
-	parsed := params.Parse(params.Input{Rack: in.Rack, Params: in.Params, Previous: records.Params})
-	verdict, err := judge.Judge(parsed, in.facts(records), before)
+// verdict judges an input as a pass would. What was not observed is unknown.
+func (in input) verdict() (judge.Verdict, error) {
+	verdict, _, err := in.compared(judge.InForce{}, in.applied())
+	return verdict, err
+}
+
+// outlook is the verdict with what becomes of the pools, and the steps that a pass would take.
+func (in input) outlook() (judge.Verdict, []plan.Step, error) {
+	last := in.applied()
+	return in.compared(judge.InForce{Objects: func() ([]plan.Object, error) { return last.objects, nil }}, last)
+}
+
+func (in input) compared(before judge.InForce, last applied) (judge.Verdict, []plan.Step, error) {
+	parsed := params.Parse(params.Input{Rack: in.Rack, Params: in.Params, Previous: last.records.Params})
+	verdict, err := judge.Judge(parsed, in.facts(last.records), before)
 	if err != nil {
 		return verdict, nil, err
 	}
-	return verdict, verdict.Plan.Due(records.Applied), nil
+	return verdict, verdict.Plan.Due(last.records.Applied), nil
+}
+
+// applied is what a rack's previous parameters came to.
+type applied struct {
+	records plan.Records
+	objects []plan.Object
+}
+
+// applied takes the previous parameters as they were, whatever is to be thought of them today.
+func (in input) applied() applied {
+	if in.Previous == nil {
+		return applied{}
+	}
+	last, facts := params.Parse(params.Input{Rack: in.Rack, Params: in.Previous}), in.facts(plan.Records{})
+	objects := nodes.Compile(last.Config, facts).Objects()
+	was := plan.Build(last.Config, facts, objects).Plan
+	records := plan.Records{Goal: was.Goal, WasOn: was.Goal == plan.GoalKarpenter, Params: last.Effective, Applied: map[string]string{}}
+	for _, step := range was.Steps {
+		records.Applied[step.Name] = step.Fingerprint
+	}
+	return applied{records, objects}
 }
 
 func (in input) facts(records plan.Records) plan.Facts {

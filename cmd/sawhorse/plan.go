@@ -33,7 +33,7 @@ func runPlan(_ context.Context, use string, args []string) error {
 		return usage{use, fmt.Sprintf("-o %s is no format", *format)}
 	}
 	return once(rest[0], func(in input) (bool, error) {
-		verdict, steps, err := in.verdict()
+		verdict, steps, err := in.outlook()
 		if err != nil {
 			return false, err
 		}

@@ -8,21 +8,47 @@ import (
 
 const wasOn = `"previous":{"karpenter_auth_mode":"true","karpenter_enabled":"true"}`
 
-var (
-	prepareSteps = []string{"access", "network", "nodegroups/labels", "controller/crds"}
-	enableSteps  = []string{"infrastructure", "queue", "controller/release", "controller/plugin", "nodepools", "autoscaler", "nodegroups/build", "nodegroups/pins"}
-)
+// planned are the names of the steps of an input's plan.
+func planned(t *testing.T, input string) []string {
+	t.Helper()
+	var names []string
+	for _, s := range decoded[outlook](t, sawhorse(t, input, "plan", "-o", "json", "-").ends(t, 0).stdout).Steps {
+		names = append(names, s.Name)
+	}
+	return names
+}
 
-func TestPlanSteps(t *testing.T) {
+// The order itself is package plan's business. Here it counts that the steps are those of the way from what was applied to
+// what is asked, and no others.
+func TestPlanHasTheStepsThatLeadThere(t *testing.T) {
+	off := `{"rack":"demo","params":{"karpenter_auth_mode":"true","karpenter_enabled":"false"},` + wasOn + `}`
+	prepare, all := planned(t, `{"rack":"demo","params":{"karpenter_auth_mode":"true"}}`), planned(t, on(""))
+	if !slices.Contains(prepare, "access") || slices.Contains(prepare, "nodepools") || len(all) <= len(prepare) || !slices.Equal(all[:len(prepare)], prepare) {
+		t.Fatalf("access alone: %q, with Karpenter: %q", prepare, all)
+	}
+	if enable := planned(t, onWith("", `"previous":{"karpenter_auth_mode":"true"}`)); !slices.Equal(enable, all[len(prepare):]) {
+		t.Errorf("where access has been applied: %q, want %q", enable, all[len(prepare):])
+	}
+	disable := planned(t, off)
+	for _, name := range disable {
+		if slices.Contains(prepare, name) {
+			t.Errorf("turned off: %s has been applied and stays", name)
+		}
+	}
+	inOrder := []string{"autoscaler", "nodepools", "controller/release", "queue", "infrastructure"}
+	if got := slices.DeleteFunc(disable, func(name string) bool { return !slices.Contains(inOrder, name) }); !slices.Equal(got, inOrder) {
+		t.Errorf("turned off: %q", got)
+	}
+}
+
+func TestPlanIsWhatDiffers(t *testing.T) {
 	for _, c := range []struct {
 		what, input, goal string
 		steps             []string
 		pools             []string
 	}{
 		{what: "nothing is asked", input: `{"rack":"demo"}`, goal: "none"},
-		{what: "access alone", input: `{"rack":"demo","params":{"karpenter_auth_mode":"true"}}`, goal: "access", steps: prepareSteps},
-		{what: "both at once", input: on(""), goal: "karpenter", steps: slices.Concat(prepareSteps, enableSteps), pools: []string{"pool workload is created"}},
-		{what: "access has been applied", input: onWith("", `"previous":{"karpenter_auth_mode":"true"}`), goal: "karpenter", steps: enableSteps, pools: []string{"pool workload is created"}},
+		{what: "a new pool, and nothing else", input: onWith(`"build_node_enabled":"true"`, wasOn), goal: "karpenter", steps: []string{"nodepools"}, pools: []string{"pool build is created"}},
 		{what: "all has been applied", input: onWith("", wasOn), goal: "karpenter"},
 		{what: "the same, spelled otherwise", input: onWith(`"karpenter_cpu_limit":"100","karpenter_arch":"","tags":"unset"`, wasOn), goal: "karpenter"},
 		{what: "lists in another order", input: onWith(`"karpenter_instance_families":"c6i,m6i"`, `"previous":{"karpenter_auth_mode":"true","karpenter_enabled":"true","karpenter_instance_families":"m6i,c6i"}`), goal: "karpenter"},
@@ -34,9 +60,6 @@ func TestPlanSteps(t *testing.T) {
 		{what: "pools come and go", goal: "karpenter", steps: []string{"nodepools"}, pools: []string{"pool b is removed: Karpenter drains and ends its nodes", "pool c is created"},
 			input: onWith(`"additional_karpenter_nodepools_config":"[{\"name\":\"a\"},{\"name\":\"c\"}]"`, `"previous":{"karpenter_auth_mode":"true","karpenter_enabled":"true","additional_karpenter_nodepools_config":"[{\"name\":\"a\"},{\"name\":\"b\"}]"}`)},
 		{what: "the controller alone", input: onWith(`"high_availability":"false"`, wasOn), goal: "karpenter", steps: []string{"controller/release"}},
-		{what: "turned off", input: `{"rack":"demo","params":{"karpenter_auth_mode":"true","karpenter_enabled":"false"},` + wasOn + `}`, goal: "access",
-			steps: []string{"autoscaler", "nodegroups/build", "nodepools", "controller/release", "queue", "infrastructure", "nodegroups/pins"},
-			pools: []string{"pool workload is removed: Karpenter drains and ends its nodes"}},
 		{what: "it stays on where nothing says false", input: `{"rack":"demo","params":{"paused":"false"},` + wasOn + `}`, goal: "karpenter"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
@@ -84,6 +107,9 @@ pool workload is changed: its nodes stay
 		{"a warning", onWith(`"karpenter_disruption_budget_nodes":"0"`, wasOn), 0, `warning  karpenter_disruption_budget_nodes: a disruption budget of 0 never lets Karpenter consolidate or replace a node of its own accord
  1. nodepools            NodePools and EC2NodeClasses
 pool workload is changed: its nodes stay
+`},
+		{"refused, for a name that would garble the terminal", `{"rack":"demo","params":{"\u001b[2Jx\n":"y"}}`, 1, `problem  "\x1b[2Jx\n": "\x1b[2Jx\n" is not a parameter of Sawhorse; delete it (sawhorse params lists the names there are)
+refused: a pass would change nothing
 `},
 		{"refused", onWith(`"karpenter_arch":"x86"`, wasOn), 1, `problem  karpenter_arch: karpenter_arch is "x86"; allowed is amd64, arm64, or both with a comma; write, for example, amd64,arm64
 refused: a pass would change nothing

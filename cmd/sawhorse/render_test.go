@@ -73,7 +73,7 @@ func TestRenderNoneWhereKarpenterIsOff(t *testing.T) {
 func TestRenderGivesTheSameBytesEachTime(t *testing.T) {
 	for _, format := range []string{"json", "yaml"} {
 		first := sawhorse(t, on(threePools), "render", "-o", format, "-").stdout
-		for range 10 {
+		for range 5 {
 			if again := sawhorse(t, on(threePools), "render", "-o", format, "-").stdout; again != first {
 				t.Fatalf("%s\n%s", first, again)
 			}

@@ -9,6 +9,6 @@ import (
 
 func main() {
 	handler.StartStep("controller", func(env handler.Env) (handler.StepFunc, error) {
-		return controller.New(k8s.Dial(env.AWS)).Run, nil
+		return controller.New(k8s.Dial(env.AWS), env.Store, env.Now).Run, nil
 	})
 }

@@ -1,21 +1,30 @@
-// Function nodegroups labels the system node groups, empties or restores the build node groups, and pins system Deployments.
+// Function nodegroups labels the system node groups, replaces those with SPOT capacity, empties or restores the build node
+// groups, makes room for the pods of Karpenter's nodes, and pins system Deployments.
 package main
 
 import (
+	"time"
+
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 
 	"github.com/sawhorse-io/sawhorse/internal/handler"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/steps/nodegroups"
 	"github.com/sawhorse-io/sawhorse/internal/steps/pins"
+	"github.com/sawhorse-io/sawhorse/internal/steps/room"
 )
 
 func main() {
 	handler.StartStep("nodegroups", func(env handler.Env) (handler.StepFunc, error) {
-		dial := k8s.Dial(env.AWS)
+		drain, err := env.Number("SAWHORSE_DRAIN_SECONDS")
+		if err != nil {
+			return nil, err
+		}
+		dial, client := k8s.Dial(env.AWS), eks.NewFromConfig(env.AWS)
 		step := &nodegroups.Nodegroups{
-			EKS: eks.NewFromConfig(env.AWS), Dial: dial, Baselines: env.Store,
+			EKS: client, Dial: dial, Baselines: env.Store, Drain: time.Duration(drain) * time.Second, Now: env.Now,
 			Pins: pins.New(dial, env.Store, env.Now).Run,
+			Room: (&room.Room{EKS: client, Dial: dial, Baselines: env.Store, Now: env.Now}).Run,
 		}
 		return step.Run, nil
 	})

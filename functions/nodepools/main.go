@@ -4,6 +4,8 @@ package main
 import (
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
 	"github.com/sawhorse-io/sawhorse/internal/handler"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/steps/nodepools"
@@ -15,6 +17,10 @@ func main() {
 		if err != nil {
 			return nil, err
 		}
-		return nodepools.New(k8s.Dial(env.AWS), time.Duration(drain)*time.Second, env.Now).Run, nil
+		step := &nodepools.Step{
+			Connect: k8s.Dial(env.AWS), EC2: ec2.NewFromConfig(env.AWS), Baselines: env.Store,
+			Drain: time.Duration(drain) * time.Second, Now: env.Now,
+		}
+		return step.Run, nil
 	})
 }

@@ -85,6 +85,9 @@ func (c *Calls) Now() time.Time { return c.now }
 // Pass lets time pass.
 func (c *Calls) Pass(d time.Duration) { c.now = c.now.Add(d) }
 
+// Call counts a call of something else that a step calls, and that may fail like one of AWS: the cluster's API server.
+func (c *Calls) Call(name, subject string) error { return c.call(name, subject) }
+
 func (c *Calls) call(name, subject string) error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()

@@ -18,10 +18,16 @@ type EC2 struct {
 	TemplateGroups map[string][]string
 	// Types are the instance types that EC2 knows.
 	Types map[string]types.ArchitectureType
+	// Instances are by id. Delay is how often one that is terminated is seen shutting down.
+	Instances map[string]*Instance
+	Delay     int
 }
 
 func newEC2(calls *Calls) *EC2 {
-	return &EC2{Calls: calls, TemplateGroups: map[string][]string{}, Tags: map[string]map[string]string{"subnet-a": {}, "subnet-b": {}, "sg-cluster": {}}}
+	return &EC2{
+		Calls: calls, TemplateGroups: map[string][]string{}, Tags: map[string]map[string]string{"subnet-a": {}, "subnet-b": {}, "sg-cluster": {}},
+		Instances: map[string]*Instance{}, Delay: 1,
+	}
 }
 
 // DescribeTags gives one tag a page. It knows the filters key and resource-type.

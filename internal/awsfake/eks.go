@@ -19,6 +19,10 @@ type EKS struct {
 	Entries      map[string]*Entry // by principal ARN
 	Associations map[string]*types.PodIdentityAssociation
 	Delay        int
+	// Issues keep EKS from making and deleting groups.
+	Issues []types.Issue
+	// Changed is told when EKS has made a group, or deleted one.
+	Changed func(group *types.Nodegroup, there bool)
 
 	mode   types.AuthenticationMode
 	looks  map[string]int // how often the update of the cluster ("") or a group has been looked at
@@ -107,14 +111,9 @@ func (e *EKS) DescribeNodegroup(_ context.Context, in *eks.DescribeNodegroupInpu
 	if err := e.known("DescribeNodegroup", in.ClusterName, *in.NodegroupName); err != nil {
 		return nil, err
 	}
-	group := e.Groups[*in.NodegroupName]
+	group := e.settle(*in.NodegroupName)
 	if group == nil {
 		return nil, &types.ResourceNotFoundException{}
-	}
-	if group.Status == types.NodegroupStatusUpdating {
-		if e.looks[*in.NodegroupName]++; e.looks[*in.NodegroupName] > e.Delay {
-			group.Status = types.NodegroupStatusActive
-		}
 	}
 	out := *group
 	out.Labels = maps.Clone(group.Labels)

@@ -30,6 +30,7 @@ var edges = map[string][]string{
 	"internal/steps/nodepools":  append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/pins":       append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/report":     append([]string{"events", "internal/rack"}, stepMayUse...),
+	"internal/steps/room":       append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/resync":     {"events", "internal/names", "internal/rack"},
 	"internal/steps/validate":   append([]string{"internal/judge", "internal/k8s", "internal/rack"}, stepMayUse...),
 	"internal/judge":            {"internal/params", "internal/plan", "internal/plan/nodes"},
@@ -54,13 +55,13 @@ var stepMayUse = []string{"internal/names", "internal/params", "internal/plan", 
 
 // functionsAlsoUse are the packages of steps that a function wires beside its own.
 var functionsAlsoUse = map[string][]string{
-	"functions/nodegroups": {"internal/steps/pins"},
+	"functions/nodegroups": {"internal/steps/pins", "internal/steps/room"},
 	"functions/validate":   {"internal/steps/report", "internal/steps/queue"}, // its Bus and its look at the queue
 }
 
 // testsAlsoUse is for the _test.go files of every package.
 var testsAlsoUse = []string{
-	"events", "internal/awsfake", "internal/k8s", "internal/k8s/k8sfake", "internal/k8s/k8stest", "internal/names", "internal/params", "internal/plan", "internal/plan/nodes",
+	"events", "internal/awsfake", "internal/judge", "internal/k8s", "internal/k8s/k8sfake", "internal/k8s/k8stest", "internal/names", "internal/params", "internal/plan", "internal/plan/nodes",
 	"internal/rack", "internal/steps", "statemachine",
 }
 

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -129,6 +130,30 @@ func (c *Client) List(ctx context.Context, kind Kind, namespace, labels string) 
 	return list.Items, nil
 }
 
+// page is how many objects Each reads at a time: a large cluster's pods, all at once, would not fit into a Lambda.
+const page = 500
+
+// Each reads the objects of a kind as List does, and hands them over one by one.
+func (c *Client) Each(ctx context.Context, kind Kind, namespace, labels string, do func(*unstructured.Unstructured) error) error {
+	for token := ""; ; {
+		list, err := c.in(kind, namespace).List(ctx, metav1.ListOptions{LabelSelector: labels, Limit: page, Continue: token})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s: list: %w", kind.subject(namespace, "*"), err)
+		}
+		for i := range list.Items {
+			if err := do(&list.Items[i]); err != nil {
+				return err
+			}
+		}
+		if token = list.GetContinue(); token == "" {
+			return nil
+		}
+	}
+}
+
 // Update writes the wanted form of an object that was read, if it differs; true if it was written. An object that changed
 // since is an error for which IsConflict is true.
 func (c *Client) Update(ctx context.Context, kind Kind, live, wanted *unstructured.Unstructured) (bool, error) {
@@ -154,4 +179,24 @@ func (c *Client) Annotate(ctx context.Context, kind Kind, object *unstructured.U
 		return fmt.Errorf("%s: annotate: %w", Subject(object), err)
 	}
 	return nil
+}
+
+// Unfinalize takes one finalizer off an object that was read; true if it was there. Those of others stay. An object that
+// changed since is an error for which IsConflict is true; one that has gone is no error.
+func (c *Client) Unfinalize(ctx context.Context, kind Kind, object *unstructured.Unstructured, finalizer string) (bool, error) {
+	all := object.GetFinalizers()
+	left := slices.DeleteFunc(slices.Clone(all), func(f string) bool { return f == finalizer })
+	if len(left) == len(all) {
+		return false, nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": left, "resourceVersion": object.GetResourceVersion()}})
+	if err != nil {
+		return false, fmt.Errorf("%s: remove finalizer: %w", Subject(object), err)
+	}
+	_, err = c.in(kind, object.GetNamespace()).Patch(ctx, object.GetName(), types.MergePatchType, patch,
+		metav1.PatchOptions{FieldManager: names.FieldManager})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return false, fmt.Errorf("%s: remove finalizer: %w", Subject(object), err)
+	}
+	return err == nil, nil
 }

@@ -19,7 +19,8 @@ var roles = map[string][]rbacv1.PolicyRule{
 	"nodepools": {
 		rule("karpenter.sh", "nodepools", "get", "list", "create", "patch", "delete"),
 		rule("karpenter.k8s.aws", "ec2nodeclasses", "get", "list", "create", "patch", "delete"),
-		rule("karpenter.sh", "nodeclaims", "list", "patch"),
+		rule("karpenter.sh", "nodeclaims", "list", "patch", "delete"), // drain windows; what Karpenter does not end in time
+		rule("", "nodes", "list", "patch", "delete"),                  // of instances that have ended
 	},
 	// A Cluster Autoscaler is found by its image, in whatever namespace and under whatever name it runs, and system
 	// Deployments are named by a parameter: neither right can be narrowed by name beforehand.
@@ -30,7 +31,9 @@ var roles = map[string][]rbacv1.PolicyRule{
 	"nodegroups": {
 		rule("apps", "deployments", "list", "update"),
 		rule("", "pods", "list"),
-		rule("", "nodes", "list", "update"), // cordons the nodes of build groups
+		rule("", "pods/eviction", "create"),       // from system node groups that are replaced
+		rule("", "nodes", "list", "update"),       // cordons the nodes of build groups, and of those that are replaced
+		rule("karpenter.sh", "nodepools", "list"), // whose nodes must find room elsewhere
 	},
 }
 

@@ -78,8 +78,10 @@ const (
 	// TagName and TagRackOfNode are on every node's instance and volume.
 	TagName       = "Name"
 	TagRackOfNode = "Rack"
-	// TagClusterOwned is how load balancer controllers find a cluster's security group.
+	// TagClusterOwned is how load balancer controllers find a cluster's security group; Karpenter puts it on instances, too.
 	TagClusterOwned = "kubernetes.io/cluster/"
+	// TagEKSCluster is on every instance that Karpenter launches; its value is the cluster's name.
+	TagEKSCluster = "eks:eks-cluster-name"
 )
 
 // Labels of nodes and of managed node groups.
@@ -88,6 +90,10 @@ const (
 	LabelSystemNode = "convox.io/system-node"
 	// LabelNodePool tells a Karpenter node's pool.
 	LabelNodePool = "convox.io/nodepool"
+	// LabelPool is Karpenter's own label of nodes and NodeClaims, and its tag of instances, with the same value.
+	LabelPool = "karpenter.sh/nodepool"
+	// LabelNodeGroup is on every node of a managed node group; its value is the group.
+	LabelNodeGroup = "eks.amazonaws.com/nodegroup"
 	// LabelBuild marks build node groups and build nodes.
 	LabelBuild = "convox-build"
 	// LabelAdditional marks a rack's additional node groups.
@@ -123,6 +129,10 @@ const (
 	// LabelGPUMaker is on every node that Karpenter launches with a GPU; MakerNVIDIA is its value for NVIDIA's.
 	LabelGPUMaker = "karpenter.k8s.aws/instance-gpu-manufacturer"
 	MakerNVIDIA   = "nvidia"
+	// TerminationFinalizer keeps NodeClaims and Nodes until Karpenter has ended their instance, ClassFinalizer EC2NodeClasses
+	// until it has cleaned up after them.
+	TerminationFinalizer = "karpenter.sh/termination"
+	ClassFinalizer       = "karpenter.k8s.aws/termination"
 	// ResourceGPU is how pods ask for an NVIDIA GPU, and the key of the taint that keeps the others away.
 	ResourceGPU = "nvidia.com/gpu"
 )

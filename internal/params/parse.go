@@ -135,11 +135,11 @@ func (p Param) read(c *Config, value string) string {
 func (p Param) good(value string) bool { return p.matches(value) && p.set(&Config{}, value) == nil }
 
 func (r *Result) problem(parameter, path, format string, args ...any) {
-	r.Problems = append(r.Problems, Problem{Parameter: parameter, Path: path, Message: fmt.Sprintf(format, args...)})
+	r.Problems = append(r.Problems, NewProblem(parameter, path, format, args...))
 }
 
 func (r *Result) warning(parameter, path, format string, args ...any) {
-	r.Warnings = append(r.Warnings, Problem{Parameter: parameter, Path: path, Message: fmt.Sprintf(format, args...)})
+	r.Warnings = append(r.Warnings, NewProblem(parameter, path, format, args...))
 }
 
 // whole is a value's pattern for the whole text.

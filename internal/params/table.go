@@ -321,7 +321,7 @@ var Table = []Param{
 	},
 	{
 		Name: systemNodeGroups, Section: SectionRack, Absent: "those that are neither build nor additional groups", Value: groupsValue,
-		Description: "The managed node groups whose nodes are system nodes.",
+		Description: "The managed node groups whose nodes are system nodes. With Karpenter, one of SPOT capacity is replaced by an on-demand copy, and deleted.",
 		set:         list(func(c *Config) *[]string { return &c.SystemNodeGroups }),
 	},
 	{

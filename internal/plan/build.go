@@ -41,11 +41,11 @@ type builder struct {
 }
 
 func (b *builder) problem(parameter, format string, args ...any) {
-	b.problems = append(b.problems, params.Problem{Parameter: parameter, Message: fmt.Sprintf(format, args...)})
+	b.problems = append(b.problems, params.NewProblem(parameter, "", format, args...))
 }
 
 func (b *builder) warn(parameter, format string, args ...any) {
-	b.warnings = append(b.warnings, params.Problem{Parameter: parameter, Message: fmt.Sprintf(format, args...)})
+	b.warnings = append(b.warnings, params.NewProblem(parameter, "", format, args...))
 }
 
 func (b *builder) goal() Goal {

@@ -73,6 +73,8 @@ type NodeGroup struct {
 	// SecurityGroups are those of the group's nodes where it does not use the cluster security group alone.
 	SecurityGroups []string `json:"securityGroups,omitempty"`
 	NodeRole       string   `json:"nodeRole,omitempty"`
+	// Tags tell a copy that Sawhorse made in the place of another group.
+	Tags map[string]string `json:"tags,omitempty"`
 }
 
 // NodeGroupTaint is a taint with EKS's spelling of effects: NO_SCHEDULE, NO_EXECUTE, PREFER_NO_SCHEDULE.

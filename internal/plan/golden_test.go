@@ -67,6 +67,18 @@ func with(base texts, more ...string) texts {
 
 var on = texts{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}
 
+// named is a rack that says which node groups are its system groups.
+var named = with(on, "system_node_groups", "system", "build_node_groups", "build")
+
+// copied is the on-demand copy of the group system, made for a rack.
+func copied(rack string) plan.NodeGroup {
+	g := facts().NodeGroups[1]
+	g.Name, g.Tags = "system-ondemand", map[string]string{
+		names.TagRack: rack, names.TagCluster: "arn:aws:eks:eu-central-1:123456789012:cluster/demo", names.TagReplaces: "system",
+	}
+	return g
+}
+
 // cases are the golden plans: testdata/{name}.json is what comes of them.
 var cases = []struct {
 	name   string
@@ -113,6 +125,17 @@ var cases = []struct {
 	{name: "no-subnets", params: on, facts: func(f *plan.Facts) { f.Subnets = nil }, problems: "karpenter_auth_mode"},
 	{name: "no-system-group", params: on, facts: func(f *plan.Facts) { f.NodeGroups = f.NodeGroups[:1] }, problems: "karpenter_enabled"},
 	{name: "spot-system-group", params: on, facts: func(f *plan.Facts) { f.NodeGroups[1].CapacityType = "SPOT" }, problems: "karpenter_enabled"},
+	{name: "spot-system-group-named", params: named, facts: func(f *plan.Facts) { f.NodeGroups[1].CapacityType = "SPOT" }},
+	{name: "spot-system-group-turned-off", params: with(named, "karpenter_enabled", "false"), facts: func(f *plan.Facts) {
+		f.NodeGroups[1].CapacityType = "SPOT"
+		f.NodeGroups = append(f.NodeGroups, copied("demo"))
+		f.Records = plan.Records{Claim: "demo", Goal: plan.GoalKarpenter, WasOn: true, Credentials: "podidentity"}
+	}},
+	{name: "spot-system-group-name-taken", params: named, facts: func(f *plan.Facts) {
+		f.NodeGroups[1].CapacityType = "SPOT"
+		f.NodeGroups = append(f.NodeGroups, copied("other"))
+		f.NodeGroups[2].Taints = []plan.NodeGroupTaint{{Key: "a", Effect: "NO_SCHEDULE"}} // for the role that it has then
+	}, problems: "system_node_groups"},
 	{name: "groups-not-dedicated", params: on, facts: func(f *plan.Facts) {
 		f.NodeGroups = append(f.NodeGroups, additional("gpu", "NO_SCHEDULE"), additional("web", ""), additional("db", "PREFER_NO_SCHEDULE"))
 	}, problems: "karpenter_enabled"},
@@ -305,6 +328,9 @@ func TestEverythingOfKarpenterIsDueWhenItIsTurned(t *testing.T) {
 			due[s.Name] = true
 		}
 		want := "infrastructure queue controller/release nodepools autoscaler nodegroups/build nodegroups/pins"
+		if c.to.Goal == plan.GoalAccess {
+			want += " nodegroups/room controller/serve"
+		}
 		for name := range strings.FieldsSeq(want) {
 			if !due[name] {
 				t.Errorf("from %s to %s: %s is not due", c.from.Goal, c.to.Goal, name)

@@ -20,10 +20,11 @@ const (
 
 // RoleOf tells a node group's role: by the parameters that name groups, else by its labels. Where system_node_groups names
 // the system groups, a group that nothing says anything about is an additional one: Cluster Autoscaler goes on scaling it.
+// The copy of a group counts under that one's name.
 func RoleOf(config params.Config, g NodeGroup) GroupRole {
 	_, additional := g.Labels[names.LabelAdditional]
 	switch {
-	case slices.Contains(config.SystemNodeGroups, g.Name):
+	case slices.Contains(config.SystemNodeGroups, g.Name), slices.Contains(config.SystemNodeGroups, g.replaces(config)):
 		return RoleSystem
 	case slices.Contains(config.BuildNodeGroups, g.Name):
 		return RoleBuild
@@ -88,6 +89,7 @@ func (b *builder) nodegroups() {
 	b.plan.Nodegroups.Build = groupNames(build)
 	b.plan.Nodegroups.BuildMin = b.config.BuildNodeMin
 	b.named()
+	b.replaced(system)
 	if !b.config.Enabled {
 		return
 	}
@@ -95,11 +97,6 @@ func (b *builder) nodegroups() {
 	b.plan.Nodegroups.Pinned = pinned(b.config)
 	if len(system) == 0 && (len(b.facts.NodeGroups) > 0 || !b.facts.Offline) {
 		b.problem("karpenter_enabled", "cluster %s has no system node group, and Karpenter's controller must run on nodes that Karpenter does not manage; create a managed node group with on-demand capacity", b.config.ClusterName)
-	}
-	for _, g := range system {
-		if g.CapacityType == "SPOT" {
-			b.problem("karpenter_enabled", "system node group %s has capacity type SPOT, and a node group's capacity type cannot be changed; with Karpenter the system nodes must be ON_DEMAND; replace the group by an on-demand one", g.Name)
-		}
 	}
 	var shared []string
 	for _, g := range b.facts.OfRole(b.config, RoleAdditional) {
@@ -118,12 +115,16 @@ func (b *builder) named() {
 		return
 	}
 	all := groupNames(b.facts.NodeGroups)
+	known := slices.Clone(all)
+	for _, g := range b.facts.NodeGroups {
+		known = append(known, g.replaces(b.config)) // a copy counts under the name of the group that it replaced
+	}
 	for _, parameter := range []struct {
 		name   string
 		groups []string
 	}{{"system_node_groups", b.config.SystemNodeGroups}, {"build_node_groups", b.config.BuildNodeGroups}} {
 		for _, group := range parameter.groups {
-			if !slices.Contains(all, group) {
+			if !slices.Contains(known, group) {
 				b.problem(parameter.name, "%s has the node group %q, which cluster %s does not have; it has %s; write one of these", parameter.name, group, b.config.ClusterName, strings.Join(all, ", "))
 			}
 		}

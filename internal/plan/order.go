@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -34,6 +35,8 @@ var enable = []Step{
 var disable = []Step{
 	{Name: "autoscaler", Deadline: 600, Why: "Cluster Autoscaler as it was"},
 	{Name: "nodegroups/build", Deadline: 900, Why: "build node groups as they were"},
+	{Name: "nodegroups/room", Deadline: 1200, Guards: "nodepools", Why: "room on other nodes for the pods of Karpenter's"},
+	{Name: "controller/serve", Deadline: 900, Guards: "nodepools", Why: "Karpenter's controller up while its nodes go"},
 	{Name: "nodepools", Deadline: 1800, Why: "NodePools drained and deleted"},
 	{Name: "controller/plugin", Deadline: 300, Why: "NVIDIA device plugin removed"},
 	{Name: "controller/release", Deadline: 600, Why: "Karpenter's controller removed"},
@@ -61,9 +64,9 @@ func (b *builder) order() []Step {
 	steps := slices.Clone(prepare)
 	switch {
 	case b.plan.Goal == GoalKarpenter:
-		steps = append(steps, enable...)
+		steps = append(steps, b.around(enable)...)
 	case b.facts.Records.WasOn:
-		steps = append(steps, disable...)
+		steps = append(steps, b.around(disable)...)
 	}
 	return steps
 }
@@ -80,10 +83,15 @@ func (b *builder) steps() []Step {
 }
 
 // Due are the steps whose part of the plan is not what was last applied; where nothing is known to be applied, all of them.
+// A step that guards another is due with that one: what it found before an earlier removal says nothing about this one.
 func (p *Plan) Due(applied map[string]string) []Step {
+	differs := map[string]bool{}
+	for _, s := range p.Steps {
+		differs[s.Name] = applied[s.Name] != s.Fingerprint
+	}
 	var due []Step
 	for _, s := range p.Steps {
-		if applied[s.Name] != s.Fingerprint {
+		if differs[cmp.Or(s.Guards, s.Name)] {
 			due = append(due, s)
 		}
 	}
@@ -111,13 +119,18 @@ func (p *Plan) fingerprint(s Step) string {
 		"access":             []any{p.Access, p.Cluster},
 		"network":            []any{p.Network, p.Cluster.Name},
 		"nodegroups/labels":  p.Nodegroups.System,
+		"nodegroups/copy":    p.Nodegroups.Replaced,
+		"nodegroups/retire":  p.Nodegroups.Replaced,
+		"nodegroups/keep":    p.Nodegroups.Replaced,
 		"nodegroups/build":   []any{p.Nodegroups.Build, p.Nodegroups.BuildEmpty, p.buildMin()},
 		"nodegroups/pins":    p.Nodegroups.Pinned,
+		"nodegroups/room":    p.NodePools,
 		"infrastructure":     p.Infrastructure,
 		"queue":              p.Queue,
 		"controller/crds":    []any{p.Controller.CRDs, p.Controller.Version},
 		"controller/release": p.release(),
 		"controller/plugin":  p.Controller.DevicePlugin,
+		"controller/serve":   p.NodePools,
 		"nodepools":          p.NodePools,
 		"autoscaler":         p.Autoscaler,
 	}

@@ -30,8 +30,9 @@ func TestPromisesOfTheOrders(t *testing.T) {
 	for _, after := range []string{"autoscaler", "nodegroups/build", "nodegroups/pins"} {
 		inOrder(t, "P4: nothing is taken away before the pools are Ready", enable, "nodepools", after)
 	}
-	inOrder(t, "P4: room before the nodes go", disable, "autoscaler", "nodepools")
-	inOrder(t, "P4: room before the nodes go", disable, "nodegroups/build", "nodepools")
+	inOrder(t, "P4: room before the nodes go", disable, "autoscaler", "nodegroups/room", "nodepools")
+	inOrder(t, "P4: room before the nodes go", disable, "nodegroups/build", "nodegroups/room", "nodepools")
+	inOrder(t, "spec 6.2: a controller that is down is first brought up again", disable, "nodegroups/room", "controller/serve", "nodepools")
 	for _, after := range []string{"queue", "infrastructure"} {
 		inOrder(t, "P5: the controller ends after its nodes, before what it needs", disable, "nodepools", "controller/release", after)
 	}
@@ -57,7 +58,9 @@ func TestOrdersAreComplete(t *testing.T) {
 	}
 	names := func(order []Step) (all []string) {
 		for _, s := range order {
-			all = append(all, s.Name)
+			if s.Guards == "" {
+				all = append(all, s.Name)
+			}
 		}
 		slices.Sort(all)
 		return all
@@ -83,6 +86,7 @@ func TestFingerprints(t *testing.T) {
 		}
 	}
 	all := slices.Concat(prepare, enable)
+	guards := slices.DeleteFunc(slices.Clone(disable), func(s Step) bool { return s.Guards == "" })
 	for _, c := range []struct {
 		what   string
 		change func(*Plan)
@@ -90,6 +94,7 @@ func TestFingerprints(t *testing.T) {
 	}{
 		{"nothing", func(*Plan) {}, ""},
 		{"a new generation", func(p *Plan) { p.Generation++ }, ""},
+		{"force", func(p *Plan) { p.Force = true }, ""},
 		{"the access mode", func(p *Plan) { p.Access.Mode = "API_AND_CONFIG_MAP" }, "access"},
 		{"the endpoint", func(p *Plan) { p.Cluster.Endpoint = "https://b" }, "access"},
 		{"a subnet", func(p *Plan) { p.Network.Subnets = append(p.Network.Subnets, "subnet-2") }, "network"},
@@ -118,7 +123,7 @@ func TestFingerprints(t *testing.T) {
 		}
 	}
 	empty := (&Plan{}).fingerprint(Step{Name: "no step of ours"})
-	for _, s := range all {
+	for _, s := range slices.Concat(all, guards) {
 		if full().fingerprint(s) == empty {
 			t.Errorf("step %s: it has no part of the plan, so no change would make it due", s.Name)
 		}
@@ -138,6 +143,31 @@ func TestDue(t *testing.T) {
 	} {
 		if got := p.Due(c.applied); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%v: %v, want %v", c.applied, got, c.want)
+		}
+	}
+}
+
+// A guard comes with what it guards, whatever it was applied for before: also on the second way out.
+func TestGuardsAreDueWithWhatTheyGuard(t *testing.T) {
+	p := &Plan{Steps: []Step{{Name: "guard", Guards: "b", Fingerprint: "1"}, {Name: "b", Fingerprint: "2"}, {Name: "c", Fingerprint: "3"}}}
+	for _, c := range []struct {
+		applied map[string]string
+		want    []Step
+	}{
+		{nil, p.Steps},
+		{map[string]string{"guard": "1", "b": "0", "c": "3"}, p.Steps[:2]},
+		{map[string]string{"guard": "0", "b": "2", "c": "0"}, p.Steps[2:]},
+		{map[string]string{"b": "2", "c": "3"}, nil},
+	} {
+		if got := p.Due(c.applied); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%v: %v, want %v", c.applied, got, c.want)
+		}
+	}
+	for _, order := range [][]Step{prepare, enable, disable} {
+		for _, s := range order {
+			if s.Guards != "" && position(t, order, s.Name) > position(t, order, s.Guards) {
+				t.Errorf("%s guards %s and comes behind it", s.Name, s.Guards)
+			}
 		}
 	}
 }

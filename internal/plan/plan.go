@@ -18,6 +18,9 @@ type Plan struct {
 	Generation int64   `json:"generation"`
 	Cluster    Cluster `json:"cluster"`
 	Goal       Goal    `json:"goal"`
+	// Force passes the guards of a removal (spec 6), as an event asked of this pass. It is nothing that is wanted of the
+	// rack, so Build knows nothing of it and no fingerprint has it.
+	Force bool `json:"force,omitempty"`
 
 	Access         Access         `json:"access"`
 	Network        Network        `json:"network"`
@@ -99,6 +102,8 @@ type Step struct {
 	Part string `json:"part,omitempty"`
 	// Deadline is how long the step may take, waits included, in seconds.
 	Deadline int `json:"deadline"`
+	// Guards names the step behind it that this one makes safe; it is due with that one and by nothing else.
+	Guards string `json:"guards,omitempty"`
 	// Whole keeps the step from being ended early by a write to the rack.
 	Whole bool `json:"whole,omitempty"`
 	// Why is for people: what the step brings about.
@@ -139,8 +144,10 @@ type Network struct {
 
 // Nodegroups is what the plan wants of the managed node groups and of the Deployments that run on the system nodes.
 type Nodegroups struct {
-	// System are the groups whose nodes carry the system label.
+	// System are the groups whose nodes carry the system label; of a group that is replaced, its copy.
 	System []string `json:"system,omitempty"`
+	// Replaced are the SPOT groups among the system groups that give way to an on-demand copy.
+	Replaced []Replacement `json:"replaced,omitempty"`
 	// Build are the build groups.
 	Build []string `json:"build,omitempty"`
 	// BuildEmpty wants the build groups at min 0, desired 0; else they are as the baseline has them.

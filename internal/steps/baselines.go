@@ -11,3 +11,7 @@ type Baselines interface {
 	// Forget ends a baseline that has been restored.
 	Forget(ctx context.Context, rack, name string) error
 }
+
+// RemovalKey is under which the step nodepools keeps that it has begun to remove the rack's pools, until none of them is
+// left. From then on their nodes drain, whatever the guards of a removal say.
+const RemovalKey = "removal"

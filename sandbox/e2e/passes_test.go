@@ -17,7 +17,9 @@ import (
 )
 
 // client is how a test calls the local AWS where the AWS CLI would be too slow.
-func client() aws.Config {
+func client(t *testing.T) aws.Config {
+	t.Helper()
+	environment := sandbox.Environment(t)
 	setting := func(name string) string {
 		for _, pair := range slices.Backward(environment) {
 			if value, ok := strings.CutPrefix(pair, name+"="); ok {
@@ -43,7 +45,7 @@ type round struct {
 // rounds waits until no execution runs and returns the rounds since a time, in order.
 func rounds(t *testing.T, since time.Time) []round {
 	t.Helper()
-	states := sfn.NewFromConfig(client())
+	states := sfn.NewFromConfig(client(t))
 	machines, err := states.ListStateMachines(t.Context(), &sfn.ListStateMachinesInput{})
 	if err != nil || len(machines.StateMachines) != 1 {
 		t.Fatalf("state machines: %v, %v", machines, err)
@@ -124,7 +126,7 @@ func apart(t *testing.T, all []round) {
 // write puts parameters of the rack demo, all at once.
 func write(t *testing.T, values map[string]string) {
 	t.Helper()
-	store := ssm.NewFromConfig(client())
+	store := ssm.NewFromConfig(client(t))
 	failed := make(chan error, len(values))
 	for name, value := range values {
 		go func() {

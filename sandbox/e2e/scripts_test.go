@@ -91,7 +91,7 @@ func reading(action string) bool {
 // counts reads or resets the gateway's counts: by caller, service and action.
 func counts(t *testing.T, method string) map[string]map[string]map[string]int {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, *client().BaseEndpoint+"/_sandbox/calls?by=caller", nil)
+	request, err := http.NewRequestWithContext(t.Context(), method, *client(t).BaseEndpoint+"/_sandbox/calls?by=caller", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,4 +147,28 @@ func TestPools(t *testing.T) {
 func TestSettings(t *testing.T) {
 	play(t, story.Enabled)
 	play(t, story.Settings)
+}
+
+// Pods that fit nowhere, a build, a spot interruption, and a node that nobody needs any more.
+func TestPods(t *testing.T) {
+	play(t, story.Enabled)
+	play(t, story.Pods)
+}
+
+// What was changed or deleted by hand is put back; what others made is left alone.
+func TestHandEdits(t *testing.T) {
+	play(t, story.Enabled)
+	play(t, story.HandEdits)
+}
+
+// A SPOT system group is refused until it is named, and then gives way to an on-demand copy.
+func TestSpotSystemGroup(t *testing.T) {
+	play(t, story.Enabled)
+	play(t, story.SpotSystemGroup)
+}
+
+// Deleting is no command while Karpenter is on; with Karpenter off it ends the rack. It comes last: nothing is left of the rack.
+func TestForgotten(t *testing.T) {
+	play(t, story.Enabled)
+	play(t, story.Forgotten)
 }

@@ -31,6 +31,7 @@ type Config struct {
 type gateway struct {
 	cfg       Config
 	calls     *calls
+	trail     *trail
 	ministack *httputil.ReverseProxy
 	moto      *httputil.ReverseProxy
 	networks  *networks
@@ -40,13 +41,14 @@ type gateway struct {
 
 // New returns the gateway as an HTTP handler for AWS calls and for the paths under /_sandbox/.
 func New(cfg Config) http.Handler {
-	g := &gateway{cfg: cfg, calls: newCalls(), networks: newNetworks(cfg), catalogue: newCatalogue(cfg), transport: transport()}
+	g := &gateway{cfg: cfg, calls: newCalls(), trail: &trail{}, networks: newNetworks(cfg), catalogue: newCatalogue(cfg), transport: transport()}
 	g.ministack = g.proxy(cfg.MiniStack)
 	g.ministack.ModifyResponse = g.amendCluster
 	g.moto = g.proxy(cfg.Moto)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /_sandbox/calls", g.showCalls)
 	mux.HandleFunc("DELETE /_sandbox/calls", g.resetCalls)
+	mux.HandleFunc("GET /_sandbox/trail", g.showTrail)
 	mux.Handle("/_sandbox/", g.ministack)
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		// ServeMux redirects what it takes for untidy paths, which AWS calls have: keep them away from it.
@@ -66,6 +68,7 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	g.calls.add(call)
+	g.trail.add(call, req.URL.Path)
 	switch {
 	case call.Service == "ec2":
 		g.serveEC2(w, req, call.Action)

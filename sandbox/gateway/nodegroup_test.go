@@ -29,7 +29,17 @@ func groups(t *testing.T, name string) *eks.Client {
 		Taints:         []types.Taint{{Key: aws.String("dedicated"), Value: aws.String("x"), Effect: types.TaintEffectNoSchedule}},
 		LaunchTemplate: &types.LaunchTemplateSpecification{Id: aws.String("lt-1"), Version: aws.String("1")},
 	}))
+	active(t, client, name, "g")
 	return client
+}
+
+// active waits until a node group can be changed.
+func active(t *testing.T, client *eks.Client, cluster, group string) {
+	t.Helper()
+	eventually(t, "node group active", func() bool {
+		out, err := client.DescribeNodegroup(context.Background(), &eks.DescribeNodegroupInput{ClusterName: &cluster, NodegroupName: &group})
+		return err == nil && out.Nodegroup.Status == types.NodegroupStatusActive
+	})
 }
 
 func TestNodeGroupUpdateChangesTheGroup(t *testing.T) {

@@ -14,6 +14,7 @@ _iam_tags = tagging._RESOURCE_TAG_COLLECTORS["iam"]
 def install():
     iam_actions.extract_resource_arn = extract_resource_arn  # app imports it at each request
     tagging._RESOURCE_TAG_COLLECTORS["iam"] = _with_profiles
+    tagging._RESOURCE_TAG_COLLECTORS["eks"] = _node_groups
 
 
 def _with_profiles():
@@ -21,6 +22,12 @@ def _with_profiles():
     yield from _iam_tags()
     for profile in iam._instance_profiles.values():
         yield profile["Arn"], profile["Tags"]
+
+
+def _node_groups():
+    """… and for node groups."""
+    for group in eks._nodegroups.values():
+        yield group["nodegroupArn"], [{"Key": key, "Value": value} for key, value in group["tags"].items()]
 
 
 def extract_resource_arn(service, method, path, headers, body, query, region, account):

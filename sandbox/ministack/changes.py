@@ -1,4 +1,4 @@
-"""The `Parameter Store Change` event, which PutEvents would refuse from outside (source aws.ssm)."""
+"""Events of AWS's own services, which PutEvents would refuse from outside: `Parameter Store Change`, and what scripts ask for."""
 
 import json
 
@@ -9,9 +9,13 @@ def emit(operation, param):
     detail = {"operation": operation, "name": param["Name"], "type": param["Type"]}
     if param.get("Description"):
         detail["description"] = param["Description"]
+    put("aws.ssm", "Parameter Store Change", detail, [param["ARN"]])
+
+
+def put(source, kind, detail, resources):
     eventbridge._put_events({"Entries": [{
-        "Source": "aws.ssm",
-        "DetailType": "Parameter Store Change",
+        "Source": source,
+        "DetailType": kind,
         "Detail": json.dumps(detail),
-        "Resources": [param["ARN"]],
+        "Resources": resources,
     }]}, allow_aws_source=True)

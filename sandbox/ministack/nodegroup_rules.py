@@ -1,10 +1,32 @@
-"""What EKS says about a node group's scaling, labels and taints."""
+"""What EKS says about a new node group, and about its scaling, labels and taints."""
 
 import json
 
 RESERVED = ("kubernetes.io/", "k8s.io/", "eks.amazonaws.com/")
 EFFECTS = ("NO_SCHEDULE", "NO_EXECUTE", "PREFER_NO_SCHEDULE")
 INVALID = "InvalidParameterException"
+
+
+def create_refusal(cluster, body):
+    """The refusal of a CreateNodegroup request, or None."""
+    template, ami = body.get("launchTemplate"), body.get("amiType")
+    doubled = [key for key in ("diskSize", "remoteAccess") if template and body.get(key)]
+    theirs = [key for key in body.get("tags") or {} if key.lower().startswith("aws:")]
+    version, release = body.get("version"), body.get("releaseVersion") or cluster["version"]
+    if template and bool(template.get("id")) == bool(template.get("name")):
+        return INVALID, "You must specify either the launch template ID or the launch template name, but not both."
+    if doubled:
+        return INVALID, f"{doubled[0]} must be specified within the launch template."
+    if ami == "CUSTOM" and (not template or body.get("version") or body.get("releaseVersion")):
+        return INVALID, "AMI type CUSTOM takes its AMI, and no version, from a launch template."
+    if (version and version != cluster["version"]) or not release.startswith(cluster["version"]):
+        return INVALID, f"Requested Nodegroup release version {version or release} is invalid. Allowed version is {cluster['version']}"
+    if body.get("capacityType", "ON_DEMAND") not in ("ON_DEMAND", "SPOT", "CAPACITY_BLOCK"):
+        return INVALID, f"Invalid capacity type {body['capacityType']}"
+    if theirs:
+        return INVALID, f"Tag keys cannot start with aws: {theirs[0]}"
+    return (scaling_refusal(body.get("scalingConfig") or {}) or labels_refusal(body.get("labels") or {})
+            or _taints_refusal({"addOrUpdateTaints": body.get("taints")}))
 
 
 def change(group, body):

@@ -1,11 +1,13 @@
-"""What the rest of the sandbox asks MiniStack outside the AWS API: GET /_sandbox/…"""
+"""What the rest of the sandbox asks MiniStack outside the AWS API, and what scripts have happen there: /_sandbox/…"""
 
 import json
 from urllib.parse import parse_qs
 
 import access
-import updates
+import changes
 import pod_identity
+import queues
+import updates
 
 from ministack import app as ministack
 from ministack.core.iam_evaluator import resolve_caller_identity
@@ -20,15 +22,26 @@ def install():
 
 
 async def app(scope, receive, send):
-    handler = ROUTES.get(scope["path"]) if scope["type"] == "http" else None
+    handler = ROUTES.get((scope["method"], scope["path"])) if scope["type"] == "http" else None
     if not handler:
         return await _app(scope, receive, send)
     query = {key: values[0] for key, values in parse_qs(scope["query_string"].decode()).items()}
     set_request_account_id(query.get("accessKeyId", ""))
     set_request_region(None)
+    if scope["method"] == "POST":
+        query["body"] = await _body(receive)
     body = json.dumps(handler(query)).encode()
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]})
     await send({"type": "http.response.body", "body": body})
+
+
+async def _body(receive):
+    parts, more = [], True
+    while more:
+        message = await receive()
+        parts.append(message.get("body", b""))
+        more = message.get("more_body", False)
+    return b"".join(parts).decode()
 
 
 def caller(query):
@@ -58,8 +71,23 @@ def _entry(entry):
     }
 
 
+def event(query):
+    """AWS itself puts an event on the default bus: the body is an entry of PutEvents, with Detail as an object."""
+    entry = json.loads(query["body"])
+    changes.put(entry["Source"], entry["DetailType"], entry["Detail"], entry.get("Resources", []))
+    return {}
+
+
+def queue_hold(query):
+    """How long SQS holds the names of queues that are deleted from now on."""
+    queues.hold(float(query["seconds"]))
+    return {}
+
+
 ROUTES = {
-    "/_sandbox/caller": caller,
-    "/_sandbox/access-entries": access_entries,
-    "/_sandbox/pod-credentials": pod_identity.credentials,
+    ("GET", "/_sandbox/caller"): caller,
+    ("GET", "/_sandbox/access-entries"): access_entries,
+    ("GET", "/_sandbox/pod-credentials"): pod_identity.credentials,
+    ("POST", "/_sandbox/events"): event,
+    ("POST", "/_sandbox/queue-hold"): queue_hold,
 }

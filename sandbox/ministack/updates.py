@@ -1,7 +1,9 @@
-"""EKS updates: UpdateClusterConfig (access mode), UpdateNodegroupConfig, DescribeUpdate, ListUpdates.
+"""EKS updates: UpdateClusterConfig (access mode), UpdateNodegroupConfig, DescribeUpdate, ListUpdates; and node groups that
+come and go.
 
-An update is InProgress for a moment and takes effect when it becomes Successful. That happens
-at the first EKS request after it is due: whoever looks sees the same, and no thread is needed.
+An update is InProgress for a moment and takes effect when it becomes Successful, a node group CREATING before it is ACTIVE,
+and DELETING before it is gone. That happens at the first EKS request after it is due: whoever looks sees the same, and no
+thread is needed.
 """
 
 import os
@@ -20,7 +22,9 @@ NAME = r"([A-Za-z0-9_-]+)"
 _handle = eks._handle_request_sync
 _create_cluster = eks._create_cluster
 _create_nodegroup = eks._create_nodegroup
+_delete_nodegroup = eks._delete_nodegroup
 _updates = {}  # cluster ARN -> updates, oldest first
+_due = {}  # node group ARN -> when it is made or gone
 
 
 def install():
@@ -52,19 +56,31 @@ def create_cluster(body, creator_arn=None):
 
 
 def create_nodegroup(cluster, body):
-    refusal = nodegroup_rules.scaling_refusal(body.get("scalingConfig", {})) or nodegroup_rules.labels_refusal(
-        body.get("labels", {}))
+    refusal = cluster in eks._clusters and nodegroup_rules.create_refusal(eks._clusters[cluster], body)
     if refusal:
         return eks._error(400, *refusal)
     answer = _create_nodegroup(cluster, {"amiType": "AL2023_x86_64_STANDARD", **body})
     if answer[0] == 200:
         record = eks._nodegroups[f"{cluster}/{body['nodegroupName']}"]
-        record.update({key: body[key] for key in ("launchTemplate", "updateConfig") if key in body})
+        record.update({key: body[key] for key in ("launchTemplate", "updateConfig", "remoteAccess", "nodeRepairConfig") if key in body})
+        record["status"], _due[record["nodegroupArn"]] = "CREATING", time.monotonic() + SECONDS
         del record["resources"]["remoteAccessSecurityGroup"]  # MiniStack's is made up; EKS has it with remote access only
         if "launchTemplate" in body:
             del record["diskSize"]
         return eks._json_resp(200, {"nodegroup": record})
     return answer
+
+
+def delete_nodegroup(name, nodegroup, _body, _query):
+    group = eks._nodegroups.get(f"{name}/{nodegroup}")
+    if name not in eks._clusters:
+        return _missing_cluster(name)
+    if not group:
+        return eks._error(404, "ResourceNotFoundException", f"No node group found for name: {nodegroup}.")
+    if group["status"] in ("CREATING", "UPDATING", "DELETING"):
+        return eks._error(409, "ResourceInUseException", f"Nodegroup {nodegroup} is {group['status']}")
+    group["status"], _due[group["nodegroupArn"]] = "DELETING", time.monotonic() + SECONDS
+    return eks._json_resp(200, {"nodegroup": group})
 
 
 def update_cluster_config(name, body, _query):
@@ -119,6 +135,7 @@ def list_updates(name, _body, query):
 ROUTES = [
     ("POST", rf"/clusters/{NAME}/update-config", update_cluster_config),
     ("POST", rf"/clusters/{NAME}/node-groups/{NAME}/update-config", update_nodegroup_config),
+    ("DELETE", rf"/clusters/{NAME}/node-groups/{NAME}", delete_nodegroup),
     ("GET", rf"/clusters/{NAME}/updates/([^/]+)", describe_update),
     ("GET", rf"/clusters/{NAME}/updates", list_updates),
 ]
@@ -144,6 +161,14 @@ def settle():
             if "modifiedAt" in update["_record"]:
                 update["_record"]["modifiedAt"] = eks._now()
             update["status"] = "Successful"
+    for group in list(eks._nodegroups.values()):  # none is awaited after a restart
+        if group["status"] not in ("CREATING", "DELETING") or time.monotonic() < _due.get(group["nodegroupArn"], 0):
+            continue
+        _due.pop(group["nodegroupArn"], None)
+        if group["status"] == "CREATING":
+            group["status"] = "ACTIVE"
+        else:
+            _delete_nodegroup(group["clusterName"], group["nodegroupName"])
 
 
 def _of(cluster, query):

@@ -12,6 +12,7 @@ import ec2_gate
 import images
 import oidc
 import parameters
+import queues
 import sandbox_api
 import tags
 import updates
@@ -19,6 +20,6 @@ import updates
 from ministack.app import main
 
 if __name__ == "__main__":
-    for module in (alarms, authorization, conditions, ec2_gate, parameters, images, updates, access, tags, oidc, sandbox_api):
+    for module in (alarms, authorization, conditions, ec2_gate, parameters, queues, images, updates, access, tags, oidc, sandbox_api):
         module.install()
     main()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -34,7 +35,8 @@ func TestAWS(t *testing.T) {
 		t.Errorf("mode %s, %d subnets", mode, len(config.SubnetIds))
 	}
 	for group, labels := range map[string]int{"system": 0, "build": 1} {
-		out, err := e.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: name, NodegroupName: &group})
+		waiter := eks.NewNodegroupActiveWaiter(e, func(o *eks.NodegroupActiveWaiterOptions) { o.MinDelay = 50 * time.Millisecond })
+		out, err := waiter.WaitForOutput(ctx, &eks.DescribeNodegroupInput{ClusterName: name, NodegroupName: &group}, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}

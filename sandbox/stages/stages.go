@@ -12,19 +12,43 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+// IgnoresSignals, with the value true, is the annotation of a pod whose processes do not end when they are asked to: it is
+// gone when its grace period is over. Other pods are gone at once.
+const IgnoresSignals = "sandbox.sawhorse.dev/ignores-signals"
+
+const podKill = `
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata:
+  name: pod-kill
+spec:
+  resourceRef: {apiGroup: v1, kind: Pod}
+  selector:
+    matchAnnotations: {` + IgnoresSignals + `: "true"}
+    matchExpressions:
+    - {key: .metadata.deletionTimestamp, operator: Exists}
+  delay:
+    durationFrom: {expressionFrom: .metadata.deletionTimestamp}
+  next: {delete: true}
+`
+
 // All are the stages, by the kind of object that they are for.
 func All() (map[internalversion.StageResourceRef][]*internalversion.Stage, error) {
 	stages := map[internalversion.StageResourceRef][]*internalversion.Stage{}
 	for _, text := range []string{
 		nodefast.DefaultNodeInit, nodeheartbeat.DefaultNodeHeartbeatWithLease,
-		podfast.DefaultPodReady, podfast.DefaultPodComplete, podfast.DefaultPodDelete,
+		podfast.DefaultPodReady, podfast.DefaultPodComplete, podfast.DefaultPodDelete, podKill,
 	} {
 		stage := &v1alpha1.Stage{}
 		if err := yaml.Unmarshal([]byte(text), stage); err != nil {
 			return nil, fmt.Errorf("stage: decode: %w", err)
 		}
 		if stage.Spec.ResourceRef.Kind == "Pod" {
-			leaveKarpenterOut(stage)
+			// The sandbox runs the real controller for Karpenter's own pods: they are Ready and gone when that process says so.
+			leaveOut(stage, `.metadata.labels["app.kubernetes.io/name"]`, "karpenter")
+		}
+		if stage.Name == "pod-delete" {
+			leaveOut(stage, `.metadata.annotations["`+IgnoresSignals+`"]`, "true")
 		}
 		internal, err := internalversion.ConvertToInternalStage(stage)
 		if err != nil {
@@ -35,14 +59,13 @@ func All() (map[internalversion.StageResourceRef][]*internalversion.Stage, error
 	return stages, nil
 }
 
-// leaveKarpenterOut keeps a pod stage away from Karpenter's own pods: the sandbox runs the real controller for them, and
-// they are Ready and gone when that process says so.
-func leaveKarpenterOut(stage *v1alpha1.Stage) {
+// leaveOut keeps a stage away from objects that have the value at the key.
+func leaveOut(stage *v1alpha1.Stage, key, value string) {
 	if stage.Spec.Selector == nil {
 		stage.Spec.Selector = &v1alpha1.StageSelector{}
 	}
 	stage.Spec.Selector.MatchExpressions = append(stage.Spec.Selector.MatchExpressions, v1alpha1.MatchExpression{
 		//lint:ignore SA1019 kwok's own stages are written in these fields, and a selector has either kind
-		Key: `.metadata.labels["app.kubernetes.io/name"]`, Operator: v1alpha1.SelectorOpNotIn, Values: []string{"karpenter"},
+		Key: key, Operator: v1alpha1.SelectorOpNotIn, Values: []string{value},
 	})
 }

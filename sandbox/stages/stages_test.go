@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/kwok/pkg/utils/lifecycle"
 )
 
-// played names the stage that kwok would play for the pod, none if it leaves the pod alone.
-func played(t *testing.T, pod *corev1.Pod) string {
+// pods is the life cycle of pods.
+func pods(t *testing.T) lifecycle.Lifecycle {
 	t.Helper()
 	all, err := All()
 	if err != nil {
@@ -21,7 +21,13 @@ func played(t *testing.T, pod *corev1.Pod) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stage, err := cycle.Match(t.Context(), &lifecycle.Event{Labels: pod.Labels, Annotations: pod.Annotations, Data: pod})
+	return cycle
+}
+
+// played names the stage that kwok would play for the pod, none if it leaves the pod alone.
+func played(t *testing.T, pod *corev1.Pod) string {
+	t.Helper()
+	stage, err := pods(t).Match(t.Context(), &lifecycle.Event{Labels: pod.Labels, Annotations: pod.Annotations, Data: pod})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,6 +35,29 @@ func played(t *testing.T, pod *corev1.Pod) string {
 		return ""
 	}
 	return stage.Name()
+}
+
+func TestPodsThatIgnoreSignalsUseTheirGracePeriod(t *testing.T) {
+	end := metav1.NewTime(time.Unix(1_000_000, 0))
+	annotations := map[string]string{IgnoresSignals: "true"}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}, Status: corev1.PodStatus{Phase: corev1.PodPending}}
+	if got := played(t, pod); got != "pod-ready" {
+		t.Errorf("before its end kwok plays %q", got)
+	}
+	pod.DeletionTimestamp = &end
+	if got := played(t, pod); got != "pod-kill" {
+		t.Errorf("at its end kwok plays %q", got)
+	}
+	cycle := pods(t)
+	event := &lifecycle.Event{Annotations: annotations, Data: pod}
+	stage, err := cycle.Match(t.Context(), event)
+	if err != nil {
+		t.Fatal(err)
+	}
+	delay, delayed, err := stage.Delay(t.Context(), event, end.Add(-20*time.Second))
+	if err != nil || !delayed || delay != 20*time.Second {
+		t.Errorf("after %s, %v, %v", delay, delayed, err)
+	}
 }
 
 func TestKarpenterIsLeftToItsProcess(t *testing.T) {

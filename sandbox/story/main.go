@@ -23,6 +23,7 @@ func Main(t *Teller) {
 	baseline := t.Ask(autoscaler)
 	enable(t)
 	change(t)
+	pending(t)
 	refusedBySSM(t)
 	refusedByThePass(t)
 	disable(t, baseline)
@@ -78,13 +79,13 @@ func change(t *Teller) {
 }
 
 func refusedBySSM(t *Teller) {
-	t.Chapter("d. A bad value is refused by SSM itself")
+	t.Chapter("e. A bad value is refused by SSM itself")
 	t.Refused(put+"karpenter_node_expiry --value 30d", "ParameterPatternMismatchException")
 	t.Check("the parameter", "aws ssm get-parameter --name /sawhorse/racks/demo/params/karpenter_node_expiry --query Parameter.Value --output text", "unset")
 }
 
 func refusedByThePass(t *Teller) {
-	t.Chapter("e. A bad combination is refused by the pass")
+	t.Chapter("f. A bad combination is refused by the pass")
 	untouched := t.Ask("kubectl get nodepool workload -o jsonpath='{.metadata.generation}'")
 	t.Type(put + "karpenter_auth_mode --value false")
 	t.Until("status", state, "Rejected", time.Minute)
@@ -97,27 +98,11 @@ func refusedByThePass(t *Teller) {
 }
 
 func disable(t *Teller, baseline string) {
-	t.Chapter("f. Off again")
+	t.Chapter("g. Off again")
 	began := time.Now()
 	t.Type(put + "karpenter_enabled --value false")
 	t.Type("sawhorse watch demo")
 	t.Until("status", state, "Reconciled", 5*time.Minute)
 	t.Note("from the write to a cluster without Karpenter", time.Since(began))
-	t.Check("Cluster Autoscaler is as it was, byte for byte", autoscaler, baseline)
-	t.Check("build group (min, desired, max)", buildGroup, "1 1 3")
-	t.Check("metrics-server is pinned to", pinned, "")
-	t.Check("NodePools and EC2NodeClasses", "kubectl get nodepools,ec2nodeclasses,nodeclaims -o name", "")
-	t.Check("Karpenter's Deployment", "kubectl -n kube-system get deployment karpenter -o name --ignore-not-found", "")
-	t.Check("Helm releases", "kubectl -n kube-system get secrets -l owner=helm -o jsonpath='{.items[*].metadata.labels.name}'", "karpenter-crd")
-	t.Refused("aws iam get-role --role-name demo-karpenter", "NoSuchEntity")
-	t.Refused("aws iam get-role --role-name demo-karpenter-nodes", "NoSuchEntity")
-	t.Check("instance profiles", "aws iam list-instance-profiles --path-prefix /karpenter/ --query 'length(InstanceProfiles)' --output text", "0")
-	t.Refused("aws sqs get-queue-url --queue-name demo-karpenter", "NonExistentQueue")
-	t.Refused("aws events describe-rule --name demo-karpenter", "ResourceNotFoundException")
-	t.Check("pod identity associations", "aws eks list-pod-identity-associations --cluster-name demo --query 'length(associations)' --output text", "0")
-	t.Check("outputs", "aws ssm get-parameters-by-path --path /sawhorse/racks/demo/outputs --query 'length(Parameters)' --output text", "0")
-	t.Say("What karpenter_auth_mode brought stays: it is one-way, and costs nothing.")
-	t.Check("access mode", "aws eks describe-cluster --name demo --query cluster.accessConfig.authenticationMode --output text", "API_AND_CONFIG_MAP")
-	t.Check("subnets and groups with the discovery tag", tagged+" | sed 's/^0$/none/;s/^[0-9]*$/some/'", "some")
-	t.Contains("CRDs", "kubectl get crds -o name", "customresourcedefinition.apiextensions.k8s.io/nodepools.karpenter.sh")
+	withoutKarpenter(t, baseline)
 }

@@ -59,7 +59,9 @@ func (t *Teller) Say(format string, args ...any) {
 func (t *Teller) Type(command string) {
 	fmt.Fprintf(t.out, "%s %s\n", t.paint("1;32", "$"), t.paint("1", command))
 	began := time.Now()
-	err := t.run(command, indented{t.out}, indented{t.out})
+	screen := &indented{to: t.out}
+	err := t.run(command, screen, screen)
+	screen.finish()
 	t.last = time.Since(began)
 	fmt.Fprintf(t.out, "%s\n", t.paint("2", fmt.Sprintf("  (%.1f s)", t.last.Seconds())))
 	if err != nil {
@@ -71,7 +73,10 @@ func (t *Teller) Type(command string) {
 func (t *Teller) Refused(command, saying string) {
 	fmt.Fprintf(t.out, "%s %s\n", t.paint("1;32", "$"), t.paint("1", command))
 	var said bytes.Buffer
-	err := t.run(command, io.MultiWriter(indented{t.out}, &said), io.MultiWriter(indented{t.out}, &said))
+	screen := &indented{to: t.out}
+	both := io.MultiWriter(screen, &said)
+	err := t.run(command, both, both)
+	screen.finish()
 	switch {
 	case err == nil:
 		t.fail("`%s` was not refused", command)
@@ -110,7 +115,7 @@ func (t *Teller) Contains(what, command, wanted string) {
 }
 
 // Until waits until a command prints just what is wanted, and notes how long that took from the end of the last typed
-// command.
+// command. It asks less often the longer it takes: an AWS command costs half a second of one of the machine's cores.
 func (t *Teller) Until(what, command, wanted string, within time.Duration) time.Duration {
 	began := time.Now()
 	for {
@@ -125,10 +130,15 @@ func (t *Teller) Until(what, command, wanted string, within time.Duration) time.
 			t.fail("%s: after %.0f s `%s` still gave %q, not %q", what, took.Seconds(), command, got, wanted)
 			return took
 		}
-		select {
-		case <-t.ctx.Done():
-		case <-time.After(100 * time.Millisecond):
-		}
+		t.wait(min(max(took/10, 100*time.Millisecond), time.Second))
+	}
+}
+
+// wait lets time pass.
+func (t *Teller) wait(d time.Duration) {
+	select {
+	case <-t.ctx.Done():
+	case <-time.After(d):
 	}
 }
 
@@ -192,18 +202,28 @@ func shown(text string) string {
 	return text
 }
 
-// indented sets each line off from the story.
-type indented struct{ to io.Writer }
+// indented sets each line off from the story. A line may come in pieces.
+type indented struct {
+	to     io.Writer
+	inside bool // a line has begun
+}
 
-func (w indented) Write(text []byte) (int, error) {
-	lines := strings.SplitAfter(string(text), "\n")
-	for _, line := range lines {
-		if line == "" {
-			continue
+func (w *indented) Write(text []byte) (int, error) {
+	for line := range strings.Lines(string(text)) {
+		if !w.inside {
+			line = "  " + line
 		}
-		if _, err := io.WriteString(w.to, "  "+line); err != nil {
+		w.inside = !strings.HasSuffix(line, "\n")
+		if _, err := io.WriteString(w.to, line); err != nil {
 			return 0, err
 		}
 	}
 	return len(text), nil
+}
+
+// finish ends a line that the command has not ended.
+func (w *indented) finish() {
+	if w.inside {
+		_, _ = io.WriteString(w.to, "\n")
+	}
 }

@@ -25,6 +25,8 @@ import (
 // Server has objects by their path in the API.
 type Server struct {
 	Objects map[string]*unstructured.Unstructured
+	// Protected are the paths of the pods that a PodDisruptionBudget lets nobody evict.
+	Protected map[string]bool
 	// Denied answers every request with 401, as EKS does before an access entry works.
 	Denied bool
 	// FailAt fails the n-th request from now on with 500; 0 fails none.
@@ -87,6 +89,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.list(w, path, r.URL.Query().Get("labelSelector"))
 	case r.Method == http.MethodPut && live != nil:
 		s.put(w, r, path, live)
+	case r.Method == http.MethodPost && strings.HasSuffix(path, "/eviction"):
+		s.evict(w, path)
 	case r.Method == http.MethodPatch:
 		s.apply(w, r, path, live)
 	default:
@@ -96,7 +100,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // known tells a collection from an object that is not there.
 func (s *Server) known(path string) bool {
-	for _, resource := range []string{"nodes", "pods", "deployments", "secrets"} {
+	for _, resource := range []string{"nodes", "pods", "deployments", "secrets", "nodepools"} {
 		if strings.HasSuffix(path, "/"+resource) {
 			return true
 		}

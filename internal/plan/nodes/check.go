@@ -92,7 +92,7 @@ func (o origin) problem(format string, args ...any) params.Problem {
 	if name == "" {
 		name = o.parameter
 	}
-	return params.Problem{Parameter: o.parameter, Path: o.path, Message: name + " " + fmt.Sprintf(format, args...)}
+	return params.NewProblem(o.parameter, o.path, "%s %s", name, fmt.Sprintf(format, args...))
 }
 
 // refused is the problem of what the CRD's schema or one of its rules refuses.

@@ -25,13 +25,21 @@ const (
 	PartRelease = "release"
 	// PartPlugin is the DaemonSet of the NVIDIA device plugin.
 	PartPlugin = "plugin"
+	// PartServe is the controller during a removal, as long as there is something for it to remove.
+	PartServe = "serve"
 )
 
 // Step installs, upgrades, repairs and removes Karpenter, and the device plugin.
-type Step struct{ connect k8s.Connector }
+type Step struct {
+	connect   k8s.Connector
+	baselines steps.Baselines
+	now       func() time.Time
+}
 
-// New makes the step; connect opens the plan's cluster.
-func New(connect k8s.Connector) *Step { return &Step{connect: connect} }
+// New makes the step; connect opens the plan's cluster, now is the clock.
+func New(connect k8s.Connector, baselines steps.Baselines, now func() time.Time) *Step {
+	return &Step{connect: connect, baselines: baselines, now: now}
+}
 
 // Run brings one part of the section controller about.
 func (s *Step) Run(ctx context.Context, p *plan.Plan, part string) (steps.Progress, error) {
@@ -39,7 +47,7 @@ func (s *Step) Run(ctx context.Context, p *plan.Plan, part string) (steps.Progre
 	if err != nil {
 		return steps.Progress{}, err
 	}
-	run := &run{plan: p, client: client}
+	run := &run{Step: s, plan: p, client: client}
 	if part == PartPlugin {
 		return run.plugin(ctx)
 	}
@@ -53,6 +61,8 @@ func (s *Step) Run(ctx context.Context, p *plan.Plan, part string) (steps.Progre
 		return run.release(ctx)
 	case part == PartRelease:
 		return run.remove(ctx)
+	case part == PartServe:
+		return run.serve(ctx)
 	case part == PartCRDs:
 		return steps.Progress{}, nil // never removed again
 	}
@@ -61,6 +71,7 @@ func (s *Step) Run(ctx context.Context, p *plan.Plan, part string) (steps.Progre
 
 // run is one call of the step.
 type run struct {
+	*Step
 	plan     *plan.Plan
 	client   *k8s.Client
 	helm     *helm
@@ -87,35 +98,46 @@ func (r *run) crds(ctx context.Context) (steps.Progress, error) {
 }
 
 func (r *run) release(ctx context.Context) (steps.Progress, error) {
-	nodes, err := r.client.SystemNodes(ctx)
+	if err := r.install(ctx); err != nil {
+		return r.progress, err
+	}
+	note, err := r.rollout(ctx)
 	if err != nil {
 		return r.progress, err
 	}
-	values := controllerValues(r.plan, r.replicas(nodes))
-	foreign := func(ctx context.Context) ([]string, error) { return r.client.ForeignKarpenter(ctx, r.plan.Rack) }
-	if err := r.ensure(ctx, names.ReleaseController, values, foreign); err != nil {
-		return r.progress, err
-	}
-	deployment, err := r.client.Get(ctx, k8s.Deployment, names.Namespace, names.ReleaseController)
-	if err != nil {
-		return r.progress, err
-	}
-	if deployment == nil {
-		return r.progress, fmt.Errorf("release %s: its Deployment is gone right after it was applied", names.ReleaseController)
-	}
-	rollout, err := k8s.RolloutOf(deployment)
-	if err != nil {
-		return r.progress, err
-	}
-	if !rollout.Done {
-		troubles, err := r.client.PodTroubles(ctx, deployment)
-		if err != nil {
-			return r.progress, err
-		}
-		return r.progress.NotYet(poll, "%s", strings.Join(append([]string{k8s.Subject(deployment) + ": " + rollout.Note}, troubles...), "; "))
+	if note != "" {
+		return r.progress.NotYet(poll, "%s", note)
 	}
 	r.progress.Outputs = map[string]string{"karpenter_version": r.plan.Controller.Version}
 	return r.progress, nil
+}
+
+// install brings the release to the plan's values.
+func (r *run) install(ctx context.Context) error {
+	nodes, err := r.client.SystemNodes(ctx)
+	if err != nil {
+		return err
+	}
+	values := controllerValues(r.plan, r.replicas(nodes))
+	foreign := func(ctx context.Context) ([]string, error) { return r.client.ForeignKarpenter(ctx, r.plan.Rack) }
+	return r.ensure(ctx, names.ReleaseController, values, foreign)
+}
+
+// rollout says what the controller's pods still lack; nothing where they are Ready.
+func (r *run) rollout(ctx context.Context) (string, error) {
+	deployment, err := r.client.Get(ctx, k8s.Deployment, names.Namespace, names.ReleaseController)
+	if err != nil {
+		return "", err
+	}
+	if deployment == nil {
+		return "", fmt.Errorf("release %s: its Deployment is gone right after it was applied", names.ReleaseController)
+	}
+	rollout, err := k8s.RolloutOf(deployment)
+	if err != nil || rollout.Done {
+		return "", err
+	}
+	troubles, err := r.client.PodTroubles(ctx, deployment)
+	return strings.Join(append([]string{k8s.Subject(deployment) + ": " + rollout.Note}, troubles...), "; "), err
 }
 
 // replicas are two where both can run: the chart spreads them over zones and hosts as a hard rule, and the second of two
@@ -181,15 +203,18 @@ func (r *run) ensure(ctx context.Context, name string, values map[string]any, fo
 	return nil
 }
 
-// remove uninstalls the controller, never before the EC2NodeClasses have gone: only the controller can clean up after them,
-// and each of them outlives its NodeClaims.
+// remove uninstalls the controller, never before the NodeClaims and EC2NodeClasses have gone: only the controller can clean
+// up after them.
 func (r *run) remove(ctx context.Context) (steps.Progress, error) {
-	classes, err := r.client.Ours(ctx, k8s.EC2NodeClass, r.plan.Rack)
+	left, err := r.served(ctx)
 	if err != nil {
 		return r.progress, err
 	}
-	if len(classes) > 0 {
-		return r.progress.NotYet(poll, "%s still exists: the controller stays until it is gone", k8s.Subject(&classes[0]))
+	if left != "" {
+		return r.progress.NotYet(poll, "%s still exists: the controller stays until it is gone", left)
+	}
+	if err := r.forget(ctx); err != nil {
+		return r.progress, err
 	}
 	last, err := r.helm.last(names.ReleaseController)
 	if err != nil {

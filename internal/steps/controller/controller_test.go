@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"helm.sh/helm/v4/pkg/release/common"
 	corev1 "k8s.io/api/core/v1"
@@ -26,9 +27,11 @@ var ctx = context.Background()
 type scene struct {
 	*testing.T
 	*k8stest.Cluster
-	step *Step
-	plan *plan.Plan
-	helm *helm
+	step      *Step
+	plan      *plan.Plan
+	helm      *helm
+	baselines k8stest.Baselines
+	clock     time.Time
 }
 
 func begin(t *testing.T) *scene {
@@ -37,10 +40,10 @@ func begin(t *testing.T) *scene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &scene{T: t, Cluster: cluster, helm: helm,
-		step: New(func(context.Context, plan.Cluster) (*k8s.Client, error) { return k8s.New(cluster.Config) }),
+	s := &scene{T: t, Cluster: cluster, helm: helm, baselines: k8stest.Baselines{}, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		plan: &plan.Plan{Rack: "demo", Cluster: plan.Cluster{Name: "east"}, Controller: plan.Controller{CRDs: true, Present: true,
 			Version: "1.10.0", HighAvailability: true, Queue: "demo-karpenter"}}}
+	s.step = New(func(context.Context, plan.Cluster) (*k8s.Client, error) { return k8s.New(cluster.Config) }, s.baselines, func() time.Time { return s.clock })
 	t.Cleanup(s.end)
 	return s
 }
@@ -178,16 +181,13 @@ func TestInstallUpgradeRepairRemove(t *testing.T) {
 
 	t.Log("removes the controller and keeps the CRDs, never before our EC2NodeClasses have gone")
 	s.plan.Controller.Present = false
-	class := k8stest.Object{"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass",
-		"metadata": map[string]any{"name": "workload", "labels": map[string]any{names.TagRack: "demo"}},
-		"spec": map[string]any{"role": "r", "amiSelectorTerms": []any{map[string]any{"alias": "al2023@latest"}},
-			"subnetSelectorTerms":        []any{map[string]any{"tags": map[string]any{"a": "b"}}},
-			"securityGroupSelectorTerms": []any{map[string]any{"tags": map[string]any{"a": "b"}}}}}
-	s.Create(class)
-	if progress := s.run(PartRelease); progress.Wait == 0 || !strings.Contains(progress.Note, "EC2NodeClass/workload") {
-		t.Errorf("progress %+v", progress)
+	for _, left := range []k8stest.Object{class, claim} { // P5
+		s.Create(left)
+		if progress := s.run(PartRelease); progress.Wait == 0 || !strings.Contains(progress.Note, left["kind"].(string)+"/") || s.Get(deployment) == nil {
+			t.Errorf("progress %+v", progress)
+		}
+		s.Remove(left)
 	}
-	s.Remove(class)
 	s.run(PartRelease, "uninstalled release karpenter")
 	if s.Get(deployment) != nil || s.revisions() != 0 || s.Get(crd("nodepools.karpenter.sh")) == nil {
 		t.Error("the controller is there or the CRDs are not")

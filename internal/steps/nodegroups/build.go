@@ -178,29 +178,14 @@ func (n *Nodegroups) cordon(ctx context.Context, p *plan.Plan, client *k8s.Clien
 	return nil
 }
 
-// builds are the pods that would be lost with a group's nodes: neither finished ones nor those of DaemonSets.
+// builds are the pods that would be lost with a group's nodes.
 func builds(ctx context.Context, client *k8s.Client, group string) ([]string, error) {
-	nodes, err := client.List(ctx, k8s.Node, "", labelNodegroup+"="+group)
-	if err != nil || len(nodes) == 0 {
-		return nil, err
-	}
-	on := map[string]bool{}
-	for _, node := range nodes {
-		on[node.GetName()] = true
-	}
-	pods, err := client.List(ctx, k8s.Pod, "", "")
-	if err != nil {
-		return nil, err
-	}
+	pods, err := podsOn(ctx, client, group)
 	var busy []string
 	for i := range pods {
-		node, _, _ := unstructured.NestedString(pods[i].Object, "spec", "nodeName")
-		phase, _, _ := unstructured.NestedString(pods[i].Object, "status", "phase")
-		if on[node] && phase != "Succeeded" && phase != "Failed" && !ofDaemonSet(&pods[i]) {
-			busy = append(busy, k8s.Subject(&pods[i]))
-		}
+		busy = append(busy, k8s.Subject(&pods[i]))
 	}
-	return busy, nil
+	return busy, err
 }
 
 func ofDaemonSet(pod *unstructured.Unstructured) bool {

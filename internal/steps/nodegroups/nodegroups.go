@@ -1,4 +1,5 @@
-// Package nodegroups labels a rack's system node groups and empties or restores its build node groups.
+// Package nodegroups labels a rack's system node groups, replaces those with SPOT capacity, and empties or restores its build
+// node groups.
 package nodegroups
 
 import (
@@ -21,6 +22,9 @@ import (
 type EKS interface {
 	DescribeNodegroup(context.Context, *eks.DescribeNodegroupInput, ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error)
 	UpdateNodegroupConfig(context.Context, *eks.UpdateNodegroupConfigInput, ...func(*eks.Options)) (*eks.UpdateNodegroupConfigOutput, error)
+	DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error)
+	CreateNodegroup(context.Context, *eks.CreateNodegroupInput, ...func(*eks.Options)) (*eks.CreateNodegroupOutput, error)
+	DeleteNodegroup(context.Context, *eks.DeleteNodegroupInput, ...func(*eks.Options)) (*eks.DeleteNodegroupOutput, error)
 }
 
 // Nodegroups is the step.
@@ -28,8 +32,12 @@ type Nodegroups struct {
 	EKS       EKS
 	Dial      k8s.Connector
 	Baselines steps.Baselines
-	// Pins is the part that works on Deployments.
-	Pins func(context.Context, *plan.Plan, string) (steps.Progress, error)
+	// Drain is how long pods have to leave the nodes of a group that is replaced; EKS gives them some minutes more.
+	Drain time.Duration
+	// Now is the clock.
+	Now func() time.Time
+	// Pins is the part that works on Deployments, Room the one that looks for room for the pods of Karpenter's nodes.
+	Pins, Room func(context.Context, *plan.Plan, string) (steps.Progress, error)
 }
 
 // poll is how long to wait for EKS.
@@ -40,10 +48,18 @@ func (n *Nodegroups) Run(ctx context.Context, p *plan.Plan, part string) (steps.
 	switch part {
 	case "labels":
 		return n.labels(ctx, p)
+	case "copy":
+		return n.copies(ctx, p)
 	case "build":
 		return n.build(ctx, p)
+	case "retire":
+		return n.retire(ctx, p)
+	case "keep":
+		return n.keep(ctx, p)
 	case "pins":
 		return n.Pins(ctx, p, part)
+	case "room":
+		return n.Room(ctx, p, part)
 	default:
 		return steps.Progress{}, fmt.Errorf("step nodegroups has no part %q", part)
 	}

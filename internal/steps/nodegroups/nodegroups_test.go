@@ -292,8 +292,11 @@ func TestParts(t *testing.T) {
 	s.step.Pins = func(_ context.Context, _ *plan.Plan, part string) (steps.Progress, error) {
 		return steps.Progress{Note: part}, nil
 	}
-	if progress, _ := s.run("pins"); progress.Note != "pins" {
-		t.Errorf("%+v", progress)
+	s.step.Room = s.step.Pins
+	for _, part := range []string{"pins", "room"} {
+		if progress, _ := s.run(part); progress.Note != part {
+			t.Errorf("%s: %+v", part, progress)
+		}
 	}
 	if _, err := s.step.Run(t.Context(), s.plan, "else"); err == nil || !strings.Contains(err.Error(), `no part "else"`) {
 		t.Errorf("%v", err)

@@ -5,16 +5,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
 // It has to run before any test installs the CRDs, hence a file that sorts first.
 func TestAClusterWithoutTheCRDsHasNothingToRemove(t *testing.T) {
-	cluster := k8stest.New(t)
-	step := New(cluster.Connector("nodepools"), time.Minute, time.Now)
+	cluster, cloud := k8stest.New(t), awsfake.New()
+	step := &Step{Connect: cluster.Connector("nodepools"), EC2: cloud.EC2, Baselines: awsfake.NewBaselines(cloud), Drain: time.Minute, Now: time.Now}
 	progress, err := step.Run(context.Background(), &plan.Plan{Rack: "demo"}, "")
-	if err != nil || progress.Wait != 0 || len(progress.Changes) != 0 {
-		t.Errorf("%+v, %v", progress, err)
+	if err != nil || progress.Wait != 0 || len(progress.Changes) != 0 || len(cloud.Writes()) != 0 {
+		t.Errorf("%+v, %v, %v", progress, err, cloud.Writes())
 	}
 }

@@ -17,28 +17,32 @@ const poll = 2 * time.Second
 
 // Step applies and removes NodePools.
 type Step struct {
-	connect k8s.Connector
-	// drain is how long pods have to leave the nodes of NodePools that are removed.
-	drain time.Duration
-	now   func() time.Time
-}
-
-// New makes the step; connect opens the plan's cluster, drain is the drain window of a removal, now the clock.
-func New(connect k8s.Connector, drain time.Duration, now func() time.Time) *Step {
-	return &Step{connect: connect, drain: drain, now: now}
+	Connect   k8s.Connector
+	EC2       EC2
+	Baselines steps.Baselines
+	// Drain is how long pods have to leave the nodes of NodePools that are removed.
+	Drain time.Duration
+	Now   func() time.Time
 }
 
 // Run brings the section nodepools about. It has no parts.
 func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progress, error) {
-	client, err := s.connect(ctx, p.Cluster)
-	if err != nil {
+	run := &run{Step: s, plan: p}
+	if p.Cluster.Gone {
+		return run.abandon(ctx)
+	}
+	var err error
+	if run.client, err = s.Connect(ctx, p.Cluster); err != nil {
 		return steps.Progress{}, err
 	}
-	run := &run{Step: s, plan: p, client: client}
-	if len(p.NodePools.Objects) == 0 {
-		return run.remove(ctx)
+	if len(p.NodePools.Objects) > 0 {
+		return run.apply(ctx)
 	}
-	return run.apply(ctx)
+	progress, err := run.remove(ctx)
+	if k8s.IsConflict(err) {
+		return run.progress.NotYet(poll, "%v", err) // somebody wrote it between our reading and writing
+	}
+	return progress, err
 }
 
 // run is one call of the step.
@@ -46,10 +50,15 @@ type run struct {
 	*Step
 	plan     *plan.Plan
 	client   *k8s.Client
+	fleet    k8s.Fleet
+	begun    removal
 	progress steps.Progress
 }
 
 func (r *run) apply(ctx context.Context) (steps.Progress, error) {
+	if err := r.forget(ctx); err != nil { // turned on again before it was off
+		return r.progress, err
+	}
 	contested, err := r.client.Contested(ctx, r.plan.Rack, r.plan.NodePools.Objects)
 	if err != nil {
 		return r.progress, err

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
 	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -43,7 +44,7 @@ func pool(name, rack, cpu string) object {
 
 func claim(name, pool string, annotations object) object {
 	return object{"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
-		"metadata": object{"name": name, "labels": object{labelPool: pool}, "annotations": annotations, "finalizers": []any{"karpenter.sh/termination"}},
+		"metadata": object{"name": name, "labels": object{names.LabelPool: pool}, "annotations": annotations, "finalizers": []any{"karpenter.sh/termination"}},
 		"spec": object{"requirements": []any{object{"key": "kubernetes.io/arch", "operator": "In", "values": []any{"amd64"}}},
 			"nodeClassRef": object{"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": pool}}}
 }
@@ -51,16 +52,19 @@ func claim(name, pool string, annotations object) object {
 type scene struct {
 	*testing.T
 	*k8stest.Cluster
-	step  *Step
-	plan  *plan.Plan
-	clock time.Time
+	cloud     *awsfake.Cloud
+	baselines *awsfake.Baselines
+	step      *Step
+	plan      *plan.Plan
+	clock     time.Time
 }
 
 func begin(t *testing.T, objects ...object) *scene {
-	s := &scene{T: t, Cluster: k8stest.New(t), clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	s := &scene{T: t, Cluster: k8stest.New(t), clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), cloud: awsfake.New()}
 	s.InstallCRDs()
-	s.step = New(s.Connector("nodepools"), 5*time.Minute, func() time.Time { return s.clock })
-	s.plan = &plan.Plan{Rack: "demo", NodePools: plan.NodePools{Objects: objects}}
+	s.baselines = awsfake.NewBaselines(s.cloud)
+	s.step = &Step{Connect: s.Connector("nodepools"), EC2: s.cloud.EC2, Baselines: s.baselines, Drain: 5 * time.Minute, Now: func() time.Time { return s.clock }}
+	s.plan = &plan.Plan{Rack: "demo", Cluster: plan.Cluster{Name: "east"}, NodePools: plan.NodePools{Objects: objects}}
 	t.Cleanup(func() {
 		for _, group := range [][3]string{{"karpenter.sh", "v1", "nodeclaims"}, {"karpenter.sh", "v1", "nodepools"}, {"karpenter.k8s.aws", "v1", "ec2nodeclasses"}} {
 			for _, left := range s.List(group[0], group[1], group[2]) {
@@ -199,6 +203,7 @@ func TestRemove(t *testing.T) {
 	s.Create(wclass)
 	s.Create(wpool)
 	s.Create(pool("theirs", "", "1"))
+	s.plan.Force = true // leave theirs behind
 	s.Create(claim("early", "workload", early))
 	s.Create(claim("late", "workload", late))
 	s.Create(claim("plain", "workload", plain))
@@ -210,6 +215,7 @@ func TestRemove(t *testing.T) {
 
 	t.Log("once: later calls change nothing, though the NodePool has gone")
 	s.clock = s.clock.Add(time.Minute)
+	s.waits("3 NodeClaim(s) draining", "deleted NodeClaim/early", "deleted NodeClaim/late", "deleted NodeClaim/plain")
 	s.waits("3 NodeClaim(s) draining")
 	for name, want := range map[string]string{"early": "2026-01-02T03:05:00Z", "plain": "2026-01-02T03:09:05Z", "late": "2026-01-02T03:09:05Z", "theirs": ""} {
 		if got := s.Get(claim(name, "", nil)).GetAnnotations()[annotationDeadline]; got != want {

@@ -162,7 +162,7 @@ func (v *Validate) nodegroups(ctx context.Context, cluster string) ([]plan.NodeG
 func (v *Validate) nodegroup(ctx context.Context, g *types.Nodegroup) (plan.NodeGroup, error) {
 	group := plan.NodeGroup{
 		Name: value(g.NodegroupName), CapacityType: string(g.CapacityType), InstanceTypes: g.InstanceTypes,
-		AMIType: string(g.AmiType), Labels: g.Labels, Subnets: g.Subnets, NodeRole: value(g.NodeRole),
+		AMIType: string(g.AmiType), Labels: g.Labels, Subnets: g.Subnets, NodeRole: value(g.NodeRole), Tags: g.Tags,
 	}
 	for _, t := range g.Taints {
 		group.Taints = append(group.Taints, plan.NodeGroupTaint{Key: value(t.Key), Value: value(t.Value), Effect: string(t.Effect)})

@@ -121,6 +121,7 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
+	found.Plan.Force = lease.Force
 	run.Problems, run.Warnings, run.Goal, run.Effects = found.Problems, found.Warnings, string(found.Plan.Goal), found.Plan.Effects
 	answer := Answer{Generation: lease.Requested, Steps: []plan.Step{}}
 	switch {
@@ -248,9 +249,22 @@ func (v *Validate) rejected(ctx context.Context, answer Answer, run rack.Run, f 
 	}
 	if last != nil && !f.Config.Paused {
 		answer.Steps = append(answer.Steps, last.Steps...)
+		if err := v.force(ctx, last, lease); err != nil {
+			return answer, err
+		}
 	}
 	answer.Report, run.Outcome = true, string(Rejected)
 	return answer, v.store.SaveRun(ctx, run)
+}
+
+// force lets the last good plan go past guards where an event of this pass asks for that, and not because one did when the
+// plan was made.
+func (v *Validate) force(ctx context.Context, last *plan.Plan, lease rack.Lease) error {
+	if last.Force == lease.Force {
+		return nil
+	}
+	last.Force = lease.Force
+	return v.store.SavePlan(ctx, last)
 }
 
 // reportIfNew asks for a report where the status does not say the same already.

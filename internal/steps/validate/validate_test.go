@@ -56,7 +56,7 @@ func TestFromNothingToKarpenterAndBack(t *testing.T) {
 
 	t.Log("off")
 	s.write(off)
-	s.wants(s.pass(false), Planned, true, "autoscaler nodegroups/build nodepools controller/release queue infrastructure nodegroups/pins")
+	s.wants(s.pass(false), Planned, true, "autoscaler nodegroups/build nodegroups/room controller/serve nodepools controller/release queue infrastructure nodegroups/pins")
 	if r := s.records(); r.Goal != plan.GoalAccess || !r.WasOn || r.Credentials != "podidentity" {
 		t.Errorf("%+v", r)
 	}

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+)
+
+// replacePermissions are for the on-demand copy of a SPOT node group. Only copies can be made, and copies cannot be deleted;
+// what is deleted is somebody else's by nature, so that no tag of ours can tell it. EKS itself checks the role, the subnets
+// and the launch template of a new group with its caller's rights: the instances are launched by EKS, but a caller who might
+// not launch them from the template is refused. No role can be handed to an instance by this: that would be PassRole to EC2.
+func replacePermissions() []awsiam.PolicyStatement {
+	aCopy := conditions{"Null": map[string]any{"aws:RequestTag/" + names.TagReplaces: "false"}}
+	noCopy := conditions{"Null": map[string]any{"aws:ResourceTag/" + names.TagReplaces: "true"}}
+	toEKS := conditions{"StringEquals": map[string]any{"iam:PassedToService": "eks.amazonaws.com"}}
+	byTemplate := conditions{"ArnLike": map[string]any{"ec2:LaunchTemplate": arn("ec2", "launch-template/*")}}
+	launched := conditions{"StringEquals": map[string]any{"ec2:CreateAction": "RunInstances"}}
+	public := "arn:" + *awscdk.Aws_PARTITION() + ":ec2:" + *awscdk.Aws_REGION() + "::"
+	ofAccount := []string{arn("ec2", "instance/*"), arn("ec2", "volume/*"), arn("ec2", "network-interface/*")}
+	return []awsiam.PolicyStatement{
+		allow([]string{"eks:CreateNodegroup"}, clusters(), aCopy),
+		allow([]string{"eks:TagResource"}, nodeGroups(), aCopy),
+		allow([]string{"eks:DeleteNodegroup"}, nodeGroups(), noCopy),
+		allow([]string{"iam:PassRole"}, []string{iamARN("role/*")}, toEKS), // node roles have whatever names their makers gave them
+		allow([]string{"iam:GetRole", "iam:ListAttachedRolePolicies"}, []string{iamARN("role/*")}),
+		allow([]string{"ec2:DescribeSubnets", "ec2:DescribeLaunchTemplateVersions"}, anything),
+		allow([]string{"ec2:RunInstances"}, append(ofAccount, arn("ec2", "launch-template/*"), arn("ec2", "subnet/*"), arn("ec2", "security-group/*"),
+			arn("ec2", "key-pair/*"), public+"image/*", public+"snapshot/*"), byTemplate),
+		allow([]string{"ec2:CreateTags"}, ofAccount, launched),
+	}
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+const benchLines = 10_000
+
+// manyRacks are as many lines of a batch, each of a rack of its own: half of them as simple as they come, some with JSON
+// parameters, with parameters that were applied before, with mistakes.
+func manyRacks(t testing.TB, count int) string {
+	t.Helper()
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	for i := range count {
+		params := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_cpu_limit": fmt.Sprint(100 + i)}
+		line := map[string]any{"rack": fmt.Sprintf("rack-%d", i), "params": params}
+		switch i % 10 {
+		case 5:
+			params["karpenter_config"] = fmt.Sprintf(`{"nodePool":{"weight":%d,"template":{"metadata":{"labels":{"team":"t%d"}}}},"ec2NodeClass":{"detailedMonitoring":true}}`, i%100+1, i)
+		case 6:
+			params["additional_karpenter_nodepools_config"] = fmt.Sprintf(`[{"name":"gpu","instance_families":"g5,g6","cpu_limit":%d},{"name":"mem","instance_families":"r6i,r7i","labels":"team=t%d"}]`, i+1, i)
+		case 7:
+			line["previous"] = map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}
+		case 8:
+			params["build_node_enabled"], params["karpenter_node_labels"] = "true", fmt.Sprintf("team=t%d,cost=c%d", i, i)
+		case 9:
+			params["karpenter_node_expiry"], params["karpenter_confg"] = "30d", "{}"
+		}
+		if err := encoder.Encode(line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out.String()
+}
+
+func racksFile(b *testing.B) string {
+	path := filepath.Join(b.TempDir(), "racks.jsonl")
+	if err := os.WriteFile(path, []byte(manyRacks(b, benchLines)), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	return path
+}
+
+// The benchmarks are worth something only while their lines are what they are meant to be: nine of ten accepted.
+func TestManyRacks(t *testing.T) {
+	accepted := 0
+	for _, a := range answers(t, sawhorse(t, manyRacks(t, 100), "check", "--batch", "-").ends(t, 1)) {
+		if a.Accepted {
+			accepted++
+		}
+	}
+	if accepted != 90 {
+		t.Errorf("%d of 100 accepted", accepted)
+	}
+}
+
+// BenchmarkBatch is check --batch without the start of the program, for its memory.
+func BenchmarkBatch(b *testing.B) {
+	path := racksFile(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := each(path, io.Discard, check); !errors.Is(err, errRefused) {
+			b.Fatal(err)
+		}
+	}
+	perLine(b)
+}
+
+// BenchmarkCommand is the program, from start to exit.
+func BenchmarkCommand(b *testing.B) {
+	path := racksFile(b)
+	for b.Loop() {
+		command := exec.Command(os.Args[0], "check", "--batch", path)
+		command.Env = append(os.Environ(), asCommand+"=1")
+		if exit := new(exec.ExitError); !errors.As(command.Run(), &exit) || exit.ExitCode() != 1 {
+			b.Fatal(command.ProcessState)
+		}
+	}
+	perLine(b)
+}
+
+func perLine(b *testing.B) {
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*benchLines), "ns/line")
+}

@@ -1,0 +1,117 @@
+package awsfake
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+// Instance is an EC2 instance. One that is terminated shuts down until it has been looked at EC2's Delay times, and is
+// still there afterwards, as it is for an hour on AWS.
+type Instance struct {
+	Tags  map[string]string
+	State types.InstanceStateName
+	// Protected refuses its termination.
+	Protected bool
+
+	looks int
+}
+
+// Launch makes running instances with these tags.
+func (e *EC2) Launch(tags map[string]string, ids ...string) {
+	for _, id := range ids {
+		e.Instances[id] = &Instance{Tags: maps.Clone(tags), State: types.InstanceStateNameRunning}
+	}
+}
+
+// States are the states of all instances: "i-1=running i-2=terminated".
+func (e *EC2) States() string {
+	var all []string
+	for _, id := range slices.Sorted(maps.Keys(e.Instances)) {
+		all = append(all, id+"="+string(e.Instances[id].State))
+	}
+	return strings.Join(all, " ")
+}
+
+// DescribeInstances gives one instance a page. It knows the filters instance-id, instance-state-name, tag-key and tag:….
+func (e *EC2) DescribeInstances(_ context.Context, in *ec2.DescribeInstancesInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
+	if err := e.call("EC2.DescribeInstances", strings.Join(in.InstanceIds, ",")); err != nil {
+		return nil, err
+	}
+	if value(in.NextToken) == "" {
+		e.shutDown()
+	}
+	var all []types.Reservation
+	for _, id := range slices.Sorted(maps.Keys(e.Instances)) {
+		if !e.Instances[id].fits(id, in.Filters) {
+			continue
+		}
+		var tags []types.Tag
+		for _, key := range slices.Sorted(maps.Keys(e.Instances[id].Tags)) {
+			tags = append(tags, types.Tag{Key: new(key), Value: new(e.Instances[id].Tags[key])})
+		}
+		all = append(all, types.Reservation{Instances: []types.Instance{
+			{InstanceId: new(id), Tags: tags, State: &types.InstanceState{Name: e.Instances[id].State}},
+		}})
+	}
+	page, next := pageOf(all, in.NextToken, 1)
+	return &ec2.DescribeInstancesOutput{Reservations: page, NextToken: next}, nil
+}
+
+func (e *EC2) shutDown() {
+	for _, i := range e.Instances {
+		if i.State != types.InstanceStateNameShuttingDown {
+			continue
+		}
+		if i.looks++; i.looks > e.Delay {
+			i.State = types.InstanceStateNameTerminated
+		}
+	}
+}
+
+func (i *Instance) fits(id string, filters []types.Filter) bool {
+	for _, f := range filters {
+		var have []string
+		switch name := *f.Name; name {
+		case "instance-id":
+			have = []string{id}
+		case "instance-state-name":
+			have = []string{string(i.State)}
+		case "tag-key":
+			have = slices.Collect(maps.Keys(i.Tags))
+		default:
+			if text, ok := i.Tags[strings.TrimPrefix(name, "tag:")]; ok {
+				have = []string{text}
+			}
+		}
+		if !slices.ContainsFunc(have, func(h string) bool { return slices.Contains(f.Values, h) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// TerminateInstances ends all or none, as EC2 does: one that cannot be ended keeps the others.
+func (e *EC2) TerminateInstances(_ context.Context, in *ec2.TerminateInstancesInput, _ ...func(*ec2.Options)) (*ec2.TerminateInstancesOutput, error) {
+	if err := e.call("EC2.TerminateInstances", strings.Join(in.InstanceIds, ",")); err != nil {
+		return nil, err
+	}
+	for _, id := range in.InstanceIds {
+		switch i := e.Instances[id]; {
+		case i == nil:
+			return nil, refuse("InvalidInstanceID.NotFound", "The instance ID '%s' does not exist", id)
+		case i.Protected:
+			return nil, refuse("OperationNotPermitted", "The instance '%s' may not be terminated. Modify its 'disableApiTermination' instance attribute and try again.", id)
+		}
+	}
+	for _, id := range in.InstanceIds {
+		if i := e.Instances[id]; i.State != types.InstanceStateNameTerminated {
+			i.State = types.InstanceStateNameShuttingDown
+		}
+	}
+	return &ec2.TerminateInstancesOutput{}, nil
+}

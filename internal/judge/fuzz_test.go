@@ -1,0 +1,123 @@
+package judge
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	ec2 "github.com/aws/karpenter-provider-aws/pkg/apis/v1"
+	karpenter "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+func FuzzConfig(f *testing.F) { fuzz(f, "karpenter_config") }
+
+func FuzzPools(f *testing.F) { fuzz(f, "additional_karpenter_nodepools_config") }
+
+// fuzz judges any text of a JSON parameter, the others being good. What is refused names that parameter; what is accepted
+// makes the same manifests each time, and they are Karpenter's.
+func fuzz(f *testing.F, parameter string) {
+	for _, text := range seeds(f, parameter) {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		judge := func() Verdict {
+			v, err := Judge(params.Parse(params.Input{Rack: "demo", Params: map[string]string{
+				"karpenter_auth_mode": "true", "karpenter_enabled": "true", parameter: text,
+			}}), plan.Facts{Offline: true}, InForce{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v
+		}
+		first := judge()
+		for _, p := range first.Problems {
+			if p.Parameter != parameter {
+				t.Errorf("%s is refused because of %s %s: %s", parameter, p.Parameter, p.Path, p.Message)
+			}
+		}
+		for _, p := range append(first.Problems, first.Warnings...) {
+			if sentence := p.Path + p.Message; p.Message == "" || !utf8.ValidString(sentence) || strings.ContainsFunc(p.Message, unprintable) {
+				t.Errorf("%s %s: %q", p.Parameter, p.Path, p.Message)
+			}
+		}
+		one, two := encoded(t, first), encoded(t, judge())
+		if !bytes.Equal(one, two) {
+			t.Errorf("not the same twice:\n%s\n%s", one, two)
+		}
+		if len(first.Problems) == 0 {
+			decodes(t, first.Plan.NodePools.Objects)
+		}
+	})
+}
+
+// unprintable characters garble a terminal or a log; a line break makes one problem look like two.
+func unprintable(r rune) bool { return unicode.IsControl(r) }
+
+func encoded(t *testing.T, v Verdict) []byte {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// decodes wants manifests to be objects of Karpenter's own types, with no field that these do not have.
+func decodes(t *testing.T, objects []plan.Object) {
+	t.Helper()
+	if len(objects) < 2 {
+		t.Errorf("%d manifests", len(objects))
+	}
+	for _, o := range objects {
+		var into any = &karpenter.NodePool{}
+		if o["kind"] == "EC2NodeClass" {
+			into = &ec2.EC2NodeClass{}
+		}
+		text, err := json.Marshal(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decoder := json.NewDecoder(bytes.NewReader(text))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(into); err != nil {
+			t.Errorf("%v: %s", err, text)
+		}
+	}
+}
+
+// seeds are the texts of a parameter in the tables.
+func seeds(f *testing.F, parameter string) []string {
+	f.Helper()
+	files, err := filepath.Glob("testdata/*.json")
+	if err != nil {
+		f.Fatal(err)
+	}
+	var texts []string
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		var cases []judged
+		if err := json.Unmarshal(content, &cases); err != nil {
+			f.Fatal(err)
+		}
+		for _, c := range cases {
+			if text, ok := c.texts()[parameter]; ok {
+				texts = append(texts, text)
+			}
+		}
+	}
+	if len(texts) < 20 {
+		f.Fatalf("only %d seeds", len(texts))
+	}
+	return texts
+}

@@ -1,0 +1,54 @@
+package k8s
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+)
+
+// Evict asks a pod to go, in the way that PodDisruptionBudgets have a say in; false where one of them says not yet. A pod
+// that has gone, or whose name another one has by now, is no error.
+func (c *Client) Evict(ctx context.Context, pod *unstructured.Unstructured) (bool, error) {
+	eviction := policyv1.Eviction{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "policy/v1", Kind: "Eviction"},
+		ObjectMeta: metav1.ObjectMeta{Name: pod.GetName(), Namespace: pod.GetNamespace()},
+	}
+	if uid := pod.GetUID(); uid != "" {
+		eviction.DeleteOptions = &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}
+	}
+	err := c.post(ctx, eviction, "api/v1/namespaces", pod.GetNamespace(), "pods", pod.GetName(), "eviction")
+	switch {
+	case err == nil, apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return true, nil
+	case apierrors.IsTooManyRequests(err):
+		return false, nil
+	default:
+		return false, fmt.Errorf("%s: evict: %w", Subject(pod), err)
+	}
+}
+
+// post sends once. The dynamic client would sleep where the API server says when to ask again, and it says 10 s of a new
+// budget.
+func (c *Client) post(ctx context.Context, value any, path ...string) error {
+	body, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, metav1.Unversioned) // the answer is a Status; client-go's own scheme of all kinds weighs megabytes
+	config := c.Config()
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	client, err := rest.UnversionedRESTClientFor(config)
+	if err != nil {
+		return err
+	}
+	return client.Post().AbsPath(path...).SetHeader("Content-Type", "application/json").Body(body).MaxRetries(0).Do(ctx).Error()
+}

@@ -1,0 +1,105 @@
+package k8s
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+// Fleet is what a cluster has of NodePools and EC2NodeClasses.
+type Fleet struct {
+	// Pools and Classes are the rack's, those on their way out among them.
+	Pools, Classes []unstructured.Unstructured
+	// Foreign are the names of the NodePools that Sawhorse did not make for the rack.
+	Foreign []string
+
+	names map[string]bool
+}
+
+// Fleet reads NodePools and EC2NodeClasses. known are names of pools of the rack that may have gone already.
+func (c *Client) Fleet(ctx context.Context, rack string, known ...string) (Fleet, error) {
+	// The names of the built-in pools are nobody else's, unless there is a NodePool that says so.
+	fleet := Fleet{names: map[string]bool{names.WorkloadPool: true, names.BuildPool: true}}
+	for _, name := range known {
+		fleet.names[name] = true
+	}
+	pools, err := c.List(ctx, NodePool, "", "")
+	if err != nil {
+		return fleet, err
+	}
+	if fleet.Classes, err = c.Ours(ctx, EC2NodeClass, rack); err != nil {
+		return fleet, err
+	}
+	for i := range fleet.Classes {
+		fleet.names[fleet.Classes[i].GetName()] = true // a pool and its class have one name
+	}
+	for _, pool := range pools {
+		if Owned(&pool, rack) == nil {
+			fleet.Pools = append(fleet.Pools, pool)
+			fleet.names[pool.GetName()] = true
+		}
+	}
+	fleet.Foreign = foreignPools(pools, rack)
+	for _, name := range fleet.Foreign {
+		delete(fleet.names, name)
+	}
+	return fleet, nil
+}
+
+// Names are the names of the rack's pools, sorted.
+func (f Fleet) Names() []string { return slices.Sorted(maps.Keys(f.names)) }
+
+// Has tells whether a pool of that name is the rack's.
+func (f Fleet) Has(pool string) bool { return f.names[pool] }
+
+// Claims lists the NodeClaims that were made for the rack's pools. Once a NodePool has gone, its NodeClaims are still known
+// by their EC2NodeClass, which outlives them. Those of a NodePool of somebody else's are not the rack's, whatever their class.
+func (c *Client) Claims(ctx context.Context, fleet Fleet) ([]unstructured.Unstructured, error) {
+	all, err := c.List(ctx, NodeClaim, "", "")
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(claim unstructured.Unstructured) bool {
+		pool := claim.GetLabels()[names.LabelPool]
+		class, _, _ := unstructured.NestedString(claim.Object, "spec", "nodeClassRef", "name")
+		ofClass := slices.ContainsFunc(fleet.Classes, func(o unstructured.Unstructured) bool { return o.GetName() == class })
+		return slices.Contains(fleet.Foreign, pool) || !fleet.names[pool] && !ofClass
+	}), nil
+}
+
+// ForeignNodePools are the names of the NodePools that Sawhorse did not make for the rack.
+func (c *Client) ForeignNodePools(ctx context.Context, rack string) ([]string, error) {
+	pools, err := c.List(ctx, NodePool, "", "")
+	return foreignPools(pools, rack), err
+}
+
+func foreignPools(pools []unstructured.Unstructured, rack string) (foreign []string) {
+	for i := range pools {
+		if Owned(&pools[i], rack) != nil {
+			foreign = append(foreign, pools[i].GetName())
+		}
+	}
+	return foreign
+}
+
+// RefuseForeignNodePools is a *steps.Rejected where there are NodePools that Sawhorse did not make: they would lose their
+// controller. Where the removal goes on all the same, it is a warning.
+func RefuseForeignNodePools(foreign []string, onward bool, progress *steps.Progress) error {
+	if len(foreign) == 0 {
+		return nil
+	}
+	all := strings.Join(foreign, ", ")
+	if onward {
+		progress.Warn("karpenter_enabled", "The cluster has NodePools that Sawhorse did not make: %s. They stay, and their nodes run on without a controller: nobody scales, replaces or ends them until you do.", all)
+		return nil
+	}
+	return steps.Reject("karpenter_enabled", "karpenter_enabled is false, but the cluster has NodePools that Sawhorse did not make: %s; without Karpenter's controller nobody would scale, replace or end their nodes; "+
+		"delete them first with `kubectl delete nodepool %s` (Karpenter drains their nodes) and the next pass goes on, or send Rack Reconcile Requested with \"force\": true to remove Karpenter and leave them behind",
+		all, strings.Join(foreign, " "))
+}

@@ -1,0 +1,118 @@
+package plan_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// The stations of a replacement: nothing yet, both groups, the copy alone.
+var (
+	spotOnly  = func(f *plan.Facts) { f.NodeGroups[1].CapacityType = "SPOT" }
+	spotAnd   = func(f *plan.Facts) { spotOnly(f); f.NodeGroups = append(f.NodeGroups, copied("demo")) }
+	copyAlone = func(f *plan.Facts) { f.NodeGroups[1] = copied("demo") }
+)
+
+func at(t *testing.T, written texts, station func(*plan.Facts)) plan.Outcome {
+	t.Helper()
+	f := facts()
+	station(&f)
+	got := build(t, written, f)
+	if len(got.Problems) > 0 {
+		t.Fatal(got.Problems)
+	}
+	return got
+}
+
+// stepNames are the steps of a plan, those that were applied left out.
+func stepNames(p plan.Plan, applied texts) string {
+	var all []string
+	for _, s := range p.Due(applied) {
+		all = append(all, s.Name)
+	}
+	return strings.Join(all, " ")
+}
+
+func TestTheSPOTGroupGoesLast(t *testing.T) {
+	got := at(t, named, spotOnly)
+	want := "access network nodegroups/labels controller/crds nodegroups/copy infrastructure queue controller/release controller/plugin " +
+		"nodepools autoscaler nodegroups/build nodegroups/pins nodegroups/retire"
+	if all := stepNames(got.Plan, nil); all != want {
+		t.Errorf("steps %s", all)
+	}
+	if len(got.Warnings) != 1 || got.Warnings[0].Parameter != "system_node_groups" {
+		t.Errorf("warnings %v", got.Warnings)
+	}
+}
+
+// The copy counts under the old name from the beginning: once it has taken over, nothing else is due, and nothing is wrong.
+func TestTheCopyCountsUnderTheOldName(t *testing.T) {
+	before := at(t, named, spotOnly).Plan
+	applied := texts{}
+	for _, s := range before.Steps {
+		applied[s.Name] = s.Fingerprint
+	}
+	after := at(t, named, copyAlone)
+	if due := stepNames(after.Plan, applied); due != "" || len(after.Plan.Nodegroups.Replaced) > 0 || len(after.Warnings) > 0 {
+		t.Errorf("due %q, replaced %v, warnings %v", due, after.Plan.Nodegroups.Replaced, after.Warnings)
+	}
+	both := at(t, named, spotAnd).Plan
+	if due := stepNames(both, applied); due != "nodegroups/copy nodegroups/retire" {
+		t.Errorf("a SPOT group that is there again: due %q", due)
+	}
+	for _, p := range []plan.Plan{before, both, after.Plan} {
+		if !reflect.DeepEqual(p.Nodegroups.System, []string{"system-ondemand"}) {
+			t.Errorf("system groups %v", p.Nodegroups.System)
+		}
+	}
+}
+
+// Off again, the copy stays and both groups are system groups; only where Karpenter was on is there anything to keep.
+func TestOffTheCopyStays(t *testing.T) {
+	off := with(named, "karpenter_enabled", "false")
+	wasOn := func(f *plan.Facts) { f.Records = plan.Records{Goal: plan.GoalKarpenter, WasOn: true} }
+	both := at(t, off, func(f *plan.Facts) { spotAnd(f); wasOn(f) }).Plan
+	if all := stepNames(both, nil); !strings.Contains(all, "controller/crds nodegroups/keep autoscaler") || strings.Contains(all, "retire") {
+		t.Errorf("steps %s", all)
+	}
+	if !reflect.DeepEqual(both.Nodegroups.System, []string{"system", "system-ondemand"}) {
+		t.Errorf("system groups %v", both.Nodegroups.System)
+	}
+	alone := at(t, off, func(f *plan.Facts) { copyAlone(f); wasOn(f) }).Plan
+	if all := stepNames(alone, nil); strings.Contains(all, "keep") || !reflect.DeepEqual(alone.Nodegroups.System, []string{"system-ondemand"}) {
+		t.Errorf("system groups %v, steps %s", alone.Nodegroups.System, all)
+	}
+	if never := at(t, off, spotOnly).Plan; len(never.Nodegroups.Replaced) > 0 {
+		t.Errorf("Karpenter was never on, and the plan replaces %v", never.Nodegroups.Replaced)
+	}
+}
+
+// A group that somebody else tagged like a copy, or that is one of another cluster's, is no system group by that.
+func TestOnlyOurOwnCopyCounts(t *testing.T) {
+	for key, value := range (texts{"sawhorse.dev/rack": "other", "sawhorse.dev/cluster": "arn:aws:eks:eu-central-1:123456789012:cluster/else", "sawhorse.dev/replaces": "else"}) {
+		f := facts()
+		f.NodeGroups[1] = copied("demo")
+		f.NodeGroups[1].Tags[key] = value
+		f.NodeGroups[1].Taints = []plan.NodeGroupTaint{{Key: "a", Effect: "NO_SCHEDULE"}}
+		var wrong []string
+		for _, p := range build(t, named, f).Problems {
+			wrong = append(wrong, p.Parameter)
+		}
+		if strings.Join(wrong, " ") != "system_node_groups karpenter_enabled" {
+			t.Errorf("%s=%s: problems %v", key, value, wrong)
+		}
+	}
+}
+
+// All system groups are to be named, because those that are not become additional groups.
+func TestADiscoveredSPOTGroupIsToBeNamed(t *testing.T) {
+	f := facts()
+	spotOnly(&f)
+	f.NodeGroups = append(f.NodeGroups, plan.NodeGroup{Name: "more", CapacityType: "ON_DEMAND"})
+	got := build(t, on, f)
+	if len(got.Problems) != 1 || !strings.Contains(got.Problems[0].Message, "write system_node_groups=system,more ") {
+		t.Errorf("%v", got.Problems)
+	}
+}

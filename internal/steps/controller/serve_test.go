@@ -1,0 +1,210 @@
+package controller
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"helm.sh/helm/v4/pkg/release/common"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+// What only a controller can finish: a class of the rack's, and a NodeClaim of its pool.
+var (
+	class = k8stest.Object{"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass",
+		"metadata": map[string]any{"name": "workload", "labels": map[string]any{names.TagRack: "demo"}},
+		"spec": map[string]any{"role": "r", "amiSelectorTerms": []any{map[string]any{"alias": "al2023@latest"}},
+			"subnetSelectorTerms":        []any{map[string]any{"tags": map[string]any{"a": "b"}}},
+			"securityGroupSelectorTerms": []any{map[string]any{"tags": map[string]any{"a": "b"}}}}}
+	claim = k8stest.Object{"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
+		"metadata": map[string]any{"name": "workload-1", "labels": map[string]any{names.LabelPool: "workload"}},
+		"spec": map[string]any{"requirements": []any{map[string]any{"key": "kubernetes.io/arch", "operator": "In", "values": []any{"amd64"}}},
+			"nodeClassRef": map[string]any{"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "workload"}}}
+)
+
+// removing is a rack with a working controller that is being turned off, and has a node.
+func removing(t *testing.T) *scene {
+	s := begin(t)
+	s.Create(node("one", "us-east-1a"))
+	s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
+	s.settle()
+	s.run(PartRelease, "installed release karpenter 1.10.0")
+	s.RolledOut(deployment)
+	s.plan.Controller.Present = false
+	s.Create(class)
+	s.Create(claim)
+	return s
+}
+
+func (s *scene) scale(replicas int64) {
+	s.Change(deployment, func(o *unstructured.Unstructured) {
+		_ = unstructured.SetNestedField(o.Object, replicas, "spec", "replicas")
+	})
+}
+
+// goes wants the step to let the pass go on, with a warning or without.
+func (s *scene) goes(warning string, changes ...string) {
+	s.Helper()
+	progress := s.run(PartServe, changes...)
+	if progress.Wait != 0 || (len(progress.Warnings) > 0) != (warning != "") || !strings.Contains(fmt.Sprint(progress.Warnings), warning) {
+		s.Fatalf("%+v, want the warning %q", progress, warning)
+	}
+}
+
+func (s *scene) waits(note string, changes ...string) steps.Progress {
+	s.Helper()
+	progress := s.run(PartServe, changes...)
+	if progress.Wait == 0 || !strings.Contains(progress.Note, note) {
+		s.Fatalf("%+v, want to wait for %q", progress, note)
+	}
+	return progress
+}
+
+func TestAControllerThatIsDownIsBroughtUpAgain(t *testing.T) {
+	s := removing(t)
+	before := s.versions()
+	s.goes("")
+	if after := s.versions(); after != before || len(s.baselines) > 0 {
+		t.Errorf("it works, and was touched: before %s\nafter %s, baselines %v", before, after, s.baselines)
+	}
+
+	t.Log("scaled down")
+	s.scale(0)
+	s.RolledOut(deployment)
+	s.waits("Deployment/kube-system/karpenter: ", "repaired Deployment/kube-system/karpenter")
+	s.check(1)
+	s.RolledOut(deployment)
+	s.goes("")
+	if len(s.baselines) > 0 {
+		t.Errorf("baselines %v", s.baselines)
+	}
+
+	t.Log("deleted")
+	s.Remove(deployment)
+	s.waits("", "repaired Deployment/kube-system/karpenter")
+	s.RolledOut(deployment)
+	s.goes("")
+
+	t.Log("the release with it")
+	if err := s.helm.uninstall(names.ReleaseController); err != nil {
+		t.Fatal(err)
+	}
+	s.waits("", "installed release karpenter 1.10.0")
+	s.RolledOut(deployment)
+	s.goes("")
+
+	t.Log("a revision that a killed Lambda left")
+	last, err := s.helm.last(names.ReleaseController)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last.Info.Status = common.StatusPendingUpgrade
+	if err := s.helm.config.Releases.Update(last); err != nil {
+		t.Fatal(err)
+	}
+	s.run(PartServe, "upgraded release karpenter 1.10.0")
+	s.RolledOut(deployment)
+	s.goes("")
+}
+
+// A controller that cannot work must not keep a rack from being turned off: there is a fallback without it.
+func TestAControllerThatDoesNotGetReadyIsNotWaitedForForEver(t *testing.T) {
+	s := removing(t)
+	s.scale(0)
+	s.RolledOut(deployment)
+	s.run(PartServe, "repaired Deployment/kube-system/karpenter")
+	s.clock = s.clock.Add(patience - time.Second)
+	s.waits("Deployment/kube-system/karpenter: ")
+	s.clock = s.clock.Add(time.Second)
+	s.goes("Sawhorse ends through EC2")
+
+	t.Log("nor in a later pass, until it has worked again")
+	s.goes("Sawhorse ends through EC2")
+	s.RolledOut(deployment)
+	s.goes("")
+	if len(s.baselines) > 0 {
+		t.Errorf("baselines %v", s.baselines)
+	}
+
+	t.Log("what is left of this goes with the controller")
+	s.baselines["demo#"+serveKey] = []byte("2026-01-02T03:04:05Z")
+	s.Remove(claim)
+	s.Remove(class)
+	s.run(PartRelease, "uninstalled release karpenter")
+	if len(s.baselines) > 0 {
+		t.Errorf("baselines %v", s.baselines)
+	}
+}
+
+// An error that comes each time would fail every pass before the fallback.
+func TestAReleaseThatCannotBeRepaired(t *testing.T) {
+	s := removing(t)
+	if err := s.helm.uninstall(names.ReleaseController); err != nil {
+		t.Fatal(err)
+	}
+	s.plan.Controller.Version = "1.11.0"
+	s.waits("the plan wants version")
+	s.clock = s.clock.Add(patience)
+	s.goes("the plan wants version")
+
+	t.Log("a Karpenter of somebody else's in its place is not fought: it serves, or the fallback does")
+	s.plan.Controller.Version = "1.10.0"
+	s.Create(k8stest.Object{"apiVersion": "apps/v1", "kind": "Deployment",
+		"metadata": map[string]any{"name": "theirs", "namespace": "default", "labels": map[string]any{"app.kubernetes.io/name": "karpenter"}},
+		"spec": map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"a": "b"}},
+			"template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"a": "b"}},
+				"spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "i"}}}}}})
+	s.baselines = k8stest.Baselines{}
+	s.step.baselines = s.baselines
+	if progress := s.run(PartServe); progress.Wait != 0 || !strings.Contains(fmt.Sprint(progress.Warnings), "Deployment/default/theirs") {
+		t.Errorf("%+v", progress)
+	}
+}
+
+// Nothing is installed for a rack that has nothing left to remove; it need not even have the CRDs.
+func TestNothingToServe(t *testing.T) {
+	s := begin(t)
+	s.plan.Controller.Present = false
+	s.goes("")
+	s.Create(node("one", "us-east-1a"))
+	s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
+	s.settle()
+	theirs := k8stest.Object{"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "spec": claim["spec"],
+		"metadata": map[string]any{"name": "theirs", "labels": map[string]any{names.LabelPool: "theirs"}}}
+	s.Create(theirs)
+	s.goes("")
+	if s.Get(deployment) != nil || s.revisions() != 0 {
+		t.Error("a controller was installed")
+	}
+}
+
+// P6: the record of the first look may fail at any time.
+func TestInterruptedServe(t *testing.T) {
+	s := removing(t)
+	awsfake.Interrupted(t, func() (*awsfake.Cloud, func() (bool, error)) {
+		cloud := awsfake.New()
+		s.step.baselines = awsfake.NewBaselines(cloud)
+		s.scale(0)
+		s.RolledOut(deployment)
+		ready := false
+		return cloud, func() (bool, error) {
+			progress, err := s.step.Run(ctx, s.plan, PartServe)
+			if s.clock = s.clock.Add(patience); len(progress.Warnings) > 0 && progress.Wait == 0 && err == nil && !ready {
+				s.RolledOut(deployment) // it gets ready after all
+				ready = true
+				return false, nil
+			}
+			return progress.Wait == 0, err
+		}
+	}, func(cloud *awsfake.Cloud) any {
+		typed, err := k8s.AsDeployment(s.Get(deployment))
+		return fmt.Sprint(*typed.Spec.Replicas, err, s.step.baselines.(*awsfake.Baselines).Kept)
+	})
+}

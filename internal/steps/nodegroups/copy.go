@@ -1,0 +1,165 @@
+package nodegroups
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+// copies makes an on-demand copy of each SPOT system group, and waits until their nodes are Ready.
+func (n *Nodegroups) copies(ctx context.Context, p *plan.Plan) (steps.Progress, error) {
+	var progress steps.Progress
+	var waiting []string
+	for _, r := range p.Nodegroups.Replaced {
+		live, err := n.group(ctx, p, r.Copy)
+		if err != nil {
+			return progress, err
+		}
+		note := ""
+		if live == nil {
+			note, err = n.create(ctx, p, r, &progress)
+		} else {
+			note, err = n.made(ctx, p, r, live)
+		}
+		if err != nil {
+			return progress, err
+		}
+		if note != "" {
+			waiting = append(waiting, note)
+		}
+	}
+	if len(waiting) > 0 {
+		return progress.NotYet(poll, "%s", strings.Join(waiting, "; "))
+	}
+	return progress, nil
+}
+
+// create asks EKS for a copy; it returns what has to be waited for.
+func (n *Nodegroups) create(ctx context.Context, p *plan.Plan, r plan.Replacement, progress *steps.Progress) (string, error) {
+	old, err := n.group(ctx, p, r.Group)
+	if err != nil || old == nil {
+		return "", err // deleted since the plan: the next one is without it
+	}
+	cluster, err := n.EKS.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &p.Cluster.Name})
+	if err != nil {
+		return "", fmt.Errorf("cluster %s: describe: %w", p.Cluster.Name, err)
+	}
+	wanted := onDemand(old, cluster.Cluster)
+	wanted.ClusterName, wanted.NodegroupName = &p.Cluster.Name, &r.Copy
+	maps.Copy(wanted.Tags, r.Tags)
+	_, err = n.EKS.CreateNodegroup(ctx, wanted)
+	if errors.As(err, new(*types.ResourceInUseException)) {
+		return "EKS has something else to do before it creates node group " + r.Copy, nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("node group %s: create as a copy of %s: %w", r.Copy, r.Group, err)
+	}
+	progress.Changed("created as an on-demand copy of "+r.Group, "node group %s", r.Copy)
+	return "EKS creates node group " + r.Copy, nil
+}
+
+// onDemand is what EKS says about a group as a request for another one like it with on-demand capacity. What a launch
+// template says, EKS does not want to hear twice; and it gives a group no AMI of an older Kubernetes than the cluster's.
+func onDemand(old *types.Nodegroup, cluster *types.Cluster) *eks.CreateNodegroupInput {
+	in := &eks.CreateNodegroupInput{
+		CapacityType: types.CapacityTypesOnDemand, ScalingConfig: old.ScalingConfig, InstanceTypes: old.InstanceTypes, NodeRole: old.NodeRole,
+		Subnets: old.Subnets, Taints: old.Taints, UpdateConfig: old.UpdateConfig, NodeRepairConfig: old.NodeRepairConfig,
+		Labels: map[string]string{}, Tags: map[string]string{},
+	}
+	maps.Copy(in.Labels, old.Labels)
+	in.Labels[names.LabelSystemNode] = "true"
+	for key, value := range old.Tags {
+		if !strings.HasPrefix(strings.ToLower(key), "aws:") { // AWS's own
+			in.Tags[key] = value
+		}
+	}
+	if t := old.LaunchTemplate; t != nil {
+		in.LaunchTemplate = &types.LaunchTemplateSpecification{Id: t.Id, Version: t.Version}
+		if t.Id == nil {
+			in.LaunchTemplate.Name = t.Name
+		}
+	} else {
+		in.DiskSize, in.RemoteAccess = old.DiskSize, old.RemoteAccess
+	}
+	if old.AmiType != types.AMITypesCustom { // the launch template has it
+		in.AmiType = old.AmiType
+		if old.Version != nil && cluster.Version != nil && *old.Version == *cluster.Version && old.ReleaseVersion != nil && *old.ReleaseVersion != "" {
+			in.ReleaseVersion = old.ReleaseVersion
+		}
+	}
+	return in
+}
+
+// made checks a copy that exists; it returns what has to be waited for, if anything.
+func (n *Nodegroups) made(ctx context.Context, p *plan.Plan, r plan.Replacement, live *types.Nodegroup) (string, error) {
+	for _, key := range []string{names.TagRack, names.TagCluster, names.TagReplaces} {
+		if live.Tags[key] != r.Tags[key] {
+			return "", steps.Reject("system_node_groups", "%s", plan.NotOurCopy(p.Rack, r))
+		}
+	}
+	switch live.Status {
+	case types.NodegroupStatusCreating:
+		return "EKS creates node group " + r.Copy, nil
+	case types.NodegroupStatusCreateFailed:
+		return "", fmt.Errorf("node group %s: create as a copy of %s: EKS gave up: %s; mend that and delete node group %s, and the next pass makes it again", r.Copy, r.Group, health(live), r.Copy)
+	case types.NodegroupStatusDeleting, types.NodegroupStatusDeleteFailed:
+		return "", fmt.Errorf("node group %s: it is %s and was to take the place of %s; the first pass after it has gone makes it again", r.Copy, live.Status, r.Group)
+	}
+	client, err := n.Dial(ctx, p.Cluster)
+	if err != nil {
+		return "", err
+	}
+	return takesPods(ctx, client, live)
+}
+
+// takesPods tells what keeps a group's nodes from taking the rack's pods: all of them have to be Ready and to carry the system
+// label.
+func takesPods(ctx context.Context, client *k8s.Client, group *types.Nodegroup) (string, error) {
+	name, wanted := *group.NodegroupName, size(group).Desired
+	nodes, err := client.List(ctx, k8s.Node, "", names.LabelNodeGroup+"="+name+","+names.LabelSystemNode+"=true")
+	if err != nil {
+		return "", err
+	}
+	ready := 0
+	for i := range nodes {
+		if takes(&nodes[i]) {
+			ready++
+		}
+	}
+	if ready >= wanted {
+		return "", nil
+	}
+	note := fmt.Sprintf("%d of the %d nodes of node group %s are Ready", ready, wanted, name)
+	if group.Health != nil && len(group.Health.Issues) > 0 {
+		note += " (" + health(group) + ")"
+	}
+	return note, nil
+}
+
+// health is what EKS has to say about a group.
+func health(group *types.Nodegroup) string {
+	var all []string
+	if group.Health != nil {
+		for _, issue := range group.Health.Issues {
+			text := string(issue.Code)
+			if issue.Message != nil {
+				text += ": " + *issue.Message
+			}
+			all = append(all, text)
+		}
+	}
+	if len(all) == 0 {
+		return "it does not say why"
+	}
+	return strings.Join(all, "; ")
+}

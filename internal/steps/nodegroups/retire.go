@@ -1,0 +1,231 @@
+package nodegroups
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+const (
+	// evictions is how many pods a call sends away: those that take their places get time to start.
+	evictions = 20
+	// attempts bounds the time of a call where PodDisruptionBudgets keep most pods.
+	attempts = 100
+)
+
+// retire drains and deletes the SPOT groups that have a copy, one after the other.
+func (n *Nodegroups) retire(ctx context.Context, p *plan.Plan) (steps.Progress, error) {
+	var progress steps.Progress
+	client, err := n.Dial(ctx, p.Cluster)
+	if err != nil {
+		return progress, err
+	}
+	for _, r := range p.Nodegroups.Replaced {
+		waiting, err := n.replace(ctx, p, r, client, &progress)
+		if err != nil {
+			return progress, err
+		}
+		if waiting != "" {
+			return progress.NotYet(poll, "%s", waiting)
+		}
+	}
+	return progress, nil
+}
+
+// replace takes one step towards the end of a group; it returns what has to be waited for, if anything.
+func (n *Nodegroups) replace(ctx context.Context, p *plan.Plan, r plan.Replacement, client *k8s.Client, progress *steps.Progress) (string, error) {
+	old, err := n.group(ctx, p, r.Group)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case old == nil:
+		return "", n.forget(ctx, p, r)
+	case old.CapacityType != types.CapacityTypesSpot:
+		return "", nil // another one of that name since the plan, and a good one
+	case old.Status == types.NodegroupStatusDeleting:
+		return "EKS deletes node group " + r.Group, nil
+	}
+	// What has been true since the step nodegroups/copy is checked again: after this there is no way back.
+	copied, err := n.group(ctx, p, r.Copy)
+	if err != nil {
+		return "", err
+	}
+	if copied == nil {
+		return "", fmt.Errorf("node group %s: drain: its copy %s has been deleted; the next pass makes it again", r.Group, r.Copy)
+	}
+	if waiting, err := n.made(ctx, p, r, copied); err != nil || waiting != "" {
+		return waiting, err
+	}
+	if old.Status == types.NodegroupStatusDeleteFailed {
+		_, err := n.delete(ctx, p, r, nil, progress) // once a pass
+		return "", errors.Join(fmt.Errorf("node group %s: delete: EKS gave up: %s; mend that, the next pass goes on", r.Group, health(old)), err)
+	}
+	left, over, err := n.drain(ctx, p, r, client, progress)
+	if err != nil {
+		return "", err
+	}
+	if len(left) > 0 && !over {
+		return fmt.Sprintf("%d pods leave the nodes of node group %s: %s", len(left), r.Group, some(left)), nil
+	}
+	return n.delete(ctx, p, r, left, progress)
+}
+
+// drain cordons a group's nodes and evicts their pods, some with each call. left are the pods that are still there; over
+// tells that they have had their time.
+func (n *Nodegroups) drain(ctx context.Context, p *plan.Plan, r plan.Replacement, client *k8s.Client, progress *steps.Progress) (left []string, over bool, err error) {
+	since, err := n.since(ctx, p, r)
+	if err != nil {
+		return nil, false, err
+	}
+	if err := n.cordon(ctx, p, client, r.Group, true, progress); err != nil {
+		return nil, false, err
+	}
+	pods, err := podsOn(ctx, client, r.Group)
+	if err != nil {
+		return nil, false, err
+	}
+	evicted, tried := 0, 0
+	for i := range pods {
+		left = append(left, k8s.Subject(&pods[i]))
+		if pods[i].GetDeletionTimestamp() != nil || evicted == evictions || tried == attempts {
+			continue
+		}
+		tried++
+		gone, err := client.Evict(ctx, &pods[i])
+		if err != nil {
+			return nil, false, err
+		}
+		if gone {
+			evicted++
+		}
+	}
+	if evicted > 0 {
+		progress.Changed(fmt.Sprintf("evicted %d pods", evicted), "node group %s", r.Group)
+	}
+	return left, n.Now().Sub(since) >= n.Drain, nil
+}
+
+// since is when the drain of a group began: the first call keeps it, so that the drain ends in one pass or another.
+func (n *Nodegroups) since(ctx context.Context, p *plan.Plan, r plan.Replacement) (time.Time, error) {
+	kept, ok, err := n.Baselines.Get(ctx, p.Rack, drained(r))
+	if err != nil {
+		return time.Time{}, err
+	}
+	if ok {
+		began, err := time.Parse(time.RFC3339, string(kept))
+		if err != nil {
+			return began, fmt.Errorf("node group %s: decode the beginning of its drain: %w", r.Group, err)
+		}
+		return began, nil
+	}
+	now := n.Now().UTC().Truncate(time.Second)
+	return now, n.Baselines.Keep(ctx, p.Rack, drained(r), []byte(now.Format(time.RFC3339)))
+}
+
+func drained(r plan.Replacement) string { return "drain/" + r.Group }
+
+// forget ends the record of a drain.
+func (n *Nodegroups) forget(ctx context.Context, p *plan.Plan, r plan.Replacement) error {
+	_, ok, err := n.Baselines.Get(ctx, p.Rack, drained(r))
+	if err != nil || !ok {
+		return err
+	}
+	return n.Baselines.Forget(ctx, p.Rack, drained(r))
+}
+
+// delete asks EKS to delete a group, with the pods that are left on its nodes; it returns what has to be waited for.
+func (n *Nodegroups) delete(ctx context.Context, p *plan.Plan, r plan.Replacement, left []string, progress *steps.Progress) (string, error) {
+	_, err := n.EKS.DeleteNodegroup(ctx, &eks.DeleteNodegroupInput{ClusterName: &p.Cluster.Name, NodegroupName: &r.Group})
+	switch {
+	case errors.As(err, new(*types.ResourceNotFoundException)):
+		return "node group " + r.Group + " has gone", nil
+	case errors.As(err, new(*types.ResourceInUseException)):
+		return "EKS updates node group " + r.Group, nil
+	case err != nil:
+		return "", fmt.Errorf("node group %s: delete: %w", r.Group, err)
+	}
+	progress.Changed("deleted, "+r.Copy+" has taken its place", "node group %s", r.Group)
+	if len(left) > 0 {
+		progress.Warn("system_node_groups", "%d pods did not leave the nodes of node group %s within %s: %s; the group is deleted all the same, and EKS ends them after some minutes; "+
+			"look at their PodDisruptionBudgets", len(left), r.Group, n.Drain, some(left))
+	}
+	return "EKS deletes node group " + r.Group, nil
+}
+
+// keep lets the nodes of SPOT groups that are there after all take pods again: Karpenter was turned off before they had gone.
+func (n *Nodegroups) keep(ctx context.Context, p *plan.Plan) (steps.Progress, error) {
+	var progress steps.Progress
+	client, err := n.Dial(ctx, p.Cluster)
+	if err != nil {
+		return progress, err
+	}
+	for _, r := range p.Nodegroups.Replaced {
+		old, err := n.group(ctx, p, r.Group)
+		if err != nil {
+			return progress, err
+		}
+		if old != nil && old.Status != types.NodegroupStatusDeleting {
+			if err := n.cordon(ctx, p, client, r.Group, false, &progress); err != nil {
+				return progress, err
+			}
+		}
+		if err := n.forget(ctx, p, r); err != nil {
+			return progress, err
+		}
+	}
+	return progress, nil
+}
+
+// takes tells whether a node is Ready and takes new pods.
+func takes(node *unstructured.Unstructured) bool {
+	if cordoned, _, _ := unstructured.NestedBool(node.Object, "spec", "unschedulable"); cordoned {
+		return false
+	}
+	ready, _ := k8s.Ready(node)
+	return ready
+}
+
+// podsOn are the pods that would be lost with a group's nodes: neither finished ones nor those of DaemonSets, nor those that
+// a node runs by itself.
+func podsOn(ctx context.Context, client *k8s.Client, group string) ([]unstructured.Unstructured, error) {
+	nodes, err := client.List(ctx, k8s.Node, "", names.LabelNodeGroup+"="+group)
+	if err != nil || len(nodes) == 0 {
+		return nil, err
+	}
+	on := map[string]bool{}
+	for _, node := range nodes {
+		on[node.GetName()] = true
+	}
+	var lost []unstructured.Unstructured
+	err = client.Each(ctx, k8s.Pod, "", "", func(pod *unstructured.Unstructured) error {
+		node, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName")
+		phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase")
+		_, mirror := pod.GetAnnotations()["kubernetes.io/config.mirror"]
+		if on[node] && phase != "Succeeded" && phase != "Failed" && !mirror && !ofDaemonSet(pod) {
+			lost = append(lost, *pod)
+		}
+		return nil
+	})
+	return lost, err
+}
+
+// some are the first of many names.
+func some(all []string) string {
+	const shown = 5
+	if len(all) <= shown {
+		return strings.Join(all, ", ")
+	}
+	return strings.Join(all[:shown], ", ") + fmt.Sprintf(" and %d more", len(all)-shown)
+}

@@ -1,0 +1,164 @@
+package nodepools
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+)
+
+// end does what Karpenter has not done: it terminates the instances of the rack's pools, and once their end is confirmed
+// lets go of what stands for them in the cluster. It tells what is still to be waited for; nothing where nothing is left.
+func (r *run) end(ctx context.Context, claims []unstructured.Unstructured) (string, error) {
+	if note, err := r.endInstances(ctx, claims); err != nil || note != "" {
+		return note, err
+	}
+	nodes, err := r.nodes(ctx)
+	if err != nil {
+		return "", err
+	}
+	var ids []string
+	for i := range claims {
+		ids = append(ids, instanceOf(&claims[i], "status"))
+	}
+	for i := range nodes {
+		ids = append(ids, instanceOf(&nodes[i], "spec"))
+	}
+	ids = slices.DeleteFunc(union(ids, nil), func(id string) bool { return id == "" })
+	running, err := r.running(ctx, ids)
+	if err != nil {
+		return "", err
+	}
+	if err := r.endNodes(ctx, nodes, running); err != nil {
+		return "", err
+	}
+	return r.endClaims(ctx, claims, running)
+}
+
+// endInstances terminates what runs, and waits until all have ended.
+func (r *run) endInstances(ctx context.Context, claims []unstructured.Unstructured) (string, error) {
+	list, err := r.instances(ctx)
+	if err != nil || len(list) == 0 {
+		return "", err
+	}
+	owner := map[string]string{}
+	for i := range claims {
+		owner[instanceOf(&claims[i], "status")] = claims[i].GetName()
+	}
+	var todo []instance
+	var add forced
+	var ids []string
+	for _, i := range list {
+		if name := owner[i.id]; name != "" {
+			i.tags[tagClaim] = name
+		}
+		if ids = append(ids, i.id); !i.ending {
+			todo, add.Instances = append(todo, i), append(add.Instances, i.String())
+		}
+	}
+	if err := r.force(ctx, add); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%d instance(s) ending: %s", len(ids), some(ids)), r.terminate(ctx, todo)
+}
+
+// nodes are the Node objects of the rack's pools.
+func (r *run) nodes(ctx context.Context) ([]unstructured.Unstructured, error) {
+	return r.client.List(ctx, k8s.Node, "", names.LabelPool+" in ("+strings.Join(r.fleet.Names(), ",")+")")
+}
+
+// endNodes deletes the nodes whose instance has ended, so that their pods start elsewhere. Without Karpenter, its finalizer
+// would keep them for ever.
+func (r *run) endNodes(ctx context.Context, nodes []unstructured.Unstructured, running map[string]bool) error {
+	for i := range nodes {
+		node := &nodes[i]
+		if running[instanceOf(node, "spec")] {
+			continue // one that carries a label of Karpenter's and is none of its making
+		}
+		changed, err := r.client.Unfinalize(ctx, k8s.Node, node, names.TerminationFinalizer)
+		if err != nil {
+			return err
+		}
+		if changed {
+			r.progress.Changed("finalizer removed", "%s", k8s.Subject(node))
+		}
+		if err := r.delete(ctx, k8s.Node, nodes[i:i+1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endClaims lets go of the NodeClaims whose instance has ended. One whose instance runs on without Karpenter's tags would
+// be forgotten with it, so it stays, and a human decides.
+func (r *run) endClaims(ctx context.Context, claims []unstructured.Unstructured, running map[string]bool) (string, error) {
+	var strays, ending []string
+	var done []unstructured.Unstructured
+	for i := range claims {
+		id := instanceOf(&claims[i], "status")
+		if running[id] {
+			strays = append(strays, fmt.Sprintf("%s (NodeClaim %s)", id, claims[i].GetName()))
+		}
+		if !running[id] || r.plan.Force {
+			done, ending = append(done, claims[i]), append(ending, claims[i].GetName())
+		}
+	}
+	if r.plan.Force {
+		if err := r.force(ctx, forced{Left: strays}); err != nil {
+			return "", err
+		}
+	}
+	if err := r.release(ctx, k8s.NodeClaim, done, names.TerminationFinalizer); err != nil {
+		return "", err
+	}
+	switch {
+	case len(ending) > 0:
+		return fmt.Sprintf("%d NodeClaim(s) being let go: %s", len(ending), some(ending)), nil
+	case len(strays) > 0:
+		return fmt.Sprintf("instances run that do not carry both of Karpenter's tags %s and %s=%s, so Sawhorse does not end them: %s; end them with `aws ec2 terminate-instances`, or send Rack Reconcile Requested with \"force\": true to leave them running",
+			names.LabelPool, names.TagEKSCluster, r.plan.Cluster.Name, strings.Join(strays, ", ")), nil
+	default:
+		return "", nil
+	}
+}
+
+// release takes Karpenter's finalizer off objects in its place, and notes which.
+func (r *run) release(ctx context.Context, kind k8s.Kind, objects []unstructured.Unstructured, finalizer string) error {
+	var add forced
+	for i := range objects {
+		if slices.Contains(objects[i].GetFinalizers(), finalizer) {
+			add.Objects = append(add.Objects, k8s.Subject(&objects[i]))
+		}
+	}
+	if len(add.Objects) == 0 {
+		return nil
+	}
+	if err := r.force(ctx, add); err != nil {
+		return err
+	}
+	for i := range objects {
+		changed, err := r.client.Unfinalize(ctx, kind, &objects[i], finalizer)
+		if err != nil {
+			return err
+		}
+		if changed {
+			r.progress.Changed("finalizer removed", "%s", k8s.Subject(&objects[i]))
+		}
+	}
+	return nil
+}
+
+// instanceOf is the EC2 instance of a NodeClaim (by its status) or a Node (by its spec); empty where it has none.
+func instanceOf(object *unstructured.Unstructured, section string) string {
+	provider, _, _ := unstructured.NestedString(object.Object, section, "providerID") // aws:///zone/i-…
+	id := provider[strings.LastIndex(provider, "/")+1:]
+	if !strings.HasPrefix(id, "i-") {
+		return ""
+	}
+	return id
+}

@@ -1,0 +1,166 @@
+package nodepools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+)
+
+// EC2 is what a removal needs of EC2.
+type EC2 interface {
+	DescribeInstances(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
+	TerminateInstances(context.Context, *ec2.TerminateInstancesInput, ...func(*ec2.Options)) (*ec2.TerminateInstancesOutput, error)
+}
+
+// tagClaim is on an instance once its node has joined: the NodeClaim that it was launched for.
+const tagClaim = "karpenter.sh/nodeclaim"
+
+// instance is one that has not ended.
+type instance struct {
+	id     string
+	tags   map[string]string
+	ending bool
+}
+
+// String names it for people.
+func (i instance) String() string {
+	text := i.id + " (pool " + i.tags[names.LabelPool]
+	if claim := i.tags[tagClaim]; claim != "" {
+		text += ", NodeClaim " + claim
+	}
+	return text + ")"
+}
+
+// existing are the instances that a filter finds and that have not ended.
+func (r *run) existing(ctx context.Context, filters ...types.Filter) ([]instance, error) {
+	filters = append(filters, filter("instance-state-name", "pending", "running", "stopping", "stopped", "shutting-down"))
+	var found []instance
+	const most = 1000 // a page
+	pages := ec2.NewDescribeInstancesPaginator(r.EC2, &ec2.DescribeInstancesInput{Filters: filters, MaxResults: new(int32(most))})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("instances of cluster %s: describe: %w", r.plan.Cluster.Name, err)
+		}
+		for _, reservation := range page.Reservations {
+			for _, i := range reservation.Instances {
+				one := instance{id: *i.InstanceId, tags: map[string]string{}, ending: i.State != nil && i.State.Name == types.InstanceStateNameShuttingDown}
+				for _, tag := range i.Tags {
+					one.tags[*tag.Key] = *tag.Value
+				}
+				found = append(found, one)
+			}
+		}
+	}
+	return found, nil
+}
+
+func filter(name string, values ...string) types.Filter {
+	return types.Filter{Name: &name, Values: values}
+}
+
+// instances are those that Karpenter launched for the rack's pools and that have not ended, by their tags. Nothing else is
+// ever terminated, which the function's rights see to as well.
+func (r *run) instances(ctx context.Context) ([]instance, error) {
+	found, err := r.existing(ctx, filter("tag:"+names.TagEKSCluster, r.plan.Cluster.Name), filter("tag-key", names.LabelPool))
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(found, func(i instance) bool { return !r.ours(i) }), nil
+}
+
+// ours tells whether an instance is tagged for this cluster and for a pool of the rack. A pool that has gone with all its
+// records is known by the name that its EC2NodeClass gave the instance.
+func (r *run) ours(i instance) bool {
+	cluster, pool := r.plan.Cluster.Name, i.tags[names.LabelPool]
+	if pool == "" || i.tags[names.TagEKSCluster] != cluster || i.tags[names.TagClusterOwned+cluster] != "owned" {
+		return false
+	}
+	if slices.Contains(r.fleet.Foreign, pool) {
+		return false
+	}
+	return r.fleet.Has(pool) || slices.Contains(r.begun.Pools, pool) || i.tags[names.TagName] == names.NodeName(r.plan.Rack, pool)
+}
+
+// running are those of the instances that have not ended, whatever their tags.
+func (r *run) running(ctx context.Context, ids []string) (map[string]bool, error) {
+	const most = 200 // values of a filter
+	running := map[string]bool{}
+	for some := range slices.Chunk(ids, most) {
+		// A filter, and not the ids themselves: for one that EC2 no longer knows, it would refuse the whole call.
+		found, err := r.existing(ctx, filter("instance-id", some...))
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range found {
+			running[i.id] = true
+		}
+	}
+	return running, nil
+}
+
+// terminate ends instances. EC2 ends all of a call or none, so one that it refuses must not keep the others.
+func (r *run) terminate(ctx context.Context, list []instance) error {
+	const most = 100
+	for some := range slices.Chunk(list, most) {
+		err := r.terminateTogether(ctx, some)
+		if !refusedOne(err) {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		var refusals []error
+		for _, one := range some {
+			if err := r.terminateTogether(ctx, []instance{one}); err != nil && !gone(err) {
+				refusals = append(refusals, err)
+			}
+		}
+		if len(refusals) > 0 {
+			return refusals[0] // each of them comes up again, in the next call
+		}
+	}
+	return nil
+}
+
+func (r *run) terminateTogether(ctx context.Context, list []instance) error {
+	var ids []string
+	for _, i := range list {
+		ids = append(ids, i.id)
+	}
+	_, err := r.EC2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: ids})
+	if err != nil {
+		hint := ""
+		if len(ids) == 1 && code(err) == "OperationNotPermitted" {
+			hint = fmt.Sprintf(" (run `aws ec2 modify-instance-attribute --instance-id %s --no-disable-api-termination`, and the next pass goes on)", ids[0])
+		}
+		return fmt.Errorf("instances %s: terminate%s: %w", strings.Join(ids, ", "), hint, err)
+	}
+	for _, i := range list {
+		r.progress.Changed("terminated", "instance %s", i)
+	}
+	return nil
+}
+
+// refusedOne tells whether EC2 refused a call because of one of its instances.
+func refusedOne(err error) bool {
+	return gone(err) || slices.Contains([]string{"OperationNotPermitted", "UnauthorizedOperation", "IncorrectInstanceState"}, code(err))
+}
+
+func gone(err error) bool { return code(err) == "InvalidInstanceID.NotFound" }
+
+func code(err error) string {
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		return api.ErrorCode()
+	}
+	return ""
+}

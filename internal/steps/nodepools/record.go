@@ -1,0 +1,127 @@
+package nodepools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+// removal is what is kept of a removal while it is under way: what its own work takes out of the cluster.
+type removal struct {
+	Start time.Time `json:"start"`
+	// Pools are the names of the rack's pools. NodePools go at once, their instances do not.
+	Pools []string `json:"pools"`
+}
+
+func (r removal) yes() bool { return !r.Start.IsZero() }
+
+// forcedKey is under which is kept what Sawhorse ended in Karpenter's place. It serves the warning at the end: that of an
+// earlier call does not outlive the next one.
+const forcedKey = steps.RemovalKey + "/forced"
+
+type forced struct {
+	Instances []string `json:"instances,omitempty"`
+	Objects   []string `json:"objects,omitempty"`
+	// Left are instances that run on because they do not carry Karpenter's tags.
+	Left []string `json:"left,omitempty"`
+}
+
+func (f forced) size() int { return len(f.Instances) + len(f.Objects) + len(f.Left) }
+
+// begin keeps, before the first change, when the removal began: every call after this one counts from here.
+func (r *run) begin(ctx context.Context) error {
+	if r.begun.yes() {
+		return nil
+	}
+	r.begun = removal{Start: r.Now().UTC().Truncate(time.Second), Pools: r.fleet.Names()}
+	return r.keep(ctx, steps.RemovalKey, r.begun)
+}
+
+// force notes what is about to be ended in Karpenter's place.
+func (r *run) force(ctx context.Context, add forced) error {
+	if add.size() == 0 {
+		return nil
+	}
+	var all forced
+	if err := r.kept(ctx, forcedKey, &all); err != nil {
+		return err
+	}
+	before := all.size()
+	all = forced{union(all.Instances, add.Instances), union(all.Objects, add.Objects), union(all.Left, add.Left)}
+	if all.size() == before {
+		return nil
+	}
+	if err := r.Baselines.Forget(ctx, r.plan.Rack, forcedKey); err != nil {
+		return err
+	}
+	return r.keep(ctx, forcedKey, all)
+}
+
+func union(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// conclude ends the records of a removal, and warns of what it did in Karpenter's place.
+func (r *run) conclude(ctx context.Context) error {
+	var all forced
+	if err := r.kept(ctx, forcedKey, &all); err != nil {
+		return err
+	}
+	if len(all.Instances) > 0 {
+		r.progress.Warn("karpenter_enabled", "Karpenter had not ended these instances, so Sawhorse terminated them through EC2, and their end is confirmed: %s. Pods that were still on them had no time to end.",
+			strings.Join(all.Instances, ", "))
+	}
+	if len(all.Objects) > 0 {
+		r.progress.Warn("karpenter_enabled", "Karpenter had not let go of %s, so Sawhorse removed its finalizers. Launch templates may be left behind: "+
+			"`aws ec2 describe-launch-templates --filters Name=tag:eks:eks-cluster-name,Values=%s` lists them, `aws ec2 delete-launch-template` deletes one.",
+			strings.Join(all.Objects, ", "), r.plan.Cluster.Name)
+	}
+	if len(all.Left) > 0 {
+		r.progress.Warn("karpenter_enabled", "These instances of Karpenter's nodes lacked its tags, so Sawhorse did not end them, and they run on: %s. `aws ec2 terminate-instances` ends them.",
+			strings.Join(all.Left, ", "))
+	}
+	return r.forget(ctx)
+}
+
+// forget ends the records, if there are any. The removal's own goes last: without it, the other would have no owner.
+func (r *run) forget(ctx context.Context) error {
+	for _, key := range []string{forcedKey, steps.RemovalKey} {
+		_, ok, err := r.Baselines.Get(ctx, r.plan.Rack, key)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		if err := r.Baselines.Forget(ctx, r.plan.Rack, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) kept(ctx context.Context, key string, into any) error {
+	value, ok, err := r.Baselines.Get(ctx, r.plan.Rack, key)
+	if err != nil || !ok {
+		return err
+	}
+	if err := json.Unmarshal(value, into); err != nil {
+		return fmt.Errorf("rack %s: record %s: decode: %w", r.plan.Rack, key, err)
+	}
+	return nil
+}
+
+func (r *run) keep(ctx context.Context, key string, value any) error {
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("rack %s: record %s: encode: %w", r.plan.Rack, key, err)
+	}
+	return r.Baselines.Keep(ctx, r.plan.Rack, key, encoded)
+}

@@ -1,0 +1,355 @@
+package nodepools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+// tagged are the tags that Karpenter gives an instance of a pool of the cluster east (its pkg/utils, GetTags).
+func tagged(pool string, more ...string) map[string]string {
+	tags := map[string]string{"karpenter.sh/nodepool": pool, "karpenter.k8s.aws/ec2nodeclass": pool, "eks:eks-cluster-name": "east",
+		"kubernetes.io/cluster/east": "owned", "Name": "demo/karpenter/" + pool, "Rack": "demo"}
+	for i := 0; i < len(more); i += 2 {
+		if tags[more[i]] = more[i+1]; more[i+1] == "" {
+			delete(tags, more[i])
+		}
+	}
+	return tags
+}
+
+// launched is a NodeClaim whose instance runs.
+func launched(name, pool, id string) object {
+	made := claim(name, pool, object{})
+	made["status"] = object{"providerID": "aws:///us-east-1a/" + id, "nodeName": "node-" + name}
+	return made
+}
+
+func node(name, pool, id string) object {
+	return object{"apiVersion": "v1", "kind": "Node", "metadata": object{"name": name, "labels": object{"karpenter.sh/nodepool": pool}, "finalizers": []any{"karpenter.sh/termination"}},
+		"spec": object{"providerID": "aws:///us-east-1a/" + id}}
+}
+
+// down is a rack of two nodes whose controller is down: nobody drains, nobody lets go.
+func down(t *testing.T) *scene {
+	s := begin(t)
+	s.clock = time.Now().UTC().Truncate(time.Second) // the API server's own clock dates deletions
+	s.build("a", "b")
+	return s
+}
+
+func (s *scene) build(claims ...string) {
+	wclass := class("workload", "demo")
+	wclass["metadata"].(object)["finalizers"] = []any{"karpenter.k8s.aws/termination"}
+	s.Create(wclass)
+	s.Create(pool("workload", "demo", "100"))
+	for _, name := range claims {
+		s.Create(launched(name, "workload", "i-"+name))
+		s.Create(node("node-"+name, "workload", "i-"+name))
+		s.cloud.EC2.Launch(tagged("workload"), "i-"+name)
+	}
+}
+
+// call runs once, and gives what was changed.
+func (s *scene) call() (string, steps.Progress) {
+	s.Helper()
+	progress, err := s.step.Run(context.Background(), s.plan, "")
+	if err != nil {
+		s.Fatal(err)
+	}
+	var changes []string
+	for _, c := range progress.Changes {
+		changes = append(changes, c.Action+" "+c.Subject)
+	}
+	return strings.Join(changes, "; "), progress
+}
+
+// finished runs until nothing is waited for, with time passing, and gives all changes and the last call's warnings.
+func (s *scene) finished() (string, string) {
+	s.Helper()
+	var all []string
+	for range 40 {
+		changes, progress := s.call()
+		if changes != "" {
+			all = append(all, changes)
+		}
+		if progress.Wait == 0 {
+			return strings.Join(all, "; "), warnings(progress)
+		}
+		s.clock = s.clock.Add(30 * time.Second)
+	}
+	s.Fatal("not finished after 40 calls")
+	return "", ""
+}
+
+func warnings(progress steps.Progress) string {
+	var all []string
+	for _, w := range progress.Warnings {
+		all = append(all, w.Message)
+	}
+	return strings.Join(all, " ")
+}
+
+func TestWhatKarpenterDoesNotEndIsEnded(t *testing.T) {
+	s := down(t)
+	for id, tags := range map[string]map[string]string{
+		"i-orphan": tagged("workload"), "i-renamed": tagged("gone-since"), // known by its pool, and by the name that our class gave it
+		"i-other-cluster": tagged("workload", "eks:eks-cluster-name", "west", "kubernetes.io/cluster/west", "owned"),
+		"i-half":          tagged("workload", "kubernetes.io/cluster/east", ""), "i-no-pool": tagged("", "karpenter.sh/nodepool", ""),
+		"i-theirs": tagged("theirs", "Name", "theirs"),
+	} {
+		s.cloud.EC2.Launch(tags, id)
+	}
+	s.waits("2 NodeClaim(s) draining: a, b", "deleted NodePool/workload", "draining until "+s.clock.Add(5*time.Minute).Format(time.RFC3339)+" NodeClaim/a",
+		"draining until "+s.clock.Add(5*time.Minute).Format(time.RFC3339)+" NodeClaim/b")
+
+	t.Log("until two minutes after the drain window it is Karpenter's turn, also in later passes")
+	s.clock = s.clock.Add(7*time.Minute - time.Second)
+	s.step = &Step{Connect: s.step.Connect, EC2: s.cloud.EC2, Baselines: s.baselines, Drain: 5 * time.Minute, Now: s.step.Now}
+	s.call()
+	if got := s.cloud.EC2.States(); strings.Contains(got, "shutting-down") {
+		t.Fatalf("too early: %s", got)
+	}
+
+	t.Log("then what is tagged for this cluster and a pool of ours is terminated")
+	s.clock = s.clock.Add(time.Second)
+	s.waits("4 instance(s) ending: i-a, i-b, i-orphan, i-renamed", "terminated instance i-a (pool workload, NodeClaim a)",
+		"terminated instance i-b (pool workload, NodeClaim b)", "terminated instance i-orphan (pool workload)", "terminated instance i-renamed (pool gone-since)")
+
+	t.Log("NodeClaims are let go only when their instances' end is confirmed")
+	s.waits("instance(s) ending")
+	if s.Get(claim("a", "", nil)) == nil || s.Get(node("node-a", "", "")) == nil {
+		t.Error("a NodeClaim or a Node has gone before its instance")
+	}
+	s.waits("2 NodeClaim(s) being let go: a, b", "finalizer removed Node/node-a", "deleted Node/node-a", "finalizer removed Node/node-b", "deleted Node/node-b",
+		"finalizer removed NodeClaim/a", "finalizer removed NodeClaim/b")
+
+	t.Log("the class has two minutes of its own from its deletion; then all is over, and said")
+	s.waits("EC2NodeClass/workload", "deleted EC2NodeClass/workload")
+	changes, warned := s.finished()
+	if changes != "finalizer removed EC2NodeClass/workload" {
+		t.Errorf("changes %s", changes)
+	}
+	for _, want := range []string{"i-a (pool workload, NodeClaim a), i-b (pool workload, NodeClaim b), i-orphan (pool workload), i-renamed (pool gone-since)",
+		"EC2NodeClass/workload, NodeClaim/a, NodeClaim/b"} {
+		if !strings.Contains(warned, want) {
+			t.Errorf("the warnings do not name %s: %s", want, warned)
+		}
+	}
+	want := "i-a=terminated i-b=terminated i-half=running i-no-pool=running i-orphan=terminated i-other-cluster=running i-renamed=terminated i-theirs=running"
+	if got := s.cloud.EC2.States(); got != want || len(s.baselines.Kept) > 0 {
+		t.Errorf("%s, baselines %v", got, s.baselines.Kept)
+	}
+	s.cloud.Forget()
+	if s.done(); len(s.cloud.Writes()) > 0 {
+		t.Errorf("a second run wrote %v", s.cloud.Writes())
+	}
+}
+
+// A controller that works ends all itself, and what it ended is neither forced nor warned of.
+func TestKarpenterDoesItsWork(t *testing.T) {
+	s := down(t)
+	s.call()
+	for _, name := range []string{"a", "b"} {
+		s.cloud.EC2.Instances["i-"+name].State = types.InstanceStateNameShuttingDown
+		s.Remove(node("node-"+name, "", ""))
+		s.Remove(claim(name, "", nil))
+	}
+	s.waits("EC2NodeClass/workload", "deleted EC2NodeClass/workload")
+	s.Remove(class("workload", ""))
+	s.cloud.Forget()
+	if changes, warned := s.finished(); changes != "" || warned != "" || len(s.baselines.Kept) > 0 {
+		t.Errorf("changes %s, warnings %s, baselines %v", changes, warned, s.baselines.Kept)
+	}
+	if slices.ContainsFunc(s.cloud.Writes(), func(w string) bool { return strings.HasPrefix(w, "EC2.") }) {
+		t.Errorf("writes %v", s.cloud.Writes())
+	}
+}
+
+// Instances that no NodeClaim knows are found at the end, and those of a node that is on its way out are waited for.
+func TestOrphansAreTerminatedAtTheEnd(t *testing.T) {
+	s := begin(t)
+	s.cloud.EC2.Launch(tagged("workload"), "i-1")
+	s.cloud.EC2.Launch(tagged("gpu"), "i-2")
+	s.cloud.EC2.Launch(tagged("theirs", "Name", "x"), "i-3")
+	s.Create(node("ghost", "workload", "i-1"))
+	s.Create(node("labelled-by-hand", "workload", "i-3"))
+	changes, warned := s.finished()
+	if changes != "terminated instance i-1 (pool workload); terminated instance i-2 (pool gpu); finalizer removed Node/ghost; deleted Node/ghost" ||
+		!strings.Contains(warned, "i-1 (pool workload), i-2 (pool gpu)") {
+		t.Errorf("changes %s, warnings %s", changes, warned)
+	}
+	if got := s.cloud.EC2.States(); got != "i-1=terminated i-2=terminated i-3=running" || s.Get(node("labelled-by-hand", "", "")) == nil {
+		t.Errorf("%s", got)
+	}
+	s.Remove(node("labelled-by-hand", "", ""))
+}
+
+func TestForeignNodePools(t *testing.T) {
+	s := down(t)
+	s.Create(pool("theirs", "", "1"))
+	s.Create(pool("mine", "other", "1"))
+	theirs := claim("theirs", "theirs", object{})
+	theirs["spec"].(object)["nodeClassRef"].(object)["name"] = "workload" // on a class of ours
+	s.Create(theirs)
+	_, err := s.step.Run(context.Background(), s.plan, "")
+	var rejected *steps.Rejected
+	if !errors.As(err, &rejected) || rejected.Problems[0].Parameter != "karpenter_enabled" || !strings.Contains(err.Error(), "kubectl delete nodepool mine theirs") {
+		t.Fatalf("the error is %v", err)
+	}
+	if live := s.Get(pool("workload", "", "")); live == nil || live.GetDeletionTimestamp() != nil || len(s.cloud.Writes()) > 0 {
+		t.Errorf("something was changed: %v", s.cloud.Writes())
+	}
+
+	t.Log("force leaves them behind, with a warning that lasts; from then on nothing is refused")
+	s.plan.Force = true
+	if changes, progress := s.call(); !strings.HasPrefix(changes, "deleted NodePool/workload") || !strings.Contains(warnings(progress), "mine, theirs") {
+		t.Errorf("changes %s, warnings %s", changes, warnings(progress))
+	}
+	s.plan.Force = false
+	if _, warned := s.finished(); !strings.Contains(warned, "mine, theirs") {
+		t.Errorf("warnings %s", warned)
+	}
+	if left := s.Get(theirs); left == nil || left.GetAnnotations()[annotationDeadline] != "" || s.Get(pool("theirs", "", "")) == nil {
+		t.Error("something of somebody else's was touched")
+	}
+}
+
+// An instance that lacks a tag is never ended, and its NodeClaim is the last that knows of it.
+func TestAnInstanceWithoutTags(t *testing.T) {
+	s := down(t)
+	s.cloud.EC2.Launch(tagged("workload", "eks:eks-cluster-name", ""), "i-b")
+	s.call()
+	s.clock = s.clock.Add(10 * time.Minute)
+	var progress steps.Progress
+	for range 4 {
+		_, progress = s.call()
+	}
+	if progress.Wait == 0 || !strings.Contains(progress.Note, "i-b (NodeClaim b)") || s.Get(claim("a", "", nil)) != nil || s.Get(claim("b", "", nil)) == nil {
+		t.Errorf("%+v", progress)
+	}
+	s.plan.Force = true
+	changes, warned := s.finished()
+	if !strings.Contains(changes, "finalizer removed NodeClaim/b") || !strings.Contains(warned, "they run on: i-b (NodeClaim b)") || s.cloud.EC2.States() != "i-a=terminated i-b=running" {
+		t.Errorf("changes %s, warnings %s, %s", changes, warned, s.cloud.EC2.States())
+	}
+	s.Remove(node("node-b", "", ""))
+}
+
+// EC2 refuses a whole call for one instance; the others end all the same.
+func TestAProtectedInstanceKeepsNoOther(t *testing.T) {
+	s := down(t)
+	s.cloud.EC2.Instances["i-b"].Protected = true
+	s.call()
+	s.clock = s.clock.Add(10 * time.Minute)
+	progress, err := s.step.Run(context.Background(), s.plan, "")
+	if err == nil || !strings.Contains(err.Error(), "--instance-id i-b --no-disable-api-termination") || progress.Changes[len(progress.Changes)-1].Subject != "instance i-a (pool workload, NodeClaim a)" {
+		t.Errorf("%+v, %v", progress, err)
+	}
+	if got := s.cloud.EC2.States(); got != "i-a=shutting-down i-b=running" {
+		t.Error(got)
+	}
+	s.cloud.EC2.Instances["i-b"].Protected = false
+	if s.finished(); s.cloud.EC2.States() != "i-a=terminated i-b=terminated" {
+		t.Error(s.cloud.EC2.States())
+	}
+}
+
+// Turned on again in the middle: the next removal counts from its own beginning.
+func TestTurnedOnAgain(t *testing.T) {
+	s := down(t)
+	s.call()
+	if s.baselines.Kept[steps.RemovalKey] == "" {
+		t.Fatal("the removal is not on record")
+	}
+	s.plan.NodePools.Objects = []object{class("workload", "demo")}
+	if s.call(); len(s.baselines.Kept) > 0 {
+		t.Errorf("baselines %v", s.baselines.Kept)
+	}
+}
+
+// A cluster that is gone leaves its instances, and no API server that could be asked.
+func TestTheInstancesOfAClusterThatIsGone(t *testing.T) {
+	cloud := awsfake.New()
+	cloud.EC2.Launch(tagged("workload"), "i-1")
+	cloud.EC2.Launch(tagged("gpu"), "i-2")
+	cloud.EC2.Launch(tagged("workload", "eks:eks-cluster-name", "west"), "i-3")
+	cloud.EC2.Launch(tagged("theirs", "Name", "x"), "i-4")
+	s := &scene{T: t, cloud: cloud, clock: cloud.Now(), plan: &plan.Plan{Rack: "demo", Cluster: plan.Cluster{Name: "east", Gone: true}}}
+	s.step = &Step{EC2: cloud.EC2, Baselines: awsfake.NewBaselines(cloud), Drain: time.Minute, Now: cloud.Now}
+	changes, warned := s.finished()
+	if changes != "terminated instance i-1 (pool workload); terminated instance i-2 (pool gpu)" || !strings.Contains(warned, "i-1") ||
+		cloud.EC2.States() != "i-1=terminated i-2=terminated i-3=running i-4=running" {
+		t.Errorf("changes %s, warnings %s, %s", changes, warned, cloud.EC2.States())
+	}
+	cloud.Forget()
+	if s.done(); len(cloud.Writes()) > 0 {
+		t.Errorf("a second run wrote %v", cloud.Writes())
+	}
+}
+
+// counted lets each write to the API server fail as a call of AWS may; a read that fails is like one that was not made.
+type counted struct {
+	http.RoundTripper
+	calls *awsfake.Calls
+}
+
+func (c counted) WrappedRoundTripper() http.RoundTripper { return c.RoundTripper }
+
+func (c counted) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Method != http.MethodGet {
+		if err := c.calls.Call("Kubernetes."+request.Method, request.URL.Path); err != nil {
+			return nil, err
+		}
+	}
+	return c.RoundTripper.RoundTrip(request)
+}
+
+// P6, for a removal that Karpenter takes no part in: stopped at any call it comes to the same end.
+func TestInterruptedRemoval(t *testing.T) {
+	base := begin(t)
+	awsfake.Interrupted(t, func() (*awsfake.Cloud, func() (bool, error)) {
+		s := *base
+		s.clock, s.cloud = time.Now(), awsfake.New()
+		s.baselines = awsfake.NewBaselines(s.cloud)
+		config := s.As(names.Group("nodepools"))
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counted{next, s.cloud.Calls} })
+		client, err := k8s.New(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.step = &Step{EC2: s.cloud.EC2, Baselines: s.baselines, Drain: 5 * time.Minute, Now: func() time.Time { return s.clock },
+			Connect: func(context.Context, plan.Cluster) (*k8s.Client, error) { return client, nil }}
+		for _, left := range []object{class("workload", ""), pool("workload", "", ""), claim("a", "", nil), node("node-a", "", "")} {
+			s.Remove(left)
+		}
+		s.build("a")
+		s.cloud.EC2.Launch(tagged("workload"), "i-orphan")
+		return s.cloud, func() (bool, error) {
+			progress, err := s.step.Run(context.Background(), s.plan, "")
+			s.clock = s.clock.Add(7 * time.Minute)
+			return progress.Wait == 0, err
+		}
+	}, func(cloud *awsfake.Cloud) any {
+		var left []string
+		for _, group := range [][3]string{{"karpenter.sh", "v1", "nodeclaims"}, {"karpenter.sh", "v1", "nodepools"}, {"karpenter.k8s.aws", "v1", "ec2nodeclasses"}, {"", "v1", "nodes"}} {
+			for _, o := range base.List(group[0], group[1], group[2]) {
+				left = append(left, o.GetName())
+			}
+		}
+		return fmt.Sprint(cloud.EC2.States(), left)
+	})
+}

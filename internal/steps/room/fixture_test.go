@@ -1,0 +1,144 @@
+package room
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/k8s/k8sfake"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+type object = map[string]any
+
+// scene is a rack of two system nodes with 2 CPUs each, of at most four, and a build group without nodes.
+type scene struct {
+	*testing.T
+	cloud     *awsfake.Cloud
+	api       *k8sfake.Server
+	baselines *awsfake.Baselines
+	step      *Room
+	plan      *plan.Plan
+}
+
+func begin(t *testing.T) *scene {
+	cloud, api := awsfake.New(), k8sfake.New(t)
+	s := &scene{T: t, cloud: cloud, api: api, baselines: awsfake.NewBaselines(cloud), plan: &plan.Plan{
+		Rack: "demo", Cluster: plan.Cluster{Name: "demo"}, Nodegroups: plan.Nodegroups{System: []string{"gone", "system"}, Build: []string{"build"}},
+	}}
+	s.step = &Room{EKS: cloud.EKS, Dial: api.Dial, Baselines: s.baselines, Now: cloud.Now}
+	cloud.EKS.Group("system", size(1, 2, 4), map[string]string{names.LabelSystemNode: "true"})
+	build := cloud.EKS.Group("build", size(0, 0, 3), map[string]string{names.LabelBuild: "true"})
+	build.Taints = []types.Taint{{Key: new("dedicated"), Value: new("build"), Effect: types.TaintEffectNoSchedule}}
+	s.node("system-1", "2", in("system"))
+	s.node("system-2", "2", in("system"))
+	return s
+}
+
+func size(least, desired, most int32) types.NodegroupScalingConfig {
+	return types.NodegroupScalingConfig{MinSize: &least, DesiredSize: &desired, MaxSize: &most}
+}
+
+func in(group string) object {
+	return object{names.LabelNodeGroup: group, names.LabelSystemNode: "true", "kubernetes.io/os": "linux", "node.kubernetes.io/instance-type": "m6i.large"}
+}
+
+func of(pool string) object { return object{names.LabelPool: pool} }
+
+// node puts a Ready node of that many CPUs; more are further fields of its spec.
+func (s *scene) node(name, cpu string, labels object, spec ...object) {
+	fields := object{"metadata": object{"labels": labels, "creationTimestamp": s.cloud.Now().Format(time.RFC3339)}, "spec": object{}, "status": object{
+		"allocatable": object{"cpu": cpu, "memory": "8Gi", "pods": "20"}, "conditions": []any{object{"type": "Ready", "status": "True"}}}}
+	for _, more := range spec {
+		maps.Copy(fields["spec"].(object), more)
+	}
+	s.api.Put("/api/v1/nodes/"+name, "v1", "Node", fields)
+}
+
+func (s *scene) pool(name, rack string) {
+	labels := object{}
+	if rack != "" {
+		labels[names.TagRack] = rack
+	}
+	s.api.Put("/apis/karpenter.sh/v1/nodepools/"+name, "karpenter.sh/v1", "NodePool", object{"metadata": object{"labels": labels}})
+}
+
+// pod puts a running pod that requests that much; spec has further fields.
+func (s *scene) pod(name, node, cpu string, spec ...object) object {
+	fields := object{"metadata": object{}, "status": object{"phase": "Running"}, "spec": object{"nodeName": node, "containers": []any{
+		object{"name": "c", "resources": object{"requests": object{"cpu": cpu, "memory": "1Gi"}}}}}}
+	for _, more := range spec {
+		maps.Copy(fields["spec"].(object), more)
+	}
+	s.api.Put("/api/v1/namespaces/shop/pods/"+name, "v1", "Pod", fields)
+	return fields
+}
+
+// karpenter puts nodes of the workload pool with one pod each, of that many CPUs.
+func (s *scene) karpenter(pods ...string) {
+	s.pool("workload", "demo")
+	for i, cpu := range pods {
+		s.node(fmt.Sprintf("k-%d", i), "4", of("workload"))
+		s.pod(fmt.Sprintf("web-%d", i), fmt.Sprintf("k-%d", i), cpu)
+	}
+}
+
+func (s *scene) call() (string, steps.Progress, error) {
+	s.Helper()
+	progress, err := s.step.Run(s.Context(), s.plan, "room")
+	var changes []string
+	for _, c := range progress.Changes {
+		changes = append(changes, c.Subject+": "+c.Action)
+	}
+	return strings.Join(changes, "; "), progress, err
+}
+
+// passes wants the step to be done without a change, and with that in its warnings, "" being none at all.
+func (s *scene) passes(warning string) {
+	s.Helper()
+	s.cloud.Forget()
+	changes, progress, err := s.call()
+	if err != nil || progress.Wait != 0 || changes != "" || len(s.cloud.Writes())+len(s.api.Writes) > 0 {
+		s.Fatalf("%s, %+v, %v, writes %v %v", changes, progress, err, s.cloud.Writes(), s.api.Writes)
+	}
+	s.warned(progress, warning)
+}
+
+func (s *scene) warned(progress steps.Progress, warning string) {
+	s.Helper()
+	if text := fmt.Sprint(progress.Warnings); (warning == "") != (len(progress.Warnings) == 0) || !strings.Contains(text, warning) {
+		s.Errorf("warnings %s, want %q", text, warning)
+	}
+}
+
+// refused wants a Rejected with these words, before anything was changed.
+func (s *scene) refused(words ...string) {
+	s.Helper()
+	s.cloud.Forget()
+	changes, _, err := s.call()
+	var rejected *steps.Rejected
+	if !errors.As(err, &rejected) || rejected.Problems[0].Parameter != "karpenter_enabled" || changes != "" || len(s.cloud.Writes()) > 0 {
+		s.Fatalf("%s, %v, writes %v", changes, err, s.cloud.Writes())
+	}
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			s.Errorf("no %q in: %v", word, err)
+		}
+	}
+}
+
+func (s *scene) sized(want string) {
+	s.Helper()
+	c := s.cloud.EKS.Groups["system"].ScalingConfig
+	if got := fmt.Sprint(*c.MinSize, *c.DesiredSize, *c.MaxSize); got != want {
+		s.Errorf("the system group is %s, want %s", got, want)
+	}
+}

@@ -1,0 +1,66 @@
+package validate
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// forced is a round in which an event asks for force. Whether it is served stays open, as it does for a pass that goes round again.
+func (s *scene) forced(full bool) Answer {
+	s.Helper()
+	s.lease("me", full)
+	s.cloud.Table.Items["rack#demo lease"]["forceAt"] = &types.AttributeValueMemberN{Value: strconv.Itoa(s.requests)}
+	answer, err := s.validate.Run(s.Context(), Event{Rack: "demo", Execution: "me"})
+	s.must(err)
+	return answer
+}
+
+// force is what the steps find in the plan.
+func (s *scene) force() bool {
+	s.Helper()
+	p, err := s.store.Plan(s.Context(), "demo")
+	s.must(err)
+	return p.Force
+}
+
+func TestForceIsThatOfThePass(t *testing.T) {
+	s := begin(t, auth, on)
+	s.pass(false)
+	if s.force() {
+		t.Error("nobody asked for force")
+	}
+	s.write(off)
+	if answer := s.forced(false); answer.Outcome != Planned || !s.force() {
+		t.Errorf("force was asked for: %+v", answer)
+	}
+
+	t.Log("a later pass that finishes the same is without it, unless it is asked for again")
+	if answer := s.validated(false); answer.Outcome != Planned || s.force() {
+		t.Errorf("%+v", answer)
+	}
+}
+
+// A full pass of a rejected rack repairs with the last good plan, which may have been made for another event.
+func TestForceOfARejectedRack(t *testing.T) {
+	s := begin(t, auth, on)
+	s.forced(false)
+	s.write("karpenter_cpu_limit=none")
+	if answer := s.pass(true); answer.Outcome != Rejected || len(answer.Steps) == 0 || s.force() {
+		t.Errorf("the force of an earlier event: %+v", answer)
+	}
+	if answer := s.forced(true); answer.Outcome != Rejected || len(answer.Steps) == 0 || !s.force() {
+		t.Errorf("this event's force: %+v", answer)
+	}
+	s.pass(true)
+	s.cloud.Forget()
+	if s.pass(true); s.force() {
+		t.Error("and again without")
+	}
+	for _, write := range s.cloud.Writes() {
+		if write == "DynamoDB.PutItem rack#demo plan" {
+			t.Error("a plan was saved that says what the last one said")
+		}
+	}
+}

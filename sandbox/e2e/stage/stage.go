@@ -1,0 +1,116 @@
+// Package stage gives end-to-end scripts a sandbox to play on: each test binary has one of its own, which starts with the
+// first script and ends with the binary, however that ends.
+package stage
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/story"
+)
+
+// Running names the variable that has the scripts play on a sandbox that runs already: the path of its environment, as
+// `make sandbox` says it.
+const Running = "SANDBOX_ENV"
+
+// Stage is a sandbox that starts when it is needed.
+type Stage struct {
+	root, state string
+	start       func() ([]string, error)
+	end         func() error
+}
+
+// New makes a stage. root is the checkout, name is that of the sandbox's state folder in .cache.
+func New(root, name string) *Stage {
+	s := &Stage{root: root, state: filepath.Join(root, ".cache", name), end: func() error { return nil }}
+	s.start = sync.OnceValues(s.up)
+	return s
+}
+
+// Main runs the tests and ends the sandbox.
+func (s *Stage) Main(m *testing.M) {
+	code := m.Run()
+	if err := s.end(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// Environment is that of the sandbox's users; the sandbox runs from then on.
+func (s *Stage) Environment(t *testing.T) []string {
+	t.Helper()
+	environment, err := s.start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return environment
+}
+
+// Play plays one script; each check of it that does not hold is an error of the test.
+func (s *Stage) Play(t *testing.T, script func(*story.Teller)) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var told strings.Builder
+	teller := story.New(ctx, s.Environment(t), &told, false)
+	script(teller)
+	for _, broken := range teller.Broken() {
+		t.Error(broken)
+	}
+	if t.Failed() || testing.Verbose() {
+		t.Log(told.String())
+	}
+	if teller.Held() == 0 {
+		t.Error("the script has checked nothing")
+	}
+}
+
+// up starts an attached sandbox, unless one is running for us, and returns its environment.
+func (s *Stage) up() ([]string, error) {
+	if path := os.Getenv(Running); path != "" {
+		return read(path)
+	}
+	root, err := filepath.Abs(s.root)
+	if err != nil {
+		return nil, err
+	}
+	state, err := filepath.Abs(s.state)
+	if err != nil {
+		return nil, err
+	}
+	leash, hold, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	binary := filepath.Join(root, ".cache", "bin", "sandbox")
+	command := exec.Command(binary, "up", "--attached", "--root", root, "--state", state)
+	command.Stdin, command.Stdout, command.Stderr = leash, io.Discard, os.Stderr
+	if err := command.Run(); err != nil {
+		return nil, fmt.Errorf("sandbox up: %w (make parts builds what it needs)", err)
+	}
+	s.end = func() error {
+		_ = hold.Close()
+		if out, err := exec.Command(binary, "down", "--root", root, "--state", state).CombinedOutput(); err != nil {
+			return fmt.Errorf("sandbox down: %w: %s", err, out)
+		}
+		return nil
+	}
+	return read(state + ".env")
+}
+
+// read gives the environment that the lines of a sandbox give a shell.
+func read(path string) ([]string, error) {
+	text, err := exec.Command("bash", "-c", `. "$1" && env -0`, "bash", path).Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: read: %w", path, err)
+	}
+	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00"), nil
+}

@@ -1,0 +1,90 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	eventtypes "github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+)
+
+// ask has the sandbox do something that is no AWS call.
+func ask(t *testing.T, method, path, body string) string {
+	t.Helper()
+	request := need[*http.Request](t)(http.NewRequest(method, sandbox.URL+path, strings.NewReader(body)))
+	response := need[*http.Response](t)(http.DefaultClient.Do(request))
+	defer response.Body.Close()
+	text := string(need[[]byte](t)(io.ReadAll(response.Body)))
+	if response.StatusCode != http.StatusOK {
+		t.Fatalf("%s %s: %s: %s", method, path, response.Status, text)
+	}
+	return text
+}
+
+func TestAnEventOfAWSReachesTheRulesTarget(t *testing.T) {
+	ctx, queues, bus := context.Background(), sqs.NewFromConfig(sandbox.Config()), eventbridge.NewFromConfig(sandbox.Config())
+	queue := need[*sqs.CreateQueueOutput](t)(queues.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String("events")}))
+	_ = need[*eventbridge.PutRuleOutput](t)(bus.PutRule(ctx, &eventbridge.PutRuleInput{
+		Name: aws.String("events"), EventPattern: aws.String(`{"source":["aws.ec2"]}`)}))
+	_ = need[*eventbridge.PutTargetsOutput](t)(bus.PutTargets(ctx, &eventbridge.PutTargetsInput{Rule: aws.String("events"),
+		Targets: []eventtypes.Target{{Id: aws.String("q"), Arn: aws.String("arn:aws:sqs:us-east-1:000000000000:events")}}}))
+	ask(t, http.MethodPost, "/_sandbox/events", `{"Source":"aws.ec2","DetailType":"Something","Detail":{"instance-id":"i-1"}}`)
+	received := need[*sqs.ReceiveMessageOutput](t)(queues.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: queue.QueueUrl, WaitTimeSeconds: 5}))
+	if len(received.Messages) != 1 {
+		t.Fatalf("%d messages", len(received.Messages))
+	}
+	var message struct {
+		Source string
+		Kind   string `json:"detail-type"`
+		Detail map[string]string
+	}
+	if err := json.Unmarshal([]byte(*received.Messages[0].Body), &message); err != nil {
+		t.Fatal(err)
+	}
+	if message.Source != "aws.ec2" || message.Kind != "Something" || message.Detail["instance-id"] != "i-1" {
+		t.Errorf("message %+v", message)
+	}
+}
+
+func TestSQSHoldsADeletedName(t *testing.T) {
+	ctx, queues := context.Background(), sqs.NewFromConfig(sandbox.Config())
+	create := func() (string, error) {
+		made, err := queues.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String("held")})
+		if err != nil {
+			return "", err
+		}
+		return *made.QueueUrl, nil
+	}
+	remake := func() error {
+		url := need[string](t)(create())
+		_ = need[*sqs.DeleteQueueOutput](t)(queues.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: &url}))
+		_, err := create()
+		return err
+	}
+	want(t, "at first", remake(), "")
+	ask(t, http.MethodPost, "/_sandbox/queue-hold?seconds=60", "")
+	defer ask(t, http.MethodPost, "/_sandbox/queue-hold?seconds=0", "")
+	want(t, "once asked for", remake(), "AWS.SimpleQueueService.QueueDeletedRecently")
+}
+
+func TestTheTrailHasWhatChangesSomething(t *testing.T) {
+	ctx, queues := context.Background(), sqs.NewFromConfig(sandbox.Config())
+	_ = need[*sqs.ListQueuesOutput](t)(queues.ListQueues(ctx, &sqs.ListQueuesInput{}))
+	url := need[*sqs.CreateQueueOutput](t)(queues.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String("trail")})).QueueUrl
+	_ = need[*sqs.DeleteQueueOutput](t)(queues.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: url}))
+	lines := strings.Split(strings.TrimSpace(ask(t, http.MethodGet, "/_sandbox/trail", "")), "\n")
+	if last := lines[len(lines)-1]; !strings.HasSuffix(last, " root sqs DeleteQueue /") {
+		t.Errorf("the last line is %q", last)
+	}
+	for _, line := range lines {
+		if strings.Contains(line, "ListQueues") {
+			t.Errorf("a call that changes nothing: %q", line)
+		}
+	}
+}

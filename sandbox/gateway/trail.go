@@ -1,0 +1,60 @@
+package gateway
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// trail remembers the latest calls that may change something, as CloudTrail does.
+type trail struct {
+	mu     sync.Mutex
+	events []event
+}
+
+type event struct {
+	call
+	at   time.Time
+	path string
+}
+
+// most is how many events are kept, at least.
+const most = 10_000
+
+// reading begins the names of actions that change nothing.
+var reading = []string{"AssumeRole", "BatchGet", "Check", "Describe", "Filter", "Get", "Head", "List", "Query", "Receive", "Scan"}
+
+func (t *trail) add(c call, path string) {
+	for _, prefix := range reading {
+		if strings.HasPrefix(c.Action, prefix) {
+			return
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.events) == 2*most {
+		t.events = append([]event(nil), t.events[most:]...)
+	}
+	t.events = append(t.events, event{c, time.Now(), path})
+}
+
+func (t *trail) all() []event {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return append([]event(nil), t.events...)
+}
+
+// showTrail answers a line for each call: when it came, whose it was, service, action, and the path of its URL, which for
+// EKS names what it is about.
+func (g *gateway) showTrail(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain")
+	names := map[string]string{}
+	for _, e := range g.trail.all() {
+		if names[e.AccessKey] == "" {
+			names[e.AccessKey] = g.callerName(e.AccessKey)
+		}
+		_, _ = fmt.Fprintf(w, "%s %s %s %s %s\n", e.at.UTC().Format(time.RFC3339Nano), names[e.AccessKey], e.Service, e.Action, e.path)
+	}
+}

@@ -1,0 +1,76 @@
+package story
+
+import (
+	"fmt"
+	"time"
+)
+
+// Pods that are hard to move. Their grace periods are short against the drain window, for Karpenter deletes a pod that much
+// before the window ends; but for that of slow, which is longer than any window, and which slow uses.
+var (
+	guarded = app{name: "guarded", replicas: 1, cpu: "50m", spec: easy + "\n      terminationGracePeriodSeconds: 1"}
+	pinning = app{name: "untouchable", replicas: 1, cpu: "50m", more: `annotations: {karpenter.sh/do-not-disrupt: "true"}`, spec: easy + "\n      terminationGracePeriodSeconds: 1"}
+	slow    = app{name: "slow", replicas: 1, cpu: "50m", more: `annotations: {sandbox.sawhorse.dev/ignores-signals: "true"}`, spec: easy + "\n      terminationGracePeriodSeconds: 600"}
+	plain   = app{name: "ordinary", replicas: 1, cpu: "50m", spec: easy}
+)
+
+// easy has a pod prefer NodePool workload, and go to a system node where there is none.
+const easy = "affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, preference: {matchExpressions: [{key: convox.io/nodepool, operator: In, values: [workload]}]}}]}}"
+
+// DrainOff turns Karpenter off while its node carries pods that no drain moves: one behind a PodDisruptionBudget that never
+// yields, one that is not to be disrupted, one that takes ten minutes to end. They have the drain window, and no more.
+func DrainOff(t *Teller) {
+	const (
+		budget = `kubectl apply -f - <<'EOF'
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: guarded, namespace: shop}
+spec: {maxUnavailable: 0, selector: {matchLabels: {app: guarded}}}
+EOF`
+		deadline = `kubectl get nodeclaims -o jsonpath='{.items[*].metadata.annotations.karpenter\.sh/nodeclaim-termination-timestamp}'`
+		on       = "kubectl -n shop get pods -o name --field-selector=status.phase=Running,spec.nodeName="
+		grace    = 2 * time.Minute
+	)
+	autoscalerBefore := asBefore(t)
+	hard := []app{guarded, pinning, slow, plain}
+
+	t.Chapter("A node with pods that nothing moves")
+	crowd.start(t)
+	t.Type(budget)
+	for _, a := range hard {
+		a.start(t)
+		t.Check("the NodePool of its node", a.where(), "workload")
+	}
+	crowd.end(t)
+	claim, node := t.Ask("kubectl get nodeclaims -o jsonpath='{.items[0].metadata.name}'"), t.Ask("kubectl get nodeclaims -o jsonpath='{.items[0].status.nodeName}'")
+
+	t.Chapter("Off, all the same")
+	began := time.Now()
+	t.Type(turnOff)
+	t.Until("NodePool workload", "kubectl get nodepools -o name", "", 2*time.Minute)
+	end, err := time.Parse(time.RFC3339, t.Ask(deadline))
+	if err != nil {
+		t.fail("the NodeClaim has no deadline: %v", err)
+		end = time.Now()
+	}
+	t.Say("The NodeClaim may drain until %s, %.0f s from now.", clock(end), time.Until(end).Seconds())
+	t.Until("the ordinary pod runs elsewhere", plain.where(), "<none>", time.Minute)
+	t.wait(time.Until(end) - 5*time.Second)
+	for _, a := range []app{guarded, pinning, slow} {
+		t.Contains("until then the drain respects it", on+node, "pod/"+a.name+"-")
+	}
+	t.Type("sawhorse watch demo")
+	took := time.Since(began)
+	t.Note("off, with a drain window of "+end.Sub(began).Round(time.Second).String(), took)
+	if limit := end.Sub(began) + grace; took > limit {
+		t.fail("off took %s, which is more than the window and two minutes, %s", took, limit)
+	}
+	t.Check("status", state, "Reconciled")
+	t.Contains("the report names the node that was forced", status, claim)
+	withoutKarpenter(t, autoscalerBefore)
+	for _, a := range hard {
+		t.Check(fmt.Sprintf("pods of %s that run", a.name), a.runs(), "1")
+		a.end(t)
+	}
+	t.Type("kubectl -n shop delete poddisruptionbudget guarded")
+}

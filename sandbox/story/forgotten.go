@@ -1,0 +1,41 @@
+package story
+
+import "time"
+
+// Forgotten deletes all of the rack's parameters with Karpenter on, which changes nothing, and again with Karpenter off,
+// which ends the rack's records; the cluster is then free for another rack.
+func Forgotten(t *Teller) {
+	const (
+		names   = "aws ssm get-parameters-by-path --path /sawhorse/racks/demo/params --query "
+		unset   = names + "'Parameters[?Value==`unset`].Name' --output text | xargs -r -n 10 aws ssm delete-parameters --names > /dev/null"
+		others  = names + "'Parameters[].Name' --output text | xargs -r aws ssm delete-parameters --names"
+		status  = "aws ssm get-parameter --name /sawhorse/racks/demo/status --query Parameter.Value --output text"
+		folder  = "aws ssm get-parameters-by-path --path /sawhorse/racks/demo --recursive --query 'length(Parameters)' --output text"
+		records = "aws dynamodb query --table-name " + table + ` --key-condition-expression 'pk = :rack AND begins_with(sk, :r)' --expression-attribute-values '{":rack":{"S":"rack#demo"},":r":{"S":"records"}}' --query Count --output text`
+		claims  = "aws dynamodb scan --table-name " + table + ` --filter-expression 'sk = :claim' --expression-attribute-values '{":claim":{"S":"claim"}}' --query Count --output text`
+	)
+	t.Chapter("Deleting is no command")
+	t.Type(put + "karpenter_cpu_limit --value 77 --type String")
+	t.Until("NodePool's CPU limit", cpuLimit, "77", time.Minute)
+	t.Until("the pass has ended", running, "0", time.Minute)
+	t.Type(unset)
+	t.Type(others)
+	t.Until("the status warns", status+" | grep -c 'has no parameters any more' || true", "1", time.Minute)
+	t.Until("the pass has ended", running, "0", time.Minute)
+	t.Check("status", state, "Reconciled")
+	t.Check("NodePool's CPU limit", cpuLimit, "77")
+	t.Check("NodePool workload is Ready", ready, "True")
+
+	t.Chapter("Off, and forgotten")
+	t.Type(put + "karpenter_enabled --value false --type String")
+	t.Until("Karpenter's Deployment", "kubectl -n kube-system get deployment karpenter -o name --ignore-not-found", "", 2*time.Minute)
+	t.Until("the pass has ended", running, "0", 2*time.Minute)
+	t.Check("status", state, "Reconciled")
+	t.Check("claims", claims, "1")
+	t.Type(others)
+	t.Until("what is in Parameter Store", folder, "0", time.Minute)
+	t.Until("the pass has ended", running, "0", time.Minute)
+	t.Check("records", records, "0")
+	t.Check("claims", claims, "0")
+	t.Check("access mode", "aws eks describe-cluster --name demo --query cluster.accessConfig.authenticationMode --output text", "API_AND_CONFIG_MAP")
+}

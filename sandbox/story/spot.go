@@ -1,0 +1,79 @@
+package story
+
+import (
+	"fmt"
+	"time"
+)
+
+// ledger runs on the SPOT group and its copy only: both have its label, and no NodePool has. One pod at a time may go.
+var ledger = app{name: "ledger", replicas: 2, cpu: "50m", spec: "nodeSelector: {team: ledger}"}
+
+// SpotSystemGroup gives the rack demo a second system group, with SPOT capacity. Discovered, it is refused; named, it gives
+// way to an on-demand copy, which takes its pods and counts under its name.
+func SpotSystemGroup(t *Teller) {
+	const (
+		describe = "aws eks describe-nodegroup --cluster-name demo --nodegroup-name "
+		of       = describe + "system --query nodegroup."
+		create   = `aws eks create-nodegroup --cluster-name demo --nodegroup-name second --capacity-type SPOT --node-role "$(` + of + `nodeRole --output text)" --subnets $(` + of + `subnets --output text) ` +
+			`--launch-template "id=$(` + of + `launchTemplate.id --output text),version=1" --instance-types m5.large --scaling-config minSize=1,desiredSize=2,maxSize=3 --labels team=ledger --tags owner=ops --query nodegroup.status --output text`
+		budget = `kubectl apply -f - <<'EOF'
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: ledger, namespace: shop}
+spec: {minAvailable: 1, selector: {matchLabels: {app: ledger}}}
+EOF`
+		request = bus + `'[{"EventBusName":"sawhorse","Source":"operator","DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"demo\"}"}]'`
+		all     = "aws eks list-nodegroups --cluster-name demo --query 'sort(nodegroups)' --output text | tr '\\t' ' '"
+		made    = describe + "second-ondemand --query nodegroup."
+		onGroup = "kubectl get nodes -o name -l eks.amazonaws.com/nodegroup="
+		ready   = `kubectl get nodes -l eks.amazonaws.com/nodegroup=second-ondemand,convox.io/system-node=true -o jsonpath='{.items[*].status.conditions[?(@.type=="Ready")].status}'`
+		changes = `python3 -c 'import json,sys; s=json.load(sys.stdin); print(s["state"], "; ".join(s.get("changed", [])))'`
+	)
+	t.Chapter("A second system group, of SPOT capacity")
+	t.Type(create)
+	t.Until("its nodes", onGroup+"second | wc -l", "2", time.Minute)
+	ledger.start(t)
+	t.Type(budget)
+	t.Check("request", request, "0")
+	t.Until("status", state, "Rejected", time.Minute)
+	t.Contains("the sentence", status, "write system_node_groups=second,system ")
+	t.Until("the pass has ended", running, "0", time.Minute)
+	t.Check("nothing has changed", all, "build second system")
+
+	t.Chapter("Named, it is replaced")
+	t.Type(put + "system_node_groups --value system,second --type String")
+	t.Until("node groups", all, "build second-ondemand system", 4*time.Minute)
+	t.Until("the pass has ended", running, "0", time.Minute)
+	t.Check("status", state, "Reconciled")
+	t.Contains("it tells of the copy", status, "second-ondemand created as an on-demand copy of second")
+	t.Contains("and of the end of the group", status, "second deleted, second-ondemand has taken its place")
+	t.Check("the copy's capacity", made+"capacityType --output text", "ON_DEMAND")
+	t.Check("its size (min, desired, max)", made+"scalingConfig.'[minSize,desiredSize,maxSize]' --output text | tr '\\t' ' '", "1 2 3")
+	t.Check("its template", made+"launchTemplate.id --output text", t.Ask(of+"launchTemplate.id --output text"))
+	t.Check("its labels", made+`labels.'[team,"convox.io/system-node"]' --output text | tr '\t' ' '`, "ledger true")
+	t.Check("its tags", made+`tags.'[owner,"sawhorse.dev/rack","sawhorse.dev/replaces"]' --output text | tr '\t' ' '`, "ops demo second")
+	t.Check("its nodes are Ready", ready, "True True")
+	t.Until("nodes of the old group", onGroup+"second", "", time.Minute)
+	t.Check("pods of ledger that run", ledger.runs(), "2")
+
+	t.Chapter("The copy counts under the old name")
+	before := t.Ask(generation)
+	t.Check("request", fullPass, "0")
+	t.Until("a full pass has reported", fmt.Sprintf(`[ "$(%s)" = %s ] || echo yes`, generation, before), "yes", time.Minute)
+	t.Until("the pass has ended", running, "0", time.Minute)
+	t.Check("it has changed nothing", status+" | "+changes, "Reconciled")
+	t.Check("node groups", all, "build second-ondemand system")
+
+	t.Chapter("And away with it")
+	t.Type("kubectl -n shop delete poddisruptionbudget ledger")
+	ledger.end(t)
+	t.Type(put + "system_node_groups --value unset")
+	t.Until("the pass has ended", running, "0", time.Minute)
+	t.Type("aws eks delete-nodegroup --cluster-name demo --nodegroup-name second-ondemand --query nodegroup.status --output text")
+	t.Until("nodes of the copy", onGroup+"second-ondemand", "", 2*time.Minute)
+	t.Until("node groups", all, "build system", time.Minute)
+	t.Check("request", fullPass, "0")
+	t.Until("Karpenter's pods are Ready", "kubectl -n kube-system get deployment karpenter -o jsonpath='{.status.readyReplicas}/{.spec.replicas}'", "2/2", 2*time.Minute)
+	t.Until("the pass has ended", running, "0", time.Minute)
+	t.Check("status", state, "Reconciled")
+}
