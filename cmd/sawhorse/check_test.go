@@ -160,6 +160,7 @@ func TestCheckOfWhatWasObserved(t *testing.T) {
 		{what: "names of groups", input: onWith(`"build_node_groups":"builds"`, facts(good)), problems: []string{"build_node_groups: it has system"}},
 		{what: "names of groups that nobody has looked for", input: on(`"build_node_groups":"builds"`)},
 		{what: "a version, and nothing else of the cluster", input: onWith("", `"observed":{"cluster":{"version":"1.36"}}`), warnings: []string{"cluster_name: runs Kubernetes 1.36"}},
+		{what: "a limit below what runs", input: onWith(`"karpenter_cpu_limit":"64"`, `"observed":{"pools":{"workload":{"nodes":12,"cpu":"96"}}}`), warnings: []string{"karpenter_cpu_limit: may have 64 of cpu, and 96 runs now on 12 nodes"}},
 		{what: "a cluster that is being deleted", input: onWith("", `"observed":{"cluster":{"status":"DELETING"}}`), problems: []string{"cluster_name: is DELETING"}},
 		{what: "another rack's cluster", input: onWith("", `"observed":{"cluster":{},"records":{"claim":"prod"}}`), problems: []string{"cluster_name: belongs to rack \"prod\""}},
 	} {

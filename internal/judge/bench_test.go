@@ -9,15 +9,15 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// small is a rack as most are, large one with 100 pools. Each check is of another rack: nothing is remembered from the last.
+// small is a rack as most are, large one with 100 pools. Each check is of other labels: none is remembered from the last.
 func small(i int) map[string]string {
-	return map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_cpu_limit": fmt.Sprint(i%1_000_000 + 1)}
+	return map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_node_labels": fmt.Sprint("team=t", i)}
 }
 
 func large(i int) map[string]string {
 	var pools []string
 	for n := range 100 {
-		pools = append(pools, fmt.Sprintf(`{"name":"p%d","instance_families":"c6i,m6i","cpu_limit":%d,"labels":"team=t%d"}`, n, (i+n)%1_000_000+1, n))
+		pools = append(pools, fmt.Sprintf(`{"name":"p%d","instance_families":"c6i,m6i","labels":"team=t%d-%d"}`, n, i, n))
 	}
 	texts := small(i)
 	texts["additional_karpenter_nodepools_config"] = "[" + strings.Join(pools, ",") + "]"

@@ -149,16 +149,16 @@ func TestSettings(t *testing.T) {
 	play(t, story.Settings)
 }
 
-// Pods that fit nowhere, a build, a spot interruption, and a node that nobody needs any more.
-func TestPods(t *testing.T) {
-	play(t, story.Enabled)
-	play(t, story.Pods)
-}
-
 // What was changed or deleted by hand is put back; what others made is left alone.
 func TestHandEdits(t *testing.T) {
 	play(t, story.Enabled)
 	play(t, story.HandEdits)
+}
+
+// Pods that fit nowhere, a build, a spot interruption, and a node that nobody needs any more.
+func TestPods(t *testing.T) {
+	play(t, story.Enabled)
+	play(t, story.Pods)
 }
 
 // A SPOT system group is refused until it is named, and then gives way to an on-demand copy.

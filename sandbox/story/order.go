@@ -12,6 +12,7 @@ var watches = []string{
 	`kubectl get nodepools --watch --output-watch-events -o jsonpath='{.type} NodePool {.object.metadata.name} Ready={.object.status.conditions[?(@.type=="Ready")].status}{"\n"}'`,
 	`kubectl get ec2nodeclasses --watch --output-watch-events -o jsonpath='{.type} EC2NodeClass {.object.metadata.name}{"\n"}'`,
 	`kubectl get nodeclaims --watch --output-watch-events -o jsonpath='{.type} NodeClaim {.object.metadata.name}{"\n"}'`,
+	`kubectl get nodes --watch --output-watch-events -o jsonpath='{.type} Node {.object.metadata.name} system-node={.object.metadata.labels.convox\.io/system-node} Ready={.object.status.conditions[?(@.type=="Ready")].status}{"\n"}'`,
 	`kubectl -n kube-system get deployments --watch --output-watch-events -o jsonpath='{.type} Deployment {.object.metadata.name} replicas={.object.spec.replicas} available={.object.status.availableReplicas} system-node={.object.spec.template.spec.nodeSelector.convox\.io/system-node}{"\n"}'`,
 }
 
@@ -71,7 +72,9 @@ func onOrder(t *Teller, all []moment, from time.Time) {
 	isReady := first(all, from, like(`NodePool workload Ready=True`))
 	t.inOrder("Cluster Autoscaler was scaled down after NodePool workload was Ready", isReady, first(all, from, like(`Deployment cluster-autoscaler replicas=0`)))
 	t.inOrder("the build group was scaled down after NodePool workload was Ready", isReady, first(all, from, like(`^AWS Sawhorse-Nodegroups\S* eks UpdateNodegroupConfig .*/node-groups/build/`)))
-	t.inOrder("metrics-server was pinned after NodePool workload was Ready", isReady, first(all, from, like(`Deployment metrics-server .* system-node=true`)))
+	pinned := first(all, from, like(`Deployment metrics-server .* system-node=true`))
+	t.inOrder("metrics-server was pinned after a node for it was Ready", first(all, time.Time{}, like(`Node \S+ system-node=true Ready=True`)), pinned)
+	t.inOrder("metrics-server was pinned after NodePool workload was Ready", isReady, pinned)
 	for _, m := range all {
 		if strings.Contains(m.what, "Deployment metrics-server") && strings.HasSuffix(m.what, "=") && strings.Contains(m.what, "available= ") {
 			t.fail("at %s metrics-server had no pod available", clock(m.at))
