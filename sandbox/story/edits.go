@@ -23,12 +23,13 @@ spec:
 EOF`
 	)
 	t.Chapter("Somebody has been at it")
+	t.Until("nodes of NodePools (a class in use would stay)", nodes, "", 2*time.Minute)
 	t.Type(foreign)
 	t.Until("NodePool theirs is Ready", `kubectl get nodepool theirs -o jsonpath='{.status.conditions[?(@.type=="Ready")].status}'`, "True", time.Minute)
 	untouched := t.Ask(theirs)
 	t.Check("NodePool's CPU limit", limit, "100")
 	t.Type(`kubectl patch nodepool workload --type merge -p '{"spec":{"limits":{"cpu":"7"}}}'`)
-	t.Type("kubectl delete ec2nodeclass workload")
+	t.Type("kubectl delete ec2nodeclass workload --timeout=60s")
 	t.Type("aws events remove-targets --rule demo-karpenter --ids queue && aws events delete-rule --name demo-karpenter")
 	t.Check("rule", rule, "")
 

@@ -16,7 +16,7 @@ func Pods(t *Teller) {
 		queue    = `aws sqs get-queue-attributes --queue-url "$(aws sqs get-queue-url --queue-name demo-karpenter --query QueueUrl --output text)" --attribute-names ApproximateNumberOfMessages --query Attributes.ApproximateNumberOfMessages --output text`
 		builder  = `kubectl -n shop run builder --image=public.ecr.aws/docker/library/golang:1.26 --restart=Never --overrides='{"spec":{"nodeSelector":{"convox-build":"true"},"tolerations":[{"key":"dedicated","value":"build","effect":"NoSchedule"}]}}'`
 		building = "kubectl -n shop get pod builder -o jsonpath='{.status.phase}'"
-		builds   = "kubectl get nodes -l convox-build=true,karpenter.sh/nodepool=build -o name"
+		builds   = "kubectl get nodes -l convox-build=true,karpenter.sh/nodepool=build -o "
 	)
 	t.Chapter("Spot where there is some; idle nodes go at once")
 	request(t, settings)
@@ -26,17 +26,18 @@ func Pods(t *Teller) {
 	t.Chapter("A build has a node of its own")
 	t.Type(builder)
 	t.Until("the build", building, "Running", time.Minute)
-	t.Check("its node has the taint", builds+` | xargs kubectl get -o jsonpath='{.spec.taints[0].key}={.spec.taints[0].value}:{.spec.taints[0].effect}'`, "dedicated=build:NoSchedule")
+	t.Check("its node has the taint", builds+`jsonpath='{.items[0].spec.taints[?(@.key=="dedicated")].value}:{.items[0].spec.taints[?(@.key=="dedicated")].effect}'`, "build:NoSchedule")
 	t.Type("kubectl -n shop delete pod builder")
 
 	t.Chapter("Pods that fit nowhere have a node in seconds")
 	crowd.start(t)
 	t.Check("the NodePool of their nodes", crowd.where(), "workload")
+	t.Type("kubectl wait nodeclaims -l karpenter.sh/nodepool=workload --for=condition=Registered --timeout=30s")
 	t.Type("kubectl get nodeclaims,nodes -L karpenter.sh/nodepool,karpenter.sh/capacity-type,node.kubernetes.io/instance-type")
 
 	t.Chapter("A spot instance is to be interrupted")
 	instance, node := t.Ask(claim+"'{.items[0].status.providerID}' | sed 's,.*/,,'"), t.Ask(claim+"'{.items[0].status.nodeName}'")
-	t.Check("capacity type", claim+"'{.items[*].metadata.labels.karpenter\\.sh/capacity-type}'", "spot")
+	t.Check("capacity type", claim+"'{.items[*].metadata.labels.karpenter\\.sh/capacity-type}' | tr ' ' '\\n' | sort -u", "spot")
 	t.Say("EC2 puts the warning on the default bus (the sandbox plays EC2 here), and rule demo-karpenter brings it to the queue.")
 	t.Type(fmt.Sprintf(`curl -s "$AWS_ENDPOINT_URL/_sandbox/events" -d '{"Source":"aws.ec2","DetailType":"EC2 Spot Instance Interruption Warning","Detail":{"instance-id":"%s","instance-action":"terminate"}}'`, instance))
 	t.Until("the node", "kubectl get node "+node+" -o name --ignore-not-found", "", time.Minute)
@@ -44,10 +45,9 @@ func Pods(t *Teller) {
 	t.Check("the NodePool of their nodes", crowd.where(), "workload")
 	t.Check("messages in the queue", queue, "0")
 
-	t.Chapter("A node that has become empty goes")
-	t.Until("nodes of NodePool build", builds, "", 2*time.Minute)
-	t.Say("That of orders goes the same way, once nobody needs it.")
+	t.Chapter("Nodes that have become empty go")
 	crowd.end(t)
+	t.Until("nodes of NodePools", nodes, "", 2*time.Minute)
 	request(t, back)
 	t.Until("NodePools", pools, "workload=True", time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
