@@ -27,7 +27,7 @@ kind: PodDisruptionBudget
 metadata: {name: guarded, namespace: shop}
 spec: {maxUnavailable: 0, selector: {matchLabels: {app: guarded}}}
 EOF`
-		deadline = `kubectl get nodeclaims -o jsonpath='{.items[*].metadata.annotations.karpenter\.sh/nodeclaim-termination-timestamp}'`
+		deadline = `kubectl get nodeclaims -o jsonpath='{.items[0].metadata.annotations.karpenter\.sh/nodeclaim-termination-timestamp}'`
 		on       = "kubectl -n shop get pods -o name --field-selector=status.phase=Running,spec.nodeName="
 		grace    = 2 * time.Minute
 	)

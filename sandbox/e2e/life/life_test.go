@@ -20,7 +20,7 @@ func play(t *testing.T, script func(*story.Teller)) {
 	sandbox.Play(t, script)
 }
 
-// Off while a pass is enabling, and on again while a node drains.
+// Off while a pass is enabling.
 func TestInterrupted(t *testing.T) {
 	play(t, story.Off)
 	play(t, story.Interrupted)
