@@ -41,9 +41,3 @@ func TestRounds(t *testing.T) {
 	play(t, story.Enabled)
 	play(t, func(s *story.Teller) { story.Rounds(s, n) })
 }
-
-// Off, though the node's pods do not move.
-func TestDrainOff(t *testing.T) {
-	play(t, story.Enabled)
-	play(t, story.DrainOff)
-}
