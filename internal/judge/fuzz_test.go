@@ -21,6 +21,8 @@ func FuzzConfig(f *testing.F) { fuzz(f, "karpenter_config") }
 
 func FuzzPools(f *testing.F) { fuzz(f, "additional_karpenter_nodepools_config") }
 
+// Without -fuzzminimizetime=20x, go test spends a minute and more on making the first interesting input smaller.
+
 // fuzz judges any text of a JSON parameter, the others being good. What is refused names that parameter; what is accepted
 // makes the same manifests each time, and they are Karpenter's.
 func fuzz(f *testing.F, parameter string) {

@@ -18,6 +18,8 @@ var protectedFields = []struct {
 	{[]string{"ec2NodeClass", "subnetSelectorTerms"}, "subnets are chosen by subnet_ids"},
 	{[]string{"ec2NodeClass", "securityGroupSelectorTerms"}, "security groups are chosen by security_group_ids"},
 	{[]string{"nodePool", "template", "spec", "nodeClassRef"}, "the pool belongs to the EC2NodeClass of its name"},
+	// Kubernetes refuses to make a pool static, or a static one dynamic, once it exists.
+	{[]string{"nodePool", "replicas"}, "static capacity is an alpha feature of Karpenter that Sawhorse does not switch on; use limits and weight"},
 	{[]string{"nodePool", "template", "metadata", "labels", names.LabelNodePool}, "Sawhorse sets it to the pool's name"},
 	{[]string{"nodePool", "template", "metadata", "labels", names.LabelSystemNode}, "it marks the system nodes, which Karpenter does not manage"},
 }

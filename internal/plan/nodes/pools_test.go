@@ -193,7 +193,6 @@ func TestBlame(t *testing.T) {
 		{map[string]string{"karpenter_build_instance_sizes": strings.Repeat("a", 64)}, "karpenter_build_instance_sizes "},
 		{map[string]string{"additional_karpenter_nodepools_config": `[{"name":"a"},{"name":"b","instance_sizes":"` + strings.Repeat("a", 64) + `"}]`}, "additional_karpenter_nodepools_config [1].instance_sizes"},
 		{map[string]string{"karpenter_config": `{"nodePool":{"template":{"spec":{"requirements":[{"key":"a","operator":"Exists"},{"key":"a","operator":"In"}]}}}}`}, "karpenter_config nodePool.template.spec.requirements[1]"},
-		{map[string]string{"karpenter_config": `{"nodePool":{"replicas":3}}`}, "karpenter_config "},
 	} {
 		parsed := params.Parse(params.Input{Rack: "demo", Params: c.written})
 		problems := Compile(parsed.Config, plan.Facts{}).Check()
