@@ -49,15 +49,10 @@ sandbox-down:
 
 ## test: unit tests, state machine and template tests, and the end-to-end scripts
 .PHONY: test
-test: test-go test-scripts
-
-# The two run at the same time: the scripts mostly wait.
-.PHONY: test-go test-scripts
-test-go: parts
+test: parts
 	go test ./...
 	cd sandbox && go test $$(go list ./... | grep -v /e2e)
-test-scripts: parts
-	cd sandbox && go test -count=1 -timeout 20m ./e2e/...
+	cd sandbox && go test -count=1 -p 1 -timeout 30m ./e2e/...
 
 ## unit: the tests that need no sandbox
 .PHONY: unit
