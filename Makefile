@@ -47,12 +47,17 @@ sandbox: parts
 sandbox-down:
 	@if [ -x $(BIN)/sandbox ]; then $(BIN)/sandbox down; fi
 
-## test: unit tests, state machine and template tests, and the end-to-end scripts
+## test: unit tests, state machine and template tests, and the end-to-end scripts of what a rack does
 .PHONY: test
 test: parts
 	go test ./...
 	cd sandbox && go test $$(go list ./... | grep -v /e2e)
-	cd sandbox && go test -count=1 -p 1 -timeout 30m ./e2e/...
+	cd sandbox && go test -count=1 ./e2e
+
+## life: the longer end-to-end scripts: racks that are turned on and off, interrupted, left, and what can go wrong with nodes
+.PHONY: life
+life: parts
+	cd sandbox && go test -count=1 -timeout 60m ./e2e/life
 
 ## unit: the tests that need no sandbox
 .PHONY: unit

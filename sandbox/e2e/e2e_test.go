@@ -1,5 +1,5 @@
-// Package e2e plays the end-to-end scripts of package story on a sandbox. Each can be run by name: make e2e NAME=Burst. Those
-// that turn Karpenter off and on again are in package life, which has a sandbox of its own: both mostly wait.
+// Package e2e plays the end-to-end scripts of package story that show what a rack does: those of make test. Each can be run by
+// name: make e2e NAME=Burst. The longer ones are in package life.
 package e2e
 
 import (

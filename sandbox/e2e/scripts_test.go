@@ -148,27 +148,3 @@ func TestSettings(t *testing.T) {
 	play(t, story.Enabled)
 	play(t, story.Settings)
 }
-
-// What was changed or deleted by hand is put back; what others made is left alone.
-func TestHandEdits(t *testing.T) {
-	play(t, story.Enabled)
-	play(t, story.HandEdits)
-}
-
-// Pods that fit nowhere, a build, a spot interruption, and a node that nobody needs any more.
-func TestPods(t *testing.T) {
-	play(t, story.Enabled)
-	play(t, story.Pods)
-}
-
-// A SPOT system group is refused until it is named, and then gives way to an on-demand copy.
-func TestSpotSystemGroup(t *testing.T) {
-	play(t, story.Enabled)
-	play(t, story.SpotSystemGroup)
-}
-
-// Deleting is no command while Karpenter is on; with Karpenter off it ends the rack. It comes last: nothing is left of the rack.
-func TestForgotten(t *testing.T) {
-	play(t, story.Enabled)
-	play(t, story.Forgotten)
-}

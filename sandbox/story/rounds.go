@@ -51,22 +51,21 @@ func Rounds(t *Teller, n int) {
 const hold = `curl -s -X POST "$AWS_ENDPOINT_URL"'/_sandbox/queue-hold?seconds=`
 
 // inventory lists what there is by name, a line each, but for what is made anew all the time (pods, events, endpoints, leases)
-// and what goes by itself (the records of passes have a time to live).
+// and what goes by itself (the records of passes have a time to live). One command after the other: what they print must not mix.
 const inventory = `{
-  kubectl get -A -o name deployments,daemonsets,replicasets,services,configmaps,secrets,serviceaccounts,poddisruptionbudgets,roles,rolebindings,clusterroles,clusterrolebindings,customresourcedefinitions,validatingwebhookconfigurations,mutatingwebhookconfigurations,nodepools,nodeclaims,ec2nodeclasses &
-  kubectl get nodes -o jsonpath='{range .items[*]}node of group {.metadata.labels.eks\.amazonaws\.com/nodegroup}{"\n"}{end}' &
-  aws iam list-roles --query 'Roles[].RoleName' --output text &
-  aws iam list-policies --scope Local --query 'Policies[].PolicyName' --output text &
-  aws iam list-instance-profiles --query 'InstanceProfiles[].InstanceProfileName' --output text &
-  aws eks list-access-entries --cluster-name demo --query accessEntries --output text &
-  aws eks list-pod-identity-associations --cluster-name demo --query 'associations[].associationId' --output text &
-  aws sqs list-queues --query QueueUrls --output text &
-  aws events list-rules --query 'Rules[].Name' --output text &
-  aws ssm get-parameters-by-path --path /sawhorse/racks/demo --recursive --query 'Parameters[].Name' --output text &
-  aws ec2 describe-launch-templates --query 'LaunchTemplates[].LaunchTemplateName' --output text &
-  aws ec2 describe-tags --filters Name=key,Values=karpenter.sh/discovery --query 'Tags[].ResourceId' --output text &
-  aws dynamodb query --table-name "$(aws cloudformation describe-stacks --stack-name Sawhorse --query 'Stacks[0].Outputs[?OutputKey==` + "`TableName`" + `].OutputValue' --output text)" --key-condition-expression 'pk = :rack' --expression-attribute-values '{":rack":{"S":"rack#demo"}}' --query 'Items[?!ttl].sk.S' --output text &
-  wait
+  kubectl get -A -o name deployments,daemonsets,replicasets,services,configmaps,secrets,serviceaccounts,poddisruptionbudgets,roles,rolebindings,clusterroles,clusterrolebindings,customresourcedefinitions,validatingwebhookconfigurations,mutatingwebhookconfigurations,nodepools,nodeclaims,ec2nodeclasses
+  kubectl get nodes -o jsonpath='{range .items[*]}node of group {.metadata.labels.eks\.amazonaws\.com/nodegroup}{"\n"}{end}'
+  aws iam list-roles --query 'Roles[].RoleName' --output text
+  aws iam list-policies --scope Local --query 'Policies[].PolicyName' --output text
+  aws iam list-instance-profiles --query 'InstanceProfiles[].InstanceProfileName' --output text
+  aws eks list-access-entries --cluster-name demo --query accessEntries --output text
+  aws eks list-pod-identity-associations --cluster-name demo --query 'associations[].associationId' --output text
+  aws sqs list-queues --query QueueUrls --output text
+  aws events list-rules --query 'Rules[].Name' --output text
+  aws ssm get-parameters-by-path --path /sawhorse/racks/demo --recursive --query 'Parameters[].Name' --output text
+  aws ec2 describe-launch-templates --query 'LaunchTemplates[].LaunchTemplateName' --output text
+  aws ec2 describe-tags --filters Name=key,Values=karpenter.sh/discovery --query 'Tags[].ResourceId' --output text
+  aws dynamodb query --table-name "$(aws cloudformation describe-stacks --stack-name Sawhorse --query 'Stacks[0].Outputs[?OutputKey==` + "`TableName`" + `].OutputValue' --output text)" --key-condition-expression 'pk = :rack' --expression-attribute-values '{":rack":{"S":"rack#demo"}}' --query 'Items[?!ttl].sk.S' --output text
 } 2>&1 | tr '\t' '\n' | sort`
 
 // difference are the lines that only one of two inventories has.

@@ -1,4 +1,4 @@
-// Package life plays the scripts in which Karpenter is turned off and on again, on a sandbox of its own.
+// Package life plays the longer end-to-end scripts, about the whole life of a rack: make life, or by name as make e2e NAME=Order.
 package life
 
 import (
@@ -26,6 +26,24 @@ func TestInterrupted(t *testing.T) {
 	play(t, story.Interrupted)
 }
 
+// Pods that fit nowhere, a build, a spot interruption, and a node that nobody needs any more.
+func TestPods(t *testing.T) {
+	play(t, story.Enabled)
+	play(t, story.Pods)
+}
+
+// What was changed or deleted by hand is put back; what others made is left alone.
+func TestHandEdits(t *testing.T) {
+	play(t, story.Enabled)
+	play(t, story.HandEdits)
+}
+
+// A SPOT system group is refused until it is named, and then gives way to an on-demand copy.
+func TestSpotSystemGroup(t *testing.T) {
+	play(t, story.Enabled)
+	play(t, story.SpotSystemGroup)
+}
+
 // What comes and goes when, of an off and an on.
 func TestOrder(t *testing.T) {
 	play(t, story.Enabled)
@@ -40,4 +58,10 @@ func TestRounds(t *testing.T) {
 	}
 	play(t, story.Enabled)
 	play(t, func(s *story.Teller) { story.Rounds(s, n) })
+}
+
+// Deleting is no command while Karpenter is on; with Karpenter off it ends the rack. It comes last: nothing is left of the rack.
+func TestForgotten(t *testing.T) {
+	play(t, story.Enabled)
+	play(t, story.Forgotten)
 }
