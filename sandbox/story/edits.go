@@ -5,26 +5,15 @@ import "time"
 // HandEdits changes and deletes by hand what Sawhorse made: a full pass puts it back and says so. What others made stays as it is.
 func HandEdits(t *Teller) {
 	const (
-		limit   = "kubectl get nodepool workload -o jsonpath='{.spec.limits.cpu}'"
-		class   = `kubectl get ec2nodeclass workload -o jsonpath='{.status.conditions[?(@.type=="Ready")].status}' --ignore-not-found`
-		rule    = "aws events describe-rule --name demo-karpenter --query State --output text 2>/dev/null || true"
-		target  = "aws events list-targets-by-rule --rule demo-karpenter --query 'Targets[].Arn' --output text"
-		theirs  = "kubectl get nodepool theirs -o jsonpath='{.metadata.uid} {.metadata.generation} {.metadata.labels} {.metadata.annotations} {.spec}'"
-		foreign = `kubectl apply --server-side -f - <<'EOF'
-apiVersion: karpenter.sh/v1
-kind: NodePool
-metadata: {name: theirs, labels: {team: theirs}}
-spec:
-  limits: {cpu: "3"}
-  template:
-    spec:
-      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: workload}
-      requirements: [{key: kubernetes.io/arch, operator: In, values: [amd64]}]
-EOF`
+		limit  = "kubectl get nodepool workload -o jsonpath='{.spec.limits.cpu}'"
+		class  = `kubectl get ec2nodeclass workload -o jsonpath='{.status.conditions[?(@.type=="Ready")].status}' --ignore-not-found`
+		rule   = "aws events describe-rule --name demo-karpenter --query State --output text 2>/dev/null || true"
+		target = "aws events list-targets-by-rule --rule demo-karpenter --query 'Targets[].Arn' --output text"
+		theirs = "kubectl get nodepool theirs -o jsonpath='{.metadata.uid} {.metadata.generation} {.metadata.labels} {.metadata.annotations} {.spec}'"
 	)
 	t.Chapter("Somebody has been at it")
 	t.Until("nodes of NodePools (a class in use would stay)", nodes, "", 2*time.Minute)
-	t.Type(foreign)
+	t.Type(theirPool)
 	t.Until("NodePool theirs is Ready", `kubectl get nodepool theirs -o jsonpath='{.status.conditions[?(@.type=="Ready")].status}'`, "True", time.Minute)
 	untouched := t.Ask(theirs)
 	t.Check("NodePool's CPU limit", limit, "100")

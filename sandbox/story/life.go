@@ -98,6 +98,15 @@ func (a app) where() string {
 		`-o custom-columns='pool:.metadata.labels.karpenter\.sh/nodepool' | sort -u | paste -sd' '`
 }
 
+// pod asks for its first pod's name, node for the node of that.
+func (a app) pod() string {
+	return "kubectl -n shop get pods -l app=" + a.name + " -o jsonpath='{.items[0].metadata.name}'"
+}
+
+func (a app) node() string {
+	return "kubectl -n shop get pods -l app=" + a.name + " -o jsonpath='{.items[0].spec.nodeName}'"
+}
+
 // start makes the Deployment and waits until its pods run, and says how long that took.
 func (a app) start(t *Teller) {
 	t.Type(a.apply())

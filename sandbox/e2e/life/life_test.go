@@ -50,6 +50,18 @@ func TestOrder(t *testing.T) {
 	play(t, story.Order)
 }
 
+// Off while nodes carry pods that no drain moves.
+func TestDrainOff(t *testing.T) {
+	play(t, story.Enabled)
+	play(t, story.DrainOff)
+}
+
+// Off is refused where pods would have no place, or others a NodePool; force goes on.
+func TestGuards(t *testing.T) {
+	play(t, story.Enabled)
+	play(t, story.Guards)
+}
+
 // Off and on, ROUNDS times: nothing is left, and nothing grows.
 func TestRounds(t *testing.T) {
 	n, err := strconv.Atoi(cmp.Or(os.Getenv("ROUNDS"), "3"))
