@@ -4,12 +4,16 @@ The gateway sends every EC2 request here first. What reaches the handler below h
 authentication and the caller's policies, so it answers with a mark and nothing else.
 """
 
+import json
 import re
 
 from ministack import app
 from ministack.core import iam_actions
+from ministack.services import tagging
 
 _extract = None
+# The tags of the resource of a call that is being authorized, by its ARN: the gateway tells them.
+_tags = {}
 
 # EC2 resource ids say what they are.
 KINDS = {"vpc": "vpc", "subnet": "subnet", "sg": "security-group", "i": "instance", "vol": "volume",
@@ -21,20 +25,28 @@ def install():
     _extract = iam_actions.extract_resource_arn
     iam_actions.extract_resource_arn = extract_resource_arn
     app.SERVICE_HANDLERS["ec2"] = allowed
+    tagging._RESOURCE_TAG_COLLECTORS["ec2"] = collect
 
 
 async def allowed(_method, _path, _headers, _body, _query):
     return 200, {"x-sandbox-authorized": "true"}, b""
 
 
+def collect():
+    return [(arn, [{"Key": key, "Value": value} for key, value in tags.items()]) for arn, tags in _tags.items()]
+
+
 def extract_resource_arn(service, method, path, headers, body, query, region, account):
-    """Describe calls have no resource; CreateTags and DeleteTags name theirs in ResourceId.N."""
+    """Describe calls have no resource; CreateTags and DeleteTags name theirs in ResourceId.N, TerminateInstances in InstanceId.N."""
     if service == "ec2":
         action = iam_actions._query_param(query, "Action")
         if action.startswith("Describe"):
             return "*"
-        name = iam_actions._query_param(query, "ResourceId.1")
+        name = iam_actions._query_param(query, "ResourceId.1") or iam_actions._query_param(query, "InstanceId.1")
         match = re.match(r"([a-z]+)-", name)
         if match and match.group(1) in KINDS:
-            return f"arn:aws:ec2:{region}:{account}:{KINDS[match.group(1)]}/{name}"
+            arn = f"arn:aws:ec2:{region}:{account}:{KINDS[match.group(1)]}/{name}"
+            if tags := headers.get("x-sandbox-resource-tags"):
+                _tags[arn] = json.loads(tags)
+            return arn
     return _extract(service, method, path, headers, body, query, region, account)

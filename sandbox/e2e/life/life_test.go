@@ -62,6 +62,18 @@ func TestGuards(t *testing.T) {
 	play(t, story.Guards)
 }
 
+// Off ends instances that no NodeClaim knows.
+func TestOrphans(t *testing.T) {
+	play(t, story.Enabled)
+	play(t, story.Orphans)
+}
+
+// Off while the controller is down.
+func TestControllerDown(t *testing.T) {
+	play(t, story.Enabled)
+	play(t, story.ControllerDown)
+}
+
 // Off and on, ROUNDS times: nothing is left, and nothing grows.
 func TestRounds(t *testing.T) {
 	n, err := strconv.Atoi(cmp.Or(os.Getenv("ROUNDS"), "3"))

@@ -1,0 +1,51 @@
+package story
+
+import (
+	"fmt"
+	"time"
+)
+
+// Orphans runs instances that carry Karpenter's tags and that no NodeClaim knows, beside others that do not carry all of them,
+// and turns Karpenter off: the first are terminated through EC2 and named, the others run on.
+func Orphans(t *Teller) {
+	const (
+		image = "$(aws ec2 describe-images --owners amazon --query 'Images[0].ImageId' --output text)"
+	)
+	run := func(pool, cluster, owned string) string {
+		return t.Ask("aws ec2 run-instances --image-id " + image + " --instance-type m5.large --query 'Instances[0].InstanceId' --output text --tag-specifications " +
+			fmt.Sprintf("'ResourceType=instance,Tags=[{Key=karpenter.sh/nodepool,Value=%s},{Key=eks:eks-cluster-name,Value=%s},{Key=kubernetes.io/cluster/%s,Value=owned},{Key=Name,Value=%s}]'", pool, cluster, cluster, owned))
+	}
+	autoscalerBefore := asBefore(t)
+	t.Chapter("Instances that Karpenter has lost sight of")
+	orphans := []string{run("workload", "demo", "demo/karpenter/workload"), run("batch", "demo", "demo/karpenter/batch")}
+	others := []string{run("theirs", "demo", "theirs"), run("workload", "other", "other/karpenter/workload")}
+	t.Say("Of this cluster and rack: %v. Of another pool, and of another cluster: %v.", orphans, others)
+	t.Type("aws ec2 describe-instances --filters Name=tag-key,Values=karpenter.sh/nodepool --query 'Reservations[].Instances[].[InstanceId,State.Name]' --output text")
+
+	t.Chapter("Off")
+	off(t)
+	for _, id := range orphans {
+		t.Check("it has ended", "aws ec2 describe-instances --instance-ids "+id+" --query 'Reservations[].Instances[].State.Name' --output text", "terminated")
+		t.Contains("the status names it", status, id)
+	}
+	for _, id := range others {
+		t.Check("it runs on", "aws ec2 describe-instances --instance-ids "+id+" --query 'Reservations[].Instances[].State.Name' --output text", "running")
+	}
+	withoutKarpenter(t, autoscalerBefore)
+	t.Type("aws ec2 terminate-instances --query 'length(TerminatingInstances)' --instance-ids " + others[0] + " " + others[1])
+}
+
+// ControllerDown turns Karpenter off while its controller is down: it is brought up first, for its nodes are its to end.
+func ControllerDown(t *Teller) {
+	autoscalerBefore := asBefore(t)
+	t.Chapter("A node, and no controller")
+	single.start(t)
+	single.end(t)
+	t.Type("kubectl -n kube-system scale deployment karpenter --replicas=0")
+	t.Until("Karpenter's pods", "kubectl -n kube-system get pods -l app.kubernetes.io/name=karpenter -o name", "", time.Minute)
+
+	t.Chapter("Off")
+	off(t)
+	t.Contains("the controller was brought up again", status, "karpenter")
+	withoutKarpenter(t, autoscalerBefore)
+}
