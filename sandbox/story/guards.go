@@ -6,8 +6,7 @@ import "time"
 // a NodePool that Sawhorse did not make. Both are refused with what to do, nothing changes, and force goes on.
 func Guards(t *Teller) {
 	const (
-		forced = bus + `'[{"EventBusName":"sawhorse","Source":"operator","DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"demo\",\"force\":true}"}]'`
-		pools  = "kubectl get nodepools,ec2nodeclasses,nodeclaims -o jsonpath='{range .items[*]}{.kind} {.metadata.name} {.metadata.deletionTimestamp}{\"\\n\"}{end}' | sort | paste -sd,"
+		pools = "kubectl get nodepools,ec2nodeclasses,nodeclaims -o jsonpath='{range .items[*]}{.kind} {.metadata.name} {.metadata.deletionTimestamp}{\"\\n\"}{end}' | sort | paste -sd,"
 	)
 	autoscalerBefore := asBefore(t)
 	t.Chapter("Off, where the pods would have no place")

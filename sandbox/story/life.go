@@ -15,6 +15,7 @@ const (
 	releases  = "kubectl -n kube-system get secrets -l owner=helm -o jsonpath='{.items[*].metadata.labels.name}'"
 	bus       = `aws events put-events --query FailedEntryCount --output text --entries `
 	fullPass  = bus + `'[{"EventBusName":"sawhorse","Source":"operator","DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"demo\",\"full\":true}"}]'`
+	forced    = bus + `'[{"EventBusName":"sawhorse","Source":"operator","DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"demo\",\"force\":true}"}]'`
 	turnOn    = put + "karpenter_enabled --value true --type String"
 	turnOff   = put + "karpenter_enabled --value false --type String"
 )

@@ -62,6 +62,12 @@ func TestGuards(t *testing.T) {
 	play(t, story.Guards)
 }
 
+// On again while a node drains.
+func TestOnWhileDraining(t *testing.T) {
+	play(t, story.Enabled)
+	play(t, story.OnWhileDraining)
+}
+
 // Off ends instances that no NodeClaim knows.
 func TestOrphans(t *testing.T) {
 	play(t, story.Enabled)
