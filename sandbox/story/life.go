@@ -31,6 +31,14 @@ func Off(t *Teller) {
 	t.Check("status", state, "Reconciled")
 }
 
+// repair asks for a full pass and waits until it has ended.
+func repair(t *Teller) {
+	before := t.Ask(generation)
+	t.Check("request", fullPass, "0")
+	t.Until("a full pass has reported", fmt.Sprintf(`[ "$(%s)" = %s ] || echo yes`, generation, before), "yes", time.Minute)
+	t.Until("the pass has ended", running, "0", 3*time.Minute)
+}
+
 // on turns Karpenter on and waits for it.
 func on(t *Teller) {
 	began := time.Now()

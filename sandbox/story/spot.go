@@ -1,9 +1,6 @@
 package story
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 // ledger runs on the SPOT group and its copy only: both have its label, and no NodePool has. One pod at a time may go.
 var ledger = app{name: "ledger", replicas: 2, cpu: "50m", spec: "nodeSelector: {team: ledger}"}
@@ -57,10 +54,7 @@ EOF`
 	t.Check("pods of ledger that run", ledger.runs(), "2")
 
 	t.Chapter("The copy counts under the old name")
-	before := t.Ask(generation)
-	t.Check("request", fullPass, "0")
-	t.Until("a full pass has reported", fmt.Sprintf(`[ "$(%s)" = %s ] || echo yes`, generation, before), "yes", time.Minute)
-	t.Until("the pass has ended", running, "0", time.Minute)
+	repair(t)
 	t.Check("it has changed nothing", status+" | "+changes, "Reconciled")
 	t.Check("node groups", all, "build second-ondemand system")
 

@@ -68,6 +68,12 @@ func TestOnWhileDraining(t *testing.T) {
 	play(t, story.OnWhileDraining)
 }
 
+// On with IRSA, where there is no Pod Identity.
+func TestCredentials(t *testing.T) {
+	play(t, story.Off)
+	play(t, story.Credentials)
+}
+
 // Off ends instances that no NodeClaim knows.
 func TestOrphans(t *testing.T) {
 	play(t, story.Enabled)
@@ -90,8 +96,20 @@ func TestRounds(t *testing.T) {
 	play(t, func(s *story.Teller) { story.Rounds(s, n) })
 }
 
-// Deleting is no command while Karpenter is on; with Karpenter off it ends the rack. It comes last: nothing is left of the rack.
+// Deleting is no command while Karpenter is on; with Karpenter off it ends the rack.
 func TestForgotten(t *testing.T) {
 	play(t, story.Enabled)
 	play(t, story.Forgotten)
+}
+
+// On and off in a cluster without aws-auth. From here on there is no way back.
+func TestAccessModeAPI(t *testing.T) {
+	play(t, story.Off)
+	play(t, story.AccessModeAPI)
+}
+
+// Off when the cluster has been deleted. It comes last: nothing is left of the cluster.
+func TestClusterGone(t *testing.T) {
+	play(t, story.Enabled)
+	play(t, story.ClusterGone)
 }
