@@ -221,3 +221,14 @@ func TestWhatReplacesNodes(t *testing.T) {
 		}
 	}
 }
+
+// A bad name of the rack is one problem, and not one of everything that is made of the name.
+func TestRackNames(t *testing.T) {
+	for _, rack := range []string{"", "A B", "x\x00y", "-a", "a-", "../x", "{}", "é"} {
+		texts := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "build_node_enabled": "true"}
+		v, err := Judge(params.Parse(params.Input{Rack: rack, Params: texts}), plan.Facts{Offline: true}, InForce{})
+		if err != nil || len(v.Problems) != 1 || v.Problems[0].Parameter != "rack" {
+			t.Errorf("%q: %v, %v", rack, v.Problems, err)
+		}
+	}
+}

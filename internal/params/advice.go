@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
@@ -59,11 +60,10 @@ func (r *Result) pooled(pool Pool, families, sizes, capacity, budget, taint, at 
 			r.warning(families, path("instance_families"), "the instance family %s is none that Karpenter %s knows, so it may launch nothing%s", family, names.KarpenterVersion, r.nearFamily(family))
 		}
 	}
-	known := slices.Concat(slices.Collect(maps.Values(instanceSizes))...)
 	for _, size := range pool.Sizes {
-		if !slices.Contains(known, size) && given(sizes) {
+		if !slices.Contains(knownSizes(), size) && given(sizes) {
 			unknown = true
-			r.warning(sizes, path("instance_sizes"), "the instance size %s is none that Karpenter %s knows, so it may launch nothing%s", size, names.KarpenterVersion, near(size, known))
+			r.warning(sizes, path("instance_sizes"), "the instance size %s is none that Karpenter %s knows, so it may launch nothing%s", size, names.KarpenterVersion, near(size, knownSizes()))
 		}
 	}
 	switch choices := pool.choices(); {
@@ -94,11 +94,18 @@ func (r *Result) nearFamily(name string) string {
 	return near(family, slices.Sorted(maps.Keys(instanceSizes)))
 }
 
+// knownSizes are the sizes that any family has, sorted.
+var knownSizes = sync.OnceValue(func() []string {
+	all := slices.Concat(slices.Collect(maps.Values(instanceSizes))...)
+	slices.Sort(all)
+	return slices.Compact(all)
+})
+
+// near is the end of a sentence about a name that is not in a sorted list.
 func near(name string, known []string) string {
 	if slices.Contains(known, name) {
 		return ""
 	}
-	slices.Sort(known)
 	if n := Nearest(name, known); n != "" {
 		return "; did you mean " + n + "?"
 	}

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
 // Input is what a rack's parameters say and said.
@@ -52,6 +54,9 @@ func Parse(in Input) Result {
 	}
 	if r.Config.ClusterName == "" {
 		r.Config.ClusterName = in.Rack
+		if !names.ValidRack(in.Rack) {
+			r.Config.ClusterName = "cluster" // the rules refuse the rack's name; the rest is judged with a good one
+		}
 	}
 	r.Effective[clusterName] = r.Config.ClusterName
 	r.override(in.Objects)

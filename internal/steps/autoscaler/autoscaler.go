@@ -80,12 +80,12 @@ func (r *run) converge(ctx context.Context) (steps.Progress, error) {
 	if named := r.plan.Autoscaler.Deployment; marked.Unstructured != nil && named != "" && marked.key() != named {
 		return r.misnamed(ctx, marked)
 	}
-	if marked.Unstructured != nil {
-		return r.handOver(ctx, marked)
-	}
 	live, err := k8s.Autoscaler(all, r.plan.Autoscaler.Deployment)
 	if err != nil {
-		return r.progress, err
+		return r.progress, err // two of them, too, where the second came after the first was handed over
+	}
+	if marked.Unstructured != nil {
+		return r.handOver(ctx, marked)
 	}
 	if live == nil {
 		r.progress.Note = "no Cluster Autoscaler found"

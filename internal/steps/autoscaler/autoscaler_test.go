@@ -188,6 +188,26 @@ func TestNoneAndTwo(t *testing.T) {
 	s.run(plan.AutoscalerBaseline, false)
 }
 
+// A second one that comes after the first was handed over is a problem as well: both would scale the same nodes.
+func TestASecondOneComesLater(t *testing.T) {
+	s, one, two := begin(t), autoscaler("one", image), autoscaler("two", image)
+	s.Create(one)
+	s.RolledOut(one)
+	found := s.shape(one)
+	s.run(plan.AutoscalerOff, true)
+	s.Create(two)
+	untouched := s.Get(two).GetResourceVersion()
+	_, err := s.step.Run(context.Background(), s.plan, "")
+	var rejected *steps.Rejected
+	if !errors.As(err, &rejected) || !strings.Contains(err.Error(), "kube-system/one, kube-system/two") {
+		t.Errorf("two: %v", err)
+	}
+	s.run(plan.AutoscalerBaseline, true)
+	if got := s.settled(one, plan.AutoscalerBaseline); got != found || s.Get(two).GetResourceVersion() != untouched {
+		t.Errorf("one %s, found %s", got, found)
+	}
+}
+
 // What cluster_autoscaler names is the Cluster Autoscaler, whatever its image; another one by image does not matter.
 func TestTheNamedOneWhateverItsImage(t *testing.T) {
 	s := begin(t)

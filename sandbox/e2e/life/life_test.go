@@ -68,6 +68,12 @@ func TestOnWhileDraining(t *testing.T) {
 	play(t, story.OnWhileDraining)
 }
 
+// What becomes of the Cluster Autoscaler, and of what it scales.
+func TestAutoscaler(t *testing.T) {
+	play(t, story.Enabled)
+	play(t, story.Autoscaler)
+}
+
 // On with IRSA, where there is no Pod Identity.
 func TestCredentials(t *testing.T) {
 	play(t, story.Off)
