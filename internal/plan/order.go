@@ -31,13 +31,13 @@ var enable = []Step{
 }
 
 // disable takes Karpenter out again (spec 6): room first, then the nodes, then what served them. The controller, its
-// credentials and its queue go after the last NodeClaim and EC2NodeClass.
+// credentials and its queue go after the last NodeClaim and EC2NodeClass. A drain window is an hour at most (drainSeconds).
 var disable = []Step{
 	{Name: "autoscaler", Deadline: 600, Why: "Cluster Autoscaler as it was"},
 	{Name: "nodegroups/build", Deadline: 900, Why: "build node groups as they were"},
 	{Name: "nodegroups/room", Deadline: 1200, Guards: "nodepools", Why: "room on other nodes for the pods of Karpenter's"},
 	{Name: "controller/serve", Deadline: 900, Guards: "nodepools", Why: "Karpenter's controller up while its nodes go"},
-	{Name: "nodepools", Deadline: 1800, Why: "NodePools drained and deleted"},
+	{Name: "nodepools", Deadline: 5400, Why: "NodePools drained and deleted"},
 	{Name: "controller/plugin", Deadline: 300, Why: "NVIDIA device plugin removed"},
 	{Name: "controller/release", Deadline: 600, Why: "Karpenter's controller removed"},
 	{Name: "queue", Deadline: 300, Why: "rule and interruption queue removed"},

@@ -25,7 +25,7 @@ type Replacement struct {
 // group whose nodes were being drained gets them back before there must be room on it.
 var (
 	copyGroups   = Step{Name: "nodegroups/copy", Deadline: 2400, Guards: "nodegroups/retire", Why: "on-demand copies of SPOT system node groups"}
-	retireGroups = Step{Name: "nodegroups/retire", Deadline: 3600, Why: "SPOT system node groups drained and deleted"}
+	retireGroups = Step{Name: "nodegroups/retire", Deadline: 5400, Why: "SPOT system node groups drained and deleted"}
 	keepGroups   = Step{Name: "nodegroups/keep", Deadline: 300, Guards: "nodepools", Why: "SPOT system node groups that have not been replaced yet stay"}
 )
 
