@@ -26,8 +26,8 @@ func TestPlanHasTheStepsThatLeadThere(t *testing.T) {
 	if !slices.Contains(prepare, "access") || slices.Contains(prepare, "nodepools") || len(all) <= len(prepare) || !slices.Equal(all[:len(prepare)], prepare) {
 		t.Fatalf("access alone: %q, with Karpenter: %q", prepare, all)
 	}
-	if enable := planned(t, onWith("", `"previous":{"karpenter_auth_mode":"true"}`)); !slices.Equal(enable, all[len(prepare):]) {
-		t.Errorf("where access has been applied: %q, want %q", enable, all[len(prepare):])
+	if enable := planned(t, onWith("", `"previous":{"karpenter_auth_mode":"true"}`)); !slices.Equal(enable, append([]string{"access/vacant"}, all[len(prepare):]...)) {
+		t.Errorf("where access has been applied: %q, want access/vacant, %q", enable, all[len(prepare):])
 	}
 	disable := planned(t, off)
 	for _, name := range disable {
@@ -95,9 +95,10 @@ func TestPlanText(t *testing.T) {
 pool workload is changed: Karpenter replaces its nodes, as its disruption budget allows
 `},
 		{"access alone", `{"rack":"demo","params":{"karpenter_auth_mode":"true"}}`, 0, ` 1. access               cluster access mode, access entries and the rights of Sawhorse's own functions
- 2. network              discovery tags on subnets and security groups
- 3. nodegroups/labels    label of the system node groups
- 4. controller/crds      Karpenter's CRDs
+ 2. access/vacant        names in the cluster that others hold
+ 3. network              discovery tags on subnets and security groups
+ 4. nodegroups/labels    label of the system node groups
+ 5. controller/crds      Karpenter's CRDs
 `},
 		{"paused", onWith(`"paused":"true","karpenter_cpu_limit":"7"`, wasOn), 0, `paused: a pass would report these steps, and take none of them
  1. nodepools            NodePools and EC2NodeClasses

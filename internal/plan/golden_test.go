@@ -330,6 +330,8 @@ func TestEverythingOfKarpenterIsDueWhenItIsTurned(t *testing.T) {
 		want := "infrastructure queue controller/release nodepools autoscaler nodegroups/build nodegroups/pins"
 		if c.to.Goal == plan.GoalAccess {
 			want += " nodegroups/room controller/serve"
+		} else {
+			want += " access/vacant"
 		}
 		for name := range strings.FieldsSeq(want) {
 			if !due[name] {

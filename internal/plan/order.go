@@ -9,9 +9,11 @@ import (
 	"strings"
 )
 
-// prepare is what karpenter_auth_mode brings about, once (spec 3).
+// prepare is what karpenter_auth_mode brings about, once (spec 3). What only the API server can tell comes before anything
+// else is changed (the second step), and again when Karpenter is turned on.
 var prepare = []Step{
 	{Name: "access", Deadline: 900, Why: "cluster access mode, access entries and the rights of Sawhorse's own functions"},
+	{Name: "access/vacant", Deadline: 300, Why: "names in the cluster that others hold"},
 	{Name: "network", Deadline: 300, Why: "discovery tags on subnets and security groups"},
 	{Name: "nodegroups/labels", Deadline: 900, Why: "label of the system node groups"},
 	{Name: "controller/crds", Deadline: 300, Why: "Karpenter's CRDs"},
@@ -64,8 +66,10 @@ func (b *builder) order() []Step {
 	steps := slices.Clone(prepare)
 	switch {
 	case b.plan.Goal == GoalKarpenter:
+		steps[1].Guards = "infrastructure" // which is due whenever Karpenter is turned on, also in a cluster opened long ago
 		steps = append(steps, b.around(enable)...)
 	case b.facts.Records.WasOn:
+		steps = slices.Delete(steps, 1, 2) // turning off is never held up by what others have
 		steps = append(steps, b.around(disable)...)
 	}
 	return steps
@@ -117,6 +121,7 @@ func (p *Plan) release() Controller {
 func (p *Plan) fingerprint(s Step) string {
 	parts := map[string]any{
 		"access":             []any{p.Access, p.Cluster},
+		"access/vacant":      []any{p.Access, p.Cluster},
 		"network":            []any{p.Network, p.Cluster.Name},
 		"nodegroups/labels":  p.Nodegroups.System,
 		"nodegroups/copy":    p.Nodegroups.Replaced,

@@ -70,6 +70,26 @@ func TestOrdersAreComplete(t *testing.T) {
 	}
 }
 
+// Karpenter turned on again, in a cluster that was opened long ago: what only the API server can tell comes before the first
+// step that changes something. Turning it off is not held up by it.
+func TestVacantComesFirst(t *testing.T) {
+	on := &builder{plan: Plan{Goal: GoalKarpenter, Infrastructure: Infrastructure{Present: true}}}
+	off := &builder{plan: Plan{Goal: GoalAccess}, facts: Facts{Records: Records{WasOn: true}}}
+	on.plan.Steps, off.plan.Steps = on.steps(), off.steps()
+	applied := map[string]string{}
+	for _, s := range on.plan.Steps { // on before, and off since
+		applied[s.Name] = s.Fingerprint
+	}
+	for _, s := range off.plan.Steps {
+		if applied[s.Name] = s.Fingerprint; s.Name == "access/vacant" {
+			t.Error("off looks for names that others hold")
+		}
+	}
+	if due := on.plan.Due(applied); len(due) == 0 || due[0].Name != "access/vacant" {
+		t.Errorf("due %v", due)
+	}
+}
+
 // A step runs again when, and only when, its part of the plan has changed.
 func TestFingerprints(t *testing.T) {
 	full := func() *Plan {
@@ -95,8 +115,8 @@ func TestFingerprints(t *testing.T) {
 		{"nothing", func(*Plan) {}, ""},
 		{"a new generation", func(p *Plan) { p.Generation++ }, ""},
 		{"force", func(p *Plan) { p.Force = true }, ""},
-		{"the access mode", func(p *Plan) { p.Access.Mode = "API_AND_CONFIG_MAP" }, "access"},
-		{"the endpoint", func(p *Plan) { p.Cluster.Endpoint = "https://b" }, "access"},
+		{"the access mode", func(p *Plan) { p.Access.Mode = "API_AND_CONFIG_MAP" }, "access access/vacant"},
+		{"the endpoint", func(p *Plan) { p.Cluster.Endpoint = "https://b" }, "access access/vacant"},
 		{"a subnet", func(p *Plan) { p.Network.Subnets = append(p.Network.Subnets, "subnet-2") }, "network"},
 		{"a security group", func(p *Plan) { p.Network.SecurityGroups = nil }, "network"},
 		{"a system group", func(p *Plan) { p.Nodegroups.System = append(p.Nodegroups.System, "new") }, "nodegroups/labels"},

@@ -37,7 +37,7 @@ func stepNames(p plan.Plan, applied texts) string {
 
 func TestTheSPOTGroupGoesLast(t *testing.T) {
 	got := at(t, named, spotOnly)
-	want := "access network nodegroups/labels controller/crds nodegroups/copy infrastructure queue controller/release controller/plugin " +
+	want := "access access/vacant network nodegroups/labels controller/crds nodegroups/copy infrastructure queue controller/release controller/plugin " +
 		"nodepools autoscaler nodegroups/build nodegroups/pins nodegroups/retire"
 	if all := stepNames(got.Plan, nil); all != want {
 		t.Errorf("steps %s", all)

@@ -13,7 +13,7 @@ func HandEdits(t *Teller) {
 	)
 	t.Chapter("Somebody has been at it")
 	t.Until("nodes of NodePools (a class in use would stay)", nodes, "", 2*time.Minute)
-	t.Type(theirPool)
+	t.Type(poolOf("theirs"))
 	t.Until("NodePool theirs is Ready", `kubectl get nodepool theirs -o jsonpath='{.status.conditions[?(@.type=="Ready")].status}'`, "True", time.Minute)
 	untouched := t.Ask(theirs)
 	t.Check("NodePool's CPU limit", limit, "100")

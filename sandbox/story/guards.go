@@ -1,6 +1,9 @@
 package story
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Guards asks for what must not be done unasked: off while the pods of Karpenter's nodes fit nowhere else, and while there is
 // a NodePool that Sawhorse did not make. Both are refused with what to do, nothing changes, and force goes on.
@@ -22,7 +25,7 @@ func Guards(t *Teller) {
 	t.Check("pods of orders that run", crowd.runs(), "3")
 
 	t.Chapter("Off, where others have a NodePool")
-	t.Type(theirPool)
+	t.Type(poolOf("theirs"))
 	t.Check("request", fullPass, "0")
 	t.Until("it names the NodePool", status+" | grep -c 'NodePool/theirs\\|theirs'", "1", time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
@@ -40,15 +43,17 @@ func Guards(t *Teller) {
 	withoutKarpenter(t, autoscalerBefore)
 }
 
-// theirPool is a NodePool that Sawhorse did not make.
-const theirPool = `kubectl apply --server-side -f - <<'EOF'
+// poolOf is the command that makes a NodePool that Sawhorse did not make.
+func poolOf(name string) string {
+	return fmt.Sprintf(`kubectl apply --server-side -f - <<'EOF'
 apiVersion: karpenter.sh/v1
 kind: NodePool
-metadata: {name: theirs, labels: {team: theirs}}
+metadata: {name: %s, labels: {team: theirs}}
 spec:
   limits: {cpu: "3"}
   template:
     spec:
       nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: workload}
       requirements: [{key: kubernetes.io/arch, operator: In, values: [amd64]}]
-EOF`
+EOF`, name)
+}

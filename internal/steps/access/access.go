@@ -53,8 +53,11 @@ const poll = 3 * time.Second
 // the roles of Karpenter's chart, which Kubernetes lets only those do who hold every right in them.
 var administrators = map[string]bool{"access": true, "controller": true}
 
-// Run brings the cluster's access to what the plan says.
-func (a *Access) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progress, error) {
+// Run brings the cluster's access to what the plan says; its part vacant looks whether others hold our names there.
+func (a *Access) Run(ctx context.Context, p *plan.Plan, part string) (steps.Progress, error) {
+	if part == "vacant" {
+		return a.vacant(ctx, p)
+	}
 	var progress steps.Progress
 	ready, err := a.mode(ctx, p, &progress)
 	if err != nil {
@@ -72,13 +75,11 @@ func (a *Access) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progres
 	if err != nil {
 		return progress, err
 	}
-	if err := foreign(ctx, client, p); err != nil {
-		if k8s.IsDenied(err) || errors.As(err, new(*steps.NotReady)) {
-			return progress.NotYet(poll, "the access entry of function access does not work yet")
-		}
-		return progress, err
+	err = a.grant(ctx, client, p, &progress)
+	if k8s.IsDenied(err) || errors.As(err, new(*steps.NotReady)) {
+		return progress.NotYet(poll, "the access entry of function access does not work yet")
 	}
-	return progress, a.grant(ctx, client, p, &progress)
+	return progress, err
 }
 
 // mode tells whether the cluster has the wanted access mode, and asks EKS for it where it has not.
@@ -109,21 +110,26 @@ func (a *Access) mode(ctx context.Context, p *plan.Plan, progress *steps.Progres
 	return false, nil
 }
 
-// foreign refuses a cluster in which somebody else runs Karpenter (spec 3.4).
-func foreign(ctx context.Context, client *k8s.Client, p *plan.Plan) error {
+// vacant refuses a cluster in which somebody else runs Karpenter (spec 3.4).
+func (a *Access) vacant(ctx context.Context, p *plan.Plan) (steps.Progress, error) {
+	var progress steps.Progress
+	client, err := a.Dial(ctx, p.Cluster)
+	if err != nil {
+		return progress, err
+	}
 	found, err := client.ForeignKarpenter(ctx, p.Rack)
 	if err != nil {
-		return err
+		return progress, err
 	}
 	contested, err := client.Contested(ctx, p.Rack, p.NodePools.Objects)
 	if err != nil {
-		return err
+		return progress, err
 	}
 	if found = append(found, contested...); len(found) == 0 {
-		return others(ctx, client, p)
+		return progress, others(ctx, client, p)
 	}
 	slices.Sort(found)
-	return steps.Reject("karpenter_auth_mode", "cluster %s has a Karpenter, or parts of one, that Sawhorse did not make: %s; remove them first (two Karpenters on one cluster delete each other's nodes), or use another cluster",
+	return progress, steps.Reject("karpenter_auth_mode", "cluster %s has a Karpenter, or parts of one, that Sawhorse did not make: %s; remove them first (two Karpenters on one cluster delete each other's nodes), or use another cluster",
 		p.Cluster.Name, strings.Join(slices.Compact(found), ", "))
 }
 

@@ -198,7 +198,7 @@ func (s *scene) wrote(want ...string) {
 }
 
 const (
-	prepare   = "access network nodegroups/labels controller/crds"
+	prepare   = "access access/vacant network nodegroups/labels controller/crds"
 	enable    = prepare + " infrastructure queue controller/release controller/plugin nodepools autoscaler nodegroups/build nodegroups/pins"
 	leaseItem = "DynamoDB.UpdateItem rack#demo lease"
 )

@@ -34,11 +34,12 @@ func TestFromNothingToKarpenterAndBack(t *testing.T) {
 
 	t.Log("Karpenter: what is applied already is not done again")
 	s.write(on)
-	s.wants(s.pass(false), Planned, true, strings.TrimPrefix(enable, prepare+" "))
+	turnOn := "access/vacant " + strings.TrimPrefix(enable, prepare+" ")
+	s.wants(s.pass(false), Planned, true, turnOn)
 	if r := s.records(); r.Goal != plan.GoalKarpenter || !r.WasOn || r.Credentials != "podidentity" {
 		t.Errorf("%+v", r)
 	}
-	if len(s.begun) != 2 || stepNames(s.begun[1]) != strings.TrimPrefix(enable, prepare+" ") {
+	if len(s.begun) != 2 || stepNames(s.begun[1]) != turnOn {
 		t.Errorf("begun: %v", s.begun)
 	}
 

@@ -26,6 +26,12 @@ func TestInterrupted(t *testing.T) {
 	play(t, story.Interrupted)
 }
 
+// On where others hold the names.
+func TestCollisions(t *testing.T) {
+	play(t, story.Off)
+	play(t, story.Collisions)
+}
+
 // Pods that fit nowhere, a build, a spot interruption, and a node that nobody needs any more.
 func TestPods(t *testing.T) {
 	play(t, story.Enabled)
