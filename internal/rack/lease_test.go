@@ -100,8 +100,11 @@ func TestFree(t *testing.T) {
 	} {
 		s, cloud := store()
 		lease(cloud, c.numbers, c.owner)
-		remain, err := s.Free(t.Context(), "demo", "me")
+		remain, err := s.Free(t.Context(), "demo", "me", clock)
 		record := cloud.Table.Items["rack#demo lease"]
+		if quiet, want := awsfake.Text(record, "quiet"), fmt.Sprint(clock.Unix()); (quiet == want) != (c.owner == "me") {
+			t.Errorf("%s: quiet is %q", c.what, quiet)
+		}
 		if err != nil || remain != c.remain || awsfake.Text(record, "owner") != c.after || awsfake.Text(record, "requested") != "3" {
 			t.Errorf("%s: remain %v, %v, record %v", c.what, remain, err, record)
 		}
@@ -110,7 +113,7 @@ func TestFree(t *testing.T) {
 
 func TestFreeMakesNoRecord(t *testing.T) {
 	s, cloud := store()
-	if remain, err := s.Free(t.Context(), "demo", "me"); remain || err != nil || len(cloud.Table.Items) > 0 {
+	if remain, err := s.Free(t.Context(), "demo", "me", clock); remain || err != nil || len(cloud.Table.Items) > 0 {
 		t.Errorf("%v, %v, %v", remain, err, cloud.Table.Items)
 	}
 }
