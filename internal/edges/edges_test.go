@@ -12,6 +12,7 @@ import (
 var edges = map[string][]string{
 	"events":                nil,
 	"statemachine":          nil,
+	"statemachine/model":    {"internal/rack", "internal/steps/resync", "statemachine"}, // its tests
 	"internal/names":        nil,
 	"internal/params":       {"internal/names"},
 	"internal/plan":         {"internal/names", "internal/params"},

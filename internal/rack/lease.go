@@ -69,18 +69,23 @@ func (s *Store) Request(ctx context.Context, rack string) error {
 
 // Free ends the lease of an execution that ended without doing so itself, and tells whether requests remain that no pass has
 // served: also when the lease is free already, so that a caller that was stopped behind this call may call again. A lease
-// that another pass holds is left alone. Whoever takes the lease next changes nothing before the time quiet: a call of the
-// execution may outlive it.
+// that another pass holds is left alone. A call of the execution may outlive it, until the time quiet; whoever takes the
+// lease next waits for that. The zero time is for an execution that has no call in flight: an earlier one may have.
 func (s *Store) Free(ctx context.Context, rack, owner string, quiet time.Time) (remain bool, err error) {
-	out, err := s.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+	in := &dynamodb.UpdateItemInput{
 		TableName:                 &s.Name,
 		Key:                       key(rack, "lease"),
-		UpdateExpression:          new("SET quiet = :quiet REMOVE #owner, #expires"),
+		UpdateExpression:          new("REMOVE #owner, #expires"),
 		ConditionExpression:       new("#owner = :me"),
 		ExpressionAttributeNames:  map[string]string{"#owner": "owner", "#expires": "expires"},
-		ExpressionAttributeValues: item{":me": text(owner), ":quiet": number(quiet.Unix())},
+		ExpressionAttributeValues: item{":me": text(owner)},
 		ReturnValues:              types.ReturnValueAllNew,
-	})
+	}
+	if !quiet.IsZero() {
+		in.UpdateExpression = new("SET quiet = :quiet REMOVE #owner, #expires")
+		in.ExpressionAttributeValues[":quiet"] = number(quiet.Unix())
+	}
+	out, err := s.DB.UpdateItem(ctx, in)
 	if err != nil && !refused(err) {
 		return false, fmt.Errorf("rack %s: free lease: %w", rack, err)
 	}

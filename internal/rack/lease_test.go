@@ -111,6 +111,19 @@ func TestFree(t *testing.T) {
 	}
 }
 
+// An execution that is stopped while it waits has no call in flight; the one before it may have.
+func TestFreeKeepsAnEarlierQuiet(t *testing.T) {
+	s, cloud := store()
+	lease(cloud, map[string]int64{"requested": 3, "served": 2, "quiet": clock.Unix()}, "me")
+	if remain, err := s.Free(t.Context(), "demo", "me", time.Time{}); !remain || err != nil {
+		t.Errorf("%v, %v", remain, err)
+	}
+	record := cloud.Table.Items["rack#demo lease"]
+	if quiet := awsfake.Text(record, "quiet"); quiet != fmt.Sprint(clock.Unix()) || awsfake.Text(record, "owner") != "" {
+		t.Errorf("quiet %s, owner %s", quiet, awsfake.Text(record, "owner"))
+	}
+}
+
 func TestFreeMakesNoRecord(t *testing.T) {
 	s, cloud := store()
 	if remain, err := s.Free(t.Context(), "demo", "me", clock); remain || err != nil || len(cloud.Table.Items) > 0 {

@@ -62,11 +62,11 @@ func (r *Resync) tell(ctx context.Context, event Event, name string, where place
 	return nil
 }
 
-// quiet is when nothing of an execution runs any more. Step Functions does not stop the function that it has called; only
-// an execution that failed by itself has waited for it.
+// quiet is when nothing of an execution runs any more; the zero time where nothing does. Step Functions does not stop the
+// function that it has called; only an execution that failed by itself has waited for it.
 func (r *Resync) quiet(event Event, where place) time.Time {
 	if event.Detail.Status == string(types.ExecutionStatusFailed) || where.waiting {
-		return r.Now()
+		return time.Time{}
 	}
 	return r.Now().Add(rack.CallTime)
 }
