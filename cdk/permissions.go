@@ -71,13 +71,12 @@ func (s *sawhorse) permissions(f function) []awsiam.PolicyStatement {
 
 // tableAccess lets a function of a pass renew the lease, read the plan and note what it did; few need more.
 func (s *sawhorse) tableAccess(f function) []awsiam.PolicyStatement {
-	actions := []string{"dynamodb:UpdateItem"} // resync frees leases and does nothing else
-	if f.pass {
-		actions = append(actions, "dynamodb:GetItem", "dynamodb:PutItem")
-	}
+	actions := []string{"dynamodb:UpdateItem", "dynamodb:GetItem", "dynamodb:PutItem"}
 	switch f.name {
 	case "validate", "change":
 		actions = append(actions, "dynamodb:Query") // the change requests
+	case "resync":
+		actions = append(actions, "dynamodb:Query") // the records of a run that it reports
 	case "report":
 		actions = append(actions, "dynamodb:Query", "dynamodb:DeleteItem") // the records of a run; all of a rack that ends
 	case "network", "nodegroups", "controller", "nodepools", "autoscaler":
@@ -211,10 +210,12 @@ func (s *sawhorse) reportPermissions() []awsiam.PolicyStatement {
 	}
 }
 
-// resyncPermissions find the racks by the names of their parameters, and start passes.
+// resyncPermissions find the racks by the names of their parameters, start passes, and report those that could not do so
+// themselves.
 func (s *sawhorse) resyncPermissions() []awsiam.PolicyStatement {
-	return []awsiam.PolicyStatement{
+	return append([]awsiam.PolicyStatement{
 		allow([]string{"ssm:DescribeParameters"}, anything),
 		allow([]string{"states:StartExecution"}, []string{s.machineARN()}),
-	}
+		allow([]string{"states:GetExecutionHistory"}, []string{arn("states", "execution:"+s.machineName()+":*")}),
+	}, s.reportPermissions()...)
 }

@@ -198,6 +198,22 @@ func TestOnlyChangeWritesParameters(t *testing.T) {
 	}
 }
 
+// The function resync looks at the end of Sawhorse's own executions, and of no others.
+func TestResyncReadsItsOwnHistories(t *testing.T) {
+	seen := 0
+	for _, g := range production.grants() {
+		if slices.Contains(g.actions, any("states:GetExecutionHistory")) {
+			seen++
+			if !strings.HasPrefix(g.where, "Resync") || !strings.Contains(text(g.resources), ":execution:Sawhorse-reconcile:*") {
+				t.Errorf("%s on %s", g.where, text(g.resources))
+			}
+		}
+	}
+	if seen != 1 {
+		t.Errorf("%d statements", seen)
+	}
+}
+
 // What the state machine does to the table itself, without a function.
 func TestTheStateMachineMayDoWhatItDoes(t *testing.T) {
 	var may []any

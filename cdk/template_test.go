@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/sawhorse-io/sawhorse/internal/rack"
 )
 
 func TestEveryRuleTargetHasADeadLetterQueueAndABoundedRetry(t *testing.T) {
@@ -40,6 +43,13 @@ func TestEveryRuleTargetHasADeadLetterQueueAndABoundedRetry(t *testing.T) {
 	}
 	if policy := text(production.one(t, "AWS::SQS::QueuePolicy").Properties); !strings.Contains(policy, `"aws:SecureTransport":"false"`) {
 		t.Errorf("the queue takes plain HTTP: %s", policy)
+	}
+}
+
+// What may go on changing things when an execution has been stopped does so for the time of one function call.
+func TestTheNextPassWaitsForACall(t *testing.T) {
+	if rack.CallTime != functionTimeout*time.Second {
+		t.Errorf("a call is waited for %s, and a function may take %d s", rack.CallTime, functionTimeout)
 	}
 }
 

@@ -1,5 +1,14 @@
 package events
 
+import "encoding/json"
+
+// Outbound is the detail of an event that Sawhorse sends.
+type Outbound interface {
+	Detail
+	// Shortened is the same event with lists that are at least so many bytes shorter, if that is possible.
+	Shortened(bytes int) Outbound
+}
+
 // Pass is what every event about a pass says.
 type Pass struct {
 	// Rack is the rack's name.
@@ -22,6 +31,30 @@ type Pass struct {
 	Warnings List[Problem] `json:"warnings"`
 	// DurationSeconds is how long the pass has taken so far, its settle time included.
 	DurationSeconds float64 `json:"durationSeconds"`
+	// Omitted counts what did not fit into an event; the lists are complete in the rack's record.
+	Omitted int `json:"omitted,omitempty"`
+}
+
+// without leaves out what is needed least, from the end of each list: changes, pools, warnings, then problems but one.
+func (p Pass) without(bytes int) Pass {
+	p.Changed = shorten(p.Changed, 0, &bytes, &p.Omitted)
+	p.Pools = shorten(p.Pools, 0, &bytes, &p.Omitted)
+	p.Warnings = shorten(p.Warnings, 0, &bytes, &p.Omitted)
+	p.Problems = shorten(p.Problems, 1, &bytes, &p.Omitted)
+	return p
+}
+
+func shorten[T any](list List[T], keep int, bytes, omitted *int) List[T] {
+	for *bytes > 0 && len(list) > keep {
+		last, err := json.Marshal(list[len(list)-1])
+		if err != nil {
+			panic("events: shorten: " + err.Error()) // plain data always marshals
+		}
+		list = list[:len(list)-1]
+		*bytes -= len(last) + len(",")
+		*omitted++
+	}
+	return list
 }
 
 // Change is one thing that a step did.
@@ -62,11 +95,23 @@ type ReconcileStarted struct{ Pass }
 // DetailType is TypeReconcileStarted.
 func (ReconcileStarted) DetailType() string { return TypeReconcileStarted }
 
+// Shortened leaves out of the lists what does not fit.
+func (e ReconcileStarted) Shortened(bytes int) Outbound {
+	e.Pass = e.without(bytes)
+	return e
+}
+
 // Reconciled is sent when the rack is as its parameters say and, with DryRun, when its plan has been made.
 type Reconciled struct{ Pass }
 
 // DetailType is TypeReconciled.
 func (Reconciled) DetailType() string { return TypeReconciled }
+
+// Shortened leaves out of the lists what does not fit.
+func (e Reconciled) Shortened(bytes int) Outbound {
+	e.Pass = e.without(bytes)
+	return e
+}
 
 // Rejected is sent when the parameters cannot be applied, those of the tree or those of a change request. What is in force
 // stays in force.
@@ -78,6 +123,12 @@ type Rejected struct {
 
 // DetailType is TypeRejected.
 func (Rejected) DetailType() string { return TypeRejected }
+
+// Shortened leaves out of the lists what does not fit.
+func (e Rejected) Shortened(bytes int) Outbound {
+	e.Pass = e.without(bytes)
+	return e
+}
 
 // ReconcileFailed is sent when a step failed. The next event or the schedule tries again.
 type ReconcileFailed struct {
@@ -94,3 +145,9 @@ type ReconcileFailed struct {
 
 // DetailType is TypeReconcileFailed.
 func (ReconcileFailed) DetailType() string { return TypeReconcileFailed }
+
+// Shortened leaves out of the lists what does not fit.
+func (e ReconcileFailed) Shortened(bytes int) Outbound {
+	e.Pass = e.without(bytes)
+	return e
+}

@@ -5,18 +5,25 @@ import (
 	"context"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"github.com/sawhorse-io/sawhorse/internal/handler"
+	"github.com/sawhorse-io/sawhorse/internal/rack"
+	"github.com/sawhorse-io/sawhorse/internal/steps/report"
 	"github.com/sawhorse-io/sawhorse/internal/steps/resync"
 )
 
 func main() {
 	handler.Start("resync", func(env handler.Env) (func(context.Context, resync.Event) (resync.Answer, error), error) {
+		parameters, bus := ssm.NewFromConfig(env.AWS), report.Bus{Events: eventbridge.NewFromConfig(env.AWS), Name: env.Bus}
+		teller := &report.Report{
+			Store: env.Store, Now: env.Now, Send: bus.Send, Outputs: rack.Published{SSM: parameters, Paths: env.Paths},
+		}
 		r := &resync.Resync{
-			Parameters: ssm.NewFromConfig(env.AWS), Machine: sfn.NewFromConfig(env.AWS),
-			Store: env.Store, Paths: env.Paths, Now: env.Now,
+			Parameters: parameters, Machine: sfn.NewFromConfig(env.AWS),
+			Store: env.Store, Paths: env.Paths, Now: env.Now, Report: teller.Run,
 		}
 		var err error
 		if r.MachineARN, err = env.Setting("SAWHORSE_STATE_MACHINE"); err != nil {

@@ -9,8 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// check evaluates a condition: "attribute_exists(x)", "attribute_not_exists(x)" and "x = :y", joined by AND and, inside one
-// pair of brackets, by OR.
+// check evaluates a condition: "attribute_not_exists(x)" and "x = :y", joined by AND and, inside one pair of brackets, by OR.
 func check(item Item, condition string, names map[string]string, values Item) error {
 	if condition == "" {
 		return nil
@@ -35,8 +34,6 @@ func holdsOne(item Item, condition string, names map[string]string, values Item)
 	function, name, called := strings.Cut(strings.TrimSuffix(condition, ")"), "(")
 	_, exists := item[named(name, names)]
 	switch left, wanted, equal := strings.Cut(condition, " = "); {
-	case called && function == "attribute_exists":
-		return exists, nil
 	case called && function == "attribute_not_exists":
 		return !exists, nil
 	case equal && values[wanted] != nil:

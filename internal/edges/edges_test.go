@@ -12,6 +12,7 @@ import (
 var edges = map[string][]string{
 	"events":                nil,
 	"statemachine":          nil,
+	"statemachine/model":    {"internal/rack", "internal/steps/resync", "statemachine"}, // its tests
 	"internal/names":        nil,
 	"internal/params":       {"internal/names"},
 	"internal/plan":         {"internal/names", "internal/params"},
@@ -31,7 +32,7 @@ var edges = map[string][]string{
 	"internal/steps/pins":       append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/report":     append([]string{"events", "internal/rack"}, stepMayUse...),
 	"internal/steps/room":       append([]string{"internal/k8s"}, stepMayUse...),
-	"internal/steps/resync":     {"events", "internal/names", "internal/rack"},
+	"internal/steps/resync":     {"events", "internal/names", "internal/rack", "internal/steps/report"}, // which tells of a pass that could not
 	"internal/steps/validate":   append([]string{"internal/judge", "internal/k8s", "internal/rack"}, stepMayUse...),
 	"internal/judge":            {"internal/params", "internal/plan", "internal/plan/nodes"},
 
@@ -56,6 +57,7 @@ var stepMayUse = []string{"internal/names", "internal/params", "internal/plan", 
 // functionsAlsoUse are the packages of steps that a function wires beside its own.
 var functionsAlsoUse = map[string][]string{
 	"functions/nodegroups": {"internal/steps/pins", "internal/steps/room"},
+	"functions/resync":     {"internal/steps/report"},                         // the status of an execution that ended early
 	"functions/validate":   {"internal/steps/report", "internal/steps/queue"}, // its Bus and its look at the queue
 }
 

@@ -14,6 +14,9 @@ import (
 // outlives that of one Lambda (60 s).
 const LeaseTime = 3 * time.Minute
 
+// CallTime is the timeout of one Lambda: how long a call may go on changing things when its execution has ended.
+const CallTime = time.Minute
+
 // ErrLeaseLost says that another pass has taken the rack over; this one must change nothing more.
 var ErrLeaseLost = errors.New("another pass has taken the rack over")
 
@@ -64,24 +67,33 @@ func (s *Store) Request(ctx context.Context, rack string) error {
 	return wrap(err, "rack %s: request another round", rack)
 }
 
-// Free ends the lease of a pass that ended without doing so itself, and tells whether requests remain that no pass has
+// Free ends the lease of an execution that ended without doing so itself, and tells whether requests remain that no pass has
 // served: also when the lease is free already, so that a caller that was stopped behind this call may call again. A lease
-// that another pass holds is left alone.
-func (s *Store) Free(ctx context.Context, rack, owner string) (remain bool, err error) {
-	out, err := s.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+// that another pass holds is left alone. A call of the execution may outlive it, until the time quiet; whoever takes the
+// lease next waits for that. The zero time is for an execution that has no call in flight: an earlier one may have.
+func (s *Store) Free(ctx context.Context, rack, owner string, quiet time.Time) (remain bool, err error) {
+	in := &dynamodb.UpdateItemInput{
 		TableName:                 &s.Name,
 		Key:                       key(rack, "lease"),
 		UpdateExpression:          new("REMOVE #owner, #expires"),
-		ConditionExpression:       new("attribute_exists(pk) AND (attribute_not_exists(#owner) OR #owner = :me)"),
+		ConditionExpression:       new("#owner = :me"),
 		ExpressionAttributeNames:  map[string]string{"#owner": "owner", "#expires": "expires"},
 		ExpressionAttributeValues: item{":me": text(owner)},
 		ReturnValues:              types.ReturnValueAllNew,
-	})
-	if refused(err) {
-		return false, nil
 	}
-	if err != nil {
+	if !quiet.IsZero() {
+		in.UpdateExpression = new("SET quiet = :quiet REMOVE #owner, #expires")
+		in.ExpressionAttributeValues[":quiet"] = number(quiet.Unix())
+	}
+	out, err := s.DB.UpdateItem(ctx, in)
+	if err != nil && !refused(err) {
 		return false, fmt.Errorf("rack %s: free lease: %w", rack, err)
 	}
-	return numberOf(out.Attributes, "requested") > numberOf(out.Attributes, "served"), nil
+	var lease item
+	if err == nil {
+		lease = out.Attributes
+	} else if lease, err = s.get(ctx, key(rack, "lease")); err != nil {
+		return false, fmt.Errorf("rack %s: read lease: %w", rack, err)
+	}
+	return stringOf(lease, "owner") == "" && numberOf(lease, "requested") > numberOf(lease, "served"), nil
 }

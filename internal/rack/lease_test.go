@@ -100,17 +100,33 @@ func TestFree(t *testing.T) {
 	} {
 		s, cloud := store()
 		lease(cloud, c.numbers, c.owner)
-		remain, err := s.Free(t.Context(), "demo", "me")
+		remain, err := s.Free(t.Context(), "demo", "me", clock)
 		record := cloud.Table.Items["rack#demo lease"]
+		if quiet, want := awsfake.Text(record, "quiet"), fmt.Sprint(clock.Unix()); (quiet == want) != (c.owner == "me") {
+			t.Errorf("%s: quiet is %q", c.what, quiet)
+		}
 		if err != nil || remain != c.remain || awsfake.Text(record, "owner") != c.after || awsfake.Text(record, "requested") != "3" {
 			t.Errorf("%s: remain %v, %v, record %v", c.what, remain, err, record)
 		}
 	}
 }
 
+// An execution that is stopped while it waits has no call in flight; the one before it may have.
+func TestFreeKeepsAnEarlierQuiet(t *testing.T) {
+	s, cloud := store()
+	lease(cloud, map[string]int64{"requested": 3, "served": 2, "quiet": clock.Unix()}, "me")
+	if remain, err := s.Free(t.Context(), "demo", "me", time.Time{}); !remain || err != nil {
+		t.Errorf("%v, %v", remain, err)
+	}
+	record := cloud.Table.Items["rack#demo lease"]
+	if quiet := awsfake.Text(record, "quiet"); quiet != fmt.Sprint(clock.Unix()) || awsfake.Text(record, "owner") != "" {
+		t.Errorf("quiet %s, owner %s", quiet, awsfake.Text(record, "owner"))
+	}
+}
+
 func TestFreeMakesNoRecord(t *testing.T) {
 	s, cloud := store()
-	if remain, err := s.Free(t.Context(), "demo", "me"); remain || err != nil || len(cloud.Table.Items) > 0 {
+	if remain, err := s.Free(t.Context(), "demo", "me", clock); remain || err != nil || len(cloud.Table.Items) > 0 {
 		t.Errorf("%v, %v, %v", remain, err, cloud.Table.Items)
 	}
 }

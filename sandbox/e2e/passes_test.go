@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 )
 
@@ -42,8 +43,8 @@ type round struct {
 	to      time.Time
 }
 
-// rounds waits until no execution runs and returns the rounds since a time, in order.
-func rounds(t *testing.T, since time.Time) []round {
+// executions waits until none runs and returns those since a time.
+func executions(t *testing.T, since time.Time) (arns []string) {
 	t.Helper()
 	states := sfn.NewFromConfig(client(t))
 	machines, err := states.ListStateMachines(t.Context(), &sfn.ListStateMachinesInput{})
@@ -64,7 +65,6 @@ func rounds(t *testing.T, since time.Time) []round {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	var all []round
 	pages := sfn.NewListExecutionsPaginator(states, &sfn.ListExecutionsInput{StateMachineArn: machines.StateMachines[0].StateMachineArn})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(t.Context())
@@ -73,41 +73,69 @@ func rounds(t *testing.T, since time.Time) []round {
 		}
 		for _, e := range page.Executions {
 			if e.StartDate.After(since) {
-				all = append(all, roundsOf(t, states, *e.ExecutionArn)...)
+				arns = append(arns, *e.ExecutionArn)
 			}
 		}
+	}
+	return arns
+}
+
+// rounds waits until no execution runs and returns the rounds since a time, in order.
+func rounds(t *testing.T, since time.Time) []round {
+	t.Helper()
+	var all []round
+	for _, e := range executions(t, since) {
+		all = append(all, roundsOf(t, e)...)
 	}
 	slices.SortFunc(all, func(a, b round) int { return a.from.Compare(b.from) })
 	return all
 }
 
-// roundsOf reads an execution's history: validate's answer begins a round, the next one or the execution's end ends it.
-func roundsOf(t *testing.T, states *sfn.Client, execution string) []round {
+// history are the events of an execution.
+func history(t *testing.T, execution string) (all []types.HistoryEvent) {
 	t.Helper()
-	var all []round
-	pages := sfn.NewGetExecutionHistoryPaginator(states, &sfn.GetExecutionHistoryInput{ExecutionArn: &execution})
+	pages := sfn.NewGetExecutionHistoryPaginator(sfn.NewFromConfig(client(t)), &sfn.GetExecutionHistoryInput{ExecutionArn: &execution})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, event := range page.Events {
-			if len(all) > 0 {
-				all[len(all)-1].to = *event.Timestamp
+		all = append(all, page.Events...)
+	}
+	return all
+}
+
+// statesOf are the states that an execution has entered, in order.
+func statesOf(t *testing.T, execution string) (names []string) {
+	t.Helper()
+	for _, event := range history(t, execution) {
+		if entered := event.StateEnteredEventDetails; entered != nil {
+			names = append(names, *entered.Name)
+		}
+	}
+	return names
+}
+
+// roundsOf reads an execution's history: validate's answer begins a round, the next one or the execution's end ends it.
+func roundsOf(t *testing.T, execution string) []round {
+	t.Helper()
+	var all []round
+	for _, event := range history(t, execution) {
+		if len(all) > 0 {
+			all[len(all)-1].to = *event.Timestamp
+		}
+		done := event.TaskSucceededEventDetails
+		if done == nil || done.Output == nil {
+			continue
+		}
+		var answer struct {
+			Payload struct {
+				Outcome string
+				Steps   []any
 			}
-			done := event.TaskSucceededEventDetails
-			if done == nil || done.Output == nil {
-				continue
-			}
-			var answer struct {
-				Payload struct {
-					Outcome string
-					Steps   []any
-				}
-			}
-			if json.Unmarshal([]byte(*done.Output), &answer) == nil && answer.Payload.Outcome != "" {
-				all = append(all, round{outcome: answer.Payload.Outcome, steps: len(answer.Payload.Steps), from: *event.Timestamp, to: *event.Timestamp})
-			}
+		}
+		if json.Unmarshal([]byte(*done.Output), &answer) == nil && answer.Payload.Outcome != "" {
+			all = append(all, round{outcome: answer.Payload.Outcome, steps: len(answer.Payload.Steps), from: *event.Timestamp, to: *event.Timestamp})
 		}
 	}
 	return all

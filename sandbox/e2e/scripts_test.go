@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -131,20 +132,37 @@ func TestQueueRepair(t *testing.T) {
 	play(t, story.QueueRepair)
 }
 
-// Several parameters as one change: whole, once, or not at all.
-func TestChangeRequest(t *testing.T) {
+// Two executions hold one lease: the older one stops at its next step and changes nothing more. It leaves parameters that
+// the next script unsets.
+func TestTakenOver(t *testing.T) {
 	play(t, story.Enabled)
-	play(t, story.ChangeRequest)
+	play(t, story.TakenOver)
 }
 
-// More pools, an override, what is refused of them, and JSON from S3.
-func TestPools(t *testing.T) {
+// An execution that is stopped is told of and followed; a dry run that fails is answered.
+func TestStopped(t *testing.T) {
 	play(t, story.Enabled)
-	play(t, story.Pools)
+	play(t, story.Stopped)
 }
 
-// Parameters of the rack itself, and what each brings about.
-func TestSettings(t *testing.T) {
+// Events that arrive while a pass fails are served by the next round, at once; what fails does not loop. And an event that
+// is lost is made good by the schedule.
+func TestFailing(t *testing.T) {
 	play(t, story.Enabled)
-	play(t, story.Settings)
+	since := time.Now()
+	play(t, story.Failing)
+	for n := range 40 { // a round fails a few tenths of a second after it has noted what was requested
+		write(t, map[string]string{"karpenter_cpu_limit": fmt.Sprint(150 + n)})
+		time.Sleep(100 * time.Millisecond)
+	}
+	play(t, story.Mended)
+	again := 0
+	for _, e := range executions(t, since) {
+		again += strings.Count(strings.Join(statesOf(t, e), " "), "ReportFailure Reported Release Again Enough Settle Renew Validate")
+	}
+	t.Logf("%d failed rounds were followed by another at once", again)
+	if again == 0 {
+		t.Error("no round follows one that failed while a write arrived")
+	}
+	play(t, story.LostEvents)
 }

@@ -22,17 +22,17 @@ type Bus struct {
 	Name string
 }
 
-// maxDetail keeps an event below EventBridge's 256 KB with room for its envelope, in bytes.
+// maxDetail keeps an event below EventBridge's 256 KB with room for its envelope and the count of what is left out, in bytes.
 const maxDetail = 250_000
 
-// Send puts one event on the bus.
-func (b Bus) Send(ctx context.Context, detail events.Detail) error {
+// Send puts one event on the bus, shortened where it would be too long.
+func (b Bus) Send(ctx context.Context, detail events.Outbound) error {
 	text, err := json.Marshal(detail)
+	if err == nil && len(text) > maxDetail {
+		text, err = json.Marshal(detail.Shortened(len(text) - maxDetail))
+	}
 	if err != nil {
 		return fmt.Errorf("event %s: encode: %w", detail.DetailType(), err)
-	}
-	if len(text) > maxDetail {
-		return fmt.Errorf("event %s: %d bytes are more than EventBridge carries", detail.DetailType(), len(text))
 	}
 	out, err := b.Events.PutEvents(ctx, &eventbridge.PutEventsInput{Entries: []types.PutEventsRequestEntry{{
 		EventBusName: &b.Name, Source: new(events.Source), DetailType: new(detail.DetailType()), Detail: new(string(text)),

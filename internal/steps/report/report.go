@@ -2,6 +2,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -30,6 +31,8 @@ type Event struct {
 	Error string `json:"error"`
 	Cause string `json:"cause"`
 	Step  string `json:"step"`
+	// DryRun is a dry run that failed: it is answered, and changes no status.
+	DryRun bool `json:"dryRun"`
 }
 
 // Answer is empty: nothing depends on what was reported.
@@ -39,14 +42,21 @@ type Answer struct{}
 type Report struct {
 	Store   *rack.Store
 	Outputs rack.Published
-	Send    func(ctx context.Context, detail events.Detail) error
+	Send    func(ctx context.Context, detail events.Outbound) error
 	Now     func() time.Time
 }
 
 // Run reports one round.
 func (r *Report) Run(ctx context.Context, event Event) (Answer, error) {
-	if _, err := r.Store.Renew(ctx, event.Rack, event.Execution, r.Now()); err != nil {
+	if event.DryRun { // which has no lease and no record
+		return Answer{}, r.Send(ctx, r.detail(event, rack.Run{}, r.status(event, rack.Run{})))
+	}
+	lease, err := r.Store.Renew(ctx, event.Rack, event.Execution, r.Now())
+	if err != nil {
 		return Answer{}, err
+	}
+	if event.Generation == 0 { // the execution ended before anybody noted it
+		event.Generation = lease.Requested
 	}
 	run, err := r.Store.Run(ctx, event.Rack, event.Generation)
 	if err != nil {
@@ -188,7 +198,7 @@ func outputs(run rack.Run) map[string]string {
 }
 
 // detail is the event that tells what became of the round.
-func (r *Report) detail(event Event, run rack.Run, status rack.Status) events.Detail {
+func (r *Report) detail(event Event, run rack.Run, status rack.Status) events.Outbound {
 	pass := r.pass(event, run, status)
 	switch status.State {
 	case rack.Failed:
@@ -204,7 +214,7 @@ func (r *Report) detail(event Event, run rack.Run, status rack.Status) events.De
 func (r *Report) pass(event Event, run rack.Run, status rack.Status) events.Pass {
 	pass := events.Pass{
 		Rack: event.Rack, Generation: event.Generation, Execution: event.Execution,
-		DurationSeconds: seconds(r.Now().Sub(event.Started)),
+		DryRun: event.DryRun, DurationSeconds: seconds(r.Now().Sub(event.Started)),
 	}
 	pass.Steps = event.Steps
 	for _, step := range run.Steps {
@@ -238,9 +248,15 @@ func seconds(d time.Duration) float64 {
 	return float64(d.Round(10*time.Millisecond)) / float64(time.Second)
 }
 
-// explain makes a failure of what the state machine caught.
+// How an execution can end that did not report itself, as Step Functions calls it.
+const (
+	Aborted  = "ABORTED"
+	TimedOut = "TIMED_OUT"
+)
+
+// explain makes a failure of what the state machine caught, or of how it ended.
 func explain(event Event) rack.Failure {
-	f := rack.Failure{Step: event.Step, Error: event.Error, Reason: reason(event.Cause)}
+	f := rack.Failure{Step: event.Step, Error: event.Error, Reason: reason(event)}
 	switch {
 	case strings.Contains(f.Reason, "AccessDenied") || strings.Contains(f.Reason, "UnauthorizedOperation"):
 		f.Remedy = "A right is missing: compare the function's role with the deployed stack (cdk diff), and look for a service control policy or permissions boundary that denies the action."
@@ -248,6 +264,10 @@ func explain(event Event) rack.Failure {
 		f.Remedy = "What the step waits for did not happen in time; mend that, and the next event or the schedule goes on from here."
 	case event.Error == "States.Timeout" || event.Error == "Throttled":
 		f.Remedy = "AWS was slow or refused for its rate; nothing is lost, the next event or the schedule goes on from here."
+	case event.Error == Aborted || event.Error == TimedOut:
+		f.Remedy = "Nothing is lost: another pass goes on from here by itself, at the latest by the schedule. To have Sawhorse leave the rack alone, set paused to true."
+	case event.DryRun:
+		f.Remedy = "Nothing was changed; ask again, and if it fails in the same way, read the log of the function validate."
 	default:
 		f.Remedy = "The next event or the schedule tries again from here; if it fails in the same way, read the log of the step's function."
 	}
@@ -255,12 +275,19 @@ func explain(event Event) rack.Failure {
 }
 
 // reason takes the message out of Lambda's error object, which is what the state machine has as a cause.
-func reason(cause string) string {
+func reason(event Event) string {
 	var lambda struct {
 		Message string `json:"errorMessage"`
 	}
-	if err := json.Unmarshal([]byte(cause), &lambda); err != nil || lambda.Message == "" {
-		return cause
+	if err := json.Unmarshal([]byte(event.Cause), &lambda); err == nil && lambda.Message != "" {
+		return lambda.Message
 	}
-	return lambda.Message
+	return cmp.Or(event.Cause, unexplained[event.Error], "no cause was given")
+}
+
+// unexplained says what Step Functions gives no cause for.
+var unexplained = map[string]string{
+	"States.Timeout": "the call took longer than its time",
+	Aborted:          "somebody stopped the execution",
+	TimedOut:         "the execution took longer than a pass may",
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -199,7 +200,10 @@ func TestFailed(t *testing.T) {
 		{"StepFailed", `{"errorMessage":"queue demo: create: AccessDenied: no","errorType":"StepFailed"}`, "queue demo: create: AccessDenied: no", "A right is missing"},
 		{"StepFailed", `{"errorMessage":"tag: UnauthorizedOperation","errorType":"StepFailed"}`, "tag: UnauthorizedOperation", "A right is missing"},
 		{"StepDeadlineExceeded", "nodepools: not done after 900 s", "nodepools: not done after 900 s", "did not happen in time"},
-		{"States.Timeout", "", "", "nothing is lost"},
+		{"States.Timeout", "", "the call took longer than its time", "nothing is lost"},
+		{"ABORTED", "", "somebody stopped the execution", "goes on from here by itself"},
+		{"TIMED_OUT", "", "the execution took longer than a pass may", "goes on from here by itself"},
+		{"Unheard.Of", "", "no cause was given", "tries again"},
 		{"Throttled", `{"errorMessage":"slow"}`, "slow", "nothing is lost"},
 		{"StepFailed", `{"errorMessage":"x"}`, "x", "tries again"},
 		{"Lambda.Unknown", `{"truncated`, `{"truncated`, "tries again"},
@@ -323,9 +327,55 @@ func TestBus(t *testing.T) {
 	if err := bus.Send(t.Context(), started); err == nil || !strings.Contains(err.Error(), "event Rack Reconcile Started: put: ") || !strings.Contains(err.Error(), "bus full") {
 		t.Errorf("a refused event: %v", err)
 	}
-	started.Execution = strings.Repeat("x", 300_000)
-	if err := bus.Send(t.Context(), started); err == nil || !strings.Contains(err.Error(), "more than EventBridge carries") {
-		t.Errorf("an event that is too large: %v", err)
+}
+
+// What is too long for EventBridge is shortened, the problems last, and says how much is missing.
+func TestALongEventIsShortened(t *testing.T) {
+	cloud := awsfake.New()
+	var pass events.Pass
+	for i := range 2000 {
+		pass.Changed = append(pass.Changed, events.Change{Step: "nodepools", Subject: fmt.Sprintf("NodePool/%d %s", i, strings.Repeat("é", 40)), Action: "created"})
+		pass.Warnings = append(pass.Warnings, events.Problem{Parameter: "w", Message: strings.Repeat("x", 50)})
+	}
+	for range 200 {
+		pass.Problems = append(pass.Problems, events.Problem{Parameter: "p", Message: strings.Repeat("x", 1000)})
+	}
+	if err := (Bus{Events: cloud.Events, Name: "sawhorse"}).Send(t.Context(), events.Rejected{Pass: pass, Change: "event-1"}); err != nil {
+		t.Fatal(err)
+	}
+	text := *cloud.Events.Sent[0].Detail
+	var sent events.Rejected
+	if err := json.Unmarshal([]byte(text), &sent); err != nil {
+		t.Fatal(err)
+	}
+	if len(text) > maxDetail+50 || len(text) < maxDetail-1100 {
+		t.Errorf("%d bytes", len(text))
+	}
+	left := len(sent.Changed) + len(sent.Warnings) + len(sent.Problems)
+	if len(sent.Changed) != 0 || len(sent.Problems) != 200 || sent.Change != "event-1" || sent.Omitted != 4200-left {
+		t.Errorf("%d changes, %d warnings, %d problems, %d omitted", len(sent.Changed), len(sent.Warnings), len(sent.Problems), sent.Omitted)
+	}
+}
+
+// A dry run that fails is answered, and changes nothing of the rack's.
+func TestADryRunThatFailsIsAnswered(t *testing.T) {
+	s := begin(t, rack.Run{})
+	s.run(Event{Rack: "demo", Execution: "the dry run", Outcome: "Failed", Error: "StepFailed", Cause: `{"errorMessage":"x"}`, DryRun: true, Started: s.cloud.Now()})
+	if kind, detail := s.sent(); kind != "Rack Reconcile Failed" || !detail.DryRun || detail.Reason != "x" || detail.Remedy == "" || detail.Execution != "the dry run" {
+		t.Errorf("%s %+v", kind, detail)
+	}
+	if writes := s.cloud.Writes(); len(writes) != 1 || len(s.cloud.SSM.Values) > 0 {
+		t.Errorf("writes %v", writes)
+	}
+}
+
+// An execution that was stopped before its generation was noted anywhere: the requests so far are its own.
+func TestFailedWithoutAGeneration(t *testing.T) {
+	s := begin(t, rack.Run{})
+	s.cloud.Table.Items["rack#demo lease"]["requested"] = &types.AttributeValueMemberN{Value: "9"}
+	s.run(Event{Rack: "demo", Execution: "me", Outcome: "Failed", Error: Aborted, Started: s.cloud.Now()})
+	if status := s.status(); status.Generation != 9 || status.State != rack.Failed || status.Failure.Reason == "" {
+		t.Errorf("%+v", status)
 	}
 }
 

@@ -4,8 +4,6 @@ package resync
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,6 +20,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/rack"
+	"github.com/sawhorse-io/sawhorse/internal/steps/report"
 )
 
 // Parameters is what finding the racks needs of SSM.
@@ -29,9 +28,10 @@ type Parameters interface {
 	DescribeParameters(context.Context, *ssm.DescribeParametersInput, ...func(*ssm.Options)) (*ssm.DescribeParametersOutput, error)
 }
 
-// StateMachine is what starting a pass needs of Step Functions.
+// StateMachine is what starting a pass, and looking at one that ended, needs of Step Functions.
 type StateMachine interface {
 	StartExecution(context.Context, *sfn.StartExecutionInput, ...func(*sfn.Options)) (*sfn.StartExecutionOutput, error)
+	GetExecutionHistory(context.Context, *sfn.GetExecutionHistoryInput, ...func(*sfn.Options)) (*sfn.GetExecutionHistoryOutput, error)
 }
 
 // Event is a tick of the schedule, or Step Functions' notice that an execution has ended.
@@ -41,6 +41,10 @@ type Event struct {
 		ExecutionARN string `json:"executionArn"`
 		Status       string `json:"status"`
 		Input        string `json:"input"`
+		Error        string `json:"error"`
+		Cause        string `json:"cause"`
+		// StartDate is when the execution started, in milliseconds.
+		StartDate int64 `json:"startDate"`
 	} `json:"detail"`
 	// Time is when the tick was due, RFC 3339; its place in the interval chooses the racks.
 	Time string `json:"time"`
@@ -58,6 +62,8 @@ type Resync struct {
 	MachineARN string
 	Store      *rack.Store
 	Paths      names.Paths
+	// Report writes the status of a pass that could not do so itself.
+	Report func(context.Context, report.Event) (report.Answer, error)
 	// Interval is the time in which every rack gets one full pass, Slots the number of ticks in it.
 	Interval time.Duration
 	Slots    int
@@ -75,8 +81,7 @@ func (r *Resync) Run(ctx context.Context, event Event) (Answer, error) {
 	}
 	due := r.due(racks, r.tick(event))
 	for _, name := range due {
-		request := events.ReconcileRequested{Rack: name, Reason: "schedule", Full: true}
-		if err := r.start(ctx, request, ""); err != nil {
+		if err := r.start(ctx, name, request(events.ReconcileRequested{Rack: name, Reason: "schedule", Full: true}), ""); err != nil {
 			return Answer{}, err
 		}
 	}
@@ -131,35 +136,25 @@ func (r *Resync) racks(ctx context.Context) ([]string, error) {
 	return slices.Compact(found), nil
 }
 
-// ended frees the rack of an execution that was stopped or died, and starts a pass if requests remain.
-func (r *Resync) ended(ctx context.Context, event Event) (Answer, error) {
-	name := rack.OfInput(event.Detail.Input, r.Paths)
-	if name == "" {
-		return Answer{}, nil
-	}
-	remain, err := r.Store.Free(ctx, name, event.Detail.ExecutionARN)
-	if err != nil || !remain {
-		return Answer{}, err
-	}
-	// The successor's name is made of the execution's, so that the same notice twice starts one pass. It is a hash, because
-	// names of executions have 80 characters and a successor may have one in its turn.
-	id := sha256.Sum256([]byte(event.Detail.ExecutionARN))
-	return Answer{Racks: []string{name}}, r.start(ctx, events.ReconcileRequested{Rack: name, Reason: "an execution ended early"}, "after-"+hex.EncodeToString(id[:16]))
-}
-
-func (r *Resync) start(ctx context.Context, request events.ReconcileRequested, execution string) error {
-	input, err := json.Marshal(map[string]any{"detail-type": request.DetailType(), "detail": request})
-	if err != nil {
-		return fmt.Errorf("rack %s: encode request: %w", request.Rack, err)
-	}
-	start := &sfn.StartExecutionInput{StateMachineArn: &r.MachineARN, Input: new(string(input))}
+// start starts a pass; one that is named at most once.
+func (r *Resync) start(ctx context.Context, rack, input, execution string) error {
+	start := &sfn.StartExecutionInput{StateMachineArn: &r.MachineARN, Input: &input}
 	if execution != "" {
 		start.Name = &execution
 	}
-	_, err = r.Machine.StartExecution(ctx, start)
+	_, err := r.Machine.StartExecution(ctx, start)
 	var exists *types.ExecutionAlreadyExists
 	if err != nil && !errors.As(err, &exists) {
-		return fmt.Errorf("rack %s: start pass: %w", request.Rack, err)
+		return fmt.Errorf("rack %s: start pass: %w", rack, err)
 	}
 	return nil
+}
+
+// request is the input of a pass that resync asks for.
+func request(r events.ReconcileRequested) string {
+	input, err := json.Marshal(map[string]any{"detail-type": r.DetailType(), "detail": r})
+	if err != nil {
+		panic("resync: request: " + err.Error()) // plain data always marshals
+	}
+	return string(input)
 }

@@ -32,6 +32,24 @@ func TestCollisions(t *testing.T) {
 	play(t, story.Collisions)
 }
 
+// Several parameters as one change: whole, once, or not at all.
+func TestChangeRequest(t *testing.T) {
+	play(t, story.Enabled)
+	play(t, story.ChangeRequest)
+}
+
+// More pools, an override, what is refused of them, and JSON from S3.
+func TestPools(t *testing.T) {
+	play(t, story.Enabled)
+	play(t, story.Pools)
+}
+
+// Parameters of the rack itself, and what each brings about.
+func TestSettings(t *testing.T) {
+	play(t, story.Enabled)
+	play(t, story.Settings)
+}
+
 // Pods that fit nowhere, a build, a spot interruption, and a node that nobody needs any more.
 func TestPods(t *testing.T) {
 	play(t, story.Enabled)

@@ -1,0 +1,215 @@
+package resync
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
+
+	"github.com/sawhorse-io/sawhorse/events"
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/rack"
+)
+
+func ended(input, execution string) Event {
+	var e Event
+	text, _ := json.Marshal(map[string]any{"detail-type": "Step Functions Execution Status Change", "detail": map[string]any{
+		"executionArn": execution, "status": "ABORTED", "input": input, "error": nil, "cause": nil, "startDate": 1_767_323_045_000,
+	}})
+	_ = json.Unmarshal(text, &e)
+	return e
+}
+
+// entered is the event of a history that tells of a state.
+func entered(kind sfntypes.HistoryEventType, state, input string) sfntypes.HistoryEvent {
+	return sfntypes.HistoryEvent{Type: kind, StateEnteredEventDetails: &sfntypes.StateEnteredEventDetails{Name: &state, Input: &input}}
+}
+
+var (
+	calling  = entered(sfntypes.HistoryEventTypeTaskStateEntered, "RunStep", `{"step":"controller","generation":2}`)
+	waiting  = entered(sfntypes.HistoryEventTypeWaitStateEntered, "WaitForStep", `{"step":"controller","generation":2}`)
+	asking   = entered(sfntypes.HistoryEventTypeTaskStateEntered, "Request", `{"detail":{"rack":"demo"}}`)
+	failed   = entered(sfntypes.HistoryEventTypeFailStateEntered, "Failed", `{}`)
+	aborting = sfntypes.HistoryEvent{Type: sfntypes.HistoryEventTypeExecutionAborted}
+)
+
+const execution = "arn:aws:states:eu-central-1:123456789012:execution:Sawhorse-reconcile:"
+
+func lease(cloud *awsfake.Cloud, owner, requested, served string) {
+	item := awsfake.Item{
+		"pk": &types.AttributeValueMemberS{Value: "rack#demo"}, "sk": &types.AttributeValueMemberS{Value: "lease"},
+		"requested": &types.AttributeValueMemberN{Value: requested}, "served": &types.AttributeValueMemberN{Value: served},
+	}
+	if owner != "" {
+		item["owner"] = &types.AttributeValueMemberS{Value: owner}
+	}
+	cloud.Table.Items["rack#demo lease"] = item
+}
+
+func TestAnExecutionThatEndedFreesItsRack(t *testing.T) {
+	write := `{"source":"aws.ssm","detail-type":"Parameter Store Change","detail":{"name":"/sawhorse/racks/demo/params/node_disk"}}`
+	request := `{"detail-type":"Rack Reconcile Requested","detail":{"rack":"demo"}}`
+	for _, c := range []struct {
+		what, input, owner, served string
+		after                      string
+		started                    int
+	}{
+		{"stopped in the middle", write, execution + "me", "2", "", 1},
+		{"stopped, from another kind of event", request, execution + "me", "2", "", 1},
+		{"the notice comes again after it was handled half", write, "", "2", "", 1},
+		{"failed and released", write, "", "3", "", 0},
+		{"another pass is at it", write, execution + "other", "2", execution + "other", 0},
+		{"an input without a rack", `{"detail":{"name":"/other/x"}}`, execution + "me", "2", execution + "me", 0},
+		{"an input that is none", `x`, execution + "me", "2", execution + "me", 0},
+		{"a rack that is none", `{"detail":{"rack":"../x"}}`, execution + "me", "2", execution + "me", 0},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			cloud, m, r := begin(time.Hour, 1)
+			lease(cloud, c.owner, "3", c.served)
+			if _, err := r.Run(t.Context(), ended(c.input, execution+"me")); err != nil {
+				t.Fatal(err)
+			}
+			if owner := awsfake.Text(cloud.Table.Items["rack#demo lease"], "owner"); owner != c.after || len(m.inputs) != c.started {
+				t.Errorf("owner %q, started %v", owner, m.inputs)
+			}
+		})
+	}
+}
+
+// EventBridge delivers at least once, and a call may fail between its two effects: one pass follows in the end.
+func TestTheSameNoticeTwiceStartsOnePass(t *testing.T) {
+	cloud, m, r := begin(time.Hour, 1)
+	lease(cloud, execution+"me", "3", "2")
+	notice := ended(`{"detail":{"rack":"demo"}}`, execution+"me")
+	m.err = awsfake.Throttling
+	if _, err := r.Run(t.Context(), notice); err == nil {
+		t.Fatal("a pass that could not be started is no success")
+	}
+	m.err = nil
+	for range 2 {
+		if _, err := r.Run(t.Context(), notice); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := m.started(t); !slices.Equal(got, []string{"demo false"}) {
+		t.Errorf("started %v", got)
+	}
+}
+
+// P8: an execution that could not say so itself has its rack's status say which step, why, and what happens now.
+func TestAnExecutionThatEndedIsToldOf(t *testing.T) {
+	for _, c := range []struct {
+		what          string
+		status, error string
+		history       []sfntypes.HistoryEvent
+		step, named   string
+		quiet         time.Duration
+	}{
+		{"stopped in a call", "ABORTED", "", []sfntypes.HistoryEvent{aborting, calling}, "controller", "ABORTED", time.Minute},
+		{"stopped while it waited", "ABORTED", "", []sfntypes.HistoryEvent{aborting, waiting, calling}, "controller", "ABORTED", 0},
+		{"out of time", "TIMED_OUT", "", []sfntypes.HistoryEvent{calling}, "controller", "TIMED_OUT", time.Minute},
+		{"failed by itself: its call has ended", "FAILED", "States.QueryEvaluationError", []sfntypes.HistoryEvent{failed, calling}, "controller", "States.QueryEvaluationError", 0},
+		{"nobody knows where", "ABORTED", "", nil, "", "ABORTED", time.Minute},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			cloud, m, r := begin(time.Hour, 1)
+			lease(cloud, execution+"me", "3", "2")
+			m.history = c.history
+			notice := ended(`{"detail":{"rack":"demo"}}`, execution+"me")
+			notice.Detail.Status, notice.Detail.Error = c.status, c.error
+			before := cloud.Now()
+			if _, err := r.Run(t.Context(), notice); err != nil {
+				t.Fatal(err)
+			}
+			var status rack.Status
+			if err := json.Unmarshal([]byte(cloud.SSM.Values["/sawhorse/racks/demo/status"]), &status); err != nil {
+				t.Fatal(err)
+			}
+			if f := status.Failure; status.State != rack.Failed || f.Step != c.step || f.Error != c.named || f.Reason == "" || f.Remedy == "" || status.Execution != execution+"me" {
+				t.Errorf("%+v: %+v", status, f)
+			}
+			if sent := cloud.Events.Sent; len(sent) != 1 || *sent[0].DetailType != events.TypeReconcileFailed {
+				t.Errorf("events %v", sent)
+			}
+			// The fake's clock goes on by a second with each call.
+			if late := quiet(t, cloud) - before.Add(c.quiet).Unix(); c.quiet > 0 && (late < 0 || late > 20) || c.quiet == 0 && quiet(t, cloud) != 0 {
+				t.Errorf("quiet is %d s off", late)
+			}
+			if got := m.started(t); !slices.Equal(got, []string{"demo false"}) {
+				t.Errorf("started %v", got)
+			}
+		})
+	}
+}
+
+// quiet is what the lease says of calls in flight; 0 where it says nothing.
+func quiet(t *testing.T, cloud *awsfake.Cloud) int64 {
+	t.Helper()
+	text := awsfake.Text(cloud.Table.Items["rack#demo lease"], "quiet")
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// A report that fails holds nothing up, and is an error that somebody sees.
+func TestAReportThatFailsFreesTheRackAllTheSame(t *testing.T) {
+	cloud, m, r := begin(time.Hour, 1)
+	lease(cloud, execution+"me", "3", "2")
+	cloud.Events.Refuse = "bus full"
+	if _, err := r.Run(t.Context(), ended(`{"detail":{"rack":"demo"}}`, execution+"me")); err == nil || !strings.Contains(err.Error(), "bus full") {
+		t.Errorf("error %v", err)
+	}
+	if owner := awsfake.Text(cloud.Table.Items["rack#demo lease"], "owner"); owner != "" || len(m.inputs) != 1 {
+		t.Errorf("owner %q, started %v", owner, m.inputs)
+	}
+}
+
+// An execution that could not even count its event leaves nothing in the table: the event itself, with its flags, is taken
+// up again.
+func TestAnEventThatWasNotCountedIsTakenUpAgain(t *testing.T) {
+	for _, history := range [][]sfntypes.HistoryEvent{{aborting, asking}, {failed, asking}} {
+		cloud, m, r := begin(time.Hour, 1)
+		lease(cloud, "", "3", "3")
+		m.history = history
+		input := `{"detail-type":"Rack Reconcile Requested","detail":{"rack":"demo","force":true}}`
+		for range 2 {
+			if _, err := r.Run(t.Context(), ended(input, execution+"me")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !slices.Equal(m.inputs, []string{input}) || len(cloud.Events.Sent) > 0 {
+			t.Errorf("started %v, events %v", m.inputs, cloud.Events.Sent)
+		}
+	}
+}
+
+// What kills every pass does not start passes without end; the next event begins a new row.
+func TestARowOfDeathsEnds(t *testing.T) {
+	cloud, m, r := begin(time.Hour, 1)
+	for row, name := range []string{strings.Repeat("e", 73), "after-words"} { // the first as long as those that EventBridge gives
+		for range 10 {
+			lease(cloud, execution+name, "3", "2")
+			answer, err := r.Run(t.Context(), ended(`{"detail":{"rack":"demo"}}`, execution+name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(answer.Racks) == 0 {
+				break
+			}
+			name = m.last
+		}
+		if len(m.inputs) != (row+1)*followers {
+			t.Fatalf("%d passes followed, not %d", len(m.inputs), (row+1)*followers)
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package story
+
+import (
+	"strings"
+	"time"
+)
+
+// twelve parameters take the function change four calls with a second between them: time to do something to the pass.
+var twelve = []string{
+	"karpenter_build_capacity_types=spot", "karpenter_build_consolidate_after=90s", "karpenter_build_cpu_limit=33",
+	"karpenter_build_instance_families=m5", "karpenter_build_instance_sizes=large", "karpenter_build_memory_limit_gb=257",
+	"karpenter_node_disk=21", "karpenter_consolidate_after=45s", "karpenter_cpu_limit=101",
+	"karpenter_disruption_budget_nodes=11%", "karpenter_memory_limit_gb=401", "karpenter_node_expiry=721h",
+}
+
+const (
+	leaseOf = `aws dynamodb get-item --consistent-read --table-name ` + table + ` --key '{"pk":{"S":"rack#demo"},"sk":{"S":"lease"}}' --output text --query `
+	owner   = leaseOf + "Item.owner.S"
+	served  = leaseOf + "'[Item.requested.N == Item.served.N]'"
+	written = `aws ssm get-parameter --name /sawhorse/racks/demo/params/karpenter_build_cpu_limit --query Parameter.Value --output text`
+)
+
+// TakenOver has two executions hold one lease: that of a pass in the middle of a step expires, and another takes the rack.
+func TakenOver(t *Teller) {
+	versions := "aws ssm get-parameters-by-path --path /sawhorse/racks/demo/params --query 'Parameters[].Version' --output text | tr '\\t' '\\n' | awk '{ n += $1 } END { print n }'"
+	expire := quick(t, lease+`--update-expression 'SET expires = :e' --condition-expression 'attribute_exists(#o)' --expression-attribute-names '{"#o":"owner"}' --expression-attribute-values '{":e":{"N":"1"}}' --return-values ALL_NEW --query Attributes.owner.S --output text`)
+	t.Chapter("A lease that expires in the middle of a step")
+	before := t.Ask(versions)
+	request(t, `{"rack":"demo","set":{"`+strings.ReplaceAll(strings.Join(twelve, `","`), "=", `":"`)+`"}}`)
+	t.Until("the first writes", written, "33", time.Minute)
+	t.Say("$ %s", expire)
+	older := t.Ask(expire)
+	t.Until("the older execution has ended", ended(older), "SUCCEEDED", time.Minute)
+	history := "aws stepfunctions get-execution-history --execution-arn " + older + " --reverse-order --output text --query "
+	t.Check("where it stopped", history+`'events[?stateEnteredEventDetails]|[0].stateEnteredEventDetails.name'`, "Lost")
+	t.Check("why", history+`'events[?taskFailedEventDetails]|[0].taskFailedEventDetails.error'`, "LeaseLost")
+	t.Until("the other pass has ended", running, "0", time.Minute)
+	t.Check("each parameter was written once", "echo $(( $("+versions+") - "+before+" ))", "12")
+	t.Check("status", state, "Reconciled")
+	t.Check("all requests are served", served, "True")
+}
+
+// quick is a command that does not look up the table's name each time, for where seconds count.
+func quick(t *Teller, command string) string {
+	return strings.ReplaceAll(command, table, t.Ask("echo "+table))
+}
+
+// ended asks how an execution stands.
+func ended(execution string) string {
+	return "aws stepfunctions describe-execution --execution-arn " + execution + " --query status --output text"
+}
+
+// Stopped stops an execution in the middle of a step: the status and an event say so, and another goes on.
+func Stopped(t *Teller) {
+	var names []string
+	for _, one := range twelve {
+		name, _, _ := strings.Cut(one, "=")
+		names = append(names, name)
+	}
+	who := quick(t, owner)
+	t.Chapter("An execution is stopped")
+	listen(t)
+	request(t, `{"rack":"demo","unset":["`+strings.Join(names, `","`)+`"]}`)
+	t.Until("the first writes", written, "unset", time.Minute)
+	stopped := t.Ask(who)
+	t.Type("aws stepfunctions stop-execution --execution-arn " + stopped)
+	heard(t, "the event", "error step reason", "ABORTED change somebody stopped the execution")
+	t.Say("Another execution goes on by itself; if a function was being called, it first waits for a minute.")
+	t.Until("all requests are served", served, "True", 3*time.Minute)
+	t.Until("the pass has ended", running, "0", time.Minute)
+	t.Check("status", state, "Reconciled")
+	t.Check("the last parameter", "aws ssm get-parameter --name /sawhorse/racks/demo/params/karpenter_node_expiry --query Parameter.Value --output text", "unset")
+
+	t.Chapter("A dry run that fails is answered")
+	refuse(t, "validate", "ssm:GetParametersByPath")
+	t.Type(`aws events put-events --entries '[{"EventBusName":"sawhorse","Source":"operator","DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"demo\",\"dryRun\":true}"}]' --query FailedEntryCount`)
+	heard(t, "the event", "dryRun error", "True StepFailed")
+	allow(t, "validate")
+	t.Check("status", state, "Reconciled")
+}
+
+// Failing takes a right away, so that every pass fails.
+func Failing(t *Teller) {
+	t.Chapter("Writes while passes fail")
+	refuse(t, "nodepools", "dynamodb:GetItem")
+	t.Contains("refused", "aws iam list-role-policies --output text --role-name "+roleOf("nodepools"), "refused")
+}
+
+// Mended finds what the failures have left behind, gives the right back, and has the next event put all right.
+func Mended(t *Teller) {
+	t.Until("the passes have ended, and none loops", running, "0", time.Minute)
+	t.Check("status", state, "Failed")
+	t.Contains("the remedy", "sawhorse status demo", "A right is missing")
+	t.Check("all requests are served", served, "True")
+	allow(t, "nodepools")
+	t.Type(put + "karpenter_cpu_limit --value 207 --query Version")
+	t.Until("the next event: NodePool's CPU limit", cpuLimit, "207", time.Minute)
+	t.Until("the pass has ended", running, "0", time.Minute)
+	t.Check("status", state, "Reconciled")
+}
+
+// LostEvents has Parameter Store's event of a write go astray; the schedule's next pass takes the write up.
+func LostEvents(t *Teller) {
+	const rule = `"$(aws events list-rules --query "Rules[?contains(Name, 'ParameterRule')].Name" --output text)"`
+	t.Chapter("An event that never arrives")
+	t.Type("aws events disable-rule --name " + rule)
+	t.Type(put + "karpenter_cpu_limit --value 208 --query Version")
+	t.Type("aws events enable-rule --name " + rule)
+	t.Check("nothing runs", running, "0")
+	t.Check("NodePool's CPU limit", cpuLimit, "207")
+	t.Say("The schedule ticks twelve times an hour, and each rack has its tick.")
+	t.Type(`for minute in 00 05 10 15 20 25 30 35 40 45 50 55; do aws lambda invoke --function-name Sawhorse-resync --payload '{"detail-type":"Scheduled Resync","time":"2026-01-02T03:'$minute':00Z"}' /dev/stdout --query StatusCode; done | grep demo`)
+	t.Until("NodePool's CPU limit", cpuLimit, "208", time.Minute)
+	t.Until("the pass has ended", running, "0", 2*time.Minute)
+	t.Check("status", state, "Reconciled")
+}
+
+// listen has what goes wrong sent to a queue, as docs/events.md says.
+func listen(t *Teller) {
+	t.Type("aws sqs create-queue --queue-name needs-a-look --query QueueUrl")
+	t.Type(`aws events put-rule --event-bus-name sawhorse --name sawhorse-needs-a-look --event-pattern '{"source":["sawhorse"],"detail-type":["Rack Rejected","Rack Reconcile Failed"]}' --query RuleArn`)
+	t.Type(`aws events put-targets --event-bus-name sawhorse --rule sawhorse-needs-a-look --targets "Id=queue,Arn=$(aws sqs get-queue-attributes --queue-url ` + look + ` --attribute-names QueueArn --query Attributes.QueueArn --output text)" --query FailedEntryCount`)
+}
+
+const look = `"$(aws sqs get-queue-url --queue-name needs-a-look --query QueueUrl --output text)"`
+
+// heard waits for the next event of the queue, and looks at fields of its detail.
+func heard(t *Teller, what, fields, wanted string) {
+	t.Until(what, `aws sqs receive-message --wait-time-seconds 5 --queue-url `+look+` --query 'Messages[0].Body' --output text | python3 -c 'import json,sys; d = json.load(sys.stdin)["detail"]; print(*[d.get(f, "") for f in "`+fields+`".split()])'`, wanted, time.Minute)
+	t.Ask("aws sqs purge-queue --queue-url " + look)
+}
+
+// refuse denies a function an action, until allow.
+func refuse(t *Teller, function, action string) {
+	t.Type(`aws iam put-role-policy --role-name ` + roleOf(function) + ` --policy-name refused --policy-document '{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Action":"` + action + `","Resource":"*"}]}'`)
+}
+
+func allow(t *Teller, function string) {
+	t.Type(`aws iam delete-role-policy --policy-name refused --role-name ` + roleOf(function))
+}
+
+// roleOf is the name of a function's role.
+func roleOf(function string) string {
+	return `"$(aws lambda get-function-configuration --function-name Sawhorse-` + function + ` --query Role --output text | sed 's|.*/||')"`
+}

@@ -1,0 +1,111 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+)
+
+// found is what an exploration has come to.
+type found struct {
+	worlds int
+	// broken is the first property that does not hold, with the way to it; empty where all do.
+	broken string
+	path   []string
+	// requests is the highest count of them at rest.
+	requests int8
+	// taken are the transitions of the state machine that were seen.
+	taken map[[2]string]bool
+}
+
+func (f found) String() string {
+	return fmt.Sprintf("%s, after\n\t%s", f.broken, strings.Join(f.path, "\n\t"))
+}
+
+// node is a world in an exploration.
+type node struct {
+	world  world
+	parent int32
+	what   string
+	next   []int32
+	// before counts the moves that lead here.
+	before int32
+}
+
+// explore visits every world that the scene can come to, nearest first, and stops at the first property that does not hold.
+func (s *scene) explore() found {
+	s.taken = map[[2]string]bool{}
+	first := world{lease: lease{owner: none}, left: s.faults}
+	nodes, known := []node{{world: first, parent: -1}}, map[world]int32{first: 0}
+	result := found{taken: s.taken}
+	for at := int32(0); int(at) < len(nodes); at++ {
+		from := nodes[at].world
+		rest, next := true, s.next(from)
+		for _, move := range next {
+			to := move.to.tidy()
+			index, seen := known[to]
+			if !seen {
+				index = int32(len(nodes))
+				known[to] = index
+				nodes = append(nodes, node{world: to, parent: at, what: move.what})
+			}
+			nodes[at].next = append(nodes[at].next, index)
+			nodes[index].before++
+			rest = rest && move.fault
+			broken := move.broken
+			if broken == "" && !seen {
+				broken = s.wrong(to)
+			}
+			if broken != "" {
+				return found{worlds: len(nodes), broken: broken, path: append(path(nodes, at), move.what)}
+			}
+		}
+		if !rest {
+			continue
+		}
+		if broken := s.atRest(from); broken != "" {
+			return found{worlds: len(nodes), broken: broken, path: path(nodes, at)}
+		}
+		result.requests = max(result.requests, from.lease.requested)
+	}
+	result.worlds = len(nodes)
+	if circle := circle(nodes); circle >= 0 {
+		result.broken, result.path = "passes go round and round", path(nodes, circle)
+	}
+	return result
+}
+
+// path is how an exploration came to a world.
+func path(nodes []node, at int32) (steps []string) {
+	for ; nodes[at].parent >= 0; at = nodes[at].parent {
+		steps = append([]string{nodes[at].what}, steps...)
+	}
+	return steps
+}
+
+// circle finds a world that leads back to itself, or gives -1. Without circles, everything comes to rest.
+func circle(nodes []node) int32 {
+	var free []int32
+	left := len(nodes)
+	for i := range nodes {
+		if nodes[i].before == 0 {
+			free = append(free, int32(i))
+		}
+	}
+	for ; len(free) > 0; left-- {
+		i := free[len(free)-1]
+		free = free[:len(free)-1]
+		for _, next := range nodes[i].next {
+			if nodes[next].before--; nodes[next].before == 0 {
+				free = append(free, next)
+			}
+		}
+	}
+	if left > 0 {
+		for i := range nodes {
+			if nodes[i].before > 0 {
+				return int32(i)
+			}
+		}
+	}
+	return -1
+}

@@ -1,0 +1,194 @@
+package model
+
+// function is one call of a Lambda function, of a living execution or in flight after its end: it renews the lease, does
+// what it does, and answers.
+func (m *moves) function(i int8) {
+	t := m.turn(i)
+	e := t.e()
+	if m.flags(e.input).dryRun {
+		m.dry(i)
+		return
+	}
+	if e.phase == called {
+		m.begin(i)
+		return
+	}
+	if states[e.at] == "Validate" && e.phase == holding {
+		t.read()
+		e.phase = read
+		t.end("Validate reads")
+		return
+	}
+	t.answer()
+	if e := m.from.executions[i]; !e.dead {
+		m.functionFaults(i, states[e.at])
+	}
+}
+
+func (m *moves) functionFaults(i int8, name string) {
+	m.fault(i, name+": the function's answer is lost", func(f *faults) *uint8 { return &f.lostAnswers }, func(t *turn) {
+		t.change()
+		t.e().phase = called
+	})
+	failures := func(f *faults) *uint8 { return &f.stepFailures }
+	m.fault(i, name+": the function fails", failures, func(t *turn) { t.fail() })
+	if name != "RunStep" {
+		return
+	}
+	m.fault(i, "RunStep: the step is late", failures, func(t *turn) {
+		t.e().failure = true
+		t.over("StepAnswer", "StepLate", "ReportFailure")
+	})
+	m.fault(i, "RunStep: the step rejects", failures, func(t *turn) {
+		t.world.excused = true
+		t.over("Report")
+	})
+}
+
+// begin is the call's first act: the fence.
+func (m *moves) begin(i int8) {
+	t := m.turn(i)
+	e := t.e()
+	if !m.Call.do(&t.world.lease, t.caller()) {
+		t.over("Lost")
+		t.end("the function finds the lease lost")
+		return
+	}
+	if t.world.lease.owner != i {
+		t.broken = "a call that began without the lease changes something"
+	}
+	if states[e.at] == "Validate" {
+		t.note()
+	}
+	e.phase, e.news = holding, t.world.lease.requested > e.generation
+	t.end(states[e.at] + ": the function renews the lease")
+}
+
+// note is what validate notes of the lease, and read what it reads after that.
+func (t *turn) note() {
+	if t.readsFirst != (t.e().phase == called) {
+		l, e := t.world.lease, t.e()
+		e.generation, e.full, e.force = l.requested, l.fullAt > l.served, l.forceAt > l.served
+		if !t.world.faulty && e.generation <= t.world.round {
+			t.broken = "a round for nothing: nobody has asked for one"
+		}
+		t.world.round = e.generation
+		return
+	}
+	t.e().seen = t.world.wanted
+}
+
+func (t *turn) read() { t.note() }
+
+// over ends a call whose execution may be dead; else the execution goes on.
+func (t *turn) over(path ...string) {
+	if e := t.e(); e.dead {
+		e.inFlight, e.phase = false, called
+		return
+	}
+	t.to(path...)
+}
+
+// change is what a call does to the world.
+func (t *turn) change() {
+	e := t.e()
+	if t.world.lease.owner != t.i {
+		// One call in flight may be overtaken by a clock's jump; the next one must find the lease lost.
+		t.world.excused = true
+		if e.stray++; e.stray > 1 {
+			t.broken = "a pass goes on changing things after another has taken over"
+		}
+	}
+	switch states[e.at] {
+	case "RunStep":
+		if !t.stepFails {
+			t.world.applied = e.seen
+		}
+	case "Report":
+		t.world.failed = e.failure
+	case "ReportFailure":
+		t.world.failed = true
+	}
+}
+
+// fail is a function's error. The failure of a report is not reported.
+func (t *turn) fail() {
+	t.e().failure = true
+	if states[t.e().at] == "ReportFailure" {
+		t.over("Reported", "Release")
+		return
+	}
+	t.over("ReportFailure")
+}
+
+// answer adds the ways a call can end well.
+func (t *turn) answer() {
+	e := t.e()
+	switch states[e.at] {
+	case "Validate":
+		t.validated()
+	case "RunStep":
+		t.stepped()
+	case "Report", "ReportFailure":
+		t.change()
+		name := states[e.at]
+		t.over("Reported", "Release")
+		t.end(name)
+	}
+}
+
+func (t *turn) validated() {
+	e := t.e()
+	switch {
+	case t.dies:
+		e.dead, e.notice, e.phase, t.world.faulty = true, noticed, called, true
+	case t.world.applied != e.seen || e.full:
+		t.over("Todo", "MoreSteps", "BeginStep", "RunStep")
+	case t.world.failed: // nothing to do, but the status does not say so yet
+		t.over("Todo", "Report")
+	default:
+		t.over("Todo", "Release")
+	}
+	t.end("Validate answers")
+}
+
+// stepped are the answers of a step. One that waits has not applied everything.
+func (t *turn) stepped() {
+	before := *t
+	if t.stepFails {
+		t.fail()
+		t.end("RunStep fails, as always")
+		return
+	}
+	t.change()
+	t.over("StepAnswer", "StepDone", "MoreSteps", "Report")
+	t.end("RunStep: done")
+	if before.e().waited {
+		return
+	}
+	waits := before
+	if waits.e().news && !t.ignoresRequests {
+		waits.again("StepAnswer")
+		waits.end("RunStep: superseded")
+		return
+	}
+	if waits.e().news && !waits.e().dead {
+		waits.broken = "a write during a wait is not taken up at the next poll"
+	}
+	waits.e().waited = true
+	waits.over("StepAnswer", "WaitForStep")
+	waits.end("RunStep: wait")
+}
+
+// dry is validate in a dry run, which has no lease, and the report of its failure.
+func (m *moves) dry(i int8) {
+	t := m.turn(i)
+	if states[t.e().at] == "Validate" {
+		t.over("Todo", "Done")
+		t.end("a dry run is answered")
+		m.fault(i, "a dry run fails", func(f *faults) *uint8 { return &f.stepFailures }, func(t *turn) { t.over("ReportFailure") })
+		return
+	}
+	t.over("Reported", "Ended", "Failed")
+	t.end("the failure of a dry run is answered")
+}
