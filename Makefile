@@ -17,9 +17,9 @@ export CGO_ENABLED := 0
 # The tests of package k8s and of the steps in the cluster start its API server.
 export SAWHORSE_CLUSTER_BINARY := $(BIN)/cluster
 
-# CDK's validation of its own output costs 10 s a synth, and its banner warns of Node 20, which does.
+# CDK's validation of its own output costs 10 s a synth, and its banner warns of Node.js 20, which does; the value names that version.
 export CDK_VALIDATION := false
-export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 1
+export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 export CDK_DISABLE_CLI_TELEMETRY := 1
 
 # Lambda's name for the architecture of this machine.
@@ -132,7 +132,7 @@ $(CACHE)/ministack/installed: sandbox/python/ministack.txt | prerequisites
 	@rm -rf $(@D) && python3 -m venv $(@D) && $(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $< && touch $@
 
 $(CACHE)/venv/installed: sandbox/python/tools.txt | prerequisites
-	@echo "Installing moto and the AWS CLI …" >&2
+	@echo "Installing moto, the AWS CLI and cfn-lint …" >&2
 	@rm -rf $(@D) && python3 -m venv $(@D) && $(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $< && touch $@
 
 $(CACHE)/npm/installed: package.json package-lock.json | prerequisites

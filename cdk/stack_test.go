@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,12 +11,15 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
 	"github.com/aws/jsii-runtime-go"
+	"github.com/cdklabs/cdk-nag-go/cdknag/v2"
 )
 
 // template is a synthesized stack as plain data.
 type template struct {
 	Resources map[string]resource
 	Outputs   map[string]any
+	// whole is all of it, as it is.
+	whole any
 }
 
 type resource struct {
@@ -26,6 +30,9 @@ type resource struct {
 
 // production is the stack with no context at all, custom the one with every value set to something else.
 var production, custom template
+
+// stacks are those that production and custom are the templates of.
+var stacks []awscdk.Stack
 
 // One jsii process and one app serve all tests: starting it takes longer than all of them.
 func TestMain(m *testing.M) {
@@ -39,7 +46,8 @@ func TestMain(m *testing.M) {
 	if err := stubZips(dir); err != nil {
 		panic(err)
 	}
-	app := awscdk.NewApp(&awscdk.AppProps{AnalyticsReporting: jsii.Bool(false), Outdir: jsii.String(filepath.Join(dir, "out"))})
+	app := awscdk.NewApp(&awscdk.AppProps{AnalyticsReporting: jsii.Bool(false), Outdir: jsii.String(filepath.Join(dir, "out")), Context: projectContext()})
+	awscdk.Aspects_Of(app).Add(cdknag.NewAwsSolutionsChecks(&cdknag.NagPackProps{Verbose: jsii.Bool(true), Reports: jsii.Bool(false)}), nil)
 	one := stackOf(app, "Production", map[string]any{"dist": dir})
 	other := stackOf(app, "Custom", map[string]any{
 		"dist": dir, "stackName": "Other", "architecture": "x86_64", "prefix": "/tools/sawhorse", "busName": "racks", "settleSeconds": "1",
@@ -47,6 +55,7 @@ func TestMain(m *testing.M) {
 		"subnetIds": []any{"subnet-11111111", "subnet-22222222"}, "securityGroupIds": "sg-11111111", "removal": "destroy", "synthesizer": "cli",
 		"nodeActions": "s3:Get*,kms:Decrypt", "objectPrefixes": []any{"s3://config/racks/", "s3://config/shared"},
 	})
+	stacks = []awscdk.Stack{one, other}
 	production, custom = templateOf(one), templateOf(other)
 	code := m.Run()
 	jsii.Close()
@@ -65,6 +74,21 @@ func withoutValidation() int {
 		return 1
 	}
 	return 0
+}
+
+// projectContext is what cdk.json gives every deployment: CDK's feature flags. What cdk-nag finds is for its test to tell,
+// not an end of the synthesis.
+func projectContext() *map[string]any {
+	file, err := os.ReadFile("../cdk.json")
+	if err != nil {
+		panic(err)
+	}
+	var project struct{ Context map[string]any }
+	if err := json.Unmarshal(file, &project); err != nil {
+		panic(err)
+	}
+	project.Context["@aws-cdk/core:annotationsInValidationReport"] = false
+	return &project.Context
 }
 
 // stubZips stand in for the functions' code.
@@ -96,7 +120,7 @@ func templateOf(stack awscdk.Stack) (t template) {
 	if err != nil {
 		panic(err)
 	}
-	if err := json.Unmarshal(text, &t); err != nil {
+	if err := errors.Join(json.Unmarshal(text, &t), json.Unmarshal(text, &t.whole)); err != nil {
 		panic(err)
 	}
 	return t

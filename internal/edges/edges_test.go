@@ -73,6 +73,7 @@ var owners = map[string][]string{
 	"helm.sh/helm":                          {"internal/steps/controller"},
 	"github.com/aws/aws-lambda-go":          {"internal/handler"},
 	"github.com/aws/aws-cdk-go":             {"cdk"},
+	"github.com/cdklabs/cdk-nag-go":         {"cdk"},
 	"github.com/aws/constructs-go":          {"cdk"},
 	"github.com/aws/jsii-runtime-go":        {"cdk"},
 }
