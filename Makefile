@@ -83,6 +83,14 @@ build: prerequisites
 	go run ./cdk/bundle -architecture $(ARCHITECTURE)
 	go build -ldflags '-s -w' -o $(BIN)/sawhorse ./cmd/sawhorse
 
+## reproducible: build the functions once more in another folder, and compare (GOCACHE=DIR: with nothing built before)
+.PHONY: reproducible
+reproducible: build
+	@rm -rf $(CACHE)/again && mkdir -p $(CACHE)/again/elsewhere && git ls-files -z | xargs -0 cp --parents -t $(CACHE)/again/elsewhere
+	@cd $(CACHE)/again/elsewhere && go run ./cdk/bundle -architecture $(ARCHITECTURE)
+	@cd dist/$(ARCHITECTURE) && for zip in *.zip; do cmp $$zip $(CACHE)/again/elsewhere/dist/$(ARCHITECTURE)/$$zip; sha256sum $$zip; done
+	@rm -rf $(CACHE)/again
+
 ## synth: the CloudFormation template, into cdk.out
 .PHONY: synth
 synth: build $(CACHE)/npm/installed
