@@ -116,6 +116,9 @@ func (s *sawhorse) environment(f function) *map[string]*string {
 		"SAWHORSE_PREFIX": jsii.String(s.Prefix),
 		"SAWHORSE_BUS":    s.bus.EventBusName(),
 	}
+	if f.name == "validate" || f.name == "report" {
+		env["SAWHORSE_METRICS"] = jsii.String(s.StackName) // the namespace
+	}
 	switch f.name {
 	case "validate":
 		if len(s.ObjectPrefixes) > 0 {

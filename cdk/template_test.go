@@ -142,7 +142,7 @@ func TestFunctionsAreTheDirectories(t *testing.T) {
 
 func TestFunctions(t *testing.T) {
 	roles, more := map[string]string{}, map[string][]string{
-		"access": {"PRINCIPALS"}, "infrastructure": {"BOUNDARY"}, "nodepools": {"DRAIN_SECONDS"}, "nodegroups": {"DRAIN_SECONDS"},
+		"validate": {"METRICS"}, "report": {"METRICS"}, "access": {"PRINCIPALS"}, "infrastructure": {"BOUNDARY"}, "nodepools": {"DRAIN_SECONDS"}, "nodegroups": {"DRAIN_SECONDS"},
 		"resync": {"STATE_MACHINE", "RESYNC_MINUTES", "RESYNC_SLOTS"},
 	}
 	found := production.all("AWS::Lambda::Function")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sawhorse-io/sawhorse/events"
+	"github.com/sawhorse-io/sawhorse/internal/meter"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/rack"
@@ -40,7 +41,13 @@ type Report struct {
 	Store   *rack.Store
 	Outputs rack.Published
 	Send    func(ctx context.Context, detail events.Detail) error
+	Meter   meter.Meter
 	Now     func() time.Time
+}
+
+// About is what the log says of a call.
+func (e Event) About() []any {
+	return []any{"rack", e.Rack, "generation", e.Generation, "execution", e.Execution}
 }
 
 // Run reports one round.
@@ -76,7 +83,18 @@ func (r *Report) Run(ctx context.Context, event Event) (Answer, error) {
 	if err := r.Send(ctx, r.detail(event, run, status)); err != nil {
 		return Answer{}, err
 	}
-	return Answer{}, r.Store.SaveStatus(ctx, status, digest(status, run))
+	if err := r.Store.SaveStatus(ctx, status, digest(status, run)); err != nil {
+		return Answer{}, err
+	}
+	return Answer{}, r.measure(event, status)
+}
+
+func (r *Report) measure(event Event, status rack.Status) error {
+	took := r.Now().Sub(event.Started)
+	return r.Meter.Pass(meter.Pass{
+		Rack: event.Rack, Generation: event.Generation, Execution: event.Execution,
+		State: string(status.State), Changes: len(status.Changed), Took: &took,
+	})
 }
 
 // forget ends what is kept and published of a rack. The records go last: what is stopped on the way is done again.
