@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsstepfunctions"
+	"github.com/aws/aws-cdk-go/awscdk/v2/interfaces/interfacesawscloudwatch"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 )
@@ -24,6 +25,8 @@ type sawhorse struct {
 	roles       map[string]awsiam.Role
 	functions   map[string]awslambda.Function
 	machine     awsstepfunctions.StateMachine
+	// alarms are for the dashboard.
+	alarms []interfacesawscloudwatch.IAlarmRef
 }
 
 func newStack(scope constructs.Construct, id string, settings settings) awscdk.Stack {
@@ -46,6 +49,7 @@ func newStack(scope constructs.Construct, id string, settings settings) awscdk.S
 	s.addRules()
 	s.addSchedule()
 	s.addAlarms()
+	s.addDashboard()
 	s.acceptWildcards()
 	s.output("StateMachineArn", s.machineARN())
 	s.output("BusName", *s.bus.EventBusName())

@@ -196,11 +196,15 @@ func TestCustomFunctions(t *testing.T) {
 }
 
 func TestAlarms(t *testing.T) {
-	if got, want := len(production.all("AWS::CloudWatch::Alarm")), 4+len(functions); got != want {
+	if got, want := len(production.all("AWS::CloudWatch::Alarm")), 6+len(functions); got != want {
 		t.Errorf("%d alarms, want %d", got, want)
 	}
 	for id, alarm := range production.all("AWS::CloudWatch::Alarm") {
-		if alarm.Properties["TreatMissingData"] != "notBreaching" || alarm.Properties["AlarmActions"] != nil {
+		missing := "notBreaching"
+		if strings.HasPrefix(id, "ScheduleMissing") {
+			missing = "breaching"
+		}
+		if alarm.Properties["TreatMissingData"] != missing || alarm.Properties["AlarmActions"] != nil {
 			t.Errorf("alarm %s: %s", id, text(alarm.Properties))
 		}
 	}
@@ -216,6 +220,39 @@ func TestOutputs(t *testing.T) {
 	if want := []string{"BusName", "StateMachineArn", "TableName"}; !slices.Equal(got, want) {
 		t.Errorf("outputs %v, want %v", got, want)
 	}
+}
+
+// The alarm looks at two ticks, and ticks are as far apart as the deployment says.
+func TestAMissingScheduleIsAlarming(t *testing.T) {
+	for seconds, of := range map[float64]template{300: production, 600: custom} {
+		found := 0
+		for id, alarm := range of.all("AWS::CloudWatch::Alarm") {
+			if !strings.HasPrefix(id, "ScheduleMissing") {
+				continue
+			}
+			found++
+			p := alarm.Properties
+			if p["Period"] != seconds || p["EvaluationPeriods"] != 2.0 || p["Threshold"] != 1.0 || p["ComparisonOperator"] != "LessThanThreshold" ||
+				p["MetricName"] != "Invocations" || !strings.Contains(text(p["Dimensions"]), `"Ref":"Resync`) {
+				t.Errorf("%s", text(p))
+			}
+		}
+		if found != 1 {
+			t.Errorf("%d alarms", found)
+		}
+	}
+}
+
+func TestALongPassIsAlarming(t *testing.T) {
+	for id, alarm := range production.all("AWS::CloudWatch::Alarm") {
+		if strings.HasPrefix(id, "PassTooLong") {
+			if p := alarm.Properties; p["Threshold"] != 3600.0*1000 || p["MetricName"] != "ExecutionTime" || p["Statistic"] != "Maximum" {
+				t.Errorf("%s", text(p))
+			}
+			return
+		}
+	}
+	t.Error("no alarm")
 }
 
 // The one alarm over all racks' queues finds them by the tag that the plan gives each.
