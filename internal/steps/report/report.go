@@ -14,6 +14,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/rack"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // Event is the state machine's call.
@@ -262,6 +263,10 @@ func explain(event Event) rack.Failure {
 	switch {
 	case strings.Contains(f.Reason, "AccessDenied") || strings.Contains(f.Reason, "UnauthorizedOperation"):
 		f.Remedy = "A right is missing: compare the function's role with the deployed stack (cdk diff), and look for a service control policy or permissions boundary that denies the action."
+	case strings.Contains(f.Reason, steps.NoAnswer):
+		f.Remedy = "The function cannot reach the API server. If its endpoint is private, deploy the stack with subnetIds and securityGroupIds in a network " +
+			"from which it can be reached (docs/private.md), and let those groups in at port 443 of the cluster security group. If it is public, see " +
+			"whether its publicAccessCidrs let the function in. If the cluster is being updated, the next pass goes on from here."
 	case event.Error == "StepDeadlineExceeded":
 		f.Remedy = "What the step waits for did not happen in time; mend that, and the next event or the schedule goes on from here."
 	case event.Error == "States.Timeout" || event.Error == "Throttled":

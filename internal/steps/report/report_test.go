@@ -26,6 +26,8 @@ var (
 	warning = []params.Problem{{Parameter: "karpenter_cpu_limit", Message: "w"}}
 )
 
+var unreachable = &steps.Unreachable{Cluster: "demo", Host: "10.0.0.1:443", Cause: errors.New("dial tcp: i/o timeout")}
+
 type scene struct {
 	*testing.T
 	cloud  *awsfake.Cloud
@@ -215,6 +217,7 @@ func TestFailed(t *testing.T) {
 	for _, c := range []struct{ name, cause, reason, remedy string }{
 		{"StepFailed", `{"errorMessage":"queue demo: create: AccessDenied: no","errorType":"StepFailed"}`, "queue demo: create: AccessDenied: no", "A right is missing"},
 		{"StepFailed", `{"errorMessage":"tag: UnauthorizedOperation","errorType":"StepFailed"}`, "tag: UnauthorizedOperation", "A right is missing"},
+		{"StepFailed", `{"errorMessage":"` + unreachable.Error() + `"}`, unreachable.Error(), "subnetIds and securityGroupIds"},
 		{"StepDeadlineExceeded", "nodepools: not done after 900 s", "nodepools: not done after 900 s", "did not happen in time"},
 		{"States.Timeout", "", "", "nothing is lost"},
 		{"Throttled", `{"errorMessage":"slow"}`, "slow", "nothing is lost"},
