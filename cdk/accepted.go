@@ -2,6 +2,7 @@ package main
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/aws/constructs-go/constructs/v10"
@@ -39,6 +40,7 @@ var wildcards = []wildcard{
 	{":instance-profile/karpenter/*", "Karpenter's own path: what it left behind is cleared away"},
 	{":instance-profile/*", "boundary: Karpenter's policies scope them by tags, and the names are Karpenter's"},
 	{"/racks/*", "racks come and go after the stack is deployed"},
+	{"/racks/*/*", "racks come and go after the stack is deployed"},
 	{"/racks/*/params", "racks come and go after the stack is deployed"},
 	{"/racks/*/params/*", "racks come and go after the stack is deployed"},
 	{"/racks/*/status", "racks come and go after the stack is deployed"},
@@ -58,12 +60,18 @@ var wildcards = []wildcard{
 	{":*:*/*", "boundary: Karpenter's policies scope what is launched by tags and kinds"},
 	{":*/*", "boundary: Karpenter's policies scope it by tags, the nodes' own policies by kinds"},
 	{"Action::ec2:Describe*", "boundary: EC2's describing actions know no resources and change nothing"},
+	{"-reconcile:*", "executions of the state machine have names of EventBridge's and the Scheduler's"},
 	{".Arn>:*", "the Scheduler's role may invoke any version of the one function"},
 }
 
 // acceptWildcards notes the reasons on the whole stack: most statements of most roles have one of the same few.
 func (s *sawhorse) acceptWildcards() {
-	all := wildcards
+	all := append(slices.Clone(wildcards), wildcard{":log-group:/aws/lambda/" + s.functionName("*"), "the functions of this stack"})
+	for _, rack := range s.OperatorRacks {
+		for _, below := range []string{"", "/*", "/params/*"} {
+			all = append(all, wildcard{"/racks/" + rack + below, "what is in the folders of the racks that this deployment names (operatorRacks)"})
+		}
+	}
 	for _, action := range s.NodeActions {
 		all = append(all, wildcard{"Action::" + action, "boundary: an action that this deployment lets the policies of nodes have (nodeActions)"})
 	}

@@ -47,7 +47,7 @@ func associations() []string  { return []string{arn("eks", "podidentityassociati
 // permissions is all that a function may do, apart from writing its log and traces.
 func (s *sawhorse) permissions(f function) []awsiam.PolicyStatement {
 	statements := s.tableAccess(f)
-	if len(s.SubnetIDs) > 0 {
+	if s.inVPC(f) {
 		statements = append(statements, allow([]string{"ec2:CreateNetworkInterface", "ec2:DescribeNetworkInterfaces",
 			"ec2:DeleteNetworkInterface", "ec2:AssignPrivateIpAddresses", "ec2:UnassignPrivateIpAddresses"}, anything))
 	}

@@ -48,6 +48,8 @@ func newStack(scope constructs.Construct, id string, settings settings) awscdk.S
 	s.addStateMachine()
 	s.addRules()
 	s.addSchedule()
+	s.addEndpoints()
+	s.addPeople()
 	s.addAlarms()
 	s.addDashboard()
 	s.acceptWildcards()

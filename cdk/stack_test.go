@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
@@ -53,6 +54,8 @@ func TestMain(m *testing.M) {
 		"dist": dir, "stackName": "Other", "architecture": "x86_64", "prefix": "/tools/sawhorse", "busName": "racks", "settleSeconds": "1",
 		"resyncMinutes": 30.0, "resyncSlots": "3", "drainSeconds": "20", "alarmTopicArn": "arn:aws:sns:eu-central-1:123456789012:alarms",
 		"subnetIds": []any{"subnet-11111111", "subnet-22222222"}, "securityGroupIds": "sg-11111111", "removal": "destroy", "synthesizer": "cli",
+		"vpcEndpoints": []any{"com.amazonaws.eu-central-1.ssm", "com.amazonaws.iam", "com.amazonaws.eu-central-1.dynamodb"}, "vpcId": "vpc-11111111",
+		"routeTableIds": "rtb-11111111", "reservedConcurrency": "5", "operatorRacks": "prod,team-a-*",
 		"nodeActions": "s3:Get*,kms:Decrypt", "objectPrefixes": []any{"s3://config/racks/", "s3://config/shared"},
 	})
 	stacks = []awscdk.Stack{one, other}
@@ -147,6 +150,18 @@ func (t template) one(test *testing.T, kind string) resource {
 	for _, r := range found {
 		return r
 	}
+	panic("unreachable")
+}
+
+// boundary is the permissions boundary.
+func (t template) boundary(test *testing.T) resource {
+	test.Helper()
+	for id, r := range t.all("AWS::IAM::ManagedPolicy") {
+		if strings.HasPrefix(id, "Boundary") {
+			return r
+		}
+	}
+	test.Fatal("no boundary")
 	panic("unreachable")
 }
 

@@ -85,7 +85,7 @@ func TestTableIsKept(t *testing.T) {
 	if got := custom.one(t, "AWS::DynamoDB::Table").DeletionPolicy; got != "Delete" {
 		t.Errorf("removal=destroy: DeletionPolicy %q", got)
 	}
-	if got := production.one(t, "AWS::IAM::ManagedPolicy").DeletionPolicy; got != "Retain" {
+	if got := production.boundary(t).DeletionPolicy; got != "Retain" {
 		t.Errorf("the boundary: DeletionPolicy %q", got)
 	}
 }
@@ -185,12 +185,38 @@ func TestCustomFunctions(t *testing.T) {
 		if text(r.Properties["Architectures"]) != `["x86_64"]` {
 			t.Errorf("%s: %s", id, text(r.Properties["Architectures"]))
 		}
-		if got := text(r.Properties["VpcConfig"]); got != `{"SecurityGroupIds":["sg-11111111"],"SubnetIds":["subnet-11111111","subnet-22222222"]}` {
-			t.Errorf("%s: VpcConfig %s", id, got)
+		name := strings.TrimPrefix(r.Properties["FunctionName"].(string), "Other-")
+		cluster := slices.ContainsFunc(functions, func(f function) bool { return f.name == name && f.cluster })
+		want := map[bool]string{true: `{"SecurityGroupIds":["sg-11111111"],"SubnetIds":["subnet-11111111","subnet-22222222"]}`, false: "null"}[cluster]
+		if got := text(r.Properties["VpcConfig"]); got != want {
+			t.Errorf("%s: VpcConfig %s, want %s", id, got, want)
 		}
 		prefixes := at(r.Properties, "Environment", "Variables", "SAWHORSE_OBJECT_PREFIXES")
 		if validates := r.Properties["FunctionName"] == "Other-validate"; validates && prefixes != "s3://config/racks/,s3://config/shared" || !validates && prefixes != nil {
 			t.Errorf("%s: prefixes %v", id, prefixes)
+		}
+	}
+}
+
+// What may have few calls at once has that many for itself; new accounts have too few to reserve any unasked.
+func TestReservedConcurrency(t *testing.T) {
+	for _, of := range []template{production, custom} {
+		var reserved []string
+		for _, r := range of.all("AWS::Lambda::Function") {
+			if n := r.Properties["ReservedConcurrentExecutions"]; n == 5.0 {
+				_, name, _ := strings.Cut(r.Properties["FunctionName"].(string), "-")
+				reserved = append(reserved, name)
+			} else if n != nil {
+				t.Errorf("%v", n)
+			}
+		}
+		slices.Sort(reserved)
+		want := "access infrastructure nodegroups"
+		if len(of.all("AWS::EC2::VPCEndpoint")) == 0 { // production
+			want = ""
+		}
+		if strings.Join(reserved, " ") != want {
+			t.Errorf("reserved for %v, want %s", reserved, want)
 		}
 	}
 }

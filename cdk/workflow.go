@@ -23,7 +23,7 @@ const (
 	deliveryHours    = 24
 )
 
-func (s *sawhorse) machineName() string { return s.StackName + "-reconcile" }
+func (s *sawhorse) machineName() string { return names.StateMachine(s.StackName) }
 
 // machineARN is put together from the name: the state machine's own policy and the function resync refer to it.
 func (s *sawhorse) machineARN() string { return arn("states", "stateMachine:"+s.machineName()) }
