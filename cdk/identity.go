@@ -17,7 +17,7 @@ func (s *sawhorse) infrastructurePermissions() []awsiam.PolicyStatement {
 	nodesOnly := conditions{"StringEquals": map[string]any{"eks:accessEntryType": "EC2_LINUX"}}
 	toPods := conditions{"StringEquals": map[string]any{"iam:PassedToService": "pods.eks.amazonaws.com"}}
 	return []awsiam.PolicyStatement{
-		allow([]string{"iam:CreateRole", "iam:PutRolePolicy", "iam:AttachRolePolicy"}, ourRoles(), bounded),
+		allow([]string{"iam:CreateRole", "iam:PutRolePermissionsBoundary", "iam:PutRolePolicy", "iam:AttachRolePolicy"}, ourRoles(), bounded),
 		allow([]string{"iam:DeleteRole", "iam:DeleteRolePolicy", "iam:DetachRolePolicy", "iam:GetRolePolicy", "iam:ListRolePolicies",
 			"iam:ListAttachedRolePolicies", "iam:TagRole", "iam:UpdateAssumeRolePolicy"}, ourRoles()),
 		allow([]string{"iam:GetRole"}, ourRoleNames()),

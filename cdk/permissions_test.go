@@ -94,7 +94,7 @@ func TestNoManagedPolicyOfAWSIsAttached(t *testing.T) {
 }
 
 func TestIAMWritesAreConfinedAndBounded(t *testing.T) {
-	grants := []string{"iam:CreateRole", "iam:PutRolePolicy", "iam:AttachRolePolicy"}
+	grants := []string{"iam:CreateRole", "iam:PutRolePolicy", "iam:AttachRolePolicy", "iam:PutRolePermissionsBoundary"}
 	seen := 0
 	for _, g := range production.grants() {
 		for _, a := range g.actions {
