@@ -34,6 +34,16 @@ func (r *reader) match(key, fallback string, pattern *regexp.Regexp) string {
 	return value
 }
 
+var tableNames = regexp.MustCompile(`^[A-Za-z0-9_.-]{3,255}$`)
+
+func (r *reader) table() string {
+	name := r.text("table", "")
+	if name != "" && !tableNames.MatchString(name) {
+		r.fail("table", name, "the name of a table")
+	}
+	return name
+}
+
 func (r *reader) oneOf(key, fallback string, others ...string) string {
 	value := r.text(key, fallback)
 	if value != fallback && !slices.Contains(others, value) {

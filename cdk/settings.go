@@ -20,6 +20,8 @@ type settings struct {
 	Architecture, Dist string
 	// Prefix (prefix) is the root of the parameter tree, BusName (busName) the event bus.
 	Prefix, BusName string
+	// Table (table) is the table of an earlier stack to go on with; none: the stack makes its own.
+	Table string
 	// SettleSeconds (settleSeconds) is how long a pass waits for a burst of writes to end.
 	SettleSeconds int
 	// ResyncMinutes (resyncMinutes) is the interval of the full passes, ResyncSlots (resyncSlots) the number of ticks they are spread over.
@@ -72,6 +74,7 @@ func readSettings(get func(key string) any) (settings, error) {
 		Dist:             r.text("dist", "dist"),
 		Prefix:           r.match("prefix", names.DefaultPrefix, prefixes),
 		BusName:          r.match("busName", names.Bus, busNames),
+		Table:            r.table(),
 		SettleSeconds:    r.number("settleSeconds", 5, 0, 60), // well inside the lease's 180 s
 		ResyncMinutes:    r.number("resyncMinutes", 60, 1, 1440),
 		ResyncSlots:      r.number("resyncSlots", 12, 1, 1440),

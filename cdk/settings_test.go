@@ -21,6 +21,7 @@ func TestSettingsRefuse(t *testing.T) {
 		{"settleSeconds", "5s", "from 0 to 60"},
 		{"resyncSlots", "7", "a divisor of resyncMinutes, 60"},
 		{"subnetIds", "subnet-1", "together with securityGroupIds"},
+		{"table", "arn:aws:dynamodb", "the name of a table"},
 		{"vpcEndpoints", "ssm", "the name of an endpoint service"},
 		{"vpcEndpoints", "com.amazonaws.eu-central-1.lambda", "of one that the functions call: dynamodb, ec2"},
 		{"vpcEndpoints", "com.amazonaws.eu-central-1.ssm", "together with vpcId, subnetIds"},

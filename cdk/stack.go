@@ -17,7 +17,7 @@ import (
 type sawhorse struct {
 	settings
 	stack awscdk.Stack
-	table awsdynamodb.Table
+	table awsdynamodb.ITable
 	bus   awsevents.EventBus
 	// undelivered takes what EventBridge, the Scheduler or Lambda could not deliver.
 	undelivered awssqs.Queue
@@ -41,7 +41,8 @@ func newStack(scope constructs.Construct, id string, settings settings) awscdk.S
 	s.stack = awscdk.NewStack(scope, jsii.String(id), props)
 	// W3005: CDK names roles and policies in DependsOn that a resource refers to anyway.
 	s.stack.TemplateOptions().SetMetadata(&map[string]any{"cfn-lint": lintIgnores("W3005")})
-	s.addStorage()
+	s.addTable()
+	s.addMessaging()
 	s.addBoundary()
 	s.addRoles()
 	s.addFunctions()
@@ -59,8 +60,12 @@ func newStack(scope constructs.Construct, id string, settings settings) awscdk.S
 	return s.stack
 }
 
-// addStorage adds what keeps something: the table, the bus, the queue of the undelivered.
-func (s *sawhorse) addStorage() {
+// addTable adds the table of the records, or takes that of an earlier stack, which was retained.
+func (s *sawhorse) addTable() {
+	if s.Table != "" {
+		s.table = awsdynamodb.Table_FromTableName(s.stack, jsii.String("Table"), jsii.String(s.Table))
+		return
+	}
 	s.table = awsdynamodb.NewTable(s.stack, jsii.String("Table"), &awsdynamodb.TableProps{
 		PartitionKey:                     &awsdynamodb.Attribute{Name: jsii.String("pk"), Type: awsdynamodb.AttributeType_STRING},
 		SortKey:                          &awsdynamodb.Attribute{Name: jsii.String("sk"), Type: awsdynamodb.AttributeType_STRING},
@@ -69,6 +74,10 @@ func (s *sawhorse) addStorage() {
 		PointInTimeRecoverySpecification: &awsdynamodb.PointInTimeRecoverySpecification{PointInTimeRecoveryEnabled: jsii.Bool(true)},
 		RemovalPolicy:                    s.removal(),
 	})
+}
+
+// addMessaging adds the bus and the queue of the undelivered.
+func (s *sawhorse) addMessaging() {
 	s.bus = awsevents.NewEventBus(s.stack, jsii.String("Bus"), &awsevents.EventBusProps{EventBusName: jsii.String(s.BusName)})
 	s.undelivered = awssqs.NewQueue(s.stack, jsii.String("Undelivered"), &awssqs.QueueProps{
 		Encryption:      awssqs.QueueEncryption_SQS_MANAGED,

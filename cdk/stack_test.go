@@ -29,8 +29,9 @@ type resource struct {
 	DeletionPolicy string
 }
 
-// production is the stack with no context at all, custom the one with every value set to something else.
-var production, custom template
+// production is the stack with no context at all, custom the one with every value set to something else, and again one that
+// goes on with the table of an earlier stack.
+var production, custom, again template
 
 // stacks are those that production and custom are the templates of.
 var stacks []awscdk.Stack
@@ -58,8 +59,9 @@ func TestMain(m *testing.M) {
 		"routeTableIds": "rtb-11111111", "reservedConcurrency": "5", "operatorRacks": "prod,team-a-*",
 		"nodeActions": "s3:Get*,kms:Decrypt", "objectPrefixes": []any{"s3://config/racks/", "s3://config/shared"},
 	})
-	stacks = []awscdk.Stack{one, other}
-	production, custom = templateOf(one), templateOf(other)
+	third := stackOf(app, "Again", map[string]any{"dist": dir, "table": "Sawhorse-Table-Earlier"})
+	stacks = []awscdk.Stack{one, other, third}
+	production, custom, again = templateOf(one), templateOf(other), templateOf(third)
 	code := m.Run()
 	jsii.Close()
 	os.RemoveAll(dir)

@@ -90,6 +90,30 @@ func TestTableIsKept(t *testing.T) {
 	}
 }
 
+// A table that was retained holds what racks were like before Karpenter; a stack that is deployed again goes on with it.
+func TestTheTableOfAnEarlierStack(t *testing.T) {
+	if n := len(again.all("AWS::DynamoDB::Table")); n > 0 {
+		t.Errorf("%d tables beside it", n)
+	}
+	for id, r := range again.all("AWS::Lambda::Function") {
+		if got := at(r.Properties, "Environment", "Variables", "SAWHORSE_TABLE"); got != "Sawhorse-Table-Earlier" {
+			t.Errorf("%s: table %v", id, got)
+		}
+	}
+	granted := 0
+	for _, g := range again.grants() {
+		if strings.HasPrefix(text(g.actions), `["dynamodb:`) {
+			granted++
+			if got := text(g.resources); !strings.HasSuffix(got, `:table/Sawhorse-Table-Earlier"]]}]`) {
+				t.Errorf("%s: %s", g.where, got)
+			}
+		}
+	}
+	if granted != len(functions)+1 { // the state machine's
+		t.Errorf("%d statements about the table", granted)
+	}
+}
+
 func TestSchedule(t *testing.T) {
 	for want, of := range map[string]template{"rate(5 minutes)": production, "rate(10 minutes)": custom} {
 		if got := of.one(t, "AWS::Scheduler::Schedule").Properties["ScheduleExpression"]; got != want {
