@@ -20,7 +20,7 @@ func TestNagFindsNothing(t *testing.T) {
 		errors := *found.FindError(jsii.String("*"), assertions.Match_AnyValue())
 		warnings := *found.FindWarning(jsii.String("*"), assertions.Match_AnyValue())
 		for _, m := range slices.Concat(errors, warnings) {
-			t.Errorf("%s: %v", *m.Id, m.Entry.Data)
+			t.Error(text(m))
 		}
 	}
 }
