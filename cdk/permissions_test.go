@@ -279,3 +279,40 @@ func TestNoARNNamesAPartition(t *testing.T) {
 		}
 	}
 }
+
+// The roles that are no function's. What the state machine does to the table is in TestTheStateMachineMayDoWhatItDoes.
+func TestOtherRoles(t *testing.T) {
+	want := map[string]string{
+		"MachineEventsRole": "states:StartExecution on Machine",
+		"SchedulerRole":     "lambda:InvokeFunction on Resync Resync; sqs:SendMessage on Undelivered",
+	}
+	logical := regexp.MustCompile(`"(?:Ref|Fn::GetAtt)":\[?"(\w+)[0-9A-F]{8}"`)
+	got, invoked := map[string][]string{}, map[string]bool{}
+	for _, g := range production.grants() {
+		for role := range want {
+			if strings.HasPrefix(g.where, role) {
+				statement := g.actions[0].(string) + " on"
+				for _, match := range logical.FindAllStringSubmatch(text(g.resources), -1) {
+					statement += " " + match[1]
+				}
+				got[role] = append(got[role], statement)
+			}
+		}
+		if strings.HasPrefix(g.where, "MachineRole") && slices.Contains(g.actions, any("lambda:InvokeFunction")) {
+			for _, r := range g.resources {
+				_, name, _ := strings.Cut(text(r), ":function:Sawhorse-")
+				invoked[strings.TrimSuffix(name, `"]]}`)] = true
+			}
+		}
+	}
+	for role, statements := range want {
+		if have := strings.Join(got[role], "; "); have != statements {
+			t.Errorf("%s: %s, want %s", role, have, statements)
+		}
+	}
+	for _, f := range functions {
+		if invoked[f.name] != f.pass {
+			t.Errorf("the state machine may invoke %s: %v, want %v", f.name, invoked[f.name], f.pass)
+		}
+	}
+}
