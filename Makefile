@@ -17,9 +17,9 @@ export CGO_ENABLED := 0
 # The tests of package k8s and of the steps in the cluster start its API server.
 export SAWHORSE_CLUSTER_BINARY := $(BIN)/cluster
 
-# CDK's validation of its own output costs 10 s a synth, and its banner warns of Node 20, which does.
+# CDK's validation of its own output costs 10 s a synth, and its banner warns of Node.js 20, which does; the value names that version.
 export CDK_VALIDATION := false
-export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 1
+export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 export CDK_DISABLE_CLI_TELEMETRY := 1
 
 # Lambda's name for the architecture of this machine.
@@ -88,6 +88,14 @@ build: prerequisites
 	go run ./cdk/bundle -architecture $(ARCHITECTURE)
 	go build -ldflags '-s -w' -o $(BIN)/sawhorse ./cmd/sawhorse
 
+## reproducible: build the functions once more in another folder, and compare (GOCACHE=DIR: with nothing built before)
+.PHONY: reproducible
+reproducible: build
+	@rm -rf $(CACHE)/again && mkdir -p $(CACHE)/again/elsewhere && git ls-files -z | xargs -0 cp --parents -t $(CACHE)/again/elsewhere
+	@cd $(CACHE)/again/elsewhere && go run ./cdk/bundle -architecture $(ARCHITECTURE)
+	@cd dist/$(ARCHITECTURE) && for zip in *.zip; do cmp $$zip $(CACHE)/again/elsewhere/dist/$(ARCHITECTURE)/$$zip; sha256sum $$zip; done
+	@rm -rf $(CACHE)/again
+
 ## synth: the CloudFormation template, into cdk.out
 .PHONY: synth
 synth: build $(CACHE)/npm/installed
@@ -137,7 +145,7 @@ $(CACHE)/ministack/installed: sandbox/python/ministack.txt | prerequisites
 	@rm -rf $(@D) && python3 -m venv $(@D) && $(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $< && touch $@
 
 $(CACHE)/venv/installed: sandbox/python/tools.txt | prerequisites
-	@echo "Installing moto and the AWS CLI …" >&2
+	@echo "Installing moto, the AWS CLI and cfn-lint …" >&2
 	@rm -rf $(@D) && python3 -m venv $(@D) && $(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $< && touch $@
 
 $(CACHE)/npm/installed: package.json package-lock.json | prerequisites

@@ -22,6 +22,7 @@ require (
 	github.com/aws/jsii-runtime-go v1.139.0
 	github.com/aws/karpenter-provider-aws v1.10.0
 	github.com/aws/smithy-go v1.24.2
+	github.com/cdklabs/cdk-nag-go/cdknag/v2 v2.35.0
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.2
 	go.uber.org/multierr v1.11.0
 	helm.sh/helm/v4 v4.1.4

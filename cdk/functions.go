@@ -21,15 +21,17 @@ type function struct {
 	cluster bool
 	// pass marks the functions that the state machine invokes.
 	pass bool
+	// writes marks the functions that change EKS or IAM, whose rates an account's other users share.
+	writes bool
 }
 
 var functions = []function{
 	{name: "validate", memory: 512, pass: true, cluster: true},
 	{name: "change", memory: 256, pass: true},
-	{name: "access", memory: 256, pass: true, cluster: true},
+	{name: "access", memory: 256, pass: true, cluster: true, writes: true},
 	{name: "network", memory: 256, pass: true},
-	{name: "nodegroups", memory: 256, pass: true, cluster: true},
-	{name: "infrastructure", memory: 256, pass: true},
+	{name: "nodegroups", memory: 256, pass: true, cluster: true, writes: true},
+	{name: "infrastructure", memory: 256, pass: true, writes: true},
 	{name: "controller", memory: 512, pass: true, cluster: true},
 	{name: "nodepools", memory: 256, pass: true, cluster: true},
 	{name: "autoscaler", memory: 256, pass: true, cluster: true},
@@ -74,6 +76,10 @@ func (s *sawhorse) addFunctions() {
 		for _, statement := range s.permissions(f) {
 			role.AddToPolicy(statement)
 		}
+		var reserved *float64
+		if f.writes && s.ReservedConcurrency > 0 {
+			reserved = jsii.Number(s.ReservedConcurrency)
+		}
 		fn := awslambda.NewFunction(s.stack, jsii.String(logicalID(f.name)), &awslambda.FunctionProps{
 			FunctionName: jsii.String(s.functionName(f.name)),
 			Runtime:      awslambda.Runtime_PROVIDED_AL2023(),
@@ -86,8 +92,12 @@ func (s *sawhorse) addFunctions() {
 			LogGroup:     logs,
 			Tracing:      awslambda.Tracing_ACTIVE,
 			Environment:  s.environment(f),
+
+			ReservedConcurrentExecutions: reserved,
 		})
-		s.placeInVPC(fn)
+		if s.inVPC(f) {
+			s.placeInVPC(fn)
+		}
 		s.functions[f.name] = fn
 	}
 	// EventBridge and the Scheduler invoke resync asynchronously: what fails there would be gone.
@@ -98,23 +108,15 @@ func (s *sawhorse) addFunctions() {
 	})
 }
 
-// placeInVPC sets the ids as given: the construct for VPCs would want to know zones and routes that nothing here needs.
-func (s *sawhorse) placeInVPC(fn awslambda.Function) {
-	if len(s.SubnetIDs) == 0 {
-		return
-	}
-	fn.Node().DefaultChild().(awslambda.CfnFunction).SetVpcConfig(&awslambda.CfnFunction_VpcConfigProperty{
-		SubnetIds:        jsii.Strings(s.SubnetIDs...),
-		SecurityGroupIds: jsii.Strings(s.SecurityGroupIDs...),
-	})
-}
-
 // environment is what internal/handler reads.
 func (s *sawhorse) environment(f function) *map[string]*string {
 	env := map[string]*string{
 		"SAWHORSE_TABLE":  s.table.TableName(),
 		"SAWHORSE_PREFIX": jsii.String(s.Prefix),
 		"SAWHORSE_BUS":    s.bus.EventBusName(),
+	}
+	if f.name == "validate" || f.name == "report" || f.name == "resync" {
+		env["SAWHORSE_METRICS"] = jsii.String(s.StackName) // the namespace
 	}
 	switch f.name {
 	case "validate":

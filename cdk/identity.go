@@ -19,13 +19,12 @@ func (s *sawhorse) infrastructurePermissions() []awsiam.PolicyStatement {
 	return []awsiam.PolicyStatement{
 		allow([]string{"iam:CreateRole", "iam:PutRolePermissionsBoundary", "iam:PutRolePolicy", "iam:AttachRolePolicy"}, ourRoles(), bounded),
 		allow([]string{"iam:DeleteRole", "iam:DeleteRolePolicy", "iam:DetachRolePolicy", "iam:GetRolePolicy", "iam:ListRolePolicies",
-			"iam:ListAttachedRolePolicies", "iam:ListInstanceProfilesForRole", "iam:ListRoleTags", "iam:TagRole", "iam:UntagRole",
-			"iam:UpdateAssumeRolePolicy"}, ourRoles()),
+			"iam:ListAttachedRolePolicies", "iam:TagRole", "iam:UpdateAssumeRolePolicy"}, ourRoles()),
 		allow([]string{"iam:GetRole"}, ourRoleNames()),
 		allow([]string{"iam:ListInstanceProfiles"}, anything),
 		allow([]string{"iam:RemoveRoleFromInstanceProfile", "iam:DeleteInstanceProfile"}, []string{iamARN("instance-profile/karpenter/*")}), // what Karpenter left
 		allow([]string{"iam:PassRole"}, []string{iamARN("role" + names.IAMPath + names.ControllerRole("*"))}, toPods),
-		allow([]string{"eks:DescribeCluster", "eks:ListAccessEntries", "eks:CreatePodIdentityAssociation", "eks:ListPodIdentityAssociations"}, clusters()),
+		allow([]string{"eks:CreatePodIdentityAssociation", "eks:ListPodIdentityAssociations"}, clusters()),
 		allow([]string{"eks:CreateAccessEntry"}, clusters(), nodesOnly),
 		allow([]string{"eks:DescribeAccessEntry", "eks:DeleteAccessEntry", "eks:TagResource"}, accessEntries()),
 		allow([]string{"eks:DescribePodIdentityAssociation", "eks:UpdatePodIdentityAssociation", "eks:DeletePodIdentityAssociation",

@@ -47,7 +47,7 @@ func associations() []string  { return []string{arn("eks", "podidentityassociati
 // permissions is all that a function may do, apart from writing its log and traces.
 func (s *sawhorse) permissions(f function) []awsiam.PolicyStatement {
 	statements := s.tableAccess(f)
-	if len(s.SubnetIDs) > 0 {
+	if s.inVPC(f) {
 		statements = append(statements, allow([]string{"ec2:CreateNetworkInterface", "ec2:DescribeNetworkInterfaces",
 			"ec2:DeleteNetworkInterface", "ec2:AssignPrivateIpAddresses", "ec2:UnassignPrivateIpAddresses"}, anything))
 	}
@@ -97,10 +97,9 @@ func (s *sawhorse) putEvents() awsiam.PolicyStatement {
 func (s *sawhorse) validatePermissions() []awsiam.PolicyStatement {
 	statements := []awsiam.PolicyStatement{
 		allow([]string{"ssm:GetParametersByPath"}, []string{parameter(names.Paths{Prefix: s.Prefix}.Racks() + "/*")}),
-		allow([]string{"eks:DescribeCluster", "eks:ListNodegroups", "eks:ListAddons", "eks:ListAccessEntries"}, clusters()),
+		allow([]string{"eks:DescribeCluster", "eks:ListNodegroups"}, clusters()),
 		allow([]string{"eks:DescribeNodegroup"}, nodeGroups()),
 		allow([]string{"eks:DescribeAddon"}, []string{arn("eks", "addon/*")}),
-		allow([]string{"eks:DescribeAccessEntry"}, accessEntries()),
 		allow([]string{"ec2:DescribeSubnets", "ec2:DescribeSecurityGroups", "ec2:DescribeLaunchTemplateVersions",
 			"ec2:DescribeInstanceTypes"}, anything),
 		allow([]string{"iam:GetOpenIDConnectProvider"}, []string{iamARN("oidc-provider/*")}),
@@ -151,10 +150,10 @@ func (s *sawhorse) accessPermissions() []awsiam.PolicyStatement {
 	admin := conditions{"ArnEquals": map[string]any{
 		"eks:policyArn": "arn:" + *awscdk.Aws_PARTITION() + ":eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"}}
 	return []awsiam.PolicyStatement{
-		allow([]string{"eks:DescribeCluster", "eks:UpdateClusterConfig", "eks:DescribeUpdate", "eks:ListUpdates", "eks:ListAccessEntries"}, clusters()),
+		allow([]string{"eks:DescribeCluster", "eks:UpdateClusterConfig"}, clusters()),
 		allow([]string{"eks:CreateAccessEntry"}, clusters(), ours),
 		allow([]string{"eks:DescribeAccessEntry", "eks:UpdateAccessEntry", "eks:DeleteAccessEntry",
-			"eks:ListAssociatedAccessPolicies", "eks:DisassociateAccessPolicy", "eks:TagResource"}, accessEntries()),
+			"eks:ListAssociatedAccessPolicies"}, accessEntries()),
 		allow([]string{"eks:AssociateAccessPolicy"}, accessEntries(), admin),
 		allow([]string{"iam:GetRole"}, principals), // an entry binds to a role as it was created
 	}
@@ -174,8 +173,8 @@ func networkPermissions() []awsiam.PolicyStatement {
 
 func nodegroupsPermissions() []awsiam.PolicyStatement {
 	return append([]awsiam.PolicyStatement{
-		allow([]string{"eks:DescribeCluster", "eks:DescribeUpdate", "eks:ListNodegroups"}, clusters()),
-		allow([]string{"eks:DescribeNodegroup", "eks:UpdateNodegroupConfig", "eks:DescribeUpdate"}, nodeGroups()),
+		allow([]string{"eks:DescribeCluster"}, clusters()),
+		allow([]string{"eks:DescribeNodegroup", "eks:UpdateNodegroupConfig"}, nodeGroups()),
 	}, replacePermissions()...)
 }
 
@@ -192,10 +191,9 @@ func nodepoolsPermissions() []awsiam.PolicyStatement {
 func queuePermissions() []awsiam.PolicyStatement {
 	return []awsiam.PolicyStatement{
 		allow([]string{"sqs:CreateQueue", "sqs:DeleteQueue", "sqs:GetQueueUrl", "sqs:GetQueueAttributes", "sqs:SetQueueAttributes",
-			"sqs:ListQueueTags", "sqs:TagQueue", "sqs:UntagQueue"}, []string{arn("sqs", names.Queue("*"))}),
-		allow([]string{"events:PutRule", "events:DescribeRule", "events:EnableRule", "events:DeleteRule", "events:PutTargets",
-			"events:RemoveTargets", "events:ListTargetsByRule", "events:ListTagsForResource", "events:TagResource",
-			"events:UntagResource"}, []string{arn("events", "rule/"+names.Rule("*"))}),
+			"sqs:ListQueueTags", "sqs:TagQueue"}, []string{arn("sqs", names.Queue("*"))}),
+		allow([]string{"events:PutRule", "events:DescribeRule", "events:DeleteRule", "events:PutTargets",
+			"events:RemoveTargets", "events:ListTargetsByRule", "events:ListTagsForResource", "events:TagResource"}, []string{arn("events", "rule/"+names.Rule("*"))}),
 	}
 }
 
@@ -204,8 +202,8 @@ func (s *sawhorse) reportPermissions() []awsiam.PolicyStatement {
 	paths := names.Paths{Prefix: s.Prefix}
 	written := []string{parameter(paths.Status("*")), parameter(paths.Outputs("*")), parameter(paths.Outputs("*") + "/*")}
 	return []awsiam.PolicyStatement{
-		allow([]string{"ssm:PutParameter", "ssm:DeleteParameter", "ssm:DeleteParameters", "ssm:GetParameter", "ssm:GetParametersByPath"}, written),
-		deny([]string{"ssm:PutParameter", "ssm:DeleteParameter", "ssm:DeleteParameters"}, []string{parameter(paths.Params("*") + "/*")}),
+		allow([]string{"ssm:PutParameter", "ssm:DeleteParameter", "ssm:GetParametersByPath"}, written),
+		deny([]string{"ssm:PutParameter", "ssm:DeleteParameter"}, []string{parameter(paths.Params("*") + "/*")}),
 		s.putEvents(),
 	}
 }

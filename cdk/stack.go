@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsstepfunctions"
+	"github.com/aws/aws-cdk-go/awscdk/v2/interfaces/interfacesawscloudwatch"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 )
@@ -16,7 +17,7 @@ import (
 type sawhorse struct {
 	settings
 	stack awscdk.Stack
-	table awsdynamodb.Table
+	table awsdynamodb.ITable
 	bus   awsevents.EventBus
 	// undelivered takes what EventBridge, the Scheduler or Lambda could not deliver.
 	undelivered awssqs.Queue
@@ -24,6 +25,8 @@ type sawhorse struct {
 	roles       map[string]awsiam.Role
 	functions   map[string]awslambda.Function
 	machine     awsstepfunctions.StateMachine
+	// alarms are for the dashboard.
+	alarms []interfacesawscloudwatch.IAlarmRef
 }
 
 func newStack(scope constructs.Construct, id string, settings settings) awscdk.Stack {
@@ -36,22 +39,33 @@ func newStack(scope constructs.Construct, id string, settings settings) awscdk.S
 		props.Synthesizer = awscdk.NewCliCredentialsStackSynthesizer(nil)
 	}
 	s.stack = awscdk.NewStack(scope, jsii.String(id), props)
-	s.addStorage()
+	// W3005: CDK names roles and policies in DependsOn that a resource refers to anyway.
+	s.stack.TemplateOptions().SetMetadata(&map[string]any{"cfn-lint": lintIgnores("W3005")})
+	s.addTable()
+	s.addMessaging()
 	s.addBoundary()
 	s.addRoles()
 	s.addFunctions()
 	s.addStateMachine()
 	s.addRules()
 	s.addSchedule()
+	s.addEndpoints()
+	s.addPeople()
 	s.addAlarms()
+	s.addDashboard()
+	s.acceptWildcards()
 	s.output("StateMachineArn", s.machineARN())
 	s.output("BusName", *s.bus.EventBusName())
 	s.output("TableName", *s.table.TableName())
 	return s.stack
 }
 
-// addStorage adds what keeps something: the table, the bus, the queue of the undelivered.
-func (s *sawhorse) addStorage() {
+// addTable adds the table of the records, or takes that of an earlier stack, which was retained.
+func (s *sawhorse) addTable() {
+	if s.Table != "" {
+		s.table = awsdynamodb.Table_FromTableName(s.stack, jsii.String("Table"), jsii.String(s.Table))
+		return
+	}
 	s.table = awsdynamodb.NewTable(s.stack, jsii.String("Table"), &awsdynamodb.TableProps{
 		PartitionKey:                     &awsdynamodb.Attribute{Name: jsii.String("pk"), Type: awsdynamodb.AttributeType_STRING},
 		SortKey:                          &awsdynamodb.Attribute{Name: jsii.String("sk"), Type: awsdynamodb.AttributeType_STRING},
@@ -60,12 +74,17 @@ func (s *sawhorse) addStorage() {
 		PointInTimeRecoverySpecification: &awsdynamodb.PointInTimeRecoverySpecification{PointInTimeRecoveryEnabled: jsii.Bool(true)},
 		RemovalPolicy:                    s.removal(),
 	})
+}
+
+// addMessaging adds the bus and the queue of the undelivered.
+func (s *sawhorse) addMessaging() {
 	s.bus = awsevents.NewEventBus(s.stack, jsii.String("Bus"), &awsevents.EventBusProps{EventBusName: jsii.String(s.BusName)})
 	s.undelivered = awssqs.NewQueue(s.stack, jsii.String("Undelivered"), &awssqs.QueueProps{
 		Encryption:      awssqs.QueueEncryption_SQS_MANAGED,
 		EnforceSSL:      jsii.Bool(true),
 		RetentionPeriod: awscdk.Duration_Days(jsii.Number(14)),
 	})
+	accept(s.undelivered, "AwsSolutions-SQS3", "This is the dead-letter queue of all else.")
 }
 
 func (s *sawhorse) removal() awscdk.RemovalPolicy {

@@ -2,20 +2,25 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
 	"github.com/aws/jsii-runtime-go"
+	"github.com/cdklabs/cdk-nag-go/cdknag/v2"
 )
 
 // template is a synthesized stack as plain data.
 type template struct {
 	Resources map[string]resource
 	Outputs   map[string]any
+	// whole is all of it, as it is.
+	whole any
 }
 
 type resource struct {
@@ -24,8 +29,12 @@ type resource struct {
 	DeletionPolicy string
 }
 
-// production is the stack with no context at all, custom the one with every value set to something else.
-var production, custom template
+// production is the stack with no context at all, custom the one with every value set to something else, and again one that
+// goes on with the table of an earlier stack.
+var production, custom, again template
+
+// stacks are those that production and custom are the templates of.
+var stacks []awscdk.Stack
 
 // One jsii process and one app serve all tests: starting it takes longer than all of them.
 func TestMain(m *testing.M) {
@@ -39,15 +48,20 @@ func TestMain(m *testing.M) {
 	if err := stubZips(dir); err != nil {
 		panic(err)
 	}
-	app := awscdk.NewApp(&awscdk.AppProps{AnalyticsReporting: jsii.Bool(false), Outdir: jsii.String(filepath.Join(dir, "out"))})
+	app := awscdk.NewApp(&awscdk.AppProps{AnalyticsReporting: jsii.Bool(false), Outdir: jsii.String(filepath.Join(dir, "out")), Context: projectContext()})
+	awscdk.Aspects_Of(app).Add(cdknag.NewAwsSolutionsChecks(&cdknag.NagPackProps{Verbose: jsii.Bool(true), Reports: jsii.Bool(false)}), nil)
 	one := stackOf(app, "Production", map[string]any{"dist": dir})
 	other := stackOf(app, "Custom", map[string]any{
 		"dist": dir, "stackName": "Other", "architecture": "x86_64", "prefix": "/tools/sawhorse", "busName": "racks", "settleSeconds": "1",
 		"resyncMinutes": 30.0, "resyncSlots": "3", "drainSeconds": "20", "alarmTopicArn": "arn:aws:sns:eu-central-1:123456789012:alarms",
 		"subnetIds": []any{"subnet-11111111", "subnet-22222222"}, "securityGroupIds": "sg-11111111", "removal": "destroy", "synthesizer": "cli",
+		"vpcEndpoints": []any{"com.amazonaws.eu-central-1.ssm", "com.amazonaws.iam", "com.amazonaws.eu-central-1.dynamodb"}, "vpcId": "vpc-11111111",
+		"routeTableIds": "rtb-11111111", "reservedConcurrency": "5", "operatorRacks": "prod,team-a-*",
 		"nodeActions": "s3:Get*,kms:Decrypt", "objectPrefixes": []any{"s3://config/racks/", "s3://config/shared"},
 	})
-	production, custom = templateOf(one), templateOf(other)
+	third := stackOf(app, "Again", map[string]any{"dist": dir, "table": "Sawhorse-Table-Earlier"})
+	stacks = []awscdk.Stack{one, other, third}
+	production, custom, again = templateOf(one), templateOf(other), templateOf(third)
 	code := m.Run()
 	jsii.Close()
 	os.RemoveAll(dir)
@@ -65,6 +79,21 @@ func withoutValidation() int {
 		return 1
 	}
 	return 0
+}
+
+// projectContext is what cdk.json gives every deployment: CDK's feature flags. What cdk-nag finds is for its test to tell,
+// not an end of the synthesis.
+func projectContext() *map[string]any {
+	file, err := os.ReadFile("../cdk.json")
+	if err != nil {
+		panic(err)
+	}
+	var project struct{ Context map[string]any }
+	if err := json.Unmarshal(file, &project); err != nil {
+		panic(err)
+	}
+	project.Context["@aws-cdk/core:annotationsInValidationReport"] = false
+	return &project.Context
 }
 
 // stubZips stand in for the functions' code.
@@ -96,7 +125,7 @@ func templateOf(stack awscdk.Stack) (t template) {
 	if err != nil {
 		panic(err)
 	}
-	if err := json.Unmarshal(text, &t); err != nil {
+	if err := errors.Join(json.Unmarshal(text, &t), json.Unmarshal(text, &t.whole)); err != nil {
 		panic(err)
 	}
 	return t
@@ -123,6 +152,18 @@ func (t template) one(test *testing.T, kind string) resource {
 	for _, r := range found {
 		return r
 	}
+	panic("unreachable")
+}
+
+// boundary is the permissions boundary.
+func (t template) boundary(test *testing.T) resource {
+	test.Helper()
+	for id, r := range t.all("AWS::IAM::ManagedPolicy") {
+		if strings.HasPrefix(id, "Boundary") {
+			return r
+		}
+	}
+	test.Fatal("no boundary")
 	panic("unreachable")
 }
 

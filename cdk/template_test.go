@@ -95,8 +95,32 @@ func TestTableIsKept(t *testing.T) {
 	if got := custom.one(t, "AWS::DynamoDB::Table").DeletionPolicy; got != "Delete" {
 		t.Errorf("removal=destroy: DeletionPolicy %q", got)
 	}
-	if got := production.one(t, "AWS::IAM::ManagedPolicy").DeletionPolicy; got != "Retain" {
+	if got := production.boundary(t).DeletionPolicy; got != "Retain" {
 		t.Errorf("the boundary: DeletionPolicy %q", got)
+	}
+}
+
+// A table that was retained holds what racks were like before Karpenter; a stack that is deployed again goes on with it.
+func TestTheTableOfAnEarlierStack(t *testing.T) {
+	if n := len(again.all("AWS::DynamoDB::Table")); n > 0 {
+		t.Errorf("%d tables beside it", n)
+	}
+	for id, r := range again.all("AWS::Lambda::Function") {
+		if got := at(r.Properties, "Environment", "Variables", "SAWHORSE_TABLE"); got != "Sawhorse-Table-Earlier" {
+			t.Errorf("%s: table %v", id, got)
+		}
+	}
+	granted := 0
+	for _, g := range again.grants() {
+		if strings.HasPrefix(text(g.actions), `["dynamodb:`) {
+			granted++
+			if got := text(g.resources); !strings.HasSuffix(got, `:table/Sawhorse-Table-Earlier"]]}]`) {
+				t.Errorf("%s: %s", g.where, got)
+			}
+		}
+	}
+	if granted != len(functions)+1 { // the state machine's
+		t.Errorf("%d statements about the table", granted)
 	}
 }
 
@@ -152,8 +176,8 @@ func TestFunctionsAreTheDirectories(t *testing.T) {
 
 func TestFunctions(t *testing.T) {
 	roles, more := map[string]string{}, map[string][]string{
-		"access": {"PRINCIPALS"}, "infrastructure": {"BOUNDARY"}, "nodepools": {"DRAIN_SECONDS"}, "nodegroups": {"DRAIN_SECONDS"},
-		"resync": {"STATE_MACHINE", "RESYNC_MINUTES", "RESYNC_SLOTS"},
+		"validate": {"METRICS"}, "report": {"METRICS"}, "access": {"PRINCIPALS"}, "infrastructure": {"BOUNDARY"}, "nodepools": {"DRAIN_SECONDS"}, "nodegroups": {"DRAIN_SECONDS"},
+		"resync": {"METRICS", "STATE_MACHINE", "RESYNC_MINUTES", "RESYNC_SLOTS"},
 	}
 	found := production.all("AWS::Lambda::Function")
 	if len(found) != len(functions) {
@@ -195,8 +219,11 @@ func TestCustomFunctions(t *testing.T) {
 		if text(r.Properties["Architectures"]) != `["x86_64"]` {
 			t.Errorf("%s: %s", id, text(r.Properties["Architectures"]))
 		}
-		if got := text(r.Properties["VpcConfig"]); got != `{"SecurityGroupIds":["sg-11111111"],"SubnetIds":["subnet-11111111","subnet-22222222"]}` {
-			t.Errorf("%s: VpcConfig %s", id, got)
+		name := strings.TrimPrefix(r.Properties["FunctionName"].(string), "Other-")
+		cluster := slices.ContainsFunc(functions, func(f function) bool { return f.name == name && f.cluster })
+		want := map[bool]string{true: `{"SecurityGroupIds":["sg-11111111"],"SubnetIds":["subnet-11111111","subnet-22222222"]}`, false: "null"}[cluster]
+		if got := text(r.Properties["VpcConfig"]); got != want {
+			t.Errorf("%s: VpcConfig %s, want %s", id, got, want)
 		}
 		prefixes := at(r.Properties, "Environment", "Variables", "SAWHORSE_OBJECT_PREFIXES")
 		if validates := r.Properties["FunctionName"] == "Other-validate"; validates && prefixes != "s3://config/racks/,s3://config/shared" || !validates && prefixes != nil {
@@ -205,12 +232,39 @@ func TestCustomFunctions(t *testing.T) {
 	}
 }
 
+// What may have few calls at once has that many for itself; new accounts have too few to reserve any unasked.
+func TestReservedConcurrency(t *testing.T) {
+	for _, of := range []template{production, custom} {
+		var reserved []string
+		for _, r := range of.all("AWS::Lambda::Function") {
+			if n := r.Properties["ReservedConcurrentExecutions"]; n == 5.0 {
+				_, name, _ := strings.Cut(r.Properties["FunctionName"].(string), "-")
+				reserved = append(reserved, name)
+			} else if n != nil {
+				t.Errorf("%v", n)
+			}
+		}
+		slices.Sort(reserved)
+		want := "access infrastructure nodegroups"
+		if len(of.all("AWS::EC2::VPCEndpoint")) == 0 { // production
+			want = ""
+		}
+		if strings.Join(reserved, " ") != want {
+			t.Errorf("reserved for %v, want %s", reserved, want)
+		}
+	}
+}
+
 func TestAlarms(t *testing.T) {
-	if got, want := len(production.all("AWS::CloudWatch::Alarm")), 4+len(functions); got != want {
+	if got, want := len(production.all("AWS::CloudWatch::Alarm")), 6+len(functions); got != want {
 		t.Errorf("%d alarms, want %d", got, want)
 	}
 	for id, alarm := range production.all("AWS::CloudWatch::Alarm") {
-		if alarm.Properties["TreatMissingData"] != "notBreaching" || alarm.Properties["AlarmActions"] != nil {
+		missing := "notBreaching"
+		if strings.HasPrefix(id, "ScheduleMissing") {
+			missing = "breaching"
+		}
+		if alarm.Properties["TreatMissingData"] != missing || alarm.Properties["AlarmActions"] != nil {
 			t.Errorf("alarm %s: %s", id, text(alarm.Properties))
 		}
 	}
@@ -226,6 +280,39 @@ func TestOutputs(t *testing.T) {
 	if want := []string{"BusName", "StateMachineArn", "TableName"}; !slices.Equal(got, want) {
 		t.Errorf("outputs %v, want %v", got, want)
 	}
+}
+
+// The alarm looks at two ticks, and ticks are as far apart as the deployment says.
+func TestAMissingScheduleIsAlarming(t *testing.T) {
+	for seconds, of := range map[float64]template{300: production, 600: custom} {
+		found := 0
+		for id, alarm := range of.all("AWS::CloudWatch::Alarm") {
+			if !strings.HasPrefix(id, "ScheduleMissing") {
+				continue
+			}
+			found++
+			p := alarm.Properties
+			if p["Period"] != seconds || p["EvaluationPeriods"] != 2.0 || p["Threshold"] != 1.0 || p["ComparisonOperator"] != "LessThanThreshold" ||
+				p["MetricName"] != "Invocations" || !strings.Contains(text(p["Dimensions"]), `"Ref":"Resync`) {
+				t.Errorf("%s", text(p))
+			}
+		}
+		if found != 1 {
+			t.Errorf("%d alarms", found)
+		}
+	}
+}
+
+func TestALongPassIsAlarming(t *testing.T) {
+	for id, alarm := range production.all("AWS::CloudWatch::Alarm") {
+		if strings.HasPrefix(id, "PassTooLong") {
+			if p := alarm.Properties; p["Threshold"] != 3600.0*1000 || p["MetricName"] != "ExecutionTime" || p["Statistic"] != "Maximum" {
+				t.Errorf("%s", text(p))
+			}
+			return
+		}
+	}
+	t.Error("no alarm")
 }
 
 // The one alarm over all racks' queues finds them by the tag that the plan gives each.

@@ -14,9 +14,13 @@ import (
 
 func main() {
 	handler.Start("report", func(env handler.Env) (func(context.Context, report.Event) (report.Answer, error), error) {
-		bus := report.Bus{Events: eventbridge.NewFromConfig(env.AWS), Name: env.Bus}
+		measure, err := env.Meter()
+		if err != nil {
+			return nil, err
+		}
+		bus := report.Bus{Events: eventbridge.NewFromConfig(env.AWS), Name: env.Bus, Meter: measure}
 		r := &report.Report{
-			Store: env.Store, Now: env.Now, Send: bus.Send,
+			Store: env.Store, Now: env.Now, Send: bus.Send, Meter: measure,
 			Outputs: rack.Published{SSM: ssm.NewFromConfig(env.AWS), Paths: env.Paths},
 		}
 		return r.Run, nil

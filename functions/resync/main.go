@@ -17,24 +17,22 @@ import (
 
 func main() {
 	handler.Start("resync", func(env handler.Env) (func(context.Context, resync.Event) (resync.Answer, error), error) {
-		parameters, bus := ssm.NewFromConfig(env.AWS), report.Bus{Events: eventbridge.NewFromConfig(env.AWS), Name: env.Bus}
-		teller := &report.Report{
-			Store: env.Store, Now: env.Now, Send: bus.Send, Outputs: rack.Published{SSM: parameters, Paths: env.Paths},
-		}
-		r := &resync.Resync{
-			Parameters: parameters, Machine: sfn.NewFromConfig(env.AWS),
-			Store: env.Store, Paths: env.Paths, Now: env.Now, Report: teller.Run,
-		}
-		var err error
-		if r.MachineARN, err = env.Setting("SAWHORSE_STATE_MACHINE"); err != nil {
+		measure, err := env.Meter()
+		if err != nil {
 			return nil, err
 		}
+		parameters, bus := ssm.NewFromConfig(env.AWS), report.Bus{Events: eventbridge.NewFromConfig(env.AWS), Name: env.Bus, Meter: measure}
+		teller := &report.Report{Store: env.Store, Now: env.Now, Send: bus.Send, Meter: measure, Outputs: rack.Published{SSM: parameters, Paths: env.Paths}}
+		r := &resync.Resync{Parameters: parameters, Machine: sfn.NewFromConfig(env.AWS), Store: env.Store, Paths: env.Paths, Now: env.Now, Report: teller.Run}
 		minutes, err := env.Number("SAWHORSE_RESYNC_MINUTES")
 		if err != nil {
 			return nil, err
 		}
 		r.Interval = time.Duration(minutes) * time.Minute
-		r.Slots, err = env.Number("SAWHORSE_RESYNC_SLOTS")
+		if r.Slots, err = env.Number("SAWHORSE_RESYNC_SLOTS"); err != nil {
+			return nil, err
+		}
+		r.MachineARN, err = env.Setting("SAWHORSE_STATE_MACHINE")
 		return r.Run, err
 	})
 }

@@ -23,7 +23,11 @@ import (
 
 func main() {
 	handler.Start("validate", func(env handler.Env) (func(context.Context, validate.Event) (validate.Answer, error), error) {
-		bus := report.Bus{Events: eventbridge.NewFromConfig(env.AWS), Name: env.Bus}
+		measure, err := env.Meter()
+		if err != nil {
+			return nil, err
+		}
+		bus := report.Bus{Events: eventbridge.NewFromConfig(env.AWS), Name: env.Bus, Meter: measure}
 		queues, rules := sqs.NewFromConfig(env.AWS), eventbridge.NewFromConfig(env.AWS)
 		clients := validate.Clients{
 			Parameters: ssm.NewFromConfig(env.AWS), EKS: eks.NewFromConfig(env.AWS), EC2: ec2.NewFromConfig(env.AWS),

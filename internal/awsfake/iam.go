@@ -78,6 +78,15 @@ func (i *IAM) CreateRole(_ context.Context, in *iam.CreateRoleInput, _ ...func(*
 	return &iam.CreateRoleOutput{Role: &role.Role}, nil
 }
 
+func (i *IAM) PutRolePermissionsBoundary(_ context.Context, in *iam.PutRolePermissionsBoundaryInput, _ ...func(*iam.Options)) (*iam.PutRolePermissionsBoundaryOutput, error) {
+	role, err := i.role("PutRolePermissionsBoundary", in.RoleName)
+	if err != nil {
+		return nil, err
+	}
+	role.PermissionsBoundary = &types.AttachedPermissionsBoundary{PermissionsBoundaryArn: in.PermissionsBoundary}
+	return &iam.PutRolePermissionsBoundaryOutput{}, nil
+}
+
 func (i *IAM) DeleteRole(_ context.Context, in *iam.DeleteRoleInput, _ ...func(*iam.Options)) (*iam.DeleteRoleOutput, error) {
 	role, err := i.role("DeleteRole", in.RoleName)
 	if err != nil {

@@ -13,6 +13,7 @@ var edges = map[string][]string{
 	"events":                nil,
 	"statemachine":          nil,
 	"statemachine/model":    {"internal/rack", "internal/steps/resync", "statemachine"}, // its tests
+	"internal/meter":        nil,
 	"internal/names":        nil,
 	"internal/params":       {"internal/names"},
 	"internal/plan":         {"internal/names", "internal/params"},
@@ -30,19 +31,19 @@ var edges = map[string][]string{
 	"internal/steps/nodegroups": append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/nodepools":  append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/pins":       append([]string{"internal/k8s"}, stepMayUse...),
-	"internal/steps/report":     append([]string{"events", "internal/rack"}, stepMayUse...),
+	"internal/steps/report":     append([]string{"events", "internal/meter", "internal/rack"}, stepMayUse...),
 	"internal/steps/room":       append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/resync":     {"events", "internal/names", "internal/rack", "internal/steps/report"}, // which tells of a pass that could not
 	"internal/steps/validate":   append([]string{"internal/judge", "internal/k8s", "internal/rack"}, stepMayUse...),
 	"internal/judge":            {"internal/params", "internal/plan", "internal/plan/nodes"},
 
-	"internal/handler": {"internal/names", "internal/params", "internal/plan", "internal/rack", "internal/steps"},
+	"internal/handler": {"internal/meter", "internal/names", "internal/params", "internal/plan", "internal/rack", "internal/steps"},
 
 	// A function wires the step of its own name; functionsAlsoUse has the exceptions.
 	"functions/...": {"internal/handler", "internal/k8s", "internal/rack"},
 
 	"cmd/...":    {"events", "internal/names", "internal/params", "internal/plan", "internal/judge", "internal/plan/nodes", "internal/rack", "internal/register"},
-	"cdk":        {"events", "internal/names", "internal/params", "statemachine"},
+	"cdk":        {"events", "internal/meter", "internal/names", "internal/params", "statemachine"},
 	"cdk/bundle": nil,
 
 	"internal/edges": nil,
@@ -63,7 +64,7 @@ var functionsAlsoUse = map[string][]string{
 
 // testsAlsoUse is for the _test.go files of every package.
 var testsAlsoUse = []string{
-	"events", "internal/awsfake", "internal/judge", "internal/k8s", "internal/k8s/k8sfake", "internal/k8s/k8stest", "internal/names", "internal/params", "internal/plan", "internal/plan/nodes",
+	"events", "internal/awsfake", "internal/judge", "internal/k8s", "internal/k8s/k8sfake", "internal/k8s/k8stest", "internal/meter", "internal/names", "internal/params", "internal/plan", "internal/plan/nodes",
 	"internal/rack", "internal/steps", "statemachine",
 }
 
@@ -75,6 +76,7 @@ var owners = map[string][]string{
 	"helm.sh/helm":                          {"internal/steps/controller"},
 	"github.com/aws/aws-lambda-go":          {"internal/handler"},
 	"github.com/aws/aws-cdk-go":             {"cdk"},
+	"github.com/cdklabs/cdk-nag-go":         {"cdk"},
 	"github.com/aws/constructs-go":          {"cdk"},
 	"github.com/aws/jsii-runtime-go":        {"cdk"},
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/sawhorse-io/sawhorse/internal/meter"
 	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/rack"
 )
@@ -55,6 +56,12 @@ func (e Env) Number(variable string) (int, error) {
 	return n, nil
 }
 
+// Meter measures passes; the log is its way to CloudWatch.
+func (e Env) Meter() (meter.Meter, error) {
+	namespace, err := e.Setting("SAWHORSE_METRICS")
+	return meter.Meter{Out: os.Stdout, Namespace: namespace, Now: e.Now}, err
+}
+
 func environment(ctx context.Context, function string) (Env, error) {
 	env := Env{Function: function, Now: time.Now, Log: slog.New(slog.NewJSONHandler(os.Stdout, nil)).With("function", function)}
 	var err error
@@ -85,13 +92,26 @@ func Start[In, Out any](function string, build func(Env) (func(context.Context, 
 	if err != nil {
 		fatal(err)
 	}
-	lambda.Start(func(ctx context.Context, in In) (Out, error) {
+	lambda.Start(answer(env.Log, serve))
+}
+
+// answer logs what fails, with what the call was about, and gives it the name that the state machine knows.
+func answer[In, Out any](log *slog.Logger, serve func(context.Context, In) (Out, error)) func(context.Context, In) (Out, error) {
+	return func(ctx context.Context, in In) (Out, error) {
 		out, err := serve(ctx, in)
 		if err != nil {
-			env.Log.Error("failed", "error", err.Error())
+			log.With(about(in)...).Error("failed", "error", err.Error())
 		}
 		return out, edge(err)
-	})
+	}
+}
+
+// about is what a function's input says of itself for the log.
+func about(in any) []any {
+	if named, ok := in.(interface{ About() []any }); ok {
+		return named.About()
+	}
+	return nil
 }
 
 // fatal ends a process that cannot serve; Lambda reports it as a failed start.

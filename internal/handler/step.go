@@ -19,6 +19,11 @@ type StepEvent struct {
 	Step       plan.Step `json:"step"`
 }
 
+// About is what the log says of a call.
+func (e StepEvent) About() []any {
+	return []any{"rack", e.Rack, "generation", e.Generation, "step", e.Step.Name, "execution", e.Execution}
+}
+
 // StepAnswer tells the state machine how to go on.
 type StepAnswer struct {
 	// Step is the step's name, so that the execution's history tells what was done.
@@ -99,14 +104,15 @@ func (s stepper) plan(ctx context.Context, event StepEvent) (*plan.Plan, error) 
 	}
 	p, err := s.Store.Plan(ctx, event.Rack)
 	if err == nil && p == nil {
-		err = fmt.Errorf("rack %s: step %s: there is no plan of format %d; the next pass makes one", event.Rack, event.Step.Name, plan.Format)
+		err = fmt.Errorf("rack %s: step %s: there is no plan of format %d: another version of Sawhorse made the last one, as while a deployment goes on; "+
+			"the next pass makes a new one", event.Rack, event.Step.Name, plan.Format)
 	}
 	return p, err
 }
 
 // note logs what a call did, one line a change, and adds it to the run's record.
 func (s stepper) note(ctx context.Context, event StepEvent, progress steps.Progress, err error) error {
-	log := s.Log.With("rack", event.Rack, "generation", event.Generation, "step", event.Step.Name)
+	log := s.Log.With(event.About()...)
 	for _, c := range progress.Changes {
 		log.Info("change", "subject", c.Subject, "action", c.Action)
 	}

@@ -201,7 +201,7 @@ func TestAPlanOfAnotherFormatIsRefused(t *testing.T) {
 	if err := s.Store.SavePlan(t.Context(), &plan.Plan{Format: plan.Format + 1, Rack: "demo"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.call(t); err == nil || !strings.Contains(err.Error(), "step nodegroups/pins") || !strings.Contains(err.Error(), "the next pass makes one") {
+	if _, err := s.call(t); err == nil || !strings.Contains(err.Error(), "step nodegroups/pins") || !strings.Contains(err.Error(), "the next pass makes a new one") {
 		t.Errorf("%v", err)
 	}
 }

@@ -58,7 +58,8 @@ func Connect(ctx context.Context, config aws.Config, cluster plan.Cluster) (*Cli
 	return New(rest)
 }
 
-// newcomer makes "Unauthorized" a *steps.NotReady: EKS takes seconds until a new access entry works.
+// newcomer makes "Unauthorized" a *steps.NotReady: EKS takes seconds until a new access entry works. It makes no answer at
+// all a *steps.Unreachable: most often the endpoint is private, and the function is not where it can be reached from.
 type newcomer struct {
 	http.RoundTripper
 	cluster string
@@ -70,8 +71,14 @@ func (n newcomer) WrappedRoundTripper() http.RoundTripper { return n.RoundTrippe
 // RoundTrip sends the request on.
 func (n newcomer) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := n.RoundTripper.RoundTrip(request)
-	if err != nil || response.StatusCode != http.StatusUnauthorized {
-		return response, err
+	if err != nil {
+		if silent(err) {
+			err = &steps.Unreachable{Cluster: n.cluster, Host: request.URL.Host, Cause: err}
+		}
+		return nil, err
+	}
+	if response.StatusCode != http.StatusUnauthorized {
+		return response, nil
 	}
 	response.Body.Close()
 	return nil, &steps.NotReady{Reason: "cluster " + n.cluster + ": Unauthorized: the function's access entry is missing, or does not work yet"}

@@ -1,7 +1,9 @@
 package k8s
 
 import (
+	"errors"
 	"fmt"
+	"net"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
@@ -19,6 +21,13 @@ func (f *Foreign) Error() string {
 		return f.Subject + ": apply: it exists and Sawhorse did not make it"
 	}
 	return fmt.Sprintf("%s: apply: it belongs to rack %s", f.Subject, f.Owner)
+}
+
+// silent tells whether an error says that nobody answered: no address, no connection, or none in time.
+func silent(err error) bool {
+	var dial *net.OpError
+	var timeout net.Error
+	return errors.As(err, new(*net.DNSError)) || errors.As(err, &dial) && dial.Op == "dial" || errors.As(err, &timeout) && timeout.Timeout()
 }
 
 // IsConflict tells whether a write failed because the object changed after it was read: read again and retry.

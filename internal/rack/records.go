@@ -11,12 +11,20 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
+// recordsFormat is the version of what is kept of a rack from pass to pass: its records and its baselines. A version of
+// Sawhorse reads what every earlier one wrote, and leaves a rack alone of which a later one has written: what it does not
+// know, it would lose.
+const recordsFormat = 1
+
 // Records is what Sawhorse noted about the rack in earlier passes; the zero Records for a new rack.
 func (s *Store) Records(ctx context.Context, rack string) (plan.Records, error) {
 	var records plan.Records
 	values, err := s.get(ctx, key(rack, "records"))
 	if err != nil || values == nil {
 		return records, wrap(err, "rack %s: read records", rack)
+	}
+	if format := numberOf(values, "format"); format > recordsFormat {
+		return records, fmt.Errorf("rack %s: read records: a later version of Sawhorse wrote them (format %d, this one knows up to %d): deploy that version again", rack, format, recordsFormat)
 	}
 	if err := json.Unmarshal([]byte(stringOf(values, "records")), &records); err != nil {
 		return records, fmt.Errorf("rack %s: decode records: %w", rack, err)
@@ -44,6 +52,7 @@ func (s *Store) SaveRecords(ctx context.Context, rack string, records plan.Recor
 		return fmt.Errorf("rack %s: encode records: %w", rack, err)
 	}
 	values := key(rack, "records")
+	values["format"] = number(recordsFormat)
 	values["records"] = text(string(encoded))
 	values["applied"] = &types.AttributeValueMemberM{Value: applied}
 	return wrap(s.put(ctx, values, nil), "rack %s: save records", rack)

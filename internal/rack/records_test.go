@@ -48,6 +48,24 @@ func TestBaselineThatCannotBeKeptIsAnError(t *testing.T) {
 	keepsCause(t, s.Keep(t.Context(), "demo", "x", nil), "rack demo: ")
 }
 
+// What one version wrote, every later one reads; what a later one wrote is left alone.
+func TestRecordsOfOtherVersions(t *testing.T) {
+	s, cloud := store()
+	must(t, s.SaveRecords(t.Context(), "demo", plan.Records{WasOn: true}))
+	kept := cloud.Table.Items["rack#demo records"]
+	if got := numberOf(kept, "format"); got != recordsFormat {
+		t.Errorf("format %d", got)
+	}
+	delete(kept, "format") // as before formats were noted
+	if r, err := s.Records(t.Context(), "demo"); err != nil || !r.WasOn {
+		t.Errorf("%+v, %v", r, err)
+	}
+	kept["format"] = number(recordsFormat + 1)
+	if _, err := s.Records(t.Context(), "demo"); err == nil || !strings.Contains(err.Error(), "rack demo: read records: a later version") || !strings.Contains(err.Error(), "deploy that version again") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestPlanRoundTrip(t *testing.T) {
 	s, cloud := store()
 	if p, err := s.Plan(t.Context(), "demo"); p != nil || err != nil {

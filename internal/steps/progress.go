@@ -72,3 +72,18 @@ func Reject(parameter, format string, args ...any) error {
 type NotReady struct{ Reason string }
 
 func (n *NotReady) Error() string { return n.Reason }
+
+// Unreachable is the error of a cluster whose API server gave no answer at all.
+type Unreachable struct {
+	Cluster, Host string
+	Cause         error
+}
+
+// NoAnswer is what its text can be told by, where only the text is left.
+const NoAnswer = "the API server gave no answer"
+
+func (u *Unreachable) Error() string {
+	return fmt.Sprintf("cluster %s: %s: %s: %v", u.Cluster, u.Host, NoAnswer, u.Cause)
+}
+
+func (u *Unreachable) Unwrap() error { return u.Cause }

@@ -17,21 +17,24 @@ const (
 	leaseOf = `aws dynamodb get-item --consistent-read --table-name ` + table + ` --key '{"pk":{"S":"rack#demo"},"sk":{"S":"lease"}}' --output text --query `
 	owner   = leaseOf + "Item.owner.S"
 	served  = leaseOf + "'[Item.requested.N == Item.served.N]'"
+	event   = bus + `'[{"EventBusName":"sawhorse","Source":"operator","DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"demo\"}"}]'`
 	written = `aws ssm get-parameter --name /sawhorse/racks/demo/params/karpenter_build_cpu_limit --query Parameter.Value --output text`
 )
 
 // TakenOver has two executions hold one lease: that of a pass in the middle of a step expires, and another takes the rack.
 func TakenOver(t *Teller) {
 	versions := "aws ssm get-parameters-by-path --path /sawhorse/racks/demo/params --query 'Parameters[].Version' --output text | tr '\\t' '\\n' | awk '{ n += $1 } END { print n }'"
-	expire := quick(t, lease+`--update-expression 'SET expires = :e' --condition-expression 'attribute_exists(#o)' --expression-attribute-names '{"#o":"owner"}' --expression-attribute-values '{":e":{"N":"1"}}' --return-values ALL_NEW --query Attributes.owner.S --output text`)
+	who := quick(t, owner)
 	t.Chapter("A lease that expires in the middle of a step")
 	before := t.Ask(versions)
 	request(t, `{"rack":"demo","set":{"`+strings.ReplaceAll(strings.Join(twelve, `","`), "=", `":"`)+`"}}`)
 	t.Until("the first writes", written, "33", time.Minute)
-	t.Say("$ %s", expire)
-	older := t.Ask(expire)
+	older := t.Ask(who)
+	expire := quick(t, lease+`--update-expression 'SET expires = :e' --condition-expression '#o = :o' --expression-attribute-names '{"#o":"owner"}' --expression-attribute-values '{":e":{"N":"1"},":o":{"S":"`+older+`"}}'`)
+	t.Say("The older one renews its lease at each call, so it takes a few tries until an event comes in between.")
+	t.Type("for try in $(seq 20); do " + expire + " 2> /dev/null || break; " + event + " > /dev/null; done")
 	t.Until("the older execution has ended", ended(older), "SUCCEEDED", time.Minute)
-	history := "aws stepfunctions get-execution-history --execution-arn " + older + " --reverse-order --output text --query "
+	history := "aws stepfunctions get-execution-history --execution-arn " + older + " --reverse-order --no-paginate --output text --query "
 	t.Check("where it stopped", history+`'events[?stateEnteredEventDetails]|[0].stateEnteredEventDetails.name'`, "Lost")
 	t.Check("why", history+`'events[?taskFailedEventDetails]|[0].taskFailedEventDetails.error'`, "LeaseLost")
 	t.Until("the other pass has ended", running, "0", time.Minute)

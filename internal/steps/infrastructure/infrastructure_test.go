@@ -162,6 +162,10 @@ func TestRepairsOnlyWhatDiffers(t *testing.T) {
 		spoil func(*awsfake.Cloud)
 		want  string
 	}{
+		{"no boundary", func(c *awsfake.Cloud) { c.IAM.Roles[nodesName].PermissionsBoundary = nil }, "repaired permissions boundary of role " + nodesName},
+		{"the boundary of an earlier stack", func(c *awsfake.Cloud) {
+			c.IAM.Roles[controllerName].PermissionsBoundary = &iamtypes.AttachedPermissionsBoundary{PermissionsBoundaryArn: new("arn:aws:iam::123456789012:policy/earlier")}
+		}, "repaired permissions boundary of role " + controllerName},
 		{"trust", func(c *awsfake.Cloud) { c.IAM.Roles[controllerName].Trust = `{"Version":"2012-10-17","Statement":[]}` }, "repaired trust of role " + controllerName},
 		{"a policy changed", func(c *awsfake.Cloud) {
 			c.IAM.Roles[controllerName].Inline["interruption"] = `{"Version":"2012-10-17"}`

@@ -53,8 +53,15 @@ func (i *Infrastructure) role(ctx context.Context, p *plan.Plan, wanted wantedRo
 	return *live.Arn, i.attach(ctx, wanted, progress)
 }
 
-// repairRole brings trust and tags of a role of ours up to date.
+// repairRole brings boundary, trust and tags of a role of ours up to date. Without the boundary this function may not write
+// the role's policies; it is another one where the stack was removed and deployed again.
 func (i *Infrastructure) repairRole(ctx context.Context, p *plan.Plan, live *types.Role, wanted wantedRole, progress *steps.Progress) error {
+	if b := live.PermissionsBoundary; b == nil || b.PermissionsBoundaryArn == nil || *b.PermissionsBoundaryArn != i.Boundary {
+		if _, err := i.IAM.PutRolePermissionsBoundary(ctx, &iam.PutRolePermissionsBoundaryInput{RoleName: &wanted.name, PermissionsBoundary: &i.Boundary}); err != nil {
+			return fmt.Errorf("role %s: put permissions boundary: %w", wanted.name, err)
+		}
+		progress.Changed("repaired", "permissions boundary of role %s", wanted.name)
+	}
 	if !samePolicy(live.AssumeRolePolicyDocument, wanted.trust) {
 		if _, err := i.IAM.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{RoleName: &wanted.name, PolicyDocument: &wanted.trust}); err != nil {
 			return fmt.Errorf("role %s: update trust: %w", wanted.name, err)

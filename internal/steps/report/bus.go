@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 
 	"github.com/sawhorse-io/sawhorse/events"
+	"github.com/sawhorse-io/sawhorse/internal/meter"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/rack"
@@ -20,6 +21,13 @@ type Bus struct {
 		PutEvents(context.Context, *eventbridge.PutEventsInput, ...func(*eventbridge.Options)) (*eventbridge.PutEventsOutput, error)
 	}
 	Name string
+	// Meter is for the passes that nothing else tells of.
+	Meter meter.Meter
+}
+
+// Quiet tells of a round that changes nothing and has nothing new to say, after which the rack is in this state.
+func (b Bus) Quiet(run rack.Run, state rack.State) error {
+	return b.Meter.Pass(meter.Pass{Rack: run.Rack, Generation: run.Generation, Execution: run.Execution, State: string(state)})
 }
 
 // maxDetail keeps an event below EventBridge's 256 KB with room for its envelope and the count of what is left out, in bytes.

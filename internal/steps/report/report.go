@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"github.com/sawhorse-io/sawhorse/events"
+	"github.com/sawhorse-io/sawhorse/internal/meter"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/rack"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // Event is the state machine's call.
@@ -43,7 +45,13 @@ type Report struct {
 	Store   *rack.Store
 	Outputs rack.Published
 	Send    func(ctx context.Context, detail events.Outbound) error
+	Meter   meter.Meter
 	Now     func() time.Time
+}
+
+// About is what the log says of a call.
+func (e Event) About() []any {
+	return []any{"rack", e.Rack, "generation", e.Generation, "execution", e.Execution}
 }
 
 // Run reports one round.
@@ -86,7 +94,18 @@ func (r *Report) Run(ctx context.Context, event Event) (Answer, error) {
 	if err := r.Send(ctx, r.detail(event, run, status)); err != nil {
 		return Answer{}, err
 	}
-	return Answer{}, r.Store.SaveStatus(ctx, status, digest(status, run))
+	if err := r.Store.SaveStatus(ctx, status, digest(status, run)); err != nil {
+		return Answer{}, err
+	}
+	return Answer{}, r.measure(event, status)
+}
+
+func (r *Report) measure(event Event, status rack.Status) error {
+	took := r.Now().Sub(event.Started)
+	return r.Meter.Pass(meter.Pass{
+		Rack: event.Rack, Generation: event.Generation, Execution: event.Execution,
+		State: string(status.State), Changes: len(status.Changed), Took: &took,
+	})
 }
 
 // forget ends what is kept and published of a rack. The records go last: what is stopped on the way is done again.
@@ -260,6 +279,10 @@ func explain(event Event) rack.Failure {
 	switch {
 	case strings.Contains(f.Reason, "AccessDenied") || strings.Contains(f.Reason, "UnauthorizedOperation"):
 		f.Remedy = "A right is missing: compare the function's role with the deployed stack (cdk diff), and look for a service control policy or permissions boundary that denies the action."
+	case strings.Contains(f.Reason, steps.NoAnswer):
+		f.Remedy = "The function cannot reach the API server. If its endpoint is private, deploy the stack with subnetIds and securityGroupIds in a network " +
+			"from which it can be reached (docs/private.md), and let those groups in at port 443 of the cluster security group. If it is public, see " +
+			"whether its publicAccessCidrs let the function in. If the cluster is being updated, the next pass goes on from here."
 	case event.Error == "StepDeadlineExceeded":
 		f.Remedy = "What the step waits for did not happen in time; mend that, and the next event or the schedule goes on from here."
 	case event.Error == "States.Timeout" || event.Error == "Throttled":

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/meter"
 	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -25,11 +27,15 @@ var (
 	warning = []params.Problem{{Parameter: "karpenter_cpu_limit", Message: "w"}}
 )
 
+var unreachable = &steps.Unreachable{Cluster: "demo", Host: "10.0.0.1:443", Cause: errors.New("dial tcp: i/o timeout")}
+
 type scene struct {
 	*testing.T
 	cloud  *awsfake.Cloud
 	report *Report
 	store  *rack.Store
+	// measured is what the meter wrote.
+	measured *bytes.Buffer
 }
 
 func begin(t *testing.T, run rack.Run, records ...rack.StepRecord) scene {
@@ -40,10 +46,12 @@ func begin(t *testing.T, run rack.Run, records ...rack.StepRecord) scene {
 		"owner": &types.AttributeValueMemberS{Value: "me"},
 	}
 	store := &rack.Store{DB: cloud.Table, Name: "sawhorse"}
+	measured := new(bytes.Buffer)
 	s := scene{t, cloud, &Report{
+		Meter: meter.Meter{Out: measured, Namespace: "Sawhorse", Now: cloud.Now},
 		Store: store, Outputs: rack.Published{SSM: cloud.SSM, Paths: names.Paths{Prefix: "/sawhorse"}}, Now: cloud.Now,
 		Send: Bus{Events: cloud.Events, Name: "sawhorse"}.Send,
-	}, store}
+	}, store, measured}
 	run.Rack, run.Generation, run.Execution, run.Started = "demo", 7, "me", cloud.Now()
 	s.must(store.SaveRun(t.Context(), run))
 	for _, r := range records {
@@ -114,6 +122,17 @@ func TestReconciled(t *testing.T) {
 		t.Errorf("parameters %v", got)
 	}
 	s.reported(rack.Digest(rack.Reconciled, nil, warning))
+	s.measures(`"Changes":1`, `"Failed":0`, `"OutOfLine":0`, `"Unit":"Seconds"`, `"state":"Reconciled"`)
+}
+
+// measures looks for parts of the one line of metrics.
+func (s scene) measures(parts ...string) {
+	s.Helper()
+	for _, part := range append(parts, `"Namespace":"Sawhorse"`, `"Rack":"demo"`, `"generation":7`) {
+		if strings.Count(s.measured.String(), part) != 1 {
+			s.Errorf("want %s once in %q", part, s.measured)
+		}
+	}
 }
 
 // reported is what the next pass compares its finding with.
@@ -199,6 +218,7 @@ func TestFailed(t *testing.T) {
 	for _, c := range []struct{ name, cause, reason, remedy string }{
 		{"StepFailed", `{"errorMessage":"queue demo: create: AccessDenied: no","errorType":"StepFailed"}`, "queue demo: create: AccessDenied: no", "A right is missing"},
 		{"StepFailed", `{"errorMessage":"tag: UnauthorizedOperation","errorType":"StepFailed"}`, "tag: UnauthorizedOperation", "A right is missing"},
+		{"StepFailed", `{"errorMessage":"` + unreachable.Error() + `"}`, unreachable.Error(), "subnetIds and securityGroupIds"},
 		{"StepDeadlineExceeded", "nodepools: not done after 900 s", "nodepools: not done after 900 s", "did not happen in time"},
 		{"States.Timeout", "", "the call took longer than its time", "nothing is lost"},
 		{"ABORTED", "", "somebody stopped the execution", "goes on from here by itself"},
@@ -225,6 +245,7 @@ func TestFailed(t *testing.T) {
 		}
 		// No finding of validate's has this digest, so the first pass that finds all well says so.
 		s.reported(string(rack.Failed))
+		s.measures(`"Failed":1`, `"OutOfLine":1`, `"Changes":1`)
 	}
 }
 
@@ -254,6 +275,9 @@ func TestWithoutTheLeaseNothingIsReported(t *testing.T) {
 	s.cloud.Table.Items["rack#demo lease"]["owner"] = &types.AttributeValueMemberS{Value: "another pass"}
 	if _, err := s.report.Run(t.Context(), event("Planned")); !errors.Is(err, rack.ErrLeaseLost) || len(s.cloud.SSM.Values)+len(s.cloud.Events.Sent) > 0 {
 		t.Errorf("%v, %v, %v", err, s.cloud.SSM.Values, s.cloud.Events.Sent)
+	}
+	if s.measured.Len() > 0 {
+		t.Errorf("measured %s", s.measured)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/meter"
 	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/rack"
 	"github.com/sawhorse-io/sawhorse/internal/steps/report"
@@ -56,6 +58,7 @@ func begin(interval time.Duration, slots int) (*awsfake.Cloud, *machine, *Resync
 	store, paths := &rack.Store{DB: cloud.Table, Name: "sawhorse"}, names.Paths{Prefix: "/sawhorse"}
 	teller := &report.Report{
 		Store: store, Now: cloud.Now, Outputs: rack.Published{SSM: cloud.SSM, Paths: paths}, Send: report.Bus{Events: cloud.Events, Name: "sawhorse"}.Send,
+		Meter: meter.Meter{Out: io.Discard, Now: cloud.Now},
 	}
 	return cloud, m, &Resync{
 		Parameters: cloud.SSM, Machine: m, MachineARN: "arn:machine", Store: store,

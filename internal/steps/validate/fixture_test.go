@@ -39,6 +39,9 @@ type scene struct {
 	// refused are the change requests that were refused, with the first parameter to blame.
 	refused []string
 
+	// quiet are the states of the rounds that had nothing to tell.
+	quiet []rack.State
+
 	dry         []plan.Step
 	dryProblems []params.Problem
 }
@@ -56,6 +59,14 @@ func begin(t *testing.T, written ...string) *scene {
 	}, s)
 	s.write(written...)
 	return s
+}
+
+func (s *scene) Quiet(run rack.Run, state rack.State) error {
+	if run.Rack != "demo" || run.Execution != "me" {
+		s.Errorf("a quiet round of %+v", run)
+	}
+	s.quiet = append(s.quiet, state)
+	return nil
 }
 
 func (s *scene) Refused(_ context.Context, _ rack.Run, change string, problems []params.Problem) error {

@@ -23,6 +23,9 @@ type Event struct {
 	DryRun    bool   `json:"dryRun"`
 }
 
+// About is what the log says of a call.
+func (e Event) About() []any { return []any{"rack", e.Rack, "execution", e.Execution} }
+
 // Answer tells the state machine what to do.
 type Answer struct {
 	// Generation is how many requests the round has seen.
@@ -96,6 +99,8 @@ type Bus interface {
 	DryRun(ctx context.Context, run rack.Run, steps []plan.Step) error
 	// Refused tells that a change request was refused; the pass goes on without it.
 	Refused(ctx context.Context, run rack.Run, change string, problems []params.Problem) error
+	// Quiet tells of a round that changes nothing and has nothing new to say, after which the rack is in this state.
+	Quiet(run rack.Run, state rack.State) error
 }
 
 // New wires a Validate.
@@ -276,7 +281,7 @@ func (v *Validate) reportIfNew(ctx context.Context, answer Answer, run rack.Run,
 	// A rack that Sawhorse was never asked to change gets no status for being well.
 	silent := reported == "" && state == rack.Reconciled && run.Goal == string(plan.GoalNone) && len(run.Warnings) == 0
 	if silent || reported == rack.Digest(state, run.Problems, run.Warnings) {
-		return answer, nil
+		return answer, v.bus.Quiet(run, state)
 	}
 	answer.Report, run.Outcome = true, string(answer.Outcome)
 	return answer, v.store.SaveRun(ctx, run)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,8 +71,8 @@ func TestUnchangedWritesNothing(t *testing.T) {
 	s.reported(rack.Reconciled)
 	s.wants(s.pass(false), Unchanged, false, "")
 	s.wrote(leaseItem)
-	if len(s.begun) != 1 {
-		t.Errorf("%d passes were announced", len(s.begun))
+	if len(s.begun) != 1 || !slices.Equal(s.quiet, []rack.State{rack.Reconciled}) {
+		t.Errorf("%d passes were announced, quiet ones left the rack %v", len(s.begun), s.quiet)
 	}
 }
 
@@ -104,6 +105,9 @@ func TestRejected(t *testing.T) {
 	s.reported(rack.Rejected)
 	s.wants(s.pass(false), Rejected, false, "")
 	s.wrote(leaseItem)
+	if !slices.Equal(s.quiet, []rack.State{rack.Rejected}) {
+		t.Errorf("the pass that found the same again left the rack %v", s.quiet)
+	}
 
 	t.Log("another problem is another finding")
 	s.write("karpenter_memory_limit_gb=many")

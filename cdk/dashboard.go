@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
+	"github.com/aws/jsii-runtime-go"
+
+	"github.com/sawhorse-io/sawhorse/internal/meter"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+)
+
+// addDashboard adds one that answers from top to bottom: is every rack as its parameters say? If not, what is wrong? What
+// has been done lately? Is the machinery well?
+func (s *sawhorse) addDashboard() {
+	var errors, throttles []awscloudwatch.IMetric
+	for _, f := range functions {
+		errors = append(errors, s.functions[f.name].MetricErrors(sum()))
+		throttles = append(throttles, s.functions[f.name].MetricThrottles(sum()))
+	}
+	slowest := &awscloudwatch.MetricOptions{Statistic: jsii.String("Maximum")}
+	board := awscloudwatch.NewDashboard(s.stack, jsii.String("Dashboard"), &awscloudwatch.DashboardProps{DashboardName: jsii.String(s.StackName)})
+	board.AddWidgets(awscloudwatch.NewSingleValueWidget(&awscloudwatch.SingleValueWidgetProps{
+		Title: jsii.String("Is every rack as its parameters say? 0: yes, 1: rejected, failed or paused; its status says why"),
+		// The latest figure: each rack has one at least every resync interval.
+		Metrics: &[]awscloudwatch.IMetric{s.byRack(meter.OutOfLine, "Maximum")}, Width: jsii.Number(24), Height: jsii.Number(4),
+	}))
+	board.AddWidgets(awscloudwatch.NewAlarmStatusWidget(&awscloudwatch.AlarmStatusWidgetProps{Title: jsii.String("Alarms"), Alarms: &s.alarms, Width: jsii.Number(24), Height: jsii.Number(4)}))
+	board.AddWidgets(
+		graph("Racks out of line", s.byRack(meter.OutOfLine, "Maximum")),
+		graph("Changes made", s.byRack(meter.Changes, "Sum")))
+	board.AddWidgets(
+		graph("Outcomes of passes", s.overall(meter.Passes), s.overall(meter.Rejected), s.overall(meter.Failed)),
+		graph("Seconds of passes that had something to do", s.byRack(meter.Seconds, "Maximum")))
+	board.AddWidgets(
+		graph("Executions", s.machine.MetricStarted(sum()), s.machine.MetricSucceeded(sum()), s.machine.MetricFailed(sum())),
+		graph("Longest execution", s.machine.MetricTime(slowest)))
+	board.AddWidgets(graph("Function errors", errors...), graph("Function throttles", throttles...))
+	board.AddWidgets(
+		graph("Interruption queues: messages", messages()),
+		graph("Interruption queues: age of the oldest message", oldestMessage()))
+}
+
+func graph(title string, left ...awscloudwatch.IMetric) awscloudwatch.IWidget {
+	return awscloudwatch.NewGraphWidget(&awscloudwatch.GraphWidgetProps{Title: jsii.String(title), Left: &left, Width: jsii.Number(12)})
+}
+
+// byRack finds a metric of all racks, a line for each: they come and go after the stack is deployed.
+func (s *sawhorse) byRack(name, statistic string) awscloudwatch.IMetric {
+	return awscloudwatch.NewSearchExpression(&awscloudwatch.SearchExpressionProps{
+		Expression: jsii.String(fmt.Sprintf(`SEARCH('{"%s",%s} MetricName="%s"', '%s', 300)`, s.StackName, meter.Dimension, name, statistic)),
+		Label:      jsii.String("${PROP('Dim." + meter.Dimension + "')}"),
+		Period:     minutes(5),
+	})
+}
+
+// overall is a metric of all racks together.
+func (s *sawhorse) overall(name string) awscloudwatch.IMetric {
+	return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{
+		Namespace: jsii.String(s.StackName), MetricName: jsii.String(name), Label: jsii.String(strings.ToLower(name)),
+		Statistic: jsii.String("Sum"), Period: minutes(5),
+	})
+}
+
+// messages are the message counts of the racks' interruption queues, a line for each rack.
+func messages() awscloudwatch.IMetric {
+	return awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
+		Expression: jsii.String(fmt.Sprintf(`SELECT MAX(ApproximateNumberOfMessagesVisible) FROM SCHEMA("AWS/SQS", QueueName) WHERE tag."%s" = '%s' GROUP BY tag."%s"`,
+			names.TagQueue, names.TagQueueInterruption, names.TagRack)),
+		Period: minutes(1),
+		Label:  jsii.String(""),
+	})
+}

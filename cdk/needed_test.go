@@ -1,0 +1,163 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// besides are the rights that no call of a function bears the name of: by function ("*" is all), what needs them. Where that
+// is a call of the function's own, it comes first.
+var besides = map[string]map[string]string{
+	"*": {
+		"logs:CreateLogStream":       "Lambda itself, for the function's log",
+		"logs:PutLogEvents":          "Lambda itself, for the function's log",
+		"xray:PutTraceSegments":      "Lambda itself, for the function's traces",
+		"xray:PutTelemetryRecords":   "Lambda itself, for the function's traces",
+		"ec2:CreateNetworkInterface": "Lambda itself, in a VPC", "ec2:DescribeNetworkInterfaces": "Lambda itself, in a VPC",
+		"ec2:DeleteNetworkInterface": "Lambda itself, in a VPC", "ec2:AssignPrivateIpAddresses": "Lambda itself, in a VPC",
+		"ec2:UnassignPrivateIpAddresses": "Lambda itself, in a VPC",
+	},
+	"resync": {
+		"sqs:SendMessage":        "Lambda itself, for a call that failed in the end",
+		"sqs:GetQueueAttributes": "CDK's way to grant sending", "sqs:GetQueueUrl": "CDK's way to grant sending",
+	},
+	"infrastructure": {
+		"iam:PassRole": "eks:CreatePodIdentityAssociation hands the controller's role to EKS",
+	},
+	"nodegroups": {
+		"iam:PassRole":                       "eks:CreateNodegroup hands the node role to EKS",
+		"iam:GetRole":                        "eks:CreateNodegroup looks at the node role with its caller's rights",
+		"iam:ListAttachedRolePolicies":       "eks:CreateNodegroup looks at the node role with its caller's rights",
+		"ec2:DescribeSubnets":                "eks:CreateNodegroup looks at the subnets with its caller's rights",
+		"ec2:DescribeLaunchTemplateVersions": "eks:CreateNodegroup looks at the launch template with its caller's rights",
+		"ec2:RunInstances":                   "eks:CreateNodegroup tries a launch from the template with its caller's rights",
+		"ec2:CreateTags":                     "eks:CreateNodegroup tries a launch from a template that tags",
+		"eks:TagResource":                    "eks:CreateNodegroup with tags",
+	},
+}
+
+// A right that no code needs is a gift to whoever takes a function over.
+func TestEveryActionIsNeeded(t *testing.T) {
+	used := map[string]bool{}
+	for _, of := range []template{production, custom} {
+		for _, f := range functions {
+			calls := asked(t, f.name)
+			if len(calls) < 2 {
+				t.Fatalf("function %s calls %v: the test has lost the sources", f.name, calls)
+			}
+			for _, g := range of.granted(f.name) {
+				for _, a := range g.actions {
+					if reason(f.name, a.(string), calls, used) == "" {
+						t.Errorf("function %s may %s, and nothing that it runs needs that", f.name, a)
+					}
+				}
+			}
+		}
+	}
+	for function, rows := range besides {
+		for action := range rows {
+			if !used[function+" "+action] {
+				t.Errorf("besides: %s of %s is granted to nobody, or is called by its name", action, function)
+			}
+		}
+	}
+}
+
+// reason is what needs an action; empty where nothing does.
+func reason(function, action string, calls map[string][]string, used map[string]bool) string {
+	if places := slices.Sorted(slices.Values(calls[action])); len(places) > 0 {
+		own := max(0, slices.IndexFunc(places, func(p string) bool { return strings.Contains(p, "/"+function+"/") }))
+		return "`" + strings.Replace(places[own], " ", "` ", 1)
+	}
+	for _, key := range []string{function, "*"} {
+		why := besides[key][action]
+		call, _, _ := strings.Cut(why, " ")
+		if why == "" || strings.Contains(call, ":") && calls[call] == nil {
+			continue
+		}
+		used[key+" "+action] = true
+		return why
+	}
+	return ""
+}
+
+// granted are the statements of a function's role.
+func (t template) granted(function string) (own []grant) {
+	for _, g := range t.grants() {
+		if strings.HasPrefix(g.where, logicalID(function)+"RoleDefaultPolicy") {
+			own = append(own, g)
+		}
+	}
+	return own
+}
+
+// docs/permissions.md is the list of all statements, with what needs each.
+func TestPermissionsDocument(t *testing.T) {
+	var doc strings.Builder
+	doc.WriteString(`# The functions' rights
+
+Each function has a role of its own. This is every statement of every role, as the template has it without context values,
+with the code that needs each action: a test finds the calls in the sources, and fails on a right that nothing needs.
+The test writes this page: ` + "`go test ./cdk -run PermissionsDocument -update`" + `.
+
+PARTITION, REGION and ACCOUNT are those of the deployment.
+`)
+	for _, f := range functions {
+		fmt.Fprintf(&doc, "\n## %s\n\n| action | on | if | needed by |\n|---|---|---|---|\n", f.name)
+		calls := asked(t, f.name)
+		for _, g := range production.granted(f.name) {
+			for i, a := range g.actions {
+				on, condition := "″", "″"
+				if i == 0 {
+					on, condition = plainARNs(g.resources), plain(text(g.condition))
+				}
+				fmt.Fprintf(&doc, "| `%s` | %s | %s | %s |\n", a, on, condition, reason(f.name, a.(string), calls, map[string]bool{}))
+			}
+		}
+	}
+	const file = "../docs/permissions.md"
+	if *update {
+		if err := os.WriteFile(file, []byte(doc.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if have, err := os.ReadFile(file); err != nil || string(have) != doc.String() {
+		t.Errorf("docs/permissions.md is not the list of the template's statements (%v): go test ./cdk -run PermissionsDocument -update", err)
+	}
+}
+
+func plainARNs(resources []any) string {
+	var all []string
+	for _, r := range resources {
+		all = append(all, "`"+plain(text(r))+"`")
+	}
+	return strings.Join(all, " ")
+}
+
+var (
+	join    = regexp.MustCompile(`\{"Fn::Join":\["",\[(.*?)\]\]\}`)
+	pseudo  = regexp.MustCompile(`\{"Ref":"AWS::(\w+)"\}`)
+	logical = regexp.MustCompile(`\{"(?:Ref|Fn::GetAtt)":\[?"(\w+?)[0-9A-F]{8}"(?:,"Arn"\])?\}`)
+)
+
+// plain is a value of the template for people: without its intrinsic functions.
+func plain(value string) string {
+	if value == "null" {
+		return ""
+	}
+	value = pseudo.ReplaceAllStringFunc(value, func(ref string) string {
+		return map[string]string{"Partition": `"PARTITION"`, "Region": `"REGION"`, "AccountId": `"ACCOUNT"`}[pseudo.FindStringSubmatch(ref)[1]]
+	})
+	value = logical.ReplaceAllString(value, `"$1"`)
+	value = join.ReplaceAllStringFunc(value, func(whole string) string {
+		return `"` + strings.ReplaceAll(strings.Trim(join.FindStringSubmatch(whole)[1], `"`), `","`, "") + `"`
+	})
+	if strings.HasPrefix(value, `"`) {
+		return strings.Trim(value, `"`)
+	}
+	return "`" + value + "`"
+}

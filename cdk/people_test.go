@@ -1,0 +1,88 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// policy is the managed policy whose logical id begins so: its name, and its statements as text.
+func (t template) policy(test *testing.T, id string) (string, string) {
+	test.Helper()
+	for found, r := range t.all("AWS::IAM::ManagedPolicy") {
+		if strings.HasPrefix(found, id) {
+			return text(r.Properties["ManagedPolicyName"]), text(at(r.Properties, "PolicyDocument", "Statement"))
+		}
+	}
+	test.Fatalf("no policy %s", id)
+	panic("unreachable")
+}
+
+func TestOperatorsWriteTheNamedRacks(t *testing.T) {
+	name, statements := custom.policy(t, "Operator")
+	if name != `{"Fn::Join":["",["OtherOperator-",{"Ref":"AWS::Region"}]]}` {
+		t.Errorf("named %s", name)
+	}
+	for rack, want := range map[string]bool{"prod": true, "team-a-*": true, "*": false} {
+		for _, place := range []string{"/params/*", "/*"} {
+			if got := strings.Contains(statements, `:parameter/tools/sawhorse/racks/`+rack+place+`"`); got != want {
+				t.Errorf("%s%s: %v, want %v", rack, place, got, want)
+			}
+		}
+	}
+	if _, statements := production.policy(t, "Operator"); !strings.Contains(statements, `:parameter/sawhorse/racks/*/params/*"`) {
+		t.Errorf("without operatorRacks: %s", statements)
+	}
+	for _, g := range custom.grants() {
+		if !strings.HasPrefix(g.where, "Operator") || !slices.Contains(g.actions, any("ssm:PutParameter")) {
+			continue
+		}
+		for _, r := range g.resources {
+			if !strings.HasSuffix(text(r), `/params/*"]]}`) {
+				t.Errorf("operators write %s", text(r))
+			}
+		}
+	}
+}
+
+func TestViewersChangeNothing(t *testing.T) {
+	name, statements := production.policy(t, "Viewer")
+	if name != `{"Fn::Join":["",["SawhorseViewer-",{"Ref":"AWS::Region"}]]}` {
+		t.Errorf("named %s", name)
+	}
+	if strings.Contains(statements, `"Effect":"Deny"`) {
+		t.Errorf("%s", statements)
+	}
+	for _, g := range production.grants() {
+		if !strings.HasPrefix(g.where, "Viewer") {
+			continue
+		}
+		for _, a := range g.actions {
+			_, verb, _ := strings.Cut(a.(string), ":")
+			if !strings.HasPrefix(verb, "Get") && !strings.HasPrefix(verb, "List") && !strings.HasPrefix(verb, "Describe") && verb != "FilterLogEvents" {
+				t.Errorf("viewers may %s", a)
+			}
+		}
+	}
+}
+
+// Without a policy of its own a bus takes events from those principals of its account whose own policies say so, and the
+// stack has two: whoever else may put events has been given that right by name.
+func TestOnlyNamedPrincipalsPutEvents(t *testing.T) {
+	if len(production.all("AWS::Events::EventBusPolicy"))+len(production.all("AWS::Events::EventBus")) != 1 || production.one(t, "AWS::Events::EventBus").Properties["Policy"] != nil {
+		t.Error("the bus has a policy")
+	}
+	var may []string
+	for _, g := range production.grants() {
+		if slices.Contains(g.actions, any("events:PutEvents")) {
+			may = append(may, strings.TrimRight(g.where, "0123456789ABCDEF"))
+			if !strings.Contains(text(g.resources), `"Fn::GetAtt":["Bus`) || len(g.resources) != 1 {
+				t.Errorf("%s puts events on %s", g.where, text(g.resources))
+			}
+		}
+	}
+	slices.Sort(may)
+	if want := []string{"ReportRoleDefaultPolicy", "ResyncRoleDefaultPolicy", "ValidateRoleDefaultPolicy"}; !slices.Equal(may, want) {
+		t.Errorf("%v put events, want %v", may, want)
+	}
+}

@@ -1,0 +1,82 @@
+package edges
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// inPartitions are the texts of the product that look as if they held in AWS's commercial partition only, and why they hold
+// in aws-cn and aws-us-gov too.
+var inPartitions = map[string]string{
+	"arn:aws:iam::aws:policy/CloudWatchAgentServerPolicy": "an example for people, in the parameters' descriptions",
+	"123456789012.dkr.ecr.eu-central-1.amazonaws.com":     "an example for people, in the parameters' descriptions",
+	"ec2.amazonaws.com":      "the node role's trust has ec2.amazonaws.com.cn in China, and both stand in Karpenter's conditions",
+	"ec2.amazonaws.com.cn":   "see ec2.amazonaws.com",
+	"eks.amazonaws.com":      "the same in every partition, as a principal and as a prefix of labels and annotations",
+	"pods.eks.amazonaws.com": "the same principal in every partition",
+	"lambda.amazonaws.com":   "the same principal in every partition",
+	"events.amazonaws.com":   "the same principal in every partition",
+	"sqs.amazonaws.com":      "the same principal in every partition",
+	"sts.amazonaws.com":      "the audience of a service account's token, the same in every partition",
+	"vpc.amazonaws.com":      "the name of a Kubernetes resource",
+	"aws.amazon.com":         "the name of a Kubernetes resource",
+}
+
+var partitioned = regexp.MustCompile(`arn:aws[a-z-]*:[^\s"` + "`" + `]*|[a-z0-9.-]*\bamazon(?:aws)?\.com(?:\.cn)?`)
+
+// The product deploys to any partition: ARNs are put together with the partition that AWS or CloudFormation says.
+func TestNothingNamesAPartition(t *testing.T) {
+	used := map[string]bool{}
+	for _, file := range productFiles(t) {
+		text, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range partitioned.FindAllString(string(text), -1) {
+			if inPartitions[found] == "" {
+				t.Errorf("%s: %s holds in one partition only", file, found)
+			}
+			used[found] = true
+		}
+	}
+	for row := range inPartitions {
+		if !used[row] {
+			t.Errorf("inPartitions has %s, which stands nowhere", row)
+		}
+	}
+}
+
+// productFiles are what is built into the functions, the command and the stack: no tests, no fakes, no charts of Karpenter's.
+func productFiles(t *testing.T) (files []string) {
+	t.Helper()
+	for _, folder := range []string{"cdk", "cmd", "events", "functions", "internal", "statemachine"} {
+		err := filepath.WalkDir(filepath.Join(root, folder), func(file string, entry fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			relative, err := filepath.Rel(root, file)
+			if err != nil {
+				return err
+			}
+			switch name := entry.Name(); {
+			case entry.IsDir() && (name == "testdata" || name == "awsfake" || name == "k8sfake" || name == "k8stest" || name == "charts"):
+				return fs.SkipDir
+			case strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, ".sample.json"):
+			case strings.HasSuffix(name, ".go") || strings.HasSuffix(name, ".json"):
+				files = append(files, filepath.ToSlash(relative))
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(files) < 100 {
+		t.Fatalf("%d files: the test has lost the product", len(files))
+	}
+	return files
+}

@@ -1,0 +1,64 @@
+package k8s
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+// answers stands in for the network.
+type answers func(*http.Request) (*http.Response, error)
+
+func (a answers) RoundTrip(request *http.Request) (*http.Response, error) { return a(request) }
+
+// get reads one object through what Connect puts before every request.
+func get(t *testing.T, network answers) error {
+	t.Helper()
+	config := &rest.Config{Host: "https://10.0.0.1"}
+	config.Wrap(func(http.RoundTripper) http.RoundTripper { return newcomer{network, "demo"} })
+	client, err := New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = client.Get(t.Context(), NodePool, "", "x")
+	return err
+}
+
+func TestNobodyAnswers(t *testing.T) {
+	for what, cause := range map[string]error{
+		"no route":          &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("i/o timeout")},
+		"no address":        &net.DNSError{Err: "no such host", Name: "demo.eks", IsNotFound: true},
+		"no answer in time": context.DeadlineExceeded,
+	} {
+		err := get(t, func(*http.Request) (*http.Response, error) { return nil, cause })
+		var unreachable *steps.Unreachable
+		if !errors.As(err, &unreachable) || unreachable.Cluster != "demo" || unreachable.Host != "10.0.0.1" ||
+			!strings.Contains(err.Error(), steps.NoAnswer) || !errors.Is(err, cause) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// An answer is an answer, whatever it says; and a certificate that does not fit is no silence.
+func TestAnErrorIsAnAnswer(t *testing.T) {
+	for what, network := range map[string]answers{
+		"forbidden": func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusForbidden, Body: io.NopCloser(strings.NewReader("no"))}, nil
+		},
+		"another authority": func(*http.Request) (*http.Response, error) {
+			return nil, errors.New("tls: failed to verify certificate: x509: certificate signed by unknown authority")
+		},
+	} {
+		if err := get(t, network); err == nil || errors.As(err, new(*steps.Unreachable)) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
