@@ -248,6 +248,8 @@ func explain(event Event) rack.Failure {
 		f.Remedy = "What the step waits for did not happen in time; mend that, and the next event or the schedule goes on from here."
 	case event.Error == "States.Timeout" || event.Error == "Throttled":
 		f.Remedy = "AWS was slow or refused for its rate; nothing is lost, the next event or the schedule goes on from here."
+	case event.Error == "Unavailable":
+		f.Remedy = "AWS or the cluster's API server failed or did not answer, several times; once it does, the next event or the schedule goes on from here."
 	default:
 		f.Remedy = "The next event or the schedule tries again from here; if it fails in the same way, read the log of the step's function."
 	}

@@ -201,6 +201,7 @@ func TestFailed(t *testing.T) {
 		{"StepDeadlineExceeded", "nodepools: not done after 900 s", "nodepools: not done after 900 s", "did not happen in time"},
 		{"States.Timeout", "", "", "nothing is lost"},
 		{"Throttled", `{"errorMessage":"slow"}`, "slow", "nothing is lost"},
+		{"Unavailable", `{"errorMessage":"EOF"}`, "EOF", "did not answer"},
 		{"StepFailed", `{"errorMessage":"x"}`, "x", "tries again"},
 		{"Lambda.Unknown", `{"truncated`, `{"truncated`, "tries again"},
 	} {
