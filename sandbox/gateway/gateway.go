@@ -29,6 +29,7 @@ type Config struct {
 	// Catalogue is a folder that keeps what moto takes seconds to answer; it belongs to one version of moto. Empty: memory.
 	Catalogue string
 	// Faults make calls of functions go wrong; Function is the name of the one that has an access key, "" for anybody else.
+	// Without them there are none.
 	Faults   *fault.Injector
 	Function func(accessKey string) string
 }
@@ -47,6 +48,9 @@ type gateway struct {
 // New returns the gateway as an HTTP handler for AWS calls and for the paths under /_sandbox/.
 func New(cfg Config) http.Handler {
 	g := &gateway{cfg: cfg, calls: newCalls(), trail: &trail{}, networks: newNetworks(cfg), catalogue: newCatalogue(cfg), transport: transport()}
+	if cfg.Faults == nil {
+		g.cfg.Faults, g.cfg.Function = &fault.Injector{}, func(string) string { return "" }
+	}
 	g.ministack = g.proxy(cfg.MiniStack)
 	g.ministack.ModifyResponse = g.amendCluster
 	g.moto = g.proxy(cfg.Moto)
@@ -54,7 +58,7 @@ func New(cfg Config) http.Handler {
 	mux.HandleFunc("GET /_sandbox/calls", g.showCalls)
 	mux.HandleFunc("DELETE /_sandbox/calls", g.resetCalls)
 	mux.HandleFunc("GET /_sandbox/trail", g.showTrail)
-	mux.Handle("/_sandbox/faults", cfg.Faults)
+	mux.Handle("/_sandbox/faults", g.cfg.Faults)
 	mux.Handle("/_sandbox/", g.ministack)
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		// ServeMux redirects what it takes for untidy paths, which AWS calls have: keep them away from it.
