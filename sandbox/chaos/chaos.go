@@ -34,6 +34,7 @@ type run struct {
 	Options
 	sandbox  Sandbox
 	recorded *recording
+	calls    int
 	todo     map[string][]trial // by story
 	results  []Result
 	again    map[string]bool // trials that have had their second chance
@@ -44,7 +45,13 @@ func Run(ctx context.Context, sandbox Sandbox, options Options) error {
 	r := &run{Options: options, sandbox: sandbox, todo: map[string][]trial{}, again: map[string]bool{}}
 	if err := r.on(ctx, func(w *World) error {
 		var err error
-		if r.recorded, err = record(ctx, w); err != nil {
+		r.recorded, err = record(ctx, w)
+		return err
+	}); err != nil {
+		return err
+	}
+	if err := r.on(ctx, func(w *World) error {
+		if err := r.recorded.recordFirst(ctx, w); err != nil {
 			return err
 		}
 		r.choose()
@@ -78,14 +85,15 @@ func (r *run) choose() {
 	random := rand.New(rand.NewPCG(r.Seed, 0))
 	all := r.recorded.enumerate(random)
 	fmt.Fprintf(r.Out, "%d calls of the stories:", len(all))
+	n := map[string]int{}
+	for _, t := range all {
+		n[t.story]++
+	}
 	for _, name := range []string{first.name, change.name, disable.name, enable.name} {
-		n := 0
-		for _, c := range r.recorded.calls[name] {
-			n += c.Count
-		}
-		fmt.Fprintf(r.Out, " %s %d", name, n)
+		fmt.Fprintf(r.Out, " %s %d", name, n[name])
 	}
 	fmt.Fprintln(r.Out)
+	r.calls = len(all)
 	single := all
 	if r.Sample > 0 && r.Sample < len(all) {
 		random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
@@ -174,13 +182,8 @@ func (r *run) next(ctx context.Context, w *World, s story) error {
 
 // table prints the sums, and makes an error of what must not be.
 func (r *run) table() error {
-	count, faults, calls := map[string]int{}, 0, 0
+	count, faults := map[string]int{}, 0
 	var took []time.Duration
-	for _, c := range r.recorded.calls {
-		for _, one := range c {
-			calls += one.Count
-		}
-	}
 	for _, result := range r.results {
 		count[result.How]++
 		faults += len(result.Faults)
@@ -193,7 +196,7 @@ func (r *run) table() error {
 	if len(took) > 0 {
 		median, worst = took[len(took)/2], took[len(took)-1]
 	}
-	fmt.Fprintf(r.Out, "\nseed %d\n%-28s %6d\n%-28s %6d\n%-28s %6d\n", r.Seed, "calls", calls, "faults", faults, "runs of a story", len(r.results))
+	fmt.Fprintf(r.Out, "\nseed %d\n%-28s %6d\n%-28s %6d\n%-28s %6d\n", r.Seed, "calls", r.calls, "faults", faults, "runs of a story", len(r.results))
 	for _, how := range []string{Itself, Resync, Unfired, Lost} {
 		fmt.Fprintf(r.Out, "%-28s %6d\n", "recovered "+how, count[how])
 	}

@@ -32,7 +32,6 @@ func TestBurst(t *testing.T) {
 	if len(all) == 0 || len(all) > 3 {
 		t.Errorf("20 writes cost %d rounds", len(all))
 	}
-	apart(t, all)
 	play(t, func(s *story.Teller) {
 		s.Check("limits", "kubectl get nodepool workload -o jsonpath='{.spec.limits.cpu} {.spec.limits.memory}'", "160 640Gi")
 		s.Check("disruption", "kubectl get nodepool workload -o jsonpath='{.spec.disruption.consolidationPolicy} {.spec.disruption.consolidateAfter} {.spec.disruption.budgets[0].nodes}'", "WhenEmpty 5m 3")
@@ -52,7 +51,7 @@ func TestNothingToDo(t *testing.T) {
 	})
 	time.Sleep(2 * time.Second) // for the event; rounds then waits for what it has started
 	all := rounds(t, since)
-	if len(all) != 1 || all[0].outcome != "Unchanged" || all[0].steps != 0 {
+	if len(all) != 1 || all[0].Outcome != "Unchanged" || all[0].Steps != 0 {
 		t.Errorf("rounds %+v", all)
 	}
 	reads, writes := 0, []string{}
