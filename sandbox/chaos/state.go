@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -43,16 +44,20 @@ func (c *collection) add(what any, format string, args ...any) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	name := fmt.Sprintf(format, args...)
+	plain := id.ReplaceAllString(fmt.Sprintf(format, args...), "$1")
+	name := plain
 	for n := 2; ; n++ { // several may have one name
 		if _, taken := c.state[name]; !taken {
 			break
 		}
-		name = fmt.Sprintf(format, args...) + fmt.Sprintf(" (%d)", n)
+		name = fmt.Sprintf("%s (%d)", plain, n)
 	}
 	c.state[name] = string(text)
 	return nil
 }
+
+// id is what every sandbox has others of.
+var id = regexp.MustCompile(`\b(sg|subnet)-[0-9a-f]{8,}\b`)
 
 // difference are the lines in which a state is not the wanted one.
 func (s State) difference(wanted State) []string {

@@ -36,6 +36,9 @@ var names = []schema.GroupVersionResource{
 func (w *World) cluster(ctx context.Context, all *collection) error {
 	for _, kind := range kinds {
 		if err := w.each(ctx, kind, func(o *unstructured.Unstructured) error {
+			if o.GetKind() == "Service" && o.GetName() == "kubernetes" {
+				return nil // the API server's own, with its port
+			}
 			return all.add(essence(o), "%s %s/%s", o.GetKind(), o.GetNamespace(), o.GetName())
 		}); err != nil {
 			return err

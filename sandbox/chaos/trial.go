@@ -58,7 +58,7 @@ func (w *World) play(ctx context.Context, s story, faults []fault.Fault) (before
 // settled is the state when it has come to rest: looked at twice, and no pass has begun in between.
 func (w *World) settled(ctx context.Context, before int) (State, error) {
 	last, err := w.state(ctx)
-	for deadline := time.Now().Add(startLimit); err == nil && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(passLimit); err == nil && time.Now().Before(deadline); {
 		time.Sleep(time.Second)
 		if err := w.quiet(ctx, before); err != nil {
 			return nil, err

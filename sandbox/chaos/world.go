@@ -117,7 +117,7 @@ func (w *World) executions(ctx context.Context) (running, all int, err error) {
 // Bounds of waiting; they only end what hangs.
 const (
 	poll       = 150 * time.Millisecond
-	startLimit = 20 * time.Second
+	startLimit = 8 * time.Second
 	passLimit  = 10 * time.Minute
 )
 
