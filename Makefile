@@ -64,6 +64,16 @@ unit: prerequisites
 e2e: parts
 	cd sandbox && $(if $(SANDBOX_ENV),SANDBOX_ENV=$(abspath $(SANDBOX_ENV))) go test ./e2e/... -count=1 -timeout 60m -v -run '^Test$(NAME)$$'
 
+## chaos: one fault at each call that enable, change and disable make, then random pairs; CHAOS_SEED, CHAOS_SAMPLE, CHAOS_TOGETHER, CHAOS_PAIRS
+.PHONY: chaos
+chaos: parts
+	@$(BIN)/sandbox chaos --state $(CACHE)/chaos
+
+## load: 500 writes to one rack, one to each of LOAD_RACKS (200) racks, and a full pass of all
+.PHONY: load
+load: parts
+	@$(BIN)/sandbox load --state $(CACHE)/load
+
 ## bench: how fast parameters are judged: one rack, and 10,000 lines of sawhorse check --batch
 .PHONY: bench
 bench: prerequisites

@@ -44,7 +44,7 @@ func recorded() *recording {
 	return &recording{
 		calls: map[string][]fault.Counted{
 			first.name: {{Call: get, Count: 3}, {Call: set, Count: 1}}, change.name: {{Call: get, Count: 2}},
-			disable.name: {{Call: set, Count: 1}}, enable.name: {{Call: get, Count: 2}},
+			disable.name: {{Call: set, Count: 2}}, enable.name: {{Call: get, Count: 2}},
 		},
 		ordinary: map[fault.Call]int{get: 2},
 	}
@@ -62,7 +62,7 @@ func TestEnumeration(t *testing.T) {
 	}
 	want := map[string]bool{
 		"first validate ssm Get 3": true, "first report ssm Put 1": true, "change validate ssm Get 1": true, "change validate ssm Get 2": true,
-		"disable report ssm Put 1": true, "enable validate ssm Get 1": true, "enable validate ssm Get 2": true,
+		"disable report ssm Put 1": true, "disable report ssm Put 2": true, "enable validate ssm Get 1": true, "enable validate ssm Get 2": true,
 	}
 	if !reflect.DeepEqual(points, want) {
 		t.Errorf("%v", points)

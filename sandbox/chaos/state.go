@@ -52,12 +52,15 @@ func (c *collection) add(what any, format string, args ...any) error {
 		}
 		name = fmt.Sprintf("%s (%d)", plain, n)
 	}
-	c.state[name] = string(text)
+	c.state[name] = address.ReplaceAllString(id.ReplaceAllString(string(text), "$1"), "")
 	return nil
 }
 
-// id is what every sandbox has others of.
-var id = regexp.MustCompile(`\b(sg|subnet)-[0-9a-f]{8,}\b`)
+// Every sandbox has ids and addresses of its own.
+var (
+	id      = regexp.MustCompile(`\b(sg|subnet)-[0-9a-f]{8,}\b`)
+	address = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+)
 
 // difference are the lines in which a state is not the wanted one.
 func (s State) difference(wanted State) []string {

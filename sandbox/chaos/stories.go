@@ -174,8 +174,9 @@ func pairs(all []trial, n int, random *rand.Rand) []trial {
 	names := []string{change.name, disable.name, enable.name}
 	for i := range n {
 		points := by[names[i%len(names)]]
-		a, b := points[random.IntN(len(points))], points[random.IntN(len(points))]
-		drawn = append(drawn, trial{a.story, slices.Concat(a.faults, b.faults)})
+		a := random.IntN(len(points))
+		b := (a + 1 + random.IntN(len(points)-1)) % len(points) // another one
+		drawn = append(drawn, trial{points[a].story, slices.Concat(points[a].faults, points[b].faults)})
 	}
 	return drawn
 }
