@@ -163,14 +163,17 @@ func (r *run) next(ctx context.Context, w *World, s story) error {
 		return nil
 	}
 	// Polling is not the same each time, and another fault may have taken a call's place: a second chance, each alone.
-	if result.How == Unfired && !r.again[fmt.Sprint(t)] {
-		fmt.Fprintln(r.Out, "again, each alone:", result)
-		for _, f := range t.faults {
+	if !r.again[fmt.Sprint(t)] {
+		for _, f := range result.Unfired {
 			alone := trial{s.name, []fault.Fault{f}}
 			r.again[fmt.Sprint(alone)] = true
 			r.todo[s.name] = append(r.todo[s.name], alone)
 		}
-		return nil
+		if result.How == Unfired {
+			fmt.Fprintln(r.Out, "again:", result)
+			return nil
+		}
+		result.Faults = slices.DeleteFunc(result.Faults, func(f fault.Fault) bool { return slices.Contains(result.Unfired, f) })
 	}
 	r.results = append(r.results, result)
 	fmt.Fprintf(r.Out, "%s %4d left  %s\n", time.Now().Format("15:04:05"), r.left(), result)

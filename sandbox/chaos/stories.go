@@ -150,16 +150,19 @@ func (r *recording) from(story string, call fault.Call) int {
 	return 0
 }
 
-// together joins faults of one story, so many at a time.
+// together joins faults of one story, at most so many, and none of the same kind of call: the one would take the other's.
 func together(all []trial, n int) []trial {
 	var joined []trial
 	for _, t := range all {
-		last := len(joined) - 1
-		if last >= 0 && joined[last].story == t.story && len(joined[last].faults) < n {
-			joined[last].faults = append(joined[last].faults, t.faults...)
+		i := slices.IndexFunc(joined, func(j trial) bool {
+			return j.story == t.story && len(j.faults) < n &&
+				!slices.ContainsFunc(j.faults, func(f fault.Fault) bool { return f.Call == t.faults[0].Call })
+		})
+		if i < 0 {
+			joined = append(joined, trial{t.story, slices.Clone(t.faults)})
 			continue
 		}
-		joined = append(joined, trial{t.story, slices.Clone(t.faults)})
+		joined[i].faults = append(joined[i].faults, t.faults...)
 	}
 	return joined
 }

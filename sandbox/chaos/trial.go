@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,12 +27,18 @@ type Result struct {
 	Took time.Duration
 	// Odd is in what the state was wrong: after the first pass where a resync was needed, in the end where all is lost.
 	Odd []string
+	// Unfired are the faults that did not happen.
+	Unfired []fault.Fault
 }
 
 func (r Result) String() string {
 	var faults []string
 	for _, f := range r.Faults {
-		faults = append(faults, f.String())
+		text := f.String()
+		if slices.Contains(r.Unfired, f) {
+			text += " (which did not happen)"
+		}
+		faults = append(faults, text)
 	}
 	text := fmt.Sprintf("%-8s %-12s %5.1f s  %s", r.Story, r.How, r.Took.Seconds(), strings.Join(faults, " + "))
 	if len(r.Odd) > 0 {
@@ -133,7 +140,8 @@ func (w *World) try(ctx context.Context, s story, faults []fault.Fault, wanted S
 		began = report.Fired[0].At
 	}
 	result.Took = time.Since(began)
-	if result.How != Lost && !allFired(faults, report.Fired) {
+	result.Unfired = unfired(faults, report.Fired)
+	if len(result.Unfired) > 0 && len(result.Unfired) == len(faults) && result.How != Lost {
 		result.How = Unfired
 	}
 	return result, nil
@@ -157,15 +165,9 @@ func (w *World) resync(ctx context.Context, wanted State) ([]string, error) {
 	return w.becomes(ctx, wanted, before)
 }
 
-func allFired(faults []fault.Fault, fired []fault.Fired) bool {
-	happened := map[fault.Fault]bool{}
-	for _, f := range fired {
-		happened[f.Fault] = true
-	}
-	for _, f := range faults {
-		if !happened[f] {
-			return false
-		}
-	}
-	return true
+// unfired are the faults that have not happened.
+func unfired(faults []fault.Fault, fired []fault.Fired) []fault.Fault {
+	return slices.DeleteFunc(slices.Clone(faults), func(f fault.Fault) bool {
+		return slices.ContainsFunc(fired, func(happened fault.Fired) bool { return happened.Fault == f })
+	})
 }
