@@ -2,9 +2,10 @@ package fault
 
 import (
 	"bufio"
+	"encoding/binary"
 	"fmt"
-	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -12,44 +13,56 @@ import (
 	"syscall"
 )
 
-// killCaller ends the process at the other end of a local connection, as Lambda does with one that uses too much memory.
-func killCaller(req *http.Request) {
-	_, port, err := net.SplitHostPort(req.RemoteAddr)
-	if err != nil {
-		return
+// killCaller ends the function's process at the other end of a local connection, as Lambda does with one that uses too much
+// memory. Other processes may have the same port on their side, to other servers, so both ends are compared; and nothing but a
+// function is ended.
+func killCaller(req *http.Request) error {
+	server, _ := req.Context().Value(http.LocalAddrContextKey).(fmt.Stringer)
+	if server == nil {
+		return fmt.Errorf("kill: the connection's own address is not known")
 	}
-	number, err := strconv.Atoi(port)
-	if err != nil {
-		return
+	pid := holder(inode(req.RemoteAddr, server.String()))
+	if pid == 0 || !function(pid) {
+		return fmt.Errorf("kill: no function's process has the connection from %s", req.RemoteAddr)
 	}
-	if pid := holder(inode(number)); pid > 0 && pid != os.Getpid() {
-		_ = syscall.Kill(pid, syscall.SIGKILL) // it has gone: that is what was wanted
-	}
+	return syscall.Kill(pid, syscall.SIGKILL)
 }
 
-// inode is the socket's that has the local TCP port; "" if none.
-func inode(port int) string {
-	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
-		file, err := os.Open(table)
-		if err != nil {
-			continue
+// function tells whether a process is a Lambda function's.
+func function(pid int) bool {
+	environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	return err == nil && strings.Contains("\x00"+string(environment), "\x00AWS_LAMBDA_FUNCTION_NAME=")
+}
+
+// inode is that of the socket with these two ends, "" if there is none.
+func inode(local, remote string) string {
+	from, to := hexadecimal(local), hexadecimal(remote)
+	file, err := os.Open("/proc/net/tcp")
+	if err != nil || from == "" || to == "" {
+		return ""
+	}
+	defer file.Close()
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		if fields := strings.Fields(lines.Text()); len(fields) > 9 && fields[1] == from && fields[2] == to {
+			return fields[9]
 		}
-		lines := bufio.NewScanner(file)
-		for lines.Scan() {
-			fields := strings.Fields(lines.Text())
-			if len(fields) > 9 && strings.HasSuffix(fields[1], fmt.Sprintf(":%04X", port)) && fields[9] != "0" {
-				file.Close()
-				return fields[9]
-			}
-		}
-		file.Close()
 	}
 	return ""
 }
 
-// holder is the process that has the socket open; 0 if none.
+// hexadecimal is an IPv4 address with its port as /proc/net/tcp has it: 127.0.0.1:80 is 0100007F:0050.
+func hexadecimal(address string) string {
+	parsed, err := netip.ParseAddrPort(address)
+	if err != nil || !parsed.Addr().Unmap().Is4() {
+		return ""
+	}
+	ip := parsed.Addr().Unmap().As4()
+	return fmt.Sprintf("%08X:%04X", binary.NativeEndian.Uint32(ip[:]), parsed.Port())
+}
+
+// holder is the process that has the socket open, 0 if there is none.
 func holder(inode string) int {
-	if inode == "" {
+	if inode == "" || inode == "0" {
 		return 0
 	}
 	files, err := filepath.Glob("/proc/[0-9]*/fd/*")

@@ -35,7 +35,10 @@ func (i *Injector) Serve(w http.ResponseWriter, req *http.Request, call Call, ne
 		next.ServeHTTP(httptest.NewRecorder(), req)
 		hangUp(w)
 	case Kill:
-		killCaller(req)
+		if err := killCaller(req); err != nil {
+			http.Error(w, "fault "+err.Error(), http.StatusBadGateway)
+			return
+		}
 		hangUp(w)
 	default:
 		if hook := i.Hooks[kind]; hook != nil {
