@@ -20,7 +20,7 @@ func (w *World) state(ctx context.Context) (State, error) {
 	all := &collection{state: State{}}
 	looks, lookCtx := errgroup.WithContext(ctx)
 	for _, look := range []func(context.Context, *collection) error{
-		w.roles, w.queues, w.rules, w.eksCluster, w.nodegroups, w.network, w.parameters, w.records, w.cluster,
+		w.roles, w.queues, w.rules, w.eksCluster, w.podIdentities, w.nodegroups, w.network, w.parameters, w.records, w.cluster,
 	} {
 		looks.Go(func() error { return look(lookCtx, all) })
 	}

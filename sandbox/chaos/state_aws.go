@@ -3,8 +3,6 @@ package chaos
 import (
 	"context"
 	"encoding/json"
-	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -14,63 +12,10 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
-	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 )
-
-func (w *World) roles(ctx context.Context, all *collection) error {
-	client := iam.NewFromConfig(w.aws)
-	roles, err := client.ListRoles(ctx, &iam.ListRolesInput{PathPrefix: aws.String("/sawhorse/")})
-	if err != nil {
-		return err
-	}
-	for _, r := range roles.Roles {
-		inline, err := client.ListRolePolicies(ctx, &iam.ListRolePoliciesInput{RoleName: r.RoleName})
-		if err != nil {
-			return err
-		}
-		policies := map[string]string{}
-		for _, name := range inline.PolicyNames {
-			policy, err := client.GetRolePolicy(ctx, &iam.GetRolePolicyInput{RoleName: r.RoleName, PolicyName: &name})
-			if err != nil {
-				return err
-			}
-			policies[name], _ = url.QueryUnescape(*policy.PolicyDocument)
-		}
-		attached, err := client.ListAttachedRolePolicies(ctx, &iam.ListAttachedRolePoliciesInput{RoleName: r.RoleName})
-		if err != nil {
-			return err
-		}
-		var arns []string
-		for _, p := range attached.AttachedPolicies {
-			arns = append(arns, *p.PolicyArn)
-		}
-		slices.Sort(arns)
-		whole, err := client.GetRole(ctx, &iam.GetRoleInput{RoleName: r.RoleName})
-		if err != nil {
-			return err
-		}
-		tags := map[string]string{}
-		for _, t := range whole.Role.Tags {
-			tags[*t.Key] = *t.Value
-		}
-		if err := all.add([]any{r.AssumeRolePolicyDocument, policies, arns, tags, r.PermissionsBoundary}, "IAM role %s", *r.RoleName); err != nil {
-			return err
-		}
-	}
-	profiles, err := client.ListInstanceProfiles(ctx, &iam.ListInstanceProfilesInput{})
-	if err != nil {
-		return err
-	}
-	for range profiles.InstanceProfiles { // their names are made of ids of objects
-		if err := all.add("", "IAM instance profile"); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 func (w *World) queues(ctx context.Context, all *collection) error {
 	client := sqs.NewFromConfig(w.aws)
@@ -115,55 +60,6 @@ func (w *World) rules(ctx context.Context, all *collection) error {
 			return err
 		}
 		if err := all.add([]any{rule.EventPattern, rule.State, rule.Description, targets.Targets, tags.Tags}, "rule %s", *rule.Name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (w *World) eksCluster(ctx context.Context, all *collection) error {
-	client := eks.NewFromConfig(w.aws)
-	is, err := client.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String(cluster)})
-	if err != nil {
-		return err
-	}
-	mode := string(is.Cluster.AccessConfig.AuthenticationMode)
-	if err := all.add([]any{is.Cluster.Status, mode, is.Cluster.Tags}, "EKS cluster %s", cluster); err != nil {
-		return err
-	}
-	if mode != "CONFIG_MAP" {
-		entries, err := client.ListAccessEntries(ctx, &eks.ListAccessEntriesInput{ClusterName: aws.String(cluster), MaxResults: aws.Int32(100)})
-		if err != nil {
-			return err
-		}
-		for _, principal := range entries.AccessEntries {
-			entry, err := client.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: aws.String(cluster), PrincipalArn: &principal})
-			if err != nil {
-				return err
-			}
-			policies, err := client.ListAssociatedAccessPolicies(ctx, &eks.ListAssociatedAccessPoliciesInput{ClusterName: aws.String(cluster), PrincipalArn: &principal})
-			if err != nil {
-				return err
-			}
-			var arns []string
-			for _, p := range policies.AssociatedAccessPolicies {
-				arns = append(arns, *p.PolicyArn)
-			}
-			if err := all.add([]any{entry.AccessEntry.Type, entry.AccessEntry.KubernetesGroups, entry.AccessEntry.Tags, arns}, "access entry %s", principal); err != nil {
-				return err
-			}
-		}
-	}
-	associations, err := client.ListPodIdentityAssociations(ctx, &eks.ListPodIdentityAssociationsInput{ClusterName: aws.String(cluster)})
-	if err != nil {
-		return err
-	}
-	for _, a := range associations.Associations {
-		one, err := client.DescribePodIdentityAssociation(ctx, &eks.DescribePodIdentityAssociationInput{ClusterName: aws.String(cluster), AssociationId: a.AssociationId})
-		if err != nil {
-			return err
-		}
-		if err := all.add([]any{one.Association.RoleArn, one.Association.Tags}, "pod identity of %s/%s", *a.Namespace, *a.ServiceAccount); err != nil {
 			return err
 		}
 	}
