@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"maps"
+	"strconv"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -51,16 +52,7 @@ func (w *World) cluster(ctx context.Context, all *collection) error {
 			return err
 		}
 	}
-	if err := w.each(ctx, schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, func(o *unstructured.Unstructured) error {
-		labels := o.GetLabels()
-		if labels["owner"] != "helm" {
-			return all.add("", "Secret %s/%s", o.GetNamespace(), o.GetName())
-		}
-		if labels["status"] == "superseded" {
-			return nil // Helm's history
-		}
-		return all.add(labels["status"], "Helm release %s", labels["name"])
-	}); err != nil {
+	if err := w.secrets(ctx, all); err != nil {
 		return err
 	}
 	return w.each(ctx, schema.GroupVersionResource{Version: "v1", Resource: "nodes"}, func(o *unstructured.Unstructured) error {
@@ -68,6 +60,30 @@ func (w *World) cluster(ctx context.Context, all *collection) error {
 		unschedulable, _, _ := unstructured.NestedBool(o.Object, "spec", "unschedulable")
 		return all.add([]any{labels["convox.io/system-node"], unschedulable}, "node of group %s", labels["eks.amazonaws.com/nodegroup"])
 	})
+}
+
+// secrets are their names, but for Helm's: of each release the status of its latest revision counts, the others are history.
+func (w *World) secrets(ctx context.Context, all *collection) error {
+	latest, status := map[string]int{}, map[string]string{}
+	if err := w.each(ctx, schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, func(o *unstructured.Unstructured) error {
+		labels := o.GetLabels()
+		if labels["owner"] != "helm" {
+			return all.add("", "Secret %s/%s", o.GetNamespace(), o.GetName())
+		}
+		revision, err := strconv.Atoi(labels["version"])
+		if name := labels["name"]; err == nil && revision > latest[name] {
+			latest[name], status[name] = revision, labels["status"]
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	for name, is := range status {
+		if err := all.add(is, "Helm release %s", name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (w *World) each(ctx context.Context, kind schema.GroupVersionResource, do func(*unstructured.Unstructured) error) error {
