@@ -52,7 +52,7 @@ sandbox-down:
 test: parts
 	go test ./...
 	cd sandbox && go test $$(go list ./... | grep -v /e2e)
-	cd sandbox && go test -count=1 ./e2e
+	cd sandbox && go test -count=1 -p 2 ./e2e ./e2e/chaos
 
 ## life: the longer end-to-end scripts: racks that are turned on and off, interrupted, left, and what can go wrong with nodes
 .PHONY: life
@@ -68,6 +68,16 @@ unit: prerequisites
 .PHONY: e2e
 e2e: parts
 	cd sandbox && $(if $(SANDBOX_ENV),SANDBOX_ENV=$(abspath $(SANDBOX_ENV))) go test ./e2e/... -count=1 -timeout 60m -v -run '^Test$(NAME)$$'
+
+## chaos: one fault at each call that enable, change and disable make, then random pairs; CHAOS_SEED, CHAOS_SAMPLE, CHAOS_TOGETHER, CHAOS_PAIRS
+.PHONY: chaos
+chaos: parts
+	@$(BIN)/sandbox chaos --state $(CACHE)/chaos
+
+## load: 500 writes to one rack, one to each of LOAD_RACKS (200) racks, and a full pass of all
+.PHONY: load
+load: parts
+	@$(BIN)/sandbox load --state $(CACHE)/load
 
 ## bench: how fast parameters are judged: one rack, and 10,000 lines of sawhorse check --batch
 .PHONY: bench

@@ -147,7 +147,7 @@ func TestErrorNamesAgree(t *testing.T) {
 	})
 	maps.DeleteFunc(named, func(_ string, is bool) bool { return !is })
 	maps.DeleteFunc(raised, func(_ string, is bool) bool { return !is })
-	if got, want := slices.Sorted(maps.Keys(named)), []string{LeaseLost, Rejected, Throttled}; !slices.Equal(got, want) {
+	if got, want := slices.Sorted(maps.Keys(named)), []string{LeaseLost, Rejected, Throttled, Unavailable}; !slices.Equal(got, want) {
 		t.Errorf("retried or caught by name: %v, want %v", got, want)
 	}
 	if got, want := slices.Sorted(maps.Keys(raised)), []string{StepDeadlineExceeded}; !slices.Equal(got, want) {

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/smithy-go"
 
 	"github.com/sawhorse-io/sawhorse/internal/rack"
@@ -14,8 +17,10 @@ import (
 // The errors that functions return to the state machine. The Lambda runtime reports the outermost Go type's name, so these
 // are bare types, named as package statemachine names them; a wrapped error would reach the state machine as "wrapError".
 type (
-	// Throttled asks for the same call again a little later.
+	// Throttled asks for the same call again, for minutes.
 	Throttled struct{ message }
+	// Unavailable asks for the same call again, a few times.
+	Unavailable struct{ message }
 	// LeaseLost ends the pass.
 	LeaseLost struct{ message }
 	// Rejected says that a step found the input impossible before it changed anything.
@@ -28,8 +33,9 @@ type message struct{ text string }
 
 func (m message) Error() string { return m.text }
 
-// edge turns an error into one of the named types.
-func edge(err error) error {
+// edge turns an error into one of the named types. The context is the call's: its end is the function's own time limit, while
+// a deadline in the error alone may be that of one request.
+func edge(ctx context.Context, err error) error {
 	var rejected *steps.Rejected
 	switch {
 	case err == nil:
@@ -38,25 +44,46 @@ func edge(err error) error {
 		return LeaseLost{message{err.Error()}}
 	case errors.As(err, &rejected):
 		return Rejected{message{err.Error()}}
-	case throttled(err), errors.As(err, new(*steps.NotReady)):
+	case throttled(err):
 		return Throttled{message{err.Error()}}
-	case errors.Is(err, context.DeadlineExceeded):
+	case ctx.Err() != nil:
 		return StepFailed{message{fmt.Sprintf("the call took longer than its time: %v", err)}}
+	case unavailable(err):
+		return Unavailable{message{err.Error()}}
 	default:
 		return StepFailed{message{err.Error()}}
 	}
 }
 
-// throttled tells whether AWS asked for patience, after the SDK's own retries.
+// throttled tells whether AWS or the API server asked for patience, after the tries of one call.
 func throttled(err error) bool {
+	if errors.As(err, new(*steps.Busy)) {
+		return true
+	}
 	var api smithy.APIError
 	if !errors.As(err, &api) {
 		return false
 	}
+	if _, sdk := retry.DefaultThrottleErrorCodes[api.ErrorCode()]; sdk {
+		return true
+	}
 	switch api.ErrorCode() {
-	case "Throttling", "ThrottlingException", "ThrottledException", "TooManyRequestsException", "RequestLimitExceeded",
-		"ProvisionedThroughputExceededException", "RequestThrottled", "RequestThrottledException", "TooManyUpdates", "SlowDown", "PriorRequestNotComplete":
+	case "RequestThrottledException", "TooManyUpdates":
 		return true
 	}
 	return false
+}
+
+// unavailable tells whether somebody failed himself or did not answer: what the SDK takes for worth another try, and every
+// request that broke on its way (net/http's error for that is a *url.Error).
+func unavailable(err error) bool {
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		switch api.ErrorCode() { // IAM's and EventBridge's, for two changes of one thing at a time
+		case "ConcurrentModification", "ConcurrentModificationException", "EntityTemporarilyUnmodifiable":
+			return true
+		}
+	}
+	return errors.As(err, new(*steps.NotReady)) || errors.As(err, new(*url.Error)) ||
+		retry.IsErrorRetryables(retry.DefaultRetryables).IsErrorRetryable(err) == aws.TrueTernary
 }

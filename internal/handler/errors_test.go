@@ -4,11 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/url"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/sawhorse-io/sawhorse/internal/rack"
 	"github.com/sawhorse-io/sawhorse/internal/steps"
@@ -30,11 +35,18 @@ func TestErrorNames(t *testing.T) {
 		{fmt.Errorf("role x: get: %w", code("Throttling")), statemachine.Throttled},
 		{code("RequestLimitExceeded"), statemachine.Throttled},
 		{code("AccessDenied"), statemachine.StepFailed},
+		{fmt.Errorf("cluster x: %w", &steps.Busy{Reason: "429"}), statemachine.Throttled},
+		{code("InternalFailure"), statemachine.StepFailed},
+		{code("ConcurrentModification"), statemachine.Unavailable},
+		{&smithyhttp.ResponseError{Response: &smithyhttp.Response{Response: &http.Response{StatusCode: 503}}, Err: code("InternalFailure")}, statemachine.Unavailable},
+		{fmt.Errorf("role x: get: %w", &smithyhttp.RequestSendError{Err: io.EOF}), statemachine.Unavailable},
+		{fmt.Errorf("node x: get: %w", &url.Error{Op: "Get", URL: "https://a", Err: io.EOF}), statemachine.Unavailable},
+		{fmt.Errorf("node x: get: %w", &steps.NotReady{Reason: "401"}), statemachine.Unavailable},
 		{errors.New("x"), statemachine.StepFailed},
 		{fmt.Errorf("a: %w", errors.Join(errors.New("x"), errors.New("y"))), statemachine.StepFailed},
-		{fmt.Errorf("queue: %w", context.DeadlineExceeded), statemachine.StepFailed},
+		{fmt.Errorf("queue: %w", context.DeadlineExceeded), statemachine.Unavailable}, // of one request
 	} {
-		got := edge(c.err)
+		got := edge(t.Context(), c.err)
 		if kind := reflect.TypeOf(got); kind.Name() != c.want || kind.Kind() == reflect.Pointer && kind.Elem().Name() != c.want {
 			t.Errorf("%v: reaches the state machine as %s, want %s", c.err, kind, c.want)
 		}
@@ -42,7 +54,12 @@ func TestErrorNames(t *testing.T) {
 			t.Errorf("%v: the operator reads %q", c.err, got)
 		}
 	}
-	if edge(nil) != nil {
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got := edge(over, fmt.Errorf("queue: %w", context.DeadlineExceeded)); reflect.TypeOf(got).Name() != statemachine.StepFailed || !strings.Contains(got.Error(), "longer than its time") {
+		t.Errorf("when the function's time is over: %T %v", got, got)
+	}
+	if edge(t.Context(), nil) != nil {
 		t.Error("no error has become one")
 	}
 }
@@ -76,5 +93,21 @@ func TestEnvironment(t *testing.T) {
 		if _, err := environment(t.Context(), "queue"); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "function queue") {
 			t.Errorf("without %s: %v", name, err)
 		}
+	}
+}
+
+// A step fails with the reason of its failed call, and not because its time is over.
+func TestTheTriesOfACallFitIntoAFunctionsTime(t *testing.T) {
+	total, pause := callTries*tryTimeout, time.Second
+	for range callTries - 1 {
+		total += min(pause, longestWait)
+		pause *= 2
+	}
+	if functionTimeout := time.Minute; total >= functionTimeout {
+		t.Errorf("%s", total)
+	}
+	config, err := awsConfig(t.Context())
+	if err != nil || config.Retryer().MaxAttempts() != callTries {
+		t.Errorf("%+v, %v", config, err)
 	}
 }

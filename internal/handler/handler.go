@@ -12,6 +12,8 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
@@ -62,10 +64,26 @@ func (e Env) Meter() (meter.Meter, error) {
 	return meter.Meter{Out: os.Stdout, Namespace: namespace, Now: e.Now}, err
 }
 
+// The limits of one AWS call. All its tries end within 4 × 10 s and 1 + 2 + 4 s of pauses, less than a function's 60 s: so a
+// step fails with the reason, and not because its time is over. What the SDK gives up on, the state machine tries again.
+const (
+	callTries   = 4
+	tryTimeout  = 10 * time.Second // the SDK has none of its own: a lost packet would use up the function's time
+	longestWait = 5 * time.Second
+)
+
+func awsConfig(ctx context.Context) (aws.Config, error) {
+	return config.LoadDefaultConfig(ctx,
+		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(tryTimeout)),
+		config.WithRetryer(func() aws.Retryer {
+			return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts, o.MaxBackoff = callTries, longestWait })
+		}))
+}
+
 func environment(ctx context.Context, function string) (Env, error) {
 	env := Env{Function: function, Now: time.Now, Log: slog.New(slog.NewJSONHandler(os.Stdout, nil)).With("function", function)}
 	var err error
-	if env.AWS, err = config.LoadDefaultConfig(ctx, config.WithRetryMode(aws.RetryModeStandard), config.WithRetryMaxAttempts(5)); err != nil {
+	if env.AWS, err = awsConfig(ctx); err != nil {
 		return env, fmt.Errorf("function %s: AWS configuration: %w", function, err)
 	}
 	table, err := env.Setting("SAWHORSE_TABLE")
@@ -102,7 +120,7 @@ func answer[In, Out any](log *slog.Logger, serve func(context.Context, In) (Out,
 		if err != nil {
 			log.With(about(in)...).Error("failed", "error", err.Error())
 		}
-		return out, edge(err)
+		return out, edge(ctx, err)
 	}
 }
 

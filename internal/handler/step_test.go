@@ -127,7 +127,7 @@ func TestTheStepOfAChangeNeedsNoPlan(t *testing.T) {
 func TestARefusedChangeIsNamedInTheRun(t *testing.T) {
 	refusal := &steps.Rejected{Change: "event-1", Problems: []params.Problem{{Parameter: "karpenter_cpu_limit", Message: "no"}}}
 	_, s := begin(t, "7", always(steps.Progress{}, refusal))
-	if _, err := s.callOf(t, plan.ChangeStep); reflect.TypeOf(edge(err)).Name() != "Rejected" {
+	if _, err := s.callOf(t, plan.ChangeStep); reflect.TypeOf(edge(t.Context(), err)).Name() != "Rejected" {
 		t.Fatal(err)
 	}
 	run, err := s.Store.Run(t.Context(), "demo", 7)
@@ -160,7 +160,7 @@ func TestAFailedCallIsInTheRun(t *testing.T) {
 	var progress steps.Progress
 	progress.Changed("created", "role")
 	_, s := begin(t, "7", always(progress, steps.Reject("rack", "no")))
-	if _, err := s.call(t); reflect.TypeOf(edge(err)).Name() != "Rejected" {
+	if _, err := s.call(t); reflect.TypeOf(edge(t.Context(), err)).Name() != "Rejected" {
 		t.Fatal(err)
 	}
 	run, err := s.Store.Run(t.Context(), "demo", 7)
@@ -178,7 +178,7 @@ func TestARejectionThatIsNotRecordedIsNoRejection(t *testing.T) {
 	cloud, s := begin(t, "7", always(steps.Progress{}, steps.Reject("rack", "no")))
 	cloud.FailAt(4, awsfake.Throttling) // lease, plan, run, and then its writing
 	_, err := s.call(t)
-	if name := reflect.TypeOf(edge(err)).Name(); name != "Throttled" || !strings.Contains(err.Error(), "rack: no") {
+	if name := reflect.TypeOf(edge(t.Context(), err)).Name(); name != "Throttled" || !strings.Contains(err.Error(), "rack: no") {
 		t.Errorf("%s: %v", name, err)
 	}
 }
@@ -191,7 +191,7 @@ func TestWithoutTheLeaseNothingIsDone(t *testing.T) {
 		return steps.Progress{}, nil
 	})
 	cloud.Table.Items["rack#demo lease"]["owner"] = &types.AttributeValueMemberS{Value: "another pass"}
-	if _, err := s.call(t); reflect.TypeOf(edge(err)).Name() != "LeaseLost" || called || len(cloud.Writes()) > 1 {
+	if _, err := s.call(t); reflect.TypeOf(edge(t.Context(), err)).Name() != "LeaseLost" || called || len(cloud.Writes()) > 1 {
 		t.Errorf("%v, step called: %v, writes %v", err, called, cloud.Writes())
 	}
 }

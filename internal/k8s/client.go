@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -23,7 +24,6 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // requestTimeout bounds one request, so that a Lambda (60 s) outlives an API server that does not answer.
@@ -54,34 +54,10 @@ func Connect(ctx context.Context, config aws.Config, cluster plan.Cluster) (*Cli
 		return nil, err
 	}
 	rest := &rest.Config{Host: cluster.Endpoint, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}
-	rest.Wrap(func(next http.RoundTripper) http.RoundTripper { return newcomer{next, cluster.Name} })
+	rest.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return transport{next, cluster.Name, new(atomic.Int32)}
+	})
 	return New(rest)
-}
-
-// newcomer makes "Unauthorized" a *steps.NotReady: EKS takes seconds until a new access entry works. It makes no answer at
-// all a *steps.Unreachable: most often the endpoint is private, and the function is not where it can be reached from.
-type newcomer struct {
-	http.RoundTripper
-	cluster string
-}
-
-// WrappedRoundTripper lets client-go reach the transport, to close its idle connections.
-func (n newcomer) WrappedRoundTripper() http.RoundTripper { return n.RoundTripper }
-
-// RoundTrip sends the request on.
-func (n newcomer) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := n.RoundTripper.RoundTrip(request)
-	if err != nil {
-		if silent(err) {
-			err = &steps.Unreachable{Cluster: n.cluster, Host: request.URL.Host, Cause: err}
-		}
-		return nil, err
-	}
-	if response.StatusCode != http.StatusUnauthorized {
-		return response, nil
-	}
-	response.Body.Close()
-	return nil, &steps.NotReady{Reason: "cluster " + n.cluster + ": Unauthorized: the function's access entry is missing, or does not work yet"}
 }
 
 // New makes a client of a configuration that has address and credentials, and sets the limits.

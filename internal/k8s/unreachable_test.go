@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"k8s.io/client-go/rest"
@@ -23,7 +24,7 @@ func (a answers) RoundTrip(request *http.Request) (*http.Response, error) { retu
 func get(t *testing.T, network answers) error {
 	t.Helper()
 	config := &rest.Config{Host: "https://10.0.0.1"}
-	config.Wrap(func(http.RoundTripper) http.RoundTripper { return newcomer{network, "demo"} })
+	config.Wrap(func(http.RoundTripper) http.RoundTripper { return transport{network, "demo", new(atomic.Int32)} })
 	client, err := New(config)
 	if err != nil {
 		t.Fatal(err)

@@ -67,8 +67,8 @@ func Reject(parameter, format string, args ...any) error {
 	return &Rejected{Problems: []params.Problem{{Parameter: parameter, Message: fmt.Sprintf(format, args...)}}}
 }
 
-// NotReady is an error that time cures within seconds, like an access entry that does not work yet: the same call is made
-// again, a few times.
+// NotReady is an error that time cures within seconds, like an access entry that does not work yet or a server that fails: the
+// same call is made again, a few times.
 type NotReady struct{ Reason string }
 
 func (n *NotReady) Error() string { return n.Reason }
@@ -87,3 +87,8 @@ func (u *Unreachable) Error() string {
 }
 
 func (u *Unreachable) Unwrap() error { return u.Cause }
+
+// Busy is a server's request for patience: the same call is made again, for minutes.
+type Busy struct{ Reason string }
+
+func (b *Busy) Error() string { return b.Reason }

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -12,9 +11,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/service/sfn"
-	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/passes"
 )
 
 // client is how a test calls the local AWS where the AWS CLI would be too slow.
@@ -35,120 +34,17 @@ func client(t *testing.T) aws.Config {
 	}
 }
 
-// round is one round of a pass: from the call of validate to the release of the rack, or to the next round.
-type round struct {
-	outcome string
-	steps   int
-	from    time.Time
-	to      time.Time
-}
-
-// executions waits until none runs and returns those since a time.
-func executions(t *testing.T, since time.Time) (arns []string) {
+// rounds waits until no execution runs and returns the rounds since a time, in order. Two of one rack at once are an error.
+func rounds(t *testing.T, since time.Time) []passes.Round {
 	t.Helper()
-	states := sfn.NewFromConfig(client(t))
-	machines, err := states.ListStateMachines(t.Context(), &sfn.ListStateMachinesInput{})
-	if err != nil || len(machines.StateMachines) != 1 {
-		t.Fatalf("state machines: %v, %v", machines, err)
+	history, err := passes.Since(t.Context(), client(t), since)
+	if err != nil {
+		t.Fatal(err)
 	}
-	deadline := time.Now().Add(time.Minute)
-	for {
-		running, err := states.ListExecutions(t.Context(), &sfn.ListExecutionsInput{StateMachineArn: machines.StateMachines[0].StateMachineArn, StatusFilter: "RUNNING"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(running.Executions) == 0 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d executions still run", len(running.Executions))
-		}
-		time.Sleep(100 * time.Millisecond)
+	for _, both := range history.Overlaps() {
+		t.Errorf("two rounds at once: %s", both)
 	}
-	pages := sfn.NewListExecutionsPaginator(states, &sfn.ListExecutionsInput{StateMachineArn: machines.StateMachines[0].StateMachineArn})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range page.Executions {
-			if e.StartDate.After(since) {
-				arns = append(arns, *e.ExecutionArn)
-			}
-		}
-	}
-	return arns
-}
-
-// rounds waits until no execution runs and returns the rounds since a time, in order.
-func rounds(t *testing.T, since time.Time) []round {
-	t.Helper()
-	var all []round
-	for _, e := range executions(t, since) {
-		all = append(all, roundsOf(t, e)...)
-	}
-	slices.SortFunc(all, func(a, b round) int { return a.from.Compare(b.from) })
-	return all
-}
-
-// history are the events of an execution.
-func history(t *testing.T, execution string) (all []types.HistoryEvent) {
-	t.Helper()
-	pages := sfn.NewGetExecutionHistoryPaginator(sfn.NewFromConfig(client(t)), &sfn.GetExecutionHistoryInput{ExecutionArn: &execution})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, page.Events...)
-	}
-	return all
-}
-
-// statesOf are the states that an execution has entered, in order.
-func statesOf(t *testing.T, execution string) (names []string) {
-	t.Helper()
-	for _, event := range history(t, execution) {
-		if entered := event.StateEnteredEventDetails; entered != nil {
-			names = append(names, *entered.Name)
-		}
-	}
-	return names
-}
-
-// roundsOf reads an execution's history: validate's answer begins a round, the next one or the execution's end ends it.
-func roundsOf(t *testing.T, execution string) []round {
-	t.Helper()
-	var all []round
-	for _, event := range history(t, execution) {
-		if len(all) > 0 {
-			all[len(all)-1].to = *event.Timestamp
-		}
-		done := event.TaskSucceededEventDetails
-		if done == nil || done.Output == nil {
-			continue
-		}
-		var answer struct {
-			Payload struct {
-				Outcome string
-				Steps   []any
-			}
-		}
-		if json.Unmarshal([]byte(*done.Output), &answer) == nil && answer.Payload.Outcome != "" {
-			all = append(all, round{outcome: answer.Payload.Outcome, steps: len(answer.Payload.Steps), from: *event.Timestamp, to: *event.Timestamp})
-		}
-	}
-	return all
-}
-
-// apart fails if two rounds overlap.
-func apart(t *testing.T, all []round) {
-	t.Helper()
-	for i := 1; i < len(all); i++ {
-		if all[i].from.Before(all[i-1].to) {
-			t.Errorf("two rounds at once: %+v and %+v", all[i-1], all[i])
-		}
-	}
+	return history.Rounds
 }
 
 // write puts parameters of the rack demo, all at once.

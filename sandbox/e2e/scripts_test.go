@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sawhorse-io/sawhorse/sandbox/passes"
 	"github.com/sawhorse-io/sawhorse/sandbox/story"
 )
 
@@ -33,7 +34,6 @@ func TestBurst(t *testing.T) {
 	if len(all) == 0 || len(all) > 3 {
 		t.Errorf("20 writes cost %d rounds", len(all))
 	}
-	apart(t, all)
 	play(t, func(s *story.Teller) {
 		s.Check("limits", "kubectl get nodepool workload -o jsonpath='{.spec.limits.cpu} {.spec.limits.memory}'", "160 640Gi")
 		s.Check("disruption", "kubectl get nodepool workload -o jsonpath='{.spec.disruption.consolidationPolicy} {.spec.disruption.consolidateAfter} {.spec.disruption.budgets[0].nodes}'", "WhenEmpty 5m 3")
@@ -53,7 +53,7 @@ func TestNothingToDo(t *testing.T) {
 	})
 	time.Sleep(2 * time.Second) // for the event; rounds then waits for what it has started
 	all := rounds(t, since)
-	if len(all) != 1 || all[0].outcome != "Unchanged" || all[0].steps != 0 {
+	if len(all) != 1 || all[0].Outcome != "Unchanged" || all[0].Steps != 0 {
 		t.Errorf("rounds %+v", all)
 	}
 	reads, writes := 0, []string{}
@@ -157,8 +157,12 @@ func TestFailing(t *testing.T) {
 	}
 	play(t, story.Mended)
 	again := 0
-	for _, e := range executions(t, since) {
-		again += strings.Count(strings.Join(statesOf(t, e), " "), "ReportFailure Reported Release Again Enough Settle Renew Validate")
+	history, err := passes.Since(t.Context(), client(t), since)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range history.Paths {
+		again += strings.Count(strings.Join(path, " "), "ReportFailure Reported Release Again Enough Settle Renew Validate")
 	}
 	t.Logf("%d failed rounds were followed by another at once", again)
 	if again == 0 {

@@ -2,11 +2,11 @@ package gateway
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/caller"
 )
 
 // calls counts what passed through since the last reset.
@@ -68,7 +68,7 @@ func (g *gateway) resetCalls(w http.ResponseWriter, _ *http.Request) {
 
 // callerName is the role's or user's name, "root", or the key itself where MiniStack does not know it.
 func (g *gateway) callerName(accessKey string) string {
-	arn, err := g.callerARN(accessKey)
+	arn, err := caller.ARN(g.cfg.MiniStack, accessKey)
 	if err != nil || arn == "" {
 		return accessKey
 	}
@@ -77,24 +77,6 @@ func (g *gateway) callerName(accessKey string) string {
 		return parts[1]
 	}
 	return resource[strings.LastIndex(resource, "/")+1:]
-}
-
-func (g *gateway) callerARN(accessKey string) (string, error) {
-	if accessKey == "" {
-		return "", nil
-	}
-	u := g.cfg.MiniStack.JoinPath("/_sandbox/caller")
-	u.RawQuery = url.Values{"accessKeyId": {accessKey}}.Encode()
-	resp, err := http.Get(u.String())
-	if err != nil {
-		return "", fmt.Errorf("caller %s: ask MiniStack: %w", accessKey, err)
-	}
-	defer resp.Body.Close()
-	var who struct{ ARN string }
-	if err := json.NewDecoder(resp.Body).Decode(&who); err != nil {
-		return "", fmt.Errorf("caller %s: read answer: %w", accessKey, err)
-	}
-	return who.ARN, nil
 }
 
 func writeJSON(w http.ResponseWriter, contentType string, v any) {

@@ -7,6 +7,8 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strings"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/fault"
 )
 
 // Cluster is what only the sandbox knows about the real API server behind the EKS cluster.
@@ -26,6 +28,10 @@ type Config struct {
 	Prices func() (map[string]float64, error)
 	// Catalogue is a folder that keeps what moto takes seconds to answer; it belongs to one version of moto. Empty: memory.
 	Catalogue string
+	// Faults make calls of functions go wrong; Function is the name of the one that has an access key, "" for anybody else.
+	// Without them there are none.
+	Faults   *fault.Injector
+	Function func(accessKey string) string
 }
 
 type gateway struct {
@@ -42,6 +48,9 @@ type gateway struct {
 // New returns the gateway as an HTTP handler for AWS calls and for the paths under /_sandbox/.
 func New(cfg Config) http.Handler {
 	g := &gateway{cfg: cfg, calls: newCalls(), trail: &trail{}, networks: newNetworks(cfg), catalogue: newCatalogue(cfg), transport: transport()}
+	if cfg.Faults == nil {
+		g.cfg.Faults, g.cfg.Function = &fault.Injector{}, func(string) string { return "" }
+	}
 	g.ministack = g.proxy(cfg.MiniStack)
 	g.ministack.ModifyResponse = g.amendCluster
 	g.moto = g.proxy(cfg.Moto)
@@ -49,6 +58,7 @@ func New(cfg Config) http.Handler {
 	mux.HandleFunc("GET /_sandbox/calls", g.showCalls)
 	mux.HandleFunc("DELETE /_sandbox/calls", g.resetCalls)
 	mux.HandleFunc("GET /_sandbox/trail", g.showTrail)
+	mux.Handle("/_sandbox/faults", g.cfg.Faults)
 	mux.Handle("/_sandbox/", g.ministack)
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		// ServeMux redirects what it takes for untidy paths, which AWS calls have: keep them away from it.
@@ -69,15 +79,21 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	g.calls.add(call)
 	g.trail.add(call, req.URL.Path)
+	from := fault.Call{Function: g.cfg.Function(call.AccessKey), Service: call.Service, Action: call.Action}
+	g.cfg.Faults.Serve(w, req, from, g.route(call), fault.AWS(call.Service))
+}
+
+// route is where a call belongs.
+func (g *gateway) route(call call) http.Handler {
 	switch {
 	case call.Service == "ec2":
-		g.serveEC2(w, req, call.Action)
+		return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { g.serveEC2(w, req, call.Action) })
 	case call.Service == "pricing" && call.Action == "GetProducts":
-		g.serveProducts(w, req)
+		return http.HandlerFunc(g.serveProducts)
 	case call.Service == "pricing":
-		g.moto.ServeHTTP(w, req)
+		return g.moto
 	default:
-		g.ministack.ServeHTTP(w, req)
+		return g.ministack
 	}
 }
 

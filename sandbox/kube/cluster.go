@@ -5,6 +5,7 @@ package kube
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -54,6 +55,11 @@ func (c *Cluster) Endpoint() string { return fmt.Sprintf("https://127.0.0.1:%d",
 
 // CA is the PEM of the authority that signed the API server's certificate.
 func (c *Cluster) CA() []byte { return c.admin.CAData }
+
+// Certificate is the API server's, for what stands before it.
+func (c *Cluster) Certificate() (tls.Certificate, error) {
+	return tls.LoadX509KeyPair(c.file("server.crt"), c.file("server.key"))
+}
 
 // Admin is a client configuration with all rights.
 func (c *Cluster) Admin() *rest.Config { return rest.CopyConfig(c.admin) }

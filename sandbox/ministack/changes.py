@@ -1,15 +1,47 @@
-"""Events of AWS's own services, which PutEvents would refuse from outside: `Parameter Store Change`, and what scripts ask for."""
+"""Events of AWS's own services, which PutEvents would refuse from outside: `Parameter Store Change`, and what scripts ask for.
+
+SSM's events are best effort. Here they are reliable, until a script orders (POST /_sandbox/change-events?order=drop&count=3)
+that the next ones are dropped, come twice (repeat), or come after the one that follows (delay).
+"""
 
 import json
 
 from ministack.services import eventbridge
+
+ORDERS = ("drop", "repeat", "delay")
+
+_order, _left = "", 0
+_delayed = []
+
+
+def order(what, count):
+    global _order, _left
+    if what not in ORDERS:
+        raise ValueError(f"order {what}: one of {ORDERS}")
+    _order, _left = what, count
 
 
 def emit(operation, param):
     detail = {"operation": operation, "name": param["Name"], "type": param["Type"]}
     if param.get("Description"):
         detail["description"] = param["Description"]
-    put("aws.ssm", "Parameter Store Change", detail, [param["ARN"]])
+    event = ("aws.ssm", "Parameter Store Change", detail, [param["ARN"]])
+    for one in _delivered(event):
+        put(*one)
+
+
+def _delivered(event):
+    """The events that come now instead of this one."""
+    global _left
+    late = list(_delayed)
+    _delayed.clear()
+    if not _left:
+        return [event, *late]
+    _left -= 1
+    if _order == "delay":
+        _delayed.append(event)
+        return late
+    return [event] * {"drop": 0, "repeat": 2}[_order] + late
 
 
 def put(source, kind, detail, resources):

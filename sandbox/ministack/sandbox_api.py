@@ -84,10 +84,17 @@ def queue_hold(query):
     return {}
 
 
+def change_events(query):
+    """What becomes of the next change events of SSM."""
+    changes.order(query["order"], int(query["count"]))
+    return {}
+
+
 ROUTES = {
     ("GET", "/_sandbox/caller"): caller,
     ("GET", "/_sandbox/access-entries"): access_entries,
     ("GET", "/_sandbox/pod-credentials"): pod_identity.credentials,
     ("POST", "/_sandbox/events"): event,
+    ("POST", "/_sandbox/change-events"): change_events,
     ("POST", "/_sandbox/queue-hold"): queue_hold,
 }

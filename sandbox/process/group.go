@@ -8,7 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -34,9 +36,10 @@ type Group struct {
 }
 
 type child struct {
-	name string
-	cmd  *exec.Cmd
-	gone chan struct{}
+	spec  Spec
+	cmd   *exec.Cmd
+	gone  chan struct{}
+	asked atomic.Bool // its end was asked for
 }
 
 // NewGroup returns an empty group whose children write into the folder logs and have the time grace to end when asked.
@@ -55,9 +58,36 @@ func (g *Group) Start(spec Spec) error {
 	if g.stopping {
 		return fmt.Errorf("%s: start: %w", spec.Name, errors.New("the sandbox is stopping"))
 	}
-	log, err := os.Create(g.logFile(spec.Name))
+	c, err := g.run(spec, os.O_TRUNC)
 	if err != nil {
-		return fmt.Errorf("%s: create log: %w", spec.Name, err)
+		return err
+	}
+	g.children = append(g.children, c)
+	return nil
+}
+
+// Restart ends a child and starts it again, as it was started, in its place. Its log goes on.
+func (g *Group) Restart(name string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	i := slices.IndexFunc(g.children, func(c *child) bool { return c.spec.Name == name })
+	if i < 0 || g.stopping {
+		return fmt.Errorf("%s: restart: %w", name, errors.New("there is no such child, or the sandbox is stopping"))
+	}
+	g.children[i].stop(g.grace)
+	c, err := g.run(g.children[i].spec, os.O_APPEND)
+	if err != nil {
+		return err
+	}
+	g.children[i] = c
+	return nil
+}
+
+// run starts a child; how says whether its log begins anew.
+func (g *Group) run(spec Spec, how int) (*child, error) {
+	log, err := os.OpenFile(g.logFile(spec.Name), os.O_CREATE|os.O_WRONLY|how, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("%s: create log: %w", spec.Name, err)
 	}
 	defer log.Close()
 	cmd := exec.Command(spec.Path, spec.Args...)
@@ -67,12 +97,11 @@ func (g *Group) Start(spec Spec) error {
 	}
 	cmd.SysProcAttr = attributes()
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("%s: start: %w", spec.Name, err)
+		return nil, fmt.Errorf("%s: start: %w", spec.Name, err)
 	}
-	c := &child{name: spec.Name, cmd: cmd, gone: make(chan struct{})}
-	g.children = append(g.children, c)
+	c := &child{spec: spec, cmd: cmd, gone: make(chan struct{})}
 	go g.watch(c)
-	return nil
+	return c, nil
 }
 
 func (g *Group) logFile(name string) string { return filepath.Join(g.logs, name+".log") }
@@ -82,10 +111,7 @@ func (g *Group) watch(c *child) {
 	err := c.cmd.Wait()
 	_ = syscall.Kill(-c.cmd.Process.Pid, syscall.SIGKILL)
 	close(c.gone)
-	g.mu.Lock()
-	asked := g.stopping
-	g.mu.Unlock()
-	if asked {
+	if c.asked.Load() {
 		return
 	}
 	reason := "exit status 0"
@@ -93,7 +119,7 @@ func (g *Group) watch(c *child) {
 		reason = err.Error()
 	}
 	select {
-	case g.died <- fmt.Errorf("%s: ended by itself: %s (see %s)", c.name, reason, g.logFile(c.name)):
+	case g.died <- fmt.Errorf("%s: ended by itself: %s (see %s)", c.spec.Name, reason, g.logFile(c.spec.Name)):
 	default:
 	}
 }
@@ -104,6 +130,9 @@ func (g *Group) Stop() {
 	g.mu.Lock()
 	g.stopping = true
 	children := g.children
+	for _, c := range children {
+		c.asked.Store(true)
+	}
 	g.mu.Unlock()
 	for i := len(children) - 1; i >= 0; i-- {
 		children[i].stop(g.grace)
@@ -111,6 +140,7 @@ func (g *Group) Stop() {
 }
 
 func (c *child) stop(grace time.Duration) {
+	c.asked.Store(true)
 	_ = c.cmd.Process.Signal(syscall.SIGTERM)
 	timer := time.NewTimer(grace)
 	defer timer.Stop()

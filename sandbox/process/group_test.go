@@ -118,3 +118,28 @@ func TestFreePortsDifferAndCanBeTaken(t *testing.T) {
 		listener.Close()
 	}
 }
+
+// A child that is started again is no child that ended by itself, and Stop ends the new one.
+func TestRestart(t *testing.T) {
+	dir := t.TempDir()
+	g := NewGroup(dir, 20*time.Second)
+	shell(t, g, "server", "trap 'echo end; exit 0' TERM; echo up; while :; do sleep 0.01; done")
+	log := filepath.Join(dir, "server.log")
+	await(t, "it is up", func() bool { return content(log) == "up\n" })
+	if err := g.Restart("server"); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "it is up again", func() bool { return content(log) == "up\nend\nup\n" })
+	if err := g.Restart("nobody"); err == nil {
+		t.Error("what does not exist was started again")
+	}
+	g.Stop()
+	if got := content(log); got != "up\nend\nup\nend\n" {
+		t.Errorf("%q", got)
+	}
+	select {
+	case err := <-g.Died():
+		t.Errorf("an asked-for end was reported: %v", err)
+	default:
+	}
+}

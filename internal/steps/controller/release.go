@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // history is how many revisions of a release are kept, for `helm history` and `helm rollback` in a human's hands.
@@ -112,13 +113,14 @@ func (h *helm) upgrade(ctx context.Context, last *release.Release, wanted *chart
 	return nil
 }
 
-// uninstall removes the release, its objects and its history; one that stopped in the middle goes on.
+// uninstall removes the release, its objects and its history; one that stopped in the middle goes on. Helm's errors do not
+// tell why a deletion failed, so each is taken for one that time cures: the step is called again, a few times.
 func (h *helm) uninstall(name string) error {
 	uninstall := action.NewUninstall(h.config)
 	uninstall.WaitStrategy, uninstall.Timeout = kube.HookOnlyStrategy, 30*time.Second
 	uninstall.DeletionPropagation = "background"
 	if _, err := uninstall.Run(name); err != nil {
-		return fmt.Errorf("release %s: uninstall: %w", name, err)
+		return &steps.NotReady{Reason: fmt.Sprintf("release %s: uninstall: %v", name, err)}
 	}
 	return nil
 }

@@ -291,6 +291,8 @@ func explain(event Event) rack.Failure {
 		f.Remedy = "Nothing is lost: another pass goes on from here by itself, at the latest by the schedule. To have Sawhorse leave the rack alone, set paused to true."
 	case event.DryRun:
 		f.Remedy = "Nothing was changed; ask again, and if it fails in the same way, read the log of the function validate."
+	case event.Error == "Unavailable":
+		f.Remedy = "AWS or the cluster's API server failed or did not answer, several times; once it does, the next event or the schedule goes on from here."
 	default:
 		f.Remedy = "The next event or the schedule tries again from here; if it fails in the same way, read the log of the step's function."
 	}

@@ -225,6 +225,7 @@ func TestFailed(t *testing.T) {
 		{"TIMED_OUT", "", "the execution took longer than a pass may", "goes on from here by itself"},
 		{"Unheard.Of", "", "no cause was given", "tries again"},
 		{"Throttled", `{"errorMessage":"slow"}`, "slow", "nothing is lost"},
+		{"Unavailable", `{"errorMessage":"EOF"}`, "EOF", "did not answer"},
 		{"StepFailed", `{"errorMessage":"x"}`, "x", "tries again"},
 		{"Lambda.Unknown", `{"truncated`, `{"truncated`, "tries again"},
 	} {

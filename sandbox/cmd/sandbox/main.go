@@ -3,6 +3,8 @@
 //	sandbox up [--attached]   start it, wait until it is ready, print how to use it
 //	sandbox down              end it and wait until everything has gone
 //	sandbox demo              play the story on a sandbox of its own, and end that
+//	sandbox chaos             have one thing after the other go wrong, on sandboxes of its own
+//	sandbox load              write to many racks, and to one many times, on a sandbox of its own
 //	sandbox run [--attached]  the supervisor itself, which up starts
 //
 // All take --root, the checkout (default: the current folder), and --state, the folder of the sandbox's data (default:
@@ -22,11 +24,11 @@ type options struct {
 	attached bool
 }
 
-var commands = map[string]func(options) error{"up": up, "down": down, "demo": demo, "run": run}
+var commands = map[string]func(options) error{"up": up, "down": down, "demo": demo, "chaos": havoc, "load": strain, "run": run}
 
 func main() {
 	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: sandbox up [--attached] | down | demo | run [--attached]   [--root DIR] [--state DIR]")
+		fmt.Fprintln(os.Stderr, "usage: sandbox up [--attached] | down | demo | chaos | load | run [--attached]   [--root DIR] [--state DIR]")
 		os.Exit(2)
 	}
 	flags := flag.NewFlagSet(os.Args[1], flag.ExitOnError)

@@ -28,11 +28,12 @@ func (s *sandbox) gatewayHandler() http.Handler {
 	return gateway.New(gateway.Config{
 		MiniStack: local(s.ministack), Moto: local(s.moto), Account: account, Region: region,
 		Cluster: func() gateway.Cluster {
-			return gateway.Cluster{Endpoint: s.cluster.Endpoint(), CA: s.cluster.CA(), OIDCIssuer: kube.Issuer}
+			return gateway.Cluster{Endpoint: s.front.String(), CA: s.cluster.CA(), OIDCIssuer: kube.Issuer}
 		},
 		Prices: sync.OnceValues(s.prices),
 		// In moto's own folder, so that another version of moto starts an empty one.
 		Catalogue: s.part("venv/moto-catalogue"),
+		Faults:    s.faults, Function: s.functions.Of,
 	})
 }
 

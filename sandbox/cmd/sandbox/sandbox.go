@@ -19,6 +19,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/sawhorse-io/sawhorse/sandbox/caller"
+	"github.com/sawhorse-io/sawhorse/sandbox/fault"
 	"github.com/sawhorse-io/sawhorse/sandbox/kube"
 	"github.com/sawhorse-io/sawhorse/sandbox/nodegroups"
 	"github.com/sawhorse-io/sawhorse/sandbox/prerequisites"
@@ -37,8 +39,11 @@ type sandbox struct {
 	endLoops  context.CancelFunc
 
 	gateway         *url.URL
-	ministack, moto int // ports
+	front           *url.URL // the API server's address as EKS tells it
+	ministack, moto int      // ports
 	cluster         *kube.Cluster
+	faults          *fault.Injector
+	functions       *caller.Functions
 }
 
 func newSandbox(l layout, report *progress, log *slog.Logger) *sandbox {
@@ -86,11 +91,16 @@ func (s *sandbox) prepare(fail context.CancelCauseFunc) error {
 	if err != nil {
 		return fmt.Errorf("authenticator: listen: %w", err)
 	}
+	front, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("API front: listen: %w", err)
+	}
 	ports, err := process.FreePorts(5)
 	if err != nil {
 		return err
 	}
 	s.gateway = &url.URL{Scheme: "http", Host: gateway.Addr().String()}
+	s.front = &url.URL{Scheme: "https", Host: front.Addr().String()}
 	s.ministack, s.moto = ports[0], ports[1]
 	s.cluster, err = kube.New(kube.Config{
 		Binary: s.part("bin/cluster"), Dir: s.data("kube"), Processes: s.processes,
@@ -104,8 +114,17 @@ func (s *sandbox) prepare(fail context.CancelCauseFunc) error {
 	if err != nil {
 		return err
 	}
+	s.prepareFaults()
+	if front, err = s.secure(front); err != nil {
+		return err
+	}
+	apiserver, err := s.apiFront()
+	if err != nil {
+		return err
+	}
 	s.serve("gateway", gateway, s.gatewayHandler(), fail)
 	s.serve("authenticator", webhook, authenticator, fail)
+	s.serve("API front", front, apiserver, fail)
 	return nil
 }
 

@@ -15,12 +15,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
+	"github.com/sawhorse-io/sawhorse/sandbox/caller"
+	"github.com/sawhorse-io/sawhorse/sandbox/fault"
 	"github.com/sawhorse-io/sawhorse/sandbox/gateway"
 	"github.com/sawhorse-io/sawhorse/sandbox/process"
 )
 
 // Cluster is the API server that the gateway claims to know.
 var Cluster = gateway.Cluster{Endpoint: "https://127.0.0.1:6443", CA: []byte("the CA"), OIDCIssuer: "https://oidc.example/id/1"}
+
+// FunctionPrefix begins the session names of Lambda functions.
+const FunctionPrefix = "Test-"
 
 // Prices are what pricing answers with.
 var Prices = map[string]float64{"m5.large": 0.096, "m5.metal": 4.608}
@@ -51,10 +56,12 @@ func Start() (*Sandbox, error) {
 	}
 	ministack, moto := local(ports[0]), local(ports[1])
 	s := &Sandbox{MiniStack: ministack, logs: logs, group: process.NewGroup(logs, 5*time.Second)}
+	functions := &caller.Functions{MiniStack: ministack, Prefix: FunctionPrefix}
 	s.server = httptest.NewServer(gateway.New(gateway.Config{
 		MiniStack: ministack, Moto: moto, Account: "000000000000", Region: "us-east-1",
 		Cluster: func() gateway.Cluster { return Cluster },
 		Prices:  func() (map[string]float64, error) { return Prices, nil },
+		Faults:  &fault.Injector{}, Function: functions.Of,
 	}))
 	s.URL = s.server.URL
 	if err := s.start(root, ports); err != nil {

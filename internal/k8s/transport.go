@@ -1,0 +1,68 @@
+package k8s
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+// tries is how often client-go may ask again, within one call of a function, when the API server names the time for it. Its
+// own limit is ten for each request.
+const tries = 3
+
+// transport turns what only time cures into errors that have the state machine call the step again.
+type transport struct {
+	http.RoundTripper
+	cluster string
+	refused *atomic.Int32 // since the last answer that was none of these
+}
+
+// WrappedRoundTripper lets client-go reach the transport, to close its idle connections.
+func (t transport) WrappedRoundTripper() http.RoundTripper { return t.RoundTripper }
+
+// RoundTrip sends the request on. EKS takes seconds until a new access entry works, hence a *steps.NotReady; a 429 of an
+// eviction is a PodDisruptionBudget's word and goes through. No answer at all is a *steps.Unreachable: most often the endpoint
+// is private, and the function is not where it can be reached from.
+func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := t.RoundTripper.RoundTrip(request)
+	if silent(err) {
+		return nil, &steps.Unreachable{Cluster: t.cluster, Host: request.URL.Host, Cause: err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	status := response.StatusCode
+	switch {
+	case status == http.StatusUnauthorized:
+		response.Body.Close()
+		return nil, &steps.NotReady{Reason: "cluster " + t.cluster + ": Unauthorized: the function's access entry is missing, or does not work yet"}
+	case status < 500 && status != http.StatusTooManyRequests || strings.HasSuffix(request.URL.Path, "/eviction"):
+		t.refused.Store(0)
+		return response, nil
+	case response.Header.Get("Retry-After") != "" && t.refused.Add(1) <= tries:
+		return response, nil
+	}
+	defer response.Body.Close()
+	reason := fmt.Sprintf("cluster %s: the API server answered %s%s", t.cluster, response.Status, said(response.Body))
+	if status == http.StatusTooManyRequests {
+		return nil, &steps.Busy{Reason: reason}
+	}
+	return nil, &steps.NotReady{Reason: reason}
+}
+
+// said is the message of the API server's answer, as far as there is one.
+func said(body io.Reader) string {
+	var status struct {
+		Message string `json:"message"`
+	}
+	text, err := io.ReadAll(io.LimitReader(body, 4<<10))
+	if err != nil || json.Unmarshal(text, &status) != nil || status.Message == "" {
+		return ""
+	}
+	return ": " + status.Message
+}

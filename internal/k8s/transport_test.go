@@ -1,0 +1,76 @@
+package k8s_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+// refusing is a client of an API server that gives every request this answer, and the count of the requests.
+func refusing(t *testing.T, status int, retryAfter string) (*k8s.Client, *int) {
+	t.Helper()
+	asked := new(int)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		*asked++
+		if retryAfter != "" {
+			w.Header().Set("Retry-After", retryAfter)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"message":"why"}`, status)
+	}))
+	t.Cleanup(server.Close)
+	config := aws.Config{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("a", "b", "")}
+	client, err := k8s.Connect(t.Context(), config, plan.Cluster{Name: "demo", Region: "us-east-1", Endpoint: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client, asked
+}
+
+// What only time cures reaches the border to Lambda as an error that has the step called again; client-go's own tries, which
+// may be ten for each request, end after three in one call of a function.
+func TestWhatOnlyTimeCures(t *testing.T) {
+	for _, c := range []struct {
+		status     int
+		retryAfter string
+		asked      int
+		busy       bool
+	}{
+		{http.StatusUnauthorized, "", 1, false},
+		{http.StatusInternalServerError, "", 1, false},
+		{http.StatusServiceUnavailable, "0", 4, false},
+		{http.StatusTooManyRequests, "", 1, true},
+		{http.StatusTooManyRequests, "0", 4, true},
+	} {
+		t.Run(fmt.Sprint(c.status, c.retryAfter), func(t *testing.T) {
+			client, asked := refusing(t, c.status, c.retryAfter)
+			_, err := client.Get(t.Context(), k8s.Node, "", "n")
+			if busy, notReady := errors.As(err, new(*steps.Busy)), errors.As(err, new(*steps.NotReady)); busy != c.busy || notReady == c.busy {
+				t.Errorf("%v", err)
+			}
+			if *asked != c.asked {
+				t.Errorf("asked %d times, want %d", *asked, c.asked)
+			}
+		})
+	}
+}
+
+// A PodDisruptionBudget says 429 too.
+func TestABudgetIsNoTrouble(t *testing.T) {
+	client, _ := refusing(t, http.StatusTooManyRequests, "10")
+	pod := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "p", "namespace": "n"}}}
+	if gone, err := client.Evict(t.Context(), pod); gone || err != nil {
+		t.Errorf("%v, %v", gone, err)
+	}
+}

@@ -1,0 +1,112 @@
+package chaos
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/fault"
+)
+
+func TestDifference(t *testing.T) {
+	wanted := State{"role": `{"a":1,"b":2}`, "queue": `""`, "rule": `1`}
+	is := State{"role": `{"a":1,"b":3}`, "rule": `1`, "orphan": `{}`}
+	want := []string{`missing: queue ""`, `not as it should be: role …"b":3}, not …"b":2}`, `too much: orphan {}`}
+	if got := is.difference(wanted); !reflect.DeepEqual(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := is.difference(is); len(got) > 0 {
+		t.Errorf("%q", got)
+	}
+}
+
+// Several things may have one name once what differs between sandboxes is left out; none of them must get lost.
+func TestNamesWithoutIds(t *testing.T) {
+	all := &collection{state: State{}}
+	for _, id := range []string{"sg-0123456789abcdef0", "sg-fedcba98765432100", "subnet-0123456789abcdef0"} {
+		if err := all.add("demo", "discovery tag of %s", id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := State{"discovery tag of sg": `"demo"`, "discovery tag of sg (2)": `"demo"`, "discovery tag of subnet": `"demo"`}
+	if !reflect.DeepEqual(all.state, want) {
+		t.Errorf("%v", all.state)
+	}
+}
+
+var (
+	get = fault.Call{Function: "validate", Service: "ssm", Action: "Get"}
+	set = fault.Call{Function: "report", Service: "ssm", Action: "Put"}
+)
+
+func recorded() *recording {
+	return &recording{
+		calls: map[string][]fault.Counted{
+			first.name: {{Call: get, Count: 3}, {Call: set, Count: 1}}, change.name: {{Call: get, Count: 2}},
+			disable.name: {{Call: set, Count: 2}}, enable.name: {{Call: get, Count: 2}},
+		},
+		ordinary: map[fault.Call]int{get: 2},
+	}
+}
+
+// Every call has its fault, and what every enabling does is not tried again with the first one.
+func TestEnumeration(t *testing.T) {
+	points := map[string]bool{}
+	for _, tr := range recorded().enumerate(rand.New(rand.NewPCG(1, 0))) {
+		f := tr.faults[0]
+		points[fmt.Sprint(tr.story, " ", f.Call, " ", f.Nth)] = true
+		if f.Kind == "" || len(tr.faults) != 1 {
+			t.Errorf("%+v", tr)
+		}
+	}
+	want := map[string]bool{
+		"first validate ssm Get 3": true, "first report ssm Put 1": true, "change validate ssm Get 1": true, "change validate ssm Get 2": true,
+		"disable report ssm Put 1": true, "disable report ssm Put 2": true, "enable validate ssm Get 1": true, "enable validate ssm Get 2": true,
+	}
+	if !reflect.DeepEqual(points, want) {
+		t.Errorf("%v", points)
+	}
+}
+
+func TestOnlyCallsOfBothRunsCount(t *testing.T) {
+	got := fewer([]fault.Counted{{Call: get, Count: 5}, {Call: set, Count: 1}}, []fault.Counted{{Call: get, Count: 3}})
+	if want := []fault.Counted{{Call: get, Count: 3}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestTogetherStaysWithinAStory(t *testing.T) {
+	all := recorded().enumerate(rand.New(rand.NewPCG(1, 0)))
+	n := 0
+	for _, tr := range together(all, 3) {
+		n += len(tr.faults)
+		if len(tr.faults) > 3 {
+			t.Errorf("%+v", tr)
+		}
+	}
+	// Two faults of one kind of call are never together.
+	if n != len(all) || len(together(all, 1)) != len(all) || len(together(all, 100)) != 7 {
+		t.Errorf("%d faults of %d, %d", n, len(all), len(together(all, 100)))
+	}
+}
+
+func TestPairsAreTheSameForASeed(t *testing.T) {
+	draw := func(seed uint64) []trial {
+		random := rand.New(rand.NewPCG(seed, 0))
+		return pairs(recorded().enumerate(random), 20, random)
+	}
+	if a, b := draw(7), draw(7); !reflect.DeepEqual(a, b) || len(a) != 20 || len(a[0].faults) != 2 {
+		t.Errorf("%v and %v", a, b)
+	}
+	if reflect.DeepEqual(draw(7), draw(8)) {
+		t.Error("the seed chooses nothing")
+	}
+}
+
+func TestAFaultThatDidNotFire(t *testing.T) {
+	a, b := fault.Fault{Call: get, Nth: 1, Kind: fault.Lost}, fault.Fault{Call: set, Nth: 1, Kind: fault.Kill}
+	if got := unfired([]fault.Fault{a, b}, []fault.Fired{{Fault: a}}); !reflect.DeepEqual(got, []fault.Fault{b}) {
+		t.Errorf("%v", got)
+	}
+}

@@ -1,0 +1,130 @@
+package chaos
+
+import (
+	"context"
+	"maps"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// kinds are looked at whole, but for what the API server and the controllers write.
+var kinds = []schema.GroupVersionResource{
+	{Group: "apps", Version: "v1", Resource: "deployments"},
+	{Group: "apps", Version: "v1", Resource: "daemonsets"},
+	{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"},
+	{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
+	{Group: "karpenter.sh", Version: "v1", Resource: "nodepools"},
+	{Group: "karpenter.k8s.aws", Version: "v1", Resource: "ec2nodeclasses"},
+	{Version: "v1", Resource: "services"},
+}
+
+// names are kinds of which only the names count.
+var names = []schema.GroupVersionResource{
+	{Version: "v1", Resource: "serviceaccounts"},
+	{Version: "v1", Resource: "configmaps"},
+	{Group: "karpenter.sh", Version: "v1", Resource: "nodeclaims"},
+}
+
+func (w *World) cluster(ctx context.Context, all *collection) error {
+	for _, kind := range kinds {
+		if err := w.each(ctx, kind, func(o *unstructured.Unstructured) error {
+			if o.GetKind() == "Service" && o.GetName() == "kubernetes" {
+				return nil // the API server's own, with its port
+			}
+			return all.add(essence(o), "%s %s/%s", o.GetKind(), o.GetNamespace(), o.GetName())
+		}); err != nil {
+			return err
+		}
+	}
+	for _, kind := range names {
+		if err := w.each(ctx, kind, func(o *unstructured.Unstructured) error {
+			return all.add("", "%s %s/%s", o.GetKind(), o.GetNamespace(), o.GetName())
+		}); err != nil {
+			return err
+		}
+	}
+	if err := w.secrets(ctx, all); err != nil {
+		return err
+	}
+	return w.each(ctx, schema.GroupVersionResource{Version: "v1", Resource: "nodes"}, func(o *unstructured.Unstructured) error {
+		labels := o.GetLabels()
+		unschedulable, _, _ := unstructured.NestedBool(o.Object, "spec", "unschedulable")
+		return all.add([]any{labels["convox.io/system-node"], unschedulable}, "node of group %s", labels["eks.amazonaws.com/nodegroup"])
+	})
+}
+
+// secrets are their names, but for Helm's: of each release the status of its latest revision counts, the others are history.
+func (w *World) secrets(ctx context.Context, all *collection) error {
+	latest, status := map[string]int{}, map[string]string{}
+	if err := w.each(ctx, schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, func(o *unstructured.Unstructured) error {
+		labels := o.GetLabels()
+		if labels["owner"] != "helm" {
+			return all.add("", "Secret %s/%s", o.GetNamespace(), o.GetName())
+		}
+		revision, err := strconv.Atoi(labels["version"])
+		if name := labels["name"]; err == nil && revision > latest[name] {
+			latest[name], status[name] = revision, labels["status"]
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	for name, is := range status {
+		if err := all.add(is, "Helm release %s", name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *World) each(ctx context.Context, kind schema.GroupVersionResource, do func(*unstructured.Unstructured) error) error {
+	list, err := w.objects.Resource(kind).List(ctx, metav1.ListOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil // no such kind yet
+	}
+	if err != nil {
+		return err
+	}
+	for i := range list.Items {
+		if err := do(&list.Items[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// transient are annotations that tell how something came about, and not what it is.
+var transient = []string{"deployment.kubernetes.io/revision", "meta.helm.sh/"}
+
+// essence is an object without what the API server and the controllers write.
+func essence(o *unstructured.Unstructured) map[string]any {
+	whole := maps.Clone(o.Object)
+	delete(whole, "status")
+	annotations := o.GetAnnotations()
+	maps.DeleteFunc(annotations, func(name, _ string) bool {
+		for _, prefix := range transient {
+			if strings.HasPrefix(name, prefix) {
+				return true
+			}
+		}
+		return false
+	})
+	whole["metadata"] = map[string]any{"labels": o.GetLabels(), "annotations": annotations, "deleted": o.GetDeletionTimestamp() != nil}
+	if o.GetKind() == "Service" {
+		spec, _ := whole["spec"].(map[string]any)
+		spec = maps.Clone(spec)
+		delete(spec, "clusterIP")
+		delete(spec, "clusterIPs")
+		whole["spec"] = spec
+	}
+	return whole
+}

@@ -1,0 +1,185 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/fault"
+)
+
+// story is a write that an operator makes, and the name of the state that it leads to.
+type story struct {
+	name  string
+	write [][2]string
+	to    string
+}
+
+// The stories. A cluster's first enabling does what later ones find done, so it is one of its own and wants a new sandbox.
+var (
+	first   = story{"first", [][2]string{{"karpenter_auth_mode", "true"}, {"karpenter_enabled", "true"}}, "on"}
+	change  = story{"change", [][2]string{{"karpenter_cpu_limit", "200"}}, "changed"}
+	back    = story{"change", [][2]string{{"karpenter_cpu_limit", "unset"}}, "on"}
+	disable = story{"disable", [][2]string{{"karpenter_enabled", "false"}}, "off"}
+	enable  = story{"enable", [][2]string{{"karpenter_enabled", "true"}}, "on"}
+)
+
+// recording is what undisturbed runs made: the calls of each story, and the states that they led to.
+type recording struct {
+	calls  map[string][]fault.Counted
+	states map[string]State
+	// ordinary is how many calls of a kind each enabling makes: those of the first one are counted from there.
+	ordinary map[fault.Call]int
+}
+
+// record plays every story undisturbed on a new sandbox, twice but for the first enabling: what polls is not called equally
+// often each time, so only the calls that both made are counted.
+func record(ctx context.Context, w *World) (*recording, error) {
+	r := &recording{calls: map[string][]fault.Counted{}, states: map[string]State{}, ordinary: map[fault.Call]int{}}
+	for _, s := range []story{first, change, back, disable, enable, disable, enable} {
+		before, _, err := w.play(ctx, s, nil)
+		if err != nil {
+			return nil, err
+		}
+		is, err := w.settled(ctx, before)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.add(ctx, w, s, is); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// recordFirst plays the first enabling once more, on a new sandbox, and leaves of its calls those that later ones do not make.
+func (r *recording) recordFirst(ctx context.Context, w *World) error {
+	before, _, err := w.play(ctx, first, nil)
+	if err != nil {
+		return err
+	}
+	is, err := w.settled(ctx, before)
+	if err != nil {
+		return err
+	}
+	if err := r.add(ctx, w, first, is); err != nil {
+		return err
+	}
+	for _, c := range r.calls[enable.name] {
+		r.ordinary[c.Call] = c.Count
+	}
+	return nil
+}
+
+func (r *recording) add(ctx context.Context, w *World, s story, is State) error {
+	report, err := w.report(ctx)
+	if err != nil {
+		return err
+	}
+	if wanted, again := r.states[s.to]; !again {
+		r.states[s.to] = is
+	} else if odd := is.difference(wanted); len(odd) > 0 {
+		return fmt.Errorf("chaos: story %s, undisturbed, did not lead to state %q again: %q", s.name, s.to, odd)
+	}
+	if calls, again := r.calls[s.name]; again {
+		r.calls[s.name] = fewer(calls, report.Calls)
+	} else {
+		r.calls[s.name] = report.Calls
+	}
+	return nil
+}
+
+// fewer keeps the calls that both have.
+func fewer(a, b []fault.Counted) []fault.Counted {
+	count := map[fault.Call]int{}
+	for _, c := range b {
+		count[c.Call] = c.Count
+	}
+	var both []fault.Counted
+	for _, c := range a {
+		if n := min(c.Count, count[c.Call]); n > 0 {
+			both = append(both, fault.Counted{Call: c.Call, Count: n})
+		}
+	}
+	return both
+}
+
+// mix is what goes wrong, in turn; most often what leaves something half done. What lasts four calls is what the tries of one
+// call do not overcome.
+var mix = []fault.Fault{
+	{Kind: fault.Lost}, {Kind: fault.Kill}, {Kind: fault.Error, Times: 4}, {Kind: fault.Lost}, {Kind: Stop},
+	{Kind: fault.Kill}, {Kind: fault.Reset}, {Kind: fault.Lost}, {Kind: fault.Throttle, Times: 4}, {Kind: fault.Kill},
+	{Kind: fault.Slow}, {Kind: fault.Lost}, {Kind: fault.Kill}, {Kind: Stop}, {Kind: fault.Timeout},
+}
+
+// Stop is the sandbox's own kind: the execution is stopped, and the call goes on.
+const Stop fault.Kind = "stop"
+
+// trial is a story with what goes wrong in it.
+type trial struct {
+	story  string
+	faults []fault.Fault
+}
+
+// enumerate makes one fault of each call of each story, of the kinds in turn, in an order that the seed chooses.
+func (r *recording) enumerate(random *rand.Rand) []trial {
+	var all []trial
+	turn := 0
+	for _, name := range []string{first.name, change.name, disable.name, enable.name} {
+		var points []trial
+		for _, c := range r.calls[name] {
+			for n := r.from(name, c.Call); n < c.Count; n++ {
+				f := mix[turn%len(mix)]
+				f.Call, f.Nth = c.Call, n+1
+				points = append(points, trial{name, []fault.Fault{f}})
+				turn++
+			}
+		}
+		random.Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
+		all = append(all, points...)
+	}
+	return all
+}
+
+// from is how many calls of a kind are left out of a story: what every enabling does is tried with the later ones.
+func (r *recording) from(story string, call fault.Call) int {
+	if story == first.name {
+		return r.ordinary[call]
+	}
+	return 0
+}
+
+// together joins faults of one story, at most so many, and none of the same kind of call: the one would take the other's.
+func together(all []trial, n int) []trial {
+	var joined []trial
+	for _, t := range all {
+		i := slices.IndexFunc(joined, func(j trial) bool {
+			return j.story == t.story && len(j.faults) < n &&
+				!slices.ContainsFunc(j.faults, func(f fault.Fault) bool { return f.Call == t.faults[0].Call })
+		})
+		if i < 0 {
+			joined = append(joined, trial{t.story, slices.Clone(t.faults)})
+			continue
+		}
+		joined[i].faults = append(joined[i].faults, t.faults...)
+	}
+	return joined
+}
+
+// pairs draws pairs of faults, each of one story.
+func pairs(all []trial, n int, random *rand.Rand) []trial {
+	by := map[string][]trial{}
+	for _, t := range all {
+		by[t.story] = append(by[t.story], t)
+	}
+	var drawn []trial
+	names := []string{change.name, disable.name, enable.name}
+	for i := range n {
+		points := by[names[i%len(names)]]
+		a := random.IntN(len(points))
+		b := (a + 1 + random.IntN(len(points)-1)) % len(points) // another one
+		drawn = append(drawn, trial{points[a].story, slices.Concat(points[a].faults, points[b].faults)})
+	}
+	return drawn
+}

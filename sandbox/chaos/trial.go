@@ -1,0 +1,173 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/fault"
+)
+
+// How a trial ended.
+const (
+	Itself  = "by itself"    // the retries, the next round or the notice of an execution's end were enough
+	Resync  = "by resync"    // a full pass, as the schedule starts it, mended it
+	Lost    = "LOST"         // two full passes did not mend it
+	Unfired = "did not fire" // nothing has been tried
+)
+
+// Result is what came of a trial.
+type Result struct {
+	Story  string
+	Faults []fault.Fault
+	How    string
+	// Took is the time from the first fault until all was as it should be.
+	Took time.Duration
+	// Odd is in what the state was wrong: after the first pass where a resync was needed, in the end where all is lost.
+	Odd []string
+	// Unfired are the faults that did not happen.
+	Unfired []fault.Fault
+}
+
+func (r Result) String() string {
+	var faults []string
+	for _, f := range r.Faults {
+		text := f.String()
+		if slices.Contains(r.Unfired, f) {
+			text += " (which did not happen)"
+		}
+		faults = append(faults, text)
+	}
+	text := fmt.Sprintf("%-8s %-12s %5.1f s  %s", r.Story, r.How, r.Took.Seconds(), strings.Join(faults, " + "))
+	if len(r.Odd) > 0 {
+		text += "\n      " + strings.Join(r.Odd, "\n      ")
+	}
+	return text
+}
+
+// play arms the faults, makes the story's write, and waits until no pass runs. It gives the count of executions before.
+func (w *World) play(ctx context.Context, s story, faults []fault.Fault) (before int, began time.Time, err error) {
+	if _, before, err = w.executions(ctx); err != nil {
+		return 0, began, err
+	}
+	if err := w.arm(ctx, faults); err != nil {
+		return 0, began, err
+	}
+	began = time.Now()
+	if err := w.write(ctx, s.write...); err != nil {
+		return 0, began, err
+	}
+	return before, began, w.quiet(ctx, before)
+}
+
+// settled is the state when it has come to rest: looked at twice, and no pass has begun in between.
+func (w *World) settled(ctx context.Context, before int) (State, error) {
+	last, err := w.state(ctx)
+	for deadline := time.Now().Add(passLimit); err == nil && time.Now().Before(deadline); {
+		time.Sleep(time.Second)
+		if err := w.quiet(ctx, before); err != nil {
+			return nil, err
+		}
+		var is State
+		if is, err = w.state(ctx); err == nil && len(is.difference(last)) == 0 {
+			return is, nil
+		}
+		last = is
+	}
+	return last, err
+}
+
+// patience is how long a state may take to become the wanted one when no pass runs any more: controllers follow, and the notice
+// that an execution was stopped starts another one.
+const patience = 6 * time.Second
+
+// becomes waits until the state is the wanted one; it gives in what it is not.
+func (w *World) becomes(ctx context.Context, wanted State, before int) ([]string, error) {
+	for deadline := time.Now().Add(patience); ; {
+		is, err := w.state(ctx)
+		if err != nil {
+			return nil, err
+		}
+		odd := is.difference(wanted)
+		if len(odd) == 0 || time.Now().After(deadline) {
+			return odd, nil
+		}
+		time.Sleep(poll)
+		running, _, err := w.executions(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if running > 0 {
+			if err := w.quiet(ctx, before); err != nil {
+				return nil, err
+			}
+			deadline = time.Now().Add(patience)
+		}
+	}
+}
+
+// try plays a story with faults and lets the system recover.
+func (w *World) try(ctx context.Context, s story, faults []fault.Fault, wanted State) (Result, error) {
+	result := Result{Story: s.name, Faults: faults, How: Itself}
+	before, began, err := w.play(ctx, s, faults)
+	if err != nil {
+		return result, err
+	}
+	odd, err := w.becomes(ctx, wanted, before)
+	if err != nil {
+		return result, err
+	}
+	report, err := w.report(ctx)
+	if err != nil {
+		return result, err
+	}
+	for n := 0; len(odd) > 0; n++ {
+		if n == 2 {
+			result.How, result.Odd = Lost, odd
+			break
+		}
+		result.How = Resync
+		if result.Odd == nil {
+			result.Odd = odd
+		}
+		if odd, err = w.resync(ctx, wanted); err != nil {
+			return result, err
+		}
+	}
+	if len(report.Fired) > 0 {
+		began = report.Fired[0].At
+	}
+	result.Took = time.Since(began)
+	result.Unfired = unfired(faults, report.Fired)
+	if len(result.Unfired) > 0 && len(result.Unfired) == len(faults) && result.How != Lost {
+		result.How = Unfired
+	}
+	return result, nil
+}
+
+// resync starts a full pass, without faults, and waits for the wanted state.
+func (w *World) resync(ctx context.Context, wanted State) ([]string, error) {
+	if err := w.arm(ctx, nil); err != nil {
+		return nil, err
+	}
+	_, before, err := w.executions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.fullPass(ctx); err != nil {
+		return nil, err
+	}
+	if err := w.quiet(ctx, before); err != nil {
+		return nil, err
+	}
+	return w.becomes(ctx, wanted, before)
+}
+
+// unfired are the faults that have not happened.
+func unfired(faults []fault.Fault, fired []fault.Fired) []fault.Fault {
+	return slices.DeleteFunc(slices.Clone(faults), func(f fault.Fault) bool {
+		return slices.ContainsFunc(fired, func(happened fault.Fired) bool { return happened.Fault == f })
+	})
+}

@@ -1,0 +1,189 @@
+// Package chaos has one thing after the other go wrong while a rack is enabled, changed and disabled, lets the system recover
+// as it would in production, and compares what there is in the end with what an undisturbed run leaves.
+package chaos
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	eventtypes "github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/fault"
+)
+
+// The rack of the stories, and its cluster.
+const (
+	rack      = "demo"
+	cluster   = "demo"
+	parameter = "/sawhorse/racks/" + rack + "/params/"
+)
+
+// World is a running sandbox as its users see it.
+type World struct {
+	aws     aws.Config
+	objects dynamic.Interface
+	machine string // the state machine's ARN
+}
+
+// NewWorld reads the environment of a sandbox's users.
+func NewWorld(ctx context.Context, environment []string) (*World, error) {
+	setting := func(name string) string {
+		for _, pair := range slices.Backward(environment) {
+			if value, ok := strings.CutPrefix(pair, name+"="); ok {
+				return value
+			}
+		}
+		return ""
+	}
+	w := &World{aws: aws.Config{
+		Region: setting("AWS_REGION"), BaseEndpoint: aws.String(setting("AWS_ENDPOINT_URL")),
+		Credentials: credentials.NewStaticCredentialsProvider(setting("AWS_ACCESS_KEY_ID"), setting("AWS_SECRET_ACCESS_KEY"), ""),
+	}}
+	config, err := clientcmd.BuildConfigFromFlags("", setting("KUBECONFIG"))
+	if err != nil {
+		return nil, fmt.Errorf("chaos: kubeconfig: %w", err)
+	}
+	config.QPS, config.Burst = 500, 1000
+	config.WarningHandler = rest.NoWarnings{}
+	if w.objects, err = dynamic.NewForConfig(config); err != nil {
+		return nil, fmt.Errorf("chaos: cluster client: %w", err)
+	}
+	machines, err := sfn.NewFromConfig(w.aws).ListStateMachines(ctx, &sfn.ListStateMachinesInput{})
+	if err != nil || len(machines.StateMachines) != 1 {
+		return nil, fmt.Errorf("chaos: state machines: %d found: %w", len(machines.StateMachines), err)
+	}
+	w.machine = *machines.StateMachines[0].StateMachineArn
+	return w, nil
+}
+
+// write puts parameters of the rack.
+func (w *World) write(ctx context.Context, values ...[2]string) error {
+	store := ssm.NewFromConfig(w.aws)
+	for _, pair := range values {
+		_, err := store.PutParameter(ctx, &ssm.PutParameterInput{Name: aws.String(parameter + pair[0]), Value: &pair[1], Type: "String", Overwrite: aws.Bool(true)})
+		if err != nil {
+			return fmt.Errorf("chaos: parameter %s: put: %w", pair[0], err)
+		}
+	}
+	return nil
+}
+
+// fullPass asks for what the schedule would start.
+func (w *World) fullPass(ctx context.Context) error {
+	out, err := eventbridge.NewFromConfig(w.aws).PutEvents(ctx, &eventbridge.PutEventsInput{Entries: []eventtypes.PutEventsRequestEntry{{
+		EventBusName: aws.String("sawhorse"), Source: aws.String("chaos"), DetailType: aws.String("Rack Reconcile Requested"),
+		Detail: aws.String(`{"rack":"` + rack + `","full":true}`),
+	}}})
+	if err != nil || out.FailedEntryCount > 0 {
+		return fmt.Errorf("chaos: request a full pass: %d failed: %w", out.FailedEntryCount, err)
+	}
+	return nil
+}
+
+// executions tells how many run, and how many there have been.
+func (w *World) executions(ctx context.Context) (running, all int, err error) {
+	pages := sfn.NewListExecutionsPaginator(sfn.NewFromConfig(w.aws), &sfn.ListExecutionsInput{StateMachineArn: &w.machine})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return 0, 0, fmt.Errorf("chaos: executions: list: %w", err)
+		}
+		for _, e := range page.Executions {
+			all++
+			if e.Status == sfntypes.ExecutionStatusRunning {
+				running++
+			}
+		}
+	}
+	return running, all, nil
+}
+
+// Bounds of waiting; they only end what hangs.
+const (
+	poll       = 150 * time.Millisecond
+	startLimit = 8 * time.Second
+	passLimit  = 10 * time.Minute
+)
+
+// quiet waits until more than so many executions have begun and none runs any more.
+func (w *World) quiet(ctx context.Context, before int) error {
+	began := time.Now()
+	for {
+		running, all, err := w.executions(ctx)
+		if err != nil {
+			return err
+		}
+		switch late := time.Since(began); {
+		case running == 0 && all > before:
+			return nil
+		case all <= before && late > startLimit:
+			return nil // the event was lost: what there is tells
+		case late > passLimit:
+			return fmt.Errorf("chaos: after %s an execution still runs", passLimit)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(poll):
+		}
+	}
+}
+
+// arm orders faults and begins to count anew.
+func (w *World) arm(ctx context.Context, faults []fault.Fault) error {
+	body, err := json.Marshal(faults)
+	if err != nil {
+		return fmt.Errorf("chaos: faults: encode: %w", err)
+	}
+	_, err = w.faults(ctx, http.MethodPut, body)
+	return err
+}
+
+// report is what has been counted and what has happened since.
+func (w *World) report(ctx context.Context) (fault.Report, error) {
+	var report fault.Report
+	text, err := w.faults(ctx, http.MethodGet, nil)
+	if err == nil {
+		err = json.Unmarshal(text, &report)
+	}
+	if err != nil {
+		return report, fmt.Errorf("chaos: faults: report: %w", err)
+	}
+	return report, nil
+}
+
+func (w *World) faults(ctx context.Context, method string, body []byte) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, method, *w.aws.BaseEndpoint+"/_sandbox/faults", bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("chaos: faults: make request: %w", err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("chaos: faults: %w", err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode >= 300 {
+		err = fmt.Errorf("%s: %s", response.Status, text)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("chaos: faults: %w", err)
+	}
+	return text, nil
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/apifront"
+	"github.com/sawhorse-io/sawhorse/sandbox/caller"
+	"github.com/sawhorse-io/sawhorse/sandbox/fault"
+)
+
+// functionPrefix begins the names of the stack's functions.
+const functionPrefix = "Sawhorse-"
+
+// prepareFaults makes what can have calls of the functions go wrong.
+func (s *sandbox) prepareFaults() {
+	s.functions = &caller.Functions{MiniStack: local(s.ministack), Prefix: functionPrefix}
+	s.faults = &fault.Injector{Hooks: map[fault.Kind]func(context.Context) error{
+		"stop":              s.stopExecutions,
+		"restart-apiserver": func(context.Context) error { return s.processes.Restart("kube-apiserver") },
+	}}
+}
+
+// apiFront stands before the API server.
+func (s *sandbox) apiFront() (http.Handler, error) {
+	apiserver, err := url.Parse(s.cluster.Endpoint())
+	if err != nil {
+		return nil, fmt.Errorf("API front: %w", err)
+	}
+	return apifront.New(apifront.Config{APIServer: apiserver, CA: s.cluster.CA(), Function: s.functions.Of, Faults: s.faults})
+}
+
+// secure has a listener speak TLS with the API server's certificate, and HTTP/1.1 only.
+func (s *sandbox) secure(listener net.Listener) (net.Listener, error) {
+	certificate, err := s.cluster.Certificate()
+	if err != nil {
+		return nil, fmt.Errorf("API front: certificate: %w", err)
+	}
+	return tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{certificate}, NextProtos: []string{"http/1.1"}}), nil
+}
+
+// stopExecutions stops what runs, as an operator would.
+func (s *sandbox) stopExecutions(ctx context.Context) error {
+	states := sfn.NewFromConfig(s.awsConfig(local(s.ministack)))
+	machines, err := states.ListStateMachines(ctx, &sfn.ListStateMachinesInput{})
+	if err != nil {
+		return fmt.Errorf("state machines: list: %w", err)
+	}
+	stopped := 0
+	for _, machine := range machines.StateMachines {
+		running, err := states.ListExecutions(ctx, &sfn.ListExecutionsInput{StateMachineArn: machine.StateMachineArn, StatusFilter: types.ExecutionStatusRunning})
+		if err != nil {
+			return fmt.Errorf("executions: list: %w", err)
+		}
+		for _, execution := range running.Executions {
+			if _, err := states.StopExecution(ctx, &sfn.StopExecutionInput{ExecutionArn: execution.ExecutionArn}); err != nil {
+				return fmt.Errorf("execution %s: stop: %w", *execution.Name, err)
+			}
+			stopped++
+		}
+	}
+	if stopped == 0 {
+		return errors.New("no execution runs")
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+package fault_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/smithy-go"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/fault"
+)
+
+// effects serves calls through an injector and counts those that have had an effect.
+func effects(t *testing.T, injector *fault.Injector, refuse fault.Refusal) (*httptest.Server, *int) {
+	t.Helper()
+	n := new(int)
+	next := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		*n++
+		_, _ = w.Write([]byte("{}"))
+	})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		injector.Serve(w, req, fault.Call{Function: req.Header.Get("X-Function"), Service: "s", Action: "a"}, next, refuse)
+	}))
+	t.Cleanup(server.Close)
+	return server, n
+}
+
+// call gives the status of the answer, or -1 where there was none.
+func call(t *testing.T, server *httptest.Server, function string) int {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, strings.NewReader("body"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-Function", function)
+	resp, err := server.Client().Do(req)
+	if err != nil {
+		return -1
+	}
+	resp.Body.Close()
+	return resp.StatusCode
+}
+
+func TestAFaultHappensAtItsCallAndNoOther(t *testing.T) {
+	validate := fault.Call{Function: "validate", Service: "s", Action: "a"}
+	for _, c := range []struct {
+		kind   fault.Kind
+		status int
+		effect int // of the call that it hits
+	}{
+		{fault.Error, 500, 0}, {fault.Throttle, 429, 0}, {fault.Reset, -1, 0}, {fault.Lost, -1, 1}, {fault.Slow, 200, 1}, {"hook", 200, 1},
+	} {
+		t.Run(string(c.kind), func(t *testing.T) {
+			hooked := 0
+			injector := &fault.Injector{Hooks: map[fault.Kind]func(context.Context) error{"hook": func(context.Context) error { hooked++; return nil }}}
+			server, effect := effects(t, injector, fault.Kubernetes)
+			if err := injector.Arm([]fault.Fault{{Call: validate, Nth: 2, Kind: c.kind}}); err != nil {
+				t.Fatal(err)
+			}
+			for _, other := range []string{"", "report"} {
+				if got := call(t, server, other); got != 200 {
+					t.Errorf("a call of %q: %d", other, got)
+				}
+			}
+			*effect = 0
+			for n, want := range []int{200, c.status, 200} {
+				if got := call(t, server, "validate"); got != want {
+					t.Errorf("call %d: %d, want %d", n+1, got, want)
+				}
+			}
+			if *effect != 2+c.effect {
+				t.Errorf("%d effects, want %d", *effect, 2+c.effect)
+			}
+			report := injector.Report()
+			if len(report.Fired) != 1 || report.Fired[0].Kind != c.kind || len(report.Calls) != 2 || report.Calls[1].Count != 3 || (c.kind == "hook") != (hooked == 1) {
+				t.Errorf("%+v, hook called %d times", report, hooked)
+			}
+		})
+	}
+}
+
+func TestTimeoutAnswersNothing(t *testing.T) {
+	injector := &fault.Injector{}
+	server, effect := effects(t, injector, fault.Kubernetes)
+	if err := injector.Arm([]fault.Fault{{Call: fault.Call{Function: "f", Service: "s", Action: "a"}, Nth: 1, Kind: fault.Timeout}}); err != nil {
+		t.Fatal(err)
+	}
+	server.Client().Timeout = 50 * time.Millisecond
+	if got := call(t, server, "f"); got != -1 || *effect != 0 {
+		t.Errorf("%d, %d effects", got, *effect)
+	}
+}
+
+func TestAFaultMayLast(t *testing.T) {
+	injector := &fault.Injector{}
+	server, _ := effects(t, injector, fault.Kubernetes)
+	if err := injector.Arm([]fault.Fault{{Call: fault.Call{Function: "f", Service: "s", Action: "a"}, Nth: 1, Times: 2, Kind: fault.Error}}); err != nil {
+		t.Fatal(err)
+	}
+	for n, want := range []int{500, 500, 200} {
+		if got := call(t, server, "f"); got != want {
+			t.Errorf("call %d: %d, want %d", n+1, got, want)
+		}
+	}
+}
+
+func TestWhatCannotHappenIsNotArmed(t *testing.T) {
+	injector := &fault.Injector{}
+	for _, f := range []fault.Fault{{Nth: 1, Kind: "flood"}, {Nth: 0, Kind: fault.Error}, {Nth: 1, Times: -1, Kind: fault.Error}} {
+		if err := injector.Arm([]fault.Fault{f}); err == nil {
+			t.Errorf("%s has been armed", f)
+		}
+	}
+}
+
+// The SDK must read the refusals as what they stand for, in each protocol.
+func TestRefusalsInTheProtocolOfTheCall(t *testing.T) {
+	service, kind := "", fault.Kind("")
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { fault.AWS(service)(w, req, kind) }))
+	t.Cleanup(server.Close)
+	config := aws.Config{Region: "us-east-1", BaseEndpoint: &server.URL, Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""),
+		Retryer: func() aws.Retryer { return aws.NopRetryer{} }}
+	calls := map[string]func() error{
+		"ec2": func() error {
+			_, err := ec2.NewFromConfig(config).DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{})
+			return err
+		},
+		"iam": func() error {
+			_, err := iam.NewFromConfig(config).GetRole(t.Context(), &iam.GetRoleInput{RoleName: aws.String("r")})
+			return err
+		},
+		"eks": func() error {
+			_, err := eks.NewFromConfig(config).ListClusters(t.Context(), &eks.ListClustersInput{})
+			return err
+		},
+		"ssm": func() error {
+			_, err := ssm.NewFromConfig(config).GetParameter(t.Context(), &ssm.GetParameterInput{Name: aws.String("p")})
+			return err
+		},
+	}
+	for name, do := range calls {
+		for k, want := range map[fault.Kind]string{
+			fault.Error:    "InternalFailure",
+			fault.Throttle: map[string]string{"ec2": "RequestLimitExceeded", "iam": "Throttling", "eks": "ThrottlingException", "ssm": "ThrottlingException"}[name],
+		} {
+			service, kind = name, k
+			var api smithy.APIError
+			if err := do(); !errors.As(err, &api) || api.ErrorCode() != want {
+				t.Errorf("%s, %s: %v, want %s", name, k, err, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package fault
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// refusal is how a service says no.
+type refusal struct {
+	status int
+	code   string
+}
+
+// patience are the codes of the services that have one of their own.
+var patience = map[string]refusal{
+	"ec2":      {http.StatusServiceUnavailable, "RequestLimitExceeded"},
+	"iam":      {http.StatusBadRequest, "Throttling"},
+	"sqs":      {http.StatusBadRequest, "RequestThrottled"},
+	"s3":       {http.StatusServiceUnavailable, "SlowDown"},
+	"dynamodb": {http.StatusBadRequest, "ProvisionedThroughputExceededException"},
+	"eks":      {http.StatusTooManyRequests, "ThrottlingException"},
+}
+
+// AWS refuses a call of a service, in the protocol that the call is made in.
+func AWS(service string) Refusal {
+	return func(w http.ResponseWriter, req *http.Request, kind Kind) {
+		answer := refusal{http.StatusInternalServerError, "InternalFailure"}
+		if own, ok := patience[service]; kind == Throttle && ok {
+			answer = own
+		} else if kind == Throttle {
+			answer = refusal{http.StatusBadRequest, "ThrottlingException"}
+		}
+		answer.write(w, req, service)
+	}
+}
+
+func (r refusal) write(w http.ResponseWriter, req *http.Request, service string) {
+	const message = "ordered by the sandbox"
+	text := ""
+	switch {
+	case req.Header.Get("X-Amz-Target") != "":
+		w.Header().Set("Content-Type", "application/x-amz-json-1.1")
+		text = fmt.Sprintf(`{"__type":%q,"message":%q}`, r.code, message)
+	case service == "ec2":
+		text = fmt.Sprintf("<Response><Errors><Error><Code>%s</Code><Message>%s</Message></Error></Errors></Response>", r.code, message)
+	case service == "s3":
+		text = fmt.Sprintf("<Error><Code>%s</Code><Message>%s</Message></Error>", r.code, message)
+	case strings.HasPrefix(req.Header.Get("Content-Type"), "application/x-www-form-urlencoded"):
+		text = fmt.Sprintf("<ErrorResponse><Error><Type>Sender</Type><Code>%s</Code><Message>%s</Message></Error></ErrorResponse>", r.code, message)
+	default: // REST with JSON
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("X-Amzn-Errortype", r.code)
+		text = fmt.Sprintf(`{"message":%q}`, message)
+	}
+	w.WriteHeader(r.status)
+	_, _ = w.Write([]byte(text)) // the caller has gone: nobody is left to tell
+}
+
+// Kubernetes refuses a call of the API server.
+func Kubernetes(w http.ResponseWriter, _ *http.Request, kind Kind) {
+	status, reason := http.StatusInternalServerError, "InternalError"
+	if kind == Throttle {
+		w.Header().Set("Retry-After", "1") // as the API server's own priority and fairness has it
+		status, reason = http.StatusTooManyRequests, "TooManyRequests"
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]any{ // the caller has gone: nobody is left to tell
+		"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": status, "reason": reason, "message": "ordered by the sandbox",
+	})
+}

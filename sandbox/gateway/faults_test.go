@@ -1,0 +1,92 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/fault"
+	"github.com/sawhorse-io/sawhorse/sandbox/gateway/gatewaytest"
+)
+
+// faults orders faults, or asks for the report where body is empty.
+func faults(t *testing.T, body string) (status int, report fault.Report) {
+	t.Helper()
+	method := http.MethodPut
+	if body == "" {
+		method = http.MethodGet
+	}
+	req, err := http.NewRequestWithContext(context.Background(), method, sandbox.URL+"/_sandbox/faults", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp := need[*http.Response](t)(http.DefaultClient.Do(req))
+	defer resp.Body.Close()
+	if body == "" {
+		if err := json.NewDecoder(resp.Body).Decode(&report); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return resp.StatusCode, report
+}
+
+// A function is known by its session's name; others may do as they like.
+func TestAFunctionsCallGoesWrong(t *testing.T) {
+	ctx, root := context.Background(), sqs.NewFromConfig(sandbox.Config())
+	arn, name := role(t, "chaos"), aws.String("chaos")
+	need[*iam.PutRolePolicyOutput](t)(iam.NewFromConfig(sandbox.Config()).PutRolePolicy(ctx, &iam.PutRolePolicyInput{RoleName: name, PolicyName: name,
+		PolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"sqs:*","Resource":"*"}}`)}))
+	session := need[*sts.AssumeRoleOutput](t)(sts.NewFromConfig(sandbox.Config()).AssumeRole(ctx, &sts.AssumeRoleInput{
+		RoleArn: &arn, RoleSessionName: aws.String(gatewaytest.FunctionPrefix + "queue")})).Credentials
+	function := sqs.NewFromConfig(sandbox.Config(*session.AccessKeyId, *session.SecretAccessKey, *session.SessionToken))
+
+	if status, _ := faults(t, `[{"function":"queue","service":"sqs","action":"CreateQueue","nth":1,"kind":"lost"},
+		{"function":"queue","service":"sqs","action":"CreateQueue","nth":2,"kind":"throttle"}]`); status != http.StatusNoContent {
+		t.Fatal(status)
+	}
+	t.Cleanup(func() { faults(t, "[]") })
+	if _, err := function.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String("lost")}); err == nil {
+		t.Error("an answer came")
+	}
+	need[*sqs.GetQueueUrlOutput](t)(root.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: aws.String("lost")}))
+	_, err := function.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String("refused")})
+	want(t, "throttled", err, "RequestThrottled")
+	need[*sqs.CreateQueueOutput](t)(root.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String("refused")}))
+	need[*sqs.CreateQueueOutput](t)(function.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String("third")}))
+	_, report := faults(t, "")
+	if len(report.Calls) != 1 || report.Calls[0].Count != 3 || len(report.Fired) != 2 {
+		t.Errorf("%+v", report)
+	}
+	if status, _ := faults(t, `[{"function":"queue","nth":1,"kind":"flood"}]`); status != http.StatusBadRequest {
+		t.Errorf("an unknown kind: %d", status)
+	}
+}
+
+// SSM's events are best effort: what a script orders becomes of the next ones.
+func TestChangeEventsAreLostRepeatedAndLate(t *testing.T) {
+	next := listen(t, "best-effort", "default", `{"source":["aws.ssm"],"detail":{"name":[{"prefix":"/best-effort/"}]}}`)
+	for order, wanted := range map[string][]string{
+		"drop": {"b"}, "repeat": {"a", "a", "b"}, "delay": {"b", "a"},
+	} {
+		resp := need[*http.Response](t)(http.Post(sandbox.URL+"/_sandbox/change-events?count=1&order="+order, "", nil))
+		resp.Body.Close()
+		for _, name := range []string{"a", "b"} {
+			if err := put(ssm.NewFromConfig(sandbox.Config()), "/best-effort/"+order+"/"+name, "x", nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, name := range wanted {
+			if got := next()["name"]; got != "/best-effort/"+order+"/"+name {
+				t.Errorf("%s: %v came, not %s", order, got, name)
+			}
+		}
+	}
+}
