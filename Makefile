@@ -57,7 +57,7 @@ test: parts
 ## life: the longer end-to-end scripts: racks that are turned on and off, interrupted, left, and what can go wrong with nodes
 .PHONY: life
 life: parts
-	cd sandbox && go test -count=1 -timeout 60m ./e2e/life
+	cd sandbox && go test -count=1 -p 2 -timeout 60m ./e2e/life ./e2e/changes
 
 ## unit: the tests that need no sandbox
 .PHONY: unit
@@ -67,7 +67,7 @@ unit: prerequisites
 ## e2e NAME=Story: one end-to-end script by name; with SANDBOX_ENV=.cache/sandbox.env on the sandbox of make sandbox
 .PHONY: e2e
 e2e: parts
-	cd sandbox && $(if $(SANDBOX_ENV),SANDBOX_ENV=$(abspath $(SANDBOX_ENV))) go test ./e2e/... -count=1 -timeout 60m -v -run '^Test$(NAME)$$'
+	cd sandbox && $(if $(SANDBOX_ENV),SANDBOX_ENV=$(abspath $(SANDBOX_ENV))) go test ./e2e/... -count=1 -p 1 -timeout 60m -v -run '^Test$(NAME)$$'
 
 ## chaos: one fault at each call that enable, change and disable make, then random pairs; CHAOS_SEED, CHAOS_SAMPLE, CHAOS_TOGETHER, CHAOS_PAIRS
 .PHONY: chaos

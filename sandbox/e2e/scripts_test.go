@@ -170,3 +170,9 @@ func TestFailing(t *testing.T) {
 	}
 	play(t, story.LostEvents)
 }
+
+// Events that name no rack, or reach for another one, leave nothing behind.
+func TestHostile(t *testing.T) {
+	play(t, story.Enabled)
+	play(t, story.Hostile)
+}

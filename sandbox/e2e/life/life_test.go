@@ -1,4 +1,5 @@
-// Package life plays the longer end-to-end scripts, about the whole life of a rack: make life, or by name as make e2e NAME=Order.
+// Package life plays the longer end-to-end scripts in which Karpenter goes and comes back: make life, or by name as make e2e
+// NAME=Order.
 package life
 
 import (
@@ -32,42 +33,6 @@ func TestCollisions(t *testing.T) {
 	play(t, story.Collisions)
 }
 
-// Several parameters as one change: whole, once, or not at all.
-func TestChangeRequest(t *testing.T) {
-	play(t, story.Enabled)
-	play(t, story.ChangeRequest)
-}
-
-// More pools, an override, what is refused of them, and JSON from S3.
-func TestPools(t *testing.T) {
-	play(t, story.Enabled)
-	play(t, story.Pools)
-}
-
-// Parameters of the rack itself, and what each brings about.
-func TestSettings(t *testing.T) {
-	play(t, story.Enabled)
-	play(t, story.Settings)
-}
-
-// Pods that fit nowhere, a build, a spot interruption, and a node that nobody needs any more.
-func TestPods(t *testing.T) {
-	play(t, story.Enabled)
-	play(t, story.Pods)
-}
-
-// What was changed or deleted by hand is put back; what others made is left alone.
-func TestHandEdits(t *testing.T) {
-	play(t, story.Enabled)
-	play(t, story.HandEdits)
-}
-
-// A SPOT system group is refused until it is named, and then gives way to an on-demand copy.
-func TestSpotSystemGroup(t *testing.T) {
-	play(t, story.Enabled)
-	play(t, story.SpotSystemGroup)
-}
-
 // What comes and goes when, of an off and an on.
 func TestOrder(t *testing.T) {
 	play(t, story.Enabled)
@@ -90,18 +55,6 @@ func TestGuards(t *testing.T) {
 func TestOnWhileDraining(t *testing.T) {
 	play(t, story.Enabled)
 	play(t, story.OnWhileDraining)
-}
-
-// What becomes of the Cluster Autoscaler, and of what it scales.
-func TestAutoscaler(t *testing.T) {
-	play(t, story.Enabled)
-	play(t, story.Autoscaler)
-}
-
-// On with IRSA, where there is no Pod Identity.
-func TestCredentials(t *testing.T) {
-	play(t, story.Off)
-	play(t, story.Credentials)
 }
 
 // Off ends instances that no NodeClaim knows.

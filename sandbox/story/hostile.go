@@ -1,0 +1,76 @@
+package story
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Hostile puts events on the buses that name no rack, or would reach into another one: by path tricks, wildcards, length, types
+// and letters, by a forged source, on the wrong bus. None leaves anything behind, and no pass fails.
+func Hostile(t *Teller) {
+	const (
+		racks   = `aws dynamodb scan --table-name ` + table + ` --projection-expression pk --query 'Items[].pk.S' --output text | tr '\t' '\n' | sort -u | paste -sd' '`
+		written = "aws ssm get-parameters-by-path --path /sawhorse --recursive --query 'sort_by(Parameters,&Name)[?!ends_with(Name,`/status`)].[Name,Version]' --output text | md5sum"
+		failed  = "aws stepfunctions list-executions --state-machine-arn " + machine + " --status-filter FAILED --query 'length(executions)' --output text"
+		all     = "aws stepfunctions list-executions --state-machine-arn " + machine + " --query 'length(executions)' --output text"
+	)
+	before := []string{t.Ask(racks), t.Ask(written), t.Ask(failed)}
+	began := t.Ask(all)
+
+	t.Chapter("Events that name no rack")
+	strange := []any{"", "../demo", "demo/../prod", "/sawhorse/racks/demo", "*", "demo*", "Demo", "démo", "demo\u0000", "demo\n", "-demo", "demo-", strings.Repeat("a", 10_000), 7, true, nil, []string{"demo"}, map[string]string{"rack": "demo"}}
+	var reconcile, change []any
+	for _, name := range strange {
+		reconcile = append(reconcile, map[string]any{"rack": name, "full": true, "force": "yes"})
+		change = append(change, map[string]any{"rack": name, "set": map[string]string{"karpenter_enabled": "false"}})
+	}
+	putEvents(t, "sawhorse", "Rack Reconcile Requested", reconcile...)
+	putEvents(t, "sawhorse", "Rack Parameters Change Requested", change...)
+	t.Say("%d events, from \"../demo\" to one of 10,000 letters.", 2*len(strange))
+	t.Until("executions that they have started", "echo $(( $("+all+") - "+began+" ))", fmt.Sprint(2*len(strange)), time.Minute)
+	t.Until("of which still run", running, "0", time.Minute)
+
+	t.Chapter("Events on the wrong bus, and of the wrong source")
+	began = t.Ask(all)
+	write := map[string]any{"name": "/sawhorse/racks/demo/params/paused", "operation": "Update"}
+	putEvents(t, "default", "Rack Reconcile Requested", map[string]any{"rack": "demo"})
+	putEvents(t, "default", "Parameter Store Change", write)
+	putEvents(t, "sawhorse", "Parameter Store Change", write)
+	putEvents(t, "sawhorse", "Rack Something Requested", map[string]any{"rack": "demo"})
+	t.wait(2 * time.Second) // nothing is to come of them
+	t.Check("executions that they have started", "echo $(( $("+all+") - "+began+" ))", "0")
+
+	t.Chapter("A change request that reaches for other names")
+	id := request(t, `{"rack":"demo","set":{"../../prod/params/paused":"true","/etc/passwd":"x","karpenter_cpu_limit":"7; rm -rf /"},"unset":["*"]}`)
+	t.Until("the request", recorded(id), "refused", time.Minute)
+	t.Until("of which still run", running, "0", time.Minute)
+
+	t.Chapter("What is left of it")
+	t.Check("racks in the table", racks, before[0])
+	t.Check("parameters under /sawhorse, but for the status", written, before[1])
+	t.Check("passes that failed", failed, before[2])
+}
+
+// putEvents puts events on a bus, ten at a time as EventBridge takes them.
+func putEvents(t *Teller, bus, kind string, details ...any) {
+	for some := range slices.Chunk(details, 10) {
+		var entries []map[string]string
+		for _, detail := range some {
+			entries = append(entries, map[string]string{"EventBusName": bus, "Source": "operator", "DetailType": kind, "Detail": encoded(detail)})
+		}
+		if got := t.Ask("aws events put-events --query FailedEntryCount --output text --entries '" + encoded(entries) + "'"); got != "0" {
+			t.fail("put events %s: %s", kind, got)
+		}
+	}
+}
+
+func encoded(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // plain data always marshals
+	}
+	return string(text)
+}
