@@ -44,6 +44,7 @@ var edges = map[string][]string{
 	"cdk":        {"events", "internal/names", "internal/params", "statemachine"},
 	"cdk/bundle": nil,
 
+	"internal/docs":  nil,
 	"internal/edges": nil,
 	// Fakes and servers for tests; nothing but tests imports them.
 	"internal/awsfake":     nil,
