@@ -134,22 +134,15 @@ func TestCIJob(t *testing.T) {
 	}
 }
 
-// Every command has its place in the document, and every link within the repository leads somewhere.
+// Every command has its place in the document.
 func TestDocuments(t *testing.T) {
-	for _, path := range []string{cliDocument, "../../docs/recipes.md", "../../README.md"} {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, link := range regexp.MustCompile(`\]\(([^)#:]+)[^):]*\)`).FindAllStringSubmatch(string(text), -1) {
-			if _, err := os.Stat(filepath.Join(filepath.Dir(path), link[1])); err != nil {
-				t.Errorf("%s: %v", path, err)
-			}
-		}
-		for _, c := range commands() {
-			if path == cliDocument && !strings.Contains(string(text), "`"+c.name+"`") {
-				t.Errorf("%s does not mention %s", path, c.name)
-			}
+	text, err := os.ReadFile(cliDocument)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range commands() {
+		if !strings.Contains(string(text), "`"+c.name+"`") {
+			t.Errorf("%s does not mention %s", cliDocument, c.name)
 		}
 	}
 }

@@ -46,6 +46,7 @@ var edges = map[string][]string{
 	"cdk":        {"events", "internal/meter", "internal/names", "internal/params", "statemachine"},
 	"cdk/bundle": nil,
 
+	"internal/docs":  nil,
 	"internal/edges": nil,
 	// Fakes and servers for tests; nothing but tests imports them.
 	"internal/awsfake":     nil,
