@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/sawhorse-io/sawhorse/internal/params"
@@ -109,8 +110,9 @@ func (s Status) Text() (string, error) {
 }
 
 // Digest tells two findings of validate apart, so that a pass that finds nothing to do knows whether the status says so already.
-func Digest(state State, problems, warnings []params.Problem) string {
-	encoded, err := json.Marshal([]any{state, problems, warnings})
+// steps are the names of those that a paused pass would take.
+func Digest(state State, run Run, steps []string) string {
+	encoded, err := json.Marshal([]any{state, run.Goal, strings.Join(steps, " "), run.Problems, run.Warnings})
 	if err != nil {
 		panic("rack: digest: " + err.Error()) // plain data always marshals
 	}

@@ -87,8 +87,9 @@ func TestDigestTellsFindingsApart(t *testing.T) {
 	a, b := []params.Problem{{Parameter: "a"}}, []params.Problem{{Parameter: "b"}}
 	seen := map[string]string{}
 	for what, digest := range map[string]string{
-		"well": Digest(Reconciled, nil, nil), "paused": Digest(Paused, nil, nil), "a": Digest(Rejected, a, nil),
-		"b": Digest(Rejected, b, nil), "warning a": Digest(Reconciled, nil, a), "paused with a": Digest(Paused, nil, a),
+		"well": Digest(Reconciled, Run{}, nil), "paused": Digest(Paused, Run{}, nil), "a": Digest(Rejected, Run{Problems: a}, nil),
+		"b": Digest(Rejected, Run{Problems: b}, nil), "warning a": Digest(Reconciled, Run{Warnings: a}, nil), "paused with a": Digest(Paused, Run{Warnings: a}, nil),
+		"another goal": Digest(Reconciled, Run{Goal: "access"}, nil), "paused with steps": Digest(Paused, Run{}, []string{"queue"}),
 	} {
 		if other, same := seen[digest]; same || digest == "" {
 			t.Errorf("%s and %s have the same digest %q", what, other, digest)

@@ -44,6 +44,7 @@ func Credentials(t *Teller) {
 func AccessModeAPI(t *Teller) {
 	const mode = "aws eks describe-cluster --name demo --query cluster.accessConfig.authenticationMode --output text"
 	t.Chapter("A cluster in mode API")
+	t.Type(put + "karpenter_auth_mode --value true --type String > /dev/null")
 	t.Type("aws eks update-cluster-config --name demo --access-config authenticationMode=API --query update.status --output text")
 	t.Until("access mode", mode, "API", time.Minute)
 	on(t)

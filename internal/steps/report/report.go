@@ -135,7 +135,7 @@ func digest(status rack.Status, run rack.Run) string {
 	if status.State == rack.Failed || len(stepProblems(run)) > 0 {
 		return string(rack.Failed)
 	}
-	return rack.Digest(status.State, run.Problems, run.Warnings)
+	return rack.Digest(status.State, run, status.Steps)
 }
 
 func (r *Report) status(event Event, run rack.Run) rack.Status {
@@ -161,8 +161,10 @@ func (r *Report) status(event Event, run rack.Run) rack.Status {
 	case event.Outcome == "Paused":
 		status.State, status.Steps = rack.Paused, event.Steps
 	}
-	for _, effect := range run.Effects {
-		status.Pools = append(status.Pools, effect.String())
+	if status.State != rack.Rejected { // nothing becomes of the pools
+		for _, effect := range run.Effects {
+			status.Pools = append(status.Pools, effect.String())
+		}
 	}
 	return status
 }

@@ -121,7 +121,7 @@ func TestReconciled(t *testing.T) {
 	if got := s.cloud.SSM.Values; got["/sawhorse/racks/demo/outputs/url"] != "u" || len(got) != 2 {
 		t.Errorf("parameters %v", got)
 	}
-	s.reported(rack.Digest(rack.Reconciled, nil, warning))
+	s.reported(rack.Digest(rack.Reconciled, rack.Run{Goal: "karpenter", Warnings: warning}, nil))
 	s.measures(`"Changes":1`, `"Failed":0`, `"OutOfLine":0`, `"Unit":"Seconds"`, `"state":"Reconciled"`)
 }
 
@@ -154,7 +154,7 @@ func TestRejected(t *testing.T) {
 	if kind, detail := s.sent(); kind != "Rack Rejected" || len(detail.Problems) != 1 || detail.Problems[0].Message != "p" {
 		t.Errorf("%s %+v", kind, detail)
 	}
-	s.reported(rack.Digest(rack.Rejected, problem, nil))
+	s.reported(rack.Digest(rack.Rejected, rack.Run{Problems: problem}, nil))
 }
 
 // A step found the input impossible: its problems are the rack's, and the next good pass must say that all is well.
@@ -211,7 +211,7 @@ func TestPaused(t *testing.T) {
 	if status := s.status(); status.State != rack.Paused || !slices.Equal(status.Steps, []string{"queue"}) {
 		t.Errorf("%+v", status)
 	}
-	s.reported(rack.Digest(rack.Paused, nil, nil))
+	s.reported(rack.Digest(rack.Paused, rack.Run{Goal: "karpenter"}, []string{"queue"}))
 }
 
 func TestFailed(t *testing.T) {

@@ -30,6 +30,8 @@ type scene struct {
 	validate *Validate
 	requests int
 	begun    [][]plan.Step
+	// steps are the names of those of the last answer.
+	steps []string
 
 	bucket  map[string]string
 	dialled int
@@ -143,6 +145,7 @@ func (s *scene) validated(full bool) Answer {
 	if answer.Generation != int64(s.requests) || answer.Steps == nil {
 		s.Errorf("generation %d of %d requests, steps %v", answer.Generation, s.requests, answer.Steps)
 	}
+	s.steps = strings.Fields(stepNames(answer.Steps))
 	return answer
 }
 
@@ -167,7 +170,11 @@ func (s *scene) reported(state rack.State) {
 	s.Helper()
 	run, err := s.store.Run(s.Context(), "demo", int64(s.requests))
 	s.must(err)
-	s.must(s.store.SaveStatus(s.Context(), rack.Status{Rack: "demo", State: state}, rack.Digest(state, run.Problems, run.Warnings)))
+	var steps []string
+	if state == rack.Paused {
+		steps = s.steps
+	}
+	s.must(s.store.SaveStatus(s.Context(), rack.Status{Rack: "demo", State: state}, rack.Digest(state, run, steps)))
 }
 
 func (s *scene) records() plan.Records {

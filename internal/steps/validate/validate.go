@@ -183,7 +183,7 @@ func (v *Validate) find(ctx context.Context, run rack.Run, full, dry bool) (find
 		return f, err
 	}
 	if f.Plan.Goal != plan.GoalNone && len(f.Problems) == 0 {
-		f.due, err = v.due(ctx, &f.Plan, f.records.Applied, full)
+		f.due, err = v.due(ctx, &f.Plan, f.records.Applied, full && !f.Config.Paused)
 	}
 	if f.writing {
 		f.due = append([]plan.Step{plan.ChangeStep}, f.due...)
@@ -280,7 +280,13 @@ func (v *Validate) reportIfNew(ctx context.Context, answer Answer, run rack.Run,
 	}
 	// A rack that Sawhorse was never asked to change gets no status for being well.
 	silent := reported == "" && state == rack.Reconciled && run.Goal == string(plan.GoalNone) && len(run.Warnings) == 0
-	if silent || reported == rack.Digest(state, run.Problems, run.Warnings) {
+	var steps []string
+	if state == rack.Paused {
+		for _, step := range answer.Steps {
+			steps = append(steps, step.Name)
+		}
+	}
+	if silent || reported == rack.Digest(state, run, steps) {
 		return answer, v.bus.Quiet(run, state)
 	}
 	answer.Report, run.Outcome = true, string(answer.Outcome)

@@ -163,6 +163,12 @@ func TestPaused(t *testing.T) {
 	if r := s.records(); r.Goal != "" || len(s.begun) > 0 {
 		t.Errorf("records %+v, begun %v", r, s.begun)
 	}
+	t.Log("another write changes what a pass would do, and the status says so")
+	s.write("karpenter_enabled=false")
+	s.wants(s.pass(false), Paused, true, prepare)
+	s.reported(rack.Paused)
+	s.wants(s.pass(true), Paused, false, prepare)
+	s.write(on)
 	s.write("paused=false")
 	s.wants(s.pass(false), Planned, true, enable)
 	t.Log("a rejected rack that is paused is not repaired either")
