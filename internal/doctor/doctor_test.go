@@ -300,6 +300,23 @@ func TestRemedyOfTheAPIServer(t *testing.T) {
 	if !slices.Equal(f.Commands, want) {
 		t.Errorf("%q", f.Commands)
 	}
+	o.Caller = "arn:aws:iam::111122223333:root"
+	if f := Examine(o).Findings[0]; len(f.Commands) > 0 || !strings.Contains(f.Do, "no access entry can name") {
+		t.Errorf("%+v", f)
+	}
+}
+
+// What a cluster that is not there hides has one remedy.
+func TestRemedyOfTheCluster(t *testing.T) {
+	for _, missing := range []bool{true, false} {
+		o := healthy()
+		o.Cluster, o.Missing, o.Unseen[TheCluster], o.Unseen[Budgets] = nil, missing, "none", "none"
+		for _, f := range Examine(o).Findings {
+			if f.Severity == Unknown && f.Do != map[bool]string{true: "See the check cluster.", false: "If the caller is not allowed to look, allow it eks:DescribeCluster, and run this again."}[missing] {
+				t.Errorf("missing %v: %+v", missing, f)
+			}
+		}
+	}
 }
 
 func TestOrder(t *testing.T) {

@@ -42,16 +42,23 @@ const viewPolicy = "cluster-access-policy/AmazonEKSAdminViewPolicy"
 
 // remedy is how to make a source visible.
 func (s Source) remedy(o *Observed) (string, []string) {
+	// Where the cluster was not seen, nothing of it was.
+	if o.Cluster == nil && o.Unseen[s] == o.Unseen[TheCluster] {
+		if o.Missing {
+			return "See the check cluster.", nil
+		}
+		s = TheCluster
+	}
 	switch {
-	case o.Cluster == nil && o.Unseen[TheCluster] != "" && s != Parameters && s != TheCluster:
-		return "See the check cluster first.", nil
 	case !strings.HasPrefix(string(s), kubernetes):
 		return fmt.Sprintf("If the caller is not allowed to look, allow it %s, and run this again.", s), nil
-	case o.Cluster == nil || o.Caller == "":
+	case o.Caller == "":
 		return "Give the caller an access entry that may read the cluster, or a network path to its API server, and run this again.", nil
+	case strings.HasSuffix(o.Caller, ":root"):
+		return "Run this as an IAM role or user: no access entry can name the account's root.", nil
 	}
 	entry := fmt.Sprintf("--cluster-name %s --principal-arn %s", o.Cluster.Name, o.Caller)
-	return "If the API server refuses the caller, give it an access entry that may read everything; if it cannot be reached, run this from a network that reaches it.", []string{
+	return "If the API server refuses the caller, give it an access entry that may read everything (or, where the access mode is CONFIG_MAP, a place in aws-auth); if it cannot be reached, run this from a network that reaches it.", []string{
 		"aws eks create-access-entry " + entry,
 		fmt.Sprintf("aws eks associate-access-policy %s --access-scope type=cluster --policy-arn arn:%s:eks::aws:%s", entry, o.Cluster.Partition, viewPolicy),
 	}

@@ -122,10 +122,13 @@ func reason(err error) string {
 	}
 	var refused smithy.APIError
 	var operation *smithy.OperationError
-	if errors.As(err, &refused) && errors.As(err, &operation) {
+	switch {
+	case !errors.As(err, &operation):
+		return err.Error()
+	case errors.As(err, &refused):
 		return fmt.Sprintf("%s %s: %s: %s", operation.Service(), operation.Operation(), refused.ErrorCode(), refused.ErrorMessage())
 	}
-	return err.Error()
+	return fmt.Sprintf("%s %s: %v", operation.Service(), operation.Operation(), operation.Unwrap())
 }
 
 func (l *looker) parameters(ctx context.Context, paths names.Paths) error {
