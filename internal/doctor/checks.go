@@ -95,7 +95,7 @@ var checks = []check{
 	{
 		"termination-handler", "AWS Node Termination Handler",
 		"It and Karpenter answer the same events, and cordon and drain the same nodes.",
-		[]Source{Deployments, DaemonSets}, terminationHandler,
+		[]Source{Deployments, DaemonSets, Rules}, terminationHandler,
 	},
 	{
 		"budgets", "PodDisruptionBudgets",

@@ -168,7 +168,7 @@ var cases = []example{
 	{"organization", "denied", func(o *Observed) { o.Denied = []string{"ec2:RunInstances"} }, []string{"fails: deny ec2:RunInstances"}},
 
 	{"metadata", "karpenter_config opens it", with(map[string]string{"karpenter_config": `{"ec2NodeClass":{"metadataOptions":{"httpPutResponseHopLimit":2}}}`}), []string{"warns: the hop limit 2"}},
-	{"metadata", "present nodes have more", func(o *Observed) { o.Instances[0].HopLimit = 2 }, []string{"info: 1 of the cluster's present nodes have a hop limit above 1 (i-1)"}},
+	{"metadata", "present nodes have more", func(o *Observed) { o.Instances[0].HopLimit = 2 }, []string{"info: with a hop limit above 1 (1): i-1; Karpenter's have 1"}},
 	{"metadata", "of another cluster", func(o *Observed) { o.Instances[0].HopLimit, o.Instances[0].Tags = 2, nil }, nil},
 	{"tolerations", "an agent that does not tolerate builds", all(with(map[string]string{"build_node_enabled": "true"}), func(o *Observed) {
 		o.DaemonSets = append(o.DaemonSets, daemonSet("kube-system", "logs", "fluentd"), daemonSet("shop", "cache", "cache"))
@@ -194,7 +194,10 @@ var cases = []example{
 	{"termination-handler", "as a Deployment", func(o *Observed) {
 		o.Deployments = append(o.Deployments, deployment("kube-system", "nth", 1, "aws-node-termination-handler"))
 	}, []string{"fails: Deployment kube-system/nth"}},
-	{"budgets", "maxUnavailable 0", func(o *Observed) { o.Budgets[0] = budget(nil, new(intstr.FromInt32(0)), 2, 0) }, []string{"fails: ever: maxUnavailable is 0, and it has 2 pods"}},
+	{"termination-handler", "before Karpenter", func(o *Observed) {
+		o.RuleExists, o.Deployments = false, append(o.Deployments, deployment("kube-system", "nth", 1, "aws-node-termination-handler"))
+	}, []string{"warns: Deployment kube-system/nth"}},
+	{"budgets", "maxUnavailable 0", func(o *Observed) { o.Budgets[0] = budget(nil, new(intstr.FromInt32(0)), 2, 0) }, []string{"fails: ever: maxUnavailable is 0 (pods: 2)"}},
 	{"budgets", "maxUnavailable 0%", func(o *Observed) { o.Budgets[0] = budget(nil, new(intstr.FromString("0%")), 2, 0) }, []string{"fails: maxUnavailable is 0%"}},
 	{"budgets", "minAvailable 100%", func(o *Observed) { o.Budgets[0] = budget(new(intstr.FromString("100%")), nil, 2, 0) }, []string{"fails: minAvailable is 100%"}},
 	{"budgets", "minAvailable 1 of 1", func(o *Observed) { o.Budgets[0] = budget(new(intstr.FromInt32(1)), nil, 1, 0) }, []string{"fails: minAvailable is 1"}},
@@ -203,16 +206,16 @@ var cases = []example{
 	{"budgets", "only now", func(o *Observed) { o.Budgets[0] = budget(nil, new(intstr.FromInt32(1)), 3, 0) }, []string{"warns: allows no eviction now"}},
 	{"single-replicas", "one of each", func(o *Observed) {
 		o.Deployments[1].Spec.Replicas, o.StatefulSets[0].Spec.Replicas = new(int32(1)), nil
-	}, []string{"info: 2 run one pod: Deployment shop/web, StatefulSet shop/db"}},
+	}, []string{"info: with one pod (2): Deployment shop/web, StatefulSet shop/db"}},
 	{"single-replicas", "those of the system", func(o *Observed) { o.Deployments[0].Spec.Replicas = new(int32(1)) }, nil},
-	{"bare-pods", "one", func(o *Observed) { o.Pods[0].OwnerReferences = nil }, []string{"warns: 1 pods have no controller: kube-system/coredns-1"}},
+	{"bare-pods", "one", func(o *Observed) { o.Pods[0].OwnerReferences = nil }, []string{"warns: pods without a controller (1): kube-system/coredns-1"}},
 	{"bare-pods", "one that has ended", func(o *Observed) { o.Pods[0].OwnerReferences, o.Pods[0].Status.Phase = nil, corev1.PodSucceeded }, nil},
 	{"bare-pods", "a static one", func(o *Observed) {
 		o.Pods[0].OwnerReferences, o.Pods[0].Annotations = nil, map[string]string{corev1.MirrorPodAnnotationKey: "x"}
 	}, nil},
 	{"do-not-disrupt", "both words", func(o *Observed) {
 		o.Pods = append(o.Pods, pod("shop", "job", "system-1", nil, map[string]string{stay: "true"}), pod("shop", "old", "system-1", nil, map[string]string{stayOfOld: "false"}))
-	}, []string{"info: 1 pods have karpenter.sh/do-not-disrupt=true: shop/job", "info: Karpenter does not read: shop/old"}},
+	}, []string{"info: pods with karpenter.sh/do-not-disrupt=true (1): shop/job", "info: Karpenter does not read (1): shop/old"}},
 	{"do-not-disrupt", "the controller's own", func(o *Observed) {
 		o.Pods = append(o.Pods, pod("kube-system", "karpenter-1", "system-1", map[string]string{"app.kubernetes.io/name": "karpenter"}, map[string]string{stay: "true"}))
 	}, nil},

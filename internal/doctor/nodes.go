@@ -34,7 +34,7 @@ func metadata(o *Observed) []Finding {
 	if len(higher) == 0 {
 		return nil
 	}
-	return []Finding{finding(Info, fmt.Sprintf("%d of the cluster's present nodes have a hop limit above 1 (%s); Karpenter's have 1: pods that take credentials, region or VPC from instance metadata work on the former only", len(higher), some(higher)),
+	return []Finding{finding(Info, fmt.Sprintf("present nodes of the cluster with a hop limit above 1 (%d): %s; Karpenter's have 1: pods that take credentials, region or VPC from instance metadata work on the former only", len(higher), some(higher)),
 		"Give such pods a role of their own (Pod Identity or IRSA), and tell controllers region and VPC by their flags, such as --aws-region and --aws-vpc-id of the AWS Load Balancer Controller.")}
 }
 

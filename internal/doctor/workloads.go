@@ -26,7 +26,11 @@ func terminationHandler(o *Observed) []Finding {
 		if release := meta.Annotations["meta.helm.sh/release-name"]; release != "" {
 			command = fmt.Sprintf("helm -n %s uninstall %s", meta.Namespace, release)
 		}
-		found = append(found, finding(Fails, fmt.Sprintf("%s %s/%s runs AWS Node Termination Handler", kind, meta.Namespace, meta.Name),
+		severity := Warns
+		if o.on() {
+			severity = Fails
+		}
+		found = append(found, finding(severity, fmt.Sprintf("%s %s/%s runs AWS Node Termination Handler", kind, meta.Namespace, meta.Name),
 			"Remove it once Karpenter is on: Karpenter reads the same events from its own queue. Where node groups of yours still need it, keep it off Karpenter's nodes.", command))
 	}
 	for _, d := range o.DaemonSets {
@@ -50,7 +54,7 @@ func budgets(o *Observed) []Finding {
 			if b.Spec.MinAvailable != nil {
 				patch = `{"spec":{"minAvailable":null,"maxUnavailable":1}}`
 			}
-			found = append(found, finding(Fails, fmt.Sprintf("PodDisruptionBudget %s/%s allows no eviction, ever: %s, and it has %d pods", b.Namespace, b.Name, rule, b.Status.ExpectedPods),
+			found = append(found, finding(Fails, fmt.Sprintf("PodDisruptionBudget %s/%s allows no eviction, ever: %s (pods: %d)", b.Namespace, b.Name, rule, b.Status.ExpectedPods),
 				"Let one pod go at a time; with a single replica, add a second one first where that may be.",
 				fmt.Sprintf("kubectl -n %s patch poddisruptionbudget %s --type merge -p '%s'", b.Namespace, b.Name, patch)))
 			continue
@@ -93,7 +97,7 @@ func singleReplicas(o *Observed) []Finding {
 	if len(single) == 0 {
 		return nil
 	}
-	return []Finding{finding(Info, fmt.Sprintf("%d run one pod: %s", len(single), some(single)),
+	return []Finding{finding(Info, fmt.Sprintf("with one pod (%d): %s", len(single), some(single)),
 		"Run two pods of what must not pause, with a PodDisruptionBudget of maxUnavailable 1; or restrict when nodes are replaced by a disruption budget with a schedule in karpenter_config.")}
 }
 
@@ -105,7 +109,7 @@ func barePods(o *Observed) []Finding {
 	if len(bare) == 0 {
 		return nil
 	}
-	return []Finding{finding(Warns, fmt.Sprintf("%d pods have no controller: %s", len(bare), some(bare)), "Run them by a Deployment, a StatefulSet or a Job, or delete them.")}
+	return []Finding{finding(Warns, fmt.Sprintf("pods without a controller (%d): %s", len(bare), some(bare)), "Run them by a Deployment, a StatefulSet or a Job, or delete them.")}
 }
 
 const (
@@ -118,11 +122,11 @@ func doNotDisrupt(o *Observed) []Finding {
 	if pods := podsThat(o, func(p *corev1.Pod) bool {
 		return p.Annotations[stay] == "true" && !(p.Namespace == names.Namespace && p.Labels["app.kubernetes.io/name"] == names.ReleaseController)
 	}); len(pods) > 0 {
-		found = append(found, finding(Info, fmt.Sprintf("%d pods have %s=true: %s", len(pods), stay, some(pods)),
+		found = append(found, finding(Info, fmt.Sprintf("pods with %s=true (%d): %s", stay, len(pods), some(pods)),
 			"Keep it for jobs that must not start over. On services, use a PodDisruptionBudget; for a bound, set terminationGracePeriod in karpenter_config."))
 	}
 	if pods := podsThat(o, func(p *corev1.Pod) bool { return p.Annotations[stayOfOld] == "false" && p.Annotations[stay] == "" }); len(pods) > 0 {
-		found = append(found, finding(Info, fmt.Sprintf("%d pods have %s=false, which Karpenter does not read: %s", len(pods), stayOfOld, some(pods)),
+		found = append(found, finding(Info, fmt.Sprintf("pods with %s=false, which Karpenter does not read (%d): %s", stayOfOld, len(pods), some(pods)),
 			"Give those that must not be moved "+stay+"=true in their pod template."))
 	}
 	return found

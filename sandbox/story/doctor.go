@@ -34,7 +34,7 @@ func Doctor(t *Teller) {
 	guarded.start(t)
 	t.Type(noEviction)
 	t.Until("it is found", budgets("fails"), "1", time.Minute)
-	t.Refused(examine, "fails    budgets: PodDisruptionBudget shop/guarded allows no eviction, ever: maxUnavailable is 0, and it has 1 pods")
+	t.Refused(examine, "fails    budgets: PodDisruptionBudget shop/guarded allows no eviction, ever: maxUnavailable is 0 (pods: 1)")
 	t.Check("in JSON too", failed, "budgets")
 	t.Type(told("shop.guarded allows"))
 	t.Until("budgets are good again", budgets("good"), "1", time.Minute)

@@ -135,7 +135,13 @@ func (l *looker) keys(ctx context.Context) error {
 	return nil
 }
 
+// ebsKey is EBS's own key. It comes into being with its first use, and is no key before.
+const ebsKey = "alias/aws/ebs"
+
 func (l *looker) key(ctx context.Context, id string) (doctor.Key, error) {
+	if id == ebsKey {
+		return doctor.Key{ID: id, State: string(kmstypes.KeyStateEnabled), AWSManaged: true}, nil
+	}
 	described, err := l.KMS.DescribeKey(ctx, &kms.DescribeKeyInput{KeyId: &id})
 	if err != nil {
 		return doctor.Key{}, err

@@ -189,6 +189,17 @@ func TestLook(t *testing.T) {
 	}
 }
 
+// EBS's own key is not asked about: an account that has encrypted nothing yet does not have it.
+func TestKeyOfEBS(t *testing.T) {
+	all := answers()
+	all["GetParametersByPath"], all["GetEbsDefaultKmsKeyId"] = `{"Parameters":[]}`, `<R><kmsKeyId>alias/aws/ebs</kmsKeyId></R>`
+	delete(all, "DescribeKey")
+	o := observed(t, &account{answers: all}, noDial)
+	if o.Unseen[doctor.Keys] != "" || len(o.Keys) != 1 || !o.Keys[0].AWSManaged || o.Keys[0].State != "Enabled" {
+		t.Errorf("%q %+v", o.Unseen[doctor.Keys], o.Keys)
+	}
+}
+
 func TestMissingCluster(t *testing.T) {
 	all := answers()
 	all[""] = `{"__type":"ResourceNotFoundException","message":"none"}`
