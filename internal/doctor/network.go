@@ -29,9 +29,9 @@ func endpoints(o *Observed) []Finding {
 			private = append(private, service)
 		}
 	}
-	severity, do := Fails, "Create them. Karpenter makes instance profiles through IAM, which has no interface endpoint in most regions: it needs another way there, such as a proxy."
+	severity, do := Fails, "Create them, in subnets and for route tables of the nodes. Karpenter makes instance profiles through IAM, which has no interface endpoint in most regions: it needs another way there, such as a proxy."
 	if !o.Config.IsolatedVPC {
-		severity, do = Info, "Create them where the nodes' subnets have no NAT gateway; else there is nothing to do."
+		severity, do = Info, "Where the nodes' subnets have no NAT gateway, create them, in those subnets and for their route tables; else there is nothing to do."
 	}
 	var found []Finding
 	if len(missing) > 0 {

@@ -22,6 +22,7 @@ import (
 type IAM interface {
 	GetAccountSummary(context.Context, *iam.GetAccountSummaryInput, ...func(*iam.Options)) (*iam.GetAccountSummaryOutput, error)
 	GetRole(context.Context, *iam.GetRoleInput, ...func(*iam.Options)) (*iam.GetRoleOutput, error)
+	ListRoles(context.Context, *iam.ListRolesInput, ...func(*iam.Options)) (*iam.ListRolesOutput, error)
 	GetOpenIDConnectProvider(context.Context, *iam.GetOpenIDConnectProviderInput, ...func(*iam.Options)) (*iam.GetOpenIDConnectProviderOutput, error)
 	SimulatePrincipalPolicy(context.Context, *iam.SimulatePrincipalPolicyInput, ...func(*iam.Options)) (*iam.SimulatePrincipalPolicyOutput, error)
 }
@@ -114,11 +115,8 @@ func (l *looker) rules(ctx context.Context) error {
 }
 
 func (l *looker) spotRole(ctx context.Context) error {
-	_, err := l.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String("AWSServiceRoleForEC2Spot")})
-	if errors.As(err, new(*iamtypes.NoSuchEntityException)) {
-		return nil
-	}
-	l.o.SpotRole = err == nil
+	out, err := l.IAM.ListRoles(ctx, &iam.ListRolesInput{PathPrefix: aws.String("/aws-service-role/spot.amazonaws.com/")})
+	l.o.SpotRole = err == nil && len(out.Roles) > 0
 	return err
 }
 

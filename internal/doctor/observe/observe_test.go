@@ -52,7 +52,7 @@ func (a *account) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mu.Unlock()
 	// One service asks the same action about several things.
 	answer, known := a.answers[action]
-	for _, special := range []string{"AWSServiceRoleForEC2Spot", "prod-karpenter", "L-244521F2"} {
+	for _, special := range []string{"prod-karpenter", "L-244521F2"} {
 		if it, ok := a.answers[action+" "+special]; ok && strings.Contains(string(body), special) {
 			answer, known = it, true
 		}
@@ -102,7 +102,7 @@ func TestDenied(t *testing.T) {
 		doctor.Parameters: "SSM GetParametersByPath: AccessDeniedException: no", doctor.TheCluster: "EKS DescribeCluster: AccessDeniedException: no",
 		doctor.Budgets: "EKS DescribeCluster: AccessDeniedException: no", doctor.Instances: "EC2 DescribeInstances: AccessDenied: no",
 		doctor.Keys: "EC2 GetEbsDefaultKmsKeyId: AccessDenied: no", doctor.Quotas: "Service Quotas GetServiceQuota: AccessDeniedException: no",
-		doctor.SpotRole: "IAM GetRole: AccessDenied: no", doctor.Rules: "EventBridge ListRules: AccessDeniedException: no",
+		doctor.SpotRole: "IAM ListRoles: AccessDenied: no", doctor.Rules: "EventBridge ListRules: AccessDeniedException: no",
 	} {
 		if o.Unseen[source] != want {
 			t.Errorf("%s: %q, want %q", source, o.Unseen[source], want)
@@ -124,7 +124,8 @@ func answers() map[string]string {
 	return map[string]string{
 		"GetParametersByPath": `{"Parameters":[{"Name":"/sawhorse/racks/prod/params/karpenter_config","Type":"String","Value":"{\"ec2NodeClass\":{\"blockDeviceMappings\":[{\"deviceName\":\"/dev/xvda\",\"ebs\":{\"kmsKeyID\":\"key-2\"}}]}}"}]}`,
 		"GetCallerIdentity":   `<R><GetCallerIdentityResult><Arn>arn:aws:sts::111122223333:assumed-role/ops/me</Arn></GetCallerIdentityResult></R>`,
-		"GetRole":             role("arn:aws:iam::111122223333:role/team/ops"), "GetRole prod-karpenter": role("arn:aws:iam::111122223333:role/sawhorse/prod-karpenter"), "GetRole AWSServiceRoleForEC2Spot": missingRole,
+		"GetRole":             role("arn:aws:iam::111122223333:role/team/ops"), "GetRole prod-karpenter": role("arn:aws:iam::111122223333:role/sawhorse/prod-karpenter"),
+		"ListRoles": `<R><ListRolesResult><Roles><member><Path>/aws-service-role/spot.amazonaws.com/</Path></member></Roles></ListRolesResult></R>`,
 		"": `{"cluster":{"name":"prod","arn":"arn:aws:eks:eu-central-1:111122223333:cluster/prod","status":"ACTIVE","version":"1.35","identity":{"oidc":{"issuer":"https://oidc/1"}},
 			"resourcesVpcConfig":{"vpcId":"vpc-1","clusterSecurityGroupId":"sg-1","endpointPublicAccess":true}}}`,
 		"/node-groups": `{"nodegroups":["system"]}`, "/node-groups/system": `{"nodegroup":{"nodegroupName":"system","subnets":["subnet-a"],"taints":[{"key":"own","effect":"NO_SCHEDULE"}]}}`,
@@ -170,7 +171,7 @@ func TestLook(t *testing.T) {
 		7, map[string]string{"karpenter.sh/discovery": "other"}, []doctor.Endpoint{{Service: "com.amazonaws.eu-central-1.sqs", Type: "Interface", State: "available", PrivateDNS: true}},
 		doctor.Instance{ID: "i-1", Type: "m5.large", VCPU: 2, Spot: true, HopLimit: 2, Tags: map[string]string{}},
 		[]doctor.Key{{ID: "key-1", State: "Enabled", Policy: "{}", Grantees: []string{"arn:someone"}}, {ID: "key-2", State: "Enabled", Policy: "{}", Grantees: []string{"arn:someone"}}},
-		64.0, 300.0, map[string]int{"Roles": 7}, 2, true, false, []string{"ec2:RunInstances"}, int32(3),
+		64.0, 300.0, map[string]int{"Roles": 7}, 2, true, true, []string{"ec2:RunInstances"}, int32(3),
 	}
 	for i := range want {
 		if fmt.Sprintf("%+v", got[i]) != fmt.Sprintf("%+v", want[i]) {
