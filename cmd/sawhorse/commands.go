@@ -46,6 +46,15 @@ func commands() []command {
 			help: "A line for each step, then the status. Exit 1 where the rack is Rejected or Failed.\n" + aboutCloud,
 		},
 		{
+			name: "doctor", args: "RACK [-o text|json]", what: "look for what would hold Karpenter up", flags: []string{"-o"}, formats: []string{"text", "json"}, run: runDoctor,
+			help: "Examines the rack's cluster and account, and changes nothing: before Karpenter is turned on, and whenever something is odd. Each\n" +
+				"finding says what, why it matters and what to do. What may not be looked at is a finding too.\n" +
+				"  -o text|json  lines for people, or one JSON object; text unless given\n" + aboutCloud + "\n" +
+				"The cluster's API server is asked with the same credentials, as `aws eks get-token` makes them: no kubeconfig is read, so that it is\n" +
+				"the rack's cluster that is examined, whatever kubectl's current context is.\n" +
+				"Exit 0 nothing fails, 1 something fails, 2 wrong use.",
+		},
+		{
 			name: "completion", args: "bash|zsh|fish", what: "print a completion script", words: shells, run: runCompletion,
 			help: "bash  source <(sawhorse completion bash)\nzsh   source <(sawhorse completion zsh), behind compinit\nfish  sawhorse completion fish | source",
 		},

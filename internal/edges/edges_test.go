@@ -36,13 +36,15 @@ var edges = map[string][]string{
 	"internal/steps/resync":     {"events", "internal/names", "internal/rack", "internal/steps/report"}, // which tells of a pass that could not
 	"internal/steps/validate":   append([]string{"internal/judge", "internal/k8s", "internal/rack"}, stepMayUse...),
 	"internal/judge":            {"internal/params", "internal/plan", "internal/plan/nodes"},
+	"internal/doctor":           {"internal/names", "internal/params", "internal/plan"},
+	"internal/doctor/observe":   {"internal/doctor", "internal/k8s", "internal/names", "internal/params", "internal/plan", "internal/rack", "internal/steps"},
 
 	"internal/handler": {"internal/meter", "internal/names", "internal/params", "internal/plan", "internal/rack", "internal/steps"},
 
 	// A function wires the step of its own name; functionsAlsoUse has the exceptions.
 	"functions/...": {"internal/handler", "internal/k8s", "internal/rack"},
 
-	"cmd/...":    {"events", "internal/names", "internal/params", "internal/plan", "internal/judge", "internal/plan/nodes", "internal/rack", "internal/register"},
+	"cmd/...":    {"events", "internal/doctor", "internal/doctor/observe", "internal/k8s", "internal/names", "internal/params", "internal/plan", "internal/judge", "internal/plan/nodes", "internal/rack", "internal/register"},
 	"cdk":        {"events", "internal/meter", "internal/names", "internal/params", "statemachine"},
 	"cdk/bundle": nil,
 
@@ -83,7 +85,7 @@ var owners = map[string][]string{
 }
 
 // pure are the packages that know no service, no clock and no environment.
-var pure = []string{"events", "internal/names", "internal/params", "internal/plan", "internal/plan/nodes", "internal/judge", "internal/steps"}
+var pure = []string{"events", "internal/names", "internal/params", "internal/plan", "internal/plan/nodes", "internal/judge", "internal/doctor", "internal/steps"}
 
 func TestEdges(t *testing.T) {
 	for _, p := range repository(t).root {

@@ -14,16 +14,18 @@ import (
 var inPartitions = map[string]string{
 	"arn:aws:iam::aws:policy/CloudWatchAgentServerPolicy": "an example for people, in the parameters' descriptions",
 	"123456789012.dkr.ecr.eu-central-1.amazonaws.com":     "an example for people, in the parameters' descriptions",
-	"ec2.amazonaws.com":      "the node role's trust has ec2.amazonaws.com.cn in China, and both stand in Karpenter's conditions",
-	"ec2.amazonaws.com.cn":   "see ec2.amazonaws.com",
-	"eks.amazonaws.com":      "the same in every partition, as a principal and as a prefix of labels and annotations",
-	"pods.eks.amazonaws.com": "the same principal in every partition",
-	"lambda.amazonaws.com":   "the same principal in every partition",
-	"events.amazonaws.com":   "the same principal in every partition",
-	"sqs.amazonaws.com":      "the same principal in every partition",
-	"sts.amazonaws.com":      "the audience of a service account's token, the same in every partition",
-	"vpc.amazonaws.com":      "the name of a Kubernetes resource",
-	"aws.amazon.com":         "the name of a Kubernetes resource",
+	"ec2.amazonaws.com":         "the node role's trust has ec2.amazonaws.com.cn in China, and both stand in Karpenter's conditions",
+	"ec2.amazonaws.com.cn":      "see ec2.amazonaws.com",
+	"eks.amazonaws.com":         "the same in every partition, as a principal and as a prefix of labels and annotations",
+	"pods.eks.amazonaws.com":    "the same principal in every partition",
+	"lambda.amazonaws.com":      "the same principal in every partition",
+	"events.amazonaws.com":      "the same principal in every partition",
+	"sqs.amazonaws.com":         "the same principal in every partition",
+	"spot.amazonaws.com":        "a service-linked role's principal and path, the same in every partition",
+	"autoscaling.amazonaws.com": "a service-linked role's path, the same in every partition",
+	"sts.amazonaws.com":         "the audience of a service account's token, the same in every partition",
+	"vpc.amazonaws.com":         "the name of a Kubernetes resource",
+	"aws.amazon.com":            "the name of a Kubernetes resource",
 }
 
 var partitioned = regexp.MustCompile(`arn:aws[a-z-]*:[^\s"` + "`" + `]*|[a-z0-9.-]*\bamazon(?:aws)?\.com(?:\.cn)?`)

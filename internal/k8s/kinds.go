@@ -22,8 +22,9 @@ var (
 
 	EC2NodeClass = Kind{"EC2NodeClass", schema.GroupVersionResource{Group: "karpenter.k8s.aws", Version: "v1", Resource: "ec2nodeclasses"}, false}
 
-	Deployment = Kind{"Deployment", schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, true}
-	DaemonSet  = Kind{"DaemonSet", schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "daemonsets"}, true}
+	Deployment  = Kind{"Deployment", schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, true}
+	StatefulSet = Kind{"StatefulSet", schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}, true}
+	DaemonSet   = Kind{"DaemonSet", schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "daemonsets"}, true}
 
 	Node           = Kind{"Node", schema.GroupVersionResource{Version: "v1", Resource: "nodes"}, false}
 	Pod            = Kind{"Pod", schema.GroupVersionResource{Version: "v1", Resource: "pods"}, true}
@@ -45,7 +46,7 @@ var (
 const rbacGroup = "rbac.authorization.k8s.io"
 
 var kinds = []Kind{
-	NodePool, NodeClaim, EC2NodeClass, Deployment, DaemonSet, Node, Pod, Secret, Service, ServiceAccount, Namespace,
+	NodePool, NodeClaim, EC2NodeClass, Deployment, StatefulSet, DaemonSet, Node, Pod, Secret, Service, ServiceAccount, Namespace,
 	PodDisruptionBudget, CustomResourceDefinition, ClusterRole, ClusterRoleBinding, Role, RoleBinding,
 }
 

@@ -153,14 +153,20 @@ func (b *builder) missing(parameter, what string, named, found []string) {
 // Karpenter 1.10's own range of Kubernetes versions (its pkg/providers/version).
 const oldestKubernetes, newestKubernetes = 26, 35
 
+// Listed tells whether Karpenter lists a version of Kubernetes, and which ones it lists. What is no version is not judged.
+func Listed(version string) (listed bool, all string) {
+	all = fmt.Sprintf("1.%d to 1.%d", oldestKubernetes, newestKubernetes)
+	var major, minor int
+	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
+		return true, all
+	}
+	return major == 1 && minor >= oldestKubernetes && minor <= newestKubernetes, all
+}
+
 // version warns of a Kubernetes version that Karpenter does not list.
 func (b *builder) version() {
-	var major, minor int
-	if _, err := fmt.Sscanf(b.facts.Cluster.Version, "%d.%d", &major, &minor); err != nil || b.plan.Goal != GoalKarpenter {
-		return
-	}
-	if major != 1 || minor < oldestKubernetes || minor > newestKubernetes {
-		b.warn("cluster_name", "cluster %s runs Kubernetes %s; Karpenter %s lists 1.%d to 1.%d, and may not work with others", b.config.ClusterName, b.facts.Cluster.Version, names.KarpenterVersion, oldestKubernetes, newestKubernetes)
+	if listed, all := Listed(b.facts.Cluster.Version); !listed && b.plan.Goal == GoalKarpenter {
+		b.warn("cluster_name", "cluster %s runs Kubernetes %s; Karpenter %s lists %s, and may not work with others", b.config.ClusterName, b.facts.Cluster.Version, names.KarpenterVersion, all)
 	}
 }
 

@@ -109,6 +109,7 @@ func TestWho(t *testing.T) {
 		{"the entry's user name is used", session, cluster("API", entryOf(roleARN, "username", "u:{{SessionName}}")), "u:me-x", nil},
 		{"the admin policy gives the admin group", userARN, cluster("API", entryOf(userARN, "policies", admin)), userARN, []string{ClusterAdminGroup}},
 		{"in a namespace it does not", userARN, cluster("API", entryOf(userARN, "policies", policy("AmazonEKSClusterAdminPolicy", "namespace"))), userARN, nil},
+		{"the policy that shows everything gives the group that reads", userARN, cluster("API", entryOf(userARN, "policies", policy("AmazonEKSAdminViewPolicy", "cluster"))), userARN, []string{AdminViewGroup}},
 		{"another policy does not", userARN, cluster("API", entryOf(userARN, "policies", policy("AmazonEKSViewPolicy", "cluster"))), userARN, nil},
 		{"a role made again is another one", session, cluster("API", entryOf(roleARN, "roleId", "AROA0")), "", nil},
 		{"also where aws-auth would let it in", session, cluster("API_AND_CONFIG_MAP", entryOf(roleARN, "roleId", "AROA0")), "", nil},

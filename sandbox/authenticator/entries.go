@@ -9,10 +9,17 @@ import (
 	"strings"
 )
 
-// ClusterAdminGroup is the group of those whose access entry carries AmazonEKSClusterAdminPolicy for the whole cluster.
-const ClusterAdminGroup = "eks:cluster-admin"
+// Groups of those whose access entry carries an access policy for the whole cluster.
+const (
+	ClusterAdminGroup = "eks:cluster-admin"
+	AdminViewGroup    = "eks:admin-view"
+)
 
-const clusterAdminPolicy = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
+// policyGroups are the access policies that the sandbox knows.
+var policyGroups = map[string]string{
+	"arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy": ClusterAdminGroup,
+	"arn:aws:eks::aws:cluster-access-policy/AmazonEKSAdminViewPolicy":    AdminViewGroup,
+}
 
 // access is the cluster's authentication mode and its access entries, as MiniStack's wrapper shows them. EKS's own API
 // does not show what an entry is bound to.
@@ -98,8 +105,8 @@ func (e entry) user(c caller) *user {
 	}
 	u.name = expand(u.name, c)
 	for _, policy := range e.Policies {
-		if policy.ARN == clusterAdminPolicy && policy.Scope.Type == "cluster" {
-			u.groups = append(u.groups, ClusterAdminGroup)
+		if group := policyGroups[policy.ARN]; group != "" && policy.Scope.Type == "cluster" {
+			u.groups = append(u.groups, group)
 		}
 	}
 	return u

@@ -12,17 +12,26 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/authenticator"
 )
 
-// grantAccessPolicies binds the group that the authenticator gives to the holders of AmazonEKSClusterAdminPolicy. EKS
-// has an authorizer of its own for access policies; here RBAC has to stand for it.
+// grantAccessPolicies binds the groups that the authenticator gives to the holders of access policies. EKS has an authorizer
+// of its own for access policies; here RBAC has to stand for it.
 func grantAccessPolicies(ctx context.Context, client kubernetes.Interface) error {
-	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: authenticator.ClusterAdminGroup},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: authenticator.ClusterAdminGroup}},
+	view := &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: authenticator.AdminViewGroup},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}}},
 	}
-	_, err := client.RbacV1().ClusterRoleBindings().Create(ctx, binding, metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("ClusterRoleBinding %s: create: %w", binding.Name, err)
+	if _, err := client.RbacV1().ClusterRoles().Create(ctx, view, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("ClusterRole %s: create: %w", view.Name, err)
+	}
+	for group, role := range map[string]string{authenticator.ClusterAdminGroup: "cluster-admin", authenticator.AdminViewGroup: view.Name} {
+		binding := &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: group},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: group}},
+		}
+		_, err := client.RbacV1().ClusterRoleBindings().Create(ctx, binding, metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("ClusterRoleBinding %s: create: %w", binding.Name, err)
+		}
 	}
 	return nil
 }

@@ -18,16 +18,18 @@ var (
 // easy has a pod prefer NodePool workload, and go to a system node where there is none.
 const easy = "affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, preference: {matchExpressions: [{key: convox.io/nodepool, operator: In, values: [workload]}]}}]}}"
 
-// DrainOff turns Karpenter off while its nodes carry pods that no drain moves: one behind a PodDisruptionBudget that never
-// yields, one that is not to be disrupted, one that takes ten minutes to end. They have the drain window, and no more.
-func DrainOff(t *Teller) {
-	const (
-		budget = `kubectl apply -f - <<'EOF'
+// noEviction is a PodDisruptionBudget for guarded that never yields.
+const noEviction = `kubectl apply -f - <<'EOF'
 apiVersion: policy/v1
 kind: PodDisruptionBudget
 metadata: {name: guarded, namespace: shop}
 spec: {maxUnavailable: 0, selector: {matchLabels: {app: guarded}}}
 EOF`
+
+// DrainOff turns Karpenter off while its nodes carry pods that no drain moves: one behind a PodDisruptionBudget that never
+// yields, one that is not to be disrupted, one that takes ten minutes to end. They have the drain window, and no more.
+func DrainOff(t *Teller) {
+	const (
 		deadlines = `kubectl get nodeclaims -o jsonpath='{range .items[*]}{.metadata.annotations.karpenter\.sh/nodeclaim-termination-timestamp}{"\n"}{end}' | sort | tail -1`
 		grace     = 2 * time.Minute
 	)
@@ -37,7 +39,7 @@ EOF`
 
 	t.Chapter("Nodes with pods that nothing moves")
 	single.start(t)
-	t.Type(budget)
+	t.Type(noEviction)
 	for _, a := range hard {
 		a.start(t)
 		t.Check("the NodePool of its node", a.where(), "workload")

@@ -79,6 +79,12 @@ func TestRounds(t *testing.T) {
 	play(t, func(s *story.Teller) { story.Rounds(s, n) })
 }
 
+// What sawhorse doctor finds, and its remedies.
+func TestDoctor(t *testing.T) {
+	play(t, story.Enabled)
+	play(t, story.Doctor)
+}
+
 // Deleting is no command while Karpenter is on; with Karpenter off it ends the rack.
 func TestForgotten(t *testing.T) {
 	play(t, story.Enabled)

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/kms"
+	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+
+	"github.com/sawhorse-io/sawhorse/internal/doctor"
+	"github.com/sawhorse-io/sawhorse/internal/doctor/observe"
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+)
+
+func runDoctor(ctx context.Context, use string, args []string) error {
+	flags := flag.NewFlagSet("doctor", flag.ContinueOnError)
+	format := flags.String("o", "text", "")
+	rest, err := parse(flags, use, args)
+	if err != nil {
+		return err
+	}
+	if *format != "text" && *format != "json" {
+		return usage{use, fmt.Sprintf("-o %s is no format", *format)}
+	}
+	name, err := rackArgument(rest, use)
+	if err != nil {
+		return err
+	}
+	report, err := examine(ctx, name)
+	if err != nil {
+		return err
+	}
+	if *format == "json" {
+		err = printJSON(report, "  ")
+	} else {
+		err = printReport(os.Stdout, report)
+	}
+	if err == nil && report.Count(doctor.Fails) > 0 {
+		return errRefused
+	}
+	return err
+}
+
+func examine(ctx context.Context, rack string) (doctor.Report, error) {
+	aws, err := config.LoadDefaultConfig(ctx)
+	if err != nil {
+		return doctor.Report{}, fmt.Errorf("AWS configuration: %w", err)
+	}
+	// Without credentials there is nothing to see, and each check would say so.
+	if _, err := aws.Credentials.Retrieve(ctx); err != nil {
+		return doctor.Report{}, fmt.Errorf("AWS credentials: %w", err)
+	}
+	return doctor.Examine(observe.Look(ctx, rack, paths(), observe.Clients{
+		Parameters: ssm.NewFromConfig(aws), STS: sts.NewFromConfig(aws), EKS: eks.NewFromConfig(aws), EC2: ec2.NewFromConfig(aws),
+		IAM: iam.NewFromConfig(aws), KMS: kms.NewFromConfig(aws), Quotas: servicequotas.NewFromConfig(aws), Rules: eventbridge.NewFromConfig(aws),
+		Dial: k8s.Dial(aws),
+	})), nil
+}
+
+// printReport prints a report for people. Findings of several checks that differ in nothing but the check are one: what nobody could look at
+// stops many.
+func printReport(w io.Writer, r doctor.Report) error {
+	var out strings.Builder
+	for rest := r.Findings; len(rest) > 0; {
+		f := rest[0]
+		same := func(other doctor.Finding) bool { return other.What == f.What && other.Do == f.Do }
+		var checks []string
+		for _, each := range rest {
+			if same(each) {
+				checks = append(checks, each.Check)
+			}
+		}
+		rest = slices.DeleteFunc(slices.Clone(rest), same)
+		fmt.Fprintf(&out, "%-8s %s: %s\n", f.Severity, strings.Join(checks, ", "), f.What)
+		if len(checks) == 1 {
+			fmt.Fprintf(&out, "   why   %s\n", f.Why)
+		}
+		fmt.Fprintf(&out, "   do    %s\n", f.Do)
+		for _, c := range f.Commands {
+			fmt.Fprintf(&out, "         $ %s\n", c)
+		}
+	}
+	if len(r.Good) > 0 {
+		fmt.Fprintf(&out, "good     %s\n", strings.Join(r.Good, ", "))
+	}
+	fmt.Fprintf(&out, "Rack %s, cluster %s: %d fail, %d warn, %d to know, %d unknown\n", r.Rack, r.Cluster,
+		r.Count(doctor.Fails), r.Count(doctor.Warns), r.Count(doctor.Info), r.Count(doctor.Unknown))
+	_, err := io.WriteString(w, out.String())
+	return err
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/sawhorse-io/sawhorse/internal/doctor"
+)
+
+// emptyAccount is an AWS account where nothing may be seen but that there are no parameters and no cluster.
+func emptyAccount(t *testing.T) []string {
+	t.Helper()
+	env := parameterStore(t, nil)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := map[string]any{"__type": "AccessDeniedException", "message": "no"}
+		switch {
+		case strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".GetParametersByPath"):
+			answer = map[string]any{"Parameters": []any{}}
+		case strings.HasPrefix(r.URL.Path, "/clusters/"):
+			answer["__type"] = "ResourceNotFoundException"
+			w.Header().Set("X-Amzn-Errortype", "ResourceNotFoundException")
+			w.WriteHeader(http.StatusNotFound)
+		default:
+			w.Header().Set("X-Amzn-Errortype", "AccessDeniedException")
+			w.WriteHeader(http.StatusForbidden)
+		}
+		_ = json.NewEncoder(w).Encode(answer)
+	}))
+	t.Cleanup(server.Close)
+	return append(env, "AWS_ENDPOINT_URL="+server.URL, "AWS_MAX_ATTEMPTS=1")
+}
+
+// What fails is exit 1, with the whole report all the same.
+func TestDoctor(t *testing.T) {
+	env := emptyAccount(t)
+	got := inCloud(t, env, "doctor", "prod").ends(t, 1)
+	for _, want := range []string{
+		"fails    cluster: there is no EKS cluster \"prod\" in this account and region\n   why   ",
+		"info     parameters: rack prod has no parameters yet",
+		"         $ sawhorse register prod\n",
+		"budgets, single-replicas, bare-pods, do-not-disrupt: there is no EKS cluster",
+		"unknown  rule-quota: Service Quotas GetServiceQuota: AccessDeniedException: no\n",
+		"Rack prod, cluster prod: 1 fail, 0 warn, 1 to know, ",
+	} {
+		if !strings.Contains(got.stdout, want) {
+			t.Errorf("%s\nhas no %q", got.stdout, want)
+		}
+	}
+	report := decoded[doctor.Report](t, inCloud(t, env, "doctor", "-o", "json", "prod").ends(t, 1).stdout)
+	if report.Rack != "prod" || report.Findings[0].Check != "cluster" || report.Count(doctor.Unknown) < 15 {
+		t.Errorf("%+v", report)
+	}
+}
+
+func TestDoctorIsUsedWrongly(t *testing.T) {
+	env := emptyAccount(t)
+	for _, args := range [][]string{{}, {"-o", "yaml", "prod"}, {"Prod"}, {"prod", "test"}, {"prod", "--fix"}} {
+		inCloud(t, env, append([]string{"doctor"}, args...)...).ends(t, 2)
+	}
+	got := inCloud(t, append(env, "AWS_ACCESS_KEY_ID=", "AWS_SECRET_ACCESS_KEY="), "doctor", "prod")
+	if got.code != 1 || got.stdout != "" || !strings.HasPrefix(got.stderr, "sawhorse: AWS credentials: ") {
+		t.Errorf("without credentials: %+v", got)
+	}
+}
+
+// What nobody could look at stops many checks: it is said once.
+func TestReport(t *testing.T) {
+	f := func(check string, severity doctor.Severity, what string, commands ...string) doctor.Finding {
+		return doctor.Finding{Check: check, Severity: severity, What: what, Why: "It matters.", Do: "Do it.", Commands: commands}
+	}
+	var out bytes.Buffer
+	if err := printReport(&out, doctor.Report{
+		Rack: "prod", Cluster: "prod-eu", Good: []string{"cluster", "subnets"}, Findings: []doctor.Finding{
+			f("budgets", doctor.Fails, "A budget.", "kubectl patch", "kubectl get"), f("bare-pods", doctor.Warns, "A pod."),
+			f("dns", doctor.Unknown, "Refused."), f("encryption", doctor.Unknown, "Not there."), f("budgets", doctor.Unknown, "Refused."),
+		},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "report.txt", out.String())
+}

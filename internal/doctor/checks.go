@@ -1,0 +1,120 @@
+package doctor
+
+// checks are all there are, in the order of the documentation.
+var checks = []check{
+	{
+		"parameters", "the rack's parameters, judged as a pass does",
+		"A pass refuses parameters with a problem, and changes nothing.",
+		[]Source{Parameters}, parameters,
+	},
+	{
+		"cluster", "that the cluster exists and is active",
+		"Without it there is nothing to do.",
+		nil, cluster,
+	},
+	{
+		"auto-mode", "EKS Auto Mode",
+		"Auto Mode brings a Karpenter of its own; two of them fight over the same pods.",
+		[]Source{TheCluster}, autoMode,
+	},
+	{
+		"kubernetes-version", "the cluster's Kubernetes version",
+		"Karpenter is tested with the versions that it lists, and finds no images for others.",
+		[]Source{TheCluster}, kubernetesVersion,
+	},
+	{
+		"credentials", "the Pod Identity agent, the service account's association, the OIDC provider",
+		"Without credentials Karpenter's controller can launch nothing and end nothing.",
+		[]Source{TheCluster, AddOns, Associations, Provider, Rules}, credentials,
+	},
+	{
+		"add-ons", "health and versions of the EKS add-ons",
+		"Each new node needs network, DNS and credentials from them; an add-on that EKS no longer lists for the cluster's version breaks on new nodes first.",
+		[]Source{TheCluster, AddOns, AddOnVersions}, addOns,
+	},
+	{
+		"endpoints", "VPC endpoints of a private cluster",
+		"Without a way to AWS's services the controller launches nothing, and nodes pull no image and never join.",
+		[]Source{Parameters, TheCluster, AddOns, Endpoints}, endpoints,
+	},
+	{
+		"subnets", "free addresses of the subnets for nodes",
+		"Each node takes an address for itself and more for its pods; a launch into a full subnet fails.",
+		[]Source{Parameters, TheCluster, NodeGroups, Subnets}, subnets,
+	},
+	{
+		"discovery", "the discovery tag on subnets and on the cluster's security group",
+		"Karpenter launches only where the tag is, and where two clusters share it their nodes mix.",
+		[]Source{Parameters, TheCluster, NodeGroups, Subnets, SecurityGroups}, discovery,
+	},
+	{
+		"vcpu-quota", "EC2's vCPU quotas against the pools' limits",
+		"At the quota EC2 refuses to launch, and pods stay Pending while the NodePool still has room.",
+		[]Source{Parameters, TheCluster, Quotas, Instances}, vcpuQuota,
+	},
+	{
+		"iam-quota", "IAM's quotas of roles and instance profiles",
+		"Turning on makes two roles, and Karpenter an instance profile for each pool.",
+		[]Source{Parameters, AccountSummary, Rules}, iamQuota,
+	},
+	{
+		"rule-quota", "EventBridge's quota of rules on the default bus",
+		"The interruption queue is filled by one rule there.",
+		[]Source{Quotas, Rules}, ruleQuota,
+	},
+	{
+		"spot-role", "EC2's service-linked role for spot",
+		"The first spot launch of an account makes it, and Karpenter may not: its launches fail.",
+		[]Source{Parameters, SpotRole}, spotRole,
+	},
+	{
+		"organization", "service control policies, by IAM's simulation",
+		"What an organization denies no role can do, whatever its own policies say. The simulation knows no conditions of the real calls: it is a hint.",
+		[]Source{Organization}, organization,
+	},
+	{
+		"encryption", "who may use the KMS keys of nodes' volumes",
+		"An instance whose volume cannot be decrypted ends right after its launch, with Client.InternalError or Client.InvalidKMSKey and no other word.",
+		[]Source{Parameters, TheCluster, Keys}, encryption,
+	},
+	{
+		"metadata", "the hop limit of instance metadata",
+		"At 1, pods cannot take credentials, region or VPC from the node's metadata; above 1, every pod can act as the node.",
+		[]Source{Parameters, TheCluster, Instances}, metadata,
+	},
+	{
+		"tolerations", "taints of the pools and of the system node groups, and what tolerates them",
+		"A node without its network, storage or log agent is of no use; a controller that nothing takes never starts.",
+		[]Source{Parameters, TheCluster, NodeGroups, DaemonSets}, tolerations,
+	},
+	{
+		"dns", "where CoreDNS runs, and Karpenter's DNS policy",
+		"If the last node with CoreDNS goes, a controller that resolves by it cannot launch the next one.",
+		[]Source{Nodes, Pods, Deployments}, dns,
+	},
+	{
+		"termination-handler", "AWS Node Termination Handler",
+		"It and Karpenter answer the same events, and cordon and drain the same nodes.",
+		[]Source{Deployments, DaemonSets, Rules}, terminationHandler,
+	},
+	{
+		"budgets", "PodDisruptionBudgets",
+		"A drain waits for them: node replacement, consolidation and expiry stop at a budget that allows no eviction, and turning off waits its whole drain window.",
+		[]Source{Budgets}, budgets,
+	},
+	{
+		"single-replicas", "Deployments and StatefulSets with one pod",
+		"A drain ends that pod before the next one runs.",
+		[]Source{Deployments, StatefulSets}, singleReplicas,
+	},
+	{
+		"bare-pods", "pods without a controller",
+		"A pod that nothing makes again is gone after a drain.",
+		[]Source{Pods}, barePods,
+	},
+	{
+		"do-not-disrupt", "pods that ask not to be moved",
+		"Their nodes are not consolidated or replaced while they run; Karpenter does not read Cluster Autoscaler's word for it.",
+		[]Source{Pods}, doNotDisrupt,
+	},
+}

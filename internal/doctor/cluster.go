@@ -1,0 +1,98 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+func parameters(o *Observed) []Finding {
+	if o.Written == 0 {
+		return []Finding{finding(Info, fmt.Sprintf("rack %s has no parameters yet; it was examined with the defaults, as cluster %s", o.Rack, o.Config.ClusterName),
+			"Create them.", "sawhorse register "+o.Rack)}
+	}
+	var found []Finding
+	for _, p := range o.Problems {
+		found = append(found, finding(Fails, p.Parameter+": "+p.Message, "Write what it says; `sawhorse check` tells before the write."))
+	}
+	return found
+}
+
+func cluster(o *Observed) []Finding {
+	c := o.Cluster
+	switch {
+	case c == nil && o.Missing:
+		return []Finding{finding(Fails, fmt.Sprintf("there is no EKS cluster %q in this account and region", o.Config.ClusterName),
+			"Write the cluster's name to the parameter cluster_name, or use the credentials and the region of its account.")}
+	case c == nil:
+		do, commands := TheCluster.remedy(o)
+		return []Finding{finding(Unknown, o.Unseen[TheCluster], do, commands...)}
+	case c.Status != "ACTIVE" && c.Status != "UPDATING":
+		return []Finding{finding(Fails, fmt.Sprintf("cluster %s is %s", c.Name, c.Status), "Wait until it is ACTIVE, or look at its health in EKS.",
+			"aws eks describe-cluster --name "+c.Name+" --query cluster.health")}
+	}
+	return nil
+}
+
+func autoMode(o *Observed) []Finding {
+	if !o.Cluster.AutoMode {
+		return nil
+	}
+	return []Finding{finding(Fails, fmt.Sprintf("cluster %s runs EKS Auto Mode", o.Cluster.Name), "Use a cluster without Auto Mode; a pass refuses this one.")}
+}
+
+func kubernetesVersion(o *Observed) []Finding {
+	listed, all := plan.Listed(o.Cluster.Version)
+	if listed {
+		return nil
+	}
+	return []Finding{finding(Warns, fmt.Sprintf("cluster %s runs Kubernetes %s; Karpenter %s lists %s", o.Cluster.Name, o.Cluster.Version, names.KarpenterVersion, all),
+		"Upgrade an older cluster; leave a newer one alone until Sawhorse brings a Karpenter that lists it.")}
+}
+
+// agent is the add-on that gives pods their Pod Identity.
+const agent = "eks-pod-identity-agent"
+
+func credentials(o *Observed) []Finding {
+	install := fmt.Sprintf("aws eks create-addon --cluster-name %s --addon-name %s", o.Cluster.Name, agent)
+	a := o.addOn(agent)
+	running := a != nil && (a.Status == "ACTIVE" || a.Status == "UPDATING")
+	switch {
+	case running && o.Association, running && !o.on(), o.Provider && !o.Association:
+		return nil
+	case o.Association && a != nil:
+		return []Finding{finding(Fails, fmt.Sprintf("the controller has its credentials by Pod Identity, but add-on %s is %s", agent, a.Status), "Mend the add-on.",
+			fmt.Sprintf("aws eks describe-addon --cluster-name %s --addon-name %s --query addon.health", o.Cluster.Name, agent))}
+	case o.Association:
+		return []Finding{finding(Fails, fmt.Sprintf("the controller has its credentials by Pod Identity, but the cluster has no add-on %s", agent), "Install it again; the choice is kept.", install)}
+	case o.on():
+		return []Finding{finding(Fails, fmt.Sprintf("the controller has no Pod Identity association, and IAM has no OIDC provider %s", o.Cluster.OIDCIssuer),
+			"Create the provider again for that issuer, with the client id sts.amazonaws.com.",
+			fmt.Sprintf("aws iam create-open-id-connect-provider --url %s --client-id-list sts.amazonaws.com", o.Cluster.OIDCIssuer))}
+	}
+	return []Finding{finding(Fails, fmt.Sprintf("the cluster has no active add-on %s, and IAM has no OIDC provider for it", agent), "Install the add-on; it is the simpler of the two.", install)}
+}
+
+func addOns(o *Observed) []Finding {
+	var found []Finding
+	for _, a := range o.AddOns {
+		if a.Status != "ACTIVE" && a.Status != "UPDATING" && a.Status != "CREATING" {
+			found = append(found, finding(Warns, fmt.Sprintf("add-on %s is %s%s", a.Name, a.Status, because(a.Issues)), "Mend it before new nodes depend on it.",
+				fmt.Sprintf("aws eks describe-addon --cluster-name %s --addon-name %s --query addon.health", o.Cluster.Name, a.Name)))
+		}
+		if len(a.Listed) > 0 && !slices.Contains(a.Listed, a.Version) {
+			found = append(found, finding(Warns, fmt.Sprintf("EKS does not list version %s of add-on %s for Kubernetes %s", a.Version, a.Name, o.Cluster.Version), "Update it.",
+				fmt.Sprintf("aws eks update-addon --cluster-name %s --addon-name %s --addon-version %s", o.Cluster.Name, a.Name, a.Listed[0])))
+		}
+	}
+	return found
+}
+
+func because(issues []string) string {
+	if len(issues) == 0 {
+		return ""
+	}
+	return ": " + some(issues)
+}

@@ -1,0 +1,32 @@
+package doctor
+
+import (
+	"flag"
+	"os"
+	"strings"
+	"testing"
+)
+
+var updateDocs = flag.Bool("update-docs", false, "write the tables of docs/doctor.md anew")
+
+// The document's tables are what the code's own lists say.
+func TestDocumentationIsTheChecks(t *testing.T) {
+	const path, heading = "../../docs/doctor.md", "## The checks\n\n"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	prose, tables, found := strings.Cut(string(text), heading)
+	if !found {
+		t.Fatalf("docs/doctor.md has no %q", heading)
+	}
+	if *updateDocs {
+		if err := os.WriteFile(path, []byte(prose+heading+Markdown()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		tables = Markdown()
+	}
+	if tables != Markdown() {
+		t.Errorf("docs/doctor.md is not what the checks say; run go test ./internal/doctor -update-docs")
+	}
+}

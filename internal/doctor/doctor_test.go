@@ -1,0 +1,343 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// healthy is a rack with Karpenter on, of which every check is good.
+func healthy() *Observed {
+	config := params.Parse(params.Input{Rack: "prod", Params: map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}}).Config
+	tag := map[string]string{"karpenter.sh/discovery": "prod"}
+	return &Observed{
+		Rack: "prod", Caller: "arn:aws:iam::111122223333:role/ops", Unseen: map[Source]string{}, Config: config, Written: 2,
+		Cluster: &Cluster{VPC: "vpc-1", PublicAPI: true, ClusterFacts: plan.ClusterFacts{
+			Cluster: plan.Cluster{Name: "prod", Account: "111122223333", Region: "eu-central-1", Partition: "aws", SecurityGroup: "sg-1", OIDCIssuer: "https://oidc/1"},
+			Status:  "ACTIVE", Version: "1.35",
+		}},
+		NodeGroups:     []plan.NodeGroup{{Name: "system", Subnets: []string{"subnet-a", "subnet-b"}}},
+		AddOns:         []AddOn{{Name: agent, Version: "v1", Status: "ACTIVE", Listed: []string{"v2", "v1"}}},
+		Association:    true,
+		Subnets:        []Subnet{{plan.Tagged{ID: "subnet-a", Zone: "a", Tags: tag}, 4000}, {plan.Tagged{ID: "subnet-b", Zone: "b", Tags: tag}, 4000}},
+		SecurityGroups: []plan.Tagged{{ID: "sg-1", Tags: tag}},
+		Instances:      []Instance{{ID: "i-1", Type: "m5.large", VCPU: 2, HopLimit: 1, Tags: map[string]string{"kubernetes.io/cluster/prod": "owned"}}},
+		Keys:           []Key{{ID: "alias/aws/ebs", State: "Enabled", AWSManaged: true}},
+		Quotas:         map[Quota]float64{OnDemandVCPU: 500, SpotVCPU: 500, RulesPerBus: 300},
+		Account:        map[string]int{"Roles": 20, "RolesQuota": 1000, "InstanceProfiles": 5, "InstanceProfilesQuota": 1000},
+		Rules:          3, RuleExists: true,
+		Nodes:        []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "system-1"}}, {ObjectMeta: metav1.ObjectMeta{Name: "pool-1", Labels: map[string]string{"karpenter.sh/nodepool": "workload"}}}},
+		Pods:         []corev1.Pod{pod("kube-system", "coredns-1", "system-1", map[string]string{"k8s-app": "kube-dns"}, nil)},
+		Deployments:  []appsv1.Deployment{deployment("kube-system", "karpenter", 2, "karpenter"), deployment("shop", "web", 2, "web")},
+		StatefulSets: []appsv1.StatefulSet{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db"}, Spec: appsv1.StatefulSetSpec{Replicas: new(int32(3))}}},
+		DaemonSets:   []appsv1.DaemonSet{daemonSet("kube-system", "aws-node", "amazon-k8s-cni", corev1.Toleration{Operator: corev1.TolerationOpExists})},
+		Budgets:      []policyv1.PodDisruptionBudget{budget(nil, new(intstr.FromInt32(1)), 2, 1)},
+	}
+}
+
+func pod(namespace, name, node string, labels, annotations map[string]string) corev1.Pod {
+	return corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels, Annotations: annotations, OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet"}}},
+		Spec:       corev1.PodSpec{NodeName: node}, Status: corev1.PodStatus{Phase: corev1.PodRunning},
+	}
+}
+
+func template(image string) corev1.PodTemplateSpec {
+	return corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Image: "public.ecr.aws/some/" + image + ":v1"}}}}
+}
+
+func deployment(namespace, name string, replicas int32, image string) appsv1.Deployment {
+	return appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: appsv1.DeploymentSpec{Replicas: &replicas, Template: template(image)}}
+}
+
+func daemonSet(namespace, name, image string, tolerations ...corev1.Toleration) appsv1.DaemonSet {
+	d := appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: appsv1.DaemonSetSpec{Template: template(image)}}
+	d.Spec.Template.Spec.Tolerations = tolerations
+	return d
+}
+
+func budget(least, most *intstr.IntOrString, pods, allowed int32) policyv1.PodDisruptionBudget {
+	return policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: least, MaxUnavailable: most},
+		Status: policyv1.PodDisruptionBudgetStatus{ExpectedPods: pods, DisruptionsAllowed: allowed, CurrentHealthy: pods, DesiredHealthy: pods},
+	}
+}
+
+func TestHealthy(t *testing.T) {
+	report := Examine(healthy())
+	if len(report.Findings) > 0 || len(report.Good) != len(checks) {
+		t.Errorf("%+v", report)
+	}
+}
+
+// with has parameters beside those that turn Karpenter on.
+func with(more map[string]string) func(*Observed) {
+	return func(o *Observed) {
+		texts := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}
+		for name, text := range more {
+			texts[name] = text
+		}
+		parsed := params.Parse(params.Input{Rack: "prod", Params: texts})
+		o.Config, o.Problems = parsed.Config, parsed.Problems
+	}
+}
+
+func all(changes ...func(*Observed)) func(*Observed) {
+	return func(o *Observed) {
+		for _, change := range changes {
+			change(o)
+		}
+	}
+}
+
+type example struct {
+	check, what string
+	change      func(*Observed)
+	found       []string
+}
+
+// cases change a healthy rack; each has what the check of that name finds then: "severity: words of what it says", in any number.
+var cases = []example{
+	{"parameters", "none", func(o *Observed) { o.Written = 0 }, []string{"info: no parameters yet"}},
+	{"parameters", "a bad one", with(map[string]string{"karpenter_cpu_limit": "2OO"}), []string{`fails: karpenter_cpu_limit is "2OO"`}},
+
+	{"cluster", "missing", func(o *Observed) { o.Cluster, o.Missing, o.Unseen[TheCluster] = nil, true, "none" }, []string{`fails: there is no EKS cluster "prod"`}},
+	{"cluster", "not to be seen", func(o *Observed) { o.Cluster, o.Unseen[TheCluster] = nil, "AccessDenied" }, []string{"unknown: AccessDenied"}},
+	{"cluster", "failed", func(o *Observed) { o.Cluster.Status = "FAILED" }, []string{"fails: is FAILED"}},
+	{"cluster", "updating", func(o *Observed) { o.Cluster.Status = "UPDATING" }, nil},
+	{"auto-mode", "on", func(o *Observed) { o.Cluster.AutoMode = true }, []string{"fails: Auto Mode"}},
+	{"kubernetes-version", "too new", func(o *Observed) { o.Cluster.Version = "1.36" }, []string{"warns: 1.36; Karpenter 1.10.0 lists 1.26 to 1.35"}},
+	{"kubernetes-version", "too old", func(o *Observed) { o.Cluster.Version = "1.25" }, []string{"warns: 1.25"}},
+
+	{"credentials", "the agent has gone", func(o *Observed) { o.AddOns = nil }, []string{"fails: no add-on eks-pod-identity-agent"}},
+	{"credentials", "the agent is ill", func(o *Observed) { o.AddOns[0].Status = "DEGRADED" }, []string{"fails: is DEGRADED"}},
+	{"credentials", "the provider has gone", func(o *Observed) { o.Association = false }, []string{"fails: no OIDC provider https://oidc/1"}},
+	{"credentials", "IRSA", func(o *Observed) { o.Association, o.Provider = false, true }, nil},
+	{"credentials", "neither, before", func(o *Observed) { o.Association, o.RuleExists, o.AddOns = false, false, nil }, []string{"fails: no active add-on"}},
+	{"credentials", "the agent, before", func(o *Observed) { o.Association, o.RuleExists = false, false }, nil},
+	{"add-ons", "ill", func(o *Observed) { o.AddOns[0].Status, o.AddOns[0].Issues = "DEGRADED", []string{"no room"} }, []string{"warns: is DEGRADED: no room"}},
+	{"add-ons", "too old", func(o *Observed) { o.AddOns[0].Version = "v0" }, []string{"warns: does not list version v0"}},
+	{"add-ons", "unlisted", func(o *Observed) { o.AddOns[0].Listed = nil }, nil},
+
+	{"endpoints", "isolated, none", with(map[string]string{"isolated_vpc": "true"}), []string{"fails: no available endpoint for ec2, ecr.api, ecr.dkr, eks, s3, sqs, ssm, sts, eks-auth"}},
+	{"endpoints", "isolated, all", all(with(map[string]string{"isolated_vpc": "true"}), func(o *Observed) { o.Endpoints = endpointsFor(true) }), nil},
+	{"endpoints", "without private DNS", all(with(map[string]string{"isolated_vpc": "true"}), func(o *Observed) { o.Endpoints = endpointsFor(false) }), []string{"fails: have no private DNS"}},
+	{"endpoints", "private API", func(o *Observed) { o.Cluster.PublicAPI = false }, []string{"info: no available endpoint"}},
+	{"endpoints", "one not yet available", all(with(map[string]string{"isolated_vpc": "true"}), func(o *Observed) {
+		o.Endpoints = endpointsFor(true)
+		o.Endpoints[0].State = "pending"
+	}), []string{"fails: endpoint for ec2"}},
+	{"subnets", "one nearly full", func(o *Observed) { o.Subnets[0].Free = 10 }, []string{"warns: subnet-a (a) has 10"}},
+	{"subnets", "all full", func(o *Observed) { o.Subnets[0].Free, o.Subnets[1].Free = 3, 15 }, []string{"fails: subnet-a (a) has 3, subnet-b (b) has 15"}},
+	{"subnets", "others do not count", func(o *Observed) { o.Subnets = append(o.Subnets, Subnet{plan.Tagged{ID: "subnet-c"}, 0}) }, nil},
+	{"subnets", "the named ones do", all(with(map[string]string{"subnet_ids": "subnet-0c0c0c0c"}), func(o *Observed) { o.Subnets = append(o.Subnets, Subnet{plan.Tagged{ID: "subnet-0c0c0c0c"}, 0}) }), []string{"fails: subnet-0c0c0c0c"}},
+	{"discovery", "untagged", func(o *Observed) { o.Subnets[0].Tags = nil }, []string{"warns: subnet-a lack the tag"}},
+	{"discovery", "untagged, before", func(o *Observed) { o.Subnets[0].Tags, o.Config.AuthMode = nil, false }, nil},
+	{"discovery", "another's", func(o *Observed) { o.SecurityGroups[0].Tags = map[string]string{"karpenter.sh/discovery": "other"} }, []string{"fails: security group sg-1 carries karpenter.sh/discovery=other"}},
+
+	{"vcpu-quota", "too low for the pools", func(o *Observed) { o.Quotas[OnDemandVCPU] = 90 }, []string{"warns: may run 90 vCPUs of standard on-demand instances and runs 2, 0 of them on Karpenter's nodes; the pools may grow to 100"}},
+	{"vcpu-quota", "used up", func(o *Observed) { o.Quotas[OnDemandVCPU] = 3 }, []string{"fails: may run 3"}},
+	{"vcpu-quota", "Karpenter's own nodes count once", func(o *Observed) {
+		o.Quotas[OnDemandVCPU] = 102
+		o.Instances = append(o.Instances, Instance{Type: "m5.large", VCPU: 90, Tags: map[string]string{"eks:eks-cluster-name": "prod", "karpenter.sh/nodepool": "workload"}})
+	}, nil},
+	{"vcpu-quota", "other families have other quotas", func(o *Observed) {
+		o.Quotas[OnDemandVCPU] = 102
+		o.Instances = append(o.Instances, Instance{Type: "g5.48xlarge", VCPU: 192}, Instance{Type: "inf2.48xlarge", VCPU: 192})
+	}, nil},
+	{"vcpu-quota", "spot", all(with(map[string]string{"karpenter_capacity_types": "spot"}), func(o *Observed) { o.Quotas[SpotVCPU], o.Quotas[OnDemandVCPU] = 5, 0 }), []string{"warns: may run 5 vCPUs of standard spot"}},
+	{"iam-quota", "nearly used up", func(o *Observed) { o.Account["Roles"] = 995 }, []string{"warns: 995 of 1000 Roles"}},
+	{"iam-quota", "used up", func(o *Observed) { o.Account["Roles"], o.RuleExists = 999, false }, []string{"fails: this rack needs 2 more"}},
+	{"iam-quota", "profiles", func(o *Observed) { o.Account["InstanceProfiles"], o.RuleExists = 1000, false }, []string{"fails: InstanceProfiles"}},
+	{"rule-quota", "used up", func(o *Observed) { o.Rules, o.RuleExists = 300, false }, []string{"fails: 300 of 300"}},
+	{"rule-quota", "nearly", func(o *Observed) { o.Rules, o.RuleExists = 295, false }, []string{"warns: 295 of 300"}},
+	{"rule-quota", "nearly, and the rule is there", func(o *Observed) { o.Rules = 295 }, nil},
+	{"spot-role", "missing", with(map[string]string{"karpenter_capacity_types": "on-demand,spot"}), []string{"fails: pool workload may use spot"}},
+	{"spot-role", "there", all(with(map[string]string{"karpenter_capacity_types": "spot"}), func(o *Observed) { o.SpotRole = true }), nil},
+	{"spot-role", "of a pool of builds", with(map[string]string{"build_node_enabled": "true", "karpenter_build_capacity_types": "spot"}), []string{"fails: pool build"}},
+	{"organization", "denied", func(o *Observed) { o.Denied = []string{"ec2:RunInstances"} }, []string{"fails: deny ec2:RunInstances"}},
+
+	{"metadata", "karpenter_config opens it", with(map[string]string{"karpenter_config": `{"ec2NodeClass":{"metadataOptions":{"httpPutResponseHopLimit":2}}}`}), []string{"warns: the hop limit 2"}},
+	{"metadata", "present nodes have more", func(o *Observed) { o.Instances[0].HopLimit = 2 }, []string{"info: with a hop limit above 1 (1): i-1; Karpenter's have 1"}},
+	{"metadata", "of another cluster", func(o *Observed) { o.Instances[0].HopLimit, o.Instances[0].Tags = 2, nil }, nil},
+	{"tolerations", "an agent that does not tolerate builds", all(with(map[string]string{"build_node_enabled": "true"}), func(o *Observed) {
+		o.DaemonSets = append(o.DaemonSets, daemonSet("kube-system", "logs", "fluentd"), daemonSet("shop", "cache", "cache"))
+	}), []string{"warns: kube-system/logs does not tolerate dedicated=build:NoSchedule of pool build", "info: shop/cache"}},
+	{"tolerations", "pools with taints", all(with(map[string]string{
+		"karpenter_node_taints": "team=web:NoSchedule,soft=1:PreferNoSchedule", "additional_karpenter_nodepools_config": `[{"name":"gpu","dedicated":true}]`,
+	}), func(o *Observed) { o.DaemonSets = append(o.DaemonSets, daemonSet("kube-system", "logs", "fluentd")) }),
+		[]string{"warns: team=web:NoSchedule of pool workload, dedicated-node=gpu:NoSchedule of pool gpu"}},
+	{"tolerations", "system nodes closed to the controller", func(o *Observed) {
+		o.NodeGroups[0].Taints = []plan.NodeGroupTaint{{Key: "own", Effect: "NO_SCHEDULE"}}
+	}, []string{"fails: system (own)"}},
+	{"tolerations", "system nodes for critical add-ons", func(o *Observed) {
+		o.NodeGroups[0].Taints = []plan.NodeGroupTaint{{Key: critical, Effect: "NO_SCHEDULE"}}
+	}, nil},
+	{"dns", "on Karpenter's nodes only", func(o *Observed) { o.Pods[0].Spec.NodeName = "pool-1" }, []string{"warns: coredns-1"}},
+	{"dns", "and the controller resolves by the node", func(o *Observed) {
+		o.Pods[0].Spec.NodeName, o.Deployments[0].Spec.Template.Spec.DNSPolicy = "pool-1", corev1.DNSDefault
+	}, nil},
+
+	{"termination-handler", "as a DaemonSet", func(o *Observed) {
+		o.DaemonSets = append(o.DaemonSets, daemonSet("kube-system", "nth", "aws-node-termination-handler", corev1.Toleration{Operator: corev1.TolerationOpExists}))
+	}, []string{"fails: DaemonSet kube-system/nth"}},
+	{"termination-handler", "as a Deployment", func(o *Observed) {
+		o.Deployments = append(o.Deployments, deployment("kube-system", "nth", 1, "aws-node-termination-handler"))
+	}, []string{"fails: Deployment kube-system/nth"}},
+	{"termination-handler", "before Karpenter", func(o *Observed) {
+		o.RuleExists, o.Deployments = false, append(o.Deployments, deployment("kube-system", "nth", 1, "aws-node-termination-handler"))
+	}, []string{"warns: Deployment kube-system/nth"}},
+	{"budgets", "maxUnavailable 0", func(o *Observed) { o.Budgets[0] = budget(nil, new(intstr.FromInt32(0)), 2, 0) }, []string{"fails: ever: maxUnavailable is 0 (pods: 2)"}},
+	{"budgets", "maxUnavailable 0%", func(o *Observed) { o.Budgets[0] = budget(nil, new(intstr.FromString("0%")), 2, 0) }, []string{"fails: maxUnavailable is 0%"}},
+	{"budgets", "minAvailable 100%", func(o *Observed) { o.Budgets[0] = budget(new(intstr.FromString("100%")), nil, 2, 0) }, []string{"fails: minAvailable is 100%"}},
+	{"budgets", "minAvailable 1 of 1", func(o *Observed) { o.Budgets[0] = budget(new(intstr.FromInt32(1)), nil, 1, 0) }, []string{"fails: minAvailable is 1"}},
+	{"budgets", "minAvailable 60% of 2", func(o *Observed) { o.Budgets[0] = budget(new(intstr.FromString("60%")), nil, 2, 0) }, []string{"fails: minAvailable is 60%"}},
+	{"budgets", "no pods", func(o *Observed) { o.Budgets[0] = budget(nil, new(intstr.FromInt32(0)), 0, 0) }, nil},
+	{"budgets", "only now", func(o *Observed) { o.Budgets[0] = budget(nil, new(intstr.FromInt32(1)), 3, 0) }, []string{"warns: allows no eviction now"}},
+	{"single-replicas", "one of each", func(o *Observed) {
+		o.Deployments[1].Spec.Replicas, o.StatefulSets[0].Spec.Replicas = new(int32(1)), nil
+	}, []string{"info: with one pod (2): Deployment shop/web, StatefulSet shop/db"}},
+	{"single-replicas", "those of the system", func(o *Observed) { o.Deployments[0].Spec.Replicas = new(int32(1)) }, nil},
+	{"bare-pods", "one", func(o *Observed) { o.Pods[0].OwnerReferences = nil }, []string{"warns: pods without a controller (1): kube-system/coredns-1"}},
+	{"bare-pods", "one that has ended", func(o *Observed) { o.Pods[0].OwnerReferences, o.Pods[0].Status.Phase = nil, corev1.PodSucceeded }, nil},
+	{"bare-pods", "a static one", func(o *Observed) {
+		o.Pods[0].OwnerReferences, o.Pods[0].Annotations = nil, map[string]string{corev1.MirrorPodAnnotationKey: "x"}
+	}, nil},
+	{"do-not-disrupt", "both words", func(o *Observed) {
+		o.Pods = append(o.Pods, pod("shop", "job", "system-1", nil, map[string]string{stay: "true"}), pod("shop", "old", "system-1", nil, map[string]string{stayOfOld: "false"}))
+	}, []string{"info: pods with karpenter.sh/do-not-disrupt=true (1): shop/job", "info: Karpenter does not read (1): shop/old"}},
+	{"do-not-disrupt", "the controller's own", func(o *Observed) {
+		o.Pods = append(o.Pods, pod("kube-system", "karpenter-1", "system-1", map[string]string{"app.kubernetes.io/name": "karpenter"}, map[string]string{stay: "true"}))
+	}, nil},
+}
+
+func endpointsFor(private bool) (found []Endpoint) {
+	for _, s := range append(slices.Clone(services), "eks-auth") {
+		e := Endpoint{"com.amazonaws.eu-central-1." + s, "Interface", "available", private}
+		if s == "s3" {
+			e.Type = "Gateway"
+		}
+		found = append(found, e)
+	}
+	return found
+}
+
+func TestChecks(t *testing.T) {
+	for _, c := range append(cases, keyCases...) {
+		t.Run(c.check+"/"+c.what, func(t *testing.T) {
+			o := healthy()
+			c.change(o)
+			var found []Finding
+			for _, f := range Examine(o).Findings {
+				if f.Check == c.check {
+					found = append(found, f)
+				}
+			}
+			if len(found) != len(c.found) {
+				t.Fatalf("%d findings, want %d: %+v", len(found), len(c.found), found)
+			}
+			for i, want := range c.found {
+				severity, words, _ := strings.Cut(want, ": ")
+				if f := found[i]; string(f.Severity) != severity || !strings.Contains(f.What, words) || f.Why == "" || f.Do == "" {
+					t.Errorf("%+v, want %s", f, want)
+				}
+			}
+		})
+	}
+}
+
+// A check that never finds anything, or always does, is none.
+func TestEveryCheckHasCases(t *testing.T) {
+	for _, c := range checks {
+		if !slices.ContainsFunc(append(cases, keyCases...), func(each example) bool { return each.check == c.name && len(each.found) > 0 }) {
+			t.Errorf("no case has a finding of %s", c.name)
+		}
+	}
+}
+
+// What nobody could look at is unknown, in every check that needs it and in no other.
+func TestUnseen(t *testing.T) {
+	sources := map[Source]bool{}
+	for _, c := range checks {
+		for _, s := range c.needs {
+			sources[s] = true
+		}
+	}
+	for source := range sources {
+		o := healthy()
+		o.Unseen[source] = "AccessDenied: no"
+		report := Examine(o)
+		for _, c := range checks {
+			unknown := slices.ContainsFunc(report.Findings, func(f Finding) bool {
+				return f.Check == c.name && f.Severity == Unknown && f.What == "AccessDenied: no" && f.Do != ""
+			})
+			if unknown != slices.Contains(c.needs, source) || unknown == slices.Contains(report.Good, c.name) {
+				t.Errorf("%s unseen: %s is unknown: %v", source, c.name, unknown)
+			}
+		}
+	}
+	if len(sources) < 20 {
+		t.Errorf("only %d sources", len(sources))
+	}
+}
+
+// The remedy for an API server that does not know the caller are the commands that give him an entry.
+func TestRemedyOfTheAPIServer(t *testing.T) {
+	o := healthy()
+	o.Unseen[Budgets] = "Unauthorized"
+	f := Examine(o).Findings[0]
+	want := []string{
+		"aws eks create-access-entry --cluster-name prod --principal-arn arn:aws:iam::111122223333:role/ops",
+		"aws eks associate-access-policy --cluster-name prod --principal-arn arn:aws:iam::111122223333:role/ops --access-scope type=cluster --policy-arn arn:aws:eks::aws:cluster-access-policy/AmazonEKSAdminViewPolicy",
+	}
+	if !slices.Equal(f.Commands, want) {
+		t.Errorf("%q", f.Commands)
+	}
+	o.Caller = "arn:aws:iam::111122223333:root"
+	if f := Examine(o).Findings[0]; len(f.Commands) > 0 || !strings.Contains(f.Do, "no access entry can name") {
+		t.Errorf("%+v", f)
+	}
+}
+
+// What a cluster that is not there hides has one remedy.
+func TestRemedyOfTheCluster(t *testing.T) {
+	for _, missing := range []bool{true, false} {
+		o := healthy()
+		o.Cluster, o.Missing, o.Unseen[TheCluster], o.Unseen[Budgets] = nil, missing, "none", "none"
+		for _, f := range Examine(o).Findings {
+			if f.Severity == Unknown && f.Do != map[bool]string{true: "See the check cluster.", false: "If the caller is not allowed to look, allow it eks:DescribeCluster, and run this again."}[missing] {
+				t.Errorf("missing %v: %+v", missing, f)
+			}
+		}
+	}
+}
+
+func TestOrder(t *testing.T) {
+	o := healthy()
+	o.Unseen[Budgets] = "no"
+	o.Deployments[1].Spec.Replicas = new(int32(1))
+	o.Cluster.Version, o.Cluster.AutoMode = "1.36", true
+	got := ""
+	for _, f := range Examine(o).Findings {
+		got += fmt.Sprintf("%s %s, ", f.Severity, f.Check)
+	}
+	if want := "fails auto-mode, warns kubernetes-version, info single-replicas, unknown budgets, "; got != want {
+		t.Errorf("%s", got)
+	}
+}
+
+func TestSome(t *testing.T) {
+	if got := some(strings.Fields("1 2 3 4 5 6 7 8 9 10 11 12")); got != "1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more" {
+		t.Error(got)
+	}
+}

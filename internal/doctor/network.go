@@ -1,0 +1,138 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+)
+
+// services are what Karpenter and its nodes call, by the last part of their endpoints' names. Pricing and IAM, which Karpenter calls
+// too, have none in most regions.
+var services = []string{"ec2", "ecr.api", "ecr.dkr", "eks", "s3", "sqs", "ssm", "sts"}
+
+func endpoints(o *Observed) []Finding {
+	if !o.Config.IsolatedVPC && o.Cluster.PublicAPI {
+		return nil
+	}
+	wanted := services
+	if o.Association || o.addOn(agent) != nil {
+		wanted = append(slices.Clone(wanted), "eks-auth")
+	}
+	var missing, private []string
+	for _, service := range wanted {
+		e := o.endpoint(service)
+		if e == nil {
+			missing = append(missing, service)
+		} else if e.Type == "Interface" && !e.PrivateDNS {
+			private = append(private, service)
+		}
+	}
+	severity, do := Fails, "Create them, in subnets and for route tables of the nodes. Karpenter makes instance profiles through IAM, which has no interface endpoint in most regions: it needs another way there, such as a proxy."
+	if !o.Config.IsolatedVPC {
+		severity, do = Info, "Where the nodes' subnets have no NAT gateway, create them, in those subnets and for their route tables; else there is nothing to do."
+	}
+	var found []Finding
+	if len(missing) > 0 {
+		found = append(found, finding(severity, fmt.Sprintf("VPC %s has no available endpoint for %s", o.Cluster.VPC, strings.Join(missing, ", ")), do, o.createEndpoints(missing)...))
+	}
+	if len(private) > 0 {
+		found = append(found, finding(severity, fmt.Sprintf("the VPC endpoints for %s have no private DNS, so nothing in the VPC uses them", strings.Join(private, ", ")),
+			"Enable private DNS on them (aws ec2 modify-vpc-endpoint --private-dns-enabled)."))
+	}
+	return found
+}
+
+func (o *Observed) endpoint(service string) *Endpoint {
+	for i, e := range o.Endpoints {
+		if strings.HasSuffix(e.Service, "."+o.Cluster.Region+"."+service) && strings.EqualFold(e.State, "available") {
+			return &o.Endpoints[i]
+		}
+	}
+	return nil
+}
+
+// createEndpoints are commands for a reader to complete: which subnets and groups an endpoint stands in is his choice.
+func (o *Observed) createEndpoints(services []string) (commands []string) {
+	prefix := "com.amazonaws."
+	if o.Cluster.Partition == "aws-cn" {
+		prefix = "cn.com.amazonaws."
+	}
+	for _, s := range services {
+		kind := "--vpc-endpoint-type Interface --private-dns-enabled --subnet-ids SUBNETS --security-group-ids " + o.Cluster.SecurityGroup
+		if s == "s3" {
+			kind = "--vpc-endpoint-type Gateway --route-table-ids TABLES"
+		}
+		commands = append(commands, fmt.Sprintf("aws ec2 create-vpc-endpoint --vpc-id %s --service-name %s%s.%s %s", o.Cluster.VPC, prefix, o.Cluster.Region, s, kind))
+	}
+	return commands
+}
+
+// chosen are the subnets that nodes are launched into: those that the parameters name, else those of the node groups.
+func (o *Observed) chosen() (chosen []Subnet) {
+	ids := o.Config.SubnetIDs
+	if len(ids) == 0 {
+		for _, g := range o.NodeGroups {
+			ids = append(ids, g.Subnets...)
+		}
+	}
+	for _, s := range o.Subnets {
+		if slices.Contains(ids, s.ID) {
+			chosen = append(chosen, s)
+		}
+	}
+	return chosen
+}
+
+// Free addresses of a subnet: with fewer than one large node's, and with fewer than a handful of nodes'.
+const noAddresses, fewAddresses = 16, 64
+
+func subnets(o *Observed) []Finding {
+	chosen := o.chosen()
+	var few []string
+	full := 0
+	for _, s := range chosen {
+		if s.Free < noAddresses {
+			full++
+		}
+		if s.Free < fewAddresses {
+			few = append(few, fmt.Sprintf("%s (%s) has %d", s.ID, s.Zone, s.Free))
+		}
+	}
+	if len(few) == 0 {
+		return nil
+	}
+	severity := Warns
+	if full == len(chosen) {
+		severity = Fails
+	}
+	return []Finding{finding(severity, "free addresses are few: subnet "+some(few),
+		"Add subnets to the node groups or name others in subnet_ids; a VPC can take a further CIDR block (aws ec2 associate-vpc-cidr-block). Prefix delegation of the VPC CNI takes more addresses for each node, not fewer.")}
+}
+
+func discovery(o *Observed) []Finding {
+	var found []Finding
+	var untagged []string
+	look := func(what, id string, tags map[string]string) {
+		switch other := tags[names.TagDiscovery]; other {
+		case o.Cluster.Name:
+		case "":
+			untagged = append(untagged, id)
+		default:
+			found = append(found, finding(Fails, fmt.Sprintf("%s %s carries %s=%s, the tag of another cluster", what, id, names.TagDiscovery, other),
+				"Give each cluster subnets and groups of its own; if that cluster is gone, remove the tag.", fmt.Sprintf("aws ec2 delete-tags --resources %s --tags Key=%s,Value=%s", id, names.TagDiscovery, other)))
+		}
+	}
+	for _, s := range o.chosen() {
+		look("subnet", s.ID, s.Tags)
+	}
+	for _, g := range o.SecurityGroups {
+		look("security group", g.ID, g.Tags)
+	}
+	if o.Config.AuthMode && len(untagged) > 0 {
+		found = append(found, finding(Warns, fmt.Sprintf("%s lack the tag %s=%s", some(untagged), names.TagDiscovery, o.Cluster.Name), "A full pass tags them, the hourly one too. To run one now:",
+			fmt.Sprintf(`aws events put-events --entries '[{"EventBusName":"%s","Source":"operator","DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"%s\",\"full\":true}"}]'`, names.Bus, o.Rack)))
+	}
+	return found
+}

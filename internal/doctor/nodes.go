@@ -1,0 +1,141 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+func metadata(o *Observed) []Finding {
+	limit := int64(1)
+	if options, ok := o.Config.Override.EC2NodeClass["metadataOptions"].(map[string]any); ok {
+		if given, ok := options["httpPutResponseHopLimit"].(int64); ok {
+			limit = given
+		}
+	}
+	if limit > 1 {
+		return []Finding{finding(Warns, fmt.Sprintf("karpenter_config gives nodes of pool workload the hop limit %d, so that every pod can take the node's credentials", limit),
+			"Give the pods that need credentials a role of their own (Pod Identity or IRSA), and leave httpPutResponseHopLimit at 1.")}
+	}
+	var higher []string
+	for _, i := range o.Instances {
+		_, owned := i.Tags[names.TagClusterOwned+o.Cluster.Name]
+		if owned && i.Tags[names.LabelPool] == "" && i.HopLimit > 1 {
+			higher = append(higher, i.ID)
+		}
+	}
+	if len(higher) == 0 {
+		return nil
+	}
+	return []Finding{finding(Info, fmt.Sprintf("present nodes of the cluster with a hop limit above 1 (%d): %s; Karpenter's have 1: pods that take credentials, region or VPC from instance metadata work on the former only", len(higher), some(higher)),
+		"Give such pods a role of their own (Pod Identity or IRSA), and tell controllers region and VPC by their flags, such as --aws-region and --aws-vpc-id of the AWS Load Balancer Controller.")}
+}
+
+// critical is the taint of system nodes that Karpenter's chart tolerates.
+const critical = "CriticalAddonsOnly"
+
+func tolerations(o *Observed) []Finding {
+	var found []Finding
+	system := plan.Facts{NodeGroups: o.NodeGroups}.OfRole(o.Config, plan.RoleSystem)
+	var closed []string
+	for _, g := range system {
+		for _, t := range g.Taints {
+			if t.Effect != "PREFER_NO_SCHEDULE" && t.Key != critical {
+				closed = append(closed, fmt.Sprintf("%s (%s)", g.Name, t.Key))
+				break
+			}
+		}
+	}
+	if len(closed) > 0 && len(closed) == len(system) {
+		found = append(found, finding(Fails, "every system node group has a taint that Karpenter's controller does not tolerate: "+some(closed),
+			"Take the taint off one of them, or use the key "+critical+", which it tolerates; or give the controller a system node group without taints."))
+	}
+	taints := o.taints()
+	for i := range o.DaemonSets {
+		d := &o.DaemonSets[i]
+		if missing := untolerated(d, taints); len(missing) > 0 {
+			severity := Info
+			if d.Namespace == names.Namespace {
+				severity = Warns
+			}
+			found = append(found, finding(severity, fmt.Sprintf("DaemonSet %s/%s does not tolerate %s, and will not run on those nodes", d.Namespace, d.Name, some(missing)),
+				"Where it is to run on every node, let it tolerate everything, as the node agents of EKS do.",
+				fmt.Sprintf(`kubectl -n %s patch daemonset %s --type merge -p '{"spec":{"template":{"spec":{"tolerations":[{"operator":"Exists"}]}}}}'`, d.Namespace, d.Name)))
+		}
+	}
+	return found
+}
+
+// pooledTaint is a taint, and the pool whose nodes have it.
+type pooledTaint struct {
+	corev1.Taint
+	pool string
+}
+
+// taints are those of the pools' nodes that keep pods away.
+func (o *Observed) taints() (all []pooledTaint) {
+	for _, p := range o.pools() {
+		taints := p.Taints
+		switch {
+		case p.Name == names.BuildPool:
+			taints = []params.Taint{{Key: "dedicated", Value: "build", Effect: "NoSchedule"}}
+		case p.Dedicated:
+			taints = append(slices.Clone(taints), params.Taint{Key: "dedicated-node", Value: p.Name, Effect: "NoSchedule"})
+		}
+		for _, t := range taints {
+			if t.Effect != string(corev1.TaintEffectPreferNoSchedule) {
+				all = append(all, pooledTaint{corev1.Taint{Key: t.Key, Value: t.Value, Effect: corev1.TaintEffect(t.Effect)}, p.Name})
+			}
+		}
+	}
+	return all
+}
+
+// untolerated are the taints that keep a DaemonSet away; none where it chooses its nodes.
+func untolerated(d *appsv1.DaemonSet, taints []pooledTaint) (missing []string) {
+	spec := d.Spec.Template.Spec
+	if len(spec.NodeSelector) > 0 || spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
+		return nil
+	}
+	for _, t := range taints {
+		if !slices.ContainsFunc(spec.Tolerations, func(each corev1.Toleration) bool { return each.ToleratesTaint(klog.Background(), &t.Taint, false) }) {
+			missing = append(missing, fmt.Sprintf("%s of pool %s", t.ToString(), t.pool))
+		}
+	}
+	return missing
+}
+
+func dns(o *Observed) []Finding {
+	policy := corev1.DNSClusterFirst
+	for _, d := range o.Deployments {
+		if d.Namespace == names.Namespace && d.Name == names.ReleaseController && d.Spec.Template.Spec.DNSPolicy != "" {
+			policy = d.Spec.Template.Spec.DNSPolicy
+		}
+	}
+	ours := map[string]bool{}
+	for _, n := range o.Nodes {
+		_, ours[n.Name] = n.Labels[names.LabelPool]
+	}
+	var there []string
+	for _, p := range o.Pods {
+		if p.Labels["k8s-app"] != "kube-dns" || p.Spec.NodeName == "" {
+			continue
+		}
+		if !ours[p.Spec.NodeName] {
+			return nil
+		}
+		there = append(there, p.Name)
+	}
+	if len(there) == 0 || policy == corev1.DNSDefault {
+		return nil
+	}
+	return []Finding{finding(Warns, fmt.Sprintf("CoreDNS runs on Karpenter's nodes only (%s), and the controller resolves by it (dnsPolicy %s)", some(there), policy),
+		"Keep CoreDNS on system nodes: add kube-system/coredns to the parameter system_deployments, beside what it has.")}
+}

@@ -1,0 +1,172 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
+	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
+	quotatypes "github.com/aws/aws-sdk-go-v2/service/servicequotas/types"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+
+	"github.com/sawhorse-io/sawhorse/internal/doctor"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+)
+
+// IAM is what observing needs of IAM.
+type IAM interface {
+	GetAccountSummary(context.Context, *iam.GetAccountSummaryInput, ...func(*iam.Options)) (*iam.GetAccountSummaryOutput, error)
+	GetRole(context.Context, *iam.GetRoleInput, ...func(*iam.Options)) (*iam.GetRoleOutput, error)
+	ListRoles(context.Context, *iam.ListRolesInput, ...func(*iam.Options)) (*iam.ListRolesOutput, error)
+	GetOpenIDConnectProvider(context.Context, *iam.GetOpenIDConnectProviderInput, ...func(*iam.Options)) (*iam.GetOpenIDConnectProviderOutput, error)
+	SimulatePrincipalPolicy(context.Context, *iam.SimulatePrincipalPolicyInput, ...func(*iam.Options)) (*iam.SimulatePrincipalPolicyOutput, error)
+}
+
+// STS is what observing needs of STS.
+type STS interface {
+	GetCallerIdentity(context.Context, *sts.GetCallerIdentityInput, ...func(*sts.Options)) (*sts.GetCallerIdentityOutput, error)
+}
+
+// Quotas is what observing needs of Service Quotas.
+type Quotas interface {
+	GetServiceQuota(context.Context, *servicequotas.GetServiceQuotaInput, ...func(*servicequotas.Options)) (*servicequotas.GetServiceQuotaOutput, error)
+	GetAWSDefaultServiceQuota(context.Context, *servicequotas.GetAWSDefaultServiceQuotaInput, ...func(*servicequotas.Options)) (*servicequotas.GetAWSDefaultServiceQuotaOutput, error)
+}
+
+// Rules is what observing needs of EventBridge.
+type Rules interface {
+	ListRules(context.Context, *eventbridge.ListRulesInput, ...func(*eventbridge.Options)) (*eventbridge.ListRulesOutput, error)
+}
+
+// caller finds out whom an access entry would have to name. A session's ARN lacks its role's path: IAM tells that of the role.
+func (l *looker) caller(ctx context.Context) {
+	out, err := l.STS.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+	if err != nil {
+		return // only a remedy gets less exact
+	}
+	l.o.Caller = aws.ToString(out.Arn)
+	before, session, isSession := strings.Cut(l.o.Caller, ":assumed-role/")
+	if !isSession {
+		return
+	}
+	role, _, _ := strings.Cut(session, "/")
+	l.o.Caller = strings.Replace(before, ":sts:", ":iam:", 1) + ":role/" + role
+	if found, err := l.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: &role}); err == nil {
+		l.o.Caller = aws.ToString(found.Role.Arn)
+	}
+}
+
+func (l *looker) quotas(ctx context.Context) error {
+	l.o.Quotas = map[doctor.Quota]float64{}
+	for _, q := range []doctor.Quota{doctor.OnDemandVCPU, doctor.SpotVCPU, doctor.RulesPerBus} {
+		var found *quotatypes.ServiceQuota
+		out, err := l.Quotas.GetServiceQuota(ctx, &servicequotas.GetServiceQuotaInput{ServiceCode: &q.Service, QuotaCode: &q.Code})
+		switch {
+		case errors.As(err, new(*quotatypes.NoSuchResourceException)): // never raised: the default holds
+			standing, err := l.Quotas.GetAWSDefaultServiceQuota(ctx, &servicequotas.GetAWSDefaultServiceQuotaInput{ServiceCode: &q.Service, QuotaCode: &q.Code})
+			if err != nil {
+				return err
+			}
+			found = standing.Quota
+		case err != nil:
+			return err
+		default:
+			found = out.Quota
+		}
+		if found == nil || found.Value == nil {
+			return fmt.Errorf("quota %s of %s: it has no value", q.Code, q.Service)
+		}
+		l.o.Quotas[q] = *found.Value
+	}
+	return nil
+}
+
+func (l *looker) account(ctx context.Context) error {
+	out, err := l.IAM.GetAccountSummary(ctx, &iam.GetAccountSummaryInput{})
+	if err != nil {
+		return err
+	}
+	l.o.Account = map[string]int{}
+	for name, n := range out.SummaryMap {
+		l.o.Account[name] = int(n)
+	}
+	return nil
+}
+
+func (l *looker) rules(ctx context.Context) error {
+	for next := (*string)(nil); ; {
+		out, err := l.Rules.ListRules(ctx, &eventbridge.ListRulesInput{NextToken: next})
+		if err != nil {
+			return err
+		}
+		l.o.Rules += len(out.Rules)
+		for _, r := range out.Rules {
+			l.o.RuleExists = l.o.RuleExists || aws.ToString(r.Name) == names.Rule(l.o.Rack)
+		}
+		if next = out.NextToken; next == nil {
+			return nil
+		}
+	}
+}
+
+func (l *looker) spotRole(ctx context.Context) error {
+	out, err := l.IAM.ListRoles(ctx, &iam.ListRolesInput{PathPrefix: aws.String("/aws-service-role/spot.amazonaws.com/")})
+	l.o.SpotRole = err == nil && len(out.Roles) > 0
+	return err
+}
+
+func (l *looker) provider(ctx context.Context) error {
+	c := l.o.Cluster
+	issuer, ok := strings.CutPrefix(c.OIDCIssuer, "https://")
+	if !ok {
+		return nil
+	}
+	_, err := l.IAM.GetOpenIDConnectProvider(ctx, &iam.GetOpenIDConnectProviderInput{
+		OpenIDConnectProviderArn: aws.String(fmt.Sprintf("arn:%s:iam::%s:oidc-provider/%s", c.Partition, c.Account, issuer)),
+	})
+	if errors.As(err, new(*iamtypes.NoSuchEntityException)) {
+		return nil
+	}
+	l.o.Provider = err == nil
+	return err
+}
+
+// simulated are actions without which Karpenter does not work.
+var simulated = []string{
+	"ec2:CreateFleet", "ec2:RunInstances", "ec2:CreateLaunchTemplate", "ec2:CreateTags", "ec2:TerminateInstances",
+	"iam:PassRole", "iam:CreateInstanceProfile", "iam:AddRoleToInstanceProfile", "ssm:GetParameter", "sqs:ReceiveMessage", "eks:DescribeCluster",
+}
+
+// organization asks what the organization's policies deny. They hold for every role of the account, so the rack's own is asked about where
+// there is one, and the caller's else; IAM tells their part of a verdict apart from that of the role's own policies.
+func (l *looker) organization(ctx context.Context) error {
+	source := l.o.Caller
+	own, err := l.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(names.ControllerRole(l.o.Rack))})
+	switch {
+	case err == nil:
+		source = aws.ToString(own.Role.Arn)
+	case !errors.As(err, new(*iamtypes.NoSuchEntityException)):
+		return err
+	}
+	region := iamtypes.ContextEntry{ContextKeyName: aws.String("aws:RequestedRegion"), ContextKeyType: iamtypes.ContextKeyTypeEnumString, ContextKeyValues: []string{l.o.Cluster.Region}}
+	pages := iam.NewSimulatePrincipalPolicyPaginator(l.IAM, &iam.SimulatePrincipalPolicyInput{
+		PolicySourceArn: &source, ActionNames: simulated, ContextEntries: []iamtypes.ContextEntry{region},
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, r := range page.EvaluationResults {
+			if d := r.OrganizationsDecisionDetail; d != nil && !d.AllowedByOrganizations {
+				l.o.Denied = append(l.o.Denied, aws.ToString(r.EvalActionName))
+			}
+		}
+	}
+	return nil
+}

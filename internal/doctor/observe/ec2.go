@@ -1,0 +1,169 @@
+package observe
+
+import (
+	"context"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/kms"
+	kmstypes "github.com/aws/aws-sdk-go-v2/service/kms/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/doctor"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// EC2 is what observing needs of EC2.
+type EC2 interface {
+	DescribeSubnets(context.Context, *ec2.DescribeSubnetsInput, ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error)
+	DescribeSecurityGroups(context.Context, *ec2.DescribeSecurityGroupsInput, ...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error)
+	DescribeVpcEndpoints(context.Context, *ec2.DescribeVpcEndpointsInput, ...func(*ec2.Options)) (*ec2.DescribeVpcEndpointsOutput, error)
+	DescribeInstances(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
+	GetEbsDefaultKmsKeyId(context.Context, *ec2.GetEbsDefaultKmsKeyIdInput, ...func(*ec2.Options)) (*ec2.GetEbsDefaultKmsKeyIdOutput, error)
+}
+
+// KMS is what observing needs of KMS.
+type KMS interface {
+	DescribeKey(context.Context, *kms.DescribeKeyInput, ...func(*kms.Options)) (*kms.DescribeKeyOutput, error)
+	GetKeyPolicy(context.Context, *kms.GetKeyPolicyInput, ...func(*kms.Options)) (*kms.GetKeyPolicyOutput, error)
+	ListGrants(context.Context, *kms.ListGrantsInput, ...func(*kms.Options)) (*kms.ListGrantsOutput, error)
+}
+
+func filter(name string, values ...string) []types.Filter {
+	return []types.Filter{{Name: &name, Values: values}}
+}
+
+func tags(list []types.Tag) map[string]string {
+	found := map[string]string{}
+	for _, t := range list {
+		found[aws.ToString(t.Key)] = aws.ToString(t.Value)
+	}
+	return found
+}
+
+func (l *looker) subnets(ctx context.Context) error {
+	pages := ec2.NewDescribeSubnetsPaginator(l.EC2, &ec2.DescribeSubnetsInput{Filters: filter("vpc-id", l.o.Cluster.VPC)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, s := range page.Subnets {
+			l.o.Subnets = append(l.o.Subnets, doctor.Subnet{
+				Tagged: plan.Tagged{ID: aws.ToString(s.SubnetId), Zone: aws.ToString(s.AvailabilityZone), Tags: tags(s.Tags)},
+				Free:   int(aws.ToInt32(s.AvailableIpAddressCount)),
+			})
+		}
+	}
+	return nil
+}
+
+func (l *looker) securityGroups(ctx context.Context) error {
+	out, err := l.EC2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: filter("group-id", l.o.Cluster.SecurityGroup)})
+	if err != nil {
+		return err
+	}
+	for _, g := range out.SecurityGroups {
+		l.o.SecurityGroups = append(l.o.SecurityGroups, plan.Tagged{ID: aws.ToString(g.GroupId), Tags: tags(g.Tags)})
+	}
+	return nil
+}
+
+func (l *looker) endpoints(ctx context.Context) error {
+	pages := ec2.NewDescribeVpcEndpointsPaginator(l.EC2, &ec2.DescribeVpcEndpointsInput{Filters: filter("vpc-id", l.o.Cluster.VPC)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, e := range page.VpcEndpoints {
+			l.o.Endpoints = append(l.o.Endpoints, doctor.Endpoint{
+				Service: aws.ToString(e.ServiceName), Type: string(e.VpcEndpointType), State: string(e.State), PrivateDNS: aws.ToBool(e.PrivateDnsEnabled),
+			})
+		}
+	}
+	return nil
+}
+
+// instances are all of the account in the region: EC2's quotas count them.
+func (l *looker) instances(ctx context.Context) error {
+	pages := ec2.NewDescribeInstancesPaginator(l.EC2, &ec2.DescribeInstancesInput{Filters: filter("instance-state-name", "pending", "running")})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, r := range page.Reservations {
+			for _, i := range r.Instances {
+				found := doctor.Instance{ID: aws.ToString(i.InstanceId), Type: string(i.InstanceType), Spot: i.InstanceLifecycle == types.InstanceLifecycleTypeSpot, Tags: tags(i.Tags)}
+				if c := i.CpuOptions; c != nil {
+					found.VCPU = int(aws.ToInt32(c.CoreCount) * aws.ToInt32(c.ThreadsPerCore))
+				}
+				if m := i.MetadataOptions; m != nil {
+					found.HopLimit = int(aws.ToInt32(m.HttpPutResponseHopLimit))
+				}
+				l.o.Instances = append(l.o.Instances, found)
+			}
+		}
+	}
+	return nil
+}
+
+// keys are those of nodes' volumes: the ones that karpenter_config names, and the account's own choice for the others.
+func (l *looker) keys(ctx context.Context) error {
+	out, err := l.EC2.GetEbsDefaultKmsKeyId(ctx, &ec2.GetEbsDefaultKmsKeyIdInput{})
+	if err != nil {
+		return err
+	}
+	ids := []string{aws.ToString(out.KmsKeyId)}
+	mappings, _ := l.o.Config.Override.EC2NodeClass["blockDeviceMappings"].([]any)
+	for _, each := range mappings {
+		mapping, _ := each.(map[string]any)
+		volume, _ := mapping["ebs"].(map[string]any)
+		if id, ok := volume["kmsKeyID"].(string); ok && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	for _, id := range ids {
+		key, err := l.key(ctx, id)
+		if err != nil {
+			return err
+		}
+		l.o.Keys = append(l.o.Keys, key)
+	}
+	return nil
+}
+
+// ebsKey is EBS's own key. It comes into being with its first use, and is no key before.
+const ebsKey = "alias/aws/ebs"
+
+func (l *looker) key(ctx context.Context, id string) (doctor.Key, error) {
+	if id == ebsKey {
+		return doctor.Key{ID: id, State: string(kmstypes.KeyStateEnabled), AWSManaged: true}, nil
+	}
+	described, err := l.KMS.DescribeKey(ctx, &kms.DescribeKeyInput{KeyId: &id})
+	if err != nil {
+		return doctor.Key{}, err
+	}
+	meta := described.KeyMetadata
+	key := doctor.Key{ID: id, State: string(meta.KeyState), AWSManaged: meta.KeyManager == kmstypes.KeyManagerTypeAws}
+	if key.AWSManaged {
+		return key, nil
+	}
+	policy, err := l.KMS.GetKeyPolicy(ctx, &kms.GetKeyPolicyInput{KeyId: meta.Arn})
+	if err != nil {
+		return key, err
+	}
+	key.Policy = aws.ToString(policy.Policy)
+	for pages := kms.NewListGrantsPaginator(l.KMS, &kms.ListGrantsInput{KeyId: meta.Arn}); pages.HasMorePages(); {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return key, err
+		}
+		for _, g := range page.Grants {
+			key.Grantees = append(key.Grantees, aws.ToString(g.GranteePrincipal))
+		}
+	}
+	return key, nil
+}

@@ -1,0 +1,144 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/arn"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/doctor"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// EKS is what observing needs of EKS.
+type EKS interface {
+	DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error)
+	ListNodegroups(context.Context, *eks.ListNodegroupsInput, ...func(*eks.Options)) (*eks.ListNodegroupsOutput, error)
+	DescribeNodegroup(context.Context, *eks.DescribeNodegroupInput, ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error)
+	ListAddons(context.Context, *eks.ListAddonsInput, ...func(*eks.Options)) (*eks.ListAddonsOutput, error)
+	DescribeAddon(context.Context, *eks.DescribeAddonInput, ...func(*eks.Options)) (*eks.DescribeAddonOutput, error)
+	DescribeAddonVersions(context.Context, *eks.DescribeAddonVersionsInput, ...func(*eks.Options)) (*eks.DescribeAddonVersionsOutput, error)
+	ListPodIdentityAssociations(context.Context, *eks.ListPodIdentityAssociationsInput, ...func(*eks.Options)) (*eks.ListPodIdentityAssociationsOutput, error)
+}
+
+func (l *looker) cluster(ctx context.Context) error {
+	name := l.o.Config.ClusterName
+	out, err := l.EKS.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &name})
+	if errors.As(err, new(*types.ResourceNotFoundException)) {
+		l.o.Missing = true
+		return fmt.Errorf("there is no EKS cluster %q in this account and region", name)
+	}
+	if err != nil {
+		return err
+	}
+	c := out.Cluster
+	parsed, err := arn.Parse(aws.ToString(c.Arn))
+	if err != nil {
+		return fmt.Errorf("cluster %s: ARN: %w", name, err)
+	}
+	found := &doctor.Cluster{ClusterFacts: plan.ClusterFacts{
+		Cluster: plan.Cluster{
+			Name: name, ARN: aws.ToString(c.Arn), Endpoint: aws.ToString(c.Endpoint),
+			Account: parsed.AccountID, Region: parsed.Region, Partition: parsed.Partition,
+		},
+		Status: string(c.Status), Version: aws.ToString(c.Version),
+		AutoMode: c.ComputeConfig != nil && aws.ToBool(c.ComputeConfig.Enabled),
+	}}
+	if c.CertificateAuthority != nil {
+		found.CA = aws.ToString(c.CertificateAuthority.Data)
+	}
+	if c.Identity != nil && c.Identity.Oidc != nil {
+		found.OIDCIssuer = aws.ToString(c.Identity.Oidc.Issuer)
+	}
+	if v := c.ResourcesVpcConfig; v != nil {
+		found.SecurityGroup, found.VPC, found.PublicAPI = aws.ToString(v.ClusterSecurityGroupId), aws.ToString(v.VpcId), v.EndpointPublicAccess
+	}
+	l.o.Cluster = found
+	return nil
+}
+
+func (l *looker) nodegroups(ctx context.Context) error {
+	name := &l.o.Cluster.Name
+	for pages := eks.NewListNodegroupsPaginator(l.EKS, &eks.ListNodegroupsInput{ClusterName: name}); pages.HasMorePages(); {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, group := range page.Nodegroups {
+			out, err := l.EKS.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: name, NodegroupName: &group})
+			if err != nil {
+				return err
+			}
+			g := plan.NodeGroup{Name: group, Labels: out.Nodegroup.Labels, Subnets: out.Nodegroup.Subnets, Tags: out.Nodegroup.Tags}
+			for _, t := range out.Nodegroup.Taints {
+				g.Taints = append(g.Taints, plan.NodeGroupTaint{Key: aws.ToString(t.Key), Value: aws.ToString(t.Value), Effect: string(t.Effect)})
+			}
+			l.o.NodeGroups = append(l.o.NodeGroups, g)
+		}
+	}
+	return nil
+}
+
+func (l *looker) addOns(ctx context.Context) error {
+	name := &l.o.Cluster.Name
+	for pages := eks.NewListAddonsPaginator(l.EKS, &eks.ListAddonsInput{ClusterName: name}); pages.HasMorePages(); {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, addOn := range page.Addons {
+			out, err := l.EKS.DescribeAddon(ctx, &eks.DescribeAddonInput{ClusterName: name, AddonName: &addOn})
+			if err != nil {
+				return err
+			}
+			a := doctor.AddOn{Name: addOn, Version: aws.ToString(out.Addon.AddonVersion), Status: string(out.Addon.Status)}
+			if h := out.Addon.Health; h != nil {
+				for _, issue := range h.Issues {
+					a.Issues = append(a.Issues, aws.ToString(issue.Message))
+				}
+			}
+			l.o.AddOns = append(l.o.AddOns, a)
+		}
+	}
+	l.look(doctor.AddOnVersions, func() error { return l.addOnVersions(ctx) })
+	return nil
+}
+
+// addOnVersions reads which versions EKS lists, of the cluster's add-ons one by one: of all there are, they are thousands.
+func (l *looker) addOnVersions(ctx context.Context) error {
+	for i := range l.o.AddOns {
+		a := &l.o.AddOns[i]
+		pages := eks.NewDescribeAddonVersionsPaginator(l.EKS, &eks.DescribeAddonVersionsInput{AddonName: &a.Name, KubernetesVersion: &l.o.Cluster.Version})
+		for pages.HasMorePages() {
+			page, err := pages.NextPage(ctx)
+			if err != nil {
+				return err
+			}
+			for _, info := range page.Addons {
+				for _, v := range info.AddonVersions {
+					a.Listed = append(a.Listed, aws.ToString(v.AddonVersion))
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (l *looker) association(ctx context.Context) error {
+	out, err := l.EKS.ListPodIdentityAssociations(ctx, &eks.ListPodIdentityAssociationsInput{
+		ClusterName: &l.o.Cluster.Name, Namespace: aws.String(names.Namespace), ServiceAccount: aws.String(names.ServiceAccount),
+	})
+	if err != nil {
+		return err
+	}
+	l.o.Association = slices.ContainsFunc(out.Associations, func(a types.PodIdentityAssociationSummary) bool {
+		return aws.ToString(a.Namespace) == names.Namespace && aws.ToString(a.ServiceAccount) == names.ServiceAccount
+	})
+	return nil
+}

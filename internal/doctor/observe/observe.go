@@ -1,0 +1,139 @@
+// Package observe looks at a rack's cluster and account for package doctor, with the operator's own credentials. It only reads. What it may
+// not see, or cannot reach, it notes and goes on.
+package observe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/aws/smithy-go"
+
+	"github.com/sawhorse-io/sawhorse/internal/doctor"
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/rack"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+// Clients are what observing calls.
+type Clients struct {
+	Parameters rack.ParameterReader
+	STS        STS
+	EKS        EKS
+	EC2        EC2
+	IAM        IAM
+	KMS        KMS
+	Quotas     Quotas
+	Rules      Rules
+	Dial       k8s.Connector
+}
+
+// patience bounds the whole of it: what has not answered by then was not seen.
+const patience = 90 * time.Second
+
+// Look observes a rack.
+func Look(ctx context.Context, name string, paths names.Paths, clients Clients) *doctor.Observed {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	l := &looker{Clients: clients, o: &doctor.Observed{Rack: name, Unseen: map[doctor.Source]string{}}}
+	l.look(doctor.Parameters, func() error { return l.parameters(ctx, paths) })
+	l.caller(ctx)
+	l.look(doctor.TheCluster, func() error { return l.cluster(ctx) })
+	looks := l.looks()
+	if l.o.Cluster == nil {
+		for _, source := range ofCluster {
+			l.o.Unseen[source] = l.o.Unseen[doctor.TheCluster]
+		}
+	} else {
+		looks = append(looks, l.looksOfCluster()...)
+	}
+	var all sync.WaitGroup
+	for _, each := range looks {
+		all.Go(func() { l.look(each.source, func() error { return each.do(ctx) }) })
+	}
+	if l.o.Cluster != nil {
+		all.Go(func() { l.kubernetes(ctx) })
+	}
+	all.Wait()
+	return l.o
+}
+
+// ofCluster are the sources that there are only with a cluster.
+var ofCluster = []doctor.Source{
+	doctor.NodeGroups, doctor.AddOns, doctor.AddOnVersions, doctor.Associations, doctor.Provider, doctor.Subnets, doctor.SecurityGroups, doctor.Endpoints,
+	doctor.Organization, doctor.Nodes, doctor.Pods, doctor.Deployments, doctor.StatefulSets, doctor.DaemonSets, doctor.Budgets,
+}
+
+// looker fills in what was observed. Each look writes fields of its own, so that they can go on side by side.
+type looker struct {
+	Clients
+	o      *doctor.Observed
+	unseen sync.Mutex
+}
+
+type look struct {
+	source doctor.Source
+	do     func(context.Context) error
+}
+
+// looks are those at the account.
+func (l *looker) looks() []look {
+	return []look{
+		{doctor.Instances, l.instances},
+		{doctor.Keys, l.keys},
+		{doctor.Quotas, l.quotas},
+		{doctor.AccountSummary, l.account},
+		{doctor.Rules, l.rules},
+		{doctor.SpotRole, l.spotRole},
+	}
+}
+
+// looksOfCluster are those at what AWS has of the cluster.
+func (l *looker) looksOfCluster() []look {
+	return []look{
+		{doctor.NodeGroups, l.nodegroups},
+		{doctor.AddOns, l.addOns},
+		{doctor.Associations, l.association},
+		{doctor.Provider, l.provider},
+		{doctor.Subnets, l.subnets},
+		{doctor.SecurityGroups, l.securityGroups},
+		{doctor.Endpoints, l.endpoints},
+		{doctor.Organization, l.organization},
+	}
+}
+
+// look notes why a source could not be looked at.
+func (l *looker) look(source doctor.Source, do func() error) {
+	if err := do(); err != nil {
+		l.unseen.Lock()
+		defer l.unseen.Unlock()
+		l.o.Unseen[source] = reason(err)
+	}
+}
+
+// reason is an error in the words of a finding: the service's own code and message, or the whole chain.
+func reason(err error) string {
+	if errors.As(err, new(*steps.NotReady)) {
+		return "the cluster's API server does not know the caller: it has no access entry"
+	}
+	var refused smithy.APIError
+	var operation *smithy.OperationError
+	switch {
+	case !errors.As(err, &operation):
+		return err.Error()
+	case errors.As(err, &refused):
+		return fmt.Sprintf("%s %s: %s: %s", operation.Service(), operation.Operation(), refused.ErrorCode(), refused.ErrorMessage())
+	}
+	return fmt.Sprintf("%s %s: %v", operation.Service(), operation.Operation(), operation.Unwrap())
+}
+
+func (l *looker) parameters(ctx context.Context, paths names.Paths) error {
+	tree, err := rack.ReadTree(ctx, l.Parameters, paths.Params(l.o.Rack))
+	parsed := params.Parse(params.Input{Rack: l.o.Rack, Params: tree.Values, Secure: tree.Secure})
+	l.o.Config, l.o.Problems, l.o.Written = parsed.Config, parsed.Problems, len(tree.Values)
+	return err
+}

@@ -1,0 +1,254 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/kms"
+	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"k8s.io/client-go/rest"
+
+	"github.com/sawhorse-io/sawhorse/internal/doctor"
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/k8s/k8sfake"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// account answers AWS's calls by their action, or, for EKS, by their path below the cluster; what it has no answer for it denies.
+type account struct {
+	answers map[string]string
+	mu      sync.Mutex
+	called  []string
+}
+
+func (a *account) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	action, xml := strings.TrimPrefix(r.URL.Path, "/clusters/prod"), false
+	if target := r.Header.Get("X-Amz-Target"); target != "" {
+		action = target[strings.LastIndex(target, ".")+1:]
+	} else if form, _ := url.ParseQuery(string(body)); form.Get("Action") != "" {
+		action, xml = form.Get("Action"), true
+	}
+	a.mu.Lock()
+	a.called = append(a.called, r.Method+" "+action)
+	a.mu.Unlock()
+	// One service asks the same action about several things.
+	answer, known := a.answers[action]
+	for _, special := range []string{"prod-karpenter", "L-244521F2"} {
+		if it, ok := a.answers[action+" "+special]; ok && strings.Contains(string(body), special) {
+			answer, known = it, true
+		}
+	}
+	failed := !known || strings.Contains(answer, "__type") || strings.Contains(answer, "<Error>")
+	switch {
+	case !known && xml:
+		answer = `<ErrorResponse><Errors><Error><Code>AccessDenied</Code><Message>no</Message></Error></Errors><Error><Code>AccessDenied</Code><Message>no</Message></Error></ErrorResponse>`
+	case !known:
+		answer = `{"__type":"AccessDeniedException","message":"no"}`
+		w.Header().Set("X-Amzn-Errortype", "AccessDeniedException")
+	case failed && !xml:
+		code := strings.Split(answer, `"`)[3]
+		w.Header().Set("X-Amzn-Errortype", code)
+	}
+	if failed {
+		w.WriteHeader(http.StatusForbidden)
+	}
+	_, _ = io.WriteString(w, answer)
+}
+
+// look has real clients look at the account, and at the cluster that dial leads to.
+func observed(t *testing.T, a *account, dial k8s.Connector) *doctor.Observed {
+	t.Helper()
+	server := httptest.NewServer(a)
+	t.Cleanup(server.Close)
+	config := aws.Config{
+		Region: "eu-central-1", BaseEndpoint: &server.URL, Credentials: credentials.NewStaticCredentialsProvider("id", "key", ""),
+		RetryMaxAttempts: 1, HTTPClient: server.Client(),
+	}
+	return Look(context.Background(), "prod", names.Paths{Prefix: names.DefaultPrefix}, Clients{
+		Parameters: ssm.NewFromConfig(config), STS: sts.NewFromConfig(config), EKS: eks.NewFromConfig(config), EC2: ec2.NewFromConfig(config),
+		IAM: iam.NewFromConfig(config), KMS: kms.NewFromConfig(config), Quotas: servicequotas.NewFromConfig(config), Rules: eventbridge.NewFromConfig(config),
+		Dial: dial,
+	})
+}
+
+func noDial(context.Context, plan.Cluster) (*k8s.Client, error) {
+	return nil, errors.New("dial: no route")
+}
+
+// Everything denied: everything is unseen with the service's own words, and each check says so.
+func TestDenied(t *testing.T) {
+	a := &account{}
+	o := observed(t, a, noDial)
+	for source, want := range map[doctor.Source]string{
+		doctor.Parameters: "SSM GetParametersByPath: AccessDeniedException: no", doctor.TheCluster: "EKS DescribeCluster: AccessDeniedException: no",
+		doctor.Budgets: "EKS DescribeCluster: AccessDeniedException: no", doctor.Instances: "EC2 DescribeInstances: AccessDenied: no",
+		doctor.Keys: "EC2 GetEbsDefaultKmsKeyId: AccessDenied: no", doctor.Quotas: "Service Quotas GetServiceQuota: AccessDeniedException: no",
+		doctor.SpotRole: "IAM ListRoles: AccessDenied: no", doctor.Rules: "EventBridge ListRules: AccessDeniedException: no",
+	} {
+		if o.Unseen[source] != want {
+			t.Errorf("%s: %q, want %q", source, o.Unseen[source], want)
+		}
+	}
+	report := doctor.Examine(o)
+	if len(report.Good) > 0 || report.Count(doctor.Unknown) != len(report.Findings) || len(report.Findings) < 20 {
+		t.Errorf("%d findings, good %v: %+v", len(report.Findings), report.Good, report.Findings)
+	}
+}
+
+const missingRole = `<ErrorResponse><Error><Code>NoSuchEntity</Code><Message>none</Message></Error></ErrorResponse>`
+
+// answers are those of an account that has all there is to see.
+func answers() map[string]string {
+	role := func(arn string) string {
+		return "<R><GetRoleResult><Role><Path>/</Path><RoleName>r</RoleName><RoleId>1</RoleId><CreateDate>2026-01-01T00:00:00Z</CreateDate><Arn>" + arn + "</Arn></Role></GetRoleResult></R>"
+	}
+	return map[string]string{
+		"GetParametersByPath": `{"Parameters":[{"Name":"/sawhorse/racks/prod/params/karpenter_config","Type":"String","Value":"{\"ec2NodeClass\":{\"blockDeviceMappings\":[{\"deviceName\":\"/dev/xvda\",\"ebs\":{\"kmsKeyID\":\"key-2\"}}]}}"}]}`,
+		"GetCallerIdentity":   `<R><GetCallerIdentityResult><Arn>arn:aws:sts::111122223333:assumed-role/ops/me</Arn></GetCallerIdentityResult></R>`,
+		"GetRole":             role("arn:aws:iam::111122223333:role/team/ops"), "GetRole prod-karpenter": role("arn:aws:iam::111122223333:role/sawhorse/prod-karpenter"),
+		"ListRoles": `<R><ListRolesResult><Roles><member><Path>/aws-service-role/spot.amazonaws.com/</Path></member></Roles></ListRolesResult></R>`,
+		"": `{"cluster":{"name":"prod","arn":"arn:aws:eks:eu-central-1:111122223333:cluster/prod","status":"ACTIVE","version":"1.35","identity":{"oidc":{"issuer":"https://oidc/1"}},
+			"resourcesVpcConfig":{"vpcId":"vpc-1","clusterSecurityGroupId":"sg-1","endpointPublicAccess":true}}}`,
+		"/node-groups": `{"nodegroups":["system"]}`, "/node-groups/system": `{"nodegroup":{"nodegroupName":"system","subnets":["subnet-a"],"taints":[{"key":"own","effect":"NO_SCHEDULE"}]}}`,
+		"/addons": `{"addons":["coredns"]}`, "/addons/coredns": `{"addon":{"addonName":"coredns","addonVersion":"v1","status":"DEGRADED","health":{"issues":[{"message":"no room"}]}}}`,
+		"/addons/supported-versions": `{"addons":[{"addonVersions":[{"addonVersion":"v3"},{"addonVersion":"v2"}]}]}`,
+		"/pod-identity-associations": `{"associations":[{"namespace":"kube-system","serviceAccount":"karpenter"}]}`,
+		"GetOpenIDConnectProvider":   missingRole,
+		"DescribeSubnets":            `<R><subnetSet><item><subnetId>subnet-a</subnetId><availabilityZone>eu-central-1a</availabilityZone><availableIpAddressCount>7</availableIpAddressCount></item></subnetSet></R>`,
+		"DescribeSecurityGroups":     `<R><securityGroupInfo><item><groupId>sg-1</groupId><tagSet><item><key>karpenter.sh/discovery</key><value>other</value></item></tagSet></item></securityGroupInfo></R>`,
+		"DescribeVpcEndpoints":       `<R><vpcEndpointSet><item><serviceName>com.amazonaws.eu-central-1.sqs</serviceName><vpcEndpointType>Interface</vpcEndpointType><state>available</state><privateDnsEnabled>true</privateDnsEnabled></item></vpcEndpointSet></R>`,
+		"DescribeInstances": `<R><reservationSet><item><instancesSet><item><instanceId>i-1</instanceId><instanceType>m5.large</instanceType><instanceLifecycle>spot</instanceLifecycle>
+			<cpuOptions><coreCount>1</coreCount><threadsPerCore>2</threadsPerCore></cpuOptions><metadataOptions><httpPutResponseHopLimit>2</httpPutResponseHopLimit></metadataOptions></item></instancesSet></item></reservationSet></R>`,
+		"GetEbsDefaultKmsKeyId": `<R><kmsKeyId>key-1</kmsKeyId></R>`,
+		"DescribeKey":           `{"KeyMetadata":{"KeyId":"k","Arn":"arn:k","KeyState":"Enabled","KeyManager":"CUSTOMER"}}`,
+		"GetKeyPolicy":          `{"Policy":"{}"}`, "ListGrants": `{"Grants":[{"GranteePrincipal":"arn:someone"}]}`,
+		"GetServiceQuota": `{"Quota":{"Value":64}}`, "GetServiceQuota L-244521F2": `{"__type":"NoSuchResourceException","message":"none"}`, "GetAWSDefaultServiceQuota": `{"Quota":{"Value":300}}`,
+		"GetAccountSummary":       `<R><GetAccountSummaryResult><SummaryMap><entry><key>Roles</key><value>7</value></entry></SummaryMap></GetAccountSummaryResult></R>`,
+		"ListRules":               `{"Rules":[{"Name":"prod-karpenter"},{"Name":"other"}]}`,
+		"SimulatePrincipalPolicy": simulation("ec2:RunInstances", false),
+	}
+}
+
+func simulation(action string, allowed bool) string {
+	return fmt.Sprintf("<R><SimulatePrincipalPolicyResult><EvaluationResults><member><EvalActionName>%s</EvalActionName><EvalDecision>explicitDeny</EvalDecision><OrganizationsDecisionDetail><AllowedByOrganizations>%v</AllowedByOrganizations></OrganizationsDecisionDetail></member>"+
+		"<member><EvalActionName>ec2:CreateFleet</EvalActionName><EvalDecision>implicitDeny</EvalDecision></member></EvaluationResults></SimulatePrincipalPolicyResult></R>", action, allowed)
+}
+
+func TestLook(t *testing.T) {
+	a, server := &account{answers: answers()}, k8sfake.New(t)
+	server.Put("/apis/policy/v1/namespaces/shop/poddisruptionbudgets/web", "policy/v1", "PodDisruptionBudget", map[string]any{"status": map[string]any{"expectedPods": int64(3)}})
+	o := observed(t, a, server.Dial)
+	if len(o.Unseen) > 0 {
+		t.Fatalf("unseen: %v", o.Unseen)
+	}
+	got := []any{
+		o.Written, o.Caller, o.Cluster.VPC, o.Cluster.Version, o.Cluster.PublicAPI, o.Cluster.OIDCIssuer, o.NodeGroups[0].Subnets, o.NodeGroups[0].Taints[0].Effect, o.AddOns, o.Association, o.Provider,
+		o.Subnets[0].Free, o.SecurityGroups[0].Tags, o.Endpoints, o.Instances[0], o.Keys, o.Quotas[doctor.SpotVCPU], o.Quotas[doctor.RulesPerBus], o.Account, o.Rules, o.RuleExists, o.SpotRole, o.Denied,
+		o.Budgets[0].Status.ExpectedPods,
+	}
+	want := []any{
+		1, "arn:aws:iam::111122223333:role/team/ops", "vpc-1", "1.35", true, "https://oidc/1", []string{"subnet-a"}, "NO_SCHEDULE",
+		[]doctor.AddOn{{Name: "coredns", Version: "v1", Status: "DEGRADED", Issues: []string{"no room"}, Listed: []string{"v3", "v2"}}}, true, false,
+		7, map[string]string{"karpenter.sh/discovery": "other"}, []doctor.Endpoint{{Service: "com.amazonaws.eu-central-1.sqs", Type: "Interface", State: "available", PrivateDNS: true}},
+		doctor.Instance{ID: "i-1", Type: "m5.large", VCPU: 2, Spot: true, HopLimit: 2, Tags: map[string]string{}},
+		[]doctor.Key{{ID: "key-1", State: "Enabled", Policy: "{}", Grantees: []string{"arn:someone"}}, {ID: "key-2", State: "Enabled", Policy: "{}", Grantees: []string{"arn:someone"}}},
+		64.0, 300.0, map[string]int{"Roles": 7}, 2, true, true, []string{"ec2:RunInstances"}, int32(3),
+	}
+	for i := range want {
+		if fmt.Sprintf("%+v", got[i]) != fmt.Sprintf("%+v", want[i]) {
+			t.Errorf("%d: %+v, want %+v", i, got[i], want[i])
+		}
+	}
+	for _, call := range a.called {
+		method, action, _ := strings.Cut(call, " ")
+		reads := slices.ContainsFunc([]string{"Get", "List", "Describe", "Simulate"}, func(verb string) bool { return strings.HasPrefix(action, verb) })
+		if !reads && (method != http.MethodGet || action != "" && action[0] != '/') {
+			t.Errorf("it calls %s", call)
+		}
+	}
+	if len(server.Writes) > 0 {
+		t.Errorf("it writes %v", server.Writes)
+	}
+}
+
+// EBS's own key is not asked about: an account that has encrypted nothing yet does not have it.
+func TestKeyOfEBS(t *testing.T) {
+	all := answers()
+	all["GetParametersByPath"], all["GetEbsDefaultKmsKeyId"] = `{"Parameters":[]}`, `<R><kmsKeyId>alias/aws/ebs</kmsKeyId></R>`
+	delete(all, "DescribeKey")
+	o := observed(t, &account{answers: all}, noDial)
+	if o.Unseen[doctor.Keys] != "" || len(o.Keys) != 1 || !o.Keys[0].AWSManaged || o.Keys[0].State != "Enabled" {
+		t.Errorf("%q %+v", o.Unseen[doctor.Keys], o.Keys)
+	}
+}
+
+func TestMissingCluster(t *testing.T) {
+	all := answers()
+	all[""] = `{"__type":"ResourceNotFoundException","message":"none"}`
+	o := observed(t, &account{answers: all}, noDial)
+	if !o.Missing || o.Cluster != nil || o.Unseen[doctor.Pods] != `there is no EKS cluster "prod" in this account and region` || o.Rules != 2 {
+		t.Errorf("%+v", o)
+	}
+}
+
+func TestClosedCluster(t *testing.T) {
+	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	t.Cleanup(refusing.Close)
+	config := aws.Config{Region: "eu-central-1", Credentials: credentials.NewStaticCredentialsProvider("id", "key", "")}
+	for _, c := range []struct {
+		dial k8s.Connector
+		want string
+	}{
+		{noDial, "dial: no route"},
+		{func(ctx context.Context, c plan.Cluster) (*k8s.Client, error) {
+			c.Endpoint = refusing.URL
+			return k8s.Connect(ctx, config, c)
+		}, "the cluster's API server does not know the caller: it has no access entry"},
+	} {
+		o := observed(t, &account{answers: answers()}, c.dial)
+		for _, source := range []doctor.Source{doctor.Nodes, doctor.Budgets} {
+			if o.Unseen[source] != c.want {
+				t.Errorf("%s: %q, want %q", source, o.Unseen[source], c.want)
+			}
+		}
+	}
+}
+
+// Who may not read nodes may still read the rest.
+func TestForbiddenNodes(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if strings.HasSuffix(r.URL.Path, "/nodes") {
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"nodes is forbidden","code":403}`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"kind":"List","apiVersion":"v1","metadata":{},"items":[]}`)
+	}))
+	t.Cleanup(server.Close)
+	o := observed(t, &account{answers: answers()}, func(context.Context, plan.Cluster) (*k8s.Client, error) {
+		return k8s.New(&rest.Config{Host: server.URL})
+	})
+	if !strings.Contains(o.Unseen[doctor.Nodes], "nodes is forbidden") || len(o.Unseen) != 1 {
+		t.Errorf("%v", o.Unseen)
+	}
+}

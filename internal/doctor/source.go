@@ -1,0 +1,65 @@
+package doctor
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Source is one thing to look at: the AWS actions that doing so takes, or, behind the word kubernetes, what is read of the cluster.
+type Source string
+
+// The sources.
+const (
+	Parameters     Source = "ssm:GetParametersByPath"
+	TheCluster     Source = "eks:DescribeCluster"
+	NodeGroups     Source = "eks:ListNodegroups, eks:DescribeNodegroup"
+	AddOns         Source = "eks:ListAddons, eks:DescribeAddon"
+	AddOnVersions  Source = "eks:DescribeAddonVersions"
+	Associations   Source = "eks:ListPodIdentityAssociations"
+	Provider       Source = "iam:GetOpenIDConnectProvider"
+	Subnets        Source = "ec2:DescribeSubnets"
+	SecurityGroups Source = "ec2:DescribeSecurityGroups"
+	Endpoints      Source = "ec2:DescribeVpcEndpoints"
+	Instances      Source = "ec2:DescribeInstances"
+	Keys           Source = "ec2:GetEbsDefaultKmsKeyId, kms:DescribeKey, kms:GetKeyPolicy, kms:ListGrants"
+	Quotas         Source = "servicequotas:GetServiceQuota, servicequotas:GetAWSDefaultServiceQuota"
+	AccountSummary Source = "iam:GetAccountSummary"
+	Rules          Source = "events:ListRules"
+	SpotRole       Source = "iam:ListRoles"
+	Organization   Source = "iam:GetRole, iam:SimulatePrincipalPolicy"
+	Nodes          Source = kubernetes + "nodes"
+	Pods           Source = kubernetes + "pods"
+	Deployments    Source = kubernetes + "deployments"
+	StatefulSets   Source = kubernetes + "statefulsets"
+	DaemonSets     Source = kubernetes + "daemonsets"
+	Budgets        Source = kubernetes + "poddisruptionbudgets"
+)
+
+const kubernetes = "kubernetes "
+
+// viewPolicy is the access policy that may read everything in a cluster, nodes too, and change nothing.
+const viewPolicy = "cluster-access-policy/AmazonEKSAdminViewPolicy"
+
+// remedy is how to make a source visible.
+func (s Source) remedy(o *Observed) (string, []string) {
+	// Where the cluster was not seen, nothing of it was.
+	if o.Cluster == nil && o.Unseen[s] == o.Unseen[TheCluster] {
+		if o.Missing {
+			return "See the check cluster.", nil
+		}
+		s = TheCluster
+	}
+	switch {
+	case !strings.HasPrefix(string(s), kubernetes):
+		return fmt.Sprintf("If the caller is not allowed to look, allow it %s, and run this again.", s), nil
+	case o.Caller == "":
+		return "Give the caller an access entry that may read the cluster, or a network path to its API server, and run this again.", nil
+	case strings.HasSuffix(o.Caller, ":root"):
+		return "Run this as an IAM role or user: no access entry can name the account's root.", nil
+	}
+	entry := fmt.Sprintf("--cluster-name %s --principal-arn %s", o.Cluster.Name, o.Caller)
+	return "If the API server refuses the caller, give it an access entry that may read everything (or, where the access mode is CONFIG_MAP, a place in aws-auth); if it cannot be reached, run this from a network that reaches it.", []string{
+		"aws eks create-access-entry " + entry,
+		fmt.Sprintf("aws eks associate-access-policy %s --access-scope type=cluster --policy-arn arn:%s:eks::aws:%s", entry, o.Cluster.Partition, viewPolicy),
+	}
+}
