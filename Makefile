@@ -52,7 +52,7 @@ sandbox-down:
 test: parts
 	go test ./...
 	cd sandbox && go test $$(go list ./... | grep -v /e2e)
-	cd sandbox && go test -count=1 -p 2 ./e2e ./e2e/chaos
+	cd sandbox && go test -count=1 -p 2 -timeout 30m ./e2e ./e2e/chaos
 
 ## life: the longer end-to-end scripts: racks that are turned on and off, interrupted, left, and what can go wrong with nodes
 .PHONY: life
