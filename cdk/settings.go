@@ -78,7 +78,7 @@ func readSettings(get func(key string) any) (settings, error) {
 		SettleSeconds:    r.number("settleSeconds", 5, 0, 60), // well inside the lease's 180 s
 		ResyncMinutes:    r.number("resyncMinutes", 60, 1, 1440),
 		ResyncSlots:      r.number("resyncSlots", 12, 1, 1440),
-		DrainSeconds:     r.number("drainSeconds", 300, 0, 3600),
+		DrainSeconds:     r.number("drainSeconds", 300, 0, names.MaxDrainSeconds),
 		AlarmTopicARN:    r.text("alarmTopicArn", ""),
 		SubnetIDs:        r.list("subnetIds"),
 		SecurityGroupIDs: r.list("securityGroupIds"),

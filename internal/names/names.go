@@ -41,6 +41,10 @@ var rackName = regexp.MustCompile(`^[a-z]([a-z0-9-]*[a-z0-9])?$`)
 // ValidRack tells whether the text is a rack's name: a-z first, then a-z, 0-9 and dashes, no dash at the end.
 func ValidRack(rack string) bool { return rackName.MatchString(rack) }
 
+// MaxDrainSeconds is the longest drain window that the stack can be deployed with (drainSeconds). The steps that drain have a
+// longer deadline.
+const MaxDrainSeconds = 3600
+
 // MaxEnabledRack is how long a rack's name may be with Karpenter on: "{rack}-karpenter-nodes" and names that Karpenter
 // derives must fit (reference 000, Constraints).
 const MaxEnabledRack = 26

@@ -33,7 +33,7 @@ var enable = []Step{
 }
 
 // disable takes Karpenter out again (spec 6): room first, then the nodes, then what served them. The controller, its
-// credentials and its queue go after the last NodeClaim and EC2NodeClass. A drain window is an hour at most (drainSeconds).
+// credentials and its queue go after the last NodeClaim and EC2NodeClass.
 var disable = []Step{
 	{Name: "autoscaler", Deadline: 600, Why: "Cluster Autoscaler as it was"},
 	{Name: "nodegroups/build", Deadline: 900, Why: "build node groups as they were"},

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
 func position(t *testing.T, order []Step, name string) int {
@@ -56,7 +58,7 @@ func TestOrdersAreComplete(t *testing.T) {
 			}
 		}
 	}
-	names := func(order []Step) (all []string) {
+	undone := func(order []Step) (all []string) {
 		for _, s := range order {
 			if s.Guards == "" {
 				all = append(all, s.Name)
@@ -65,8 +67,8 @@ func TestOrdersAreComplete(t *testing.T) {
 		slices.Sort(all)
 		return all
 	}
-	if !slices.Equal(names(enable), names(disable)) {
-		t.Errorf("what enabling does and disabling does not undo: %v, %v", names(enable), names(disable))
+	if !slices.Equal(undone(enable), undone(disable)) {
+		t.Errorf("what enabling does and disabling does not undo: %v, %v", undone(enable), undone(disable))
 	}
 }
 
@@ -87,6 +89,19 @@ func TestVacantComesFirst(t *testing.T) {
 	}
 	if due := on.plan.Due(applied); len(due) == 0 || due[0].Name != "access/vacant" {
 		t.Errorf("due %v", due)
+	}
+}
+
+// A step that drains waits for the window, for Karpenter's grace after it and after an EC2NodeClass, and for EC2.
+func TestDrainsEndWithinTheirDeadlines(t *testing.T) {
+	drains := append(slices.DeleteFunc(slices.Clone(disable), func(s Step) bool { return s.Name != "nodepools" }), retireGroups)
+	for _, s := range drains {
+		if s.Deadline < names.MaxDrainSeconds+600 {
+			t.Errorf("%s: %d s, a drain may take %d s", s.Name, s.Deadline, names.MaxDrainSeconds)
+		}
+	}
+	if len(drains) != 2 {
+		t.Errorf("%v", drains)
 	}
 }
 

@@ -6,14 +6,8 @@ import (
 	"testing"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/e2e/stage"
-	"github.com/sawhorse-io/sawhorse/sandbox/story"
 )
 
 var sandbox = stage.New("../..", "e2e")
 
 func TestMain(m *testing.M) { sandbox.Main(m) }
-
-func play(t *testing.T, script func(*story.Teller)) {
-	t.Helper()
-	sandbox.Play(t, script)
-}

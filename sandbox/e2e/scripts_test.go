@@ -15,11 +15,11 @@ import (
 )
 
 // The whole life of a rack, as `make demo` tells it. It comes first, because it begins with an untouched cluster.
-func TestStory(t *testing.T) { play(t, story.Main) }
+func TestStory(t *testing.T) { sandbox.Play(t, story.Main) }
 
 // Twenty writes at once cost at most three passes, never two of them at the same time, and all values are in force.
 func TestBurst(t *testing.T) {
-	play(t, story.Enabled)
+	sandbox.Play(t, story.Enabled)
 	since := time.Now()
 	write(t, map[string]string{"karpenter_cpu_limit": "150", "karpenter_memory_limit_gb": "500"})
 	write(t, map[string]string{
@@ -34,7 +34,7 @@ func TestBurst(t *testing.T) {
 	if len(all) == 0 || len(all) > 3 {
 		t.Errorf("20 writes cost %d rounds", len(all))
 	}
-	play(t, func(s *story.Teller) {
+	sandbox.Play(t, func(s *story.Teller) {
 		s.Check("limits", "kubectl get nodepool workload -o jsonpath='{.spec.limits.cpu} {.spec.limits.memory}'", "160 640Gi")
 		s.Check("disruption", "kubectl get nodepool workload -o jsonpath='{.spec.disruption.consolidationPolicy} {.spec.disruption.consolidateAfter} {.spec.disruption.budgets[0].nodes}'", "WhenEmpty 5m 3")
 		s.Check("expiry", "kubectl get nodepool workload -o jsonpath='{.spec.template.spec.expireAfter}'", "24h")
@@ -45,10 +45,10 @@ func TestBurst(t *testing.T) {
 
 // A pass that finds nothing to do starts one Lambda and writes nothing but its own record.
 func TestNothingToDo(t *testing.T) {
-	play(t, story.Enabled)
+	sandbox.Play(t, story.Enabled)
 	counts(t, http.MethodDelete)
 	since := time.Now()
-	play(t, func(s *story.Teller) {
+	sandbox.Play(t, func(s *story.Teller) {
 		s.Check("request", `aws events put-events --entries '[{"EventBusName":"sawhorse","Source":"test","DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"demo\"}"}]' --query FailedEntryCount --output text`, "0")
 	})
 	time.Sleep(2 * time.Second) // for the event; rounds then waits for what it has started
@@ -116,46 +116,46 @@ func counts(t *testing.T, method string) map[string]map[string]map[string]int {
 
 // A function without an access entry is refused by the API server, and a full pass mends it.
 func TestLockedOut(t *testing.T) {
-	play(t, story.Enabled)
-	play(t, story.LockedOut)
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.LockedOut)
 }
 
 // A cluster has one rack: a second one that names it is refused, and nothing changes.
 func TestTwoRacks(t *testing.T) {
-	play(t, story.Enabled)
-	play(t, story.TwoRacks)
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.TwoRacks)
 }
 
 // Somebody disables the rule of the interruption queue: the next ordinary pass puts it right.
 func TestQueueRepair(t *testing.T) {
-	play(t, story.Enabled)
-	play(t, story.QueueRepair)
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.QueueRepair)
 }
 
 // Two executions hold one lease: the older one stops at its next step and changes nothing more. It leaves parameters that
 // the next script unsets.
 func TestTakenOver(t *testing.T) {
-	play(t, story.Enabled)
-	play(t, story.TakenOver)
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.TakenOver)
 }
 
 // An execution that is stopped is told of and followed; a dry run that fails is answered.
 func TestStopped(t *testing.T) {
-	play(t, story.Enabled)
-	play(t, story.Stopped)
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.Stopped)
 }
 
 // Events that arrive while a pass fails are served by the next round, at once; what fails does not loop. And an event that
 // is lost is made good by the schedule.
 func TestFailing(t *testing.T) {
-	play(t, story.Enabled)
+	sandbox.Play(t, story.Enabled)
 	since := time.Now()
-	play(t, story.Failing)
+	sandbox.Play(t, story.Failing)
 	for n := range 40 { // a round fails a few tenths of a second after it has noted what was requested
 		write(t, map[string]string{"karpenter_cpu_limit": fmt.Sprint(150 + n)})
 		time.Sleep(100 * time.Millisecond)
 	}
-	play(t, story.Mended)
+	sandbox.Play(t, story.Mended)
 	again := 0
 	history, err := passes.Since(t.Context(), client(t), since)
 	if err != nil {
@@ -168,11 +168,11 @@ func TestFailing(t *testing.T) {
 	if again == 0 {
 		t.Error("no round follows one that failed while a write arrived")
 	}
-	play(t, story.LostEvents)
+	sandbox.Play(t, story.LostEvents)
 }
 
 // Events that name no rack, or reach for another one, leave nothing behind.
 func TestHostile(t *testing.T) {
-	play(t, story.Enabled)
-	play(t, story.Hostile)
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.Hostile)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -250,27 +249,6 @@ func TestFailed(t *testing.T) {
 	}
 }
 
-// A dry run is answered with what would become of the pass.
-func TestDryRun(t *testing.T) {
-	for _, c := range []struct {
-		problems []params.Problem
-		kind     string
-	}{
-		{nil, "Rack Reconciled"},
-		{[]params.Problem{{Parameter: "node_disk", Message: "is wrong"}}, "Rack Rejected"},
-	} {
-		s := begin(t, rack.Run{})
-		bus := Bus{Events: s.cloud.Events, Name: "sawhorse"}
-		if err := bus.DryRun(t.Context(), rack.Run{Rack: "demo", Problems: c.problems}, []plan.Step{{Name: "queue"}}); err != nil {
-			t.Fatal(err)
-		}
-		kind, detail := s.sent()
-		if kind != c.kind || !detail.DryRun || !slices.Equal(detail.Steps, []string{"queue"}) || len(detail.Problems) != len(c.problems) {
-			t.Errorf("%s %+v", kind, detail)
-		}
-	}
-}
-
 func TestWithoutTheLeaseNothingIsReported(t *testing.T) {
 	s := begin(t, rack.Run{})
 	s.cloud.Table.Items["rack#demo lease"]["owner"] = &types.AttributeValueMemberS{Value: "another pass"}
@@ -334,51 +312,6 @@ func TestInterrupted(t *testing.T) {
 		if len(s.cloud.Events.Sent) == 0 || s.status().State != rack.Reconciled || s.cloud.SSM.Values["/sawhorse/racks/demo/outputs/url"] != "u" {
 			t.Errorf("call %d failed, and in the end: %v, %v", n, s.cloud.Events.Sent, s.cloud.SSM.Values)
 		}
-	}
-}
-
-func TestBus(t *testing.T) {
-	cloud := awsfake.New()
-	bus := Bus{Events: cloud.Events, Name: "sawhorse"}
-	if err := bus.Started(t.Context(), rack.Run{Rack: "demo", Generation: 7, Execution: "me", Warnings: warning}, []plan.Step{{Name: "access"}, {Name: "queue"}}); err != nil {
-		t.Fatal(err)
-	}
-	var started events.ReconcileStarted
-	if err := json.Unmarshal([]byte(*cloud.Events.Sent[0].Detail), &started); err != nil || !slices.Equal(started.Steps, []string{"access", "queue"}) ||
-		started.Rack != "demo" || started.Generation != 7 || len(started.Warnings) != 1 || *cloud.Events.Sent[0].DetailType != "Rack Reconcile Started" {
-		t.Errorf("%+v, %v", started, err)
-	}
-	cloud.Events.Refuse = "bus full"
-	if err := bus.Send(t.Context(), started); err == nil || !strings.Contains(err.Error(), "event Rack Reconcile Started: put: ") || !strings.Contains(err.Error(), "bus full") {
-		t.Errorf("a refused event: %v", err)
-	}
-}
-
-// What is too long for EventBridge is shortened, the problems last, and says how much is missing.
-func TestALongEventIsShortened(t *testing.T) {
-	cloud := awsfake.New()
-	var pass events.Pass
-	for i := range 2000 {
-		pass.Changed = append(pass.Changed, events.Change{Step: "nodepools", Subject: fmt.Sprintf("NodePool/%d %s", i, strings.Repeat("é", 40)), Action: "created"})
-		pass.Warnings = append(pass.Warnings, events.Problem{Parameter: "w", Message: strings.Repeat("x", 50)})
-	}
-	for range 200 {
-		pass.Problems = append(pass.Problems, events.Problem{Parameter: "p", Message: strings.Repeat("x", 1000)})
-	}
-	if err := (Bus{Events: cloud.Events, Name: "sawhorse"}).Send(t.Context(), events.Rejected{Pass: pass, Change: "event-1"}); err != nil {
-		t.Fatal(err)
-	}
-	text := *cloud.Events.Sent[0].Detail
-	var sent events.Rejected
-	if err := json.Unmarshal([]byte(text), &sent); err != nil {
-		t.Fatal(err)
-	}
-	if len(text) > maxDetail+50 || len(text) < maxDetail-1100 {
-		t.Errorf("%d bytes", len(text))
-	}
-	left := len(sent.Changed) + len(sent.Warnings) + len(sent.Problems)
-	if len(sent.Changed) != 0 || len(sent.Problems) != 200 || sent.Change != "event-1" || sent.Omitted != 4200-left {
-		t.Errorf("%d changes, %d warnings, %d problems, %d omitted", len(sent.Changed), len(sent.Warnings), len(sent.Problems), sent.Omitted)
 	}
 }
 

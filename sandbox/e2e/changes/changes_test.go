@@ -13,55 +13,50 @@ var sandbox = stage.New("../../..", "e2e-changes")
 
 func TestMain(m *testing.M) { sandbox.Main(m) }
 
-func play(t *testing.T, script func(*story.Teller)) {
-	t.Helper()
-	sandbox.Play(t, script)
-}
-
 // Several parameters as one change: whole, once, or not at all.
 func TestChangeRequest(t *testing.T) {
-	play(t, story.Enabled)
-	play(t, story.ChangeRequest)
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.ChangeRequest)
 }
 
 // More pools, an override, what is refused of them, and JSON from S3.
 func TestPools(t *testing.T) {
-	play(t, story.Enabled)
-	play(t, story.Pools)
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.Pools)
 }
 
 // Parameters of the rack itself, and what each brings about.
 func TestSettings(t *testing.T) {
-	play(t, story.Enabled)
-	play(t, story.Settings)
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.Settings)
 }
 
 // Pods that fit nowhere, a build, a spot interruption, and a node that nobody needs any more.
 func TestPods(t *testing.T) {
-	play(t, story.Enabled)
-	play(t, story.Pods)
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.Pods)
 }
 
 // What was changed or deleted by hand is put back; what others made is left alone.
 func TestHandEdits(t *testing.T) {
-	play(t, story.Enabled)
-	play(t, story.HandEdits)
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.HandEdits)
 }
 
 // A SPOT system group is refused until it is named, and then gives way to an on-demand copy.
 func TestSpotSystemGroup(t *testing.T) {
-	play(t, story.Enabled)
-	play(t, story.SpotSystemGroup)
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.SpotSystemGroup)
 }
 
 // What becomes of the Cluster Autoscaler, and of what it scales.
 func TestAutoscaler(t *testing.T) {
-	play(t, story.Enabled)
-	play(t, story.Autoscaler)
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.Autoscaler)
 }
 
 // On with IRSA, where there is no Pod Identity.
 func TestCredentials(t *testing.T) {
-	play(t, story.Off)
-	play(t, story.Credentials)
+	sandbox.Play(t, story.Off)
+	sandbox.Play(t, story.Credentials)
 }

@@ -16,57 +16,52 @@ var sandbox = stage.New("../../..", "e2e-life")
 
 func TestMain(m *testing.M) { sandbox.Main(m) }
 
-func play(t *testing.T, script func(*story.Teller)) {
-	t.Helper()
-	sandbox.Play(t, script)
-}
-
 // Off while a pass is enabling.
 func TestInterrupted(t *testing.T) {
-	play(t, story.Off)
-	play(t, story.Interrupted)
+	sandbox.Play(t, story.Off)
+	sandbox.Play(t, story.Interrupted)
 }
 
 // On where others hold the names.
 func TestCollisions(t *testing.T) {
-	play(t, story.Off)
-	play(t, story.Collisions)
+	sandbox.Play(t, story.Off)
+	sandbox.Play(t, story.Collisions)
 }
 
 // What comes and goes when, of an off and an on.
 func TestOrder(t *testing.T) {
-	play(t, story.Enabled)
-	play(t, story.Order)
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.Order)
 }
 
 // Off while nodes carry pods that no drain moves.
 func TestDrainOff(t *testing.T) {
-	play(t, story.Enabled)
-	play(t, story.DrainOff)
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.DrainOff)
 }
 
 // Off is refused where pods would have no place, or others a NodePool; force goes on.
 func TestGuards(t *testing.T) {
-	play(t, story.Enabled)
-	play(t, story.Guards)
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.Guards)
 }
 
 // On again while a node drains.
 func TestOnWhileDraining(t *testing.T) {
-	play(t, story.Enabled)
-	play(t, story.OnWhileDraining)
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.OnWhileDraining)
 }
 
 // Off ends instances that no NodeClaim knows.
 func TestOrphans(t *testing.T) {
-	play(t, story.Enabled)
-	play(t, story.Orphans)
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.Orphans)
 }
 
 // Off while the controller is down.
 func TestControllerDown(t *testing.T) {
-	play(t, story.Enabled)
-	play(t, story.ControllerDown)
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.ControllerDown)
 }
 
 // Off and on, ROUNDS times: nothing is left, and nothing grows.
@@ -75,30 +70,30 @@ func TestRounds(t *testing.T) {
 	if err != nil || n < 1 {
 		t.Fatalf("ROUNDS is %q, not a number from 1", os.Getenv("ROUNDS"))
 	}
-	play(t, story.Enabled)
-	play(t, func(s *story.Teller) { story.Rounds(s, n) })
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, func(s *story.Teller) { story.Rounds(s, n) })
 }
 
 // What sawhorse doctor finds, and its remedies.
 func TestDoctor(t *testing.T) {
-	play(t, story.Enabled)
-	play(t, story.Doctor)
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.Doctor)
 }
 
 // Deleting is no command while Karpenter is on; with Karpenter off it ends the rack.
 func TestForgotten(t *testing.T) {
-	play(t, story.Enabled)
-	play(t, story.Forgotten)
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.Forgotten)
 }
 
 // On and off in a cluster without aws-auth. From here on there is no way back.
 func TestAccessModeAPI(t *testing.T) {
-	play(t, story.Off)
-	play(t, story.AccessModeAPI)
+	sandbox.Play(t, story.Off)
+	sandbox.Play(t, story.AccessModeAPI)
 }
 
 // Off when the cluster has been deleted. It comes last: nothing is left of the cluster.
 func TestClusterGone(t *testing.T) {
-	play(t, story.Enabled)
-	play(t, story.ClusterGone)
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.ClusterGone)
 }
