@@ -7,7 +7,10 @@ import (
 	"io"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/fault"
 )
@@ -22,12 +25,15 @@ type Options struct {
 	Together int
 	// Pairs is how many random pairs are tried.
 	Pairs int
+	// Sandboxes is how many sandboxes are used at a time.
+	Sandboxes int
 	// Out gets a line for each trial, and the table.
 	Out io.Writer
 }
 
-// Sandbox starts a new sandbox, calls play with the environment of its users, and ends it.
-type Sandbox func(play func(environment []string) error) error
+// Sandbox starts a new sandbox in the place n, calls play with the environment of its users, and ends it. Those in different
+// places run side by side.
+type Sandbox func(ctx context.Context, n int, play func(ctx context.Context, environment []string) error) error
 
 // run is one run of the chaos.
 type run struct {
@@ -35,45 +41,51 @@ type run struct {
 	sandbox  Sandbox
 	recorded *recording
 	calls    int
-	todo     map[string][]trial // by story
-	results  []Result
-	again    map[string]bool // trials that have had their second chance
+
+	mu      sync.Mutex         // of what follows: the sandboxes share it
+	todo    map[string][]trial // by story
+	results []Result
+	again   map[string]bool // trials that have had their second chance
 }
 
 // Run tries what the options choose. Its error tells how many trials did not end well.
 func Run(ctx context.Context, sandbox Sandbox, options Options) error {
 	r := &run{Options: options, sandbox: sandbox, todo: map[string][]trial{}, again: map[string]bool{}}
-	if err := r.on(ctx, func(w *World) error {
+	if err := r.on(ctx, 0, func(ctx context.Context, w *World) error {
 		var err error
 		r.recorded, err = record(ctx, w)
 		return err
 	}); err != nil {
 		return err
 	}
-	if err := r.on(ctx, func(w *World) error {
-		if err := r.recorded.recordFirst(ctx, w); err != nil {
-			return err
-		}
-		r.choose()
-		return r.rounds(ctx, w)
-	}); err != nil {
+	if err := r.on(ctx, 0, func(ctx context.Context, w *World) error { return r.recorded.recordFirst(ctx, w) }); err != nil {
 		return err
 	}
-	for r.left() > 0 {
-		if err := r.on(ctx, func(w *World) error { return r.fresh(ctx, w) }); err != nil {
-			return err
-		}
+	r.choose()
+	places, placesCtx := errgroup.WithContext(ctx)
+	for n := range max(1, r.Sandboxes) {
+		places.Go(func() error {
+			for r.left() > 0 {
+				if err := r.on(placesCtx, n, r.fresh); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := places.Wait(); err != nil {
+		return err
 	}
 	return r.table()
 }
 
-func (r *run) on(ctx context.Context, do func(*World) error) error {
-	return r.sandbox(func(environment []string) error {
+func (r *run) on(ctx context.Context, n int, do func(context.Context, *World) error) error {
+	return r.sandbox(ctx, n, func(ctx context.Context, environment []string) error {
 		w, err := NewWorld(ctx, environment)
 		if err != nil {
 			return err
 		}
-		if err := do(w); err != nil && !errors.Is(err, errSpoiled) {
+		if err := do(ctx, w); err != nil && !errors.Is(err, errSpoiled) {
 			return err
 		}
 		return nil
@@ -109,9 +121,18 @@ func order(story string) int {
 	return slices.Index([]string{first.name, change.name, disable.name, enable.name}, story)
 }
 
-func (r *run) left() (n int) {
-	for _, trials := range r.todo {
-		n += len(trials)
+// left is how many trials of these stories have not been begun, or of all.
+func (r *run) left(stories ...story) (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.leftOf(stories)
+}
+
+func (r *run) leftOf(stories []story) (n int) {
+	for name, trials := range r.todo {
+		if len(stories) == 0 || slices.ContainsFunc(stories, func(s story) bool { return s.name == name }) {
+			n += len(trials)
+		}
 	}
 	return n
 }
@@ -129,14 +150,14 @@ func (r *run) fresh(ctx context.Context, w *World) error {
 
 // rounds goes on with a rack that is on: all changes, then off and on in turn.
 func (r *run) rounds(ctx context.Context, w *World) error {
-	for len(r.todo[change.name]) > 0 {
+	for r.left(change) > 0 {
 		for _, s := range []story{change, back} {
 			if err := r.next(ctx, w, s); err != nil {
 				return err
 			}
 		}
 	}
-	for len(r.todo[disable.name])+len(r.todo[enable.name]) > 0 {
+	for r.left(disable, enable) > 0 {
 		for _, s := range []story{disable, enable} {
 			if err := r.next(ctx, w, s); err != nil {
 				return err
@@ -148,26 +169,45 @@ func (r *run) rounds(ctx context.Context, w *World) error {
 
 // next plays a story with the next trial of it, undisturbed where there is none left.
 func (r *run) next(ctx context.Context, w *World, s story) error {
-	t := trial{story: s.name}
-	if queue := r.todo[s.name]; len(queue) > 0 {
-		t, r.todo[s.name] = queue[0], queue[1:]
-	}
+	t := r.take(s)
 	result, err := w.try(ctx, s, t.faults, r.recorded.states[s.to])
-	if err != nil {
+	if ctx.Err() != nil {
 		return err
 	}
-	if len(t.faults) == 0 {
-		if result.How != Itself {
-			return fmt.Errorf("chaos: undisturbed: %s", result)
-		}
+	if err != nil {
+		result.How, result.Odd = Lost, []string{err.Error()}
+	}
+	if len(t.faults) == 0 && result.How == Resync {
+		return fmt.Errorf("chaos: undisturbed: %s", result)
+	}
+	if len(t.faults) == 0 && result.How == Itself {
 		return nil
 	}
+	return r.note(t, result)
+}
+
+// take takes the next trial of a story from what is to be done; none is left if it has no faults.
+func (r *run) take(s story) trial {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	queue := r.todo[s.name]
+	if len(queue) == 0 {
+		return trial{story: s.name}
+	}
+	r.todo[s.name] = queue[1:]
+	return queue[0]
+}
+
+// note keeps a result, or has the faults that did not happen tried again.
+func (r *run) note(t trial, result Result) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	// Polling is not the same each time, and another fault may have taken a call's place: a second chance, each alone.
 	if !r.again[fmt.Sprint(t)] {
 		for _, f := range result.Unfired {
-			alone := trial{s.name, []fault.Fault{f}}
+			alone := trial{t.story, []fault.Fault{f}}
 			r.again[fmt.Sprint(alone)] = true
-			r.todo[s.name] = append(r.todo[s.name], alone)
+			r.todo[t.story] = append(r.todo[t.story], alone)
 		}
 		if result.How == Unfired {
 			fmt.Fprintln(r.Out, "again:", result)
@@ -176,7 +216,7 @@ func (r *run) next(ctx context.Context, w *World, s story) error {
 		result.Faults = slices.DeleteFunc(result.Faults, func(f fault.Fault) bool { return slices.Contains(result.Unfired, f) })
 	}
 	r.results = append(r.results, result)
-	fmt.Fprintf(r.Out, "%s %4d left  %s\n", time.Now().Format("15:04:05"), r.left(), result)
+	fmt.Fprintf(r.Out, "%s %4d left  %s\n", time.Now().Format("15:04:05"), r.leftOf(nil), result)
 	if result.How == Lost {
 		return errSpoiled
 	}

@@ -12,20 +12,24 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/chaos"
 )
 
-// havoc has everything go wrong that CHAOS_SEED, CHAOS_SAMPLE, CHAOS_TOGETHER and CHAOS_PAIRS choose.
+// havoc has everything go wrong that the variables CHAOS_… choose.
 func havoc(o options) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	var numbers [4]int
-	for i, setting := range [...][2]string{{"CHAOS_SEED", "1"}, {"CHAOS_SAMPLE", "0"}, {"CHAOS_TOGETHER", "1"}, {"CHAOS_PAIRS", "200"}} {
+	var numbers [5]int
+	for i, setting := range [...][2]string{{"CHAOS_SEED", "1"}, {"CHAOS_SAMPLE", "0"}, {"CHAOS_TOGETHER", "1"}, {"CHAOS_PAIRS", "200"}, {"CHAOS_SANDBOXES", "1"}} {
 		n, err := strconv.Atoi(cmp.Or(os.Getenv(setting[0]), setting[1]))
 		if err != nil || n < 0 {
 			return fmt.Errorf("%s is %q, not a number from 0", setting[0], os.Getenv(setting[0]))
 		}
 		numbers[i] = n
 	}
-	sandbox := func(play func([]string) error) error { return o.withSandbox(ctx, play) }
+	sandbox := func(ctx context.Context, n int, play func(context.Context, []string) error) error {
+		place := o
+		place.state = fmt.Sprintf("%s-%d", o.state, n)
+		return place.withSandbox(ctx, func(environment []string) error { return play(ctx, environment) })
+	}
 	return chaos.Run(ctx, sandbox, chaos.Options{
-		Seed: uint64(numbers[0]), Sample: numbers[1], Together: numbers[2], Pairs: numbers[3], Out: os.Stdout,
+		Seed: uint64(numbers[0]), Sample: numbers[1], Together: numbers[2], Pairs: numbers[3], Sandboxes: numbers[4], Out: os.Stdout,
 	})
 }
