@@ -64,12 +64,13 @@ func (b *builder) order() []Step {
 		return slices.Clone(abandon)
 	}
 	steps := slices.Clone(prepare)
+	vacant := slices.IndexFunc(steps, func(s Step) bool { return s.Name == "access/vacant" })
 	switch {
 	case b.plan.Goal == GoalKarpenter:
-		steps[1].Guards = "infrastructure" // which is due whenever Karpenter is turned on, also in a cluster opened long ago
+		steps[vacant].Guards = "infrastructure" // which is due whenever Karpenter is turned on, also in a cluster opened long ago
 		steps = append(steps, b.around(enable)...)
 	case b.facts.Records.WasOn:
-		steps = slices.Delete(steps, 1, 2) // turning off is never held up by what others have
+		steps = slices.Delete(steps, vacant, vacant+1) // turning off is never held up by what others have
 		steps = append(steps, b.around(disable)...)
 	}
 	return steps
