@@ -69,7 +69,7 @@ unit: prerequisites
 e2e: parts
 	cd sandbox && $(if $(SANDBOX_ENV),SANDBOX_ENV=$(abspath $(SANDBOX_ENV))) go test ./e2e/... -count=1 -p 1 -timeout 60m -v -run '^Test$(NAME)$$'
 
-## chaos: one fault at each call that enable, change and disable make, then random pairs; CHAOS_SEED, CHAOS_SAMPLE, CHAOS_TOGETHER, CHAOS_PAIRS
+## chaos: one fault at each call that enable, change and disable make, then random pairs; docs/reliability.md has its settings CHAOS_…
 .PHONY: chaos
 chaos: parts
 	@$(BIN)/sandbox chaos --state $(CACHE)/chaos

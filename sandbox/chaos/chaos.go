@@ -19,6 +19,8 @@ import (
 type Options struct {
 	// Seed chooses the order, the sample and the pairs.
 	Seed uint64
+	// Function leaves the single faults to the calls of one function; empty is all.
+	Function string
 	// Sample is how many of the single faults are tried; 0 is all.
 	Sample int
 	// Together is how many single faults are put into one run of a story; 1 tries each alone.
@@ -106,10 +108,10 @@ func (r *run) choose() {
 	}
 	fmt.Fprintln(r.Out)
 	r.calls = len(all)
-	single := all
-	if r.Sample > 0 && r.Sample < len(all) {
-		random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-		single = slices.Clone(all[:r.Sample])
+	single := slices.DeleteFunc(slices.Clone(all), func(t trial) bool { return r.Function != "" && t.faults[0].Function != r.Function })
+	if r.Sample > 0 && r.Sample < len(single) {
+		random.Shuffle(len(single), func(i, j int) { single[i], single[j] = single[j], single[i] })
+		single = single[:r.Sample]
 		slices.SortStableFunc(single, func(a, b trial) int { return order(a.story) - order(b.story) })
 	}
 	for _, t := range append(together(single, max(1, r.Together)), pairs(all, r.Pairs, random)...) {

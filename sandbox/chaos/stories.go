@@ -150,13 +150,15 @@ func (r *recording) from(story string, call fault.Call) int {
 	return 0
 }
 
-// together joins faults of one story, at most so many, and none of the same kind of call: the one would take the other's.
+// together joins faults of one story, at most so many. No function gets two of them, and no run is stopped twice: what is
+// tried again a few times would give up for their number, which says nothing about the single fault.
 func together(all []trial, n int) []trial {
 	var joined []trial
 	for _, t := range all {
 		i := slices.IndexFunc(joined, func(j trial) bool {
-			return j.story == t.story && len(j.faults) < n &&
-				!slices.ContainsFunc(j.faults, func(f fault.Fault) bool { return f.Call == t.faults[0].Call })
+			return j.story == t.story && len(j.faults) < n && !slices.ContainsFunc(j.faults, func(f fault.Fault) bool {
+				return f.Function == t.faults[0].Function || f.Kind == Stop && t.faults[0].Kind == Stop
+			})
 		})
 		if i < 0 {
 			joined = append(joined, trial{t.story, slices.Clone(t.faults)})

@@ -30,6 +30,6 @@ func havoc(o options) error {
 		return place.withSandbox(ctx, func(environment []string) error { return play(ctx, environment) })
 	}
 	return chaos.Run(ctx, sandbox, chaos.Options{
-		Seed: uint64(numbers[0]), Sample: numbers[1], Together: numbers[2], Pairs: numbers[3], Sandboxes: numbers[4], Out: os.Stdout,
+		Seed: uint64(numbers[0]), Function: os.Getenv("CHAOS_FUNCTION"), Sample: numbers[1], Together: numbers[2], Pairs: numbers[3], Sandboxes: numbers[4], Out: os.Stdout,
 	})
 }
