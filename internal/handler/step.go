@@ -117,15 +117,19 @@ func (s stepper) note(ctx context.Context, event StepEvent, progress steps.Progr
 		log.Info("change", "subject", c.Subject, "action", c.Action)
 	}
 	record := rack.StepRecord{
-		Step: event.Step.Name, Changes: progress.Changes, Note: progress.Note,
-		Warnings: progress.Warnings, Outputs: progress.Outputs,
+		Step: event.Step.Name, Changes: progress.Changes, Note: progress.Note, Warnings: progress.Warnings,
 	}
 	var rejected *steps.Rejected
 	if errors.As(err, &rejected) {
 		record.Problems, record.Refused = rejected.Problems, rejected.Change
 	}
 	log.Info("step", "changes", len(progress.Changes), "waitSeconds", progress.Wait.Seconds(), "note", progress.Note)
-	if len(record.Changes)+len(record.Warnings)+len(record.Problems)+len(record.Outputs) == 0 {
+	if len(progress.Outputs) > 0 {
+		if err := s.Store.NoteOutputs(ctx, event.Rack, progress.Outputs); err != nil {
+			return err
+		}
+	}
+	if len(record.Changes)+len(record.Warnings)+len(record.Problems) == 0 {
 		return nil
 	}
 	return s.Store.NoteStep(ctx, event.Rack, event.Generation, s.Now(), record)

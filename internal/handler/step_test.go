@@ -149,9 +149,12 @@ func TestWhatAStepDidIsInTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	run, err := s.Store.Run(t.Context(), "demo", 7)
-	want := []rack.StepRecord{{Step: step.Name, Changes: []steps.Change{{Subject: "pins of plan 7", Action: "created"}}, Warnings: warning, Outputs: map[string]string{"a": "b"}}}
+	want := []rack.StepRecord{{Step: step.Name, Changes: []steps.Change{{Subject: "pins of plan 7", Action: "created"}}, Warnings: warning}}
 	if err != nil || !reflect.DeepEqual(run.Steps, want) {
 		t.Errorf("%+v, %v", run.Steps, err)
+	}
+	if outputs, err := s.Store.Outputs(t.Context(), "demo"); err != nil || !reflect.DeepEqual(outputs, map[string]string{"a": "b"}) {
+		t.Errorf("%v, %v", outputs, err)
 	}
 }
 

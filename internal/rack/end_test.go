@@ -10,12 +10,13 @@ import (
 
 // A rack that ends gives its own claim back, and nobody else's; whatever call fails, the same again comes to the same end.
 func TestEnd(t *testing.T) {
-	for n := range 6 {
+	for n := range 7 {
 		cloud := awsfake.New()
 		s := &Store{DB: cloud.Table, Name: "sawhorse"}
 		for _, rack := range []string{"demo", "other"} {
 			must(t, s.SavePlan(t.Context(), &plan.Plan{Format: plan.Format, Rack: rack}))
 			must(t, s.SaveRecords(t.Context(), rack, plan.Records{Goal: plan.GoalAccess}))
+			must(t, s.NoteOutputs(t.Context(), rack, map[string]string{"a": "1"}))
 			must(t, s.SaveStatus(t.Context(), Status{Rack: rack}, "digest"))
 			if _, err := s.Claim(t.Context(), "arn:"+rack, rack); err != nil {
 				t.Fatal(err)
@@ -33,8 +34,9 @@ func TestEnd(t *testing.T) {
 			p, _ := s.Plan(t.Context(), rack)
 			records, _ := s.Records(t.Context(), rack)
 			digest, _ := s.Reported(t.Context(), rack)
-			if (claimant != "") != left || (p != nil) != left || (records.Goal != "") != left || (digest != "") != left {
-				t.Errorf("call %d: of %s there is claim %q, plan %v, goal %q, digest %q", n, rack, claimant, p, records.Goal, digest)
+			outputs, _ := s.Outputs(t.Context(), rack)
+			if (claimant != "") != left || (p != nil) != left || (records.Goal != "") != left || (digest != "") != left || (len(outputs) > 0) != left {
+				t.Errorf("call %d: of %s there is claim %q, plan %v, goal %q, digest %q, outputs %v", n, rack, claimant, p, records.Goal, digest, outputs)
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package rack
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -29,6 +30,37 @@ type Published struct {
 // WriteStatus replaces the rack's status.
 func (p Published) WriteStatus(ctx context.Context, rack, status string) error {
 	return p.write(ctx, p.Paths.Status(rack), status, "What Sawhorse made of the rack's parameters")
+}
+
+// NoteOutputs keeps what a step says of the rack's outputs until a report publishes them; an empty value says that one goes. They
+// belong to the rack and not to a run: the one that a step has told them to may be stopped before its report, and the next finds
+// the step done. Calls of one rack follow each other, so reading and writing back loses nothing.
+func (s *Store) NoteOutputs(ctx context.Context, rack string, outputs map[string]string) error {
+	all, err := s.Outputs(ctx, rack)
+	if err != nil {
+		return err
+	}
+	maps.Copy(all, outputs)
+	encoded, err := json.Marshal(all)
+	if err != nil {
+		return fmt.Errorf("rack %s: encode outputs: %w", rack, err)
+	}
+	values := key(rack, "outputs")
+	values["outputs"] = text(string(encoded))
+	return wrap(s.put(ctx, values, nil), "rack %s: note outputs", rack)
+}
+
+// Outputs are what the steps said last of the rack's outputs; an empty value is one that is to be gone.
+func (s *Store) Outputs(ctx context.Context, rack string) (map[string]string, error) {
+	outputs := map[string]string{}
+	values, err := s.get(ctx, key(rack, "outputs"))
+	if err != nil || values == nil {
+		return outputs, wrap(err, "rack %s: read outputs", rack)
+	}
+	if err := json.Unmarshal([]byte(stringOf(values, "outputs")), &outputs); err != nil {
+		return nil, fmt.Errorf("rack %s: decode outputs: %w", rack, err)
+	}
+	return outputs, nil
 }
 
 // WriteOutputs brings the outputs named to the values given; an empty value removes one. Others stay.

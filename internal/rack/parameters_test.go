@@ -2,6 +2,7 @@ package rack
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 	"testing"
@@ -28,6 +29,18 @@ func TestReadTree(t *testing.T) {
 	cloud.FailAt(2, awsfake.Throttling)
 	_, err = ReadTree(t.Context(), cloud.SSM, "/sawhorse/racks/demo/params")
 	keepsCause(t, err, "parameters below /sawhorse/racks/demo/params: ")
+}
+
+// What a step says of outputs adds to what others have said, in whichever run; the latest word counts.
+func TestNotedOutputs(t *testing.T) {
+	s, _ := store()
+	for _, outputs := range []map[string]string{{"a": "1", "b": "1"}, {"b": "2"}, {"a": ""}} {
+		must(t, s.NoteOutputs(t.Context(), "demo", outputs))
+	}
+	must(t, s.NoteOutputs(t.Context(), "other", map[string]string{"b": "3"}))
+	if got, err := s.Outputs(t.Context(), "demo"); err != nil || !maps.Equal(got, map[string]string{"a": "", "b": "2"}) {
+		t.Errorf("%v, %v", got, err)
+	}
 }
 
 func TestOutputs(t *testing.T) {

@@ -84,7 +84,7 @@ func (s *Store) Claim(ctx context.Context, clusterARN, rack string) (owner strin
 	return s.Claimant(ctx, clusterARN)
 }
 
-// End ends a rack: its plan, its status record, its claim on a cluster, and last its records, so that a call that is
+// End ends a rack: its plan, its status and outputs records, its claim on a cluster, and last its records, so that a call that is
 // stopped on the way is made again. Its lease counts on.
 func (s *Store) End(ctx context.Context, rack, clusterARN string) error {
 	if clusterARN != "" {
@@ -96,7 +96,7 @@ func (s *Store) End(ctx context.Context, rack, clusterARN string) error {
 			return fmt.Errorf("cluster %s: give back the claim of rack %s: %w", clusterARN, rack, err)
 		}
 	}
-	for _, record := range []string{"plan", "status", "records"} {
+	for _, record := range []string{"plan", "status", "outputs", "records"} {
 		if err := s.remove(ctx, key(rack, record)); err != nil {
 			return fmt.Errorf("rack %s: forget %s: %w", rack, record, err)
 		}

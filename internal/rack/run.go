@@ -32,12 +32,11 @@ type Run struct {
 
 // StepRecord is what one step of a run did, all its calls together.
 type StepRecord struct {
-	Step     string            `json:"step"`
-	Changes  []steps.Change    `json:"changes,omitempty"`
-	Note     string            `json:"note,omitempty"`
-	Problems []params.Problem  `json:"problems,omitempty"`
-	Warnings []params.Problem  `json:"warnings,omitempty"`
-	Outputs  map[string]string `json:"outputs,omitempty"`
+	Step     string           `json:"step"`
+	Changes  []steps.Change   `json:"changes,omitempty"`
+	Note     string           `json:"note,omitempty"`
+	Problems []params.Problem `json:"problems,omitempty"`
+	Warnings []params.Problem `json:"warnings,omitempty"`
 	// Refused is the id of the change request that the Problems are about, if they are about one.
 	Refused string `json:"refused,omitempty"`
 }
@@ -68,12 +67,6 @@ func (s *Store) NoteStep(ctx context.Context, rack string, generation int64, now
 	}
 	record.Changes = append(record.Changes, call.Changes...)
 	record.Note, record.Problems, record.Warnings, record.Refused = call.Note, call.Problems, call.Warnings, call.Refused
-	for name, value := range call.Outputs {
-		if record.Outputs == nil {
-			record.Outputs = map[string]string{}
-		}
-		record.Outputs[name] = value
-	}
 	return s.saveRunPart(ctx, rack, place, now, record)
 }
 

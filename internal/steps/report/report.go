@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -75,13 +74,17 @@ func (r *Report) Run(ctx context.Context, event Event) (Answer, error) {
 	}
 	run.Order(event.Steps)
 	status := r.status(event, run)
-	if status.State == rack.Reconciled {
+	outputs, err := r.Store.Outputs(ctx, event.Rack)
+	if err != nil {
+		return Answer{}, err
+	}
+	if err := r.Outputs.WriteOutputs(ctx, event.Rack, outputs); err != nil {
+		return Answer{}, err
+	}
+	if status.State == rack.Reconciled { // behind the outputs: it ends a rack whose cluster is gone, and what says that they go
 		if err := r.finish(ctx, event.Rack, run); err != nil {
 			return Answer{}, err
 		}
-	}
-	if err := r.Outputs.WriteOutputs(ctx, event.Rack, outputs(run)); err != nil {
-		return Answer{}, err
 	}
 	text, err := status.Text()
 	if err != nil {
@@ -208,14 +211,6 @@ func (r *Report) finish(ctx context.Context, name string, run rack.Run) error {
 	}
 	records.WasOn, records.Credentials = false, ""
 	return r.Store.SaveRecords(ctx, name, records)
-}
-
-func outputs(run rack.Run) map[string]string {
-	all := map[string]string{}
-	for _, step := range run.Steps {
-		maps.Copy(all, step.Outputs)
-	}
-	return all
 }
 
 // detail is the event that tells what became of the round.
