@@ -41,14 +41,48 @@ func (i *Injector) Serve(w http.ResponseWriter, req *http.Request, call Call, ne
 		}
 		hangUp(w)
 	default:
-		if hook := i.Hooks[kind]; hook != nil {
-			if err := hook(req.Context()); err != nil {
-				http.Error(w, "fault "+string(kind)+": "+err.Error(), http.StatusBadGateway)
-				return
-			}
+		if i.hook(w, req, kind) {
+			next.ServeHTTP(w, req)
 		}
-		next.ServeHTTP(w, req)
 	}
+}
+
+// hook does what the sandbox has for a kind, if it has something. It is false where that failed, which it has told the caller.
+func (i *Injector) hook(w http.ResponseWriter, req *http.Request, kind Kind) bool {
+	hook := i.Hooks[kind]
+	if hook == nil {
+		return true
+	}
+	if err := hook(req.Context()); err != nil {
+		http.Error(w, "fault "+string(kind)+": "+err.Error(), http.StatusBadGateway)
+		return false
+	}
+	return true
+}
+
+// Meet is for a call that comes through no server of the sandbox: whoever makes it tells of it before, and does to itself what the
+// answer names. What takes time or is a hook has happened by then.
+func (i *Injector) Meet(w http.ResponseWriter, req *http.Request) {
+	var call Call
+	if err := json.NewDecoder(req.Body).Decode(&call); err != nil {
+		http.Error(w, "faults: "+err.Error(), http.StatusBadRequest)
+		return
+	}
+	kind := i.take(call)
+	switch kind {
+	case Timeout:
+		<-req.Context().Done()
+		return
+	case Slow:
+		pause(req)
+		kind = ""
+	default:
+		if !i.hook(w, req, kind) {
+			return
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]Kind{"kind": kind}) // the caller has gone: nobody is left to tell
 }
 
 // pause is true where the caller has waited.

@@ -10,6 +10,7 @@ import authorization
 import conditions
 import ec2_gate
 import images
+import integrations
 import oidc
 import parameters
 import queues
@@ -20,6 +21,7 @@ import updates
 from ministack.app import main
 
 if __name__ == "__main__":
-    for module in (alarms, authorization, conditions, ec2_gate, parameters, queues, images, updates, access, tags, oidc, sandbox_api):
+    for module in (alarms, authorization, conditions, ec2_gate, parameters, queues, images, updates, access, tags, oidc,
+                   integrations, sandbox_api):
         module.install()
     main()
