@@ -22,12 +22,18 @@ var slice = []struct {
 	{fault: fault.Fault{Call: fault.Call{Function: "nodepools", Service: "kubernetes", Action: "get nodepools.karpenter.sh"}, Nth: 1, Times: 4, Kind: fault.Throttle}, how: Itself},
 	{fault: fault.Fault{Call: fault.Call{Function: "validate", Service: "ssm", Action: "GetParametersByPath"}, Nth: 1, Times: 4, Kind: fault.Error}, how: Itself},
 	{fault: fault.Fault{Call: fault.Call{Function: "nodepools", Service: "kubernetes", Action: "get nodepools.karpenter.sh"}, Nth: 1, Kind: RestartAPIServer}, how: Itself},
+	{fault: fault.Fault{Call: fault.Call{Function: fault.StateMachine, Service: "dynamodb", Action: "UpdateItem"}, Nth: 2, Kind: fault.Lost}, how: Itself},
+	{fault: fault.Fault{Call: fault.Call{Function: "nodepools", Service: "dynamodb", Action: "UpdateItem"}, Nth: 1, Kind: RestartMiniStack}, how: Itself},
 	{event: "repeat", how: Itself},
 	{event: "drop", how: Resync},
 }
 
-// RestartAPIServer is the sandbox's own kind: the API server is started again before the call goes on.
-const RestartAPIServer fault.Kind = "restart-apiserver"
+// The sandbox's own kinds: the API server is started again before the call goes on; MiniStack is, and the call's function and its
+// execution die with it.
+const (
+	RestartAPIServer fault.Kind = "restart-apiserver"
+	RestartMiniStack fault.Kind = "restart-ministack"
+)
 
 // Slice tries the slice on a rack that is on and has all pool parameters unset, and leaves it so.
 func Slice(ctx context.Context, environment []string, out io.Writer) error {

@@ -54,7 +54,8 @@ func NewWorld(ctx context.Context, environment []string) (*World, error) {
 	}
 	w := &World{aws: aws.Config{
 		Region: setting("AWS_REGION"), BaseEndpoint: aws.String(setting("AWS_ENDPOINT_URL")),
-		Credentials: credentials.NewStaticCredentialsProvider(setting("AWS_ACCESS_KEY_ID"), setting("AWS_SECRET_ACCESS_KEY"), ""),
+		Credentials:      credentials.NewStaticCredentialsProvider(setting("AWS_ACCESS_KEY_ID"), setting("AWS_SECRET_ACCESS_KEY"), ""),
+		RetryMaxAttempts: 10, // more than the time that MiniStack needs to start again
 	}}
 	config, err := clientcmd.BuildConfigFromFlags("", setting("KUBECONFIG"))
 	if err != nil {

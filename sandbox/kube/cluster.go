@@ -139,6 +139,19 @@ func (c *Cluster) Start(ctx context.Context) error {
 	return grantAccessPolicies(ctx, client)
 }
 
+// RestartAPIServer starts the API server again, and returns when it is ready: until then it refuses what it has not read the
+// rights for, which EKS keeps from its callers.
+func (c *Cluster) RestartAPIServer(ctx context.Context) error {
+	if err := c.config.Processes.Restart("kube-apiserver"); err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(c.admin)
+	if err != nil {
+		return fmt.Errorf("cluster: make client: %w", err)
+	}
+	return ready(ctx, client)
+}
+
 // ready waits for the API server's own word. It ends with the context: a server that died is the group's business.
 func ready(ctx context.Context, client kubernetes.Interface) error {
 	for {

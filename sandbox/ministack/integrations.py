@@ -6,6 +6,7 @@ made, counts it, and says what becomes of it. The errors have the names that the
 
 import json
 import os
+import threading
 import urllib.request
 
 from ministack.services import stepfunctions
@@ -19,6 +20,8 @@ ERRORS = {
     "lost": "DynamoDB.SdkClientException",
 }
 
+quiet = threading.Lock()  # who has it keeps the state machine from changing anything
+
 _invoke = stepfunctions._invoke_dynamodb
 
 
@@ -28,11 +31,17 @@ def install():
 
 def invoke(operation, data):
     kind = _meet(operation[0].upper() + operation[1:])
-    if kind == "lost":
-        _invoke(operation, data)
+    if kind and kind != "lost":
+        raise _failed(kind)
+    with quiet:
+        result = _invoke(operation, data)
     if kind:
-        raise stepfunctions._ExecutionError(ERRORS[kind], f"{kind}: ordered by the sandbox")
-    return _invoke(operation, data)
+        raise _failed(kind)
+    return result
+
+
+def _failed(kind):
+    return stepfunctions._ExecutionError(ERRORS[kind], f"{kind}: ordered by the sandbox")
 
 
 def _meet(action):

@@ -14,6 +14,7 @@ import integrations
 import oidc
 import parameters
 import queues
+import restart
 import sandbox_api
 import tags
 import updates
@@ -22,6 +23,6 @@ from ministack.app import main
 
 if __name__ == "__main__":
     for module in (alarms, authorization, conditions, ec2_gate, parameters, queues, images, updates, access, tags, oidc,
-                   integrations, sandbox_api):
+                   integrations, restart, sandbox_api):
         module.install()
     main()

@@ -25,8 +25,25 @@ func (s *sandbox) prepareFaults() {
 	s.functions = &caller.Functions{MiniStack: local(s.ministack), Prefix: functionPrefix}
 	s.faults = &fault.Injector{Hooks: map[fault.Kind]func(context.Context) error{
 		"stop":              s.stopExecutions,
-		"restart-apiserver": func(context.Context) error { return s.processes.Restart("kube-apiserver") },
+		"restart-apiserver": func(ctx context.Context) error { return s.cluster.RestartAPIServer(ctx) },
+		"restart-ministack": s.restartMiniStack,
 	}}
+}
+
+// restartMiniStack starts MiniStack again, with all it has. What runs in it ends: functions and executions.
+func (s *sandbox) restartMiniStack(ctx context.Context) error {
+	response, err := http.Post(local(s.ministack).JoinPath("/_sandbox/keep").String(), "", nil)
+	if err != nil {
+		return fmt.Errorf("ministack: have it keep its state: %w", err)
+	}
+	response.Body.Close()
+	if err := s.processes.Restart("ministack"); err != nil {
+		return err
+	}
+	// The function that made the call has died with MiniStack, and its request with it.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	return answers(ctx, "ministack", local(s.ministack).JoinPath("/_ministack/health"))
 }
 
 // apiFront stands before the API server.
