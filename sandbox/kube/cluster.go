@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
@@ -37,8 +38,9 @@ type Ports struct{ API, Etcd, EtcdPeer int }
 
 // Cluster is a cluster whose files are written and whose processes Start runs.
 type Cluster struct {
-	config Config
-	admin  *rest.Config
+	config     Config
+	admin      *rest.Config
+	restarting atomic.Bool
 }
 
 // New makes the certificates and writes the files; nothing runs yet.
@@ -139,9 +141,14 @@ func (c *Cluster) Start(ctx context.Context) error {
 	return grantAccessPolicies(ctx, client)
 }
 
-// RestartAPIServer starts the API server again, and returns when it is ready: until then it refuses what it has not read the
-// rights for, which EKS keeps from its callers.
+// Restarting tells whether the API server is being started again. It answers before it is ready, and refuses what it has not read
+// the rights for yet; EKS's load balancer keeps callers from it until then.
+func (c *Cluster) Restarting() bool { return c.restarting.Load() }
+
+// RestartAPIServer starts the API server again, and returns when it is ready.
 func (c *Cluster) RestartAPIServer(ctx context.Context) error {
+	c.restarting.Store(true)
+	defer c.restarting.Store(false)
 	if err := c.config.Processes.Restart("kube-apiserver"); err != nil {
 		return err
 	}
