@@ -23,6 +23,8 @@ import (
 type observer struct {
 	mu   sync.Mutex
 	seen []timeline.Moment
+
+	called []timeline.Moment // AWS's trail, as far as it has been read
 }
 
 // watched are the kinds, and what is told of an object besides kind and name.
@@ -71,24 +73,29 @@ func (o *observer) add(line string) {
 
 // broken are the promises about order that were broken from a time on.
 func (o *observer) broken(ctx context.Context, w *World, from time.Time) ([]string, error) {
-	calls, err := w.trail(ctx)
-	if err != nil {
+	if err := o.read(ctx, w); err != nil {
 		return nil, err
 	}
 	o.mu.Lock()
-	all := slices.Concat(o.seen, calls)
+	all := slices.Concat(o.seen, o.called)
 	o.mu.Unlock()
 	timeline.Sort(all)
 	return timeline.Broken(all, from), nil
 }
 
-// trail is what has changed something in AWS.
-func (w *World) trail(ctx context.Context) ([]timeline.Moment, error) {
-	text, err := w.gateway(ctx, http.MethodGet, "/_sandbox/trail", nil)
-	if err != nil {
-		return nil, err
+// read goes on reading what has changed something in AWS.
+func (o *observer) read(ctx context.Context, w *World) error {
+	path := "/_sandbox/trail"
+	if n := len(o.called); n > 0 {
+		path += "?since=" + o.called[n-1].At.Format(time.RFC3339Nano)
 	}
-	return timeline.Trail(string(text))
+	text, err := w.gateway(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return err
+	}
+	calls, err := timeline.Trail(string(text))
+	o.called = append(o.called, calls...)
+	return err
 }
 
 // follower tells of one kind of object.

@@ -22,8 +22,7 @@ func (i *Injector) Serve(w http.ResponseWriter, req *http.Request, call Call, ne
 	case Error, Throttle:
 		refuse(w, req, kind)
 	case Timeout:
-		_, _ = io.Copy(io.Discard, req.Body) // only then does the server notice that the caller goes
-		<-req.Context().Done()
+		wait(req)
 		hangUp(w)
 	case Slow:
 		if pause(req) {
@@ -71,7 +70,7 @@ func (i *Injector) Meet(w http.ResponseWriter, req *http.Request) {
 	kind := i.take(call)
 	switch kind {
 	case Timeout:
-		<-req.Context().Done()
+		wait(req)
 		return
 	case Slow:
 		pause(req)
@@ -83,6 +82,12 @@ func (i *Injector) Meet(w http.ResponseWriter, req *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]Kind{"kind": kind}) // the caller has gone: nobody is left to tell
+}
+
+// wait waits until the caller goes.
+func wait(req *http.Request) {
+	_, _ = io.Copy(io.Discard, req.Body) // only then does the server notice that
+	<-req.Context().Done()
 }
 
 // pause is true where the caller has waited.

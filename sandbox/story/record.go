@@ -73,12 +73,12 @@ func (l *lines) Write(text []byte) (int, error) {
 	}
 }
 
-// inOrder holds if both moments were seen, the one before the other.
+// inOrder holds if both moments were seen, the one before the other, as far as watches can tell.
 func (t *Teller) inOrder(what string, before, after time.Time) {
 	switch {
 	case before.IsZero() || after.IsZero():
 		t.fail("%s: not both were seen (%s, %s)", what, timeline.Clock(before), timeline.Clock(after))
-	case after.Before(before):
+	case after.Before(before.Add(-timeline.Lag)):
 		t.fail("%s: it was the other way round (%s, %s)", what, timeline.Clock(before), timeline.Clock(after))
 	default:
 		t.hold(fmt.Sprintf("%s (%s, %s)", what, timeline.Clock(before), timeline.Clock(after)))
