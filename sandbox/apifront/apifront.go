@@ -22,6 +22,8 @@ const Service = "kubernetes"
 type Config struct {
 	APIServer *url.URL
 	CA        []byte // PEM, of the API server's certificate
+	// Away tells whether nobody reaches the API server now.
+	Away func() bool
 	// Function is the name of the function that has an access key, "" for anybody else.
 	Function func(accessKey string) string
 	Faults   *fault.Injector
@@ -40,6 +42,9 @@ func New(config Config) (http.Handler, error) {
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(config.APIServer) },
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if config.Away() {
+			panic(http.ErrAbortHandler) // the connection ends
+		}
 		call := fault.Call{Function: config.Function(accessKey(req)), Service: Service, Action: action(req)}
 		config.Faults.Serve(w, req, call, proxy, fault.Kubernetes)
 	}), nil

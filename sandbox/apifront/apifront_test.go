@@ -1,10 +1,43 @@
 package apifront
 
 import (
+	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"testing"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/fault"
 )
+
+// An API server that is being started again cannot be reached, though it answers.
+func TestNobodyReachesAnAPIServerThatIsAway(t *testing.T) {
+	apiserver := httptest.NewTLSServer(http.NotFoundHandler())
+	defer apiserver.Close()
+	address, err := url.Parse(apiserver.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	away := false
+	handler, err := New(Config{
+		APIServer: address, CA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: apiserver.Certificate().Raw}),
+		Away: func() bool { return away }, Function: func(string) string { return "" }, Faults: &fault.Injector{},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := httptest.NewServer(handler)
+	defer front.Close()
+	for _, away = range []bool{false, true} {
+		resp, err := http.Get(front.URL + "/version")
+		if err == nil {
+			resp.Body.Close()
+		}
+		if (err != nil) != away {
+			t.Errorf("away %t: %v", away, err)
+		}
+	}
+}
 
 func TestActions(t *testing.T) {
 	for _, c := range []struct{ method, url, contentType, want string }{

@@ -83,6 +83,8 @@ func Run(ctx context.Context, sandbox Sandbox, options Options) error {
 
 func (r *run) on(ctx context.Context, n int, do func(context.Context, *World) error) error {
 	return r.sandbox(ctx, n, func(ctx context.Context, environment []string) error {
+		ctx, end := context.WithCancel(ctx)
+		defer end()
 		w, err := NewWorld(ctx, environment)
 		if err != nil {
 			return err
@@ -179,7 +181,7 @@ func (r *run) next(ctx context.Context, w *World, s story) error {
 	if err != nil {
 		result.How, result.Odd = Lost, []string{err.Error()}
 	}
-	if len(t.faults) == 0 && result.How == Resync {
+	if len(t.faults) == 0 && (result.How == Resync || len(result.Broken) > 0) {
 		return fmt.Errorf("chaos: undisturbed: %s", result)
 	}
 	if len(t.faults) == 0 && result.How == Itself {
@@ -227,11 +229,12 @@ func (r *run) note(t trial, result Result) error {
 
 // table prints the sums, and makes an error of what must not be.
 func (r *run) table() error {
-	count, faults := map[string]int{}, 0
+	count, faults, broken := map[string]int{}, 0, 0
 	var took []time.Duration
 	for _, result := range r.results {
 		count[result.How]++
 		faults += len(result.Faults)
+		broken += len(result.Broken)
 		if result.How == Itself || result.How == Resync {
 			took = append(took, result.Took)
 		}
@@ -245,9 +248,10 @@ func (r *run) table() error {
 	for _, how := range []string{Itself, Resync, Unfired, Lost} {
 		fmt.Fprintf(r.Out, "%-28s %6d\n", "recovered "+how, count[how])
 	}
+	fmt.Fprintf(r.Out, "%-28s %6d\n", "broken promises", broken)
 	fmt.Fprintf(r.Out, "%-28s %6.1f s\n%-28s %6.1f s\n", "median recovery", median.Seconds(), "worst recovery", worst.Seconds())
-	if bad := count[Lost] + count[Unfired]; bad > 0 || len(r.results) == 0 {
-		return fmt.Errorf("chaos: %d of %d runs were lost or met no fault", bad, len(r.results))
+	if bad := count[Lost] + count[Unfired]; bad > 0 || broken > 0 || len(r.results) == 0 {
+		return fmt.Errorf("chaos: %d of %d runs were lost or met no fault, %d promises were broken", bad, len(r.results), broken)
 	}
 	return nil
 }

@@ -69,6 +69,20 @@ func TestEnumeration(t *testing.T) {
 	}
 }
 
+// The state machine has no process: the kinds that need one are left out, and no other.
+func TestKindsOfTheStateMachine(t *testing.T) {
+	count := fault.Call{Function: fault.StateMachine, Service: "dynamodb", Action: "UpdateItem"}
+	r := &recording{calls: map[string][]fault.Counted{change.name: {{Call: count, Count: 50}}}}
+	kinds := map[fault.Kind]bool{}
+	for _, tr := range r.enumerate(rand.New(rand.NewPCG(1, 0))) {
+		kinds[tr.faults[0].Kind] = true
+	}
+	want := map[fault.Kind]bool{fault.Lost: true, fault.Error: true, fault.Throttle: true, fault.Slow: true, fault.Timeout: true, Stop: true}
+	if !reflect.DeepEqual(kinds, want) {
+		t.Errorf("%v", kinds)
+	}
+}
+
 func TestOnlyCallsOfBothRunsCount(t *testing.T) {
 	got := fewer([]fault.Counted{{Call: get, Count: 5}, {Call: set, Count: 1}}, []fault.Counted{{Call: get, Count: 3}})
 	if want := []fault.Counted{{Call: get, Count: 3}}; !reflect.DeepEqual(got, want) {

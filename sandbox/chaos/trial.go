@@ -29,6 +29,8 @@ type Result struct {
 	Odd []string
 	// Unfired are the faults that did not happen.
 	Unfired []fault.Fault
+	// Broken are the promises about order that were broken on the way.
+	Broken []string
 }
 
 func (r Result) String() string {
@@ -41,8 +43,11 @@ func (r Result) String() string {
 		faults = append(faults, text)
 	}
 	text := fmt.Sprintf("%-8s %-12s %5.1f s  %s", r.Story, r.How, r.Took.Seconds(), strings.Join(faults, " + "))
-	if len(r.Odd) > 0 {
-		text += "\n      " + strings.Join(r.Odd, "\n      ")
+	for _, line := range r.Odd {
+		text += "\n      " + line
+	}
+	for _, line := range r.Broken {
+		text += "\n      broken promise: " + line
 	}
 	return text
 }
@@ -77,6 +82,23 @@ func (w *World) settled(ctx context.Context, before int) (State, error) {
 		last = is
 	}
 	return last, err
+}
+
+// undisturbed plays a story without faults, and gives the state that it leads to.
+func (w *World) undisturbed(ctx context.Context, s story) (State, error) {
+	before, began, err := w.play(ctx, s, nil)
+	if err != nil {
+		return nil, err
+	}
+	is, err := w.settled(ctx, before)
+	if err != nil {
+		return nil, err
+	}
+	broken, err := w.observer.broken(ctx, w, began)
+	if err == nil && len(broken) > 0 {
+		err = fmt.Errorf("chaos: story %s, undisturbed, has broken promises: %q", s.name, broken)
+	}
+	return is, err
 }
 
 // patience is how long a state may take to become the wanted one when no pass runs any more: controllers follow, and the notice
@@ -136,11 +158,14 @@ func (w *World) try(ctx context.Context, s story, faults []fault.Fault, wanted S
 			return result, err
 		}
 	}
-	if len(report.Fired) > 0 {
-		began = report.Fired[0].At
-	}
 	result.Took = time.Since(began)
+	if len(report.Fired) > 0 {
+		result.Took = time.Since(report.Fired[0].At)
+	}
 	result.Unfired = unfired(faults, report.Fired)
+	if result.Broken, err = w.observer.broken(ctx, w, began); err != nil {
+		return result, err
+	}
 	if len(result.Unfired) > 0 && len(result.Unfired) == len(faults) && result.How != Lost {
 		result.How = Unfired
 	}

@@ -36,12 +36,13 @@ const (
 
 // World is a running sandbox as its users see it.
 type World struct {
-	aws     aws.Config
-	objects dynamic.Interface
-	machine string // the state machine's ARN
+	aws      aws.Config
+	objects  dynamic.Interface
+	machine  string // the state machine's ARN
+	observer *observer
 }
 
-// NewWorld reads the environment of a sandbox's users.
+// NewWorld reads the environment of a sandbox's users. It watches the sandbox until the context ends.
 func NewWorld(ctx context.Context, environment []string) (*World, error) {
 	setting := func(name string) string {
 		for _, pair := range slices.Backward(environment) {
@@ -53,7 +54,8 @@ func NewWorld(ctx context.Context, environment []string) (*World, error) {
 	}
 	w := &World{aws: aws.Config{
 		Region: setting("AWS_REGION"), BaseEndpoint: aws.String(setting("AWS_ENDPOINT_URL")),
-		Credentials: credentials.NewStaticCredentialsProvider(setting("AWS_ACCESS_KEY_ID"), setting("AWS_SECRET_ACCESS_KEY"), ""),
+		Credentials:      credentials.NewStaticCredentialsProvider(setting("AWS_ACCESS_KEY_ID"), setting("AWS_SECRET_ACCESS_KEY"), ""),
+		RetryMaxAttempts: 10, // more than the time that MiniStack needs to start again
 	}}
 	config, err := clientcmd.BuildConfigFromFlags("", setting("KUBECONFIG"))
 	if err != nil {
@@ -69,6 +71,7 @@ func NewWorld(ctx context.Context, environment []string) (*World, error) {
 		return nil, fmt.Errorf("chaos: state machines: %d found: %w", len(machines.StateMachines), err)
 	}
 	w.machine = *machines.StateMachines[0].StateMachineArn
+	w.observer = observe(ctx, w.objects)
 	return w, nil
 }
 
@@ -151,14 +154,14 @@ func (w *World) arm(ctx context.Context, faults []fault.Fault) error {
 	if err != nil {
 		return fmt.Errorf("chaos: faults: encode: %w", err)
 	}
-	_, err = w.faults(ctx, http.MethodPut, body)
+	_, err = w.gateway(ctx, http.MethodPut, "/_sandbox/faults", body)
 	return err
 }
 
 // report is what has been counted and what has happened since.
 func (w *World) report(ctx context.Context) (fault.Report, error) {
 	var report fault.Report
-	text, err := w.faults(ctx, http.MethodGet, nil)
+	text, err := w.gateway(ctx, http.MethodGet, "/_sandbox/faults", nil)
 	if err == nil {
 		err = json.Unmarshal(text, &report)
 	}
@@ -168,14 +171,15 @@ func (w *World) report(ctx context.Context) (fault.Report, error) {
 	return report, nil
 }
 
-func (w *World) faults(ctx context.Context, method string, body []byte) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, method, *w.aws.BaseEndpoint+"/_sandbox/faults", bytes.NewReader(body))
+// gateway calls what the sandbox has beside AWS.
+func (w *World) gateway(ctx context.Context, method, path string, body []byte) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, method, *w.aws.BaseEndpoint+path, bytes.NewReader(body))
 	if err != nil {
-		return nil, fmt.Errorf("chaos: faults: make request: %w", err)
+		return nil, fmt.Errorf("chaos: %s: make request: %w", path, err)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("chaos: faults: %w", err)
+		return nil, fmt.Errorf("chaos: %s: %w", path, err)
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
@@ -183,7 +187,7 @@ func (w *World) faults(ctx context.Context, method string, body []byte) ([]byte,
 		err = fmt.Errorf("%s: %s", response.Status, text)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("chaos: faults: %w", err)
+		return nil, fmt.Errorf("chaos: %s: %w", path, err)
 	}
 	return text, nil
 }

@@ -1,5 +1,5 @@
-// Package fault makes chosen calls go wrong: it counts the calls that the Lambda functions make, of AWS and of the API server,
-// and has what was ordered happen at the n-th one.
+// Package fault makes chosen calls go wrong: it counts the calls that the Lambda functions and the state machine make, of AWS and
+// of the API server, and has what was ordered happen at the n-th one.
 package fault
 
 import (
@@ -18,7 +18,17 @@ type Call struct {
 	Action   string `json:"action"`  // "PutParameter"; or verb and resource, "apply nodepools.karpenter.sh"
 }
 
-func (c Call) String() string { return c.Function + " " + c.Service + " " + c.Action }
+// StateMachine stands for the function where the state machine itself makes a call.
+const StateMachine = "state-machine"
+
+func (c Call) String() string {
+	return cmp.Or(c.Function, "any") + " " + cmp.Or(c.Service, "any") + " " + cmp.Or(c.Action, "any")
+}
+
+// covers tells whether another call is of the same kind; what c leaves empty is any.
+func (c Call) covers(other Call) bool {
+	return (c.Function == "" || c.Function == other.Function) && (c.Service == "" || c.Service == other.Service) && (c.Action == "" || c.Action == other.Action)
+}
 
 // Kind is what goes wrong.
 type Kind string
@@ -37,19 +47,52 @@ const (
 // Delay is how long a slow answer takes.
 const Delay = 3 * time.Second
 
-// Fault is one thing that goes wrong, at the Nth to the (Nth+Times-1)th call of its kind since it was armed.
+// Fault is one thing that goes wrong, at the Nth to the (Nth+Times-1)th call of its kind since it was armed; or, with Seconds, at
+// the Nth and all that follow for so long.
 type Fault struct {
 	Call
-	Nth   int  `json:"nth"`
-	Times int  `json:"times,omitempty"` // 0 is 1
-	Kind  Kind `json:"kind"`
+	Nth     int  `json:"nth"`
+	Times   int  `json:"times,omitempty"` // 0 is 1
+	Seconds int  `json:"seconds,omitempty"`
+	Kind    Kind `json:"kind"`
 }
 
 func (f Fault) String() string {
+	if f.Seconds > 0 {
+		return fmt.Sprintf("%s %s for %d s from the %d. call", f.Call, f.Kind, f.Seconds, f.Nth)
+	}
 	return fmt.Sprintf("%s %d×%s at the %d. call", f.Call, max(1, f.Times), f.Kind, f.Nth)
 }
 
-func (f Fault) hits(n int) bool { return n >= f.Nth && n < f.Nth+max(1, f.Times) }
+// refusal is why a fault cannot be armed, "" if it can.
+func (f Fault) refusal() string {
+	switch {
+	case f.Nth < 1 || f.Times < 0 || f.Seconds < 0:
+		return "nth must be at least 1, times and seconds at least 0"
+	case f.Kind == Kill && (f.Function == "" || f.Function == StateMachine):
+		return "only the process of a function that is named can be killed"
+	}
+	return ""
+}
+
+// armed is a fault in wait.
+type armed struct {
+	Fault
+	seen  int       // calls of its kind
+	until time.Time // of a fault that lasts
+}
+
+// meets counts a call of the fault's kind and tells whether the fault hits it.
+func (a *armed) meets(now time.Time) bool {
+	a.seen++
+	if a.Seconds == 0 {
+		return a.seen >= a.Nth && a.seen < a.Nth+max(1, a.Times)
+	}
+	if a.seen == a.Nth {
+		a.until = now.Add(time.Duration(a.Seconds) * time.Second)
+	}
+	return now.Before(a.until)
+}
 
 // Counted is how often a call was made.
 type Counted struct {
@@ -69,21 +112,26 @@ type Injector struct {
 	Hooks map[Kind]func(context.Context) error
 
 	mu    sync.Mutex
-	armed []Fault
+	armed []*armed
 	count map[Call]int
 	fired []Fired
 }
 
 // Arm replaces the faults and begins to count anew.
 func (i *Injector) Arm(faults []Fault) error {
+	var all []*armed
 	for _, f := range faults {
-		if !i.knows(f.Kind) || f.Nth < 1 || f.Times < 0 {
-			return fmt.Errorf("fault %s: the kind must be a known one, nth at least 1, times at least 0", f)
+		if !i.knows(f.Kind) {
+			return fmt.Errorf("fault %s: there is no such kind", f)
 		}
+		if refusal := f.refusal(); refusal != "" {
+			return fmt.Errorf("fault %s: %s", f, refusal)
+		}
+		all = append(all, &armed{Fault: f})
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.armed, i.count, i.fired = faults, map[Call]int{}, nil
+	i.armed, i.count, i.fired = all, map[Call]int{}, nil
 	return nil
 }
 
@@ -102,13 +150,14 @@ func (i *Injector) take(call Call) Kind {
 		i.count = map[Call]int{}
 	}
 	i.count[call]++
-	for _, f := range i.armed {
-		if f.Call == call && f.hits(i.count[call]) {
-			i.fired = append(i.fired, Fired{f, time.Now()})
-			return f.Kind
+	now, kind := time.Now(), Kind("")
+	for _, a := range i.armed {
+		if a.covers(call) && a.meets(now) && kind == "" {
+			i.fired = append(i.fired, Fired{a.Fault, now})
+			kind = a.Kind
 		}
 	}
-	return ""
+	return kind
 }
 
 // Report is what has been counted and what has happened since the last Arm.

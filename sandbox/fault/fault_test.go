@@ -1,12 +1,15 @@
 package fault_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -114,9 +117,45 @@ func TestAFaultMayLast(t *testing.T) {
 	}
 }
 
+// A fault that names no service is one of all services, and one that lasts ends by the clock.
+func TestAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		injector := &fault.Injector{}
+		meet := func(call fault.Call) string {
+			body, err := json.Marshal(call)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer := httptest.NewRecorder()
+			injector.Meet(answer, httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(body)))
+			return strings.TrimSpace(answer.Body.String())
+		}
+		if err := injector.Arm([]fault.Fault{{Call: fault.Call{Function: "validate"}, Nth: 2, Seconds: 10, Kind: fault.Reset}}); err != nil {
+			t.Fatal(err)
+		}
+		ssm, eks := fault.Call{Function: "validate", Service: "ssm", Action: "a"}, fault.Call{Function: "validate", Service: "eks", Action: "b"}
+		const well, broken = `{"kind":""}`, `{"kind":"reset"}`
+		for n, step := range []struct {
+			wait time.Duration
+			call fault.Call
+			want string
+		}{
+			{0, ssm, well}, {0, fault.Call{Function: "report", Service: "ssm", Action: "a"}, well}, {0, eks, broken}, {9 * time.Second, ssm, broken}, {time.Second, eks, well},
+		} {
+			time.Sleep(step.wait)
+			if got := meet(step.call); got != step.want {
+				t.Errorf("call %d: %s, want %s", n+1, got, step.want)
+			}
+		}
+	})
+}
+
 func TestWhatCannotHappenIsNotArmed(t *testing.T) {
 	injector := &fault.Injector{}
-	for _, f := range []fault.Fault{{Nth: 1, Kind: "flood"}, {Nth: 0, Kind: fault.Error}, {Nth: 1, Times: -1, Kind: fault.Error}} {
+	for _, f := range []fault.Fault{
+		{Nth: 1, Kind: "flood"}, {Nth: 0, Kind: fault.Error}, {Nth: 1, Times: -1, Kind: fault.Error}, {Nth: 1, Seconds: -1, Kind: fault.Error},
+		{Nth: 1, Kind: fault.Kill}, {Call: fault.Call{Function: fault.StateMachine}, Nth: 1, Kind: fault.Kill},
+	} {
 		if err := injector.Arm([]fault.Fault{f}); err == nil {
 			t.Errorf("%s has been armed", f)
 		}

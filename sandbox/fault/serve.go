@@ -22,8 +22,7 @@ func (i *Injector) Serve(w http.ResponseWriter, req *http.Request, call Call, ne
 	case Error, Throttle:
 		refuse(w, req, kind)
 	case Timeout:
-		_, _ = io.Copy(io.Discard, req.Body) // only then does the server notice that the caller goes
-		<-req.Context().Done()
+		wait(req)
 		hangUp(w)
 	case Slow:
 		if pause(req) {
@@ -41,14 +40,54 @@ func (i *Injector) Serve(w http.ResponseWriter, req *http.Request, call Call, ne
 		}
 		hangUp(w)
 	default:
-		if hook := i.Hooks[kind]; hook != nil {
-			if err := hook(req.Context()); err != nil {
-				http.Error(w, "fault "+string(kind)+": "+err.Error(), http.StatusBadGateway)
-				return
-			}
+		if i.hook(w, req, kind) {
+			next.ServeHTTP(w, req)
 		}
-		next.ServeHTTP(w, req)
 	}
+}
+
+// hook does what the sandbox has for a kind, if it has something. It is false where that failed, which it has told the caller.
+func (i *Injector) hook(w http.ResponseWriter, req *http.Request, kind Kind) bool {
+	hook := i.Hooks[kind]
+	if hook == nil {
+		return true
+	}
+	if err := hook(req.Context()); err != nil {
+		http.Error(w, "fault "+string(kind)+": "+err.Error(), http.StatusBadGateway)
+		return false
+	}
+	return true
+}
+
+// Meet is for a call that comes through no server of the sandbox: whoever makes it tells of it before, and does to itself what the
+// answer names. What takes time or is a hook has happened by then.
+func (i *Injector) Meet(w http.ResponseWriter, req *http.Request) {
+	var call Call
+	if err := json.NewDecoder(req.Body).Decode(&call); err != nil {
+		http.Error(w, "faults: "+err.Error(), http.StatusBadRequest)
+		return
+	}
+	kind := i.take(call)
+	switch kind {
+	case Timeout:
+		wait(req)
+		return
+	case Slow:
+		pause(req)
+		kind = ""
+	default:
+		if !i.hook(w, req, kind) {
+			return
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]Kind{"kind": kind}) // the caller has gone: nobody is left to tell
+}
+
+// wait waits until the caller goes.
+func wait(req *http.Request) {
+	_, _ = io.Copy(io.Discard, req.Body) // only then does the server notice that
+	<-req.Context().Done()
 }
 
 // pause is true where the caller has waited.

@@ -4,11 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	dynamotypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
@@ -87,6 +93,49 @@ func TestChangeEventsAreLostRepeatedAndLate(t *testing.T) {
 			if got := next()["name"]; got != "/best-effort/"+order+"/"+name {
 				t.Errorf("%s: %v came, not %s", order, got, name)
 			}
+		}
+	}
+}
+
+// The state machine's own calls of DynamoDB are counted and go wrong like those of functions; its retries overcome that.
+func TestTheStateMachinesCallGoesWrong(t *testing.T) {
+	ctx, states, tables := context.Background(), sfn.NewFromConfig(sandbox.Config()), dynamodb.NewFromConfig(sandbox.Config())
+	arn, table := role(t, "machine"), aws.String("machine")
+	need[*dynamodb.CreateTableOutput](t)(tables.CreateTable(ctx, &dynamodb.CreateTableInput{TableName: table, BillingMode: dynamotypes.BillingModePayPerRequest,
+		KeySchema:            []dynamotypes.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: dynamotypes.KeyTypeHash}},
+		AttributeDefinitions: []dynamotypes.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: dynamotypes.ScalarAttributeTypeS}}}))
+	machine := need[*sfn.CreateStateMachineOutput](t)(states.CreateStateMachine(ctx, &sfn.CreateStateMachineInput{Name: aws.String("machine"), RoleArn: &arn, Definition: aws.String(`{
+		"QueryLanguage": "JSONata", "StartAt": "Add", "States": {"Add": {"Type": "Task", "Resource": "arn:aws:states:::dynamodb:updateItem", "TimeoutSeconds": 20, "End": true,
+			"Arguments": {"TableName": "machine", "Key": {"pk": {"S": "n"}}, "UpdateExpression": "ADD n :one", "ExpressionAttributeValues": {":one": {"N": "1"}}},
+			"Retry": [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 1, "BackoffRate": 1, "MaxAttempts": 1}]}}}`)}))
+	for _, c := range []struct {
+		kind   fault.Kind
+		failed string // what the first try ended with
+		adds   string
+	}{
+		{fault.Error, "DynamoDB.InternalServerErrorException", "1"}, {fault.Throttle, "DynamoDB.ProvisionedThroughputExceededException", "1"}, {fault.Lost, "DynamoDB.SdkClientException", "2"},
+	} {
+		if status, _ := faults(t, `[{"function":"state-machine","service":"dynamodb","action":"UpdateItem","nth":1,"kind":"`+string(c.kind)+`"}]`); status != http.StatusNoContent {
+			t.Fatal(status)
+		}
+		t.Cleanup(func() { faults(t, "[]") })
+		execution := need[*sfn.StartExecutionOutput](t)(states.StartExecution(ctx, &sfn.StartExecutionInput{StateMachineArn: machine.StateMachineArn})).ExecutionArn
+		for is := sfntypes.ExecutionStatusRunning; is == sfntypes.ExecutionStatusRunning; time.Sleep(50 * time.Millisecond) {
+			is = need[*sfn.DescribeExecutionOutput](t)(states.DescribeExecution(ctx, &sfn.DescribeExecutionInput{ExecutionArn: execution})).Status
+		}
+		failed := []string{}
+		for _, e := range need[*sfn.GetExecutionHistoryOutput](t)(states.GetExecutionHistory(ctx, &sfn.GetExecutionHistoryInput{ExecutionArn: execution})).Events {
+			if d := e.TaskFailedEventDetails; d != nil {
+				failed = append(failed, *d.Error)
+			}
+		}
+		item := need[*dynamodb.DeleteItemOutput](t)(tables.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: table, ReturnValues: dynamotypes.ReturnValueAllOld,
+			Key: map[string]dynamotypes.AttributeValue{"pk": &dynamotypes.AttributeValueMemberS{Value: "n"}}})).Attributes
+		if adds := item["n"].(*dynamotypes.AttributeValueMemberN).Value; adds != c.adds || !slices.Equal(failed, []string{c.failed}) {
+			t.Errorf("%s: %s added, failed with %v", c.kind, adds, failed)
+		}
+		if _, report := faults(t, ""); len(report.Calls) != 1 || report.Calls[0].Count != 2 || len(report.Fired) != 1 {
+			t.Errorf("%s: %+v", c.kind, report)
 		}
 	}
 }

@@ -59,6 +59,7 @@ func New(cfg Config) http.Handler {
 	mux.HandleFunc("DELETE /_sandbox/calls", g.resetCalls)
 	mux.HandleFunc("GET /_sandbox/trail", g.showTrail)
 	mux.Handle("/_sandbox/faults", g.cfg.Faults)
+	mux.HandleFunc("POST /_sandbox/faults/meet", g.cfg.Faults.Meet)
 	mux.Handle("/_sandbox/", g.ministack)
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		// ServeMux redirects what it takes for untidy paths, which AWS calls have: keep them away from it.

@@ -82,6 +82,10 @@ func TestTheTrailHasWhatChangesSomething(t *testing.T) {
 	if last := lines[len(lines)-1]; !strings.HasSuffix(last, " root sqs DeleteQueue /") {
 		t.Errorf("the last line is %q", last)
 	}
+	at, _, _ := strings.Cut(lines[len(lines)-2], " ")
+	if rest := ask(t, http.MethodGet, "/_sandbox/trail?since="+at, ""); strings.TrimSpace(rest) != lines[len(lines)-1] {
+		t.Errorf("since %s: %q", at, rest)
+	}
 	for _, line := range lines {
 		if strings.Contains(line, "ListQueues") {
 			t.Errorf("a call that changes nothing: %q", line)

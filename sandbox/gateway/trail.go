@@ -46,12 +46,23 @@ func (t *trail) all() []event {
 	return append([]event(nil), t.events...)
 }
 
-// showTrail answers a line for each call: when it came, whose it was, service, action, and the path of its URL, which for
-// EKS names what it is about.
-func (g *gateway) showTrail(w http.ResponseWriter, _ *http.Request) {
+// showTrail answers a line for each call, with ?since= for each that came after that: when it came, whose it was, service, action,
+// and the path of its URL, which for EKS names what it is about.
+func (g *gateway) showTrail(w http.ResponseWriter, req *http.Request) {
+	since := time.Time{}
+	if text := req.URL.Query().Get("since"); text != "" {
+		var err error
+		if since, err = time.Parse(time.RFC3339Nano, text); err != nil {
+			http.Error(w, "trail: since: "+err.Error(), http.StatusBadRequest)
+			return
+		}
+	}
 	w.Header().Set("Content-Type", "text/plain")
 	names := map[string]string{}
 	for _, e := range g.trail.all() {
+		if !e.at.After(since) {
+			continue
+		}
 		if names[e.AccessKey] == "" {
 			names[e.AccessKey] = g.callerName(e.AccessKey)
 		}

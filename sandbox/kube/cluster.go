@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
@@ -37,8 +38,9 @@ type Ports struct{ API, Etcd, EtcdPeer int }
 
 // Cluster is a cluster whose files are written and whose processes Start runs.
 type Cluster struct {
-	config Config
-	admin  *rest.Config
+	config     Config
+	admin      *rest.Config
+	restarting atomic.Bool
 }
 
 // New makes the certificates and writes the files; nothing runs yet.
@@ -137,6 +139,24 @@ func (c *Cluster) Start(ctx context.Context) error {
 		}
 	}
 	return grantAccessPolicies(ctx, client)
+}
+
+// Restarting tells whether the API server is being started again. It answers before it is ready, and refuses what it has not read
+// the rights for yet; EKS's load balancer keeps callers from it until then.
+func (c *Cluster) Restarting() bool { return c.restarting.Load() }
+
+// RestartAPIServer starts the API server again, and returns when it is ready.
+func (c *Cluster) RestartAPIServer(ctx context.Context) error {
+	c.restarting.Store(true)
+	defer c.restarting.Store(false)
+	if err := c.config.Processes.Restart("kube-apiserver"); err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(c.admin)
+	if err != nil {
+		return fmt.Errorf("cluster: make client: %w", err)
+	}
+	return ready(ctx, client)
 }
 
 // ready waits for the API server's own word. It ends with the context: a server that died is the group's business.

@@ -7,6 +7,7 @@ import access
 import changes
 import pod_identity
 import queues
+import restart
 import updates
 
 from ministack import app as ministack
@@ -97,4 +98,5 @@ ROUTES = {
     ("POST", "/_sandbox/events"): event,
     ("POST", "/_sandbox/change-events"): change_events,
     ("POST", "/_sandbox/queue-hold"): queue_hold,
+    ("POST", "/_sandbox/keep"): restart.keep,
 }

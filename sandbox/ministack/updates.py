@@ -171,6 +171,18 @@ def settle():
             _delete_nodegroup(group["clusterName"], group["nodegroupName"])
 
 
+def kept():
+    """The updates, all of them done: what is left of one that is in progress cannot be written down."""
+    for update in (u for updates in _updates.values() for u in updates):
+        update["_due"] = 0
+    settle()
+    return {arn: [{**_public(u), "_nodegroup": u["_nodegroup"]} for u in updates] for arn, updates in _updates.items()}
+
+
+def restore(updates):
+    _updates.update(updates)
+
+
 def _of(cluster, query):
     """The cluster's own updates, or those of the node group that the query names."""
     return [update for update in _updates.get(eks._clusters[cluster]["arn"], [])

@@ -10,9 +10,11 @@ import authorization
 import conditions
 import ec2_gate
 import images
+import integrations
 import oidc
 import parameters
 import queues
+import restart
 import sandbox_api
 import tags
 import updates
@@ -20,6 +22,7 @@ import updates
 from ministack.app import main
 
 if __name__ == "__main__":
-    for module in (alarms, authorization, conditions, ec2_gate, parameters, queues, images, updates, access, tags, oidc, sandbox_api):
+    for module in (alarms, authorization, conditions, ec2_gate, parameters, queues, images, updates, access, tags, oidc,
+                   integrations, restart, sandbox_api):
         module.install()
     main()

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/timeline"
 )
 
 // Pods that are hard to move. Their grace periods are short against the drain window, for Karpenter deletes a pod that much
@@ -61,7 +63,7 @@ func DrainOff(t *Teller) {
 		t.fail("the NodeClaims have no deadline: %v", err)
 		end = time.Now()
 	}
-	t.Say("The NodeClaims may drain until %s, %.0f s from now.", clock(end), time.Until(end).Seconds())
+	t.Say("The NodeClaims may drain until %s, %.0f s from now.", timeline.Clock(end), time.Until(end).Seconds())
 	t.Until("the ordinary pod runs elsewhere", plain.where(), "<none>", time.Minute)
 	t.wait(time.Until(end) - 5*time.Second)
 	for _, a := range stuck {

@@ -102,7 +102,8 @@ func Mended(t *Teller) {
 	t.Check("status", state, "Reconciled")
 }
 
-// LostEvents has Parameter Store's event of a write go astray; the schedule's next pass takes the write up.
+// LostEvents has Parameter Store's event of a write go astray; the schedule's next pass takes the write up. Then two events come in
+// the wrong order.
 func LostEvents(t *Teller) {
 	const rule = `"$(aws events list-rules --query "Rules[?contains(Name, 'ParameterRule')].Name" --output text)"`
 	t.Chapter("An event that never arrives")
@@ -116,6 +117,15 @@ func LostEvents(t *Teller) {
 	t.Until("NodePool's CPU limit", cpuLimit, "208", time.Minute)
 	t.Until("the pass has ended", running, "0", 2*time.Minute)
 	t.Check("status", state, "Reconciled")
+
+	t.Chapter("Events that come in another order")
+	t.Type(`curl -s -X POST "$AWS_ENDPOINT_URL/_sandbox/change-events?order=delay&count=1"`)
+	t.Type(put + "karpenter_cpu_limit --value 209 --query Version")
+	t.Type(put + "karpenter_memory_limit_gb --value 403 --query Version")
+	t.Until("NodePool's limits", `kubectl get nodepool workload -o jsonpath='{.spec.limits.cpu} {.spec.limits.memory}'`, "209 403Gi", time.Minute)
+	t.Until("the passes have ended", running, "0", time.Minute)
+	t.Check("status", state, "Reconciled")
+	t.Check("all requests are served", served, "True")
 }
 
 // listen has what goes wrong sent to a queue, as docs/events.md says.
@@ -145,4 +155,22 @@ func allow(t *Teller, function string) {
 // roleOf is the name of a function's role.
 func roleOf(function string) string {
 	return `"$(aws lambda get-function-configuration --function-name Sawhorse-` + function + ` --query Role --output text | sed 's|.*/||')"`
+}
+
+// Throttled turns Karpenter on while all calls of a service are throttled for half a minute: those of DynamoDB when the pass begins,
+// the state machine's own among them, and those of IAM when roles are made.
+func Throttled(t *Teller) {
+	const faults = `"$AWS_ENDPOINT_URL/_sandbox/faults"`
+	const version = "aws ssm get-parameter --name /sawhorse/racks/demo/status --query Parameter.Version --output text"
+	t.Type(put + "karpenter_auth_mode --value true --type String > /dev/null")
+	t.Type("sawhorse watch demo")
+	t.Chapter("Throttled for 30 s, twice, while Karpenter is turned on")
+	before := t.Ask(version)
+	t.Type(`curl -s -X PUT ` + faults + ` -d '[{"service":"dynamodb","nth":1,"seconds":30,"kind":"throttle"},{"service":"iam","nth":1,"seconds":30,"kind":"throttle"}]'`)
+	t.Type(turnOn)
+	t.Until("NodePool workload is Ready", ready, "True", 5*time.Minute)
+	t.Until("the pass has ended", running, "0", 3*time.Minute)
+	t.Check("services with more than the 4 throttled calls that one call overcomes by itself", `curl -s `+faults+` | python3 -c 'import collections, json, sys; n = collections.Counter(f["service"] for f in json.load(sys.stdin)["fired"]); print(*sorted(s for s in n if n[s] > 4))'`, "dynamodb iam")
+	t.Type(`curl -s -X DELETE ` + faults)
+	t.Check("what the status has said meanwhile", `aws ssm get-parameter-history --name /sawhorse/racks/demo/status --query 'Parameters[?Version>`+"`"+before+"`"+`].Value' --output text | grep -o '"state":"[A-Za-z]*"' | sort -u | paste -sd' '`, `"state":"Reconciled"`)
 }

@@ -2,9 +2,10 @@ package story
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/timeline"
 )
 
 // watches are what a recording of a rack's life watches in the cluster: a line for each change of an object.
@@ -32,65 +33,61 @@ func Order(t *Teller) {
 
 	t.Chapter("On again")
 	on(t)
-	timeline := r.stop(t.trail()...)
+	all := r.stop(t.trail()...)
 
 	t.Chapter("What happened when")
-	turns := brief(timeline)
-	for _, m := range turns {
-		t.Say("%s  %s", clock(m.at), m.what)
+	for _, m := range brief(all, r.began) {
+		t.Say("%s  %s", timeline.Clock(m.At), m.What)
 	}
-	offOrder(t, timeline, r.began)
-	onOrder(t, timeline, back)
+	offOrder(t, all, r.began)
+	onOrder(t, all, back)
+	// From the first thing that happens: what the watches began with has not come just then.
+	for _, broken := range timeline.Broken(all, timeline.First(all, r.began, autoscalerIsBack)) {
+		t.fail("%s", broken)
+	}
 }
 
+var autoscalerIsBack = timeline.Like(`Deployment cluster-autoscaler replicas=1`)
+
 // offOrder is the promise of P5, and room first.
-func offOrder(t *Teller, all []moment, from time.Time) {
-	autoscalerBack := first(all, from, like(`Deployment cluster-autoscaler replicas=1`))
-	buildBack := first(all, from, like(`^AWS Sawhorse-Nodegroups\S* eks UpdateNodegroupConfig .*/node-groups/build/`))
-	poolGoes := first(all, from, like(`^DELETED NodePool workload`))
-	nodes, classes := last(all, like(`^DELETED NodeClaim`)), last(all, like(`^DELETED EC2NodeClass`))
+func offOrder(t *Teller, all []timeline.Moment, from time.Time) {
+	autoscalerBack := timeline.First(all, from, autoscalerIsBack)
+	buildBack := timeline.First(all, from, timeline.Like(`^AWS Sawhorse-Nodegroups\S* eks UpdateNodegroupConfig .*/node-groups/build/`))
+	poolGoes := timeline.First(all, from, timeline.Like(`^DELETED NodePool workload`))
+	nodes, classes := timeline.Last(all, timeline.Like(`^DELETED NodeClaim`)), timeline.Last(all, timeline.Like(`^DELETED EC2NodeClass`))
 	t.inOrder("Cluster Autoscaler was back before the NodePool went", autoscalerBack, poolGoes)
 	t.inOrder("the build group was back before the NodePool went", buildBack, poolGoes)
 	t.inOrder("the last EC2NodeClass went after the last NodeClaim", nodes, classes)
-	for _, served := range []struct{ what, pattern string }{
-		{"controller", `^DELETED Deployment karpenter `},
-		{"rule", `^AWS Sawhorse-\S* events DeleteRule `},
-		{"queue", `^AWS Sawhorse-\S* sqs DeleteQueue `},
-		{"credentials", `^AWS Sawhorse-\S* eks DeletePodIdentityAssociation `},
-		{"access entry of the nodes", `^AWS Sawhorse-Infrastructure\S* eks DeleteAccessEntry `},
-		{"roles", `^AWS Sawhorse-\S* iam DeleteRole `},
-	} {
-		gone := first(all, from, like(served.pattern))
-		t.inOrder("the "+served.what+" went after the last NodeClaim", nodes, gone)
-		t.inOrder("the "+served.what+" went after the last EC2NodeClass", classes, gone)
+	for _, served := range timeline.Serving {
+		gone := timeline.First(all, from, served.Is)
+		t.inOrder("the "+served.What+" went after the last NodeClaim", nodes, gone)
+		t.inOrder("the "+served.What+" went after the last EC2NodeClass", classes, gone)
 	}
-	t.inOrder("the rule went before the queue", first(all, from, like(`events DeleteRule `)), first(all, from, like(`sqs DeleteQueue `)))
+	t.inOrder("the rule went before the queue", timeline.First(all, from, timeline.Like(`events DeleteRule `)), timeline.First(all, from, timeline.Like(`sqs DeleteQueue `)))
 }
 
 // onOrder is the promise of P4.
-func onOrder(t *Teller, all []moment, from time.Time) {
-	isReady := first(all, from, like(`NodePool workload Ready=True`))
-	t.inOrder("Cluster Autoscaler was scaled down after NodePool workload was Ready", isReady, first(all, from, like(`Deployment cluster-autoscaler replicas=0`)))
-	t.inOrder("the build group was scaled down after NodePool workload was Ready", isReady, first(all, from, like(`^AWS Sawhorse-Nodegroups\S* eks UpdateNodegroupConfig .*/node-groups/build/`)))
-	pinned := first(all, from, like(`Deployment metrics-server .* system-node=true`))
-	t.inOrder("metrics-server was pinned after a node for it was Ready", first(all, time.Time{}, like(`Node \S+ system-node=true Ready=True`)), pinned)
+func onOrder(t *Teller, all []timeline.Moment, from time.Time) {
+	isReady := timeline.First(all, from, timeline.Like(`NodePool workload Ready=True`))
+	t.inOrder("Cluster Autoscaler was scaled down after NodePool workload was Ready", isReady, timeline.First(all, from, timeline.Like(`Deployment cluster-autoscaler replicas=0`)))
+	t.inOrder("the build group was scaled down after NodePool workload was Ready", isReady, timeline.First(all, from, timeline.Like(`^AWS Sawhorse-Nodegroups\S* eks UpdateNodegroupConfig .*/node-groups/build/`)))
+	pinned := timeline.First(all, from, timeline.Like(`Deployment metrics-server .* system-node=true`))
+	t.inOrder("metrics-server was pinned after a node for it was Ready", timeline.First(all, time.Time{}, timeline.Like(`Node \S+ system-node=true Ready=True`)), pinned)
 	t.inOrder("metrics-server was pinned after NodePool workload was Ready", isReady, pinned)
 	for _, m := range all {
-		if strings.Contains(m.what, "Deployment metrics-server") && strings.HasSuffix(m.what, "=") && strings.Contains(m.what, "available= ") {
-			t.fail("at %s metrics-server had no pod available", clock(m.at))
+		if strings.Contains(m.What, "Deployment metrics-server") && strings.HasSuffix(m.What, "=") && strings.Contains(m.What, "available= ") {
+			t.fail("at %s metrics-server had no pod available", timeline.Clock(m.At))
 		}
 	}
 }
 
-func like(pattern string) func(string) bool { return regexp.MustCompile(pattern).MatchString }
-
-// brief leaves out what says the same about an object as the moment before.
-func brief(all []moment) []moment {
-	var kept []moment
+// brief leaves out what was before, and what says the same about an object as the moment before.
+func brief(all []timeline.Moment, from time.Time) []timeline.Moment {
+	var kept []timeline.Moment
 	said := map[string]string{}
 	for _, m := range all {
-		words := strings.Fields(m.what)
-		if len(words) < 3 || words[0] == "AWS" && !strings.HasPrefix(words[1], "Sawhorse-") || words[0] == "AWS" && (words[2] == "dynamodb" || words[2] == "logs" || words[2] == "states" || words[2] == "lambda" || words[2] == "xray" || words[2] == "monitoring") {
+		words := strings.Fields(m.What)
+		if m.At.Before(from) || len(words) < 3 || words[0] == "AWS" && !strings.HasPrefix(words[1], "Sawhorse-") || words[0] == "AWS" && (words[2] == "dynamodb" || words[2] == "logs" || words[2] == "states" || words[2] == "lambda" || words[2] == "xray" || words[2] == "monitoring") {
 			continue
 		}
 		key, rest := strings.Join(words[1:3], " "), fmt.Sprint(words[0] == "DELETED", words[3:])

@@ -4,22 +4,16 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 	"time"
-)
 
-// moment is something that happened while a recording ran.
-type moment struct {
-	at   time.Time
-	what string
-}
+	"github.com/sawhorse-io/sawhorse/sandbox/timeline"
+)
 
 // recording runs commands next to the story, and keeps each line they print with the moment when it came.
 type recording struct {
 	mu    sync.Mutex
-	found []moment
+	found []timeline.Moment
 	began time.Time
 	end   context.CancelFunc
 	all   sync.WaitGroup
@@ -40,33 +34,23 @@ func (t *Teller) record(commands ...string) *recording {
 func (r *recording) add(line string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.found = append(r.found, moment{time.Now(), line})
+	r.found = append(r.found, timeline.Moment{At: time.Now(), What: line})
 }
 
-// stop ends the recording and gives what it has, in order, with what is added of other sources.
-func (r *recording) stop(others ...moment) []moment {
+// stop ends the recording and gives what it has and what the others have, in order.
+func (r *recording) stop(others ...timeline.Moment) []timeline.Moment {
 	r.end()
 	r.all.Wait()
-	for _, m := range others {
-		if m.at.After(r.began) {
-			r.found = append(r.found, m)
-		}
-	}
-	slices.SortStableFunc(r.found, func(a, b moment) int { return a.at.Compare(b.at) })
-	return r.found
+	all := append(r.found, others...)
+	timeline.Sort(all)
+	return all
 }
 
 // trail is what has changed something in AWS, as CloudTrail would tell it: caller, service, action and path.
-func (t *Teller) trail() []moment {
-	var found []moment
-	for line := range strings.Lines(t.Ask(`curl -s "$AWS_ENDPOINT_URL/_sandbox/trail"`)) {
-		at, what, _ := strings.Cut(strings.TrimSpace(line), " ")
-		parsed, err := time.Parse(time.RFC3339Nano, at)
-		if err != nil {
-			t.fail("the trail has a line %q", line)
-			return nil
-		}
-		found = append(found, moment{parsed, "AWS " + what})
+func (t *Teller) trail() []timeline.Moment {
+	found, err := timeline.Trail(t.Ask(`curl -s "$AWS_ENDPOINT_URL/_sandbox/trail"`))
+	if err != nil {
+		t.fail("%v", err)
 	}
 	return found
 }
@@ -89,41 +73,14 @@ func (l *lines) Write(text []byte) (int, error) {
 	}
 }
 
-// first is when something was first seen from a moment on; the zero time if never.
-func first(all []moment, from time.Time, is func(string) bool) time.Time {
-	for _, m := range all {
-		if !m.at.Before(from) && is(m.what) {
-			return m.at
-		}
-	}
-	return time.Time{}
-}
-
-// last is when something was last seen; the zero time if never.
-func last(all []moment, is func(string) bool) time.Time {
-	for _, m := range slices.Backward(all) {
-		if is(m.what) {
-			return m.at
-		}
-	}
-	return time.Time{}
-}
-
-// inOrder holds if both moments were seen, the one before the other.
+// inOrder holds if both moments were seen, the one before the other, as far as watches can tell.
 func (t *Teller) inOrder(what string, before, after time.Time) {
 	switch {
 	case before.IsZero() || after.IsZero():
-		t.fail("%s: not both were seen (%s, %s)", what, clock(before), clock(after))
-	case after.Before(before):
-		t.fail("%s: it was the other way round (%s, %s)", what, clock(before), clock(after))
+		t.fail("%s: not both were seen (%s, %s)", what, timeline.Clock(before), timeline.Clock(after))
+	case after.Before(before.Add(-timeline.Lag)):
+		t.fail("%s: it was the other way round (%s, %s)", what, timeline.Clock(before), timeline.Clock(after))
 	default:
-		t.hold(fmt.Sprintf("%s (%s, %s)", what, clock(before), clock(after)))
+		t.hold(fmt.Sprintf("%s (%s, %s)", what, timeline.Clock(before), timeline.Clock(after)))
 	}
-}
-
-func clock(at time.Time) string {
-	if at.IsZero() {
-		return "never"
-	}
-	return at.Local().Format("15:04:05.000")
 }

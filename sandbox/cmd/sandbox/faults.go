@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
@@ -25,8 +26,33 @@ func (s *sandbox) prepareFaults() {
 	s.functions = &caller.Functions{MiniStack: local(s.ministack), Prefix: functionPrefix}
 	s.faults = &fault.Injector{Hooks: map[fault.Kind]func(context.Context) error{
 		"stop":              s.stopExecutions,
-		"restart-apiserver": func(context.Context) error { return s.processes.Restart("kube-apiserver") },
+		"restart-apiserver": s.restartAPIServer,
+		"restart-ministack": s.restartMiniStack,
 	}}
+}
+
+// restartLimit bounds what a restart may take. The caller's patience does not: the restart goes on without it.
+const restartLimit = time.Minute
+
+func (s *sandbox) restartAPIServer(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restartLimit)
+	defer cancel()
+	return s.cluster.RestartAPIServer(ctx)
+}
+
+// restartMiniStack starts MiniStack again, with all it has. What runs in it ends: functions and executions.
+func (s *sandbox) restartMiniStack(ctx context.Context) error {
+	response, err := http.Post(local(s.ministack).JoinPath("/_sandbox/keep").String(), "", nil)
+	if err != nil {
+		return fmt.Errorf("ministack: have it keep its state: %w", err)
+	}
+	response.Body.Close()
+	if err := s.processes.Restart("ministack"); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restartLimit)
+	defer cancel()
+	return answers(ctx, "ministack", local(s.ministack).JoinPath("/_ministack/health"))
 }
 
 // apiFront stands before the API server.
@@ -35,7 +61,7 @@ func (s *sandbox) apiFront() (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("API front: %w", err)
 	}
-	return apifront.New(apifront.Config{APIServer: apiserver, CA: s.cluster.CA(), Function: s.functions.Of, Faults: s.faults})
+	return apifront.New(apifront.Config{APIServer: apiserver, CA: s.cluster.CA(), Away: s.cluster.Restarting, Function: s.functions.Of, Faults: s.faults})
 }
 
 // secure has a listener speak TLS with the API server's certificate, and HTTP/1.1 only.

@@ -22,6 +22,12 @@ func TestInterrupted(t *testing.T) {
 	sandbox.Play(t, story.Interrupted)
 }
 
+// On while AWS throttles: the pass slows down, and does not fail.
+func TestThrottled(t *testing.T) {
+	sandbox.Play(t, story.Off)
+	sandbox.Play(t, story.Throttled)
+}
+
 // On where others hold the names.
 func TestCollisions(t *testing.T) {
 	sandbox.Play(t, story.Off)

@@ -81,6 +81,7 @@ func (s *Sandbox) start(root string, ports []int) error {
 				fmt.Sprintf("GATEWAY_PORT=%d", ports[0]), "MINISTACK_REGION=us-east-1",
 				"MINISTACK_ACCOUNT_ID=000000000000", "SFTP_ENABLED=0", "IOT_MTLS_ENABLED=0",
 				"PYTHONDONTWRITEBYTECODE=1", "SANDBOX_UPDATE_SECONDS=0.3",
+				"STATE_DIR=" + filepath.Join(s.logs, "ministack"), "S3_PERSIST=1", "S3_DATA_DIR=" + filepath.Join(s.logs, "s3"),
 			},
 		},
 		{
@@ -98,6 +99,19 @@ func (s *Sandbox) start(root string, ports []int) error {
 		return err
 	}
 	return s.ready(local(ports[1]).String() + "/moto-api/data.json")
+}
+
+// RestartMiniStack starts MiniStack again, with all it has.
+func (s *Sandbox) RestartMiniStack() error {
+	resp, err := http.Post(s.MiniStack.JoinPath("/_sandbox/keep").String(), "", nil)
+	if err != nil {
+		return fmt.Errorf("gatewaytest: keep: %w", err)
+	}
+	resp.Body.Close()
+	if err := s.group.Restart("ministack"); err != nil {
+		return fmt.Errorf("gatewaytest: %w", err)
+	}
+	return s.ready(s.MiniStack.JoinPath("/_ministack/health").String())
 }
 
 // ready waits until the address answers.
