@@ -94,3 +94,6 @@ func apart(want, is string) string {
 	from := strings.LastIndexAny(want[:i], ",{[") + 1
 	return fmt.Sprintf("…%s, not …%s", short(is[from:]), short(want[from:]))
 }
+
+// held tells whether a pass has the rack, or had it and could not let go.
+func (s State) held() bool { return s["record lease"] == `{"held":true}` }

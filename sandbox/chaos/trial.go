@@ -101,20 +101,24 @@ func (w *World) undisturbed(ctx context.Context, s story) (State, error) {
 	return is, err
 }
 
-// patience is how long a state may take to become the wanted one when no pass runs any more: controllers follow, and the notice
-// that an execution was stopped starts another one.
-const patience = 6 * time.Second
+// How long a state may take to become the wanted one when no pass runs any more. Controllers follow; and a rack whose lease is held
+// has an execution that was stopped, whose notice starts another one.
+const (
+	patience       = 6 * time.Second
+	patienceIfHeld = time.Minute
+)
 
 // becomes waits until the state is the wanted one; it gives in what it is not.
 func (w *World) becomes(ctx context.Context, wanted State, before int) ([]string, error) {
-	for deadline := time.Now().Add(patience); ; {
+	for rest := time.Now(); ; {
 		is, err := w.state(ctx)
-		if err != nil {
-			return nil, err
-		}
 		odd := is.difference(wanted)
-		if len(odd) == 0 || time.Now().After(deadline) {
-			return odd, nil
+		if err != nil {
+			odd = []string{err.Error()} // what was listed had gone when it was looked at
+		}
+		late := time.Since(rest)
+		if len(odd) == 0 || late > patienceIfHeld || late > patience && !is.held() {
+			return odd, ctx.Err()
 		}
 		time.Sleep(poll)
 		running, _, err := w.executions(ctx)
@@ -125,7 +129,7 @@ func (w *World) becomes(ctx context.Context, wanted State, before int) ([]string
 			if err := w.quiet(ctx, before); err != nil {
 				return nil, err
 			}
-			deadline = time.Now().Add(patience)
+			rest = time.Now()
 		}
 	}
 }
