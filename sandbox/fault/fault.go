@@ -151,7 +151,7 @@ func (i *Injector) take(call Call) Kind {
 	}
 	i.count[call]++
 	now, kind := time.Now(), Kind("")
-	for _, a := range i.armed {
+	for _, a := range i.armed { // each counts the call, also where another one has it
 		if a.covers(call) && a.meets(now) && kind == "" {
 			i.fired = append(i.fired, Fired{a.Fault, now})
 			kind = a.Kind
