@@ -1,0 +1,208 @@
+// Package documents has the AWS CLI read what README.md and docs/*.md tell people to type. It has no code.
+package documents
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+// tools are those of the documents' commands that run; aws, kubectl and sawhorse only say that they were called, all else is missing.
+var tools = []string{"base64", "bash", "cat", "cut", "grep", "head", "jq", "sed", "sort", "tr", "xargs"}
+
+// recorder keeps the arguments of a call: their number, and each of them.
+const recorder = `#!/bin/bash
+printf '%s\0' "$#" "$@" >> "$RECORD"
+echo x
+`
+
+// command is a call of aws, from the folder where it is typed; path is the document.
+type command struct {
+	Folder    string   `json:"folder"`
+	Arguments []string `json:"arguments"`
+	path      string
+}
+
+// Every aws command in the documents is one that the AWS CLI takes: service, command, options, required ones, the shape of their values,
+// and the query.
+func TestCommandsOfDocuments(t *testing.T) {
+	var all []command
+	for _, path := range documents(t) {
+		folder := t.TempDir()
+		for _, script := range scripts(t, path) {
+			for _, arguments := range called(t, folder, script) {
+				if !slices.ContainsFunc(all, func(c command) bool { return slices.Equal(c.Arguments, arguments) }) {
+					all = append(all, command{folder, arguments, path})
+				}
+			}
+		}
+	}
+	if len(all) < 80 {
+		t.Fatalf("only %d commands: the test does not see them", len(all))
+	}
+	for i, complaint := range complaints(t, all) {
+		if complaint != "" {
+			t.Errorf("%s: aws %s: %s", all[i].path, strings.Join(all[i].Arguments, " "), complaint)
+		}
+	}
+	t.Logf("%d commands", len(all))
+}
+
+// ofTheStack is what the stack has made, by the name it has there: Sawhorse-validate, Sawhorse-TableCD117FA1-….
+var ofTheStack = regexp.MustCompile(`\bSawhorse-([A-Za-z0-9]+)`)
+
+// Every name of the stack's resources in the documents is one that the template gives, or the beginning of a logical id.
+func TestNamesOfTheStack(t *testing.T) {
+	template, err := os.ReadFile(root + "/.cache/cdk.out/Sawhorse.template.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := 0
+	for _, path := range documents(t) {
+		for _, match := range ofTheStack.FindAllStringSubmatch(read(t, path), -1) {
+			names++
+			if !bytes.Contains(template, []byte(match[0]+`"`)) && !regexp.MustCompile(`(?m)^  "`+match[1]).Match(template) {
+				t.Errorf("%s: the stack has no %s", path, match[0])
+			}
+		}
+	}
+	if names < 5 {
+		t.Errorf("only %d names: the test does not see them", names)
+	}
+}
+
+func documents(t *testing.T) []string {
+	t.Helper()
+	paths, err := filepath.Glob(root + "/docs/*.md")
+	if err != nil || len(paths) < 10 {
+		t.Fatalf("%d documents: the test has lost them (%v)", len(paths), err)
+	}
+	return append(paths, root+"/README.md")
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+var (
+	inline      = regexp.MustCompile("`(aws [^`\n]* -[^`\n]*)`") // without an option it is the name of a command
+	placeholder = regexp.MustCompile(`<[a-z][a-z ]*>`)
+)
+
+// scripts are what a document tells people to type with aws in it: its blocks, the prompts of those that show answers, and the spans
+// that begin with aws.
+func scripts(t *testing.T, path string) (all []string) {
+	t.Helper()
+	language, block := "", ""
+	fenced := false
+	for line := range strings.Lines(read(t, path)) {
+		fence, isFence := strings.CutPrefix(strings.TrimSpace(line), "```")
+		switch {
+		case isFence && !fenced:
+			fenced, language, block = true, fence, ""
+		case isFence && language == "console":
+			fenced, all = false, append(all, typed(block)...)
+		case isFence:
+			fenced = false
+			if language == "" || language == "sh" {
+				all = append(all, block)
+			}
+		case fenced:
+			block += line
+		default:
+			for _, match := range inline.FindAllStringSubmatch(line, -1) {
+				all = append(all, placeholder.ReplaceAllString(match[1], "x"))
+			}
+		}
+	}
+	return slices.DeleteFunc(all, func(script string) bool { return !strings.Contains(script, "aws ") })
+}
+
+// typed are the commands behind the prompts of a session, each as long as the shell wants more lines.
+func typed(session string) (all []string) {
+	command := ""
+	for line := range strings.Lines(session) {
+		first, prompt := strings.CutPrefix(strings.TrimLeft(line, " "), "$ ")
+		switch {
+		case prompt:
+			command = first
+		case command != "":
+			command += line
+		}
+		if command != "" && exec.Command("bash", "-n", "-c", command).Run() == nil && !strings.HasSuffix(command, "|\n") {
+			all, command = append(all, command), ""
+		}
+	}
+	return all
+}
+
+// called runs a script in a folder, and gives the arguments of its calls of aws.
+func called(t *testing.T, folder, script string) (all [][]string) {
+	t.Helper()
+	path := t.TempDir()
+	for _, tool := range tools {
+		real, err := exec.LookPath(tool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(real, filepath.Join(path, tool)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for tool, does := range map[string]string{"aws": recorder, "kubectl": "#!/bin/bash\necho x\n", "sawhorse": "#!/bin/bash\necho x\n"} {
+		if err := os.WriteFile(filepath.Join(path, tool), []byte(does), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	record := filepath.Join(path, "record")
+	shell := exec.Command("bash", "-c", script)
+	shell.Dir, shell.Env = folder, []string{"PATH=" + path, "RECORD=" + record, "LC_ALL=C.UTF-8"}
+	said, _ := shell.CombinedOutput() // some name a command that is missing here
+	text, err := os.ReadFile(record)
+	if err != nil {
+		t.Errorf("no call of aws in\n%s\n%s", script, said)
+		return nil
+	}
+	rest := strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
+	for len(rest) > 0 {
+		n := 0
+		if err := json.Unmarshal([]byte(rest[0]), &n); err != nil {
+			t.Fatal(err)
+		}
+		all, rest = append(all, rest[1:1+n]), rest[1+n:]
+	}
+	return all
+}
+
+// complaints are what the AWS CLI says to each of the commands, nothing where it takes one.
+func complaints(t *testing.T, all []command) (said []string) {
+	t.Helper()
+	input, err := json.Marshal(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parser := exec.Command(root+"/.cache/venv/bin/python", "parse.py")
+	parser.Env = append(os.Environ(), "AWS_DEFAULT_REGION=us-east-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test")
+	parser.Stdin, parser.Stderr = bytes.NewReader(input), os.Stderr
+	output, err := parser.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(output, &said); err != nil || len(said) != len(all) {
+		t.Fatalf("%d answers to %d commands: %v", len(said), len(all), err)
+	}
+	return said
+}

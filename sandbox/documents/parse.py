@@ -1,0 +1,30 @@
+"""Tells which AWS commands the AWS CLI would not take: a JSON array of commands on the standard input, each with its arguments and the folder
+where it is typed, and an array of complaints of the same length on the standard output. Nothing is sent: when a request is about to be, it
+is taken to have an empty answer.
+"""
+
+import contextlib
+import io
+import json
+import os
+import sys
+from types import SimpleNamespace
+
+from awscli import clidriver
+
+driver = clidriver.create_clidriver()
+driver.session.register("before-call", lambda **_: (SimpleNamespace(status_code=200, headers={}), {}))
+
+
+def complaint(folder, arguments):
+    os.chdir(folder)
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        try:
+            code = driver.main(arguments)
+        except SystemExit as end:
+            code = end.code
+    return said.getvalue().strip().split("\n\n")[-1] if code else ""
+
+
+print(json.dumps([complaint(**command) for command in json.load(sys.stdin)]))
