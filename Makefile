@@ -23,7 +23,7 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 export CDK_DISABLE_CLI_TELEMETRY := 1
 
 # Lambda's name for the architecture of this machine.
-HOST_ARCHITECTURE := $(if $(filter aarch64 arm64,$(shell uname -m)),arm64,x86_64)
+HOST_ARCHITECTURE := $(shell sandbox/architecture.sh)
 ARCHITECTURE ?= arm64
 
 KUBERNETES := v1.35.3
@@ -54,10 +54,10 @@ test: parts
 	cd sandbox && go test $$(go list ./... | grep -v /e2e)
 	cd sandbox && go test -count=1 -p 2 -timeout 30m ./e2e ./e2e/chaos
 
-## life: the longer end-to-end scripts: racks that are turned on and off, interrupted, left, and what can go wrong with nodes
+## life: the longer end-to-end scripts: racks that are turned on and off, interrupted, left, what can go wrong with nodes; upgrading and removing the stack
 .PHONY: life
 life: parts
-	cd sandbox && go test -count=1 -p 2 -timeout 60m ./e2e/life ./e2e/changes
+	cd sandbox && go test -count=1 -p 2 -timeout 60m ./e2e/life ./e2e/changes ./e2e/deployment
 
 ## unit: the tests that need no sandbox
 .PHONY: unit
@@ -163,7 +163,7 @@ $(CACHE)/npm/installed: package.json package-lock.json | prerequisites
 	@mkdir -p $(@D) && cp package.json package-lock.json $(@D)/ && npm ci --prefix $(@D) --no-audit --no-fund --loglevel=error >&2 && touch $@
 
 # The stack as the sandbox deploys it: the production stack with other context values.
-$(CACHE)/cdk.out/synthesized: $(wildcard cdk/*.go internal/names/*.go internal/params/*.go events/*.go) statemachine/reconcile.asl.json cdk.json go-parts $(CACHE)/npm/installed
-	@if [ -f $@ ] && [ -z "$$(find cdk internal/names events statemachine cdk.json Makefile dist/$(HOST_ARCHITECTURE) -maxdepth 1 -newer $@ -type f)" ]; then exit 0; fi; \
+$(CACHE)/cdk.out/synthesized: $(wildcard cdk/*.go internal/names/*.go internal/params/*.go events/*.go) statemachine/reconcile.asl.json cdk.json sandbox/cdk.sh go-parts $(CACHE)/npm/installed
+	@if [ -f $@ ] && [ -z "$$(find cdk internal/names events statemachine cdk.json sandbox/cdk.sh dist/$(HOST_ARCHITECTURE) -maxdepth 1 -newer $@ -type f)" ]; then exit 0; fi; \
 	echo "Synthesizing the stack …" >&2; \
-	$(CDK) synth --quiet --output $(@D) --no-notices -c architecture=$(HOST_ARCHITECTURE) -c settleSeconds=1 -c drainSeconds=20 -c removal=destroy -c synthesizer=cli -c objectPrefixes=s3://sawhorse-demo/racks/ && touch $@
+	sandbox/cdk.sh synth --quiet --output $(@D) && touch $@

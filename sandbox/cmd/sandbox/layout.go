@@ -57,9 +57,14 @@ func (l layout) empty() error {
 			return fmt.Errorf("%s: link: %w", tool, err)
 		}
 	}
-	launcher := fmt.Sprintf("#!/bin/sh\nexec %s %s \"$@\"\n", quote(l.part("venv/bin/python")), quote(filepath.Join(l.root, "sandbox", "python", "aws.py")))
-	if err := os.WriteFile(filepath.Join(l.tools(), "aws"), []byte(launcher), 0o700); err != nil {
-		return fmt.Errorf("aws: write launcher: %w", err)
+	for tool, line := range map[string]string{
+		"aws": fmt.Sprintf("exec %s %s", quote(l.part("venv/bin/python")), quote(filepath.Join(l.root, "sandbox", "python", "aws.py"))),
+		"cdk": fmt.Sprintf("cd %s && exec sandbox/cdk.sh", quote(l.root)),
+	} {
+		launcher := fmt.Sprintf("#!/bin/sh\n%s \"$@\"\n", line)
+		if err := os.WriteFile(filepath.Join(l.tools(), tool), []byte(launcher), 0o700); err != nil {
+			return fmt.Errorf("%s: write launcher: %w", tool, err)
+		}
 	}
 	return nil
 }
