@@ -13,6 +13,7 @@ import images
 import integrations
 import oidc
 import parameters
+import physical_names
 import queues
 import restart
 import sandbox_api
@@ -22,7 +23,7 @@ import updates
 from ministack.app import main
 
 if __name__ == "__main__":
-    for module in (alarms, authorization, conditions, ec2_gate, parameters, queues, images, updates, access, tags, oidc,
+    for module in (alarms, authorization, conditions, ec2_gate, parameters, physical_names, queues, images, updates, access, tags, oidc,
                    integrations, restart, sandbox_api):
         module.install()
     main()
