@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Builds the stack that was deployed before this one, and prints the folder of its template: the stack of UPGRADE_FROM, or else of the
+# newest commit on the way to here whose functions, state machine or stack differ from the working tree's.
+set -euo pipefail
+shopt -s inherit_errexit
+cd "$(dirname "$0")/.."
+root=$PWD
+
+fail() {
+	echo "sandbox/earlier.sh: $1" >&2
+	exit 1
+}
+
+# sources are what functions and stack are made of: the packages that they import, without tests, and what the CDK and Go read.
+sources() {
+	go list -deps -f '{{if and .Module .Module.Main}}{{.Dir}}{{end}}' ./functions/... ./cdk
+	printf '%s\n' go.mod go.sum cdk.json ':(exclude,glob)**/*_test.go' ':(exclude,glob)**/testdata/**'
+}
+
+earlier() {
+	local paths commits commit
+	paths=$(sources)
+	mapfile -t paths <<<"$paths"
+	commits=$(git rev-list --first-parent HEAD)
+	for commit in $commits; do
+		if ! git diff --quiet "$commit" -- "${paths[@]}"; then
+			echo "$commit"
+			return
+		fi
+	done
+	if [ "$(git rev-parse --is-shallow-repository)" = true ]; then
+		fail "this clone is shallow, and no commit that it has differs from the working tree in functions, state machine or stack: git fetch --unshallow gets the others."
+	fi
+	fail "no commit on the way to HEAD differs from the working tree in functions, state machine or stack; name another one with UPGRADE_FROM."
+}
+
+commit=${UPGRADE_FROM:-}
+[ -n "$commit" ] || commit=$(earlier)
+commit=$(git rev-parse --verify --quiet "$commit^{commit}") || fail "there is no commit $UPGRADE_FROM here; git fetch gets those of other branches."
+folder=$root/.cache/earlier/$commit
+if [ ! -f "$folder/cdk.out/manifest.json" ]; then
+	rm -rf "$root/.cache/earlier"
+	mkdir -p "$folder"
+	git archive "$commit" | tar -x -C "$folder"
+	cd "$folder"
+	echo "Building the functions and the stack of $(git -C "$root" log -1 --format='%h (%s)' "$commit") …" >&2
+	go run ./cdk/bundle -architecture "$("$root/sandbox/architecture.sh")" >&2
+	"$root/sandbox/cdk.sh" synth --quiet --output cdk.new >&2
+	mv cdk.new cdk.out
+fi
+echo "$folder/cdk.out"

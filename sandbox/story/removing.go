@@ -1,0 +1,110 @@
+package story
+
+import (
+	"strings"
+	"time"
+)
+
+const (
+	functions = "aws lambda list-functions --query 'length(Functions)' --output text"
+	tables    = "aws dynamodb list-tables --query TableNames --output text"
+	boundary  = `aws iam list-policies --scope Local --query "Policies[?starts_with(PolicyName, 'Sawhorse-Boundary')].Arn" --output text`
+	bearing   = "aws iam get-role --role-name demo-karpenter --query Role.PermissionsBoundary.PermissionsBoundaryArn --output text"
+	entries   = "aws eks list-access-entries --cluster-name demo --query 'accessEntries[?contains(@, `:role/Sawhorse-`)]' --output text"
+	people    = " --role-name platform-team --policy-arn arn:aws:iam::000000000000:policy/SawhorseOperator-us-east-1"
+	trusting  = `'{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::000000000000:root"},"Action":"sts:AssumeRole"}]}'`
+)
+
+// ofTheStack lists what there is in the account and the cluster by a name of the stack's.
+const ofTheStack = `{
+  aws cloudformation list-stacks --query 'StackSummaries[?StackStatus!=` + "`DELETE_COMPLETE`" + `].StackName' --output text
+  aws lambda list-functions --query 'Functions[].FunctionName' --output text
+  aws logs describe-log-groups --query 'logGroups[].logGroupName' --output text
+  aws stepfunctions list-state-machines --query 'stateMachines[].name' --output text
+  aws iam list-roles --query 'Roles[].RoleName' --output text
+  aws iam list-policies --scope Local --query 'Policies[].PolicyName' --output text
+  aws sqs list-queues --query QueueUrls --output text
+  aws events list-event-buses --query 'EventBuses[].Name' --output text
+  aws events list-rules --query 'Rules[].Name' --output text
+  aws scheduler list-schedules --query 'Schedules[].Name' --output text
+  aws cloudwatch describe-alarms --query 'MetricAlarms[].AlarmName' --output text
+  aws cloudwatch list-dashboards --query 'DashboardEntries[].DashboardName' --output text
+  aws dynamodb list-tables --query TableNames --output text
+  aws ssm get-parameters-by-path --path /sawhorse --recursive --query 'Parameters[].Name' --output text
+  aws eks list-access-entries --cluster-name demo --query accessEntries --output text
+  kubectl get clusterroles,clusterrolebindings,roles,rolebindings -A -o name
+} 2>&1 | tr '\t' '\n' | grep -i sawhorse || true`
+
+// Removing takes the stack away while Karpenter is on, and brings it back; then takes all of it away, as docs/deploy.md says.
+func Removing(t *Teller) {
+	before := asBefore(t)
+	t.Chapter("The stack goes while Karpenter is on")
+	stack(t, "deploy --require-approval never -c removal=retain")
+	kept, limit := t.Ask("echo "+table), t.Ask(boundary)
+	stack(t, "destroy --force")
+	t.Refused("aws cloudformation describe-stacks --stack-name Sawhorse", "does not exist")
+	t.Check("functions", functions, "0")
+	t.Check("the table stays", tables, kept)
+	t.Check("the boundary too", boundary, limit)
+	t.Check("and limits Karpenter's role", bearing, limit)
+	t.Refused("aws iam delete-policy --policy-arn "+limit, "DeleteConflict")
+
+	t.Chapter("Karpenter goes on")
+	single.start(t)
+	t.Check("the NodePool of its node", single.where(), "workload")
+	single.end(t)
+	t.Type(put + "karpenter_cpu_limit --value 130 --type String")
+	t.wait(3 * time.Second)
+	t.Check("nobody reads parameters: NodePool's CPU limit is not", cpuLimit+" | grep -cx 130 || true", "0")
+
+	t.Chapter("Deployed again, with the table")
+	stack(t, "deploy --require-approval never -c removal=retain -c table="+kept)
+	t.Check("request", fullPass, "0")
+	t.Until("NodePool's CPU limit", cpuLimit, "130", time.Minute)
+	t.Until("the pass has ended", running, "0", time.Minute)
+	t.Check("status", state, "Reconciled")
+	t.Check("Karpenter's role has the new boundary", "[ \"$("+bearing+")\" = "+limit+" ] || echo yes", "yes")
+	forgetBoundary(t, limit)
+	forgetFunctions(t)
+	t.Check("access entries of functions", entries+" | wc -w", "6")
+	single.start(t)
+	single.end(t)
+	off(t)
+	t.Say("The table knew what was there before Karpenter.")
+	withoutKarpenter(t, before)
+	removed(t, kept)
+}
+
+// removed takes all of it away, as docs/deploy.md says, with Karpenter off. kept is the stack's table, which an earlier one has left.
+func removed(t *Teller, kept string) {
+	t.Chapter("Removed for good")
+	t.Type("aws iam create-role --role-name platform-team --assume-role-policy-document " + trusting + " --query Role.Arn")
+	t.Type("aws iam attach-role-policy" + people)
+	t.Type("aws ssm get-parameters-by-path --path /sawhorse/racks/demo/params --query 'Parameters[].Name' --output text | xargs -n 10 aws ssm delete-parameters --names > /dev/null")
+	t.Until("what is in Parameter Store", "aws ssm get-parameters-by-path --path /sawhorse --recursive --query 'length(Parameters)' --output text", "0", time.Minute)
+	t.Until("the pass has ended", running, "0", time.Minute)
+	t.Type("aws iam detach-role-policy" + people)
+	stack(t, "destroy --force")
+	forgetFunctions(t)
+	t.Type("kubectl delete clusterroles,clusterrolebindings -l sawhorse.dev/rack=demo")
+	limit := t.Ask(boundary)
+	t.Check("what is left of the stack: its boundary and the table", ofTheStack+" | sort | paste -sd' '", policy(limit)+" "+kept)
+	t.Type("aws dynamodb delete-table --table-name " + kept + " > /dev/null")
+	forgetBoundary(t, limit)
+	t.Check("what is left of the stack", ofTheStack, "")
+	t.Type("aws iam delete-role --role-name platform-team")
+}
+
+// forgetFunctions deletes the access entries of functions that are gone.
+func forgetFunctions(t *Teller) {
+	t.Type("for entry in $(" + entries + `); do aws iam get-role --role-name "${entry##*/}" > /dev/null 2>&1 || aws eks delete-access-entry --cluster-name demo --principal-arn "$entry"; done`)
+}
+
+// forgetBoundary deletes a permissions boundary that no role bears any more, with the versions that upgrades have left of it.
+func forgetBoundary(t *Teller, arn string) {
+	t.Type("for version in $(aws iam list-policy-versions --policy-arn " + arn + " --query 'Versions[?!IsDefaultVersion].VersionId' --output text); do aws iam delete-policy-version --policy-arn " + arn + ` --version-id "$version"; done`)
+	t.Type("aws iam delete-policy --policy-arn " + arn)
+}
+
+// policy is the name in a policy's ARN.
+func policy(arn string) string { return arn[strings.LastIndex(arn, "/")+1:] }

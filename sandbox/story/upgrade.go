@@ -1,0 +1,123 @@
+package story
+
+import (
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Commands about the stack. The CDK CLI of the sandbox runs in the checkout; .cache/cdk.out is what the sandbox has deployed.
+const (
+	ours       = ".cache/cdk.out"
+	unlike     = "cdk diff --app " + ours + counted
+	counted    = " 2>&1 | grep -o 'with differences: .*'"
+	controller = "kubectl -n kube-system get deployment karpenter -o name --ignore-not-found"
+	finalizers = "kubectl get ec2nodeclass workload -o jsonpath='{.metadata.finalizers}'"
+)
+
+// Upgrade deploys this stack over that of an earlier commit, whose template is in a folder: while a pass turns Karpenter off that the earlier
+// one has turned on, and while a pass turns it on.
+func Upgrade(t *Teller, earlier string) {
+	t.Chapter("The stack of an earlier commit")
+	stack(t, "destroy --force --app "+ours)
+	stack(t, "deploy --require-approval never --app "+earlier)
+	t.Check("it is another one than this checkout's: stacks", unlike, "with differences: 1")
+	baseline := t.Ask(autoscaler)
+	t.Type(put + "karpenter_auth_mode --value true --type String")
+	on(t)
+
+	t.Chapter("Upgraded while a pass turns Karpenter off")
+	t.Say("A finalizer on the class makes the pass wait.")
+	t.Type(`kubectl patch ec2nodeclass workload --type json -p '[{"op":"add","path":"/metadata/finalizers/-","value":"example.com/hold"}]'`)
+	t.Type(turnOff)
+	t.Until("what the class waits for", finalizers, `["example.com/hold"]`, time.Minute)
+	upgrade(t)
+
+	t.Chapter("A plan of another format")
+	t.Type(anotherFormat)
+	t.Until("the step says so", status+" | grep -c 'there is no plan of format' || true", "1", time.Minute)
+	t.Until("the pass has ended", running, "0", time.Minute)
+	t.Check("status", state, "Failed")
+	t.Type(`kubectl patch ec2nodeclass workload --type json -p '[{"op":"remove","path":"/metadata/finalizers/0"}]'`)
+	t.Say("The next event makes a new plan and goes on from there.")
+	t.Check("request", event, "0")
+	t.Until("Karpenter's Deployment", controller, "", time.Minute)
+	t.Until("the pass has ended", running, "0", time.Minute)
+	t.Check("status", state, "Reconciled")
+	t.Say("What was noted before Karpenter by the earlier version is put back by this one.")
+	withoutKarpenter(t, baseline)
+
+	t.Chapter("Upgraded while a pass turns Karpenter on")
+	stack(t, "destroy --force --app "+ours)
+	stack(t, "deploy --require-approval never --app "+earlier)
+	t.Say("Karpenter's pods find no node, and the pass waits for them.")
+	t.Type("kubectl get nodes -o name | xargs kubectl cordon")
+	t.Type(turnOn)
+	t.Until("Karpenter's Deployment", controller, "deployment.apps/karpenter", time.Minute)
+	execution := upgrade(t)
+	t.Type("kubectl get nodes -o name | xargs kubectl uncordon")
+	t.Until("the execution", ended(execution), "SUCCEEDED", 2*time.Minute)
+	t.Check("status", state, "Reconciled")
+	t.Check("NodePool workload is Ready", ready, "True")
+	t.Check("Cluster Autoscaler's replicas", "kubectl -n kube-system get deployment cluster-autoscaler -o jsonpath='{.spec.replicas}'", "0")
+
+	t.Chapter("After it")
+	t.Type("sawhorse status demo")
+	t.Type(put + "karpenter_cpu_limit --value 120 --type String")
+	t.Until("NodePool's CPU limit", cpuLimit, "120", time.Minute)
+	t.Until("the pass has ended", running, "0", time.Minute)
+	single.start(t)
+	t.Check("the NodePool of its node", single.where(), "workload")
+	single.end(t)
+	t.Say("The first full pass may bring what is new in this version; the second finds nothing to do.")
+	repair(t)
+	unchanged(t)
+	t.Check("made again, the template is still what is deployed: stacks", "cdk diff"+counted, "with differences: 0")
+}
+
+// upgrade deploys this stack while a pass waits, and gives the pass's execution, which is still at work.
+func upgrade(t *Teller) string {
+	execution := t.Ask(owner)
+	stack(t, "deploy --require-approval never --app "+ours)
+	t.Check("the pass goes on", ended(execution), "RUNNING")
+	t.Check("and has the rack", owner, execution)
+	t.Check("what is deployed is this checkout's: stacks", unlike, "with differences: 0")
+	return execution
+}
+
+// anotherFormat gives the rack's plan the next format, as another version of Sawhorse would have written it. The AWS CLI takes no bytes that
+// are no text, so curl sends them.
+const anotherFormat = `key='{"pk":{"S":"rack#demo"},"sk":{"S":"plan"}}'; table=` + table + `
+plan=$(aws dynamodb get-item --table-name "$table" --key "$key" --query Item.plan.B --output text |
+  python3 -c 'import base64, gzip, json, sys; p = json.loads(gzip.decompress(base64.b64decode(sys.stdin.read()))); p["format"] += 1; print(base64.b64encode(gzip.compress(json.dumps(p).encode())).decode())')
+curl -sf --aws-sigv4 aws:amz:$AWS_REGION:dynamodb --user $AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY "$AWS_ENDPOINT_URL" \
+  -H 'Content-Type: application/x-amz-json-1.0' -H 'X-Amz-Target: DynamoDB_20120810.UpdateItem' \
+  -d '{"TableName":"'"$table"'","Key":'"$key"',"UpdateExpression":"SET #p = :p","ExpressionAttributeNames":{"#p":"plan"},"ExpressionAttributeValues":{":p":{"B":"'"$plan"'"}}}'`
+
+// unchanged has a full pass find nothing to do.
+func unchanged(t *Teller) {
+	t.Chapter("A full pass that changes nothing")
+	began := time.Now()
+	repair(t)
+	t.Check("changes that the status tells of", "sawhorse status demo | grep -c ^changed || true", "0")
+	var more []string
+	for _, m := range t.trail() {
+		if m.At.After(began) && strings.HasPrefix(m.What, "AWS Sawhorse-") && !bookkeeping.MatchString(m.What) {
+			more = append(more, m.What)
+		}
+	}
+	if len(more) > 0 {
+		t.fail("the functions have changed something in AWS: %q", more)
+		return
+	}
+	t.hold("calls of the functions that may change something in AWS, beyond records, status and events: none")
+}
+
+// bookkeeping is what a pass that changes nothing writes: its records, the status, and events.
+var bookkeeping = regexp.MustCompile(` (dynamodb (Update|Put)Item|events PutEvents) |Sawhorse-ReportRole\S+ ssm PutParameter `)
+
+// stack has the CDK CLI do something with the stack, without a line for each resource.
+func stack(t *Teller, arguments string) {
+	t.Type("cdk " + arguments + " 2>&1 | grep -v ' | '; [ ${PIPESTATUS[0]} = 0 ]")
+	t.Note("cdk "+arguments, t.Last())
+}
