@@ -31,18 +31,18 @@ func encryption(o *Observed) []Finding {
 			continue
 		}
 		for _, who := range []struct {
-			arn      string
-			severity Severity
-			does     string
+			arn       string
+			severity  Severity
+			does, too string
 		}{
-			{controller, Fails, "Karpenter launches nodes as it"},
-			{principal(scalingRole), Warns, "managed node groups launch nodes as it"},
+			{controller, Fails, "Karpenter launches nodes as it", " And deploy Sawhorse with these actions in nodeActions: the role's permissions boundary limits what the key's policy gives it."},
+			{principal(scalingRole), Warns, "managed node groups launch nodes as it", ""},
 		} {
 			if k.open(who.arn) {
 				continue
 			}
 			found = append(found, finding(who.severity, fmt.Sprintf("the policy of KMS key %s does not let %s use it, and %s", k.ID, who.arn, who.does),
-				"Add a statement to the key's policy that allows this principal kms:CreateGrant, kms:Decrypt, kms:DescribeKey, kms:GenerateDataKeyWithoutPlaintext and kms:ReEncrypt*. Naming the account is not enough: the role's own policies have nothing of KMS.",
+				"Add a statement to the key's policy that allows this principal kms:CreateGrant, kms:Decrypt, kms:DescribeKey, kms:GenerateDataKeyWithoutPlaintext and kms:ReEncrypt*. Naming the account is not enough: the role's own policies have nothing of KMS."+who.too,
 				"aws kms get-key-policy --key-id "+k.ID+" --query Policy --output text"))
 		}
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // services are what Karpenter and its nodes call, by the last part of their endpoints' names. Pricing and IAM, which Karpenter calls
-// too, have none in most regions.
+// too, have theirs in few regions.
 var services = []string{"ec2", "ecr.api", "ecr.dkr", "eks", "s3", "sqs", "ssm", "sts"}
 
 func endpoints(o *Observed) []Finding {
@@ -29,7 +29,7 @@ func endpoints(o *Observed) []Finding {
 			private = append(private, service)
 		}
 	}
-	severity, do := Fails, "Create them, in subnets and for route tables of the nodes. Karpenter makes instance profiles through IAM, which has no interface endpoint in most regions: it needs another way there, such as a proxy."
+	severity, do := Fails, "Create them, in subnets and for route tables of the nodes. Karpenter makes instance profiles through IAM, whose endpoint service is in us-east-1 alone: from elsewhere it needs an endpoint across regions (--service-region us-east-1), or another way there, such as a proxy."
 	if !o.Config.IsolatedVPC {
 		severity, do = Info, "Where the nodes' subnets have no NAT gateway, create them, in those subnets and for their route tables; else there is nothing to do."
 	}
