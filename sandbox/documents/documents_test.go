@@ -21,7 +21,7 @@ var tools = []string{"base64", "bash", "cat", "cut", "grep", "head", "jq", "sed"
 // recorder keeps the arguments of a call: their number, and each of them.
 const recorder = `#!/bin/bash
 printf '%s\0' "$#" "$@" >> "$RECORD"
-echo x
+echo arn:aws:iam::123456789012:role/x
 `
 
 // command is a call of aws, from the folder where it is typed; path is the document.

@@ -8,7 +8,9 @@ import (
 const (
 	functions = "aws lambda list-functions --query 'length(Functions)' --output text"
 	tables    = "aws dynamodb list-tables --query TableNames --output text"
-	boundary  = `aws iam list-policies --scope Local --query "Policies[?starts_with(PolicyName, 'Sawhorse-Boundary')].Arn" --output text`
+	resources = "aws cloudformation describe-stack-resources --stack-name Sawhorse --query "
+	boundary  = resources + `"StackResources[?starts_with(LogicalResourceId, 'Boundary')].PhysicalResourceId" --output text`
+	limits    = `aws iam list-policies --scope Local --query "Policies[?starts_with(PolicyName, 'Sawhorse-Boundary')].Arn" --output text`
 	bearing   = "aws iam get-role --role-name demo-karpenter --query Role.PermissionsBoundary.PermissionsBoundaryArn --output text"
 	entries   = "aws eks list-access-entries --cluster-name demo --query 'accessEntries[?contains(@, `:role/Sawhorse-`)]' --output text"
 	people    = " --role-name platform-team --policy-arn arn:aws:iam::000000000000:policy/SawhorseOperator-us-east-1"
@@ -45,7 +47,7 @@ func Removing(t *Teller) {
 	t.Refused("aws cloudformation describe-stacks --stack-name Sawhorse", "does not exist")
 	t.Check("functions", functions, "0")
 	t.Check("the table stays", tables, kept)
-	t.Check("the boundary too", boundary, limit)
+	t.Check("the boundary too", limits, limit)
 	t.Check("and limits Karpenter's role", bearing, limit)
 	t.Refused("aws iam delete-policy --policy-arn "+limit, "DeleteConflict")
 
@@ -84,10 +86,10 @@ func removed(t *Teller, kept string) {
 	t.Until("what is in Parameter Store", "aws ssm get-parameters-by-path --path /sawhorse --recursive --query 'length(Parameters)' --output text", "0", time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
 	t.Type("aws iam detach-role-policy" + people)
+	limit := t.Ask(boundary)
 	stack(t, "destroy --force")
 	forgetFunctions(t)
 	t.Type("kubectl delete clusterroles,clusterrolebindings -l sawhorse.dev/rack=demo")
-	limit := t.Ask(boundary)
 	t.Check("what is left of the stack: its boundary and the table", ofTheStack+" | sort | paste -sd' '", policy(limit)+" "+kept)
 	t.Type("aws dynamodb delete-table --table-name " + kept + " > /dev/null")
 	forgetBoundary(t, limit)
