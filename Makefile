@@ -58,6 +58,13 @@ test: parts
 .PHONY: life
 life: parts
 	cd sandbox && go test -count=1 -p 2 -timeout 60m ./e2e/life ./e2e/changes
+	@$(MAKE) --no-print-directory rights
+
+## rights: no right of the functions is there for nothing, and none is missing: by what the scripts of make test and make life called; UPDATE=yes writes cdk/proof.json
+.PHONY: rights
+rights:
+	@$(CACHE)/ministack/bin/python -B sandbox/rights/judge.py $(if $(UPDATE),--update) --template $(CACHE)/cdk.out/Sawhorse.template.json --proof cdk/proof.json \
+	  $(foreach package,e2e e2e-changes e2e-life,$(CACHE)/$(package)/decisions.jsonl)
 
 ## unit: the tests that need no sandbox
 .PHONY: unit

@@ -21,6 +21,7 @@ func Settings(t *Teller) {
 	t.Type(set + "node_policy_arns --value arn:aws:iam::aws:policy/CloudWatchAgentServerPolicy")
 	t.Type(set + "nvidia_device_plugin_enable --value true")
 	t.Type(set + "high_availability --value false")
+	t.Type(set + "node_type --value m99.large") // newer than Karpenter: EC2 is asked for its architecture
 	t.Until("device plugin", plugin, "daemonset.apps/nvidia-device-plugin-daemonset", 2*time.Minute)
 	t.Until("status", state, "Reconciled", 2*time.Minute)
 	t.Check("tag of the nodes' role", role, "web")
@@ -34,7 +35,7 @@ func Settings(t *Teller) {
 	t.Type(set + "subnet_ids --value subnet-0123456789abcdef0")
 	t.Until("status", state, "Rejected", time.Minute)
 	t.Contains("the sentence", "aws ssm get-parameter --name /sawhorse/racks/demo/status --query Parameter.Value --output text", "there is no such subnet")
-	for _, name := range []string{"subnet_ids", "tags", "node_policy_arns", "nvidia_device_plugin_enable", "high_availability"} {
+	for _, name := range []string{"subnet_ids", "tags", "node_policy_arns", "nvidia_device_plugin_enable", "high_availability", "node_type"} {
 		t.Type(set + name + " --value unset")
 	}
 	t.Until("device plugin", plugin, "", 2*time.Minute)

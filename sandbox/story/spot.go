@@ -12,7 +12,9 @@ func SpotSystemGroup(t *Teller) {
 		describe = "aws eks describe-nodegroup --cluster-name demo --nodegroup-name "
 		of       = describe + "system --query nodegroup."
 		create   = `aws eks create-nodegroup --cluster-name demo --nodegroup-name second --capacity-type SPOT --node-role "$(` + of + `nodeRole --output text)" --subnets $(` + of + `subnets --output text) ` +
-			`--launch-template "id=$(` + of + `launchTemplate.id --output text),version=1" --instance-types m5.large --scaling-config minSize=1,desiredSize=2,maxSize=3 --labels team=ledger --tags owner=ops --query nodegroup.status --output text`
+			`--launch-template "id=$(` + of + `launchTemplate.id --output text),version=2" --instance-types m5.large --scaling-config minSize=1,desiredSize=2,maxSize=3 --labels team=ledger --tags owner=ops --query nodegroup.status --output text`
+		template = `aws ec2 create-launch-template-version --launch-template-id $(` + of + `launchTemplate.id --output text) --query LaunchTemplateVersion.VersionNumber --launch-template-data ` +
+			`'{"TagSpecifications":[{"ResourceType":"instance","Tags":[{"Key":"team","Value":"ledger"}]}]}'`
 		budget = `kubectl apply -f - <<'EOF'
 apiVersion: policy/v1
 kind: PodDisruptionBudget
@@ -27,6 +29,7 @@ EOF`
 		changes = `python3 -c 'import json,sys; s=json.load(sys.stdin); print(s["state"], "; ".join(s.get("changed", [])))'`
 	)
 	t.Chapter("A second system group, of SPOT capacity")
+	t.Type(template)
 	t.Type(create)
 	t.Until("its nodes", onGroup+"second | wc -l", "2", time.Minute)
 	ledger.start(t)
