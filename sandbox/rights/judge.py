@@ -1,8 +1,8 @@
 """Is each right of the functions' roles needed, and none missing? By what the end-to-end scripts called.
 
 Each sandbox keeps the decisions about the roles (sandbox/ministack/decisions.py). Here they are made again, by the same engine:
-with the policies as they were deployed, which must come to the same; then with each statement removed in turn, and with each
-action of each statement, which must refuse a call that a script made. A call that was refused while the policies were as
+with the policies as they were deployed, which must come to the same; then with each statement removed in turn, with each action
+and with each resource of each statement, which must refuse a call that a script made. A call that was refused while the policies were as
 deployed is a right that is missing.
 
 The proof file has a call for each action, which docs/permissions.md shows; --update writes it. A row that still holds is kept.
@@ -58,10 +58,13 @@ def decide(context, statements):
     return evaluate(context, [statements]).decision
 
 
-def without(statements, i, action=None):
-    """The statements without the i-th, or without one action of it."""
-    rest = [a for a in statements[i].actions if action and a != action]
-    return statements[:i] + ([replace(statements[i], actions=rest)] if rest else []) + statements[i + 1:]
+def without(statements, i, **part):
+    """The statements without the i-th, or without one action or resource of it (actions="iam:GetRole")."""
+    rest = []
+    for field, value in part.items():
+        kept = [one for one in getattr(statements[i], field) if one != value]
+        rest = [replace(statements[i], **{field: kept})] if kept else []  # an empty list would match everything
+    return statements[:i] + rest + statements[i + 1:]
 
 
 def functions(template):
@@ -92,8 +95,7 @@ class Rights:
         self.functions, self.problems = functions, problems
         self.scripts = list(dict.fromkeys(call["script"] for package in packages for call in package.calls))
         self.statements = {}  # function -> statements
-        self.needed = {}  # (function, place of the statement) -> whether a call is refused without it
-        self.calls = {}  # (function, place of the statement, action) -> calls that are refused without it
+        self.calls = {}  # (function, place of the statement, its part) -> calls that are refused without that; None is all of it
         for package in packages:
             for role, statements in package.roles.items():
                 if role in functions:
@@ -113,37 +115,45 @@ class Rights:
         if decision != "Allow":
             return
         for i, statement in enumerate(statements):
-            if statement.effect == "Allow" and decide(context, without(statements, i)) != "Allow":
-                self.needed[function, i] = True
-            if context.action in statement.actions and decide(context, without(statements, i, context.action)) != "Allow":
-                self.calls.setdefault((function, i, context.action), set()).add((call["script"], said(call)))
+            if statement.effect != "Allow" or decide(context, without(statements, i)) == "Allow":
+                continue
+            for part in (None, *statement.actions, *statement.resources):
+                field = "actions" if part in statement.actions else "resources"
+                if part is None or decide(context, without(statements, i, **{field: part})) != "Allow":
+                    self.calls.setdefault((function, i, part), set()).add((call["script"], said(call)))
 
     def check(self):
-        """Each statement and each action of it is needed, or is known for one that the sandbox cannot need."""
+        """Each statement is needed, and each action and resource of it, or is known for one that the sandbox cannot need."""
         used = set()
         for function, statements in self.statements.items():
             for i, statement in enumerate(statements):
-                where = f"{function}: {', '.join(statement.actions)} on {', '.join(map(plain, statement.resources))}"
                 if statement.effect == "Deny":
                     self._check_denying(function, statements, i)
-                    continue
-                unseen = {action: unseen_reason(function, action, used) for action in statement.actions}
-                if not self.needed.get((function, i)) and not all(unseen.values()):
-                    self.problems.append(f"{where}: no call is refused without this statement")
-                for action, reason in unseen.items():
-                    seen = self.calls.get((function, i, action))
-                    if not seen and not reason:
-                        self.problems.append(f"{where}: no call is refused without {action}")
-                    if seen and reason:
-                        self.problems.append(f"{where}: {action} is listed as one that no call can need, and {first(seen, self.scripts)} needs it")
+                else:
+                    self._check_allowing(function, statement, i, used)
         for key, rows in UNSEEN.items():
             self.problems += [f"{key}: {action} is listed as one that no call can need, and nobody has it"
                               for action in rows if (key, action) not in used]
 
+    def _check_allowing(self, function, statement, i, used):
+        where = f"{function}: {', '.join(statement.actions)} on {', '.join(map(plain, statement.resources))}"
+        if len(where) > 120:
+            where = where[:120] + "…"
+        unseen = {action: unseen_reason(function, action, used) for action in statement.actions}
+        parts = {part: self.calls.get((function, i, part)) for part in (*statement.actions, *statement.resources)}
+        for part, reason in unseen.items():
+            if reason and parts[part]:
+                self.problems.append(f"{where}: {part} is listed as one that no call can need, and {row(first(parts[part], self.scripts))} needs it")
+        idle = [plain(part) for part, calls in parts.items() if not calls and not unseen.get(part)]
+        if not self.calls.get((function, i, None)) and not all(unseen.values()):
+            self.problems.append(f"{where}: no call is refused without this statement")
+        elif idle and not all(unseen.values()):
+            self.problems.append(f"{where}: no call is refused without {', '.join(idle)}")
+
     def _check_denying(self, function, statements, i):
         for action in statements[i].actions:
             call = EvalContext("arn:aws:sts::000000000000:assumed-role/any/any", "AssumedRole", "000000000000", action, DENIED, "us-east-1")
-            if decide(call, statements) != "Deny" or decide(call, without(statements, i, action)) != "Allow":
+            if decide(call, statements) != "Deny" or decide(call, without(statements, i, actions=action)) != "Allow":
                 self.problems.append(f"{function}: the statement that denies {action} keeps nobody from {DENIED}")
 
     def rows(self, old, update):
@@ -192,10 +202,10 @@ def said(call):
 
 def plain(arn):
     """An ARN as the documents write it, without the ids that differ from run to run."""
-    rest = arn if arn == "*" else arn.split(":", 5)[-1]
-    rest = rest.replace("000000000000", "ACCOUNT")
+    rest = arn.split(":", 5)[-1] if arn.startswith("arn:") else arn
+    rest = re.sub(r"(Sawhorse-\w+)[0-9A-F]{8}-[0-9A-F]{13}", r"\1", rest)  # CloudFormation's
     rest = re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}", "…", rest)
-    return re.sub(r"-[0-9a-f]{8,}(?=/|$)", "-…", rest)
+    return re.sub(r"(?<=[-/])[0-9a-f]{8,}(?=/|$)", "…", rest)
 
 
 def main():
