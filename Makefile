@@ -54,13 +54,13 @@ test: parts
 	cd sandbox && go test $$(go list ./... | grep -v /e2e)
 	cd sandbox && go test -count=1 -p 2 -timeout 30m ./e2e ./e2e/chaos
 
-## life: the longer end-to-end scripts: racks that are turned on and off, interrupted, left, and what can go wrong with nodes
+## life: the longer end-to-end scripts: racks that are turned on and off, interrupted, left, and what can go wrong with nodes; then rights
 .PHONY: life
 life: parts
 	cd sandbox && go test -count=1 -p 2 -timeout 60m ./e2e/life ./e2e/changes
 	@$(MAKE) --no-print-directory rights
 
-## rights: no right of the functions is there for nothing, and none is missing: by what the scripts of make test and make life called; UPDATE=yes writes cdk/proof.json
+## rights: no right of the functions is there for nothing, and none is missing, by what the scripts of make test and make life called; UPDATE=yes: write that down
 .PHONY: rights
 rights:
 	@$(CACHE)/ministack/bin/python -B sandbox/rights/judge.py $(if $(UPDATE),--update) --template $(CACHE)/cdk.out/Sawhorse.template.json --proof cdk/proof.json \
