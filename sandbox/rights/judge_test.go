@@ -158,7 +158,9 @@ func TestTheJudgeFinds(t *testing.T) {
 		{"one that nobody has", func(p *play) { p.statements[1].Actions = p.statements[1].Actions[:1] }, "xray:PutTelemetryRecords is listed as one that no call can need, and nobody has it"},
 		{"a denying statement that denies nothing", func(p *play) { p.statements[4].Resources = []string{racks + "*/else/*"} }, "the statement that denies ssm:PutParameter keeps nobody from"},
 		{"another stack", func(p *play) { p.template = strings.Replace(template, "Resync\"", "Other\"", 1) }, "e2e: its scripts ran with another stack"},
-		{"a proof that holds no more", func(p *play) { p.calls[1] = called("Story", "ssm:DeleteParameter", racks+"other/status", "Allow", false) },
+		{"a proof that holds no more", func(p *play) {
+			p.calls[1] = called("Story", "ssm:DeleteParameter", racks+"other/status", "Allow", false)
+		},
 			"ssm:DeleteParameter was needed by Story: parameter/sawhorse/racks/demo/status, and is not any more"},
 		{"a right without a proof", func(p *play) {
 			p.statements = append(p.statements, allow("*", "ssm:DescribeParameters"))

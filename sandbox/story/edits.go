@@ -67,7 +67,7 @@ func HandEditsInAWS(t *Teller) {
 
 	t.Chapter("Somebody has been at it, in AWS")
 	t.Type("aws iam delete-role-permissions-boundary --role-name demo-karpenter")
-	t.Type("aws iam put-role-policy --role-name demo-karpenter --policy-name theirs --policy-document '{\"Version\":\"2012-10-17\",\"Statement\":[]}'")
+	t.Type("aws iam put-role-policy --role-name demo-karpenter --policy-name theirs --policy-document '{\"Version\":\"2012-10-17\",\"Statement\":[{\"Effect\":\"Allow\",\"Action\":\"s3:ListAllMyBuckets\",\"Resource\":\"*\"}]}'")
 	t.Type("aws iam update-assume-role-policy --role-name demo-karpenter-nodes --policy-document " + trust)
 	t.Type("aws iam attach-role-policy --role-name demo-karpenter-nodes --policy-arn arn:aws:iam::aws:policy/AdministratorAccess")
 	t.Type("aws eks update-pod-identity-association --cluster-name demo --association-id $(" + ofPods + ") --role-arn " + of("demo-karpenter-nodes") + " --query association.roleArn --output text")

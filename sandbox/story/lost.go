@@ -32,10 +32,14 @@ func LostRight(t *Teller) {
 // take removes the statement with an action from a function's role; the answer puts it back.
 func take(t *Teller, function, action string) (back func()) {
 	role := "--role-name " + roleOf(function)
-	policy := t.Ask("aws iam list-role-policies --query 'PolicyNames[0]' --output text " + role)
-	whole := t.Ask("aws iam get-role-policy --query PolicyDocument --output json --policy-name " + policy + " " + role)
-	put := "aws iam put-role-policy --policy-name " + policy + " " + role + " --policy-document "
-	rest := fmt.Sprintf(`python3 -c 'import json,sys; d = json.load(sys.stdin); d["Statement"] = [s for s in d["Statement"] if "%s" not in s["Action"]]; print(json.dumps(d))'`, action)
-	t.Type(put + `"$(` + rest + " <<'EOF'\n" + whole + "\nEOF\n" + `)"`)
-	return func() { t.Type(put + "'" + whole + "'") }
+	policy := " --policy-name " + t.Ask("aws iam list-role-policies --query 'PolicyNames[0]' --output text "+role) + " " + role
+	document := "aws iam get-role-policy --query PolicyDocument --output json" + policy
+	whole, put := t.Ask(document), "aws iam put-role-policy"+policy+" --policy-document "
+	t.Type(put + `"$(` + document + fmt.Sprintf(` | python3 -c 'import json,sys; d = json.load(sys.stdin); d["Statement"] = [s for s in d["Statement"] if "%s" not in s["Action"]]; print(json.dumps(d))')"`, action))
+	return func() {
+		if said := t.Ask(put + "'" + whole + "'"); said != "" {
+			t.fail("put the statement back: %s", said)
+		}
+		t.Say("The statement is back.")
+	}
 }
