@@ -34,9 +34,6 @@ UNSEEN = {
     },
 }
 
-# The refusals that are no missing right, by script, function and action, and why.
-REFUSED = {}
-
 # What a denying statement is there for is called by nobody: a parameter of a user's that only looks like Sawhorse's own.
 DENIED = "arn:aws:ssm:us-east-1:000000000000:parameter/sawhorse/racks/demo/params/status"
 
@@ -93,7 +90,7 @@ class Rights:
     """What the recorded calls say of the rights: which calls need each action of each statement."""
 
     def __init__(self, packages, functions, problems):
-        self.functions, self.problems = functions, problems
+        self.problems = problems
         self.scripts = list(dict.fromkeys(call["script"] for package in packages for call in package.calls))
         self.statements = {}  # function -> statements
         self.calls = {}  # (function, place of the statement, its part) -> calls that are refused without that; None is all of it
@@ -111,7 +108,7 @@ class Rights:
         if decision != call["decision"]:
             self.problems.append(f"{call['script']}: {function} {said(call)} was {call['decision']} and is {decision} when judged again: "
                                  "the record lacks something")
-        if call["denied"] and context.action not in REFUSED.get(call["script"], {}).get(function, {}):
+        if call["denied"]:
             self.problems.append(f"{call['script']}: {function} was refused {said(call)}")
         if decision != "Allow":
             return
@@ -164,8 +161,8 @@ class Rights:
             for i, statement in enumerate(statements):
                 for action in statement.actions if statement.effect == "Allow" else []:
                     rows = table.setdefault(function, {}).setdefault(action, [])
-                    before = (old.get(function, {}).get(action, []) + [None] * len(rows + [1]))[len(rows)]
-                    rows.append(self._row(function, i, action, before, update))
+                    before = dict(enumerate(old.get(function, {}).get(action, [])))
+                    rows.append(self._row(function, i, action, before.get(len(rows)), update))
         return table
 
     def _row(self, function, i, action, before, update):
@@ -227,13 +224,14 @@ def main():
     old = json.loads(given.proof.read_text(encoding="utf-8")) if given.proof.exists() else {}
     found = packages(given.decisions, template, problems)
     rights = Rights(found, functions(template), problems)
-    rights.check()
+    if found:
+        rights.check()
     table = rights.rows(old, given.update)
     if given.update and not problems:
         given.proof.write_text(json.dumps(table, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     elif given.update:
         problems.append(f"{given.proof} is left as it is")
-    elif table != old:
+    elif found and table != old:
         problems.append(f"{given.proof} is not what was found: make rights UPDATE=yes")
     judged = sum(len(package.calls) for package in found)
     statements = sum(len(s) for s in rights.statements.values())

@@ -14,6 +14,10 @@ func Settings(t *Teller) {
 		replica = "kubectl -n kube-system get deployment karpenter -o jsonpath='{.spec.replicas} {.status.readyReplicas}'"
 		pins    = `kubectl -n kube-system get deployment metrics-server -o jsonpath='{.spec.template.spec.nodeSelector.convox\.io/system-node}'`
 	)
+	subnet := func(i string) string {
+		return `$(aws eks describe-nodegroup --cluster-name demo --nodegroup-name system --query 'nodegroup.subnets[` + i + `]' --output text)`
+	}
+	discovery := "aws ec2 describe-tags --filters Name=key,Values=karpenter.sh/discovery Name=resource-id,Values=" + subnet("1") + " --query 'Tags[].Value' --output text"
 	t.Chapter("Settings of the rack")
 	t.Check("controller's replicas", replica, "2 2")
 	t.Check("policies of the nodes' role", policy, "4")
@@ -31,6 +35,13 @@ func Settings(t *Teller) {
 	t.Check("policies of the nodes' role", policy, "5")
 	t.Until("controller's replicas", replica, "1 1", time.Minute)
 
+	t.Chapter("One subnet less")
+	t.Check("tag of the second subnet", discovery, "demo")
+	t.Type(set + "subnet_ids --value " + subnet("0"))
+	t.Until("tag of the second subnet", discovery, "", time.Minute)
+	t.Until("the pass has ended", running, "0", time.Minute)
+	t.Check("status", state, "Reconciled")
+
 	t.Chapter("An id that does not exist, and the settings back again")
 	t.Type(set + "subnet_ids --value subnet-0123456789abcdef0")
 	t.Until("status", state, "Rejected", time.Minute)
@@ -41,6 +52,7 @@ func Settings(t *Teller) {
 	t.Until("device plugin", plugin, "", 2*time.Minute)
 	t.Until("status", state, "Reconciled", 2*time.Minute)
 	t.Check("policies of the nodes' role", policy, "4")
+	t.Check("tag of the second subnet", discovery, "demo")
 	t.Until("controller's replicas", replica, "2 2", time.Minute)
 	t.Check("metrics-server is still pinned", pins, "true")
 }
