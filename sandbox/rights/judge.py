@@ -209,7 +209,7 @@ def plain(arn):
     rest = arn.split(":", 5)[-1] if arn.startswith("arn:") else arn
     rest = re.sub(r"(Sawhorse-\w+)[0-9A-F]{8}-[0-9A-F]{13}", r"\1", rest)  # CloudFormation's
     rest = re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}", "…", rest)
-    return re.sub(r"(?<=[-/])[0-9a-f]{8,}(?=/|$)", "…", rest)
+    return re.sub(r"(?<=[-/_])([0-9a-f]{8,}|[0-9A-F]{32})(?=/|$)", "…", rest)
 
 
 def main():
