@@ -43,11 +43,10 @@ class Package:
 
     def __init__(self, path):
         self.name = path.parent.name
-        lines = path.read_text(encoding="utf-8").splitlines()
-        first = json.loads(lines[0])
-        self.template = first["template"]
-        self.roles = {role: [ParsedStatement(**s) for s in statements] for role, statements in first["roles"].items()}
-        self.calls = [json.loads(line) for line in lines[1:]]
+        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        self.template = lines[0]["template"]
+        self.roles = {role: [ParsedStatement(**s) for s in statements] for role, statements in lines[0]["roles"].items()}
+        self.calls = [line for line in lines if "context" in line]  # MiniStack, started again, writes the first line again
         for call in self.calls:
             call["context"] = EvalContext(**call["context"])
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -92,7 +93,7 @@ func judge(t *testing.T, p *play, proof string) (string, error) {
 			t.Fatal(err)
 		}
 		var lines []string
-		for _, line := range append([]string{string(first)}, p.calls...) {
+		for _, line := range slices.Concat([]string{string(first)}, p.calls, []string{string(first)}) { // MiniStack has been started again
 			lines = append(lines, strings.ReplaceAll(line, "\n", " "))
 		}
 		write("e2e/decisions.jsonl", strings.Join(lines, "\n")+"\n")
