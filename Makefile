@@ -59,6 +59,12 @@ test: parts
 life: parts
 	cd sandbox && go test -count=1 -p 2 -timeout 60m ./e2e/life ./e2e/changes ./e2e/deployment
 
+## rights: after test and life: by what their scripts called, no right of the functions is there for nothing and none is missing; UPDATE=yes: write that down
+.PHONY: rights
+rights:
+	@$(CACHE)/ministack/bin/python -B sandbox/rights/judge.py $(if $(UPDATE),--update) --template $(CACHE)/cdk.out/Sawhorse.template.json --proof cdk/proof.json \
+	  $(foreach package,e2e e2e-changes e2e-life,$(CACHE)/$(package)/decisions.jsonl)
+
 ## unit: the tests that need no sandbox
 .PHONY: unit
 unit: prerequisites

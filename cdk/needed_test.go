@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"regexp"
@@ -85,9 +86,12 @@ func reason(function, action string, calls map[string][]string, used map[string]
 	return ""
 }
 
-// granted are the statements of a function's role.
-func (t template) granted(function string) (own []grant) {
-	for _, g := range t.grants() {
+// granted are the statements of a function's role that allow something, denied those that deny it.
+func (t template) granted(function string) []grant { return ofRole(function, t.grants()) }
+func (t template) denied(function string) []grant  { return ofRole(function, t.statements("Deny")) }
+
+func ofRole(function string, all []grant) (own []grant) {
+	for _, g := range all {
 		if strings.HasPrefix(g.where, logicalID(function)+"RoleDefaultPolicy") {
 			own = append(own, g)
 		}
@@ -95,28 +99,53 @@ func (t template) granted(function string) (own []grant) {
 	return own
 }
 
+// proof is what `make rights` has found: function -> action -> for each statement that allows it, in their order, a call of a script
+// that is refused without it, or why there can be none in a sandbox.
+func proof(t *testing.T) (found map[string]map[string][]string) {
+	t.Helper()
+	text, err := os.ReadFile("proof.json")
+	if err == nil {
+		err = json.Unmarshal(text, &found)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
 // docs/permissions.md is the list of all statements, with what needs each.
 func TestPermissionsDocument(t *testing.T) {
 	var doc strings.Builder
 	doc.WriteString(`# The functions' rights
 
-Each function has a role of its own. This is every statement of every role, as the template has it without context values,
-with the code that needs each action: a test finds the calls in the sources, and fails on a right that nothing needs.
-The test writes this page: ` + "`go test ./cdk -run PermissionsDocument -update`" + `.
+Each function has a role of its own. This is every statement of every role, as the template has it without context values, with
 
+- the code that needs each action: a test finds the calls in the sources, and fails on a right that nothing needs;
+- a call of an end-to-end script (its name, and on what) that is refused without it: [how that is known](sandbox.md#rights).
+
+The first is written by ` + "`go test ./cdk -run PermissionsDocument -update`, the second by `make rights UPDATE=yes`" + `, which CI runs without UPDATE.
 PARTITION, REGION and ACCOUNT are those of the deployment.
 `)
+	found := proof(t)
 	for _, f := range functions {
-		fmt.Fprintf(&doc, "\n## %s\n\n| action | on | if | needed by |\n|---|---|---|---|\n", f.name)
-		calls := asked(t, f.name)
+		fmt.Fprintf(&doc, "\n## %s\n\n| action | on | if | needed by | refused without it |\n|---|---|---|---|---|\n", f.name)
+		calls, seen := asked(t, f.name), map[string]int{}
 		for _, g := range production.granted(f.name) {
 			for i, a := range g.actions {
-				on, condition := "″", "″"
+				action, on, condition := a.(string), "″", "″"
 				if i == 0 {
 					on, condition = plainARNs(g.resources), plain(text(g.condition))
 				}
-				fmt.Fprintf(&doc, "| `%s` | %s | %s | %s |\n", a, on, condition, reason(f.name, a.(string), calls, map[string]bool{}))
+				if seen[action] == len(found[f.name][action]) {
+					t.Errorf("no call of a script is known to be refused without %s of %s: make test life, make rights UPDATE=yes", action, f.name)
+					continue
+				}
+				fmt.Fprintf(&doc, "| `%s` | %s | %s | %s | %s |\n", action, on, condition, reason(f.name, action, calls, map[string]bool{}), proven(found[f.name][action][seen[action]]))
+				seen[action]++
 			}
+		}
+		for _, g := range production.denied(f.name) {
+			fmt.Fprintf(&doc, "| **not** `%s` | %s | | what the allowing one also matches: a user's parameter named as one of Sawhorse's | |\n", joined(g.actions), plainARNs(g.resources))
 		}
 	}
 	const file = "../docs/permissions.md"
@@ -128,6 +157,22 @@ PARTITION, REGION and ACCOUNT are those of the deployment.
 	if have, err := os.ReadFile(file); err != nil || string(have) != doc.String() {
 		t.Errorf("docs/permissions.md is not the list of the template's statements (%v): go test ./cdk -run PermissionsDocument -update", err)
 	}
+}
+
+// proven is a row of the proof: a script and its call, or a reason.
+func proven(row string) string {
+	if script, call, ok := strings.Cut(row, ": "); ok {
+		return script + ": `" + call + "`"
+	}
+	return row
+}
+
+func joined(actions []any) string {
+	var all []string
+	for _, a := range actions {
+		all = append(all, a.(string))
+	}
+	return strings.Join(all, "` `")
 }
 
 func plainARNs(resources []any) string {

@@ -127,7 +127,7 @@ func (s *sawhorse) objects() (arns []string) {
 func (s *sawhorse) changePermissions() []awsiam.PolicyStatement {
 	folders := names.Paths{Prefix: s.Prefix}.Params("*")
 	return []awsiam.PolicyStatement{
-		allow([]string{"ssm:GetParametersByPath"}, []string{parameter(folders), parameter(folders + "/*")}),
+		allow([]string{"ssm:GetParametersByPath"}, []string{parameter(folders)}),
 		allow([]string{"ssm:DescribeParameters"}, anything),
 		allow([]string{"ssm:PutParameter"}, []string{parameter(folders + "/*")}),
 	}

@@ -45,18 +45,20 @@ var unscoped = map[string]string{
 var unscopedAtMost = regexp.MustCompile(`^(pricing:GetProducts|iam:ListInstanceProfiles|ec2:Describe\*|ecr:GetAuthorizationToken|` +
 	`ssm:\w+|ssmmessages:\w+|ec2messages:\w+)$`)
 
-// grant is an allowing statement and where it stands.
+// grant is a statement, an allowing one if nothing else is said, and where it stands.
 type grant struct {
 	where              string
 	actions, resources []any
 	condition          any
 }
 
-func (t template) grants() (all []grant) {
+func (t template) grants() []grant { return t.statements("Allow") }
+
+func (t template) statements(effect string) (all []grant) {
 	for _, kind := range []string{"AWS::IAM::Policy", "AWS::IAM::ManagedPolicy"} {
 		for id, policy := range t.all(kind) {
 			for _, s := range list(at(policy.Properties, "PolicyDocument", "Statement")) {
-				if at(s, "Effect") == "Allow" {
+				if at(s, "Effect") == effect {
 					all = append(all, grant{id, list(at(s, "Action")), list(at(s, "Resource")), at(s, "Condition")})
 				}
 			}

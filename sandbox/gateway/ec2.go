@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -33,7 +35,7 @@ func (g *gateway) serveEC2(w http.ResponseWriter, req *http.Request, action stri
 	check.RequestURI, check.Body = "", io.NopCloser(bytes.NewReader(body))
 	address(check, req)
 	if check.Header.Del(resourceTags); action == "TerminateInstances" {
-		tags, err := g.sharedTags(req.Context(), body)
+		tags, err := g.instanceTags(req.Context(), body)
 		if err != nil {
 			http.Error(w, "gateway: authorize an ec2 call: "+err.Error(), http.StatusBadGateway)
 			return
@@ -62,36 +64,26 @@ func (g *gateway) serveEC2(w http.ResponseWriter, req *http.Request, action stri
 	g.moto.ServeHTTP(w, req)
 }
 
-// sharedTags are the tags that all instances of a call have. EC2 judges each instance by its own, and ends all or none: what a
-// policy demands of tags must hold for each.
-func (g *gateway) sharedTags(ctx context.Context, body []byte) (string, error) {
+// instanceTags are the tags of each instance of a call. EC2 judges each by its own, and ends all or none.
+func (g *gateway) instanceTags(ctx context.Context, body []byte) (string, error) {
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
 		return "", fmt.Errorf("read: %w", err)
 	}
-	var ids []string
+	tags := map[string]map[string]string{}
 	for name, values := range form {
 		if strings.HasPrefix(name, "InstanceId.") {
-			ids = append(ids, values...)
+			tags[values[0]] = map[string]string{}
 		}
 	}
+	ids := slices.Sorted(maps.Keys(tags))
 	found, err := g.networks.ec2.DescribeTags(ctx, &ec2.DescribeTagsInput{Filters: []types.Filter{{Name: new("resource-id"), Values: ids}}})
 	if err != nil {
 		return "", fmt.Errorf("tags of %s: describe: %w", strings.Join(ids, ", "), err)
 	}
-	holders, values := map[string]int{}, map[string]string{}
 	for _, tag := range found.Tags {
-		if value, seen := values[*tag.Key]; !seen || value == *tag.Value {
-			values[*tag.Key] = *tag.Value
-			holders[*tag.Key]++
-		}
+		tags[*tag.ResourceId][*tag.Key] = *tag.Value
 	}
-	shared := map[string]string{}
-	for key, n := range holders {
-		if n == len(ids) {
-			shared[key] = values[key]
-		}
-	}
-	text, err := json.Marshal(shared)
+	text, err := json.Marshal(tags)
 	return string(text), err
 }

@@ -50,6 +50,27 @@ func TestTagsOfSubnetsAndSecurityGroups(t *testing.T) {
 	want(t, "no such group", err, "InvalidGroup.NotFound")
 }
 
+// EC2 judges each instance of a call by its own tags, and ends all or none.
+func TestInstancesAreJudgedOneByOne(t *testing.T) {
+	ctx, root := context.Background(), ec2.NewFromConfig(sandbox.Config())
+	run := func(tag string) string {
+		return *need[*ec2.RunInstancesOutput](t)(root.RunInstances(ctx, &ec2.RunInstancesInput{
+			ImageId: aws.String("ami-12c6146b"), InstanceType: "m5.large", MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
+			TagSpecifications: []types.TagSpecification{{ResourceType: "instance", Tags: []types.Tag{{Key: &tag, Value: aws.String("of-" + tag)}, {Key: aws.String("a"), Value: aws.String(tag)}}}},
+		})).Instances[0].InstanceId
+	}
+	one, two, theirs := run("pool"), run("pool"), run("other")
+	need[*ec2.CreateTagsOutput](t)(root.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{two}, Tags: []types.Tag{{Key: aws.String("pool"), Value: aws.String("another")}}}))
+	client := ec2.NewFromConfig(as(t, "ender", policyOf([]string{`ec2:TerminateInstances arn:aws:ec2:us-east-1:000000000000:instance/* {"StringLike":{"aws:ResourceTag/pool":"*"}}`})))
+	for _, c := range []struct {
+		ids    []string
+		wanted string
+	}{{[]string{one, theirs}, "UnauthorizedOperation"}, {[]string{theirs, one}, "UnauthorizedOperation"}, {[]string{one, two}, ""}} {
+		_, err := client.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: c.ids})
+		want(t, strings.Join(c.ids, " "), err, c.wanted)
+	}
+}
+
 func TestInstanceTypesAreTrue(t *testing.T) {
 	client := ec2.NewFromConfig(sandbox.Config())
 	out := need[*ec2.DescribeInstanceTypesOutput](t)(client.DescribeInstanceTypes(context.Background(), &ec2.DescribeInstanceTypesInput{

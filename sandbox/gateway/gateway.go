@@ -89,6 +89,8 @@ func (g *gateway) route(call call) http.Handler {
 	switch {
 	case call.Service == "ec2":
 		return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { g.serveEC2(w, req, call.Action) })
+	case call.Service == "eks" && call.Action == "CreateNodegroup":
+		return http.HandlerFunc(g.serveCreateNodegroup)
 	case call.Service == "pricing" && call.Action == "GetProducts":
 		return http.HandlerFunc(g.serveProducts)
 	case call.Service == "pricing":

@@ -77,7 +77,8 @@ func TestPoliciesKnowTheTagsOfNodeGroups(t *testing.T) {
 		{"Effect":"Allow","Action":"eks:CreateNodegroup","Resource":"arn:aws:eks:us-east-1:000000000000:cluster/*",
 		 "Condition":{"Null":{"aws:RequestTag/sawhorse.dev/replaces":"false"}}},
 		{"Effect":"Allow","Action":"eks:DeleteNodegroup","Resource":"arn:aws:eks:us-east-1:000000000000:nodegroup/*",
-		 "Condition":{"Null":{"aws:ResourceTag/sawhorse.dev/replaces":"true"}}}]}`))
+		 "Condition":{"Null":{"aws:ResourceTag/sawhorse.dev/replaces":"true"}}},
+		{"Effect":"Allow","Action":["eks:TagResource","iam:PassRole","iam:GetRole","iam:ListAttachedRolePolicies","ec2:DescribeSubnets"],"Resource":"*"}]}`))
 	_, err := client.CreateNodegroup(ctx, another(t, "marked", "copy", func(*eks.CreateNodegroupInput) {}))
 	want(t, "no copy", err, "AccessDeniedException")
 	_, err = client.CreateNodegroup(ctx, another(t, "marked", "copy", func(in *eks.CreateNodegroupInput) {

@@ -12,7 +12,8 @@ from ministack.core import iam_actions
 from ministack.services import tagging
 
 _extract = None
-# The tags of the resource of a call that is being authorized, by its ARN: the gateway tells them.
+_others = iam_actions.verified_access_resource_arns
+# The tags of the instances of a call that is being authorized, by their ARNs: the gateway tells them.
 _tags = {}
 
 # EC2 resource ids say what they are.
@@ -24,6 +25,7 @@ def install():
     global _extract
     _extract = iam_actions.extract_resource_arn
     iam_actions.extract_resource_arn = extract_resource_arn
+    iam_actions.verified_access_resource_arns = further_resource_arns
     app.SERVICE_HANDLERS["ec2"] = allowed
     tagging._RESOURCE_TAG_COLLECTORS["ec2"] = collect
 
@@ -45,8 +47,15 @@ def extract_resource_arn(service, method, path, headers, body, query, region, ac
         name = iam_actions._query_param(query, "ResourceId.1") or iam_actions._query_param(query, "InstanceId.1")
         match = re.match(r"([a-z]+)-", name)
         if match and match.group(1) in KINDS:
-            arn = f"arn:aws:ec2:{region}:{account}:{KINDS[match.group(1)]}/{name}"
-            if tags := headers.get("x-sandbox-resource-tags"):
-                _tags[arn] = json.loads(tags)
-            return arn
+            tags = json.loads(headers.get("x-sandbox-resource-tags") or "{}")
+            _tags.update((f"arn:aws:ec2:{region}:{account}:instance/{instance}", its) for instance, its in tags.items())
+            return f"arn:aws:ec2:{region}:{account}:{KINDS[match.group(1)]}/{name}"
     return _extract(service, method, path, headers, body, query, region, account)
+
+
+def further_resource_arns(query, region, account):
+    """The instances of TerminateInstances are judged one by one; MiniStack has such a list for another kind of call."""
+    if iam_actions._query_param(query, "Action") != "TerminateInstances":
+        return _others(query, region, account)
+    names = sorted(key for key in query if key.startswith("InstanceId."))
+    return [f"arn:aws:ec2:{region}:{account}:instance/{iam_actions._query_param(query, key)}" for key in names]

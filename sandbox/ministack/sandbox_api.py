@@ -5,6 +5,7 @@ from urllib.parse import parse_qs
 
 import access
 import changes
+import decisions
 import pod_identity
 import queues
 import restart
@@ -99,4 +100,5 @@ ROUTES = {
     ("POST", "/_sandbox/change-events"): change_events,
     ("POST", "/_sandbox/queue-hold"): queue_hold,
     ("POST", "/_sandbox/keep"): restart.keep,
+    ("POST", "/_sandbox/script"): decisions.script,
 }

@@ -7,7 +7,9 @@ MiniStack's process, so there is one state and one place that authorizes calls.
 import access
 import alarms
 import authorization
+import callers_rights
 import conditions
+import decisions
 import ec2_gate
 import images
 import integrations
@@ -23,7 +25,7 @@ import updates
 from ministack.app import main
 
 if __name__ == "__main__":
-    for module in (alarms, authorization, conditions, ec2_gate, parameters, physical_names, queues, images, updates, access, tags, oidc,
-                   integrations, restart, sandbox_api):
+    for module in (alarms, authorization, conditions, decisions, ec2_gate, parameters, physical_names, queues, images, updates, access,
+                   callers_rights, tags, oidc, integrations, restart, sandbox_api):
         module.install()
     main()

@@ -14,11 +14,12 @@ var twelve = []string{
 }
 
 const (
-	leaseOf = `aws dynamodb get-item --consistent-read --table-name ` + table + ` --key '{"pk":{"S":"rack#demo"},"sk":{"S":"lease"}}' --output text --query `
-	owner   = leaseOf + "Item.owner.S"
-	served  = leaseOf + "'[Item.requested.N == Item.served.N]'"
-	event   = bus + `'[{"EventBusName":"sawhorse","Source":"operator","DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"demo\"}"}]'`
-	written = `aws ssm get-parameter --name /sawhorse/racks/demo/params/karpenter_build_cpu_limit --query Parameter.Value --output text`
+	leaseOf    = `aws dynamodb get-item --consistent-read --table-name ` + table + ` --key '{"pk":{"S":"rack#demo"},"sk":{"S":"lease"}}' --output text --query `
+	owner      = leaseOf + "Item.owner.S"
+	served     = leaseOf + "'[Item.requested.N == Item.served.N]'"
+	event      = bus + `'[{"EventBusName":"sawhorse","Source":"operator","DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"demo\"}"}]'`
+	executions = "aws stepfunctions list-executions --state-machine-arn " + machine + " --query 'length(executions)' --output text"
+	written    = `aws ssm get-parameter --name /sawhorse/racks/demo/params/karpenter_build_cpu_limit --query Parameter.Value --output text`
 )
 
 // TakenOver has two executions hold one lease: that of a pass in the middle of a step expires, and another takes the rack.
@@ -72,6 +73,10 @@ func Stopped(t *Teller) {
 	t.Until("all requests are served", served, "True", 3*time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
 	t.Check("status", state, "Reconciled")
+	started := t.Ask(executions)
+	t.Say("EventBridge may deliver a notice twice; this is how the second one arrives.")
+	t.Type(`aws lambda invoke --function-name Sawhorse-resync --payload '{"detail-type":"Step Functions Execution Status Change","detail":{"executionArn":"` + stopped + `","status":"ABORTED","input":"{\"detail\":{\"rack\":\"demo\"}}"}}' /dev/stdout --query StatusCode`)
+	t.Check("executions", executions, started)
 	t.Check("the last parameter", "aws ssm get-parameter --name /sawhorse/racks/demo/params/karpenter_node_expiry --query Parameter.Value --output text", "unset")
 
 	t.Chapter("A dry run that fails is answered")
@@ -80,6 +85,27 @@ func Stopped(t *Teller) {
 	heard(t, "the event", "dryRun error", "True StepFailed")
 	allow(t, "validate")
 	t.Check("status", state, "Reconciled")
+}
+
+// StoppedOff stops the execution that turns Karpenter off in its last step: the function resync tells what was done by then, and
+// takes away the outputs that tell of queue and roles. Another execution does the rest.
+func StoppedOff(t *Teller) {
+	const (
+		faults  = `curl -s "$AWS_ENDPOINT_URL/_sandbox/faults" -X `
+		outputs = "aws ssm get-parameters-by-path --path /sawhorse/racks/demo/outputs --query 'Parameters[].Name' --output text"
+	)
+	autoscalerBefore := asBefore(t)
+	t.Chapter("Off, and the execution is stopped on the way")
+	t.Type(faults + `PUT -d '[{"function":"nodegroups","service":"kubernetes","action":"update deployments.apps","nth":1,"times":1,"kind":"stop"}]'`)
+	t.Type(turnOff)
+	t.Until("status", state, "Failed", 3*time.Minute)
+	t.Contains("it tells of the queue", status, "queue demo-karpenter deleted")
+	t.Check("outputs", outputs, "")
+	t.Say("Another execution goes on by itself; it first waits for a minute, because the function may still run.")
+	t.Until("status", state, "Reconciled", 3*time.Minute)
+	t.Until("the pass has ended", running, "0", time.Minute)
+	t.Type(faults + "DELETE")
+	withoutKarpenter(t, autoscalerBefore)
 }
 
 // Failing takes a right away, so that every pass fails.

@@ -15,10 +15,9 @@ func Hostile(t *Teller) {
 		racks   = `aws dynamodb scan --table-name ` + table + ` --projection-expression pk --query 'Items[].pk.S' --output text | tr '\t' '\n' | sort -u | paste -sd' '`
 		written = "aws ssm get-parameters-by-path --path /sawhorse --recursive --query 'sort_by(Parameters,&Name)[?!ends_with(Name,`/status`)].[Name,Version]' --output text | md5sum"
 		failed  = "aws stepfunctions list-executions --state-machine-arn " + machine + " --status-filter FAILED --query 'length(executions)' --output text"
-		all     = "aws stepfunctions list-executions --state-machine-arn " + machine + " --query 'length(executions)' --output text"
 	)
 	before := []string{t.Ask(racks), t.Ask(written), t.Ask(failed)}
-	began := t.Ask(all)
+	began := t.Ask(executions)
 
 	t.Chapter("Events that name no rack")
 	strange := []any{"", "../demo", "demo/../prod", "/sawhorse/racks/demo", "*", "demo*", "Demo", "démo", "demo\u0000", "demo\n", "-demo", "demo-", strings.Repeat("a", 10_000), 7, true, nil, []string{"demo"}, map[string]string{"rack": "demo"}}
@@ -30,18 +29,18 @@ func Hostile(t *Teller) {
 	putEvents(t, "sawhorse", "Rack Reconcile Requested", reconcile...)
 	putEvents(t, "sawhorse", "Rack Parameters Change Requested", change...)
 	t.Say("%d events, from \"../demo\" to one of 10,000 letters.", 2*len(strange))
-	t.Until("executions that they have started", "echo $(( $("+all+") - "+began+" ))", fmt.Sprint(2*len(strange)), time.Minute)
+	t.Until("executions that they have started", "echo $(( $("+executions+") - "+began+" ))", fmt.Sprint(2*len(strange)), time.Minute)
 	t.Until("of which still run", running, "0", time.Minute)
 
 	t.Chapter("Events on the wrong bus, and of the wrong source")
-	began = t.Ask(all)
+	began = t.Ask(executions)
 	write := map[string]any{"name": "/sawhorse/racks/demo/params/paused", "operation": "Update"}
 	putEvents(t, "default", "Rack Reconcile Requested", map[string]any{"rack": "demo"})
 	putEvents(t, "default", "Parameter Store Change", write)
 	putEvents(t, "sawhorse", "Parameter Store Change", write)
 	putEvents(t, "sawhorse", "Rack Something Requested", map[string]any{"rack": "demo"})
 	t.wait(2 * time.Second) // nothing is to come of them
-	t.Check("executions that they have started", "echo $(( $("+all+") - "+began+" ))", "0")
+	t.Check("executions that they have started", "echo $(( $("+executions+") - "+began+" ))", "0")
 
 	t.Chapter("A change request that reaches for other names")
 	id := request(t, `{"rack":"demo","set":{"../../prod/params/paused":"true","/etc/passwd":"x","karpenter_cpu_limit":"7; rm -rf /"},"unset":["*"]}`)

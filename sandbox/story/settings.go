@@ -14,6 +14,10 @@ func Settings(t *Teller) {
 		replica = "kubectl -n kube-system get deployment karpenter -o jsonpath='{.spec.replicas} {.status.readyReplicas}'"
 		pins    = `kubectl -n kube-system get deployment metrics-server -o jsonpath='{.spec.template.spec.nodeSelector.convox\.io/system-node}'`
 	)
+	subnet := func(i string) string {
+		return `$(aws eks describe-nodegroup --cluster-name demo --nodegroup-name system --query 'nodegroup.subnets[` + i + `]' --output text)`
+	}
+	discovery := "aws ec2 describe-tags --filters Name=key,Values=karpenter.sh/discovery Name=resource-id,Values=" + subnet("1") + " --query 'Tags[].Value' --output text"
 	t.Chapter("Settings of the rack")
 	t.Check("controller's replicas", replica, "2 2")
 	t.Check("policies of the nodes' role", policy, "4")
@@ -21,6 +25,7 @@ func Settings(t *Teller) {
 	t.Type(set + "node_policy_arns --value arn:aws:iam::aws:policy/CloudWatchAgentServerPolicy")
 	t.Type(set + "nvidia_device_plugin_enable --value true")
 	t.Type(set + "high_availability --value false")
+	t.Type(set + "node_type --value m99.large") // newer than Karpenter: EC2 is asked for its architecture
 	t.Until("device plugin", plugin, "daemonset.apps/nvidia-device-plugin-daemonset", 2*time.Minute)
 	t.Until("status", state, "Reconciled", 2*time.Minute)
 	t.Check("tag of the nodes' role", role, "web")
@@ -30,16 +35,24 @@ func Settings(t *Teller) {
 	t.Check("policies of the nodes' role", policy, "5")
 	t.Until("controller's replicas", replica, "1 1", time.Minute)
 
+	t.Chapter("One subnet less")
+	t.Check("tag of the second subnet", discovery, "demo")
+	t.Type(set + "subnet_ids --value " + subnet("0"))
+	t.Until("tag of the second subnet", discovery, "", time.Minute)
+	t.Until("the pass has ended", running, "0", time.Minute)
+	t.Check("status", state, "Reconciled")
+
 	t.Chapter("An id that does not exist, and the settings back again")
 	t.Type(set + "subnet_ids --value subnet-0123456789abcdef0")
 	t.Until("status", state, "Rejected", time.Minute)
 	t.Contains("the sentence", "aws ssm get-parameter --name /sawhorse/racks/demo/status --query Parameter.Value --output text", "there is no such subnet")
-	for _, name := range []string{"subnet_ids", "tags", "node_policy_arns", "nvidia_device_plugin_enable", "high_availability"} {
+	for _, name := range []string{"subnet_ids", "tags", "node_policy_arns", "nvidia_device_plugin_enable", "high_availability", "node_type"} {
 		t.Type(set + name + " --value unset")
 	}
 	t.Until("device plugin", plugin, "", 2*time.Minute)
 	t.Until("status", state, "Reconciled", 2*time.Minute)
 	t.Check("policies of the nodes' role", policy, "4")
+	t.Check("tag of the second subnet", discovery, "demo")
 	t.Until("controller's replicas", replica, "2 2", time.Minute)
 	t.Check("metrics-server is still pinned", pins, "true")
 }

@@ -25,6 +25,7 @@ func (l layout) ministack(port int, gateway string) process.Spec {
 			"SFTP_ENABLED=0", "IOT_MTLS_ENABLED=0",
 			"AUTH=true",
 			"STATE_DIR="+l.data("ministack"), "S3_PERSIST=1", "S3_DATA_DIR="+l.data("s3"), // what a restart goes on with
+			"SANDBOX_DECISIONS="+l.decisions(),
 			"LAMBDA_EXECUTOR=local",
 			"DOCKER_HOST=unix://"+l.data("no-docker"), // else it would start a real k3s where it finds Docker
 			"AWS_ENDPOINT_URL="+gateway,

@@ -37,12 +37,13 @@ func (l layout) data(names ...string) string {
 	return filepath.Join(append([]string{l.state, "data"}, names...)...)
 }
 func (l layout) logs() string        { return filepath.Join(l.state, "logs") }
+func (l layout) decisions() string   { return filepath.Join(l.state, "decisions.jsonl") }
 func (l layout) tools() string       { return filepath.Join(l.state, "bin") }
 func (l layout) environment() string { return l.state + ".env" }
 
 // empty removes what an earlier sandbox has left and makes the folders anew: every start is from nothing.
 func (l layout) empty() error {
-	for _, path := range []string{l.environment(), l.reason(), l.data(), l.logs(), l.tools()} {
+	for _, path := range []string{l.environment(), l.reason(), l.data(), l.logs(), l.decisions(), l.tools()} {
 		if err := os.RemoveAll(path); err != nil {
 			return fmt.Errorf("%s: remove what an earlier sandbox left: %w", path, err)
 		}

@@ -41,6 +41,13 @@ func TestPods(t *testing.T) {
 func TestHandEdits(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.HandEdits)
+	sandbox.Play(t, story.HandEditsInAWS)
+}
+
+// A right that is taken from a function's role: the pass that needs it fails and names it, and the next one goes on with it.
+func TestLostRight(t *testing.T) {
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.LostRight)
 }
 
 // A SPOT system group is refused until it is named, and then gives way to an on-demand copy.

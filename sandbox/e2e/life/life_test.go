@@ -64,6 +64,12 @@ func TestOrphans(t *testing.T) {
 	sandbox.Play(t, story.Orphans)
 }
 
+// Off, stopped on the way.
+func TestStoppedOff(t *testing.T) {
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.StoppedOff)
+}
+
 // Off while the controller is down.
 func TestControllerDown(t *testing.T) {
 	sandbox.Play(t, story.Enabled)

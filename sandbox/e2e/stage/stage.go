@@ -4,11 +4,15 @@ package stage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -60,7 +64,11 @@ func (s *Stage) Play(t *testing.T, script func(*story.Teller)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var told strings.Builder
-	teller := story.New(ctx, s.Environment(t), &told, false)
+	environment := s.Environment(t)
+	if err := announce(environment, strings.TrimPrefix(t.Name(), "Test")); err != nil {
+		t.Fatal(err)
+	}
+	teller := story.New(ctx, environment, &told, false)
 	script(teller)
 	for _, broken := range teller.Broken() {
 		t.Error(broken)
@@ -71,6 +79,24 @@ func (s *Stage) Play(t *testing.T, script func(*story.Teller)) {
 	if teller.Held() == 0 {
 		t.Error("the script has checked nothing")
 	}
+}
+
+// announce tells the sandbox which script begins: it keeps what is decided about the functions' rights by script.
+func announce(environment []string, script string) error {
+	i := slices.IndexFunc(environment, func(pair string) bool { return strings.HasPrefix(pair, "AWS_ENDPOINT_URL=") })
+	if i < 0 {
+		return errors.New("the sandbox's environment has no AWS_ENDPOINT_URL")
+	}
+	_, endpoint, _ := strings.Cut(environment[i], "=")
+	answer, err := http.Post(endpoint+"/_sandbox/script?name="+url.QueryEscape(script), "", nil)
+	if err != nil {
+		return fmt.Errorf("script %s: announce: %w", script, err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("script %s: announce: %s", script, answer.Status)
+	}
+	return nil
 }
 
 // up starts an attached sandbox, unless one is running for us, and returns its environment.

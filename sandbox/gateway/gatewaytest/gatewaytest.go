@@ -34,6 +34,7 @@ var Prices = map[string]float64{"m5.large": 0.096, "m5.metal": 4.608}
 type Sandbox struct {
 	URL       string // the AWS endpoint
 	MiniStack *url.URL
+	Decisions string // the file of what is decided about the roles of the stack
 
 	server *httptest.Server
 	group  *process.Group
@@ -55,7 +56,7 @@ func Start() (*Sandbox, error) {
 		return nil, fmt.Errorf("gatewaytest: make log folder: %w", err)
 	}
 	ministack, moto := local(ports[0]), local(ports[1])
-	s := &Sandbox{MiniStack: ministack, logs: logs, group: process.NewGroup(logs, 5*time.Second)}
+	s := &Sandbox{MiniStack: ministack, Decisions: filepath.Join(logs, "decisions.jsonl"), logs: logs, group: process.NewGroup(logs, 5*time.Second)}
 	functions := &caller.Functions{MiniStack: ministack, Prefix: FunctionPrefix}
 	s.server = httptest.NewServer(gateway.New(gateway.Config{
 		MiniStack: ministack, Moto: moto, Account: "000000000000", Region: "us-east-1",
@@ -82,6 +83,7 @@ func (s *Sandbox) start(root string, ports []int) error {
 				"MINISTACK_ACCOUNT_ID=000000000000", "SFTP_ENABLED=0", "IOT_MTLS_ENABLED=0",
 				"PYTHONDONTWRITEBYTECODE=1", "SANDBOX_UPDATE_SECONDS=0.3",
 				"STATE_DIR=" + filepath.Join(s.logs, "ministack"), "S3_PERSIST=1", "S3_DATA_DIR=" + filepath.Join(s.logs, "s3"),
+				"SANDBOX_DECISIONS=" + s.Decisions,
 			},
 		},
 		{

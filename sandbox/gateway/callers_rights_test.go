@@ -1,0 +1,91 @@
+package gateway_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+)
+
+// policyOf allows each of the statements, given as "action resource" or "action resource condition".
+func policyOf(statements []string) string {
+	var all []string
+	for _, s := range statements {
+		parts := append(strings.SplitN(s, " ", 3), "{}")
+		all = append(all, `{"Effect":"Allow","Action":"`+parts[0]+`","Resource":"`+parts[1]+`","Condition":`+parts[2]+`}`)
+	}
+	return `{"Version":"2012-10-17","Statement":[` + strings.Join(all, ",") + `]}`
+}
+
+// refusedWithoutAny makes a call with each of the statements missing in turn, and then with all of them.
+func refusedWithoutAny(t *testing.T, name string, statements []string, call func(*eks.Client) error) {
+	t.Helper()
+	all := policyOf(statements)
+	client := eks.NewFromConfig(as(t, name, all))
+	put := func(policy string) {
+		need[*iam.PutRolePolicyOutput](t)(iam.NewFromConfig(sandbox.Config()).PutRolePolicy(context.Background(), &iam.PutRolePolicyInput{
+			RoleName: &name, PolicyName: aws.String("p"), PolicyDocument: &policy}))
+	}
+	for i, missing := range statements {
+		var rest []string
+		rest = append(append(rest, statements[:i]...), statements[i+1:]...)
+		put(policyOf(rest))
+		action, _, _ := strings.Cut(missing, " ")
+		if err := call(client); err == nil || !strings.Contains(err.Error(), "is not authorized to perform: "+action+" ") {
+			t.Errorf("without %s: %v", missing, err)
+		}
+	}
+	put(all)
+	want(t, "with all of them", call(client), "")
+}
+
+func TestANewNodeGroupNeedsItsCallersRights(t *testing.T) {
+	ctx, _ := context.Background(), groups(t, "rights")
+	network := ec2.NewFromConfig(sandbox.Config())
+	group := need[*ec2.CreateSecurityGroupOutput](t)(network.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{
+		GroupName: aws.String("rights"), Description: aws.String("rights")})).GroupId
+	template := need[*ec2.CreateLaunchTemplateOutput](t)(network.CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{
+		LaunchTemplateName: aws.String("rights"), LaunchTemplateData: &ec2types.RequestLaunchTemplateData{
+			SecurityGroupIds: []string{*group}, KeyName: aws.String("k"),
+			TagSpecifications: []ec2types.LaunchTemplateTagSpecificationRequest{{ResourceType: "volume", Tags: []ec2types.Tag{{Key: aws.String("a"), Value: aws.String("b")}}}},
+		}})).LaunchTemplate.LaunchTemplateId
+	const (
+		eksARN, ec2ARN = "arn:aws:eks:us-east-1:000000000000:", "arn:aws:ec2:us-east-1:000000000000:"
+		byTemplate     = ` {"ArnLike":{"ec2:LaunchTemplate":"` + ec2ARN + `launch-template/*"}}`
+	)
+	refusedWithoutAny(t, "creator", []string{
+		"eks:CreateNodegroup " + eksARN + "cluster/rights", "eks:TagResource " + eksARN + `nodegroup/rights/* {"StringEquals":{"aws:RequestTag/a":"b"}}`,
+		`iam:PassRole arn:aws:iam::000000000000:role/sawhorse/rights-node {"StringEquals":{"iam:PassedToService":"eks.amazonaws.com"}}`,
+		"iam:GetRole arn:aws:iam::000000000000:role/sawhorse/rights-node", "iam:ListAttachedRolePolicies arn:aws:iam::000000000000:role/sawhorse/rights-node",
+		"ec2:DescribeSubnets *", "ec2:DescribeLaunchTemplateVersions *",
+		"ec2:RunInstances " + ec2ARN + "instance/*" + byTemplate, "ec2:RunInstances " + ec2ARN + "volume/*" + byTemplate,
+		"ec2:RunInstances " + ec2ARN + "network-interface/*" + byTemplate, "ec2:RunInstances " + ec2ARN + "launch-template/" + *template,
+		"ec2:RunInstances " + ec2ARN + "subnet/subnet-1", "ec2:RunInstances " + ec2ARN + "security-group/" + *group,
+		"ec2:RunInstances " + ec2ARN + "key-pair/k", "ec2:RunInstances arn:aws:ec2:us-east-1::image/*",
+		"ec2:CreateTags " + ec2ARN + `volume/* {"StringEquals":{"ec2:CreateAction":"RunInstances"}}`,
+	}, func(client *eks.Client) error {
+		_, err := client.CreateNodegroup(ctx, another(t, "rights", "more", func(in *eks.CreateNodegroupInput) {
+			in.Tags, in.LaunchTemplate = map[string]string{"a": "b"}, &types.LaunchTemplateSpecification{Id: template, Version: aws.String("1")}
+		}))
+		return err
+	})
+}
+
+func TestAnAssociationNeedsToHandOnItsRole(t *testing.T) {
+	_, _ = cluster(t, "handed")
+	arn := role(t, "handed-on")
+	refusedWithoutAny(t, "handing", []string{
+		"eks:CreatePodIdentityAssociation arn:aws:eks:us-east-1:000000000000:cluster/handed",
+		"iam:PassRole " + arn + ` {"StringEquals":{"iam:PassedToService":"pods.eks.amazonaws.com"}}`, "iam:GetRole " + arn,
+	}, func(client *eks.Client) error {
+		_, err := client.CreatePodIdentityAssociation(context.Background(), &eks.CreatePodIdentityAssociationInput{
+			ClusterName: aws.String("handed"), Namespace: aws.String("n"), ServiceAccount: aws.String("s"), RoleArn: &arn})
+		return err
+	})
+}

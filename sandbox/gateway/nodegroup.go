@@ -1,0 +1,83 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/smithy-go"
+)
+
+// launchTemplate has, as JSON, what the launch template of a new node group says: moto has it, MiniStack judges by it whether
+// the caller might launch from it, as EKS does.
+const launchTemplate = "X-Sandbox-Launch-Template"
+
+// launch is what policies can know of a launch from a template: what it uses, as kind/id, and the kinds of what it tags.
+type launch struct {
+	ID     string   `json:"id"`
+	Uses   []string `json:"uses"`
+	Tagged []string `json:"tagged"`
+}
+
+// serveCreateNodegroup tells MiniStack of the group's launch template, if it has one.
+func (g *gateway) serveCreateNodegroup(w http.ResponseWriter, req *http.Request) {
+	body, err := buffer(req)
+	if err != nil {
+		http.Error(w, "gateway: read an eks call: "+err.Error(), http.StatusBadRequest)
+		return
+	}
+	req.Header.Del(launchTemplate)
+	var group struct {
+		LaunchTemplate *struct{ ID, Name, Version *string }
+	}
+	if json.Unmarshal(body, &group) == nil && group.LaunchTemplate != nil { // what does not parse is EKS's to refuse
+		t := group.LaunchTemplate
+		said, err := g.launch(req.Context(), &ec2.DescribeLaunchTemplateVersionsInput{
+			LaunchTemplateId: t.ID, LaunchTemplateName: t.Name, Versions: []string{aws.ToString(t.Version)},
+		})
+		if err != nil {
+			http.Error(w, "gateway: authorize an eks call: "+err.Error(), http.StatusBadGateway)
+			return
+		}
+		req.Header.Set(launchTemplate, said)
+	}
+	g.ministack.ServeHTTP(w, req)
+}
+
+func (g *gateway) launch(ctx context.Context, of *ec2.DescribeLaunchTemplateVersionsInput) (string, error) {
+	if of.Versions[0] == "" {
+		of.Versions[0] = "$Default"
+	}
+	found, err := g.networks.ec2.DescribeLaunchTemplateVersions(ctx, of)
+	if errors.As(err, new(smithy.APIError)) || err == nil && len(found.LaunchTemplateVersions) == 0 {
+		return "null", nil // there is no such template, or version: nothing to judge by
+	}
+	if err != nil {
+		return "", fmt.Errorf("launch template: describe: %w", err)
+	}
+	version := found.LaunchTemplateVersions[0]
+	said, data := launch{ID: aws.ToString(version.LaunchTemplateId), Uses: []string{}, Tagged: []string{}}, version.LaunchTemplateData
+	for _, group := range data.SecurityGroupIds {
+		said.Uses = append(said.Uses, "security-group/"+group)
+	}
+	if data.KeyName != nil {
+		said.Uses = append(said.Uses, "key-pair/"+*data.KeyName)
+	}
+	if data.ImageId != nil {
+		said.Uses = append(said.Uses, "image/"+*data.ImageId)
+	}
+	for _, device := range data.BlockDeviceMappings {
+		if device.Ebs != nil && device.Ebs.SnapshotId != nil {
+			said.Uses = append(said.Uses, "snapshot/"+*device.Ebs.SnapshotId)
+		}
+	}
+	for _, spec := range data.TagSpecifications {
+		said.Tagged = append(said.Tagged, string(spec.ResourceType))
+	}
+	text, err := json.Marshal(said)
+	return string(text), err
+}

@@ -1,0 +1,101 @@
+"""The decisions about the roles of the stack, kept so that `make rights` can have them made again with a right less.
+
+MiniStack's engine judges a call by an EvalContext and the caller's policies. The file has both: in its first line the roles'
+policies, as they were deployed; then a line for each call that differs from the earlier ones of the same script. Calls are kept
+from when a script begins (POST /_sandbox/script?name=Story), and only those that were judged by the policies as deployed: what
+a script does to a role is its own affair.
+"""
+
+import contextvars
+import hashlib
+import json
+import os
+import threading
+from dataclasses import asdict
+
+from ministack.core import iam_evaluator
+from ministack.core.responses import get_account_id
+from ministack.services import cloudformation
+
+FILE = os.environ.get("SANDBOX_DECISIONS")
+STACK = "Sawhorse"
+
+_enforce = iam_evaluator.enforce
+_evaluate = iam_evaluator.evaluate
+_asked = contextvars.ContextVar("sandbox_asked", default=None)
+_lock = threading.Lock()
+_kept = set()
+_roles = {}  # a role's name -> its logical id, its policies, the keys of their conditions
+_script = ""
+
+
+def install():
+    iam_evaluator.enforce = enforce  # app imports it at each request
+    iam_evaluator.evaluate = evaluate
+
+
+def enforce(*args, **named):
+    asked = []
+    token = _asked.set(asked)
+    try:
+        denied = _enforce(*args, **named)
+    finally:
+        _asked.reset(token)
+    if asked and _script:
+        _keep(*asked[0], denied)
+    return denied
+
+
+def evaluate(ctx, policies, *limits):
+    result = _evaluate(ctx, policies, *limits)
+    if _asked.get() is not None:  # the caller's policies come first, then that of the resource
+        _asked.get().append((ctx, policies, result.decision))
+    return result
+
+
+def script(query):
+    """A script begins; the first one finds the roles as they were deployed."""
+    global _script
+    with _lock:
+        if FILE and not _script:
+            _begin()
+        _script = query["name"]
+    return {}
+
+
+def _begin():
+    stack = cloudformation._stacks.get(STACK) or {"_template_body": "{}", "_resources": {}}
+    template = json.dumps(json.loads(stack["_template_body"]), sort_keys=True)
+    for logical, resource in stack["_resources"].items():
+        if resource["ResourceType"] == "AWS::IAM::Role":
+            name = resource["PhysicalResourceId"]
+            policies = iam_evaluator._gather_role_policies(name, get_account_id())
+            _roles[name] = logical, policies, _condition_keys(policies)
+    _write({"template": hashlib.sha256(template.encode()).hexdigest(),
+            "roles": {logical: [asdict(s) for policy in policies for s in policy] for logical, policies, _ in _roles.values()}})
+
+
+def _keep(ctx, policies, decision, denied):
+    role = iam_evaluator._role_name_from_assumed_arn(ctx.principal_arn)
+    logical, deployed, keys = _roles.get(role, ("", None, ()))
+    if policies != deployed:
+        return
+    context = asdict(ctx)
+    for field in ("service_context", "principal_keys"):  # nothing looks at the others
+        context[field] = {key: value for key, value in context[field].items() if key.lower() in keys}
+    call = {"role": logical, "context": context, "decision": decision, "denied": bool(denied)}
+    with _lock:
+        line = {"script": _script, **call}
+        text = json.dumps(line, sort_keys=True)
+        if text not in _kept:
+            _kept.add(text)
+            _write(line)
+
+
+def _condition_keys(policies):
+    return {key.lower() for policy in policies for statement in policy for block in statement.conditions.values() for key in block}
+
+
+def _write(line):
+    with open(FILE, "a", encoding="utf-8") as file:
+        file.write(json.dumps(line, sort_keys=True) + "\n")

@@ -1,0 +1,45 @@
+package story
+
+import (
+	"fmt"
+	"time"
+)
+
+// LostRight takes a statement from the role of validate, which needs it in each pass, and one from the role of a step, which
+// needs it for a repair. Both passes fail and name the right that is missing; with it back, the next event puts all right.
+func LostRight(t *Teller) {
+	const rule = "aws events describe-rule --name demo-karpenter --query State --output text"
+	for _, lost := range []struct{ function, action, first string }{
+		{"validate", "eks:ListNodegroups", "eks:DescribeCluster"}, {"queue", "events:PutRule", "events:DescribeRule"},
+	} {
+		t.Chapter("A statement less for " + lost.function + ": the one with " + lost.action)
+		back := take(t, lost.function, lost.action)
+		t.Type("aws events disable-rule --name demo-karpenter")
+		t.Check("request", fullPass, "0")
+		t.Until("status", state, "Failed", time.Minute)
+		t.Until("the pass has ended", running, "0", time.Minute)
+		t.Contains("it names the right", status, "is not authorized to perform: "+lost.first)
+		t.Contains("and the remedy", "sawhorse status demo", "A right is missing")
+		t.Check("rule", rule, "DISABLED")
+		back()
+		t.Check("request", fullPass, "0")
+		t.Until("the next event: rule", rule, "ENABLED", time.Minute)
+		t.Until("the pass has ended", running, "0", time.Minute)
+		t.Check("status", state, "Reconciled")
+	}
+}
+
+// take removes the statement with an action from a function's role; the answer puts it back.
+func take(t *Teller, function, action string) (back func()) {
+	role := "--role-name " + roleOf(function)
+	policy := " --policy-name " + t.Ask("aws iam list-role-policies --query 'PolicyNames[0]' --output text "+role) + " " + role
+	document := "aws iam get-role-policy --query PolicyDocument --output json" + policy
+	whole, put := t.Ask(document), "aws iam put-role-policy"+policy+" --policy-document "
+	t.Type(put + `"$(` + document + fmt.Sprintf(` | python3 -c 'import json,sys; d = json.load(sys.stdin); d["Statement"] = [s for s in d["Statement"] if "%s" not in s["Action"]]; print(json.dumps(d))')"`, action))
+	return func() {
+		if said := t.Ask(put + "'" + whole + "'"); said != "" {
+			t.fail("put the statement back: %s", said)
+		}
+		t.Say("The statement is back.")
+	}
+}
