@@ -87,24 +87,25 @@ func Stopped(t *Teller) {
 	t.Check("status", state, "Reconciled")
 }
 
-// StoppedOff stops the execution that turns Karpenter off in its last step: the function resync tells what was done by then, and
-// takes away the outputs that tell of queue and roles. Another execution does the rest.
+// StoppedOff stops the execution that turns Karpenter off while a function deletes the roles, which goes on: resync tells what was
+// done by then, and takes away the outputs that tell of the queue. Another execution does the rest, the roles' outputs too.
 func StoppedOff(t *Teller) {
 	const (
 		faults  = `curl -s "$AWS_ENDPOINT_URL/_sandbox/faults" -X `
-		outputs = "aws ssm get-parameters-by-path --path /sawhorse/racks/demo/outputs --query 'Parameters[].Name' --output text"
+		outputs = "aws ssm get-parameters-by-path --path /sawhorse/racks/demo/outputs --output text --query "
 	)
 	autoscalerBefore := asBefore(t)
 	t.Chapter("Off, and the execution is stopped on the way")
-	t.Type(faults + `PUT -d '[{"function":"nodegroups","service":"kubernetes","action":"update deployments.apps","nth":1,"times":1,"kind":"stop"}]'`)
+	t.Type(faults + `PUT -d '[{"function":"infrastructure","service":"iam","action":"DeleteRole","nth":1,"times":1,"kind":"stop"}]'`)
 	t.Type(turnOff)
 	t.Until("status", state, "Failed", 3*time.Minute)
 	t.Contains("it tells of the queue", status, "queue demo-karpenter deleted")
-	t.Check("outputs", outputs, "")
+	t.Check("outputs of the queue", outputs+`"Parameters[?contains(Name, 'interruption')].Name"`, "")
 	t.Say("Another execution goes on by itself; it first waits for a minute, because the function may still run.")
 	t.Until("status", state, "Reconciled", 3*time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
 	t.Type(faults + "DELETE")
+	t.Check("outputs", outputs+`"Parameters[].Name"`, "")
 	withoutKarpenter(t, autoscalerBefore)
 }
 
