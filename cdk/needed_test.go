@@ -103,7 +103,7 @@ func ofRole(function string, all []grant) (own []grant) {
 // that is refused without it, or why there can be none in a sandbox.
 func proof(t *testing.T) (found map[string]map[string][]string) {
 	t.Helper()
-	text, err := os.ReadFile("proof.json")
+	text, err := os.ReadFile("testdata/proof.json")
 	if err == nil {
 		err = json.Unmarshal(text, &found)
 	}
