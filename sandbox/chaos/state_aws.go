@@ -85,6 +85,7 @@ func (w *World) nodegroups(ctx context.Context, all *collection) error {
 	return nil
 }
 
+// network is what has Karpenter's tags in EC2.
 func (w *World) network(ctx context.Context, all *collection) error {
 	client := ec2.NewFromConfig(w.aws)
 	tags, err := client.DescribeTags(ctx, &ec2.DescribeTagsInput{Filters: []ec2types.Filter{{Name: aws.String("key"), Values: []string{"karpenter.sh/discovery"}}}})
@@ -94,6 +95,20 @@ func (w *World) network(ctx context.Context, all *collection) error {
 	for _, t := range tags.Tags {
 		if err := all.add(t.Value, "discovery tag of %s", *t.ResourceId); err != nil {
 			return err
+		}
+	}
+	instances, err := client.DescribeInstances(ctx, &ec2.DescribeInstancesInput{Filters: []ec2types.Filter{
+		{Name: aws.String("tag-key"), Values: []string{"karpenter.sh/nodepool"}},
+		{Name: aws.String("instance-state-name"), Values: []string{"pending", "running", "stopping", "stopped"}},
+	}})
+	if err != nil {
+		return err
+	}
+	for _, r := range instances.Reservations {
+		for range r.Instances {
+			if err := all.add("", "instance of Karpenter's"); err != nil {
+				return err
+			}
 		}
 	}
 	templates, err := client.DescribeLaunchTemplates(ctx, &ec2.DescribeLaunchTemplatesInput{})

@@ -11,18 +11,20 @@ import (
 
 // story is a write that an operator makes, and the name of the state that it leads to.
 type story struct {
-	name  string
-	write [][2]string
-	to    string
+	name   string
+	before func(*World, context.Context) error // what there is to be, if anything
+	write  [][2]string
+	to     string
 }
 
-// The stories. A cluster's first enabling does what later ones find done, so it is one of its own and wants a new sandbox.
+// The stories. A cluster's first enabling does what later ones find done, so it is one of its own and wants a new sandbox. Turning
+// off finds a node of Karpenter's: where there is none, none can be left behind.
 var (
-	first   = story{"first", [][2]string{{"karpenter_auth_mode", "true"}, {"karpenter_enabled", "true"}}, "on"}
-	change  = story{"change", [][2]string{{"karpenter_cpu_limit", "200"}}, "changed"}
-	back    = story{"change", [][2]string{{"karpenter_cpu_limit", "unset"}}, "on"}
-	disable = story{"disable", [][2]string{{"karpenter_enabled", "false"}}, "off"}
-	enable  = story{"enable", [][2]string{{"karpenter_enabled", "true"}}, "on"}
+	first   = story{name: "first", write: [][2]string{{"karpenter_auth_mode", "true"}, {"karpenter_enabled", "true"}}, to: "on"}
+	change  = story{name: "change", write: [][2]string{{"karpenter_cpu_limit", "200"}}, to: "changed"}
+	back    = story{name: "change", write: [][2]string{{"karpenter_cpu_limit", "unset"}}, to: "on"}
+	disable = story{name: "disable", before: (*World).node, write: [][2]string{{"karpenter_enabled", "false"}}, to: "off"}
+	enable  = story{name: "enable", write: [][2]string{{"karpenter_enabled", "true"}}, to: "on"}
 )
 
 // recording is what undisturbed runs made: the calls of each story, and the states that they led to.

@@ -136,7 +136,9 @@ func TestQueueRepair(t *testing.T) {
 // the next script unsets.
 func TestTakenOver(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
-	sandbox.Play(t, story.TakenOver)
+	sandbox.Play(t, func(s *story.Teller) {
+		story.TakenOver(s, func(parameter, value string) string { return takeOver(t, parameter, value) })
+	})
 }
 
 // An execution that is stopped is told of and followed; a dry run that fails is answered.

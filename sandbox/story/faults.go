@@ -22,18 +22,15 @@ const (
 	written    = `aws ssm get-parameter --name /sawhorse/racks/demo/params/karpenter_build_cpu_limit --query Parameter.Value --output text`
 )
 
-// TakenOver has two executions hold one lease: that of a pass in the middle of a step expires, and another takes the rack.
-func TakenOver(t *Teller) {
+// TakenOver has two executions hold one lease: that of a pass in the middle of a step expires, and another takes the rack. takeOver
+// waits for the pass's first write and has its lease expire until another execution has it; it gives the older one. The AWS CLI would be too slow.
+func TakenOver(t *Teller, takeOver func(parameter, value string) (older string)) {
 	versions := "aws ssm get-parameters-by-path --path /sawhorse/racks/demo/params --query 'Parameters[].Version' --output text | tr '\\t' '\\n' | awk '{ n += $1 } END { print n }'"
-	who := quick(t, owner)
 	t.Chapter("A lease that expires in the middle of a step")
 	before := t.Ask(versions)
 	request(t, `{"rack":"demo","set":{"`+strings.ReplaceAll(strings.Join(twelve, `","`), "=", `":"`)+`"}}`)
-	t.Until("the first writes", written, "33", time.Minute)
-	older := t.Ask(who)
-	expire := quick(t, lease+`--update-expression 'SET expires = :e' --condition-expression '#o = :o' --expression-attribute-names '{"#o":"owner"}' --expression-attribute-values '{":e":{"N":"1"},":o":{"S":"`+older+`"}}'`)
-	t.Say("The older one renews its lease at each call, so it takes a few tries until an event comes in between.")
-	t.Type("for try in $(seq 20); do " + expire + " 2> /dev/null || break; " + event + " > /dev/null; done")
+	t.Say("While the parameters are written, the lease expires again and again until the execution of another event has taken it.")
+	older := takeOver("karpenter_build_cpu_limit", "33")
 	t.Until("the older execution has ended", ended(older), "SUCCEEDED", time.Minute)
 	history := "aws stepfunctions get-execution-history --execution-arn " + older + " --reverse-order --no-paginate --output text --query "
 	t.Check("where it stopped", history+`'events[?stateEnteredEventDetails]|[0].stateEnteredEventDetails.name'`, "Lost")
