@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -15,6 +16,9 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/rack"
 )
+
+// beginning is how long watch waits for a pass. A write starts one within seconds; one that changes nothing may be over by then.
+const beginning = 30 * time.Second
 
 func runWatch(ctx context.Context, use string, args []string) error {
 	name, err := rackArgument(args, use)
@@ -31,13 +35,21 @@ func runWatch(ctx context.Context, use string, args []string) error {
 		return err
 	}
 	w := watcher{states: sfn.NewFromConfig(aws), machine: machine, rack: name, seen: map[string]int64{}}
-	for {
+	for started := time.Now(); ; {
 		running, err := w.look(ctx)
 		if err != nil {
 			return err
 		}
 		if !running {
-			if status, err := readStatus(ctx, aws, name); err == nil && (w.any || status.Time != before.Time) {
+			status, err := readStatus(ctx, aws, name)
+			if err == nil && (w.any || status.Time != before.Time) {
+				return show(status)
+			}
+			if time.Since(started) > beginning {
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(os.Stderr, "No pass of rack %s has begun for %s. The last one reported:\n", name, beginning)
 				return show(status)
 			}
 		}

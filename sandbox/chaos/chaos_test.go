@@ -29,7 +29,10 @@ func TestNamesWithoutIds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := State{"discovery tag of sg": `"demo"`, "discovery tag of sg (2)": `"demo"`, "discovery tag of subnet": `"demo"`}
+	if err := all.add("arn:aws:iam::000000000000:role/Sawhorse-AccessRoleEC309AE6-059FE54FC2F91", "access entry"); err != nil {
+		t.Fatal(err)
+	}
+	want := State{"access entry": `"arn:aws:iam::000000000000:role/Sawhorse-AccessRoleEC309AE6"`, "discovery tag of sg": `"demo"`, "discovery tag of sg (2)": `"demo"`, "discovery tag of subnet": `"demo"`}
 	if !reflect.DeepEqual(all.state, want) {
 		t.Errorf("%v", all.state)
 	}

@@ -56,9 +56,9 @@ func (c *collection) add(what any, format string, args ...any) error {
 	return nil
 }
 
-// Every sandbox has ids and addresses of its own.
+// Every sandbox has ids and addresses of its own, and so has its stack: Sawhorse-AccessRoleEC309AE6-059FE54FC2F91.
 var (
-	id      = regexp.MustCompile(`\b(sg|subnet)-[0-9a-f]{8,}\b`)
+	id      = regexp.MustCompile(`\b(sg|subnet|Sawhorse-\w+)-(?:[0-9a-f]{8,}|[0-9A-F]{13})\b`)
 	address = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 )
 

@@ -187,7 +187,8 @@ func Throttled(t *Teller) {
 	const faults = `"$AWS_ENDPOINT_URL/_sandbox/faults"`
 	const version = "aws ssm get-parameter --name /sawhorse/racks/demo/status --query Parameter.Version --output text"
 	t.Type(put + "karpenter_auth_mode --value true --type String > /dev/null")
-	t.Type("sawhorse watch demo")
+	t.Until("access has been migrated", status+` | grep -o '"goal":"[a-z]*"'`, `"goal":"access"`, time.Minute)
+	t.Until("the pass has ended", running, "0", time.Minute)
 	t.Chapter("Throttled for 30 s, twice, while Karpenter is turned on")
 	before := t.Ask(version)
 	t.Type(`curl -s -X PUT ` + faults + ` -d '[{"service":"dynamodb","nth":1,"seconds":30,"kind":"throttle"},{"service":"iam","nth":1,"seconds":30,"kind":"throttle"}]'`)
