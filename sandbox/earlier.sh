@@ -11,10 +11,11 @@ fail() {
 	exit 1
 }
 
-# sources are what functions and stack are made of: the packages that they import, without tests, and what the CDK and Go read.
+# sources are what functions and stack are made of: the Go files of the packages that they import, what those embed, and what the CDK and
+# Go read.
 sources() {
-	go list -deps -f '{{if and .Module .Module.Main}}{{.Dir}}{{end}}' ./functions/... ./cdk
-	printf '%s\n' go.mod go.sum cdk.json ':(exclude,glob)**/*_test.go' ':(exclude,glob)**/testdata/**'
+	go list -deps -f '{{if and .Module .Module.Main}}{{$dir := .Dir}}:(glob){{$dir}}/*.go{{range .EmbedFiles}}{{"\n"}}{{$dir}}/{{.}}{{end}}{{end}}' ./functions/... ./cdk
+	printf '%s\n' go.mod go.sum cdk.json ':(exclude,glob)**/*_test.go'
 }
 
 earlier() {

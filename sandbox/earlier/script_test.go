@@ -15,7 +15,7 @@ type checkout struct{ dir string }
 var files = map[string]string{
 	"go.mod": "module m\n", "go.sum": "", "cdk.json": "{}", ".gitignore": "/.cache/\n", "README.md": "1",
 	"functions/a/main.go": "package main\n\nimport _ \"m/internal/used\"\n\nfunc main() {}\n",
-	"internal/used/u.go":  "package used\n", "internal/unused/u.go": "package unused\n",
+	"internal/used/u.go":  "package used\n", "internal/used/e.go": "package used\n\nimport _ \"embed\"\n\n//go:embed text\nvar text string\n", "internal/used/text": "1", "internal/unused/u.go": "package unused\n",
 	"cdk/main.go": "package main\n\nfunc main() {}\n", "cdk/bundle/main.go": "package main\n\nfunc main() {}\n",
 	"sandbox/cdk.sh": "#!/bin/sh\nmkdir cdk.new && touch cdk.new/manifest.json\n",
 }
@@ -106,7 +106,7 @@ func TestTheEarlierCommit(t *testing.T) {
 	first := c.git(t, "rev-parse", "HEAD")
 	c.write(t, "internal/used/u.go", "package used\n\nconst New = 1\n")
 	second := c.commit(t)
-	for _, name := range []string{"README.md", "internal/unused/u.go", "internal/used/u_test.go", "internal/used/testdata/x"} {
+	for _, name := range []string{"README.md", "internal/unused/u.go", "internal/used/u_test.go", "internal/used/testdata/x", "internal/used/notes.json"} {
 		c.write(t, name, "package used\n")
 	}
 	third := c.commit(t)
@@ -115,6 +115,9 @@ func TestTheEarlierCommit(t *testing.T) {
 	c.expect(t, "a function is changed", third)
 	c.expect(t, "a commit is named", second, "UPGRADE_FROM=HEAD~1")
 	c.refuses(t, "a commit is named that there is not", "there is no commit v9", "UPGRADE_FROM=v9")
+	c.git(t, "checkout", "--quiet", "internal/used/u.go")
+	c.write(t, "internal/used/text", "2")
+	c.expect(t, "what a function embeds is changed", third)
 	c.write(t, "internal/used/u.go", "no Go")
 	c.refuses(t, "the sources cannot be read", "expected 'package'")
 }

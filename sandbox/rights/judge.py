@@ -92,7 +92,9 @@ class Rights:
         self.problems = problems
         self.scripts = list(dict.fromkeys(call["script"] for package in packages for call in package.calls))
         self.statements = {}  # function -> statements
-        self.calls = {}  # (function, place of the statement, its part) -> calls that are refused without that; None is all of it
+        # (function, place of the statement, its part) -> calls that are refused without that. A part is its field and place, because
+        # the stacks of two sandboxes have other names; None is the whole statement.
+        self.calls = {}
         for package in packages:
             for role, statements in package.roles.items():
                 if role in functions:
@@ -114,10 +116,10 @@ class Rights:
         for i, statement in enumerate(statements):
             if statement.effect != "Allow" or decide(context, without(statements, i)) == "Allow":
                 continue
-            for part in (None, *statement.actions, *statement.resources):
-                field = "actions" if part in statement.actions else "resources"
-                if part is None or decide(context, without(statements, i, **{field: part})) != "Allow":
-                    self.calls.setdefault((function, i, part), set()).add((call["script"], said(call)))
+            refused = [None] + [(field, j) for field, j, value in parts_of(statement)
+                                if decide(context, without(statements, i, **{field: value})) != "Allow"]
+            for part in refused:
+                self.calls.setdefault((function, i, part), set()).add((call["script"], said(call)))
 
     def check(self):
         """Each statement is needed, and each action and resource of it, or is known for one that the sandbox cannot need."""
@@ -137,7 +139,7 @@ class Rights:
         if len(where) > 120:
             where = where[:120] + "…"
         unseen = {action: unseen_reason(function, action, used) for action in statement.actions}
-        parts = {part: self.calls.get((function, i, part)) for part in (*statement.actions, *statement.resources)}
+        parts = {value: self.calls.get((function, i, (field, j))) for field, j, value in parts_of(statement)}
         for part, reason in unseen.items():
             if reason and parts[part]:
                 self.problems.append(f"{where}: {part} is listed as one that no call can need, and {row(first(parts[part], self.scripts))} needs it")
@@ -167,7 +169,7 @@ class Rights:
     def _row(self, function, i, action, before, update):
         if reason := unseen_reason(function, action, set()):
             return reason
-        calls = self.calls.get((function, i, action), set())
+        calls = self.calls.get((function, i, ("actions", self.statements[function][i].actions.index(action))), set())
         if before in map(row, calls):
             return before
         if before and not update:
@@ -175,6 +177,11 @@ class Rights:
                 self.problems.append(f"{function}: {action} was needed by {before}, and is not any more, or that script has not run")
             return before
         return row(first(calls, self.scripts)) if calls else ""
+
+
+def parts_of(statement):
+    """Each action and each resource of a statement: its field, its place there and what it is."""
+    return [(field, j, value) for field in ("actions", "resources") for j, value in enumerate(getattr(statement, field))]
 
 
 def unseen_reason(function, action, used):
