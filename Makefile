@@ -54,10 +54,15 @@ test: parts
 	cd sandbox && go test $$(go list ./... | grep -v /e2e)
 	cd sandbox && go test -count=1 -p 2 -timeout 30m ./e2e ./e2e/chaos
 
-## life: the longer end-to-end scripts: racks that are turned on and off, interrupted, left, what can go wrong with nodes; upgrading and removing the stack
+## life: the longer end-to-end scripts: racks that are turned on and off, interrupted, left, and what can go wrong with nodes
 .PHONY: life
 life: parts
-	cd sandbox && go test -count=1 -p 2 -timeout 60m ./e2e/life ./e2e/changes ./e2e/deployment
+	cd sandbox && go test -count=1 -p 2 -timeout 60m ./e2e/life ./e2e/changes
+
+## deployment: the end-to-end scripts that upgrade the stack from an earlier commit's (UPGRADE_FROM), and remove it
+.PHONY: deployment
+deployment: parts
+	cd sandbox && go test -count=1 -timeout 40m ./e2e/deployment
 
 ## rights: after test and life: by what their scripts called, no right of the functions is there for nothing and none is missing; UPDATE=yes: write that down
 .PHONY: rights
