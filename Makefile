@@ -66,7 +66,7 @@ deployment: parts
 
 ## rights: after test and life: by what their scripts called, no right of the functions is there for nothing and none is missing; UPDATE=yes: write that down
 .PHONY: rights
-rights:
+rights: parts
 	@$(CACHE)/ministack/bin/python -B sandbox/rights/judge.py $(if $(UPDATE),--update) --template $(CACHE)/cdk.out/Sawhorse.template.json --proof cdk/testdata/proof.json \
 	  $(foreach package,e2e e2e-changes e2e-life,$(CACHE)/$(package)/decisions.jsonl)
 

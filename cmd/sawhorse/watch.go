@@ -29,6 +29,11 @@ func runWatch(ctx context.Context, use string, args []string) error {
 	if err != nil {
 		return fmt.Errorf("AWS configuration: %w", err)
 	}
+	return watch(ctx, aws, name, beginning)
+}
+
+// watch follows the rack's pass that runs, or the next one that begins in time, and shows the status that it leaves.
+func watch(ctx context.Context, aws aws.Config, name string, patience time.Duration) error {
 	before, _ := readStatus(ctx, aws, name) // a rack without a status is watched until it has one
 	machine, err := machineARN(ctx, aws)
 	if err != nil {
@@ -45,11 +50,11 @@ func runWatch(ctx context.Context, use string, args []string) error {
 			if err == nil && (w.any || status.Time != before.Time) {
 				return show(status)
 			}
-			if time.Since(started) > beginning {
+			if time.Since(started) > patience {
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(os.Stderr, "No pass of rack %s has begun for %s. The last one reported:\n", name, beginning)
+				fmt.Fprintf(os.Stderr, "No pass of rack %s has begun for %s. The last one reported:\n", name, patience)
 				return show(status)
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -75,8 +74,8 @@ func throttled(err error) bool {
 	return false
 }
 
-// unavailable tells whether somebody failed himself or did not answer: what the SDK takes for worth another try, every
-// request that broke on its way (net/http's error for that is a *url.Error), and every answer of the API server that broke off.
+// unavailable tells whether somebody failed himself or did not answer: what the SDK takes for worth another try, and every
+// request that broke on its way (net/http's error for that is a *url.Error).
 func unavailable(err error) bool {
 	var api smithy.APIError
 	if errors.As(err, &api) {
@@ -85,6 +84,6 @@ func unavailable(err error) bool {
 			return true
 		}
 	}
-	return errors.As(err, new(*steps.NotReady)) || errors.As(err, new(*url.Error)) || errors.Is(err, io.ErrUnexpectedEOF) ||
+	return errors.As(err, new(*steps.NotReady)) || errors.As(err, new(*url.Error)) ||
 		retry.IsErrorRetryables(retry.DefaultRetryables).IsErrorRetryable(err) == aws.TrueTernary
 }

@@ -41,7 +41,6 @@ func TestErrorNames(t *testing.T) {
 		{&smithyhttp.ResponseError{Response: &smithyhttp.Response{Response: &http.Response{StatusCode: 503}}, Err: code("InternalFailure")}, statemachine.Unavailable},
 		{fmt.Errorf("role x: get: %w", &smithyhttp.RequestSendError{Err: io.EOF}), statemachine.Unavailable},
 		{fmt.Errorf("node x: get: %w", &url.Error{Op: "Get", URL: "https://a", Err: io.EOF}), statemachine.Unavailable},
-		{fmt.Errorf("node x: update: unexpected error when reading response body: %w", io.ErrUnexpectedEOF), statemachine.Unavailable},
 		{fmt.Errorf("node x: get: %w", &steps.NotReady{Reason: "401"}), statemachine.Unavailable},
 		{errors.New("x"), statemachine.StepFailed},
 		{fmt.Errorf("a: %w", errors.Join(errors.New("x"), errors.New("y"))), statemachine.StepFailed},

@@ -27,7 +27,7 @@ func (t transport) WrappedRoundTripper() http.RoundTripper { return t.RoundTripp
 
 // RoundTrip sends the request on. EKS takes seconds until a new access entry works, hence a *steps.NotReady; a 429 of an
 // eviction is a PodDisruptionBudget's word and goes through. No answer at all is a *steps.Unreachable: most often the endpoint
-// is private, and the function is not where it can be reached from.
+// is private, and the function is not where it can be reached from. An answer that breaks off while it is read is a *steps.NotReady too.
 func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := t.RoundTripper.RoundTrip(request)
 	if silent(err) {
@@ -43,6 +43,7 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, &steps.NotReady{Reason: "cluster " + t.cluster + ": Unauthorized: the function's access entry is missing, or does not work yet"}
 	case status < 500 && status != http.StatusTooManyRequests || strings.HasSuffix(request.URL.Path, "/eviction"):
 		t.refused.Store(0)
+		response.Body = answer{response.Body, t.cluster}
 		return response, nil
 	case response.Header.Get("Retry-After") != "" && t.refused.Add(1) <= tries:
 		return response, nil
@@ -53,6 +54,20 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, &steps.Busy{Reason: reason}
 	}
 	return nil, &steps.NotReady{Reason: reason}
+}
+
+// answer is a body. One that breaks off is a *steps.NotReady: net/http tells of that in many ways, and client-go does not ask again.
+type answer struct {
+	io.ReadCloser
+	cluster string
+}
+
+func (a answer) Read(to []byte) (int, error) {
+	n, err := a.ReadCloser.Read(to)
+	if err != nil && err != io.EOF {
+		err = &steps.NotReady{Reason: fmt.Sprintf("cluster %s: the API server's answer broke off: %v", a.cluster, err)}
+	}
+	return n, err
 }
 
 // said is the message of the API server's answer, as far as there is one.

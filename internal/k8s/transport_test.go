@@ -3,6 +3,7 @@ package k8s_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -20,7 +21,7 @@ import (
 func refusing(t *testing.T, status int, retryAfter string) (*k8s.Client, *int) {
 	t.Helper()
 	asked := new(int)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	return served(t, func(w http.ResponseWriter, _ *http.Request) {
 		*asked++
 		if retryAfter != "" {
 			w.Header().Set("Retry-After", retryAfter)
@@ -28,14 +29,37 @@ func refusing(t *testing.T, status int, retryAfter string) (*k8s.Client, *int) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
 		fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"message":"why"}`, status)
-	}))
+	}), asked
+}
+
+// served is a client of an API server that answers so.
+func served(t *testing.T, serve http.HandlerFunc) *k8s.Client {
+	t.Helper()
+	server := httptest.NewServer(serve)
 	t.Cleanup(server.Close)
 	config := aws.Config{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("a", "b", "")}
 	client, err := k8s.Connect(t.Context(), config, plan.Cluster{Name: "demo", Region: "us-east-1", Endpoint: server.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return client, asked
+	return client
+}
+
+// An answer that breaks off has the step called again; client-go asks no second time.
+func TestAnAnswerThatBreaksOff(t *testing.T) {
+	for _, wrong := range []func(w http.ResponseWriter){
+		func(w http.ResponseWriter) { w.Header().Set("Content-Length", "100") }, // and there are fewer
+		func(w http.ResponseWriter) { w.(http.Flusher).Flush(); panic(http.ErrAbortHandler) },
+	} {
+		cut := served(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			wrong(w)
+			_, _ = io.WriteString(w, `{"kind":"Node"`)
+		})
+		if _, err := cut.Get(t.Context(), k8s.Node, "", "n"); !errors.As(err, new(*steps.NotReady)) {
+			t.Errorf("%v", err)
+		}
+	}
 }
 
 // What only time cures reaches the border to Lambda as an error that has the step called again; client-go's own tries, which

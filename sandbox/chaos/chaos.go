@@ -176,7 +176,7 @@ func (r *run) next(ctx context.Context, w *World, s story) error {
 	t := r.take(s)
 	result, err := w.try(ctx, s, t.faults, r.recorded.states[s.to])
 	if ctx.Err() != nil {
-		return err
+		return ctx.Err()
 	}
 	if err != nil {
 		result.How, result.Odd = Lost, []string{err.Error()}

@@ -68,6 +68,7 @@ func Upgrade(t *Teller, earlier string) {
 	t.Check("status", state, "Reconciled")
 	t.Check("NodePool workload is Ready", ready, "True")
 	t.Check("Cluster Autoscaler's replicas", "kubectl -n kube-system get deployment cluster-autoscaler -o jsonpath='{.spec.replicas}'", "0")
+	t.Check("outputs, of the steps before and of those behind it", "aws ssm get-parameters-by-path --path /sawhorse/racks/demo/outputs --query 'length(Parameters)' --output text", "6")
 
 	t.Chapter("After it")
 	t.Type("sawhorse status demo")

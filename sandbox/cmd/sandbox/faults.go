@@ -42,16 +42,23 @@ func (s *sandbox) restartAPIServer(ctx context.Context) error {
 
 // restartMiniStack starts MiniStack again, with all it has. What runs in it ends: functions and executions.
 func (s *sandbox) restartMiniStack(ctx context.Context) error {
-	response, err := http.Post(local(s.ministack).JoinPath("/_sandbox/keep").String(), "", nil)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restartLimit)
+	defer cancel()
+	keep, err := http.NewRequestWithContext(ctx, http.MethodPost, local(s.ministack).JoinPath("/_sandbox/keep").String(), nil)
+	if err != nil {
+		return fmt.Errorf("ministack: have it keep its state: %w", err)
+	}
+	response, err := http.DefaultClient.Do(keep)
 	if err != nil {
 		return fmt.Errorf("ministack: have it keep its state: %w", err)
 	}
 	response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("ministack: have it keep its state: %s", response.Status)
+	}
 	if err := s.processes.Restart("ministack"); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restartLimit)
-	defer cancel()
 	return answers(ctx, "ministack", local(s.ministack).JoinPath("/_ministack/health"))
 }
 

@@ -1,5 +1,5 @@
-// Package deployment plays the end-to-end scripts about the stack itself: how it is upgraded, and how it is removed: make life, or by name
-// as make e2e NAME=Upgrade.
+// Package deployment plays the end-to-end scripts about the stack itself: how it is upgraded, and how it is removed: make deployment,
+// or by name as make e2e NAME=Upgrade.
 package deployment
 
 import (
