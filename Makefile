@@ -52,7 +52,7 @@ sandbox-down:
 test: parts
 	go test ./...
 	cd sandbox && go test $$(go list ./... | grep -v /e2e)
-	cd sandbox && go test -count=1 -p 2 -timeout 30m ./e2e ./e2e/chaos
+	cd sandbox && go test -count=1 -p 3 -timeout 30m ./e2e ./e2e/failures ./e2e/chaos
 
 ## life: the longer end-to-end scripts: racks that are turned on and off, interrupted, left, and what can go wrong with nodes
 .PHONY: life
@@ -68,7 +68,7 @@ deployment: parts
 .PHONY: rights
 rights: parts
 	@$(CACHE)/ministack/bin/python -B sandbox/rights/judge.py $(if $(UPDATE),--update) --template $(CACHE)/cdk.out/Sawhorse.template.json --proof cdk/testdata/proof.json \
-	  $(foreach package,e2e e2e-changes e2e-life,$(CACHE)/$(package)/decisions.jsonl)
+	  $(foreach package,e2e e2e-failures e2e-changes e2e-life,$(CACHE)/$(package)/decisions.jsonl)
 
 ## unit: the tests that need no sandbox
 .PHONY: unit

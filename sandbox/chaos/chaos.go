@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/fault"
+	"github.com/sawhorse-io/sawhorse/sandbox/user"
 )
 
 // Options choose how much goes wrong.
@@ -35,7 +36,7 @@ type Options struct {
 
 // Sandbox starts a new sandbox in the place n, calls play with the environment of its users, and ends it. Those in different
 // places run side by side.
-type Sandbox func(ctx context.Context, n int, play func(ctx context.Context, environment []string) error) error
+type Sandbox func(ctx context.Context, n int, play func(ctx context.Context, environment user.Environment) error) error
 
 // run is one run of the chaos.
 type run struct {
@@ -82,7 +83,7 @@ func Run(ctx context.Context, sandbox Sandbox, options Options) error {
 }
 
 func (r *run) on(ctx context.Context, n int, do func(context.Context, *World) error) error {
-	return r.sandbox(ctx, n, func(ctx context.Context, environment []string) error {
+	return r.sandbox(ctx, n, func(ctx context.Context, environment user.Environment) error {
 		ctx, end := context.WithCancel(ctx)
 		defer end()
 		w, err := NewWorld(ctx, environment)

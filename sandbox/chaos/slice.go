@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/fault"
+	"github.com/sawhorse-io/sawhorse/sandbox/user"
 )
 
 // slice is one fault of each kind at calls that every change makes, and what may become of its event.
@@ -36,7 +37,7 @@ const (
 )
 
 // Slice tries the slice on a rack that is on and has all pool parameters unset, and leaves it so.
-func Slice(ctx context.Context, environment []string, out io.Writer) error {
+func Slice(ctx context.Context, environment user.Environment, out io.Writer) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	w, err := NewWorld(ctx, environment)

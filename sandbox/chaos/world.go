@@ -9,12 +9,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	eventtypes "github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
@@ -28,6 +25,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/fault"
+	"github.com/sawhorse-io/sawhorse/sandbox/user"
 )
 
 // The rack of the stories, and its cluster.
@@ -46,21 +44,10 @@ type World struct {
 }
 
 // NewWorld reads the environment of a sandbox's users. It watches the sandbox until the context ends.
-func NewWorld(ctx context.Context, environment []string) (*World, error) {
-	setting := func(name string) string {
-		for _, pair := range slices.Backward(environment) {
-			if value, ok := strings.CutPrefix(pair, name+"="); ok {
-				return value
-			}
-		}
-		return ""
-	}
-	w := &World{aws: aws.Config{
-		Region: setting("AWS_REGION"), BaseEndpoint: aws.String(setting("AWS_ENDPOINT_URL")),
-		Credentials:      credentials.NewStaticCredentialsProvider(setting("AWS_ACCESS_KEY_ID"), setting("AWS_SECRET_ACCESS_KEY"), ""),
-		RetryMaxAttempts: 10, // more than the time that MiniStack needs to start again
-	}}
-	config, err := clientcmd.BuildConfigFromFlags("", setting("KUBECONFIG"))
+func NewWorld(ctx context.Context, environment user.Environment) (*World, error) {
+	w := &World{aws: environment.AWS()}
+	w.aws.RetryMaxAttempts = 10 // more than the time that MiniStack needs to start again
+	config, err := clientcmd.BuildConfigFromFlags("", environment.Value("KUBECONFIG"))
 	if err != nil {
 		return nil, fmt.Errorf("chaos: kubeconfig: %w", err)
 	}

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -21,8 +20,8 @@ func TestStory(t *testing.T) { sandbox.Play(t, story.Main) }
 func TestBurst(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	since := time.Now()
-	write(t, map[string]string{"karpenter_cpu_limit": "150", "karpenter_memory_limit_gb": "500"})
-	write(t, map[string]string{
+	sandbox.Write(t, map[string]string{"karpenter_cpu_limit": "150", "karpenter_memory_limit_gb": "500"})
+	sandbox.Write(t, map[string]string{
 		"cluster_name": "demo", "karpenter_arch": "amd64,arm64", "karpenter_auth_mode": "true", "karpenter_capacity_types": "spot,on-demand",
 		"karpenter_consolidate_after": "5m", "karpenter_consolidation_enabled": "false", "karpenter_cpu_limit": "160",
 		"karpenter_disruption_budget_nodes": "3", "karpenter_enabled": "true", "karpenter_instance_families": "c5,m5",
@@ -41,6 +40,19 @@ func TestBurst(t *testing.T) {
 		s.Check("requirements", "kubectl get nodepool workload -o jsonpath='{.spec.template.spec.requirements[*].values}'", `["on-demand","spot"] ["amd64","arm64"] ["c5","m5"] ["large","xlarge"]`)
 		s.Check("volume", "kubectl get ec2nodeclass workload -o jsonpath='{.spec.blockDeviceMappings[0].ebs.volumeSize} {.spec.blockDeviceMappings[0].ebs.volumeType}'", "50Gi gp2")
 	})
+}
+
+// rounds waits until no execution runs and returns the rounds since a time, in order. Two of one rack at once are an error.
+func rounds(t *testing.T, since time.Time) []passes.Round {
+	t.Helper()
+	history, err := passes.Since(t.Context(), sandbox.AWS(t), since)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, both := range history.Overlaps() {
+		t.Errorf("two rounds at once: %s", both)
+	}
+	return history.Rounds
 }
 
 // A pass that finds nothing to do starts one Lambda and writes nothing but its own record.
@@ -92,7 +104,7 @@ func reading(action string) bool {
 // counts reads or resets the gateway's counts: by caller, service and action.
 func counts(t *testing.T, method string) map[string]map[string]map[string]int {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, *client(t).BaseEndpoint+"/_sandbox/calls?by=caller", nil)
+	request, err := http.NewRequestWithContext(t.Context(), method, *sandbox.AWS(t).BaseEndpoint+"/_sandbox/calls?by=caller", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,12 +126,6 @@ func counts(t *testing.T, method string) map[string]map[string]map[string]int {
 	return all
 }
 
-// A function without an access entry is refused by the API server, and a full pass mends it.
-func TestLockedOut(t *testing.T) {
-	sandbox.Play(t, story.Enabled)
-	sandbox.Play(t, story.LockedOut)
-}
-
 // A cluster has one rack: a second one that names it is refused, and nothing changes.
 func TestTwoRacks(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
@@ -130,51 +136,4 @@ func TestTwoRacks(t *testing.T) {
 func TestQueueRepair(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.QueueRepair)
-}
-
-// Two executions hold one lease: the older one stops at its next step and changes nothing more. It leaves parameters that
-// the next script unsets.
-func TestTakenOver(t *testing.T) {
-	sandbox.Play(t, story.Enabled)
-	sandbox.Play(t, func(s *story.Teller) {
-		story.TakenOver(s, func(parameter, value string) string { return takeOver(t, parameter, value) })
-	})
-}
-
-// An execution that is stopped is told of and followed; a dry run that fails is answered.
-func TestStopped(t *testing.T) {
-	sandbox.Play(t, story.Enabled)
-	sandbox.Play(t, story.Stopped)
-}
-
-// Events that arrive while a pass fails are served by the next round, at once; what fails does not loop. And an event that
-// is lost is made good by the schedule.
-func TestFailing(t *testing.T) {
-	sandbox.Play(t, story.Enabled)
-	since := time.Now()
-	sandbox.Play(t, story.Failing)
-	for n := range 40 { // a round fails a few tenths of a second after it has noted what was requested
-		write(t, map[string]string{"karpenter_cpu_limit": fmt.Sprint(150 + n)})
-		time.Sleep(100 * time.Millisecond)
-	}
-	sandbox.Play(t, story.Mended)
-	again := 0
-	history, err := passes.Since(t.Context(), client(t), since)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range history.Paths {
-		again += strings.Count(strings.Join(path, " "), "ReportFailure Reported Release Again Enough Settle Renew Validate")
-	}
-	t.Logf("%d failed rounds were followed by another at once", again)
-	if again == 0 {
-		t.Error("no round follows one that failed while a write arrived")
-	}
-	sandbox.Play(t, story.LostEvents)
-}
-
-// Events that name no rack, or reach for another one, leave nothing behind.
-func TestHostile(t *testing.T) {
-	sandbox.Play(t, story.Enabled)
-	sandbox.Play(t, story.Hostile)
 }

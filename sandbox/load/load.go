@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
@@ -22,6 +21,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/sandbox/fault"
 	"github.com/sawhorse-io/sawhorse/sandbox/passes"
+	"github.com/sawhorse-io/sawhorse/sandbox/user"
 )
 
 // burst is how many writes one rack gets at once, most how many passes they may cost.
@@ -35,26 +35,15 @@ const atOnce = 32
 
 // run is one run of the load.
 type run struct {
-	environment []string
+	environment user.Environment
 	aws         aws.Config
 	store       *ssm.Client
 	out         io.Writer
 }
 
 // Run writes 500 times to one rack, once to each of so many racks, and has the schedule go over all of them.
-func Run(ctx context.Context, environment []string, racks int, out io.Writer) error {
-	setting := func(name string) string {
-		for _, pair := range slices.Backward(environment) {
-			if value, ok := strings.CutPrefix(pair, name+"="); ok {
-				return value
-			}
-		}
-		return ""
-	}
-	config := aws.Config{
-		Region: setting("AWS_REGION"), BaseEndpoint: aws.String(setting("AWS_ENDPOINT_URL")),
-		Credentials: credentials.NewStaticCredentialsProvider(setting("AWS_ACCESS_KEY_ID"), setting("AWS_SECRET_ACCESS_KEY"), ""),
-	}
+func Run(ctx context.Context, environment user.Environment, racks int, out io.Writer) error {
+	config := environment.AWS()
 	r := &run{environment: environment, aws: config, store: ssm.NewFromConfig(config), out: out}
 	for _, step := range []func() error{
 		func() error { return r.enable(ctx) },

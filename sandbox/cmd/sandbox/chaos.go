@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/chaos"
+	"github.com/sawhorse-io/sawhorse/sandbox/user"
 )
 
 // havoc has everything go wrong that the variables CHAOS_… choose.
@@ -24,10 +25,10 @@ func havoc(o options) error {
 		}
 		numbers[i] = n
 	}
-	sandbox := func(ctx context.Context, n int, play func(context.Context, []string) error) error {
+	sandbox := func(ctx context.Context, n int, play func(context.Context, user.Environment) error) error {
 		place := o
 		place.state = fmt.Sprintf("%s-%d", o.state, n)
-		return place.withSandbox(ctx, func(environment []string) error { return play(ctx, environment) })
+		return place.withSandbox(ctx, func(environment user.Environment) error { return play(ctx, environment) })
 	}
 	return chaos.Run(ctx, sandbox, chaos.Options{
 		Seed: uint64(numbers[0]), Function: os.Getenv("CHAOS_FUNCTION"), Sample: numbers[1], Together: numbers[2], Pairs: numbers[3], Sandboxes: numbers[4], Out: os.Stdout,

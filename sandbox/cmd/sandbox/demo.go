@@ -4,22 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/prerequisites"
 	"github.com/sawhorse-io/sawhorse/sandbox/story"
+	"github.com/sawhorse-io/sawhorse/sandbox/user"
 )
 
 // demo plays the main story on a sandbox of its own and ends that, whatever comes of it.
 func demo(o options) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	return o.withSandbox(ctx, func(env []string) error {
+	return o.withSandbox(ctx, func(env user.Environment) error {
 		teller := story.New(ctx, env, os.Stdout, terminal(os.Stdout))
 		story.Main(teller)
 		if err := ctx.Err(); err != nil {
@@ -33,7 +31,7 @@ func demo(o options) error {
 }
 
 // withSandbox starts an attached sandbox, calls play with the environment of its users, and ends it.
-func (o options) withSandbox(ctx context.Context, play func(env []string) error) error {
+func (o options) withSandbox(ctx context.Context, play func(user.Environment) error) error {
 	if err := prerequisites.Check(o.cache(), parts, os.Getenv(prerequisites.PortVariable)); err != nil {
 		return err
 	}
@@ -53,22 +51,11 @@ func (o options) withSandbox(ctx context.Context, play func(env []string) error)
 	if ready, reason := follow(s.progress, os.Stderr); !ready {
 		return fmt.Errorf("%s (logs: %s and %s)", reason, o.supervisorLog(), o.logs())
 	}
-	env, err := o.users(ctx)
+	env, err := user.Read(ctx, o.environment())
 	if err != nil {
 		return err
 	}
 	return play(env)
-}
-
-// users is the environment that the printed lines give a user's shell.
-func (o options) users(ctx context.Context) ([]string, error) {
-	command := exec.CommandContext(ctx, "bash", "-c", `. "$1" && env -0`, "bash", o.environment())
-	command.Stderr = io.Discard
-	text, err := command.Output()
-	if err != nil {
-		return nil, fmt.Errorf("%s: read: %w", o.environment(), err)
-	}
-	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00"), nil
 }
 
 // terminal tells whether a file is a terminal, for colour.

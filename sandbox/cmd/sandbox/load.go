@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/load"
+	"github.com/sawhorse-io/sawhorse/sandbox/user"
 )
 
 // strain writes to LOAD_RACKS racks on a sandbox of its own.
@@ -20,5 +21,5 @@ func strain(o options) error {
 	if err != nil || racks < 1 || racks > 999 {
 		return fmt.Errorf("LOAD_RACKS is %q, not a number from 1 to 999", os.Getenv("LOAD_RACKS"))
 	}
-	return o.withSandbox(ctx, func(environment []string) error { return load.Run(ctx, environment, racks, os.Stdout) })
+	return o.withSandbox(ctx, func(environment user.Environment) error { return load.Run(ctx, environment, racks, os.Stdout) })
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/prerequisites"
+	"github.com/sawhorse-io/sawhorse/sandbox/user"
 )
 
 // up starts the sandbox and returns when it is ready, or when everything has been stopped again. Where one is running,
@@ -61,7 +62,7 @@ func up(o options) error {
 
 // register creates the parameters of the rack demo, as an operator would; an attached sandbox leaves that to its story.
 func (o options) register() error {
-	env, err := o.users(context.Background())
+	env, err := user.Read(context.Background(), o.environment())
 	if err != nil {
 		return err
 	}

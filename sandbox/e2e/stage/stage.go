@@ -4,7 +4,6 @@ package stage
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,12 +11,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/story"
+	"github.com/sawhorse-io/sawhorse/sandbox/user"
 )
 
 // Running names the variable that has the scripts play on a sandbox that runs already: the path of its environment, as
@@ -27,7 +26,7 @@ const Running = "SANDBOX_ENV"
 // Stage is a sandbox that starts when it is needed.
 type Stage struct {
 	root, state string
-	start       func() ([]string, error)
+	start       func() (user.Environment, error)
 	end         func() error
 }
 
@@ -49,7 +48,7 @@ func (s *Stage) Main(m *testing.M) {
 }
 
 // Environment is that of the sandbox's users; the sandbox runs from then on.
-func (s *Stage) Environment(t *testing.T) []string {
+func (s *Stage) Environment(t *testing.T) user.Environment {
 	t.Helper()
 	environment, err := s.start()
 	if err != nil {
@@ -65,7 +64,7 @@ func (s *Stage) Play(t *testing.T, script func(*story.Teller)) {
 	defer cancel()
 	var told strings.Builder
 	environment := s.Environment(t)
-	if err := announce(environment, strings.TrimPrefix(t.Name(), "Test")); err != nil {
+	if err := announce(environment.Endpoint(), strings.TrimPrefix(t.Name(), "Test")); err != nil {
 		t.Fatal(err)
 	}
 	teller := story.New(ctx, environment, &told, false)
@@ -82,12 +81,7 @@ func (s *Stage) Play(t *testing.T, script func(*story.Teller)) {
 }
 
 // announce tells the sandbox which script begins: it keeps what is decided about the functions' rights by script.
-func announce(environment []string, script string) error {
-	i := slices.IndexFunc(environment, func(pair string) bool { return strings.HasPrefix(pair, "AWS_ENDPOINT_URL=") })
-	if i < 0 {
-		return errors.New("the sandbox's environment has no AWS_ENDPOINT_URL")
-	}
-	_, endpoint, _ := strings.Cut(environment[i], "=")
+func announce(endpoint, script string) error {
 	answer, err := http.Post(endpoint+"/_sandbox/script?name="+url.QueryEscape(script), "", nil)
 	if err != nil {
 		return fmt.Errorf("script %s: announce: %w", script, err)
@@ -100,9 +94,9 @@ func announce(environment []string, script string) error {
 }
 
 // up starts an attached sandbox, unless one is running for us, and returns its environment.
-func (s *Stage) up() ([]string, error) {
+func (s *Stage) up() (user.Environment, error) {
 	if path := os.Getenv(Running); path != "" {
-		return read(path)
+		return user.Read(context.Background(), path)
 	}
 	root, err := filepath.Abs(s.root)
 	if err != nil {
@@ -129,14 +123,5 @@ func (s *Stage) up() ([]string, error) {
 		}
 		return nil
 	}
-	return read(state + ".env")
-}
-
-// read gives the environment that the lines of a sandbox give a shell.
-func read(path string) ([]string, error) {
-	text, err := exec.Command("bash", "-c", `. "$1" && env -0`, "bash", path).Output()
-	if err != nil {
-		return nil, fmt.Errorf("%s: read: %w", path, err)
-	}
-	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00"), nil
+	return user.Read(context.Background(), state+".env")
 }

@@ -1,62 +1,50 @@
-package e2e
+// Package failures plays the end-to-end scripts about what can go wrong with a pass: those of make test beside package e2e. Each
+// can be run by name: make e2e NAME=Stopped.
+package failures
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	eventtypes "github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
+	"github.com/sawhorse-io/sawhorse/sandbox/e2e/stage"
 	"github.com/sawhorse-io/sawhorse/sandbox/passes"
+	"github.com/sawhorse-io/sawhorse/sandbox/story"
 )
 
-// client is how a test calls the local AWS where the AWS CLI would be too slow.
-func client(t *testing.T) aws.Config {
-	t.Helper()
-	environment := sandbox.Environment(t)
-	setting := func(name string) string {
-		for _, pair := range slices.Backward(environment) {
-			if value, ok := strings.CutPrefix(pair, name+"="); ok {
-				return value
-			}
-		}
-		return os.Getenv(name)
-	}
-	return aws.Config{
-		Region: setting("AWS_REGION"), BaseEndpoint: aws.String(setting("AWS_ENDPOINT_URL")),
-		Credentials: credentials.NewStaticCredentialsProvider(setting("AWS_ACCESS_KEY_ID"), setting("AWS_SECRET_ACCESS_KEY"), ""),
-	}
+var sandbox = stage.New("../../..", "e2e-failures")
+
+func TestMain(m *testing.M) { sandbox.Main(m) }
+
+// A function without an access entry is refused by the API server, and a full pass mends it.
+func TestLockedOut(t *testing.T) {
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.LockedOut)
 }
 
-// rounds waits until no execution runs and returns the rounds since a time, in order. Two of one rack at once are an error.
-func rounds(t *testing.T, since time.Time) []passes.Round {
-	t.Helper()
-	history, err := passes.Since(t.Context(), client(t), since)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, both := range history.Overlaps() {
-		t.Errorf("two rounds at once: %s", both)
-	}
-	return history.Rounds
+// Two executions hold one lease: the older one stops at its next step and changes nothing more. It leaves parameters that
+// the next script unsets.
+func TestTakenOver(t *testing.T) {
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, func(s *story.Teller) {
+		story.TakenOver(s, func(parameter, value string) string { return takeOver(t, parameter, value) })
+	})
 }
 
 // takeOver waits until a pass has written a parameter, and has its lease expire until the execution of another event has it. It
 // gives the older execution.
 func takeOver(t *testing.T, parameter, value string) (older string) {
 	t.Helper()
-	store, db := ssm.NewFromConfig(client(t)), dynamodb.NewFromConfig(client(t))
+	store, db := ssm.NewFromConfig(sandbox.AWS(t)), dynamodb.NewFromConfig(sandbox.AWS(t))
 	tables, err := db.ListTables(t.Context(), &dynamodb.ListTablesInput{})
 	if err != nil || len(tables.TableNames) != 1 {
 		t.Fatalf("tables %v: %v", tables, err)
@@ -104,7 +92,7 @@ func takeOver(t *testing.T, parameter, value string) (older string) {
 // request asks for a pass.
 func request(t *testing.T, detail string) {
 	t.Helper()
-	out, err := eventbridge.NewFromConfig(client(t)).PutEvents(t.Context(), &eventbridge.PutEventsInput{Entries: []eventtypes.PutEventsRequestEntry{{
+	out, err := eventbridge.NewFromConfig(sandbox.AWS(t)).PutEvents(t.Context(), &eventbridge.PutEventsInput{Entries: []eventtypes.PutEventsRequestEntry{{
 		EventBusName: aws.String("sawhorse"), Source: aws.String("test"), DetailType: aws.String("Rack Reconcile Requested"), Detail: &detail,
 	}}})
 	if err != nil || out.FailedEntryCount > 0 {
@@ -112,25 +100,40 @@ func request(t *testing.T, detail string) {
 	}
 }
 
-// write puts parameters of the rack demo, all at once.
-func write(t *testing.T, values map[string]string) {
-	t.Helper()
-	store := ssm.NewFromConfig(client(t))
-	failed := make(chan error, len(values))
-	for name, value := range values {
-		go func() {
-			_, err := store.PutParameter(context.Background(), &ssm.PutParameterInput{
-				Name: aws.String("/sawhorse/racks/demo/params/" + name), Value: &value, Type: "String", Overwrite: aws.Bool(true),
-			})
-			if err != nil {
-				err = fmt.Errorf("%s=%s: %w", name, value, err)
-			}
-			failed <- err
-		}()
+// An execution that is stopped is told of and followed; a dry run that fails is answered.
+func TestStopped(t *testing.T) {
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.Stopped)
+}
+
+// Events that arrive while a pass fails are served by the next round, at once; what fails does not loop. And an event that
+// is lost is made good by the schedule.
+func TestFailing(t *testing.T) {
+	sandbox.Play(t, story.Enabled)
+	since := time.Now()
+	sandbox.Play(t, story.Failing)
+	for n := range 40 { // a round fails a few tenths of a second after it has noted what was requested
+		sandbox.Write(t, map[string]string{"karpenter_cpu_limit": fmt.Sprint(150 + n)})
+		time.Sleep(100 * time.Millisecond)
 	}
-	for range values {
-		if err := <-failed; err != nil {
-			t.Fatal(err)
-		}
+	sandbox.Play(t, story.Mended)
+	again := 0
+	history, err := passes.Since(t.Context(), sandbox.AWS(t), since)
+	if err != nil {
+		t.Fatal(err)
 	}
+	for _, path := range history.Paths {
+		again += strings.Count(strings.Join(path, " "), "ReportFailure Reported Release Again Enough Settle Renew Validate")
+	}
+	t.Logf("%d failed rounds were followed by another at once", again)
+	if again == 0 {
+		t.Error("no round follows one that failed while a write arrived")
+	}
+	sandbox.Play(t, story.LostEvents)
+}
+
+// Events that name no rack, or reach for another one, leave nothing behind.
+func TestHostile(t *testing.T) {
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.Hostile)
 }

@@ -1,0 +1,39 @@
+package stage
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+)
+
+// AWS is how a test calls the local AWS where the AWS CLI would be too slow.
+func (s *Stage) AWS(t *testing.T) aws.Config {
+	t.Helper()
+	return s.Environment(t).AWS()
+}
+
+// Write puts parameters of the rack demo, all at once.
+func (s *Stage) Write(t *testing.T, values map[string]string) {
+	t.Helper()
+	store := ssm.NewFromConfig(s.AWS(t))
+	failed := make(chan error, len(values))
+	for name, value := range values {
+		go func() {
+			_, err := store.PutParameter(context.Background(), &ssm.PutParameterInput{
+				Name: aws.String("/sawhorse/racks/demo/params/" + name), Value: &value, Type: "String", Overwrite: aws.Bool(true),
+			})
+			if err != nil {
+				err = fmt.Errorf("%s=%s: %w", name, value, err)
+			}
+			failed <- err
+		}()
+	}
+	for range values {
+		if err := <-failed; err != nil {
+			t.Fatal(err)
+		}
+	}
+}
