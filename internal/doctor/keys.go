@@ -16,12 +16,19 @@ const scalingRole = "role/aws-service-role/autoscaling.amazonaws.com/AWSServiceR
 // keyGrant is the action by which EC2 comes to use a key for a volume, on behalf of who launches.
 const keyGrant = "kms:CreateGrant"
 
+// KeyActions are what EC2 does with the key of a volume in the name of who launches, and what that takes.
+var KeyActions = []string{keyGrant, "kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKeyWithoutPlaintext", "kms:ReEncryptFrom", "kms:ReEncryptTo"}
+
 func encryption(o *Observed) []Finding {
 	var found []Finding
 	principal := func(role string) string {
 		return fmt.Sprintf("arn:%s:iam::%s:%s", o.Cluster.Partition, o.Cluster.Account, role)
 	}
 	controller := principal("role" + names.IAMPath + names.ControllerRole(o.Rack))
+	if len(o.Bounded) > 0 {
+		found = append(found, finding(Fails, fmt.Sprintf("the permissions boundary of %s keeps %s from it, whatever the key's policy says", controller, strings.Join(o.Bounded, ", ")),
+			"Deploy Sawhorse with -c nodeActions="+strings.Join(KeyActions, ",")+" beside its other settings."))
+	}
 	for _, k := range o.Keys {
 		if k.State != "Enabled" {
 			found = append(found, finding(Fails, fmt.Sprintf("KMS key %s, by which nodes' volumes are encrypted, is %s", k.ID, k.State), "Enable it, or encrypt with another key.", "aws kms enable-key --key-id "+k.ID))
@@ -42,7 +49,7 @@ func encryption(o *Observed) []Finding {
 				continue
 			}
 			found = append(found, finding(who.severity, fmt.Sprintf("the policy of KMS key %s does not let %s use it, and %s", k.ID, who.arn, who.does),
-				"Add a statement to the key's policy that allows this principal kms:CreateGrant, kms:Decrypt, kms:DescribeKey, kms:GenerateDataKeyWithoutPlaintext and kms:ReEncrypt*. Naming the account is not enough: the role's own policies have nothing of KMS."+who.too,
+				"Add a statement to the key's policy that allows this principal "+strings.Join(KeyActions, ", ")+". Naming the account is not enough: the role's own policies have nothing of KMS."+who.too,
 				"aws kms get-key-policy --key-id "+k.ID+" --query Policy --output text"))
 		}
 	}

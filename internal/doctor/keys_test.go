@@ -28,5 +28,9 @@ var keyCases = []example{
 	{"encryption", "another action", key(allow(`"*"`, `"kms:Decrypt"`)), []string{"fails: " + controllerARN, "warns: " + scalingARN}},
 	{"encryption", "denied", key(`{"Statement":[{"Effect":"Deny","Principal":"*","Action":"kms:*"}]}`), []string{"fails: " + controllerARN, "warns: " + scalingARN}},
 	{"encryption", "no policy", key(``), []string{"fails: " + controllerARN, "warns: " + scalingARN}},
+	{"encryption", "the boundary keeps it off", func(o *Observed) {
+		key(allow(`"*"`, `"kms:*"`))(o)
+		o.Bounded = []string{"kms:CreateGrant"}
+	}, []string{"fails: boundary of " + controllerARN + " keeps kms:CreateGrant"}},
 	{"encryption", "disabled", func(o *Observed) { o.Keys[0].State = "PendingDeletion" }, []string{"fails: is PendingDeletion"}},
 }

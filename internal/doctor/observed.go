@@ -46,6 +46,8 @@ type Observed struct {
 	Rules      int
 	RuleExists bool
 	SpotRole   bool
+	// Bounded are those of KeyActions that the permissions boundary keeps off the controller's role.
+	Bounded []string
 	// Denied are the actions that policies of the organization deny.
 	Denied []string
 

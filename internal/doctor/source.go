@@ -21,7 +21,7 @@ const (
 	SecurityGroups Source = "ec2:DescribeSecurityGroups"
 	Endpoints      Source = "ec2:DescribeVpcEndpoints"
 	Instances      Source = "ec2:DescribeInstances"
-	Keys           Source = "ec2:GetEbsDefaultKmsKeyId, kms:DescribeKey, kms:GetKeyPolicy, kms:ListGrants"
+	Keys           Source = "ec2:GetEbsDefaultKmsKeyId, kms:DescribeKey, kms:GetKeyPolicy, kms:ListGrants, iam:GetRole, iam:SimulatePrincipalPolicy"
 	Quotas         Source = "servicequotas:GetServiceQuota, servicequotas:GetAWSDefaultServiceQuota"
 	AccountSummary Source = "iam:GetAccountSummary"
 	Rules          Source = "events:ListRules"

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -145,28 +146,44 @@ var simulated = []string{
 // organization asks what the organization's policies deny. They hold for every role of the account, so the rack's own is asked about where
 // there is one, and the caller's else; IAM tells their part of a verdict apart from that of the role's own policies.
 func (l *looker) organization(ctx context.Context) error {
-	source := l.o.Caller
-	own, err := l.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(names.ControllerRole(l.o.Rack))})
-	switch {
-	case err == nil:
-		source = aws.ToString(own.Role.Arn)
-	case !errors.As(err, new(*iamtypes.NoSuchEntityException)):
+	role, err := l.controllerRole(ctx)
+	if err != nil {
 		return err
 	}
 	region := iamtypes.ContextEntry{ContextKeyName: aws.String("aws:RequestedRegion"), ContextKeyType: iamtypes.ContextKeyTypeEnumString, ContextKeyValues: []string{l.o.Cluster.Region}}
-	pages := iam.NewSimulatePrincipalPolicyPaginator(l.IAM, &iam.SimulatePrincipalPolicyInput{
-		PolicySourceArn: &source, ActionNames: simulated, ContextEntries: []iamtypes.ContextEntry{region},
+	l.o.Denied, err = l.simulate(ctx, &iam.SimulatePrincipalPolicyInput{
+		PolicySourceArn: aws.String(cmp.Or(role, l.o.Caller)), ActionNames: simulated, ContextEntries: []iamtypes.ContextEntry{region},
+	}, func(r iamtypes.EvaluationResult) bool {
+		return r.OrganizationsDecisionDetail != nil && !r.OrganizationsDecisionDetail.AllowedByOrganizations
 	})
-	for pages.HasMorePages() {
+	return err
+}
+
+// controllerRole is the ARN of the rack's controller role; it is empty where there is none yet.
+func (l *looker) controllerRole(ctx context.Context) (string, error) {
+	own, err := l.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(names.ControllerRole(l.o.Rack))})
+	if errors.As(err, new(*iamtypes.NoSuchEntityException)) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return aws.ToString(own.Role.Arn), nil
+}
+
+// simulate gives the actions whose verdict is so.
+func (l *looker) simulate(ctx context.Context, question *iam.SimulatePrincipalPolicyInput, so func(iamtypes.EvaluationResult) bool) ([]string, error) {
+	var actions []string
+	for pages := iam.NewSimulatePrincipalPolicyPaginator(l.IAM, question); pages.HasMorePages(); {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, r := range page.EvaluationResults {
-			if d := r.OrganizationsDecisionDetail; d != nil && !d.AllowedByOrganizations {
-				l.o.Denied = append(l.o.Denied, aws.ToString(r.EvalActionName))
+			if so(r) {
+				actions = append(actions, aws.ToString(r.EvalActionName))
 			}
 		}
 	}
-	return nil
+	return actions, nil
 }

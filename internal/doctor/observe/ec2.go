@@ -7,6 +7,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 	kmstypes "github.com/aws/aws-sdk-go-v2/service/kms/types"
 
@@ -132,7 +134,22 @@ func (l *looker) keys(ctx context.Context) error {
 		}
 		l.o.Keys = append(l.o.Keys, key)
 	}
-	return nil
+	if !slices.ContainsFunc(l.o.Keys, func(k doctor.Key) bool { return !k.AWSManaged }) {
+		return nil
+	}
+	return l.bounded(ctx)
+}
+
+// bounded asks which uses of a key the boundary of the controller's role keeps off. Before there is the role, there is no boundary to see.
+func (l *looker) bounded(ctx context.Context) error {
+	role, err := l.controllerRole(ctx)
+	if err != nil || role == "" {
+		return err
+	}
+	l.o.Bounded, err = l.simulate(ctx, &iam.SimulatePrincipalPolicyInput{PolicySourceArn: &role, ActionNames: doctor.KeyActions}, func(r iamtypes.EvaluationResult) bool {
+		return r.PermissionsBoundaryDecisionDetail != nil && !r.PermissionsBoundaryDecisionDetail.AllowedByPermissionsBoundary
+	})
+	return err
 }
 
 // ebsKey is EBS's own key. It comes into being with its first use, and is no key before.

@@ -52,7 +52,7 @@ func (a *account) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mu.Unlock()
 	// One service asks the same action about several things.
 	answer, known := a.answers[action]
-	for _, special := range []string{"prod-karpenter", "L-244521F2"} {
+	for _, special := range []string{"prod-karpenter", "L-244521F2", "kms%3ADecrypt"} {
 		if it, ok := a.answers[action+" "+special]; ok && strings.Contains(string(body), special) {
 			answer, known = it, true
 		}
@@ -142,15 +142,18 @@ func answers() map[string]string {
 		"DescribeKey":           `{"KeyMetadata":{"KeyId":"k","Arn":"arn:k","KeyState":"Enabled","KeyManager":"CUSTOMER"}}`,
 		"GetKeyPolicy":          `{"Policy":"{}"}`, "ListGrants": `{"Grants":[{"GranteePrincipal":"arn:someone"}]}`,
 		"GetServiceQuota": `{"Quota":{"Value":64}}`, "GetServiceQuota L-244521F2": `{"__type":"NoSuchResourceException","message":"none"}`, "GetAWSDefaultServiceQuota": `{"Quota":{"Value":300}}`,
-		"GetAccountSummary":       `<R><GetAccountSummaryResult><SummaryMap><entry><key>Roles</key><value>7</value></entry></SummaryMap></GetAccountSummaryResult></R>`,
-		"ListRules":               `{"Rules":[{"Name":"prod-karpenter"},{"Name":"other"}]}`,
-		"SimulatePrincipalPolicy": simulation("ec2:RunInstances", false),
+		"GetAccountSummary":                     `<R><GetAccountSummaryResult><SummaryMap><entry><key>Roles</key><value>7</value></entry></SummaryMap></GetAccountSummaryResult></R>`,
+		"ListRules":                             `{"Rules":[{"Name":"prod-karpenter"},{"Name":"other"}]}`,
+		"SimulatePrincipalPolicy":               simulation("ec2:RunInstances", "OrganizationsDecisionDetail", "AllowedByOrganizations"),
+		"SimulatePrincipalPolicy kms%3ADecrypt": simulation("kms:CreateGrant", "PermissionsBoundaryDecisionDetail", "AllowedByPermissionsBoundary"),
 	}
 }
 
-func simulation(action string, allowed bool) string {
-	return fmt.Sprintf("<R><SimulatePrincipalPolicyResult><EvaluationResults><member><EvalActionName>%s</EvalActionName><EvalDecision>explicitDeny</EvalDecision><OrganizationsDecisionDetail><AllowedByOrganizations>%v</AllowedByOrganizations></OrganizationsDecisionDetail></member>"+
-		"<member><EvalActionName>ec2:CreateFleet</EvalActionName><EvalDecision>implicitDeny</EvalDecision></member></EvaluationResults></SimulatePrincipalPolicyResult></R>", action, allowed)
+// simulation has one action kept off by policies that are not the role's own, one by them and not by those, and one by nobody knows which.
+func simulation(action, detail, allowed string) string {
+	return fmt.Sprintf("<R><SimulatePrincipalPolicyResult><EvaluationResults><member><EvalActionName>%[1]s</EvalActionName><EvalDecision>explicitDeny</EvalDecision><%[2]s><%[3]s>false</%[3]s></%[2]s></member>"+
+		"<member><EvalActionName>own:Policy</EvalActionName><EvalDecision>implicitDeny</EvalDecision><%[2]s><%[3]s>true</%[3]s></%[2]s></member>"+
+		"<member><EvalActionName>no:Detail</EvalActionName><EvalDecision>implicitDeny</EvalDecision></member></EvaluationResults></SimulatePrincipalPolicyResult></R>", action, detail, allowed)
 }
 
 func TestLook(t *testing.T) {
@@ -162,7 +165,7 @@ func TestLook(t *testing.T) {
 	}
 	got := []any{
 		o.Written, o.Caller, o.Cluster.VPC, o.Cluster.Version, o.Cluster.PublicAPI, o.Cluster.OIDCIssuer, o.NodeGroups[0].Subnets, o.NodeGroups[0].Taints[0].Effect, o.AddOns, o.Association, o.Provider,
-		o.Subnets[0].Free, o.SecurityGroups[0].Tags, o.Endpoints, o.Instances[0], o.Keys, o.Quotas[doctor.SpotVCPU], o.Quotas[doctor.RulesPerBus], o.Account, o.Rules, o.RuleExists, o.SpotRole, o.Denied,
+		o.Subnets[0].Free, o.SecurityGroups[0].Tags, o.Endpoints, o.Instances[0], o.Keys, o.Quotas[doctor.SpotVCPU], o.Quotas[doctor.RulesPerBus], o.Account, o.Rules, o.RuleExists, o.SpotRole, o.Denied, o.Bounded,
 		o.Budgets[0].Status.ExpectedPods,
 	}
 	want := []any{
@@ -171,7 +174,7 @@ func TestLook(t *testing.T) {
 		7, map[string]string{"karpenter.sh/discovery": "other"}, []doctor.Endpoint{{Service: "com.amazonaws.eu-central-1.sqs", Type: "Interface", State: "available", PrivateDNS: true}},
 		doctor.Instance{ID: "i-1", Type: "m5.large", VCPU: 2, Spot: true, HopLimit: 2, Tags: map[string]string{}},
 		[]doctor.Key{{ID: "key-1", State: "Enabled", Policy: "{}", Grantees: []string{"arn:someone"}}, {ID: "key-2", State: "Enabled", Policy: "{}", Grantees: []string{"arn:someone"}}},
-		64.0, 300.0, map[string]int{"Roles": 7}, 2, true, true, []string{"ec2:RunInstances"}, int32(3),
+		64.0, 300.0, map[string]int{"Roles": 7}, 2, true, true, []string{"ec2:RunInstances"}, []string{"kms:CreateGrant"}, int32(3),
 	}
 	for i := range want {
 		if fmt.Sprintf("%+v", got[i]) != fmt.Sprintf("%+v", want[i]) {
@@ -187,6 +190,16 @@ func TestLook(t *testing.T) {
 	}
 	if len(server.Writes) > 0 {
 		t.Errorf("it writes %v", server.Writes)
+	}
+}
+
+// A rack that was never on has no role, and so no boundary to look at.
+func TestKeyBeforeTheRole(t *testing.T) {
+	all := answers()
+	all["GetRole prod-karpenter"] = missingRole
+	o := observed(t, &account{answers: all}, noDial)
+	if o.Unseen[doctor.Keys] != "" || len(o.Keys) != 2 || o.Bounded != nil {
+		t.Errorf("%q %+v %v", o.Unseen[doctor.Keys], o.Keys, o.Bounded)
 	}
 }
 
