@@ -20,6 +20,8 @@ var slice = []struct {
 	{fault: fault.Fault{Call: fault.Call{Function: "validate", Service: "dynamodb", Action: "PutItem"}, Nth: 2, Kind: fault.Kill}, how: Itself},
 	{fault: fault.Fault{Call: fault.Call{Function: fault.StateMachine, Service: "dynamodb", Action: "UpdateItem"}, Nth: 1, Kind: Stop}, how: Itself},
 	{fault: fault.Fault{Call: fault.Call{Function: "report", Service: "ssm", Action: "PutParameter"}, Nth: 1, Kind: fault.Reset}, how: Itself},
+	{fault: fault.Fault{Call: fault.Call{Function: "nodepools", Service: "kubernetes", Action: "get nodepools.karpenter.sh"}, Nth: 1, Kind: fault.Slow}, how: Itself},
+	{fault: fault.Fault{Call: fault.Call{Function: "validate", Service: "ec2", Action: "DescribeSubnets"}, Nth: 1, Kind: fault.Timeout}, how: Itself},
 	{fault: fault.Fault{Call: fault.Call{Function: "nodepools", Service: "kubernetes", Action: "get nodepools.karpenter.sh"}, Nth: 1, Times: 4, Kind: fault.Throttle}, how: Itself},
 	{fault: fault.Fault{Call: fault.Call{Function: "validate", Service: "ssm", Action: "GetParametersByPath"}, Nth: 1, Times: 4, Kind: fault.Error}, how: Itself},
 	{fault: fault.Fault{Call: fault.Call{Function: "nodepools", Service: "kubernetes", Action: "get nodepools.karpenter.sh"}, Nth: 1, Kind: RestartAPIServer}, how: Itself},
