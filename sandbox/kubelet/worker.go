@@ -49,10 +49,11 @@ func (w *worker) run(ctx context.Context) {
 // serve runs the process once and reports what its probes say. It returns why a container that ended waits, in the
 // words of a kubelet.
 func (w *worker) serve(ctx context.Context, restarts int32) (reason string, err error) {
-	ports, err := process.FreePorts(2)
+	ports, giveBack, err := process.FreePorts(2)
 	if err != nil {
 		return "CreateContainerError", err
 	}
+	defer giveBack()
 	environment, err := w.environment(ctx, ports[0], ports[1])
 	if err != nil {
 		return "CreateContainerConfigError", err

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -99,11 +100,25 @@ func TestNothingIsInherited(t *testing.T) {
 	}
 }
 
-func TestFreePortsDifferAndCanBeTaken(t *testing.T) {
-	ports, err := FreePorts(5)
-	if err != nil {
-		t.Fatal(err)
+// Many ask for ports at once, and take them only later: nobody has another's.
+func TestFreePorts(t *testing.T) {
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	var ports []int
+	for range 40 {
+		all.Go(func() {
+			some, giveBack, err := FreePorts(50)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			t.Cleanup(giveBack)
+			mu.Lock()
+			defer mu.Unlock()
+			ports = append(ports, some...)
+		})
 	}
+	all.Wait()
 	seen := map[int]bool{}
 	for _, port := range ports {
 		if seen[port] {

@@ -2,20 +2,47 @@ package process
 
 import (
 	"fmt"
+	"io"
+	"math/rand/v2"
 	"net"
+	"strconv"
 )
 
-// FreePorts returns n ports of the loopback address that nothing listens on. They are held together while they are
-// chosen, so that they differ; a child should take its port soon.
-func FreePorts(n int) ([]int, error) {
-	ports := make([]int, 0, n)
-	for range n {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, fmt.Errorf("ports: find a free one: %w", err)
+// The ports that children get are below Linux's own range (net.ipv4.ip_local_port_range), from which any connection of anybody takes
+// one between our choice and the child's start.
+const (
+	lowest  = 20000
+	highest = 32767
+)
+
+// FreePorts returns n ports of the loopback address that nothing listens on, and that nobody else gets from here, in this process or
+// another one, until they are given back; a process that ends gives its own back.
+func FreePorts(n int) (ports []int, giveBack func(), err error) {
+	var claims []io.Closer
+	giveBack = func() {
+		for _, claim := range claims {
+			_ = claim.Close()
 		}
-		defer listener.Close()
-		ports = append(ports, listener.Addr().(*net.TCPAddr).Port)
 	}
-	return ports, nil
+	const all = highest - lowest + 1
+	first := rand.IntN(all)
+	for i := 0; i < all && len(ports) < n; i++ {
+		port := lowest + (first+i)%all
+		claim, err := net.Listen("unix", "@sawhorse-sandbox-port-"+strconv.Itoa(port))
+		if err != nil {
+			continue // somebody else's
+		}
+		listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err != nil {
+			_ = claim.Close()
+			continue
+		}
+		_ = listener.Close()
+		claims, ports = append(claims, claim), append(ports, port)
+	}
+	if len(ports) < n {
+		giveBack()
+		return nil, nil, fmt.Errorf("ports: %d of the %d needed are free from %d to %d", len(ports), n, lowest, highest)
+	}
+	return ports, giveBack, nil
 }

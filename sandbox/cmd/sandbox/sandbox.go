@@ -95,7 +95,7 @@ func (s *sandbox) prepare(fail context.CancelCauseFunc) error {
 	if err != nil {
 		return fmt.Errorf("API front: listen: %w", err)
 	}
-	ports, err := process.FreePorts(5)
+	ports, _, err := process.FreePorts(5) // for as long as this process lives: they are kept over restarts
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ func Start() (*Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	ports, err := process.FreePorts(2)
+	ports, _, err := process.FreePorts(2)
 	if err != nil {
 		return nil, err
 	}
