@@ -303,6 +303,10 @@ func TestRemedyOfTheAPIServer(t *testing.T) {
 	if !slices.Equal(f.Commands, want) {
 		t.Errorf("%q", f.Commands)
 	}
+	o.Cluster.AuthMode = "CONFIG_MAP"
+	if f := Examine(o).Findings[0]; len(f.Commands) > 0 || !strings.Contains(f.Do, "aws-auth") {
+		t.Errorf("%+v", f)
+	}
 	o.Caller = "arn:aws:iam::111122223333:root"
 	if f := Examine(o).Findings[0]; len(f.Commands) > 0 || !strings.Contains(f.Do, "no access entry can name") {
 		t.Errorf("%+v", f)

@@ -57,8 +57,11 @@ func (s Source) remedy(o *Observed) (string, []string) {
 	case strings.HasSuffix(o.Caller, ":root"):
 		return "Run this as an IAM role or user: no access entry can name the account's root.", nil
 	}
+	if o.Cluster.AuthMode == "CONFIG_MAP" { // EKS refuses access entries
+		return "If the API server refuses the caller, give it a place in the ConfigMap aws-auth, with a group that may read everything; if it cannot be reached, run this from a network that reaches it.", nil
+	}
 	entry := fmt.Sprintf("--cluster-name %s --principal-arn %s", o.Cluster.Name, o.Caller)
-	return "If the API server refuses the caller, give it an access entry that may read everything (or, where the access mode is CONFIG_MAP, a place in aws-auth); if it cannot be reached, run this from a network that reaches it.", []string{
+	return "If the API server refuses the caller, give it an access entry that may read everything; if it cannot be reached, run this from a network that reaches it.", []string{
 		"aws eks create-access-entry " + entry,
 		fmt.Sprintf("aws eks associate-access-policy %s --access-scope type=cluster --policy-arn arn:%s:eks::aws:%s", entry, o.Cluster.Partition, viewPolicy),
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -79,11 +80,14 @@ func throttled(err error) bool {
 func unavailable(err error) bool {
 	var api smithy.APIError
 	if errors.As(err, &api) {
-		switch api.ErrorCode() { // IAM's and EventBridge's, for two changes of one thing at a time
+		switch api.ErrorCode() {
 		case "ConcurrentModification", "ConcurrentModificationException", "EntityTemporarilyUnmodifiable":
-			return true
+			return true // IAM's and EventBridge's, for two changes of one thing at a time
+		case "EntityAlreadyExists", "ResourceInUseException":
+			return true // IAM's and EKS's: the answer of a creation was lost, and the SDK's next try finds what it has made; so will the step
 		}
 	}
-	return errors.As(err, new(*steps.NotReady)) || errors.As(err, new(*url.Error)) ||
+	// AWS's answer may break off too: it has come then, so the SDK does not ask again.
+	return errors.As(err, new(*steps.NotReady)) || errors.As(err, new(*url.Error)) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		retry.IsErrorRetryables(retry.DefaultRetryables).IsErrorRetryable(err) == aws.TrueTernary
 }

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -229,6 +230,31 @@ func TestRackNames(t *testing.T) {
 		v, err := Judge(params.Parse(params.Input{Rack: rack, Params: texts}), plan.Facts{Offline: true}, InForce{})
 		if err != nil || len(v.Problems) != 1 || v.Problems[0].Parameter != "rack" {
 			t.Errorf("%q: %v, %v", rack, v.Problems, err)
+		}
+	}
+}
+
+// The limits themselves are allowed, and what is one over is not: a hundred pools, and 64 KiB of JSON, measured after decoding.
+func TestLimits(t *testing.T) {
+	pools := func(n int) string {
+		var all []string
+		for i := range n {
+			all = append(all, fmt.Sprintf(`{"name":"p%d"}`, i))
+		}
+		return "[" + strings.Join(all, ",") + "]"
+	}
+	padded := func(n int) string { return "[" + strings.Repeat(" ", n-len(pools(1))) + pools(1)[1:] }
+	encoded := base64.StdEncoding.EncodeToString([]byte(padded(params.MaxJSON)))
+	for what, c := range map[string]struct{ value, problem string }{
+		"100 pools":       {pools(100), ""},
+		"101 pools":       {pools(101), "take out 1"},
+		"64 KiB":          {padded(params.MaxJSON), ""},
+		"64 KiB, encoded": {encoded, ""},
+		"one byte more":   {padded(params.MaxJSON + 1), "64"},
+	} {
+		problems := verdict(t, map[string]string{"additional_karpenter_nodepools_config": c.value}).Problems
+		if (len(problems) > 0) != (c.problem != "") || len(problems) > 0 && !strings.Contains(problems[0].Message, c.problem) {
+			t.Errorf("%s: %v", what, problems)
 		}
 	}
 }

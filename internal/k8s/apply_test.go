@@ -163,11 +163,20 @@ func TestUpdateWritesOnlyADifference(t *testing.T) {
 	}
 	wanted := live.DeepCopy()
 	wanted.SetAnnotations(map[string]string{"a": "1"})
+	stale := wanted.DeepCopy()
 	if written, err := c.Update(ctx, k8s.ServiceAccount, live, wanted); !written || err != nil {
 		t.Errorf("written %v, %v", written, err)
 	}
-	// what was read is out of date now
-	if _, err := c.Update(ctx, k8s.ServiceAccount, live, wanted); !k8s.IsConflict(err) {
+	// what was read is out of date now, what was written is not
+	if _, err := c.Update(ctx, k8s.ServiceAccount, live, stale); !k8s.IsConflict(err) {
 		t.Errorf("the error is %v", err)
+	}
+	if written, err := c.Update(ctx, k8s.ServiceAccount, wanted, live); !k8s.IsConflict(err) {
+		t.Errorf("the older form over the newer one: written %v, %v", written, err)
+	}
+	next := wanted.DeepCopy()
+	next.SetAnnotations(nil)
+	if written, err := c.Update(ctx, k8s.ServiceAccount, wanted, next); !written || err != nil {
+		t.Errorf("written %v, %v", written, err)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -25,9 +24,6 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
-
-// requestTimeout bounds one request, so that a Lambda (60 s) outlives an API server that does not answer.
-const requestTimeout = 10 * time.Second
 
 // Client talks to one cluster's API server.
 type Client struct {
@@ -55,7 +51,7 @@ func Connect(ctx context.Context, config aws.Config, cluster plan.Cluster) (*Cli
 	}
 	rest := &rest.Config{Host: cluster.Endpoint, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}
 	rest.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return transport{next, cluster.Name, new(atomic.Int32)}
+		return transport{next, cluster.Name, requestTimeout, new(atomic.Int32)}
 	})
 	return New(rest)
 }
@@ -63,7 +59,7 @@ func Connect(ctx context.Context, config aws.Config, cluster plan.Cluster) (*Cli
 // New makes a client of a configuration that has address and credentials, and sets the limits.
 func New(config *rest.Config) (*Client, error) {
 	config = rest.CopyConfig(config)
-	config.Timeout, config.QPS, config.Burst, config.UserAgent = requestTimeout, 100, 200, names.FieldManager
+	config.QPS, config.Burst, config.UserAgent = 100, 200, names.FieldManager
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: client: %w", config.Host, err)
@@ -137,16 +133,17 @@ func (c *Client) Each(ctx context.Context, kind Kind, namespace, labels string, 
 	}
 }
 
-// Update writes the wanted form of an object that was read, if it differs; true if it was written. An object that changed
-// since is an error for which IsConflict is true.
+// Update writes the wanted form of an object that was read, if it differs; true if it was written, and wanted is then what the
+// API server has. An object that changed since is an error for which IsConflict is true.
 func (c *Client) Update(ctx context.Context, kind Kind, live, wanted *unstructured.Unstructured) (bool, error) {
 	if equality.Semantic.DeepEqual(live.Object, wanted.Object) {
 		return false, nil
 	}
-	_, err := c.in(kind, live.GetNamespace()).Update(ctx, wanted, metav1.UpdateOptions{FieldManager: names.FieldManager})
+	written, err := c.in(kind, live.GetNamespace()).Update(ctx, wanted, metav1.UpdateOptions{FieldManager: names.FieldManager})
 	if err != nil {
 		return false, fmt.Errorf("%s: update: %w", Subject(live), err)
 	}
+	wanted.Object = written.Object
 	return true, nil
 }
 

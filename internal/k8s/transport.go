@@ -1,12 +1,14 @@
 package k8s
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
@@ -15,10 +17,16 @@ import (
 // own limit is ten for each request.
 const tries = 3
 
-// transport turns what only time cures into errors that have the state machine call the step again.
+// requestTimeout bounds one request, so that a Lambda (60 s) outlives an API server that does not answer.
+const requestTimeout = 10 * time.Second
+
+// transport turns what only time cures into errors that have the state machine call the step again. It bounds requests itself:
+// the error of http.Client's own timeout is a context.DeadlineExceeded, which client-go's RetryOnConflict takes for its own end and
+// forgets, and so Helm would count what it has not deleted as deleted.
 type transport struct {
 	http.RoundTripper
 	cluster string
+	timeout time.Duration
 	refused *atomic.Int32 // since the last answer that was none of these
 }
 
@@ -29,13 +37,20 @@ func (t transport) WrappedRoundTripper() http.RoundTripper { return t.RoundTripp
 // eviction is a PodDisruptionBudget's word and goes through. No answer at all is a *steps.Unreachable: most often the endpoint
 // is private, and the function is not where it can be reached from. An answer that breaks off while it is read is a *steps.NotReady too.
 func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := t.RoundTripper.RoundTrip(request)
-	if silent(err) {
-		return nil, &steps.Unreachable{Cluster: t.cluster, Host: request.URL.Host, Cause: err}
-	}
+	ctx, end := context.WithTimeout(request.Context(), t.timeout)
+	response, err := t.RoundTripper.RoundTrip(request.WithContext(ctx))
 	if err != nil {
+		late := ctx.Err() != nil && request.Context().Err() == nil
+		end()
+		switch {
+		case late:
+			return nil, &steps.Unreachable{Cluster: t.cluster, Host: request.URL.Host, Cause: fmt.Errorf("none within %s", t.timeout)}
+		case silent(err):
+			return nil, &steps.Unreachable{Cluster: t.cluster, Host: request.URL.Host, Cause: err}
+		}
 		return nil, err
 	}
+	response.Body = answer{response.Body, t.cluster, end}
 	status := response.StatusCode
 	switch {
 	case status == http.StatusUnauthorized:
@@ -43,7 +58,6 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, &steps.NotReady{Reason: "cluster " + t.cluster + ": Unauthorized: the function's access entry is missing, or does not work yet"}
 	case status < 500 && status != http.StatusTooManyRequests || strings.HasSuffix(request.URL.Path, "/eviction"):
 		t.refused.Store(0)
-		response.Body = answer{response.Body, t.cluster}
 		return response, nil
 	case response.Header.Get("Retry-After") != "" && t.refused.Add(1) <= tries:
 		return response, nil
@@ -60,6 +74,12 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 type answer struct {
 	io.ReadCloser
 	cluster string
+	end     context.CancelFunc
+}
+
+func (a answer) Close() error {
+	defer a.end()
+	return a.ReadCloser.Close()
 }
 
 func (a answer) Read(to []byte) (int, error) {

@@ -6,11 +6,14 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
@@ -24,7 +27,9 @@ func (a answers) RoundTrip(request *http.Request) (*http.Response, error) { retu
 func get(t *testing.T, network answers) error {
 	t.Helper()
 	config := &rest.Config{Host: "https://10.0.0.1"}
-	config.Wrap(func(http.RoundTripper) http.RoundTripper { return transport{network, "demo", new(atomic.Int32)} })
+	config.Wrap(func(http.RoundTripper) http.RoundTripper {
+		return transport{network, "demo", time.Minute, new(atomic.Int32)}
+	})
 	client, err := New(config)
 	if err != nil {
 		t.Fatal(err)
@@ -61,5 +66,34 @@ func TestAnErrorIsAnAnswer(t *testing.T) {
 		if err := get(t, network); err == nil || errors.As(err, new(*steps.Unreachable)) {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+}
+
+// No answer in time is told of, also through client-go's RetryOnConflict, by which Helm creates and deletes.
+func TestNoAnswerInTime(t *testing.T) {
+	begun := func(w http.ResponseWriter) {}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begun(w)
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	client := &http.Client{Transport: transport{http.DefaultTransport, "demo", 20 * time.Millisecond, new(atomic.Int32)}}
+	ask := func() error {
+		return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+			response, err := client.Get(server.URL)
+			if err != nil {
+				return err
+			}
+			defer response.Body.Close()
+			_, err = io.ReadAll(response.Body)
+			return err
+		})
+	}
+	if err := ask(); !errors.As(err, new(*steps.Unreachable)) || !strings.Contains(err.Error(), steps.NoAnswer+": none within 20ms") || errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+	begun = func(w http.ResponseWriter) { w.(http.Flusher).Flush() }
+	if err := ask(); !errors.As(err, new(*steps.NotReady)) || errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("an answer that does not go on: %v", err)
 	}
 }

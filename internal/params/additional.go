@@ -50,7 +50,7 @@ var poolFields = []poolField{
 	{Name: "labels", Value: labelsValue, Description: "Labels, beside convox.io/nodepool={name}.", set: labels(func(p *Pool) *map[string]string { return &p.Labels })},
 	{Name: "memory_limit_gb", Value: positiveValue, Default: "400", Description: "Most memory in GiB together.", set: integer(1, maxInt, func(p *Pool) *int { return &p.MemoryLimitGB })},
 	{
-		Name: "name", Value: Value{Type: "text", Pattern: poolName.String()[1 : len(poolName.String())-1], Allowed: "a-z, 0-9 and dashes, at most 63, no dash at the ends", Example: "gpu"},
+		Name: "name", Value: Value{Type: "text", Pattern: Pattern(poolName.String()[1 : len(poolName.String())-1]), Allowed: "a-z, 0-9 and dashes, at most 63, no dash at the ends", Example: "gpu"},
 		Description: "The pool's name; required.", set: text(func(p *Pool) *string { return &p.Name }),
 	},
 	{Name: "node_expiry", Value: expiryValue, Default: "720h", Description: "How long a node may live.", set: expiry(func(p *Pool) *string { return &p.NodeExpiry })},

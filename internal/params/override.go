@@ -97,6 +97,15 @@ func (r *Result) protected(config map[string]any) {
 			delete(tags, key)
 		}
 	}
+	all := map[string]string{} // Karpenter gives them to its instance profile, merged with the rack's
+	maps.Copy(all, r.Config.Tags)
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		if twin := caseTwin(key, all); twin != "" {
+			at := Join("ec2NodeClass.tags", key)
+			r.problem(overrideConfig, at, "%s and the tag %s are one to IAM, which refuses both together; spell them alike, or leave one out", at, short(twin))
+		}
+		all[key] = ""
+	}
 }
 
 // parentOf is the object that holds the last part of a path; nil where there is none.

@@ -147,19 +147,16 @@ func (r *Result) warning(parameter, path, format string, args ...any) {
 	r.Warnings = append(r.Warnings, NewProblem(parameter, path, format, args...))
 }
 
-// whole is a value's pattern for the whole text.
-func (v Value) whole() *regexp.Regexp { return regexp.MustCompile(`^(?:` + v.Pattern + `)$`) }
-
-var patterns = func() map[string]*regexp.Regexp {
-	compiled := map[string]*regexp.Regexp{}
+var patterns = func() map[Pattern]*regexp.Regexp {
+	compiled := map[Pattern]*regexp.Regexp{}
 	for _, p := range Table {
 		if compiled[p.Pattern] == nil {
-			compiled[p.Pattern] = p.whole()
+			compiled[p.Pattern] = regexp.MustCompile(p.Pattern.Whole())
 		}
 	}
 	for _, f := range poolFields {
 		if compiled[f.Pattern] == nil {
-			compiled[f.Pattern] = f.whole()
+			compiled[f.Pattern] = regexp.MustCompile(f.Pattern.Whole())
 		}
 	}
 	return compiled

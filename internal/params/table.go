@@ -1,7 +1,11 @@
 // Package params turns the texts that users write into a typed Config, or into all the Problems with them.
 package params
 
-import "github.com/sawhorse-io/sawhorse/internal/names"
+import (
+	"strings"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+)
 
 // Param is one setting of a rack.
 type Param struct {
@@ -24,13 +28,27 @@ type Param struct {
 type Value struct {
 	// Type is bool, integer, list, duration, labels, taints, tags, json or text.
 	Type string `json:"type"`
-	// Pattern is the regular expression (RE2, whole value) that every good value obeys. SSM checks it at the write. A
-	// value that obeys it may still be refused, by the parser (a number too large) or by a rule between parameters.
-	Pattern string `json:"pattern"`
+	// Pattern is what every good value obeys. SSM checks it at the write. A value that obeys it may still be refused, by the
+	// parser (a number too large) or by a rule between parameters.
+	Pattern Pattern `json:"pattern"`
 	// Allowed is the pattern in words, Example a good value.
 	Allowed string `json:"allowed"`
 	Example string `json:"example"`
 }
+
+// Pattern is a regular expression (RE2) of whole values, written without anchors.
+type Pattern string
+
+// Whole is the expression with its anchors, for a reader that looks for it anywhere in a text.
+func (p Pattern) Whole() string {
+	if strings.Contains(string(p), "|") {
+		return "^(?:" + string(p) + ")$"
+	}
+	return "^" + string(p) + "$"
+}
+
+// MarshalText writes it with its anchors.
+func (p Pattern) MarshalText() ([]byte, error) { return []byte(p.Whole()), nil }
 
 // Section groups parameters.
 type Section string
@@ -83,7 +101,7 @@ const (
 )
 
 // listed is a pattern for several of one, with commas, and white space around the commas and at the ends.
-func listed(one string) string { return `\s*` + one + `(\s*,\s*` + one + `)*\s*` }
+func listed(one string) Pattern { return Pattern(`\s*` + one + `(\s*,\s*` + one + `)*\s*`) }
 
 // Table is every parameter there is, by name. Parsing, registration in SSM, the documentation and the command line all
 // come from it.
@@ -109,7 +127,7 @@ var Table = []Param{
 		Description: "Size that the build node groups return to when Karpenter is turned off.",
 		set: func(c *Config, value string) error {
 			c.BuildNodeMin = new(int)
-			return integer(0, 450, func(c *Config) *int { return c.BuildNodeMin })(c, value)
+			return integer(0, maxInt, func(c *Config) *int { return c.BuildNodeMin })(c, value)
 		},
 	},
 	{
@@ -375,4 +393,4 @@ func Lookup(name string) (Param, bool) {
 const Unset = "unset"
 
 // AllowedPattern is the parameter's pattern as SSM takes it: the whole value, or the word unset.
-func (p Param) AllowedPattern() string { return "^(" + Unset + "|" + p.Pattern + ")$" }
+func (p Param) AllowedPattern() string { return "^(" + Unset + "|" + string(p.Pattern) + ")$" }

@@ -20,7 +20,7 @@ func TestTableIsInOrderAndComplete(t *testing.T) {
 		if (p.Default == "") == (p.Absent == "") {
 			t.Errorf("%s: it needs either a Default or an Absent", p.Name)
 		}
-		for _, word := range []string{p.Allowed, p.Example, p.Description, p.Pattern} {
+		for _, word := range []string{p.Allowed, p.Example, p.Description, string(p.Pattern)} {
 			if word == "" {
 				t.Errorf("%s: Allowed, Example, Description or Pattern is empty", p.Name)
 			}

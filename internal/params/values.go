@@ -3,6 +3,7 @@ package params
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sort"
@@ -208,6 +209,16 @@ func reservedTag(key string) bool {
 		slices.ContainsFunc(reservedTagPrefixes, func(p string) bool { return strings.HasPrefix(lower, p) })
 }
 
+// caseTwin is a key among tags that differs from another in letter case only: IAM's tags know none, and it refuses both together.
+func caseTwin(key string, tags map[string]string) string {
+	for _, other := range slices.Sorted(maps.Keys(tags)) {
+		if other != key && strings.EqualFold(other, key) {
+			return other
+		}
+	}
+	return ""
+}
+
 func tags[T any](field func(*T) *map[string]string) func(*T, string) error {
 	return func(c *T, value string) error {
 		all, err := pairs(value)
@@ -224,6 +235,9 @@ func tags[T any](field func(*T) *map[string]string) func(*T, string) error {
 				return fmt.Errorf("in which the tag %s is reserved", short(p[0]))
 			case len([]rune(p[0])) > 128 || len([]rune(p[1])) > 256:
 				return fmt.Errorf("in which the tag %s is too long: AWS takes 128 characters of a key and 256 of a value", short(p[0]))
+			}
+			if twin := caseTwin(p[0], made); twin != "" {
+				return fmt.Errorf("in which IAM takes the tags %s and %s for one", short(twin), short(p[0]))
 			}
 			made[p[0]] = p[1]
 		}

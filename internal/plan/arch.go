@@ -17,15 +17,15 @@ func Arch(config params.Config, facts Facts) []string {
 }
 
 // BuildArch is the CPU architectures of the build nodes: those of build_node_type, else of node_type, else those of the
-// build node groups, else the workload's.
+// build node groups, else those of the system node groups, else amd64. karpenter_arch is the workload's alone.
 func BuildArch(config params.Config, facts Facts) []string {
 	types := config.BuildNodeTypes
 	if len(types) == 0 {
 		types = config.NodeTypes
 	}
 	groups := facts.OfRole(config, RoleBuild)
-	if len(types) == 0 && len(groups) == 0 {
-		return Arch(config, facts)
+	if len(groups) == 0 {
+		groups = facts.OfRole(config, RoleSystem)
 	}
 	return facts.architectures(types, groups)
 }

@@ -33,15 +33,20 @@ type Register struct {
 }
 
 // Run creates what is missing and brings the others' description and pattern up to date. It can be stopped anywhere and
-// run again. cluster, if not empty, is written to a new cluster_name.
+// run again. cluster, if not empty, is written to a new cluster_name; it is an error where there is one that says something else.
 func (r *Register) Run(ctx context.Context, rack, cluster string) error {
 	live, err := r.live(ctx, rack)
 	if err != nil {
 		return err
 	}
+	if _, exists := live[clusterName]; exists && cluster != "" {
+		if err := r.named(ctx, rack, cluster); err != nil {
+			return err
+		}
+	}
 	for _, p := range params.Table {
 		value := params.Unset
-		if p.Name == "cluster_name" && cluster != "" {
+		if p.Name == clusterName && cluster != "" {
 			value = cluster
 		}
 		have, exists := live[p.Name]
@@ -61,6 +66,21 @@ func (r *Register) Run(ctx context.Context, rack, cluster string) error {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+const clusterName = "cluster_name"
+
+// named tells whether the rack has this cluster already. Another one is the user's to change.
+func (r *Register) named(ctx context.Context, rack, cluster string) error {
+	name := r.Paths.Params(rack) + "/" + clusterName
+	out, err := r.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: &name})
+	if err != nil {
+		return fmt.Errorf("parameter %s: read: %w", clusterName, err)
+	}
+	if was := *out.Parameter.Value; was != cluster {
+		return fmt.Errorf("%s is there already and says %q, not %q; nothing was written; write it with `aws ssm put-parameter --overwrite --name %s --value %s`, and run register again", clusterName, was, cluster, name, cluster)
 	}
 	return nil
 }

@@ -101,6 +101,19 @@ func TestCreatesThenDoesNothing(t *testing.T) {
 	}
 }
 
+// --cluster names a new cluster_name; it does not change what somebody has written, and says so before it writes anything.
+func TestAnotherCluster(t *testing.T) {
+	for value, good := range map[string]bool{"prod": true, "other": false, params.Unset: false} {
+		s := &store{versions: map[string][]types.ParameterHistory{}}
+		s.add(user("/sawhorse/racks/demo/params/cluster_name", value))
+		r := Register{SSM: s, Paths: names.Paths{Prefix: "/sawhorse"}, Tell: func(string, string) {}}
+		err := r.Run(t.Context(), "demo", "prod")
+		if (err == nil) != good || !good && (s.writes > 0 || !strings.Contains(err.Error(), `says "`+value+`", not "prod"`)) {
+			t.Errorf("%s: %v, %d writes", value, err, s.writes)
+		}
+	}
+}
+
 // What a user has written stays, and gets the pattern if it obeys it.
 func TestKeepsValues(t *testing.T) {
 	for value, action := range map[string]string{"200": "updated", "many": "left alone"} {

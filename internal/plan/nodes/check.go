@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.uber.org/multierr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -201,7 +202,43 @@ func (d *draft) typed() []params.Problem {
 			ask(map[string]any{"spec": map[string]any{list: []any{entry}}}, "spec", list, strconv.Itoa(i))
 		}
 	}
-	return append(problems, d.twice(inner(template, "spec"))...)
+	return slices.Concat(problems, d.twice(inner(template, "spec")), d.durations())
+}
+
+// durations asks whether durations fit Go's: the definition knows their letters only, and Karpenter cannot read a pool in which one
+// does not. A node's expiry of zero would delete every node at once.
+func (d *draft) durations() []params.Problem {
+	spec := inner(d.object, "spec")
+	node, disruption := inner(inner(spec, "template"), "spec"), inner(spec, "disruption")
+	type place struct {
+		in   map[string]any
+		path []string
+	}
+	places := []place{
+		{node, []string{"spec", "template", "spec", "expireAfter"}},
+		{node, []string{"spec", "template", "spec", "terminationGracePeriod"}},
+		{disruption, []string{"spec", "disruption", "consolidateAfter"}},
+	}
+	budgets, _ := disruption["budgets"].([]any)
+	for i, entry := range budgets {
+		budget, _ := entry.(map[string]any)
+		places = append(places, place{budget, []string{"spec", "disruption", "budgets", strconv.Itoa(i), "duration"}})
+	}
+	var problems []params.Problem
+	for _, at := range places {
+		name := at.path[len(at.path)-1]
+		text, _ := at.in[name].(string)
+		if text == "" || text == "Never" {
+			continue
+		}
+		switch length, err := time.ParseDuration(text); {
+		case err != nil:
+			problems = append(problems, d.blame(at.path).problem("is %q, which is no duration that Karpenter can read; write, for example, %s", text, examples[name]))
+		case name == "expireAfter" && length == 0:
+			problems = append(problems, d.blame(at.path).problem("is %q, which would delete every node at once; write, for example, %s", text, examples[name]))
+		}
+	}
+	return problems
 }
 
 // twice asks about all taints together: no two may have one key and effect.

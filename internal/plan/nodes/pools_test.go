@@ -99,6 +99,8 @@ func TestArchitecturesAreDetected(t *testing.T) {
 		{"from node_type, for both", plan.Facts{NodeGroups: groups}, map[string]string{"node_type": "c6i.large"}, []any{"amd64"}, []any{"amd64"}},
 		{"from build_node_type", plan.Facts{}, map[string]string{"node_type": "c6i.large", "build_node_type": "c7g.large"}, []any{"amd64"}, []any{"arm64"}},
 		{"karpenter_arch is the workload's alone", plan.Facts{NodeGroups: groups}, map[string]string{"karpenter_arch": "amd64"}, []any{"amd64"}, []any{"amd64", "arm64"}},
+		{"also where the build nodes have no group", plan.Facts{}, map[string]string{"karpenter_arch": "arm64"}, []any{"arm64"}, []any{"amd64"}},
+		{"from the system groups then", plan.Facts{NodeGroups: groups[:1]}, map[string]string{"karpenter_arch": "amd64"}, []any{"amd64"}, []any{"arm64"}},
 		{"as EC2 says", plan.Facts{Architectures: map[string]string{"z1.large": "arm64"}}, map[string]string{"node_type": "z1.large"}, []any{"arm64"}, []any{"arm64"}},
 	} {
 		written := map[string]string{"build_node_enabled": "true"}
@@ -116,7 +118,7 @@ func TestArchitecturesAreDetected(t *testing.T) {
 
 func TestAdditionalPools(t *testing.T) {
 	objects := rendered(t, plan.Facts{}, map[string]string{
-		"node_type": "m7g.large", "node_disk": "33", "karpenter_node_volume_type": "gp2", "karpenter_node_expiry": "1h", "karpenter_cpu_limit": "7", "karpenter_instance_families": "c6i", "tags": "team=web",
+		"node_type": "m7g.large", "node_disk": "33", "karpenter_node_disk": "44", "karpenter_node_volume_type": "gp2", "karpenter_node_expiry": "1h", "karpenter_cpu_limit": "7", "karpenter_instance_families": "c6i", "tags": "team=web",
 		"additional_karpenter_nodepools_config": `[{"name":"gpu","instance_families":"g5","taints":"nvidia.com/gpu=true:NoSchedule","labels":"a=b","dedicated":true,"weight":10,"disk":200,"volume_type":"io1"},{"name":"a"}]`,
 	})
 	if len(objects) != 6 {
@@ -130,7 +132,7 @@ func TestAdditionalPools(t *testing.T) {
 		"NodePool/a spec.weight":                        nil,
 		"NodePool/a spec.template.metadata.labels":      object{"convox.io/nodepool": "a"},
 		"NodePool/a spec.disruption":                    object{"consolidationPolicy": "WhenEmptyOrUnderutilized", "consolidateAfter": "30s", "budgets": []any{object{"nodes": "10%"}}},
-		"EC2NodeClass/a spec.blockDeviceMappings.0.ebs": object{"encrypted": true, "volumeSize": "33Gi", "volumeType": "gp3"},
+		"EC2NodeClass/a spec.blockDeviceMappings.0.ebs": object{"encrypted": true, "volumeSize": "44Gi", "volumeType": "gp3"},
 		"EC2NodeClass/a spec.tags":                      object{"Name": "demo/karpenter/a", "Rack": "demo", "team": "web"},
 		"NodePool/gpu spec.weight":                      float64(10),
 		"NodePool/gpu spec.template.spec.taints": []any{

@@ -21,8 +21,8 @@ const (
 	poll = 2 * time.Second
 	// patience is how long a new pod may find no node before the pin is undone: old pods may still make room.
 	patience = 30 * time.Second
-	// pinned is the mark of a Deployment that Sawhorse has pinned.
-	pinned = "pinned"
+	// pinned is the mark of a Deployment that Sawhorse has pinned; restored is that of one whose baseline is still to be forgotten.
+	pinned, restored = "pinned", "restored"
 )
 
 // Step pins Deployments.
@@ -186,18 +186,26 @@ func (r *run) unpin(ctx context.Context, live *unstructured.Unstructured, left s
 			return fmt.Errorf("%s: baseline: %w", k8s.Subject(live), err)
 		}
 	}
-	wanted := live.DeepCopy()
 	if mark(live) == pinned {
+		unpinned := live.DeepCopy()
 		var was *string
 		if value, ok := before[names.LabelSystemNode]; ok {
 			was = &value
 		}
-		setSelector(wanted, was)
+		setSelector(unpinned, was)
+		setMark(unpinned, restored)
+		if _, err := r.client.Update(ctx, k8s.Deployment, live, unpinned); err != nil {
+			return err
+		}
 		r.progress.Changed("unpinned", "%s", k8s.Subject(live))
+		live = unpinned
 	}
-	setMark(wanted, left)
-	if _, err := r.client.Update(ctx, k8s.Deployment, live, wanted); err != nil {
+	// The mark goes last: by it, a step that was stopped in between knows that there is a baseline.
+	if err := r.baselines.Forget(ctx, r.plan.Rack, baselineKey(live)); err != nil {
 		return err
 	}
-	return r.baselines.Forget(ctx, r.plan.Rack, baselineKey(live))
+	unmarked := live.DeepCopy()
+	setMark(unmarked, left)
+	_, err = r.client.Update(ctx, k8s.Deployment, live, unmarked)
+	return err
 }

@@ -2,6 +2,7 @@ package pins
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -130,6 +131,40 @@ func TestPinsOneAtATimeAndRestores(t *testing.T) {
 		t.Errorf("%s, before %s, baselines %v", after, before, s.baselines)
 	}
 	s.run()
+}
+
+// stopping are baselines whose first Forget does not come about.
+type stopping struct {
+	k8stest.Baselines
+	stopped bool
+}
+
+func (b *stopping) Forget(ctx context.Context, rack, name string) error {
+	if !b.stopped {
+		b.stopped = true
+		return errors.New("stopped")
+	}
+	return b.Baselines.Forget(ctx, rack, name)
+}
+
+// A step that is stopped between restoring a Deployment and forgetting its baseline does the rest when it runs again.
+func TestStoppedWhileItUnpins(t *testing.T) {
+	s := begin(t, "kube-system/a")
+	a := deployment("a", nil)
+	s.Create(node("True"))
+	s.deploy(a)
+	before := s.selector(a)
+	s.waits("Deployment/kube-system/a", "pinned to system nodes Deployment/kube-system/a")
+	s.RolledOut(a)
+	s.plan.Nodegroups.Pinned = nil
+	s.step.baselines = &stopping{Baselines: s.baselines}
+	if _, err := s.step.Run(t.Context(), s.plan, "pins"); err == nil {
+		t.Fatal("it was not stopped")
+	}
+	s.run()
+	if after := s.selector(a); after != before || len(s.baselines) != 0 {
+		t.Errorf("%s, before %s, baselines %v", after, before, s.baselines)
+	}
 }
 
 func TestUndoesAPinThatDoesNotFit(t *testing.T) {

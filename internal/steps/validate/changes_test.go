@@ -96,6 +96,22 @@ func TestAnAcceptedChangeIsWrittenToItsEnd(t *testing.T) {
 	}
 }
 
+// A rack that is paused has its changes written, and no more; then, a later write counts.
+func TestAChangeOfAPausedRackIsWritten(t *testing.T) {
+	s := begin(t, auth, on)
+	s.pass(false)
+	s.request("a", `{"set":{"paused":"true","karpenter_cpu_limit":"7"}}`)
+	for _, full := range []bool{false, true} {
+		s.wants(s.validated(full), Paused, true, "change")
+	}
+	s.reported(rack.Paused)
+	s.write("paused=true", "karpenter_cpu_limit=7")
+	s.must(s.store.Finish(s.Context(), "demo", "a"))
+	s.wants(s.pass(false), Paused, true, "nodepools")
+	s.write("paused=false")
+	s.wants(s.pass(false), Planned, true, "nodepools")
+}
+
 // Whatever call fails, the same pass again comes to the same end.
 func TestChangesSurviveFailures(t *testing.T) {
 	for n := 1; n < 60; n++ {

@@ -40,6 +40,17 @@ func TestTheWholeTreeIsDeleted(t *testing.T) {
 	s.wrote(leaseItem)
 }
 
+// A rack of which no plan was ever accepted leaves no status behind either.
+func TestARackThatWasOnlyEverRejected(t *testing.T) {
+	s := begin(t, auth, "node_disk=x")
+	s.wants(s.pass(false), Rejected, true, "")
+	s.reported(rack.Rejected)
+	s.write("karpenter_auth_mode", "node_disk")
+	s.wants(s.pass(false), Forgotten, true, "")
+	s.must(s.store.End(t.Context(), "demo", ""))
+	s.wants(s.pass(false), Unchanged, false, "")
+}
+
 // The cluster has been deleted: while Karpenter is to be on that is a problem, and turning it off clears away what is in AWS.
 func TestTheClusterIsGone(t *testing.T) {
 	s := begin(t, auth, on)

@@ -138,6 +138,10 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 		return answer, v.store.SaveRun(ctx, run)
 	case len(found.Problems) > 0:
 		return v.rejected(ctx, answer, run, found, lease)
+	case found.Config.Paused && found.writing:
+		// What was requested is written all the same: until then it would stand above every later write, paused=false too.
+		answer.Outcome, answer.Steps, answer.Report, run.Outcome = Paused, []plan.Step{plan.ChangeStep}, true, string(Paused)
+		return answer, v.store.SaveRun(ctx, run)
 	case found.Config.Paused:
 		answer.Outcome = Paused
 		answer.Steps = append(answer.Steps, found.due...) // for the report: the state machine takes none of them
@@ -175,9 +179,11 @@ func (v *Validate) find(ctx context.Context, run rack.Run, full, dry bool) (find
 		return f, err
 	}
 	// With the tree gone and Karpenter off there is nobody left who could want anything of the cluster.
-	if len(tree.Values) == 0 && f.records.Goal != "" && !f.records.WasOn {
-		f.forgotten = true
-		return f, nil
+	if len(tree.Values) == 0 && !f.records.WasOn {
+		reported, err := v.store.Reported(ctx, run.Rack)
+		if f.forgotten = f.records.Goal != "" || reported != ""; err != nil || f.forgotten {
+			return f, err
+		}
 	}
 	if f.Verdict, err = v.judge(ctx, run.Rack, tree, f.records); err != nil {
 		return f, err

@@ -78,7 +78,7 @@ func TestUnchangedWritesNothing(t *testing.T) {
 
 // After a failure the status says Failed; the first pass that finds all well must put that right, in every rack.
 func TestAllWellIsToldAfterAFailure(t *testing.T) {
-	for what, written := range map[string][]string{"with Karpenter": {auth, on}, "that asks for nothing": nil} {
+	for what, written := range map[string][]string{"with Karpenter": {auth, on}, "that asks for nothing": {"node_disk=30"}} {
 		s := begin(t, written...)
 		s.pass(false)
 		s.must(s.store.SaveStatus(t.Context(), rack.Status{Rack: "demo", State: rack.Failed}, string(rack.Failed)))
