@@ -48,6 +48,15 @@ func (b *builder) warn(parameter, format string, args ...any) {
 	b.warnings = append(b.warnings, params.NewProblem(parameter, "", format, args...))
 }
 
+// hindrance is a problem, but for a rack that turns Karpenter off: that is never held up by what only Karpenter needs.
+func (b *builder) hindrance(parameter, format string, args ...any) {
+	if b.facts.Records.WasOn && !b.config.Enabled {
+		b.warn(parameter, format, args...)
+		return
+	}
+	b.problem(parameter, format, args...)
+}
+
 func (b *builder) goal() Goal {
 	switch {
 	case b.config.Enabled:
@@ -115,11 +124,12 @@ func (b *builder) network() {
 		{"security group", b.facts.SecurityGroups, &b.plan.Network.SecurityGroups},
 	} {
 		for _, t := range kind.found {
-			*kind.into = append(*kind.into, t.ID)
 			if other := t.Tags[names.TagDiscovery]; other != "" && other != cluster {
-				b.problem("karpenter_auth_mode", "%s %s carries the tag %s=%s of another cluster; in a shared VPC only one rack can have Karpenter; give cluster %s subnets and security groups of its own, or remove the tag if cluster %s no longer exists",
+				b.hindrance("karpenter_auth_mode", "%s %s carries the tag %s=%s of another cluster; in a shared VPC only one rack can have Karpenter; give cluster %s subnets and security groups of its own, or remove the tag if cluster %s no longer exists",
 					kind.what, t.ID, names.TagDiscovery, other, cluster, other)
+				continue
 			}
+			*kind.into = append(*kind.into, t.ID)
 			for key := range t.Tags {
 				if kind.what == "security group" && strings.HasPrefix(key, names.TagClusterOwned) {
 					owned = append(owned, t.ID)
@@ -131,21 +141,21 @@ func (b *builder) network() {
 	if len(owned) > 1 {
 		b.warn("karpenter_auth_mode", "security groups %s all carry a %s… tag, and load balancer controllers want exactly one such group on a node; remove the tag from all but one", strings.Join(owned, ", "), names.TagClusterOwned)
 	}
-	b.missing("subnet_ids", "subnet", b.config.SubnetIDs, b.plan.Network.Subnets)
-	b.missing("security_group_ids", "security group", b.config.SecurityGroupIDs, b.plan.Network.SecurityGroups)
-	if len(b.plan.Network.Subnets) == 0 && len(b.config.SubnetIDs) == 0 && !b.facts.Offline {
-		b.problem("karpenter_auth_mode", "no subnets were found on the node groups of cluster %s, so Karpenter would not know where to launch nodes; create a managed node group", cluster)
+	b.missing("subnet_ids", "subnet", b.config.SubnetIDs, b.facts.Subnets)
+	b.missing("security_group_ids", "security group", b.config.SecurityGroupIDs, b.facts.SecurityGroups)
+	if len(b.facts.Subnets) == 0 && len(b.config.SubnetIDs) == 0 && !b.facts.Offline {
+		b.hindrance("karpenter_auth_mode", "no subnets were found on the node groups of cluster %s, so Karpenter would not know where to launch nodes; create a managed node group", cluster)
 	}
 }
 
 // missing refuses ids that a parameter names and EC2 does not know.
-func (b *builder) missing(parameter, what string, named, found []string) {
+func (b *builder) missing(parameter, what string, named []string, found []Tagged) {
 	if b.facts.Offline {
 		return
 	}
 	for _, id := range named {
-		if !slices.Contains(found, id) {
-			b.problem(parameter, "%s has %s, but there is no such %s in this account and region; take it out, or write the id of one", parameter, id, what)
+		if !slices.ContainsFunc(found, func(t Tagged) bool { return t.ID == id }) {
+			b.hindrance(parameter, "%s has %s, but there is no such %s in this account and region; take it out, or write the id of one", parameter, id, what)
 		}
 	}
 }

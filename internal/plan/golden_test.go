@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -311,6 +312,33 @@ func TestOnlyWhatChangedIsDue(t *testing.T) {
 		}
 		if len(got.Problems) > 0 || strings.Join(due, " ") != c.due {
 			t.Errorf("%s: due %v (problems %v), want %q", c.what, due, got.Problems, c.due)
+		}
+	}
+}
+
+// Turning off is never held up by what only Karpenter needs of network and node groups; it is held against a rack before and after.
+func TestOffIsNotHeldUp(t *testing.T) {
+	wrong := with(on, "subnet_ids", "subnet-0123456789abcdef0", "build_node_groups", "gone")
+	f := facts()
+	f.Subnets[0].Tags = texts{names.TagDiscovery: "other"}
+	f.Records = plan.Records{Goal: plan.GoalKarpenter}
+	for _, c := range []struct {
+		what              string
+		params            texts
+		wasOn             bool
+		problems, warning int
+	}{
+		{"on", wrong, true, 3, 0},
+		{"turning off", with(wrong, "karpenter_enabled", "false"), true, 0, 3},
+		{"off", with(wrong, "karpenter_enabled", "false"), false, 3, 0},
+	} {
+		f.Records.WasOn = c.wasOn
+		got := build(t, c.params, f)
+		if len(got.Problems) != c.problems || len(got.Warnings) != c.warning {
+			t.Errorf("%s: problems %v, warnings %v", c.what, got.Problems, got.Warnings)
+		}
+		if slices.Contains(got.Plan.Network.Subnets, f.Subnets[0].ID) {
+			t.Errorf("%s: the subnet of another cluster is chosen: %v", c.what, got.Plan.Network.Subnets)
 		}
 	}
 }

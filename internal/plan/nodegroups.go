@@ -125,7 +125,7 @@ func (b *builder) named() {
 	}{{"system_node_groups", b.config.SystemNodeGroups}, {"build_node_groups", b.config.BuildNodeGroups}} {
 		for _, group := range parameter.groups {
 			if !slices.Contains(known, group) {
-				b.problem(parameter.name, "%s has the node group %q, which cluster %s does not have; it has %s; write one of these", parameter.name, group, b.config.ClusterName, strings.Join(all, ", "))
+				b.hindrance(parameter.name, "%s has the node group %q, which cluster %s does not have; it has %s; write one of these", parameter.name, group, b.config.ClusterName, strings.Join(all, ", "))
 			}
 		}
 	}

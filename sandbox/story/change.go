@@ -50,6 +50,18 @@ func ChangeRequest(t *Teller) {
 	t.Check("the NodePool's generation", revision, was)
 	t.Check("the NodePool's limits", limits, "322 654Gi")
 
+	t.Chapter("A change that pauses the rack")
+	id = request(t, `{"rack":"demo","set":{"paused":"true","karpenter_cpu_limit":"323"}}`)
+	t.Until("the request", recorded(id), "finished", time.Minute)
+	t.Until("status", state, "Paused", time.Minute)
+	t.Until("the pass has ended", running, "0", time.Minute)
+	t.Check("the NodePool's limits", limits, "322 654Gi")
+	t.Say("It is written, and so a later write counts.")
+	t.Type(put + "paused --value unset")
+	t.Until("the NodePool's limits", limits, "323 654Gi", time.Minute)
+	t.Until("the pass has ended", running, "0", time.Minute)
+	t.Check("status", state, "Reconciled")
+
 	t.Chapter("Back to the defaults")
 	id = request(t, back)
 	t.Until("the NodePool's limits", limits, "100 400Gi", time.Minute)

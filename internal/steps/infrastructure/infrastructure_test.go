@@ -1,6 +1,7 @@
 package infrastructure
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -10,7 +11,9 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
 	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
+	"github.com/aws/smithy-go"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/names"
@@ -315,6 +318,35 @@ func TestWaitsForARoleInAnInstanceProfile(t *testing.T) {
 	delete(cloud.IAM.Profiles, "somebody's")
 	if progress, _ := run(t, i, wanted(false, true)); progress.Wait != 0 || len(cloud.IAM.Roles) > 0 || len(progress.Outputs) != 2 {
 		t.Errorf("%+v, roles %v", progress, cloud.IAM.Roles)
+	}
+}
+
+// lost is IAM whose answers to deletions do not arrive: the SDK's second try is for something without a path.
+type lost struct{ *awsfake.IAM }
+
+var denied = &smithy.GenericAPIError{Code: "AccessDenied", Message: "not authorized to perform iam:DeleteRole on arn:aws:iam::123456789012:role/demo-karpenter"}
+
+func (l lost) DeleteRole(ctx context.Context, in *iam.DeleteRoleInput, options ...func(*iam.Options)) (*iam.DeleteRoleOutput, error) {
+	_, _ = l.IAM.DeleteRole(ctx, in, options...)
+	return nil, denied
+}
+
+func (l lost) DeleteInstanceProfile(ctx context.Context, in *iam.DeleteInstanceProfileInput, options ...func(*iam.Options)) (*iam.DeleteInstanceProfileOutput, error) {
+	_, _ = l.IAM.DeleteInstanceProfile(ctx, in, options...)
+	return nil, denied
+}
+
+// A deletion whose answer was lost is found to be done.
+func TestADeletionWhoseAnswerIsLost(t *testing.T) {
+	cloud, i := begin()
+	run(t, i, wanted(true, true))
+	cloud.IAM.Profiles["left"] = &awsfake.Profile{Path: "/karpenter/eu-central-1/demo/x/"}
+	i.IAM = lost{cloud.IAM}
+	off := wanted(false, true)
+	off.Cluster.Gone = true
+	run(t, i, off)
+	if len(cloud.IAM.Roles) != 0 || len(cloud.IAM.Profiles) != 0 {
+		t.Errorf("left: %v, %v", cloud.IAM.Roles, cloud.IAM.Profiles)
 	}
 }
 

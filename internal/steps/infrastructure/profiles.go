@@ -3,6 +3,7 @@ package infrastructure
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
@@ -16,7 +17,8 @@ import (
 // EC2NodeClasses; one is left where the controller, or the cluster with it, ended first. By their path, so that one that
 // was emptied by a call that was stopped is found again.
 func (i *Infrastructure) removeProfiles(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {
-	profiles, err := i.profiles(ctx, names.ProfilePath(p.Cluster.Region, p.Cluster.Name))
+	path := names.ProfilePath(p.Cluster.Region, p.Cluster.Name)
+	profiles, err := i.profiles(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -28,8 +30,12 @@ func (i *Infrastructure) removeProfiles(ctx context.Context, p *plan.Plan, progr
 				return fmt.Errorf("instance profile %s: remove role: %w", name, err)
 			}
 		}
-		if _, err := i.IAM.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{InstanceProfileName: &name}); err != nil && !noSuchEntity(err) {
-			return fmt.Errorf("instance profile %s: delete: %w", name, err)
+		if _, err := i.IAM.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{InstanceProfileName: &name}); err != nil {
+			// As with roles, an answer that was lost ends as AccessDenied.
+			left, look := i.profiles(ctx, path)
+			if look != nil || slices.ContainsFunc(left, func(p types.InstanceProfile) bool { return *p.InstanceProfileName == name }) {
+				return fmt.Errorf("instance profile %s: delete: %w", name, err)
+			}
 		}
 		progress.Changed("deleted", "instance profile %s", name)
 	}

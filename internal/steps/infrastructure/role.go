@@ -215,11 +215,18 @@ func (i *Infrastructure) removeRole(ctx context.Context, p *plan.Plan, name stri
 	if errors.As(err, new(*types.DeleteConflictException)) {
 		return true, nil
 	}
-	if err != nil && !noSuchEntity(err) {
+	if err != nil && !i.gone(ctx, name) {
 		return false, fmt.Errorf("role %s: delete: %w", name, err)
 	}
 	progress.Changed("deleted", "role %s", name)
 	return false, nil
+}
+
+// gone tells whether there is no role of that name any more. What a deletion says of that is not enough: if its answer was lost, the
+// SDK asks again, and IAM, which takes a role that is not there for one without a path, then says AccessDenied.
+func (i *Infrastructure) gone(ctx context.Context, role string) bool {
+	_, err := i.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: &role})
+	return noSuchEntity(err)
 }
 
 // samePolicy compares a document as IAM gives it, URL-encoded, with one of ours.
