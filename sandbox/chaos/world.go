@@ -6,12 +6,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	eventtypes "github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
@@ -43,10 +45,23 @@ type World struct {
 	observer *observer
 }
 
+// patient tries a call again for longer than MiniStack needs to start again, and also where its answer broke off.
+func patient() aws.Retryer {
+	return retry.NewStandard(func(o *retry.StandardOptions) {
+		o.MaxAttempts = 10
+		o.Retryables = append(o.Retryables, retry.IsErrorRetryableFunc(func(err error) aws.Ternary {
+			if errors.Is(err, io.ErrUnexpectedEOF) {
+				return aws.TrueTernary
+			}
+			return aws.UnknownTernary
+		}))
+	})
+}
+
 // NewWorld reads the environment of a sandbox's users. It watches the sandbox until the context ends.
 func NewWorld(ctx context.Context, environment user.Environment) (*World, error) {
 	w := &World{aws: environment.AWS()}
-	w.aws.RetryMaxAttempts = 10 // more than the time that MiniStack needs to start again
+	w.aws.Retryer = patient
 	config, err := clientcmd.BuildConfigFromFlags("", environment.Value("KUBECONFIG"))
 	if err != nil {
 		return nil, fmt.Errorf("chaos: kubeconfig: %w", err)
