@@ -56,7 +56,9 @@ func TestTheClusterIsGone(t *testing.T) {
 	s := begin(t, auth, on)
 	s.pass(false)
 	s.cloud.EKS.Cluster = nil
-	s.wants(s.pass(false), Rejected, true, "")
+	for _, full := range []bool{false, true} {
+		s.wants(s.pass(full), Rejected, true, "")
+	}
 	s.write(off)
 	s.wants(s.pass(false), Planned, true, "nodepools queue infrastructure")
 	if p, err := s.store.Plan(t.Context(), "demo"); err != nil || !p.Cluster.Gone || p.Cluster.ARN != awsfake.ClusterARN || p.Queue.Present || p.Infrastructure.Present {

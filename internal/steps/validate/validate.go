@@ -258,7 +258,8 @@ func (v *Validate) rejected(ctx context.Context, answer Answer, run rack.Run, f 
 	if err != nil {
 		return answer, err
 	}
-	if last != nil && !f.Config.Paused {
+	gone := f.Plan.Goal != plan.GoalNone && f.Plan.Cluster.Name == "" // there is no cluster to repair
+	if last != nil && !f.Config.Paused && !gone {
 		answer.Steps = append(answer.Steps, last.Steps...)
 		if err := v.force(ctx, last, lease); err != nil {
 			return answer, err
