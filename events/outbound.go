@@ -101,7 +101,8 @@ func (e ReconcileStarted) Shortened(bytes int) Outbound {
 	return e
 }
 
-// Reconciled is sent when the rack is as its parameters say and, with DryRun, when its plan has been made.
+// Reconciled is sent when the rack is as its parameters say, with DryRun when its plan has been made, and of a rack that is paused
+// when Steps are others than before.
 type Reconciled struct{ Pass }
 
 // DetailType is TypeReconciled.
