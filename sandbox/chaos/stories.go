@@ -35,11 +35,15 @@ type recording struct {
 	ordinary map[fault.Call]int
 }
 
-// record plays every story undisturbed on a new sandbox, twice but for the first enabling: what polls is not called equally
-// often each time, so only the calls that both made are counted.
+// plays is how often turning off and on is recorded: what polls is not called equally often each time, so only the calls that all
+// of them made are counted.
+const plays = 5
+
+// record plays every story undisturbed on a new sandbox.
 func record(ctx context.Context, w *World) (*recording, error) {
 	r := &recording{calls: map[string][]fault.Counted{}, states: map[string]State{}, ordinary: map[fault.Call]int{}}
-	for _, s := range []story{first, change, back, disable, enable, disable, enable} {
+	stories := append([]story{first, change, back}, slices.Repeat([]story{disable, enable}, plays)...)
+	for _, s := range stories {
 		is, err := w.undisturbed(ctx, s)
 		if err != nil {
 			return nil, err
