@@ -27,7 +27,7 @@ func encryption(o *Observed) []Finding {
 	controller := principal("role" + names.IAMPath + names.ControllerRole(o.Rack))
 	if len(o.Bounded) > 0 {
 		found = append(found, finding(Fails, fmt.Sprintf("the permissions boundary of %s keeps %s from it, whatever the key's policy says", controller, strings.Join(o.Bounded, ", ")),
-			"Deploy Sawhorse with -c nodeActions="+strings.Join(KeyActions, ",")+" beside its other settings."))
+			"Add "+strings.Join(KeyActions, ", ")+" to nodeActions in cdk.json, and deploy Sawhorse again."))
 	}
 	for _, k := range o.Keys {
 		if k.State != "Enabled" {

@@ -20,9 +20,8 @@ const tries = 3
 // requestTimeout bounds one request, so that a Lambda (60 s) outlives an API server that does not answer.
 const requestTimeout = 10 * time.Second
 
-// transport turns what only time cures into errors that have the state machine call the step again. It bounds requests itself:
-// the error of http.Client's own timeout is a context.DeadlineExceeded, which client-go's RetryOnConflict takes for its own end and
-// forgets, and so Helm would count what it has not deleted as deleted.
+// transport turns what only time cures into errors that have the state machine call the step again. It bounds requests itself,
+// because the error of http.Client's own timeout is one that gets lost: see steps.Unreachable.
 type transport struct {
 	http.RoundTripper
 	cluster string
@@ -40,12 +39,8 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx, end := context.WithTimeout(request.Context(), t.timeout)
 	response, err := t.RoundTripper.RoundTrip(request.WithContext(ctx))
 	if err != nil {
-		late := ctx.Err() != nil && request.Context().Err() == nil
-		end()
-		switch {
-		case late:
-			return nil, &steps.Unreachable{Cluster: t.cluster, Host: request.URL.Host, Cause: fmt.Errorf("none within %s", t.timeout)}
-		case silent(err):
+		defer end()
+		if ctx.Err() != nil || silent(err) {
 			return nil, &steps.Unreachable{Cluster: t.cluster, Host: request.URL.Host, Cause: err}
 		}
 		return nil, err

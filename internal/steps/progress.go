@@ -73,7 +73,9 @@ type NotReady struct{ Reason string }
 
 func (n *NotReady) Error() string { return n.Reason }
 
-// Unreachable is the error of a cluster whose API server gave no answer at all.
+// Unreachable is the error of a cluster whose API server gave no answer at all. It keeps its Cause to itself: one that is a
+// context.DeadlineExceeded client-go's RetryOnConflict takes for its own end, and forgets, and so Helm would count what it has not
+// deleted as deleted.
 type Unreachable struct {
 	Cluster, Host string
 	Cause         error
@@ -85,8 +87,6 @@ const NoAnswer = "the API server gave no answer"
 func (u *Unreachable) Error() string {
 	return fmt.Sprintf("cluster %s: %s: %s: %v", u.Cluster, u.Host, NoAnswer, u.Cause)
 }
-
-func (u *Unreachable) Unwrap() error { return u.Cause }
 
 // Busy is a server's request for patience: the same call is made again, for minutes.
 type Busy struct{ Reason string }

@@ -83,4 +83,9 @@ func ClusterGone(t *Teller) {
 	t.Check("instance profiles", "aws iam list-instance-profiles --path-prefix /karpenter/ --query 'length(InstanceProfiles)' --output text", "0")
 	t.Refused("aws sqs get-queue-url --queue-name demo-karpenter", "NonExistentQueue")
 	t.Refused("aws events describe-rule --name demo-karpenter", "ResourceNotFoundException")
+
+	t.Chapter("Forgotten")
+	t.Say("When its parameters are deleted, its status and outputs go too.")
+	t.Type("aws ssm get-parameters-by-path --path /sawhorse/racks/demo/params --query 'Parameters[].Name' --output text | xargs -r -n 10 aws ssm delete-parameters --query 'length(DeletedParameters)' --output text --names")
+	t.Until("what is in Parameter Store", "aws ssm get-parameters-by-path --path /sawhorse/racks/demo --recursive --query 'length(Parameters)' --output text", "0", time.Minute)
 }

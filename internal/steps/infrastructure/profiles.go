@@ -33,7 +33,10 @@ func (i *Infrastructure) removeProfiles(ctx context.Context, p *plan.Plan, progr
 		if _, err := i.IAM.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{InstanceProfileName: &name}); err != nil {
 			// As with roles, an answer that was lost ends as AccessDenied.
 			left, look := i.profiles(ctx, path)
-			if look != nil || slices.ContainsFunc(left, func(p types.InstanceProfile) bool { return *p.InstanceProfileName == name }) {
+			if look != nil {
+				return look
+			}
+			if slices.ContainsFunc(left, func(p types.InstanceProfile) bool { return *p.InstanceProfileName == name }) {
 				return fmt.Errorf("instance profile %s: delete: %w", name, err)
 			}
 		}

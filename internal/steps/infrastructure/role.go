@@ -215,8 +215,14 @@ func (i *Infrastructure) removeRole(ctx context.Context, p *plan.Plan, name stri
 	if errors.As(err, new(*types.DeleteConflictException)) {
 		return true, nil
 	}
-	if err != nil && !i.gone(ctx, name) {
-		return false, fmt.Errorf("role %s: delete: %w", name, err)
+	if err != nil {
+		gone, look := i.gone(ctx, name)
+		if look != nil {
+			return false, look
+		}
+		if !gone {
+			return false, fmt.Errorf("role %s: delete: %w", name, err)
+		}
 	}
 	progress.Changed("deleted", "role %s", name)
 	return false, nil
@@ -224,9 +230,15 @@ func (i *Infrastructure) removeRole(ctx context.Context, p *plan.Plan, name stri
 
 // gone tells whether there is no role of that name any more. What a deletion says of that is not enough: if its answer was lost, the
 // SDK asks again, and IAM, which takes a role that is not there for one without a path, then says AccessDenied.
-func (i *Infrastructure) gone(ctx context.Context, role string) bool {
+func (i *Infrastructure) gone(ctx context.Context, role string) (bool, error) {
 	_, err := i.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: &role})
-	return noSuchEntity(err)
+	if noSuchEntity(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("role %s: get: %w", role, err)
+	}
+	return false, nil
 }
 
 // samePolicy compares a document as IAM gives it, URL-encoded, with one of ours.

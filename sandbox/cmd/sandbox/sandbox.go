@@ -41,6 +41,7 @@ type sandbox struct {
 	gateway         *url.URL
 	front           *url.URL // the API server's address as EKS tells it
 	ministack, moto int      // ports
+	giveBack        func()   // the ports, which stay ours over restarts
 	cluster         *kube.Cluster
 	faults          *fault.Injector
 	functions       *caller.Functions
@@ -49,7 +50,7 @@ type sandbox struct {
 func newSandbox(l layout, report *progress, log *slog.Logger) *sandbox {
 	return &sandbox{
 		layout: l, report: report, log: log,
-		processes: process.NewGroup(l.logs(), grace), endLoops: func() {},
+		processes: process.NewGroup(l.logs(), grace), endLoops: func() {}, giveBack: func() {},
 	}
 }
 
@@ -95,10 +96,11 @@ func (s *sandbox) prepare(fail context.CancelCauseFunc) error {
 	if err != nil {
 		return fmt.Errorf("API front: listen: %w", err)
 	}
-	ports, _, err := process.FreePorts(5) // for as long as this process lives: they are kept over restarts
+	ports, giveBack, err := process.FreePorts(5)
 	if err != nil {
 		return err
 	}
+	s.giveBack = giveBack
 	s.gateway = &url.URL{Scheme: "http", Host: gateway.Addr().String()}
 	s.front = &url.URL{Scheme: "https", Host: front.Addr().String()}
 	s.ministack, s.moto = ports[0], ports[1]
@@ -210,6 +212,7 @@ func (s *sandbox) stop() {
 	s.endLoops()
 	s.loops.Wait()
 	s.processes.Stop()
+	s.giveBack()
 	for _, server := range s.servers {
 		_ = server.Close()
 	}

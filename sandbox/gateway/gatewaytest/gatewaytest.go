@@ -36,9 +36,10 @@ type Sandbox struct {
 	MiniStack *url.URL
 	Decisions string // the file of what is decided about the roles of the stack
 
-	server *httptest.Server
-	group  *process.Group
-	logs   string
+	server   *httptest.Server
+	group    *process.Group
+	giveBack func()
+	logs     string
 }
 
 // Start starts MiniStack, moto and the gateway on free ports. What it started must be stopped with Stop.
@@ -47,7 +48,7 @@ func Start() (*Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	ports, _, err := process.FreePorts(2)
+	ports, giveBack, err := process.FreePorts(2)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +57,7 @@ func Start() (*Sandbox, error) {
 		return nil, fmt.Errorf("gatewaytest: make log folder: %w", err)
 	}
 	ministack, moto := local(ports[0]), local(ports[1])
-	s := &Sandbox{MiniStack: ministack, Decisions: filepath.Join(logs, "decisions.jsonl"), logs: logs, group: process.NewGroup(logs, 5*time.Second)}
+	s := &Sandbox{MiniStack: ministack, Decisions: filepath.Join(logs, "decisions.jsonl"), logs: logs, group: process.NewGroup(logs, 5*time.Second), giveBack: giveBack}
 	functions := &caller.Functions{MiniStack: ministack, Prefix: FunctionPrefix}
 	s.server = httptest.NewServer(gateway.New(gateway.Config{
 		MiniStack: ministack, Moto: moto, Account: "000000000000", Region: "us-east-1",
@@ -139,6 +140,7 @@ func (s *Sandbox) ready(address string) error {
 func (s *Sandbox) Stop() {
 	s.server.Close()
 	s.group.Stop()
+	s.giveBack()
 	_ = os.RemoveAll(s.logs) // in the system's folder for such things
 }
 

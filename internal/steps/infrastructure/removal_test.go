@@ -1,0 +1,69 @@
+package infrastructure
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/smithy-go"
+
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+)
+
+// lost is IAM whose answers to deletions do not arrive: the SDK's second try is for something without a path.
+type lost struct{ *awsfake.IAM }
+
+var denied = &smithy.GenericAPIError{Code: "AccessDenied", Message: "not authorized to perform iam:DeleteRole on arn:aws:iam::123456789012:role/demo-karpenter"}
+
+func (l lost) DeleteRole(ctx context.Context, in *iam.DeleteRoleInput, options ...func(*iam.Options)) (*iam.DeleteRoleOutput, error) {
+	_, _ = l.IAM.DeleteRole(ctx, in, options...)
+	return nil, denied
+}
+
+func (l lost) DeleteInstanceProfile(ctx context.Context, in *iam.DeleteInstanceProfileInput, options ...func(*iam.Options)) (*iam.DeleteInstanceProfileOutput, error) {
+	_, _ = l.IAM.DeleteInstanceProfile(ctx, in, options...)
+	return nil, denied
+}
+
+// A deletion whose answer was lost is found to be done.
+func TestADeletionWhoseAnswerIsLost(t *testing.T) {
+	cloud, i := begin()
+	run(t, i, wanted(true, true))
+	cloud.IAM.Profiles["left"] = &awsfake.Profile{Path: "/karpenter/eu-central-1/demo/x/"}
+	i.IAM = lost{cloud.IAM}
+	off := wanted(false, true)
+	off.Cluster.Gone = true
+	run(t, i, off)
+	if len(cloud.IAM.Roles) != 0 || len(cloud.IAM.Profiles) != 0 {
+		t.Errorf("left: %v, %v", cloud.IAM.Roles, cloud.IAM.Profiles)
+	}
+}
+
+// What Karpenter left of its own instance profiles goes with the roles, those of other clusters stay; and a cluster that is
+// gone has no associations.
+func TestProfilesThatKarpenterLeft(t *testing.T) {
+	for n := range 12 {
+		cloud, i := begin()
+		run(t, i, wanted(true, true))
+		for name, path := range map[string]string{"a": "/karpenter/eu-central-1/demo/1/", "b": "/karpenter/eu-central-1/demo/2/", "c": "/karpenter/eu-central-1/demo2/1/", "d": "/karpenter/us-east-1/demo/1/"} {
+			cloud.IAM.Profiles[name] = &awsfake.Profile{Path: path}
+		}
+		cloud.IAM.Profiles["a"].Role = nodesName
+		cloud.EKS.Cluster = nil
+		off := wanted(false, true)
+		off.Cluster.Gone = true
+		cloud.FailAt(n, awsfake.Throttling)
+		if n > 0 {
+			_, _ = i.Run(t.Context(), off, "")
+		}
+		cloud.FailAt(0, nil)
+		if _, err := i.Run(t.Context(), off, ""); err != nil {
+			t.Fatalf("after call %d: %v", n, err)
+		}
+		if left := slices.Sorted(maps.Keys(cloud.IAM.Profiles)); !slices.Equal(left, []string{"c", "d"}) || len(cloud.IAM.Roles) > 0 {
+			t.Errorf("after call %d: profiles %v, roles %v", n, left, cloud.IAM.Roles)
+		}
+	}
+}
