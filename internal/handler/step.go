@@ -91,7 +91,7 @@ func (s stepper) serve(ctx context.Context, event StepEvent) (StepAnswer, error)
 	if progress.Unfinished || !planned(event.Step) {
 		return answer, nil
 	}
-	return answer, s.Store.NoteApplied(ctx, event.Rack, event.Step)
+	return answer, s.Store.NoteApplied(ctx, event.Rack, event.Step, progress.Warnings)
 }
 
 // planned tells whether a step does a part of the rack's plan.

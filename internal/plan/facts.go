@@ -1,5 +1,7 @@
 package plan
 
+import "github.com/sawhorse-io/sawhorse/internal/params"
+
 // Facts are what was observed of a rack before the plan: in AWS and in the rack's own records. All of it is optional for
 // the command line; what is absent was not observed.
 type Facts struct {
@@ -46,6 +48,8 @@ type Records struct {
 	Checked string `json:"checked,omitempty"`
 	// Applied is the fingerprint of each step that was last done.
 	Applied map[string]string `json:"applied,omitempty"`
+	// Warnings are what the steps that are applied ended with; true until the step is taken again.
+	Warnings map[string][]params.Problem `json:"-"`
 	// Params are the parameters of the last accepted plan, as written.
 	Params map[string]string `json:"params,omitempty"`
 }

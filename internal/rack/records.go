@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
@@ -37,8 +39,29 @@ func (s *Store) Records(ctx context.Context, rack string) (plan.Records, error) 
 			}
 		}
 	}
+	for name := range values {
+		step, ok := strings.CutPrefix(name, warningsOf(""))
+		if !ok {
+			continue
+		}
+		var warnings []params.Problem
+		if err := json.Unmarshal([]byte(stringOf(values, name)), &warnings); err != nil {
+			return records, fmt.Errorf("rack %s: decode %s: %w", rack, name, err)
+		}
+		if len(warnings) == 0 {
+			continue
+		}
+		if records.Warnings == nil {
+			records.Warnings = map[string][]params.Problem{}
+		}
+		records.Warnings[step] = warnings
+	}
 	return records, nil
 }
+
+// warningsOf is the attribute of the records that holds what a step warned of. Each step has one of its own, because DynamoDB
+// writes nothing below a map that records of earlier versions do not have.
+func warningsOf(step string) string { return "warnings#" + step }
 
 // SaveRecords replaces the records.
 func (s *Store) SaveRecords(ctx context.Context, rack string, records plan.Records) error {
@@ -55,17 +78,28 @@ func (s *Store) SaveRecords(ctx context.Context, rack string, records plan.Recor
 	values["format"] = number(recordsFormat)
 	values["records"] = text(string(encoded))
 	values["applied"] = &types.AttributeValueMemberM{Value: applied}
+	for step, warnings := range records.Warnings {
+		encoded, err := json.Marshal(warnings)
+		if err != nil {
+			return fmt.Errorf("rack %s: encode warnings: %w", rack, err)
+		}
+		values[warningsOf(step)] = text(string(encoded))
+	}
 	return wrap(s.put(ctx, values, nil), "rack %s: save records", rack)
 }
 
-// NoteApplied notes that a step is done.
-func (s *Store) NoteApplied(ctx context.Context, rack string, step plan.Step) error {
-	_, err := s.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+// NoteApplied notes that a step is done, and what it warned of in the end.
+func (s *Store) NoteApplied(ctx context.Context, rack string, step plan.Step, warnings []params.Problem) error {
+	encoded, err := json.Marshal(warnings)
+	if err != nil {
+		return fmt.Errorf("rack %s: encode warnings: %w", rack, err)
+	}
+	_, err = s.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName:                 &s.Name,
 		Key:                       key(rack, "records"),
-		UpdateExpression:          new("SET #applied.#step = :fingerprint"),
-		ExpressionAttributeNames:  map[string]string{"#applied": "applied", "#step": step.Name},
-		ExpressionAttributeValues: item{":fingerprint": text(step.Fingerprint)},
+		UpdateExpression:          new("SET #applied.#step = :fingerprint, #warnings = :warnings"),
+		ExpressionAttributeNames:  map[string]string{"#applied": "applied", "#step": step.Name, "#warnings": warningsOf(step.Name)},
+		ExpressionAttributeValues: item{":fingerprint": text(step.Fingerprint), ":warnings": text(string(encoded))},
 	})
 	return wrap(err, "rack %s: note step %s", rack, step.Name)
 }

@@ -113,16 +113,21 @@ func TestRecordsRoundTrip(t *testing.T) {
 	want := plan.Records{
 		Goal: plan.GoalKarpenter, WasOn: true, Credentials: "irsa", Claim: "not kept here",
 		Applied: map[string]string{"access": "1", "nodegroups/labels": "2"}, Params: map[string]string{"karpenter_enabled": "true"},
+		Warnings: map[string][]params.Problem{"access": {{Parameter: "rack", Message: "w"}}, "queue": {{Parameter: "rack", Message: "old"}}},
 	}
 	must(t, s.SaveRecords(t.Context(), "demo", want))
 	want.Claim = ""
 	if got, err := s.Records(t.Context(), "demo"); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v; want %+v", got, err, want)
 	}
-	must(t, s.NoteApplied(t.Context(), "demo", plan.Step{Name: "nodegroups/labels", Fingerprint: "3"}))
-	must(t, s.NoteApplied(t.Context(), "demo", plan.Step{Name: "queue", Fingerprint: "4"}))
+	warning := []params.Problem{{Parameter: "cluster_autoscaler", Message: "none"}}
+	must(t, s.NoteApplied(t.Context(), "demo", plan.Step{Name: "nodegroups/labels", Fingerprint: "3"}, warning))
+	must(t, s.NoteApplied(t.Context(), "demo", plan.Step{Name: "queue", Fingerprint: "4"}, nil))
 	got, err := s.Records(t.Context(), "demo")
 	must(t, err)
+	if want := map[string][]params.Problem{"access": want.Warnings["access"], "nodegroups/labels": warning}; !reflect.DeepEqual(got.Warnings, want) {
+		t.Errorf("warnings %v, want %v", got.Warnings, want)
+	}
 	if want := map[string]string{"access": "1", "nodegroups/labels": "3", "queue": "4"}; !reflect.DeepEqual(got.Applied, want) {
 		t.Errorf("applied %v, want %v", got.Applied, want)
 	}
@@ -132,7 +137,7 @@ func TestRecordsRoundTrip(t *testing.T) {
 func TestNoteAppliedOnFreshRecords(t *testing.T) {
 	s, _ := store()
 	must(t, s.SaveRecords(t.Context(), "demo", plan.Records{Goal: plan.GoalAccess}))
-	must(t, s.NoteApplied(t.Context(), "demo", plan.Step{Name: "access", Fingerprint: "1"}))
+	must(t, s.NoteApplied(t.Context(), "demo", plan.Step{Name: "access", Fingerprint: "1"}, nil))
 	if got, err := s.Records(t.Context(), "demo"); err != nil || got.Applied["access"] != "1" {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -86,6 +87,15 @@ func (r *Run) Order(names []string) {
 	slices.SortStableFunc(r.Steps, func(a, b StepRecord) int {
 		return cmp.Compare(slices.Index(names, a.Step), slices.Index(names, b.Step))
 	})
+}
+
+// Recall adds what steps warned of that earlier passes took: it is as true as they are done.
+func (r *Run) Recall(warnings map[string][]params.Problem) {
+	for _, step := range slices.Sorted(maps.Keys(warnings)) {
+		if !slices.ContainsFunc(r.Steps, func(s StepRecord) bool { return s.Step == step }) {
+			r.Steps = append(r.Steps, StepRecord{Step: step, Warnings: warnings[step]})
+		}
+	}
 }
 
 // Run reads the record of a round with all its steps.

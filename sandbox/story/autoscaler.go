@@ -89,11 +89,17 @@ func Autoscaler(t *Teller) {
 	t.Type("kubectl -n shop delete deployment scaler")
 	on(t)
 	t.Contains("the status says so", status, "No Cluster Autoscaler was found")
+	for _, limit := range []string{"200", "unset"} {
+		t.Type(put + "karpenter_cpu_limit --value " + limit)
+		t.Type("sawhorse watch demo")
+		t.Contains("and goes on saying so", status, "No Cluster Autoscaler was found")
+	}
 	t.Type(`kubectl apply -f - <<'EOF'
 {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "cluster-autoscaler", "namespace": "kube-system", "labels": {"app": "cluster-autoscaler"}}, "spec": ` + saved + `}
 EOF`)
 	repair(t)
 	t.Check("one that comes later is handed over too", scale("kube-system/cluster-autoscaler"), "0")
+	t.Check("and the status says it no more", status+" | grep -c 'No Cluster Autoscaler' || true", "0")
 }
 
 // scale asks for a Deployment's replicas.

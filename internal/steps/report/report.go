@@ -72,7 +72,12 @@ func (r *Report) Run(ctx context.Context, event Event) (Answer, error) {
 	if event.Outcome == "Forgotten" {
 		return Answer{}, r.forget(ctx, event, run)
 	}
+	records, err := r.Store.Records(ctx, event.Rack)
+	if err != nil {
+		return Answer{}, err
+	}
 	run.Order(event.Steps)
+	run.Recall(records.Warnings)
 	status := r.status(event, run)
 	outputs, err := r.Store.Outputs(ctx, event.Rack)
 	if err != nil {
@@ -82,7 +87,7 @@ func (r *Report) Run(ctx context.Context, event Event) (Answer, error) {
 		return Answer{}, err
 	}
 	if status.State == rack.Reconciled { // behind the outputs: it ends a rack whose cluster is gone, and what says that they go
-		if err := r.finish(ctx, event.Rack, run); err != nil {
+		if err := r.finish(ctx, event.Rack, run, records); err != nil {
 			return Answer{}, err
 		}
 	}
@@ -191,13 +196,9 @@ func refusedChange(run rack.Run) string {
 }
 
 // finish notes that Karpenter has been removed completely, once it has.
-func (r *Report) finish(ctx context.Context, name string, run rack.Run) error {
-	if run.Goal != string(plan.GoalAccess) {
+func (r *Report) finish(ctx context.Context, name string, run rack.Run, records plan.Records) error {
+	if run.Goal != string(plan.GoalAccess) || !records.WasOn {
 		return nil
-	}
-	records, err := r.Store.Records(ctx, name)
-	if err != nil || !records.WasOn {
-		return err
 	}
 	p, err := r.Store.Plan(ctx, name)
 	if err != nil {

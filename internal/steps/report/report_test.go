@@ -293,6 +293,23 @@ func TestTheEndOfARemoval(t *testing.T) {
 	}
 }
 
+// What a step warned of stays in the status as long as the step is done: other passes do not take it again.
+func TestWarningsOfEarlierPasses(t *testing.T) {
+	none := []params.Problem{{Parameter: "cluster_autoscaler", Message: "none was found"}}
+	s := begin(t, rack.Run{Outcome: "Planned", Goal: "karpenter", Warnings: problem}, done)
+	s.must(s.store.SaveRecords(t.Context(), "demo", plan.Records{Goal: plan.GoalKarpenter, Warnings: map[string][]params.Problem{
+		"queue": {{Parameter: "rack", Message: "of the pass before, which this one took again"}}, "autoscaler": none,
+	}}))
+	s.run(event("Planned"))
+	want := slices.Concat(problem, warning, none)
+	if got := s.status().Warnings; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if _, detail := s.sent(); len(detail.Warnings) != len(want) {
+		t.Errorf("%v", detail.Warnings)
+	}
+}
+
 // A report that was stopped on the way and runs again ends the same; the event may come twice, but never not at all, and
 // what counts as told has been.
 func TestInterrupted(t *testing.T) {

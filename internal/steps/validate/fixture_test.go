@@ -129,7 +129,7 @@ func (s *scene) pass(full bool) Answer {
 	answer := s.validated(full)
 	if answer.Outcome == Planned || answer.Outcome == Rejected {
 		for _, step := range answer.Steps {
-			s.must(s.store.NoteApplied(s.Context(), "demo", step))
+			s.must(s.store.NoteApplied(s.Context(), "demo", step, nil))
 		}
 	}
 	return answer

@@ -328,6 +328,10 @@ func (v *Validate) accept(ctx context.Context, answer Answer, run rack.Run, f fi
 	for _, step := range f.due {
 		delete(records.Applied, step.Name)
 	}
+	records.Warnings = maps.Clone(records.Warnings)
+	maps.DeleteFunc(records.Warnings, func(step string, _ []params.Problem) bool {
+		return !slices.ContainsFunc(f.Plan.Steps, func(s plan.Step) bool { return s.Name == step })
+	})
 	f.Plan.Generation = run.Generation
 	if err := v.store.SavePlan(ctx, &f.Plan); err != nil {
 		return answer, err

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/rack"
 )
@@ -248,6 +249,28 @@ func TestADueStepIsDueUntilItIsDone(t *testing.T) {
 	t.Log("a full pass that dies leaves everything due")
 	s.wants(s.validated(true), Planned, true, enable)
 	s.wants(s.validated(false), Planned, true, enable)
+}
+
+// What a step warned of is told for as long as the plan has the step.
+func TestWarningsGoWithTheirStep(t *testing.T) {
+	s := begin(t, auth, on)
+	warned := func(name string, steps []plan.Step) {
+		i := slices.IndexFunc(steps, func(step plan.Step) bool { return step.Name == name })
+		s.must(s.store.NoteApplied(t.Context(), "demo", steps[i], []params.Problem{{Parameter: "karpenter_enabled", Message: "w"}}))
+	}
+	warned("autoscaler", s.pass(false).Steps)
+	s.write("karpenter_cpu_limit=200")
+	s.wants(s.pass(false), Planned, true, "nodepools")
+	if w := s.records().Warnings; len(w) != 1 || len(w["autoscaler"]) != 1 {
+		t.Errorf("after a pass without the step: %v", w)
+	}
+	s.write(off)
+	warned("nodegroups/room", s.pass(false).Steps)
+	s.write(on)
+	s.pass(false)
+	if w := s.records().Warnings; len(w) != 0 {
+		t.Errorf("with a plan that has no step room: %v", w)
+	}
 }
 
 // Turning off takes rounds; a bad pool parameter holds up none of them.
