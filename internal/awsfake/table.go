@@ -100,20 +100,19 @@ func (t *Table) DeleteItem(_ context.Context, in *dynamodb.DeleteItemInput, _ ..
 	return &dynamodb.DeleteItemOutput{}, nil
 }
 
-// Query knows "pk = :a AND begins_with(sk, :b)", and gives two items a page.
+// Query knows "pk = :a AND sk BETWEEN :b AND :c", and gives two items a page.
 func (t *Table) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	var partition, prefix string
-	words := strings.Fields(strings.NewReplacer("(", " ", ")", " ", ",", " ").Replace(*in.KeyConditionExpression))
-	if len(words) != 7 || words[1] != "=" || words[4] != "begins_with" {
+	words := strings.Fields(*in.KeyConditionExpression)
+	if len(words) != 9 || words[1] != "=" || words[4]+words[5] != "skBETWEEN" {
 		return nil, refuse("ValidationException", "the fake does not know the condition %s", *in.KeyConditionExpression)
 	}
-	partition, prefix = Text(in.ExpressionAttributeValues, words[2]), Text(in.ExpressionAttributeValues, words[6])
-	if err := t.call("DynamoDB.Query", partition+" "+prefix); err != nil {
+	partition, from, to := Text(in.ExpressionAttributeValues, words[2]), Text(in.ExpressionAttributeValues, words[6]), Text(in.ExpressionAttributeValues, words[8])
+	if err := t.call("DynamoDB.Query", partition+" "+from); err != nil {
 		return nil, err
 	}
 	out := &dynamodb.QueryOutput{}
 	for _, name := range slices.Sorted(maps.Keys(t.Items)) {
-		if !strings.HasPrefix(name, partition+" "+prefix) || in.ExclusiveStartKey != nil && name <= place(in.ExclusiveStartKey) {
+		if name < partition+" "+from || name > partition+" "+to || in.ExclusiveStartKey != nil && name <= place(in.ExclusiveStartKey) {
 			continue
 		}
 		if len(out.Items) == 2 {

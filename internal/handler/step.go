@@ -117,7 +117,7 @@ func (s stepper) note(ctx context.Context, event StepEvent, progress steps.Progr
 		log.Info("change", "subject", c.Subject, "action", c.Action)
 	}
 	record := rack.StepRecord{
-		Step: event.Step.Name, Changes: progress.Changes, Note: progress.Note, Warnings: progress.Warnings,
+		Step: event.Step.Name, Changes: progress.Changes, Note: progress.Note, Warnings: progress.Warnings, Incidents: progress.Incidents,
 	}
 	var rejected *steps.Rejected
 	if errors.As(err, &rejected) {
@@ -129,7 +129,7 @@ func (s stepper) note(ctx context.Context, event StepEvent, progress steps.Progr
 			return err
 		}
 	}
-	if len(record.Changes)+len(record.Warnings)+len(record.Problems) == 0 {
+	if len(record.Changes)+len(record.Warnings)+len(record.Incidents)+len(record.Problems) == 0 {
 		return nil
 	}
 	return s.Store.NoteStep(ctx, event.Rack, event.Generation, s.Now(), record)

@@ -130,7 +130,7 @@ func TestARefusedChangeIsNamedInTheRun(t *testing.T) {
 	if _, err := s.callOf(t, plan.ChangeStep); reflect.TypeOf(edge(t.Context(), err)).Name() != "Rejected" {
 		t.Fatal(err)
 	}
-	run, err := s.Store.Run(t.Context(), "demo", 7)
+	run, err := s.Store.Run(t.Context(), "demo", 0, 7)
 	want := []rack.StepRecord{{Step: "change", Problems: refusal.Problems, Refused: "event-1"}}
 	if err != nil || !reflect.DeepEqual(run.Steps, want) {
 		t.Errorf("%+v, %v", run.Steps, err)
@@ -148,13 +148,43 @@ func TestWhatAStepDidIsInTheRun(t *testing.T) {
 	if _, err := s.call(t); err != nil {
 		t.Fatal(err)
 	}
-	run, err := s.Store.Run(t.Context(), "demo", 7)
+	run, err := s.Store.Run(t.Context(), "demo", 0, 7)
 	want := []rack.StepRecord{{Step: step.Name, Changes: []steps.Change{{Subject: "pins of plan 7", Action: "created"}}, Warnings: warning}}
 	if err != nil || !reflect.DeepEqual(run.Steps, want) {
 		t.Errorf("%+v, %v", run.Steps, err)
 	}
 	if outputs, err := s.Store.Outputs(t.Context(), "demo"); err != nil || !reflect.DeepEqual(outputs, map[string]string{"a": "b"}) {
 		t.Errorf("%v, %v", outputs, err)
+	}
+}
+
+// What happened in a call is told although the next one says nothing of it; what was wrong is told until it is so no more.
+func TestWarningsOfCallsThatWait(t *testing.T) {
+	says := func(what string) []params.Problem {
+		return []params.Problem{{Parameter: "karpenter_enabled", Message: what}}
+	}
+	calls := []steps.Progress{
+		{Wait: time.Second, Warnings: says("not ready yet"), Incidents: says("set back")},
+		{Wait: time.Second, Incidents: says("ended")},
+		{Warnings: says("one replica")},
+	}
+	_, s := begin(t, "7", func(context.Context, *plan.Plan, string) (steps.Progress, error) {
+		progress := calls[0]
+		calls = calls[1:]
+		return progress, nil
+	})
+	for range 3 {
+		if _, err := s.call(t); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run, err := s.Store.Run(t.Context(), "demo", 0, 7)
+	want := []rack.StepRecord{{Step: step.Name, Warnings: says("one replica"), Incidents: append(says("set back"), says("ended")...)}}
+	if err != nil || !reflect.DeepEqual(run.Steps, want) {
+		t.Errorf("%+v, %v", run.Steps, err)
+	}
+	if records, err := s.Store.Records(t.Context(), "demo"); err != nil || !reflect.DeepEqual(records.Warnings[step.Name], says("one replica")) {
+		t.Errorf("%v, %v", records.Warnings, err)
 	}
 }
 
@@ -166,7 +196,7 @@ func TestAFailedCallIsInTheRun(t *testing.T) {
 	if _, err := s.call(t); reflect.TypeOf(edge(t.Context(), err)).Name() != "Rejected" {
 		t.Fatal(err)
 	}
-	run, err := s.Store.Run(t.Context(), "demo", 7)
+	run, err := s.Store.Run(t.Context(), "demo", 0, 7)
 	want := []rack.StepRecord{{Step: step.Name, Changes: progress.Changes, Problems: []params.Problem{{Parameter: "rack", Message: "no"}}}}
 	if err != nil || !reflect.DeepEqual(run.Steps, want) {
 		t.Errorf("%+v, %v", run.Steps, err)

@@ -6,10 +6,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
+func baselineKey(name string) string { return "baseline#" + name }
+
 // Keep records how something was found before Sawhorse's first change to it. Only the first call counts, so a step that
 // runs again cannot take its own work for the baseline.
 func (s *Store) Keep(ctx context.Context, rack, name string, value []byte) error {
-	values := key(rack, "baseline#"+name)
+	values := key(rack, baselineKey(name))
 	values["value"] = &types.AttributeValueMemberB{Value: append([]byte{}, value...)} // nil would be no binary value at all
 	err := s.put(ctx, values, new("attribute_not_exists(pk)"))
 	if refused(err) {
@@ -20,7 +22,7 @@ func (s *Store) Keep(ctx context.Context, rack, name string, value []byte) error
 
 // Get is what Keep recorded.
 func (s *Store) Get(ctx context.Context, rack, name string) ([]byte, bool, error) {
-	values, err := s.get(ctx, key(rack, "baseline#"+name))
+	values, err := s.get(ctx, key(rack, baselineKey(name)))
 	if err != nil || values == nil {
 		return nil, false, wrap(err, "rack %s: read baseline %s", rack, name)
 	}
@@ -33,5 +35,5 @@ func (s *Store) Get(ctx context.Context, rack, name string) ([]byte, bool, error
 
 // Forget ends a baseline once it has been restored.
 func (s *Store) Forget(ctx context.Context, rack, name string) error {
-	return wrap(s.remove(ctx, key(rack, "baseline#"+name)), "rack %s: forget baseline %s", rack, name)
+	return wrap(s.remove(ctx, key(rack, baselineKey(name))), "rack %s: forget baseline %s", rack, name)
 }

@@ -10,13 +10,15 @@ import (
 
 // A rack that ends gives its own claim back, and nobody else's; whatever call fails, the same again comes to the same end.
 func TestEnd(t *testing.T) {
-	for n := range 7 {
+	for n := range 10 {
 		cloud := awsfake.New()
 		s := &Store{DB: cloud.Table, Name: "sawhorse"}
 		for _, rack := range []string{"demo", "other"} {
 			must(t, s.SavePlan(t.Context(), &plan.Plan{Format: plan.Format, Rack: rack}))
 			must(t, s.SaveRecords(t.Context(), rack, plan.Records{Goal: plan.GoalAccess}))
 			must(t, s.NoteOutputs(t.Context(), rack, map[string]string{"a": "1"}))
+			must(t, s.Keep(t.Context(), rack, "nodegroup/build", []byte("before")))
+			must(t, s.Keep(t.Context(), rack, "tag/subnet-a", nil))
 			must(t, s.SaveStatus(t.Context(), Status{Rack: rack}, "digest"))
 			if _, err := s.Claim(t.Context(), "arn:"+rack, rack); err != nil {
 				t.Fatal(err)
@@ -35,6 +37,11 @@ func TestEnd(t *testing.T) {
 			records, _ := s.Records(t.Context(), rack)
 			digest, _ := s.Reported(t.Context(), rack)
 			outputs, _ := s.Outputs(t.Context(), rack)
+			_, group, _ := s.Get(t.Context(), rack, "nodegroup/build")
+			_, tag, _ := s.Get(t.Context(), rack, "tag/subnet-a")
+			if group != left || tag != left {
+				t.Errorf("call %d: of %s there are baselines of the group: %v, of the tag: %v", n, rack, group, tag)
+			}
 			if (claimant != "") != left || (p != nil) != left || (records.Goal != "") != left || (digest != "") != left || (len(outputs) > 0) != left {
 				t.Errorf("call %d: of %s there is claim %q, plan %v, goal %q, digest %q, outputs %v", n, rack, claimant, p, records.Goal, digest, outputs)
 			}

@@ -1,8 +1,9 @@
 package rack
 
 import (
-	"encoding/json"
+	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -181,7 +182,7 @@ func TestRunCollectsItsSteps(t *testing.T) {
 		// All changes of all calls; the note and the warnings of the last one, because earlier ones have settled.
 		{Step: "queue", Changes: append(change("queue"), change("rule")...)},
 	}}
-	got, err := s.Run(t.Context(), "demo", 10)
+	got, err := s.Run(t.Context(), "demo", 9, 10)
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("\n got %+v, %v\nwant %+v", got, err, want)
 	}
@@ -192,9 +193,81 @@ func TestRunCollectsItsSteps(t *testing.T) {
 	}
 }
 
+// A round that is overtaken ends without a report: the next one tells what it did.
+func TestRunTellsOfOvertakenRounds(t *testing.T) {
+	s, _ := store()
+	did := func(what string) StepRecord {
+		said := []params.Problem{{Parameter: "rack", Message: what}}
+		return StepRecord{Step: "queue", Changes: []steps.Change{{Subject: what, Action: "created"}}, Note: what, Warnings: said, Incidents: said}
+	}
+	for generation, what := range []string{1: "told already", 2: "overtaken", 3: "own", 4: "later"} {
+		if what != "" {
+			must(t, s.SaveRun(t.Context(), Run{Rack: "demo", Generation: int64(generation), Goal: what, Started: clock}))
+			must(t, s.NoteStep(t.Context(), "demo", int64(generation), clock, did(what)))
+		}
+	}
+	want := did("own")
+	want.Changes, want.Incidents = append(did("overtaken").Changes, want.Changes...), append(did("overtaken").Incidents, want.Incidents...)
+	if got, err := s.Run(t.Context(), "demo", 1, 3); err != nil || got.Goal != "own" || !reflect.DeepEqual(got.Steps, []StepRecord{want}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	t.Log("a round that is told of once more is told of alone")
+	if got, err := s.Run(t.Context(), "demo", 3, 3); err != nil || !reflect.DeepEqual(got.Steps, []StepRecord{did("own")}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// A step that has ended warns of what its last call said; one that has not, of what it says while it waits.
+func TestRecall(t *testing.T) {
+	says := func(what string) []params.Problem { return []params.Problem{{Parameter: "rack", Message: what}} }
+	run := Run{Steps: []StepRecord{
+		{Step: "ended", Warnings: says("while it waited")}, {Step: "silent", Warnings: says("while it waited")}, {Step: "waits", Warnings: says("now")},
+	}}
+	run.Recall(plan.Records{
+		Applied:  map[string]string{"ended": "1", "silent": "1", "earlier": "1"},
+		Warnings: map[string][]params.Problem{"ended": says("in the end"), "waits": says("in an earlier pass"), "earlier": says("in an earlier pass")},
+	})
+	var got []string
+	for _, step := range run.Steps {
+		for _, w := range step.Warnings {
+			got = append(got, step.Step+" "+w.Message)
+		}
+	}
+	slices.Sort(got)
+	if want := []string{"earlier in an earlier pass", "ended in the end", "waits now"}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
+
+// What there is to say of a rack may be more than an item of DynamoDB's holds.
+func TestMuchToSay(t *testing.T) {
+	s, _ := store()
+	var many []params.Problem
+	for i := range 5000 {
+		many = append(many, params.Problem{Parameter: "karpenter_config", Path: fmt.Sprint("ec2NodeClass.", i), Message: strings.Repeat("allowed is this and that ", 10)})
+	}
+	must(t, s.SaveRun(t.Context(), Run{Rack: "demo", Generation: 1, Problems: many, Started: clock}))
+	must(t, s.NoteStep(t.Context(), "demo", 1, clock, StepRecord{Step: "queue", Problems: many}))
+	must(t, s.SaveStatus(t.Context(), Status{Rack: "demo", Problems: many}, "digest"))
+	if got, err := s.Run(t.Context(), "demo", 0, 1); err != nil || len(got.Problems) != 5000 || len(got.Steps[0].Problems) != 5000 {
+		t.Errorf("%d problems, %v", len(got.Problems), err)
+	}
+}
+
+// A pass may be under way while a new version is deployed.
+func TestRunOfAnEarlierVersion(t *testing.T) {
+	s, cloud := store()
+	values := key("demo", "run#000000000001")
+	values["record"] = text(`{"goal":"karpenter"}`)
+	cloud.Table.Items["rack#demo run#000000000001"] = values
+	if got, err := s.Run(t.Context(), "demo", 0, 1); err != nil || got.Goal != "karpenter" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 func TestRunThatWasNeverBegun(t *testing.T) {
 	s, _ := store()
-	if got, err := s.Run(t.Context(), "demo", 3); err != nil || !reflect.DeepEqual(got, Run{}) {
+	if got, err := s.Run(t.Context(), "demo", 0, 3); err != nil || !reflect.DeepEqual(got, Run{}) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -206,7 +279,10 @@ func TestStatusRecordIsComplete(t *testing.T) {
 	}
 	must(t, s.SaveStatus(t.Context(), large(), "digest"))
 	var kept Status
-	must(t, json.Unmarshal([]byte(awsfake.Text(cloud.Table.Items["rack#demo status"], "status")), &kept))
+	must(t, unpack(cloud.Table.Items["rack#demo status"]["status"], &kept))
+	if told, err := s.Told(t.Context(), "demo"); err != nil || told != large().Generation {
+		t.Errorf("told %d, %v", told, err)
+	}
 	if digest, err := s.Reported(t.Context(), "demo"); err != nil || digest != "digest" || !reflect.DeepEqual(kept, large()) {
 		t.Errorf("digest %q, %v, status %+v", digest, err, kept)
 	}

@@ -3,12 +3,13 @@ package rack
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -38,6 +39,8 @@ type StepRecord struct {
 	Note     string           `json:"note,omitempty"`
 	Problems []params.Problem `json:"problems,omitempty"`
 	Warnings []params.Problem `json:"warnings,omitempty"`
+	// Incidents are what happened in the round.
+	Incidents []params.Problem `json:"incidents,omitempty"`
 	// Refused is the id of the change request that the Problems are about, if they are about one.
 	Refused string `json:"refused,omitempty"`
 }
@@ -45,39 +48,39 @@ type StepRecord struct {
 // keepRuns is how long DynamoDB keeps the records of a run.
 const keepRuns = 30 * 24 * time.Hour
 
-func runKey(rack string, generation int64) string { return fmt.Sprintf("run#%012d", generation) }
+func runKey(generation int64) string { return fmt.Sprintf("run#%012d", generation) }
 
 // SaveRun begins the record of a round.
 func (s *Store) SaveRun(ctx context.Context, run Run) error {
-	return s.saveRunPart(ctx, run.Rack, runKey(run.Rack, run.Generation), run.Started, run)
+	return s.saveRunPart(ctx, run.Rack, runKey(run.Generation), run.Started, run)
 }
 
 // NoteStep adds one call's part to what a step did in this round. Calls of one step follow each other, so reading and
 // writing back loses nothing.
 func (s *Store) NoteStep(ctx context.Context, rack string, generation int64, now time.Time, call StepRecord) error {
-	place := runKey(rack, generation) + "#" + call.Step
+	place := runKey(generation) + "#" + call.Step
 	values, err := s.get(ctx, key(rack, place))
 	if err != nil {
 		return fmt.Errorf("rack %s: read run: %w", rack, err)
 	}
 	record := StepRecord{Step: call.Step}
 	if values != nil {
-		if err := json.Unmarshal([]byte(stringOf(values, "record")), &record); err != nil {
+		if err := unpack(values["record"], &record); err != nil {
 			return fmt.Errorf("rack %s: decode run: %w", rack, err)
 		}
 	}
-	record.Changes = append(record.Changes, call.Changes...)
+	record.Changes, record.Incidents = append(record.Changes, call.Changes...), append(record.Incidents, call.Incidents...)
 	record.Note, record.Problems, record.Warnings, record.Refused = call.Note, call.Problems, call.Warnings, call.Refused
 	return s.saveRunPart(ctx, rack, place, now, record)
 }
 
 func (s *Store) saveRunPart(ctx context.Context, rack, place string, now time.Time, part any) error {
-	encoded, err := json.Marshal(part)
+	encoded, err := packed(part)
 	if err != nil {
 		return fmt.Errorf("rack %s: encode run: %w", rack, err)
 	}
 	values := key(rack, place)
-	values["record"] = text(string(encoded))
+	values["record"] = encoded
 	values["ttl"] = number(now.Add(keepRuns).Unix())
 	return wrap(s.put(ctx, values, nil), "rack %s: save run", rack)
 }
@@ -89,39 +92,63 @@ func (r *Run) Order(names []string) {
 	})
 }
 
-// Recall adds what steps warned of that earlier passes took: it is as true as they are done.
-func (r *Run) Recall(warnings map[string][]params.Problem) {
-	for _, step := range slices.Sorted(maps.Keys(warnings)) {
-		if !slices.ContainsFunc(r.Steps, func(s StepRecord) bool { return s.Step == step }) {
-			r.Steps = append(r.Steps, StepRecord{Step: step, Warnings: warnings[step]})
+// Recall has the steps that are applied warn of what they ended with, those of earlier passes, too: it is true until they are
+// taken again.
+func (r *Run) Recall(records plan.Records) {
+	underWay := map[string]bool{}
+	for i, step := range r.Steps {
+		_, ended := records.Applied[step.Step]
+		if underWay[step.Step] = !ended; ended {
+			r.Steps[i].Warnings = nil
+		}
+	}
+	for _, step := range slices.Sorted(maps.Keys(records.Warnings)) {
+		if !underWay[step] {
+			r.Steps = append(r.Steps, StepRecord{Step: step, Warnings: records.Warnings[step]})
 		}
 	}
 }
 
-// Run reads the record of a round with all its steps.
-func (s *Store) Run(ctx context.Context, rack string, generation int64) (Run, error) {
-	place := runKey(rack, generation)
+// Run reads the record of a round with all its steps, and with what steps did in the rounds since an earlier one: a round that is
+// overtaken ends without a report.
+func (s *Store) Run(ctx context.Context, rack string, since, generation int64) (Run, error) {
 	var run Run
-	items, err := s.query(ctx, rack, place)
+	place := runKey(generation)
+	items, err := s.query(ctx, rack, runKey(min(since+1, generation)), place+end)
 	if err != nil {
 		return run, fmt.Errorf("rack %s: read run: %w", rack, err)
 	}
 	for _, values := range items {
-		if err := run.add(stringOf(values, "sk"), place, []byte(stringOf(values, "record"))); err != nil {
+		if err := run.add(stringOf(values, "sk"), place, values["record"]); err != nil {
 			return run, fmt.Errorf("rack %s: decode run: %w", rack, err)
 		}
 	}
 	return run, nil
 }
 
-func (r *Run) add(sk, place string, encoded []byte) error {
-	if !strings.HasPrefix(sk, place+"#") {
-		return json.Unmarshal(encoded, r)
+// add adds one item of the record of the round at a place, or of an earlier one.
+func (r *Run) add(sk, place string, record types.AttributeValue) error {
+	round, step, _ := strings.Cut(strings.TrimPrefix(sk, "run#"), "#")
+	own := "run#"+round == place
+	if step == "" {
+		if own {
+			return unpack(record, r)
+		}
+		return nil
 	}
-	var step StepRecord
-	if err := json.Unmarshal(encoded, &step); err != nil {
+	var one StepRecord
+	if err := unpack(record, &one); err != nil {
 		return err
 	}
-	r.Steps = append(r.Steps, step)
+	if !own {
+		one = StepRecord{Step: step, Changes: one.Changes, Incidents: one.Incidents}
+	}
+	i := slices.IndexFunc(r.Steps, func(s StepRecord) bool { return s.Step == step })
+	if i < 0 {
+		r.Steps = append(r.Steps, one)
+		return nil
+	}
+	one.Changes, one.Incidents = append(r.Steps[i].Changes, one.Changes...), append(r.Steps[i].Incidents, one.Incidents...)
+	r.Steps[i] = one
 	return nil
 }

@@ -126,13 +126,19 @@ func (s *Store) Reported(ctx context.Context, rack string) (string, error) {
 	return stringOf(values, "digest"), wrap(err, "rack %s: read status record", rack)
 }
 
+// Told is the generation of the status; 0 where there is none.
+func (s *Store) Told(ctx context.Context, rack string) (int64, error) {
+	values, err := s.get(ctx, key(rack, "status"))
+	return numberOf(values, "generation"), wrap(err, "rack %s: read status record", rack)
+}
+
 // SaveStatus keeps the whole status, also what does not fit into the parameter.
 func (s *Store) SaveStatus(ctx context.Context, status Status, digest string) error {
-	encoded, err := json.Marshal(status)
+	encoded, err := packed(status)
 	if err != nil {
 		return fmt.Errorf("rack %s: encode status: %w", status.Rack, err)
 	}
 	values := key(status.Rack, "status")
-	values["digest"], values["status"] = text(digest), text(string(encoded))
+	values["digest"], values["generation"], values["status"] = text(digest), number(status.Generation), encoded
 	return wrap(s.put(ctx, values, nil), "rack %s: save status", status.Rack)
 }

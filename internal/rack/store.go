@@ -50,16 +50,19 @@ func (s *Store) get(ctx context.Context, key item) (item, error) {
 	return out.Item, nil
 }
 
-// query reads a rack's items whose sort key begins with a text, in its order.
-func (s *Store) query(ctx context.Context, rack, prefix string) ([]item, error) {
+// end sorts behind everything that may follow a part of a sort key.
+const end = "~"
+
+// query reads a rack's items whose sort keys are from one to another, in their order.
+func (s *Store) query(ctx context.Context, rack, from, to string) ([]item, error) {
 	var all []item
 	var start item
 	for {
 		out, err := s.DB.Query(ctx, &dynamodb.QueryInput{
 			TableName:                 &s.Name,
 			ConsistentRead:            new(true),
-			KeyConditionExpression:    new("pk = :pk AND begins_with(sk, :prefix)"),
-			ExpressionAttributeValues: item{":pk": text("rack#" + rack), ":prefix": text(prefix)},
+			KeyConditionExpression:    new("pk = :pk AND sk BETWEEN :from AND :to"),
+			ExpressionAttributeValues: item{":pk": text("rack#" + rack), ":from": text(from), ":to": text(to)},
 			ExclusiveStartKey:         start,
 		})
 		if err != nil {
@@ -101,4 +104,12 @@ func numberOf(values item, name string) int64 {
 		_ = json.Unmarshal([]byte(v.Value), &n) // DynamoDB holds numbers only
 	}
 	return n
+}
+
+// wrap adds context to an error and leaves nil alone.
+func wrap(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf(format+": %w", append(args, err)...)
 }

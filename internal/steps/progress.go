@@ -25,8 +25,10 @@ type Progress struct {
 	Unfinished bool
 	// Note says what is being waited for, or what the operator should know.
 	Note string
-	// Warnings end up in the rack's status.
+	// Warnings are what is not as it should be: in the rack's status for as long as no later call of the step says otherwise.
 	Warnings []params.Problem
+	// Incidents are what happened in this call and is told once, as a warning of this pass.
+	Incidents []params.Problem
 	// Outputs are values for the rack's outputs folder; an empty value removes one.
 	Outputs map[string]string
 }
@@ -39,6 +41,11 @@ func (p *Progress) Changed(action, format string, args ...any) {
 // Warn adds one warning under a parameter.
 func (p *Progress) Warn(parameter, format string, args ...any) {
 	p.Warnings = append(p.Warnings, params.Problem{Parameter: parameter, Message: fmt.Sprintf(format, args...)})
+}
+
+// Happened adds one incident under a parameter.
+func (p *Progress) Happened(parameter, format string, args ...any) {
+	p.Incidents = append(p.Incidents, params.Problem{Parameter: parameter, Message: fmt.Sprintf(format, args...)})
 }
 
 // NotYet is a Progress that waits.

@@ -129,7 +129,7 @@ type trial struct {
 // enumerate makes one fault of each call of each story, of the kinds in turn, in an order that the seed chooses.
 func (r *recording) enumerate(random *rand.Rand) []trial {
 	var all []trial
-	turn := 0
+	turn := random.IntN(len(mix))
 	for _, name := range []string{first.name, change.name, disable.name, enable.name} {
 		var points []trial
 		for _, c := range r.calls[name] {

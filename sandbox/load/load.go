@@ -120,15 +120,19 @@ func (r *run) many(ctx context.Context, n int) error {
 	if err := r.clusters(ctx, n); err != nil {
 		return err
 	}
-	if _, err := r.measure(ctx, fmt.Sprintf("one write to each of %d racks at once", n), func() error {
+	history, err := r.measure(ctx, fmt.Sprintf("one write to each of %d racks at once", n), func() error {
 		return each(ctx, n, func(ctx context.Context, name string) error { return r.write(ctx, name, "paused", "true") })
-	}); err != nil {
+	})
+	if err != nil {
 		return err
+	}
+	if history.AtOnce() < 2 {
+		return fmt.Errorf("load: no two of %d passes of different racks ran at once", len(history.Rounds))
 	}
 	if err := r.converged(ctx, n); err != nil {
 		return err
 	}
-	history, err := r.measure(ctx, "a full pass of every rack, by the schedule's ticks", func() error { return r.ticks(ctx) })
+	history, err = r.measure(ctx, "a full pass of every rack, by the schedule's ticks", func() error { return r.ticks(ctx) })
 	if err != nil {
 		return err
 	}

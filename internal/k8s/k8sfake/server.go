@@ -31,6 +31,8 @@ type Server struct {
 	Denied bool
 	// FailAt fails the n-th request from now on with 500; 0 fails none.
 	FailAt int
+	// Raced is the path of an object that somebody else writes right before its next PUT.
+	Raced string
 	// Writes are the changes so far: "PUT /api/v1/nodes/a".
 	Writes  []string
 	url     string
@@ -128,6 +130,10 @@ func (s *Server) list(w http.ResponseWriter, path, selector string) {
 // put refuses what was read before the last change.
 func (s *Server) put(w http.ResponseWriter, r *http.Request, path string, live *unstructured.Unstructured) {
 	object := body(r)
+	if s.Raced == path {
+		s.Raced = ""
+		s.store(path, live)
+	}
 	if object.GetResourceVersion() != live.GetResourceVersion() {
 		refuse(w, http.StatusConflict, "Conflict")
 		return

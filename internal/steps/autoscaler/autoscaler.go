@@ -120,7 +120,7 @@ func (r *run) marked(all []unstructured.Unstructured) deployment {
 
 // misnamed puts a Deployment back that was handed over from before cluster_autoscaler named another one.
 func (r *run) misnamed(ctx context.Context, marked deployment) (steps.Progress, error) {
-	r.progress.Warn("cluster_autoscaler", "%s was taken for the Cluster Autoscaler until cluster_autoscaler named %s, and is put back as it was found; if it is a Cluster Autoscaler too, stop it: it would scale the same nodes as Karpenter.",
+	r.progress.Happened("cluster_autoscaler", "%s was taken for the Cluster Autoscaler until cluster_autoscaler named %s, and is put back as it was found; if it is a Cluster Autoscaler too, stop it: it would scale the same nodes as Karpenter.",
 		k8s.Subject(marked.Unstructured), r.plan.Autoscaler.Deployment)
 	return r.restore(ctx, marked)
 }

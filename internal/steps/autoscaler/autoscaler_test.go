@@ -270,8 +270,8 @@ func TestAnotherOneIsNamed(t *testing.T) {
 	foundFirst, foundSecond := s.shape(first), s.shape(second)
 	s.run(plan.AutoscalerOff, true)
 	s.plan.Autoscaler.Deployment = "kube-system/second"
-	if progress := s.run(plan.AutoscalerOff, true); len(progress.Warnings) != 1 || progress.Warnings[0].Parameter != "cluster_autoscaler" {
-		t.Errorf("warnings %v", progress.Warnings)
+	if progress := s.run(plan.AutoscalerOff, true); len(progress.Incidents) != 1 || progress.Incidents[0].Parameter != "cluster_autoscaler" {
+		t.Errorf("warnings %v", progress.Incidents)
 	}
 	if got := s.shape(first); got != foundFirst || s.shape(second) != foundSecond {
 		t.Errorf("first %s, found %s; second %s", got, foundFirst, s.shape(second))

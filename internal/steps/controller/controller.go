@@ -58,6 +58,9 @@ func (s *Step) Run(ctx context.Context, p *plan.Plan, part string) (steps.Progre
 	case part == PartCRDs && p.Controller.CRDs:
 		return run.crds(ctx)
 	case part == PartRelease && p.Controller.Present:
+		if err := run.forget(ctx); err != nil { // a removal that was given up may have looked for the controller
+			return steps.Progress{}, err
+		}
 		return run.release(ctx)
 	case part == PartRelease:
 		return run.remove(ctx)

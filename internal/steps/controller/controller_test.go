@@ -161,8 +161,8 @@ func TestInstallUpgradeRepairRemove(t *testing.T) {
 
 	t.Log("a second zone makes it two replicas")
 	s.Create(node("two", "us-east-1b"))
-	if progress := s.run(PartRelease, "upgraded release karpenter 1.10.0"); len(progress.Warnings) != 0 {
-		t.Errorf("warnings %v", progress.Warnings)
+	if progress := s.run(PartRelease, "upgraded release karpenter 1.10.0"); len(progress.Incidents) != 0 {
+		t.Errorf("warnings %v", progress.Incidents)
 	}
 	s.check(2)
 
@@ -171,8 +171,8 @@ func TestInstallUpgradeRepairRemove(t *testing.T) {
 	s.Change(deployment, func(o *unstructured.Unstructured) {
 		_ = unstructured.SetNestedField(o.Object, int64(0), "spec", "replicas")
 	})
-	if progress := s.run(PartRelease, "repaired Service/kube-system/karpenter", "repaired Deployment/kube-system/karpenter"); len(progress.Warnings) != 1 {
-		t.Errorf("warnings %v", progress.Warnings)
+	if progress := s.run(PartRelease, "repaired Service/kube-system/karpenter", "repaired Deployment/kube-system/karpenter"); len(progress.Incidents) != 1 {
+		t.Errorf("warnings %v", progress.Incidents)
 	}
 	s.check(2)
 	if s.revisions() != 2 {

@@ -56,8 +56,8 @@ func TestDevicePluginComesAndGoes(t *testing.T) {
 		_ = unstructured.SetNestedSlice(o.Object, containers, "spec", "template", "spec", "containers")
 	})
 	progress := s.run(PartPlugin, "updated "+pluginSubject)
-	if len(progress.Warnings) != 1 || progress.Warnings[0].Parameter != "nvidia_device_plugin_enable" {
-		t.Errorf("warnings %v", progress.Warnings)
+	if len(progress.Incidents) != 1 || progress.Incidents[0].Parameter != "nvidia_device_plugin_enable" {
+		t.Errorf("warnings %v", progress.Incidents)
 	}
 	if live := s.daemonSet(); live.Spec.Template.Spec.Containers[0].Image != names.DevicePluginImage || live.Annotations["theirs"] != "1" {
 		t.Errorf("%+v", live)

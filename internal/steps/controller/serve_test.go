@@ -53,7 +53,7 @@ func (s *scene) scale(replicas int64) {
 func (s *scene) goes(warning string, changes ...string) {
 	s.Helper()
 	progress := s.run(PartServe, changes...)
-	if progress.Wait != 0 || (len(progress.Warnings) > 0) != (warning != "") || !strings.Contains(fmt.Sprint(progress.Warnings), warning) {
+	if progress.Wait != 0 || (len(progress.Incidents) > 0) != (warning != "") || !strings.Contains(fmt.Sprint(progress.Incidents), warning) {
 		s.Fatalf("%+v, want the warning %q", progress, warning)
 	}
 }
@@ -65,6 +65,20 @@ func (s *scene) waits(note string, changes ...string) steps.Progress {
 		s.Fatalf("%+v, want to wait for %q", progress, note)
 	}
 	return progress
+}
+
+// A removal that is given up leaves no record of when it first looked: the next one's patience is its own.
+func TestARemovalThatIsGivenUp(t *testing.T) {
+	s := removing(t)
+	s.scale(0)
+	s.waits("", "repaired Deployment/kube-system/karpenter")
+	if len(s.baselines) == 0 {
+		t.Fatal("no record")
+	}
+	s.plan.Controller.Present = true
+	if _, err := s.step.Run(t.Context(), s.plan, PartRelease); err != nil || len(s.baselines) > 0 {
+		t.Errorf("%v, records %v", err, s.baselines)
+	}
 }
 
 func TestAControllerThatIsDownIsBroughtUpAgain(t *testing.T) {
@@ -163,7 +177,7 @@ func TestAReleaseThatCannotBeRepaired(t *testing.T) {
 				"spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "i"}}}}}})
 	s.baselines = k8stest.Baselines{}
 	s.step.baselines = s.baselines
-	if progress := s.run(PartServe); progress.Wait != 0 || !strings.Contains(fmt.Sprint(progress.Warnings), "Deployment/default/theirs") {
+	if progress := s.run(PartServe); progress.Wait != 0 || !strings.Contains(fmt.Sprint(progress.Incidents), "Deployment/default/theirs") {
 		t.Errorf("%+v", progress)
 	}
 }
@@ -196,7 +210,7 @@ func TestInterruptedServe(t *testing.T) {
 		ready := false
 		return cloud, func() (bool, error) {
 			progress, err := s.step.Run(ctx, s.plan, PartServe)
-			if s.clock = s.clock.Add(patience); len(progress.Warnings) > 0 && progress.Wait == 0 && err == nil && !ready {
+			if s.clock = s.clock.Add(patience); len(progress.Incidents) > 0 && progress.Wait == 0 && err == nil && !ready {
 				s.RolledOut(deployment) // it gets ready after all
 				ready = true
 				return false, nil

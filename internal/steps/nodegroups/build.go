@@ -16,9 +16,6 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// labelNodegroup is on every node of a managed node group.
-const labelNodegroup = "eks.amazonaws.com/nodegroup"
-
 // build brings the build groups to zero, or back to the size that the plan gives them, else to the one they had.
 func (n *Nodegroups) build(ctx context.Context, p *plan.Plan) (steps.Progress, error) {
 	var progress steps.Progress
@@ -141,7 +138,7 @@ func size(group *types.Nodegroup) plan.Scaling {
 
 // cordon makes a group's nodes take no new pods, or lets those that it cordoned take pods again.
 func (n *Nodegroups) cordon(ctx context.Context, p *plan.Plan, client *k8s.Client, group string, cordoned bool, progress *steps.Progress) error {
-	nodes, err := client.List(ctx, k8s.Node, "", labelNodegroup+"="+group)
+	nodes, err := client.List(ctx, k8s.Node, "", names.LabelNodeGroup+"="+group)
 	if err != nil {
 		return err
 	}

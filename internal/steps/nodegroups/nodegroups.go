@@ -43,8 +43,16 @@ type Nodegroups struct {
 // poll is how long to wait for EKS.
 const poll = 3 * time.Second
 
-// Run does one part: labels, build or pins.
+// Run does one part.
 func (n *Nodegroups) Run(ctx context.Context, p *plan.Plan, part string) (steps.Progress, error) {
+	progress, err := n.do(ctx, p, part)
+	if k8s.IsConflict(err) {
+		return progress.NotYet(poll, "%v", err) // somebody, like a kubelet, wrote it between our reading and writing
+	}
+	return progress, err
+}
+
+func (n *Nodegroups) do(ctx context.Context, p *plan.Plan, part string) (steps.Progress, error) {
 	switch part {
 	case "labels":
 		return n.labels(ctx, p)

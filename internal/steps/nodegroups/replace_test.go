@@ -47,7 +47,7 @@ func beginSPOT(t *testing.T) scene {
 // ready puts a Ready node with one more label.
 func (s scene) ready(name, group, label string) {
 	s.api.Put("/api/v1/nodes/"+name, "v1", "Node", map[string]any{
-		"metadata": map[string]any{"labels": map[string]any{labelNodegroup: group, label: "true"}}, "spec": map[string]any{},
+		"metadata": map[string]any{"labels": map[string]any{names.LabelNodeGroup: group, label: "true"}}, "spec": map[string]any{},
 		"status": map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "True"}}},
 	})
 }
@@ -226,11 +226,31 @@ func TestABudgetHoldsUpTheDrainForATime(t *testing.T) {
 	}
 	s.cloud.Pass(2 * time.Minute)
 	progress, changes := s.run("retire")
-	if !strings.HasPrefix(changes, "deleted") || len(progress.Warnings) != 1 || !strings.Contains(progress.Warnings[0].Message, "8 pods did not leave the nodes of node group system within 5m0s: Pod/default/db-0") {
-		t.Errorf("%s, %v", changes, progress.Warnings)
+	if !strings.HasPrefix(changes, "deleted") || len(progress.Incidents) != 1 || !strings.Contains(progress.Incidents[0].Message, "8 pods did not leave the nodes of node group system within 5m0s: Pod/default/db-0") {
+		t.Errorf("%s, %v", changes, progress.Incidents)
 	}
 	if s.done("retire"); s.groups() != "build system-ondemand" {
 		t.Errorf("groups %s", s.groups())
+	}
+}
+
+// What was kept of the drain of an earlier group of the name is not this one's: its pods have all of their time.
+func TestANewGroupOfTheNameHasItsOwnTime(t *testing.T) {
+	s := beginSPOT(t)
+	s.done("copy")
+	if err := s.baselines.Keep(t.Context(), "demo", "drain/system", []byte("2025-01-02T03:04:05Z")); err != nil {
+		t.Fatal(err)
+	}
+	s.cloud.EKS.Groups["system"].CreatedAt = new(s.cloud.Now())
+	s.pod("db", "system-1", "Running", "StatefulSet")
+	s.api.Protected = map[string]bool{"/api/v1/namespaces/default/pods/db": true}
+	if progress, _ := s.run("retire"); progress.Wait == 0 || s.groups() != "build system system-ondemand" || s.cloud.EKS.Groups["system"].Status != types.NodegroupStatusActive {
+		t.Errorf("%+v, groups %s", progress, s.groups())
+	}
+	t.Log("and nothing is left of one that came back as an on-demand group")
+	s.cloud.EKS.Groups["system"].CapacityType = types.CapacityTypesOnDemand
+	if s.done("retire"); len(s.baselines.Kept) > 0 {
+		t.Errorf("baselines %v", s.baselines.Kept)
 	}
 }
 

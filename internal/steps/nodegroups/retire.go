@@ -53,7 +53,7 @@ func (n *Nodegroups) replace(ctx context.Context, p *plan.Plan, r plan.Replaceme
 	case old == nil:
 		return "", n.forget(ctx, p, r)
 	case old.CapacityType != types.CapacityTypesSpot:
-		return "", nil // another one of that name since the plan, and a good one
+		return "", n.forget(ctx, p, r) // another one of that name since the plan, and a good one
 	case old.Status == types.NodegroupStatusDeleting:
 		return "EKS deletes node group " + r.Group, nil
 	}
@@ -72,7 +72,7 @@ func (n *Nodegroups) replace(ctx context.Context, p *plan.Plan, r plan.Replaceme
 		_, err := n.delete(ctx, p, r, nil, progress) // once a pass
 		return "", errors.Join(fmt.Errorf("node group %s: delete: EKS gave up: %s; mend that, the next pass goes on", r.Group, health(old)), err)
 	}
-	left, over, err := n.drain(ctx, p, r, client, progress)
+	left, over, err := n.drain(ctx, p, r, old, client, progress)
 	if err != nil {
 		return "", err
 	}
@@ -84,8 +84,8 @@ func (n *Nodegroups) replace(ctx context.Context, p *plan.Plan, r plan.Replaceme
 
 // drain cordons a group's nodes and evicts their pods, some with each call. left are the pods that are still there; over
 // tells that they have had their time.
-func (n *Nodegroups) drain(ctx context.Context, p *plan.Plan, r plan.Replacement, client *k8s.Client, progress *steps.Progress) (left []string, over bool, err error) {
-	since, err := n.since(ctx, p, r)
+func (n *Nodegroups) drain(ctx context.Context, p *plan.Plan, r plan.Replacement, old *types.Nodegroup, client *k8s.Client, progress *steps.Progress) (left []string, over bool, err error) {
+	since, err := n.since(ctx, p, r, old)
 	if err != nil {
 		return nil, false, err
 	}
@@ -117,8 +117,9 @@ func (n *Nodegroups) drain(ctx context.Context, p *plan.Plan, r plan.Replacement
 	return left, n.Now().Sub(since) >= n.Drain, nil
 }
 
-// since is when the drain of a group began: the first call keeps it, so that the drain ends in one pass or another.
-func (n *Nodegroups) since(ctx context.Context, p *plan.Plan, r plan.Replacement) (time.Time, error) {
+// since is when the drain of a group began: the first call keeps it, so that the drain ends in one pass or another. What was kept
+// before the group was made is of an earlier one of its name.
+func (n *Nodegroups) since(ctx context.Context, p *plan.Plan, r plan.Replacement, old *types.Nodegroup) (time.Time, error) {
 	kept, ok, err := n.Baselines.Get(ctx, p.Rack, drained(r))
 	if err != nil {
 		return time.Time{}, err
@@ -128,7 +129,12 @@ func (n *Nodegroups) since(ctx context.Context, p *plan.Plan, r plan.Replacement
 		if err != nil {
 			return began, fmt.Errorf("node group %s: decode the beginning of its drain: %w", r.Group, err)
 		}
-		return began, nil
+		if old.CreatedAt == nil || !began.Before(*old.CreatedAt) {
+			return began, nil
+		}
+		if err := n.forget(ctx, p, r); err != nil {
+			return began, err
+		}
 	}
 	now := n.Now().UTC().Truncate(time.Second)
 	return now, n.Baselines.Keep(ctx, p.Rack, drained(r), []byte(now.Format(time.RFC3339)))
@@ -158,7 +164,7 @@ func (n *Nodegroups) delete(ctx context.Context, p *plan.Plan, r plan.Replacemen
 	}
 	progress.Changed("deleted, "+r.Copy+" has taken its place", "node group %s", r.Group)
 	if len(left) > 0 {
-		progress.Warn("system_node_groups", "%d pods did not leave the nodes of node group %s within %s: %s; the group is deleted all the same, and EKS ends them after some minutes; "+
+		progress.Happened("system_node_groups", "%d pods did not leave the nodes of node group %s within %s: %s; the group is deleted all the same, and EKS ends them after some minutes; "+
 			"look at their PodDisruptionBudgets", len(left), r.Group, n.Drain, some(left))
 	}
 	return "EKS deletes node group " + r.Group, nil

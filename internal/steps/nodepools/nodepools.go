@@ -91,7 +91,7 @@ func (r *run) note(applied k8s.Applied) {
 		r.progress.Changed(applied.Action, "%s", applied.Subject)
 	}
 	if len(applied.Contested) > 0 {
-		r.progress.Warn("karpenter_enabled", "%s was changed by somebody else (%s) and is set back; use Sawhorse's parameters, or the change comes and goes with every pass.",
+		r.progress.Happened("karpenter_enabled", "%s was changed by somebody else (%s) and is set back; use Sawhorse's parameters, or the change comes and goes with every pass.",
 			applied.Subject, strings.Join(applied.Contested, ", "))
 	}
 }

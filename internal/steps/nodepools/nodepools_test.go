@@ -153,8 +153,8 @@ func TestApply(t *testing.T) {
 	s.Change(wpool, func(o *unstructured.Unstructured) {
 		_ = unstructured.SetNestedField(o.Object, "1", "spec", "limits", "cpu")
 	})
-	if progress := s.run("updated NodePool/workload"); len(progress.Warnings) != 1 || !strings.Contains(progress.Warnings[0].Message, "limits.cpu") {
-		t.Errorf("warnings %v", progress.Warnings)
+	if progress := s.run("updated NodePool/workload"); len(progress.Incidents) != 1 || !strings.Contains(progress.Incidents[0].Message, "limits.cpu") {
+		t.Errorf("warnings %v", progress.Incidents)
 	}
 	s.ready(wpool)
 

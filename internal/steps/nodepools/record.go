@@ -75,16 +75,16 @@ func (r *run) conclude(ctx context.Context) error {
 		return err
 	}
 	if len(all.Instances) > 0 {
-		r.progress.Warn("karpenter_enabled", "Karpenter had not ended these instances, so Sawhorse terminated them through EC2, and their end is confirmed: %s. Pods that were still on them had no time to end.",
+		r.progress.Happened("karpenter_enabled", "Karpenter had not ended these instances, so Sawhorse terminated them through EC2, and their end is confirmed: %s. Pods that were still on them had no time to end.",
 			strings.Join(all.Instances, ", "))
 	}
 	if len(all.Objects) > 0 {
-		r.progress.Warn("karpenter_enabled", "Karpenter had not let go of %s, so Sawhorse removed its finalizers. Launch templates may be left behind: "+
+		r.progress.Happened("karpenter_enabled", "Karpenter had not let go of %s, so Sawhorse removed its finalizers. Launch templates may be left behind: "+
 			"`aws ec2 describe-launch-templates --filters Name=tag:eks:eks-cluster-name,Values=%s` lists them, `aws ec2 delete-launch-template` deletes one.",
 			strings.Join(all.Objects, ", "), r.plan.Cluster.Name)
 	}
 	if len(all.Left) > 0 {
-		r.progress.Warn("karpenter_enabled", "These instances of Karpenter's nodes lacked its tags, so Sawhorse did not end them, and they run on: %s. `aws ec2 terminate-instances` ends them.",
+		r.progress.Happened("karpenter_enabled", "These instances of Karpenter's nodes lacked its tags, so Sawhorse did not end them, and they run on: %s. `aws ec2 terminate-instances` ends them.",
 			strings.Join(all.Left, ", "))
 	}
 	return r.forget(ctx)

@@ -97,7 +97,7 @@ func (s *scene) finished() (string, string) {
 
 func warnings(progress steps.Progress) string {
 	var all []string
-	for _, w := range progress.Warnings {
+	for _, w := range slices.Concat(progress.Incidents, progress.Warnings) {
 		all = append(all, w.Message)
 	}
 	return strings.Join(all, " ")

@@ -65,20 +65,17 @@ func (r *Report) Run(ctx context.Context, event Event) (Answer, error) {
 	if event.Generation == 0 { // the execution ended before anybody noted it
 		event.Generation = lease.Requested
 	}
-	run, err := r.Store.Run(ctx, event.Rack, event.Generation)
+	told, err := r.Store.Told(ctx, event.Rack)
+	if err != nil {
+		return Answer{}, err
+	}
+	run, err := r.Store.Run(ctx, event.Rack, max(told, lease.Served), event.Generation)
 	if err != nil {
 		return Answer{}, err
 	}
 	if event.Outcome == "Forgotten" {
 		return Answer{}, r.forget(ctx, event, run)
 	}
-	records, err := r.Store.Records(ctx, event.Rack)
-	if err != nil {
-		return Answer{}, err
-	}
-	run.Order(event.Steps)
-	run.Recall(records.Warnings)
-	status := r.status(event, run)
 	outputs, err := r.Store.Outputs(ctx, event.Rack)
 	if err != nil {
 		return Answer{}, err
@@ -86,6 +83,13 @@ func (r *Report) Run(ctx context.Context, event Event) (Answer, error) {
 	if err := r.Outputs.WriteOutputs(ctx, event.Rack, outputs); err != nil {
 		return Answer{}, err
 	}
+	records, err := r.Store.Records(ctx, event.Rack)
+	if err != nil {
+		return Answer{}, err
+	}
+	run.Order(event.Steps)
+	run.Recall(records)
+	status := r.status(event, run)
 	if status.State == rack.Reconciled { // behind the outputs: it ends a rack whose cluster is gone, and what says that they go
 		if err := r.finish(ctx, event.Rack, run, records); err != nil {
 			return Answer{}, err
@@ -154,7 +158,7 @@ func (r *Report) status(event Event, run rack.Run) rack.Status {
 		Problems: slices.Concat(run.Problems, stepProblems(run)), Warnings: run.Warnings,
 	}
 	for _, step := range run.Steps {
-		status.Warnings = append(status.Warnings, step.Warnings...)
+		status.Warnings = slices.Concat(status.Warnings, step.Incidents, step.Warnings)
 		for _, c := range step.Changes {
 			status.Changed = append(status.Changed, c.Subject+" "+c.Action)
 		}
@@ -210,7 +214,7 @@ func (r *Report) finish(ctx context.Context, name string, run rack.Run, records 
 	if p.Cluster.Gone {
 		return r.Store.End(ctx, name, p.Cluster.ARN)
 	}
-	records.WasOn, records.Credentials = false, ""
+	records.WasOn, records.Credentials, records.Warnings = false, "", nil
 	return r.Store.SaveRecords(ctx, name, records)
 }
 

@@ -293,6 +293,27 @@ func TestTheEndOfARemoval(t *testing.T) {
 	}
 }
 
+// A round that another write overtook is told of by the next report, and by no other.
+func TestOvertakenRounds(t *testing.T) {
+	s := begin(t, rack.Run{Outcome: "Planned", Goal: "karpenter"}, done)
+	overtaken := rack.StepRecord{Step: "infrastructure", Changes: []steps.Change{{Subject: "role demo", Action: "created"}}, Incidents: problem}
+	for generation := int64(4); generation < 7; generation++ {
+		s.must(s.store.NoteStep(s.Context(), "demo", generation, s.cloud.Now(), overtaken))
+	}
+	s.must(s.store.SaveStatus(s.Context(), rack.Status{Rack: "demo", Generation: 5}, ""))
+	s.run(event("Planned"))
+	if got := s.status(); !slices.Equal(got.Changed, []string{"role demo created", "queue demo created"}) || !slices.Equal(got.Warnings, slices.Concat(problem, warning)) {
+		t.Errorf("%v, warnings %v", got.Changed, got.Warnings)
+	}
+	t.Log("what a release has counted as served counts as told")
+	s.must(s.store.SaveStatus(s.Context(), rack.Status{Rack: "demo", Generation: 1}, ""))
+	s.cloud.Table.Items["rack#demo lease"]["served"] = &types.AttributeValueMemberN{Value: "6"}
+	s.run(event("Planned"))
+	if got := s.status(); !slices.Equal(got.Changed, []string{"queue demo created"}) {
+		t.Errorf("%v", got.Changed)
+	}
+}
+
 // What a step warned of stays in the status as long as the step is done: other passes do not take it again.
 func TestWarningsOfEarlierPasses(t *testing.T) {
 	none := []params.Problem{{Parameter: "cluster_autoscaler", Message: "none was found"}}

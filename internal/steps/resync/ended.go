@@ -36,10 +36,13 @@ func (r *Resync) ended(ctx context.Context, event Event) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	if !remain {
+	next := request(events.ReconcileRequested{Rack: name, Reason: "an execution ended early"})
+	if where.state == "" {
+		next = event.Detail.Input // it may not have been counted; where it has been, the same event again does no harm
+	} else if !remain {
 		return Answer{}, telling
 	}
-	answer, err := r.follow(ctx, event, name, request(events.ReconcileRequested{Rack: name, Reason: "an execution ended early"}))
+	answer, err := r.follow(ctx, event, name, next)
 	if err != nil {
 		return answer, err
 	}

@@ -71,6 +71,7 @@ func TestAnExecutionThatEndedFreesItsRack(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			cloud, m, r := begin(time.Hour, 1)
 			lease(cloud, c.owner, "3", c.served)
+			m.history = []sfntypes.HistoryEvent{aborting, calling}
 			if _, err := r.Run(t.Context(), ended(c.input, execution+"me")); err != nil {
 				t.Fatal(err)
 			}
@@ -86,7 +87,7 @@ func TestTheSameNoticeTwiceStartsOnePass(t *testing.T) {
 	cloud, m, r := begin(time.Hour, 1)
 	lease(cloud, execution+"me", "3", "2")
 	notice := ended(`{"detail":{"rack":"demo"}}`, execution+"me")
-	m.err = awsfake.Throttling
+	m.history, m.err = []sfntypes.HistoryEvent{aborting, calling}, awsfake.Throttling
 	if _, err := r.Run(t.Context(), notice); err == nil {
 		t.Fatal("a pass that could not be started is no success")
 	}
@@ -120,7 +121,7 @@ func TestAnExecutionThatEndedIsToldOf(t *testing.T) {
 			cloud, m, r := begin(time.Hour, 1)
 			lease(cloud, execution+"me", "3", "2")
 			m.history = c.history
-			notice := ended(`{"detail":{"rack":"demo"}}`, execution+"me")
+			notice := ended(`{"detail-type":"Rack Reconcile Requested","detail":{"rack":"demo"}}`, execution+"me")
 			notice.Detail.Status, notice.Detail.Error = c.status, c.error
 			before := cloud.Now()
 			if _, err := r.Run(t.Context(), notice); err != nil {
@@ -159,6 +160,19 @@ func quiet(t *testing.T, cloud *awsfake.Cloud) int64 {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// Where nobody knows how far an execution came, its event may not have been counted: it is taken up again, with its flags.
+func TestAnEventThatMayNotHaveBeenCounted(t *testing.T) {
+	cloud, m, r := begin(time.Hour, 1)
+	lease(cloud, "", "3", "3")
+	input := `{"detail-type":"Rack Parameters Change Requested","detail":{"rack":"demo","set":{"node_disk":"30"}}}`
+	if _, err := r.Run(t.Context(), ended(input, execution+"me")); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(m.inputs, []string{input}) {
+		t.Errorf("started %v", m.inputs)
+	}
 }
 
 // A report that fails holds nothing up, and is an error that somebody sees.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -114,7 +115,8 @@ func (s *scene) passes(warning string) {
 
 func (s *scene) warned(progress steps.Progress, warning string) {
 	s.Helper()
-	if text := fmt.Sprint(progress.Warnings); (warning == "") != (len(progress.Warnings) == 0) || !strings.Contains(text, warning) {
+	all := slices.Concat(progress.Incidents, progress.Warnings)
+	if text := fmt.Sprint(all); (warning == "") != (len(all) == 0) || !strings.Contains(text, warning) {
 		s.Errorf("warnings %s, want %q", text, warning)
 	}
 }

@@ -119,9 +119,9 @@ func (r *run) scale(ctx context.Context, seen *survey, lack *shortage) (steps.Pr
 	}
 	switch {
 	case len(left) > 0:
-		r.progress.Warn("karpenter_enabled", "Karpenter's nodes are drained although %s. Pods without a place stay Pending until there is one.", lack.figures(left))
+		r.progress.Happened("karpenter_enabled", "Karpenter's nodes are drained although %s. Pods without a place stay Pending until there is one.", lack.figures(left))
 	case len(lack.left) > 0 && r.onward:
-		r.progress.Warn("karpenter_enabled", "Karpenter's nodes are drained although %s. %d pod(s) wait for nodes that are starting.", lack.figures(nil), len(lack.left))
+		r.progress.Happened("karpenter_enabled", "Karpenter's nodes are drained although %s. %d pod(s) wait for nodes that are starting.", lack.figures(nil), len(lack.left))
 	case len(lack.left) > 0:
 		return r.progress.NotYet(poll, "%d pod(s) of Karpenter's nodes wait for further nodes; %s", len(lack.left), waiting(system))
 	}

@@ -14,7 +14,7 @@ func TestTheWholeTreeIsDeleted(t *testing.T) {
 	s.reported(rack.Reconciled)
 	s.write("karpenter_auth_mode", "karpenter_enabled", "karpenter_cpu_limit")
 	s.wants(s.pass(false), Unchanged, true, "")
-	if run, err := s.store.Run(t.Context(), "demo", int64(s.requests)); err != nil || len(run.Warnings) != 1 || run.Warnings[0].Parameter != "rack" {
+	if run, err := s.store.Run(t.Context(), "demo", 0, int64(s.requests)); err != nil || len(run.Warnings) != 1 || run.Warnings[0].Parameter != "rack" {
 		t.Errorf("%v: %v", err, run.Warnings)
 	}
 	if p := s.records().Params; p["karpenter_cpu_limit"] != "7" {

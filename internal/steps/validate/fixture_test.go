@@ -168,7 +168,7 @@ func (s *scene) lease(owner string, full bool) {
 // reported does what the function report does with the finding of the last round.
 func (s *scene) reported(state rack.State) {
 	s.Helper()
-	run, err := s.store.Run(s.Context(), "demo", int64(s.requests))
+	run, err := s.store.Run(s.Context(), "demo", 0, int64(s.requests))
 	s.must(err)
 	var steps []string
 	if state == rack.Paused {

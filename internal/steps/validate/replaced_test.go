@@ -16,7 +16,7 @@ func TestANamedSPOTGroupIsReplaced(t *testing.T) {
 	s.cloud.EKS.Groups["system"].CapacityType = types.CapacityTypesSpot
 	const replacing = prepare + " nodegroups/copy infrastructure queue controller/release controller/plugin nodepools autoscaler nodegroups/build nodegroups/pins nodegroups/retire"
 	s.wants(s.pass(false), Planned, true, replacing)
-	run, err := s.store.Run(t.Context(), "demo", 1)
+	run, err := s.store.Run(t.Context(), "demo", 0, 1)
 	if err != nil || len(run.Warnings) != 1 || run.Warnings[0].Parameter != "system_node_groups" {
 		t.Errorf("warnings %v, %v", run.Warnings, err)
 	}

@@ -21,6 +21,8 @@ type Event struct {
 	Rack      string `json:"rack"`
 	Execution string `json:"execution"`
 	DryRun    bool   `json:"dryRun"`
+	// Full is asked of a dry run; a pass finds in its lease what its requests ask for.
+	Full bool `json:"full"`
 }
 
 // About is what the log says of a call.
@@ -122,7 +124,7 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 		}
 	}
 	run := rack.Run{Rack: event.Rack, Generation: lease.Requested, Execution: event.Execution, Started: v.now()}
-	found, err := v.find(ctx, run, lease.Full, event.DryRun)
+	found, err := v.find(ctx, run, lease.Full || event.DryRun && event.Full, event.DryRun)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -333,10 +335,11 @@ func (v *Validate) accept(ctx context.Context, answer Answer, run rack.Run, f fi
 		return !slices.ContainsFunc(f.Plan.Steps, func(s plan.Step) bool { return s.Name == step })
 	})
 	f.Plan.Generation = run.Generation
-	if err := v.store.SavePlan(ctx, &f.Plan); err != nil {
+	// In this order: a plan that is kept while its steps count as applied would never have been in force, and be repaired towards.
+	if err := v.store.SaveRecords(ctx, run.Rack, records); err != nil {
 		return answer, err
 	}
-	if err := v.store.SaveRecords(ctx, run.Rack, records); err != nil {
+	if err := v.store.SavePlan(ctx, &f.Plan); err != nil {
 		return answer, err
 	}
 	if err := v.store.SaveRun(ctx, run); err != nil {

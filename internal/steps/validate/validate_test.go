@@ -1,15 +1,11 @@
 package validate
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/params"
@@ -99,7 +95,7 @@ func TestRejected(t *testing.T) {
 	s.write("karpenter_cpu_limit=many")
 	s.wants(s.pass(false), Rejected, true, "")
 	s.wrote(leaseItem, "DynamoDB.PutItem rack#demo run#000000000002")
-	run, err := s.store.Run(t.Context(), "demo", 2)
+	run, err := s.store.Run(t.Context(), "demo", 0, 2)
 	if err != nil || run.Outcome != "Rejected" || len(run.Problems) != 1 || run.Problems[0].Parameter != "karpenter_cpu_limit" {
 		t.Errorf("%+v, %v", run, err)
 	}
@@ -129,7 +125,7 @@ func TestRejectedByThePlan(t *testing.T) {
 	s.cloud.EC2.Tags["subnet-a"]["karpenter.sh/discovery"] = "other"
 	s.cloud.EKS.Groups["system"].CapacityType = "SPOT"
 	s.wants(s.pass(false), Rejected, true, "")
-	run, err := s.store.Run(t.Context(), "demo", 1)
+	run, err := s.store.Run(t.Context(), "demo", 0, 1)
 	if err != nil || len(run.Problems) != 2 {
 		t.Errorf("%+v, %v", run.Problems, err)
 	}
@@ -204,6 +200,16 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
+func TestADryRunOfAFullPass(t *testing.T) {
+	s := begin(t, auth, on)
+	s.pass(false)
+	for full, steps := range map[bool]string{false: "", true: enable} {
+		_, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me", DryRun: true, Full: full})
+		s.must(err)
+		s.wants(Answer{Outcome: DryRun, Steps: s.dry}, DryRun, false, steps)
+	}
+}
+
 func TestWithoutTheLeaseNothingIsRead(t *testing.T) {
 	s := begin(t, auth, on)
 	s.lease("another pass", false)
@@ -229,26 +235,13 @@ func TestAClusterBelongsToOneRack(t *testing.T) {
 		t.Fatal(owner, err)
 	}
 	s.wants(s.pass(false), Rejected, true, "")
-	run, err := s.store.Run(t.Context(), "demo", 1)
+	run, err := s.store.Run(t.Context(), "demo", 0, 1)
 	if err != nil || len(run.Problems) != 1 || run.Problems[0].Parameter != "cluster_name" || !strings.Contains(run.Problems[0].Message, `"other"`) {
 		t.Errorf("%+v, %v", run.Problems, err)
 	}
 	if p, err := s.store.Plan(t.Context(), "demo"); p != nil || err != nil {
 		t.Errorf("a plan was saved: %v, %v", p, err)
 	}
-}
-
-// What is due counts as not applied from here on: whatever happens to this pass, the next one does it.
-func TestADueStepIsDueUntilItIsDone(t *testing.T) {
-	s := begin(t, auth, on)
-	s.pass(false)
-	s.write("karpenter_cpu_limit=200")
-	s.wants(s.validated(false), Planned, true, "nodepools") // and then the pass dies
-	s.write("karpenter_cpu_limit")                          // back to what was applied before
-	s.wants(s.validated(false), Planned, true, "nodepools")
-	t.Log("a full pass that dies leaves everything due")
-	s.wants(s.validated(true), Planned, true, enable)
-	s.wants(s.validated(false), Planned, true, enable)
 }
 
 // What a step warned of is told for as long as the plan has the step.
@@ -312,59 +305,9 @@ func TestSecretsAndUnknownNames(t *testing.T) {
 	s := begin(t, auth, "karpenter_cpu_limt=5", "node_disk=secret")
 	s.cloud.SSM.Secure[folder+"node_disk"] = true
 	s.wants(s.pass(false), Rejected, true, "")
-	run, err := s.store.Run(t.Context(), "demo", 1)
+	run, err := s.store.Run(t.Context(), "demo", 0, 1)
 	if err != nil || len(run.Problems) != 2 || run.Problems[0].Parameter != "karpenter_cpu_limt" || run.Problems[1].Parameter != "node_disk" {
 		t.Errorf("%+v, %v", run.Problems, err)
-	}
-}
-
-// Any call may fail: nothing is half accepted, and the next round ends as if nothing had happened.
-func TestAnyCallMayFail(t *testing.T) {
-	want := begin(t, auth, on)
-	want.pass(false)
-	calls := len(want.cloud.Made()) // with the steps' own notes; more than there are
-	for n := 1; n <= calls; n++ {
-		s := begin(t, auth, on)
-		s.lease("me", false)
-		s.cloud.Forget()
-		s.cloud.FailAt(n, awsfake.Throttling)
-		_, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me"})
-		if !s.cloud.Failed() {
-			break
-		}
-		if !errors.Is(err, awsfake.Throttling) {
-			t.Errorf("call %d failed and validate said %v", n, err)
-		}
-		s.wants(s.pass(false), Planned, true, enable)
-		if got := s.records(); !maps.Equal(got.Applied, want.records().Applied) || got.Goal != plan.GoalKarpenter || !got.WasOn {
-			t.Errorf("call %d failed, and the records are %+v", n, got)
-		}
-	}
-}
-
-// racing is the table in the moment in which another rack claims the cluster, between validate's look and its own claim.
-type racing struct{ *awsfake.Table }
-
-func (r racing) PutItem(ctx context.Context, in *dynamodb.PutItemInput, options ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
-	if awsfake.Text(in.Item, "sk") == "claim" && awsfake.Text(in.Item, "rack") == "demo" {
-		other := &rack.Store{DB: r.Table, Name: "sawhorse"}
-		if _, err := other.Claim(ctx, awsfake.ClusterARN, "other"); err != nil {
-			return nil, err
-		}
-	}
-	return r.Table.PutItem(ctx, in, options...)
-}
-
-func TestTwoRacksClaimInTheSameMoment(t *testing.T) {
-	s := begin(t, auth, on)
-	s.store.DB = racing{s.cloud.Table}
-	s.lease("me", false)
-	_, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me"})
-	if err == nil || !strings.Contains(err.Error(), "rack other has claimed it") {
-		t.Errorf("%v", err)
-	}
-	if p, _ := s.store.Plan(t.Context(), "demo"); p != nil || len(s.begun) > 0 {
-		t.Error("the plan is in force")
 	}
 }
 
