@@ -25,6 +25,7 @@ require (
 	github.com/aws/karpenter-provider-aws v1.10.0
 	github.com/aws/smithy-go v1.24.2
 	github.com/cdklabs/cdk-nag-go/cdknag/v2 v2.35.0
+	github.com/robfig/cron/v3 v3.0.1
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.2
 	go.uber.org/multierr v1.11.0
 	helm.sh/helm/v4 v4.1.4
@@ -144,7 +145,6 @@ require (
 	github.com/prometheus/common v0.67.5 // indirect
 	github.com/prometheus/procfs v0.19.2 // indirect
 	github.com/rivo/uniseg v0.4.7 // indirect
-	github.com/robfig/cron/v3 v3.0.1 // indirect
 	github.com/rubenv/sql-migrate v1.8.1 // indirect
 	github.com/russross/blackfriday/v2 v2.1.0 // indirect
 	github.com/samber/lo v1.52.0 // indirect

@@ -151,8 +151,8 @@ func TestCheckOfWhatWasObserved(t *testing.T) {
 	for _, c := range []checkCase{
 		{what: "an on-demand system group", input: onWith("", facts(good))},
 		{what: "as aws eks describe-nodegroup prints it", input: onWith("", facts(`{"nodegroup":`+good+`}`))},
-		{what: "a SPOT system group", input: onWith("", facts(fmt.Sprintf(system, "SPOT"))), problems: []string{"karpenter_enabled: SPOT"}},
-		{what: "a SPOT system group in its envelope", input: onWith("", facts(`{"nodegroup":`+fmt.Sprintf(system, "SPOT")+`}`)), problems: []string{"karpenter_enabled: SPOT"}},
+		{what: "a SPOT system group", input: onWith("", facts(fmt.Sprintf(system, "SPOT"))), problems: []string{"system_node_groups: SPOT"}},
+		{what: "a SPOT system group in its envelope", input: onWith("", facts(`{"nodegroup":`+fmt.Sprintf(system, "SPOT")+`}`)), problems: []string{"system_node_groups: SPOT"}},
 		{what: "a SPOT system group without Karpenter", input: `{"rack":"demo","params":{"karpenter_auth_mode":"true"},` + facts(fmt.Sprintf(system, "SPOT")) + `}`},
 		{what: "an additional group that is not dedicated", input: onWith("", facts(good, fmt.Sprintf(extra, ""))), problems: []string{"karpenter_enabled: not dedicated: gpu"}},
 		{what: "a taint that only prefers is not dedicated", input: onWith("", facts(good, fmt.Sprintf(extra, `{"key":"a","effect":"PREFER_NO_SCHEDULE"}`))), problems: []string{"karpenter_enabled: not dedicated: gpu"}},

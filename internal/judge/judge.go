@@ -37,7 +37,7 @@ func Judge(parsed params.Result, facts plan.Facts, before InForce) (Verdict, err
 	objects := compiled.Objects()
 	verdict := Verdict{Config: parsed.Config, Effective: parsed.Effective, Objects: compiled.Fingerprint()}
 	if verdict.Objects != before.Checked {
-		parsed.Add(unless(parsed.Problems, compiled.Check())...)
+		parsed.Hinder(unless(parsed.Problems, compiled.Check())...)
 		if err := verdict.compare(&facts, compiled, before); err != nil {
 			return verdict, err
 		}

@@ -165,9 +165,10 @@ func TestTurningOffIsNotHeldUpByManifests(t *testing.T) {
 	previous := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "cluster_name": "demo"}
 	parsed := params.Parse(params.Input{Rack: "demo", Previous: previous, Params: map[string]string{
 		"karpenter_auth_mode": "true", "karpenter_enabled": "false", "karpenter_config": `{"nodePool":{"weight":300},"x":1}`, "karpenter_node_labels": "karpenter.sh/x=y",
+		"node_disk": "60000",
 	}})
 	v, err := Judge(parsed, plan.Facts{Offline: true}, InForce{})
-	if err != nil || len(v.Problems) > 0 || len(v.Warnings) != 3 {
+	if err != nil || len(v.Problems) > 0 || len(v.Warnings) != 5 {
 		t.Errorf("%v: problems %v, warnings %v", err, v.Problems, v.Warnings)
 	}
 }
@@ -231,6 +232,39 @@ func TestRackNames(t *testing.T) {
 		if err != nil || len(v.Problems) != 1 || v.Problems[0].Parameter != "rack" {
 			t.Errorf("%q: %v, %v", rack, v.Problems, err)
 		}
+	}
+}
+
+// AWS's limit of tags holds for those of karpenter_config and the parameter together; a tag in both is one.
+func TestLimitOfTags(t *testing.T) {
+	tags := func(from, n int) (pairs []string, object string) {
+		fields := map[string]string{}
+		for i := range n {
+			key := fmt.Sprint("t", from+i)
+			pairs, fields[key] = append(pairs, key+"=x"), "x"
+		}
+		text, err := json.Marshal(map[string]any{"ec2NodeClass": map[string]any{"tags": fields}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pairs, string(text)
+	}
+	ofParameter, _ := tags(0, 30)
+	for n, want := range map[int][]string{20: nil, 21: {"karpenter_config ec2NodeClass.tags: make 41 tags; allowed are 40"}, 4500: {"karpenter_config ec2NodeClass.tags: take out 4480"}} {
+		_, config := tags(20, n)
+		same(t, fmt.Sprint(n, " tags"), verdict(t, map[string]string{"tags": strings.Join(ofParameter, ","), "karpenter_config": config}).Problems, want)
+	}
+}
+
+// A suggestion is not as long as a careless value.
+func TestSuggestionsAreShort(t *testing.T) {
+	var families []string
+	for i := range 5000 {
+		families = append(families, fmt.Sprint("C", i))
+	}
+	problems := verdict(t, map[string]string{"additional_karpenter_nodepools_config": `[{"name":"a","instance_families":"` + strings.Join(families, ",") + `"}]`}).Problems
+	if len(problems) != 1 || len(problems[0].Message) > 500 {
+		t.Errorf("%.1000v", problems)
 	}
 }
 

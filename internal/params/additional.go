@@ -5,6 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sawhorse-io/sawhorse/internal/names"
@@ -115,13 +116,17 @@ func (r *Result) pool(at string, fields map[string]any) Pool {
 			}
 		}
 	}
+	listed := false // once is enough
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		if slices.Contains(known, key) {
 			continue
 		}
-		instead := "allowed are " + strings.Join(known, ", ")
+		instead := "leave it out"
 		if near := Nearest(key, known); near != "" {
 			instead = "did you mean " + near + "?"
+		} else if !listed {
+			listed = true
+			instead = "allowed are " + strings.Join(known, ", ")
 		}
 		r.problem(additionalConfig, Join(at, key), "%s is no field of a pool; %s", Join(at, key), instead)
 	}
@@ -152,10 +157,11 @@ func (f poolField) read(pool *Pool, value any) string {
 			wanted = "text"
 		}
 		instead := f.Example
-		if plain, ok := value.(string); ok && good(plain) {
-			instead = plain // the same without quotes
-		} else if wanted == "text" {
-			instead = fmt.Sprintf("%q", f.Example)
+		if text != "" && good(text) {
+			instead = text // the same with quotes, or without
+		}
+		if wanted == "text" {
+			instead = strconv.Quote(instead)
 		}
 		return fmt.Sprintf("is %s, which is %s; allowed is %s; write, for example, %s", shown(value), kindOf(value), wanted, instead)
 	}

@@ -27,6 +27,10 @@ func (r *Result) advice() {
 			}
 		}
 	}
+	const own, quota = 4, 10 // the role's own policies (spec 5); what IAM takes for a role where nobody has asked for more
+	if n := len(r.Config.NodePolicyARNs); n+own > quota {
+		r.warning(nodePolicies, "", "%s has %d policies, and the nodes' role has %d more; IAM's usual quota is %d for a role; ask AWS for a higher one, or put policies together", nodePolicies, n, own, quota)
+	}
 	r.pooled(r.Config.Workload, "karpenter_instance_families", "karpenter_instance_sizes", "karpenter_capacity_types", "karpenter_disruption_budget_nodes", "karpenter_node_taints", "")
 	build := r.Config.Build
 	build.Arch = nil // detected
@@ -76,11 +80,24 @@ func (r *Result) pooled(pool Pool, families, sizes, capacity, budget, taint, at 
 	if b := pool.DisruptionBudget; budget != "" && (b == "0" || b == "0%") {
 		r.warning(budget, path("disruption_budget_nodes"), "a disruption budget of %s never lets Karpenter consolidate or replace a node of its own accord", b)
 	}
+	var taints []string
 	for _, t := range pool.Taints {
 		if t.Effect != "PreferNoSchedule" && !extendedResource(t.Key) {
-			r.warning(taint, path("taints"), "nothing tolerates the taint %s:%s of its own accord: only the taint of a device that pods request, like nvidia.com/gpu, is tolerated automatically; make sure that the pods meant for these nodes have the toleration", t.Key, t.Effect)
+			taints = append(taints, t.Key+":"+t.Effect)
 		}
 	}
+	if len(taints) > 0 {
+		r.warning(taint, path("taints"), "nothing tolerates the taint %s of its own accord: only the taint of a device that pods request, like nvidia.com/gpu, is tolerated automatically; make sure that the pods meant for these nodes have the toleration", some(taints))
+	}
+}
+
+// some are the first of a list.
+func some(all []string) string {
+	const most = 3
+	if len(all) <= most {
+		return strings.Join(all, " or ")
+	}
+	return fmt.Sprintf("%s, or %d others", strings.Join(all[:most], ", "), len(all)-most)
 }
 
 // extendedResource tells whether a taint's key is a device's: EKS's admission plugin ExtendedResourceToleration gives pods

@@ -43,7 +43,7 @@ func (r *Result) document(name string, objects map[string]Object) (value any, gi
 	text, err := jsonText(written)
 	if uri := strings.TrimSpace(written); err == nil && strings.HasPrefix(uri, "s3://") {
 		if !objectURI.MatchString(uri) {
-			r.problem(name, "", "%s is %s, which is no object in S3; allowed is %s", name, short(uri), p.Allowed)
+			r.problem(name, "", "%s is %s, which is no object in S3; allowed is %s; write, for example, s3://my-bucket/sawhorse/pools.json", name, short(uri), p.Allowed)
 			return nil, false
 		}
 		object, read := objects[uri]

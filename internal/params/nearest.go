@@ -4,16 +4,17 @@ import (
 	"slices"
 	"sort"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
-// Nearest is the known name that is the fewest edits away; empty where none is near.
+// Nearest is the known name that is the fewest edits away, whatever the letter case; empty where none is near.
 func Nearest(name string, known []string) string {
 	const longest = 64 // no name of ours or Karpenter's is that long
 	name = name[:min(len(name), longest)]
 	best, least := "", len(name)/2+1
 	for _, k := range known {
-		if d := distance(name, k); d < least {
+		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < least {
 			best, least = k, d
 		}
 	}

@@ -1,6 +1,7 @@
 package params
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -89,22 +90,51 @@ func (r *Result) protected(config map[string]any) {
 			delete(parent, key)
 		}
 	}
-	tags, _ := parentOf(config, []string{"ec2NodeClass", "tags", ""})
-	for _, key := range slices.Sorted(maps.Keys(tags)) {
-		if strings.EqualFold(key, names.TagName) || strings.EqualFold(key, names.TagRackOfNode) {
-			at := Join("ec2NodeClass.tags", key)
-			r.problem(overrideConfig, at, "%s is protected: Sawhorse sets the tags %s and %s of every node; use another key", at, names.TagName, names.TagRackOfNode)
-			delete(tags, key)
+	spec, _ := parentOf(config, []string{"nodePool", "template", "spec", ""})
+	requirements, _ := spec["requirements"].([]any)
+	for i, entry := range requirements {
+		requirement, _ := entry.(map[string]any)
+		if key, _ := requirement["key"].(string); slices.Contains(reservedLabels, key) {
+			at := fmt.Sprintf("nodePool.template.spec.requirements[%d].key", i)
+			r.problem(overrideConfig, at, "%s is %s, which is reserved: Karpenter makes a label of it, and Sawhorse sets that one; leave the requirement out", at, key)
 		}
 	}
-	all := map[string]string{} // Karpenter gives them to its instance profile, merged with the rack's
-	maps.Copy(all, r.Config.Tags)
+	r.protectedTags(config)
+}
+
+// protectedTags refuses tags that are Sawhorse's own, and what AWS does not take.
+func (r *Result) protectedTags(config map[string]any) {
+	tags, _ := parentOf(config, []string{"ec2NodeClass", "tags", ""})
+	all, seen := map[string]bool{}, twins{} // Karpenter gives them to its instance profile, merged with the rack's
+	for _, key := range slices.Sorted(maps.Keys(r.Config.Tags)) {
+		all[key] = true
+		seen.add(key)
+	}
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
-		if twin := caseTwin(key, all); twin != "" {
-			at := Join("ec2NodeClass.tags", key)
+		at, why := Join("ec2NodeClass.tags", key), ""
+		switch lower := strings.ToLower(key); {
+		case strings.EqualFold(key, names.TagName) || strings.EqualFold(key, names.TagRackOfNode):
+			why = "Sawhorse sets the tags " + names.TagName + " and " + names.TagRackOfNode + " of every node"
+		case strings.HasPrefix(lower, "aws:"):
+			why = "keys with aws: are AWS's own"
+		case strings.HasPrefix(lower, "sawhorse.dev/"):
+			why = "by such tags Sawhorse knows what it made"
+		}
+		if why != "" {
+			r.problem(overrideConfig, at, "%s is protected: %s; use another key", at, why)
+			delete(tags, key)
+			continue
+		}
+		if value, _ := tags[key].(string); tooLong(key, value) {
+			r.problem(overrideConfig, at, "the tag %s in ec2NodeClass.tags is too long: AWS takes 128 characters of a key and 256 of a value; write fewer", short(key))
+		}
+		if twin := seen.add(key); twin != "" {
 			r.problem(overrideConfig, at, "%s and the tag %s are one to IAM, which refuses both together; spell them alike, or leave one out", at, short(twin))
 		}
-		all[key] = ""
+		all[key] = true
+	}
+	if len(all) > maxTags && len(tags) > 0 {
+		r.problem(overrideConfig, "ec2NodeClass.tags", "ec2NodeClass.tags and the parameter tags make %d tags; allowed are %d, because AWS takes 50 and Sawhorse and Karpenter add theirs; take out %d", len(all), maxTags, len(all)-maxTags)
 	}
 }
 

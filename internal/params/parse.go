@@ -82,6 +82,15 @@ func (r *Result) Add(problems ...Problem) {
 	r.Problems, r.Warnings = sorted(r.Problems), sorted(r.Warnings)
 }
 
+// Hinder adds problems with what only Karpenter needs: turning it off is held up by none of those.
+func (r *Result) Hinder(problems ...Problem) {
+	if r.turningOff {
+		r.Advise(problems...)
+		return
+	}
+	r.Add(problems...)
+}
+
 // Advise adds warnings that were found later.
 func (r *Result) Advise(warnings ...Problem) { r.Warnings = sorted(append(r.Warnings, warnings...)) }
 
@@ -166,15 +175,21 @@ func (v Value) matches(value string) bool { return patterns[v.Pattern].MatchStri
 
 var days = regexp.MustCompile(`^([1-9][0-9]{0,4})d$`)
 
+// spaced are signs with white space around them.
+var spaced = regexp.MustCompile(`\s*([,=:%])\s*`)
+
+// longest is how long a suggestion may be; who wrote more than that wants the rule and not the text.
+const longest = 300
+
 // instead is what to write in place of a refused value: its own meaning in the right spelling where that can be told.
 func (v Value) instead(value string, good func(string) bool) string {
-	separator := ""
-	if v.Type == "list" {
-		separator = ","
+	spelled := strings.Join(strings.Fields(value), "")
+	switch v.Type {
+	case "list":
+		spelled = strings.Join(strings.FieldsFunc(value, func(r rune) bool { return unicode.IsSpace(r) || r == ',' }), ",")
+	case "labels", "taints", "tags", "text": // two words are not one
+		spelled = spaced.ReplaceAllString(strings.TrimSpace(value), "$1")
 	}
-	spelled := strings.Join(strings.FieldsFunc(value, func(r rune) bool {
-		return unicode.IsSpace(r) || r == ',' && v.Type == "list"
-	}), separator)
 	tries := []string{spelled}
 	if lower := strings.ToLower(spelled); v.Type == "bool" || v.Type == "list" || v.Type == "duration" || v.Pattern == volumeTypeValue.Pattern {
 		tries = append(tries, lower)
@@ -190,7 +205,7 @@ func (v Value) instead(value string, good func(string) bool) string {
 		}
 	}
 	for _, try := range tries {
-		if try != value && good(try) {
+		if try != value && len(try) <= longest && good(try) {
 			return "write " + try
 		}
 	}

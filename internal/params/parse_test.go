@@ -153,6 +153,7 @@ func TestUnknownNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"karpenter_cpu_limt":        "did you mean karpenter_cpu_limit?",
 		"Karpenter_Enabled":         "did you mean karpenter_enabled?",
+		"KARPENTER_ENABLED":         "did you mean karpenter_enabled?",
 		"karpenter_instance_family": "did you mean karpenter_instance_families?",
 		"workload/cpu_limit":        "did you mean karpenter_cpu_limit?",
 		"zz":                        "delete it (sawhorse params lists the names there are)",

@@ -72,13 +72,22 @@ func (r *Result) disks() {
 		name, size = "node_disk", r.Config.NodeDisk
 	}
 	if size > maxDisk {
-		r.problem(name, "", "%s is %d, but Karpenter makes no volume of more than %d GiB; write %d or less", name, size, maxDisk, maxDisk)
+		r.hindrance(name, "", "%s is %d, but Karpenter makes no volume of more than %d GiB; write %d or less", name, size, maxDisk, maxDisk)
 	}
 	for i, pool := range r.Config.Additional {
 		if at := Join(fmt.Sprintf("[%d]", i), "disk"); pool.Disk > maxDisk {
 			r.problem(additionalConfig, at, "%s is %d, but Karpenter makes no volume of more than %d GiB; write %d or less", at, pool.Disk, maxDisk, maxDisk)
 		}
 	}
+}
+
+// hindrance is a problem, but for a rack that turns Karpenter off: that is never held up by what only Karpenter's nodes need.
+func (r *Result) hindrance(parameter, path, format string, args ...any) {
+	if r.turningOff {
+		r.warning(parameter, path, format, args...)
+		return
+	}
+	r.problem(parameter, path, format, args...)
 }
 
 // refused tells whether a parameter has a problem already.

@@ -1,6 +1,7 @@
 package params
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -49,6 +50,8 @@ func TestRules(t *testing.T) {
 			warnings: []string{"karpenter_cpu_limit: allowed is", "karpenter_node_expiry: write 720h"}},
 		{what: "turning off is held up by the rack's own", in: Input{Rack: "demo", Params: texts{authMode: on, enabled: off, "node_disk": "0"}, Previous: texts{authMode: on, enabled: on}}, auth: true,
 			problems: []string{"node_disk: allowed is"}},
+		{what: "turning off with what only nodes of Karpenter's need", in: Input{Rack: "demo", Params: texts{authMode: on, enabled: off, "node_disk": "60000", "karpenter_cpu_limt": "5"}, Previous: texts{authMode: on, enabled: on}}, auth: true,
+			warnings: []string{"karpenter_cpu_limt: did you mean", "node_disk: write 59000 or less"}},
 		{what: "a bad pool while off", in: Input{Rack: "demo", Params: texts{authMode: on, enabled: off, "karpenter_cpu_limit": "0"}, Previous: texts{authMode: on, enabled: off}}, auth: true,
 			problems: []string{"karpenter_cpu_limit: allowed is"}},
 		{what: "a bad pool while on", in: Input{Rack: "demo", Params: texts{authMode: on, enabled: on, "karpenter_cpu_limit": "0"}, Previous: texts{authMode: on, enabled: on}}, auth: true, on: true,
@@ -81,6 +84,9 @@ func TestRules(t *testing.T) {
 			problems: []string{"node_disk: write 59000 or less"}},
 		{what: "a rack's disk that nobody inherits", in: Input{Rack: "demo", Params: texts{"node_disk": "59001", "karpenter_node_disk": "50"}}},
 
+		{what: "policies within IAM's usual quota", in: Input{Rack: "demo", Params: texts{nodePolicies: policies(6)}}},
+		{what: "policies beyond IAM's usual quota", in: Input{Rack: "demo", Params: texts{nodePolicies: policies(7)}}, warnings: []string{"node_policy_arns: has 7 policies"}},
+
 		{what: "a budget of 0", in: Input{Rack: "demo", Params: texts{"karpenter_disruption_budget_nodes": "0%"}},
 			warnings: []string{"karpenter_disruption_budget_nodes: never lets Karpenter"}},
 	} {
@@ -93,6 +99,14 @@ func TestRules(t *testing.T) {
 			}
 		})
 	}
+}
+
+func policies(n int) string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprint("arn:aws:iam::aws:policy/P", i))
+	}
+	return strings.Join(all, ",")
 }
 
 func same(t *testing.T, what string, got []Problem, want []string) {

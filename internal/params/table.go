@@ -66,10 +66,10 @@ const (
 // Sections are in the order of the documentation.
 var Sections = []Section{SectionRack, SectionEnabling, SectionWorkload, SectionBuild, SectionOverride, SectionAdditional}
 
-// ofPool tells whether a parameter describes a pool: such ones never hold up turning Karpenter off.
+// ofPool tells whether a parameter describes a pool, or nothing at all: such ones never hold up turning Karpenter off.
 func ofPool(parameter string) bool {
-	p, ok := Lookup(parameter)
-	return ok && p.Section != SectionRack && p.Section != SectionEnabling
+	p, known := Lookup(parameter)
+	return known && p.Section != SectionRack && p.Section != SectionEnabling || !known && parameter != "rack"
 }
 
 // Kinds of values that several parameters or fields share.
@@ -297,7 +297,7 @@ var Table = []Param{
 		set:         integer(1, maxInt, func(c *Config) *int { return &c.NodeDisk }),
 	},
 	{
-		Name: "node_policy_arns", Section: SectionRack, Absent: "none",
+		Name: nodePolicies, Section: SectionRack, Absent: "none",
 		Value: Value{Type: "list", Pattern: patternPolicy + `(,` + patternPolicy + `)*`, Allowed: "ARNs of IAM policies with commas",
 			Example: "arn:aws:iam::aws:policy/CloudWatchAgentServerPolicy"},
 		Description: "Further policies of the role of Karpenter's nodes, within what the stack's nodeActions allow.",
@@ -362,6 +362,7 @@ const (
 	systemNodeGroups = "system_node_groups"
 	subnetIDs        = "subnet_ids"
 	securityGroupIDs = "security_group_ids"
+	nodePolicies     = "node_policy_arns"
 )
 
 const (

@@ -3,13 +3,13 @@ package params
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"sort"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -209,14 +209,25 @@ func reservedTag(key string) bool {
 		slices.ContainsFunc(reservedTagPrefixes, func(p string) bool { return strings.HasPrefix(lower, p) })
 }
 
-// caseTwin is a key among tags that differs from another in letter case only: IAM's tags know none, and it refuses both together.
-func caseTwin(key string, tags map[string]string) string {
-	for _, other := range slices.Sorted(maps.Keys(tags)) {
-		if other != key && strings.EqualFold(other, key) {
-			return other
-		}
+// twins are the keys of tags in lower case, as they were first spelled: IAM's tags know no letter case, and it refuses two together
+// that differ in it only.
+type twins map[string]string
+
+// add takes a key, or gives the one that IAM takes for the same.
+func (t twins) add(key string) string {
+	first, known := t[strings.ToLower(key)]
+	if !known {
+		t[strings.ToLower(key)] = key
 	}
-	return ""
+	if first == key {
+		return ""
+	}
+	return first
+}
+
+// tooLong tells whether AWS refuses a tag for its length.
+func tooLong(key, value string) bool {
+	return utf8.RuneCountInString(key) > 128 || utf8.RuneCountInString(value) > 256
 }
 
 func tags[T any](field func(*T) *map[string]string) func(*T, string) error {
@@ -228,15 +239,15 @@ func tags[T any](field func(*T) *map[string]string) func(*T, string) error {
 		if len(all) > maxTags {
 			return fmt.Errorf("which has %d tags, more than %d", len(all), maxTags)
 		}
-		made := map[string]string{}
+		made, seen := map[string]string{}, twins{}
 		for _, p := range all {
 			switch {
 			case reservedTag(p[0]):
 				return fmt.Errorf("in which the tag %s is reserved", short(p[0]))
-			case len([]rune(p[0])) > 128 || len([]rune(p[1])) > 256:
+			case tooLong(p[0], p[1]):
 				return fmt.Errorf("in which the tag %s is too long: AWS takes 128 characters of a key and 256 of a value", short(p[0]))
 			}
-			if twin := caseTwin(p[0], made); twin != "" {
+			if twin := seen.add(p[0]); twin != "" {
 				return fmt.Errorf("in which IAM takes the tags %s and %s for one", short(twin), short(p[0]))
 			}
 			made[p[0]] = p[1]

@@ -49,7 +49,7 @@ func (b *builder) replaced(system []NodeGroup) {
 		case slices.Contains(b.config.SystemNodeGroups, g.Name):
 			b.replace(g)
 		case b.config.Enabled:
-			b.problem("karpenter_enabled", "system node group %s has capacity type SPOT, and a node group's capacity type cannot be changed; with Karpenter the system nodes must be ON_DEMAND; "+
+			b.problem("system_node_groups", "system node group %s has capacity type SPOT, and a node group's capacity type cannot be changed; with Karpenter the system nodes must be ON_DEMAND; "+
 				"write system_node_groups=%s to name the system node groups, and %s is replaced by an on-demand copy and deleted, or replace it yourself", g.Name, strings.Join(groupNames(system), ","), g.Name)
 		}
 	}

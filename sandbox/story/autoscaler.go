@@ -90,7 +90,7 @@ func Autoscaler(t *Teller) {
 	on(t)
 	t.Contains("the status says so", status, "No Cluster Autoscaler was found")
 	for _, limit := range []string{"200", "unset"} {
-		t.Type(put + "karpenter_cpu_limit --value " + limit)
+		t.Type(put + "karpenter_cpu_limit --type String --value " + limit)
 		t.Type("sawhorse watch demo")
 		t.Contains("and goes on saying so", status, "No Cluster Autoscaler was found")
 	}

@@ -60,14 +60,15 @@ func compileCRD(kind string) crd {
 }
 
 // check does with an object what the API server does with one that is created: null fields out, defaults in, then schema
-// and rules. unknown are the paths of fields that it would drop without a word.
-func (c crd) check(object plan.Object) (unknown []string, refused field.ErrorList) {
+// and rules. unknown are the paths of fields that it would drop without a word, refused is what the schema says, broken what the
+// rules say.
+func (c crd) check(object plan.Object) (unknown []string, refused, broken field.ErrorList) {
 	copied := runtime.DeepCopyJSON(object)
 	unknown = pruning.PruneWithOptions(copied, c.structural, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 	defaulting.PruneNonNullableNullsWithoutDefaults(copied, c.structural)
 	defaulting.Default(copied, c.structural)
 	refused = validation.ValidateCustomResource(nil, copied, c.validator)
-	broken, _ := c.rules.Validate(context.Background(), nil, c.structural, copied, nil, celconfig.RuntimeCELCostBudget)
+	broken, _ = c.rules.Validate(context.Background(), nil, c.structural, copied, nil, celconfig.RuntimeCELCostBudget)
 	if len(refused) > 0 {
 		// The API server stops here. Users get all problems at once: those of the rules too, but not what rules stumble over
 		// because a value is of another type.
@@ -75,7 +76,7 @@ func (c crd) check(object plan.Object) (unknown []string, refused field.ErrorLis
 			return strings.Contains(e.Detail, " evaluating rule: ") || strings.Contains(e.Detail, "call arguments did not match")
 		})
 	}
-	return unknown, append(refused, broken...)
+	return unknown, refused, broken
 }
 
 // fields are the names of the fields that an object at a path may have.

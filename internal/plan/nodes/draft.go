@@ -105,31 +105,49 @@ func extend(at string, path []string) string {
 	return at
 }
 
-// splitPath splits a field path as the API server writes it: spec.template.spec.requirements[0].values,
-// spec.template.metadata.labels[a.b/c].
-func splitPath(text string) []string {
+// route parts a field path as the API server writes it: spec.template.spec.taints[0].key, spec.limits.nvidia.com/gpu. A key may have
+// dots in it: the manifest tells how far each goes.
+func (d *draft) route(text string) []string {
 	var path []string
-	for text != "" {
-		switch {
-		case text[0] == '.':
-			text = text[1:]
-		case text[0] == '[':
-			end := strings.IndexByte(text, ']')
-			if end < 0 {
-				return append(path, text)
+	for at := any(d.object); text != ""; {
+		var part string
+		switch inside := at.(type) {
+		case map[string]any:
+			part, text = next(text, inside)
+			at = inside[part]
+		case []any:
+			part, text = next(text, nil)
+			at = nil
+			if i, err := strconv.Atoi(part); err == nil && i < len(inside) {
+				at = inside[i]
 			}
-			path = append(path, strings.Trim(text[1:end], `"`))
-			text = text[end+1:]
 		default:
-			end := strings.IndexAny(text, ".[")
-			if end < 0 {
-				end = len(text)
-			}
-			path = append(path, text[:end])
-			text = text[end:]
+			part, text = next(text, nil)
 		}
+		path = append(path, part)
 	}
 	return path
+}
+
+// next takes the first part off a path: the longest that is a key of the fields, else what stands before the next dot or bracket.
+func next(text string, fields map[string]any) (part, rest string) {
+	if text[0] == '[' {
+		if part, rest, closed := strings.Cut(text[1:], "]"); closed {
+			return strings.Trim(part, `"`), rest
+		}
+		return text, ""
+	}
+	text = strings.TrimPrefix(text, ".")
+	end := -1
+	for i := range len(text) + 1 {
+		if i < len(text) && text[i] != '.' && text[i] != '[' {
+			continue
+		}
+		if _, is := fields[text[:i]]; is || end < 0 {
+			end = i
+		}
+	}
+	return text[:end], text[end:]
 }
 
 // forget drops the origins below a path that is about to be replaced whole.
