@@ -11,6 +11,7 @@ import callers_rights
 import conditions
 import decisions
 import ec2_gate
+import expressions
 import images
 import integrations
 import oidc
@@ -25,7 +26,7 @@ import updates
 from ministack.app import main
 
 if __name__ == "__main__":
-    for module in (alarms, authorization, conditions, decisions, ec2_gate, parameters, physical_names, queues, images, updates, access,
+    for module in (alarms, authorization, conditions, decisions, ec2_gate, expressions, parameters, physical_names, queues, images, updates, access,
                    callers_rights, tags, oidc, integrations, restart, sandbox_api):
         module.install()
     main()
