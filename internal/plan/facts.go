@@ -48,7 +48,7 @@ type Records struct {
 	Checked string `json:"checked,omitempty"`
 	// Applied is the fingerprint of each step that was last done.
 	Applied map[string]string `json:"applied,omitempty"`
-	// Warnings are what the steps that are applied ended with; true until the step is taken again.
+	// Warnings are what each step warned of when it was last done; true until it is taken again.
 	Warnings map[string][]params.Problem `json:"-"`
 	// Params are the parameters of the last accepted plan, as written.
 	Params map[string]string `json:"params,omitempty"`

@@ -60,7 +60,8 @@ func (s *Store) Records(ctx context.Context, rack string) (plan.Records, error) 
 }
 
 // warningsOf is the attribute of the records that holds what a step warned of. Each step has one of its own, because DynamoDB
-// writes nothing below a map that records of earlier versions do not have.
+// writes nothing below a map that records of earlier versions do not have. An earlier version drops them; the next full pass finds
+// them again.
 func warningsOf(step string) string { return "warnings#" + step }
 
 // SaveRecords replaces the records.

@@ -66,11 +66,9 @@ func Since(ctx context.Context, config aws.Config, since time.Time) (History, er
 			if e.Status != types.ExecutionStatusSucceeded {
 				end, err := states.DescribeExecution(ctx, &sfn.DescribeExecutionInput{ExecutionArn: e.ExecutionArn})
 				if err != nil {
-					return history, err
+					return history, fmt.Errorf("execution %s: describe: %w", *e.Name, err)
 				}
-				mu.Lock()
 				history.Failed = append(history.Failed, fmt.Sprintf("%s %s %s: %s", *e.Name, e.Status, aws.ToString(end.Error), aws.ToString(end.Cause)))
-				mu.Unlock()
 			}
 			readers.Go(func() error {
 				rounds, path, lambdas, err := read(readCtx, states, *e.ExecutionArn)

@@ -16,8 +16,8 @@ const (
 )
 
 // FreePorts returns n ports of the loopback address that nothing listens on, and that nobody else gets from here, in this process or
-// another one, until they are given back. So whoever has them
-// keeps giveBack: where nobody does, they go with it. A process that ends gives its own back.
+// another one, until they are given back. Whoever has them keeps giveBack: where nobody does, they go with it. A process that ends
+// gives its own back.
 func FreePorts(n int) (ports []int, giveBack func(), err error) {
 	var claims []io.Closer
 	giveBack = func() {
