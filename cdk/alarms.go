@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/interfaces/interfacesawscloudwatch"
 	"github.com/aws/jsii-runtime-go"
 
+	"github.com/sawhorse-io/sawhorse/internal/meter"
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
@@ -19,7 +20,7 @@ func (s *sawhorse) addAlarms() {
 	s.alarms = []interfacesawscloudwatch.IAlarmRef{
 		s.alarm("PassFailed", "A pass failed: the rack's status says where and why.", s.machine.MetricFailed(sum())),
 		s.alarm("PassTimedOut", "A pass was cut off by the state machine's time limit.", s.machine.MetricTimedOut(sum())),
-		s.alarmAt(longMillis, "PassTooLong", "A pass took longer than an hour: its history in Step Functions shows what it waited for.", s.machine.MetricTime(most)),
+		s.alarmAt(longSeconds, "PassTooLong", "A pass has held its rack for more than an hour: its history in Step Functions shows what it waits for.", s.longestPass()),
 		s.alarm("NotDelivered", "Events are in the queue of the undelivered: a rack may lag behind its parameters.",
 			s.undelivered.MetricApproximateNumberOfMessagesVisible(most)),
 		s.alarmAt(unreadSeconds, "QueueUnread", "Nobody reads the interruption queue of a rack: its Karpenter controller is down, or watches another queue.", oldestMessage()),
@@ -38,9 +39,17 @@ func sum() *awscloudwatch.MetricOptions {
 
 func minutes(n int) awscdk.Duration { return awscdk.Duration_Minutes(jsii.Number(n)) }
 
-// longMillis is an hour, in the unit of Step Functions' metric: a pass that drains nodes or replaces a node group takes
-// minutes, most take seconds.
-const longMillis = 3_600_000
+// longSeconds is an hour: a pass that drains nodes or replaces a node group takes minutes, most take seconds.
+const longSeconds = 3_600
+
+// longestPass is how long the longest pass has held its rack, as resync measures it at each tick. Step Functions tells an
+// execution's time only when it has ended.
+func (s *sawhorse) longestPass() awscloudwatch.IMetric {
+	return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{
+		Namespace: jsii.String(s.StackName), MetricName: jsii.String(meter.LongestPass),
+		Statistic: jsii.String("Maximum"), Period: minutes(s.ResyncMinutes / s.ResyncSlots),
+	})
+}
 
 // scheduleMissing goes off where resync was not called for two ticks of its schedule: racks are then no longer looked at
 // unless somebody writes to them. Here no data is bad news.

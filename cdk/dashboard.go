@@ -19,11 +19,10 @@ func (s *sawhorse) addDashboard() {
 		errors = append(errors, s.functions[f.name].MetricErrors(sum()))
 		throttles = append(throttles, s.functions[f.name].MetricThrottles(sum()))
 	}
-	slowest := &awscloudwatch.MetricOptions{Statistic: jsii.String("Maximum")}
 	board := awscloudwatch.NewDashboard(s.stack, jsii.String("Dashboard"), &awscloudwatch.DashboardProps{DashboardName: jsii.String(s.StackName)})
 	board.AddWidgets(awscloudwatch.NewSingleValueWidget(&awscloudwatch.SingleValueWidgetProps{
 		Title: jsii.String("Is every rack as its parameters say? 0: yes, 1: rejected, failed or paused; its status says why"),
-		// The latest figure: each rack has one at least every resync interval.
+		// The latest figure. A rack that is out of line has one in each resync interval, another one where it has something to tell.
 		Metrics: &[]awscloudwatch.IMetric{s.byRack(meter.OutOfLine, "Maximum")}, Width: jsii.Number(24), Height: jsii.Number(4),
 	}))
 	board.AddWidgets(awscloudwatch.NewAlarmStatusWidget(&awscloudwatch.AlarmStatusWidgetProps{Title: jsii.String("Alarms"), Alarms: &s.alarms, Width: jsii.Number(24), Height: jsii.Number(4)}))
@@ -35,7 +34,7 @@ func (s *sawhorse) addDashboard() {
 		graph("Seconds of passes that had something to do", s.byRack(meter.Seconds, "Maximum")))
 	board.AddWidgets(
 		graph("Executions", s.machine.MetricStarted(sum()), s.machine.MetricSucceeded(sum()), s.machine.MetricFailed(sum())),
-		graph("Longest execution", s.machine.MetricTime(slowest)))
+		graph("Longest pass under way", s.longestPass()))
 	board.AddWidgets(graph("Function errors", errors...), graph("Function throttles", throttles...))
 	board.AddWidgets(
 		graph("Interruption queues: messages", messages()),

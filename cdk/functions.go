@@ -131,8 +131,11 @@ func (s *sawhorse) environment(f function) *map[string]*string {
 			}
 		}
 		env["SAWHORSE_PRINCIPALS"] = s.stack.ToJsonString(principals, nil)
+	case "controller":
+		env["SAWHORSE_PRINCIPAL"] = s.roles["controller"].RoleArn()
 	case "infrastructure":
 		env["SAWHORSE_BOUNDARY"] = s.boundary.ManagedPolicyArn()
+		env["SAWHORSE_POD_IDENTITY_DELAY_SECONDS"] = jsii.String(strconv.Itoa(s.PodIdentityDelaySeconds))
 	case "nodepools", "nodegroups":
 		env["SAWHORSE_DRAIN_SECONDS"] = jsii.String(strconv.Itoa(s.DrainSeconds))
 	case "resync":

@@ -11,9 +11,19 @@ import (
 // ourRoles are what Sawhorse itself creates in IAM, with inline policies: all of it below its path.
 func ourRoles() []string { return []string{iamARN("role" + names.IAMPath + "*")} }
 
-// infrastructurePermissions create roles that can never do more than the boundary allows, nowhere but below Sawhorse's path.
+// nodeRoles are the roles of the nodes that Karpenter launches.
+func nodeRoles() []string { return []string{iamARN("role" + names.IAMPath + names.NodeRole("*"))} }
+
+// toEC2 is for handing a role to instances; in China EC2 has a name of its own.
+func toEC2() conditions {
+	return conditions{"StringEquals": map[string]any{"iam:PassedToService": []string{"ec2.amazonaws.com", "ec2.amazonaws.com.cn"}}}
+}
+
+// infrastructurePermissions create roles that can never do more than the boundary allows, nowhere but below Sawhorse's path; and
+// access entries for node roles, and for nobody else.
 func (s *sawhorse) infrastructurePermissions() []awsiam.PolicyStatement {
 	bounded := conditions{"StringEquals": map[string]any{"iam:PermissionsBoundary": s.boundary.ManagedPolicyArn()}}
+	ofNodes := conditions{"ArnLike": map[string]any{"eks:principalArn": nodeRoles()}}
 	nodesOnly := conditions{"StringEquals": map[string]any{"eks:accessEntryType": "EC2_LINUX"}}
 	toPods := conditions{"StringEquals": map[string]any{"iam:PassedToService": "pods.eks.amazonaws.com"}}
 	return []awsiam.PolicyStatement{
@@ -24,9 +34,12 @@ func (s *sawhorse) infrastructurePermissions() []awsiam.PolicyStatement {
 		allow([]string{"iam:ListInstanceProfiles"}, anything),
 		allow([]string{"iam:RemoveRoleFromInstanceProfile", "iam:DeleteInstanceProfile"}, []string{iamARN("instance-profile/karpenter/*")}), // what Karpenter left
 		allow([]string{"iam:PassRole"}, []string{iamARN("role" + names.IAMPath + names.ControllerRole("*"))}, toPods),
+		// Who makes an access entry of nodes must be allowed to hand their role on (EKS user guide, "Create access entries").
+		allow([]string{"iam:PassRole"}, nodeRoles(), toEC2()),
 		allow([]string{"eks:CreatePodIdentityAssociation", "eks:ListPodIdentityAssociations"}, clusters()),
-		allow([]string{"eks:CreateAccessEntry"}, clusters(), nodesOnly),
-		allow([]string{"eks:DescribeAccessEntry", "eks:DeleteAccessEntry", "eks:TagResource"}, accessEntries()),
+		allow([]string{"eks:CreateAccessEntry"}, clusters(), nodesOnly, ofNodes),
+		allow([]string{"eks:DescribeAccessEntry", "eks:TagResource"}, accessEntries()),
+		allow([]string{"eks:DeleteAccessEntry"}, accessEntries(), ofNodes),
 		allow([]string{"eks:DescribePodIdentityAssociation", "eks:UpdatePodIdentityAssociation", "eks:DeletePodIdentityAssociation",
 			"eks:TagResource"}, associations()),
 	}
@@ -55,8 +68,7 @@ func controllerBoundary() []awsiam.PolicyStatement {
 			public + "ec2:" + region + "::image/*", public + "ec2:" + region + "::snapshot/*", public + "ec2:" + region + ":*:*/*"}),
 		allow([]string{"ec2:CreateTags"}, []string{arn("ec2", "*/*")}),
 		allow([]string{"ec2:TerminateInstances", "ec2:DeleteLaunchTemplate"}, []string{arn("ec2", "instance/*"), arn("ec2", "launch-template/*")}, owned),
-		allow([]string{"iam:PassRole"}, []string{iamARN("role" + names.IAMPath + names.NodeRole("*"))},
-			conditions{"StringEquals": map[string]any{"iam:PassedToService": []string{"ec2.amazonaws.com", "ec2.amazonaws.com.cn"}}}),
+		allow([]string{"iam:PassRole"}, nodeRoles(), toEC2()),
 		allow([]string{"iam:CreateInstanceProfile", "iam:TagInstanceProfile", "iam:AddRoleToInstanceProfile",
 			"iam:RemoveRoleFromInstanceProfile", "iam:DeleteInstanceProfile", "iam:GetInstanceProfile"}, profiles),
 		allow([]string{"sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"}, []string{arn("sqs", names.Queue("*"))}),
@@ -66,13 +78,15 @@ func controllerBoundary() []awsiam.PolicyStatement {
 }
 
 // nodeBoundary covers the managed policies of a node: AmazonEKSWorkerNodePolicy, AmazonEKS_CNI_Policy,
-// AmazonEC2ContainerRegistryPullOnly and AmazonSSMManagedInstanceCore; and what the deployment lets further policies do.
+// AmazonEC2ContainerRegistryPullOnly and AmazonSSMManagedInstanceCore; the policy that the CNI wants in an IPv6 cluster; and what
+// the deployment lets further policies do.
 func (s *sawhorse) nodeBoundary() []awsiam.PolicyStatement {
 	statements := []awsiam.PolicyStatement{
 		allow([]string{"eks:DescribeCluster", "eks-auth:AssumeRoleForPodIdentity"}, clusters()),
 		allow([]string{"ec2:Describe*"}, anything),
 		allow([]string{"ec2:AssignPrivateIpAddresses", "ec2:AttachNetworkInterface", "ec2:CreateNetworkInterface", "ec2:DeleteNetworkInterface",
-			"ec2:DetachNetworkInterface", "ec2:ModifyNetworkInterfaceAttribute", "ec2:UnassignPrivateIpAddresses"}, []string{arn("ec2", "*/*")}),
+			"ec2:DetachNetworkInterface", "ec2:ModifyNetworkInterfaceAttribute", "ec2:UnassignPrivateIpAddresses",
+			"ec2:AssignIpv6Addresses", "ec2:UnassignIpv6Addresses"}, append(shareable(), arn("ec2", "*/*"))),
 		allow([]string{"ecr:GetAuthorizationToken"}, anything),
 		allow([]string{"ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer", "ecr:BatchImportUpstreamImage"},
 			[]string{"arn:" + *awscdk.Aws_PARTITION() + ":ecr:*:*:repository/*"}),

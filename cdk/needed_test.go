@@ -20,14 +20,14 @@ var besides = map[string]map[string]string{
 		"xray:PutTelemetryRecords":   "Lambda itself, for the function's traces",
 		"ec2:CreateNetworkInterface": "Lambda itself, in a VPC", "ec2:DescribeNetworkInterfaces": "Lambda itself, in a VPC",
 		"ec2:DeleteNetworkInterface": "Lambda itself, in a VPC", "ec2:AssignPrivateIpAddresses": "Lambda itself, in a VPC",
-		"ec2:UnassignPrivateIpAddresses": "Lambda itself, in a VPC",
+		"ec2:UnassignPrivateIpAddresses": "Lambda itself, in a VPC", "ec2:DescribeSubnets": "Lambda itself, in a VPC",
 	},
 	"resync": {
 		"sqs:SendMessage":        "Lambda itself, for a call that failed in the end",
 		"sqs:GetQueueAttributes": "CDK's way to grant sending", "sqs:GetQueueUrl": "CDK's way to grant sending",
 	},
 	"infrastructure": {
-		"iam:PassRole": "eks:CreatePodIdentityAssociation hands the controller's role to EKS",
+		"iam:PassRole": "eks:CreatePodIdentityAssociation hands the controller's role to EKS; eks:CreateAccessEntry that of nodes to EC2",
 	},
 	"nodegroups": {
 		"iam:PassRole":                       "eks:CreateNodegroup hands the node role to EKS",

@@ -32,3 +32,55 @@ func TestEndpoints(t *testing.T) {
 		t.Errorf("%v, want %v", seen, want)
 	}
 }
+
+// What AWS's own policy for functions in a VPC has (AWSLambdaVPCAccessExecutionRole v3).
+func TestFunctionsInAVPCMayHaveInterfaces(t *testing.T) {
+	want := []string{"ec2:AssignPrivateIpAddresses", "ec2:CreateNetworkInterface", "ec2:DeleteNetworkInterface", "ec2:DescribeNetworkInterfaces",
+		"ec2:DescribeSubnets", "ec2:UnassignPrivateIpAddresses"}
+	for _, f := range functions {
+		may := map[string]bool{}
+		for _, g := range custom.granted(f.name) {
+			for _, a := range g.actions {
+				may[a.(string)] = true
+			}
+		}
+		for _, action := range want {
+			if f.cluster && !may[action] {
+				t.Errorf("%s may not %s", f.name, action)
+			}
+		}
+	}
+}
+
+// Subnets and security groups of a VPC that another account shares bear that account in their ARNs.
+func TestSharedNetworksAreReached(t *testing.T) {
+	for action, where := range map[string]string{
+		"ec2:CreateTags": "NetworkRole", "ec2:DeleteTags": "NetworkRole", "ec2:RunInstances": "NodegroupsRole", "ec2:CreateNetworkInterface": "Boundary",
+	} {
+		for _, kind := range []string{"subnet", "security-group"} {
+			found := false
+			for _, g := range production.grants() {
+				if !strings.HasPrefix(g.where, where) || !slices.Contains(g.actions, any(action)) {
+					continue
+				}
+				found = found || strings.Contains(text(g.resources), `{"Ref":"AWS::Region"},":*:`+kind+`/*"`)
+				if strings.Contains(text(g.resources), `{"Ref":"AWS::AccountId"},":`+kind+`/*"`) {
+					t.Errorf("%s: %s on the %ss of this account alone", where, action, kind)
+				}
+			}
+			if !found {
+				t.Errorf("%s: no %s on the %ss of other accounts", where, action, kind)
+			}
+		}
+	}
+}
+
+// The CNI gives pods of an IPv6 cluster their addresses with the node's role.
+func TestTheBoundaryKnowsIPv6(t *testing.T) {
+	document := text(production.boundary(t).Properties["PolicyDocument"])
+	for _, action := range []string{"ec2:AssignIpv6Addresses", "ec2:UnassignIpv6Addresses"} {
+		if !strings.Contains(document, `"`+action+`"`) {
+			t.Errorf("no %s", action)
+		}
+	}
+}

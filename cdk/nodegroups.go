@@ -18,7 +18,9 @@ func replacePermissions() []awsiam.PolicyStatement {
 	byTemplate := conditions{"ArnLike": map[string]any{"ec2:LaunchTemplate": arn("ec2", "launch-template/*")}}
 	launched := conditions{"StringEquals": map[string]any{"ec2:CreateAction": "RunInstances"}}
 	public := "arn:" + *awscdk.Aws_PARTITION() + ":ec2:" + *awscdk.Aws_REGION() + "::"
-	ofAccount := []string{arn("ec2", "instance/*"), arn("ec2", "volume/*"), arn("ec2", "network-interface/*")}
+	made := []string{arn("ec2", "instance/*"), arn("ec2", "volume/*"), arn("ec2", "network-interface/*")}
+	used := append(shareable(), arn("ec2", "launch-template/*"), arn("ec2", "key-pair/*"), public+"image/*", public+"snapshot/*",
+		arn("ec2", "placement-group/*"), arn("ec2", "capacity-reservation/*"), arn("license-manager", "license-configuration:*"))
 	return []awsiam.PolicyStatement{
 		allow([]string{"eks:CreateNodegroup"}, clusters(), aCopy),
 		allow([]string{"eks:TagResource"}, nodeGroups(), aCopy),
@@ -26,8 +28,7 @@ func replacePermissions() []awsiam.PolicyStatement {
 		allow([]string{"iam:PassRole"}, []string{iamARN("role/*")}, toEKS), // node roles have whatever names their makers gave them
 		allow([]string{"iam:GetRole", "iam:ListAttachedRolePolicies"}, []string{iamARN("role/*")}),
 		allow([]string{"ec2:DescribeSubnets", "ec2:DescribeLaunchTemplateVersions"}, anything),
-		allow([]string{"ec2:RunInstances"}, append(ofAccount, arn("ec2", "launch-template/*"), arn("ec2", "subnet/*"), arn("ec2", "security-group/*"),
-			arn("ec2", "key-pair/*"), public+"image/*", public+"snapshot/*"), byTemplate),
-		allow([]string{"ec2:CreateTags"}, ofAccount, launched),
+		allow([]string{"ec2:RunInstances"}, append(used, made...), byTemplate),
+		allow([]string{"ec2:CreateTags"}, made, launched),
 	}
 }

@@ -31,6 +31,11 @@ func TestNodeGroupsAreReplacedByCopiesOnly(t *testing.T) {
 		}
 		if nodegroups && slices.Contains(g.actions, any("ec2:RunInstances")) {
 			seen["ec2:RunInstances"] = strings.Contains(text(g.condition), `{"ArnLike":{"ec2:LaunchTemplate":`)
+			for _, used := range []string{":placement-group/*", ":capacity-reservation/*", ":license-configuration:*"} {
+				if !strings.Contains(text(g.resources), used) {
+					t.Errorf("no launch from a template that names something of %s", used)
+				}
+			}
 		}
 	}
 	for _, action := range []string{"eks:CreateNodegroup", "eks:TagResource", "eks:DeleteNodegroup", "iam:PassRole", "ec2:RunInstances"} {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strconv"
+
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/jsii-runtime-go"
@@ -11,8 +13,39 @@ import (
 // addPeople adds the policies for people and for other automation. The region is in their names: IAM has no regions, and a
 // stack of the same name may stand in each. Neither lets anybody put events: who may, may change every rack.
 func (s *sawhorse) addPeople() {
-	s.managed("Operator", "Write the parameters of racks, and so change their clusters' nodes", s.operatorPermissions())
+	for i, racks := range s.operatorPolicies() {
+		s.managed(numbered("Operator", i), "Write the parameters of racks, and so change their clusters' nodes", s.operatorPermissions(racks))
+	}
 	s.managed("Viewer", "See what racks are to be, what became of them, and why", s.viewerPermissions())
+}
+
+// numbered gives the first of several policies the plain name, and the next ones a number from 2 on.
+func numbered(role string, i int) string {
+	if i == 0 {
+		return role
+	}
+	return role + strconv.Itoa(i+1)
+}
+
+// IAM's limits: the characters of a managed policy, white space aside, and the managed policies that a role or user has at most.
+const policyCharacters, policiesEach = 6144, 10
+
+// operatorPolicies are the racks of operatorRacks, as many to a policy as it holds.
+func (s settings) operatorPolicies() [][]string {
+	const frame = 500 // all but the racks' ARNs
+	// What stands before the rack in an ARN, with quotes and comma, where partition (10), region (14) and account (12) are as long
+	// as they can be. A rack has three ARNs: to write, to read, to list.
+	begin := len(`"arn::ssm:::parameter",`) + 10 + 14 + 12 + len(names.Paths{Prefix: s.Prefix}.Racks()+"//params/*")
+	var all [][]string
+	left := 0
+	for _, rack := range s.OperatorRacks {
+		size := 3 * (begin + len(rack))
+		if left < size {
+			all, left = append(all, nil), policyCharacters-frame
+		}
+		all[len(all)-1], left = append(all[len(all)-1], rack), left-size
+	}
+	return all
 }
 
 func (s *sawhorse) managed(role, description string, statements []awsiam.PolicyStatement) {
@@ -23,10 +56,10 @@ func (s *sawhorse) managed(role, description string, statements []awsiam.PolicyS
 }
 
 // operatorPermissions are what `sawhorse register` and a write need, and the reading of the same racks.
-func (s *sawhorse) operatorPermissions() []awsiam.PolicyStatement {
+func (s *sawhorse) operatorPermissions(racks []string) []awsiam.PolicyStatement {
 	paths := names.Paths{Prefix: s.Prefix}
 	var write, read []string
-	for _, rack := range s.OperatorRacks {
+	for _, rack := range racks {
 		write = append(write, parameter(paths.Params(rack)+"/*"))
 		read = append(read, s.rackARNs(rack)...)
 	}

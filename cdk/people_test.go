@@ -1,6 +1,7 @@
 package main
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -84,5 +85,41 @@ func TestOnlyNamedPrincipalsPutEvents(t *testing.T) {
 	slices.Sort(may)
 	if want := []string{"ReportRoleDefaultPolicy", "ResyncRoleDefaultPolicy", "ValidateRoleDefaultPolicy"}; !slices.Equal(may, want) {
 		t.Errorf("%v put events, want %v", may, want)
+	}
+}
+
+// Many racks take several policies, each with the racks of its own and none too long; their names go on from the first one's.
+func TestManyRacksTakeSeveralPolicies(t *testing.T) {
+	var found, racks []string
+	for id, r := range again.all("AWS::IAM::ManagedPolicy") {
+		if !strings.HasPrefix(id, "Operator") {
+			continue
+		}
+		found = append(found, plain(text(r.Properties["ManagedPolicyName"])))
+		document := r.Properties["PolicyDocument"]
+		if size := len(longest(t, document)); size > 6144 {
+			t.Errorf("%s: %d characters", id, size)
+		}
+		for _, match := range regexp.MustCompile(`racks/(a-rack-of-twenty-six-\d\d\d)/params/`).FindAllStringSubmatch(text(document), -1) {
+			racks = append(racks, match[1])
+		}
+	}
+	slices.Sort(found)
+	if want := []string{"SawhorseOperator-REGION", "SawhorseOperator2-REGION", "SawhorseOperator3-REGION"}; !slices.Equal(found, want) {
+		t.Errorf("policies %v, want %v", found, want)
+	}
+	slices.Sort(racks)
+	if !slices.Equal(racks, manyRacks(50)) {
+		t.Errorf("racks %v", racks)
+	}
+}
+
+// IAM lets a role have ten managed policies.
+func TestTooManyRacksAreRefused(t *testing.T) {
+	for n, want := range map[int]string{150: "", 400: `context operatorRacks: "400 names": it must be short enough for 10 managed policies`} {
+		_, err := readSettings(func(key string) any { return map[string]any{"operatorRacks": strings.Join(manyRacks(n), ",")}[key] })
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%d racks: %v", n, err)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
@@ -11,7 +12,7 @@ import (
 )
 
 // conditions is a policy statement's Condition: operator -> key -> value or values.
-type conditions = map[string]any
+type conditions = map[string]map[string]any
 
 // allow is a statement that allows the actions on the resources, under the conditions, if any.
 func allow(actions, resources []string, when ...conditions) awsiam.PolicyStatement {
@@ -23,10 +24,15 @@ func deny(actions, resources []string) awsiam.PolicyStatement {
 }
 
 func statement(effect awsiam.Effect, actions, resources []string, when []conditions) awsiam.PolicyStatement {
-	all := conditions{}
+	all := map[string]any{}
 	for _, c := range when {
 		for operator, keys := range c {
-			all[operator] = keys
+			merged, _ := all[operator].(map[string]any)
+			if merged == nil {
+				merged = map[string]any{}
+				all[operator] = merged
+			}
+			maps.Copy(merged, keys)
 		}
 	}
 	props := &awsiam.PolicyStatementProps{Effect: effect, Actions: jsii.Strings(actions...), Resources: jsii.Strings(resources...)}
@@ -48,16 +54,18 @@ func associations() []string  { return []string{arn("eks", "podidentityassociati
 func (s *sawhorse) permissions(f function) []awsiam.PolicyStatement {
 	statements := s.tableAccess(f)
 	if s.inVPC(f) {
-		statements = append(statements, allow([]string{"ec2:CreateNetworkInterface", "ec2:DescribeNetworkInterfaces",
+		statements = append(statements, allow([]string{"ec2:CreateNetworkInterface", "ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets",
 			"ec2:DeleteNetworkInterface", "ec2:AssignPrivateIpAddresses", "ec2:UnassignPrivateIpAddresses"}, anything))
 	}
 	own := map[string]func() []awsiam.PolicyStatement{
 		"validate":       s.validatePermissions,
 		"change":         s.changePermissions,
 		"access":         s.accessPermissions,
+		"controller":     controllerPermissions,
 		"network":        networkPermissions,
 		"nodegroups":     nodegroupsPermissions,
 		"nodepools":      nodepoolsPermissions,
+		"autoscaler":     autoscalerPermissions,
 		"infrastructure": s.infrastructurePermissions,
 		"queue":          queuePermissions,
 		"report":         s.reportPermissions,
@@ -76,7 +84,7 @@ func (s *sawhorse) tableAccess(f function) []awsiam.PolicyStatement {
 	case "validate", "change":
 		actions = append(actions, "dynamodb:Query") // the change requests
 	case "resync":
-		actions = append(actions, "dynamodb:Query") // the records of a run that it reports
+		actions = append(actions, "dynamodb:Query", "dynamodb:Scan") // the list of racks; once, the racks that an earlier version left unlisted
 	case "report":
 		actions = append(actions, "dynamodb:Query", "dynamodb:DeleteItem") // the records of a run; all of a rack that ends
 	case "network", "nodegroups", "controller", "nodepools", "autoscaler":
@@ -138,7 +146,8 @@ func ourRoleNames() []string {
 	return []string{iamARN("role/" + names.ControllerRole("*")), iamARN("role/" + names.NodeRole("*"))}
 }
 
-// accessPermissions make entries for Sawhorse's own functions and for nobody else.
+// accessPermissions make, change and delete entries of Sawhorse's own functions and of nobody else: EKS knows the principal of an
+// entry in each of these calls (Service Authorization Reference, Amazon EKS).
 func (s *sawhorse) accessPermissions() []awsiam.PolicyStatement {
 	var principals []string
 	for _, f := range functions {
@@ -152,18 +161,29 @@ func (s *sawhorse) accessPermissions() []awsiam.PolicyStatement {
 	return []awsiam.PolicyStatement{
 		allow([]string{"eks:DescribeCluster", "eks:UpdateClusterConfig"}, clusters()),
 		allow([]string{"eks:CreateAccessEntry"}, clusters(), ours),
-		allow([]string{"eks:DescribeAccessEntry", "eks:UpdateAccessEntry", "eks:DeleteAccessEntry",
-			"eks:ListAssociatedAccessPolicies"}, accessEntries()),
-		allow([]string{"eks:AssociateAccessPolicy"}, accessEntries(), admin),
+		allow([]string{"eks:DescribeAccessEntry", "eks:ListAssociatedAccessPolicies"}, accessEntries()),
+		allow([]string{"eks:UpdateAccessEntry", "eks:DeleteAccessEntry"}, accessEntries(), ours),
+		allow([]string{"eks:AssociateAccessPolicy"}, accessEntries(), ours, admin),
 		allow([]string{"iam:GetRole"}, principals), // an entry binds to a role as it was created
 	}
+}
+
+// controllerPermissions are all in the cluster, but for a look at the function's own access entry, which tells why the API server refuses.
+func controllerPermissions() []awsiam.PolicyStatement {
+	return []awsiam.PolicyStatement{allow([]string{"eks:ListAssociatedAccessPolicies"}, accessEntries())}
+}
+
+// shareable are subnets and security groups: those of a VPC that another account shares (RAM) bear that account in their ARNs.
+func shareable() []string {
+	region := "arn:" + *awscdk.Aws_PARTITION() + ":ec2:" + *awscdk.Aws_REGION()
+	return []string{region + ":*:subnet/*", region + ":*:security-group/*"}
 }
 
 // networkPermissions confine tagging to the one discovery tag; without the Null test, a call without tag keys would pass too.
 func networkPermissions() []awsiam.PolicyStatement {
 	return []awsiam.PolicyStatement{
 		allow([]string{"ec2:DescribeTags"}, anything),
-		allow([]string{"ec2:CreateTags", "ec2:DeleteTags"}, []string{arn("ec2", "subnet/*"), arn("ec2", "security-group/*")},
+		allow([]string{"ec2:CreateTags", "ec2:DeleteTags"}, shareable(),
 			conditions{
 				"ForAllValues:StringEquals": map[string]any{"aws:TagKeys": []string{names.TagDiscovery}},
 				"Null":                      map[string]any{"aws:TagKeys": "false"},
@@ -187,6 +207,12 @@ func nodepoolsPermissions() []awsiam.PolicyStatement {
 	}
 }
 
+// autoscalerPermissions look for Auto Scaling groups that Cluster Autoscaler scales and EKS does not know. The action knows no
+// resource.
+func autoscalerPermissions() []awsiam.PolicyStatement {
+	return []awsiam.PolicyStatement{allow([]string{"autoscaling:DescribeAutoScalingGroups"}, anything)}
+}
+
 // queuePermissions end in -karpenter: queue and rule of a rack, never Sawhorse's own.
 func queuePermissions() []awsiam.PolicyStatement {
 	return []awsiam.PolicyStatement{
@@ -208,11 +234,9 @@ func (s *sawhorse) reportPermissions() []awsiam.PolicyStatement {
 	}
 }
 
-// resyncPermissions find the racks by the names of their parameters, start passes, and report those that could not do so
-// themselves.
+// resyncPermissions start passes, and report those that could not do so themselves.
 func (s *sawhorse) resyncPermissions() []awsiam.PolicyStatement {
 	return append([]awsiam.PolicyStatement{
-		allow([]string{"ssm:DescribeParameters"}, anything),
 		allow([]string{"states:StartExecution"}, []string{s.machineARN()}),
 		allow([]string{"states:GetExecutionHistory"}, []string{arn("states", "execution:"+s.machineName()+":*")}),
 	}, s.reportPermissions()...)

@@ -29,6 +29,9 @@ type settings struct {
 	// DrainSeconds (drainSeconds) is how long nodes may drain when Karpenter is turned off, and those of a node group that is
 	// replaced.
 	DrainSeconds int
+	// PodIdentityDelaySeconds (podIdentityDelaySeconds) is how old the credentials of Karpenter's controller must be before it is
+	// installed: pods get them only when they are admitted, and EKS learns of an association some seconds after it was made.
+	PodIdentityDelaySeconds int
 	// AlarmTopicARN (alarmTopicArn) is the SNS topic for alarms; none: alarms only show.
 	AlarmTopicARN string
 	// SubnetIDs and SecurityGroupIDs (subnetIds, securityGroupIds) put the functions that talk to clusters into a VPC, for
@@ -42,7 +45,7 @@ type settings struct {
 	// ReservedConcurrency (reservedConcurrency) is how many calls at once each function that writes to EKS or IAM may have and
 	// always has; 0 reserves none.
 	ReservedConcurrency int
-	// OperatorRacks (operatorRacks) are the racks that the policy for operators is about.
+	// OperatorRacks (operatorRacks) are the racks that the policy for operators is about; of many there are several policies.
 	OperatorRacks []string
 	// NodeActions (nodeActions) are what the roles of nodes may do beyond Karpenter's own needs: what the boundary lets through
 	// of policies that racks attach with node_policy_arns.
@@ -69,16 +72,18 @@ var (
 func readSettings(get func(key string) any) (settings, error) {
 	r := &reader{get: get}
 	s := settings{
-		StackName:        r.match("stackName", "Sawhorse", stackNames),
-		Architecture:     r.oneOf("architecture", "arm64", "x86_64"),
-		Dist:             r.text("dist", "dist"),
-		Prefix:           r.match("prefix", names.DefaultPrefix, prefixes),
-		BusName:          r.match("busName", names.Bus, busNames),
-		Table:            r.table(),
-		SettleSeconds:    r.number("settleSeconds", 5, 0, 60), // well inside the lease's 180 s
-		ResyncMinutes:    r.number("resyncMinutes", 60, 1, 1440),
-		ResyncSlots:      r.number("resyncSlots", 12, 1, 1440),
-		DrainSeconds:     r.number("drainSeconds", 300, 0, names.MaxDrainSeconds),
+		StackName:               r.match("stackName", "Sawhorse", stackNames),
+		Architecture:            r.oneOf("architecture", "arm64", "x86_64"),
+		Dist:                    r.text("dist", "dist"),
+		Prefix:                  r.match("prefix", names.DefaultPrefix, prefixes),
+		BusName:                 r.match("busName", names.Bus, busNames),
+		Table:                   r.table(),
+		SettleSeconds:           r.number("settleSeconds", 5, 0, 60), // well inside the lease's 180 s
+		ResyncMinutes:           r.number("resyncMinutes", 60, 1, 1440),
+		ResyncSlots:             r.number("resyncSlots", 12, 1, 1440),
+		DrainSeconds:            r.number("drainSeconds", 300, 0, names.MaxDrainSeconds),
+		PodIdentityDelaySeconds: r.number("podIdentityDelaySeconds", 15, 0, 60),
+
 		AlarmTopicARN:    r.text("alarmTopicArn", ""),
 		SubnetIDs:        r.list("subnetIds"),
 		SecurityGroupIDs: r.list("securityGroupIds"),
@@ -102,6 +107,10 @@ func readSettings(get func(key string) any) (settings, error) {
 	}
 	if (len(s.SubnetIDs) == 0) != (len(s.SecurityGroupIDs) == 0) {
 		r.fail("subnetIds", strings.Join(s.SubnetIDs, ","), "given together with securityGroupIds, or neither of them")
+	}
+	if n := len(s.operatorPolicies()); n > policiesEach {
+		r.fail("operatorRacks", fmt.Sprintf("%d names", len(s.OperatorRacks)), fmt.Sprintf("short enough for %d managed policies, which is what IAM lets a role or user have, and not for %d; "+
+			"the beginning of names and *, like team-a-*, stands for many", policiesEach, n))
 	}
 	r.checkEndpoints(s)
 	return s, errors.Join(r.errs...)

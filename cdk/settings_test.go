@@ -19,6 +19,7 @@ func TestSettingsRefuse(t *testing.T) {
 		{"busName", "a b", "like sawhorse"},
 		{"settleSeconds", "61", "from 0 to 60"},
 		{"settleSeconds", "5s", "from 0 to 60"},
+		{"podIdentityDelaySeconds", "61", "from 0 to 60"},
 		{"resyncSlots", "7", "a divisor of resyncMinutes, 60"},
 		{"subnetIds", "subnet-1", "together with securityGroupIds"},
 		{"table", "arn:aws:dynamodb", "the name of a table"},

@@ -60,7 +60,8 @@ func newStack(scope constructs.Construct, id string, settings settings) awscdk.S
 	return s.stack
 }
 
-// addTable adds the table of the records, or takes that of an earlier stack, which was retained.
+// addTable adds the table of the records, or takes that of an earlier stack, which was retained. Nothing else knows what racks
+// were like before Karpenter, so DynamoDB refuses to delete it until somebody has said so.
 func (s *sawhorse) addTable() {
 	if s.Table != "" {
 		s.table = awsdynamodb.Table_FromTableName(s.stack, jsii.String("Table"), jsii.String(s.Table))
@@ -73,6 +74,7 @@ func (s *sawhorse) addTable() {
 		BillingMode:                      awsdynamodb.BillingMode_PAY_PER_REQUEST,
 		PointInTimeRecoverySpecification: &awsdynamodb.PointInTimeRecoverySpecification{PointInTimeRecoveryEnabled: jsii.Bool(true)},
 		RemovalPolicy:                    s.removal(),
+		DeletionProtection:               jsii.Bool(!s.Destroy),
 	})
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,7 +31,7 @@ type resource struct {
 }
 
 // production is the stack with no context at all, custom the one with every value set to something else, and again one that
-// goes on with the table of an earlier stack.
+// goes on with the table of an earlier stack, and has the policies of many racks.
 var production, custom, again template
 
 // stacks are those that production and custom are the templates of.
@@ -59,13 +60,21 @@ func TestMain(m *testing.M) {
 		"routeTableIds": "rtb-11111111", "reservedConcurrency": "5", "operatorRacks": "prod,team-a-*",
 		"nodeActions": "s3:Get*,kms:Decrypt", "objectPrefixes": []any{"s3://config/racks/", "s3://config/shared"},
 	})
-	third := stackOf(app, "Again", map[string]any{"dist": dir, "table": "Sawhorse-Table-Earlier"})
+	third := stackOf(app, "Again", map[string]any{"dist": dir, "table": "Sawhorse-Table-Earlier", "operatorRacks": strings.Join(manyRacks(50), ",")})
 	stacks = []awscdk.Stack{one, other, third}
 	production, custom, again = templateOf(one), templateOf(other), templateOf(third)
 	code := m.Run()
 	jsii.Close()
 	os.RemoveAll(dir)
 	os.Exit(code)
+}
+
+// manyRacks are n names of racks.
+func manyRacks(n int) (all []string) {
+	for i := range n {
+		all = append(all, fmt.Sprintf("a-rack-of-twenty-six-%03d", i))
+	}
+	return all
 }
 
 // withoutValidation runs the tests in a process that spares the CDK's own check of the templates, which takes longer than all

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sawhorse-io/sawhorse/internal/meter"
 	"github.com/sawhorse-io/sawhorse/internal/rack"
 )
 
@@ -95,6 +96,11 @@ func TestTableIsKept(t *testing.T) {
 	if got := custom.one(t, "AWS::DynamoDB::Table").DeletionPolicy; got != "Delete" {
 		t.Errorf("removal=destroy: DeletionPolicy %q", got)
 	}
+	for want, of := range map[bool]template{true: production, false: custom} {
+		if got := of.one(t, "AWS::DynamoDB::Table").Properties["DeletionProtectionEnabled"]; got != want {
+			t.Errorf("deletion protection %v, want %v", got, want)
+		}
+	}
 	if got := production.boundary(t).DeletionPolicy; got != "Retain" {
 		t.Errorf("the boundary: DeletionPolicy %q", got)
 	}
@@ -176,7 +182,7 @@ func TestFunctionsAreTheDirectories(t *testing.T) {
 
 func TestFunctions(t *testing.T) {
 	roles, more := map[string]string{}, map[string][]string{
-		"validate": {"METRICS"}, "report": {"METRICS"}, "access": {"PRINCIPALS"}, "infrastructure": {"BOUNDARY"}, "nodepools": {"DRAIN_SECONDS"}, "nodegroups": {"DRAIN_SECONDS"},
+		"validate": {"METRICS"}, "report": {"METRICS"}, "access": {"PRINCIPALS"}, "controller": {"PRINCIPAL"}, "infrastructure": {"BOUNDARY", "POD_IDENTITY_DELAY_SECONDS"}, "nodepools": {"DRAIN_SECONDS"}, "nodegroups": {"DRAIN_SECONDS"},
 		"resync": {"METRICS", "STATE_MACHINE", "RESYNC_MINUTES", "RESYNC_SLOTS"},
 	}
 	found := production.all("AWS::Lambda::Function")
@@ -303,10 +309,12 @@ func TestAMissingScheduleIsAlarming(t *testing.T) {
 	}
 }
 
+// By the age of its lease: Step Functions' ExecutionTime comes when an execution has ended, and one that hangs does not.
 func TestALongPassIsAlarming(t *testing.T) {
 	for id, alarm := range production.all("AWS::CloudWatch::Alarm") {
 		if strings.HasPrefix(id, "PassTooLong") {
-			if p := alarm.Properties; p["Threshold"] != 3600.0*1000 || p["MetricName"] != "ExecutionTime" || p["Statistic"] != "Maximum" {
+			if p := alarm.Properties; p["Threshold"] != 3600.0 || p["MetricName"] != meter.LongestPass || p["Namespace"] != "Sawhorse" ||
+				p["Statistic"] != "Maximum" || p["Period"] != 300.0 || p["Dimensions"] != nil {
 				t.Errorf("%s", text(p))
 			}
 			return

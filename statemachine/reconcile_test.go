@@ -22,14 +22,14 @@ type machine struct {
 }
 
 type state struct {
-	Type, Next, Default, Resource, Error string
-	End                                  bool
-	TimeoutSeconds                       int
-	Arguments                            json.RawMessage
-	Assign                               map[string]any
-	Choices                              []transition
-	Catch                                []transition
-	Retry                                []struct {
+	Type, Next, Default, Resource, Error, Cause string
+	End                                         bool
+	TimeoutSeconds                              int
+	Arguments                                   json.RawMessage
+	Assign                                      map[string]any
+	Choices                                     []transition
+	Catch                                       []transition
+	Retry                                       []struct {
 		ErrorEquals     []string
 		MaxAttempts     *int
 		MaxDelaySeconds int
@@ -159,6 +159,28 @@ func TestErrorNamesAgree(t *testing.T) {
 	}
 }
 
+// The function resync reads in a failed execution's cause where it ended: every way to the state Failed says so.
+func TestTheCauseTellsWhereAPassEnded(t *testing.T) {
+	m := parse(t)
+	m.each(func(name string, s state) {
+		for _, c := range s.Catch {
+			if c.Next == "Failed" && c.Assign["ended"] != name {
+				t.Errorf("state %s: a failure that ends there says it ended in %v", name, c.Assign["ended"])
+			}
+		}
+		for _, c := range slices.Concat(s.Choices, []transition{{Next: s.Next}, {Next: s.Default}}) {
+			if c.Next == "Failed" && m.States["Intake"].Assign["ended"] != name {
+				t.Errorf("state %s leads to Failed, and the cause says %v", name, m.States["Intake"].Assign["ended"])
+			}
+		}
+	})
+	for _, said := range []string{"'state': $ended", "'step': ", "'generation': $generation", "'cause': ", "$substring($failure.Cause, 0, 5000)"} {
+		if !strings.Contains(m.States["Failed"].Cause, said) {
+			t.Errorf("the cause %s has no %s", m.States["Failed"].Cause, said)
+		}
+	}
+}
+
 func TestNoVariableHidesJSONata(t *testing.T) {
 	parse(t).each(func(state string, s state) {
 		for _, assign := range append([]transition{{Assign: s.Assign}}, s.Catch...) {
@@ -248,11 +270,59 @@ func TestAChangeHasNoFlags(t *testing.T) {
 	}
 }
 
+// The write that an event tells of goes into the lease as package rack reads it, into one of ten places at most.
+func TestAWriteIsToldOf(t *testing.T) {
+	m := parse(t)
+	wrote, _ := m.States["Intake"].Assign["wrote"].(string)
+	for _, part := range []string{"$states.input.source = '" + events.SSMSource + "'", "$d.operation & ' ' & $states.input.time & ' ' & "} {
+		if !strings.Contains(wrote, part) {
+			t.Errorf("wrote lacks %s: %s", part, wrote)
+		}
+	}
+	var update struct{ UpdateExpression string }
+	if err := json.Unmarshal(m.States["Request"].Arguments, &update); err != nil {
+		t.Fatal(err)
+	}
+	if want := "& ', wrote' & ($wrote = '' ? '' : $substring($string($length($wrote)), -1)) & ' = :wrote' %}"; !strings.HasSuffix(update.UpdateExpression, want) {
+		t.Errorf("%s\nwant at its end %s", update.UpdateExpression, want)
+	}
+	if first := m.States["Todo"].Choices[1]; first.Condition != "{% $outcome = 'Outdated' %}" || first.Next != "WaitForParameters" || m.States["WaitForParameters"].Next != "Validate" {
+		t.Errorf("what is outdated leads to %+v, and that to %s", first, m.States["WaitForParameters"].Next)
+	}
+}
+
 // The functions that the machine calls by name exist; those of the steps are the plan's business.
 func TestFunctionsExist(t *testing.T) {
 	for _, match := range regexp.MustCompile(`"\$\{FunctionPrefix\}(\w+)"`).FindAllStringSubmatch(Definition, -1) {
 		if _, err := os.Stat("../functions/" + match[1] + "/main.go"); err != nil {
 			t.Errorf("function %s: %v", match[1], err)
 		}
+	}
+}
+
+// What Lambda answers of Invoke that mends itself in minutes (its API's errors): a function that was idle for weeks gets its
+// interfaces back, a deployment ends, EC2 or a subnet has room again.
+func TestFunctionsThatAreNotReadyAreTriedForMinutes(t *testing.T) {
+	seen := 0
+	parse(t).each(func(name string, s state) {
+		if !strings.HasSuffix(s.Resource, "lambda:invoke") {
+			return
+		}
+		seen++
+		for _, e := range []string{"ResourceNotReadyException", "ResourceConflictException", "ENINotReadyException", "EC2ThrottledException",
+			"EC2UnexpectedException", "ENILimitReachedException", "SubnetIPAddressLimitReachedException", "TooManyRequestsException"} {
+			tries := 0
+			for _, r := range s.Retry {
+				if slices.Contains(r.ErrorEquals, "Lambda."+e) {
+					tries += *r.MaxAttempts * r.MaxDelaySeconds
+				}
+			}
+			if tries < 600 { // half of that on the average, with full jitter
+				t.Errorf("state %s: Lambda.%s is tried for %d s at most", name, e, tries)
+			}
+		}
+	})
+	if seen != 4 {
+		t.Errorf("%d states call functions", seen)
 	}
 }

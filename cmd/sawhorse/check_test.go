@@ -51,7 +51,7 @@ func TestCheckPrints(t *testing.T) {
   "warnings": [
     {
       "parameter": "karpenter_disruption_budget_nodes",
-      "message": "a disruption budget of 0 never lets Karpenter consolidate or replace a node of its own accord"
+      "message": "a disruption budget of 0 without a schedule never lets Karpenter consolidate or replace a node of its own accord"
     }
   ]
 }

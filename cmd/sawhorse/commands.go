@@ -34,9 +34,11 @@ func commands() []command {
 			help: "Prints name, type, default, pattern and meaning of each.\n  -o markdown|json  tables, or a JSON array; markdown unless given",
 		},
 		{
-			name: "register", args: "RACK [--cluster NAME] [--rate N]", what: "create the rack's parameters in SSM, with patterns", flags: []string{"--cluster", "--rate"}, run: runRegister,
-			help: "Creates what is missing (value unset), each with its description and pattern, so that SSM itself refuses a bad value;\n" +
-				"existing ones keep their value. It can be stopped anywhere and run again.\n" +
+			name: "register", args: "RACK [PARAMETER…] [--all] [--cluster NAME] [--rate N]", what: "create the rack's parameters in SSM, with patterns", flags: []string{"--all", "--cluster", "--rate"}, run: runRegister,
+			help: "Creates parameters that are missing (value unset), each with its description and pattern, so that SSM itself refuses a bad value;\n" +
+				"existing ones keep their value. Without names: the ones that turn Karpenter on, and those that are there. It can be stopped anywhere\n" +
+				"and run again.\n" +
+				"  --all           every parameter there is; a rack then has some 50 of the 10,000 that SSM holds in an account and region\n" +
 				"  --cluster NAME  the EKS cluster, where its name is not the rack's\n" +
 				"  --rate N        writes a second (default 2.5); SSM takes 3 from an account unless its higher throughput is switched on\n" + aboutCloud,
 		},

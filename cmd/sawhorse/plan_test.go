@@ -105,7 +105,7 @@ pool workload is changed: Karpenter replaces its nodes, as its disruption budget
 pool workload is changed: its nodes stay
 `},
 		{"paused, and nothing to do", onWith(`"paused":"true"`, wasOn), 0, "nothing to do\n"},
-		{"a warning", onWith(`"karpenter_disruption_budget_nodes":"0"`, wasOn), 0, `warning  karpenter_disruption_budget_nodes: a disruption budget of 0 never lets Karpenter consolidate or replace a node of its own accord
+		{"a warning", onWith(`"karpenter_disruption_budget_nodes":"0"`, wasOn), 0, `warning  karpenter_disruption_budget_nodes: a disruption budget of 0 without a schedule never lets Karpenter consolidate or replace a node of its own accord
  1. nodepools            NodePools and EC2NodeClasses
 pool workload is changed: its nodes stay
 `},

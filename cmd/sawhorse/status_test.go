@@ -120,7 +120,7 @@ func inCloud(t *testing.T, env []string, args ...string) ran {
 
 func TestRegister(t *testing.T) {
 	values := map[string]string{}
-	got := inCloud(t, parameterStore(t, values), "register", "prod", "--cluster", "prod-eu", "--rate", "10000").ends(t, 0)
+	got := inCloud(t, parameterStore(t, values), "register", "prod", "--all", "--cluster", "prod-eu", "--rate", "10000").ends(t, 0)
 	want := ""
 	for _, p := range params.Table {
 		want += fmt.Sprintf("%-40s created\n", p.Name)

@@ -35,6 +35,8 @@ func TestWrongUse(t *testing.T) {
 		{"status Prod", "", `"Prod" is no rack's name; allowed is a-z first`},
 		{"watch a b", "", "usage: sawhorse watch RACK"},
 		{"register --rate 0 prod", "", "--rate 0 is no number of writes a second"},
+		{"register prod karpenter_cpu_limits", "", "did you mean karpenter_cpu_limit?"},
+		{"register prod node_disk --all", "", "leave the names out"},
 		{"register --rate fast prod", "", `invalid value "fast" for flag -rate`},
 		{"completion", "", "usage: sawhorse completion bash|zsh|fish"},
 		{"completion ksh", "", `there is no completion for "ksh"`},
@@ -202,7 +204,7 @@ func TestBashCompletes(t *testing.T) {
 		{[]string{"sawhorse", "plan", "-o", ""}, []string{"text", "json"}},
 		{[]string{"sawhorse", "render", "rack.json", "-o", "y"}, []string{"yaml"}},
 		{[]string{"sawhorse", "completion", ""}, shells},
-		{[]string{"sawhorse", "register", "prod", "--"}, []string{"--cluster", "--rate"}},
+		{[]string{"sawhorse", "register", "prod", "--"}, []string{"--all", "--cluster", "--rate"}},
 		{[]string{"sawhorse", "status", ""}, nil},
 		{[]string{"sawhorse", "check", "a word", "--b"}, []string{"--batch"}},
 	} {

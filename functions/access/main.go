@@ -25,7 +25,7 @@ func main() {
 		}
 		step := &access.Access{
 			EKS: eks.NewFromConfig(env.AWS), IAM: iam.NewFromConfig(env.AWS),
-			Dial: k8s.Dial(env.AWS), Principals: principals,
+			Dial: k8s.Dial(env.AWS), Principals: principals, Now: env.Now,
 		}
 		return step.Run, nil
 	})

@@ -2,6 +2,8 @@
 package main
 
 import (
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+
 	"github.com/sawhorse-io/sawhorse/internal/handler"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/steps/autoscaler"
@@ -9,6 +11,6 @@ import (
 
 func main() {
 	handler.StartStep("autoscaler", func(env handler.Env) (handler.StepFunc, error) {
-		return autoscaler.New(k8s.Dial(env.AWS), env.Store).Run, nil
+		return autoscaler.New(k8s.Dial(env.AWS), env.Store, autoscaling.NewFromConfig(env.AWS), env.Now).Run, nil
 	})
 }

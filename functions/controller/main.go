@@ -2,13 +2,18 @@
 package main
 
 import (
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+
 	"github.com/sawhorse-io/sawhorse/internal/handler"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/steps/admin"
 	"github.com/sawhorse-io/sawhorse/internal/steps/controller"
 )
 
 func main() {
 	handler.StartStep("controller", func(env handler.Env) (handler.StepFunc, error) {
-		return controller.New(k8s.Dial(env.AWS), env.Store, env.Now).Run, nil
+		principal, err := env.Setting("SAWHORSE_PRINCIPAL")
+		self := admin.Function{Name: "controller", Principal: principal, EKS: eks.NewFromConfig(env.AWS), Now: env.Now}
+		return controller.New(k8s.Dial(env.AWS), env.Store, self, env.Now).Run, err
 	})
 }

@@ -2,6 +2,8 @@
 package main
 
 import (
+	"time"
+
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
@@ -15,7 +17,13 @@ func main() {
 		if err != nil {
 			return nil, err
 		}
-		step := &infrastructure.Infrastructure{IAM: iam.NewFromConfig(env.AWS), EKS: eks.NewFromConfig(env.AWS), Boundary: boundary}
+		delay, err := env.Number("SAWHORSE_POD_IDENTITY_DELAY_SECONDS")
+		if err != nil {
+			return nil, err
+		}
+		step := &infrastructure.Infrastructure{
+			IAM: iam.NewFromConfig(env.AWS), EKS: eks.NewFromConfig(env.AWS), Boundary: boundary, Delay: time.Duration(delay) * time.Second, Now: env.Now,
+		}
 		return step.Run, nil
 	})
 }

@@ -22,7 +22,7 @@ func main() {
 		}
 		dial, client := k8s.Dial(env.AWS), eks.NewFromConfig(env.AWS)
 		step := &nodegroups.Nodegroups{
-			EKS: client, Dial: dial, Baselines: env.Store, Drain: time.Duration(drain) * time.Second, Now: env.Now,
+			EKS: client, Dial: dial, Baselines: env.Store, Contests: env.Store, Drain: time.Duration(drain) * time.Second, Now: env.Now,
 			Pins: pins.New(dial, env.Store, env.Now).Run,
 			Room: (&room.Room{EKS: client, Dial: dial, Baselines: env.Store, Now: env.Now}).Run,
 		}

@@ -11,7 +11,7 @@ import (
 
 func main() {
 	handler.StartStep("queue", func(env handler.Env) (handler.StepFunc, error) {
-		step := &queue.Queue{SQS: sqs.NewFromConfig(env.AWS), Rules: eventbridge.NewFromConfig(env.AWS)}
+		step := &queue.Queue{SQS: sqs.NewFromConfig(env.AWS), Rules: eventbridge.NewFromConfig(env.AWS), Deletions: env.Store, Now: env.Now}
 		return step.Run, nil
 	})
 }

@@ -31,7 +31,7 @@ func main() {
 		queues, rules := sqs.NewFromConfig(env.AWS), eventbridge.NewFromConfig(env.AWS)
 		clients := validate.Clients{
 			Parameters: ssm.NewFromConfig(env.AWS), EKS: eks.NewFromConfig(env.AWS), EC2: ec2.NewFromConfig(env.AWS),
-			IAM: iam.NewFromConfig(env.AWS), SQS: queues, Rules: rules, Queue: &queue.Queue{SQS: queues, Rules: rules},
+			IAM: iam.NewFromConfig(env.AWS), SQS: queues, Rules: rules, Queue: &queue.Queue{SQS: queues, Rules: rules, Deletions: env.Store, Now: env.Now},
 			S3: s3.NewFromConfig(env.AWS), Dial: k8s.Dial(env.AWS),
 		}
 		prefixes := strings.FieldsFunc(os.Getenv("SAWHORSE_OBJECT_PREFIXES"), func(r rune) bool { return r == ',' })

@@ -6,15 +6,23 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 )
 
-// Entry is an access entry and the policies associated with it.
+// ended is an access entry that was deleted, and when.
+type ended struct {
+	entry *Entry
+	at    time.Time
+}
+
+// Entry is an access entry and the policies associated with it, the last of them at a time.
 type Entry struct {
 	types.AccessEntry
-	Policies []string
+	Policies   []string
+	Associated time.Time
 }
 
 func (e *EKS) entry(call string, cluster, principal *string) (*Entry, error) {
@@ -30,8 +38,26 @@ func (e *EKS) entry(call string, cluster, principal *string) (*Entry, error) {
 	return nil, &types.ResourceNotFoundException{}
 }
 
+// policies is the entry for a call about its policies, which does not find one that was just made.
+func (e *EKS) policies(call string, cluster, principal *string) (*Entry, error) {
+	entry, err := e.entry(call, cluster, principal)
+	if err == nil && e.lags(entry.CreatedAt, e.Lag.Entries) {
+		return nil, &types.ResourceNotFoundException{Message: new("The specified principalArn could not be found. You can view your available access entries with 'list-access-entries'.")}
+	}
+	return entry, err
+}
+
+// unknown tells whether EKS does not know a role yet.
+func (e *EKS) unknown(arn string) bool {
+	role := e.roles.Roles[arn[strings.LastIndex(arn, "/")+1:]]
+	return role != nil && e.lags(role.CreateDate, e.Lag.Principals)
+}
+
 func (e *EKS) DescribeAccessEntry(_ context.Context, in *eks.DescribeAccessEntryInput, _ ...func(*eks.Options)) (*eks.DescribeAccessEntryOutput, error) {
 	entry, err := e.entry("DescribeAccessEntry", in.ClusterName, in.PrincipalArn)
+	if last := e.ended[*in.PrincipalArn]; e.lags(&last.at, e.Lag.Shown) {
+		entry, err = last.entry, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -46,6 +72,12 @@ func (e *EKS) CreateAccessEntry(_ context.Context, in *eks.CreateAccessEntryInpu
 	}
 	if _, missing := err.(*types.ResourceNotFoundException); !missing {
 		return nil, err
+	}
+	if e.lags(new(e.ended[*in.PrincipalArn].at), e.Lag.Entries) {
+		return nil, &types.ResourceInUseException{}
+	}
+	if e.unknown(*in.PrincipalArn) {
+		return nil, &types.InvalidParameterException{Message: new("The specified principalArn is invalid: invalid principal.")}
 	}
 	kind := value(in.Type)
 	if kind == "" {
@@ -73,32 +105,34 @@ func (e *EKS) UpdateAccessEntry(_ context.Context, in *eks.UpdateAccessEntryInpu
 }
 
 func (e *EKS) DeleteAccessEntry(_ context.Context, in *eks.DeleteAccessEntryInput, _ ...func(*eks.Options)) (*eks.DeleteAccessEntryOutput, error) {
-	if _, err := e.entry("DeleteAccessEntry", in.ClusterName, in.PrincipalArn); err != nil {
+	entry, err := e.entry("DeleteAccessEntry", in.ClusterName, in.PrincipalArn)
+	if err != nil {
 		return nil, err
 	}
 	delete(e.Entries, *in.PrincipalArn)
+	e.ended[*in.PrincipalArn] = ended{entry, e.Now()}
 	return &eks.DeleteAccessEntryOutput{}, nil
 }
 
 func (e *EKS) ListAssociatedAccessPolicies(_ context.Context, in *eks.ListAssociatedAccessPoliciesInput, _ ...func(*eks.Options)) (*eks.ListAssociatedAccessPoliciesOutput, error) {
-	entry, err := e.entry("ListAssociatedAccessPolicies", in.ClusterName, in.PrincipalArn)
+	entry, err := e.policies("ListAssociatedAccessPolicies", in.ClusterName, in.PrincipalArn)
 	if err != nil {
 		return nil, err
 	}
 	out := &eks.ListAssociatedAccessPoliciesOutput{}
 	for _, arn := range entry.Policies {
-		out.AssociatedAccessPolicies = append(out.AssociatedAccessPolicies, types.AssociatedAccessPolicy{PolicyArn: &arn})
+		out.AssociatedAccessPolicies = append(out.AssociatedAccessPolicies, types.AssociatedAccessPolicy{PolicyArn: &arn, AssociatedAt: new(entry.Associated)})
 	}
 	return out, nil
 }
 
 func (e *EKS) AssociateAccessPolicy(_ context.Context, in *eks.AssociateAccessPolicyInput, _ ...func(*eks.Options)) (*eks.AssociateAccessPolicyOutput, error) {
-	entry, err := e.entry("AssociateAccessPolicy", in.ClusterName, in.PrincipalArn)
+	entry, err := e.policies("AssociateAccessPolicy", in.ClusterName, in.PrincipalArn)
 	if err != nil {
 		return nil, err
 	}
 	if !slices.Contains(entry.Policies, *in.PolicyArn) {
-		entry.Policies = append(entry.Policies, *in.PolicyArn)
+		entry.Policies, entry.Associated = append(entry.Policies, *in.PolicyArn), e.Now()
 	}
 	return &eks.AssociateAccessPolicyOutput{}, nil
 }
@@ -144,10 +178,13 @@ func (e *EKS) CreatePodIdentityAssociation(_ context.Context, in *eks.CreatePodI
 			return nil, &types.ResourceInUseException{}
 		}
 	}
+	if e.unknown(*in.RoleArn) {
+		return nil, &types.InvalidParameterException{Message: new("Role provided in the request does not exist.")}
+	}
 	e.serial++
 	id := fmt.Sprintf("a-%d", e.serial)
 	e.Associations[id] = &types.PodIdentityAssociation{AssociationId: &id, AssociationArn: new(associationARN(id)), Namespace: in.Namespace,
-		ServiceAccount: in.ServiceAccount, RoleArn: in.RoleArn, Tags: maps.Clone(in.Tags)}
+		ServiceAccount: in.ServiceAccount, RoleArn: in.RoleArn, Tags: maps.Clone(in.Tags), CreatedAt: new(e.Now())}
 	return &eks.CreatePodIdentityAssociationOutput{Association: e.Associations[id]}, nil
 }
 
@@ -156,7 +193,10 @@ func (e *EKS) UpdatePodIdentityAssociation(_ context.Context, in *eks.UpdatePodI
 	if err != nil {
 		return nil, err
 	}
-	a.RoleArn = in.RoleArn
+	if e.unknown(*in.RoleArn) {
+		return nil, &types.InvalidParameterException{Message: new("Role provided in the request does not exist.")}
+	}
+	a.RoleArn, a.ModifiedAt = in.RoleArn, new(e.Now())
 	return &eks.UpdatePodIdentityAssociationOutput{}, nil
 }
 

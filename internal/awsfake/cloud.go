@@ -34,8 +34,9 @@ type Cloud struct {
 // New is an account with nothing in it but the EKS cluster demo, in access mode CONFIG_MAP.
 func New() *Cloud {
 	calls := &Calls{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	roles := newIAM(calls)
 	return &Cloud{
-		Calls: calls, IAM: newIAM(calls), EKS: newEKS(calls), SQS: newSQS(calls), Events: newEvents(calls),
+		Calls: calls, IAM: roles, EKS: newEKS(calls, roles), SQS: newSQS(calls), Events: newEvents(calls),
 		EC2: newEC2(calls), SSM: newSSM(calls), Table: newTable(calls),
 	}
 }
@@ -47,6 +48,8 @@ type Calls struct {
 	failAt int
 	err    error
 	now    time.Time
+	// Lag is how far AWS is behind its own writes.
+	Lag Lag
 }
 
 // FailAt lets the n-th call from now on fail with the error, 1 being the next; 0 lets none.
@@ -70,7 +73,7 @@ func (c *Calls) Made() []string { return slices.Clone(c.all) }
 func (c *Calls) Writes() []string {
 	return slices.DeleteFunc(c.Made(), func(call string) bool {
 		_, name, _ := strings.Cut(call, ".")
-		for _, reading := range []string{"Get", "List", "Describe", "Query"} {
+		for _, reading := range []string{"Get", "List", "Describe", "Query", "Scan"} {
 			if strings.HasPrefix(name, reading) {
 				return true
 			}

@@ -111,7 +111,12 @@ func (e *EC2) DescribeLaunchTemplateVersions(_ context.Context, in *ec2.Describe
 	}
 	groups, ok := e.TemplateGroups[name]
 	if !ok {
-		return nil, missing(name)
+		for other := range e.TemplateGroups {
+			if strings.HasPrefix(other, *in.LaunchTemplateId+"/") {
+				return nil, refuse("InvalidLaunchTemplateId.VersionNotFound", "Could not find the specified version %s for the launch template with ID %s.", in.Versions[0], *in.LaunchTemplateId)
+			}
+		}
+		return nil, refuse("InvalidLaunchTemplateId.NotFound", "The specified launch template, with template ID %s, does not exist.", *in.LaunchTemplateId)
 	}
 	return &ec2.DescribeLaunchTemplateVersionsOutput{LaunchTemplateVersions: []types.LaunchTemplateVersion{
 		{LaunchTemplateData: &types.ResponseLaunchTemplateData{SecurityGroupIds: groups}},
@@ -134,9 +139,17 @@ func (e *EC2) DescribeInstanceTypes(_ context.Context, in *ec2.DescribeInstanceT
 	return out, nil
 }
 
-// filtered are the resources that a filter by id names and that exist.
+// filtered are the resources that exist and that a filter names: by id, or by the value of a tag ("tag:key").
 func (e *EC2) filtered(filters []types.Filter) []string {
 	var found []string
+	if key, tag := strings.CutPrefix(*filters[0].Name, "tag:"); tag {
+		for _, id := range slices.Sorted(maps.Keys(e.Tags)) {
+			if slices.Contains(filters[0].Values, e.Tags[id][key]) {
+				found = append(found, id)
+			}
+		}
+		return found
+	}
 	for _, id := range filters[0].Values {
 		if e.Tags[id] != nil {
 			found = append(found, id)

@@ -27,13 +27,16 @@ type EKS struct {
 	mode   types.AuthenticationMode
 	looks  map[string]int // how often the update of the cluster ("") or a group has been looked at
 	serial int
+	roles  *IAM
+	// ended are the access entries that were deleted, by principal ARN.
+	ended map[string]ended
 }
 
-func newEKS(calls *Calls) *EKS {
+func newEKS(calls *Calls, roles *IAM) *EKS {
 	return &EKS{
-		Calls: calls, Delay: 1, looks: map[string]int{},
+		Calls: calls, roles: roles, Delay: 1, looks: map[string]int{},
 		Groups: map[string]*types.Nodegroup{}, Addons: map[string]types.AddonStatus{}, Entries: map[string]*Entry{},
-		Associations: map[string]*types.PodIdentityAssociation{},
+		Associations: map[string]*types.PodIdentityAssociation{}, ended: map[string]ended{},
 		Cluster: &types.Cluster{
 			Name: new("demo"), Arn: new(ClusterARN), Status: types.ClusterStatusActive, Version: new("1.35"), Endpoint: new("https://demo.example"),
 			CertificateAuthority: &types.Certificate{Data: new("Q0E=")},

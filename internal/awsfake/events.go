@@ -21,6 +21,8 @@ type Events struct {
 	*Calls
 	Rules map[string]*Rule
 	Sent  []types.PutEventsRequestEntry
+	// Full tells that the bus has as many rules as it may.
+	Full bool
 	// Refuse is the message with which every target and event is refused; empty refuses none.
 	Refuse string
 }
@@ -53,6 +55,9 @@ func (e *Events) PutRule(_ context.Context, in *eventbridge.PutRuleInput, _ ...f
 	rule, err := e.rule("PutRule", *in.Name)
 	if _, missing := err.(*types.ResourceNotFoundException); err != nil && !missing {
 		return nil, err
+	}
+	if rule == nil && e.Full {
+		return nil, &types.LimitExceededException{Message: new("The requested resource exceeds the maximum number allowed.")}
 	}
 	if rule == nil {
 		rule = &Rule{Tags: in.Tags}

@@ -24,16 +24,18 @@ type Role struct {
 // Profile is an instance profile and the role in it.
 type Profile struct{ Path, Role string }
 
-// IAM has roles by name and OIDC providers by ARN.
+// IAM has roles by name, and the client ids of OIDC providers by ARN.
 type IAM struct {
 	*Calls
 	Roles     map[string]*Role
-	Providers map[string]bool
+	Providers map[string][]string
 	Profiles  map[string]*Profile
+	// Missing are the ARNs of policies that do not exist.
+	Missing map[string]bool
 }
 
 func newIAM(calls *Calls) *IAM {
-	return &IAM{Calls: calls, Roles: map[string]*Role{}, Providers: map[string]bool{}, Profiles: map[string]*Profile{}}
+	return &IAM{Calls: calls, Roles: map[string]*Role{}, Providers: map[string][]string{}, Profiles: map[string]*Profile{}}
 }
 
 // maxInline is IAM's limit for all inline policies of a role together, in characters.
@@ -43,10 +45,16 @@ func (i *IAM) role(call string, name *string) (*Role, error) {
 	if err := i.call("IAM."+call, value(name)); err != nil {
 		return nil, err
 	}
-	if role := i.Roles[value(name)]; role != nil {
-		return role, nil
+	role := i.Roles[value(name)]
+	early := role != nil && call != "CreateRole" && i.lags(role.CreateDate, i.Lag.Roles)
+	reads := strings.HasPrefix(call, "Get") || strings.HasPrefix(call, "List")
+	switch {
+	case role == nil || early && !i.Lag.Denied:
+		return nil, &types.NoSuchEntityException{Message: new("The role with name " + value(name) + " cannot be found.")}
+	case early && !reads:
+		return nil, refuse("AccessDenied", "not authorized to perform iam:%s on resource: role %s", call, value(name))
 	}
-	return nil, &types.NoSuchEntityException{}
+	return role, nil
 }
 
 func (i *IAM) GetRole(_ context.Context, in *iam.GetRoleInput, _ ...func(*iam.Options)) (*iam.GetRoleOutput, error) {
@@ -55,7 +63,7 @@ func (i *IAM) GetRole(_ context.Context, in *iam.GetRoleInput, _ ...func(*iam.Op
 		return nil, err
 	}
 	out := role.Role
-	out.AssumeRolePolicyDocument = new(url.QueryEscape(role.Trust))
+	out.AssumeRolePolicyDocument = new(url.QueryEscape(reordered(role.Trust)))
 	return &iam.GetRoleOutput{Role: &out}, nil
 }
 
@@ -140,7 +148,7 @@ func (i *IAM) GetRolePolicy(_ context.Context, in *iam.GetRolePolicyInput, _ ...
 	if !ok {
 		return nil, &types.NoSuchEntityException{}
 	}
-	return &iam.GetRolePolicyOutput{PolicyDocument: new(url.QueryEscape(document))}, nil
+	return &iam.GetRolePolicyOutput{PolicyDocument: new(url.QueryEscape(reordered(document)))}, nil
 }
 
 func (i *IAM) PutRolePolicy(_ context.Context, in *iam.PutRolePolicyInput, _ ...func(*iam.Options)) (*iam.PutRolePolicyOutput, error) {
@@ -191,6 +199,9 @@ func (i *IAM) AttachRolePolicy(_ context.Context, in *iam.AttachRolePolicyInput,
 	role, err := i.role("AttachRolePolicy", in.RoleName)
 	if err != nil {
 		return nil, err
+	}
+	if i.Missing[*in.PolicyArn] {
+		return nil, &types.NoSuchEntityException{Message: new("Policy " + *in.PolicyArn + " does not exist or is not attachable.")}
 	}
 	if !slices.Contains(role.Attached, *in.PolicyArn) {
 		role.Attached = append(role.Attached, *in.PolicyArn)
@@ -272,8 +283,9 @@ func (i *IAM) GetOpenIDConnectProvider(_ context.Context, in *iam.GetOpenIDConne
 	if err := i.call("IAM.GetOpenIDConnectProvider", *in.OpenIDConnectProviderArn); err != nil {
 		return nil, err
 	}
-	if !i.Providers[*in.OpenIDConnectProviderArn] {
+	clients, ok := i.Providers[*in.OpenIDConnectProviderArn]
+	if !ok {
 		return nil, &types.NoSuchEntityException{}
 	}
-	return &iam.GetOpenIDConnectProviderOutput{}, nil
+	return &iam.GetOpenIDConnectProviderOutput{ClientIDList: clients}, nil
 }

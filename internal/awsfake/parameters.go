@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
@@ -19,10 +20,22 @@ type SSM struct {
 	Secure, Lists map[string]bool
 	// Patterns are the AllowedPatterns by name.
 	Patterns map[string]string
+	// modified is when parameters were last written by a call, before what they were until then.
+	modified map[string]time.Time
+	before   map[string]version
+}
+
+// version is a parameter as it was until a time; there tells whether it was.
+type version struct {
+	value    string
+	there    bool
+	modified time.Time
+	until    time.Time
 }
 
 func newSSM(calls *Calls) *SSM {
-	return &SSM{Calls: calls, Values: map[string]string{}, Secure: map[string]bool{}, Lists: map[string]bool{}, Patterns: map[string]string{}}
+	return &SSM{Calls: calls, Values: map[string]string{}, Secure: map[string]bool{}, Lists: map[string]bool{}, Patterns: map[string]string{},
+		modified: map[string]time.Time{}, before: map[string]version{}}
 }
 
 // maxValue is how long the value of a standard parameter may be, maxAdvanced that of an advanced one, in bytes.
@@ -45,15 +58,37 @@ func (s *SSM) below(path string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(s.Values)), func(name string) bool { return !strings.HasPrefix(name, path+"/") })
 }
 
+// wrote keeps what a parameter was until now.
+func (s *SSM) wrote(name string) {
+	value, there := s.Values[name]
+	s.before[name], s.modified[name] = version{value, there, s.modified[name], s.Now()}, s.Now()
+}
+
+// shown are the parameters below a path as a replica has them.
+func (s *SSM) shown(path string) map[string]version {
+	all := map[string]version{}
+	for _, name := range s.below(path) {
+		all[name] = version{value: s.Values[name], there: true, modified: s.modified[name]}
+	}
+	for name, was := range s.before {
+		if strings.HasPrefix(name, path+"/") && s.lags(&was.until, s.Lag.Parameters) {
+			all[name] = was
+		}
+	}
+	maps.DeleteFunc(all, func(_ string, v version) bool { return !v.there })
+	return all
+}
+
 // GetParametersByPath gives what is asked for a page, 10 at most. It decrypts nothing.
 func (s *SSM) GetParametersByPath(_ context.Context, in *ssm.GetParametersByPathInput, _ ...func(*ssm.Options)) (*ssm.GetParametersByPathOutput, error) {
 	if err := s.call("SSM.GetParametersByPath", *in.Path); err != nil {
 		return nil, err
 	}
-	page, next := pageOf(s.below(*in.Path), in.NextToken, int(min(10, value(in.MaxResults))))
+	shown := s.shown(*in.Path)
+	page, next := pageOf(slices.Sorted(maps.Keys(shown)), in.NextToken, int(min(10, value(in.MaxResults))))
 	out := &ssm.GetParametersByPathOutput{NextToken: next}
 	for _, name := range page {
-		p := types.Parameter{Name: new(name), Value: new(s.Values[name]), Type: s.kind(name)}
+		p := types.Parameter{Name: new(name), Value: new(shown[name].value), Type: s.kind(name), LastModifiedDate: new(shown[name].modified)}
 		if s.Secure[name] {
 			p.Value = new("AQICAHh…")
 		}
@@ -110,6 +145,7 @@ func (s *SSM) PutParameter(_ context.Context, in *ssm.PutParameterInput, _ ...fu
 	if in.Type == types.ParameterTypeStringList {
 		s.Lists[*in.Name] = true
 	}
+	s.wrote(*in.Name)
 	s.Values[*in.Name] = *in.Value
 	return &ssm.PutParameterOutput{}, nil
 }
@@ -121,6 +157,7 @@ func (s *SSM) DeleteParameter(_ context.Context, in *ssm.DeleteParameterInput, _
 	if _, ok := s.Values[*in.Name]; !ok {
 		return nil, &types.ParameterNotFound{}
 	}
+	s.wrote(*in.Name)
 	delete(s.Values, *in.Name)
 	return &ssm.DeleteParameterOutput{}, nil
 }

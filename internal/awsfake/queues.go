@@ -3,6 +3,7 @@ package awsfake
 import (
 	"context"
 	"maps"
+	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -10,17 +11,26 @@ import (
 )
 
 // Queue is an SQS queue.
-type Queue struct{ Attributes, Tags map[string]string }
+type Queue struct {
+	Attributes, Tags map[string]string
+	made             time.Time
+}
 
-// SQS has queues by URL. It holds the name of a deleted one for 60 seconds.
+// SQS has queues by URL. It holds the name of a deleted one for 60 seconds, where none answers for it any more.
 type SQS struct {
 	*Calls
 	Queues  map[string]*Queue
-	deleted map[string]time.Time
+	deleted map[string]deleted
+}
+
+// deleted is a queue that was deleted, and when.
+type deleted struct {
+	queue *Queue
+	at    time.Time
 }
 
 func newSQS(calls *Calls) *SQS {
-	return &SQS{Calls: calls, Queues: map[string]*Queue{}, deleted: map[string]time.Time{}}
+	return &SQS{Calls: calls, Queues: map[string]*Queue{}, deleted: map[string]deleted{}}
 }
 
 // QueueURL is the URL of a queue.
@@ -32,10 +42,14 @@ func (s *SQS) queue(call, url string) (*Queue, error) {
 	if err := s.call("SQS."+call, url); err != nil {
 		return nil, err
 	}
-	if queue := s.Queues[url]; queue != nil {
-		return queue, nil
+	queue := s.Queues[url]
+	if last := s.deleted[url]; queue == nil && s.lags(&last.at, s.Lag.Dying) {
+		return last.queue, nil
 	}
-	return nil, &types.QueueDoesNotExist{}
+	if queue == nil || call != "CreateQueue" && s.lags(&queue.made, s.Lag.Queues) {
+		return nil, &types.QueueDoesNotExist{}
+	}
+	return queue, nil
 }
 
 func (s *SQS) GetQueueUrl(_ context.Context, in *sqs.GetQueueUrlInput, _ ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error) {
@@ -54,11 +68,11 @@ func (s *SQS) CreateQueue(_ context.Context, in *sqs.CreateQueueInput, _ ...func
 	if _, missing := err.(*types.QueueDoesNotExist); err != nil && !missing {
 		return nil, err
 	}
-	if at, ok := s.deleted[url]; ok && s.Now().Sub(at) < time.Minute {
+	if last, ok := s.deleted[url]; ok && queue == nil && s.Now().Sub(last.at) < time.Minute {
 		return nil, &types.QueueDeletedRecently{}
 	}
 	if queue == nil {
-		s.Queues[url] = &Queue{Attributes: maps.Clone(in.Attributes), Tags: maps.Clone(in.Tags)}
+		s.Queues[url] = &Queue{Attributes: maps.Clone(in.Attributes), Tags: maps.Clone(in.Tags), made: s.Now()}
 	}
 	return &sqs.CreateQueueOutput{QueueUrl: &url}, nil
 }
@@ -68,8 +82,11 @@ func (s *SQS) GetQueueAttributes(_ context.Context, in *sqs.GetQueueAttributesIn
 	if err != nil {
 		return nil, err
 	}
-	all := map[string]string{"VisibilityTimeout": "30", "ApproximateNumberOfMessages": "0"}
+	all := map[string]string{"VisibilityTimeout": "30", "ApproximateNumberOfMessages": "0", "CreatedTimestamp": strconv.FormatInt(queue.made.Unix(), 10)}
 	maps.Copy(all, queue.Attributes)
+	if policy, ok := all["Policy"]; ok {
+		all["Policy"] = reordered(policy)
+	}
 	return &sqs.GetQueueAttributesOutput{Attributes: all}, nil
 }
 
@@ -100,10 +117,11 @@ func (s *SQS) TagQueue(_ context.Context, in *sqs.TagQueueInput, _ ...func(*sqs.
 }
 
 func (s *SQS) DeleteQueue(_ context.Context, in *sqs.DeleteQueueInput, _ ...func(*sqs.Options)) (*sqs.DeleteQueueOutput, error) {
-	if _, err := s.queue("DeleteQueue", *in.QueueUrl); err != nil {
+	queue, err := s.queue("DeleteQueue", *in.QueueUrl)
+	if err != nil {
 		return nil, err
 	}
 	delete(s.Queues, *in.QueueUrl)
-	s.deleted[*in.QueueUrl] = s.Now()
+	s.deleted[*in.QueueUrl] = deleted{queue, s.Now()}
 	return &sqs.DeleteQueueOutput{}, nil
 }

@@ -11,8 +11,7 @@ import (
 // furtherRemedies are for sentences that do not say themselves what to do, by how they begin.
 var furtherRemedies = map[string]string{
 	"<name> has the instance type ":                        "Correct the name; where it is right and only new, set the architecture itself (karpenter_arch).",
-	"the instance family <family> is none":                 "Correct the name, or leave it where AWS has the family and Karpenter's list is only older.",
-	"the instance size <size> is none":                     "Correct the name, or leave it where AWS has the size and Karpenter's list is only older.",
+	"the instance <kind> <value> is none that":             "Correct the name, or leave it where AWS has the family or size and Karpenter's list is only older.",
 	"no instance type that Karpenter":                      "Take families that have these sizes and architectures, or leave one of the parameters out.",
 	"a disruption budget of ":                              "Nothing, if that is meant; else write a number or a share above 0, or give the budget a schedule.",
 	"a hop limit of ":                                      "Write 1, unless pods on the node's network really need its credentials.",
@@ -49,14 +48,15 @@ const reportIt = "Deploy again, if a deployment was stopped halfway; else report
 // lookAt says what to do where a step waits too long, by its package.
 var lookAt = map[string]string{
 	"access":         "Look at the cluster's updates (`aws eks list-updates`), and whether something else removes Sawhorse's access entries.",
+	"admin":          "It is the steps access and controller that wait; look whether something else removes the policies of Sawhorse's access entries.",
 	"autoscaler":     "Look at the Deployment's pods and events; a label that is missing on system nodes comes with the step nodegroups/labels.",
 	"change":         "Nothing; it goes on by itself.",
 	"controller":     "Look at the pods, events and log of the Deployment in kube-system; an image that cannot be pulled is the usual cause.",
-	"infrastructure": "Delete the EC2NodeClass or instance profile that uses the role, if nothing else does.",
+	"infrastructure": "A role in an instance profile: delete the EC2NodeClass or profile that uses it. The rest ends by itself; look at AWS's health where it does not.",
 	"nodegroups":     "Look at the node group's health and updates in EKS (`aws eks describe-nodegroup`).",
 	"nodepools":      "Not Ready: `kubectl describe ec2nodeclass` names what is missing. Draining: look at the pods and PodDisruptionBudgets of those nodes.",
 	"pins":           "Look at the Deployment's pods: the system nodes may be full.",
-	"queue":          "Nothing; SQS gives the name free after 60 s.",
+	"queue":          "Nothing; SQS knows a new queue after some seconds, and gives a deleted one's name free after 60 s.",
 	"room":           "Look at the system node groups' Auto Scaling activity: quota, capacity, or a subnet without addresses.",
 }
 
@@ -76,18 +76,25 @@ var failureRemedies = map[string]string{
 	"States.Timeout":       awsSlow,
 	"States.ALL":           "It is a pattern of the state machine and never seen in a status.",
 
-	"DynamoDB.ConditionalCheckFailedException": "Nothing; it says that the lease is another pass's, and is never seen in a status.",
-	"Lambda.AWSLambdaException":                awsSlow,
-	"Lambda.ClientExecutionTimeoutException":   awsSlow,
-	"Lambda.SdkClientException":                awsSlow,
-	"Lambda.ServiceException":                  awsSlow,
-	"Lambda.TooManyRequestsException":          "Raise the account's Lambda concurrency, if it stays.",
-	"Lambda.Unknown":                           readLogs,
-	"Runtime.ExitError":                        readLogs,
-	"Sandbox.Timedout":                         readLogs,
+	"DynamoDB.ConditionalCheckFailedException":    "Nothing; it says that the lease is another pass's, and is never seen in a status.",
+	"Lambda.AWSLambdaException":                   awsSlow,
+	"Lambda.ClientExecutionTimeoutException":      awsSlow,
+	"Lambda.EC2ThrottledException":                awsSlow,
+	"Lambda.EC2UnexpectedException":               awsSlow,
+	"Lambda.ENILimitReachedException":             "Raise the quota of network interfaces in the VPC, or delete those that nothing uses; the next event or the schedule goes on from there.",
+	"Lambda.ENINotReadyException":                 awsSlow,
+	"Lambda.ResourceConflictException":            "Wait until the deployment of the stack has ended; the next event or the schedule goes on from there.",
+	"Lambda.ResourceNotReadyException":            "Nothing; a function in a VPC that nobody called for weeks takes some minutes to be ready, and the next event or the schedule goes on from there.",
+	"Lambda.SubnetIPAddressLimitReachedException": "Give the stack subnets with free addresses (subnetIds), or free some in those that it has.",
+	"Lambda.SdkClientException":                   awsSlow,
+	"Lambda.ServiceException":                     awsSlow,
+	"Lambda.TooManyRequestsException":             "Raise the account's Lambda concurrency, if it stays.",
+	"Lambda.Unknown":                              readLogs,
+	"Runtime.ExitError":                           readLogs,
+	"Sandbox.Timedout":                            readLogs,
 }
 
-var errorEquals = regexp.MustCompile(`"((?:States|Lambda|Sandbox|Runtime|DynamoDB)\.[A-Za-z]+)"`)
+var errorEquals = regexp.MustCompile(`"((?:States|Lambda|Sandbox|Runtime|DynamoDB)\.[A-Za-z0-9]+)"`)
 
 // errorNames are the names of errors with what they mean: ours as their constants' comments say, and those of AWS that the state
 // machine handles by name.

@@ -83,6 +83,23 @@ func iamQuota(o *Observed) []Finding {
 	return found
 }
 
+// spareParameters is how many parameters should be left: those of ten racks with every parameter registered.
+const spareParameters = 500
+
+func parameterQuota(o *Observed) []Finding {
+	left := names.MostParameters - o.Parameters
+	if left >= spareParameters {
+		return nil
+	}
+	severity := Warns
+	if left < 1 {
+		severity = Fails
+	}
+	return []Finding{finding(severity, fmt.Sprintf("the account has %d of %d standard parameters in this region", o.Parameters, names.MostParameters),
+		"Delete those that nobody needs: of a rack's, the ones that say unset only keep a pattern. The quota cannot be raised; advanced parameters have one of their own.",
+		"aws ssm get-parameters-by-path --path PATH-OF-THE-RACK/params --query 'Parameters[?Value==`unset`].Name' --output text")}
+}
+
 func ruleQuota(o *Observed) []Finding {
 	quota := int(o.Quotas[RulesPerBus])
 	left := quota - o.Rules

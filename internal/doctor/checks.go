@@ -8,6 +8,11 @@ var checks = []check{
 		[]Source{Parameters}, parameters,
 	},
 	{
+		"parameter-quota", "SSM's quota of standard parameters in the account and region",
+		"At the quota no parameter can be created: no setting, and no status or output of a new rack.",
+		[]Source{AllParameters}, parameterQuota,
+	},
+	{
 		"cluster", "that the cluster exists and is active",
 		"Without it there is nothing to do.",
 		nil, cluster,

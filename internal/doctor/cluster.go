@@ -58,9 +58,14 @@ const agent = "eks-pod-identity-agent"
 func credentials(o *Observed) []Finding {
 	install := fmt.Sprintf("aws eks create-addon --cluster-name %s --addon-name %s", o.Cluster.Name, agent)
 	a := o.addOn(agent)
-	running := a != nil && (a.Status == "ACTIVE" || a.Status == "UPDATING")
+	running := a != nil && plan.Installed(a.Status)
 	switch {
-	case running && o.Association, running && !o.on(), o.Provider && !o.Association:
+	case running && o.Association, running && !o.on():
+		return nil
+	case o.Provider && !o.Association && o.ProviderWithoutSTS:
+		return []Finding{finding(Fails, fmt.Sprintf("the cluster's OIDC provider in IAM lacks the client id %s, so that STS gives the controller no credentials", names.OIDCClient), "Add it.",
+			fmt.Sprintf("aws iam add-client-id-to-open-id-connect-provider --client-id %s --open-id-connect-provider-arn %s", names.OIDCClient, plan.OIDCProviderARN(o.Cluster.Cluster)))}
+	case o.Provider && !o.Association:
 		return nil
 	case o.Association && a != nil:
 		return []Finding{finding(Fails, fmt.Sprintf("the controller has its credentials by Pod Identity, but add-on %s is %s", agent, a.Status), "Mend the add-on.",

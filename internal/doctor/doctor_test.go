@@ -120,9 +120,11 @@ var cases = []example{
 	{"kubernetes-version", "too old", func(o *Observed) { o.Cluster.Version = "1.25" }, []string{"warns: 1.25"}},
 
 	{"credentials", "the agent has gone", func(o *Observed) { o.AddOns = nil }, []string{"fails: no add-on eks-pod-identity-agent"}},
-	{"credentials", "the agent is ill", func(o *Observed) { o.AddOns[0].Status = "DEGRADED" }, []string{"fails: is DEGRADED"}},
+	{"credentials", "the agent was not installed", func(o *Observed) { o.AddOns[0].Status = "CREATE_FAILED" }, []string{"fails: is CREATE_FAILED"}},
+	{"credentials", "the agent is ill, and at work", func(o *Observed) { o.AddOns[0].Status = "DEGRADED" }, nil},
 	{"credentials", "the provider has gone", func(o *Observed) { o.Association = false }, []string{"fails: no OIDC provider https://oidc/1"}},
 	{"credentials", "IRSA", func(o *Observed) { o.Association, o.Provider = false, true }, nil},
+	{"credentials", "IRSA without STS", func(o *Observed) { o.Association, o.Provider, o.ProviderWithoutSTS = false, true, true }, []string{"fails: lacks the client id sts.amazonaws.com"}},
 	{"credentials", "neither, before", func(o *Observed) { o.Association, o.RuleExists, o.AddOns = false, false, nil }, []string{"fails: no active add-on"}},
 	{"credentials", "the agent, before", func(o *Observed) { o.Association, o.RuleExists = false, false }, nil},
 	{"add-ons", "ill", func(o *Observed) { o.AddOns[0].Status, o.AddOns[0].Issues = "DEGRADED", []string{"no room"} }, []string{"warns: is DEGRADED: no room"}},
@@ -159,6 +161,9 @@ var cases = []example{
 	{"iam-quota", "nearly used up", func(o *Observed) { o.Account["Roles"] = 995 }, []string{"warns: 995 of 1000 Roles"}},
 	{"iam-quota", "used up", func(o *Observed) { o.Account["Roles"], o.RuleExists = 999, false }, []string{"fails: this rack needs 2 more"}},
 	{"iam-quota", "profiles", func(o *Observed) { o.Account["InstanceProfiles"], o.RuleExists = 1000, false }, []string{"fails: InstanceProfiles"}},
+	{"parameter-quota", "used up", func(o *Observed) { o.Parameters = 10_000 }, []string{"fails: 10000 of 10000"}},
+	{"parameter-quota", "nearly", func(o *Observed) { o.Parameters = 9_501 }, []string{"warns: 9501 of 10000"}},
+	{"parameter-quota", "room for ten racks", func(o *Observed) { o.Parameters = 9_500 }, nil},
 	{"rule-quota", "used up", func(o *Observed) { o.Rules, o.RuleExists = 300, false }, []string{"fails: 300 of 300"}},
 	{"rule-quota", "nearly", func(o *Observed) { o.Rules, o.RuleExists = 295, false }, []string{"warns: 295 of 300"}},
 	{"rule-quota", "nearly, and the rule is there", func(o *Observed) { o.Rules = 295 }, nil},
@@ -178,6 +183,7 @@ var cases = []example{
 	}), func(o *Observed) { o.DaemonSets = append(o.DaemonSets, daemonSet("kube-system", "logs", "fluentd")) }),
 		[]string{"warns: team=web:NoSchedule of pool workload, dedicated-node=gpu:NoSchedule of pool gpu"}},
 	{"tolerations", "system nodes closed to the controller", func(o *Observed) {
+		o.Config.SystemNodeGroups = []string{"system"} // unnamed it would count as an additional one
 		o.NodeGroups[0].Taints = []plan.NodeGroupTaint{{Key: "own", Effect: "NO_SCHEDULE"}}
 	}, []string{"fails: system (own)"}},
 	{"tolerations", "system nodes for critical add-ons", func(o *Observed) {

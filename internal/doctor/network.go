@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
 // services are what Karpenter and its nodes call, by the last part of their endpoints' names. Pricing and IAM, which Karpenter calls
@@ -73,7 +74,7 @@ func (o *Observed) createEndpoints(services []string) (commands []string) {
 func (o *Observed) chosen() (chosen []Subnet) {
 	ids := o.Config.SubnetIDs
 	if len(ids) == 0 {
-		for _, g := range o.NodeGroups {
+		for _, g := range (plan.Facts{NodeGroups: o.NodeGroups}).Present() {
 			ids = append(ids, g.Subnets...)
 		}
 	}

@@ -24,14 +24,17 @@ type Observed struct {
 	// Written is the number of parameters that there are.
 	Written int
 
+	// Parameters is the number of standard parameters of the account and region, the racks' and all others.
+	Parameters int
+
 	// Cluster is nil where there is none of that name (Missing), or where nobody could look.
 	Cluster    *Cluster
 	Missing    bool
 	NodeGroups []plan.NodeGroup
 	AddOns     []AddOn
 	// Association tells that Karpenter's service account has a Pod Identity association; Provider that IAM knows the cluster's
-	// OIDC issuer.
-	Association, Provider bool
+	// OIDC issuer, and ProviderWithoutSTS that it does not know STS as a client of it.
+	Association, Provider, ProviderWithoutSTS bool
 
 	Subnets        []Subnet
 	SecurityGroups []plan.Tagged

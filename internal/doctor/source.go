@@ -11,6 +11,7 @@ type Source string
 // The sources.
 const (
 	Parameters     Source = "ssm:GetParametersByPath"
+	AllParameters  Source = "ssm:DescribeParameters"
 	TheCluster     Source = "eks:DescribeCluster"
 	NodeGroups     Source = "eks:ListNodegroups, eks:DescribeNodegroup"
 	AddOns         Source = "eks:ListAddons, eks:DescribeAddon"

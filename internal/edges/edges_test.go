@@ -23,17 +23,18 @@ var edges = map[string][]string{
 	"internal/rack":         {"internal/names", "internal/params", "internal/plan", "internal/steps"},
 	"internal/register":     {"internal/names", "internal/params", "internal/rack"},
 	"internal/steps/...":    stepMayUse,
-	"internal/steps/access": append([]string{"internal/k8s"}, stepMayUse...),
+	"internal/steps/access": append([]string{"internal/k8s", "internal/steps/admin"}, stepMayUse...),
+	"internal/steps/admin":  append([]string{"internal/k8s"}, stepMayUse...),
 
 	"internal/steps/autoscaler": append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/change":     append([]string{"internal/rack"}, stepMayUse...),
-	"internal/steps/controller": append([]string{"internal/k8s"}, stepMayUse...),
+	"internal/steps/controller": append([]string{"internal/k8s", "internal/steps/admin"}, stepMayUse...),
 	"internal/steps/nodegroups": append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/nodepools":  append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/pins":       append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/report":     append([]string{"events", "internal/meter", "internal/rack"}, stepMayUse...),
 	"internal/steps/room":       append([]string{"internal/k8s"}, stepMayUse...),
-	"internal/steps/resync":     {"events", "internal/names", "internal/rack", "internal/steps/report"}, // which tells of a pass that could not
+	"internal/steps/resync":     {"events", "internal/meter", "internal/names", "internal/rack", "internal/steps/report"}, // which tells of a pass that could not
 	"internal/steps/validate":   append([]string{"internal/judge", "internal/k8s", "internal/rack"}, stepMayUse...),
 	"internal/judge":            {"internal/params", "internal/plan", "internal/plan/nodes"},
 	"internal/doctor":           {"internal/names", "internal/params", "internal/plan"},
@@ -51,7 +52,7 @@ var edges = map[string][]string{
 	"internal/docs":  nil,
 	"internal/edges": nil,
 	// Fakes and servers for tests; nothing but tests imports them.
-	"internal/awsfake":     nil,
+	"internal/awsfake":     {"internal/steps"},
 	"internal/k8s/k8sfake": {"internal/k8s", "internal/plan"},
 	"internal/k8s/k8stest": {"internal/k8s", "internal/names", "internal/plan"},
 }
@@ -60,6 +61,7 @@ var stepMayUse = []string{"internal/names", "internal/params", "internal/plan", 
 
 // functionsAlsoUse are the packages of steps that a function wires beside its own.
 var functionsAlsoUse = map[string][]string{
+	"functions/controller": {"internal/steps/admin"},
 	"functions/nodegroups": {"internal/steps/pins", "internal/steps/room"},
 	"functions/resync":     {"internal/steps/report"},                         // the status of an execution that ended early
 	"functions/validate":   {"internal/steps/report", "internal/steps/queue"}, // its Bus and its look at the queue

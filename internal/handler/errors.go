@@ -45,6 +45,8 @@ func edge(ctx context.Context, err error) error {
 		return LeaseLost{message{err.Error()}}
 	case errors.As(err, &rejected):
 		return Rejected{message{err.Error()}}
+	case quotaReached(err):
+		return StepFailed{message{err.Error()}}
 	case throttled(err):
 		return Throttled{message{err.Error()}}
 	case ctx.Err() != nil:
@@ -54,6 +56,13 @@ func edge(ctx context.Context, err error) error {
 	default:
 		return StepFailed{message{err.Error()}}
 	}
+}
+
+// quotaReached tells whether a quota of the account is used up. The SDK has the code among those of throttling; of the services
+// that the functions call, EventBridge alone answers it, where a bus has all the rules that it may have, and waiting changes nothing.
+func quotaReached(err error) bool {
+	var api smithy.APIError
+	return errors.As(err, &api) && api.ErrorCode() == "LimitExceededException"
 }
 
 // throttled tells whether AWS or the API server asked for patience, after the tries of one call.
@@ -83,8 +92,8 @@ func unavailable(err error) bool {
 		switch api.ErrorCode() {
 		case "ConcurrentModification", "ConcurrentModificationException", "EntityTemporarilyUnmodifiable":
 			return true // IAM's and EventBridge's, for two changes of one thing at a time
-		case "EntityAlreadyExists", "ResourceInUseException":
-			return true // IAM's and EKS's: the answer of a creation was lost, and the SDK's next try finds what it has made; so will the step
+		case "ResourceInUseException":
+			return true // EKS's: the answer of a creation was lost, and the SDK's next try finds what it has made; so will the step
 		}
 	}
 	// AWS's answer may break off too: it has come then, so the SDK does not ask again.

@@ -35,10 +35,10 @@ func TestErrorNames(t *testing.T) {
 		{fmt.Errorf("role x: get: %w", code("Throttling")), statemachine.Throttled},
 		{code("RequestLimitExceeded"), statemachine.Throttled},
 		{code("AccessDenied"), statemachine.StepFailed},
+		{fmt.Errorf("rule x: put: %w", code("LimitExceededException")), statemachine.StepFailed}, // a quota, which no patience raises
 		{fmt.Errorf("cluster x: %w", &steps.Busy{Reason: "429"}), statemachine.Throttled},
 		{code("InternalFailure"), statemachine.StepFailed},
 		{code("ConcurrentModification"), statemachine.Unavailable},
-		{fmt.Errorf("role x: create: %w", code("EntityAlreadyExists")), statemachine.Unavailable},
 		{fmt.Errorf("access entry x: create: %w", code("ResourceInUseException")), statemachine.Unavailable},
 		{fmt.Errorf("role x: get: %w", &smithy.DeserializationError{Err: io.ErrUnexpectedEOF}), statemachine.Unavailable},
 		{&smithyhttp.ResponseError{Response: &smithyhttp.Response{Response: &http.Response{StatusCode: 503}}, Err: code("InternalFailure")}, statemachine.Unavailable},

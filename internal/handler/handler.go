@@ -76,8 +76,19 @@ func awsConfig(ctx context.Context) (aws.Config, error) {
 	return config.LoadDefaultConfig(ctx,
 		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(tryTimeout)),
 		config.WithRetryer(func() aws.Retryer {
-			return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts, o.MaxBackoff = callTries, longestWait })
+			return retry.NewStandard(func(o *retry.StandardOptions) {
+				o.MaxAttempts, o.MaxBackoff = callTries, longestWait
+				o.Retryables = append([]retry.IsErrorRetryable{retry.IsErrorRetryableFunc(exceptQuotas)}, o.Retryables...)
+			})
 		}))
+}
+
+// exceptQuotas keeps the SDK from trying again what only a higher quota mends; of all else it says nothing.
+func exceptQuotas(err error) aws.Ternary {
+	if quotaReached(err) {
+		return aws.FalseTernary
+	}
+	return aws.UnknownTernary
 }
 
 func environment(ctx context.Context, function string) (Env, error) {

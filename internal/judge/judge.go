@@ -41,8 +41,9 @@ func Judge(parsed params.Result, facts plan.Facts, before InForce) (Verdict, err
 		if err := verdict.compare(&facts, compiled, before); err != nil {
 			return verdict, err
 		}
-		parsed.Advise(compiled.Advice(facts.Pools)...)
+		parsed.Advise(compiled.Exceeded(facts.Pools)...)
 	}
+	parsed.Advise(compiled.Advice()...)
 	effects := verdict.Plan.Effects
 	outcome := plan.Build(parsed.Config, facts, objects)
 	verdict.Plan = outcome.Plan

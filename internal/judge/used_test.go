@@ -20,7 +20,7 @@ func TestEveryParameterIsUsed(t *testing.T) {
 	}
 	facts := plan.Facts{
 		Cluster:    &plan.ClusterFacts{Cluster: plan.Cluster{Name: "demo", ARN: "arn:aws:eks:eu-central-1:123456789012:cluster/demo", Partition: "aws"}, Status: "ACTIVE", Version: "1.35"},
-		NodeGroups: []plan.NodeGroup{{Name: "a", Taints: []plan.NodeGroupTaint{{Key: "a", Effect: "NO_SCHEDULE"}}}, {Name: "b"}}, PodIdentity: true,
+		NodeGroups: []plan.NodeGroup{{Name: "a", Taints: []plan.NodeGroupTaint{{Key: "CriticalAddonsOnly", Effect: "NO_SCHEDULE"}}}, {Name: "b"}}, PodIdentity: true,
 		Subnets: []plan.Tagged{{ID: "subnet-0123456789abcdef0"}}, SecurityGroups: []plan.Tagged{{ID: "sg-0123456789abcdef0"}},
 	}
 	for _, p := range params.Table {

@@ -149,7 +149,7 @@ func TestConnectIsRefusedWithoutAnAccessEntry(t *testing.T) {
 	}
 	// somebody known who may not
 	_, err = client(t, cluster.As("nobody")).Get(ctx, k8s.Deployment, "kube-system", "x")
-	if !k8s.IsDenied(err) {
+	if !k8s.IsForbidden(err) {
 		t.Errorf("the error is %v", err)
 	}
 }

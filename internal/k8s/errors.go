@@ -33,6 +33,8 @@ func silent(err error) bool {
 // IsConflict tells whether a write failed because the object changed after it was read: read again and retry.
 func IsConflict(err error) bool { return apierrors.IsConflict(err) }
 
-// IsDenied tells whether the API server did not know the caller (no access entry, or one of an earlier role of that name)
-// or did not allow it what it asked for.
-func IsDenied(err error) bool { return apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) }
+// IsUnauthorized tells whether the API server did not know the caller: no access entry, or one of an earlier role of that name.
+func IsUnauthorized(err error) bool { return apierrors.IsUnauthorized(err) }
+
+// IsForbidden tells whether the API server did not allow the caller what it asked for.
+func IsForbidden(err error) bool { return apierrors.IsForbidden(err) }

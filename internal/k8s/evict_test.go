@@ -52,7 +52,7 @@ func TestEvictAsksTheBudgets(t *testing.T) {
 	if gone, err := c.Evict(ctx, free); !gone || err != nil {
 		t.Errorf("a pod that has gone: %v, %v", gone, err)
 	}
-	if err := c.Delete(ctx, k8s.Pod, kept); !k8s.IsDenied(err) {
+	if err := c.Delete(ctx, k8s.Pod, kept); !k8s.IsForbidden(err) {
 		t.Errorf("it deletes pods: %v", err)
 	}
 }

@@ -34,6 +34,16 @@ func (c *Client) PodsOf(ctx context.Context, deployment *unstructured.Unstructur
 	return pods, nil
 }
 
+// DeletePod deletes a pod that was read, and not one that has taken its name since. One that has gone is no error.
+func (c *Client) DeletePod(ctx context.Context, pod *corev1.Pod) error {
+	object := &unstructured.Unstructured{}
+	object.SetKind("Pod")
+	object.SetNamespace(pod.Namespace)
+	object.SetName(pod.Name)
+	object.SetUID(pod.UID)
+	return c.Delete(ctx, Pod, object)
+}
+
 // PodTroubles says what keeps the pods of a Deployment from running, pod by pod.
 func (c *Client) PodTroubles(ctx context.Context, deployment *unstructured.Unstructured) ([]string, error) {
 	pods, err := c.PodsOf(ctx, deployment)

@@ -30,14 +30,14 @@ func TestGrantsGiveAFunctionItsRightsAndNoOthers(t *testing.T) {
 	object := cluster.Create(account("rights", "demo", nil))
 	for _, function := range []string{"nodepools", "autoscaler", "nodegroups"} {
 		c := client(t, cluster.As(names.Group(function)))
-		if _, err := c.List(ctx, k8s.Secret, "", ""); !k8s.IsDenied(err) {
+		if _, err := c.List(ctx, k8s.Secret, "", ""); !k8s.IsForbidden(err) {
 			t.Errorf("%s reads Secrets: %v", function, err)
 		}
-		if err := c.Delete(ctx, k8s.ServiceAccount, object); !k8s.IsDenied(err) {
+		if err := c.Delete(ctx, k8s.ServiceAccount, object); !k8s.IsForbidden(err) {
 			t.Errorf("%s deletes ServiceAccounts: %v", function, err)
 		}
 		_, err := c.List(ctx, k8s.Deployment, "", "")
-		if denied := k8s.IsDenied(err); denied != (function == "nodepools") {
+		if denied := k8s.IsForbidden(err); denied != (function == "nodepools") {
 			t.Errorf("%s lists Deployments: %v", function, err)
 		}
 	}

@@ -51,6 +51,21 @@ func describe(condition map[string]any) string {
 	return text
 }
 
+// Unauthorized tells whether EC2 denied Karpenter a dry run of what an EC2NodeClass needs. The reasons are those of Karpenter 1.10,
+// pkg/controllers/nodeclass/validation.go: CreateFleetAuthCheckFailed, CreateLaunchTemplateAuthCheckFailed and
+// RunInstancesAuthCheckFailed.
+func Unauthorized(object *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	for _, each := range conditions {
+		c, _ := each.(map[string]any)
+		reason, _ := c["reason"].(string)
+		if c["type"] == "ValidationSucceeded" && c["status"] == "False" && strings.HasSuffix(reason, "AuthCheckFailed") {
+			return true
+		}
+	}
+	return false
+}
+
 // Rollout is how far a Deployment's pods are what its template and replicas say.
 type Rollout struct {
 	Done bool

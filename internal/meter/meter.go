@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// The metrics, each by rack and over all racks.
+// The metrics of passes, over all racks; by rack only from passes that have something to tell, because CloudWatch bills a metric
+// for each hour in which it has data.
 const (
 	// Passes counts them, dry runs left out.
 	Passes = "Passes"
@@ -24,6 +25,10 @@ const (
 	Seconds = "Seconds"
 )
 
+// LongestPass is how long the longest pass has gone on that holds a rack, in seconds; 0 where no pass does. Each tick of the
+// schedule measures it.
+const LongestPass = "LongestPass"
+
 // Dimension is the one of the metrics by rack.
 const Dimension = "Rack"
 
@@ -37,6 +42,8 @@ type Pass struct {
 	Changes int
 	// Took is nil where the pass ended before there was anything to do.
 	Took *time.Duration
+	// Told reports whether the pass has something to tell of its rack: the status says something new, or the rack is out of line.
+	Told bool
 }
 
 // Meter writes one line for each pass.
@@ -58,20 +65,36 @@ func (m Meter) Pass(p Pass) error {
 		line[Seconds] = p.Took.Seconds()
 		metrics = append(metrics, metric{Seconds, "Seconds"})
 	}
+	dimensions := [][]string{{}}
+	if p.Told {
+		dimensions = [][]string{{Dimension}, {}}
+	}
+	if err := m.write(line, dimensions, metrics); err != nil {
+		return fmt.Errorf("rack %s: metrics: %w", p.Rack, err)
+	}
+	return nil
+}
+
+// Longest writes the line that tells how long the longest pass has gone on.
+func (m Meter) Longest(pass time.Duration) error {
+	line := map[string]any{"msg": "longest pass", LongestPass: pass.Seconds()}
+	if err := m.write(line, [][]string{{}}, []metric{{LongestPass, "Seconds"}}); err != nil {
+		return fmt.Errorf("metrics: %w", err)
+	}
+	return nil
+}
+
+// write writes a line with what CloudWatch makes metrics of, by each set of dimensions.
+func (m Meter) write(line map[string]any, dimensions [][]string, metrics []metric) error {
 	line["_aws"] = map[string]any{
-		"Timestamp": m.Now().UnixMilli(),
-		"CloudWatchMetrics": []any{map[string]any{
-			"Namespace": m.Namespace, "Dimensions": [][]string{{Dimension}, {}}, "Metrics": metrics,
-		}},
+		"Timestamp":         m.Now().UnixMilli(),
+		"CloudWatchMetrics": []any{map[string]any{"Namespace": m.Namespace, "Dimensions": dimensions, "Metrics": metrics}},
 	}
 	text, err := json.Marshal(line)
 	if err == nil {
 		_, err = m.Out.Write(append(text, '\n'))
 	}
-	if err != nil {
-		return fmt.Errorf("rack %s: metrics: %w", p.Rack, err)
-	}
-	return nil
+	return err
 }
 
 type metric struct {

@@ -47,8 +47,8 @@ func written(t *testing.T, p Pass) (line, map[string]any) {
 func TestEveryMetricOfALineHasItsValueByRackAndOverAll(t *testing.T) {
 	took := 90 * time.Second
 	for _, p := range []Pass{
-		{Rack: "demo", Generation: 7, Execution: "me", State: "Reconciled", Changes: 3, Took: &took},
-		{Rack: "demo", State: "Rejected"},
+		{Rack: "demo", Generation: 7, Execution: "me", State: "Reconciled", Changes: 3, Took: &took, Told: true},
+		{Rack: "demo", State: "Rejected", Told: true},
 	} {
 		l, values := written(t, p)
 		of := l.AWS.CloudWatchMetrics[0]
@@ -60,6 +60,14 @@ func TestEveryMetricOfALineHasItsValueByRackAndOverAll(t *testing.T) {
 				t.Errorf("metric %+v: value %v", m, values[m.Name])
 			}
 		}
+	}
+}
+
+// CloudWatch bills a metric for each hour in which it has data: a rack with nothing to tell has none of its own.
+func TestAPassWithNothingToTellHasNoMetricsByRack(t *testing.T) {
+	l, values := written(t, Pass{Rack: "demo", State: "Reconciled"})
+	if of := l.AWS.CloudWatchMetrics[0].Dimensions; len(of) != 1 || len(of[0]) != 0 || values["rack"] != "demo" || values[Passes] != 1.0 {
+		t.Errorf("dimensions %v of %v", of, values)
 	}
 }
 

@@ -14,6 +14,9 @@ const (
 	DefaultPrefix = "/sawhorse"
 	// IAMPath holds the roles that Sawhorse creates; its functions may write no other.
 	IAMPath = "/sawhorse/"
+	// MostParameters is how many standard parameters SSM holds in an account and region; the quota cannot be raised (AWS General
+	// Reference, Systems Manager endpoints and quotas).
+	MostParameters = 10_000
 	// FieldManager owns the fields that Sawhorse applies in a cluster.
 	FieldManager = "sawhorse"
 )
@@ -65,6 +68,10 @@ func Queue(rack string) string { return rack + "-karpenter" }
 // Rule is the EventBridge rule that fills the interruption queue.
 func Rule(rack string) string { return rack + "-karpenter" }
 
+// OIDCClient is the audience of the tokens that service accounts hand to STS, where the Pod Identity agent does not: the
+// cluster's OIDC provider must have it among its client ids (EKS user guide, "Create an IAM OIDC provider for your cluster").
+const OIDCClient = "sts.amazonaws.com"
+
 // RuleTarget is the id of the rule's one target.
 const RuleTarget = "queue"
 
@@ -110,6 +117,15 @@ const (
 	AnnotationAutoscaler = "sawhorse.dev/autoscaler"
 	// AnnotationPin is on one that was pinned to system nodes ("pinned"), or that did not fit there ("unfit" and the generation).
 	AnnotationPin = "sawhorse.dev/pin"
+)
+
+// Annotations on what Sawhorse made, which keep when it last did something that it must not do too often.
+const (
+	// AnnotationPodsDeleted is on the Deployment of Karpenter's controller: when Sawhorse last deleted pods of it that had been
+	// admitted without credentials.
+	AnnotationPodsDeleted = "sawhorse.dev/pods-deleted"
+	// AnnotationValidate is on an EC2NodeClass: when Sawhorse last had Karpenter try again whether EC2 lets it launch.
+	AnnotationValidate = "sawhorse.dev/validate-again"
 )
 
 // What is installed in the cluster.

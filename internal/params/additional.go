@@ -103,7 +103,7 @@ func (r *Result) pool(at string, fields map[string]any) Pool {
 	for _, f := range poolFields {
 		known = append(known, f.Name)
 		value, given := fields[f.Name]
-		if given && value != nil {
+		if given && value != nil && value != "" {
 			refusal := f.read(&pool, value)
 			if refusal == "" {
 				continue
@@ -131,7 +131,7 @@ func (r *Result) pool(at string, fields map[string]any) Pool {
 		r.problem(additionalConfig, Join(at, key), "%s is no field of a pool; %s", Join(at, key), instead)
 	}
 	switch name, given := fields["name"]; {
-	case !given || name == nil:
+	case !given || name == nil || name == "":
 		r.problem(additionalConfig, Join(at, "name"), "pool %s has no name; write, for example, \"name\":\"gpu\"", at)
 	case slices.Contains(reservedPools, pool.Name):
 		r.problem(additionalConfig, Join(at, "name"), "pool %s has the name %s, which is reserved (as %s are); choose another one", at, pool.Name, strings.Join(reservedPools, ", "))

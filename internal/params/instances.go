@@ -2,9 +2,11 @@ package params
 
 import (
 	_ "embed"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // instanceTypes is a line for each EC2 instance family that Karpenter 1.10 knows, with its sizes. A test compares it with
@@ -43,18 +45,15 @@ func KnownType(instanceType string) bool {
 	return slices.Contains(instanceSizes[family], size)
 }
 
-// choices counts the known instance types that a pool may use.
-func (p Pool) choices() int {
-	count := 0
-	for family, sizes := range instanceSizes {
-		if len(p.Families) > 0 && !slices.Contains(p.Families, family) || len(p.Arch) > 0 && !slices.Contains(p.Arch, ArchOf(family)) {
-			continue
-		}
-		for _, size := range sizes {
-			if len(p.Sizes) == 0 || slices.Contains(p.Sizes, size) {
-				count++
-			}
-		}
-	}
-	return count
-}
+// Families are the names of the EC2 instance families that Karpenter 1.10 knows, sorted.
+var Families = sync.OnceValue(func() []string { return slices.Sorted(maps.Keys(instanceSizes)) })
+
+// SizesOf are the sizes of a known EC2 instance family, nil for others.
+func SizesOf(family string) []string { return instanceSizes[family] }
+
+// Sizes are the sizes that any family has, sorted.
+var Sizes = sync.OnceValue(func() []string {
+	all := slices.Concat(slices.Collect(maps.Values(instanceSizes))...)
+	slices.Sort(all)
+	return slices.Compact(all)
+})

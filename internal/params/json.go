@@ -21,6 +21,9 @@ const maxDepth = 40
 
 var objectURI = regexp.MustCompile(`^s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/[^\x00-\x1f\x7f]+$`)
 
+// localPath matches what people write who mean a file of their own. Neither JSON nor base64 of it looks like that.
+var localPath = regexp.MustCompile(`^(file://|/|\.\.?/|~/)\S{0,200}$|^[^\s{}\[\]":]{1,200}\.json$`)
+
 // ObjectURIs are the s3:// values among a rack's texts, which a pass reads before it parses.
 func ObjectURIs(texts map[string]string) []string {
 	var all []string
@@ -40,6 +43,12 @@ func (r *Result) document(name string, objects map[string]Object) (value any, gi
 		return nil, false
 	}
 	p, _ := Lookup(name)
+	if path := strings.TrimSpace(written); localPath.MatchString(path) {
+		key := path[strings.LastIndex(path, "/")+1:]
+		r.problem(name, "", "%s is %q, which is a path, and Parameter Store holds no files; write what the file has, with --value file://%s of the AWS CLI, or upload it and write s3://bucket/%s",
+			name, path, strings.TrimPrefix(path, "file://"), key)
+		return nil, false
+	}
 	text, err := jsonText(written)
 	if uri := strings.TrimSpace(written); err == nil && strings.HasPrefix(uri, "s3://") {
 		if !objectURI.MatchString(uri) {

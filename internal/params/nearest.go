@@ -21,6 +21,14 @@ func Nearest(name string, known []string) string {
 	return best
 }
 
+// DidYouMean is the end of a sentence about a name that is not in a list: the nearest one that is, or nothing.
+func DidYouMean(name string, known []string) string {
+	if near := Nearest(name, known); near != "" && near != name {
+		return "; did you mean " + near + "?"
+	}
+	return ""
+}
+
 // suggestion is what to do about an unknown parameter.
 func suggestion(name string) string {
 	var known []string

@@ -54,7 +54,8 @@ func (r *Result) override(objects map[string]Object) {
 	}
 	r.sections(config)
 	r.protected(config)
-	prune(config)
+	prune(config, false)
+	r.windows(config)
 	r.Config.Override.NodePool, _ = config["nodePool"].(map[string]any)
 	r.Config.Override.EC2NodeClass, _ = config["ec2NodeClass"].(map[string]any)
 }
@@ -147,20 +148,43 @@ func parentOf(config map[string]any, path []string) (parent map[string]any, key 
 	return parent, path[len(path)-1]
 }
 
-// prune takes out fields that are null, which is the same as absent.
-func prune(value any) {
+// ownKeys are the sections whose keys are the user's: an empty text is a good label, annotation or tag.
+var ownKeys = []string{"labels", "annotations", "tags"}
+
+// prune takes out fields that are null or an empty text, which is the same as absent. own tells that the keys of the value are the
+// user's own, and no fields.
+func prune(value any, own bool) {
 	switch v := value.(type) {
 	case map[string]any:
 		for key, inner := range v {
-			if inner == nil {
+			if inner == nil || inner == "" && !own {
 				delete(v, key)
 				continue
 			}
-			prune(inner)
+			prune(inner, slices.Contains(ownKeys, key))
 		}
 	case []any:
 		for _, inner := range v {
-			prune(inner)
+			prune(inner, false)
 		}
+	}
+}
+
+// windows refuses AMI families of Windows, and takes them out: the nodes' access entry is of type EC2_LINUX.
+func (r *Result) windows(config map[string]any) {
+	class, _ := config["ec2NodeClass"].(map[string]any)
+	terms, _ := class["amiSelectorTerms"].([]any)
+	refuse := func(in map[string]any, key, at string) {
+		text, _ := in[key].(string)
+		if !strings.HasPrefix(strings.ToLower(text), "windows") {
+			return
+		}
+		r.problem(overrideConfig, at, "%s is %s, and Karpenter's nodes of a rack run Linux: their access entry lets no Windows node join; write a Linux family like al2023@latest or bottlerocket@latest, or leave it out",
+			at, short(text))
+	}
+	refuse(class, "amiFamily", "ec2NodeClass.amiFamily")
+	for i, entry := range terms {
+		term, _ := entry.(map[string]any)
+		refuse(term, "alias", fmt.Sprintf("ec2NodeClass.amiSelectorTerms[%d].alias", i))
 	}
 }

@@ -86,9 +86,6 @@ func TestRules(t *testing.T) {
 
 		{what: "policies within IAM's usual quota", in: Input{Rack: "demo", Params: texts{nodePolicies: policies(6)}}},
 		{what: "policies beyond IAM's usual quota", in: Input{Rack: "demo", Params: texts{nodePolicies: policies(7)}}, warnings: []string{"node_policy_arns: has 7 policies"}},
-
-		{what: "a budget of 0", in: Input{Rack: "demo", Params: texts{"karpenter_disruption_budget_nodes": "0%"}},
-			warnings: []string{"karpenter_disruption_budget_nodes: never lets Karpenter"}},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			r := Parse(c.in)

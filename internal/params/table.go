@@ -79,8 +79,8 @@ var (
 	countValue      = Value{Type: "integer", Pattern: `0|[1-9][0-9]{0,9}`, Allowed: "an integer from 0 to 2147483647", Example: "100"}
 	familiesValue   = Value{Type: "list", Pattern: patternList, Allowed: "instance families (a-z, 0-9) with commas", Example: "c6i,m6i"}
 	sizesValue      = Value{Type: "list", Pattern: patternList, Allowed: "instance sizes (a-z, 0-9) with commas", Example: "large,xlarge"}
-	archValue       = Value{Type: "list", Pattern: `amd64|arm64|amd64,arm64|arm64,amd64`, Allowed: "amd64, arm64, or both with a comma", Example: "amd64,arm64"}
-	capacityValue   = Value{Type: "list", Pattern: `on-demand|spot|on-demand,spot|spot,on-demand`, Allowed: "on-demand, spot, or both with a comma", Example: "on-demand,spot"}
+	archValue       = Value{Type: "list", Pattern: `(amd64|arm64)(,(amd64|arm64))*`, Allowed: "amd64, arm64, or both with a comma", Example: "amd64,arm64"}
+	capacityValue   = Value{Type: "list", Pattern: `(on-demand|spot)(,(on-demand|spot))*`, Allowed: "on-demand, spot, or both with a comma", Example: "on-demand,spot"}
 	delayValue      = Value{Type: "duration", Pattern: `[0-9]+[smh]`, Allowed: "digits and one of s, m, h", Example: "5m"}
 	expiryValue     = Value{Type: "duration", Pattern: `[0-9]+h|Never`, Allowed: "a number of hours above zero and the letter h, or Never", Example: "720h"}
 	budgetValue     = Value{Type: "text", Pattern: `[0-9]+%?`, Allowed: "a number of nodes, or a percentage from 0% to 100%", Example: "10%"}
@@ -114,7 +114,7 @@ var Table = []Param{
 	},
 	{
 		Name: "build_node_enabled", Section: SectionRack, Default: "false", Value: boolValue,
-		Description: "true gives the rack build nodes.",
+		Description: "true gives Karpenter a pool for builds, and the build node groups go to zero; with false they stay as they are, under Cluster Autoscaler.",
 		set:         boolean(func(c *Config) *bool { return &c.BuildNodes }),
 	},
 	{
@@ -124,7 +124,7 @@ var Table = []Param{
 	},
 	{
 		Name: "build_node_min_count", Section: SectionRack, Absent: "the size they had", Value: countValue,
-		Description: "Size that the build node groups return to when Karpenter is turned off.",
+		Description: "Size that build node groups at zero return to when Karpenter, or its pool for builds, is turned off.",
 		set: func(c *Config, value string) error {
 			c.BuildNodeMin = new(int)
 			return integer(0, maxInt, func(c *Config) *int { return c.BuildNodeMin })(c, value)
@@ -132,8 +132,8 @@ var Table = []Param{
 	},
 	{
 		Name: "build_node_type", Section: SectionRack, Absent: "node_type", Value: typesValue,
-		Description: "Instance types from which the architecture of build nodes is detected.",
-		set:         list(func(c *Config) *[]string { return &c.BuildNodeTypes }),
+		Description: "Instance types; the architecture of build nodes is that of the first.",
+		set:         ordered(func(c *Config) *[]string { return &c.BuildNodeTypes }),
 	},
 	{
 		Name: "cluster_autoscaler", Section: SectionRack, Absent: "discovered by its image",
@@ -305,8 +305,8 @@ var Table = []Param{
 	},
 	{
 		Name: "node_type", Section: SectionRack, Absent: "read from the system node groups", Value: typesValue,
-		Description: "Instance types from which the architecture of workload nodes is detected.",
-		set:         list(func(c *Config) *[]string { return &c.NodeTypes }),
+		Description: "Instance types; the architecture of workload nodes is that of the first.",
+		set:         ordered(func(c *Config) *[]string { return &c.NodeTypes }),
 	},
 	{
 		Name: "nvidia_device_plugin_enable", Section: SectionRack, Default: "false", Value: boolValue,
@@ -338,7 +338,7 @@ var Table = []Param{
 		set:         list(func(c *Config) *[]string { return &c.SystemDeployments }),
 	},
 	{
-		Name: systemNodeGroups, Section: SectionRack, Absent: "those that are neither build nor additional groups", Value: groupsValue,
+		Name: systemNodeGroups, Section: SectionRack, Absent: "those that are neither build nor additional groups, and have no taint for special work", Value: groupsValue,
 		Description: "The managed node groups whose nodes are system nodes. With Karpenter, one of SPOT capacity is replaced by an on-demand copy, and deleted.",
 		set:         list(func(c *Config) *[]string { return &c.SystemNodeGroups }),
 	},

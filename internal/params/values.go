@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -46,13 +45,23 @@ func integer[T any](least, most int, field func(*T) *int) func(*T, string) error
 	}
 }
 
+// list sorts the elements, because their order means nothing; a repeated one counts once.
 func list[T any](field func(*T) *[]string) func(*T, string) error {
 	return func(c *T, value string) error {
 		elements := strings.Split(value, ",")
-		sort.Strings(elements)
-		for i := 1; i < len(elements); i++ {
-			if elements[i] == elements[i-1] {
-				return fmt.Errorf("which has %s twice", elements[i])
+		slices.Sort(elements)
+		*field(c) = slices.Compact(elements)
+		return nil
+	}
+}
+
+// ordered keeps the elements' order, because the first one counts more than the others; a repeated one counts once.
+func ordered[T any](field func(*T) *[]string) func(*T, string) error {
+	return func(c *T, value string) error {
+		var elements []string
+		for element := range strings.SplitSeq(value, ",") {
+			if !slices.Contains(elements, element) {
+				elements = append(elements, element)
 			}
 		}
 		*field(c) = elements
@@ -159,8 +168,11 @@ func taints[T any](field func(*T) *[]Taint) func(*T, string) error {
 			if err != nil {
 				return err
 			}
+			if slices.Contains(made, taint) {
+				continue
+			}
 			if slices.ContainsFunc(made, func(t Taint) bool { return t.Key == taint.Key && t.Effect == taint.Effect }) {
-				return fmt.Errorf("which has the taint %s with effect %s twice", taint.Key, taint.Effect)
+				return fmt.Errorf("which has the taint %s with effect %s twice, with different values", taint.Key, taint.Effect)
 			}
 			made = append(made, taint)
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// Arch is the CPU architectures of the workload nodes: as karpenter_arch says, else those of node_type, else those of the
+// Arch is the CPU architectures of the workload nodes: as karpenter_arch says, else that of the first node_type, else those of the
 // system node groups, else amd64.
 func Arch(config params.Config, facts Facts) []string {
 	if len(config.Workload.Arch) > 0 {
@@ -16,7 +16,7 @@ func Arch(config params.Config, facts Facts) []string {
 	return facts.architectures(config.NodeTypes, facts.OfRole(config, RoleSystem))
 }
 
-// BuildArch is the CPU architectures of the build nodes: those of build_node_type, else of node_type, else those of the
+// BuildArch is the CPU architectures of the build nodes: that of the first build_node_type, else of the first node_type, else those of the
 // build node groups, else those of the system node groups, else amd64. karpenter_arch is the workload's alone.
 func BuildArch(config params.Config, facts Facts) []string {
 	types := config.BuildNodeTypes
@@ -30,9 +30,10 @@ func BuildArch(config params.Config, facts Facts) []string {
 	return facts.architectures(types, groups)
 }
 
-// architectures are those of instance types, or, where none are given, of node groups.
+// architectures are that of the first instance type, or, where none are given, those of node groups.
 func (f Facts) architectures(types []string, groups []NodeGroup) []string {
 	var found []string
+	types = types[:min(1, len(types))]
 	if len(types) == 0 {
 		for _, group := range groups {
 			if strings.Contains(group.AMIType, "ARM_64") || strings.Contains(group.AMIType, "_ARM") {

@@ -34,6 +34,7 @@ func TestArchIsDetected(t *testing.T) {
 	}{
 		{"the parameter wins", params.Config{NodeTypes: []string{"m6i.large"}, Workload: params.Pool{Arch: []string{"arm64"}}}, nil, "arm64"},
 		{"node_type before the groups", params.Config{NodeTypes: []string{"m7g.large"}}, []NodeGroup{group("AL2023_x86_64_STANDARD", nil, "m6i.large")}, "arm64"},
+		{"the first of node_type", params.Config{NodeTypes: []string{"m7g.large", "c6i.large"}}, nil, "arm64"},
 		{"the system groups' types", params.Config{}, []NodeGroup{group("", nil, "m7g.large")}, "arm64"},
 		{"the system groups' images", params.Config{}, []NodeGroup{group("BOTTLEROCKET_ARM_64", nil)}, "arm64"},
 		{"two kinds of system groups", params.Config{}, []NodeGroup{group("AL2023_ARM_64_STANDARD", nil), group("AL2_x86_64", nil, "m6i.large", "m6a.large")}, "amd64 arm64"},

@@ -1,6 +1,11 @@
 package plan
 
-import "github.com/sawhorse-io/sawhorse/internal/params"
+import (
+	"cmp"
+	"strings"
+
+	"github.com/sawhorse-io/sawhorse/internal/params"
+)
 
 // Facts are what was observed of a rack before the plan: in AWS and in the rack's own records. All of it is optional for
 // the command line; what is absent was not observed.
@@ -15,6 +20,8 @@ type Facts struct {
 	SecurityGroups []Tagged    `json:"securityGroups,omitempty"`
 	PodIdentity    bool        `json:"podIdentityAgent,omitempty"`
 	OIDCProvider   bool        `json:"oidcProvider,omitempty"`
+	// OIDCWithoutSTS tells that the OIDC provider lacks the client id sts.amazonaws.com, so that STS refuses its tokens.
+	OIDCWithoutSTS bool `json:"oidcProviderWithoutSTS,omitempty"`
 	// SystemPolicies are the ARNs of the policies that are attached to the roles of the system node groups.
 	SystemPolicies []string `json:"systemPolicies,omitempty"`
 	// Architectures of instance types that Karpenter does not know, as EC2 says: amd64 or arm64.
@@ -50,6 +57,8 @@ type Records struct {
 	Applied map[string]string `json:"applied,omitempty"`
 	// Warnings are what each step warned of when it was last done; true until it is taken again.
 	Warnings map[string][]params.Problem `json:"-"`
+	// Emptied are the sizes that the build groups had before Sawhorse emptied them, by name, where they are to go back to them.
+	Emptied map[string]Scaling `json:"-"`
 	// Params are the parameters of the last accepted plan, as written.
 	Params map[string]string `json:"params,omitempty"`
 }
@@ -65,7 +74,10 @@ type ClusterFacts struct {
 
 // NodeGroup has the shape of EKS's DescribeNodegroup answer.
 type NodeGroup struct {
-	Name          string            `json:"nodegroupName"`
+	Name string `json:"nodegroupName"`
+	// Status is EKS's: ACTIVE, UPDATING, DEGRADED, DELETING, CREATE_FAILED, …; "" counts as ACTIVE.
+	Status        string            `json:"status,omitempty"`
+	Health        Health            `json:"health,omitzero"`
 	CapacityType  string            `json:"capacityType,omitempty"`
 	InstanceTypes []string          `json:"instanceTypes,omitempty"`
 	AMIType       string            `json:"amiType,omitempty"`
@@ -77,8 +89,31 @@ type NodeGroup struct {
 	// SecurityGroups are those of the group's nodes where it does not use the cluster security group alone.
 	SecurityGroups []string `json:"securityGroups,omitempty"`
 	NodeRole       string   `json:"nodeRole,omitempty"`
+	// LostTemplate is the launch template and version that the group was made from, where EC2 no longer has it: "lt-1 version 3".
+	// EKS cannot launch further nodes of the group, and their security groups are unknown.
+	LostTemplate string `json:"lostTemplate,omitempty"`
 	// Tags tell a copy that Sawhorse made in the place of another group.
 	Tags map[string]string `json:"tags,omitempty"`
+}
+
+// Health is what EKS finds wrong with a node group.
+type Health struct {
+	Issues []HealthIssue `json:"issues,omitempty"`
+}
+
+// HealthIssue is one thing that is wrong: EKS's code, such as AsgInstanceLaunchFailures, and its sentence.
+type HealthIssue struct {
+	Code    string `json:"code,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+// String is the issues as EKS tells them.
+func (h Health) String() string {
+	var all []string
+	for _, issue := range h.Issues {
+		all = append(all, strings.TrimSuffix(issue.Code+": "+issue.Message, ": "))
+	}
+	return cmp.Or(strings.Join(all, "; "), "EKS does not say why")
 }
 
 // NodeGroupTaint is a taint with EKS's spelling of effects: NO_SCHEDULE, NO_EXECUTE, PREFER_NO_SCHEDULE.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -31,7 +32,8 @@ func facts() plan.Facts {
 			Status: "ACTIVE", Version: "1.35", AuthMode: "CONFIG_MAP",
 		},
 		NodeGroups: []plan.NodeGroup{
-			{Name: "build", CapacityType: "ON_DEMAND", InstanceTypes: []string{"m6i.large"}, Labels: map[string]string{names.LabelBuild: "true"}, Scaling: plan.Scaling{Max: 3, Desired: 1}},
+			{Name: "build", CapacityType: "ON_DEMAND", InstanceTypes: []string{"m6i.large"}, Labels: map[string]string{names.LabelBuild: "true"}, Scaling: plan.Scaling{Max: 3},
+				Taints: []plan.NodeGroupTaint{{Key: "dedicated", Value: "build", Effect: "NO_SCHEDULE"}}, Resources: plan.Resources{AutoScalingGroups: []plan.AutoScalingGroup{{Name: "eks-build"}}}},
 			{Name: "system", CapacityType: "ON_DEMAND", InstanceTypes: []string{"m6i.large"}, Labels: map[string]string{"a": "1", "b": "2", "c": "3"}, Scaling: plan.Scaling{Min: 2, Max: 4, Desired: 2}},
 		},
 		Subnets: []plan.Tagged{
@@ -68,6 +70,9 @@ func with(base texts, more ...string) texts {
 
 var on = texts{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}
 
+// builds is a rack whose builds run on Karpenter's nodes.
+var builds = with(on, "build_node_enabled", "true")
+
 // named is a rack that says which node groups are its system groups.
 var named = with(on, "system_node_groups", "system", "build_node_groups", "build")
 
@@ -91,6 +96,7 @@ var cases = []struct {
 	{name: "nothing-asked"},
 	{name: "access-only", params: texts{"karpenter_auth_mode": "true"}},
 	{name: "enable", params: on},
+	{name: "enable-with-builds", params: builds},
 	{name: "enable-all-parameters", params: with(on,
 		"karpenter_arch", "arm64,amd64", "karpenter_capacity_types", "spot,on-demand", "karpenter_consolidate_after", "5m",
 		"karpenter_consolidation_enabled", "false", "karpenter_cpu_limit", "200", "karpenter_disruption_budget_nodes", "3",
@@ -141,6 +147,7 @@ var cases = []struct {
 		f.NodeGroups = append(f.NodeGroups, additional("gpu", "NO_SCHEDULE"), additional("web", ""), additional("db", "PREFER_NO_SCHEDULE"))
 	}, problems: "karpenter_enabled"},
 	{name: "irsa-without-provider", params: on, facts: func(f *plan.Facts) { f.PodIdentity, f.OIDCProvider = false, false }, problems: "karpenter_enabled"},
+	{name: "irsa-without-sts", params: on, facts: func(f *plan.Facts) { f.PodIdentity, f.OIDCWithoutSTS = false, true }, problems: "karpenter_enabled"},
 	{name: "foreign-names", params: on, facts: func(f *plan.Facts) { f.Foreign = []string{"IAM role demo-karpenter", "SQS queue demo-karpenter"} }, problems: "rack rack"},
 	{name: "two-owned-groups", params: on, facts: func(f *plan.Facts) {
 		f.SecurityGroups = append(f.SecurityGroups, plan.Tagged{ID: "sg-node", Tags: map[string]string{names.TagClusterOwned + "demo": "owned", names.TagClusterOwned + "x": "owned"}})
@@ -291,7 +298,8 @@ func TestOnlyWhatChangedIsDue(t *testing.T) {
 			f.Subnets[1].Tags = map[string]string{names.TagDiscovery: "demo"}
 			f.NodeGroups[1].Labels[names.LabelSystemNode] = "true"
 		}, ""},
-		{"build group scaled to zero", on, func(f *plan.Facts) { f.NodeGroups[0].Scaling = plan.Scaling{Max: 3} }, ""},
+		{"a build node comes", on, func(f *plan.Facts) { f.NodeGroups[0].Scaling.Desired = 1 }, ""},
+		{"another maximum of the build group", on, func(f *plan.Facts) { f.NodeGroups[0].Scaling.Max = 5 }, "autoscaler"},
 		{"claimed, credentials chosen", on, func(f *plan.Facts) {
 			f.Records = plan.Records{Claim: "demo", Goal: plan.GoalKarpenter, WasOn: true, Credentials: "podidentity"}
 			f.PodIdentity, f.OIDCProvider = false, false
@@ -345,7 +353,7 @@ func TestOffIsNotHeldUp(t *testing.T) {
 
 // Turning off touches all that turning on did, and the way back is all of it again.
 func TestEverythingOfKarpenterIsDueWhenItIsTurned(t *testing.T) {
-	onPlan, offPlan := outcome(t, "enable").Plan, outcome(t, "turned-off").Plan
+	onPlan, offPlan := outcome(t, "enable-with-builds").Plan, outcome(t, "turned-off").Plan
 	for _, c := range []struct{ from, to plan.Plan }{{onPlan, offPlan}, {offPlan, onPlan}} {
 		applied := texts{}
 		for _, s := range c.from.Steps {
@@ -357,7 +365,7 @@ func TestEverythingOfKarpenterIsDueWhenItIsTurned(t *testing.T) {
 		}
 		want := "infrastructure queue controller/release nodepools autoscaler nodegroups/build nodegroups/pins"
 		if c.to.Goal == plan.GoalAccess {
-			want += " nodegroups/room controller/serve"
+			want += " nodegroups/fit nodegroups/room controller/serve"
 		} else {
 			want += " access/vacant"
 		}
@@ -368,6 +376,70 @@ func TestEverythingOfKarpenterIsDueWhenItIsTurned(t *testing.T) {
 		}
 		if len(due) != len(strings.Fields(want)) {
 			t.Errorf("from %s to %s: due %v", c.from.Goal, c.to.Goal, due)
+		}
+	}
+}
+
+// Without build_node_enabled there is no pool for builds: the build groups stay as they are, under Cluster Autoscaler.
+func TestBuildGroupsStayWithoutAPoolForBuilds(t *testing.T) {
+	zero, one := func(*plan.NodeGroup) {}, func(g *plan.NodeGroup) { g.Scaling.Desired = 1 }
+	for _, c := range []struct {
+		what     string
+		params   texts
+		group    func(*plan.NodeGroup)
+		emptied  map[string]plan.Scaling
+		empty    bool
+		targets  string
+		warnings string
+	}{
+		{"with nodes", on, one, nil, false, "0:3:eks-build", "with nodes and no pool"},
+		{"without nodes", on, zero, nil, false, "0:3:eks-build", ""},
+		{"not dedicated", on, func(g *plan.NodeGroup) { g.Taints = nil }, nil, false, "0:3:eks-build", "that are not dedicated: build"},
+		{"emptied by Sawhorse, its size as it was", on, zero,
+			map[string]plan.Scaling{"build": {Min: 1, Max: 3, Desired: 2}}, false, "1:3:eks-build", ""},
+		{"emptied by Sawhorse, its size as the rack has it", with(on, "build_node_min_count", "2"), zero,
+			map[string]plan.Scaling{"build": {Min: 1, Max: 3, Desired: 2}}, false, "2:3:eks-build", ""},
+		{"a pool for builds", builds, one, nil, true, "", ""},
+	} {
+		f := facts()
+		c.group(&f.NodeGroups[0])
+		f.Records.Emptied = c.emptied
+		got := build(t, c.params, f)
+		var targets, warnings []string
+		for _, g := range got.Plan.Autoscaler.Groups {
+			targets = append(targets, fmt.Sprintf("%d:%d:%s", g.Min, g.Max, g.ASG))
+		}
+		for _, w := range got.Warnings {
+			warnings = append(warnings, w.Parameter+": "+w.Message)
+		}
+		if all := strings.Join(targets, " "); got.Plan.Nodegroups.BuildEmpty != c.empty || all != c.targets {
+			t.Errorf("%s: emptied %v, targets %s, want %s", c.what, got.Plan.Nodegroups.BuildEmpty, all, c.targets)
+		}
+		if all := strings.Join(warnings, "; "); (c.warnings == "") != (all == "") || !strings.Contains(all, c.warnings) {
+			t.Errorf("%s: warnings %q, want %q", c.what, all, c.warnings)
+		}
+	}
+}
+
+// The builds of a pool that goes have the nodes of their group before; those of a pool that comes keep them until it has come.
+func TestBuildsAlwaysHaveNodes(t *testing.T) {
+	for _, c := range []struct {
+		what, from, to, want string
+	}{
+		{"the pool goes", "enable-with-builds", "enable", "nodegroups/build nodepools autoscaler"},
+		{"the pool comes", "enable", "enable-with-builds", "nodepools autoscaler nodegroups/build"},
+	} {
+		applied := texts{}
+		for _, s := range outcome(t, c.from).Plan.Steps {
+			applied[s.Name] = s.Fingerprint
+		}
+		to := outcome(t, c.to).Plan
+		var due []string
+		for _, s := range to.Due(applied) {
+			due = append(due, s.Name)
+		}
+		if got := strings.Join(due, " "); got != c.want {
+			t.Errorf("%s: due %s, want %s", c.what, got, c.want)
 		}
 	}
 }

@@ -44,6 +44,22 @@ func (b *builder) infrastructure() {
 		b.problem("karpenter_enabled", "cluster %s has neither the add-on eks-pod-identity-agent nor an IAM OIDC provider, so Karpenter could get no credentials; run `aws eks create-addon --cluster-name %s --addon-name eks-pod-identity-agent`, or create the provider for %s",
 			b.config.ClusterName, b.config.ClusterName, b.plan.Cluster.OIDCIssuer)
 	}
+	if !b.plan.Infrastructure.PodIdentity && b.facts.OIDCProvider && b.facts.OIDCWithoutSTS {
+		b.problem("karpenter_enabled", "the IAM OIDC provider of cluster %s lacks the client id %s, so STS would give Karpenter no credentials; "+
+			"run `aws iam add-client-id-to-open-id-connect-provider --client-id %s --open-id-connect-provider-arn %s`",
+			b.config.ClusterName, names.OIDCClient, names.OIDCClient, OIDCProviderARN(b.plan.Cluster))
+	}
+}
+
+// OIDCProviderARN is the provider of a cluster's service account tokens in IAM.
+func OIDCProviderARN(c Cluster) string {
+	return fmt.Sprintf("arn:%s:iam::%s:oidc-provider/%s", c.Partition, c.Account, strings.TrimPrefix(c.OIDCIssuer, "https://"))
+}
+
+// Installed tells whether an EKS add-on is at work by its status: one that is UPDATING or DEGRADED is, and one whose update
+// failed goes on as it was.
+func Installed(status string) bool {
+	return slices.Contains([]string{"ACTIVE", "UPDATING", "DEGRADED", "UPDATE_FAILED"}, status)
 }
 
 // lackingPolicies warns of what the system nodes may do and Karpenter's nodes may not: pods that move there would miss it.

@@ -18,9 +18,9 @@ const (
 	RoleAdditional GroupRole = "additional"
 )
 
-// RoleOf tells a node group's role: by the parameters that name groups, else by its labels. Where system_node_groups names
-// the system groups, a group that nothing says anything about is an additional one: Cluster Autoscaler goes on scaling it.
-// The copy of a group counts under that one's name.
+// RoleOf tells a node group's role: by the parameters that name groups, else by its labels. A group that nothing says anything
+// about is an additional one, which Cluster Autoscaler goes on scaling, where system_node_groups names the system groups, and where
+// its taints reserve it for special work, as in clusters that Convox did not make. The copy of a group counts under that one's name.
 func RoleOf(config params.Config, g NodeGroup) GroupRole {
 	_, additional := g.Labels[names.LabelAdditional]
 	switch {
@@ -30,7 +30,7 @@ func RoleOf(config params.Config, g NodeGroup) GroupRole {
 		return RoleBuild
 	case len(config.BuildNodeGroups) == 0 && g.Labels[names.LabelBuild] == "true":
 		return RoleBuild
-	case additional || len(config.SystemNodeGroups) > 0:
+	case additional || len(config.SystemNodeGroups) > 0 || g.reserved():
 		return RoleAdditional
 	default:
 		return RoleSystem
@@ -38,19 +38,23 @@ func RoleOf(config params.Config, g NodeGroup) GroupRole {
 }
 
 // Dedicated tells whether the group's taints keep pods away that were not meant for it.
-func (g NodeGroup) Dedicated() bool {
-	for _, t := range g.Taints {
-		if t.Effect == "NO_SCHEDULE" || t.Effect == "NO_EXECUTE" {
-			return true
-		}
-	}
-	return false
+func (g NodeGroup) Dedicated() bool { return slices.ContainsFunc(g.Taints, NodeGroupTaint.keepsAway) }
+
+// reserved tells whether the group's taints reserve it for other work than the system's. CriticalAddonsOnly is the taint that EKS
+// advises for system groups.
+func (g NodeGroup) reserved() bool {
+	return slices.ContainsFunc(g.Taints, func(t NodeGroupTaint) bool { return t.keepsAway() && t.Key != "CriticalAddonsOnly" })
 }
 
-// OfRole are the groups of one role, in the order of the facts.
+// keepsAway tells whether pods without a toleration do not get onto the group's nodes.
+func (t NodeGroupTaint) keepsAway() bool {
+	return t.Effect == "NO_SCHEDULE" || t.Effect == "NO_EXECUTE"
+}
+
+// OfRole are the groups of one role that are present, in the order of the facts.
 func (f Facts) OfRole(config params.Config, role GroupRole) []NodeGroup {
 	var groups []NodeGroup
-	for _, g := range f.NodeGroups {
+	for _, g := range f.Present() {
 		if RoleOf(config, g) == role {
 			groups = append(groups, g)
 		}
@@ -89,14 +93,15 @@ func (b *builder) nodegroups() {
 	b.plan.Nodegroups.Build = groupNames(build)
 	b.plan.Nodegroups.BuildMin = b.config.BuildNodeMin
 	b.named()
+	b.states()
 	b.replaced(system)
 	if !b.config.Enabled {
 		return
 	}
-	b.plan.Nodegroups.BuildEmpty = true
+	b.builds(build)
 	b.plan.Nodegroups.Pinned = pinned(b.config)
 	if len(system) == 0 && (len(b.facts.NodeGroups) > 0 || !b.facts.Offline) {
-		b.problem("karpenter_enabled", "cluster %s has no system node group, and Karpenter's controller must run on nodes that Karpenter does not manage; create a managed node group with on-demand capacity", b.config.ClusterName)
+		b.withoutSystemGroup()
 	}
 	var shared []string
 	for _, g := range b.facts.OfRole(b.config, RoleAdditional) {
@@ -109,14 +114,60 @@ func (b *builder) nodegroups() {
 	}
 }
 
+// builds is what becomes of the build groups: they are emptied where the pool build takes their place, else they stay (spec 4).
+func (b *builder) builds(build []NodeGroup) {
+	b.plan.Nodegroups.BuildEmpty = b.config.BuildNodes && len(build) > 0
+	if b.config.BuildNodes {
+		return
+	}
+	var used, shared []string
+	for _, g := range build {
+		if g.Scaling.Desired > 0 {
+			used = append(used, g.Name)
+		}
+		if !g.Dedicated() {
+			shared = append(shared, g.Name)
+		}
+	}
+	if len(used) > 0 {
+		b.warn("build_node_enabled", "build node groups with nodes and no pool to replace them: %s; they keep their size, and Cluster Autoscaler goes on scaling them; "+
+			"write build_node_enabled=true, and Karpenter launches nodes for builds and these groups go to zero", strings.Join(used, ", "))
+	}
+	if len(shared) > 0 {
+		b.warn("build_node_enabled", "build node groups that are not dedicated: %s; Cluster Autoscaler goes on scaling them, for the same pods as Karpenter; "+
+			"add a NoSchedule taint, like dedicated=build:NoSchedule, or write build_node_enabled=true", strings.Join(shared, ", "))
+	}
+}
+
+// Back is the size that a build group goes back to which had the size before, and has the size live now. Where the plan gives a
+// size, nodes that are there stay: a group whose builds had not ended was never emptied, and by now Cluster Autoscaler may have
+// added some; it also takes away what is idle.
+func (n Nodegroups) Back(before, live Scaling) Scaling {
+	if n.BuildMin == nil {
+		return before
+	}
+	least, most := *n.BuildMin, max(*n.BuildMin, before.Max, 1) // EKS refuses a max of 0
+	return Scaling{Min: least, Max: most, Desired: min(max(least, live.Desired), most)}
+}
+
+// withoutSystemGroup refuses a cluster that has nowhere to run Karpenter's controller.
+func (b *builder) withoutSystemGroup() {
+	way := "write karpenter_enabled=false, if all of it is to stay on Fargate"
+	if all := groupNames(b.facts.NodeGroups); len(all) > 0 {
+		way = "name those of its node groups that are for the system in system_node_groups (it has " + strings.Join(all, ", ") + ")"
+	}
+	b.problem("karpenter_enabled", "cluster %s has no system node group, and Karpenter's controller must run on nodes that Karpenter does not manage; Fargate has no nodes that Sawhorse could label for it; "+
+		"create a managed node group with on-demand capacity and without taints, or %s", b.config.ClusterName, way)
+}
+
 // named refuses names of node groups that the cluster does not have.
 func (b *builder) named() {
 	if b.facts.Offline && len(b.facts.NodeGroups) == 0 {
 		return
 	}
-	all := groupNames(b.facts.NodeGroups)
+	all := groupNames(b.facts.Present())
 	known := slices.Clone(all)
-	for _, g := range b.facts.NodeGroups {
+	for _, g := range b.facts.Present() {
 		known = append(known, g.replaces(b.config)) // a copy counts under the name of the group that it replaced
 	}
 	for _, parameter := range []struct {
@@ -138,20 +189,51 @@ func (b *builder) autoscaler() {
 		"--node-group-auto-discovery=asg:tag=k8s.io/cluster-autoscaler/enabled,k8s.io/cluster-autoscaler/" + b.config.ClusterName,
 		"--balance-similar-node-groups",
 	}
-	additional := b.facts.OfRole(b.config, RoleAdditional)
+	if b.config.Enabled {
+		b.plan.Autoscaler.Managed = b.facts.scalingGroups()
+	}
+	scaled := b.scaled()
 	switch {
 	case !b.config.Enabled:
 		b.plan.Autoscaler.State = AutoscalerBaseline
-	case len(additional) == 0:
+	case len(scaled) == 0:
 		b.plan.Autoscaler.State = AutoscalerOff
 	default:
 		b.plan.Autoscaler.State = AutoscalerGroups
-		for _, g := range additional {
+		for _, g := range scaled {
 			for _, asg := range g.Resources.AutoScalingGroups {
 				b.plan.Autoscaler.Groups = append(b.plan.Autoscaler.Groups, AutoscaledGroup{Min: g.Scaling.Min, Max: g.Scaling.Max, ASG: asg.Name})
 			}
 		}
 	}
+}
+
+// scalingGroups are the names of the Auto Scaling groups of all managed node groups, sorted.
+func (f Facts) scalingGroups() []string {
+	var all []string
+	for _, g := range f.NodeGroups {
+		for _, asg := range g.Resources.AutoScalingGroups {
+			all = append(all, asg.Name)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// scaled are the groups that Cluster Autoscaler goes on scaling beside Karpenter: the additional ones, and the build groups that
+// no pool replaces, in the size that they go back to.
+func (b *builder) scaled() []NodeGroup {
+	groups := b.facts.OfRole(b.config, RoleAdditional)
+	if b.plan.Nodegroups.BuildEmpty {
+		return groups
+	}
+	for _, g := range b.facts.OfRole(b.config, RoleBuild) {
+		if before, emptied := b.facts.Records.Emptied[g.Name]; emptied {
+			g.Scaling = b.plan.Nodegroups.Back(before, g.Scaling)
+		}
+		groups = append(groups, g)
+	}
+	return groups
 }
 
 // pools is the section of the finished manifests: none where Karpenter is off.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/sawhorse-io/sawhorse/internal/params"
@@ -21,6 +22,32 @@ func TestRoleOfNodeGroups(t *testing.T) {
 	} {
 		if got := RoleOf(params.Config{}, NodeGroup{Labels: c.labels}); got != c.want {
 			t.Errorf("%v: %s, want %s", c.labels, got, c.want)
+		}
+	}
+}
+
+// An unlabelled group whose taints keep pods away is for special work: it is additional, and no system node.
+func TestRoleOfTaintedNodeGroups(t *testing.T) {
+	tainted := func(key, effect string) NodeGroup {
+		return NodeGroup{Name: "a", Taints: []NodeGroupTaint{{Key: key, Effect: effect}}}
+	}
+	both := tainted("CriticalAddonsOnly", "NO_SCHEDULE")
+	both.Taints = append(both.Taints, NodeGroupTaint{Key: "gpu", Effect: "NO_SCHEDULE"})
+	for _, c := range []struct {
+		what   string
+		system []string
+		group  NodeGroup
+		want   GroupRole
+	}{
+		{"NoSchedule", nil, tainted("nvidia.com/gpu", "NO_SCHEDULE"), RoleAdditional},
+		{"NoExecute", nil, tainted("team", "NO_EXECUTE"), RoleAdditional},
+		{"PreferNoSchedule keeps nobody away", nil, tainted("team", "PREFER_NO_SCHEDULE"), RoleSystem},
+		{"EKS's own taint of system groups", nil, tainted("CriticalAddonsOnly", "NO_SCHEDULE"), RoleSystem},
+		{"that taint and another one", nil, both, RoleAdditional},
+		{"the parameter wins", []string{"a"}, tainted("team", "NO_EXECUTE"), RoleSystem},
+	} {
+		if got := RoleOf(params.Config{SystemNodeGroups: c.system}, c.group); got != c.want {
+			t.Errorf("%s: %s, want %s", c.what, got, c.want)
 		}
 	}
 }
@@ -54,5 +81,29 @@ func TestDedicated(t *testing.T) {
 	}
 	if (NodeGroup{}).Dedicated() {
 		t.Error("a group without taints counts as dedicated")
+	}
+}
+
+// A cluster without a system group is told of both ways out: to make one, and to name one or to stay on Fargate.
+func TestNoSystemGroup(t *testing.T) {
+	config := params.Config{Rack: "demo", ClusterName: "demo", AuthMode: true, Enabled: true}
+	special := NodeGroup{Name: "gpu", Labels: map[string]string{"convox.io/label": "gpu"}, Taints: []NodeGroupTaint{{Key: "gpu", Effect: "NO_SCHEDULE"}}}
+	for what, c := range map[string]struct {
+		groups []NodeGroup
+		want   []string
+	}{
+		"all of it on Fargate":  {nil, []string{"create a managed node group", "karpenter_enabled=false, if all of it is to stay on Fargate"}},
+		"groups for other work": {[]NodeGroup{special}, []string{"create a managed node group", "in system_node_groups (it has gpu)"}},
+	} {
+		facts := Facts{Cluster: &ClusterFacts{Status: "ACTIVE", Version: "1.35"}, NodeGroups: c.groups, PodIdentity: true}
+		var told string
+		for _, p := range Build(config, facts, nil).Problems {
+			told += p.Message
+		}
+		for _, part := range c.want {
+			if !strings.Contains(told, part) {
+				t.Errorf("%s: %q is not in %q", what, part, told)
+			}
+		}
 	}
 }

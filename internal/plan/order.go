@@ -28,15 +28,33 @@ var enable = []Step{
 	{Name: "controller/plugin", Deadline: 300, Why: "NVIDIA device plugin"},
 	{Name: "nodepools", Deadline: 900, Why: "NodePools and EC2NodeClasses"},
 	{Name: "autoscaler", Deadline: 600, Why: "hand-over from Cluster Autoscaler"},
-	{Name: "nodegroups/build", Deadline: 900, Why: "build node groups to zero"},
+	emptyBuilds,
 	{Name: "nodegroups/pins", Deadline: 1800, Why: "system Deployments on system nodes"},
 }
+
+var (
+	emptyBuilds   = Step{Name: "nodegroups/build", Deadline: 900, Why: "build node groups to zero"}
+	restoreBuilds = Step{Name: "nodegroups/build", Deadline: 900, Why: "build node groups as they were"}
+)
+
+// enabling is enable for the plan: without a pool for builds, build groups are back before a pool that they had goes.
+func (b *builder) enabling() []Step {
+	if b.plan.Nodegroups.BuildEmpty {
+		return enable
+	}
+	steps := slices.DeleteFunc(slices.Clone(enable), func(s Step) bool { return s.Name == emptyBuilds.Name })
+	return slices.Insert(steps, slices.IndexFunc(steps, func(s Step) bool { return s.Name == "nodepools" }), restoreBuilds)
+}
+
+// askFirst is the second step of turning off: it only reads, and refuses what would be refused later, so that after a refusal
+// nothing has changed (spec 6.1). It comes behind access, which lets it into the cluster, and before all else that changes something.
+var askFirst = Step{Name: "nodegroups/fit", Deadline: 300, Guards: "nodepools", Why: "whether the pods of Karpenter's nodes fit elsewhere"}
 
 // disable takes Karpenter out again (spec 6): room first, then the nodes, then what served them. The controller, its
 // credentials and its queue go after the last NodeClaim and EC2NodeClass.
 var disable = []Step{
 	{Name: "autoscaler", Deadline: 600, Why: "Cluster Autoscaler as it was"},
-	{Name: "nodegroups/build", Deadline: 900, Why: "build node groups as they were"},
+	restoreBuilds,
 	{Name: "nodegroups/room", Deadline: 1200, Guards: "nodepools", Why: "room on other nodes for the pods of Karpenter's"},
 	{Name: "controller/serve", Deadline: 900, Guards: "nodepools", Why: "Karpenter's controller up while its nodes go"},
 	{Name: "nodepools", Deadline: 5400, Why: "NodePools drained and deleted"},
@@ -68,9 +86,9 @@ func (b *builder) order() []Step {
 	switch {
 	case b.plan.Goal == GoalKarpenter:
 		steps[vacant].Guards = "infrastructure" // which is due whenever Karpenter is turned on, also in a cluster opened long ago
-		steps = append(steps, b.around(enable)...)
+		steps = append(steps, b.around(b.enabling())...)
 	case b.facts.Records.WasOn:
-		steps = slices.Delete(steps, vacant, vacant+1) // turning off is never held up by what others have
+		steps[vacant] = askFirst // in its place: turning off is not held up by names that others have
 		steps = append(steps, b.around(disable)...)
 	}
 	return steps
@@ -118,6 +136,14 @@ func (p *Plan) release() Controller {
 	return release
 }
 
+// targets is the section without the groups that the step leaves out when it looks for others: a node group that comes or goes is
+// no change of its own.
+func (p *Plan) targets() Autoscaler {
+	targets := p.Autoscaler
+	targets.Managed = nil
+	return targets
+}
+
 // fingerprint is a hash of the part of the plan that a step applies.
 func (p *Plan) fingerprint(s Step) string {
 	parts := map[string]any{
@@ -130,6 +156,7 @@ func (p *Plan) fingerprint(s Step) string {
 		"nodegroups/keep":    p.Nodegroups.Replaced,
 		"nodegroups/build":   []any{p.Nodegroups.Build, p.Nodegroups.BuildEmpty, p.buildMin()},
 		"nodegroups/pins":    p.Nodegroups.Pinned,
+		"nodegroups/fit":     p.NodePools,
 		"nodegroups/room":    p.NodePools,
 		"infrastructure":     p.Infrastructure,
 		"queue":              p.Queue,
@@ -138,7 +165,7 @@ func (p *Plan) fingerprint(s Step) string {
 		"controller/plugin":  p.Controller.DevicePlugin,
 		"controller/serve":   p.NodePools,
 		"nodepools":          p.NodePools,
-		"autoscaler":         p.Autoscaler,
+		"autoscaler":         p.targets(),
 	}
 	text, err := json.Marshal(parts[s.Name])
 	if err != nil {

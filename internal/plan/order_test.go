@@ -32,6 +32,7 @@ func TestPromisesOfTheOrders(t *testing.T) {
 	for _, after := range []string{"autoscaler", "nodegroups/build", "nodegroups/pins"} {
 		inOrder(t, "P4: nothing is taken away before the pools are Ready", enable, "nodepools", after)
 	}
+	inOrder(t, "builds have nodes before their pool goes", (&builder{}).enabling(), "nodegroups/build", "nodepools", "autoscaler")
 	inOrder(t, "P4: room before the nodes go", disable, "autoscaler", "nodegroups/room", "nodepools")
 	inOrder(t, "P4: room before the nodes go", disable, "nodegroups/build", "nodegroups/room", "nodepools")
 	inOrder(t, "spec 6.2: a controller that is down is first brought up again", disable, "nodegroups/room", "controller/serve", "nodepools")
@@ -78,6 +79,9 @@ func TestVacantComesFirst(t *testing.T) {
 	on := &builder{plan: Plan{Goal: GoalKarpenter, Infrastructure: Infrastructure{Present: true}}}
 	off := &builder{plan: Plan{Goal: GoalAccess}, facts: Facts{Records: Records{WasOn: true}}}
 	on.plan.Steps, off.plan.Steps = on.steps(), off.steps()
+	if off.plan.Steps[0].Name != "access" || off.plan.Steps[1].Name != "nodegroups/fit" {
+		t.Errorf("spec 6.1: whether there is room is asked before anything is changed: %v", off.plan.Steps)
+	}
 	applied := map[string]string{}
 	for _, s := range on.plan.Steps { // on before, and off since
 		applied[s.Name] = s.Fingerprint
@@ -121,7 +125,7 @@ func TestFingerprints(t *testing.T) {
 		}
 	}
 	all := slices.Concat(prepare, enable)
-	guards := slices.DeleteFunc(slices.Clone(disable), func(s Step) bool { return s.Guards == "" })
+	guards := append(slices.DeleteFunc(slices.Clone(disable), func(s Step) bool { return s.Guards == "" }), askFirst)
 	for _, c := range []struct {
 		what   string
 		change func(*Plan)

@@ -150,7 +150,7 @@ type Nodegroups struct {
 	Replaced []Replacement `json:"replaced,omitempty"`
 	// Build are the build groups.
 	Build []string `json:"build,omitempty"`
-	// BuildEmpty wants the build groups at min 0, desired 0; else they are as the baseline has them.
+	// BuildEmpty wants the build groups at min 0, desired 0, as the pool build takes their place; else they are as the baseline has them.
 	BuildEmpty bool `json:"buildEmpty,omitempty"`
 	// BuildMin is the size that the build groups go back to; nil: the one they had.
 	BuildMin *int `json:"buildMin,omitempty"`
@@ -214,8 +214,11 @@ type Autoscaler struct {
 	State AutoscalerState `json:"state,omitempty"`
 	// Deployment is its namespace/name; empty: found by its image.
 	Deployment string `json:"deployment,omitempty"`
-	// Groups are the additional node groups that it still scales, in state "groups".
+	// Groups are the additional and build node groups that it still scales, in state "groups".
 	Groups []AutoscaledGroup `json:"groups,omitempty"`
+	// Managed are the names of the Auto Scaling groups of all managed node groups. Another one that Cluster Autoscaler scaled before
+	// stays its target; the step looks for those.
+	Managed []string `json:"managed,omitempty"`
 	// FallbackArgs are the targets of a Cluster Autoscaler that is turned on again without a baseline.
 	FallbackArgs []string `json:"fallbackArgs,omitempty"`
 }

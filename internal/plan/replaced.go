@@ -38,14 +38,16 @@ func (g NodeGroup) replaces(config params.Config) string {
 }
 
 // replaced are the SPOT groups among the system groups: a named one gives way to a copy, one that was only discovered is a
-// problem, because deleting a group of somebody else's wants somebody's word.
+// problem, because deleting a group of somebody else's wants somebody's word. One that EKS deletes already is waited for where
+// it has a copy.
 func (b *builder) replaced(system []NodeGroup) {
 	if !b.config.Enabled && !b.facts.Records.WasOn {
 		return
 	}
-	for _, g := range system {
+	for _, g := range b.facts.NodeGroups {
 		switch {
-		case g.CapacityType != "SPOT":
+		case g.CapacityType != "SPOT" || RoleOf(b.config, g) != RoleSystem:
+		case g.Gone() && !b.copied(g):
 		case slices.Contains(b.config.SystemNodeGroups, g.Name):
 			b.replace(g)
 		case b.config.Enabled:
@@ -62,17 +64,27 @@ func (b *builder) replaced(system []NodeGroup) {
 func (b *builder) replace(g NodeGroup) {
 	r := Replacement{Group: g.Name, Copy: names.NodeGroupCopy(g.Name), Tags: b.marks()}
 	r.Tags[names.TagReplaces] = g.Name
-	at := slices.IndexFunc(b.facts.NodeGroups, func(other NodeGroup) bool { return other.Name == r.Copy })
-	r.Made = at >= 0 && b.facts.NodeGroups[at].replaces(b.config) == g.Name
+	taken := slices.Contains(groupNames(b.facts.Present()), r.Copy)
+	r.Made = b.copied(g)
 	b.plan.Nodegroups.Replaced = append(b.plan.Nodegroups.Replaced, r)
 	switch {
 	case !b.config.Enabled:
-	case at >= 0 && !r.Made:
+	case taken && !r.Made:
 		b.problem("system_node_groups", "%s", NotOurCopy(b.config.Rack, r))
+	case g.LostTemplate != "" && !r.Made:
+		b.problem("system_node_groups", "SPOT system node group %s cannot be copied: EC2 no longer has the launch template %s that it was made from; make an on-demand node group in its place, "+
+			"write its name in system_node_groups, and delete %s", g.Name, g.LostTemplate, g.Name)
 	default:
 		b.warn("system_node_groups", "system node group %s has capacity type SPOT, which cannot be changed: it is drained and deleted once its on-demand copy %s and the NodePools are Ready; "+
 			"the copy then counts as %s, and stays when Karpenter is turned off; tell the tool that made %s, if it would make it again", g.Name, r.Copy, g.Name, g.Name)
 	}
+}
+
+// copied tells whether a group's on-demand copy is there.
+func (b *builder) copied(g NodeGroup) bool {
+	return slices.ContainsFunc(b.facts.Present(), func(other NodeGroup) bool {
+		return other.Name == names.NodeGroupCopy(g.Name) && other.replaces(b.config) == g.Name
+	})
 }
 
 // NotOurCopy says what to do about a group that has the name of a copy and is none.

@@ -36,7 +36,7 @@ func stepNames(p plan.Plan, applied texts) string {
 }
 
 func TestTheSPOTGroupGoesLast(t *testing.T) {
-	got := at(t, named, spotOnly)
+	got := at(t, with(named, "build_node_enabled", "true"), spotOnly)
 	want := "access access/vacant network nodegroups/labels controller/crds nodegroups/copy infrastructure queue controller/release controller/plugin " +
 		"nodepools autoscaler nodegroups/build nodegroups/pins nodegroups/retire"
 	if all := stepNames(got.Plan, nil); all != want {

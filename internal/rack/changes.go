@@ -85,7 +85,7 @@ func Overlay(tree Tree, changes []Change) Tree {
 
 // Changes are the rack's changes that are neither refused nor finished, in the order in which they were requested.
 func (s *Store) Changes(ctx context.Context, rack string) ([]Change, error) {
-	items, err := s.query(ctx, rack, "change#", "change#"+end)
+	items, err := s.query(ctx, partition(rack), "change#", "change#"+end)
 	if err != nil {
 		return nil, fmt.Errorf("rack %s: read changes: %w", rack, err)
 	}

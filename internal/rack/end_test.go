@@ -6,11 +6,12 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // A rack that ends gives its own claim back, and nobody else's; whatever call fails, the same again comes to the same end.
 func TestEnd(t *testing.T) {
-	for n := range 10 {
+	for n := range 12 {
 		cloud := awsfake.New()
 		s := &Store{DB: cloud.Table, Name: "sawhorse"}
 		for _, rack := range []string{"demo", "other"} {
@@ -19,7 +20,8 @@ func TestEnd(t *testing.T) {
 			must(t, s.NoteOutputs(t.Context(), rack, map[string]string{"a": "1"}))
 			must(t, s.Keep(t.Context(), rack, "nodegroup/build", []byte("before")))
 			must(t, s.Keep(t.Context(), rack, "tag/subnet-a", nil))
-			must(t, s.SaveStatus(t.Context(), Status{Rack: rack}, "digest"))
+			must(t, s.SaveContest(t.Context(), rack, "pin/a/b", steps.Contest{Times: 2}))
+			must(t, s.SaveStatus(t.Context(), Status{Rack: rack}, "digest", Told{}))
 			if _, err := s.Claim(t.Context(), "arn:"+rack, rack); err != nil {
 				t.Fatal(err)
 			}
@@ -39,6 +41,10 @@ func TestEnd(t *testing.T) {
 			outputs, _ := s.Outputs(t.Context(), rack)
 			_, group, _ := s.Get(t.Context(), rack, "nodegroup/build")
 			_, tag, _ := s.Get(t.Context(), rack, "tag/subnet-a")
+			contest, _ := s.Contest(t.Context(), rack, "pin/a/b")
+			if (contest.Times == 2) != left {
+				t.Errorf("call %d: of %s there is a contest %+v", n, rack, contest)
+			}
 			if group != left || tag != left {
 				t.Errorf("call %d: of %s there are baselines of the group: %v, of the tag: %v", n, rack, group, tag)
 			}

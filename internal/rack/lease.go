@@ -26,6 +26,8 @@ type Lease struct {
 	Requested, Served int64
 	// Full and Force tell whether an event that is not served yet asked for it.
 	Full, Force bool
+	// Writes are the latest that events told of, at most ten; most are served long ago.
+	Writes []Written
 }
 
 // Renew prolongs the lease of a pass, on the condition that it is still the owner (else ErrLeaseLost), and tells what has
@@ -47,12 +49,18 @@ func (s *Store) Renew(ctx context.Context, rack, owner string, now time.Time) (L
 		return Lease{}, fmt.Errorf("rack %s: renew lease: %w", rack, err)
 	}
 	served := numberOf(out.Attributes, "served")
-	return Lease{
+	lease := Lease{
 		Requested: numberOf(out.Attributes, "requested"),
 		Served:    served,
 		Full:      numberOf(out.Attributes, "fullAt") > served,
 		Force:     numberOf(out.Attributes, "forceAt") > served,
-	}, nil
+	}
+	for place := range 10 {
+		if write, ok := readWritten(stringOf(out.Attributes, fmt.Sprintf("wrote%d", place))); ok {
+			lease.Writes = append(lease.Writes, write)
+		}
+	}
+	return lease, nil
 }
 
 // Request counts a request for the rack, as the state machine does for an event: the pass that has the lease goes round
@@ -65,6 +73,16 @@ func (s *Store) Request(ctx context.Context, rack string) error {
 		ExpressionAttributeValues: item{":one": number(1)},
 	})
 	return wrap(err, "rack %s: request another round", rack)
+}
+
+// HeldSince is when the pass took the rack that has it now, or that had it and never gave it back; the zero time where there is
+// none.
+func (s *Store) HeldSince(ctx context.Context, rack string) (time.Time, error) {
+	lease, err := s.get(ctx, key(rack, "lease"))
+	if since := numberOf(lease, "since"); err == nil && stringOf(lease, "owner") != "" && since > 0 {
+		return time.Unix(since, 0), nil
+	}
+	return time.Time{}, wrap(err, "rack %s: read lease", rack)
 }
 
 // Free ends the lease of an execution that ended without doing so itself, and tells whether requests remain that no pass has

@@ -3,6 +3,7 @@ package rack
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
@@ -36,7 +37,7 @@ func TestRenew(t *testing.T) {
 		s, cloud := store()
 		lease(cloud, c.numbers, "me")
 		got, err := s.Renew(t.Context(), "demo", "me", clock)
-		if err != nil || got != c.want {
+		if err != nil || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, %v; want %+v", c.what, got, err, c.want)
 		}
 		if expires, want := awsfake.Text(cloud.Table.Items["rack#demo lease"], "expires"), fmt.Sprint(clock.Add(3*time.Minute).Unix()); expires != want {

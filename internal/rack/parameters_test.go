@@ -6,10 +6,49 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
+
+// A tree tells by its parameters' times whether it was read after a write; events tell theirs to the second.
+func TestTheTreeHasAWrite(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for _, c := range []struct {
+		written  string
+		modified time.Duration
+		there    bool
+		want     bool
+	}{
+		{"Update 2026-01-02T03:04:05Z a", 300 * time.Millisecond, true, true},
+		{"Update 2026-01-02T03:04:05Z a", time.Minute, true, true},
+		{"Update 2026-01-02T03:04:05Z a", -time.Millisecond, true, false},
+		{"Create 2026-01-02T03:04:05Z a", 0, true, true},
+		{"Create 2026-01-02T03:04:05Z a", 0, false, false},
+		{"Delete 2026-01-02T03:04:05Z a", 0, false, true},
+		{"Delete 2026-01-02T03:04:05Z a", -time.Minute, true, false},
+		{"Delete 2026-01-02T03:04:05Z a", time.Minute, true, true},
+		{"Create 2026-01-02T03:04:05Z folder/with a space", 0, false, false},
+	} {
+		w, ok := readWritten(c.written)
+		if !ok || !w.At.Equal(at) {
+			t.Fatalf("%s: %+v", c.written, w)
+		}
+		tree := Tree{Modified: map[string]time.Time{"other": at}}
+		if c.there {
+			tree.Modified[w.Name] = at.Add(c.modified)
+		}
+		if got := tree.Has(w); got != c.want {
+			t.Errorf("%s, modified %v later, there %v: %v", c.written, c.modified, c.there, got)
+		}
+	}
+	for _, text := range []string{"", "Update", "Update 2026-01-02T03:04:05Z", "Update today a"} {
+		if w, ok := readWritten(text); ok {
+			t.Errorf("%q is read as %+v", text, w)
+		}
+	}
+}
 
 func TestReadTree(t *testing.T) {
 	cloud := awsfake.New()
@@ -23,7 +62,7 @@ func TestReadTree(t *testing.T) {
 	}
 	cloud.SSM.Secure["/sawhorse/racks/demo/params/secret"] = true
 	got, err := ReadTree(t.Context(), cloud.SSM, "/sawhorse/racks/demo/params")
-	if err != nil || !reflect.DeepEqual(got, Tree{Values: want, Secure: []string{"secret"}}) {
+	if err != nil || !reflect.DeepEqual(got.Values, want) || !reflect.DeepEqual(got.Secure, []string{"secret"}) || len(got.Modified) != len(want) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	cloud.FailAt(2, awsfake.Throttling)

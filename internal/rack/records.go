@@ -119,8 +119,8 @@ func (s *Store) Claim(ctx context.Context, clusterARN, rack string) (owner strin
 	return s.Claimant(ctx, clusterARN)
 }
 
-// End ends a rack: its baselines, its plan, its status and outputs records, its claim on a cluster, and last its records, so that
-// a call that is stopped on the way is made again. Its lease counts on.
+// End ends a rack: its baselines and contests, its plan, its status and outputs records, its claim on a cluster, and last its records,
+// so that a call that is stopped on the way is made again. Its lease counts on.
 func (s *Store) End(ctx context.Context, rack, clusterARN string) error {
 	if clusterARN != "" {
 		_, err := s.DB.DeleteItem(ctx, &dynamodb.DeleteItemInput{
@@ -131,13 +131,15 @@ func (s *Store) End(ctx context.Context, rack, clusterARN string) error {
 			return fmt.Errorf("cluster %s: give back the claim of rack %s: %w", clusterARN, rack, err)
 		}
 	}
-	baselines, err := s.query(ctx, rack, baselineKey(""), baselineKey(end))
-	if err != nil {
-		return fmt.Errorf("rack %s: read baselines: %w", rack, err)
-	}
-	for _, values := range baselines {
-		if err := s.remove(ctx, item{"pk": values["pk"], "sk": values["sk"]}); err != nil {
-			return fmt.Errorf("rack %s: forget %s: %w", rack, stringOf(values, "sk"), err)
+	for _, kind := range []func(string) string{baselineKey, contestKey} {
+		kept, err := s.query(ctx, partition(rack), kind(""), kind(end))
+		if err != nil {
+			return fmt.Errorf("rack %s: read %s: %w", rack, kind(""), err)
+		}
+		for _, values := range kept {
+			if err := s.remove(ctx, item{"pk": values["pk"], "sk": values["sk"]}); err != nil {
+				return fmt.Errorf("rack %s: forget %s: %w", rack, stringOf(values, "sk"), err)
+			}
 		}
 	}
 	for _, record := range []string{"plan", "status", "outputs", "records"} {

@@ -114,7 +114,7 @@ func (r *Run) Recall(records plan.Records) {
 func (s *Store) Run(ctx context.Context, rack string, since, generation int64) (Run, error) {
 	var run Run
 	place := runKey(generation)
-	items, err := s.query(ctx, rack, runKey(min(since+1, generation)), place+end)
+	items, err := s.query(ctx, partition(rack), runKey(min(since+1, generation)), place+end)
 	if err != nil {
 		return run, fmt.Errorf("rack %s: read run: %w", rack, err)
 	}

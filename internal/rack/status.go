@@ -7,7 +7,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
@@ -36,7 +39,8 @@ type Status struct {
 	State      State  `json:"state"`
 	Generation int64  `json:"generation"`
 	Goal       string `json:"goal,omitempty"`
-	// Time is when the pass ended (RFC 3339, UTC), DurationSeconds how long it took.
+	// Time is when the pass ended (RFC 3339, UTC), DurationSeconds how long it took. Generation, Time, DurationSeconds, Execution and
+	// Changed are those of the pass that said this first: a later one that finds the same and changes nothing does not write it again.
 	Time            string           `json:"time"`
 	DurationSeconds float64          `json:"durationSeconds"`
 	Execution       string           `json:"execution"`
@@ -126,19 +130,63 @@ func (s *Store) Reported(ctx context.Context, rack string) (string, error) {
 	return stringOf(values, "digest"), wrap(err, "rack %s: read status record", rack)
 }
 
-// Told is the generation of the status; 0 where there is none.
-func (s *Store) Told(ctx context.Context, rack string) (int64, error) {
-	values, err := s.get(ctx, key(rack, "status"))
-	return numberOf(values, "generation"), wrap(err, "rack %s: read status record", rack)
+// Told is what is known of the last report.
+type Told struct {
+	// Generation is that of the report; 0 where there is none.
+	Generation int64
+	// written is when the status parameter was written last, and what is the news of the status that it was written with.
+	written time.Time
+	what    string
 }
 
-// SaveStatus keeps the whole status, also what does not fit into the parameter.
-func (s *Store) SaveStatus(ctx context.Context, status Status, digest string) error {
+// Told reads what is known of the last report.
+func (s *Store) Told(ctx context.Context, rack string) (Told, error) {
+	values, err := s.get(ctx, key(rack, "status"))
+	return Told{
+		Generation: numberOf(values, "generation"), written: time.Unix(numberOf(values, "written"), 0), what: stringOf(values, "told"),
+	}, wrap(err, "rack %s: read status record", rack)
+}
+
+// staleStatus is when a status is written again that says nothing new: one that somebody has deleted or written over comes back.
+const staleStatus = 24 * time.Hour
+
+// Says reports whether the status parameter says all of this status already, but for when and by which pass. SSM takes 3 writes a
+// second from the whole account.
+func (t Told) Says(status Status, now time.Time) bool {
+	return len(status.Changed) == 0 && t.what == status.news() && now.Sub(t.written) < staleStatus
+}
+
+// Wrote is what is known of a report that has written the status parameter.
+func Wrote(status Status, now time.Time) Told {
+	return Told{Generation: status.Generation, written: now, what: status.news()}
+}
+
+// Untell notes that nobody knows what the status parameter says: it is about to be written, and a report that is stopped behind that
+// must not have the next one believe what was noted before.
+func (s *Store) Untell(ctx context.Context, rack string) error {
+	_, err := s.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{TableName: &s.Name, Key: key(rack, "status"), UpdateExpression: new("REMOVE told, written")})
+	return wrap(err, "rack %s: update status record", rack)
+}
+
+// news is a digest of what a status says, but for when, by which pass, and what the pass changed.
+func (s Status) news() string {
+	s.Generation, s.Time, s.DurationSeconds, s.Execution, s.Changed = 0, "", 0, "", nil
+	encoded, err := json.Marshal(s)
+	if err != nil {
+		panic("rack: status: " + err.Error()) // plain data always marshals
+	}
+	sum := sha256.Sum256(encoded)
+	return hex.EncodeToString(sum[:8])
+}
+
+// SaveStatus keeps the whole status, also what does not fit into the parameter, and what the parameter was told.
+func (s *Store) SaveStatus(ctx context.Context, status Status, digest string, told Told) error {
 	encoded, err := packed(status)
 	if err != nil {
 		return fmt.Errorf("rack %s: encode status: %w", status.Rack, err)
 	}
 	values := key(status.Rack, "status")
 	values["digest"], values["generation"], values["status"] = text(digest), number(status.Generation), encoded
+	values["told"], values["written"] = text(told.what), number(told.written.Unix())
 	return wrap(s.put(ctx, values, nil), "rack %s: save status", status.Rack)
 }

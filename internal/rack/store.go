@@ -19,6 +19,7 @@ type Table interface {
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
 	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
 	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
+	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
 }
 
 // Store reads and writes the records in one table.
@@ -35,8 +36,11 @@ func number(n int64) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: fmt.Sprint(n)}
 }
 
+// partition is the partition key of a rack's records.
+func partition(rack string) string { return "rack#" + rack }
+
 // key is the place of one of a rack's records.
-func key(rack, record string) item { return item{"pk": text("rack#" + rack), "sk": text(record)} }
+func key(rack, record string) item { return item{"pk": text(partition(rack)), "sk": text(record)} }
 
 // get reads one item, consistently; nil where there is none.
 func (s *Store) get(ctx context.Context, key item) (item, error) {
@@ -53,8 +57,8 @@ func (s *Store) get(ctx context.Context, key item) (item, error) {
 // end sorts behind everything that may follow a part of a sort key.
 const end = "~"
 
-// query reads a rack's items whose sort keys are from one to another, in their order.
-func (s *Store) query(ctx context.Context, rack, from, to string) ([]item, error) {
+// query reads a partition's items whose sort keys are from one to another, in their order.
+func (s *Store) query(ctx context.Context, partition, from, to string) ([]item, error) {
 	var all []item
 	var start item
 	for {
@@ -62,7 +66,7 @@ func (s *Store) query(ctx context.Context, rack, from, to string) ([]item, error
 			TableName:                 &s.Name,
 			ConsistentRead:            new(true),
 			KeyConditionExpression:    new("pk = :pk AND sk BETWEEN :from AND :to"),
-			ExpressionAttributeValues: item{":pk": text("rack#" + rack), ":from": text(from), ":to": text(to)},
+			ExpressionAttributeValues: item{":pk": text(partition), ":from": text(from), ":to": text(to)},
 			ExclusiveStartKey:         start,
 		})
 		if err != nil {

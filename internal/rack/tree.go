@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
@@ -20,11 +21,42 @@ type Tree struct {
 	Values map[string]string
 	// Secure names the SecureStrings.
 	Secure []string
+	// Modified is when each was last written.
+	Modified map[string]time.Time
+}
+
+// Written is a write to one parameter, as the event of it tells: EventBridge's event of Parameter Store has operation, name and time,
+// to the second, and neither value nor version (Systems Manager User Guide, "EventBridge event examples").
+type Written struct {
+	// Operation is Create, Update or Delete.
+	Operation string
+	At        time.Time
+	// Name is the parameter's, without the path of the tree.
+	Name string
+}
+
+// Has tells whether the tree was read after a write: it has the parameter as of then or later, or no longer.
+func (t Tree) Has(w Written) bool {
+	modified, there := t.Modified[w.Name]
+	if modified = modified.Truncate(time.Second); w.Operation == "Delete" {
+		return !there || modified.After(w.At)
+	}
+	return there && !modified.Before(w.At)
+}
+
+// readWritten reads a write as the state machine puts it into the lease: operation, time and name.
+func readWritten(text string) (Written, bool) {
+	words := strings.SplitN(text, " ", 3)
+	if len(words) < 3 {
+		return Written{}, false
+	}
+	at, err := time.Parse(time.RFC3339, words[1])
+	return Written{Operation: words[0], At: at, Name: words[2]}, err == nil
 }
 
 // ReadTree reads everything below a path. A parameter in a subfolder has its folder in its name.
 func ReadTree(ctx context.Context, reader ParameterReader, path string) (Tree, error) {
-	tree := Tree{Values: map[string]string{}}
+	tree := Tree{Values: map[string]string{}, Modified: map[string]time.Time{}}
 	var next *string
 	for {
 		out, err := reader.GetParametersByPath(ctx, &ssm.GetParametersByPathInput{
@@ -35,6 +67,9 @@ func ReadTree(ctx context.Context, reader ParameterReader, path string) (Tree, e
 		}
 		for _, p := range out.Parameters {
 			name := strings.TrimPrefix(*p.Name, path+"/")
+			if tree.Modified[name] = (time.Time{}); p.LastModifiedDate != nil {
+				tree.Modified[name] = *p.LastModifiedDate
+			}
 			if p.Type == types.ParameterTypeSecureString {
 				tree.Secure = append(tree.Secure, name)
 				tree.Values[name] = ""

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
@@ -32,24 +33,49 @@ type Register struct {
 	Tell func(name, action string)
 }
 
-// Run creates what is missing and brings the others' description and pattern up to date. It can be stopped anywhere and
-// run again. cluster, if not empty, is written to a new cluster_name; it is an error where there is one that says something else.
-func (r *Register) Run(ctx context.Context, rack, cluster string) error {
+// Wanted is what to register of a rack.
+type Wanted struct {
+	// Names are the parameters to create where they are missing, and to bring up to date where they are not. Without names, and
+	// without All, these are the ones that turn Karpenter on and every one that is there.
+	Names []string
+	// All creates every parameter that is missing. A rack then has some 50 of the 10,000 that SSM holds.
+	All bool
+	// Cluster, if not empty, is written to a new cluster_name; it is an error where there is one that says something else.
+	Cluster string
+}
+
+// wants reports whether a parameter is to be registered that is there already, or not.
+func (w Wanted) wants(p params.Param, exists bool) bool {
+	switch {
+	case w.All, p.Name == clusterName && w.Cluster != "", slices.Contains(w.Names, p.Name):
+		return true
+	case len(w.Names) > 0:
+		return false
+	}
+	return exists || p.Section == params.SectionEnabling
+}
+
+// Run creates what is wanted and missing, and brings description and pattern of what is wanted and there up to date. It can be
+// stopped anywhere and run again.
+func (r *Register) Run(ctx context.Context, rack string, wanted Wanted) error {
 	live, err := r.live(ctx, rack)
 	if err != nil {
 		return err
 	}
-	if _, exists := live[clusterName]; exists && cluster != "" {
-		if err := r.named(ctx, rack, cluster); err != nil {
+	if _, exists := live[clusterName]; exists && wanted.Cluster != "" {
+		if err := r.named(ctx, rack, wanted.Cluster); err != nil {
 			return err
 		}
 	}
 	for _, p := range params.Table {
-		value := params.Unset
-		if p.Name == clusterName && cluster != "" {
-			value = cluster
-		}
 		have, exists := live[p.Name]
+		if !wanted.wants(p, exists) {
+			continue
+		}
+		value := params.Unset
+		if p.Name == clusterName && wanted.Cluster != "" {
+			value = wanted.Cluster
+		}
 		action := "unchanged"
 		switch {
 		case !exists:
@@ -109,6 +135,10 @@ func (r *Register) create(ctx context.Context, rack string, p params.Param, valu
 	_, err := r.SSM.PutParameter(ctx, r.input(rack, p, value, false))
 	if errors.As(err, new(*types.ParameterAlreadyExists)) {
 		return "written by somebody else in this moment; run register again", nil
+	}
+	if errors.As(err, new(*types.ParameterLimitExceeded)) {
+		return "", fmt.Errorf("parameter %s: create: Parameter Store holds %d standard parameters in an account and region, and there are as many; "+
+			"delete those that nobody needs: of a rack's, the ones that say %s only keep a pattern, and a value may be written without one", p.Name, names.MostParameters, params.Unset)
 	}
 	if err != nil {
 		return "", fmt.Errorf("parameter %s: create: %w", p.Name, err)

@@ -17,6 +17,7 @@ import (
 type store struct {
 	versions map[string][]types.ParameterHistory
 	writes   int
+	full     bool
 	// meanwhile is called before each write, as somebody else's write would come.
 	meanwhile func(name string)
 }
@@ -61,6 +62,9 @@ func (s *store) PutParameter(_ context.Context, in *ssm.PutParameterInput, _ ...
 	if s.last(*in.Name) != nil && !*in.Overwrite {
 		return nil, &types.ParameterAlreadyExists{}
 	}
+	if s.full {
+		return nil, &types.ParameterLimitExceeded{}
+	}
 	s.writes++
 	return &ssm.PutParameterOutput{Version: s.add(in)}, nil
 }
@@ -75,7 +79,7 @@ func run(t *testing.T, s *store) map[string]string {
 	t.Helper()
 	told := map[string]string{}
 	r := Register{SSM: s, Paths: names.Paths{Prefix: "/sawhorse"}, Tell: func(name, action string) { told[name] = action }}
-	if err := r.Run(t.Context(), "demo", "prod"); err != nil {
+	if err := r.Run(t.Context(), "demo", Wanted{All: true, Cluster: "prod"}); err != nil {
 		t.Fatal(err)
 	}
 	return told
@@ -107,10 +111,48 @@ func TestAnotherCluster(t *testing.T) {
 		s := &store{versions: map[string][]types.ParameterHistory{}}
 		s.add(user("/sawhorse/racks/demo/params/cluster_name", value))
 		r := Register{SSM: s, Paths: names.Paths{Prefix: "/sawhorse"}, Tell: func(string, string) {}}
-		err := r.Run(t.Context(), "demo", "prod")
+		err := r.Run(t.Context(), "demo", Wanted{Cluster: "prod"})
 		if (err == nil) != good || !good && (s.writes > 0 || !strings.Contains(err.Error(), `says "`+value+`", not "prod"`)) {
 			t.Errorf("%s: %v, %d writes", value, err, s.writes)
 		}
+	}
+}
+
+// What nobody names and nobody has written is not created: SSM holds 10,000 parameters of an account.
+func TestRegistersWhatIsNamedOrSet(t *testing.T) {
+	enabling := []string{"karpenter_auth_mode", "karpenter_enabled"}
+	for _, c := range []struct {
+		what   string
+		wanted Wanted
+		there  []string
+		told   []string
+	}{
+		{"a new rack", Wanted{}, nil, enabling},
+		{"a new rack of another cluster", Wanted{Cluster: "prod"}, nil, append([]string{"cluster_name"}, enabling...)},
+		{"what is set", Wanted{}, []string{cpu}, append([]string{"karpenter_cpu_limit"}, enabling...)},
+		{"what is named", Wanted{Names: []string{"karpenter_arch", "node_disk"}}, []string{cpu}, []string{"karpenter_arch", "node_disk"}},
+	} {
+		s, told := &store{versions: map[string][]types.ParameterHistory{}}, []string{}
+		for _, name := range c.there {
+			s.add(user(name, "200"))
+		}
+		r := Register{SSM: s, Paths: names.Paths{Prefix: "/sawhorse"}, Tell: func(name, _ string) { told = append(told, name) }}
+		if err := r.Run(t.Context(), "demo", c.wanted); err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(c.told)
+		if slices.Sort(told); !slices.Equal(told, c.told) || s.writes != len(c.told) {
+			t.Errorf("%s: %v in %d writes, want %v", c.what, told, s.writes, c.told)
+		}
+	}
+}
+
+// An account that is full is told so, with what to do.
+func TestAFullAccount(t *testing.T) {
+	s := &store{versions: map[string][]types.ParameterHistory{}, full: true}
+	r := Register{SSM: s, Paths: names.Paths{Prefix: "/sawhorse"}, Tell: func(string, string) {}}
+	if err := r.Run(t.Context(), "demo", Wanted{}); err == nil || !strings.Contains(err.Error(), "10000 standard parameters") {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -21,10 +21,11 @@ import (
 type definition struct {
 	StartAt string
 	States  map[string]struct {
-		Type, Next, Default, Resource, Seconds string
-		Choices, Catch                         []struct{ Next string }
-		Assign                                 map[string]any
-		Arguments                              struct {
+		Type, Next, Default, Resource string
+		Seconds                       any // a number, or an expression
+		Choices, Catch                []struct{ Next string }
+		Assign                        map[string]any
+		Arguments                     struct {
 			Key                                   map[string]map[string]string
 			UpdateExpression, ConditionExpression string
 			ExpressionAttributeNames              map[string]string

@@ -67,6 +67,8 @@ func (m *moves) execution(i int8) {
 	switch name {
 	case "Settle":
 		m.settle(i)
+	case "WaitForParameters":
+		m.turn(i).to("Validate").end("WaitForParameters ends")
 	case "WaitForStep":
 		m.turn(i).to("RunStep").end("WaitForStep ends")
 	case "Enough":

@@ -17,6 +17,7 @@ func (m *moves) function(i int8) {
 		t.read()
 		e.phase = read
 		t.end("Validate reads")
+		m.staleReads(i)
 		return
 	}
 	t.answer()
@@ -80,6 +81,33 @@ func (t *turn) note() {
 
 func (t *turn) read() { t.note() }
 
+// staleReads adds reads from replicas that lack one of the writes.
+func (m *moves) staleReads(i int8) {
+	for k, kind := range m.kinds {
+		bit := uint8(1) << k
+		if m.readsFirst || kind.change || m.from.wanted&bit == 0 {
+			continue
+		}
+		m.fault(i, "Validate reads a tree from before a write", func(f *faults) *uint8 { return &f.staleReads }, func(t *turn) {
+			t.read()
+			t.e().seen &^= bit
+			t.e().phase = read
+		})
+	}
+}
+
+// outdated tells whether what was read lacks a write that the round has been told of.
+func (t *turn) outdated() bool {
+	e := t.e()
+	for k, event := range t.world.events {
+		bit := uint8(1) << k
+		if event.count > 0 && event.count <= e.generation && t.world.wanted&bit != 0 && e.seen&bit == 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // over ends a call whose execution may be dead; else the execution goes on.
 func (t *turn) over(path ...string) {
 	if e := t.e(); e.dead {
@@ -142,6 +170,8 @@ func (t *turn) validated() {
 	switch {
 	case t.dies:
 		e.dead, e.notice, e.phase, t.world.faulty = true, noticed, called, true
+	case t.outdated() && !t.trustsReads:
+		t.over("Todo", "WaitForParameters")
 	case t.world.applied != e.seen || e.full:
 		t.over("Todo", "MoreSteps", "BeginStep", "RunStep")
 	case t.world.failed: // nothing to do, but the status does not say so yet

@@ -32,6 +32,8 @@ var scenes = map[string]scene{
 	"handed over":          {kinds: []kind{write, full, write}, faults: faults{handOvers: 1}},
 	"handed over, stopped": {kinds: []kind{write, full}, faults: faults{handOvers: 1, aborts: 1}},
 	"events misbehave":     {kinds: []kind{force, change}, faults: faults{drops: 1, repeats: 1}},
+	"a replica lags":       {kinds: []kind{write, write, full}, faults: faults{staleReads: 2}},
+	"lags and is stopped":  {kinds: []kind{write, write}, faults: faults{staleReads: 1, aborts: 1}},
 	"dry runs and noise":   {kinds: []kind{write, {dryRun: true}, {noRack: true}}, faults: faults{stepFailures: 1, aborts: 1}},
 	"a step never works":   {kinds: []kind{write, full}, stepFails: true},
 	"every pass dies":      {kinds: []kind{write, full}, dies: true},

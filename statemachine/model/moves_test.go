@@ -7,7 +7,7 @@ type place uint8
 
 // states are those that an execution can be found in; through the others it passes at once.
 var states = []string{
-	"", "Intake", "RecordChange", "Request", "Acquire", "Settle", "Renew", "Validate", "RunStep", "WaitForStep", "Report",
+	"", "Intake", "RecordChange", "Request", "Acquire", "Settle", "Renew", "Validate", "WaitForParameters", "RunStep", "WaitForStep", "Report",
 	"ReportFailure", "Release", "Enough", "HandOver", "StartSuccessor", "Ended",
 }
 

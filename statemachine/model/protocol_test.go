@@ -23,6 +23,8 @@ type protocol struct {
 
 	// Validate notes what has been requested before it reads the parameters.
 	readsFirst bool
+	// Validate goes on with whatever it has read, also where that lacks a write that it has been told of.
+	trustsReads bool
 	// A step that waits is ended by a request that has come since.
 	ignoresRequests bool
 	// A refused hand-over starts a successor.
@@ -42,7 +44,7 @@ func asBuilt() protocol {
 	return protocol{
 		followers: 2,
 		Request: call{
-			update: "{% 'SET requested = if_not_exists(requested, :zero) + :one' & ($full ? ', fullAt = if_not_exists(requested, :zero) + :one' : '') & ($force ? ', forceAt = if_not_exists(requested, :zero) + :one' : '') %}",
+			update: "{% 'SET requested = if_not_exists(requested, :zero) + :one' & ($full ? ', fullAt = if_not_exists(requested, :zero) + :one' : '') & ($force ? ', forceAt = if_not_exists(requested, :zero) + :one' : '') & ', wrote' & ($wrote = '' ? '' : $substring($string($length($wrote)), -1)) & ' = :wrote' %}",
 			do: func(l *lease, c caller) bool {
 				l.requested++
 				if c.full {
@@ -55,7 +57,7 @@ func asBuilt() protocol {
 			},
 		},
 		Acquire: call{
-			update:    "SET #owner = :me, expires = :expires",
+			update:    "SET #owner = :me, expires = :expires, since = :now",
 			condition: "(attribute_not_exists(#owner) OR #owner = :me OR expires < :now) AND (attribute_not_exists(served) OR requested > served)",
 			do: func(l *lease, c caller) bool {
 				if l.owner != none && l.owner != c.me && !l.expired || l.requested <= l.served {

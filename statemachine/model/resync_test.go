@@ -7,7 +7,7 @@ import (
 )
 
 // waits are the states in which no function is being called.
-var waits = []string{"Settle", "WaitForStep"}
+var waits = []string{"Settle", "WaitForParameters", "WaitForStep"}
 
 // dead adds what goes on after an execution's end: a call in flight, and resync's handling of the notice.
 func (m *moves) dead(i int8) {

@@ -114,6 +114,8 @@ type faults struct {
 	aborts, lostAnswers, errors, stepFailures uint8
 	// Leases that expire while their owner lives: a clock jumps, or a call hangs.
 	jumps uint8
+	// Reads of Parameter Store that come from before a write.
+	staleReads uint8
 	// Events and notices that are dropped or repeated, and calls of resync that are stopped between two effects.
 	drops, repeats, noticeDrops, noticeRepeats, resyncStops uint8
 	// Hand-overs to a successor are no fault, but need a bound.

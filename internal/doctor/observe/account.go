@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -13,10 +14,14 @@ import (
 	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
 	quotatypes "github.com/aws/aws-sdk-go-v2/service/servicequotas/types"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/sawhorse-io/sawhorse/internal/doctor"
 	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/rack"
 )
 
 // IAM is what observing needs of IAM.
@@ -26,6 +31,12 @@ type IAM interface {
 	ListRoles(context.Context, *iam.ListRolesInput, ...func(*iam.Options)) (*iam.ListRolesOutput, error)
 	GetOpenIDConnectProvider(context.Context, *iam.GetOpenIDConnectProviderInput, ...func(*iam.Options)) (*iam.GetOpenIDConnectProviderOutput, error)
 	SimulatePrincipalPolicy(context.Context, *iam.SimulatePrincipalPolicyInput, ...func(*iam.Options)) (*iam.SimulatePrincipalPolicyOutput, error)
+}
+
+// Parameters is what observing needs of Parameter Store.
+type Parameters interface {
+	rack.ParameterReader
+	DescribeParameters(context.Context, *ssm.DescribeParametersInput, ...func(*ssm.Options)) (*ssm.DescribeParametersOutput, error)
 }
 
 // STS is what observing needs of STS.
@@ -99,6 +110,22 @@ func (l *looker) account(ctx context.Context) error {
 	return nil
 }
 
+// allParameters counts the standard parameters of the account. SSM has no other way than to list them, 50 a page.
+func (l *looker) allParameters(ctx context.Context) error {
+	pages := ssm.NewDescribeParametersPaginator(l.Parameters, &ssm.DescribeParametersInput{
+		MaxResults:       aws.Int32(50),
+		ParameterFilters: []ssmtypes.ParameterStringFilter{{Key: aws.String("Tier"), Values: []string{"Standard"}}},
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		l.o.Parameters += len(page.Parameters)
+	}
+	return nil
+}
+
 func (l *looker) rules(ctx context.Context) error {
 	for next := (*string)(nil); ; {
 		out, err := l.Rules.ListRules(ctx, &eventbridge.ListRulesInput{NextToken: next})
@@ -123,18 +150,18 @@ func (l *looker) spotRole(ctx context.Context) error {
 
 func (l *looker) provider(ctx context.Context) error {
 	c := l.o.Cluster
-	issuer, ok := strings.CutPrefix(c.OIDCIssuer, "https://")
-	if !ok {
+	if c.OIDCIssuer == "" {
 		return nil
 	}
-	_, err := l.IAM.GetOpenIDConnectProvider(ctx, &iam.GetOpenIDConnectProviderInput{
-		OpenIDConnectProviderArn: aws.String(fmt.Sprintf("arn:%s:iam::%s:oidc-provider/%s", c.Partition, c.Account, issuer)),
-	})
+	out, err := l.IAM.GetOpenIDConnectProvider(ctx, &iam.GetOpenIDConnectProviderInput{OpenIDConnectProviderArn: aws.String(plan.OIDCProviderARN(c.Cluster))})
 	if errors.As(err, new(*iamtypes.NoSuchEntityException)) {
 		return nil
 	}
-	l.o.Provider = err == nil
-	return err
+	if err != nil {
+		return err
+	}
+	l.o.Provider, l.o.ProviderWithoutSTS = true, !slices.Contains(out.ClientIDList, names.OIDCClient)
+	return nil
 }
 
 // simulated are actions without which Karpenter does not work.

@@ -75,7 +75,7 @@ func (l *looker) nodegroups(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			g := plan.NodeGroup{Name: group, Labels: out.Nodegroup.Labels, Subnets: out.Nodegroup.Subnets, Tags: out.Nodegroup.Tags}
+			g := plan.NodeGroup{Name: group, Status: string(out.Nodegroup.Status), Labels: out.Nodegroup.Labels, Subnets: out.Nodegroup.Subnets, Tags: out.Nodegroup.Tags}
 			for _, t := range out.Nodegroup.Taints {
 				g.Taints = append(g.Taints, plan.NodeGroupTaint{Key: aws.ToString(t.Key), Value: aws.ToString(t.Value), Effect: string(t.Effect)})
 			}

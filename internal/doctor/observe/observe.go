@@ -21,7 +21,7 @@ import (
 
 // Clients are what observing calls.
 type Clients struct {
-	Parameters rack.ParameterReader
+	Parameters Parameters
 	STS        STS
 	EKS        EKS
 	EC2        EC2
@@ -83,6 +83,7 @@ type look struct {
 // looks are those at the account.
 func (l *looker) looks() []look {
 	return []look{
+		{doctor.AllParameters, l.allParameters},
 		{doctor.Instances, l.instances},
 		{doctor.Keys, l.keys},
 		{doctor.Quotas, l.quotas},

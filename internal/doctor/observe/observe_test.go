@@ -100,7 +100,8 @@ func TestDenied(t *testing.T) {
 	o := observed(t, a, noDial)
 	for source, want := range map[doctor.Source]string{
 		doctor.Parameters: "SSM GetParametersByPath: AccessDeniedException: no", doctor.TheCluster: "EKS DescribeCluster: AccessDeniedException: no",
-		doctor.Budgets: "EKS DescribeCluster: AccessDeniedException: no", doctor.Instances: "EC2 DescribeInstances: AccessDenied: no",
+		doctor.AllParameters: "SSM DescribeParameters: AccessDeniedException: no",
+		doctor.Budgets:       "EKS DescribeCluster: AccessDeniedException: no", doctor.Instances: "EC2 DescribeInstances: AccessDenied: no",
 		doctor.Keys: "EC2 GetEbsDefaultKmsKeyId: AccessDenied: no", doctor.Quotas: "Service Quotas GetServiceQuota: AccessDeniedException: no",
 		doctor.SpotRole: "IAM ListRoles: AccessDenied: no", doctor.Rules: "EventBridge ListRules: AccessDeniedException: no",
 	} {
@@ -123,6 +124,7 @@ func answers() map[string]string {
 	}
 	return map[string]string{
 		"GetParametersByPath": `{"Parameters":[{"Name":"/sawhorse/racks/prod/params/karpenter_config","Type":"String","Value":"{\"ec2NodeClass\":{\"blockDeviceMappings\":[{\"deviceName\":\"/dev/xvda\",\"ebs\":{\"kmsKeyID\":\"key-2\"}}]}}"}]}`,
+		"DescribeParameters":  `{"Parameters":[{"Name":"/a"},{"Name":"/b"}]}`,
 		"GetCallerIdentity":   `<R><GetCallerIdentityResult><Arn>arn:aws:sts::111122223333:assumed-role/ops/me</Arn></GetCallerIdentityResult></R>`,
 		"GetRole":             role("arn:aws:iam::111122223333:role/team/ops"), "GetRole prod-karpenter": role("arn:aws:iam::111122223333:role/sawhorse/prod-karpenter"),
 		"ListRoles": `<R><ListRolesResult><Roles><member><Path>/aws-service-role/spot.amazonaws.com/</Path></member></Roles></ListRolesResult></R>`,
@@ -166,7 +168,7 @@ func TestLook(t *testing.T) {
 	got := []any{
 		o.Written, o.Caller, o.Cluster.VPC, o.Cluster.Version, o.Cluster.PublicAPI, o.Cluster.OIDCIssuer, o.NodeGroups[0].Subnets, o.NodeGroups[0].Taints[0].Effect, o.AddOns, o.Association, o.Provider,
 		o.Subnets[0].Free, o.SecurityGroups[0].Tags, o.Endpoints, o.Instances[0], o.Keys, o.Quotas[doctor.SpotVCPU], o.Quotas[doctor.RulesPerBus], o.Account, o.Rules, o.RuleExists, o.SpotRole, o.Denied, o.Bounded,
-		o.Budgets[0].Status.ExpectedPods,
+		o.Budgets[0].Status.ExpectedPods, o.Parameters,
 	}
 	want := []any{
 		1, "arn:aws:iam::111122223333:role/team/ops", "vpc-1", "1.35", true, "https://oidc/1", []string{"subnet-a"}, "NO_SCHEDULE",
@@ -174,7 +176,7 @@ func TestLook(t *testing.T) {
 		7, map[string]string{"karpenter.sh/discovery": "other"}, []doctor.Endpoint{{Service: "com.amazonaws.eu-central-1.sqs", Type: "Interface", State: "available", PrivateDNS: true}},
 		doctor.Instance{ID: "i-1", Type: "m5.large", VCPU: 2, Spot: true, HopLimit: 2, Tags: map[string]string{}},
 		[]doctor.Key{{ID: "key-1", State: "Enabled", Policy: "{}", Grantees: []string{"arn:someone"}}, {ID: "key-2", State: "Enabled", Policy: "{}", Grantees: []string{"arn:someone"}}},
-		64.0, 300.0, map[string]int{"Roles": 7}, 2, true, true, []string{"ec2:RunInstances"}, []string{"kms:CreateGrant"}, int32(3),
+		64.0, 300.0, map[string]int{"Roles": 7}, 2, true, true, []string{"ec2:RunInstances"}, []string{"kms:CreateGrant"}, int32(3), 2,
 	}
 	for i := range want {
 		if fmt.Sprintf("%+v", got[i]) != fmt.Sprintf("%+v", want[i]) {

@@ -27,8 +27,9 @@ type Server struct {
 	Objects map[string]*unstructured.Unstructured
 	// Protected are the paths of the pods that a PodDisruptionBudget lets nobody evict.
 	Protected map[string]bool
-	// Denied answers every request with 401, as EKS does before an access entry works.
-	Denied bool
+	// Denied answers every request with 401, as EKS does before an access entry works; Forbidden with 403, as it does before the
+	// entry's policy works.
+	Denied, Forbidden bool
 	// FailAt fails the n-th request from now on with 500; 0 fails none.
 	FailAt int
 	// Raced is the path of an object that somebody else writes right before its next PUT.
@@ -85,6 +86,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case s.Denied:
 		refuse(w, http.StatusUnauthorized, "Unauthorized")
+	case s.Forbidden:
+		refuse(w, http.StatusForbidden, "Forbidden")
 	case r.Method == http.MethodGet && live != nil:
 		answer(w, live.Object)
 	case r.Method == http.MethodGet && s.known(path):

@@ -22,6 +22,9 @@ type draft struct {
 	fallback origin
 	// idle drafts are judged, and not applied.
 	idle bool
+	// tolerated is a taint that the pods meant for the pool tolerate, guessed tells that nobody knows the architecture.
+	tolerated *params.Taint
+	guessed   bool
 }
 
 func newDraft(apiVersion, kind, name, rack string, fallback origin) *draft {
@@ -35,9 +38,11 @@ func newDraft(apiVersion, kind, name, rack string, fallback origin) *draft {
 	}
 }
 
+func (d *draft) spec() map[string]any { return d.object["spec"].(map[string]any) }
+
 // set puts a value at a path below spec.
 func (d *draft) set(from origin, value any, path ...string) {
-	at := d.object["spec"].(map[string]any)
+	at := d.spec()
 	for _, part := range path[:len(path)-1] {
 		inner, ok := at[part].(map[string]any)
 		if !ok {
@@ -52,7 +57,7 @@ func (d *draft) set(from origin, value any, path ...string) {
 
 // add appends to a list at a path below spec.
 func (d *draft) add(from origin, value any, path ...string) {
-	at := d.object["spec"].(map[string]any)
+	at := d.spec()
 	for _, part := range path[:len(path)-1] {
 		inner, ok := at[part].(map[string]any)
 		if !ok {

@@ -2,15 +2,12 @@ package nodes
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 
 	ec2 "github.com/aws/karpenter-provider-aws/pkg/apis/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	karpenter "sigs.k8s.io/karpenter/pkg/apis/v1"
 
-	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
@@ -86,27 +83,4 @@ func fingerprint(object plan.Object) (text, hash string) {
 		}
 	}
 	return string(encoded), hash
-}
-
-// Advice is what to know about good manifests: limits below what runs now.
-func (c Compiled) Advice(running map[string]plan.PoolFacts) []params.Problem {
-	var advice []params.Problem
-	for _, d := range c.drafts {
-		facts, known := running[d.name]
-		if d.kind != "NodePool" || d.idle || !known {
-			continue
-		}
-		limits, _ := d.object["spec"].(map[string]any)["limits"].(map[string]any)
-		for _, r := range []struct{ name, runs string }{{"cpu", facts.CPU}, {"memory", facts.Memory}} {
-			limit, err := resource.ParseQuantity(fmt.Sprint(limits[r.name]))
-			now, errNow := resource.ParseQuantity(r.runs)
-			if limits[r.name] == nil || err != nil || errNow != nil || limit.Cmp(now) >= 0 {
-				continue
-			}
-			from := d.blame([]string{"spec", "limits", r.name})
-			advice = append(advice, params.Problem{Parameter: from.parameter, Path: from.path, Message: fmt.Sprintf(
-				"NodePool %s may have %s of %s, and %s runs now on %d nodes: Karpenter launches no more, and takes none away", d.name, limit.String(), r.name, now.String(), facts.Nodes)})
-		}
-	}
-	return advice
 }

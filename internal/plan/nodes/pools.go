@@ -21,16 +21,22 @@ type pool struct {
 	taint    *params.Taint
 	override params.Override
 	idle     bool
+	// guessed tells that nobody has looked at the node groups whose architecture would be the pool's.
+	guessed bool
 }
 
 // pools are all pools of a rack: workload, build, and the additional ones.
 func pools(config params.Config, facts plan.Facts) []pool {
 	workload := pool{Pool: config.Workload, from: workloadOrigin(config), override: config.Override}
 	workload.Name, workload.Arch = names.WorkloadPool, plan.Arch(config, facts)
+	unseen := facts.Offline && len(facts.NodeGroups) == 0 && len(config.NodeTypes) == 0
+	workload.guessed = unseen && len(config.Workload.Arch) == 0
 	if workload.Disk == 0 {
 		workload.Disk = config.NodeDisk
 	}
-	all := []pool{workload, buildPool(config, facts, workload)}
+	build := buildPool(config, facts, workload)
+	build.guessed = unseen && len(config.BuildNodeTypes) == 0
+	all := []pool{workload, build}
 	for i, p := range config.Additional {
 		extra := pool{Pool: p, from: func(field string) origin {
 			return origin{"additional_karpenter_nodepools_config", params.Join(fmt.Sprintf("[%d]", i), field)}
@@ -112,7 +118,7 @@ func buildPool(config params.Config, facts plan.Facts, workload pool) pool {
 
 func (p pool) nodePool(config params.Config) *draft {
 	d := newDraft("karpenter.sh/v1", "NodePool", p.Name, config.Rack, p.from("name"))
-	d.idle = p.idle
+	d.idle, d.tolerated, d.guessed = p.idle, p.taint, p.guessed
 	for _, key := range slices.Sorted(maps.Keys(p.Labels)) {
 		d.set(p.from("labels"), p.Labels[key], "template", "metadata", "labels", key)
 	}
@@ -164,27 +170,16 @@ func (p pool) nodeClass(config params.Config) *draft {
 	own := p.from("name")
 	d.set(own, []any{map[string]any{"alias": "al2023@latest"}}, "amiSelectorTerms")
 	d.set(own, map[string]any{"httpEndpoint": "enabled", "httpTokens": "required", "httpPutResponseHopLimit": int64(1)}, "metadataOptions")
-	ebs := map[string]any{"encrypted": true, "volumeSize": fmt.Sprintf("%dGi", p.Disk), "volumeType": p.VolumeType}
-	if iops := provisionedIOPS(p.VolumeType, p.Disk); iops > 0 {
-		ebs["iops"] = iops
-	}
-	d.set(p.from("disk"), []any{map[string]any{"deviceName": "/dev/xvda", "ebs": ebs}}, "blockDeviceMappings")
 	p.overrideNodeClass(d)
+	if _, overridden := p.override.EC2NodeClass["blockDeviceMappings"]; !overridden {
+		d.set(p.from("disk"), p.devices(bootFamily(d.spec())), "blockDeviceMappings")
+	}
 	d.set(own, names.NodeRole(config.Rack), "role")
 	d.set(origin{parameter: "cluster_name"}, discovery, "subnetSelectorTerms")
 	d.set(origin{parameter: "cluster_name"}, discovery, "securityGroupSelectorTerms")
 	d.set(own, names.NodeName(config.Rack, p.Name), "tags", names.TagName)
 	d.set(own, config.Rack, "tags", names.TagRackOfNode)
 	return d
-}
-
-// provisionedIOPS is what EC2 must be told for io1 and io2, and refuses to guess: gp3's 3,000, within io1's 50 for each GiB
-// and the least of 100.
-func provisionedIOPS(volumeType string, gib int) int64 {
-	if volumeType != "io1" && volumeType != "io2" {
-		return 0
-	}
-	return int64(max(100, min(3000, 50*gib)))
 }
 
 func list(values []string) []any {

@@ -18,6 +18,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/steps"
+	"github.com/sawhorse-io/sawhorse/internal/steps/admin"
 )
 
 // Access is the step.
@@ -27,6 +28,7 @@ type Access struct {
 	Dial k8s.Connector
 	// Principals are the role ARNs of the functions that talk to the API server, by function.
 	Principals map[string]string
+	Now        func() time.Time
 }
 
 // EKS is what the step needs of EKS.
@@ -55,31 +57,37 @@ var administrators = map[string]bool{"access": true, "controller": true}
 
 // Run brings the cluster's access to what the plan says; its part vacant looks whether others hold our names there.
 func (a *Access) Run(ctx context.Context, p *plan.Plan, part string) (steps.Progress, error) {
-	if part == "vacant" {
-		return a.vacant(ctx, p)
-	}
 	var progress steps.Progress
-	ready, err := a.mode(ctx, p, &progress)
+	var err error
+	if part == "vacant" {
+		err = a.vacant(ctx, p)
+	} else {
+		err = a.open(ctx, p, &progress)
+	}
+	self := admin.Function{Name: "access", Principal: a.Principals["access"], EKS: a.EKS, Now: a.Now}
+	return progress.Until(self.Refused(ctx, p.Cluster, err))
+}
+
+func (a *Access) open(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {
+	ready, err := a.mode(ctx, p, progress)
 	if err != nil {
-		return progress, err
+		return err
 	}
 	if !ready {
-		return progress.NotYet(poll, "EKS changes the access mode of cluster %s to %s", p.Cluster.Name, p.Access.Mode)
+		return steps.NotYet(poll, "EKS changes the access mode of cluster %s to %s", p.Cluster.Name, p.Access.Mode)
 	}
-	for _, function := range slices.Sorted(maps.Keys(a.Principals)) {
-		if err := a.entry(ctx, p, function, &progress); err != nil {
-			return progress, err
-		}
+	if err := a.entries(ctx, p, progress); err != nil {
+		return err
 	}
 	client, err := a.Dial(ctx, p.Cluster)
 	if err != nil {
-		return progress, err
+		return err
 	}
-	err = a.grant(ctx, client, p, &progress)
-	if k8s.IsDenied(err) || errors.As(err, new(*steps.NotReady)) {
-		return progress.NotYet(poll, "the access entry of function access does not work yet")
+	err = a.grant(ctx, client, p, progress)
+	if k8s.IsUnauthorized(err) || errors.As(err, new(*steps.NotReady)) {
+		return steps.NotYet(poll, "the access entry of function access does not work yet")
 	}
-	return progress, err
+	return err
 }
 
 // mode tells whether the cluster has the wanted access mode, and asks EKS for it where it has not.
@@ -111,25 +119,24 @@ func (a *Access) mode(ctx context.Context, p *plan.Plan, progress *steps.Progres
 }
 
 // vacant refuses a cluster in which somebody else runs Karpenter (spec 3.4).
-func (a *Access) vacant(ctx context.Context, p *plan.Plan) (steps.Progress, error) {
-	var progress steps.Progress
+func (a *Access) vacant(ctx context.Context, p *plan.Plan) error {
 	client, err := a.Dial(ctx, p.Cluster)
 	if err != nil {
-		return progress, err
+		return err
 	}
 	found, err := client.ForeignKarpenter(ctx, p.Rack)
 	if err != nil {
-		return progress, err
+		return err
 	}
 	contested, err := client.Contested(ctx, p.Rack, p.NodePools.Objects)
 	if err != nil {
-		return progress, err
+		return err
 	}
 	if found = append(found, contested...); len(found) == 0 {
-		return progress, others(ctx, client, p)
+		return others(ctx, client, p)
 	}
 	slices.Sort(found)
-	return progress, steps.Reject("karpenter_auth_mode", "cluster %s has a Karpenter, or parts of one, that Sawhorse did not make: %s; remove them first (two Karpenters on one cluster delete each other's nodes), or use another cluster",
+	return steps.Reject("karpenter_auth_mode", "cluster %s has a Karpenter, or parts of one, that Sawhorse did not make: %s; remove them first (two Karpenters on one cluster delete each other's nodes), or use another cluster",
 		p.Cluster.Name, strings.Join(slices.Compact(found), ", "))
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-const admin = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
+const adminPolicy = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
 
 var functions = []string{"access", "autoscaler", "controller", "nodegroups", "nodepools"}
 
@@ -42,7 +42,7 @@ func begin(t *testing.T) scene {
 		principals[f] = role(f)
 		cloud.IAM.Roles["Sawhorse-"+f] = &awsfake.Role{Role: iamtypes.Role{CreateDate: new(cloud.Now())}}
 	}
-	return scene{t, cloud, api, &Access{EKS: cloud.EKS, IAM: cloud.IAM, Dial: api.Dial, Principals: principals}, &plan.Plan{
+	return scene{t, cloud, api, &Access{EKS: cloud.EKS, IAM: cloud.IAM, Dial: api.Dial, Principals: principals, Now: cloud.Now}, &plan.Plan{
 		Rack: "demo", Cluster: plan.Cluster{Name: "demo", ARN: awsfake.ClusterARN, Partition: "aws"}, Access: plan.Access{Mode: "API_AND_CONFIG_MAP"},
 	}}
 }
@@ -68,8 +68,9 @@ func (s scene) opened() string {
 		progress, changes := s.run()
 		all = append(all, changes)
 		if progress.Wait == 0 {
-			return strings.Join(all, ", ")
+			return strings.Join(slices.DeleteFunc(all, func(text string) bool { return text == "" }), ", ")
 		}
+		s.cloud.Pass(progress.Wait)
 	}
 	s.Fatal("not done after 10 calls")
 	return ""
@@ -104,7 +105,7 @@ func TestOpensTheClusterOnce(t *testing.T) {
 		object := s.api.Objects["/apis/rbac.authorization.k8s.io/v1/clusterroles/"+names.Group(f)]
 		binding := s.api.Objects["/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/"+names.Group(f)]
 		if f == "access" || f == "controller" {
-			if len(entry.KubernetesGroups) > 0 || !slices.Equal(entry.Policies, []string{admin}) || object != nil || binding != nil {
+			if len(entry.KubernetesGroups) > 0 || !slices.Equal(entry.Policies, []string{adminPolicy}) || object != nil || binding != nil {
 				t.Errorf("%s: %+v, role %v", f, entry, object)
 			}
 		} else if !slices.Equal(entry.KubernetesGroups, []string{names.Group(f)}) || len(entry.Policies) > 0 || object == nil || binding == nil {
@@ -186,6 +187,8 @@ func TestWaitsUntilTheEntryWorks(t *testing.T) {
 	s := begin(t)
 	s.cloud.EKS.Cluster.AccessConfig.AuthenticationMode = types.AuthenticationModeApiAndConfigMap
 	s.api.Denied = true
+	s.run()
+	s.cloud.Pass(time.Minute)
 	if progress, _ := s.run(); progress.Wait <= 0 || !strings.Contains(progress.Note, "does not work yet") {
 		t.Errorf("%+v", progress)
 	}
@@ -289,6 +292,8 @@ func TestInterrupted(t *testing.T) {
 func TestAnAPIServerThatFailsIsAnError(t *testing.T) {
 	s := begin(t)
 	s.cloud.EKS.Cluster.AccessConfig.AuthenticationMode = types.AuthenticationModeApiAndConfigMap
+	s.run()
+	s.cloud.Pass(time.Minute)
 	s.api.FailAt = 1
 	if _, err := s.step.Run(t.Context(), s.plan, ""); err == nil || !strings.HasPrefix(err.Error(), "ClusterRole/") {
 		t.Errorf("%v", err)

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
@@ -13,14 +15,30 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/steps"
+	"github.com/sawhorse-io/sawhorse/internal/steps/admin"
 )
 
-// entry brings one function's access entry to what it should be.
+// entries brings the access entries of all functions to what they should be. One that must wait does not hold up the others.
+func (a *Access) entries(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {
+	var waiting error
+	for _, function := range slices.Sorted(maps.Keys(a.Principals)) {
+		err := a.entry(ctx, p, function, progress)
+		if err != nil && !errors.As(err, new(*steps.Early)) {
+			return err
+		}
+		if waiting == nil {
+			waiting = err
+		}
+	}
+	return waiting
+}
+
+// entry brings one function's access entry to what it should be. EKS may go on showing one that was deleted, so that one that has
+// just been made is looked at again, until it is two polls old.
 func (a *Access) entry(ctx context.Context, p *plan.Plan, function string, progress *steps.Progress) error {
 	role := a.Principals[function]
 	live, err := a.EKS.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: &role})
-	var missing *types.ResourceNotFoundException
-	if err != nil && !errors.As(err, &missing) {
+	if err != nil && !notFound(err) {
 		return fmt.Errorf("access entry %s: describe: %w", role, err)
 	}
 	if err == nil {
@@ -29,7 +47,7 @@ func (a *Access) entry(ctx context.Context, p *plan.Plan, function string, progr
 			return err
 		}
 		if stale {
-			if _, err := a.EKS.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: &role}); err != nil && !errors.As(err, &missing) {
+			if _, err := a.EKS.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: &role}); err != nil && !notFound(err) {
 				return fmt.Errorf("access entry %s: delete: %w", role, err)
 			}
 			live = nil
@@ -37,11 +55,19 @@ func (a *Access) entry(ctx context.Context, p *plan.Plan, function string, progr
 	} else {
 		live = nil
 	}
-	if err := a.write(ctx, p, function, live, progress); err != nil {
+	if live == nil {
+		if err := a.create(ctx, p, function, progress); err != nil {
+			return err
+		}
+		return a.policy(ctx, p, function, new(a.Now()), progress)
+	}
+	if err := a.update(ctx, p, function, live.AccessEntry, progress); err != nil {
 		return err
 	}
-	return a.policy(ctx, p, function, progress)
+	return a.policy(ctx, p, function, live.AccessEntry.CreatedAt, progress)
 }
+
+func notFound(err error) bool { return errors.As(err, new(*types.ResourceNotFoundException)) }
 
 // stale tells whether an entry does not work for its role: it binds to the role as it was when the entry was created, so a
 // role that was deleted and created again since needs a new one.
@@ -49,28 +75,55 @@ func (a *Access) stale(ctx context.Context, entry *types.AccessEntry, roleARN st
 	if entry.Type != nil && *entry.Type != "STANDARD" {
 		return true, nil
 	}
+	made, err := a.made(ctx, roleARN)
+	return entry.CreatedAt != nil && made != nil && made.After(*entry.CreatedAt), err
+}
+
+// made is when a role was made.
+func (a *Access) made(ctx context.Context, roleARN string) (*time.Time, error) {
 	name := roleARN[strings.LastIndex(roleARN, "/")+1:]
 	out, err := a.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: &name})
 	if err != nil {
-		return false, fmt.Errorf("role %s: get: %w", name, err)
+		return nil, fmt.Errorf("role %s: get: %w", name, err)
 	}
-	return entry.CreatedAt != nil && out.Role.CreateDate != nil && out.Role.CreateDate.After(*entry.CreatedAt), nil
+	return out.Role.CreateDate, nil
 }
 
-func (a *Access) write(ctx context.Context, p *plan.Plan, function string, live *eks.DescribeAccessEntryOutput, progress *steps.Progress) error {
-	role, wanted := a.Principals[function], groups(function)
-	if live == nil {
-		_, err := a.EKS.CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{
-			ClusterName: &p.Cluster.Name, PrincipalArn: &role, KubernetesGroups: wanted, Type: new("STANDARD"),
-		})
-		var exists *types.ResourceInUseException
-		if err != nil && !errors.As(err, &exists) {
-			return fmt.Errorf("access entry %s: create: %w", role, err)
-		}
-		progress.Changed("created", "access entry of function %s", function)
-		return nil
+func (a *Access) create(ctx context.Context, p *plan.Plan, function string, progress *steps.Progress) error {
+	role := a.Principals[function]
+	_, err := a.EKS.CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{
+		ClusterName: &p.Cluster.Name, PrincipalArn: &role, KubernetesGroups: groups(function), Type: new("STANDARD"),
+	})
+	if errors.As(err, new(*types.ResourceInUseException)) {
+		return steps.NotYet(poll, "EKS has an access entry of function %s that it does not show yet, or an earlier one that is being deleted", function)
 	}
-	if slices.Equal(live.AccessEntry.KubernetesGroups, wanted) {
+	if err != nil {
+		return fmt.Errorf("access entry %s: create: %w", role, a.unknownToEKS(ctx, function, err))
+	}
+	progress.Changed("created", "access entry of function %s", function)
+	return nil
+}
+
+// unknownToEKS turns EKS's refusal of a new role into a wait: EKS learns of a role some 10 s after it was made, and the stack may
+// have been deployed that recently.
+func (a *Access) unknownToEKS(ctx context.Context, function string, err error) error {
+	var invalid *types.InvalidParameterException
+	if !errors.As(err, &invalid) || !strings.Contains(invalid.ErrorMessage(), "invalid principal") {
+		return err
+	}
+	made, look := a.made(ctx, a.Principals[function])
+	if look != nil {
+		return look
+	}
+	if steps.Young(made, a.Now()) {
+		return steps.NotYet(poll, "EKS does not know the role of function %s yet: it was made less than a minute ago", function)
+	}
+	return fmt.Errorf("EKS refuses the role of function %s although it is no new one; deploy the stack again: %w", function, err)
+}
+
+func (a *Access) update(ctx context.Context, p *plan.Plan, function string, live *types.AccessEntry, progress *steps.Progress) error {
+	role, wanted := a.Principals[function], groups(function)
+	if slices.Equal(live.KubernetesGroups, wanted) {
 		return nil
 	}
 	_, err := a.EKS.UpdateAccessEntry(ctx, &eks.UpdateAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: &role, KubernetesGroups: wanted})
@@ -81,13 +134,25 @@ func (a *Access) write(ctx context.Context, p *plan.Plan, function string, live 
 	return nil
 }
 
-// policy associates EKS's cluster admin policy with an administrator's entry.
-func (a *Access) policy(ctx context.Context, p *plan.Plan, function string, progress *steps.Progress) error {
-	if !administrators[function] {
-		return nil
+// policy associates EKS's cluster admin policy with an administrator's entry, which was made at a time: for some seconds from then
+// on EKS does not find it.
+func (a *Access) policy(ctx context.Context, p *plan.Plan, function string, made *time.Time, progress *steps.Progress) error {
+	if administrators[function] {
+		if err := a.associate(ctx, p, function, progress); err != nil {
+			if notFound(err) && steps.Young(made, a.Now()) {
+				return steps.NotYet(poll, "EKS does not show the access entry of function %s everywhere yet: it was made less than a minute ago", function)
+			}
+			return err
+		}
 	}
-	role := a.Principals[function]
-	policy := fmt.Sprintf("arn:%s:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy", p.Cluster.Partition)
+	if made != nil && a.Now().Before(made.Add(2*poll)) {
+		return steps.NotYet(poll, "the access entry of function %s is new, and is looked at again", function)
+	}
+	return nil
+}
+
+func (a *Access) associate(ctx context.Context, p *plan.Plan, function string, progress *steps.Progress) error {
+	role, policy := a.Principals[function], admin.Policy(p.Cluster.Partition)
 	out, err := a.EKS.ListAssociatedAccessPolicies(ctx, &eks.ListAssociatedAccessPoliciesInput{ClusterName: &p.Cluster.Name, PrincipalArn: &role})
 	if err != nil {
 		return fmt.Errorf("access entry %s: list policies: %w", role, err)

@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
@@ -15,12 +17,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-const (
-	// poll is how soon to look again at pods that start or end.
-	poll = 2 * time.Second
-	// baselineKey is under which the Cluster Autoscaler's baseline is kept.
-	baselineKey = "autoscaler"
-)
+// poll is how soon to look again at pods that start or end.
+const poll = 2 * time.Second
 
 // baseline is the Cluster Autoscaler as it was found before the first change.
 type baseline struct {
@@ -36,11 +34,19 @@ type baseline struct {
 type Step struct {
 	connect   k8s.Connector
 	baselines steps.Baselines
+	arbiter   steps.Arbiter
+	scaling   AutoScaling
 }
 
-// New makes the step; connect opens the plan's cluster.
-func New(connect k8s.Connector, baselines steps.Baselines) *Step {
-	return &Step{connect: connect, baselines: baselines}
+// Records are what the step keeps of a rack.
+type Records interface {
+	steps.Baselines
+	steps.Contests
+}
+
+// New makes the step; connect opens the plan's cluster, scaling is where Auto Scaling groups are looked up, now is the clock.
+func New(connect k8s.Connector, records Records, scaling AutoScaling, now func() time.Time) *Step {
+	return &Step{connect: connect, baselines: records, arbiter: steps.Arbiter{Contests: records, Now: now}, scaling: scaling}
 }
 
 // Run brings the section autoscaler about. It has no parts.
@@ -56,6 +62,9 @@ func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progress,
 	progress, err := run.converge(ctx)
 	if k8s.IsConflict(err) {
 		return run.progress.NotYet(poll, "%v", err) // somebody wrote it between our reading and writing
+	}
+	if err == nil && progress.Wait == 0 && p.Autoscaler.State != plan.AutoscalerBaseline {
+		err = steps.ForgetKept(ctx, s.baselines, p.Rack, steps.OffKey) // the hand-over stands: turning off asks first again
 	}
 	return progress, err
 }
@@ -96,15 +105,24 @@ func (r *run) converge(ctx context.Context) (steps.Progress, error) {
 	return r.handOver(ctx, deployment{live})
 }
 
+// handOver leaves it the groups of the plan and those that EKS does not know; without any, it is stopped.
 func (r *run) handOver(ctx context.Context, live deployment) (steps.Progress, error) {
+	unmanaged, err := r.unmanaged(ctx, live)
+	if err != nil {
+		return r.progress, err
+	}
+	groups := unmanaged
 	switch state := r.plan.Autoscaler.State; state {
 	case plan.AutoscalerOff:
-		return r.change(ctx, live, func(wanted deployment) error { wanted.scale(0); return nil })
 	case plan.AutoscalerGroups:
-		return r.groups(ctx, live)
+		groups = slices.Concat(r.plan.Autoscaler.Groups, unmanaged)
 	default:
 		return r.progress, fmt.Errorf("autoscaler: unknown state %q", state)
 	}
+	if len(groups) == 0 {
+		return r.change(ctx, live, func(wanted deployment) { wanted.scale(0) })
+	}
+	return r.target(ctx, live, groups)
 }
 
 // marked is the Deployment that we have changed for this rack and not put back; there is one at most. By its mark and not by
@@ -125,19 +143,34 @@ func (r *run) misnamed(ctx context.Context, marked deployment) (steps.Progress, 
 	return r.restore(ctx, marked)
 }
 
-// change keeps the baseline, edits the Deployment and waits for its pods.
-func (r *run) change(ctx context.Context, live deployment, edit func(deployment) error) (steps.Progress, error) {
+// change keeps the baseline, edits the Deployment and waits for its pods. What others have set back is made again as the arbiter rules.
+func (r *run) change(ctx context.Context, live deployment, edit func(deployment)) (steps.Progress, error) {
 	wanted := live.copy()
-	if err := edit(wanted); err != nil {
+	edit(wanted)
+	wanted.mark(r.plan.Rack)
+	if equality.Semantic.DeepEqual(live.Object, wanted.Object) {
+		return r.write(ctx, live, wanted)
+	}
+	ruling, err := r.arbiter.Rule(ctx, r.plan.Rack, contest(live), wanted.setting())
+	if err != nil {
 		return r.progress, err
 	}
-	wanted.mark(r.plan.Rack)
+	if ruling.Contested() {
+		r.contested(live, wanted, ruling)
+	}
+	if !ruling.Write {
+		return r.progress, nil
+	}
 	if !live.marked(r.plan.Rack) {
 		if err := r.keep(ctx, live); err != nil {
 			return r.progress, err
 		}
 	}
-	return r.write(ctx, live, wanted)
+	progress, err := r.write(ctx, live, wanted)
+	if err != nil {
+		return progress, err
+	}
+	return progress, r.arbiter.Made(ctx, r.plan.Rack, contest(live), wanted.setting(), ruling)
 }
 
 // keep records the baseline. One that is there belongs to a Deployment that has been put back, or to a first try that was
@@ -147,10 +180,10 @@ func (r *run) keep(ctx context.Context, live deployment) error {
 	if err != nil {
 		return fmt.Errorf("%s: baseline: %w", k8s.Subject(live.Unstructured), err)
 	}
-	if err := r.baselines.Forget(ctx, r.plan.Rack, baselineKey); err != nil {
+	if err := r.baselines.Forget(ctx, r.plan.Rack, steps.AutoscalerKey); err != nil {
 		return err
 	}
-	return r.baselines.Keep(ctx, r.plan.Rack, baselineKey, value)
+	return r.baselines.Keep(ctx, r.plan.Rack, steps.AutoscalerKey, value)
 }
 
 func (r *run) write(ctx context.Context, live, wanted deployment) (steps.Progress, error) {
@@ -170,8 +203,8 @@ func (r *run) write(ctx context.Context, live, wanted deployment) (steps.Progres
 	return r.progress.NotYet(poll, "%s: %s", subject, rollout.Note)
 }
 
-// groups leaves it to scale the additional groups only, from a system node.
-func (r *run) groups(ctx context.Context, live deployment) (steps.Progress, error) {
+// target leaves it to scale these groups only, from a system node.
+func (r *run) target(ctx context.Context, live deployment, groups []plan.AutoscaledGroup) (steps.Progress, error) {
 	if live.line().inShell() {
 		return r.progress, shell(live)
 	}
@@ -182,11 +215,10 @@ func (r *run) groups(ctx context.Context, live deployment) (steps.Progress, erro
 	if !k8s.AnyReady(nodesUp) {
 		return r.progress.NotYet(poll, "no Ready node carries %s=true yet", names.LabelSystemNode)
 	}
-	return r.change(ctx, live, func(wanted deployment) error {
+	return r.change(ctx, live, func(wanted deployment) {
 		wanted.scale(1)
-		wanted.setLine(live.line().retarget(nodes(r.plan.Autoscaler.Groups)))
+		wanted.setLine(live.line().retarget(nodes(groups)))
 		wanted.setPin(new("true"))
-		return nil
 	})
 }
 

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
 	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -37,11 +39,17 @@ type scene struct {
 	step      *Step
 	plan      *plan.Plan
 	baselines k8stest.Baselines
+	contests  awsfake.Contests
+	scaling   *awsfake.AutoScaling
+	clock     time.Time
 }
 
 func begin(t *testing.T) *scene {
-	s := &scene{T: t, Cluster: k8stest.New(t), baselines: k8stest.Baselines{}}
-	s.step = New(s.Connector("autoscaler"), s.baselines)
+	s := &scene{T: t, Cluster: k8stest.New(t), baselines: k8stest.Baselines{}, contests: awsfake.Contests{}, scaling: &awsfake.AutoScaling{}, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	s.step = New(s.Connector("autoscaler"), struct {
+		k8stest.Baselines
+		awsfake.Contests
+	}{s.baselines, s.contests}, s.scaling, func() time.Time { return s.clock })
 	s.plan = &plan.Plan{Rack: "demo", Autoscaler: plan.Autoscaler{
 		Groups:       []plan.AutoscaledGroup{{Min: 1, Max: 5, ASG: "eks-extra-1"}, {Min: 0, Max: 2, ASG: "eks-extra-2"}},
 		FallbackArgs: []string{"--node-group-auto-discovery=fallback", "--balance-similar-node-groups"}}}
@@ -89,6 +97,22 @@ func (s *scene) shape(o object) string {
 func node(ready string) object {
 	return object{"apiVersion": "v1", "kind": "Node", "metadata": object{"name": "system", "labels": object{names.LabelSystemNode: "true"}},
 		"status": object{"conditions": []any{object{"type": "Ready", "status": ready}}}}
+}
+
+// A hand-over that stands ends the record that turning off has begun: the next one asks first again. Back leaves it alone.
+func TestAHandOverEndsWhatHadBegun(t *testing.T) {
+	s, o := begin(t), autoscaler("ca", image)
+	s.Create(o)
+	s.RolledOut(o)
+	s.baselines["demo#"+steps.OffKey] = []byte("{}")
+	s.run(plan.AutoscalerBaseline, false)
+	s.run(plan.AutoscalerOff, true)
+	if s.baselines["demo#"+steps.OffKey] == nil {
+		t.Error("it has ended although the hand-over has not")
+	}
+	if s.settled(o, plan.AutoscalerOff); s.baselines["demo#"+steps.OffKey] != nil {
+		t.Error("it has not ended")
+	}
 }
 
 func TestHandsOverAndBack(t *testing.T) {
@@ -152,7 +176,7 @@ func TestStoppedAnywhere(t *testing.T) {
 	s.RolledOut(o)
 	found := s.shape(o)
 	s.run(plan.AutoscalerOff, true)
-	kept := s.baselines["demo#"+baselineKey]
+	kept := s.baselines["demo#"+steps.AutoscalerKey]
 	s.run(plan.AutoscalerBaseline, true)
 	s.RolledOut(o)
 	for range 2 {
@@ -161,7 +185,7 @@ func TestStoppedAnywhere(t *testing.T) {
 			t.Errorf("%s, found %s", got, found)
 		}
 	}
-	s.baselines["demo#"+baselineKey] = kept
+	s.baselines["demo#"+steps.AutoscalerKey] = kept
 	s.run(plan.AutoscalerOff, true)
 	s.run(plan.AutoscalerBaseline, true)
 	if got := s.shape(o); got != found {

@@ -47,6 +47,27 @@ type line struct {
 	Args    []string `json:"args"`
 }
 
+// values are those of a target flag, however it is spelled; also inside a shell line.
+func (l line) values(flag string) []string {
+	var words, all []string
+	for _, arg := range slices.Concat(l.Command, l.Args) {
+		for _, word := range strings.Fields(arg) {
+			words = append(words, strings.Trim(word, `"'`))
+		}
+	}
+	for i, word := range words {
+		name, value, whole := strings.Cut(strings.TrimLeft(word, "-"), "=")
+		switch {
+		case !strings.HasPrefix(word, "-") || name != flag:
+		case whole:
+			all = append(all, strings.Trim(value, `"'`))
+		case i+1 < len(words):
+			all = append(all, words[i+1])
+		}
+	}
+	return all
+}
+
 // targets tells whether a target flag is among the arguments.
 func (l line) targets() bool {
 	return slices.ContainsFunc(slices.Concat(l.Command, l.Args), func(arg string) bool { is, _ := target(arg); return is })

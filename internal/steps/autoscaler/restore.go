@@ -24,7 +24,7 @@ func (r *run) back(ctx context.Context, all []unstructured.Unstructured, marked 
 	if live := k8s.Find(all, kept.Deployment); live != nil {
 		return r.finish(ctx, deployment{live})
 	}
-	return r.progress, r.baselines.Forget(ctx, r.plan.Rack, baselineKey)
+	return r.progress, r.baselines.Forget(ctx, r.plan.Rack, steps.AutoscalerKey)
 }
 
 // restore puts a Deployment that carries our mark back as it was found. The mark goes in the same write, so being stopped
@@ -32,6 +32,9 @@ func (r *run) back(ctx context.Context, all []unstructured.Unstructured, marked 
 func (r *run) restore(ctx context.Context, live deployment) (steps.Progress, error) {
 	kept, err := r.kept(ctx)
 	if err != nil {
+		return r.progress, err
+	}
+	if err := r.arbiter.Withdraw(ctx, r.plan.Rack, contest(live)); err != nil {
 		return r.progress, err
 	}
 	wanted := live.copy()
@@ -64,12 +67,12 @@ func (r *run) finish(ctx context.Context, live deployment) (steps.Progress, erro
 	} else if !rollout.Done {
 		return r.progress.NotYet(poll, "%s: %s", subject, rollout.Note)
 	}
-	return r.progress, r.baselines.Forget(ctx, r.plan.Rack, baselineKey)
+	return r.progress, r.baselines.Forget(ctx, r.plan.Rack, steps.AutoscalerKey)
 }
 
 // kept is the baseline; nil where there is none.
 func (r *run) kept(ctx context.Context) (*baseline, error) {
-	value, ok, err := r.baselines.Get(ctx, r.plan.Rack, baselineKey)
+	value, ok, err := r.baselines.Get(ctx, r.plan.Rack, steps.AutoscalerKey)
 	if err != nil || !ok {
 		return nil, err
 	}

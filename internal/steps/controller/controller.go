@@ -12,6 +12,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/steps"
+	"github.com/sawhorse-io/sawhorse/internal/steps/admin"
 )
 
 // poll is how soon to look again at pods that start or end.
@@ -33,16 +34,22 @@ const (
 type Step struct {
 	connect   k8s.Connector
 	baselines steps.Baselines
+	self      admin.Function
 	now       func() time.Time
 }
 
-// New makes the step; connect opens the plan's cluster, now is the clock.
-func New(connect k8s.Connector, baselines steps.Baselines, now func() time.Time) *Step {
-	return &Step{connect: connect, baselines: baselines, now: now}
+// New makes the step; connect opens the plan's cluster, self is the function that runs it, now is the clock.
+func New(connect k8s.Connector, baselines steps.Baselines, self admin.Function, now func() time.Time) *Step {
+	return &Step{connect: connect, baselines: baselines, self: self, now: now}
 }
 
 // Run brings one part of the section controller about.
 func (s *Step) Run(ctx context.Context, p *plan.Plan, part string) (steps.Progress, error) {
+	progress, err := s.run(ctx, p, part)
+	return progress.Until(s.self.Refused(ctx, p.Cluster, err))
+}
+
+func (s *Step) run(ctx context.Context, p *plan.Plan, part string) (steps.Progress, error) {
 	client, err := s.connect(ctx, p.Cluster)
 	if err != nil {
 		return steps.Progress{}, err
@@ -134,6 +141,9 @@ func (r *run) rollout(ctx context.Context) (string, error) {
 	}
 	if deployment == nil {
 		return "", fmt.Errorf("release %s: its Deployment is gone right after it was applied", names.ReleaseController)
+	}
+	if note, err := r.admitAgain(ctx, deployment); err != nil || note != "" {
+		return note, err
 	}
 	rollout, err := k8s.RolloutOf(deployment)
 	if err != nil || rollout.Done {

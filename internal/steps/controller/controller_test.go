@@ -11,12 +11,15 @@ import (
 	"helm.sh/helm/v4/pkg/release/common"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
 	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/steps"
+	"github.com/sawhorse-io/sawhorse/internal/steps/admin"
 )
 
 func TestMain(m *testing.M) { k8stest.Main(m) }
@@ -31,8 +34,11 @@ type scene struct {
 	plan      *plan.Plan
 	helm      *helm
 	baselines k8stest.Baselines
+	eks       *awsfake.EKS
 	clock     time.Time
 }
+
+const principal = "arn:aws:iam::123456789012:role/Sawhorse-controller"
 
 func begin(t *testing.T) *scene {
 	cluster := k8stest.New(t)
@@ -40,12 +46,19 @@ func begin(t *testing.T) *scene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &scene{T: t, Cluster: cluster, helm: helm, baselines: k8stest.Baselines{}, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
-		plan: &plan.Plan{Rack: "demo", Cluster: plan.Cluster{Name: "east"}, Controller: plan.Controller{CRDs: true, Present: true,
+	s := &scene{T: t, Cluster: cluster, eks: awsfake.New().EKS, helm: helm, baselines: k8stest.Baselines{}, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		plan: &plan.Plan{Rack: "demo", Cluster: plan.Cluster{Name: "demo", Partition: "aws"}, Controller: plan.Controller{CRDs: true, Present: true,
 			Version: "1.10.0", HighAvailability: true, Queue: "demo-karpenter"}}}
-	s.step = New(func(context.Context, plan.Cluster) (*k8s.Client, error) { return k8s.New(cluster.Config) }, s.baselines, func() time.Time { return s.clock })
+	s.step = s.as(cluster.Config)
 	t.Cleanup(s.end)
 	return s
+}
+
+// as is the step in the hands of whoever a configuration is of.
+func (s *scene) as(config *rest.Config) *Step {
+	now := func() time.Time { return s.clock }
+	self := admin.Function{Name: "controller", Principal: principal, EKS: s.eks, Now: now}
+	return New(func(context.Context, plan.Cluster) (*k8s.Client, error) { return k8s.New(config) }, s.baselines, self, now)
 }
 
 func (s *scene) end() {
@@ -215,7 +228,7 @@ func (s *scene) check(replicas int64) {
 	}
 	got := fmt.Sprintln(*typed.Spec.Replicas, container.Image, container.Resources.Requests.Cpu(), container.Resources.Requests.Memory(),
 		pod.Spec.NodeSelector[names.LabelSystemNode], pod.Annotations["karpenter.sh/do-not-disrupt"], env["CLUSTER_NAME"], env["INTERRUPTION_QUEUE"])
-	want := fmt.Sprintln(replicas, "public.ecr.aws/karpenter/controller:1.10.0", "200m", "256Mi", "true", "true", "east", "demo-karpenter")
+	want := fmt.Sprintln(replicas, "public.ecr.aws/karpenter/controller:1.10.0", "200m", "256Mi", "true", "true", "demo", "demo-karpenter")
 	if got != want {
 		s.Fatalf("Deployment %s, want %s", got, want)
 	}
@@ -355,6 +368,7 @@ func TestRejectsAKarpenterThatIsNotOurs(t *testing.T) {
 	t.Run("an object of the chart's name", func(t *testing.T) {
 		s := begin(t)
 		s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
+		s.settle()
 		s.Create(k8stest.Object{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": "karpenter", "namespace": "kube-system"}})
 		s.rejected(PartRelease, "ServiceAccount \"karpenter\"")
 	})

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -18,49 +21,61 @@ const nodeEntry = "EC2_LINUX"
 
 func notFound(err error) bool { return errors.As(err, new(*types.ResourceNotFoundException)) }
 
-// entry lets nodes with the node role join. An entry's type cannot be changed, and an entry binds to the role as it was
-// when the entry was created, so a wrong or older one is replaced.
-func (i *Infrastructure) entry(ctx context.Context, p *plan.Plan, nodeARN string, progress *steps.Progress) error {
-	live, err := i.EKS.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: &nodeARN})
+// entry lets nodes with the node role join, and tells since when. An entry's type cannot be changed, and an entry binds to the
+// role as it was when the entry was created, so a wrong or older one is replaced.
+func (i *Infrastructure) entry(ctx context.Context, p *plan.Plan, role *iamtypes.Role, progress *steps.Progress) (*time.Time, error) {
+	live, err := i.EKS.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: role.Arn})
 	if err != nil && !notFound(err) {
-		return fmt.Errorf("access entry %s: describe: %w", nodeARN, err)
+		return nil, fmt.Errorf("access entry %s: describe: %w", *role.Arn, err)
 	}
 	if err == nil {
-		good, err := i.working(ctx, p, live.AccessEntry)
-		if err != nil {
-			return err
-		}
+		good := working(live.AccessEntry, role)
 		if good && !ours(p, live.AccessEntry.Tags) {
-			return nil // an administrator's: it serves, and our tags would make it ours to delete
+			return nil, nil // an administrator's: it serves, and our tags would make it ours to delete
 		}
 		if good {
-			return i.tagEKS(ctx, p, live.AccessEntry.AccessEntryArn, live.AccessEntry.Tags, "access entry of role "+p.Infrastructure.NodeRole, progress)
+			return live.AccessEntry.CreatedAt, i.tagEKS(ctx, p, live.AccessEntry.AccessEntryArn, live.AccessEntry.Tags, "access entry of role "+p.Infrastructure.NodeRole, progress)
 		}
-		if err := i.deleteEntry(ctx, p, nodeARN); err != nil {
-			return err
+		if err := i.deleteEntry(ctx, p, *role.Arn); err != nil {
+			return nil, err
 		}
 		progress.Changed("deleted", "access entry of role %s that did not work", p.Infrastructure.NodeRole)
 	}
 	_, err = i.EKS.CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{
-		ClusterName: &p.Cluster.Name, PrincipalArn: &nodeARN, Type: new(nodeEntry), Tags: p.Infrastructure.Tags,
+		ClusterName: &p.Cluster.Name, PrincipalArn: role.Arn, Type: new(nodeEntry), Tags: p.Infrastructure.Tags,
 	})
-	if err != nil && !errors.As(err, new(*types.ResourceInUseException)) {
-		return fmt.Errorf("access entry %s: create: %w", nodeARN, err)
+	if errors.As(err, new(*types.ResourceInUseException)) {
+		return nil, steps.NotYet(poll, "EKS has an access entry of role %s that it does not show yet, or an earlier one that is being deleted", *role.RoleName)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("access entry %s: create: %w", *role.Arn, i.unknownToEKS(role, err))
 	}
 	progress.Changed("created", "access entry of role %s", p.Infrastructure.NodeRole)
-	return nil
+	return new(i.Now()), nil
+}
+
+// unknownToEKS turns EKS's refusal of a new role into a wait: EKS learns of a role some 10 s after it was made. Terraform's AWS
+// provider waits for the same two texts.
+func (i *Infrastructure) unknownToEKS(role *iamtypes.Role, err error) error {
+	var invalid *types.InvalidParameterException
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	if text := invalid.ErrorMessage(); !strings.Contains(text, "invalid principal") && !strings.Contains(text, "does not exist") {
+		return err
+	}
+	if steps.Young(role.CreateDate, i.Now()) {
+		return steps.NotYet(poll, "EKS does not know role %s yet: it was made less than a minute ago", *role.RoleName)
+	}
+	return fmt.Errorf("EKS refuses the role although it is no new one; see whether it is still there (`aws iam get-role --role-name %s`), and request a pass: %w", *role.RoleName, err)
 }
 
 // working tells whether an entry has the right type and belongs to the role as it is now.
-func (i *Infrastructure) working(ctx context.Context, p *plan.Plan, entry *types.AccessEntry) (bool, error) {
+func working(entry *types.AccessEntry, role *iamtypes.Role) bool {
 	if entry.Type == nil || *entry.Type != nodeEntry {
-		return false, nil
+		return false
 	}
-	role, _, err := i.find(ctx, p, p.Infrastructure.NodeRole)
-	if err != nil || role == nil {
-		return false, err
-	}
-	return entry.CreatedAt == nil || role.CreateDate == nil || !role.CreateDate.After(*entry.CreatedAt), nil
+	return entry.CreatedAt == nil || role.CreateDate == nil || !role.CreateDate.After(*entry.CreatedAt)
 }
 
 func (i *Infrastructure) deleteEntry(ctx context.Context, p *plan.Plan, principal string) error {
@@ -117,38 +132,46 @@ func (i *Infrastructure) association(ctx context.Context, p *plan.Plan) (*types.
 	return live.Association, nil
 }
 
-// associate gives the controller its credentials through EKS Pod Identity.
-func (i *Infrastructure) associate(ctx context.Context, p *plan.Plan, role string, progress *steps.Progress) error {
+// associate gives the controller its credentials through EKS Pod Identity, and tells since when it has them as they are.
+func (i *Infrastructure) associate(ctx context.Context, p *plan.Plan, role *iamtypes.Role, progress *steps.Progress) (*time.Time, error) {
 	live, err := i.association(ctx, p)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	subject := "pod identity association of service account " + names.Namespace + "/" + names.ServiceAccount
 	if live == nil {
 		_, err := i.EKS.CreatePodIdentityAssociation(ctx, &eks.CreatePodIdentityAssociationInput{
 			ClusterName: &p.Cluster.Name, Namespace: new(names.Namespace), ServiceAccount: new(names.ServiceAccount),
-			RoleArn: &role, Tags: p.Infrastructure.Tags,
+			RoleArn: role.Arn, Tags: p.Infrastructure.Tags,
 		})
-		if err != nil && !errors.As(err, new(*types.ResourceInUseException)) {
-			return fmt.Errorf("pod identity association of cluster %s: create: %w", p.Cluster.Name, err)
+		if errors.As(err, new(*types.ResourceInUseException)) {
+			return nil, steps.NotYet(poll, "EKS has a pod identity association of service account %s/%s that it does not show yet, or an earlier one that is being deleted", names.Namespace, names.ServiceAccount)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("pod identity association of cluster %s: create: %w", p.Cluster.Name, i.unknownToEKS(role, err))
 		}
 		progress.Changed("created", "%s", subject)
-		return nil
+		return new(i.Now()), nil
 	}
 	if !ours(p, live.Tags) {
-		return steps.Reject("karpenter_enabled", "cluster %s has a Pod Identity association for service account %s/%s that Sawhorse did not make; delete it with `aws eks delete-pod-identity-association --cluster-name %s --association-id %s`",
+		return nil, steps.Reject("karpenter_enabled", "cluster %s has a Pod Identity association for service account %s/%s that Sawhorse did not make; delete it with `aws eks delete-pod-identity-association --cluster-name %s --association-id %s`",
 			p.Cluster.Name, names.Namespace, names.ServiceAccount, p.Cluster.Name, *live.AssociationId)
 	}
-	if live.RoleArn == nil || *live.RoleArn != role {
+	if live.RoleArn == nil || *live.RoleArn != *role.Arn {
 		_, err := i.EKS.UpdatePodIdentityAssociation(ctx, &eks.UpdatePodIdentityAssociationInput{
-			ClusterName: &p.Cluster.Name, AssociationId: live.AssociationId, RoleArn: &role,
+			ClusterName: &p.Cluster.Name, AssociationId: live.AssociationId, RoleArn: role.Arn,
 		})
 		if err != nil {
-			return fmt.Errorf("pod identity association %s: update: %w", *live.AssociationId, err)
+			return nil, fmt.Errorf("pod identity association %s: update: %w", *live.AssociationId, i.unknownToEKS(role, err))
 		}
 		progress.Changed("repaired", "%s", subject)
+		live.ModifiedAt = new(i.Now())
 	}
-	return i.tagEKS(ctx, p, live.AssociationArn, live.Tags, subject, progress)
+	since := live.CreatedAt
+	if live.ModifiedAt != nil {
+		since = live.ModifiedAt
+	}
+	return since, i.tagEKS(ctx, p, live.AssociationArn, live.Tags, subject, progress)
 }
 
 // dissociate deletes the association if Sawhorse made it.

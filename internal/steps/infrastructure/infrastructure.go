@@ -53,9 +53,12 @@ type Infrastructure struct {
 	EKS EKS
 	// Boundary is the ARN of the permissions boundary that every role gets; the step's own rights demand it.
 	Boundary string
+	// Delay is how old what the step makes must be before the step is done.
+	Delay time.Duration
+	Now   func() time.Time
 }
 
-// poll is how long to wait for what uses a role to let go of it.
+// poll is how long to wait for what uses a role to let go of it, and for AWS to know what is new.
 const poll = 5 * time.Second
 
 // Run creates the roles, then the credentials, then the nodes' access entry; or removes them in reverse.
@@ -64,32 +67,57 @@ func (i *Infrastructure) Run(ctx context.Context, p *plan.Plan, _ string) (steps
 		return i.remove(ctx, p)
 	}
 	var progress steps.Progress
-	controller, err := controllerRole(p)
+	err := i.create(ctx, p, &progress)
+	return progress.Until(err)
+}
+
+func (i *Infrastructure) create(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {
+	wanted, err := controllerRole(p)
 	if err != nil {
-		return progress, err
+		return err
 	}
-	controllerARN, err := i.role(ctx, p, controller, &progress)
+	controller, err := i.role(ctx, p, wanted, progress)
 	if err != nil {
-		return progress, err
+		return err
 	}
-	nodes, err := nodeRole(p)
+	if wanted, err = nodeRole(p); err != nil {
+		return err
+	}
+	nodes, err := i.role(ctx, p, wanted, progress)
 	if err != nil {
-		return progress, err
+		return err
 	}
-	nodeARN, err := i.role(ctx, p, nodes, &progress)
-	if err != nil {
-		return progress, err
-	}
+	progress.Outputs = map[string]string{"karpenter_role_arn": *controller.Arn, "karpenter_node_role_arn": *nodes.Arn}
+	made := []*time.Time{controller.CreateDate}
 	if p.Infrastructure.PodIdentity {
-		if err := i.associate(ctx, p, controllerARN, &progress); err != nil {
-			return progress, err
+		associated, err := i.associate(ctx, p, controller, progress)
+		if err != nil {
+			return err
+		}
+		made = append(made, associated)
+	}
+	entered, err := i.entry(ctx, p, nodes, progress)
+	if err != nil {
+		return err
+	}
+	return i.settled(append(made, entered))
+}
+
+// settled waits until the last of what was made is as old as the delay, and has all be looked at twice until then. Pods get
+// credentials only when they are admitted, and EKS's webhook learns of an association seconds after it was made; a role's policies
+// reach EC2 seconds after they were put, and Karpenter keeps EC2's refusal for 30 minutes; an access entry that was deleted may
+// take the new one along.
+func (i *Infrastructure) settled(made []*time.Time) error {
+	var left time.Duration
+	for _, at := range made {
+		if at != nil {
+			left = max(left, at.Add(i.Delay).Sub(i.Now()))
 		}
 	}
-	if err := i.entry(ctx, p, nodeARN, &progress); err != nil {
-		return progress, err
+	if left == 0 {
+		return nil
 	}
-	progress.Outputs = map[string]string{"karpenter_role_arn": controllerARN, "karpenter_node_role_arn": nodeARN}
-	return progress, nil
+	return steps.NotYet(min(left, 2*poll), "Karpenter's credentials and access are new, and must be known everywhere before it starts")
 }
 
 func (i *Infrastructure) remove(ctx context.Context, p *plan.Plan) (steps.Progress, error) {

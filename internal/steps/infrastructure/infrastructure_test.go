@@ -45,7 +45,7 @@ func wanted(present, podIdentity bool) *plan.Plan {
 func begin() (*awsfake.Cloud, *Infrastructure) {
 	cloud := awsfake.New()
 	cloud.EKS.Cluster.AccessConfig.AuthenticationMode = types.AuthenticationModeApiAndConfigMap
-	return cloud, &Infrastructure{IAM: cloud.IAM, EKS: cloud.EKS, Boundary: boundary}
+	return cloud, &Infrastructure{IAM: cloud.IAM, EKS: cloud.EKS, Boundary: boundary, Delay: 15 * time.Second, Now: cloud.Now}
 }
 
 func run(t *testing.T, i *Infrastructure, p *plan.Plan) (steps.Progress, string) {

@@ -70,10 +70,9 @@ func controllerTrust(p *plan.Plan) (string, error) {
 		})
 	}
 	issuer := strings.TrimPrefix(p.Cluster.OIDCIssuer, "https://")
-	provider := fmt.Sprintf("arn:%s:iam::%s:oidc-provider/%s", p.Cluster.Partition, p.Cluster.Account, issuer)
-	return trust(map[string]any{"Federated": provider}, []string{"sts:AssumeRoleWithWebIdentity"}, map[string]any{
+	return trust(map[string]any{"Federated": plan.OIDCProviderARN(p.Cluster)}, []string{"sts:AssumeRoleWithWebIdentity"}, map[string]any{
 		"StringEquals": map[string]any{
-			issuer + ":aud": "sts.amazonaws.com",
+			issuer + ":aud": names.OIDCClient,
 			issuer + ":sub": "system:serviceaccount:" + names.Namespace + ":" + names.ServiceAccount,
 		},
 	})

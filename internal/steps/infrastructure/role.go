@@ -7,9 +7,11 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+	"github.com/aws/smithy-go"
 
 	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -30,27 +32,43 @@ func (i *Infrastructure) find(ctx context.Context, p *plan.Plan, name string) (*
 	return out.Role, ours(p, roleTags(out.Role)), nil
 }
 
-// role brings one role to what it should be, and gives its ARN.
-func (i *Infrastructure) role(ctx context.Context, p *plan.Plan, wanted wantedRole, progress *steps.Progress) (string, error) {
+// role brings one role to what it should be, and gives it as it was found or made.
+func (i *Infrastructure) role(ctx context.Context, p *plan.Plan, wanted wantedRole, progress *steps.Progress) (*types.Role, error) {
 	live, owned, err := i.find(ctx, p, wanted.name)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if live != nil && !owned {
-		return "", steps.Reject("rack", "IAM role %s exists and was not made by Sawhorse for this rack and cluster (IAM has no regions: a rack of the same name in another region collides); delete it, or use another rack name", wanted.name)
+		return nil, steps.Reject("rack", "IAM role %s exists and was not made by Sawhorse for this rack and cluster (IAM has no regions: a rack of the same name in another region collides); delete it, or use another rack name", wanted.name)
 	}
 	if live == nil {
 		if live, err = i.createRole(ctx, p, wanted); err != nil {
-			return "", err
+			return nil, err
 		}
 		progress.Changed("created", "role %s", wanted.name)
 	} else if err := i.repairRole(ctx, p, live, wanted, progress); err != nil {
-		return "", err
+		return nil, i.tooEarly(live, err)
 	}
 	if err := i.inline(ctx, wanted, progress); err != nil {
-		return "", err
+		return nil, i.tooEarly(live, err)
 	}
-	return *live.Arn, i.attach(ctx, wanted, progress)
+	if err := i.attach(ctx, wanted, progress); err != nil {
+		return nil, i.tooEarly(live, err)
+	}
+	return live, nil
+}
+
+// tooEarly turns the error of a call about a new role into a wait. IAM's replicas lag: one that does not know the role does not
+// find it, or takes it for one without a path, for which this function has no rights. A policy that is not found does not exist.
+func (i *Infrastructure) tooEarly(role *types.Role, err error) error {
+	var missing *types.NoSuchEntityException
+	var api smithy.APIError
+	unknown := errors.As(err, &missing) && strings.Contains(missing.ErrorMessage(), "role with name")
+	denied := errors.As(err, &api) && api.ErrorCode() == "AccessDenied"
+	if !unknown && !denied || !steps.Young(role.CreateDate, i.Now()) {
+		return err
+	}
+	return steps.NotYet(poll, "IAM does not know role %s everywhere yet: it was made less than a minute ago", *role.RoleName)
 }
 
 // repairRole brings boundary, trust and tags of a role of ours up to date. Without the boundary this function may not write
@@ -77,6 +95,10 @@ func (i *Infrastructure) createRole(ctx context.Context, p *plan.Plan, wanted wa
 		AssumeRolePolicyDocument: &wanted.trust, PermissionsBoundary: &i.Boundary, Tags: iamTags(p.Infrastructure.Tags),
 	}
 	out, err := i.IAM.CreateRole(ctx, input)
+	if errors.As(err, new(*types.EntityAlreadyExistsException)) {
+		// An earlier call has made it, and the read before this one came from a replica that does not know it.
+		return nil, steps.NotYet(poll, "IAM does not know role %s everywhere yet: it exists and is not found", wanted.name)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("role %s: create: %w", wanted.name, err)
 	}
@@ -247,13 +269,5 @@ func samePolicy(live *string, wanted string) bool {
 		return false
 	}
 	text, err := url.QueryUnescape(*live)
-	if err != nil {
-		return false
-	}
-	have, err := compact([]byte(text))
-	if err != nil {
-		return false
-	}
-	want, err := compact([]byte(wanted))
-	return err == nil && have == want
+	return err == nil && steps.SamePolicy(text, wanted)
 }

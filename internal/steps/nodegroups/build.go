@@ -56,14 +56,24 @@ func (n *Nodegroups) build(ctx context.Context, p *plan.Plan) (steps.Progress, e
 // empty brings a group to min 0, desired 0 once no build runs on its nodes. It does not wait for builds: a later pass goes on.
 func (n *Nodegroups) empty(ctx context.Context, p *plan.Plan, client *k8s.Client, group *types.Nodegroup, progress *steps.Progress) (bool, error) {
 	name, live := *group.NodegroupName, size(group)
-	if live.Min == 0 && live.Desired == 0 {
+	if live.Min == 0 && live.Desired == 0 || group.Status == types.NodegroupStatusUpdating {
 		return group.Status != types.NodegroupStatusUpdating, nil
+	}
+	ruling, err := n.arbiter().Rule(ctx, p.Rack, steps.SizeKey(name), zero)
+	if err != nil {
+		return false, err
+	}
+	if ruling.Contested() {
+		progress.Contest("build_node_groups", ruling, "the size of node group "+name, "somebody whom EKS does not name", zero)
+	}
+	if !ruling.Write {
+		return true, nil
 	}
 	kept, err := json.Marshal(live)
 	if err != nil {
 		return false, fmt.Errorf("node group %s: encode baseline: %w", name, err)
 	}
-	if err := n.Baselines.Keep(ctx, p.Rack, baseline(name), kept); err != nil {
+	if err := n.Baselines.Keep(ctx, p.Rack, steps.SizeKey(name), kept); err != nil {
 		return false, err
 	}
 	if err := n.cordon(ctx, p, client, name, true, progress); err != nil {
@@ -78,47 +88,57 @@ func (n *Nodegroups) empty(ctx context.Context, p *plan.Plan, client *k8s.Client
 		progress.Warn("karpenter_enabled", "build node group %s still runs %s; its nodes take no new pods, and a later pass brings the group to zero", name, strings.Join(busy, ", "))
 		return false, nil
 	}
-	return false, n.resize(ctx, p, name, plan.Scaling{Min: 0, Max: max(1, live.Max), Desired: 0}, progress)
+	changed, err := n.resize(ctx, p, name, plan.Scaling{Min: 0, Max: max(1, live.Max), Desired: 0}, progress)
+	if err != nil || !changed {
+		return false, err
+	}
+	return false, n.arbiter().Made(ctx, p.Rack, steps.SizeKey(name), zero, ruling)
 }
 
-// restore brings a group that was emptied back: a baseline tells that it was.
+// zero is what is wanted of an emptied group, for the arbiter and for people.
+const zero = "min 0, desired 0"
+
+func (n *Nodegroups) arbiter() steps.Arbiter { return steps.Arbiter{Contests: n.Contests, Now: n.Now} }
+
+// restore brings a group that was emptied back: a baseline tells that it was. Beside Karpenter that is told as an incident: somebody
+// has turned build_node_enabled off, or a version of Sawhorse that emptied the group without it has been replaced.
 func (n *Nodegroups) restore(ctx context.Context, p *plan.Plan, client *k8s.Client, group *types.Nodegroup, progress *steps.Progress) (bool, error) {
 	name := *group.NodegroupName
 	before, err := n.size(ctx, p, name)
 	if err != nil || before == nil {
 		return err == nil, err
 	}
-	live, wanted := size(group), *before
-	if least := p.Nodegroups.BuildMin; least != nil {
-		wanted = planned(*least, *before, live)
+	if err := n.arbiter().Withdraw(ctx, p.Rack, steps.SizeKey(name)); err != nil {
+		return false, err
 	}
+	live := size(group)
+	wanted := p.Nodegroups.Back(*before, live)
 	if err := n.cordon(ctx, p, client, name, false, progress); err != nil {
 		return false, err
 	}
 	if live != wanted {
-		return false, n.resize(ctx, p, name, wanted, progress)
+		changed, err := n.resize(ctx, p, name, wanted, progress)
+		if changed && p.Goal == plan.GoalKarpenter {
+			progress.Happened("build_node_enabled", "Node group %s had been brought to zero. Without build_node_enabled=true Karpenter has no pool for builds, so it is back at min %d, desired %d, max %d, and Cluster Autoscaler scales it; write build_node_enabled=true if Karpenter is to launch nodes for builds.",
+				name, wanted.Min, wanted.Desired, wanted.Max)
+		}
+		return false, err
 	}
 	if group.Status == types.NodegroupStatusUpdating {
 		return false, nil
 	}
-	return true, n.Baselines.Forget(ctx, p.Rack, baseline(name))
+	return true, n.Baselines.Forget(ctx, p.Rack, steps.SizeKey(name))
 }
 
-// planned is the size to go back to where the plan gives one. Nodes that are there stay: a group whose builds had not ended
-// was never emptied, and by now Cluster Autoscaler may have added some; it also takes away what is idle.
-func planned(least int, before, live plan.Scaling) plan.Scaling {
-	most := max(least, before.Max, 1) // EKS refuses a max of 0
-	return plan.Scaling{Min: least, Max: most, Desired: min(max(least, live.Desired), most)}
-}
-
-func (n *Nodegroups) resize(ctx context.Context, p *plan.Plan, name string, to plan.Scaling, progress *steps.Progress) error {
+// resize asks EKS for a size; false while another update of the group is under way.
+func (n *Nodegroups) resize(ctx context.Context, p *plan.Plan, name string, to plan.Scaling, progress *steps.Progress) (bool, error) {
 	changed, err := n.update(ctx, p, name, &eks.UpdateNodegroupConfigInput{ScalingConfig: &types.NodegroupScalingConfig{
 		MinSize: new(int32(to.Min)), MaxSize: new(int32(to.Max)), DesiredSize: new(int32(to.Desired)),
 	}})
 	if changed {
 		progress.Changed(fmt.Sprintf("scaled to min %d, desired %d, max %d", to.Min, to.Desired, to.Max), "node group %s", name)
 	}
-	return err
+	return changed, err
 }
 
 func size(group *types.Nodegroup) plan.Scaling {

@@ -32,11 +32,12 @@ type Nodegroups struct {
 	EKS       EKS
 	Dial      k8s.Connector
 	Baselines steps.Baselines
+	Contests  steps.Contests
 	// Drain is how long pods have to leave the nodes of a group that is replaced; EKS gives them some minutes more.
 	Drain time.Duration
 	// Now is the clock.
 	Now func() time.Time
-	// Pins is the part that works on Deployments, Room the one that looks for room for the pods of Karpenter's nodes.
+	// Pins is the part that works on Deployments, Room those that look for room for the pods of Karpenter's nodes.
 	Pins, Room func(context.Context, *plan.Plan, string) (steps.Progress, error)
 }
 
@@ -66,7 +67,7 @@ func (n *Nodegroups) do(ctx context.Context, p *plan.Plan, part string) (steps.P
 		return n.keep(ctx, p)
 	case "pins":
 		return n.Pins(ctx, p, part)
-	case "room":
+	case "fit", "room":
 		return n.Room(ctx, p, part)
 	default:
 		return steps.Progress{}, fmt.Errorf("step nodegroups has no part %q", part)
@@ -137,7 +138,7 @@ func (n *Nodegroups) update(ctx context.Context, p *plan.Plan, name string, inpu
 
 // size reads a group's size out of its baseline.
 func (n *Nodegroups) size(ctx context.Context, p *plan.Plan, name string) (*plan.Scaling, error) {
-	kept, ok, err := n.Baselines.Get(ctx, p.Rack, baseline(name))
+	kept, ok, err := n.Baselines.Get(ctx, p.Rack, steps.SizeKey(name))
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -147,5 +148,3 @@ func (n *Nodegroups) size(ctx context.Context, p *plan.Plan, name string) (*plan
 	}
 	return &size, nil
 }
-
-func baseline(group string) string { return "nodegroup/" + group }

@@ -35,7 +35,7 @@ func begin(t *testing.T) scene {
 	baselines := awsfake.NewBaselines(cloud)
 	cloud.EKS.Group("system", size3(2, 2, 4), map[string]string{"theirs": "1"})
 	cloud.EKS.Group("build", size3(1, 2, 5), map[string]string{names.LabelBuild: "true"})
-	s := scene{t, cloud, api, baselines, &Nodegroups{EKS: cloud.EKS, Dial: api.Dial, Baselines: baselines}, &plan.Plan{
+	s := scene{t, cloud, api, baselines, &Nodegroups{EKS: cloud.EKS, Dial: api.Dial, Baselines: baselines, Contests: awsfake.Contests{}, Now: time.Now}, &plan.Plan{
 		Rack: "demo", Cluster: plan.Cluster{Name: "demo"},
 		Nodegroups: plan.Nodegroups{System: []string{"system"}, Build: []string{"build"}, BuildEmpty: true},
 	}}
@@ -175,6 +175,28 @@ func TestEmptiesTheBuildGroupsAndRestoresThem(t *testing.T) {
 	s.unchanged("build")
 }
 
+// Beside Karpenter a group comes back where there is no pool for builds, and the operator is told of it once.
+func TestTellsOfABuildGroupThatComesBackBesideKarpenter(t *testing.T) {
+	for goal, want := range map[plan.Goal]int{plan.GoalKarpenter: 1, plan.GoalAccess: 0} {
+		s := begin(t)
+		s.done("build")
+		s.plan.Goal, s.plan.Nodegroups.BuildEmpty = goal, false
+		var told []string
+		for range 5 {
+			progress, _ := s.run("build")
+			for _, incident := range progress.Incidents {
+				told = append(told, incident.Parameter+": "+incident.Message)
+			}
+		}
+		if s.size("build") != "1 2 5" || len(told) != want {
+			t.Errorf("%s: size %s, told %v", goal, s.size("build"), told)
+		}
+		if want == 1 && !strings.Contains(strings.Join(told, ""), "build_node_enabled: Node group build had been brought to zero") {
+			t.Errorf("%s: told %v", goal, told)
+		}
+	}
+}
+
 // Kubelets write their nodes all the time: a write between our reading and writing is no failure.
 func TestANodeThatSomebodyElseWrites(t *testing.T) {
 	s := begin(t)
@@ -305,7 +327,7 @@ func TestParts(t *testing.T) {
 		return steps.Progress{Note: part}, nil
 	}
 	s.step.Room = s.step.Pins
-	for _, part := range []string{"pins", "room"} {
+	for _, part := range []string{"pins", "fit", "room"} {
 		if progress, _ := s.run(part); progress.Note != part {
 			t.Errorf("%s: %+v", part, progress)
 		}
@@ -316,5 +338,40 @@ func TestParts(t *testing.T) {
 	s.cloud.FailAt(1, awsfake.Throttling)
 	if _, err := s.step.Run(t.Context(), s.plan, "labels"); !errors.Is(err, awsfake.Throttling) || !strings.HasPrefix(err.Error(), "node group system: ") {
 		t.Errorf("%v", err)
+	}
+}
+
+// The size of a build group that a tool sets back is brought to zero again once; then it is told, and left alone for a day.
+func TestABuildGroupThatOthersSetBack(t *testing.T) {
+	s := begin(t)
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	s.step.Now = func() time.Time { return now }
+	setBack := func() {
+		s.cloud.EKS.Groups["build"].ScalingConfig.MinSize, s.cloud.EKS.Groups["build"].ScalingConfig.DesiredSize = new(int32(1)), new(int32(2))
+	}
+	emptied := func() bool {
+		for range 10 {
+			if progress, _ := s.run("build"); progress.Wait == 0 {
+				return *s.cloud.EKS.Groups["build"].ScalingConfig.DesiredSize == 0
+			}
+		}
+		t.Fatal("it waits")
+		return false
+	}
+	if !emptied() {
+		t.Error("not emptied")
+	}
+	if setBack(); !emptied() {
+		t.Error("not emptied the second time")
+	}
+	setBack()
+	progress, _ := s.run("build")
+	if progress.Wait > 0 || !progress.Unfinished || len(progress.Changes) > 0 || len(progress.Warnings) != 1 ||
+		!strings.Contains(progress.Warnings[0].Message, "the size of node group build is contested: somebody whom EKS does not name has set it back 2 times") {
+		t.Errorf("%+v", progress)
+	}
+	now = now.Add(25 * time.Hour)
+	if !emptied() {
+		t.Error("not tried again a day later")
 	}
 }

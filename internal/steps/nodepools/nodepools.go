@@ -78,6 +78,9 @@ func (r *run) apply(ctx context.Context) (steps.Progress, error) {
 			waiting = append(waiting, applied.Subject+": an earlier one of this name is being deleted")
 		} else if ready, note := k8s.Ready(applied.Live); !ready {
 			waiting = append(waiting, applied.Subject+": "+note)
+			if err := r.tryAgain(ctx, applied.Live); err != nil {
+				return r.progress, err
+			}
 		}
 	}
 	if len(waiting) > 0 {

@@ -87,20 +87,16 @@ func (r *run) conclude(ctx context.Context) error {
 		r.progress.Happened("karpenter_enabled", "These instances of Karpenter's nodes lacked its tags, so Sawhorse did not end them, and they run on: %s. `aws ec2 terminate-instances` ends them.",
 			strings.Join(all.Left, ", "))
 	}
-	return r.forget(ctx)
+	if err := r.forget(ctx); err != nil {
+		return err
+	}
+	return steps.ForgetKept(ctx, r.Baselines, r.plan.Rack, steps.OffKey)
 }
 
 // forget ends the records, if there are any. The removal's own goes last: without it, the other would have no owner.
 func (r *run) forget(ctx context.Context) error {
 	for _, key := range []string{forcedKey, steps.RemovalKey} {
-		_, ok, err := r.Baselines.Get(ctx, r.plan.Rack, key)
-		if err != nil {
-			return err
-		}
-		if !ok {
-			continue
-		}
-		if err := r.Baselines.Forget(ctx, r.plan.Rack, key); err != nil {
+		if err := steps.ForgetKept(ctx, r.Baselines, r.plan.Rack, key); err != nil {
 			return err
 		}
 	}

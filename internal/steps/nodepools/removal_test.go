@@ -268,6 +268,18 @@ func TestAProtectedInstanceKeepsNoOther(t *testing.T) {
 	}
 }
 
+// A removal that is complete ends the record that turning off has begun.
+func TestTheRecordOfTurningOffEnds(t *testing.T) {
+	s := down(t)
+	s.baselines.Kept[steps.OffKey] = "{}"
+	if s.call(); s.baselines.Kept[steps.OffKey] == "" {
+		t.Error("it has ended although the removal has not")
+	}
+	if s.finished(); len(s.baselines.Kept) > 0 {
+		t.Errorf("baselines %v", s.baselines.Kept)
+	}
+}
+
 // Turned on again in the middle: the next removal counts from its own beginning.
 func TestTurnedOnAgain(t *testing.T) {
 	s := down(t)

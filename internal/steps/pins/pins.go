@@ -29,12 +29,19 @@ const (
 type Step struct {
 	connect   k8s.Connector
 	baselines steps.Baselines
+	arbiter   steps.Arbiter
 	now       func() time.Time
 }
 
+// Records are what the step keeps of a rack.
+type Records interface {
+	steps.Baselines
+	steps.Contests
+}
+
 // New makes the step; connect opens the plan's cluster, now is the clock.
-func New(connect k8s.Connector, baselines steps.Baselines, now func() time.Time) *Step {
-	return &Step{connect: connect, baselines: baselines, now: now}
+func New(connect k8s.Connector, records Records, now func() time.Time) *Step {
+	return &Step{connect: connect, baselines: records, arbiter: steps.Arbiter{Contests: records, Now: now}, now: now}
 }
 
 // Run pins the plan's Deployments, one at a time, and unpins those that Sawhorse has pinned and the plan no longer names.
@@ -122,8 +129,19 @@ func (r *run) pin(ctx context.Context, live *unstructured.Unstructured) (string,
 	return r.set(ctx, live)
 }
 
-// set keeps the nodeSelector as it was found and pins.
+// set keeps the nodeSelector as it was found and pins. A pin that others have taken out is set again as the arbiter rules.
 func (r *run) set(ctx context.Context, live *unstructured.Unstructured) (string, error) {
+	ruling, err := r.arbiter.Rule(ctx, r.plan.Rack, baselineKey(live), pinned)
+	if err != nil {
+		return "", err
+	}
+	if ruling.Contested() {
+		by := k8s.SetBy(live, append(slices.Clone(selectorPath), names.LabelSystemNode)...)
+		r.progress.Contest("system_deployments", ruling, k8s.Subject(live), by, "its pods on system nodes (nodeSelector "+names.LabelSystemNode+"=true)")
+	}
+	if !ruling.Write {
+		return "", nil
+	}
 	before, err := json.Marshal(selector(live))
 	if err != nil {
 		return "", fmt.Errorf("%s: baseline: %w", k8s.Subject(live), err)
@@ -138,7 +156,7 @@ func (r *run) set(ctx context.Context, live *unstructured.Unstructured) (string,
 		return "", err
 	}
 	r.progress.Changed("pinned to system nodes", "%s", k8s.Subject(live))
-	return "its change has not been seen yet", nil
+	return "its change has not been seen yet", r.arbiter.Made(ctx, r.plan.Rack, baselineKey(live), pinned, ruling)
 }
 
 // watch waits for the rollout of a pinned Deployment, and undoes a pin that keeps its pods from running.
@@ -176,6 +194,9 @@ func (r *run) warnUnfit(live *unstructured.Unstructured, reason string) {
 
 // unpin puts the system label in the nodeSelector back as it was found, leaves the rest of it, and leaves this mark.
 func (r *run) unpin(ctx context.Context, live *unstructured.Unstructured, left string) error {
+	if err := r.arbiter.Withdraw(ctx, r.plan.Rack, baselineKey(live)); err != nil {
+		return err
+	}
 	before := map[string]string{}
 	value, ok, err := r.baselines.Get(ctx, r.plan.Rack, baselineKey(live))
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
 	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -38,12 +39,16 @@ type scene struct {
 	step      *Step
 	plan      *plan.Plan
 	baselines k8stest.Baselines
+	contests  awsfake.Contests
 	clock     time.Time
 }
 
 func begin(t *testing.T, pinned ...string) *scene {
-	s := &scene{T: t, Cluster: k8stest.New(t), baselines: k8stest.Baselines{}, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	s.step = New(s.Connector("nodegroups"), s.baselines, func() time.Time { return s.clock })
+	s := &scene{T: t, Cluster: k8stest.New(t), baselines: k8stest.Baselines{}, contests: awsfake.Contests{}, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	s.step = New(s.Connector("nodegroups"), struct {
+		k8stest.Baselines
+		awsfake.Contests
+	}{s.baselines, s.contests}, func() time.Time { return s.clock })
 	s.plan = &plan.Plan{Rack: "demo", Generation: 7, Nodegroups: plan.Nodegroups{Pinned: pinned}}
 	return s
 }
@@ -215,4 +220,29 @@ func TestLeavesAloneWhatIsNotReadyAsItIs(t *testing.T) {
 	if s.selector(broken) != before {
 		t.Error("it was pinned")
 	}
+}
+
+// A pin that a tool takes out is set again once, then told with the tool's name and left alone for a day.
+func TestAPinThatOthersTakeOut(t *testing.T) {
+	s := begin(t, "kube-system/web")
+	web := deployment("web", nil)
+	s.Create(web)
+	s.Create(node("True"))
+	s.RolledOut(web)
+	takenOut := func() {
+		s.Change(web, func(live *unstructured.Unstructured) { setSelector(live, nil) })
+		s.RolledOut(web)
+	}
+	s.waits("not been seen", "pinned to system nodes Deployment/kube-system/web")
+	takenOut()
+	s.waits("not been seen", "pinned to system nodes Deployment/kube-system/web")
+	for range 2 {
+		takenOut()
+		progress := s.run()
+		if progress.Wait > 0 || !progress.Unfinished || len(progress.Warnings) != 1 || !strings.Contains(progress.Warnings[0].Message, "Deployment/kube-system/web is contested: somebody has set it back 2 times") {
+			t.Errorf("%+v", progress)
+		}
+	}
+	s.clock = s.clock.Add(25 * time.Hour)
+	s.waits("not been seen", "pinned to system nodes Deployment/kube-system/web")
 }

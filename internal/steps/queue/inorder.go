@@ -14,12 +14,12 @@ import (
 // InOrder tells whether the step would find nothing to do. It is the step itself, stopped before its first write: what is
 // checked and what is repaired cannot come apart.
 func (q *Queue) InOrder(ctx context.Context, p *plan.Plan) (bool, error) {
-	look := Queue{SQS: sqsReader{q.SQS}, Rules: rulesReader{q.Rules}}
-	_, err := look.Run(ctx, p, "")
+	look := Queue{SQS: sqsReader{q.SQS}, Rules: rulesReader{q.Rules}, Deletions: q.Deletions, Now: q.Now}
+	progress, err := look.Run(ctx, p, "")
 	if errors.Is(err, errWouldWrite) || errors.As(err, new(*steps.Rejected)) {
 		return false, nil
 	}
-	return err == nil, err
+	return err == nil && progress.Wait == 0, err
 }
 
 var errWouldWrite = errors.New("not in order")

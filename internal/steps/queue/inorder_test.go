@@ -2,6 +2,7 @@ package queue
 
 import (
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 
@@ -16,6 +17,7 @@ func TestInOrder(t *testing.T) {
 		want bool
 	}{
 		{"as it should be", func(*awsfake.Cloud) {}, true},
+		{"a queue that is not there for every call", func(c *awsfake.Cloud) { c.Lag.Queues = time.Hour }, false},
 		{"no queue", func(c *awsfake.Cloud) { delete(c.SQS.Queues, url) }, false},
 		{"another retention", func(c *awsfake.Cloud) { c.SQS.Queues[url].Attributes["MessageRetentionPeriod"] = "60" }, false},
 		{"no policy", func(c *awsfake.Cloud) { delete(c.SQS.Queues[url].Attributes, "Policy") }, false},
@@ -27,9 +29,7 @@ func TestInOrder(t *testing.T) {
 		{"no target", func(c *awsfake.Cloud) { c.Events.Rules[name].Targets = nil }, false},
 	} {
 		cloud, q := begin()
-		if _, err := q.Run(t.Context(), wanted(true), ""); err != nil {
-			t.Fatal(err)
-		}
+		complete(t, cloud, q, true)
 		c.harm(cloud)
 		cloud.Forget()
 		got, err := q.InOrder(t.Context(), wanted(true))

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
@@ -42,40 +43,61 @@ type Rules interface {
 	RemoveTargets(context.Context, *eventbridge.RemoveTargetsInput, ...func(*eventbridge.Options)) (*eventbridge.RemoveTargetsOutput, error)
 }
 
-// Queue is the step.
-type Queue struct {
-	SQS   SQS
-	Rules Rules
+// Deletions keeps when Sawhorse last deleted a resource of a rack; the zero time where it did not.
+type Deletions interface {
+	NoteDeletion(ctx context.Context, rack, resource string, at time.Time) error
+	Deletion(ctx context.Context, rack, resource string) (time.Time, error)
 }
 
-// reuse is how long SQS holds the name of a deleted queue.
-const reuse = 20 * time.Second
+// Queue is the step.
+type Queue struct {
+	SQS       SQS
+	Rules     Rules
+	Deletions Deletions
+	Now       func() time.Time
+}
+
+const (
+	// dying is how long SQS may go on answering for a deleted queue, and holds its name; reuse is how soon to ask again.
+	dying = time.Minute
+	reuse = 20 * time.Second
+	// settling is how soon to look for a new queue, which exists for every call after about a second.
+	settling = 2 * time.Second
+)
+
+// resource is the queue's name in the record of deletions.
+const resource = "queue"
 
 // Run brings queue and rule to what the plan says. On the way out the rule goes before the queue.
 func (q *Queue) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progress, error) {
 	var progress steps.Progress
+	err := q.bring(ctx, p, &progress)
+	return progress.Until(err)
+}
+
+func (q *Queue) bring(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {
 	if !p.Queue.Present {
-		return progress, q.remove(ctx, p, &progress)
+		return q.remove(ctx, p, progress)
 	}
-	url, err := q.create(ctx, p, &progress)
-	if errors.As(err, new(*types.QueueDeletedRecently)) {
-		return progress.NotYet(reuse, "SQS holds the name of the queue that was deleted less than 60 s ago")
+	url, err := q.create(ctx, p, progress)
+	if err == nil {
+		err = q.attributes(ctx, p, url, progress)
+	}
+	if gone(err) {
+		return steps.NotYet(settling, "SQS does not know queue %s everywhere: it is new, or has just been deleted", p.Queue.Name)
 	}
 	if err != nil {
-		return progress, err
+		return err
 	}
-	if err := q.attributes(ctx, p, url, &progress); err != nil {
-		return progress, err
-	}
-	if err := q.rule(ctx, p, &progress); err != nil {
-		return progress, err
+	if err := q.rule(ctx, p, progress); err != nil {
+		return err
 	}
 	progress.Outputs = map[string]string{
 		"interruption_queue_url": url,
 		"interruption_queue_arn": queueARN(p),
 		"interruption_rule":      p.Queue.Rule,
 	}
-	return progress, nil
+	return nil
 }
 
 func queueARN(p *plan.Plan) string {
@@ -113,24 +135,55 @@ func marked(p *plan.Plan, tags map[string]string) bool {
 	return tags[names.TagRack] == p.Rack && tags[names.TagCluster] == p.Cluster.ARN
 }
 
+// create gives the URL of the rack's queue, and makes it where there is none. One that Sawhorse has just deleted is not taken for
+// it, although calls may still find it.
 func (q *Queue) create(ctx context.Context, p *plan.Plan, progress *steps.Progress) (string, error) {
 	url, err := q.find(ctx, p.Queue.Name)
 	if err != nil {
 		return "", err
 	}
 	if url != "" {
+		ending, err := q.ending(ctx, p, url)
+		if err != nil {
+			return "", err
+		}
+		if ending {
+			return "", steps.NotYet(reuse, "SQS still finds the queue that was deleted less than 60 s ago")
+		}
 		return url, q.tag(ctx, p, url, progress)
 	}
 	wanted, err := attributes(p)
 	if err != nil {
 		return "", err
 	}
-	out, err := q.SQS.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &p.Queue.Name, Attributes: wanted, Tags: p.Queue.Tags})
+	_, err = q.SQS.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &p.Queue.Name, Attributes: wanted, Tags: p.Queue.Tags})
+	if errors.As(err, new(*types.QueueDeletedRecently)) {
+		return "", steps.NotYet(reuse, "SQS holds the name of the queue that was deleted less than 60 s ago")
+	}
 	if err != nil {
 		return "", fmt.Errorf("queue %s: create: %w", p.Queue.Name, err)
 	}
 	progress.Changed("created", "queue %s", p.Queue.Name)
-	return *out.QueueUrl, nil
+	return "", steps.NotYet(settling, "queue %s is new, and does not exist for every call yet", p.Queue.Name)
+}
+
+// ending tells whether a queue that calls find is one that Sawhorse deleted less than a minute ago, and none that was made since.
+func (q *Queue) ending(ctx context.Context, p *plan.Plan, url string) (bool, error) {
+	at, err := q.Deletions.Deletion(ctx, p.Rack, resource)
+	if err != nil || q.Now().Sub(at) >= dying {
+		return false, err
+	}
+	live, err := q.SQS.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
+		QueueUrl: &url, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameCreatedTimestamp},
+	})
+	if err != nil {
+		return false, fmt.Errorf("queue %s: read attributes: %w", p.Queue.Name, err)
+	}
+	made, err := strconv.ParseInt(live.Attributes[string(types.QueueAttributeNameCreatedTimestamp)], 10, 64)
+	if err != nil {
+		return false, fmt.Errorf("queue %s: creation time: %w", p.Queue.Name, err)
+	}
+	return made < at.Unix(), nil
 }
 
 // tag gives a queue that exists the tags that it lacks, if it is ours.
@@ -199,7 +252,7 @@ func (q *Queue) attributes(ctx context.Context, p *plan.Plan, url string, progre
 	}
 	differ := map[string]string{}
 	for name, value := range wanted {
-		if have := live.Attributes[name]; have != value && !sameJSON(have, value) {
+		if have := live.Attributes[name]; have != value && !(name == string(types.QueueAttributeNamePolicy) && steps.SamePolicy(have, value)) {
 			differ[name] = value
 		}
 	}
@@ -227,17 +280,27 @@ func (q *Queue) remove(ctx context.Context, p *plan.Plan, progress *steps.Progre
 		return err
 	}
 	if url != "" {
-		_, ours, err := q.tags(ctx, p, url)
-		if err != nil {
+		if err := q.delete(ctx, p, url, progress); err != nil && !gone(err) {
 			return err
-		}
-		if ours {
-			if _, err := q.SQS.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: &url}); err != nil && !gone(err) {
-				return fmt.Errorf("queue %s: delete: %w", p.Queue.Name, err)
-			}
-			progress.Changed("deleted", "queue %s", p.Queue.Name)
 		}
 	}
 	progress.Outputs = map[string]string{"interruption_queue_url": "", "interruption_queue_arn": "", "interruption_rule": ""}
+	return nil
+}
+
+// delete deletes the queue if it is ours, and notes that beforehand: whoever makes the next one must know. One that was deleted and
+// is still found is deleted again: the note says no more than that it was to be.
+func (q *Queue) delete(ctx context.Context, p *plan.Plan, url string, progress *steps.Progress) error {
+	_, ours, err := q.tags(ctx, p, url)
+	if err != nil || !ours {
+		return err
+	}
+	if err := q.Deletions.NoteDeletion(ctx, p.Rack, resource, q.Now()); err != nil {
+		return err
+	}
+	if _, err := q.SQS.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: &url}); err != nil {
+		return fmt.Errorf("queue %s: delete: %w", p.Queue.Name, err)
+	}
+	progress.Changed("deleted", "queue %s", p.Queue.Name)
 	return nil
 }

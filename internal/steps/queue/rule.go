@@ -53,7 +53,7 @@ func (q *Queue) rule(ctx context.Context, p *plan.Plan, progress *steps.Progress
 			input.Tags, action = ruleTags(p.Queue.Tags), "created" // PutRule takes tags for a new rule only
 		}
 		if _, err := q.Rules.PutRule(ctx, input); err != nil {
-			return fmt.Errorf("rule %s: put: %w", p.Queue.Rule, err)
+			return fmt.Errorf("rule %s: put: %w", p.Queue.Rule, quota(err))
 		}
 		progress.Changed(action, "rule %s", p.Queue.Rule)
 	}
@@ -63,6 +63,15 @@ func (q *Queue) rule(ctx context.Context, p *plan.Plan, progress *steps.Progress
 		}
 	}
 	return q.target(ctx, p, progress)
+}
+
+// quota says what to do where the bus is full: EventBridge's own words name neither the quota nor the way to raise it.
+func quota(err error) error {
+	if !errors.As(err, new(*types.LimitExceededException)) {
+		return err
+	}
+	return fmt.Errorf("the default event bus has as many rules as its quota allows (300 in most regions, 100 in some); delete rules that nothing uses, or raise the quota with "+
+		"`aws service-quotas request-service-quota-increase --service-code events --quota-code L-244521F2 --desired-value NUMBER`: %w", err)
 }
 
 // tagRule gives a rule of ours the tags that it lacks.

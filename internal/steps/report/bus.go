@@ -27,7 +27,7 @@ type Bus struct {
 
 // Quiet tells of a round that changes nothing and has nothing new to say, after which the rack is in this state.
 func (b Bus) Quiet(run rack.Run, state rack.State) error {
-	return b.Meter.Pass(meter.Pass{Rack: run.Rack, Generation: run.Generation, Execution: run.Execution, State: string(state)})
+	return b.Meter.Pass(meter.Pass{Rack: run.Rack, Generation: run.Generation, Execution: run.Execution, State: string(state), Told: state != rack.Reconciled})
 }
 
 // maxDetail keeps an event below EventBridge's 256 KB with room for its envelope and the count of what is left out, in bytes.

@@ -69,7 +69,7 @@ func (r *Report) Run(ctx context.Context, event Event) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	run, err := r.Store.Run(ctx, event.Rack, max(told, lease.Served), event.Generation)
+	run, err := r.Store.Run(ctx, event.Rack, max(told.Generation, lease.Served), event.Generation)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -95,32 +95,41 @@ func (r *Report) Run(ctx context.Context, event Event) (Answer, error) {
 			return Answer{}, err
 		}
 	}
-	text, err := status.Text()
-	if err != nil {
-		return Answer{}, err
-	}
-	if err := r.Outputs.WriteStatus(ctx, event.Rack, text); err != nil {
-		return Answer{}, err
+	known := told.Says(status, r.Now())
+	if !known {
+		text, err := status.Text()
+		if err != nil {
+			return Answer{}, err
+		}
+		if err := r.Store.Untell(ctx, event.Rack); err != nil {
+			return Answer{}, err
+		}
+		if err := r.Outputs.WriteStatus(ctx, event.Rack, text); err != nil {
+			return Answer{}, err
+		}
+		told = rack.Wrote(status, r.Now())
 	}
 	// The digest goes last: what it says has been told then, also if the report was stopped on the way and ran again.
 	if err := r.Send(ctx, r.detail(event, run, status)); err != nil {
 		return Answer{}, err
 	}
-	if err := r.Store.SaveStatus(ctx, status, digest(status, run)); err != nil {
+	if err := r.Store.SaveStatus(ctx, status, digest(status, run), told); err != nil {
 		return Answer{}, err
 	}
-	return Answer{}, r.measure(event, status)
+	return Answer{}, r.measure(event, status, !known)
 }
 
-func (r *Report) measure(event Event, status rack.Status) error {
+func (r *Report) measure(event Event, status rack.Status, news bool) error {
 	took := r.Now().Sub(event.Started)
 	return r.Meter.Pass(meter.Pass{
 		Rack: event.Rack, Generation: event.Generation, Execution: event.Execution,
 		State: string(status.State), Changes: len(status.Changed), Took: &took,
+		Told: news || status.State != rack.Reconciled,
 	})
 }
 
-// forget ends what is kept and published of a rack. The records go last: what is stopped on the way is done again.
+// forget ends what is kept and published of a rack. The records go last, and then its place on the list of the schedule: what is
+// stopped on the way is done again.
 func (r *Report) forget(ctx context.Context, event Event, run rack.Run) error {
 	last, err := r.Store.Plan(ctx, event.Rack)
 	if err != nil {
@@ -138,7 +147,10 @@ func (r *Report) forget(ctx context.Context, event Event, run rack.Run) error {
 	if err := r.Send(ctx, events.Reconciled{Pass: pass}); err != nil {
 		return err
 	}
-	return r.Store.End(ctx, event.Rack, arn)
+	if err := r.Store.End(ctx, event.Rack, arn); err != nil {
+		return err
+	}
+	return r.Store.Delist(ctx, event.Rack)
 }
 
 // digest of a pass that failed, or in which a step refused the input, is no finding of validate's, so that the first pass

@@ -170,6 +170,79 @@ func TestRejectedByAStep(t *testing.T) {
 	s.reported(string(rack.Failed))
 }
 
+// SSM takes 3 writes a second from the whole account: what the status says already is not written again. The bus is told all the same.
+func TestAStatusThatSaysTheSameIsNotWrittenAgain(t *testing.T) {
+	const write = "SSM.PutParameter /sawhorse/racks/demo/status"
+	s := begin(t, rack.Run{Outcome: "Planned", Goal: "karpenter", Warnings: warning}, done)
+	generation := int64(7)
+	next := func(what string, written bool, run rack.Run, outcome string, records ...rack.StepRecord) {
+		s.Helper()
+		generation++
+		run.Rack, run.Generation, run.Execution, run.Started = "demo", generation, "me", s.cloud.Now()
+		s.must(s.store.SaveRun(s.Context(), run))
+		for _, r := range records {
+			s.must(s.store.NoteStep(s.Context(), "demo", generation, s.cloud.Now(), r))
+		}
+		s.cloud.Forget()
+		s.cloud.Events.Sent = nil
+		s.measured.Reset()
+		e := event(outcome)
+		e.Generation = generation
+		s.run(e)
+		if slices.Contains(s.cloud.Made(), write) != written || len(s.cloud.Events.Sent) != 1 {
+			s.Errorf("%s: calls %v", what, s.cloud.Made())
+		}
+		status := s.status()
+		if (status.Generation == generation) != written {
+			s.Errorf("%s: the status is of generation %d, the pass of %d", what, status.Generation, generation)
+		}
+		if byRack := strings.Contains(s.measured.String(), `"Dimensions":[["Rack"],[]]`); byRack != (written || status.State != rack.Reconciled) {
+			s.Errorf("%s: metrics %s", what, s.measured)
+		}
+	}
+	s.run(event("Planned"))
+	well, changed := rack.Run{Outcome: "Planned", Goal: "karpenter", Warnings: warning}, done
+	warned := rack.StepRecord{Step: "queue", Warnings: warning}
+	next("nothing changed", false, well, "Planned", warned)
+	if status := s.status(); len(status.Changed) != 1 {
+		t.Errorf("what the last change was is told no more: %+v", status)
+	}
+	next("the same change once more", true, well, "Planned", changed)
+	next("a warning has gone", true, rack.Run{Outcome: "Planned", Goal: "karpenter"}, "Planned", warned)
+	next("rejected", true, rack.Run{Outcome: "Rejected", Problems: problem}, "Rejected")
+	next("rejected for the same", false, rack.Run{Outcome: "Rejected", Problems: problem}, "Rejected")
+	next("well again, without a change", true, rack.Run{Outcome: "Planned", Goal: "karpenter"}, "Planned", warned)
+	next("nothing", false, rack.Run{Outcome: "Planned", Goal: "karpenter"}, "Planned", warned)
+	s.cloud.Pass(24 * time.Hour)
+	delete(s.cloud.SSM.Values, "/sawhorse/racks/demo/status")
+	next("somebody has deleted it, a day ago", true, rack.Run{Outcome: "Planned", Goal: "karpenter"}, "Planned", warned)
+}
+
+// A report that is stopped between the parameter and its record leaves nobody believing that the parameter says what it said before.
+func TestAStatusThatWasWrittenAndNotNoted(t *testing.T) {
+	for n := 1; ; n++ {
+		s := begin(t, rack.Run{Outcome: "Planned", Goal: "karpenter"})
+		s.run(event("Planned"))
+		s.must(s.store.SaveRun(t.Context(), rack.Run{Rack: "demo", Generation: 8, Outcome: "Rejected", Problems: problem}))
+		s.must(s.store.SaveRun(t.Context(), rack.Run{Rack: "demo", Generation: 9, Outcome: "Planned", Goal: "karpenter"}))
+		rejected, well := event("Rejected"), event("Planned")
+		rejected.Generation, well.Generation = 8, 9
+		s.cloud.Forget()
+		s.cloud.FailAt(n, awsfake.Throttling)
+		_, err := s.report.Run(t.Context(), rejected)
+		if failed := s.cloud.Failed(); failed != (err != nil) {
+			t.Fatalf("call %d: %v", n, err)
+		} else if !failed {
+			return
+		}
+		s.cloud.FailAt(0, nil)
+		s.run(well)
+		if got := s.status().State; got != rack.Reconciled {
+			t.Errorf("stopped at call %d: the status says %s, and the rack is well again", n, got)
+		}
+	}
+}
+
 // change is the change request that the only event names.
 func (s scene) change() string {
 	s.Helper()
@@ -300,13 +373,13 @@ func TestOvertakenRounds(t *testing.T) {
 	for generation := int64(4); generation < 7; generation++ {
 		s.must(s.store.NoteStep(s.Context(), "demo", generation, s.cloud.Now(), overtaken))
 	}
-	s.must(s.store.SaveStatus(s.Context(), rack.Status{Rack: "demo", Generation: 5}, ""))
+	s.must(s.store.SaveStatus(s.Context(), rack.Status{Rack: "demo", Generation: 5}, "", rack.Told{}))
 	s.run(event("Planned"))
 	if got := s.status(); !slices.Equal(got.Changed, []string{"role demo created", "queue demo created"}) || !slices.Equal(got.Warnings, slices.Concat(problem, warning)) {
 		t.Errorf("%v, warnings %v", got.Changed, got.Warnings)
 	}
 	t.Log("what a release has counted as served counts as told")
-	s.must(s.store.SaveStatus(s.Context(), rack.Status{Rack: "demo", Generation: 1}, ""))
+	s.must(s.store.SaveStatus(s.Context(), rack.Status{Rack: "demo", Generation: 1}, "", rack.Told{}))
 	s.cloud.Table.Items["rack#demo lease"]["served"] = &types.AttributeValueMemberN{Value: "6"}
 	s.run(event("Planned"))
 	if got := s.status(); !slices.Equal(got.Changed, []string{"queue demo created"}) {

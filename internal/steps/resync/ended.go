@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
@@ -25,7 +26,14 @@ func (r *Resync) ended(ctx context.Context, event Event) (Answer, error) {
 	if name == "" {
 		return Answer{}, nil
 	}
-	where := r.where(ctx, event.Detail.ExecutionARN)
+	where, err := r.where(ctx, event)
+	if err != nil {
+		return Answer{}, err
+	}
+	// A pass that never came to reading its rack's parameters has not put the rack on the list.
+	if err := r.Store.Enlist(ctx, name); err != nil {
+		return Answer{}, err
+	}
 	if slices.Contains(Uncounted, where.state) {
 		// Nothing but this execution had the event, so the event itself is taken up again.
 		return r.follow(ctx, event, name, event.Detail.Input)
@@ -54,7 +62,7 @@ func (r *Resync) ended(ctx context.Context, event Event) (Answer, error) {
 func (r *Resync) tell(ctx context.Context, event Event, name string, where place) error {
 	failed := report.Event{
 		Rack: name, Execution: event.Detail.ExecutionARN, Generation: where.generation, Step: where.step,
-		Started: time.UnixMilli(event.Detail.StartDate), Outcome: "Failed", Error: event.Detail.Error, Cause: event.Detail.Cause,
+		Started: time.UnixMilli(event.Detail.StartDate), Outcome: "Failed", Error: event.Detail.Error, Cause: where.cause,
 	}
 	if failed.Error == "" {
 		failed.Error = event.Detail.Status
@@ -84,21 +92,37 @@ type place struct {
 	waiting    bool
 	step       string
 	generation int64
+	cause      string
 }
 
-// where reads the end of an execution's history. It is no error if that fails: less is told then, and the worst assumed.
-func (r *Resync) where(ctx context.Context, execution string) place {
+// where tells where an execution ended. One that came to the state Failed says so in its cause. Of any other the end of the
+// history is read; a throttled look is an error, so that Lambda calls again for the notice. Where the history cannot be read for
+// another reason, less is told, and the worst is assumed.
+func (r *Resync) where(ctx context.Context, event Event) (place, error) {
+	var said struct {
+		Cause, State, Step string
+		Generation         int64
+	}
+	if json.Unmarshal([]byte(event.Detail.Cause), &said) == nil && said.State != "" {
+		return place{state: said.State, step: said.Step, generation: said.Generation, cause: said.Cause}, nil
+	}
 	const events = 200 // more than a state with all its retries has
-	history, err := r.Machine.GetExecutionHistory(ctx, &sfn.GetExecutionHistoryInput{ExecutionArn: &execution, ReverseOrder: true, MaxResults: events})
+	unknown := place{cause: event.Detail.Cause}
+	history, err := r.Machine.GetExecutionHistory(ctx, &sfn.GetExecutionHistoryInput{
+		ExecutionArn: &event.Detail.ExecutionARN, ReverseOrder: true, MaxResults: events,
+	})
+	if retry.IsErrorThrottles(retry.DefaultThrottles).IsErrorThrottle(err).Bool() {
+		return unknown, fmt.Errorf("execution %s: read history: %w", event.Detail.ExecutionARN, err)
+	}
 	if err != nil {
-		return place{}
+		return unknown, nil
 	}
 	for _, e := range history.Events {
 		entered := e.StateEnteredEventDetails
 		if entered == nil || e.Type == types.HistoryEventTypeFailStateEntered { // which state went there is of interest
 			continue
 		}
-		p := place{state: *entered.Name, waiting: e.Type == types.HistoryEventTypeWaitStateEntered}
+		p := place{state: *entered.Name, waiting: e.Type == types.HistoryEventTypeWaitStateEntered, cause: event.Detail.Cause}
 		var about struct {
 			Step       string `json:"step"`
 			Generation int64  `json:"generation"`
@@ -106,9 +130,9 @@ func (r *Resync) where(ctx context.Context, execution string) place {
 		if entered.Input != nil && json.Unmarshal([]byte(*entered.Input), &about) == nil {
 			p.step, p.generation = about.Step, about.Generation
 		}
-		return p
+		return p, nil
 	}
-	return place{}
+	return unknown, nil
 }
 
 // followers is how many executions in a row may end early before the next event, or the schedule, is waited for: what kills

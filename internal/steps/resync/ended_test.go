@@ -102,6 +102,64 @@ func TestTheSameNoticeTwiceStartsOnePass(t *testing.T) {
 	}
 }
 
+// What ended in the state Failed says in its cause where, at which step and why: no look at the history, which has a small quota.
+func TestAnExecutionThatFailedTellsWhereByItsCause(t *testing.T) {
+	for _, c := range []struct {
+		what, cause string
+		owner       string
+		started     int
+		step        string
+	}{
+		{"told and released", `{"cause":"x","state":"Ended","step":"queue","generation":3}`, "", 0, ""},
+		{"the rack could not be released", `{"cause":"no table","state":"Release","step":"queue","generation":2}`, execution + "me", 1, "queue"},
+		{"not even counted", `{"cause":"no table","state":"Request","step":"","generation":0}`, "", 1, ""},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			cloud, m, r := begin(time.Hour, 1)
+			served := "3"
+			if c.owner != "" {
+				served = "2"
+			}
+			lease(cloud, c.owner, "3", served)
+			notice := ended(`{"detail-type":"Rack Reconcile Requested","detail":{"rack":"demo"}}`, execution+"me")
+			notice.Detail.Status, notice.Detail.Error, notice.Detail.Cause = "FAILED", "DynamoDB.X", c.cause
+			if _, err := r.Run(t.Context(), notice); err != nil {
+				t.Fatal(err)
+			}
+			if m.looks > 0 || len(m.inputs) != c.started {
+				t.Errorf("%d looks at the history, started %v", m.looks, m.inputs)
+			}
+			var status rack.Status
+			if text := cloud.SSM.Values["/sawhorse/racks/demo/status"]; c.step == "" && text != "" {
+				t.Errorf("status %s", text)
+			} else if c.step != "" {
+				if err := json.Unmarshal([]byte(text), &status); err != nil || status.Failure.Step != c.step || status.Failure.Reason != "no table" || status.Generation != 2 {
+					t.Errorf("status %s, %v", text, err)
+				}
+			}
+			if racks, err := r.Store.Racks(t.Context()); err != nil || !slices.Equal(racks, []string{"demo"}) {
+				t.Errorf("the schedule visits %v, %v", racks, err)
+			}
+		})
+	}
+}
+
+// A look that is throttled is tried again: taken for a place that nobody knows, it would have the pass's event taken up twice, and
+// the next pass wait for a call that has ended.
+func TestAThrottledLookIsTriedAgain(t *testing.T) {
+	cloud, m, r := begin(time.Hour, 1)
+	lease(cloud, execution+"me", "3", "2")
+	notice := ended(`{"detail":{"rack":"demo"}}`, execution+"me")
+	m.unread = awsfake.Throttling
+	if _, err := r.Run(t.Context(), notice); err == nil || len(m.inputs) > 0 || len(cloud.SSM.Values) > 0 {
+		t.Fatalf("%v, started %v, parameters %v", err, m.inputs, cloud.SSM.Values)
+	}
+	m.history = []sfntypes.HistoryEvent{aborting, waiting, calling}
+	if _, err := r.Run(t.Context(), notice); err != nil || quiet(t, cloud) != 0 || len(m.inputs) != 1 {
+		t.Errorf("%v, quiet until %d, started %v", err, quiet(t, cloud), m.inputs)
+	}
+}
+
 // P8: an execution that could not say so itself has its rack's status say which step, why, and what happens now.
 func TestAnExecutionThatEndedIsToldOf(t *testing.T) {
 	for _, c := range []struct {

@@ -4,29 +4,23 @@ package resync
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
-	"github.com/aws/aws-sdk-go-v2/service/ssm"
-	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
 	"github.com/sawhorse-io/sawhorse/events"
+	"github.com/sawhorse-io/sawhorse/internal/meter"
 	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/rack"
 	"github.com/sawhorse-io/sawhorse/internal/steps/report"
 )
-
-// Parameters is what finding the racks needs of SSM.
-type Parameters interface {
-	DescribeParameters(context.Context, *ssm.DescribeParametersInput, ...func(*ssm.Options)) (*ssm.DescribeParametersOutput, error)
-}
 
 // StateMachine is what starting a pass, and looking at one that ended, needs of Step Functions.
 type StateMachine interface {
@@ -57,13 +51,13 @@ type Answer struct {
 
 // Resync starts passes.
 type Resync struct {
-	Parameters Parameters
 	Machine    StateMachine
 	MachineARN string
 	Store      *rack.Store
 	Paths      names.Paths
 	// Report writes the status of a pass that could not do so itself.
 	Report func(context.Context, report.Event) (report.Answer, error)
+	Meter  meter.Meter
 	// Interval is the time in which every rack gets one full pass, Slots the number of ticks in it.
 	Interval time.Duration
 	Slots    int
@@ -75,28 +69,61 @@ func (r *Resync) Run(ctx context.Context, event Event) (Answer, error) {
 	if event.DetailType == events.TypeExecutionChange {
 		return r.ended(ctx, event)
 	}
-	racks, err := r.racks(ctx)
+	return r.scheduled(ctx, r.tick(event))
+}
+
+// scheduled starts the passes of one tick. It may be repeated: the name of an execution holds the tick, so that a rack gets one
+// pass, however often the tick is delivered. What fails for one rack is told in the end and keeps no other rack waiting.
+func (r *Resync) scheduled(ctx context.Context, tick time.Time) (Answer, error) {
+	completing := r.Store.CompleteList(ctx)
+	racks, err := r.Store.Racks(ctx)
 	if err != nil {
-		return Answer{}, err
+		return Answer{}, errors.Join(completing, err)
 	}
-	due := r.due(racks, r.tick(event))
-	for _, name := range due {
-		if err := r.start(ctx, name, request(events.ReconcileRequested{Rack: name, Reason: "schedule", Full: true}), ""); err != nil {
-			return Answer{}, err
+	slot := r.slot(tick)
+	answer, failed := Answer{}, []error{completing, r.measure(ctx, racks)}
+	for _, name := range r.due(racks, slot) {
+		id := sha256.Sum256([]byte(name)) // a rack's name may be longer than an execution's
+		execution := fmt.Sprintf("schedule-%d-%s", slot, hex.EncodeToString(id[:16]))
+		err := r.start(ctx, name, request(events.ReconcileRequested{Rack: name, Reason: "schedule", Full: true}), execution)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		answer.Racks = append(answer.Racks, name)
+	}
+	return answer, errors.Join(failed...)
+}
+
+// measure tells how long the longest pass has gone on that holds its rack: an execution that hangs ends no step and sends no
+// metric of its own.
+func (r *Resync) measure(ctx context.Context, racks []string) error {
+	var longest time.Duration
+	var failed []error
+	for _, name := range racks {
+		since, err := r.Store.HeldSince(ctx, name)
+		if err != nil {
+			failed = append(failed, err)
+		} else if !since.IsZero() {
+			longest = max(longest, r.Now().Sub(since))
 		}
 	}
-	return Answer{Racks: due}, nil
+	return errors.Join(append(failed, r.Meter.Longest(longest))...)
+}
+
+// slot is the number of the tick since 1970.
+func (r *Resync) slot(tick time.Time) int64 {
+	return tick.Unix() / int64(max(1, r.Interval.Seconds()/float64(r.Slots)))
 }
 
 // due are the racks whose turn the tick is: each rack has one slot of the interval, by its name, so that the passes are
 // spread over it and no tick needs to know of another.
-func (r *Resync) due(racks []string, tick time.Time) []string {
-	slot := int(tick.Unix()/int64(max(1, r.Interval.Seconds()/float64(r.Slots)))) % r.Slots
+func (r *Resync) due(racks []string, slot int64) []string {
 	var due []string
 	for _, name := range racks {
 		hash := fnv.New32a()
 		hash.Write([]byte(name))
-		if int(hash.Sum32()%uint32(r.Slots)) == slot {
+		if int64(hash.Sum32())%int64(r.Slots) == slot%int64(r.Slots) {
 			due = append(due, name)
 		}
 	}
@@ -111,40 +138,10 @@ func (r *Resync) tick(event Event) time.Time {
 	return r.Now()
 }
 
-// racks are the names that have parameters or a status. DescribeParameters gives names without values, 50 at a time.
-func (r *Resync) racks(ctx context.Context) ([]string, error) {
-	var found []string
-	folder := r.Paths.Racks()
-	pages := ssm.NewDescribeParametersPaginator(r.Parameters, &ssm.DescribeParametersInput{
-		MaxResults:       new(int32(50)),
-		ParameterFilters: []ssmtypes.ParameterStringFilter{{Key: new("Path"), Option: new("Recursive"), Values: []string{folder}}},
-	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("parameters below %s: list: %w", folder, err)
-		}
-		for _, p := range page.Parameters {
-			name, rest, _ := strings.Cut(strings.TrimPrefix(*p.Name, folder+"/"), "/")
-			// A rack whose parameters have been deleted has a status until it is forgotten.
-			if (strings.HasPrefix(rest, "params/") || rest == "status") && names.ValidRack(name) {
-				found = append(found, name)
-			}
-		}
-	}
-	slices.Sort(found)
-	return slices.Compact(found), nil
-}
-
-// start starts a pass; one that is named at most once.
+// start starts the pass of a name, at most once.
 func (r *Resync) start(ctx context.Context, rack, input, execution string) error {
-	start := &sfn.StartExecutionInput{StateMachineArn: &r.MachineARN, Input: &input}
-	if execution != "" {
-		start.Name = &execution
-	}
-	_, err := r.Machine.StartExecution(ctx, start)
-	var exists *types.ExecutionAlreadyExists
-	if err != nil && !errors.As(err, &exists) {
+	_, err := r.Machine.StartExecution(ctx, &sfn.StartExecutionInput{StateMachineArn: &r.MachineARN, Input: &input, Name: &execution})
+	if err != nil && !errors.As(err, new(*types.ExecutionAlreadyExists)) {
 		return fmt.Errorf("rack %s: start pass: %w", rack, err)
 	}
 	return nil

@@ -1,14 +1,17 @@
 package resync
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
@@ -25,13 +28,20 @@ type machine struct {
 	last   string // the latest of them
 	inputs []string
 	err    error
-	// history is that of every execution, the last event first; without one it cannot be read.
+	// history is that of every execution, the last event first; without one it cannot be read, for the reason unread.
 	history []sfntypes.HistoryEvent
+	unread  error
+	looks   int
+	// refused are the racks whose passes cannot be started.
+	refused []string
+	// measured is what the meter wrote.
+	measured bytes.Buffer
 }
 
 func (m *machine) GetExecutionHistory(_ context.Context, in *sfn.GetExecutionHistoryInput, _ ...func(*sfn.Options)) (*sfn.GetExecutionHistoryOutput, error) {
+	m.looks++
 	if m.history == nil || !in.ReverseOrder {
-		return nil, awsfake.Throttling
+		return nil, m.unread
 	}
 	return &sfn.GetExecutionHistoryOutput{Events: m.history}, nil
 }
@@ -39,6 +49,11 @@ func (m *machine) GetExecutionHistory(_ context.Context, in *sfn.GetExecutionHis
 func (m *machine) StartExecution(_ context.Context, in *sfn.StartExecutionInput, _ ...func(*sfn.Options)) (*sfn.StartExecutionOutput, error) {
 	if m.err != nil {
 		return nil, m.err
+	}
+	for _, name := range m.refused {
+		if strings.Contains(*in.Input, `"rack":"`+name+`"`) {
+			return nil, awsfake.Throttling
+		}
 	}
 	if in.Name != nil {
 		if len(*in.Name) > 80 {
@@ -54,14 +69,14 @@ func (m *machine) StartExecution(_ context.Context, in *sfn.StartExecutionInput,
 }
 
 func begin(interval time.Duration, slots int) (*awsfake.Cloud, *machine, *Resync) {
-	cloud, m := awsfake.New(), &machine{names: map[string]bool{}}
+	cloud, m := awsfake.New(), &machine{names: map[string]bool{}, unread: &sfntypes.ExecutionDoesNotExist{}}
 	store, paths := &rack.Store{DB: cloud.Table, Name: "sawhorse"}, names.Paths{Prefix: "/sawhorse"}
 	teller := &report.Report{
 		Store: store, Now: cloud.Now, Outputs: rack.Published{SSM: cloud.SSM, Paths: paths}, Send: report.Bus{Events: cloud.Events, Name: "sawhorse"}.Send,
 		Meter: meter.Meter{Out: io.Discard, Now: cloud.Now},
 	}
 	return cloud, m, &Resync{
-		Parameters: cloud.SSM, Machine: m, MachineARN: "arn:machine", Store: store,
+		Machine: m, MachineARN: "arn:machine", Store: store, Meter: meter.Meter{Out: &m.measured, Now: cloud.Now},
 		Paths: paths, Interval: interval, Slots: slots, Now: cloud.Now, Report: teller.Run,
 	}
 }
@@ -91,11 +106,13 @@ func TestEachRackOnceAnInterval(t *testing.T) {
 	for _, c := range []struct{ minutes, slots int }{{60, 12}, {60, 1}, {60, 60}, {15, 5}, {1, 1}, {1440, 48}, {30, 3}} {
 		for _, offset := range []time.Duration{0, time.Second, 17*time.Minute + 3*time.Second} {
 			interval := time.Duration(c.minutes) * time.Minute
-			cloud, m, r := begin(interval, c.slots)
+			_, m, r := begin(interval, c.slots)
 			var want []string
 			for i := range 70 {
 				name := fmt.Sprintf("rack-%02d", i)
-				cloud.SSM.Values["/sawhorse/racks/"+name+"/params/karpenter_enabled"] = "true"
+				if err := r.Store.Enlist(t.Context(), name); err != nil {
+					t.Fatal(err)
+				}
 				want = append(want, name+" true")
 			}
 			for tick := range c.slots {
@@ -112,20 +129,129 @@ func TestEachRackOnceAnInterval(t *testing.T) {
 	}
 }
 
-// A rack whose parameters have been deleted has its status until it is forgotten.
-func TestRacksAreThoseWithParametersOrAStatus(t *testing.T) {
+// The racks are listed from the table: Parameter Store would page over all parameters of the account, and throttle.
+func TestTheRacksAreThoseOfTheList(t *testing.T) {
 	cloud, m, r := begin(time.Hour, 1)
-	for _, name := range []string{
-		"racks/b/params/node_disk", "racks/b/params/paused", "racks/a/params/paused", "racks/only-status/status",
-		"racks/Bad/params/paused", "racks/a/outputs/params", "other/params/x",
-	} {
-		cloud.SSM.Values["/sawhorse/"+name] = "x"
-	}
-	for i := range 60 { // a second page
-		cloud.SSM.Values[fmt.Sprintf("/sawhorse/racks/b/params/p%d", i)] = "x"
+	for _, name := range []string{"b", "a", "c-3"} {
+		if err := r.Store.Enlist(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
 	}
 	answer, err := r.Run(t.Context(), Event{})
-	if err != nil || !slices.Equal(answer.Racks, []string{"a", "b", "only-status"}) || !slices.Equal(m.started(t), []string{"a true", "b true", "only-status true"}) {
+	if err != nil || !slices.Equal(answer.Racks, []string{"a", "b", "c-3"}) || !slices.Equal(m.started(t), []string{"a true", "b true", "c-3 true"}) {
 		t.Errorf("%v, %v, started %v", answer, err, m.started(t))
+	}
+	for _, call := range cloud.Made() {
+		if strings.HasPrefix(call, "SSM.") {
+			t.Errorf("a tick calls %s", call)
+		}
+	}
+}
+
+// An earlier version kept no list: the racks that it left leases of are listed, once.
+func TestTheListIsCompletedAfterAnUpgrade(t *testing.T) {
+	cloud, m, r := begin(time.Hour, 1)
+	lease(cloud, "", "3", "3")
+	for i := range 7 { // more than one page
+		cloud.Table.Items[fmt.Sprintf("rack#demo run#%d", i)] = awsfake.Item{
+			"pk": &types.AttributeValueMemberS{Value: "rack#demo"}, "sk": &types.AttributeValueMemberS{Value: fmt.Sprintf("run#%d", i)},
+		}
+	}
+	for _, tick := range []string{"2026-01-02T03:00:00Z", "2026-01-02T04:00:00Z"} {
+		if _, err := r.Run(t.Context(), Event{Time: tick}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := m.started(t); !slices.Equal(got, []string{"demo true", "demo true"}) {
+		t.Errorf("started %v", got)
+	}
+	scans := slices.DeleteFunc(cloud.Made(), func(call string) bool { return call != "DynamoDB.Scan" })
+	if len(scans) != 3 {
+		t.Errorf("%d reads of the whole table, of 3 pages each", len(scans))
+	}
+}
+
+// The Scheduler delivers at least once, and Lambda calls again for a tick that failed: a rack gets one pass for each tick.
+func TestTheSameTickTwiceStartsOnePass(t *testing.T) {
+	_, m, r := begin(time.Hour, 12)
+	for _, name := range []string{"demo", strings.Repeat("r", 200)} {
+		if err := r.Store.Enlist(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, hour := range []string{"03", "04"} {
+		for range 2 {
+			for minute := 0; minute < 60; minute += 5 {
+				if _, err := r.Run(t.Context(), Event{Time: fmt.Sprintf("2026-01-02T%s:%02d:00Z", hour, minute)}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	if len(m.inputs) != 4 {
+		t.Errorf("%d passes of 2 racks in 2 hours: %v", len(m.inputs), m.started(t))
+	}
+}
+
+// A rack whose pass cannot be started keeps no other waiting, and the tick is an error, so that Lambda calls again for it.
+func TestOneRackThatFailsKeepsNoOtherWaiting(t *testing.T) {
+	_, m, r := begin(time.Hour, 1)
+	for _, name := range []string{"a", "b", "c"} {
+		if err := r.Store.Enlist(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.refused = []string{"a"}
+	tick := Event{Time: "2026-01-02T03:00:00Z"}
+	answer, err := r.Run(t.Context(), tick)
+	if err == nil || !strings.Contains(err.Error(), "rack a") || !slices.Equal(answer.Racks, []string{"b", "c"}) {
+		t.Errorf("%v, %v", answer, err)
+	}
+	m.refused = nil
+	if _, err := r.Run(t.Context(), tick); err != nil || !slices.Equal(m.started(t), []string{"b true", "c true", "a true"}) {
+		t.Errorf("%v, started %v", err, m.started(t))
+	}
+}
+
+// ExecutionTime comes when an execution ends; a pass that hangs is seen by how long it has had its rack.
+func TestThePassThatHangsIsMeasured(t *testing.T) {
+	cloud, m, r := begin(time.Hour, 12)
+	hold := func(name, owner string, since time.Duration) {
+		item := awsfake.Item{
+			"pk": &types.AttributeValueMemberS{Value: "rack#" + name}, "sk": &types.AttributeValueMemberS{Value: "lease"},
+			"since": &types.AttributeValueMemberN{Value: fmt.Sprint(cloud.Now().Add(-since).Unix())},
+		}
+		if owner != "" {
+			item["owner"] = &types.AttributeValueMemberS{Value: owner}
+		}
+		cloud.Table.Items["rack#"+name+" lease"] = item
+	}
+	hold("hangs", "me", 2*time.Hour)
+	hold("runs", "me", time.Minute)
+	hold("free", "", 9*time.Hour)
+	for _, least := range []float64{7200, 60, 0} {
+		m.measured.Reset()
+		if _, err := r.Run(t.Context(), Event{}); err != nil {
+			t.Fatal(err)
+		}
+		var line struct {
+			LongestPass float64
+			AWS         struct {
+				CloudWatchMetrics []struct{ Dimensions [][]string }
+			} `json:"_aws"`
+		}
+		if err := json.Unmarshal(m.measured.Bytes(), &line); err != nil {
+			t.Fatal(err)
+		}
+		// The fake's clock goes on by a second with each call.
+		if got := line.LongestPass; got < least || got > least+40*min(1, least) || len(line.AWS.CloudWatchMetrics[0].Dimensions[0]) > 0 {
+			t.Errorf("want %v s in %s", least, &m.measured)
+		}
+		if least == 7200 {
+			hold("hangs", "", 2*time.Hour)
+			hold("runs", "me", time.Minute)
+		} else {
+			hold("runs", "", time.Minute)
+		}
 	}
 }

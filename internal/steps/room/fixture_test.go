@@ -94,7 +94,12 @@ func (s *scene) karpenter(pods ...string) {
 
 func (s *scene) call() (string, steps.Progress, error) {
 	s.Helper()
-	progress, err := s.step.Run(s.Context(), s.plan, "room")
+	return s.part("room")
+}
+
+func (s *scene) part(name string) (string, steps.Progress, error) {
+	s.Helper()
+	progress, err := s.step.Run(s.Context(), s.plan, name)
 	var changes []string
 	for _, c := range progress.Changes {
 		changes = append(changes, c.Subject+": "+c.Action)
@@ -121,14 +126,42 @@ func (s *scene) warned(progress steps.Progress, warning string) {
 	}
 }
 
-// refused wants a Rejected with these words, before anything was changed.
+// asked wants turning off to be let begin: nothing is written but that.
+func (s *scene) asked() {
+	s.Helper()
+	s.cloud.Forget()
+	s.api.Writes = nil
+	changes, progress, err := s.part("fit")
+	if err != nil || progress.Wait != 0 || changes != "" || len(s.api.Writes) > 0 || strings.Join(s.cloud.Writes(), " ") != "Baselines.Keep "+steps.OffKey {
+		s.Fatalf("%s, %+v, %v, writes %v %v", changes, progress, err, s.cloud.Writes(), s.api.Writes)
+	}
+	delete(s.baselines.Kept, steps.OffKey)
+}
+
+// held wants the part room to wait, with these words and without a change: it has begun, and is refused no more.
+func (s *scene) held(words ...string) {
+	s.Helper()
+	s.cloud.Forget()
+	changes, progress, err := s.call()
+	if err != nil || progress.Wait != patience || changes != "" || len(s.cloud.Writes())+len(s.api.Writes) > 0 {
+		s.Fatalf("%s, %+v, %v, writes %v %v", changes, progress, err, s.cloud.Writes(), s.api.Writes)
+	}
+	for _, word := range words {
+		if !strings.Contains(progress.Note, word) {
+			s.Errorf("no %q in: %s", word, progress.Note)
+		}
+	}
+}
+
+// refused wants a Rejected of the asking with these words, and not one call that writes.
 func (s *scene) refused(words ...string) {
 	s.Helper()
 	s.cloud.Forget()
-	changes, _, err := s.call()
+	s.api.Writes = nil
+	changes, _, err := s.part("fit")
 	var rejected *steps.Rejected
-	if !errors.As(err, &rejected) || rejected.Problems[0].Parameter != "karpenter_enabled" || changes != "" || len(s.cloud.Writes()) > 0 {
-		s.Fatalf("%s, %v, writes %v", changes, err, s.cloud.Writes())
+	if !errors.As(err, &rejected) || rejected.Problems[0].Parameter != "karpenter_enabled" || changes != "" || len(s.cloud.Writes())+len(s.api.Writes) > 0 {
+		s.Fatalf("%s, %v, writes %v %v", changes, err, s.cloud.Writes(), s.api.Writes)
 	}
 	for _, word := range words {
 		if !strings.Contains(err.Error(), word) {

@@ -1,5 +1,6 @@
-// Package room sees to it that the pods of Karpenter's nodes have somewhere to go before these nodes are drained: it scales
-// the system node groups up, within their maximum, and refuses a removal for which that is not enough.
+// Package room sees to it that the pods of Karpenter's nodes have somewhere to go before these nodes are drained. It has two parts:
+// the first step of turning off asks whether there will be room, and refuses if not; a later one scales the system node groups
+// up, within their maximum, and waits for their nodes.
 package room
 
 import (
@@ -26,8 +27,8 @@ type EKS interface {
 }
 
 const (
-	// poll is how soon to look again at nodes that start.
-	poll = 5 * time.Second
+	// poll is how soon to look again at nodes that start, patience at a cluster in which somebody has to do something.
+	poll, patience = 5 * time.Second, 30 * time.Second
 	// sizesKey is under which the sizes are kept that the groups had, until there is room.
 	sizesKey = "room"
 )
@@ -40,13 +41,16 @@ type Room struct {
 	Now       func() time.Time
 }
 
-// Run makes room. It has no parts.
-func (r *Room) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progress, error) {
+// Run does one part: fit, which only reads, or room.
+func (r *Room) Run(ctx context.Context, p *plan.Plan, part string) (steps.Progress, error) {
 	client, err := r.Dial(ctx, p.Cluster)
 	if err != nil {
 		return steps.Progress{}, err
 	}
 	run := &run{Room: r, plan: p, client: client}
+	if part == "fit" {
+		return run.ask(ctx)
+	}
 	return run.make(ctx)
 }
 
@@ -78,52 +82,84 @@ func (r *run) make(ctx context.Context) (steps.Progress, error) {
 		}
 	}
 	if err := k8s.RefuseForeignNodePools(foreign, r.onward, &r.progress); err != nil {
-		return r.progress, err
+		return r.hold(err)
 	}
 	seen, err := look(ctx, r.client, leaving)
 	if err != nil {
 		return r.progress, err
 	}
-	free := seen.free()
-	left := pack(seen.movers, seen.places)
-	if len(left) == 0 {
+	lack, err := r.lack(ctx, seen, nil)
+	if err != nil {
+		return r.progress, err
+	}
+	if len(lack.waiting) == 0 {
 		return r.progress, r.settle(ctx)
 	}
-	return r.scale(ctx, seen, &shortage{rack: r.plan.Rack, cluster: r.plan.Cluster.Name, movers: seen.movers, free: free, left: left})
+	return r.scale(ctx, lack)
 }
 
-// scale finds out how many further nodes the pods need that have no place now, and asks for them.
-func (r *run) scale(ctx context.Context, seen *survey, lack *shortage) (steps.Progress, error) {
-	system, err := r.groups(ctx, r.plan.Nodegroups.System, seen)
-	if err != nil {
+// hold waits for what would have been refused before anything had changed: Cluster Autoscaler and the build groups are back by
+// now, so that a refusal would leave the rack half off.
+func (r *run) hold(err error) (steps.Progress, error) {
+	var rejected *steps.Rejected
+	if !errors.As(err, &rejected) {
 		return r.progress, err
 	}
-	build, err := r.groups(ctx, r.plan.Nodegroups.Build, seen)
-	if err != nil {
-		return r.progress, err
+	return r.progress.NotYet(patience, "held up by what has come since turning off began (write karpenter_enabled=true to go back): %s",
+		rejected.Problems[0].Message)
+}
+
+// lack tells which pods have no place on the nodes that are there, and which not even with the groups as large as they may be. more
+// are pods that come beside those of Karpenter's nodes, and first.
+func (r *run) lack(ctx context.Context, seen *survey, more []mover) (*shortage, error) {
+	more = pack(more, seen.places)
+	lack := &shortage{rack: r.plan.Rack, cluster: r.plan.Cluster.Name, movers: seen.movers, free: seen.free()}
+	waiting := pack(slices.Concat(more, seen.movers), seen.places)
+	if len(waiting) == 0 {
+		return lack, nil
+	}
+	var err error
+	if lack.groups, err = r.groups(ctx, r.plan.Nodegroups.System, seen); err != nil {
+		return nil, err
+	}
+	if lack.builds, err = r.groups(ctx, r.plan.Nodegroups.Build, seen); err != nil {
+		return nil, err
+	}
+	for _, g := range lack.builds {
+		if err := r.back(ctx, g); err != nil {
+			return nil, err
+		}
 	}
 	// Nodes of build groups that are there were counted like any other. Their further ones are not for Sawhorse to ask for:
 	// a pod that only they take, like a build, waits for Cluster Autoscaler, as it did before there was Karpenter.
-	lack.groups, lack.left = system, slices.DeleteFunc(lack.left, func(m mover) bool {
-		return !slices.ContainsFunc(system, func(g *group) bool { return g.admits(m) }) &&
-			slices.ContainsFunc(build, func(g *group) bool { return g.size.Max > 0 && g.admits(m) })
+	lack.waiting = slices.DeleteFunc(waiting, func(m mover) bool {
+		return !slices.ContainsFunc(lack.groups, func(g *group) bool { return g.admits(m) }) &&
+			slices.ContainsFunc(lack.builds, func(g *group) bool { return g.size.Max > 0 && g.admits(m) })
 	})
 	var arriving int
-	left := grow(lack.left, system, func(g *group) int { return g.coming }, func(*group) *int { return &arriving })
-	left = grow(left, system, func(g *group) int { return g.size.Max - g.size.Desired }, func(g *group) *int { return &g.added })
-	if len(left) > 0 && !r.onward {
-		return r.progress, lack.refuse(left)
+	lack.left = grow(lack.waiting, slices.Concat(lack.groups, lack.builds),
+		func(g *group) int { return g.coming }, func(*group) *int { return &arriving })
+	lack.left = grow(lack.left, lack.groups,
+		func(g *group) int { return g.size.Max - g.size.Desired }, func(g *group) *int { return &g.added })
+	return lack, nil
+}
+
+// scale asks for the further nodes that the pods need which have no place now, and waits for them.
+func (r *run) scale(ctx context.Context, lack *shortage) (steps.Progress, error) {
+	if len(lack.left) > 0 && !r.onward {
+		return r.hold(lack.refuse())
 	}
-	if err := r.raise(ctx, system); err != nil {
+	if err := r.raise(ctx, lack.groups); err != nil {
 		return r.progress, err
 	}
 	switch {
-	case len(left) > 0:
-		r.progress.Happened("karpenter_enabled", "Karpenter's nodes are drained although %s. Pods without a place stay Pending until there is one.", lack.figures(left))
-	case len(lack.left) > 0 && r.onward:
-		r.progress.Happened("karpenter_enabled", "Karpenter's nodes are drained although %s. %d pod(s) wait for nodes that are starting.", lack.figures(nil), len(lack.left))
 	case len(lack.left) > 0:
-		return r.progress.NotYet(poll, "%d pod(s) of Karpenter's nodes wait for further nodes; %s", len(lack.left), waiting(system))
+		r.progress.Happened("karpenter_enabled", "Karpenter's nodes are drained although %s. Pods without a place stay Pending until there is one.", lack.figures(true))
+	case r.onward:
+		r.progress.Happened("karpenter_enabled", "Karpenter's nodes are drained although %s. %d pod(s) wait for nodes that are starting.", lack.figures(false), len(lack.waiting))
+	default:
+		return r.progress.NotYet(poll, "%d pod(s) of Karpenter's nodes wait for further nodes; %s",
+			len(lack.waiting), waiting(slices.Concat(lack.groups, lack.builds)))
 	}
 	return r.progress, r.settle(ctx)
 }

@@ -174,6 +174,7 @@ func TestNotEvenAtTheMaximum(t *testing.T) {
 	t.Log("once the drain has begun there is no way back")
 	s.plan.Force = false
 	s.refused("6 pods")
+	s.held("6 pods")
 	s.baselines.Kept[steps.RemovalKey] = "{}"
 	s.passes("Pods without a place stay Pending")
 }

@@ -17,23 +17,25 @@ import (
 type shortage struct {
 	rack, cluster string
 	movers        []mover
-	// free is what the other nodes had before any pod was put there; left are the pods that found no place on them.
-	free   corev1.ResourceList
-	left   []mover
-	groups []*group
+	// free is what the other nodes had before any of these pods was put there.
+	free corev1.ResourceList
+	// waiting are the pods that found no place on them, left those that have none with the groups at their maximum either.
+	waiting, left []mover
+	// groups are the system groups, which grow; builds the build groups, whose nodes count as far as they are on their way.
+	groups, builds []*group
 }
 
 // enough is a number of nodes by which every group has grown far enough.
 const enough = 1000
 
-// refuse is the *steps.Rejected of a removal whose pods do not fit even with the groups at their maximum; left are those.
-func (s *shortage) refuse(left []mover) error {
+// refuse is the *steps.Rejected of a removal whose pods do not fit even with the groups at their maximum.
+func (s *shortage) refuse() error {
 	return steps.Reject("karpenter_enabled", "karpenter_enabled is false, but %s. %s; or put {\"rack\": %q, \"force\": true} as Rack Reconcile Requested on the bus to drain Karpenter's nodes all the same. Until then Karpenter goes on.",
-		s.figures(left), s.remedy(left), s.rack)
+		s.figures(true), s.remedy(), s.rack)
 }
 
-// figures say what is requested, what is free, and what the groups could still add.
-func (s *shortage) figures(left []mover) string {
+// figures say what is requested, what is free, and what the groups could still add; with those that are left, also who has no place.
+func (s *shortage) figures(left bool) string {
 	said := fmt.Sprintf("the %d pods on Karpenter's nodes request %s, and the other Ready nodes have %s free", len(s.movers), amounts(requested(s.movers)), amounts(s.free))
 	for _, g := range s.groups {
 		said += fmt.Sprintf("; node group %s has %d of at most %d nodes", g.name, g.size.Desired, g.size.Max)
@@ -41,16 +43,16 @@ func (s *shortage) figures(left []mover) string {
 			said += fmt.Sprintf(" and could add %d with %s each", g.size.Max-g.size.Desired, amounts(g.samples[0].free))
 		}
 	}
-	if len(left) > 0 {
-		said += fmt.Sprintf("; %d pod(s) have no place then: %s", len(left), some(left))
+	if left {
+		said += fmt.Sprintf("; %d pod(s) have no place then: %s", len(s.left), some(s.left))
 	}
 	return said
 }
 
 // remedy says what to do about pods that are left with all groups at their maximum.
-func (s *shortage) remedy(left []mover) string {
+func (s *shortage) remedy() string {
 	var all []string
-	rest := grow(left, s.groups, func(*group) int { return enough }, func(g *group) *int { return &g.beyond })
+	rest := grow(s.left, s.groups, func(*group) int { return enough }, func(g *group) *int { return &g.beyond })
 	for _, g := range s.groups {
 		if g.beyond > 0 {
 			most := g.size.Max + g.beyond

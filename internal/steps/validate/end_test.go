@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
@@ -36,6 +37,8 @@ func TestTheWholeTreeIsDeleted(t *testing.T) {
 	s.must(s.store.SaveRecords(t.Context(), "demo", records))
 	s.wants(s.pass(false), Forgotten, true, "")
 	s.must(s.store.End(t.Context(), "demo", awsfake.ClusterARN))
+	s.wants(s.pass(false), Forgotten, true, "") // a report that was stopped before the end is made again
+	s.must(s.store.Delist(t.Context(), "demo"))
 	s.wants(s.pass(false), Unchanged, false, "")
 	s.wrote(leaseItem)
 }
@@ -48,7 +51,45 @@ func TestARackThatWasOnlyEverRejected(t *testing.T) {
 	s.write("karpenter_auth_mode", "node_disk")
 	s.wants(s.pass(false), Forgotten, true, "")
 	s.must(s.store.End(t.Context(), "demo", ""))
+	s.must(s.store.Delist(t.Context(), "demo"))
 	s.wants(s.pass(false), Unchanged, false, "")
+}
+
+// A rack that asked for nothing is on the schedule's list, until its parameters are gone. A name that never had parameters never is,
+// whoever asks for its pass.
+func TestTheListOfTheSchedule(t *testing.T) {
+	listed := func(s *scene, want ...string) {
+		t.Helper()
+		if got, err := s.store.Racks(t.Context()); err != nil || !slices.Equal(got, want) {
+			t.Errorf("listed %v, %v; want %v", got, err, want)
+		}
+	}
+	s := begin(t)
+	s.wants(s.pass(true), Unchanged, false, "")
+	listed(s)
+	s.write("karpenter_enabled=unset")
+	if _, err := s.validate.Run(t.Context(), Event{Rack: "demo", DryRun: true}); err != nil {
+		t.Fatal(err)
+	}
+	listed(s) // a dry run changes nothing
+	s.wants(s.pass(false), Unchanged, false, "")
+	listed(s, "demo")
+	s.write("karpenter_enabled")
+	s.wants(s.pass(false), Forgotten, true, "")
+
+	t.Log("a rack is listed before anything of its cluster can fail")
+	s = begin(t, auth)
+	s.cloud.FailAt(5, awsfake.Throttling) // lease, tree, records, list, and the writing of the list
+	s.lease("me", false)
+	if _, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me"}); err == nil {
+		t.Fatal("nothing failed")
+	}
+	listed(s)
+	s.cloud.FailAt(6, awsfake.Throttling)
+	if _, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me"}); err == nil {
+		t.Fatal("nothing failed")
+	}
+	listed(s, "demo")
 }
 
 // The cluster has been deleted: while Karpenter is to be on that is a problem, and turning it off clears away what is in AWS.

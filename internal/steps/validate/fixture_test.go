@@ -55,7 +55,8 @@ func begin(t *testing.T, written ...string) *scene {
 	s := &scene{T: t, cloud: cloud, store: &rack.Store{DB: cloud.Table, Name: "sawhorse"}}
 	cloud.EKS.Addons["eks-pod-identity-agent"] = ekstypes.AddonStatusActive
 	cloud.EKS.Group("system", ekstypes.NodegroupScalingConfig{MinSize: new(int32(2)), MaxSize: new(int32(4)), DesiredSize: new(int32(2))}, nil)
-	cloud.EKS.Group("build", ekstypes.NodegroupScalingConfig{MinSize: new(int32(0)), MaxSize: new(int32(3)), DesiredSize: new(int32(1))}, map[string]string{names.LabelBuild: "true"})
+	cloud.EKS.Group("build", ekstypes.NodegroupScalingConfig{MinSize: new(int32(0)), MaxSize: new(int32(3)), DesiredSize: new(int32(0))}, map[string]string{names.LabelBuild: "true"})
+	cloud.EKS.Groups["build"].Taints = []ekstypes.Taint{{Key: new("dedicated"), Value: new("build"), Effect: ekstypes.TaintEffectNoSchedule}}
 	s.validate = New(s.store, names.Paths{Prefix: "/sawhorse"}, []string{"s3://config/racks/"}, cloud.Now, Clients{
 		Parameters: cloud.SSM, EKS: cloud.EKS, EC2: cloud.EC2, IAM: cloud.IAM, SQS: cloud.SQS, Rules: cloud.Events, Queue: s, S3: s, Dial: s.dial,
 	}, s)
@@ -174,7 +175,7 @@ func (s *scene) reported(state rack.State) {
 	if state == rack.Paused {
 		steps = s.steps
 	}
-	s.must(s.store.SaveStatus(s.Context(), rack.Status{Rack: "demo", State: state}, rack.Digest(state, run, steps)))
+	s.must(s.store.SaveStatus(s.Context(), rack.Status{Rack: "demo", State: state}, rack.Digest(state, run, steps), rack.Told{}))
 }
 
 func (s *scene) records() plan.Records {
@@ -217,6 +218,14 @@ func (s *scene) wrote(want ...string) {
 
 const (
 	prepare   = "access access/vacant network nodegroups/labels controller/crds"
-	enable    = prepare + " infrastructure queue controller/release controller/plugin nodepools autoscaler nodegroups/build nodegroups/pins"
+	enable    = prepare + " infrastructure queue controller/release controller/plugin nodegroups/build nodepools autoscaler nodegroups/pins"
 	leaseItem = "DynamoDB.UpdateItem rack#demo lease"
+	listItem  = "DynamoDB.PutItem racks demo"
 )
+
+// find is what validate finds, without what comes of it.
+func (s *scene) find() (finding, error) {
+	tree, err := rack.ReadTree(s.Context(), s.cloud.SSM, strings.TrimSuffix(folder, "/"))
+	s.must(err)
+	return s.validate.find(s.Context(), s.run(), tree, false, false)
+}

@@ -33,7 +33,7 @@ func TestObjects(t *testing.T) {
 		if strings.Contains(c.want, "does not exist") {
 			s.bucket = nil
 		}
-		found, err := s.validate.find(t.Context(), s.run(), false, false)
+		found, err := s.find()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,12 +76,12 @@ func TestWhatRunsIsAskedWhereThePoolsChange(t *testing.T) {
 func TestNamedSubnetsAndGroups(t *testing.T) {
 	s := begin(t, auth, "subnet_ids=subnet-01234567", "security_group_ids=sg-01234567")
 	s.cloud.EC2.Tags["subnet-01234567"], s.cloud.EC2.Tags["sg-01234567"] = map[string]string{}, map[string]string{}
-	found, err := s.validate.find(t.Context(), s.run(), false, false)
+	found, err := s.find()
 	if err != nil || len(found.Problems) > 0 || strings.Join(found.Plan.Network.Subnets, " ") != "subnet-01234567" || strings.Join(found.Plan.Network.SecurityGroups, " ") != "sg-01234567" {
 		t.Errorf("%v: %v, %+v", err, found.Problems, found.Plan.Network)
 	}
 	s.write("subnet_ids=subnet-01234567,subnet-09999999")
-	found, err = s.validate.find(t.Context(), s.run(), false, false)
+	found, err = s.find()
 	if err != nil || len(found.Problems) != 1 || found.Problems[0].Parameter != "subnet_ids" || !strings.Contains(found.Problems[0].Message, "subnet-09999999") {
 		t.Errorf("%v: %v", err, found.Problems)
 	}
@@ -95,7 +95,7 @@ func TestArchitectureOfUnknownTypes(t *testing.T) {
 		if c.known != "" {
 			s.cloud.EC2.Types = map[string]ec2types.ArchitectureType{"z9x.large": ec2types.ArchitectureType(c.known)}
 		}
-		found, err := s.validate.find(t.Context(), s.run(), false, false)
+		found, err := s.find()
 		if err != nil || len(found.Problems) > 0 || len(found.Warnings) != 1 || found.Warnings[0].Parameter != "node_type" {
 			t.Fatalf("%v: %v, %v", err, found.Problems, found.Warnings)
 		}

@@ -2,6 +2,7 @@ package validate
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,8 +14,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
+	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // EKS is what observing needs of EKS.
@@ -53,6 +56,9 @@ func (v *Validate) observe(ctx context.Context, config params.Config, records pl
 	if facts.NodeGroups, err = v.nodegroups(ctx, config.ClusterName); err != nil {
 		return facts, err
 	}
+	if facts.Records.Emptied, err = v.emptied(ctx, config, facts); err != nil {
+		return facts, err
+	}
 	if err := v.network(ctx, config, &facts); err != nil {
 		return facts, err
 	}
@@ -66,7 +72,7 @@ func (v *Validate) observe(ctx context.Context, config params.Config, records pl
 	}
 	// IRSA needs the provider as long as it is used.
 	if config.Enabled && records.Credentials != "podidentity" && !facts.PodIdentity {
-		if facts.OIDCProvider, err = v.oidcProvider(ctx, cluster.Cluster); err != nil {
+		if err = v.oidcProvider(ctx, cluster.Cluster, &facts); err != nil {
 			return facts, err
 		}
 	}
@@ -161,11 +167,16 @@ func (v *Validate) nodegroups(ctx context.Context, cluster string) ([]plan.NodeG
 
 func (v *Validate) nodegroup(ctx context.Context, g *types.Nodegroup) (plan.NodeGroup, error) {
 	group := plan.NodeGroup{
-		Name: value(g.NodegroupName), CapacityType: string(g.CapacityType), InstanceTypes: g.InstanceTypes,
+		Name: value(g.NodegroupName), Status: string(g.Status), CapacityType: string(g.CapacityType), InstanceTypes: g.InstanceTypes,
 		AMIType: string(g.AmiType), Labels: g.Labels, Subnets: g.Subnets, NodeRole: value(g.NodeRole), Tags: g.Tags,
 	}
 	for _, t := range g.Taints {
 		group.Taints = append(group.Taints, plan.NodeGroupTaint{Key: value(t.Key), Value: value(t.Value), Effect: string(t.Effect)})
+	}
+	if g.Health != nil {
+		for _, issue := range g.Health.Issues {
+			group.Health.Issues = append(group.Health.Issues, plan.HealthIssue{Code: string(issue.Code), Message: value(issue.Message)})
+		}
 	}
 	if s := g.ScalingConfig; s != nil {
 		group.Scaling = plan.Scaling{Min: int(value(s.MinSize)), Max: int(value(s.MaxSize)), Desired: int(value(s.DesiredSize))}
@@ -175,24 +186,37 @@ func (v *Validate) nodegroup(ctx context.Context, g *types.Nodegroup) (plan.Node
 			group.Resources.AutoScalingGroups = append(group.Resources.AutoScalingGroups, plan.AutoScalingGroup{Name: value(asg.Name)})
 		}
 	}
-	if g.LaunchTemplate == nil || g.LaunchTemplate.Id == nil {
-		return group, nil
+	if group.Gone() {
+		return group, nil // its launch template may be gone too
 	}
-	out, err := v.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{
-		LaunchTemplateId: g.LaunchTemplate.Id, Versions: []string{value(g.LaunchTemplate.Version)},
-	})
-	if err != nil {
-		return group, fmt.Errorf("node group %s: describe launch template: %w", group.Name, err)
+	err := v.template(ctx, g.LaunchTemplate, &group)
+	return group, err
+}
+
+// emptied are the sizes that build groups go back to although Karpenter is on: Cluster Autoscaler is told of them.
+func (v *Validate) emptied(ctx context.Context, config params.Config, facts plan.Facts) (map[string]plan.Scaling, error) {
+	if !config.Enabled || config.BuildNodes {
+		return nil, nil
 	}
-	for _, version := range out.LaunchTemplateVersions {
-		if data := version.LaunchTemplateData; data != nil {
-			group.SecurityGroups = append(group.SecurityGroups, data.SecurityGroupIds...)
-			for _, ni := range data.NetworkInterfaces {
-				group.SecurityGroups = append(group.SecurityGroups, ni.Groups...)
-			}
+	var sizes map[string]plan.Scaling
+	for _, g := range facts.OfRole(config, plan.RoleBuild) {
+		kept, ok, err := v.store.Get(ctx, config.Rack, steps.SizeKey(g.Name))
+		if err != nil {
+			return nil, err
 		}
+		var size plan.Scaling
+		if !ok {
+			continue
+		}
+		if err := json.Unmarshal(kept, &size); err != nil {
+			return nil, fmt.Errorf("node group %s: decode the size that it had: %w", g.Name, err)
+		}
+		if sizes == nil {
+			sizes = map[string]plan.Scaling{}
+		}
+		sizes[g.Name] = size
 	}
-	return group, nil
+	return sizes, nil
 }
 
 // network reads the tags of the chosen subnets and security groups: those that the parameters name, else those of the node
@@ -200,12 +224,14 @@ func (v *Validate) nodegroup(ctx context.Context, g *types.Nodegroup) (plan.Node
 // does not exist.
 func (v *Validate) network(ctx context.Context, config params.Config, facts *plan.Facts) error {
 	subnets, groups := config.SubnetIDs, config.SecurityGroupIDs
-	for _, g := range facts.NodeGroups {
+	lost := false
+	for _, g := range facts.Present() {
 		if len(config.SubnetIDs) == 0 {
 			subnets = append(subnets, g.Subnets...)
 		}
 		if len(config.SecurityGroupIDs) == 0 {
 			groups = append(groups, g.SecurityGroups...)
+			lost = lost || g.LostTemplate != ""
 		}
 	}
 	if id := facts.Cluster.SecurityGroup; id != "" && len(config.SecurityGroupIDs) == 0 {
@@ -223,22 +249,40 @@ func (v *Validate) network(ctx context.Context, config params.Config, facts *pla
 			}
 		}
 	}
+	var err error
 	if ids := unique(groups); len(ids) > 0 {
-		pages := ec2.NewDescribeSecurityGroupsPaginator(v.ec2, &ec2.DescribeSecurityGroupsInput{Filters: []ec2types.Filter{{Name: new("group-id"), Values: ids}}})
-		for pages.HasMorePages() {
-			page, err := pages.NextPage(ctx)
-			if err != nil {
-				return fmt.Errorf("security groups %s: describe: %w", strings.Join(ids, ", "), err)
-			}
-			for _, g := range page.SecurityGroups {
-				facts.SecurityGroups = append(facts.SecurityGroups, plan.Tagged{ID: value(g.GroupId), Tags: tags(g.Tags)})
-			}
+		if facts.SecurityGroups, err = v.securityGroups(ctx, "group-id", ids...); err != nil {
+			return err
 		}
+	}
+	if lost {
+		// The groups of those nodes cannot be read any more: what has the tag by now keeps it.
+		tagged, err := v.securityGroups(ctx, "tag:"+names.TagDiscovery, config.ClusterName)
+		if err != nil {
+			return err
+		}
+		facts.SecurityGroups = append(facts.SecurityGroups, tagged...)
 	}
 	byID := func(a, b plan.Tagged) int { return strings.Compare(a.ID, b.ID) }
 	slices.SortFunc(facts.Subnets, byID)
 	slices.SortFunc(facts.SecurityGroups, byID)
+	facts.SecurityGroups = slices.CompactFunc(facts.SecurityGroups, func(a, b plan.Tagged) bool { return a.ID == b.ID })
 	return nil
+}
+
+// securityGroups are those that a filter of EC2 lets through.
+func (v *Validate) securityGroups(ctx context.Context, filter string, values ...string) (found []plan.Tagged, err error) {
+	pages := ec2.NewDescribeSecurityGroupsPaginator(v.ec2, &ec2.DescribeSecurityGroupsInput{Filters: []ec2types.Filter{{Name: &filter, Values: values}}})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("security groups %s: describe: %w", strings.Join(values, ", "), err)
+		}
+		for _, g := range page.SecurityGroups {
+			found = append(found, plan.Tagged{ID: value(g.GroupId), Tags: tags(g.Tags)})
+		}
+	}
+	return found, nil
 }
 
 // architectures asks EC2 about instance types that Karpenter's tables do not have. One that EC2 does not know either stays
@@ -267,7 +311,7 @@ func (v *Validate) architectures(ctx context.Context, config params.Config) (map
 	return found, nil
 }
 
-// podIdentity tells whether the EKS Pod Identity agent runs in the cluster.
+// podIdentity tells whether the EKS Pod Identity agent is installed in the cluster.
 func (v *Validate) podIdentity(ctx context.Context, cluster string) (bool, error) {
 	out, err := v.eks.DescribeAddon(ctx, &eks.DescribeAddonInput{ClusterName: &cluster, AddonName: new("eks-pod-identity-agent")})
 	if missing(err) {
@@ -276,7 +320,7 @@ func (v *Validate) podIdentity(ctx context.Context, cluster string) (bool, error
 	if err != nil {
 		return false, fmt.Errorf("cluster %s: describe add-on eks-pod-identity-agent: %w", cluster, err)
 	}
-	return out.Addon.Status == types.AddonStatusActive, nil
+	return plan.Installed(string(out.Addon.Status)), nil
 }
 
 func missing(err error) bool {

@@ -12,6 +12,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 var enabled = params.Config{Rack: "demo", ClusterName: "demo", AuthMode: true, Enabled: true}
@@ -32,11 +33,12 @@ func TestObserve(t *testing.T) {
 	got := s.observed(enabled, plan.Records{})
 	group := func(name string, size plan.Scaling) plan.NodeGroup {
 		return plan.NodeGroup{
-			Name: name, CapacityType: "ON_DEMAND", InstanceTypes: []string{"m6i.large"}, AMIType: "AL2023_x86_64_STANDARD", Scaling: size,
+			Name: name, Status: "ACTIVE", CapacityType: "ON_DEMAND", InstanceTypes: []string{"m6i.large"}, AMIType: "AL2023_x86_64_STANDARD", Scaling: size,
 			Subnets: []string{"subnet-b", "subnet-a"}, Resources: plan.Resources{AutoScalingGroups: []plan.AutoScalingGroup{{Name: "eks-" + name}}},
 		}
 	}
-	build, system := group("build", plan.Scaling{Max: 3, Desired: 1}), group("system", plan.Scaling{Min: 2, Max: 4, Desired: 2})
+	build, system := group("build", plan.Scaling{Max: 3}), group("system", plan.Scaling{Min: 2, Max: 4, Desired: 2})
+	build.Taints = []plan.NodeGroupTaint{{Key: "dedicated", Value: "build", Effect: "NO_SCHEDULE"}}
 	build.Labels = map[string]string{names.LabelBuild: "true"}
 	system.SecurityGroups, system.Taints = []string{"sg-node"}, []plan.NodeGroupTaint{{Key: "k", Effect: "NO_SCHEDULE"}}
 	want := plan.Facts{
@@ -54,6 +56,20 @@ func TestObserve(t *testing.T) {
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("\n got %+v\nwant %+v", got, want)
+	}
+}
+
+// Without a pool for builds, a build group that was emptied goes back to its size, and the plan tells Cluster Autoscaler of it.
+func TestBuildGroupsThatGoBack(t *testing.T) {
+	s := begin(t)
+	s.must(s.store.Keep(t.Context(), "demo", steps.SizeKey("build"), []byte(`{"minSize":1,"maxSize":3,"desiredSize":2}`)))
+	if got := s.observed(enabled, plan.Records{}).Records.Emptied; len(got) != 1 || got["build"] != (plan.Scaling{Min: 1, Max: 3, Desired: 2}) {
+		t.Errorf("%+v", got)
+	}
+	with := enabled
+	with.BuildNodes = true
+	if got := s.observed(with, plan.Records{}).Records.Emptied; got != nil {
+		t.Errorf("with a pool for builds: %+v", got)
 	}
 }
 
@@ -149,5 +165,105 @@ func TestSystemPolicies(t *testing.T) {
 	delete(s.cloud.IAM.Roles, "nodes")
 	if got := s.observed(enabled, plan.Records{}).SystemPolicies; len(got) > 0 {
 		t.Errorf("the role is gone, but it has %v", got)
+	}
+}
+
+// Somebody deleted what a group was made from: the pass goes on, and does not take the tag from security groups that it cannot
+// see any more.
+func TestObserveALostLaunchTemplate(t *testing.T) {
+	for _, left := range []string{"lt-1/4", "lt-2/3"} { // the version, or the template
+		s := begin(t)
+		s.cloud.EKS.Groups["system"].LaunchTemplate = &ekstypes.LaunchTemplateSpecification{Id: new("lt-1"), Version: new("3")}
+		s.cloud.EC2.TemplateGroups[left] = []string{"sg-node"}
+		s.cloud.EC2.Tags["sg-node"] = map[string]string{names.TagDiscovery: "demo"}
+		s.cloud.EC2.Tags["sg-other"] = map[string]string{names.TagDiscovery: "other"}
+		got := s.observed(enabled, plan.Records{})
+		if g := got.NodeGroups[1]; g.LostTemplate != "lt-1 version 3" || got.NodeGroups[0].LostTemplate != "" {
+			t.Errorf("%s is left: lost %q", left, g.LostTemplate)
+		}
+		var ids []string
+		for _, g := range got.SecurityGroups {
+			ids = append(ids, g.ID)
+		}
+		if want := []string{"sg-cluster", "sg-node"}; !slices.Equal(ids, want) {
+			t.Errorf("%s is left: security groups %v, want %v", left, ids, want)
+		}
+	}
+}
+
+// A launch template is deleted while Karpenter is on: passes go on, turning off too.
+func TestALostLaunchTemplateHoldsNothingUp(t *testing.T) {
+	s := begin(t, "karpenter_auth_mode=true", "karpenter_enabled=true")
+	s.cloud.EKS.Groups["system"].LaunchTemplate = &ekstypes.LaunchTemplateSpecification{Id: new("lt-1"), Version: new("3")}
+	s.cloud.EC2.TemplateGroups["lt-1/3"] = []string{"sg-node"}
+	if got := s.pass(false); got.Outcome != Planned {
+		t.Fatal(got)
+	}
+	delete(s.cloud.EC2.TemplateGroups, "lt-1/3")
+	s.write("karpenter_enabled=false")
+	if got := s.pass(false); got.Outcome != Planned {
+		t.Errorf("off: %v", got)
+	}
+}
+
+// Groups that go, or never came to be, say nothing of the rack's network; EKS's complaints are kept.
+func TestObserveStatesOfGroups(t *testing.T) {
+	s := begin(t)
+	s.cloud.EKS.Groups["build"].Status, s.cloud.EKS.Groups["build"].Subnets = ekstypes.NodegroupStatusCreateFailed, []string{"subnet-c"}
+	s.cloud.EC2.Tags["subnet-c"] = map[string]string{}
+	s.cloud.EKS.Groups["build"].LaunchTemplate = &ekstypes.LaunchTemplateSpecification{Id: new("lt-9"), Version: new("1")}
+	system := s.cloud.EKS.Groups["system"]
+	system.Status = ekstypes.NodegroupStatusDegraded
+	system.Health = &ekstypes.NodegroupHealth{Issues: []ekstypes.Issue{{Code: ekstypes.NodegroupIssueCodeAccessDenied, Message: new("no")}}}
+	got := s.observed(enabled, plan.Records{})
+	if g := got.NodeGroups[1]; g.Status != "DEGRADED" || g.Health.String() != "AccessDenied: no" {
+		t.Errorf("%+v", g)
+	}
+	if len(got.Subnets) != 2 || got.NodeGroups[0].Status != "CREATE_FAILED" || got.NodeGroups[0].LostTemplate != "" {
+		t.Errorf("subnets %v, %+v", got.Subnets, got.NodeGroups[0])
+	}
+}
+
+// The agent runs while EKS updates its add-on, and where some of its pods are ill.
+func TestThePodIdentityAgentIsInstalled(t *testing.T) {
+	for status, want := range map[ekstypes.AddonStatus]bool{
+		ekstypes.AddonStatusActive: true, ekstypes.AddonStatusUpdating: true, ekstypes.AddonStatusDegraded: true, ekstypes.AddonStatusUpdateFailed: true,
+		ekstypes.AddonStatusCreating: false, ekstypes.AddonStatusCreateFailed: false, ekstypes.AddonStatusDeleting: false, ekstypes.AddonStatusDeleteFailed: false,
+	} {
+		s := begin(t)
+		s.cloud.EKS.Addons["eks-pod-identity-agent"] = status
+		if got := s.observed(enabled, plan.Records{}).PodIdentity; got != want {
+			t.Errorf("%s: %v, want %v", status, got, want)
+		}
+	}
+}
+
+// What was chosen is kept, whatever becomes of the add-on meanwhile.
+func TestCredentialsStayAsChosen(t *testing.T) {
+	s := begin(t, "karpenter_auth_mode=true", "karpenter_enabled=true")
+	if got := s.pass(false); got.Outcome != Planned || s.records().Credentials != "podidentity" {
+		t.Fatal(got, s.records().Credentials)
+	}
+	for _, status := range []ekstypes.AddonStatus{ekstypes.AddonStatusDegraded, ekstypes.AddonStatusDeleting} {
+		s.cloud.EKS.Addons["eks-pod-identity-agent"] = status
+		s.write("karpenter_cpu_limit=" + map[ekstypes.AddonStatus]string{ekstypes.AddonStatusDegraded: "50", ekstypes.AddonStatusDeleting: "60"}[status])
+		if got := s.pass(false); got.Outcome != Planned || stepNames(got.Steps) != "nodepools" || s.records().Credentials != "podidentity" {
+			t.Errorf("%s: %v, credentials %s", status, got, s.records().Credentials)
+		}
+	}
+}
+
+func TestObserveAnOIDCProviderWithoutSTS(t *testing.T) {
+	const provider = "arn:aws:iam::" + awsfake.Account + ":oidc-provider/oidc.example/id/ABC"
+	for _, c := range []struct {
+		clients []string
+		want    bool
+	}{{nil, true}, {[]string{"other"}, true}, {[]string{"other", "sts.amazonaws.com"}, false}} {
+		s := begin(t)
+		delete(s.cloud.EKS.Addons, "eks-pod-identity-agent")
+		s.cloud.IAM.Providers[provider] = c.clients
+		if got := s.observed(enabled, plan.Records{}); !got.OIDCProvider || got.OIDCWithoutSTS != c.want {
+			t.Errorf("%v: provider %v, without STS %v", c.clients, got.OIDCProvider, got.OIDCWithoutSTS)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -37,22 +38,22 @@ type Rules interface {
 	ListTagsForResource(context.Context, *eventbridge.ListTagsForResourceInput, ...func(*eventbridge.Options)) (*eventbridge.ListTagsForResourceOutput, error)
 }
 
-// oidcProvider tells whether IAM knows the cluster's OIDC issuer.
-func (v *Validate) oidcProvider(ctx context.Context, c plan.Cluster) (bool, error) {
-	issuer := strings.TrimPrefix(c.OIDCIssuer, "https://")
-	if issuer == "" {
-		return false, nil
+// oidcProvider tells whether IAM knows the cluster's OIDC issuer, and whether STS takes its tokens.
+func (v *Validate) oidcProvider(ctx context.Context, c plan.Cluster, facts *plan.Facts) error {
+	if c.OIDCIssuer == "" {
+		return nil
 	}
-	provider := fmt.Sprintf("arn:%s:iam::%s:oidc-provider/%s", c.Partition, c.Account, issuer)
-	_, err := v.iam.GetOpenIDConnectProvider(ctx, &iam.GetOpenIDConnectProviderInput{OpenIDConnectProviderArn: &provider})
+	provider := plan.OIDCProviderARN(c)
+	out, err := v.iam.GetOpenIDConnectProvider(ctx, &iam.GetOpenIDConnectProviderInput{OpenIDConnectProviderArn: &provider})
 	var missing *iamtypes.NoSuchEntityException
 	if errors.As(err, &missing) {
-		return false, nil
+		return nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("OIDC provider %s: get: %w", provider, err)
+		return fmt.Errorf("OIDC provider %s: get: %w", provider, err)
 	}
-	return true, nil
+	facts.OIDCProvider, facts.OIDCWithoutSTS = true, !slices.Contains(out.ClientIDList, names.OIDCClient)
+	return nil
 }
 
 // systemPolicies are the policies attached to the roles of the system node groups.

@@ -23,6 +23,9 @@ type Event struct {
 	DryRun    bool   `json:"dryRun"`
 	// Full is asked of a dry run; a pass finds in its lease what its requests ask for.
 	Full bool `json:"full"`
+	// Waits tells that the state machine knows what to do with Outdated: that of an earlier version, whose passes go on during a
+	// deployment, does not.
+	Waits bool `json:"waits"`
 }
 
 // About is what the log says of a call.
@@ -50,6 +53,8 @@ const (
 	Rejected Outcome = "Rejected"
 	Paused   Outcome = "Paused"
 	DryRun   Outcome = "DryRun"
+	// Outdated: the tree was read from a replica that lacks a write which this round is for; it is to be read again.
+	Outdated Outcome = "Outdated"
 	// Forgotten: the tree has been deleted and Karpenter is off; the rack's records end.
 	Forgotten Outcome = "Forgotten"
 )
@@ -124,7 +129,14 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 		}
 	}
 	run := rack.Run{Rack: event.Rack, Generation: lease.Requested, Execution: event.Execution, Started: v.now()}
-	found, err := v.find(ctx, run, lease.Full || event.DryRun && event.Full, event.DryRun)
+	tree, err := rack.ReadTree(ctx, v.reader, v.paths.Params(run.Rack))
+	if err != nil {
+		return Answer{}, err
+	}
+	if event.Waits && v.outdated(tree, lease.Writes) {
+		return Answer{Generation: lease.Requested, Outcome: Outdated, Steps: []plan.Step{}}, nil
+	}
+	found, err := v.find(ctx, run, tree, lease.Full || event.DryRun && event.Full, event.DryRun)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -156,6 +168,17 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 	}
 }
 
+// replication is how long after a write its parameter may be read from a replica that does not have it.
+const replication = 10 * time.Second
+
+// outdated tells whether a tree was read from before one of the writes. Only the latest count, so that a parameter that has been
+// written or deleted since, or an event with another clock's time, holds up no pass.
+func (v *Validate) outdated(tree rack.Tree, writes []rack.Written) bool {
+	return slices.ContainsFunc(writes, func(w rack.Written) bool {
+		return v.now().Sub(w.At).Abs() < replication && !tree.Has(w)
+	})
+}
+
 // finding is what a rack's parameters and state come to.
 type finding struct {
 	judge.Verdict
@@ -167,15 +190,21 @@ type finding struct {
 	forgotten bool
 }
 
-// find reads and plans.
-func (v *Validate) find(ctx context.Context, run rack.Run, full, dry bool) (finding, error) {
+// find reads what else there is, and plans.
+func (v *Validate) find(ctx context.Context, run rack.Run, tree rack.Tree, full, dry bool) (finding, error) {
 	var f finding
-	tree, err := rack.ReadTree(ctx, v.reader, v.paths.Params(run.Rack))
+	var err error
+	if f.records, err = v.store.Records(ctx, run.Rack); err != nil {
+		return f, err
+	}
+	listed, err := v.store.Listed(ctx, run.Rack)
 	if err != nil {
 		return f, err
 	}
-	if f.records, err = v.store.Records(ctx, run.Rack); err != nil {
-		return f, err
+	if !listed && !dry && len(tree.Values) > 0 { // the schedule visits it from now on
+		if err := v.store.Enlist(ctx, run.Rack); err != nil {
+			return f, err
+		}
 	}
 	if tree, f.writing, err = v.lay(ctx, run, tree, f.records, dry); err != nil {
 		return f, err
@@ -183,7 +212,7 @@ func (v *Validate) find(ctx context.Context, run rack.Run, full, dry bool) (find
 	// With the tree gone and Karpenter off there is nobody left who could want anything of the cluster.
 	if len(tree.Values) == 0 && !f.records.WasOn {
 		reported, err := v.store.Reported(ctx, run.Rack)
-		if f.forgotten = f.records.Goal != "" || reported != ""; err != nil || f.forgotten {
+		if f.forgotten = f.records.Goal != "" || reported != "" || listed; err != nil || f.forgotten {
 			return f, err
 		}
 	}

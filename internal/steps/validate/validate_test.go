@@ -21,6 +21,8 @@ func TestFromNothingToKarpenterAndBack(t *testing.T) {
 	s.wants(s.pass(false), Unchanged, false, "")
 	s.write("karpenter_cpu_limit=50")
 	s.wants(s.pass(true), Unchanged, false, "")
+	s.wrote(leaseItem, listItem) // the schedule visits it from now on
+	s.wants(s.pass(true), Unchanged, false, "")
 	s.wrote(leaseItem)
 
 	t.Log("access")
@@ -55,7 +57,7 @@ func TestFromNothingToKarpenterAndBack(t *testing.T) {
 
 	t.Log("off")
 	s.write(off)
-	s.wants(s.pass(false), Planned, true, "autoscaler nodegroups/build nodegroups/room controller/serve nodepools controller/release queue infrastructure nodegroups/pins")
+	s.wants(s.pass(false), Planned, true, "nodegroups/fit autoscaler nodegroups/room controller/serve nodepools controller/release queue infrastructure nodegroups/pins")
 	if r := s.records(); r.Goal != plan.GoalAccess || !r.WasOn || r.Credentials != "podidentity" {
 		t.Errorf("%+v", r)
 	}
@@ -78,7 +80,7 @@ func TestAllWellIsToldAfterAFailure(t *testing.T) {
 	for what, written := range map[string][]string{"with Karpenter": {auth, on}, "that asks for nothing": {"node_disk=30"}} {
 		s := begin(t, written...)
 		s.pass(false)
-		s.must(s.store.SaveStatus(t.Context(), rack.Status{Rack: "demo", State: rack.Failed}, string(rack.Failed)))
+		s.must(s.store.SaveStatus(t.Context(), rack.Status{Rack: "demo", State: rack.Failed}, string(rack.Failed), rack.Told{}))
 		if got := s.pass(false); got.Outcome != Unchanged || !got.Report {
 			t.Errorf("a rack %s: %+v", what, got)
 		}
@@ -153,7 +155,7 @@ func TestPaused(t *testing.T) {
 	s := begin(t, auth, on, "paused=true")
 	answer := s.pass(true)
 	s.wants(answer, Paused, true, enable) // what a pass would do; the state machine does none of it
-	s.wrote(leaseItem, "DynamoDB.PutItem rack#demo run#000000000001")
+	s.wrote(leaseItem, listItem, "DynamoDB.PutItem rack#demo run#000000000001")
 	s.reported(rack.Paused)
 	s.wants(s.pass(false), Paused, false, enable)
 	s.wrote(leaseItem)
@@ -289,7 +291,7 @@ func TestCredentialsAreChosenOnce(t *testing.T) {
 	}
 	s = begin(t, auth, on)
 	s.cloud.EKS.Addons["eks-pod-identity-agent"] = "CREATING"
-	s.cloud.IAM.Providers["arn:aws:iam::123456789012:oidc-provider/oidc.example/id/ABC"] = true
+	s.cloud.IAM.Providers["arn:aws:iam::123456789012:oidc-provider/oidc.example/id/ABC"] = []string{"sts.amazonaws.com"}
 	s.pass(false)
 	s.cloud.EKS.Addons["eks-pod-identity-agent"] = "ACTIVE"
 	s.wants(s.pass(false), Unchanged, true, "")

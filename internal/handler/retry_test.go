@@ -1,0 +1,26 @@
+package handler
+
+import (
+	"testing"
+
+	"github.com/aws/smithy-go"
+)
+
+// What the SDK tries again within a call: throttling, and no quota that is used up.
+func TestQuotasAreNotTriedAgain(t *testing.T) {
+	t.Setenv("AWS_REGION", "eu-central-1")
+	config, err := awsConfig(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for code, want := range map[string]bool{
+		"LimitExceededException": false, "ThrottlingException": true, "RequestLimitExceeded": true, "TooManyRequestsException": true, "AccessDenied": false,
+	} {
+		if got := config.Retryer().IsErrorRetryable(&smithy.GenericAPIError{Code: code}); got != want {
+			t.Errorf("%s is tried again: %v, want %v", code, got, want)
+		}
+	}
+	if got := config.Retryer().MaxAttempts(); got != callTries {
+		t.Errorf("%d tries", got)
+	}
+}

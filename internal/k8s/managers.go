@@ -1,0 +1,53 @@
+package k8s
+
+import (
+	"encoding/json"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+)
+
+// SetBy names who last set a field of an object, as its managedFields tell: the manager that holds the field, else the one that wrote
+// the object last, because nobody holds a field that was taken out. Sawhorse and writers of the status alone do not count. "another
+// manager" where nobody is left. An element of path is a field's name, or k:{"name":"x"} for an element of a list.
+func SetBy(object *unstructured.Unstructured, path ...string) string {
+	var last *metav1.ManagedFieldsEntry
+	held := false
+	entries := object.GetManagedFields()
+	for i := range entries {
+		entry := &entries[i]
+		if entry.Manager == names.FieldManager || entry.Subresource == "status" {
+			continue
+		}
+		holds := entry.FieldsV1 != nil && holds(entry.FieldsV1.Raw, path)
+		switch {
+		case last == nil, holds && !held, holds == held && last.Time.Before(entry.Time):
+			last, held = entry, holds
+		}
+	}
+	if last == nil {
+		return "another manager"
+	}
+	return last.Manager
+}
+
+// holds tells whether a set of fields has a path in it.
+func holds(raw []byte, path []string) bool {
+	for _, part := range path {
+		var fields map[string]json.RawMessage
+		if json.Unmarshal(raw, &fields) != nil {
+			return false
+		}
+		if !strings.HasPrefix(part, "k:") {
+			part = "f:" + part
+		}
+		found := false
+		if raw, found = fields[part]; !found {
+			return false
+		}
+	}
+	return true
+}

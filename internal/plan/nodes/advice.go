@@ -1,0 +1,183 @@
+package nodes
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// fewForSpot is how many instance types a spot pool should have to choose from, so that one is always to be had (AWS's advice on
+// flexibility for spot).
+const fewForSpot = 20
+
+// Advice are warnings about good manifests that people tend to regret. It judges what the pools end up with, overrides included.
+func (c Compiled) Advice() []params.Problem {
+	a := &advice{}
+	for _, d := range c.drafts {
+		switch {
+		case d.idle:
+		case d.kind == "NodePool":
+			a.types(d)
+			a.budgets(d)
+			a.taints(d)
+		default:
+			a.nodes(d)
+		}
+	}
+	return a.warnings
+}
+
+type advice struct{ warnings []params.Problem }
+
+func (a *advice) warn(from origin, format string, args ...any) {
+	a.warnings = append(a.warnings, params.NewProblem(from.parameter, from.path, format, args...))
+}
+
+// Exceeded warns of limits below what runs now.
+func (c Compiled) Exceeded(running map[string]plan.PoolFacts) []params.Problem {
+	a := &advice{}
+	for _, d := range c.drafts {
+		facts, known := running[d.name]
+		if d.kind != "NodePool" || d.idle || !known {
+			continue
+		}
+		limits := inner(d.spec(), "limits")
+		for _, r := range []struct{ name, runs string }{{"cpu", facts.CPU}, {"memory", facts.Memory}} {
+			limit, err := resource.ParseQuantity(fmt.Sprint(limits[r.name]))
+			now, errNow := resource.ParseQuantity(r.runs)
+			if limits[r.name] == nil || err != nil || errNow != nil || limit.Cmp(now) >= 0 {
+				continue
+			}
+			a.warn(d.blame([]string{"spec", "limits", r.name}), "NodePool %s may have %s of %s, and %s runs now on %d nodes: Karpenter launches no more, and takes none away",
+				d.name, limit.String(), r.name, now.String(), facts.Nodes)
+		}
+	}
+	return a.warnings
+}
+
+// types is the advice on the instance types that a pool may choose from.
+func (a *advice) types(d *draft) {
+	requirements := d.requirements()
+	var chosen *origin // by which the choice is narrowed, families first
+	unknown := false
+	for _, r := range requirements {
+		known, kind := params.Families, "family"
+		switch r.key {
+		case keySize:
+			known, kind = params.Sizes, "size"
+		case keyFamily:
+		default:
+			continue
+		}
+		if chosen == nil || r.key == keyFamily {
+			chosen = &r.from
+		}
+		for _, value := range r.values {
+			if !slices.Contains(known(), value) {
+				unknown = true
+				a.warn(r.from, "the instance %s %s is none that Karpenter %s knows, so it may launch nothing%s", kind, value, names.KarpenterVersion, params.DidYouMean(value, known()))
+			}
+		}
+	}
+	spot := slices.IndexFunc(requirements, func(r requirement) bool { return r.key == keyCapacity && r.meets("spot") })
+	if unknown || chosen == nil && spot < 0 {
+		return
+	}
+	switch count, known := choices(requirements); {
+	case !known:
+	case count == 0 && chosen != nil:
+		a.warn(*chosen, "no instance type that Karpenter %s knows has one of these families, sizes and architectures (%s), so it launches nothing",
+			names.KarpenterVersion, strings.Join(architectures(requirements), ", "))
+	case count < fewForSpot && spot >= 0:
+		a.warn(requirements[spot].from, "spot has only %d instance types to choose from, and is often interrupted or not to be had; allow %d or more by further families or sizes", count, fewForSpot)
+	}
+}
+
+// architectures are those that a pool asks for.
+func architectures(requirements []requirement) []string {
+	var all []string
+	for _, r := range requirements {
+		if r.key == keyArch {
+			all = append(all, r.values...)
+		}
+	}
+	return all
+}
+
+// budgets is the advice on disruption budgets.
+func (a *advice) budgets(d *draft) {
+	entries, _ := inner(d.spec(), "disruption")["budgets"].([]any)
+	for i, entry := range entries {
+		budget, _ := entry.(map[string]any)
+		nodes, _ := budget["nodes"].(string)
+		if nodes != "0" && nodes != "0%" || budget["schedule"] != nil || budget["reasons"] != nil {
+			continue
+		}
+		a.warn(d.blame([]string{"spec", "disruption", "budgets", strconv.Itoa(i)}), "a disruption budget of %s without a schedule never lets Karpenter consolidate or replace a node of its own accord", nodes)
+	}
+}
+
+// taints is the advice on taints that keep pods away: one warning for all that come from one place.
+func (a *advice) taints(d *draft) {
+	entries, _ := inner(inner(d.spec(), "template"), "spec")["taints"].([]any)
+	taints := map[origin][]string{}
+	var order []origin
+	for i, entry := range entries {
+		each, _ := entry.(map[string]any)
+		key, _ := each["key"].(string)
+		effect, _ := each["effect"].(string)
+		if effect == "PreferNoSchedule" || extendedResource(key) || d.tolerated != nil && d.tolerated.Key == key && d.tolerated.Effect == effect {
+			continue
+		}
+		list := []string{"spec", "template", "spec", "taints"}
+		from, whole := d.origin(list)
+		if !whole {
+			from = d.blame(append(list, strconv.Itoa(i)))
+		}
+		if taints[from] == nil {
+			order = append(order, from)
+		}
+		if taint := key + ":" + effect; !slices.Contains(taints[from], taint) {
+			taints[from] = append(taints[from], taint)
+		}
+	}
+	for _, from := range order {
+		a.warn(from, "nothing tolerates the taint %s of its own accord: only the taint of a device that pods request, like nvidia.com/gpu, is tolerated automatically; make sure that the pods meant for these nodes have the toleration",
+			some(taints[from]))
+	}
+}
+
+// some are the first of a list.
+func some(all []string) string {
+	const most = 3
+	if len(all) <= most {
+		return strings.Join(all, " or ")
+	}
+	return fmt.Sprintf("%s, or %d others", strings.Join(all[:most], ", "), len(all)-most)
+}
+
+// extendedResource tells whether a taint's key is a device's: EKS's admission plugin ExtendedResourceToleration gives pods
+// that request the device the toleration.
+func extendedResource(key string) bool {
+	return slices.Contains([]string{"nvidia.com/gpu", "amd.com/gpu", "aws.amazon.com/neuron", "aws.amazon.com/neuroncore", "habana.ai/gaudi", "vpc.amazonaws.com/efa"}, key)
+}
+
+// nodes is the advice on an EC2NodeClass.
+func (a *advice) nodes(d *draft) {
+	if hops, _ := inner(d.spec(), "metadataOptions")["httpPutResponseHopLimit"].(int64); hops > 1 {
+		a.warn(d.blame([]string{"spec", "metadataOptions", "httpPutResponseHopLimit"}), "a hop limit of %d lets every pod reach the node's credentials; 1 keeps them to the node", hops)
+	}
+	devices := d.blame([]string{"spec", "blockDeviceMappings"})
+	if bootFamily(d.spec()) == familyCustom && devices.parameter != overrideParameter {
+		from := d.blame([]string{"spec", "amiFamily"})
+		a.warn(from, "%s is Custom, and Karpenter does not know such an AMI's devices: the pool's disk is /dev/xvda; write ec2NodeClass.blockDeviceMappings too where the AMI boots from another device, which keeps the AMI's size otherwise",
+			from.path)
+	}
+}

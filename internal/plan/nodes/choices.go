@@ -1,0 +1,112 @@
+package nodes
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/sawhorse-io/sawhorse/internal/params"
+)
+
+// Keys of requirements that an instance type's name tells.
+const (
+	keyFamily     = "karpenter.k8s.aws/instance-family"
+	keySize       = "karpenter.k8s.aws/instance-size"
+	keyCategory   = "karpenter.k8s.aws/instance-category"
+	keyGeneration = "karpenter.k8s.aws/instance-generation"
+	keyType       = "node.kubernetes.io/instance-type"
+	keyArch       = "kubernetes.io/arch"
+	keyCapacity   = "karpenter.sh/capacity-type"
+)
+
+// requirement is one of a NodePool's, and where it comes from.
+type requirement struct {
+	key, operator string
+	values        []string
+	from          origin
+}
+
+// requirements are the draft's, but for an architecture that is only a guess.
+func (d *draft) requirements() []requirement {
+	entries, _ := inner(inner(d.spec(), "template"), "spec")["requirements"].([]any)
+	var all []requirement
+	for i, entry := range entries {
+		each, _ := entry.(map[string]any)
+		r := requirement{from: d.blame([]string{"spec", "template", "spec", "requirements", strconv.Itoa(i)})}
+		r.key, _ = each["key"].(string)
+		r.operator, _ = each["operator"].(string)
+		values, _ := each["values"].([]any)
+		for _, value := range values {
+			text, _ := value.(string)
+			r.values = append(r.values, text)
+		}
+		if r.key != keyArch || !d.guessed || r.from.parameter == overrideParameter {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// meets tells whether a value meets the requirement, as Karpenter reads its operators.
+func (r requirement) meets(value string) bool {
+	switch r.operator {
+	case "In":
+		return slices.Contains(r.values, value)
+	case "NotIn":
+		return !slices.Contains(r.values, value)
+	case "DoesNotExist":
+		return false
+	case "Gt", "Gte", "Lt", "Lte":
+		if len(r.values) != 1 {
+			return false
+		}
+		has, err := strconv.Atoi(value)
+		bound, wrong := strconv.Atoi(r.values[0])
+		return err == nil && wrong == nil && map[string]bool{"Gt": has > bound, "Gte": has >= bound, "Lt": has < bound, "Lte": has <= bound}[r.operator]
+	default:
+		return true // Exists
+	}
+}
+
+// generation reads an instance family's category and generation as Karpenter does: c6i is of category c, generation 6.
+var generation = regexp.MustCompile(`^([a-z]+)(-[0-9]+tb)?([0-9]+)`)
+
+// types are what the names of the known instance types say of them, by the requirements' keys.
+var types = sync.OnceValue(func() []map[string]string {
+	var all []map[string]string
+	for _, family := range params.Families() {
+		parts := generation.FindStringSubmatch(family)
+		for _, size := range params.SizesOf(family) {
+			tells := map[string]string{keyFamily: family, keySize: size, keyType: family + "." + size, keyArch: params.ArchOf(family)}
+			if parts != nil {
+				tells[keyCategory], tells[keyGeneration] = parts[1], parts[3]
+			}
+			all = append(all, tells)
+		}
+	}
+	return all
+})
+
+// choices counts the known instance types that meet the requirements. known is false where one of these is about what their names do
+// not tell, like the number of CPUs.
+func choices(requirements []requirement) (count int, known bool) {
+	var narrowing []requirement
+	for _, r := range requirements {
+		switch r.key {
+		case keyFamily, keySize, keyCategory, keyGeneration, keyType, keyArch:
+			narrowing = append(narrowing, r)
+		default:
+			if strings.HasPrefix(r.key, "karpenter.k8s.aws/") {
+				return 0, false
+			}
+		}
+	}
+	for _, tells := range types() {
+		if !slices.ContainsFunc(narrowing, func(r requirement) bool { return !r.meets(tells[r.key]) }) {
+			count++
+		}
+	}
+	return count, true
+}

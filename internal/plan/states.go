@@ -1,0 +1,37 @@
+package plan
+
+import "slices"
+
+// Gone tells whether a group counts as absent: EKS deletes it, or never made its nodes. Nothing can be changed about it.
+func (g NodeGroup) Gone() bool { return g.Status == "DELETING" || g.Status == "CREATE_FAILED" }
+
+// Present are the node groups that the rack has, and can count on.
+func (f Facts) Present() []NodeGroup {
+	return slices.DeleteFunc(slices.Clone(f.NodeGroups), NodeGroup.Gone)
+}
+
+// states warns of groups that are there, but cannot do all that they should. The nodes that they have go on.
+func (b *builder) states() {
+	for _, g := range b.facts.Present() {
+		parameter := parameterOf(RoleOf(b.config, g))
+		if g.Status == "DEGRADED" {
+			b.warn(parameter, "node group %s is DEGRADED: %s; mend that, because until then EKS may start and update no nodes of it", g.Name, g.Health)
+		}
+		if g.LostTemplate != "" {
+			b.warn(parameter, "node group %s was made from launch template %s, which EC2 no longer has; its nodes go on, but it gets no new ones, and their security groups are unknown; "+
+				"delete the group and make it anew from a template that exists, or name the security groups in security_group_ids", g.Name, g.LostTemplate)
+		}
+	}
+}
+
+// parameterOf is the parameter that names groups of a role.
+func parameterOf(role GroupRole) string {
+	switch role {
+	case RoleSystem:
+		return "system_node_groups"
+	case RoleBuild:
+		return "build_node_groups"
+	default:
+		return "karpenter_enabled"
+	}
+}

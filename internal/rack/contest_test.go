@@ -1,0 +1,31 @@
+package rack
+
+import (
+	"testing"
+	"time"
+
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+// A contest is kept as it was saved last, for each rack and subject; without one there is the zero Contest.
+func TestContests(t *testing.T) {
+	s := &Store{DB: awsfake.New().Table, Name: "sawhorse"}
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	must(t, s.SaveContest(t.Context(), "demo", "pin/a/b", steps.Contest{Wanted: "x", Written: at}))
+	must(t, s.SaveContest(t.Context(), "demo", "pin/a/b", steps.Contest{Wanted: "y", Written: at, Times: 2, Noticed: true}))
+	must(t, s.SaveContest(t.Context(), "demo", "pin/a/c", steps.Contest{Wanted: "z"}))
+	must(t, s.ForgetContest(t.Context(), "demo", "pin/a/c"))
+	for _, c := range []struct {
+		rack, subject string
+		want          steps.Contest
+	}{
+		{"demo", "pin/a/b", steps.Contest{Wanted: "y", Written: at, Times: 2, Noticed: true}},
+		{"demo", "pin/a/c", steps.Contest{}},
+		{"other", "pin/a/b", steps.Contest{}},
+	} {
+		if got, err := s.Contest(t.Context(), c.rack, c.subject); err != nil || got != c.want {
+			t.Errorf("%s %s: %+v, %v; want %+v", c.rack, c.subject, got, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,69 @@
+// Package admin tells a function that EKS makes a cluster administrator what a refusal of the API server means: that the access
+// entry's policy is seconds old and does not work yet, that it is missing, or that something else refuses.
+package admin
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+// EKS is what is asked for a policy's age.
+type EKS interface {
+	ListAssociatedAccessPolicies(context.Context, *eks.ListAssociatedAccessPoliciesInput, ...func(*eks.Options)) (*eks.ListAssociatedAccessPoliciesOutput, error)
+}
+
+// Function is one function that EKS makes a cluster administrator.
+type Function struct {
+	// Name is the function's name in the plan, Principal its role's ARN.
+	Name, Principal string
+	EKS             EKS
+	Now             func() time.Time
+}
+
+// poll is how long to wait for EKS.
+const poll = 3 * time.Second
+
+// Policy is the ARN of the access policy that makes an administrator.
+func Policy(partition string) string {
+	return fmt.Sprintf("arn:%s:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy", partition)
+}
+
+// Refused turns a 403 of the API server into a wait while the function's policy is new: the entry works some seconds before its
+// policy does. Later it is an error that says what to do. Other errors, and nil, stay as they are.
+func (f Function) Refused(ctx context.Context, cluster plan.Cluster, err error) error {
+	if !k8s.IsForbidden(err) {
+		return err
+	}
+	out, look := f.EKS.ListAssociatedAccessPolicies(ctx, &eks.ListAssociatedAccessPoliciesInput{ClusterName: &cluster.Name, PrincipalArn: &f.Principal})
+	if look != nil {
+		return fmt.Errorf("function %s is forbidden what it asks of cluster %s (%v), and its access entry cannot be read: %w", f.Name, cluster.Name, err, look)
+	}
+	policy, found := find(out.AssociatedAccessPolicies, Policy(cluster.Partition))
+	switch {
+	case !found:
+		return fmt.Errorf("function %s is forbidden what it asks of cluster %s, because its access entry lacks AmazonEKSClusterAdminPolicy; send a full Rack Reconcile Requested, which puts it back: %w",
+			f.Name, cluster.Name, err)
+	case steps.Young(policy.AssociatedAt, f.Now()):
+		return steps.NotYet(poll, "the AmazonEKSClusterAdminPolicy of function %s does not work yet: it was associated less than a minute ago", f.Name)
+	}
+	return fmt.Errorf("function %s is forbidden what it asks of cluster %s, although EKS makes it an administrator; look for an admission webhook, a ValidatingAdmissionPolicy or a quota that refuses: %w",
+		f.Name, cluster.Name, err)
+}
+
+func find(all []types.AssociatedAccessPolicy, arn string) (types.AssociatedAccessPolicy, bool) {
+	for _, policy := range all {
+		if aws.ToString(policy.PolicyArn) == arn {
+			return policy, true
+		}
+	}
+	return types.AssociatedAccessPolicy{}, false
+}

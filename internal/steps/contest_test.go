@@ -1,0 +1,53 @@
+package steps_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+// A setting that is stopped between its making and the note of it counts as made at the next try: it is made again, and no contest.
+func TestStoppedBeforeTheNote(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	arbiter := steps.Arbiter{Contests: awsfake.Contests{}, Now: func() time.Time { return now }}
+	for i := range 5 {
+		ruling, err := arbiter.Rule(t.Context(), "demo", "x", "0")
+		if err != nil || !ruling.Write || ruling.Contested() {
+			t.Fatalf("%d: %+v, %v", i, ruling, err)
+		}
+	}
+}
+
+// Another wish is no contest, and neither is what was withdrawn.
+func TestAnotherWish(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	arbiter := steps.Arbiter{Contests: awsfake.Contests{}, Now: func() time.Time { return now }}
+	rule := func(wanted string) steps.Ruling {
+		t.Helper()
+		ruling, err := arbiter.Rule(t.Context(), "demo", "x", wanted)
+		if err == nil && ruling.Write {
+			err = arbiter.Made(t.Context(), "demo", "x", wanted, ruling)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ruling
+	}
+	for _, wanted := range []string{"0", "1", "0", "1", "0"} {
+		if ruling := rule(wanted); !ruling.Write || ruling.Contested() {
+			t.Errorf("%s: %+v", wanted, ruling)
+		}
+	}
+	rule("0")
+	if ruling := rule("0"); ruling.Write || !ruling.Contested() {
+		t.Errorf("the second time: %+v", ruling)
+	}
+	if err := arbiter.Withdraw(t.Context(), "demo", "x"); err != nil {
+		t.Fatal(err)
+	}
+	if ruling := rule("0"); !ruling.Write || ruling.Contested() {
+		t.Errorf("after it was withdrawn: %+v", ruling)
+	}
+}

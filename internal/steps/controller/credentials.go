@@ -1,0 +1,86 @@
+package controller
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+)
+
+// The variables by which the AWS SDK finds its credentials. EKS's webhook puts them into a pod when it is admitted.
+const (
+	podIdentityVariable = "AWS_CONTAINER_CREDENTIALS_FULL_URI"
+	irsaVariable        = "AWS_WEB_IDENTITY_TOKEN_FILE"
+)
+
+// again is how soon after a deletion of pods there may be another one: EKS may take longer for an association than the install waited
+// for. The step's deadline ends it where EKS's webhook never gives the pods anything.
+const again = time.Minute
+
+// admitAgain deletes the controller's pods that were admitted without credentials: their restarts keep the same specification, so they
+// would fall back to the node's role, and fail, for ever. What it did goes into the Deployment first, so that it is bounded wherever
+// the call is stopped. It says what it did; nothing where all pods are well.
+func (r *run) admitAgain(ctx context.Context, deployment *unstructured.Unstructured) (string, error) {
+	variable := r.credentials()
+	if variable == "" {
+		return "", nil
+	}
+	pods, err := r.client.PodsOf(ctx, deployment)
+	if err != nil {
+		return "", err
+	}
+	var bare []corev1.Pod
+	var subjects []string
+	for _, pod := range pods {
+		if pod.DeletionTimestamp == nil && !hasVariable(&pod, variable) {
+			bare, subjects = append(bare, pod), append(subjects, "Pod/"+pod.Namespace+"/"+pod.Name)
+		}
+	}
+	if len(bare) == 0 {
+		return "", nil
+	}
+	note := strings.Join(subjects, ", ") + ": admitted without " + variable + ", so without credentials"
+	last, err := time.Parse(time.RFC3339, deployment.GetAnnotations()[names.AnnotationPodsDeleted])
+	if err == nil && r.now().Before(last.Add(again)) {
+		return note, nil
+	}
+	if err := r.client.Annotate(ctx, k8s.Deployment, deployment, names.AnnotationPodsDeleted, r.now().UTC().Format(time.RFC3339)); err != nil {
+		return "", err
+	}
+	for i := range bare {
+		if err := r.client.DeletePod(ctx, &bare[i]); err != nil {
+			return "", err
+		}
+		r.progress.Changed("deleted", "%s", subjects[i])
+	}
+	r.progress.Happened("karpenter_enabled", "Pods of Karpenter's controller were admitted before EKS gave them credentials (%s is missing), and were deleted so that others take their place: %s; "+
+		"if it happens again, look whether something replaces the add-on eks-pod-identity-agent or, for IRSA, the annotation of the service account", variable, strings.Join(subjects, ", "))
+	return note, nil
+}
+
+// credentials is the variable that the controller's pods must have; empty where the plan gives them no credentials.
+func (r *run) credentials() string {
+	switch {
+	case r.plan.Infrastructure.PodIdentity:
+		return podIdentityVariable
+	case r.plan.Controller.RoleARN != "":
+		return irsaVariable
+	}
+	return ""
+}
+
+func hasVariable(pod *corev1.Pod, name string) bool {
+	for _, container := range pod.Spec.Containers {
+		for _, variable := range container.Env {
+			if variable.Name == name {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,81 @@
+package queue
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+// complete runs the step to its end as the state machine does, and gives what it did and what it waited for.
+func complete(t *testing.T, cloud *awsfake.Cloud, q *Queue, present bool) (changes, notes string) {
+	t.Helper()
+	for range 40 {
+		progress, err := q.Run(t.Context(), wanted(present), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range progress.Changes {
+			changes += c.Action + " " + c.Subject + "\n"
+		}
+		if progress.Wait == 0 {
+			return changes, notes
+		}
+		notes += progress.Note + "\n"
+		cloud.Pass(progress.Wait)
+	}
+	t.Fatalf("not done after 40 calls: %s", notes)
+	return "", ""
+}
+
+// A new queue does not exist for every call yet, in whatever order the calls come.
+func TestWaitsForANewQueue(t *testing.T) {
+	for lag := range 12 {
+		cloud, q := begin()
+		cloud.Lag.Queues = time.Duration(lag) * time.Second
+		complete(t, cloud, q, true)
+		if cloud.SQS.Queues[url] == nil || cloud.Events.Rules[name] == nil {
+			t.Errorf("a lag of %d s: %v, %v", lag, cloud.SQS.Queues, cloud.Events.Rules)
+		}
+		unchanged(t, cloud, q, true)
+	}
+}
+
+// For a minute after its deletion a queue may go on answering. One that does is not taken for the rack's: it ends.
+func TestNothingThatDiesIsAdopted(t *testing.T) {
+	for dying := range 60 {
+		cloud, q := begin()
+		complete(t, cloud, q, true)
+		cloud.Lag.Dying = time.Duration(dying) * time.Second
+		complete(t, cloud, q, false)
+		changes, notes := complete(t, cloud, q, true)
+		if cloud.SQS.Queues[url] == nil || strings.Count(changes, "created queue") != 1 || !strings.Contains(notes, "60 s") {
+			t.Fatalf("dying for %d s: queue %v, changes %s, notes %s", dying, cloud.SQS.Queues[url], changes, notes)
+		}
+		unchanged(t, cloud, q, true)
+	}
+}
+
+// Somebody else's deletion is no business of the record: the queue is made anew as soon as SQS lets it.
+func TestAQueueThatSomebodyDeleted(t *testing.T) {
+	cloud, q := begin()
+	complete(t, cloud, q, true)
+	delete(cloud.SQS.Queues, url)
+	if changes, _ := complete(t, cloud, q, true); !strings.Contains(changes, "created queue") {
+		t.Errorf("changes %s", changes)
+	}
+}
+
+// What is somebody else's is so at once, lag or not.
+func TestAForeignQueueIsRefusedAtOnce(t *testing.T) {
+	cloud, q := begin()
+	complete(t, cloud, q, true)
+	cloud.SQS.Queues[url].Tags = nil
+	cloud.Lag = awsfake.Lag{Queues: time.Second, Dying: time.Minute}
+	if _, err := q.Run(t.Context(), wanted(true), ""); !errors.As(err, new(*steps.Rejected)) {
+		t.Errorf("%v", err)
+	}
+}

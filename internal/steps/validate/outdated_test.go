@@ -1,0 +1,87 @@
+package validate
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+)
+
+// told has the lease know of a write, as the state machine does for an event.
+func (s *scene) told(place int, operation, name string, at time.Time) {
+	s.lease("me", false)
+	s.cloud.Table.Items["rack#demo lease"][fmt.Sprintf("wrote%d", place)] = &types.AttributeValueMemberS{Value: operation + " " + at.UTC().Format(time.RFC3339) + " " + name}
+}
+
+func (s *scene) outcome() Outcome {
+	s.Helper()
+	answer, err := s.validate.Run(s.Context(), Event{Rack: "demo", Execution: "me", Waits: true})
+	s.must(err)
+	return answer.Outcome
+}
+
+// A pass does not read the tree from before the write that started it, nor from before one that joined it.
+func TestTheTreeIsNotFromBeforeAWrite(t *testing.T) {
+	put := func(s *scene, name, value string) {
+		_, err := s.cloud.SSM.PutParameter(t.Context(), &ssm.PutParameterInput{Name: new(folder + name), Value: &value, Type: "String", Overwrite: new(true)})
+		s.must(err)
+	}
+	for operation, write := range map[string]func(*scene){
+		"Create": func(s *scene) { put(s, "karpenter_cpu_limit", "7") },
+		"Update": func(s *scene) { put(s, "karpenter_memory_limit_gb", "9") },
+		"Delete": func(s *scene) {
+			_, err := s.cloud.SSM.DeleteParameter(t.Context(), &ssm.DeleteParameterInput{Name: new(folder + "karpenter_memory_limit_gb")})
+			s.must(err)
+		},
+	} {
+		t.Run(operation, func(t *testing.T) {
+			s := begin(t, "karpenter_auth_mode=true", "karpenter_enabled=true", "karpenter_memory_limit_gb=8")
+			s.T = t
+			s.pass(false)
+			s.cloud.Pass(time.Hour)
+			s.cloud.Lag.Parameters = 8 * time.Second
+			write(s)
+			name := map[string]string{"Create": "karpenter_cpu_limit"}[operation]
+			if name == "" {
+				name = "karpenter_memory_limit_gb"
+			}
+			s.told(3, operation, name, s.cloud.Now())
+			if got := s.outcome(); got != Outdated {
+				t.Fatalf("what was read is from before the write, and the outcome is %s", got)
+			}
+			answer, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me"})
+			if s.must(err); answer.Outcome == Outdated {
+				t.Error("a state machine that does not know of it is told so")
+			}
+			s.cloud.Pass(s.cloud.Lag.Parameters)
+			s.told(3, operation, name, s.cloud.Now().Add(-s.cloud.Lag.Parameters-2*time.Second))
+			if got := s.outcome(); got != Planned {
+				t.Errorf("once the replica has it: %s", got)
+			}
+		})
+	}
+}
+
+// What never shows, because it was written again or the event's clock is another one, is waited for so long only.
+func TestAnOutdatedTreeIsTakenInTheEnd(t *testing.T) {
+	for _, at := range []time.Duration{-replication, replication + 5*time.Second, -time.Hour, time.Hour} {
+		s := begin(t, "karpenter_auth_mode=true")
+		s.told(0, "Update", "gone", s.cloud.Now().Add(at))
+		s.cloud.Table.Items["rack#demo lease"]["wrote5"] = &types.AttributeValueMemberS{Value: "no write at all"}
+		if got := s.outcome(); got != Planned {
+			t.Errorf("a write of %v from now: %s", at, got)
+		}
+	}
+}
+
+// A dry run has no lease, and so no writes to compare with.
+func TestADryRunReadsOnce(t *testing.T) {
+	s := begin(t, "karpenter_auth_mode=true")
+	s.told(0, "Update", "gone", s.cloud.Now())
+	answer, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "dry", DryRun: true})
+	if err != nil || answer.Outcome != DryRun {
+		t.Errorf("%+v, %v", answer, err)
+	}
+}
