@@ -5,8 +5,9 @@
 // cluster's name in the signed header; MiniStack must run with AUTH=true for that, without it any signature would do.
 // Lambdas there hold session credentials of their own role (also only with AUTH=true), so the caller is the role.
 // The caller is then looked up in the cluster's access entries and in aws-auth, as far as the cluster's authentication mode
-// lets each count. Not simulated: the seconds that EKS takes until a new entry works, and the hidden rights of the
-// cluster's creator while the mode is CONFIG_MAP.
+// lets each count. What MiniStack's wrapper says of the entries is what the API server has heard of: a new entry comes seconds after
+// it was made (until then 401), and the rights of its access policy seconds after that (until then 403). Not simulated: the hidden
+// rights of the cluster's creator while the mode is CONFIG_MAP.
 package authenticator
 
 import (

@@ -103,7 +103,7 @@ func (w *World) each(ctx context.Context, kind schema.GroupVersionResource, do f
 }
 
 // transient are annotations that tell how something came about, and not what it is.
-var transient = []string{"deployment.kubernetes.io/revision", "meta.helm.sh/"}
+var transient = []string{"deployment.kubernetes.io/revision", "meta.helm.sh/", "sawhorse.dev/pods-deleted", "sawhorse.dev/validate-again"}
 
 // essence is an object without what the API server and the controllers write.
 func essence(o *unstructured.Unstructured) map[string]any {

@@ -20,7 +20,7 @@ type story struct {
 // The stories. A cluster's first enabling does what later ones find done, so it is one of its own and wants a new sandbox. Turning
 // off finds a node of Karpenter's: where there is none, none can be left behind.
 var (
-	first   = story{name: "first", write: [][2]string{{"karpenter_auth_mode", "true"}, {"karpenter_enabled", "true"}}, to: "on"}
+	first   = story{name: "first", write: [][2]string{{"build_node_enabled", "true"}, {"karpenter_auth_mode", "true"}, {"karpenter_enabled", "true"}}, to: "on"}
 	change  = story{name: "change", write: [][2]string{{"karpenter_cpu_limit", "200"}}, to: "changed"}
 	back    = story{name: "change", write: [][2]string{{"karpenter_cpu_limit", "unset"}}, to: "on"}
 	disable = story{name: "disable", before: (*World).node, write: [][2]string{{"karpenter_enabled", "false"}}, to: "off"}

@@ -124,11 +124,19 @@ func scripts(t *testing.T, path string) (all []string) {
 			block += line
 		default:
 			for _, match := range inline.FindAllStringSubmatch(line, -1) {
-				all = append(all, placeholder.ReplaceAllString(match[1], "x"))
+				all = append(all, placeholder.ReplaceAllStringFunc(match[1], example))
 			}
 		}
 	}
 	return slices.DeleteFunc(all, func(script string) bool { return !strings.Contains(script, "aws ") })
+}
+
+// example stands for a placeholder; the AWS CLI wants at least 20 characters of an ARN.
+func example(placeholder string) string {
+	if strings.HasSuffix(placeholder, " arn>") {
+		return "arn:aws:iam::123456789012:x/x"
+	}
+	return "x"
 }
 
 // typed are the commands behind the prompts of a session, each as long as the shell wants more lines.

@@ -100,11 +100,14 @@ func TestWebIdentity(t *testing.T) {
 	}
 	want(t, "no provider", assume("karpenter"), "InvalidIdentityToken")
 	made := need[*iam.CreateOpenIDConnectProviderOutput](t)(identity.CreateOpenIDConnectProvider(ctx, &iam.CreateOpenIDConnectProviderInput{
-		Url: aws.String("https://" + issuer), ClientIDList: []string{"sts.amazonaws.com"}}))
+		Url: aws.String("https://" + issuer), ClientIDList: []string{"other"}}))
 	defer func() {
 		_, err := identity.DeleteOpenIDConnectProvider(ctx, &iam.DeleteOpenIDConnectProviderInput{OpenIDConnectProviderArn: made.OpenIDConnectProviderArn})
 		want(t, "cleaning up", err, "")
 	}()
+	want(t, "another audience", assume("karpenter"), "InvalidIdentityToken")
+	need[*iam.AddClientIDToOpenIDConnectProviderOutput](t)(identity.AddClientIDToOpenIDConnectProvider(ctx, &iam.AddClientIDToOpenIDConnectProviderInput{
+		OpenIDConnectProviderArn: made.OpenIDConnectProviderArn, ClientID: aws.String("sts.amazonaws.com")}))
 	want(t, "no trust", assume("karpenter"), "AccessDenied")
 	setTrust(t, "irsa", `{"Federated":"`+*made.OpenIDConnectProviderArn+`"}`, fmt.Sprintf(`"Action":"sts:AssumeRoleWithWebIdentity",
 		"Condition":{"StringEquals":{"%s:aud":"sts.amazonaws.com","%s:sub":"system:serviceaccount:kube-system:karpenter"}}`, issuer, issuer))

@@ -19,6 +19,9 @@ import (
 // authorized is what MiniStack's wrapper marks an EC2 call with that the caller's policies allow.
 const authorized = "X-Sandbox-Authorized"
 
+// lags marks those whose caller does not see at once what is written (ministack/lag.py).
+const lags = "X-Sandbox-Lags"
+
 // resourceTags has, as JSON, what policies can know of the tags of the instances that a call ends: moto has them, MiniStack
 // judges by them.
 const resourceTags = "X-Sandbox-Resource-Tags"
@@ -57,11 +60,16 @@ func (g *gateway) serveEC2(w http.ResponseWriter, req *http.Request, action stri
 		return
 	}
 	_, _ = io.Copy(io.Discard, resp.Body) // so that the connection can be used again
-	if catalogued[action] {
+	switch {
+	case catalogued[action]:
 		g.serveCatalogue(w, req, body)
-		return
+	case changesTags(action) && resp.Header.Get(lags) != "":
+		g.serveTagChange(w, req, action, body)
+	default:
+		g.tagging.RLock()
+		defer g.tagging.RUnlock()
+		g.moto.ServeHTTP(w, req)
 	}
-	g.moto.ServeHTTP(w, req)
 }
 
 // instanceTags are the tags of each instance of a call. EC2 judges each by its own, and ends all or none.

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	scalingtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -95,6 +97,29 @@ func TestEKSImagesAreOnesThatEC2Has(t *testing.T) {
 		image := need[*ec2.DescribeImagesOutput](t)(images.DescribeImages(ctx, &ec2.DescribeImagesInput{ImageIds: []string{id}})).Images[0]
 		if string(image.Architecture) != arch || !strings.Contains(*image.Name, "al2023") {
 			t.Errorf("%s: %s is %s, %s", arch, id, *image.Name, image.Architecture)
+		}
+	}
+}
+
+// Auto Scaling is moto's, with its filters, and judged by the caller's policies as EC2 is.
+func TestAutoScalingGroups(t *testing.T) {
+	ctx, root := context.Background(), autoscaling.NewFromConfig(sandbox.Config())
+	template := need[*ec2.CreateLaunchTemplateOutput](t)(ec2.NewFromConfig(sandbox.Config()).CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{
+		LaunchTemplateName: aws.String("scaled"), LaunchTemplateData: &types.RequestLaunchTemplateData{InstanceType: "m5.large"}})).LaunchTemplate.LaunchTemplateId
+	for name, tag := range map[string]string{"spark": "enabled", "other": "disabled"} {
+		need[*autoscaling.CreateAutoScalingGroupOutput](t)(root.CreateAutoScalingGroup(ctx, &autoscaling.CreateAutoScalingGroupInput{
+			AutoScalingGroupName: &name, MinSize: aws.Int32(0), MaxSize: aws.Int32(4), DesiredCapacity: aws.Int32(0), AvailabilityZones: []string{"us-east-1a"},
+			LaunchTemplate: &scalingtypes.LaunchTemplateSpecification{LaunchTemplateId: template, Version: aws.String("1")},
+			Tags:           []scalingtypes.Tag{{Key: &tag, Value: aws.String("true")}},
+		}))
+	}
+	look := &autoscaling.DescribeAutoScalingGroupsInput{Filters: []scalingtypes.Filter{{Name: aws.String("tag-key"), Values: []string{"enabled"}}}}
+	for action, wanted := range map[string]string{"autoscaling:DescribeAutoScalingGroups": "", "autoscaling:DescribeTags": "AccessDenied"} {
+		client := autoscaling.NewFromConfig(as(t, "scaler-"+action[strings.Index(action, ":")+1:], policyOf([]string{action + " *"})))
+		out, err := client.DescribeAutoScalingGroups(ctx, look)
+		want(t, action, err, wanted)
+		if wanted == "" && (len(out.AutoScalingGroups) != 1 || *out.AutoScalingGroups[0].AutoScalingGroupName != "spark" || *out.AutoScalingGroups[0].MaxSize != 4) {
+			t.Errorf("found %+v", out.AutoScalingGroups)
 		}
 	}
 }

@@ -1,5 +1,5 @@
 // Package gateway is the one AWS endpoint of the sandbox. It sends each call to the emulator that
-// has the service (EC2 to moto, the rest to MiniStack), answers what neither has, and counts.
+// has the service (EC2 and Auto Scaling to moto, the rest to MiniStack), answers what neither has, and counts.
 package gateway
 
 import (
@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/fault"
+	"github.com/sawhorse-io/sawhorse/sandbox/rates"
 )
 
 // Cluster is what only the sandbox knows about the real API server behind the EKS cluster.
@@ -41,13 +42,15 @@ type gateway struct {
 	ministack *httputil.ReverseProxy
 	moto      *httputil.ReverseProxy
 	networks  *networks
+	rates     *rates.Limiter
+	tagging   tagging
 	catalogue *catalogue
 	transport http.RoundTripper
 }
 
 // New returns the gateway as an HTTP handler for AWS calls and for the paths under /_sandbox/.
 func New(cfg Config) http.Handler {
-	g := &gateway{cfg: cfg, calls: newCalls(), trail: &trail{}, networks: newNetworks(cfg), catalogue: newCatalogue(cfg), transport: transport()}
+	g := &gateway{cfg: cfg, calls: newCalls(), trail: &trail{}, networks: newNetworks(cfg), rates: &rates.Limiter{}, catalogue: newCatalogue(cfg), transport: transport()}
 	if cfg.Faults == nil {
 		g.cfg.Faults, g.cfg.Function = &fault.Injector{}, func(string) string { return "" }
 	}
@@ -59,6 +62,7 @@ func New(cfg Config) http.Handler {
 	mux.HandleFunc("DELETE /_sandbox/calls", g.resetCalls)
 	mux.HandleFunc("GET /_sandbox/trail", g.showTrail)
 	mux.Handle("/_sandbox/faults", g.cfg.Faults)
+	mux.Handle("/_sandbox/rates", g.rates)
 	mux.HandleFunc("POST /_sandbox/faults/meet", g.cfg.Faults.Meet)
 	mux.Handle("/_sandbox/", g.ministack)
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -80,6 +84,10 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	g.calls.add(call)
 	g.trail.add(call, req.URL.Path)
+	if !g.rates.Take(call.Service, call.Action) {
+		fault.AWS(call.Service)(w, req, fault.Throttle)
+		return
+	}
 	from := fault.Call{Function: g.cfg.Function(call.AccessKey), Service: call.Service, Action: call.Action}
 	g.cfg.Faults.Serve(w, req, from, g.route(call), fault.AWS(call.Service))
 }
@@ -87,7 +95,7 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // route is where a call belongs.
 func (g *gateway) route(call call) http.Handler {
 	switch {
-	case call.Service == "ec2":
+	case call.Service == "ec2" || call.Service == "autoscaling": // MiniStack's Auto Scaling knows no filters and no pages
 		return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { g.serveEC2(w, req, call.Action) })
 	case call.Service == "eks" && call.Action == "CreateNodegroup":
 		return http.HandlerFunc(g.serveCreateNodegroup)

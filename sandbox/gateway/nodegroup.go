@@ -16,7 +16,8 @@ import (
 // the caller might launch from it, as EKS does.
 const launchTemplate = "X-Sandbox-Launch-Template"
 
-// launch is what policies can know of a launch from a template: what it uses, as kind/id, and the kinds of what it tags.
+// launch is what policies can know of a launch from a template: what it uses, as kind/id or as an ARN where it is not EC2's, and
+// the kinds of what it tags.
 type launch struct {
 	ID     string   `json:"id"`
 	Uses   []string `json:"uses"`
@@ -74,6 +75,15 @@ func (g *gateway) launch(ctx context.Context, of *ec2.DescribeLaunchTemplateVers
 		if device.Ebs != nil && device.Ebs.SnapshotId != nil {
 			said.Uses = append(said.Uses, "snapshot/"+*device.Ebs.SnapshotId)
 		}
+	}
+	if p := data.Placement; p != nil && p.GroupName != nil {
+		said.Uses = append(said.Uses, "placement-group/"+*p.GroupName)
+	}
+	if r := data.CapacityReservationSpecification; r != nil && r.CapacityReservationTarget != nil && r.CapacityReservationTarget.CapacityReservationId != nil {
+		said.Uses = append(said.Uses, "capacity-reservation/"+*r.CapacityReservationTarget.CapacityReservationId)
+	}
+	for _, l := range data.LicenseSpecifications {
+		said.Uses = append(said.Uses, aws.ToString(l.LicenseConfigurationArn))
 	}
 	for _, spec := range data.TagSpecifications {
 		said.Tagged = append(said.Tagged, string(spec.ResourceType))

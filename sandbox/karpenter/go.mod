@@ -3,6 +3,7 @@ module github.com/sawhorse-io/sawhorse/sandbox/karpenter
 go 1.26.1
 
 require (
+	github.com/aws/aws-sdk-go-v2/service/ec2 v1.296.0
 	github.com/aws/karpenter-provider-aws v1.10.0
 	k8s.io/utils v0.0.0-20260210185600-b8788abfbbc2
 	sigs.k8s.io/karpenter v1.10.0
@@ -17,7 +18,6 @@ require (
 	github.com/aws/aws-sdk-go-v2/internal/configsources v1.4.20 // indirect
 	github.com/aws/aws-sdk-go-v2/internal/endpoints/v2 v2.7.20 // indirect
 	github.com/aws/aws-sdk-go-v2/internal/ini v1.8.4 // indirect
-	github.com/aws/aws-sdk-go-v2/service/ec2 v1.296.0 // indirect
 	github.com/aws/aws-sdk-go-v2/service/eks v1.80.1 // indirect
 	github.com/aws/aws-sdk-go-v2/service/iam v1.53.3 // indirect
 	github.com/aws/aws-sdk-go-v2/service/internal/accept-encoding v1.13.7 // indirect

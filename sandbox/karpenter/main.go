@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/karpenter-provider-aws/kwok/cloudprovider"
 	"github.com/aws/karpenter-provider-aws/kwok/operator"
 	v1 "github.com/aws/karpenter-provider-aws/pkg/apis/v1"
@@ -77,7 +78,8 @@ func addControllers(ctx context.Context, op *operator.Operator) {
 	}
 	op.WithControllers(ctx, corecontrollers.NewControllers(ctx, op.Manager, op.Clock, op.GetClient(), op.EventRecorder,
 		provider, undecorated, state.NewCluster(op.Clock, op.GetClient(), provider), op.InstanceTypeStore)...)
-	op.WithControllers(ctx, controllers.NewControllers(ctx, op.Manager, op.Config, op.Clock, op.EC2API, op.GetClient(), op.EventRecorder,
+	op.WithControllers(ctx, controllers.NewControllers(ctx, op.Manager, op.Config, op.Clock, judged{op.EC2API, ec2.NewFromConfig(op.Config)},
+		op.GetClient(), op.EventRecorder,
 		op.UnavailableOfferingsCache, op.SSMCache, op.ValidationCache, op.RecreationCache, provider, op.SubnetProvider,
 		op.SecurityGroupProvider, op.InstanceProfileProvider, op.InstanceProvider, op.PricingProvider, op.AMIProvider,
 		op.LaunchTemplateProvider, op.VersionProvider, op.InstanceTypesProvider, op.CapacityReservationProvider, op.AMIResolver)...)

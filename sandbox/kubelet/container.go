@@ -54,10 +54,10 @@ func (w *worker) environment(ctx context.Context, metrics, probes int) ([]string
 	}
 	environment := []string{"HOSTNAME=" + w.pod.Name, "LEADER_ELECTION_NAMESPACE=" + w.pod.Namespace,
 		"AWS_REGION=" + w.Region, "AWS_DEFAULT_REGION=" + w.Region}
-	environment = append(environment, w.identity...)
 	for name, value := range values {
 		environment = append(environment, name+"="+value)
 	}
+	environment = append(environment, w.identity...)
 	// Of two values for one name, the last one counts.
 	return append(environment, "KUBECONFIG="+kubeconfig, "AWS_ENDPOINT_URL="+w.Gateway, "AWS_EC2_METADATA_DISABLED=true",
 		fmt.Sprintf("METRICS_PORT=%d", metrics), fmt.Sprintf("HEALTH_PROBE_PORT=%d", probes)), nil

@@ -9,40 +9,32 @@ import (
 	"os"
 	"path/filepath"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"github.com/sawhorse-io/sawhorse/sandbox/admission"
 )
 
-// roleAnnotation is how IRSA names a service account's role.
-const roleAnnotation = "eks.amazonaws.com/role-arn"
-
-// identify decides, once a pod, where its AWS credentials come from. On EKS a webhook decides it when the pod is made:
-// an association or annotation that comes later does not reach the pod. The association wins over the annotation.
+// identify turns what the admission webhook has given the pod into what its process can use on this machine: the agent's address
+// here, and files instead of mounts. A pod that was given nothing has nothing.
 func (w *worker) identify(ctx context.Context) error {
 	if w.identity != nil {
 		return nil
 	}
-	account, err := w.client.CoreV1().ServiceAccounts(w.pod.Namespace).Get(ctx, w.pod.Spec.ServiceAccountName, metav1.GetOptions{})
-	if err != nil {
-		return fmt.Errorf("service account %s: read: %w", w.pod.Spec.ServiceAccountName, err)
+	given := map[string]bool{}
+	for _, variable := range w.container().Env {
+		given[variable.Name] = true
 	}
-	answer, err := w.credentials(ctx, account.Namespace, account.Name)
-	if err != nil {
-		return err
-	}
-	role := account.Annotations[roleAnnotation]
 	switch {
-	case len(answer) > 0:
+	case given[admission.CredentialsURL]:
 		file := filepath.Join(w.folder(), "pod-identity-token")
-		w.identity = []string{"AWS_CONTAINER_CREDENTIALS_FULL_URI=" + w.agent.url, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=" + file}
-		return write(file, w.agent.admit(account.Namespace, account.Name))
-	case role != "":
+		w.identity = []string{admission.CredentialsURL + "=" + w.agent.url, admission.TokenFile + "=" + file}
+		return write(file, w.agent.admit(w.pod.Namespace, w.pod.Spec.ServiceAccountName))
+	case given[admission.WebTokenFile]:
 		token, err := w.token(ctx, "sts.amazonaws.com")
 		if err != nil {
 			return err
 		}
 		file := filepath.Join(w.folder(), "web-identity-token")
 		// The Go SDK trades the token for credentials before it reads AWS_ENDPOINT_URL; STS's own variable it reads in time.
-		w.identity = []string{"AWS_ROLE_ARN=" + role, "AWS_WEB_IDENTITY_TOKEN_FILE=" + file, "AWS_ENDPOINT_URL_STS=" + w.Gateway}
+		w.identity = []string{admission.WebTokenFile + "=" + file, "AWS_ENDPOINT_URL_STS=" + w.Gateway}
 		return write(file, token)
 	}
 	w.identity = []string{}

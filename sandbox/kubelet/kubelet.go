@@ -1,6 +1,6 @@
 // Package kubelet gives the Karpenter Deployment's pods a real process each. It plays what a node's kubelet and EKS's Pod
 // Identity agent do for them: resolves the environment, mints the service account's token, hands out the AWS credentials
-// of the pod's role, starts the controller, reports it Ready when its own probes answer, restarts it when it dies, and
+// of the pod's role to a pod that the admission webhook has given the means to ask for them, starts the controller, reports it Ready when its own probes answer, restarts it when it dies, and
 // stops it with its pod. kwok's own pod stages must leave these pods alone.
 package kubelet
 

@@ -24,6 +24,8 @@ import (
 	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/admission"
 )
 
 // TestMain makes the test binary its own controller: started with FAKE_CONTROLLER it writes its environment and its
@@ -105,15 +107,15 @@ func account(annotations map[string]string) *corev1.ServiceAccount {
 	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "karpenter", Annotations: annotations}}
 }
 
-// schedule makes a controller pod that already has its node.
-func (s *scene) schedule() {
+// schedule makes a controller pod that already has its node, with variables that the admission webhook has given it.
+func (s *scene) schedule(given ...corev1.EnvVar) {
 	s.t.Helper()
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "karpenter-0", UID: "uid-0",
 			Labels: map[string]string{"app.kubernetes.io/name": "karpenter"}},
 		Spec: corev1.PodSpec{NodeName: "node-1", ServiceAccountName: "karpenter", Containers: []corev1.Container{{
-			Name: "controller", Image: "karpenter:1.10.0", Env: []corev1.EnvVar{{Name: "FAKE_CONTROLLER", Value: s.dir},
-				{Name: "HEALTH_PROBE_PORT", Value: "8081"}, {Name: "CLUSTER_NAME", Value: "demo"}},
+			Name: "controller", Image: "karpenter:1.10.0", Env: append([]corev1.EnvVar{{Name: "FAKE_CONTROLLER", Value: s.dir},
+				{Name: "HEALTH_PROBE_PORT", Value: "8081"}, {Name: "CLUSTER_NAME", Value: "demo"}}, given...),
 		}}},
 	}
 	if _, err := s.client.CoreV1().Pods("kube-system").Create(context.Background(), pod, metav1.CreateOptions{}); err != nil {
@@ -281,15 +283,15 @@ func TestProcessesEndWithTheKubelet(t *testing.T) {
 }
 
 func TestAPodThatCannotStartSaysWhy(t *testing.T) {
-	s := newScene(t) // no service account
-	s.schedule()
+	s := newScene(t)
+	s.schedule(corev1.EnvVar{Name: "SECRET", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{Key: "k"}}})
 	s.await("the reason", func() bool {
 		pod := s.pod()
 		if pod == nil || len(pod.Status.ContainerStatuses) == 0 {
 			return false
 		}
 		waiting := pod.Status.ContainerStatuses[0].State.Waiting
-		return waiting != nil && waiting.Reason == "CreateContainerConfigError" && strings.Contains(waiting.Message, "service account karpenter")
+		return waiting != nil && waiting.Reason == "CreateContainerConfigError" && strings.Contains(waiting.Message, "variable SECRET")
 	})
 }
 
@@ -335,31 +337,32 @@ func TestTheProcessIsItsServiceAccount(t *testing.T) {
 	}
 }
 
+// What the admission webhook has given the pod decides, and nothing that is there later.
 func TestAWSIdentity(t *testing.T) {
-	role := map[string]string{roleAnnotation: "arn:aws:iam::000000000000:role/irsa"}
 	for name, c := range map[string]struct {
-		annotations, credentials map[string]string
-		web, pod                 bool
+		given    []corev1.EnvVar
+		web, pod bool
 	}{
-		"nothing":                        {nil, nil, false, false},
-		"the annotation":                 {role, nil, true, false},
-		"the association":                {nil, map[string]string{"AccessKeyId": "A"}, false, true},
-		"the association over the other": {role, map[string]string{"AccessKeyId": "A"}, false, true},
-		"an association that refuses":    {role, map[string]string{"error": "no trust"}, false, true},
+		"nothing":      {nil, false, false},
+		"IRSA":         {[]corev1.EnvVar{{Name: admission.RoleARN, Value: "arn:aws:iam::000000000000:role/irsa"}, {Name: admission.WebTokenFile, Value: "/var/run/token"}}, true, false},
+		"Pod Identity": {[]corev1.EnvVar{{Name: admission.CredentialsURL, Value: "http://169.254.170.23/v1/credentials"}, {Name: admission.TokenFile, Value: "/var/run/token"}}, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newScene(t, account(c.annotations))
-			s.credentials = c.credentials
-			s.schedule()
+			s := newScene(t, account(map[string]string{admission.RoleAnnotation: "arn:aws:iam::000000000000:role/later"}))
+			s.credentials = map[string]string{"AccessKeyId": "later"}
+			s.schedule(c.given...)
 			values := s.environment()
-			if got := values["AWS_ROLE_ARN"] != ""; got != c.web {
+			if got := values[admission.RoleARN] != ""; got != c.web {
 				t.Errorf("web identity: %v, want %v", got, c.web)
 			}
-			if got := values["AWS_CONTAINER_CREDENTIALS_FULL_URI"] != ""; got != c.pod {
-				t.Errorf("pod identity: %v, want %v", got, c.pod)
+			if got := strings.HasPrefix(values[admission.CredentialsURL], "http://127.0.0.1:"); got != c.pod {
+				t.Errorf("pod identity at %q, want %v", values[admission.CredentialsURL], c.pod)
 			}
-			if token, _ := os.ReadFile(values["AWS_WEB_IDENTITY_TOKEN_FILE"]); c.web && string(token) != "token for [sts.amazonaws.com] of pod karpenter-0" {
+			if token, _ := os.ReadFile(values[admission.WebTokenFile]); c.web && string(token) != "token for [sts.amazonaws.com] of pod karpenter-0" {
 				t.Errorf("web identity token %q", token)
+			}
+			if token, _ := os.ReadFile(values[admission.TokenFile]); c.pod && len(token) == 0 {
+				t.Error("there is no token for the agent")
 			}
 		})
 	}

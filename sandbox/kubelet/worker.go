@@ -26,7 +26,7 @@ type worker struct {
 	*kubelet
 	pod      *corev1.Pod
 	end      context.CancelCauseFunc
-	identity []string // the variables EKS injects; nil until they are decided
+	identity []string // the variables of its credentials; nil until they are made
 	reported *containerState
 }
 

@@ -1,9 +1,10 @@
-// Package load writes to racks at rates that SSM allows and beyond, and tells what it cost.
+// Package load writes to racks while AWS's default rates hold, and tells what it cost and how much of each quota it used.
 package load
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -14,6 +15,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
@@ -21,17 +24,27 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/sandbox/fault"
 	"github.com/sawhorse-io/sawhorse/sandbox/passes"
+	"github.com/sawhorse-io/sawhorse/sandbox/rates"
 	"github.com/sawhorse-io/sawhorse/sandbox/user"
 )
 
-// burst is how many writes one rack gets at once, most how many passes they may cost.
+// burst is how many writes one rack gets as fast as SSM takes them, 3 a second; most is how many passes they may cost. A pass that
+// runs sees all that came before it.
 const (
-	burst = 500
-	most  = 4
+	burst = 100
+	most  = 20
 )
 
 // atOnce is how many calls this program makes at the same time.
 const atOnce = 32
+
+// patient has a call tried until SSM takes it, as an operator's own automation would that writes to all racks: the SDK's own limit to
+// retries is for programs that give up.
+func patient(o *ssm.Options) {
+	o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) {
+		o.MaxAttempts, o.MaxBackoff, o.RateLimiter = 200, 2*time.Second, ratelimit.None
+	})
+}
 
 // run is one run of the load.
 type run struct {
@@ -41,10 +54,10 @@ type run struct {
 	out         io.Writer
 }
 
-// Run writes 500 times to one rack, once to each of so many racks, and has the schedule go over all of them.
+// Run writes many times to one rack, once to each of so many racks, and has the schedule go over all of them.
 func Run(ctx context.Context, environment user.Environment, racks int, out io.Writer) error {
 	config := environment.AWS()
-	r := &run{environment: environment, aws: config, store: ssm.NewFromConfig(config), out: out}
+	r := &run{environment: environment, aws: config, store: ssm.NewFromConfig(config, patient), out: out}
 	for _, step := range []func() error{
 		func() error { return r.enable(ctx) },
 		func() error { return r.burst(ctx) },
@@ -89,7 +102,7 @@ func (r *run) command(ctx context.Context, line string) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// burst writes 500 values to one parameter; the last one comes after all others.
+// burst writes many values to one parameter; the last one comes after all others.
 func (r *run) burst(ctx context.Context) error {
 	history, err := r.measure(ctx, fmt.Sprintf("%d writes to one rack at once", burst), func() error {
 		writers, writeCtx := errgroup.WithContext(ctx)
@@ -211,8 +224,10 @@ func each(ctx context.Context, n int, do func(ctx context.Context, name string) 
 
 // measure does something, waits until all passes have ended, and prints what they cost.
 func (r *run) measure(ctx context.Context, what string, do func() error) (passes.History, error) {
-	if err := r.faults(ctx, http.MethodDelete, nil); err != nil { // begins to count anew
-		return passes.History{}, err
+	for _, begin := range []struct{ method, what string }{{http.MethodDelete, "faults"}, {http.MethodPut, "rates"}} { // they count anew
+		if err := r.ask(ctx, begin.method, begin.what, nil); err != nil {
+			return passes.History{}, err
+		}
 	}
 	began := time.Now()
 	if err := do(); err != nil {
@@ -225,13 +240,15 @@ func (r *run) measure(ctx context.Context, what string, do func() error) (passes
 		return history, err
 	}
 	var report fault.Report
-	if err := r.faults(ctx, http.MethodGet, &report); err != nil {
+	var uses []rates.Use
+	if err := errors.Join(r.ask(ctx, http.MethodGet, "faults", &report), r.ask(ctx, http.MethodGet, "rates", &uses), r.ask(ctx, http.MethodDelete, "rates", nil)); err != nil {
 		return history, err
 	}
 	if len(history.Rounds) == 0 || len(history.Failed) > 0 || len(history.Overlaps()) > 0 {
 		return history, fmt.Errorf("load: %s: %d passes, failed %q, two of one rack at once %q", what, len(history.Rounds), history.Failed, history.Overlaps())
 	}
 	r.print(what, written, began, history, report)
+	r.quotas(history, uses)
 	return history, nil
 }
 
@@ -256,34 +273,49 @@ func (r *run) print(what string, written time.Duration, began time.Time, history
 	for _, service := range slices.Sorted(maps.Keys(services)) {
 		line("calls of "+service, "%d, %.1f for each pass", services[service], float64(services[service])/float64(len(history.Rounds)))
 	}
-	quotas(line, history, services)
 }
 
-// quotas tells what AWS's default limits would make of it.
-func quotas(line func(string, string, ...any), history passes.History, services map[string]int) {
-	reads := services["ssm GetParametersByPath"] + services["ssm GetParameter"] + services["ssm GetParameters"]
-	line("on AWS: SSM reads, 40 a second", "%.1f s", float64(reads)/40)
-	line("on AWS: status writes, 3 a second", "%.1f s", float64(services["ssm PutParameter"])/3)
-	line("on AWS: executions, 300 a second", "%.1f s", float64(history.Executions)/300)
-	line("on AWS: function calls at once, of 1000", "%d", history.AtOnce())
+// quotas prints the part of each quota that was used: of the gateway's buckets, and of what the state machine does past the gateway
+// by its histories.
+func (r *run) quotas(history passes.History, uses []rates.Use) {
+	fmt.Fprintf(r.out, "  %-58s %7s %7s %6s %6s %10s\n", "quota, calls a second (* not published: assumed)", "given", "refused", "peak", "mean", "refusing")
+	for _, u := range uses {
+		star := ""
+		if !u.Published {
+			star = " *"
+		}
+		name := fmt.Sprintf("%s %s, %g%s", u.Service, u.Actions, u.PerSecond, star)
+		fmt.Fprintf(r.out, "  %-58s %7d %7d %5.0f%% %5.1f%% %8.1f s\n", name, u.Given, u.Refused, 100*u.Peak, 100*u.Mean, u.Longest)
+	}
+	for _, of := range []struct {
+		what       string
+		most, used int
+	}{
+		{"executions started in a second, of 300", 300, passes.InASecond(history.Started)},
+		{"states entered in a second, of 5000", rates.Transitions, passes.InASecond(history.Entered)},
+		{"functions at once, of 1000", rates.Concurrency, passes.AtOnce(history.Calls)},
+	} {
+		fmt.Fprintf(r.out, "  %-58s %7d %7s %5.1f%%\n", of.what, of.used, "", 100*float64(of.used)/float64(of.most))
+	}
+	fmt.Fprintf(r.out, "  %-58s %7d, the slowest until its success %.1f s\n", "calls of functions that ended as Throttled, tried again", history.Throttled, history.Slowest.Seconds())
 }
 
-// faults reads or resets the counts of the functions' calls.
-func (r *run) faults(ctx context.Context, method string, into any) error {
-	request, err := http.NewRequestWithContext(ctx, method, *r.aws.BaseEndpoint+"/_sandbox/faults", nil)
+// ask reads, sets or resets what the gateway counts under a name.
+func (r *run) ask(ctx context.Context, method, what string, into any) error {
+	request, err := http.NewRequestWithContext(ctx, method, *r.aws.BaseEndpoint+"/_sandbox/"+what, nil)
 	if err != nil {
-		return fmt.Errorf("load: counts: %w", err)
+		return fmt.Errorf("load: %s: %w", what, err)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return fmt.Errorf("load: counts: %w", err)
+		return fmt.Errorf("load: %s: %w", what, err)
 	}
 	defer response.Body.Close()
 	if into == nil {
 		return nil
 	}
 	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
-		return fmt.Errorf("load: counts: decode: %w", err)
+		return fmt.Errorf("load: %s: decode: %w", what, err)
 	}
 	return nil
 }

@@ -92,7 +92,7 @@ def create_nodegroup(cluster, body):
 
 def create_pod_identity_association(cluster, body):
     if body.get("roleArn") and not current_role_id(body["roleArn"]):
-        return eks._error(400, INVALID, f"Role {body['roleArn']} does not exist or cannot be passed.")
+        return eks._error(400, INVALID, "Role provided in the request does not exist.")
     return _create_association(cluster, body)
 
 

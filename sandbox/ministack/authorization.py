@@ -1,13 +1,17 @@
 """The resource ARNs that AWS authorizes against, where MiniStack takes another (AUTH=true)."""
 
+import contextvars
 import json
 import re
 from urllib.parse import unquote
+
+import role_replicas
 
 from ministack.core import iam_actions
 from ministack.services import eks, iam, tagging
 
 _extract = iam_actions.extract_resource_arn
+entry = contextvars.ContextVar("sandbox_access_entry", default=None)  # cluster and principal of the access entry that the call is about
 _iam_tags = tagging._RESOURCE_TAG_COLLECTORS["iam"]
 
 
@@ -39,7 +43,7 @@ def extract_resource_arn(service, method, path, headers, body, query, region, ac
     if service == "iam" and iam_actions._query_param(query, "InstanceProfileName"):
         return _instance_profile(query, account)
     if service == "iam" and f":{account}:role/" in arn:
-        role = iam._roles.get(arn.rsplit("/", 1)[-1])
+        role = role_replicas.shown(arn.rsplit("/", 1)[-1])
         if role:
             return role["Arn"]
         first = iam_actions._query_param(query, "Path") or "/"  # CreateRole: the ARN-to-be carries the path
@@ -73,6 +77,7 @@ def _instance_profile(query, account):
 def _eks(path, region, account):
     """Calls on a part of a cluster are authorized on that part (creating it: on the cluster)."""
     base = f"arn:aws:eks:{region}:{account}"
+    entry.set(None)
     match = re.match(r"/clusters/([^/]+)/(node-groups|addons|pod-identity-associations)/([^/]+)", path)
     if match:
         cluster, kind, name = match.groups()
@@ -82,8 +87,9 @@ def _eks(path, region, account):
         return known or f"{base}:{word}/{cluster}/{name}"
     match = re.match(r"/clusters/([^/]+)/access-entries/(.+?)(/access-policies.*)?$", unquote(path))
     if match:
-        entry = eks._access_entries.get(eks._ae_key(match.group(1), match.group(2)))
-        return entry["accessEntryArn"] if entry else f"{base}:access-entry/{match.group(1)}/*"
+        entry.set(match.groups()[:2])
+        found = eks._access_entries.get(eks._ae_key(*match.groups()[:2]))
+        return found["accessEntryArn"] if found else f"{base}:access-entry/{match.group(1)}/*"
     if path.startswith("/tags/"):
         return unquote(path[len("/tags/"):])
     return None

@@ -1,8 +1,9 @@
 """What EKS does with its caller's rights, beside the call itself (AUTH=true).
 
 For a new node group the caller must be allowed to hand its role to EKS, to look at role, subnets and launch template, and to
-launch instances as the template says; for a Pod Identity association, to hand on its role. A caller who may not is refused, and
-told of the action that is missing. EC2 is moto's: the gateway tells what a launch template says.
+launch instances as the template says; for a Pod Identity association, to hand on its role; for an access entry of nodes, to hand
+their role to EC2 (EKS user guide, "Create access entries"). A caller who may not is refused, and told of the action that is
+missing. EC2 is moto's: the gateway tells what a launch template says.
 """
 
 import contextvars
@@ -16,17 +17,19 @@ from ministack.services import eks
 
 _caller = contextvars.ContextVar("sandbox_caller", default="")  # the access key
 _template = contextvars.ContextVar("sandbox_launch_template", default=None)
-_handle = _create_nodegroup = _create_association = _update_association = None
+_handle = _create_nodegroup = _create_association = _update_association = _create_entry = None
 
 
 def install():
-    global _handle, _create_nodegroup, _create_association, _update_association
+    global _handle, _create_nodegroup, _create_association, _update_association, _create_entry
     _handle, _create_nodegroup = eks._handle_request_sync, eks._create_nodegroup
     _create_association, _update_association = eks._create_pod_identity_association, eks._update_pod_identity_association
+    _create_entry = eks._create_access_entry
     eks._handle_request_sync = handle
     eks._create_nodegroup = create_nodegroup
     eks._create_pod_identity_association = create_association
     eks._update_pod_identity_association = update_association
+    eks._create_access_entry = create_entry
 
 
 def handle(method, path, headers, body, query):
@@ -46,6 +49,11 @@ def create_nodegroup(cluster, body):
     if _template.get():
         asked += _launch(_template.get(), body.get("subnets", []))
     return _refusal(asked) or _create_nodegroup(cluster, body)
+
+
+def create_entry(cluster, body):
+    handed = [("iam:PassRole", body.get("principalArn", ""), {"iam:PassedToService": "ec2.amazonaws.com"})]
+    return _refusal(handed if body.get("type") in ("EC2_LINUX", "EC2_WINDOWS") else []) or _create_entry(cluster, body)
 
 
 def create_association(cluster, body):
@@ -68,7 +76,7 @@ def _launch(template, subnets):
     used = [f"launch-template/{template['id']}", *(f"subnet/{s}" for s in subnets), *template["uses"]]
     if not any(one.startswith("image/") for one in used):
         used.append("image/*")  # EKS's own
-    used = [(public if one.startswith(("image/", "snapshot/")) else ours) + one for one in used]
+    used = [one if one.startswith("arn:") else (public if one.startswith(("image/", "snapshot/")) else ours) + one for one in used]
     context = {"ec2:LaunchTemplate": f"{ours}launch-template/{template['id']}"}
     tagged = [("ec2:CreateTags", f"{ours}{kind}/*", {"ec2:CreateAction": "RunInstances"}) for kind in template["tagged"]]
     return [("ec2:DescribeLaunchTemplateVersions", "*", {}), *(("ec2:RunInstances", arn, context) for arn in made + used), *tagged]

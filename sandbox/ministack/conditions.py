@@ -5,8 +5,9 @@ MiniStack knows aws:RequestTag and aws:TagKeys; a condition on a key that it doe
 
 import json
 
+import authorization
 from ministack.core import iam_actions
-from ministack.services import iam
+from ministack.services import eks, iam
 
 _tags = iam_actions.request_tag_context
 
@@ -33,10 +34,14 @@ def _boundary(action, params):
 
 
 def _entry(action, body):
+    """Of a call about an access entry: its principal, which is in the path, and its type, if EKS has it."""
     asked = json.loads(body) if body[:1] == b"{" else {}
     keys = {}
+    if authorization.entry.get():  # MiniStack has asked for the resource before
+        found = eks._access_entries.get(eks._ae_key(*authorization.entry.get())) or {}
+        keys = {"eks:principalArn": authorization.entry.get()[1], "eks:accessEntryType": found.get("type")}
     if action == "eks:CreateAccessEntry":
         keys = {"eks:principalArn": asked.get("principalArn"), "eks:accessEntryType": asked.get("type") or "STANDARD"}
     if action == "eks:AssociateAccessPolicy":
-        keys = {"eks:policyArn": asked.get("policyArn")}
+        keys["eks:policyArn"] = asked.get("policyArn")
     return {key: value for key, value in keys.items() if value}

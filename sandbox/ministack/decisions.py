@@ -3,7 +3,8 @@
 MiniStack's engine judges a call by an EvalContext and the caller's policies. The file has both: in its first line the roles'
 policies, as they were deployed; then a line for each call that differs from the earlier ones of the same script. Calls are kept
 from when a script begins (POST /_sandbox/script?name=Story), and only those that were judged by the policies as deployed: what
-a script does to a role is its own affair.
+a script does to a role is its own affair. A call about a role that a replica has not heard of is judged on an ARN without the
+role's path, and made again later; that judgement is left out.
 """
 
 import contextvars
@@ -12,6 +13,8 @@ import json
 import os
 import threading
 from dataclasses import asdict
+
+import role_replicas
 
 from ministack.core import iam_evaluator
 from ministack.core.responses import get_account_id
@@ -41,7 +44,7 @@ def enforce(*args, **named):
         denied = _enforce(*args, **named)
     finally:
         _asked.reset(token)
-    if asked and _script:
+    if asked and _script and not role_replicas.behind(asked[0][0].resource_arn):
         _keep(*asked[0], denied)
     return denied
 

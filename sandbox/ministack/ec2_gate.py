@@ -1,11 +1,13 @@
-"""EC2 is moto's, but moto knows no policies: MiniStack authorizes each EC2 call before moto gets it.
+"""EC2 and Auto Scaling are moto's, but moto knows no policies: MiniStack authorizes each of their calls before moto gets it.
 
-The gateway sends every EC2 request here first. What reaches the handler below has passed
+The gateway sends every such request here first. What reaches the handler below has passed
 authentication and the caller's policies, so it answers with a mark and nothing else.
 """
 
 import json
 import re
+
+import lag
 
 from ministack import app
 from ministack.core import iam_actions
@@ -27,11 +29,12 @@ def install():
     iam_actions.extract_resource_arn = extract_resource_arn
     iam_actions.verified_access_resource_arns = further_resource_arns
     app.SERVICE_HANDLERS["ec2"] = allowed
+    app.SERVICE_HANDLERS["autoscaling"] = allowed
     tagging._RESOURCE_TAG_COLLECTORS["ec2"] = collect
 
 
 async def allowed(_method, _path, _headers, _body, _query):
-    return 200, {"x-sandbox-authorized": "true"}, b""
+    return 200, {"x-sandbox-authorized": "true", **({"x-sandbox-lags": "true"} if lag.lagging() else {})}, b""
 
 
 def collect():

@@ -1,7 +1,8 @@
 """OIDC providers in IAM, and the credentials a service account's token is traded for (IRSA).
 
-GetOpenIDConnectProvider gives the issuer without its scheme; MiniStack keeps it as it was given.
-STS wants the issuer's provider to exist, and reads the audience of a token that lists just one.
+GetOpenIDConnectProvider gives the issuer without its scheme; MiniStack keeps it as it was given. It has no way to add a client id.
+STS wants the issuer's provider to exist and to have the token's audience among its client ids, and reads the audience of a token
+that lists just one.
 """
 
 from ministack.services import iam, sts
@@ -13,6 +14,7 @@ _denied = sts._web_identity_trust_denied
 
 def install():
     iam._IAM_HANDLERS["GetOpenIDConnectProvider"] = get_oidc_provider
+    iam._IAM_HANDLERS["AddClientIDToOpenIDConnectProvider"] = add_client_id
     sts._web_identity_principal = web_identity_principal
     sts._web_identity_trust_denied = web_identity_trust_denied
 
@@ -22,15 +24,25 @@ def get_oidc_provider(params):
     return status, headers, body.replace(b"<Url>https://", b"<Url>")
 
 
+def add_client_id(params):
+    provider = iam._oidc_providers.get(iam._p(params, "OpenIDConnectProviderArn"))
+    if not provider:
+        return iam._error(404, "NoSuchEntity", "OpenIDConnect Provider not found", ns="iam")
+    provider["ClientIDList"].append(iam._p(params, "ClientID"))
+    return iam._xml(200, "AddClientIDToOpenIDConnectProviderResponse", "", ns="iam")
+
+
 def web_identity_principal(token, provider_id, role_arn):
     provider, keys = _principal(token, provider_id, role_arn)
     return provider, {k: v[0] if isinstance(v, list) and len(v) == 1 else v for k, v in keys.items()}
 
 
 def web_identity_trust_denied(role_arn, params, use_json):
-    provider, _ = _principal(sts._p(params, "WebIdentityToken"), sts._p(params, "ProviderId"), role_arn)
+    provider, keys = web_identity_principal(sts._p(params, "WebIdentityToken"), sts._p(params, "ProviderId"), role_arn)
     _, is_ours, host = provider.partition(":oidc-provider/")
     if is_ours and provider not in iam._oidc_providers:
         return sts._error(400, "InvalidIdentityToken",
                           f"No OpenIDConnect provider found in your account for https://{host}", ns="sts")
+    if is_ours and keys.get(f"{host}:aud".lower()) not in iam._oidc_providers[provider]["ClientIDList"]:
+        return sts._error(400, "InvalidIdentityToken", "Incorrect token audience", ns="sts")
     return _denied(role_arn, params, use_json)

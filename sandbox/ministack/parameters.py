@@ -1,9 +1,11 @@
 """Parameter Store as AWS has it: change events, patterns, sizes, types, versions, filters."""
 
+import copy
 import json
 
 import changes
 import parameter_filters
+import parameter_replicas
 import parameter_rules
 
 from ministack.core.responses import error_response_json
@@ -29,7 +31,7 @@ def install():
 
 
 def put_parameter(data):
-    existing = ssm._parameters.get(data.get("Name"))
+    existing = copy.deepcopy(ssm._parameters.get(data.get("Name")))
     data = parameter_rules.complete(data, existing)
     refusal = parameter_rules.refusal(data, existing)
     if refusal:
@@ -38,6 +40,7 @@ def put_parameter(data):
     if answer[0] == 200:
         name = data["Name"]
         del ssm._parameter_history[name][: -parameter_rules.VERSIONS]
+        parameter_replicas.written(name, existing)
         changes.emit("Update" if existing else "Create", ssm._parameters[name])
     return answer
 
@@ -46,6 +49,7 @@ def delete_parameter(data):
     _, gone = ssm._lookup_parameter(data.get("Name"))
     answer = _delete(data)
     if answer[0] == 200:
+        parameter_replicas.written(gone["Name"], gone)
         changes.emit("Delete", gone)
     return answer
 
@@ -55,6 +59,7 @@ def delete_parameters(data):
     answer = _delete_many(data)
     if answer[0] == 200:
         for name in json.loads(answer[2])["DeletedParameters"]:
+            parameter_replicas.written(name, before[name])
             changes.emit("Delete", before[name])
     return answer
 

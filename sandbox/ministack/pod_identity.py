@@ -1,12 +1,14 @@
 """EKS Pod Identity: the credentials a service account has through its association.
 
 On AWS the agent on the node asks EKS Auth for them, which MiniStack lacks; here the sandbox's
-kubelet asks through sandbox_api. The role must trust the service pods.eks.amazonaws.com for
+kubelet asks through sandbox_api; and its admission webhook asks whether pods are to be given them. The role must trust the service pods.eks.amazonaws.com for
 sts:AssumeRole and for sts:TagSession, as on AWS; without the agent's add-on there are none.
 """
 
 import json
 import time
+
+import lag
 
 from ministack.core.iam_evaluator import EvalContext, evaluate_trust_policy
 from ministack.core.responses import get_account_id, get_region
@@ -17,12 +19,23 @@ SERVICE = "pods.eks.amazonaws.com"
 HOURS = 6
 
 
+def assigned(query):
+    """Whether a pod of the service account that is admitted now is given Pod Identity's variables."""
+    cluster, namespace, account = (query.get(key, "") for key in ("cluster", "namespace", "serviceAccount"))
+    known = not lag.unseen("pod-identity", f"{cluster}/{namespace}/{account}")
+    return {"assigned": known and _role_of(cluster, namespace, account) is not None}
+
+
+def _role_of(cluster, namespace, account):
+    return next((a["roleArn"] for a in eks._pod_identity_associations.values() if
+                 (a["clusterName"], a["namespace"], a["serviceAccount"]) == (cluster, namespace, account)), None)
+
+
 def credentials(query):
     """{} without association or agent, {"error"} where the role refuses, else what the agent's endpoint answers."""
     cluster, namespace, account = (query.get(key, "") for key in ("cluster", "namespace", "serviceAccount"))
     addon = eks._addons.get(f"{cluster}/{AGENT}") or {}
-    role_arn = next((a["roleArn"] for a in eks._pod_identity_associations.values() if
-                     (a["clusterName"], a["namespace"], a["serviceAccount"]) == (cluster, namespace, account)), None)
+    role_arn = _role_of(cluster, namespace, account)
     if addon.get("status") != "ACTIVE" or not role_arn:
         return {}
     role = iam._roles.get(role_arn.rsplit("/", 1)[-1])

@@ -1,23 +1,33 @@
-"""SQS holds the name of a deleted queue for 60 s; MiniStack does not.
+"""SQS as AWS has it: a new queue is not there for all calls at once, a deleted one not gone for all, and its name is held for 60 s.
 
-Here it holds names for as long as was asked for (POST /_sandbox/queue-hold?seconds=60), at first not at all: else every
-script that turns Karpenter off and on again would wait.
+The name is held for as long as a deleted queue may linger, on the scale that the sandbox runs on (lag). A script can have it held for
+another time: POST /_sandbox/queue-hold?seconds=60.
 """
 
 import time
 
+import lag
+
 from ministack.core.responses import get_account_id, get_region
 from ministack.services import sqs
 
-_seconds = 0.0
-_deleted = {}
+HELD = lag.KINDS["deleted-queue"]
+MISSING = "QueueDoesNotExist", "The specified queue does not exist."
+
+_seconds = HELD * lag.SCALE
+_free = {}  # account, region, name -> when a queue of that name can be made again
+_dying = {}  # the same -> the queue
 _create = sqs._HANDLERS["CreateQueue"]
 _delete = sqs._HANDLERS["DeleteQueue"]
+_url = sqs._HANDLERS["GetQueueUrl"]
+_find = sqs._get_q
 
 
 def install():
     sqs._HANDLERS["CreateQueue"] = create
     sqs._HANDLERS["DeleteQueue"] = delete
+    sqs._HANDLERS["GetQueueUrl"] = url_of
+    sqs._get_q = find
 
 
 def hold(seconds):
@@ -26,18 +36,47 @@ def hold(seconds):
 
 
 def create(data, url):
-    free = _deleted.get(_key(data.get("QueueName", "")), 0)
-    if time.monotonic() < free:
+    name = data.get("QueueName", "")
+    if time.time() < _free.get(_key(name), 0):
         raise sqs._Err("QueueDeletedRecently",
                        "You must wait 60 seconds after deleting a queue before you can create another with the same name.")
-    return _create(data, url)
+    new = name not in sqs._queue_name_to_url
+    answer = _create(data, url)
+    if new:
+        _dying.pop(_key(name), None)
+        lag.begin("queue", name)
+    return answer
 
 
 def delete(data, url):
-    name = sqs._get_q(data.get("QueueUrl", url))["name"]
+    queue = sqs._get_q(data.get("QueueUrl", url))
+    name = queue["name"]
+    if _key(name) in _dying:
+        return {}
     answer = _delete(data, url)
-    _deleted[_key(name)] = time.monotonic() + _seconds
+    _dying[_key(name)], _free[_key(name)] = queue, time.time() + _seconds
+    lag.begin("deleted-queue", name)
     return answer
+
+
+def url_of(data, url):
+    name = data.get("QueueName", "")
+    if lag.pending("queue", name):
+        raise sqs._Err(*MISSING)
+    queue = _lingering(name)
+    return {"QueueUrl": queue["url"]} if queue else _url(data, url)
+
+
+def find(url, action=None):
+    name = sqs._queue_ref_from_urlish(url)[1]
+    if lag.pending("queue", name):
+        raise sqs._Err(*MISSING)
+    return _lingering(name) or _find(url, action)
+
+
+def _lingering(name):
+    """The deleted queue of the name, as long as calls still find it."""
+    return _dying.get(_key(name)) if lag.pending("deleted-queue", name) else None
 
 
 def _key(name):

@@ -6,6 +6,8 @@ from urllib.parse import parse_qs
 import access
 import changes
 import decisions
+import entry_replicas
+import lag
 import pod_identity
 import queues
 import restart
@@ -25,6 +27,8 @@ def install():
 
 async def app(scope, receive, send):
     handler = ROUTES.get((scope["method"], scope["path"])) if scope["type"] == "http" else None
+    if scope["type"] == "http":
+        lag.meet(scope)
     if not handler:
         return await _app(scope, receive, send)
     query = {key: values[0] for key, values in parse_qs(scope["query_string"].decode()).items()}
@@ -53,23 +57,23 @@ def caller(query):
 
 
 def access_entries(query):
-    """Mode and entries of a cluster, each with its role's unique id when it was made and now."""
+    """Mode and entries of a cluster as its API server knows them, each with its role's unique id when it was made and now."""
     updates.settle()
     name = query.get("cluster", "")
     cluster = eks._clusters.get(name)
     if not cluster:
         return {"authenticationMode": "", "accessEntries": []}
-    entries = [entry for entry in eks._access_entries.values() if entry["clusterName"] == name]
-    return {"authenticationMode": access.mode(cluster), "accessEntries": [_entry(entry) for entry in entries]}
+    entries = [(entry, *entry_replicas.known_to_api_server(entry)) for entry in eks._access_entries.values() if entry["clusterName"] == name]
+    return {"authenticationMode": access.mode(cluster), "accessEntries": [_entry(entry, granted) for entry, known, granted in entries if known]}
 
 
-def _entry(entry):
+def _entry(entry, granted):
     prefix = eks._ap_key(entry["clusterName"], entry["principalArn"], "")
     return {
         **{key: entry[key] for key in ("principalArn", "type", "username", "kubernetesGroups")},
         "roleId": access.role_ids.get(entry["accessEntryArn"]) or "",
         "currentRoleId": access.current_role_id(entry["principalArn"]) or "",
-        "policies": [policy for key, policy in eks._access_policies.items() if key.startswith(prefix)],
+        "policies": [policy for key, policy in eks._access_policies.items() if granted and key.startswith(prefix)],
     }
 
 
@@ -95,9 +99,14 @@ def change_events(query):
 ROUTES = {
     ("GET", "/_sandbox/caller"): caller,
     ("GET", "/_sandbox/access-entries"): access_entries,
+    ("GET", "/_sandbox/lag"): lag.show,
+    ("GET", "/_sandbox/lag/delay"): lag.delay,
     ("GET", "/_sandbox/pod-credentials"): pod_identity.credentials,
+    ("GET", "/_sandbox/pod-identity"): pod_identity.assigned,
     ("POST", "/_sandbox/events"): event,
     ("POST", "/_sandbox/change-events"): change_events,
+    ("POST", "/_sandbox/lag"): lag.force,
+    ("POST", "/_sandbox/lag/begin"): lag.decide,
     ("POST", "/_sandbox/queue-hold"): queue_hold,
     ("POST", "/_sandbox/keep"): restart.keep,
     ("POST", "/_sandbox/script"): decisions.script,

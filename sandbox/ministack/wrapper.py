@@ -11,14 +11,17 @@ import callers_rights
 import conditions
 import decisions
 import ec2_gate
+import entry_replicas
 import expressions
 import images
 import integrations
 import oidc
+import parameter_replicas
 import parameters
 import physical_names
 import queues
 import restart
+import role_replicas
 import sandbox_api
 import tags
 import updates
@@ -26,7 +29,7 @@ import updates
 from ministack.app import main
 
 if __name__ == "__main__":
-    for module in (alarms, authorization, conditions, decisions, ec2_gate, expressions, parameters, physical_names, queues, images, updates, access,
-                   callers_rights, tags, oidc, integrations, restart, sandbox_api):
+    for module in (alarms, authorization, conditions, decisions, role_replicas, ec2_gate, expressions, parameters, parameter_replicas,
+                   physical_names, queues, images, updates, access, entry_replicas, callers_rights, tags, oidc, integrations, restart, sandbox_api):
         module.install()
     main()

@@ -35,6 +35,23 @@ type History struct {
 	Paths [][]string
 	// Failed are the executions that did not succeed.
 	Failed []string
+	// Started is when each execution began, Entered when each state was entered.
+	Started, Entered []time.Time
+	// Calls are the calls of functions, from their beginning to their end. Throttled counts those that ended so and were made again;
+	// Slowest is the longest time from the first try of a call that was throttled to its success.
+	Calls     []Span
+	Throttled int
+	Slowest   time.Duration
+}
+
+// Span is a stretch of time.
+type Span struct{ From, To time.Time }
+
+// add adds what one execution did.
+func (h *History) add(one History) {
+	h.Rounds, h.Paths, h.Lambdas = append(h.Rounds, one.Rounds...), append(h.Paths, one.Paths...), h.Lambdas+one.Lambdas
+	h.Started, h.Entered, h.Calls = append(h.Started, one.Started...), append(h.Entered, one.Entered...), append(h.Calls, one.Calls...)
+	h.Throttled, h.Slowest = h.Throttled+one.Throttled, max(h.Slowest, one.Slowest)
 }
 
 // Since waits until no execution runs, and reads those that began after a time.
@@ -71,10 +88,10 @@ func Since(ctx context.Context, config aws.Config, since time.Time) (History, er
 				history.Failed = append(history.Failed, fmt.Sprintf("%s %s %s: %s", *e.Name, e.Status, aws.ToString(end.Error), aws.ToString(end.Cause)))
 			}
 			readers.Go(func() error {
-				rounds, path, lambdas, err := read(readCtx, states, *e.ExecutionArn)
+				one, err := read(readCtx, states, *e.ExecutionArn)
 				mu.Lock()
 				defer mu.Unlock()
-				history.Rounds, history.Paths, history.Lambdas = append(history.Rounds, rounds...), append(history.Paths, path), history.Lambdas+lambdas
+				history.add(one)
 				return err
 			})
 		}
@@ -103,46 +120,83 @@ func idle(ctx context.Context, states *sfn.Client, machine *string) error {
 	}
 }
 
-// read is an execution's rounds (validate's answer begins one, the next one or the execution's end ends it), the states it
-// entered, and how many functions it called.
-func read(ctx context.Context, states *sfn.Client, execution string) (rounds []Round, path []string, lambdas int, err error) {
-	rack := ""
+// read is what one execution did: validate's answer begins a round, the next one or the execution's end ends it.
+func read(ctx context.Context, states *sfn.Client, execution string) (History, error) {
+	r := reader{}
 	pages := sfn.NewGetExecutionHistoryPaginator(states, &sfn.GetExecutionHistoryInput{ExecutionArn: &execution, MaxResults: 1000})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return nil, nil, 0, fmt.Errorf("execution %s: history: %w", execution, err)
+			return History{}, fmt.Errorf("execution %s: history: %w", execution, err)
 		}
 		for _, event := range page.Events {
-			if len(rounds) > 0 {
-				rounds[len(rounds)-1].To = *event.Timestamp
-			}
-			if entered := event.StateEnteredEventDetails; entered != nil {
-				path = append(path, *entered.Name)
-			}
-			if start := event.ExecutionStartedEventDetails; start != nil {
-				rack = rackOf(aws.ToString(start.Input))
-			}
-			if task := event.TaskScheduledEventDetails; task != nil && strings.Contains(aws.ToString(task.Resource), "lambda") {
-				lambdas++
-			}
-			done := event.TaskSucceededEventDetails
-			if done == nil || done.Output == nil {
-				continue
-			}
-			var answer struct {
-				Payload struct {
-					Outcome string
-					Steps   []any
-				}
-			}
-			if json.Unmarshal([]byte(*done.Output), &answer) == nil && answer.Payload.Outcome != "" {
-				p := answer.Payload
-				rounds = append(rounds, Round{Rack: rack, Outcome: p.Outcome, Steps: len(p.Steps), From: *event.Timestamp, To: *event.Timestamp})
+			r.event(event)
+		}
+	}
+	r.history.Paths = [][]string{r.path}
+	return r.history, nil
+}
+
+// reader reads one execution's events.
+type reader struct {
+	history History
+	rack    string
+	path    []string
+	// called is when the call of a function began that goes on; refused when its first try began that was throttled.
+	called, refused time.Time
+}
+
+func (r *reader) event(event types.HistoryEvent) {
+	h := &r.history
+	if len(h.Rounds) > 0 {
+		h.Rounds[len(h.Rounds)-1].To = *event.Timestamp
+	}
+	if entered := event.StateEnteredEventDetails; entered != nil {
+		r.path, h.Entered = append(r.path, *entered.Name), append(h.Entered, *event.Timestamp)
+		r.refused = time.Time{}
+	}
+	if start := event.ExecutionStartedEventDetails; start != nil {
+		r.rack, h.Started = rackOf(aws.ToString(start.Input)), append(h.Started, *event.Timestamp)
+	}
+	if task := event.TaskScheduledEventDetails; task != nil && strings.Contains(aws.ToString(task.Resource), "lambda") {
+		h.Lambdas++
+		r.called = *event.Timestamp
+	}
+	if failed := event.TaskFailedEventDetails; failed != nil {
+		r.ended(*event.Timestamp)
+		if aws.ToString(failed.Error) == "Throttled" {
+			h.Throttled++
+			if r.refused.IsZero() {
+				r.refused = *event.Timestamp
 			}
 		}
 	}
-	return rounds, path, lambdas, nil
+	done := event.TaskSucceededEventDetails
+	if done == nil || done.Output == nil {
+		return
+	}
+	r.ended(*event.Timestamp)
+	if !r.refused.IsZero() {
+		h.Slowest = max(h.Slowest, event.Timestamp.Sub(r.refused))
+	}
+	var answer struct {
+		Payload struct {
+			Outcome string
+			Steps   []any
+		}
+	}
+	if json.Unmarshal([]byte(*done.Output), &answer) == nil && answer.Payload.Outcome != "" {
+		p := answer.Payload
+		h.Rounds = append(h.Rounds, Round{Rack: r.rack, Outcome: p.Outcome, Steps: len(p.Steps), From: *event.Timestamp, To: *event.Timestamp})
+	}
+}
+
+// ended ends the call of a function, if one goes on.
+func (r *reader) ended(now time.Time) {
+	if !r.called.IsZero() {
+		r.history.Calls = append(r.history.Calls, Span{r.called, now})
+		r.called = time.Time{}
+	}
 }
 
 // rackOf is the rack that an execution's event names.
@@ -174,15 +228,37 @@ func (h History) Overlaps() []string {
 
 // AtOnce is how many rounds ran at the same time, at most.
 func (h History) AtOnce() int {
-	most := 0
+	var spans []Span
 	for _, r := range h.Rounds {
+		spans = append(spans, Span{r.From, r.To})
+	}
+	return AtOnce(spans)
+}
+
+// AtOnce is how many stretches of time have a moment in common, at most.
+func AtOnce(spans []Span) int {
+	most := 0
+	for _, s := range spans {
 		n := 0
-		for _, other := range h.Rounds {
-			if !other.From.After(r.From) && other.To.After(r.From) {
+		for _, other := range spans {
+			if !other.From.After(s.From) && other.To.After(s.From) {
 				n++
 			}
 		}
 		most = max(most, n)
+	}
+	return most
+}
+
+// InASecond is how many of the times lie within one second, at most.
+func InASecond(times []time.Time) int {
+	times = slices.SortedFunc(slices.Values(times), time.Time.Compare)
+	most, first := 0, 0
+	for i, at := range times {
+		for at.Sub(times[first]) >= time.Second {
+			first++
+		}
+		most = max(most, i-first+1)
 	}
 	return most
 }

@@ -20,8 +20,15 @@ func Credentials(t *Teller) {
 	t.Contains("the sentence", status, "create-addon --cluster-name demo --addon-name eks-pod-identity-agent")
 	t.Refused("aws iam get-role --role-name demo-karpenter", "NoSuchEntity")
 
+	t.Chapter("A provider that does not know STS")
+	t.Type("aws iam create-open-id-connect-provider --url " + issuer)
+	t.Check("request", fullPass, "0")
+	t.Until("the sentence says what to add", status+" | grep -c 'add-client-id-to-open-id-connect-provider --client-id sts.amazonaws.com'", "1", time.Minute)
+	t.Until("the pass has ended", running, "0", time.Minute)
+	t.Refused("aws iam get-role --role-name demo-karpenter", "NoSuchEntity")
+
 	t.Chapter("With the provider")
-	t.Type("aws iam create-open-id-connect-provider --client-id-list sts.amazonaws.com --url " + issuer)
+	t.Type("aws iam add-client-id-to-open-id-connect-provider --client-id sts.amazonaws.com --open-id-connect-provider-arn $(" + provider + ")")
 	on(t)
 	t.Contains("the service account names the role", annotate, ":role/sawhorse/demo-karpenter")
 	t.Check("pod identity associations", "aws eks list-pod-identity-associations --cluster-name demo --query 'length(associations)' --output text", "0")

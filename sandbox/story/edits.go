@@ -81,6 +81,7 @@ func HandEditsInAWS(t *Teller) {
 	}
 
 	t.Chapter("A full pass puts it back, and says so")
+	known(t)
 	repair(t)
 	t.Check("status", state, "Reconciled")
 	for i, one := range before {
@@ -93,4 +94,16 @@ func HandEditsInAWS(t *Teller) {
 	} {
 		t.Contains("the status", status, change)
 	}
+
+	t.Chapter("An administrator without its policy says what is missing")
+	controller := of(roleOf("controller"))
+	t.Type("aws eks disassociate-access-policy --cluster-name demo --policy-arn arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy --principal-arn " + controller)
+	t.Type("aws ssm put-parameter --overwrite --type String --name /sawhorse/racks/demo/params/high_availability --value false")
+	t.Until("status", state, "Failed", time.Minute)
+	t.Contains("the reason", status, "its access entry lacks AmazonEKSClusterAdminPolicy")
+	repair(t)
+	t.Check("status", state, "Reconciled")
+	t.Contains("the status", status, "access entry of function controller associated with AmazonEKSClusterAdminPolicy")
+	t.Type("aws ssm put-parameter --overwrite --type String --name /sawhorse/racks/demo/params/high_availability --value true")
+	t.Type("sawhorse watch demo") // the next script finds two replicas again
 }

@@ -19,7 +19,7 @@ const (
 	served     = leaseOf + "'[Item.requested.N == Item.served.N]'"
 	event      = bus + `'[{"EventBusName":"sawhorse","Source":"operator","DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"demo\"}"}]'`
 	executions = "aws stepfunctions list-executions --state-machine-arn " + machine + " --query 'length(executions)' --output text"
-	written    = `aws ssm get-parameter --name /sawhorse/racks/demo/params/karpenter_build_cpu_limit --query Parameter.Value --output text`
+	faults     = `curl -s "$AWS_ENDPOINT_URL/_sandbox/faults" -X `
 )
 
 // TakenOver has two executions hold one lease: that of a pass in the middle of a step expires, and another takes the rack. takeOver
@@ -41,11 +41,6 @@ func TakenOver(t *Teller, takeOver func(parameter, value string) (older string))
 	t.Check("all requests are served", served, "True")
 }
 
-// quick is a command that does not look up the table's name each time, for where seconds count.
-func quick(t *Teller, command string) string {
-	return strings.ReplaceAll(command, table, t.Ask("echo "+table))
-}
-
 // ended asks how an execution stands.
 func ended(execution string) string {
 	return "aws stepfunctions describe-execution --execution-arn " + execution + " --query status --output text"
@@ -58,14 +53,14 @@ func Stopped(t *Teller) {
 		name, _, _ := strings.Cut(one, "=")
 		names = append(names, name)
 	}
-	who := quick(t, owner)
 	t.Chapter("An execution is stopped")
 	listen(t)
+	t.Say("The sandbox stops it at the sixth of its writes: a person's command could come when it has ended.")
+	t.Type(faults + `PUT -d '[{"function":"change","service":"ssm","action":"PutParameter","nth":6,"times":1,"kind":"stop"}]'`)
 	request(t, `{"rack":"demo","unset":["`+strings.Join(names, `","`)+`"]}`)
-	t.Until("the first writes", written, "unset", time.Minute)
-	stopped := t.Ask(who)
-	t.Type("aws stepfunctions stop-execution --execution-arn " + stopped)
 	heard(t, "the event", "error step reason", "ABORTED change somebody stopped the execution")
+	t.Type(faults + "DELETE")
+	stopped := t.Ask("aws stepfunctions list-executions --state-machine-arn " + machine + " --status-filter ABORTED --query 'executions[0].executionArn' --output text")
 	t.Say("Another execution goes on by itself; if a function was being called, it first waits for a minute.")
 	t.Until("all requests are served", served, "True", 3*time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
@@ -87,10 +82,7 @@ func Stopped(t *Teller) {
 // StoppedOff stops the execution that turns Karpenter off while a function deletes the roles, which goes on: resync tells what was
 // done by then, and takes away the outputs that tell of the queue. Another execution does the rest, the roles' outputs too.
 func StoppedOff(t *Teller) {
-	const (
-		faults  = `curl -s "$AWS_ENDPOINT_URL/_sandbox/faults" -X `
-		outputs = "aws ssm get-parameters-by-path --path /sawhorse/racks/demo/outputs --output text --query "
-	)
+	const outputs = "aws ssm get-parameters-by-path --path /sawhorse/racks/demo/outputs --output text --query "
 	autoscalerBefore := asBefore(t)
 	t.Chapter("Off, and the execution is stopped on the way")
 	t.Type(faults + `PUT -d '[{"function":"infrastructure","service":"iam","action":"DeleteRole","nth":1,"times":1,"kind":"stop"}]'`)
@@ -145,7 +137,7 @@ func LostEvents(t *Teller) {
 	t.Chapter("Events that come in another order")
 	t.Type(`curl -s -X POST "$AWS_ENDPOINT_URL/_sandbox/change-events?order=delay&count=1"`)
 	t.Type(put + "karpenter_cpu_limit --value 209 --query Version")
-	t.Type(put + "karpenter_memory_limit_gb --value 403 --query Version")
+	t.Type(put + "karpenter_memory_limit_gb --value 403 --type String --query Version")
 	t.Until("NodePool's limits", `kubectl get nodepool workload -o jsonpath='{.spec.limits.cpu} {.spec.limits.memory}'`, "209 403Gi", time.Minute)
 	t.Until("the passes have ended", running, "0", time.Minute)
 	t.Check("status", state, "Reconciled")
@@ -184,18 +176,17 @@ func roleOf(function string) string {
 // Throttled turns Karpenter on while all calls of a service are throttled for half a minute: those of DynamoDB when the pass begins,
 // the state machine's own among them, and those of IAM when roles are made.
 func Throttled(t *Teller) {
-	const faults = `"$AWS_ENDPOINT_URL/_sandbox/faults"`
 	const version = "aws ssm get-parameter --name /sawhorse/racks/demo/status --query Parameter.Version --output text"
 	t.Type(put + "karpenter_auth_mode --value true --type String > /dev/null")
 	t.Until("access has been migrated", status+` | grep -o '"goal":"[a-z]*"'`, `"goal":"access"`, time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
 	t.Chapter("Throttled for 30 s, twice, while Karpenter is turned on")
 	before := t.Ask(version)
-	t.Type(`curl -s -X PUT ` + faults + ` -d '[{"service":"dynamodb","nth":1,"seconds":30,"kind":"throttle"},{"service":"iam","nth":1,"seconds":30,"kind":"throttle"}]'`)
+	t.Type(faults + `PUT -d '[{"service":"dynamodb","nth":1,"seconds":30,"kind":"throttle"},{"service":"iam","nth":1,"seconds":30,"kind":"throttle"}]'`)
 	t.Type(turnOn)
 	t.Until("NodePool workload is Ready", ready, "True", 5*time.Minute)
 	t.Until("the pass has ended", running, "0", 3*time.Minute)
-	t.Check("services with more than the 4 throttled calls that one call overcomes by itself", `curl -s `+faults+` | python3 -c 'import collections, json, sys; n = collections.Counter(f["service"] for f in json.load(sys.stdin)["fired"]); print(*sorted(s for s in n if n[s] > 4))'`, "dynamodb iam")
-	t.Type(`curl -s -X DELETE ` + faults)
+	t.Check("services with more than the 4 throttled calls that one call overcomes by itself", faults+`GET | python3 -c 'import collections, json, sys; n = collections.Counter(f["service"] for f in json.load(sys.stdin)["fired"]); print(*sorted(s for s in n if n[s] > 4))'`, "dynamodb iam")
+	t.Type(faults + "DELETE")
 	t.Check("what the status has said meanwhile", `aws ssm get-parameter-history --name /sawhorse/racks/demo/status --query 'Parameters[?Version>`+"`"+before+"`"+`].Value' --output text | grep -o '"state":"[A-Za-z]*"' | sort -u | paste -sd' '`, `"state":"Reconciled"`)
 }

@@ -6,13 +6,14 @@ import "time"
 // which ends the rack's records; the cluster is then free for another rack.
 func Forgotten(t *Teller) {
 	const (
-		names   = "aws ssm get-parameters-by-path --path /sawhorse/racks/demo/params --query "
-		unset   = names + "'Parameters[?Value==`unset`].Name' --output text | xargs -r -n 10 aws ssm delete-parameters --names > /dev/null"
-		others  = names + "'Parameters[].Name' --output text | xargs -r aws ssm delete-parameters --names"
-		status  = "aws ssm get-parameter --name /sawhorse/racks/demo/status --query Parameter.Value --output text"
-		folder  = "aws ssm get-parameters-by-path --path /sawhorse/racks/demo --recursive --query 'length(Parameters)' --output text"
-		kept    = "aws dynamodb query --table-name " + table + ` --key-condition-expression 'pk = :rack' --expression-attribute-values '{":rack":{"S":"rack#demo"}}' --query 'Items[?!ttl].sk.S' --output text`
-		claims  = "aws dynamodb scan --table-name " + table + ` --filter-expression 'sk = :claim' --expression-attribute-values '{":claim":{"S":"claim"}}' --query Count --output text`
+		names  = "aws ssm get-parameters-by-path --path /sawhorse/racks/demo/params --query "
+		unset  = names + "'Parameters[?Value==`unset`].Name' --output text | xargs -r -n 10 aws ssm delete-parameters --names > /dev/null"
+		others = names + "'Parameters[].Name' --output text | xargs -r aws ssm delete-parameters --names"
+		status = "aws ssm get-parameter --name /sawhorse/racks/demo/status --query Parameter.Value --output text"
+		folder = "aws ssm get-parameters-by-path --path /sawhorse/racks/demo --recursive --query 'length(Parameters)' --output text"
+		kept   = "aws dynamodb query --table-name " + table + ` --key-condition-expression 'pk = :rack' --expression-attribute-values '{":rack":{"S":"rack#demo"}}' --query 'Items[?!ttl].sk.S' --output text`
+		listed = "aws dynamodb query --table-name " + table + ` --key-condition-expression 'pk = :racks' --expression-attribute-values '{":racks":{"S":"racks"}}' --query "length(Items[?sk.S=='demo'])" --output text`
+		claims = "aws dynamodb scan --table-name " + table + ` --filter-expression 'sk = :claim' --expression-attribute-values '{":claim":{"S":"claim"}}' --query Count --output text`
 	)
 	t.Chapter("Deleting is no command")
 	t.Type(put + "karpenter_cpu_limit --value 77 --type String")
@@ -32,10 +33,12 @@ func Forgotten(t *Teller) {
 	t.Until("the pass has ended", running, "0", 2*time.Minute)
 	t.Check("status", state, "Reconciled")
 	t.Check("claims", claims, "1")
+	t.Check("the schedule visits it", listed, "1")
 	t.Type(others)
 	t.Until("what is in Parameter Store", folder, "0", time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
 	t.Check("what is kept of the rack: its lease counts on", kept, "lease")
 	t.Check("claims", claims, "0")
+	t.Check("the schedule visits it no more", listed, "0")
 	t.Check("access mode", "aws eks describe-cluster --name demo --query cluster.accessConfig.authenticationMode --output text", "API_AND_CONFIG_MAP")
 }

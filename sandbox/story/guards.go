@@ -6,42 +6,65 @@ import (
 )
 
 // Guards asks for what must not be done unasked: off while the pods of Karpenter's nodes fit nowhere else, and while there is
-// a NodePool that Sawhorse did not make. Both are refused with what to do, nothing changes, and force goes on.
+// a NodePool that Sawhorse did not make. Both are refused with what to do, before a single call that writes, and force goes on.
 func Guards(t *Teller) {
 	const (
-		pools = "kubectl get nodepools,ec2nodeclasses,nodeclaims -o jsonpath='{range .items[*]}{.kind} {.metadata.name} {.metadata.deletionTimestamp}{\"\\n\"}{end}' | sort | paste -sd,"
+		pools = "kubectl get nodepools,ec2nodeclasses -o jsonpath='{range .items[*]}{.kind} {.metadata.name} {.metadata.deletionTimestamp}{\"\\n\"}{end}' | sort | paste -sd,"
 	)
 	autoscalerBefore := asBefore(t)
 	t.Chapter("Off, where the pods would have no place")
+	system := t.Ask(systemGroup)
 	crowd.start(t)
 	t.Type("kubectl wait nodeclaims --all --for=condition=Registered --timeout=30s")
 	untouched := t.Ask(pools)
+	t.Type(countAnew)
 	t.Type(turnOff)
 	t.Until("status", state, "Rejected", time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
+	t.Check("calls of the functions that write, beside their own records", changing, "")
+	t.Check("Cluster Autoscaler's replicas", scale("kube-system/cluster-autoscaler"), "0")
+	t.Check("build group (min, desired, max)", buildGroup, "0 0 3")
+	t.Check("system group (min, desired, max)", systemGroup, system)
+	t.Type("sawhorse status demo || true")
 	t.Contains("it says what is missing", status, "cpu")
 	t.Contains("and how to go on", status, `\"force\": true`)
-	t.Check("NodePools, EC2NodeClasses and NodeClaims", pools, untouched)
+	t.Check("NodePools and EC2NodeClasses", pools, untouched)
 	t.Check("pods of orders that run", crowd.runs(), "3")
 
 	t.Chapter("Off, where others have a NodePool")
 	t.Type(poolOf("theirs"))
-	t.Check("request", fullPass, "0")
-	t.Until("it names the NodePool", status+" | grep -c 'NodePool/theirs\\|theirs'", "1", time.Minute)
+	t.Check("request", event, "0")
+	t.Until("it names the NodePool", status+" | grep -c 'theirs'", "1", time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
 	t.Check("status", state, "Rejected")
+	t.Check("calls of the functions that write, beside their own records", changing, "")
 
 	t.Chapter("Off, all the same")
 	t.Check("request", forced, "0")
+	t.Check("what the pass tells of", "sawhorse watch demo | grep -o 'Pods without a place stay Pending\\|did not make: theirs' | LC_ALL=C sort -u | paste -sd,",
+		"Pods without a place stay Pending,did not make: theirs")
 	t.Until("NodePools", "kubectl get nodepools -o name", "nodepool.karpenter.sh/theirs", time.Minute)
 	t.Until("the pass has ended", running, "0", 3*time.Minute)
 	t.Check("status", state, "Reconciled")
-	t.Contains("the status tells of the pods", status, "Pods without a place stay Pending")
-	t.Contains("and of the NodePool", status, "theirs")
 	crowd.end(t)
 	t.Type("kubectl delete nodepool theirs")
 	withoutKarpenter(t, autoscalerBefore)
 }
+
+const (
+	// countAnew has the sandbox count the calls of Sawhorse's functions, to AWS and to the API server, from here on. changing are those
+	// of them that write, but for records, the status and events.
+	countAnew = `curl -s -X PUT "$AWS_ENDPOINT_URL/_sandbox/faults" -d '[]'`
+	changing  = `curl -s "$AWS_ENDPOINT_URL/_sandbox/faults" | python3 -c '
+import json, sys
+reading = ("assume", "batchget", "describe", "get", "head", "list", "query", "receive", "watch")
+own = {("dynamodb", "PutItem"), ("dynamodb", "UpdateItem"), ("events", "PutEvents")}
+for c in json.load(sys.stdin)["calls"]:
+    record = (c["service"], c["action"]) in own or c["function"] == "report"
+    if c["function"] and not record and not c["action"].lower().startswith(reading):
+        print(c["function"], c["service"], c["action"], c["count"])'`
+	systemGroup = "aws eks describe-nodegroup --cluster-name demo --nodegroup-name system --query 'nodegroup.scalingConfig.[minSize,desiredSize,maxSize]' --output text | tr '\\t' ' '"
+)
 
 // poolOf is the command that makes a NodePool that Sawhorse did not make.
 func poolOf(name string) string {

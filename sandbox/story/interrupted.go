@@ -10,7 +10,7 @@ func Interrupted(t *Teller) {
 	t.Chapter("Off while a pass is enabling")
 	t.Type(put + "karpenter_auth_mode --value true --type String > /dev/null")
 	t.Type(turnOn)
-	t.Until("Karpenter's Deployment", deploying, "deployment.apps/karpenter", time.Minute)
+	t.Until("Karpenter's Deployment", deploying, "deployment.apps/karpenter", 3*time.Minute)
 	t.Type(turnOff)
 	t.Contains("the waiting step ends early", "sawhorse watch demo", "superseded")
 	t.Check("status", state, "Reconciled")

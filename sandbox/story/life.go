@@ -33,9 +33,10 @@ func Off(t *Teller) {
 
 // repair asks for a full pass and waits until it has ended.
 func repair(t *Teller) {
-	before := t.Ask(generation)
+	const count = leaseOf + "Item.served.N" // not the status, which is not written again where it says what it said before
+	before := t.Ask(count)
 	t.Check("request", fullPass, "0")
-	t.Until("a full pass has reported", fmt.Sprintf(`[ "$(%s)" = %s ] || echo yes`, generation, before), "yes", time.Minute)
+	t.Until("a full pass has ended", fmt.Sprintf(`[ "$(%s)" = %s ] || echo yes`, count, before), "yes", time.Minute)
 	t.Until("the pass has ended", running, "0", 3*time.Minute)
 }
 

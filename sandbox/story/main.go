@@ -8,7 +8,6 @@ import (
 const (
 	put        = "aws ssm put-parameter --overwrite --name /sawhorse/racks/demo/params/"
 	state      = `aws ssm get-parameter --name /sawhorse/racks/demo/status --query Parameter.Value --output text | python3 -c 'import json,sys; print(json.load(sys.stdin)["state"])'`
-	generation = `aws ssm get-parameter --name /sawhorse/racks/demo/status --query Parameter.Value --output text | python3 -c 'import json,sys; print(json.load(sys.stdin)["generation"])'`
 	autoscaler = `kubectl -n kube-system get deployment cluster-autoscaler -o jsonpath='{.spec.replicas} {.spec.template.spec.containers[0].command} {.spec.template.spec.containers[0].args}'`
 	buildGroup = "aws eks describe-nodegroup --cluster-name demo --nodegroup-name build --query 'nodegroup.scalingConfig.[minSize,desiredSize,maxSize]' --output text | tr '\\t' ' '"
 	tagged     = "aws ec2 describe-tags --filters Name=key,Values=karpenter.sh/discovery Name=value,Values=demo --query 'length(Tags)' --output text"
@@ -38,12 +37,14 @@ func before(t *Teller) {
 	t.Check("access mode", "aws eks describe-cluster --name demo --query cluster.accessConfig.authenticationMode --output text", "CONFIG_MAP")
 	t.Check("Cluster Autoscaler's replicas", "kubectl -n kube-system get deployment cluster-autoscaler -o jsonpath='{.spec.replicas}'", "1")
 	t.Check("build group (min, desired, max)", buildGroup, "1 1 3")
-	t.Say("The rack is registered: from now on Parameter Store itself refuses a bad value. (SSM takes 3 writes a second; the sandbox takes more.)")
-	t.Type("sawhorse register demo --rate 50")
+	t.Say("The rack is registered with every parameter: from now on Parameter Store itself refuses a bad value. (SSM takes 3 writes a second; the sandbox takes more.)")
+	t.Type("sawhorse register demo --all --rate 50")
 }
 
 func enable(t *Teller) {
 	t.Chapter("b. Two writes turn Karpenter on")
+	t.Say("One more before them has it launch nodes for builds, too: the build group is given up for that pool.")
+	t.Type(put + "build_node_enabled --value true")
 	began := time.Now()
 	t.Type(put + "karpenter_auth_mode --value true")
 	t.Type(put + "karpenter_enabled --value true")

@@ -9,8 +9,8 @@ import (
 // is to be interrupted is replaced, and one that has become empty goes.
 func Pods(t *Teller) {
 	const (
-		settings = `{"rack":"demo","set":{"build_node_enabled":"true","karpenter_capacity_types":"spot,on-demand","karpenter_consolidate_after":"1s","karpenter_build_consolidate_after":"1s"}}`
-		back     = `{"rack":"demo","unset":["build_node_enabled","karpenter_capacity_types","karpenter_consolidate_after","karpenter_build_consolidate_after"]}`
+		settings = `{"rack":"demo","set":{"karpenter_capacity_types":"spot,on-demand","karpenter_consolidate_after":"1s","karpenter_build_consolidate_after":"1s"}}`
+		back     = `{"rack":"demo","unset":["karpenter_capacity_types","karpenter_consolidate_after","karpenter_build_consolidate_after"]}`
 		pools    = `kubectl get nodepools -o jsonpath='{range .items[*]}{.metadata.name}={.status.conditions[?(@.type=="Ready")].status} {end}'`
 		claim    = "kubectl get nodeclaims -l karpenter.sh/nodepool=workload -o jsonpath="
 		queue    = `aws sqs get-queue-attributes --queue-url "$(aws sqs get-queue-url --queue-name demo-karpenter --query QueueUrl --output text)" --attribute-names ApproximateNumberOfMessages --query Attributes.ApproximateNumberOfMessages --output text`
@@ -49,7 +49,7 @@ func Pods(t *Teller) {
 	crowd.end(t)
 	t.Until("nodes of NodePools", nodes, "", 2*time.Minute)
 	request(t, back)
-	t.Until("NodePools", pools, "workload=True", time.Minute)
+	t.Until("NodePools", pools, "build=True workload=True", time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
 	t.Check("status", state, "Reconciled")
 }

@@ -18,6 +18,7 @@ func Rounds(t *Teller, n int) {
 		began, held := time.Now(), i == 1 && i < n-1
 		if held {
 			t.Type(hold + "20'")
+			late(t, "deleted-queue", 15)
 		}
 		off(t)
 		switch i {
@@ -35,7 +36,9 @@ func Rounds(t *Teller, n int) {
 			t.Type(turnOn)
 			t.Contains("the pass waits for the queue's name", "sawhorse watch demo", "SQS holds the name")
 			t.Check("status", state, "Reconciled")
-			t.Type(hold + "0'")
+			drawn(t, "deleted-queue")
+			known(t)
+			t.Contains("queue", "aws sqs get-queue-url --queue-name demo-karpenter --output text", "demo-karpenter")
 		} else {
 			on(t)
 		}

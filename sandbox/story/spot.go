@@ -15,7 +15,8 @@ func SpotSystemGroup(t *Teller) {
 			`--launch-template "id=$(` + of + `launchTemplate.id --output text),version=2" --instance-types m5.large --scaling-config minSize=1,desiredSize=2,maxSize=3 --labels team=ledger --tags owner=ops --query nodegroup.status --output text`
 		groups   = `$(aws ec2 describe-launch-template-versions --launch-template-id $(` + of + `launchTemplate.id --output text) --versions 1 --query 'LaunchTemplateVersions[0].LaunchTemplateData.SecurityGroupIds' --output json)`
 		template = `aws ec2 create-launch-template-version --launch-template-id $(` + of + `launchTemplate.id --output text) --query LaunchTemplateVersion.VersionNumber ` +
-			`--launch-template-data '{"KeyName":"ops","BlockDeviceMappings":[{"DeviceName":"/dev/xvdb","Ebs":{"SnapshotId":"snap-0123456789abcdef0"}}],"TagSpecifications":[` +
+			`--launch-template-data '{"KeyName":"ops","Placement":{"GroupName":"close"},"CapacityReservationSpecification":{"CapacityReservationTarget":{"CapacityReservationId":"cr-0123456789abcdef0"}},` +
+			`"LicenseSpecifications":[{"LicenseConfigurationArn":"arn:aws:license-manager:us-east-1:000000000000:license-configuration:lic-0123456789abcdef0"}],"BlockDeviceMappings":[{"DeviceName":"/dev/xvdb","Ebs":{"SnapshotId":"snap-0123456789abcdef0"}}],"TagSpecifications":[` +
 			`{"ResourceType":"instance","Tags":[{"Key":"team","Value":"ledger"}]},{"ResourceType":"volume","Tags":[{"Key":"team","Value":"ledger"}]},` +
 			`{"ResourceType":"network-interface","Tags":[{"Key":"team","Value":"ledger"}]}],"SecurityGroupIds":'"` + groups + `"'}'`
 		budget = `kubectl apply -f - <<'EOF'

@@ -24,6 +24,7 @@ func Upgrade(t *Teller, earlier string) {
 	stack(t, "deploy --require-approval never --app "+earlier)
 	t.Check("it is another one than this checkout's: stacks", unlike, "with differences: 1")
 	baseline := t.Ask(autoscaler)
+	t.Type(buildPool)
 	t.Type(put + "karpenter_auth_mode --value true --type String")
 	on(t)
 
@@ -54,7 +55,7 @@ func Upgrade(t *Teller, earlier string) {
 	t.Say("Karpenter's pods find no node, and the pass waits for them.")
 	t.Type("kubectl get nodes -o name | xargs kubectl cordon")
 	t.Type(turnOn)
-	t.Until("Karpenter's Deployment", controller, "deployment.apps/karpenter", time.Minute)
+	t.Until("Karpenter's Deployment", controller, "deployment.apps/karpenter", 3*time.Minute)
 	execution := upgrade(t)
 	t.Type("kubectl get nodes -o name | xargs kubectl uncordon")
 	t.Until("the pass has ended", running, "0", 2*time.Minute)

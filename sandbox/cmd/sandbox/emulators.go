@@ -14,10 +14,10 @@ import (
 
 // ministack is the process of MiniStack with the sandbox's wrapper. Its Lambdas inherit its environment, so that is a clean
 // one, and reach AWS through the gateway. AUTH has it verify signatures and each role's policies.
-func (l layout) ministack(port int, gateway string) process.Spec {
+func (l layout) ministack(port int, gateway string, behind lag) process.Spec {
 	return process.Spec{
 		Name: "ministack", Path: l.part("ministack/bin/python"), Args: []string{l.wrapper()}, Dir: l.data(),
-		Env: append(l.cleanEnvironment(),
+		Env: append(append(l.cleanEnvironment(), behind.environment()...),
 			"GATEWAY_PORT="+strconv.Itoa(port),
 			"BIND_HOST=127.0.0.1",
 			"MINISTACK_REGION="+region,
@@ -35,7 +35,7 @@ func (l layout) ministack(port int, gateway string) process.Spec {
 	}
 }
 
-// moto is the process of moto, which plays EC2.
+// moto is the process of moto, which plays EC2 and Auto Scaling.
 func (l layout) moto(port int) process.Spec {
 	return process.Spec{
 		Name: "moto", Path: l.part("venv/bin/moto_server"), Dir: l.data(),

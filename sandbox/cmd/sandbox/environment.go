@@ -16,7 +16,7 @@ const (
 
 // writeEnvironment writes the lines that make ordinary aws and kubectl commands work on the sandbox. The file's existence
 // says that the sandbox is ready, so it appears complete or not at all.
-func writeEnvironment(path, gateway, kubeconfig, tools string) error {
+func writeEnvironment(path, gateway, kubeconfig, tools string, behind lag) error {
 	lines := []string{
 		"unset AWS_PROFILE AWS_SESSION_TOKEN",
 		"export AWS_ENDPOINT_URL=" + gateway,
@@ -26,6 +26,7 @@ func writeEnvironment(path, gateway, kubeconfig, tools string) error {
 		"export AWS_DEFAULT_REGION=" + region,
 		`export AWS_PAGER=""`,
 		"export KUBECONFIG=" + quote(kubeconfig),
+		behind.exports(), // for cdk, which deploys the stack again as it was deployed
 		"export PATH=" + quote(tools) + `:"$PATH"`,
 	}
 	if proxied() {

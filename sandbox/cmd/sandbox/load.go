@@ -17,7 +17,7 @@ import (
 func strain(o options) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	racks, err := strconv.Atoi(cmp.Or(os.Getenv("LOAD_RACKS"), "200"))
+	racks, err := strconv.Atoi(cmp.Or(os.Getenv("LOAD_RACKS"), "100"))
 	if err != nil || racks < 1 || racks > 999 {
 		return fmt.Errorf("LOAD_RACKS is %q, not a number from 1 to 999", os.Getenv("LOAD_RACKS"))
 	}

@@ -4,6 +4,7 @@
 //	sandbox down              end it and wait until everything has gone
 //	sandbox demo              play the story on a sandbox of its own, and end that
 //	sandbox chaos             have one thing after the other go wrong, on sandboxes of its own
+//	sandbox enablings         turn Karpenter on in many fresh sandboxes, one after the other
 //	sandbox load              write to many racks, and to one many times, on a sandbox of its own
 //	sandbox run [--attached]  the supervisor itself, which up starts
 //
@@ -24,11 +25,11 @@ type options struct {
 	attached bool
 }
 
-var commands = map[string]func(options) error{"up": up, "down": down, "demo": demo, "chaos": havoc, "load": strain, "run": run}
+var commands = map[string]func(options) error{"up": up, "down": down, "demo": demo, "chaos": havoc, "enablings": enablings, "load": strain, "run": run}
 
 func main() {
 	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: sandbox up [--attached] | down | demo | chaos | load | run [--attached]   [--root DIR] [--state DIR]")
+		fmt.Fprintln(os.Stderr, "usage: sandbox up [--attached] | down | demo | chaos | enablings | load | run [--attached]   [--root DIR] [--state DIR]")
 		os.Exit(2)
 	}
 	flags := flag.NewFlagSet(os.Args[1], flag.ExitOnError)

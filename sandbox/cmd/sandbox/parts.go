@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/sawhorse-io/sawhorse/sandbox/admission"
 	"github.com/sawhorse-io/sawhorse/sandbox/authenticator"
 	"github.com/sawhorse-io/sawhorse/sandbox/gateway"
 	"github.com/sawhorse-io/sawhorse/sandbox/kube"
@@ -69,6 +70,15 @@ func (s *sandbox) authenticator() (http.Handler, error) {
 			return found.Data, nil
 		},
 	}), nil
+}
+
+// identities is the webhook that gives pods their AWS credentials.
+func (s *sandbox) identities() (http.Handler, error) {
+	client, err := kubernetes.NewForConfig(s.cluster.Admin())
+	if err != nil {
+		return nil, fmt.Errorf("pod identity webhook: make client: %w", err)
+	}
+	return &admission.Webhook{Client: client, Cluster: seed.ClusterName, Region: region, MiniStack: local(s.ministack), Now: time.Now, Log: s.log}, nil
 }
 
 // startKubelet runs the pods of the Karpenter Deployment until the context ends.

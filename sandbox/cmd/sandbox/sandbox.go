@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/sawhorse-io/sawhorse/sandbox/admission"
 	"github.com/sawhorse-io/sawhorse/sandbox/caller"
 	"github.com/sawhorse-io/sawhorse/sandbox/fault"
 	"github.com/sawhorse-io/sawhorse/sandbox/kube"
@@ -45,6 +46,8 @@ type sandbox struct {
 	cluster         *kube.Cluster
 	faults          *fault.Injector
 	functions       *caller.Functions
+	lag             lag
+	webhook         *url.URL // the pod identity webhook's
 }
 
 func newSandbox(l layout, report *progress, log *slog.Logger) *sandbox {
@@ -57,6 +60,11 @@ func newSandbox(l layout, report *progress, log *slog.Logger) *sandbox {
 // start brings everything up, the cluster and the AWS side next to each other, and seeds it. fail ends the sandbox when a
 // part of this process fails later.
 func (s *sandbox) start(ctx context.Context, fail context.CancelCauseFunc) error {
+	var err error
+	if s.lag, err = readLag(); err != nil {
+		return err
+	}
+	s.report.say(s.lag.String())
 	if err := s.prepare(fail); err != nil {
 		return err
 	}
@@ -79,7 +87,7 @@ func (s *sandbox) start(ctx context.Context, fail context.CancelCauseFunc) error
 		return err
 	}
 	s.report.say("the cluster's Deployments are Available")
-	return writeEnvironment(s.environment(), s.gateway.String(), s.cluster.Kubeconfig(), s.tools())
+	return writeEnvironment(s.environment(), s.gateway.String(), s.cluster.Kubeconfig(), s.tools(), s.lag)
 }
 
 // prepare chooses the ports, writes the cluster's files and starts the servers of this process.
@@ -96,6 +104,10 @@ func (s *sandbox) prepare(fail context.CancelCauseFunc) error {
 	if err != nil {
 		return fmt.Errorf("API front: listen: %w", err)
 	}
+	pods, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("pod identity webhook: listen: %w", err)
+	}
 	ports, giveBack, err := process.FreePorts(5)
 	if err != nil {
 		return err
@@ -103,6 +115,7 @@ func (s *sandbox) prepare(fail context.CancelCauseFunc) error {
 	s.giveBack = giveBack
 	s.gateway = &url.URL{Scheme: "http", Host: gateway.Addr().String()}
 	s.front = &url.URL{Scheme: "https", Host: front.Addr().String()}
+	s.webhook = &url.URL{Scheme: "https", Host: pods.Addr().String(), Path: "/"}
 	s.ministack, s.moto = ports[0], ports[1]
 	s.cluster, err = kube.New(kube.Config{
 		Binary: s.part("bin/cluster"), Dir: s.data("kube"), Processes: s.processes,
@@ -120,13 +133,21 @@ func (s *sandbox) prepare(fail context.CancelCauseFunc) error {
 	if front, err = s.secure(front); err != nil {
 		return err
 	}
+	if pods, err = s.secure(pods); err != nil {
+		return err
+	}
 	apiserver, err := s.apiFront()
+	if err != nil {
+		return err
+	}
+	identities, err := s.identities()
 	if err != nil {
 		return err
 	}
 	s.serve("gateway", gateway, s.gatewayHandler(), fail)
 	s.serve("authenticator", webhook, authenticator, fail)
 	s.serve("API front", front, apiserver, fail)
+	s.serve("pod identity webhook", pods, identities, fail)
 	return nil
 }
 
@@ -156,7 +177,7 @@ func (s *sandbox) startCluster(ctx context.Context) error {
 }
 
 func (s *sandbox) startAWS(ctx context.Context) error {
-	if err := s.processes.Start(s.layout.ministack(s.ministack, s.gateway.String())); err != nil {
+	if err := s.processes.Start(s.layout.ministack(s.ministack, s.gateway.String(), s.lag)); err != nil {
 		return err
 	}
 	if err := s.processes.Start(s.layout.moto(s.moto)); err != nil {
@@ -166,6 +187,9 @@ func (s *sandbox) startAWS(ctx context.Context) error {
 		return err
 	}
 	if err := answers(ctx, "moto", local(s.moto)); err != nil {
+		return err
+	}
+	if err := s.seedMoto(ctx); err != nil {
 		return err
 	}
 	s.report.say("AWS answers")
@@ -204,6 +228,9 @@ func (s *sandbox) startLoops(ctx context.Context, fail context.CancelCauseFunc) 
 		EC2: ec2.NewFromConfig(s.awsConfig(local(s.moto))),
 	})
 	s.loops.Go(func() { nodes.Run(ctx, nodeInterval) })
+	if err := admission.Register(ctx, client, s.webhook.String(), s.cluster.CA()); err != nil {
+		return err
+	}
 	return s.startKubelet(ctx, fail)
 }
 

@@ -66,7 +66,7 @@ func (o options) register() error {
 	if err != nil {
 		return err
 	}
-	command := exec.Command(o.part("bin/sawhorse"), "register", "demo", "--rate", "100") // no quota of SSM's here
+	command := exec.Command(o.part("bin/sawhorse"), "register", "demo", "--all", "--rate", "100") // no quota of SSM's here
 	command.Env = env
 	if out, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("sawhorse register demo: %w: %s", err, out)

@@ -56,6 +56,18 @@ func TestSpotSystemGroup(t *testing.T) {
 	sandbox.Play(t, story.SpotSystemGroup)
 }
 
+// An Auto Scaling group that EKS does not know keeps its scaler.
+func TestUnmanagedGroups(t *testing.T) {
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.UnmanagedGroups)
+}
+
+// What a tool sets back is told, and not fought over.
+func TestContested(t *testing.T) {
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.Contested)
+}
+
 // What becomes of the Cluster Autoscaler, and of what it scales.
 func TestAutoscaler(t *testing.T) {
 	sandbox.Play(t, story.Enabled)

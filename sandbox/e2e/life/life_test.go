@@ -16,6 +16,28 @@ var sandbox = stage.New("../../..", "e2e-life")
 
 func TestMain(m *testing.M) { sandbox.Main(m) }
 
+// Karpenter's pods are admitted without credentials. It comes first: once a queue has been deleted, the pass waits for its name, and the
+// association is old by then.
+func TestCredentialsLate(t *testing.T) {
+	sandbox.Play(t, story.Off)
+	sandbox.Play(t, story.CredentialsLate)
+}
+
+// On while AWS is as slow as it gets; LATE names the kinds of lag, if not all.
+func TestLagging(t *testing.T) {
+	sandbox.Play(t, story.Off)
+	sandbox.Play(t, func(s *story.Teller) { story.Lagging(s, os.Getenv("LATE")) })
+}
+
+// A parameter that is not there yet for the pass that its event starts, an access entry that is still there, and policies that EC2 has
+// not heard of.
+func TestLate(t *testing.T) {
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.LateParameter)
+	sandbox.Play(t, story.LingeringEntry)
+	sandbox.Play(t, story.PoliciesLate)
+}
+
 // Off while a pass is enabling.
 func TestInterrupted(t *testing.T) {
 	sandbox.Play(t, story.Off)

@@ -4,6 +4,7 @@ package stage
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -74,10 +75,31 @@ func (s *Stage) Play(t *testing.T, script func(*story.Teller)) {
 	}
 	if t.Failed() || testing.Verbose() {
 		t.Log(told.String())
+		t.Log(lag(environment.Endpoint()))
 	}
 	if teller.Held() == 0 {
 		t.Error("the script has checked nothing")
 	}
+}
+
+// lag is what has another sandbox lag as this one does.
+func lag(endpoint string) string {
+	answer, err := http.Get(endpoint + "/_sandbox/lag")
+	if err != nil {
+		return fmt.Sprintf("lag: %v", err)
+	}
+	defer answer.Body.Close()
+	var chosen struct {
+		Seed  string
+		Scale float64
+	}
+	if err := json.NewDecoder(answer.Body).Decode(&chosen); err != nil {
+		return fmt.Sprintf("lag: %v", err)
+	}
+	if chosen.Scale == 0 {
+		return "played with LAG=0"
+	}
+	return fmt.Sprintf("played with LAG=1 LAG_SEED=%s LAG_SCALE=%g", chosen.Seed, chosen.Scale)
 }
 
 // announce tells the sandbox which script begins: it keeps what is decided about the functions' rights by script.

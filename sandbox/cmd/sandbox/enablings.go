@@ -1,0 +1,74 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/story"
+	"github.com/sawhorse-io/sawhorse/sandbox/user"
+)
+
+// enablings turns Karpenter on in ENABLINGS fresh sandboxes, one after the other, each with its own seed of lags (LAG_SEED is the
+// first one's), and tells how long each took. It fails where one of them did.
+func enablings(o options) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	n, err := strconv.Atoi(cmp.Or(os.Getenv("ENABLINGS"), "10"))
+	if err != nil || n < 1 {
+		return fmt.Errorf("ENABLINGS is %q, not a number from 1", os.Getenv("ENABLINGS"))
+	}
+	first, err := strconv.ParseUint(cmp.Or(os.Getenv("LAG_SEED"), fmt.Sprint(rand.Uint32())), 10, 64)
+	if err != nil {
+		return fmt.Errorf("LAG_SEED is %q, not a number from 0", os.Getenv("LAG_SEED"))
+	}
+	var took []time.Duration
+	failed := 0
+	for i := range n {
+		seed := fmt.Sprint(first + uint64(i))
+		if err := os.Setenv("LAG_SEED", seed); err != nil { // the supervisor reads it
+			return err
+		}
+		seconds, broken, err := o.enabling(ctx)
+		if err != nil {
+			return fmt.Errorf("enabling with LAG_SEED=%s: %w", seed, err)
+		}
+		took = append(took, seconds)
+		fmt.Printf("LAG_SEED=%-12s %6.1f s  %s\n", seed, seconds.Seconds(), cmp.Or(strings.Join(broken, "; "), "Reconciled"))
+		if len(broken) > 0 {
+			failed++
+		}
+	}
+	slices.Sort(took)
+	fmt.Printf("%d enablings: median %.1f s, slowest %.1f s, %d failed\n", n, took[n/2].Seconds(), took[n-1].Seconds(), failed)
+	if failed > 0 {
+		return fmt.Errorf("%d of %d enablings failed", failed, n)
+	}
+	return nil
+}
+
+// enabling is one of them: how long it took, and which checks did not hold.
+func (o options) enabling(ctx context.Context) (took time.Duration, broken []string, err error) {
+	err = o.withSandbox(ctx, func(env user.Environment) error {
+		var told strings.Builder
+		teller := story.New(ctx, env, &told, false)
+		took = story.FirstEnabling(teller)
+		if broken = teller.Broken(); len(broken) > 0 {
+			fmt.Fprintln(os.Stderr, told.String())
+		}
+		if ctx.Err() != nil {
+			return errors.New("interrupted")
+		}
+		return nil
+	})
+	return took, broken, err
+}

@@ -1,0 +1,76 @@
+"""SSM reads parameters from replicas, which may not have the write that an event has just told of."""
+
+import json
+
+import lag
+
+from ministack.core.responses import error_response_json, json_response
+from ministack.services import ssm
+
+_replica = lag.Replica("parameter")
+_get = ssm._get_parameter
+_get_many = ssm._get_parameters
+_by_path = None
+
+
+def install():
+    global _by_path
+    _by_path = ssm._get_parameters_by_path
+    ssm._get_parameter = get_parameter
+    ssm._get_parameters = get_parameters
+    ssm._get_parameters_by_path = get_parameters_by_path
+
+
+def written(name, before):
+    """before is a copy of the parameter as it was, None where there was none."""
+    _replica.written(name, before)
+
+
+def get_parameter(data):
+    name = data.get("Name")
+    shown = _shown(name)
+    if shown is ssm._parameters.get(name):  # also where the name is an ARN, or selects a version
+        return _get(data)
+    if not shown:
+        return error_response_json("ParameterNotFound", f"Parameter {name} not found", 400)
+    return json_response({"Parameter": ssm._param_out(shown, data.get("WithDecryption", False))})
+
+
+def get_parameters(data):
+    answer = _get_many(data)
+    if answer[0] != 200:
+        return answer
+    names = data.get("Names", [])
+    late = {name: _shown(name) for name in names if _shown(name) is not ssm._parameters.get(name)}
+    body = json.loads(answer[2])
+    found = [one for one in body["Parameters"] if one["Name"] not in late] + [_out(one, data) for one in late.values() if one]
+    missing = [name for name in body["InvalidParameters"] if name not in late] + [name for name, one in late.items() if not one]
+    return json_response({"Parameters": found, "InvalidParameters": missing})
+
+
+def get_parameters_by_path(data):
+    """What was deleted is shown on the last page."""
+    answer = _by_path(data)
+    if answer[0] != 200:
+        return answer
+    body = json.loads(answer[2])
+    shown = [(one, _shown(one["Name"])) for one in body["Parameters"]]
+    body["Parameters"] = [one if before is ssm._parameters.get(one["Name"]) else _out(before, data) for one, before in shown if before]
+    if "NextToken" not in body:
+        body["Parameters"] += [_out(_shown(name), data) for name in _replica.names()
+                               if name not in ssm._parameters and _shown(name) and _below(name, data)]
+    return json_response(body)
+
+
+def _shown(name):
+    now = ssm._parameters.get(name)
+    return _replica.shows(name, now) if lag.lagging() else now
+
+
+def _out(parameter, data):
+    return ssm._param_out(parameter, data.get("WithDecryption", False))
+
+
+def _below(name, data):
+    prefix = data["Path"].rstrip("/") + "/"
+    return name.startswith(prefix) and (data.get("Recursive", False) or "/" not in name[len(prefix):])

@@ -1,0 +1,113 @@
+"""IAM answers from replicas, and EKS and EC2 hear of roles and their policies later than IAM.
+
+A role that a replica does not know has no path there: a call that names it is judged on the ARN without one, as on AWS.
+"""
+
+import contextvars
+import copy
+from contextlib import contextmanager
+
+import lag
+
+from ministack.core import iam_evaluator
+from ministack.core.responses import get_account_id
+from ministack.services import iam
+
+READS = ("GetRole", "GetRolePolicy", "ListRolePolicies", "ListAttachedRolePolicies", "ListRoleTags", "ListInstanceProfilesForRole")
+WRITES = ("CreateRole", "DeleteRole", "UpdateRole", "UpdateAssumeRolePolicy", "PutRolePermissionsBoundary",
+          "DeleteRolePermissionsBoundary", "PutRolePolicy", "DeleteRolePolicy", "AttachRolePolicy", "DetachRolePolicy", "TagRole", "UntagRole")
+
+_iam = lag.Replica("iam")
+_ec2 = lag.Replica("ec2-policies")
+_judging_ec2 = contextvars.ContextVar("sandbox_judging_ec2", default=False)
+_gather = iam_evaluator._gather_role_policies
+_enforce = None
+
+
+def install():
+    global _enforce
+    for action in READS:
+        iam._IAM_HANDLERS[action] = _read(iam._IAM_HANDLERS[action])
+    for action in WRITES:
+        iam._IAM_HANDLERS[action] = _write(action, iam._IAM_HANDLERS[action])
+    _enforce = iam_evaluator.enforce
+    iam_evaluator.enforce = enforce
+    iam_evaluator._gather_role_policies = gather_role_policies
+
+
+def shown(name):
+    """The role as its caller's replica has it, None where it has none."""
+    return _iam.shows(name, iam._roles.get(name)) if lag.lagging() else iam._roles.get(name)
+
+
+def behind(arn):
+    """Whether the caller's replica has something else for a role than IAM."""
+    name = arn.rsplit("/", 1)[-1]
+    return ":role/" in arn and shown(name) is not iam._roles.get(name)
+
+
+def unknown_to_eks(name):
+    return lag.pending("eks-role", name)
+
+
+def _read(handler):
+    def read(params):
+        name = iam._p(params, "RoleName")
+        with _as_shown(name):
+            return handler(params)
+    return read
+
+
+def _write(action, handler):
+    def write(params):
+        name = iam._p(params, "RoleName")
+        if action != "CreateRole" and iam._roles.get(name) and not shown(name):
+            return iam._error(404, "NoSuchEntity", f"The role with name {name} cannot be found.", ns="iam")
+        before = copy.deepcopy(iam._roles.get(name))
+        answer = handler(params)
+        if answer[0] == 200:
+            _iam.written(name, before)
+            _ec2.written(name, before)
+            if action == "CreateRole":
+                lag.begin("eks-role", name)
+        return answer
+    return write
+
+
+@contextmanager
+def _as_shown(name):
+    """IAM's handlers run one after the other, on the loop that serves requests: none of them comes between."""
+    now, seen = iam._roles.get(name), shown(name)
+    _put(name, seen)
+    try:
+        yield
+    finally:
+        _put(name, now)
+
+
+def _put(name, role):
+    if role:
+        iam._roles[name] = role
+    else:
+        iam._roles.pop(name, None)
+
+
+def enforce(access_key_id, iam_action, service, *args, **named):
+    token = _judging_ec2.set(service == "ec2")
+    try:
+        return _enforce(access_key_id, iam_action, service, *args, **named)
+    finally:
+        _judging_ec2.reset(token)
+
+
+def gather_role_policies(name, account):
+    """EC2 judges by the policies that it has heard of."""
+    now = iam._roles.get_scoped(account, None, name)
+    if not _judging_ec2.get() or account != get_account_id():
+        return _gather(name, account)
+    known = _ec2.shows(name, now)
+    if known is now:
+        return _gather(name, account)
+    documents = list((known or {}).get("InlinePolicies", {}).values())
+    documents += [iam_evaluator._resolve_managed_policy_document(arn, account) for arn in (known or {}).get("AttachedPolicies", [])]
+    return [parsed for parsed in (iam_evaluator.parse_policy_document(d) for d in documents if d) if parsed]

@@ -1,0 +1,49 @@
+package passes
+
+import (
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
+)
+
+var began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func at(seconds float64) time.Time {
+	return began.Add(time.Duration(seconds * float64(time.Second)))
+}
+
+func TestInASecond(t *testing.T) {
+	if got := InASecond([]time.Time{at(3), at(0), at(0.5), at(1), at(1.4), at(2)}); got != 3 {
+		t.Errorf("%d", got)
+	}
+	if got := InASecond(nil); got != 0 {
+		t.Errorf("%d of none", got)
+	}
+}
+
+// A call that is throttled twice lasts from its first refusal to its success; its tries are calls of their own.
+func TestAThrottledCallIsTimed(t *testing.T) {
+	r := reader{}
+	event := func(seconds float64, e types.HistoryEvent) {
+		e.Timestamp = aws.Time(at(seconds))
+		r.event(e)
+	}
+	invoke := types.HistoryEvent{TaskScheduledEventDetails: &types.TaskScheduledEventDetails{Resource: aws.String("lambda:invoke")}}
+	refusal := types.HistoryEvent{TaskFailedEventDetails: &types.TaskFailedEventDetails{Error: aws.String("Throttled")}}
+	success := types.HistoryEvent{TaskSucceededEventDetails: &types.TaskSucceededEventDetails{Output: aws.String(`{"Payload":{"outcome":"Planned","steps":[1]}}`)}}
+	event(0, types.HistoryEvent{StateEnteredEventDetails: &types.StateEnteredEventDetails{Name: aws.String("Validate")}})
+	event(0, invoke)
+	event(1, refusal)
+	event(3, invoke)
+	event(4, refusal)
+	event(6, invoke)
+	event(7, success)
+	event(8, types.HistoryEvent{StateEnteredEventDetails: &types.StateEnteredEventDetails{Name: aws.String("Report")}})
+	event(8, invoke)
+	event(9, success)
+	if h := r.history; h.Throttled != 2 || h.Slowest != 6*time.Second || len(h.Calls) != 4 || AtOnce(h.Calls) != 1 || h.Lambdas != 4 || len(h.Entered) != 2 {
+		t.Errorf("%+v", h)
+	}
+}
