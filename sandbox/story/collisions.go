@@ -14,7 +14,8 @@ func Collisions(t *Teller) {
 	)
 	t.Chapter("Names in AWS that are taken")
 	t.Type("aws iam create-role --role-name demo-karpenter-nodes --assume-role-policy-document " + trust + " --query Role.Arn --output text")
-	t.Type("aws sqs create-queue --queue-name demo-karpenter")
+	// A rack that was just turned off had a queue of that name, and SQS holds it for a minute.
+	t.Until("a queue of theirs", "aws sqs create-queue --queue-name demo-karpenter > /dev/null && echo made", "made", 2*time.Minute)
 	t.Type("aws ec2 create-tags --resources " + subnet + " --tags Key=karpenter.sh/discovery,Value=other")
 	untouched := t.Ask(found)
 	known(t)
