@@ -19,7 +19,6 @@ func Collisions(t *Teller) {
 	t.Type("aws ec2 create-tags --resources " + subnet + " --tags Key=karpenter.sh/discovery,Value=other")
 	untouched := t.Ask(found)
 	known(t)
-	t.Type(put + "karpenter_auth_mode --value true --type String > /dev/null")
 	t.Type(turnOn)
 	t.Until("status", state, "Rejected", time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)

@@ -31,6 +31,14 @@ func Off(t *Teller) {
 	t.Check("status", state, "Reconciled")
 }
 
+// OffAgain brings the rack demo to where Karpenter has been on and is off, so that its CRDs are there.
+func OffAgain(t *Teller) {
+	if t.Ask("kubectl get crd nodepools.karpenter.sh -o name --ignore-not-found") == "" {
+		Enabled(t)
+	}
+	Off(t)
+}
+
 // repair asks for a full pass and waits until it has ended.
 func repair(t *Teller) {
 	const count = leaseOf + "Item.served.N" // not the status, which is not written again where it says what it said before

@@ -52,7 +52,7 @@ func TestThrottled(t *testing.T) {
 
 // On where others hold the names.
 func TestCollisions(t *testing.T) {
-	sandbox.Play(t, story.Off)
+	sandbox.Play(t, story.OffAgain)
 	sandbox.Play(t, story.Collisions)
 }
 
