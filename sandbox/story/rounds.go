@@ -17,8 +17,8 @@ func Rounds(t *Teller, n int) {
 		t.Chapter(fmt.Sprintf("Round %d of %d", i+1, n))
 		began, held := time.Now(), i == 1 && i < n-1
 		if held {
-			t.Type(hold + "20'")
-			late(t, "deleted-queue", 15)
+			t.Type(hold + "60'")
+			late(t, "deleted-queue", 40)
 		}
 		off(t)
 		switch i {
@@ -34,8 +34,9 @@ func Rounds(t *Teller, n int) {
 		}
 		if held {
 			t.Type(turnOn)
-			t.Contains("the pass waits for the queue's name", "sawhorse watch demo", "SQS holds the name")
+			t.Contains("the pass waits for the queue's name", "sawhorse watch demo", "the queue that was deleted less than 60 s ago")
 			t.Check("status", state, "Reconciled")
+			t.Type(hold + "20'") // the other rounds need not wait as long
 			drawn(t, "deleted-queue")
 			known(t)
 			t.Contains("queue", "aws sqs get-queue-url --queue-name demo-karpenter --output text", "demo-karpenter")
@@ -50,7 +51,7 @@ func Rounds(t *Teller, n int) {
 	}
 }
 
-// hold has SQS hold the names of queues that are deleted for so many seconds: 60 on AWS, in the sandbox none.
+// hold has SQS hold the names of queues that are deleted for so many seconds, 60 on AWS.
 const hold = `curl -s -X POST "$AWS_ENDPOINT_URL"'/_sandbox/queue-hold?seconds=`
 
 // inventory lists what there is by name, a line each, but for what is made anew all the time (pods, events, endpoints, leases)
