@@ -35,7 +35,7 @@ func Collisions(t *Teller) {
 	t.Type(theirs)
 	t.Type(poolOf("workload"))
 	untouched = t.Ask(found)
-	known(t)
+	gone(t)
 	t.Check("request", request, "0")
 	t.Until("it names the Deployment", status+" | grep -c Deployment/shop/karpenter || true", "1", time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)

@@ -32,9 +32,15 @@ func drawn(t *Teller, kind string) {
 	t.Type(fmt.Sprintf(`curl -sf -X POST "$AWS_ENDPOINT_URL/_sandbox/lag?kind=%s"`, kind))
 }
 
-// known waits until what was written is seen everywhere; a deleted queue's name may be held for longer.
-func known(t *Teller) {
-	t.Until("writes that are not seen everywhere", `curl -sf "$AWS_ENDPOINT_URL/_sandbox/lag" | python3 -c 'import json,sys; print(sum(d["pending"] and d["kind"] != "deleted-queue" for d in json.load(sys.stdin)["delays"]))'`, "0", time.Minute)
+// known waits until what was written is seen everywhere; a deleted queue may be found for longer.
+func known(t *Teller) { seen(t, `d["kind"] != "deleted-queue"`) }
+
+// gone waits for deleted queues, too: calls find one for up to a minute.
+func gone(t *Teller) { seen(t, "True") }
+
+func seen(t *Teller, which string) {
+	t.Until("writes that are not seen everywhere", `curl -sf "$AWS_ENDPOINT_URL/_sandbox/lag" | python3 -c 'import json,sys; print(sum(d["pending"] and `+which+` for d in json.load(sys.stdin)["delays"]))'`,
+		"0", 2*time.Minute)
 }
 
 // Lagging turns Karpenter on while everything that lags takes as long as it ever does on AWS, the rights of one function longer; or
