@@ -84,7 +84,7 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	g.calls.add(call)
 	g.trail.add(call, req.URL.Path)
-	if !g.rates.Take(call.Service, call.Action) {
+	if !g.rates.Take(call.Service, call.Action, req.Header.Get("Amz-Sdk-Invocation-Id")) {
 		fault.AWS(call.Service)(w, req, fault.Throttle)
 		return
 	}

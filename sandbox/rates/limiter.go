@@ -29,6 +29,9 @@ type bucket struct {
 	given, refused int
 	refusedSince   time.Time
 	longest        time.Duration
+	// waiting are the calls that were refused and try again, since when; waited is the longest that one did so until it was given.
+	waiting map[string]time.Time
+	waited  time.Duration
 }
 
 // Use is what was asked of one bucket.
@@ -44,17 +47,21 @@ type Use struct {
 	Peak, Mean float64
 	// Longest is for how long, in seconds, the bucket refused without giving one token in between.
 	Longest float64
+	// Waited is the longest time, in seconds, from the first refusal of a call to its success in a later try. GivenUp are the calls
+	// that were refused in all their tries.
+	Waited  float64
+	GivenUp int
 }
 
-// Take tells whether a call may go on.
-func (l *Limiter) Take(service, action string) bool {
+// Take tells whether a call may go on. The tries of one call have the same invocation; without one, tries are not told apart.
+func (l *Limiter) Take(service, action, invocation string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.on {
 		return true
 	}
 	b := l.bucket(service, action)
-	return b == nil || b.take(l.now())
+	return b == nil || b.take(l.now(), invocation)
 }
 
 func (l *Limiter) now() time.Time {
@@ -76,7 +83,7 @@ func (l *Limiter) bucket(service, action string) *bucket {
 	}
 	b := l.buckets[name]
 	if b == nil {
-		b = &bucket{quota: quota, tokens: quota.Burst, least: quota.Burst, filled: l.now()}
+		b = &bucket{quota: quota, tokens: quota.Burst, least: quota.Burst, filled: l.now(), waiting: map[string]time.Time{}}
 		l.buckets[name] = b
 	}
 	return b
@@ -92,7 +99,7 @@ func find(service, action string) (Quota, bool) {
 	return Quota{}, false
 }
 
-func (b *bucket) take(now time.Time) bool {
+func (b *bucket) take(now time.Time, invocation string) bool {
 	b.tokens = min(b.quota.Burst, b.tokens+now.Sub(b.filled).Seconds()*b.quota.PerSecond)
 	b.filled = now
 	if b.tokens < 1 {
@@ -101,7 +108,14 @@ func (b *bucket) take(now time.Time) bool {
 			b.refusedSince = now
 		}
 		b.longest = max(b.longest, now.Sub(b.refusedSince))
+		if _, known := b.waiting[invocation]; !known && invocation != "" {
+			b.waiting[invocation] = now
+		}
 		return false
+	}
+	if since, known := b.waiting[invocation]; known {
+		b.waited = max(b.waited, now.Sub(since))
+		delete(b.waiting, invocation)
 	}
 	b.tokens--
 	b.least = min(b.least, b.tokens)
@@ -121,6 +135,7 @@ func (l *Limiter) Report() []Use {
 		uses = append(uses, Use{
 			Service: q.Service, Actions: cmp.Or(strings.Join(q.Actions, ", "), "all others"), Published: q.Source != "", Burst: q.Burst, PerSecond: q.PerSecond,
 			Given: b.given, Refused: b.refused, Longest: b.longest.Seconds(),
+			Waited: b.waited.Seconds(), GivenUp: len(b.waiting),
 			Peak: (q.Burst - b.least) / q.Burst, Mean: float64(b.given) / (q.Burst + q.PerSecond*elapsed),
 		})
 	}

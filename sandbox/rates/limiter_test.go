@@ -17,7 +17,7 @@ func limited(t *testing.T) (*Limiter, *time.Time) {
 // taken counts how many of so many calls were given.
 func taken(l *Limiter, n int, service, action string) (given int) {
 	for range n {
-		if l.Take(service, action) {
+		if l.Take(service, action, "") {
 			given++
 		}
 	}
@@ -67,6 +67,25 @@ func TestReport(t *testing.T) {
 		t.Fatalf("%+v", uses)
 	}
 	if u := uses[0]; u.Given != 6 || u.Refused != 3 || u.Peak != 1 || u.Mean != 1 || u.Longest != 0.1 || !u.Published {
+		t.Errorf("%+v", u)
+	}
+}
+
+// A call is known by its invocation over all its tries: one waits until it is given, one is given up.
+func TestWhoWaited(t *testing.T) {
+	l, now := limited(t)
+	taken(l, 3, "ssm", "PutParameter")
+	for _, step := range []struct {
+		after      time.Duration
+		invocation string
+		want       bool
+	}{{0, "patient", false}, {0, "hasty", false}, {200 * time.Millisecond, "patient", false}, {200 * time.Millisecond, "patient", true}, {0, "hasty", false}} {
+		*now = now.Add(step.after)
+		if l.Take("ssm", "PutParameter", step.invocation) != step.want {
+			t.Errorf("%+v", step)
+		}
+	}
+	if u := l.Report()[0]; u.Waited != 0.4 || u.GivenUp != 1 {
 		t.Errorf("%+v", u)
 	}
 }
