@@ -1,5 +1,5 @@
 // Package seed makes the account and the cluster that a new user of the sandbox finds: an EKS
-// cluster "demo" with Cluster Autoscaler, its access still in aws-auth. It uses AWS's and
+// cluster "demo" with Cluster Autoscaler, its access still in aws-auth; and further clusters like it. It uses AWS's and
 // Kubernetes' own APIs only.
 package seed
 
@@ -15,19 +15,19 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 )
 
-// Names of what the seed makes.
 const (
+	// ClusterName is the cluster that every sandbox has.
 	ClusterName = "demo"
-	ClusterRole = "demo-cluster"
-	NodeRole    = "demo-node"
-	Version     = "1.35"
+	// Version is the clusters' Kubernetes.
+	Version = "1.35"
 )
 
-// account makes the AWS side step by step; each step reads what the ones before have found.
+// account makes the AWS side of one cluster step by step; each step reads what the ones before have found.
 type account struct {
-	ec2 *ec2.Client
-	eks *eks.Client
-	iam *iam.Client
+	cluster string // its name
+	ec2     *ec2.Client
+	eks     *eks.Client
+	iam     *iam.Client
 
 	private, public      []string // subnet ids, one a zone
 	vpc, nodeGroup       string   // nodeGroup is the nodes' security group
@@ -36,9 +36,9 @@ type account struct {
 	template             string // launch template id
 }
 
-// AWS makes the VPC, the roles, the EKS cluster, its node groups and its add-on.
-func AWS(ctx context.Context, cfg aws.Config) error {
-	a := &account{ec2: ec2.NewFromConfig(cfg), eks: eks.NewFromConfig(cfg), iam: iam.NewFromConfig(cfg)}
+// AWS makes a cluster's VPC, its roles, the EKS cluster, its node groups and its add-on.
+func AWS(ctx context.Context, cfg aws.Config, cluster string) error {
+	a := &account{cluster: cluster, ec2: ec2.NewFromConfig(cfg), eks: eks.NewFromConfig(cfg), iam: iam.NewFromConfig(cfg)}
 	steps := []struct {
 		name string
 		do   func(context.Context) error
@@ -52,7 +52,7 @@ func AWS(ctx context.Context, cfg aws.Config) error {
 	}
 	for _, step := range steps {
 		if err := step.do(ctx); err != nil {
-			return fmt.Errorf("seed: %s: %w", step.name, err)
+			return fmt.Errorf("seed: %s: %s: %w", cluster, step.name, err)
 		}
 	}
 	return nil
@@ -60,7 +60,7 @@ func AWS(ctx context.Context, cfg aws.Config) error {
 
 func (a *account) makeCluster(ctx context.Context) error {
 	_, err := a.eks.CreateCluster(ctx, &eks.CreateClusterInput{
-		Name: aws.String(ClusterName), Version: aws.String(Version), RoleArn: &a.clusterRole,
+		Name: &a.cluster, Version: aws.String(Version), RoleArn: &a.clusterRole,
 		ResourcesVpcConfig: &types.VpcConfigRequest{SubnetIds: append(a.private, a.public...)},
 		AccessConfig:       &types.CreateAccessConfigRequest{AuthenticationMode: types.AuthenticationModeConfigMap},
 	})
@@ -68,7 +68,7 @@ func (a *account) makeCluster(ctx context.Context) error {
 		return fmt.Errorf("create: %w", err)
 	}
 	waiter := eks.NewClusterActiveWaiter(a.eks, func(o *eks.ClusterActiveWaiterOptions) { o.MinDelay = 50 * time.Millisecond })
-	out, err := waiter.WaitForOutput(ctx, &eks.DescribeClusterInput{Name: aws.String(ClusterName)}, time.Minute)
+	out, err := waiter.WaitForOutput(ctx, &eks.DescribeClusterInput{Name: &a.cluster}, time.Minute)
 	if err != nil {
 		return fmt.Errorf("wait until active: %w", err)
 	}
@@ -78,7 +78,7 @@ func (a *account) makeCluster(ctx context.Context) error {
 
 func (a *account) makeAddOn(ctx context.Context) error {
 	_, err := a.eks.CreateAddon(ctx, &eks.CreateAddonInput{
-		ClusterName: aws.String(ClusterName), AddonName: aws.String("eks-pod-identity-agent"),
+		ClusterName: &a.cluster, AddonName: aws.String("eks-pod-identity-agent"),
 		AddonVersion: aws.String("v1.3.10-eksbuild.2"),
 	})
 	return err

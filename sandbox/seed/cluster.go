@@ -23,23 +23,48 @@ import (
 //go:embed cluster.yaml
 var manifests []byte
 
-// resources are the kinds that cluster.yaml has, by their names in the API.
+//go:embed standin.yaml
+var standIn []byte
+
+// resources are the kinds that the manifests have, by their names in the API.
 var resources = map[string]schema.GroupVersionResource{
-	"Namespace":      {Version: "v1", Resource: "namespaces"},
-	"ServiceAccount": {Version: "v1", Resource: "serviceaccounts"},
-	"ConfigMap":      {Version: "v1", Resource: "configmaps"},
-	"Deployment":     {Group: "apps", Version: "v1", Resource: "deployments"},
+	"ClusterRole":        {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"},
+	"ClusterRoleBinding": {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"},
+	"Node":               {Version: "v1", Resource: "nodes"},
+	"Namespace":          {Version: "v1", Resource: "namespaces"},
+	"ServiceAccount":     {Version: "v1", Resource: "serviceaccounts"},
+	"ConfigMap":          {Version: "v1", Resource: "configmaps"},
+	"Deployment":         {Group: "apps", Version: "v1", Resource: "deployments"},
 }
 
-// Cluster applies cluster.yaml and waits until every Deployment is Available.
+// Objects are what a cluster of that name holds.
+func Objects(cluster string) ([]*unstructured.Unstructured, error) {
+	objects, err := decode(bytes.ReplaceAll(manifests, []byte("$(CLUSTER)"), []byte(cluster)))
+	if err != nil {
+		return nil, fmt.Errorf("seed: cluster.yaml: %w", err)
+	}
+	return objects, nil
+}
+
+// StandIn are what a cluster of that name holds whose API server is a stand-in.
+func StandIn(cluster string) ([]*unstructured.Unstructured, error) {
+	own, err := decode(standIn)
+	if err != nil {
+		return nil, fmt.Errorf("seed: standin.yaml: %w", err)
+	}
+	objects, err := Objects(cluster)
+	return append(own, objects...), err
+}
+
+// Cluster applies the objects of the cluster that every sandbox has, and waits until every Deployment is Available.
 func Cluster(ctx context.Context, cfg *rest.Config) error {
 	client, err := dynamic.NewForConfig(cfg)
 	if err != nil {
 		return fmt.Errorf("seed: cluster client: %w", err)
 	}
-	objects, err := decode(manifests)
+	objects, err := Objects(ClusterName)
 	if err != nil {
-		return fmt.Errorf("seed: cluster.yaml: %w", err)
+		return err
 	}
 	for _, object := range objects {
 		if err := apply(ctx, client, object); err != nil {

@@ -12,7 +12,7 @@ import (
 // makeNetwork makes a VPC with a private and a public subnet in each of three zones, and the nodes' security group.
 func (a *account) makeNetwork(ctx context.Context) error {
 	vpc, err := a.ec2.CreateVpc(ctx, &ec2.CreateVpcInput{
-		CidrBlock: aws.String("10.0.0.0/16"), TagSpecifications: tags(types.ResourceTypeVpc, "Name", ClusterName),
+		CidrBlock: aws.String("10.0.0.0/16"), TagSpecifications: tags(types.ResourceTypeVpc, "Name", a.cluster),
 	})
 	if err != nil {
 		return fmt.Errorf("vpc: create: %w", err)
@@ -30,8 +30,8 @@ func (a *account) makeNetwork(ctx context.Context) error {
 		a.private, a.public = append(a.private, private), append(a.public, public)
 	}
 	group, err := a.ec2.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{
-		GroupName: aws.String(ClusterName + "-node"), Description: aws.String("Nodes of " + ClusterName), VpcId: &a.vpc,
-		TagSpecifications: tags(types.ResourceTypeSecurityGroup, "Name", ClusterName+"-node"),
+		GroupName: aws.String(a.cluster + "-node"), Description: aws.String("Nodes of " + a.cluster), VpcId: &a.vpc,
+		TagSpecifications: tags(types.ResourceTypeSecurityGroup, "Name", a.cluster+"-node"),
 	})
 	if err != nil {
 		return fmt.Errorf("node security group: create: %w", err)
@@ -43,8 +43,8 @@ func (a *account) makeNetwork(ctx context.Context) error {
 func (a *account) makeSubnet(ctx context.Context, zone, cidr, kind, role string) (string, error) {
 	out, err := a.ec2.CreateSubnet(ctx, &ec2.CreateSubnetInput{
 		VpcId: &a.vpc, AvailabilityZone: &zone, CidrBlock: &cidr,
-		TagSpecifications: tags(types.ResourceTypeSubnet, "Name", ClusterName+"-"+kind+"-"+zone,
-			"kubernetes.io/role/"+role, "1", "kubernetes.io/cluster/"+ClusterName, "shared"),
+		TagSpecifications: tags(types.ResourceTypeSubnet, "Name", a.cluster+"-"+kind+"-"+zone,
+			"kubernetes.io/role/"+role, "1", "kubernetes.io/cluster/"+a.cluster, "shared"),
 	})
 	if err != nil {
 		return "", fmt.Errorf("subnet %s: create: %w", cidr, err)
@@ -55,7 +55,7 @@ func (a *account) makeSubnet(ctx context.Context, zone, cidr, kind, role string)
 // makeTemplate makes the node groups' launch template, which is where an operator finds the nodes' security groups.
 func (a *account) makeTemplate(ctx context.Context) error {
 	out, err := a.ec2.CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{
-		LaunchTemplateName: aws.String(ClusterName + "-node"),
+		LaunchTemplateName: aws.String(a.cluster + "-node"),
 		LaunchTemplateData: &types.RequestLaunchTemplateData{SecurityGroupIds: []string{a.clusterGroup, a.nodeGroup}},
 	})
 	if err != nil {

@@ -14,10 +14,10 @@ const trust = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal
 
 func (a *account) makeRoles(ctx context.Context) error {
 	var err error
-	if a.clusterRole, err = a.makeRole(ctx, ClusterRole, "eks", "AmazonEKSClusterPolicy"); err != nil {
+	if a.clusterRole, err = a.makeRole(ctx, a.cluster+"-cluster", "eks", "AmazonEKSClusterPolicy"); err != nil {
 		return err
 	}
-	a.nodeARN, err = a.makeRole(ctx, NodeRole, "ec2", "AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy",
+	a.nodeARN, err = a.makeRole(ctx, a.cluster+"-node", "ec2", "AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy",
 		"AmazonEC2ContainerRegistryPullOnly", "AmazonSSMManagedInstanceCore")
 	return err
 }
@@ -57,7 +57,7 @@ func (a *account) makeNodeGroups(ctx context.Context) error {
 
 func (a *account) group(name string, desired, least, most int32) *eks.CreateNodegroupInput {
 	return &eks.CreateNodegroupInput{
-		ClusterName: aws.String(ClusterName), NodegroupName: &name, NodeRole: &a.nodeARN, Version: aws.String(Version),
+		ClusterName: &a.cluster, NodegroupName: &name, NodeRole: &a.nodeARN, Version: aws.String(Version),
 		Subnets: a.private[:2], InstanceTypes: []string{"m5.large"},
 		AmiType: types.AMITypesAl2023X8664Standard, CapacityType: types.CapacityTypesOnDemand,
 		ScalingConfig:  &types.NodegroupScalingConfig{DesiredSize: &desired, MinSize: &least, MaxSize: &most},

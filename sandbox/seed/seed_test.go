@@ -2,7 +2,9 @@ package seed
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,7 +24,7 @@ func TestAWS(t *testing.T) {
 	}
 	defer sandbox.Stop()
 	ctx, cfg := context.Background(), sandbox.Config()
-	if err := AWS(ctx, cfg); err != nil {
+	if err := AWS(ctx, cfg, ClusterName); err != nil {
 		t.Fatal(err)
 	}
 	e, network, name := eks.NewFromConfig(cfg), ec2.NewFromConfig(cfg), aws.String(ClusterName)
@@ -60,7 +62,7 @@ func TestAWS(t *testing.T) {
 }
 
 func TestManifests(t *testing.T) {
-	objects, err := decode(manifests)
+	objects, err := Objects("other")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,6 +71,13 @@ func TestManifests(t *testing.T) {
 		if object.GetKind() == "Deployment" {
 			names = append(names, object.GetNamespace()+"/"+object.GetName())
 		}
+	}
+	text, err := json.Marshal(objects)
+	if err != nil || !strings.Contains(string(text), ":role/other-node") || strings.Contains(string(text), "$(CLUSTER)") {
+		t.Errorf("not the objects of cluster other: %s, %v", text, err)
+	}
+	if all, err := StandIn("other"); err != nil || len(all) <= len(objects) || all[len(all)-1].GetName() != "web" {
+		t.Errorf("a stand-in has %d objects, %v", len(all), err)
 	}
 	if want := []string{"kube-system/cluster-autoscaler", "kube-system/metrics-server", "shop/web"}; !slices.Equal(names, want) {
 		t.Errorf("Deployments %v, want %v", names, want)

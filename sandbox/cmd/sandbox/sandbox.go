@@ -197,7 +197,7 @@ func (s *sandbox) startAWS(ctx context.Context) error {
 }
 
 func (s *sandbox) seedAWS(ctx context.Context) error {
-	if err := seed.AWS(ctx, s.awsConfig(s.gateway)); err != nil {
+	if err := seed.AWS(ctx, s.awsConfig(s.gateway), seed.ClusterName); err != nil {
 		return err
 	}
 	s.report.say("the account has its EKS cluster")
