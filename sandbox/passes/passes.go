@@ -56,13 +56,11 @@ func (h *History) add(one History) {
 
 // Since waits until no execution runs, and reads those that began after a time.
 func Since(ctx context.Context, config aws.Config, since time.Time) (History, error) {
-	states := sfn.NewFromConfig(config)
-	machines, err := states.ListStateMachines(ctx, &sfn.ListStateMachinesInput{})
-	if err != nil || len(machines.StateMachines) != 1 {
-		return History{}, fmt.Errorf("state machines: %d found: %w", len(machines.StateMachines), err)
+	if err := Idle(ctx, config); err != nil {
+		return History{}, err
 	}
-	machine := machines.StateMachines[0].StateMachineArn
-	if err := idle(ctx, states, machine); err != nil {
+	states, machine, err := stateMachine(ctx, config)
+	if err != nil {
 		return History{}, err
 	}
 	var history History
@@ -101,22 +99,56 @@ func Since(ctx context.Context, config aws.Config, since time.Time) (History, er
 	return history, err
 }
 
-// limit only ends a wait that would hang.
-const limit = 5 * time.Minute
+// stateMachine is the only one that there is.
+func stateMachine(ctx context.Context, config aws.Config) (*sfn.Client, *string, error) {
+	states := sfn.NewFromConfig(config)
+	machines, err := states.ListStateMachines(ctx, &sfn.ListStateMachinesInput{})
+	if err != nil || len(machines.StateMachines) != 1 {
+		return nil, nil, fmt.Errorf("state machines: %d found: %w", len(machines.StateMachines), err)
+	}
+	return states, machines.StateMachines[0].StateMachineArn, nil
+}
 
-func idle(ctx context.Context, states *sfn.Client, machine *string) error {
-	for deadline := time.Now().Add(limit); ; {
-		running, err := states.ListExecutions(ctx, &sfn.ListExecutionsInput{StateMachineArn: machine, StatusFilter: types.ExecutionStatusRunning})
+// Running is how many executions run.
+func Running(ctx context.Context, config aws.Config) (int, error) {
+	states, machine, err := stateMachine(ctx, config)
+	if err != nil {
+		return 0, err
+	}
+	return running(ctx, states, machine)
+}
+
+func running(ctx context.Context, states *sfn.Client, machine *string) (int, error) {
+	n := 0
+	pages := sfn.NewListExecutionsPaginator(states, &sfn.ListExecutionsInput{StateMachineArn: machine, StatusFilter: types.ExecutionStatusRunning})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return fmt.Errorf("executions: list: %w", err)
+			return n, fmt.Errorf("executions: list: %w", err)
 		}
-		if len(running.Executions) == 0 {
-			return nil
+		n += len(page.Executions)
+	}
+	return n, nil
+}
+
+// limit only ends a wait that would hang.
+const limit = 15 * time.Minute
+
+// Idle waits until no execution runs.
+func Idle(ctx context.Context, config aws.Config) error {
+	states, machine, err := stateMachine(ctx, config)
+	if err != nil {
+		return err
+	}
+	for deadline := time.Now().Add(limit); ; {
+		n, err := running(ctx, states, machine)
+		if err != nil || n == 0 {
+			return err
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("after %s %d executions still run", limit, len(running.Executions))
+			return fmt.Errorf("after %s %d executions still run", limit, n)
 		}
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(200 * time.Millisecond)
 	}
 }
 
