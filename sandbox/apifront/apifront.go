@@ -41,13 +41,22 @@ func New(config Config) (http.Handler, error) {
 		FlushInterval: -1, // watches
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(config.APIServer) },
 	}
+	counted := Counted(proxy, config.Function, config.Faults)
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if config.Away() {
 			panic(http.ErrAbortHandler) // the connection ends
 		}
-		call := fault.Call{Function: config.Function(accessKey(req)), Service: Service, Action: action(req)}
-		config.Faults.Serve(w, req, call, proxy, fault.Kubernetes)
+		counted.ServeHTTP(w, req)
 	}), nil
+}
+
+// Counted counts what goes on to an API server, and has it go wrong where that is ordered. function is the name of the function that
+// has an access key, "" for anybody else.
+func Counted(next http.Handler, function func(accessKey string) string, faults *fault.Injector) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		call := fault.Call{Function: function(accessKey(req)), Service: Service, Action: action(req)}
+		faults.Serve(w, req, call, next, fault.Kubernetes)
+	})
 }
 
 // accessKey is that of whoever presigned the token, "" for other tokens. Whether the token is good, the API server says.

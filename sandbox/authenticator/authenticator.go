@@ -47,7 +47,7 @@ func (a *Authenticator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "TokenReview: decode: "+err.Error(), http.StatusBadRequest)
 		return
 	}
-	status, err := a.review(r.Context(), review.Spec.Token)
+	status, err := a.Review(r.Context(), review.Spec.Token)
 	if err != nil {
 		a.config.Log.Info("token refused", "reason", err.Error())
 		status = authentication.TokenReviewStatus{Error: err.Error()}
@@ -59,7 +59,8 @@ func (a *Authenticator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(review)
 }
 
-func (a *Authenticator) review(ctx context.Context, text string) (authentication.TokenReviewStatus, error) {
+// Review says who bears a token; an error is why it is not accepted.
+func (a *Authenticator) Review(ctx context.Context, text string) (authentication.TokenReviewStatus, error) {
 	var refused authentication.TokenReviewStatus
 	t, err := decode(text, a.config.Hosts, a.config.Now())
 	if err != nil {

@@ -53,7 +53,7 @@ func (g *gateway) amend(req *http.Request, body []byte) ([]byte, error) {
 		vpc["vpcId"], vpc["clusterSecurityGroupId"] = n.vpc, n.securityGroup
 	}
 	if g.cfg.Cluster != nil {
-		c := g.cfg.Cluster()
+		c := g.cfg.Cluster(name)
 		answer.Cluster["endpoint"] = c.Endpoint
 		answer.Cluster["certificateAuthority"] = map[string]any{"data": base64.StdEncoding.EncodeToString(c.CA)}
 		if c.OIDCIssuer != "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/rates"
 )
 
-// Cluster is what only the sandbox knows about the real API server behind the EKS cluster.
+// Cluster is what only the sandbox knows about the API server behind an EKS cluster.
 type Cluster struct {
 	Endpoint   string
 	CA         []byte // PEM
@@ -23,8 +23,8 @@ type Cluster struct {
 type Config struct {
 	MiniStack, Moto *url.URL
 	Account, Region string
-	// Cluster is asked at each DescribeCluster; nil leaves MiniStack's answer as it is.
-	Cluster func() Cluster
+	// Cluster is asked at each DescribeCluster, with the cluster's name; nil leaves MiniStack's answer as it is.
+	Cluster func(name string) Cluster
 	// Prices gives the on-demand price by instance type (USD an hour) for pricing's GetProducts.
 	Prices func() (map[string]float64, error)
 	// Catalogue is a folder that keeps what moto takes seconds to answer; it belongs to one version of moto. Empty: memory.

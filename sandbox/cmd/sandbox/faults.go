@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
@@ -16,6 +17,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/apifront"
 	"github.com/sawhorse-io/sawhorse/sandbox/caller"
 	"github.com/sawhorse-io/sawhorse/sandbox/fault"
+	"github.com/sawhorse-io/sawhorse/sandbox/standin"
 )
 
 // functionPrefix begins the names of the stack's functions.
@@ -62,13 +64,24 @@ func (s *sandbox) restartMiniStack(ctx context.Context) error {
 	return answers(ctx, "ministack", local(s.ministack).JoinPath("/_ministack/health"))
 }
 
-// apiFront stands before the API server.
+// apiFront stands before the API server, and before the stand-ins of those of other clusters.
 func (s *sandbox) apiFront() (http.Handler, error) {
 	apiserver, err := url.Parse(s.cluster.Endpoint())
 	if err != nil {
 		return nil, fmt.Errorf("API front: %w", err)
 	}
-	return apifront.New(apifront.Config{APIServer: apiserver, CA: s.cluster.CA(), Away: s.cluster.Restarting, Function: s.functions.Of, Faults: s.faults})
+	front, err := apifront.New(apifront.Config{APIServer: apiserver, CA: s.cluster.CA(), Away: s.cluster.Restarting, Function: s.functions.Of, Faults: s.faults})
+	if err != nil {
+		return nil, err
+	}
+	standIns := s.standIns()
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if strings.HasPrefix(req.URL.Path, standin.Prefix) {
+			standIns.ServeHTTP(w, req)
+			return
+		}
+		front.ServeHTTP(w, req)
+	}), nil
 }
 
 // secure has a listener speak TLS with the API server's certificate, and HTTP/1.1 only.

@@ -10,16 +10,19 @@ import (
 	"sync"
 	"time"
 
+	authentication "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/admission"
+	"github.com/sawhorse-io/sawhorse/sandbox/apifront"
 	"github.com/sawhorse-io/sawhorse/sandbox/authenticator"
 	"github.com/sawhorse-io/sawhorse/sandbox/gateway"
 	"github.com/sawhorse-io/sawhorse/sandbox/kube"
 	"github.com/sawhorse-io/sawhorse/sandbox/kubelet"
 	"github.com/sawhorse-io/sawhorse/sandbox/seed"
+	"github.com/sawhorse-io/sawhorse/sandbox/standin"
 )
 
 // karpenter is the real controller; the sandbox works without it, but no Karpenter pod becomes Ready then.
@@ -28,8 +31,12 @@ func (s *sandbox) karpenter() string { return s.part("bin/karpenter") }
 func (s *sandbox) gatewayHandler() http.Handler {
 	return gateway.New(gateway.Config{
 		MiniStack: local(s.ministack), Moto: local(s.moto), Account: account, Region: region,
-		Cluster: func() gateway.Cluster {
-			return gateway.Cluster{Endpoint: s.front.String(), CA: s.cluster.CA(), OIDCIssuer: kube.Issuer}
+		Cluster: func(name string) gateway.Cluster {
+			endpoint := s.front
+			if name != seed.ClusterName {
+				endpoint = endpoint.JoinPath(standin.Prefix, name)
+			}
+			return gateway.Cluster{Endpoint: endpoint.String(), CA: s.cluster.CA(), OIDCIssuer: kube.Issuer}
 		},
 		Prices: sync.OnceValues(s.prices),
 		// In moto's own folder, so that another version of moto starts an empty one.
@@ -56,20 +63,35 @@ func (s *sandbox) authenticator() (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("authenticator: make client: %w", err)
 	}
-	return authenticator.New(authenticator.Config{
-		Cluster: seed.ClusterName, MiniStack: local(s.ministack), Hosts: []string{s.gateway.Host},
-		Now: time.Now, Log: s.log,
-		AWSAuth: func(ctx context.Context) (map[string]string, error) {
-			found, err := client.CoreV1().ConfigMaps("kube-system").Get(ctx, "aws-auth", metav1.GetOptions{})
-			if apierrors.IsNotFound(err) {
-				return nil, nil
-			}
-			if err != nil {
-				return nil, err
-			}
-			return found.Data, nil
-		},
+	return s.authenticatorOf(seed.ClusterName, func(ctx context.Context) (map[string]string, error) {
+		found, err := client.CoreV1().ConfigMaps("kube-system").Get(ctx, "aws-auth", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		return found.Data, nil
 	}), nil
+}
+
+// authenticatorOf is a cluster's authenticator.
+func (s *sandbox) authenticatorOf(cluster string, awsAuth func(context.Context) (map[string]string, error)) *authenticator.Authenticator {
+	return authenticator.New(authenticator.Config{
+		Cluster: cluster, MiniStack: local(s.ministack), Hosts: []string{s.gateway.Host}, Now: time.Now, Log: s.log, AWSAuth: awsAuth,
+	})
+}
+
+// standIns are the API servers of all clusters but the one that the sandbox runs.
+func (s *sandbox) standIns() http.Handler {
+	return standin.New(standin.Config{
+		Objects: seed.StandIn, Now: time.Now,
+		Review: func(ctx context.Context, cluster, token string, awsAuth func() map[string]string) (authentication.TokenReviewStatus, error) {
+			data := func(context.Context) (map[string]string, error) { return awsAuth(), nil }
+			return s.authenticatorOf(cluster, data).Review(ctx, token)
+		},
+		Front: func(next http.Handler) http.Handler { return apifront.Counted(next, s.functions.Of, s.faults) },
+	})
 }
 
 // identities is the webhook that gives pods their AWS credentials.

@@ -61,7 +61,7 @@ func Start() (*Sandbox, error) {
 	functions := &caller.Functions{MiniStack: ministack, Prefix: FunctionPrefix}
 	s.server = httptest.NewServer(gateway.New(gateway.Config{
 		MiniStack: ministack, Moto: moto, Account: "000000000000", Region: "us-east-1",
-		Cluster: func() gateway.Cluster { return Cluster },
+		Cluster: func(string) gateway.Cluster { return Cluster },
 		Prices:  func() (map[string]float64, error) { return Prices, nil },
 		Faults:  &fault.Injector{}, Function: functions.Of,
 	}))

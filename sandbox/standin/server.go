@@ -1,0 +1,97 @@
+// Package standin answers in the place of the API servers of many EKS clusters, so that a hundred racks can be on in one sandbox.
+//
+// What is real: tokens, which are reviewed as the sandbox's API server has them reviewed, RBAC, server-side apply with its field
+// managers and conflicts, optimistic locking, and discovery. Objects are in memory, each cluster's for itself. What controllers
+// would do is a status that comes a moment after a write: Deployments are available, CRDs are established and served, NodePools and
+// EC2NodeClasses are Ready.
+//
+// What is not there: schemas, defaults, validation and admission; watches, subresources, strategic merge patches and deletions that
+// wait; and whatever pods would do, so also Karpenter and what it calls of AWS.
+package standin
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	authentication "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/token/cache"
+	"k8s.io/apiserver/pkg/authentication/user"
+)
+
+// Prefix begins the paths that a Server answers; the cluster's name and the API's own path follow.
+const Prefix = "/clusters/"
+
+// Config is what the clusters have in common.
+type Config struct {
+	// Objects are what a cluster of that name holds in the beginning.
+	Objects func(cluster string) ([]*unstructured.Unstructured, error)
+	// Review says who bears a token. awsAuth reads the data of the cluster's ConfigMap kube-system/aws-auth.
+	Review func(ctx context.Context, cluster, token string, awsAuth func() map[string]string) (authentication.TokenReviewStatus, error)
+	// Front is put before each cluster.
+	Front func(http.Handler) http.Handler
+	Now   func() time.Time
+}
+
+// Server is the API server of each cluster that it is asked for.
+type Server struct {
+	config   Config
+	mu       sync.Mutex
+	clusters map[string]http.Handler
+}
+
+// New returns a Server without clusters.
+func New(config Config) *Server {
+	return &Server{config: config, clusters: map[string]http.Handler{}}
+}
+
+// ServeHTTP answers a request for the cluster that the path names.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name, path, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, Prefix), "/")
+	c, err := s.cluster(name)
+	if err != nil {
+		refuse(w, apierrors.NewInternalError(err))
+		return
+	}
+	r = r.Clone(r.Context())
+	r.URL.Path, r.URL.RawPath = "/"+path, ""
+	c.ServeHTTP(w, r)
+}
+
+// cluster is the one of that name; it begins when it is first asked for.
+func (s *Server) cluster(name string) (http.Handler, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.clusters[name]; c != nil {
+		return c, nil
+	}
+	c := newCluster(s.config.Now)
+	objects, err := s.config.Objects(name)
+	if err != nil {
+		return nil, err
+	}
+	for _, object := range objects {
+		if err := c.seed(object); err != nil {
+			return nil, err
+		}
+	}
+	review := authenticator.TokenFunc(func(ctx context.Context, token string) (*authenticator.Response, bool, error) {
+		status, err := s.config.Review(ctx, name, token, func() map[string]string { return c.data("kube-system", "aws-auth") })
+		if err != nil || !status.Authenticated {
+			return nil, false, errors.Join(errRefused, err)
+		}
+		return &authenticator.Response{User: &user.DefaultInfo{Name: status.User.Username, UID: status.User.UID, Groups: status.User.Groups}}, true, nil
+	})
+	// As long as the sandbox's own API server keeps a review.
+	c.tokens = cache.New(review, false, time.Second, time.Second)
+	s.clusters[name] = s.config.Front(c)
+	return s.clusters[name], nil
+}
+
+var errRefused = errors.New("the token is not accepted")

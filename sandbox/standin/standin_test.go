@@ -1,0 +1,279 @@
+package standin
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	authentication "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+)
+
+var ctx = context.Background()
+
+// scene is a stand-in, its clock, and what its clusters begin with.
+type scene struct {
+	*testing.T
+	url   string
+	clock time.Time
+}
+
+// begin is a stand-in where a token is the group of whoever bears it, and "admins" may do everything.
+func begin(t *testing.T) *scene {
+	s := &scene{T: t, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	server := httptest.NewServer(New(Config{
+		Now:   func() time.Time { return s.clock },
+		Front: func(next http.Handler) http.Handler { return next },
+		Objects: func(cluster string) ([]*unstructured.Unstructured, error) {
+			return []*unstructured.Unstructured{
+				object("rbac.authorization.k8s.io/v1", "ClusterRole", "all", map[string]any{"rules": []any{map[string]any{
+					"apiGroups": []any{"*"}, "resources": []any{"*"}, "verbs": []any{"*"}}}}),
+				binding("admins", "all"),
+				object("v1", "Node", cluster+"-node", nil),
+				in("kube-system", object("v1", "ConfigMap", "aws-auth", map[string]any{"data": map[string]any{"mapRoles": "of " + cluster}})),
+			}, nil
+		},
+		Review: func(_ context.Context, cluster, token string, awsAuth func() map[string]string) (authentication.TokenReviewStatus, error) {
+			if token == "" || awsAuth()["mapRoles"] != "of "+cluster {
+				return authentication.TokenReviewStatus{}, errors.New("unknown")
+			}
+			return authentication.TokenReviewStatus{Authenticated: true, User: authentication.UserInfo{Username: token, Groups: []string{token}}}, nil
+		},
+	}))
+	t.Cleanup(server.Close)
+	s.url = server.URL
+	return s
+}
+
+// as is a client's configuration.
+func (s *scene) as(group, cluster string) *rest.Config {
+	return &rest.Config{Host: s.url + Prefix + cluster, BearerToken: group, UserAgent: "test/1"}
+}
+
+func (s *scene) dynamic(group, cluster string) *dynamic.DynamicClient {
+	return dynamic.NewForConfigOrDie(s.as(group, cluster))
+}
+
+func object(apiVersion, kind, name string, fields map[string]any) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": name}}}
+	for key, value := range fields {
+		o.Object[key] = value
+	}
+	return o
+}
+
+func in(namespace string, o *unstructured.Unstructured) *unstructured.Unstructured {
+	o.SetNamespace(namespace)
+	return o
+}
+
+func binding(group, role string) *unstructured.Unstructured {
+	return object("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", group, map[string]any{
+		"roleRef":  map[string]any{"apiGroup": rbacGroup, "kind": "ClusterRole", "name": role},
+		"subjects": []any{map[string]any{"apiGroup": rbacGroup, "kind": "Group", "name": group}},
+	})
+}
+
+func must[T any](t testing.TB) func(T, error) T {
+	return func(value T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+}
+
+var nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
+
+func TestClustersAreKeptApart(t *testing.T) {
+	s := begin(t)
+	for _, cluster := range []string{"a", "b"} {
+		list := must[*unstructured.UnstructuredList](t)(s.dynamic("admins", cluster).Resource(nodes).List(ctx, metav1.ListOptions{}))
+		if len(list.Items) != 1 || list.Items[0].GetName() != cluster+"-node" {
+			t.Errorf("cluster %s has %v", cluster, list.Items)
+		}
+	}
+}
+
+func TestRights(t *testing.T) {
+	s := begin(t)
+	if _, err := s.dynamic("", "a").Resource(nodes).List(ctx, metav1.ListOptions{}); !apierrors.IsUnauthorized(err) {
+		t.Errorf("without a token: %v", err)
+	}
+	readers := s.dynamic("readers", "a").Resource(nodes)
+	if _, err := readers.List(ctx, metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("without a binding: %v", err)
+	}
+	rbac := s.dynamic("admins", "a")
+	role := object("rbac.authorization.k8s.io/v1", "ClusterRole", "read", map[string]any{"rules": []any{map[string]any{
+		"apiGroups": []any{""}, "resources": []any{"nodes"}, "verbs": []any{"list"}}}})
+	must[*unstructured.Unstructured](t)(rbac.Resource(clusterRoles.GroupVersionResource).Create(ctx, role, metav1.CreateOptions{}))
+	must[*unstructured.Unstructured](t)(rbac.Resource(clusterRoleBindings.GroupVersionResource).Create(ctx, binding("readers", "read"), metav1.CreateOptions{}))
+	must[*unstructured.UnstructuredList](t)(readers.List(ctx, metav1.ListOptions{}))
+	if err := readers.Delete(ctx, "a-node", metav1.DeleteOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("a reader deletes: %v", err)
+	}
+}
+
+// The clients of the built-in kinds, which Helm keeps its releases with, speak protobuf.
+func TestTypedClients(t *testing.T) {
+	s := begin(t)
+	core := kubernetes.NewForConfigOrDie(s.as("admins", "a")).CoreV1()
+	secrets := core.Secrets("kube-system")
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "one", Labels: map[string]string{"owner": "helm"}}, Data: map[string][]byte{"release": {0, 1, 255}}, Type: "helm.sh/release.v1"}
+	made := must[*corev1.Secret](t)(secrets.Create(ctx, secret, metav1.CreateOptions{}))
+	if _, err := secrets.Create(ctx, secret, metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
+		t.Errorf("a second one of that name: %v", err)
+	}
+	read := must[*corev1.Secret](t)(secrets.Get(ctx, "one", metav1.GetOptions{}))
+	if string(read.Data["release"]) != "\x00\x01\xff" || read.UID == "" || !read.CreationTimestamp.Time.Equal(s.clock) || read.Type != secret.Type {
+		t.Errorf("read %+v", read)
+	}
+	read.Labels["status"] = "deployed"
+	must[*corev1.Secret](t)(secrets.Update(ctx, read, metav1.UpdateOptions{}))
+	if _, err := secrets.Update(ctx, made, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
+		t.Errorf("a write of what was read before the last one: %v", err)
+	}
+	for selector, want := range map[string]int{"owner=helm,status in (deployed,failed)": 1, "status=failed": 0} {
+		if list := must[*corev1.SecretList](t)(secrets.List(ctx, metav1.ListOptions{LabelSelector: selector})); len(list.Items) != want {
+			t.Errorf("%s: %d", selector, len(list.Items))
+		}
+	}
+	for namespace, want := range map[string]int{"": 1, "default": 0} {
+		if list := must[*corev1.SecretList](t)(core.Secrets(namespace).List(ctx, metav1.ListOptions{})); len(list.Items) != want {
+			t.Errorf("in namespace %q: %d", namespace, len(list.Items))
+		}
+	}
+	if err := secrets.Delete(ctx, "one", metav1.DeleteOptions{}); err != nil {
+		t.Error(err)
+	}
+	if _, err := secrets.Get(ctx, "one", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("deleted: %v", err)
+	}
+}
+
+func TestApply(t *testing.T) {
+	s := begin(t)
+	accounts := s.dynamic("admins", "a").Resource(schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}).Namespace("default")
+	apply := func(manager string, force bool, annotations map[string]any) (*unstructured.Unstructured, error) {
+		o := object("v1", "ServiceAccount", "x", nil)
+		o.Object["metadata"].(map[string]any)["annotations"] = annotations
+		return accounts.Apply(ctx, "x", o, metav1.ApplyOptions{FieldManager: manager, Force: force})
+	}
+	first := must[*unstructured.Unstructured](t)(apply("ours", false, map[string]any{"a": "1", "b": "2"}))
+	// does nothing
+	s.clock = s.clock.Add(time.Minute)
+	if again := must[*unstructured.Unstructured](t)(apply("ours", false, map[string]any{"a": "1", "b": "2"})); again.GetResourceVersion() != first.GetResourceVersion() {
+		t.Error("the same once more was a write")
+	}
+	// keeps what others add
+	must[*unstructured.Unstructured](t)(accounts.Patch(ctx, "x", types.MergePatchType, []byte(`{"metadata":{"annotations":{"theirs":"x","b":"3"}}}`), metav1.PatchOptions{FieldManager: "somebody"}))
+	// refuses what another manager has set, and says who, unless it is forced
+	_, err := apply("ours", false, map[string]any{"a": "1", "b": "2"})
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || !apierrors.IsConflict(err) || len(status.Status().Details.Causes) != 1 || !strings.Contains(status.Status().Details.Causes[0].Message, "somebody") {
+		t.Fatalf("a contested field: %v", err)
+	}
+	forced := must[*unstructured.Unstructured](t)(apply("ours", true, map[string]any{"b": "2"}))
+	if got := forced.GetAnnotations(); got["b"] != "2" || got["theirs"] != "x" || len(got) != 2 || forced.GetUID() != first.GetUID() {
+		t.Errorf("annotations %v, uid %s", got, forced.GetUID())
+	}
+}
+
+func TestControllersWorkIsDoneInAMoment(t *testing.T) {
+	s := begin(t)
+	client := s.dynamic("admins", "a")
+	pools := client.Resource(schema.GroupVersionResource{Group: "karpenter.sh", Version: "v1", Resource: "nodepools"})
+	pool := object("karpenter.sh/v1", "NodePool", "workload", map[string]any{"spec": map[string]any{"weight": int64(1)}})
+	apply := func() (*unstructured.Unstructured, error) {
+		return pools.Apply(ctx, "workload", pool, metav1.ApplyOptions{FieldManager: "ours"})
+	}
+	crd := object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "nodepools.karpenter.sh", map[string]any{"spec": map[string]any{
+		"group": "karpenter.sh", "scope": "Cluster", "names": map[string]any{"plural": "nodepools", "kind": "NodePool"},
+		"versions": []any{map[string]any{"name": "v1"}}}})
+	must[*unstructured.Unstructured](t)(client.Resource(crds.GroupVersionResource).Create(ctx, crd, metav1.CreateOptions{}))
+	if _, err := apply(); !apierrors.IsNotFound(err) {
+		t.Fatalf("a kind that is not established: %v", err)
+	}
+	s.clock = s.clock.Add(settling)
+	made := must[*unstructured.Unstructured](t)(apply())
+	if made.Object["status"] != nil {
+		t.Errorf("it has the status %v at once", made.Object["status"])
+	}
+	// Ready speaks of the generation that the controller has seen
+	pool.Object["spec"] = map[string]any{"weight": int64(2)}
+	s.clock = s.clock.Add(settling)
+	changed := must[*unstructured.Unstructured](t)(apply())
+	if observed := generation(changed); changed.GetGeneration() != 2 || observed != 1 {
+		t.Errorf("generation %d, observed %d", changed.GetGeneration(), observed)
+	}
+	s.clock = s.clock.Add(settling)
+	settled := must[*unstructured.Unstructured](t)(apply())
+	if observed := generation(settled); settled.GetGeneration() != 2 || observed != 2 || settled.GetResourceVersion() == changed.GetResourceVersion() {
+		t.Errorf("generation %d, observed %d", settled.GetGeneration(), observed)
+	}
+	// and nothing of it is a change for whoever applies again
+	if again := must[*unstructured.Unstructured](t)(apply()); again.GetResourceVersion() != settled.GetResourceVersion() {
+		t.Error("the same once more was a write")
+	}
+}
+
+// generation is the one that an object's Ready condition speaks of.
+func generation(o *unstructured.Unstructured) int64 {
+	all, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	if len(all) == 0 {
+		return 0
+	}
+	return all[0].(map[string]any)["observedGeneration"].(int64)
+}
+
+func TestDeploymentsAreAvailableInAMoment(t *testing.T) {
+	s := begin(t)
+	deployments := kubernetes.NewForConfigOrDie(s.as("admins", "a")).AppsV1().Deployments("kube-system")
+	raw := s.dynamic("admins", "a").Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}).Namespace("kube-system")
+	deployment := object("apps/v1", "Deployment", "karpenter", map[string]any{"spec": map[string]any{"replicas": int64(2)}})
+	must[*unstructured.Unstructured](t)(raw.Create(ctx, deployment, metav1.CreateOptions{}))
+	for _, want := range []int32{0, 2} {
+		found, err := deployments.Get(ctx, "karpenter", metav1.GetOptions{})
+		if err != nil || found.Status.AvailableReplicas != want || found.Status.UpdatedReplicas != want {
+			t.Errorf("%+v, %v", found.Status, err)
+		}
+		s.clock = s.clock.Add(settling)
+	}
+}
+
+func TestDiscovery(t *testing.T) {
+	s := begin(t)
+	client := discovery.NewDiscoveryClientForConfigOrDie(s.as("nobody", "a"))
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client))
+	for _, want := range []schema.GroupVersionResource{
+		{Version: "v1", Resource: "secrets"}, {Group: "apps", Version: "v1", Resource: "deployments"}, crds.GroupVersionResource,
+	} {
+		kind := slices.IndexFunc(builtins, func(k kind) bool { return k.GroupVersionResource == want })
+		mapping, err := mapper.RESTMapping(builtins[kind].groupVersionKind().GroupKind(), "v1")
+		if err != nil || mapping.Resource != want || (mapping.Scope.Name() == "namespace") != builtins[kind].namespaced {
+			t.Errorf("%s: %+v, %v", want, mapping, err)
+		}
+	}
+	version, err := client.ServerVersion()
+	if err != nil || version.Minor != "35" {
+		t.Errorf("version %v, %v", version, err)
+	}
+}

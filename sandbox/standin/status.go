@@ -1,0 +1,77 @@
+package standin
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// settling is how long after a write an object has the status that its controller would give it: long enough that whoever wrote it
+// has to look again, as with a real cluster.
+const settling = time.Second
+
+// statuses are what controllers make of objects in the end, by kind.
+var statuses = map[string]func(*unstructured.Unstructured) map[string]any{
+	"Deployment": rolledOut,
+	"CustomResourceDefinition": func(crd *unstructured.Unstructured) map[string]any {
+		names, _, _ := unstructured.NestedMap(crd.Object, "spec", "names")
+		return map[string]any{"acceptedNames": names, "conditions": conditions(crd, "NamesAccepted", "Established")}
+	},
+	"NodePool":     ready,
+	"EC2NodeClass": ready,
+}
+
+func ready(object *unstructured.Unstructured) map[string]any {
+	return map[string]any{"conditions": conditions(object, "Ready")}
+}
+
+func rolledOut(deployment *unstructured.Unstructured) map[string]any {
+	replicas, set, _ := unstructured.NestedInt64(deployment.Object, "spec", "replicas")
+	if !set {
+		replicas = 1
+	}
+	return map[string]any{
+		"observedGeneration": deployment.GetGeneration(), "conditions": conditions(deployment, "Available", "Progressing"),
+		"replicas": replicas, "updatedReplicas": replicas, "readyReplicas": replicas, "availableReplicas": replicas,
+	}
+}
+
+func conditions(object *unstructured.Unstructured, kinds ...string) []any {
+	var all []any
+	for _, each := range kinds {
+		all = append(all, map[string]any{
+			"type": each, "status": "True", "reason": "StandIn", "message": "", "observedGeneration": object.GetGeneration(),
+			"lastTransitionTime": object.GetCreationTimestamp().UTC().Format(time.RFC3339),
+		})
+	}
+	return all
+}
+
+func established(crd *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
+	return slices.ContainsFunc(conditions, func(c any) bool { return c.(map[string]any)["type"] == "Established" })
+}
+
+// unsettled is an object whose status is due.
+type unsettled struct {
+	kind kind
+	key  types.NamespacedName
+	at   time.Time
+}
+
+// settle gives what is due its status. Whoever looks sees the same, and no goroutine is needed. c.mu is held.
+func (c *cluster) settle() {
+	c.due = slices.DeleteFunc(c.due, func(u unsettled) bool {
+		if c.now().Before(u.at) {
+			return false
+		}
+		if live := c.objects[u.kind.GroupResource()][u.key]; live != nil {
+			settled := live.DeepCopy()
+			settled.Object["status"] = statuses[u.kind.name](live)
+			c.put(u.kind, settled)
+		}
+		return true
+	})
+}
