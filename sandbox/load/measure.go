@@ -1,0 +1,144 @@
+package load
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/fault"
+	"github.com/sawhorse-io/sawhorse/sandbox/passes"
+	"github.com/sawhorse-io/sawhorse/sandbox/rates"
+)
+
+// phase is what was measured of one.
+type phase struct {
+	began   time.Time
+	written time.Duration
+	span    time.Duration
+	history passes.History
+	report  fault.Report
+	uses    []rates.Use
+}
+
+// measure does something while the rates hold, waits until all passes have ended, and prints what they cost. span is the time that
+// the phase stands for; 0 is the time that it takes.
+func (r *run) measure(ctx context.Context, what string, span time.Duration, do func() error) (passes.History, error) {
+	fmt.Fprintf(r.out, "\n%s\n", what)
+	for _, begin := range []struct{ method, what string }{{http.MethodDelete, "faults"}, {http.MethodPut, "rates"}} { // they count anew
+		if err := r.ask(ctx, begin.method, begin.what, nil); err != nil {
+			return passes.History{}, err
+		}
+	}
+	p := phase{began: time.Now()}
+	if err := do(); err != nil {
+		return passes.History{}, err
+	}
+	p.written = time.Since(p.began)
+	time.Sleep(2 * time.Second) // for the last event
+	if err := passes.Idle(ctx, r.aws); err != nil {
+		return passes.History{}, err
+	}
+	if p.span = span; span == 0 {
+		p.span = time.Since(p.began)
+	}
+	// The histories are read without the rates, and are no part of what is counted.
+	err := errors.Join(r.ask(ctx, http.MethodGet, "faults", &p.report), r.ask(ctx, http.MethodGet, "rates", &p.uses), r.ask(ctx, http.MethodDelete, "rates", nil))
+	if err != nil {
+		return passes.History{}, err
+	}
+	if p.history, err = passes.Since(ctx, r.aws, p.began); err != nil {
+		return p.history, err
+	}
+	if h := p.history; len(h.Rounds) == 0 || len(h.Failed) > 0 || len(h.Overlaps()) > 0 {
+		return h, fmt.Errorf("load: %s: %d passes, failed %q, two of one rack at once %q", what, len(h.Rounds), h.Failed, h.Overlaps())
+	}
+	r.cost(p)
+	r.quotas(p)
+	r.throttled(p)
+	return p.history, nil
+}
+
+func (r *run) line(name, format string, args ...any) {
+	fmt.Fprintf(r.out, "  %-46s %s\n", name, fmt.Sprintf(format, args...))
+}
+
+// cost prints what the passes took.
+func (r *run) cost(p phase) {
+	history := p.history
+	last := slices.MaxFunc(history.Rounds, func(a, b passes.Round) int { return a.To.Compare(b.To) }).To
+	r.line("until all were sent", "%.1f s", p.written.Seconds())
+	r.line("until the last pass had ended", "%.1f s", last.Sub(p.began).Seconds())
+	r.line("executions", "%d", history.Executions)
+	r.line("passes", "%d, at most %d at once, no two of one rack, none failed", len(history.Rounds), history.AtOnce())
+	r.line("calls of functions", "%d", history.Lambdas)
+	services := map[string]int{}
+	for _, c := range p.report.Calls {
+		services[c.Service] += c.Count
+		if c.Service == "ssm" {
+			services["ssm "+c.Action] += c.Count
+		}
+	}
+	for _, service := range slices.Sorted(maps.Keys(services)) {
+		r.line("calls of "+service, "%d, %.1f for each pass", services[service], float64(services[service])/float64(len(history.Rounds)))
+	}
+}
+
+// quotas prints the part of each quota that was used: of the gateway's buckets, and of what the state machine does past the gateway
+// by its histories.
+func (r *run) quotas(p phase) {
+	fmt.Fprintf(r.out, "  %-58s %7s %7s %6s %6s %8s %7s\n", "quota, calls a second (* not published: assumed)", "given", "refused", "peak", "share", "waited", "gave up")
+	for _, u := range p.uses {
+		star := ""
+		if !u.Published {
+			star = " *"
+		}
+		name := fmt.Sprintf("%s %s, %g%s", u.Service, u.Actions, u.PerSecond, star)
+		share := 100 * float64(u.Given) / (u.PerSecond * p.span.Seconds())
+		fmt.Fprintf(r.out, "  %-58s %7d %7d %5.0f%% %5.1f%% %6.1f s %7d\n", name, u.Given, u.Refused, 100*u.Peak, share, u.Waited, u.GivenUp)
+	}
+	for _, of := range []struct {
+		what       string
+		most, used int
+	}{
+		{"executions started in a second, of 300", 300, passes.InASecond(p.history.Started)},
+		{"states entered in a second, of 5000", rates.Transitions, passes.InASecond(p.history.Entered)},
+		{"functions at once, of 1000", rates.Concurrency, passes.AtOnce(p.history.Calls)},
+	} {
+		fmt.Fprintf(r.out, "  %-58s %7d %7s %5.1f%%\n", of.what, of.used, "", 100*float64(of.used)/float64(of.most))
+	}
+}
+
+// throttled prints what the refusals came to. Those that outlast the tries of one call are tried again by the state machine.
+func (r *run) throttled(p phase) {
+	refused, waited := 0, 0.0
+	for _, u := range p.uses {
+		refused, waited = refused+u.Refused, max(waited, u.Waited)
+	}
+	r.line("calls of AWS that were throttled", "%d, the longest until its success %.1f s", refused, waited)
+	r.line("calls of functions that ended as Throttled", "%d, the longest until its success %.1f s", p.history.Throttled, p.history.Slowest.Seconds())
+}
+
+// ask reads, sets or resets what the gateway counts under a name.
+func (r *run) ask(ctx context.Context, method, what string, into any) error {
+	request, err := http.NewRequestWithContext(ctx, method, *r.aws.BaseEndpoint+"/_sandbox/"+what, nil)
+	if err != nil {
+		return fmt.Errorf("load: %s: %w", what, err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("load: %s: %w", what, err)
+	}
+	defer response.Body.Close()
+	if into == nil {
+		return nil
+	}
+	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
+		return fmt.Errorf("load: %s: decode: %w", what, err)
+	}
+	return nil
+}

@@ -1,0 +1,194 @@
+package load
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/passes"
+	"github.com/sawhorse-io/sawhorse/sandbox/seed"
+)
+
+// wave is how many racks are turned on together: an operator's own patience with SSM's three writes a second.
+const wave = 10
+
+// many makes clusters and racks of their names, turns the racks on, changes each of them at once, and has the schedule start a full
+// pass of each. Behind the clusters are stand-ins for API servers (package standin).
+func (r *run) many(ctx context.Context, n int) error {
+	var racks []string
+	for i := range n {
+		racks = append(racks, fmt.Sprintf("load-%03d", i))
+	}
+	fmt.Fprintf(r.out, "\n%d EKS clusters are made, each with its own VPC, roles and node groups\n", n)
+	if err := each(ctx, racks, 4, func(ctx context.Context, rack string) error { return seed.AWS(ctx, r.aws, rack) }); err != nil {
+		return err
+	}
+	if err := r.on(ctx, racks); err != nil {
+		return err
+	}
+	if err := r.change(ctx, racks); err != nil {
+		return err
+	}
+	return r.hour(ctx, append(racks, seed.ClusterName))
+}
+
+// on turns the racks on, wave by wave.
+func (r *run) on(ctx context.Context, racks []string) error {
+	history, err := r.measure(ctx, fmt.Sprintf("%d racks are turned on, %d at a time", len(racks), wave), 0, func() error {
+		for some := range slices.Chunk(racks, wave) {
+			if err := each(ctx, some, 1, r.turnOn); err != nil {
+				return err
+			}
+			if err := r.reconciled(ctx, some); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return r.planned(ctx, history, racks)
+}
+
+func (r *run) turnOn(ctx context.Context, rack string) error {
+	for _, name := range []string{"karpenter_auth_mode", "karpenter_enabled"} {
+		if err := r.write(ctx, rack, name, "true"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// change writes once to each rack, as fast as SSM takes it.
+func (r *run) change(ctx context.Context, racks []string) error {
+	history, err := r.measure(ctx, fmt.Sprintf("a change to each of %d racks that are on, at once", len(racks)), 0, func() error {
+		return each(ctx, racks, atOnce, func(ctx context.Context, rack string) error { return r.write(ctx, rack, "karpenter_cpu_limit", "777") })
+	})
+	if err != nil {
+		return err
+	}
+	return r.planned(ctx, history, racks)
+}
+
+// hour is what the schedule does in an hour: it calls the function resync at each of its ticks. The time between them is left out, so
+// that each tick's passes have ended when the next one comes.
+func (r *run) hour(ctx context.Context, racks []string) error {
+	var started []int
+	history, err := r.measure(ctx, fmt.Sprintf("the schedule's 12 ticks of an hour: a full pass of each of %d racks that are on", len(racks)), time.Hour, func() error {
+		for minute := 0; minute < 60; minute += 5 {
+			n, err := r.tick(ctx, minute)
+			if err != nil {
+				return err
+			}
+			started = append(started, n)
+			if err := passes.Idle(ctx, r.aws); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(r.out, "  racks of each of the %d ticks: %v\n", len(started), started)
+	return r.planned(ctx, history, racks)
+}
+
+// tick is one call of the schedule; it gives how many racks it has visited.
+func (r *run) tick(ctx context.Context, minute int) (int, error) {
+	line := `aws lambda invoke --function-name Sawhorse-resync --payload '{"time":"2026-01-01T00:%02d:00Z"}' /dev/stderr 2>&1 >/dev/null`
+	text, err := r.command(ctx, fmt.Sprintf(line, minute))
+	if err != nil {
+		return 0, err
+	}
+	var answer struct{ Racks []string }
+	if err := json.Unmarshal([]byte(text), &answer); err != nil {
+		return 0, fmt.Errorf("load: tick: %s: %w", text, err)
+	}
+	return len(answer.Racks), nil
+}
+
+// status is what is read of a rack's status.
+type status struct {
+	Rack, State, Goal string
+	Failure           any
+}
+
+// patience is far beyond what a wave takes.
+const patience = 15 * time.Minute
+
+// reconciled waits until racks are on. One that cannot get there is an error at once.
+func (r *run) reconciled(ctx context.Context, racks []string) error {
+	for deadline := time.Now().Add(patience); ; {
+		all, err := r.statuses(ctx, racks)
+		if err != nil {
+			return err
+		}
+		on := 0
+		for _, s := range all {
+			if s.State != "Reconciled" {
+				return fmt.Errorf("load: rack %s: %+v", s.Rack, s)
+			}
+			if s.Goal == "karpenter" {
+				on++
+			}
+		}
+		if on == len(racks) {
+			fmt.Fprintf(r.out, "%s to %s are on\n", racks[0], racks[len(racks)-1])
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("load: of the racks %s, after %s only %d are on", racks, patience, on)
+		}
+		time.Sleep(3 * time.Second)
+	}
+}
+
+// planned is an error where a rack had no pass that changed something or looked at everything, or is not Reconciled after it.
+func (r *run) planned(ctx context.Context, history passes.History, racks []string) error {
+	for _, rack := range racks {
+		if !slices.ContainsFunc(history.Rounds, func(round passes.Round) bool { return round.Rack == rack && round.Outcome == "Planned" }) {
+			return fmt.Errorf("load: rack %s: no pass had steps to take", rack)
+		}
+	}
+	return r.reconciled(ctx, racks)
+}
+
+// statuses are those that there are, read ten at a time, as SSM gives them.
+func (r *run) statuses(ctx context.Context, racks []string) ([]status, error) {
+	var all []status
+	for some := range slices.Chunk(racks, 10) {
+		var names []string
+		for _, rack := range some {
+			names = append(names, "/sawhorse/racks/"+rack+"/status")
+		}
+		found, err := r.store.GetParameters(ctx, &ssm.GetParametersInput{Names: names})
+		if err != nil {
+			return nil, fmt.Errorf("load: statuses: read: %w", err)
+		}
+		for _, p := range found.Parameters {
+			var s status
+			if err := json.Unmarshal([]byte(*p.Value), &s); err != nil {
+				return nil, fmt.Errorf("load: %s: decode: %w", *p.Name, err)
+			}
+			all = append(all, s)
+		}
+	}
+	return all, nil
+}
+
+// each does something for every rack, so many at a time.
+func each(ctx context.Context, racks []string, limit int, do func(ctx context.Context, rack string) error) error {
+	all, allCtx := errgroup.WithContext(ctx)
+	all.SetLimit(limit)
+	for _, rack := range racks {
+		all.Go(func() error { return do(allCtx, rack) })
+	}
+	return all.Wait()
+}
