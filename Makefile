@@ -93,7 +93,7 @@ chaos: parts
 enablings: parts
 	@$(BIN)/sandbox enablings --state $(CACHE)/enablings
 
-## load: 100 writes to one rack, one to each of LOAD_RACKS (100) racks, and a full pass of all, at AWS's default rates
+## load: 100 writes to one rack; LOAD_RACKS (100) racks turned on, changed all at once, visited by an hour's schedule: at AWS's default rates
 .PHONY: load
 load: parts
 	@$(BIN)/sandbox load --state $(CACHE)/load

@@ -113,13 +113,14 @@ func (r *run) quotas(p phase) {
 	}
 }
 
-// throttled prints what the refusals came to. Those that outlast the tries of one call are tried again by the state machine.
+// throttled prints what the refusals came to. Those that outlast the tries of one call of a function are tried again by the state
+// machine.
 func (r *run) throttled(p phase) {
 	refused, waited := 0, 0.0
 	for _, u := range p.uses {
 		refused, waited = refused+u.Refused, max(waited, u.Waited)
 	}
-	r.line("calls of AWS that were throttled", "%d, the longest until its success %.1f s", refused, waited)
+	r.line("refusals", "%d; a call of a function that went through in the end took %.1f s at most", refused, waited)
 	r.line("calls of functions that ended as Throttled", "%d, the longest until its success %.1f s", p.history.Throttled, p.history.Slowest.Seconds())
 }
 
