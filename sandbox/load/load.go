@@ -93,7 +93,8 @@ func (r *run) enable(ctx context.Context) error {
 // full is the full pass of a rack that is on and has nothing to mend: what the schedule costs.
 func (r *run) full(ctx context.Context) error {
 	_, err := r.measure(ctx, "a full pass of one rack that is on", 0, func() error {
-		_, err := r.command(ctx, `aws events put-events --entries '[{"EventBusName":"sawhorse","Source":"load","DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"demo\",\"full\":true}"}]'`)
+		_, err := r.command(ctx, `aws events put-events --entries '[{"EventBusName":"sawhorse","Source":"load",`+
+			`"DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"demo\",\"full\":true}"}]'`)
 		return err
 	})
 	return err

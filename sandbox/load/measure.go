@@ -47,7 +47,9 @@ func (r *run) measure(ctx context.Context, what string, span time.Duration, do f
 		p.span = time.Since(p.began)
 	}
 	// The histories are read without the rates, and are no part of what is counted.
-	err := errors.Join(r.ask(ctx, http.MethodGet, "faults", &p.report), r.ask(ctx, http.MethodGet, "rates", &p.uses), r.ask(ctx, http.MethodDelete, "rates", nil))
+	err := errors.Join(
+		r.ask(ctx, http.MethodGet, "faults", &p.report), r.ask(ctx, http.MethodGet, "rates", &p.uses),
+		r.ask(ctx, http.MethodDelete, "rates", nil))
 	if err != nil {
 		return passes.History{}, err
 	}
@@ -75,7 +77,8 @@ func (r *run) cost(p phase) {
 	r.line("until the last pass had ended", "%.1f s", last.Sub(p.began).Seconds())
 	r.line("executions", "%d", history.Executions)
 	r.line("passes", "%d, at most %d at once, no two of one rack, none failed", len(history.Rounds), history.AtOnce())
-	r.line("calls of functions", "%d", history.Lambdas)
+	r.line("states entered", "%d, %.1f for each pass", len(history.Entered), float64(len(history.Entered))/float64(len(history.Rounds)))
+	r.line("calls of functions", "%d, %.1f for each pass", history.Lambdas, float64(history.Lambdas)/float64(len(history.Rounds)))
 	services := map[string]int{}
 	for _, c := range p.report.Calls {
 		services[c.Service] += c.Count
@@ -91,7 +94,8 @@ func (r *run) cost(p phase) {
 // quotas prints the part of each quota that was used: of the gateway's buckets, and of what the state machine does past the gateway
 // by its histories.
 func (r *run) quotas(p phase) {
-	fmt.Fprintf(r.out, "  %-58s %7s %7s %6s %6s %8s %7s\n", "quota, calls a second (* not published: assumed)", "given", "refused", "peak", "share", "waited", "gave up")
+	fmt.Fprintf(r.out, "  %-58s %7s %7s %6s %6s %8s %7s\n",
+		"quota, calls a second (* not published: assumed)", "given", "refused", "peak", "share", "waited", "gave up")
 	for _, u := range p.uses {
 		star := ""
 		if !u.Published {
@@ -121,7 +125,8 @@ func (r *run) throttled(p phase) {
 		refused, waited = refused+u.Refused, max(waited, u.Waited)
 	}
 	r.line("refusals", "%d; a call of a function that went through in the end took %.1f s at most", refused, waited)
-	r.line("calls of functions that ended as Throttled", "%d, the longest until its success %.1f s", p.history.Throttled, p.history.Slowest.Seconds())
+	r.line("calls of functions that ended as Throttled", "%d, the longest until its success %.1f s",
+		p.history.Throttled, p.history.Slowest.Seconds())
 }
 
 // ask reads, sets or resets what the gateway counts under a name.

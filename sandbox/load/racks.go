@@ -80,7 +80,8 @@ func (r *run) change(ctx context.Context, racks []string) error {
 // that each tick's passes have ended when the next one comes.
 func (r *run) hour(ctx context.Context, racks []string) error {
 	var started []int
-	history, err := r.measure(ctx, fmt.Sprintf("the schedule's 12 ticks of an hour: a full pass of each of %d racks that are on", len(racks)), time.Hour, func() error {
+	what := fmt.Sprintf("the schedule's 12 ticks of an hour: a full pass of each of %d racks that are on", len(racks))
+	history, err := r.measure(ctx, what, time.Hour, func() error {
 		for minute := 0; minute < 60; minute += 5 {
 			n, err := r.tick(ctx, minute)
 			if err != nil {

@@ -120,7 +120,9 @@ func Running(ctx context.Context, config aws.Config) (int, error) {
 
 func running(ctx context.Context, states *sfn.Client, machine *string) (int, error) {
 	n := 0
-	pages := sfn.NewListExecutionsPaginator(states, &sfn.ListExecutionsInput{StateMachineArn: machine, StatusFilter: types.ExecutionStatusRunning})
+	pages := sfn.NewListExecutionsPaginator(states, &sfn.ListExecutionsInput{
+		StateMachineArn: machine, StatusFilter: types.ExecutionStatusRunning,
+	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {

@@ -75,11 +75,12 @@ func TestReport(t *testing.T) {
 func TestWhoWaited(t *testing.T) {
 	l, now := limited(t)
 	taken(l, 3, "ssm", "PutParameter")
+	const moment = 200 * time.Millisecond
 	for _, step := range []struct {
 		after      time.Duration
 		invocation string
 		want       bool
-	}{{0, "patient", false}, {0, "hasty", false}, {200 * time.Millisecond, "patient", false}, {200 * time.Millisecond, "patient", true}, {0, "hasty", false}} {
+	}{{0, "patient", false}, {0, "hasty", false}, {moment, "patient", false}, {moment, "patient", true}, {0, "hasty", false}} {
 		*now = now.Add(step.after)
 		if l.Take("ssm", "PutParameter", step.invocation) != step.want {
 			t.Errorf("%+v", step)

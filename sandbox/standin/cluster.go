@@ -2,6 +2,7 @@ package standin
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -135,10 +136,12 @@ func (c *cluster) merge(k kind, namespace, name string, patch []byte, manager st
 	return c.update(k, live, merged, manager)
 }
 
+var errModified = errors.New("the object has been modified; please apply your changes to the latest version")
+
 // update has the field manager look at a write that is no apply; live is nil for a new object. c.mu is held.
 func (c *cluster) update(k kind, live, object *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
 	if live != nil && object.GetResourceVersion() != "" && object.GetResourceVersion() != live.GetResourceVersion() {
-		return nil, apierrors.NewConflict(k.GroupResource(), object.GetName(), fmt.Errorf("the object has been modified; please apply your changes to the latest version"))
+		return nil, apierrors.NewConflict(k.GroupResource(), object.GetName(), errModified)
 	}
 	fields, err := c.managers.of(k)
 	if err != nil {

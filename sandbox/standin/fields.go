@@ -18,7 +18,8 @@ func (f fieldManagers) of(k kind) (*managedfields.FieldManager, error) {
 	if made := f[gvk]; made != nil {
 		return made, nil
 	}
-	made, err := managedfields.NewDefaultCRDFieldManager(managedfields.NewDeducedTypeConverter(), oneVersion{}, oneVersion{}, oneVersion{}, gvk, gvk.GroupVersion(), "", nil)
+	made, err := managedfields.NewDefaultCRDFieldManager(
+		managedfields.NewDeducedTypeConverter(), oneVersion{}, oneVersion{}, oneVersion{}, gvk, gvk.GroupVersion(), "", nil)
 	if err == nil {
 		f[gvk] = made
 	}

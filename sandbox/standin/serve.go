@@ -74,7 +74,8 @@ func (c *cluster) do(k kind, info *request.RequestInfo, r *http.Request) (int, a
 		answer, err := c.listed(k, info.Namespace, r)
 		return http.StatusOK, answer, err
 	case "delete":
-		return http.StatusOK, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess}, c.remove(k, info.Namespace, info.Name)
+		done := metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess}
+		return http.StatusOK, done, c.remove(k, info.Namespace, info.Name)
 	case "create", "update", "patch":
 		return c.written(k, info, r)
 	}
@@ -87,8 +88,9 @@ func (c *cluster) listed(k kind, namespace string, r *http.Request) (any, error)
 	if err != nil || query.Get("fieldSelector") != "" {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("selectors %s: %v", r.URL.RawQuery, err))
 	}
-	list := map[string]any{"apiVersion": k.GroupVersion().String(), "kind": k.name + "List", "metadata": map[string]any{}, "items": c.list(k, namespace, selector)}
-	return list, nil
+	return map[string]any{
+		"apiVersion": k.GroupVersion().String(), "kind": k.name + "List", "metadata": map[string]any{}, "items": c.list(k, namespace, selector),
+	}, nil
 }
 
 func (c *cluster) written(k kind, info *request.RequestInfo, r *http.Request) (int, any, error) {

@@ -86,7 +86,8 @@ func (s *Server) cluster(name string) (http.Handler, error) {
 		if err != nil || !status.Authenticated {
 			return nil, false, errors.Join(errRefused, err)
 		}
-		return &authenticator.Response{User: &user.DefaultInfo{Name: status.User.Username, UID: status.User.UID, Groups: status.User.Groups}}, true, nil
+		who := &user.DefaultInfo{Name: status.User.Username, UID: status.User.UID, Groups: status.User.Groups}
+		return &authenticator.Response{User: who}, true, nil
 	})
 	// As long as the sandbox's own API server keeps a review.
 	c.tokens = cache.New(review, false, time.Second, time.Second)

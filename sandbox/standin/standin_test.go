@@ -53,7 +53,8 @@ func begin(t *testing.T) *scene {
 			if token == "" || awsAuth()["mapRoles"] != "of "+cluster {
 				return authentication.TokenReviewStatus{}, errors.New("unknown")
 			}
-			return authentication.TokenReviewStatus{Authenticated: true, User: authentication.UserInfo{Username: token, Groups: []string{token}}}, nil
+			who := authentication.UserInfo{Username: token, Groups: []string{token}}
+			return authentication.TokenReviewStatus{Authenticated: true, User: who}, nil
 		},
 	}))
 	t.Cleanup(server.Close)
@@ -121,11 +122,14 @@ func TestRights(t *testing.T) {
 	if _, err := readers.List(ctx, metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("without a binding: %v", err)
 	}
-	rbac := s.dynamic("admins", "a")
+	create := func(k kind, o *unstructured.Unstructured) {
+		t.Helper()
+		must[*unstructured.Unstructured](t)(s.dynamic("admins", "a").Resource(k.GroupVersionResource).Create(ctx, o, metav1.CreateOptions{}))
+	}
 	role := object("rbac.authorization.k8s.io/v1", "ClusterRole", "read", map[string]any{"rules": []any{map[string]any{
 		"apiGroups": []any{""}, "resources": []any{"nodes"}, "verbs": []any{"list"}}}})
-	must[*unstructured.Unstructured](t)(rbac.Resource(clusterRoles.GroupVersionResource).Create(ctx, role, metav1.CreateOptions{}))
-	must[*unstructured.Unstructured](t)(rbac.Resource(clusterRoleBindings.GroupVersionResource).Create(ctx, binding("readers", "read"), metav1.CreateOptions{}))
+	create(clusterRoles, role)
+	create(clusterRoleBindings, binding("readers", "read"))
 	must[*unstructured.UnstructuredList](t)(readers.List(ctx, metav1.ListOptions{}))
 	if err := readers.Delete(ctx, "a-node", metav1.DeleteOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("a reader deletes: %v", err)
@@ -137,13 +141,17 @@ func TestTypedClients(t *testing.T) {
 	s := begin(t)
 	core := kubernetes.NewForConfigOrDie(s.as("admins", "a")).CoreV1()
 	secrets := core.Secrets("kube-system")
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "one", Labels: map[string]string{"owner": "helm"}}, Data: map[string][]byte{"release": {0, 1, 255}}, Type: "helm.sh/release.v1"}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "one", Labels: map[string]string{"owner": "helm"}},
+		Data:       map[string][]byte{"release": {0, 1, 255}}, Type: "helm.sh/release.v1",
+	}
 	made := must[*corev1.Secret](t)(secrets.Create(ctx, secret, metav1.CreateOptions{}))
 	if _, err := secrets.Create(ctx, secret, metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
 		t.Errorf("a second one of that name: %v", err)
 	}
 	read := must[*corev1.Secret](t)(secrets.Get(ctx, "one", metav1.GetOptions{}))
-	if string(read.Data["release"]) != "\x00\x01\xff" || read.UID == "" || !read.CreationTimestamp.Time.Equal(s.clock) || read.Type != secret.Type {
+	same := string(read.Data["release"]) == "\x00\x01\xff" && read.Type == secret.Type
+	if !same || read.UID == "" || !read.CreationTimestamp.Time.Equal(s.clock) {
 		t.Errorf("read %+v", read)
 	}
 	read.Labels["status"] = "deployed"
@@ -180,16 +188,21 @@ func TestApply(t *testing.T) {
 	first := must[*unstructured.Unstructured](t)(apply("ours", false, map[string]any{"a": "1", "b": "2"}))
 	// does nothing
 	s.clock = s.clock.Add(time.Minute)
-	if again := must[*unstructured.Unstructured](t)(apply("ours", false, map[string]any{"a": "1", "b": "2"})); again.GetResourceVersion() != first.GetResourceVersion() {
+	again := must[*unstructured.Unstructured](t)(apply("ours", false, map[string]any{"a": "1", "b": "2"}))
+	if again.GetResourceVersion() != first.GetResourceVersion() {
 		t.Error("the same once more was a write")
 	}
 	// keeps what others add
-	must[*unstructured.Unstructured](t)(accounts.Patch(ctx, "x", types.MergePatchType, []byte(`{"metadata":{"annotations":{"theirs":"x","b":"3"}}}`), metav1.PatchOptions{FieldManager: "somebody"}))
+	theirs := []byte(`{"metadata":{"annotations":{"theirs":"x","b":"3"}}}`)
+	must[*unstructured.Unstructured](t)(accounts.Patch(ctx, "x", types.MergePatchType, theirs, metav1.PatchOptions{FieldManager: "somebody"}))
 	// refuses what another manager has set, and says who, unless it is forced
 	_, err := apply("ours", false, map[string]any{"a": "1", "b": "2"})
 	var status apierrors.APIStatus
-	if !errors.As(err, &status) || !apierrors.IsConflict(err) || len(status.Status().Details.Causes) != 1 || !strings.Contains(status.Status().Details.Causes[0].Message, "somebody") {
+	if !errors.As(err, &status) || !apierrors.IsConflict(err) {
 		t.Fatalf("a contested field: %v", err)
+	}
+	if causes := status.Status().Details.Causes; len(causes) != 1 || !strings.Contains(causes[0].Message, "somebody") {
+		t.Errorf("a contested field: %v", causes)
 	}
 	forced := must[*unstructured.Unstructured](t)(apply("ours", true, map[string]any{"b": "2"}))
 	if got := forced.GetAnnotations(); got["b"] != "2" || got["theirs"] != "x" || len(got) != 2 || forced.GetUID() != first.GetUID() {
@@ -226,8 +239,11 @@ func TestControllersWorkIsDoneInAMoment(t *testing.T) {
 	}
 	s.clock = s.clock.Add(settling)
 	settled := must[*unstructured.Unstructured](t)(apply())
-	if observed := generation(settled); settled.GetGeneration() != 2 || observed != 2 || settled.GetResourceVersion() == changed.GetResourceVersion() {
+	if observed := generation(settled); settled.GetGeneration() != 2 || observed != 2 {
 		t.Errorf("generation %d, observed %d", settled.GetGeneration(), observed)
+	}
+	if settled.GetResourceVersion() == changed.GetResourceVersion() {
+		t.Error("its status came without another version")
 	}
 	// and nothing of it is a change for whoever applies again
 	if again := must[*unstructured.Unstructured](t)(apply()); again.GetResourceVersion() != settled.GetResourceVersion() {
@@ -247,7 +263,8 @@ func generation(o *unstructured.Unstructured) int64 {
 func TestDeploymentsAreAvailableInAMoment(t *testing.T) {
 	s := begin(t)
 	deployments := kubernetes.NewForConfigOrDie(s.as("admins", "a")).AppsV1().Deployments("kube-system")
-	raw := s.dynamic("admins", "a").Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}).Namespace("kube-system")
+	places := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	raw := s.dynamic("admins", "a").Resource(places).Namespace("kube-system")
 	deployment := object("apps/v1", "Deployment", "karpenter", map[string]any{"spec": map[string]any{"replicas": int64(2)}})
 	must[*unstructured.Unstructured](t)(raw.Create(ctx, deployment, metav1.CreateOptions{}))
 	for _, want := range []int32{0, 2} {

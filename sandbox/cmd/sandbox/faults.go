@@ -70,7 +70,9 @@ func (s *sandbox) apiFront() (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("API front: %w", err)
 	}
-	front, err := apifront.New(apifront.Config{APIServer: apiserver, CA: s.cluster.CA(), Away: s.cluster.Restarting, Function: s.functions.Of, Faults: s.faults})
+	front, err := apifront.New(apifront.Config{
+		APIServer: apiserver, CA: s.cluster.CA(), Away: s.cluster.Restarting, Function: s.functions.Of, Faults: s.faults,
+	})
 	if err != nil {
 		return nil, err
 	}
