@@ -92,16 +92,9 @@ func (a *Access) open(ctx context.Context, p *plan.Plan, progress *steps.Progres
 
 // mode tells whether the cluster has the wanted access mode, and asks EKS for it where it has not.
 func (a *Access) mode(ctx context.Context, p *plan.Plan, progress *steps.Progress) (bool, error) {
-	out, err := a.EKS.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &p.Cluster.Name})
-	if err != nil {
-		return false, fmt.Errorf("cluster %s: describe: %w", p.Cluster.Name, err)
-	}
-	live := types.AuthenticationModeConfigMap
-	if c := out.Cluster.AccessConfig; c != nil && c.AuthenticationMode != "" {
-		live = c.AuthenticationMode
-	}
-	if string(live) == p.Access.Mode || live == types.AuthenticationModeApi {
-		return out.Cluster.Status == types.ClusterStatusActive, nil
+	reached, status, err := a.reached(ctx, p)
+	if err != nil || reached || status == types.ClusterStatusUpdating { // the update is ours of the last call, or somebody's
+		return reached && status == types.ClusterStatusActive, err
 	}
 	_, err = a.EKS.UpdateClusterConfig(ctx, &eks.UpdateClusterConfigInput{
 		Name:         &p.Cluster.Name,
@@ -109,13 +102,32 @@ func (a *Access) mode(ctx context.Context, p *plan.Plan, progress *steps.Progres
 	})
 	var busy *types.ResourceInUseException
 	if errors.As(err, &busy) {
-		return false, nil // an update is under way: ours of the last call, or somebody's
+		return false, nil // an update that has begun since
+	}
+	if errors.As(err, new(*types.InvalidParameterException)) {
+		// So is refused what a cluster has already: by an update that has ended since, or by a first try whose answer was lost.
+		if reached, status, look := a.reached(ctx, p); look == nil && reached {
+			return status == types.ClusterStatusActive, nil
+		}
 	}
 	if err != nil {
 		return false, fmt.Errorf("cluster %s: change access mode to %s: %w", p.Cluster.Name, p.Access.Mode, err)
 	}
 	progress.Changed("changed to "+p.Access.Mode, "access mode of cluster %s", p.Cluster.Name)
 	return false, nil
+}
+
+// reached tells whether the cluster has the wanted access mode, or one beyond it.
+func (a *Access) reached(ctx context.Context, p *plan.Plan) (bool, types.ClusterStatus, error) {
+	out, err := a.EKS.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &p.Cluster.Name})
+	if err != nil {
+		return false, "", fmt.Errorf("cluster %s: describe: %w", p.Cluster.Name, err)
+	}
+	live := types.AuthenticationModeConfigMap
+	if c := out.Cluster.AccessConfig; c != nil && c.AuthenticationMode != "" {
+		live = c.AuthenticationMode
+	}
+	return string(live) == p.Access.Mode || live == types.AuthenticationModeApi, out.Cluster.Status, nil
 }
 
 // vacant refuses a cluster in which somebody else runs Karpenter (spec 3.4).

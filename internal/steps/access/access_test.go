@@ -1,6 +1,7 @@
 package access
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 
@@ -136,12 +138,38 @@ func TestAccessModes(t *testing.T) {
 	}
 }
 
-// EKS takes one update at a time, and somebody else's may be under way.
+// overtaken is an EKS that answers its first look at the cluster with how it was before the change to this mode.
+type overtaken struct {
+	*awsfake.EKS
+	to types.AuthenticationMode
+}
+
+func (o overtaken) DescribeCluster(ctx context.Context, in *eks.DescribeClusterInput, options ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
+	out, err := o.EKS.DescribeCluster(ctx, in, options...)
+	o.Cluster.AccessConfig.AuthenticationMode = o.to
+	return out, err
+}
+
+// The mode may change between a look at it and the update, which EKS refuses then.
+func TestAnAccessModeThatHasComeAboutMeanwhile(t *testing.T) {
+	s := begin(t)
+	s.step.EKS = overtaken{s.cloud.EKS, types.AuthenticationModeApiAndConfigMap}
+	if changes := s.opened(); strings.Contains(changes, "access mode") || !strings.Contains(changes, "access entry") {
+		t.Errorf("changes %q", changes)
+	}
+	s = begin(t)
+	s.step.EKS, s.plan.Access.Mode = s.cloud.EKS, "API" // which no cluster reaches in one step
+	if _, err := s.step.Run(s.Context(), s.plan, ""); !errors.As(err, new(*types.InvalidParameterException)) {
+		t.Errorf("a refusal for another reason: %v", err)
+	}
+}
+
+// EKS takes one update at a time, and somebody else's may be under way: that is asked for nothing.
 func TestWaitsForAnotherUpdate(t *testing.T) {
 	s := begin(t)
 	s.cloud.EKS.Cluster.Status = types.ClusterStatusUpdating
-	if progress, changes := s.run(); progress.Wait == 0 || changes != "" {
-		t.Errorf("%s, %+v", changes, progress)
+	if progress, changes := s.run(); progress.Wait == 0 || changes != "" || len(s.cloud.Writes()) > 0 {
+		t.Errorf("%s, %v, %+v", changes, s.cloud.Writes(), progress)
 	}
 	s.cloud.EKS.Cluster.Status = types.ClusterStatusActive
 	s.opened()
