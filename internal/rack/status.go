@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -64,20 +65,9 @@ type Failure struct {
 	Remedy string `json:"remedy"`
 }
 
-// shortest is how far a sentence is cut before the status gives up, in bytes.
-const shortest = 200
-
-// half is the first half of a sentence, not cut inside a letter.
-func half(text string) string {
-	end := len(text) / 2
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
-}
-
 // Text is the status as the parameter holds it: at most MaxStatus bytes, leaving out changes first, then pools, then warnings, then
-// problems but one; what is too long then is cut.
+// problems but one. What is too long then is cut, the longest text first: a path can be as long as what the operator wrote, and a
+// status that could not be written would leave an earlier one standing.
 func (s Status) Text() (string, error) {
 	for {
 		encoded, err := json.Marshal(s)
@@ -96,21 +86,42 @@ func (s Status) Text() (string, error) {
 			s.Warnings = s.Warnings[:len(s.Warnings)-1]
 		case len(s.Problems) > 1:
 			s.Problems = s.Problems[:len(s.Problems)-1]
-		case s.Failure != nil && len(s.Failure.Reason) > shortest:
-			failure := *s.Failure
-			failure.Reason = half(failure.Reason)
-			s.Failure = &failure
-			continue
-		case len(s.Problems) == 1 && len(s.Problems[0].Message) > shortest:
-			problem := s.Problems[0]
-			problem.Message = half(problem.Message)
-			s.Problems = []params.Problem{problem}
+		case s.cut():
 			continue
 		default:
 			return "", fmt.Errorf("rack %s: the status does not fit into %d bytes", s.Rack, MaxStatus)
 		}
 		s.Omitted++
 	}
+}
+
+// shortest is how far a text is cut, in bytes. JSON makes six bytes of some letters, and there are six texts at most.
+const shortest = 100
+
+// cut halves the longest text of the failure and the problem that are left, not inside a letter; false where none is long. What s
+// points to belongs to others, who want it whole.
+func (s *Status) cut() bool {
+	s.Problems = slices.Clone(s.Problems)
+	var texts []*string
+	for i := range s.Problems {
+		texts = append(texts, &s.Problems[i].Parameter, &s.Problems[i].Path, &s.Problems[i].Message)
+	}
+	if s.Failure != nil {
+		failure := *s.Failure
+		s.Failure = &failure
+		texts = append(texts, &failure.Error, &failure.Reason, &failure.Remedy)
+	}
+	slices.SortFunc(texts, func(a, b *string) int { return len(*b) - len(*a) })
+	if len(texts) == 0 || len(*texts[0]) <= shortest {
+		return false
+	}
+	text := *texts[0]
+	end := len(text) / 2
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	*texts[0] = text[:end] + "…"
+	return true
 }
 
 // Digest tells two findings of validate apart, so that a pass that finds nothing to do knows whether the status says so already.

@@ -40,6 +40,8 @@ func TestStatusFits(t *testing.T) {
 		{"a long reason", Status{Rack: "demo", Failure: &Failure{Error: "StepFailed", Reason: strings.Repeat("r", 5000), Remedy: "again"}}, 0, 0, 0},
 		{"a long reason with letters of two bytes", Status{Rack: "demo", Failure: &Failure{Reason: "r" + strings.Repeat("ü", 5000)}}, 0, 0, 0},
 		{"a long reason and a long problem", Status{Rack: "demo", Problems: one(strings.Repeat("p", 5000)), Failure: &Failure{Reason: strings.Repeat("<", 5000)}}, 1, 0, 0},
+		{"a path that the operator made too long", Status{Rack: "demo", Problems: []params.Problem{{Parameter: "karpenter_config", Path: "ec2NodeClass." + strings.Repeat("k", 5000), Message: "unknown"}}}, 1, 0, 0},
+		{"a parameter's name likewise", Status{Rack: "demo", Problems: []params.Problem{{Parameter: strings.Repeat("<", 1000), Path: strings.Repeat("<", 5000), Message: strings.Repeat("<", 5000)}}}, 1, 0, 0},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			before, err := json.Marshal(c.status)
