@@ -13,6 +13,10 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
+// largest is how long an answer may be, in bytes, also when it was compressed: what is longer would not fit into a function's memory.
+// A page of 500 large pods has a fifth of it.
+const largest = 64 << 20
+
 // tries is how often client-go may ask again, within one call of a function, when the API server names the time for it. Its
 // own limit is ten for each request.
 const tries = 3
@@ -45,9 +49,12 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	response.Body = answer{response.Body, t.cluster, end}
+	response.Body = &answer{response.Body, t.cluster, end, largest}
 	status := response.StatusCode
 	switch {
+	case status >= 300 && status < 400:
+		response.Body.Close()
+		return nil, fmt.Errorf("cluster %s: the API server answered %s; API servers do not redirect, and the function's token goes nowhere else", t.cluster, response.Status)
 	case status == http.StatusUnauthorized:
 		response.Body.Close()
 		return nil, &steps.NotReady{Reason: "cluster " + t.cluster + ": Unauthorized: the function's access entry is missing, or does not work yet"}
@@ -65,20 +72,25 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	return nil, &steps.NotReady{Reason: reason}
 }
 
-// answer is a body. One that breaks off is a *steps.NotReady: net/http tells of that in many ways, and client-go does not ask again.
+// answer is a body. One that breaks off is a *steps.NotReady: net/http tells of that in many ways, and client-go does not ask again. One
+// that is too long is an error.
 type answer struct {
 	io.ReadCloser
 	cluster string
 	end     context.CancelFunc
+	left    int
 }
 
-func (a answer) Close() error {
+func (a *answer) Close() error {
 	defer a.end()
 	return a.ReadCloser.Close()
 }
 
-func (a answer) Read(to []byte) (int, error) {
+func (a *answer) Read(to []byte) (int, error) {
 	n, err := a.ReadCloser.Read(to)
+	if a.left -= n; a.left < 0 {
+		return 0, fmt.Errorf("cluster %s: the API server's answer is longer than %d MiB", a.cluster, largest>>20)
+	}
 	if err != nil && err != io.EOF {
 		err = &steps.NotReady{Reason: fmt.Sprintf("cluster %s: the API server's answer broke off: %v", a.cluster, err)}
 	}

@@ -1,11 +1,14 @@
 package k8s_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -59,6 +62,40 @@ func TestAnAnswerThatBreaksOff(t *testing.T) {
 		if _, err := cut.Get(t.Context(), k8s.Node, "", "n"); !errors.As(err, new(*steps.NotReady)) {
 			t.Errorf("%v", err)
 		}
+	}
+}
+
+// An API server that redirects gets nobody to send the function's token elsewhere.
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	token := ""
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { token = r.Header.Get("Authorization") }))
+	defer elsewhere.Close()
+	for _, status := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+		lying := served(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, status) })
+		if _, err := lying.Get(t.Context(), k8s.Node, "", "n"); err == nil || !strings.Contains(err.Error(), "do not redirect") {
+			t.Errorf("%d: %v", status, err)
+		}
+		if token != "" {
+			t.Errorf("%d: the other server was given %q", status, token)
+		}
+	}
+}
+
+// An answer that no function could hold ends, also where it comes compressed.
+func TestAnEndlessAnswer(t *testing.T) {
+	flooding := served(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Encoding", "gzip")
+		compressed := gzip.NewWriter(w)
+		block := bytes.Repeat([]byte(" "), 1<<20)
+		for i := 0; i < 1000; i++ {
+			if _, err := compressed.Write(block); err != nil {
+				return
+			}
+		}
+	})
+	if _, err := flooding.Get(t.Context(), k8s.Node, "", "n"); err == nil || !strings.Contains(err.Error(), "longer than 64 MiB") {
+		t.Error(err)
 	}
 }
 
