@@ -20,7 +20,6 @@ var inPartitions = map[string]string{
 	"pods.eks.amazonaws.com":    "the same principal in every partition",
 	"lambda.amazonaws.com":      "the same principal in every partition",
 	"events.amazonaws.com":      "the same principal in every partition",
-	"sqs.amazonaws.com":         "the same principal in every partition",
 	"spot.amazonaws.com":        "a service-linked role's principal and path, the same in every partition",
 	"autoscaling.amazonaws.com": "a service-linked role's path, the same in every partition",
 	"sts.amazonaws.com":         "the audience of a service account's token, the same in every partition",

@@ -2,14 +2,19 @@
 
 The name is held for as long as a deleted queue may linger, on the scale that the sandbox runs on (lag). A script can have it held for
 another time: POST /_sandbox/queue-hold?seconds=60.
+
+EventBridge sends as a service, and so only as the queue's policy lets it; what that refuses is a failed invocation of the rule.
 """
 
+import contextvars
+import logging
 import time
 
 import lag
 
+from ministack.core import iam_evaluator
 from ministack.core.responses import get_account_id, get_region
-from ministack.services import sqs
+from ministack.services import eventbridge, sqs
 
 HELD = lag.KINDS["deleted-queue"]
 MISSING = "QueueDoesNotExist", "The specified queue does not exist."
@@ -21,9 +26,14 @@ _create = sqs._HANDLERS["CreateQueue"]
 _delete = sqs._HANDLERS["DeleteQueue"]
 _url = sqs._HANDLERS["GetQueueUrl"]
 _find = sqs._get_q
+_invoke = eventbridge._invoke_target
+_send = eventbridge._dispatch_to_sqs
+_rule = contextvars.ContextVar("sandbox_rule", default="")
 
 
 def install():
+    eventbridge._invoke_target = invoke
+    eventbridge._dispatch_to_sqs = send
     sqs._HANDLERS["CreateQueue"] = create
     sqs._HANDLERS["DeleteQueue"] = delete
     sqs._HANDLERS["GetQueueUrl"] = url_of
@@ -77,6 +87,27 @@ def find(url, action=None):
 def _lingering(name):
     """The deleted queue of the name, as long as calls still find it."""
     return _dying.get(_key(name)) if lag.pending("deleted-queue", name) else None
+
+
+def invoke(target, event, rule, view=None):
+    token = _rule.set(rule.get("Arn", ""))
+    try:
+        return _invoke(target, event, rule, view)
+    finally:
+        _rule.reset(token)
+
+
+def send(spec, payload, parameters=None):
+    queue = sqs._queue_by_arn(str(spec))
+    service, account = "events.amazonaws.com", get_account_id()
+    asked = iam_evaluator.EvalContext(
+        principal_arn=service, principal_type="Service", principal_account=account, action="sqs:SendMessage", resource_arn=str(spec),
+        region=get_region(), secure_transport=True, service_context={"aws:sourcearn": _rule.get(), "aws:sourceaccount": account})
+    policy = queue["attributes"].get("Policy") if queue else None
+    if iam_evaluator.evaluate_resource_policy(policy, asked, service).decision != "Allow":
+        logging.getLogger("sandbox").warning("%s: the queue's policy does not let %s in", spec, _rule.get())
+        return None
+    return _send(spec, payload, parameters)
 
 
 def _key(name):

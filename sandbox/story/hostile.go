@@ -53,6 +53,34 @@ func Hostile(t *Teller) {
 	t.Check("passes that failed", failed, before[2])
 }
 
+// Forged has somebody else's rule send the warning to the rack's queue that one of its instances is to be interrupted. Karpenter would
+// drain the node and end the instance.
+func Forged(t *Teller) {
+	const (
+		url     = `"$(aws sqs get-queue-url --queue-name demo-karpenter --query QueueUrl --output text)"`
+		arn     = "aws sqs get-queue-attributes --queue-url " + url + " --attribute-names QueueArn --query Attributes.QueueArn --output text"
+		outside = " --event-bus-name outside"
+	)
+	crowd.start(t)
+	t.Type("kubectl wait nodeclaims -l karpenter.sh/nodepool=workload --for=condition=Registered --timeout=30s")
+	nodes, instance := t.Ask(claim+"'{.items[*].status.nodeName}'"), t.Ask(claim+"'{.items[0].status.providerID}' | sed 's,.*/,,'")
+
+	t.Chapter("A rule of somebody else that sends to the rack's queue")
+	t.Type("aws events create-event-bus --name outside")
+	t.Type(`aws events put-rule --name forged --event-pattern '{"source":["outside"]}'` + outside)
+	warning := fmt.Sprintf(`{"version":"0","source":"aws.ec2","detail-type":"EC2 Spot Instance Interruption Warning","detail":{"instance-id":"%s","instance-action":"terminate"}}`, instance)
+	t.Type("aws events put-targets --rule forged" + outside + fmt.Sprintf(` --targets '[{"Id":"queue","Arn":%q,"Input":%q}]'`, t.Ask(arn), warning))
+	t.Type(`aws events put-events --entries '[{"EventBusName":"outside","Source":"outside","DetailType":"x","Detail":"{}"}]'`)
+	t.wait(15 * time.Second) // nothing is to come of it
+	t.Check("nodes of the pool", claim+"'{.items[*].status.nodeName}'", nodes)
+	t.Check("those that are to go", claim+"'{.items[*].metadata.deletionTimestamp}'", "")
+
+	t.Type("aws events remove-targets --rule forged --ids queue" + outside)
+	t.Type("aws events delete-rule --name forged" + outside)
+	t.Type("aws events delete-event-bus --name outside")
+	crowd.end(t)
+}
+
 // putEvents puts events on a bus, ten at a time as EventBridge takes them.
 func putEvents(t *Teller, bus, kind string, details ...any) {
 	for some := range slices.Chunk(details, 10) {

@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// claim reads a field of the workload pool's NodeClaims.
+const claim = "kubectl get nodeclaims -l karpenter.sh/nodepool=workload -o jsonpath="
+
 // Pods is what users come for: pods that fit nowhere have a node in seconds, builds have one of their own, a spot node that
 // is to be interrupted is replaced, and one that has become empty goes.
 func Pods(t *Teller) {
@@ -12,7 +15,6 @@ func Pods(t *Teller) {
 		settings = `{"rack":"demo","set":{"karpenter_capacity_types":"spot,on-demand","karpenter_consolidate_after":"1s","karpenter_build_consolidate_after":"1s"}}`
 		back     = `{"rack":"demo","unset":["karpenter_capacity_types","karpenter_consolidate_after","karpenter_build_consolidate_after"]}`
 		pools    = `kubectl get nodepools -o jsonpath='{range .items[*]}{.metadata.name}={.status.conditions[?(@.type=="Ready")].status} {end}'`
-		claim    = "kubectl get nodeclaims -l karpenter.sh/nodepool=workload -o jsonpath="
 		queue    = `aws sqs get-queue-attributes --queue-url "$(aws sqs get-queue-url --queue-name demo-karpenter --query QueueUrl --output text)" --attribute-names ApproximateNumberOfMessages --query Attributes.ApproximateNumberOfMessages --output text`
 		builder  = `kubectl -n shop run builder --image=public.ecr.aws/docker/library/golang:1.26 --restart=Never --overrides='{"spec":{"nodeSelector":{"convox-build":"true"},"tolerations":[{"key":"dedicated","value":"build","effect":"NoSchedule"}]}}'`
 		building = "kubectl -n shop get pod builder -o jsonpath='{.status.phase}'"

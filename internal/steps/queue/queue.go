@@ -104,6 +104,10 @@ func queueARN(p *plan.Plan) string {
 	return fmt.Sprintf("arn:%s:sqs:%s:%s:%s", p.Cluster.Partition, p.Cluster.Region, p.Cluster.Account, p.Queue.Name)
 }
 
+func ruleARN(p *plan.Plan) string {
+	return fmt.Sprintf("arn:%s:events:%s:%s:rule/%s", p.Cluster.Partition, p.Cluster.Region, p.Cluster.Account, p.Queue.Rule)
+}
+
 // find is the queue's URL; empty where there is none.
 func (q *Queue) find(ctx context.Context, name string) (string, error) {
 	out, err := q.SQS.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name})
@@ -206,8 +210,9 @@ func (q *Queue) tag(ctx context.Context, p *plan.Plan, url string, progress *ste
 	return nil
 }
 
-// attributes are those of Karpenter's reference template: 300 s retention, SQS-managed encryption, and a policy that lets
-// events and sqs in and refuses plain HTTP.
+// attributes are those of Karpenter's reference template: 300 s retention, SQS-managed encryption, and a policy that lets EventBridge in
+// and refuses plain HTTP. The template lets in the rules of every account, and SQS, which sends nothing. Here only the rack's own rule
+// sends, so that nobody else makes up interruptions.
 func attributes(p *plan.Plan) (map[string]string, error) {
 	arn := queueARN(p)
 	policy, err := json.Marshal(map[string]any{
@@ -216,9 +221,10 @@ func attributes(p *plan.Plan) (map[string]string, error) {
 		"Statement": []any{
 			map[string]any{
 				"Effect":    "Allow",
-				"Principal": map[string]any{"Service": []string{"events.amazonaws.com", "sqs.amazonaws.com"}},
+				"Principal": map[string]any{"Service": "events.amazonaws.com"},
 				"Action":    "sqs:SendMessage",
 				"Resource":  arn,
+				"Condition": map[string]any{"ArnEquals": map[string]any{"aws:SourceArn": ruleARN(p)}},
 			},
 			map[string]any{
 				"Sid":       "DenyHTTP",

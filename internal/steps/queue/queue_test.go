@@ -19,8 +19,9 @@ import (
 )
 
 const (
-	name = "demo-karpenter"
-	arn  = "arn:aws:sqs:eu-central-1:123456789012:demo-karpenter"
+	name   = "demo-karpenter"
+	arn    = "arn:aws:sqs:eu-central-1:123456789012:demo-karpenter"
+	ruleOf = "arn:aws:events:eu-central-1:123456789012:rule/demo-karpenter"
 )
 
 var url = awsfake.QueueURL(name)
@@ -118,7 +119,7 @@ func TestQueueIsAsKarpenterWantsIt(t *testing.T) {
 	if err := json.Unmarshal([]byte(queue.Attributes["Policy"]), &policy); err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(policy.Statement); got != "[{Allow map[Service:[events.amazonaws.com sqs.amazonaws.com]] sqs:SendMessage "+arn+" map[]} {Deny * sqs:* "+arn+" map[Bool:map[aws:SecureTransport:false]]}]" {
+	if got := fmt.Sprint(policy.Statement); got != "[{Allow map[Service:events.amazonaws.com] sqs:SendMessage "+arn+" map[ArnEquals:map[aws:SourceArn:"+ruleOf+"]]} {Deny * sqs:* "+arn+" map[Bool:map[aws:SecureTransport:false]]}]" {
 		t.Errorf("policy %s", got)
 	}
 	var pattern struct {

@@ -62,6 +62,12 @@ func TestUnmanagedGroups(t *testing.T) {
 	sandbox.Play(t, story.UnmanagedGroups)
 }
 
+// Interruptions that somebody else makes up do not reach Karpenter.
+func TestForged(t *testing.T) {
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.Forged)
+}
+
 // What a tool sets back is told, and not fought over.
 func TestContested(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
