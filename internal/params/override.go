@@ -56,6 +56,7 @@ func (r *Result) override(objects map[string]Object) {
 	r.protected(config)
 	prune(config, false)
 	r.windows(config)
+	r.snapshots(config)
 	r.Config.Override.NodePool, _ = config["nodePool"].(map[string]any)
 	r.Config.Override.EC2NodeClass, _ = config["ec2NodeClass"].(map[string]any)
 }
@@ -186,5 +187,20 @@ func (r *Result) windows(config map[string]any) {
 	for i, entry := range terms {
 		term, _ := entry.(map[string]any)
 		refuse(term, "alias", fmt.Sprintf("ec2NodeClass.amiSelectorTerms[%d].alias", i))
+	}
+}
+
+// snapshots refuses disks that are made of a snapshot: it may hold anybody's data, and whoever writes the rack's parameters would have it
+// on a node of theirs.
+func (r *Result) snapshots(config map[string]any) {
+	class, _ := config["ec2NodeClass"].(map[string]any)
+	disks, _ := class["blockDeviceMappings"].([]any)
+	for i, entry := range disks {
+		disk, _ := entry.(map[string]any)
+		ebs, _ := disk["ebs"].(map[string]any)
+		if _, there := ebs["snapshotID"]; there {
+			at := fmt.Sprintf("ec2NodeClass.blockDeviceMappings[%d].ebs.snapshotID", i)
+			r.problem(overrideConfig, at, "%s is protected: a snapshot may hold anybody's data, and pods would read it; leave it out, and put what nodes need into an AMI of your own (amiSelectorTerms)", at)
+		}
 	}
 }
