@@ -146,7 +146,7 @@ func LostEvents(t *Teller) {
 
 // listen has what goes wrong sent to a queue, as docs/events.md says.
 func listen(t *Teller) {
-	t.Type("aws sqs create-queue --queue-name needs-a-look --query QueueUrl")
+	t.Type(`aws sqs create-queue --queue-name needs-a-look --attributes '{"Policy":"{\"Statement\":{\"Effect\":\"Allow\",\"Principal\":{\"Service\":\"events.amazonaws.com\"},\"Action\":\"sqs:SendMessage\",\"Resource\":\"*\"}}"}' --query QueueUrl`)
 	t.Type(`aws events put-rule --event-bus-name sawhorse --name sawhorse-needs-a-look --event-pattern '{"source":["sawhorse"],"detail-type":["Rack Rejected","Rack Reconcile Failed"]}' --query RuleArn`)
 	t.Type(`aws events put-targets --event-bus-name sawhorse --rule sawhorse-needs-a-look --targets "Id=queue,Arn=$(aws sqs get-queue-attributes --queue-url ` + look + ` --attribute-names QueueArn --query Attributes.QueueArn --output text)" --query FailedEntryCount`)
 }
