@@ -44,7 +44,7 @@ def enforce(*args, **named):
         denied = _enforce(*args, **named)
     finally:
         _asked.reset(token)
-    if asked and _script and not role_replicas.behind(asked[0][0].resource_arn):
+    if asked and _script and not role_replicas.unknown(asked[0][0].resource_arn):
         _keep(*asked[0], denied)
     return denied
 

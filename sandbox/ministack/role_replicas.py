@@ -40,10 +40,10 @@ def shown(name):
     return _iam.shows(name, iam._roles.get(name)) if lag.lagging() else iam._roles.get(name)
 
 
-def behind(arn):
-    """Whether the caller's replica has something else for a role than IAM."""
+def unknown(arn):
+    """Whether the caller's replica does not have a role that IAM has: a call about it is judged on an ARN without the role's path."""
     name = arn.rsplit("/", 1)[-1]
-    return ":role/" in arn and shown(name) is not iam._roles.get(name)
+    return ":role/" in arn and bool(iam._roles.get(name)) and not shown(name)
 
 
 def unknown_to_eks(name):
