@@ -106,8 +106,8 @@ func (a *Access) mode(ctx context.Context, p *plan.Plan, progress *steps.Progres
 	}
 	if errors.As(err, new(*types.InvalidParameterException)) {
 		// So is refused what a cluster has already: by an update that has ended since, or by a first try whose answer was lost.
-		if reached, status, look := a.reached(ctx, p); look == nil && reached {
-			return status == types.ClusterStatusActive, nil
+		if reached, status, look := a.reached(ctx, p); look != nil || reached {
+			return status == types.ClusterStatusActive, look
 		}
 	}
 	if err != nil {

@@ -164,6 +164,30 @@ func TestAnAccessModeThatHasComeAboutMeanwhile(t *testing.T) {
 	}
 }
 
+// blind is an EKS that is throttled from the second look at the cluster on.
+type blind struct {
+	*awsfake.EKS
+	looks *int
+}
+
+func (b blind) DescribeCluster(ctx context.Context, in *eks.DescribeClusterInput, options ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
+	if *b.looks++; *b.looks > 1 {
+		return nil, errThrottled
+	}
+	return b.EKS.DescribeCluster(ctx, in, options...)
+}
+
+var errThrottled = errors.New("throttled")
+
+// A refusal that cannot be looked into is that look's error, which the state machine tries again, and no lasting one.
+func TestARefusalThatCannotBeLookedInto(t *testing.T) {
+	s := begin(t)
+	s.step.EKS, s.plan.Access.Mode = blind{s.cloud.EKS, new(int)}, "API" // which EKS refuses
+	if _, err := s.step.Run(s.Context(), s.plan, ""); !errors.Is(err, errThrottled) {
+		t.Error(err)
+	}
+}
+
 // EKS takes one update at a time, and somebody else's may be under way: that is asked for nothing.
 func TestWaitsForAnotherUpdate(t *testing.T) {
 	s := begin(t)
