@@ -60,7 +60,7 @@ test: parts
 ## life: the longer end-to-end scripts: racks that are turned on and off, interrupted, left, and what can go wrong with nodes
 .PHONY: life
 life: parts
-	cd sandbox && go test -count=1 -p 2 -timeout 60m ./e2e/life ./e2e/changes
+	cd sandbox && go test -count=1 -p 3 -timeout 60m ./e2e/enabling ./e2e/changes ./e2e/disabling
 
 ## deployment: the end-to-end scripts that upgrade the stack from an earlier commit's (UPGRADE_FROM), and remove it
 .PHONY: deployment
@@ -71,7 +71,7 @@ deployment: parts
 .PHONY: rights
 rights: parts
 	@$(CACHE)/ministack/bin/python -B sandbox/rights/judge.py $(if $(UPDATE),--update) --template $(CACHE)/cdk.out/Sawhorse.template.json --proof cdk/testdata/proof.json \
-	  $(foreach package,e2e e2e-failures e2e-changes e2e-life,$(CACHE)/$(package)/decisions.jsonl)
+	  $(foreach package,e2e e2e-failures e2e-enabling e2e-changes e2e-disabling,$(CACHE)/$(package)/decisions.jsonl)
 
 ## unit: the tests that need no sandbox
 .PHONY: unit

@@ -79,9 +79,3 @@ func TestAutoscaler(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.Autoscaler)
 }
-
-// On with IRSA, where there is no Pod Identity.
-func TestCredentials(t *testing.T) {
-	sandbox.Play(t, story.Off)
-	sandbox.Play(t, story.Credentials)
-}
