@@ -134,7 +134,8 @@ func (s *sawhorse) environment(f function) *map[string]*string {
 	case "controller":
 		env["SAWHORSE_PRINCIPAL"] = s.roles["controller"].RoleArn()
 	case "infrastructure":
-		env["SAWHORSE_BOUNDARY"] = s.boundary.ManagedPolicyArn()
+		env["SAWHORSE_CONTROLLER_BOUNDARY"] = s.controllerBoundary.ManagedPolicyArn()
+		env["SAWHORSE_NODE_BOUNDARY"] = s.nodeBoundary.ManagedPolicyArn()
 		env["SAWHORSE_POD_IDENTITY_DELAY_SECONDS"] = jsii.String(strconv.Itoa(s.PodIdentityDelaySeconds))
 	case "nodepools", "nodegroups":
 		env["SAWHORSE_DRAIN_SECONDS"] = jsii.String(strconv.Itoa(s.DrainSeconds))

@@ -77,7 +77,7 @@ func TestSharedNetworksAreReached(t *testing.T) {
 
 // The CNI gives pods of an IPv6 cluster their addresses with the node's role.
 func TestTheBoundaryKnowsIPv6(t *testing.T) {
-	document := text(production.boundary(t).Properties["PolicyDocument"])
+	document := text(production.boundaries(t)["NodeBoundary"].Properties["PolicyDocument"])
 	for _, action := range []string{"ec2:AssignIpv6Addresses", "ec2:UnassignIpv6Addresses"} {
 		if !strings.Contains(document, `"`+action+`"`) {
 			t.Errorf("no %s", action)

@@ -53,6 +53,9 @@ type grant struct {
 	condition          any
 }
 
+// boundary tells whether the statement is one of a permissions boundary, which grants nothing by itself.
+func (g grant) boundary() bool { return strings.Contains(g.where, "Boundary") }
+
 func (t template) grants() []grant { return t.statements("Allow") }
 
 func (t template) statements(effect string) (all []grant) {
@@ -71,7 +74,7 @@ func (t template) statements(effect string) (all []grant) {
 func TestNoStatementIsWiderThanExplained(t *testing.T) {
 	for _, of := range []template{production, custom} {
 		for _, g := range of.grants() {
-			boundary := strings.HasPrefix(g.where, "Boundary")
+			boundary := g.boundary()
 			for _, a := range g.actions {
 				action := a.(string)
 				if boundary && slices.Contains([]string{"s3:Get*", "kms:Decrypt"}, action) {
@@ -103,7 +106,7 @@ func TestIAMWritesAreConfinedAndBounded(t *testing.T) {
 		for _, a := range g.actions {
 			action := a.(string)
 			if !strings.HasPrefix(action, "iam:") || strings.HasPrefix(action, "iam:Get") || strings.HasPrefix(action, "iam:List") ||
-				strings.HasPrefix(g.where, "Boundary") {
+				g.boundary() {
 				continue
 			}
 			seen++
@@ -118,8 +121,12 @@ func TestIAMWritesAreConfinedAndBounded(t *testing.T) {
 					t.Errorf("%s: %s on %s", g.where, action, text(r))
 				}
 			}
-			if condition := text(g.condition); slices.Contains(grants, action) && !strings.Contains(condition, `"iam:PermissionsBoundary":{"Ref":"Boundary`) {
-				t.Errorf("%s: %s without the boundary: %s", g.where, action, condition)
+			of := "ControllerBoundary"
+			if strings.Contains(text(g.resources), "-karpenter-nodes\"") {
+				of = "NodeBoundary"
+			}
+			if condition := text(g.condition); slices.Contains(grants, action) && (!strings.Contains(condition, `"iam:PermissionsBoundary":{"Ref":"`+of) || len(g.resources) != 1) {
+				t.Errorf("%s: %s on %s without their boundary: %s", g.where, action, text(g.resources), condition)
 			} else if action == "iam:PassRole" && !strings.Contains(condition, "iam:PassedToService") {
 				t.Errorf("%s: %s to any service", g.where, action)
 			}
@@ -143,7 +150,7 @@ func TestOwnRolesAreOutOfReach(t *testing.T) {
 
 func TestTaggingIsConfinedToTheDiscoveryTag(t *testing.T) {
 	for _, g := range production.grants() {
-		if !slices.Contains(g.actions, any("ec2:CreateTags")) || strings.HasPrefix(g.where, "Boundary") {
+		if !slices.Contains(g.actions, any("ec2:CreateTags")) || g.boundary() {
 			continue
 		}
 		want := `{"ForAllValues:StringEquals":{"aws:TagKeys":["karpenter.sh/discovery"]},"Null":{"aws:TagKeys":"false"}}`
@@ -160,7 +167,7 @@ func TestTaggingIsConfinedToTheDiscoveryTag(t *testing.T) {
 func TestOnlyKarpentersInstancesAreTerminated(t *testing.T) {
 	seen := 0
 	for _, g := range production.grants() {
-		if !slices.Contains(g.actions, any("ec2:TerminateInstances")) || strings.HasPrefix(g.where, "Boundary") {
+		if !slices.Contains(g.actions, any("ec2:TerminateInstances")) || g.boundary() {
 			continue
 		}
 		seen++
@@ -239,19 +246,19 @@ func TestTheStateMachineMayDoWhatItDoes(t *testing.T) {
 	}
 }
 
-// Further policies of nodes work as far as the deployment says, by the boundary alone: it grants nothing.
-func TestNodeActionsAreInTheBoundaryOnly(t *testing.T) {
+// Further policies of nodes work as far as the deployment says, by the boundaries alone, which grant nothing. The keys of nodes'
+// volumes are used in the controller's name.
+func TestNodeActionsAreInTheBoundariesOnly(t *testing.T) {
 	for i, of := range []template{production, custom} {
 		var where []string
 		for _, g := range of.grants() {
-			if text(g.actions) == `["s3:Get*","kms:Decrypt"]` && text(g.resources) == `["*"]` {
-				where = append(where, g.where)
-			} else if strings.Contains(text(g.actions), "kms:") {
-				t.Errorf("%s: %s on %s", g.where, text(g.actions), text(g.resources))
+			if actions := text(g.actions); strings.Contains(actions, "s3:Get*") || strings.Contains(actions, "kms:") {
+				where = append(where, strings.TrimRight(g.where, "0123456789ABCDEF")+" "+actions+" "+text(g.resources))
 			}
 		}
-		if len(where) != i || i == 1 && !strings.HasPrefix(where[0], "Boundary") {
-			t.Errorf("stack %d has it in %v", i, where)
+		slices.Sort(where)
+		if want := []string{`ControllerBoundary "kms:Decrypt" ["*"]`, `NodeBoundary ["s3:Get*","kms:Decrypt"] ["*"]`}; !slices.Equal(where, want[:2*i]) {
+			t.Errorf("stack %d has it in %q", i, where)
 		}
 	}
 }
@@ -260,7 +267,7 @@ func TestOnlyValidateReadsObjectsOfThePrefixes(t *testing.T) {
 	for i, of := range []template{production, custom} {
 		var found []string
 		for _, g := range of.grants() {
-			if strings.Contains(text(g.actions), `"s3:`) && !strings.HasPrefix(g.where, "Boundary") {
+			if strings.Contains(text(g.actions), `"s3:`) && !g.boundary() {
 				if !strings.HasPrefix(g.where, "Validate") {
 					t.Errorf("%s may %s", g.where, text(g.actions))
 				}
@@ -276,9 +283,11 @@ func TestOnlyValidateReadsObjectsOfThePrefixes(t *testing.T) {
 }
 
 // A managed policy holds 6,144 characters, white space aside; ARNs get longer than their tokens.
-func TestBoundaryFits(t *testing.T) {
-	if size := len(longest(t, production.boundary(t).Properties["PolicyDocument"])); size > 6144 {
-		t.Errorf("%d characters", size)
+func TestBoundariesFit(t *testing.T) {
+	for id, boundary := range production.boundaries(t) {
+		if size := len(longest(t, boundary.Properties["PolicyDocument"])); size > 6144 {
+			t.Errorf("%s: %d characters", id, size)
+		}
 	}
 }
 

@@ -47,12 +47,13 @@ type settings struct {
 	ReservedConcurrency int
 	// OperatorRacks (operatorRacks) are the racks that the policy for operators is about; of many there are several policies.
 	OperatorRacks []string
-	// NodeActions (nodeActions) are what the roles of nodes may do beyond Karpenter's own needs: what the boundary lets through
-	// of policies that racks attach with node_policy_arns.
+	// NodeActions (nodeActions) are what the roles of nodes may do beyond Karpenter's own needs: what their boundary lets through
+	// of policies that racks attach with node_policy_arns. KMS's are let through for Karpenter's controllers too: EC2 uses the keys
+	// of nodes' volumes in the name of the role that launches them.
 	NodeActions []string
 	// ObjectPrefixes (objectPrefixes) are where JSON parameters may be read from: s3://bucket/prefix.
 	ObjectPrefixes []string
-	// Destroy (removal=destroy, default retain) deletes the table and the permissions boundary with the stack.
+	// Destroy (removal=destroy, default retain) deletes the table and the permissions boundaries with the stack.
 	Destroy bool
 	// CLICredentials (synthesizer=cli, default default) deploys with the caller's own credentials, not CDK's bootstrap roles.
 	CLICredentials bool

@@ -21,10 +21,12 @@ type sawhorse struct {
 	bus   awsevents.EventBus
 	// undelivered takes what EventBridge, the Scheduler or Lambda could not deliver.
 	undelivered awssqs.Queue
-	boundary    awsiam.ManagedPolicy
-	roles       map[string]awsiam.Role
-	functions   map[string]awslambda.Function
-	machine     awsstepfunctions.StateMachine
+	// controllerBoundary and nodeBoundary are the permissions boundaries of the roles that Sawhorse creates.
+	controllerBoundary, nodeBoundary awsiam.ManagedPolicy
+
+	roles     map[string]awsiam.Role
+	functions map[string]awslambda.Function
+	machine   awsstepfunctions.StateMachine
 	// alarms are for the dashboard.
 	alarms []interfacesawscloudwatch.IAlarmRef
 }
@@ -43,7 +45,7 @@ func newStack(scope constructs.Construct, id string, settings settings) awscdk.S
 	s.stack.TemplateOptions().SetMetadata(&map[string]any{"cfn-lint": lintIgnores("W3005")})
 	s.addTable()
 	s.addMessaging()
-	s.addBoundary()
+	s.addBoundaries()
 	s.addRoles()
 	s.addFunctions()
 	s.addStateMachine()

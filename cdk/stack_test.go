@@ -164,16 +164,19 @@ func (t template) one(test *testing.T, kind string) resource {
 	panic("unreachable")
 }
 
-// boundary is the permissions boundary.
-func (t template) boundary(test *testing.T) resource {
+// boundaries are the permissions boundaries, ControllerBoundary and NodeBoundary, by these names.
+func (t template) boundaries(test *testing.T) map[string]resource {
 	test.Helper()
+	found := map[string]resource{}
 	for id, r := range t.all("AWS::IAM::ManagedPolicy") {
-		if strings.HasPrefix(id, "Boundary") {
-			return r
+		if name, _, is := strings.Cut(id, "Boundary"); is {
+			found[name+"Boundary"] = r
 		}
 	}
-	test.Fatal("no boundary")
-	panic("unreachable")
+	if len(found) != 2 || found["ControllerBoundary"].Type == "" || found["NodeBoundary"].Type == "" {
+		test.Fatalf("boundaries: %v", found)
+	}
+	return found
 }
 
 // at follows a path of keys (string) and indexes (int) into plain data; nil where it ends early.

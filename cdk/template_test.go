@@ -101,8 +101,10 @@ func TestTableIsKept(t *testing.T) {
 			t.Errorf("deletion protection %v, want %v", got, want)
 		}
 	}
-	if got := production.boundary(t).DeletionPolicy; got != "Retain" {
-		t.Errorf("the boundary: DeletionPolicy %q", got)
+	for id, boundary := range production.boundaries(t) {
+		if got := boundary.DeletionPolicy; got != "Retain" {
+			t.Errorf("%s: DeletionPolicy %q", id, got)
+		}
 	}
 }
 

@@ -13,7 +13,11 @@ import (
 
 func main() {
 	handler.StartStep("infrastructure", func(env handler.Env) (handler.StepFunc, error) {
-		boundary, err := env.Setting("SAWHORSE_BOUNDARY")
+		controller, err := env.Setting("SAWHORSE_CONTROLLER_BOUNDARY")
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := env.Setting("SAWHORSE_NODE_BOUNDARY")
 		if err != nil {
 			return nil, err
 		}
@@ -22,7 +26,8 @@ func main() {
 			return nil, err
 		}
 		step := &infrastructure.Infrastructure{
-			IAM: iam.NewFromConfig(env.AWS), EKS: eks.NewFromConfig(env.AWS), Boundary: boundary, Delay: time.Duration(delay) * time.Second, Now: env.Now,
+			IAM: iam.NewFromConfig(env.AWS), EKS: eks.NewFromConfig(env.AWS), ControllerBoundary: controller, NodeBoundary: nodes,
+			Delay: time.Duration(delay) * time.Second, Now: env.Now,
 		}
 		return step.Run, nil
 	})

@@ -142,7 +142,9 @@ type AutoScalingGroup struct {
 
 // Tagged is an EC2 resource and its tags.
 type Tagged struct {
-	ID   string            `json:"id"`
-	Zone string            `json:"zone,omitempty"`
+	ID   string `json:"id"`
+	Zone string `json:"zone,omitempty"`
+	// Owner is the account that the resource belongs to: in a shared VPC it is not the cluster's.
+	Owner string            `json:"owner,omitempty"`
 	Tags map[string]string `json:"tags,omitempty"`
 }

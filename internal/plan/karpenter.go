@@ -24,6 +24,7 @@ func (b *builder) infrastructure() {
 		ControllerRole: names.ControllerRole(rack),
 		NodeRole:       names.NodeRole(rack),
 		PodIdentity:    b.podIdentity(),
+		SharedNetworks: b.sharedNetworks(),
 		Tags:           b.marks(),
 	}
 	for _, name := range nodePolicies {
@@ -49,6 +50,20 @@ func (b *builder) infrastructure() {
 			"run `aws iam add-client-id-to-open-id-connect-provider --client-id %s --open-id-connect-provider-arn %s`",
 			b.config.ClusterName, names.OIDCClient, names.OIDCClient, OIDCProviderARN(b.plan.Cluster))
 	}
+}
+
+// sharedNetworks are the chosen subnets and groups of other accounts. An account does not see the tags of another's resources, and
+// what a policy can tell of them is not documented.
+func (b *builder) sharedNetworks() (arns []string) {
+	for kind, found := range map[string][]Tagged{"subnet": b.facts.Subnets, "security-group": b.facts.SecurityGroups} {
+		for _, t := range found {
+			if t.Owner != "" && t.Owner != b.plan.Cluster.Account {
+				arns = append(arns, fmt.Sprintf("arn:%s:ec2:%s:%s:%s/%s", b.plan.Cluster.Partition, b.plan.Cluster.Region, t.Owner, kind, t.ID))
+			}
+		}
+	}
+	slices.Sort(arns)
+	return arns
 }
 
 // OIDCProviderARN is the provider of a cluster's service account tokens in IAM.

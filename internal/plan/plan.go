@@ -168,6 +168,9 @@ type Infrastructure struct {
 	PodIdentity bool `json:"podIdentity,omitempty"`
 	// NodePolicies are the ARNs of the policies attached to the node role.
 	NodePolicies []string `json:"nodePolicies,omitempty"`
+	// SharedNetworks are the ARNs of the chosen subnets and security groups that another account shares: the controller may use
+	// them by name, where it may use those of its own account by their tag.
+	SharedNetworks []string `json:"sharedNetworks,omitempty"`
 	// Tags are on everything that is created, the ownership marks among them.
 	Tags map[string]string `json:"tags"`
 }

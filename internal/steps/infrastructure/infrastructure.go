@@ -51,8 +51,8 @@ type EKS interface {
 type Infrastructure struct {
 	IAM IAM
 	EKS EKS
-	// Boundary is the ARN of the permissions boundary that every role gets; the step's own rights demand it.
-	Boundary string
+	// ControllerBoundary and NodeBoundary are the ARNs of the roles' permissions boundaries; the step's own rights demand them.
+	ControllerBoundary, NodeBoundary string
 	// Delay is how old what the step makes must be before the step is done.
 	Delay time.Duration
 	Now   func() time.Time
@@ -76,6 +76,7 @@ func (i *Infrastructure) create(ctx context.Context, p *plan.Plan, progress *ste
 	if err != nil {
 		return err
 	}
+	wanted.boundary = i.ControllerBoundary
 	controller, err := i.role(ctx, p, wanted, progress)
 	if err != nil {
 		return err
@@ -83,6 +84,7 @@ func (i *Infrastructure) create(ctx context.Context, p *plan.Plan, progress *ste
 	if wanted, err = nodeRole(p); err != nil {
 		return err
 	}
+	wanted.boundary = i.NodeBoundary
 	nodes, err := i.role(ctx, p, wanted, progress)
 	if err != nil {
 		return err

@@ -19,11 +19,12 @@ import (
 )
 
 const (
-	controllerName = "demo-karpenter"
-	nodesName      = "demo-karpenter-nodes"
-	controllerARN  = "arn:aws:iam::123456789012:role/sawhorse/demo-karpenter"
-	nodesARN       = "arn:aws:iam::123456789012:role/sawhorse/demo-karpenter-nodes"
-	boundary       = "arn:aws:iam::123456789012:policy/boundary"
+	controllerName  = "demo-karpenter"
+	nodesName       = "demo-karpenter-nodes"
+	controllerARN   = "arn:aws:iam::123456789012:role/sawhorse/demo-karpenter"
+	nodesARN        = "arn:aws:iam::123456789012:role/sawhorse/demo-karpenter-nodes"
+	controllerBound = "arn:aws:iam::123456789012:policy/controller-boundary"
+	nodeBound       = "arn:aws:iam::123456789012:policy/node-boundary"
 )
 
 func wanted(present, podIdentity bool) *plan.Plan {
@@ -45,7 +46,7 @@ func wanted(present, podIdentity bool) *plan.Plan {
 func begin() (*awsfake.Cloud, *Infrastructure) {
 	cloud := awsfake.New()
 	cloud.EKS.Cluster.AccessConfig.AuthenticationMode = types.AuthenticationModeApiAndConfigMap
-	return cloud, &Infrastructure{IAM: cloud.IAM, EKS: cloud.EKS, Boundary: boundary, Delay: 15 * time.Second, Now: cloud.Now}
+	return cloud, &Infrastructure{IAM: cloud.IAM, EKS: cloud.EKS, ControllerBoundary: controllerBound, NodeBoundary: nodeBound, Delay: 15 * time.Second, Now: cloud.Now}
 }
 
 func run(t *testing.T, i *Infrastructure, p *plan.Plan) (steps.Progress, string) {
@@ -100,8 +101,9 @@ func TestCreatesOnceAndRemovesAll(t *testing.T) {
 func TestRoles(t *testing.T) {
 	cloud, i := begin()
 	run(t, i, wanted(true, true))
+	bounds := map[string]string{controllerName: controllerBound, nodesName: nodeBound}
 	for name, role := range cloud.IAM.Roles {
-		if *role.Path != "/sawhorse/" || role.PermissionsBoundary == nil || *role.PermissionsBoundary.PermissionsBoundaryArn != boundary || len(role.Tags) != 2 {
+		if *role.Path != "/sawhorse/" || role.PermissionsBoundary == nil || *role.PermissionsBoundary.PermissionsBoundaryArn != bounds[name] || len(role.Tags) != 2 {
 			t.Errorf("%s: path %s, boundary %v, tags %v", name, *role.Path, role.PermissionsBoundary, role.Tags)
 		}
 	}
@@ -166,6 +168,9 @@ func TestRepairsOnlyWhatDiffers(t *testing.T) {
 		{"the boundary of an earlier stack", func(c *awsfake.Cloud) {
 			c.IAM.Roles[controllerName].PermissionsBoundary = &iamtypes.AttachedPermissionsBoundary{PermissionsBoundaryArn: new("arn:aws:iam::123456789012:policy/earlier")}
 		}, "repaired permissions boundary of role " + controllerName},
+		{"the boundary of controllers on a node role", func(c *awsfake.Cloud) {
+			c.IAM.Roles[nodesName].PermissionsBoundary = &iamtypes.AttachedPermissionsBoundary{PermissionsBoundaryArn: new(controllerBound)}
+		}, "repaired permissions boundary of role " + nodesName},
 		{"trust", func(c *awsfake.Cloud) { c.IAM.Roles[controllerName].Trust = `{"Version":"2012-10-17","Statement":[]}` }, "repaired trust of role " + controllerName},
 		{"a policy changed", func(c *awsfake.Cloud) {
 			c.IAM.Roles[controllerName].Inline["interruption"] = `{"Version":"2012-10-17"}`

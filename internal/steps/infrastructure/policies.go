@@ -11,7 +11,8 @@ import (
 )
 
 // policyFiles are the controller's policies as Karpenter 1.10's CloudFormation template has them, one file for each of its
-// managed policies, with the same ${…} for what differs between clusters.
+// managed policies, with the same ${…} for what differs between clusters. They differ from Karpenter's in one thing: networks of the
+// account are those that carry the cluster's discovery tag, so that whoever holds the role can launch nodes in no other.
 //
 //go:embed policies/*.json
 var policyFiles embed.FS
@@ -19,6 +20,8 @@ var policyFiles embed.FS
 // wantedRole is what a role should be.
 type wantedRole struct {
 	name, description, trust string
+	// boundary is the ARN of the permissions boundary.
+	boundary string
 	// inline are policy documents by name, attached the ARNs of managed policies.
 	inline   map[string]string
 	attached []string
@@ -52,6 +55,13 @@ func controllerRole(p *plan.Plan) (wantedRole, error) {
 			return role, fmt.Errorf("role %s: policy %s: %w", role.name, file.Name(), err)
 		}
 		role.inline[strings.TrimSuffix(file.Name(), ".json")] = document
+	}
+	if shared := p.Infrastructure.SharedNetworks; len(shared) > 0 {
+		if role.inline["shared-networks"], err = policy(map[string]any{
+			"Sid": "AllowSharedNetworkAccessActions", "Effect": "Allow", "Resource": shared, "Action": []string{"ec2:RunInstances", "ec2:CreateFleet"},
+		}); err != nil {
+			return role, err
+		}
 	}
 	role.trust, err = controllerTrust(p)
 	return role, err
@@ -95,9 +105,14 @@ func trust(principal map[string]any, actions []string, condition map[string]any)
 	if condition != nil {
 		statement["Condition"] = condition
 	}
+	return policy(statement)
+}
+
+// policy is a document of one statement.
+func policy(statement map[string]any) (string, error) {
 	text, err := json.Marshal(map[string]any{"Version": "2012-10-17", "Statement": []any{statement}})
 	if err != nil {
-		return "", fmt.Errorf("trust policy: encode: %w", err)
+		return "", fmt.Errorf("policy: encode: %w", err)
 	}
 	return string(text), nil
 }

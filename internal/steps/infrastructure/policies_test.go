@@ -9,8 +9,23 @@ import (
 	"testing"
 )
 
+// narrowed is where the policies differ from Karpenter's: of the subnets and security groups of the account, only those that carry the
+// cluster's discovery tag may be launched into.
+const (
+	networks = `  on arn:${Partition}:ec2:${Region}:*:security-group/*
+  on arn:${Partition}:ec2:${Region}:*:subnet/*
+`
+	narrowed = `node-lifecycle AllowScopedEC2NetworkAccessActions
+  may ec2:CreateFleet
+  may ec2:RunInstances
+  on arn:${Partition}:ec2:${Region}:${Account}:security-group/*
+  on arn:${Partition}:ec2:${Region}:${Account}:subnet/*
+  if StringEquals aws:ResourceTag/karpenter.sh/discovery = ${ClusterName}
+`
+)
+
 // The controller's policies are those of Karpenter 1.10's own CloudFormation template, statement by statement, scoped to
-// the rack's cluster, node role and queue. The facts of that template are in testdata, one a line.
+// the rack's cluster, node role and queue, but for what is narrowed. The facts of that template are in testdata, one a line.
 func TestControllerPoliciesAreKarpenters(t *testing.T) {
 	p := wanted(true, true)
 	role, err := controllerRole(p)
@@ -26,13 +41,35 @@ func TestControllerPoliciesAreKarpenters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := strings.NewReplacer("${Partition}", "aws", "${Region}", "eu-central-1", "${Account}", "123456789012", "${ClusterName}", "demo",
-		"${NodeRoleARN}", nodesARN, "${QueueARN}", "arn:aws:sqs:eu-central-1:123456789012:demo-karpenter").Replace(string(text))
-	if strings.Contains(want, "${") || strings.Count(want, " Allow") != 17 {
+	if strings.Count(string(text), networks) != 1 || strings.Count(string(text), " Allow") != 17 {
+		t.Fatalf("the test has lost the facts: %s", text)
+	}
+	const next = "node-lifecycle AllowScopedResourceCreationTagging"
+	want := strings.NewReplacer(networks, "", next, narrowed+next).Replace(string(text))
+	want = strings.NewReplacer("${Partition}", "aws", "${Region}", "eu-central-1", "${Account}", "123456789012", "${ClusterName}", "demo",
+		"${NodeRoleARN}", nodesARN, "${QueueARN}", "arn:aws:sqs:eu-central-1:123456789012:demo-karpenter").Replace(want)
+	if strings.Contains(want, "${") {
 		t.Fatalf("the test has lost the facts: %s", want)
 	}
 	if got := strings.Join(have, "\n") + "\n"; got != want {
 		t.Errorf("the policies say\n%s\nKarpenter's say\n%s", got, want)
+	}
+}
+
+// Subnets and groups that another account shares are named: whether a policy sees tags of theirs is not documented.
+func TestSharedNetworksAreNamed(t *testing.T) {
+	p := wanted(true, true)
+	role, err := controllerRole(p)
+	if err != nil || role.inline["shared-networks"] != "" {
+		t.Fatalf("without shared networks: %q, %v", role.inline["shared-networks"], err)
+	}
+	p.Infrastructure.SharedNetworks = []string{"arn:aws:ec2:eu-central-1:210987654321:subnet/subnet-1"}
+	if role, err = controllerRole(p); err != nil {
+		t.Fatal(err)
+	}
+	want := "shared-networks AllowSharedNetworkAccessActions\n  may ec2:CreateFleet\n  may ec2:RunInstances\n  on " + p.Infrastructure.SharedNetworks[0]
+	if got := strings.Join(facts(t, "shared-networks", role.inline["shared-networks"]), "\n"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 

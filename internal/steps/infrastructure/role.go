@@ -74,8 +74,8 @@ func (i *Infrastructure) tooEarly(role *types.Role, err error) error {
 // repairRole brings boundary, trust and tags of a role of ours up to date. Without the boundary this function may not write
 // the role's policies; it is another one where the stack was removed and deployed again.
 func (i *Infrastructure) repairRole(ctx context.Context, p *plan.Plan, live *types.Role, wanted wantedRole, progress *steps.Progress) error {
-	if b := live.PermissionsBoundary; b == nil || b.PermissionsBoundaryArn == nil || *b.PermissionsBoundaryArn != i.Boundary {
-		if _, err := i.IAM.PutRolePermissionsBoundary(ctx, &iam.PutRolePermissionsBoundaryInput{RoleName: &wanted.name, PermissionsBoundary: &i.Boundary}); err != nil {
+	if b := live.PermissionsBoundary; b == nil || b.PermissionsBoundaryArn == nil || *b.PermissionsBoundaryArn != wanted.boundary {
+		if _, err := i.IAM.PutRolePermissionsBoundary(ctx, &iam.PutRolePermissionsBoundaryInput{RoleName: &wanted.name, PermissionsBoundary: &wanted.boundary}); err != nil {
 			return fmt.Errorf("role %s: put permissions boundary: %w", wanted.name, err)
 		}
 		progress.Changed("repaired", "permissions boundary of role %s", wanted.name)
@@ -92,7 +92,7 @@ func (i *Infrastructure) repairRole(ctx context.Context, p *plan.Plan, live *typ
 func (i *Infrastructure) createRole(ctx context.Context, p *plan.Plan, wanted wantedRole) (*types.Role, error) {
 	input := &iam.CreateRoleInput{
 		RoleName: &wanted.name, Path: new(names.IAMPath), Description: &wanted.description,
-		AssumeRolePolicyDocument: &wanted.trust, PermissionsBoundary: &i.Boundary, Tags: iamTags(p.Infrastructure.Tags),
+		AssumeRolePolicyDocument: &wanted.trust, PermissionsBoundary: &wanted.boundary, Tags: iamTags(p.Infrastructure.Tags),
 	}
 	out, err := i.IAM.CreateRole(ctx, input)
 	if errors.As(err, new(*types.EntityAlreadyExistsException)) {

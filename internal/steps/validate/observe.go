@@ -245,7 +245,7 @@ func (v *Validate) network(ctx context.Context, config params.Config, facts *pla
 				return fmt.Errorf("subnets %s: describe: %w", strings.Join(ids, ", "), err)
 			}
 			for _, s := range page.Subnets {
-				facts.Subnets = append(facts.Subnets, plan.Tagged{ID: value(s.SubnetId), Zone: value(s.AvailabilityZone), Tags: tags(s.Tags)})
+				facts.Subnets = append(facts.Subnets, plan.Tagged{ID: value(s.SubnetId), Zone: value(s.AvailabilityZone), Owner: value(s.OwnerId), Tags: tags(s.Tags)})
 			}
 		}
 	}
@@ -279,7 +279,7 @@ func (v *Validate) securityGroups(ctx context.Context, filter string, values ...
 			return nil, fmt.Errorf("security groups %s: describe: %w", strings.Join(values, ", "), err)
 		}
 		for _, g := range page.SecurityGroups {
-			found = append(found, plan.Tagged{ID: value(g.GroupId), Tags: tags(g.Tags)})
+			found = append(found, plan.Tagged{ID: value(g.GroupId), Owner: value(g.OwnerId), Tags: tags(g.Tags)})
 		}
 	}
 	return found, nil
