@@ -38,6 +38,7 @@ func (s *sawhorse) infrastructurePermissions() []awsiam.PolicyStatement {
 	bounded := []string{"iam:CreateRole", "iam:PutRolePermissionsBoundary", "iam:PutRolePolicy", "iam:AttachRolePolicy"}
 	ofNodes := conditions{"ArnLike": map[string]any{"eks:principalArn": nodeRoles()}}
 	nodesOnly := conditions{"StringEquals": map[string]any{"eks:accessEntryType": "EC2_LINUX"}}
+	ofRacks := conditions{"StringLike": map[string]any{"aws:ResourceTag/" + names.TagRack: "*"}}
 	toPods := conditions{"StringEquals": map[string]any{"iam:PassedToService": "pods.eks.amazonaws.com"}}
 	return []awsiam.PolicyStatement{
 		allow(bounded, controllerRoles(), bearing(s.controllerBoundary)),
@@ -50,12 +51,13 @@ func (s *sawhorse) infrastructurePermissions() []awsiam.PolicyStatement {
 		allow([]string{"iam:PassRole"}, controllerRoles(), toPods),
 		// Who makes an access entry of nodes must be allowed to hand their role on (EKS user guide, "Create access entries").
 		allow([]string{"iam:PassRole"}, nodeRoles(), toEC2()),
-		allow([]string{"eks:CreatePodIdentityAssociation", "eks:ListPodIdentityAssociations"}, clusters()),
-		allow([]string{"eks:CreateAccessEntry"}, clusters(), nodesOnly, ofNodes),
+		allow([]string{"eks:ListPodIdentityAssociations"}, clusters()),
+		allow([]string{"eks:CreatePodIdentityAssociation"}, clusters(), s.letIn()),
+		allow([]string{"eks:CreateAccessEntry"}, clusters(), nodesOnly, ofNodes, s.letIn()),
 		allow([]string{"eks:DescribeAccessEntry", "eks:TagResource"}, accessEntries()),
 		allow([]string{"eks:DeleteAccessEntry"}, accessEntries(), ofNodes),
-		allow([]string{"eks:DescribePodIdentityAssociation", "eks:UpdatePodIdentityAssociation", "eks:DeletePodIdentityAssociation",
-			"eks:TagResource"}, associations()),
+		allow([]string{"eks:DescribePodIdentityAssociation", "eks:TagResource"}, associations()),
+		allow([]string{"eks:UpdatePodIdentityAssociation", "eks:DeletePodIdentityAssociation"}, associations(), ofRacks),
 	}
 }
 

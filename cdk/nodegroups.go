@@ -10,8 +10,9 @@ import (
 // replacePermissions are for the on-demand copy of a SPOT node group. Only copies can be made, and copies cannot be deleted;
 // what is deleted is somebody else's by nature, so that no tag of ours can tell it. EKS itself checks the role, the subnets
 // and the launch template of a new group with its caller's rights: the instances are launched by EKS, but a caller who might
-// not launch them from the template is refused. No role can be handed to an instance by this: that would be PassRole to EC2.
-func replacePermissions() []awsiam.PolicyStatement {
+// not launch them from the template is refused. Of roles, the copy may be given those that the deployment names (nodeRoles): with any
+// role that trusts EC2, nodes of the copy would have its rights. IAM does not judge PassRole by the role's tags.
+func (s *sawhorse) replacePermissions() []awsiam.PolicyStatement {
 	aCopy := conditions{"Null": map[string]any{"aws:RequestTag/" + names.TagReplaces: "false"}}
 	noCopy := conditions{"Null": map[string]any{"aws:ResourceTag/" + names.TagReplaces: "true"}}
 	toEKS := conditions{"StringEquals": map[string]any{"iam:PassedToService": "eks.amazonaws.com"}}
@@ -21,14 +22,21 @@ func replacePermissions() []awsiam.PolicyStatement {
 	made := []string{arn("ec2", "instance/*"), arn("ec2", "volume/*"), arn("ec2", "network-interface/*")}
 	used := append(shareable(), arn("ec2", "launch-template/*"), arn("ec2", "key-pair/*"), public+"image/*", public+"snapshot/*",
 		arn("ec2", "placement-group/*"), arn("ec2", "capacity-reservation/*"), arn("license-manager", "license-configuration:*"))
-	return []awsiam.PolicyStatement{
-		allow([]string{"eks:CreateNodegroup"}, clusters(), aCopy),
+	statements := []awsiam.PolicyStatement{
+		allow([]string{"eks:CreateNodegroup"}, clusters(), aCopy, s.letIn()),
 		allow([]string{"eks:TagResource"}, nodeGroups(), aCopy),
 		allow([]string{"eks:DeleteNodegroup"}, nodeGroups(), noCopy),
-		allow([]string{"iam:PassRole"}, []string{iamARN("role/*")}, toEKS), // node roles have whatever names their makers gave them
 		allow([]string{"iam:GetRole", "iam:ListAttachedRolePolicies"}, []string{iamARN("role/*")}),
 		allow([]string{"ec2:DescribeSubnets", "ec2:DescribeLaunchTemplateVersions"}, anything),
 		allow([]string{"ec2:RunInstances"}, append(used, made...), byTemplate),
 		allow([]string{"ec2:CreateTags"}, made, launched),
 	}
+	var roles []string
+	for _, role := range s.NodeRoles {
+		roles = append(roles, iamARN("role/"+role))
+	}
+	if len(roles) > 0 {
+		statements = append(statements, allow([]string{"iam:PassRole"}, roles, toEKS))
+	}
+	return statements
 }

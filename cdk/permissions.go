@@ -63,7 +63,7 @@ func (s *sawhorse) permissions(f function) []awsiam.PolicyStatement {
 		"access":         s.accessPermissions,
 		"controller":     controllerPermissions,
 		"network":        networkPermissions,
-		"nodegroups":     nodegroupsPermissions,
+		"nodegroups":     s.nodegroupsPermissions,
 		"nodepools":      nodepoolsPermissions,
 		"autoscaler":     autoscalerPermissions,
 		"infrastructure": s.infrastructurePermissions,
@@ -146,6 +146,15 @@ func ourRoleNames() []string {
 	return []string{iamARN("role/" + names.ControllerRole("*")), iamARN("role/" + names.NodeRole("*"))}
 }
 
+// letIn is for calls that change a cluster: its owner has let a rack in by a tag. Which one, validate compares: a statement cannot, as
+// the functions serve all racks.
+func (s *sawhorse) letIn() conditions {
+	if !s.RequireClusterTag {
+		return nil
+	}
+	return conditions{"StringLike": map[string]any{"aws:ResourceTag/" + names.TagRack: "*"}}
+}
+
 // accessPermissions make, change and delete entries of Sawhorse's own functions and of nobody else: EKS knows the principal of an
 // entry in each of these calls (Service Authorization Reference, Amazon EKS).
 func (s *sawhorse) accessPermissions() []awsiam.PolicyStatement {
@@ -158,9 +167,12 @@ func (s *sawhorse) accessPermissions() []awsiam.PolicyStatement {
 	ours := conditions{"ArnEquals": map[string]any{"eks:principalArn": principals}}
 	admin := conditions{"ArnEquals": map[string]any{
 		"eks:policyArn": "arn:" + *awscdk.Aws_PARTITION() + ":eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"}}
+	// With a mode in the call, UpdateClusterConfig changes the mode and nothing else: it takes one kind of change at a time.
+	forward := conditions{"StringEquals": map[string]any{"eks:authenticationMode": "API_AND_CONFIG_MAP"}}
 	return []awsiam.PolicyStatement{
-		allow([]string{"eks:DescribeCluster", "eks:UpdateClusterConfig"}, clusters()),
-		allow([]string{"eks:CreateAccessEntry"}, clusters(), ours),
+		allow([]string{"eks:DescribeCluster"}, clusters()),
+		allow([]string{"eks:UpdateClusterConfig"}, clusters(), forward, s.letIn()),
+		allow([]string{"eks:CreateAccessEntry"}, clusters(), ours, s.letIn()),
 		allow([]string{"eks:DescribeAccessEntry", "eks:ListAssociatedAccessPolicies"}, accessEntries()),
 		allow([]string{"eks:UpdateAccessEntry", "eks:DeleteAccessEntry"}, accessEntries(), ours),
 		allow([]string{"eks:AssociateAccessPolicy"}, accessEntries(), ours, admin),
@@ -191,11 +203,11 @@ func networkPermissions() []awsiam.PolicyStatement {
 	}
 }
 
-func nodegroupsPermissions() []awsiam.PolicyStatement {
+func (s *sawhorse) nodegroupsPermissions() []awsiam.PolicyStatement {
 	return append([]awsiam.PolicyStatement{
 		allow([]string{"eks:DescribeCluster"}, clusters()),
 		allow([]string{"eks:DescribeNodegroup", "eks:UpdateNodegroupConfig"}, nodeGroups()),
-	}, replacePermissions()...)
+	}, s.replacePermissions()...)
 }
 
 // nodepoolsPermissions end what Karpenter launched and did not end itself: instances with both of its tags, and no others.

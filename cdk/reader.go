@@ -95,6 +95,20 @@ func (r *reader) nodeActions() []string {
 	return list
 }
 
+// nodeRoles are names of roles with their paths, and patterns of them.
+func (r *reader) nodeRoles() []string {
+	const key = "nodeRoles"
+	list := r.list(key)
+	for _, role := range list {
+		if !rolePatterns.MatchString(role) {
+			r.fail(key, role, "a role's name behind its path, if it has one, with * for anything but not for all of it, like eksctl-*-NodeInstanceRole-*")
+		}
+	}
+	return list
+}
+
+var rolePatterns = regexp.MustCompile(`^[A-Za-z0-9+=.@_/*-]*[A-Za-z0-9+=.@_-][A-Za-z0-9+=.@_/*-]*$`)
+
 // endpointNames are names of AWS's endpoint services; China's begin with cn, IAM's has no region.
 var endpointNames = regexp.MustCompile(`^(cn\.)?com\.amazonaws\.([a-z0-9-]+\.)?[a-z0-9-]+$`)
 

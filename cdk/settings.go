@@ -51,6 +51,9 @@ type settings struct {
 	// of policies that racks attach with node_policy_arns. KMS's are let through for Karpenter's controllers too: EC2 uses the keys
 	// of nodes' volumes in the name of the role that launches them.
 	NodeActions []string
+	// NodeRoles (nodeRoles) are the roles that on-demand copies of SPOT node groups may be given: names, with their paths, and * for
+	// anything; none: no group is replaced.
+	NodeRoles []string
 	// ObjectPrefixes (objectPrefixes) are where JSON parameters may be read from: s3://bucket/prefix.
 	ObjectPrefixes []string
 	// Destroy (removal=destroy, default retain) deletes the table and the permissions boundaries with the stack.
@@ -93,6 +96,7 @@ func readSettings(get func(key string) any) (settings, error) {
 		RouteTableIDs:    r.list("routeTableIds"),
 		OperatorRacks:    r.operatorRacks(),
 		NodeActions:      r.nodeActions(),
+		NodeRoles:        r.nodeRoles(),
 
 		ReservedConcurrency: r.number("reservedConcurrency", 0, 0, 1000),
 

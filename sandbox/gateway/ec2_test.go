@@ -73,6 +73,43 @@ func TestInstancesAreJudgedOneByOne(t *testing.T) {
 	}
 }
 
+// A launch that is tried dry is judged by all that it makes and uses: the tags that it asks for, the subnet's own, the snapshots.
+func TestLaunchesAreJudged(t *testing.T) {
+	ctx, root := context.Background(), ec2.NewFromConfig(sandbox.Config())
+	_, _ = cluster(t, "launches")
+	subnet := *need[*ec2.DescribeSubnetsOutput](t)(root.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{Filters: tagged("Name", "launches")})).Subnets[0].SubnetId
+	const region = "arn:aws:ec2:us-east-1:"
+	client := ec2.NewFromConfig(as(t, "launcher", policyOf([]string{
+		"ec2:RunInstances " + region + `000000000000:instance/* {"StringEquals":{"aws:RequestTag/pool":"a"}}`,
+		"ec2:CreateTags " + region + `000000000000:instance/* {"StringEquals":{"aws:RequestTag/pool":"a","ec2:CreateAction":"RunInstances"}}`,
+		"ec2:RunInstances " + region + ":image/*",
+		"ec2:RunInstances " + region + `000000000000:subnet/* {"StringEquals":{"aws:ResourceTag/open":"yes"}}`,
+		"ec2:RunInstances " + region + `:snapshot/* {"StringEquals":{"ec2:Owner":"amazon"}}`,
+	})))
+	try := func(pool string, change func(*ec2.RunInstancesInput)) error {
+		in := &ec2.RunInstancesInput{
+			DryRun: aws.Bool(true), ImageId: aws.String("ami-12c6146b"), InstanceType: "m5.large", MinCount: aws.Int32(1), MaxCount: aws.Int32(1), SubnetId: &subnet,
+			TagSpecifications: []types.TagSpecification{{ResourceType: "instance", Tags: []types.Tag{{Key: aws.String("pool"), Value: &pool}}}},
+		}
+		if change != nil {
+			change(in)
+		}
+		_, err := client.RunInstances(ctx, in)
+		return err
+	}
+	want(t, "into a subnet without the tag", try("a", nil), "UnauthorizedOperation")
+	need[*ec2.CreateTagsOutput](t)(root.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{subnet}, Tags: []types.Tag{{Key: aws.String("open"), Value: aws.String("yes")}}}))
+	want(t, "into one with it", try("a", nil), "DryRunOperation")
+	want(t, "with another tag", try("b", nil), "UnauthorizedOperation")
+	want(t, "with a snapshot of the account", try("a", func(in *ec2.RunInstancesInput) {
+		in.BlockDeviceMappings = []types.BlockDeviceMapping{{DeviceName: aws.String("/dev/sdf"), Ebs: &types.EbsBlockDevice{SnapshotId: aws.String("snap-1")}}}
+	}), "UnauthorizedOperation")
+	want(t, "for a network interface", try("a", func(in *ec2.RunInstancesInput) {
+		in.SubnetId = nil
+		in.NetworkInterfaces = []types.InstanceNetworkInterfaceSpecification{{DeviceIndex: aws.Int32(0), SubnetId: &subnet}}
+	}), "DryRunOperation")
+}
+
 func TestInstanceTypesAreTrue(t *testing.T) {
 	client := ec2.NewFromConfig(sandbox.Config())
 	out := need[*ec2.DescribeInstanceTypesOutput](t)(client.DescribeInstanceTypes(context.Background(), &ec2.DescribeInstanceTypesInput{

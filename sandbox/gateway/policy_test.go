@@ -11,6 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 )
@@ -100,4 +102,21 @@ func TestCallsAreCountedByServiceActionAndCaller(t *testing.T) {
 	if wanted := mine[:len(mine)-1] + `,"sts":{"GetCallerIdentity":1}}`; string(got) != wanted {
 		t.Errorf("calls %s, want %s", got, wanted)
 	}
+}
+
+// A variable of a policy stands for what the caller's role is tagged with; without the tag the statement matches nothing.
+func TestPoliciesHaveVariables(t *testing.T) {
+	ctx, root := context.Background(), sandbox.Config()
+	for _, queue := range []string{"mine-q", "theirs-q"} {
+		need[*sqs.CreateQueueOutput](t)(sqs.NewFromConfig(root).CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &queue}))
+	}
+	client := sqs.NewFromConfig(as(t, "variable", policyOf([]string{"sqs:GetQueueUrl arn:aws:sqs:us-east-1:000000000000:${aws:PrincipalTag/team/name}-q"})))
+	ask := func(queue string) error {
+		_, err := client.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &queue})
+		return err
+	}
+	want(t, "without the tag", ask("mine-q"), "AccessDenied")
+	need[*iam.TagRoleOutput](t)(iam.NewFromConfig(root).TagRole(ctx, &iam.TagRoleInput{RoleName: aws.String("variable"), Tags: []iamtypes.Tag{{Key: aws.String("team/name"), Value: aws.String("mine")}}}))
+	want(t, "its own", ask("mine-q"), "")
+	want(t, "another's", ask("theirs-q"), "AccessDenied")
 }

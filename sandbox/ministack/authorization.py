@@ -18,7 +18,7 @@ _iam_tags = tagging._RESOURCE_TAG_COLLECTORS["iam"]
 def install():
     iam_actions.extract_resource_arn = extract_resource_arn  # app imports it at each request
     tagging._RESOURCE_TAG_COLLECTORS["iam"] = _with_profiles
-    tagging._RESOURCE_TAG_COLLECTORS["eks"] = _node_groups
+    tagging._RESOURCE_TAG_COLLECTORS["eks"] = _eks_tags
 
 
 def _with_profiles():
@@ -28,10 +28,10 @@ def _with_profiles():
         yield profile["Arn"], profile["Tags"]
 
 
-def _node_groups():
-    """… and for node groups."""
-    for group in eks._nodegroups.values():
-        yield group["nodegroupArn"], [{"Key": key, "Value": value} for key, value in group["tags"].items()]
+def _eks_tags():
+    """… and for clusters, and what is theirs."""
+    for arn, tags in eks._tags.items():
+        yield arn, [{"Key": key, "Value": value} for key, value in tags.items()]
 
 
 def extract_resource_arn(service, method, path, headers, body, query, region, account):

@@ -1,19 +1,39 @@
-"""The condition keys of IAM and EKS that policies of Sawhorse name, where MiniStack supplies none (AUTH=true).
+"""The condition keys and variables that policies of Sawhorse name, where MiniStack supplies none (AUTH=true).
 
-MiniStack knows aws:RequestTag and aws:TagKeys; a condition on a key that it does not supply is never met.
+MiniStack knows aws:RequestTag and aws:TagKeys; a condition on a key that it does not supply is never met. It knows no variables: here
+${key} in a resource stands for the key's value, and a statement with a variable that has none matches nothing, as on AWS.
 """
 
+import dataclasses
 import json
+import re
 
 import authorization
-from ministack.core import iam_actions
+import ec2_gate
+from ministack.core import iam_actions, iam_evaluator
 from ministack.services import eks, iam
 
 _tags = iam_actions.request_tag_context
+_first_match = iam_evaluator._first_match
+_variable = re.compile(r"\$\{([^}]+)\}")
 
 
 def install():
     iam_actions.request_tag_context = request_context  # app imports it at each request
+    iam_evaluator._first_match = first_match
+
+
+def first_match(ctx, statements, effect):
+    return _first_match(ctx, [_filled(s, ctx) for s in statements], effect)
+
+
+def _filled(statement, ctx):
+    if not any("${" in resource for resource in statement.resources):
+        return statement
+    values = {name: iam_evaluator._resolve_condition_key(name, ctx) for r in statement.resources for name in _variable.findall(r)}
+    filled = [_variable.sub(lambda match: values[match.group(1)], r) for r in statement.resources
+              if all(values[name] is not None for name in _variable.findall(r))]
+    return dataclasses.replace(statement, resources=filled or ["nothing"])
 
 
 def request_context(service, action, body, params):
@@ -22,6 +42,8 @@ def request_context(service, action, body, params):
         context.update(_boundary(action, params))
     if service == "eks":
         context.update(_entry(action, body))
+    if service == "ec2" and action.split(":")[-1] in ec2_gate.LAUNCHES:
+        context.update(ec2_gate.request_tags(params))
     return context
 
 
@@ -42,6 +64,8 @@ def _entry(action, body):
         keys = {"eks:principalArn": authorization.entry.get()[1], "eks:accessEntryType": found.get("type")}
     if action == "eks:CreateAccessEntry":
         keys = {"eks:principalArn": asked.get("principalArn"), "eks:accessEntryType": asked.get("type") or "STANDARD"}
+    if action == "eks:UpdateClusterConfig":
+        keys["eks:authenticationMode"] = (asked.get("accessConfig") or {}).get("authenticationMode")
     if action == "eks:AssociateAccessPolicy":
         keys["eks:policyArn"] = asked.get("policyArn")
     return {key: value for key, value in keys.items() if value}

@@ -1,7 +1,8 @@
 """EC2 and Auto Scaling are moto's, but moto knows no policies: MiniStack authorizes each of their calls before moto gets it.
 
 The gateway sends every such request here first. What reaches the handler below has passed
-authentication and the caller's policies, so it answers with a mark and nothing else.
+authentication and the caller's policies, so it answers with a mark and nothing else. A launch, which Karpenter tries dry, is
+judged by all that it makes and uses.
 """
 
 import json
@@ -10,17 +11,22 @@ import re
 import lag
 
 from ministack import app
-from ministack.core import iam_actions
+from ministack.core import iam_actions, iam_evaluator
+from ministack.core.responses import get_account_id, get_region
+from ministack.core.router import extract_access_key_id
 from ministack.services import tagging
 
 _extract = None
 _others = iam_actions.verified_access_resource_arns
-# The tags of the instances of a call that is being authorized, by their ARNs: the gateway tells them.
+# The tags of the instances and subnets of a call that is being authorized, by their ARNs: the gateway tells them.
 _tags = {}
 
 # EC2 resource ids say what they are.
 KINDS = {"vpc": "vpc", "subnet": "subnet", "sg": "security-group", "i": "instance", "vol": "volume",
          "lt": "launch-template", "ami": "image", "eni": "network-interface", "fleet": "fleet"}
+
+
+LAUNCHES = ("RunInstances", "CreateFleet")
 
 
 def install():
@@ -33,7 +39,14 @@ def install():
     tagging._RESOURCE_TAG_COLLECTORS["ec2"] = collect
 
 
-async def allowed(_method, _path, _headers, _body, _query):
+async def allowed(_method, _path, headers, _body, query):
+    action = iam_actions._query_param(query, "Action")
+    for asked in _launch(action, query) if action in LAUNCHES else []:
+        denied = iam_evaluator.enforce(extract_access_key_id(headers, query), asked[0], "ec2", get_region(), *asked[1:])
+        if denied:
+            message = iam_actions.identity_denial_message(asked[0], denied.principal_arn, asked[1], denied.decision == "Deny")
+            body = f"<Response><Errors><Error><Code>UnauthorizedOperation</Code><Message>{message}</Message></Error></Errors></Response>"
+            return 403, {"content-type": "text/xml"}, body.encode()
     return 200, {"x-sandbox-authorized": "true", **({"x-sandbox-lags": "true"} if lag.lagging() else {})}, b""
 
 
@@ -47,12 +60,14 @@ def extract_resource_arn(service, method, path, headers, body, query, region, ac
         action = iam_actions._query_param(query, "Action")
         if action.startswith("Describe"):
             return "*"
+        tags = json.loads(headers.get("x-sandbox-resource-tags") or "{}")
+        _tags.update((f"arn:aws:ec2:{region}:{account}:{KINDS[name.split('-')[0]]}/{name}", its) for name, its in tags.items())
         name = iam_actions._query_param(query, "ResourceId.1") or iam_actions._query_param(query, "InstanceId.1")
         match = re.match(r"([a-z]+)-", name)
         if match and match.group(1) in KINDS:
-            tags = json.loads(headers.get("x-sandbox-resource-tags") or "{}")
-            _tags.update((f"arn:aws:ec2:{region}:{account}:instance/{instance}", its) for instance, its in tags.items())
             return f"arn:aws:ec2:{region}:{account}:{KINDS[match.group(1)]}/{name}"
+        if action in LAUNCHES:
+            return f"arn:aws:ec2:{region}:{account}:instance/*"  # the others: allowed
     return _extract(service, method, path, headers, body, query, region, account)
 
 
@@ -62,3 +77,38 @@ def further_resource_arns(query, region, account):
         return _others(query, region, account)
     names = sorted(key for key in query if key.startswith("InstanceId."))
     return [f"arn:aws:ec2:{region}:{account}:instance/{iam_actions._query_param(query, key)}" for key in names]
+
+
+def _launch(action, query):
+    """What a launch is judged by: what it makes and tags, the image, the subnets, and the snapshots that it names.
+
+    Launch templates are simulated within Karpenter. Snapshots are the account's: there are no others here.
+    """
+    ours = f"arn:aws:ec2:{get_region()}:{get_account_id()}:"
+    for kind in _tag_specifications(query):
+        context = request_tags(query, kind)
+        yield f"ec2:{action}", f"{ours}{kind}/*", context
+        yield "ec2:CreateTags", f"{ours}{kind}/*", {**context, "ec2:CreateAction": action}
+    yield f"ec2:{action}", f"arn:aws:ec2:{get_region()}::image/*", {}
+    for name in sorted({iam_actions._query_param(query, key) for key in query if key.split(".")[-1] == "SubnetId"}):
+        yield f"ec2:{action}", f"{ours}subnet/{name}", {}
+    for name in sorted({iam_actions._query_param(query, key) for key in query if key.endswith(".SnapshotId")}):
+        yield f"ec2:{action}", f"arn:aws:ec2:{get_region()}::snapshot/{name}", {"ec2:Owner": get_account_id()}
+
+
+def request_tags(query, kind="instance"):
+    """The condition keys of the tags that a launch asks for."""
+    tags = _tag_specifications(query).get(kind, {})
+    return {**{f"aws:RequestTag/{key}": value for key, value in tags.items()}, **({"aws:TagKeys": list(tags)} if tags else {})}
+
+
+def _tag_specifications(query):
+    """The tags that a call asks for, by kind of resource."""
+    found = {}
+    for key in query:
+        match = re.match(r"TagSpecification\.(\d+)\.Tag\.(\d+)\.Key$", key)
+        if match:
+            its, tag = f"TagSpecification.{match.group(1)}", f"TagSpecification.{match.group(1)}.Tag.{match.group(2)}"
+            kind = iam_actions._query_param(query, f"{its}.ResourceType")
+            found.setdefault(kind, {})[iam_actions._query_param(query, f"{tag}.Key")] = iam_actions._query_param(query, f"{tag}.Value")
+    return found

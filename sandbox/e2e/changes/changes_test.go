@@ -62,6 +62,12 @@ func TestUnmanagedGroups(t *testing.T) {
 	sandbox.Play(t, story.UnmanagedGroups)
 }
 
+// What a writer of parameters and an administrator of the cluster do not reach with the roles of nodes and controller.
+func TestConfined(t *testing.T) {
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.Confined)
+}
+
 // Interruptions that somebody else makes up do not reach Karpenter.
 func TestForged(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
