@@ -120,6 +120,9 @@ func (s *sawhorse) environment(f function) *map[string]*string {
 	}
 	switch f.name {
 	case "validate":
+		if !s.RequireClusterTag {
+			env["SAWHORSE_REQUIRE_CLUSTER_TAG"] = jsii.String("false")
+		}
 		if len(s.ObjectPrefixes) > 0 {
 			env["SAWHORSE_OBJECT_PREFIXES"] = jsii.String(strings.Join(s.ObjectPrefixes, ","))
 		}

@@ -50,6 +50,8 @@ type settings struct {
 	// NodeActions (nodeActions) are what the roles of nodes may do beyond Karpenter's own needs: what the boundary lets through
 	// of policies that racks attach with node_policy_arns.
 	NodeActions []string
+	// RequireClusterTag (requireClusterTag) lets racks into clusters only that carry the tag sawhorse.dev/rack with the rack's name.
+	RequireClusterTag bool
 	// ObjectPrefixes (objectPrefixes) are where JSON parameters may be read from: s3://bucket/prefix.
 	ObjectPrefixes []string
 	// Destroy (removal=destroy, default retain) deletes the table and the permissions boundary with the stack.
@@ -94,6 +96,8 @@ func readSettings(get func(key string) any) (settings, error) {
 		NodeActions:      r.nodeActions(),
 
 		ReservedConcurrency: r.number("reservedConcurrency", 0, 0, 1000),
+
+		RequireClusterTag: r.oneOf("requireClusterTag", "true", "false") == "true",
 
 		ObjectPrefixes: r.objectPrefixes(),
 		Destroy:        r.oneOf("removal", "retain", "destroy") == "destroy",

@@ -38,6 +38,7 @@ func TestSettingsRefuse(t *testing.T) {
 		{"nodeActions", "s3:GetObject,iam:*", "not the whole service"},
 		{"nodeActions", []any{"sts:*"}, "not the whole service"},
 		{"nodeActions", "organizations:*", "not the whole service"},
+		{"requireClusterTag", "no", "true or false"},
 		{"objectPrefixes", "s3://config", "like s3://example-config/racks/"},
 		{"objectPrefixes", "s3://Config/racks/", "like s3://example-config/racks/"},
 		{"objectPrefixes", "s3://config/*", "without wildcards"},

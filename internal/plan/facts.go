@@ -32,6 +32,16 @@ type Facts struct {
 	Foreign []string `json:"foreign,omitempty"`
 	// Records is what the rack's own records say.
 	Records Records `json:"records"`
+	// Deployment is what the deployment of Sawhorse lets racks do.
+	Deployment Deployment `json:"-"`
+}
+
+// Deployment is what whoever deployed the stack lets the writers of parameters do, by its context values.
+type Deployment struct {
+	// RequireClusterTag wants the owner of a cluster to have let the rack in, by a tag on the cluster.
+	RequireClusterTag bool
+	// ObjectPrefixes are where the objects of JSON parameters may lie: s3://bucket/prefix.
+	ObjectPrefixes []string
 }
 
 // PoolFacts is what runs in one NodePool: the number of its nodes, and their capacity together as Kubernetes quantities.
@@ -70,6 +80,8 @@ type ClusterFacts struct {
 	Version  string `json:"version"`
 	AuthMode string `json:"authMode"`
 	AutoMode bool   `json:"autoMode,omitempty"`
+	// Tags are the cluster's own; nil where nobody has looked (Offline).
+	Tags map[string]string `json:"tags,omitempty"`
 }
 
 // NodeGroup has the shape of EKS's DescribeNodegroup answer.
