@@ -36,7 +36,7 @@ var wildcards = []wildcard{
 	{"-karpenter", "a rack's role, queue and rule are named after the rack"},
 	{"-karpenter-nodes", "a rack's role is named after the rack"},
 	{":role/sawhorse/*", "the roles that Sawhorse makes for racks, and no others, are below this path; they bear the boundary"},
-	{":role/*", "node groups have roles with whatever names their makers gave them; only read, and passed to EKS alone"},
+	{":role/*", "node groups have roles with whatever names their makers gave them; only read"},
 	{":instance-profile/karpenter/*", "Karpenter's own path: what it left behind is cleared away"},
 	{":instance-profile/*", "boundary: Karpenter's policies scope them by tags, and the names are Karpenter's"},
 	{"/racks/*", "racks come and go after the stack is deployed"},
@@ -60,8 +60,8 @@ var wildcards = []wildcard{
 	{":key-pair/*", "whatever key the launch template of the copied node group names"},
 	{"::image/*", "whatever image the launch template or the NodeClass names"},
 	{"::snapshot/*", "whatever snapshot the image is made of"},
-	{":*:*/*", "boundary: Karpenter's policies scope what is launched by tags and kinds"},
-	{":*/*", "boundary: Karpenter's policies scope it by tags, the nodes' own policies by kinds"},
+	{":fleet/*", "boundary: ids of EC2's; by conditions on the tags that a launch asks for"},
+	{":spot-instances-request/*", "boundary: ids of EC2's; by conditions on the tags that a launch asks for"},
 	{"Action::ec2:Describe*", "boundary: EC2's describing actions know no resources and change nothing"},
 	{"-reconcile:*", "executions of the state machine have names of EventBridge's and the Scheduler's"},
 	{".Arn>:*", "the Scheduler's role may invoke any version of the one function"},
@@ -77,6 +77,9 @@ func (s *sawhorse) acceptWildcards() {
 	}
 	for _, action := range s.NodeActions {
 		all = append(all, wildcard{"Action::" + action, "boundary: an action that this deployment lets the policies of nodes have (nodeActions)"})
+	}
+	for _, role := range s.NodeRoles {
+		all = append(all, wildcard{":role/" + role, "roles that this deployment lets copies of node groups have (nodeRoles); passed to EKS alone"})
 	}
 	for _, prefix := range s.ObjectPrefixes {
 		all = append(all, wildcard{":::" + strings.TrimPrefix(prefix, "s3://") + "*", "objects below a prefix that this deployment names (objectPrefixes)"})

@@ -58,3 +58,29 @@ func TestTheNodeRoleIsHandedToEC2(t *testing.T) {
 		t.Errorf("%d statements", seen)
 	}
 }
+
+// What changes a cluster wants its owner's tag on it, but where the deployment waives that (requireClusterTag=false); the access mode
+// only goes forward, and nothing else of a cluster's configuration changes.
+func TestClustersAreChangedWithTheirOwnersTag(t *testing.T) {
+	changes := []string{"eks:UpdateClusterConfig", "eks:CreateAccessEntry", "eks:CreatePodIdentityAssociation", "eks:CreateNodegroup"}
+	for i, of := range []template{production, custom} {
+		seen := map[string]bool{}
+		for _, g := range of.grants() {
+			for _, action := range changes {
+				if !slices.Contains(g.actions, any(action)) {
+					continue
+				}
+				seen[action] = true
+				if tagged := strings.Contains(text(g.condition), `"StringLike":{"aws:ResourceTag/sawhorse.dev/rack":"*"}`); tagged != (i == 0) {
+					t.Errorf("stack %d: %s: %s, condition %s", i, g.where, action, text(g.condition))
+				}
+				if action == "eks:UpdateClusterConfig" && !strings.Contains(text(g.condition), `"StringEquals":{"eks:authenticationMode":"API_AND_CONFIG_MAP"}`) {
+					t.Errorf("%s: %s, condition %s", g.where, action, text(g.condition))
+				}
+			}
+		}
+		if len(seen) != len(changes) {
+			t.Errorf("stack %d: %v", i, seen)
+		}
+	}
+}

@@ -120,6 +120,12 @@ func (s *sawhorse) environment(f function) *map[string]*string {
 	}
 	switch f.name {
 	case "validate":
+		if !s.RequireClusterTag {
+			env["SAWHORSE_REQUIRE_CLUSTER_TAG"] = jsii.String("false")
+		}
+		if len(s.NodeRoles) > 0 {
+			env["SAWHORSE_NODE_ROLES"] = jsii.String(strings.Join(s.NodeRoles, ","))
+		}
 		if len(s.ObjectPrefixes) > 0 {
 			env["SAWHORSE_OBJECT_PREFIXES"] = jsii.String(strings.Join(s.ObjectPrefixes, ","))
 		}

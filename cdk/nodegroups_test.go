@@ -6,13 +6,29 @@ import (
 	"testing"
 )
 
-// The function nodegroups makes copies and nothing else, deletes no copy, and hands roles to EKS alone.
+// Copies are given roles that the deployment names, and no others: without nodeRoles none.
+func TestCopiesGetTheRolesOfTheDeployment(t *testing.T) {
+	for i, of := range []template{production, custom} {
+		var found []string
+		for _, g := range of.grants() {
+			if strings.HasPrefix(g.where, "Nodegroups") && slices.Contains(g.actions, any("iam:PassRole")) {
+				found = append(found, text(g.resources)+text(g.condition))
+			}
+		}
+		const arn = `{"Fn::Join":["",["arn:",{"Ref":"AWS::Partition"},":iam::",{"Ref":"AWS::AccountId"},":role/`
+		want := []string{"[" + arn + `eks-nodes"]]},` + arn + `team/*-nodes"]]}]{"StringEquals":{"iam:PassedToService":"eks.amazonaws.com"}}`}
+		if !slices.Equal(found, want[:i]) {
+			t.Errorf("stack %d: %q", i, found)
+		}
+	}
+}
+
+// The function nodegroups makes copies and nothing else, and deletes no copy.
 func TestNodeGroupsAreReplacedByCopiesOnly(t *testing.T) {
 	want := map[string]string{
-		"eks:CreateNodegroup": `{"Null":{"aws:RequestTag/sawhorse.dev/replaces":"false"}}`,
+		"eks:CreateNodegroup": `{"Null":{"aws:RequestTag/sawhorse.dev/replaces":"false"},"StringLike":{"aws:ResourceTag/sawhorse.dev/rack":"*"}}`,
 		"eks:TagResource":     `{"Null":{"aws:RequestTag/sawhorse.dev/replaces":"false"}}`,
 		"eks:DeleteNodegroup": `{"Null":{"aws:ResourceTag/sawhorse.dev/replaces":"true"}}`,
-		"iam:PassRole":        `{"StringEquals":{"iam:PassedToService":"eks.amazonaws.com"}}`,
 	}
 	seen := map[string]bool{}
 	for _, g := range production.grants() {
@@ -38,7 +54,7 @@ func TestNodeGroupsAreReplacedByCopiesOnly(t *testing.T) {
 			}
 		}
 	}
-	for _, action := range []string{"eks:CreateNodegroup", "eks:TagResource", "eks:DeleteNodegroup", "iam:PassRole", "ec2:RunInstances"} {
+	for _, action := range []string{"eks:CreateNodegroup", "eks:TagResource", "eks:DeleteNodegroup", "ec2:RunInstances"} {
 		if !seen[action] {
 			t.Errorf("%s is missing, or without its condition", action)
 		}

@@ -54,6 +54,8 @@ type settings struct {
 	// NodeRoles (nodeRoles) are the roles that on-demand copies of SPOT node groups may be given: names, with their paths, and * for
 	// anything; none: no group is replaced.
 	NodeRoles []string
+	// RequireClusterTag (requireClusterTag) lets racks into clusters only that carry the tag sawhorse.dev/rack with the rack's name.
+	RequireClusterTag bool
 	// ObjectPrefixes (objectPrefixes) are where JSON parameters may be read from: s3://bucket/prefix.
 	ObjectPrefixes []string
 	// Destroy (removal=destroy, default retain) deletes the table and the permissions boundaries with the stack.
@@ -99,6 +101,8 @@ func readSettings(get func(key string) any) (settings, error) {
 		NodeRoles:        r.nodeRoles(),
 
 		ReservedConcurrency: r.number("reservedConcurrency", 0, 0, 1000),
+
+		RequireClusterTag: r.oneOf("requireClusterTag", "true", "false") == "true",
 
 		ObjectPrefixes: r.objectPrefixes(),
 		Destroy:        r.oneOf("removal", "retain", "destroy") == "destroy",

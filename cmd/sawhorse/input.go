@@ -253,7 +253,7 @@ func (in input) applied() applied {
 
 func (in input) facts(records plan.Records) plan.Facts {
 	facts := in.Observed
-	facts.Offline = true
+	facts.Offline, facts.Deployment.RequireClusterTag = true, true
 	if in.Previous != nil {
 		records.Claim, records.Credentials = facts.Records.Claim, facts.Records.Credentials
 		facts.Records = records

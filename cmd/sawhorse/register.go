@@ -4,9 +4,11 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"github.com/sawhorse-io/sawhorse/internal/params"
@@ -58,8 +60,12 @@ func runRegister(ctx context.Context, use string, args []string) error {
 		return fmt.Errorf("AWS configuration: %w", err)
 	}
 	r := register.Register{
-		SSM: ssm.NewFromConfig(aws), Paths: paths(), Interval: time.Duration(float64(time.Second) / *rate),
+		SSM: ssm.NewFromConfig(aws), EKS: eks.NewFromConfig(aws), Paths: paths(), Interval: time.Duration(float64(time.Second) / *rate),
 		Tell: func(name, action string) { fmt.Printf("%-40s %s\n", name, action) },
 	}
-	return r.Run(ctx, rack, wanted)
+	left, err := r.Run(ctx, rack, wanted)
+	if left != "" {
+		fmt.Fprintln(os.Stderr, "sawhorse:", left)
+	}
+	return err
 }

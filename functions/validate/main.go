@@ -4,7 +4,6 @@ package main
 import (
 	"context"
 	"os"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/handler"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/steps/queue"
 	"github.com/sawhorse-io/sawhorse/internal/steps/report"
 	"github.com/sawhorse-io/sawhorse/internal/steps/validate"
@@ -34,7 +34,10 @@ func main() {
 			IAM: iam.NewFromConfig(env.AWS), SQS: queues, Rules: rules, Queue: &queue.Queue{SQS: queues, Rules: rules, Deletions: env.Store, Now: env.Now},
 			S3: s3.NewFromConfig(env.AWS), Dial: k8s.Dial(env.AWS),
 		}
-		prefixes := strings.FieldsFunc(os.Getenv("SAWHORSE_OBJECT_PREFIXES"), func(r rune) bool { return r == ',' })
-		return validate.New(env.Store, env.Paths, prefixes, env.Now, clients, bus).Run, nil
+		deployment := plan.Deployment{
+			RequireClusterTag: os.Getenv("SAWHORSE_REQUIRE_CLUSTER_TAG") != "false", ObjectPrefixes: env.List("SAWHORSE_OBJECT_PREFIXES"),
+			NodeRoles: env.List("SAWHORSE_NODE_ROLES"),
+		}
+		return validate.New(env.Store, env.Paths, deployment, env.Now, clients, bus).Run, nil
 	})
 }

@@ -43,6 +43,7 @@ func newEKS(calls *Calls, roles *IAM) *EKS {
 			Identity:             &types.Identity{Oidc: &types.OIDC{Issuer: new("https://oidc.example/id/ABC")}},
 			ResourcesVpcConfig:   &types.VpcConfigResponse{ClusterSecurityGroupId: new("sg-cluster")},
 			AccessConfig:         &types.AccessConfigResponse{AuthenticationMode: types.AuthenticationModeConfigMap},
+			Tags:                 map[string]string{"sawhorse.dev/rack": "demo"}, // its owner has let the rack in
 		},
 	}
 }

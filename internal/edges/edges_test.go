@@ -59,12 +59,12 @@ var edges = map[string][]string{
 
 var stepMayUse = []string{"internal/names", "internal/params", "internal/plan", "internal/steps"}
 
-// functionsAlsoUse are the packages of steps that a function wires beside its own.
+// functionsAlsoUse are the packages that a function wires beside its own step.
 var functionsAlsoUse = map[string][]string{
 	"functions/controller": {"internal/steps/admin"},
 	"functions/nodegroups": {"internal/steps/pins", "internal/steps/room"},
-	"functions/resync":     {"internal/steps/report"},                         // the status of an execution that ended early
-	"functions/validate":   {"internal/steps/report", "internal/steps/queue"}, // its Bus and its look at the queue
+	"functions/resync":     {"internal/steps/report"},                                          // the status of an execution that ended early
+	"functions/validate":   {"internal/plan", "internal/steps/report", "internal/steps/queue"}, // what the deployment allows, its Bus, its look at the queue
 }
 
 // testsAlsoUse is for the _test.go files of every package.

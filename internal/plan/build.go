@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,6 +20,7 @@ func Build(config params.Config, facts Facts, objects []Object) Outcome {
 		b.infrastructure()
 		b.plan.Steps = b.steps()
 	} else if len(b.problems) == 0 && b.plan.Goal != GoalNone {
+		b.letIn()
 		b.access()
 		b.network()
 		b.nodegroups()
@@ -99,6 +101,30 @@ func (b *builder) cluster() {
 	if c != nil {
 		b.plan.Cluster = c.Cluster
 		b.version()
+	}
+}
+
+// letIn wants the cluster's owner to have let the rack in, by the tag of the rack on the cluster (spec 3.1): whoever writes the rack's
+// parameters chooses the cluster, and what comes then cannot be undone. A rack that has been in since before there was such a tag is
+// told, and goes on.
+func (b *builder) letIn() {
+	rack, cluster := b.config.Rack, b.facts.Cluster
+	tagged := cluster.Tags[names.TagRack]
+	if !b.facts.Deployment.RequireClusterTag || tagged == rack || b.facts.Offline && cluster.Tags == nil {
+		return
+	}
+	arn := cmp.Or(cluster.ARN, "ARN")
+	switch {
+	case b.facts.Records.Goal == GoalAccess || b.facts.Records.Goal == GoalKarpenter:
+		b.warn("cluster_name", "cluster %q does not carry the tag %s=%s, by which its owner lets the rack in; the rack has been in since before there was such a tag, and goes on; "+
+			"as long as the tag is missing, AWS refuses what it would change of the cluster; run `sawhorse register %s --cluster %s`, or, with the owner's rights, `aws eks tag-resource --resource-arn %s --tags %s=%s`",
+			cluster.Name, names.TagRack, rack, rack, cluster.Name, arn, names.TagRack, rack)
+	case tagged != "":
+		b.problem("cluster_name", "cluster %q carries the tag %s=%s, by which its owner lets rack %s in and no other; let this rack into another cluster with `sawhorse register %s --cluster NAME`, "+
+			"or, with the owner's rights, into this one with `aws eks tag-resource --resource-arn %s --tags %s=%s`", cluster.Name, names.TagRack, tagged, tagged, rack, arn, names.TagRack, rack)
+	default:
+		b.problem("cluster_name", "cluster %q does not carry the tag %s=%s, by which its owner lets the rack in; run `sawhorse register %s --cluster %s`, "+
+			"or, with the owner's rights, `aws eks tag-resource --resource-arn %s --tags %s=%s`", cluster.Name, names.TagRack, rack, rack, cluster.Name, arn, names.TagRack, rack)
 	}
 }
 

@@ -2,6 +2,8 @@ package plan
 
 import (
 	"cmp"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/sawhorse-io/sawhorse/internal/params"
@@ -32,6 +34,27 @@ type Facts struct {
 	Foreign []string `json:"foreign,omitempty"`
 	// Records is what the rack's own records say.
 	Records Records `json:"records"`
+	// Deployment is what the deployment of Sawhorse lets racks do.
+	Deployment Deployment `json:"-"`
+}
+
+// Deployment is what whoever deployed the stack lets the writers of parameters do, by its context values.
+type Deployment struct {
+	// RequireClusterTag wants the owner of a cluster to have let the rack in, by a tag on the cluster.
+	RequireClusterTag bool
+	// ObjectPrefixes are where the objects of JSON parameters may lie: s3://bucket/prefix.
+	ObjectPrefixes []string
+	// NodeRoles are the roles that a copy of a node group may be given: names behind their paths, with * for anything.
+	NodeRoles []string
+}
+
+// mayHand tells whether a copy of a node group may be given the role of this ARN.
+func (d Deployment) mayHand(role string) bool {
+	_, name, _ := strings.Cut(role, ":role/")
+	return slices.ContainsFunc(d.NodeRoles, func(pattern string) bool {
+		whole, err := regexp.MatchString("^"+strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*")+"$", name)
+		return err == nil && whole
+	})
 }
 
 // PoolFacts is what runs in one NodePool: the number of its nodes, and their capacity together as Kubernetes quantities.
@@ -70,6 +93,8 @@ type ClusterFacts struct {
 	Version  string `json:"version"`
 	AuthMode string `json:"authMode"`
 	AutoMode bool   `json:"autoMode,omitempty"`
+	// Tags are the cluster's own; nil where nobody has looked (Offline).
+	Tags map[string]string `json:"tags,omitempty"`
 }
 
 // NodeGroup has the shape of EKS's DescribeNodegroup answer.
@@ -146,5 +171,5 @@ type Tagged struct {
 	Zone string `json:"zone,omitempty"`
 	// Owner is the account that the resource belongs to: in a shared VPC it is not the cluster's.
 	Owner string            `json:"owner,omitempty"`
-	Tags map[string]string `json:"tags,omitempty"`
+	Tags  map[string]string `json:"tags,omitempty"`
 }

@@ -29,12 +29,13 @@ func facts() plan.Facts {
 				Account: "123456789012", Region: "eu-central-1", Partition: "aws",
 				OIDCIssuer: "https://oidc.eks.eu-central-1.amazonaws.com/id/ABC", SecurityGroup: "sg-cluster",
 			},
-			Status: "ACTIVE", Version: "1.35", AuthMode: "CONFIG_MAP",
+			Status: "ACTIVE", Version: "1.35", AuthMode: "CONFIG_MAP", Tags: texts{names.TagRack: "demo"},
 		},
+		Deployment: plan.Deployment{RequireClusterTag: true, NodeRoles: []string{"*-node"}},
 		NodeGroups: []plan.NodeGroup{
 			{Name: "build", CapacityType: "ON_DEMAND", InstanceTypes: []string{"m6i.large"}, Labels: map[string]string{names.LabelBuild: "true"}, Scaling: plan.Scaling{Max: 3},
 				Taints: []plan.NodeGroupTaint{{Key: "dedicated", Value: "build", Effect: "NO_SCHEDULE"}}, Resources: plan.Resources{AutoScalingGroups: []plan.AutoScalingGroup{{Name: "eks-build"}}}},
-			{Name: "system", CapacityType: "ON_DEMAND", InstanceTypes: []string{"m6i.large"}, Labels: map[string]string{"a": "1", "b": "2", "c": "3"}, Scaling: plan.Scaling{Min: 2, Max: 4, Desired: 2}},
+			{Name: "system", CapacityType: "ON_DEMAND", InstanceTypes: []string{"m6i.large"}, NodeRole: "arn:aws:iam::123456789012:role/demo-node", Labels: map[string]string{"a": "1", "b": "2", "c": "3"}, Scaling: plan.Scaling{Min: 2, Max: 4, Desired: 2}},
 		},
 		Subnets: []plan.Tagged{
 			{ID: "subnet-a", Zone: "eu-central-1a", Tags: map[string]string{"Name": "a", "kubernetes.io/role/internal-elb": "1"}},
@@ -125,6 +126,11 @@ var cases = []struct {
 	{name: "claimed", params: on, facts: func(f *plan.Facts) { f.Records.Claim = "other" }, problems: "cluster_name"},
 	{name: "auto-mode", params: on, facts: func(f *plan.Facts) { f.Cluster.AutoMode = true }, problems: "cluster_name"},
 	{name: "cluster-not-active", params: on, facts: func(f *plan.Facts) { f.Cluster.Status = "CREATING" }, problems: "cluster_name"},
+	{name: "not-let-in", params: on, facts: func(f *plan.Facts) { f.Cluster.Tags, f.Subnets = nil, nil }, problems: "cluster_name karpenter_auth_mode"},
+	{name: "let-in-for-another-rack", params: on, facts: func(f *plan.Facts) { f.Cluster.Tags[names.TagRack] = "other" }, problems: "cluster_name"},
+	{name: "in-before-the-tag", params: on, facts: func(f *plan.Facts) {
+		f.Cluster.Tags, f.Records = nil, plan.Records{Claim: "demo", Goal: plan.GoalAccess}
+	}},
 	{name: "tag-of-another-cluster", params: on, facts: func(f *plan.Facts) {
 		f.Subnets[1].Tags = map[string]string{names.TagDiscovery: "other"}
 		f.SecurityGroups[0].Tags[names.TagDiscovery] = "other"

@@ -74,6 +74,9 @@ func (b *builder) replace(g NodeGroup) {
 	case g.LostTemplate != "" && !r.Made:
 		b.problem("system_node_groups", "SPOT system node group %s cannot be copied: EC2 no longer has the launch template %s that it was made from; make an on-demand node group in its place, "+
 			"write its name in system_node_groups, and delete %s", g.Name, g.LostTemplate, g.Name)
+	case !b.facts.Offline && !r.Made && !b.facts.Deployment.mayHand(g.NodeRole):
+		b.problem("system_node_groups", "SPOT system node group %s cannot be copied: its role %s is none of those that this deployment of Sawhorse may give to node groups; "+
+			"have the role's name added to the context value nodeRoles of the stack, or make an on-demand node group in its place, write its name in system_node_groups, and delete %s", g.Name, g.NodeRole, g.Name)
 	default:
 		b.warn("system_node_groups", "system node group %s has capacity type SPOT, which cannot be changed: it is drained and deleted once its on-demand copy %s and the NodePools are Ready; "+
 			"the copy then counts as %s, and stays when Karpenter is turned off; tell the tool that made %s, if it would make it again", g.Name, r.Copy, g.Name, g.Name)

@@ -116,3 +116,18 @@ func TestADiscoveredSPOTGroupIsToBeNamed(t *testing.T) {
 		t.Errorf("%v", got.Problems)
 	}
 }
+
+// With any role that trusts EC2, nodes of a copy would have its rights: the deployment says which ones copies may have.
+func TestCopiesGetRolesOfTheDeploymentOnly(t *testing.T) {
+	const problem = "its role arn:aws:iam::123456789012:role/team/demo-node is none of those that this deployment of Sawhorse may give to node groups; have the role's name added to the context value nodeRoles"
+	for patterns, refused := range map[string]bool{"": true, "demo-node": true, "other/*": true, "team/demo": true, "team/demo-node": false, "team/*-node": false, "*/demo-node": false} {
+		f := facts()
+		spotOnly(&f)
+		f.NodeGroups[1].NodeRole = "arn:aws:iam::123456789012:role/team/demo-node"
+		f.Deployment.NodeRoles = strings.Fields(patterns)
+		got := build(t, named, f)
+		if !refused && len(got.Problems) > 0 || refused && (len(got.Problems) != 1 || got.Problems[0].Parameter != "system_node_groups" || !strings.Contains(got.Problems[0].Message, problem)) {
+			t.Errorf("nodeRoles %q: %v", patterns, got.Problems)
+		}
+	}
+}

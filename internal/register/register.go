@@ -1,4 +1,5 @@
-// Package register creates a rack's parameters in Parameter Store, so that SSM itself refuses a bad value at the write.
+// Package register creates a rack's parameters in Parameter Store, so that SSM itself refuses a bad value at the write, and lets the
+// rack into its cluster.
 package register
 
 import (
@@ -27,9 +28,10 @@ type SSM interface {
 // Register writes at Interval, because SSM takes 3 PutParameter calls a second from an account unless more was asked for.
 type Register struct {
 	SSM      SSM
+	EKS      EKS
 	Paths    names.Paths
 	Interval time.Duration
-	// Tell is called with each parameter and what was done: created, updated, unchanged, or why it was left alone.
+	// Tell is called with each parameter, and the cluster, and what was done: created, updated, unchanged, or why it was left alone.
 	Tell func(name, action string)
 }
 
@@ -55,18 +57,29 @@ func (w Wanted) wants(p params.Param, exists bool) bool {
 	return exists || p.Section == params.SectionEnabling
 }
 
-// Run creates what is wanted and missing, and brings description and pattern of what is wanted and there up to date. It can be
-// stopped anywhere and run again.
-func (r *Register) Run(ctx context.Context, rack string, wanted Wanted) error {
+// Run creates what is wanted and missing, brings description and pattern of what is wanted and there up to date, and then lets the
+// rack into its cluster. It can be stopped anywhere and run again. What is left to be done by others is no error: left says it.
+func (r *Register) Run(ctx context.Context, rack string, wanted Wanted) (left string, err error) {
 	live, err := r.live(ctx, rack)
 	if err != nil {
-		return err
+		return "", err
 	}
-	if _, exists := live[clusterName]; exists && wanted.Cluster != "" {
-		if err := r.named(ctx, rack, wanted.Cluster); err != nil {
-			return err
-		}
+	_, named := live[clusterName]
+	name, err := r.clusterOf(ctx, rack, wanted, named)
+	if err != nil {
+		return "", err
 	}
+	found, err := r.look(ctx, rack, name)
+	if err != nil {
+		return "", err
+	}
+	if err := r.parameters(ctx, rack, wanted, live); err != nil {
+		return "", err
+	}
+	return r.letIn(ctx, rack, found)
+}
+
+func (r *Register) parameters(ctx context.Context, rack string, wanted Wanted, live map[string]types.ParameterMetadata) (err error) {
 	for _, p := range params.Table {
 		have, exists := live[p.Name]
 		if !wanted.wants(p, exists) {
@@ -97,19 +110,6 @@ func (r *Register) Run(ctx context.Context, rack string, wanted Wanted) error {
 }
 
 const clusterName = "cluster_name"
-
-// named tells whether the rack has this cluster already. Another one is the user's to change.
-func (r *Register) named(ctx context.Context, rack, cluster string) error {
-	name := r.Paths.Params(rack) + "/" + clusterName
-	out, err := r.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: &name})
-	if err != nil {
-		return fmt.Errorf("parameter %s: read: %w", clusterName, err)
-	}
-	if was := *out.Parameter.Value; was != cluster {
-		return fmt.Errorf("%s is there already and says %q, not %q; nothing was written; write it with `aws ssm put-parameter --overwrite --name %s --value %s`, and run register again", clusterName, was, cluster, name, cluster)
-	}
-	return nil
-}
 
 // live is what SSM says of the rack's parameters, without their values.
 func (r *Register) live(ctx context.Context, rack string) (map[string]types.ParameterMetadata, error) {

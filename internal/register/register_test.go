@@ -78,8 +78,8 @@ func user(name, value string) *ssm.PutParameterInput {
 func run(t *testing.T, s *store) map[string]string {
 	t.Helper()
 	told := map[string]string{}
-	r := Register{SSM: s, Paths: names.Paths{Prefix: "/sawhorse"}, Tell: func(name, action string) { told[name] = action }}
-	if err := r.Run(t.Context(), "demo", Wanted{All: true, Cluster: "prod"}); err != nil {
+	r := Register{SSM: s, EKS: clusters{}, Paths: names.Paths{Prefix: "/sawhorse"}, Tell: func(name, action string) { told[name] = action }}
+	if _, err := r.Run(t.Context(), "demo", Wanted{All: true, Cluster: "prod"}); err != nil {
 		t.Fatal(err)
 	}
 	return told
@@ -110,8 +110,8 @@ func TestAnotherCluster(t *testing.T) {
 	for value, good := range map[string]bool{"prod": true, "other": false, params.Unset: false} {
 		s := &store{versions: map[string][]types.ParameterHistory{}}
 		s.add(user("/sawhorse/racks/demo/params/cluster_name", value))
-		r := Register{SSM: s, Paths: names.Paths{Prefix: "/sawhorse"}, Tell: func(string, string) {}}
-		err := r.Run(t.Context(), "demo", Wanted{Cluster: "prod"})
+		r := Register{SSM: s, EKS: clusters{}, Paths: names.Paths{Prefix: "/sawhorse"}, Tell: func(string, string) {}}
+		_, err := r.Run(t.Context(), "demo", Wanted{Cluster: "prod"})
 		if (err == nil) != good || !good && (s.writes > 0 || !strings.Contains(err.Error(), `says "`+value+`", not "prod"`)) {
 			t.Errorf("%s: %v, %d writes", value, err, s.writes)
 		}
@@ -136,8 +136,8 @@ func TestRegistersWhatIsNamedOrSet(t *testing.T) {
 		for _, name := range c.there {
 			s.add(user(name, "200"))
 		}
-		r := Register{SSM: s, Paths: names.Paths{Prefix: "/sawhorse"}, Tell: func(name, _ string) { told = append(told, name) }}
-		if err := r.Run(t.Context(), "demo", c.wanted); err != nil {
+		r := Register{SSM: s, EKS: clusters{}, Paths: names.Paths{Prefix: "/sawhorse"}, Tell: func(name, _ string) { told = append(told, name) }}
+		if _, err := r.Run(t.Context(), "demo", c.wanted); err != nil {
 			t.Fatal(err)
 		}
 		slices.Sort(c.told)
@@ -150,8 +150,8 @@ func TestRegistersWhatIsNamedOrSet(t *testing.T) {
 // An account that is full is told so, with what to do.
 func TestAFullAccount(t *testing.T) {
 	s := &store{versions: map[string][]types.ParameterHistory{}, full: true}
-	r := Register{SSM: s, Paths: names.Paths{Prefix: "/sawhorse"}, Tell: func(string, string) {}}
-	if err := r.Run(t.Context(), "demo", Wanted{}); err == nil || !strings.Contains(err.Error(), "10000 standard parameters") {
+	r := Register{SSM: s, EKS: clusters{}, Paths: names.Paths{Prefix: "/sawhorse"}, Tell: func(string, string) {}}
+	if _, err := r.Run(t.Context(), "demo", Wanted{}); err == nil || !strings.Contains(err.Error(), "10000 standard parameters") {
 		t.Errorf("%v", err)
 	}
 }

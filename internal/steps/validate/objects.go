@@ -36,10 +36,10 @@ func (v *Validate) objects(ctx context.Context, texts map[string]string) (map[st
 }
 
 func (v *Validate) object(ctx context.Context, uri string) (params.Object, error) {
-	if !slices.ContainsFunc(v.prefixes, func(prefix string) bool { return strings.HasPrefix(uri, prefix) }) {
+	if !slices.ContainsFunc(v.deployment.ObjectPrefixes, func(prefix string) bool { return strings.HasPrefix(uri, prefix) }) {
 		allowed := "none; deploy the stack with the context value objectPrefixes"
-		if len(v.prefixes) > 0 {
-			allowed = strings.Join(v.prefixes, ", ")
+		if len(v.deployment.ObjectPrefixes) > 0 {
+			allowed = strings.Join(v.deployment.ObjectPrefixes, ", ")
 		}
 		return params.Object{Problem: "which is not below a prefix that the stack allows (" + allowed + "); put it there, or give the JSON itself"}, nil
 	}

@@ -38,7 +38,7 @@ type EC2 interface {
 
 // observe reads what the plan must know of AWS, and no more: a pass that finds nothing to do pays for it each time.
 func (v *Validate) observe(ctx context.Context, config params.Config, records plan.Records) (plan.Facts, error) {
-	facts := plan.Facts{Records: records}
+	facts := plan.Facts{Records: records, Deployment: v.deployment}
 	if !config.AuthMode && !config.Enabled {
 		return facts, nil
 	}
@@ -118,7 +118,7 @@ func (v *Validate) cluster(ctx context.Context, name string) (*plan.ClusterFacts
 			Name: name, ARN: value(c.Arn), Endpoint: value(c.Endpoint),
 			Account: parsed.AccountID, Region: parsed.Region, Partition: parsed.Partition,
 		},
-		Status: string(c.Status), Version: value(c.Version), AuthMode: string(types.AuthenticationModeConfigMap),
+		Status: string(c.Status), Version: value(c.Version), AuthMode: string(types.AuthenticationModeConfigMap), Tags: c.Tags,
 	}
 	if c.CertificateAuthority != nil {
 		facts.CA = value(c.CertificateAuthority.Data)

@@ -47,12 +47,13 @@ func TestObserve(t *testing.T) {
 				Name: "demo", ARN: awsfake.ClusterARN, Endpoint: "https://demo.example", CA: "Q0E=", Account: awsfake.Account, Region: awsfake.Region,
 				Partition: "aws", OIDCIssuer: "https://oidc.example/id/ABC", SecurityGroup: "sg-cluster",
 			},
-			Status: "ACTIVE", Version: "1.35", AuthMode: "CONFIG_MAP",
+			Status: "ACTIVE", Version: "1.35", AuthMode: "CONFIG_MAP", Tags: map[string]string{names.TagRack: "demo"},
 		},
 		NodeGroups:     []plan.NodeGroup{build, system},
 		Subnets:        []plan.Tagged{{ID: "subnet-a", Zone: "eu-central-1a", Tags: map[string]string{}}, {ID: "subnet-b", Zone: "eu-central-1b", Tags: map[string]string{}}},
 		SecurityGroups: []plan.Tagged{{ID: "sg-cluster", Tags: map[string]string{}}, {ID: "sg-node", Tags: map[string]string{"a": "b"}}},
 		PodIdentity:    true,
+		Deployment:     plan.Deployment{RequireClusterTag: true, ObjectPrefixes: []string{"s3://config/racks/"}},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("\n got %+v\nwant %+v", got, want)

@@ -94,8 +94,8 @@ type Validate struct {
 	s3     Objects
 	dial   k8s.Connector
 	bus    Bus
-	// prefixes are where the objects of JSON parameters may lie: s3://bucket/prefix.
-	prefixes []string
+	// deployment is what the deployment lets racks do.
+	deployment plan.Deployment
 }
 
 // Bus is whom validate tells.
@@ -111,9 +111,9 @@ type Bus interface {
 }
 
 // New wires a Validate.
-func New(store *rack.Store, paths names.Paths, prefixes []string, now func() time.Time, c Clients, bus Bus) *Validate {
+func New(store *rack.Store, paths names.Paths, deployment plan.Deployment, now func() time.Time, c Clients, bus Bus) *Validate {
 	return &Validate{
-		store: store, paths: paths, prefixes: prefixes, now: now, reader: c.Parameters, eks: c.EKS, ec2: c.EC2, iam: c.IAM,
+		store: store, paths: paths, deployment: deployment, now: now, reader: c.Parameters, eks: c.EKS, ec2: c.EC2, iam: c.IAM,
 		sqs: c.SQS, rules: c.Rules, queue: c.Queue, s3: c.S3, dial: c.Dial, bus: bus,
 	}
 }

@@ -1,0 +1,20 @@
+package plan_test
+
+import (
+	"slices"
+	"testing"
+)
+
+// The controller may use subnets and groups of other accounts by their names, and those of its own account by their tag.
+func TestNetworksOfOtherAccountsAreNamed(t *testing.T) {
+	f := facts()
+	f.Subnets[0].Owner, f.Subnets[1].Owner, f.SecurityGroups[0].Owner = "210987654321", "123456789012", "210987654321"
+	got := build(t, on, f)
+	want := []string{
+		"arn:aws:ec2:eu-central-1:210987654321:security-group/" + f.SecurityGroups[0].ID,
+		"arn:aws:ec2:eu-central-1:210987654321:subnet/" + f.Subnets[0].ID,
+	}
+	if !slices.Equal(got.Plan.Infrastructure.SharedNetworks, want) {
+		t.Errorf("named %v, want %v", got.Plan.Infrastructure.SharedNetworks, want)
+	}
+}

@@ -1,0 +1,107 @@
+package register
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/smithy-go"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+)
+
+// EKS is what letting a rack into its cluster needs of EKS.
+type EKS interface {
+	DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error)
+	TagResource(context.Context, *eks.TagResourceInput, ...func(*eks.Options)) (*eks.TagResourceOutput, error)
+}
+
+// cluster is a rack's cluster as its owner has it: it lets a rack in by a tag.
+type cluster struct {
+	name, arn string
+	// in is the rack that the tag lets in; empty where there is no tag.
+	in string
+	// unseen says why the cluster could not be looked at, if so.
+	unseen string
+}
+
+// clusterOf is the name of the rack's cluster: the one that is wanted, the one that the rack has, else the rack's own.
+func (r *Register) clusterOf(ctx context.Context, rack string, wanted Wanted, named bool) (string, error) {
+	if !named {
+		if wanted.Cluster != "" {
+			return wanted.Cluster, nil
+		}
+		return rack, nil
+	}
+	name := r.Paths.Params(rack) + "/" + clusterName
+	out, err := r.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: &name})
+	if err != nil {
+		return "", fmt.Errorf("parameter %s: read: %w", clusterName, err)
+	}
+	was := *out.Parameter.Value
+	has := was
+	if was == params.Unset {
+		has = rack
+	}
+	if wanted.Cluster != "" && has != wanted.Cluster { // another one is the user's to change
+		return "", fmt.Errorf("%s is there already and says %q, not %q; nothing was written; write it with `aws ssm put-parameter --overwrite --name %s --value %s`, and run register again",
+			clusterName, was, wanted.Cluster, name, wanted.Cluster)
+	}
+	return has, nil
+}
+
+// look reads the cluster's tag. One that lets another rack in is an error: its owner has decided.
+func (r *Register) look(ctx context.Context, rack, name string) (cluster, error) {
+	found := cluster{name: name}
+	out, err := r.EKS.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &name})
+	switch {
+	case errors.As(err, new(*ekstypes.ResourceNotFoundException)):
+		found.unseen = "there is no EKS cluster of that name in this account and region yet"
+		return found, nil
+	case denied(err):
+		found.unseen = "these credentials may not look at it (eks:DescribeCluster)"
+		return found, nil
+	case err != nil:
+		return found, fmt.Errorf("cluster %s: describe: %w", name, err)
+	}
+	found.arn, found.in = aws.ToString(out.Cluster.Arn), out.Cluster.Tags[names.TagRack]
+	if found.in != "" && found.in != rack {
+		return found, fmt.Errorf("cluster %s carries the tag %s=%s, by which its owner lets rack %s in and no other; nothing was written; name another cluster with --cluster, "+
+			"or, with the owner's rights, write `aws eks tag-resource --resource-arn %s --tags %s=%s`, and run register again", name, names.TagRack, found.in, found.in, found.arn, names.TagRack, rack)
+	}
+	return found, nil
+}
+
+// letIn sets the tag, and says what is left to others to do, if these credentials cannot.
+func (r *Register) letIn(ctx context.Context, rack string, c cluster) (left string, err error) {
+	tag := names.TagRack + "=" + rack
+	if c.unseen != "" {
+		return fmt.Sprintf("whether cluster %s lets rack %s in is not known: %s; unless it carries the tag %s already, whoever may tag it (eks:TagResource) must write "+
+			"`aws eks tag-resource --resource-arn \"$(aws eks describe-cluster --name %s --query cluster.arn --output text)\" --tags %s`; until then a pass refuses the cluster", c.name, rack, c.unseen, tag, c.name, tag), nil
+	}
+	if c.in == rack {
+		r.Tell("cluster "+c.name, "carries the tag "+tag)
+		return "", nil
+	}
+	_, err = r.EKS.TagResource(ctx, &eks.TagResourceInput{ResourceArn: &c.arn, Tags: map[string]string{names.TagRack: rack}})
+	if denied(err) {
+		return fmt.Sprintf("cluster %s does not let rack %s in yet, and these credentials may not tag it; whoever may (eks:TagResource) must write "+
+			"`aws eks tag-resource --resource-arn %s --tags %s`; until then a pass refuses the cluster", c.name, rack, c.arn, tag), nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("cluster %s: tag %s: %w", c.name, tag, err)
+	}
+	r.Tell("cluster "+c.name, "tagged "+tag)
+	return "", nil
+}
+
+// denied tells that IAM refuses a call.
+func denied(err error) bool {
+	var refused smithy.APIError
+	return errors.As(err, &refused) && refused.ErrorCode() == "AccessDeniedException"
+}
