@@ -55,7 +55,7 @@ func TestFunctionsInAVPCMayHaveInterfaces(t *testing.T) {
 // Subnets and security groups of a VPC that another account shares bear that account in their ARNs.
 func TestSharedNetworksAreReached(t *testing.T) {
 	for action, where := range map[string]string{
-		"ec2:CreateTags": "NetworkRole", "ec2:DeleteTags": "NetworkRole", "ec2:RunInstances": "NodegroupsRole", "ec2:CreateNetworkInterface": "Boundary",
+		"ec2:CreateTags": "NetworkRole", "ec2:DeleteTags": "NetworkRole", "ec2:RunInstances": "NodegroupsRole", "ec2:CreateNetworkInterface": "NodeBoundary",
 	} {
 		for _, kind := range []string{"subnet", "security-group"} {
 			found := false

@@ -257,7 +257,7 @@ func TestNodeActionsAreInTheBoundariesOnly(t *testing.T) {
 			}
 		}
 		slices.Sort(where)
-		if want := []string{`ControllerBoundary "kms:Decrypt" ["*"]`, `NodeBoundary ["s3:Get*","kms:Decrypt"] ["*"]`}; !slices.Equal(where, want[:2*i]) {
+		if want := []string{`ControllerBoundary ["kms:Decrypt"] ["*"]`, `NodeBoundary ["s3:Get*","kms:Decrypt"] ["*"]`}; !slices.Equal(where, want[:2*i]) {
 			t.Errorf("stack %d has it in %q", i, where)
 		}
 	}
@@ -278,6 +278,46 @@ func TestOnlyValidateReadsObjectsOfThePrefixes(t *testing.T) {
 			`{"Fn::Join":["",["arn:",{"Ref":"AWS::Partition"},":s3:::config/shared*"]]}]`}
 		if !slices.Equal(found, want[:i]) {
 			t.Errorf("stack %d: %v", i, found)
+		}
+	}
+}
+
+// Whatever policies a rack attaches to its nodes, they launch, tag and end no instances, read no queues and change no roles. A controller
+// does so under conditions, and its node role and queue are its own rack's.
+func TestBoundariesHoldBack(t *testing.T) {
+	conditional := map[string]string{
+		"ec2:CreateTags": "karpenter.sh/nodepool", "ec2:CreateLaunchTemplate": "aws:RequestTag/karpenter.sh/nodepool", "ec2:TerminateInstances": "aws:ResourceTag/karpenter.sh/nodepool",
+		"ec2:DeleteLaunchTemplate": "aws:ResourceTag/karpenter.sh/nodepool", "iam:CreateInstanceProfile": "aws:RequestTag/karpenter.k8s.aws/ec2nodeclass",
+		"iam:AddRoleToInstanceProfile": "aws:ResourceTag/karpenter.k8s.aws/ec2nodeclass", "iam:PassRole": "iam:PassedToService",
+	}
+	seen := map[string]bool{}
+	for _, g := range production.grants() {
+		for _, a := range g.actions {
+			action := a.(string)
+			service, verb, _ := strings.Cut(action, ":")
+			switch {
+			case strings.HasPrefix(g.where, "NodeBoundary"):
+				launches := slices.Contains([]string{"RunInstances", "CreateFleet", "CreateLaunchTemplate", "TerminateInstances"}, verb)
+				if launches || slices.Contains([]string{"sqs", "iam", "sts", "s3"}, service) || verb == "CreateTags" && !strings.HasSuffix(text(g.resources), `:network-interface/*"]]}]`) {
+					t.Errorf("nodes: %s on %s", action, text(g.resources))
+				}
+			case strings.HasPrefix(g.where, "ControllerBoundary"):
+				seen[action] = true
+				if want := conditional[action]; !strings.Contains(text(g.condition), want) {
+					t.Errorf("controllers: %s on %s, condition %s", action, text(g.resources), text(g.condition))
+				}
+				if (action == "iam:PassRole" || service == "sqs") && !strings.Contains(text(g.resources), "${aws:PrincipalTag/sawhorse.dev/rack}-karpenter") {
+					t.Errorf("controllers: %s on %s", action, text(g.resources))
+				}
+				if strings.Contains(text(g.resources), "::snapshot/*") && text(g.condition) != `{"StringEquals":{"ec2:Owner":"amazon"}}` {
+					t.Errorf("controllers: %s of %s, condition %s", action, text(g.resources), text(g.condition))
+				}
+			}
+		}
+	}
+	for action := range conditional {
+		if !seen[action] {
+			t.Errorf("controllers may not %s", action)
 		}
 	}
 }

@@ -184,7 +184,7 @@ func TestFunctionsAreTheDirectories(t *testing.T) {
 
 func TestFunctions(t *testing.T) {
 	roles, more := map[string]string{}, map[string][]string{
-		"validate": {"METRICS"}, "report": {"METRICS"}, "access": {"PRINCIPALS"}, "controller": {"PRINCIPAL"}, "infrastructure": {"BOUNDARY", "POD_IDENTITY_DELAY_SECONDS"}, "nodepools": {"DRAIN_SECONDS"}, "nodegroups": {"DRAIN_SECONDS"},
+		"validate": {"METRICS"}, "report": {"METRICS"}, "access": {"PRINCIPALS"}, "controller": {"PRINCIPAL"}, "infrastructure": {"CONTROLLER_BOUNDARY", "NODE_BOUNDARY", "POD_IDENTITY_DELAY_SECONDS"}, "nodepools": {"DRAIN_SECONDS"}, "nodegroups": {"DRAIN_SECONDS"},
 		"resync": {"METRICS", "STATE_MACHINE", "RESYNC_MINUTES", "RESYNC_SLOTS"},
 	}
 	found := production.all("AWS::Lambda::Function")

@@ -9,8 +9,8 @@ const (
 	functions = "aws lambda list-functions --query 'length(Functions)' --output text"
 	tables    = "aws dynamodb list-tables --query TableNames --output text"
 	resources = "aws cloudformation describe-stack-resources --stack-name Sawhorse --query "
-	boundary  = resources + `"StackResources[?starts_with(LogicalResourceId, 'Boundary')].PhysicalResourceId" --output text`
-	limits    = `aws iam list-policies --scope Local --query "Policies[?starts_with(PolicyName, 'Sawhorse-Boundary')].Arn" --output text`
+	stacks    = resources + `"sort(StackResources[?contains(LogicalResourceId, 'Boundary')].PhysicalResourceId)" --output text`
+	limits    = `aws iam list-policies --scope Local --query "sort(Policies[?contains(PolicyName, 'Boundary')].Arn)" --output text`
 	bearing   = "aws iam get-role --role-name demo-karpenter --query Role.PermissionsBoundary.PermissionsBoundaryArn --output text"
 	entries   = "aws eks list-access-entries --cluster-name demo --query 'accessEntries[?contains(@, `:role/Sawhorse-`)]' --output text"
 	people    = " --role-name platform-team --policy-arn arn:aws:iam::000000000000:policy/SawhorseOperator-us-east-1"
@@ -42,13 +42,14 @@ func Removing(t *Teller) {
 	before := asBefore(t)
 	t.Chapter("The stack goes while Karpenter is on")
 	stack(t, "deploy --require-approval never -c removal=retain")
-	kept, limit := t.Ask("echo "+table), t.Ask(boundary)
+	kept, both := t.Ask("echo "+table), t.Ask(stacks)
 	stack(t, "destroy --force")
 	t.Refused("aws cloudformation describe-stacks --stack-name Sawhorse", "does not exist")
 	t.Check("functions", functions, "0")
 	t.Check("the table stays", tables, kept)
-	t.Check("the boundary too", limits, limit)
-	t.Check("and limits Karpenter's role", bearing, limit)
+	t.Check("the boundaries too", limits, both)
+	limit := t.Ask(bearing)
+	t.Contains("and one limits Karpenter's role", "echo '"+both+"'", limit)
 	t.Refused("aws iam delete-policy --policy-arn "+limit, "DeleteConflict")
 
 	t.Chapter("Karpenter goes on")
@@ -66,7 +67,7 @@ func Removing(t *Teller) {
 	t.Until("the pass has ended", running, "0", time.Minute)
 	t.Check("status", state, "Reconciled")
 	t.Check("Karpenter's role has the new boundary", "[ \"$("+bearing+")\" = "+limit+" ] || echo yes", "yes")
-	forgetBoundary(t, limit)
+	forgetBoundaries(t, both)
 	forgetFunctions(t)
 	t.Check("access entries of functions", entries+" | wc -w", "6")
 	single.start(t)
@@ -86,15 +87,15 @@ func removed(t *Teller, kept string) {
 	t.Until("what is in Parameter Store", "aws ssm get-parameters-by-path --path /sawhorse --recursive --query 'length(Parameters)' --output text", "0", time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
 	t.Type("aws iam detach-role-policy" + people)
-	limit := t.Ask(boundary)
+	both := t.Ask(stacks)
 	stack(t, "destroy --force")
 	forgetFunctions(t)
 	t.Type("kubectl delete clusterroles,clusterrolebindings -l sawhorse.dev/rack=demo")
-	t.Check("what is left of the stack: its boundary and the table", ofTheStack, policy(limit)+" "+kept)
+	t.Check("what is left of the stack: its boundaries and the table", ofTheStack, policies(both)+" "+kept)
 	t.Refused("aws dynamodb delete-table --table-name "+kept, "deletion protection")
 	t.Type("aws dynamodb update-table --no-deletion-protection-enabled --table-name " + kept + " > /dev/null")
 	t.Type("aws dynamodb delete-table --table-name " + kept + " > /dev/null")
-	forgetBoundary(t, limit)
+	forgetBoundaries(t, both)
 	t.Check("what is left of the stack", ofTheStack, "")
 	t.Type("aws iam delete-role --role-name platform-team")
 }
@@ -104,11 +105,19 @@ func forgetFunctions(t *Teller) {
 	t.Type("for entry in $(" + entries + `); do aws iam get-role --role-name "${entry##*/}" > /dev/null 2>&1 || aws eks delete-access-entry --cluster-name demo --principal-arn "$entry"; done`)
 }
 
-// forgetBoundary deletes a permissions boundary that no role bears any more, with the versions that upgrades have left of it.
-func forgetBoundary(t *Teller, arn string) {
-	t.Type("for version in $(aws iam list-policy-versions --policy-arn " + arn + " --query 'Versions[?!IsDefaultVersion].VersionId' --output text); do aws iam delete-policy-version --policy-arn " + arn + ` --version-id "$version"; done`)
-	t.Type("aws iam delete-policy --policy-arn " + arn)
+// forgetBoundaries deletes permissions boundaries that no role bears any more, with the versions that upgrades have left of them.
+func forgetBoundaries(t *Teller, arns string) {
+	for _, arn := range strings.Fields(arns) {
+		t.Type("for version in $(aws iam list-policy-versions --policy-arn " + arn + " --query 'Versions[?!IsDefaultVersion].VersionId' --output text); do aws iam delete-policy-version --policy-arn " + arn + ` --version-id "$version"; done`)
+		t.Type("aws iam delete-policy --policy-arn " + arn)
+	}
 }
 
-// policy is the name in a policy's ARN.
-func policy(arn string) string { return arn[strings.LastIndex(arn, "/")+1:] }
+// policies are the names in policies' ARNs.
+func policies(arns string) string {
+	var all []string
+	for _, arn := range strings.Fields(arns) {
+		all = append(all, arn[strings.LastIndex(arn, "/")+1:])
+	}
+	return strings.Join(all, " ")
+}

@@ -1,6 +1,9 @@
 package story
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Commands about the stack. The CDK CLI of the sandbox runs in the checkout; .cache/cdk.out is what the sandbox has deployed.
 const (
@@ -77,6 +80,11 @@ func Upgrade(t *Teller, earlier string) {
 	single.end(t)
 	t.Say("The first full pass may bring what is new in this version; the second finds nothing to do.")
 	repair(t)
+	t.Contains("the boundary of the controller's role", bearing, "ControllerBoundary")
+	t.Contains("that of the nodes'", strings.Replace(bearing, "demo-karpenter", "demo-karpenter-nodes", 1), "NodeBoundary")
+	single.start(t)
+	t.Check("Karpenter launches as before: the NodePool of the node", single.where(), "workload")
+	single.end(t)
 	t.Chapter("A full pass that changes nothing")
 	unchanged(t)
 	t.Check("made again, the template is still what is deployed: stacks", "cdk diff"+counted, "with differences: 0")
