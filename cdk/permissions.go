@@ -71,6 +71,9 @@ func (s *sawhorse) permissions(f function) []awsiam.PolicyStatement {
 		"report":         s.reportPermissions,
 		"resync":         s.resyncPermissions,
 	}
+	if f.cluster {
+		statements = append(statements, allow([]string{"eks:DescribeCluster"}, clusters())) // where the API server is
+	}
 	if more := own[f.name]; more != nil {
 		statements = append(statements, more()...)
 	}
@@ -105,7 +108,7 @@ func (s *sawhorse) putEvents() awsiam.PolicyStatement {
 func (s *sawhorse) validatePermissions() []awsiam.PolicyStatement {
 	statements := []awsiam.PolicyStatement{
 		allow([]string{"ssm:GetParametersByPath"}, []string{parameter(names.Paths{Prefix: s.Prefix}.Racks() + "/*")}),
-		allow([]string{"eks:DescribeCluster", "eks:ListNodegroups"}, clusters()),
+		allow([]string{"eks:ListNodegroups"}, clusters()),
 		allow([]string{"eks:DescribeNodegroup"}, nodeGroups()),
 		allow([]string{"eks:DescribeAddon"}, []string{arn("eks", "addon/*")}),
 		allow([]string{"ec2:DescribeSubnets", "ec2:DescribeSecurityGroups", "ec2:DescribeLaunchTemplateVersions",
@@ -159,7 +162,7 @@ func (s *sawhorse) accessPermissions() []awsiam.PolicyStatement {
 	admin := conditions{"ArnEquals": map[string]any{
 		"eks:policyArn": "arn:" + *awscdk.Aws_PARTITION() + ":eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"}}
 	return []awsiam.PolicyStatement{
-		allow([]string{"eks:DescribeCluster", "eks:UpdateClusterConfig"}, clusters()),
+		allow([]string{"eks:UpdateClusterConfig"}, clusters()),
 		allow([]string{"eks:CreateAccessEntry"}, clusters(), ours),
 		allow([]string{"eks:DescribeAccessEntry", "eks:ListAssociatedAccessPolicies"}, accessEntries()),
 		allow([]string{"eks:UpdateAccessEntry", "eks:DeleteAccessEntry"}, accessEntries(), ours),
@@ -193,7 +196,6 @@ func networkPermissions() []awsiam.PolicyStatement {
 
 func nodegroupsPermissions() []awsiam.PolicyStatement {
 	return append([]awsiam.PolicyStatement{
-		allow([]string{"eks:DescribeCluster"}, clusters()),
 		allow([]string{"eks:DescribeNodegroup", "eks:UpdateNodegroupConfig"}, nodeGroups()),
 	}, replacePermissions()...)
 }
