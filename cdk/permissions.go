@@ -71,6 +71,9 @@ func (s *sawhorse) permissions(f function) []awsiam.PolicyStatement {
 		"report":         s.reportPermissions,
 		"resync":         s.resyncPermissions,
 	}
+	if f.cluster {
+		statements = append(statements, allow([]string{"eks:DescribeCluster"}, clusters())) // where the API server is
+	}
 	if more := own[f.name]; more != nil {
 		statements = append(statements, more()...)
 	}
@@ -105,7 +108,7 @@ func (s *sawhorse) putEvents() awsiam.PolicyStatement {
 func (s *sawhorse) validatePermissions() []awsiam.PolicyStatement {
 	statements := []awsiam.PolicyStatement{
 		allow([]string{"ssm:GetParametersByPath"}, []string{parameter(names.Paths{Prefix: s.Prefix}.Racks() + "/*")}),
-		allow([]string{"eks:DescribeCluster", "eks:ListNodegroups"}, clusters()),
+		allow([]string{"eks:ListNodegroups"}, clusters()),
 		allow([]string{"eks:DescribeNodegroup"}, nodeGroups()),
 		allow([]string{"eks:DescribeAddon"}, []string{arn("eks", "addon/*")}),
 		allow([]string{"ec2:DescribeSubnets", "ec2:DescribeSecurityGroups", "ec2:DescribeLaunchTemplateVersions",
@@ -170,7 +173,6 @@ func (s *sawhorse) accessPermissions() []awsiam.PolicyStatement {
 	// With a mode in the call, UpdateClusterConfig changes the mode and nothing else: it takes one kind of change at a time.
 	forward := conditions{"StringEquals": map[string]any{"eks:authenticationMode": "API_AND_CONFIG_MAP"}}
 	return []awsiam.PolicyStatement{
-		allow([]string{"eks:DescribeCluster"}, clusters()),
 		allow([]string{"eks:UpdateClusterConfig"}, clusters(), forward, s.letIn()),
 		allow([]string{"eks:CreateAccessEntry"}, clusters(), ours, s.letIn()),
 		allow([]string{"eks:DescribeAccessEntry", "eks:ListAssociatedAccessPolicies"}, accessEntries()),
@@ -205,7 +207,6 @@ func networkPermissions() []awsiam.PolicyStatement {
 
 func (s *sawhorse) nodegroupsPermissions() []awsiam.PolicyStatement {
 	return append([]awsiam.PolicyStatement{
-		allow([]string{"eks:DescribeCluster"}, clusters()),
 		allow([]string{"eks:DescribeNodegroup", "eks:UpdateNodegroupConfig"}, nodeGroups()),
 	}, s.replacePermissions()...)
 }

@@ -62,10 +62,11 @@ func examine(ctx context.Context, rack string) (doctor.Report, error) {
 	if _, err := aws.Credentials.Retrieve(ctx); err != nil {
 		return doctor.Report{}, fmt.Errorf("AWS credentials: %w", err)
 	}
+	clusters := eks.NewFromConfig(aws)
 	return doctor.Examine(observe.Look(ctx, rack, paths(), observe.Clients{
-		Parameters: ssm.NewFromConfig(aws, func(o *ssm.Options) { o.RetryMaxAttempts = patientAttempts }), STS: sts.NewFromConfig(aws), EKS: eks.NewFromConfig(aws), EC2: ec2.NewFromConfig(aws),
+		Parameters: ssm.NewFromConfig(aws, func(o *ssm.Options) { o.RetryMaxAttempts = patientAttempts }), STS: sts.NewFromConfig(aws), EKS: clusters, EC2: ec2.NewFromConfig(aws),
 		IAM: iam.NewFromConfig(aws), KMS: kms.NewFromConfig(aws), Quotas: servicequotas.NewFromConfig(aws), Rules: eventbridge.NewFromConfig(aws),
-		Dial: k8s.Dial(aws),
+		Dial: k8s.Dial(aws, clusters),
 	})), nil
 }
 

@@ -23,9 +23,10 @@ func main() {
 		if err := json.Unmarshal([]byte(text), &principals); err != nil {
 			return nil, fmt.Errorf("function access: SAWHORSE_PRINCIPALS: %w", err)
 		}
+		clusters := eks.NewFromConfig(env.AWS)
 		step := &access.Access{
-			EKS: eks.NewFromConfig(env.AWS), IAM: iam.NewFromConfig(env.AWS),
-			Dial: k8s.Dial(env.AWS), Principals: principals, Now: env.Now,
+			EKS: clusters, IAM: iam.NewFromConfig(env.AWS),
+			Dial: k8s.Dial(env.AWS, clusters), Principals: principals, Now: env.Now,
 		}
 		return step.Run, nil
 	})

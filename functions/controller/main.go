@@ -13,7 +13,8 @@ import (
 func main() {
 	handler.StartStep("controller", func(env handler.Env) (handler.StepFunc, error) {
 		principal, err := env.Setting("SAWHORSE_PRINCIPAL")
-		self := admin.Function{Name: "controller", Principal: principal, EKS: eks.NewFromConfig(env.AWS), Now: env.Now}
-		return controller.New(k8s.Dial(env.AWS), env.Store, self, env.Now).Run, err
+		clusters := eks.NewFromConfig(env.AWS)
+		self := admin.Function{Name: "controller", Principal: principal, EKS: clusters, Now: env.Now}
+		return controller.New(k8s.Dial(env.AWS, clusters), env.Store, self, env.Now).Run, err
 	})
 }

@@ -20,7 +20,8 @@ func main() {
 		if err != nil {
 			return nil, err
 		}
-		dial, client := k8s.Dial(env.AWS), eks.NewFromConfig(env.AWS)
+		client := eks.NewFromConfig(env.AWS)
+		dial := k8s.Dial(env.AWS, client)
 		step := &nodegroups.Nodegroups{
 			EKS: client, Dial: dial, Baselines: env.Store, Contests: env.Store, Drain: time.Duration(drain) * time.Second, Now: env.Now,
 			Pins: pins.New(dial, env.Store, env.Now).Run,

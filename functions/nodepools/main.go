@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
 
 	"github.com/sawhorse-io/sawhorse/internal/handler"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
@@ -18,7 +19,7 @@ func main() {
 			return nil, err
 		}
 		step := &nodepools.Step{
-			Connect: k8s.Dial(env.AWS), EC2: ec2.NewFromConfig(env.AWS), Baselines: env.Store,
+			Connect: k8s.Dial(env.AWS, eks.NewFromConfig(env.AWS)), EC2: ec2.NewFromConfig(env.AWS), Baselines: env.Store,
 			Drain: time.Duration(drain) * time.Second, Now: env.Now,
 		}
 		return step.Run, nil

@@ -29,10 +29,11 @@ func main() {
 		}
 		bus := report.Bus{Events: eventbridge.NewFromConfig(env.AWS), Name: env.Bus, Meter: measure}
 		queues, rules := sqs.NewFromConfig(env.AWS), eventbridge.NewFromConfig(env.AWS)
+		clusters := eks.NewFromConfig(env.AWS)
 		clients := validate.Clients{
-			Parameters: ssm.NewFromConfig(env.AWS), EKS: eks.NewFromConfig(env.AWS), EC2: ec2.NewFromConfig(env.AWS),
+			Parameters: ssm.NewFromConfig(env.AWS), EKS: clusters, EC2: ec2.NewFromConfig(env.AWS),
 			IAM: iam.NewFromConfig(env.AWS), SQS: queues, Rules: rules, Queue: &queue.Queue{SQS: queues, Rules: rules, Deletions: env.Store, Now: env.Now},
-			S3: s3.NewFromConfig(env.AWS), Dial: k8s.Dial(env.AWS),
+			S3: s3.NewFromConfig(env.AWS), Dial: k8s.Dial(env.AWS, clusters),
 		}
 		deployment := plan.Deployment{
 			RequireClusterTag: os.Getenv("SAWHORSE_REQUIRE_CLUSTER_TAG") != "false", ObjectPrefixes: env.List("SAWHORSE_OBJECT_PREFIXES"),

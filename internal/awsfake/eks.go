@@ -38,12 +38,11 @@ func newEKS(calls *Calls, roles *IAM) *EKS {
 		Groups: map[string]*types.Nodegroup{}, Addons: map[string]types.AddonStatus{}, Entries: map[string]*Entry{},
 		Associations: map[string]*types.PodIdentityAssociation{}, ended: map[string]ended{},
 		Cluster: &types.Cluster{
-			Name: new("demo"), Arn: new(ClusterARN), Status: types.ClusterStatusActive, Version: new("1.35"), Endpoint: new("https://demo.example"),
-			CertificateAuthority: &types.Certificate{Data: new("Q0E=")},
-			Identity:             &types.Identity{Oidc: &types.OIDC{Issuer: new("https://oidc.example/id/ABC")}},
-			ResourcesVpcConfig:   &types.VpcConfigResponse{ClusterSecurityGroupId: new("sg-cluster")},
-			AccessConfig:         &types.AccessConfigResponse{AuthenticationMode: types.AuthenticationModeConfigMap},
-			Tags:                 map[string]string{"sawhorse.dev/rack": "demo"}, // its owner has let the rack in
+			Name: new("demo"), Arn: new(ClusterARN), Status: types.ClusterStatusActive, Version: new("1.35"),
+			Identity:           &types.Identity{Oidc: &types.OIDC{Issuer: new("https://oidc.example/id/ABC")}},
+			ResourcesVpcConfig: &types.VpcConfigResponse{ClusterSecurityGroupId: new("sg-cluster")},
+			AccessConfig:       &types.AccessConfigResponse{AuthenticationMode: types.AuthenticationModeConfigMap},
+			Tags:               map[string]string{"sawhorse.dev/rack": "demo"}, // its owner has let the rack in
 		},
 	}
 }

@@ -7,8 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
@@ -137,9 +136,8 @@ func TestPruneDeletesOnlyWhatIsOurs(t *testing.T) {
 
 func TestConnectIsRefusedWithoutAnAccessEntry(t *testing.T) {
 	cluster := k8stest.New(t)
-	config := aws.Config{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("AKID", "secret", "")}
-	c, err := k8s.Connect(ctx, config, plan.Cluster{Name: "demo", Region: "us-east-1", Endpoint: cluster.Config.Host,
-		CA: base64.StdEncoding.EncodeToString(cluster.Config.CAData)})
+	c, err := dial(t, amazon{cluster: types.Cluster{Arn: new(clusterARN), Endpoint: &cluster.Config.Host,
+		CertificateAuthority: &types.Certificate{Data: new(base64.StdEncoding.EncodeToString(cluster.Config.CAData))}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,14 +4,10 @@ package k8s
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"slices"
-	"sync/atomic"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,38 +18,12 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/sawhorse-io/sawhorse/internal/names"
-	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
 // Client talks to one cluster's API server.
 type Client struct {
 	config  *rest.Config
 	dynamic dynamic.Interface
-}
-
-// Connector opens the cluster that a plan is about; steps take one, because the cluster is only known with the plan.
-type Connector func(ctx context.Context, cluster plan.Cluster) (*Client, error)
-
-// Dial is the Connector that uses the caller's AWS credentials.
-func Dial(config aws.Config) Connector {
-	return func(ctx context.Context, cluster plan.Cluster) (*Client, error) { return Connect(ctx, config, cluster) }
-}
-
-// Connect makes a client with a fresh token; it sends no request.
-func Connect(ctx context.Context, config aws.Config, cluster plan.Cluster) (*Client, error) {
-	ca, err := base64.StdEncoding.DecodeString(cluster.CA)
-	if err != nil {
-		return nil, fmt.Errorf("cluster %s: certificate authority: %w", cluster.Name, err)
-	}
-	token, err := Token(ctx, config, cluster.Region, cluster.Name)
-	if err != nil {
-		return nil, err
-	}
-	rest := &rest.Config{Host: cluster.Endpoint, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}
-	rest.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return transport{next, cluster.Name, requestTimeout, new(atomic.Int32)}
-	})
-	return New(rest)
 }
 
 // New makes a client of a configuration that has address and credentials, and sets the limits.

@@ -20,8 +20,8 @@ const (
 
 // Token makes the bearer token that EKS's API servers take: a presigned STS GetCallerIdentity URL with the cluster's name
 // as a signed header. Nothing is called: whether the token is good, the API server says.
-func Token(ctx context.Context, config aws.Config, region, cluster string) (string, error) {
-	client := sts.NewPresignClient(sts.NewFromConfig(config, func(o *sts.Options) { o.Region = region }))
+func Token(ctx context.Context, config aws.Config, cluster string) (string, error) {
+	client := sts.NewPresignClient(sts.NewFromConfig(config))
 	request, err := client.PresignGetCallerIdentity(ctx, &sts.GetCallerIdentityInput{}, func(o *sts.PresignOptions) {
 		o.ClientOptions = append(o.ClientOptions, sts.WithAPIOptions(
 			smithyhttp.SetHeaderValue(clusterHeader, cluster),

@@ -11,12 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
@@ -40,8 +38,7 @@ func served(t *testing.T, serve http.HandlerFunc) *k8s.Client {
 	t.Helper()
 	server := httptest.NewServer(serve)
 	t.Cleanup(server.Close)
-	config := aws.Config{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("a", "b", "")}
-	client, err := k8s.Connect(t.Context(), config, plan.Cluster{Name: "demo", Region: "us-east-1", Endpoint: server.URL})
+	client, err := dial(t, amazon{cluster: types.Cluster{Arn: new(clusterARN), Endpoint: &server.URL}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func facts() plan.Facts {
 	return plan.Facts{
 		Cluster: &plan.ClusterFacts{
 			Cluster: plan.Cluster{
-				Name: "demo", ARN: "arn:aws:eks:eu-central-1:123456789012:cluster/demo", Endpoint: "https://demo.example", CA: "Q0E=",
+				Name: "demo", ARN: "arn:aws:eks:eu-central-1:123456789012:cluster/demo",
 				Account: "123456789012", Region: "eu-central-1", Partition: "aws",
 				OIDCIssuer: "https://oidc.eks.eu-central-1.amazonaws.com/id/ABC", SecurityGroup: "sg-cluster",
 			},

@@ -113,7 +113,7 @@ func TestDrainsEndWithinTheirDeadlines(t *testing.T) {
 func TestFingerprints(t *testing.T) {
 	full := func() *Plan {
 		return &Plan{
-			Cluster:        Cluster{Name: "demo", ARN: "arn", Endpoint: "https://a"},
+			Cluster:        Cluster{Name: "demo", ARN: "arn", OIDCIssuer: "https://a"},
 			Access:         Access{Mode: "API"},
 			Network:        Network{Subnets: []string{"subnet-1"}, SecurityGroups: []string{"sg-1"}},
 			Nodegroups:     Nodegroups{System: []string{"system"}, Build: []string{"build"}, BuildEmpty: true, Pinned: []string{"a/b"}},
@@ -135,7 +135,7 @@ func TestFingerprints(t *testing.T) {
 		{"a new generation", func(p *Plan) { p.Generation++ }, ""},
 		{"force", func(p *Plan) { p.Force = true }, ""},
 		{"the access mode", func(p *Plan) { p.Access.Mode = "API_AND_CONFIG_MAP" }, "access access/vacant"},
-		{"the endpoint", func(p *Plan) { p.Cluster.Endpoint = "https://b" }, "access access/vacant"},
+		{"another cluster of this name", func(p *Plan) { p.Cluster.OIDCIssuer = "https://b" }, "access access/vacant"},
 		{"a subnet", func(p *Plan) { p.Network.Subnets = append(p.Network.Subnets, "subnet-2") }, "network"},
 		{"a security group", func(p *Plan) { p.Network.SecurityGroups = nil }, "network"},
 		{"a system group", func(p *Plan) { p.Nodegroups.System = append(p.Nodegroups.System, "new") }, "nodegroups/labels"},

@@ -113,13 +113,10 @@ type Step struct {
 	Fingerprint string `json:"fingerprint"`
 }
 
-// Cluster is how to reach the EKS cluster.
+// Cluster is which EKS cluster it is. Where its API server is, whoever connects asks EKS.
 type Cluster struct {
-	Name string `json:"name"`
-	ARN  string `json:"arn"`
-	// Endpoint is the API server's URL, CA its certificate authority in base64 PEM, both as DescribeCluster gives them.
-	Endpoint   string `json:"endpoint"`
-	CA         string `json:"ca"`
+	Name       string `json:"name"`
+	ARN        string `json:"arn"`
 	Account    string `json:"account"`
 	Region     string `json:"region"`
 	Partition  string `json:"partition"`

@@ -44,15 +44,11 @@ func (l *looker) cluster(ctx context.Context) error {
 	}
 	found := &doctor.Cluster{ClusterFacts: plan.ClusterFacts{
 		Cluster: plan.Cluster{
-			Name: name, ARN: aws.ToString(c.Arn), Endpoint: aws.ToString(c.Endpoint),
-			Account: parsed.AccountID, Region: parsed.Region, Partition: parsed.Partition,
+			Name: name, ARN: aws.ToString(c.Arn), Account: parsed.AccountID, Region: parsed.Region, Partition: parsed.Partition,
 		},
 		Status: string(c.Status), Version: aws.ToString(c.Version),
 		AutoMode: c.ComputeConfig != nil && aws.ToBool(c.ComputeConfig.Enabled),
 	}}
-	if c.CertificateAuthority != nil {
-		found.CA = aws.ToString(c.CertificateAuthority.Data)
-	}
 	if c.Identity != nil && c.Identity.Oidc != nil {
 		found.OIDCIssuer = aws.ToString(c.Identity.Oidc.Issuer)
 	}

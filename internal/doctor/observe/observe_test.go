@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
@@ -225,6 +226,13 @@ func TestMissingCluster(t *testing.T) {
 	}
 }
 
+// at is where EKS says that the cluster's API server is.
+type at string
+
+func (a at) DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
+	return &eks.DescribeClusterOutput{Cluster: &types.Cluster{Arn: new("arn:aws:eks:eu-central-1:111122223333:cluster/prod"), Endpoint: new(string(a))}}, nil
+}
+
 func TestClosedCluster(t *testing.T) {
 	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
 	t.Cleanup(refusing.Close)
@@ -234,10 +242,7 @@ func TestClosedCluster(t *testing.T) {
 		want string
 	}{
 		{noDial, "dial: no route"},
-		{func(ctx context.Context, c plan.Cluster) (*k8s.Client, error) {
-			c.Endpoint = refusing.URL
-			return k8s.Connect(ctx, config, c)
-		}, "the cluster's API server does not know the caller: it has no access entry"},
+		{k8s.Dial(config, at(refusing.URL)), "the cluster's API server does not know the caller: it has no access entry"},
 	} {
 		o := observed(t, &account{answers: answers()}, c.dial)
 		for _, source := range []doctor.Source{doctor.Nodes, doctor.Budgets} {

@@ -115,13 +115,9 @@ func (v *Validate) cluster(ctx context.Context, name string) (*plan.ClusterFacts
 	}
 	facts := &plan.ClusterFacts{
 		Cluster: plan.Cluster{
-			Name: name, ARN: value(c.Arn), Endpoint: value(c.Endpoint),
-			Account: parsed.AccountID, Region: parsed.Region, Partition: parsed.Partition,
+			Name: name, ARN: value(c.Arn), Account: parsed.AccountID, Region: parsed.Region, Partition: parsed.Partition,
 		},
 		Status: string(c.Status), Version: value(c.Version), AuthMode: string(types.AuthenticationModeConfigMap), Tags: c.Tags,
-	}
-	if c.CertificateAuthority != nil {
-		facts.CA = value(c.CertificateAuthority.Data)
 	}
 	if c.Identity != nil && c.Identity.Oidc != nil {
 		facts.OIDCIssuer = value(c.Identity.Oidc.Issuer)

@@ -44,7 +44,7 @@ func TestObserve(t *testing.T) {
 	want := plan.Facts{
 		Cluster: &plan.ClusterFacts{
 			Cluster: plan.Cluster{
-				Name: "demo", ARN: awsfake.ClusterARN, Endpoint: "https://demo.example", CA: "Q0E=", Account: awsfake.Account, Region: awsfake.Region,
+				Name: "demo", ARN: awsfake.ClusterARN, Account: awsfake.Account, Region: awsfake.Region,
 				Partition: "aws", OIDCIssuer: "https://oidc.example/id/ABC", SecurityGroup: "sg-cluster",
 			},
 			Status: "ACTIVE", Version: "1.35", AuthMode: "CONFIG_MAP", Tags: map[string]string{names.TagRack: "demo"},
