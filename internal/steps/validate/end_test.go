@@ -65,7 +65,7 @@ func TestTheListOfTheSchedule(t *testing.T) {
 		}
 	}
 	s := begin(t)
-	s.wants(s.pass(true), Unchanged, false, "")
+	s.wants(s.pass(true), Unknown, false, "")
 	listed(s)
 	s.write("karpenter_enabled=unset")
 	if _, err := s.validate.Run(t.Context(), Event{Rack: "demo", DryRun: true}); err != nil {

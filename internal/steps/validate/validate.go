@@ -3,6 +3,7 @@ package validate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -57,6 +58,8 @@ const (
 	Outdated Outcome = "Outdated"
 	// Forgotten: the tree has been deleted and Karpenter is off; the rack's records end.
 	Forgotten Outcome = "Forgotten"
+	// Unknown: there is no rack of that name, and there was none; the lease that its event has made goes.
+	Unknown Outcome = "Unknown"
 )
 
 // Clients are what validate reads with.
@@ -147,6 +150,12 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 	case event.DryRun:
 		answer.Outcome = DryRun
 		return answer, v.bus.DryRun(ctx, run, found.due)
+	case found.unknown:
+		answer.Outcome = Unchanged
+		if lease.Served == 0 { // else there was one: runs of it may be kept, and its lease goes on counting as long as they are
+			answer.Outcome = Unknown
+		}
+		return answer, v.bus.Quiet(run, rack.Reconciled)
 	case found.forgotten:
 		answer.Outcome, answer.Report, run.Outcome = Forgotten, true, string(Forgotten)
 		return answer, v.store.SaveRun(ctx, run)
@@ -186,8 +195,8 @@ type finding struct {
 	due     []plan.Step
 	// writing tells that a change request is not written to Parameter Store yet.
 	writing bool
-	// forgotten tells that nothing is left of the rack but its records.
-	forgotten bool
+	// forgotten tells that nothing is left of the rack but its records, unknown that there is nothing at all.
+	forgotten, unknown bool
 }
 
 // find reads what else there is, and plans.
@@ -200,6 +209,12 @@ func (v *Validate) find(ctx context.Context, run rack.Run, tree rack.Tree, full,
 	listed, err := v.store.Listed(ctx, run.Rack)
 	if err != nil {
 		return f, err
+	}
+	if len(tree.Values) == 0 && !listed && f.records.Goal == "" {
+		reported, err := v.store.Reported(ctx, run.Rack)
+		if f.unknown = reported == ""; err != nil || f.unknown {
+			return f, errors.Join(err, v.turnAway(ctx, run, dry))
+		}
 	}
 	if !listed && !dry && len(tree.Values) > 0 { // the schedule visits it from now on
 		if err := v.store.Enlist(ctx, run.Rack); err != nil {
