@@ -34,7 +34,19 @@ func main() {
 			IAM: iam.NewFromConfig(env.AWS), SQS: queues, Rules: rules, Queue: &queue.Queue{SQS: queues, Rules: rules, Deletions: env.Store, Now: env.Now},
 			S3: s3.NewFromConfig(env.AWS), Dial: k8s.Dial(env.AWS),
 		}
-		prefixes := strings.FieldsFunc(os.Getenv("SAWHORSE_OBJECT_PREFIXES"), func(r rune) bool { return r == ',' })
-		return validate.New(env.Store, env.Paths, prefixes, env.Now, clients, bus).Run, nil
+		sources := validate.Sources{Prefixes: list(os.Getenv("SAWHORSE_OBJECT_PREFIXES"))}
+		if len(sources.Prefixes) > 0 {
+			owners, err := env.Setting("SAWHORSE_OBJECT_ACCOUNTS")
+			if err != nil {
+				return nil, err
+			}
+			sources.Owners = list(owners)
+		}
+		return validate.New(env.Store, env.Paths, sources, env.Now, clients, bus).Run, nil
 	})
+}
+
+// list reads what the stack has put together with commas; there may be nothing.
+func list(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' })
 }

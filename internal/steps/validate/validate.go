@@ -84,21 +84,20 @@ type Queue interface {
 
 // Validate makes plans.
 type Validate struct {
-	store  *rack.Store
-	paths  names.Paths
-	now    func() time.Time
-	reader rack.ParameterReader
-	eks    EKS
-	ec2    EC2
-	iam    IAM
-	sqs    SQS
-	rules  Rules
-	queue  Queue
-	s3     Objects
-	dial   k8s.Connector
-	bus    Bus
-	// prefixes are where the objects of JSON parameters may lie: s3://bucket/prefix.
-	prefixes []string
+	store   *rack.Store
+	paths   names.Paths
+	now     func() time.Time
+	reader  rack.ParameterReader
+	eks     EKS
+	ec2     EC2
+	iam     IAM
+	sqs     SQS
+	rules   Rules
+	queue   Queue
+	s3      Objects
+	dial    k8s.Connector
+	bus     Bus
+	sources Sources
 }
 
 // Bus is whom validate tells.
@@ -114,9 +113,9 @@ type Bus interface {
 }
 
 // New wires a Validate.
-func New(store *rack.Store, paths names.Paths, prefixes []string, now func() time.Time, c Clients, bus Bus) *Validate {
+func New(store *rack.Store, paths names.Paths, sources Sources, now func() time.Time, c Clients, bus Bus) *Validate {
 	return &Validate{
-		store: store, paths: paths, prefixes: prefixes, now: now, reader: c.Parameters, eks: c.EKS, ec2: c.EC2, iam: c.IAM,
+		store: store, paths: paths, sources: sources, now: now, reader: c.Parameters, eks: c.EKS, ec2: c.EC2, iam: c.IAM,
 		sqs: c.SQS, rules: c.Rules, queue: c.Queue, s3: c.S3, dial: c.Dial, bus: bus,
 	}
 }
