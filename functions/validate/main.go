@@ -3,8 +3,6 @@ package main
 
 import (
 	"context"
-	"os"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -34,19 +32,7 @@ func main() {
 			IAM: iam.NewFromConfig(env.AWS), SQS: queues, Rules: rules, Queue: &queue.Queue{SQS: queues, Rules: rules, Deletions: env.Store, Now: env.Now},
 			S3: s3.NewFromConfig(env.AWS), Dial: k8s.Dial(env.AWS),
 		}
-		sources := validate.Sources{Prefixes: list(os.Getenv("SAWHORSE_OBJECT_PREFIXES"))}
-		if len(sources.Prefixes) > 0 {
-			owners, err := env.Setting("SAWHORSE_OBJECT_ACCOUNTS")
-			if err != nil {
-				return nil, err
-			}
-			sources.Owners = list(owners)
-		}
+		sources := validate.Sources{Prefixes: env.List("SAWHORSE_OBJECT_PREFIXES"), Owners: env.List("SAWHORSE_OBJECT_ACCOUNTS")}
 		return validate.New(env.Store, env.Paths, sources, env.Now, clients, bus).Run, nil
 	})
-}
-
-// list reads what the stack has put together with commas; there may be nothing.
-func list(text string) []string {
-	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' })
 }

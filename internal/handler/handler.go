@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
@@ -56,6 +57,11 @@ func (e Env) Number(variable string) (int, error) {
 		return 0, fmt.Errorf("function %s: environment variable %s is %q; it must be a whole number", e.Function, variable, text)
 	}
 	return n, nil
+}
+
+// List reads an environment variable that holds names with commas between them; there may be none.
+func (e Env) List(variable string) []string {
+	return strings.FieldsFunc(os.Getenv(variable), func(r rune) bool { return r == ',' })
 }
 
 // Meter measures passes; the log is its way to CloudWatch.

@@ -82,6 +82,7 @@ const accessDenied = "AccessDenied"
 
 // get reads an object of a bucket that belongs to one of the owners. A call can name one of them.
 func (v *Validate) get(ctx context.Context, bucket, key string) (out *s3.GetObjectOutput, err error) {
+	err = errors.New("the function's environment names no account whose buckets may be read; deploy the stack again")
 	for _, owner := range v.sources.Owners {
 		out, err = v.s3.GetObject(ctx, &s3.GetObjectInput{Bucket: &bucket, Key: &key, ExpectedBucketOwner: &owner})
 		var api smithy.APIError
