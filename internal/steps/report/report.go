@@ -166,7 +166,7 @@ func (r *Report) forget(ctx context.Context, event Event, run rack.Run) error {
 	if err := r.Outputs.Forget(ctx, event.Rack); err != nil {
 		return err
 	}
-	pass := r.pass(event, run, rack.Status{})
+	pass := r.pass(event, run, r.status(event, run))
 	pass.Changed = append(pass.Changed, events.Change{Step: "report", Subject: "rack " + event.Rack, Action: "forgotten"})
 	if err := r.Send(ctx, events.Reconciled{Pass: pass}); err != nil {
 		return err

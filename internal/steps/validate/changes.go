@@ -72,7 +72,7 @@ func (v *Validate) turnAway(ctx context.Context, run rack.Run, dry bool) error {
 		return err
 	}
 	for _, c := range changes {
-		problem := params.NewProblem("rack", "", "there is no rack %s: it has no parameters, and a change request makes none; register it (sawhorse register %s) or write one of its parameters, and send the request again",
+		problem := params.NewProblem("rack", "", "there is no rack %s: it has no parameters, and a change request makes none; run `sawhorse register %s`, or write one of its parameters, and send the request again",
 			run.Rack, run.Rack)
 		if err := v.bus.Refused(ctx, run, c.ID, []params.Problem{problem}); err != nil {
 			return err

@@ -35,7 +35,16 @@ func TestTheWholeTreeIsDeleted(t *testing.T) {
 	records := s.records()
 	records.WasOn = false
 	s.must(s.store.SaveRecords(t.Context(), "demo", records))
-	s.wants(s.pass(false), Forgotten, true, "")
+	s.wants(s.pass(false), Forgotten, true, "access/close")
+	s.wants(s.pass(false), Forgotten, true, "access/close") // stopped before the end, it is made again
+
+	t.Log("the rack comes back before the end: its access is made again")
+	s.write(auth)
+	if got := s.pass(false); got.Outcome != Planned || len(got.Steps) == 0 || got.Steps[0].Name != "access" {
+		t.Errorf("%s, %s", got.Outcome, stepNames(got.Steps))
+	}
+	s.write("karpenter_auth_mode")
+	s.wants(s.pass(false), Forgotten, true, "access/close")
 	s.must(s.store.End(t.Context(), "demo", awsfake.ClusterARN))
 	s.wants(s.pass(false), Forgotten, true, "") // a report that was stopped before the end is made again
 	s.must(s.store.Delist(t.Context(), "demo"))
