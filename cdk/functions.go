@@ -69,16 +69,12 @@ func (s *sawhorse) addFunctions() {
 		role := s.roles[f.name]
 		logs := awslogs.NewLogGroup(s.stack, jsii.String(logicalID(f.name)+"Logs"), &awslogs.LogGroupProps{
 			LogGroupName:  jsii.String("/aws/lambda/" + s.functionName(f.name)),
-			Retention:     awslogs.RetentionDays_ONE_MONTH,
-			RemovalPolicy: awscdk.RemovalPolicy_DESTROY,
+			RemovalPolicy: s.logRemoval(),
 		})
+		s.keep(logs)
 		logs.GrantWrite(role)
 		for _, statement := range s.permissions(f) {
 			role.AddToPolicy(statement)
-		}
-		var reserved *float64
-		if f.writes && s.ReservedConcurrency > 0 {
-			reserved = jsii.Number(s.ReservedConcurrency)
 		}
 		fn := awslambda.NewFunction(s.stack, jsii.String(logicalID(f.name)), &awslambda.FunctionProps{
 			FunctionName: jsii.String(s.functionName(f.name)),
@@ -93,7 +89,7 @@ func (s *sawhorse) addFunctions() {
 			Tracing:      awslambda.Tracing_ACTIVE,
 			Environment:  s.environment(f),
 
-			ReservedConcurrentExecutions: reserved,
+			ReservedConcurrentExecutions: s.reserved(f),
 		})
 		if s.inVPC(f) {
 			s.placeInVPC(fn)
@@ -106,6 +102,26 @@ func (s *sawhorse) addFunctions() {
 		RetryAttempts: jsii.Number(2),
 		MaxEventAge:   awscdk.Duration_Hours(jsii.Number(1)),
 	})
+}
+
+// reserved is how many calls at once a function has for itself, and may have at most; nil: as many as the account has room for.
+func (s *sawhorse) reserved(f function) *float64 {
+	calls := 0
+	switch {
+	case f.writes:
+		calls = s.ReservedConcurrency
+	case f.name == "validate":
+		calls = s.ValidateConcurrency
+	}
+	if calls == 0 {
+		return nil
+	}
+	return jsii.Number(calls)
+}
+
+// keep sets for how long a log group keeps what it is told. The number is CloudWatch's own; CDK has a name for each.
+func (s *sawhorse) keep(logs awslogs.LogGroup) {
+	logs.Node().DefaultChild().(awslogs.CfnLogGroup).SetRetentionInDays(jsii.Number(s.LogRetentionDays))
 }
 
 // environment is what internal/handler reads.
@@ -128,6 +144,7 @@ func (s *sawhorse) environment(f function) *map[string]*string {
 		}
 		if len(s.ObjectPrefixes) > 0 {
 			env["SAWHORSE_OBJECT_PREFIXES"] = jsii.String(strings.Join(s.ObjectPrefixes, ","))
+			env["SAWHORSE_OBJECT_ACCOUNTS"] = jsii.String(strings.Join(append([]string{*awscdk.Aws_ACCOUNT_ID()}, s.ObjectAccounts...), ","))
 		}
 	case "access":
 		principals := map[string]any{}

@@ -236,12 +236,13 @@ func queuePermissions() []awsiam.PolicyStatement {
 	}
 }
 
-// reportPermissions write status and outputs. The deny is for what IAM's * also matches: a user's parameter named status.
+// reportPermissions write status and outputs, and look whether there is a rack of that name. The deny is for what IAM's * also matches: a user's parameter named status.
 func (s *sawhorse) reportPermissions() []awsiam.PolicyStatement {
 	paths := names.Paths{Prefix: s.Prefix}
 	written := []string{parameter(paths.Status("*")), parameter(paths.Outputs("*")), parameter(paths.Outputs("*") + "/*")}
 	return []awsiam.PolicyStatement{
 		allow([]string{"ssm:PutParameter", "ssm:DeleteParameter", "ssm:GetParametersByPath"}, written),
+		allow([]string{"ssm:GetParametersByPath"}, []string{parameter(paths.Params("*"))}),
 		deny([]string{"ssm:PutParameter", "ssm:DeleteParameter"}, []string{parameter(paths.Params("*") + "/*")}),
 		s.putEvents(),
 	}

@@ -61,6 +61,18 @@ func (r *reader) number(key string, fallback, least, most int) int {
 	return value
 }
 
+// retentions are the numbers of days that CloudWatch Logs can keep logs for (CloudWatch Logs API Reference, PutRetentionPolicy).
+var retentions = []int{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653}
+
+func (r *reader) retention(key string, fallback int) int {
+	text := r.text(key, strconv.Itoa(fallback))
+	days, err := strconv.Atoi(text)
+	if err != nil || !slices.Contains(retentions, days) {
+		r.fail(key, text, "a number of days that CloudWatch Logs knows: "+strings.Trim(fmt.Sprint(retentions), "[]"))
+	}
+	return days
+}
+
 // list reads a JSON array of cdk.json or the comma-separated text of the command line.
 func (r *reader) list(key string) (values []string) {
 	if array, ok := r.get(key).([]any); ok {
@@ -162,6 +174,19 @@ func (r *reader) objectPrefixes() []string {
 	for _, prefix := range list {
 		if !objects.MatchString(prefix) {
 			r.fail(key, prefix, "s3://bucket/prefix, like s3://example-config/racks/, without wildcards (a whole bucket is s3://bucket/)")
+		}
+	}
+	return list
+}
+
+var accountIDs = regexp.MustCompile(`^[0-9]{12}$`)
+
+func (r *reader) objectAccounts() []string {
+	const key = "objectAccounts"
+	list := r.list(key)
+	for _, account := range list {
+		if !accountIDs.MatchString(account) {
+			r.fail(key, account, "the id of an AWS account, twelve digits (as text: a number loses zeros in front)")
 		}
 	}
 	return list

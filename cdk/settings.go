@@ -45,6 +45,9 @@ type settings struct {
 	// ReservedConcurrency (reservedConcurrency) is how many calls at once each function that writes to EKS or IAM may have and
 	// always has; 0 reserves none.
 	ReservedConcurrency int
+	// ValidateConcurrency (validateConcurrency) is the same for the function validate, which every pass and every dry run calls: a
+	// flood of events takes no more of the account's calls than that.
+	ValidateConcurrency int
 	// OperatorRacks (operatorRacks) are the racks that the policy for operators is about; of many there are several policies.
 	OperatorRacks []string
 	// NodeActions (nodeActions) are what the roles of nodes may do beyond Karpenter's own needs: what their boundary lets through
@@ -58,6 +61,12 @@ type settings struct {
 	RequireClusterTag bool
 	// ObjectPrefixes (objectPrefixes) are where JSON parameters may be read from: s3://bucket/prefix.
 	ObjectPrefixes []string
+	// ObjectAccounts (objectAccounts) are the accounts beside the stack's own whose buckets may be read there.
+	ObjectAccounts []string
+	// LogRetentionDays (logRetentionDays) is how long logs are kept. RetainLogs (logRemoval=retain, default destroy) keeps them when the
+	// stack goes; a stack of the same name is refused then until they are deleted.
+	LogRetentionDays int
+	RetainLogs       bool
 	// Destroy (removal=destroy, default retain) deletes the table and the permissions boundaries with the stack.
 	Destroy bool
 	// CLICredentials (synthesizer=cli, default default) deploys with the caller's own credentials, not CDK's bootstrap roles.
@@ -101,10 +110,15 @@ func readSettings(get func(key string) any) (settings, error) {
 		NodeRoles:        r.nodeRoles(),
 
 		ReservedConcurrency: r.number("reservedConcurrency", 0, 0, 1000),
+		ValidateConcurrency: r.number("validateConcurrency", 0, 0, 1000),
+
+		LogRetentionDays: r.retention("logRetentionDays", 30),
+		RetainLogs:       r.oneOf("logRemoval", "destroy", "retain") == "retain",
 
 		RequireClusterTag: r.oneOf("requireClusterTag", "true", "false") == "true",
 
 		ObjectPrefixes: r.objectPrefixes(),
+		ObjectAccounts: r.objectAccounts(),
 		Destroy:        r.oneOf("removal", "retain", "destroy") == "destroy",
 		CLICredentials: r.oneOf("synthesizer", "default", "cli") == "cli",
 	}

@@ -98,6 +98,14 @@ func (s *sawhorse) removal() awscdk.RemovalPolicy {
 	return awscdk.RemovalPolicy_RETAIN
 }
 
+// logRemoval is what becomes of the logs when the stack goes.
+func (s *sawhorse) logRemoval() awscdk.RemovalPolicy {
+	if s.RetainLogs {
+		return awscdk.RemovalPolicy_RETAIN
+	}
+	return awscdk.RemovalPolicy_DESTROY
+}
+
 func (s *sawhorse) output(name, value string) {
 	awscdk.NewCfnOutput(s.stack, jsii.String(name), &awscdk.CfnOutputProps{Value: jsii.String(value)})
 }

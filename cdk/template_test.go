@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -215,9 +216,24 @@ func TestFunctions(t *testing.T) {
 			t.Errorf("function %s: no log group of its own", name)
 		}
 	}
-	for id, logs := range production.all("AWS::Logs::LogGroup") {
-		if logs.Properties["RetentionInDays"] == nil {
-			t.Errorf("log group %s is kept for ever", id)
+}
+
+// Logs are kept for a month, and go with the stack: their names are fixed, so that a stack that is deployed again would find them taken.
+// Who needs them for longer says so.
+func TestLogs(t *testing.T) {
+	for _, c := range []struct {
+		of     template
+		days   float64
+		policy string
+	}{{production, 30, "Delete"}, {custom, 365, "Retain"}} {
+		groups := c.of.all("AWS::Logs::LogGroup")
+		if len(groups) != len(functions)+1 {
+			t.Errorf("%d log groups", len(groups))
+		}
+		for id, logs := range groups {
+			if logs.Properties["RetentionInDays"] != c.days || logs.DeletionPolicy != c.policy {
+				t.Errorf("log group %s: %v days, %s; want %v, %s", id, logs.Properties["RetentionInDays"], logs.DeletionPolicy, c.days, c.policy)
+			}
 		}
 	}
 }
@@ -237,28 +253,29 @@ func TestCustomFunctions(t *testing.T) {
 		if validates := r.Properties["FunctionName"] == "Other-validate"; validates && prefixes != "s3://config/racks/,s3://config/shared" || !validates && prefixes != nil {
 			t.Errorf("%s: prefixes %v", id, prefixes)
 		}
+		accounts := text(at(r.Properties, "Environment", "Variables", "SAWHORSE_OBJECT_ACCOUNTS"))
+		if want := `{"Fn::Join":["",[{"Ref":"AWS::AccountId"},",210987654321"]]}`; name == "validate" && accounts != want || name != "validate" && accounts != "null" {
+			t.Errorf("%s: accounts %s", id, accounts)
+		}
 	}
 }
 
 // What may have few calls at once has that many for itself; new accounts have too few to reserve any unasked.
 func TestReservedConcurrency(t *testing.T) {
-	for _, of := range []template{production, custom} {
+	for _, c := range []struct {
+		of   template
+		want string
+	}{{production, ""}, {custom, "access 5, infrastructure 5, nodegroups 5, validate 20"}} {
 		var reserved []string
-		for _, r := range of.all("AWS::Lambda::Function") {
-			if n := r.Properties["ReservedConcurrentExecutions"]; n == 5.0 {
+		for _, r := range c.of.all("AWS::Lambda::Function") {
+			if n := r.Properties["ReservedConcurrentExecutions"]; n != nil {
 				_, name, _ := strings.Cut(r.Properties["FunctionName"].(string), "-")
-				reserved = append(reserved, name)
-			} else if n != nil {
-				t.Errorf("%v", n)
+				reserved = append(reserved, fmt.Sprint(name, " ", n))
 			}
 		}
 		slices.Sort(reserved)
-		want := "access infrastructure nodegroups"
-		if len(of.all("AWS::EC2::VPCEndpoint")) == 0 { // production
-			want = ""
-		}
-		if strings.Join(reserved, " ") != want {
-			t.Errorf("reserved for %v, want %s", reserved, want)
+		if got := strings.Join(reserved, ", "); got != c.want {
+			t.Errorf("reserved for %s, want %s", got, c.want)
 		}
 	}
 }

@@ -32,9 +32,9 @@ func (s *sawhorse) addStateMachine() {
 	logs := awslogs.NewLogGroup(s.stack, jsii.String("MachineLogs"), &awslogs.LogGroupProps{
 		// The prefix keeps CloudWatch's resource policy from growing with every state machine of the account.
 		LogGroupName:  jsii.String("/aws/vendedlogs/states/" + s.machineName()),
-		Retention:     awslogs.RetentionDays_ONE_MONTH,
-		RemovalPolicy: awscdk.RemovalPolicy_DESTROY,
+		RemovalPolicy: s.logRemoval(),
 	})
+	s.keep(logs)
 	s.machine = awsstepfunctions.NewStateMachine(s.stack, jsii.String("Machine"), &awsstepfunctions.StateMachineProps{
 		StateMachineName: jsii.String(s.machineName()),
 		StateMachineType: awsstepfunctions.StateMachineType_STANDARD,
@@ -59,7 +59,7 @@ func (s *sawhorse) addStateMachine() {
 		}
 	}
 	s.machine.AddToRolePolicy(allow([]string{"lambda:InvokeFunction"}, invoked))
-	s.machine.AddToRolePolicy(allow([]string{"dynamodb:UpdateItem", "dynamodb:PutItem"}, []string{*s.table.TableArn()}))
+	s.machine.AddToRolePolicy(allow([]string{"dynamodb:UpdateItem", "dynamodb:PutItem", "dynamodb:DeleteItem"}, []string{*s.table.TableArn()}))
 	s.machine.AddToRolePolicy(allow([]string{"states:StartExecution"}, []string{s.machineARN()}))
 }
 

@@ -6,8 +6,10 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/names"
@@ -283,11 +285,36 @@ func TestAWriteIsToldOf(t *testing.T) {
 	if err := json.Unmarshal(m.States["Request"].Arguments, &update); err != nil {
 		t.Fatal(err)
 	}
-	if want := "& ', wrote' & ($wrote = '' ? '' : $substring($string($length($wrote)), -1)) & ' = :wrote' %}"; !strings.HasSuffix(update.UpdateExpression, want) {
+	if want := "& ', wrote' & ($wrote = '' ? '' : $substring($string($length($wrote)), -1)) & ' = :wrote, #ttl = :ttl' %}"; !strings.HasSuffix(update.UpdateExpression, want) {
 		t.Errorf("%s\nwant at its end %s", update.UpdateExpression, want)
 	}
-	if first := m.States["Todo"].Choices[1]; first.Condition != "{% $outcome = 'Outdated' %}" || first.Next != "WaitForParameters" || m.States["WaitForParameters"].Next != "Validate" {
+	if first := m.States["Todo"].Choices[2]; first.Condition != "{% $outcome = 'Outdated' %}" || first.Next != "WaitForParameters" || m.States["WaitForParameters"].Next != "Validate" {
 		t.Errorf("what is outdated leads to %+v, and that to %s", first, m.States["WaitForParameters"].Next)
+	}
+}
+
+// Whoever may put events on the bus may name any number of racks that there are not: their leases go, after a pass that failed too.
+// Every other lease expires, later than the records of its runs.
+func TestALeaseIsNotForEver(t *testing.T) {
+	m := parse(t)
+	for _, name := range []string{"Todo", "Reported"} {
+		if !slices.ContainsFunc(m.States[name].Choices, func(c transition) bool { return c.Condition == "{% $outcome = 'Unknown' %}" && c.Next == "Erase" }) {
+			t.Errorf("%s leads to %+v", name, m.States[name].Choices)
+		}
+	}
+	if got := m.States["Erase"].Resource; !strings.HasSuffix(got, ":dynamodb:deleteItem") {
+		t.Errorf("Erase calls %s", got)
+	}
+	// What an earlier round has found does not count for one that has failed.
+	if m.States["Again"].Assign["outcome"] != "Failed" || m.States["ReportFailure"].Assign["outcome"] != "{% $states.result.Payload.unknown = true ? 'Unknown' : 'Failed' %}" {
+		t.Errorf("outcomes %v, %v", m.States["Again"].Assign, m.States["ReportFailure"].Assign)
+	}
+	ttl := regexp.MustCompile(`":ttl": \{ "N": "\{% \$string\(\$floor\(\$millis\(\) / 1000\) \+ (\d+)\) %\}" \}`).FindStringSubmatch(Definition)
+	if ttl == nil {
+		t.Fatal("no lease expires")
+	}
+	if seconds, err := strconv.Atoi(ttl[1]); err != nil || time.Duration(seconds)*time.Second < rack.KeepRuns+7*24*time.Hour {
+		t.Errorf("a lease expires after %s s, the records of runs after %s: what comes back then would count from 1 among them", ttl[1], rack.KeepRuns)
 	}
 }
 

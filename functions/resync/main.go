@@ -23,7 +23,7 @@ func main() {
 		}
 		parameters, bus := ssm.NewFromConfig(env.AWS), report.Bus{Events: eventbridge.NewFromConfig(env.AWS), Name: env.Bus, Meter: measure}
 		teller := &report.Report{Store: env.Store, Now: env.Now, Send: bus.Send, Meter: measure, Outputs: rack.Published{SSM: parameters, Paths: env.Paths}}
-		r := &resync.Resync{Machine: sfn.NewFromConfig(env.AWS), Store: env.Store, Paths: env.Paths, Now: env.Now, Report: teller.Run, Meter: measure}
+		r := &resync.Resync{Machine: sfn.NewFromConfig(env.AWS), Store: env.Store, Parameters: parameters, Paths: env.Paths, Now: env.Now, Report: teller.Run, Meter: measure}
 		minutes, err := env.Number("SAWHORSE_RESYNC_MINUTES")
 		if err != nil {
 			return nil, err

@@ -36,8 +36,8 @@ func main() {
 			S3: s3.NewFromConfig(env.AWS), Dial: k8s.Dial(env.AWS, clusters),
 		}
 		deployment := plan.Deployment{
-			RequireClusterTag: os.Getenv("SAWHORSE_REQUIRE_CLUSTER_TAG") != "false", ObjectPrefixes: env.List("SAWHORSE_OBJECT_PREFIXES"),
-			NodeRoles: env.List("SAWHORSE_NODE_ROLES"),
+			RequireClusterTag: os.Getenv("SAWHORSE_REQUIRE_CLUSTER_TAG") != "false", NodeRoles: env.List("SAWHORSE_NODE_ROLES"),
+			ObjectPrefixes: env.List("SAWHORSE_OBJECT_PREFIXES"), ObjectOwners: env.List("SAWHORSE_OBJECT_ACCOUNTS"),
 		}
 		return validate.New(env.Store, env.Paths, deployment, env.Now, clients, bus).Run, nil
 	})

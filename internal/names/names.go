@@ -139,13 +139,17 @@ const (
 	ServiceAccount = "karpenter"
 	// KarpenterVersion is the one version that Sawhorse installs.
 	KarpenterVersion = "1.10.0"
+	// KarpenterDigest is the digest of the controller's image of that version, for all architectures, as the chart of the release has
+	// it (aws/karpenter-provider-aws, "chore: Release v1.10.0 (#9026)", charts/karpenter/values.yaml).
+	KarpenterDigest = "sha256:0c215133a37e0d8bc2515b75120d2fefa14be3f939aebc14020813cdc3c001a3"
 	// WorkloadPool and BuildPool name the NodePool and the EC2NodeClass of the built-in pools.
 	WorkloadPool = "workload"
 	BuildPool    = "build"
 	// DevicePlugin is the DaemonSet by which nodes offer their NVIDIA GPUs to pods, in Namespace; the name is NVIDIA's own.
 	DevicePlugin = "nvidia-device-plugin-daemonset"
-	// DevicePluginImage is the one version of it that Sawhorse installs.
-	DevicePluginImage = "nvcr.io/nvidia/k8s-device-plugin:v0.17.4"
+	// DevicePluginImage is the one version of it that Sawhorse installs, by the digest that NVIDIA's own operator has for it
+	// (NVIDIA/gpu-operator, v25.3.3 and v25.3.4: values.yaml has the version, the bundle's ClusterServiceVersion the digest).
+	DevicePluginImage = "nvcr.io/nvidia/k8s-device-plugin:v0.17.4@sha256:3c54348fe5a57e5700e7d8068e7531d2ef2d5f3ccb70c8f6bac0953432527abd"
 	// LabelGPUMaker is on every node that Karpenter launches with a GPU; MakerNVIDIA is its value for NVIDIA's.
 	LabelGPUMaker = "karpenter.k8s.aws/instance-gpu-manufacturer"
 	MakerNVIDIA   = "nvidia"

@@ -94,8 +94,17 @@ func (r *Result) Hinder(problems ...Problem) {
 // Advise adds warnings that were found later.
 func (r *Result) Advise(warnings ...Problem) { r.Warnings = sorted(append(r.Warnings, warnings...)) }
 
+// MostNames is how many names a rack may have under params/. Of more, only so many are read, and they are one problem: a problem for
+// each would cost more to tell than to write.
+const MostNames = 200
+
 // known are the parameters that say something, unknown names and secrets being problems.
 func (r *Result) known(in Input) map[string]string {
+	crowded := len(in.Params) > MostNames
+	if crowded {
+		r.problem("rack", "", "rack %s has more than %d names under params/, and Sawhorse knows %d parameters; delete those that it does not know (sawhorse params lists the ones it does)",
+			short(in.Rack), MostNames, len(Table))
+	}
 	texts := map[string]string{}
 	secure := map[string]bool{}
 	for _, name := range in.Secure {
@@ -103,6 +112,7 @@ func (r *Result) known(in Input) map[string]string {
 	}
 	for name, value := range in.Params {
 		switch _, known := Lookup(name); {
+		case !known && crowded: // one problem for all of them
 		case !known:
 			r.problem(name, "", "%s is not a parameter of Sawhorse; %s", short(name), suggestion(name))
 		case secure[name]:

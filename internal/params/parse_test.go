@@ -2,6 +2,7 @@ package params
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"reflect"
@@ -203,4 +204,20 @@ func field(t *testing.T, config Config, path string) any {
 		at = object[name]
 	}
 	return at
+}
+
+// Too many names are one problem, and what is wrong with the parameters among them is told all the same.
+func TestACrowdedTreeIsOneProblem(t *testing.T) {
+	in := Input{Rack: "demo", Params: map[string]string{"node_disk": "x"}}
+	for i := range MostNames - 1 {
+		in.Params[fmt.Sprintf("p%03d", i)] = "x"
+	}
+	if r := Parse(in); len(r.Problems) != MostNames {
+		t.Errorf("%d problems with %d names", len(r.Problems), len(in.Params))
+	}
+	in.Params["one_more"] = "x"
+	r := Parse(in)
+	if len(r.Problems) != 2 || r.Problems[0].Parameter != "node_disk" || r.Problems[1].Parameter != "rack" || !strings.Contains(r.Problems[1].Message, "more than 200 names") {
+		t.Errorf("%v", r.Problems)
+	}
 }

@@ -44,6 +44,8 @@ type Deployment struct {
 	RequireClusterTag bool
 	// ObjectPrefixes are where the objects of JSON parameters may lie: s3://bucket/prefix.
 	ObjectPrefixes []string
+	// ObjectOwners are the accounts whose buckets are read there: a bucket that has been deleted may come back as somebody else's.
+	ObjectOwners []string
 	// NodeRoles are the roles that a copy of a node group may be given: names behind their paths, with * for anything.
 	NodeRoles []string
 }

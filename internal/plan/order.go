@@ -69,6 +69,10 @@ var disable = []Step{
 // the cluster, so no plan has it. It is Whole because its own writes count as requests of the rack.
 var ChangeStep = Step{Name: "change", Function: "change", Deadline: 300, Whole: true, Why: "parameters of a change request written to Parameter Store"}
 
+// CloseStep is the one step of a pass that forgets a rack, before its records end. No plan has it: whoever forgets a rack has no
+// parameters left to make a plan of. The step works by the last plan that there was.
+var CloseStep = Step{Name: "access/close", Function: "access", Part: "close", Deadline: 300, Why: "access entries and rights of Sawhorse's own functions removed"}
+
 // abandon clears away what a cluster that is gone has left in AWS: instances first, which outlive the cluster.
 var abandon = []Step{
 	{Name: "nodepools", Deadline: 1800, Why: "instances that Karpenter launched ended"},

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
@@ -116,6 +117,22 @@ func (s *Store) Refuse(ctx context.Context, rack, id string) error {
 	return s.turn(ctx, rack, id, "SET #state = :to REMOVE payload, written", ChangeRefused, ChangeRequested, ChangeAccepted)
 }
 
+// keepDismissed is how long DynamoDB keeps a change of a rack that there is not.
+const keepDismissed = 5 * time.Minute
+
+// Dismiss ends a change of a rack that there is not: others are kept for as long as their event may come again, and nobody knows how
+// many racks there are not.
+func (s *Store) Dismiss(ctx context.Context, rack, id string, now time.Time) error {
+	return s.updateChange(ctx, rack, id, &dynamodb.UpdateItemInput{
+		UpdateExpression: new("SET #state = :to, #ttl = :ttl REMOVE payload, written"), ConditionExpression: new("(#state = :requested OR #state = :accepted)"),
+		ExpressionAttributeNames: map[string]string{"#ttl": "ttl"}, // a reserved word
+		ExpressionAttributeValues: item{
+			":to": text(string(ChangeRefused)), ":requested": text(string(ChangeRequested)), ":accepted": text(string(ChangeAccepted)),
+			":ttl": number(now.Add(keepDismissed).Unix()),
+		},
+	})
+}
+
 // Finish ends a change that has been written.
 func (s *Store) Finish(ctx context.Context, rack, id string) error {
 	return s.turn(ctx, rack, id, "SET #state = :to REMOVE payload, written", ChangeFinished, ChangeAccepted)
@@ -143,7 +160,10 @@ func (s *Store) NoteWritten(ctx context.Context, rack, id string, written int) e
 
 func (s *Store) updateChange(ctx context.Context, rack, id string, in *dynamodb.UpdateItemInput) error {
 	in.TableName, in.Key = &s.Name, key(rack, "change#"+id)
-	in.ExpressionAttributeNames = map[string]string{"#state": "state"}
+	if in.ExpressionAttributeNames == nil {
+		in.ExpressionAttributeNames = map[string]string{}
+	}
+	in.ExpressionAttributeNames["#state"] = "state"
 	_, err := s.DB.UpdateItem(ctx, in)
 	if refused(err) {
 		return fmt.Errorf("rack %s: change %s: it has come to another end already", rack, id)

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
 // The list of the racks is one item collection of the table, with an item for each rack. Passes keep it, and the schedule
@@ -36,6 +38,17 @@ func (s *Store) Racks(ctx context.Context) ([]string, error) {
 func (s *Store) Listed(ctx context.Context, rack string) (bool, error) {
 	values, err := s.get(ctx, listKey(rack))
 	return values != nil, wrap(err, "list of racks: look for rack %s", rack)
+}
+
+// Exists reports whether there is a rack of a name: it is on the list, or has parameters that no pass has read yet. Whoever may put
+// events on the bus may name any number of others, and nothing is kept, published or measured for those.
+func (s *Store) Exists(ctx context.Context, reader ParameterReader, paths names.Paths, rack string) (bool, error) {
+	listed, err := s.Listed(ctx, rack)
+	if err != nil || listed {
+		return listed, err
+	}
+	tree, err := ReadTree(ctx, reader, paths.Params(rack))
+	return len(tree.Values) > 0, err
 }
 
 // Enlist puts a rack on the list. It may be repeated.

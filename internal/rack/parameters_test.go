@@ -10,6 +10,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
 // A tree tells by its parameters' times whether it was read after a write; events tell theirs to the second.
@@ -68,6 +69,18 @@ func TestReadTree(t *testing.T) {
 	cloud.FailAt(2, awsfake.Throttling)
 	_, err = ReadTree(t.Context(), cloud.SSM, "/sawhorse/racks/demo/params")
 	keepsCause(t, err, "parameters below /sawhorse/racks/demo/params: ")
+}
+
+// Who may write one rack's parameters may write ten thousand: no more pages are read than it takes to see that they are too many.
+func TestACrowdedTreeIsNotReadToItsEnd(t *testing.T) {
+	cloud := awsfake.New()
+	for i := range 1000 {
+		cloud.SSM.Values[fmt.Sprintf("/sawhorse/racks/demo/params/p%04d", i)] = "x"
+	}
+	got, err := ReadTree(t.Context(), cloud.SSM, "/sawhorse/racks/demo/params")
+	if err != nil || len(got.Values) <= params.MostNames || len(cloud.Made()) > params.MostNames/10+1 {
+		t.Errorf("%d names in %d calls, %v", len(got.Values), len(cloud.Made()), err)
+	}
 }
 
 // What a step says of outputs adds to what others have said, in whichever run; the latest word counts.

@@ -45,8 +45,9 @@ type StepRecord struct {
 	Refused string `json:"refused,omitempty"`
 }
 
-// keepRuns is how long DynamoDB keeps the records of a run.
-const keepRuns = 30 * 24 * time.Hour
+// KeepRuns is how long DynamoDB keeps the records of a run. A lease outlives them, so that a rack that is forgotten and comes back does
+// not count through their generations again.
+const KeepRuns = 30 * 24 * time.Hour
 
 func runKey(generation int64) string { return fmt.Sprintf("run#%012d", generation) }
 
@@ -81,7 +82,7 @@ func (s *Store) saveRunPart(ctx context.Context, rack, place string, now time.Ti
 	}
 	values := key(rack, place)
 	values["record"] = encoded
-	values["ttl"] = number(now.Add(keepRuns).Unix())
+	values["ttl"] = number(now.Add(KeepRuns).Unix())
 	return wrap(s.put(ctx, values, nil), "rack %s: save run", rack)
 }
 

@@ -8,6 +8,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
 // ParameterReader is what reading a tree needs of SSM.
@@ -54,7 +56,8 @@ func readWritten(text string) (Written, bool) {
 	return Written{Operation: words[0], At: at, Name: words[2]}, err == nil
 }
 
-// ReadTree reads everything below a path. A parameter in a subfolder has its folder in its name.
+// ReadTree reads what is below a path, but no page behind the one on which there are more names than a rack may have: who writes
+// parameters chooses how many there are. A parameter in a subfolder has its folder in its name.
 func ReadTree(ctx context.Context, reader ParameterReader, path string) (Tree, error) {
 	tree := Tree{Values: map[string]string{}, Modified: map[string]time.Time{}}
 	var next *string
@@ -77,7 +80,7 @@ func ReadTree(ctx context.Context, reader ParameterReader, path string) (Tree, e
 			}
 			tree.Values[name] = *p.Value
 		}
-		if next = out.NextToken; next == nil || *next == "" {
+		if next = out.NextToken; next == nil || *next == "" || len(tree.Values) > params.MostNames {
 			return tree, nil
 		}
 	}

@@ -158,6 +158,8 @@ func (t *turn) effect(name string) {
 		t.to("Validate")
 	case "Release":
 		t.release()
+	case "Erase":
+		t.erase()
 	case "HandOver":
 		if t.HandOver.do(l, t.caller()) || !t.endsRefusedHandOver {
 			t.to("StartSuccessor")
@@ -171,14 +173,33 @@ func (t *turn) effect(name string) {
 }
 
 func (t *turn) release() {
-	l, e := &t.world.lease, t.e()
+	l := &t.world.lease
 	served := l.served
 	if !t.Release.do(l, t.caller()) {
 		t.again()
 		return
 	}
 	t.nothingIsLost(served)
-	if e.failure {
+	t.letGo()
+}
+
+// erase forgets what was counted, the last round's count too.
+func (t *turn) erase() {
+	requested := t.world.lease.requested
+	if !t.Erase.do(&t.world.lease, t.caller()) {
+		t.again()
+		return
+	}
+	if requested > t.e().generation {
+		t.broken = "a request is erased that no round has seen"
+	}
+	t.world.round = 0
+	t.letGo()
+}
+
+// letGo ends an execution that has given its rack back.
+func (t *turn) letGo() {
+	if t.e().failure {
 		t.world.excused = true // it waits for the next event or the schedule
 		t.to("Ended", "Failed")
 	} else {

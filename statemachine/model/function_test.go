@@ -135,7 +135,7 @@ func (t *turn) change() {
 	case "Report":
 		t.world.failed = e.failure
 	case "ReportFailure":
-		t.world.failed = true
+		t.world.failed = !t.unknown
 	}
 }
 
@@ -159,8 +159,11 @@ func (t *turn) answer() {
 		t.stepped()
 	case "Report", "ReportFailure":
 		t.change()
-		name := states[e.at]
-		t.over("Reported", "Release")
+		name, last := states[e.at], "Release"
+		if t.unknown && t.world.lease.served == 0 {
+			last = "Erase"
+		}
+		t.over("Reported", last)
 		t.end(name)
 	}
 }
@@ -172,6 +175,8 @@ func (t *turn) validated() {
 		e.dead, e.notice, e.phase, t.world.faulty = true, noticed, called, true
 	case t.outdated() && !t.trustsReads:
 		t.over("Todo", "WaitForParameters")
+	case t.unknown && t.world.lease.served == 0:
+		t.over("Todo", "Erase")
 	case t.world.applied != e.seen || e.full:
 		t.over("Todo", "MoreSteps", "BeginStep", "RunStep")
 	case t.world.failed: // nothing to do, but the status does not say so yet

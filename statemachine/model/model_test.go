@@ -35,6 +35,8 @@ var scenes = map[string]scene{
 	"a replica lags":       {kinds: []kind{write, write, full}, faults: faults{staleReads: 2}},
 	"lags and is stopped":  {kinds: []kind{write, write}, faults: faults{staleReads: 1, aborts: 1}},
 	"dry runs and noise":   {kinds: []kind{write, {dryRun: true}, {noRack: true}}, faults: faults{stepFailures: 1, aborts: 1}},
+	"no such rack":         {kinds: []kind{full, force, full}, unknown: true, faults: faults{errors: 1, lostAnswers: 1}},
+	"no such rack, fails":  {kinds: []kind{full, force}, unknown: true, faults: faults{stepFailures: 1, aborts: 1}},
 	"a step never works":   {kinds: []kind{write, full}, stepFails: true},
 	"every pass dies":      {kinds: []kind{write, full}, dies: true},
 }

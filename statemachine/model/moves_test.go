@@ -8,7 +8,7 @@ type place uint8
 // states are those that an execution can be found in; through the others it passes at once.
 var states = []string{
 	"", "Intake", "RecordChange", "Request", "Acquire", "Settle", "Renew", "Validate", "WaitForParameters", "RunStep", "WaitForStep", "Report",
-	"ReportFailure", "Release", "Enough", "HandOver", "StartSuccessor", "Ended",
+	"ReportFailure", "Release", "Erase", "Enough", "HandOver", "StartSuccessor", "Ended",
 }
 
 var placeOf = func() map[string]place {
@@ -33,6 +33,8 @@ type scene struct {
 	kinds []kind
 	// What goes wrong every time: a step that fails, or something that ends the execution.
 	stepFails, dies bool
+	// unknown tells that there is no rack of that name.
+	unknown bool
 	// taken are the transitions between states that have been seen.
 	taken map[[2]string]bool
 }

@@ -37,6 +37,25 @@ var mutations = []struct {
 			return true
 		}
 	}, "a round for nothing: nobody has asked for one"},
+	{"Acquire of a lease that has been erased", "no such rack", func(p *protocol) {
+		acquire := p.Acquire.do
+		p.Acquire.do = func(l *lease, c caller) bool {
+			if l.requested > 0 {
+				return acquire(l, c)
+			}
+			l.owner, l.expired = c.me, false
+			return true
+		}
+	}, "a round for nothing: nobody has asked for one"},
+	{"Erase whatever has been requested since", "no such rack", func(p *protocol) {
+		p.Erase.do = func(l *lease, c caller) bool {
+			if !held(l, c) {
+				return false
+			}
+			*l = lease{owner: none}
+			return true
+		}
+	}, "a request is erased that no round has seen"},
 	{"Acquire of a free lease only, which one tries again that has it", "answers are lost", func(p *protocol) {
 		acquire := p.Acquire.do
 		p.Acquire.do = func(l *lease, c caller) bool { return l.owner != c.me && acquire(l, c) }

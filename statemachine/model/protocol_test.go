@@ -16,7 +16,7 @@ type caller struct {
 
 // protocol is how passes use the lease. Mutations of it show that the properties can fail.
 type protocol struct {
-	Request, Acquire, Renew, Release, HandOver call
+	Request, Acquire, Renew, Release, Erase, HandOver call
 	// Call is Renew as a function sends it at the beginning of each call. Free is resync's for a dead execution, FreeInFlight
 	// for one that may have a call in flight.
 	Call, Free, FreeInFlight call
@@ -44,7 +44,7 @@ func asBuilt() protocol {
 	return protocol{
 		followers: 2,
 		Request: call{
-			update: "{% 'SET requested = if_not_exists(requested, :zero) + :one' & ($full ? ', fullAt = if_not_exists(requested, :zero) + :one' : '') & ($force ? ', forceAt = if_not_exists(requested, :zero) + :one' : '') & ', wrote' & ($wrote = '' ? '' : $substring($string($length($wrote)), -1)) & ' = :wrote' %}",
+			update: "{% 'SET requested = if_not_exists(requested, :zero) + :one' & ($full ? ', fullAt = if_not_exists(requested, :zero) + :one' : '') & ($force ? ', forceAt = if_not_exists(requested, :zero) + :one' : '') & ', wrote' & ($wrote = '' ? '' : $substring($string($length($wrote)), -1)) & ' = :wrote, #ttl = :ttl' %}",
 			do: func(l *lease, c caller) bool {
 				l.requested++
 				if c.full {
@@ -58,12 +58,22 @@ func asBuilt() protocol {
 		},
 		Acquire: call{
 			update:    "SET #owner = :me, expires = :expires, since = :now",
-			condition: "(attribute_not_exists(#owner) OR #owner = :me OR expires < :now) AND (attribute_not_exists(served) OR requested > served)",
+			condition: "attribute_exists(requested) AND (attribute_not_exists(#owner) OR #owner = :me OR expires < :now) AND (attribute_not_exists(served) OR requested > served)",
 			do: func(l *lease, c caller) bool {
-				if l.owner != none && l.owner != c.me && !l.expired || l.requested <= l.served {
+				if l.requested == 0 || l.owner != none && l.owner != c.me && !l.expired || l.requested <= l.served {
 					return false
 				}
 				l.owner, l.expired = c.me, false
+				return true
+			},
+		},
+		Erase: call{
+			condition: "#owner = :me AND requested = :generation",
+			do: func(l *lease, c caller) bool {
+				if !held(l, c) || l.requested != c.generation {
+					return false
+				}
+				*l = lease{owner: none}
 				return true
 			},
 		},

@@ -98,6 +98,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.evict(w, path)
 	case r.Method == http.MethodPatch:
 		s.apply(w, r, path, live)
+	case r.Method == http.MethodDelete && live != nil:
+		s.Writes = append(s.Writes, "DELETE "+path)
+		delete(s.Objects, path)
+		answer(w, map[string]any{"apiVersion": "v1", "kind": "Status", "status": "Success"})
 	default:
 		refuse(w, http.StatusNotFound, "NotFound")
 	}
@@ -105,7 +109,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // known tells a collection from an object that is not there.
 func (s *Server) known(path string) bool {
-	for _, resource := range []string{"nodes", "pods", "deployments", "secrets", "nodepools", "poddisruptionbudgets"} {
+	for _, resource := range []string{"nodes", "pods", "deployments", "secrets", "nodepools", "poddisruptionbudgets", "clusterroles", "clusterrolebindings"} {
 		if strings.HasSuffix(path, "/"+resource) {
 			return true
 		}

@@ -55,13 +55,17 @@ const poll = 3 * time.Second
 // the roles of Karpenter's chart, which Kubernetes lets only those do who hold every right in them.
 var administrators = map[string]bool{"access": true, "controller": true}
 
-// Run brings the cluster's access to what the plan says; its part vacant looks whether others hold our names there.
+// Run brings the cluster's access to what the plan says; its part vacant looks whether others hold our names there, its part close
+// takes the access back.
 func (a *Access) Run(ctx context.Context, p *plan.Plan, part string) (steps.Progress, error) {
 	var progress steps.Progress
 	var err error
-	if part == "vacant" {
+	switch part {
+	case "vacant":
 		err = a.vacant(ctx, p)
-	} else {
+	case "close":
+		err = a.close(ctx, p, &progress)
+	default:
 		err = a.open(ctx, p, &progress)
 	}
 	self := admin.Function{Name: "access", Principal: a.Principals["access"], EKS: a.EKS, Now: a.Now}
@@ -123,11 +127,16 @@ func (a *Access) reached(ctx context.Context, p *plan.Plan) (bool, types.Cluster
 	if err != nil {
 		return false, "", fmt.Errorf("cluster %s: describe: %w", p.Cluster.Name, err)
 	}
-	live := types.AuthenticationModeConfigMap
-	if c := out.Cluster.AccessConfig; c != nil && c.AuthenticationMode != "" {
-		live = c.AuthenticationMode
-	}
+	live := modeOf(out.Cluster)
 	return string(live) == p.Access.Mode || live == types.AuthenticationModeApi, out.Cluster.Status, nil
+}
+
+// modeOf is a cluster's access mode; one of before there were others has no word for it.
+func modeOf(cluster *types.Cluster) types.AuthenticationMode {
+	if c := cluster.AccessConfig; c != nil && c.AuthenticationMode != "" {
+		return c.AuthenticationMode
+	}
+	return types.AuthenticationModeConfigMap
 }
 
 // vacant refuses a cluster in which somebody else runs Karpenter (spec 3.4).

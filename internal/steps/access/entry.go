@@ -37,12 +37,12 @@ func (a *Access) entries(ctx context.Context, p *plan.Plan, progress *steps.Prog
 // just been made is looked at again, until it is two polls old.
 func (a *Access) entry(ctx context.Context, p *plan.Plan, function string, progress *steps.Progress) error {
 	role := a.Principals[function]
-	live, err := a.EKS.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: &role})
-	if err != nil && !notFound(err) {
-		return fmt.Errorf("access entry %s: describe: %w", role, err)
+	live, err := a.describe(ctx, p, function)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		stale, err := a.stale(ctx, live.AccessEntry, role)
+	if live != nil {
+		stale, err := a.stale(ctx, live, role)
 		if err != nil {
 			return err
 		}
@@ -52,8 +52,6 @@ func (a *Access) entry(ctx context.Context, p *plan.Plan, function string, progr
 			}
 			live = nil
 		}
-	} else {
-		live = nil
 	}
 	if live == nil {
 		if err := a.create(ctx, p, function, progress); err != nil {
@@ -61,10 +59,23 @@ func (a *Access) entry(ctx context.Context, p *plan.Plan, function string, progr
 		}
 		return a.policy(ctx, p, function, new(a.Now()), progress)
 	}
-	if err := a.update(ctx, p, function, live.AccessEntry, progress); err != nil {
+	if err := a.update(ctx, p, function, live, progress); err != nil {
 		return err
 	}
-	return a.policy(ctx, p, function, live.AccessEntry.CreatedAt, progress)
+	return a.policy(ctx, p, function, live.CreatedAt, progress)
+}
+
+// describe reads one function's access entry; nil where there is none.
+func (a *Access) describe(ctx context.Context, p *plan.Plan, function string) (*types.AccessEntry, error) {
+	role := a.Principals[function]
+	out, err := a.EKS.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: &role})
+	if notFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("access entry %s: describe: %w", role, err)
+	}
+	return out.AccessEntry, nil
 }
 
 func notFound(err error) bool { return errors.As(err, new(*types.ResourceNotFoundException)) }

@@ -228,13 +228,13 @@ func (s *scene) check(replicas int64) {
 	}
 	got := fmt.Sprintln(*typed.Spec.Replicas, container.Image, container.Resources.Requests.Cpu(), container.Resources.Requests.Memory(),
 		pod.Spec.NodeSelector[names.LabelSystemNode], pod.Annotations["karpenter.sh/do-not-disrupt"], env["CLUSTER_NAME"], env["INTERRUPTION_QUEUE"])
-	want := fmt.Sprintln(replicas, "public.ecr.aws/karpenter/controller:1.10.0", "200m", "256Mi", "true", "true", "demo", "demo-karpenter")
+	want := fmt.Sprintln(replicas, "public.ecr.aws/karpenter/controller:1.10.0@"+names.KarpenterDigest, "200m", "256Mi", "true", "true", "demo", "demo-karpenter")
 	if got != want {
 		s.Fatalf("Deployment %s, want %s", got, want)
 	}
 }
 
-// For private clusters: the image from a mirror, without the chart's digest, and no look-ups of what has no VPC endpoint.
+// For private clusters: the image from a mirror, by the same digest, and no look-ups of what has no VPC endpoint.
 func TestPrivateClusterAndOneReplica(t *testing.T) {
 	s := begin(t)
 	s.Create(node("one", "us-east-1a"))
@@ -252,7 +252,7 @@ func TestPrivateClusterAndOneReplica(t *testing.T) {
 	s.plan.Controller.ImageRepository, s.plan.Controller.IsolatedVPC = "123456789012.dkr.ecr.us-east-1.amazonaws.com/mirror/karpenter", true
 	s.run(PartRelease, "upgraded release karpenter 1.10.0")
 	live := s.container()
-	if got, want := live.Image, s.plan.Controller.ImageRepository+":1.10.0"; got != want {
+	if got, want := live.Image, s.plan.Controller.ImageRepository+":1.10.0@"+names.KarpenterDigest; got != want {
 		t.Errorf("image %s, want %s", got, want)
 	}
 	if got := s.variable("ISOLATED_VPC"); got != "true" {

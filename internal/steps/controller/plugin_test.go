@@ -78,7 +78,7 @@ func TestDevicePluginRunsOnAllGPUNodesOnly(t *testing.T) {
 	s.run(PartPlugin, "created "+pluginSubject)
 	live := s.daemonSet()
 	pod, container := live.Spec.Template.Spec, live.Spec.Template.Spec.Containers[0]
-	if live.Labels[names.TagRack] != "demo" || container.Image != "nvcr.io/nvidia/k8s-device-plugin:v0.17.4" || pod.PriorityClassName != "system-node-critical" {
+	if live.Labels[names.TagRack] != "demo" || container.Image != "nvcr.io/nvidia/k8s-device-plugin:v0.17.4@sha256:3c54348fe5a57e5700e7d8068e7531d2ef2d5f3ccb70c8f6bac0953432527abd" || pod.PriorityClassName != "system-node-critical" {
 		t.Errorf("labels %v, image %s, priority %s", live.Labels, container.Image, pod.PriorityClassName)
 	}
 	if len(container.Env) != 1 || container.Env[0].Name != "FAIL_ON_INIT_ERROR" || container.Env[0].Value != "false" {

@@ -16,8 +16,8 @@ func controllerValues(p *plan.Plan, replicas int) map[string]any {
 	if p.Controller.RoleARN != "" {
 		account["annotations"] = map[string]any{"eks.amazonaws.com/role-arn": p.Controller.RoleARN}
 	}
-	// The chart's digest belongs to another version and would win over the tag.
-	image := map[string]any{"tag": p.Controller.Version, "digest": ""}
+	// The digest of the chart in Karpenter's repository belongs to the version before, and would win over the tag. A mirror has the same.
+	image := map[string]any{"tag": p.Controller.Version, "digest": names.KarpenterDigest}
 	if p.Controller.ImageRepository != "" {
 		image["repository"] = p.Controller.ImageRepository
 	}

@@ -36,8 +36,11 @@ type Event struct {
 	DryRun bool `json:"dryRun"`
 }
 
-// Answer is empty: nothing depends on what was reported.
-type Answer struct{}
+// Answer tells the state machine what is left to do.
+type Answer struct {
+	// Unknown: there is no rack of that name, and there was none; the lease that its event has made goes.
+	Unknown bool `json:"unknown"`
+}
 
 // Report writes status, outputs and events.
 type Report struct {
@@ -64,6 +67,15 @@ func (r *Report) Run(ctx context.Context, event Event) (Answer, error) {
 	}
 	if event.Generation == 0 { // the execution ended before anybody noted it
 		event.Generation = lease.Requested
+	}
+	if event.Outcome == string(rack.Failed) { // else validate has read its parameters
+		exists, err := r.Store.Exists(ctx, r.Outputs.SSM, r.Outputs.Paths, event.Rack)
+		if err != nil {
+			return Answer{}, err
+		}
+		if !exists {
+			return r.answer(ctx, event, lease)
+		}
 	}
 	told, err := r.Store.Told(ctx, event.Rack)
 	if err != nil {
@@ -119,6 +131,18 @@ func (r *Report) Run(ctx context.Context, event Event) (Answer, error) {
 	return Answer{}, r.measure(event, status, !known)
 }
 
+// answer tells of a pass of a rack that there is not, and leaves nothing.
+func (r *Report) answer(ctx context.Context, event Event, lease rack.Lease) (Answer, error) {
+	status := r.status(event, rack.Run{})
+	if err := r.Send(ctx, r.detail(event, rack.Run{}, status)); err != nil {
+		return Answer{}, err
+	}
+	took := r.Now().Sub(event.Started)
+	return Answer{Unknown: lease.Served == 0}, r.Meter.Pass(meter.Pass{
+		Rack: event.Rack, Generation: event.Generation, Execution: event.Execution, State: string(status.State), Took: &took,
+	})
+}
+
 func (r *Report) measure(event Event, status rack.Status, news bool) error {
 	took := r.Now().Sub(event.Started)
 	return r.Meter.Pass(meter.Pass{
@@ -142,7 +166,7 @@ func (r *Report) forget(ctx context.Context, event Event, run rack.Run) error {
 	if err := r.Outputs.Forget(ctx, event.Rack); err != nil {
 		return err
 	}
-	pass := r.pass(event, run, rack.Status{})
+	pass := r.pass(event, run, r.status(event, run))
 	pass.Changed = append(pass.Changed, events.Change{Step: "report", Subject: "rack " + event.Rack, Action: "forgotten"})
 	if err := r.Send(ctx, events.Reconciled{Pass: pass}); err != nil {
 		return err
@@ -305,6 +329,9 @@ func explain(event Event) rack.Failure {
 		f.Remedy = "Nothing is lost: another pass goes on from here by itself, at the latest by the schedule. To have Sawhorse leave the rack alone, set paused to true."
 	case event.DryRun:
 		f.Remedy = "Nothing was changed; ask again, and if it fails in the same way, read the log of the function validate."
+	case event.Error == "Lambda.TooManyRequestsException":
+		f.Remedy = "Lambda had no room for another call, for minutes; the next event or the schedule goes on from here. If many events come in (executions of the state machine), " +
+			"see who puts them on the bus; else raise the account's concurrency in Lambda, or the deployment's reservedConcurrency or validateConcurrency (docs/deploy.md)."
 	case event.Error == "Unavailable":
 		f.Remedy = "AWS or the cluster's API server failed or did not answer, several times; once it does, the next event or the schedule goes on from here."
 	default:

@@ -56,6 +56,7 @@ func begin(t *testing.T, run rack.Run, records ...rack.StepRecord) scene {
 	for _, r := range records {
 		s.must(store.NoteStep(t.Context(), "demo", 7, cloud.Now(), r))
 	}
+	s.must(store.Enlist(t.Context(), "demo")) // as validate does
 	cloud.Forget()
 	return s
 }
@@ -155,6 +156,43 @@ func TestRejected(t *testing.T) {
 		t.Errorf("%s %+v", kind, detail)
 	}
 	s.reported(rack.Digest(rack.Rejected, rack.Run{Problems: problem}, nil))
+}
+
+// A flood of events with names that are no racks' makes passes fail, by Lambda's throttling: each is answered on the bus, and leaves
+// nothing. Of a rack that was there once, or has parameters that no pass has read yet, the status tells.
+func TestAPassOfARackThatThereIsNotFails(t *testing.T) {
+	for _, c := range []struct {
+		what          string
+		make          func(scene)
+		unknown, told bool
+	}{
+		{"no rack", func(s scene) { s.cloud.SSM.Values["/sawhorse/racks/demo2/params/paused"] = "true" }, true, false},
+		{"it was there once", func(s scene) {
+			s.cloud.Table.Items["rack#demo lease"]["served"] = &types.AttributeValueMemberN{Value: "6"}
+		}, false, false},
+		{"a new rack", func(s scene) { s.cloud.SSM.Values["/sawhorse/racks/demo/params/paused"] = "true" }, false, true},
+		{"a rack on the list", func(s scene) { s.must(s.store.Enlist(s.Context(), "demo")) }, false, true},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			s := begin(t, rack.Run{})
+			s.must(s.store.Delist(t.Context(), "demo"))
+			c.make(s)
+			s.cloud.Forget()
+			e := event("Failed")
+			e.Error, e.Cause = "Lambda.TooManyRequestsException", "Rate Exceeded."
+			answer, err := s.report.Run(t.Context(), e)
+			s.must(err)
+			if kind, _ := s.sent(); kind != "Rack Reconcile Failed" || answer.Unknown != c.unknown {
+				t.Errorf("%s, %+v", kind, answer)
+			}
+			_, status := s.cloud.SSM.Values["/sawhorse/racks/demo/status"]
+			byRack := strings.Contains(s.measured.String(), `"Dimensions":[["Rack"],[]]`)
+			if record := s.cloud.Table.Items["rack#demo status"]; status != c.told || byRack != c.told || (record != nil) != c.told {
+				t.Errorf("status %v, metrics by rack %v, record %v", status, byRack, record)
+			}
+			s.measures(`"Failed":1`)
+		})
+	}
 }
 
 // A step found the input impossible: its problems are the rack's, and the next good pass must say that all is well.
@@ -300,6 +338,7 @@ func TestFailed(t *testing.T) {
 		{"Throttled", `{"errorMessage":"slow"}`, "slow", "nothing is lost"},
 		{"Unavailable", `{"errorMessage":"EOF"}`, "EOF", "did not answer"},
 		{"StepFailed", `{"errorMessage":"x"}`, "x", "tries again"},
+		{"Lambda.TooManyRequestsException", "Rate Exceeded.", "Rate Exceeded.", "validateConcurrency"},
 		{"Lambda.Unknown", `{"truncated`, `{"truncated`, "tries again"},
 	} {
 		s := begin(t, rack.Run{Outcome: "Planned", Goal: "karpenter"}, done)

@@ -30,16 +30,24 @@ func (r *Resync) ended(ctx context.Context, event Event) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	// A pass that never came to reading its rack's parameters has not put the rack on the list.
-	if err := r.Store.Enlist(ctx, name); err != nil {
+	exists, err := r.Store.Exists(ctx, r.Parameters, r.Paths, name)
+	if err != nil {
 		return Answer{}, err
+	}
+	if exists { // a pass that never came to reading its rack's parameters has not put the rack on the list
+		if err := r.Store.Enlist(ctx, name); err != nil {
+			return Answer{}, err
+		}
 	}
 	if slices.Contains(Uncounted, where.state) {
 		// Nothing but this execution had the event, so the event itself is taken up again.
 		return r.follow(ctx, event, name, event.Detail.Input)
 	}
 	// The status is written while the dead pass still has the lease: later, it could hide what another pass has written.
-	telling := r.tell(ctx, event, name, where)
+	var telling error
+	if exists {
+		telling = r.tell(ctx, event, name, where)
+	}
 	remain, err := r.Store.Free(ctx, name, event.Detail.ExecutionARN, r.quiet(event, where))
 	if err != nil {
 		return Answer{}, err

@@ -40,7 +40,9 @@ var (
 
 const execution = "arn:aws:states:eu-central-1:123456789012:execution:Sawhorse-reconcile:"
 
+// lease is that of a rack with a parameter.
 func lease(cloud *awsfake.Cloud, owner, requested, served string) {
+	cloud.SSM.Values["/sawhorse/racks/demo/params/paused"] = "false"
 	item := awsfake.Item{
 		"pk": &types.AttributeValueMemberS{Value: "rack#demo"}, "sk": &types.AttributeValueMemberS{Value: "lease"},
 		"requested": &types.AttributeValueMemberN{Value: requested}, "served": &types.AttributeValueMemberN{Value: served},
@@ -79,6 +81,28 @@ func TestAnExecutionThatEndedFreesItsRack(t *testing.T) {
 				t.Errorf("owner %q, started %v", owner, m.inputs)
 			}
 		})
+	}
+}
+
+// An execution for a name that is no rack's is freed, and nothing is made of it: no entry on the list of the schedule, no status. The
+// pass that follows erases the lease.
+func TestAnExecutionOfARackThatThereIsNot(t *testing.T) {
+	for _, there := range []bool{false, true} {
+		cloud, m, r := begin(time.Hour, 1)
+		lease(cloud, execution+"me", "3", "2")
+		if m.history = []sfntypes.HistoryEvent{aborting, calling}; !there {
+			clear(cloud.SSM.Values)
+		}
+		if _, err := r.Run(t.Context(), ended(`{"detail":{"rack":"demo"}}`, execution+"me")); err != nil {
+			t.Fatal(err)
+		}
+		_, status := cloud.SSM.Values["/sawhorse/racks/demo/status"]
+		if listed, err := r.Store.Racks(t.Context()); err != nil || (len(listed) > 0) != there || status != there {
+			t.Errorf("there %v: listed %v, status %v, %v", there, listed, status, err)
+		}
+		if owner := awsfake.Text(cloud.Table.Items["rack#demo lease"], "owner"); owner != "" || len(m.inputs) != 1 {
+			t.Errorf("there %v: owner %q, started %v", there, owner, m.inputs)
+		}
 	}
 }
 
@@ -151,7 +175,7 @@ func TestAThrottledLookIsTriedAgain(t *testing.T) {
 	lease(cloud, execution+"me", "3", "2")
 	notice := ended(`{"detail":{"rack":"demo"}}`, execution+"me")
 	m.unread = awsfake.Throttling
-	if _, err := r.Run(t.Context(), notice); err == nil || len(m.inputs) > 0 || len(cloud.SSM.Values) > 0 {
+	if _, err := r.Run(t.Context(), notice); err == nil || len(m.inputs) > 0 || len(cloud.SSM.Values) > 1 {
 		t.Fatalf("%v, started %v, parameters %v", err, m.inputs, cloud.SSM.Values)
 	}
 	m.history = []sfntypes.HistoryEvent{aborting, waiting, calling}

@@ -54,6 +54,8 @@ type Resync struct {
 	Machine    StateMachine
 	MachineARN string
 	Store      *rack.Store
+	// Parameters tells whether a rack that is not listed has any.
+	Parameters rack.ParameterReader
 	Paths      names.Paths
 	// Report writes the status of a pass that could not do so itself.
 	Report func(context.Context, report.Event) (report.Answer, error)

@@ -76,7 +76,7 @@ func begin(interval time.Duration, slots int) (*awsfake.Cloud, *machine, *Resync
 		Meter: meter.Meter{Out: io.Discard, Now: cloud.Now},
 	}
 	return cloud, m, &Resync{
-		Machine: m, MachineARN: "arn:machine", Store: store, Meter: meter.Meter{Out: &m.measured, Now: cloud.Now},
+		Machine: m, MachineARN: "arn:machine", Store: store, Parameters: cloud.SSM, Meter: meter.Meter{Out: &m.measured, Now: cloud.Now},
 		Paths: paths, Interval: interval, Slots: slots, Now: cloud.Now, Report: teller.Run,
 	}
 }

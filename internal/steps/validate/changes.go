@@ -60,3 +60,26 @@ func (v *Validate) refuse(ctx context.Context, run rack.Run, c rack.Change, prob
 	}
 	return v.store.Refuse(ctx, run.Rack, c.ID)
 }
+
+// turnAway refuses the change requests of a rack that there is not: they would make one, parameter by parameter, of whatever name
+// whoever may put events on the bus has made up.
+func (v *Validate) turnAway(ctx context.Context, run rack.Run, dry bool) error {
+	if dry {
+		return nil
+	}
+	changes, err := v.store.Changes(ctx, run.Rack)
+	if err != nil {
+		return err
+	}
+	for _, c := range changes {
+		problem := params.NewProblem("rack", "", "there is no rack %s: it has no parameters, and a change request makes none; run `sawhorse register %s`, or write one of its parameters, and send the request again",
+			run.Rack, run.Rack)
+		if err := v.bus.Refused(ctx, run, c.ID, []params.Problem{problem}); err != nil {
+			return err
+		}
+		if err := v.store.Dismiss(ctx, run.Rack, c.ID, v.now()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

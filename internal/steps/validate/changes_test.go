@@ -23,7 +23,7 @@ func (s *scene) changes() string {
 
 // A good change counts as a whole before any of it is in Parameter Store; its writing comes first.
 func TestAChangeCountsAsAWhole(t *testing.T) {
-	s := begin(t)
+	s := begin(t, "node_disk=20")
 	s.request("a", `{"rack":"demo","set":{"karpenter_auth_mode":"true","karpenter_enabled":"true","karpenter_cpu_limit":"7"}}`)
 	answer := s.pass(false)
 	s.wants(answer, Planned, true, "change "+enable)
@@ -75,7 +75,7 @@ func TestADryRunJudgesNoChange(t *testing.T) {
 
 // A rack that Sawhorse was never asked to change has its changes written, and no more.
 func TestAChangeOfARackThatAsksForNothing(t *testing.T) {
-	s := begin(t)
+	s := begin(t, "node_disk=20")
 	s.request("a", `{"set":{"karpenter_cpu_limit":"7"}}`)
 	s.wants(s.validated(false), Planned, true, "change")
 	if claimant, _ := s.store.Claimant(t.Context(), "arn:aws:eks:eu-central-1:123456789012:cluster/demo"); claimant != "" || s.records().Goal != "" {

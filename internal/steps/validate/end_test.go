@@ -35,7 +35,16 @@ func TestTheWholeTreeIsDeleted(t *testing.T) {
 	records := s.records()
 	records.WasOn = false
 	s.must(s.store.SaveRecords(t.Context(), "demo", records))
-	s.wants(s.pass(false), Forgotten, true, "")
+	s.wants(s.pass(false), Forgotten, true, "access/close")
+	s.wants(s.pass(false), Forgotten, true, "access/close") // stopped before the end, it is made again
+
+	t.Log("the rack comes back before the end: its access is made again")
+	s.write(auth)
+	if got := s.pass(false); got.Outcome != Planned || len(got.Steps) == 0 || got.Steps[0].Name != "access" {
+		t.Errorf("%s, %s", got.Outcome, stepNames(got.Steps))
+	}
+	s.write("karpenter_auth_mode")
+	s.wants(s.pass(false), Forgotten, true, "access/close")
 	s.must(s.store.End(t.Context(), "demo", awsfake.ClusterARN))
 	s.wants(s.pass(false), Forgotten, true, "") // a report that was stopped before the end is made again
 	s.must(s.store.Delist(t.Context(), "demo"))
@@ -65,7 +74,7 @@ func TestTheListOfTheSchedule(t *testing.T) {
 		}
 	}
 	s := begin(t)
-	s.wants(s.pass(true), Unchanged, false, "")
+	s.wants(s.pass(true), Unknown, false, "")
 	listed(s)
 	s.write("karpenter_enabled=unset")
 	if _, err := s.validate.Run(t.Context(), Event{Rack: "demo", DryRun: true}); err != nil {

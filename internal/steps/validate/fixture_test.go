@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -13,6 +14,7 @@ import (
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
@@ -33,7 +35,9 @@ type scene struct {
 	// steps are the names of those of the last answer.
 	steps []string
 
-	bucket  map[string]string
+	bucket map[string]string
+	// owner is the account that has the buckets; "" is Sawhorse's own.
+	owner   string
 	dialled int
 	// outOfOrder is what the queue is found to be.
 	outOfOrder bool
@@ -57,7 +61,7 @@ func begin(t *testing.T, written ...string) *scene {
 	cloud.EKS.Group("system", ekstypes.NodegroupScalingConfig{MinSize: new(int32(2)), MaxSize: new(int32(4)), DesiredSize: new(int32(2))}, nil)
 	cloud.EKS.Group("build", ekstypes.NodegroupScalingConfig{MinSize: new(int32(0)), MaxSize: new(int32(3)), DesiredSize: new(int32(0))}, map[string]string{names.LabelBuild: "true"})
 	cloud.EKS.Groups["build"].Taints = []ekstypes.Taint{{Key: new("dedicated"), Value: new("build"), Effect: ekstypes.TaintEffectNoSchedule}}
-	s.validate = New(s.store, names.Paths{Prefix: "/sawhorse"}, plan.Deployment{RequireClusterTag: true, ObjectPrefixes: []string{"s3://config/racks/"}}, cloud.Now, Clients{
+	s.validate = New(s.store, names.Paths{Prefix: "/sawhorse"}, plan.Deployment{RequireClusterTag: true, ObjectPrefixes: []string{"s3://config/racks/"}, ObjectOwners: []string{awsfake.Account, "222222222222"}}, cloud.Now, Clients{
 		Parameters: cloud.SSM, EKS: cloud.EKS, EC2: cloud.EC2, IAM: cloud.IAM, SQS: cloud.SQS, Rules: cloud.Events, Queue: s, S3: s, Dial: s.dial,
 	}, s)
 	s.write(written...)
@@ -65,7 +69,7 @@ func begin(t *testing.T, written ...string) *scene {
 }
 
 func (s *scene) Quiet(run rack.Run, state rack.State) error {
-	if run.Rack != "demo" || run.Execution != "me" {
+	if run.Execution != "me" {
 		s.Errorf("a quiet round of %+v", run)
 	}
 	s.quiet = append(s.quiet, state)
@@ -87,6 +91,9 @@ func (s *scene) request(id, payload string) {
 
 // GetObject makes the scene validate's S3.
 func (s *scene) GetObject(_ context.Context, in *s3.GetObjectInput, _ ...func(*s3.Options)) (*s3.GetObjectOutput, error) {
+	if in.ExpectedBucketOwner != nil && *in.ExpectedBucketOwner != cmp.Or(s.owner, awsfake.Account) {
+		return nil, &smithy.GenericAPIError{Code: "AccessDenied", Message: "Access Denied"}
+	}
 	text, ok := s.bucket[*in.Bucket+"/"+*in.Key]
 	if !ok {
 		return nil, &s3types.NoSuchKey{}

@@ -44,14 +44,15 @@ func (v *Validate) object(ctx context.Context, uri string) (params.Object, error
 		return params.Object{Problem: "which is not below a prefix that the stack allows (" + allowed + "); put it there, or give the JSON itself"}, nil
 	}
 	bucket, key, _ := strings.Cut(strings.TrimPrefix(uri, "s3://"), "/")
-	out, err := v.s3.GetObject(ctx, &s3.GetObjectInput{Bucket: &bucket, Key: &key})
+	out, err := v.get(ctx, bucket, key)
 	var api smithy.APIError
 	if errors.As(err, &api) {
 		switch api.ErrorCode() {
 		case "NoSuchKey", "NoSuchBucket":
 			return params.Object{Problem: "which does not exist; upload it first, or give the JSON itself"}, nil
-		case "AccessDenied":
-			return params.Object{Problem: "which does not exist, or which the function validate may not read; look at the bucket's policy and its encryption key"}, nil
+		case accessDenied:
+			return params.Object{Problem: "which does not exist, or which the function validate may not read; look at the bucket's policy and its encryption key, and whether it is a bucket of " +
+				strings.Join(v.deployment.ObjectOwners, ", ") + " (those of other accounts are read where the stack has the context value objectAccounts)"}, nil
 		}
 	}
 	if err != nil {
@@ -66,4 +67,20 @@ func (v *Validate) object(ctx context.Context, uri string) (params.Object, error
 		return params.Object{Problem: fmt.Sprintf("which has more than %d bytes; %d bytes of JSON are allowed; take something out", maxObject, params.MaxJSON)}, nil
 	}
 	return params.Object{Text: string(text)}, nil
+}
+
+// accessDenied is S3's answer for a bucket that is another account's than the caller expects, and for much else.
+const accessDenied = "AccessDenied"
+
+// get reads an object of a bucket that belongs to one of the owners. A call can name one of them.
+func (v *Validate) get(ctx context.Context, bucket, key string) (out *s3.GetObjectOutput, err error) {
+	err = errors.New("the function's environment names no account whose buckets may be read; deploy the stack again")
+	for _, owner := range v.deployment.ObjectOwners {
+		out, err = v.s3.GetObject(ctx, &s3.GetObjectInput{Bucket: &bucket, Key: &key, ExpectedBucketOwner: &owner})
+		var api smithy.APIError
+		if !errors.As(err, &api) || api.ErrorCode() != accessDenied {
+			return out, err
+		}
+	}
+	return nil, err
 }

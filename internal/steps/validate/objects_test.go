@@ -6,6 +6,7 @@ import (
 
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -42,6 +43,25 @@ func TestObjects(t *testing.T) {
 			t.Errorf("%s: %v", c.what, found.Problems)
 		case c.want != "" && (len(found.Problems) != 1 || found.Problems[0].Parameter != name || !strings.Contains(found.Problems[0].Message, c.want)):
 			t.Errorf("%s: %v, want %q", c.what, found.Problems, c.want)
+		}
+	}
+}
+
+// A bucket's name is free when the bucket has been deleted, and whoever makes one of that name chooses what is in it: a bucket is read
+// only where its owner is one of the accounts that the deployment names.
+func TestBucketsOfOtherAccounts(t *testing.T) {
+	for _, c := range []struct {
+		owner string
+		read  bool
+	}{{"", true}, {awsfake.Account, true}, {"222222222222", true}, {"333333333333", false}} {
+		s := begin(t, auth, on, "karpenter_config=s3://config/racks/c.json")
+		s.bucket, s.owner = map[string]string{"config/racks/c.json": `{"nodePool":{"weight":5}}`}, c.owner
+		found, err := s.find()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.read != (len(found.Problems) == 0) || !c.read && !strings.Contains(found.Problems[0].Message, "123456789012, 222222222222") {
+			t.Errorf("of %q: %v", c.owner, found.Problems)
 		}
 	}
 }

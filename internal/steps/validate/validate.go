@@ -3,6 +3,7 @@ package validate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -57,6 +58,8 @@ const (
 	Outdated Outcome = "Outdated"
 	// Forgotten: the tree has been deleted and Karpenter is off; the rack's records end.
 	Forgotten Outcome = "Forgotten"
+	// Unknown: there is no rack of that name, and there was none; the lease that its event has made goes.
+	Unknown Outcome = "Unknown"
 )
 
 // Clients are what validate reads with.
@@ -147,9 +150,14 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 	case event.DryRun:
 		answer.Outcome = DryRun
 		return answer, v.bus.DryRun(ctx, run, found.due)
+	case found.unknown:
+		answer.Outcome = Unchanged
+		if lease.Served == 0 { // else there was one: runs of it may be kept, and its lease goes on counting as long as they are
+			answer.Outcome = Unknown
+		}
+		return answer, v.bus.Quiet(run, rack.Reconciled)
 	case found.forgotten:
-		answer.Outcome, answer.Report, run.Outcome = Forgotten, true, string(Forgotten)
-		return answer, v.store.SaveRun(ctx, run)
+		return v.forget(ctx, answer, run, found.records)
 	case len(found.Problems) > 0:
 		return v.rejected(ctx, answer, run, found, lease)
 	case found.Config.Paused && found.writing:
@@ -186,8 +194,8 @@ type finding struct {
 	due     []plan.Step
 	// writing tells that a change request is not written to Parameter Store yet.
 	writing bool
-	// forgotten tells that nothing is left of the rack but its records.
-	forgotten bool
+	// forgotten tells that nothing is left of the rack but its records, unknown that there is nothing at all.
+	forgotten, unknown bool
 }
 
 // find reads what else there is, and plans.
@@ -200,6 +208,12 @@ func (v *Validate) find(ctx context.Context, run rack.Run, tree rack.Tree, full,
 	listed, err := v.store.Listed(ctx, run.Rack)
 	if err != nil {
 		return f, err
+	}
+	if len(tree.Values) == 0 && !listed && f.records.Goal == "" {
+		reported, err := v.store.Reported(ctx, run.Rack)
+		if f.unknown = reported == ""; err != nil || f.unknown {
+			return f, errors.Join(err, v.turnAway(ctx, run, dry))
+		}
 	}
 	if !listed && !dry && len(tree.Values) > 0 { // the schedule visits it from now on
 		if err := v.store.Enlist(ctx, run.Rack); err != nil {
@@ -272,6 +286,25 @@ func (v *Validate) due(ctx context.Context, p *plan.Plan, applied map[string]str
 	applied = maps.Clone(applied)
 	delete(applied, queue)
 	return p.Due(applied), nil
+}
+
+// forget has the report end the rack, once Sawhorse's functions are out of its cluster. Their access counts as not applied from here
+// on, so that a rack that comes back before the end has it again.
+func (v *Validate) forget(ctx context.Context, answer Answer, run rack.Run, records plan.Records) (Answer, error) {
+	answer.Outcome, answer.Report, run.Outcome = Forgotten, true, string(Forgotten)
+	last, err := v.store.Plan(ctx, run.Rack)
+	if err != nil {
+		return answer, err
+	}
+	if last != nil && records.Goal != "" { // else nothing in a cluster was ever changed, or the end was stopped behind the step
+		records.Applied = maps.Clone(records.Applied)
+		delete(records.Applied, "access")
+		if err := v.store.SaveRecords(ctx, run.Rack, records); err != nil {
+			return answer, err
+		}
+		answer.Steps = []plan.Step{plan.CloseStep}
+	}
+	return answer, v.store.SaveRun(ctx, run)
 }
 
 // rejected reports the problems; a full pass still repairs towards the last good plan.

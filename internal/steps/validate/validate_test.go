@@ -16,10 +16,8 @@ import (
 const auth, on, off = "karpenter_auth_mode=true", "karpenter_enabled=true", "karpenter_enabled=false"
 
 func TestFromNothingToKarpenterAndBack(t *testing.T) {
-	s := begin(t)
+	s := begin(t, "karpenter_cpu_limit=50")
 	t.Log("a rack that asks for nothing is left alone, and says nothing")
-	s.wants(s.pass(false), Unchanged, false, "")
-	s.write("karpenter_cpu_limit=50")
 	s.wants(s.pass(true), Unchanged, false, "")
 	s.wrote(leaseItem, listItem) // the schedule visits it from now on
 	s.wants(s.pass(true), Unchanged, false, "")
