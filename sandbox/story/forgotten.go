@@ -3,7 +3,7 @@ package story
 import "time"
 
 // Forgotten deletes all of the rack's parameters with Karpenter on, which changes nothing, and again with Karpenter off,
-// which ends the rack's records; the cluster is then free for another rack.
+// which takes Sawhorse's functions out of the cluster and ends the rack's records; the cluster is then free for another rack.
 func Forgotten(t *Teller) {
 	const (
 		names  = "aws ssm get-parameters-by-path --path /sawhorse/racks/demo/params --query "
@@ -13,6 +13,7 @@ func Forgotten(t *Teller) {
 		folder = "aws ssm get-parameters-by-path --path /sawhorse/racks/demo --recursive --query 'length(Parameters)' --output text"
 		kept   = "aws dynamodb query --table-name " + table + ` --key-condition-expression 'pk = :rack' --expression-attribute-values '{":rack":{"S":"rack#demo"}}' --query 'Items[?!ttl].sk.S' --output text`
 		listed = "aws dynamodb query --table-name " + table + ` --key-condition-expression 'pk = :racks' --expression-attribute-values '{":racks":{"S":"racks"}}' --query "length(Items[?sk.S=='demo'])" --output text`
+		rights = "kubectl get clusterroles,clusterrolebindings -l sawhorse.dev/rack=demo -o name | wc -l"
 		claims = "aws dynamodb scan --table-name " + table + ` --filter-expression 'sk = :claim' --expression-attribute-values '{":claim":{"S":"claim"}}' --query Count --output text`
 	)
 	t.Chapter("Deleting is no command")
@@ -34,10 +35,17 @@ func Forgotten(t *Teller) {
 	t.Check("status", state, "Reconciled")
 	t.Check("claims", claims, "1")
 	t.Check("the schedule visits it", listed, "1")
+	t.Check("access entries of functions", entries+" | wc -w", "6")
+	t.Check("their rights in the cluster", rights, "8")
+	t.Say("The execution is stopped while it deletes the last of the entries: another one goes on.")
+	t.Type(faults + `PUT -d '[{"function":"access","service":"eks","action":"DeleteAccessEntry","nth":6,"times":1,"kind":"stop"}]'`)
 	t.Type(others)
-	t.Until("what is in Parameter Store", folder, "0", time.Minute)
+	t.Until("what is in Parameter Store", folder, "0", 3*time.Minute)
+	t.Type(faults + "DELETE")
 	t.Until("the pass has ended", running, "0", time.Minute)
-	t.Check("what is kept of the rack: its lease counts on", kept, "lease")
+	t.Check("what is kept of the rack and does not expire", kept, "")
+	t.Check("access entries of functions", entries+" | wc -w", "0")
+	t.Check("their rights in the cluster", rights, "0")
 	t.Check("claims", claims, "0")
 	t.Check("the schedule visits it no more", listed, "0")
 	t.Check("access mode", "aws eks describe-cluster --name demo --query cluster.accessConfig.authenticationMode --output text", "API_AND_CONFIG_MAP")

@@ -51,7 +51,63 @@ func Hostile(t *Teller) {
 	t.Check("racks in the table", racks, before[0])
 	t.Check("parameters under /sawhorse, but for the status", written, before[1])
 	t.Check("passes that failed", failed, before[2])
+	unknownRacks(t)
+	t.Check("parameters under /sawhorse, but for the status", written, before[1])
+	t.Check("status", state, "Reconciled")
 }
+
+// unknownRacks floods the buses with events of racks that there are not, whose names are good ones; then makes their passes fail; then
+// makes racks and takes them back at once.
+func unknownRacks(t *Teller) {
+	const (
+		each  = 12
+		items = `aws dynamodb scan --table-name ` + table + ` --filter-expression 'contains(pk, :name) OR contains(sk, :name)' --expression-attribute-values '{":name":{"S":"%s"}}'` +
+			` --query 'Items[?%s].[pk.S,sk.S]' --output text`
+		parameters = `aws ssm get-parameters-by-path --path /sawhorse/racks --recursive --query "Parameters[?contains(Name,'/flood-')].Name" --output text`
+		// CloudWatch makes a metric of each line in a log that has the dimension.
+		metrics = `for name in validate report resync; do aws logs filter-log-events --log-group-name /aws/lambda/Sawhorse-$name` +
+			` --query "events[?contains(message,'flood-')&&contains(message,'[[\"Rack\"]')].eventId" --output text; done | tr -d '\n'`
+		// As JSON: of a text, the CLI counts each page.
+		all = "aws stepfunctions list-executions --state-machine-arn " + machine + " --query 'length(executions)' --output json"
+	)
+	nothing := func() {
+		t.Until("passes that still run", running, "0", 3*time.Minute)
+		t.Check("what is in the table for more than minutes", fmt.Sprintf(items, "flood-", fmt.Sprintf("!ttl || to_number(ttl.N) > `%d`", time.Now().Add(10*time.Minute).Unix())), "")
+		t.Check("parameters", parameters, "")
+		t.Check("metrics with their names", metrics, "")
+	}
+	t.Chapter("A flood of racks that there are not")
+	var requests, changes []any
+	for i := range each {
+		name := fmt.Sprintf("flood-%02d", i)
+		requests = append(requests, map[string]any{"rack": name}, map[string]any{"rack": name, "full": true}, map[string]any{"rack": name, "dryRun": true},
+			map[string]any{"rack": name + strings.Repeat("-long", 40)})
+		changes = append(changes, map[string]any{"rack": name, "set": map[string]string{"karpenter_auth_mode": "true"}}, map[string]any{"rack": name, "set": map[string]string{"x": "1"}})
+	}
+	began := t.Ask(all)
+	putEvents(t, "sawhorse", "Rack Reconcile Requested", requests...)
+	putEvents(t, "sawhorse", "Rack Parameters Change Requested", changes...)
+	t.Say("%d events, change requests and dry runs among them.", len(requests)+len(changes))
+	t.Until("all have started an execution", fmt.Sprintf("[ $(( $(%s) - %s )) -ge %d ] && echo yes || true", all, began, len(requests)+len(changes)), "yes", time.Minute)
+	nothing()
+
+	t.Chapter("Their passes fail")
+	refuse(t, "validate", "ssm:GetParametersByPath")
+	putEvents(t, "sawhorse", "Rack Reconcile Requested", requests[:4]...)
+	t.Until("passes that have failed", failures, "yes", time.Minute)
+	nothing()
+	allow(t, "validate")
+	t.Check("request", fullPass, "0")
+
+	t.Chapter("Racks that are taken back at once")
+	t.Type(`for n in 1 2 3; do aws ssm put-parameter --type String --name /sawhorse/racks/brief-$n/params/paused --value true --query Version; aws ssm delete-parameter --name /sawhorse/racks/brief-$n/params/paused; done`)
+	t.Until("parameters of theirs", strings.ReplaceAll(parameters, "flood", "brief"), "", time.Minute)
+	t.Until("passes that still run", running, "0", time.Minute)
+	t.Until("what is in the table and does not expire", fmt.Sprintf(items, "brief-", "!ttl"), "", time.Minute)
+}
+
+// failures tells whether a pass of a rack of the flood has failed.
+const failures = "[ $(aws stepfunctions list-executions --state-machine-arn " + machine + ` --status-filter FAILED --query 'executions[].executionArn' --output text | tr '\t' '\n' | while read -r one; do aws stepfunctions describe-execution --execution-arn "$one" --query input --output text; done | grep -c flood-) -ge 1 ] && echo yes || true`
 
 // Forged has somebody else's rule send the warning to the rack's queue that one of its instances is to be interrupted. Karpenter would
 // drain the node and end the instance.

@@ -89,8 +89,6 @@ func removed(t *Teller, kept string) {
 	t.Type("aws iam detach-role-policy" + people)
 	both := t.Ask(stacks)
 	stack(t, "destroy --force")
-	forgetFunctions(t)
-	t.Type("kubectl delete clusterroles,clusterrolebindings -l sawhorse.dev/rack=demo")
 	t.Check("what is left of the stack: its boundaries and the table", ofTheStack, policies(both)+" "+kept)
 	t.Refused("aws dynamodb delete-table --table-name "+kept, "deletion protection")
 	t.Type("aws dynamodb update-table --no-deletion-protection-enabled --table-name " + kept + " > /dev/null")
