@@ -47,7 +47,7 @@ func (l *looker) cluster(ctx context.Context) error {
 			Name: name, ARN: aws.ToString(c.Arn), Endpoint: aws.ToString(c.Endpoint),
 			Account: parsed.AccountID, Region: parsed.Region, Partition: parsed.Partition,
 		},
-		Status: string(c.Status), Version: aws.ToString(c.Version),
+		Status: string(c.Status), Version: aws.ToString(c.Version), Tags: c.Tags,
 		AutoMode: c.ComputeConfig != nil && aws.ToBool(c.ComputeConfig.Enabled),
 	}}
 	if c.CertificateAuthority != nil {
