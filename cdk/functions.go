@@ -123,8 +123,12 @@ func (s *sawhorse) environment(f function) *map[string]*string {
 		if !s.RequireClusterTag {
 			env["SAWHORSE_REQUIRE_CLUSTER_TAG"] = jsii.String("false")
 		}
-		if len(s.ObjectPrefixes) > 0 {
-			env["SAWHORSE_OBJECT_PREFIXES"] = jsii.String(strings.Join(s.ObjectPrefixes, ","))
+		for variable, list := range map[string][]string{
+			"SAWHORSE_OBJECT_PREFIXES": s.ObjectPrefixes, "SAWHORSE_IMAGE_REPOSITORIES": s.ImageRepositories, "SAWHORSE_SYSTEM_NAMESPACES": s.SystemNamespaces,
+		} {
+			if len(list) > 0 {
+				env[variable] = jsii.String(strings.Join(list, ","))
+			}
 		}
 	case "access":
 		principals := map[string]any{}

@@ -142,12 +142,12 @@ func (r *reader) operatorRacks() []string {
 
 var rackPatterns = regexp.MustCompile(`^([a-z][a-z0-9-]*\*?|\*)$`)
 
-func (r *reader) objectPrefixes() []string {
-	const key = "objectPrefixes"
+// matching is a list whose elements all obey a pattern.
+func (r *reader) matching(key string, pattern *regexp.Regexp, allowed string) []string {
 	list := r.list(key)
-	for _, prefix := range list {
-		if !objects.MatchString(prefix) {
-			r.fail(key, prefix, "s3://bucket/prefix, like s3://example-config/racks/, without wildcards (a whole bucket is s3://bucket/)")
+	for _, value := range list {
+		if !pattern.MatchString(value) {
+			r.fail(key, value, allowed)
 		}
 	}
 	return list

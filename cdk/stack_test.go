@@ -59,6 +59,7 @@ func TestMain(m *testing.M) {
 		"vpcEndpoints": []any{"com.amazonaws.eu-central-1.ssm", "com.amazonaws.iam", "com.amazonaws.eu-central-1.dynamodb"}, "vpcId": "vpc-11111111",
 		"routeTableIds": "rtb-11111111", "reservedConcurrency": "5", "operatorRacks": "prod,team-a-*",
 		"nodeActions": "s3:Get*,kms:Decrypt", "objectPrefixes": []any{"s3://config/racks/", "s3://config/shared"},
+		"requireClusterTag": false, "imageRepositories": "example.com/karpenter/*,example.com/controller", "systemNamespaces": []any{"ingress"},
 	})
 	third := stackOf(app, "Again", map[string]any{"dist": dir, "table": "Sawhorse-Table-Earlier", "operatorRacks": strings.Join(manyRacks(50), ",")})
 	stacks = []awscdk.Stack{one, other, third}

@@ -36,6 +36,7 @@ func main() {
 		}
 		deployment := plan.Deployment{
 			RequireClusterTag: os.Getenv("SAWHORSE_REQUIRE_CLUSTER_TAG") != "false", ObjectPrefixes: env.List("SAWHORSE_OBJECT_PREFIXES"),
+			ImageRepositories: env.List("SAWHORSE_IMAGE_REPOSITORIES"), SystemNamespaces: env.List("SAWHORSE_SYSTEM_NAMESPACES"),
 		}
 		return validate.New(env.Store, env.Paths, deployment, env.Now, clients, bus).Run, nil
 	})

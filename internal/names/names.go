@@ -137,6 +137,8 @@ const (
 	ReleaseController = "karpenter"
 	// ServiceAccount is the controller's.
 	ServiceAccount = "karpenter"
+	// ControllerImage is the repository of the controller's image, as the chart has it.
+	ControllerImage = "public.ecr.aws/karpenter/controller"
 	// KarpenterVersion is the one version that Sawhorse installs.
 	KarpenterVersion = "1.10.0"
 	// WorkloadPool and BuildPool name the NodePool and the EC2NodeClass of the built-in pools.

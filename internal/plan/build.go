@@ -30,6 +30,7 @@ func Build(config params.Config, facts Facts, objects []Object) Outcome {
 		b.plan.NodePools = pools(config, objects)
 		b.plan.Steps = b.steps()
 	}
+	b.allowed()
 	return Outcome{Plan: b.plan, Problems: b.problems, Warnings: b.warnings}
 }
 
