@@ -139,12 +139,13 @@ func (s *sawhorse) environment(f function) *map[string]*string {
 		if !s.RequireClusterTag {
 			env["SAWHORSE_REQUIRE_CLUSTER_TAG"] = jsii.String("false")
 		}
-		if len(s.NodeRoles) > 0 {
-			env["SAWHORSE_NODE_ROLES"] = jsii.String(strings.Join(s.NodeRoles, ","))
-		}
-		if len(s.ObjectPrefixes) > 0 {
-			env["SAWHORSE_OBJECT_PREFIXES"] = jsii.String(strings.Join(s.ObjectPrefixes, ","))
-			env["SAWHORSE_OBJECT_ACCOUNTS"] = jsii.String(strings.Join(append([]string{*awscdk.Aws_ACCOUNT_ID()}, s.ObjectAccounts...), ","))
+		for variable, list := range map[string][]string{
+			"SAWHORSE_NODE_ROLES": s.NodeRoles, "SAWHORSE_OBJECT_PREFIXES": s.ObjectPrefixes, "SAWHORSE_OBJECT_ACCOUNTS": s.objectOwners(),
+			"SAWHORSE_IMAGE_REPOSITORIES": s.ImageRepositories, "SAWHORSE_SYSTEM_NAMESPACES": s.SystemNamespaces,
+		} {
+			if len(list) > 0 {
+				env[variable] = jsii.String(strings.Join(list, ","))
+			}
 		}
 	case "access":
 		principals := map[string]any{}

@@ -134,6 +134,14 @@ func (s *sawhorse) objects() (arns []string) {
 	return arns
 }
 
+// objectOwners are the accounts whose buckets JSON parameters may be read from, where they may be read at all.
+func (s *sawhorse) objectOwners() []string {
+	if len(s.ObjectPrefixes) == 0 {
+		return nil
+	}
+	return append([]string{*awscdk.Aws_ACCOUNT_ID()}, s.ObjectAccounts...)
+}
+
 // changePermissions write what users write, and nothing else: no other function may.
 func (s *sawhorse) changePermissions() []awsiam.PolicyStatement {
 	folders := names.Paths{Prefix: s.Prefix}.Params("*")

@@ -107,18 +107,7 @@ func (r *reader) nodeActions() []string {
 	return list
 }
 
-// nodeRoles are names of roles with their paths, and patterns of them.
-func (r *reader) nodeRoles() []string {
-	const key = "nodeRoles"
-	list := r.list(key)
-	for _, role := range list {
-		if !rolePatterns.MatchString(role) {
-			r.fail(key, role, "a role's name behind its path, if it has one, with * for anything but not for all of it, like eksctl-*-NodeInstanceRole-*")
-		}
-	}
-	return list
-}
-
+// rolePatterns are names of roles behind their paths, and patterns of them.
 var rolePatterns = regexp.MustCompile(`^[A-Za-z0-9+=.@_/*-]*[A-Za-z0-9+=.@_-][A-Za-z0-9+=.@_/*-]*$`)
 
 // endpointNames are names of AWS's endpoint services; China's begin with cn, IAM's has no region.
@@ -168,26 +157,15 @@ func (r *reader) operatorRacks() []string {
 
 var rackPatterns = regexp.MustCompile(`^([a-z][a-z0-9-]*\*?|\*)$`)
 
-func (r *reader) objectPrefixes() []string {
-	const key = "objectPrefixes"
+// matching is a list whose elements all obey a pattern.
+func (r *reader) matching(key string, pattern *regexp.Regexp, allowed string) []string {
 	list := r.list(key)
-	for _, prefix := range list {
-		if !objects.MatchString(prefix) {
-			r.fail(key, prefix, "s3://bucket/prefix, like s3://example-config/racks/, without wildcards (a whole bucket is s3://bucket/)")
+	for _, value := range list {
+		if !pattern.MatchString(value) {
+			r.fail(key, value, allowed)
 		}
 	}
 	return list
 }
 
 var accountIDs = regexp.MustCompile(`^[0-9]{12}$`)
-
-func (r *reader) objectAccounts() []string {
-	const key = "objectAccounts"
-	list := r.list(key)
-	for _, account := range list {
-		if !accountIDs.MatchString(account) {
-			r.fail(key, account, "the id of an AWS account, twelve digits (as text: a number loses zeros in front)")
-		}
-	}
-	return list
-}

@@ -59,6 +59,11 @@ type settings struct {
 	NodeRoles []string
 	// RequireClusterTag (requireClusterTag) lets racks into clusters only that carry the tag sawhorse.dev/rack with the rack's name.
 	RequireClusterTag bool
+	// ImageRepositories (imageRepositories) may hold the image of Karpenter's controller, beside its own: exact ones, and beginnings that
+	// end in /*. None: the account's ECR.
+	ImageRepositories []string
+	// SystemNamespaces (systemNamespaces) are those whose Deployments racks may pin to system nodes, beside kube-system and their own.
+	SystemNamespaces []string
 	// ObjectPrefixes (objectPrefixes) are where JSON parameters may be read from: s3://bucket/prefix.
 	ObjectPrefixes []string
 	// ObjectAccounts (objectAccounts) are the accounts beside the stack's own whose buckets may be read there.
@@ -78,6 +83,9 @@ var (
 	busNames   = regexp.MustCompile(`^[A-Za-z0-9._-]{1,256}$`)
 	prefixes   = regexp.MustCompile(`^(/[A-Za-z0-9_.-]+)+$`)
 	actions    = regexp.MustCompile(`^[a-z0-9-]+:([A-Za-z0-9]+\*?|\*)$`)
+	namespaces = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+	// The slash before * ends a name: without it, example.com/team* would also be example.com/team-of-others/x.
+	repositories = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]+)?(/[a-z0-9]([a-z0-9._-]*[a-z0-9])?)*/([a-z0-9]([a-z0-9._-]*[a-z0-9])?|\*)$`)
 	// The slash ends the bucket's name: without it, s3://config would also be s3://config-of-others. No *, ? or $, which mean
 	// something in a policy, and no comma, which ends a prefix in the function's environment.
 	objects = regexp.MustCompile(`^s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/[A-Za-z0-9!_.'()/=@+-]*$`)
@@ -107,7 +115,7 @@ func readSettings(get func(key string) any) (settings, error) {
 		RouteTableIDs:    r.list("routeTableIds"),
 		OperatorRacks:    r.operatorRacks(),
 		NodeActions:      r.nodeActions(),
-		NodeRoles:        r.nodeRoles(),
+		NodeRoles:        r.matching("nodeRoles", rolePatterns, "a role's name behind its path, if it has one, with * for anything but not for all of it, like eksctl-*-NodeInstanceRole-*"),
 
 		ReservedConcurrency: r.number("reservedConcurrency", 0, 0, 1000),
 		ValidateConcurrency: r.number("validateConcurrency", 0, 0, 1000),
@@ -117,8 +125,11 @@ func readSettings(get func(key string) any) (settings, error) {
 
 		RequireClusterTag: r.oneOf("requireClusterTag", "true", "false") == "true",
 
-		ObjectPrefixes: r.objectPrefixes(),
-		ObjectAccounts: r.objectAccounts(),
+		ImageRepositories: r.matching("imageRepositories", repositories, "an image repository without a tag, like 123456789012.dkr.ecr.eu-central-1.amazonaws.com/karpenter/controller, or the beginning of some and /*"),
+		SystemNamespaces:  r.matching("systemNamespaces", namespaces, "the name of a namespace, like ingress"),
+
+		ObjectPrefixes: r.matching("objectPrefixes", objects, "s3://bucket/prefix, like s3://example-config/racks/, without wildcards (a whole bucket is s3://bucket/)"),
+		ObjectAccounts: r.matching("objectAccounts", accountIDs, "the id of an AWS account, twelve digits (as text: a number loses zeros in front)"),
 		Destroy:        r.oneOf("removal", "retain", "destroy") == "destroy",
 		CLICredentials: r.oneOf("synthesizer", "default", "cli") == "cli",
 	}

@@ -46,6 +46,14 @@ func TestSettingsRefuse(t *testing.T) {
 		{"requireClusterTag", "no", "true or false"},
 		{"nodeRoles", "*", "not for all of it"},
 		{"nodeRoles", "arn:aws:iam::123456789012:role/nodes", "a role's name behind its path"},
+		{"imageRepositories", "example.com", "or the beginning of some and /*"},
+		{"imageRepositories", "example.com/*,*", "or the beginning of some and /*"},
+		{"imageRepositories", "example.com/team*", "or the beginning of some and /*"},
+		{"imageRepositories", "example.com/*/x", "or the beginning of some and /*"},
+		{"imageRepositories", "example.com/x:1", "without a tag"},
+		{"imageRepositories", "Example.com/x", "without a tag"},
+		{"systemNamespaces", "ingress*", "the name of a namespace"},
+		{"systemNamespaces", "ingress/nginx", "the name of a namespace"},
 		{"objectPrefixes", "s3://config", "like s3://example-config/racks/"},
 		{"objectPrefixes", "s3://Config/racks/", "like s3://example-config/racks/"},
 		{"objectPrefixes", "s3://config/*", "without wildcards"},
@@ -69,10 +77,12 @@ func TestSettingsRefuse(t *testing.T) {
 
 func TestSettingsTakeLists(t *testing.T) {
 	got, err := readSettings(func(key string) any {
-		return map[string]any{"nodeActions": "s3:Get*,kms:Decrypt,sqs:*,iam:GetRole", "objectPrefixes": []any{"s3://config/racks/", "s3://other.config/"}}[key]
+		return map[string]any{"nodeActions": "s3:Get*,kms:Decrypt,sqs:*,iam:GetRole", "objectPrefixes": []any{"s3://config/racks/", "s3://other.config/"},
+			"imageRepositories": "localhost:5000/karpenter/controller,example.com/*,example.com/team/*", "systemNamespaces": "ingress,a"}[key]
 	})
-	if err != nil || len(got.NodeActions) != 4 || got.NodeActions[1] != "kms:Decrypt" || len(got.ObjectPrefixes) != 2 || got.ObjectPrefixes[1] != "s3://other.config/" {
-		t.Errorf("%v %v, %v", got.NodeActions, got.ObjectPrefixes, err)
+	if err != nil || len(got.NodeActions) != 4 || got.NodeActions[1] != "kms:Decrypt" || len(got.ObjectPrefixes) != 2 || got.ObjectPrefixes[1] != "s3://other.config/" ||
+		len(got.ImageRepositories) != 3 || len(got.SystemNamespaces) != 2 || !got.RequireClusterTag {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 

@@ -58,7 +58,8 @@ func TestMain(m *testing.M) {
 		"subnetIds": []any{"subnet-11111111", "subnet-22222222"}, "securityGroupIds": "sg-11111111", "removal": "destroy", "synthesizer": "cli",
 		"vpcEndpoints": []any{"com.amazonaws.eu-central-1.ssm", "com.amazonaws.iam", "com.amazonaws.eu-central-1.dynamodb"}, "vpcId": "vpc-11111111",
 		"routeTableIds": "rtb-11111111", "reservedConcurrency": "5", "validateConcurrency": "20", "logRetentionDays": 365.0, "logRemoval": "retain", "operatorRacks": "prod,team-a-*",
-		"nodeActions": "s3:Get*,kms:Decrypt", "nodeRoles": "eks-nodes,team/*-nodes", "requireClusterTag": "false", "objectPrefixes": []any{"s3://config/racks/", "s3://config/shared"}, "objectAccounts": "210987654321",
+		"nodeActions": "s3:Get*,kms:Decrypt", "nodeRoles": "eks-nodes,team/*-nodes", "objectPrefixes": []any{"s3://config/racks/", "s3://config/shared"}, "objectAccounts": "210987654321",
+		"requireClusterTag": false, "imageRepositories": "example.com/karpenter/*,example.com/controller", "systemNamespaces": []any{"ingress"},
 	})
 	third := stackOf(app, "Again", map[string]any{"dist": dir, "table": "Sawhorse-Table-Earlier", "operatorRacks": strings.Join(manyRacks(50), ",")})
 	stacks = []awscdk.Stack{one, other, third}

@@ -249,9 +249,14 @@ func TestCustomFunctions(t *testing.T) {
 		if got := text(r.Properties["VpcConfig"]); got != want {
 			t.Errorf("%s: VpcConfig %s, want %s", id, got, want)
 		}
-		prefixes := at(r.Properties, "Environment", "Variables", "SAWHORSE_OBJECT_PREFIXES")
-		if validates := r.Properties["FunctionName"] == "Other-validate"; validates && prefixes != "s3://config/racks/,s3://config/shared" || !validates && prefixes != nil {
-			t.Errorf("%s: prefixes %v", id, prefixes)
+		for variable, want := range map[string]string{
+			"SAWHORSE_OBJECT_PREFIXES": "s3://config/racks/,s3://config/shared", "SAWHORSE_REQUIRE_CLUSTER_TAG": "false",
+			"SAWHORSE_IMAGE_REPOSITORIES": "example.com/karpenter/*,example.com/controller", "SAWHORSE_SYSTEM_NAMESPACES": "ingress",
+		} {
+			got := at(r.Properties, "Environment", "Variables", variable)
+			if validates := r.Properties["FunctionName"] == "Other-validate"; validates && got != want || !validates && got != nil {
+				t.Errorf("%s: %s is %v", id, variable, got)
+			}
 		}
 		accounts := text(at(r.Properties, "Environment", "Variables", "SAWHORSE_OBJECT_ACCOUNTS"))
 		if want := `{"Fn::Join":["",[{"Ref":"AWS::AccountId"},",210987654321"]]}`; name == "validate" && accounts != want || name != "validate" && accounts != "null" {

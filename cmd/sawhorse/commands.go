@@ -34,12 +34,15 @@ func commands() []command {
 			help: "Prints name, type, default, pattern and meaning of each.\n  -o markdown|json  tables, or a JSON array; markdown unless given",
 		},
 		{
-			name: "register", args: "RACK [PARAMETER…] [--all] [--cluster NAME] [--rate N]", what: "create the rack's parameters in SSM, with patterns", flags: []string{"--all", "--cluster", "--rate"}, run: runRegister,
+			name: "register", args: "RACK [PARAMETER…] [--all] [--cluster NAME] [--rate N]", what: "create the rack's parameters in SSM, and let it into its cluster", flags: []string{"--all", "--cluster", "--rate"}, run: runRegister,
 			help: "Creates parameters that are missing (value unset), each with its description and pattern, so that SSM itself refuses a bad value;\n" +
 				"existing ones keep their value. Without names: the ones that turn Karpenter on, and those that are there. It can be stopped anywhere\n" +
-				"and run again.\n" +
+				"and run again.\n\n" +
+				"Before that it tags the cluster with " + names.TagRack + "=RACK, by which the cluster's owner lets the rack in: the cluster of --cluster, of the\n" +
+				"parameter cluster_name, or of the rack's name. One that lets another rack in is refused, and nothing is written. Where there is no\n" +
+				"such cluster yet, or these credentials may not tag it, it says on stderr what is left to be done: exit 0 all the same.\n" +
 				"  --all           every parameter there is; a rack then has some 50 of the 10,000 that SSM holds in an account and region\n" +
-				"  --cluster NAME  the EKS cluster, where its name is not the rack's\n" +
+				"  --cluster NAME  the EKS cluster, where its name is not the rack's; it is written to cluster_name\n" +
 				"  --rate N        writes a second (default 2.5); SSM takes 3 from an account unless its higher throughput is switched on\n" + aboutCloud,
 		},
 		{name: "status", args: "RACK", what: "print the rack's status", run: runStatus, help: "Exit 1 where the rack is Rejected or Failed, or has no status yet.\n" + aboutCloud},

@@ -15,11 +15,15 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/rack"
 )
 
-// parameterStore answers as SSM does where parameters are read, and created for the first time. It gives the environment that
-// leads the command there.
+// parameterStore answers as SSM does where parameters are read, and created for the first time, and as EKS does for the clusters that
+// are among the values: "cluster NAME", with the rack that the cluster's tag lets in. It gives the environment that leads the command there.
 func parameterStore(t *testing.T, values map[string]string) []string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/clusters/") || strings.HasPrefix(r.URL.Path, "/tags/") {
+			clusters(t, w, r, values)
+			return
+		}
 		var asked struct{ Name, Value string }
 		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
 			t.Error(err)
@@ -48,6 +52,27 @@ func parameterStore(t *testing.T, values map[string]string) []string {
 	return []string{
 		"AWS_ENDPOINT_URL=" + server.URL, "AWS_REGION=eu-central-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_SESSION_TOKEN=", "AWS_PROFILE=",
 		"AWS_CONFIG_FILE=" + nowhere, "AWS_SHARED_CREDENTIALS_FILE=" + nowhere, "AWS_EC2_METADATA_DISABLED=true", "SAWHORSE_PREFIX=", "SAWHORSE_STACK=",
+	}
+}
+
+// clusters answers DescribeCluster and TagResource.
+func clusters(t *testing.T, w http.ResponseWriter, r *http.Request, values map[string]string) {
+	name := "cluster " + r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
+	in, known := values[name]
+	switch {
+	case !known:
+		w.Header().Set("X-Amzn-Errortype", "ResourceNotFoundException")
+		w.WriteHeader(http.StatusNotFound)
+	case r.Method == http.MethodPost:
+		var asked struct{ Tags map[string]string }
+		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+			t.Error(err)
+		}
+		values[name] = asked.Tags["sawhorse.dev/rack"]
+	default:
+		_ = json.NewEncoder(w).Encode(map[string]any{"cluster": map[string]any{
+			"arn": "arn:aws:eks:eu-central-1:123456789012:" + strings.Replace(name, " ", "/", 1), "tags": map[string]string{"sawhorse.dev/rack": in},
+		}})
 	}
 }
 
@@ -119,9 +144,9 @@ func inCloud(t *testing.T, env []string, args ...string) ran {
 }
 
 func TestRegister(t *testing.T) {
-	values := map[string]string{}
+	values := map[string]string{"cluster prod-eu": ""}
 	got := inCloud(t, parameterStore(t, values), "register", "prod", "--all", "--cluster", "prod-eu", "--rate", "10000").ends(t, 0)
-	want := ""
+	want := fmt.Sprintf("%-40s tagged sawhorse.dev/rack=prod\n", "cluster prod-eu")
 	for _, p := range params.Table {
 		want += fmt.Sprintf("%-40s created\n", p.Name)
 		value := "unset"
@@ -132,7 +157,24 @@ func TestRegister(t *testing.T) {
 			t.Errorf("%s is %q, want %q", name, values[name], value)
 		}
 	}
-	if got.stdout != want {
-		t.Errorf("%s\nwant\n%s", got.stdout, want)
+	if got.stdout != want || got.stderr != "" || values["cluster prod-eu"] != "prod" {
+		t.Errorf("%+v\nwant\n%s", got, want)
+	}
+}
+
+// What others have to do is said and no failure: the parameters are registered. What another rack has is a failure, and nothing is written.
+func TestRegisterWithoutItsCluster(t *testing.T) {
+	for _, c := range []struct {
+		values map[string]string
+		code   int
+		stderr string
+	}{
+		{map[string]string{}, 0, "sawhorse: whether cluster prod lets rack prod in is not known: there is no EKS cluster of that name"},
+		{map[string]string{"cluster prod": "other"}, 1, "sawhorse: cluster prod carries the tag sawhorse.dev/rack=other"},
+	} {
+		got := inCloud(t, parameterStore(t, c.values), "register", "prod", "--rate", "10000")
+		if wrote := c.values["/sawhorse/racks/prod/params/karpenter_enabled"] != ""; got.code != c.code || !strings.HasPrefix(got.stderr, c.stderr) || wrote != (c.code == 0) {
+			t.Errorf("%+v, wrote %v", got, wrote)
+		}
 	}
 }

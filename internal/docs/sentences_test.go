@@ -14,7 +14,7 @@ type sentence struct {
 
 // makers are the functions that make a problem or a warning of a format, by their names.
 var makers = map[string]string{
-	"problem": "problem", "hindrance": "problem", "NewProblem": "problem", "Reject": "problem", "warning": "warning", "warn": "warning", "Warn": "warning", "Happened": "warning",
+	"problem": "problem", "hindrance": "problem", "disallowed": "problem", "NewProblem": "problem", "Reject": "problem", "warning": "warning", "warn": "warning", "Warn": "warning", "Happened": "warning",
 }
 
 // sentences are all that the sources can say, each once.

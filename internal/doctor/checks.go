@@ -18,6 +18,11 @@ var checks = []check{
 		nil, cluster,
 	},
 	{
+		"cluster-tag", "the tag by which the cluster's owner lets the rack in",
+		"A pass refuses a cluster that nobody let the rack into, and changes nothing.",
+		[]Source{TheCluster, Rules}, clusterTag,
+	},
+	{
 		"auto-mode", "EKS Auto Mode",
 		"Auto Mode brings a Karpenter of its own; two of them fight over the same pods.",
 		[]Source{TheCluster}, autoMode,

@@ -36,6 +36,24 @@ func cluster(o *Observed) []Finding {
 	return nil
 }
 
+// clusterTag warns only of a rack that has been on since before there was such a tag: a pass does the same.
+func clusterTag(o *Observed) []Finding {
+	in, tag := o.Cluster.Tags[names.TagRack], names.TagRack+"="+o.Rack
+	severity, what := Fails, fmt.Sprintf("cluster %s does not carry the tag %s", o.Cluster.Name, tag)
+	if o.on() {
+		severity = Warns
+	}
+	switch in {
+	case o.Rack:
+		return nil
+	case "":
+		return []Finding{finding(severity, what, "Register the rack, or have the cluster's owner set the tag; only a stack that was deployed with requireClusterTag=false does without.",
+			"sawhorse register "+o.Rack+" --cluster "+o.Cluster.Name)}
+	}
+	return []Finding{finding(severity, what+", but lets rack "+in+" in", "Use another cluster, or have this one's owner set the tag anew.",
+		fmt.Sprintf("aws eks tag-resource --resource-arn %s --tags %s", o.Cluster.ARN, tag))}
+}
+
 func autoMode(o *Observed) []Finding {
 	if !o.Cluster.AutoMode {
 		return nil

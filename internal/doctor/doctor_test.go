@@ -24,7 +24,7 @@ func healthy() *Observed {
 		Rack: "prod", Caller: "arn:aws:iam::111122223333:role/ops", Unseen: map[Source]string{}, Config: config, Written: 2,
 		Cluster: &Cluster{VPC: "vpc-1", PublicAPI: true, ClusterFacts: plan.ClusterFacts{
 			Cluster: plan.Cluster{Name: "prod", Account: "111122223333", Region: "eu-central-1", Partition: "aws", SecurityGroup: "sg-1", OIDCIssuer: "https://oidc/1"},
-			Status:  "ACTIVE", Version: "1.35",
+			Status:  "ACTIVE", Version: "1.35", Tags: map[string]string{"sawhorse.dev/rack": "prod"},
 		}},
 		NodeGroups:     []plan.NodeGroup{{Name: "system", Subnets: []string{"subnet-a", "subnet-b"}}},
 		AddOns:         []AddOn{{Name: agent, Version: "v1", Status: "ACTIVE", Listed: []string{"v2", "v1"}}},
@@ -115,6 +115,9 @@ var cases = []example{
 	{"cluster", "not to be seen", func(o *Observed) { o.Cluster, o.Unseen[TheCluster] = nil, "AccessDenied" }, []string{"unknown: AccessDenied"}},
 	{"cluster", "failed", func(o *Observed) { o.Cluster.Status = "FAILED" }, []string{"fails: is FAILED"}},
 	{"cluster", "updating", func(o *Observed) { o.Cluster.Status = "UPDATING" }, nil},
+	{"cluster-tag", "not there", func(o *Observed) { o.Cluster.Tags, o.RuleExists = nil, false }, []string{"fails: does not carry the tag sawhorse.dev/rack=prod"}},
+	{"cluster-tag", "another rack's", func(o *Observed) { o.Cluster.Tags["sawhorse.dev/rack"], o.RuleExists = "other", false }, []string{"fails: but lets rack other in"}},
+	{"cluster-tag", "not there, and Karpenter is on", func(o *Observed) { o.Cluster.Tags = nil }, []string{"warns: does not carry the tag"}},
 	{"auto-mode", "on", func(o *Observed) { o.Cluster.AutoMode = true }, []string{"fails: Auto Mode"}},
 	{"kubernetes-version", "too new", func(o *Observed) { o.Cluster.Version = "1.36" }, []string{"warns: 1.36; Karpenter 1.10.0 lists 1.26 to 1.35"}},
 	{"kubernetes-version", "too old", func(o *Observed) { o.Cluster.Version = "1.25" }, []string{"warns: 1.25"}},

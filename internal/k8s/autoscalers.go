@@ -9,15 +9,19 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// Autoscaler is the Cluster Autoscaler among a cluster's Deployments: the one that is named (namespace/name), or, where none
-// is, the one whose image says so, in whatever namespace; nil where there is none. A name that leads nowhere, and two of them
-// without a name, are a *steps.Rejected: it is not clear which one hands over.
+// Autoscaler is the Cluster Autoscaler among a cluster's Deployments: the one whose image says so, in whatever namespace, and of several
+// the one that is named (namespace/name); nil where there is none. A name that leads nowhere, or to a Deployment that is no Cluster
+// Autoscaler, and two of them without a name, are a *steps.Rejected: what hands over is scaled to zero, so a name alone is not enough.
 func Autoscaler(deployments []unstructured.Unstructured, named string) (*unstructured.Unstructured, error) {
 	if named != "" {
 		found := Find(deployments, named)
 		if found == nil {
 			return nil, steps.Reject("cluster_autoscaler", "cluster_autoscaler is %q, but the cluster has no Deployment of that name; write the namespace/name of the Deployment that runs Cluster Autoscaler%s, "+
 				"or unset, and Sawhorse finds it by its image", named, suggestion(deployments))
+		}
+		if AutoscalerContainer(found) < 0 {
+			return nil, steps.Reject("cluster_autoscaler", "cluster_autoscaler is %q, a Deployment that runs %s and not an image named %s, and what hands over may be scaled to zero; write the namespace/name of the Deployment that runs Cluster Autoscaler%s, "+
+				"or unset, and Sawhorse finds it by its image; a mirror of the image must keep that name", named, strings.Join(images(found), ", "), autoscalerImage, suggestion(deployments))
 		}
 		return found, nil
 	}
@@ -60,14 +64,23 @@ func Find(objects []unstructured.Unstructured, key string) *unstructured.Unstruc
 	return nil
 }
 
+// autoscalerImage is how the repository of Cluster Autoscaler's image ends, wherever it is mirrored.
+const autoscalerImage = "cluster-autoscaler"
+
 // AutoscalerContainer is the index of the container that runs Cluster Autoscaler, by its image; -1 where none does.
 func AutoscalerContainer(deployment *unstructured.Unstructured) int {
+	return slices.IndexFunc(images(deployment), func(image string) bool { return repository(image) == autoscalerImage })
+}
+
+// images are those of a Deployment's containers, in their order.
+func images(deployment *unstructured.Unstructured) (all []string) {
 	containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
-	return slices.IndexFunc(containers, func(each any) bool {
+	for _, each := range containers {
 		container, _ := each.(map[string]any)
 		image, _ := container["image"].(string)
-		return repository(image) == "cluster-autoscaler"
-	})
+		all = append(all, image)
+	}
+	return all
 }
 
 // repository is the last element of an image's repository: registry.k8s.io/autoscaling/{repository}:v1.35.0@sha256:…

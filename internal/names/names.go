@@ -77,7 +77,8 @@ const RuleTarget = "queue"
 
 // AWS tags, and labels of Kubernetes objects, by which Sawhorse knows what it made.
 const (
-	// TagRack is on everything Sawhorse made, as a tag or as a label; its value is the rack.
+	// TagRack is on everything Sawhorse made, as a tag or as a label; its value is the rack. On an EKS cluster it is the owner's, who lets
+	// the rack in by it.
 	TagRack = "sawhorse.dev/rack"
 	// TagCluster is on AWS resources beside TagRack; its value is the cluster's ARN.
 	TagCluster = "sawhorse.dev/cluster"
@@ -137,6 +138,8 @@ const (
 	ReleaseController = "karpenter"
 	// ServiceAccount is the controller's.
 	ServiceAccount = "karpenter"
+	// ControllerImage is the repository of the controller's image, as the chart has it.
+	ControllerImage = "public.ecr.aws/karpenter/controller"
 	// KarpenterVersion is the one version that Sawhorse installs.
 	KarpenterVersion = "1.10.0"
 	// KarpenterDigest is the digest of the controller's image of that version, for all architectures, as the chart of the release has

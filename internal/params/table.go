@@ -138,13 +138,13 @@ var Table = []Param{
 	{
 		Name: "cluster_autoscaler", Section: SectionRack, Absent: "discovered by its image",
 		Value:       Value{Type: "text", Pattern: patternDeployment, Allowed: "namespace/name of a Deployment", Example: "kube-system/cluster-autoscaler"},
-		Description: "The Cluster Autoscaler Deployment to hand over from.",
+		Description: "The Cluster Autoscaler Deployment to hand over from, where there are several; its image must be one named cluster-autoscaler.",
 		set:         text(func(c *Config) *string { return &c.Autoscaler }),
 	},
 	{
 		Name: clusterName, Section: SectionRack, Absent: "the rack's name",
 		Value:       Value{Type: "text", Pattern: `[0-9A-Za-z][A-Za-z0-9_-]{0,99}`, Allowed: "the name of an EKS cluster", Example: "prod"},
-		Description: "The EKS cluster. Fixed once karpenter_auth_mode has been applied.",
+		Description: "The EKS cluster. It must carry the tag sawhorse.dev/rack={rack}, which sawhorse register sets. Fixed once karpenter_auth_mode has been applied.",
 		set:         text(func(c *Config) *string { return &c.ClusterName }),
 	},
 	{
@@ -248,7 +248,7 @@ var Table = []Param{
 		Name: "karpenter_image_repository", Section: SectionRack, Absent: "the chart's",
 		Value: Value{Type: "text", Pattern: `[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]+)?(/[a-z0-9]([a-z0-9._-]*[a-z0-9])?)+`, Allowed: "an image repository without a tag",
 			Example: "123456789012.dkr.ecr.eu-central-1.amazonaws.com/karpenter/controller"},
-		Description: "Where the cluster pulls Karpenter's controller image from, for private clusters.",
+		Description: "Where the cluster pulls Karpenter's controller image from, for private clusters: the account's own ECR, or what the stack's imageRepositories allow.",
 		set:         text(func(c *Config) *string { return &c.ImageRepository }),
 	},
 	{
@@ -334,7 +334,7 @@ var Table = []Param{
 		Name: "system_deployments", Section: SectionRack, Absent: "metrics server, rack API, resolver, routers",
 		Value: Value{Type: "list", Pattern: patternDeployment + `(,` + patternDeployment + `)*`, Allowed: "namespace/name of Deployments with commas",
 			Example: "kube-system/metrics-server,kube-system/coredns"},
-		Description: "The Deployments that are pinned to system nodes.",
+		Description: "The Deployments that are pinned to system nodes: of kube-system, of the rack's own namespaces ({rack}-…) and of the stack's systemNamespaces; never Karpenter's own.",
 		set:         list(func(c *Config) *[]string { return &c.SystemDeployments }),
 	},
 	{

@@ -30,6 +30,7 @@ func Build(config params.Config, facts Facts, objects []Object) Outcome {
 		b.plan.NodePools = pools(config, objects)
 		b.plan.Steps = b.steps()
 	}
+	b.allowed()
 	return Outcome{Plan: b.plan, Problems: b.problems, Warnings: b.warnings}
 }
 
@@ -105,8 +106,8 @@ func (b *builder) cluster() {
 }
 
 // letIn wants the cluster's owner to have let the rack in, by the tag of the rack on the cluster (spec 3.1): whoever writes the rack's
-// parameters chooses the cluster, and what comes then cannot be undone. A rack that has been in since before there was such a tag is
-// told, and goes on.
+// parameters chooses the cluster, and what comes then cannot be undone. A rack whose access was migrated before, when there was no such
+// tag or it was still there, is told and goes on.
 func (b *builder) letIn() {
 	rack, cluster := b.config.Rack, b.facts.Cluster
 	tagged := cluster.Tags[names.TagRack]
@@ -116,8 +117,8 @@ func (b *builder) letIn() {
 	arn := cmp.Or(cluster.ARN, "ARN")
 	switch {
 	case b.facts.Records.Goal == GoalAccess || b.facts.Records.Goal == GoalKarpenter:
-		b.warn("cluster_name", "cluster %q does not carry the tag %s=%s, by which its owner lets the rack in; the rack has been in since before there was such a tag, and goes on; "+
-			"as long as the tag is missing, AWS refuses what it would change of the cluster; run `sawhorse register %s --cluster %s`, or, with the owner's rights, `aws eks tag-resource --resource-arn %s --tags %s=%s`",
+		b.warn("cluster_name", "cluster %q does not carry the tag %s=%s, by which its owner lets the rack in; the rack's access was migrated before and it goes on, "+
+			"but AWS refuses what it would change of the cluster as long as the tag is missing; run `sawhorse register %s --cluster %s`, or, with the owner's rights, `aws eks tag-resource --resource-arn %s --tags %s=%s`",
 			cluster.Name, names.TagRack, rack, rack, cluster.Name, arn, names.TagRack, rack)
 	case tagged != "":
 		b.problem("cluster_name", "cluster %q carries the tag %s=%s, by which its owner lets rack %s in and no other; let this rack into another cluster with `sawhorse register %s --cluster NAME`, "+

@@ -42,6 +42,11 @@ type Facts struct {
 type Deployment struct {
 	// RequireClusterTag wants the owner of a cluster to have let the rack in, by a tag on the cluster.
 	RequireClusterTag bool
+	// ImageRepositories may hold the image of Karpenter's controller, beside its own: exact ones, and beginnings that end in /*. None: the
+	// account's own ECR.
+	ImageRepositories []string
+	// SystemNamespaces are those whose Deployments may be pinned to system nodes, beside kube-system and the rack's own.
+	SystemNamespaces []string
 	// ObjectPrefixes are where the objects of JSON parameters may lie: s3://bucket/prefix.
 	ObjectPrefixes []string
 	// ObjectOwners are the accounts whose buckets are read there: a bucket that has been deleted may come back as somebody else's.

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 	"github.com/aws/smithy-go"
 
 	"github.com/sawhorse-io/sawhorse/internal/names"
@@ -42,6 +43,9 @@ func (r *Register) clusterOf(ctx context.Context, rack string, wanted Wanted, na
 	out, err := r.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: &name})
 	if err != nil {
 		return "", fmt.Errorf("parameter %s: read: %w", clusterName, err)
+	}
+	if out.Parameter.Type == types.ParameterTypeSecureString {
+		return "", fmt.Errorf("%s is a SecureString, which Sawhorse does not read; nothing was written; delete it and write it again with --type String, and run register again", clusterName)
 	}
 	was := *out.Parameter.Value
 	has := was

@@ -109,3 +109,15 @@ func TestLetsTheRackIn(t *testing.T) {
 		})
 	}
 }
+
+// Which cluster a SecureString names nobody can tell, and so none is tagged.
+func TestAClusterNameThatIsSecret(t *testing.T) {
+	s, all := &store{versions: map[string][]types.ParameterHistory{}}, clusters{"demo": {}}
+	secret := user("/sawhorse/racks/demo/params/cluster_name", "AQICAHg")
+	secret.Type = types.ParameterTypeSecureString
+	s.add(secret)
+	r := Register{SSM: s, EKS: all, Paths: names.Paths{Prefix: "/sawhorse"}, Tell: func(string, string) {}}
+	if _, err := r.Run(t.Context(), "demo", Wanted{}); err == nil || !strings.Contains(err.Error(), "is a SecureString") || s.writes+len(all["demo"]) > 0 {
+		t.Errorf("%v, %d writes, %v", err, s.writes, all)
+	}
+}

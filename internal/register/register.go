@@ -57,8 +57,8 @@ func (w Wanted) wants(p params.Param, exists bool) bool {
 	return exists || p.Section == params.SectionEnabling
 }
 
-// Run creates what is wanted and missing, brings description and pattern of what is wanted and there up to date, and then lets the
-// rack into its cluster. It can be stopped anywhere and run again. What is left to be done by others is no error: left says it.
+// Run lets the rack into its cluster, creates what is wanted and missing, and brings description and pattern of what is wanted and
+// there up to date. It can be stopped anywhere and run again. What is left to be done by others is no error: left says it.
 func (r *Register) Run(ctx context.Context, rack string, wanted Wanted) (left string, err error) {
 	live, err := r.live(ctx, rack)
 	if err != nil {
@@ -73,10 +73,11 @@ func (r *Register) Run(ctx context.Context, rack string, wanted Wanted) (left st
 	if err != nil {
 		return "", err
 	}
-	if err := r.parameters(ctx, rack, wanted, live); err != nil {
+	// Before the parameters: their writes start passes, which look for the tag.
+	if left, err = r.letIn(ctx, rack, found); err != nil {
 		return "", err
 	}
-	return r.letIn(ctx, rack, found)
+	return left, r.parameters(ctx, rack, wanted, live)
 }
 
 func (r *Register) parameters(ctx context.Context, rack string, wanted Wanted, live map[string]types.ParameterMetadata) (err error) {

@@ -20,6 +20,8 @@ const (
 	ClusterName = "demo"
 	// Version is the clusters' Kubernetes.
 	Version = "1.35"
+	// rackTag is by which a cluster's owner lets a rack in.
+	rackTag = "sawhorse.dev/rack"
 )
 
 // account makes the AWS side of one cluster step by step; each step reads what the ones before have found.
@@ -63,6 +65,7 @@ func (a *account) makeCluster(ctx context.Context) error {
 		Name: &a.cluster, Version: aws.String(Version), RoleArn: &a.clusterRole,
 		ResourcesVpcConfig: &types.VpcConfigRequest{SubnetIds: append(a.private, a.public...)},
 		AccessConfig:       &types.CreateAccessConfigRequest{AuthenticationMode: types.AuthenticationModeConfigMap},
+		Tags:               map[string]string{rackTag: a.cluster}, // its owner lets the rack of its name in
 	})
 	if err != nil {
 		return fmt.Errorf("create: %w", err)

@@ -36,6 +36,22 @@ func TestAWS(t *testing.T) {
 	if mode := cluster.Cluster.AccessConfig.AuthenticationMode; mode != types.AuthenticationModeConfigMap || len(config.SubnetIds) != 6 {
 		t.Errorf("mode %s, %d subnets", mode, len(config.SubnetIds))
 	}
+	arn, tags := cluster.Cluster.Arn, map[string]string{rackTag: "other"}
+	if cluster.Cluster.Tags[rackTag] != ClusterName {
+		t.Errorf("tags %v: the rack is not let in", cluster.Cluster.Tags)
+	}
+	if _, err := e.TagResource(ctx, &eks.TagResourceInput{ResourceArn: arn, Tags: tags}); err != nil {
+		t.Fatal(err)
+	}
+	if cluster, err = e.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: name}); err != nil || cluster.Cluster.Tags[rackTag] != "other" {
+		t.Errorf("tags %v, %v: not those that it was given", cluster.Cluster.Tags, err)
+	}
+	if _, err := e.UntagResource(ctx, &eks.UntagResourceInput{ResourceArn: arn, TagKeys: []string{rackTag}}); err != nil {
+		t.Fatal(err)
+	}
+	if cluster, err = e.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: name}); err != nil || len(cluster.Cluster.Tags) > 0 {
+		t.Errorf("tags %v, %v: not gone", cluster.Cluster.Tags, err)
+	}
 	for group, labels := range map[string]int{"system": 0, "build": 1} {
 		waiter := eks.NewNodegroupActiveWaiter(e, func(o *eks.NodegroupActiveWaiterOptions) { o.MinDelay = 50 * time.Millisecond })
 		out, err := waiter.WaitForOutput(ctx, &eks.DescribeNodegroupInput{ClusterName: name, NodegroupName: &group}, time.Minute)

@@ -46,7 +46,7 @@ func (l *looker) cluster(ctx context.Context) error {
 		Cluster: plan.Cluster{
 			Name: name, ARN: aws.ToString(c.Arn), Account: parsed.AccountID, Region: parsed.Region, Partition: parsed.Partition,
 		},
-		Status: string(c.Status), Version: aws.ToString(c.Version),
+		Status: string(c.Status), Version: aws.ToString(c.Version), Tags: c.Tags,
 		AutoMode: c.ComputeConfig != nil && aws.ToBool(c.ComputeConfig.Enabled),
 	}}
 	if c.Identity != nil && c.Identity.Oidc != nil {

@@ -286,6 +286,12 @@ func TestRefusesWhatLaterStepsWould(t *testing.T) {
 	}{
 		{"kube-system/one, kube-system/two", "karpenter_enabled", func(s scene) { ca(s, "one"); ca(s, "two") }},
 		{`"kube-system/gone"`, "cluster_autoscaler", func(s scene) { ca(s, "one"); s.plan.Autoscaler.Deployment = "kube-system/gone" }},
+		{"registry.k8s.io/coredns:v1", "cluster_autoscaler", func(s scene) {
+			ca(s, "one")
+			s.plan.Autoscaler.Deployment = "kube-system/coredns"
+			s.api.Put(deployments+"coredns", "apps/v1", "Deployment", map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
+				"containers": []any{map[string]any{"image": "registry.k8s.io/coredns:v1"}}}}}})
+		}},
 		{"DaemonSet/kube-system/nvidia-device-plugin-daemonset", "nvidia_device_plugin_enable", func(s scene) {
 			s.plan.Controller.DevicePlugin = true
 			s.api.Put("/apis/apps/v1/namespaces/kube-system/daemonsets/nvidia-device-plugin-daemonset", "apps/v1", "DaemonSet", map[string]any{})

@@ -86,12 +86,16 @@ func (r *run) converge(ctx context.Context) (steps.Progress, error) {
 	if r.plan.Autoscaler.State == plan.AutoscalerBaseline {
 		return r.back(ctx, all, marked)
 	}
-	if named := r.plan.Autoscaler.Deployment; marked.Unstructured != nil && named != "" && marked.key() != named {
-		return r.misnamed(ctx, marked)
+	named := r.plan.Autoscaler.Deployment
+	if marked.Unstructured != nil && marked.key() == named && k8s.AutoscalerContainer(marked.Unstructured) < 0 {
+		return r.handOver(ctx, marked) // taken for one by its name alone, by an earlier version: it stays so, as turning off puts it back
 	}
-	live, err := k8s.Autoscaler(all, r.plan.Autoscaler.Deployment)
+	live, err := k8s.Autoscaler(all, named)
 	if err != nil {
 		return r.progress, err // two of them, too, where the second came after the first was handed over
+	}
+	if marked.Unstructured != nil && named != "" && marked.key() != named {
+		return r.misnamed(ctx, marked)
 	}
 	if marked.Unstructured != nil {
 		return r.handOver(ctx, marked)
@@ -99,7 +103,7 @@ func (r *run) converge(ctx context.Context) (steps.Progress, error) {
 	if live == nil {
 		r.progress.Note = "no Cluster Autoscaler found"
 		r.progress.Warn("cluster_autoscaler", "No Cluster Autoscaler was found in the cluster (a Deployment whose image is named cluster-autoscaler), so there was nothing to hand over; "+
-			"if one runs under another image, write its namespace/name into cluster_autoscaler: both would scale the same nodes.")
+			"if one runs under another image, stop it, or give the image that name in your mirror: both would scale the same nodes.")
 		return r.progress, nil
 	}
 	return r.handOver(ctx, deployment{live})

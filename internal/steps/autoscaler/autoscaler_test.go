@@ -232,10 +232,43 @@ func TestASecondOneComesLater(t *testing.T) {
 	}
 }
 
-// What cluster_autoscaler names is the Cluster Autoscaler, whatever its image; another one by image does not matter.
-func TestTheNamedOneWhateverItsImage(t *testing.T) {
+// Whoever writes cluster_autoscaler may not have just any Deployment scaled to zero: the image tells what a Cluster Autoscaler is, and
+// nothing is changed before that is known, also where another one has been handed over already.
+func TestTheNamedOneIsNoClusterAutoscaler(t *testing.T) {
 	s := begin(t)
-	mirror, other := autoscaler("mirror", "registry.example/mirror/ca-fork:2"), autoscaler("other", image)
+	web, other := autoscaler("web", "registry.example/shop/cluster-autoscaler-dashboard:2"), autoscaler("other", image)
+	for _, o := range []object{web, other} {
+		s.Create(o)
+		s.RolledOut(o)
+	}
+	s.Create(node("True"))
+	for _, handedOver := range []bool{false, true} {
+		if s.plan.Autoscaler.Deployment = ""; handedOver {
+			s.run(plan.AutoscalerOff, true)
+			s.RolledOut(other)
+		}
+		before, found := s.Get(web).GetResourceVersion(), s.shape(other)
+		s.plan.Autoscaler.Deployment, s.plan.Autoscaler.State = "kube-system/web", plan.AutoscalerOff
+		_, err := s.step.Run(t.Context(), s.plan, "")
+		var rejected *steps.Rejected
+		if !errors.As(err, &rejected) || rejected.Problems[0].Parameter != "cluster_autoscaler" {
+			t.Fatal(err)
+		}
+		for _, said := range []string{`"kube-system/web"`, "example.com/proxy:1, registry.example/shop/cluster-autoscaler-dashboard:2", "kube-system/other looks like it"} {
+			if !strings.Contains(err.Error(), said) {
+				t.Errorf("it does not say %s: %v", said, err)
+			}
+		}
+		if s.Get(web).GetResourceVersion() != before || s.shape(other) != found {
+			t.Error("something was changed")
+		}
+	}
+}
+
+// One that an earlier version took for it by its name alone stays handed over, follows the plan, and goes back as it was found.
+func TestOneThatWasHandedOverByItsName(t *testing.T) {
+	s := begin(t)
+	mirror, other := autoscaler("mirror", "registry.example/mirror/cluster-autoscaler:2"), autoscaler("other", image)
 	for _, o := range []object{mirror, other} {
 		s.Create(o)
 		s.RolledOut(o)
@@ -243,6 +276,13 @@ func TestTheNamedOneWhateverItsImage(t *testing.T) {
 	s.Create(node("True"))
 	found, untouched := s.shape(mirror), s.Get(other).GetResourceVersion()
 	s.plan.Autoscaler.Deployment = "kube-system/mirror"
+	s.run(plan.AutoscalerOff, true)
+	s.Change(mirror, func(live *unstructured.Unstructured) {
+		containers, _, _ := unstructured.NestedSlice(live.Object, "spec", "template", "spec", "containers")
+		containers[1].(map[string]any)["image"] = "registry.example/mirror/ca-fork:2"
+		_ = unstructured.SetNestedSlice(live.Object, containers, "spec", "template", "spec", "containers")
+	})
+	s.settled(mirror, plan.AutoscalerOff)
 	s.run(plan.AutoscalerGroups, true)
 	want := "1 [./cluster-autoscaler --v=4 --nodes=1:5:eks-extra-1 --nodes=0:2:eks-extra-2 --balance-similar-node-groups] [] " +
 		"map[convox.io/system-node:true kubernetes.io/os:linux] map[" + names.AnnotationAutoscaler + ":demo]"
@@ -286,13 +326,14 @@ func TestTheNamedOneDoesNotExist(t *testing.T) {
 
 // Another name: what was changed before is put back as it was found, and only then is the named one handed over.
 func TestAnotherOneIsNamed(t *testing.T) {
-	s, first, second := begin(t), autoscaler("first", image), autoscaler("second", "registry.example/ca:2")
-	for _, o := range []object{first, second} {
-		s.Create(o)
-		s.RolledOut(o)
-	}
-	foundFirst, foundSecond := s.shape(first), s.shape(second)
+	s, first, second := begin(t), autoscaler("first", image), autoscaler("second", "registry.example/mirror/cluster-autoscaler:2")
+	s.Create(first)
+	s.RolledOut(first)
+	foundFirst := s.shape(first)
 	s.run(plan.AutoscalerOff, true)
+	s.Create(second)
+	s.RolledOut(second)
+	foundSecond := s.shape(second)
 	s.plan.Autoscaler.Deployment = "kube-system/second"
 	if progress := s.run(plan.AutoscalerOff, true); len(progress.Incidents) != 1 || progress.Incidents[0].Parameter != "cluster_autoscaler" {
 		t.Errorf("warnings %v", progress.Incidents)

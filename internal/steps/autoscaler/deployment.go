@@ -98,8 +98,8 @@ func (d deployment) container() map[string]any {
 	return containers[d.index()].(map[string]any)
 }
 
-// index is the container that runs Cluster Autoscaler: by its image; in a Deployment that a parameter names and whose image
-// is called something else, the one that is told what to scale, else the first.
+// index is the container that runs Cluster Autoscaler: by its image; in a Deployment that an earlier version took for one by its name
+// alone, the one that is told what to scale, else the first.
 func (d deployment) index() int {
 	if at := k8s.AutoscalerContainer(d.Unstructured); at >= 0 {
 		return at

@@ -70,4 +70,8 @@ func TestChartsAreOfTheVersion(t *testing.T) {
 	if err != nil || chart.Metadata.Version != names.KarpenterVersion || chart.AppVersion() != names.KarpenterVersion {
 		t.Errorf("chart %+v, %v", chart.Metadata, err)
 	}
+	image, _ := chart.Values["controller"].(map[string]any)["image"].(map[string]any)
+	if image["repository"] != names.ControllerImage {
+		t.Errorf("the chart's image is %v, names.ControllerImage is %s", image, names.ControllerImage)
+	}
 }

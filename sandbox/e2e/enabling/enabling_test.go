@@ -21,6 +21,12 @@ func TestCredentialsLate(t *testing.T) {
 	sandbox.Play(t, story.CredentialsLate)
 }
 
+// On in a cluster whose owner has not let the rack in.
+func TestUnasked(t *testing.T) {
+	sandbox.Play(t, story.Anew)
+	sandbox.Play(t, story.Unasked)
+}
+
 // On while AWS is as slow as it gets; LATE names the kinds of lag, if not all.
 func TestLagging(t *testing.T) {
 	sandbox.Play(t, story.Off)
