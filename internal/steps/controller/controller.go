@@ -89,7 +89,11 @@ type run struct {
 }
 
 func (r *run) crds(ctx context.Context) (steps.Progress, error) {
-	if err := r.ensure(ctx, names.ReleaseCRD, crdValues(), r.client.ForeignCRDs); err != nil {
+	wanted, err := r.wanted(names.ReleaseCRD, crdValues())
+	if err != nil {
+		return r.progress, err
+	}
+	if err := r.ensure(ctx, wanted, r.client.ForeignCRDs); err != nil {
 		return r.progress, err
 	}
 	for _, name := range k8s.CRDs {
@@ -108,7 +112,11 @@ func (r *run) crds(ctx context.Context) (steps.Progress, error) {
 }
 
 func (r *run) release(ctx context.Context) (steps.Progress, error) {
-	if err := r.install(ctx); err != nil {
+	wanted, err := r.controller(ctx)
+	if err != nil {
+		return r.progress, err
+	}
+	if err := r.install(ctx, wanted); err != nil {
 		return r.progress, err
 	}
 	note, err := r.rollout(ctx)
@@ -122,15 +130,26 @@ func (r *run) release(ctx context.Context) (steps.Progress, error) {
 	return r.progress, nil
 }
 
-// install brings the release to the plan's values.
-func (r *run) install(ctx context.Context) error {
+// wanted is a release of the plan's version with these values.
+func (r *run) wanted(name string, values map[string]any) (rendered, error) {
+	if r.plan.Controller.Version != names.KarpenterVersion {
+		return rendered{}, fmt.Errorf("release %s: the plan wants version %q and this function carries %s", name, r.plan.Controller.Version, names.KarpenterVersion)
+	}
+	return render(name, r.plan.Controller.Version, values)
+}
+
+// controller is the controller's release as the plan wants it.
+func (r *run) controller(ctx context.Context) (rendered, error) {
 	nodes, err := r.client.SystemNodes(ctx)
 	if err != nil {
-		return err
+		return rendered{}, err
 	}
-	values := controllerValues(r.plan, r.replicas(nodes))
-	foreign := func(ctx context.Context) ([]string, error) { return r.client.ForeignKarpenter(ctx, r.plan.Rack) }
-	return r.ensure(ctx, names.ReleaseController, values, foreign)
+	return r.wanted(names.ReleaseController, controllerValues(r.plan, r.replicas(nodes)))
+}
+
+// install brings the controller's release to the plan's values.
+func (r *run) install(ctx context.Context, wanted rendered) error {
+	return r.ensure(ctx, wanted, func(ctx context.Context) ([]string, error) { return r.client.ForeignKarpenter(ctx, r.plan.Rack) })
 }
 
 // rollout says what the controller's pods still lack; nothing where they are Ready.
@@ -173,15 +192,9 @@ func (r *run) replicas(nodes []k8s.SystemNode) int {
 	return 1
 }
 
-func (r *run) ensure(ctx context.Context, name string, values map[string]any, foreign func(context.Context) ([]string, error)) error {
-	if r.plan.Controller.Version != names.KarpenterVersion {
-		return fmt.Errorf("release %s: the plan wants version %q and this function carries %s", name, r.plan.Controller.Version, names.KarpenterVersion)
-	}
-	wanted, err := load(name, r.plan.Controller.Version)
-	if err != nil {
-		return err
-	}
-	last, err := r.helm.last(name)
+func (r *run) ensure(ctx context.Context, wanted rendered, foreign func(context.Context) ([]string, error)) error {
+	name, version := wanted.name, wanted.chart.Metadata.Version
+	last, err := r.helm.last(wanted)
 	if err != nil {
 		return err
 	}
@@ -193,26 +206,26 @@ func (r *run) ensure(ctx context.Context, name string, values map[string]any, fo
 		if len(found) > 0 {
 			return reject(found)
 		}
-		if err := r.helm.install(ctx, name, wanted, values); err != nil {
+		if err := r.helm.install(ctx, wanted); err != nil {
 			return conflicting(err)
 		}
-		r.progress.Changed("installed", "release %s %s", name, wanted.Metadata.Version)
+		r.progress.Changed("installed", "release %s %s", name, version)
 		return nil
 	}
 	if !r.helm.ours(last) {
 		return reject([]string{"Helm release " + names.Namespace + "/" + name})
 	}
-	unchanged, err := same(last, wanted, values)
+	unchanged, err := same(last, wanted)
 	if err != nil {
 		return fmt.Errorf("release %s: compare: %w", name, err)
 	}
 	if unchanged {
-		return repair(ctx, r.client, last, &r.progress)
+		return repair(ctx, r.client, wanted, &r.progress)
 	}
-	if err := r.helm.upgrade(ctx, last, wanted, values); err != nil {
+	if err := r.helm.upgrade(ctx, last, wanted); err != nil {
 		return err
 	}
-	r.progress.Changed("upgraded", "release %s %s", name, wanted.Metadata.Version)
+	r.progress.Changed("upgraded", "release %s %s", name, version)
 	return nil
 }
 
@@ -229,7 +242,12 @@ func (r *run) remove(ctx context.Context) (steps.Progress, error) {
 	if err := r.forget(ctx); err != nil {
 		return r.progress, err
 	}
-	last, err := r.helm.last(names.ReleaseController)
+	// What there is to delete has the same names whatever the plan's version and values are.
+	whole, err := render(names.ReleaseController, names.KarpenterVersion, controllerValues(r.plan, 1))
+	if err != nil {
+		return r.progress, err
+	}
+	last, err := r.helm.last(whole)
 	if err != nil {
 		return r.progress, err
 	}

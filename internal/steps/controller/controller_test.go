@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"helm.sh/helm/v4/pkg/release/common"
+	release "helm.sh/helm/v4/pkg/release/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
@@ -63,7 +64,7 @@ func (s *scene) as(config *rest.Config) *Step {
 
 func (s *scene) end() {
 	for _, name := range []string{names.ReleaseController, names.ReleaseCRD} {
-		if last, _ := s.helm.last(name); last != nil {
+		if last, _ := s.last(name); last != nil {
 			if err := s.helm.uninstall(name); err != nil {
 				s.Error(err)
 			}
@@ -73,6 +74,20 @@ func (s *scene) end() {
 		s.Remove(crd(name))
 		k8stest.Eventually(s.T, func() bool { return s.Get(crd(name)) == nil })
 	}
+}
+
+// last is the newest revision of a release, as Helm is told of it.
+func (s *scene) last(name string) (*release.Release, error) {
+	s.Helper()
+	values := crdValues()
+	if name == names.ReleaseController {
+		values = controllerValues(s.plan, 1)
+	}
+	wanted, err := render(name, names.KarpenterVersion, values)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return s.helm.last(wanted)
 }
 
 func crd(name string) k8stest.Object {
@@ -299,7 +314,7 @@ func TestRecoversFromBeingKilled(t *testing.T) {
 	s.run(PartRelease, "installed release karpenter 1.10.0")
 	for _, status := range []common.Status{common.StatusPendingInstall, common.StatusPendingUpgrade, common.StatusPendingRollback,
 		common.StatusFailed, common.StatusUninstalling, common.StatusUnknown} {
-		last, err := s.helm.last(names.ReleaseController)
+		last, err := s.last(names.ReleaseController)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -316,7 +331,7 @@ func TestRecoversFromBeingKilled(t *testing.T) {
 		t.Errorf("%d revisions are kept", n)
 	}
 	t.Log("an uninstall that stopped in the middle goes on")
-	last, _ := s.helm.last(names.ReleaseController)
+	last, _ := s.last(names.ReleaseController)
 	last.Info.Status = common.StatusUninstalling
 	if err := s.helm.config.Releases.Update(last); err != nil {
 		t.Fatal(err)

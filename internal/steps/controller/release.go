@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"helm.sh/helm/v4/pkg/action"
-	chart "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/kube"
 	"helm.sh/helm/v4/pkg/release/common"
 	release "helm.sh/helm/v4/pkg/release/v1"
+	"helm.sh/helm/v4/pkg/storage"
 	"helm.sh/helm/v4/pkg/storage/driver"
+	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/sawhorse-io/sawhorse/internal/names"
@@ -24,10 +25,11 @@ import (
 // history is how many revisions of a release are kept, for `helm history` and `helm rollback` in a human's hands.
 const history = 5
 
-// helm runs Helm's actions in our namespace. It never lets Helm wait: the state machine does.
+// helm runs Helm's actions in our namespace, on one release. It never lets Helm wait: the state machine does.
 type helm struct {
-	config *action.Configuration
-	rack   string
+	config  *action.Configuration
+	records *records
+	rack    string
 }
 
 func newHelm(config *rest.Config, rack string) (*helm, error) {
@@ -41,11 +43,21 @@ func newHelm(config *rest.Config, rack string) (*helm, error) {
 	if err := made.Init(getter, names.Namespace, "secret"); err != nil {
 		return nil, fmt.Errorf("helm: %w", err)
 	}
-	return &helm{config: made, rack: rack}, nil
+	client, err := typed.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("helm: %w", err)
+	}
+	secrets := driver.NewSecrets(bounded{client.Secrets(names.Namespace)})
+	secrets.SetLogger(slog.DiscardHandler)
+	h := &helm{config: made, records: &records{Driver: secrets}, rack: rack}
+	made.Releases, made.Capabilities = storage.Init(h.records), capabilities
+	return h, nil
 }
 
-// last is the newest revision of a release; nil where there is none.
-func (h *helm) last(name string) (*release.Release, error) {
+// last is the newest revision of a release, which is the one that all further actions are about; nil where there is none.
+func (h *helm) last(wanted rendered) (*release.Release, error) {
+	name := wanted.name
+	h.records.name, h.records.manifest = name, wanted.manifest
 	found, err := h.config.Releases.Last(name)
 	if errors.Is(err, driver.ErrReleaseNotFound) {
 		return nil, nil
@@ -63,9 +75,9 @@ func (h *helm) last(name string) (*release.Release, error) {
 // ours tells whether the rack's mark is on a release.
 func (h *helm) ours(r *release.Release) bool { return r.Labels[names.TagRack] == h.rack }
 
-// same tells whether a release is deployed with exactly this chart version and these values.
-func same(r *release.Release, wanted *chart.Chart, values map[string]any) (bool, error) {
-	if r.Info.Status != common.StatusDeployed || r.Chart == nil || r.Chart.Metadata.Version != wanted.Metadata.Version {
+// same tells whether a release is deployed with exactly the wanted chart version and values.
+func same(r *release.Release, wanted rendered) (bool, error) {
+	if r.Info.Status != common.StatusDeployed || r.Chart.Metadata.Version != wanted.chart.Metadata.Version {
 		return false, nil
 	}
 	// The stored values came through JSON; the wanted ones must too before they can be compared.
@@ -73,27 +85,27 @@ func same(r *release.Release, wanted *chart.Chart, values map[string]any) (bool,
 	if err != nil {
 		return false, err
 	}
-	is, err := json.Marshal(values)
+	is, err := json.Marshal(wanted.values)
 	return bytes.Equal(was, is), err
 }
 
-func (h *helm) install(ctx context.Context, name string, wanted *chart.Chart, values map[string]any) error {
+func (h *helm) install(ctx context.Context, wanted rendered) error {
 	install := action.NewInstall(h.config)
-	install.ReleaseName, install.Namespace = name, names.Namespace
+	install.ReleaseName, install.Namespace = wanted.name, names.Namespace
 	install.Labels = map[string]string{names.TagRack: h.rack}
 	install.WaitStrategy, install.Timeout = kube.HookOnlyStrategy, 30*time.Second
 	install.ForceConflicts = true
 	install.DisableOpenAPIValidation = true // server-side apply checks the same, without loading every schema
-	_, err := install.RunWithContext(ctx, wanted, values)
+	_, err := install.RunWithContext(ctx, wanted.chart, wanted.values)
 	if err != nil {
-		return fmt.Errorf("release %s: install: %w", name, err)
+		return fmt.Errorf("release %s: install: %w", wanted.name, err)
 	}
 	return nil
 }
 
 // upgrade makes a new revision. One that a killed Lambda left unfinished is first marked as failed, which is what it is:
 // Helm would refuse to touch it for ever, and an upgrade on top of a failed revision makes whatever is missing.
-func (h *helm) upgrade(ctx context.Context, last *release.Release, wanted *chart.Chart, values map[string]any) error {
+func (h *helm) upgrade(ctx context.Context, last *release.Release, wanted rendered) error {
 	if status := last.Info.Status; status != common.StatusDeployed && status != common.StatusFailed {
 		last.SetStatus(common.StatusFailed, "interrupted: found as "+status.String())
 		if err := h.config.Releases.Update(last); err != nil {
@@ -107,7 +119,7 @@ func (h *helm) upgrade(ctx context.Context, last *release.Release, wanted *chart
 	upgrade.ForceConflicts = true
 	upgrade.WaitStrategy, upgrade.Timeout = kube.HookOnlyStrategy, 30*time.Second
 	upgrade.DisableOpenAPIValidation = true
-	if _, err := upgrade.RunWithContext(ctx, last.Name, wanted, values); err != nil {
+	if _, err := upgrade.RunWithContext(ctx, last.Name, wanted.chart, wanted.values); err != nil {
 		return fmt.Errorf("release %s: upgrade: %w", last.Name, err)
 	}
 	return nil

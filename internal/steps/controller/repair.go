@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 
-	release "helm.sh/helm/v4/pkg/release/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
@@ -16,17 +15,17 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// repair puts back what is missing or was changed of a release that is as planned: its own manifest, applied by the name
-// under which Helm applied it. It writes no revision, and nothing at all where nothing differs.
-func repair(ctx context.Context, client *k8s.Client, r *release.Release, progress *steps.Progress) error {
-	objects, err := manifest(r)
+// repair puts back what is missing or was changed of a release: what the chart renders, and not what the cluster has recorded of it,
+// applied by the name under which Helm applied it. It writes no revision, and nothing at all where nothing differs.
+func repair(ctx context.Context, client *k8s.Client, r rendered, progress *steps.Progress) error {
+	objects, err := r.objects()
 	if err != nil {
 		return err
 	}
 	for _, object := range objects {
 		applied, err := client.ApplyUnlabelled(ctx, object)
 		if err != nil {
-			return fmt.Errorf("release %s: repair: %w", r.Name, err)
+			return fmt.Errorf("release %s: repair: %w", r.name, err)
 		}
 		if applied.Changed() {
 			progress.Changed("repaired", "%s", applied.Subject)
@@ -39,10 +38,10 @@ func repair(ctx context.Context, client *k8s.Client, r *release.Release, progres
 	return nil
 }
 
-// manifest is what Helm sent to the API server for a release: the rendered objects with Helm's own marks.
-func manifest(r *release.Release) ([]plan.Object, error) {
+// objects are what Helm sends to the API server for a release: the rendered ones with Helm's own marks.
+func (r rendered) objects() ([]plan.Object, error) {
 	var objects []plan.Object
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader([]byte(r.Manifest)), 4096)
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader([]byte(r.manifest)), 4096)
 	for {
 		var object plan.Object
 		err := decoder.Decode(&object)
@@ -50,14 +49,14 @@ func manifest(r *release.Release) ([]plan.Object, error) {
 			return objects, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("release %s: manifest: %w", r.Name, err)
+			return nil, fmt.Errorf("release %s: manifest: %w", r.name, err)
 		}
 		meta, ok := object["metadata"].(map[string]any)
 		if !ok {
 			continue // an empty document
 		}
 		mark(meta, "labels", map[string]string{"app.kubernetes.io/managed-by": "Helm"})
-		mark(meta, "annotations", map[string]string{"meta.helm.sh/release-name": r.Name, "meta.helm.sh/release-namespace": names.Namespace})
+		mark(meta, "annotations", map[string]string{"meta.helm.sh/release-name": r.name, "meta.helm.sh/release-namespace": names.Namespace})
 		objects = append(objects, object)
 	}
 }

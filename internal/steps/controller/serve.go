@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
@@ -52,17 +51,21 @@ func (r *run) serve(ctx context.Context) (steps.Progress, error) {
 	return r.progress, nil
 }
 
-// revive brings the controller up, and says what its pods still lack. A release that is deployed is put back as it is: this
-// is not the time for an upgrade.
+// revive brings the controller up, and says what its pods still lack. A release that is deployed is repaired, whatever values it
+// was deployed with: this is not the time for another revision.
 func (r *run) revive(ctx context.Context) (string, error) {
-	last, err := r.helm.last(names.ReleaseController)
+	wanted, err := r.controller(ctx)
+	if err != nil {
+		return "", err
+	}
+	last, err := r.helm.last(wanted)
 	if err != nil {
 		return "", err
 	}
 	if last != nil && r.helm.ours(last) && last.Info.Status == common.StatusDeployed {
-		err = repair(ctx, r.client, last, &r.progress)
+		err = repair(ctx, r.client, wanted, &r.progress)
 	} else {
-		err = r.install(ctx)
+		err = r.install(ctx, wanted)
 	}
 	if err != nil {
 		return "", err

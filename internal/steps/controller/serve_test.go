@@ -115,7 +115,7 @@ func TestAControllerThatIsDownIsBroughtUpAgain(t *testing.T) {
 	s.goes("")
 
 	t.Log("a revision that a killed Lambda left")
-	last, err := s.helm.last(names.ReleaseController)
+	last, err := s.last(names.ReleaseController)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,120 @@
+package controller
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+	ri "helm.sh/helm/v4/pkg/release"
+	release "helm.sh/helm/v4/pkg/release/v1"
+	"helm.sh/helm/v4/pkg/storage/driver"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	typed "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+)
+
+// records are Helm's of its releases: Secrets, which others may write too. Helm would delete with the function's rights what a record has
+// in its manifest, and make what it has of hooks. So it is told, whatever is recorded, of the manifest that the embedded chart renders, and
+// of no hooks. Only the methods that are overridden here may be used to read.
+type records struct {
+	driver.Driver
+	// name is the release that Helm is asked about, manifest what it consists of.
+	name, manifest string
+}
+
+func (r *records) Get(key string) (ri.Releaser, error) {
+	found, err := r.Driver.Get(key)
+	if err != nil {
+		return nil, err
+	}
+	return r.told(found)
+}
+
+func (r *records) Query(labels map[string]string) ([]ri.Releaser, error) {
+	found, err := r.Driver.Query(labels)
+	if err != nil {
+		return nil, err
+	}
+	for i := range found {
+		if found[i], err = r.told(found[i]); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// Update writes what has become of a release; its objects stay in the record as they were when it was made, for `helm rollback`.
+func (r *records) Update(key string, changed ri.Releaser) error {
+	found, err := r.Driver.Get(key)
+	if err != nil {
+		return err
+	}
+	stored, ok := found.(*release.Release)
+	state, well := changed.(*release.Release)
+	if !ok || !well {
+		return fmt.Errorf("release %s: update: unknown formats %T and %T", r.name, found, changed)
+	}
+	stored.Info = state.Info
+	return r.Driver.Update(key, stored)
+}
+
+// told is what Helm may know of a recorded release.
+func (r *records) told(found ri.Releaser) (*release.Release, error) {
+	stored, ok := found.(*release.Release)
+	if !ok || stored.Info == nil || stored.Chart == nil || stored.Chart.Metadata == nil {
+		return nil, fmt.Errorf("release %s: a Secret of it holds something else; delete those with `kubectl -n %s delete secrets -l owner=helm,name=%s`, and the next pass installs it anew",
+			r.name, names.Namespace, r.name)
+	}
+	return &release.Release{
+		Name: r.name, Namespace: names.Namespace, Version: stored.Version, Labels: stored.Labels, Info: stored.Info, Config: stored.Config,
+		Chart: &chart.Chart{Metadata: stored.Chart.Metadata}, Manifest: r.manifest, ApplyMethod: string(release.ApplyMethodServerSideApply),
+	}, nil
+}
+
+// largestRecords is how much the revisions of a release may be together when they are unpacked: several times what those of the CRDs
+// are, and a part of the function's memory. A Secret of a few KB can unpack to gigabytes, which Helm would all read.
+const largestRecords = 32 << 20
+
+// bounded are Secrets with releases that a function can hold.
+type bounded struct{ typed.SecretInterface }
+
+func (b bounded) Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.Secret, error) {
+	found, err := b.SecretInterface.Get(ctx, name, options)
+	if err != nil {
+		return nil, err
+	}
+	return found, fit([]corev1.Secret{*found})
+}
+
+func (b bounded) List(ctx context.Context, options metav1.ListOptions) (*corev1.SecretList, error) {
+	found, err := b.SecretInterface.List(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	return found, fit(found.Items)
+}
+
+// fit is an error where the releases of Secrets are too large together. What cannot be unpacked Helm leaves out.
+func fit(secrets []corev1.Secret) error {
+	left := int64(largestRecords)
+	for i := range secrets {
+		packed := bufio.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(secrets[i].Data["release"])))
+		unpacked := io.Reader(packed)
+		if zip, err := gzip.NewReader(packed); err == nil {
+			unpacked = zip
+		}
+		n, _ := io.Copy(io.Discard, io.LimitReader(unpacked, left+1))
+		if left -= n; left < 0 {
+			return fmt.Errorf("Secret/%s/%s: the releases in it and its like unpack to more than %d MiB, which Karpenter's do not; delete what Helm did not make: `kubectl -n %s get secrets -l owner=helm` lists them",
+				secrets[i].Namespace, secrets[i].Name, largestRecords>>20, secrets[i].Namespace)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package controller
+
+import (
+	"fmt"
+	"strings"
+
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/engine"
+	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+)
+
+// rendered is a release as the plan wants it.
+type rendered struct {
+	name   string
+	chart  *chart.Chart
+	values map[string]any
+	// manifest is what the chart makes of the values, all objects in one text.
+	manifest string
+}
+
+// capabilities are what templates are told of the cluster, here and by Helm: what both render must not differ. They are those of the oldest
+// Kubernetes that Karpenter 1.10 lists, as far as the charts ask.
+var capabilities = &common.Capabilities{KubeVersion: common.KubeVersion{Version: "v1.26.0", Major: "1", Minor: "26"}, APIVersions: common.VersionSet{"v1", "policy/v1"}}
+
+// render has an embedded chart make a release's objects of values, as Helm does on installing it.
+func render(name, version string, values map[string]any) (rendered, error) {
+	r := rendered{name: name, values: values}
+	var err error
+	if r.chart, err = load(name, version); err != nil {
+		return r, err
+	}
+	input, err := util.ToRenderValues(r.chart, values, common.ReleaseOptions{Name: name, Namespace: names.Namespace}, capabilities)
+	if err != nil {
+		return r, fmt.Errorf("release %s: values: %w", name, err)
+	}
+	files, err := engine.Render(r.chart, input)
+	if err != nil {
+		return r, fmt.Errorf("release %s: render: %w", name, err)
+	}
+	_, objects, err := releaseutil.SortManifests(files, nil, releaseutil.InstallOrder) // the charts have no hooks
+	if err != nil {
+		return r, fmt.Errorf("release %s: render: %w", name, err)
+	}
+	var text strings.Builder
+	for _, object := range objects {
+		fmt.Fprintf(&text, "---\n%s\n", object.Content)
+	}
+	r.manifest = text.String()
+	return r, nil
+}
