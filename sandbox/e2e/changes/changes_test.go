@@ -56,12 +56,6 @@ func TestSpotSystemGroup(t *testing.T) {
 	sandbox.Play(t, story.SpotSystemGroup)
 }
 
-// An Auto Scaling group that EKS does not know keeps its scaler.
-func TestUnmanagedGroups(t *testing.T) {
-	sandbox.Play(t, story.Enabled)
-	sandbox.Play(t, story.UnmanagedGroups)
-}
-
 // Interruptions that somebody else makes up do not reach Karpenter.
 func TestForged(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
@@ -78,4 +72,10 @@ func TestContested(t *testing.T) {
 func TestAutoscaler(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.Autoscaler)
+}
+
+// An Auto Scaling group that EKS does not know keeps its scaler. It comes last: Cluster Autoscaler is left with the arguments for that group.
+func TestUnmanagedGroups(t *testing.T) {
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.UnmanagedGroups)
 }
