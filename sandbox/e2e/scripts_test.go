@@ -70,7 +70,7 @@ func TestNothingToDo(t *testing.T) {
 	}
 	reads, writes := 0, []string{}
 	for caller, services := range counts(t, http.MethodGet) {
-		if !strings.Contains(caller, "Sawhorse-") {
+		if !strings.Contains(caller, "Sawhorse-") || strings.Contains(caller, "Resync") { // its tick may fall in here; what it starts would be a round
 			continue
 		}
 		if !strings.Contains(caller, "Validate") {

@@ -56,12 +56,6 @@ func TestSpotSystemGroup(t *testing.T) {
 	sandbox.Play(t, story.SpotSystemGroup)
 }
 
-// An Auto Scaling group that EKS does not know keeps its scaler.
-func TestUnmanagedGroups(t *testing.T) {
-	sandbox.Play(t, story.Enabled)
-	sandbox.Play(t, story.UnmanagedGroups)
-}
-
 // What a writer of parameters and an administrator of the cluster do not reach with the roles of nodes and controller.
 func TestConfined(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
@@ -84,4 +78,10 @@ func TestContested(t *testing.T) {
 func TestAutoscaler(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.Autoscaler)
+}
+
+// An Auto Scaling group that EKS does not know keeps its scaler. It comes last: Cluster Autoscaler is left with the arguments for that group.
+func TestUnmanagedGroups(t *testing.T) {
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.UnmanagedGroups)
 }
