@@ -40,7 +40,7 @@ func (g *gateway) serveEC2(w http.ResponseWriter, req *http.Request, action stri
 	address(check, req)
 	check.Header.Del(resourceTags)
 	if field, named := judgedByTags[action]; named {
-		tags, err := g.tagsOf(req.Context(), field, body)
+		tags, err := g.tagsForPolicies(req.Context(), field, body)
 		if err != nil {
 			http.Error(w, "gateway: authorize an ec2 call: "+err.Error(), http.StatusBadGateway)
 			return
@@ -97,8 +97,8 @@ func dry(body []byte) bool {
 	return err == nil && form.Get("DryRun") == "true"
 }
 
-// tagsOf are the tags of each resource of a call. EC2 judges each by its own, and ends all or none.
-func (g *gateway) tagsOf(ctx context.Context, field *regexp.Regexp, body []byte) (string, error) {
+// tagsForPolicies are the tags of each resource of a call. EC2 judges each by its own, and ends all or none.
+func (g *gateway) tagsForPolicies(ctx context.Context, field *regexp.Regexp, body []byte) (string, error) {
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
 		return "", fmt.Errorf("read: %w", err)
