@@ -111,6 +111,11 @@ lint: prerequisites
 	go vet ./... && go tool -modfile=tools/go.mod staticcheck ./...
 	cd sandbox && go vet ./... && go tool -modfile=../tools/go.mod staticcheck ./...
 
+## audit: known vulnerabilities of what all this is made of; `tools/audit.py .cache/audit/bin/pip-audit` exits 1 where there are some, 3 where a database is out of reach
+.PHONY: audit
+audit: prerequisites $(CACHE)/audit/installed
+	@tools/audit.py $(CACHE)/audit/bin/pip-audit
+
 ## build: the functions for AWS (ARCHITECTURE=arm64 or x86_64) and the sawhorse command
 .PHONY: build
 build: prerequisites
@@ -175,6 +180,10 @@ $(CACHE)/ministack/installed: sandbox/python/ministack.txt | prerequisites
 
 $(CACHE)/venv/installed: sandbox/python/tools.txt | prerequisites
 	@echo "Installing moto, the AWS CLI and cfn-lint …" >&2
+	@rm -rf $(@D) && python3 -m venv $(@D) && $(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $< && touch $@
+
+$(CACHE)/audit/installed: sandbox/python/audit.txt | prerequisites
+	@echo "Installing pip-audit …" >&2
 	@rm -rf $(@D) && python3 -m venv $(@D) && $(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $< && touch $@
 
 $(CACHE)/npm/installed: package.json package-lock.json | prerequisites

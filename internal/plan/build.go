@@ -20,7 +20,6 @@ func Build(config params.Config, facts Facts, objects []Object) Outcome {
 		b.infrastructure()
 		b.plan.Steps = b.steps()
 	} else if len(b.problems) == 0 && b.plan.Goal != GoalNone {
-		b.letIn()
 		b.access()
 		b.network()
 		b.nodegroups()
@@ -29,6 +28,7 @@ func Build(config params.Config, facts Facts, objects []Object) Outcome {
 		b.autoscaler()
 		b.plan.NodePools = pools(config, objects)
 		b.plan.Steps = b.steps()
+		b.letIn()
 	}
 	b.allowed()
 	return Outcome{Plan: b.plan, Problems: b.problems, Warnings: b.warnings}
@@ -115,18 +115,21 @@ func (b *builder) letIn() {
 		return
 	}
 	arn := cmp.Or(cluster.ARN, "ARN")
-	switch {
-	case b.facts.Records.Goal == GoalAccess || b.facts.Records.Goal == GoalKarpenter:
+	// EKS goes no way back to CONFIG_MAP: a cluster that is there has been made anew under the name of the one that the rack had.
+	if goal := b.facts.Records.Goal; (goal == GoalAccess || goal == GoalKarpenter) && cluster.AuthMode != "CONFIG_MAP" {
 		b.warn("cluster_name", "cluster %q does not carry the tag %s=%s, by which its owner lets the rack in; the rack's access was migrated before and it goes on, "+
 			"but AWS refuses what it would change of the cluster as long as the tag is missing; run `sawhorse register %s --cluster %s`, or, with the owner's rights, `aws eks tag-resource --resource-arn %s --tags %s=%s`",
 			cluster.Name, names.TagRack, rack, rack, cluster.Name, arn, names.TagRack, rack)
-	case tagged != "":
+		return
+	}
+	b.plan.Cluster = Cluster{} // there is none that a full pass may repair
+	if tagged != "" {
 		b.problem("cluster_name", "cluster %q carries the tag %s=%s, by which its owner lets rack %s in and no other; let this rack into another cluster with `sawhorse register %s --cluster NAME`, "+
 			"or, with the owner's rights, into this one with `aws eks tag-resource --resource-arn %s --tags %s=%s`", cluster.Name, names.TagRack, tagged, tagged, rack, arn, names.TagRack, rack)
-	default:
-		b.problem("cluster_name", "cluster %q does not carry the tag %s=%s, by which its owner lets the rack in; run `sawhorse register %s --cluster %s`, "+
-			"or, with the owner's rights, `aws eks tag-resource --resource-arn %s --tags %s=%s`", cluster.Name, names.TagRack, rack, rack, cluster.Name, arn, names.TagRack, rack)
+		return
 	}
+	b.problem("cluster_name", "cluster %q does not carry the tag %s=%s, by which its owner lets the rack in; run `sawhorse register %s --cluster %s`, "+
+		"or, with the owner's rights, `aws eks tag-resource --resource-arn %s --tags %s=%s`", cluster.Name, names.TagRack, rack, rack, cluster.Name, arn, names.TagRack, rack)
 }
 
 // access chooses the authentication mode: EKS only goes forward (spec 3.2).

@@ -126,10 +126,10 @@ var cases = []struct {
 	{name: "claimed", params: on, facts: func(f *plan.Facts) { f.Records.Claim = "other" }, problems: "cluster_name"},
 	{name: "auto-mode", params: on, facts: func(f *plan.Facts) { f.Cluster.AutoMode = true }, problems: "cluster_name"},
 	{name: "cluster-not-active", params: on, facts: func(f *plan.Facts) { f.Cluster.Status = "CREATING" }, problems: "cluster_name"},
-	{name: "not-let-in", params: on, facts: func(f *plan.Facts) { f.Cluster.Tags, f.Subnets = nil, nil }, problems: "cluster_name karpenter_auth_mode"},
+	{name: "not-let-in", params: on, facts: func(f *plan.Facts) { f.Cluster.Tags, f.Subnets = nil, nil }, problems: "karpenter_auth_mode cluster_name"},
 	{name: "let-in-for-another-rack", params: on, facts: func(f *plan.Facts) { f.Cluster.Tags[names.TagRack] = "other" }, problems: "cluster_name"},
 	{name: "in-before-the-tag", params: on, facts: func(f *plan.Facts) {
-		f.Cluster.Tags, f.Records = nil, plan.Records{Claim: "demo", Goal: plan.GoalAccess}
+		f.Cluster.Tags, f.Cluster.AuthMode, f.Records = nil, "API_AND_CONFIG_MAP", plan.Records{Claim: "demo", Goal: plan.GoalAccess}
 	}},
 	{name: "tag-of-another-cluster", params: on, facts: func(f *plan.Facts) {
 		f.Subnets[1].Tags = map[string]string{names.TagDiscovery: "other"}

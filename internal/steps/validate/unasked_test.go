@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/params"
@@ -52,7 +54,7 @@ func TestAClusterThatNobodyLetIn(t *testing.T) {
 func TestARackThatWasOnBeforeTheTag(t *testing.T) {
 	s := begin(t, auth, on)
 	s.pass(false)
-	s.cloud.EKS.Cluster.Tags = nil
+	s.cloud.EKS.Cluster.Tags, s.cloud.EKS.Cluster.AccessConfig.AuthenticationMode = nil, types.AuthenticationModeApiAndConfigMap
 	s.write("karpenter_cpu_limit=7")
 	s.wants(s.pass(false), Planned, true, "nodepools")
 	run, err := s.store.Run(t.Context(), "demo", 0, int64(s.requests))
@@ -63,6 +65,17 @@ func TestARackThatWasOnBeforeTheTag(t *testing.T) {
 	s.write(off)
 	if got := s.pass(false); got.Outcome != Planned {
 		t.Errorf("turning off: %+v", got)
+	}
+}
+
+// A cluster that was made anew under the name of the one that the rack had is another one, and has no tags.
+func TestAClusterThatWasMadeAnew(t *testing.T) {
+	s := begin(t, auth, on)
+	s.cloud.EKS.Cluster.AccessConfig.AuthenticationMode = types.AuthenticationModeApiAndConfigMap
+	s.pass(false)
+	s.cloud.EKS.Cluster.Tags, s.cloud.EKS.Cluster.AccessConfig.AuthenticationMode = nil, types.AuthenticationModeConfigMap
+	for _, full := range []bool{false, true} { // and not repaired, either
+		s.wants(s.pass(full), Rejected, true, "")
 	}
 }
 
