@@ -80,20 +80,38 @@ func (s *sawhorse) permissions(f function) []awsiam.PolicyStatement {
 	return statements
 }
 
-// tableAccess lets a function of a pass renew the lease, read the plan and note what it did; few need more.
+// tableAccess lets a function of a pass renew the lease, read the plan and note what it did, in what is kept of racks; few need more.
 func (s *sawhorse) tableAccess(f function) []awsiam.PolicyStatement {
-	actions := []string{"dynamodb:UpdateItem", "dynamodb:GetItem", "dynamodb:PutItem"}
+	const racks, clusters = names.PartitionRack + "*", names.PartitionCluster + "*"
+	actions, partitions := []string{"dynamodb:UpdateItem", "dynamodb:GetItem", "dynamodb:PutItem"}, []string{racks}
+	table := []string{*s.table.TableArn()}
+	var more []awsiam.PolicyStatement
 	switch f.name {
-	case "validate", "change":
+	case "validate":
+		actions = append(actions, "dynamodb:Query") // the change requests
+		partitions = append(partitions, clusters, names.PartitionList)
+	case "change":
 		actions = append(actions, "dynamodb:Query") // the change requests
 	case "resync":
-		actions = append(actions, "dynamodb:Query", "dynamodb:Scan") // the list of racks; once, the racks that an earlier version left unlisted
+		actions = append(actions, "dynamodb:Query") // the list of racks
+		partitions = append(partitions, names.PartitionList)
+		more = append(more, allow([]string{"dynamodb:Scan"}, table)) // once, the racks that an earlier version left unlisted
 	case "report":
 		actions = append(actions, "dynamodb:Query", "dynamodb:DeleteItem") // the records of a run; all of a rack that ends
+		partitions = append(partitions, clusters, names.PartitionList)
 	case "network", "nodegroups", "controller", "nodepools", "autoscaler":
 		actions = append(actions, "dynamodb:DeleteItem") // a baseline that has been restored
 	}
-	return []awsiam.PolicyStatement{allow(actions, []string{*s.table.TableArn()})}
+	return append(more, allow(actions, table, ofPartitions(partitions...)))
+}
+
+// ofPartitions is for calls about items of the table with these partition keys. ForAllValues alone would also let a call through that
+// names no key.
+func ofPartitions(keys ...string) conditions {
+	return conditions{
+		"ForAllValues:StringLike": map[string]any{"dynamodb:LeadingKeys": keys},
+		"Null":                    map[string]any{"dynamodb:LeadingKeys": "false"},
+	}
 }
 
 // parameter is the ARN of a parameter, or of several with * in its name.

@@ -227,6 +227,29 @@ func TestResyncReadsItsOwnHistories(t *testing.T) {
 	}
 }
 
+// Steps read and write what is kept of racks; whose a cluster is and which racks there are is for those that begin and end a rack.
+func TestPartitionsOfTheTable(t *testing.T) {
+	more := map[string][]any{"Validate": {"cluster#*", "racks"}, "Report": {"cluster#*", "racks"}, "Resync": {"racks"}}
+	seen := 0
+	for _, g := range production.grants() {
+		if !strings.HasPrefix(text(g.actions), `["dynamodb:`) && !strings.HasPrefix(text(g.actions[0]), `"dynamodb:`) {
+			continue
+		}
+		function := strings.TrimSuffix(strings.TrimRight(g.where, "0123456789ABCDEF"), "RoleDefaultPolicy")
+		if slices.Equal(g.actions, []any{"dynamodb:Scan"}) && function == "Resync" {
+			continue // it knows no keys
+		}
+		seen++
+		want := append([]any{"rack#*"}, more[function]...)
+		if got := list(at(g.condition, "ForAllValues:StringLike", "dynamodb:LeadingKeys")); !slices.Equal(got, want) || text(at(g.condition, "Null")) != `{"dynamodb:LeadingKeys":"false"}` {
+			t.Errorf("%s: %s, condition %s", function, text(g.actions), text(g.condition))
+		}
+	}
+	if seen != len(functions)+1 { // the state machine's
+		t.Errorf("%d statements", seen)
+	}
+}
+
 // What the state machine does to the table itself, without a function.
 func TestTheStateMachineMayDoWhatItDoes(t *testing.T) {
 	var may []any

@@ -59,7 +59,7 @@ func (s *sawhorse) addStateMachine() {
 		}
 	}
 	s.machine.AddToRolePolicy(allow([]string{"lambda:InvokeFunction"}, invoked))
-	s.machine.AddToRolePolicy(allow([]string{"dynamodb:UpdateItem", "dynamodb:PutItem", "dynamodb:DeleteItem"}, []string{*s.table.TableArn()}))
+	s.machine.AddToRolePolicy(allow([]string{"dynamodb:UpdateItem", "dynamodb:PutItem", "dynamodb:DeleteItem"}, []string{*s.table.TableArn()}, ofPartitions(names.PartitionRack+"*")))
 	s.machine.AddToRolePolicy(allow([]string{"states:StartExecution"}, []string{s.machineARN()}))
 }
 

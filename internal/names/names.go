@@ -169,3 +169,11 @@ func NodeName(rack, pool string) string { return rack + "/karpenter/" + pool }
 
 // Group is the Kubernetes group of one function's access entry, and the name of the ClusterRole bound to it.
 func Group(function string) string { return "sawhorse:" + function }
+
+// The partition keys of the table: what begins with PartitionRack is a rack's, with PartitionCluster a cluster's, by its ARN; the list of
+// the racks is in PartitionList.
+const (
+	PartitionRack    = "rack#"
+	PartitionCluster = "cluster#"
+	PartitionList    = "racks"
+)

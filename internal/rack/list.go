@@ -12,18 +12,16 @@ import (
 
 // The list of the racks is one item collection of the table, with an item for each rack. Passes keep it, and the schedule
 // reads it: Parameter Store can list the racks only by paging over all parameters of the account, at 3 pages a second.
-const (
-	listPartition = "racks"
-	// listComplete is the sort key of the item that says that the list also has the racks that were there before there was
-	// a list. It sorts before every rack's name.
-	listComplete = "#complete"
-)
 
-func listKey(rack string) item { return item{"pk": text(listPartition), "sk": text(rack)} }
+// listComplete is the sort key of the item that says that the list also has the racks that were there before there was
+// a list. It sorts before every rack's name.
+const listComplete = "#complete"
+
+func listKey(rack string) item { return item{"pk": text(names.PartitionList), "sk": text(rack)} }
 
 // Racks are the names of the listed racks, sorted.
 func (s *Store) Racks(ctx context.Context) ([]string, error) {
-	items, err := s.query(ctx, listPartition, "a", end)
+	items, err := s.query(ctx, names.PartitionList, "a", end)
 	if err != nil {
 		return nil, fmt.Errorf("list of racks: read: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
@@ -157,5 +158,5 @@ func (s *Store) Claimant(ctx context.Context, clusterARN string) (string, error)
 }
 
 func claimKey(clusterARN string) item {
-	return item{"pk": text("cluster#" + clusterARN), "sk": text("claim")}
+	return item{"pk": text(names.PartitionCluster + clusterARN), "sk": text("claim")}
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
 // Table is what the records need of DynamoDB.
@@ -37,7 +39,7 @@ func number(n int64) types.AttributeValue {
 }
 
 // partition is the partition key of a rack's records.
-func partition(rack string) string { return "rack#" + rack }
+func partition(rack string) string { return names.PartitionRack + rack }
 
 // key is the place of one of a rack's records.
 func key(rack, record string) item { return item{"pk": text(partition(rack)), "sk": text(record)} }

@@ -42,9 +42,20 @@ def request_context(service, action, body, params):
         context.update(_boundary(action, params))
     if service == "eks":
         context.update(_entry(action, body))
+    if service == "dynamodb":
+        context.update(_leading(body))
     if service == "ec2" and action.split(":")[-1] in ec2_gate.LAUNCHES:
         context.update(ec2_gate.request_tags(params))
     return context
+
+
+def _leading(body):
+    """The partition key that a call about items names: of the one item, or of a query."""
+    asked = json.loads(body or b"{}")
+    named = asked.get("Key") or asked.get("Item") or {}
+    match = re.match(r"pk = (:\w+)", asked.get("KeyConditionExpression", ""))
+    value = asked["ExpressionAttributeValues"][match.group(1)] if match else named.get("pk")
+    return {"dynamodb:LeadingKeys": [value["S"]]} if value else {}
 
 
 def _boundary(action, params):

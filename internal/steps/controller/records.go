@@ -59,18 +59,23 @@ func (r *records) Update(key string, changed ri.Releaser) error {
 	stored, ok := found.(*release.Release)
 	state, well := changed.(*release.Release)
 	if !ok || !well {
-		return fmt.Errorf("release %s: update: unknown formats %T and %T", r.name, found, changed)
+		return r.somethingElse()
 	}
 	stored.Info = state.Info
 	return r.Driver.Update(key, stored)
+}
+
+// somethingElse is the error for a Secret that holds no release.
+func (r *records) somethingElse() error {
+	return fmt.Errorf("release %s: a Secret of it holds something else; delete those with `kubectl -n %s delete secrets -l owner=helm,name=%s`, and the next pass installs it anew",
+		r.name, names.Namespace, r.name)
 }
 
 // told is what Helm may know of a recorded release.
 func (r *records) told(found ri.Releaser) (*release.Release, error) {
 	stored, ok := found.(*release.Release)
 	if !ok || stored.Info == nil || stored.Chart == nil || stored.Chart.Metadata == nil {
-		return nil, fmt.Errorf("release %s: a Secret of it holds something else; delete those with `kubectl -n %s delete secrets -l owner=helm,name=%s`, and the next pass installs it anew",
-			r.name, names.Namespace, r.name)
+		return nil, r.somethingElse()
 	}
 	return &release.Release{
 		Name: r.name, Namespace: names.Namespace, Version: stored.Version, Labels: stored.Labels, Info: stored.Info, Config: stored.Config,
