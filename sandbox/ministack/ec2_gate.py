@@ -7,6 +7,7 @@ judged by all that it makes and uses.
 
 import json
 import re
+from urllib.parse import parse_qs
 
 import lag
 
@@ -39,9 +40,10 @@ def install():
     tagging._RESOURCE_TAG_COLLECTORS["ec2"] = collect
 
 
-async def allowed(_method, _path, headers, _body, query):
-    action = iam_actions._query_param(query, "Action")
-    for asked in _launch(action, query) if action in LAUNCHES else []:
+async def allowed(_method, _path, headers, body, query):
+    form = parse_qs(body.decode(), keep_blank_values=True)
+    action = iam_actions._query_param(form, "Action")
+    for asked in _launch(action, form) if action in LAUNCHES else []:
         denied = iam_evaluator.enforce(extract_access_key_id(headers, query), asked[0], "ec2", get_region(), *asked[1:])
         if denied:
             message = iam_actions.identity_denial_message(asked[0], denied.principal_arn, asked[1], denied.decision == "Deny")
