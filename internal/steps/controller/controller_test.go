@@ -64,15 +64,23 @@ func (s *scene) as(config *rest.Config) *Step {
 
 func (s *scene) end() {
 	for _, name := range []string{names.ReleaseController, names.ReleaseCRD} {
-		if last, _ := s.last(name); last != nil {
-			if err := s.helm.uninstall(name); err != nil {
-				s.Error(err)
-			}
-		}
+		s.uninstall(name)
 	}
 	for _, name := range k8s.CRDs {
 		s.Remove(crd(name))
 		k8stest.Eventually(s.T, func() bool { return s.Get(crd(name)) == nil })
+	}
+}
+
+// uninstall takes a release away, if it is there.
+func (s *scene) uninstall(name string) {
+	s.Helper()
+	last, err := s.last(name)
+	if err == nil && last != nil {
+		err = s.helm.uninstall(name)
+	}
+	if err != nil {
+		s.Error(err)
 	}
 }
 

@@ -107,9 +107,7 @@ func TestAControllerThatIsDownIsBroughtUpAgain(t *testing.T) {
 	s.goes("")
 
 	t.Log("the release with it")
-	if err := s.helm.uninstall(names.ReleaseController); err != nil {
-		t.Fatal(err)
-	}
+	s.uninstall(names.ReleaseController)
 	s.waits("", "installed release karpenter 1.10.0")
 	s.RolledOut(deployment)
 	s.goes("")
@@ -160,9 +158,7 @@ func TestAControllerThatDoesNotGetReadyIsNotWaitedForForEver(t *testing.T) {
 // An error that comes each time would fail every pass before the fallback.
 func TestAReleaseThatCannotBeRepaired(t *testing.T) {
 	s := removing(t)
-	if err := s.helm.uninstall(names.ReleaseController); err != nil {
-		t.Fatal(err)
-	}
+	s.uninstall(names.ReleaseController)
 	s.plan.Controller.Version = "1.11.0"
 	s.waits("the plan wants version")
 	s.clock = s.clock.Add(patience)
