@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
@@ -34,6 +35,19 @@ type message struct{ text string }
 
 func (m message) Error() string { return m.text }
 
+// longest is how much of a text goes on to the state machine, the log and the records, in bytes. What a cluster says is part of it, without
+// end if it likes, and an execution ends where its state has 256 KB.
+const longest = 4 << 10
+
+func cut(text string) string {
+	if len(text) <= longest {
+		return text
+	}
+	return strings.ToValidUTF8(text[:longest], "") + "…"
+}
+
+func said(err error) message { return message{cut(err.Error())} }
+
 // edge turns an error into one of the named types. The context is the call's: its end is the function's own time limit, while
 // a deadline in the error alone may be that of one request.
 func edge(ctx context.Context, err error) error {
@@ -42,19 +56,19 @@ func edge(ctx context.Context, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, rack.ErrLeaseLost):
-		return LeaseLost{message{err.Error()}}
+		return LeaseLost{said(err)}
 	case errors.As(err, &rejected):
-		return Rejected{message{err.Error()}}
+		return Rejected{said(err)}
 	case quotaReached(err):
-		return StepFailed{message{err.Error()}}
+		return StepFailed{said(err)}
 	case throttled(err):
-		return Throttled{message{err.Error()}}
+		return Throttled{said(err)}
 	case ctx.Err() != nil:
-		return StepFailed{message{fmt.Sprintf("the call took longer than its time: %v", err)}}
+		return StepFailed{said(fmt.Errorf("the call took longer than its time: %w", err))}
 	case unavailable(err):
-		return Unavailable{message{err.Error()}}
+		return Unavailable{said(err)}
 	default:
-		return StepFailed{message{err.Error()}}
+		return StepFailed{said(err)}
 	}
 }
 

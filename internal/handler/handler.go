@@ -135,7 +135,7 @@ func answer[In, Out any](log *slog.Logger, serve func(context.Context, In) (Out,
 	return func(ctx context.Context, in In) (Out, error) {
 		out, err := serve(ctx, in)
 		if err != nil {
-			log.With(about(in)...).Error("failed", "error", err.Error())
+			log.With(about(in)...).Error("failed", "error", cut(err.Error()))
 		}
 		return out, edge(ctx, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/rack"
 	"github.com/sawhorse-io/sawhorse/internal/steps"
@@ -73,6 +74,12 @@ func (s stepper) serve(ctx context.Context, event StepEvent) (StepAnswer, error)
 		return StepAnswer{}, err
 	}
 	progress, err := s.do(ctx, p, event.Step.Part)
+	progress.Note = cut(progress.Note)
+	for _, told := range [][]params.Problem{progress.Warnings, progress.Incidents} {
+		for i := range told {
+			told[i].Message = cut(told[i].Message)
+		}
+	}
 	if noteErr := s.note(ctx, event, progress, err); noteErr != nil {
 		// Not as a Rejected, whatever the step said: its problems are in no record.
 		return StepAnswer{}, fmt.Errorf("%w (the step itself: %v)", noteErr, err)

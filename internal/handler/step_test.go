@@ -188,6 +188,25 @@ func TestWarningsOfCallsThatWait(t *testing.T) {
 	}
 }
 
+// What a cluster says may be of any length. An execution would end of it.
+func TestLongTextsAreCut(t *testing.T) {
+	endless := strings.Repeat("é", 1<<20)
+	progress := steps.Progress{Wait: time.Second, Note: endless}
+	progress.Happened("karpenter_enabled", "%s", endless)
+	_, s := begin(t, "7", always(progress, nil))
+	answer, err := s.call(t)
+	if err != nil || len(answer.Note) > longest+len("…") || !strings.HasSuffix(answer.Note, "é…") {
+		t.Errorf("%d bytes, %v", len(answer.Note), err)
+	}
+	run, err := s.Store.Run(t.Context(), "demo", 0, 7)
+	if err != nil || len(run.Steps[0].Incidents[0].Message) > longest+len("…") {
+		t.Errorf("%d bytes, %v", len(run.Steps[0].Incidents[0].Message), err)
+	}
+	if err := edge(t.Context(), errors.New(endless)); len(err.Error()) > longest+len("…") {
+		t.Errorf("%d bytes", len(err.Error()))
+	}
+}
+
 // What a step changed before it failed is told too, and so is why the input was impossible.
 func TestAFailedCallIsInTheRun(t *testing.T) {
 	var progress steps.Progress

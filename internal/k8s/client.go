@@ -60,47 +60,13 @@ func (c *Client) Get(ctx context.Context, kind Kind, namespace, name string) (*u
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
+	if err == nil {
+		err = kind.is(object)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: get: %w", kind.subject(namespace, name), err)
 	}
 	return object, nil
-}
-
-// List reads the objects of a kind in one namespace ("" is all) with these labels (a label selector, "" is all). A kind
-// that the cluster does not know has none.
-func (c *Client) List(ctx context.Context, kind Kind, namespace, labels string) ([]unstructured.Unstructured, error) {
-	list, err := c.in(kind, namespace).List(ctx, metav1.ListOptions{LabelSelector: labels})
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: list: %w", kind.subject(namespace, "*"), err)
-	}
-	return list.Items, nil
-}
-
-// page is how many objects Each reads at a time: a large cluster's pods, all at once, would not fit into a Lambda.
-const page = 500
-
-// Each reads the objects of a kind as List does, and hands them over one by one.
-func (c *Client) Each(ctx context.Context, kind Kind, namespace, labels string, do func(*unstructured.Unstructured) error) error {
-	for token := ""; ; {
-		list, err := c.in(kind, namespace).List(ctx, metav1.ListOptions{LabelSelector: labels, Limit: page, Continue: token})
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("%s: list: %w", kind.subject(namespace, "*"), err)
-		}
-		for i := range list.Items {
-			if err := do(&list.Items[i]); err != nil {
-				return err
-			}
-		}
-		if token = list.GetContinue(); token == "" {
-			return nil
-		}
-	}
 }
 
 // Update writes the wanted form of an object that was read, if it differs; true if it was written, and wanted is then what the

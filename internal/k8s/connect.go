@@ -36,11 +36,14 @@ func Dial(config aws.Config, clusters Clusters) Connector {
 	}
 }
 
+// ErrGone is the error of a Connector where the cluster has been deleted.
+var ErrGone = errors.New("EKS has no cluster of this name in this account and region any more; the next pass tells what to do")
+
 // known is what EKS says of the cluster that a plan is about.
 func known(ctx context.Context, clusters Clusters, cluster plan.Cluster) (*types.Cluster, error) {
 	out, err := clusters.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &cluster.Name})
 	if errors.As(err, new(*types.ResourceNotFoundException)) {
-		return nil, fmt.Errorf("cluster %s: EKS has no cluster of this name in this account and region any more; the next pass tells what to do: %w", cluster.Name, err)
+		return nil, fmt.Errorf("cluster %s: %w", cluster.Name, ErrGone)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: describe: %w", cluster.Name, err)

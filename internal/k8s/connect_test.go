@@ -94,8 +94,8 @@ func TestWhatEKSSaysOfACluster(t *testing.T) {
 		if c.want == "" != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.what, err, c.want)
 		}
-		if c.eks.err != nil && !errors.Is(err, c.eks.err) {
-			t.Errorf("%s: %v does not tell the border to Lambda what it was", c.what, err) // who tries again by the error
+		if c.what == "gone" && !errors.Is(err, k8s.ErrGone) || c.what == "throttled" && !errors.Is(err, c.eks.err) {
+			t.Errorf("%s: %v does not tell what it was", c.what, err)
 		}
 	}
 }

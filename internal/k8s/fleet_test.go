@@ -143,7 +143,7 @@ func TestEachReadsPageByPage(t *testing.T) {
 		names = append(names, o.GetName())
 		return nil
 	})
-	if err != nil || strings.Join(names, " ") != "first second" || len(asked) != 2 || !strings.HasPrefix(asked[0], "labelSelector=a%3Db&limit=500") || !strings.HasPrefix(asked[1], "continue=more&labelSelector=a%3Db&limit=500") {
+	if err != nil || strings.Join(names, " ") != "first second" || len(asked) != 2 || !strings.HasPrefix(asked[0], "labelSelector=a%3Db&limit=200") || !strings.HasPrefix(asked[1], "continue=more&labelSelector=a%3Db&limit=200") {
 		t.Errorf("%v, %v, %v", names, asked, err)
 	}
 }

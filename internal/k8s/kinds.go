@@ -3,6 +3,7 @@ package k8s
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -59,6 +60,21 @@ func kindOf(object *unstructured.Unstructured) (Kind, error) {
 	}
 	return Kind{}, fmt.Errorf("%s: %s %s is not a kind that Sawhorse handles", object.GetName(), object.GetAPIVersion(), object.GetKind())
 }
+
+// is tells of an answer that is about something else than was asked for, or whose name is none. What is read is named in notes and records.
+func (k Kind) is(object *unstructured.Unstructured) error {
+	version, name := object.GroupVersionKind(), object.GetName()
+	if version.Kind != k.Name || version.GroupVersion() != k.resource.GroupVersion() {
+		return fmt.Errorf("the API server answered with %.100q of %.100q; look at who answers in its place", version.Kind, version.GroupVersion())
+	}
+	if invalid := path.ValidatePathSegmentName(name, false); name == "" || len(name) > longestName || len(invalid) > 0 {
+		return fmt.Errorf("the API server answered with the name %.100q, which no object can have; look at who answers in its place", name)
+	}
+	return nil
+}
+
+// longestName is how many letters the name of an object may have.
+const longestName = 253
 
 // subject names one object as every error and change does: Kind/namespace/name, or Kind/name where it has no namespace.
 func (k Kind) subject(namespace, name string) string {

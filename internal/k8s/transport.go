@@ -13,9 +13,13 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// largest is how long an answer may be, in bytes, also when it was compressed: what is longer would not fit into a function's memory.
-// A page of 500 large pods has a fifth of it.
-const largest = 64 << 20
+// What an answer may be, also when it was compressed, so that it fits into a function's memory. A page of 200 large pods has half of each.
+const (
+	largest = 16 << 20 // bytes
+	// A megabyte of "{},{}," takes 200 of memory: each value takes up to 400 bytes while it is read.
+	mostValues = 200_000
+	deepest    = 500 // lists and maps in each other
+)
 
 // tries is how often client-go may ask again, within one call of a function, when the API server names the time for it. Its
 // own limit is ten for each request.
@@ -49,7 +53,7 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	response.Body = &answer{response.Body, t.cluster, end, largest}
+	response.Body = &answer{ReadCloser: response.Body, cluster: t.cluster, end: end}
 	status := response.StatusCode
 	switch {
 	case status >= 300 && status < 400:
@@ -73,12 +77,13 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 // answer is a body. One that breaks off is a *steps.NotReady: net/http tells of that in many ways, and client-go does not ask again. One
-// that is too long is an error.
+// that is too much is an error.
 type answer struct {
 	io.ReadCloser
 	cluster string
 	end     context.CancelFunc
-	left    int
+	length  int
+	shape   shape
 }
 
 func (a *answer) Close() error {
@@ -88,13 +93,51 @@ func (a *answer) Close() error {
 
 func (a *answer) Read(to []byte) (int, error) {
 	n, err := a.ReadCloser.Read(to)
-	if a.left -= n; a.left < 0 {
-		return 0, fmt.Errorf("cluster %s: the API server's answer is longer than %d MiB", a.cluster, largest>>20)
+	a.length += n
+	a.shape.read(to[:n])
+	excess := ""
+	switch {
+	case a.length > largest:
+		excess = fmt.Sprintf("is longer than %d MiB", largest>>20)
+	case a.shape.values > mostValues:
+		excess = fmt.Sprintf("has more than %d values", mostValues)
+	case a.shape.deepest > deepest:
+		excess = fmt.Sprintf("is nested more than %d deep", deepest)
+	}
+	if excess != "" {
+		return 0, fmt.Errorf("cluster %s: the API server's answer %s, which does not fit into a function; look at who answers in its place", a.cluster, excess)
 	}
 	if err != nil && err != io.EOF {
 		err = &steps.NotReady{Reason: fmt.Sprintf("cluster %s: the API server's answer broke off: %v", a.cluster, err)}
 	}
 	return n, err
+}
+
+// shape is what a text in JSON consists of, found while it passes.
+type shape struct {
+	values, depth, deepest int // values as commas and brackets tell, which is at least as many
+	quoted, escaped        bool
+}
+
+func (s *shape) read(text []byte) {
+	for _, letter := range text {
+		switch {
+		case s.escaped:
+			s.escaped = false
+		case s.quoted:
+			s.escaped, s.quoted = letter == '\\', letter != '"'
+		case letter == '"':
+			s.quoted = true
+		case letter == ',':
+			s.values++
+		case letter == '{' || letter == '[':
+			s.values++
+			s.depth++
+			s.deepest = max(s.deepest, s.depth)
+		case letter == '}' || letter == ']':
+			s.depth--
+		}
+	}
 }
 
 // said is the message of the API server's answer, as far as there is one.

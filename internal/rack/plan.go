@@ -32,5 +32,8 @@ func (s *Store) Plan(ctx context.Context, rack string) (*plan.Plan, error) {
 	if p.Format != plan.Format {
 		return nil, nil
 	}
+	if p.Rack != rack { // its steps would make and delete what is the other's
+		return nil, fmt.Errorf("rack %s: the table has the plan of rack %q in its place; delete the item and look in CloudTrail who wrote it", rack, p.Rack)
+	}
 	return &p, nil
 }

@@ -18,6 +18,9 @@ type Call struct {
 	Action   string `json:"action"`  // "PutParameter"; or verb and resource, "apply nodepools.karpenter.sh"
 }
 
+// apiServer is the service of the API server's calls.
+const apiServer = "kubernetes"
+
 // StateMachine stands for the function where the state machine itself makes a call.
 const StateMachine = "state-machine"
 
@@ -33,7 +36,7 @@ func (c Call) covers(other Call) bool {
 // Kind is what goes wrong.
 type Kind string
 
-// The kinds. Further ones are Hooks of the Injector.
+// The kinds. Further ones are lies of the API server, and Hooks of the Injector.
 const (
 	Error    Kind = "error"    // the server fails
 	Throttle Kind = "throttle" // the server asks for patience
@@ -69,6 +72,8 @@ func (f Fault) refusal() string {
 	switch {
 	case f.Nth < 1 || f.Times < 0 || f.Seconds < 0:
 		return "nth must be at least 1, times and seconds at least 0"
+	case lies[f.Kind] != nil && f.Service != apiServer:
+		return "only the API server lies: its service is " + apiServer
 	case f.Kind == Kill && (f.Function == "" || f.Function == StateMachine):
 		return "only the process of a function that is named can be killed"
 	}
@@ -136,7 +141,7 @@ func (i *Injector) Arm(faults []Fault) error {
 }
 
 func (i *Injector) knows(kind Kind) bool {
-	if i.Hooks[kind] != nil {
+	if i.Hooks[kind] != nil || lies[kind] != nil {
 		return true
 	}
 	return slices.Contains([]Kind{Error, Throttle, Timeout, Slow, Reset, Lost, Kill}, kind)

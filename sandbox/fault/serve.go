@@ -40,7 +40,9 @@ func (i *Injector) Serve(w http.ResponseWriter, req *http.Request, call Call, ne
 		}
 		hangUp(w)
 	default:
-		if i.hook(w, req, kind) {
+		if lie := lies[kind]; lie != nil {
+			lie(w, req)
+		} else if i.hook(w, req, kind) {
 			next.ServeHTTP(w, req)
 		}
 	}

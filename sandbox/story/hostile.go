@@ -137,6 +137,38 @@ func Forged(t *Teller) {
 	crowd.end(t)
 }
 
+// LyingCluster has the API server of a rack's cluster lie to the functions. Each lie ends a pass, soon and with a sentence; nothing is ended
+// or written meanwhile but what the passes say of themselves, and when the lies end all is as before.
+func LyingCluster(t *Teller) {
+	const (
+		traces  = "kubectl get nodepools,ec2nodeclasses -o jsonpath='{range .items[*]}{.metadata.name} {.metadata.generation} {end}'"
+		written = `curl -s "$AWS_ENDPOINT_URL/_sandbox/trail?since=`
+		ours    = `" | awk '$2 ~ /^Sawhorse-/ && $3 ~ /^(ec2|eks|iam|sqs)$/ { print $3 ":" $4 }' | sort -u | paste -sd' '`
+	)
+	before, began := t.Ask(traces), t.Ask("date -u +%Y-%m-%dT%H:%M:%SZ")
+	for _, lie := range []struct{ kind, function, action, sentence string }{
+		{"swarm", "nodepools", "", "has more than 200000 values"},
+		{"endless", "autoscaler", "list deployments.apps", "still names a further page"},
+		{"impostor", "autoscaler", "list deployments.apps", "Deployment/*: list: the API server answered with"},
+		{"bomb", "controller", "list secrets", "unpack to more than 32 MiB"},
+	} {
+		t.Chapter("Its API server lies: " + lie.kind)
+		t.Type(faults + fmt.Sprintf(`PUT -d '[{"function":%q,"service":"kubernetes","action":%q,"nth":1,"seconds":300,"kind":%q}]'`, lie.function, lie.action, lie.kind))
+		t.Check("request", fullPass, "0")
+		t.Until("the status has the sentence", status+` | grep -oF '`+lie.sentence+`' | head -1`, lie.sentence, time.Minute)
+		t.Until("the pass has ended", running, "0", time.Minute)
+		t.Check("status", state, "Failed")
+	}
+	t.Type(faults + "DELETE")
+
+	t.Chapter("It lies no more")
+	t.Check("what passes have changed in AWS meanwhile", written+began+ours, "")
+	t.Check("request", fullPass, "0")
+	t.Until("status", state, "Reconciled", time.Minute)
+	t.Until("the pass has ended", running, "0", time.Minute)
+	t.Check("NodePools and EC2NodeClasses", traces, before)
+}
+
 // putEvents puts events on a bus, ten at a time as EventBridge takes them.
 func putEvents(t *Teller, bus, kind string, details ...any) {
 	for some := range slices.Chunk(details, 10) {

@@ -56,11 +56,10 @@ func (r *records) Update(key string, changed ri.Releaser) error {
 	if err != nil {
 		return err
 	}
-	stored, ok := found.(*release.Release)
-	state, well := changed.(*release.Release)
-	if !ok || !well {
-		return r.somethingElse()
+	if _, err := r.told(found); err != nil {
+		return err
 	}
+	stored, state := found.(*release.Release), changed.(*release.Release) // what told makes, and takes
 	stored.Info = state.Info
 	return r.Driver.Update(key, stored)
 }

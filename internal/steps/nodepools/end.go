@@ -67,9 +67,16 @@ func (r *run) endInstances(ctx context.Context, claims []unstructured.Unstructur
 	return fmt.Sprintf("%d instance(s) ending: %s", len(ids), some(ids)), r.terminate(ctx, todo)
 }
 
-// nodes are the Node objects of the rack's pools.
-func (r *run) nodes(ctx context.Context) ([]unstructured.Unstructured, error) {
-	return r.client.List(ctx, k8s.Node, "", names.LabelPool+" in ("+strings.Join(r.fleet.Names(), ",")+")")
+// nodes are the Node objects of the rack's pools, without what is large of them: there may be thousands.
+func (r *run) nodes(ctx context.Context) (nodes []unstructured.Unstructured, err error) {
+	pools := names.LabelPool + " in (" + strings.Join(r.fleet.Names(), ",") + ")"
+	err = r.client.Each(ctx, k8s.Node, "", pools, func(node *unstructured.Unstructured) error {
+		delete(node.Object, "status")
+		node.SetManagedFields(nil)
+		nodes = append(nodes, *node)
+		return nil
+	})
+	return nodes, err
 }
 
 // endNodes deletes the nodes whose instance has ended, so that their pods start elsewhere. Without Karpenter, its finalizer
@@ -120,7 +127,7 @@ func (r *run) endClaims(ctx context.Context, claims []unstructured.Unstructured,
 	case len(ending) > 0:
 		return fmt.Sprintf("%d NodeClaim(s) being let go: %s", len(ending), some(ending)), nil
 	case len(strays) > 0:
-		return fmt.Sprintf("instances run that do not carry both of Karpenter's tags %s and %s=%s, so Sawhorse does not end them: %s; end them with `aws ec2 terminate-instances`, or send Rack Reconcile Requested with \"force\": true to leave them running",
+		return fmt.Sprintf("instances run that do not carry both of Karpenter's tags %s and %s=%s, so Sawhorse does not end them: %s; look first whose they are (a NodeClaim can name any instance), then end them with `aws ec2 terminate-instances`, or send Rack Reconcile Requested with \"force\": true to leave them running",
 			names.LabelPool, names.TagEKSCluster, r.plan.Cluster.Name, strings.Join(strays, ", ")), nil
 	default:
 		return "", nil

@@ -4,6 +4,8 @@ package nodepools
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -28,12 +30,15 @@ type Step struct {
 // Run brings the section nodepools about. It has no parts.
 func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progress, error) {
 	run := &run{Step: s, plan: p}
-	if p.Cluster.Gone {
-		return run.abandon(ctx)
-	}
 	var err error
-	if run.client, err = s.Connect(ctx, p.Cluster); err != nil {
+	run.client, err = s.Connect(ctx, p.Cluster)
+	switch {
+	case p.Cluster.Gone && errors.Is(err, k8s.ErrGone):
+		return run.abandon(ctx)
+	case err != nil:
 		return steps.Progress{}, err
+	case p.Cluster.Gone: // one of its name has been made since, and its instances have the same tags
+		return steps.Progress{}, fmt.Errorf("cluster %s: it was gone when the plan was made, and EKS has it now, so its instances are not ended; send Rack Reconcile Requested, and the next pass makes a new plan", p.Cluster.Name)
 	}
 	if len(p.NodePools.Objects) > 0 {
 		return run.apply(ctx)

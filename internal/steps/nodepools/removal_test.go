@@ -232,21 +232,29 @@ func TestForeignNodePools(t *testing.T) {
 func TestAnInstanceWithoutTags(t *testing.T) {
 	s := down(t)
 	s.cloud.EC2.Launch(tagged("workload", "eks:eks-cluster-name", ""), "i-b")
+	// Whoever administers the cluster may have a NodeClaim and a Node name an instance of another cluster, or a database's.
+	s.Create(launched("c", "workload", "i-other"))
+	s.Create(node("node-c", "workload", "i-other"))
+	s.cloud.EC2.Launch(tagged("workload", "eks:eks-cluster-name", "west", "kubernetes.io/cluster/east", "", "kubernetes.io/cluster/west", "owned"), "i-other")
 	s.call()
 	s.clock = s.clock.Add(10 * time.Minute)
 	var progress steps.Progress
 	for range 4 {
 		_, progress = s.call()
 	}
-	if progress.Wait == 0 || !strings.Contains(progress.Note, "i-b (NodeClaim b)") || s.Get(claim("a", "", nil)) != nil || s.Get(claim("b", "", nil)) == nil {
+	if progress.Wait == 0 || !strings.Contains(progress.Note, "i-b (NodeClaim b), i-other (NodeClaim c); look first whose they are") || s.Get(claim("a", "", nil)) != nil || s.Get(claim("b", "", nil)) == nil {
 		t.Errorf("%+v", progress)
+	}
+	if got := s.cloud.EC2.States(); got != "i-a=terminated i-b=running i-other=running" {
+		t.Error(got)
 	}
 	s.plan.Force = true
 	changes, warned := s.finished()
-	if !strings.Contains(changes, "finalizer removed NodeClaim/b") || !strings.Contains(warned, "they run on: i-b (NodeClaim b)") || s.cloud.EC2.States() != "i-a=terminated i-b=running" {
+	if !strings.Contains(changes, "finalizer removed NodeClaim/b") || !strings.Contains(warned, "they run on: i-b (NodeClaim b), i-other (NodeClaim c)") || s.cloud.EC2.States() != "i-a=terminated i-b=running i-other=running" {
 		t.Errorf("changes %s, warnings %s, %s", changes, warned, s.cloud.EC2.States())
 	}
 	s.Remove(node("node-b", "", ""))
+	s.Remove(node("node-c", "", ""))
 }
 
 // EC2 refuses a whole call for one instance; the others end all the same.
@@ -301,7 +309,17 @@ func TestTheInstancesOfAClusterThatIsGone(t *testing.T) {
 	cloud.EC2.Launch(tagged("workload", "eks:eks-cluster-name", "west"), "i-3")
 	cloud.EC2.Launch(tagged("theirs", "Name", "x"), "i-4")
 	s := &scene{T: t, cloud: cloud, clock: cloud.Now(), plan: &plan.Plan{Rack: "demo", Cluster: plan.Cluster{Name: "east", Gone: true}}}
-	s.step = &Step{EC2: cloud.EC2, Baselines: awsfake.NewBaselines(cloud), Drain: time.Minute, Now: cloud.Now}
+	var known error
+	connect := func(context.Context, plan.Cluster) (*k8s.Client, error) { return nil, known }
+	s.step = &Step{Connect: connect, EC2: cloud.EC2, Baselines: awsfake.NewBaselines(cloud), Drain: time.Minute, Now: cloud.Now}
+
+	t.Log("a plan may say so of a cluster that is there")
+	if _, err := s.step.Run(t.Context(), s.plan, ""); err == nil || !strings.Contains(err.Error(), "its instances are not ended") || len(cloud.Writes()) > 0 {
+		t.Fatalf("%v, writes %v", err, cloud.Writes())
+	}
+
+	t.Log("EKS says so too")
+	known = fmt.Errorf("cluster east: %w", k8s.ErrGone)
 	changes, warned := s.finished()
 	if changes != "terminated instance i-1 (pool workload); terminated instance i-2 (pool gpu)" || !strings.Contains(warned, "i-1") ||
 		cloud.EC2.States() != "i-1=terminated i-2=terminated i-3=running i-4=running" {

@@ -28,17 +28,13 @@ type survey struct {
 // leaving are the names of the nodes that go with the rack's pools. A NodePool may have gone before its nodes, so that they
 // are all of Karpenter's but those of a NodePool that Sawhorse did not make.
 func leaving(ctx context.Context, client *k8s.Client, foreign []string) (map[string]bool, error) {
-	nodes, err := client.List(ctx, k8s.Node, "", names.LabelPool)
-	if err != nil {
-		return nil, err
-	}
 	leaving := map[string]bool{}
-	for i := range nodes {
-		if !slices.Contains(foreign, nodes[i].GetLabels()[names.LabelPool]) {
-			leaving[nodes[i].GetName()] = true
+	return leaving, client.Each(ctx, k8s.Node, "", names.LabelPool, func(node *unstructured.Unstructured) error {
+		if !slices.Contains(foreign, node.GetLabels()[names.LabelPool]) {
+			leaving[node.GetName()] = true
 		}
-	}
-	return leaving, nil
+		return nil
+	})
 }
 
 func look(ctx context.Context, client *k8s.Client, leaving map[string]bool) (*survey, error) {

@@ -1,0 +1,80 @@
+package k8s
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+const (
+	// page is how many objects are read at a time: a large cluster's pods, all at once, would not fit into a Lambda.
+	page = 200
+	// pages ends a list that has no end: they have more objects than the 150,000 pods that Kubernetes is made for.
+	pages = 1000
+	// most is of how many values the objects may be that List keeps. A Deployment has some 250, and each value takes up to 300 bytes of a
+	// function's memory.
+	most = 500_000
+)
+
+// List reads the objects of a kind in one namespace ("" is all) with these labels (a label selector, "" is all). A kind
+// that the cluster does not know has none.
+func (c *Client) List(ctx context.Context, kind Kind, namespace, labels string) ([]unstructured.Unstructured, error) {
+	var all []unstructured.Unstructured
+	held := 0
+	err := c.Each(ctx, kind, namespace, labels, func(object *unstructured.Unstructured) error {
+		if held += values(object.Object); held > most {
+			return fmt.Errorf("%s: list: the %d objects that were read so far are all that fits into a function's memory, and there are more; delete those that nobody needs", kind.subject(namespace, "*"), len(all))
+		}
+		all = append(all, *object)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// Each reads the objects of a kind as List does, and hands them over one by one.
+func (c *Client) Each(ctx context.Context, kind Kind, namespace, labels string, do func(*unstructured.Unstructured) error) error {
+	token := ""
+	for range pages {
+		list, err := c.in(kind, namespace).List(ctx, metav1.ListOptions{LabelSelector: labels, Limit: page, Continue: token})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s: list: %w", kind.subject(namespace, "*"), err)
+		}
+		for i := range list.Items {
+			if err := kind.is(&list.Items[i]); err != nil {
+				return fmt.Errorf("%s: list: %w", kind.subject(namespace, "*"), err)
+			}
+			if err := do(&list.Items[i]); err != nil {
+				return err
+			}
+		}
+		if token = list.GetContinue(); token == "" {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: list: the API server still names a further page after %d of them; look at who answers in its place", kind.subject(namespace, "*"), pages)
+}
+
+// values counts the numbers, texts, lists and maps in a value.
+func values(of any) int {
+	n := 1
+	switch of := of.(type) {
+	case map[string]any:
+		for _, value := range of {
+			n += values(value)
+		}
+	case []any:
+		for _, value := range of {
+			n += values(value)
+		}
+	}
+	return n
+}

@@ -1,0 +1,59 @@
+package fault
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// The lies of an API server: what it answers in place of doing what it was asked.
+const (
+	Redirect Kind = "redirect" // to somebody else, who would be given the token
+	Flood    Kind = "flood"    // no end of it
+	Swarm    Kind = "swarm"    // a million objects with nothing in them
+	Nest     Kind = "nest"     // lists in lists
+	Endless  Kind = "endless"  // a list that always has a further page
+	Impostor Kind = "impostor" // objects of another kind
+	Bomb     Kind = "bomb"     // a release of Helm's that unpacks to a thousand times its size
+)
+
+var lies = map[Kind]http.HandlerFunc{
+	Redirect: func(w http.ResponseWriter, req *http.Request) {
+		http.Redirect(w, req, "https://127.0.0.1:1"+req.URL.Path, http.StatusTemporaryRedirect)
+	},
+	Flood: func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		for block := bytes.Repeat([]byte(" "), 1<<20); ; {
+			if _, err := w.Write(block); err != nil {
+				return // the caller has had enough
+			}
+		}
+	},
+	Swarm:    list("List", "", strings.Repeat("{},", 1_000_000)+"{}"),
+	Nest:     list("List", "", strings.Repeat("[", 5_000)+strings.Repeat("]", 5_000)),
+	Endless:  list("List", "further", ""),
+	Impostor: list("SecretList", "", `{"metadata":{"name":"impostor"}}`),
+	Bomb: func(w http.ResponseWriter, req *http.Request) {
+		var packed bytes.Buffer
+		helms := base64.NewEncoder(base64.StdEncoding, &packed)
+		zip := gzip.NewWriter(helms)
+		for range 64 {
+			_, _ = zip.Write(make([]byte, 1<<20)) // a Buffer takes all
+		}
+		_, _ = zip.Close(), helms.Close()
+		secret := fmt.Sprintf(`{"metadata":{"name":"bomb","namespace":"kube-system"},"data":{"release":%q}}`, base64.StdEncoding.EncodeToString(packed.Bytes()))
+		list("SecretList", "", secret)(w, req)
+	},
+}
+
+// list answers with a list, whatever was asked for.
+func list(kind, further, items string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, fmt.Sprintf(`{"kind":%q,"apiVersion":"v1","metadata":{"continue":%q},"items":[%s]}`, kind, further, items)) // the caller may have had enough
+	}
+}
