@@ -10,7 +10,7 @@ import (
 func LostRight(t *Teller) {
 	const rule = "aws events describe-rule --name demo-karpenter --query State --output text"
 	for _, lost := range []struct{ function, action, first string }{
-		{"validate", "eks:ListNodegroups", "eks:DescribeCluster"}, {"queue", "events:PutRule", "events:DescribeRule"},
+		{"validate", "eks:ListNodegroups", "eks:ListNodegroups"}, {"queue", "events:PutRule", "events:DescribeRule"},
 	} {
 		t.Chapter("A statement less for " + lost.function + ": the one with " + lost.action)
 		back := take(t, lost.function, lost.action)
