@@ -35,14 +35,13 @@ func bearing(boundary awsiam.ManagedPolicy) conditions {
 // infrastructurePermissions create roles that can never do more than their boundary allows, nowhere but below Sawhorse's path; and
 // access entries for node roles, and for nobody else.
 func (s *sawhorse) infrastructurePermissions() []awsiam.PolicyStatement {
-	bounded := []string{"iam:CreateRole", "iam:PutRolePermissionsBoundary", "iam:PutRolePolicy", "iam:AttachRolePolicy"}
 	ofNodes := conditions{"ArnLike": map[string]any{"eks:principalArn": nodeRoles()}}
 	nodesOnly := conditions{"StringEquals": map[string]any{"eks:accessEntryType": "EC2_LINUX"}}
 	ofRacks := conditions{"StringLike": map[string]any{"aws:ResourceTag/" + names.TagRack: "*"}}
 	toPods := conditions{"StringEquals": map[string]any{"iam:PassedToService": "pods.eks.amazonaws.com"}}
 	return []awsiam.PolicyStatement{
-		allow(bounded, controllerRoles(), bearing(s.controllerBoundary)),
-		allow(bounded, nodeRoles(), bearing(s.nodeBoundary)),
+		allow([]string{"iam:CreateRole", "iam:PutRolePermissionsBoundary", "iam:PutRolePolicy"}, controllerRoles(), bearing(s.controllerBoundary)),
+		allow([]string{"iam:CreateRole", "iam:PutRolePermissionsBoundary", "iam:AttachRolePolicy"}, nodeRoles(), bearing(s.nodeBoundary)),
 		allow([]string{"iam:DeleteRole", "iam:DeleteRolePolicy", "iam:DetachRolePolicy", "iam:GetRolePolicy", "iam:ListRolePolicies",
 			"iam:ListAttachedRolePolicies", "iam:TagRole", "iam:UpdateAssumeRolePolicy"}, ourRoles()),
 		allow([]string{"iam:GetRole"}, ourRoleNames()),

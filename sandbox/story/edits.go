@@ -52,6 +52,7 @@ func HandEditsInAWS(t *Teller) {
 	of := func(role string) string { return fmt.Sprintf(roleARN, role) }
 	before := []struct{ what, command string }{
 		{"boundary of the controller's role", "aws iam get-role --role-name demo-karpenter --query Role.PermissionsBoundary.PermissionsBoundaryArn --output text"},
+		{"boundary of the nodes' role", "aws iam get-role --role-name demo-karpenter-nodes --query Role.PermissionsBoundary.PermissionsBoundaryArn --output text"},
 		{"trust of the nodes' role", "aws iam get-role --role-name demo-karpenter-nodes --query Role.AssumeRolePolicyDocument --output json"},
 		{"policies of the nodes' role", "aws iam list-attached-role-policies --role-name demo-karpenter-nodes --query 'sort(AttachedPolicies[].PolicyName)' --output text"},
 		{"policies of the controller's role", "aws iam list-role-policies --role-name demo-karpenter --query 'sort(PolicyNames)' --output text"},
@@ -67,6 +68,7 @@ func HandEditsInAWS(t *Teller) {
 
 	t.Chapter("Somebody has been at it, in AWS")
 	t.Type("aws iam delete-role-permissions-boundary --role-name demo-karpenter")
+	t.Type("aws iam delete-role-permissions-boundary --role-name demo-karpenter-nodes")
 	t.Type("aws iam put-role-policy --role-name demo-karpenter --policy-name theirs --policy-document '{\"Version\":\"2012-10-17\",\"Statement\":[{\"Effect\":\"Allow\",\"Action\":\"s3:ListAllMyBuckets\",\"Resource\":\"*\"}]}'")
 	t.Type("aws iam update-assume-role-policy --role-name demo-karpenter-nodes --policy-document " + trust)
 	t.Type("aws iam attach-role-policy --role-name demo-karpenter-nodes --policy-arn arn:aws:iam::aws:policy/AdministratorAccess")
@@ -88,7 +90,7 @@ func HandEditsInAWS(t *Teller) {
 		t.Check(one.what, one.command, was[i])
 	}
 	for _, change := range []string{
-		"permissions boundary of role demo-karpenter repaired", "trust of role demo-karpenter-nodes repaired", "policy theirs of role demo-karpenter deleted",
+		"permissions boundary of role demo-karpenter repaired", "permissions boundary of role demo-karpenter-nodes repaired", "trust of role demo-karpenter-nodes repaired", "policy theirs of role demo-karpenter deleted",
 		"role demo-karpenter-nodes detached arn:aws:iam::aws:policy/AdministratorAccess", "pod identity association of service account kube-system/karpenter repaired",
 		"queue demo-karpenter repaired", "access entry of function nodepools updated", "access entry of function autoscaler created",
 	} {
