@@ -7,6 +7,7 @@ MiniStack's process, so there is one state and one place that authorizes calls.
 import access
 import alarms
 import authorization
+import boundaries
 import callers_rights
 import conditions
 import decisions
@@ -29,7 +30,7 @@ import updates
 from ministack.app import main
 
 if __name__ == "__main__":
-    for module in (alarms, authorization, conditions, decisions, role_replicas, ec2_gate, expressions, parameters, parameter_replicas,
+    for module in (alarms, authorization, boundaries, conditions, decisions, role_replicas, ec2_gate, expressions, parameters, parameter_replicas,
                    physical_names, queues, images, updates, access, entry_replicas, callers_rights, tags, oidc, integrations, restart, sandbox_api):
         module.install()
     main()
