@@ -15,14 +15,24 @@ from ministack.services import eks, iam
 
 _tags = iam_actions.request_tag_context
 _first_match = iam_evaluator._first_match
+_resolve_principal = iam_evaluator.resolve_principal
+_names_a_tag = iam_evaluator.ParsedStatement("", "Allow", actions=["nothing"], resources=["nothing"], conditions={"Null": {"aws:ResourceTag/x": "true"}})
 _variable = re.compile(r"\$\{([^}]+)\}")
 
 
 def install():
     iam_actions.request_tag_context = request_context  # app imports it at each request
     iam_evaluator._first_match = first_match
-    # MiniStack looks for a resource's tags only where the caller's own policies name some; its boundary may.
-    iam_evaluator._names_condition_key = lambda _policies, _prefix: True
+    iam_evaluator.resolve_principal = resolve_principal
+
+
+def resolve_principal(*args, **named):
+    """MiniStack looks for a resource's tags only where the caller's own policies name some; where its boundary does, they are to name one."""
+    found = _resolve_principal(*args, **named)
+    limits = getattr(found, "limits", [])
+    if limits and any(iam_evaluator._names_condition_key(limit, "aws:resourcetag/") for limit in limits):
+        found.policies = [*found.policies, [_names_a_tag]]
+    return found
 
 
 def first_match(ctx, statements, effect):
