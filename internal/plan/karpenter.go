@@ -55,10 +55,17 @@ func (b *builder) infrastructure() {
 // sharedNetworks are the chosen subnets and groups of other accounts. An account does not see the tags of another's resources, and
 // what a policy can tell of them is not documented.
 func (b *builder) sharedNetworks() (arns []string) {
-	for kind, found := range map[string][]Tagged{"subnet": b.facts.Subnets, "security-group": b.facts.SecurityGroups} {
-		for _, t := range found {
-			if t.Owner != "" && t.Owner != b.plan.Cluster.Account {
-				arns = append(arns, fmt.Sprintf("arn:%s:ec2:%s:%s:%s/%s", b.plan.Cluster.Partition, b.plan.Cluster.Region, t.Owner, kind, t.ID))
+	for _, kind := range []struct {
+		name   string
+		found  []Tagged
+		chosen []string
+	}{
+		{"subnet", b.facts.Subnets, b.plan.Network.Subnets},
+		{"security-group", b.facts.SecurityGroups, b.plan.Network.SecurityGroups},
+	} {
+		for _, t := range kind.found {
+			if t.Owner != "" && t.Owner != b.plan.Cluster.Account && slices.Contains(kind.chosen, t.ID) {
+				arns = append(arns, fmt.Sprintf("arn:%s:ec2:%s:%s:%s/%s", b.plan.Cluster.Partition, b.plan.Cluster.Region, t.Owner, kind.name, t.ID))
 			}
 		}
 	}

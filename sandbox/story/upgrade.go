@@ -85,10 +85,17 @@ func Upgrade(t *Teller, earlier string) {
 	single.start(t)
 	t.Check("Karpenter launches as before: the NodePool of the node", single.where(), "workload")
 	single.end(t)
+	t.Say("The policies that were boundaries of the earlier version bear no role any more, and CloudFormation has left them.")
+	forgetBoundaries(t, t.Ask("comm -23 <("+sorted(limits)+") <("+sorted(stacks)+") | paste -sd' '"))
+	t.Check("boundaries are those of this stack", limits, t.Ask(stacks))
+
 	t.Chapter("A full pass that changes nothing")
 	unchanged(t)
 	t.Check("made again, the template is still what is deployed: stacks", "cdk diff"+counted, "with differences: 0")
 }
+
+// sorted is a command that prints the words of another's answer, a line each.
+func sorted(command string) string { return command + " | tr '\\t' '\\n' | sort" }
 
 // upgrade deploys this stack while a pass waits, and gives the pass's execution. That is still at work, unless the versions' plans have
 // different formats.

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/smithy-go"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/names"
@@ -69,7 +70,18 @@ func (a *Access) Run(ctx context.Context, p *plan.Plan, part string) (steps.Prog
 		err = a.open(ctx, p, &progress)
 	}
 	self := admin.Function{Name: "access", Principal: a.Principals["access"], EKS: a.EKS, Now: a.Now}
-	return progress.Until(self.Refused(ctx, p.Cluster, err))
+	return progress.Until(self.Refused(ctx, p.Cluster, unseenTag(p, err)))
+}
+
+// unseenTag has a refusal by IAM asked again for some seconds. The function's rights want a tag on the cluster, which its owner may have set
+// moments ago: validate has seen it, and AWS does not say how soon IAM does.
+func unseenTag(p *plan.Plan, err error) error {
+	var refused smithy.APIError
+	if !errors.As(err, &refused) || refused.ErrorCode() != "AccessDeniedException" {
+		return err
+	}
+	return &steps.NotReady{Reason: fmt.Sprintf("%v; the function may change only a cluster that carries the tag %s=%s: look whether cluster %s has it, and whether a service control policy refuses",
+		err, names.TagRack, p.Rack, p.Cluster.Name)}
 }
 
 func (a *Access) open(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {

@@ -1,13 +1,16 @@
 package access
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+	"github.com/aws/smithy-go"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // complete runs the step to its end as the state machine does, and gives what it did and what it waited for.
@@ -88,4 +91,18 @@ func TestAnAdministratorIsRefused(t *testing.T) {
 	if progress, err := s.step.Run(t.Context(), s.plan, "vacant"); err == nil || !strings.Contains(err.Error(), "send a full Rack Reconcile Requested") {
 		t.Errorf("no policy: %+v, %v", progress, err)
 	}
+}
+
+// A tag that the cluster's owner has set moments ago may not count for IAM yet. The call is asked again, and nothing is lost.
+func TestTheTagOfTheClusterCountsLater(t *testing.T) {
+	late := &smithy.GenericAPIError{Code: "AccessDeniedException", Message: "not authorized to perform eks:UpdateClusterConfig"}
+	s := begin(t)
+	s.cloud.FailAt(2, late) // behind DescribeCluster
+	_, err := s.step.Run(t.Context(), s.plan, "")
+	if !errors.As(err, new(*steps.NotReady)) || !strings.Contains(err.Error(), "sawhorse.dev/rack=demo") || !strings.Contains(err.Error(), "eks:UpdateClusterConfig") {
+		t.Fatalf("refused: %v", err)
+	}
+	s.cloud.Forget()
+	s.opened()
+	s.unchanged()
 }
