@@ -93,6 +93,17 @@ func TestPlanRoundTrip(t *testing.T) {
 	}
 }
 
+// Whoever may write the table puts one rack's plan in the place of another's. Its steps would make and delete what is the other's.
+func TestThePlanOfAnotherRack(t *testing.T) {
+	s, cloud := store()
+	must(t, s.SavePlan(t.Context(), &plan.Plan{Format: plan.Format, Rack: "prod"}))
+	cloud.Table.Items["rack#demo plan"] = cloud.Table.Items["rack#prod plan"]
+	p, err := s.Plan(t.Context(), "demo")
+	if p != nil || err == nil || !strings.Contains(err.Error(), `rack demo: the table has the plan of rack "prod"`) {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
 // JSON parameters hold 64 KB each, an item 400 KB: a plan of the largest must fit.
 func TestLargePlanFits(t *testing.T) {
 	s, _ := store()
