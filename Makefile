@@ -145,6 +145,11 @@ deploy: build $(CACHE)/npm/installed
 diff: build $(CACHE)/npm/installed
 	$(CDK) diff -c architecture=$(ARCHITECTURE)
 
+## acceptance: play the story on a cluster of the current AWS account (CLUSTER=NAME, or one that is made for it), and report what no emulator can tell
+.PHONY: acceptance
+acceptance: build $(CACHE)/npm/installed
+	@tools/acceptance.sh
+
 ## help: this list
 .PHONY: help
 help:

@@ -1,4 +1,4 @@
-// Package deployment plays the end-to-end scripts about the stack itself: how it is upgraded, and how it is removed: make deployment,
+// Package deployment plays the end-to-end scripts about the stack itself: how it is accepted on an account, upgraded and removed: make deployment,
 // or by name as make e2e NAME=Upgrade.
 package deployment
 
@@ -15,6 +15,11 @@ import (
 var sandbox = stage.New("../../..", "e2e-deployment")
 
 func TestMain(m *testing.M) { sandbox.Main(m) }
+
+// What is for a real account works. It comes first: it wants a rack that there is not, and a cluster without Karpenter.
+func TestAcceptance(t *testing.T) {
+	sandbox.Play(t, func(s *story.Teller) { story.Acceptance(s, "../../../tools/acceptance.sh") })
+}
 
 // The stack of an earlier commit is upgraded while passes run.
 func TestUpgrade(t *testing.T) {

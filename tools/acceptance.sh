@@ -1,0 +1,254 @@
+#!/usr/bin/env bash
+# Plays Sawhorse's story on the AWS account of the current credentials, and writes into a report what no emulator can tell: make acceptance.
+#   CLUSTER=NAME  a cluster that is there and has never had a Karpenter; without it a small one is made, and deleted in the end
+#   RACK=NAME     the rack's name (acceptance); it has no parameters yet
+#   CONFIRM=NAME  the cluster's name, where nobody is there to type it
+#   REPORT=FILE   the report (acceptance.md)
+# kubectl talks to the cluster by KUBECONFIG, or else by a kubeconfig of its own.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+export PATH="$PWD/.cache/bin:$PWD/.cache/npm/node_modules/.bin:$PATH" AWS_PAGER=""
+rack=${RACK:-acceptance} report=${REPORT:-acceptance.md} stack=${SAWHORSE_STACK:-Sawhorse}
+params=${SAWHORSE_PREFIX:-/sawhorse}/racks/$rack/params
+work=$(mktemp -d)
+probe=sawhorse-acceptance-$(date +%s)
+
+stop() { echo "tools/acceptance.sh: $1" >&2; exit 1; }
+say() { printf '\n── %s\n' "$1" >&2; }
+now() { date +%s.%N; }
+since() { python3 -c 'import sys; print("%.1f" % (float(sys.argv[2]) - float(sys.argv[1])))' "$1" "$(now)"; }
+
+# answer writes a row of the report: a question, and what AWS says.
+answer() {
+  printf '| %s | %s |\n' "$1" "$(tr '\n|' ' /' <<< "$2")" >> "$work/answers"
+  printf '  %s: %s\n' "$1" "$2" >&2
+}
+
+# code is what AWS calls the error of a command, or "accepted".
+code() {
+  local said
+  if said=$("$@" 2>&1); then echo accepted; return; fi
+  sed -n 's/.*An error occurred (\([A-Za-z.]*\)).*: \(.*\)/\1: \2/p' <<< "$said" | head -1 | grep . || tail -1 <<< "$said"
+}
+
+# lag asks a command every half second until it succeeds, for a minute, and writes down how long that took and what it said first.
+lag() {
+  local question=$1 began first=""; shift
+  began=$(now)
+  for _ in $(seq 120); do
+    local said; said=$(code "$@")
+    if [ "$said" = accepted ]; then
+      answer "$question" "$(since "$began") s${first:+; before that $first}"
+      return
+    fi
+    first=${first:-$said}
+    sleep 0.5
+  done
+  answer "$question" "not within a minute: $first"
+}
+
+set_parameter() { aws ssm put-parameter --overwrite --type String --name "$params/$1" --value "$2" --query Version --output text > /dev/null; }
+
+# passes waits until the pass of the last write has ended, and wants the rack in order.
+passes() {
+  sawhorse watch "$rack" >&2
+  sawhorse status "$rack" >&2 || stop "$1: see the status above; the report is not finished"
+}
+
+# --- what is there, and what this will do ---------------------------------------------------------------------------------------
+
+account=$(aws sts get-caller-identity --query Account --output text) || stop "these credentials are for no account"
+partition=$(aws sts get-caller-identity --query Arn --output text | cut -d: -f2)
+export AWS_REGION=${AWS_REGION:-$(aws configure get region)}
+[ -n "$AWS_REGION" ] || stop "set AWS_REGION"
+command -v kubectl > /dev/null || stop "kubectl is not there: https://kubernetes.io/docs/tasks/tools/"
+command -v sawhorse > /dev/null || stop "build sawhorse first: make build"
+[ -z "$(aws ssm get-parameters-by-path --path "$params" --query 'Parameters[].Name' --output text)" ] || stop "rack $rack has parameters; name another one with RACK="
+if aws cloudformation describe-stacks --stack-name "$stack" > /dev/null 2>&1; then ours=""; else ours=1; fi
+cluster=${CLUSTER:-sawhorse-acceptance}
+
+# connect has kubectl talk to the cluster.
+connect() {
+  if [ -z "${KUBECONFIG:-}" ]; then
+    export KUBECONFIG=$work/kubeconfig
+    aws eks update-kubeconfig --name "$cluster" > /dev/null || stop "there is no cluster $cluster"
+  fi
+  kubectl get nodes > /dev/null || stop "kubectl cannot reach cluster $cluster"
+}
+if [ -n "${CLUSTER:-}" ]; then
+  connect
+  [ -z "$(kubectl get crd nodepools.karpenter.sh --ignore-not-found -o name)" ] || stop "cluster $cluster has a Karpenter, or has had one; use another; nothing was done"
+fi
+cat >&2 <<EOF
+Account $account, region $AWS_REGION. This will
+$([ -z "${CLUSTER:-}" ] && echo "  - make the EKS cluster $cluster in the default VPC, with a node group of two t3.large, and delete it in the end")
+$([ -n "$ours" ] && echo "  - deploy the stack $stack, and destroy it in the end; its table and permissions boundaries stay, as docs/deploy.md says")
+  - tag cluster $cluster, its subnets and security groups; $([ -n "${CLUSTER:-}" ] && echo "change its access mode to API_AND_CONFIG_MAP, which EKS does not take back;")
+    label its system node group; scale its Cluster Autoscaler, if it has one, to zero and back
+  - turn Karpenter on there for rack $rack, launch one node with it, turn it off, and forget the rack
+  - make and delete a role, a queue, a parameter and an access entry named $probe
+It takes some 10 minutes with a cluster that is there and 40 without, and costs less than a dollar: a cluster is 0.10 an hour, two t3.large 0.17.
+EOF
+if [ -z "${CONFIRM:-}" ]; then read -r -p "Type the cluster's name to go on: " CONFIRM || true; fi
+[ "$CONFIRM" = "$cluster" ] || stop "not confirmed; nothing was done"
+
+# --- ends ---------------------------------------------------------------------------------------------------------------------
+
+# finish takes back what was made, whatever came of the story, and writes the report.
+finish() {
+  set +e
+  say "Taking back what was made"
+  kubectl delete deployment "$probe" --ignore-not-found > /dev/null 2>&1
+  if aws ssm get-parameter --name "$params/karpenter_enabled" > /dev/null 2>&1; then
+    set_parameter karpenter_enabled false
+    sawhorse watch "$rack" >&2
+  fi
+  aws ssm get-parameters-by-path --path "$params" --query 'Parameters[].Name' --output text | xargs -n 10 aws ssm delete-parameters --names > /dev/null 2>&1
+  for _ in $(seq 120); do
+    [ -n "$(aws ssm get-parameters-by-path --path "${params%/params}" --recursive --query 'Parameters[].Name' --output text)" ] || break
+    sleep 1
+  done
+  aws iam delete-role --role-name "$probe" 2> /dev/null
+  aws sqs get-queue-url --queue-name "$probe" --query QueueUrl --output text 2> /dev/null | xargs -r -n 1 aws sqs delete-queue --queue-url 2> /dev/null
+  aws ssm delete-parameter --name "${params%/racks/*}/$probe" > /dev/null 2>&1
+  answer "instances of Karpenter's that are left" "$(aws ec2 describe-instances --filters "Name=tag:eks:eks-cluster-name,Values=$cluster" Name=tag-key,Values=karpenter.sh/nodepool \
+    Name=instance-state-name,Values=pending,running,stopping,stopped --query 'length(Reservations)' --output text)"
+  [ -z "$ours" ] || cdk destroy --force >&2
+  [ -n "${CLUSTER:-}" ] || unmake
+  { echo "# Acceptance: account $account, $AWS_REGION, $(date -u +%FT%TZ), $(git describe --always --dirty 2> /dev/null)"; echo
+    echo "| question | answer |"; echo "|---|---|"; cat "$work/answers"; } > "$report"
+  rm -rf "$work"
+  echo "The report is in $report." >&2
+}
+
+# make_cluster makes a small cluster with the AWS CLI alone, in the default VPC; unmake deletes it.
+make_cluster() {
+  say "The cluster $cluster"
+  local subnets trust
+  subnets=$(aws ec2 describe-subnets --filters Name=default-for-az,Values=true --query 'Subnets[:3].SubnetId' --output text | tr '\t' ',')
+  [ -n "$subnets" ] || stop "region $AWS_REGION has no default VPC; make a cluster and name it with CLUSTER="
+  trust='{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":["eks.amazonaws.com","ec2.amazonaws.com"]},"Action":"sts:AssumeRole"}]}'
+  aws iam create-role --role-name "$cluster-cluster" --assume-role-policy-document "$trust" > /dev/null || stop "the cluster's role"
+  aws iam create-role --role-name "$cluster-system" --assume-role-policy-document "$trust" > /dev/null || stop "the nodes' role"
+  aws iam attach-role-policy --role-name "$cluster-cluster" --policy-arn "arn:$partition:iam::aws:policy/AmazonEKSClusterPolicy"
+  for policy in AmazonEKSWorkerNodePolicy AmazonEKS_CNI_Policy AmazonEC2ContainerRegistryPullOnly; do
+    aws iam attach-role-policy --role-name "$cluster-system" --policy-arn "arn:$partition:iam::aws:policy/$policy"
+  done
+  sleep 15 # EKS learns of a role some 10 s later
+  aws eks create-cluster --name "$cluster" --role-arn "arn:$partition:iam::$account:role/$cluster-cluster" --resources-vpc-config "subnetIds=$subnets" \
+    --access-config authenticationMode=CONFIG_MAP > /dev/null || stop "the cluster could not be made"
+  aws eks wait cluster-active --name "$cluster" || stop "the cluster is not ACTIVE"
+  aws eks create-addon --cluster-name "$cluster" --addon-name eks-pod-identity-agent > /dev/null
+  aws eks create-nodegroup --cluster-name "$cluster" --nodegroup-name system --subnets ${subnets//,/ } --node-role "arn:$partition:iam::$account:role/$cluster-system" \
+    --instance-types t3.large --scaling-config minSize=2,maxSize=2,desiredSize=2 > /dev/null || stop "the node group could not be made"
+  answer "a node group that is CREATING: update-nodegroup-config" "$(code aws eks update-nodegroup-config --cluster-name "$cluster" --nodegroup-name system --labels addOrUpdateLabels={probe=1})"
+  answer "a node group that is CREATING: update-nodegroup-version" "$(code aws eks update-nodegroup-version --cluster-name "$cluster" --nodegroup-name system)"
+  aws eks wait nodegroup-active --cluster-name "$cluster" --nodegroup-name system || stop "the node group is not ACTIVE"
+  aws eks update-nodegroup-config --cluster-name "$cluster" --nodegroup-name system --labels addOrUpdateLabels={probe=1} > /dev/null
+  answer "a node group that is UPDATING: update-nodegroup-config" "$(code aws eks update-nodegroup-config --cluster-name "$cluster" --nodegroup-name system --labels addOrUpdateLabels={probe=2})"
+  aws eks wait nodegroup-active --cluster-name "$cluster" --nodegroup-name system
+}
+
+unmake() {
+  aws eks delete-nodegroup --cluster-name "$cluster" --nodegroup-name system > /dev/null
+  answer "a node group that is DELETING: update-nodegroup-config" "$(code aws eks update-nodegroup-config --cluster-name "$cluster" --nodegroup-name system --labels addOrUpdateLabels={probe=3})"
+  aws eks wait nodegroup-deleted --cluster-name "$cluster" --nodegroup-name system
+  aws eks delete-cluster --name "$cluster" > /dev/null && aws eks wait cluster-deleted --name "$cluster"
+  for role in "$cluster-cluster" "$cluster-system"; do
+    aws iam list-attached-role-policies --role-name "$role" --query 'AttachedPolicies[].PolicyArn' --output text | xargs -n 1 aws iam detach-role-policy --role-name "$role" --policy-arn
+    aws iam delete-role --role-name "$role"
+  done
+}
+
+# --- the story ----------------------------------------------------------------------------------------------------------------
+
+trap finish EXIT
+trap 'exit 1' INT TERM
+touch "$work/answers"
+[ -n "${CLUSTER:-}" ] || { make_cluster && connect; }
+if [ -n "$ours" ]; then
+  say "The stack"
+  make deploy >&2 || stop "the stack could not be deployed"
+fi
+
+say "Access"
+sawhorse register "$rack" --cluster "$cluster" >&2 || stop "register"
+set_parameter paused false
+answer "AllowedPattern after put-parameter --overwrite without it" "$(aws ssm describe-parameters --parameter-filters "Key=Name,Values=$params/paused" --query 'Parameters[0].AllowedPattern' --output text)"
+answer "a value against the pattern" "$(code aws ssm put-parameter --overwrite --type String --name "$params/paused" --value perhaps)"
+began=$(now)
+set_parameter karpenter_auth_mode true
+passes "access"
+answer "from the write to access that is migrated (the cluster's tag was set by register just before)" "$(since "$began") s"
+
+say "On"
+began=$(now)
+set_parameter karpenter_enabled true
+passes "on"
+answer "from the write to a running Karpenter" "$(since "$began") s"
+answer "Karpenter's controller, since its pods were made: restarts" "$(kubectl -n kube-system get pods -l app.kubernetes.io/name=karpenter -o jsonpath='{.items[*].status.containerStatuses[0].restartCount}')"
+answer "image of the controller, as it runs" "$(kubectl -n kube-system get pods -l app.kubernetes.io/name=karpenter -o jsonpath='{.items[0].status.containerStatuses[0].imageID}')"
+
+say "A node"
+began=$(now)
+kubectl create deployment "$probe" --image=public.ecr.aws/eks-distro/kubernetes/pause:3.10 --dry-run=client -o json |
+  python3 -c 'import json, sys; d = json.load(sys.stdin); d["spec"]["template"]["spec"]["nodeSelector"] = {"karpenter.sh/nodepool": "workload"}; print(json.dumps(d))' | kubectl apply -f - > /dev/null
+if kubectl rollout status deployment "$probe" --timeout=5m > /dev/null; then
+  answer "from a pod to a node that runs it (networks by tag, the node's role by the controller's principal tag)" "$(since "$began") s"
+else
+  answer "a pod got no node within 5 minutes" "$(kubectl get events --field-selector reason!=Scheduled --sort-by .lastTimestamp -o jsonpath='{.items[-1:].message}')"
+fi
+queue=$(aws sqs get-queue-url --queue-name "$rack-karpenter" --query QueueUrl --output text)
+aws sqs send-message --queue-url "$queue" --message-body '{}' > /dev/null
+sleep 30
+answer "messages in the interruption queue 30 s after one was sent (the queue by the controller's principal tag)" "$(aws sqs get-queue-attributes --queue-url "$queue" \
+  --attribute-names ApproximateNumberOfMessages ApproximateNumberOfMessagesNotVisible --query 'Attributes.[ApproximateNumberOfMessages,ApproximateNumberOfMessagesNotVisible]' --output text)"
+
+say "A change"
+began=$(now)
+set_parameter karpenter_cpu_limit 77
+until [ "$(kubectl get nodepool workload -o jsonpath='{.spec.limits.cpu}')" = 77 ] || [ "$(since "$began" | cut -d. -f1)" -gt 120 ]; do sleep 0.2; done
+answer "from the write to the NodePool" "$(since "$began") s"
+passes "a change"
+
+say "How soon AWS knows"
+began_at=$(date -u +%s)
+trust='{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}'
+role=arn:$partition:iam::$account:role/$probe
+aws iam create-role --role-name "$probe" --assume-role-policy-document "$trust" > /dev/null
+lag "a new role: iam get-role" aws iam get-role --role-name "$probe"
+lag "a new role: eks create-access-entry" aws eks create-access-entry --cluster-name "$cluster" --principal-arn "$role"
+lag "a new access entry: list-associated-access-policies" aws eks list-associated-access-policies --cluster-name "$cluster" --principal-arn "$role"
+answer "delete-access-entry of one that is seconds old" "$(code aws eks delete-access-entry --cluster-name "$cluster" --principal-arn "$role")"
+answer "describe-access-entry right after" "$(code aws eks describe-access-entry --cluster-name "$cluster" --principal-arn "$role")"
+answer "create-access-entry right after" "$(code aws eks create-access-entry --cluster-name "$cluster" --principal-arn "$role")"
+aws eks delete-access-entry --cluster-name "$cluster" --principal-arn "$role" > /dev/null
+url=$(aws sqs create-queue --queue-name "$probe" --query QueueUrl --output text)
+lag "a new queue: get-queue-attributes" aws sqs get-queue-attributes --queue-url "$url" --attribute-names QueueArn
+aws sqs delete-queue --queue-url "$url"
+answer "a deleted queue, at once: get-queue-attributes" "$(code aws sqs get-queue-attributes --queue-url "$url" --attribute-names QueueArn)"
+answer "a deleted queue, at once: create-queue" "$(code aws sqs create-queue --queue-name "$probe")"
+aws ssm put-parameter --type String --name "${params%/racks/*}/$probe" --value 1 > /dev/null
+lag "a new parameter: get-parameter" aws ssm get-parameter --name "${params%/racks/*}/$probe"
+
+say "The functions and the state machine"
+machine=$(aws stepfunctions list-state-machines --query "stateMachines[?starts_with(name, '$stack')].stateMachineArn | [0]" --output text)
+aws stepfunctions describe-state-machine --state-machine-arn "$machine" --query definition --output text > "$work/definition.json"
+answer "validate-state-machine-definition" "$(aws stepfunctions validate-state-machine-definition --definition "file://$work/definition.json" --query '[result, diagnostics[].message]' --output text 2>&1 | tail -3)"
+answer "executions that did not succeed" "$(aws stepfunctions list-executions --state-machine-arn "$machine" --query 'length(executions[?status!=`SUCCEEDED` && status!=`RUNNING`])' --output json)"
+for log in $(aws logs describe-log-groups --log-group-name-prefix "/aws/lambda/$stack-" --query 'logGroups[].logGroupName' --output text); do
+  answer "function ${log#/aws/lambda/}" "$(aws logs filter-log-events --log-group-name "$log" --filter-pattern REPORT --query 'events[].message' --output text 2>&1 | python3 -c '
+import re, sys
+text = sys.stdin.read()
+numbers = lambda name: [float(n) for n in re.findall(name + r": ([0-9.]+)", text)]
+starts, memory, took = numbers("Init Duration"), numbers("Max Memory Used"), numbers("Duration")
+print(f"{len(memory)} calls, {len(starts)} cold starts" + (f" of at most {max(starts):.0f} ms" if starts else "") + (f", at most {max(memory):.0f} MB" if memory else ""))')"
+done
+answer "calls by event name since the questions began, as CloudTrail tells some minutes later" "$(aws cloudtrail lookup-events --start-time "$began_at" --max-items 500 --query 'Events[].EventName' --output text 2>&1 |
+  tr '\t' '\n' | sort | uniq -c | sort -rn | head -12 | awk '{ printf "%s %s, ", $1, $2 }')"
+
+say "Off"
+began=$(now)
+set_parameter karpenter_enabled false
+passes "off"
+answer "from the write to a cluster without Karpenter" "$(since "$began") s"
