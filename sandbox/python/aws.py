@@ -3,12 +3,81 @@
 Version 1, the one that package registries have, sends sqs, emr, rds and health commands to
 hosts from a table of its own unless --endpoint-url is given: aws/aws-cli issue 8737. The
 sandbox puts a launcher of this file into the PATH of its users.
+
+aws.py --serve SOCKET runs what aws_client.py sends, each command in a fork. To start the CLI
+takes half a second of a processor, and scripts that wait for something start it again and again.
 """
 
+import functools
+import json
+import os
+import random
+import signal
+import socket
 import sys
+import threading
 
+import botocore.loaders
 from awscli import clidriver
 from awscli.customizations import overridesslcommonname
 
 overridesslcommonname.SSL_COMMON_NAMES.clear()
+
+# What scripts ask most. Other services are read from their files in each command.
+COMMON = ("cloudformation", "dynamodb", "ec2", "eks", "events", "iam", "lambda", "logs", "sqs", "ssm", "stepfunctions")
+
+
+def serve(path):
+    """Forks for each connection, for as long as the process lives."""
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen(64)  # callers wait from now on
+    botocore.loaders.create_loader = functools.cache(botocore.loaders.create_loader)
+    session = clidriver.create_clidriver().session
+    for service in COMMON:
+        session.get_service_model(service)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while True:
+        connection, _ = listener.accept()
+        if os.fork() == 0:
+            listener.close()
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            os._exit(run(connection))
+        connection.close()
+
+
+def run(connection):
+    """Runs the command of a connection with its standard streams, and answers with its exit code."""
+    length, streams, _, _ = socket.recv_fds(connection, 4, 3)
+    text = connection.recv(int.from_bytes(length, "big"), socket.MSG_WAITALL)
+    command = json.loads(text)
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+    os.environ.update(command["environment"])  # the server has none of its own that a caller lacks
+    os.chdir(command["folder"])
+    sys.argv = ["aws", *command["arguments"]]
+    random.seed()
+    threading.Thread(target=end_with, args=(connection,), daemon=True).start()
+    code = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    connection.send(bytes([code & 255]))
+    return code & 255
+
+
+def end_with(connection):
+    """Ends the command when its caller has ended."""
+    if not connection.recv(1):
+        os._exit(130)
+
+
+def main():
+    try:
+        return clidriver.main() or 0
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+
+
+if sys.argv[1:2] == ["--serve"]:
+    serve(sys.argv[2])
 sys.exit(clidriver.main())

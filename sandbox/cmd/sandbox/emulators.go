@@ -44,11 +44,35 @@ func (l layout) moto(port int) process.Spec {
 	}
 }
 
+// socket is where the commands of the AWS CLI are sent to, in the folder of the tools.
+const socket = "aws.sock"
+
+// commands is the process that runs the AWS CLI's commands.
+func (l layout) commands() process.Spec {
+	return process.Spec{
+		Name: "aws", Path: l.part("venv/bin/python"), Args: []string{l.python("aws.py"), "--serve", socket}, Dir: l.tools(), Env: l.cleanEnvironment(),
+	}
+}
+
 // cleanEnvironment is what any process needs. Nothing of the user's AWS settings may get through.
 func (l layout) cleanEnvironment() []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + l.data(), "TMPDIR=" + l.data("tmp"), "LANG=C.UTF-8",
 		"PYTHONUNBUFFERED=1", "AWS_EC2_METADATA_DISABLED=true",
+	}
+}
+
+// there waits until there is a file.
+func there(ctx context.Context, path string) error {
+	for {
+		if _, err := os.Stat(path); err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s: wait until it is there: %w", path, context.Cause(ctx))
+		case <-time.After(50 * time.Millisecond):
+		}
 	}
 }
 

@@ -27,12 +27,13 @@ func newLayout(root, state string) (layout, error) {
 // parts are what the Makefile builds and installs into the cache before the sandbox can start.
 var parts = []string{"bin/cluster", "ministack/bin/python", "venv/bin/moto_server", "venv/bin/aws", "npm/node_modules/.bin/cdk", "cdk.out/synthesized", "bin/sawhorse"}
 
-func (l layout) cache() string           { return filepath.Join(l.root, ".cache") }
-func (l layout) part(name string) string { return filepath.Join(l.cache(), name) }
-func (l layout) wrapper() string         { return filepath.Join(l.root, "sandbox", "ministack", "wrapper.py") }
-func (l layout) lock() string            { return filepath.Join(l.state, "lock") }
-func (l layout) reason() string          { return filepath.Join(l.state, "reason") }
-func (l layout) supervisorLog() string   { return filepath.Join(l.state, "supervisor.log") }
+func (l layout) cache() string             { return filepath.Join(l.root, ".cache") }
+func (l layout) part(name string) string   { return filepath.Join(l.cache(), name) }
+func (l layout) wrapper() string           { return filepath.Join(l.root, "sandbox", "ministack", "wrapper.py") }
+func (l layout) python(name string) string { return filepath.Join(l.root, "sandbox", "python", name) }
+func (l layout) lock() string              { return filepath.Join(l.state, "lock") }
+func (l layout) reason() string            { return filepath.Join(l.state, "reason") }
+func (l layout) supervisorLog() string     { return filepath.Join(l.state, "supervisor.log") }
 func (l layout) data(names ...string) string {
 	return filepath.Join(append([]string{l.state, "data"}, names...)...)
 }
@@ -59,7 +60,7 @@ func (l layout) empty() error {
 		}
 	}
 	for tool, line := range map[string]string{
-		"aws": fmt.Sprintf("exec %s %s", quote(l.part("venv/bin/python")), quote(filepath.Join(l.root, "sandbox", "python", "aws.py"))),
+		"aws": fmt.Sprintf("exec %s -IS %s %s", quote(l.part("venv/bin/python")), quote(l.python("aws_client.py")), quote(l.tools())),
 		"cdk": fmt.Sprintf("cd %s && exec sandbox/cdk.sh", quote(l.root)),
 	} {
 		launcher := fmt.Sprintf("#!/bin/sh\n%s \"$@\"\n", line)

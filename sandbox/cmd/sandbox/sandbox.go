@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -181,6 +182,12 @@ func (s *sandbox) startAWS(ctx context.Context) error {
 		return err
 	}
 	if err := s.processes.Start(s.layout.moto(s.moto)); err != nil {
+		return err
+	}
+	if err := s.processes.Start(s.layout.commands()); err != nil {
+		return err
+	}
+	if err := there(ctx, filepath.Join(s.tools(), socket)); err != nil {
 		return err
 	}
 	if err := answers(ctx, "ministack", local(s.ministack).JoinPath("/_ministack/health")); err != nil {
