@@ -68,6 +68,12 @@ func TestForged(t *testing.T) {
 	sandbox.Play(t, story.Forged)
 }
 
+// An API server that lies ends its own rack's passes, with a sentence each, and nothing else.
+func TestLyingCluster(t *testing.T) {
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.LyingCluster)
+}
+
 // What a tool sets back is told, and not fought over.
 func TestContested(t *testing.T) {
 	sandbox.Play(t, story.Enabled)

@@ -132,12 +132,6 @@ func TestFailing(t *testing.T) {
 	sandbox.Play(t, story.LostEvents)
 }
 
-// An API server that lies ends its own rack's passes, with a sentence each, and nothing else.
-func TestLyingCluster(t *testing.T) {
-	sandbox.Play(t, story.Enabled)
-	sandbox.Play(t, story.LyingCluster)
-}
-
 // Events that name no rack, or reach for another one, leave nothing behind.
 func TestHostile(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
