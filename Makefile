@@ -62,7 +62,7 @@ test: parts
 life: parts
 	cd sandbox && go test -count=1 -p 3 -timeout 60m ./e2e/enabling ./e2e/changes ./e2e/disabling
 
-## deployment: the end-to-end scripts that upgrade the stack from an earlier commit's (UPGRADE_FROM), and remove it
+## deployment: the end-to-end scripts that play make acceptance, upgrade the stack from an earlier commit's (UPGRADE_FROM), and remove it
 .PHONY: deployment
 deployment: parts
 	cd sandbox && go test -count=1 -timeout 40m ./e2e/deployment
