@@ -20,8 +20,8 @@ since() { python3 -c 'import sys; print("%.1f" % (float(sys.argv[2]) - float(sys
 
 # answer writes a row of the report: a question, and what AWS says.
 answer() {
-  printf '| %s | %s |\n' "$1" "$(tr '\n|' ' /' <<< "$2")" >> "$work/answers"
-  printf '  %s: %s\n' "$1" "$2" >&2
+  printf '| %s | %s |\n' "$1" "$(tr '\n|' ' /' <<< "${2:-nothing}")" >> "$work/answers"
+  printf '  %s: %s\n' "$1" "${2:-nothing}" >&2
 }
 
 # code is what AWS calls the error of a command, or "accepted".
@@ -79,16 +79,16 @@ if [ -n "${CLUSTER:-}" ]; then
   connect
   [ -z "$(kubectl get crd nodepools.karpenter.sh --ignore-not-found -o name)" ] || stop "cluster $cluster has a Karpenter, or has had one; use another; nothing was done"
 fi
-cat >&2 <<EOF
-Account $account, region $AWS_REGION. This will
-$([ -z "${CLUSTER:-}" ] && echo "  - make the EKS cluster $cluster in the default VPC, with a node group of two t3.large, and delete it in the end")
-$([ -n "$ours" ] && echo "  - deploy the stack $stack, and destroy it in the end; its table and permissions boundaries stay, as docs/deploy.md says")
-  - tag cluster $cluster, its subnets and security groups; $([ -n "${CLUSTER:-}" ] && echo "change its access mode to API_AND_CONFIG_MAP, which EKS does not take back;")
-    label its system node group; scale its Cluster Autoscaler, if it has one, to zero and back
-  - turn Karpenter on there for rack $rack, launch one node with it, turn it off, and forget the rack
-  - make and delete a role, a queue, a parameter and an access entry named $probe
-It takes some 10 minutes with a cluster that is there and 40 without, and costs less than a dollar: a cluster is 0.10 an hour, two t3.large 0.17.
-EOF
+{
+  echo "Account $account, region $AWS_REGION. This will"
+  [ -n "${CLUSTER:-}" ] || echo "  - make the EKS cluster $cluster in the default VPC, with a node group of two t3.large, and delete it in the end"
+  [ -z "$ours" ] || echo "  - deploy the stack $stack, and destroy it in the end; its table and permissions boundaries stay, as docs/deploy.md says"
+  [ -z "${CLUSTER:-}" ] || echo "  - change the access mode of cluster $cluster to API_AND_CONFIG_MAP, if it is CONFIG_MAP: EKS does not take that back"
+  echo "  - tag the cluster, its subnets and security groups; label its system node group; scale its Cluster Autoscaler, if it has one, to zero and back"
+  echo "  - turn Karpenter on there for rack $rack, launch one node with it, turn it off, and forget the rack"
+  echo "  - make and delete a role, a queue, a parameter and an access entry named $probe"
+  echo "It takes some 10 minutes with a cluster that is there and 40 without, and costs less than a dollar: a cluster is 0.10 an hour, two t3.large 0.17."
+} >&2
 if [ -z "${CONFIRM:-}" ]; then read -r -p "Type the cluster's name to go on: " CONFIRM || true; fi
 [ "$CONFIRM" = "$cluster" ] || stop "not confirmed; nothing was done"
 
@@ -173,9 +173,6 @@ fi
 
 say "Access"
 sawhorse register "$rack" --cluster "$cluster" >&2 || stop "register"
-set_parameter paused false
-answer "AllowedPattern after put-parameter --overwrite without it" "$(aws ssm describe-parameters --parameter-filters "Key=Name,Values=$params/paused" --query 'Parameters[0].AllowedPattern' --output text)"
-answer "a value against the pattern" "$(code aws ssm put-parameter --overwrite --type String --name "$params/paused" --value perhaps)"
 began=$(now)
 set_parameter karpenter_auth_mode true
 passes "access"
@@ -228,8 +225,12 @@ lag "a new queue: get-queue-attributes" aws sqs get-queue-attributes --queue-url
 aws sqs delete-queue --queue-url "$url"
 answer "a deleted queue, at once: get-queue-attributes" "$(code aws sqs get-queue-attributes --queue-url "$url" --attribute-names QueueArn)"
 answer "a deleted queue, at once: create-queue" "$(code aws sqs create-queue --queue-name "$probe")"
-aws ssm put-parameter --type String --name "${params%/racks/*}/$probe" --value 1 > /dev/null
-lag "a new parameter: get-parameter" aws ssm get-parameter --name "${params%/racks/*}/$probe"
+parameter=${params%/racks/*}/$probe
+aws ssm put-parameter --type String --name "$parameter" --value true --allowed-pattern 'true|false' > /dev/null
+lag "a new parameter: get-parameter" aws ssm get-parameter --name "$parameter"
+aws ssm put-parameter --overwrite --type String --name "$parameter" --value false > /dev/null
+answer "AllowedPattern after put-parameter --overwrite without it" "$(aws ssm describe-parameters --parameter-filters "Key=Name,Values=$parameter" --query 'Parameters[0].AllowedPattern' --output text)"
+answer "a value against the pattern of before" "$(code aws ssm put-parameter --overwrite --type String --name "$parameter" --value perhaps)"
 
 say "The functions and the state machine"
 machine=$(aws stepfunctions list-state-machines --query "stateMachines[?starts_with(name, '$stack')].stateMachineArn | [0]" --output text)
@@ -244,10 +245,12 @@ numbers = lambda name: [float(n) for n in re.findall(name + r": ([0-9.]+)", text
 starts, memory, took = numbers("Init Duration"), numbers("Max Memory Used"), numbers("Duration")
 print(f"{len(memory)} calls, {len(starts)} cold starts" + (f" of at most {max(starts):.0f} ms" if starts else "") + (f", at most {max(memory):.0f} MB" if memory else ""))')"
 done
-answer "calls by event name since the questions began, as CloudTrail tells some minutes later" "$(aws cloudtrail lookup-events --start-time "$began_at" --max-items 500 --query 'Events[].EventName' --output text 2>&1 |
-  tr '\t' '\n' | sort | uniq -c | sort -rn | head -12 | awk '{ printf "%s %s, ", $1, $2 }')"
+calls=$(aws cloudtrail lookup-events --start-time "$began_at" --max-items 500 --query 'Events[].EventName' --output text 2>&1 | tr '\t' '\n' | sort | uniq -c | sort -rn |
+  head -12 | awk '$2 != "None" { printf "%s %s, ", $1, $2 }')
+answer "calls by event name since the questions began" "${calls:-none yet: CloudTrail is minutes late}"
 
 say "Off"
+kubectl delete deployment "$probe" --wait > /dev/null
 began=$(now)
 set_parameter karpenter_enabled false
 passes "off"
