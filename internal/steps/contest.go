@@ -75,6 +75,15 @@ func (a Arbiter) Made(ctx context.Context, rack, subject, wanted string, ruling 
 	return a.Contests.SaveContest(ctx, rack, subject, Contest{Wanted: wanted, Written: a.Now().UTC(), Times: ruling.Times})
 }
 
+// Holds notes a setting of ours that is as wanted, where nothing is noted of it: whoever made it was stopped before Made.
+func (a Arbiter) Holds(ctx context.Context, rack, subject, wanted string) error {
+	contest, err := a.Contests.Contest(ctx, rack, subject)
+	if err != nil || contest.Wanted == wanted {
+		return err
+	}
+	return a.Made(ctx, rack, subject, wanted, Ruling{})
+}
+
 // Withdraw ends a contest: Sawhorse wants nothing of the setting any more.
 func (a Arbiter) Withdraw(ctx context.Context, rack, subject string) error {
 	return a.Contests.ForgetContest(ctx, rack, subject)

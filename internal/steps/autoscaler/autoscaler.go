@@ -153,6 +153,9 @@ func (r *run) change(ctx context.Context, live deployment, edit func(deployment)
 	edit(wanted)
 	wanted.mark(r.plan.Rack)
 	if equality.Semantic.DeepEqual(live.Object, wanted.Object) {
+		if err := r.arbiter.Holds(ctx, r.plan.Rack, contest(live), wanted.setting()); err != nil {
+			return r.progress, err
+		}
 		return r.write(ctx, live, wanted)
 	}
 	ruling, err := r.arbiter.Rule(ctx, r.plan.Rack, contest(live), wanted.setting())

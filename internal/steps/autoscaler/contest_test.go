@@ -50,3 +50,15 @@ func TestWhatOthersSetBackIsNotFoughtOver(t *testing.T) {
 		t.Errorf("%+v, %v", progress.Warnings, s.contests)
 	}
 }
+
+// Stopped between the change and the note of it: the next call notes it, and what others set back then is counted as ever.
+func TestAChangeThatWasNotNoted(t *testing.T) {
+	s, o := begin(t), autoscaler("ca", image)
+	s.Create(o)
+	s.RolledOut(o)
+	s.run(plan.AutoscalerOff, true)
+	clear(s.contests)
+	if s.run(plan.AutoscalerOff, false); len(s.contests) != 1 {
+		t.Errorf("noted %v", s.contests)
+	}
+}

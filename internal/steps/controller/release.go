@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"helm.sh/helm/v4/pkg/action"
@@ -30,9 +33,13 @@ type helm struct {
 	config  *action.Configuration
 	records *records
 	rack    string
+	failed  *atomic.Pointer[error] // of the last request that failed
 }
 
 func newHelm(config *rest.Config, rack string) (*helm, error) {
+	failed := new(atomic.Pointer[error])
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return attentive{next, failed} })
 	getter, err := newGetter(config)
 	if err != nil {
 		return nil, err
@@ -49,9 +56,35 @@ func newHelm(config *rest.Config, rack string) (*helm, error) {
 	}
 	secrets := driver.NewSecrets(bounded{client.Secrets(names.Namespace)})
 	secrets.SetLogger(slog.DiscardHandler)
-	h := &helm{config: made, records: &records{Driver: secrets}, rack: rack}
+	h := &helm{config: made, records: &records{Driver: secrets}, rack: rack, failed: failed}
 	made.Releases, made.Capabilities = storage.Init(h.records), capabilities
 	return h, nil
+}
+
+// attentive is a transport that keeps the error of a request.
+type attentive struct {
+	http.RoundTripper
+	failed *atomic.Pointer[error]
+}
+
+func (a attentive) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := a.RoundTripper.RoundTrip(request)
+	if err != nil {
+		a.failed.Store(&err)
+	}
+	return response, err
+}
+
+// WrappedRoundTripper lets client-go reach the transport, to close its idle connections.
+func (a attentive) WrappedRoundTripper() http.RoundTripper { return a.RoundTripper }
+
+// cause is the error of the request of which Helm's error has the text alone: so it is with what fails while Helm asks for the
+// cluster's kinds.
+func (h *helm) cause(err error) error {
+	if failed := h.failed.Load(); failed != nil && strings.Contains(err.Error(), (*failed).Error()) {
+		return *failed
+	}
+	return err
 }
 
 // last is the newest revision of a release, which is the one that all further actions are about; nil where there is none.
@@ -98,7 +131,7 @@ func (h *helm) install(ctx context.Context, wanted rendered) error {
 	install.DisableOpenAPIValidation = true // server-side apply checks the same, without loading every schema
 	_, err := install.RunWithContext(ctx, wanted.chart, wanted.values)
 	if err != nil {
-		return fmt.Errorf("release %s: install: %w", wanted.name, err)
+		return fmt.Errorf("release %s: install: %w", wanted.name, h.cause(err))
 	}
 	return nil
 }
@@ -120,7 +153,7 @@ func (h *helm) upgrade(ctx context.Context, last *release.Release, wanted render
 	upgrade.WaitStrategy, upgrade.Timeout = kube.HookOnlyStrategy, 30*time.Second
 	upgrade.DisableOpenAPIValidation = true
 	if _, err := upgrade.RunWithContext(ctx, last.Name, wanted.chart, wanted.values); err != nil {
-		return fmt.Errorf("release %s: upgrade: %w", last.Name, err)
+		return fmt.Errorf("release %s: upgrade: %w", last.Name, h.cause(err))
 	}
 	return nil
 }

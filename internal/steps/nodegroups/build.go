@@ -56,8 +56,15 @@ func (n *Nodegroups) build(ctx context.Context, p *plan.Plan) (steps.Progress, e
 // empty brings a group to min 0, desired 0 once no build runs on its nodes. It does not wait for builds: a later pass goes on.
 func (n *Nodegroups) empty(ctx context.Context, p *plan.Plan, client *k8s.Client, group *types.Nodegroup, progress *steps.Progress) (bool, error) {
 	name, live := *group.NodegroupName, size(group)
-	if live.Min == 0 && live.Desired == 0 || group.Status == types.NodegroupStatusUpdating {
-		return group.Status != types.NodegroupStatusUpdating, nil
+	if group.Status == types.NodegroupStatusUpdating {
+		return false, nil
+	}
+	if live.Min == 0 && live.Desired == 0 {
+		_, ours, err := n.Baselines.Get(ctx, p.Rack, steps.SizeKey(name))
+		if err == nil && ours {
+			err = n.arbiter().Holds(ctx, p.Rack, steps.SizeKey(name), zero)
+		}
+		return err == nil, err
 	}
 	ruling, err := n.arbiter().Rule(ctx, p.Rack, steps.SizeKey(name), zero)
 	if err != nil {

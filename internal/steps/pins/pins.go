@@ -107,9 +107,10 @@ func (r *run) pin(ctx context.Context, live *unstructured.Unstructured) (string,
 	switch {
 	case on && mark(live) == "":
 		return "", nil // its owner pins it
-	case on && rollout.Done:
-		return "", nil
 	case on:
+		if err := r.arbiter.Holds(ctx, r.plan.Rack, baselineKey(live), pinned); err != nil || rollout.Done {
+			return "", err
+		}
 		return r.watch(ctx, live, rollout)
 	case mark(live) == r.unfit():
 		r.warnUnfit(live, "")

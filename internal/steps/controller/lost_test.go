@@ -1,0 +1,39 @@
+package controller
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+// failing is a transport on which requests for a path fail.
+type failing struct {
+	http.RoundTripper
+	path string
+}
+
+func (f failing) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.URL.Path == f.path {
+		return nil, &steps.NotReady{Reason: "cluster demo: the API server answered 500"}
+	}
+	return f.RoundTripper.RoundTrip(request)
+}
+
+// An API server that fails while Helm asks for its kinds is one that is asked again: Helm's error has its text alone.
+func TestTheAPIServerFailsWhileHelmDiscoversKinds(t *testing.T) {
+	s := begin(t)
+	s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
+	s.settle()
+	config := rest.CopyConfig(s.Config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return failing{next, "/api"} })
+	_, err := s.as(config).Run(ctx, s.plan, PartRelease)
+	if !errors.As(err, new(*steps.NotReady)) || !strings.Contains(err.Error(), "release karpenter: install") {
+		t.Errorf("%T %v", err, err)
+	}
+	s.run(PartRelease, "installed release karpenter 1.10.0")
+}
