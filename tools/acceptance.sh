@@ -108,6 +108,7 @@ finish() {
     [ -n "$(aws ssm get-parameters-by-path --path "${params%/params}" --recursive --query 'Parameters[].Name' --output text)" ] || break
     sleep 1
   done
+  aws eks delete-access-entry --cluster-name "$cluster" --principal-arn "arn:$partition:iam::$account:role/$probe" > /dev/null 2>&1
   aws iam delete-role --role-name "$probe" 2> /dev/null
   aws sqs get-queue-url --queue-name "$probe" --query QueueUrl --output text 2> /dev/null | xargs -r -n 1 aws sqs delete-queue --queue-url 2> /dev/null
   aws ssm delete-parameter --name "${params%/racks/*}/$probe" > /dev/null 2>&1
@@ -125,7 +126,7 @@ finish() {
 make_cluster() {
   say "The cluster $cluster"
   local subnets trust
-  subnets=$(aws ec2 describe-subnets --filters Name=default-for-az,Values=true --query 'Subnets[:3].SubnetId' --output text | tr '\t' ',')
+  subnets=$(aws ec2 describe-subnets --filters Name=default-for-az,Values=true --query 'sort_by(Subnets, &AvailabilityZone)[:3].SubnetId' --output text | tr '\t' ',')
   [ -n "$subnets" ] || stop "region $AWS_REGION has no default VPC; make a cluster and name it with CLUSTER="
   trust='{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":["eks.amazonaws.com","ec2.amazonaws.com"]},"Action":"sts:AssumeRole"}]}'
   aws iam create-role --role-name "$cluster-cluster" --assume-role-policy-document "$trust" > /dev/null || stop "the cluster's role"
@@ -168,7 +169,7 @@ touch "$work/answers"
 [ -n "${CLUSTER:-}" ] || { make_cluster && connect; }
 if [ -n "$ours" ]; then
   say "The stack"
-  make deploy >&2 || stop "the stack could not be deployed"
+  { make synth && cdk deploy --require-approval never; } >&2 || stop "the stack could not be deployed"
 fi
 
 say "Access"
