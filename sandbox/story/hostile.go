@@ -138,15 +138,23 @@ func Forged(t *Teller) {
 }
 
 // LyingCluster has the API server of a rack's cluster lie to the functions. Each lie ends a pass, soon and with a sentence; nothing is ended
-// or written meanwhile but what the passes say of themselves, and when the lies end all is as before.
+// or written meanwhile but what the passes say of themselves, the passes of another rack go on, and when the lies end all is as before.
 func LyingCluster(t *Teller) {
 	const (
+		second  = " --name /sawhorse/racks/second/params/paused"
+		count   = "aws dynamodb get-item --table-name " + table + ` --key '{"pk":{"S":"rack#second"},"sk":{"S":"lease"}}' --query Item.served.N --output text`
 		traces  = "kubectl get nodepools,ec2nodeclasses -o jsonpath='{range .items[*]}{.metadata.name} {.metadata.generation} {end}'"
 		written = `curl -s "$AWS_ENDPOINT_URL/_sandbox/trail?since=`
 		ours    = `" | awk '$2 ~ /^Sawhorse-/ && $3 ~ /^(ec2|eks|iam|sqs)$/ { print $3 ":" $4 }' | sort -u | paste -sd' '`
 	)
 	before, began := t.Ask(traces), t.Ask("date -u +%Y-%m-%dT%H:%M:%SZ")
-	for _, lie := range []struct{ kind, function, action, sentence string }{
+	t.Type("aws ssm put-parameter --type String --value false" + second)
+	passes := func(n int) {
+		t.Until(fmt.Sprintf("passes of the other rack: at least %d", n), fmt.Sprintf(`[ "$(%s)" -ge %d ] 2>/dev/null && echo yes || true`, count, n), "yes", time.Minute)
+	}
+	passes(1)
+	for i, lie := range []struct{ kind, function, action, sentence string }{
+		{"redirect", "autoscaler", "list deployments.apps", "API servers do not redirect"},
 		{"swarm", "nodepools", "", "has more than 200000 values"},
 		{"endless", "autoscaler", "list deployments.apps", "still names a further page"},
 		{"impostor", "autoscaler", "list deployments.apps", "Deployment/*: list: the API server answered with"},
@@ -155,7 +163,9 @@ func LyingCluster(t *Teller) {
 		t.Chapter("Its API server lies: " + lie.kind)
 		t.Type(faults + fmt.Sprintf(`PUT -d '[{"function":%q,"service":"kubernetes","action":%q,"nth":1,"seconds":300,"kind":%q}]'`, lie.function, lie.action, lie.kind))
 		t.Check("request", fullPass, "0")
-		t.Until("the status has the sentence", status+` | grep -oF '`+lie.sentence+`' | head -1`, lie.sentence, time.Minute)
+		putEvents(t, "sawhorse", "Rack Reconcile Requested", map[string]any{"rack": "second", "full": true})
+		passes(i + 2)
+		t.Until("the status has the sentence", status+` | grep -oF '`+lie.sentence+`' | head -1`, lie.sentence, 2*time.Minute)
 		t.Until("the pass has ended", running, "0", time.Minute)
 		t.Check("status", state, "Failed")
 	}
@@ -167,6 +177,7 @@ func LyingCluster(t *Teller) {
 	t.Until("status", state, "Reconciled", time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
 	t.Check("NodePools and EC2NodeClasses", traces, before)
+	t.Type("aws ssm delete-parameter" + second)
 }
 
 // putEvents puts events on a bus, ten at a time as EventBridge takes them.
