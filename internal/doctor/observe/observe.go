@@ -134,7 +134,7 @@ func reason(err error) string {
 
 func (l *looker) parameters(ctx context.Context, paths names.Paths) error {
 	tree, err := rack.ReadTree(ctx, l.Parameters, paths.Params(l.o.Rack))
-	parsed := params.Parse(params.Input{Rack: l.o.Rack, Params: tree.Values, Secure: tree.Secure})
-	l.o.Config, l.o.Problems, l.o.Written = parsed.Config, parsed.Problems, len(tree.Values)
+	l.o.Params, l.o.Secure = tree.Values, tree.Secure
+	l.o.Config = params.Parse(params.Input{Rack: l.o.Rack, Params: tree.Values, Secure: tree.Secure}).Config
 	return err
 }
