@@ -328,8 +328,11 @@ func TestRemedyOfTheAPIServer(t *testing.T) {
 		t.Errorf("%q", f.Commands)
 	}
 	o.Cluster.AuthMode = "CONFIG_MAP"
-	if f := Examine(o).Findings[0]; len(f.Commands) > 0 || !strings.Contains(f.Do, "aws-auth") {
-		t.Errorf("%+v", f)
+	for _, caller := range []string{o.Caller, ""} {
+		o.Caller = caller
+		if f := Examine(o).Findings[0]; len(f.Commands) > 0 || !strings.Contains(f.Do, "aws-auth") || !strings.Contains(f.Do, "karpenter_auth_mode=true") {
+			t.Errorf("caller %q: %+v", caller, f)
+		}
 	}
 	o.Caller = "arn:aws:iam::111122223333:root"
 	if f := Examine(o).Findings[0]; len(f.Commands) > 0 || !strings.Contains(f.Do, "no access entry can name") {

@@ -237,14 +237,21 @@ func TestClosedCluster(t *testing.T) {
 	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
 	t.Cleanup(refusing.Close)
 	config := aws.Config{Region: "eu-central-1", Credentials: credentials.NewStaticCredentialsProvider("id", "key", "")}
+	stranger := k8s.Dial(config, at(refusing.URL))
 	for _, c := range []struct {
+		mode string
 		dial k8s.Connector
 		want string
 	}{
-		{noDial, "dial: no route"},
-		{k8s.Dial(config, at(refusing.URL)), "the cluster's API server does not know the caller: it has no access entry"},
+		{"API", noDial, "dial: no route"},
+		{"CONFIG_MAP", noDial, "dial: no route"},
+		{"API", stranger, "the cluster's API server does not know the caller: it has no access entry"},
+		{"CONFIG_MAP", stranger, "the cluster's API server does not know the caller: " +
+			"the cluster's access mode is CONFIG_MAP, and access entries come with karpenter_auth_mode=true"},
 	} {
-		o := observed(t, &account{answers: answers()}, c.dial)
+		all := answers()
+		all[""] = strings.Replace(all[""], "API_AND_CONFIG_MAP", c.mode, 1)
+		o := observed(t, &account{answers: all}, c.dial)
 		for _, source := range []doctor.Source{doctor.Nodes, doctor.Budgets} {
 			if o.Unseen[source] != c.want {
 				t.Errorf("%s: %q, want %q", source, o.Unseen[source], c.want)
