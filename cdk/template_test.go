@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/meter"
 	"github.com/sawhorse-io/sawhorse/internal/rack"
 )
@@ -17,8 +18,8 @@ func TestEveryRuleTargetHasADeadLetterQueueAndABoundedRetry(t *testing.T) {
 	queue := slices.Collect(maps.Keys(production.all("AWS::SQS::Queue")))[0]
 	targets := map[string]any{"schedule": production.one(t, "AWS::Scheduler::Schedule").Properties["Target"]}
 	rules := production.all("AWS::Events::Rule")
-	if len(rules) != 3 {
-		t.Errorf("%d rules, want 3", len(rules))
+	if len(rules) != 4 {
+		t.Errorf("%d rules, want 4", len(rules))
 	}
 	for id, rule := range rules {
 		for _, target := range list(rule.Properties["Targets"]) {
@@ -77,10 +78,36 @@ func TestPatterns(t *testing.T) {
 		t.Errorf("the prefix is not in the pattern:\n%s", got)
 	}
 	for id, rule := range production.all("AWS::Events::Rule") {
-		if own := strings.HasPrefix(id, "RequestRule"); own != (rule.Properties["EventBusName"] != nil) {
+		if own := strings.HasPrefix(id, "RequestRule") || strings.HasPrefix(id, "UnknownRule"); own != (rule.Properties["EventBusName"] != nil) {
 			t.Errorf("rule %s is on the wrong bus: %s", id, text(rule.Properties["EventBusName"]))
 		}
 	}
+}
+
+// What names a rack on Sawhorse's bus and is no request is answered; what Sawhorse sends itself is not, by its source, nor when somebody else
+// repeats it there: an answer that is answered would go round for ever.
+func TestUnknownEventsAreAnswered(t *testing.T) {
+	var known []string
+	for _, each := range []events.Detail{
+		events.ReconcileStarted{}, events.Reconciled{}, events.Rejected{}, events.ReconcileFailed{},
+		events.ReconcileRequested{}, events.ParametersChangeRequested{},
+	} {
+		known = append(known, each.DetailType())
+	}
+	want := fmt.Sprintf(`{"detail":{"rack":[{"exists":true}]},"detail-type":[{"anything-but":["%s"]}],"source":[{"anything-but":["%s"]}]}`,
+		strings.Join(known, `","`), events.Source)
+	for id, rule := range production.all("AWS::Events::Rule") {
+		if strings.HasPrefix(id, "UnknownRule") {
+			if got := text(rule.Properties["EventPattern"]); got != want {
+				t.Errorf("%s\nwant %s", got, want)
+			}
+			if got := text(rule.Properties["Targets"]); !strings.Contains(got, `"Ref":"Machine`) {
+				t.Errorf("it leads to %s", got)
+			}
+			return
+		}
+	}
+	t.Error("there is no such rule")
 }
 
 func TestTableIsKept(t *testing.T) {

@@ -66,21 +66,40 @@ func (s *sawhorse) addStateMachine() {
 // addRules leads events to the state machine, and the end of broken executions to resync.
 func (s *sawhorse) addRules() {
 	params := names.Paths{Prefix: s.Prefix}.Params("*") + "/*"
-	s.rule("ParameterRule", "A write to a rack's parameters", nil, events.SSMSource, []string{events.TypeParameterChange}, map[string]any{
-		"name": awsevents.Match_Wildcard(jsii.String(params)),
-		// Not LabelParameterVersion: a label changes no value.
-		"operation": []string{"Create", "Update", "Delete"},
+	s.rule("ParameterRule", "A write to a rack's parameters", nil, awsevents.EventPattern{
+		Source: jsii.Strings(events.SSMSource), DetailType: jsii.Strings(events.TypeParameterChange), Detail: &map[string]any{
+			"name": awsevents.Match_Wildcard(jsii.String(params)),
+			// Not LabelParameterVersion: a label changes no value.
+			"operation": []string{"Create", "Update", "Delete"},
+		},
 	}, s.toMachine())
-	s.rule("RequestRule", "A pass, or a change, that somebody asked for", s.bus, "",
-		[]string{events.TypeReconcileRequested, events.TypeParametersChangeRequested}, nil, s.toMachine())
-	s.rule("EndedRule", "An execution that ended without freeing its rack", nil, events.StatesSource, []string{events.TypeExecutionChange}, map[string]any{
-		"stateMachineArn": []string{s.machineARN()},
-		"status":          []string{"FAILED", "TIMED_OUT", "ABORTED"},
+	s.rule("RequestRule", "A pass, or a change, that somebody asked for", s.bus,
+		awsevents.EventPattern{DetailType: jsii.Strings(events.Requests...)}, s.toMachine())
+	s.rule("UnknownRule", "An event that names a rack and is no request, to be answered", s.bus, unknown(), s.toMachine())
+	s.rule("EndedRule", "An execution that ended without freeing its rack", nil, awsevents.EventPattern{
+		Source: jsii.Strings(events.StatesSource), DetailType: jsii.Strings(events.TypeExecutionChange), Detail: &map[string]any{
+			"stateMachineArn": []string{s.machineARN()},
+			"status":          []string{"FAILED", "TIMED_OUT", "ABORTED"},
+		},
 	}, awseventstargets.NewLambdaFunction(s.functions["resync"], &awseventstargets.LambdaFunctionProps{
 		DeadLetterQueue: s.undelivered,
 		RetryAttempts:   jsii.Number(deliveryAttempts),
 		MaxEventAge:     awscdk.Duration_Hours(jsii.Number(deliveryHours)),
 	}))
+}
+
+// unknown matches what else comes to the bus and names a rack. What Sawhorse sends is told by its source, and by its detail types too,
+// because somebody may repeat it there under another source: an answer that is answered would go round for ever.
+func unknown() awsevents.EventPattern {
+	known := []any{events.TypeReconcileStarted, events.TypeReconciled, events.TypeRejected, events.TypeReconcileFailed}
+	for _, request := range events.Requests {
+		known = append(known, request)
+	}
+	return awsevents.EventPattern{
+		Source:     awsevents.Match_AnythingBut(events.Source),
+		DetailType: awsevents.Match_AnythingBut(known...),
+		Detail:     &map[string]any{"rack": awsevents.Match_Exists()},
+	}
 }
 
 func (s *sawhorse) toMachine() awsevents.IRuleTarget {
@@ -91,17 +110,10 @@ func (s *sawhorse) toMachine() awsevents.IRuleTarget {
 	})
 }
 
-// rule adds one rule; without a bus it is on the account's default one, without a source it takes any.
-func (s *sawhorse) rule(id, description string, bus awsevents.IEventBus, source string, detailTypes []string, detail map[string]any, target awsevents.IRuleTarget) {
-	pattern := &awsevents.EventPattern{DetailType: jsii.Strings(detailTypes...)}
-	if source != "" {
-		pattern.Source = jsii.Strings(source)
-	}
-	if detail != nil {
-		pattern.Detail = &detail
-	}
+// rule adds one rule; without a bus it is on the account's default one.
+func (s *sawhorse) rule(id, description string, bus awsevents.IEventBus, pattern awsevents.EventPattern, target awsevents.IRuleTarget) {
 	awsevents.NewRule(s.stack, jsii.String(id), &awsevents.RuleProps{
-		Description: jsii.String(description), EventBus: bus, EventPattern: pattern, Targets: &[]awsevents.IRuleTarget{target},
+		Description: jsii.String(description), EventBus: bus, EventPattern: &pattern, Targets: &[]awsevents.IRuleTarget{target},
 	})
 }
 

@@ -21,6 +21,9 @@ const (
 	TypeReconcileFailed  = "Rack Reconcile Failed"
 )
 
+// Requests are the detail types that Sawhorse takes on its bus.
+var Requests = []string{TypeReconcileRequested, TypeParametersChangeRequested}
+
 // Events of AWS that Sawhorse takes.
 const (
 	// SSMSource and TypeParameterChange are Parameter Store's notice of a write.

@@ -81,7 +81,7 @@ type PoolEffect struct {
 
 // Problem is a sentence about one parameter.
 type Problem struct {
-	// Parameter is the name under params/, or "rack" for the rack's own name.
+	// Parameter is the name under params/, "rack" for the rack's own name, or "detail-type" for that of an event that is no request.
 	Parameter string `json:"parameter"`
 	// Path is the place inside a JSON parameter.
 	Path string `json:"path,omitempty"`
@@ -114,11 +114,11 @@ func (e Reconciled) Shortened(bytes int) Outbound {
 	return e
 }
 
-// Rejected is sent when the parameters cannot be applied, those of the tree or those of a change request. What is in force
-// stays in force.
+// Rejected is sent when the parameters cannot be applied, those of the tree or those of a change request, and when an event on the bus is no
+// request that Sawhorse takes. What is in force stays in force.
 type Rejected struct {
 	Pass
-	// Change is the id of the event of the change request that was refused; empty where the tree itself was.
+	// Change is the id of the event that was refused, a change request or one of an unknown detail-type; empty where the tree itself was.
 	Change string `json:"change,omitempty"`
 }
 

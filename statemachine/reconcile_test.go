@@ -272,6 +272,28 @@ func TestAChangeHasNoFlags(t *testing.T) {
 	}
 }
 
+// An event that is none of those that the rules lead here for is answered, and nothing else: it takes no lease, and asks for no pass.
+func TestAnUnknownEventIsOnlyAnswered(t *testing.T) {
+	m := parse(t)
+	unknown, _ := m.States["Intake"].Assign["unknown"].(string)
+	for _, part := range []string{
+		// Nobody but AWS may put events with a source that begins with aws.
+		"$not($states.input.source = '" + events.SSMSource + "')", "$not($t in ['" + strings.Join(events.Requests, "', '") + "'])", "{'detailType': $t, 'id': ",
+	} {
+		if !strings.Contains(unknown, part) {
+			t.Errorf("unknown lacks %s: %s", part, unknown)
+		}
+	}
+	answered := m.States["Known"].Choices[2]
+	if answered.Condition != "{% $dryRun or $exists($unknown.detailType) %}" || answered.Next != "Validate" || answered.Assign["dryRun"] != true {
+		t.Errorf("an unknown event leads to %+v", answered)
+	}
+	var call struct{ Payload map[string]any }
+	if err := json.Unmarshal(m.States["Validate"].Arguments, &call); err != nil || call.Payload["unknown"] != "{% $unknown %}" {
+		t.Errorf("validate is told %v (%v)", call.Payload, err)
+	}
+}
+
 // The write that an event tells of goes into the lease as package rack reads it, into one of ten places at most.
 func TestAWriteIsToldOf(t *testing.T) {
 	m := parse(t)

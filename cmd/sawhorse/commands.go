@@ -57,7 +57,7 @@ func commands() []command {
 				"  -o text|json  lines for people, or one JSON object; text unless given\n" + aboutCloud + "\n" +
 				"The cluster's API server is asked with the same credentials, as `aws eks get-token` makes them: no kubeconfig is read, so that it is\n" +
 				"the rack's cluster that is examined, whatever kubectl's current context is.\n" +
-				"Exit 0 nothing fails, 1 something fails, 2 wrong use.",
+				"Exit 0 nothing fails, 1 something fails, 2 wrong use, 3 nothing fails, but something could not be looked at.",
 		},
 		{
 			name: "completion", args: "bash|zsh|fish", what: "print a completion script", words: shells, run: runCompletion,

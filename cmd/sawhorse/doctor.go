@@ -47,10 +47,15 @@ func runDoctor(ctx context.Context, use string, args []string) error {
 	} else {
 		err = printReport(os.Stdout, report)
 	}
-	if err == nil && report.Count(doctor.Fails) > 0 {
+	switch {
+	case err != nil:
+		return err
+	case report.Count(doctor.Fails) > 0:
 		return errRefused
+	case report.Count(doctor.Unknown) > 0:
+		return errUnseen
 	}
-	return err
+	return nil
 }
 
 func examine(ctx context.Context, rack string) (doctor.Report, error) {

@@ -56,6 +56,23 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
+// A check that nobody could make is no good one: exit 3, where nothing else fails.
+func TestDoctorThatMayNotLook(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Amzn-Errortype", "AccessDeniedException")
+		w.WriteHeader(http.StatusForbidden)
+	}))
+	t.Cleanup(server.Close)
+	env := append(parameterStore(t, nil), "AWS_ENDPOINT_URL="+server.URL, "AWS_MAX_ATTEMPTS=1")
+	if got := inCloud(t, env, "doctor", "prod").ends(t, 3); !strings.Contains(got.stdout, ": 0 fail, 0 warn, 0 to know, ") {
+		t.Errorf("%s", got.stdout)
+	}
+	report := decoded[doctor.Report](t, inCloud(t, env, "doctor", "-o", "json", "prod").ends(t, 3).stdout)
+	if report.Count(doctor.Unknown) != len(report.Findings) || len(report.Findings) == 0 {
+		t.Errorf("%+v", report)
+	}
+}
+
 func TestDoctorIsUsedWrongly(t *testing.T) {
 	env := emptyAccount(t)
 	for _, args := range [][]string{{}, {"-o", "yaml", "prod"}, {"Prod"}, {"prod", "test"}, {"prod", "--fix"}} {

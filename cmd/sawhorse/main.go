@@ -2,7 +2,7 @@
 //
 // check, render, plan and params need no cloud. The others use the AWS credentials and region of their surroundings;
 // SAWHORSE_PREFIX is the parameter prefix where the stack was deployed with another one than /sawhorse, SAWHORSE_STACK the
-// stack's name where it is not Sawhorse. Exit: 0 good, 1 refused or failed, 2 wrong use.
+// stack's name where it is not Sawhorse. Exit: 0 good, 1 refused or failed, 2 wrong use, 3 something could not be looked at.
 package main
 
 import (
@@ -30,6 +30,9 @@ type unusable struct{ error }
 // errRefused ends a command that has printed its answer, and the answer is no.
 var errRefused = errors.New("refused")
 
+// errUnseen ends a command that has printed its answer, and could not look at all that the answer is about.
+var errUnseen = errors.New("something could not be looked at")
+
 // command is one of the program's commands.
 type command struct {
 	name string
@@ -54,6 +57,8 @@ func main() {
 		os.Exit(2)
 	case errors.Is(err, errRefused):
 		os.Exit(1)
+	case errors.Is(err, errUnseen):
+		os.Exit(3)
 	default:
 		fmt.Fprintln(os.Stderr, "sawhorse:", err)
 		os.Exit(1)

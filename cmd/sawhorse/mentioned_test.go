@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -45,5 +46,44 @@ func TestCommandLinesOfDocuments(t *testing.T) {
 	}
 	if lines < 40 {
 		t.Errorf("only %d command lines: the test does not see them", lines)
+	}
+}
+
+// write is a command that writes a parameter; a mere mention of put-parameter names none.
+var write = regexp.MustCompile("aws ssm put-parameter[^`\n]* --name [^`\n]*")
+
+// Every command that writes a parameter, in the documents and in what the program says, gives the type: SSM wants it of a parameter that
+// does not exist, as of a rack that nobody has registered, and takes it of one that does.
+func TestWritesGiveTheType(t *testing.T) {
+	paths, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths = append(paths, "../../README.md")
+	for _, root := range []string{"../../internal", "../../cmd", "../../functions", "../../cdk"} {
+		if err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+			if strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
+				paths = append(paths, path)
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	writes := 0
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range write.FindAllString(string(text), -1) {
+			writes++
+			if !strings.Contains(command, " --type String ") {
+				t.Errorf("%s: a parameter that does not exist cannot be written without --type String: %s", path, command)
+			}
+		}
+	}
+	if writes < 40 {
+		t.Errorf("only %d commands that write a parameter: the test does not see them", writes)
 	}
 }

@@ -24,7 +24,8 @@ type recipe struct {
 
 // The commands that a recipe may have. A value is single-quoted, a file, or the base64 of a file; files are written before.
 var (
-	putParameter = regexp.MustCompile(`^aws ssm put-parameter --overwrite (?:--tier Advanced )?--name /sawhorse/racks/prod/params/([a-z_]+) --value (?:'([^']*)'|file://([a-z]+\.json)|"\$\(base64 < ([a-z]+\.json)\)")$`)
+	putParameter = regexp.MustCompile(`^aws ssm put-parameter --overwrite --type String (?:--tier Advanced )?--name /sawhorse/racks/prod/params/([a-z_]+) ` +
+		`--value (?:'([^']*)'|file://([a-z]+\.json)|"\$\(base64 < ([a-z]+\.json)\)")$`)
 	writeFile    = regexp.MustCompile(`^cat > ([a-z]+\.json) <<'END'$`)
 	copyToS3     = regexp.MustCompile(`^aws s3 cp ([a-z]+\.json) (s3://[a-z-]+/[a-z/]+\.json)$`)
 	deployPrefix = regexp.MustCompile(`^\.cache/npm/node_modules/\.bin/cdk deploy -c objectPrefixes=(s3://[a-z-]+/[a-z/]+)$`)

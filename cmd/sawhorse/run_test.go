@@ -50,7 +50,7 @@ func execute(t testing.TB, command *exec.Cmd, stdin string) ran {
 	return ran{command.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
-// ends wants an exit code; with 0 and 1, nothing else to be on stderr.
+// ends wants an exit code; nothing to be on stderr but with 2.
 func (r ran) ends(t testing.TB, code int) ran {
 	t.Helper()
 	if r.code != code || code != 2 && r.stderr != "" {

@@ -27,7 +27,7 @@ func TestTroubleshootingIsCurrent(t *testing.T) {
 	if !found {
 		t.Fatalf("%s has no line %q", troubleshooting, marker)
 	}
-	want := head + marker + generated(t, readSource(t, "internal", "statemachine"))
+	want := head + marker + generated(t, readSource(t, "events", "internal", "statemachine"))
 	if *update {
 		if err := os.WriteFile(troubleshooting, []byte(want), 0o644); err != nil {
 			t.Fatal(err)

@@ -4,20 +4,36 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sawhorse-io/sawhorse/internal/judge"
 	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
 func parameters(o *Observed) []Finding {
-	if o.Written == 0 {
+	if len(o.Params) == 0 {
 		return []Finding{finding(Info, fmt.Sprintf("rack %s has no parameters yet; it was examined with the defaults, as cluster %s", o.Rack, o.Config.ClusterName),
 			"Create them.", "sawhorse register "+o.Rack)}
 	}
 	var found []Finding
-	for _, p := range o.Problems {
+	for _, p := range o.problems() {
 		found = append(found, finding(Fails, p.Parameter+": "+p.Message, "Write what it says; `sawhorse check` tells before the write."))
 	}
 	return found
+}
+
+// problems are those that a pass would find, but for what checks of their own tell, and what nobody could see.
+func (o *Observed) problems() []params.Problem {
+	input := params.Input{Rack: o.Rack, Params: o.Params, Secure: o.Secure}
+	facts := plan.Facts{Offline: true, NodeGroups: o.NodeGroups, Records: plan.Records{WasOn: o.on()}}
+	if o.on() { // the rack's records, which doctor does not read, say so
+		input.Previous = map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}
+	}
+	if o.Cluster != nil {
+		facts.Cluster = &plan.ClusterFacts{Cluster: o.Cluster.Cluster, Status: "ACTIVE", AuthMode: o.Cluster.AuthMode}
+	}
+	verdict, _ := judge.Judge(params.Parse(input), facts, judge.InForce{}) // it fails only where the manifests in force cannot be read
+	return verdict.Problems
 }
 
 func cluster(o *Observed) []Finding {

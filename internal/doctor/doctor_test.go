@@ -12,16 +12,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
 // healthy is a rack with Karpenter on, of which every check is good.
 func healthy() *Observed {
-	config := params.Parse(params.Input{Rack: "prod", Params: map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}}).Config
+	texts := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}
 	tag := map[string]string{"karpenter.sh/discovery": "prod"}
 	return &Observed{
-		Rack: "prod", Caller: "arn:aws:iam::111122223333:role/ops", Unseen: map[Source]string{}, Config: config, Written: 2,
+		Rack: "prod", Caller: "arn:aws:iam::111122223333:role/ops", Unseen: map[Source]string{},
+		Params: texts, Config: params.Parse(params.Input{Rack: "prod", Params: texts}).Config,
 		Cluster: &Cluster{VPC: "vpc-1", PublicAPI: true, ClusterFacts: plan.ClusterFacts{
 			Cluster: plan.Cluster{Name: "prod", Account: "111122223333", Region: "eu-central-1", Partition: "aws", SecurityGroup: "sg-1", OIDCIssuer: "https://oidc/1"},
 			Status:  "ACTIVE", Version: "1.35", Tags: map[string]string{"sawhorse.dev/rack": "prod"},
@@ -87,8 +89,7 @@ func with(more map[string]string) func(*Observed) {
 		for name, text := range more {
 			texts[name] = text
 		}
-		parsed := params.Parse(params.Input{Rack: "prod", Params: texts})
-		o.Config, o.Problems = parsed.Config, parsed.Problems
+		o.Params, o.Config = texts, params.Parse(params.Input{Rack: "prod", Params: texts}).Config
 	}
 }
 
@@ -108,8 +109,22 @@ type example struct {
 
 // cases change a healthy rack; each has what the check of that name finds then: "severity: words of what it says", in any number.
 var cases = []example{
-	{"parameters", "none", func(o *Observed) { o.Written = 0 }, []string{"info: no parameters yet"}},
+	{"parameters", "none", func(o *Observed) { o.Params = nil }, []string{"info: no parameters yet"}},
 	{"parameters", "a bad one", with(map[string]string{"karpenter_cpu_limit": "2OO"}), []string{`fails: karpenter_cpu_limit is "2OO"`}},
+	{"parameters", "a secret", func(o *Observed) { o.Secure = []string{"karpenter_enabled"} }, []string{"fails: karpenter_enabled is a SecureString"}},
+	{"parameters", "a manifest that Karpenter refuses", with(map[string]string{"karpenter_config": `{"nodePool":{"weight":300}}`}), []string{"fails: nodePool.weight"}},
+	{"parameters", "a node group that is not there", with(map[string]string{"system_node_groups": "system,sytem"}), []string{`fails: the node group "sytem"`}},
+	{"parameters", "nobody could see node groups", all(with(map[string]string{"system_node_groups": "sytem"}), func(o *Observed) {
+		o.NodeGroups, o.Unseen[NodeGroups] = nil, "AccessDenied"
+	}), nil},
+	{"parameters", "nobody could see the cluster", all(with(map[string]string{"karpenter_config": `{"nodePool":{"weight":300}}`}), func(o *Observed) {
+		o.Cluster, o.NodeGroups, o.Unseen[TheCluster], o.Unseen[NodeGroups] = nil, nil, "AccessDenied", "AccessDenied"
+	}), []string{"fails: nodePool.weight"}},
+	{"parameters", "what other checks tell", func(o *Observed) { o.Cluster.AutoMode, o.Cluster.Status, o.Cluster.Tags = true, "FAILED", nil }, nil},
+	{"parameters", "turning off is held up by none of a pool's", with(map[string]string{"karpenter_enabled": "false", "karpenter_cpu_limit": "2OO"}), nil},
+	{"parameters", "before Karpenter was on it is", all(with(map[string]string{"karpenter_enabled": "false", "karpenter_cpu_limit": "2OO"}), func(o *Observed) {
+		o.RuleExists = false
+	}), []string{`fails: karpenter_cpu_limit is "2OO"`}},
 
 	{"cluster", "missing", func(o *Observed) { o.Cluster, o.Missing, o.Unseen[TheCluster] = nil, true, "none" }, []string{`fails: there is no EKS cluster "prod"`}},
 	{"cluster", "not to be seen", func(o *Observed) { o.Cluster, o.Unseen[TheCluster] = nil, "AccessDenied" }, []string{"unknown: AccessDenied"}},
@@ -190,7 +205,7 @@ var cases = []example{
 		o.NodeGroups[0].Taints = []plan.NodeGroupTaint{{Key: "own", Effect: "NO_SCHEDULE"}}
 	}, []string{"fails: system (own)"}},
 	{"tolerations", "system nodes for critical add-ons", func(o *Observed) {
-		o.NodeGroups[0].Taints = []plan.NodeGroupTaint{{Key: critical, Effect: "NO_SCHEDULE"}}
+		o.NodeGroups[0].Taints = []plan.NodeGroupTaint{{Key: names.TaintSystem, Effect: "NO_SCHEDULE"}}
 	}, nil},
 	{"dns", "on Karpenter's nodes only", func(o *Observed) { o.Pods[0].Spec.NodeName = "pool-1" }, []string{"warns: coredns-1"}},
 	{"dns", "and the controller resolves by the node", func(o *Observed) {
@@ -313,8 +328,11 @@ func TestRemedyOfTheAPIServer(t *testing.T) {
 		t.Errorf("%q", f.Commands)
 	}
 	o.Cluster.AuthMode = "CONFIG_MAP"
-	if f := Examine(o).Findings[0]; len(f.Commands) > 0 || !strings.Contains(f.Do, "aws-auth") {
-		t.Errorf("%+v", f)
+	for _, caller := range []string{o.Caller, ""} {
+		o.Caller = caller
+		if f := Examine(o).Findings[0]; len(f.Commands) > 0 || !strings.Contains(f.Do, "aws-auth") || !strings.Contains(f.Do, "karpenter_auth_mode=true") {
+			t.Errorf("caller %q: %+v", caller, f)
+		}
 	}
 	o.Caller = "arn:aws:iam::111122223333:root"
 	if f := Examine(o).Findings[0]; len(f.Commands) > 0 || !strings.Contains(f.Do, "no access entry can name") {

@@ -38,24 +38,12 @@ func metadata(o *Observed) []Finding {
 		"Give such pods a role of their own (Pod Identity or IRSA), and tell controllers region and VPC by their flags, such as --aws-region and --aws-vpc-id of the AWS Load Balancer Controller.")}
 }
 
-// critical is the taint of system nodes that Karpenter's chart tolerates.
-const critical = "CriticalAddonsOnly"
-
 func tolerations(o *Observed) []Finding {
 	var found []Finding
-	system := plan.Facts{NodeGroups: o.NodeGroups}.OfRole(o.Config, plan.RoleSystem)
-	var closed []string
-	for _, g := range system {
-		for _, t := range g.Taints {
-			if t.Effect != "PREFER_NO_SCHEDULE" && t.Key != critical {
-				closed = append(closed, fmt.Sprintf("%s (%s)", g.Name, t.Key))
-				break
-			}
-		}
-	}
-	if len(closed) > 0 && len(closed) == len(system) {
+	if closed := (plan.Facts{NodeGroups: o.NodeGroups}).ClosedToController(o.Config); len(closed) > 0 {
 		found = append(found, finding(Fails, "every system node group has a taint that Karpenter's controller does not tolerate: "+some(closed),
-			"Take the taint off one of them, or use the key "+critical+", which it tolerates; or give the controller a system node group without taints."))
+			"Take the taint off one of them, or use the key "+names.TaintSystem+", which it tolerates; "+
+				"or give the controller a system node group without taints."))
 	}
 	taints := o.taints()
 	for i := range o.DaemonSets {

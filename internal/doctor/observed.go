@@ -18,11 +18,11 @@ type Observed struct {
 	// Unseen has, for each source that could not be looked at, why.
 	Unseen map[Source]string
 
-	// Config is what the rack's parameters say, the defaults where there are none; Problems is what is wrong with them.
-	Config   params.Config
-	Problems []params.Problem
-	// Written is the number of parameters that there are.
-	Written int
+	// Params are the rack's parameters as written, Secure the names of those that are a SecureString. Config is what they say, the
+	// defaults where there are none.
+	Params map[string]string
+	Secure []string
+	Config params.Config
 
 	// Parameters is the number of standard parameters of the account and region, the racks' and all others.
 	Parameters int

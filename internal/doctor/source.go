@@ -41,6 +41,9 @@ const kubernetes = "kubernetes "
 // viewPolicy is the access policy that may read everything in a cluster, nodes too, and change nothing.
 const viewPolicy = "cluster-access-policy/AmazonEKSAdminViewPolicy"
 
+// ConfigMap is the access mode of a cluster that has no access entries: EKS refuses to make one.
+const ConfigMap = "CONFIG_MAP"
+
 // remedy is how to make a source visible.
 func (s Source) remedy(o *Observed) (string, []string) {
 	// Where the cluster was not seen, nothing of it was.
@@ -53,13 +56,14 @@ func (s Source) remedy(o *Observed) (string, []string) {
 	switch {
 	case !strings.HasPrefix(string(s), kubernetes):
 		return fmt.Sprintf("If the caller is not allowed to look, allow it %s, and run this again.", s), nil
-	case o.Caller == "":
-		return "Give the caller an access entry that may read the cluster, or a network path to its API server, and run this again.", nil
 	case strings.HasSuffix(o.Caller, ":root"):
 		return "Run this as an IAM role or user: no access entry can name the account's root.", nil
-	}
-	if o.Cluster.AuthMode == "CONFIG_MAP" { // EKS refuses access entries
-		return "If the API server refuses the caller, give it a place in the ConfigMap aws-auth, with a group that may read everything; if it cannot be reached, run this from a network that reaches it.", nil
+	case o.Cluster.AuthMode == ConfigMap:
+		return "If the API server refuses the caller, run this again after karpenter_auth_mode=true, which brings access entries; to look before that, " +
+			"give the caller a place in the ConfigMap aws-auth, with a group that may read everything. " +
+			"If the API server cannot be reached, run this from a network that reaches it.", nil
+	case o.Caller == "":
+		return "Give the caller an access entry that may read the cluster, or a network path to its API server, and run this again.", nil
 	}
 	entry := fmt.Sprintf("--cluster-name %s --principal-arn %s", o.Cluster.Name, o.Caller)
 	return "If the API server refuses the caller, give it an access entry that may read everything; if it cannot be reached, run this from a network that reaches it.", []string{

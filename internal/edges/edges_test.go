@@ -35,10 +35,13 @@ var edges = map[string][]string{
 	"internal/steps/report":     append([]string{"events", "internal/meter", "internal/rack"}, stepMayUse...),
 	"internal/steps/room":       append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/resync":     {"events", "internal/meter", "internal/names", "internal/rack", "internal/steps/report"}, // which tells of a pass that could not
-	"internal/steps/validate":   append([]string{"internal/judge", "internal/k8s", "internal/rack"}, stepMayUse...),
+	"internal/steps/validate":   append([]string{"events", "internal/judge", "internal/k8s", "internal/observe", "internal/rack"}, stepMayUse...),
+	"internal/observe":          {"internal/plan"},
 	"internal/judge":            {"internal/params", "internal/plan", "internal/plan/nodes"},
-	"internal/doctor":           {"internal/names", "internal/params", "internal/plan"},
-	"internal/doctor/observe":   {"internal/doctor", "internal/k8s", "internal/names", "internal/params", "internal/plan", "internal/rack", "internal/steps"},
+	"internal/doctor":           {"internal/judge", "internal/names", "internal/params", "internal/plan"},
+	"internal/doctor/observe": {
+		"internal/doctor", "internal/k8s", "internal/names", "internal/observe", "internal/params", "internal/plan", "internal/rack", "internal/steps",
+	},
 
 	"internal/handler": {"internal/meter", "internal/names", "internal/params", "internal/plan", "internal/rack", "internal/steps"},
 

@@ -112,6 +112,10 @@ const (
 	LabelAdditional = "convox.io/label"
 )
 
+// TaintSystem is the key of the taint that EKS advises for system node groups, and the only one that the chart of Karpenter's controller
+// tolerates.
+const TaintSystem = "CriticalAddonsOnly"
+
 // Annotations on Deployments that Sawhorse did not make and has changed; they go when the change does.
 const (
 	// AnnotationAutoscaler is on the Cluster Autoscaler's; its value is the rack.

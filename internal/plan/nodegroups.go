@@ -40,10 +40,24 @@ func RoleOf(config params.Config, g NodeGroup) GroupRole {
 // Dedicated tells whether the group's taints keep pods away that were not meant for it.
 func (g NodeGroup) Dedicated() bool { return slices.ContainsFunc(g.Taints, NodeGroupTaint.keepsAway) }
 
-// reserved tells whether the group's taints reserve it for other work than the system's. CriticalAddonsOnly is the taint that EKS
-// advises for system groups.
-func (g NodeGroup) reserved() bool {
-	return slices.ContainsFunc(g.Taints, func(t NodeGroupTaint) bool { return t.keepsAway() && t.Key != "CriticalAddonsOnly" })
+// reserved tells whether the group's taints reserve it for other work than the system's.
+func (g NodeGroup) reserved() bool { return slices.ContainsFunc(g.Taints, NodeGroupTaint.reserves) }
+
+// reserves tells whether the taint keeps system pods away too: Karpenter's controller, for one, does not tolerate it.
+func (t NodeGroupTaint) reserves() bool { return t.keepsAway() && t.Key != names.TaintSystem }
+
+// ClosedToController are the system groups, each with a taint that Karpenter's controller does not tolerate, where that is all of them: a
+// controller that ends starts nowhere.
+func (f Facts) ClosedToController(config params.Config) []string {
+	var closed []string
+	for _, g := range f.OfRole(config, RoleSystem) {
+		i := slices.IndexFunc(g.Taints, NodeGroupTaint.reserves)
+		if i < 0 {
+			return nil
+		}
+		closed = append(closed, g.Name+" ("+g.Taints[i].Key+")")
+	}
+	return closed
 }
 
 // keepsAway tells whether pods without a toleration do not get onto the group's nodes.
@@ -102,6 +116,12 @@ func (b *builder) nodegroups() {
 	b.plan.Nodegroups.Pinned = pinned(b.config)
 	if len(system) == 0 && (len(b.facts.NodeGroups) > 0 || !b.facts.Offline) {
 		b.withoutSystemGroup()
+	}
+	if closed := b.facts.ClosedToController(b.config); len(closed) > 0 {
+		b.warn("system_node_groups", "every system node group has a taint that Karpenter's controller does not tolerate: %s; "+
+			"a controller that is restarted stays Pending, and no node is launched any more; take the taint off one of them, "+
+			"use the key %s, which the controller tolerates, or name a group without taints in system_node_groups too",
+			strings.Join(closed, ", "), names.TaintSystem)
 	}
 	var shared []string
 	for _, g := range b.facts.OfRole(b.config, RoleAdditional) {

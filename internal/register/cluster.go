@@ -53,7 +53,8 @@ func (r *Register) clusterOf(ctx context.Context, rack string, wanted Wanted, na
 		has = rack
 	}
 	if wanted.Cluster != "" && has != wanted.Cluster { // another one is the user's to change
-		return "", fmt.Errorf("%s is there already and says %q, not %q; nothing was written; write it with `aws ssm put-parameter --overwrite --name %s --value %s`, and run register again",
+		return "", fmt.Errorf("%s is there already and says %q, not %q; nothing was written; "+
+			"write it with `aws ssm put-parameter --overwrite --type String --name %s --value %s`, and run register again",
 			clusterName, was, wanted.Cluster, name, wanted.Cluster)
 	}
 	return has, nil

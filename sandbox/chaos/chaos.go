@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/fault"
+	"github.com/sawhorse-io/sawhorse/sandbox/heartbeat"
 	"github.com/sawhorse-io/sawhorse/sandbox/user"
 )
 
@@ -30,8 +30,8 @@ type Options struct {
 	Pairs int
 	// Sandboxes is how many sandboxes are used at a time.
 	Sandboxes int
-	// Out gets a line for each trial, and the table.
-	Out io.Writer
+	// Out gets a line for each trial, and the table; in between it tells which one is being played.
+	Out *heartbeat.Writer
 }
 
 // Sandbox starts a new sandbox in the place n, calls play with the environment of its users, and ends it. Those in different
@@ -83,13 +83,16 @@ func Run(ctx context.Context, sandbox Sandbox, options Options) error {
 }
 
 func (r *run) on(ctx context.Context, n int, do func(context.Context, *World) error) error {
+	r.Out.At("a sandbox starts")
 	return r.sandbox(ctx, n, func(ctx context.Context, environment user.Environment) error {
+		defer r.Out.At("a sandbox ends")
 		ctx, end := context.WithCancel(ctx)
 		defer end()
 		w, err := NewWorld(ctx, environment)
 		if err != nil {
 			return err
 		}
+		w.playing = r.Out.At
 		if err := do(ctx, w); err != nil && !errors.Is(err, errSpoiled) {
 			return err
 		}

@@ -54,6 +54,7 @@ func (r Result) String() string {
 
 // play arms the faults, makes the story's write, and waits until no pass runs. It gives the count of executions before.
 func (w *World) play(ctx context.Context, s story, faults []fault.Fault) (before int, began time.Time, err error) {
+	w.playing(fmt.Sprintf("story %s is played, faults: %v", s.name, faults))
 	if s.before != nil {
 		if err := s.before(w, ctx); err != nil {
 			return 0, began, err

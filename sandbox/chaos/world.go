@@ -43,6 +43,8 @@ type World struct {
 	objects  dynamic.Interface
 	machine  string // the state machine's ARN
 	observer *observer
+	// playing is told of each story that begins.
+	playing func(what string)
 }
 
 // patient tries a call again for longer than MiniStack needs to start again, and also where its answer broke off.

@@ -4,7 +4,6 @@ package load
 import (
 	"context"
 	"fmt"
-	"io"
 	"os/exec"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/sawhorse-io/sawhorse/sandbox/heartbeat"
 	"github.com/sawhorse-io/sawhorse/sandbox/passes"
 	"github.com/sawhorse-io/sawhorse/sandbox/seed"
 	"github.com/sawhorse-io/sawhorse/sandbox/user"
@@ -39,16 +39,16 @@ type run struct {
 	environment user.Environment
 	aws         aws.Config
 	store       *ssm.Client
-	out         io.Writer
+	out         *heartbeat.Writer
 }
 
 // Run writes many times to one rack, turns so many racks on, changes each, and has the schedule go over all of them.
-func Run(ctx context.Context, environment user.Environment, racks int, out io.Writer) error {
+func Run(ctx context.Context, environment user.Environment, racks int, out *heartbeat.Writer) error {
 	config := environment.AWS()
 	r := &run{environment: environment, aws: config, store: ssm.NewFromConfig(config, patient), out: out}
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	go r.beat(ctx)
+	out.Ask(func() string { return r.running(ctx) })
 	for _, step := range []func() error{
 		func() error { return r.enable(ctx) },
 		func() error { return r.burst(ctx) },
@@ -62,23 +62,15 @@ func Run(ctx context.Context, environment user.Environment, racks int, out io.Wr
 	return nil
 }
 
-// beat tells every few seconds that something goes on.
-func (r *run) beat(ctx context.Context) {
-	began := time.Now()
-	for ticker := time.NewTicker(15 * time.Second); ; {
-		select {
-		case <-ctx.Done():
-			ticker.Stop()
-			return
-		case <-ticker.C:
-		}
-		n, err := passes.Running(ctx, r.aws)
-		if err != nil {
-			fmt.Fprintf(r.out, "… %.0f s: %v\n", time.Since(began).Seconds(), err)
-			continue
-		}
-		fmt.Fprintf(r.out, "… %.0f s: %d executions run\n", time.Since(began).Seconds(), n)
+// running tells how many passes go on.
+func (r *run) running(ctx context.Context) string {
+	ctx, end := context.WithTimeout(ctx, 5*time.Second)
+	defer end()
+	n, err := passes.Running(ctx, r.aws)
+	if err != nil {
+		return err.Error()
 	}
+	return fmt.Sprintf("%d executions run", n)
 }
 
 // enable turns Karpenter on, so that the writes to the rack have something to change.

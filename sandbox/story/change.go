@@ -1,13 +1,12 @@
 package story
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 )
 
-// ChangeRequest has several parameters changed as one: a good change lands whole, the same event again does nothing, and a
-// change with one bad value leaves every parameter as it was.
+// ChangeRequest has several parameters changed as one: a good change lands whole, the same event again does nothing, a change with one bad
+// value leaves every parameter as it was, and one with a misspelled detail type is answered.
 func ChangeRequest(t *Teller) {
 	const (
 		good = `{"rack":"demo","set":{"karpenter_cpu_limit":"321","karpenter_memory_limit_gb":"654"}}`
@@ -50,6 +49,14 @@ func ChangeRequest(t *Teller) {
 	t.Check("the NodePool's generation", revision, was)
 	t.Check("the NodePool's limits", limits, "322 654Gi")
 
+	t.Chapter("A misspelled detail type")
+	listen(t)
+	began := t.Ask(executions)
+	id = send(t, "Rack Parameter Change Requested", back)
+	heard(t, "the answer", "rack change", "demo "+id)
+	t.Check("versions of all parameters", versions, untouched)
+	t.Check("executions: one, and none for the answer", "sleep 2; echo $(( $("+executions+") - "+began+" ))", "1")
+
 	t.Chapter("A change that pauses the rack")
 	id = request(t, `{"rack":"demo","set":{"paused":"true","karpenter_cpu_limit":"323"}}`)
 	t.Until("the request", recorded(id), "finished", time.Minute)
@@ -73,11 +80,13 @@ func ChangeRequest(t *Teller) {
 
 // request puts a change request on the bus and gives its event's id.
 func request(t *Teller, detail string) string {
-	quoted, err := json.Marshal(detail)
-	if err != nil {
-		panic(err) // a string always marshals
-	}
-	command := fmt.Sprintf(`aws events put-events --entries '[{"EventBusName":"sawhorse","Source":"operator","DetailType":"Rack Parameters Change Requested","Detail":%s}]' --query 'Entries[0].EventId' --output text`, quoted)
+	return send(t, "Rack Parameters Change Requested", detail)
+}
+
+// send puts an event on Sawhorse's bus and gives its id.
+func send(t *Teller, kind, detail string) string {
+	command := fmt.Sprintf(`aws events put-events --entries '[{"EventBusName":"sawhorse","Source":"operator","DetailType":"%s","Detail":%s}]' `+
+		`--query 'Entries[0].EventId' --output text`, kind, encoded(detail))
 	t.Say("$ %s", command)
 	return t.Ask(command)
 }

@@ -38,9 +38,15 @@ func Hostile(t *Teller) {
 	putEvents(t, "default", "Rack Reconcile Requested", map[string]any{"rack": "demo"})
 	putEvents(t, "default", "Parameter Store Change", write)
 	putEvents(t, "sawhorse", "Parameter Store Change", write)
-	putEvents(t, "sawhorse", "Rack Something Requested", map[string]any{"rack": "demo"})
+	putEvents(t, "sawhorse", "Rack Something Requested", map[string]any{"name": "demo"})
 	t.wait(2 * time.Second) // nothing is to come of them
 	t.Check("executions that they have started", "echo $(( $("+executions+") - "+began+" ))", "0")
+
+	t.Chapter("An event that Sawhorse does not take")
+	putEvents(t, "sawhorse", "Rack Something Requested", map[string]any{"rack": "demo", "full": true, "force": true})
+	t.Until("executions that answer it", "echo $(( $("+executions+") - "+began+" ))", "1", time.Minute)
+	t.wait(2 * time.Second)
+	t.Check("and none that answers the answer", "echo $(( $("+executions+") - "+began+" ))", "1")
 
 	t.Chapter("A change request that reaches for other names")
 	id := request(t, `{"rack":"demo","set":{"../../prod/params/paused":"true","/etc/passwd":"x","karpenter_cpu_limit":"7; rm -rf /"},"unset":["*"]}`)
@@ -87,8 +93,10 @@ func unknownRacks(t *Teller) {
 	began := t.Ask(all)
 	putEvents(t, "sawhorse", "Rack Reconcile Requested", requests...)
 	putEvents(t, "sawhorse", "Rack Parameters Change Requested", changes...)
-	t.Say("%d events, change requests and dry runs among them.", len(requests)+len(changes))
-	t.Until("all have started an execution", fmt.Sprintf("[ $(( $(%s) - %s )) -ge %d ] && echo yes || true", all, began, len(requests)+len(changes)), "yes", time.Minute)
+	putEvents(t, "sawhorse", "Rack Something Requested", requests...)
+	count := 2*len(requests) + len(changes)
+	t.Say("%d events: change requests, dry runs, and some that Sawhorse does not take, among them.", count)
+	t.Until("all have started an execution", fmt.Sprintf("[ $(( $(%s) - %s )) -ge %d ] && echo yes || true", all, began, count), "yes", time.Minute)
 	nothing()
 
 	t.Chapter("Their passes fail")

@@ -7,13 +7,12 @@ import (
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/arn"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/doctor"
 	"github.com/sawhorse-io/sawhorse/internal/names"
-	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/observe"
 )
 
 // EKS is what observing needs of EKS.
@@ -37,23 +36,13 @@ func (l *looker) cluster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c := out.Cluster
-	parsed, err := arn.Parse(aws.ToString(c.Arn))
+	facts, err := observe.Cluster(out.Cluster)
 	if err != nil {
-		return fmt.Errorf("cluster %s: ARN: %w", name, err)
+		return err
 	}
-	found := &doctor.Cluster{ClusterFacts: plan.ClusterFacts{
-		Cluster: plan.Cluster{
-			Name: name, ARN: aws.ToString(c.Arn), Account: parsed.AccountID, Region: parsed.Region, Partition: parsed.Partition,
-		},
-		Status: string(c.Status), Version: aws.ToString(c.Version), Tags: c.Tags,
-		AutoMode: c.ComputeConfig != nil && aws.ToBool(c.ComputeConfig.Enabled),
-	}}
-	if c.Identity != nil && c.Identity.Oidc != nil {
-		found.OIDCIssuer = aws.ToString(c.Identity.Oidc.Issuer)
-	}
-	if v := c.ResourcesVpcConfig; v != nil {
-		found.SecurityGroup, found.VPC, found.PublicAPI = aws.ToString(v.ClusterSecurityGroupId), aws.ToString(v.VpcId), v.EndpointPublicAccess
+	found := &doctor.Cluster{ClusterFacts: facts}
+	if v := out.Cluster.ResourcesVpcConfig; v != nil {
+		found.VPC, found.PublicAPI = aws.ToString(v.VpcId), v.EndpointPublicAccess
 	}
 	l.o.Cluster = found
 	return nil
@@ -71,11 +60,7 @@ func (l *looker) nodegroups(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			g := plan.NodeGroup{Name: group, Status: string(out.Nodegroup.Status), Labels: out.Nodegroup.Labels, Subnets: out.Nodegroup.Subnets, Tags: out.Nodegroup.Tags}
-			for _, t := range out.Nodegroup.Taints {
-				g.Taints = append(g.Taints, plan.NodeGroupTaint{Key: aws.ToString(t.Key), Value: aws.ToString(t.Value), Effect: string(t.Effect)})
-			}
-			l.o.NodeGroups = append(l.o.NodeGroups, g)
+			l.o.NodeGroups = append(l.o.NodeGroups, observe.NodeGroup(out.Nodegroup))
 		}
 	}
 	return nil

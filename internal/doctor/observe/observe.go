@@ -112,14 +112,18 @@ func (l *looker) look(source doctor.Source, do func() error) {
 	if err := do(); err != nil {
 		l.unseen.Lock()
 		defer l.unseen.Unlock()
-		l.o.Unseen[source] = reason(err)
+		l.o.Unseen[source] = l.reason(err)
 	}
 }
 
 // reason is an error in the words of a finding: the service's own code and message, or the whole chain.
-func reason(err error) string {
+func (l *looker) reason(err error) string {
 	if errors.As(err, new(*steps.NotReady)) {
-		return "the cluster's API server does not know the caller: it has no access entry"
+		const unknown = "the cluster's API server does not know the caller: "
+		if l.o.Cluster.AuthMode == doctor.ConfigMap {
+			return unknown + "the cluster's access mode is CONFIG_MAP, and access entries come with karpenter_auth_mode=true"
+		}
+		return unknown + "it has no access entry"
 	}
 	var refused smithy.APIError
 	var operation *smithy.OperationError
@@ -134,7 +138,7 @@ func reason(err error) string {
 
 func (l *looker) parameters(ctx context.Context, paths names.Paths) error {
 	tree, err := rack.ReadTree(ctx, l.Parameters, paths.Params(l.o.Rack))
-	parsed := params.Parse(params.Input{Rack: l.o.Rack, Params: tree.Values, Secure: tree.Secure})
-	l.o.Config, l.o.Problems, l.o.Written = parsed.Config, parsed.Problems, len(tree.Values)
+	l.o.Params, l.o.Secure = tree.Values, tree.Secure
+	l.o.Config = params.Parse(params.Input{Rack: l.o.Rack, Params: tree.Values, Secure: tree.Secure}).Config
 	return err
 }

@@ -129,7 +129,7 @@ func answers() map[string]string {
 		"GetCallerIdentity":   `<R><GetCallerIdentityResult><Arn>arn:aws:sts::111122223333:assumed-role/ops/me</Arn></GetCallerIdentityResult></R>`,
 		"GetRole":             role("arn:aws:iam::111122223333:role/team/ops"), "GetRole prod-karpenter": role("arn:aws:iam::111122223333:role/sawhorse/prod-karpenter"),
 		"ListRoles": `<R><ListRolesResult><Roles><member><Path>/aws-service-role/spot.amazonaws.com/</Path></member></Roles></ListRolesResult></R>`,
-		"": `{"cluster":{"name":"prod","arn":"arn:aws:eks:eu-central-1:111122223333:cluster/prod","status":"ACTIVE","version":"1.35","identity":{"oidc":{"issuer":"https://oidc/1"}},
+		"": `{"cluster":{"name":"prod","arn":"arn:aws:eks:eu-central-1:111122223333:cluster/prod","status":"ACTIVE","version":"1.35","accessConfig":{"authenticationMode":"API_AND_CONFIG_MAP"},"identity":{"oidc":{"issuer":"https://oidc/1"}},
 			"resourcesVpcConfig":{"vpcId":"vpc-1","clusterSecurityGroupId":"sg-1","endpointPublicAccess":true}}}`,
 		"/node-groups": `{"nodegroups":["system"]}`, "/node-groups/system": `{"nodegroup":{"nodegroupName":"system","subnets":["subnet-a"],"taints":[{"key":"own","effect":"NO_SCHEDULE"}]}}`,
 		"/addons": `{"addons":["coredns"]}`, "/addons/coredns": `{"addon":{"addonName":"coredns","addonVersion":"v1","status":"DEGRADED","health":{"issues":[{"message":"no room"}]}}}`,
@@ -167,9 +167,9 @@ func TestLook(t *testing.T) {
 		t.Fatalf("unseen: %v", o.Unseen)
 	}
 	got := []any{
-		o.Written, o.Caller, o.Cluster.VPC, o.Cluster.Version, o.Cluster.PublicAPI, o.Cluster.OIDCIssuer, o.NodeGroups[0].Subnets, o.NodeGroups[0].Taints[0].Effect, o.AddOns, o.Association, o.Provider,
+		len(o.Params), o.Caller, o.Cluster.VPC, o.Cluster.Version, o.Cluster.PublicAPI, o.Cluster.OIDCIssuer, o.NodeGroups[0].Subnets, o.NodeGroups[0].Taints[0].Effect, o.AddOns, o.Association, o.Provider,
 		o.Subnets[0].Free, o.SecurityGroups[0].Tags, o.Endpoints, o.Instances[0], o.Keys, o.Quotas[doctor.SpotVCPU], o.Quotas[doctor.RulesPerBus], o.Account, o.Rules, o.RuleExists, o.SpotRole, o.Denied, o.Bounded,
-		o.Budgets[0].Status.ExpectedPods, o.Parameters,
+		o.Budgets[0].Status.ExpectedPods, o.Parameters, o.Cluster.AuthMode,
 	}
 	want := []any{
 		1, "arn:aws:iam::111122223333:role/team/ops", "vpc-1", "1.35", true, "https://oidc/1", []string{"subnet-a"}, "NO_SCHEDULE",
@@ -177,7 +177,7 @@ func TestLook(t *testing.T) {
 		7, map[string]string{"karpenter.sh/discovery": "other"}, []doctor.Endpoint{{Service: "com.amazonaws.eu-central-1.sqs", Type: "Interface", State: "available", PrivateDNS: true}},
 		doctor.Instance{ID: "i-1", Type: "m5.large", VCPU: 2, Spot: true, HopLimit: 2, Tags: map[string]string{}},
 		[]doctor.Key{{ID: "key-1", State: "Enabled", Policy: "{}", Grantees: []string{"arn:someone"}}, {ID: "key-2", State: "Enabled", Policy: "{}", Grantees: []string{"arn:someone"}}},
-		64.0, 300.0, map[string]int{"Roles": 7}, 2, true, true, []string{"ec2:RunInstances"}, []string{"kms:CreateGrant"}, int32(3), 2,
+		64.0, 300.0, map[string]int{"Roles": 7}, 2, true, true, []string{"ec2:RunInstances"}, []string{"kms:CreateGrant"}, int32(3), 2, "API_AND_CONFIG_MAP",
 	}
 	for i := range want {
 		if fmt.Sprintf("%+v", got[i]) != fmt.Sprintf("%+v", want[i]) {
@@ -237,14 +237,21 @@ func TestClosedCluster(t *testing.T) {
 	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
 	t.Cleanup(refusing.Close)
 	config := aws.Config{Region: "eu-central-1", Credentials: credentials.NewStaticCredentialsProvider("id", "key", "")}
+	stranger := k8s.Dial(config, at(refusing.URL))
 	for _, c := range []struct {
+		mode string
 		dial k8s.Connector
 		want string
 	}{
-		{noDial, "dial: no route"},
-		{k8s.Dial(config, at(refusing.URL)), "the cluster's API server does not know the caller: it has no access entry"},
+		{"API", noDial, "dial: no route"},
+		{"CONFIG_MAP", noDial, "dial: no route"},
+		{"API", stranger, "the cluster's API server does not know the caller: it has no access entry"},
+		{"CONFIG_MAP", stranger, "the cluster's API server does not know the caller: " +
+			"the cluster's access mode is CONFIG_MAP, and access entries come with karpenter_auth_mode=true"},
 	} {
-		o := observed(t, &account{answers: answers()}, c.dial)
+		all := answers()
+		all[""] = strings.Replace(all[""], "API_AND_CONFIG_MAP", c.mode, 1)
+		o := observed(t, &account{answers: all}, c.dial)
 		for _, source := range []doctor.Source{doctor.Nodes, doctor.Budgets} {
 			if o.Unseen[source] != c.want {
 				t.Errorf("%s: %q, want %q", source, o.Unseen[source], c.want)

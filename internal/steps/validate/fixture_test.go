@@ -42,8 +42,8 @@ type scene struct {
 	// outOfOrder is what the queue is found to be.
 	outOfOrder bool
 
-	// refused are the change requests that were refused, with the first parameter to blame.
-	refused []string
+	// refused are the change requests that were refused, with the first parameter to blame, refusals what was said of it.
+	refused, refusals []string
 
 	// quiet are the states of the rounds that had nothing to tell.
 	quiet []rack.State
@@ -77,7 +77,7 @@ func (s *scene) Quiet(run rack.Run, state rack.State) error {
 }
 
 func (s *scene) Refused(_ context.Context, _ rack.Run, change string, problems []params.Problem) error {
-	s.refused = append(s.refused, change+": "+problems[0].Parameter)
+	s.refused, s.refusals = append(s.refused, change+": "+problems[0].Parameter), append(s.refusals, problems[0].Message)
 	return nil
 }
 

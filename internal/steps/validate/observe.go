@@ -8,13 +8,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/aws/arn"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/observe"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/steps"
@@ -108,28 +108,8 @@ func (v *Validate) cluster(ctx context.Context, name string) (*plan.ClusterFacts
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: describe: %w", name, err)
 	}
-	c := out.Cluster
-	parsed, err := arn.Parse(value(c.Arn))
-	if err != nil {
-		return nil, fmt.Errorf("cluster %s: ARN %q: %w", name, value(c.Arn), err)
-	}
-	facts := &plan.ClusterFacts{
-		Cluster: plan.Cluster{
-			Name: name, ARN: value(c.Arn), Account: parsed.AccountID, Region: parsed.Region, Partition: parsed.Partition,
-		},
-		Status: string(c.Status), Version: value(c.Version), AuthMode: string(types.AuthenticationModeConfigMap), Tags: c.Tags,
-	}
-	if c.Identity != nil && c.Identity.Oidc != nil {
-		facts.OIDCIssuer = value(c.Identity.Oidc.Issuer)
-	}
-	if c.ResourcesVpcConfig != nil {
-		facts.SecurityGroup = value(c.ResourcesVpcConfig.ClusterSecurityGroupId)
-	}
-	if c.AccessConfig != nil && c.AccessConfig.AuthenticationMode != "" {
-		facts.AuthMode = string(c.AccessConfig.AuthenticationMode)
-	}
-	facts.AutoMode = c.ComputeConfig != nil && c.ComputeConfig.Enabled != nil && *c.ComputeConfig.Enabled
-	return facts, nil
+	facts, err := observe.Cluster(out.Cluster)
+	return &facts, err
 }
 
 // nodegroups are the cluster's managed node groups, by name.
@@ -162,26 +142,7 @@ func (v *Validate) nodegroups(ctx context.Context, cluster string) ([]plan.NodeG
 }
 
 func (v *Validate) nodegroup(ctx context.Context, g *types.Nodegroup) (plan.NodeGroup, error) {
-	group := plan.NodeGroup{
-		Name: value(g.NodegroupName), Status: string(g.Status), CapacityType: string(g.CapacityType), InstanceTypes: g.InstanceTypes,
-		AMIType: string(g.AmiType), Labels: g.Labels, Subnets: g.Subnets, NodeRole: value(g.NodeRole), Tags: g.Tags,
-	}
-	for _, t := range g.Taints {
-		group.Taints = append(group.Taints, plan.NodeGroupTaint{Key: value(t.Key), Value: value(t.Value), Effect: string(t.Effect)})
-	}
-	if g.Health != nil {
-		for _, issue := range g.Health.Issues {
-			group.Health.Issues = append(group.Health.Issues, plan.HealthIssue{Code: string(issue.Code), Message: value(issue.Message)})
-		}
-	}
-	if s := g.ScalingConfig; s != nil {
-		group.Scaling = plan.Scaling{Min: int(value(s.MinSize)), Max: int(value(s.MaxSize)), Desired: int(value(s.DesiredSize))}
-	}
-	if g.Resources != nil {
-		for _, asg := range g.Resources.AutoScalingGroups {
-			group.Resources.AutoScalingGroups = append(group.Resources.AutoScalingGroups, plan.AutoScalingGroup{Name: value(asg.Name)})
-		}
-	}
+	group := observe.NodeGroup(g)
 	if group.Gone() {
 		return group, nil // its launch template may be gone too
 	}

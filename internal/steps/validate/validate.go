@@ -27,6 +27,8 @@ type Event struct {
 	// Waits tells that the state machine knows what to do with Outdated: that of an earlier version, whose passes go on during a
 	// deployment, does not.
 	Waits bool `json:"waits"`
+	// Unknown is the event on Sawhorse's bus that is to be answered, where it is none of the requests that Sawhorse takes.
+	Unknown UnknownEvent `json:"unknown"`
 }
 
 // About is what the log says of a call.
@@ -123,6 +125,9 @@ func New(store *rack.Store, paths names.Paths, deployment plan.Deployment, now f
 
 // Run is one round's beginning.
 func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
+	if event.Unknown.DetailType != "" {
+		return v.refuseUnknown(ctx, event)
+	}
 	var lease rack.Lease
 	if !event.DryRun {
 		var err error

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/chaos"
+	"github.com/sawhorse-io/sawhorse/sandbox/heartbeat"
 	"github.com/sawhorse-io/sawhorse/sandbox/user"
 )
 
@@ -30,7 +31,10 @@ func havoc(o options) error {
 		place.state = fmt.Sprintf("%s-%d", o.state, n)
 		return place.withSandbox(ctx, func(environment user.Environment) error { return play(ctx, environment) })
 	}
+	out := heartbeat.New(os.Stdout, "the first sandbox starts")
+	defer out.Stop()
 	return chaos.Run(ctx, sandbox, chaos.Options{
-		Seed: uint64(numbers[0]), Function: os.Getenv("CHAOS_FUNCTION"), Sample: numbers[1], Together: numbers[2], Pairs: numbers[3], Sandboxes: numbers[4], Out: os.Stdout,
+		Seed: uint64(numbers[0]), Function: os.Getenv("CHAOS_FUNCTION"), Sample: numbers[1], Together: numbers[2], Pairs: numbers[3],
+		Sandboxes: numbers[4], Out: out,
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"syscall"
 
+	"github.com/sawhorse-io/sawhorse/sandbox/heartbeat"
 	"github.com/sawhorse-io/sawhorse/sandbox/load"
 	"github.com/sawhorse-io/sawhorse/sandbox/user"
 )
@@ -21,5 +22,10 @@ func strain(o options) error {
 	if err != nil || racks < 1 || racks > 999 {
 		return fmt.Errorf("LOAD_RACKS is %q, not a number from 1 to 999", os.Getenv("LOAD_RACKS"))
 	}
-	return o.withSandbox(ctx, func(environment user.Environment) error { return load.Run(ctx, environment, racks, os.Stdout) })
+	out := heartbeat.New(os.Stdout, "the sandbox starts")
+	defer out.Stop()
+	return o.withSandbox(ctx, func(environment user.Environment) error {
+		defer out.At("the sandbox ends")
+		return load.Run(ctx, environment, racks, out)
+	})
 }
