@@ -23,6 +23,8 @@ type Run struct {
 	Execution  string    `json:"execution"`
 	Started    time.Time `json:"started"`
 	Outcome    string    `json:"outcome"`
+	// Versions are Parameter Store's of the parameters that the round has read, by name: they tie a generation to the writes it has seen.
+	Versions map[string]int64 `json:"versions,omitempty"`
 	// Goal is how far the accepted plan takes the rack.
 	Goal     string           `json:"goal,omitempty"`
 	Problems []params.Problem `json:"problems,omitempty"`
