@@ -134,7 +134,7 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 			return Answer{}, err
 		}
 	}
-		run := rack.Run{Rack: event.Rack, Generation: lease.Requested, Execution: event.Execution, Started: v.now()}
+	run := rack.Run{Rack: event.Rack, Generation: lease.Requested, Execution: event.Execution, Started: v.now()}
 	tree, err := rack.ReadTree(ctx, v.reader, v.paths.Params(run.Rack))
 	if err != nil {
 		return Answer{}, err
