@@ -63,14 +63,16 @@ func newPasses(ctx context.Context, config aws.Config, rack string) (*passes, er
 			}
 		}
 	}
-	return nil, fmt.Errorf("there is no stack %s in %s: no state machine is named %s; choose another region with AWS_REGION or another stack with SAWHORSE_STACK, or deploy this one",
-		stack(), config.Region, wanted)
+	return nil, fmt.Errorf("there is no stack %s in %s: no state machine is named %s; choose another region with AWS_REGION or another stack "+
+		"with SAWHORSE_STACK, or deploy this one", stack(), config.Region, wanted)
 }
 
 // running is the pass that has the rack now; nil where none has.
 func (p *passes) running(ctx context.Context) (*pass, error) {
 	var found *pass
-	pages := sfn.NewListExecutionsPaginator(p.states, &sfn.ListExecutionsInput{StateMachineArn: &p.machine, StatusFilter: types.ExecutionStatusRunning})
+	pages := sfn.NewListExecutionsPaginator(p.states, &sfn.ListExecutionsInput{
+		StateMachineArn: &p.machine, StatusFilter: types.ExecutionStatusRunning,
+	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -94,7 +96,8 @@ const mostLooked = 300
 
 // last is the rack's latest pass that has ended; nil where the latest executions are all others.
 func (p *passes) last(ctx context.Context) (*pass, error) {
-	list, err := p.states.ListExecutions(ctx, &sfn.ListExecutionsInput{StateMachineArn: &p.machine, MaxResults: mostLooked}) // the latest first
+	// The latest come first.
+	list, err := p.states.ListExecutions(ctx, &sfn.ListExecutionsInput{StateMachineArn: &p.machine, MaxResults: mostLooked})
 	if err != nil {
 		return nil, fmt.Errorf("executions: list: %w", err)
 	}
@@ -106,10 +109,10 @@ func (p *passes) last(ctx context.Context) (*pass, error) {
 	return nil, nil
 }
 
-// pass is an execution as it is now; nil for one of another rack, and for one that Step Functions has forgotten.
+// pass is an execution as it is now; nil for one of another rack or of another stack, and for one that Step Functions has forgotten.
 func (p *passes) pass(ctx context.Context, execution string) (*pass, error) {
 	one, known := p.known[execution]
-	if !known {
+	if !known && strings.HasPrefix(execution, strings.Replace(p.machine, ":stateMachine:", ":execution:", 1)+":") {
 		about, err := p.states.DescribeExecution(ctx, &sfn.DescribeExecutionInput{ExecutionArn: &execution})
 		if err != nil && !errors.As(err, new(*types.ExecutionDoesNotExist)) {
 			return nil, fmt.Errorf("execution %s: describe: %w", execution, err)

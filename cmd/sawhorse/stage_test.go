@@ -18,6 +18,9 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/rack"
 )
 
+// theMachine is the state machine, as ListStateMachines has it.
+var theMachine = map[string]any{"name": "Sawhorse-reconcile", "stateMachineArn": machineARN, "type": "STANDARD", "creationDate": 0}
+
 // stage is a cloud with the rack prod, in which passes begin and go on as a test says: acts is what happens while the command waits, one
 // of them a second.
 type stage struct {
@@ -29,7 +32,8 @@ type stage struct {
 	acts       []func()
 	// denied are the services that answer nothing.
 	denied string
-	calls  []string
+	// calls are those that were made, asked the executions that were asked for.
+	calls, asked []string
 }
 
 // execution is what Step Functions has of one.
@@ -41,7 +45,10 @@ type execution struct {
 	events []map[string]any
 }
 
-const executionARN = "arn:aws:states:eu-central-1:123456789012:execution:Sawhorse-reconcile:"
+const (
+	machineARN   = "arn:aws:states:eu-central-1:123456789012:stateMachine:Sawhorse-reconcile"
+	executionARN = "arn:aws:states:eu-central-1:123456789012:execution:Sawhorse-reconcile:"
+)
 
 func newStage(t *testing.T) *stage {
 	return &stage{T: t, now: time.Date(2026, 11, 21, 8, 50, 0, 0, time.UTC), parameters: map[string]int64{}}
@@ -57,7 +64,8 @@ func (s *stage) begins(name string) *execution {
 
 // coalesces is an execution that leaves its request to the pass that has the lease.
 func (s *stage) coalesces(name string) *execution {
-	e := &execution{stage: s, name: name, status: "SUCCEEDED", input: `{"source":"aws.ssm","detail":{"name":"/sawhorse/racks/prod/params/karpenter_enabled"}}`}
+	e := &execution{stage: s, name: name, status: "SUCCEEDED"}
+	e.input = `{"source":"aws.ssm","detail":{"name":"/sawhorse/racks/prod/params/karpenter_enabled"}}`
 	s.executions = append(s.executions, e)
 	return e.event("ExecutionStarted", nil).event("ExecutionSucceeded", nil)
 }
@@ -76,7 +84,9 @@ func (e *execution) enters(state, input string) *execution {
 }
 
 func (e *execution) answers(payload string) *execution {
-	return e.event("TaskSucceeded", map[string]any{"taskSucceededEventDetails": map[string]any{"resource": "invoke", "resourceType": "lambda", "output": `{"Payload":` + payload + `}`}})
+	return e.event("TaskSucceeded", map[string]any{"taskSucceededEventDetails": map[string]any{
+		"resource": "invoke", "resourceType": "lambda", "output": `{"Payload":` + payload + `}`,
+	}})
 }
 
 // reads has validate answer, of the parameters as they are.
@@ -94,7 +104,15 @@ func (e *execution) reads(outcome string, report bool, steps ...string) *executi
 
 // takes has a step answer.
 func (e *execution) takes(step, status, note string) *execution {
-	return e.enters("RunStep", fmt.Sprintf(`{"step":%q,"generation":7}`, step)).answers(fmt.Sprintf(`{"step":%q,"status":%q,"note":%q}`, step, status, note))
+	answer := fmt.Sprintf(`{"step":%q,"status":%q,"note":%q}`, step, status, note)
+	return e.enters("RunStep", fmt.Sprintf(`{"step":%q,"generation":7}`, step)).answers(answer)
+}
+
+// listed is the execution as ListExecutions has it.
+func (e *execution) listed() map[string]any {
+	return map[string]any{
+		"executionArn": executionARN + e.name, "name": e.name, "startDate": e.events[0]["timestamp"], "stateMachineArn": machineARN, "status": e.status,
+	}
 }
 
 func (e *execution) ends() {
@@ -102,12 +120,15 @@ func (e *execution) ends() {
 }
 
 func (e *execution) fails(name string) {
-	e.enters("Failed", "{}").event("ExecutionFailed", map[string]any{"executionFailedEventDetails": map[string]any{"error": name}}).status = "FAILED"
+	why := map[string]any{"executionFailedEventDetails": map[string]any{"error": name}}
+	e.enters("Failed", "{}").event("ExecutionFailed", why).status = "FAILED"
 }
 
 // reports has a pass write the status.
 func (s *stage) reports(e *execution, state rack.State) {
-	s.status = &rack.Status{Rack: "prod", State: state, Generation: int64(len(s.executions)), Time: s.now.Format(time.RFC3339), Execution: executionARN + e.name}
+	s.status = &rack.Status{
+		Rack: "prod", State: state, Generation: int64(len(s.executions)), Time: s.now.Format(time.RFC3339), Execution: executionARN + e.name,
+	}
 }
 
 func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -121,6 +142,7 @@ func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
 		s.Error(err)
 	}
+	s.asked = append(s.asked, asked.ExecutionArn)
 	if service == s.denied {
 		w.WriteHeader(http.StatusBadRequest)
 		_, _ = w.Write([]byte(`{"__type":"AccessDeniedException","message":"no"}`))
@@ -129,12 +151,12 @@ func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var answer any
 	switch action {
 	case "ListStateMachines":
-		answer = map[string]any{"stateMachines": []any{map[string]any{"name": "Sawhorse-reconcile", "stateMachineArn": "machine", "type": "STANDARD", "creationDate": 0}}}
+		answer = map[string]any{"stateMachines": []any{theMachine}}
 	case "ListExecutions":
 		list := []any{}
 		for _, e := range slices.Backward(s.executions) {
 			if asked.StatusFilter == "" || asked.StatusFilter == e.status {
-				list = append(list, map[string]any{"executionArn": executionARN + e.name, "name": e.name, "startDate": 0, "stateMachineArn": "machine", "status": e.status})
+				list = append(list, e.listed())
 			}
 		}
 		answer = map[string]any{"executions": list}
@@ -146,12 +168,13 @@ func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			break
 		}
 		e := s.executions[i]
-		answer = map[string]any{"executionArn": asked.ExecutionArn, "input": e.input, "startDate": e.events[0]["timestamp"], "stateMachineArn": "machine", "status": e.status}
-		if action == "GetExecutionHistory" {
+		described := e.listed()
+		if described["input"] = e.input; action == "GetExecutionHistory" {
 			events := slices.Clone(e.events)
 			slices.Reverse(events)
-			answer = map[string]any{"events": events}
+			described = map[string]any{"events": events}
 		}
+		answer = described
 	case "GetParameter":
 		if s.status == nil {
 			w.WriteHeader(http.StatusBadRequest)

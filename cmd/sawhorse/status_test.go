@@ -51,7 +51,7 @@ func parameterStore(t *testing.T, values map[string]string) []string {
 			answer["Parameters"] = list
 		case "AWSStepFunctions.ListStateMachines":
 			if answer["stateMachines"] = []any{}; values["no stack"] == "" {
-				answer["stateMachines"] = []any{map[string]any{"name": "Sawhorse-reconcile", "stateMachineArn": "machine", "type": "STANDARD", "creationDate": 0}}
+				answer["stateMachines"] = []any{theMachine}
 			}
 		case "AWSStepFunctions.ListExecutions":
 			answer["executions"] = []any{}

@@ -92,13 +92,14 @@ func (w *watcher) watch(ctx context.Context, tell func(line string)) error {
 			}
 			if followed != nil {
 				followed.tell(tell)
-			} else if line := found.unsaid(); line != told {
+			}
+			if line := found.unsaid(); found.last != followed && line != told {
 				told = line
 				tell(line)
 			}
 			waited := w.now().Sub(idle)
-			switch {
-			case found.seen() && followed != nil && followed.concluded(), found.seen() && waited >= lag, waited >= patience:
+			switch concluded := followed != nil && found.last == followed && followed.concluded(); {
+			case found.seen() && (concluded || waited >= lag), waited >= patience:
 				return w.conclude(found)
 			}
 		}
@@ -125,33 +126,42 @@ type finding struct {
 	last *pass
 }
 
-// find looks for what became of the parameters as they are. after is the pass that was followed until now, if one was.
-func (w *watcher) find(ctx context.Context, after *pass) (finding, error) {
+// find looks for what became of the parameters as they are. followed is the pass that was followed last, if one was.
+func (w *watcher) find(ctx context.Context, followed *pass) (finding, error) {
 	var f finding
 	var err error
 	if f.tree, err = rack.ReadTree(ctx, w.ssm, paths().Params(w.rack)); err != nil {
 		return f, err
 	}
-	if f.last = after; f.last != nil {
-		if f.last, err = w.passes.pass(ctx, after.execution); err != nil {
+	if followed != nil {
+		if f.last, err = w.passes.pass(ctx, followed.execution); err != nil {
 			return f, err
 		}
 	}
 	// Behind the history: the status is written before a pass ends.
-	if f.status, err = w.readStatus(ctx); err != nil || f.last != nil {
+	if f.status, err = w.readStatus(ctx); err != nil {
 		return f, err
 	}
-	if f.status != nil { // as a rule no later pass has found anything else, and the list need not be looked through
-		if f.last, err = w.passes.pass(ctx, f.status.Execution); err != nil || f.last != nil && f.seen() {
+	if f.last == nil && f.status != nil {
+		if f.last, err = w.passes.pass(ctx, f.status.Execution); err != nil {
 			return f, err
 		}
 	}
-	f.last, err = w.passes.last(ctx)
+	if f.last != nil && f.seen() { // as a rule; then the list need not be looked through
+		return f, nil
+	}
+	last, err := w.passes.last(ctx)
+	if last != nil {
+		f.last = last
+	}
 	return f, err
 }
 
-// seen tells whether the last pass has read the parameters as they are. A rack that has neither pass nor status is new: one begins soon.
-func (f finding) seen() bool { return len(f.unseen()) == 0 && (f.last != nil || f.status != nil) }
+// seen tells whether the last pass has read the parameters as they are. A rack that has parameters, and neither pass nor status, is new:
+// a pass begins soon.
+func (f finding) seen() bool {
+	return len(f.unseen()) == 0 && (f.last != nil || f.status != nil || len(f.tree.Values) == 0)
+}
 
 func (f finding) unseen() []string {
 	if f.last == nil {
@@ -176,10 +186,11 @@ func (w *watcher) conclude(f finding) error {
 	result := show(*f.status)
 	switch unseen := f.unseen(); {
 	case len(unseen) > 0:
-		return undecided(fmt.Sprintf("no pass has seen %s yet, and none has begun for %s; the hourly pass will, or ask for one: docs/operate.md, Asking for a pass",
-			strings.Join(unseen, ", "), patience))
+		return undecided(fmt.Sprintf("no pass has seen %s yet, and none has begun for %s; the hourly pass will, or ask for one: "+
+			"docs/operate.md, Asking for a pass", strings.Join(unseen, ", "), patience))
 	case f.last != nil && f.last.failed != "" && f.status.State != rack.Failed:
-		return fmt.Errorf("the last pass of rack %s ended early and the status does not tell of it: %s (%s)", w.rack, f.last.failed, f.last.execution)
+		return fmt.Errorf("the last pass of rack %s ended early and the status does not tell of it: %s (%s)",
+			w.rack, f.last.failed, f.last.execution)
 	}
 	return result
 }
@@ -188,11 +199,11 @@ func (w *watcher) conclude(f finding) error {
 func (w *watcher) absent(tree rack.Tree) error {
 	folder := paths().Params(w.rack)
 	if len(tree.Values) == 0 {
-		return fmt.Errorf("there is no rack %s in %s: it has no parameter below %s; look at the name, the region (AWS_REGION) and the prefix (SAWHORSE_PREFIX), "+
-			"or make the rack with `sawhorse register %s`", w.rack, w.aws.Region, folder, w.rack)
+		return fmt.Errorf("there is no rack %s in %s: it has no parameter below %s; look at the name, the region (AWS_REGION) and the prefix "+
+			"(SAWHORSE_PREFIX), or make the rack with `sawhorse register %s`", w.rack, w.aws.Region, folder, w.rack)
 	}
-	return fmt.Errorf("rack %s has no status yet: no pass has had anything to do for it, or to say about it; karpenter_auth_mode=true begins the work (parameters below %s: %d)",
-		w.rack, folder, len(tree.Values))
+	return fmt.Errorf("rack %s has no status yet: no pass has had anything to do for it, or to say about it; karpenter_auth_mode=true begins the "+
+		"work (parameters below %s: %d)", w.rack, folder, len(tree.Values))
 }
 
 // readStatus is nil where the rack has none.

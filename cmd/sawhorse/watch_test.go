@@ -92,6 +92,18 @@ func TestWatchWaitsForTheWriteToBeSeen(t *testing.T) {
 	concludes(t, end, "rack prod is Rejected")
 }
 
+// A short pass may begin and end between two looks at what is running.
+func TestWatchFindsAPassThatItHasNotFollowed(t *testing.T) {
+	s := settled(t, rack.Reconciled)
+	e := s.begins("second").reads("Unchanged", false)
+	s.parameters["karpenter_enabled"]++
+	s.acts = []func(){e.ends, func() { s.begins("third").reads("Unchanged", false).ends() }}
+	lines, seconds, end := s.watched()
+	if concludes(t, end, ""); len(lines) != 2 || seconds > 2+lag.Seconds() {
+		t.Errorf("%.0f s, %q", seconds, lines)
+	}
+}
+
 // Versions are compared, and not times: what was deleted and what was made since has not been seen, and what is back counts anew.
 func TestWhatAPassHasNotSeen(t *testing.T) {
 	p := pass{versions: map[string]int64{"a": 1, "b": 7, "c": 2}}
@@ -142,6 +154,20 @@ func TestWatchWithoutAWrite(t *testing.T) {
 	}
 }
 
+// A status may be of a stack of another name, whose executions nobody may look at here.
+func TestTheStatusOfAnotherStack(t *testing.T) {
+	s := settled(t, rack.Reconciled)
+	s.status.Execution = strings.Replace(s.status.Execution, "Sawhorse-reconcile", "Former-reconcile", 1)
+	s.executions[0].name = "unknown to the status"
+	w := s.watcher()
+	if f, err := w.find(t.Context(), nil); err != nil || !f.seen() || f.last == nil {
+		t.Errorf("%+v, %v", f, err)
+	}
+	if slices.Contains(s.asked, s.status.Execution) {
+		t.Errorf("asked for %q", s.asked)
+	}
+}
+
 // The pass that hands the rack over, or is stopped, is not the last word.
 func TestWatchGoesOnWithTheSuccessor(t *testing.T) {
 	for what, ends := range map[string]func(*execution){
@@ -177,8 +203,14 @@ func TestWatchOfAPassThatCouldNotReport(t *testing.T) {
 func TestWatchOfARackWithoutAStatus(t *testing.T) {
 	s := newStage(t)
 	_, seconds, end := s.watched()
-	if concludes(t, end, "there is no rack prod in eu-central-1"); seconds != patience.Seconds() {
+	if concludes(t, end, "there is no rack prod in eu-central-1"); seconds != lag.Seconds() {
 		t.Errorf("%.0f s", seconds)
+	}
+	s = newStage(t)
+	s.parameters["karpenter_enabled"] = 1
+	_, seconds, end = s.watched()
+	if concludes(t, end, "rack prod has no status yet"); seconds != patience.Seconds() {
+		t.Errorf("of a new rack, whose pass may begin: %.0f s", seconds)
 	}
 	s = newStage(t)
 	s.parameters["karpenter_enabled"] = 1

@@ -432,13 +432,17 @@ func TestOvertakenRounds(t *testing.T) {
 // The next pass tells of its own work only.
 func TestTheRoundsOfAPassAreToldTogether(t *testing.T) {
 	some := 12
-	s := begin(t, rack.Run{Outcome: "Planned", Goal: "karpenter", Effects: []plan.Effect{{Pool: "workload", Change: plan.PoolChanged, Replaces: true, Nodes: &some}, {Pool: "gpu", Change: plan.PoolCreated}}}, done)
+	s := begin(t, rack.Run{Outcome: "Planned", Goal: "karpenter", Effects: []plan.Effect{
+		{Pool: "workload", Change: plan.PoolChanged, Replaces: true, Nodes: &some}, {Pool: "gpu", Change: plan.PoolCreated},
+	}}, done)
 	s.run(event("Planned"))
 	round := func(generation int64, execution string, records ...rack.StepRecord) {
 		t.Helper()
 		s.cloud.Table.Items["rack#demo lease"]["owner"] = &types.AttributeValueMemberS{Value: execution}
-		s.must(s.store.SaveRun(t.Context(), rack.Run{Rack: "demo", Generation: generation, Execution: execution, Started: s.cloud.Now(), Outcome: "Planned", Goal: "karpenter",
-			Effects: []plan.Effect{{Pool: "gpu", Change: plan.PoolChanged}, {Pool: "workload", Change: plan.PoolChanged, Nodes: &some}}}))
+		s.must(s.store.SaveRun(t.Context(), rack.Run{
+			Rack: "demo", Generation: generation, Execution: execution, Started: s.cloud.Now(), Outcome: "Planned", Goal: "karpenter",
+			Effects: []plan.Effect{{Pool: "gpu", Change: plan.PoolChanged}, {Pool: "workload", Change: plan.PoolChanged, Nodes: &some}},
+		}))
 		for _, r := range records {
 			s.must(s.store.NoteStep(t.Context(), "demo", generation, s.cloud.Now(), r))
 		}

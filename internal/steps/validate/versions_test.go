@@ -14,7 +14,9 @@ func TestARoundTellsWhichVersionsItHasRead(t *testing.T) {
 	s.pass(false)
 	s.reported("Reconciled")
 	for version := int64(2); version < 4; version++ {
-		_, err := s.cloud.SSM.PutParameter(t.Context(), &ssm.PutParameterInput{Name: new(folder + "karpenter_auth_mode"), Value: new("true"), Overwrite: new(true)})
+		_, err := s.cloud.SSM.PutParameter(t.Context(), &ssm.PutParameterInput{
+			Name: new(folder + "karpenter_auth_mode"), Value: new("true"), Overwrite: new(true),
+		})
 		s.must(err)
 		answer := s.pass(false)
 		if want := map[string]int64{"karpenter_auth_mode": version}; !maps.Equal(answer.Versions, want) {
@@ -25,7 +27,8 @@ func TestARoundTellsWhichVersionsItHasRead(t *testing.T) {
 	s.pass(false)
 	run, err := s.store.Run(t.Context(), "demo", 0, int64(s.requests))
 	s.must(err)
-	if want := map[string]int64{"karpenter_auth_mode": 3, "karpenter_cpu_limit": 1, "karpenter_enabled": 1}; run.Outcome != "Planned" || !maps.Equal(run.Versions, want) {
+	want := map[string]int64{"karpenter_auth_mode": 3, "karpenter_cpu_limit": 1, "karpenter_enabled": 1}
+	if run.Outcome != "Planned" || !maps.Equal(run.Versions, want) {
 		t.Errorf("%s: the record has the versions %v, want %v", run.Outcome, run.Versions, want)
 	}
 	s.write("karpenter_auth_mode", "karpenter_cpu_limit", "karpenter_enabled")
