@@ -45,10 +45,15 @@ func commands() []command {
 				"  --cluster NAME  the EKS cluster, where its name is not the rack's; it is written to cluster_name\n" +
 				"  --rate N        writes a second (default 2.5); SSM takes 3 from an account unless its higher throughput is switched on\n" + aboutCloud,
 		},
-		{name: "status", args: "RACK", what: "print the rack's status", run: runStatus, help: "Exit 1 where the rack is Rejected or Failed, or has no status yet.\n" + aboutCloud},
+		{
+			name: "status", args: "RACK [--wait]", what: "print the rack's status", flags: []string{"--wait"}, run: runStatus,
+			help: "Prints the status, and before it what a pass is at that runs now.\n" +
+				"  --wait  wait until a pass has ended that has seen the parameters as they are, and print the status then\n" + aboutPasses + aboutCloud,
+		},
 		{
 			name: "watch", args: "RACK", what: "follow a pass until it ends", run: runWatch,
-			help: "A line for each step, then the status. Exit 1 where the rack is Rejected or Failed.\n" + aboutCloud,
+			help: "A line for each step, until a pass has ended that has seen the parameters as they are, one that is over already too; then the status.\n" +
+				aboutPasses + aboutCloud,
 		},
 		{
 			name: "doctor", args: "RACK [-o text|json]", what: "look for what would hold Karpenter up", flags: []string{"-o"}, formats: []string{"text", "json"}, run: runDoctor,
@@ -74,6 +79,9 @@ const (
 		"  observed  what is known of the cluster, all of it optional; nodegroups has EKS's DescribeNodegroup answers"
 	aboutBatch = "  --batch  one object a line, one answer a line, in the same order; an empty line has no answer\n"
 	aboutExit  = "Exit 0 accepted, 1 refused, 2 wrong use."
+	// aboutPasses are the exit codes of the commands that tell what became of parameters.
+	aboutPasses = "Exit 0 Reconciled or Paused, 1 Rejected, Failed or without a status, 2 wrong use, 3 not known yet: a pass is running, or none has\n" +
+		"seen the last write.\n"
 	aboutCloud = "Uses the AWS credentials and region of its surroundings. SAWHORSE_PREFIX and SAWHORSE_STACK are for a stack that was\n" +
 		"deployed with another prefix than " + names.DefaultPrefix + ", or under another name than " + names.DefaultStack + "."
 )

@@ -2,7 +2,7 @@
 //
 // check, render, plan and params need no cloud. The others use the AWS credentials and region of their surroundings;
 // SAWHORSE_PREFIX is the parameter prefix where the stack was deployed with another one than /sawhorse, SAWHORSE_STACK the
-// stack's name where it is not Sawhorse. Exit: 0 good, 1 refused or failed, 2 wrong use, 3 something could not be looked at.
+// stack's name where it is not Sawhorse. Exit: 0 good, 1 refused or failed, 2 wrong use, 3 not known, 130 interrupted.
 package main
 
 import (
@@ -30,8 +30,10 @@ type unusable struct{ error }
 // errRefused ends a command that has printed its answer, and the answer is no.
 var errRefused = errors.New("refused")
 
-// errUnseen ends a command that has printed its answer, and could not look at all that the answer is about.
-var errUnseen = errors.New("something could not be looked at")
+// undecided says why there is no answer, or none yet.
+type undecided string
+
+func (u undecided) Error() string { return string(u) }
 
 // command is one of the program's commands.
 type command struct {
@@ -49,16 +51,21 @@ func (c command) use() string { return "sawhorse " + c.name + " " + c.args }
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:])
+	interrupted := ctx.Err() != nil
 	stop()
 	switch {
 	case err == nil:
+	case interrupted: // what it was at when it was, in the words of a library, is of no use to anybody
+		fmt.Fprintln(os.Stderr, "sawhorse: interrupted; what goes on in AWS goes on")
+		os.Exit(130) // as a shell has it
+	case errors.As(err, new(undecided)):
+		fmt.Fprintln(os.Stderr, "sawhorse:", err)
+		os.Exit(3)
 	case errors.As(err, new(usage)), errors.As(err, new(unusable)):
 		fmt.Fprintln(os.Stderr, "sawhorse:", err)
 		os.Exit(2)
 	case errors.Is(err, errRefused):
 		os.Exit(1)
-	case errors.Is(err, errUnseen):
-		os.Exit(3)
 	default:
 		fmt.Fprintln(os.Stderr, "sawhorse:", err)
 		os.Exit(1)

@@ -3,48 +3,96 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
+	"flag"
 	"fmt"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/config"
-	"github.com/aws/aws-sdk-go-v2/service/ssm"
-	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
+	"strings"
+	"time"
 
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/rack"
 )
 
 func runStatus(ctx context.Context, use string, args []string) error {
+	flags := flag.NewFlagSet("status", flag.ContinueOnError)
+	wait := flags.Bool("wait", false, "")
+	args, err := parse(flags, use, args)
+	if err != nil {
+		return err
+	}
 	name, err := rackArgument(args, use)
 	if err != nil {
 		return err
 	}
-	aws, err := config.LoadDefaultConfig(ctx)
-	if err != nil {
-		return fmt.Errorf("AWS configuration: %w", err)
-	}
-	status, err := readStatus(ctx, aws, name)
+	w, err := newWatcher(ctx, name)
 	if err != nil {
 		return err
 	}
-	return show(status)
+	switch located := w.locate(ctx); {
+	case located != nil && *wait:
+		return located
+	case located != nil:
+		return w.statusAlone(ctx, located)
+	case *wait:
+		return w.watch(ctx, func(string) {})
+	}
+	return w.status(ctx)
 }
 
-func readStatus(ctx context.Context, aws aws.Config, name string) (rack.Status, error) {
-	var status rack.Status
-	place := paths().Status(name)
-	out, err := ssm.NewFromConfig(aws).GetParameter(ctx, &ssm.GetParameterInput{Name: &place})
-	if errors.As(err, new(*types.ParameterNotFound)) {
-		return status, fmt.Errorf("rack %s has no status: no pass has had anything to say about it yet", name)
-	}
+// status shows the status, and tells whether it is the last word.
+func (w *watcher) status(ctx context.Context) error {
+	running, err := w.passes.running(ctx)
 	if err != nil {
-		return status, fmt.Errorf("parameter %s: read: %w", place, err)
+		return w.statusAlone(ctx, err)
 	}
-	if err := json.Unmarshal([]byte(*out.Parameter.Value), &status); err != nil {
-		return status, fmt.Errorf("parameter %s: decode: %w", place, err)
+	found, err := w.find(ctx, nil)
+	if err != nil {
+		return err
 	}
-	return status, nil
+	switch unseen := found.unseen(); {
+	case running != nil:
+		fmt.Println(running.doing())
+		if found.status != nil {
+			_ = show(*found.status) // of an earlier pass, whatever it says
+		}
+		return undecided("a pass of rack " + w.rack + " is running; `sawhorse status " + w.rack + " --wait` waits for its end")
+	case len(unseen) > 0:
+		if found.status != nil {
+			_ = show(*found.status)
+		}
+		return undecided("no pass has seen " + strings.Join(unseen, ", ") + " yet; `sawhorse status " + w.rack + " --wait` waits for one")
+	}
+	return w.conclude(found)
+}
+
+// statusAlone is for whoever may read the rack's parameters, and not the passes.
+func (w *watcher) statusAlone(ctx context.Context, why error) error {
+	status, err := w.readStatus(ctx)
+	if err != nil {
+		return err
+	}
+	if status == nil {
+		return why
+	}
+	warn("whether a pass is running is not known: %v", why)
+	return show(*status)
+}
+
+// doing says what a pass is at.
+func (p *pass) doing() string {
+	text := fmt.Sprintf("a pass is running since %s: step %s", p.started.UTC().Format(time.RFC3339), p.step)
+	if !p.since.IsZero() {
+		text += " since " + p.since.UTC().Format(time.RFC3339)
+	}
+	if p.note != "" {
+		text += ": " + p.note
+	}
+	return text
+}
+
+func decodeStatus(text string) (*rack.Status, error) {
+	var status rack.Status
+	err := json.Unmarshal([]byte(text), &status)
+	return &status, err
 }
 
 // show prints a status for people; a rack that is not as its parameters say is an error, for scripts.
@@ -61,7 +109,7 @@ func show(s rack.Status) error {
 		fmt.Printf("failure  step %s: %s: %s\n         %s\n", s.Failure.Step, s.Failure.Error, s.Failure.Reason, s.Failure.Remedy)
 	}
 	for _, step := range s.Steps {
-		fmt.Printf("step     %s\n", step)
+		fmt.Printf("due      %s\n", step)
 	}
 	for _, p := range s.Pools {
 		fmt.Println(p)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -9,14 +10,17 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/rack"
 )
 
-// parameterStore answers as SSM does where parameters are read, and created for the first time, and as EKS does for the clusters that
-// are among the values: "cluster NAME", with the rack that the cluster's tag lets in. It gives the environment that leads the command there.
+// parameterStore answers as SSM does where parameters are read, and created for the first time, as EKS does for the clusters that
+// are among the values: "cluster NAME", with the rack that the cluster's tag lets in; and as Step Functions does where the stack is, unless
+// "no stack" is among the values, and no pass runs. It gives the environment that leads the command there.
 func parameterStore(t *testing.T, values map[string]string) []string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -24,7 +28,7 @@ func parameterStore(t *testing.T, values map[string]string) []string {
 			clusters(t, w, r, values)
 			return
 		}
-		var asked struct{ Name, Value string }
+		var asked struct{ Name, Path, Value string }
 		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
 			t.Error(err)
 		}
@@ -37,6 +41,23 @@ func parameterStore(t *testing.T, values map[string]string) []string {
 				answer["__type"] = "ParameterNotFound"
 			}
 			answer["Parameter"] = map[string]any{"Name": asked.Name, "Type": "String", "Value": values[asked.Name]}
+		case "GetParametersByPath":
+			var list []any
+			for name := range values {
+				if strings.HasPrefix(name, asked.Path+"/") {
+					list = append(list, map[string]any{"Name": name, "Type": "String", "Value": values[name], "Version": 1})
+				}
+			}
+			answer["Parameters"] = list
+		case "AWSStepFunctions.ListStateMachines":
+			if answer["stateMachines"] = []any{}; values["no stack"] == "" {
+				answer["stateMachines"] = []any{theMachine}
+			}
+		case "AWSStepFunctions.ListExecutions":
+			answer["executions"] = []any{}
+		case "AWSStepFunctions.DescribeExecution":
+			w.WriteHeader(http.StatusBadRequest)
+			answer["__type"] = "ExecutionDoesNotExist"
 		case "DescribeParameters":
 			answer["Parameters"] = []any{}
 		case "PutParameter":
@@ -48,9 +69,14 @@ func parameterStore(t *testing.T, values map[string]string) []string {
 		_ = json.NewEncoder(w).Encode(answer)
 	}))
 	t.Cleanup(server.Close)
+	return credentialsFor(t, server.URL)
+}
+
+// credentialsFor are the environment that leads the command to a fake.
+func credentialsFor(t *testing.T, url string) []string {
 	nowhere := t.TempDir() + "/none"
 	return []string{
-		"AWS_ENDPOINT_URL=" + server.URL, "AWS_REGION=eu-central-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_SESSION_TOKEN=", "AWS_PROFILE=",
+		"AWS_ENDPOINT_URL=" + url, "AWS_REGION=eu-central-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_SESSION_TOKEN=", "AWS_PROFILE=",
 		"AWS_CONFIG_FILE=" + nowhere, "AWS_SHARED_CREDENTIALS_FILE=" + nowhere, "AWS_EC2_METADATA_DISABLED=true", "SAWHORSE_PREFIX=", "SAWHORSE_STACK=",
 	}
 }
@@ -115,8 +141,7 @@ and 2 more, complete in the rack's record and in the event
 `, "", 0},
 		{"rejected", statusText(t, rejected), "Rejected  generation 8  2026-11-21T03:55:54Z  1.3 s\nproblem  karpenter_auth_mode: " + rejected.Problems[0].Message + "\n", "sawhorse: rack prod is Rejected\n", 1},
 		{"failed", statusText(t, failed), "Failed  generation 9  2026-11-21T04:00:00Z  0.0 s\nfailure  step queue: ServiceError: queue prod-karpenter: create: AccessDenied\n         Look at the function's role.\n", "sawhorse: rack prod is Failed\n", 1},
-		{"paused", statusText(t, paused), "Paused  generation 10  2026-11-21T05:00:00Z  0.0 s\nstep     nodepools\n", "", 0},
-		{"none", "", "", "sawhorse: rack prod has no status: no pass has had anything to say about it yet\n", 1},
+		{"paused", statusText(t, paused), "Paused  generation 10  2026-11-21T05:00:00Z  0.0 s\ndue      nodepools\n", "", 0},
 		{"garbled", "x", "", "sawhorse: parameter /sawhorse/racks/prod/status: decode: invalid character 'x' looking for beginning of value\n", 1},
 	} {
 		t.Run(c.what, func(t *testing.T) {
@@ -175,6 +200,115 @@ func TestRegisterWithoutItsCluster(t *testing.T) {
 		got := inCloud(t, parameterStore(t, c.values), "register", "prod", "--rate", "10000")
 		if wrote := c.values["/sawhorse/racks/prod/params/karpenter_enabled"] != ""; got.code != c.code || !strings.HasPrefix(got.stderr, c.stderr) || wrote != (c.code == 0) {
 			t.Errorf("%+v, wrote %v", got, wrote)
+		}
+	}
+}
+
+// A status of before is not the last word while a pass runs, or before one has seen the last write: exit 3.
+func TestStatusWhileAPassRuns(t *testing.T) {
+	s := settled(t, rack.Reconciled)
+	e := s.begins("second").reads("Planned", true, "nodepools")
+	s.now = s.now.Add(time.Minute)
+	e.takes("nodepools", "wait", "1 NodeClaim(s) draining")
+	w := s.watcher()
+	running, err := w.passes.running(t.Context())
+	if err != nil || running == nil {
+		t.Fatalf("%v, %v", running, err)
+	}
+	if got, want := running.doing(), "a pass is running since 2026-11-21T09:50:00Z: step nodepools since 2026-11-21T09:51:00Z: 1 NodeClaim(s) draining"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if err := w.status(t.Context()); !errors.As(err, new(undecided)) {
+		t.Errorf("%v", err)
+	}
+	e.ends()
+	concludes(t, w.status(t.Context()), "")
+	s.parameters["karpenter_enabled"]++
+	if err := w.status(t.Context()); !errors.As(err, new(undecided)) {
+		t.Errorf("after a write: %v", err)
+	}
+	s.parameters["karpenter_enabled"]--
+	s.reports(e, rack.Rejected)
+	concludes(t, w.status(t.Context()), "rack prod is Rejected")
+}
+
+// Who may read parameters and no executions gets the status all the same, and is told what it may be lacking.
+func TestStatusWithoutTheRightToSeePasses(t *testing.T) {
+	s := settled(t, rack.Rejected)
+	w := s.watcher()
+	s.denied = "AWSStepFunctions"
+	concludes(t, w.status(t.Context()), "rack prod is Rejected")
+	s.status = nil
+	concludes(t, w.status(t.Context()), "AccessDenied")
+}
+
+func TestStatusWaits(t *testing.T) {
+	got := inCloud(t, parameterStore(t, map[string]string{"/sawhorse/racks/prod/status": statusText(t, reconciled)}), "status", "prod", "--wait").ends(t, 0)
+	if !strings.HasPrefix(got.stdout, "Reconciled  generation 7") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A wrong region has no stack; a wrong name has no parameters; a new rack has both, and no status.
+func TestStatusOfARackThatThereIsNot(t *testing.T) {
+	for _, c := range []struct {
+		what   string
+		values map[string]string
+		stderr string
+	}{
+		{"the wrong name", map[string]string{"/sawhorse/racks/prod2/params/paused": "true"}, "sawhorse: there is no rack prod in eu-central-1: it has no parameter below /sawhorse/racks/prod/params; look at the name, " +
+			"the region (AWS_REGION) and the prefix (SAWHORSE_PREFIX), or make the rack with `sawhorse register prod`\n"},
+		{"the wrong region", map[string]string{"no stack": "true"}, "sawhorse: there is no stack Sawhorse in eu-central-1: no state machine is named Sawhorse-reconcile; choose another region with AWS_REGION " +
+			"or another stack with SAWHORSE_STACK, or deploy this one\n"},
+		{"a new rack", map[string]string{"/sawhorse/racks/prod/params/karpenter_enabled": "unset"}, "sawhorse: rack prod has no status yet: no pass has had anything to do for it, or to say about it; " +
+			"karpenter_auth_mode=true begins the work (parameters below /sawhorse/racks/prod/params: 1)\n"},
+	} {
+		if got := inCloud(t, parameterStore(t, c.values), "status", "prod"); got.code != 1 || got.stdout != "" || got.stderr != c.stderr {
+			t.Errorf("%s: %+v", c.what, got)
+		}
+	}
+}
+
+// What Ctrl-C ends is no failure of a library's.
+func TestInterrupted(t *testing.T) {
+	s := settled(t, rack.Reconciled)
+	s.parameters["karpenter_enabled"]++ // so that it waits
+	command := exec.Command(os.Args[0], "watch", "prod")
+	watching := make(chan struct{})
+	once := sync.OnceFunc(func() { close(watching) })
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.ServeHTTP(w, r); strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".GetParametersByPath") {
+			once()
+		}
+	}))
+	defer server.Close()
+	command.Env = slices.Concat(os.Environ(), []string{asCommand + "=1"}, credentialsFor(t, server.URL))
+	var stderr strings.Builder
+	command.Stderr = &stderr
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-watching
+	if err := command.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Wait(); err == nil || command.ProcessState.ExitCode() != 130 || stderr.String() != "sawhorse: interrupted; what goes on in AWS goes on\n" {
+		t.Errorf("%v, %q", err, stderr.String())
+	}
+}
+
+// Every line that a status prints is in the handbook.
+func TestTheLinesOfAStatusAreDocumented(t *testing.T) {
+	handbook, err := os.ReadFile("../../docs/operate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, status := range []rack.Status{reconciled, rejected, failed, paused} {
+		got := inCloud(t, parameterStore(t, map[string]string{"/sawhorse/racks/prod/status": statusText(t, status)}), "status", "prod")
+		for line := range strings.Lines(got.stdout) {
+			if first := strings.Fields(line)[0]; !strings.Contains(string(handbook), "\n| `"+first) && !strings.HasPrefix(line, "         ") { // what to do about a failure
+				t.Errorf("docs/operate.md does not say what %q is", line)
+			}
 		}
 	}
 }

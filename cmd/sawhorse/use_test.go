@@ -205,7 +205,8 @@ func TestBashCompletes(t *testing.T) {
 		{[]string{"sawhorse", "render", "rack.json", "-o", "y"}, []string{"yaml"}},
 		{[]string{"sawhorse", "completion", ""}, shells},
 		{[]string{"sawhorse", "register", "prod", "--"}, []string{"--all", "--cluster", "--rate"}},
-		{[]string{"sawhorse", "status", ""}, nil},
+		{[]string{"sawhorse", "watch", ""}, nil},
+		{[]string{"sawhorse", "status", "prod", "--"}, []string{"--wait"}},
 		{[]string{"sawhorse", "check", "a word", "--b"}, []string{"--batch"}},
 	} {
 		if got := completed(t, c.words...); !slices.Equal(got, c.want) {

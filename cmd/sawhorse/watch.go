@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -10,157 +10,218 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
-	"github.com/aws/aws-sdk-go-v2/service/sfn"
-	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/rack"
 )
 
-// beginning is how long watch waits for a pass. A write starts one within seconds; one that changes nothing may be over by then.
-const beginning = 30 * time.Second
+const (
+	// lag is how long an execution that has begun may not be in Step Functions' list yet, and a write not in what is read of Parameter
+	// Store: what is asked of both is eventually consistent.
+	lag = 3 * time.Second
+	// patience is how long a write may be without a pass. Parameter Store's event starts one within seconds, or is lost.
+	patience = 30 * time.Second
+)
 
 func runWatch(ctx context.Context, use string, args []string) error {
 	name, err := rackArgument(args, use)
 	if err != nil {
 		return err
 	}
-	aws, err := config.LoadDefaultConfig(ctx)
-	if err != nil {
-		return fmt.Errorf("AWS configuration: %w", err)
-	}
-	return watch(ctx, aws, name, beginning)
-}
-
-// watch follows the rack's pass that runs, or the next one that begins in time, and shows the status that it leaves.
-func watch(ctx context.Context, aws aws.Config, name string, patience time.Duration) error {
-	before, _ := readStatus(ctx, aws, name) // a rack without a status is watched until it has one
-	machine, err := machineARN(ctx, aws)
+	w, err := newWatcher(ctx, name)
 	if err != nil {
 		return err
 	}
-	w := watcher{states: sfn.NewFromConfig(aws), machine: machine, rack: name, seen: map[string]int64{}}
-	for started := time.Now(); ; {
-		running, err := w.look(ctx)
+	if err := w.locate(ctx); err != nil {
+		return err
+	}
+	return w.watch(ctx, func(line string) { fmt.Println(line) })
+}
+
+// watcher follows the passes of one rack.
+type watcher struct {
+	aws    aws.Config
+	ssm    *ssm.Client
+	rack   string
+	passes *passes
+	now    func() time.Time
+	wait   func(context.Context, time.Duration) error
+}
+
+func newWatcher(ctx context.Context, name string) (*watcher, error) {
+	aws, err := config.LoadDefaultConfig(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("AWS configuration: %w", err)
+	}
+	return &watcher{aws: aws, ssm: ssm.NewFromConfig(aws), rack: name, now: time.Now, wait: pause}, nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// locate finds the state machine whose executions are the passes.
+func (w *watcher) locate(ctx context.Context) (err error) {
+	w.passes, err = newPasses(ctx, w.aws, w.rack)
+	return err
+}
+
+// watch follows the rack's passes until one has ended that has read the parameters as they are, and shows the status then. One that
+// ended before counts too: a write that changes nothing may be over by now.
+func (w *watcher) watch(ctx context.Context, tell func(line string)) error {
+	var followed *pass
+	told := ""
+	for idle := w.now(); ; {
+		running, err := w.passes.running(ctx)
 		if err != nil {
 			return err
 		}
-		if !running {
-			status, err := readStatus(ctx, aws, name)
-			if err == nil && (w.any || status.Time != before.Time) {
-				return show(status)
+		if running != nil {
+			followed, idle = running, w.now()
+			running.tell(tell)
+		} else {
+			found, err := w.find(ctx, followed)
+			if err != nil {
+				return err
 			}
-			if time.Since(started) > patience {
-				if err != nil {
-					return err
-				}
-				fmt.Fprintf(os.Stderr, "No pass of rack %s has begun for %s. The last one reported:\n", name, patience)
-				return show(status)
+			if followed != nil {
+				followed.tell(tell)
+			}
+			if line := found.unsaid(); found.last != followed && line != told {
+				told = line
+				tell(line)
+			}
+			waited := w.now().Sub(idle)
+			switch concluded := followed != nil && found.last == followed && followed.concluded(); {
+			case found.seen() && (concluded || waited >= lag), waited >= patience:
+				return w.conclude(found)
 			}
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(time.Second):
+		if err := w.wait(ctx, time.Second); err != nil {
+			return err
 		}
 	}
 }
 
-// watcher follows the executions of one rack.
-type watcher struct {
-	states  *sfn.Client
-	machine string
-	rack    string
-	seen    map[string]int64 // by execution, the last event that was printed
-	line    string           // the last line printed
-	any     bool             // something was printed
+// tell tells the lines that have not been told yet.
+func (p *pass) tell(tell func(line string)) {
+	for _, line := range p.lines {
+		tell(line)
+	}
+	p.lines = p.lines[:0]
 }
 
-// machineARN finds the state machine by its name, which begins with the stack's.
-func machineARN(ctx context.Context, config aws.Config) (string, error) {
-	pages := sfn.NewListStateMachinesPaginator(sfn.NewFromConfig(config), &sfn.ListStateMachinesInput{})
-	wanted := names.StateMachine(stack())
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return "", fmt.Errorf("state machines: list: %w", err)
-		}
-		for _, m := range page.StateMachines {
-			if *m.Name == wanted {
-				return *m.StateMachineArn, nil
-			}
+// finding is what is known of a rack that no pass has now.
+type finding struct {
+	// status is nil where there is none.
+	status *rack.Status
+	tree   rack.Tree
+	// last is the pass that ended last; nil where nobody knows.
+	last *pass
+}
+
+// find looks for what became of the parameters as they are. followed is the pass that was followed last, if one was.
+func (w *watcher) find(ctx context.Context, followed *pass) (finding, error) {
+	var f finding
+	var err error
+	if f.tree, err = rack.ReadTree(ctx, w.ssm, paths().Params(w.rack)); err != nil {
+		return f, err
+	}
+	if followed != nil {
+		if f.last, err = w.passes.pass(ctx, followed.execution); err != nil {
+			return f, err
 		}
 	}
-	return "", fmt.Errorf("there is no state machine %s in this account and region; deploy the stack, or choose another region", wanted)
+	// Behind the history: the status is written before a pass ends.
+	if f.status, err = w.readStatus(ctx); err != nil {
+		return f, err
+	}
+	if f.last == nil && f.status != nil {
+		if f.last, err = w.passes.pass(ctx, f.status.Execution); err != nil {
+			return f, err
+		}
+	}
+	if f.last != nil && f.seen() { // as a rule; then the list need not be looked through
+		return f, nil
+	}
+	last, err := w.passes.last(ctx)
+	if last != nil {
+		f.last = last
+	}
+	return f, err
 }
 
-// look prints what is new in the rack's running executions, and tells whether there is one that holds the rack.
-func (w *watcher) look(ctx context.Context) (bool, error) {
-	list, err := w.states.ListExecutions(ctx, &sfn.ListExecutionsInput{StateMachineArn: &w.machine, StatusFilter: types.ExecutionStatusRunning})
+// seen tells whether the last pass has read the parameters as they are. A rack that has parameters, and neither pass nor status, is new:
+// a pass begins soon.
+func (f finding) seen() bool {
+	return len(f.unseen()) == 0 && (f.last != nil || f.status != nil || len(f.tree.Values) == 0)
+}
+
+func (f finding) unseen() []string {
+	if f.last == nil {
+		return nil
+	}
+	return f.last.unseen(f.tree.Versions)
+}
+
+// unsaid is what the last pass has found, where the status is another one's because it said so already.
+func (f finding) unsaid() string {
+	if f.last == nil || !f.seen() || f.status != nil && f.status.Execution == f.last.execution {
+		return ""
+	}
+	return f.last.found
+}
+
+// conclude shows what is known in the end.
+func (w *watcher) conclude(f finding) error {
+	if f.status == nil {
+		return w.absent(f.tree)
+	}
+	result := show(*f.status)
+	switch unseen := f.unseen(); {
+	case len(unseen) > 0:
+		return undecided(fmt.Sprintf("no pass has seen %s yet, and none has begun for %s; the hourly pass will, or ask for one: "+
+			"docs/operate.md, Asking for a pass", strings.Join(unseen, ", "), patience))
+	case f.last != nil && f.last.failed != "" && f.status.State != rack.Failed:
+		return fmt.Errorf("the last pass of rack %s ended early and the status does not tell of it: %s (%s)",
+			w.rack, f.last.failed, f.last.execution)
+	}
+	return result
+}
+
+// absent says why a rack has no status.
+func (w *watcher) absent(tree rack.Tree) error {
+	folder := paths().Params(w.rack)
+	if len(tree.Values) == 0 {
+		return fmt.Errorf("there is no rack %s in %s: it has no parameter below %s; look at the name, the region (AWS_REGION) and the prefix "+
+			"(SAWHORSE_PREFIX), or make the rack with `sawhorse register %s`", w.rack, w.aws.Region, folder, w.rack)
+	}
+	return fmt.Errorf("rack %s has no status yet: no pass has had anything to do for it, or to say about it; karpenter_auth_mode=true begins the "+
+		"work (parameters below %s: %d)", w.rack, folder, len(tree.Values))
+}
+
+// readStatus is nil where the rack has none.
+func (w *watcher) readStatus(ctx context.Context) (*rack.Status, error) {
+	place := paths().Status(w.rack)
+	out, err := w.ssm.GetParameter(ctx, &ssm.GetParameterInput{Name: &place})
+	if errors.As(err, new(*types.ParameterNotFound)) {
+		return nil, nil
+	}
 	if err != nil {
-		return false, fmt.Errorf("executions: list: %w", err)
+		return nil, fmt.Errorf("parameter %s: read: %w", place, err)
 	}
-	running := false
-	for _, e := range list.Executions {
-		ours, err := w.follow(ctx, *e.ExecutionArn)
-		if err != nil {
-			return false, err
-		}
-		running = running || ours
+	status, err := decodeStatus(*out.Parameter.Value)
+	if err != nil {
+		return nil, fmt.Errorf("parameter %s: decode: %w", place, err)
 	}
-	return running, nil
+	return status, nil
 }
 
-// follow prints what one execution has done since the last look, if it is for this rack.
-func (w *watcher) follow(ctx context.Context, execution string) (bool, error) {
-	ours := false
-	pages := sfn.NewGetExecutionHistoryPaginator(w.states, &sfn.GetExecutionHistoryInput{ExecutionArn: &execution})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return false, fmt.Errorf("execution %s: read history: %w", execution, err)
-		}
-		for _, event := range page.Events {
-			if event.ExecutionStartedEventDetails != nil {
-				ours = rack.OfInput(*event.ExecutionStartedEventDetails.Input, paths()) == w.rack
-			}
-			if !ours {
-				return false, nil
-			}
-			w.tell(execution, event)
-		}
-	}
-	return ours, nil
-}
-
-// tell prints what a function has answered, once, and a note of a waiting step only when it changes.
-func (w *watcher) tell(execution string, event types.HistoryEvent) {
-	if event.Id <= w.seen[execution] {
-		return
-	}
-	w.seen[execution] = event.Id
-	done := event.TaskSucceededEventDetails
-	if done == nil || done.Output == nil {
-		return
-	}
-	var out struct {
-		Payload struct {
-			Step, Status, Note, Outcome string
-			Steps                       []struct{ Name string }
-		}
-	}
-	if json.Unmarshal([]byte(*done.Output), &out) != nil {
-		return
-	}
-	answer, line := out.Payload, ""
-	switch {
-	case answer.Outcome != "":
-		line = fmt.Sprintf("%-20s %s, %d steps", "validate", answer.Outcome, len(answer.Steps))
-	case answer.Step != "":
-		line = fmt.Sprintf("%-20s %s  %s", answer.Step, answer.Status, answer.Note)
-	}
-	if line != "" && line != w.line {
-		w.line, w.any = line, true
-		fmt.Printf("%s  %s\n", event.Timestamp.Format(time.TimeOnly), strings.TrimRight(line, " "))
-	}
-}
+// warn tells of what does not end the command.
+func warn(format string, args ...any) { fmt.Fprintf(os.Stderr, "sawhorse: "+format+"\n", args...) }

@@ -1,41 +1,243 @@
 package main
 
 import (
-	"io"
-	"net/http"
-	"net/http/httptest"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/sawhorse-io/sawhorse/internal/rack"
 )
 
-// Where no pass begins, watch ends with what there is: a write that changes nothing may be over before it is called.
-func TestWatchEndsWithoutAPass(t *testing.T) {
-	for _, c := range []struct{ what, parameter, says string }{
-		{"a rack that is well", `{"Parameter":{"Value":"{\"state\":\"Reconciled\",\"time\":\"2026-01-02T03:04:05Z\"}"}}`, ""},
-		{"a rack that nobody knows", "", "has no status"},
+// settled is a stage on which a write was reconciled, an hour ago.
+func settled(t *testing.T, state rack.State) *stage {
+	s := newStage(t)
+	s.parameters["karpenter_enabled"] = 1
+	e := s.begins("first").reads("Planned", true, "nodepools").takes("nodepools", "done", "")
+	e.ends()
+	s.reports(e, state)
+	s.now = s.now.Add(time.Hour)
+	return s
+}
+
+// concludes wants an error with a text, or none.
+func concludes(t *testing.T, err error, text string) {
+	t.Helper()
+	if (err == nil) != (text == "") || err != nil && !strings.Contains(err.Error(), text) {
+		t.Errorf("ends with %v, want %q", err, text)
+	}
+}
+
+func TestWatchFollowsAPass(t *testing.T) {
+	s := settled(t, rack.Reconciled)
+	s.parameters["karpenter_enabled"]++
+	e := s.begins("second")
+	s.acts = []func(){
+		func() { e.reads("Planned", true, "queue", "nodepools").takes("queue", "done", "") },
+		func() { s.coalesces("beside it"); e.takes("nodepools", "wait", "draining") },
+		func() { e.takes("nodepools", "wait", "draining").takes("nodepools", "done", "") },
+		func() { s.reports(e, rack.Reconciled); e.ends() },
+	}
+	lines, seconds, end := s.watched()
+	want := []string{
+		"09:50:01  validate             Planned, 2 steps", "09:50:01  queue                done",
+		"09:50:02  nodepools            wait  draining", "09:50:03  nodepools            done",
+	}
+	if !slices.Equal(lines, want) || seconds != 4 {
+		t.Errorf("%.0f s, %q", seconds, lines)
+	}
+	concludes(t, end, "")
+}
+
+// A write that changes nothing, or is refused for the same, leaves the status as it was: the pass that saw the write is the answer,
+// though it was over before watch began.
+func TestWatchTellsOfAPassThatChangedNothing(t *testing.T) {
+	for _, c := range []struct {
+		state               rack.State
+		outcome, line, ends string
+	}{
+		{rack.Reconciled, "Unchanged", "Unchanged, nothing to do and nothing new to say", ""},
+		{rack.Rejected, "Rejected", "Rejected, for what the status says already", "rack prod is Rejected"},
+		{rack.Paused, "Paused", "Paused, 0 steps due, as the status says already", ""},
 	} {
-		cloud := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-			answers := map[string]string{
-				"AWSStepFunctions.ListStateMachines": `{"stateMachines":[{"name":"Sawhorse-reconcile","stateMachineArn":"arn:aws:states:us-east-1:000000000000:stateMachine:Sawhorse-reconcile","type":"STANDARD","creationDate":0}]}`,
-				"AWSStepFunctions.ListExecutions":    `{"executions":[]}`,
-				"AmazonSSM.GetParameter":             c.parameter,
-			}
-			answer := answers[req.Header.Get("X-Amz-Target")]
-			if answer == "" {
-				w.WriteHeader(http.StatusBadRequest)
-				answer = `{"__type":"ParameterNotFound"}`
-			}
-			_, _ = io.WriteString(w, answer)
-		}))
-		defer cloud.Close()
-		config := aws.Config{Region: "us-east-1", BaseEndpoint: &cloud.URL, Credentials: credentials.NewStaticCredentialsProvider("a", "b", "")}
-		err := watch(t.Context(), config, "demo", time.Nanosecond)
-		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
-			t.Errorf("%s: %v", c.what, err)
+		s := settled(t, c.state)
+		s.parameters["karpenter_enabled"]++
+		s.begins("second").reads(c.outcome, false).ends()
+		lines, seconds, end := s.watched()
+		if want := []string{"09:50:00  validate             " + c.line}; !slices.Equal(lines, want) || seconds > lag.Seconds() {
+			t.Errorf("%s: %.0f s, %q", c.outcome, seconds, lines)
 		}
+		concludes(t, end, c.ends)
+	}
+}
+
+// A pass of before the write is no answer to it; nor is one that began before, and ends.
+func TestWatchWaitsForTheWriteToBeSeen(t *testing.T) {
+	s := settled(t, rack.Reconciled)
+	e := s.begins("second").reads("Unchanged", false)
+	s.parameters["karpenter_enabled"]++
+	s.parameters["node_disk"] = 1
+	var next *execution
+	s.acts = []func(){
+		e.ends, nil, nil, nil, nil,
+		func() { next = s.begins("third") },
+		func() { s.reports(next.reads("Rejected", true), rack.Rejected); next.ends() },
+	}
+	lines, seconds, end := s.watched()
+	if len(lines) != 2 || !strings.HasSuffix(lines[1], " Rejected") || seconds != 7 {
+		t.Errorf("%.0f s, %q", seconds, lines)
+	}
+	concludes(t, end, "rack prod is Rejected")
+}
+
+// A short pass may begin and end between two looks at what is running.
+func TestWatchFindsAPassThatItHasNotFollowed(t *testing.T) {
+	s := settled(t, rack.Reconciled)
+	e := s.begins("second").reads("Unchanged", false)
+	s.parameters["karpenter_enabled"]++
+	s.acts = []func(){e.ends, func() { s.begins("third").reads("Unchanged", false).ends() }}
+	lines, seconds, end := s.watched()
+	if concludes(t, end, ""); len(lines) != 2 || seconds > 2+lag.Seconds() {
+		t.Errorf("%.0f s, %q", seconds, lines)
+	}
+}
+
+// Versions are compared, and not times: what was deleted and what was made since has not been seen, and what is back counts anew.
+func TestWhatAPassHasNotSeen(t *testing.T) {
+	p := pass{versions: map[string]int64{"a": 1, "b": 7, "c": 2}}
+	for _, c := range []struct {
+		is   map[string]int64
+		want string
+	}{
+		{map[string]int64{"a": 1, "b": 7, "c": 2}, ""},
+		{map[string]int64{"a": 2, "b": 7, "c": 2}, "a version 2"},
+		{map[string]int64{"a": 1, "b": 1, "d": 1}, "b version 1, c deleted, d version 1"},
+		{nil, "a deleted, b deleted, c deleted"},
+	} {
+		if got := strings.Join(p.unseen(c.is), ", "); got != c.want {
+			t.Errorf("%v: %q, want %q", c.is, got, c.want)
+		}
+	}
+	if got := (&pass{}).unseen(map[string]int64{"a": 1}); got != nil {
+		t.Errorf("a pass that does not tell what it has read: %v", got)
+	}
+}
+
+// Parameter Store's events are best effort.
+func TestWatchGivesUpOnAWriteThatNoPassSees(t *testing.T) {
+	s := settled(t, rack.Reconciled)
+	s.parameters["karpenter_enabled"]++
+	lines, seconds, end := s.watched()
+	if !errors.As(end, new(undecided)) || len(lines) > 0 || seconds != patience.Seconds() {
+		t.Errorf("%.0f s, %q, %T", seconds, lines, end)
+	}
+	concludes(t, end, "no pass has seen karpenter_enabled version 2")
+}
+
+// Without a write since the last pass, one that was asked for may still begin, and Step Functions' list may lag behind.
+func TestWatchWithoutAWrite(t *testing.T) {
+	s := settled(t, rack.Reconciled)
+	lines, seconds, end := s.watched()
+	if len(lines) > 0 || seconds != lag.Seconds() {
+		t.Errorf("%.0f s, %q", seconds, lines)
+	}
+	concludes(t, end, "")
+
+	s = settled(t, rack.Rejected)
+	var e *execution
+	s.acts = []func(){nil, func() { e = s.begins("forced").reads("Planned", true, "nodepools") }, nil, nil, nil, func() { s.reports(e, rack.Reconciled); e.ends() }}
+	_, seconds, end = s.watched()
+	if concludes(t, end, ""); seconds != 6 {
+		t.Errorf("%.0f s", seconds)
+	}
+}
+
+// A status may be of a stack of another name, whose executions nobody may look at here.
+func TestTheStatusOfAnotherStack(t *testing.T) {
+	s := settled(t, rack.Reconciled)
+	s.status.Execution = strings.Replace(s.status.Execution, "Sawhorse-reconcile", "Former-reconcile", 1)
+	s.executions[0].name = "unknown to the status"
+	w := s.watcher()
+	if f, err := w.find(t.Context(), nil); err != nil || !f.seen() || f.last == nil {
+		t.Errorf("%+v, %v", f, err)
+	}
+	if slices.Contains(s.asked, s.status.Execution) {
+		t.Errorf("asked for %q", s.asked)
+	}
+}
+
+// The pass that hands the rack over, or is stopped, is not the last word.
+func TestWatchGoesOnWithTheSuccessor(t *testing.T) {
+	for what, ends := range map[string]func(*execution){
+		"handed over": func(e *execution) { e.enters("HandedOver", "{}").event("ExecutionSucceeded", nil).status = "SUCCEEDED" },
+		"stopped":     func(e *execution) { e.event("ExecutionAborted", nil).status = "ABORTED" },
+	} {
+		s := settled(t, rack.Reconciled)
+		e := s.begins("second").reads("Planned", true, "nodepools")
+		var next *execution
+		s.acts = []func(){
+			func() { ends(e) }, nil,
+			func() { next = s.begins("third").reads("Planned", true, "nodepools").takes("nodepools", "done", "") },
+			func() { s.reports(next, rack.Reconciled); next.ends() },
+		}
+		lines, seconds, end := s.watched()
+		if len(lines) != 3 || seconds != 4 {
+			t.Errorf("%s: %.0f s, %q", what, seconds, lines)
+		}
+		concludes(t, end, "")
+	}
+}
+
+// Exit 1, whatever an earlier status says.
+func TestWatchOfAPassThatCouldNotReport(t *testing.T) {
+	s := settled(t, rack.Reconciled)
+	s.parameters["karpenter_enabled"]++
+	e := s.begins("second")
+	s.acts = []func(){func() { e.fails("Lambda.Unknown") }}
+	_, _, end := s.watched()
+	concludes(t, end, "Lambda.Unknown")
+}
+
+func TestWatchOfARackWithoutAStatus(t *testing.T) {
+	s := newStage(t)
+	_, seconds, end := s.watched()
+	if concludes(t, end, "there is no rack prod in eu-central-1"); seconds != lag.Seconds() {
+		t.Errorf("%.0f s", seconds)
+	}
+	s = newStage(t)
+	s.parameters["karpenter_enabled"] = 1
+	_, seconds, end = s.watched()
+	if concludes(t, end, "rack prod has no status yet"); seconds != patience.Seconds() {
+		t.Errorf("of a new rack, whose pass may begin: %.0f s", seconds)
+	}
+	s = newStage(t)
+	s.parameters["karpenter_enabled"] = 1
+	s.acts = []func(){func() { s.begins("first").reads("Unchanged", false).ends() }}
+	lines, _, end := s.watched()
+	if concludes(t, end, "rack prod has no status yet"); len(lines) != 1 {
+		t.Errorf("%q", lines)
+	}
+}
+
+// Executions of other racks are looked at once, and not each second.
+func TestWatchLooksOnceAtOthersPasses(t *testing.T) {
+	s := settled(t, rack.Reconciled)
+	for i := range 20 {
+		s.begins(fmt.Sprint("other", i)).input = `{"detail":{"rack":"other"}}`
+	}
+	e := s.begins("second").reads("Unchanged", false)
+	s.acts = []func(){nil, nil, nil, e.ends}
+	_, _, end := s.watched()
+	concludes(t, end, "")
+	looked := 0
+	for _, call := range s.calls {
+		if call == "DescribeExecution" {
+			looked++
+		}
+	}
+	if looked > len(s.executions) {
+		t.Errorf("%d looks at %d executions", looked, len(s.executions))
 	}
 }

@@ -20,8 +20,9 @@ type SSM struct {
 	Secure, Lists map[string]bool
 	// Patterns are the AllowedPatterns by name.
 	Patterns map[string]string
-	// modified is when parameters were last written by a call, before what they were until then.
+	// modified is when parameters were last written by a call, writes how often since they were created, before what they were until then.
 	modified map[string]time.Time
+	writes   map[string]int64
 	before   map[string]version
 }
 
@@ -30,12 +31,13 @@ type version struct {
 	value    string
 	there    bool
 	modified time.Time
+	number   int64
 	until    time.Time
 }
 
 func newSSM(calls *Calls) *SSM {
 	return &SSM{Calls: calls, Values: map[string]string{}, Secure: map[string]bool{}, Lists: map[string]bool{}, Patterns: map[string]string{},
-		modified: map[string]time.Time{}, before: map[string]version{}}
+		modified: map[string]time.Time{}, writes: map[string]int64{}, before: map[string]version{}}
 }
 
 // maxValue is how long the value of a standard parameter may be, maxAdvanced that of an advanced one, in bytes.
@@ -58,17 +60,23 @@ func (s *SSM) below(path string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(s.Values)), func(name string) bool { return !strings.HasPrefix(name, path+"/") })
 }
 
-// wrote keeps what a parameter was until now.
+// wrote keeps what a parameter was until now. One that is made anew counts its versions anew.
 func (s *SSM) wrote(name string) {
 	value, there := s.Values[name]
-	s.before[name], s.modified[name] = version{value, there, s.modified[name], s.Now()}, s.Now()
+	s.before[name], s.modified[name] = version{value, there, s.modified[name], s.number(name), s.Now()}, s.Now()
+	if s.writes[name] = s.number(name) + 1; !there {
+		s.writes[name] = 1
+	}
 }
+
+// number is a parameter's version. What a test has put there has the first.
+func (s *SSM) number(name string) int64 { return max(1, s.writes[name]) }
 
 // shown are the parameters below a path as a replica has them.
 func (s *SSM) shown(path string) map[string]version {
 	all := map[string]version{}
 	for _, name := range s.below(path) {
-		all[name] = version{value: s.Values[name], there: true, modified: s.modified[name]}
+		all[name] = version{value: s.Values[name], there: true, modified: s.modified[name], number: s.number(name)}
 	}
 	for name, was := range s.before {
 		if strings.HasPrefix(name, path+"/") && s.lags(&was.until, s.Lag.Parameters) {
@@ -88,7 +96,9 @@ func (s *SSM) GetParametersByPath(_ context.Context, in *ssm.GetParametersByPath
 	page, next := pageOf(slices.Sorted(maps.Keys(shown)), in.NextToken, int(min(10, value(in.MaxResults))))
 	out := &ssm.GetParametersByPathOutput{NextToken: next}
 	for _, name := range page {
-		p := types.Parameter{Name: new(name), Value: new(shown[name].value), Type: s.kind(name), LastModifiedDate: new(shown[name].modified)}
+		p := types.Parameter{
+			Name: new(name), Value: new(shown[name].value), Type: s.kind(name), LastModifiedDate: new(shown[name].modified), Version: shown[name].number,
+		}
 		if s.Secure[name] {
 			p.Value = new("AQICAHh…")
 		}

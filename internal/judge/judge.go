@@ -47,6 +47,11 @@ func Judge(parsed params.Result, facts plan.Facts, before InForce) (Verdict, err
 	effects := verdict.Plan.Effects
 	outcome := plan.Build(parsed.Config, facts, objects)
 	verdict.Plan = outcome.Plan
+	if outcome.Plan.Cluster.Gone { // and with it the Karpenter that would drain
+		for i := range effects {
+			effects[i].Replaces = false
+		}
+	}
 	verdict.Plan.Effects = effects
 	parsed.Add(outcome.Problems...)
 	parsed.Advise(outcome.Warnings...)

@@ -224,6 +224,18 @@ func TestWhatReplacesNodes(t *testing.T) {
 	}
 }
 
+// Nobody drains the nodes of a cluster that has been deleted.
+func TestPoolsOfAClusterThatIsGone(t *testing.T) {
+	on := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}
+	was := verdict(t, on).Plan.NodePools.Objects
+	off := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "false"}
+	gone := plan.Facts{Lost: &plan.Cluster{Name: "demo", ARN: "arn"}, Records: plan.Records{WasOn: true}}
+	v, err := Judge(params.Parse(params.Input{Rack: "demo", Params: off, Previous: on, Removing: true}), gone, InForce{Objects: func() ([]plan.Object, error) { return was, nil }})
+	if err != nil || len(v.Problems) > 0 || len(v.Plan.Effects) != 1 || v.Plan.Effects[0].String() != "pool workload went with its cluster: Sawhorse ends through EC2 what is left of its nodes" {
+		t.Errorf("%v, %v, problems %v", v.Plan.Effects, err, v.Problems)
+	}
+}
+
 // A bad name of the rack is one problem, and not one of everything that is made of the name.
 func TestRackNames(t *testing.T) {
 	for _, rack := range []string{"", "A B", "x\x00y", "-a", "a-", "../x", "{}", "é"} {

@@ -10,6 +10,7 @@ func TestEffectSentences(t *testing.T) {
 		"pool a is changed: its 7 nodes stay": {Pool: "a", Change: PoolChanged, Nodes: &some},
 		"pool a is changed: Karpenter replaces its 1 node, as its disruption budget allows": {Pool: "a", Change: PoolChanged, Replaces: true, Nodes: &one},
 		"pool a is changed: it has no nodes":                                                {Pool: "a", Change: PoolChanged, Replaces: true, Nodes: &none},
+		"pool a went with its cluster: Sawhorse ends through EC2 what is left of its nodes": {Pool: "a", Change: PoolRemoved},
 		"pool a is removed: Karpenter drains and ends its 7 nodes":                          {Pool: "a", Change: PoolRemoved, Replaces: true, Nodes: &some},
 	} {
 		if got := e.String(); got != want {

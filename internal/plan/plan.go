@@ -41,7 +41,8 @@ type Plan struct {
 type Effect struct {
 	Pool   string     `json:"pool"`
 	Change PoolChange `json:"change"`
-	// Replaces tells that Karpenter replaces the pool's nodes, or drains them where the pool goes.
+	// Replaces tells that Karpenter replaces the pool's nodes, or drains them where the pool goes. Of a cluster that is gone there is no
+	// Karpenter either.
 	Replaces bool `json:"replaces,omitempty"`
 	// Nodes is how many the pool has; nil where nobody has counted.
 	Nodes *int `json:"nodes,omitempty"`
@@ -69,6 +70,8 @@ func (e Effect) String() string {
 	switch {
 	case e.Change != PoolCreated && e.Nodes != nil && *e.Nodes == 0:
 		return fmt.Sprintf("pool %s is %s: it has no nodes", e.Pool, e.Change)
+	case e.Change == PoolRemoved && !e.Replaces:
+		return fmt.Sprintf("pool %s went with its cluster: Sawhorse ends through EC2 what is left of its nodes", e.Pool)
 	case e.Change == PoolRemoved:
 		return fmt.Sprintf("pool %s is removed: Karpenter drains and ends %s", e.Pool, count)
 	case e.Replaces:

@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/names"
@@ -66,6 +69,15 @@ func TestReadTree(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got.Values, want) || !reflect.DeepEqual(got.Secure, []string{"secret"}) || len(got.Modified) != len(want) {
 		t.Errorf("%+v, %v", got, err)
 	}
+	if !reflect.DeepEqual(slices.Sorted(maps.Keys(got.Versions)), slices.Sorted(maps.Keys(want))) || got.Versions["p07"] != 1 {
+		t.Errorf("versions %v", got.Versions)
+	}
+	_, err = cloud.SSM.PutParameter(t.Context(), &ssm.PutParameterInput{Name: new("/sawhorse/racks/demo/params/p07"), Value: new("p07"), Overwrite: new(true)})
+	must(t, err)
+	if got, err := ReadTree(t.Context(), cloud.SSM, "/sawhorse/racks/demo/params"); err != nil || got.Versions["p07"] != 2 {
+		t.Errorf("after a write of the same value: %v, %v", got.Versions, err)
+	}
+	cloud.Forget()
 	cloud.FailAt(2, awsfake.Throttling)
 	_, err = ReadTree(t.Context(), cloud.SSM, "/sawhorse/racks/demo/params")
 	keepsCause(t, err, "parameters below /sawhorse/racks/demo/params: ")

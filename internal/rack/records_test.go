@@ -291,7 +291,7 @@ func TestStatusRecordIsComplete(t *testing.T) {
 	must(t, s.SaveStatus(t.Context(), large(), "digest", Told{}))
 	var kept Status
 	must(t, unpack(cloud.Table.Items["rack#demo status"]["status"], &kept))
-	if told, err := s.Told(t.Context(), "demo"); err != nil || told.Generation != large().Generation {
+	if told, err := s.Told(t.Context(), "demo", "me", 0); err != nil || told.Generation != large().Generation {
 		t.Errorf("told %v, %v", told, err)
 	}
 	if digest, err := s.Reported(t.Context(), "demo"); err != nil || digest != "digest" || !reflect.DeepEqual(kept, large()) {

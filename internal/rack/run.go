@@ -23,6 +23,8 @@ type Run struct {
 	Execution  string    `json:"execution"`
 	Started    time.Time `json:"started"`
 	Outcome    string    `json:"outcome"`
+	// Versions are Parameter Store's of the parameters that the round has read, by name: they tie a generation to the writes it has seen.
+	Versions map[string]int64 `json:"versions,omitempty"`
 	// Goal is how far the accepted plan takes the rack.
 	Goal     string           `json:"goal,omitempty"`
 	Problems []params.Problem `json:"problems,omitempty"`
@@ -110,8 +112,8 @@ func (r *Run) Recall(records plan.Records) {
 	}
 }
 
-// Run reads the record of a round with all its steps, and with what steps did in the rounds since an earlier one: a round that is
-// overtaken ends without a report.
+// Run reads the record of a round with all its steps, with what steps did in the rounds since an earlier one, and with what those made
+// of the pools: the rounds of a pass are told of together.
 func (s *Store) Run(ctx context.Context, rack string, since, generation int64) (Run, error) {
 	var run Run
 	place := runKey(generation)
@@ -132,8 +134,16 @@ func (r *Run) add(sk, place string, record types.AttributeValue) error {
 	round, step, _ := strings.Cut(strings.TrimPrefix(sk, "run#"), "#")
 	own := "run#"+round == place
 	if step == "" {
-		if own {
-			return unpack(record, r)
+		var one Run
+		if err := unpack(record, &one); err != nil {
+			return err
+		}
+		switch {
+		case own:
+			one.Effects, one.Steps = together(r.Effects, one.Effects), r.Steps
+			*r = one
+		case one.Outcome == "Planned": // of any other, nothing became of the pools
+			r.Effects = together(r.Effects, one.Effects)
 		}
 		return nil
 	}
@@ -152,4 +162,22 @@ func (r *Run) add(sk, place string, record types.AttributeValue) error {
 	one.Changes, one.Incidents = append(r.Steps[i].Changes, one.Changes...), append(r.Steps[i].Incidents, one.Incidents...)
 	r.Steps[i] = one
 	return nil
+}
+
+// together are the effects of two rounds on the pools. Each round compares with the plan of the one before it, applied or not.
+func together(before, after []plan.Effect) []plan.Effect {
+	all := slices.Clone(after)
+	for _, earlier := range before {
+		i := slices.IndexFunc(all, func(e plan.Effect) bool { return e.Pool == earlier.Pool })
+		switch {
+		case i < 0:
+			all = append(all, earlier)
+		case earlier.Change == plan.PoolCreated && all[i].Change == plan.PoolChanged:
+			all[i].Change, all[i].Replaces = plan.PoolCreated, false
+		default:
+			all[i].Replaces = all[i].Replaces || earlier.Replaces
+		}
+	}
+	slices.SortFunc(all, func(a, b plan.Effect) int { return cmp.Compare(a.Pool, b.Pool) })
+	return all
 }

@@ -145,17 +145,26 @@ func (s *Store) Reported(ctx context.Context, rack string) (string, error) {
 type Told struct {
 	// Generation is that of the report; 0 where there is none.
 	Generation int64
+	// Since is the generation up to which all was told before the pass that the report is of: what its rounds did is told together,
+	// also after one of them has been reported. Changes is how many it has told of.
+	Since   int64
+	Changes int
 	// written is when the status parameter was written last, and what is the news of the status that it was written with.
 	written time.Time
 	what    string
 }
 
-// Told reads what is known of the last report.
-func (s *Store) Told(ctx context.Context, rack string) (Told, error) {
+// Told reads what is known of the last report, for one of the pass of an execution. served is what the rack's lease counts as served.
+func (s *Store) Told(ctx context.Context, rack, execution string, served int64) (Told, error) {
 	values, err := s.get(ctx, key(rack, "status"))
-	return Told{
-		Generation: numberOf(values, "generation"), written: time.Unix(numberOf(values, "written"), 0), what: stringOf(values, "told"),
-	}, wrap(err, "rack %s: read status record", rack)
+	told := Told{
+		Generation: numberOf(values, "generation"), Since: numberOf(values, "since"), Changes: int(numberOf(values, "changes")),
+		written: time.Unix(numberOf(values, "written"), 0), what: stringOf(values, "told"),
+	}
+	if stringOf(values, "execution") != execution {
+		told.Since, told.Changes = max(told.Generation, served), 0
+	}
+	return told, wrap(err, "rack %s: read status record", rack)
 }
 
 // staleStatus is when a status is written again that says nothing new: one that somebody has deleted or written over comes back.
@@ -164,12 +173,13 @@ const staleStatus = 24 * time.Hour
 // Says reports whether the status parameter says all of this status already, but for when and by which pass. SSM takes 3 writes a
 // second from the whole account.
 func (t Told) Says(status Status, now time.Time) bool {
-	return len(status.Changed) == 0 && t.what == status.news() && now.Sub(t.written) < staleStatus
+	return len(status.Changed) == t.Changes && t.what == status.news() && now.Sub(t.written) < staleStatus
 }
 
-// Wrote is what is known of a report that has written the status parameter.
-func Wrote(status Status, now time.Time) Told {
-	return Told{Generation: status.Generation, written: now, what: status.news()}
+// Wrote is what is known once a report has written the status parameter.
+func (t Told) Wrote(status Status, now time.Time) Told {
+	t.written, t.what = now, status.news()
+	return t
 }
 
 // Untell notes that nobody knows what the status parameter says: it is about to be written, and a report that is stopped behind that
@@ -199,5 +209,6 @@ func (s *Store) SaveStatus(ctx context.Context, status Status, digest string, to
 	values := key(status.Rack, "status")
 	values["digest"], values["generation"], values["status"] = text(digest), number(status.Generation), encoded
 	values["told"], values["written"] = text(told.what), number(told.written.Unix())
+	values["execution"], values["since"], values["changes"] = text(status.Execution), number(told.Since), number(int64(len(status.Changed)))
 	return wrap(s.put(ctx, values, nil), "rack %s: save status", status.Rack)
 }

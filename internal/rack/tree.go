@@ -23,8 +23,10 @@ type Tree struct {
 	Values map[string]string
 	// Secure names the SecureStrings.
 	Secure []string
-	// Modified is when each was last written.
+	// Modified is when each was last written, Versions are Parameter Store's counts of the writes: one more with each write, that of the
+	// same value too, and 1 again for a parameter that was deleted and is back.
 	Modified map[string]time.Time
+	Versions map[string]int64
 }
 
 // Written is a write to one parameter, as the event of it tells: EventBridge's event of Parameter Store has operation, name and time,
@@ -59,7 +61,7 @@ func readWritten(text string) (Written, bool) {
 // ReadTree reads what is below a path, but no page behind the one on which there are more names than a rack may have: who writes
 // parameters chooses how many there are. A parameter in a subfolder has its folder in its name.
 func ReadTree(ctx context.Context, reader ParameterReader, path string) (Tree, error) {
-	tree := Tree{Values: map[string]string{}, Modified: map[string]time.Time{}}
+	tree := Tree{Values: map[string]string{}, Modified: map[string]time.Time{}, Versions: map[string]int64{}}
 	var next *string
 	for {
 		out, err := reader.GetParametersByPath(ctx, &ssm.GetParametersByPathInput{
@@ -73,6 +75,7 @@ func ReadTree(ctx context.Context, reader ParameterReader, path string) (Tree, e
 			if tree.Modified[name] = (time.Time{}); p.LastModifiedDate != nil {
 				tree.Modified[name] = *p.LastModifiedDate
 			}
+			tree.Versions[name] = p.Version
 			if p.Type == types.ParameterTypeSecureString {
 				tree.Secure = append(tree.Secure, name)
 				tree.Values[name] = ""

@@ -76,7 +76,11 @@ func change(t *Teller) {
 	t.Check("NodePool's CPU limit", cpuLimit, "100")
 	t.Type(put + "karpenter_cpu_limit --value 200")
 	t.Until("NodePool's CPU limit after the write", cpuLimit, "200", time.Minute)
-	t.Until("status", state, "Reconciled", time.Minute)
+	t.Contains("status", "sawhorse status demo --wait", "Reconciled")
+	t.Say("The same write once more changes nothing. What the pass made of it is told all the same.")
+	t.Type(put + "karpenter_cpu_limit --value 200")
+	t.Contains("it is followed to its end", "sawhorse watch demo", "nothing to do and nothing new to say")
+	t.Contains("and it is told when it is over already", "sawhorse watch demo", "nothing to do and nothing new to say")
 }
 
 func refusedBySSM(t *Teller) {
@@ -92,6 +96,8 @@ func refusedByThePass(t *Teller) {
 	t.Until("status", state, "Rejected", time.Minute)
 	t.Type("sawhorse status demo || true")
 	t.Contains("the sentence", "aws ssm get-parameter --name /sawhorse/racks/demo/status --query Parameter.Value --output text", "EKS cannot go back")
+	t.Type(put + "karpenter_auth_mode --value false")
+	t.Contains("refused once more, for the same", "sawhorse watch demo", "Rejected, for what the status says already")
 	t.Check("NodePool's generation is what it was", "kubectl get nodepool workload -o jsonpath='{.metadata.generation}'", untouched)
 	t.Check("access mode", "aws eks describe-cluster --name demo --query cluster.accessConfig.authenticationMode --output text", "API_AND_CONFIG_MAP")
 	t.Type(put + "karpenter_auth_mode --value true")

@@ -215,17 +215,17 @@ func (r *run) ensure(ctx context.Context, wanted rendered, foreign func(context.
 	if !r.helm.ours(last) {
 		return reject([]string{"Helm release " + names.Namespace + "/" + name})
 	}
-	unchanged, err := same(last, wanted)
+	change, err := difference(last, wanted)
 	if err != nil {
 		return fmt.Errorf("release %s: compare: %w", name, err)
 	}
-	if unchanged {
+	if change == "" {
 		return repair(ctx, r.client, wanted, &r.progress)
 	}
 	if err := r.helm.upgrade(ctx, last, wanted); err != nil {
 		return err
 	}
-	r.progress.Changed("upgraded", "release %s %s", name, version)
+	r.progress.Changed(change, "release %s %s", name, version)
 	return nil
 }
 

@@ -201,7 +201,7 @@ func TestInstallUpgradeRepairRemove(t *testing.T) {
 
 	t.Log("a second zone makes it two replicas")
 	s.Create(node("two", "us-east-1b"))
-	if progress := s.run(PartRelease, "upgraded release karpenter 1.10.0"); len(progress.Incidents) != 0 {
+	if progress := s.run(PartRelease, "updated: replicas=2 (was 1) release karpenter 1.10.0"); len(progress.Incidents) != 0 {
 		t.Errorf("warnings %v", progress.Incidents)
 	}
 	s.check(2)
@@ -277,7 +277,7 @@ func TestPrivateClusterAndOneReplica(t *testing.T) {
 		t.Errorf("ISOLATED_VPC=%s", got)
 	}
 	s.plan.Controller.ImageRepository, s.plan.Controller.IsolatedVPC = "123456789012.dkr.ecr.us-east-1.amazonaws.com/mirror/karpenter", true
-	s.run(PartRelease, "upgraded release karpenter 1.10.0")
+	s.run(PartRelease, "updated: controller.image.repository=123456789012.dkr.ecr.us-east-1.amazonaws.com/mirror/karpenter, settings.isolatedVPC=true release karpenter 1.10.0")
 	live := s.container()
 	if got, want := live.Image, s.plan.Controller.ImageRepository+":1.10.0@"+names.KarpenterDigest; got != want {
 		t.Errorf("image %s, want %s", got, want)
@@ -287,7 +287,7 @@ func TestPrivateClusterAndOneReplica(t *testing.T) {
 	}
 	s.run(PartRelease)
 	s.plan.Controller.ImageRepository, s.plan.Controller.IsolatedVPC = "", false
-	s.run(PartRelease, "upgraded release karpenter 1.10.0")
+	s.run(PartRelease, "updated: controller.image.repository unset, settings.isolatedVPC unset release karpenter 1.10.0")
 	s.check(1)
 }
 
@@ -335,7 +335,7 @@ func TestRecoversFromBeingKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Remove(deployment)
-		s.run(PartRelease, "upgraded release karpenter 1.10.0")
+		s.run(PartRelease, "applied again release karpenter 1.10.0")
 		s.check(1)
 		s.run(PartRelease)
 	}

@@ -128,7 +128,7 @@ func TestWhatAnUpgradeDeletes(t *testing.T) {
 	s := installed(t)
 	s.forge(func(r *release.Release) { r.Manifest += document(victim) })
 	s.Create(node("two", "us-east-1b"))
-	s.run(PartRelease, "upgraded release karpenter 1.10.0")
+	s.run(PartRelease, "updated: replicas=2 (was 1) release karpenter 1.10.0")
 	s.check(2)
 	s.unharmed()
 }

@@ -1,13 +1,14 @@
 package controller
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -108,18 +109,62 @@ func (h *helm) last(wanted rendered) (*release.Release, error) {
 // ours tells whether the rack's mark is on a release.
 func (h *helm) ours(r *release.Release) bool { return r.Labels[names.TagRack] == h.rack }
 
-// same tells whether a release is deployed with exactly the wanted chart version and values.
-func same(r *release.Release, wanted rendered) (bool, error) {
-	if r.Info.Status != common.StatusDeployed || r.Chart.Metadata.Version != wanted.chart.Metadata.Version {
-		return false, nil
+// difference says what an upgrade would do: a release that is deployed with exactly the wanted chart version and values needs none.
+func difference(r *release.Release, wanted rendered) (string, error) {
+	if was := r.Chart.Metadata.Version; was != wanted.chart.Metadata.Version {
+		return "upgraded from " + was, nil
 	}
 	// The stored values came through JSON; the wanted ones must too before they can be compared.
-	was, err := json.Marshal(r.Config)
+	encoded, err := json.Marshal(wanted.values)
 	if err != nil {
-		return false, err
+		return "", err
 	}
-	is, err := json.Marshal(wanted.values)
-	return bytes.Equal(was, is), err
+	var values map[string]any
+	if err := json.Unmarshal(encoded, &values); err != nil {
+		return "", err
+	}
+	was, is := map[string]any{}, map[string]any{}
+	flatten(was, "", r.Config)
+	flatten(is, "", values)
+	if changed := changedValues(was, is); len(changed) > 0 {
+		return "updated: " + strings.Join(changed, ", "), nil
+	}
+	if r.Info.Status != common.StatusDeployed {
+		return "applied again", nil
+	}
+	return "", nil
+}
+
+// flatten makes one map of nested ones, by the path that Helm's --set has.
+func flatten(flat map[string]any, path string, values map[string]any) {
+	for name, value := range values {
+		if inner, ok := value.(map[string]any); ok {
+			flatten(flat, path+name+".", inner)
+		} else {
+			flat[path+name] = value
+		}
+	}
+}
+
+// changedValues says how the values at all paths differ, as --set has them.
+func changedValues(was, is map[string]any) []string {
+	var all []string
+	for path, value := range is {
+		before, there := was[path]
+		switch text := fmt.Sprintf("%s=%v", path, value); {
+		case !there:
+			all = append(all, text)
+		case !reflect.DeepEqual(before, value):
+			all = append(all, fmt.Sprintf("%s (was %v)", text, before))
+		}
+	}
+	for path := range was {
+		if _, there := is[path]; !there {
+			all = append(all, path+" unset")
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 func (h *helm) install(ctx context.Context, wanted rendered) error {

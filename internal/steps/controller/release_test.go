@@ -1,12 +1,14 @@
 package controller
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"testing"
 
 	"helm.sh/helm/v4/pkg/action"
 	"helm.sh/helm/v4/pkg/chart/common"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
 	kubefake "helm.sh/helm/v4/pkg/kube/fake"
 	releasecommon "helm.sh/helm/v4/pkg/release/common"
 	release "helm.sh/helm/v4/pkg/release/v1"
@@ -26,5 +28,33 @@ func TestAFailedUninstallIsTriedAgain(t *testing.T) {
 	err := (&helm{config: config}).uninstall("karpenter")
 	if !errors.As(err, new(*steps.NotReady)) {
 		t.Errorf("%v", err)
+	}
+}
+
+// What became of a release is told as what it is: another version, other values, or the same once more where a revision was left unfinished.
+func TestWhatAnUpgradeIsAbout(t *testing.T) {
+	values := map[string]any{"replicas": 2, "settings": map[string]any{"clusterName": "demo", "isolatedVPC": true}}
+	made := func(version string, status releasecommon.Status, stored string) *release.Release {
+		r := &release.Release{Chart: &chart.Chart{Metadata: &chart.Metadata{Version: version}}, Info: &release.Info{Status: status}}
+		if err := json.Unmarshal([]byte(stored), &r.Config); err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	const same = `{"replicas":2,"settings":{"clusterName":"demo","isolatedVPC":true}}`
+	for _, c := range []struct {
+		was  *release.Release
+		want string
+	}{
+		{made("1.10.0", releasecommon.StatusDeployed, same), ""},
+		{made("1.9.0", releasecommon.StatusDeployed, same), "upgraded from 1.9.0"},
+		{made("1.10.0", releasecommon.StatusPendingUpgrade, same), "applied again"},
+		{made("1.10.0", releasecommon.StatusDeployed, `{"replicas":1,"settings":{"clusterName":"demo","isolatedVPC":true}}`), "updated: replicas=2 (was 1)"},
+		{made("1.10.0", releasecommon.StatusFailed, `{"replicas":2,"logLevel":"debug","settings":{"clusterName":"demo"}}`), "updated: logLevel unset, settings.isolatedVPC=true"},
+	} {
+		wanted := rendered{chart: &chart.Chart{Metadata: &chart.Metadata{Version: "1.10.0"}}, values: values}
+		if got, err := difference(c.was, wanted); err != nil || got != c.want {
+			t.Errorf("%q, %v; want %q", got, err, c.want)
+		}
 	}
 }

@@ -121,7 +121,7 @@ func TestAControllerThatIsDownIsBroughtUpAgain(t *testing.T) {
 	if err := s.helm.config.Releases.Update(last); err != nil {
 		t.Fatal(err)
 	}
-	s.run(PartServe, "upgraded release karpenter 1.10.0")
+	s.run(PartServe, "applied again release karpenter 1.10.0")
 	s.RolledOut(deployment)
 	s.goes("")
 }

@@ -113,13 +113,15 @@ func TestWhatKarpenterDoesNotEndIsEnded(t *testing.T) {
 	} {
 		s.cloud.EC2.Launch(tags, id)
 	}
-	s.waits("2 NodeClaim(s) draining: a, b", "deleted NodePool/workload", "draining until "+s.clock.Add(5*time.Minute).Format(time.RFC3339)+" NodeClaim/a",
-		"draining until "+s.clock.Add(5*time.Minute).Format(time.RFC3339)+" NodeClaim/b")
+	window, last := s.clock.Add(5*time.Minute).Format(time.RFC3339), s.clock.Add(7*time.Minute).Format(time.RFC3339)
+	s.waits("2 NodeClaim(s) draining: a, b, until "+window+"; Karpenter ends them then, and at "+last+" Sawhorse ends through EC2 what is left",
+		"deleted NodePool/workload", "draining until "+window+" NodeClaim/a", "draining until "+window+" NodeClaim/b")
 
 	t.Log("until two minutes after the drain window it is Karpenter's turn, also in later passes")
 	s.clock = s.clock.Add(7*time.Minute - time.Second)
 	s.step = &Step{Connect: s.step.Connect, EC2: s.cloud.EC2, Baselines: s.baselines, Drain: 5 * time.Minute, Now: s.step.Now}
-	s.call()
+	s.waits("2 NodeClaim(s): a, b, for which the time to drain ended at "+window+": Karpenter ends them, and at "+last+" Sawhorse ends through EC2 what is left",
+		"deleted NodeClaim/a", "deleted NodeClaim/b")
 	if got := s.cloud.EC2.States(); strings.Contains(got, "shutting-down") {
 		t.Fatalf("too early: %s", got)
 	}

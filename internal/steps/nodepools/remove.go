@@ -2,7 +2,6 @@ package nodepools
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -91,14 +90,22 @@ func (r *run) drain(ctx context.Context, claims []unstructured.Unstructured) (st
 			end = set
 		}
 	}
-	if !r.Now().Before(end.Add(grace)) {
+	left := remaining(claims)
+	deadline, later := end.UTC().Format(time.RFC3339), end.Add(grace).UTC().Format(time.RFC3339)
+	switch now := r.Now(); {
+	case now.Before(end):
+		return r.progress.NotYet(poll, "%d NodeClaim(s) draining: %s, until %s; Karpenter ends them then, and at %s Sawhorse ends through EC2 "+
+			"what is left", len(claims), left, deadline, later)
+	case now.Before(end.Add(grace)):
+		return r.progress.NotYet(poll, "%d NodeClaim(s): %s, for which the time to drain ended at %s: Karpenter ends them, and at %s Sawhorse "+
+			"ends through EC2 what is left", len(claims), left, deadline, later)
+	default:
 		note, err := r.end(ctx, claims)
 		if err != nil {
 			return r.progress, err
 		}
 		return r.progress.NotYet(poll, "%s", note)
 	}
-	return r.progress.NotYet(poll, "%s, until %s at the latest", remaining(claims), end.Add(grace).UTC().Format(time.RFC3339))
 }
 
 // limit gives every NodeClaim the end of its drain window, once. An earlier one stays as it is, and does not count for the
@@ -154,7 +161,7 @@ func remaining(claims []unstructured.Unstructured) string {
 	for i := range claims {
 		all = append(all, claims[i].GetName())
 	}
-	return fmt.Sprintf("%d NodeClaim(s) draining: %s", len(claims), some(all))
+	return some(all)
 }
 
 // some are the first few of a list.

@@ -77,11 +77,11 @@ func (r *Report) Run(ctx context.Context, event Event) (Answer, error) {
 			return r.answer(ctx, event, lease)
 		}
 	}
-	told, err := r.Store.Told(ctx, event.Rack)
+	told, err := r.Store.Told(ctx, event.Rack, event.Execution, lease.Served)
 	if err != nil {
 		return Answer{}, err
 	}
-	run, err := r.Store.Run(ctx, event.Rack, max(told.Generation, lease.Served), event.Generation)
+	run, err := r.Store.Run(ctx, event.Rack, told.Since, event.Generation)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -119,7 +119,7 @@ func (r *Report) Run(ctx context.Context, event Event) (Answer, error) {
 		if err := r.Outputs.WriteStatus(ctx, event.Rack, text); err != nil {
 			return Answer{}, err
 		}
-		told = rack.Wrote(status, r.Now())
+		told = told.Wrote(status, r.Now())
 	}
 	// The digest goes last: what it says has been told then, also if the report was stopped on the way and ran again.
 	if err := r.Send(ctx, r.detail(event, run, status)); err != nil {
@@ -128,7 +128,7 @@ func (r *Report) Run(ctx context.Context, event Event) (Answer, error) {
 	if err := r.Store.SaveStatus(ctx, status, digest(status, run), told); err != nil {
 		return Answer{}, err
 	}
-	return Answer{}, r.measure(event, status, !known)
+	return Answer{}, r.measure(event, status, len(status.Changed)-told.Changes, !known)
 }
 
 // answer tells of a pass of a rack that there is not, and leaves nothing.
@@ -143,11 +143,11 @@ func (r *Report) answer(ctx context.Context, event Event, lease rack.Lease) (Ans
 	})
 }
 
-func (r *Report) measure(event Event, status rack.Status, news bool) error {
+func (r *Report) measure(event Event, status rack.Status, changes int, news bool) error {
 	took := r.Now().Sub(event.Started)
 	return r.Meter.Pass(meter.Pass{
 		Rack: event.Rack, Generation: event.Generation, Execution: event.Execution,
-		State: string(status.State), Changes: len(status.Changed), Took: &took,
+		State: string(status.State), Changes: changes, Took: &took,
 		Told: news || status.State != rack.Reconciled,
 	})
 }

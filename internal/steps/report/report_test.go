@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -216,7 +217,10 @@ func TestAStatusThatSaysTheSameIsNotWrittenAgain(t *testing.T) {
 	next := func(what string, written bool, run rack.Run, outcome string, records ...rack.StepRecord) {
 		s.Helper()
 		generation++
-		run.Rack, run.Generation, run.Execution, run.Started = "demo", generation, "me", s.cloud.Now()
+		e := event(outcome) // of a pass of its own
+		e.Generation, e.Execution = generation, fmt.Sprint("pass ", generation)
+		s.cloud.Table.Items["rack#demo lease"]["owner"] = &types.AttributeValueMemberS{Value: e.Execution}
+		run.Rack, run.Generation, run.Execution, run.Started = "demo", generation, e.Execution, s.cloud.Now()
 		s.must(s.store.SaveRun(s.Context(), run))
 		for _, r := range records {
 			s.must(s.store.NoteStep(s.Context(), "demo", generation, s.cloud.Now(), r))
@@ -224,8 +228,6 @@ func TestAStatusThatSaysTheSameIsNotWrittenAgain(t *testing.T) {
 		s.cloud.Forget()
 		s.cloud.Events.Sent = nil
 		s.measured.Reset()
-		e := event(outcome)
-		e.Generation = generation
 		s.run(e)
 		if slices.Contains(s.cloud.Made(), write) != written || len(s.cloud.Events.Sent) != 1 {
 			s.Errorf("%s: calls %v", what, s.cloud.Made())
@@ -422,6 +424,55 @@ func TestOvertakenRounds(t *testing.T) {
 	s.cloud.Table.Items["rack#demo lease"]["served"] = &types.AttributeValueMemberN{Value: "6"}
 	s.run(event("Planned"))
 	if got := s.status(); !slices.Equal(got.Changed, []string{"queue demo created"}) {
+		t.Errorf("%v", got.Changed)
+	}
+}
+
+// A write in mid-pass makes another round of it, which reports for itself: what the pass did before is told with it, and counted once.
+// The next pass tells of its own work only.
+func TestTheRoundsOfAPassAreToldTogether(t *testing.T) {
+	some := 12
+	s := begin(t, rack.Run{Outcome: "Planned", Goal: "karpenter", Effects: []plan.Effect{
+		{Pool: "workload", Change: plan.PoolChanged, Replaces: true, Nodes: &some}, {Pool: "gpu", Change: plan.PoolCreated},
+	}}, done)
+	s.run(event("Planned"))
+	round := func(generation int64, execution string, records ...rack.StepRecord) {
+		t.Helper()
+		s.cloud.Table.Items["rack#demo lease"]["owner"] = &types.AttributeValueMemberS{Value: execution}
+		s.must(s.store.SaveRun(t.Context(), rack.Run{
+			Rack: "demo", Generation: generation, Execution: execution, Started: s.cloud.Now(), Outcome: "Planned", Goal: "karpenter",
+			Effects: []plan.Effect{{Pool: "gpu", Change: plan.PoolChanged}, {Pool: "workload", Change: plan.PoolChanged, Nodes: &some}},
+		}))
+		for _, r := range records {
+			s.must(s.store.NoteStep(t.Context(), "demo", generation, s.cloud.Now(), r))
+		}
+		s.cloud.Events.Sent = nil
+		s.measured.Reset()
+		e := event("Planned")
+		e.Generation, e.Execution = generation, execution
+		s.run(e)
+	}
+	round(8, "me", rack.StepRecord{Step: "queue", Changes: []steps.Change{{Subject: "rule demo", Action: "created"}}})
+	_, detail := s.sent()
+	if got := s.status(); !slices.Equal(got.Changed, []string{"queue demo created", "rule demo created"}) || got.Generation != 8 || len(detail.Changed) != 2 {
+		t.Errorf("%v, and the event %v", got.Changed, detail.Changed)
+	}
+	if got, want := s.status().Pools, []string{"pool gpu is created", "pool workload is changed: Karpenter replaces its 12 nodes, as its disruption budget allows"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if !strings.Contains(s.measured.String(), `"Changes":1`) {
+		t.Errorf("counted %s", s.measured)
+	}
+	s.cloud.Table.Items["rack#demo lease"]["served"] = &types.AttributeValueMemberN{Value: "8"}
+	round(9, "the next", rack.StepRecord{Step: "queue", Changes: []steps.Change{{Subject: "queue demo", Action: "repaired"}}})
+	if got := s.status(); !slices.Equal(got.Changed, []string{"queue demo repaired"}) || !strings.Contains(s.measured.String(), `"Changes":1`) {
+		t.Errorf("%v, counted %s", got.Changed, s.measured)
+	}
+	t.Log("a pass that was stopped after a report does not have its changes told by the next one")
+	s.cloud.Table.Items["rack#demo lease"]["served"] = &types.AttributeValueMemberN{Value: "5"}
+	round(10, "after that", rack.StepRecord{Step: "queue", Changes: []steps.Change{{Subject: "rule demo", Action: "repaired"}}})
+	round(11, "after that")
+	if got := s.status(); !slices.Equal(got.Changed, []string{"rule demo repaired"}) {
 		t.Errorf("%v", got.Changed)
 	}
 }

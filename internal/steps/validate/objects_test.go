@@ -86,7 +86,7 @@ func TestWhatRunsIsAskedWhereThePoolsChange(t *testing.T) {
 	}
 	s.write("karpenter_node_disk=50")
 	s.pass(false)
-	run, err := s.store.Run(t.Context(), "demo", 0, int64(s.requests))
+	run, err := s.store.Run(t.Context(), "demo", int64(s.requests)-1, int64(s.requests))
 	if err != nil || s.dialled != 1 || len(run.Effects) != 1 || !run.Effects[0].Replaces || run.Effects[0].Nodes != nil {
 		t.Errorf("%v: asked %d times, effects %v", err, s.dialled, run.Effects)
 	}

@@ -42,6 +42,9 @@ type Answer struct {
 	// Report asks for the report also where there are no steps.
 	Report bool        `json:"report"`
 	Steps  []plan.Step `json:"steps"`
+	// Versions are Parameter Store's of the parameters that were read. The state machine has no use for them: `sawhorse watch` finds
+	// them in its history, also those of a round that leaves no record.
+	Versions map[string]int64 `json:"versions"`
 }
 
 // Outcome is what validate made of the parameters.
@@ -141,6 +144,7 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
+	run.Versions = tree.Versions
 	if event.Waits && v.outdated(tree, lease.Writes) {
 		return Answer{Generation: lease.Requested, Outcome: Outdated, Steps: []plan.Step{}}, nil
 	}
@@ -150,7 +154,7 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 	}
 	found.Plan.Force = lease.Force
 	run.Problems, run.Warnings, run.Goal, run.Effects = found.Problems, found.Warnings, string(found.Plan.Goal), found.Plan.Effects
-	answer := Answer{Generation: lease.Requested, Steps: []plan.Step{}}
+	answer := Answer{Generation: lease.Requested, Steps: []plan.Step{}, Versions: tree.Versions}
 	switch {
 	case event.DryRun:
 		answer.Outcome = DryRun

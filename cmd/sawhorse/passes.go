@@ -1,0 +1,281 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/rack"
+)
+
+// passes reads what Step Functions has of one rack's passes. It lists executions of all racks, and tells whose each is by its input.
+type passes struct {
+	states  *sfn.Client
+	machine string
+	rack    string
+	known   map[string]*pass // by execution; nil for one of another rack
+}
+
+// pass is an execution that is for the rack, as far as its history has been read.
+type pass struct {
+	execution string
+	started   time.Time
+	read      int64 // the last event that was read
+	// holds tells that it took the rack's lease. Another one has left its request to the pass that has the lease, or is a dry run.
+	holds bool
+	// state is where it is in the state machine, step what it does there, since when, and what for.
+	state, step, note string
+	since             time.Time
+	ended             bool
+	// failed is why Step Functions calls the execution failed, stopped or timed out.
+	failed string
+	// versions are those of the parameters that it read last; nil where it has read none, or is one of an earlier version of Sawhorse.
+	versions map[string]int64
+	// lines are what its functions have answered and nobody has been told yet; found is the last one of validate, said the last without
+	// its time.
+	lines       []string
+	found, said string
+}
+
+// newPasses finds the stack's state machine, by its name.
+func newPasses(ctx context.Context, config aws.Config, rack string) (*passes, error) {
+	p := &passes{states: sfn.NewFromConfig(config), rack: rack, known: map[string]*pass{}}
+	wanted := names.StateMachine(stack())
+	pages := sfn.NewListStateMachinesPaginator(p.states, &sfn.ListStateMachinesInput{})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("state machines: list: %w", err)
+		}
+		for _, m := range page.StateMachines {
+			if *m.Name == wanted {
+				p.machine = *m.StateMachineArn
+				return p, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("there is no stack %s in %s: no state machine is named %s; choose another region with AWS_REGION or another stack "+
+		"with SAWHORSE_STACK, or deploy this one", stack(), config.Region, wanted)
+}
+
+// running is the pass that has the rack now; nil where none has.
+func (p *passes) running(ctx context.Context) (*pass, error) {
+	var found *pass
+	pages := sfn.NewListExecutionsPaginator(p.states, &sfn.ListExecutionsInput{
+		StateMachineArn: &p.machine, StatusFilter: types.ExecutionStatusRunning,
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("executions: list: %w", err)
+		}
+		for _, e := range page.Executions {
+			one, err := p.pass(ctx, *e.ExecutionArn)
+			if err != nil {
+				return nil, err
+			}
+			if one != nil && one.holds && !one.ended && (found == nil || one.started.After(found.started)) {
+				found = one
+			}
+		}
+	}
+	return found, nil
+}
+
+// mostLooked is how many executions are looked at for the rack's last pass. Each rack has a pass an hour at least.
+const mostLooked = 300
+
+// last is the rack's latest pass that has ended; nil where the latest executions are all others.
+func (p *passes) last(ctx context.Context) (*pass, error) {
+	// The latest come first.
+	list, err := p.states.ListExecutions(ctx, &sfn.ListExecutionsInput{StateMachineArn: &p.machine, MaxResults: mostLooked})
+	if err != nil {
+		return nil, fmt.Errorf("executions: list: %w", err)
+	}
+	for _, e := range list.Executions {
+		if one, err := p.pass(ctx, *e.ExecutionArn); err != nil || one != nil && one.holds && one.ended {
+			return one, err
+		}
+	}
+	return nil, nil
+}
+
+// pass is an execution as it is now; nil for one of another rack or of another stack, and for one that Step Functions has forgotten.
+func (p *passes) pass(ctx context.Context, execution string) (*pass, error) {
+	one, known := p.known[execution]
+	if !known && strings.HasPrefix(execution, strings.Replace(p.machine, ":stateMachine:", ":execution:", 1)+":") {
+		about, err := p.states.DescribeExecution(ctx, &sfn.DescribeExecutionInput{ExecutionArn: &execution})
+		if err != nil && !errors.As(err, new(*types.ExecutionDoesNotExist)) {
+			return nil, fmt.Errorf("execution %s: describe: %w", execution, err)
+		}
+		if err == nil && rack.OfInput(aws.ToString(about.Input), paths()) == p.rack {
+			one = &pass{execution: execution, started: aws.ToTime(about.StartDate)}
+		}
+		p.known[execution] = one
+	}
+	if one == nil || one.ended {
+		return one, nil
+	}
+	return one, p.update(ctx, one)
+}
+
+// update reads what an execution has done since it was read last. The history is read from its end: a long one has many pages.
+func (p *passes) update(ctx context.Context, one *pass) error {
+	var news []types.HistoryEvent
+	pages := sfn.NewGetExecutionHistoryPaginator(p.states, &sfn.GetExecutionHistoryInput{ExecutionArn: &one.execution, ReverseOrder: true})
+	for known := false; pages.HasMorePages() && !known; {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return fmt.Errorf("execution %s: read history: %w", one.execution, err)
+		}
+		for _, event := range page.Events {
+			if known = event.Id <= one.read; known {
+				break
+			}
+			news = append(news, event)
+		}
+	}
+	for _, event := range slices.Backward(news) {
+		one.happened(event)
+	}
+	return nil
+}
+
+// happened takes one event of the history in.
+func (p *pass) happened(event types.HistoryEvent) {
+	p.read = event.Id
+	switch event.Type {
+	case types.HistoryEventTypeExecutionSucceeded:
+		p.ended = true
+	case types.HistoryEventTypeExecutionFailed:
+		p.ended, p.failed = true, aws.ToString(event.ExecutionFailedEventDetails.Error)
+	case types.HistoryEventTypeExecutionAborted:
+		p.ended, p.failed = true, "somebody stopped the execution"
+	case types.HistoryEventTypeExecutionTimedOut:
+		p.ended, p.failed = true, "the execution took longer than a pass may"
+	}
+	if entered := event.StateEnteredEventDetails; entered != nil {
+		p.enters(*entered.Name, aws.ToString(entered.Input), aws.ToTime(event.Timestamp))
+	}
+	if done := event.TaskSucceededEventDetails; done != nil {
+		p.answered(aws.ToString(done.Output), aws.ToTime(event.Timestamp))
+	}
+}
+
+// enters notes in which state the pass is, and what it does there.
+func (p *pass) enters(state, input string, at time.Time) {
+	step := p.step
+	switch p.state = state; state {
+	case "Settle":
+		p.holds, step = true, "settle"
+	case "Validate", "Report":
+		step = strings.ToLower(state)
+	case "ReportFailure":
+		step = "report"
+	case "RunStep":
+		var about struct{ Step string }
+		if json.Unmarshal([]byte(input), &about) == nil {
+			step = about.Step
+		}
+	}
+	if step != p.step {
+		p.step, p.since, p.note = step, at, ""
+	}
+}
+
+// answered takes in what a function has answered, and a note of a waiting step only where it is another one.
+func (p *pass) answered(output string, at time.Time) {
+	var out struct {
+		Payload struct {
+			Step, Status, Note, Outcome string
+			Report                      bool
+			Steps                       []struct{ Name string }
+			Versions                    map[string]int64
+		}
+	}
+	if json.Unmarshal([]byte(output), &out) != nil {
+		return
+	}
+	answer, line := out.Payload, ""
+	switch {
+	case answer.Outcome == "Outdated":
+		line = column("validate", "wait  Parameter Store does not show the last write yet")
+	case answer.Outcome != "":
+		line = column("validate", outcome(answer.Outcome, len(answer.Steps), answer.Report))
+		p.versions = answer.Versions
+	case answer.Step != "":
+		p.note = answer.Note
+		line = column(answer.Step, answer.Status+"  "+answer.Note)
+	default:
+		return
+	}
+	if line == p.said {
+		return
+	}
+	p.said = line
+	line = at.Format(time.TimeOnly) + "  " + line
+	if p.lines = append(p.lines, line); answer.Outcome != "" {
+		p.found = line
+	}
+}
+
+func column(step, text string) string {
+	return strings.TrimRight(fmt.Sprintf("%-20s %s", step, text), " ")
+}
+
+// outcome says what validate made of the parameters, and whether the status says that already and stays as it was.
+func outcome(outcome string, steps int, report bool) string {
+	count := fmt.Sprintf("%d steps", steps)
+	if steps == 1 {
+		count = "1 step"
+	}
+	switch {
+	case outcome == "Unchanged" && report:
+		return "Unchanged, nothing to do"
+	case outcome == "Unchanged":
+		return "Unchanged, nothing to do and nothing new to say"
+	case outcome == "Paused" && report:
+		return "Paused, " + count + " due"
+	case outcome == "Paused":
+		return "Paused, " + count + " due, as the status says already"
+	case outcome == "Rejected" && !report:
+		return "Rejected, for what the status says already"
+	case steps > 0:
+		return outcome + ", " + count
+	default:
+		return outcome
+	}
+}
+
+// unseen are the parameters that the pass has read in another version than there is now, or that were made or deleted since.
+func (p *pass) unseen(versions map[string]int64) []string {
+	if p.versions == nil {
+		return nil
+	}
+	var all []string
+	for name, version := range versions {
+		if p.versions[name] != version {
+			all = append(all, fmt.Sprintf("%s version %d", name, version))
+		}
+	}
+	for name := range p.versions {
+		if _, there := versions[name]; !there {
+			all = append(all, name+" deleted")
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// concluded tells whether the pass came to its end by itself, so that the status says what became of it. Another one follows
+// one that has handed the rack over, or lost it, and may follow one that was stopped.
+func (p *pass) concluded() bool { return p.ended && (p.state == "Done" || p.state == "Failed") }
