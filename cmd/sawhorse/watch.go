@@ -22,6 +22,8 @@ const (
 	lag = 3 * time.Second
 	// patience is how long a write may be without a pass. Parameter Store's event starts one within seconds, or is lost.
 	patience = 30 * time.Second
+	// silence is how long watch says nothing: a log, too, is to show that a pass goes on. The next look adds some seconds.
+	silence = 12 * time.Second
 )
 
 func runWatch(ctx context.Context, use string, args []string) error {
@@ -74,9 +76,13 @@ func (w *watcher) locate(ctx context.Context) (err error) {
 
 // watch follows the rack's passes until one has ended that has read the parameters as they are, and shows the status then. One that
 // ended before counts too: a write that changes nothing may be over by now.
-func (w *watcher) watch(ctx context.Context, tell func(line string)) error {
+func (w *watcher) watch(ctx context.Context, print func(line string)) error {
 	var followed *pass
-	told := ""
+	told, spoke := "", w.now()
+	tell := func(line string) {
+		spoke = w.now()
+		print(line)
+	}
 	for idle := w.now(); ; {
 		running, err := w.passes.running(ctx)
 		if err != nil {
@@ -103,10 +109,21 @@ func (w *watcher) watch(ctx context.Context, tell func(line string)) error {
 				return w.conclude(found)
 			}
 		}
+		if w.now().Sub(spoke) >= silence {
+			tell(w.now().UTC().Format(time.TimeOnly) + "  " + running.still())
+		}
 		if err := w.wait(ctx, time.Second); err != nil {
 			return err
 		}
 	}
+}
+
+// still is what the running pass is at, where it has nothing new to tell; nil is no pass.
+func (p *pass) still() string {
+	if p == nil {
+		return "no pass is running"
+	}
+	return column(p.step, fmt.Sprintf("goes on, since %s  %s", p.since.UTC().Format(time.TimeOnly), p.note))
 }
 
 // tell tells the lines that have not been told yet.
