@@ -19,7 +19,7 @@ func Build(config params.Config, facts Facts, objects []Object) Outcome {
 	if b.cluster(); b.plan.Cluster.Gone {
 		b.infrastructure()
 		b.plan.Steps = b.steps()
-	} else if len(b.problems) == 0 && b.plan.Goal != GoalNone {
+	} else if len(b.problems) == 0 && b.plan.Goal != GoalNone && b.facts.Cluster != nil {
 		b.access()
 		b.network()
 		b.nodegroups()
@@ -87,7 +87,12 @@ func (b *builder) cluster() {
 		b.warn("cluster_name", "cluster %s has been deleted; what Karpenter had in AWS is cleared away, and the rack is forgotten", b.plan.Cluster.Name)
 		return
 	case c == nil && b.facts.Lost != nil && b.facts.Records.WasOn:
-		b.problem("cluster_name", "there is no EKS cluster %q in this account and region any more; write karpenter_enabled=false to clear away what Karpenter had in AWS", name)
+		b.problem("cluster_name", "EKS has no cluster %s any more; write karpenter_enabled=false to clear away what Karpenter had in AWS", b.facts.Lost.ARN)
+		return
+	case c == nil && b.facts.Lost != nil:
+		b.problem("cluster_name", "EKS has no cluster %s any more; delete the rack's parameters, and the rack is forgotten, or create a cluster of that name", b.facts.Lost.ARN)
+		return
+	case c == nil && b.config.HasRefused("cluster_name"): // nobody has said which one it is
 		return
 	case c == nil:
 		b.problem("cluster_name", "there is no EKS cluster %q in this account and region; create it, or write the name of an existing one", name)

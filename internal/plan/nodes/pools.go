@@ -29,7 +29,7 @@ type pool struct {
 func pools(config params.Config, facts plan.Facts) []pool {
 	workload := pool{Pool: config.Workload, from: workloadOrigin(config), override: config.Override}
 	workload.Name, workload.Arch = names.WorkloadPool, plan.Arch(config, facts)
-	unseen := facts.Offline && len(facts.NodeGroups) == 0 && len(config.NodeTypes) == 0
+	unseen := (facts.Offline || facts.Cluster == nil) && len(facts.NodeGroups) == 0 && len(config.NodeTypes) == 0
 	workload.guessed = unseen && len(config.Workload.Arch) == 0
 	if workload.Disk == 0 {
 		workload.Disk = config.NodeDisk
