@@ -151,13 +151,16 @@ func (b *builder) network() {
 	cluster := b.config.ClusterName
 	var owned []string
 	for _, kind := range []struct {
-		what  string
-		found []Tagged
-		into  *[]string
+		what, parameter string
+		found           []Tagged
+		into            *[]string
 	}{
-		{"subnet", b.facts.Subnets, &b.plan.Network.Subnets},
-		{"security group", b.facts.SecurityGroups, &b.plan.Network.SecurityGroups},
+		{"subnet", "subnet_ids", b.facts.Subnets, &b.plan.Network.Subnets},
+		{"security group", "security_group_ids", b.facts.SecurityGroups, &b.plan.Network.SecurityGroups},
 	} {
+		if b.config.HasRefused(kind.parameter) {
+			continue // these are not those that were meant
+		}
 		for _, t := range kind.found {
 			if other := t.Tags[names.TagDiscovery]; other != "" && other != cluster {
 				b.hindrance("karpenter_auth_mode", "%s %s carries the tag %s=%s of another cluster; in a shared VPC only one rack can have Karpenter; give cluster %s subnets and security groups of its own, or remove the tag if cluster %s no longer exists",
@@ -174,11 +177,12 @@ func (b *builder) network() {
 		}
 	}
 	if len(owned) > 1 {
-		b.warn("karpenter_auth_mode", "security groups %s all carry a %s… tag, and load balancer controllers want exactly one such group on a node; remove the tag from all but one", strings.Join(owned, ", "), names.TagClusterOwned)
+		b.warn("karpenter_auth_mode", "security groups %s all carry a %s… tag, and load balancer controllers want exactly one such group on a node; take the tag off all but one", strings.Join(owned, ", "), names.TagClusterOwned)
 	}
 	b.missing("subnet_ids", "subnet", b.config.SubnetIDs, b.facts.Subnets)
 	b.missing("security_group_ids", "security group", b.config.SecurityGroupIDs, b.facts.SecurityGroups)
-	if len(b.facts.Subnets) == 0 && len(b.config.SubnetIDs) == 0 && !b.facts.Offline {
+	follows := b.config.HasRefused("subnet_ids") || b.config.Enabled && len(b.facts.Present()) == 0 // from another problem
+	if len(b.facts.Subnets) == 0 && len(b.config.SubnetIDs) == 0 && !b.facts.Offline && !follows {
 		b.hindrance("karpenter_auth_mode", "no subnets were found on the node groups of cluster %s, so Karpenter would not know where to launch nodes; create a managed node group", cluster)
 	}
 }

@@ -21,7 +21,7 @@ type pool struct {
 	taint    *params.Taint
 	override params.Override
 	idle     bool
-	// guessed tells that nobody has looked at the node groups whose architecture would be the pool's.
+	// guessed tells that no node group is known whose architecture would be the pool's.
 	guessed bool
 }
 
@@ -29,13 +29,13 @@ type pool struct {
 func pools(config params.Config, facts plan.Facts) []pool {
 	workload := pool{Pool: config.Workload, from: workloadOrigin(config), override: config.Override}
 	workload.Name, workload.Arch = names.WorkloadPool, plan.Arch(config, facts)
-	unseen := (facts.Offline || facts.Cluster == nil) && len(facts.NodeGroups) == 0 && len(config.NodeTypes) == 0
+	unseen := len(config.NodeTypes) == 0 && len(facts.OfRole(config, plan.RoleSystem)) == 0
 	workload.guessed = unseen && len(config.Workload.Arch) == 0
 	if workload.Disk == 0 {
 		workload.Disk = config.NodeDisk
 	}
 	build := buildPool(config, facts, workload)
-	build.guessed = unseen && len(config.BuildNodeTypes) == 0
+	build.guessed = unseen && len(config.BuildNodeTypes) == 0 && len(facts.OfRole(config, plan.RoleBuild)) == 0
 	all := []pool{workload, build}
 	for i, p := range config.Additional {
 		extra := pool{Pool: p, from: func(field string) origin {
