@@ -44,6 +44,7 @@ func Judge(parsed params.Result, facts plan.Facts, before InForce) (Verdict, err
 		parsed.Advise(compiled.Exceeded(facts.Pools)...)
 	}
 	parsed.Advise(compiled.Advice()...)
+	parsed.Advise(compiled.Overridden(parsed.Effective)...)
 	effects := verdict.Plan.Effects
 	outcome := plan.Build(parsed.Config, facts, objects)
 	verdict.Plan = outcome.Plan
