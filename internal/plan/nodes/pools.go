@@ -160,6 +160,9 @@ func (p pool) nodePool(config params.Config) *draft {
 		d.set(p.from("weight"), int64(p.Weight), "weight")
 	}
 	p.overrideNodePool(d)
+	if from, known := d.origin([]string{"spec", "template", "spec", "requirements"}); known && from.parameter == overrideParameter {
+		d.guessed = false
+	}
 	for _, key := range slices.Sorted(maps.Keys(p.own)) {
 		d.set(p.from("name"), p.own[key], "template", "metadata", "labels", key)
 	}
