@@ -71,16 +71,16 @@ func (a *advice) unused(first, later candidate) {
 	if first.weight != later.weight {
 		why = fmt.Sprintf("its weight is %d and not %d", first.weight, later.weight)
 	}
-	from, where, disk := later.pool.blame([]string{"spec", "weight"}), "", ""
+	from, where, orDisk := later.pool.blame([]string{"spec", "weight"}), "", ""
 	if later.pool.name == names.WorkloadPool {
 		from, where = first.pool.blame([]string{"spec", "weight"}), " (nodePool.weight in karpenter_config)"
 	}
 	if !first.sameDisks(later) {
-		disk = ", or for more disk,"
+		orDisk = ", or for more disk,"
 	}
 	name, other := later.pool.name, first.pool.name
 	a.warn(from, "Karpenter tries NodePool %s before NodePool %s (%s), and it takes every pod that %s could get, as long as its limits last: only pods that ask for %s=%s%s come to %s; "+
-		"give %s a larger weight%s than %s has", other, name, why, name, names.LabelNodePool, name, disk, name, name, where, other)
+		"give %s a larger weight%s than %s has", other, name, why, name, names.LabelNodePool, name, orDisk, name, name, where, other)
 }
 
 // takesAll tells whether every pod that a later pool could get has a node of this one, unless it asks for the later pool by name: it
