@@ -97,11 +97,10 @@ func (c candidate) takesAll(later candidate) bool {
 	return false
 }
 
-// launches tells whether the pool's limits let it launch nodes of every kind.
+// launches tells whether the pool's limits let it launch nodes of every kind: a limit of 0 GPUs rules out those that have some.
 func (c candidate) launches() bool {
-	for key, value := range inner(c.pool.spec(), "limits") {
-		limit, err := resource.ParseQuantity(fmt.Sprint(value))
-		if key != "cpu" && key != "memory" || err != nil || limit.Sign() <= 0 {
+	for _, value := range inner(c.pool.spec(), "limits") {
+		if limit, err := resource.ParseQuantity(fmt.Sprint(value)); err != nil || limit.Sign() <= 0 {
 			return false
 		}
 	}
