@@ -31,7 +31,8 @@ func TestNoRemedyTakesCapacityAway(t *testing.T) {
 		}
 	}
 	for _, failure := range s.failures() {
-		if _, remedy := split(failure, "; ", ". "); takesAway.MatchString(remedy) && capacity.MatchString(failure) && !strings.HasPrefix(failure, failed) {
+		_, remedy := split(failure, "; ", ". ")
+		if takesAway.MatchString(remedy) && capacity.MatchString(failure) && !strings.HasPrefix(failure, failed) {
 			t.Errorf("%q", failure)
 		}
 	}

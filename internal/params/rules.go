@@ -39,10 +39,11 @@ func RackName(rack string, karpenter bool) *Problem {
 	var wrong Problem
 	switch {
 	case !names.ValidRack(rack):
-		wrong = NewProblem("rack", "", "the rack's name is %s; allowed is a-z first, then a-z, 0-9 and dashes, and no dash at the end; use another name", short(rack))
+		wrong = NewProblem("rack", "", "the rack's name is %s; allowed is a-z first, then a-z, 0-9 and dashes, and no dash at the end; "+
+			"use another name", short(rack))
 	case karpenter && len(rack) > names.MaxEnabledRack:
-		wrong = NewProblem("rack", "", "the rack's name %s has %d characters, but with %s=true at most %d are allowed, because names of AWS resources are made of it; use a shorter name",
-			short(rack), len(rack), enabled, names.MaxEnabledRack)
+		wrong = NewProblem("rack", "", "the rack's name %s has %d characters, but with %s=true at most %d are allowed, "+
+			"because names of AWS resources are made of it; use a shorter name", short(rack), len(rack), enabled, names.MaxEnabledRack)
 	default:
 		return nil
 	}
@@ -81,8 +82,8 @@ func (r *Result) cluster(in Input) {
 	}
 	if has := in.Previous[clusterName]; in.Previous[authMode] == "true" && has != "" && name != has {
 		if !r.refused(clusterName) {
-			r.problem(clusterName, "", "%s is %s, but the rack's access to cluster %s has been migrated; write %s, or make another rack for the other cluster",
-				clusterName, short(name), short(has), has)
+			r.problem(clusterName, "", "%s is %s, but the rack's access to cluster %s has been migrated; "+
+				"write %s, or make another rack for the other cluster", clusterName, short(name), short(has), has)
 		}
 		name = has
 	}

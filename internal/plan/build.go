@@ -87,10 +87,12 @@ func (b *builder) cluster() {
 		b.warn("cluster_name", "cluster %s has been deleted; what Karpenter had in AWS is cleared away, and the rack is forgotten", b.plan.Cluster.Name)
 		return
 	case c == nil && b.facts.Lost != nil && b.facts.Records.WasOn:
-		b.problem("cluster_name", "EKS has no cluster %s any more; write karpenter_enabled=false to clear away what Karpenter had in AWS", b.facts.Lost.ARN)
+		b.problem("cluster_name", "EKS has no cluster %s any more; write karpenter_enabled=false to clear away what Karpenter had in AWS",
+			b.facts.Lost.ARN)
 		return
 	case c == nil && b.facts.Lost != nil:
-		b.problem("cluster_name", "EKS has no cluster %s any more; delete the rack's parameters, and the rack is forgotten, or create a cluster of that name", b.facts.Lost.ARN)
+		b.problem("cluster_name", "EKS has no cluster %s any more; delete the rack's parameters, and the rack is forgotten, "+
+			"or create a cluster of that name", b.facts.Lost.ARN)
 		return
 	case c == nil && b.config.HasRefused("cluster_name"): // nobody has said which one it is
 		return
@@ -177,7 +179,8 @@ func (b *builder) network() {
 		}
 	}
 	if len(owned) > 1 {
-		b.warn("karpenter_auth_mode", "security groups %s all carry a %s… tag, and load balancer controllers want exactly one such group on a node; take the tag off all but one", strings.Join(owned, ", "), names.TagClusterOwned)
+		b.warn("karpenter_auth_mode", "security groups %s all carry a %s… tag, "+
+			"and load balancer controllers want exactly one such group on a node; take the tag off all but one", strings.Join(owned, ", "), names.TagClusterOwned)
 	}
 	b.missing("subnet_ids", "subnet", b.config.SubnetIDs, b.facts.Subnets)
 	b.missing("security_group_ids", "security group", b.config.SecurityGroupIDs, b.facts.SecurityGroups)

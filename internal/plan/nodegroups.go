@@ -110,7 +110,8 @@ func (b *builder) nodegroups() {
 		}
 	}
 	if len(shared) > 0 {
-		b.problem("karpenter_enabled", "additional node groups that are not dedicated: %s; with Karpenter each one needs a NoSchedule or NoExecute taint, so that Cluster Autoscaler and Karpenter do not scale for the same pods; "+
+		b.problem("karpenter_enabled", "additional node groups that are not dedicated: %s; with Karpenter each one needs a NoSchedule or NoExecute taint, "+
+			"so that Cluster Autoscaler and Karpenter do not scale for the same pods; "+
 			"add the taint, or write all groups that are for the system in system_node_groups, if these are among them", strings.Join(shared, ", "))
 	}
 }
@@ -182,7 +183,8 @@ func (b *builder) named() (certain bool) {
 			case slices.Contains(known, group):
 				continue
 			case len(all) == 0:
-				b.hindrance(parameter.name, "%s has the node group %q, and cluster %s has none at all; create it, or take it out", parameter.name, group, b.config.ClusterName)
+				b.hindrance(parameter.name, "%s has the node group %q, and cluster %s has none at all; create it, or take it out",
+					parameter.name, group, b.config.ClusterName)
 			default:
 				b.hindrance(parameter.name, "%s has the node group %q, which cluster %s does not have; it has %s; write one of these", parameter.name, group, b.config.ClusterName, strings.Join(all, ", "))
 			}

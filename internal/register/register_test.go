@@ -107,7 +107,8 @@ func TestCreatesThenDoesNothing(t *testing.T) {
 
 // A name with which no pass would turn Karpenter on is refused before anything is written or tagged.
 func TestARackNameThatPassesRefuse(t *testing.T) {
-	for name, good := range map[string]bool{strings.Repeat("a", 26): true, strings.Repeat("a", 27): false, strings.Repeat("a", 34): false, "Demo": false} {
+	long := func(n int) string { return strings.Repeat("a", n) }
+	for name, good := range map[string]bool{long(26): true, long(27): false, long(34): false, "Demo": false} {
 		s, all := &store{versions: map[string][]types.ParameterHistory{}}, clusters{"prod": {}}
 		r := Register{SSM: s, EKS: all, Paths: names.Paths{Prefix: "/sawhorse"}, Tell: func(string, string) {}}
 		_, err := r.Run(t.Context(), name, Wanted{Cluster: "prod"})

@@ -77,7 +77,8 @@ func (c Compiled) Overridden(set map[string]string) []params.Problem {
 	a := &advice{}
 	for parameter, in := range by {
 		if _, is := set[parameter]; is && !used[parameter] && !c.config.HasRefused(parameter) {
-			a.warn(origin{parameter: parameter}, "%s has no effect, because %s has %s in its place; write it there, or unset the parameter", parameter, overrideParameter, in.path)
+			a.warn(origin{parameter: parameter}, "%s has no effect, because %s has %s in its place; write it there, or unset the parameter",
+				parameter, overrideParameter, in.path)
 		}
 	}
 	return a.warnings
@@ -151,7 +152,8 @@ func (a *advice) limits(d *draft) {
 	for _, resource := range []string{"cpu", "memory"} {
 		if limits[resource] == nil {
 			from := d.blame([]string{"spec", "limits"})
-			a.warn(from, "NodePool %s has no limit of %s, because %s takes the place of every limit; write %s there too", d.name, resource, from.path, resource)
+			a.warn(from, "NodePool %s has no limit of %s, because %s takes the place of every limit; write %s there too",
+				d.name, resource, from.path, resource)
 		}
 	}
 }

@@ -35,7 +35,8 @@ var typeKeys = []string{keyFamily, keySize, keyCategory, keyGeneration, keyType,
 
 // same tells whether two requirements are of the same words.
 func (r requirement) same(other requirement) bool {
-	return r.key == other.key && r.operator == other.operator && slices.Equal(slices.Sorted(slices.Values(r.values)), slices.Sorted(slices.Values(other.values)))
+	sorted := func(values []string) []string { return slices.Sorted(slices.Values(values)) }
+	return r.key == other.key && r.operator == other.operator && slices.Equal(sorted(r.values), sorted(other.values))
 }
 
 // unknown tells whether it asks for what no known instance type has.
@@ -127,7 +128,9 @@ func choices(requirements []requirement) (count int, known bool) {
 func left(requirements []requirement) []bool {
 	all := make([]bool, len(types()))
 	for i, tells := range types() {
-		all[i] = !slices.ContainsFunc(requirements, func(r requirement) bool { return slices.Contains(typeKeys, r.key) && !r.meets(tells[r.key]) })
+		all[i] = !slices.ContainsFunc(requirements, func(r requirement) bool {
+			return slices.Contains(typeKeys, r.key) && !r.meets(tells[r.key])
+		})
 	}
 	return all
 }

@@ -65,7 +65,7 @@ func candidates(drafts []*draft) []candidate {
 	return all
 }
 
-// unused warns of a pool that is tried behind one that takes all its pods. It is told of the one that somebody made beside the workload pool.
+// unused warns of a pool that is tried behind one that takes all its pods. Of two it is told under the one that is not the workload pool.
 func (a *advice) unused(first, later candidate) {
 	why := "of one weight, the name that is later in the alphabet comes first"
 	if first.weight != later.weight {
@@ -79,8 +79,8 @@ func (a *advice) unused(first, later candidate) {
 		orDisk = ", or for more disk,"
 	}
 	name, other := later.pool.name, first.pool.name
-	a.warn(from, "Karpenter tries NodePool %s before NodePool %s (%s), and it takes every pod that %s could get, as long as its limits last: only pods that ask for %s=%s%s come to %s; "+
-		"give %s a larger weight%s than %s has", other, name, why, name, names.LabelNodePool, name, orDisk, name, name, where, other)
+	a.warn(from, "Karpenter tries NodePool %s before NodePool %s (%s), and it takes every pod that %s could get, as long as its limits last: "+
+		"only pods that ask for %s=%s%s come to %s; give %s a larger weight%s than %s has", other, name, why, name, names.LabelNodePool, name, orDisk, name, name, where, other)
 }
 
 // takesAll tells whether every pod that a later pool could get has a node of this one, unless it asks for the later pool by name: it

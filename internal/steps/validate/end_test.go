@@ -127,16 +127,26 @@ type lookups struct {
 	names []string
 }
 
-func (l *lookups) DescribeCluster(ctx context.Context, in *eks.DescribeClusterInput, options ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
+func (l *lookups) DescribeCluster(ctx context.Context, in *eks.DescribeClusterInput, o ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
 	l.names = append(l.names, *in.Name)
-	return l.EKS.DescribeCluster(ctx, in, options...)
+	return l.EKS.DescribeCluster(ctx, in, o...)
+}
+
+// found is what the last round found.
+func (s *scene) found() rack.Run {
+	s.Helper()
+	run, err := s.store.Run(s.Context(), "demo", 0, int64(s.requests))
+	s.must(err)
+	return run
 }
 
 // Another cluster_name on a rack whose access has been migrated is refused as that, whether there is such a cluster or not, and EKS is
 // only asked for the cluster that the rack has: no typo may say that this one is gone, and have the rack forgotten while its nodes run.
 func TestAnotherClusterNameIsNoClusterThatIsGone(t *testing.T) {
 	const changed, malformed = "has been migrated; write prod", "allowed is the name of an EKS cluster"
-	for written, says := range map[string]string{"cluster_name=prodd": changed, "cluster_name=east": changed, "cluster_name": changed, "cluster_name=prod!": malformed} {
+	for written, says := range map[string]string{
+		"cluster_name=prodd": changed, "cluster_name=east": changed, "cluster_name": changed, "cluster_name=prod!": malformed,
+	} {
 		for _, state := range [][]string{{auth, on}, {auth, off}, {auth}} {
 			s := begin(t, auth, on, "cluster_name=prod")
 			s.cloud.EKS.Cluster.Name = new("prod")
@@ -149,8 +159,8 @@ func TestAnotherClusterNameIsNoClusterThatIsGone(t *testing.T) {
 				if got := s.pass(full); got.Outcome != Rejected || (len(got.Steps) > 0) != full {
 					t.Errorf("%s, %v: %s, %s", written, state, got.Outcome, stepNames(got.Steps))
 				}
-				found, err := s.store.Run(t.Context(), "demo", 0, int64(s.requests))
-				if s.must(err); len(found.Problems) != 1 || found.Problems[0].Parameter != "cluster_name" || !strings.Contains(found.Problems[0].Message, says) {
+				found := s.found()
+				if len(found.Problems) != 1 || found.Problems[0].Parameter != "cluster_name" || !strings.Contains(found.Problems[0].Message, says) {
 					t.Errorf("%s, %v: %v", written, state, found.Problems)
 				}
 				if slices.ContainsFunc(found.Warnings, func(w params.Problem) bool { return w.Parameter == "cluster_name" }) {
@@ -173,8 +183,8 @@ func TestOnlyTheClusterOfTheRackIsGone(t *testing.T) {
 	s.must(s.store.SaveRecords(t.Context(), "demo", records))
 	s.write(off, "cluster_name=demmo")
 	s.wants(s.pass(false), Rejected, true, "")
-	if run, err := s.store.Run(t.Context(), "demo", 0, int64(s.requests)); err != nil || len(run.Problems) != 1 || !strings.Contains(run.Problems[0].Message, `there is no EKS cluster "demmo"`) {
-		t.Errorf("%v, %v", err, run.Problems)
+	if found := s.found(); len(found.Problems) != 1 || !strings.Contains(found.Problems[0].Message, `there is no EKS cluster "demmo"`) {
+		t.Error(found.Problems)
 	}
 }
 
@@ -185,8 +195,8 @@ func TestABadClusterNameOfANewRack(t *testing.T) {
 	s.validate.eks = asked
 	s.cloud.EKS.Cluster = nil
 	s.wants(s.pass(false), Rejected, true, "")
-	if run, err := s.store.Run(t.Context(), "demo", 0, int64(s.requests)); err != nil || len(run.Problems) != 1 || len(asked.names) > 0 {
-		t.Errorf("%v, %v, EKS was asked for %q", err, run.Problems, asked.names)
+	if found := s.found(); len(found.Problems) != 1 || len(asked.names) > 0 {
+		t.Errorf("%v, EKS was asked for %q", found.Problems, asked.names)
 	}
 }
 
@@ -196,8 +206,8 @@ func TestTheClusterOfAnAccessOnlyRackIsGone(t *testing.T) {
 	s.pass(false)
 	s.cloud.EKS.Cluster = nil
 	s.wants(s.pass(false), Rejected, true, "")
-	if run, err := s.store.Run(t.Context(), "demo", 0, int64(s.requests)); err != nil || len(run.Problems) != 1 || !strings.Contains(run.Problems[0].Message, awsfake.ClusterARN) {
-		t.Errorf("%v, %v", err, run.Problems)
+	if found := s.found(); len(found.Problems) != 1 || !strings.Contains(found.Problems[0].Message, awsfake.ClusterARN) {
+		t.Error(found.Problems)
 	}
 	s.write("karpenter_auth_mode")
 	s.wants(s.pass(false), Forgotten, true, "access/close")
