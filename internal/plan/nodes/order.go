@@ -29,6 +29,9 @@ type candidate struct {
 // those of a larger weight come first, of one weight those with a name later in the alphabet (Karpenter's OrderByWeight in
 // pkg/utils/nodepool, addToNewNodeClaim in pkg/controllers/provisioning/scheduling).
 func (c Compiled) Unused() []params.Problem {
+	if len(c.config.Additional) == 0 {
+		return nil // workload and build never take each other's pods
+	}
 	a := &advice{}
 	all := candidates(c.drafts)
 	for i, later := range all {
