@@ -87,7 +87,7 @@ func (v *Validate) observe(ctx context.Context, config params.Config, records pl
 	return facts, err
 }
 
-// lost looks up the cluster that a rack had. EKS does not know the config's: what it was not asked for is not lost.
+// lost notes that the rack's cluster is gone, if it is the one that EKS was asked for.
 func (v *Validate) lost(ctx context.Context, config params.Config, facts *plan.Facts) error {
 	if facts.Records.Goal == "" {
 		return nil
