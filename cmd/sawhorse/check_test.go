@@ -121,7 +121,7 @@ func TestCheck(t *testing.T) {
 
 		{what: "a rack's name", input: `{"rack":"Demo","params":{}}`, problems: []string{"rack: the rack's name is \"Demo\""}},
 		{what: "a rack's name that ends in a dash", input: `{"rack":"demo-"}`, problems: []string{"rack: no dash at the end"}},
-		{what: "a rack's name that is too long for AWS", input: strings.Replace(on(""), "demo", strings.Repeat("d", 60), 1), problems: []string{"rack: use a shorter rack name"}},
+		{what: "a rack's name that is too long for AWS", input: strings.Replace(on(""), "demo", strings.Repeat("d", 60), 1), problems: []string{"rack: use a shorter name"}},
 
 		{what: "a rule between two parameters stands under the one to change", input: `{"rack":"demo","params":{"karpenter_enabled":"true"}}`, problems: []string{"karpenter_enabled: set karpenter_auth_mode to true too"}},
 		{what: "auth mode is one-way", input: `{"rack":"demo","params":{"karpenter_auth_mode":"false"},"previous":{"karpenter_auth_mode":"true"}}`, problems: []string{"karpenter_auth_mode: EKS cannot go back"}},

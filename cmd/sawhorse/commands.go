@@ -163,8 +163,8 @@ func rackArgument(args []string, use string) (string, error) {
 	if len(args) != 1 {
 		return "", usage{use: use}
 	}
-	if !names.ValidRack(args[0]) {
-		return "", usage{use, fmt.Sprintf("%q is no rack's name; allowed is a-z first, then a-z, 0-9 and dashes, no dash at the end", args[0])}
+	if wrong := params.RackName(args[0], false); wrong != nil {
+		return "", usage{use, wrong.Message}
 	}
 	return args[0], nil
 }

@@ -150,8 +150,8 @@ func TestRecipes(t *testing.T) {
 	sameTable(t, table)
 }
 
-// judge wants a recipe to be accepted, on a rack with Karpenter, with the warnings that it quotes and no others; and to do
-// something.
+// judge wants a recipe to be accepted, on a rack with Karpenter and system nodes that tell the architecture, with the warnings that it
+// quotes and no others; and to do something.
 func (r recipe) judge(t *testing.T) {
 	t.Helper()
 	on := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}
@@ -159,7 +159,8 @@ func (r recipe) judge(t *testing.T) {
 	for name, value := range r.Params {
 		all[name] = value
 	}
-	text, err := json.Marshal(map[string]any{"rack": "prod", "params": all, "previous": on})
+	groups := []map[string]any{{"nodegroupName": "system", "capacityType": "ON_DEMAND", "instanceTypes": []string{"m6i.large"}}}
+	text, err := json.Marshal(map[string]any{"rack": "prod", "params": all, "previous": on, "observed": map[string]any{"nodegroups": groups}})
 	if err != nil {
 		t.Fatal(err)
 	}

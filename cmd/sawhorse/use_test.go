@@ -32,7 +32,7 @@ func TestWrongUse(t *testing.T) {
 		{"params prod", "", "usage: sawhorse params"},
 		{"params -o yaml", "", "-o yaml is no format"},
 		{"status", "", "usage: sawhorse status RACK"},
-		{"status Prod", "", `"Prod" is no rack's name; allowed is a-z first`},
+		{"status Prod", "", `the rack's name is "Prod"; allowed is a-z first`},
 		{"watch a b", "", "usage: sawhorse watch RACK"},
 		{"register --rate 0 prod", "", "--rate 0 is no number of writes a second"},
 		{"register prod karpenter_cpu_limits", "", "did you mean karpenter_cpu_limit?"},

@@ -86,7 +86,7 @@ func (p *page) entry(kind, text string) {
 }
 
 // verbs begin the part of a sentence that says what to do.
-var verbs = strings.Fields(`add allow bring change choose create delete deploy give keep leave let look make mend name put raise remove rename request run scale
+var verbs = strings.Fields(`add allow bring change choose create delete deploy give keep leave let look make mend move name put raise remove rename request run scale
 	send set stop take tell uninstall upload use wait write`)
 
 // split parts a sentence behind what is wrong, where it begins to say what to do.

@@ -44,6 +44,10 @@ func Judge(parsed params.Result, facts plan.Facts, before InForce) (Verdict, err
 		parsed.Advise(compiled.Exceeded(facts.Pools)...)
 	}
 	parsed.Advise(compiled.Advice()...)
+	parsed.Advise(compiled.Overridden(parsed.Effective)...)
+	if len(parsed.Problems) == 0 {
+		parsed.Advise(compiled.Unused()...)
+	}
 	effects := verdict.Plan.Effects
 	outcome := plan.Build(parsed.Config, facts, objects)
 	verdict.Plan = outcome.Plan

@@ -100,6 +100,7 @@ func RefuseForeignNodePools(foreign []string, onward bool, progress *steps.Progr
 		return nil
 	}
 	return steps.Reject("karpenter_enabled", "karpenter_enabled is false, but the cluster has NodePools that Sawhorse did not make: %s; without Karpenter's controller nobody would scale, replace or end their nodes; "+
-		"delete them first with `kubectl delete nodepool %s` (Karpenter drains their nodes) and the next pass goes on, or send Rack Reconcile Requested with \"force\": true to remove Karpenter and leave them behind",
-		all, strings.Join(foreign, " "))
+		"let whoever made them take them out once their pods run elsewhere, and the next pass goes on, "+
+		"or send Rack Reconcile Requested with \"force\": true, which leaves them and their nodes behind",
+		all)
 }

@@ -86,7 +86,7 @@ func TestRefuseForeignNodePools(t *testing.T) {
 	if err := k8s.RefuseForeignNodePools(nil, false, &progress); err != nil || len(progress.Warnings) > 0 {
 		t.Errorf("%v, %v", err, progress.Warnings)
 	}
-	if err := k8s.RefuseForeignNodePools([]string{"a", "b"}, false, &progress); err == nil || !strings.Contains(err.Error(), "`kubectl delete nodepool a b`") || len(progress.Warnings) > 0 {
+	if err := k8s.RefuseForeignNodePools([]string{"a", "b"}, false, &progress); err == nil || !strings.Contains(err.Error(), "did not make: a, b; ") || len(progress.Warnings) > 0 {
 		t.Errorf("%v, %v", err, progress.Warnings)
 	}
 	if err := k8s.RefuseForeignNodePools([]string{"a", "b"}, true, &progress); err != nil || len(progress.Warnings) != 1 {

@@ -1,5 +1,7 @@
 package params
 
+import "slices"
+
 // Config is a rack's settings, typed. Every value is good; defaults are filled in.
 type Config struct {
 	Rack        string   `json:"rack"`
@@ -32,7 +34,13 @@ type Config struct {
 	Override           Override          `json:"override"`
 	// Additional are in the order of the parameter.
 	Additional []Pool `json:"additional,omitempty"`
+	// Refused are the parameters that have a problem, sorted. What follows from a default in the place of a refused value is no problem
+	// of its own.
+	Refused []string `json:"-"`
 }
+
+// HasRefused tells whether a parameter has a problem, so that what the Config says in its place is nobody's word.
+func (c Config) HasRefused(parameter string) bool { return slices.Contains(c.Refused, parameter) }
 
 // Pool is what the parameters say of one NodePool and its EC2NodeClass.
 type Pool struct {

@@ -3,11 +3,10 @@ package params
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
-
-	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
 // Input is what a rack's parameters say and said.
@@ -52,19 +51,18 @@ func Parse(in Input) Result {
 	for _, p := range Table {
 		r.read(p)
 	}
-	if r.Config.ClusterName == "" {
-		r.Config.ClusterName = in.Rack
-		if !names.ValidRack(in.Rack) {
-			r.Config.ClusterName = "cluster" // the rules refuse the rack's name; the rest is judged with a good one
-		}
-	}
-	r.Effective[clusterName] = r.Config.ClusterName
+	r.cluster(in)
 	r.override(in.Objects)
 	r.additional(in.Objects)
 	r.turningOff = in.Previous[enabled] == "true" && r.Effective[enabled] == "false" || in.Removing && r.Effective[enabled] != "true"
 	r.rules(in)
 	r.advice()
 	problems := r.Problems
+	for _, p := range problems {
+		r.Config.Refused = append(r.Config.Refused, p.Parameter)
+	}
+	slices.Sort(r.Config.Refused)
+	r.Config.Refused = slices.Compact(r.Config.Refused)
 	r.Problems = nil
 	r.Add(problems...)
 	return *r

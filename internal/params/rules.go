@@ -34,10 +34,26 @@ func (r *Result) keepOn(in Input) {
 	}
 }
 
+// RackName is what is wrong with a rack's name, nil with a good one. Karpenter, where it is to be on, wants a shorter one.
+func RackName(rack string, karpenter bool) *Problem {
+	var wrong Problem
+	switch {
+	case !names.ValidRack(rack):
+		wrong = NewProblem("rack", "", "the rack's name is %s; allowed is a-z first, then a-z, 0-9 and dashes, and no dash at the end; "+
+			"use another name", short(rack))
+	case karpenter && len(rack) > names.MaxEnabledRack:
+		wrong = NewProblem("rack", "", "the rack's name %s has %d characters, but with %s=true at most %d are allowed, "+
+			"because names of AWS resources are made of it; use a shorter name", short(rack), len(rack), enabled, names.MaxEnabledRack)
+	default:
+		return nil
+	}
+	return &wrong
+}
+
 // rules are what only the whole rack shows.
 func (r *Result) rules(in Input) {
-	if !names.ValidRack(in.Rack) {
-		r.problem("rack", "", "the rack's name is %s; allowed is a-z first, then a-z, 0-9 and dashes, and no dash at the end; write its parameters under another name", short(in.Rack))
+	if wrong := RackName(in.Rack, r.Config.Enabled); wrong != nil {
+		r.Problems = append(r.Problems, *wrong)
 	}
 	authGiven, authBefore := r.Effective[authMode], in.Previous[authMode]
 	if authGiven == "false" && authBefore == "true" {
@@ -46,20 +62,32 @@ func (r *Result) rules(in Input) {
 	if r.Config.Enabled && !r.Config.AuthMode && !r.refused(authMode) {
 		r.problem(enabled, "", "%s is true, but %s is not; Karpenter needs the cluster's access entries; set %s to true too, both may be written at once", enabled, authMode, authMode)
 	}
-	if r.Config.Enabled && len(in.Rack) > names.MaxEnabledRack {
-		r.problem("rack", "", "the rack's name %s has %d characters, but with %s=true at most %d are allowed, because names of AWS resources are made of it; use a shorter rack name or set %s to false",
-			short(in.Rack), len(in.Rack), enabled, names.MaxEnabledRack, enabled)
-	}
-	if before, ok := in.Previous[clusterName]; authBefore == "true" && ok && before != r.Config.ClusterName && !r.refused(clusterName) {
-		r.problem(clusterName, "", "%s is %s, but the rack's access to cluster %s has been migrated; write %s, or make another rack for the other cluster",
-			clusterName, short(r.Config.ClusterName), short(before), before)
-	}
 	r.disks()
 	for _, group := range r.Config.BuildNodeGroups {
 		if slices.Contains(r.Config.SystemNodeGroups, group) {
 			r.problem(buildNodeGroups, "", "%s and %s both have the node group %s; a group is for one of them; take it out of one", buildNodeGroups, systemNodeGroups, group)
 		}
 	}
+}
+
+// cluster is the cluster that everything else is judged with. A rack whose access has been migrated keeps the one that it has: another
+// name is refused as that, and not looked up.
+func (r *Result) cluster(in Input) {
+	name := r.Config.ClusterName
+	if name == "" {
+		name = in.Rack
+		if !names.ValidRack(in.Rack) {
+			name = "cluster" // the rules refuse the rack's name; the rest is judged with a good one
+		}
+	}
+	if has := in.Previous[clusterName]; in.Previous[authMode] == "true" && has != "" && name != has {
+		if !r.refused(clusterName) {
+			r.problem(clusterName, "", "%s is %s, but the rack's access to cluster %s has been migrated; "+
+				"write %s, or make another rack for the other cluster", clusterName, short(name), short(has), has)
+		}
+		name = has
+	}
+	r.Config.ClusterName, r.Effective[clusterName] = name, name
 }
 
 // maxDisk is the largest volume that the pinned EC2NodeClass CRD takes, in GiB.

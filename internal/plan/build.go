@@ -19,7 +19,7 @@ func Build(config params.Config, facts Facts, objects []Object) Outcome {
 	if b.cluster(); b.plan.Cluster.Gone {
 		b.infrastructure()
 		b.plan.Steps = b.steps()
-	} else if len(b.problems) == 0 && b.plan.Goal != GoalNone {
+	} else if len(b.problems) == 0 && b.plan.Goal != GoalNone && b.facts.Cluster != nil {
 		b.access()
 		b.network()
 		b.nodegroups()
@@ -87,7 +87,14 @@ func (b *builder) cluster() {
 		b.warn("cluster_name", "cluster %s has been deleted; what Karpenter had in AWS is cleared away, and the rack is forgotten", b.plan.Cluster.Name)
 		return
 	case c == nil && b.facts.Lost != nil && b.facts.Records.WasOn:
-		b.problem("cluster_name", "there is no EKS cluster %q in this account and region any more; write karpenter_enabled=false to clear away what Karpenter had in AWS", name)
+		b.problem("cluster_name", "EKS has no cluster %s any more; write karpenter_enabled=false to clear away what Karpenter had in AWS",
+			b.facts.Lost.ARN)
+		return
+	case c == nil && b.facts.Lost != nil:
+		b.problem("cluster_name", "EKS has no cluster %s any more; delete the rack's parameters, and the rack is forgotten, "+
+			"or create a cluster of that name", b.facts.Lost.ARN)
+		return
+	case c == nil && b.config.HasRefused("cluster_name"): // nobody has said which one it is
 		return
 	case c == nil:
 		b.problem("cluster_name", "there is no EKS cluster %q in this account and region; create it, or write the name of an existing one", name)
@@ -146,13 +153,16 @@ func (b *builder) network() {
 	cluster := b.config.ClusterName
 	var owned []string
 	for _, kind := range []struct {
-		what  string
-		found []Tagged
-		into  *[]string
+		what, parameter string
+		found           []Tagged
+		into            *[]string
 	}{
-		{"subnet", b.facts.Subnets, &b.plan.Network.Subnets},
-		{"security group", b.facts.SecurityGroups, &b.plan.Network.SecurityGroups},
+		{"subnet", "subnet_ids", b.facts.Subnets, &b.plan.Network.Subnets},
+		{"security group", "security_group_ids", b.facts.SecurityGroups, &b.plan.Network.SecurityGroups},
 	} {
+		if b.config.HasRefused(kind.parameter) {
+			continue // these are not those that were meant
+		}
 		for _, t := range kind.found {
 			if other := t.Tags[names.TagDiscovery]; other != "" && other != cluster {
 				b.hindrance("karpenter_auth_mode", "%s %s carries the tag %s=%s of another cluster; in a shared VPC only one rack can have Karpenter; give cluster %s subnets and security groups of its own, or remove the tag if cluster %s no longer exists",
@@ -169,11 +179,13 @@ func (b *builder) network() {
 		}
 	}
 	if len(owned) > 1 {
-		b.warn("karpenter_auth_mode", "security groups %s all carry a %s… tag, and load balancer controllers want exactly one such group on a node; remove the tag from all but one", strings.Join(owned, ", "), names.TagClusterOwned)
+		b.warn("karpenter_auth_mode", "security groups %s all carry a %s… tag, "+
+			"and load balancer controllers want exactly one such group on a node; take the tag off all but one", strings.Join(owned, ", "), names.TagClusterOwned)
 	}
 	b.missing("subnet_ids", "subnet", b.config.SubnetIDs, b.facts.Subnets)
 	b.missing("security_group_ids", "security group", b.config.SecurityGroupIDs, b.facts.SecurityGroups)
-	if len(b.facts.Subnets) == 0 && len(b.config.SubnetIDs) == 0 && !b.facts.Offline {
+	follows := b.config.HasRefused("subnet_ids") || b.config.Enabled && len(b.facts.Present()) == 0 // from another problem
+	if len(b.facts.Subnets) == 0 && len(b.config.SubnetIDs) == 0 && !b.facts.Offline && !follows {
 		b.hindrance("karpenter_auth_mode", "no subnets were found on the node groups of cluster %s, so Karpenter would not know where to launch nodes; create a managed node group", cluster)
 	}
 }

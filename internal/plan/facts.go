@@ -15,7 +15,7 @@ type Facts struct {
 	// Offline tells that nobody has looked: what is absent is unknown, and no problem.
 	Offline bool          `json:"-"`
 	Cluster *ClusterFacts `json:"cluster,omitempty"`
-	// Lost is the cluster as the rack knew it, where EKS no longer does.
+	// Lost is the cluster as the rack knew it, where EKS no longer does. It is nothing else that has not been found.
 	Lost           *Cluster    `json:"lost,omitempty"`
 	NodeGroups     []NodeGroup `json:"nodegroups,omitempty"`
 	Subnets        []Tagged    `json:"subnets,omitempty"`

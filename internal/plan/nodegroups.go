@@ -106,15 +106,15 @@ func (b *builder) nodegroups() {
 	b.plan.Nodegroups.System = groupNames(system)
 	b.plan.Nodegroups.Build = groupNames(build)
 	b.plan.Nodegroups.BuildMin = b.config.BuildNodeMin
-	b.named()
+	certain := b.named()
 	b.states()
-	b.replaced(system)
+	b.replaced(system, certain)
 	if !b.config.Enabled {
 		return
 	}
 	b.builds(build)
 	b.plan.Nodegroups.Pinned = pinned(b.config)
-	if len(system) == 0 && (len(b.facts.NodeGroups) > 0 || !b.facts.Offline) {
+	if certain && len(system) == 0 && (len(b.facts.NodeGroups) > 0 || !b.facts.Offline) {
 		b.withoutSystemGroup()
 	}
 	if closed := b.facts.ClosedToController(b.config); len(closed) > 0 {
@@ -125,12 +125,14 @@ func (b *builder) nodegroups() {
 	}
 	var shared []string
 	for _, g := range b.facts.OfRole(b.config, RoleAdditional) {
-		if !g.Dedicated() {
+		if _, itself := g.Labels[names.LabelAdditional]; !g.Dedicated() && (certain || itself) {
 			shared = append(shared, g.Name)
 		}
 	}
 	if len(shared) > 0 {
-		b.problem("karpenter_enabled", "additional node groups that are not dedicated: %s; with Karpenter each one needs a NoSchedule or NoExecute taint, so that Cluster Autoscaler and Karpenter do not scale for the same pods; add the taint or delete the group", strings.Join(shared, ", "))
+		b.problem("karpenter_enabled", "additional node groups that are not dedicated: %s; with Karpenter each one needs a NoSchedule or NoExecute taint, "+
+			"so that Cluster Autoscaler and Karpenter do not scale for the same pods; "+
+			"add the taint, or write all groups that are for the system in system_node_groups, if these are among them", strings.Join(shared, ", "))
 	}
 }
 
@@ -180,12 +182,14 @@ func (b *builder) withoutSystemGroup() {
 		"create a managed node group with on-demand capacity and without taints, or %s", b.config.ClusterName, way)
 }
 
-// named refuses names of node groups that the cluster does not have.
-func (b *builder) named() {
-	if b.facts.Offline && len(b.facts.NodeGroups) == 0 {
-		return
-	}
+// named refuses names of node groups that the cluster does not have. certain tells whether the roles of groups can be told: while one of
+// the parameters that name groups is wrong, what the others seem to be for only follows from that.
+func (b *builder) named() (certain bool) {
+	certain = !b.config.HasRefused("system_node_groups") && !b.config.HasRefused("build_node_groups")
 	all := groupNames(b.facts.Present())
+	if len(all) == 0 && (b.facts.Offline || b.config.Enabled) { // Karpenter's need for a system group says it all
+		return certain
+	}
 	known := slices.Clone(all)
 	for _, g := range b.facts.Present() {
 		known = append(known, g.replaces(b.config)) // a copy counts under the name of the group that it replaced
@@ -195,11 +199,19 @@ func (b *builder) named() {
 		groups []string
 	}{{"system_node_groups", b.config.SystemNodeGroups}, {"build_node_groups", b.config.BuildNodeGroups}} {
 		for _, group := range parameter.groups {
-			if !slices.Contains(known, group) {
+			switch {
+			case slices.Contains(known, group):
+				continue
+			case len(all) == 0:
+				b.hindrance(parameter.name, "%s has the node group %q, and cluster %s has none at all; create it, or take it out",
+					parameter.name, group, b.config.ClusterName)
+			default:
 				b.hindrance(parameter.name, "%s has the node group %q, which cluster %s does not have; it has %s; write one of these", parameter.name, group, b.config.ClusterName, strings.Join(all, ", "))
 			}
+			certain = false
 		}
 	}
+	return certain
 }
 
 // autoscaler is the row of the Cluster Autoscaler table that applies (spec 5).

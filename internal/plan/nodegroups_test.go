@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -148,5 +149,61 @@ func TestSystemGroupsClosedToTheController(t *testing.T) {
 		if (told != "") != (c.want != "") || !strings.Contains(told, c.want) {
 			t.Errorf("%s: %q, want %q", what, told, c.want)
 		}
+	}
+}
+
+// Where a parameter names a group that is not there, or was refused, nobody knows yet which groups are the system's: that is told, and
+// nothing that follows from the roles which are left. What groups say of themselves is still told.
+func TestWhatFollowsFromAWrongNameIsLeftOut(t *testing.T) {
+	system := NodeGroup{Name: "system", CapacityType: "ON_DEMAND"}
+	spot := NodeGroup{Name: "spot", CapacityType: "SPOT"}
+	web := NodeGroup{Name: "web", CapacityType: "ON_DEMAND", Labels: map[string]string{"convox.io/label": "web"}}
+	for _, c := range []struct {
+		what   string
+		config params.Config
+		groups []NodeGroup
+		want   []string // the parameter and a part of the sentence, in order
+	}{
+		{"a typo", params.Config{SystemNodeGroups: []string{"sytem"}}, []NodeGroup{system}, []string{`system_node_groups: has the node group "sytem"`}},
+		{"a typo beside a good name", params.Config{SystemNodeGroups: []string{"system", "sytem2"}}, []NodeGroup{system, {Name: "system2"}}, []string{`system_node_groups: "sytem2"`}},
+		{"a typo, and a group that says itself that it is no system group", params.Config{SystemNodeGroups: []string{"sytem"}}, []NodeGroup{system, web},
+			[]string{"system_node_groups: sytem", "karpenter_enabled: not dedicated: web; with"}},
+		{"the name of the build group", params.Config{BuildNodeGroups: []string{"bulid"}}, []NodeGroup{system, spot}, []string{"build_node_groups: bulid"}},
+		{"a value that was refused", params.Config{Refused: []string{"system_node_groups"}}, []NodeGroup{spot}, nil},
+		{"no groups at all", params.Config{SystemNodeGroups: []string{"system"}}, nil, []string{"karpenter_enabled: has no system node group"}},
+		{"good names", params.Config{SystemNodeGroups: []string{"system"}}, []NodeGroup{system, spot}, []string{"karpenter_enabled: not dedicated: spot; with"}},
+	} {
+		c.config.Rack, c.config.ClusterName, c.config.AuthMode, c.config.Enabled = "demo", "demo", true, true
+		facts := Facts{Cluster: &ClusterFacts{Status: "ACTIVE", Version: "1.35"}, NodeGroups: c.groups, PodIdentity: true}
+		if len(c.groups) > 0 {
+			facts.Subnets = []Tagged{{ID: "subnet-a"}}
+		}
+		told(t, c.what, Build(c.config, facts, nil).Problems, c.want)
+	}
+}
+
+// Subnets and groups that stand in for ids which were refused are not what anybody wants to have tagged.
+func TestWhatFollowsFromRefusedIDsIsLeftOut(t *testing.T) {
+	facts := Facts{
+		Cluster: &ClusterFacts{Status: "ACTIVE", Version: "1.35"}, NodeGroups: []NodeGroup{{Name: "system"}}, PodIdentity: true,
+		SecurityGroups: []Tagged{{ID: "sg-a", Tags: map[string]string{"karpenter.sh/discovery": "other"}}},
+	}
+	config := params.Config{Rack: "demo", ClusterName: "demo", AuthMode: true}
+	both := []string{"karpenter_auth_mode: security group sg-a carries", "karpenter_auth_mode: no subnets were found"}
+	told(t, "none refused", Build(config, facts, nil).Problems, both)
+	config.Refused = []string{"security_group_ids"}
+	told(t, "groups refused", Build(config, facts, nil).Problems, both[1:])
+	config.Refused = []string{"subnet_ids"}
+	told(t, "subnets refused", Build(config, facts, nil).Problems, both[:1])
+}
+
+// told wants these problems: the parameter and a part of the sentence of each, in order.
+func told(t *testing.T, what string, got []params.Problem, want []string) {
+	t.Helper()
+	if !slices.EqualFunc(got, want, func(p params.Problem, want string) bool {
+		parameter, part, _ := strings.Cut(want, ": ")
+		return p.Parameter == parameter && strings.Contains(p.Message, part)
+	}) {
+		t.Errorf("%s: %v, want %q", what, got, want)
 	}
 }

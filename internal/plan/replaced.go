@@ -39,8 +39,8 @@ func (g NodeGroup) replaces(config params.Config) string {
 
 // replaced are the SPOT groups among the system groups: a named one gives way to a copy, one that was only discovered is a
 // problem, because deleting a group of somebody else's wants somebody's word. One that EKS deletes already is waited for where
-// it has a copy.
-func (b *builder) replaced(system []NodeGroup) {
+// it has a copy. certain tells whether one that nobody named is known to be a system group.
+func (b *builder) replaced(system []NodeGroup, certain bool) {
 	if !b.config.Enabled && !b.facts.Records.WasOn {
 		return
 	}
@@ -50,7 +50,7 @@ func (b *builder) replaced(system []NodeGroup) {
 		case g.Gone() && !b.copied(g):
 		case slices.Contains(b.config.SystemNodeGroups, g.Name):
 			b.replace(g)
-		case b.config.Enabled:
+		case b.config.Enabled && certain:
 			b.problem("system_node_groups", "system node group %s has capacity type SPOT, and a node group's capacity type cannot be changed; with Karpenter the system nodes must be ON_DEMAND; "+
 				"write system_node_groups=%s to name the system node groups, and %s is replaced by an on-demand copy and deleted, or replace it yourself", g.Name, strings.Join(groupNames(system), ","), g.Name)
 		}
@@ -73,10 +73,11 @@ func (b *builder) replace(g NodeGroup) {
 		b.problem("system_node_groups", "%s", NotOurCopy(b.config.Rack, r))
 	case g.LostTemplate != "" && !r.Made:
 		b.problem("system_node_groups", "SPOT system node group %s cannot be copied: EC2 no longer has the launch template %s that it was made from; make an on-demand node group in its place, "+
-			"write its name in system_node_groups, and delete %s", g.Name, g.LostTemplate, g.Name)
+			"and write its name instead; %s is then an additional group, which needs a NoSchedule taint", g.Name, g.LostTemplate, g.Name)
 	case !b.facts.Offline && !r.Made && !b.facts.Deployment.mayHand(g.NodeRole):
 		b.problem("system_node_groups", "SPOT system node group %s cannot be copied: its role %s is none of those that this deployment of Sawhorse may give to node groups; "+
-			"have the role's name added to the context value nodeRoles of the stack, or make an on-demand node group in its place, write its name in system_node_groups, and delete %s", g.Name, g.NodeRole, g.Name)
+			"have the role's name added to the context value nodeRoles of the stack, or make an on-demand node group in its place, "+
+			"and write its name instead; %s is then an additional group, which needs a NoSchedule taint", g.Name, g.NodeRole, g.Name)
 	default:
 		b.warn("system_node_groups", "system node group %s has capacity type SPOT, which cannot be changed: it is drained and deleted once its on-demand copy %s and the NodePools are Ready; "+
 			"the copy then counts as %s, and stays when Karpenter is turned off; tell the tool that made %s, if it would make it again", g.Name, r.Copy, g.Name, g.Name)
@@ -93,7 +94,7 @@ func (b *builder) copied(g NodeGroup) bool {
 // NotOurCopy says what to do about a group that has the name of a copy and is none.
 func NotOurCopy(rack string, r Replacement) string {
 	return "system_node_groups has the SPOT node group " + r.Group + ", whose on-demand copy would be named " + r.Copy + "; there is a node group of that name that Sawhorse did not make for rack " + rack +
-		"; write " + r.Copy + " in the place of " + r.Group + ", or delete it"
+		"; write " + r.Copy + " in the place of " + r.Group + ", which is then an additional group and needs a NoSchedule taint"
 }
 
 // afterwards are the system groups once the copies have taken over. They are the plan's from the beginning, so that the

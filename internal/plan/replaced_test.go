@@ -100,7 +100,7 @@ func TestOnlyOurOwnCopyCounts(t *testing.T) {
 		for _, p := range build(t, named, f).Problems {
 			wrong = append(wrong, p.Parameter)
 		}
-		if strings.Join(wrong, " ") != "system_node_groups karpenter_enabled" {
+		if strings.Join(wrong, " ") != "system_node_groups" {
 			t.Errorf("%s=%s: problems %v", key, value, wrong)
 		}
 	}

@@ -19,7 +19,7 @@ func (b *builder) states() {
 		}
 		if g.LostTemplate != "" {
 			b.warn(parameter, "node group %s was made from launch template %s, which EC2 no longer has; its nodes go on, but it gets no new ones, and their security groups are unknown; "+
-				"delete the group and make it anew from a template that exists, or name the security groups in security_group_ids", g.Name, g.LostTemplate)
+				"name the security groups in security_group_ids, and make a group from a template that exists to take its place", g.Name, g.LostTemplate)
 		}
 	}
 }

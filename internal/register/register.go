@@ -60,6 +60,9 @@ func (w Wanted) wants(p params.Param, exists bool) bool {
 // Run lets the rack into its cluster, creates what is wanted and missing, and brings description and pattern of what is wanted and
 // there up to date. It can be stopped anywhere and run again. What is left to be done by others is no error: left says it.
 func (r *Register) Run(ctx context.Context, rack string, wanted Wanted) (left string, err error) {
+	if wrong := params.RackName(rack, true); wrong != nil { // nobody registers a rack to leave Karpenter off
+		return "", errors.New(wrong.Message)
+	}
 	live, err := r.live(ctx, rack)
 	if err != nil {
 		return "", err

@@ -105,6 +105,19 @@ func TestCreatesThenDoesNothing(t *testing.T) {
 	}
 }
 
+// A name with which no pass would turn Karpenter on is refused before anything is written or tagged.
+func TestARackNameThatPassesRefuse(t *testing.T) {
+	long := func(n int) string { return strings.Repeat("a", n) }
+	for name, good := range map[string]bool{long(26): true, long(27): false, long(34): false, "Demo": false} {
+		s, all := &store{versions: map[string][]types.ParameterHistory{}}, clusters{"prod": {}}
+		r := Register{SSM: s, EKS: all, Paths: names.Paths{Prefix: "/sawhorse"}, Tell: func(string, string) {}}
+		_, err := r.Run(t.Context(), name, Wanted{Cluster: "prod"})
+		if (err == nil) != good || !good && (s.writes+len(all["prod"]) > 0 || !strings.Contains(err.Error(), "the rack's name")) {
+			t.Errorf("%s: %v, %d writes, tags %v", name, err, s.writes, all["prod"])
+		}
+	}
+}
+
 // --cluster names a new cluster_name; it does not change what somebody has written, and says so before it writes anything.
 func TestAnotherCluster(t *testing.T) {
 	for value, good := range map[string]bool{"prod": true, "other": false, params.Unset: false} {

@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +27,7 @@ func (c Compiled) Advice() []params.Problem {
 		case d.kind == "NodePool":
 			a.types(d)
 			a.budgets(d)
+			a.limits(d)
 			a.taints(d)
 		default:
 			a.nodes(d)
@@ -57,6 +59,26 @@ func (c Compiled) Exceeded(running map[string]plan.PoolFacts) []params.Problem {
 			}
 			a.warn(d.blame([]string{"spec", "limits", r.name}), "NodePool %s may have %s of %s, and %s runs now on %d nodes: Karpenter launches no more, and takes none away",
 				d.name, limit.String(), r.name, now.String(), facts.Nodes)
+		}
+	}
+	return a.warnings
+}
+
+// Overridden warns of parameters that are set and do nothing, because karpenter_config has something else wherever they would have a say.
+func (c Compiled) Overridden(set map[string]string) []params.Problem {
+	used := map[string]bool{"tags": true} // which everything else that Sawhorse makes has
+	by := map[string]origin{}
+	for _, d := range c.drafts {
+		maps.Copy(by, d.overridden)
+		for _, from := range d.origins {
+			used[from.parameter] = used[from.parameter] || !d.idle
+		}
+	}
+	a := &advice{}
+	for parameter, in := range by {
+		if _, is := set[parameter]; is && !used[parameter] && !c.config.HasRefused(parameter) {
+			a.warn(origin{parameter: parameter}, "%s has no effect, because %s has %s in its place; write it there, or unset the parameter",
+				parameter, overrideParameter, in.path)
 		}
 	}
 	return a.warnings
@@ -121,6 +143,18 @@ func (a *advice) budgets(d *draft) {
 			continue
 		}
 		a.warn(d.blame([]string{"spec", "disruption", "budgets", strconv.Itoa(i)}), "a disruption budget of %s without a schedule never lets Karpenter consolidate or replace a node of its own accord", nodes)
+	}
+}
+
+// limits is the advice on limits that have gone because karpenter_config replaces all of them.
+func (a *advice) limits(d *draft) {
+	limits := inner(d.spec(), "limits")
+	for _, resource := range []string{"cpu", "memory"} {
+		if limits[resource] == nil {
+			from := d.blame([]string{"spec", "limits"})
+			a.warn(from, "NodePool %s has no limit of %s, because %s takes the place of every limit; write %s there too",
+				d.name, resource, from.path, resource)
+		}
 	}
 }
 

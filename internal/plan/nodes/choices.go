@@ -25,7 +25,25 @@ const (
 type requirement struct {
 	key, operator string
 	values        []string
-	from          origin
+	// atLeast tells that it wants a number of values to choose from (minValues).
+	atLeast bool
+	from    origin
+}
+
+// typeKeys are those by which a requirement is on what an instance type's name tells.
+var typeKeys = []string{keyFamily, keySize, keyCategory, keyGeneration, keyType, keyArch}
+
+// same tells whether two requirements are of the same words.
+func (r requirement) same(other requirement) bool {
+	sorted := func(values []string) []string { return slices.Sorted(slices.Values(values)) }
+	return r.key == other.key && r.operator == other.operator && slices.Equal(sorted(r.values), sorted(other.values))
+}
+
+// unknown tells whether it asks for what no known instance type has.
+func (r requirement) unknown() bool {
+	return r.operator == "In" && slices.Contains(typeKeys, r.key) && slices.ContainsFunc(r.values, func(value string) bool {
+		return !slices.ContainsFunc(types(), func(tells map[string]string) bool { return tells[r.key] == value })
+	})
 }
 
 // requirements are the draft's, but for an architecture that is only a guess.
@@ -37,12 +55,13 @@ func (d *draft) requirements() []requirement {
 		r := requirement{from: d.blame([]string{"spec", "template", "spec", "requirements", strconv.Itoa(i)})}
 		r.key, _ = each["key"].(string)
 		r.operator, _ = each["operator"].(string)
+		r.atLeast = each["minValues"] != nil
 		values, _ := each["values"].([]any)
 		for _, value := range values {
 			text, _ := value.(string)
 			r.values = append(r.values, text)
 		}
-		if r.key != keyArch || !d.guessed || r.from.parameter == overrideParameter {
+		if r.key != keyArch || !d.guessed {
 			all = append(all, r)
 		}
 	}
@@ -92,21 +111,26 @@ var types = sync.OnceValue(func() []map[string]string {
 // choices counts the known instance types that meet the requirements. known is false where one of these is about what their names do
 // not tell, like the number of CPUs.
 func choices(requirements []requirement) (count int, known bool) {
-	var narrowing []requirement
 	for _, r := range requirements {
-		switch r.key {
-		case keyFamily, keySize, keyCategory, keyGeneration, keyType, keyArch:
-			narrowing = append(narrowing, r)
-		default:
-			if strings.HasPrefix(r.key, "karpenter.k8s.aws/") {
-				return 0, false
-			}
+		if strings.HasPrefix(r.key, "karpenter.k8s.aws/") && !slices.Contains(typeKeys, r.key) {
+			return 0, false
 		}
 	}
-	for _, tells := range types() {
-		if !slices.ContainsFunc(narrowing, func(r requirement) bool { return !r.meets(tells[r.key]) }) {
+	for _, is := range left(requirements) {
+		if is {
 			count++
 		}
 	}
 	return count, true
+}
+
+// left tells of each known instance type whether it meets those of the requirements that are on its name.
+func left(requirements []requirement) []bool {
+	all := make([]bool, len(types()))
+	for i, tells := range types() {
+		all[i] = !slices.ContainsFunc(requirements, func(r requirement) bool {
+			return slices.Contains(typeKeys, r.key) && !r.meets(tells[r.key])
+		})
+	}
+	return all
 }

@@ -18,6 +18,8 @@ type draft struct {
 	kind, name string
 	object     plan.Object
 	origins    map[string]origin
+	// overridden are the parameters in whose place karpenter_config has something else, each with where it has that.
+	overridden map[string]origin
 	// fallback is blamed for what comes from nowhere else.
 	fallback origin
 	// idle drafts are judged, and not applied.
@@ -29,7 +31,7 @@ type draft struct {
 
 func newDraft(apiVersion, kind, name, rack string, fallback origin) *draft {
 	return &draft{
-		kind: kind, name: name, fallback: fallback, origins: map[string]origin{},
+		kind: kind, name: name, fallback: fallback, origins: map[string]origin{}, overridden: map[string]origin{},
 		object: plan.Object{
 			"apiVersion": apiVersion, "kind": kind,
 			"metadata": map[string]any{"name": name, "labels": map[string]any{names.TagRack: rack}},
@@ -155,12 +157,14 @@ func next(text string, fields map[string]any) (part, rest string) {
 	return text[:end], text[end:]
 }
 
-// forget drops the origins below a path that is about to be replaced whole.
-func (d *draft) forget(path []string) {
-	below := strings.Join(append([]string{"spec"}, path...), "\x00") + "\x00"
-	for at := range d.origins {
-		if strings.HasPrefix(at, below) {
+// override puts a value of karpenter_config at a path below spec, in the place of all that is there.
+func (d *draft) override(by origin, value any, path ...string) {
+	whole := strings.Join(append([]string{"spec"}, path...), "\x00")
+	for at, from := range d.origins {
+		if at == whole || strings.HasPrefix(at, whole+"\x00") {
+			d.overridden[from.parameter] = by
 			delete(d.origins, at)
 		}
 	}
+	d.set(by, value, path...)
 }

@@ -56,7 +56,6 @@ func replace(d *draft, top string, fields map[string]any, path, merged []string)
 			continue
 		}
 		at := append(slices.Clone(path), key)
-		d.forget(at)
-		d.set(overridden(append([]string{top}, at...)...), fields[key], at...)
+		d.override(overridden(append([]string{top}, at...)...), fields[key], at...)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/params"
@@ -21,7 +22,7 @@ type pool struct {
 	taint    *params.Taint
 	override params.Override
 	idle     bool
-	// guessed tells that nobody has looked at the node groups whose architecture would be the pool's.
+	// guessed tells that no node group is known whose architecture would be the pool's.
 	guessed bool
 }
 
@@ -29,16 +30,19 @@ type pool struct {
 func pools(config params.Config, facts plan.Facts) []pool {
 	workload := pool{Pool: config.Workload, from: workloadOrigin(config), override: config.Override}
 	workload.Name, workload.Arch = names.WorkloadPool, plan.Arch(config, facts)
-	unseen := facts.Offline && len(facts.NodeGroups) == 0 && len(config.NodeTypes) == 0
+	unseen := len(config.NodeTypes) == 0 && len(facts.OfRole(config, plan.RoleSystem)) == 0
 	workload.guessed = unseen && len(config.Workload.Arch) == 0
 	if workload.Disk == 0 {
 		workload.Disk = config.NodeDisk
 	}
 	build := buildPool(config, facts, workload)
-	build.guessed = unseen && len(config.BuildNodeTypes) == 0
+	build.guessed = unseen && len(config.BuildNodeTypes) == 0 && len(facts.OfRole(config, plan.RoleBuild)) == 0
 	all := []pool{workload, build}
 	for i, p := range config.Additional {
 		extra := pool{Pool: p, from: func(field string) origin {
+			if field == "disk" && p.Disk == 0 {
+				return workload.from(field)
+			}
 			return origin{"additional_karpenter_nodepools_config", params.Join(fmt.Sprintf("[%d]", i), field)}
 		}}
 		if p.Disk == 0 {
@@ -104,6 +108,8 @@ func buildPool(config params.Config, facts plan.Facts, workload pool) pool {
 		switch {
 		case slices.Contains(inherited, field):
 			return workload.from(field)
+		case field == "arch" && len(config.BuildNodeTypes) == 0 && len(config.NodeTypes) > 0:
+			return origin{parameter: "node_type"}
 		case field == "arch":
 			return origin{parameter: "build_node_type"}
 		case field == "labels":
@@ -154,6 +160,9 @@ func (p pool) nodePool(config params.Config) *draft {
 		d.set(p.from("weight"), int64(p.Weight), "weight")
 	}
 	p.overrideNodePool(d)
+	if from, known := d.origin([]string{"spec", "template", "spec", "requirements"}); known && from.parameter == overrideParameter {
+		d.guessed = false
+	}
 	for _, key := range slices.Sorted(maps.Keys(p.own)) {
 		d.set(p.from("name"), p.own[key], "template", "metadata", "labels", key)
 	}
@@ -170,9 +179,10 @@ func (p pool) nodeClass(config params.Config) *draft {
 	own := p.from("name")
 	d.set(own, []any{map[string]any{"alias": "al2023@latest"}}, "amiSelectorTerms")
 	d.set(own, map[string]any{"httpEndpoint": "enabled", "httpTokens": "required", "httpPutResponseHopLimit": int64(1)}, "metadataOptions")
+	p.setDevices(d)
 	p.overrideNodeClass(d)
 	if _, overridden := p.override.EC2NodeClass["blockDeviceMappings"]; !overridden {
-		d.set(p.from("disk"), p.devices(bootFamily(d.spec())), "blockDeviceMappings")
+		p.setDevices(d) // again: the override may have another AMI family
 	}
 	d.set(own, names.NodeRole(config.Rack), "role")
 	d.set(origin{parameter: "cluster_name"}, discovery, "subnetSelectorTerms")
@@ -180,6 +190,14 @@ func (p pool) nodeClass(config params.Config) *draft {
 	d.set(own, names.NodeName(config.Rack, p.Name), "tags", names.TagName)
 	d.set(own, config.Rack, "tags", names.TagRackOfNode)
 	return d
+}
+
+// setDevices gives the pool's disk to its nodes, as the AMI family has it.
+func (p pool) setDevices(d *draft) {
+	devices := p.devices(bootFamily(d.spec()))
+	d.set(p.from("disk"), devices, "blockDeviceMappings")
+	volume := []string{"spec", "blockDeviceMappings", strconv.Itoa(len(devices) - 1), "ebs", "volumeType"}
+	d.origins[strings.Join(volume, "\x00")] = p.from("volume_type")
 }
 
 func list(values []string) []any {

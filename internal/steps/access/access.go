@@ -169,7 +169,8 @@ func (a *Access) vacant(ctx context.Context, p *plan.Plan) error {
 		return others(ctx, client, p)
 	}
 	slices.Sort(found)
-	return steps.Reject("karpenter_auth_mode", "cluster %s has a Karpenter, or parts of one, that Sawhorse did not make: %s; remove them first (two Karpenters on one cluster delete each other's nodes), or use another cluster",
+	return steps.Reject("karpenter_auth_mode", "cluster %s has a Karpenter, or parts of one, that Sawhorse did not make: %s; "+
+		"two Karpenters on one cluster end each other's nodes; move the pods of its nodes to node groups and uninstall it, or use another cluster",
 		p.Cluster.Name, strings.Join(slices.Compact(found), ", "))
 }
 

@@ -48,8 +48,8 @@ func (r *run) unmanaged(ctx context.Context, live deployment) ([]plan.Autoscaled
 		for _, group := range all {
 			names = append(names, group.ASG)
 		}
-		r.progress.Warn("cluster_autoscaler", "Cluster Autoscaler goes on scaling Auto Scaling groups that belong to no managed node group: %s; give their nodes a NoSchedule taint, so that it and Karpenter do not scale for the same pods, "+
-			"or delete the groups once Karpenter runs their pods", strings.Join(names, ", "))
+		r.progress.Warn("cluster_autoscaler", "Cluster Autoscaler goes on scaling Auto Scaling groups that belong to no managed node group: %s; "+
+			"give their nodes a NoSchedule taint, so that it and Karpenter do not scale for the same pods", strings.Join(names, ", "))
 	}
 	return all, nil
 }

@@ -127,7 +127,9 @@ func (r *run) endClaims(ctx context.Context, claims []unstructured.Unstructured,
 	case len(ending) > 0:
 		return fmt.Sprintf("%d NodeClaim(s) being let go: %s", len(ending), some(ending)), nil
 	case len(strays) > 0:
-		return fmt.Sprintf("instances run that do not carry both of Karpenter's tags %s and %s=%s, so Sawhorse does not end them: %s; look first whose they are (a NodeClaim can name any instance), then end them with `aws ec2 terminate-instances`, or send Rack Reconcile Requested with \"force\": true to leave them running",
+		return fmt.Sprintf("instances run that do not carry both of Karpenter's tags %s and %s=%s, so Sawhorse does not end them: %s; "+
+			"look whose they are (a NodeClaim can name any instance): give the rack's own their tags back and Sawhorse ends them, "+
+			"or send Rack Reconcile Requested with \"force\": true to leave them running",
 			names.LabelPool, names.TagEKSCluster, r.plan.Cluster.Name, strings.Join(strays, ", ")), nil
 	default:
 		return "", nil

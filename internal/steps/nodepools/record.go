@@ -84,7 +84,8 @@ func (r *run) conclude(ctx context.Context) error {
 			strings.Join(all.Objects, ", "), r.plan.Cluster.Name)
 	}
 	if len(all.Left) > 0 {
-		r.progress.Happened("karpenter_enabled", "These instances of Karpenter's nodes lacked its tags, so Sawhorse did not end them, and they run on: %s. Look whose they are (a NodeClaim can name any instance); `aws ec2 terminate-instances` ends them.",
+		r.progress.Happened("karpenter_enabled", "These instances of Karpenter's nodes lacked its tags, so Sawhorse did not end them, and they run on: %s. "+
+			"Look whose they are: a NodeClaim can name any instance.",
 			strings.Join(all.Left, ", "))
 	}
 	if err := r.forget(ctx); err != nil {

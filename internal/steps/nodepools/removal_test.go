@@ -209,7 +209,7 @@ func TestForeignNodePools(t *testing.T) {
 	s.Create(theirs)
 	_, err := s.step.Run(context.Background(), s.plan, "")
 	var rejected *steps.Rejected
-	if !errors.As(err, &rejected) || rejected.Problems[0].Parameter != "karpenter_enabled" || !strings.Contains(err.Error(), "kubectl delete nodepool mine theirs") {
+	if !errors.As(err, &rejected) || rejected.Problems[0].Parameter != "karpenter_enabled" || !strings.Contains(err.Error(), "did not make: mine, theirs; ") {
 		t.Fatalf("the error is %v", err)
 	}
 	if live := s.Get(pool("workload", "", "")); live == nil || live.GetDeletionTimestamp() != nil || len(s.cloud.Writes()) > 0 {
@@ -244,7 +244,7 @@ func TestAnInstanceWithoutTags(t *testing.T) {
 	for range 4 {
 		_, progress = s.call()
 	}
-	if progress.Wait == 0 || !strings.Contains(progress.Note, "i-b (NodeClaim b), i-other (NodeClaim c); look first whose they are") || s.Get(claim("a", "", nil)) != nil || s.Get(claim("b", "", nil)) == nil {
+	if progress.Wait == 0 || !strings.Contains(progress.Note, "i-b (NodeClaim b), i-other (NodeClaim c); look whose they are") || s.Get(claim("a", "", nil)) != nil || s.Get(claim("b", "", nil)) == nil {
 		t.Errorf("%+v", progress)
 	}
 	if got := s.cloud.EC2.States(); got != "i-a=terminated i-b=running i-other=running" {

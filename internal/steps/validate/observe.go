@@ -39,7 +39,7 @@ type EC2 interface {
 // observe reads what the plan must know of AWS, and no more: a pass that finds nothing to do pays for it each time.
 func (v *Validate) observe(ctx context.Context, config params.Config, records plan.Records) (plan.Facts, error) {
 	facts := plan.Facts{Records: records, Deployment: v.deployment}
-	if !config.AuthMode && !config.Enabled {
+	if !config.AuthMode && !config.Enabled || records.Goal == "" && config.HasRefused("cluster_name") {
 		return facts, nil
 	}
 	cluster, err := v.cluster(ctx, config.ClusterName)
@@ -47,7 +47,7 @@ func (v *Validate) observe(ctx context.Context, config params.Config, records pl
 		return facts, err
 	}
 	if cluster == nil {
-		return facts, v.lost(ctx, config.Rack, &facts)
+		return facts, v.lost(ctx, config, &facts)
 	}
 	facts.Cluster = cluster
 	if facts.Records.Claim, err = v.store.Claimant(ctx, cluster.ARN); err != nil {
@@ -87,13 +87,13 @@ func (v *Validate) observe(ctx context.Context, config params.Config, records pl
 	return facts, err
 }
 
-// lost looks up the cluster that a rack had.
-func (v *Validate) lost(ctx context.Context, name string, facts *plan.Facts) error {
+// lost notes that the rack's cluster is gone, if it is the one that EKS was asked for.
+func (v *Validate) lost(ctx context.Context, config params.Config, facts *plan.Facts) error {
 	if facts.Records.Goal == "" {
 		return nil
 	}
-	last, err := v.store.Plan(ctx, name)
-	if err == nil && last != nil {
+	last, err := v.store.Plan(ctx, config.Rack)
+	if err == nil && last != nil && last.Cluster.Name == config.ClusterName {
 		facts.Lost = &last.Cluster
 	}
 	return err

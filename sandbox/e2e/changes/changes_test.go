@@ -25,6 +25,18 @@ func TestPools(t *testing.T) {
 	sandbox.Play(t, story.Pools)
 }
 
+// A pod that asks for a GPU gets a node of the pool that Karpenter tries first.
+func TestFirstPool(t *testing.T) {
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.FirstPool)
+}
+
+// Typos in the names of the cluster and of a node group are told as what they are.
+func TestWrongNames(t *testing.T) {
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.WrongNames)
+}
+
 // Parameters of the rack itself, and what each brings about.
 func TestSettings(t *testing.T) {
 	sandbox.Play(t, story.Enabled)

@@ -1,0 +1,176 @@
+package nodes
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	karpenter "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+)
+
+// candidate is a pool as Karpenter's scheduler sees it.
+type candidate struct {
+	pool, class  *draft
+	weight       int64
+	labels       map[string]any
+	taints       []any
+	requirements []requirement
+	// types tells which of the known instance types the requirements leave.
+	types []bool
+}
+
+// Unused warns of pools that are good and never used. A pod that fits on no node has one launched by the first NodePool that takes the pod:
+// those of a larger weight come first, of one weight those with a name later in the alphabet (Karpenter's OrderByWeight in
+// pkg/utils/nodepool, addToNewNodeClaim in pkg/controllers/provisioning/scheduling).
+func (c Compiled) Unused() []params.Problem {
+	if len(c.config.Additional) == 0 {
+		return nil // workload and build never take each other's pods
+	}
+	a := &advice{}
+	all := candidates(c.drafts)
+	for i, later := range all {
+		if first := slices.IndexFunc(all[:i], func(earlier candidate) bool { return earlier.takesAll(later) }); first >= 0 {
+			a.unused(all[first], later)
+		}
+	}
+	return a.warnings
+}
+
+// candidates are the pools in the order in which Karpenter tries them.
+func candidates(drafts []*draft) []candidate {
+	classes := map[string]*draft{}
+	for _, d := range drafts {
+		if d.kind == "EC2NodeClass" {
+			classes[d.name] = d
+		}
+	}
+	var all []candidate
+	for _, d := range drafts {
+		if d.kind != "NodePool" || d.idle {
+			continue
+		}
+		template := inner(d.spec(), "template")
+		c := candidate{pool: d, class: classes[d.name], labels: inner(inner(template, "metadata"), "labels"), requirements: d.requirements()}
+		c.weight, _ = d.spec()["weight"].(int64)
+		c.taints, _ = inner(template, "spec")["taints"].([]any)
+		c.types = left(c.requirements)
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(b.weight, a.weight), strings.Compare(b.pool.name, a.pool.name))
+	})
+	return all
+}
+
+// unused warns of a pool that is tried behind one that takes all its pods. Of two it is told under the one that is not the workload pool.
+func (a *advice) unused(first, later candidate) {
+	why := "of one weight, the name that is later in the alphabet comes first"
+	if first.weight != later.weight {
+		why = fmt.Sprintf("its weight is %d and not %d", first.weight, later.weight)
+	}
+	from, where, orDisk := later.pool.blame([]string{"spec", "weight"}), "", ""
+	if later.pool.name == names.WorkloadPool {
+		from, where = first.pool.blame([]string{"spec", "weight"}), " (nodePool.weight in karpenter_config)"
+	}
+	if !first.sameDisks(later) {
+		orDisk = ", or for more disk,"
+	}
+	name, other := later.pool.name, first.pool.name
+	a.warn(from, "Karpenter tries NodePool %s before NodePool %s (%s), and it takes every pod that %s could get, as long as its limits last: "+
+		"only pods that ask for %s=%s%s come to %s; give %s a larger weight%s than %s has", other, name, why, name, names.LabelNodePool, name, orDisk, name, name, where, other)
+}
+
+// takesAll tells whether every pod that a later pool could get has a node of this one, unless it asks for the later pool by name: it
+// is false wherever that is not certain. A pool without taints behind one of a larger weight is a fallback, and meant to come last.
+func (c candidate) takesAll(later candidate) bool {
+	switch {
+	case c.pool.guessed || later.pool.guessed: // nobody knows the architecture
+	case c.weight > later.weight && len(later.taints) == 0:
+	case !c.launches() || !c.likeNodes(later):
+	case !c.admits(later):
+	default:
+		return c.offers(later)
+	}
+	return false
+}
+
+// launches tells whether the pool's limits let it launch nodes of every kind: a limit of 0 GPUs rules out those that have some.
+func (c candidate) launches() bool {
+	for _, value := range inner(c.pool.spec(), "limits") {
+		if limit, err := resource.ParseQuantity(fmt.Sprint(value)); err != nil || limit.Sign() <= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// likeNodes tells whether the pool's nodes hold as much as the later one's of the same instance type. The disk may be another one where
+// it is not what the later pool is for: its pods are those that tolerate its taints.
+func (c candidate) likeNodes(later candidate) bool {
+	a, b := c.class.spec(), later.class.spec()
+	for _, field := range []string{"kubelet", "instanceStorePolicy", "ipPrefixCount", "capacityReservationSelectorTerms"} {
+		if !reflect.DeepEqual(a[field], b[field]) {
+			return false
+		}
+	}
+	return bootFamily(a) == bootFamily(b) && (c.sameDisks(later) || len(later.taints) > 0)
+}
+
+func (c candidate) sameDisks(later candidate) bool {
+	return reflect.DeepEqual(c.class.spec()["blockDeviceMappings"], later.class.spec()["blockDeviceMappings"])
+}
+
+// admits tells whether pods that tolerate the later pool's taints, and select any of its labels, may go to this one.
+func (c candidate) admits(later candidate) bool {
+	for _, taint := range c.taints {
+		if !slices.ContainsFunc(later.taints, func(t any) bool { return reflect.DeepEqual(t, taint) }) {
+			return false
+		}
+	}
+	for key, value := range later.labels {
+		if key != names.LabelNodePool && c.labels[key] != value {
+			return false
+		}
+	}
+	for _, r := range later.requirements {
+		if !karpenter.WellKnownLabels.Has(r.key) && !slices.ContainsFunc(c.requirements, r.same) {
+			return false // a label too, of the user's own
+		}
+	}
+	return true
+}
+
+// offers tells whether the pool may launch whatever the later one may.
+func (c candidate) offers(later candidate) bool {
+	if !slices.Contains(later.types, true) || slices.ContainsFunc(later.requirements, requirement.unknown) {
+		return false
+	}
+	for i := range later.types {
+		if later.types[i] && !c.types[i] {
+			return false
+		}
+	}
+	for _, r := range c.requirements {
+		switch {
+		case r.atLeast:
+			return false
+		case slices.Contains(typeKeys, r.key): // as the types above
+		case r.key == keyCapacity:
+			for _, way := range []string{karpenter.CapacityTypeOnDemand, karpenter.CapacityTypeSpot, karpenter.CapacityTypeReserved} {
+				excluded := slices.ContainsFunc(later.requirements, func(l requirement) bool { return l.key == keyCapacity && !l.meets(way) })
+				if !excluded && !r.meets(way) {
+					return false
+				}
+			}
+		case !slices.ContainsFunc(later.requirements, r.same):
+			return false
+		}
+	}
+	return true
+}
