@@ -148,11 +148,15 @@ func (b *builder) network() {
 	for _, kind := range []struct {
 		what  string
 		found []Tagged
+		named []string
 		into  *[]string
 	}{
-		{"subnet", b.facts.Subnets, &b.plan.Network.Subnets},
-		{"security group", b.facts.SecurityGroups, &b.plan.Network.SecurityGroups},
+		{"subnet", b.facts.Subnets, b.config.SubnetIDs, &b.plan.Network.Subnets},
+		{"security group", b.facts.SecurityGroups, b.config.SecurityGroupIDs, &b.plan.Network.SecurityGroups},
 	} {
+		if b.facts.Offline && len(kind.found) == 0 { // then they are what the parameters name
+			*kind.into = slices.Clone(kind.named)
+		}
 		for _, t := range kind.found {
 			if other := t.Tags[names.TagDiscovery]; other != "" && other != cluster {
 				b.hindrance("karpenter_auth_mode", "%s %s carries the tag %s=%s of another cluster; in a shared VPC only one rack can have Karpenter; give cluster %s subnets and security groups of its own, or remove the tag if cluster %s no longer exists",
