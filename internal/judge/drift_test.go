@@ -184,6 +184,22 @@ func TestWhichNodesAreReplaced(t *testing.T) {
 	}
 }
 
+// A limit with an exponent that the definition lets pass and Kubernetes computes for minutes holds up nobody.
+func TestLimitsAreReadInTime(t *testing.T) {
+	on := texts{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}
+	good, bad := verdict(t, on).Plan, maps.Clone(on)
+	bad["karpenter_config"] = `{"nodePool":{"limits":{"cpu":"9e-99999999"}}}`
+	v, err := Judge(params.Parse(params.Input{Rack: "demo", Params: bad}), plan.Facts{Offline: true, Pools: map[string]plan.PoolFacts{"workload": {CPU: "4"}}},
+		InForce{Plan: func() (*plan.Plan, error) { return &good, nil }})
+	if err != nil || len(v.Problems) != 1 || v.Problems[0].Path != "nodePool.limits.cpu" {
+		t.Errorf("%v, %v", err, v.Problems)
+	}
+	v, err = Judge(params.Parse(params.Input{Rack: "demo", Params: on}), plan.Facts{Offline: true}, InForce{Plan: func() (*plan.Plan, error) { return &v.Plan, nil }})
+	if err != nil || len(v.Plan.Effects) != 1 || !v.Plan.Effects[0].MayReplace {
+		t.Errorf("in force: %v, %v", err, v.Plan.Effects)
+	}
+}
+
 // What was refused is not hashed, and neither is what should have been: at an alias that it cannot read, Karpenter's hash ends the process.
 func TestNothingBadIsHashed(t *testing.T) {
 	good := verdict(t, texts{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}).Plan

@@ -47,7 +47,7 @@ func Judge(parsed params.Result, facts plan.Facts, before InForce) (Verdict, err
 			return verdict, err
 		}
 	}
-	if others {
+	if others && len(parsed.Problems) == 0 {
 		parsed.Advise(compiled.Exceeded(facts.Pools)...)
 	}
 	parsed.Advise(compiled.Advice()...)

@@ -50,6 +50,9 @@ func (c Compiled) Exceeded(running map[string]plan.PoolFacts) []params.Problem {
 		}
 		limits := inner(d.spec(), "limits")
 		for _, r := range []struct{ name, runs string }{{"cpu", facts.CPU}, {"memory", facts.Memory}} {
+			if farExponent.MatchString(r.runs) { // the command takes what runs as it is given
+				continue
+			}
 			limit, err := resource.ParseQuantity(fmt.Sprint(limits[r.name]))
 			now, errNow := resource.ParseQuantity(r.runs)
 			if limits[r.name] == nil || err != nil || errNow != nil || limit.Cmp(now) >= 0 {

@@ -83,7 +83,7 @@ func (c change) drifts(claim *karpenter.NodeClaim) map[string]certainty {
 			all[reason] = how
 		}
 	}
-	if !c.was.usable || !c.is.usable {
+	if !c.was.good || !c.is.good {
 		note(nodePoolDrifted, may)
 		note(nodeClassDrift, may)
 		return all

@@ -1,13 +1,13 @@
 package nodes
 
 import (
-	"context"
 	"encoding/json"
 	"maps"
 	"slices"
 
 	ec2 "github.com/aws/karpenter-provider-aws/pkg/apis/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	karpenter "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -87,28 +87,25 @@ func encode(object plan.Object) []byte {
 type decoded struct {
 	pool  karpenter.NodePool
 	class ec2.EC2NodeClass
-	// usable tells that Karpenter's code may be called with them. Those of the plan in force need not be: the command takes previous
+	// good tells that Karpenter's code may be called with them. Those of the plan in force need not be: the command takes previous
 	// parameters as they are given, and what is checked today was not always.
-	usable bool
+	good bool
 }
 
 func (m manifests) decode() decoded {
 	var d decoded
-	d.usable = decode(m.pool, "NodePool", &d.pool) && d.pool.RuntimeValidate(context.Background()) == nil &&
-		decode(m.class, "EC2NodeClass", &d.class) && !slices.ContainsFunc(d.class.Spec.AMISelectorTerms, func(t ec2.AMISelectorTerm) bool {
-		return t.Alias != "" && !readableAlias(t.Alias)
-	})
+	d.good = decode(m.pool, "NodePool", &d.pool) && decode(m.class, "EC2NodeClass", &d.class)
 	return d
 }
 
-// decode reads a manifest as the API server stores it, with the defaults of its definition: Karpenter's hashes have them.
+// decode reads a manifest that is good as the API server stores it, with the defaults of its definition: Karpenter's hashes have them.
 func decode(object plan.Object, kind string, into any) bool {
-	stored := plan.Object{}
-	if json.Unmarshal(encode(object), &stored) != nil {
+	stored := &draft{kind: kind}
+	if err := utiljson.Unmarshal(encode(object), &stored.object); err != nil || inner(stored.object, "spec") == nil || len(stored.check()) > 0 {
 		return false
 	}
 	structural := crds[kind]().structural
-	defaulting.PruneNonNullableNullsWithoutDefaults(stored, structural)
-	defaulting.Default(stored, structural)
-	return json.Unmarshal(encode(stored), into) == nil
+	defaulting.PruneNonNullableNullsWithoutDefaults(stored.object, structural)
+	defaulting.Default(stored.object, structural)
+	return json.Unmarshal(encode(stored.object), into) == nil
 }
