@@ -69,10 +69,10 @@ func (d *draft) check() []params.Problem {
 		return slices.ContainsFunc(problems, func(known params.Problem) bool { return samePlace(known, p) })
 	})
 	problems = append(problems, byRules...) // several may be about one list
-	if endless := d.endless(); len(refused) == 0 && len(endless) == 0 {
+	quantities := d.quantities()
+	add(quantities, overlap)
+	if len(refused) == 0 && len(quantities) == 0 {
 		add(d.unreadable(), overlap)
-	} else {
-		add(endless, overlap)
 	}
 	add(d.typed(), overlap)
 	add(stumbled, overlap)

@@ -1,13 +1,11 @@
 package nodes
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -95,21 +93,6 @@ func (d *draft) unreadable() []params.Problem {
 		return nil
 	}
 	return []params.Problem{d.blame(d.route(wrong.Field)).problem("has a %s, which Karpenter cannot read as %s; change it or leave it out", wrong.Value, wrong.Type)}
-}
-
-// farExponent is that of a quantity which Kubernetes, and so Karpenter, computes digit by digit, for minutes.
-var farExponent = regexp.MustCompile(`[eE][+-]?[0-9]{4,}`)
-
-// endless asks whether the limits can be read in any time: the definition lets any exponent pass.
-func (d *draft) endless() []params.Problem {
-	limits := inner(d.spec(), "limits")
-	var problems []params.Problem
-	for _, resource := range slices.Sorted(maps.Keys(limits)) {
-		if text, _ := limits[resource].(string); farExponent.MatchString(text) {
-			problems = append(problems, d.blame([]string{"spec", "limits", resource}).problem("is %q, which Karpenter would compute for minutes; write, for example, %s", text, cmp.Or(examples[resource], `"8"`)))
-		}
-	}
-	return problems
 }
 
 // durations asks whether durations fit Go's: the definition knows their letters only, and Karpenter cannot read a pool in which one
