@@ -86,7 +86,8 @@ func FuzzChange(f *testing.F) {
 			p := new(plan.Plan)
 			return p, json.Unmarshal(kept, p)
 		}}
-		for _, claims := range [][]plan.Object{nil, {claim(map[string]string{"kubernetes.io/arch": "amd64"}, nil), claim(map[string]string{"kubernetes.io/arch": "arm64"}, nil)}} {
+		amd, arm := claim(map[string]string{"kubernetes.io/arch": "amd64"}, nil), claim(map[string]string{"kubernetes.io/arch": "arm64"}, nil)
+		for _, claims := range [][]plan.Object{nil, {amd, arm}} {
 			facts.NodeClaims = claims
 			first := judge(is, before)
 			if one, two := encoded(t, first), encoded(t, judge(is, before)); !bytes.Equal(one, two) {
@@ -96,8 +97,10 @@ func FuzzChange(f *testing.F) {
 				t.Errorf("refused (%v), and compared: %v", first.Problems, first.Plan.Effects)
 			}
 			for _, e := range first.Plan.Effects {
-				moves := e.Change == plan.PoolChanged && (e.Replaces || e.MayReplace)
-				if moves != (len(e.Reasons) > 0) || e.Replaced != nil && (*e.Replaced > *e.Nodes || (*e.Replaced > 0) != e.Replaces) || (e.Replaced != nil) != (claims != nil && e.Change == plan.PoolChanged) {
+				changed := e.Change == plan.PoolChanged
+				reasoned := (len(e.Reasons) > 0) == (changed && (e.Replaces || e.MayReplace))
+				counted := (e.Replaced != nil) == (changed && claims != nil)
+				if !reasoned || !counted || e.Replaced != nil && (*e.Replaced > *e.Nodes || (*e.Replaced > 0) != e.Replaces) {
 					t.Errorf("%+v: %s", e, e)
 				}
 			}

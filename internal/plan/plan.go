@@ -79,7 +79,10 @@ func (e Effect) String() string {
 	case e.Change == PoolRemoved:
 		return fmt.Sprintf("pool %s is removed: Karpenter drains and ends %s", e.Pool, count)
 	case e.Replaces || e.MayReplace:
-		return fmt.Sprintf("pool %s is changed: Karpenter %s (%s), as its disruption budget allows", e.Pool, e.replaces(count), strings.Join(e.Reasons, ", "))
+		return fmt.Sprintf("pool %s is changed: Karpenter %s (%s), as its disruption budget allows",
+			e.Pool, e.replaces(count), strings.Join(e.Reasons, ", "))
+	case e.Change == PoolChanged && e.Nodes != nil && *e.Nodes == 1:
+		return fmt.Sprintf("pool %s is changed: its 1 node stays", e.Pool)
 	case e.Change == PoolChanged:
 		return fmt.Sprintf("pool %s is changed: %s stay", e.Pool, count)
 	default:

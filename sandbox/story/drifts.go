@@ -26,7 +26,8 @@ const (
 		"$(aws eks describe-cluster --name demo --query cluster.version --output text)/amazon-linux-2023/%s/standard/recommended/image_id"
 	// drifted is what Karpenter makes of each node of the pool.
 	drifted = `kubectl get nodeclaims -l karpenter.sh/nodepool=workload -o json | python3 -c 'import json,sys
-print(*sorted(c["metadata"]["labels"]["kubernetes.io/arch"] + ":" + "".join(x["reason"] for x in c["status"]["conditions"] if x["type"] == "Drifted" and x["status"] == "True") for c in json.load(sys.stdin)["items"]))'`
+def reason(claim): return "".join(c["reason"] for c in claim["status"]["conditions"] if c["type"] == "Drifted" and c["status"] == "True")
+print(*sorted(c["metadata"]["labels"]["kubernetes.io/arch"] + ":" + reason(c) for c in json.load(sys.stdin)["items"]))'`
 )
 
 func unmoved(what string, set map[string]string) drift {
@@ -38,7 +39,8 @@ func moved(what, reason string, set map[string]string) drift {
 }
 
 func maybe(what, reason string, set map[string]string) drift {
-	return drift{what, set, "Karpenter may replace some or all of its 3 nodes (" + reason + "), as its disruption budget allows", fmt.Sprintf(anyOf, reason)}
+	said := "Karpenter may replace some or all of its 3 nodes (" + reason + "), as its disruption budget allows"
+	return drift{what, set, said, fmt.Sprintf(anyOf, reason)}
 }
 
 func one(name, value string) map[string]string { return map[string]string{name: value} }
@@ -47,8 +49,13 @@ func overriding(config string) map[string]string { return one("karpenter_config"
 
 // drifts has one change for each kind of field.
 func drifts(t *Teller) []drift {
-	const requirements = `{"nodePool":{"template":{"spec":{"requirements":[{"key":"karpenter.sh/capacity-type","operator":"In","values":["on-demand"]},` +
-		`{"key":"kubernetes.io/arch","operator":"In","values":["amd64","arm64"]},%s]}}}}`
+	const (
+		zone = `{"nodePool":{"template":{"spec":{"requirements":[{"key":"karpenter.sh/capacity-type","operator":"In","values":["on-demand"]},` +
+			`{"key":"kubernetes.io/arch","operator":"In","values":["amd64","arm64"]},` +
+			`{"key":"topology.kubernetes.io/zone","operator":"In","values":["us-east-1z"]}]}}}}`
+		reservations = `{"ec2NodeClass":{"capacityReservationSelectorTerms":[{"tags":{"team":"none"}}]}}`
+		images       = `{"ec2NodeClass":{"amiFamily":"AL2023","amiSelectorTerms":[{"id":"%s"}]}}`
+	)
 	intel, graviton := t.Ask(fmt.Sprintf(image, "x86_64")), t.Ask(fmt.Sprintf(image, "arm64"))
 	return []drift{
 		unmoved("a limit", one("karpenter_cpu_limit", "500")),
@@ -56,7 +63,7 @@ func drifts(t *Teller) []drift {
 		unmoved("a weight", overriding(`{"nodePool":{"weight":5}}`)),
 		unmoved("a capacity type more", one("karpenter_capacity_types", "spot,on-demand")),
 		unmoved("metadata options as their defaults are", overriding(`{"ec2NodeClass":{"metadataOptions":{"httpTokens":"required"}}}`)),
-		unmoved("capacity reservations, which no node runs in", overriding(`{"ec2NodeClass":{"capacityReservationSelectorTerms":[{"tags":{"team":"none"}}]}}`)),
+		unmoved("capacity reservations, which no node runs in", overriding(reservations)),
 		moved("a label", "NodePoolDrifted", one("karpenter_node_labels", "team=web")),
 		moved("a taint", "NodePoolDrifted", one("karpenter_node_taints", "example.com/a=b:NoSchedule")),
 		moved("the expiry", "NodePoolDrifted", one("karpenter_node_expiry", "700h")),
@@ -69,12 +76,13 @@ func drifts(t *Teller) []drift {
 		moved("families", "RequirementsDrifted", one("karpenter_instance_families", "x2idn,x2gd")),
 		moved("sizes", "RequirementsDrifted", one("karpenter_instance_sizes", "24xlarge")),
 		moved("capacity types", "RequirementsDrifted", one("karpenter_capacity_types", "spot")),
-		moved("a zone where none is", "RequirementsDrifted", overriding(fmt.Sprintf(requirements, `{"key":"topology.kubernetes.io/zone","operator":"In","values":["us-east-1z"]}`))),
-		{"one architecture less", one("karpenter_arch", "arm64"), "Karpenter replaces 2 of its 3 nodes (RequirementsDrifted), as its disruption budget allows",
+		moved("a zone where no node is", "RequirementsDrifted", overriding(zone)),
+		{"one architecture less", one("karpenter_arch", "arm64"),
+			"Karpenter replaces 2 of its 3 nodes (RequirementsDrifted), as its disruption budget allows",
 			"amd64:RequirementsDrifted amd64:RequirementsDrifted arm64:"},
-		{"the AMI of one architecture", overriding(`{"ec2NodeClass":{"amiFamily":"AL2023","amiSelectorTerms":[{"id":"` + intel + `"}]}}`),
+		{"the AMI of one architecture", overriding(fmt.Sprintf(images, intel)),
 			"Karpenter replaces 1 of its 3 nodes (AMIDrift), as its disruption budget allows", "amd64: amd64: arm64:AMIDrift"},
-		maybe("the AMIs that there are", "AMIDrift", overriding(`{"ec2NodeClass":{"amiFamily":"AL2023","amiSelectorTerms":[{"id":"`+intel+`"},{"id":"`+graviton+`"}]}}`)),
+		maybe("the AMIs that there are", "AMIDrift", overriding(fmt.Sprintf(images, intel+`"},{"id":"`+graviton))),
 		maybe("one subnet of several", "SubnetDrift", one("subnet_ids", t.Ask(subnet))),
 		maybe("one security group of two", "SecurityGroupDrift", one("security_group_ids", t.Ask(group))),
 	}
@@ -82,7 +90,9 @@ func drifts(t *Teller) []drift {
 
 // Drifts changes one kind of field after the other, and compares what is said to become of the nodes with what Karpenter makes of each.
 func Drifts(t *Teller) {
-	base := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_arch": "amd64,arm64", "karpenter_disruption_budget_nodes": "0"}
+	base := map[string]string{
+		"karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_arch": "amd64,arm64", "karpenter_disruption_budget_nodes": "0",
+	}
 	amd, arm := onNodesOf("amd64", 2), onNodesOf("arm64", 1)
 
 	t.Chapter("Two nodes of one architecture, one of another; none is disrupted")
@@ -146,12 +156,16 @@ func planOf(t *Teller, base, set map[string]string) string {
 	}
 	params := maps.Clone(base)
 	maps.Copy(params, set)
-	input := encoded(map[string]any{"rack": "demo", "previous": base, "params": params, "observed": map[string]any{"nodeclaims": claims.Items}})
+	observed := map[string]any{"nodeclaims": claims.Items}
+	input := encoded(map[string]any{"rack": "demo", "previous": base, "params": params, "observed": observed})
 	return "sawhorse plan - <<'EOF'\n" + input + "\nEOF"
 }
 
 // onNodesOf are pods for nodes of an architecture, each on one of its own.
 func onNodesOf(arch string, replicas int) app {
 	return app{name: arch, replicas: replicas, cpu: `"2"`, spec: fmt.Sprintf(`nodeSelector: {kubernetes.io/arch: %[1]s}
-      affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: %[1]s}}}]}}`, arch)}
+      affinity:
+        podAntiAffinity:
+          requiredDuringSchedulingIgnoredDuringExecution:
+          - {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: %[1]s}}}`, arch)}
 }

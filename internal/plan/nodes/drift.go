@@ -222,7 +222,8 @@ func claimsByPool(objects []plan.Object) map[string][]karpenter.NodeClaim {
 	all := map[string][]karpenter.NodeClaim{}
 	for _, object := range objects {
 		var claim karpenter.NodeClaim
-		if json.Unmarshal(encode(object), &claim) != nil || claim.DeletionTimestamp != nil || !claim.StatusConditions().Get(karpenter.ConditionTypeLaunched).IsTrue() {
+		if json.Unmarshal(encode(object), &claim) != nil || claim.DeletionTimestamp != nil ||
+			!claim.StatusConditions().Get(karpenter.ConditionTypeLaunched).IsTrue() {
 			continue
 		}
 		pool := claim.Labels[karpenter.NodePoolLabelKey]

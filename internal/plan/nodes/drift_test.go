@@ -13,11 +13,16 @@ import (
 // stay, or go, so does a node that met the former requirements.
 func FuzzRequirements(f *testing.F) {
 	const zone = "topology.kubernetes.io/zone"
-	for _, operators := range [][2]string{{"In", "In"}, {"In", "NotIn"}, {"NotIn", "NotIn"}, {"NotIn", "Exists"}, {"Exists", "In"}, {"In", "DoesNotExist"}, {"DoesNotExist", "In"}, {"DoesNotExist", "NotIn"}, {"NotIn", "DoesNotExist"}} {
-		f.Add(`[{"key":"`+zone+`","operator":"`+operators[0]+`","values":["a","b"]}]`, `[{"key":"`+zone+`","operator":"`+operators[1]+`","values":["a"]}]`, zone, "b")
+	for _, operators := range [][2]string{
+		{"In", "In"}, {"In", "NotIn"}, {"NotIn", "NotIn"}, {"NotIn", "Exists"}, {"Exists", "In"},
+		{"In", "DoesNotExist"}, {"DoesNotExist", "In"}, {"DoesNotExist", "NotIn"}, {"NotIn", "DoesNotExist"},
+	} {
+		f.Add(`[{"key":"`+zone+`","operator":"`+operators[0]+`","values":["a","b"]}]`,
+			`[{"key":"`+zone+`","operator":"`+operators[1]+`","values":["a"]}]`, zone, "b")
 	}
 	for _, bounds := range [][2]string{{"Gt", "Gt"}, {"Lt", "Gt"}, {"Gte", "Lte"}, {"Gt", "In"}, {"In", "Lt"}} {
-		f.Add(`[{"key":"x","operator":"`+bounds[0]+`","values":["3"]},{"key":"y","operator":"Exists"}]`, `[{"key":"x","operator":"`+bounds[1]+`","values":["4"]},{"key":"x","operator":"NotIn","values":["5"]}]`, "x", "4")
+		f.Add(`[{"key":"x","operator":"`+bounds[0]+`","values":["3"]},{"key":"y","operator":"NotIn","values":["z"]}]`,
+			`[{"key":"x","operator":"`+bounds[1]+`","values":["4"]},{"key":"x","operator":"NotIn","values":["5"]}]`, "x", "4")
 	}
 	f.Fuzz(func(t *testing.T, was, is, key, value string) {
 		read := func(text string) (d decoded, good bool) {

@@ -98,10 +98,12 @@ func (m manifests) decode() decoded {
 	return d
 }
 
-// decode reads a manifest that is good as the API server stores it, with the defaults of its definition: Karpenter's hashes have them.
+// decode reads a manifest that is good as the API server stores it, with the defaults of its definition: Karpenter's hashes have
+// them.
 func decode(object plan.Object, kind string, into any) bool {
 	stored := &draft{kind: kind}
-	if err := utiljson.Unmarshal(encode(object), &stored.object); err != nil || inner(stored.object, "spec") == nil || len(stored.check()) > 0 {
+	err := utiljson.Unmarshal(encode(object), &stored.object)
+	if err != nil || inner(stored.object, "spec") == nil || len(stored.check()) > 0 {
 		return false
 	}
 	structural := crds[kind]().structural
