@@ -15,8 +15,8 @@ import (
 )
 
 // The reasons for which Karpenter replaces a node, as the condition Drifted of its NodeClaim has them: in Karpenter
-// pkg/controllers/nodeclaim/disruption/drift.go, and in its AWS provider pkg/cloudprovider/drift.go. InstanceTypeNotFound is not among
-// them: no change of a pool's manifests makes an instance type go.
+// pkg/controllers/nodeclaim/disruption/drift.go, and in its AWS provider pkg/cloudprovider/drift.go. InstanceTypeNotFound, a
+// type that EC2 no longer offers in the node's zone, is not among them: what a change can do to that, SubnetDrift tells.
 const (
 	nodePoolDrifted     = "NodePoolDrifted"
 	requirementsDrifted = "RequirementsDrifted"
@@ -88,9 +88,9 @@ func (c change) drifts(claim *karpenter.NodeClaim) map[string]certainty {
 		note(nodeClassDrift, may)
 		return all
 	}
-	note(nodePoolDrifted, c.static(claim, c.was.pool.Hash(), c.is.pool.Hash(),
+	note(nodePoolDrifted, static(claim, c.was.poolHash, c.is.poolHash,
 		karpenter.NodePoolHashAnnotationKey, karpenter.NodePoolHashVersionAnnotationKey, karpenter.NodePoolHashVersion))
-	note(nodeClassDrift, c.static(claim, c.was.class.Hash(), c.is.class.Hash(),
+	note(nodeClassDrift, static(claim, c.was.classHash, c.is.classHash,
 		ec2.AnnotationEC2NodeClassHash, ec2.AnnotationEC2NodeClassHashVersion, ec2.EC2NodeClassHashVersion))
 	note(requirementsDrifted, c.requirements(claim))
 	note(amiDrift, c.amis(claim))
@@ -103,7 +103,7 @@ func (c change) drifts(claim *karpenter.NodeClaim) map[string]certainty {
 
 // static compares hashes, as areStaticFieldsDrifted does in both places. A NodeClaim with a hash of another version, which Karpenter does
 // not compare, counts as one of the plan in force.
-func (c change) static(claim *karpenter.NodeClaim, was, is, hash, version, current string) certainty {
+func static(claim *karpenter.NodeClaim, was, is, hash, version, current string) certainty {
 	if claim != nil && claim.Annotations[version] == current && claim.Annotations[hash] != "" {
 		was = claim.Annotations[hash]
 	}

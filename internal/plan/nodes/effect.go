@@ -85,8 +85,9 @@ func encode(object plan.Object) []byte {
 
 // decoded are a pool's manifests as Karpenter reads them from the API server.
 type decoded struct {
-	pool  karpenter.NodePool
-	class ec2.EC2NodeClass
+	pool                karpenter.NodePool
+	class               ec2.EC2NodeClass
+	poolHash, classHash string
 	// good tells that Karpenter's code may be called with them. Those of the plan in force need not be: the command takes previous
 	// parameters as they are given, and what is checked today was not always.
 	good bool
@@ -94,7 +95,9 @@ type decoded struct {
 
 func (m manifests) decode() decoded {
 	var d decoded
-	d.good = decode(m.pool, "NodePool", &d.pool) && decode(m.class, "EC2NodeClass", &d.class)
+	if d.good = decode(m.pool, "NodePool", &d.pool) && decode(m.class, "EC2NodeClass", &d.class); d.good {
+		d.poolHash, d.classHash = d.pool.Hash(), d.class.Hash()
+	}
 	return d
 }
 
