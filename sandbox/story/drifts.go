@@ -114,7 +114,7 @@ func Drifts(t *Teller) {
 		t.Until("the pass has ended", running, "0", time.Minute)
 		t.Contains("the pass that changes nothing yet", status, d.said)
 		t.Type(put + "paused --value unset --query Version")
-		t.Until("status", state, "Reconciled", time.Minute)
+		t.Until("status", state, "Reconciled", 2*time.Minute)
 		t.Until("the pass has ended", running, "0", time.Minute)
 		t.wait(10 * time.Second) // a node that is to stay is looked at too
 		matches := drifted + ` | grep -Ecx '` + d.did + `'`
