@@ -128,7 +128,7 @@ func (c change) requirements(claim *karpenter.NodeClaim) certainty {
 	for key, wanted := range is {
 		switch had, known := was[key]; {
 		case known && within(had, wanted):
-		case known && !had.HasIntersection(wanted):
+		case known && !had.HasIntersection(wanted) && !(optional(had) && optional(wanted)):
 			return replaced
 		default:
 			worst = may
@@ -139,15 +139,17 @@ func (c change) requirements(claim *karpenter.NodeClaim) certainty {
 
 // within tells whether whatever meets a requirement meets another one.
 func within(inner, outer *scheduling.Requirement) bool {
-	absent := func(r *scheduling.Requirement) bool { // which the label may be
-		return r.Operator() == corev1.NodeSelectorOpNotIn || r.Operator() == corev1.NodeSelectorOpDoesNotExist
-	}
-	if absent(inner) && !absent(outer) {
+	if optional(inner) && !optional(outer) {
 		return false
 	}
 	both := outer.Intersection(inner)
 	both.MinValues = inner.MinValues
 	return reflect.DeepEqual(both, inner)
+}
+
+// optional tells whether a node without the label meets a requirement.
+func optional(r *scheduling.Requirement) bool {
+	return r.Operator() == corev1.NodeSelectorOpNotIn || r.Operator() == corev1.NodeSelectorOpDoesNotExist
 }
 
 // amis is whether other AMIs are selected. Which ones a name or an alias stands for, AWS alone knows; an AMI that is not among named ones

@@ -17,8 +17,10 @@ func FuzzRequirements(f *testing.F) {
 		{"In", "In"}, {"In", "NotIn"}, {"NotIn", "NotIn"}, {"NotIn", "Exists"}, {"Exists", "In"},
 		{"In", "DoesNotExist"}, {"DoesNotExist", "In"}, {"DoesNotExist", "NotIn"}, {"NotIn", "DoesNotExist"},
 	} {
-		f.Add(`[{"key":"`+zone+`","operator":"`+operators[0]+`","values":["a","b"]}]`,
-			`[{"key":"`+zone+`","operator":"`+operators[1]+`","values":["a"]}]`, zone, "b")
+		for _, key := range []string{zone, ""} { // a node that has the label, and one that has not
+			f.Add(`[{"key":"`+zone+`","operator":"`+operators[0]+`","values":["a","b"]}]`,
+				`[{"key":"`+zone+`","operator":"`+operators[1]+`","values":["a"]}]`, key, "b")
+		}
 	}
 	for _, bounds := range [][2]string{{"Gt", "Gt"}, {"Lt", "Gt"}, {"Gte", "Lte"}, {"Gt", "In"}, {"In", "Lt"}} {
 		f.Add(`[{"key":"x","operator":"`+bounds[0]+`","values":["3"]},{"key":"y","operator":"NotIn","values":["z"]}]`,
