@@ -46,31 +46,34 @@ const (
 // tell says in an effect what Karpenter makes of the change: node by node where the NodeClaims are known, else what holds for any node
 // that the pool in force may have.
 func (c change) tell(effect *plan.Effect, known bool, claims []karpenter.NodeClaim) {
-	reasons := map[string]bool{}
-	count := 0
-	take := func(drifts map[string]certainty) {
-		sure := false
+	nodes := []*karpenter.NodeClaim{nil}
+	if known {
+		nodes = nil
+		for i := range claims {
+			nodes = append(nodes, &claims[i])
+		}
+	}
+	count, reasons := 0, map[string]bool{}
+	for _, node := range nodes {
+		drifts, worst := c.drifts(node), stays
 		for _, how := range drifts {
-			sure = sure || how == replaced
+			worst = max(worst, how)
 		}
 		for reason, how := range drifts {
-			if how == replaced || how == may && !sure {
+			if how == worst {
 				reasons[reason] = true
 			}
 		}
-		if sure {
+		switch worst {
+		case replaced:
+			effect.Replaces = true
 			count++
+		case may:
+			effect.MayReplace = true
 		}
-		effect.Replaces = effect.Replaces || sure
-		effect.MayReplace = effect.MayReplace || !sure && len(drifts) > 0
 	}
 	if known {
-		for _, claim := range claims {
-			take(c.drifts(&claim))
-		}
 		effect.Replaced = &count
-	} else {
-		take(c.drifts(nil))
 	}
 	effect.Reasons = slices.Sorted(maps.Keys(reasons))
 }
