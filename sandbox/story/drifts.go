@@ -2,8 +2,10 @@ package story
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"strings"
 	"time"
 )
@@ -90,13 +92,11 @@ func drifts(t *Teller) []drift {
 
 // Drifts changes one kind of field after the other, and compares what is said to become of the nodes with what Karpenter makes of each.
 func Drifts(t *Teller) {
-	base := map[string]string{
-		"karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_arch": "amd64,arm64", "karpenter_disruption_budget_nodes": "0",
-	}
+	base := map[string]string{"karpenter_arch": "amd64,arm64", "karpenter_disruption_budget_nodes": "0"}
 	amd, arm := onNodesOf("amd64", 2), onNodesOf("arm64", 1)
 
 	t.Chapter("Two nodes of one architecture, one of another; none is disrupted")
-	request(t, `{"rack":"demo","set":{"karpenter_arch":"amd64,arm64","karpenter_disruption_budget_nodes":"0"}}`)
+	request(t, encoded(map[string]any{"rack": "demo", "set": base}))
 	t.Until("the budget", "kubectl get nodepool workload -o jsonpath='{.spec.disruption.budgets[0].nodes}'", "0", time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
 	amd.start(t)
@@ -106,7 +106,7 @@ func Drifts(t *Teller) {
 
 	for _, d := range drifts(t) {
 		t.Chapter(strings.ToUpper(d.what[:1]) + d.what[1:])
-		t.Contains("sawhorse plan", planOf(t, base, d.set), d.said)
+		t.Contains("sawhorse plan", planOf(t, d.set), d.said)
 		paused := maps.Clone(d.set)
 		paused["paused"] = "true"
 		request(t, encoded(map[string]any{"rack": "demo", "set": paused}))
@@ -146,18 +146,25 @@ func back(base, set map[string]string) string {
 	return encoded(map[string]any{"rack": "demo", "set": again, "unset": unset})
 }
 
-// planOf is what the command says to a change, with the NodeClaims that there are.
-func planOf(t *Teller, base, set map[string]string) string {
+// planOf is what the command says to a change of the rack's parameters, with the NodeClaims that there are.
+func planOf(t *Teller, set map[string]string) string {
+	const written = "aws ssm get-parameters-by-path --path /sawhorse/racks/demo/params --query 'Parameters[].[Name,Value]' --output json"
+	var parameters [][2]string
 	var claims struct {
 		Items []json.RawMessage `json:"items"`
 	}
-	if err := json.Unmarshal([]byte(t.Ask("kubectl get nodeclaims -o json")), &claims); err != nil {
-		t.fail("NodeClaims: %v", err)
+	err := errors.Join(json.Unmarshal([]byte(t.Ask(written)), &parameters), json.Unmarshal([]byte(t.Ask("kubectl get nodeclaims -o json")), &claims))
+	if err != nil {
+		t.fail("parameters and NodeClaims: %v", err)
 	}
-	params := maps.Clone(base)
+	previous := map[string]string{}
+	for _, p := range parameters {
+		previous[path.Base(p[0])] = p[1]
+	}
+	params := maps.Clone(previous)
 	maps.Copy(params, set)
 	observed := map[string]any{"nodeclaims": claims.Items}
-	input := encoded(map[string]any{"rack": "demo", "previous": base, "params": params, "observed": observed})
+	input := encoded(map[string]any{"rack": "demo", "previous": previous, "params": params, "observed": observed})
 	return "sawhorse plan - <<'EOF'\n" + input + "\nEOF"
 }
 
