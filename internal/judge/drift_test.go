@@ -170,8 +170,13 @@ func TestWhichNodesAreReplaced(t *testing.T) {
 	amd, arm := claim(of("amd64", "m6i", nil), nil), claim(of("arm64", "m7g", nil), nil)
 	reserved := texts{"karpenter.sh/capacity-type": "reserved", "karpenter.k8s.aws/capacity-reservation-id": "cr-1"}
 	inReservation := claim(of("amd64", "m6i", reserved), nil)
-	outdated := claim(of("amd64", "m6i", nil), texts{"karpenter.sh/nodepool-hash": "1", "karpenter.sh/nodepool-hash-version": "v3"})
-	otherVersion := claim(of("amd64", "m6i", nil), texts{"karpenter.sh/nodepool-hash": "1", "karpenter.sh/nodepool-hash-version": "v0"})
+	withOthersFields := claim(of("amd64", "m6i", nil), texts{"karpenter.sh/nodepool-hash": "1", "karpenter.sh/nodepool-hash-version": "v3"})
+	drifted := func(reason string) plan.Object {
+		node := claim(of("amd64", "m6i", nil), nil)
+		status := node["status"].(map[string]any)
+		status["conditions"] = append(status["conditions"].([]any), map[string]any{"type": "Drifted", "status": "True", "reason": reason})
+		return node
+	}
 	leaving, launching := claim(of("amd64", "m6i", nil), nil), claim(texts{}, nil)
 	leaving["metadata"].(map[string]any)["deletionTimestamp"] = "2026-01-01T00:00:00Z"
 	delete(launching, "status")
@@ -192,7 +197,11 @@ func TestWhichNodesAreReplaced(t *testing.T) {
 			allOf("its 1 node", "RequirementsDrifted")}, []plan.Object{amd, leaving, launching, elsewhere}},
 		{drift{"no nodes", nil, texts{"karpenter_arch": "arm64"}, "pool workload is changed: it has no nodes"}, []plan.Object{}},
 		{drift{"a change before this one is under way", nil, texts{"karpenter_cpu_limit": "7"},
-			allOf("1 of its 3 nodes", "NodePoolDrifted")}, []plan.Object{amd, outdated, otherVersion}},
+			allOf("2 of its 3 nodes", "AMIDrift, NodePoolDrifted")}, []plan.Object{amd, drifted("NodePoolDrifted"), drifted("AMIDrift")}},
+		{drift{"and this one ends it", nil, texts{"karpenter_arch": "arm64,amd64"},
+			"pool workload is changed: its 1 node stays"}, []plan.Object{drifted("RequirementsDrifted")}},
+		{drift{"what others have set in the pool is in the hash", nil, texts{"karpenter_cpu_limit": "7"},
+			"pool workload is changed: its 1 node stays"}, []plan.Object{withOthersFields}},
 		{drift{"an AMI that none has", nil, pinned("ami-2"), allOf("its 2 nodes", "AMIDrift")}, []plan.Object{amd, amd}},
 		{drift{"the AMI that they have", nil, pinned("ami-1"), "pool workload is changed: its 2 nodes stay"}, []plan.Object{amd, amd}},
 		{drift{"one of several AMIs", nil, classOf(`"amiFamily":"AL2023","amiSelectorTerms":[{"id":"ami-1"},{"id":"ami-2"}]`),

@@ -153,8 +153,8 @@ func planOf(t *Teller, set map[string]string) string {
 	var claims struct {
 		Items []json.RawMessage `json:"items"`
 	}
-	err := errors.Join(json.Unmarshal([]byte(t.Ask(written)), &parameters), json.Unmarshal([]byte(t.Ask("kubectl get nodeclaims -o json")), &claims))
-	if err != nil {
+	err := json.Unmarshal([]byte(t.Ask(written)), &parameters)
+	if err := errors.Join(err, json.Unmarshal([]byte(t.Ask("kubectl get nodeclaims -o json")), &claims)); err != nil {
 		t.fail("parameters and NodeClaims: %v", err)
 	}
 	previous := map[string]string{}

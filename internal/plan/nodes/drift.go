@@ -91,9 +91,18 @@ func (c change) drifts(claim *karpenter.NodeClaim) map[string]certainty {
 		note(nodeClassDrift, may)
 		return all
 	}
-	note(nodePoolDrifted, static(claim, c.was.poolHash, c.is.poolHash,
+	hashed := func(was, is, hash, version, current string) certainty {
+		if claim != nil && claim.Annotations[version] == current && claim.Annotations[hash] == is {
+			return stays // it was launched when the pool was so before
+		}
+		if was != is {
+			return replaced
+		}
+		return stays
+	}
+	note(nodePoolDrifted, hashed(c.was.poolHash, c.is.poolHash,
 		karpenter.NodePoolHashAnnotationKey, karpenter.NodePoolHashVersionAnnotationKey, karpenter.NodePoolHashVersion))
-	note(nodeClassDrift, static(claim, c.was.classHash, c.is.classHash,
+	note(nodeClassDrift, hashed(c.was.classHash, c.is.classHash,
 		ec2.AnnotationEC2NodeClassHash, ec2.AnnotationEC2NodeClassHashVersion, ec2.EC2NodeClassHashVersion))
 	note(requirementsDrifted, c.requirements(claim))
 	note(amiDrift, c.amis(claim))
@@ -101,19 +110,32 @@ func (c change) drifts(claim *karpenter.NodeClaim) map[string]certainty {
 	for _, reason := range c.moved {
 		note(reason, may)
 	}
+	if reason := c.found(claim); reason != "" {
+		note(reason, replaced)
+	}
 	return all
 }
 
-// static compares hashes, as areStaticFieldsDrifted does in both places. A NodeClaim with a hash of another version, which Karpenter does
-// not compare, counts as one of the plan in force.
-func static(claim *karpenter.NodeClaim, was, is, hash, version, current string) certainty {
-	if claim != nil && claim.Annotations[version] == current && claim.Annotations[hash] != "" {
-		was = claim.Annotations[hash]
+// found is the reason for which Karpenter has found the node of a NodeClaim to be drifted, where the change leaves that as it is. It is
+// not told by the NodeClaim's hashes: what others have set in a pool, and Sawhorse leaves alone, is in them too.
+func (c change) found(claim *karpenter.NodeClaim) string {
+	if claim == nil || !claim.StatusConditions().Get(karpenter.ConditionTypeDrifted).IsTrue() {
+		return ""
 	}
-	if was != is {
-		return replaced
+	was, is := c.was.class.Spec, c.is.class.Spec
+	touched := map[string]bool{
+		nodePoolDrifted:     c.was.poolHash != c.is.poolHash,
+		requirementsDrifted: true,
+		nodeClassDrift:      c.was.classHash != c.is.classHash,
+		amiDrift:            !reflect.DeepEqual(was.AMISelectorTerms, is.AMISelectorTerms),
+		subnetDrift:         slices.Contains(c.moved, subnetDrift),
+		securityGroupDrift:  slices.Contains(c.moved, securityGroupDrift),
+		reservationDrift:    !reflect.DeepEqual(was.CapacityReservationSelectorTerms, is.CapacityReservationSelectorTerms),
 	}
-	return stays
+	if reason := claim.StatusConditions().Get(karpenter.ConditionTypeDrifted).Reason; !touched[reason] {
+		return reason
+	}
+	return ""
 }
 
 // requirements asks Karpenter, as its areRequirementsDrifted does, whether the labels of a NodeClaim meet the pool's requirements. Without

@@ -9,6 +9,20 @@ import (
 	"sigs.k8s.io/karpenter/pkg/scheduling"
 )
 
+// A change that is taken back while nodes are being replaced: those that were launched before it stay, the others go again.
+func TestAChangeIsTakenBack(t *testing.T) {
+	back := change{was: decoded{good: true, poolHash: "changed"}, is: decoded{good: true, poolHash: "original"}}
+	for hash, want := range map[string]certainty{"changed": replaced, "original": stays} {
+		claim := &karpenter.NodeClaim{}
+		claim.Annotations = map[string]string{
+			karpenter.NodePoolHashAnnotationKey: hash, karpenter.NodePoolHashVersionAnnotationKey: karpenter.NodePoolHashVersion,
+		}
+		if got := back.drifts(claim)[nodePoolDrifted]; got != want {
+			t.Errorf("a node of the %s pool: %d, want %d", hash, got, want)
+		}
+	}
+}
+
 // FuzzRequirements holds what is told without NodeClaims against Karpenter's decision about one: where it is said of all nodes that they
 // stay, or go, so does a node that met the former requirements.
 func FuzzRequirements(f *testing.F) {
