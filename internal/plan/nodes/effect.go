@@ -44,7 +44,7 @@ func Effects(before, after plan.Plan, facts plan.Facts) []plan.Effect {
 			change.tell(&effect, facts.NodeClaims != nil, claims[name])
 		}
 		if len(moved) > 0 && old.text == new.text && !effect.Replaces && !effect.MayReplace {
-			continue // nodes elsewhere have moved
+			continue // it has no node that could be in another subnet or group
 		}
 		effects = append(effects, effect)
 	}
