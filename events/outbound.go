@@ -73,10 +73,16 @@ type PoolEffect struct {
 	Pool string `json:"pool"`
 	// Change is "created", "changed" or "removed".
 	Change string `json:"change"`
-	// Replaces tells that Karpenter replaces the pool's nodes, or drains them where the pool goes.
+	// Replaces tells that Karpenter replaces nodes of the pool, or drains all of them where the pool goes.
 	Replaces bool `json:"replaces,omitempty"`
+	// MayReplace tells that Karpenter may replace nodes beside those: whether it does depends on facts that nobody has looked up.
+	MayReplace bool `json:"mayReplace,omitempty"`
+	// Reasons are Karpenter's own words for why nodes are replaced, such as NodePoolDrifted or RequirementsDrifted.
+	Reasons []string `json:"reasons,omitempty"`
 	// Nodes is how many nodes the pool has; absent where nobody has counted.
 	Nodes *int `json:"nodes,omitempty"`
+	// Replaced is how many of them Karpenter replaces for certain; absent where the NodeClaims were not looked at.
+	Replaced *int `json:"replaced,omitempty"`
 }
 
 // Problem is a sentence about one parameter.

@@ -183,6 +183,21 @@ func TestTheCauseTellsWhereAPassEnded(t *testing.T) {
 	}
 }
 
+// A function that dies, or is refused, has its name in what the operator reads: outside of a plan's steps the state itself says it.
+func TestAFailureNamesItsFunction(t *testing.T) {
+	parse(t).each(func(name string, s state) {
+		function := regexp.MustCompile(`"FunctionName": "\$\{FunctionPrefix\}([a-z]+)"`).FindSubmatch(s.Arguments)
+		for _, c := range s.Catch {
+			if c.Next != "ReportFailure" || function == nil { // RunStep's function is the step's
+				continue
+			}
+			if step, _ := c.Assign["step"].(map[string]any); step["name"] != string(function[1]) {
+				t.Errorf("state %s: a failure is reported as one of the step %v", name, c.Assign["step"])
+			}
+		}
+	})
+}
+
 func TestNoVariableHidesJSONata(t *testing.T) {
 	parse(t).each(func(state string, s state) {
 		for _, assign := range append([]transition{{Assign: s.Assign}}, s.Catch...) {

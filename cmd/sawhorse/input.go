@@ -218,7 +218,7 @@ func (in input) verdict() (judge.Verdict, error) {
 // outlook is the verdict with what becomes of the pools, and the steps that a pass would take.
 func (in input) outlook() (judge.Verdict, []plan.Step, error) {
 	last := in.applied()
-	return in.compared(judge.InForce{Objects: func() ([]plan.Object, error) { return last.objects, nil }}, last)
+	return in.compared(judge.InForce{Plan: func() (*plan.Plan, error) { return &last.plan, nil }}, last)
 }
 
 func (in input) compared(before judge.InForce, last applied) (judge.Verdict, []plan.Step, error) {
@@ -233,7 +233,7 @@ func (in input) compared(before judge.InForce, last applied) (judge.Verdict, []p
 // applied is what a rack's previous parameters came to.
 type applied struct {
 	records plan.Records
-	objects []plan.Object
+	plan    plan.Plan
 }
 
 // applied takes the previous parameters as they were, whatever is to be thought of them today.
@@ -242,13 +242,12 @@ func (in input) applied() applied {
 		return applied{}
 	}
 	last, facts := params.Parse(params.Input{Rack: in.Rack, Params: in.Previous}), in.facts(plan.Records{})
-	objects := nodes.Compile(last.Config, facts).Objects()
-	was := plan.Build(last.Config, facts, objects).Plan
+	was := plan.Build(last.Config, facts, nodes.Compile(last.Config, facts).Objects()).Plan
 	records := plan.Records{Goal: was.Goal, WasOn: was.Goal == plan.GoalKarpenter, Params: last.Effective, Applied: map[string]string{}}
 	for _, step := range was.Steps {
 		records.Applied[step.Name] = step.Fingerprint
 	}
-	return applied{records, objects}
+	return applied{records, was}
 }
 
 func (in input) facts(records plan.Records) plan.Facts {

@@ -54,9 +54,9 @@ func TestPlanIsWhatDiffers(t *testing.T) {
 		{what: "lists in another order", input: onWith(`"karpenter_instance_families":"c6i,m6i"`, `"previous":{"karpenter_auth_mode":"true","karpenter_enabled":"true","karpenter_instance_families":"m6i,c6i"}`), goal: "karpenter"},
 		{what: "a limit leaves the nodes", input: onWith(`"karpenter_cpu_limit":"7"`, wasOn), goal: "karpenter", steps: []string{"nodepools"}, pools: []string{"pool workload is changed: its nodes stay"}},
 		{what: "a label replaces them", input: onWith(`"karpenter_node_labels":"a=b"`, wasOn), goal: "karpenter", steps: []string{"nodepools"},
-			pools: []string{"pool workload is changed: Karpenter replaces its nodes, as its disruption budget allows"}},
+			pools: []string{"pool workload is changed: Karpenter replaces its nodes (NodePoolDrifted), as its disruption budget allows"}},
 		{what: "as many as there are", input: onWith(`"karpenter_node_disk":"50"`, wasOn+`,"observed":{"pools":{"workload":{"nodes":12}}}`), goal: "karpenter", steps: []string{"nodepools"},
-			pools: []string{"pool workload is changed: Karpenter replaces its 12 nodes, as its disruption budget allows"}},
+			pools: []string{"pool workload is changed: Karpenter replaces its 12 nodes (NodeClassDrift), as its disruption budget allows"}},
 		{what: "pools come and go", goal: "karpenter", steps: []string{"nodepools"}, pools: []string{"pool b is removed: Karpenter drains and ends its nodes", "pool c is created"},
 			input: onWith(`"additional_karpenter_nodepools_config":"[{\"name\":\"a\"},{\"name\":\"c\"}]"`, `"previous":{"karpenter_auth_mode":"true","karpenter_enabled":"true","additional_karpenter_nodepools_config":"[{\"name\":\"a\"},{\"name\":\"b\"}]"}`)},
 		{what: "the controller alone", input: onWith(`"high_availability":"false"`, wasOn), goal: "karpenter", steps: []string{"controller/release"}},
@@ -92,7 +92,7 @@ func TestPlanText(t *testing.T) {
 	}{
 		{"nothing to do", onWith("", wasOn), 0, "nothing to do\n"},
 		{"a change", onWith(`"karpenter_node_labels":"a=b"`, wasOn), 0, ` 1. nodepools            NodePools and EC2NodeClasses
-pool workload is changed: Karpenter replaces its nodes, as its disruption budget allows
+pool workload is changed: Karpenter replaces its nodes (NodePoolDrifted), as its disruption budget allows
 `},
 		{"access alone", `{"rack":"demo","params":{"karpenter_auth_mode":"true"}}`, 0, ` 1. access               cluster access mode, access entries and the rights of Sawhorse's own functions
  2. access/vacant        names in the cluster that others hold

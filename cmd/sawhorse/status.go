@@ -105,8 +105,12 @@ func show(s rack.Status) error {
 	}
 	list("problem", s.Problems)
 	list("warning", s.Warnings)
-	if s.Failure != nil {
-		fmt.Printf("failure  step %s: %s: %s\n         %s\n", s.Failure.Step, s.Failure.Error, s.Failure.Reason, s.Failure.Remedy)
+	if f := s.Failure; f != nil {
+		where := ""
+		if f.Step != "" { // else nobody knows how far the pass came
+			where = "step " + f.Step + ": "
+		}
+		fmt.Printf("failure  %s%s: %s\n         %s\n", where, f.Error, f.Reason, f.Remedy)
 	}
 	for _, step := range s.Steps {
 		fmt.Printf("due      %s\n", step)

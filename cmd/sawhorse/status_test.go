@@ -125,6 +125,10 @@ var (
 		Rack: "prod", State: rack.Failed, Generation: 9, Time: "2026-11-21T04:00:00Z",
 		Failure: &rack.Failure{Step: "queue", Error: "ServiceError", Reason: "queue prod-karpenter: create: AccessDenied", Remedy: "Look at the function's role."},
 	}
+	unplaced = rack.Status{
+		Rack: "prod", State: rack.Failed, Generation: 9, Time: "2026-11-21T04:00:00Z",
+		Failure: &rack.Failure{Error: "ABORTED", Reason: "somebody stopped the execution", Remedy: "Nothing is lost."},
+	}
 	paused = rack.Status{Rack: "prod", State: rack.Paused, Generation: 10, Time: "2026-11-21T05:00:00Z", Steps: []string{"nodepools"}}
 )
 
@@ -141,6 +145,7 @@ and 2 more, complete in the rack's record and in the event
 `, "", 0},
 		{"rejected", statusText(t, rejected), "Rejected  generation 8  2026-11-21T03:55:54Z  1.3 s\nproblem  karpenter_auth_mode: " + rejected.Problems[0].Message + "\n", "sawhorse: rack prod is Rejected\n", 1},
 		{"failed", statusText(t, failed), "Failed  generation 9  2026-11-21T04:00:00Z  0.0 s\nfailure  step queue: ServiceError: queue prod-karpenter: create: AccessDenied\n         Look at the function's role.\n", "sawhorse: rack prod is Failed\n", 1},
+		{"failed nobody knows where", statusText(t, unplaced), "Failed  generation 9  2026-11-21T04:00:00Z  0.0 s\nfailure  ABORTED: somebody stopped the execution\n         Nothing is lost.\n", "sawhorse: rack prod is Failed\n", 1},
 		{"paused", statusText(t, paused), "Paused  generation 10  2026-11-21T05:00:00Z  0.0 s\ndue      nodepools\n", "", 0},
 		{"garbled", "x", "", "sawhorse: parameter /sawhorse/racks/prod/status: decode: invalid character 'x' looking for beginning of value\n", 1},
 	} {

@@ -60,6 +60,54 @@ func fuzz(f *testing.F, parameter string) {
 	})
 }
 
+// FuzzChange judges any karpenter_config while any other one is in force, as validate does: with the plan as it is kept, and NodeClaims
+// at hand. Nothing ends or holds up the judging, what becomes of the nodes is the same each time, and adds up.
+func FuzzChange(f *testing.F) {
+	texts := seeds(f, "karpenter_config")
+	for i, text := range texts {
+		f.Add(texts[(i+1)%len(texts)], text)
+	}
+	f.Fuzz(func(t *testing.T, was, is string) {
+		facts := plan.Facts{Offline: true, Pools: map[string]plan.PoolFacts{"workload": {Nodes: 2, CPU: "8", Memory: "32Gi"}}}
+		judge := func(text string, before InForce) Verdict {
+			v, err := Judge(params.Parse(params.Input{Rack: "demo", Params: map[string]string{
+				"karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_config": text,
+			}}), facts, before)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v
+		}
+		kept, err := json.Marshal(judge(was, InForce{}).Plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := InForce{Plan: func() (*plan.Plan, error) {
+			p := new(plan.Plan)
+			return p, json.Unmarshal(kept, p)
+		}}
+		amd, arm := claim(map[string]string{"kubernetes.io/arch": "amd64"}, nil), claim(map[string]string{"kubernetes.io/arch": "arm64"}, nil)
+		for _, claims := range [][]plan.Object{nil, {amd, arm}} {
+			facts.NodeClaims = claims
+			first := judge(is, before)
+			if one, two := encoded(t, first), encoded(t, judge(is, before)); !bytes.Equal(one, two) {
+				t.Errorf("not the same twice:\n%s\n%s", one, two)
+			}
+			if len(first.Problems) > 0 && len(first.Plan.Effects) > 0 {
+				t.Errorf("refused (%v), and compared: %v", first.Problems, first.Plan.Effects)
+			}
+			for _, e := range first.Plan.Effects {
+				changed := e.Change == plan.PoolChanged
+				reasoned := (len(e.Reasons) > 0) == (changed && (e.Replaces || e.MayReplace))
+				counted := (e.Replaced != nil) == (changed && claims != nil)
+				if !reasoned || !counted || e.Replaced != nil && (*e.Replaced > *e.Nodes || (*e.Replaced > 0) != e.Replaces) {
+					t.Errorf("%+v: %s", e, e)
+				}
+			}
+		}
+	})
+}
+
 // unprintable characters garble a terminal or a log; a line break makes one problem look like two.
 func unprintable(r rune) bool { return unicode.IsControl(r) }
 

@@ -25,22 +25,29 @@ type Verdict struct {
 type InForce struct {
 	// Checked is the Objects of the last good verdict: the same manifests are good again, and are not checked twice.
 	Checked string
-	// Objects reads the manifests that are applied now; it is called where others are to be.
-	Objects func() ([]plan.Object, error)
-	// Running reads what runs in the pools; it is called where other manifests are to be. Nil: nobody can look.
-	Running func() map[string]plan.PoolFacts
+	// Plan reads the plan that is in force, nil where there is none; it is called where the pools or their networks are to be others.
+	Plan func() (*plan.Plan, error)
+	// Running adds to the facts what runs in the pools; it is called where there are pools that are to be others. Nil: nobody can look.
+	Running func(*plan.Facts)
 }
 
 // Judge makes a verdict of parameters that have been read and facts that have been observed for them.
 func Judge(parsed params.Result, facts plan.Facts, before InForce) (Verdict, error) {
 	compiled := nodes.Compile(parsed.Config, facts)
-	objects := compiled.Objects()
 	verdict := Verdict{Config: parsed.Config, Effective: parsed.Effective, Objects: compiled.Fingerprint()}
-	if verdict.Objects != before.Checked {
+	others := verdict.Objects != before.Checked
+	if others {
 		parsed.Hinder(unless(parsed.Problems, compiled.Check())...)
-		if err := verdict.compare(&facts, compiled, before); err != nil {
+	}
+	outcome := plan.Build(parsed.Config, facts, compiled.Objects())
+	verdict.Plan = outcome.Plan
+	parsed.Add(outcome.Problems...)
+	if before.Plan != nil && (others || reselects(outcome.Plan, facts.Records.Applied)) {
+		if err := verdict.compare(&facts, before, len(parsed.Problems) == 0); err != nil {
 			return verdict, err
 		}
+	}
+	if others && len(parsed.Problems) == 0 {
 		parsed.Advise(compiled.Exceeded(facts.Pools)...)
 	}
 	parsed.Advise(compiled.Advice()...)
@@ -48,34 +55,37 @@ func Judge(parsed params.Result, facts plan.Facts, before InForce) (Verdict, err
 	if len(parsed.Problems) == 0 {
 		parsed.Advise(compiled.Unused()...)
 	}
-	effects := verdict.Plan.Effects
-	outcome := plan.Build(parsed.Config, facts, objects)
-	verdict.Plan = outcome.Plan
-	if outcome.Plan.Cluster.Gone { // and with it the Karpenter that would drain
-		for i := range effects {
-			effects[i].Replaces = false
-		}
-	}
-	verdict.Plan.Effects = effects
-	parsed.Add(outcome.Problems...)
 	parsed.Advise(outcome.Warnings...)
 	verdict.Problems, verdict.Warnings = parsed.Problems, parsed.Warnings
 	return verdict, nil
 }
 
-// compare tells what the new manifests do to the pools.
-func (v *Verdict) compare(facts *plan.Facts, compiled nodes.Compiled, before InForce) error {
-	if before.Objects == nil {
-		return nil
-	}
-	was, err := before.Objects()
+// reselects tells whether a plan selects other subnets or security groups than those that were applied.
+func reselects(p plan.Plan, applied map[string]string) bool {
+	return slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return s.Name == "network" && applied[s.Name] != s.Fingerprint })
+}
+
+// compare tells what the plan does to the pools of the one in force. What has been refused is not compared: Karpenter's own code, which
+// tells what drifts, counts on the checks, and ends the process where it cannot go on.
+func (v *Verdict) compare(facts *plan.Facts, before InForce, good bool) error {
+	last, err := before.Plan()
 	if err != nil {
 		return err
 	}
-	if before.Running != nil && len(was) > 0 {
-		facts.Pools = before.Running()
+	if last == nil {
+		last = &plan.Plan{}
 	}
-	v.Plan.Effects = nodes.Effects(was, compiled.Objects(), facts.Pools)
+	if before.Running != nil && len(last.NodePools.Objects) > 0 {
+		before.Running(facts)
+	}
+	if good {
+		v.Plan.Effects = nodes.Effects(*last, v.Plan, *facts)
+	}
+	if v.Plan.Cluster.Gone { // and with it the Karpenter that would drain
+		for i := range v.Plan.Effects {
+			v.Plan.Effects[i].Replaces = false
+		}
+	}
 	return nil
 }
 

@@ -185,15 +185,19 @@ func TestWhatWasCheckedIsNotCheckedAgain(t *testing.T) {
 	asked := 0
 	before := InForce{
 		Checked: first.Objects,
-		Objects: func() ([]plan.Object, error) { asked++; return first.Plan.NodePools.Objects, nil },
-		Running: func() map[string]plan.PoolFacts {
-			return map[string]plan.PoolFacts{"workload": {Nodes: 3, CPU: "12", Memory: "24Gi"}}
+		Plan:    func() (*plan.Plan, error) { asked++; return &first.Plan, nil },
+		Running: func(facts *plan.Facts) {
+			facts.Pools = map[string]plan.PoolFacts{"workload": {Nodes: 3, CPU: "12", Memory: "24Gi"}}
 		},
 	}
-	if again, err := Judge(parse("10"), plan.Facts{Offline: true}, before); err != nil || asked != 0 || len(again.Plan.Effects) > 0 {
+	applied := plan.Facts{Offline: true, Records: plan.Records{Applied: map[string]string{}}}
+	for _, step := range first.Plan.Steps {
+		applied.Records.Applied[step.Name] = step.Fingerprint
+	}
+	if again, err := Judge(parse("10"), applied, before); err != nil || asked != 0 || len(again.Plan.Effects) > 0 {
 		t.Errorf("%v: asked %d times, effects %v", err, asked, again.Plan.Effects)
 	}
-	other, err := Judge(parse("11"), plan.Facts{Offline: true}, before)
+	other, err := Judge(parse("11"), applied, before)
 	nodes := 3
 	if want := []plan.Effect{{Pool: "workload", Change: plan.PoolChanged, Nodes: &nodes}}; err != nil || asked != 1 || !reflect.DeepEqual(other.Plan.Effects, want) {
 		t.Errorf("%v: asked %d times, effects %v", err, asked, other.Plan.Effects)
@@ -201,36 +205,13 @@ func TestWhatWasCheckedIsNotCheckedAgain(t *testing.T) {
 	same(t, "warnings", other.Warnings, []string{"karpenter_cpu_limit: may have 11 of cpu, and 12 runs now on 3 nodes"})
 }
 
-// Karpenter replaces nodes where the hash of its own types changes: labels and volumes do, limits and budgets do not.
-func TestWhatReplacesNodes(t *testing.T) {
-	on := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}
-	was := verdict(t, on).Plan.NodePools.Objects
-	for _, c := range []struct{ name, value, want string }{
-		{"karpenter_cpu_limit", "7", "pool workload is changed: its nodes stay"},
-		{"karpenter_disruption_budget_nodes", "5", "pool workload is changed: its nodes stay"},
-		{"karpenter_node_labels", "a=b", "pool workload is changed: Karpenter replaces its nodes, as its disruption budget allows"},
-		{"karpenter_node_disk", "50", "pool workload is changed: Karpenter replaces its nodes, as its disruption budget allows"},
-		{"karpenter_node_expiry", "1h", "pool workload is changed: Karpenter replaces its nodes, as its disruption budget allows"},
-		{"karpenter_config", `{"ec2NodeClass":{"userData":"x"}}`, "pool workload is changed: Karpenter replaces its nodes, as its disruption budget allows"},
-		{"build_node_enabled", "true", "pool build is created"},
-		{"karpenter_enabled", "false", "pool workload is removed: Karpenter drains and ends its nodes"},
-	} {
-		texts := maps.Clone(on)
-		texts[c.name] = c.value
-		v, err := Judge(params.Parse(params.Input{Rack: "demo", Params: texts}), plan.Facts{Offline: true}, InForce{Objects: func() ([]plan.Object, error) { return was, nil }})
-		if err != nil || len(v.Plan.Effects) != 1 || v.Plan.Effects[0].String() != c.want {
-			t.Errorf("%s=%s: %v, %v; want %q", c.name, c.value, v.Plan.Effects, err, c.want)
-		}
-	}
-}
-
 // Nobody drains the nodes of a cluster that has been deleted.
 func TestPoolsOfAClusterThatIsGone(t *testing.T) {
 	on := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}
-	was := verdict(t, on).Plan.NodePools.Objects
+	was := verdict(t, on).Plan
 	off := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "false"}
 	gone := plan.Facts{Lost: &plan.Cluster{Name: "demo", ARN: "arn"}, Records: plan.Records{WasOn: true}}
-	v, err := Judge(params.Parse(params.Input{Rack: "demo", Params: off, Previous: on, Removing: true}), gone, InForce{Objects: func() ([]plan.Object, error) { return was, nil }})
+	v, err := Judge(params.Parse(params.Input{Rack: "demo", Params: off, Previous: on, Removing: true}), gone, InForce{Plan: func() (*plan.Plan, error) { return &was, nil }})
 	if err != nil || len(v.Problems) > 0 || len(v.Plan.Effects) != 1 || v.Plan.Effects[0].String() != "pool workload went with its cluster: Sawhorse ends through EC2 what is left of its nodes" {
 		t.Errorf("%v, %v, problems %v", v.Plan.Effects, err, v.Problems)
 	}

@@ -14,7 +14,8 @@ import (
 // because one hands out rights and the other installs a chart that does.
 var roles = map[string][]rbacv1.PolicyRule{
 	"validate": {
-		rule("karpenter.sh", "nodepools", "list"), // what runs in them, for the advice on limits
+		rule("karpenter.sh", "nodepools", "list"),  // what runs in them, for the advice on limits
+		rule("karpenter.sh", "nodeclaims", "list"), // which of them a change replaces
 	},
 	"nodepools": {
 		rule("karpenter.sh", "nodepools", "get", "list", "create", "patch", "delete"),

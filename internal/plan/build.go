@@ -155,13 +155,17 @@ func (b *builder) network() {
 	for _, kind := range []struct {
 		what, parameter string
 		found           []Tagged
+		named           []string
 		into            *[]string
 	}{
-		{"subnet", "subnet_ids", b.facts.Subnets, &b.plan.Network.Subnets},
-		{"security group", "security_group_ids", b.facts.SecurityGroups, &b.plan.Network.SecurityGroups},
+		{"subnet", "subnet_ids", b.facts.Subnets, b.config.SubnetIDs, &b.plan.Network.Subnets},
+		{"security group", "security_group_ids", b.facts.SecurityGroups, b.config.SecurityGroupIDs, &b.plan.Network.SecurityGroups},
 	} {
 		if b.config.HasRefused(kind.parameter) {
 			continue // these are not those that were meant
+		}
+		if b.facts.Offline && len(kind.found) == 0 { // then they are what the parameters name
+			*kind.into = slices.Clone(kind.named)
 		}
 		for _, t := range kind.found {
 			if other := t.Tags[names.TagDiscovery]; other != "" && other != cluster {

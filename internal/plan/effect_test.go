@@ -3,16 +3,35 @@ package plan
 import "testing"
 
 func TestEffectSentences(t *testing.T) {
-	none, one, some := 0, 1, 7
+	none, one, some, fewer := 0, 1, 7, 3
+	hash, two := []string{"NodePoolDrifted"}, []string{"AMIDrift", "RequirementsDrifted"}
+	const changed, allows = "pool a is changed: ", ", as its disruption budget allows"
 	for want, e := range map[string]Effect{
-		"pool a is created":                   {Pool: "a", Change: PoolCreated},
-		"pool a is changed: its nodes stay":   {Pool: "a", Change: PoolChanged},
-		"pool a is changed: its 7 nodes stay": {Pool: "a", Change: PoolChanged, Nodes: &some},
-		"pool a is changed: Karpenter replaces its 1 node, as its disruption budget allows": {Pool: "a", Change: PoolChanged, Replaces: true, Nodes: &one},
-		"pool a is changed: it has no nodes":                                                {Pool: "a", Change: PoolChanged, Replaces: true, Nodes: &none},
-		"pool a went with its cluster: Sawhorse ends through EC2 what is left of its nodes": {Pool: "a", Change: PoolRemoved},
-		"pool a is removed: Karpenter drains and ends its 7 nodes":                          {Pool: "a", Change: PoolRemoved, Replaces: true, Nodes: &some},
+		"pool a is created":                                        {Change: PoolCreated},
+		changed + "its nodes stay":                                 {Change: PoolChanged},
+		changed + "its 7 nodes stay":                               {Change: PoolChanged, Nodes: &some, Replaced: &none},
+		changed + "its 1 node stays":                               {Change: PoolChanged, Nodes: &one},
+		changed + "it has no nodes":                                {Change: PoolChanged, Replaces: true, Nodes: &none},
+		"pool a is removed: Karpenter drains and ends its 7 nodes": {Change: PoolRemoved, Replaces: true, Nodes: &some},
+
+		changed + "Karpenter replaces its nodes (NodePoolDrifted)" + allows:  {Change: PoolChanged, Replaces: true, Reasons: hash},
+		changed + "Karpenter replaces its 1 node (NodePoolDrifted)" + allows: {Change: PoolChanged, Replaces: true, Reasons: hash, Nodes: &one},
+		changed + "Karpenter replaces its 7 nodes (NodePoolDrifted)" + allows: {
+			Change: PoolChanged, Replaces: true, Reasons: hash, Nodes: &some, Replaced: &some,
+		},
+		changed + "Karpenter replaces 3 of its 7 nodes (NodePoolDrifted)" + allows: {
+			Change: PoolChanged, Replaces: true, Reasons: hash, Nodes: &some, Replaced: &fewer,
+		},
+		changed + "Karpenter replaces 3 of its 7 nodes, and may replace others (AMIDrift, RequirementsDrifted)" + allows: {
+			Change: PoolChanged, Replaces: true, MayReplace: true, Reasons: two, Nodes: &some, Replaced: &fewer,
+		},
+		changed + "Karpenter may replace some or all of its nodes (NodePoolDrifted)" + allows: {Change: PoolChanged, MayReplace: true, Reasons: hash},
+		changed + "Karpenter may replace its 1 node (NodePoolDrifted)" + allows: {
+			Change: PoolChanged, MayReplace: true, Reasons: hash, Nodes: &one, Replaced: &none,
+		},
+		"pool a went with its cluster: Sawhorse ends through EC2 what is left of its nodes": {Change: PoolRemoved},
 	} {
+		e.Pool = "a"
 		if got := e.String(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}

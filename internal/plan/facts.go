@@ -30,6 +30,8 @@ type Facts struct {
 	Architectures map[string]string `json:"architectures,omitempty"`
 	// Pools is what runs now, by NodePool.
 	Pools map[string]PoolFacts `json:"pools,omitempty"`
+	// NodeClaims are those of the cluster, as Kubernetes has them; nil where nobody has looked.
+	NodeClaims []Object `json:"nodeclaims,omitempty"`
 	// Foreign are resources that have a name of ours but not both our marks, in the words of a Problem.
 	Foreign []string `json:"foreign,omitempty"`
 	// Records is what the rack's own records say.

@@ -4,6 +4,7 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
@@ -41,11 +42,17 @@ type Plan struct {
 type Effect struct {
 	Pool   string     `json:"pool"`
 	Change PoolChange `json:"change"`
-	// Replaces tells that Karpenter replaces the pool's nodes, or drains them where the pool goes. Of a cluster that is gone there is no
-	// Karpenter either.
+	// Replaces tells that Karpenter replaces nodes of the pool, or drains all of them where the pool goes. Of a cluster that is gone there is
+	// no Karpenter either.
 	Replaces bool `json:"replaces,omitempty"`
-	// Nodes is how many the pool has; nil where nobody has counted.
+	// MayReplace tells that Karpenter may replace nodes beside those: whether it does depends on facts that nobody has looked up.
+	MayReplace bool `json:"mayReplace,omitempty"`
+	// Reasons are Karpenter's own words for why nodes are replaced: the reasons of the condition Drifted of their NodeClaims.
+	Reasons []string `json:"reasons,omitempty"`
+	// Nodes is how many nodes the pool has; nil where nobody has counted.
 	Nodes *int `json:"nodes,omitempty"`
+	// Replaced is how many of them Karpenter replaces for certain; nil where the NodeClaims were not looked at.
+	Replaced *int `json:"replaced,omitempty"`
 }
 
 // PoolChange is what is done to a pool.
@@ -74,13 +81,33 @@ func (e Effect) String() string {
 		return fmt.Sprintf("pool %s went with its cluster: Sawhorse ends through EC2 what is left of its nodes", e.Pool)
 	case e.Change == PoolRemoved:
 		return fmt.Sprintf("pool %s is removed: Karpenter drains and ends %s", e.Pool, count)
-	case e.Replaces:
-		return fmt.Sprintf("pool %s is changed: Karpenter replaces %s, as its disruption budget allows", e.Pool, count)
+	case e.Replaces || e.MayReplace:
+		return fmt.Sprintf("pool %s is changed: Karpenter %s (%s), as its disruption budget allows",
+			e.Pool, e.replaces(count), strings.Join(e.Reasons, ", "))
+	case e.Change == PoolChanged && e.Nodes != nil && *e.Nodes == 1:
+		return fmt.Sprintf("pool %s is changed: its 1 node stays", e.Pool)
 	case e.Change == PoolChanged:
 		return fmt.Sprintf("pool %s is changed: %s stay", e.Pool, count)
 	default:
 		return fmt.Sprintf("pool %s is created", e.Pool)
 	}
+}
+
+// replaces is what Karpenter does with the nodes that are counted so.
+func (e Effect) replaces(count string) string {
+	switch {
+	case !e.Replaces && e.Nodes != nil && *e.Nodes == 1:
+		return "may replace " + count
+	case !e.Replaces:
+		return "may replace some or all of " + count
+	case e.Replaced == nil || *e.Replaced == *e.Nodes:
+		return "replaces " + count
+	}
+	some := fmt.Sprintf("replaces %d of %s", *e.Replaced, count)
+	if e.MayReplace {
+		return some + ", and may replace others"
+	}
+	return some
 }
 
 // Goal is how far the rack has been taken, or is to be.

@@ -173,11 +173,24 @@ func together(before, after []plan.Effect) []plan.Effect {
 		case i < 0:
 			all = append(all, earlier)
 		case earlier.Change == plan.PoolCreated && all[i].Change == plan.PoolChanged:
-			all[i].Change, all[i].Replaces = plan.PoolCreated, false
-		default:
-			all[i].Replaces = all[i].Replaces || earlier.Replaces
+			all[i] = plan.Effect{Pool: earlier.Pool, Change: plan.PoolCreated}
+		case earlier.Replaces || earlier.MayReplace:
+			all[i] = joined(earlier, all[i])
 		}
 	}
 	slices.SortFunc(all, func(a, b plan.Effect) int { return cmp.Compare(a.Pool, b.Pool) })
 	return all
+}
+
+// joined is what two rounds do to one pool. Where both replace nodes, nobody knows which of them are the same.
+func joined(before, after plan.Effect) plan.Effect {
+	switch {
+	case !after.Replaces && !after.MayReplace:
+		after.Replaced = before.Replaced
+	case after.Change != plan.PoolRemoved:
+		after.Replaced = nil
+	}
+	after.Replaces, after.MayReplace = after.Replaces || before.Replaces, after.MayReplace || before.MayReplace
+	after.Reasons = slices.Compact(slices.Sorted(slices.Values(slices.Concat(before.Reasons, after.Reasons))))
+	return after
 }

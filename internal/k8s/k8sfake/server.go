@@ -109,7 +109,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // known tells a collection from an object that is not there.
 func (s *Server) known(path string) bool {
-	for _, resource := range []string{"nodes", "pods", "deployments", "secrets", "nodepools", "poddisruptionbudgets", "clusterroles", "clusterrolebindings"} {
+	for _, resource := range []string{"nodes", "pods", "deployments", "secrets", "nodepools", "nodeclaims", "poddisruptionbudgets", "clusterroles", "clusterrolebindings"} {
 		if strings.HasSuffix(path, "/"+resource) {
 			return true
 		}

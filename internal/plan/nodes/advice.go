@@ -52,9 +52,12 @@ func (c Compiled) Exceeded(running map[string]plan.PoolFacts) []params.Problem {
 		}
 		limits := inner(d.spec(), "limits")
 		for _, r := range []struct{ name, runs string }{{"cpu", facts.CPU}, {"memory", facts.Memory}} {
-			limit, err := resource.ParseQuantity(fmt.Sprint(limits[r.name]))
-			now, errNow := resource.ParseQuantity(r.runs)
-			if limits[r.name] == nil || err != nil || errNow != nil || limit.Cmp(now) >= 0 {
+			most := fmt.Sprint(limits[r.name])
+			if limits[r.name] == nil || !readableQuantity(most) || !readableQuantity(r.runs) { // the command takes what runs as it is given
+				continue
+			}
+			limit, now := resource.MustParse(most), resource.MustParse(r.runs)
+			if limit.Cmp(now) >= 0 {
 				continue
 			}
 			a.warn(d.blame([]string{"spec", "limits", r.name}), "NodePool %s may have %s of %s, and %s runs now on %d nodes: Karpenter launches no more, and takes none away",

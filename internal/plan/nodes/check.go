@@ -69,7 +69,9 @@ func (d *draft) check() []params.Problem {
 		return slices.ContainsFunc(problems, func(known params.Problem) bool { return samePlace(known, p) })
 	})
 	problems = append(problems, byRules...) // several may be about one list
-	if len(refused) == 0 {
+	quantities := d.quantities()
+	add(quantities, overlap)
+	if len(refused) == 0 && len(quantities) == 0 {
 		add(d.unreadable(), overlap)
 	}
 	add(d.typed(), overlap)

@@ -6,81 +6,111 @@ import (
 	"slices"
 
 	ec2 "github.com/aws/karpenter-provider-aws/pkg/apis/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	karpenter "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// Effects are what becomes of each pool when the objects replace those that are in force. Karpenter replaces a pool's nodes
-// where the hash of its NodePool or EC2NodeClass changes, and drains them where the pool goes.
-func Effects(before, after []plan.Object, running map[string]plan.PoolFacts) []plan.Effect {
-	was, is := byPool(before), byPool(after)
+// Effects are what becomes of each pool when a plan takes the place of the one in force, pools that stay as they are left out.
+// The plan has been judged good.
+func Effects(before, after plan.Plan, facts plan.Facts) []plan.Effect {
+	was, is := byPool(before.NodePools.Objects), byPool(after.NodePools.Objects)
+	moved := reselected(before.Network, after.Network)
+	claims := claimsByPool(facts.NodeClaims)
+	both := maps.Clone(was)
+	maps.Copy(both, is)
 	var effects []plan.Effect
-	names := slices.Sorted(maps.Keys(was))
-	for name := range is {
-		if _, old := was[name]; !old {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		effect := plan.Effect{Pool: name, Nodes: nodesOf(running, name)}
+	for _, name := range slices.Sorted(maps.Keys(both)) {
 		old, existed := was[name]
 		new, exists := is[name]
+		effect := plan.Effect{Pool: name, Change: plan.PoolChanged}
+		if facts.NodeClaims != nil {
+			count := len(claims[name])
+			effect.Nodes = &count
+		} else if pool, known := facts.Pools[name]; known {
+			effect.Nodes = &pool.Nodes
+		}
 		switch {
 		case !existed:
 			effect.Change = plan.PoolCreated
 		case !exists:
 			effect.Change, effect.Replaces = plan.PoolRemoved, true
-		case old.text == new.text:
+		case old.text == new.text && len(moved) == 0:
 			continue
 		default:
-			effect.Change, effect.Replaces = plan.PoolChanged, old.hash != new.hash
+			change := change{old.decode(), new.decode(), moved}
+			change.tell(&effect, facts.NodeClaims != nil, claims[name])
+		}
+		if len(moved) > 0 && old.text == new.text && !effect.Replaces && !effect.MayReplace {
+			continue // it has no node that could be in another subnet or group
 		}
 		effects = append(effects, effect)
 	}
 	return effects
 }
 
-func nodesOf(running map[string]plan.PoolFacts, pool string) *int {
-	if facts, known := running[pool]; known {
-		return &facts.Nodes
-	}
-	return nil
+// manifests are the NodePool and EC2NodeClass of one name, and their text.
+type manifests struct {
+	pool, class plan.Object
+	text        string
 }
 
-// pair is the NodePool and EC2NodeClass of one name.
-type pair struct{ text, hash string }
-
-func byPool(objects []plan.Object) map[string]pair {
-	all := map[string]pair{}
+func byPool(objects []plan.Object) map[string]manifests {
+	all := map[string]manifests{}
 	for _, object := range objects {
 		metadata, _ := object["metadata"].(map[string]any)
 		name, _ := metadata["name"].(string)
-		text, hash := fingerprint(object)
-		p := all[name]
-		all[name] = pair{p.text + text, p.hash + hash}
+		m := all[name]
+		m.text += string(encode(object))
+		switch object["kind"] {
+		case "NodePool":
+			m.pool = object
+		case "EC2NodeClass":
+			m.class = object
+		}
+		all[name] = m
 	}
 	return all
 }
 
-// fingerprint is an object's text, and the hash by which Karpenter tells whether nodes have drifted from it.
-func fingerprint(object plan.Object) (text, hash string) {
-	encoded, err := json.Marshal(object)
+func encode(object plan.Object) []byte {
+	text, err := json.Marshal(object)
 	if err != nil {
-		panic("nodes: fingerprint: " + err.Error()) // plain data always marshals
+		panic("nodes: encode: " + err.Error()) // plain data always marshals
 	}
-	switch object["kind"] {
-	case "NodePool":
-		var pool karpenter.NodePool
-		if json.Unmarshal(encoded, &pool) == nil {
-			hash = pool.Hash()
-		}
-	case "EC2NodeClass":
-		var class ec2.EC2NodeClass
-		if json.Unmarshal(encoded, &class) == nil {
-			hash = class.Hash()
-		}
+	return text
+}
+
+// decoded are a pool's manifests as Karpenter reads them from the API server.
+type decoded struct {
+	pool                karpenter.NodePool
+	class               ec2.EC2NodeClass
+	poolHash, classHash string
+	// good tells that Karpenter's code may be called with them. Those of the plan in force need not be: the command takes previous
+	// parameters as they are given, and what is checked today was not always.
+	good bool
+}
+
+func (m manifests) decode() decoded {
+	var d decoded
+	if d.good = decode(m.pool, "NodePool", &d.pool) && decode(m.class, "EC2NodeClass", &d.class); d.good {
+		d.poolHash, d.classHash = d.pool.Hash(), d.class.Hash()
 	}
-	return string(encoded), hash
+	return d
+}
+
+// decode reads a manifest that is good as the API server stores it, with the defaults of its definition: Karpenter's hashes have
+// them.
+func decode(object plan.Object, kind string, into any) bool {
+	stored := &draft{kind: kind}
+	err := utiljson.Unmarshal(encode(object), &stored.object)
+	if err != nil || inner(stored.object, "spec") == nil || len(stored.check()) > 0 {
+		return false
+	}
+	structural := crds[kind]().structural
+	defaulting.PruneNonNullableNullsWithoutDefaults(stored.object, structural)
+	defaulting.Default(stored.object, structural)
+	return json.Unmarshal(encode(stored.object), into) == nil
 }

@@ -24,7 +24,7 @@ import (
 // about all of them together. What does not even fit its types has been refused before.
 func (d *draft) typed() []params.Problem {
 	if d.kind != "NodePool" {
-		return nil // the class has no check beyond its definition
+		return d.aliases()
 	}
 	var problems []params.Problem
 	template, _ := d.object["spec"].(map[string]any)["template"].(map[string]any)
@@ -53,6 +53,28 @@ func (d *draft) typed() []params.Problem {
 		}
 	}
 	return slices.Concat(problems, d.twice(inner(template, "spec")), d.durations(), d.budgets())
+}
+
+// aliases asks whether Karpenter can read the aliases of AMIs: the definition lets a second @ pass, and Karpenter's controller ends at it.
+func (d *draft) aliases() []params.Problem {
+	terms, _ := d.spec()["amiSelectorTerms"].([]any)
+	var problems []params.Problem
+	for i, entry := range terms {
+		term, _ := entry.(map[string]any)
+		if alias, _ := term["alias"].(string); alias != "" && !readableAlias(alias) {
+			problems = append(problems, d.blame([]string{"spec", "amiSelectorTerms", strconv.Itoa(i), "alias"}).problem(
+				"is %q, which is no family@version that Karpenter can read; write, for example, al2023@latest", alias))
+		}
+	}
+	return problems
+}
+
+// readableAlias tells whether Karpenter can read an alias: where it cannot, its EC2NodeClass.Alias and Hash end the process.
+func readableAlias(alias string) bool {
+	family, version, found := strings.Cut(alias, "@")
+	return found && !strings.Contains(version, "@") && slices.ContainsFunc([]string{
+		ec2.AMIFamilyAL2, ec2.AMIFamilyAL2023, ec2.AMIFamilyBottlerocket, ec2.AMIFamilyWindows2019, ec2.AMIFamilyWindows2022, ec2.AMIFamilyWindows2025,
+	}, func(known string) bool { return strings.ToLower(known) == family })
 }
 
 // unreadable asks whether the manifest fits Karpenter's types: the definition takes integers that they do not hold, and Karpenter

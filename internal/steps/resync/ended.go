@@ -1,6 +1,7 @@
 package resync
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -93,6 +94,9 @@ func (r *Resync) quiet(event Event, where place) time.Time {
 // Uncounted are the states in which an event is not in the table yet.
 var Uncounted = []string{"Intake", "Known", "RecordChange", "Request"}
 
+// functions are those that are called outside of a plan's steps, by the state that calls them.
+var functions = map[string]string{"Validate": "validate", "Report": "report", "ReportFailure": "report"}
+
 // place is where in the state machine an execution ended; the zero place where nobody knows.
 type place struct {
 	state string
@@ -138,6 +142,7 @@ func (r *Resync) where(ctx context.Context, event Event) (place, error) {
 		if entered.Input != nil && json.Unmarshal([]byte(*entered.Input), &about) == nil {
 			p.step, p.generation = about.Step, about.Generation
 		}
+		p.step = cmp.Or(p.step, functions[p.state])
 		return p, nil
 	}
 	return unknown, nil

@@ -32,6 +32,7 @@ func entered(kind sfntypes.HistoryEventType, state, input string) sfntypes.Histo
 
 var (
 	calling  = entered(sfntypes.HistoryEventTypeTaskStateEntered, "RunStep", `{"step":"controller","generation":2}`)
+	planning = entered(sfntypes.HistoryEventTypeTaskStateEntered, "Validate", `{}`)
 	waiting  = entered(sfntypes.HistoryEventTypeWaitStateEntered, "WaitForStep", `{"step":"controller","generation":2}`)
 	asking   = entered(sfntypes.HistoryEventTypeTaskStateEntered, "Request", `{"detail":{"rack":"demo"}}`)
 	failed   = entered(sfntypes.HistoryEventTypeFailStateEntered, "Failed", `{}`)
@@ -197,6 +198,7 @@ func TestAnExecutionThatEndedIsToldOf(t *testing.T) {
 		{"stopped while it waited", "ABORTED", "", []sfntypes.HistoryEvent{aborting, waiting, calling}, "controller", "ABORTED", 0},
 		{"out of time", "TIMED_OUT", "", []sfntypes.HistoryEvent{calling}, "controller", "TIMED_OUT", time.Minute},
 		{"failed by itself: its call has ended", "FAILED", "States.QueryEvaluationError", []sfntypes.HistoryEvent{failed, calling}, "controller", "States.QueryEvaluationError", 0},
+		{"stopped while it planned", "ABORTED", "", []sfntypes.HistoryEvent{aborting, planning}, "validate", "ABORTED", time.Minute},
 		{"nobody knows where", "ABORTED", "", nil, "", "ABORTED", time.Minute},
 	} {
 		t.Run(c.what, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/k8s/k8sfake"
 	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -89,6 +90,33 @@ func TestWhatRunsIsAskedWhereThePoolsChange(t *testing.T) {
 	run, err := s.store.Run(t.Context(), "demo", int64(s.requests)-1, int64(s.requests))
 	if err != nil || s.dialled != 1 || len(run.Effects) != 1 || !run.Effects[0].Replaces || run.Effects[0].Nodes != nil {
 		t.Errorf("%v: asked %d times, effects %v", err, s.dialled, run.Effects)
+	}
+}
+
+// Which nodes drift is told by their NodeClaims; where only the networks are to be others, too.
+func TestNodeClaimsTellWhatDrifts(t *testing.T) {
+	s, api := begin(t, auth, on, "karpenter_arch=amd64,arm64"), k8sfake.New(t)
+	s.validate.dial = api.Dial
+	s.pass(false)
+	for name, arch := range map[string]string{"a": "amd64", "b": "arm64", "c": "amd64"} {
+		api.Put("/apis/karpenter.sh/v1/nodeclaims/"+name, "karpenter.sh/v1", "NodeClaim", map[string]any{
+			"metadata": map[string]any{"labels": map[string]any{"karpenter.sh/nodepool": "workload", "kubernetes.io/arch": arch, "karpenter.sh/capacity-type": "on-demand"}},
+			"status":   map[string]any{"conditions": []any{map[string]any{"type": "Launched", "status": "True"}}},
+		})
+	}
+	for write, want := range map[string]string{
+		"karpenter_arch=arm64":           "Karpenter replaces 2 of its 3 nodes (RequirementsDrifted)",
+		"karpenter_cpu_limit=7":          "its 3 nodes stay",
+		"security_group_ids=sg-01234567": "Karpenter may replace some or all of its 3 nodes (SecurityGroupDrift)",
+	} {
+		s.cloud.EC2.Tags["sg-01234567"] = map[string]string{}
+		s.write(write)
+		found, err := s.find()
+		if err != nil || len(found.Problems) > 0 || len(found.Plan.Effects) != 1 || !strings.Contains(found.Plan.Effects[0].String(), want) {
+			t.Errorf("%s: %v, %v, %v; want %q", write, err, found.Problems, found.Plan.Effects, want)
+		}
+		name, _, _ := strings.Cut(write, "=")
+		s.write(name, "karpenter_arch=amd64,arm64")
 	}
 }
 

@@ -9,25 +9,28 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// running reads from the NodePools' status what runs now. It serves advice, so an API server that does not answer is no
+// running adds what runs now: the NodePools' status, and the NodeClaims. It serves advice, so an API server that does not answer is no
 // failure: the plan then has no numbers.
-func (v *Validate) running(ctx context.Context, cluster *plan.ClusterFacts, records plan.Records) map[string]plan.PoolFacts {
-	if cluster == nil || !records.WasOn {
-		return nil
+func (v *Validate) running(ctx context.Context, facts *plan.Facts) {
+	if facts.Cluster == nil || !facts.Records.WasOn {
+		return
 	}
-	client, err := v.dial(ctx, cluster.Cluster)
+	client, err := v.dial(ctx, facts.Cluster.Cluster)
 	if err != nil {
-		return nil
+		return
 	}
-	pools, err := client.List(ctx, k8s.NodePool, "", "")
-	if err != nil {
-		return nil
+	if pools, err := client.List(ctx, k8s.NodePool, "", ""); err == nil {
+		facts.Pools = map[string]plan.PoolFacts{}
+		for _, pool := range pools {
+			nodes, _, _ := unstructured.NestedInt64(pool.Object, "status", "nodes")
+			resources, _, _ := unstructured.NestedStringMap(pool.Object, "status", "resources")
+			facts.Pools[pool.GetName()] = plan.PoolFacts{Nodes: int(nodes), CPU: resources["cpu"], Memory: resources["memory"]}
+		}
 	}
-	found := map[string]plan.PoolFacts{}
-	for _, pool := range pools {
-		nodes, _, _ := unstructured.NestedInt64(pool.Object, "status", "nodes")
-		resources, _, _ := unstructured.NestedStringMap(pool.Object, "status", "resources")
-		found[pool.GetName()] = plan.PoolFacts{Nodes: int(nodes), CPU: resources["cpu"], Memory: resources["memory"]}
+	if claims, err := client.List(ctx, k8s.NodeClaim, "", ""); err == nil {
+		facts.NodeClaims = make([]plan.Object, 0, len(claims))
+		for _, claim := range claims {
+			facts.NodeClaims = append(facts.NodeClaims, claim.Object)
+		}
 	}
-	return found
 }

@@ -266,14 +266,8 @@ func (v *Validate) judge(ctx context.Context, name string, tree rack.Tree, recor
 	}
 	return judge.Judge(parsed, facts, judge.InForce{
 		Checked: records.Checked,
-		Objects: func() ([]plan.Object, error) {
-			last, err := v.store.Plan(ctx, name)
-			if err != nil || last == nil {
-				return nil, err
-			}
-			return last.NodePools.Objects, nil
-		},
-		Running: func() map[string]plan.PoolFacts { return v.running(ctx, facts.Cluster, records) },
+		Plan:    func() (*plan.Plan, error) { return v.store.Plan(ctx, name) },
+		Running: func(facts *plan.Facts) { v.running(ctx, facts) },
 	})
 }
 
