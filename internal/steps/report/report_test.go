@@ -433,7 +433,7 @@ func TestOvertakenRounds(t *testing.T) {
 func TestTheRoundsOfAPassAreToldTogether(t *testing.T) {
 	some := 12
 	s := begin(t, rack.Run{Outcome: "Planned", Goal: "karpenter", Effects: []plan.Effect{
-		{Pool: "workload", Change: plan.PoolChanged, Replaces: true, Nodes: &some}, {Pool: "gpu", Change: plan.PoolCreated},
+		{Pool: "workload", Change: plan.PoolChanged, Replaces: true, Reasons: []string{"NodePoolDrifted"}, Nodes: &some}, {Pool: "gpu", Change: plan.PoolCreated},
 	}}, done)
 	s.run(event("Planned"))
 	round := func(generation int64, execution string, records ...rack.StepRecord) {
@@ -457,7 +457,7 @@ func TestTheRoundsOfAPassAreToldTogether(t *testing.T) {
 	if got := s.status(); !slices.Equal(got.Changed, []string{"queue demo created", "rule demo created"}) || got.Generation != 8 || len(detail.Changed) != 2 {
 		t.Errorf("%v, and the event %v", got.Changed, detail.Changed)
 	}
-	if got, want := s.status().Pools, []string{"pool gpu is created", "pool workload is changed: Karpenter replaces its 12 nodes, as its disruption budget allows"}; !slices.Equal(got, want) {
+	if got, want := s.status().Pools, []string{"pool gpu is created", "pool workload is changed: Karpenter replaces its 12 nodes (NodePoolDrifted), as its disruption budget allows"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if !strings.Contains(s.measured.String(), `"Changes":1`) {
