@@ -49,12 +49,6 @@ func TestPods(t *testing.T) {
 	sandbox.Play(t, story.Pods)
 }
 
-// One change for each kind of field: what is said to become of the nodes, and what Karpenter makes of each of them.
-func TestDrifts(t *testing.T) {
-	sandbox.Play(t, story.Enabled)
-	sandbox.Play(t, story.Drifts)
-}
-
 // What was changed or deleted by hand is put back; what others made is left alone.
 func TestHandEdits(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
