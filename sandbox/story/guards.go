@@ -57,7 +57,7 @@ const (
 	countAnew = `curl -s -X PUT "$AWS_ENDPOINT_URL/_sandbox/faults" -d '[]'`
 	changing  = `curl -s "$AWS_ENDPOINT_URL/_sandbox/faults" | python3 -c '
 import json, sys
-reading = ("assume", "batchget", "describe", "get", "head", "list", "query", "receive", "watch")
+reading = ("assume", "batchget", "describe", "get", "head", "list", "query", "receive", "scan", "watch")
 own = {("dynamodb", "PutItem"), ("dynamodb", "UpdateItem"), ("events", "PutEvents")}
 for c in json.load(sys.stdin)["calls"]:
     record = (c["service"], c["action"]) in own or c["function"] == "report"
