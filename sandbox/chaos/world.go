@@ -62,7 +62,7 @@ func patient() aws.Retryer {
 
 // NewWorld reads the environment of a sandbox's users. It watches the sandbox until the context ends.
 func NewWorld(ctx context.Context, environment user.Environment) (*World, error) {
-	w := &World{aws: environment.AWS()}
+	w := &World{aws: environment.AWS(), playing: func(string) {}}
 	w.aws.Retryer = patient
 	config, err := clientcmd.BuildConfigFromFlags("", environment.Value("KUBECONFIG"))
 	if err != nil {
