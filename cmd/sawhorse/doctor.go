@@ -53,7 +53,7 @@ func runDoctor(ctx context.Context, use string, args []string) error {
 	case report.Count(doctor.Fails) > 0:
 		return errRefused
 	case report.Count(doctor.Unknown) > 0:
-		return undecided("what some checks are about could not be looked at")
+		return undecided("")
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ type unusable struct{ error }
 // errRefused ends a command that has printed its answer, and the answer is no.
 var errRefused = errors.New("refused")
 
-// undecided says why there is no answer, or none yet.
+// undecided says why there is no answer, or none yet; it is empty where what was printed says so.
 type undecided string
 
 func (u undecided) Error() string { return string(u) }
@@ -58,6 +58,8 @@ func main() {
 	case interrupted: // what it was at when it was, in the words of a library, is of no use to anybody
 		fmt.Fprintln(os.Stderr, "sawhorse: interrupted; what goes on in AWS goes on")
 		os.Exit(130) // as a shell has it
+	case errors.Is(err, undecided("")):
+		os.Exit(3)
 	case errors.As(err, new(undecided)):
 		fmt.Fprintln(os.Stderr, "sawhorse:", err)
 		os.Exit(3)

@@ -53,7 +53,7 @@ func execute(t testing.TB, command *exec.Cmd, stdin string) ran {
 // ends wants an exit code; nothing to be on stderr but with 2.
 func (r ran) ends(t testing.TB, code int) ran {
 	t.Helper()
-	if r.code != code || code < 2 && r.stderr != "" {
+	if r.code != code || code != 2 && r.stderr != "" {
 		t.Fatalf("exit %d, want %d\nstdout: %s\nstderr: %s", r.code, code, r.stdout, r.stderr)
 	}
 	return r

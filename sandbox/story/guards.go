@@ -53,12 +53,12 @@ func Guards(t *Teller) {
 
 const (
 	// countAnew has the sandbox count the calls of Sawhorse's functions, to AWS and to the API server, from here on. changing are those
-	// of them that write, but for records, the status and events.
+	// of them that write, but for records, the status, events and the start of passes.
 	countAnew = `curl -s -X PUT "$AWS_ENDPOINT_URL/_sandbox/faults" -d '[]'`
 	changing  = `curl -s "$AWS_ENDPOINT_URL/_sandbox/faults" | python3 -c '
 import json, sys
 reading = ("assume", "batchget", "describe", "get", "head", "list", "query", "receive", "scan", "watch")
-own = {("dynamodb", "PutItem"), ("dynamodb", "UpdateItem"), ("events", "PutEvents")}
+own = {("dynamodb", "PutItem"), ("dynamodb", "UpdateItem"), ("events", "PutEvents"), ("states", "StartExecution")}
 for c in json.load(sys.stdin)["calls"]:
     record = (c["service"], c["action"]) in own or c["function"] == "report"
     if c["function"] and not record and not c["action"].lower().startswith(reading):
