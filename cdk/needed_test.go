@@ -123,7 +123,7 @@ Each function has a role of its own. This is every statement of every role, as t
 - the code that needs each action: a test finds the calls in the sources, and fails on a right that nothing needs;
 - a call of an end-to-end script (its name, and on what) that is refused without it: [how that is known](sandbox.md#rights).
 
-The first is written by ` + "`go test ./cdk -run PermissionsDocument -update`, the second by `make rights UPDATE=yes`" + `, which CI runs without UPDATE.
+The first is written by ` + "`go test ./cdk -run PermissionsDocument -update`, the second by `make rights UPDATE=yes`" + `, and ` + "`make rights`" + ` alone says whether it holds.
 PARTITION, REGION and ACCOUNT are those of the deployment.
 `)
 	found := proof(t)
