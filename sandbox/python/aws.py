@@ -53,7 +53,7 @@ def run(connection):
     command = json.loads(text)
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
-    os.environ.update(command["environment"])  # the server has none of its own that a caller lacks
+    os.environ.update(command["environment"])  # what stays of the server's own is where the CLI has its data
     os.chdir(command["folder"])
     sys.argv = ["aws", *command["arguments"]]
     random.seed()
