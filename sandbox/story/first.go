@@ -20,7 +20,7 @@ for claim in json.load(sys.stdin)["items"]:
         print(claim["metadata"]["labels"]["karpenter.sh/nodepool"], *[t["key"] for t in claim["spec"].get("taints", [])])'`
 	)
 	gone := func() {
-		t.Type("kubectl -n shop delete pod model")
+		t.Type("kubectl -n shop delete pod model --ignore-not-found") // its node's taint of before it was registered may have evicted it
 		t.Type("kubectl delete nodeclaims -l karpenter.sh/nodepool --timeout=60s")
 		t.Until("nodes of NodePools", nodes, "", time.Minute)
 	}
