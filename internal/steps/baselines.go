@@ -18,7 +18,7 @@ const RemovalKey = "removal"
 
 // OffKey names the record that the capacity check for turning Karpenter off has passed. The first step of turning off
 // writes it before it changes anything. The record exists until Karpenter is off or the hand-over to Karpenter is done
-// again. Meanwhile no step rejects: a rejection would leave the rack half off.
+// again. Meanwhile turning off is not rejected any more, because that would leave the rack half off.
 const OffKey = "off"
 
 // AutoscalerKey names the baseline of Cluster Autoscaler. The step autoscaler defines its fields.

@@ -8,8 +8,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// A step that stops after it has made a setting and before it has recorded that makes the setting again. That is no
-// contest.
+// A step that stops after it has applied a setting and before it has recorded that applies the setting again. That is
+// no contest.
 func TestStoppedBeforeTheNote(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	arbiter := steps.Arbiter{Contests: awsfake.Contests{}, Now: func() time.Time { return now }}

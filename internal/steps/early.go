@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Early is the error of a call that AWS refused because a resource was created or deleted seconds ago and AWS does not
-// know that everywhere yet. The step is called again after Wait; Note says what it waits for. Only a step can tell this
-// from a permanent refusal: by the age of the resource.
+// Early is the error of a call that came too early: AWS is eventually consistent, and the call is about a resource that
+// was created or deleted seconds ago. The step is called again after Wait; Note says what it waits for. Only a step can
+// tell this from a permanent refusal: by the age of the resource.
 type Early struct {
 	Wait time.Duration
 	Note string

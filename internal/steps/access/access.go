@@ -156,8 +156,8 @@ func modeOf(cluster *types.Cluster) types.AuthenticationMode {
 	return types.AuthenticationModeConfigMap
 }
 
-// vacant rejects a cluster that already has a Karpenter that is not ours, because two Karpenters on one cluster end
-// each other's nodes.
+// vacant rejects a cluster that has a Karpenter, or parts of one, that Sawhorse did not make: two Karpenters on one
+// cluster terminate each other's nodes.
 func (a *Access) vacant(ctx context.Context, p *plan.Plan) error {
 	client, err := a.Dial(ctx, p.Cluster)
 	if err != nil {

@@ -148,8 +148,8 @@ func (r *run) misnamed(ctx context.Context, marked deployment) (steps.Progress, 
 	return r.restore(ctx, marked)
 }
 
-// change records the baseline, edits the Deployment and waits for its pods. If others have set the change back, the
-// arbiter decides whether to make it again.
+// change records the baseline, edits the Deployment and waits for its pods. If others have reverted the change, the
+// arbiter decides whether to apply it again.
 func (r *run) change(ctx context.Context, live deployment, edit func(deployment)) (steps.Progress, error) {
 	wanted := live.copy()
 	edit(wanted)

@@ -9,7 +9,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// contest returns the name of the record of what others set back on a Cluster Autoscaler.
+// contest returns the name of the record of what others revert on a Cluster Autoscaler.
 func contest(live deployment) string { return "autoscaler/" + live.key() }
 
 // setting describes what Sawhorse sets: the replicas and, if there are any, the targets and the node placement. Other
@@ -21,7 +21,7 @@ func (d deployment) setting() string {
 	return fmt.Sprintf("%d replica(s) on system nodes with --nodes=%s", d.replicas(), strings.Join(d.line().values("nodes"), " --nodes="))
 }
 
-// contested warns of a Cluster Autoscaler that others set back, and names who did it.
+// contested warns of a Cluster Autoscaler whose settings others revert, and names who does it.
 func (r *run) contested(live, wanted deployment, ruling steps.Ruling) {
 	path := []string{"spec", "template", "spec", "nodeSelector", names.LabelSystemNode}
 	switch name, _ := live.container()["name"].(string); {

@@ -11,8 +11,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// The first time a tool sets the change back, it is made again. From the second time on the warning names the tool, and
-// the change is made again once a day.
+// The first time a tool reverts the change, it is applied again. From the second time on the warning names the tool,
+// and the change is applied again once a day.
 func TestWhatOthersSetBackIsNotFoughtOver(t *testing.T) {
 	s, o := begin(t), autoscaler("ca", image)
 	s.Create(o)
@@ -52,7 +52,7 @@ func TestWhatOthersSetBackIsNotFoughtOver(t *testing.T) {
 	}
 }
 
-// If the step stops between the change and its record, the next call records it. What others set back afterwards is
+// If the step stops between the change and its record, the next call records it. What others revert afterwards is
 // counted as usual.
 func TestAChangeThatWasNotNoted(t *testing.T) {
 	s, o := begin(t), autoscaler("ca", image)

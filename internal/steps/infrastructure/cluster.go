@@ -21,9 +21,9 @@ const nodeEntry = "EC2_LINUX"
 
 func notFound(err error) bool { return errors.As(err, new(*types.ResourceNotFoundException)) }
 
-// entry lets nodes with the node role join the cluster, and returns since when they can. An access entry's type cannot
-// be changed, and an entry binds to the role as it was when the entry was created. So an entry of the wrong type or of
-// an earlier role is replaced.
+// entry creates or repairs the access entry that lets nodes with the node role join the cluster. It returns when the
+// entry was created; nil for an administrator's entry. An access entry's type cannot be changed, and an entry binds to
+// the role as it was when the entry was created. So an entry of the wrong type or of an earlier role is replaced.
 func (i *Infrastructure) entry(ctx context.Context, p *plan.Plan, role *iamtypes.Role, progress *steps.Progress) (*time.Time, error) {
 	live, err := i.EKS.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: role.Arn})
 	if err != nil && !notFound(err) {
@@ -32,7 +32,7 @@ func (i *Infrastructure) entry(ctx context.Context, p *plan.Plan, role *iamtypes
 	if err == nil {
 		good := working(live.AccessEntry, role)
 		if good && !ours(p, live.AccessEntry.Tags) {
-			return nil, nil // an administrator created it: it works, and with our tags Sawhorse would later delete it
+			return nil, nil // an administrator's entry: it works, and with ownership tags Sawhorse would later delete it
 		}
 		if good {
 			return live.AccessEntry.CreatedAt, i.tagEKS(ctx, p, live.AccessEntry.AccessEntryArn, live.AccessEntry.Tags, "access entry of role "+p.Infrastructure.NodeRole, progress)
@@ -134,8 +134,8 @@ func (i *Infrastructure) association(ctx context.Context, p *plan.Plan) (*types.
 	return live.Association, nil
 }
 
-// associate gives the controller its credentials through EKS Pod Identity, and returns since when they have been as
-// they are.
+// associate gives the controller its credentials through EKS Pod Identity, and returns when the association was created
+// or last changed.
 func (i *Infrastructure) associate(ctx context.Context, p *plan.Plan, role *iamtypes.Role, progress *steps.Progress) (*time.Time, error) {
 	live, err := i.association(ctx, p)
 	if err != nil {

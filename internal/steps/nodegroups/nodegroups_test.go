@@ -342,8 +342,8 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// If a tool sets back the size of a build group, the group is emptied again once. After that the contest is reported,
-// and the group is left alone for a day.
+// If a tool reverts the size of a build group, the group is emptied again once. After that the contest is reported, and
+// the group is left alone for a day.
 func TestABuildGroupThatOthersSetBack(t *testing.T) {
 	s := begin(t)
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

@@ -13,7 +13,7 @@ import (
 )
 
 // end does what Karpenter has not done: it terminates the instances of the rack's pools and, once their end is
-// confirmed, removes their Nodes and NodeClaims. It returns what is still to be waited for; empty if nothing is left.
+// confirmed, removes their Nodes and NodeClaims. It returns what to wait for; empty if nothing is left.
 func (r *run) end(ctx context.Context, claims []unstructured.Unstructured) (string, error) {
 	if note, err := r.endInstances(ctx, claims); err != nil || note != "" {
 		return note, err
