@@ -173,8 +173,8 @@ func (r *run) rollout(ctx context.Context) (string, error) {
 	return strings.Join(append([]string{k8s.Subject(deployment) + ": " + rollout.Note}, troubles...), "; "), err
 }
 
-// replicas returns 2 if two controller pods can run. The chart spreads them over zones and hosts with a hard
-// constraint, so a second pod in the same zone would stay pending for ever.
+// replicas returns 2 if high_availability is set and the system nodes span two zones. The chart spreads the pods over
+// zones and hosts with a hard constraint, so a second pod in the same zone would stay pending for ever.
 func (r *run) replicas(nodes []k8s.SystemNode) int {
 	if !r.plan.Controller.HighAvailability {
 		return 1

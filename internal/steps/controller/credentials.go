@@ -24,7 +24,7 @@ const again = time.Minute
 
 // admitAgain deletes the controller's pods that were admitted without credentials. A restart keeps a pod's
 // specification, so such a pod would use the node's role and fail for ever. The deletion is recorded in the Deployment
-// first, so that deletions stay rare even if a call is interrupted. It returns a note of what it did; empty if all pods
+// first, so that deletions stay rare even if a call is interrupted. It returns a note that names the pods; empty if all
 // have credentials.
 func (r *run) admitAgain(ctx context.Context, deployment *unstructured.Unstructured) (string, error) {
 	variable := r.credentials()

@@ -13,7 +13,8 @@ import (
 // validateAgain is how often Karpenter is made to retry what EC2 has denied.
 const validateAgain = 30 * time.Second
 
-// unheard is how long a denial is reported only once. Karpenter itself would cache it for as long.
+// unheard is the time after the last retry from which a denial is reported again. Karpenter itself would cache it for
+// as long.
 const unheard = 30 * time.Minute
 
 // tryAgain makes Karpenter retry a dry run that EC2 denied. EC2 learns of a role's policies seconds after they were
