@@ -69,8 +69,7 @@ func (s *scene) end() {
 	for _, name := range k8s.CRDs {
 		k8stest.Eventually(s.T, func() bool {
 			// Remove the finalizer on each try. While the definition's storage is new, the API server retries its own
-			// clean-up ever more rarely, in the end only every few minutes. No objects are left that it would have to
-			// delete.
+			// clean-up ever more rarely, and that can take minutes. No objects are left that it would have to delete.
 			s.Remove(crd(name))
 			return s.Get(crd(name)) == nil
 		})

@@ -195,7 +195,7 @@ func TestNothingToServe(t *testing.T) {
 	}
 }
 
-// The step reaches the same end although any call that reads or writes the record of the first look may fail.
+// The step reaches the same end even if a call that reads or writes the record of the first look fails.
 func TestInterruptedServe(t *testing.T) {
 	s := removing(t)
 	awsfake.Interrupted(t, func() (*awsfake.Cloud, func() (bool, error)) {
