@@ -13,7 +13,7 @@ import (
 // scalingRole is the role with which Auto Scaling launches the instances of managed node groups.
 const scalingRole = "role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"
 
-// keyGrant is the action with which EC2 gets the use of a volume's key on behalf of the caller that launches the
+// keyGrant is the action with which EC2 obtains a grant for a volume's key on behalf of the caller that launches the
 // instance.
 const keyGrant = "kms:CreateGrant"
 

@@ -35,8 +35,8 @@ type Change struct {
 	Paths names.Paths
 }
 
-// Parameter Store accepts three writes per second and account. A call makes that many writes, and the next call follows
-// after pause.
+// Parameter Store accepts three writes per second from an account. A call makes that many writes, and the next call
+// follows after pause.
 const (
 	atOnce = 3
 	pause  = time.Second

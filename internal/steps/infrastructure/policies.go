@@ -118,8 +118,7 @@ func policy(statement map[string]any) (string, error) {
 	return string(text), nil
 }
 
-// compact returns JSON in the one form that is stored and compared, without white space: IAM limits a policy's number
-// of characters.
+// compact returns JSON in the one form that is stored and compared, without white space.
 func compact(document []byte) (string, error) {
 	var value any
 	if err := json.Unmarshal(document, &value); err != nil {

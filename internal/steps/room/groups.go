@@ -30,7 +30,8 @@ type group struct {
 	known bool
 	// coming counts the nodes that EKS was asked for and that are not Ready. ready counts those that take pods.
 	coming, ready int
-	// added counts the further nodes that the pods need within the group's maximum, beyond those above it.
+	// added counts the further nodes that the pods need up to the group's maximum. beyond counts those that they would
+	// need above it.
 	added, beyond int
 
 	next int

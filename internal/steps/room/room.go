@@ -176,7 +176,7 @@ func waiting(groups []*group) string {
 	return strings.Join(all, ", ") + "; if none comes, EC2 may have no capacity (EKS shows that in the group's health), and Rack Reconcile Requested with \"force\": true goes on without"
 }
 
-// raise asks EKS for the further nodes. It first records the groups' sizes, until there is enough capacity.
+// raise asks EKS for the further nodes. It first records the groups' sizes.
 func (r *run) raise(ctx context.Context, groups []*group) error {
 	sizes := map[string]plan.Scaling{}
 	more := false
