@@ -1,4 +1,4 @@
-// Function access opens the cluster to Sawhorse's functions.
+// Function access gives Sawhorse's functions access to the cluster, and takes it away.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Function autoscaler hands over from Cluster Autoscaler, and back to it.
+// Function autoscaler hands scaling over from Cluster Autoscaler to Karpenter, and back.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Function change writes the change requests that were accepted to Parameter Store.
+// Function change writes accepted change requests to Parameter Store.
 package main
 
 import (

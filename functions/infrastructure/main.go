@@ -1,4 +1,5 @@
-// Function infrastructure makes Karpenter's roles, the controller's credentials and the nodes' access entry.
+// Function infrastructure creates and removes Karpenter's roles, the controller's credentials and the nodes' access
+// entry.
 package main
 
 import (

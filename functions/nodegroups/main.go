@@ -1,5 +1,5 @@
-// Function nodegroups labels the system node groups, replaces those with SPOT capacity, empties or restores the build node
-// groups, makes room for the pods of Karpenter's nodes, and pins system Deployments.
+// Function nodegroups labels the system node groups, replaces those with SPOT capacity, scales the build node groups to
+// zero and back, provides capacity for the pods of Karpenter's nodes, and pins system Deployments.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Function queue keeps the interruption queue and its rule in order.
+// Function queue creates, repairs and removes the interruption queue and its EventBridge rule.
 package main
 
 import (

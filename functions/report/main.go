@@ -1,4 +1,4 @@
-// Function report ends a round: it writes the rack's status and outputs and tells the bus.
+// Function report ends an iteration: it writes the rack's status and outputs and puts events on the bus.
 package main
 
 import (

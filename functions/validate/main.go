@@ -1,4 +1,4 @@
-// Function validate begins a round: it reads the rack's parameters and makes the plan, or tells why not.
+// Function validate begins an iteration: it reads the rack's parameters and makes the plan, or says why it cannot.
 package main
 
 import (

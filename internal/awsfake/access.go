@@ -12,13 +12,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 )
 
-// ended is an access entry that was deleted, and when.
+// ended is a deleted access entry with the time of its deletion.
 type ended struct {
 	entry *Entry
 	at    time.Time
 }
 
-// Entry is an access entry and the policies associated with it, the last of them at a time.
+// Entry is an access entry with its policies. Associated is when the last of them was associated.
 type Entry struct {
 	types.AccessEntry
 	Policies   []string
@@ -38,7 +38,7 @@ func (e *EKS) entry(call string, cluster, principal *string) (*Entry, error) {
 	return nil, &types.ResourceNotFoundException{}
 }
 
-// policies is the entry for a call about its policies, which does not find one that was just made.
+// policies returns the entry for a call about its policies. Such a call does not find a new entry yet.
 func (e *EKS) policies(call string, cluster, principal *string) (*Entry, error) {
 	entry, err := e.entry(call, cluster, principal)
 	if err == nil && e.lags(entry.CreatedAt, e.Lag.Entries) {
@@ -47,7 +47,7 @@ func (e *EKS) policies(call string, cluster, principal *string) (*Entry, error) 
 	return entry, err
 }
 
-// unknown tells whether EKS does not know a role yet.
+// unknown reports whether EKS does not know a role yet.
 func (e *EKS) unknown(arn string) bool {
 	role := e.roles.Roles[arn[strings.LastIndex(arn, "/")+1:]]
 	return role != nil && e.lags(role.CreateDate, e.Lag.Principals)
@@ -64,7 +64,7 @@ func (e *EKS) DescribeAccessEntry(_ context.Context, in *eks.DescribeAccessEntry
 	return &eks.DescribeAccessEntryOutput{AccessEntry: &entry.AccessEntry}, nil
 }
 
-// CreateAccessEntry refuses groups that EKS refuses.
+// CreateAccessEntry refuses the groups that EKS refuses.
 func (e *EKS) CreateAccessEntry(_ context.Context, in *eks.CreateAccessEntryInput, _ ...func(*eks.Options)) (*eks.CreateAccessEntryOutput, error) {
 	entry, err := e.entry("CreateAccessEntry", in.ClusterName, in.PrincipalArn)
 	if entry != nil {
@@ -168,7 +168,7 @@ func (e *EKS) DescribePodIdentityAssociation(_ context.Context, in *eks.Describe
 	return &eks.DescribePodIdentityAssociationOutput{Association: a}, nil
 }
 
-// CreatePodIdentityAssociation refuses a second one of a service account.
+// CreatePodIdentityAssociation refuses a second association of a service account.
 func (e *EKS) CreatePodIdentityAssociation(_ context.Context, in *eks.CreatePodIdentityAssociationInput, _ ...func(*eks.Options)) (*eks.CreatePodIdentityAssociationOutput, error) {
 	if err := e.known("CreatePodIdentityAssociation", in.ClusterName, *in.Namespace+"/"+*in.ServiceAccount); err != nil {
 		return nil, err
@@ -236,7 +236,7 @@ func (e *EKS) TagResource(_ context.Context, in *eks.TagResourceInput, _ ...func
 	return nil, &types.ResourceNotFoundException{}
 }
 
-// with is a copy of tags with more of them.
+// with returns a copy of tags with more tags.
 func with(tags, more map[string]string) map[string]string {
 	all := map[string]string{}
 	maps.Copy(all, tags)

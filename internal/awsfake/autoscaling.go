@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 )
 
-// AutoScaling has Auto Scaling groups, and gives them one a page.
+// AutoScaling holds Auto Scaling groups, and returns them one per page.
 type AutoScaling struct {
 	Groups []types.AutoScalingGroup
 	// Asked counts the calls.
@@ -26,7 +26,7 @@ func (a *AutoScaling) Group(name string, least, most int32, tags ...string) {
 	a.Groups = append(a.Groups, group)
 }
 
-// DescribeAutoScalingGroups takes names, at most 50, and filters that must all hold, as AWS does.
+// DescribeAutoScalingGroups accepts at most 50 names, and filters that must all match, as AWS does.
 func (a *AutoScaling) DescribeAutoScalingGroups(
 	_ context.Context, in *autoscaling.DescribeAutoScalingGroupsInput, _ ...func(*autoscaling.Options),
 ) (*autoscaling.DescribeAutoScalingGroupsOutput, error) {

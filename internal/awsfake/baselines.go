@@ -2,18 +2,18 @@ package awsfake
 
 import "context"
 
-// Baselines keeps a rack's baselines in memory, as the rack's records do.
+// Baselines stores a rack's baselines in memory, like the rack's records.
 type Baselines struct {
 	*Calls
 	Kept map[string]string
 }
 
-// NewBaselines are none; its calls count among the cloud's.
+// NewBaselines returns an empty store. Its calls count among the cloud's.
 func NewBaselines(cloud *Cloud) *Baselines {
 	return &Baselines{Calls: cloud.Calls, Kept: map[string]string{}}
 }
 
-// Keep counts the first time only.
+// Keep records a baseline, if none of that name exists.
 func (b *Baselines) Keep(_ context.Context, _, name string, value []byte) error {
 	if err := b.call("Baselines.Keep", name); err != nil {
 		return err
@@ -24,7 +24,7 @@ func (b *Baselines) Keep(_ context.Context, _, name string, value []byte) error 
 	return nil
 }
 
-// Get is what Keep recorded.
+// Get returns what Keep recorded.
 func (b *Baselines) Get(_ context.Context, _, name string) ([]byte, bool, error) {
 	if err := b.call("Baselines.Get", name); err != nil {
 		return nil, false, err
@@ -33,7 +33,7 @@ func (b *Baselines) Get(_ context.Context, _, name string) ([]byte, bool, error)
 	return []byte(value), ok, nil
 }
 
-// Forget removes one.
+// Forget removes a baseline.
 func (b *Baselines) Forget(_ context.Context, _, name string) error {
 	if err := b.call("Baselines.Forget", name); err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Package awsfake is as much of AWS as the steps call, in memory: services with state, that refuse what AWS refuses. Tests
-// look at the state and at the calls, and let any call fail. Only tests import it.
+// Package awsfake fakes the AWS services that the steps call, in memory. They have state and refuse what AWS refuses.
+// Tests check the state and the calls, and can make any call fail. Only tests import it.
 package awsfake
 
 import (
@@ -12,14 +12,14 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// Account, Region and Cluster are where everything is.
+// Account and Region are the account and region of all resources. ClusterARN is the ARN of the cluster demo.
 const (
 	Account    = "123456789012"
 	Region     = "eu-central-1"
 	ClusterARN = "arn:aws:eks:" + Region + ":" + Account + ":cluster/demo"
 )
 
-// Cloud is one account and region.
+// Cloud is one account in one region.
 type Cloud struct {
 	*Calls
 	IAM    *IAM
@@ -31,7 +31,7 @@ type Cloud struct {
 	Table  *Table
 }
 
-// New is an account with nothing in it but the EKS cluster demo, in access mode CONFIG_MAP.
+// New returns an account that contains only the EKS cluster demo, in access mode CONFIG_MAP.
 func New() *Cloud {
 	calls := &Calls{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	roles := newIAM(calls)
@@ -41,18 +41,18 @@ func New() *Cloud {
 	}
 }
 
-// Calls are the calls so far, and the clock.
+// Calls records the calls so far and holds the clock.
 type Calls struct {
 	mutex  sync.Mutex
 	all    []string
 	failAt int
 	err    error
 	now    time.Time
-	// Lag is how far AWS is behind its own writes.
+	// Lag is how far AWS lags behind its own writes.
 	Lag Lag
 }
 
-// FailAt lets the n-th call from now on fail with the error, 1 being the next; 0 lets none.
+// FailAt makes the n-th call from now on fail with the error. 1 is the next call, 0 none.
 func (c *Calls) FailAt(n int, err error) {
 	c.failAt, c.err = 0, err
 	if n > 0 {
@@ -60,16 +60,16 @@ func (c *Calls) FailAt(n int, err error) {
 	}
 }
 
-// Failed tells whether the call that was to fail has come.
+// Failed reports whether the call that was to fail has been made.
 func (c *Calls) Failed() bool { return c.failAt > 0 && len(c.all) >= c.failAt }
 
-// Forget starts the list of calls anew.
+// Forget clears the list of calls.
 func (c *Calls) Forget() { c.all, c.failAt = nil, 0 }
 
-// Made are all calls since Forget: "IAM.CreateRole demo-karpenter".
+// Made returns all calls since Forget: "IAM.CreateRole demo-karpenter".
 func (c *Calls) Made() []string { return slices.Clone(c.all) }
 
-// Writes are the calls that change something.
+// Writes returns the calls that change something.
 func (c *Calls) Writes() []string {
 	return slices.DeleteFunc(c.Made(), func(call string) bool {
 		_, name, _ := strings.Cut(call, ".")
@@ -82,13 +82,13 @@ func (c *Calls) Writes() []string {
 	})
 }
 
-// Now is the clock. It goes on by a second with each call.
+// Now returns the clock's time. Each call advances the clock by a second.
 func (c *Calls) Now() time.Time { return c.now }
 
-// Pass lets time pass.
+// Pass advances the clock.
 func (c *Calls) Pass(d time.Duration) { c.now = c.now.Add(d) }
 
-// Call counts a call of something else that a step calls, and that may fail like one of AWS: the cluster's API server.
+// Call records a call to something other than AWS that may fail like a call to AWS, such as the cluster's API server.
 func (c *Calls) Call(name, subject string) error { return c.call(name, subject) }
 
 func (c *Calls) call(name, subject string) error {
@@ -102,15 +102,15 @@ func (c *Calls) call(name, subject string) error {
 	return nil
 }
 
-// refuse is an error of a code that the SDK has no type for.
+// refuse returns an error with a code for which the SDK has no type.
 func refuse(code, format string, args ...any) error {
 	return &smithy.GenericAPIError{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// polling is the time between two calls of a step that waits.
+// polling is the time between two calls of a waiting step.
 const polling = 20 * time.Second
 
-// Throttling is what AWS says to a caller that is too fast.
+// Throttling is AWS's error for a caller that sends too many requests.
 var Throttling = refuse("ThrottlingException", "Rate exceeded")
 
 func value[T any](p *T) T {

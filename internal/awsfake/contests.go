@@ -6,21 +6,21 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// Contests keeps a rack's contests in memory, as the rack's records do.
+// Contests stores a rack's contests in memory, like the rack's records.
 type Contests map[string]steps.Contest
 
-// Contest is what SaveContest recorded.
+// Contest returns what SaveContest recorded.
 func (c Contests) Contest(_ context.Context, _, subject string) (steps.Contest, error) {
 	return c[subject], nil
 }
 
-// SaveContest records one.
+// SaveContest records a contest.
 func (c Contests) SaveContest(_ context.Context, _, subject string, contest steps.Contest) error {
 	c[subject] = contest
 	return nil
 }
 
-// ForgetContest removes one.
+// ForgetContest removes a contest.
 func (c Contests) ForgetContest(_ context.Context, _, subject string) error {
 	delete(c, subject)
 	return nil

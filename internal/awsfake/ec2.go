@@ -10,15 +10,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// EC2 has the tags of subnets (subnet-…) and security groups (sg-…) by id; an id without an entry does not exist.
+// EC2 holds the tags of subnets (subnet-…) and security groups (sg-…) by id. An id without an entry does not exist.
 type EC2 struct {
 	*Calls
 	Tags map[string]map[string]string
 	// TemplateGroups are the security groups in launch templates, by id and version: "lt-1/3".
 	TemplateGroups map[string][]string
-	// Types are the instance types that EC2 knows.
+	// Types are the instance types that EC2 knows, with their architectures.
 	Types map[string]types.ArchitectureType
-	// Instances are by id. Delay is how often one that is terminated is seen shutting down.
+	// Instances holds instances by id. Delay is how many descriptions show a terminated one as shutting down.
 	Instances map[string]*Instance
 	Delay     int
 }
@@ -30,7 +30,7 @@ func newEC2(calls *Calls) *EC2 {
 	}
 }
 
-// DescribeTags gives one tag a page. It knows the filters key and resource-type.
+// DescribeTags returns one tag per page. It supports the filters key and resource-type.
 func (e *EC2) DescribeTags(_ context.Context, in *ec2.DescribeTagsInput, _ ...func(*ec2.Options)) (*ec2.DescribeTagsOutput, error) {
 	if err := e.call("EC2.DescribeTags", ""); err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (e *EC2) CreateTags(_ context.Context, in *ec2.CreateTagsInput, _ ...func(*
 	return &ec2.CreateTagsOutput{}, nil
 }
 
-// DeleteTags deletes a tag only where it has the value that is given, as EC2 does.
+// DeleteTags deletes a tag only if it has the given value, as EC2 does.
 func (e *EC2) DeleteTags(_ context.Context, in *ec2.DeleteTagsInput, _ ...func(*ec2.Options)) (*ec2.DeleteTagsOutput, error) {
 	if err := e.call("EC2.DeleteTags", strings.Join(in.Resources, ",")); err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (e *EC2) DescribeLaunchTemplateVersions(_ context.Context, in *ec2.Describe
 	}}, nil
 }
 
-// DescribeInstanceTypes knows the types in Types. It filters by instance-type.
+// DescribeInstanceTypes returns the types in Types. It supports the filter instance-type.
 func (e *EC2) DescribeInstanceTypes(_ context.Context, in *ec2.DescribeInstanceTypesInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstanceTypesOutput, error) {
 	if err := e.call("EC2.DescribeInstanceTypes", strings.Join(in.Filters[0].Values, ",")); err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func (e *EC2) DescribeInstanceTypes(_ context.Context, in *ec2.DescribeInstanceT
 	return out, nil
 }
 
-// filtered are the resources that exist and that a filter names: by id, or by the value of a tag ("tag:key").
+// filtered returns the existing resources that match a filter: an id, or the value of a tag ("tag:key").
 func (e *EC2) filtered(filters []types.Filter) []string {
 	var found []string
 	if key, tag := strings.CutPrefix(*filters[0].Name, "tag:"); tag {

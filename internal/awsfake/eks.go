@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 )
 
-// EKS has one cluster; Cluster is nil where it has none. An update that EKS accepts is under way until it has been looked
-// at Delay times.
+// EKS has one cluster, or none if Cluster is nil. An accepted update is under way until it has been described Delay
+// times.
 type EKS struct {
 	*Calls
 	Cluster      *types.Cluster
@@ -19,16 +19,16 @@ type EKS struct {
 	Entries      map[string]*Entry // by principal ARN
 	Associations map[string]*types.PodIdentityAssociation
 	Delay        int
-	// Issues keep EKS from making and deleting groups.
+	// Issues prevent EKS from creating and deleting groups.
 	Issues []types.Issue
-	// Changed is told when EKS has made a group, or deleted one.
+	// Changed is called when EKS has created a group, or deleted it (there is false).
 	Changed func(group *types.Nodegroup, there bool)
 
 	mode   types.AuthenticationMode
-	looks  map[string]int // how often the update of the cluster ("") or a group has been looked at
+	looks  map[string]int // how often the cluster ("") or a group has been described during its update
 	serial int
 	roles  *IAM
-	// ended are the access entries that were deleted, by principal ARN.
+	// ended holds the deleted access entries, by principal ARN.
 	ended map[string]ended
 }
 
@@ -42,7 +42,7 @@ func newEKS(calls *Calls, roles *IAM) *EKS {
 			Identity:           &types.Identity{Oidc: &types.OIDC{Issuer: new("https://oidc.example/id/ABC")}},
 			ResourcesVpcConfig: &types.VpcConfigResponse{ClusterSecurityGroupId: new("sg-cluster")},
 			AccessConfig:       &types.AccessConfigResponse{AuthenticationMode: types.AuthenticationModeConfigMap},
-			Tags:               map[string]string{"sawhorse.dev/rack": "demo"}, // its owner has let the rack in
+			Tags:               map[string]string{"sawhorse.dev/rack": "demo"}, // the owner's permission for the rack
 		},
 	}
 }
@@ -73,7 +73,7 @@ func (e *EKS) DescribeCluster(_ context.Context, in *eks.DescribeClusterInput, _
 	return &eks.DescribeClusterOutput{Cluster: &out}, nil
 }
 
-// UpdateClusterConfig changes the access mode, forward only.
+// UpdateClusterConfig changes the access mode, only to the next one.
 func (e *EKS) UpdateClusterConfig(_ context.Context, in *eks.UpdateClusterConfigInput, _ ...func(*eks.Options)) (*eks.UpdateClusterConfigOutput, error) {
 	if err := e.known("UpdateClusterConfig", in.Name, string(in.AccessConfig.AuthenticationMode)); err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (e *EKS) DescribeAddon(_ context.Context, in *eks.DescribeAddonInput, _ ...
 	return &eks.DescribeAddonOutput{Addon: &types.Addon{AddonName: in.AddonName, Status: status}}, nil
 }
 
-// ListNodegroups gives one name a page.
+// ListNodegroups returns one name per page.
 func (e *EKS) ListNodegroups(_ context.Context, in *eks.ListNodegroupsInput, _ ...func(*eks.Options)) (*eks.ListNodegroupsOutput, error) {
 	if err := e.known("ListNodegroups", in.ClusterName, ""); err != nil {
 		return nil, err

@@ -16,20 +16,20 @@ type Rule struct {
 	Targets []types.Target
 }
 
-// Events is EventBridge: rules by name, and the events that were put.
+// Events fakes EventBridge. It holds rules by name, and the events that were put.
 type Events struct {
 	*Calls
 	Rules map[string]*Rule
 	Sent  []types.PutEventsRequestEntry
-	// Full tells that the bus has as many rules as it may.
+	// Full reports whether the bus has as many rules as its quota allows.
 	Full bool
-	// Refuse is the message with which every target and event is refused; empty refuses none.
+	// Refuse is the message with which every target and event is refused. If it is empty, none is refused.
 	Refuse string
 }
 
 func newEvents(calls *Calls) *Events { return &Events{Calls: calls, Rules: map[string]*Rule{}} }
 
-// RuleARN is the ARN of a rule.
+// RuleARN returns the ARN of a rule.
 func RuleARN(name string) string { return "arn:aws:events:" + Region + ":" + Account + ":rule/" + name }
 
 func (e *Events) rule(call, name string) (*Rule, error) {
@@ -50,7 +50,7 @@ func (e *Events) DescribeRule(_ context.Context, in *eventbridge.DescribeRuleInp
 	return &eventbridge.DescribeRuleOutput{Name: in.Name, Arn: new(RuleARN(*in.Name)), EventPattern: new(rule.Pattern), State: rule.State}, nil
 }
 
-// PutRule takes tags for a new rule only.
+// PutRule accepts tags only for a new rule.
 func (e *Events) PutRule(_ context.Context, in *eventbridge.PutRuleInput, _ ...func(*eventbridge.Options)) (*eventbridge.PutRuleOutput, error) {
 	rule, err := e.rule("PutRule", *in.Name)
 	if _, missing := err.(*types.ResourceNotFoundException); err != nil && !missing {

@@ -9,7 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// check evaluates a condition: "attribute_not_exists(x)" and "x = :y", joined by AND and, inside one pair of brackets, by OR.
+// check evaluates a condition: "attribute_not_exists(x)" and "x = :y", joined by AND and, inside one pair of brackets,
+// by OR.
 func check(item Item, condition string, names map[string]string, values Item) error {
 	if condition == "" {
 		return nil
@@ -43,7 +44,7 @@ func holdsOne(item Item, condition string, names map[string]string, values Item)
 	return false, refuse("ValidationException", "the fake does not know the condition %s", condition)
 }
 
-// change does "SET a = :b, c.d = :e", "REMOVE a, b", or both in this order, and "ADD a :b".
+// change applies "SET a = :b, c.d = :e", "REMOVE a, b", or both in this order, and "ADD a :b".
 func change(item Item, expression string, names map[string]string, values Item) error {
 	if set, rest, two := strings.Cut(expression, " REMOVE "); two {
 		if err := change(item, set, names, values); err != nil {
@@ -80,7 +81,7 @@ func change(item Item, expression string, names map[string]string, values Item) 
 	return nil
 }
 
-// add adds a number to one, or to none.
+// add adds a number to an attribute. An absent attribute counts as 0.
 func add(item Item, name string, more types.AttributeValue) error {
 	by, ok := more.(*types.AttributeValueMemberN)
 	have, isNumber := item[name].(*types.AttributeValueMemberN)
@@ -109,7 +110,7 @@ func named(name string, names map[string]string) string {
 	return name
 }
 
-// copyOf keeps the table's items apart from its callers', maps one level down included.
+// copyOf copies an item, with maps one level down, so that callers cannot change the table's items.
 func copyOf(item Item) Item {
 	copied := maps.Clone(item)
 	for name, v := range copied {

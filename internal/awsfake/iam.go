@@ -14,7 +14,7 @@ import (
 // Role is an IAM role.
 type Role struct {
 	types.Role
-	// Trust is the trust policy, as it was given.
+	// Trust is the trust policy as the caller sent it.
 	Trust string
 	// Inline are policy documents by name.
 	Inline   map[string]string
@@ -24,7 +24,7 @@ type Role struct {
 // Profile is an instance profile and the role in it.
 type Profile struct{ Path, Role string }
 
-// IAM has roles by name, and the client ids of OIDC providers by ARN.
+// IAM holds roles and instance profiles by name, and the client ids of OIDC providers by ARN.
 type IAM struct {
 	*Calls
 	Roles     map[string]*Role
@@ -129,7 +129,7 @@ func (i *IAM) UpdateAssumeRolePolicy(_ context.Context, in *iam.UpdateAssumeRole
 	return &iam.UpdateAssumeRolePolicyOutput{}, nil
 }
 
-// ListRolePolicies gives two names a page.
+// ListRolePolicies returns two names per page.
 func (i *IAM) ListRolePolicies(_ context.Context, in *iam.ListRolePoliciesInput, _ ...func(*iam.Options)) (*iam.ListRolePoliciesOutput, error) {
 	role, err := i.role("ListRolePolicies", in.RoleName)
 	if err != nil {
@@ -181,7 +181,7 @@ func (i *IAM) DeleteRolePolicy(_ context.Context, in *iam.DeleteRolePolicyInput,
 	return &iam.DeleteRolePolicyOutput{}, nil
 }
 
-// ListAttachedRolePolicies gives three policies a page.
+// ListAttachedRolePolicies returns three policies per page.
 func (i *IAM) ListAttachedRolePolicies(_ context.Context, in *iam.ListAttachedRolePoliciesInput, _ ...func(*iam.Options)) (*iam.ListAttachedRolePoliciesOutput, error) {
 	role, err := i.role("ListAttachedRolePolicies", in.RoleName)
 	if err != nil {
@@ -222,7 +222,7 @@ func (i *IAM) DetachRolePolicy(_ context.Context, in *iam.DetachRolePolicyInput,
 	return &iam.DetachRolePolicyOutput{}, nil
 }
 
-// ListInstanceProfiles gives one profile a page. It knows the path prefix.
+// ListInstanceProfiles returns one profile per page. It supports the path prefix.
 func (i *IAM) ListInstanceProfiles(_ context.Context, in *iam.ListInstanceProfilesInput, _ ...func(*iam.Options)) (*iam.ListInstanceProfilesOutput, error) {
 	if err := i.call("IAM.ListInstanceProfiles", value(in.PathPrefix)); err != nil {
 		return nil, err
@@ -254,7 +254,7 @@ func (i *IAM) RemoveRoleFromInstanceProfile(_ context.Context, in *iam.RemoveRol
 	return &iam.RemoveRoleFromInstanceProfileOutput{}, nil
 }
 
-// DeleteInstanceProfile deletes one that no role is in.
+// DeleteInstanceProfile deletes a profile, but refuses one that contains a role.
 func (i *IAM) DeleteInstanceProfile(_ context.Context, in *iam.DeleteInstanceProfileInput, _ ...func(*iam.Options)) (*iam.DeleteInstanceProfileOutput, error) {
 	if err := i.call("IAM.DeleteInstanceProfile", *in.InstanceProfileName); err != nil {
 		return nil, err
@@ -269,7 +269,7 @@ func (i *IAM) DeleteInstanceProfile(_ context.Context, in *iam.DeleteInstancePro
 	return &iam.DeleteInstanceProfileOutput{}, nil
 }
 
-// held tells whether an instance profile holds a role.
+// held reports whether an instance profile contains a role.
 func (i *IAM) held(role string) bool {
 	for _, p := range i.Profiles {
 		if p.Role == role {

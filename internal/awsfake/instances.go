@@ -10,25 +10,25 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// Instance is an EC2 instance. One that is terminated shuts down until it has been looked at EC2's Delay times, and is
-// still there afterwards, as it is for an hour on AWS.
+// Instance is an EC2 instance. A terminated one shuts down until it has been described EC2's Delay times. It still
+// exists afterwards, as it does for an hour on AWS.
 type Instance struct {
 	Tags  map[string]string
 	State types.InstanceStateName
-	// Protected refuses its termination.
+	// Protected makes its termination fail.
 	Protected bool
 
 	looks int
 }
 
-// Launch makes running instances with these tags.
+// Launch adds running instances with these tags.
 func (e *EC2) Launch(tags map[string]string, ids ...string) {
 	for _, id := range ids {
 		e.Instances[id] = &Instance{Tags: maps.Clone(tags), State: types.InstanceStateNameRunning}
 	}
 }
 
-// States are the states of all instances: "i-1=running i-2=terminated".
+// States returns the states of all instances: "i-1=running i-2=terminated".
 func (e *EC2) States() string {
 	var all []string
 	for _, id := range slices.Sorted(maps.Keys(e.Instances)) {
@@ -37,7 +37,8 @@ func (e *EC2) States() string {
 	return strings.Join(all, " ")
 }
 
-// DescribeInstances gives one instance a page. It knows the filters instance-id, instance-state-name, tag-key and tag:….
+// DescribeInstances returns one instance per page. It supports the filters instance-id, instance-state-name, tag-key
+// and tag:….
 func (e *EC2) DescribeInstances(_ context.Context, in *ec2.DescribeInstancesInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
 	if err := e.call("EC2.DescribeInstances", strings.Join(in.InstanceIds, ",")); err != nil {
 		return nil, err
@@ -95,7 +96,7 @@ func (i *Instance) fits(id string, filters []types.Filter) bool {
 	return true
 }
 
-// TerminateInstances ends all or none, as EC2 does: one that cannot be ended keeps the others.
+// TerminateInstances terminates all instances or none, as EC2 does.
 func (e *EC2) TerminateInstances(_ context.Context, in *ec2.TerminateInstancesInput, _ ...func(*ec2.Options)) (*ec2.TerminateInstancesOutput, error) {
 	if err := e.call("EC2.TerminateInstances", strings.Join(in.InstanceIds, ",")); err != nil {
 		return nil, err

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// Interrupted shows that a step may be stopped anywhere and run again (P6). begin makes a new account and the step, which
-// tells whether it is done. The step runs undisturbed once; then, for each of its calls, on a new account where that call
-// fails and the step runs again. All must lead to the same state.
+// Interrupted shows that a step may be stopped anywhere and run again, with the same result. begin returns a new
+// account and the step; the step reports whether it is done. The step first runs undisturbed. Then, for each of its
+// calls, it runs on a new account where that call fails, and runs again. All runs must lead to the same state.
 func Interrupted(t *testing.T, begin func() (*Cloud, func() (done bool, err error)), state func(*Cloud) any) {
 	t.Helper()
 	cloud, step := begin()

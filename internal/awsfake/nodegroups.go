@@ -9,7 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 )
 
-// settle lets what EKS does to a group take effect once it has been looked at often enough; nil where the group has gone.
+// settle completes a group's update, creation or deletion once the group has been described often enough. It returns
+// nil if the group is gone.
 func (e *EKS) settle(name string) *types.Nodegroup {
 	group := e.Groups[name]
 	if group == nil {
@@ -47,7 +48,7 @@ func (e *EKS) changed(group *types.Nodegroup, there bool) {
 	}
 }
 
-// CreateNodegroup refuses what EKS refuses of a copy that says too much.
+// CreateNodegroup refuses the settings that EKS refuses in a copy of a group.
 func (e *EKS) CreateNodegroup(_ context.Context, in *eks.CreateNodegroupInput, _ ...func(*eks.Options)) (*eks.CreateNodegroupOutput, error) {
 	name := *in.NodegroupName
 	if err := e.known("CreateNodegroup", in.ClusterName, name); err != nil {
@@ -87,7 +88,7 @@ func (e *EKS) CreateNodegroup(_ context.Context, in *eks.CreateNodegroupInput, _
 	return &eks.CreateNodegroupOutput{}, nil
 }
 
-// DeleteNodegroup takes one change of a group at a time, as EKS does.
+// DeleteNodegroup refuses to delete a group during another change, as EKS does.
 func (e *EKS) DeleteNodegroup(_ context.Context, in *eks.DeleteNodegroupInput, _ ...func(*eks.Options)) (*eks.DeleteNodegroupOutput, error) {
 	if err := e.known("DeleteNodegroup", in.ClusterName, *in.NodegroupName); err != nil {
 		return nil, err

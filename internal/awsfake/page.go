@@ -2,7 +2,7 @@ package awsfake
 
 import "strconv"
 
-// pageOf is one page of a list, and the token of the next one; nil where it is the last.
+// pageOf returns one page of a list and the token of the next page; nil after the last page.
 func pageOf[T any](all []T, token *string, size int) ([]T, *string) {
 	start := 0
 	if value(token) != "" {

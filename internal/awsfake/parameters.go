@@ -12,21 +12,22 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 )
 
-// SSM has parameters by their whole name.
+// SSM holds parameters by their full name.
 type SSM struct {
 	*Calls
 	Values map[string]string
-	// Secure are the names of the SecureStrings, Lists those of the StringLists.
+	// Secure are the names of the SecureStrings. Lists are those of the StringLists.
 	Secure, Lists map[string]bool
 	// Patterns are the AllowedPatterns by name.
 	Patterns map[string]string
-	// modified is when parameters were last written by a call, writes how often since they were created, before what they were until then.
+	// modified holds when a call last wrote a parameter, writes the number of writes since its creation, and before the
+	// state before the last write.
 	modified map[string]time.Time
 	writes   map[string]int64
 	before   map[string]version
 }
 
-// version is a parameter as it was until a time; there tells whether it was.
+// version is the state of a parameter until a time. there reports whether the parameter existed.
 type version struct {
 	value    string
 	there    bool
@@ -40,7 +41,7 @@ func newSSM(calls *Calls) *SSM {
 		modified: map[string]time.Time{}, writes: map[string]int64{}, before: map[string]version{}}
 }
 
-// maxValue is how long the value of a standard parameter may be, maxAdvanced that of an advanced one, in bytes.
+// maxValue is the maximum length of a standard parameter's value, maxAdvanced that of an advanced one, in bytes.
 const (
 	maxValue    = 4096
 	maxAdvanced = 8192
@@ -60,7 +61,7 @@ func (s *SSM) below(path string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(s.Values)), func(name string) bool { return !strings.HasPrefix(name, path+"/") })
 }
 
-// wrote keeps what a parameter was until now. One that is made anew counts its versions anew.
+// wrote records the state of a parameter before a write. A parameter that is created again starts at version 1.
 func (s *SSM) wrote(name string) {
 	value, there := s.Values[name]
 	s.before[name], s.modified[name] = version{value, there, s.modified[name], s.number(name), s.Now()}, s.Now()
@@ -69,10 +70,10 @@ func (s *SSM) wrote(name string) {
 	}
 }
 
-// number is a parameter's version. What a test has put there has the first.
+// number returns a parameter's version. A parameter that a test has added has version 1.
 func (s *SSM) number(name string) int64 { return max(1, s.writes[name]) }
 
-// shown are the parameters below a path as a replica has them.
+// shown returns the parameters below a path as a lagging replica has them.
 func (s *SSM) shown(path string) map[string]version {
 	all := map[string]version{}
 	for _, name := range s.below(path) {
@@ -87,7 +88,7 @@ func (s *SSM) shown(path string) map[string]version {
 	return all
 }
 
-// GetParametersByPath gives what is asked for a page, 10 at most. It decrypts nothing.
+// GetParametersByPath returns at most 10 parameters per page. It does not decrypt.
 func (s *SSM) GetParametersByPath(_ context.Context, in *ssm.GetParametersByPathInput, _ ...func(*ssm.Options)) (*ssm.GetParametersByPathOutput, error) {
 	if err := s.call("SSM.GetParametersByPath", *in.Path); err != nil {
 		return nil, err
@@ -107,7 +108,7 @@ func (s *SSM) GetParametersByPath(_ context.Context, in *ssm.GetParametersByPath
 	return out, nil
 }
 
-// DescribeParameters knows the filter Path.
+// DescribeParameters supports the filter Path.
 func (s *SSM) DescribeParameters(_ context.Context, in *ssm.DescribeParametersInput, _ ...func(*ssm.Options)) (*ssm.DescribeParametersOutput, error) {
 	if err := s.call("SSM.DescribeParameters", ""); err != nil {
 		return nil, err
@@ -124,7 +125,7 @@ func (s *SSM) DescribeParameters(_ context.Context, in *ssm.DescribeParametersIn
 	return out, nil
 }
 
-// refuses is what Parameter Store says to a write that it does not take.
+// refuses returns Parameter Store's error for a write that it does not accept.
 func (s *SSM) refuses(in *ssm.PutParameterInput) error {
 	most, pattern := maxValue, s.Patterns[*in.Name]
 	if in.Tier == types.ParameterTierIntelligentTiering || in.Tier == types.ParameterTierAdvanced {

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// reordered is a policy as AWS may give it back: statements, actions, resources and the like are sets, in no order of ours.
+// reordered returns a policy as AWS may return it: statements, actions, resources and similar lists are sets, so their
+// order may differ from ours.
 func reordered(policy string) string {
 	var document any
 	if json.Unmarshal([]byte(policy), &document) != nil {

@@ -16,14 +16,15 @@ type Queue struct {
 	made             time.Time
 }
 
-// SQS has queues by URL. It holds the name of a deleted one for 60 seconds, where none answers for it any more.
+// SQS holds queues by URL. For 60 seconds after a deletion it refuses to create a queue of the same name, unless the
+// deleted queue still answers.
 type SQS struct {
 	*Calls
 	Queues  map[string]*Queue
 	deleted map[string]deleted
 }
 
-// deleted is a queue that was deleted, and when.
+// deleted is a deleted queue with the time of its deletion.
 type deleted struct {
 	queue *Queue
 	at    time.Time
@@ -33,7 +34,7 @@ func newSQS(calls *Calls) *SQS {
 	return &SQS{Calls: calls, Queues: map[string]*Queue{}, deleted: map[string]deleted{}}
 }
 
-// QueueURL is the URL of a queue.
+// QueueURL returns the URL of a queue.
 func QueueURL(name string) string {
 	return "https://sqs." + Region + ".amazonaws.com/" + Account + "/" + name
 }

@@ -13,20 +13,20 @@ import (
 // Item is an item of a Table.
 type Item = map[string]types.AttributeValue
 
-// Table is one DynamoDB table with the keys pk and sk. It knows the expressions that Sawhorse uses: SET, REMOVE and ADD
-// of attributes, conditions "attribute_not_exists(x)" and "x = :y", and refuses any other.
+// Table is one DynamoDB table with the keys pk and sk. It supports the expressions that Sawhorse uses: SET, REMOVE and
+// ADD of attributes, and the conditions "attribute_not_exists(x)" and "x = :y". It refuses all others.
 type Table struct {
 	*Calls
-	// Items are by "pk sk".
+	// Items holds the items by "pk sk".
 	Items map[string]Item
 }
 
 func newTable(calls *Calls) *Table { return &Table{Calls: calls, Items: map[string]Item{}} }
 
-// maxItem is DynamoDB's limit for an item, in bytes, roughly.
+// maxItem is DynamoDB's approximate limit for an item, in bytes.
 const maxItem = 400_000
 
-// Text is a string of an item, "" where there is none.
+// Text returns a string or number attribute of an item; "" if there is none.
 func Text(item Item, name string) string {
 	switch v := item[name].(type) {
 	case *types.AttributeValueMemberS:
@@ -100,7 +100,7 @@ func (t *Table) DeleteItem(_ context.Context, in *dynamodb.DeleteItemInput, _ ..
 	return &dynamodb.DeleteItemOutput{}, nil
 }
 
-// Scan knows the filter "x = :y", looks at three items a page, and filters those: a page may be empty.
+// Scan supports the filter "x = :y". It reads three items per page and filters those, so a page may be empty.
 func (t *Table) Scan(_ context.Context, in *dynamodb.ScanInput, _ ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
 	if err := t.call("DynamoDB.Scan", ""); err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func (t *Table) Scan(_ context.Context, in *dynamodb.ScanInput, _ ...func(*dynam
 	return out, nil
 }
 
-// Query knows "pk = :a AND sk BETWEEN :b AND :c", and gives two items a page.
+// Query supports "pk = :a AND sk BETWEEN :b AND :c", and returns two items per page.
 func (t *Table) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	words := strings.Fields(*in.KeyConditionExpression)
 	if len(words) != 9 || words[1] != "=" || words[4]+words[5] != "skBETWEEN" {

@@ -10,10 +10,11 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// standard are the instance types that count against EC2's "Standard" vCPU quotas: families A, C, D, H, I, M, R, T and Z.
+// standard matches the instance types that count against EC2's "Standard" vCPU quotas: families A, C, D, H, I, M, R, T
+// and Z.
 var standard = regexp.MustCompile(`^(a|c|d|h|i|im|is|m|r|t|z)[0-9]`)
 
-// nodeVCPU is what a small node needs: with less than that left nothing can be launched.
+// nodeVCPU is the number of vCPUs of a small node. If less is left of the quota, no node can be launched.
 const nodeVCPU = 2
 
 func vcpuQuota(o *Observed) []Finding {
@@ -55,7 +56,7 @@ func raise(q Quota, wanted int) string {
 	return fmt.Sprintf("aws service-quotas request-service-quota-increase --service-code %s --quota-code %s --desired-value %d", q.Service, q.Code, wanted)
 }
 
-// spare is how much of a quota should be left for others.
+// spare is how much of a quota should be left for other uses.
 const spare = 10
 
 func iamQuota(o *Observed) []Finding {
@@ -83,7 +84,7 @@ func iamQuota(o *Observed) []Finding {
 	return found
 }
 
-// spareParameters is how many parameters should be left: those of ten racks with every parameter registered.
+// spareParameters is how many parameters should be left: enough for ten racks with every parameter registered.
 const spareParameters = 500
 
 func parameterQuota(o *Observed) []Finding {

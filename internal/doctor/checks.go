@@ -1,6 +1,6 @@
 package doctor
 
-// checks are all there are, in the order of the documentation.
+// checks are all checks, in the order of the documentation.
 var checks = []check{
 	{
 		"parameters", "the rack's parameters, judged as a pass does",

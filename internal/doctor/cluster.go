@@ -22,17 +22,18 @@ func parameters(o *Observed) []Finding {
 	return found
 }
 
-// problems are those that a pass would find, but for what checks of their own tell, and what nobody could see.
+// problems returns the problems that a pass would find, except those that other checks report and those about what
+// could not be observed.
 func (o *Observed) problems() []params.Problem {
 	input := params.Input{Rack: o.Rack, Params: o.Params, Secure: o.Secure}
 	facts := plan.Facts{Offline: true, NodeGroups: o.NodeGroups, Records: plan.Records{WasOn: o.on()}}
-	if o.on() { // the rack's records, which doctor does not read, say so
+	if o.on() { // doctor does not read the rack's records, which would say so
 		input.Previous = map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}
 	}
 	if o.Cluster != nil {
 		facts.Cluster = &plan.ClusterFacts{Cluster: o.Cluster.Cluster, Status: "ACTIVE", AuthMode: o.Cluster.AuthMode}
 	}
-	verdict, _ := judge.Judge(params.Parse(input), facts, judge.InForce{}) // it fails only where the manifests in force cannot be read
+	verdict, _ := judge.Judge(params.Parse(input), facts, judge.InForce{}) // it fails only if the manifests in force cannot be read
 	return verdict.Problems
 }
 
@@ -52,7 +53,7 @@ func cluster(o *Observed) []Finding {
 	return nil
 }
 
-// clusterTag warns only of a rack that has been on since before there was such a tag: a pass does the same.
+// clusterTag only warns about a rack that is already on, because it may be older than the tag. A pass does the same.
 func clusterTag(o *Observed) []Finding {
 	in, tag := o.Cluster.Tags[names.TagRack], names.TagRack+"="+o.Rack
 	severity, what := Fails, fmt.Sprintf("cluster %s does not carry the tag %s", o.Cluster.Name, tag)
@@ -86,7 +87,7 @@ func kubernetesVersion(o *Observed) []Finding {
 		"Upgrade an older cluster; leave a newer one alone until Sawhorse brings a Karpenter that lists it.")}
 }
 
-// agent is the add-on that gives pods their Pod Identity.
+// agent is the add-on for EKS Pod Identity.
 const agent = "eks-pod-identity-agent"
 
 func credentials(o *Observed) []Finding {

@@ -9,7 +9,7 @@ import (
 
 var updateDocs = flag.Bool("update-docs", false, "write the tables of docs/doctor.md anew")
 
-// The document's tables are what the code's own lists say.
+// The document's tables equal the code's lists.
 func TestDocumentationIsTheChecks(t *testing.T) {
 	const path, heading = "../../docs/doctor.md", "## The checks\n\n"
 	text, err := os.ReadFile(path)

@@ -1,5 +1,5 @@
-// Package doctor judges what was observed of a rack's cluster and account: what would hold Karpenter up, now or later, why that
-// matters and what to do about it. It is pure: package observe looks, this one judges.
+// Package doctor evaluates what was observed of a rack's cluster and account. It reports what would keep Karpenter from
+// working, now or later, why that matters and what to do about it. It makes no calls: package observe does.
 package doctor
 
 import (
@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Severity tells how much a finding matters.
+// Severity says how much a finding matters.
 type Severity string
 
-// The severities. Unknown is a check that could not be made.
+// The severities. Unknown means that the check could not be made.
 const (
 	Fails   Severity = "fails"
 	Warns   Severity = "warns"
@@ -18,7 +18,7 @@ const (
 	Unknown Severity = "unknown"
 )
 
-// Severities are all of them, the worst first, with what they mean.
+// Severities are all severities with their meaning, the worst first.
 var Severities = []struct {
 	Severity Severity
 	Means    string
@@ -29,18 +29,18 @@ var Severities = []struct {
 	{Unknown, "nobody could look: the finding says what was refused and how to allow it"},
 }
 
-// Finding is one thing that was found.
+// Finding is one result of a check.
 type Finding struct {
 	Check    string   `json:"check"`
 	Severity Severity `json:"severity"`
-	// What was found, why it matters, and what to do; Commands do it, where commands can.
+	// What was found, why it matters, and what to do. Commands do it, if commands can.
 	What     string   `json:"what"`
 	Why      string   `json:"why"`
 	Do       string   `json:"do"`
 	Commands []string `json:"commands,omitempty"`
 }
 
-// Report is what all checks found.
+// Report holds the results of all checks.
 type Report struct {
 	Rack     string    `json:"rack"`
 	Cluster  string    `json:"cluster"`
@@ -49,7 +49,7 @@ type Report struct {
 	Good []string `json:"good"`
 }
 
-// Count is the number of findings of a severity.
+// Count returns the number of findings of a severity.
 func (r Report) Count(s Severity) (n int) {
 	for _, f := range r.Findings {
 		if f.Severity == s {
@@ -59,7 +59,7 @@ func (r Report) Count(s Severity) (n int) {
 	return n
 }
 
-// Examine makes every check. Findings are in the order of severity, then of the checks.
+// Examine makes all checks. Findings are sorted by severity, then by check.
 func Examine(o *Observed) Report {
 	all := Report{Rack: o.Rack, Cluster: o.Config.ClusterName, Findings: []Finding{}, Good: []string{}}
 	by := map[Severity][]Finding{}
@@ -79,17 +79,18 @@ func Examine(o *Observed) Report {
 	return all
 }
 
-// check is one look at what was observed.
+// check is one check of what was observed.
 type check struct {
 	name string
-	// looks is what it looks at, why why that matters: in findings and in the documentation.
+	// looks says what the check looks at, and why says why that matters. The documentation shows both, and findings
+	// show why.
 	looks, why string
-	// needs are the sources without which it cannot be made.
+	// needs are the sources without which the check cannot be made.
 	needs []Source
 	judge func(*Observed) []Finding
 }
 
-// make makes the check, or tells why it cannot be made.
+// make makes the check, or returns a finding that says why it cannot be made.
 func (c check) make(o *Observed) []Finding {
 	for _, s := range c.needs {
 		if reason := o.Unseen[s]; reason != "" {
@@ -104,10 +105,10 @@ func finding(s Severity, what, do string, commands ...string) Finding {
 	return Finding{Severity: s, What: what, Do: do, Commands: commands}
 }
 
-// shown is how many names a finding lists.
+// shown is the maximum number of names that a finding lists.
 const shown = 10
 
-// some lists the first names, and counts the others.
+// some lists the first names and counts the others.
 func some(names []string) string {
 	if len(names) <= shown {
 		return strings.Join(names, ", ")

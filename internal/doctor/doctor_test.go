@@ -17,7 +17,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// healthy is a rack with Karpenter on, of which every check is good.
+// healthy returns a rack with Karpenter on for which no check finds anything.
 func healthy() *Observed {
 	texts := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}
 	tag := map[string]string{"karpenter.sh/discovery": "prod"}
@@ -82,7 +82,7 @@ func TestHealthy(t *testing.T) {
 	}
 }
 
-// with has parameters beside those that turn Karpenter on.
+// with sets parameters besides those that turn Karpenter on.
 func with(more map[string]string) func(*Observed) {
 	return func(o *Observed) {
 		texts := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}
@@ -107,7 +107,8 @@ type example struct {
 	found       []string
 }
 
-// cases change a healthy rack; each has what the check of that name finds then: "severity: words of what it says", in any number.
+// cases change a healthy rack. Each lists the findings of the named check, any number of them, as "severity: part of
+// the text".
 var cases = []example{
 	{"parameters", "none", func(o *Observed) { o.Params = nil }, []string{"info: no parameters yet"}},
 	{"parameters", "a bad one", with(map[string]string{"karpenter_cpu_limit": "2OO"}), []string{`fails: karpenter_cpu_limit is "2OO"`}},
@@ -201,7 +202,7 @@ var cases = []example{
 	}), func(o *Observed) { o.DaemonSets = append(o.DaemonSets, daemonSet("kube-system", "logs", "fluentd")) }),
 		[]string{"warns: team=web:NoSchedule of pool workload, dedicated-node=gpu:NoSchedule of pool gpu"}},
 	{"tolerations", "system nodes closed to the controller", func(o *Observed) {
-		o.Config.SystemNodeGroups = []string{"system"} // unnamed it would count as an additional one
+		o.Config.SystemNodeGroups = []string{"system"} // without its name it would count as an additional group
 		o.NodeGroups[0].Taints = []plan.NodeGroupTaint{{Key: "own", Effect: "NO_SCHEDULE"}}
 	}, []string{"fails: system (own)"}},
 	{"tolerations", "system nodes for critical add-ons", func(o *Observed) {
@@ -280,7 +281,7 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// A check that never finds anything, or always does, is none.
+// Every check has a case with findings. TestHealthy shows that it can also find nothing.
 func TestEveryCheckHasCases(t *testing.T) {
 	for _, c := range checks {
 		if !slices.ContainsFunc(append(cases, keyCases...), func(each example) bool { return each.check == c.name && len(each.found) > 0 }) {
@@ -289,7 +290,7 @@ func TestEveryCheckHasCases(t *testing.T) {
 	}
 }
 
-// What nobody could look at is unknown, in every check that needs it and in no other.
+// If a source was not observed, every check that needs it is unknown, and no other check is.
 func TestUnseen(t *testing.T) {
 	sources := map[Source]bool{}
 	for _, c := range checks {
@@ -315,7 +316,7 @@ func TestUnseen(t *testing.T) {
 	}
 }
 
-// The remedy for an API server that does not know the caller are the commands that give him an entry.
+// The remedy for an API server that does not know the caller is the commands that create an access entry.
 func TestRemedyOfTheAPIServer(t *testing.T) {
 	o := healthy()
 	o.Unseen[Budgets] = "Unauthorized"
@@ -340,7 +341,7 @@ func TestRemedyOfTheAPIServer(t *testing.T) {
 	}
 }
 
-// What a cluster that is not there hides has one remedy.
+// All sources that a missing cluster hides have the same remedy.
 func TestRemedyOfTheCluster(t *testing.T) {
 	for _, missing := range []bool{true, false} {
 		o := healthy()

@@ -10,13 +10,15 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
-// scalingRole is by what Auto Scaling launches the instances of managed node groups.
+// scalingRole is the role with which Auto Scaling launches the instances of managed node groups.
 const scalingRole = "role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"
 
-// keyGrant is the action by which EC2 comes to use a key for a volume, on behalf of who launches.
+// keyGrant is the action with which EC2 obtains a grant for a volume's key on behalf of the caller that launches the
+// instance.
 const keyGrant = "kms:CreateGrant"
 
-// KeyActions are what EC2 does with the key of a volume in the name of who launches, and what that takes.
+// KeyActions are the actions that EC2 performs with a volume's key on behalf of the caller that launches the instance,
+// and the actions that this requires.
 var KeyActions = []string{keyGrant, "kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKeyWithoutPlaintext", "kms:ReEncryptFrom", "kms:ReEncryptTo"}
 
 func encryption(o *Observed) []Finding {
@@ -56,8 +58,8 @@ func encryption(o *Observed) []Finding {
 	return found
 }
 
-// open tells whether a key's policy or grants let a principal use it. Conditions are taken to hold: they are about EC2 and the
-// account, as EBS's own key has them.
+// open reports whether a key's policy or grants allow a principal to use it. Conditions count as met: like those of
+// EBS's own key, they restrict the use to EC2 and the account.
 func (k Key) open(principal string) bool {
 	if slices.Contains(k.Grantees, principal) {
 		return true
@@ -78,13 +80,14 @@ type statement struct {
 	Action    oneOrMore[string]
 }
 
-// matches tells whether an action of a policy, which may have wildcards and ignores case, takes one in.
+// matches reports whether an action in a policy covers an action. The policy's action may have wildcards, and case does
+// not matter.
 func matches(pattern, action string) bool {
 	matched, err := path.Match(strings.ToLower(pattern), strings.ToLower(action))
 	return err == nil && matched
 }
 
-// oneOrMore is what policies write as a value or as a list of values.
+// oneOrMore decodes what policies write as one value or as a list of values.
 type oneOrMore[T any] []T
 
 func (o *oneOrMore[T]) UnmarshalJSON(text []byte) error {
@@ -96,7 +99,7 @@ func (o *oneOrMore[T]) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*[]T)(o))
 }
 
-// principals are the AWS principals of a statement: "*", or an object that has them under AWS.
+// principals are the AWS principals of a statement: "*", or an object with the key AWS.
 type principals []string
 
 func (p *principals) UnmarshalJSON(text []byte) error {

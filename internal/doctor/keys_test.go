@@ -7,7 +7,7 @@ const (
 	scalingARN    = "arn:aws:iam::111122223333:role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"
 )
 
-// key has nodes' volumes encrypted with a key of the account's own, of that policy.
+// key encrypts nodes' volumes with a customer managed key that has this policy and these grantees.
 func key(policy string, grantees ...string) func(*Observed) {
 	return func(o *Observed) { o.Keys = []Key{{ID: "key-1", State: "Enabled", Policy: policy, Grantees: grantees}} }
 }

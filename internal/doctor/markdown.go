@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Markdown is the documentation's table of severities and that of the checks; docs/doctor.md holds them.
+// Markdown returns the documentation's tables of severities and of checks. docs/doctor.md contains them.
 func Markdown() string {
 	var out strings.Builder
 	out.WriteString("| severity | means |\n|---|---|\n")

@@ -9,8 +9,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// services are what Karpenter and its nodes call, by the last part of their endpoints' names. Pricing and IAM, which Karpenter calls
-// too, have theirs in few regions.
+// services are the services that Karpenter and its nodes call, by the last part of their endpoints' names. Karpenter
+// also calls Pricing and IAM, but these have endpoints in few regions.
 var services = []string{"ec2", "ecr.api", "ecr.dkr", "eks", "s3", "sqs", "ssm", "sts"}
 
 func endpoints(o *Observed) []Finding {
@@ -54,7 +54,8 @@ func (o *Observed) endpoint(service string) *Endpoint {
 	return nil
 }
 
-// createEndpoints are commands for a reader to complete: which subnets and groups an endpoint stands in is his choice.
+// createEndpoints returns commands for the reader to complete: the subnets and security groups of an endpoint are the
+// reader's choice.
 func (o *Observed) createEndpoints(services []string) (commands []string) {
 	prefix := "com.amazonaws."
 	if o.Cluster.Partition == "aws-cn" {
@@ -70,7 +71,8 @@ func (o *Observed) createEndpoints(services []string) (commands []string) {
 	return commands
 }
 
-// chosen are the subnets that nodes are launched into: those that the parameters name, else those of the node groups.
+// chosen returns the subnets into which nodes are launched: those that the parameters name, or else those of the node
+// groups.
 func (o *Observed) chosen() (chosen []Subnet) {
 	ids := o.Config.SubnetIDs
 	if len(ids) == 0 {
@@ -86,7 +88,8 @@ func (o *Observed) chosen() (chosen []Subnet) {
 	return chosen
 }
 
-// Free addresses of a subnet: with fewer than one large node's, and with fewer than a handful of nodes'.
+// Free addresses of a subnet. Below noAddresses they are fewer than one large node needs, below fewAddresses fewer than
+// a handful of nodes need.
 const noAddresses, fewAddresses = 16, 64
 
 func subnets(o *Observed) []Finding {

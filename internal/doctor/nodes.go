@@ -61,13 +61,13 @@ func tolerations(o *Observed) []Finding {
 	return found
 }
 
-// pooledTaint is a taint, and the pool whose nodes have it.
+// pooledTaint is a taint and the pool whose nodes have it.
 type pooledTaint struct {
 	corev1.Taint
 	pool string
 }
 
-// taints are those of the pools' nodes that keep pods away.
+// taints returns the taints of the pools' nodes that keep pods away.
 func (o *Observed) taints() (all []pooledTaint) {
 	for _, p := range o.pools() {
 		taints := p.Taints
@@ -86,7 +86,7 @@ func (o *Observed) taints() (all []pooledTaint) {
 	return all
 }
 
-// untolerated are the taints that keep a DaemonSet away; none where it chooses its nodes.
+// untolerated returns the taints that keep a DaemonSet away, none if the DaemonSet selects its nodes itself.
 func untolerated(d *appsv1.DaemonSet, taints []pooledTaint) (missing []string) {
 	spec := d.Spec.Template.Spec
 	if len(spec.NodeSelector) > 0 || spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {

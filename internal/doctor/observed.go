@@ -10,30 +10,32 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// Observed is what was seen of a rack, its cluster and its account. A field whose source is in Unseen says nothing.
+// Observed holds what was observed of a rack, its cluster and its account. A field is meaningless if its source is in
+// Unseen.
 type Observed struct {
 	Rack string
-	// Caller is the ARN of who looked, of the role where it is a session of one; empty where nobody could tell.
+	// Caller is the ARN of the caller, or of the role if the caller is a role session. It is empty if it could not be
+	// read.
 	Caller string
-	// Unseen has, for each source that could not be looked at, why.
+	// Unseen holds the reason for each source that could not be read.
 	Unseen map[Source]string
 
-	// Params are the rack's parameters as written, Secure the names of those that are a SecureString. Config is what they say, the
-	// defaults where there are none.
+	// Params are the rack's parameters as written. Secure are the names of those that are a SecureString. Config is the
+	// parsed configuration, with the defaults of absent parameters.
 	Params map[string]string
 	Secure []string
 	Config params.Config
 
-	// Parameters is the number of standard parameters of the account and region, the racks' and all others.
+	// Parameters is the number of standard parameters in the account and region, including those that are no rack's.
 	Parameters int
 
-	// Cluster is nil where there is none of that name (Missing), or where nobody could look.
+	// Cluster is nil if there is no cluster of that name (Missing), or if it could not be read.
 	Cluster    *Cluster
 	Missing    bool
 	NodeGroups []plan.NodeGroup
 	AddOns     []AddOn
-	// Association tells that Karpenter's service account has a Pod Identity association; Provider that IAM knows the cluster's
-	// OIDC issuer, and ProviderWithoutSTS that it does not know STS as a client of it.
+	// Association reports whether Karpenter's service account has a Pod Identity association. Provider reports whether
+	// IAM has the cluster's OIDC provider, and ProviderWithoutSTS whether STS is missing from its client ids.
 	Association, Provider, ProviderWithoutSTS bool
 
 	Subnets        []Subnet
@@ -42,16 +44,16 @@ type Observed struct {
 	Instances      []Instance
 	Keys           []Key
 
-	// Quotas are limits by name, Account what IAM says of the account: both quotas and what is used of them.
+	// Quotas are limits by name. Account holds IAM's account summary: quotas and their usage.
 	Quotas  map[Quota]float64
 	Account map[string]int
-	// Rules is the number of rules on the default bus; RuleExists tells that the rack's is among them.
+	// Rules is the number of rules on the default bus. RuleExists reports whether the rack's is among them.
 	Rules      int
 	RuleExists bool
 	SpotRole   bool
-	// Bounded are those of KeyActions that the permissions boundary keeps off the controller's role.
+	// Bounded are the KeyActions that the permissions boundary of the controller's role does not allow.
 	Bounded []string
-	// Denied are the actions that policies of the organization deny.
+	// Denied are the actions that the organization's policies deny.
 	Denied []string
 
 	Nodes        []corev1.Node
@@ -62,18 +64,19 @@ type Observed struct {
 	Budgets      []policyv1.PodDisruptionBudget
 }
 
-// Cluster is what EKS says of the cluster.
+// Cluster is EKS's description of the cluster.
 type Cluster struct {
 	plan.ClusterFacts
 	VPC string
-	// PublicAPI tells that the API server has a public endpoint.
+	// PublicAPI reports whether the API server has a public endpoint.
 	PublicAPI bool
 }
 
 // AddOn is an EKS add-on of the cluster.
 type AddOn struct {
 	Name, Version, Status string
-	// Issues is what EKS says is wrong with it; Listed are the versions that EKS has for the cluster's Kubernetes, the newest first.
+	// Issues are the problems that EKS reports. Listed are the versions that EKS has for the cluster's Kubernetes
+	// version, the newest first.
 	Issues, Listed []string
 }
 
@@ -89,7 +92,7 @@ type Endpoint struct {
 	PrivateDNS           bool
 }
 
-// Instance is an EC2 instance of the account that runs.
+// Instance is a running EC2 instance of the account.
 type Instance struct {
 	ID, Type string
 	VCPU     int
@@ -98,17 +101,17 @@ type Instance struct {
 	Tags     map[string]string
 }
 
-// Key is a KMS key that nodes' volumes are encrypted with.
+// Key is a KMS key that encrypts nodes' volumes.
 type Key struct {
 	ID, State string
-	// AWSManaged keys are open to all of the account, by way of EBS.
+	// AWSManaged keys may be used by the whole account through EBS.
 	AWSManaged bool
 	Policy     string
-	// Grantees are the principals with grants on it.
+	// Grantees are the principals with grants on the key.
 	Grantees []string
 }
 
-// Quota names a limit of the account by its service and code in Service Quotas.
+// Quota names a quota of the account by its service and code in Service Quotas.
 type Quota struct{ Service, Code string }
 
 // The quotas that a rack can run into.
@@ -118,16 +121,16 @@ var (
 	RulesPerBus  = Quota{"events", "L-244521F2"}
 )
 
-// The names of what Observed.Account counts, as IAM has them.
+// The names of the counts in Observed.Account, as IAM spells them.
 const (
 	Roles    = "Roles"
 	Profiles = "InstanceProfiles"
 )
 
-// on tells whether Karpenter is on, or was being turned on: its rule is there.
+// on reports whether Karpenter is on or was being turned on: its EventBridge rule exists.
 func (o *Observed) on() bool { return o.RuleExists }
 
-// pools are the pools that the parameters ask for.
+// pools returns the pools that the parameters describe.
 func (o *Observed) pools() []params.Pool {
 	pools := []params.Pool{o.Config.Workload}
 	pools[0].Name = names.WorkloadPool
@@ -139,7 +142,7 @@ func (o *Observed) pools() []params.Pool {
 	return append(pools, o.Config.Additional...)
 }
 
-// addOn is nil where the cluster does not have it.
+// addOn returns an add-on; nil if the cluster does not have it.
 func (o *Observed) addOn(name string) *AddOn {
 	for i := range o.AddOns {
 		if o.AddOns[i].Name == name {

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Source is one thing to look at: the AWS actions that doing so takes, or, behind the word kubernetes, what is read of the cluster.
+// Source is one thing to read: the AWS actions that this takes or, after the word kubernetes, the kind that is read
+// from the cluster.
 type Source string
 
 // The sources.
@@ -38,15 +39,15 @@ const (
 
 const kubernetes = "kubernetes "
 
-// viewPolicy is the access policy that may read everything in a cluster, nodes too, and change nothing.
+// viewPolicy is the access policy that may read everything in a cluster, including nodes, and change nothing.
 const viewPolicy = "cluster-access-policy/AmazonEKSAdminViewPolicy"
 
-// ConfigMap is the access mode of a cluster that has no access entries: EKS refuses to make one.
+// ConfigMap is the access mode of a cluster without access entries: EKS refuses to create one.
 const ConfigMap = "CONFIG_MAP"
 
-// remedy is how to make a source visible.
+// remedy says how to make a source readable.
 func (s Source) remedy(o *Observed) (string, []string) {
-	// Where the cluster was not seen, nothing of it was.
+	// If the cluster was not observed, neither was anything in it.
 	if o.Cluster == nil && o.Unseen[s] == o.Unseen[TheCluster] {
 		if o.Missing {
 			return "See the check cluster.", nil

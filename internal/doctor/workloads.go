@@ -13,7 +13,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
-// handler is in the image's name of AWS Node Termination Handler.
+// handler is part of the image name of AWS Node Termination Handler.
 const handler = "aws-node-termination-handler"
 
 func terminationHandler(o *Observed) []Finding {
@@ -65,7 +65,8 @@ func budgets(o *Observed) []Finding {
 	return found
 }
 
-// neverYields is the rule by which a budget allows no eviction even when all of its pods are healthy; empty where it would.
+// neverYields returns the rule by which a budget allows no eviction even if all its pods are healthy; empty if there is
+// no such rule.
 func neverYields(b *policyv1.PodDisruptionBudget) string {
 	expected := int(b.Status.ExpectedPods)
 	if rule := b.Spec.MaxUnavailable; rule != nil {
@@ -132,7 +133,7 @@ func doNotDisrupt(o *Observed) []Finding {
 	return found
 }
 
-// podsThat are the names of the pods that have not ended and of which something is true.
+// podsThat returns the names of the unfinished pods for which holds is true.
 func podsThat(o *Observed, holds func(*corev1.Pod) bool) (found []string) {
 	for i := range o.Pods {
 		p := &o.Pods[i]

@@ -5,49 +5,51 @@ import (
 	"time"
 )
 
-// Contest is what is known of one setting that Sawhorse made on something of somebody else's, like the replicas of a Deployment.
+// Contest records what is known of one setting that Sawhorse applied to an object it does not own, such as the replicas
+// of a Deployment.
 type Contest struct {
-	// Wanted is what was set, as a text that tells values apart.
+	// Wanted is the value that was applied, as a string that is equal only for equal values.
 	Wanted string `json:"wanted"`
-	// Written is when it was set last.
+	// Written is when Sawhorse last applied it.
 	Written time.Time `json:"written"`
-	// Times counts how often others have set it back. Noticed tells that they have done so since Written.
+	// Times counts how often others have reverted it. Noticed reports whether they have done so since Written.
 	Times   int  `json:"times"`
 	Noticed bool `json:"noticed,omitempty"`
 }
 
-// Contests keeps a rack's contests, by what each is about.
+// Contests stores a rack's contests by subject.
 type Contests interface {
-	// Contest is the zero Contest where nothing is known.
+	// Contest returns the zero Contest if nothing is recorded.
 	Contest(ctx context.Context, rack, subject string) (Contest, error)
 	SaveContest(ctx context.Context, rack, subject string, contest Contest) error
 	ForgetContest(ctx context.Context, rack, subject string) error
 }
 
-// truce is how long a contested setting is left alone until it is tried again, and how long one must have stayed for the next time
-// that it is set back to count as the first.
+// truce is how long Sawhorse leaves a contested setting alone before it tries again. If a setting stays unchanged for
+// that long, the next revert counts as the first.
 const truce = 24 * time.Hour
 
-// Arbiter decides whether a setting that others have set back is made again: once without a word, then once a day and told as contested.
-// A tool that applies its own manifest in a loop, like Argo CD or Flux, is not fought in one.
+// Arbiter decides whether to apply a setting again that others have reverted. The first time it is applied again
+// silently. After that it is applied once a day and reported as contested. So Sawhorse does not loop against a tool
+// that applies its own manifest in a loop, like Argo CD or Flux.
 type Arbiter struct {
 	Contests Contests
-	// Now is the clock.
+	// Now returns the current time.
 	Now func() time.Time
 }
 
-// Ruling is what is to be done about a setting that is not as wanted.
+// Ruling is the decision about a setting that is not as wanted.
 type Ruling struct {
-	// Write tells to make the setting.
+	// Write reports whether to apply the setting.
 	Write bool
-	// Times is how often others have set it back.
+	// Times is how often others have reverted it.
 	Times int
 }
 
-// Contested tells that the operator is to know.
+// Contested reports whether the operator must be told.
 func (r Ruling) Contested() bool { return r.Times > 1 }
 
-// Rule judges a setting that is not as wanted. Whoever then makes the setting calls Made.
+// Rule decides about a setting that is not as wanted. A caller that then applies the setting calls Made.
 func (a Arbiter) Rule(ctx context.Context, rack, subject, wanted string) (Ruling, error) {
 	contest, err := a.Contests.Contest(ctx, rack, subject)
 	if err != nil {
@@ -70,12 +72,12 @@ func (a Arbiter) Rule(ctx context.Context, rack, subject, wanted string) (Ruling
 	return ruling, err
 }
 
-// Made notes that a setting was made, as ruled.
+// Made records that a setting was applied as decided by Rule.
 func (a Arbiter) Made(ctx context.Context, rack, subject, wanted string, ruling Ruling) error {
 	return a.Contests.SaveContest(ctx, rack, subject, Contest{Wanted: wanted, Written: a.Now().UTC(), Times: ruling.Times})
 }
 
-// Holds notes a setting of ours that is as wanted, where nothing is noted of it: whoever made it was stopped before Made.
+// Holds records a setting that is as wanted and not yet recorded: the call that applied it was stopped before Made.
 func (a Arbiter) Holds(ctx context.Context, rack, subject, wanted string) error {
 	contest, err := a.Contests.Contest(ctx, rack, subject)
 	if err != nil || contest.Wanted == wanted {
@@ -84,13 +86,13 @@ func (a Arbiter) Holds(ctx context.Context, rack, subject, wanted string) error 
 	return a.Made(ctx, rack, subject, wanted, Ruling{})
 }
 
-// Withdraw ends a contest: Sawhorse wants nothing of the setting any more.
+// Withdraw deletes a contest, because Sawhorse no longer wants a value for the setting.
 func (a Arbiter) Withdraw(ctx context.Context, rack, subject string) error {
 	return a.Contests.ForgetContest(ctx, rack, subject)
 }
 
-// Contest warns, under a parameter, of a setting that others keep setting back, and leaves the step unfinished, so that later passes
-// look at it again. what is the setting, by is who sets it back, or a description of that.
+// Contest adds a warning under a parameter about a setting that others keep reverting. It leaves the step unfinished,
+// so that later passes look at the setting again. what names the setting; by names or describes who reverts it.
 func (p *Progress) Contest(parameter string, ruling Ruling, what, by, wanted string) {
 	p.Unfinished = true
 	p.Warn(parameter, "%s is contested: %s has set it back %d times. Sawhorse wants %s, and tries again a day after it did so last; "+

@@ -8,7 +8,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// A setting that is stopped between its making and the note of it counts as made at the next try: it is made again, and no contest.
+// A step that stops after it has applied a setting and before it has recorded that applies the setting again. That is
+// no contest.
 func TestStoppedBeforeTheNote(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	arbiter := steps.Arbiter{Contests: awsfake.Contests{}, Now: func() time.Time { return now }}
@@ -20,7 +21,7 @@ func TestStoppedBeforeTheNote(t *testing.T) {
 	}
 }
 
-// Another wish is no contest, and neither is what was withdrawn.
+// A new wanted value starts without a contest, and so does a setting whose contest was withdrawn.
 func TestAnotherWish(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	arbiter := steps.Arbiter{Contests: awsfake.Contests{}, Now: func() time.Time { return now }}

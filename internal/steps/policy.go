@@ -6,15 +6,16 @@ import (
 	"strings"
 )
 
-// SamePolicy tells whether two policy documents (JSON) say the same. AWS keeps a policy's statements, actions, resources,
-// principals and condition values as sets: it may give them back in another order, and a set of one as a single text.
+// SamePolicy reports whether two policy documents (JSON) are equivalent. AWS stores a policy's statements, actions,
+// resources, principals and condition values as sets: it may return them in another order, and a set of one as a plain
+// string.
 func SamePolicy(a, b string) bool {
 	x, ok := canonical(a)
 	y, also := canonical(b)
 	return ok && also && x == y
 }
 
-// canonical is one text for all ways to write a policy; false where it is no JSON object.
+// canonical returns one text for all spellings of a policy. It returns false if the text is not a JSON object.
 func canonical(policy string) (string, bool) {
 	var document map[string]any
 	if json.Unmarshal([]byte(policy), &document) != nil {
@@ -24,7 +25,7 @@ func canonical(policy string) (string, bool) {
 	return encoded(document), true
 }
 
-// statement is a statement with its parts as sets.
+// statement returns a statement with its parts as sets.
 func statement(value any) any {
 	fields, ok := value.(map[string]any)
 	if !ok {
@@ -33,12 +34,12 @@ func statement(value any) any {
 	for name, part := range fields {
 		switch name {
 		case "Action", "NotAction":
-			fields[name] = set(part, func(action any) any { return strings.ToLower(encoded(action)) }) // actions know no capitals
+			fields[name] = set(part, func(action any) any { return strings.ToLower(encoded(action)) }) // actions are case-insensitive
 		case "Resource", "NotResource":
 			fields[name] = set(part, same)
 		case "Principal", "NotPrincipal":
 			if part == "*" {
-				part = map[string]any{"AWS": "*"} // which IAM takes for the same
+				part = map[string]any{"AWS": "*"} // IAM treats both alike
 			}
 			fields[name] = eachSet(part)
 		case "Condition":
@@ -52,7 +53,7 @@ func statement(value any) any {
 	return fields
 }
 
-// eachSet is an object with each of its values as a set.
+// eachSet returns an object with each of its values as a set.
 func eachSet(value any) any {
 	if fields, ok := value.(map[string]any); ok {
 		for name, values := range fields {
@@ -62,7 +63,7 @@ func eachSet(value any) any {
 	return value
 }
 
-// set is a list, or a value that stands alone, as a sorted list of texts without repetition.
+// set returns a list, or a single value, as a sorted list of strings without duplicates.
 func set(value any, each func(any) any) []string {
 	list, ok := value.([]any)
 	if !ok {
@@ -78,11 +79,11 @@ func set(value any, each func(any) any) []string {
 
 func same(value any) any { return value }
 
-// encoded is a decoded value as JSON again, with its keys in order.
+// encoded returns a decoded value as JSON with sorted keys.
 func encoded(value any) string {
 	text, err := json.Marshal(value)
 	if err != nil {
-		panic("policy: encode: " + err.Error()) // what JSON was read from can be written
+		panic("policy: encode: " + err.Error()) // a value decoded from JSON can be encoded
 	}
 	return string(text)
 }

@@ -1,4 +1,4 @@
-// Package steps holds what the steps of a pass have in common. Each step has a package of its own below this one.
+// Package steps holds what the steps of a pass have in common. Each step has its own package below this one.
 package steps
 
 import (
@@ -12,24 +12,25 @@ import (
 type Change struct {
 	// Subject names the thing as its owner does: "role demo-karpenter", "NodePool/workload".
 	Subject string `json:"subject"`
-	// Action is what was done: "created", "updated", "deleted", "tagged", …
+	// Action says what was done: "created", "updated", "deleted", "tagged", …
 	Action string `json:"action"`
 }
 
-// Progress is how far a step came. The zero Progress means: nothing to do, all is as planned.
+// Progress is the result of one call of a step. The zero Progress means that nothing was to be done.
 type Progress struct {
 	Changes []Change
-	// Wait above zero means "not yet": call the step again after that time. A step itself never sleeps.
+	// Wait above zero asks for another call of the step after that time. A step never sleeps.
 	Wait time.Duration
-	// Unfinished lets the pass go on although the step has more to do: a later pass does it.
+	// Unfinished lets the pass go on although the step is not complete. A later pass completes it.
 	Unfinished bool
-	// Note says what is being waited for, or what the operator should know.
+	// Note says what the step waits for, or what the operator should know.
 	Note string
-	// Warnings are what is not as it should be: in the rack's status for as long as no later call of the step says otherwise.
+	// Warnings say what is not as it should be. They stay in the rack's status until a later call of the step replaces
+	// them.
 	Warnings []params.Problem
-	// Incidents are what happened in this call and is told once, as a warning of this pass.
+	// Incidents say what happened in this call. Each is reported once, as a warning of this pass.
 	Incidents []params.Problem
-	// Outputs are values for the rack's outputs folder; an empty value removes one.
+	// Outputs are values for the rack's outputs folder. An empty value removes an output.
 	Outputs map[string]string
 }
 
@@ -48,16 +49,17 @@ func (p *Progress) Happened(parameter, format string, args ...any) {
 	p.Incidents = append(p.Incidents, params.Problem{Parameter: parameter, Message: fmt.Sprintf(format, args...)})
 }
 
-// NotYet is a Progress that waits.
+// NotYet returns a Progress that waits.
 func (p Progress) NotYet(wait time.Duration, format string, args ...any) (Progress, error) {
 	p.Wait, p.Note = wait, fmt.Sprintf(format, args...)
 	return p, nil
 }
 
-// Rejected is the error of a step that found the input impossible before it changed anything: the pass ends as Rejected.
+// Rejected is the error of a step that found its input impossible before it changed anything. The pass ends as
+// Rejected.
 type Rejected struct {
 	Problems []params.Problem
-	// Change is the id of the change request that was refused; empty where it was the rack's parameters.
+	// Change is the id of the rejected change request. It is empty if the rack's parameters were rejected.
 	Change string
 }
 
@@ -69,33 +71,33 @@ func (r *Rejected) Error() string {
 	return text
 }
 
-// Reject makes a Rejected of one problem.
+// Reject returns a Rejected with one problem.
 func Reject(parameter, format string, args ...any) error {
 	return &Rejected{Problems: []params.Problem{{Parameter: parameter, Message: fmt.Sprintf(format, args...)}}}
 }
 
-// NotReady is an error that time cures within seconds, like an access entry that does not work yet or a server that fails: the
-// same call is made again, a few times.
+// NotReady is an error that usually passes within seconds, such as an access entry that does not work yet or a server
+// failure. The same call is made again, a few times.
 type NotReady struct{ Reason string }
 
 func (n *NotReady) Error() string { return n.Reason }
 
-// Unreachable is the error of a cluster whose API server gave no answer at all. It keeps its Cause to itself: one that is a
-// context.DeadlineExceeded client-go's RetryOnConflict takes for its own end, and forgets, and so Helm would count what it has not
-// deleted as deleted.
+// Unreachable is the error for a cluster whose API server gave no answer at all. It does not unwrap to its Cause,
+// because that may be a context.DeadlineExceeded. client-go's RetryOnConflict takes such an error for its own timeout
+// and returns nil, and Helm would then count objects as deleted that still exist.
 type Unreachable struct {
 	Cluster, Host string
 	Cause         error
 }
 
-// NoAnswer is what its text can be told by, where only the text is left.
+// NoAnswer is the substring to match when only the error text is available.
 const NoAnswer = "the API server gave no answer"
 
 func (u *Unreachable) Error() string {
 	return fmt.Sprintf("cluster %s: %s: %s: %v", u.Cluster, u.Host, NoAnswer, u.Cause)
 }
 
-// Busy is a server's request for patience: the same call is made again, for minutes.
+// Busy is the error of a server that asks to be called less often (HTTP 429). The same call is made again, for minutes.
 type Busy struct{ Reason string }
 
 func (b *Busy) Error() string { return b.Reason }

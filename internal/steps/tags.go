@@ -1,7 +1,7 @@
 package steps
 
-// LackingTags are the wanted tags that a resource does not carry, or carries with another value; nil where it has them all.
-// Its other tags do not count: they may be somebody else's, so no step ever removes one.
+// LackingTags returns the wanted tags that a resource does not carry or carries with another value; nil if it has them
+// all. It ignores all other tags: others may have set them, so no step ever removes a tag.
 func LackingTags(live, wanted map[string]string) map[string]string {
 	var lacking map[string]string
 	for key, value := range wanted {

@@ -24,7 +24,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/rack"
 )
 
-// IAM is what observing needs of IAM.
+// IAM lists the IAM calls of an observation.
 type IAM interface {
 	GetAccountSummary(context.Context, *iam.GetAccountSummaryInput, ...func(*iam.Options)) (*iam.GetAccountSummaryOutput, error)
 	GetRole(context.Context, *iam.GetRoleInput, ...func(*iam.Options)) (*iam.GetRoleOutput, error)
@@ -33,33 +33,34 @@ type IAM interface {
 	SimulatePrincipalPolicy(context.Context, *iam.SimulatePrincipalPolicyInput, ...func(*iam.Options)) (*iam.SimulatePrincipalPolicyOutput, error)
 }
 
-// Parameters is what observing needs of Parameter Store.
+// Parameters lists the Parameter Store calls of an observation.
 type Parameters interface {
 	rack.ParameterReader
 	DescribeParameters(context.Context, *ssm.DescribeParametersInput, ...func(*ssm.Options)) (*ssm.DescribeParametersOutput, error)
 }
 
-// STS is what observing needs of STS.
+// STS lists the STS calls of an observation.
 type STS interface {
 	GetCallerIdentity(context.Context, *sts.GetCallerIdentityInput, ...func(*sts.Options)) (*sts.GetCallerIdentityOutput, error)
 }
 
-// Quotas is what observing needs of Service Quotas.
+// Quotas lists the Service Quotas calls of an observation.
 type Quotas interface {
 	GetServiceQuota(context.Context, *servicequotas.GetServiceQuotaInput, ...func(*servicequotas.Options)) (*servicequotas.GetServiceQuotaOutput, error)
 	GetAWSDefaultServiceQuota(context.Context, *servicequotas.GetAWSDefaultServiceQuotaInput, ...func(*servicequotas.Options)) (*servicequotas.GetAWSDefaultServiceQuotaOutput, error)
 }
 
-// Rules is what observing needs of EventBridge.
+// Rules lists the EventBridge calls of an observation.
 type Rules interface {
 	ListRules(context.Context, *eventbridge.ListRulesInput, ...func(*eventbridge.Options)) (*eventbridge.ListRulesOutput, error)
 }
 
-// caller finds out whom an access entry would have to name. A session's ARN lacks its role's path: IAM tells that of the role.
+// caller finds the principal that an access entry would have to name. The ARN of a role session lacks the role's path,
+// so it reads the role from IAM.
 func (l *looker) caller(ctx context.Context) {
 	out, err := l.STS.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {
-		return // only a remedy gets less exact
+		return // only a remedy becomes less exact
 	}
 	l.o.Caller = aws.ToString(out.Arn)
 	before, session, isSession := strings.Cut(l.o.Caller, ":assumed-role/")
@@ -79,7 +80,7 @@ func (l *looker) quotas(ctx context.Context) error {
 		var found *quotatypes.ServiceQuota
 		out, err := l.Quotas.GetServiceQuota(ctx, &servicequotas.GetServiceQuotaInput{ServiceCode: &q.Service, QuotaCode: &q.Code})
 		switch {
-		case errors.As(err, new(*quotatypes.NoSuchResourceException)): // never raised: the default holds
+		case errors.As(err, new(*quotatypes.NoSuchResourceException)): // never raised, so the default applies
 			standing, err := l.Quotas.GetAWSDefaultServiceQuota(ctx, &servicequotas.GetAWSDefaultServiceQuotaInput{ServiceCode: &q.Service, QuotaCode: &q.Code})
 			if err != nil {
 				return err
@@ -110,7 +111,7 @@ func (l *looker) account(ctx context.Context) error {
 	return nil
 }
 
-// allParameters counts the standard parameters of the account. SSM has no other way than to list them, 50 a page.
+// allParameters counts the standard parameters of the account. SSM offers no other way than to list them, 50 per page.
 func (l *looker) allParameters(ctx context.Context) error {
 	pages := ssm.NewDescribeParametersPaginator(l.Parameters, &ssm.DescribeParametersInput{
 		MaxResults:       aws.Int32(50),
@@ -170,8 +171,9 @@ var simulated = []string{
 	"iam:PassRole", "iam:CreateInstanceProfile", "iam:AddRoleToInstanceProfile", "ssm:GetParameter", "sqs:ReceiveMessage", "eks:DescribeCluster",
 }
 
-// organization asks what the organization's policies deny. They hold for every role of the account, so the rack's own is asked about where
-// there is one, and the caller's else; IAM tells their part of a verdict apart from that of the role's own policies.
+// organization finds the actions that the organization's policies deny. These policies apply to every role of the
+// account. So it simulates the rack's controller role if there is one, and otherwise the caller. IAM reports their
+// decision separately from that of the role's own policies.
 func (l *looker) organization(ctx context.Context) error {
 	role, err := l.controllerRole(ctx)
 	if err != nil {
@@ -186,7 +188,7 @@ func (l *looker) organization(ctx context.Context) error {
 	return err
 }
 
-// controllerRole is the ARN of the rack's controller role; it is empty where there is none yet.
+// controllerRole returns the ARN of the rack's controller role; empty if there is none yet.
 func (l *looker) controllerRole(ctx context.Context) (string, error) {
 	own, err := l.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(names.ControllerRole(l.o.Rack))})
 	if errors.As(err, new(*iamtypes.NoSuchEntityException)) {
@@ -198,7 +200,7 @@ func (l *looker) controllerRole(ctx context.Context) (string, error) {
 	return aws.ToString(own.Role.Arn), nil
 }
 
-// simulate gives the actions whose verdict is so.
+// simulate returns the actions whose result satisfies so.
 func (l *looker) simulate(ctx context.Context, question *iam.SimulatePrincipalPolicyInput, so func(iamtypes.EvaluationResult) bool) ([]string, error) {
 	var actions []string
 	for pages := iam.NewSimulatePrincipalPolicyPaginator(l.IAM, question); pages.HasMorePages(); {

@@ -16,7 +16,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// EC2 is what observing needs of EC2.
+// EC2 lists the EC2 calls of an observation.
 type EC2 interface {
 	DescribeSubnets(context.Context, *ec2.DescribeSubnetsInput, ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error)
 	DescribeSecurityGroups(context.Context, *ec2.DescribeSecurityGroupsInput, ...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error)
@@ -25,7 +25,7 @@ type EC2 interface {
 	GetEbsDefaultKmsKeyId(context.Context, *ec2.GetEbsDefaultKmsKeyIdInput, ...func(*ec2.Options)) (*ec2.GetEbsDefaultKmsKeyIdOutput, error)
 }
 
-// KMS is what observing needs of KMS.
+// KMS lists the KMS calls of an observation.
 type KMS interface {
 	DescribeKey(context.Context, *kms.DescribeKeyInput, ...func(*kms.Options)) (*kms.DescribeKeyOutput, error)
 	GetKeyPolicy(context.Context, *kms.GetKeyPolicyInput, ...func(*kms.Options)) (*kms.GetKeyPolicyOutput, error)
@@ -88,7 +88,7 @@ func (l *looker) endpoints(ctx context.Context) error {
 	return nil
 }
 
-// instances are all of the account in the region: EC2's quotas count them.
+// instances reads all instances of the account in the region, because EC2's quotas count them.
 func (l *looker) instances(ctx context.Context) error {
 	pages := ec2.NewDescribeInstancesPaginator(l.EC2, &ec2.DescribeInstancesInput{Filters: filter("instance-state-name", "pending", "running")})
 	for pages.HasMorePages() {
@@ -112,7 +112,7 @@ func (l *looker) instances(ctx context.Context) error {
 	return nil
 }
 
-// keys are those of nodes' volumes: the ones that karpenter_config names, and the account's own choice for the others.
+// keys reads the keys of nodes' volumes: those that karpenter_config names, and the account's default for the others.
 func (l *looker) keys(ctx context.Context) error {
 	out, err := l.EC2.GetEbsDefaultKmsKeyId(ctx, &ec2.GetEbsDefaultKmsKeyIdInput{})
 	if err != nil {
@@ -140,7 +140,8 @@ func (l *looker) keys(ctx context.Context) error {
 	return l.bounded(ctx)
 }
 
-// bounded asks which uses of a key the boundary of the controller's role keeps off. Before there is the role, there is no boundary to see.
+// bounded finds the uses of a key that the permissions boundary of the controller's role does not allow. Before the
+// role exists, there is no boundary to check.
 func (l *looker) bounded(ctx context.Context) error {
 	role, err := l.controllerRole(ctx)
 	if err != nil || role == "" {
@@ -152,7 +153,7 @@ func (l *looker) bounded(ctx context.Context) error {
 	return err
 }
 
-// ebsKey is EBS's own key. It comes into being with its first use, and is no key before.
+// ebsKey is the alias of EBS's own key. The key is created at its first use and does not exist before.
 const ebsKey = "alias/aws/ebs"
 
 func (l *looker) key(ctx context.Context, id string) (doctor.Key, error) {

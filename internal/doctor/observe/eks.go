@@ -15,7 +15,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/observe"
 )
 
-// EKS is what observing needs of EKS.
+// EKS lists the EKS calls of an observation.
 type EKS interface {
 	DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error)
 	ListNodegroups(context.Context, *eks.ListNodegroupsInput, ...func(*eks.Options)) (*eks.ListNodegroupsOutput, error)
@@ -91,7 +91,8 @@ func (l *looker) addOns(ctx context.Context) error {
 	return nil
 }
 
-// addOnVersions reads which versions EKS lists, of the cluster's add-ons one by one: of all there are, they are thousands.
+// addOnVersions reads the versions that EKS lists for each of the cluster's add-ons. It asks for them one by one,
+// because a list of all add-ons has thousands of versions.
 func (l *looker) addOnVersions(ctx context.Context) error {
 	for i := range l.o.AddOns {
 		a := &l.o.AddOns[i]

@@ -12,8 +12,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 )
 
-// kubernetes reads the cluster's own objects. The nodes come first: who is not let in, or does not reach the API server, is spared the waits
-// of the others. Who may not read nodes may still read the rest.
+// kubernetes reads the cluster's own objects. It reads the nodes first: if the API server cannot be reached or does not
+// know the caller, it does not wait for the other kinds. A caller that may not read nodes may still read the rest.
 func (l *looker) kubernetes(ctx context.Context) {
 	client, closed := l.Dial(ctx, l.o.Cluster.Cluster)
 	for _, each := range []look{

@@ -1,5 +1,5 @@
-// Package observe looks at a rack's cluster and account for package doctor, with the operator's own credentials. It only reads. What it may
-// not see, or cannot reach, it notes and goes on.
+// Package observe reads the state of a rack's cluster and account for package doctor, with the operator's own
+// credentials. It writes nothing. If something cannot be read, it records that and goes on.
 package observe
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// Clients are what observing calls.
+// Clients are the clients that an observation calls.
 type Clients struct {
 	Parameters Parameters
 	STS        STS
@@ -32,7 +32,7 @@ type Clients struct {
 	Dial       k8s.Connector
 }
 
-// patience bounds the whole of it: what has not answered by then was not seen.
+// patience limits the whole observation. What has not answered by then counts as not observed.
 const patience = 90 * time.Second
 
 // Look observes a rack.
@@ -62,13 +62,13 @@ func Look(ctx context.Context, name string, paths names.Paths, clients Clients) 
 	return l.o
 }
 
-// ofCluster are the sources that there are only with a cluster.
+// ofCluster are the sources that exist only with a cluster.
 var ofCluster = []doctor.Source{
 	doctor.NodeGroups, doctor.AddOns, doctor.AddOnVersions, doctor.Associations, doctor.Provider, doctor.Subnets, doctor.SecurityGroups, doctor.Endpoints,
 	doctor.Organization, doctor.Nodes, doctor.Pods, doctor.Deployments, doctor.StatefulSets, doctor.DaemonSets, doctor.Budgets,
 }
 
-// looker fills in what was observed. Each look writes fields of its own, so that they can go on side by side.
+// looker fills in what was observed. Each look writes its own fields, so that looks can run in parallel.
 type looker struct {
 	Clients
 	o      *doctor.Observed
@@ -80,7 +80,7 @@ type look struct {
 	do     func(context.Context) error
 }
 
-// looks are those at the account.
+// looks returns the looks at the account.
 func (l *looker) looks() []look {
 	return []look{
 		{doctor.AllParameters, l.allParameters},
@@ -93,7 +93,7 @@ func (l *looker) looks() []look {
 	}
 }
 
-// looksOfCluster are those at what AWS has of the cluster.
+// looksOfCluster returns the looks at AWS resources of the cluster.
 func (l *looker) looksOfCluster() []look {
 	return []look{
 		{doctor.NodeGroups, l.nodegroups},
@@ -107,7 +107,7 @@ func (l *looker) looksOfCluster() []look {
 	}
 }
 
-// look notes why a source could not be looked at.
+// look records why a source could not be read.
 func (l *looker) look(source doctor.Source, do func() error) {
 	if err := do(); err != nil {
 		l.unseen.Lock()
@@ -116,7 +116,7 @@ func (l *looker) look(source doctor.Source, do func() error) {
 	}
 }
 
-// reason is an error in the words of a finding: the service's own code and message, or the whole chain.
+// reason returns an error as a finding shows it: the service's own code and message, or the whole chain.
 func (l *looker) reason(err error) string {
 	if errors.As(err, new(*steps.NotReady)) {
 		const unknown = "the cluster's API server does not know the caller: "

@@ -33,7 +33,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// account answers AWS's calls by their action, or, for EKS, by their path below the cluster; what it has no answer for it denies.
+// account answers AWS calls by their action or, for EKS, by their path below the cluster. It denies every call without
+// an answer.
 type account struct {
 	answers map[string]string
 	mu      sync.Mutex
@@ -51,7 +52,7 @@ func (a *account) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	a.called = append(a.called, r.Method+" "+action)
 	a.mu.Unlock()
-	// One service asks the same action about several things.
+	// Some actions are called for several things, and each has its own answer.
 	answer, known := a.answers[action]
 	for _, special := range []string{"prod-karpenter", "L-244521F2", "kms%3ADecrypt"} {
 		if it, ok := a.answers[action+" "+special]; ok && strings.Contains(string(body), special) {
@@ -75,7 +76,7 @@ func (a *account) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, answer)
 }
 
-// look has real clients look at the account, and at the cluster that dial leads to.
+// observed reads the account, and the cluster to which dial connects, with real clients.
 func observed(t *testing.T, a *account, dial k8s.Connector) *doctor.Observed {
 	t.Helper()
 	server := httptest.NewServer(a)
@@ -95,7 +96,7 @@ func noDial(context.Context, plan.Cluster) (*k8s.Client, error) {
 	return nil, errors.New("dial: no route")
 }
 
-// Everything denied: everything is unseen with the service's own words, and each check says so.
+// If everything is denied, every source is unseen with the service's own error, and each check says so.
 func TestDenied(t *testing.T) {
 	a := &account{}
 	o := observed(t, a, noDial)
@@ -118,7 +119,7 @@ func TestDenied(t *testing.T) {
 
 const missingRole = `<ErrorResponse><Error><Code>NoSuchEntity</Code><Message>none</Message></Error></ErrorResponse>`
 
-// answers are those of an account that has all there is to see.
+// answers returns the answers of an account in which everything can be read.
 func answers() map[string]string {
 	role := func(arn string) string {
 		return "<R><GetRoleResult><Role><Path>/</Path><RoleName>r</RoleName><RoleId>1</RoleId><CreateDate>2026-01-01T00:00:00Z</CreateDate><Arn>" + arn + "</Arn></Role></GetRoleResult></R>"
@@ -152,7 +153,8 @@ func answers() map[string]string {
 	}
 }
 
-// simulation has one action kept off by policies that are not the role's own, one by them and not by those, and one by nobody knows which.
+// simulation returns one action that policies other than the role's own deny, one that the role's own policies deny,
+// and one without that detail.
 func simulation(action, detail, allowed string) string {
 	return fmt.Sprintf("<R><SimulatePrincipalPolicyResult><EvaluationResults><member><EvalActionName>%[1]s</EvalActionName><EvalDecision>explicitDeny</EvalDecision><%[2]s><%[3]s>false</%[3]s></%[2]s></member>"+
 		"<member><EvalActionName>own:Policy</EvalActionName><EvalDecision>implicitDeny</EvalDecision><%[2]s><%[3]s>true</%[3]s></%[2]s></member>"+
@@ -196,7 +198,7 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// A rack that was never on has no role, and so no boundary to look at.
+// A rack that was never on has no role, and so no boundary to check.
 func TestKeyBeforeTheRole(t *testing.T) {
 	all := answers()
 	all["GetRole prod-karpenter"] = missingRole
@@ -206,7 +208,7 @@ func TestKeyBeforeTheRole(t *testing.T) {
 	}
 }
 
-// EBS's own key is not asked about: an account that has encrypted nothing yet does not have it.
+// EBS's own key is not read: an account that has encrypted nothing yet does not have it.
 func TestKeyOfEBS(t *testing.T) {
 	all := answers()
 	all["GetParametersByPath"], all["GetEbsDefaultKmsKeyId"] = `{"Parameters":[]}`, `<R><kmsKeyId>alias/aws/ebs</kmsKeyId></R>`
@@ -226,7 +228,7 @@ func TestMissingCluster(t *testing.T) {
 	}
 }
 
-// at is where EKS says that the cluster's API server is.
+// at is the endpoint that EKS returns for the cluster's API server.
 type at string
 
 func (a at) DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
@@ -260,7 +262,7 @@ func TestClosedCluster(t *testing.T) {
 	}
 }
 
-// Who may not read nodes may still read the rest.
+// A caller that may not read nodes may still read the rest.
 func TestForbiddenNodes(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

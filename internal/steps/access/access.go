@@ -1,4 +1,5 @@
-// Package access opens an EKS cluster to Sawhorse's functions: access mode, access entries, rights inside the cluster.
+// Package access gives Sawhorse's functions access to an EKS cluster: the access mode, access entries, and rights
+// inside the cluster.
 package access
 
 import (
@@ -22,17 +23,17 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps/admin"
 )
 
-// Access is the step.
+// Access gives the functions access to a cluster and takes it away.
 type Access struct {
 	EKS  EKS
 	IAM  IAM
 	Dial k8s.Connector
-	// Principals are the role ARNs of the functions that talk to the API server, by function.
+	// Principals are the role ARNs of the functions that call the API server, by function.
 	Principals map[string]string
 	Now        func() time.Time
 }
 
-// EKS is what the step needs of EKS.
+// EKS lists the EKS calls of the step.
 type EKS interface {
 	DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error)
 	UpdateClusterConfig(context.Context, *eks.UpdateClusterConfigInput, ...func(*eks.Options)) (*eks.UpdateClusterConfigOutput, error)
@@ -44,20 +45,21 @@ type EKS interface {
 	AssociateAccessPolicy(context.Context, *eks.AssociateAccessPolicyInput, ...func(*eks.Options)) (*eks.AssociateAccessPolicyOutput, error)
 }
 
-// IAM is what the step needs of IAM.
+// IAM lists the IAM calls of the step.
 type IAM interface {
 	GetRole(context.Context, *iam.GetRoleInput, ...func(*iam.Options)) (*iam.GetRoleOutput, error)
 }
 
-// poll is how long to wait for EKS.
+// poll is how long to wait for EKS before the next call.
 const poll = 3 * time.Second
 
-// administrators are the functions that need all rights in the cluster: access grants the others theirs, and Helm creates
-// the roles of Karpenter's chart, which Kubernetes lets only those do who hold every right in them.
+// administrators are the functions that need all rights in the cluster. The function access grants the others their
+// rights, and Helm creates the roles of Karpenter's chart; Kubernetes allows both only to those who hold every right
+// concerned.
 var administrators = map[string]bool{"access": true, "controller": true}
 
-// Run brings the cluster's access to what the plan says; its part vacant looks whether others hold our names there, its part close
-// takes the access back.
+// Run gives the functions the access that the plan describes. Its part "vacant" checks whether Karpenter's names in the
+// cluster are free. Its part "close" takes the access away.
 func (a *Access) Run(ctx context.Context, p *plan.Plan, part string) (steps.Progress, error) {
 	var progress steps.Progress
 	var err error
@@ -73,8 +75,9 @@ func (a *Access) Run(ctx context.Context, p *plan.Plan, part string) (steps.Prog
 	return progress.Until(self.Refused(ctx, p.Cluster, unseenTag(p, err)))
 }
 
-// unseenTag has a refusal by IAM asked again for some seconds. The function's rights want a tag on the cluster, which its owner may have set
-// moments ago: validate has seen it, and AWS does not say how soon IAM does.
+// unseenTag turns a refusal by IAM into an error that is retried for some seconds. The function's rights require a tag
+// on the cluster, which its owner may have set moments ago. The step validate has seen the tag, but AWS does not
+// document how soon IAM does.
 func unseenTag(p *plan.Plan, err error) error {
 	var refused smithy.APIError
 	if !errors.As(err, &refused) || refused.ErrorCode() != "AccessDeniedException" {
@@ -106,10 +109,11 @@ func (a *Access) open(ctx context.Context, p *plan.Plan, progress *steps.Progres
 	return err
 }
 
-// mode tells whether the cluster has the wanted access mode, and asks EKS for it where it has not.
+// mode reports whether the cluster has the wanted access mode and is ACTIVE. If it has another mode, it starts the
+// change.
 func (a *Access) mode(ctx context.Context, p *plan.Plan, progress *steps.Progress) (bool, error) {
 	reached, status, err := a.reached(ctx, p)
-	if err != nil || reached || status == types.ClusterStatusUpdating { // the update is ours of the last call, or somebody's
+	if err != nil || reached || status == types.ClusterStatusUpdating { // the update is from our last call, or somebody else's
 		return reached && status == types.ClusterStatusActive, err
 	}
 	_, err = a.EKS.UpdateClusterConfig(ctx, &eks.UpdateClusterConfigInput{
@@ -118,10 +122,11 @@ func (a *Access) mode(ctx context.Context, p *plan.Plan, progress *steps.Progres
 	})
 	var busy *types.ResourceInUseException
 	if errors.As(err, &busy) {
-		return false, nil // an update that has begun since
+		return false, nil // somebody started an update since
 	}
 	if errors.As(err, new(*types.InvalidParameterException)) {
-		// So is refused what a cluster has already: by an update that has ended since, or by a first try whose answer was lost.
+		// EKS also refuses a mode that the cluster already has: another update has ended meanwhile, or the answer to
+		// our first try was lost.
 		if reached, status, look := a.reached(ctx, p); look != nil || reached {
 			return status == types.ClusterStatusActive, look
 		}
@@ -133,7 +138,7 @@ func (a *Access) mode(ctx context.Context, p *plan.Plan, progress *steps.Progres
 	return false, nil
 }
 
-// reached tells whether the cluster has the wanted access mode, or one beyond it.
+// reached reports whether the cluster has the wanted access mode, or API, which is beyond it.
 func (a *Access) reached(ctx context.Context, p *plan.Plan) (bool, types.ClusterStatus, error) {
 	out, err := a.EKS.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &p.Cluster.Name})
 	if err != nil {
@@ -143,7 +148,7 @@ func (a *Access) reached(ctx context.Context, p *plan.Plan) (bool, types.Cluster
 	return string(live) == p.Access.Mode || live == types.AuthenticationModeApi, out.Cluster.Status, nil
 }
 
-// modeOf is a cluster's access mode; one of before there were others has no word for it.
+// modeOf returns a cluster's access mode. Clusters older than access modes have an empty one, which means CONFIG_MAP.
 func modeOf(cluster *types.Cluster) types.AuthenticationMode {
 	if c := cluster.AccessConfig; c != nil && c.AuthenticationMode != "" {
 		return c.AuthenticationMode
@@ -151,7 +156,8 @@ func modeOf(cluster *types.Cluster) types.AuthenticationMode {
 	return types.AuthenticationModeConfigMap
 }
 
-// vacant refuses a cluster in which somebody else runs Karpenter (spec 3.4).
+// vacant rejects a cluster that has a Karpenter, or parts of one, that Sawhorse did not make: two Karpenters on one
+// cluster terminate each other's nodes.
 func (a *Access) vacant(ctx context.Context, p *plan.Plan) error {
 	client, err := a.Dial(ctx, p.Cluster)
 	if err != nil {
@@ -174,8 +180,9 @@ func (a *Access) vacant(ctx context.Context, p *plan.Plan) error {
 		p.Cluster.Name, strings.Join(slices.Compact(found), ", "))
 }
 
-// others refuses, before Karpenter is installed, what else only the API server can tell. Once it is installed the steps whose
-// business it is do so, and a pass goes on repairing what comes before them.
+// others checks, before Karpenter is installed, what later steps would reject: a device plugin or a Cluster Autoscaler
+// that does not fit. After the installation only the steps themselves check that, so that a pass still repairs what
+// comes before them.
 func others(ctx context.Context, client *k8s.Client, p *plan.Plan) error {
 	if p.Goal != plan.GoalKarpenter {
 		return nil
@@ -193,7 +200,7 @@ func others(ctx context.Context, client *k8s.Client, p *plan.Plan) error {
 	return err
 }
 
-// grant gives the functions that are no administrators their rights in the cluster.
+// grant gives the functions that are not administrators their rights in the cluster.
 func (a *Access) grant(ctx context.Context, client *k8s.Client, p *plan.Plan, progress *steps.Progress) error {
 	for _, function := range slices.Sorted(maps.Keys(a.Principals)) {
 		if administrators[function] {
@@ -216,7 +223,7 @@ func (a *Access) grant(ctx context.Context, client *k8s.Client, p *plan.Plan, pr
 	return nil
 }
 
-// groups are the Kubernetes groups of a function's access entry.
+// groups returns the Kubernetes groups of a function's access entry.
 func groups(function string) []string {
 	if administrators[function] {
 		return []string{}

@@ -126,7 +126,7 @@ func TestAccessModes(t *testing.T) {
 		{types.AuthenticationModeConfigMap, "API_AND_CONFIG_MAP", true},
 		{types.AuthenticationModeApiAndConfigMap, "API_AND_CONFIG_MAP", false},
 		{types.AuthenticationModeApi, "API", false},
-		{types.AuthenticationModeApi, "API_AND_CONFIG_MAP", false}, // somebody went on to API since the plan
+		{types.AuthenticationModeApi, "API_AND_CONFIG_MAP", false}, // somebody changed it to API after the plan was made
 	} {
 		s := begin(t)
 		s.cloud.EKS.Cluster.AccessConfig.AuthenticationMode, s.plan.Access.Mode = c.live, c.wanted
@@ -138,7 +138,7 @@ func TestAccessModes(t *testing.T) {
 	}
 }
 
-// overtaken is an EKS that answers its first look at the cluster with how it was before the change to this mode.
+// overtaken is an EKS client whose first DescribeCluster returns the state before the mode changed.
 type overtaken struct {
 	*awsfake.EKS
 	to types.AuthenticationMode
@@ -150,7 +150,7 @@ func (o overtaken) DescribeCluster(ctx context.Context, in *eks.DescribeClusterI
 	return out, err
 }
 
-// The mode may change between a look at it and the update, which EKS refuses then.
+// The mode may change between DescribeCluster and the update. EKS then refuses the update.
 func TestAnAccessModeThatHasComeAboutMeanwhile(t *testing.T) {
 	s := begin(t)
 	s.step.EKS = overtaken{s.cloud.EKS, types.AuthenticationModeApiAndConfigMap}
@@ -158,13 +158,13 @@ func TestAnAccessModeThatHasComeAboutMeanwhile(t *testing.T) {
 		t.Errorf("changes %q", changes)
 	}
 	s = begin(t)
-	s.step.EKS, s.plan.Access.Mode = s.cloud.EKS, "API" // which no cluster reaches in one step
+	s.step.EKS, s.plan.Access.Mode = s.cloud.EKS, "API" // no cluster reaches it in one step
 	if _, err := s.step.Run(s.Context(), s.plan, ""); !errors.As(err, new(*types.InvalidParameterException)) {
 		t.Errorf("a refusal for another reason: %v", err)
 	}
 }
 
-// blind is an EKS that is throttled from the second look at the cluster on.
+// blind is an EKS client that is throttled from the second DescribeCluster on.
 type blind struct {
 	*awsfake.EKS
 	looks *int
@@ -179,16 +179,17 @@ func (b blind) DescribeCluster(ctx context.Context, in *eks.DescribeClusterInput
 
 var errThrottled = errors.New("throttled")
 
-// A refusal that cannot be looked into is that look's error, which the state machine tries again, and no lasting one.
+// If the reason of a refusal cannot be read, the step returns the error of that read, which the state machine retries,
+// and not the refusal.
 func TestARefusalThatCannotBeLookedInto(t *testing.T) {
 	s := begin(t)
-	s.step.EKS, s.plan.Access.Mode = blind{s.cloud.EKS, new(int)}, "API" // which EKS refuses
+	s.step.EKS, s.plan.Access.Mode = blind{s.cloud.EKS, new(int)}, "API" // EKS refuses this
 	if _, err := s.step.Run(s.Context(), s.plan, ""); !errors.Is(err, errThrottled) {
 		t.Error(err)
 	}
 }
 
-// EKS takes one update at a time, and somebody else's may be under way: that is asked for nothing.
+// EKS accepts one update at a time. While somebody else's is under way, the step asks for nothing.
 func TestWaitsForAnotherUpdate(t *testing.T) {
 	s := begin(t)
 	s.cloud.EKS.Cluster.Status = types.ClusterStatusUpdating
@@ -213,7 +214,8 @@ func TestRepairsOnlyWhatDiffers(t *testing.T) {
 		{"other groups", func(s scene) { s.cloud.EKS.Entries[role("nodepools")].KubernetesGroups = []string{"x"} }, "access entry of function nodepools updated"},
 		{"no policy", func(s scene) { s.cloud.EKS.Entries[role("access")].Policies = nil }, "access entry of function access associated with AmazonEKSClusterAdminPolicy"},
 		{"another type", func(s scene) { s.cloud.EKS.Entries[role("nodepools")].Type = new("EC2_LINUX") }, "access entry of function nodepools created"},
-		// An entry binds to the role as it was: a stack that was deleted and deployed again has roles of the same names.
+		// An entry binds to the role as it was at its creation. A stack that was deleted and deployed again has new
+		// roles with the same names.
 		{"the role created again", func(s scene) {
 			s.cloud.IAM.Roles["Sawhorse-nodepools"].CreateDate = new(s.cloud.Now().Add(time.Second))
 		},
@@ -234,7 +236,7 @@ func TestRepairsOnlyWhatDiffers(t *testing.T) {
 	}
 }
 
-// An entry takes seconds to work: until then the API server knows nobody.
+// An entry takes seconds to work. Until then the API server answers Unauthorized.
 func TestWaitsUntilTheEntryWorks(t *testing.T) {
 	s := begin(t)
 	s.cloud.EKS.Cluster.AccessConfig.AuthenticationMode = types.AuthenticationModeApiAndConfigMap
@@ -249,7 +251,7 @@ func TestWaitsUntilTheEntryWorks(t *testing.T) {
 	s.unchanged()
 }
 
-// What only the API server can tell is checked before anything is changed there.
+// What only the API server can tell is checked before anything in the cluster is changed.
 func TestRefusesAnotherKarpenter(t *testing.T) {
 	for what, put := range map[string]func(scene){
 		"Deployment/infra/k": func(s scene) {
@@ -273,7 +275,7 @@ func TestRefusesAnotherKarpenter(t *testing.T) {
 	}
 }
 
-// What later steps would refuse is refused before Karpenter is installed; after that, by them.
+// Before Karpenter is installed, this step rejects what later steps would reject. Afterwards those steps do.
 func TestRefusesWhatLaterStepsWould(t *testing.T) {
 	const deployments = "/apis/apps/v1/namespaces/kube-system/deployments/"
 	ca := func(s scene, name string) {
@@ -324,7 +326,7 @@ func TestRefusesWhatLaterStepsWould(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	awsfake.Interrupted(t, func() (*awsfake.Cloud, func() (bool, error)) {
 		s := begin(t)
-		// One stale entry, so that deleting and creating is among the calls.
+		// One entry is older than its role, so that a deletion and a creation are among the calls.
 		s.opened()
 		s.cloud.IAM.Roles["Sawhorse-access"].CreateDate = new(s.cloud.Now())
 		s.cloud.EKS.Entries[role("nodepools")].KubernetesGroups = nil

@@ -16,8 +16,9 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// close takes Sawhorse's functions out of the cluster of a rack that is forgotten: their rights there, their access entries, and last
-// the entry of this function, without which it could take nothing else away. What is not there any more is no error.
+// close removes the access of Sawhorse's functions to the cluster of a rack that is forgotten: their rights in the
+// cluster, their access entries, and last the entry of this function, because it can delete nothing without it. What is
+// already gone is no error.
 func (a *Access) close(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {
 	out, err := a.EKS.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &p.Cluster.Name})
 	if notFound(err) {
@@ -27,7 +28,7 @@ func (a *Access) close(ctx context.Context, p *plan.Plan, progress *steps.Progre
 		return fmt.Errorf("cluster %s: describe: %w", p.Cluster.Name, err)
 	}
 	if mode := modeOf(out.Cluster); out.Cluster.Status == types.ClusterStatusDeleting || mode == types.AuthenticationModeConfigMap {
-		return nil // it takes its entries with it, or has none
+		return nil // a deleted cluster takes its entries with it, and in this mode there are none
 	}
 	if err := a.revoke(ctx, p, progress); err != nil {
 		return err
@@ -44,9 +45,9 @@ func (a *Access) close(ctx context.Context, p *plan.Plan, progress *steps.Progre
 	return a.remove(ctx, p, self, progress)
 }
 
-// revoke deletes the rights that grant gave. It needs this function's own entry: where that has gone, an earlier call has deleted them
-// before it. Where the API server cannot be had for a lasting reason, they stay, and nobody has them once the entries are gone:
-// forgetting a rack does not wait for a cluster that nobody reaches.
+// revoke deletes the rights that grant gave. It needs this function's own entry: if that is gone, an earlier call has
+// already deleted the rights. If the API server is permanently unreachable, the rights stay, but nobody holds them once
+// the entries are gone. So an unreachable cluster does not keep a rack from being forgotten.
 func (a *Access) revoke(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {
 	own, err := a.describe(ctx, p, "access")
 	if err != nil || own == nil {
@@ -58,7 +59,7 @@ func (a *Access) revoke(ctx context.Context, p *plan.Plan, progress *steps.Progr
 		return nil
 	case k8s.IsForbidden(err) && steps.Young(own.CreatedAt, a.Now()):
 		return steps.NotYet(poll, "the access entry of function access does not work yet")
-	case k8s.IsUnauthorized(err) || errors.As(err, new(*steps.NotReady)): // of an entry that was just deleted, too, and is still shown
+	case k8s.IsUnauthorized(err) || errors.As(err, new(*steps.NotReady)): // also if our entry was just deleted and EKS still returns it
 		stale, look := a.stale(ctx, own, a.Principals["access"])
 		if look != nil {
 			return look

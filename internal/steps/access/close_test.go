@@ -17,7 +17,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// closing is a scene whose cluster was opened long ago, and has an entry and a ClusterRole of others.
+// closing returns a scene with a cluster that was opened long ago and that has an entry and a ClusterRole of others.
 func closing(t *testing.T) scene {
 	s := begin(t)
 	s.opened()
@@ -34,7 +34,7 @@ const (
 	foreign = "/apis/rbac.authorization.k8s.io/v1/clusterroles/sawhorse:theirs"
 )
 
-// closed runs the step to its end, and gives its incidents.
+// closed runs the step to its end and returns its incidents.
 func (s scene) closed() (incidents []string) {
 	s.Helper()
 	for range 20 {
@@ -54,13 +54,13 @@ func (s scene) closed() (incidents []string) {
 	return nil
 }
 
-// left are the access entries and the objects in the cluster.
+// left returns the access entries and the objects in the cluster.
 func (s scene) left() string {
 	return strings.Join(slices.Concat(slices.Sorted(maps.Keys(s.cloud.EKS.Entries)), slices.Sorted(maps.Keys(s.api.Objects))), " ")
 }
 
-// The functions' rights and entries go, the entry of the function that takes them away last; those of others stay. A second run changes
-// nothing.
+// The functions' rights and entries are deleted, that of the function access last. Those of others stay. A second run
+// changes nothing.
 func TestCloses(t *testing.T) {
 	s := closing(t)
 	if incidents := s.closed(); len(incidents) > 0 {
@@ -79,7 +79,7 @@ func TestCloses(t *testing.T) {
 	}
 }
 
-// Where the cluster has gone, or has no entries at all, nothing is left to take away.
+// If the cluster is gone or has no entries at all, nothing is to be done.
 func TestClosesNothing(t *testing.T) {
 	for what, spoil := range map[string]func(scene){
 		"gone":        func(s scene) { s.cloud.EKS.Cluster = nil },
@@ -94,8 +94,8 @@ func TestClosesNothing(t *testing.T) {
 	}
 }
 
-// Forgetting a rack is held up by no API server that does not answer, or that refuses: the entries go all the same, and what stays is
-// told with the command.
+// An API server that does not answer or that refuses does not keep a rack from being forgotten. The entries are deleted
+// nevertheless, and an incident names what stays and the command that deletes it.
 func TestClosesWithoutTheAPIServer(t *testing.T) {
 	for what, spoil := range map[string]func(scene){
 		"silent":    func(s scene) { s.step.Dial = silent },
@@ -120,8 +120,8 @@ func silent(context.Context, plan.Cluster) (*k8s.Client, error) {
 	return nil, &steps.Unreachable{Cluster: "demo", Host: "10.0.0.1", Cause: errors.New("dial tcp: i/o timeout")}
 }
 
-// An entry that is new does not work yet, and one that was just deleted may still be shown: both are waited for, and an API server
-// that fails is an error.
+// A new entry does not work yet, and EKS may still return a deleted one. The step waits for both. A failing API server
+// is an error.
 func TestClosingWaits(t *testing.T) {
 	s := closing(t)
 	s.cloud.EKS.Entries[role("access")].CreatedAt = new(s.cloud.Now())

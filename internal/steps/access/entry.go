@@ -18,7 +18,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps/admin"
 )
 
-// entries brings the access entries of all functions to what they should be. One that must wait does not hold up the others.
+// entries creates or repairs the access entries of all functions. An entry that must wait does not hold up the others.
 func (a *Access) entries(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {
 	var waiting error
 	for _, function := range slices.Sorted(maps.Keys(a.Principals)) {
@@ -33,8 +33,8 @@ func (a *Access) entries(ctx context.Context, p *plan.Plan, progress *steps.Prog
 	return waiting
 }
 
-// entry brings one function's access entry to what it should be. EKS may go on showing one that was deleted, so that one that has
-// just been made is looked at again, until it is two polls old.
+// entry creates or repairs one function's access entry. EKS may still return a deleted entry, so a new entry is checked
+// again until it is two polls old.
 func (a *Access) entry(ctx context.Context, p *plan.Plan, function string, progress *steps.Progress) error {
 	role := a.Principals[function]
 	live, err := a.describe(ctx, p, function)
@@ -65,7 +65,7 @@ func (a *Access) entry(ctx context.Context, p *plan.Plan, function string, progr
 	return a.policy(ctx, p, function, live.CreatedAt, progress)
 }
 
-// describe reads one function's access entry; nil where there is none.
+// describe returns one function's access entry; nil if there is none.
 func (a *Access) describe(ctx context.Context, p *plan.Plan, function string) (*types.AccessEntry, error) {
 	role := a.Principals[function]
 	out, err := a.EKS.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: &role})
@@ -80,8 +80,8 @@ func (a *Access) describe(ctx context.Context, p *plan.Plan, function string) (*
 
 func notFound(err error) bool { return errors.As(err, new(*types.ResourceNotFoundException)) }
 
-// stale tells whether an entry does not work for its role: it binds to the role as it was when the entry was created, so a
-// role that was deleted and created again since needs a new one.
+// stale reports whether an entry does not work for its role. An entry binds to the role as it was at its creation, so a
+// role that was deleted and created again needs a new entry.
 func (a *Access) stale(ctx context.Context, entry *types.AccessEntry, roleARN string) (bool, error) {
 	if entry.Type != nil && *entry.Type != "STANDARD" {
 		return true, nil
@@ -90,7 +90,7 @@ func (a *Access) stale(ctx context.Context, entry *types.AccessEntry, roleARN st
 	return entry.CreatedAt != nil && made != nil && made.After(*entry.CreatedAt), err
 }
 
-// made is when a role was made.
+// made returns when a role was created.
 func (a *Access) made(ctx context.Context, roleARN string) (*time.Time, error) {
 	name := roleARN[strings.LastIndex(roleARN, "/")+1:]
 	out, err := a.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: &name})
@@ -115,8 +115,8 @@ func (a *Access) create(ctx context.Context, p *plan.Plan, function string, prog
 	return nil
 }
 
-// unknownToEKS turns EKS's refusal of a new role into a wait: EKS learns of a role some 10 s after it was made, and the stack may
-// have been deployed that recently.
+// unknownToEKS turns EKS's refusal of a new role into a wait. EKS learns of a role some 10 s after its creation, and
+// the stack may have been deployed that recently.
 func (a *Access) unknownToEKS(ctx context.Context, function string, err error) error {
 	var invalid *types.InvalidParameterException
 	if !errors.As(err, &invalid) || !strings.Contains(invalid.ErrorMessage(), "invalid principal") {
@@ -145,8 +145,8 @@ func (a *Access) update(ctx context.Context, p *plan.Plan, function string, live
 	return nil
 }
 
-// policy associates EKS's cluster admin policy with an administrator's entry, which was made at a time: for some seconds from then
-// on EKS does not find it.
+// policy associates EKS's cluster admin policy with an administrator's entry. made is when the entry was created: EKS
+// does not find a new entry for some seconds.
 func (a *Access) policy(ctx context.Context, p *plan.Plan, function string, made *time.Time, progress *steps.Progress) error {
 	if administrators[function] {
 		if err := a.associate(ctx, p, function, progress); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// complete runs the step to its end as the state machine does, and gives what it did and what it waited for.
+// complete runs the step to its end as the state machine does. It returns the changes and what the step waited for.
 func (s scene) complete() (changes, notes string) {
 	s.Helper()
 	for range 40 {
@@ -36,7 +36,7 @@ func opening(t *testing.T, lag awsfake.Lag) scene {
 	return s
 }
 
-// A new entry's policies can be neither listed nor associated for some seconds, and EKS does not know a new role.
+// For some seconds the policies of a new entry can be neither listed nor associated, and EKS does not know a new role.
 func TestWaitsForWhatWasJustMade(t *testing.T) {
 	for note, lag := range map[string]awsfake.Lag{
 		"EKS does not show the access entry of function": {Entries: 8 * time.Second},
@@ -51,7 +51,7 @@ func TestWaitsForWhatWasJustMade(t *testing.T) {
 	}
 }
 
-// An entry that was deleted may linger: it keeps the new one from being made, or is shown in its place.
+// A deleted entry may remain for a while: it blocks the creation of the new one, or EKS still returns it.
 func TestADeletedEntryLingers(t *testing.T) {
 	for what, lag := range map[string]awsfake.Lag{"in use": {Entries: 8 * time.Second}, "shown": {Shown: 4 * time.Second}} {
 		t.Run(what, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestADeletedEntryLingers(t *testing.T) {
 	}
 }
 
-// A refusal of an entry that has had its policy for long is one that stays; what is missing is said.
+// A refusal is permanent if the entry has had its policy for long. The error says what is missing.
 func TestAnAdministratorIsRefused(t *testing.T) {
 	for _, part := range []string{"", "vacant"} {
 		s := opening(t, awsfake.Lag{})
@@ -93,11 +93,11 @@ func TestAnAdministratorIsRefused(t *testing.T) {
 	}
 }
 
-// A tag that the cluster's owner has set moments ago may not count for IAM yet. The call is asked again, and nothing is lost.
+// IAM may not know yet of a tag that the cluster's owner has set moments ago. The call is retried, and nothing is lost.
 func TestTheTagOfTheClusterCountsLater(t *testing.T) {
 	late := &smithy.GenericAPIError{Code: "AccessDeniedException", Message: "not authorized to perform eks:UpdateClusterConfig"}
 	s := begin(t)
-	s.cloud.FailAt(2, late) // behind DescribeCluster
+	s.cloud.FailAt(2, late) // the call after DescribeCluster
 	_, err := s.step.Run(t.Context(), s.plan, "")
 	if !errors.As(err, new(*steps.NotReady)) || !strings.Contains(err.Error(), "sawhorse.dev/rack=demo") || !strings.Contains(err.Error(), "eks:UpdateClusterConfig") {
 		t.Fatalf("refused: %v", err)

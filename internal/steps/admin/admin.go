@@ -1,5 +1,5 @@
-// Package admin tells a function that EKS makes a cluster administrator what a refusal of the API server means: that the access
-// entry's policy is seconds old and does not work yet, that it is missing, or that something else refuses.
+// Package admin explains why the API server refused a call of a function that EKS makes a cluster administrator: the
+// access entry's policy is seconds old and does not work yet, the policy is missing, or something else refuses.
 package admin
 
 import (
@@ -16,14 +16,14 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// EKS is what is asked for a policy's age.
+// EKS lists the calls that read a policy's age.
 type EKS interface {
 	ListAssociatedAccessPolicies(context.Context, *eks.ListAssociatedAccessPoliciesInput, ...func(*eks.Options)) (*eks.ListAssociatedAccessPoliciesOutput, error)
 }
 
-// Function is one function that EKS makes a cluster administrator.
+// Function describes a function that EKS makes a cluster administrator.
 type Function struct {
-	// Name is the function's name in the plan, Principal its role's ARN.
+	// Name is the function's name in the plan. Principal is its role's ARN.
 	Name, Principal string
 	EKS             EKS
 	Now             func() time.Time
@@ -32,13 +32,14 @@ type Function struct {
 // poll is how long to wait for EKS.
 const poll = 3 * time.Second
 
-// Policy is the ARN of the access policy that makes an administrator.
+// Policy returns the ARN of EKS's access policy for cluster administrators.
 func Policy(partition string) string {
 	return fmt.Sprintf("arn:%s:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy", partition)
 }
 
-// Refused turns a 403 of the API server into a wait while the function's policy is new: the entry works some seconds before its
-// policy does. Later it is an error that says what to do. Other errors, and nil, stay as they are.
+// Refused turns a 403 of the API server into a wait while the function's policy is new: an access entry works some
+// seconds before its policy does. A later 403 becomes an error that says what to do. Nil and other errors are returned
+// as they are.
 func (f Function) Refused(ctx context.Context, cluster plan.Cluster, err error) error {
 	if !k8s.IsForbidden(err) {
 		return err

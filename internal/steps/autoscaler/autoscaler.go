@@ -17,20 +17,20 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// poll is how soon to look again at pods that start or end.
+// poll is how long to wait before the next look at pods that start or end.
 const poll = 2 * time.Second
 
-// baseline is the Cluster Autoscaler as it was found before the first change.
+// baseline describes Cluster Autoscaler's Deployment before the first change.
 type baseline struct {
 	// Deployment is namespace/name.
 	Deployment string `json:"deployment"`
 	Replicas   int64  `json:"replicas"`
 	line
-	// Pin is the value of the system label in its nodeSelector, if it had one.
+	// Pin is the value of the system label in its nodeSelector; nil if it had none.
 	Pin *string `json:"pin,omitempty"`
 }
 
-// Step changes the Cluster Autoscaler's Deployment.
+// Step changes Cluster Autoscaler's Deployment.
 type Step struct {
 	connect   k8s.Connector
 	baselines steps.Baselines
@@ -38,18 +38,18 @@ type Step struct {
 	scaling   AutoScaling
 }
 
-// Records are what the step keeps of a rack.
+// Records stores what the step records of a rack.
 type Records interface {
 	steps.Baselines
 	steps.Contests
 }
 
-// New makes the step; connect opens the plan's cluster, scaling is where Auto Scaling groups are looked up, now is the clock.
+// New returns the step. connect opens the plan's cluster, scaling finds Auto Scaling groups, now is the clock.
 func New(connect k8s.Connector, records Records, scaling AutoScaling, now func() time.Time) *Step {
 	return &Step{connect: connect, baselines: records, arbiter: steps.Arbiter{Contests: records, Now: now}, scaling: scaling}
 }
 
-// Run brings the section autoscaler about. It has no parts.
+// Run hands scaling over or back, as the plan says. The step has no parts.
 func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progress, error) {
 	if p.Autoscaler.State == "" {
 		return steps.Progress{}, nil
@@ -61,10 +61,10 @@ func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progress,
 	run := &run{Step: s, plan: p, client: client}
 	progress, err := run.converge(ctx)
 	if k8s.IsConflict(err) {
-		return run.progress.NotYet(poll, "%v", err) // somebody wrote it between our reading and writing
+		return run.progress.NotYet(poll, "%v", err) // the Deployment was written between our read and our write
 	}
 	if err == nil && progress.Wait == 0 && p.Autoscaler.State != plan.AutoscalerBaseline {
-		err = steps.ForgetKept(ctx, s.baselines, p.Rack, steps.OffKey) // the hand-over stands: turning off asks first again
+		err = steps.ForgetKept(ctx, s.baselines, p.Rack, steps.OffKey) // the hand-over is complete: turning off must check the capacity again
 	}
 	return progress, err
 }
@@ -88,11 +88,11 @@ func (r *run) converge(ctx context.Context) (steps.Progress, error) {
 	}
 	named := r.plan.Autoscaler.Deployment
 	if marked.Unstructured != nil && marked.key() == named && k8s.AutoscalerContainer(marked.Unstructured) < 0 {
-		return r.handOver(ctx, marked) // taken for one by its name alone, by an earlier version: it stays so, as turning off puts it back
+		return r.handOver(ctx, marked) // an earlier version accepted it by its name alone: it stays handed over, and turning off restores it
 	}
 	live, err := k8s.Autoscaler(all, named)
 	if err != nil {
-		return r.progress, err // two of them, too, where the second came after the first was handed over
+		return r.progress, err // also if there are two because the second came after the first was handed over
 	}
 	if marked.Unstructured != nil && named != "" && marked.key() != named {
 		return r.misnamed(ctx, marked)
@@ -109,7 +109,8 @@ func (r *run) converge(ctx context.Context) (steps.Progress, error) {
 	return r.handOver(ctx, deployment{live})
 }
 
-// handOver leaves it the groups of the plan and those that EKS does not know; without any, it is stopped.
+// handOver makes Cluster Autoscaler scale only the plan's groups and those that EKS does not know. If there are none,
+// it scales the Deployment to zero.
 func (r *run) handOver(ctx context.Context, live deployment) (steps.Progress, error) {
 	unmanaged, err := r.unmanaged(ctx, live)
 	if err != nil {
@@ -129,8 +130,8 @@ func (r *run) handOver(ctx context.Context, live deployment) (steps.Progress, er
 	return r.target(ctx, live, groups)
 }
 
-// marked is the Deployment that we have changed for this rack and not put back; there is one at most. By its mark and not by
-// name or image: cluster_autoscaler may have been changed since.
+// marked returns the Deployment that Sawhorse has changed for this rack and not restored; there is at most one. It is
+// found by our annotation and not by name or image, because cluster_autoscaler may have changed since.
 func (r *run) marked(all []unstructured.Unstructured) deployment {
 	for i := range all {
 		if d := (deployment{&all[i]}); d.marked(r.plan.Rack) {
@@ -140,14 +141,15 @@ func (r *run) marked(all []unstructured.Unstructured) deployment {
 	return deployment{}
 }
 
-// misnamed puts a Deployment back that was handed over from before cluster_autoscaler named another one.
+// misnamed restores a Deployment that was handed over before cluster_autoscaler named another one.
 func (r *run) misnamed(ctx context.Context, marked deployment) (steps.Progress, error) {
 	r.progress.Happened("cluster_autoscaler", "%s was taken for the Cluster Autoscaler until cluster_autoscaler named %s, and is put back as it was found; if it is a Cluster Autoscaler too, stop it: it would scale the same nodes as Karpenter.",
 		k8s.Subject(marked.Unstructured), r.plan.Autoscaler.Deployment)
 	return r.restore(ctx, marked)
 }
 
-// change keeps the baseline, edits the Deployment and waits for its pods. What others have set back is made again as the arbiter rules.
+// change records the baseline, edits the Deployment and waits for its pods. If others have reverted the change, the
+// arbiter decides whether to apply it again.
 func (r *run) change(ctx context.Context, live deployment, edit func(deployment)) (steps.Progress, error) {
 	wanted := live.copy()
 	edit(wanted)
@@ -180,8 +182,8 @@ func (r *run) change(ctx context.Context, live deployment, edit func(deployment)
 	return progress, r.arbiter.Made(ctx, r.plan.Rack, contest(live), wanted.setting(), ruling)
 }
 
-// keep records the baseline. One that is there belongs to a Deployment that has been put back, or to a first try that was
-// stopped before it changed anything: without our mark, a Deployment is as its owner wants it.
+// keep records the baseline, and replaces an existing one. That one belongs to a Deployment that was restored, or to an
+// attempt that stopped before its first change: a Deployment without our annotation is as its owner wants it.
 func (r *run) keep(ctx context.Context, live deployment) error {
 	value, err := json.Marshal(baseline{live.key(), live.replicas(), live.line(), live.pin()})
 	if err != nil {
@@ -210,7 +212,7 @@ func (r *run) write(ctx context.Context, live, wanted deployment) (steps.Progres
 	return r.progress.NotYet(poll, "%s: %s", subject, rollout.Note)
 }
 
-// target leaves it to scale these groups only, from a system node.
+// target makes Cluster Autoscaler run on a system node and scale only these groups.
 func (r *run) target(ctx context.Context, live deployment, groups []plan.AutoscaledGroup) (steps.Progress, error) {
 	if live.line().inShell() {
 		return r.progress, shell(live)

@@ -56,7 +56,7 @@ func begin(t *testing.T) *scene {
 	return s
 }
 
-// run runs a state; a change is rolled out and waited for.
+// run runs the step with a state. If it is to change something, the step must wait for the rollout.
 func (s *scene) run(state plan.AutoscalerState, changes bool) steps.Progress {
 	s.Helper()
 	s.plan.Autoscaler.State = state
@@ -70,7 +70,7 @@ func (s *scene) run(state plan.AutoscalerState, changes bool) steps.Progress {
 	return progress
 }
 
-// settled is the Deployment once state is reached, after a second run that does nothing.
+// settled returns the Deployment once the state is reached and a second run has done nothing.
 func (s *scene) settled(o object, state plan.AutoscalerState) string {
 	s.Helper()
 	if progress := s.run(state, false); progress.Wait == 0 && state != plan.AutoscalerBaseline {
@@ -99,7 +99,8 @@ func node(ready string) object {
 		"status": object{"conditions": []any{object{"type": "Ready", "status": ready}}}}
 }
 
-// A hand-over that stands ends the record that turning off has begun: the next one asks first again. Back leaves it alone.
+// A complete hand-over deletes the record that turning off has begun, so that the next turning off checks the capacity
+// again. Handing scaling back keeps the record.
 func TestAHandOverEndsWhatHadBegun(t *testing.T) {
 	s, o := begin(t), autoscaler("ca", image)
 	s.Create(o)
@@ -169,7 +170,8 @@ func TestWithoutABaselineFallsBackOnce(t *testing.T) {
 	}
 }
 
-// Killed after the baseline was kept and before the change, or after the change back and before the baseline was forgotten.
+// The step stops after the baseline was recorded and before the change, or after the restore and before the baseline
+// was forgotten.
 func TestStoppedAnywhere(t *testing.T) {
 	s, o := begin(t), autoscaler("ca", image)
 	s.Create(o)
@@ -212,7 +214,8 @@ func TestNoneAndTwo(t *testing.T) {
 	s.run(plan.AutoscalerBaseline, false)
 }
 
-// A second one that comes after the first was handed over is a problem as well: both would scale the same nodes.
+// A second Cluster Autoscaler that appears after the first was handed over is a problem too: both would scale the same
+// nodes.
 func TestASecondOneComesLater(t *testing.T) {
 	s, one, two := begin(t), autoscaler("one", image), autoscaler("two", image)
 	s.Create(one)
@@ -232,8 +235,8 @@ func TestASecondOneComesLater(t *testing.T) {
 	}
 }
 
-// Whoever writes cluster_autoscaler may not have just any Deployment scaled to zero: the image tells what a Cluster Autoscaler is, and
-// nothing is changed before that is known, also where another one has been handed over already.
+// The parameter cluster_autoscaler must not scale arbitrary Deployments to zero. The image tells what a Cluster
+// Autoscaler is, and nothing is changed before that is known, even if another Deployment has been handed over already.
 func TestTheNamedOneIsNoClusterAutoscaler(t *testing.T) {
 	s := begin(t)
 	web, other := autoscaler("web", "registry.example/shop/cluster-autoscaler-dashboard:2"), autoscaler("other", image)
@@ -265,7 +268,8 @@ func TestTheNamedOneIsNoClusterAutoscaler(t *testing.T) {
 	}
 }
 
-// One that an earlier version took for it by its name alone stays handed over, follows the plan, and goes back as it was found.
+// A Deployment that an earlier version accepted by its name alone stays handed over, follows the plan, and is restored
+// as it was found.
 func TestOneThatWasHandedOverByItsName(t *testing.T) {
 	s := begin(t)
 	mirror, other := autoscaler("mirror", "registry.example/mirror/cluster-autoscaler:2"), autoscaler("other", image)
@@ -292,7 +296,7 @@ func TestOneThatWasHandedOverByItsName(t *testing.T) {
 	if proxy := s.container(mirror, 0); proxy["command"] != nil || proxy["args"] != nil {
 		t.Errorf("the sidecar has become %v", proxy)
 	}
-	s.plan.Autoscaler.Deployment = "" // it goes back by our mark, not by the name
+	s.plan.Autoscaler.Deployment = "" // it is found by our annotation, not by its name
 	s.run(plan.AutoscalerBaseline, true)
 	if got := s.settled(mirror, plan.AutoscalerBaseline); got != found || len(s.baselines) != 0 {
 		t.Errorf("%s, baselines %v\nfound %s", got, s.baselines, found)
@@ -321,10 +325,10 @@ func TestTheNamedOneDoesNotExist(t *testing.T) {
 	if s.Get(o).GetResourceVersion() != before || len(s.baselines) != 0 {
 		t.Error("something was changed")
 	}
-	s.run(plan.AutoscalerBaseline, false) // turning Karpenter off is not held up by it
+	s.run(plan.AutoscalerBaseline, false) // it does not keep Karpenter from being turned off
 }
 
-// Another name: what was changed before is put back as it was found, and only then is the named one handed over.
+// When the parameter names another Deployment, the first one is restored before the new one is handed over.
 func TestAnotherOneIsNamed(t *testing.T) {
 	s, first, second := begin(t), autoscaler("first", image), autoscaler("second", "registry.example/mirror/cluster-autoscaler:2")
 	s.Create(first)

@@ -9,11 +9,11 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// contest is under which it is kept what others set back on a Cluster Autoscaler.
+// contest returns the name of the record of what others revert on a Cluster Autoscaler.
 func contest(live deployment) string { return "autoscaler/" + live.key() }
 
-// setting is what Sawhorse sets on it, as a text: replicas, and where there are some, its targets and its pin. Other arguments are its
-// owner's, and their changes are no contest.
+// setting describes what Sawhorse sets: the replicas and, if there are any, the targets and the node placement. Other
+// arguments are the owner's, and changes to them are no contest.
 func (d deployment) setting() string {
 	if d.replicas() == 0 {
 		return "0 replicas"
@@ -21,7 +21,7 @@ func (d deployment) setting() string {
 	return fmt.Sprintf("%d replica(s) on system nodes with --nodes=%s", d.replicas(), strings.Join(d.line().values("nodes"), " --nodes="))
 }
 
-// contested warns of a Cluster Autoscaler that others set back, and names who did that.
+// contested warns of a Cluster Autoscaler whose settings others revert, and names who does it.
 func (r *run) contested(live, wanted deployment, ruling steps.Ruling) {
 	path := []string{"spec", "template", "spec", "nodeSelector", names.LabelSystemNode}
 	switch name, _ := live.container()["name"].(string); {
@@ -33,7 +33,7 @@ func (r *run) contested(live, wanted deployment, ruling steps.Ruling) {
 	r.progress.Contest("cluster_autoscaler", ruling, k8s.Subject(live.Unstructured), k8s.SetBy(live.Unstructured, path...), wanted.setting())
 }
 
-// targetField is the field of the container in which the target flags stand.
+// targetField returns the field of the container that holds the target flags.
 func (d deployment) targetField() string {
 	if (line{Command: d.line().Command}).targets() {
 		return "command"

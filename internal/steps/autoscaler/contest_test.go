@@ -11,7 +11,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// What a tool sets back is set again once; from the second time on that is told with the tool's name, and tried again once a day.
+// The first time a tool reverts the change, it is applied again. From the second time on the warning names the tool,
+// and the change is applied again once a day.
 func TestWhatOthersSetBackIsNotFoughtOver(t *testing.T) {
 	s, o := begin(t), autoscaler("ca", image)
 	s.Create(o)
@@ -20,7 +21,7 @@ func TestWhatOthersSetBackIsNotFoughtOver(t *testing.T) {
 	for i, c := range []struct {
 		later  time.Duration
 		writes bool
-		told   string // a part of the warning
+		told   string // part of the warning
 	}{
 		{0, true, ""},
 		{time.Second, false, "somebody has set it back 2 times"},
@@ -28,7 +29,7 @@ func TestWhatOthersSetBackIsNotFoughtOver(t *testing.T) {
 		{24 * time.Hour, true, "somebody has set it back 2 times"},
 		{time.Hour, false, "somebody has set it back 3 times"},
 		{25 * time.Hour, true, "somebody has set it back 3 times"},
-		{49 * time.Hour, true, ""}, // it had stayed for two days
+		{49 * time.Hour, true, ""}, // the change had stayed for two days
 	} {
 		s.Change(o, func(live *unstructured.Unstructured) { deployment{live}.scale(1) })
 		s.clock = s.clock.Add(c.later)
@@ -51,7 +52,8 @@ func TestWhatOthersSetBackIsNotFoughtOver(t *testing.T) {
 	}
 }
 
-// Stopped between the change and the note of it: the next call notes it, and what others set back then is counted as ever.
+// If the step stops between the change and its record, the next call records it. What others revert afterwards is
+// counted as usual.
 func TestAChangeThatWasNotNoted(t *testing.T) {
 	s, o := begin(t), autoscaler("ca", image)
 	s.Create(o)

@@ -9,15 +9,15 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
-// deployment is the Cluster Autoscaler's, as read or as wanted.
+// deployment is Cluster Autoscaler's Deployment, as read or as wanted.
 type deployment struct{ *unstructured.Unstructured }
 
 func (d deployment) copy() deployment { return deployment{d.DeepCopy()} }
 
-// key is namespace/name.
+// key returns namespace/name.
 func (d deployment) key() string { return d.GetNamespace() + "/" + d.GetName() }
 
-// marked tells whether Sawhorse has changed it for this rack and not yet put it back.
+// marked reports whether Sawhorse has changed the Deployment for this rack and not restored it yet.
 func (d deployment) marked(rack string) bool {
 	return d.GetAnnotations()[names.AnnotationAutoscaler] == rack
 }
@@ -43,7 +43,7 @@ func (d deployment) unmark() {
 func (d deployment) replicas() int64 {
 	replicas, ok, _ := unstructured.NestedInt64(d.Object, "spec", "replicas")
 	if !ok {
-		return 1 // Kubernetes' default
+		return 1 // Kubernetes's default
 	}
 	return replicas
 }
@@ -72,7 +72,7 @@ func (d deployment) setLine(l line) {
 	d.set(containers, "spec", "template", "spec", "containers")
 }
 
-// pin is the value of the system label in the pods' nodeSelector; nil where it has none.
+// pin returns the value of the system label in the pods' nodeSelector; nil if there is none.
 func (d deployment) pin() *string {
 	selector, _, _ := unstructured.NestedStringMap(d.Object, "spec", "template", "spec", "nodeSelector")
 	if value, ok := selector[names.LabelSystemNode]; ok {
@@ -98,8 +98,8 @@ func (d deployment) container() map[string]any {
 	return containers[d.index()].(map[string]any)
 }
 
-// index is the container that runs Cluster Autoscaler: by its image; in a Deployment that an earlier version took for one by its name
-// alone, the one that is told what to scale, else the first.
+// index returns the container that runs Cluster Autoscaler, found by its image. In a Deployment that an earlier version
+// accepted by its name alone, it is the container with target flags, or else the first.
 func (d deployment) index() int {
 	if at := k8s.AutoscalerContainer(d.Unstructured); at >= 0 {
 		return at
@@ -111,7 +111,7 @@ func (d deployment) index() int {
 	}))
 }
 
-// set writes a field. It can only fail where a parent is no object, which the API server's own schema rules out.
+// set writes a field. It fails only if a parent is not an object, which the API server's schema rules out.
 func (d deployment) set(value any, path ...string) {
 	_ = unstructured.SetNestedField(d.Object, value, path...)
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// targetFlags say what Cluster Autoscaler scales; every other flag is its owner's.
+// targetFlags say what Cluster Autoscaler scales. Every other flag is its owner's.
 var targetFlags = []string{"nodes", "node-group-auto-discovery"}
 
-// target tells whether an argument is a target flag, and whether its value is the next argument.
+// target reports whether an argument is a target flag, and whether its value is the next argument.
 func target(arg string) (is, valueFollows bool) {
 	if !strings.HasPrefix(arg, "-") {
 		return false, false
@@ -20,7 +20,7 @@ func target(arg string) (is, valueFollows bool) {
 	return slices.Contains(targetFlags, name), !whole
 }
 
-// split takes the target flags out of an argument list; at is where the first one stood, -1 where there was none.
+// split removes the target flags from an argument list. at is the position of the first one, -1 if there is none.
 func split(list []string) (rest, targets []string, at int) {
 	at = -1
 	for i := 0; i < len(list); i++ {
@@ -41,13 +41,14 @@ func split(list []string) (rest, targets []string, at int) {
 	return rest, targets, at
 }
 
-// line is a container's command and args. Flags may stand in either: the classic manifest has all of them in command.
+// line is a container's command and args. Flags may be in either: Cluster Autoscaler's example manifests have all of
+// them in command.
 type line struct {
 	Command []string `json:"command"`
 	Args    []string `json:"args"`
 }
 
-// values are those of a target flag, however it is spelled; also inside a shell line.
+// values returns the values of a target flag, however it is written, also inside a shell command line.
 func (l line) values(flag string) []string {
 	var words, all []string
 	for _, arg := range slices.Concat(l.Command, l.Args) {
@@ -68,13 +69,13 @@ func (l line) values(flag string) []string {
 	return all
 }
 
-// targets tells whether a target flag is among the arguments.
+// targets reports whether a target flag is among the arguments.
 func (l line) targets() bool {
 	return slices.ContainsFunc(slices.Concat(l.Command, l.Args), func(arg string) bool { is, _ := target(arg); return is })
 }
 
-// retarget puts these arguments where the target flags are, or at the end where there are none. Arguments that are there
-// already are not repeated; the others stay as they are.
+// retarget replaces the target flags with these arguments, in the same place or at the end if there are none. It does
+// not repeat arguments that are present already, and keeps all others.
 func (l line) retarget(wanted []string) line {
 	command, _, inCommand := split(l.Command)
 	args, _, inArgs := split(l.Args)
@@ -97,7 +98,8 @@ func (l line) retarget(wanted []string) line {
 	return line{command, args}
 }
 
-// restored is the line as it was kept; where somebody has changed other arguments since, theirs with the kept targets.
+// restored returns the recorded line. If somebody has changed other arguments since, it returns those with the recorded
+// targets.
 func (l line) restored(kept line) line {
 	if l.others().equal(kept.others()) {
 		return kept
@@ -117,7 +119,8 @@ func (l line) equal(other line) bool {
 	return slices.Equal(l.Command, other.Command) && slices.Equal(l.Args, other.Args)
 }
 
-// inShell finds target flags inside a longer text, as in `sh -c "cluster-autoscaler --nodes=…"`; they cannot be changed there.
+// inShell reports whether target flags are part of a longer text, as in `sh -c "cluster-autoscaler --nodes=…"`. They
+// cannot be changed there.
 func (l line) inShell() bool {
 	for _, arg := range slices.Concat(l.Command, l.Args) {
 		if is, _ := target(arg); is || !strings.ContainsAny(arg, " \n\t") {
@@ -132,7 +135,7 @@ func (l line) inShell() bool {
 	return false
 }
 
-// nodes are the --nodes flags of explicit groups.
+// nodes returns the --nodes flags for groups.
 func nodes(groups []plan.AutoscaledGroup) []string {
 	var flags []string
 	for _, group := range groups {

@@ -11,8 +11,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// back puts the Cluster Autoscaler back as it was found, waits for its pods, and forgets the baseline. What we have not
-// changed is none of our business.
+// back restores Cluster Autoscaler's Deployment, waits for its pods and forgets the baseline. It does not touch a
+// Deployment that Sawhorse has not changed.
 func (r *run) back(ctx context.Context, all []unstructured.Unstructured, marked deployment) (steps.Progress, error) {
 	if marked.Unstructured != nil {
 		return r.restore(ctx, marked)
@@ -27,8 +27,8 @@ func (r *run) back(ctx context.Context, all []unstructured.Unstructured, marked 
 	return r.progress, r.baselines.Forget(ctx, r.plan.Rack, steps.AutoscalerKey)
 }
 
-// restore puts a Deployment that carries our mark back as it was found. The mark goes in the same write, so being stopped
-// anywhere between that and forgetting the baseline does no harm.
+// restore restores a Deployment that carries our annotation. The same write removes the annotation, so an interruption
+// before the baseline is forgotten does no harm.
 func (r *run) restore(ctx context.Context, live deployment) (steps.Progress, error) {
 	kept, err := r.kept(ctx)
 	if err != nil {
@@ -54,8 +54,8 @@ func (r *run) restore(ctx context.Context, live deployment) (steps.Progress, err
 	return r.write(ctx, live, wanted)
 }
 
-// finish waits for the pods of what was restored, and forgets the baseline. Pods that Kubernetes has given up on do not
-// hold up turning Karpenter off.
+// finish waits for the restored Deployment's pods and forgets the baseline. Pods that Kubernetes has given up on do not
+// keep Karpenter from being turned off.
 func (r *run) finish(ctx context.Context, live deployment) (steps.Progress, error) {
 	rollout, err := k8s.RolloutOf(live.Unstructured)
 	if err != nil {
@@ -70,7 +70,7 @@ func (r *run) finish(ctx context.Context, live deployment) (steps.Progress, erro
 	return r.progress, r.baselines.Forget(ctx, r.plan.Rack, steps.AutoscalerKey)
 }
 
-// kept is the baseline; nil where there is none.
+// kept returns the baseline; nil if there is none.
 func (r *run) kept(ctx context.Context) (*baseline, error) {
 	value, ok, err := r.baselines.Get(ctx, r.plan.Rack, steps.AutoscalerKey)
 	if err != nil || !ok {

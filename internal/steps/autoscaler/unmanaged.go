@@ -14,14 +14,15 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// AutoScaling is what the step needs of EC2 Auto Scaling.
+// AutoScaling lists the EC2 Auto Scaling calls of the step.
 type AutoScaling interface {
 	DescribeAutoScalingGroups(context.Context, *autoscaling.DescribeAutoScalingGroupsInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingGroupsOutput, error)
 }
 
-// unmanaged are the Auto Scaling groups that Cluster Autoscaler scaled before the hand-over and that belong to no managed node group
-// of the cluster: nobody else scales them, so they stay its targets. Its arguments of that time tell which: those that --nodes named,
-// in the size given there, and those that carry the tags of its auto-discovery, in the size that they have.
+// unmanaged returns the Auto Scaling groups that Cluster Autoscaler scaled before the hand-over and that belong to no
+// managed node group of the cluster. Nothing else scales them, so they stay its targets. Its arguments of that time
+// name them: --nodes, with the size given there, or the tags of its auto-discovery, with the size that the group has
+// now.
 func (r *run) unmanaged(ctx context.Context, live deployment) ([]plan.AutoscaledGroup, error) {
 	before, err := r.before(ctx, live)
 	if err != nil {
@@ -54,7 +55,8 @@ func (r *run) unmanaged(ctx context.Context, live deployment) ([]plan.Autoscaled
 	return all, nil
 }
 
-// before is its command line as it was before the hand-over. Where no baseline tells that, it is the present one.
+// before returns Cluster Autoscaler's command line before the hand-over, or the present one if no baseline was
+// recorded.
 func (r *run) before(ctx context.Context, live deployment) (line, error) {
 	if !live.marked(r.plan.Rack) {
 		return live.line(), nil
@@ -66,7 +68,7 @@ func (r *run) before(ctx context.Context, live deployment) (line, error) {
 	return kept.line, nil
 }
 
-// named are the groups of --nodes=min:max:name that exist and are not a managed node group's.
+// named returns the groups of --nodes=min:max:name that exist and belong to no managed node group.
 func (r *run) named(ctx context.Context, values []string) ([]plan.AutoscaledGroup, error) {
 	var wanted []plan.AutoscaledGroup
 	for _, value := range values {
@@ -81,7 +83,7 @@ func (r *run) named(ctx context.Context, values []string) ([]plan.AutoscaledGrou
 		}
 	}
 	var existing []types.AutoScalingGroup
-	const page = 50 // as many names as AWS takes at a time
+	const page = 50 // AWS accepts 50 names at a time
 	for some := range slices.Chunk(wanted, page) {
 		var names []string
 		for _, group := range some {
@@ -98,7 +100,8 @@ func (r *run) named(ctx context.Context, values []string) ([]plan.AutoscaledGrou
 	}), nil
 }
 
-// discovered are the groups that carry all the tags of an auto-discovery, asg:tag=key,key=value, and are not a managed node group's.
+// discovered returns the groups that carry all tags of an auto-discovery (asg:tag=key,key=value) and belong to no
+// managed node group.
 func (r *run) discovered(ctx context.Context, value string) ([]plan.AutoscaledGroup, error) {
 	list, ofTags := strings.CutPrefix(value, "asg:tag=")
 	if !ofTags {
@@ -123,8 +126,8 @@ func (r *run) discovered(ctx context.Context, value string) ([]plan.AutoscaledGr
 	return groups, err
 }
 
-// describe are the groups of an answer, all its pages, without those of the cluster's managed node groups and those that are being
-// deleted. EKS tags its own, so that one which is newer than the plan is known too.
+// describe returns the groups of all pages, except those of the cluster's managed node groups and those that are being
+// deleted. EKS tags its own groups, so a managed group newer than the plan is recognized too.
 func (r *run) describe(ctx context.Context, input *autoscaling.DescribeAutoScalingGroupsInput) ([]types.AutoScalingGroup, error) {
 	var all []types.AutoScalingGroup
 	for pages := autoscaling.NewDescribeAutoScalingGroupsPaginator(r.scaling, input); pages.HasMorePages(); {

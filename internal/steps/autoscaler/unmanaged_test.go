@@ -10,8 +10,9 @@ import (
 
 const discoveryTag = "k8s.io/cluster-autoscaler/"
 
-// Auto Scaling groups that EKS does not know keep their scaler, those that auto-discovery found and those that were named; the groups of
-// managed node groups, and what another cluster's Cluster Autoscaler scales, are none of them.
+// Auto Scaling groups that EKS does not know stay targets of Cluster Autoscaler, whether auto-discovery found them or
+// --nodes named them. The groups of managed node groups, and those that another cluster's Cluster Autoscaler scales, do
+// not become targets.
 func TestGroupsThatEKSDoesNotKnowStayTargets(t *testing.T) {
 	s, o := begin(t), autoscaler("ca", image)
 	s.Create(o)
@@ -60,7 +61,7 @@ func TestGroupsThatEKSDoesNotKnowStayTargets(t *testing.T) {
 	}
 }
 
-// with is a Cluster Autoscaler with these arguments.
+// with returns a Cluster Autoscaler with these arguments.
 func with(arguments ...any) object {
 	o := autoscaler("ca", image)
 	containers := o["spec"].(object)["template"].(object)["spec"].(object)["containers"].([]any)
@@ -68,7 +69,7 @@ func with(arguments ...any) object {
 	return o
 }
 
-// A group that --nodes named keeps the size given there, and one that is gone is no target.
+// A group that --nodes named keeps the size given there. A group that no longer exists is no target.
 func TestNamedGroups(t *testing.T) {
 	arguments := []any{"--nodes", "2:7:managed"}
 	for i := range 60 {
@@ -88,7 +89,7 @@ func TestNamedGroups(t *testing.T) {
 	}
 }
 
-// Nobody is asked where all that it scales are managed node groups.
+// If Cluster Autoscaler scales only managed node groups, the step makes no calls to EC2 Auto Scaling.
 func TestNothingToLookFor(t *testing.T) {
 	s, o := begin(t), with("--nodes=2:7:managed")
 	s.Create(o)

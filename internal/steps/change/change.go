@@ -1,5 +1,5 @@
-// Package change writes the change requests that were accepted to Parameter Store, at its pace. Nothing else of Sawhorse's
-// functions writes below params/.
+// Package change writes accepted change requests to Parameter Store, at its pace. No other function of Sawhorse writes
+// below params/.
 package change
 
 import (
@@ -21,29 +21,29 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// SSM is what the step needs of Parameter Store.
+// SSM lists the Parameter Store calls of the step.
 type SSM interface {
 	rack.ParameterReader
 	DescribeParameters(context.Context, *ssm.DescribeParametersInput, ...func(*ssm.Options)) (*ssm.DescribeParametersOutput, error)
 	PutParameter(context.Context, *ssm.PutParameterInput, ...func(*ssm.Options)) (*ssm.PutParameterOutput, error)
 }
 
-// Change is the step.
+// Change writes accepted change requests.
 type Change struct {
 	SSM   SSM
 	Store *rack.Store
 	Paths names.Paths
 }
 
-// Parameter Store takes three writes a second from an account: a call writes as many, and asks for the next call after
-// pause.
+// Parameter Store accepts three writes per second from an account. A call makes that many writes, and the next call
+// follows after pause.
 const (
 	atOnce = 3
 	pause  = time.Second
 )
 
-// Run writes what is left of the rack's accepted changes, one change after the other. It needs no plan but for the rack's
-// name.
+// Run writes what is left of the rack's accepted changes, one change after the other. Of the plan it needs only the
+// rack's name.
 func (s *Change) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progress, error) {
 	w := writer{Change: s, rack: p.Rack, folder: s.Paths.Params(p.Rack), left: atOnce}
 	changes, err := s.Store.Changes(ctx, p.Rack)
@@ -77,13 +77,13 @@ type writer struct {
 	*Change
 	rack, folder string
 	live         rack.Tree
-	// left is how many writes the call may still make.
+	// left is the number of writes that the call may still make.
 	left     int
 	progress steps.Progress
 }
 
-// write does what is left of one change, as far as the call may, and tells whether that was all. Each write is noted, so
-// that somebody's later write to the same parameter is not written over by the next call.
+// write writes what is left of one change, as far as the call may, and reports whether that was all. Each write is
+// recorded, so that the next call does not overwrite a later write by somebody else.
 func (w *writer) write(ctx context.Context, c rack.Change) (all bool, err error) {
 	if problem, bad := c.Problem(); bad {
 		return false, w.refuse(ctx, c, problem)
@@ -109,17 +109,18 @@ func (w *writer) write(ctx context.Context, c rack.Change) (all bool, err error)
 	return true, nil
 }
 
-// missing tells whether a write would change something. What is absent has its default already. A SecureString, which
-// somebody has made of the parameter since the change was accepted, is left to validate, which says what to do about it.
+// missing reports whether a write would change something. An absent parameter already has its default. If somebody has
+// made the parameter a SecureString since the change was accepted, it is left alone: the step validate reports it and
+// says what to do.
 func (w *writer) missing(one rack.Write) bool {
 	live, exists := w.live.Values[one.Name]
 	return !slices.Contains(w.live.Secure, one.Name) && (exists && live != one.Value || !exists && one.Value != params.Unset)
 }
 
-// standardTier is how long a value may be in SSM's standard tier, in bytes.
+// standardTier is the maximum length of a value in SSM's standard tier, in bytes.
 const standardTier = 4096
 
-// put writes one parameter. An existing one keeps its type, which could not be changed, and its pattern.
+// put writes one parameter. An existing parameter keeps its type, which cannot be changed, and its pattern.
 func (w *writer) put(ctx context.Context, c rack.Change, one rack.Write) error {
 	in := &ssm.PutParameterInput{Name: new(w.folder + "/" + one.Name), Value: &one.Value, Overwrite: new(true)}
 	if _, exists := w.live.Values[one.Name]; !exists {
@@ -148,7 +149,7 @@ func (w *writer) put(ctx context.Context, c rack.Change, one rack.Write) error {
 	return nil
 }
 
-// before names the parameters that have got their values already when a write is refused.
+// before names the parameters that were already written when a later write is refused.
 func before(c rack.Change, refused rack.Write) string {
 	var done []string
 	for _, one := range c.Writes() {
@@ -162,7 +163,7 @@ func before(c rack.Change, refused rack.Write) string {
 	return "; the change has been made to " + strings.Join(done, ", ")
 }
 
-// code is the error's name alone: its message may hold the value.
+// code returns only the error's code, because its message may contain the value.
 func code(err error) string {
 	var api smithy.APIError
 	if errors.As(err, &api) {
@@ -171,8 +172,8 @@ func code(err error) string {
 	return ""
 }
 
-// refuse ends a change that Parameter Store will never take, and with it this round: its plan was made for the change.
-// Another round makes one without it.
+// refuse ends a change that Parameter Store will never accept, and this iteration with it, because its plan was made
+// for the change. It requests another iteration, which makes a plan without the change.
 func (w *writer) refuse(ctx context.Context, c rack.Change, problem params.Problem) error {
 	if err := w.Store.Request(ctx, w.rack); err != nil {
 		return err

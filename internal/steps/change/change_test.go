@@ -24,7 +24,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// scene is the rack demo with its parameters and changes.
+// scene holds the rack demo with its parameters and changes.
 type scene struct {
 	*testing.T
 	cloud *awsfake.Cloud
@@ -42,7 +42,7 @@ func begin(t *testing.T, written map[string]string) *scene {
 	return &scene{T: t, cloud: cloud, step: &Change{SSM: cloud.SSM, Store: store, Paths: names.Paths{Prefix: "/sawhorse"}}}
 }
 
-// change puts a change request in a state; later ids are later changes.
+// change adds a change request in a state. Later ids are later changes.
 func (s *scene) change(state rack.ChangeState, id string, set map[string]string, unset ...string) *scene {
 	s.Helper()
 	payload, err := json.Marshal(events.ParametersChangeRequested{Rack: "demo", Set: set, Unset: unset})
@@ -61,7 +61,7 @@ func (s *scene) run() (steps.Progress, error) {
 	return s.step.Run(s.Context(), &plan.Plan{Rack: "demo"}, "")
 }
 
-// call is a run that must not fail.
+// call runs the step, which must not fail.
 func (s *scene) call() steps.Progress {
 	s.Helper()
 	s.cloud.Forget()
@@ -72,7 +72,7 @@ func (s *scene) call() steps.Progress {
 	return progress
 }
 
-// wrote wants these parameters to have been written by the last call, in order, and told.
+// wrote checks that the last call wrote and reported these parameters, in this order.
 func (s *scene) wrote(progress steps.Progress, want ...string) {
 	s.Helper()
 	var put, told []string
@@ -153,7 +153,7 @@ func TestWritesOnlyWhatIsMissing(t *testing.T) {
 	}
 }
 
-// The fake refuses another type, and a large value of the standard tier, as Parameter Store does.
+// Like Parameter Store, the fake refuses another type, and a large value in the standard tier.
 func TestTypesAndTiers(t *testing.T) {
 	large := strings.Repeat("x", 5000)
 	s := begin(t, map[string]string{"list": "a,b", "secret": "sealed", "text": "1"})
@@ -182,7 +182,7 @@ func TestChangesFollowEachOther(t *testing.T) {
 	}
 }
 
-// The second takes back what the first does, in the same call.
+// The second change undoes the first one in the same call.
 func TestAChangeThatTakesAnotherBack(t *testing.T) {
 	s := begin(t, map[string]string{"a": "0"})
 	s.change(rack.ChangeAccepted, "1", map[string]string{"a": "1", "new": "1"}).change(rack.ChangeAccepted, "2", map[string]string{"a": "0"})
@@ -190,7 +190,7 @@ func TestAChangeThatTakesAnotherBack(t *testing.T) {
 	s.holds(map[string]string{"a": "0", "new": "1"})
 }
 
-// A user who writes a parameter that the change has written already comes later, and wins.
+// A user's write to a parameter that the change has already written is later, so it wins.
 func TestALaterWriteIsNotWrittenOver(t *testing.T) {
 	s := begin(t, nil).change(rack.ChangeAccepted, "1", map[string]string{"a": "1", "b": "1", "c": "1", "d": "1"})
 	s.call()
@@ -199,7 +199,7 @@ func TestALaterWriteIsNotWrittenOver(t *testing.T) {
 	s.holds(map[string]string{"a": "a user's", "b": "1", "c": "1", "d": "1"})
 }
 
-// A pass that has no change to write pays one read for that.
+// A pass without a change to write makes one read.
 func TestNothingToWrite(t *testing.T) {
 	s := begin(t, nil).change(rack.ChangeFinished, "1", map[string]string{"a": "1"}).change(rack.ChangeRequested, "2", map[string]string{"a": "2"})
 	s.call()
@@ -222,7 +222,7 @@ func TestInterrupted(t *testing.T) {
 	})
 }
 
-// refusing is a Parameter Store that tells of no pattern and refuses one parameter at the write.
+// refusing is a Parameter Store whose write of one parameter fails, and whose pattern Go cannot compile.
 type refusing struct {
 	*awsfake.SSM
 	name string
@@ -230,7 +230,7 @@ type refusing struct {
 }
 
 func (r refusing) DescribeParameters(context.Context, *ssm.DescribeParametersInput, ...func(*ssm.Options)) (*ssm.DescribeParametersOutput, error) {
-	// Java's, and not Go's.
+	// This pattern is valid in Java but not in Go.
 	return &ssm.DescribeParametersOutput{Parameters: []ssmtypes.ParameterMetadata{{Name: new(folder + r.name), AllowedPattern: new("(?=2)")}}}, nil
 }
 
@@ -241,7 +241,7 @@ func (r refusing) PutParameter(ctx context.Context, in *ssm.PutParameterInput, _
 	return r.SSM.PutParameter(ctx, in)
 }
 
-// rejected runs the step until it refuses the change, and gives the sentence.
+// rejected runs the step until it rejects the change, and returns the message.
 func (s *scene) rejected(id, parameter string) string {
 	s.Helper()
 	_, err := s.run()
@@ -258,18 +258,18 @@ func (s *scene) rejected(id, parameter string) string {
 	return rejected.Problems[0].Message
 }
 
-// A pattern is looked at before the first write: a bad change leaves every parameter as it was.
+// Patterns are checked before the first write, so a bad change leaves every parameter as it was.
 func TestABrokenPatternEndsTheChangeBeforeItsFirstWrite(t *testing.T) {
 	written := map[string]string{"a": "0", "b": "0", "same": "private"}
 	s := begin(t, written)
 	s.cloud.SSM.Patterns[folder+"b"] = "^[0-9]+$"
-	s.cloud.SSM.Patterns[folder+"same"] = "^never$" // older than the pattern: not written, and so not refused
+	s.cloud.SSM.Patterns[folder+"same"] = "^never$" // older than the pattern: not written, so not refused
 	s.change(rack.ChangeAccepted, "1", map[string]string{"a": "1", "b": "private", "same": "private"}).change(rack.ChangeAccepted, "2", map[string]string{"a": "2"})
 	if got := s.rejected("1", "b"); !strings.Contains(got, "^[0-9]+$") || !strings.Contains(got, "change request 1") || !strings.Contains(got, "nothing of that was written") {
 		t.Errorf("%s", got)
 	}
 	s.holds(written)
-	// The plan was made for the change: there is another round, which does what else there is.
+	// The plan was made for the change, so another iteration is requested for the remaining work.
 	if got := awsfake.Text(s.cloud.Table.Items["rack#demo lease"], "requested"); got != "1" {
 		t.Errorf("%s requests", got)
 	}
@@ -299,9 +299,9 @@ func TestWhatTheStoreNeverTakesEndsTheChange(t *testing.T) {
 	}
 }
 
-// Any call on the way to a refusal may fail: the next run refuses.
+// If any call on the way to a rejection fails, the next run rejects.
 func TestARefusalThatIsInterrupted(t *testing.T) {
-	for n := 1; n <= 5; n++ { // changes, tree, patterns, request, state
+	for n := 1; n <= 5; n++ { // read changes, tree and patterns, request an iteration, write the state
 		s := begin(t, map[string]string{"a": "0", "b": "0"}).change(rack.ChangeAccepted, "1", map[string]string{"a": "1", "b": "private"})
 		s.cloud.SSM.Patterns[folder+"b"] = "^[0-9]+$"
 		s.cloud.FailAt(n, awsfake.Throttling)
@@ -313,7 +313,7 @@ func TestARefusalThatIsInterrupted(t *testing.T) {
 	}
 }
 
-// Nobody but validate accepts changes, and it accepts none of these; an older Sawhorse might have.
+// The step validate does not accept such a change, but an older version might have.
 func TestAnAcceptedChangeThatIsMalformed(t *testing.T) {
 	s := begin(t, map[string]string{"a": "0"}).change(rack.ChangeAccepted, "1", map[string]string{"a": "1"}, "a")
 	if got := s.rejected("1", "rack"); !strings.Contains(got, "both in set and in unset") {

@@ -13,8 +13,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/rack"
 )
 
-// obeys looks at the parameters' AllowedPatterns before the first write of a change: Parameter Store tells of one only at
-// the write that breaks it, and then a part of the change would be there already.
+// obeys checks the parameters' AllowedPatterns before the first write of a change. Parameter Store reports a violation
+// only at the write itself, when a part of the change would already be written.
 func (w *writer) obeys(ctx context.Context, c rack.Change) error {
 	if c.Written > 0 {
 		return nil
@@ -50,8 +50,8 @@ func (w *writer) obeys(ctx context.Context, c rack.Change) error {
 	return nil
 }
 
-// breaks tells whether a value does not obey a pattern. SSM's patterns are Java's; of one that is not Go's too, SSM tells
-// at the write.
+// breaks reports whether a value violates a pattern. SSM's patterns are Java's. If Go cannot compile one, SSM reports
+// the violation at the write.
 func breaks(value, pattern string) bool {
 	compiled, err := regexp.Compile(pattern)
 	return err == nil && !compiled.MatchString(value)

@@ -11,13 +11,14 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 )
 
-// The charts are copies: Go can embed files of its own module only. A test compares them with the module that go.sum
-// verifies, and `go test ./internal/steps/controller -update` copies them again.
+// The charts are copies, because Go can embed only files of its own module. A test compares them with the module that
+// go.sum verifies; `go test ./internal/steps/controller -update` copies them again.
 //
 //go:embed all:charts
 var charts embed.FS
 
-// load reads a chart and sets what the copies in Karpenter's repository are behind with: at its tag v1.10.0 they still say 1.9.0.
+// load reads an embedded chart and sets its version. The charts in Karpenter's repository lag behind: at its tag
+// v1.10.0 they still say 1.9.0.
 func load(name, version string) (*chart.Chart, error) {
 	root := "charts/" + name
 	var files []*archive.BufferedFile

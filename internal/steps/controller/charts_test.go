@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "copy the charts from Karpenter's module again")
 
-// The embedded charts are those of the module that go.sum verifies, file for file.
+// The embedded charts equal those of the module that go.sum verifies, file by file.
 func TestChartsAreTheModules(t *testing.T) {
 	source := filepath.Join(k8stest.ModuleDir(t, "github.com/aws/karpenter-provider-aws"), "charts")
 	seen := map[string]bool{"NOTICE": true}
@@ -60,7 +60,7 @@ func compare(t *testing.T, module, ours string) {
 	}
 }
 
-// The module's tag is the version that Sawhorse says it installs.
+// The module's tag is the Karpenter version that Sawhorse installs.
 func TestChartsAreOfTheVersion(t *testing.T) {
 	dir := k8stest.ModuleDir(t, "github.com/aws/karpenter-provider-aws")
 	if !strings.HasSuffix(dir, "@v"+names.KarpenterVersion) {

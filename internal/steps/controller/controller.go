@@ -1,5 +1,5 @@
-// Package controller installs Karpenter: the release of its CRDs, and the release of its controller. Helm runs inside the
-// function; the charts are embedded. Where a rack wants it, the NVIDIA device plugin comes along.
+// Package controller installs Karpenter: one Helm release with its CRDs and one with its controller. Helm runs inside
+// the function, and the charts are embedded. If the rack asks for it, the step also installs the NVIDIA device plugin.
 package controller
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps/admin"
 )
 
-// poll is how soon to look again at pods that start or end.
+// poll is how long to wait before the next look at pods that start or end.
 const poll = 2 * time.Second
 
 // The parts of the step.
@@ -26,7 +26,7 @@ const (
 	PartRelease = "release"
 	// PartPlugin is the DaemonSet of the NVIDIA device plugin.
 	PartPlugin = "plugin"
-	// PartServe is the controller during a removal, as long as there is something for it to remove.
+	// PartServe keeps the controller working during a removal, while it has something to remove.
 	PartServe = "serve"
 )
 
@@ -38,12 +38,12 @@ type Step struct {
 	now       func() time.Time
 }
 
-// New makes the step; connect opens the plan's cluster, self is the function that runs it, now is the clock.
+// New returns the step. connect opens the plan's cluster, self is the function that runs the step, now is the clock.
 func New(connect k8s.Connector, baselines steps.Baselines, self admin.Function, now func() time.Time) *Step {
 	return &Step{connect: connect, baselines: baselines, self: self, now: now}
 }
 
-// Run brings one part of the section controller about.
+// Run does one part of the step.
 func (s *Step) Run(ctx context.Context, p *plan.Plan, part string) (steps.Progress, error) {
 	progress, err := s.run(ctx, p, part)
 	return progress.Until(s.self.Refused(ctx, p.Cluster, err))
@@ -65,7 +65,7 @@ func (s *Step) run(ctx context.Context, p *plan.Plan, part string) (steps.Progre
 	case part == PartCRDs && p.Controller.CRDs:
 		return run.crds(ctx)
 	case part == PartRelease && p.Controller.Present:
-		if err := run.forget(ctx); err != nil { // a removal that was given up may have looked for the controller
+		if err := run.forget(ctx); err != nil { // an abandoned removal may have left a record that it looked for the controller
 			return steps.Progress{}, err
 		}
 		return run.release(ctx)
@@ -74,7 +74,7 @@ func (s *Step) run(ctx context.Context, p *plan.Plan, part string) (steps.Progre
 	case part == PartServe:
 		return run.serve(ctx)
 	case part == PartCRDs:
-		return steps.Progress{}, nil // never removed again
+		return steps.Progress{}, nil // the CRDs are never removed
 	}
 	return steps.Progress{}, fmt.Errorf("controller: unknown part %q", part)
 }
@@ -130,7 +130,8 @@ func (r *run) release(ctx context.Context) (steps.Progress, error) {
 	return r.progress, nil
 }
 
-// wanted is a release of the plan's version with these values.
+// wanted renders a release with these values, and fails if the plan wants another version of Karpenter than this
+// function carries.
 func (r *run) wanted(name string, values map[string]any) (rendered, error) {
 	if r.plan.Controller.Version != names.KarpenterVersion {
 		return rendered{}, fmt.Errorf("release %s: the plan wants version %q and this function carries %s", name, r.plan.Controller.Version, names.KarpenterVersion)
@@ -138,7 +139,7 @@ func (r *run) wanted(name string, values map[string]any) (rendered, error) {
 	return render(name, r.plan.Controller.Version, values)
 }
 
-// controller is the controller's release as the plan wants it.
+// controller renders the controller's release for the plan.
 func (r *run) controller(ctx context.Context) (rendered, error) {
 	nodes, err := r.client.SystemNodes(ctx)
 	if err != nil {
@@ -147,12 +148,12 @@ func (r *run) controller(ctx context.Context) (rendered, error) {
 	return r.wanted(names.ReleaseController, controllerValues(r.plan, r.replicas(nodes)))
 }
 
-// install brings the controller's release to the plan's values.
+// install installs or upgrades the controller's release to the plan's values.
 func (r *run) install(ctx context.Context, wanted rendered) error {
 	return r.ensure(ctx, wanted, func(ctx context.Context) ([]string, error) { return r.client.ForeignKarpenter(ctx, r.plan.Rack) })
 }
 
-// rollout says what the controller's pods still lack; nothing where they are Ready.
+// rollout says why the controller's pods are not Ready yet; empty if they are.
 func (r *run) rollout(ctx context.Context) (string, error) {
 	deployment, err := r.client.Get(ctx, k8s.Deployment, names.Namespace, names.ReleaseController)
 	if err != nil {
@@ -172,8 +173,8 @@ func (r *run) rollout(ctx context.Context) (string, error) {
 	return strings.Join(append([]string{k8s.Subject(deployment) + ": " + rollout.Note}, troubles...), "; "), err
 }
 
-// replicas are two where both can run: the chart spreads them over zones and hosts as a hard rule, and the second of two
-// in one zone would stay pending for ever.
+// replicas returns 2 if high_availability is set and the system nodes span two zones. The chart spreads the pods over
+// zones and hosts with a hard constraint, so a second pod in the same zone would stay pending for ever.
 func (r *run) replicas(nodes []k8s.SystemNode) int {
 	if !r.plan.Controller.HighAvailability {
 		return 1
@@ -229,8 +230,8 @@ func (r *run) ensure(ctx context.Context, wanted rendered, foreign func(context.
 	return nil
 }
 
-// remove uninstalls the controller, never before the NodeClaims and EC2NodeClasses have gone: only the controller can clean
-// up after them.
+// remove uninstalls the controller, but only after the last NodeClaim and EC2NodeClass is gone: nothing else cleans up
+// after them.
 func (r *run) remove(ctx context.Context) (steps.Progress, error) {
 	left, err := r.served(ctx)
 	if err != nil {
@@ -242,7 +243,7 @@ func (r *run) remove(ctx context.Context) (steps.Progress, error) {
 	if err := r.forget(ctx); err != nil {
 		return r.progress, err
 	}
-	// What there is to delete has the same names whatever the plan's version and values are.
+	// The objects to delete have the same names for every version and all values.
 	whole, err := render(names.ReleaseController, names.KarpenterVersion, controllerValues(r.plan, 1))
 	if err != nil {
 		return r.progress, err
@@ -252,7 +253,7 @@ func (r *run) remove(ctx context.Context) (steps.Progress, error) {
 		return r.progress, err
 	}
 	if last != nil && !r.helm.ours(last) {
-		return r.progress, nil // not ours, so not ours to remove
+		return r.progress, nil // not ours, so it stays
 	}
 	if last != nil {
 		if err := r.helm.uninstall(names.ReleaseController); err != nil {
@@ -276,7 +277,7 @@ func reject(found []string) error {
 		"Uninstall that one first (its NodePools before its controller, then its CRDs), or leave karpenter_enabled at false.", strings.Join(found, ", "))
 }
 
-// conflicting turns Helm's refusal to take over an object that another release or a person made into a Rejected.
+// conflicting turns Helm's refusal to adopt an object that it did not create for this release into a Rejected.
 func conflicting(err error) error {
 	if !strings.Contains(err.Error(), "invalid ownership metadata") {
 		return err

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { k8stest.Main(m) }
 
 var ctx = context.Background()
 
-// scene is a cluster, the step and a plan.
+// scene holds a cluster, the step and a plan.
 type scene struct {
 	*testing.T
 	*k8stest.Cluster
@@ -55,7 +55,7 @@ func begin(t *testing.T) *scene {
 	return s
 }
 
-// as is the step in the hands of whoever a configuration is of.
+// as returns the step with the identity of a client configuration.
 func (s *scene) as(config *rest.Config) *Step {
 	now := func() time.Time { return s.clock }
 	self := admin.Function{Name: "controller", Principal: principal, EKS: s.eks, Now: now}
@@ -68,15 +68,15 @@ func (s *scene) end() {
 	}
 	for _, name := range k8s.CRDs {
 		k8stest.Eventually(s.T, func() bool {
-			// Each time without its finalizer: the API server tries that again ever more seldom while the definition's storage is new, for
-			// minutes in the end. No objects are left that it would have to delete.
+			// Remove the finalizer on each try. While the definition's storage is new, the API server retries its own
+			// clean-up ever more rarely, and that can take minutes. No objects are left that it would have to delete.
 			s.Remove(crd(name))
 			return s.Get(crd(name)) == nil
 		})
 	}
 }
 
-// uninstall takes a release away, if it is there.
+// uninstall removes a release if it exists.
 func (s *scene) uninstall(name string) {
 	s.Helper()
 	last, err := s.last(name)
@@ -88,7 +88,7 @@ func (s *scene) uninstall(name string) {
 	}
 }
 
-// last is the newest revision of a release, as Helm is told of it.
+// last returns a release's newest revision as Helm sees it.
 func (s *scene) last(name string) (*release.Release, error) {
 	s.Helper()
 	values := crdValues()
@@ -113,7 +113,7 @@ func node(name, zone string) k8stest.Object {
 		"labels": map[string]any{names.LabelSystemNode: "true", "topology.kubernetes.io/zone": zone}}}
 }
 
-// run runs one part and compares what it changed.
+// run runs one part and compares its changes.
 func (s *scene) run(part string, want ...string) steps.Progress {
 	s.Helper()
 	progress, err := s.step.Run(ctx, s.plan, part)
@@ -142,7 +142,7 @@ func (s *scene) settle() {
 	})
 }
 
-// versions are the resourceVersions of everything of Karpenter's and Helm's, by name.
+// versions returns the resourceVersions of all objects of Karpenter and Helm, by name.
 func (s *scene) versions() string {
 	var all []string
 	for _, resource := range []string{"/v1/secrets", "/v1/serviceaccounts", "/v1/services", "apps/v1/deployments", "rbac.authorization.k8s.io/v1/clusterroles",
@@ -221,7 +221,7 @@ func TestInstallUpgradeRepairRemove(t *testing.T) {
 
 	t.Log("removes the controller and keeps the CRDs, never before our EC2NodeClasses have gone")
 	s.plan.Controller.Present = false
-	for _, left := range []k8stest.Object{class, claim} { // P5
+	for _, left := range []k8stest.Object{class, claim} { // while one of these is left, the controller stays
 		s.Create(left)
 		if progress := s.run(PartRelease); progress.Wait == 0 || !strings.Contains(progress.Note, left["kind"].(string)+"/") || s.Get(deployment) == nil {
 			t.Errorf("progress %+v", progress)
@@ -261,7 +261,8 @@ func (s *scene) check(replicas int64) {
 	}
 }
 
-// For private clusters: the image from a mirror, by the same digest, and no look-ups of what has no VPC endpoint.
+// In a private cluster the image comes from a mirror, with the same digest, and the controller does not call services
+// that have no VPC endpoint.
 func TestPrivateClusterAndOneReplica(t *testing.T) {
 	s := begin(t)
 	s.Create(node("one", "us-east-1a"))
@@ -318,7 +319,7 @@ func TestIRSAAnnotatesTheServiceAccount(t *testing.T) {
 	}
 }
 
-// Whatever state a killed Lambda left a release in, the next run completes it.
+// The next run completes a release, whatever state an interrupted call left it in.
 func TestRecoversFromBeingKilled(t *testing.T) {
 	s := begin(t)
 	s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
@@ -390,7 +391,7 @@ func TestRejectsAKarpenterThatIsNotOurs(t *testing.T) {
 		s.rejected(PartRelease, "Helm release kube-system/karpenter")
 		s.rejected(PartCRDs, "Helm release kube-system/karpenter-crd")
 		s.plan.Controller.Present = false
-		s.run(PartRelease) // and it is not ours to remove
+		s.run(PartRelease) // not ours, so it stays
 	})
 	t.Run("an object of the chart's name", func(t *testing.T) {
 		s := begin(t)

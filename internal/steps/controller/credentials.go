@@ -12,19 +12,20 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
-// The variables by which the AWS SDK finds its credentials. EKS's webhook puts them into a pod when it is admitted.
+// The variables through which the AWS SDK finds its credentials. EKS's webhook adds them to a pod at admission.
 const (
 	podIdentityVariable = "AWS_CONTAINER_CREDENTIALS_FULL_URI"
 	irsaVariable        = "AWS_WEB_IDENTITY_TOKEN_FILE"
 )
 
-// again is how soon after a deletion of pods there may be another one: EKS may take longer for an association than the install waited
-// for. The step's deadline ends it where EKS's webhook never gives the pods anything.
+// again is the minimum time between two deletions of pods. EKS may take longer to learn of an association than the step
+// infrastructure waits. If EKS's webhook never adds the credentials, the step's deadline ends the wait.
 const again = time.Minute
 
-// admitAgain deletes the controller's pods that were admitted without credentials: their restarts keep the same specification, so they
-// would fall back to the node's role, and fail, for ever. What it did goes into the Deployment first, so that it is bounded wherever
-// the call is stopped. It says what it did; nothing where all pods are well.
+// admitAgain deletes the controller's pods that were admitted without credentials. A restart keeps a pod's
+// specification, so such a pod would use the node's role and fail for ever. The deletion is recorded in the Deployment
+// first, so that deletions stay rare even if a call is interrupted. It returns a note that names the pods; empty if all
+// have credentials.
 func (r *run) admitAgain(ctx context.Context, deployment *unstructured.Unstructured) (string, error) {
 	variable := r.credentials()
 	if variable == "" {
@@ -63,7 +64,7 @@ func (r *run) admitAgain(ctx context.Context, deployment *unstructured.Unstructu
 	return note, nil
 }
 
-// credentials is the variable that the controller's pods must have; empty where the plan gives them no credentials.
+// credentials returns the variable that the controller's pods must have; empty if the plan gives them no credentials.
 func (r *run) credentials() string {
 	switch {
 	case r.plan.Infrastructure.PodIdentity:

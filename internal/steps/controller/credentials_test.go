@@ -19,7 +19,7 @@ func pod(name, variable string) k8stest.Object {
 		"spec": map[string]any{"containers": []any{container}, "terminationGracePeriodSeconds": 0}}
 }
 
-// A pod that was admitted before EKS knew its credentials never gets them, however often it is restarted: it is deleted, once.
+// A pod that was admitted before EKS knew its credentials never gets them, even after restarts. It is deleted, once.
 func TestAPodWithoutCredentialsIsDeletedOnce(t *testing.T) {
 	for _, c := range []struct{ with, without string }{
 		{"AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_WEB_IDENTITY_TOKEN_FILE"},
@@ -58,7 +58,7 @@ func TestAPodWithoutCredentialsIsDeletedOnce(t *testing.T) {
 	}
 }
 
-// Where nothing is wrong, nothing is written.
+// If nothing is wrong, nothing is written.
 func TestPodsWithCredentialsStay(t *testing.T) {
 	s := begin(t)
 	s.Create(node("one", "us-east-1a"))

@@ -16,8 +16,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
-// What whoever writes Secrets in kube-system would like the function to do, a cluster administrator: to make a binding, and to delete
-// somebody's account.
+// The function is a cluster administrator. An attacker who can write Secrets in kube-system tries to make it create a
+// ClusterRoleBinding and delete a ServiceAccount.
 var (
 	binding = k8stest.Object{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": map[string]any{"name": "forged"},
 		"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
@@ -25,7 +25,7 @@ var (
 	victim = k8stest.Object{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": "victim", "namespace": "default"}}
 )
 
-// installed is a rack with a working controller, whose release is then forged.
+// installed returns a rack with a working controller, whose release the tests then forge.
 func installed(t *testing.T) *scene {
 	s := begin(t)
 	s.Create(node("one", "us-east-1a"))
@@ -55,13 +55,13 @@ func (s *scene) forge(edit func(*release.Release)) {
 	})
 }
 
-// stored edits what the Secret holds, as Helm reads it: JSON, compressed.
+// stored edits the content of the release's Secret as Helm reads it: compressed JSON.
 func (s *scene) stored(edit func([]byte) []byte) {
 	s.Helper()
 	secret := k8stest.Object{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "sh.helm.release.v1.karpenter.v1", "namespace": names.Namespace}}
 	s.Change(secret, func(o *unstructured.Unstructured) {
 		encoded, _, _ := unstructured.NestedString(o.Object, "data", "release")
-		once, err := base64.StdEncoding.DecodeString(encoded) // the API's encoding, in which is Helm's
+		once, err := base64.StdEncoding.DecodeString(encoded) // the API's base64, which contains Helm's
 		if err != nil {
 			s.Fatal(err)
 		}
@@ -85,16 +85,16 @@ func (s *scene) stored(edit func([]byte) []byte) {
 	})
 }
 
-// document is an object as one more document of a manifest.
+// document returns an object as one more document of a manifest.
 func document(object k8stest.Object) string {
 	text, err := json.Marshal(object)
 	if err != nil {
-		panic(err) // plain data always marshals
+		panic(err) // plain data can always be encoded
 	}
 	return "---\n" + string(text) + "\n"
 }
 
-// unharmed wants the binding not made and the account there.
+// unharmed checks that the binding was not created and that the account still exists.
 func (s *scene) unharmed() {
 	s.Helper()
 	if s.Get(binding) != nil {

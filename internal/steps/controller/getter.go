@@ -15,7 +15,7 @@ import (
 )
 
 // getter gives Helm the cluster of a rest.Config, where the helm command would read a kubeconfig. It discovers the
-// cluster's kinds once.
+// cluster's kinds only once.
 type getter struct {
 	config    *rest.Config
 	discovery discovery.CachedDiscoveryInterface
@@ -39,7 +39,7 @@ func (g *getter) ToRESTMapper() (meta.RESTMapper, error) {
 	return restmapper.NewDeferredDiscoveryRESTMapper(g.discovery), nil
 }
 
-// ToRawKubeConfigLoader is where Helm reads the default namespace.
+// ToRawKubeConfigLoader returns a configuration from which Helm reads the default namespace.
 func (g *getter) ToRawKubeConfigLoader() clientcmd.ClientConfig {
 	const context = "cluster"
 	config := clientcmdapi.NewConfig()

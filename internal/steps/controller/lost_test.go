@@ -11,7 +11,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// failing is a transport on which requests for a path fail.
+// failing is a transport on which requests for one path fail.
 type failing struct {
 	http.RoundTripper
 	path string
@@ -24,7 +24,8 @@ func (f failing) RoundTrip(request *http.Request) (*http.Response, error) {
 	return f.RoundTripper.RoundTrip(request)
 }
 
-// An API server that fails while Helm asks for its kinds is one that is asked again: Helm's error has its text alone.
+// If the API server fails while Helm discovers kinds, the step is called again, although Helm's error keeps only the
+// text of the cause.
 func TestTheAPIServerFailsWhileHelmDiscoversKinds(t *testing.T) {
 	s := begin(t)
 	s.run(PartCRDs, "installed release karpenter-crd 1.10.0")

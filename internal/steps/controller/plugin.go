@@ -10,8 +10,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// plugin installs the NVIDIA device plugin, or removes it where it is ours. It waits for no pod: there may be no node with a
-// GPU yet, and one that comes later gets its pod then.
+// plugin installs the NVIDIA device plugin, or removes it if it is ours. It does not wait for pods: there may be no GPU
+// node yet, and a later one gets its pod when it joins.
 func (r *run) plugin(ctx context.Context) (steps.Progress, error) {
 	if !r.plan.Controller.DevicePlugin {
 		return r.progress, r.removePlugin(ctx)
@@ -48,13 +48,13 @@ func (r *run) removePlugin(ctx context.Context) error {
 	return nil
 }
 
-// devicePlugin is the DaemonSet as NVIDIA's own static manifest has it, but for the nodes that it runs on.
+// devicePlugin returns the DaemonSet of NVIDIA's own static manifest, except for the nodes that it runs on.
 func devicePlugin(rack string) plan.Object {
 	const kubeletDir, volume = "/var/lib/kubelet/device-plugins", "kubelet-device-plugins-dir"
 	selector := map[string]any{"name": "nvidia-device-plugin-ds"}
 	container := map[string]any{
 		"name": "nvidia-device-plugin-ctr", "image": names.DevicePluginImage,
-		// Without GPU or driver the plugin idles: its pods don't crash while a node is still being set up.
+		// Without a GPU or a driver the plugin idles, so its pods do not crash while a node is being set up.
 		"env":             []any{map[string]any{"name": "FAIL_ON_INIT_ERROR", "value": "false"}},
 		"securityContext": map[string]any{"allowPrivilegeEscalation": false, "capabilities": map[string]any{"drop": []any{"ALL"}}},
 		"volumeMounts":    []any{map[string]any{"name": volume, "mountPath": kubeletDir}},
@@ -79,7 +79,8 @@ func devicePlugin(rack string) plan.Object {
 	}
 }
 
-// onGPUNodes keeps the pods to nodes with an NVIDIA GPU. Required: with the tolerations they would else run on every node.
+// onGPUNodes restricts the pods to nodes with an NVIDIA GPU. It is required because with their tolerations they would
+// run on every node.
 func onGPUNodes() map[string]any {
 	term := map[string]any{"matchExpressions": []any{
 		map[string]any{"key": names.LabelGPUMaker, "operator": "In", "values": []any{names.MakerNVIDIA}},
@@ -88,12 +89,15 @@ func onGPUNodes() map[string]any {
 		"requiredDuringSchedulingIgnoredDuringExecution": map[string]any{"nodeSelectorTerms": []any{term}}}}
 }
 
-// pluginTolerations are NVIDIA's own for nvidia.com/gpu, and one for every other taint. A GPU pool may carry any taint that
-// its owner likes (dedicated-node=…, a tenant's), and where the plugin stays away the node never offers its GPUs: Karpenter
-// waits for them in vain, holds the node for uninitialized, and the pods stay pending beside an instance that costs money.
-// Naming the taints of today's pools would change the DaemonSet, and restart every plugin, with each pool. A pod that
-// tolerates karpenter.sh/disrupted is not drained either, so GPUs are there for as long as workloads drain, as with
-// kube-proxy and the CNI, which tolerate everything for the same reasons.
+// pluginTolerations returns NVIDIA's own toleration for nvidia.com/gpu and one for every other taint.
+//
+// A GPU pool may carry any taint (dedicated-node=…, a tenant's). On a node that the plugin cannot enter, the GPUs are
+// never offered: Karpenter considers the node uninitialized, and the pods stay pending beside an instance that costs
+// money. To list the taints of today's pools instead would change the DaemonSet, and restart every plugin pod, with
+// each new pool.
+//
+// A pod that tolerates karpenter.sh/disrupted is not drained either, so the GPUs stay available while workloads drain.
+// kube-proxy and the CNI tolerate everything for the same reasons.
 func pluginTolerations() []any {
 	return []any{
 		map[string]any{"key": names.ResourceGPU, "operator": "Exists", "effect": "NoSchedule"},

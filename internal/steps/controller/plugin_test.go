@@ -70,7 +70,8 @@ func TestDevicePluginComesAndGoes(t *testing.T) {
 	s.run(PartPlugin)
 }
 
-// What NVIDIA's own manifest says, on nodes with an NVIDIA GPU whatever their pool's taints, and on no others.
+// The DaemonSet is NVIDIA's own. It runs on every node with an NVIDIA GPU, whatever the pool's taints, and on no other
+// node.
 func TestDevicePluginRunsOnAllGPUNodesOnly(t *testing.T) {
 	s := begin(t)
 	t.Cleanup(func() { s.Remove(plugin) })
@@ -110,7 +111,7 @@ func TestDevicePluginRunsOnAllGPUNodesOnly(t *testing.T) {
 	}
 }
 
-// tolerates is the scheduler's rule for tolerations without a value.
+// tolerates applies the scheduler's rule for tolerations without a value.
 func tolerates(t corev1.Toleration, taint corev1.Taint) bool {
 	return t.Operator == corev1.TolerationOpExists && (t.Key == "" || t.Key == taint.Key) && (t.Effect == "" || t.Effect == taint.Effect)
 }
@@ -132,7 +133,7 @@ func TestDevicePluginOfSomebodyElse(t *testing.T) {
 			t.Errorf("owner %q: %v", owner, err)
 		}
 		s.plan.Controller.DevicePlugin = false
-		s.run(PartPlugin) // and it is not ours to remove
+		s.run(PartPlugin) // not ours, so it stays
 		if after := s.Get(plugin); after == nil || after.GetResourceVersion() != before {
 			t.Errorf("owner %q: it was touched: %v", owner, after)
 		}
@@ -140,7 +141,7 @@ func TestDevicePluginOfSomebodyElse(t *testing.T) {
 	}
 }
 
-// Turned off and on again while Kubernetes still deletes the first one.
+// The plugin is turned off and on again while Kubernetes still deletes the first DaemonSet.
 func TestDevicePluginOnItsWayOut(t *testing.T) {
 	s := begin(t)
 	leaving := devicePlugin("demo")

@@ -20,12 +20,12 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
-// records are Helm's of its releases: Secrets, which others may write too. Helm would delete with the function's rights what a record has
-// in its manifest, and make what it has of hooks. So it is told, whatever is recorded, of the manifest that the embedded chart renders, and
-// of no hooks. Only the methods that are overridden here may be used to read.
+// records wraps Helm's storage of releases: Secrets, which others may write too. Helm would delete what a record's
+// manifest lists and create what its hooks contain, with the function's rights. So Helm sees the manifest that the
+// embedded chart renders, and no hooks, whatever the record says. Only the methods overridden here may be used to read.
 type records struct {
 	driver.Driver
-	// name is the release that Helm is asked about, manifest what it consists of.
+	// name is the release that Helm works on; manifest is its rendered manifest.
 	name, manifest string
 }
 
@@ -50,7 +50,7 @@ func (r *records) Query(labels map[string]string) ([]ri.Releaser, error) {
 	return found, nil
 }
 
-// Update writes what has become of a release; its objects stay in the record as they were when it was made, for `helm rollback`.
+// Update records a new state of a release. The record keeps the objects of the time it was made, for `helm rollback`.
 func (r *records) Update(key string, changed ri.Releaser) error {
 	found, err := r.Driver.Get(key)
 	if err != nil {
@@ -59,18 +59,18 @@ func (r *records) Update(key string, changed ri.Releaser) error {
 	if _, err := r.told(found); err != nil {
 		return err
 	}
-	stored, state := found.(*release.Release), changed.(*release.Release) // what told makes, and takes
+	stored, state := found.(*release.Release), changed.(*release.Release) // told has checked the one and returned the other
 	stored.Info = state.Info
 	return r.Driver.Update(key, stored)
 }
 
-// somethingElse is the error for a Secret that holds no release.
+// somethingElse returns the error for a Secret that holds no release.
 func (r *records) somethingElse() error {
 	return fmt.Errorf("release %s: a Secret of it holds something else; delete those with `kubectl -n %s delete secrets -l owner=helm,name=%s`, and the next pass installs it anew",
 		r.name, names.Namespace, r.name)
 }
 
-// told is what Helm may know of a recorded release.
+// told returns what Helm may see of a recorded release.
 func (r *records) told(found ri.Releaser) (*release.Release, error) {
 	stored, ok := found.(*release.Release)
 	if !ok || stored.Info == nil || stored.Chart == nil || stored.Chart.Metadata == nil {
@@ -82,11 +82,12 @@ func (r *records) told(found ri.Releaser) (*release.Release, error) {
 	}, nil
 }
 
-// largestRecords is how much the revisions of a release may be together when they are unpacked: several times what those of the CRDs
-// are, and a part of the function's memory. A Secret of a few KB can unpack to gigabytes, which Helm would all read.
+// largestRecords is the limit for all revisions of a release together, unpacked, in bytes. It is several times the size
+// of the CRDs' revisions and a fraction of the function's memory. Without it, a Secret of a few KB could unpack to
+// gigabytes, and Helm would read them all.
 const largestRecords = 32 << 20
 
-// bounded are Secrets with releases that a function can hold.
+// bounded reads Secrets with releases, and refuses those that are too large for the function's memory.
 type bounded struct{ typed.SecretInterface }
 
 func (b bounded) Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.Secret, error) {
@@ -105,7 +106,7 @@ func (b bounded) List(ctx context.Context, options metav1.ListOptions) (*corev1.
 	return found, fit(found.Items)
 }
 
-// fit is an error where the releases of Secrets are too large together. What cannot be unpacked Helm leaves out.
+// fit returns an error if the releases in Secrets are too large together. Helm skips what cannot be unpacked.
 func fit(secrets []corev1.Secret) error {
 	left := int64(largestRecords)
 	for i := range secrets {

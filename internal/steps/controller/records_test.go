@@ -18,7 +18,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
-// What is rendered here is what Helm renders, and what it keeps of it fits, with all revisions that are kept.
+// render returns the same manifest as Helm, and all kept revisions together are below the limit.
 func TestRenderedAsHelmDoes(t *testing.T) {
 	s := installed(t)
 	for name, values := range map[string]map[string]any{names.ReleaseCRD: crdValues(), names.ReleaseController: controllerValues(s.plan, 1)} {
@@ -45,7 +45,7 @@ func TestRenderedAsHelmDoes(t *testing.T) {
 	}
 }
 
-// A Secret may unpack to a thousand times its size. Helm would read that whole.
+// A Secret may unpack to a thousand times its size, and Helm would read it all.
 func TestRecordsThatUnpackToTooMuch(t *testing.T) {
 	for _, c := range []struct {
 		what     string
@@ -91,7 +91,7 @@ func TestRecordsThatHoldNoRelease(t *testing.T) {
 	}
 }
 
-// holding is a driver that has one release.
+// holding is a driver with one release.
 type holding struct {
 	driver.Driver
 	release *release.Release

@@ -12,7 +12,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps/admin"
 )
 
-// EKS lets an administrator in some seconds before it makes him one: that is waited for, in every part, wherever the refusal comes.
+// An access entry works some seconds before its policy makes the principal an administrator. Every part waits for that,
+// whichever call is refused.
 func TestRightsThatDoNotWorkYet(t *testing.T) {
 	s := begin(t)
 	s.run(PartCRDs, "installed release karpenter-crd 1.10.0")

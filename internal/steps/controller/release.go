@@ -26,15 +26,16 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// history is how many revisions of a release are kept, for `helm history` and `helm rollback` in a human's hands.
+// history is how many revisions of a release are kept, so that a person can use `helm history` and `helm rollback`.
 const history = 5
 
-// helm runs Helm's actions in our namespace, on one release. It never lets Helm wait: the state machine does.
+// helm runs Helm's actions in Karpenter's namespace, on one release at a time. Helm never waits for objects: the state
+// machine does.
 type helm struct {
 	config  *action.Configuration
 	records *records
 	rack    string
-	failed  *atomic.Pointer[error] // of the last request that failed
+	failed  *atomic.Pointer[error] // the error of the last failed request
 }
 
 func newHelm(config *rest.Config, rack string) (*helm, error) {
@@ -45,7 +46,7 @@ func newHelm(config *rest.Config, rack string) (*helm, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Else Helm signs its fields with the name of the binary, which is "bootstrap" in a Lambda.
+	// By default Helm uses the name of the binary as field manager, which is "bootstrap" in a Lambda function.
 	kube.ManagedFieldsManager = names.FieldManager
 	made := action.NewConfiguration(action.ConfigurationSetLogger(slog.DiscardHandler))
 	if err := made.Init(getter, names.Namespace, "secret"); err != nil {
@@ -62,7 +63,7 @@ func newHelm(config *rest.Config, rack string) (*helm, error) {
 	return h, nil
 }
 
-// attentive is a transport that keeps the error of a request.
+// attentive is a transport that keeps the error of the last failed request.
 type attentive struct {
 	http.RoundTripper
 	failed *atomic.Pointer[error]
@@ -79,8 +80,8 @@ func (a attentive) RoundTrip(request *http.Request) (*http.Response, error) {
 // WrappedRoundTripper lets client-go reach the transport, to close its idle connections.
 func (a attentive) WrappedRoundTripper() http.RoundTripper { return a.RoundTripper }
 
-// cause is the error of the request of which Helm's error has the text alone: so it is with what fails while Helm asks for the
-// cluster's kinds.
+// cause returns the error of the last failed request if Helm's error contains its text. Helm keeps only the text of
+// errors that occur while it discovers the cluster's kinds.
 func (h *helm) cause(err error) error {
 	if failed := h.failed.Load(); failed != nil && strings.Contains(err.Error(), (*failed).Error()) {
 		return *failed
@@ -88,7 +89,7 @@ func (h *helm) cause(err error) error {
 	return err
 }
 
-// last is the newest revision of a release, which is the one that all further actions are about; nil where there is none.
+// last returns a release's newest revision, nil if there is none. All further actions are about this release.
 func (h *helm) last(wanted rendered) (*release.Release, error) {
 	name := wanted.name
 	h.records.name, h.records.manifest = name, wanted.manifest
@@ -106,15 +107,16 @@ func (h *helm) last(wanted rendered) (*release.Release, error) {
 	return typed, nil
 }
 
-// ours tells whether the rack's mark is on a release.
+// ours reports whether a release carries the rack's label.
 func (h *helm) ours(r *release.Release) bool { return r.Labels[names.TagRack] == h.rack }
 
-// difference says what an upgrade would do: a release that is deployed with exactly the wanted chart version and values needs none.
+// difference describes what an upgrade would do. It returns nothing if the release is deployed with exactly the wanted
+// chart version and values.
 func difference(r *release.Release, wanted rendered) (string, error) {
 	if was := r.Chart.Metadata.Version; was != wanted.chart.Metadata.Version {
 		return "upgraded from " + was, nil
 	}
-	// The stored values came through JSON; the wanted ones must too before they can be compared.
+	// The stored values were decoded from JSON, so the wanted ones are encoded and decoded too before the comparison.
 	encoded, err := json.Marshal(wanted.values)
 	if err != nil {
 		return "", err
@@ -135,7 +137,7 @@ func difference(r *release.Release, wanted rendered) (string, error) {
 	return "", nil
 }
 
-// flatten makes one map of nested ones, by the path that Helm's --set has.
+// flatten turns nested maps into one map, with paths as in Helm's --set.
 func flatten(flat map[string]any, path string, values map[string]any) {
 	for name, value := range values {
 		if inner, ok := value.(map[string]any); ok {
@@ -146,7 +148,7 @@ func flatten(flat map[string]any, path string, values map[string]any) {
 	}
 }
 
-// changedValues says how the values at all paths differ, as --set has them.
+// changedValues lists the values that differ, written as for --set.
 func changedValues(was, is map[string]any) []string {
 	var all []string
 	for path, value := range is {
@@ -173,7 +175,7 @@ func (h *helm) install(ctx context.Context, wanted rendered) error {
 	install.Labels = map[string]string{names.TagRack: h.rack}
 	install.WaitStrategy, install.Timeout = kube.HookOnlyStrategy, 30*time.Second
 	install.ForceConflicts = true
-	install.DisableOpenAPIValidation = true // server-side apply checks the same, without loading every schema
+	install.DisableOpenAPIValidation = true // server-side apply validates the same without loading every schema
 	_, err := install.RunWithContext(ctx, wanted.chart, wanted.values)
 	if err != nil {
 		return fmt.Errorf("release %s: install: %w", wanted.name, h.cause(err))
@@ -181,8 +183,9 @@ func (h *helm) install(ctx context.Context, wanted rendered) error {
 	return nil
 }
 
-// upgrade makes a new revision. One that a killed Lambda left unfinished is first marked as failed, which is what it is:
-// Helm would refuse to touch it for ever, and an upgrade on top of a failed revision makes whatever is missing.
+// upgrade makes a new revision. A revision that an interrupted call left unfinished is first marked as failed:
+// otherwise Helm would refuse to touch the release for ever. An upgrade after a failed revision creates whatever is
+// missing.
 func (h *helm) upgrade(ctx context.Context, last *release.Release, wanted rendered) error {
 	if status := last.Info.Status; status != common.StatusDeployed && status != common.StatusFailed {
 		last.SetStatus(common.StatusFailed, "interrupted: found as "+status.String())
@@ -193,7 +196,7 @@ func (h *helm) upgrade(ctx context.Context, last *release.Release, wanted render
 	upgrade := action.NewUpgrade(h.config)
 	upgrade.Namespace, upgrade.MaxHistory = names.Namespace, history
 	upgrade.Labels = map[string]string{names.TagRack: h.rack}
-	upgrade.ResetValues = true // the values are all of them, whatever an earlier revision had
+	upgrade.ResetValues = true // the values are complete, whatever an earlier revision had
 	upgrade.ForceConflicts = true
 	upgrade.WaitStrategy, upgrade.Timeout = kube.HookOnlyStrategy, 30*time.Second
 	upgrade.DisableOpenAPIValidation = true
@@ -203,8 +206,8 @@ func (h *helm) upgrade(ctx context.Context, last *release.Release, wanted render
 	return nil
 }
 
-// uninstall removes the release, its objects and its history; one that stopped in the middle goes on. Helm's errors do not
-// tell why a deletion failed, so each is taken for one that time cures: the step is called again, a few times.
+// uninstall removes the release, its objects and its history, and resumes an interrupted removal. Helm's errors do not
+// say why a deletion failed, so each of them asks for a few more calls of the step.
 func (h *helm) uninstall(name string) error {
 	uninstall := action.NewUninstall(h.config)
 	uninstall.WaitStrategy, uninstall.Timeout = kube.HookOnlyStrategy, 30*time.Second

@@ -18,7 +18,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// Helm does not say that it was the connection that broke, so the step must be called again whatever it was.
+// Helm does not say whether the connection broke, so the step is called again after every error.
 func TestAFailedUninstallIsTriedAgain(t *testing.T) {
 	broken := &kubefake.FailingKubeClient{PrintingKubeClient: kubefake.PrintingKubeClient{Out: io.Discard}, BuildDummy: true, DeleteError: errors.New("EOF")}
 	config := &action.Configuration{Releases: storage.Init(driver.NewMemory()), KubeClient: broken, Capabilities: common.DefaultCapabilities}
@@ -31,7 +31,8 @@ func TestAFailedUninstallIsTriedAgain(t *testing.T) {
 	}
 }
 
-// What became of a release is told as what it is: another version, other values, or the same once more where a revision was left unfinished.
+// The change names what an upgrade does: another version, other values, or applying the same again after an unfinished
+// revision.
 func TestWhatAnUpgradeIsAbout(t *testing.T) {
 	values := map[string]any{"replicas": 2, "settings": map[string]any{"clusterName": "demo", "isolatedVPC": true}}
 	made := func(version string, status releasecommon.Status, stored string) *release.Release {

@@ -13,20 +13,20 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
-// rendered is a release as the plan wants it.
+// rendered is a release as the plan wants it, with its rendered manifest.
 type rendered struct {
 	name   string
 	chart  *chart.Chart
 	values map[string]any
-	// manifest is what the chart makes of the values, all objects in one text.
+	// manifest is the text of all objects that the chart renders from the values.
 	manifest string
 }
 
-// capabilities are what templates are told of the cluster, here and by Helm: what both render must not differ. They are those of the oldest
-// Kubernetes that Karpenter 1.10 lists, as far as the charts ask.
+// capabilities is what both render and Helm tell templates about the cluster, so that both render the same. It
+// describes the oldest Kubernetes version that Karpenter 1.10 lists, as far as the charts ask.
 var capabilities = &common.Capabilities{KubeVersion: common.KubeVersion{Version: "v1.26.0", Major: "1", Minor: "26"}, APIVersions: common.VersionSet{"v1", "policy/v1"}}
 
-// render has an embedded chart make a release's objects of values, as Helm does on installing it.
+// render renders the objects of a release from an embedded chart and values, as a Helm installation does.
 func render(name, version string, values map[string]any) (rendered, error) {
 	r := rendered{name: name, values: values}
 	var err error

@@ -15,8 +15,9 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// repair puts back what is missing or was changed of a release: what the chart renders, and not what the cluster has recorded of it,
-// applied by the name under which Helm applied it. It writes no revision, and nothing at all where nothing differs.
+// repair restores the objects of a release that are missing or were changed. It applies what the chart renders, not
+// what the cluster has recorded, with the field manager that Helm used. It writes no revision, and nothing at all if
+// nothing differs.
 func repair(ctx context.Context, client *k8s.Client, r rendered, progress *steps.Progress) error {
 	objects, err := r.objects()
 	if err != nil {
@@ -38,7 +39,8 @@ func repair(ctx context.Context, client *k8s.Client, r rendered, progress *steps
 	return nil
 }
 
-// objects are what Helm sends to the API server for a release: the rendered ones with Helm's own marks.
+// objects returns what Helm sends to the API server for a release: the rendered objects with Helm's own labels and
+// annotations.
 func (r rendered) objects() ([]plan.Object, error) {
 	var objects []plan.Object
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader([]byte(r.manifest)), 4096)

@@ -14,16 +14,15 @@ import (
 )
 
 const (
-	// patience is how long a removal waits for a controller that does not get ready. It counts from the first look, over
-	// all passes: the removal itself has an end without a controller, and must come to it.
+	// patience is how long a removal waits for a controller that does not become ready. It counts from the first look,
+	// across passes. A removal can end without a controller, so the wait must not last for ever.
 	patience = 5 * time.Minute
-	// serveKey is under which that first look is kept.
+	// serveKey names the record of that first look.
 	serveKey = "controller/serve"
 )
 
-// serve sees to it that a controller works while nodes are drained and EC2NodeClasses cleaned up: it puts back what was
-// scaled down or deleted of the release, and the release itself. Where there is nothing for a controller to do, it leaves
-// things as they are.
+// serve keeps a controller working while nodes drain and EC2NodeClasses are cleaned up. It restores the release, or
+// objects of it that were scaled down or deleted. If a controller has nothing left to do, it changes nothing.
 func (r *run) serve(ctx context.Context) (steps.Progress, error) {
 	left, err := r.served(ctx)
 	if err != nil {
@@ -36,7 +35,8 @@ func (r *run) serve(ctx context.Context) (steps.Progress, error) {
 	if trouble == nil && note == "" {
 		return r.progress, r.forget(ctx)
 	}
-	// An error would end the pass, and one that comes each time would end them all before the fallback: it is waited out, too.
+	// An error would end the pass, and an error in every pass would keep the removal from its fallback. So it is waited
+	// out like a controller that is not ready.
 	if trouble != nil {
 		note = trouble.Error()
 	}
@@ -51,8 +51,8 @@ func (r *run) serve(ctx context.Context) (steps.Progress, error) {
 	return r.progress, nil
 }
 
-// revive brings the controller up, and says what its pods still lack. A release that is deployed is repaired, whatever values it
-// was deployed with: this is not the time for another revision.
+// revive restores the controller and says why its pods are not Ready yet. A deployed release is only repaired, whatever
+// its values: a removal is no time for a new revision.
 func (r *run) revive(ctx context.Context) (string, error) {
 	wanted, err := r.controller(ctx)
 	if err != nil {
@@ -73,7 +73,7 @@ func (r *run) revive(ctx context.Context) (string, error) {
 	return r.rollout(ctx)
 }
 
-// since is when a removal first found the controller not ready.
+// since returns when the removal first found the controller not ready.
 func (r *run) since(ctx context.Context) (time.Time, error) {
 	if err := r.baselines.Keep(ctx, r.plan.Rack, serveKey, []byte(r.now().UTC().Format(time.RFC3339))); err != nil {
 		return time.Time{}, err
@@ -89,7 +89,7 @@ func (r *run) since(ctx context.Context) (time.Time, error) {
 	return since, nil
 }
 
-// forget ends the record of that, if there is one.
+// forget deletes the record of the first look, if there is one.
 func (r *run) forget(ctx context.Context) error {
 	if _, ok, err := r.baselines.Get(ctx, r.plan.Rack, serveKey); err != nil || !ok {
 		return err
@@ -97,7 +97,7 @@ func (r *run) forget(ctx context.Context) error {
 	return r.baselines.Forget(ctx, r.plan.Rack, serveKey)
 }
 
-// served names one of the rack's objects that only a controller can finish; empty where there is none.
+// served returns one of the rack's objects that only a controller can finish; empty if there is none.
 func (r *run) served(ctx context.Context) (string, error) {
 	fleet, err := r.client.Fleet(ctx, r.plan.Rack)
 	if err != nil {

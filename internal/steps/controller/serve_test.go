@@ -16,7 +16,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// What only a controller can finish: a class of the rack's, and a NodeClaim of its pool.
+// These objects can be finished only by a controller: an EC2NodeClass of the rack and a NodeClaim of its pool.
 var (
 	class = k8stest.Object{"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass",
 		"metadata": map[string]any{"name": "workload", "labels": map[string]any{names.TagRack: "demo"}},
@@ -29,7 +29,7 @@ var (
 			"nodeClassRef": map[string]any{"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "workload"}}}
 )
 
-// removing is a rack with a working controller that is being turned off, and has a node.
+// removing returns a rack that is being turned off, with a working controller and one node.
 func removing(t *testing.T) *scene {
 	s := begin(t)
 	s.Create(node("one", "us-east-1a"))
@@ -49,7 +49,7 @@ func (s *scene) scale(replicas int64) {
 	})
 }
 
-// goes wants the step to let the pass go on, with a warning or without.
+// goes checks that the step lets the pass go on, with or without a warning.
 func (s *scene) goes(warning string, changes ...string) {
 	s.Helper()
 	progress := s.run(PartServe, changes...)
@@ -67,7 +67,7 @@ func (s *scene) waits(note string, changes ...string) steps.Progress {
 	return progress
 }
 
-// A removal that is given up leaves no record of when it first looked: the next one's patience is its own.
+// An abandoned removal leaves no record of its first look, so the next removal gets its full wait.
 func TestARemovalThatIsGivenUp(t *testing.T) {
 	s := removing(t)
 	s.scale(0)
@@ -126,7 +126,7 @@ func TestAControllerThatIsDownIsBroughtUpAgain(t *testing.T) {
 	s.goes("")
 }
 
-// A controller that cannot work must not keep a rack from being turned off: there is a fallback without it.
+// A controller that cannot work must not keep a rack from being turned off. The removal goes on without it.
 func TestAControllerThatDoesNotGetReadyIsNotWaitedForForEver(t *testing.T) {
 	s := removing(t)
 	s.scale(0)
@@ -155,7 +155,7 @@ func TestAControllerThatDoesNotGetReadyIsNotWaitedForForEver(t *testing.T) {
 	}
 }
 
-// An error that comes each time would fail every pass before the fallback.
+// An error in every call must not fail every pass before the fallback.
 func TestAReleaseThatCannotBeRepaired(t *testing.T) {
 	s := removing(t)
 	s.uninstall(names.ReleaseController)
@@ -178,7 +178,7 @@ func TestAReleaseThatCannotBeRepaired(t *testing.T) {
 	}
 }
 
-// Nothing is installed for a rack that has nothing left to remove; it need not even have the CRDs.
+// Nothing is installed for a rack that has nothing left to remove. Such a rack may not even have the CRDs.
 func TestNothingToServe(t *testing.T) {
 	s := begin(t)
 	s.plan.Controller.Present = false
@@ -195,7 +195,7 @@ func TestNothingToServe(t *testing.T) {
 	}
 }
 
-// P6: the record of the first look may fail at any time.
+// The step reaches the same end even if a call that reads or writes the record of the first look fails.
 func TestInterruptedServe(t *testing.T) {
 	s := removing(t)
 	awsfake.Interrupted(t, func() (*awsfake.Cloud, func() (bool, error)) {
@@ -207,7 +207,7 @@ func TestInterruptedServe(t *testing.T) {
 		return cloud, func() (bool, error) {
 			progress, err := s.step.Run(ctx, s.plan, PartServe)
 			if s.clock = s.clock.Add(patience); len(progress.Incidents) > 0 && progress.Wait == 0 && err == nil && !ready {
-				s.RolledOut(deployment) // it gets ready after all
+				s.RolledOut(deployment) // the controller becomes ready after all
 				ready = true
 				return false, nil
 			}

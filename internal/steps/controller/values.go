@@ -5,18 +5,20 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// crdValues keep the CRDs, and with them every NodePool, when the release goes: the chart itself has no such policy.
+// crdValues keeps the CRDs, and with them every NodePool, when the release is uninstalled. The chart itself sets no
+// such policy.
 func crdValues() map[string]any {
 	return map[string]any{"additionalAnnotations": map[string]any{"helm.sh/resource-policy": "keep"}}
 }
 
-// controllerValues are what Sawhorse sets of the chart's values; the rest is the chart's own.
+// controllerValues returns the chart values that Sawhorse sets. All others are the chart's defaults.
 func controllerValues(p *plan.Plan, replicas int) map[string]any {
 	account := map[string]any{"name": names.ServiceAccount}
 	if p.Controller.RoleARN != "" {
 		account["annotations"] = map[string]any{"eks.amazonaws.com/role-arn": p.Controller.RoleARN}
 	}
-	// The digest of the chart in Karpenter's repository belongs to the version before, and would win over the tag. A mirror has the same.
+	// The digest in the repository's chart belongs to the previous version and would take precedence over the tag. The
+	// image in a mirror has the same digest.
 	image := map[string]any{"tag": p.Controller.Version, "digest": names.KarpenterDigest}
 	if p.Controller.ImageRepository != "" {
 		image["repository"] = p.Controller.ImageRepository

@@ -16,13 +16,14 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// nodeEntry is the type of a node role's access entry; a STANDARD one cannot carry the groups that nodes need.
+// nodeEntry is the type of a node role's access entry. A STANDARD entry cannot carry the groups that nodes need.
 const nodeEntry = "EC2_LINUX"
 
 func notFound(err error) bool { return errors.As(err, new(*types.ResourceNotFoundException)) }
 
-// entry lets nodes with the node role join, and tells since when. An entry's type cannot be changed, and an entry binds to the
-// role as it was when the entry was created, so a wrong or older one is replaced.
+// entry creates or repairs the access entry that lets nodes with the node role join the cluster. It returns when the
+// entry was created; nil for an administrator's entry. An access entry's type cannot be changed, and an entry binds to
+// the role as it was when the entry was created. So an entry of the wrong type or of an earlier role is replaced.
 func (i *Infrastructure) entry(ctx context.Context, p *plan.Plan, role *iamtypes.Role, progress *steps.Progress) (*time.Time, error) {
 	live, err := i.EKS.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: role.Arn})
 	if err != nil && !notFound(err) {
@@ -31,7 +32,7 @@ func (i *Infrastructure) entry(ctx context.Context, p *plan.Plan, role *iamtypes
 	if err == nil {
 		good := working(live.AccessEntry, role)
 		if good && !ours(p, live.AccessEntry.Tags) {
-			return nil, nil // an administrator's: it serves, and our tags would make it ours to delete
+			return nil, nil // an administrator's entry: it works, and with ownership tags Sawhorse would later delete it
 		}
 		if good {
 			return live.AccessEntry.CreatedAt, i.tagEKS(ctx, p, live.AccessEntry.AccessEntryArn, live.AccessEntry.Tags, "access entry of role "+p.Infrastructure.NodeRole, progress)
@@ -54,8 +55,8 @@ func (i *Infrastructure) entry(ctx context.Context, p *plan.Plan, role *iamtypes
 	return new(i.Now()), nil
 }
 
-// unknownToEKS turns EKS's refusal of a new role into a wait: EKS learns of a role some 10 s after it was made. Terraform's AWS
-// provider waits for the same two texts.
+// unknownToEKS turns EKS's refusal of a new role into a wait: EKS learns of a role some 10 s after its creation.
+// Terraform's AWS provider waits for the same two error texts.
 func (i *Infrastructure) unknownToEKS(role *iamtypes.Role, err error) error {
 	var invalid *types.InvalidParameterException
 	if !errors.As(err, &invalid) {
@@ -70,7 +71,8 @@ func (i *Infrastructure) unknownToEKS(role *iamtypes.Role, err error) error {
 	return fmt.Errorf("EKS refuses the role although it is no new one; see whether it is still there (`aws iam get-role --role-name %s`), and request a pass: %w", *role.RoleName, err)
 }
 
-// working tells whether an entry has the right type and belongs to the role as it is now.
+// working reports whether an entry has the right type and belongs to the current role, not to an earlier one of the
+// same name.
 func working(entry *types.AccessEntry, role *iamtypes.Role) bool {
 	if entry.Type == nil || *entry.Type != nodeEntry {
 		return false
@@ -106,7 +108,7 @@ func (i *Infrastructure) removeEntry(ctx context.Context, p *plan.Plan, progress
 	return nil
 }
 
-// association is the Pod Identity association of Karpenter's service account; nil where there is none.
+// association returns the Pod Identity association of Karpenter's service account; nil if there is none.
 func (i *Infrastructure) association(ctx context.Context, p *plan.Plan) (*types.PodIdentityAssociation, error) {
 	out, err := i.EKS.ListPodIdentityAssociations(ctx, &eks.ListPodIdentityAssociationsInput{
 		ClusterName: &p.Cluster.Name, Namespace: new(names.Namespace), ServiceAccount: new(names.ServiceAccount),
@@ -132,7 +134,8 @@ func (i *Infrastructure) association(ctx context.Context, p *plan.Plan) (*types.
 	return live.Association, nil
 }
 
-// associate gives the controller its credentials through EKS Pod Identity, and tells since when it has them as they are.
+// associate gives the controller its credentials through EKS Pod Identity, and returns when the association was created
+// or last changed.
 func (i *Infrastructure) associate(ctx context.Context, p *plan.Plan, role *iamtypes.Role, progress *steps.Progress) (*time.Time, error) {
 	live, err := i.association(ctx, p)
 	if err != nil {

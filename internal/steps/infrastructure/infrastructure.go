@@ -1,5 +1,5 @@
-// Package infrastructure is Karpenter's identity in AWS: the controller's role and credentials, the nodes' role and their
-// access to the cluster.
+// Package infrastructure creates and removes Karpenter's identity in AWS: the controller's role and credentials, the
+// nodes' role, and the nodes' access to the cluster.
 package infrastructure
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// IAM is what the step needs of IAM.
+// IAM lists the IAM calls of the step.
 type IAM interface {
 	GetRole(context.Context, *iam.GetRoleInput, ...func(*iam.Options)) (*iam.GetRoleOutput, error)
 	CreateRole(context.Context, *iam.CreateRoleInput, ...func(*iam.Options)) (*iam.CreateRoleOutput, error)
@@ -34,7 +34,7 @@ type IAM interface {
 	DetachRolePolicy(context.Context, *iam.DetachRolePolicyInput, ...func(*iam.Options)) (*iam.DetachRolePolicyOutput, error)
 }
 
-// EKS is what the step needs of EKS.
+// EKS lists the EKS calls of the step.
 type EKS interface {
 	DescribeAccessEntry(context.Context, *eks.DescribeAccessEntryInput, ...func(*eks.Options)) (*eks.DescribeAccessEntryOutput, error)
 	CreateAccessEntry(context.Context, *eks.CreateAccessEntryInput, ...func(*eks.Options)) (*eks.CreateAccessEntryOutput, error)
@@ -47,21 +47,22 @@ type EKS interface {
 	TagResource(context.Context, *eks.TagResourceInput, ...func(*eks.Options)) (*eks.TagResourceOutput, error)
 }
 
-// Infrastructure is the step.
+// Infrastructure creates and removes the roles, the controller's credentials and the nodes' access entry.
 type Infrastructure struct {
 	IAM IAM
 	EKS EKS
-	// ControllerBoundary and NodeBoundary are the ARNs of the roles' permissions boundaries; the step's own rights demand them.
+	// ControllerBoundary and NodeBoundary are the ARNs of the roles' permissions boundaries. The function's own policy
+	// allows it to create and write only roles that have them.
 	ControllerBoundary, NodeBoundary string
-	// Delay is how old what the step makes must be before the step is done.
+	// Delay is the minimum age of what the step creates before the step is done.
 	Delay time.Duration
 	Now   func() time.Time
 }
 
-// poll is how long to wait for what uses a role to let go of it, and for AWS to know what is new.
+// poll is how long to wait until a role is no longer in use, or until AWS knows what is new.
 const poll = 5 * time.Second
 
-// Run creates the roles, then the credentials, then the nodes' access entry; or removes them in reverse.
+// Run creates the roles, the credentials and the nodes' access entry in this order, or removes them in reverse.
 func (i *Infrastructure) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progress, error) {
 	if !p.Infrastructure.Present {
 		return i.remove(ctx, p)
@@ -105,10 +106,11 @@ func (i *Infrastructure) create(ctx context.Context, p *plan.Plan, progress *ste
 	return i.settled(append(made, entered))
 }
 
-// settled waits until the last of what was made is as old as the delay, and has all be looked at twice until then. Pods get
-// credentials only when they are admitted, and EKS's webhook learns of an association seconds after it was made; a role's policies
-// reach EC2 seconds after they were put, and Karpenter keeps EC2's refusal for 30 minutes; an access entry that was deleted may
-// take the new one along.
+// settled waits until everything that was created is at least Delay old. It waits at most 10 s at a time, so that each
+// call of the step checks everything again. There are three reasons to wait:
+//   - A pod gets credentials only at admission, and EKS's webhook learns of an association seconds after its creation.
+//   - A role's policies reach EC2 seconds after they were put, and Karpenter caches EC2's refusal for 30 minutes.
+//   - The deletion of an earlier access entry may delete the new one too.
 func (i *Infrastructure) settled(made []*time.Time) error {
 	var left time.Duration
 	for _, at := range made {
@@ -146,7 +148,7 @@ func (i *Infrastructure) remove(ctx context.Context, p *plan.Plan) (steps.Progre
 	return progress, nil
 }
 
-// ours tells whether tags hold both marks of this rack and cluster.
+// ours reports whether tags hold both ownership tags: that of this rack and that of this cluster.
 func ours(p *plan.Plan, tags map[string]string) bool {
 	return tags[names.TagRack] == p.Rack && tags[names.TagCluster] == p.Cluster.ARN
 }

@@ -134,7 +134,7 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// Whoever may take the controller's role may start and end instances.
+// The controller's role may start and terminate instances, so the trust policy must name exactly who may assume it.
 func TestTrust(t *testing.T) {
 	for _, c := range []struct {
 		podIdentity bool
@@ -207,8 +207,9 @@ func TestRepairsOnlyWhatDiffers(t *testing.T) {
 	}
 }
 
-// Tags follow the rack on all that exists: added and changed, never removed, for the others may be somebody else's. An
-// access entry that an administrator made stays without: our marks would make it ours to delete.
+// A change of the rack's tags reaches all existing resources. Tags are added and changed but never removed, because
+// others may have set them. An access entry that an administrator created stays untagged: with our ownership tags
+// Sawhorse would later delete it.
 func TestTagsFollowTheRack(t *testing.T) {
 	tagged := []string{"tagged role " + controllerName, "tagged role " + nodesName,
 		"tagged pod identity association of service account kube-system/karpenter", "tagged access entry of role " + nodesName}
@@ -242,7 +243,7 @@ func TestTagsFollowTheRack(t *testing.T) {
 	unchanged(t, cloud, i, wanted(true, true))
 }
 
-// node_policy_arns may grow and shrink: what the plan no longer has is detached.
+// Policies that the plan no longer lists in node_policy_arns are detached.
 func TestNodePoliciesFollowThePlan(t *testing.T) {
 	cloud, i := begin()
 	p := wanted(true, true)
@@ -294,7 +295,7 @@ func TestForeignResources(t *testing.T) {
 	}
 }
 
-// An access entry that an administrator made for the node role is used, and left on the way out.
+// An access entry that an administrator created for the node role is used, and it stays when Karpenter is removed.
 func TestLeavesAForeignEntry(t *testing.T) {
 	cloud, i := begin()
 	run(t, i, wanted(true, true))
@@ -305,7 +306,7 @@ func TestLeavesAForeignEntry(t *testing.T) {
 	}
 }
 
-// An instance profile that is not Karpenter's holds the role: that is a wait, and the profile stays.
+// If an instance profile that is not Karpenter's holds the role, the step waits and the profile stays.
 func TestWaitsForARoleInAnInstanceProfile(t *testing.T) {
 	cloud, i := begin()
 	run(t, i, wanted(true, true))

@@ -9,7 +9,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// complete runs the step to its end as the state machine does, and gives what it did and what it waited for.
+// complete runs the step to its end as the state machine does. It returns the changes and what the step waited for.
 func complete(t *testing.T, cloud *awsfake.Cloud, i *Infrastructure, p *plan.Plan) (changes, notes string) {
 	t.Helper()
 	for range 40 {
@@ -28,7 +28,7 @@ func complete(t *testing.T, cloud *awsfake.Cloud, i *Infrastructure, p *plan.Pla
 	return "", ""
 }
 
-// What was made seconds ago is not known everywhere: the step waits, and makes everything once.
+// AWS does not know everywhere what was created seconds ago: the step waits, and creates everything once.
 func TestWaitsForWhatWasJustMade(t *testing.T) {
 	for _, c := range []struct {
 		what string
@@ -59,8 +59,8 @@ func TestWaitsForWhatWasJustMade(t *testing.T) {
 	}
 }
 
-// Whoever is admitted before EKS and EC2 know of the credentials never gets them: the step is not done before they are old enough,
-// also where they were made anew.
+// A pod that is admitted before EKS and EC2 know of the credentials never gets them. So the step is not done before the
+// credentials are old enough, also after they were replaced.
 func TestTheCredentialsAreOldEnough(t *testing.T) {
 	cloud, i := begin()
 	complete(t, cloud, i, wanted(true, true))
@@ -83,7 +83,7 @@ func TestTheCredentialsAreOldEnough(t *testing.T) {
 	}
 }
 
-// Time does not cure everything: what is refused for another reason, or long after the role was made, fails at once.
+// The step fails at once if AWS refuses for another reason, or long after the role was created.
 func TestFailsAtOnceWhereTimeIsNoCure(t *testing.T) {
 	for _, c := range []struct {
 		what, says string
@@ -122,7 +122,7 @@ func TestFailsAtOnceWhereTimeIsNoCure(t *testing.T) {
 	}
 }
 
-// An access entry that was deleted may linger: it keeps the new one from being made, or is shown in its place.
+// A deleted access entry may remain for a while: it blocks the creation of the new one, or EKS still returns it.
 func TestADeletedEntryLingers(t *testing.T) {
 	for what, lag := range map[string]awsfake.Lag{
 		"it is in use":       {Entries: 12 * time.Second},

@@ -10,19 +10,20 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// policyFiles are the controller's policies as Karpenter 1.10's CloudFormation template has them, one file for each of its
-// managed policies, with the same ${…} for what differs between clusters. They differ from Karpenter's in one thing: networks of the
-// account are those that carry the cluster's discovery tag, so that whoever holds the role can launch nodes in no other.
+// policyFiles are the controller's policies from Karpenter 1.10's CloudFormation template, one file for each managed
+// policy of the template. They use the same ${…} for what differs between clusters. They differ from Karpenter's in one
+// way: of the account's subnets and security groups, they allow only those with the cluster's discovery tag, so that
+// the role cannot launch nodes into other networks.
 //
 //go:embed policies/*.json
 var policyFiles embed.FS
 
-// wantedRole is what a role should be.
+// wantedRole describes a role as it should be.
 type wantedRole struct {
 	name, description, trust string
 	// boundary is the ARN of the permissions boundary.
 	boundary string
-	// inline are policy documents by name, attached the ARNs of managed policies.
+	// inline are policy documents by name; attached are the ARNs of managed policies.
 	inline   map[string]string
 	attached []string
 }
@@ -67,8 +68,8 @@ func controllerRole(p *plan.Plan) (wantedRole, error) {
 	return role, err
 }
 
-// controllerTrust lets EKS Pod Identity hand out the role to the controller's service account of this cluster alone (it
-// tells both in tags of the session), or that account take the role through IRSA.
+// controllerTrust allows one service account of this cluster to assume the role: through EKS Pod Identity, which passes
+// the cluster, the namespace and the service account as session tags, or through IRSA.
 func controllerTrust(p *plan.Plan) (string, error) {
 	if p.Infrastructure.PodIdentity {
 		return trust(map[string]any{"Service": "pods.eks.amazonaws.com"}, []string{"sts:AssumeRole", "sts:TagSession"}, map[string]any{
@@ -108,7 +109,7 @@ func trust(principal map[string]any, actions []string, condition map[string]any)
 	return policy(statement)
 }
 
-// policy is a document of one statement.
+// policy returns a document with one statement.
 func policy(statement map[string]any) (string, error) {
 	text, err := json.Marshal(map[string]any{"Version": "2012-10-17", "Statement": []any{statement}})
 	if err != nil {
@@ -117,7 +118,7 @@ func policy(statement map[string]any) (string, error) {
 	return string(text), nil
 }
 
-// compact brings JSON to the one form that is stored and compared: IAM counts characters.
+// compact returns JSON in the one form that is stored and compared, without white space.
 func compact(document []byte) (string, error) {
 	var value any
 	if err := json.Unmarshal(document, &value); err != nil {

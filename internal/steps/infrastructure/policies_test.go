@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// narrowed is where the policies differ from Karpenter's: of the subnets and security groups of the account, only those that carry the
-// cluster's discovery tag may be launched into.
+// narrowed is where the policies differ from Karpenter's: of the account's subnets and security groups, they allow
+// launches only into those with the cluster's discovery tag.
 const (
 	networks = `  on arn:${Partition}:ec2:${Region}:*:security-group/*
   on arn:${Partition}:ec2:${Region}:*:subnet/*
@@ -24,8 +24,9 @@ const (
 `
 )
 
-// The controller's policies are those of Karpenter 1.10's own CloudFormation template, statement by statement, scoped to
-// the rack's cluster, node role and queue, but for what is narrowed. The facts of that template are in testdata, one a line.
+// The controller's policies are those of Karpenter 1.10's own CloudFormation template, statement by statement, scoped
+// to the rack's cluster, node role and queue, except for what is narrowed. testdata holds the template's facts, one per
+// line.
 func TestControllerPoliciesAreKarpenters(t *testing.T) {
 	p := wanted(true, true)
 	role, err := controllerRole(p)
@@ -56,7 +57,8 @@ func TestControllerPoliciesAreKarpenters(t *testing.T) {
 	}
 }
 
-// Subnets and groups that another account shares are named: whether a policy sees tags of theirs is not documented.
+// Subnets and security groups that another account shares are named by ARN: AWS does not document whether a policy sees
+// the tags of another account's resources.
 func TestSharedNetworksAreNamed(t *testing.T) {
 	p := wanted(true, true)
 	role, err := controllerRole(p)
@@ -73,7 +75,7 @@ func TestSharedNetworksAreNamed(t *testing.T) {
 	}
 }
 
-// facts are a policy's statements: who, then what each may, on what, and if what.
+// facts lists a policy's statements: the name, then what each allows, on which resources and under which conditions.
 func facts(t *testing.T, name, document string) (all []string) {
 	t.Helper()
 	var policy struct {
@@ -85,7 +87,7 @@ func facts(t *testing.T, name, document string) (all []string) {
 		}
 	}
 	decoder := json.NewDecoder(strings.NewReader(document))
-	decoder.DisallowUnknownFields() // NotAction, NotResource
+	decoder.DisallowUnknownFields() // refuses NotAction and NotResource
 	if err := decoder.Decode(&policy); err != nil {
 		t.Fatalf("policy %s: %v", name, err)
 	}
@@ -112,7 +114,7 @@ func facts(t *testing.T, name, document string) (all []string) {
 	return all
 }
 
-// texts are one text or several, sorted.
+// texts returns one string or several, sorted.
 func texts(value any) (all []string) {
 	several, ok := value.([]any)
 	if !ok {

@@ -13,9 +13,9 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// removeProfiles deletes what Karpenter left of the cluster's instance profiles. Karpenter deletes them with their
-// EC2NodeClasses; one is left where the controller, or the cluster with it, ended first. By their path, so that one that
-// was emptied by a call that was stopped is found again.
+// removeProfiles deletes the cluster's instance profiles that Karpenter left behind. Karpenter deletes a profile with
+// its EC2NodeClass; one is left if the controller, or the cluster with it, ended first. Profiles are found by their
+// path and not by their role, so that one whose role was removed by an interrupted call is found again.
 func (i *Infrastructure) removeProfiles(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {
 	path := names.ProfilePath(p.Cluster.Region, p.Cluster.Name)
 	profiles, err := i.profiles(ctx, path)
@@ -31,7 +31,7 @@ func (i *Infrastructure) removeProfiles(ctx context.Context, p *plan.Plan, progr
 			}
 		}
 		if _, err := i.IAM.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{InstanceProfileName: &name}); err != nil {
-			// As with roles, an answer that was lost ends as AccessDenied.
+			// As with roles: if the answer was lost, the SDK's retry ends as AccessDenied.
 			left, look := i.profiles(ctx, path)
 			if look != nil {
 				return look
@@ -45,7 +45,7 @@ func (i *Infrastructure) removeProfiles(ctx context.Context, p *plan.Plan, progr
 	return nil
 }
 
-// profiles are all instance profiles below a path; all of them, before the first is deleted and the pages shift.
+// profiles returns all instance profiles below a path. It reads all pages first, because deletions shift the pages.
 func (i *Infrastructure) profiles(ctx context.Context, path string) ([]types.InstanceProfile, error) {
 	var all []types.InstanceProfile
 	pages := iam.NewListInstanceProfilesPaginator(i.IAM, &iam.ListInstanceProfilesInput{PathPrefix: &path})

@@ -12,7 +12,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 )
 
-// lost is IAM whose answers to deletions do not arrive: the SDK's second try is for something without a path.
+// lost is an IAM client whose answers to deletions are lost. The SDK's retry finds nothing and ends as AccessDenied.
 type lost struct{ *awsfake.IAM }
 
 var denied = &smithy.GenericAPIError{Code: "AccessDenied", Message: "not authorized to perform iam:DeleteRole on arn:aws:iam::123456789012:role/demo-karpenter"}
@@ -27,7 +27,7 @@ func (l lost) DeleteInstanceProfile(ctx context.Context, in *iam.DeleteInstanceP
 	return nil, denied
 }
 
-// A deletion whose answer was lost is found to be done.
+// A deletion whose answer was lost counts as done.
 func TestADeletionWhoseAnswerIsLost(t *testing.T) {
 	cloud, i := begin()
 	run(t, i, wanted(true, true))
@@ -41,8 +41,8 @@ func TestADeletionWhoseAnswerIsLost(t *testing.T) {
 	}
 }
 
-// What Karpenter left of its own instance profiles goes with the roles, those of other clusters stay; and a cluster that is
-// gone has no associations.
+// The instance profiles that Karpenter left behind are deleted with the roles; those of other clusters stay. A cluster
+// that is gone has no associations.
 func TestProfilesThatKarpenterLeft(t *testing.T) {
 	for n := range 12 {
 		cloud, i := begin()

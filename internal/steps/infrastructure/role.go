@@ -20,7 +20,7 @@ import (
 
 func noSuchEntity(err error) bool { return errors.As(err, new(*types.NoSuchEntityException)) }
 
-// find is nil where there is no such role, and tells whether one is ours.
+// find returns a role, nil if there is none, and whether it is ours.
 func (i *Infrastructure) find(ctx context.Context, p *plan.Plan, name string) (*types.Role, bool, error) {
 	out, err := i.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: &name})
 	if noSuchEntity(err) {
@@ -32,7 +32,7 @@ func (i *Infrastructure) find(ctx context.Context, p *plan.Plan, name string) (*
 	return out.Role, ours(p, roleTags(out.Role)), nil
 }
 
-// role brings one role to what it should be, and gives it as it was found or made.
+// role creates or repairs one role and returns it.
 func (i *Infrastructure) role(ctx context.Context, p *plan.Plan, wanted wantedRole, progress *steps.Progress) (*types.Role, error) {
 	live, owned, err := i.find(ctx, p, wanted.name)
 	if err != nil {
@@ -58,8 +58,9 @@ func (i *Infrastructure) role(ctx context.Context, p *plan.Plan, wanted wantedRo
 	return live, nil
 }
 
-// tooEarly turns the error of a call about a new role into a wait. IAM's replicas lag: one that does not know the role does not
-// find it, or takes it for one without a path, for which this function has no rights. A policy that is not found does not exist.
+// tooEarly turns the error of a call about a new role into a wait. IAM's replicas lag: one that does not know the role
+// answers NoSuchEntity, or checks rights for a role without a path, which this function does not have, and answers
+// AccessDenied. An error about a missing policy is returned as it is.
 func (i *Infrastructure) tooEarly(role *types.Role, err error) error {
 	var missing *types.NoSuchEntityException
 	var api smithy.APIError
@@ -71,8 +72,9 @@ func (i *Infrastructure) tooEarly(role *types.Role, err error) error {
 	return steps.NotYet(poll, "IAM does not know role %s everywhere yet: it was made less than a minute ago", *role.RoleName)
 }
 
-// repairRole brings boundary, trust and tags of a role of ours up to date. Without the boundary this function may not write
-// the role's policies; it is another one where the stack was removed and deployed again.
+// repairRole corrects the permissions boundary, the trust policy and the tags of a role of ours. The boundary comes
+// first: without it this function may not write the role's policies. The boundary's ARN changes when the stack is
+// removed and deployed again.
 func (i *Infrastructure) repairRole(ctx context.Context, p *plan.Plan, live *types.Role, wanted wantedRole, progress *steps.Progress) error {
 	if b := live.PermissionsBoundary; b == nil || b.PermissionsBoundaryArn == nil || *b.PermissionsBoundaryArn != wanted.boundary {
 		if _, err := i.IAM.PutRolePermissionsBoundary(ctx, &iam.PutRolePermissionsBoundaryInput{RoleName: &wanted.name, PermissionsBoundary: &wanted.boundary}); err != nil {
@@ -96,7 +98,7 @@ func (i *Infrastructure) createRole(ctx context.Context, p *plan.Plan, wanted wa
 	}
 	out, err := i.IAM.CreateRole(ctx, input)
 	if errors.As(err, new(*types.EntityAlreadyExistsException)) {
-		// An earlier call has made it, and the read before this one came from a replica that does not know it.
+		// An earlier call created it, and the read came from a replica that does not know it yet.
 		return nil, steps.NotYet(poll, "IAM does not know role %s everywhere yet: it exists and is not found", wanted.name)
 	}
 	if err != nil {
@@ -105,7 +107,7 @@ func (i *Infrastructure) createRole(ctx context.Context, p *plan.Plan, wanted wa
 	return out.Role, nil
 }
 
-// inline puts the wanted inline policies, and deletes others: the role is ours, so what is in it is too.
+// inline puts the wanted inline policies and deletes all others: the role is ours, so its policies are too.
 func (i *Infrastructure) inline(ctx context.Context, wanted wantedRole, progress *steps.Progress) error {
 	live, err := i.inlineNames(ctx, wanted.name)
 	if err != nil {
@@ -208,8 +210,8 @@ func (i *Infrastructure) detach(ctx context.Context, role, arn string) error {
 	return nil
 }
 
-// removeRole deletes a role of ours with its policies. It is busy while an instance profile holds it: Karpenter deletes
-// its profiles with the EC2NodeClass, and IAM may take a moment to agree.
+// removeRole deletes a role of ours with its policies. It returns busy while an instance profile holds the role:
+// Karpenter deletes its profiles with the EC2NodeClass, and IAM may lag behind.
 func (i *Infrastructure) removeRole(ctx context.Context, p *plan.Plan, name string, progress *steps.Progress) (busy bool, err error) {
 	live, owned, err := i.find(ctx, p, name)
 	if err != nil || live == nil || !owned {
@@ -250,8 +252,8 @@ func (i *Infrastructure) removeRole(ctx context.Context, p *plan.Plan, name stri
 	return false, nil
 }
 
-// gone tells whether there is no role of that name any more. What a deletion says of that is not enough: if its answer was lost, the
-// SDK asks again, and IAM, which takes a role that is not there for one without a path, then says AccessDenied.
+// gone reports whether the role no longer exists. The answer to DeleteRole does not tell: if the first answer was lost,
+// the SDK retries, and IAM checks rights for a missing role as for one without a path, so it answers AccessDenied.
 func (i *Infrastructure) gone(ctx context.Context, role string) (bool, error) {
 	_, err := i.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: &role})
 	if noSuchEntity(err) {
@@ -263,7 +265,7 @@ func (i *Infrastructure) gone(ctx context.Context, role string) (bool, error) {
 	return false, nil
 }
 
-// samePolicy compares a document as IAM gives it, URL-encoded, with one of ours.
+// samePolicy compares a document as IAM returns it, URL-encoded, with one of ours.
 func samePolicy(live *string, wanted string) bool {
 	if live == nil {
 		return false

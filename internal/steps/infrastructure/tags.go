@@ -14,7 +14,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// tagRole gives a role of ours the tags that it lacks.
+// tagRole adds missing tags to a role of ours.
 func (i *Infrastructure) tagRole(ctx context.Context, p *plan.Plan, live *types.Role, progress *steps.Progress) error {
 	lacking := steps.LackingTags(roleTags(live), p.Infrastructure.Tags)
 	if lacking == nil {

@@ -16,21 +16,22 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// EC2 is what the step needs of EC2.
+// EC2 lists the EC2 calls of the step.
 type EC2 interface {
 	DescribeTags(context.Context, *ec2.DescribeTagsInput, ...func(*ec2.Options)) (*ec2.DescribeTagsOutput, error)
 	CreateTags(context.Context, *ec2.CreateTagsInput, ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error)
 	DeleteTags(context.Context, *ec2.DeleteTagsInput, ...func(*ec2.Options)) (*ec2.DeleteTagsOutput, error)
 }
 
-// Network is the step.
+// Network tags and untags subnets and security groups.
 type Network struct {
 	EC2 EC2
-	// Baselines remember which resources Sawhorse tagged: it takes the tag from no other.
+	// Baselines records which resources Sawhorse tagged. It removes the tag only from those.
 	Baselines steps.Baselines
 }
 
-// Run tags what the plan has chosen and untags what Sawhorse tagged before and the plan has not.
+// Run tags the resources that the plan lists, and untags those that Sawhorse tagged earlier and the plan no longer
+// lists.
 func (n *Network) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progress, error) {
 	var progress steps.Progress
 	wanted := slices.Concat(p.Network.Subnets, p.Network.SecurityGroups)
@@ -62,7 +63,7 @@ func (n *Network) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progre
 	return progress, nil
 }
 
-// free refuses resources that another cluster uses, all of them before the first is tagged.
+// free rejects resources that another cluster uses. It checks all of them before the first is tagged.
 func free(p *plan.Plan, live map[string]string, wanted []string) error {
 	var problems []params.Problem
 	for _, id := range wanted {
@@ -78,7 +79,7 @@ func free(p *plan.Plan, live map[string]string, wanted []string) error {
 	return nil
 }
 
-// tagged is the value of the discovery tag by subnet and security group, in the whole region.
+// tagged returns the values of the discovery tag by subnet and security group id, for the whole region.
 func (n *Network) tagged(ctx context.Context) (map[string]string, error) {
 	found := map[string]string{}
 	pages := ec2.NewDescribeTagsPaginator(n.EC2, &ec2.DescribeTagsInput{Filters: []types.Filter{
@@ -97,7 +98,7 @@ func (n *Network) tagged(ctx context.Context) (map[string]string, error) {
 	return found, nil
 }
 
-// surplus are the resources that carry the cluster's tag without being wanted, sorted.
+// surplus returns the resources that carry the cluster's tag and are not wanted, sorted.
 func surplus(live map[string]string, cluster string, wanted []string) []string {
 	var ids []string
 	for id, value := range live {

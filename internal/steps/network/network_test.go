@@ -37,7 +37,7 @@ func run(t *testing.T, n *Network, p *plan.Plan, want string) {
 	}
 }
 
-// tagged are the resources with the discovery tag of the cluster.
+// tagged returns the resources with the cluster's discovery tag.
 func tagged(cloud *awsfake.Cloud) string {
 	var ids []string
 	for _, id := range []string{"sg-cluster", "subnet-a", "subnet-b", "subnet-c"} {
@@ -72,7 +72,7 @@ func TestTagsOnceAndFollowsTheChoice(t *testing.T) {
 	}
 }
 
-// A tag that somebody else put stays, also where it is the cluster's own.
+// A tag that Sawhorse did not set stays, even if it names this cluster.
 func TestLeavesTagsOfOthers(t *testing.T) {
 	cloud, n := begin()
 	cloud.EC2.Tags["subnet-a"][names.TagDiscovery] = "demo"
@@ -84,7 +84,7 @@ func TestLeavesTagsOfOthers(t *testing.T) {
 	}
 }
 
-// Only one cluster can have a subnet: nothing is overwritten, and the problem comes before any change.
+// Only one cluster can use a subnet. The problem is found before any change, and no tag is overwritten.
 func TestTagOfAnotherClusterIsRejected(t *testing.T) {
 	for _, id := range []string{"subnet-b", "sg-cluster"} {
 		cloud, n := begin()

@@ -16,7 +16,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// build brings the build groups to zero, or back to the size that the plan gives them, else to the one they had.
+// build scales the build groups to zero, or back to the size that the plan gives or, without one, to the recorded size.
 func (n *Nodegroups) build(ctx context.Context, p *plan.Plan) (steps.Progress, error) {
 	var progress steps.Progress
 	if len(p.Nodegroups.Build) == 0 {
@@ -53,7 +53,8 @@ func (n *Nodegroups) build(ctx context.Context, p *plan.Plan) (steps.Progress, e
 	return progress, nil
 }
 
-// empty brings a group to min 0, desired 0 once no build runs on its nodes. It does not wait for builds: a later pass goes on.
+// empty sets a group to min 0, desired 0 once no build runs on its nodes. It does not wait for builds: a later pass
+// continues.
 func (n *Nodegroups) empty(ctx context.Context, p *plan.Plan, client *k8s.Client, group *types.Nodegroup, progress *steps.Progress) (bool, error) {
 	name, live := *group.NodegroupName, size(group)
 	if group.Status == types.NodegroupStatusUpdating {
@@ -102,13 +103,14 @@ func (n *Nodegroups) empty(ctx context.Context, p *plan.Plan, client *k8s.Client
 	return false, n.arbiter().Made(ctx, p.Rack, steps.SizeKey(name), zero, ruling)
 }
 
-// zero is what is wanted of an emptied group, for the arbiter and for people.
+// zero is the wanted size of an emptied group, for the arbiter and for messages.
 const zero = "min 0, desired 0"
 
 func (n *Nodegroups) arbiter() steps.Arbiter { return steps.Arbiter{Contests: n.Contests, Now: n.Now} }
 
-// restore brings a group that was emptied back: a baseline tells that it was. Beside Karpenter that is told as an incident: somebody
-// has turned build_node_enabled off, or a version of Sawhorse that emptied the group without it has been replaced.
+// restore scales an emptied group back. A group was emptied if it has a baseline. While Karpenter is on, the restore is
+// reported as an incident: build_node_enabled was turned off, or an earlier version of Sawhorse emptied the group
+// although it was off.
 func (n *Nodegroups) restore(ctx context.Context, p *plan.Plan, client *k8s.Client, group *types.Nodegroup, progress *steps.Progress) (bool, error) {
 	name := *group.NodegroupName
 	before, err := n.size(ctx, p, name)
@@ -137,7 +139,7 @@ func (n *Nodegroups) restore(ctx context.Context, p *plan.Plan, client *k8s.Clie
 	return true, n.Baselines.Forget(ctx, p.Rack, steps.SizeKey(name))
 }
 
-// resize asks EKS for a size; false while another update of the group is under way.
+// resize asks EKS for a size. It returns false while another update of the group is under way.
 func (n *Nodegroups) resize(ctx context.Context, p *plan.Plan, name string, to plan.Scaling, progress *steps.Progress) (bool, error) {
 	changed, err := n.update(ctx, p, name, &eks.UpdateNodegroupConfigInput{ScalingConfig: &types.NodegroupScalingConfig{
 		MinSize: new(int32(to.Min)), MaxSize: new(int32(to.Max)), DesiredSize: new(int32(to.Desired)),
@@ -163,7 +165,7 @@ func size(group *types.Nodegroup) plan.Scaling {
 	return s
 }
 
-// cordon makes a group's nodes take no new pods, or lets those that it cordoned take pods again.
+// cordon cordons a group's nodes, or uncordons those that Sawhorse cordoned.
 func (n *Nodegroups) cordon(ctx context.Context, p *plan.Plan, client *k8s.Client, group string, cordoned bool, progress *steps.Progress) error {
 	nodes, err := client.List(ctx, k8s.Node, "", names.LabelNodeGroup+"="+group)
 	if err != nil {
@@ -202,7 +204,7 @@ func (n *Nodegroups) cordon(ctx context.Context, p *plan.Plan, client *k8s.Clien
 	return nil
 }
 
-// builds are the pods that would be lost with a group's nodes.
+// builds returns the pods that would be lost with a group's nodes.
 func builds(ctx context.Context, client *k8s.Client, group string) ([]string, error) {
 	pods, err := podsOn(ctx, client, group)
 	var busy []string

@@ -16,7 +16,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// copies makes an on-demand copy of each SPOT system group, and waits until their nodes are Ready.
+// copies creates an on-demand copy of each SPOT system group, and waits until the copies' nodes are Ready.
 func (n *Nodegroups) copies(ctx context.Context, p *plan.Plan) (steps.Progress, error) {
 	var progress steps.Progress
 	var waiting []string
@@ -44,11 +44,11 @@ func (n *Nodegroups) copies(ctx context.Context, p *plan.Plan) (steps.Progress, 
 	return progress, nil
 }
 
-// create asks EKS for a copy; it returns what has to be waited for.
+// create asks EKS for a copy and returns what to wait for.
 func (n *Nodegroups) create(ctx context.Context, p *plan.Plan, r plan.Replacement, progress *steps.Progress) (string, error) {
 	old, err := n.group(ctx, p, r.Group)
 	if err != nil || old == nil {
-		return "", err // deleted since the plan: the next one is without it
+		return "", err // deleted since the plan was made: the next plan does not list it
 	}
 	cluster, err := n.EKS.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &p.Cluster.Name})
 	if err != nil {
@@ -68,8 +68,8 @@ func (n *Nodegroups) create(ctx context.Context, p *plan.Plan, r plan.Replacemen
 	return "EKS creates node group " + r.Copy, nil
 }
 
-// onDemand is what EKS says about a group as a request for another one like it with on-demand capacity. What a launch
-// template says, EKS does not want to hear twice; and it gives a group no AMI of an older Kubernetes than the cluster's.
+// onDemand turns EKS's description of a group into a request for an equal group with on-demand capacity. EKS refuses
+// settings that the launch template has too, and offers no AMI of an older Kubernetes version than the cluster's.
 func onDemand(old *types.Nodegroup, cluster *types.Cluster) *eks.CreateNodegroupInput {
 	in := &eks.CreateNodegroupInput{
 		CapacityType: types.CapacityTypesOnDemand, ScalingConfig: old.ScalingConfig, InstanceTypes: old.InstanceTypes, NodeRole: old.NodeRole,
@@ -79,7 +79,7 @@ func onDemand(old *types.Nodegroup, cluster *types.Cluster) *eks.CreateNodegroup
 	maps.Copy(in.Labels, old.Labels)
 	in.Labels[names.LabelSystemNode] = "true"
 	for key, value := range old.Tags {
-		if !strings.HasPrefix(strings.ToLower(key), "aws:") { // AWS's own
+		if !strings.HasPrefix(strings.ToLower(key), "aws:") { // reserved by AWS
 			in.Tags[key] = value
 		}
 	}
@@ -91,7 +91,7 @@ func onDemand(old *types.Nodegroup, cluster *types.Cluster) *eks.CreateNodegroup
 	} else {
 		in.DiskSize, in.RemoteAccess = old.DiskSize, old.RemoteAccess
 	}
-	if old.AmiType != types.AMITypesCustom { // the launch template has it
+	if old.AmiType != types.AMITypesCustom { // the launch template names the AMI
 		in.AmiType = old.AmiType
 		if old.Version != nil && cluster.Version != nil && *old.Version == *cluster.Version && old.ReleaseVersion != nil && *old.ReleaseVersion != "" {
 			in.ReleaseVersion = old.ReleaseVersion
@@ -100,7 +100,7 @@ func onDemand(old *types.Nodegroup, cluster *types.Cluster) *eks.CreateNodegroup
 	return in
 }
 
-// made checks a copy that exists; it returns what has to be waited for, if anything.
+// made checks an existing copy and returns what to wait for, if anything.
 func (n *Nodegroups) made(ctx context.Context, p *plan.Plan, r plan.Replacement, live *types.Nodegroup) (string, error) {
 	for _, key := range []string{names.TagRack, names.TagCluster, names.TagReplaces} {
 		if live.Tags[key] != r.Tags[key] {
@@ -122,8 +122,8 @@ func (n *Nodegroups) made(ctx context.Context, p *plan.Plan, r plan.Replacement,
 	return takesPods(ctx, client, live)
 }
 
-// takesPods tells what keeps a group's nodes from taking the rack's pods: all of them have to be Ready and to carry the system
-// label.
+// takesPods returns why a group's nodes cannot take the rack's pods yet; empty if they can. All nodes must be Ready and
+// carry the system label.
 func takesPods(ctx context.Context, client *k8s.Client, group *types.Nodegroup) (string, error) {
 	name, wanted := *group.NodegroupName, size(group).Desired
 	nodes, err := client.List(ctx, k8s.Node, "", names.LabelNodeGroup+"="+name+","+names.LabelSystemNode+"=true")
@@ -146,7 +146,7 @@ func takesPods(ctx context.Context, client *k8s.Client, group *types.Nodegroup) 
 	return note, nil
 }
 
-// health is what EKS has to say about a group.
+// health returns EKS's issues with a group.
 func health(group *types.Nodegroup) string {
 	var all []string
 	if group.Health != nil {

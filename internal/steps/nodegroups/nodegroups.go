@@ -1,5 +1,5 @@
-// Package nodegroups labels a rack's system node groups, replaces those with SPOT capacity, and empties or restores its build
-// node groups.
+// Package nodegroups labels a rack's system node groups, replaces those with SPOT capacity, and scales its build node
+// groups to zero and back.
 package nodegroups
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// EKS is what the step needs of EKS.
+// EKS lists the EKS calls of the step.
 type EKS interface {
 	DescribeNodegroup(context.Context, *eks.DescribeNodegroupInput, ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error)
 	UpdateNodegroupConfig(context.Context, *eks.UpdateNodegroupConfigInput, ...func(*eks.Options)) (*eks.UpdateNodegroupConfigOutput, error)
@@ -27,28 +27,29 @@ type EKS interface {
 	DeleteNodegroup(context.Context, *eks.DeleteNodegroupInput, ...func(*eks.Options)) (*eks.DeleteNodegroupOutput, error)
 }
 
-// Nodegroups is the step.
+// Nodegroups changes the cluster's managed node groups.
 type Nodegroups struct {
 	EKS       EKS
 	Dial      k8s.Connector
 	Baselines steps.Baselines
 	Contests  steps.Contests
-	// Drain is how long pods have to leave the nodes of a group that is replaced; EKS gives them some minutes more.
+	// Drain is how long pods have to leave the nodes of a replaced group. EKS gives them some minutes more.
 	Drain time.Duration
-	// Now is the clock.
+	// Now returns the current time.
 	Now func() time.Time
-	// Pins is the part that works on Deployments, Room those that look for room for the pods of Karpenter's nodes.
+	// Pins runs the part that changes Deployments. Room runs the parts that look for capacity for the pods on
+	// Karpenter's nodes.
 	Pins, Room func(context.Context, *plan.Plan, string) (steps.Progress, error)
 }
 
-// poll is how long to wait for EKS.
+// poll is how long to wait for EKS before the next call.
 const poll = 3 * time.Second
 
-// Run does one part.
+// Run does one part of the step.
 func (n *Nodegroups) Run(ctx context.Context, p *plan.Plan, part string) (steps.Progress, error) {
 	progress, err := n.do(ctx, p, part)
 	if k8s.IsConflict(err) {
-		return progress.NotYet(poll, "%v", err) // somebody, like a kubelet, wrote it between our reading and writing
+		return progress.NotYet(poll, "%v", err) // another writer, such as a kubelet, wrote the object between our read and our write
 	}
 	return progress, err
 }
@@ -74,7 +75,7 @@ func (n *Nodegroups) do(ctx context.Context, p *plan.Plan, part string) (steps.P
 	}
 }
 
-// labels puts the system label on the system groups; EKS carries it over to their nodes.
+// labels sets the system label on the system groups. EKS copies it to their nodes.
 func (n *Nodegroups) labels(ctx context.Context, p *plan.Plan) (steps.Progress, error) {
 	var progress steps.Progress
 	waiting := ""
@@ -84,7 +85,7 @@ func (n *Nodegroups) labels(ctx context.Context, p *plan.Plan) (steps.Progress, 
 			return progress, err
 		}
 		if group == nil {
-			continue // deleted since the plan: the next one is without it
+			continue // deleted since the plan was made: the next plan does not list it
 		}
 		if group.Labels[names.LabelSystemNode] == "true" {
 			if group.Status == types.NodegroupStatusUpdating {
@@ -109,7 +110,7 @@ func (n *Nodegroups) labels(ctx context.Context, p *plan.Plan) (steps.Progress, 
 	return progress, nil
 }
 
-// group is nil where there is none of that name.
+// group returns a node group; nil if there is none of that name.
 func (n *Nodegroups) group(ctx context.Context, p *plan.Plan, name string) (*types.Nodegroup, error) {
 	out, err := n.EKS.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: &p.Cluster.Name, NodegroupName: &name})
 	var missing *types.ResourceNotFoundException
@@ -122,7 +123,7 @@ func (n *Nodegroups) group(ctx context.Context, p *plan.Plan, name string) (*typ
 	return out.Nodegroup, nil
 }
 
-// update asks EKS for a change of a group; false while another update of the group is under way.
+// update asks EKS to change a group. It returns false while another update of the group is under way.
 func (n *Nodegroups) update(ctx context.Context, p *plan.Plan, name string, input *eks.UpdateNodegroupConfigInput) (bool, error) {
 	input.ClusterName, input.NodegroupName = &p.Cluster.Name, &name
 	_, err := n.EKS.UpdateNodegroupConfig(ctx, input)
@@ -136,7 +137,7 @@ func (n *Nodegroups) update(ctx context.Context, p *plan.Plan, name string, inpu
 	return true, nil
 }
 
-// size reads a group's size out of its baseline.
+// size returns the recorded size of a group; nil if there is none.
 func (n *Nodegroups) size(ctx context.Context, p *plan.Plan, name string) (*plan.Scaling, error) {
 	kept, ok, err := n.Baselines.Get(ctx, p.Rack, steps.SizeKey(name))
 	if err != nil || !ok {

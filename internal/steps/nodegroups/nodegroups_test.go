@@ -73,7 +73,7 @@ func (s scene) run(part string) (steps.Progress, string) {
 	return progress, strings.Join(changes, ", ")
 }
 
-// done runs a part until it waits no more.
+// done runs a part until it no longer waits.
 func (s scene) done(part string) (steps.Progress, string) {
 	s.Helper()
 	var all []string
@@ -133,7 +133,7 @@ func TestLabelsTheSystemGroupsOnce(t *testing.T) {
 	s.unchanged("labels")
 }
 
-// Another update of the group is waited for; EKS takes one at a time.
+// EKS accepts one update of a group at a time. The step waits for another update to end.
 func TestLabelsWaitForAnotherUpdate(t *testing.T) {
 	s := begin(t)
 	s.cloud.EKS.Delay = 3
@@ -175,7 +175,7 @@ func TestEmptiesTheBuildGroupsAndRestoresThem(t *testing.T) {
 	s.unchanged("build")
 }
 
-// Beside Karpenter a group comes back where there is no pool for builds, and the operator is told of it once.
+// While Karpenter is on, a group is restored if there is no build pool, and the operator is told once.
 func TestTellsOfABuildGroupThatComesBackBesideKarpenter(t *testing.T) {
 	for goal, want := range map[plan.Goal]int{plan.GoalKarpenter: 1, plan.GoalAccess: 0} {
 		s := begin(t)
@@ -197,7 +197,7 @@ func TestTellsOfABuildGroupThatComesBackBesideKarpenter(t *testing.T) {
 	}
 }
 
-// Kubelets write their nodes all the time: a write between our reading and writing is no failure.
+// Kubelets write their nodes all the time. A write between our read and our write is not a failure.
 func TestANodeThatSomebodyElseWrites(t *testing.T) {
 	s := begin(t)
 	s.api.Raced = "/api/v1/nodes/build-2"
@@ -209,7 +209,7 @@ func TestANodeThatSomebodyElseWrites(t *testing.T) {
 	}
 }
 
-// A build is not waited for: its nodes take no new pods, the pass goes on, and a later one ends the work.
+// The step does not wait for builds: the nodes are cordoned, the pass goes on, and a later one completes the work.
 func TestDoesNotWaitForBuilds(t *testing.T) {
 	s := begin(t)
 	s.pod("build", "build-2", "Running", "Job")
@@ -226,7 +226,7 @@ func TestDoesNotWaitForBuilds(t *testing.T) {
 	}
 }
 
-// What somebody else cordoned stays cordoned, and a group that was at zero stays there.
+// A node that somebody else cordoned stays cordoned, and a group that was at zero stays there.
 func TestRestoresOnlyWhatItChanged(t *testing.T) {
 	s := begin(t)
 	s.node("build-1", "build", map[string]any{"unschedulable": true})
@@ -245,7 +245,7 @@ func TestRestoresOnlyWhatItChanged(t *testing.T) {
 	s.unchanged("build")
 }
 
-// The size before the first change is the baseline, whatever Cluster Autoscaler does meanwhile.
+// The size before the first change is the baseline, whatever Cluster Autoscaler does later.
 func TestTheFirstSizeIsTheBaseline(t *testing.T) {
 	s := begin(t)
 	s.done("build")
@@ -259,7 +259,8 @@ func TestTheFirstSizeIsTheBaseline(t *testing.T) {
 	}
 }
 
-// build_node_min_count is the size to go back to, in place of the one that was found; max gives way, and stays otherwise.
+// build_node_min_count is the size to restore, in place of the recorded one. max is raised if necessary and otherwise
+// kept.
 func TestRestoresToTheSizeOfThePlan(t *testing.T) {
 	for least, want := range map[int]string{0: "0 0 5", 3: "3 3 5", 5: "5 5 5", 8: "8 8 8"} {
 		s := begin(t)
@@ -280,7 +281,7 @@ func TestRestoresToTheSizeOfThePlan(t *testing.T) {
 	}
 }
 
-// Builds that had not ended when Karpenter was turned off again keep their nodes, whatever build_node_min_count says.
+// If Karpenter is turned off while builds still run, they keep their nodes, whatever build_node_min_count says.
 func TestRestoringTakesNoNodesAway(t *testing.T) {
 	s := begin(t)
 	s.pod("build", "build-2", "Running", "Job")
@@ -341,7 +342,8 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// The size of a build group that a tool sets back is brought to zero again once; then it is told, and left alone for a day.
+// If a tool reverts the size of a build group, the group is emptied again once. After that the contest is reported, and
+// the group is left alone for a day.
 func TestABuildGroupThatOthersSetBack(t *testing.T) {
 	s := begin(t)
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -361,7 +363,7 @@ func TestABuildGroupThatOthersSetBack(t *testing.T) {
 	if !emptied() {
 		t.Error("not emptied")
 	}
-	clear(s.step.Contests.(awsfake.Contests)) // as when the call was stopped before it noted that
+	clear(s.step.Contests.(awsfake.Contests)) // as if the call had stopped before it recorded the change
 	emptied()
 	if setBack(); !emptied() {
 		t.Error("not emptied the second time")

@@ -19,7 +19,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// beginSPOT is a rack whose system group has SPOT capacity; nodes come and go with their groups.
+// beginSPOT returns a rack whose system group has SPOT capacity. Nodes are created and deleted with their groups.
 func beginSPOT(t *testing.T) scene {
 	s := begin(t)
 	s.step.Now, s.step.Drain = s.cloud.Now, 5*time.Minute
@@ -44,7 +44,7 @@ func beginSPOT(t *testing.T) scene {
 	return s
 }
 
-// ready puts a Ready node with one more label.
+// ready adds a Ready node with one more label.
 func (s scene) ready(name, group, label string) {
 	s.api.Put("/api/v1/nodes/"+name, "v1", "Node", map[string]any{
 		"metadata": map[string]any{"labels": map[string]any{names.LabelNodeGroup: group, label: "true"}}, "spec": map[string]any{},
@@ -56,7 +56,7 @@ func (s scene) groups() string {
 	return strings.Join(slices.Sorted(maps.Keys(s.cloud.EKS.Groups)), " ")
 }
 
-// fails runs a part that must fail, and say so.
+// fails runs a part that must fail with an error that contains saying.
 func (s scene) fails(part, saying string) error {
 	s.Helper()
 	for range 10 {
@@ -101,7 +101,7 @@ func TestCopiesASPOTGroup(t *testing.T) {
 	}
 }
 
-// What a launch template says may not be said twice, and EKS has no AMIs of older versions than the cluster's.
+// EKS refuses settings that the launch template has too, and has no AMIs of older versions than the cluster's.
 func TestCopiesAGroupWithALaunchTemplate(t *testing.T) {
 	s := beginSPOT(t)
 	old := s.cloud.EKS.Groups["system"]
@@ -121,7 +121,7 @@ func TestCopiesAGroupWithALaunchTemplate(t *testing.T) {
 	}
 }
 
-// A group of the copy's name that is not ours is refused before anything is done about it, by each of the steps.
+// Both parts reject a group that has the copy's name and is not ours, before they change anything.
 func TestRefusesAForeignGroupOfTheCopysName(t *testing.T) {
 	for _, part := range []string{"copy", "retire"} {
 		s := beginSPOT(t)
@@ -173,7 +173,7 @@ func TestReplacesASPOTGroup(t *testing.T) {
 	s.unchanged("copy")
 }
 
-// The old group goes only when the copy's nodes take pods: all of them, with the label.
+// The old group is deleted only when all nodes of the copy are Ready, uncordoned and labelled.
 func TestDoesNotRetireBeforeTheCopyIsReady(t *testing.T) {
 	for what, spoil := range map[string]func(scene){
 		"not Ready": func(s scene) {
@@ -202,7 +202,7 @@ func TestDoesNotRetireBeforeTheCopyIsReady(t *testing.T) {
 	s.fails("retire", "its copy system-ondemand has been deleted; the next pass makes it again")
 }
 
-// A PodDisruptionBudget has its say for a time, and the pods that it has kept are named.
+// A PodDisruptionBudget holds up the drain for a limited time. An incident names the pods that it kept.
 func TestABudgetHoldsUpTheDrainForATime(t *testing.T) {
 	s := beginSPOT(t)
 	s.done("copy")
@@ -234,7 +234,7 @@ func TestABudgetHoldsUpTheDrainForATime(t *testing.T) {
 	}
 }
 
-// What was kept of the drain of an earlier group of the name is not this one's: its pods have all of their time.
+// The recorded drain of an earlier group of the same name does not count: the new group's pods have all of their time.
 func TestANewGroupOfTheNameHasItsOwnTime(t *testing.T) {
 	s := beginSPOT(t)
 	s.done("copy")
@@ -271,7 +271,7 @@ func TestEvictsSomeWithEachCall(t *testing.T) {
 	}
 }
 
-// EKS may give up deleting: each pass says why, and tries again.
+// EKS may give up a deletion. Each pass reports the reason and tries again.
 func TestTriesToDeleteAgainWithEachPass(t *testing.T) {
 	s := beginSPOT(t)
 	s.done("copy")
@@ -283,7 +283,7 @@ func TestTriesToDeleteAgainWithEachPass(t *testing.T) {
 	}
 }
 
-// A group that was made again with on-demand capacity is nobody's to delete.
+// A group that was created again with on-demand capacity is not deleted.
 func TestLeavesAGroupThatIsNoSPOTGroupAnyMore(t *testing.T) {
 	s := beginSPOT(t)
 	s.done("copy")
@@ -295,7 +295,7 @@ func TestLeavesAGroupThatIsNoSPOTGroupAnyMore(t *testing.T) {
 	s.unchanged("retire")
 }
 
-// Turned off in the middle: the copy stays, and the old group's nodes take pods again.
+// Karpenter is turned off in the middle of a replacement: the copy stays, and the old group's nodes are uncordoned.
 func TestOffKeepsBothGroups(t *testing.T) {
 	s := beginSPOT(t)
 	s.done("copy")

@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// evictions is how many pods a call sends away: those that take their places get time to start.
+	// evictions is the maximum number of pods that a call evicts, so that their replacements have time to start.
 	evictions = 20
-	// attempts bounds the time of a call where PodDisruptionBudgets keep most pods.
+	// attempts limits the duration of a call if PodDisruptionBudgets block most evictions.
 	attempts = 100
 )
 
@@ -43,7 +43,7 @@ func (n *Nodegroups) retire(ctx context.Context, p *plan.Plan) (steps.Progress, 
 	return progress, nil
 }
 
-// replace takes one step towards the end of a group; it returns what has to be waited for, if anything.
+// replace does the next thing towards a group's deletion and returns what to wait for, if anything.
 func (n *Nodegroups) replace(ctx context.Context, p *plan.Plan, r plan.Replacement, client *k8s.Client, progress *steps.Progress) (string, error) {
 	old, err := n.group(ctx, p, r.Group)
 	if err != nil {
@@ -53,11 +53,11 @@ func (n *Nodegroups) replace(ctx context.Context, p *plan.Plan, r plan.Replaceme
 	case old == nil:
 		return "", n.forget(ctx, p, r)
 	case old.CapacityType != types.CapacityTypesSpot:
-		return "", n.forget(ctx, p, r) // another one of that name since the plan, and a good one
+		return "", n.forget(ctx, p, r) // created again since the plan was made, with on-demand capacity
 	case old.Status == types.NodegroupStatusDeleting:
 		return "EKS deletes node group " + r.Group, nil
 	}
-	// What has been true since the step nodegroups/copy is checked again: after this there is no way back.
+	// The copy was ready in the part "copy". It is checked again, because the drain cannot be undone.
 	copied, err := n.group(ctx, p, r.Copy)
 	if err != nil {
 		return "", err
@@ -69,7 +69,7 @@ func (n *Nodegroups) replace(ctx context.Context, p *plan.Plan, r plan.Replaceme
 		return waiting, err
 	}
 	if old.Status == types.NodegroupStatusDeleteFailed {
-		_, err := n.delete(ctx, p, r, nil, progress) // once a pass
+		_, err := n.delete(ctx, p, r, nil, progress) // once per pass
 		return "", errors.Join(fmt.Errorf("node group %s: delete: EKS gave up: %s; mend that, the next pass goes on", r.Group, health(old)), err)
 	}
 	left, over, err := n.drain(ctx, p, r, old, client, progress)
@@ -82,8 +82,8 @@ func (n *Nodegroups) replace(ctx context.Context, p *plan.Plan, r plan.Replaceme
 	return n.delete(ctx, p, r, left, progress)
 }
 
-// drain cordons a group's nodes and evicts their pods, some with each call. left are the pods that are still there; over
-// tells that they have had their time.
+// drain cordons a group's nodes and evicts some of their pods with each call. left are the pods that remain; over
+// reports whether their time is up.
 func (n *Nodegroups) drain(ctx context.Context, p *plan.Plan, r plan.Replacement, old *types.Nodegroup, client *k8s.Client, progress *steps.Progress) (left []string, over bool, err error) {
 	since, err := n.since(ctx, p, r, old)
 	if err != nil {
@@ -117,8 +117,8 @@ func (n *Nodegroups) drain(ctx context.Context, p *plan.Plan, r plan.Replacement
 	return left, n.Now().Sub(since) >= n.Drain, nil
 }
 
-// since is when the drain of a group began: the first call keeps it, so that the drain ends in one pass or another. What was kept
-// before the group was made is of an earlier one of its name.
+// since returns when the drain of a group began. The first call records it, so that the drain's time is counted across
+// passes. A record from before the group's creation belongs to an earlier group of the same name.
 func (n *Nodegroups) since(ctx context.Context, p *plan.Plan, r plan.Replacement, old *types.Nodegroup) (time.Time, error) {
 	kept, ok, err := n.Baselines.Get(ctx, p.Rack, drained(r))
 	if err != nil {
@@ -142,7 +142,7 @@ func (n *Nodegroups) since(ctx context.Context, p *plan.Plan, r plan.Replacement
 
 func drained(r plan.Replacement) string { return "drain/" + r.Group }
 
-// forget ends the record of a drain.
+// forget deletes the record of a drain.
 func (n *Nodegroups) forget(ctx context.Context, p *plan.Plan, r plan.Replacement) error {
 	_, ok, err := n.Baselines.Get(ctx, p.Rack, drained(r))
 	if err != nil || !ok {
@@ -151,7 +151,7 @@ func (n *Nodegroups) forget(ctx context.Context, p *plan.Plan, r plan.Replacemen
 	return n.Baselines.Forget(ctx, p.Rack, drained(r))
 }
 
-// delete asks EKS to delete a group, with the pods that are left on its nodes; it returns what has to be waited for.
+// delete asks EKS to delete a group with the pods that are left on its nodes, and returns what to wait for.
 func (n *Nodegroups) delete(ctx context.Context, p *plan.Plan, r plan.Replacement, left []string, progress *steps.Progress) (string, error) {
 	_, err := n.EKS.DeleteNodegroup(ctx, &eks.DeleteNodegroupInput{ClusterName: &p.Cluster.Name, NodegroupName: &r.Group})
 	switch {
@@ -170,7 +170,7 @@ func (n *Nodegroups) delete(ctx context.Context, p *plan.Plan, r plan.Replacemen
 	return "EKS deletes node group " + r.Group, nil
 }
 
-// keep lets the nodes of SPOT groups that are there after all take pods again: Karpenter was turned off before they had gone.
+// keep uncordons the nodes of SPOT groups that still exist, because Karpenter was turned off before they were deleted.
 func (n *Nodegroups) keep(ctx context.Context, p *plan.Plan) (steps.Progress, error) {
 	var progress steps.Progress
 	client, err := n.Dial(ctx, p.Cluster)
@@ -194,7 +194,7 @@ func (n *Nodegroups) keep(ctx context.Context, p *plan.Plan) (steps.Progress, er
 	return progress, nil
 }
 
-// takes tells whether a node is Ready and takes new pods.
+// takes reports whether a node is Ready and schedulable.
 func takes(node *unstructured.Unstructured) bool {
 	if cordoned, _, _ := unstructured.NestedBool(node.Object, "spec", "unschedulable"); cordoned {
 		return false
@@ -203,8 +203,8 @@ func takes(node *unstructured.Unstructured) bool {
 	return ready
 }
 
-// podsOn are the pods that would be lost with a group's nodes: neither finished ones nor those of DaemonSets, nor those that
-// a node runs by itself.
+// podsOn returns the pods that would be lost with a group's nodes. It leaves out finished pods, pods of DaemonSets and
+// static pods.
 func podsOn(ctx context.Context, client *k8s.Client, group string) ([]unstructured.Unstructured, error) {
 	nodes, err := client.List(ctx, k8s.Node, "", names.LabelNodeGroup+"="+group)
 	if err != nil || len(nodes) == 0 {
@@ -227,7 +227,7 @@ func podsOn(ctx context.Context, client *k8s.Client, group string) ([]unstructur
 	return lost, err
 }
 
-// some are the first of many names.
+// some names the first of many elements and counts the others.
 func some(all []string) string {
 	const shown = 5
 	if len(all) <= shown {

@@ -10,7 +10,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// It has to run before any test installs the CRDs, hence a file that sorts first.
+// This test must run before any test installs the CRDs, so its file sorts first.
 func TestAClusterWithoutTheCRDsHasNothingToRemove(t *testing.T) {
 	cluster, cloud := k8stest.New(t), awsfake.New()
 	step := &Step{Connect: cluster.Connector("nodepools"), EC2: cloud.EC2, Baselines: awsfake.NewBaselines(cloud), Drain: time.Minute, Now: time.Now}

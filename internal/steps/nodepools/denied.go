@@ -10,15 +10,17 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
-// validateAgain is how soon Karpenter is made to try again what EC2 has denied.
+// validateAgain is how often Karpenter is made to retry what EC2 has denied.
 const validateAgain = 30 * time.Second
 
-// unheard is how long a denial is told of once: as long as Karpenter itself would keep it.
+// unheard is the time after the last retry from which a denial is reported again. Karpenter itself would cache it for
+// as long.
 const unheard = 30 * time.Minute
 
-// tryAgain has Karpenter try again what EC2 denied its dry run. EC2 learns of a role's policies seconds after they were put, and
-// Karpenter keeps the answer for 30 minutes, under a key that has the EC2NodeClass's annotations in it (karpenter-provider-aws 1.10,
-// pkg/controllers/nodeclass/validation.go, cacheKey): another value of one of them is a new question.
+// tryAgain makes Karpenter retry a dry run that EC2 denied. EC2 learns of a role's policies seconds after they were
+// put, and Karpenter caches the answer for 30 minutes. The cache key contains the EC2NodeClass's annotations
+// (karpenter-provider-aws 1.10, pkg/controllers/nodeclass/validation.go, cacheKey), so a changed annotation makes
+// Karpenter ask again.
 func (r *run) tryAgain(ctx context.Context, live *unstructured.Unstructured) error {
 	if live.GetKind() != "EC2NodeClass" || !k8s.Unauthorized(live) {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
-// denied plays Karpenter whose dry run EC2 has denied.
+// denied sets the status that Karpenter sets when EC2 denies its dry run.
 func (s *scene) denied(o object, reason, message string) {
 	s.Helper()
 	s.Status(o, object{"conditions": []any{
@@ -16,8 +16,8 @@ func (s *scene) denied(o object, reason, message string) {
 		object{"type": "Ready", "status": "False", "reason": "UnhealthyDependents", "message": "ValidationSucceeded=False", "lastTransitionTime": "2026-01-02T03:04:05Z", "observedGeneration": s.Get(o).GetGeneration()}}})
 }
 
-// EC2 learns of a role's policies seconds after they were put, and Karpenter keeps a denied dry run for 30 minutes: it is made to try
-// again, as long as the step waits, and not in a loop.
+// EC2 learns of a role's policies seconds after they were put, and Karpenter caches a denied dry run for 30 minutes. So
+// Karpenter is made to retry while the step waits, but not in a loop.
 func TestKarpenterTriesAgainWhatEC2Denied(t *testing.T) {
 	for _, c := range []struct{ reason, message string }{
 		{"CreateFleetAuthCheckFailed", "Controller isn't authorized to call ec2:CreateFleet"},
@@ -54,7 +54,7 @@ func TestKarpenterTriesAgainWhatEC2Denied(t *testing.T) {
 	}
 }
 
-// Other reasons are others' business.
+// Karpenter is not made to retry for other reasons; the step only waits.
 func TestOtherReasonsAreWaitedFor(t *testing.T) {
 	one := class("one", "demo")
 	s := begin(t, one)

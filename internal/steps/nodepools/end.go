@@ -12,8 +12,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
-// end does what Karpenter has not done: it terminates the instances of the rack's pools, and once their end is confirmed
-// lets go of what stands for them in the cluster. It tells what is still to be waited for; nothing where nothing is left.
+// end does what Karpenter has not done: it terminates the instances of the rack's pools and, once their end is
+// confirmed, removes their Nodes and NodeClaims. It returns what to wait for; empty if nothing is left.
 func (r *run) end(ctx context.Context, claims []unstructured.Unstructured) (string, error) {
 	if note, err := r.endInstances(ctx, claims); err != nil || note != "" {
 		return note, err
@@ -40,7 +40,7 @@ func (r *run) end(ctx context.Context, claims []unstructured.Unstructured) (stri
 	return r.endClaims(ctx, claims, running)
 }
 
-// endInstances terminates what runs, and waits until all have ended.
+// endInstances terminates running instances and waits until all have ended.
 func (r *run) endInstances(ctx context.Context, claims []unstructured.Unstructured) (string, error) {
 	list, err := r.instances(ctx)
 	if err != nil || len(list) == 0 {
@@ -67,7 +67,7 @@ func (r *run) endInstances(ctx context.Context, claims []unstructured.Unstructur
 	return fmt.Sprintf("%d instance(s) ending: %s", len(ids), some(ids)), r.terminate(ctx, todo)
 }
 
-// nodes are the Node objects of the rack's pools, without what is large of them: there may be thousands.
+// nodes returns the Node objects of the rack's pools without their large fields: there may be thousands.
 func (r *run) nodes(ctx context.Context) (nodes []unstructured.Unstructured, err error) {
 	pools := names.LabelPool + " in (" + strings.Join(r.fleet.Names(), ",") + ")"
 	err = r.client.Each(ctx, k8s.Node, "", pools, func(node *unstructured.Unstructured) error {
@@ -79,13 +79,13 @@ func (r *run) nodes(ctx context.Context) (nodes []unstructured.Unstructured, err
 	return nodes, err
 }
 
-// endNodes deletes the nodes whose instance has ended, so that their pods start elsewhere. Without Karpenter, its finalizer
-// would keep them for ever.
+// endNodes deletes the nodes whose instance has ended, so that their pods start elsewhere. Without Karpenter, its
+// finalizer would keep such a node for ever.
 func (r *run) endNodes(ctx context.Context, nodes []unstructured.Unstructured, running map[string]bool) error {
 	for i := range nodes {
 		node := &nodes[i]
 		if running[instanceOf(node, "spec")] {
-			continue // one that carries a label of Karpenter's and is none of its making
+			continue // it carries a label of Karpenter's, but Karpenter did not launch it
 		}
 		changed, err := r.client.Unfinalize(ctx, k8s.Node, node, names.TerminationFinalizer)
 		if err != nil {
@@ -101,8 +101,8 @@ func (r *run) endNodes(ctx context.Context, nodes []unstructured.Unstructured, r
 	return nil
 }
 
-// endClaims lets go of the NodeClaims whose instance has ended. One whose instance runs on without Karpenter's tags would
-// be forgotten with it, so it stays, and a human decides.
+// endClaims releases the NodeClaims whose instance has ended. If an instance still runs without Karpenter's tags, its
+// NodeClaim is the last record of it. So that NodeClaim stays, and the operator decides: restore the tags, or force.
 func (r *run) endClaims(ctx context.Context, claims []unstructured.Unstructured, running map[string]bool) (string, error) {
 	var strays, ending []string
 	var done []unstructured.Unstructured
@@ -136,7 +136,7 @@ func (r *run) endClaims(ctx context.Context, claims []unstructured.Unstructured,
 	}
 }
 
-// release takes Karpenter's finalizer off objects in its place, and notes which.
+// release removes Karpenter's finalizer from objects, and records which.
 func (r *run) release(ctx context.Context, kind k8s.Kind, objects []unstructured.Unstructured, finalizer string) error {
 	var add forced
 	for i := range objects {
@@ -162,7 +162,7 @@ func (r *run) release(ctx context.Context, kind k8s.Kind, objects []unstructured
 	return nil
 }
 
-// instanceOf is the EC2 instance of a NodeClaim (by its status) or a Node (by its spec); empty where it has none.
+// instanceOf returns the EC2 instance of a NodeClaim (from its status) or a Node (from its spec); empty if it has none.
 func instanceOf(object *unstructured.Unstructured, section string) string {
 	provider, _, _ := unstructured.NestedString(object.Object, section, "providerID") // aws:///zone/i-…
 	id := provider[strings.LastIndex(provider, "/")+1:]

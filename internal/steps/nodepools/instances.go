@@ -14,23 +14,23 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
-// EC2 is what a removal needs of EC2.
+// EC2 lists the EC2 calls of a removal.
 type EC2 interface {
 	DescribeInstances(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
 	TerminateInstances(context.Context, *ec2.TerminateInstancesInput, ...func(*ec2.Options)) (*ec2.TerminateInstancesOutput, error)
 }
 
-// tagClaim is on an instance once its node has joined: the NodeClaim that it was launched for.
+// tagClaim names the NodeClaim for which an instance was launched. An instance has this tag once its node has joined.
 const tagClaim = "karpenter.sh/nodeclaim"
 
-// instance is one that has not ended.
+// instance is an instance that has not ended.
 type instance struct {
 	id     string
 	tags   map[string]string
 	ending bool
 }
 
-// String names it for people.
+// String returns the instance's id, pool and NodeClaim for messages.
 func (i instance) String() string {
 	text := i.id + " (pool " + i.tags[names.LabelPool]
 	if claim := i.tags[tagClaim]; claim != "" {
@@ -39,11 +39,11 @@ func (i instance) String() string {
 	return text + ")"
 }
 
-// existing are the instances that a filter finds and that have not ended.
+// existing returns the instances that match the filters and have not ended.
 func (r *run) existing(ctx context.Context, filters ...types.Filter) ([]instance, error) {
 	filters = append(filters, filter("instance-state-name", "pending", "running", "stopping", "stopped", "shutting-down"))
 	var found []instance
-	const most = 1000 // a page
+	const most = 1000 // per page
 	pages := ec2.NewDescribeInstancesPaginator(r.EC2, &ec2.DescribeInstancesInput{Filters: filters, MaxResults: new(int32(most))})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -67,8 +67,8 @@ func filter(name string, values ...string) types.Filter {
 	return types.Filter{Name: &name, Values: values}
 }
 
-// instances are those that Karpenter launched for the rack's pools and that have not ended, by their tags. Nothing else is
-// ever terminated, which the function's rights see to as well.
+// instances returns the instances that Karpenter launched for the rack's pools and that have not ended, by their tags.
+// Nothing else is ever terminated, and the function's rights do not allow more.
 func (r *run) instances(ctx context.Context) ([]instance, error) {
 	found, err := r.existing(ctx, filter("tag:"+names.TagEKSCluster, r.plan.Cluster.Name), filter("tag-key", names.LabelPool))
 	if err != nil {
@@ -77,8 +77,8 @@ func (r *run) instances(ctx context.Context) ([]instance, error) {
 	return slices.DeleteFunc(found, func(i instance) bool { return !r.ours(i) }), nil
 }
 
-// ours tells whether an instance is tagged for this cluster and for a pool of the rack. A pool that has gone with all its
-// records is known by the name that its EC2NodeClass gave the instance.
+// ours reports whether an instance is tagged for this cluster and for a pool of the rack. If no record of the pool is
+// left, the instance is known by the name that the EC2NodeClass gave it.
 func (r *run) ours(i instance) bool {
 	cluster, pool := r.plan.Cluster.Name, i.tags[names.LabelPool]
 	if pool == "" || i.tags[names.TagEKSCluster] != cluster || i.tags[names.TagClusterOwned+cluster] != "owned" {
@@ -90,12 +90,12 @@ func (r *run) ours(i instance) bool {
 	return r.fleet.Has(pool) || slices.Contains(r.begun.Pools, pool) || i.tags[names.TagName] == names.NodeName(r.plan.Rack, pool)
 }
 
-// running are those of the instances that have not ended, whatever their tags.
+// running returns which of the instances have not ended, whatever their tags.
 func (r *run) running(ctx context.Context, ids []string) (map[string]bool, error) {
-	const most = 200 // values of a filter
+	const most = 200 // values per filter
 	running := map[string]bool{}
 	for some := range slices.Chunk(ids, most) {
-		// A filter, and not the ids themselves: for one that EC2 no longer knows, it would refuse the whole call.
+		// A filter instead of InstanceIds: EC2 refuses the whole call if it no longer knows one of the ids.
 		found, err := r.existing(ctx, filter("instance-id", some...))
 		if err != nil {
 			return nil, err
@@ -107,7 +107,8 @@ func (r *run) running(ctx context.Context, ids []string) (map[string]bool, error
 	return running, nil
 }
 
-// terminate ends instances. EC2 ends all of a call or none, so one that it refuses must not keep the others.
+// terminate terminates instances. EC2 terminates all instances of a call or none, so after a refusal each instance is
+// tried on its own.
 func (r *run) terminate(ctx context.Context, list []instance) error {
 	const most = 100
 	for some := range slices.Chunk(list, most) {
@@ -125,7 +126,7 @@ func (r *run) terminate(ctx context.Context, list []instance) error {
 			}
 		}
 		if len(refusals) > 0 {
-			return refusals[0] // each of them comes up again, in the next call
+			return refusals[0] // the others come up again in the next call
 		}
 	}
 	return nil
@@ -150,7 +151,7 @@ func (r *run) terminateTogether(ctx context.Context, list []instance) error {
 	return nil
 }
 
-// refusedOne tells whether EC2 refused a call because of one of its instances.
+// refusedOne reports whether EC2 refused a call because of one of its instances.
 func refusedOne(err error) bool {
 	return gone(err) || slices.Contains([]string{"OperationNotPermitted", "UnauthorizedOperation", "IncorrectInstanceState"}, code(err))
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// accepted are the good cases of package judge's tables, docs/recipes.md among them: what is said of them, and the manifests.
+// accepted returns the accepted cases of package judge's tables, docs/recipes.md included: their descriptions and
+// manifests.
 func accepted(t *testing.T) map[string][]object {
 	t.Helper()
 	files, err := filepath.Glob("../../judge/testdata/*.json")
@@ -58,7 +59,8 @@ func accepted(t *testing.T) map[string][]object {
 	return all
 }
 
-// What is accepted, the API server takes as it is: it refuses nothing, drops nothing, and has nothing to change the next time.
+// The API server takes accepted objects as they are: it refuses nothing, drops nothing, and finds nothing to change the
+// next time.
 func TestWhatIsAcceptedApplies(t *testing.T) {
 	s := begin(t)
 	cases := accepted(t)
@@ -99,7 +101,7 @@ func TestWhatIsAcceptedApplies(t *testing.T) {
 	}
 }
 
-// kept wants all of a value in another one, which may have further fields: the API server's defaults.
+// kept checks that got contains all of want. got may have further fields: the API server's defaults.
 func kept(t *testing.T, at string, want, got any) {
 	t.Helper()
 	switch w := want.(type) {

@@ -1,5 +1,5 @@
-// Package nodepools brings the rack's EC2NodeClasses and NodePools to the plan's manifests, and takes them away in an order
-// that leaves no node behind.
+// Package nodepools applies the plan's EC2NodeClasses and NodePools, and removes them in an order that leaves no node
+// behind.
 package nodepools
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// poll is how soon to look again at what Karpenter is doing.
+// poll is how long to wait before the next look at Karpenter's work.
 const poll = 2 * time.Second
 
 // Step applies and removes NodePools.
@@ -22,12 +22,12 @@ type Step struct {
 	Connect   k8s.Connector
 	EC2       EC2
 	Baselines steps.Baselines
-	// Drain is how long pods have to leave the nodes of NodePools that are removed.
+	// Drain is how long pods have to leave the nodes of removed NodePools.
 	Drain time.Duration
 	Now   func() time.Time
 }
 
-// Run brings the section nodepools about. It has no parts.
+// Run applies the plan's NodePools or removes them. The step has no parts.
 func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progress, error) {
 	run := &run{Step: s, plan: p}
 	var err error
@@ -37,7 +37,7 @@ func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progress,
 		return run.abandon(ctx)
 	case err != nil:
 		return steps.Progress{}, err
-	case p.Cluster.Gone: // one of its name has been made since, and its instances have the same tags
+	case p.Cluster.Gone: // a cluster of the same name was created since, and its instances have the same tags
 		return steps.Progress{}, fmt.Errorf("cluster %s: it was gone when the plan was made, and EKS has it now, so its instances are not ended; send Rack Reconcile Requested, and the next pass makes a new plan", p.Cluster.Name)
 	}
 	if len(p.NodePools.Objects) > 0 {
@@ -45,7 +45,7 @@ func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progress,
 	}
 	progress, err := run.remove(ctx)
 	if k8s.IsConflict(err) {
-		return run.progress.NotYet(poll, "%v", err) // somebody wrote it between our reading and writing
+		return run.progress.NotYet(poll, "%v", err) // the object was written between our read and our write
 	}
 	return progress, err
 }
@@ -104,13 +104,13 @@ func (r *run) note(applied k8s.Applied) {
 	}
 }
 
-// prune deletes pools that the plan no longer has. It comes last: what replaces them is Ready by then.
+// prune deletes pools that the plan no longer has. It comes last, when their replacements are Ready.
 func (r *run) prune(ctx context.Context) error {
 	wanted := map[string]bool{}
 	for _, object := range r.plan.NodePools.Objects {
 		if meta, ok := object["metadata"].(map[string]any); ok {
 			name, _ := meta["name"].(string)
-			wanted[name] = true // a pool's NodePool and EC2NodeClass have one name
+			wanted[name] = true // a pool's NodePool and EC2NodeClass have the same name
 		}
 	}
 	for _, kind := range []k8s.Kind{k8s.NodePool, k8s.EC2NodeClass} {

@@ -91,7 +91,7 @@ func (s *scene) run(want ...string) steps.Progress {
 	return progress
 }
 
-// waits runs and wants the step to wait for something.
+// waits runs the step once and checks what it waits for.
 func (s *scene) waits(note string, want ...string) {
 	s.Helper()
 	if progress := s.run(want...); progress.Wait == 0 || !strings.Contains(progress.Note, note) {
@@ -106,7 +106,7 @@ func (s *scene) done(want ...string) {
 	}
 }
 
-// ready plays Karpenter: everything there is Ready.
+// ready sets the status that Karpenter sets on objects that are Ready.
 func (s *scene) ready(objects ...object) {
 	for _, o := range objects {
 		s.condition(o, "True", "")
@@ -199,11 +199,11 @@ func TestRemove(t *testing.T) {
 	wclass["metadata"].(object)["finalizers"] = []any{"karpenter.k8s.aws/termination"}
 	early, late, plain := object{annotationDeadline: "2026-01-02T03:05:00Z"}, object{annotationDeadline: "2026-01-04T00:00:00Z"}, object{}
 	s := begin(t)
-	s.done() // nothing there, nothing to do
+	s.done() // nothing exists, so nothing is to be done
 	s.Create(wclass)
 	s.Create(wpool)
 	s.Create(pool("theirs", "", "1"))
-	s.plan.Force = true // leave theirs behind
+	s.plan.Force = true // accepts that they stay
 	s.Create(claim("early", "workload", early))
 	s.Create(claim("late", "workload", late))
 	s.Create(claim("plain", "workload", plain))

@@ -11,29 +11,29 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// removal is what is kept of a removal while it is under way: what its own work takes out of the cluster.
+// removal is the record of a removal that is under way. It holds what the removal itself deletes from the cluster.
 type removal struct {
 	Start time.Time `json:"start"`
-	// Pools are the names of the rack's pools. NodePools go at once, their instances do not.
+	// Pools are the names of the rack's pools. Their NodePools are deleted first, while instances remain.
 	Pools []string `json:"pools"`
 }
 
 func (r removal) yes() bool { return !r.Start.IsZero() }
 
-// forcedKey is under which is kept what Sawhorse ended in Karpenter's place. It serves the warning at the end: that of an
-// earlier call does not outlive the next one.
+// forcedKey names the record of what Sawhorse ended in Karpenter's place. The warning at the end needs it, because the
+// warnings of one call are replaced by those of the next.
 const forcedKey = steps.RemovalKey + "/forced"
 
 type forced struct {
 	Instances []string `json:"instances,omitempty"`
 	Objects   []string `json:"objects,omitempty"`
-	// Left are instances that run on because they do not carry Karpenter's tags.
+	// Left are instances that still run because they lack Karpenter's tags.
 	Left []string `json:"left,omitempty"`
 }
 
 func (f forced) size() int { return len(f.Instances) + len(f.Objects) + len(f.Left) }
 
-// begin keeps, before the first change, when the removal began: every call after this one counts from here.
+// begin records the start of the removal, before the first change. All later calls count from this time.
 func (r *run) begin(ctx context.Context) error {
 	if r.begun.yes() {
 		return nil
@@ -42,7 +42,7 @@ func (r *run) begin(ctx context.Context) error {
 	return r.keep(ctx, steps.RemovalKey, r.begun)
 }
 
-// force notes what is about to be ended in Karpenter's place.
+// force records what is about to be ended in Karpenter's place.
 func (r *run) force(ctx context.Context, add forced) error {
 	if add.size() == 0 {
 		return nil
@@ -68,7 +68,7 @@ func union(a, b []string) []string {
 	return slices.Compact(all)
 }
 
-// conclude ends the records of a removal, and warns of what it did in Karpenter's place.
+// conclude deletes the records of a removal and warns of what it did in Karpenter's place.
 func (r *run) conclude(ctx context.Context) error {
 	var all forced
 	if err := r.kept(ctx, forcedKey, &all); err != nil {
@@ -94,7 +94,8 @@ func (r *run) conclude(ctx context.Context) error {
 	return steps.ForgetKept(ctx, r.Baselines, r.plan.Rack, steps.OffKey)
 }
 
-// forget ends the records, if there are any. The removal's own goes last: without it, the other would have no owner.
+// forget deletes the records, if there are any. The removal's own record is deleted last, because the other one belongs
+// to it.
 func (r *run) forget(ctx context.Context) error {
 	for _, key := range []string{forcedKey, steps.RemovalKey} {
 		if err := steps.ForgetKept(ctx, r.Baselines, r.plan.Rack, key); err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// tagged are the tags that Karpenter gives an instance of a pool of the cluster east (its pkg/utils, GetTags).
+// tagged returns the tags that Karpenter gives an instance of a pool of the cluster east (its pkg/utils, GetTags).
 func tagged(pool string, more ...string) map[string]string {
 	tags := map[string]string{"karpenter.sh/nodepool": pool, "karpenter.k8s.aws/ec2nodeclass": pool, "eks:eks-cluster-name": "east",
 		"kubernetes.io/cluster/east": "owned", "Name": "demo/karpenter/" + pool, "Rack": "demo"}
@@ -31,7 +31,7 @@ func tagged(pool string, more ...string) map[string]string {
 	return tags
 }
 
-// launched is a NodeClaim whose instance runs.
+// launched returns a NodeClaim whose instance runs.
 func launched(name, pool, id string) object {
 	made := claim(name, pool, object{})
 	made["status"] = object{"providerID": "aws:///us-east-1a/" + id, "nodeName": "node-" + name}
@@ -43,10 +43,10 @@ func node(name, pool, id string) object {
 		"spec": object{"providerID": "aws:///us-east-1a/" + id}}
 }
 
-// down is a rack of two nodes whose controller is down: nobody drains, nobody lets go.
+// down returns a rack with two nodes and no running controller: nothing drains nodes or removes finalizers.
 func down(t *testing.T) *scene {
 	s := begin(t)
-	s.clock = time.Now().UTC().Truncate(time.Second) // the API server's own clock dates deletions
+	s.clock = time.Now().UTC().Truncate(time.Second) // the API server's own clock sets deletion timestamps
 	s.build("a", "b")
 	return s
 }
@@ -63,7 +63,7 @@ func (s *scene) build(claims ...string) {
 	}
 }
 
-// call runs once, and gives what was changed.
+// call runs the step once and returns its changes.
 func (s *scene) call() (string, steps.Progress) {
 	s.Helper()
 	progress, err := s.step.Run(context.Background(), s.plan, "")
@@ -77,7 +77,8 @@ func (s *scene) call() (string, steps.Progress) {
 	return strings.Join(changes, "; "), progress
 }
 
-// finished runs until nothing is waited for, with time passing, and gives all changes and the last call's warnings.
+// finished runs the step until it waits for nothing, while time passes. It returns all changes and the last call's
+// warnings.
 func (s *scene) finished() (string, string) {
 	s.Helper()
 	var all []string
@@ -106,7 +107,7 @@ func warnings(progress steps.Progress) string {
 func TestWhatKarpenterDoesNotEndIsEnded(t *testing.T) {
 	s := down(t)
 	for id, tags := range map[string]map[string]string{
-		"i-orphan": tagged("workload"), "i-renamed": tagged("gone-since"), // known by its pool, and by the name that our class gave it
+		"i-orphan": tagged("workload"), "i-renamed": tagged("gone-since"), // known by the pool, and by the name that the EC2NodeClass gave it
 		"i-other-cluster": tagged("workload", "eks:eks-cluster-name", "west", "kubernetes.io/cluster/west", "owned"),
 		"i-half":          tagged("workload", "kubernetes.io/cluster/east", ""), "i-no-pool": tagged("", "karpenter.sh/nodepool", ""),
 		"i-theirs": tagged("theirs", "Name", "theirs"),
@@ -161,7 +162,7 @@ func TestWhatKarpenterDoesNotEndIsEnded(t *testing.T) {
 	}
 }
 
-// A controller that works ends all itself, and what it ended is neither forced nor warned of.
+// A working controller ends everything itself. Sawhorse then forces nothing and warns of nothing.
 func TestKarpenterDoesItsWork(t *testing.T) {
 	s := down(t)
 	s.call()
@@ -181,7 +182,7 @@ func TestKarpenterDoesItsWork(t *testing.T) {
 	}
 }
 
-// Instances that no NodeClaim knows are found at the end, and those of a node that is on its way out are waited for.
+// Instances without a NodeClaim are found at the end. The step waits for an instance whose node is being deleted.
 func TestOrphansAreTerminatedAtTheEnd(t *testing.T) {
 	s := begin(t)
 	s.cloud.EC2.Launch(tagged("workload"), "i-1")
@@ -205,7 +206,7 @@ func TestForeignNodePools(t *testing.T) {
 	s.Create(pool("theirs", "", "1"))
 	s.Create(pool("mine", "other", "1"))
 	theirs := claim("theirs", "theirs", object{})
-	theirs["spec"].(object)["nodeClassRef"].(object)["name"] = "workload" // on a class of ours
+	theirs["spec"].(object)["nodeClassRef"].(object)["name"] = "workload" // an EC2NodeClass of the rack
 	s.Create(theirs)
 	_, err := s.step.Run(context.Background(), s.plan, "")
 	var rejected *steps.Rejected
@@ -230,11 +231,12 @@ func TestForeignNodePools(t *testing.T) {
 	}
 }
 
-// An instance that lacks a tag is never ended, and its NodeClaim is the last that knows of it.
+// An instance that lacks a tag is never terminated, and its NodeClaim, the last record of it, stays.
 func TestAnInstanceWithoutTags(t *testing.T) {
 	s := down(t)
 	s.cloud.EC2.Launch(tagged("workload", "eks:eks-cluster-name", ""), "i-b")
-	// Whoever administers the cluster may have a NodeClaim and a Node name an instance of another cluster, or a database's.
+	// A cluster administrator can make a NodeClaim or a Node name any instance: one of another cluster, or a
+	// database's.
 	s.Create(launched("c", "workload", "i-other"))
 	s.Create(node("node-c", "workload", "i-other"))
 	s.cloud.EC2.Launch(tagged("workload", "eks:eks-cluster-name", "west", "kubernetes.io/cluster/east", "", "kubernetes.io/cluster/west", "owned"), "i-other")
@@ -259,7 +261,7 @@ func TestAnInstanceWithoutTags(t *testing.T) {
 	s.Remove(node("node-c", "", ""))
 }
 
-// EC2 refuses a whole call for one instance; the others end all the same.
+// EC2 refuses a whole call because of one instance. The other instances are terminated nevertheless.
 func TestAProtectedInstanceKeepsNoOther(t *testing.T) {
 	s := down(t)
 	s.cloud.EC2.Instances["i-b"].Protected = true
@@ -278,7 +280,7 @@ func TestAProtectedInstanceKeepsNoOther(t *testing.T) {
 	}
 }
 
-// A removal that is complete ends the record that turning off has begun.
+// A complete removal also deletes the record that turning off has begun.
 func TestTheRecordOfTurningOffEnds(t *testing.T) {
 	s := down(t)
 	s.baselines.Kept[steps.OffKey] = "{}"
@@ -290,7 +292,7 @@ func TestTheRecordOfTurningOffEnds(t *testing.T) {
 	}
 }
 
-// Turned on again in the middle: the next removal counts from its own beginning.
+// Karpenter is turned on again in the middle of a removal. The next removal counts from its own start.
 func TestTurnedOnAgain(t *testing.T) {
 	s := down(t)
 	s.call()
@@ -303,7 +305,7 @@ func TestTurnedOnAgain(t *testing.T) {
 	}
 }
 
-// A cluster that is gone leaves its instances, and no API server that could be asked.
+// The instances of a cluster that is gone still run, and no API server can be asked about them.
 func TestTheInstancesOfAClusterThatIsGone(t *testing.T) {
 	cloud := awsfake.New()
 	cloud.EC2.Launch(tagged("workload"), "i-1")
@@ -333,7 +335,8 @@ func TestTheInstancesOfAClusterThatIsGone(t *testing.T) {
 	}
 }
 
-// counted lets each write to the API server fail as a call of AWS may; a read that fails is like one that was not made.
+// counted makes each write to the API server fail in turn, like a call of AWS. Reads do not fail: a failed read is like
+// a call that was not made.
 type counted struct {
 	http.RoundTripper
 	calls *awsfake.Calls
@@ -350,7 +353,7 @@ func (c counted) RoundTrip(request *http.Request) (*http.Response, error) {
 	return c.RoundTripper.RoundTrip(request)
 }
 
-// P6, for a removal that Karpenter takes no part in: stopped at any call it comes to the same end.
+// A removal in which Karpenter takes no part reaches the same end, wherever it is interrupted.
 func TestInterruptedRemoval(t *testing.T) {
 	base := begin(t)
 	awsfake.Interrupted(t, func() (*awsfake.Cloud, func() (bool, error)) {

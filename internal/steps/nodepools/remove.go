@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// annotationDeadline on a NodeClaim is the moment from which Karpenter no longer waits for PodDisruptionBudgets and
-	// do-not-disrupt; RFC 3339.
+	// annotationDeadline on a NodeClaim is the time (RFC 3339) from which Karpenter no longer waits for
+	// PodDisruptionBudgets and do-not-disrupt.
 	annotationDeadline = "karpenter.sh/nodeclaim-termination-timestamp"
-	// grace is how long Karpenter has to end what is left after that, and to clean up after an EC2NodeClass.
+	// grace is how long Karpenter has after that deadline to end what is left, and to clean up after an EC2NodeClass.
 	grace = 2 * time.Minute
 )
 
-// remove goes backwards: NodePools, then (Karpenter drains and ends them) their NodeClaims, then EC2NodeClasses, whose
-// clean-up is Karpenter's too. Each waits for the one before, and what Karpenter has not done in time is done in its place.
-// A cluster without the CRDs has none of them.
+// remove deletes NodePools, waits until Karpenter has drained and deleted their NodeClaims, and then deletes the
+// EC2NodeClasses, which Karpenter cleans up too. What Karpenter has not done in time, Sawhorse does in its place. A
+// cluster without the CRDs has none of these objects.
 func (r *run) remove(ctx context.Context) (steps.Progress, error) {
 	err := r.kept(ctx, steps.RemovalKey, &r.begun)
 	if err != nil {
@@ -48,7 +48,7 @@ func (r *run) remove(ctx context.Context) (steps.Progress, error) {
 	if err := r.delete(ctx, k8s.NodePool, pools); err != nil {
 		return r.progress, err
 	}
-	if len(pools) > 0 { // one that was made just before the deletion counts too
+	if len(pools) > 0 { // includes NodeClaims made just before the deletion
 		if claims, err = r.client.Claims(ctx, r.fleet); err != nil {
 			return r.progress, err
 		}
@@ -76,7 +76,7 @@ func (r *run) delete(ctx context.Context, kind k8s.Kind, objects []unstructured.
 	return nil
 }
 
-// drain waits for the NodeClaims, as long as Karpenter has time for them.
+// drain waits for the NodeClaims until Karpenter's time for them is over.
 func (r *run) drain(ctx context.Context, claims []unstructured.Unstructured) (steps.Progress, error) {
 	if err := r.limit(ctx, claims); err != nil {
 		return r.progress, err
@@ -108,9 +108,9 @@ func (r *run) drain(ctx context.Context, claims []unstructured.Unstructured) (st
 	}
 }
 
-// limit gives every NodeClaim the end of its drain window, once. An earlier one stays as it is, and does not count for the
-// others: it may have passed already, and a deadline in the past is no grace at all. A later one, as from a pool with a
-// long terminationGracePeriod, is brought forward.
+// limit gives every NodeClaim the end of its drain window, once. An earlier deadline stays and does not count for the
+// other NodeClaims: it may have passed already, and a deadline in the past gives pods no time at all. A later deadline,
+// as from a pool with a long terminationGracePeriod, is brought forward.
 func (r *run) limit(ctx context.Context, claims []unstructured.Unstructured) error {
 	deadline := r.Now().Add(r.Drain).UTC().Truncate(time.Second)
 	for i := range claims {
@@ -137,10 +137,10 @@ func deadlineOf(claim *unstructured.Unstructured) (time.Time, bool) {
 	return set, err == nil
 }
 
-// dismiss deletes NodeClaims that nobody else does. Kubernetes deletes those of a NodePool once it has gone, but not one
-// that has lost its reference to it, as out of a backup.
+// dismiss deletes NodeClaims that nothing else deletes. Kubernetes deletes those of a deleted NodePool, but not one
+// without an owner reference, as one restored from a backup.
 func (r *run) dismiss(ctx context.Context, claims []unstructured.Unstructured) error {
-	going := map[string]bool{} // pools whose deletion is a call old at most
+	going := map[string]bool{} // pools that this call deleted
 	for i := range r.fleet.Pools {
 		going[r.fleet.Pools[i].GetName()] = r.fleet.Pools[i].GetDeletionTimestamp() == nil
 	}
@@ -155,7 +155,7 @@ func (r *run) dismiss(ctx context.Context, claims []unstructured.Unstructured) e
 	return nil
 }
 
-// remaining names some of the NodeClaims that are still there.
+// remaining names some of the remaining NodeClaims.
 func remaining(claims []unstructured.Unstructured) string {
 	var all []string
 	for i := range claims {
@@ -164,7 +164,7 @@ func remaining(claims []unstructured.Unstructured) string {
 	return some(all)
 }
 
-// some are the first few of a list.
+// some returns the first few elements of a list.
 func some(list []string) string {
 	const most = 5
 	if len(list) > most {
@@ -173,7 +173,7 @@ func some(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-// retire deletes the EC2NodeClasses, and takes the finalizer off one that Karpenter has not cleaned up after in time.
+// retire deletes the EC2NodeClasses. If Karpenter has not cleaned up after one in time, it removes the finalizer.
 func (r *run) retire(ctx context.Context) (steps.Progress, error) {
 	classes := r.fleet.Classes
 	if err := r.delete(ctx, k8s.EC2NodeClass, classes); err != nil {
@@ -198,8 +198,8 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// finish comes when nothing of ours is left in the cluster. Whether that is so in EC2, too, is looked at now: the
-// controller, which would find out, goes next.
+// finish runs when nothing of the rack is left in the cluster. It checks now whether instances are left in EC2, because
+// the controller, which would find them, is removed next.
 func (r *run) finish(ctx context.Context) (steps.Progress, error) {
 	if err := k8s.RefuseForeignNodePools(r.fleet.Foreign, true, &r.progress); err != nil {
 		return r.progress, err
@@ -214,7 +214,7 @@ func (r *run) finish(ctx context.Context) (steps.Progress, error) {
 	return r.progress, r.conclude(ctx)
 }
 
-// abandon ends the instances of a cluster that is gone: they outlive it.
+// abandon terminates the instances of a cluster that is gone: they outlive it.
 func (r *run) abandon(ctx context.Context) (steps.Progress, error) {
 	if err := r.kept(ctx, steps.RemovalKey, &r.begun); err != nil {
 		return r.progress, err

@@ -6,12 +6,12 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
-// key is namespace/name, as the plan names Deployments.
+// key returns namespace/name, as the plan names Deployments.
 func key(deployment *unstructured.Unstructured) string {
 	return deployment.GetNamespace() + "/" + deployment.GetName()
 }
 
-// baselineKey is under which a Deployment's nodeSelector is kept, as JSON.
+// baselineKey names the record of a Deployment's nodeSelector, as JSON.
 func baselineKey(deployment *unstructured.Unstructured) string { return "pin/" + key(deployment) }
 
 func mark(deployment *unstructured.Unstructured) string {
@@ -54,6 +54,6 @@ func setSelector(deployment *unstructured.Unstructured, value *string) {
 		unstructured.RemoveNestedField(deployment.Object, selectorPath...)
 		return
 	}
-	// It can only fail where a parent is no object, which the API server's own schema rules out.
+	// It fails only if a parent is not an object, which the API server's schema rules out.
 	_ = unstructured.SetNestedStringMap(deployment.Object, labels, selectorPath...)
 }

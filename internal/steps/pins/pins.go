@@ -1,4 +1,5 @@
-// Package pins keeps the rack's own Deployments on system nodes, by nodeSelector, while Karpenter moves everything else.
+// Package pins keeps the rack's own Deployments on system nodes with a nodeSelector, while Karpenter moves everything
+// else.
 package pins
 
 import (
@@ -17,15 +18,17 @@ import (
 )
 
 const (
-	// poll is how soon to look again at a rollout.
+	// poll is how long to wait before the next look at a rollout.
 	poll = 2 * time.Second
-	// patience is how long a new pod may find no node before the pin is undone: old pods may still make room.
+	// patience is how long a new pod may be unschedulable before the placement is undone. Until then, old pods may
+	// still free capacity.
 	patience = 30 * time.Second
-	// pinned is the mark of a Deployment that Sawhorse has pinned; restored is that of one whose baseline is still to be forgotten.
+	// pinned is the annotation's value for a Deployment that Sawhorse has pinned. restored is its value while the
+	// baseline of a restored Deployment is still to be forgotten.
 	pinned, restored = "pinned", "restored"
 )
 
-// Step pins Deployments.
+// Step pins and unpins Deployments.
 type Step struct {
 	connect   k8s.Connector
 	baselines steps.Baselines
@@ -33,18 +36,19 @@ type Step struct {
 	now       func() time.Time
 }
 
-// Records are what the step keeps of a rack.
+// Records stores what the step records of a rack.
 type Records interface {
 	steps.Baselines
 	steps.Contests
 }
 
-// New makes the step; connect opens the plan's cluster, now is the clock.
+// New returns the step. connect opens the plan's cluster, now is the clock.
 func New(connect k8s.Connector, records Records, now func() time.Time) *Step {
 	return &Step{connect: connect, baselines: records, arbiter: steps.Arbiter{Contests: records, Now: now}, now: now}
 }
 
-// Run pins the plan's Deployments, one at a time, and unpins those that Sawhorse has pinned and the plan no longer names.
+// Run pins the plan's Deployments, one at a time, and unpins those that Sawhorse has pinned and the plan no longer
+// names.
 func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progress, error) {
 	client, err := s.connect(ctx, p.Cluster)
 	if err != nil {
@@ -53,7 +57,7 @@ func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progress,
 	run := &run{Step: s, plan: p, client: client}
 	progress, err := run.converge(ctx)
 	if k8s.IsConflict(err) {
-		return run.progress.NotYet(poll, "%v", err) // somebody wrote it between our reading and writing
+		return run.progress.NotYet(poll, "%v", err) // the Deployment was written between our read and our write
 	}
 	return progress, err
 }
@@ -84,7 +88,7 @@ func (r *run) converge(ctx context.Context) (steps.Progress, error) {
 	for _, name := range r.plan.Nodegroups.Pinned {
 		deployment := found[name]
 		if deployment == nil {
-			continue // not every rack has all of them
+			continue // not every rack has every Deployment
 		}
 		waiting, err := r.pin(ctx, deployment)
 		if err != nil {
@@ -97,7 +101,7 @@ func (r *run) converge(ctx context.Context) (steps.Progress, error) {
 	return r.progress, nil
 }
 
-// pin brings one Deployment to the system nodes; it returns what has to be waited for, if anything.
+// pin pins one Deployment to the system nodes and returns what to wait for, if anything.
 func (r *run) pin(ctx context.Context, live *unstructured.Unstructured) (string, error) {
 	rollout, err := k8s.RolloutOf(live)
 	if err != nil {
@@ -106,7 +110,7 @@ func (r *run) pin(ctx context.Context, live *unstructured.Unstructured) (string,
 	on := selector(live)[names.LabelSystemNode] == "true"
 	switch {
 	case on && mark(live) == "":
-		return "", nil // its owner pins it
+		return "", nil // pinned by its owner
 	case on:
 		if err := r.arbiter.Holds(ctx, r.plan.Rack, baselineKey(live), pinned); err != nil || rollout.Done {
 			return "", err
@@ -130,7 +134,8 @@ func (r *run) pin(ctx context.Context, live *unstructured.Unstructured) (string,
 	return r.set(ctx, live)
 }
 
-// set keeps the nodeSelector as it was found and pins. A pin that others have taken out is set again as the arbiter rules.
+// set records the nodeSelector and pins the Deployment. If others have removed the placement, the arbiter decides
+// whether to set it again.
 func (r *run) set(ctx context.Context, live *unstructured.Unstructured) (string, error) {
 	ruling, err := r.arbiter.Rule(ctx, r.plan.Rack, baselineKey(live), pinned)
 	if err != nil {
@@ -160,7 +165,7 @@ func (r *run) set(ctx context.Context, live *unstructured.Unstructured) (string,
 	return "its change has not been seen yet", r.arbiter.Made(ctx, r.plan.Rack, baselineKey(live), pinned, ruling)
 }
 
-// watch waits for the rollout of a pinned Deployment, and undoes a pin that keeps its pods from running.
+// watch waits for the rollout of a pinned Deployment, and undoes a placement that keeps its pods from running.
 func (r *run) watch(ctx context.Context, live *unstructured.Unstructured, rollout k8s.Rollout) (string, error) {
 	pods, err := r.client.PodsOf(ctx, live)
 	if err != nil {
@@ -186,14 +191,15 @@ func (r *run) watch(ctx context.Context, live *unstructured.Unstructured, rollou
 	return "", nil
 }
 
-// unfit is the mark of a Deployment that did not fit in this pass; the next pass tries again.
+// unfit returns the annotation's value for a Deployment that did not fit in this pass. The next pass tries again.
 func (r *run) unfit() string { return fmt.Sprintf("unfit-%d", r.plan.Generation) }
 
 func (r *run) warnUnfit(live *unstructured.Unstructured, reason string) {
 	r.progress.Warn("karpenter_enabled", "%s does not fit on the system nodes%s and runs where it ran before; give the system node groups more or larger nodes.", k8s.Subject(live), reason)
 }
 
-// unpin puts the system label in the nodeSelector back as it was found, leaves the rest of it, and leaves this mark.
+// unpin restores the system label in the nodeSelector, keeps all other labels, and leaves the annotation with the given
+// value.
 func (r *run) unpin(ctx context.Context, live *unstructured.Unstructured, left string) error {
 	if err := r.arbiter.Withdraw(ctx, r.plan.Rack, baselineKey(live)); err != nil {
 		return err
@@ -222,7 +228,7 @@ func (r *run) unpin(ctx context.Context, live *unstructured.Unstructured, left s
 		r.progress.Changed("unpinned", "%s", k8s.Subject(live))
 		live = unpinned
 	}
-	// The mark goes last: by it, a step that was stopped in between knows that there is a baseline.
+	// The annotation is changed last: it tells the next call of an interrupted step that there is a baseline.
 	if err := r.baselines.Forget(ctx, r.plan.Rack, baselineKey(live)); err != nil {
 		return err
 	}

@@ -138,7 +138,7 @@ func TestPinsOneAtATimeAndRestores(t *testing.T) {
 	s.run()
 }
 
-// stopping are baselines whose first Forget does not come about.
+// stopping stores baselines and fails the first Forget.
 type stopping struct {
 	k8stest.Baselines
 	stopped bool
@@ -152,7 +152,8 @@ func (b *stopping) Forget(ctx context.Context, rack, name string) error {
 	return b.Baselines.Forget(ctx, rack, name)
 }
 
-// A step that is stopped between restoring a Deployment and forgetting its baseline does the rest when it runs again.
+// A step that is interrupted between restoring a Deployment and forgetting its baseline does the rest when it runs
+// again.
 func TestStoppedWhileItUnpins(t *testing.T) {
 	s := begin(t, "kube-system/a")
 	a := deployment("a", nil)
@@ -178,7 +179,7 @@ func TestUndoesAPinThatDoesNotFit(t *testing.T) {
 	s.Create(node("True"))
 	s.deploy(big, small)
 	s.waits("Deployment/kube-system/big", "pinned to system nodes Deployment/kube-system/big")
-	// The new pod, as the scheduler leaves it.
+	// The new pod as the scheduler leaves it.
 	s.Create(object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": "big-1", "namespace": "kube-system", "labels": object{"app": "big"}},
 		"spec": object{"nodeSelector": object{names.LabelSystemNode: "true"}, "containers": []any{object{"name": "c", "image": "example.com/c:1"}}},
 		"status": object{"conditions": []any{object{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes are available: 1 Insufficient memory.",
@@ -222,7 +223,8 @@ func TestLeavesAloneWhatIsNotReadyAsItIs(t *testing.T) {
 	}
 }
 
-// A pin that a tool takes out is set again once, then told with the tool's name and left alone for a day.
+// If a tool removes the placement, it is set again once. After that the contest is reported with the tool's name, and
+// the Deployment is left alone for a day.
 func TestAPinThatOthersTakeOut(t *testing.T) {
 	s := begin(t, "kube-system/web")
 	web := deployment("web", nil)
@@ -234,7 +236,7 @@ func TestAPinThatOthersTakeOut(t *testing.T) {
 		s.RolledOut(web)
 	}
 	s.waits("not been seen", "pinned to system nodes Deployment/kube-system/web")
-	clear(s.contests) // as when the call was stopped before it noted that
+	clear(s.contests) // as if the call had stopped before it recorded the change
 	s.waits("")
 	takenOut()
 	s.waits("not been seen", "pinned to system nodes Deployment/kube-system/web")

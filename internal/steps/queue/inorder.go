@@ -11,8 +11,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// InOrder tells whether the step would find nothing to do. It is the step itself, stopped before its first write: what is
-// checked and what is repaired cannot come apart.
+// InOrder reports whether the step would find nothing to do. It runs the step itself and stops before its first write,
+// so that the check and the repair cannot differ.
 func (q *Queue) InOrder(ctx context.Context, p *plan.Plan) (bool, error) {
 	look := Queue{SQS: sqsReader{q.SQS}, Rules: rulesReader{q.Rules}, Deletions: q.Deletions, Now: q.Now}
 	progress, err := look.Run(ctx, p, "")
@@ -24,7 +24,7 @@ func (q *Queue) InOrder(ctx context.Context, p *plan.Plan) (bool, error) {
 
 var errWouldWrite = errors.New("not in order")
 
-// sqsReader and rulesReader pass on what reads, and refuse what writes.
+// sqsReader and rulesReader pass on reads and refuse writes.
 type sqsReader struct{ SQS }
 
 func (sqsReader) CreateQueue(context.Context, *sqs.CreateQueueInput, ...func(*sqs.Options)) (*sqs.CreateQueueOutput, error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 )
 
-// Whatever the step would repair is not in order, and looking changes nothing.
+// Whatever the step would repair is not in order. The check itself changes nothing.
 func TestInOrder(t *testing.T) {
 	for _, c := range []struct {
 		what string

@@ -10,7 +10,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// complete runs the step to its end as the state machine does, and gives what it did and what it waited for.
+// complete runs the step to its end as the state machine does. It returns the changes and what the step waited for.
 func complete(t *testing.T, cloud *awsfake.Cloud, q *Queue, present bool) (changes, notes string) {
 	t.Helper()
 	for range 40 {
@@ -31,7 +31,7 @@ func complete(t *testing.T, cloud *awsfake.Cloud, q *Queue, present bool) (chang
 	return "", ""
 }
 
-// A new queue does not exist for every call yet, in whatever order the calls come.
+// For some calls a new queue does not exist yet, whatever their order.
 func TestWaitsForANewQueue(t *testing.T) {
 	for lag := range 12 {
 		cloud, q := begin()
@@ -44,7 +44,8 @@ func TestWaitsForANewQueue(t *testing.T) {
 	}
 }
 
-// For a minute after its deletion a queue may go on answering. One that does is not taken for the rack's: it ends.
+// A deleted queue may still answer for a minute. Such a queue is not adopted as the rack's, because it is about to
+// disappear.
 func TestNothingThatDiesIsAdopted(t *testing.T) {
 	for dying := range 60 {
 		cloud, q := begin()
@@ -59,7 +60,8 @@ func TestNothingThatDiesIsAdopted(t *testing.T) {
 	}
 }
 
-// Somebody else's deletion is no business of the record: the queue is made anew as soon as SQS lets it.
+// Only Sawhorse's own deletions are on record. A queue that somebody else deleted is created again as soon as SQS
+// allows it.
 func TestAQueueThatSomebodyDeleted(t *testing.T) {
 	cloud, q := begin()
 	complete(t, cloud, q, true)
@@ -69,7 +71,7 @@ func TestAQueueThatSomebodyDeleted(t *testing.T) {
 	}
 }
 
-// What is somebody else's is so at once, lag or not.
+// A queue that is not ours is rejected at once, whatever the lag.
 func TestAForeignQueueIsRefusedAtOnce(t *testing.T) {
 	cloud, q := begin()
 	complete(t, cloud, q, true)

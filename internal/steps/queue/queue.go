@@ -1,4 +1,4 @@
-// Package queue keeps a rack's interruption queue, and the EventBridge rule that fills it, in order.
+// Package queue creates, repairs and removes a rack's interruption queue and the EventBridge rule that fills it.
 package queue
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// SQS is what the step needs of SQS.
+// SQS lists the SQS calls of the step.
 type SQS interface {
 	GetQueueUrl(context.Context, *sqs.GetQueueUrlInput, ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error)
 	CreateQueue(context.Context, *sqs.CreateQueueInput, ...func(*sqs.Options)) (*sqs.CreateQueueOutput, error)
@@ -31,7 +31,7 @@ type SQS interface {
 	DeleteQueue(context.Context, *sqs.DeleteQueueInput, ...func(*sqs.Options)) (*sqs.DeleteQueueOutput, error)
 }
 
-// Rules is what the step needs of EventBridge.
+// Rules lists the EventBridge calls of the step.
 type Rules interface {
 	DescribeRule(context.Context, *eventbridge.DescribeRuleInput, ...func(*eventbridge.Options)) (*eventbridge.DescribeRuleOutput, error)
 	PutRule(context.Context, *eventbridge.PutRuleInput, ...func(*eventbridge.Options)) (*eventbridge.PutRuleOutput, error)
@@ -43,13 +43,13 @@ type Rules interface {
 	RemoveTargets(context.Context, *eventbridge.RemoveTargetsInput, ...func(*eventbridge.Options)) (*eventbridge.RemoveTargetsOutput, error)
 }
 
-// Deletions keeps when Sawhorse last deleted a resource of a rack; the zero time where it did not.
+// Deletions records when Sawhorse last deleted a resource of a rack. Deletion returns the zero time if it never did.
 type Deletions interface {
 	NoteDeletion(ctx context.Context, rack, resource string, at time.Time) error
 	Deletion(ctx context.Context, rack, resource string) (time.Time, error)
 }
 
-// Queue is the step.
+// Queue creates, repairs and removes the queue and the rule.
 type Queue struct {
 	SQS       SQS
 	Rules     Rules
@@ -58,17 +58,18 @@ type Queue struct {
 }
 
 const (
-	// dying is how long SQS may go on answering for a deleted queue, and holds its name; reuse is how soon to ask again.
+	// dying is how long SQS may still answer for a deleted queue, and reserves its name. reuse is how long to wait
+	// before the next try.
 	dying = time.Minute
 	reuse = 20 * time.Second
-	// settling is how soon to look for a new queue, which exists for every call after about a second.
+	// settling is how long to wait for a new queue. After about a second it exists for every call.
 	settling = 2 * time.Second
 )
 
 // resource is the queue's name in the record of deletions.
 const resource = "queue"
 
-// Run brings queue and rule to what the plan says. On the way out the rule goes before the queue.
+// Run creates and repairs the queue and the rule, or removes them: the rule first, then the queue.
 func (q *Queue) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progress, error) {
 	var progress steps.Progress
 	err := q.bring(ctx, p, &progress)
@@ -108,7 +109,7 @@ func ruleARN(p *plan.Plan) string {
 	return fmt.Sprintf("arn:%s:events:%s:%s:rule/%s", p.Cluster.Partition, p.Cluster.Region, p.Cluster.Account, p.Queue.Rule)
 }
 
-// find is the queue's URL; empty where there is none.
+// find returns the queue's URL; empty if there is no queue.
 func (q *Queue) find(ctx context.Context, name string) (string, error) {
 	out, err := q.SQS.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name})
 	if gone(err) {
@@ -120,13 +121,14 @@ func (q *Queue) find(ctx context.Context, name string) (string, error) {
 	return *out.QueueUrl, nil
 }
 
-// gone tells whether the queue does not exist; the query protocol spells it in its own way.
+// gone reports whether the queue does not exist. The query protocol has its own error code for that.
 func gone(err error) bool {
 	var api smithy.APIError
 	return errors.As(err, new(*types.QueueDoesNotExist)) || errors.As(err, &api) && api.ErrorCode() == "AWS.SimpleQueueService.NonExistentQueue"
 }
 
-// tags are a queue's tags; ours tells whether both marks of this rack and cluster are among them.
+// tags returns a queue's tags. ours reports whether both ownership tags, of this rack and of this cluster, are among
+// them.
 func (q *Queue) tags(ctx context.Context, p *plan.Plan, url string) (tags map[string]string, ours bool, err error) {
 	out, err := q.SQS.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: &url})
 	if err != nil {
@@ -139,8 +141,8 @@ func marked(p *plan.Plan, tags map[string]string) bool {
 	return tags[names.TagRack] == p.Rack && tags[names.TagCluster] == p.Cluster.ARN
 }
 
-// create gives the URL of the rack's queue, and makes it where there is none. One that Sawhorse has just deleted is not taken for
-// it, although calls may still find it.
+// create returns the URL of the rack's queue, and creates the queue if there is none. It does not adopt a queue that
+// Sawhorse has just deleted, although calls may still find that.
 func (q *Queue) create(ctx context.Context, p *plan.Plan, progress *steps.Progress) (string, error) {
 	url, err := q.find(ctx, p.Queue.Name)
 	if err != nil {
@@ -171,7 +173,8 @@ func (q *Queue) create(ctx context.Context, p *plan.Plan, progress *steps.Progre
 	return "", steps.NotYet(settling, "queue %s is new, and does not exist for every call yet", p.Queue.Name)
 }
 
-// ending tells whether a queue that calls find is one that Sawhorse deleted less than a minute ago, and none that was made since.
+// ending reports whether a queue that calls still find is one that Sawhorse deleted less than a minute ago, and not one
+// created since.
 func (q *Queue) ending(ctx context.Context, p *plan.Plan, url string) (bool, error) {
 	at, err := q.Deletions.Deletion(ctx, p.Rack, resource)
 	if err != nil || q.Now().Sub(at) >= dying {
@@ -190,7 +193,7 @@ func (q *Queue) ending(ctx context.Context, p *plan.Plan, url string) (bool, err
 	return made < at.Unix(), nil
 }
 
-// tag gives a queue that exists the tags that it lacks, if it is ours.
+// tag adds missing tags to an existing queue, and rejects a queue that is not ours.
 func (q *Queue) tag(ctx context.Context, p *plan.Plan, url string, progress *steps.Progress) error {
 	live, ours, err := q.tags(ctx, p, url)
 	if err != nil {
@@ -210,9 +213,10 @@ func (q *Queue) tag(ctx context.Context, p *plan.Plan, url string, progress *ste
 	return nil
 }
 
-// attributes are those of Karpenter's reference template: 300 s retention, SQS-managed encryption, and a policy that lets EventBridge in
-// and refuses plain HTTP. The template lets in the rules of every account, and SQS, which sends nothing. Here only the rack's own rule
-// sends, so that nobody else makes up interruptions.
+// attributes are those of Karpenter's CloudFormation template: 300 s retention, SQS-managed encryption, and a policy
+// that allows EventBridge to send and denies plain HTTP. One part is narrower: the template allows the rules of every
+// account, and SQS itself, which sends nothing. Here only the rack's own rule may send, so that nobody else can fake
+// interruptions.
 func attributes(p *plan.Plan) (map[string]string, error) {
 	arn := queueARN(p)
 	policy, err := json.Marshal(map[string]any{
@@ -246,7 +250,7 @@ func attributes(p *plan.Plan) (map[string]string, error) {
 	}, nil
 }
 
-// attributes repairs what differs from the wanted attributes and leaves all others alone.
+// attributes repairs attributes that differ from the wanted ones and leaves all others alone.
 func (q *Queue) attributes(ctx context.Context, p *plan.Plan, url string, progress *steps.Progress) error {
 	wanted, err := attributes(p)
 	if err != nil {
@@ -294,8 +298,9 @@ func (q *Queue) remove(ctx context.Context, p *plan.Plan, progress *steps.Progre
 	return nil
 }
 
-// delete deletes the queue if it is ours, and notes that beforehand: whoever makes the next one must know. One that was deleted and
-// is still found is deleted again: the note says no more than that it was to be.
+// delete deletes the queue if it is ours. It records the deletion first, because the step must know of it before it
+// creates the next queue. A queue that is on record and still found is deleted again: the record says only that a
+// deletion was planned.
 func (q *Queue) delete(ctx context.Context, p *plan.Plan, url string, progress *steps.Progress) error {
 	_, ours, err := q.tags(ctx, p, url)
 	if err != nil || !ours {

@@ -40,7 +40,8 @@ func begin() (*awsfake.Cloud, *Queue) {
 	return cloud, &Queue{SQS: cloud.SQS, Rules: cloud.Events, Deletions: awsfake.NewDeletions(cloud), Now: cloud.Now}
 }
 
-// run calls the step, and again where it waits for a new queue; it compares what all calls changed, and gives the last one's progress.
+// run calls the step until it no longer waits for a new queue. It compares the changes of all calls and returns the
+// last progress.
 func run(t *testing.T, q *Queue, present bool, want ...string) steps.Progress {
 	t.Helper()
 	var got []string
@@ -64,7 +65,7 @@ func run(t *testing.T, q *Queue, present bool, want ...string) steps.Progress {
 	return steps.Progress{}
 }
 
-// unchanged wants a run that writes nothing.
+// unchanged checks that a run writes nothing.
 func unchanged(t *testing.T, cloud *awsfake.Cloud, q *Queue, present bool) {
 	t.Helper()
 	cloud.Forget()
@@ -130,7 +131,8 @@ func TestQueueIsAsKarpenterWantsIt(t *testing.T) {
 	if err := json.Unmarshal([]byte(rule.Pattern), &pattern); err != nil {
 		t.Fatal(err)
 	}
-	// The kinds that the specification lists: with one missing, Karpenter would learn of an interruption too late.
+	// These are the five kinds of events that Karpenter reads. Without one of them it would learn of an interruption
+	// too late.
 	kinds := []string{"AWS Health Event", "EC2 Capacity Reservation Instance Interruption Warning", "EC2 Instance Rebalance Recommendation", "EC2 Instance State-change Notification", "EC2 Spot Instance Interruption Warning"}
 	if slices.Sort(pattern.Kinds); !slices.Equal(pattern.Kinds, kinds) || !slices.Equal(pattern.Source, []string{"aws.health", "aws.ec2"}) {
 		t.Errorf("pattern %s", rule.Pattern)
@@ -174,7 +176,7 @@ func TestRepairsOnlyWhatDiffers(t *testing.T) {
 	}
 }
 
-// What is equal as JSON is equal, and attributes that Sawhorse does not set are others' business.
+// A policy or pattern that is equal as JSON is not repaired, and attributes that Sawhorse does not set are left alone.
 func TestLeavesWhatIsTheSameInOtherWords(t *testing.T) {
 	cloud, q := begin()
 	run(t, q, true, "created queue "+name, "created rule "+name, "put target of rule "+name)
@@ -195,7 +197,7 @@ func TestLeavesWhatIsTheSameInOtherWords(t *testing.T) {
 	unchanged(t, cloud, q, true)
 }
 
-// A tag that the rack no longer has may be somebody else's by now: tags are added and changed, never removed.
+// Tags are added and changed but never removed: a tag that the rack no longer has may belong to somebody else by now.
 func TestTagsFollowTheRack(t *testing.T) {
 	cloud, q := begin()
 	run(t, q, true, "created queue "+name, "created rule "+name, "put target of rule "+name)
@@ -218,7 +220,7 @@ func TestTagsFollowTheRack(t *testing.T) {
 	}
 }
 
-// SQS holds a deleted queue's name for 60 s: that is a wait, not a failure.
+// SQS reserves a deleted queue's name for 60 s. The step waits for that instead of failing.
 func TestWaitsForTheNameOfADeletedQueue(t *testing.T) {
 	cloud, q := begin()
 	run(t, q, true, "created queue "+name, "created rule "+name, "put target of rule "+name)
@@ -254,7 +256,7 @@ func TestForeignQueueAndRule(t *testing.T) {
 			if !errors.As(err, &rejected) || rejected.Problems[0].Parameter != "rack" || len(cloud.Writes()) > 0 {
 				t.Errorf("%v, writes %v", err, cloud.Writes())
 			}
-			// On the way out it is left, and the other one, which is ours, goes.
+			// On removal the resource that is not ours stays, and the other one is deleted.
 			if _, err := q.Run(t.Context(), wanted(false), ""); err != nil {
 				t.Fatal(err)
 			}
@@ -297,7 +299,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// A bus holds so many rules, and EventBridge says so in words that a user can do nothing with.
+// The error names the quota on rules per event bus and how to raise it; EventBridge's own text does not.
 func TestTheBusIsFull(t *testing.T) {
 	cloud, q := begin()
 	cloud.Events.Full = true

@@ -16,7 +16,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// pattern matches the five kinds of events that Karpenter 1.10 reads from its queue. One rule for all of them: a bus has 300.
+// pattern matches the five kinds of events that Karpenter 1.10 reads from its queue. One rule matches all of them,
+// because an event bus has a quota of 300 rules.
 var pattern = func() string {
 	encoded, err := json.Marshal(map[string]any{
 		"source": []string{"aws.health", "aws.ec2"},
@@ -29,12 +30,12 @@ var pattern = func() string {
 		},
 	})
 	if err != nil {
-		panic("queue: pattern: " + err.Error()) // plain data always marshals
+		panic("queue: pattern: " + err.Error()) // plain data can always be encoded
 	}
 	return string(encoded)
 }()
 
-// rule brings the rule and its one target to what they should be, enabled.
+// rule creates or repairs the rule and its one target, and enables the rule.
 func (q *Queue) rule(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {
 	live, tags, err := q.describe(ctx, p)
 	if err != nil {
@@ -50,7 +51,7 @@ func (q *Queue) rule(ctx context.Context, p *plan.Plan, progress *steps.Progress
 		}
 		action := "repaired"
 		if live == nil {
-			input.Tags, action = ruleTags(p.Queue.Tags), "created" // PutRule takes tags for a new rule only
+			input.Tags, action = ruleTags(p.Queue.Tags), "created" // PutRule accepts tags only for a new rule
 		}
 		if _, err := q.Rules.PutRule(ctx, input); err != nil {
 			return fmt.Errorf("rule %s: put: %w", p.Queue.Rule, quota(err))
@@ -65,7 +66,8 @@ func (q *Queue) rule(ctx context.Context, p *plan.Plan, progress *steps.Progress
 	return q.target(ctx, p, progress)
 }
 
-// quota says what to do where the bus is full: EventBridge's own words name neither the quota nor the way to raise it.
+// quota adds to the error what to do if the event bus has no rule left. EventBridge's own text names neither the quota
+// nor how to raise it.
 func quota(err error) error {
 	if !errors.As(err, new(*types.LimitExceededException)) {
 		return err
@@ -74,7 +76,7 @@ func quota(err error) error {
 		"`aws service-quotas request-service-quota-increase --service-code events --quota-code L-244521F2 --desired-value NUMBER`: %w", err)
 }
 
-// tagRule gives a rule of ours the tags that it lacks.
+// tagRule adds missing tags to a rule of ours.
 func (q *Queue) tagRule(ctx context.Context, p *plan.Plan, arn *string, live map[string]string, progress *steps.Progress) error {
 	lacking := steps.LackingTags(live, p.Queue.Tags)
 	if lacking == nil {
@@ -110,7 +112,7 @@ func (q *Queue) target(ctx context.Context, p *plan.Plan, progress *steps.Progre
 	return nil
 }
 
-// describe is nil where there is no such rule; with a rule come its tags.
+// describe returns the rule and its tags; nil if there is no such rule.
 func (q *Queue) describe(ctx context.Context, p *plan.Plan) (*eventbridge.DescribeRuleOutput, map[string]string, error) {
 	var missing *types.ResourceNotFoundException
 	live, err := q.Rules.DescribeRule(ctx, &eventbridge.DescribeRuleInput{Name: &p.Queue.Rule})

@@ -15,8 +15,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// ask refuses to turn Karpenter off where that would hurt (spec 6.1): pods that would have no place, NodePools of others. It changes
-// nothing, but keeps that it has let turning off begin, so that a later call does not refuse it half done.
+// ask rejects turning Karpenter off if pods would have no capacity left or if the cluster has NodePools that are not
+// ours. It changes nothing, but records that turning off may begin, so that a later call does not reject it halfway.
 func (r *run) ask(ctx context.Context) (steps.Progress, error) {
 	for _, begun := range []string{steps.OffKey, steps.RemovalKey} {
 		if _, ok, err := r.Baselines.Get(ctx, r.plan.Rack, begun); err != nil || ok {
@@ -31,7 +31,7 @@ func (r *run) ask(ctx context.Context) (steps.Progress, error) {
 	return r.progress, r.Baselines.Keep(ctx, r.plan.Rack, steps.OffKey, []byte("{}"))
 }
 
-// refuse is the *steps.Rejected with all that speaks against turning off, nil where nothing does.
+// refuse returns a *steps.Rejected with everything that prevents turning off; nil if nothing does.
 func (r *run) refuse(ctx context.Context) error {
 	foreign, err := r.client.ForeignNodePools(ctx, r.plan.Rack)
 	if err != nil {
@@ -73,7 +73,7 @@ func (r *run) refuseWithoutRoom(ctx context.Context, foreign []string) error {
 	return lack.refuse()
 }
 
-// autoscaler are the pods that Cluster Autoscaler has more once it is back as it was: they need room, too.
+// autoscaler returns the additional pods that Cluster Autoscaler has once it is restored. They need capacity too.
 func (r *run) autoscaler(ctx context.Context) ([]mover, error) {
 	value, ok, err := r.Baselines.Get(ctx, r.plan.Rack, steps.AutoscalerKey)
 	if err != nil || !ok {
@@ -106,7 +106,7 @@ func (r *run) autoscaler(ctx context.Context) ([]mover, error) {
 	return pods, nil
 }
 
-// replicas are 1 where a Deployment does not say.
+// replicas returns a Deployment's replicas; 1 if it does not set them.
 func replicas(d *appsv1.Deployment) int32 {
 	if d.Spec.Replicas == nil {
 		return 1
@@ -114,7 +114,7 @@ func replicas(d *appsv1.Deployment) int32 {
 	return *d.Spec.Replicas
 }
 
-// back gives a build group that was emptied the size that it goes back to; its nodes are on their way then.
+// back sets the size to which an emptied build group will be restored, and counts its nodes as starting.
 func (r *run) back(ctx context.Context, g *group) error {
 	value, ok, err := r.Baselines.Get(ctx, r.plan.Rack, steps.SizeKey(g.name))
 	if err != nil || !ok {

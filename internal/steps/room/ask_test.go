@@ -7,7 +7,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// What the groups could add counts as room, and nothing is asked of EKS for it yet.
+// The nodes that groups could add count as capacity, but EKS is not asked for them yet.
 func TestAskingScalesNothing(t *testing.T) {
 	s := begin(t)
 	s.asked()
@@ -18,7 +18,8 @@ func TestAskingScalesNothing(t *testing.T) {
 	s.refused("the 5 pods on Karpenter's nodes request cpu 7", "1 pod(s) have no place then: shop/one-too-many")
 }
 
-// Once turning off has begun it is not refused half done: what has come since is waited for, with the ways out, and force goes on.
+// Once turning off has begun, it is not rejected halfway. The step waits for what has changed since and names the ways
+// out; force goes on.
 func TestWhatHasBegunIsNotRefused(t *testing.T) {
 	s := begin(t)
 	s.karpenter("1500m")
@@ -48,7 +49,7 @@ func TestWhatHasBegunIsNotRefused(t *testing.T) {
 	}
 }
 
-// All that speaks against it is said at once; force asks nothing.
+// All problems are reported at once. force skips the check.
 func TestAllThatSpeaksAgainstIt(t *testing.T) {
 	s := begin(t)
 	s.karpenter("3")
@@ -58,7 +59,7 @@ func TestAllThatSpeaksAgainstIt(t *testing.T) {
 	s.asked()
 }
 
-// The pods of Cluster Autoscaler that come back take room, too; those that run are counted where they are.
+// The additional pods of a restored Cluster Autoscaler need capacity too. Its running pods are counted on their nodes.
 func TestClusterAutoscalerTakesRoom(t *testing.T) {
 	s := begin(t)
 	s.cloud.EKS.Groups["system"].ScalingConfig = new(size(1, 2, 2))
@@ -78,7 +79,8 @@ func TestClusterAutoscalerTakesRoom(t *testing.T) {
 	s.asked()
 }
 
-// A build group that was emptied comes back with the nodes that it had: what they admit has room there.
+// An emptied build group is restored with the nodes that it had, and they count as capacity for the pods that they
+// admit.
 func TestBuildGroupsThatComeBack(t *testing.T) {
 	s := begin(t)
 	s.cloud.EKS.Groups["system"].ScalingConfig = new(size(1, 2, 2))

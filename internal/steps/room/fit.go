@@ -12,7 +12,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// mover is a pod that has to find another node.
+// mover is a pod that needs another node.
 type mover struct {
 	name        string // namespace/name
 	requests    corev1.ResourceList
@@ -27,15 +27,16 @@ func newMover(pod *corev1.Pod) mover {
 	}
 }
 
-// requestsOf are a pod's requests as the scheduler counts them: with init containers, sidecars and overhead, in the sizes
-// that a running pod was resized to, and itself as one of the pods that a node can have.
+// requestsOf returns a pod's requests as the scheduler counts them: with init containers, sidecars and overhead, with
+// the sizes to which a running pod was resized, and with the pod itself as one of the pods of a node.
 func requestsOf(pod *corev1.Pod) corev1.ResourceList {
 	requests := resources.PodRequests(pod, resources.PodResourcesOptions{UseStatusResources: true})
 	requests[corev1.ResourcePods] = resource.MustParse("1")
 	return requests
 }
 
-// may tells whether a pod's nodeSelector and required node affinity, and a node's taints, let it go there.
+// may reports whether a pod's nodeSelector and required node affinity match a node, and whether the pod tolerates the
+// node's taints.
 func (m *mover) may(node *corev1.Node) bool {
 	if match, err := m.affinity.Match(node); err != nil || !match {
 		return false
@@ -46,7 +47,7 @@ func (m *mover) may(node *corev1.Node) bool {
 	return !untolerated
 }
 
-// place is a node, or one that a node group could have more, and what is free there.
+// place is a node, or one that a node group could add, with its free resources.
 type place struct {
 	node *corev1.Node
 	free corev1.ResourceList
@@ -63,13 +64,13 @@ func (p *place) holds(requests corev1.ResourceList) bool {
 	return true
 }
 
-// pack puts pods on places, the choosiest and then the largest first, each on the first place that takes it; it returns
-// those that found none, and takes from the places what the others request.
+// pack assigns pods to nodes: the pods with the fewest possible nodes first, then the largest, each to the first node
+// that can take it. It returns the pods that fit nowhere, and subtracts the requests of the others from the nodes.
 //
-// It is an estimate and no scheduler. Not modelled are: affinity and anti-affinity between pods, topology spread, host
-// ports, the zones and number of volumes, preemption, resource claims, and what is only preferred. Pods that wait for a
-// node already are not counted either: Cluster Autoscaler, which is back by now, sees to those. Where it is wrong, pods
-// stay Pending for a while, and Cluster Autoscaler adds nodes.
+// It is an estimate, not a scheduler. It does not model affinity and anti-affinity between pods, topology spread, host
+// ports, the zones and number of volumes, preemption, resource claims and preferences. It does not count pods that are
+// already Pending: Cluster Autoscaler, restored by now, adds nodes for those. If the estimate is wrong, pods stay
+// Pending until Cluster Autoscaler adds nodes.
 func pack(movers []mover, places []*place) (left []mover) {
 	all := requested(movers)
 	type choice struct {
@@ -110,7 +111,7 @@ func share(part, whole corev1.ResourceList, name corev1.ResourceName) float64 {
 	return some.AsApproximateFloat64() / of.AsApproximateFloat64()
 }
 
-// requested is what pods request together.
+// requested returns the sum of the pods' requests.
 func requested(movers []mover) corev1.ResourceList {
 	all := corev1.ResourceList{}
 	for i := range movers {

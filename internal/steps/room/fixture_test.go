@@ -20,7 +20,7 @@ import (
 
 type object = map[string]any
 
-// scene is a rack of two system nodes with 2 CPUs each, of at most four, and a build group without nodes.
+// scene is a rack with two system nodes of 2 CPUs each, at most four, and a build group without nodes.
 type scene struct {
 	*testing.T
 	cloud     *awsfake.Cloud
@@ -54,7 +54,7 @@ func in(group string) object {
 
 func of(pool string) object { return object{names.LabelPool: pool} }
 
-// node puts a Ready node of that many CPUs; more are further fields of its spec.
+// node adds a Ready node with that many CPUs. spec holds further fields of its spec.
 func (s *scene) node(name, cpu string, labels object, spec ...object) {
 	fields := object{"metadata": object{"labels": labels, "creationTimestamp": s.cloud.Now().Format(time.RFC3339)}, "spec": object{}, "status": object{
 		"allocatable": object{"cpu": cpu, "memory": "8Gi", "pods": "20"}, "conditions": []any{object{"type": "Ready", "status": "True"}}}}
@@ -72,7 +72,7 @@ func (s *scene) pool(name, rack string) {
 	s.api.Put("/apis/karpenter.sh/v1/nodepools/"+name, "karpenter.sh/v1", "NodePool", object{"metadata": object{"labels": labels}})
 }
 
-// pod puts a running pod that requests that much; spec has further fields.
+// pod adds a running pod with that request. spec holds further fields of its spec.
 func (s *scene) pod(name, node, cpu string, spec ...object) object {
 	fields := object{"metadata": object{}, "status": object{"phase": "Running"}, "spec": object{"nodeName": node, "containers": []any{
 		object{"name": "c", "resources": object{"requests": object{"cpu": cpu, "memory": "1Gi"}}}}}}
@@ -83,7 +83,7 @@ func (s *scene) pod(name, node, cpu string, spec ...object) object {
 	return fields
 }
 
-// karpenter puts nodes of the workload pool with one pod each, of that many CPUs.
+// karpenter adds nodes of the workload pool, each with one pod that requests that many CPUs.
 func (s *scene) karpenter(pods ...string) {
 	s.pool("workload", "demo")
 	for i, cpu := range pods {
@@ -107,7 +107,7 @@ func (s *scene) part(name string) (string, steps.Progress, error) {
 	return strings.Join(changes, "; "), progress, err
 }
 
-// passes wants the step to be done without a change, and with that in its warnings, "" being none at all.
+// passes checks that the step is done without a change and with this text in its warnings. "" means no warnings.
 func (s *scene) passes(warning string) {
 	s.Helper()
 	s.cloud.Forget()
@@ -126,7 +126,7 @@ func (s *scene) warned(progress steps.Progress, warning string) {
 	}
 }
 
-// asked wants turning off to be let begin: nothing is written but that.
+// asked checks that turning off may begin, and that nothing else is written.
 func (s *scene) asked() {
 	s.Helper()
 	s.cloud.Forget()
@@ -138,7 +138,8 @@ func (s *scene) asked() {
 	delete(s.baselines.Kept, steps.OffKey)
 }
 
-// held wants the part room to wait, with these words and without a change: it has begun, and is refused no more.
+// held checks that the part room waits, with these words and without a change: turning off has begun, so it is not
+// rejected any more.
 func (s *scene) held(words ...string) {
 	s.Helper()
 	s.cloud.Forget()
@@ -153,7 +154,7 @@ func (s *scene) held(words ...string) {
 	}
 }
 
-// refused wants a Rejected of the asking with these words, and not one call that writes.
+// refused checks that the part fit rejects with these words and writes nothing.
 func (s *scene) refused(words ...string) {
 	s.Helper()
 	s.cloud.Forget()

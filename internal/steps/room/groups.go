@@ -17,26 +17,27 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// joining is how long a node that is not Ready counts as one that is on its way.
+// joining is how long a node that is not Ready counts as starting.
 const joining = 10 * time.Minute
 
-// group is a managed node group, and the nodes that it could have more.
+// group is a managed node group, with the nodes that it could add.
 type group struct {
 	name string
 	size plan.Scaling
-	// samples are what a further node would be like, with what is free there: like one of those that are there.
+	// samples describe further nodes of the group with their free resources. Each is like one of the existing nodes.
 	samples []*place
-	// known tells that the samples' sizes are those of real nodes.
+	// known reports whether the samples' sizes are those of real nodes.
 	known bool
-	// coming are nodes that EKS has been asked for and that are not Ready; ready are those that take pods.
+	// coming counts the nodes that EKS was asked for and that are not Ready. ready counts those that take pods.
 	coming, ready int
-	// added are the further nodes that pods need, beyond those that they would need past the group's maximum.
+	// added counts the further nodes that the pods need up to the group's maximum. beyond counts those that they would
+	// need above it.
 	added, beyond int
 
 	next int
 }
 
-// groups describes node groups; one that has been deleted since the plan is left out.
+// groups describes node groups. It leaves out those that were deleted since the plan was made.
 func (r *run) groups(ctx context.Context, list []string, seen *survey) ([]*group, error) {
 	var all []*group
 	for _, name := range list {
@@ -79,7 +80,7 @@ func (r *run) group(live *types.Nodegroup, seen *survey) *group {
 	return g
 }
 
-// sample is a further node of the group that is like a given one, but for its name.
+// sample returns a further node of the group, like a given node except for its name.
 func sample(live *types.Nodegroup, like *corev1.Node, labels map[string]string, seen *survey) *place {
 	node := &corev1.Node{}
 	node.Labels = maps.Clone(labels)
@@ -99,7 +100,8 @@ func sample(live *types.Nodegroup, like *corev1.Node, labels map[string]string, 
 	return &place{node, free}
 }
 
-// guess is a node of a group that has none: of the size of another node of its instance type, else of an unknown size.
+// guess returns a node of a group without nodes. It has the size of another node of the group's instance type, or an
+// unknown size.
 func guess(live *types.Nodegroup, seen *survey) *place {
 	labels := map[string]string{corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64", names.LabelNodeGroup: *live.NodegroupName}
 	if strings.Contains(string(live.AmiType), "ARM") {
@@ -115,13 +117,13 @@ func guess(live *types.Nodegroup, seen *survey) *place {
 	return sample(live, seen.nodes[at], labels, seen)
 }
 
-// admits tells whether a pod may run on a node of the group, whatever its size.
+// admits reports whether a pod may run on a node of the group, whatever the node's size.
 func (g *group) admits(m mover) bool {
 	return slices.ContainsFunc(g.samples, func(p *place) bool { return m.may(p.node) })
 }
 
-// further puts pods on one more node, and returns those that are left. The nodes of a group differ by their zones, in which
-// it adds them in turn.
+// further assigns pods to one more node and returns the pods that are left. The nodes of a group differ in their zones,
+// and further adds nodes in these zones in turn.
 func (g *group) further(left []mover) []mover {
 	for range g.samples {
 		one := g.samples[g.next%len(g.samples)].clone()
@@ -133,8 +135,8 @@ func (g *group) further(left []mover) []mover {
 	return left
 }
 
-// grow lets groups have more nodes, as many as most says of each, as long as every one of them takes a pod. It returns the
-// pods that are left.
+// grow adds nodes to groups, at most as many as most returns for each, as long as every new node takes a pod. It
+// returns the pods that are left.
 func grow(left []mover, groups []*group, most func(*group) int, added func(*group) *int) []mover {
 	for _, g := range groups {
 		for n := most(g); n > 0 && len(left) > 0; n-- {

@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { k8stest.Main(m) }
 
-// With the rights of its function, on objects as a real API server gives them.
+// The step works with the rights of its function, on objects as a real API server returns them.
 func TestOnARealAPIServer(t *testing.T) {
 	cluster, cloud := k8stest.New(t), awsfake.New()
 	step := &Room{EKS: cloud.EKS, Dial: cluster.Connector("nodegroups"), Baselines: awsfake.NewBaselines(cloud), Now: time.Now}
@@ -26,14 +26,14 @@ func TestOnARealAPIServer(t *testing.T) {
 			t.Errorf("%+v, %v", progress, err)
 		}
 	}
-	run(false, 0) // the cluster has no CRDs either
+	run(false, 0) // without CRDs in the cluster
 	cluster.InstallCRDs()
 	cloud.EKS.Group("system", size(1, 1, 2), nil)
 	node := func(name string, labels object) {
 		made := object{"apiVersion": "v1", "kind": "Node", "metadata": object{"name": name, "labels": labels}, "status": object{
 			"allocatable": object{"cpu": "2", "memory": "8Gi", "pods": "20"}, "conditions": []any{object{"type": "Ready", "status": "True"}}}}
 		cluster.Create(made)
-		// The API server taints new nodes as not ready, and there is no controller that would change that.
+		// The API server taints new nodes as not ready, and no controller runs here that would remove the taint.
 		cluster.Change(made, func(o *unstructured.Unstructured) { unstructured.RemoveNestedField(o.Object, "spec", "taints") })
 	}
 	node("system-1", object{names.LabelNodeGroup: "system"})

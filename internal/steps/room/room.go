@@ -1,6 +1,6 @@
-// Package room sees to it that the pods of Karpenter's nodes have somewhere to go before these nodes are drained. It has two parts:
-// the first step of turning off asks whether there will be room, and refuses if not; a later one scales the system node groups
-// up, within their maximum, and waits for their nodes.
+// Package room makes sure that the pods of Karpenter's nodes have capacity elsewhere before these nodes are drained. It
+// has two parts. The first step of turning off checks whether there will be capacity, and rejects if not. A later step
+// scales the system node groups up, within their maximum, and waits for their nodes.
 package room
 
 import (
@@ -20,20 +20,22 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// EKS is what the step needs of EKS.
+// EKS lists the EKS calls of the step.
 type EKS interface {
 	DescribeNodegroup(context.Context, *eks.DescribeNodegroupInput, ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error)
 	UpdateNodegroupConfig(context.Context, *eks.UpdateNodegroupConfigInput, ...func(*eks.Options)) (*eks.UpdateNodegroupConfigOutput, error)
 }
 
 const (
-	// poll is how soon to look again at nodes that start, patience at a cluster in which somebody has to do something.
+	// poll is how long to wait before the next look at starting nodes. patience is how long to wait if the operator has
+	// to act first.
 	poll, patience = 5 * time.Second, 30 * time.Second
-	// sizesKey is under which the sizes are kept that the groups had, until there is room.
+	// sizesKey names the record of the groups' sizes before they were scaled up. It exists until there is enough
+	// capacity.
 	sizesKey = "room"
 )
 
-// Room is the step.
+// Room checks and provides the capacity.
 type Room struct {
 	EKS       EKS
 	Dial      k8s.Connector
@@ -59,7 +61,7 @@ type run struct {
 	*Room
 	plan   *plan.Plan
 	client *k8s.Client
-	// onward lets the removal go on without room: it was forced, or it has begun, and there is no way back.
+	// onward lets the removal go on without capacity: it was forced, or it has begun and cannot be undone.
 	onward   bool
 	progress steps.Progress
 }
@@ -98,8 +100,8 @@ func (r *run) make(ctx context.Context) (steps.Progress, error) {
 	return r.scale(ctx, lack)
 }
 
-// hold waits for what would have been refused before anything had changed: Cluster Autoscaler and the build groups are back by
-// now, so that a refusal would leave the rack half off.
+// hold waits for what the first step would have rejected. By now Cluster Autoscaler and the build groups are restored,
+// so a rejection would leave the rack half off.
 func (r *run) hold(err error) (steps.Progress, error) {
 	var rejected *steps.Rejected
 	if !errors.As(err, &rejected) {
@@ -109,8 +111,8 @@ func (r *run) hold(err error) (steps.Progress, error) {
 		rejected.Problems[0].Message)
 }
 
-// lack tells which pods have no place on the nodes that are there, and which not even with the groups as large as they may be. more
-// are pods that come beside those of Karpenter's nodes, and first.
+// lack returns which pods do not fit on the existing nodes, and which not even with the groups at their maximum. more
+// are pods that need capacity besides those of Karpenter's nodes; they are assigned first.
 func (r *run) lack(ctx context.Context, seen *survey, more []mover) (*shortage, error) {
 	more = pack(more, seen.places)
 	lack := &shortage{rack: r.plan.Rack, cluster: r.plan.Cluster.Name, movers: seen.movers, free: seen.free()}
@@ -130,8 +132,8 @@ func (r *run) lack(ctx context.Context, seen *survey, more []mover) (*shortage, 
 			return nil, err
 		}
 	}
-	// Nodes of build groups that are there were counted like any other. Their further ones are not for Sawhorse to ask for:
-	// a pod that only they take, like a build, waits for Cluster Autoscaler, as it did before there was Karpenter.
+	// Existing nodes of build groups were counted like any other. Sawhorse does not ask for further ones: a pod that
+	// only they admit, such as a build, waits for Cluster Autoscaler, as it did before Karpenter was on.
 	lack.waiting = slices.DeleteFunc(waiting, func(m mover) bool {
 		return !slices.ContainsFunc(lack.groups, func(g *group) bool { return g.admits(m) }) &&
 			slices.ContainsFunc(lack.builds, func(g *group) bool { return g.size.Max > 0 && g.admits(m) })
@@ -144,7 +146,7 @@ func (r *run) lack(ctx context.Context, seen *survey, more []mover) (*shortage, 
 	return lack, nil
 }
 
-// scale asks for the further nodes that the pods need which have no place now, and waits for them.
+// scale asks EKS for the further nodes that the pods need, and waits for them.
 func (r *run) scale(ctx context.Context, lack *shortage) (steps.Progress, error) {
 	if len(lack.left) > 0 && !r.onward {
 		return r.hold(lack.refuse())
@@ -174,7 +176,7 @@ func waiting(groups []*group) string {
 	return strings.Join(all, ", ") + "; if none comes, EC2 may have no capacity (EKS shows that in the group's health), and Rack Reconcile Requested with \"force\": true goes on without"
 }
 
-// raise asks EKS for the further nodes. What the groups had is kept first, until there is room.
+// raise asks EKS for the further nodes. It first records the groups' sizes.
 func (r *run) raise(ctx context.Context, groups []*group) error {
 	sizes := map[string]plan.Scaling{}
 	more := false
@@ -189,7 +191,7 @@ func (r *run) raise(ctx context.Context, groups []*group) error {
 	if err != nil {
 		return fmt.Errorf("sizes of the node groups: encode: %w", err)
 	}
-	if !r.onward { // else it is over with this call
+	if !r.onward { // otherwise this call is the last one
 		if err := r.Baselines.Keep(ctx, r.plan.Rack, sizesKey, kept); err != nil {
 			return err
 		}
@@ -204,7 +206,7 @@ func (r *run) raise(ctx context.Context, groups []*group) error {
 				MinSize: new(int32(g.size.Min)), MaxSize: new(int32(g.size.Max)), DesiredSize: new(int32(to))},
 		})
 		if errors.As(err, new(*types.ResourceInUseException)) {
-			continue // another update is under way; the next call asks again
+			continue // another update is under way, and the next call asks again
 		}
 		if err != nil {
 			return fmt.Errorf("node group %s: scale to %d nodes: %w", g.name, to, err)
@@ -214,7 +216,7 @@ func (r *run) raise(ctx context.Context, groups []*group) error {
 	return nil
 }
 
-// settle ends the record of the sizes, if there is one.
+// settle deletes the record of the sizes, if there is one.
 func (r *run) settle(ctx context.Context) error {
 	kept, ok, err := r.Baselines.Get(ctx, r.plan.Rack, sizesKey)
 	if err != nil || !ok {

@@ -13,7 +13,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// A rack whose Karpenter has no nodes costs two requests to the API server, a look at the records, and nothing of AWS.
+// For a rack whose Karpenter has no nodes, the step makes two requests to the API server and one read of the records,
+// and no call to EKS.
 func TestNoNodes(t *testing.T) {
 	s := begin(t)
 	s.pool("workload", "demo")
@@ -34,7 +35,7 @@ func TestThereIsRoom(t *testing.T) {
 	s.pod("pending", "", "2")["status"] = object{"phase": "Pending"}
 	leaves := s.pod("leaves", "k-0", "2")
 	leaves["metadata"] = object{"deletionTimestamp": "2026-01-02T03:04:05Z"}
-	for name, pod := range s.api.Objects { // Put has named them
+	for name, pod := range s.api.Objects { // the replaced metadata has no name
 		if strings.Contains(name, "/pods/") {
 			pod.SetName(name[strings.LastIndex(name, "/")+1:])
 		}
@@ -49,7 +50,7 @@ func TestThereIsRoom(t *testing.T) {
 	}
 }
 
-// Init containers count as the scheduler counts them, and a node takes only so many pods.
+// Init containers count as the scheduler counts them, and a node takes a limited number of pods.
 func TestRequestsAreTheSchedulers(t *testing.T) {
 	s := begin(t)
 	s.karpenter("100m")
@@ -105,7 +106,7 @@ func (s *scene) notReady(name string) {
 	live.Object["status"].(object)["conditions"] = []any{object{"type": "Ready", "status": "Unknown"}}
 }
 
-// P4: capacity is not taken away before there is room: the step is done only when the new nodes are Ready.
+// Capacity is not removed before its replacement is ready: the step is done only when the new nodes are Ready.
 func TestTheSystemGroupsAreScaledUp(t *testing.T) {
 	s := begin(t)
 	s.karpenter("1500m", "1500m", "1500m")
@@ -136,7 +137,7 @@ func TestTheSystemGroupsAreScaledUp(t *testing.T) {
 	s.passes("")
 }
 
-// A node that has not come up in ten minutes is no promise of room.
+// A node that has not become Ready within ten minutes does not count as starting.
 func TestANodeThatNeverJoins(t *testing.T) {
 	s := begin(t)
 	s.karpenter("1500m", "1500m", "1500m")
@@ -179,7 +180,7 @@ func TestNotEvenAtTheMaximum(t *testing.T) {
 	s.passes("Pods without a place stay Pending")
 }
 
-// Force does not wait for nodes that would make room either.
+// With force the step does not wait for starting nodes either.
 func TestForceWaitsForNothing(t *testing.T) {
 	s := begin(t)
 	s.karpenter("1500m", "1500m", "1500m")
@@ -200,7 +201,7 @@ func TestPodsThatNoOtherNodeTakes(t *testing.T) {
 		"add a node group with larger nodes for the pods that request more than a node of these groups has: shop/gpu (cpu 1, memory 0 GiB, nvidia.com/gpu 1)")
 }
 
-// A build waits for a build node, as it did before there was Karpenter; but a build node that is there counts.
+// A build waits for a build node, as it did before Karpenter was on. An existing build node counts as capacity.
 func TestBuildGroups(t *testing.T) {
 	build := object{"nodeSelector": object{names.LabelBuild: "true"}, "tolerations": []any{object{"key": "dedicated", "value": "build", "effect": "NoSchedule"}}}
 	s := begin(t)
@@ -213,7 +214,8 @@ func TestBuildGroups(t *testing.T) {
 	s.passes("")
 }
 
-// A group without nodes counts by the size of another node of its instance type; else the size is unknown, and said to be.
+// A group without nodes is counted with the size of another node of its instance type. Otherwise the size is unknown,
+// and the message says so.
 func TestAGroupWithoutNodes(t *testing.T) {
 	s := begin(t)
 	s.karpenter("1500m")
@@ -236,7 +238,7 @@ func TestForeignNodePools(t *testing.T) {
 	s.pool("theirs", "")
 	s.refused("NodePools that Sawhorse did not make: theirs")
 	s.node("k", "4", of("theirs"))
-	s.pod("web", "k", "3") // stays where it is
+	s.pod("web", "k", "3") // it stays where it is
 	s.plan.Force = true
 	s.passes("theirs")
 	s.plan.Force = false
@@ -244,7 +246,7 @@ func TestForeignNodePools(t *testing.T) {
 	s.passes("theirs")
 }
 
-// EKS makes one change of a group at a time; another one is waited for.
+// EKS accepts one change of a group at a time. The step waits for another change.
 func TestAGroupThatIsBeingUpdated(t *testing.T) {
 	s := begin(t)
 	s.karpenter("1500m", "1500m", "1500m")
@@ -264,7 +266,7 @@ func TestAGroupThatIsBeingUpdated(t *testing.T) {
 	s.sized("1 3 4")
 }
 
-// begun is a rack that lacks one node, in an EKS that makes it when asked.
+// begun returns a rack that needs one more node, with an EKS that creates it on request.
 func begun(t *testing.T) *scene {
 	s := begin(t)
 	s.karpenter("1500m", "1500m", "1500m")

@@ -13,28 +13,31 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// shortage is what keeps pods from finding a place, in figures.
+// shortage describes the missing capacity.
 type shortage struct {
 	rack, cluster string
 	movers        []mover
-	// free is what the other nodes had before any of these pods was put there.
+	// free is what the other nodes had before any of these pods was assigned to them.
 	free corev1.ResourceList
-	// waiting are the pods that found no place on them, left those that have none with the groups at their maximum either.
+	// waiting are the pods that do not fit on the other nodes. left are those that do not fit with the groups at their
+	// maximum either.
 	waiting, left []mover
-	// groups are the system groups, which grow; builds the build groups, whose nodes count as far as they are on their way.
+	// groups are the system groups, which can grow. builds are the build groups, of which only nodes that are starting
+	// count.
 	groups, builds []*group
 }
 
-// enough is a number of nodes by which every group has grown far enough.
+// enough is a number of further nodes that is enough for every group.
 const enough = 1000
 
-// refuse is the *steps.Rejected of a removal whose pods do not fit even with the groups at their maximum.
+// refuse returns the *steps.Rejected of a removal whose pods do not fit even with the groups at their maximum.
 func (s *shortage) refuse() error {
 	return steps.Reject("karpenter_enabled", "karpenter_enabled is false, but %s. %s; or put {\"rack\": %q, \"force\": true} as Rack Reconcile Requested on the bus to drain Karpenter's nodes all the same. Until then Karpenter goes on.",
 		s.figures(true), s.remedy(), s.rack)
 }
 
-// figures say what is requested, what is free, and what the groups could still add; with those that are left, also who has no place.
+// figures says what the pods request, what is free and what the groups could add. With left, it also names the pods
+// that do not fit.
 func (s *shortage) figures(left bool) string {
 	said := fmt.Sprintf("the %d pods on Karpenter's nodes request %s, and the other Ready nodes have %s free", len(s.movers), amounts(requested(s.movers)), amounts(s.free))
 	for _, g := range s.groups {
@@ -49,7 +52,7 @@ func (s *shortage) figures(left bool) string {
 	return said
 }
 
-// remedy says what to do about pods that are left with all groups at their maximum.
+// remedy says what to do about pods that do not fit with all groups at their maximum.
 func (s *shortage) remedy() string {
 	var all []string
 	rest := grow(s.left, s.groups, func(*group) int { return enough }, func(g *group) *int { return &g.beyond })
@@ -83,7 +86,7 @@ func (s *shortage) remedy() string {
 	return strings.ToUpper(said[:1]) + said[1:]
 }
 
-// some names the first few pods, with what they request.
+// some names the first few pods with their requests.
 func some(movers []mover) string {
 	const most = 5
 	var all []string
@@ -98,8 +101,8 @@ func some(movers []mover) string {
 	return strings.Join(all, ", ")
 }
 
-// amounts print as "cpu 1.5, memory 2 GiB, nvidia.com/gpu 1"; the number of pods comes last, and storage and what is zero
-// not at all.
+// amounts prints resources as "cpu 1.5, memory 2 GiB, nvidia.com/gpu 1". The number of pods comes last; ephemeral
+// storage and zero values are left out.
 func amounts(list corev1.ResourceList) string {
 	const gib = 1 << 30
 	of := func(name corev1.ResourceName) float64 { q := list[name]; return q.AsApproximateFloat64() }

@@ -14,19 +14,22 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
-// survey is what a cluster has of nodes and pods, as far as it says where the pods of Karpenter's nodes can go.
+// survey holds a cluster's nodes and pods, as far as they tell where the pods of Karpenter's nodes can go.
 type survey struct {
-	// movers are the pods that have to leave, places the nodes that may take them: Ready, not cordoned, not Karpenter's.
+	// movers are the pods that have to leave. places are the nodes that may take them: Ready, not cordoned, not
+	// Karpenter's.
 	movers []mover
 	places []*place
-	// nodes are all of them, by name.
+	// nodes are all nodes, sorted by name.
 	nodes []*corev1.Node
-	// daemons are what the DaemonSets request on each node: a further node of its kind has no room for others in that.
+	// daemons are the requests of the DaemonSets' pods on each node. A further node of the same kind has that much less
+	// free.
 	daemons map[string]corev1.ResourceList
 }
 
-// leaving are the names of the nodes that go with the rack's pools. A NodePool may have gone before its nodes, so that they
-// are all of Karpenter's but those of a NodePool that Sawhorse did not make.
+// leaving returns the names of the nodes that are removed with the rack's pools: all of Karpenter's nodes except those
+// of NodePools that Sawhorse did not make. It does not look for their NodePools, because these may be deleted before
+// the nodes.
 func leaving(ctx context.Context, client *k8s.Client, foreign []string) (map[string]bool, error) {
 	leaving := map[string]bool{}
 	return leaving, client.Each(ctx, k8s.Node, "", names.LabelPool, func(node *unstructured.Unstructured) error {
@@ -67,7 +70,7 @@ func look(ctx context.Context, client *k8s.Client, leaving map[string]bool) (*su
 	})
 }
 
-// count takes one pod into the survey: as one that has to move, or as one that is in the way.
+// count adds one pod to the survey: as a pod that has to move, or as one that uses a node's resources.
 func (s *survey) count(pod *corev1.Pod, leaves bool, on *place) {
 	node := pod.Spec.NodeName
 	if node == "" || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
@@ -83,13 +86,14 @@ func (s *survey) count(pod *corev1.Pod, leaves bool, on *place) {
 	switch {
 	case on != nil:
 		subtract(on.free, requestsOf(pod))
-	// A static pod is its node's own. One that is being deleted leaves by itself; what comes in its place counts where it is.
+	// A static pod belongs to its node. A pod that is being deleted leaves on its own, and its replacement is counted
+	// where it runs.
 	case leaves && !daemon && !ownedBy(pod, "Node") && pod.DeletionTimestamp == nil:
 		s.movers = append(s.movers, newMover(pod))
 	}
 }
 
-// free is what the places have together, as far as one of the pods could use it.
+// free returns the sum of the places' free resources, counting only nodes that at least one of the pods could use.
 func (s *survey) free() corev1.ResourceList {
 	all := corev1.ResourceList{}
 	for _, p := range s.places {
