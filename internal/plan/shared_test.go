@@ -8,7 +8,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// The controller may use subnets and groups of other accounts by their names, and those of its own account by their tag.
+// The controller's policy names subnets and groups of other accounts, and allows those of its own account by tag.
 func TestNetworksOfOtherAccountsAreNamed(t *testing.T) {
 	f := facts()
 	f.Subnets[0].Owner, f.Subnets[1].Owner, f.SecurityGroups[0].Owner = "210987654321", "123456789012", "210987654321"
