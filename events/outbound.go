@@ -13,7 +13,7 @@ type Outbound interface {
 type Pass struct {
 	// Rack is the rack's name.
 	Rack string `json:"rack"`
-	// Generation is the number of requests for the rack that the pass includes.
+	// Generation is the number of the latest request for the rack that the pass includes.
 	Generation int64 `json:"generation"`
 	// Execution is the ARN of the state machine's execution.
 	Execution string `json:"execution"`

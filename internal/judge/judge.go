@@ -10,7 +10,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan/nodes"
 )
 
-// Verdict is the result of judging a rack's parameters. If there are Problems, the Plan must not be used.
+// Verdict is the result of Judge. If there are Problems, the Plan must not be used.
 type Verdict struct {
 	Config    params.Config
 	Effective map[string]string

@@ -75,7 +75,7 @@ const OIDCClient = "sts.amazonaws.com"
 // RuleTarget is the ID of the rule's only target.
 const RuleTarget = "queue"
 
-// AWS tags and labels of Kubernetes objects, most of which identify what Sawhorse made.
+// AWS tags, some of which are also labels of Kubernetes objects.
 const (
 	// TagRack is on everything that Sawhorse made, as a tag or a label. Its value is the rack. On an EKS cluster the
 	// cluster's owner sets it, to let the rack in.

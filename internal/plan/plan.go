@@ -134,7 +134,7 @@ type Step struct {
 	Part string `json:"part,omitempty"`
 	// Deadline is the longest time in seconds that the step may take, including waits.
 	Deadline int `json:"deadline"`
-	// Guards names the later step that this one is a precheck for. This step is due if and only if that one is.
+	// Guards names the later step that this one makes safe. This step is due if and only if that one is.
 	Guards string `json:"guards,omitempty"`
 	// Whole keeps a write to the rack from ending the step early.
 	Whole bool `json:"whole,omitempty"`

@@ -23,7 +23,7 @@ type Replacement struct {
 
 // The further steps if a group is replaced. The copy is created before any step relies on system nodes, so that the
 // controller starts on nodes that stay. The SPOT group is removed last, after nodepools. When Karpenter is turned off,
-// the copy stays, and a SPOT group that was being drained gets its nodes back before the capacity check.
+// the copy stays, and a SPOT group that was being drained gets its nodes back before their capacity is needed.
 var (
 	copyGroups   = Step{Name: "nodegroups/copy", Deadline: 2400, Guards: "nodegroups/retire", Why: "on-demand copies of SPOT system node groups"}
 	retireGroups = Step{Name: "nodegroups/retire", Deadline: 5400, Why: "SPOT system node groups drained and deleted"}

@@ -31,7 +31,7 @@ type Lease struct {
 	Writes []Written
 }
 
-// Renew extends the lease of a pass and returns what has been requested since. If the pass is no longer the owner, it
+// Renew extends the lease of a pass and returns it, with all requests so far. If the pass is no longer the owner, it
 // returns ErrLeaseLost.
 func (s *Store) Renew(ctx context.Context, rack, owner string, now time.Time) (Lease, error) {
 	out, err := s.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{

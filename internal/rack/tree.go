@@ -42,7 +42,8 @@ type Written struct {
 	Name string
 }
 
-// Has reports whether the tree was read after a write: the parameter is as new as the write or newer, or deleted.
+// Has reports whether the tree was read after a write: the parameter is as new as the write or newer. After a delete, it
+// is gone or newer.
 func (t Tree) Has(w Written) bool {
 	modified, there := t.Modified[w.Name]
 	if modified = modified.Truncate(time.Second); w.Operation == "Delete" {

@@ -94,7 +94,7 @@ func (s *scene) next(w world) []move {
 	return m.all
 }
 
-// An event happens and is delivered: once, never, or twice, in any order with other events.
+// event adds the moves of an event: it happens, and is delivered once, never or twice, in any order with other events.
 func (m *moves) event(k uint8) {
 	switch w := m.from; w.events[k].stage {
 	case toCome:
