@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// Input holds a rack's parameters and the last plan's.
+// Input holds a rack's parameters and those of its last accepted plan.
 type Input struct {
 	Rack string
 	// Params maps parameter names to the texts as written.

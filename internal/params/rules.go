@@ -19,8 +19,8 @@ func (r *Result) leftAlone(in Input) Input {
 	return in
 }
 
-// keepOn keeps karpenter_auth_mode and karpenter_enabled true when they are no longer set. Only an explicit value turns
-// them off.
+// keepOn keeps karpenter_auth_mode and karpenter_enabled true when they are no longer set, because deleting a parameter
+// must not turn anything off.
 func (r *Result) keepOn(in Input) {
 	for _, name := range []string{authMode, enabled} {
 		if _, given := r.written[name]; given || in.Previous[name] != "true" {
@@ -110,7 +110,8 @@ func (r *Result) disks() {
 	}
 }
 
-// hindrance adds a problem, or a warning if Karpenter is being turned off, which problems of its nodes never block.
+// hindrance adds a problem. If Karpenter is being turned off, it adds a warning instead, because problems of Karpenter's
+// nodes must not block that.
 func (r *Result) hindrance(parameter, path, format string, args ...any) {
 	if r.turningOff {
 		r.warning(parameter, path, format, args...)

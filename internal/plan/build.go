@@ -52,8 +52,8 @@ func (b *builder) warn(parameter, format string, args ...any) {
 	b.warnings = append(b.warnings, params.NewProblem(parameter, "", format, args...))
 }
 
-// hindrance adds a problem, or a warning if the rack is turning Karpenter off, which problems with what only Karpenter
-// needs never block.
+// hindrance adds a problem. If Karpenter is being turned off, it adds a warning instead, because a problem with what
+// only Karpenter needs must not block that.
 func (b *builder) hindrance(parameter, format string, args ...any) {
 	if b.facts.Records.WasOn && !b.config.Enabled {
 		b.warn(parameter, format, args...)
@@ -124,7 +124,7 @@ func (b *builder) letIn() {
 		return
 	}
 	arn := cmp.Or(cluster.ARN, "ARN")
-	// EKS never returns a cluster to CONFIG_MAP. A cluster in that mode was created anew under the name of the rack's
+	// EKS never returns a cluster to CONFIG_MAP. A cluster in that mode was created again under the name of the rack's
 	// former cluster, so it needs the tag.
 	if goal := b.facts.Records.Goal; (goal == GoalAccess || goal == GoalKarpenter) && cluster.AuthMode != "CONFIG_MAP" {
 		b.warn("cluster_name", "cluster %q does not carry the tag %s=%s, by which its owner lets the rack in; the rack's access was migrated before and it goes on, "+
@@ -209,10 +209,10 @@ func (b *builder) missing(parameter, what string, named []string, found []Tagged
 	}
 }
 
-// The range of Kubernetes versions that Karpenter 1.10 supports (its pkg/providers/version).
+// The range of Kubernetes versions that Karpenter 1.10 lists (its pkg/providers/version).
 const oldestKubernetes, newestKubernetes = 26, 35
 
-// Listed reports whether Karpenter supports a version of Kubernetes, and returns the supported range as text. A text
+// Listed reports whether Karpenter lists a version of Kubernetes, and returns the range that it lists as text. A text
 // that is not a version counts as listed.
 func Listed(version string) (listed bool, all string) {
 	all = fmt.Sprintf("1.%d to 1.%d", oldestKubernetes, newestKubernetes)

@@ -90,7 +90,7 @@ func Installed(status string) bool {
 func (b *builder) lackingPolicies() {
 	var lacking []string
 	for _, policy := range b.facts.SystemPolicies {
-		// AWS recommends AmazonEC2ContainerRegistryPullOnly, which nodes have, in its place.
+		// AWS recommends AmazonEC2ContainerRegistryPullOnly instead, which Karpenter's nodes have.
 		if !slices.Contains(b.plan.Infrastructure.NodePolicies, policy) && !strings.HasSuffix(policy, ":policy/AmazonEC2ContainerRegistryReadOnly") {
 			lacking = append(lacking, policy)
 		}

@@ -21,8 +21,8 @@ import (
 )
 
 // typed calls Karpenter's own checks for each label, taint and requirement separately, so that a refusal can be
-// attributed to one of them. It then checks all of them together. What does not fit Karpenter's types has been refused
-// before.
+// attributed to one of them. It then checks for duplicate taints, durations and budgets. What does not fit Karpenter's
+// types has been refused before.
 func (d *draft) typed() []params.Problem {
 	if d.kind != "NodePool" {
 		return d.aliases()
