@@ -22,8 +22,7 @@ type Applied struct {
 	// Action is "created", "updated", "unchanged", or "terminating": the object is being deleted, and must be gone
 	// before it can be created again.
 	Action string
-	// Contested lists fields that another manager had set and that Apply set back, for example "kubectl-edit:
-	// .spec.limits.cpu".
+	// Contested lists the fields of other managers that Apply set back, in the form "kubectl-edit: .spec.limits.cpu".
 	Contested []string
 	// Live is the object after the call.
 	Live *unstructured.Unstructured
