@@ -139,7 +139,7 @@ func TestOverlayLeavesWhatIsWritten(t *testing.T) {
 		{"a": "a user's later write", "b": "unset", "c": "3"},
 		{"a": "a user's later write", "b": "old", "c": "3"},
 		tree.Values,
-		tree.Values, // more than there are
+		tree.Values, // more than there are writes
 	} {
 		change.Written = written
 		if got := Overlay(tree, []Change{change}); !maps.Equal(got.Values, want) {
