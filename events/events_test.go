@@ -13,7 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// contracts is every event: the name of its files, its detail-type, its Go type.
+// contracts lists every event: the name of its files, its detail-type, its Go type.
 var contracts = []struct {
 	file   string
 	detail Detail
@@ -26,7 +26,7 @@ var contracts = []struct {
 	{"reconcile-failed", ReconcileFailed{}},
 }
 
-// schema compiles NAME.schema.json; references to the other schemas stay inside this directory.
+// schema compiles NAME.schema.json. References to other schemas are resolved in this directory.
 func schema(t *testing.T, name string) *jsonschema.Schema {
 	t.Helper()
 	compiler := jsonschema.NewCompiler()
@@ -108,7 +108,7 @@ func TestSamplesKeepTheirContracts(t *testing.T) {
 	}
 }
 
-// What a type encodes with nothing optional set is valid too: lists are [], not null.
+// An event without optional fields is valid too: lists marshal to [], not null.
 func TestEmptyListsAreLists(t *testing.T) {
 	pass := Pass{Rack: "demo", Execution: "arn:aws:states:eu-central-1:123456789012:execution:Sawhorse-reconcile:x"}
 	text, err := json.Marshal(map[string]any{"detail-type": TypeReconciled, "source": Source, "detail": Reconciled{pass}})
@@ -190,7 +190,7 @@ func keys(m map[string]bool) (names []string) {
 	return names
 }
 
-// What docs/events.md tells people to send is what the schemas take.
+// The schemas must accept the events in docs/events.md.
 func TestTheDocumentedEventsAreTaken(t *testing.T) {
 	text := read(t, "../docs/events.md")
 	entries := regexp.MustCompile(`--entries '(.*)'`).FindAllSubmatch(text, -1)

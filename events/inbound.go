@@ -1,32 +1,32 @@
 package events
 
-// ReconcileRequested asks for a pass over one rack, now.
+// ReconcileRequested requests a pass over one rack.
 type ReconcileRequested struct {
 	// Rack is the rack's name.
 	Rack string `json:"rack"`
-	// Reason is for people; nothing depends on it.
+	// Reason is for people. Sawhorse does not use it.
 	Reason string `json:"reason,omitempty"`
-	// Full compares every step with reality, also those whose plan has not changed.
+	// Full compares every step with the real state, also steps whose plan has not changed.
 	Full bool `json:"full,omitempty"`
-	// DryRun plans and answers with an event, and does nothing else.
+	// DryRun only plans, and answers with an event.
 	DryRun bool `json:"dryRun,omitempty"`
-	// Force overrides the guards against removing Karpenter while its pods fit nowhere else.
+	// Force overrides the checks that refuse to remove Karpenter, for example because its pods fit nowhere else.
 	Force bool `json:"force,omitempty"`
 }
 
-// DetailType is TypeReconcileRequested.
+// DetailType returns TypeReconcileRequested.
 func (ReconcileRequested) DetailType() string { return TypeReconcileRequested }
 
-// ParametersChangeRequested asks for several parameters as one change: all of them are written, or none. The same event
-// twice is one change.
+// ParametersChangeRequested requests a change of several parameters together: all of them are written, or none. A
+// repeated event is applied once.
 type ParametersChangeRequested struct {
 	// Rack is the rack's name.
 	Rack string `json:"rack"`
-	// Set are the new values by name. The empty text and the word unset mean what Unset does.
+	// Set maps names to new values. The empty text and the word unset mean the same as Unset.
 	Set map[string]string `json:"set,omitempty"`
-	// Unset are the names of parameters that are to have their defaults. None may be in Set too.
+	// Unset lists the parameters that get their default. None may also be in Set.
 	Unset []string `json:"unset,omitempty"`
 }
 
-// DetailType is TypeParametersChangeRequested.
+// DetailType returns TypeParametersChangeRequested.
 func (ParametersChangeRequested) DetailType() string { return TypeParametersChangeRequested }

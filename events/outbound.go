@@ -5,37 +5,38 @@ import "encoding/json"
 // Outbound is the detail of an event that Sawhorse sends.
 type Outbound interface {
 	Detail
-	// Shortened is the same event with lists that are at least so many bytes shorter, if that is possible.
+	// Shortened returns the event with lists that are shorter by at least so many bytes, if possible.
 	Shortened(bytes int) Outbound
 }
 
-// Pass is what every event about a pass says.
+// Pass has the fields that every event about a pass has.
 type Pass struct {
 	// Rack is the rack's name.
 	Rack string `json:"rack"`
-	// Generation counts the requests for the rack; the pass has seen all of them up to this one.
+	// Generation is the number of the latest request for the rack that the pass includes.
 	Generation int64 `json:"generation"`
 	// Execution is the ARN of the state machine's execution.
 	Execution string `json:"execution"`
-	// DryRun marks a pass that only planned.
+	// DryRun is true for a pass that only planned.
 	DryRun bool `json:"dryRun,omitempty"`
-	// Steps are the names of the steps that the pass is to take or, in a dry run, would take, in order.
+	// Steps are the names of the steps that the pass runs or, in a dry run, would run, in order.
 	Steps List[string] `json:"steps"`
-	// Changed is what the pass has changed, in order.
+	// Changed lists what the pass has changed, in order.
 	Changed List[Change] `json:"changed"`
-	// Pools are what becomes of the pools; those that stay as they are are left out.
+	// Pools lists the changes to the pools. Unchanged pools are left out.
 	Pools List[PoolEffect] `json:"pools"`
-	// Problems are why the parameters were rejected.
+	// Problems are the reasons why the parameters were rejected.
 	Problems List[Problem] `json:"problems"`
-	// Warnings are advice about parameters that were accepted.
+	// Warnings are warnings about accepted parameters.
 	Warnings List[Problem] `json:"warnings"`
-	// DurationSeconds is how long the pass has taken so far, its settle time included.
+	// DurationSeconds is how long the pass has taken so far, including the debounce wait.
 	DurationSeconds float64 `json:"durationSeconds"`
-	// Omitted counts what did not fit into an event; the lists are complete in the rack's record.
+	// Omitted is the number of elements that did not fit into the event. The rack's record has the complete lists.
 	Omitted int `json:"omitted,omitempty"`
 }
 
-// without leaves out what is needed least, from the end of each list: changes, pools, warnings, then problems but one.
+// without removes elements from the end of the lists until enough bytes are saved: first changes, then pools, then
+// warnings, then problems except the first.
 func (p Pass) without(bytes int) Pass {
 	p.Changed = shorten(p.Changed, 0, &bytes, &p.Omitted)
 	p.Pools = shorten(p.Pools, 0, &bytes, &p.Omitted)
@@ -57,37 +58,38 @@ func shorten[T any](list List[T], keep int, bytes, omitted *int) List[T] {
 	return list
 }
 
-// Change is one thing that a step did.
+// Change is one change that a step made.
 type Change struct {
 	// Step is the step's name in the plan.
 	Step string `json:"step"`
-	// Subject names the thing as its owner does: "NodePool/workload".
+	// Subject is the thing that was changed, for example "NodePool/workload".
 	Subject string `json:"subject"`
-	// Action is what was done: "created", "updated", "deleted", …
+	// Action is what was done, for example "created", "updated" or "deleted".
 	Action string `json:"action"`
 }
 
-// PoolEffect is what becomes of one pool, and of its nodes.
+// PoolEffect describes what changes for one pool and its nodes.
 type PoolEffect struct {
 	// Pool is the NodePool's name.
 	Pool string `json:"pool"`
 	// Change is "created", "changed" or "removed".
 	Change string `json:"change"`
-	// Replaces tells that Karpenter replaces nodes of the pool, or drains all of them where the pool goes.
+	// Replaces means that Karpenter replaces nodes of the pool or, if the pool is removed, drains all of them.
 	Replaces bool `json:"replaces,omitempty"`
-	// MayReplace tells that Karpenter may replace nodes beside those: whether it does depends on facts that nobody has looked up.
+	// MayReplace means that Karpenter may replace further nodes, depending on facts that were not observed.
 	MayReplace bool `json:"mayReplace,omitempty"`
-	// Reasons are Karpenter's own words for why nodes are replaced, such as NodePoolDrifted or RequirementsDrifted.
+	// Reasons are Karpenter's reasons for replacing nodes, such as NodePoolDrifted or RequirementsDrifted.
 	Reasons []string `json:"reasons,omitempty"`
-	// Nodes is how many nodes the pool has; absent where nobody has counted.
+	// Nodes is the number of nodes in the pool. It is absent if they were not counted.
 	Nodes *int `json:"nodes,omitempty"`
-	// Replaced is how many of them Karpenter replaces for certain; absent where the NodeClaims were not looked at.
+	// Replaced is how many of them Karpenter certainly replaces. It is absent if the NodeClaims were not observed.
 	Replaced *int `json:"replaced,omitempty"`
 }
 
-// Problem is a sentence about one parameter.
+// Problem is a message about one parameter.
 type Problem struct {
-	// Parameter is the name under params/, "rack" for the rack's own name, or "detail-type" for that of an event that is no request.
+	// Parameter is the name under params/, "rack" for the rack's own name, or "detail-type" for an event that is not a
+	// request.
 	Parameter string `json:"parameter"`
 	// Path is the place inside a JSON parameter.
 	Path string `json:"path,omitempty"`
@@ -95,43 +97,44 @@ type Problem struct {
 	Message string `json:"message"`
 }
 
-// ReconcileStarted is sent once a pass knows what it has to do.
+// ReconcileStarted is sent when a pass knows its steps.
 type ReconcileStarted struct{ Pass }
 
-// DetailType is TypeReconcileStarted.
+// DetailType returns TypeReconcileStarted.
 func (ReconcileStarted) DetailType() string { return TypeReconcileStarted }
 
-// Shortened leaves out of the lists what does not fit.
+// Shortened removes elements of the lists that do not fit.
 func (e ReconcileStarted) Shortened(bytes int) Outbound {
 	e.Pass = e.without(bytes)
 	return e
 }
 
-// Reconciled is sent when the rack is as its parameters say, with DryRun when its plan has been made, and of a rack that is paused
-// when Steps are others than before.
+// Reconciled is sent when the rack is as its parameters say. With DryRun it is sent when the plan is made. For a paused
+// rack it is sent when the Steps have changed.
 type Reconciled struct{ Pass }
 
-// DetailType is TypeReconciled.
+// DetailType returns TypeReconciled.
 func (Reconciled) DetailType() string { return TypeReconciled }
 
-// Shortened leaves out of the lists what does not fit.
+// Shortened removes elements of the lists that do not fit.
 func (e Reconciled) Shortened(bytes int) Outbound {
 	e.Pass = e.without(bytes)
 	return e
 }
 
-// Rejected is sent when the parameters cannot be applied, those of the tree or those of a change request, and when an event on the bus is no
-// request that Sawhorse takes. What is in force stays in force.
+// Rejected is sent when the rack's parameters or a change request cannot be applied, and for an event on the bus that
+// is not a request. What is in force stays in force.
 type Rejected struct {
 	Pass
-	// Change is the id of the event that was refused, a change request or one of an unknown detail-type; empty where the tree itself was.
+	// Change is the ID of the refused event: a change request, or an event with an unknown detail-type. It is empty if
+	// the rack's parameters were rejected.
 	Change string `json:"change,omitempty"`
 }
 
-// DetailType is TypeRejected.
+// DetailType returns TypeRejected.
 func (Rejected) DetailType() string { return TypeRejected }
 
-// Shortened leaves out of the lists what does not fit.
+// Shortened removes elements of the lists that do not fit.
 func (e Rejected) Shortened(bytes int) Outbound {
 	e.Pass = e.without(bytes)
 	return e
@@ -140,20 +143,20 @@ func (e Rejected) Shortened(bytes int) Outbound {
 // ReconcileFailed is sent when a step failed. The next event or the schedule tries again.
 type ReconcileFailed struct {
 	Pass
-	// Step is the step that failed; empty where it was none of the plan's.
+	// Step is the step that failed. It is empty if the failure was not in a step of the plan.
 	Step string `json:"step,omitempty"`
-	// Error is the error's name, as the state machine has it.
+	// Error is the error's name in the state machine.
 	Error string `json:"error"`
-	// Reason is why it failed, for people.
+	// Reason says why it failed, for people.
 	Reason string `json:"reason"`
-	// Remedy is what to do about it.
+	// Remedy says what to do about it.
 	Remedy string `json:"remedy,omitempty"`
 }
 
-// DetailType is TypeReconcileFailed.
+// DetailType returns TypeReconcileFailed.
 func (ReconcileFailed) DetailType() string { return TypeReconcileFailed }
 
-// Shortened leaves out of the lists what does not fit.
+// Shortened removes elements of the lists that do not fit.
 func (e ReconcileFailed) Shortened(bytes int) Outbound {
 	e.Pass = e.without(bytes)
 	return e

@@ -1,22 +1,23 @@
 package statemachine
 
-// Names of the errors between the functions and the state machine. A function's error is named after its outermost Go
-// type, so the types that the functions return bear these names.
+// Names of the errors that functions return to the state machine. The Lambda runtime names an error after its outermost
+// Go type, so the functions return types with these names.
 const (
-	// Throttled asks for the same call again later, for minutes: somebody asked for patience, and slowing down is all it takes.
+	// Throttled means that a server asked to slow down. The state machine repeats the call for minutes.
 	Throttled = "Throttled"
-	// Unavailable asks for the same call again, a few times: somebody did not answer, or failed himself.
+	// Unavailable means that a server did not answer or reported an error of its own. The state machine repeats the
+	// call a few times.
 	Unavailable = "Unavailable"
-	// LeaseLost ends the pass: another one has taken the rack over.
+	// LeaseLost means that another pass has taken over the rack. The pass ends.
 	LeaseLost = "LeaseLost"
-	// Rejected is a step's finding, before it changed anything, that the parameters cannot be applied.
+	// Rejected means that a step found, before it changed anything, that the parameters cannot be applied.
 	Rejected = "Rejected"
-	// StepFailed is every other failure; the state machine reports it as it does any error that it has no name for.
+	// StepFailed means any other failure. The state machine reports it like every error that it does not know.
 	StepFailed = "StepFailed"
 )
 
-// Names of the errors that the state machine raises itself.
+// Names of the errors that the state machine raises.
 const (
-	// StepDeadlineExceeded is a step that waited beyond its deadline.
+	// StepDeadlineExceeded means that a step was not done within its deadline.
 	StepDeadlineExceeded = "StepDeadlineExceeded"
 )

@@ -16,7 +16,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/rack"
 )
 
-// machine is as much of the language as the tests look at.
+// machine has the parts of the language that the tests check.
 type machine struct {
 	QueryLanguage string
 	StartAt       string
@@ -127,10 +127,10 @@ func TestEveryTaskIsPreparedForFailure(t *testing.T) {
 	})
 }
 
-// Every error name of ours in the machine is one of the constants, and every constant is handled by name, but for those
-// that are to be reported like any error.
+// Every error name of Sawhorse in the state machine must be one of the constants. Every constant must be handled by
+// name, except those that are reported like any other error.
 func TestErrorNamesAgree(t *testing.T) {
-	ours := regexp.MustCompile(`^[A-Za-z]+$`) // AWS's have a dot
+	ours := regexp.MustCompile(`^[A-Za-z]+$`) // AWS's names contain a dot
 	named, raised := map[string]bool{}, map[string]bool{}
 	parse(t).each(func(_ string, s state) {
 		for _, r := range s.Retry {
@@ -155,13 +155,14 @@ func TestErrorNamesAgree(t *testing.T) {
 	if got, want := slices.Sorted(maps.Keys(raised)), []string{StepDeadlineExceeded}; !slices.Equal(got, want) {
 		t.Errorf("raised: %v, want %v", got, want)
 	}
-	// StepFailed and StepDeadlineExceeded go to ReportFailure with all that has no name.
+	// StepFailed and StepDeadlineExceeded go to ReportFailure with all other errors.
 	if last := parse(t).States["RunStep"].Catch; last[len(last)-1].Next != "ReportFailure" {
 		t.Errorf("other errors of a step go to %s", last[len(last)-1].Next)
 	}
 }
 
-// The function resync reads in a failed execution's cause where it ended: every way to the state Failed says so.
+// The function resync reads from a failed execution's cause where it ended, so every transition to the state Failed
+// must set it.
 func TestTheCauseTellsWhereAPassEnded(t *testing.T) {
 	m := parse(t)
 	m.each(func(name string, s state) {
@@ -183,7 +184,8 @@ func TestTheCauseTellsWhereAPassEnded(t *testing.T) {
 	}
 }
 
-// A function that dies, or is refused, has its name in what the operator reads: outside of a plan's steps the state itself says it.
+// If a function crashes or may not be called, the operator must see its name. Outside of the plan's steps, the state
+// sets it.
 func TestAFailureNamesItsFunction(t *testing.T) {
 	parse(t).each(func(name string, s state) {
 		function := regexp.MustCompile(`"FunctionName": "\$\{FunctionPrefix\}([a-z]+)"`).FindSubmatch(s.Arguments)
@@ -234,15 +236,15 @@ func TestSubstitutionsAreTheDocumentedOnes(t *testing.T) {
 	}
 }
 
-// A change request is in the table before it is counted, so that whichever pass sees the count finds the request; and the
-// same event twice, or a second try, goes on to be counted all the same.
+// A change request is stored before it is counted, so that every pass that sees the count finds the request. A repeated
+// event or a retry is still counted.
 func TestAChangeIsRecordedBeforeItIsCounted(t *testing.T) {
 	m := parse(t)
 	var ways []string
 	for _, c := range m.States["Known"].Choices {
 		ways = append(ways, c.Next)
 	}
-	// Before the dry runs, too: what a change request says of one is no flag.
+	// RecordChange comes before the dry runs: a dryRun in a change request is not a flag.
 	if want := []string{"Ignored", "RecordChange", "Validate"}; !slices.Equal(ways, want) {
 		t.Errorf("Known leads to %v, want %v", ways, want)
 	}
@@ -260,7 +262,7 @@ func TestAChangeIsRecordedBeforeItIsCounted(t *testing.T) {
 	if !strings.HasSuffix(record.Resource, ":dynamodb:putItem") || put.ConditionExpression != "attribute_not_exists(pk)" {
 		t.Errorf("%s under the condition %q", record.Resource, put.ConditionExpression)
 	}
-	// What internal/rack reads.
+	// The attributes that internal/rack reads.
 	if got, want := slices.Sorted(maps.Keys(put.Item)), []string{"at", "payload", "pk", "sk", "state", "ttl"}; !slices.Equal(got, want) {
 		t.Errorf("attributes %v, want %v", got, want)
 	}
@@ -272,7 +274,7 @@ func TestAChangeIsRecordedBeforeItIsCounted(t *testing.T) {
 	}
 }
 
-// A change request is told from the other events by its name, and has none of their flags.
+// A change request is recognized by its detail-type, and has no flags.
 func TestAChangeHasNoFlags(t *testing.T) {
 	assign := parse(t).States["Intake"].Assign
 	is := "$states.input.`detail-type` = '" + events.TypeParametersChangeRequested + "'"
@@ -280,19 +282,19 @@ func TestAChangeHasNoFlags(t *testing.T) {
 		t.Errorf("change: %s", got)
 	}
 	for _, flag := range []string{"full", "dryRun", "force"} {
-		// Not "!=", which is false where there is no detail-type at all.
+		// "!=" would be false if there is no detail-type.
 		if got, want := assign[flag], "{% $not("+is+") and $states.input.detail."+flag+" = true %}"; got != want {
 			t.Errorf("%s: %s, want %s", flag, got, want)
 		}
 	}
 }
 
-// An event that is none of those that the rules lead here for is answered, and nothing else: it takes no lease, and asks for no pass.
+// An unknown event is only answered. It takes no lease and requests no pass.
 func TestAnUnknownEventIsOnlyAnswered(t *testing.T) {
 	m := parse(t)
 	unknown, _ := m.States["Intake"].Assign["unknown"].(string)
 	for _, part := range []string{
-		// Nobody but AWS may put events with a source that begins with aws.
+		// Only AWS may put events with a source that begins with aws.
 		"$not($states.input.source = '" + events.SSMSource + "')", "$not($t in ['" + strings.Join(events.Requests, "', '") + "'])", "{'detailType': $t, 'id': ",
 	} {
 		if !strings.Contains(unknown, part) {
@@ -309,7 +311,8 @@ func TestAnUnknownEventIsOnlyAnswered(t *testing.T) {
 	}
 }
 
-// The write that an event tells of goes into the lease as package rack reads it, into one of ten places at most.
+// The write that an event reports is stored in the lease in the format that package rack reads, in one of at most ten
+// attributes.
 func TestAWriteIsToldOf(t *testing.T) {
 	m := parse(t)
 	wrote, _ := m.States["Intake"].Assign["wrote"].(string)
@@ -330,8 +333,8 @@ func TestAWriteIsToldOf(t *testing.T) {
 	}
 }
 
-// Whoever may put events on the bus may name any number of racks that there are not: their leases go, after a pass that failed too.
-// Every other lease expires, later than the records of its runs.
+// Events may name any number of racks that do not exist. Their leases are deleted, also after a failed pass. Every
+// other lease expires later than the records of its runs.
 func TestALeaseIsNotForEver(t *testing.T) {
 	m := parse(t)
 	for _, name := range []string{"Todo", "Reported"} {
@@ -342,7 +345,7 @@ func TestALeaseIsNotForEver(t *testing.T) {
 	if got := m.States["Erase"].Resource; !strings.HasSuffix(got, ":dynamodb:deleteItem") {
 		t.Errorf("Erase calls %s", got)
 	}
-	// What an earlier round has found does not count for one that has failed.
+	// The outcome of an earlier iteration must not be used for one that failed.
 	if m.States["Again"].Assign["outcome"] != "Failed" || m.States["ReportFailure"].Assign["outcome"] != "{% $states.result.Payload.unknown = true ? 'Unknown' : 'Failed' %}" {
 		t.Errorf("outcomes %v, %v", m.States["Again"].Assign, m.States["ReportFailure"].Assign)
 	}
@@ -355,7 +358,7 @@ func TestALeaseIsNotForEver(t *testing.T) {
 	}
 }
 
-// The functions that the machine calls by name exist; those of the steps are the plan's business.
+// The functions that the state machine calls by name must exist. Those of the steps come from the plan.
 func TestFunctionsExist(t *testing.T) {
 	for _, match := range regexp.MustCompile(`"\$\{FunctionPrefix\}(\w+)"`).FindAllStringSubmatch(Definition, -1) {
 		if _, err := os.Stat("../functions/" + match[1] + "/main.go"); err != nil {
@@ -364,8 +367,8 @@ func TestFunctionsExist(t *testing.T) {
 	}
 }
 
-// What Lambda answers of Invoke that mends itself in minutes (its API's errors): a function that was idle for weeks gets its
-// interfaces back, a deployment ends, EC2 or a subnet has room again.
+// Errors of Lambda's Invoke API that resolve within minutes: a function that was idle for weeks gets its network
+// interfaces back, a deployment ends, EC2 or a subnet has capacity again.
 func TestFunctionsThatAreNotReadyAreTriedForMinutes(t *testing.T) {
 	seen := 0
 	parse(t).each(func(name string, s state) {
@@ -381,7 +384,7 @@ func TestFunctionsThatAreNotReadyAreTriedForMinutes(t *testing.T) {
 					tries += *r.MaxAttempts * r.MaxDelaySeconds
 				}
 			}
-			if tries < 600 { // half of that on the average, with full jitter
+			if tries < 600 { // half of that on average, because of full jitter
 				t.Errorf("state %s: Lambda.%s is tried for %d s at most", name, e, tries)
 			}
 		}

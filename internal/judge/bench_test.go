@@ -9,7 +9,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// small is a rack as most are, large one with 100 pools. Each check is of other labels: none is remembered from the last.
+// small is a typical rack, large one with 100 pools. Each index gives other labels, so that no result is remembered
+// from an earlier call.
 func small(i int) map[string]string {
 	return map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_node_labels": fmt.Sprint("team=t", i)}
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// drift is one row of a table: what was written before, what is written now, and what becomes of the pool workload by it.
+// drift is one row of a table: former parameters, new parameters, and the expected effect on the workload pool.
 type drift struct {
 	what    string
 	was, is map[string]string
 	want    string
 }
 
-// compared is the verdict of parameters of a rack with Karpenter, while a plan is in force; nil: none is.
+// compared returns the Verdict on parameters of a rack with Karpenter while a plan is in force, or nil for none.
 func compared(t *testing.T, texts map[string]string, facts plan.Facts, inForce *plan.Plan) Verdict {
 	t.Helper()
 	all := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}
@@ -62,12 +62,12 @@ func mayBe(reason string) string {
 	return "pool workload is changed: Karpenter may replace some or all of its nodes (" + reason + "), as its disruption budget allows"
 }
 
-// requiring is a karpenter_config with requirements of the pool, and one of the class beside it.
+// requiring returns a karpenter_config with requirements of the pool and fields of the class.
 func requiring(class string, requirements ...string) texts {
 	return texts{"karpenter_config": fmt.Sprintf(`{"nodePool":{"template":{"spec":{"requirements":[%s]}}},"ec2NodeClass":{%s}}`, strings.Join(requirements, ","), class)}
 }
 
-// reserving is a pool that may run in capacity reservations, of these ids.
+// reserving returns a pool that may run in the capacity reservations with these ids.
 func reserving(ids ...string) texts {
 	return requiring(`"capacityReservationSelectorTerms":[{"id":"`+strings.Join(ids, `"},{"id":"`)+`"}]`,
 		`{"key":"karpenter.sh/capacity-type","operator":"In","values":["reserved","on-demand"]}`)
@@ -77,8 +77,8 @@ func classOf(fields string) texts {
 	return texts{"karpenter_config": `{"ec2NodeClass":{` + fields + `}}`}
 }
 
-// What Karpenter replaces is its own decision, of which the hash of its types is only a part: what it leaves out of that (requirements,
-// AMIs, subnets, security groups, capacity reservations) makes nodes drift too.
+// Karpenter decides which nodes it replaces. The hash of its types is only a part of that: requirements, AMIs, subnets,
+// security groups and capacity reservations are not in the hash, and cause drift too.
 func TestWhatReplacesNodes(t *testing.T) {
 	const (
 		onDemand = `{"key":"karpenter.sh/capacity-type","operator":"In","values":["on-demand"]}`
@@ -144,7 +144,7 @@ func TestWhatReplacesNodes(t *testing.T) {
 	}
 }
 
-// claim is a NodeClaim of the pool workload that has been launched.
+// claim returns a launched NodeClaim of the workload pool.
 func claim(labels texts, annotations texts) plan.Object {
 	all := map[string]any{"karpenter.sh/nodepool": "workload"}
 	for key, value := range labels {
@@ -160,7 +160,7 @@ func claim(labels texts, annotations texts) plan.Object {
 	}
 }
 
-// With the NodeClaims at hand, it is told node by node.
+// If the NodeClaims are known, the effect is computed node by node.
 func TestWhichNodesAreReplaced(t *testing.T) {
 	of := func(arch, family string, more texts) texts {
 		labels := texts{"kubernetes.io/arch": arch, "karpenter.sh/capacity-type": "on-demand", "karpenter.k8s.aws/instance-family": family}
@@ -221,7 +221,7 @@ func TestWhichNodesAreReplaced(t *testing.T) {
 	}
 }
 
-// A limit with an exponent that the definition lets pass and Kubernetes computes for minutes holds up nobody.
+// The CRD accepts a limit with a large exponent that Kubernetes takes minutes to compute. It must not block a pass.
 func TestLimitsAreReadInTime(t *testing.T) {
 	good := compared(t, nil, plan.Facts{}, nil).Plan
 	running := plan.Facts{Pools: map[string]plan.PoolFacts{"workload": {CPU: "4", Memory: "9e-99999999"}}}
@@ -234,7 +234,7 @@ func TestLimitsAreReadInTime(t *testing.T) {
 	}
 }
 
-// What was refused is not hashed, and neither is what should have been: at an alias that it cannot read, Karpenter's hash ends the process.
+// Invalid manifests must never be hashed: on an alias that it cannot read, Karpenter's hash ends the process.
 func TestNothingBadIsHashed(t *testing.T) {
 	good := compared(t, nil, plan.Facts{}, nil).Plan
 	for _, alias := range []string{"bottlerocket", "al2022@latest", "@", "al2023@v1@latest", "AL2023@latest"} {

@@ -21,10 +21,11 @@ func FuzzConfig(f *testing.F) { fuzz(f, "karpenter_config") }
 
 func FuzzPools(f *testing.F) { fuzz(f, "additional_karpenter_nodepools_config") }
 
-// Without -fuzzminimizetime=20x, go test spends a minute and more on making the first interesting input smaller.
+// Run these with -fuzzminimizetime=20x. Without it, go test takes a minute or more to minimize the first interesting
+// input.
 
-// fuzz judges any text of a JSON parameter, the others being good. What is refused names that parameter; what is accepted
-// makes the same manifests each time, and they are Karpenter's.
+// fuzz judges any text of a JSON parameter while the others are valid. A refusal must name that parameter. An accepted
+// text must give the same manifests each time, and they must fit Karpenter's types.
 func fuzz(f *testing.F, parameter string) {
 	for _, text := range seeds(f, parameter) {
 		f.Add(text)
@@ -60,8 +61,8 @@ func fuzz(f *testing.F, parameter string) {
 	})
 }
 
-// FuzzChange judges any karpenter_config while any other one is in force, as validate does: with the plan as it is kept, and NodeClaims
-// at hand. Nothing ends or holds up the judging, what becomes of the nodes is the same each time, and adds up.
+// FuzzChange judges any karpenter_config while any other one is in force, as validate does: with the stored plan and
+// known NodeClaims. It must not crash or hang, and the effects must be consistent and the same each time.
 func FuzzChange(f *testing.F) {
 	texts := seeds(f, "karpenter_config")
 	for i, text := range texts {
@@ -108,7 +109,7 @@ func FuzzChange(f *testing.F) {
 	})
 }
 
-// unprintable characters garble a terminal or a log; a line break makes one problem look like two.
+// unprintable characters corrupt a terminal or a log. A line break makes one problem look like two.
 func unprintable(r rune) bool { return unicode.IsControl(r) }
 
 func encoded(t *testing.T, v Verdict) []byte {
@@ -120,7 +121,7 @@ func encoded(t *testing.T, v Verdict) []byte {
 	return text
 }
 
-// decodes wants manifests to be objects of Karpenter's own types, with no field that these do not have.
+// decodes requires manifests to decode into Karpenter's own types, without unknown fields.
 func decodes(t *testing.T, objects []plan.Object) {
 	t.Helper()
 	if len(objects) < 2 {
@@ -143,7 +144,7 @@ func decodes(t *testing.T, objects []plan.Object) {
 	}
 }
 
-// seeds are the texts of a parameter in the tables.
+// seeds returns the texts of a parameter in the tables.
 func seeds(f *testing.F, parameter string) []string {
 	f.Helper()
 	files, err := filepath.Glob("testdata/*.json")

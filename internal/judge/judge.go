@@ -1,5 +1,5 @@
-// Package judge makes a plan of a rack's parameters, or tells all that is wrong with them. A pass and the command line judge
-// alike.
+// Package judge turns a rack's parameters into a plan, or reports all problems with them. Passes and the command line
+// both use it.
 package judge
 
 import (
@@ -10,28 +10,30 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan/nodes"
 )
 
-// Verdict is what became of a rack's parameters. With Problems, the Plan is not to be used.
+// Verdict is the result of Judge. If there are Problems, the Plan must not be used.
 type Verdict struct {
 	Config    params.Config
 	Effective map[string]string
 	Plan      plan.Plan
 	Problems  []params.Problem
 	Warnings  []params.Problem
-	// Objects are the fingerprint of the manifests that were checked.
+	// Objects is the fingerprint of the manifests that were checked.
 	Objects string
 }
 
-// InForce is what an earlier verdict left behind.
+// InForce gives access to what an earlier pass left in force.
 type InForce struct {
-	// Checked is the Objects of the last good verdict: the same manifests are good again, and are not checked twice.
+	// Checked is the Objects of the last Verdict without problems. The same manifests are not checked again.
 	Checked string
-	// Plan reads the plan that is in force, nil where there is none; it is called where the pools or their networks are to be others.
+	// Plan reads the plan in force, or returns nil if there is none. It is called only if the pools or their networks
+	// change.
 	Plan func() (*plan.Plan, error)
-	// Running adds to the facts what runs in the pools; it is called where there are pools that are to be others. Nil: nobody can look.
+	// Running adds what runs in the pools to the facts. It is called only if existing pools may change. If it is nil,
+	// nothing is known.
 	Running func(*plan.Facts)
 }
 
-// Judge makes a verdict of parameters that have been read and facts that have been observed for them.
+// Judge makes a Verdict from parsed parameters and the facts observed for them.
 func Judge(parsed params.Result, facts plan.Facts, before InForce) (Verdict, error) {
 	compiled := nodes.Compile(parsed.Config, facts)
 	verdict := Verdict{Config: parsed.Config, Effective: parsed.Effective, Objects: compiled.Fingerprint()}
@@ -60,13 +62,13 @@ func Judge(parsed params.Result, facts plan.Facts, before InForce) (Verdict, err
 	return verdict, nil
 }
 
-// reselects tells whether a plan selects other subnets or security groups than those that were applied.
+// reselects reports whether a plan selects other subnets or security groups than those that were applied.
 func reselects(p plan.Plan, applied map[string]string) bool {
 	return slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return s.Name == "network" && applied[s.Name] != s.Fingerprint })
 }
 
-// compare tells what the plan does to the pools of the one in force. What has been refused is not compared: Karpenter's own code, which
-// tells what drifts, counts on the checks, and ends the process where it cannot go on.
+// compare sets the plan's effects on the pools in force. It leaves out plans with problems: Karpenter's drift code
+// relies on valid manifests, and ends the process on some invalid ones.
 func (v *Verdict) compare(facts *plan.Facts, before InForce, good bool) error {
 	last, err := before.Plan()
 	if err != nil {
@@ -81,7 +83,7 @@ func (v *Verdict) compare(facts *plan.Facts, before InForce, good bool) error {
 	if good {
 		v.Plan.Effects = nodes.Effects(*last, v.Plan, *facts)
 	}
-	if v.Plan.Cluster.Gone { // and with it the Karpenter that would drain
+	if v.Plan.Cluster.Gone { // Karpenter is gone with the cluster and drains nothing
 		for i := range v.Plan.Effects {
 			v.Plan.Effects[i].Replaces = false
 		}
@@ -89,7 +91,7 @@ func (v *Verdict) compare(facts *plan.Facts, before InForce, good bool) error {
 	return nil
 }
 
-// unless leaves out problems with a place that has been refused already.
+// unless removes problems about a place that has been refused already.
 func unless(known, found []params.Problem) []params.Problem {
 	return slices.DeleteFunc(found, func(p params.Problem) bool {
 		return slices.ContainsFunc(known, func(k params.Problem) bool {

@@ -15,13 +15,13 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// judged is one case of a table in testdata: what is written, and what is said of it.
+// judged is one case of a table in testdata: what is written, and the expected problems and warnings.
 type judged struct {
 	What string
 	// Config and Pools are the two JSON parameters as JSON, Params any parameter as text.
 	Config, Pools json.RawMessage
 	Params        map[string]string
-	// Problems and Warnings are "parameter path: part of the sentence", in order.
+	// Problems and Warnings are "parameter path: part of the message", in order.
 	Problems, Warnings []string
 }
 
@@ -87,7 +87,7 @@ func same(t *testing.T, what string, got []params.Problem, want []string) {
 	}
 }
 
-// Every sentence says what to do, and none is longer than people read.
+// Every message says what to do, and has a limited length.
 func TestSentences(t *testing.T) {
 	files, _ := filepath.Glob("testdata/*.json")
 	for _, file := range files {
@@ -109,7 +109,7 @@ func TestSentences(t *testing.T) {
 	}
 }
 
-// The same words in any order of Go's maps give the same verdict, byte for byte.
+// The same parameters in any iteration order of Go's maps give the same Verdict, byte for byte.
 func TestSameInputSameVerdict(t *testing.T) {
 	texts := map[string]string{
 		"karpenter_auth_mode": "true", "karpenter_enabled": "true", "build_node_enabled": "true", "tags": "a=b,c=d,e=f",
@@ -127,7 +127,7 @@ func TestSameInputSameVerdict(t *testing.T) {
 	}
 }
 
-// Nothing may crash or hang, however it is meant.
+// No input may cause a crash or a hang.
 func TestHostileJSON(t *testing.T) {
 	var many []string
 	for i := range 1000 {
@@ -160,7 +160,7 @@ func TestHostileJSON(t *testing.T) {
 	}
 }
 
-// Turning Karpenter off is never held up, not by what Karpenter refuses either.
+// Turning Karpenter off is never blocked, not even by manifests that Karpenter refuses.
 func TestTurningOffIsNotHeldUpByManifests(t *testing.T) {
 	previous := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "cluster_name": "demo"}
 	parsed := params.Parse(params.Input{Rack: "demo", Previous: previous, Params: map[string]string{
@@ -173,7 +173,7 @@ func TestTurningOffIsNotHeldUpByManifests(t *testing.T) {
 	}
 }
 
-// Manifests that were good are not checked again; others are, and those in force are compared with them.
+// Manifests that passed the checks are not checked again. Others are checked, and compared with those in force.
 func TestWhatWasCheckedIsNotCheckedAgain(t *testing.T) {
 	parse := func(limit string) params.Result {
 		return params.Parse(params.Input{Rack: "demo", Params: map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_cpu_limit": limit}})
@@ -205,7 +205,7 @@ func TestWhatWasCheckedIsNotCheckedAgain(t *testing.T) {
 	same(t, "warnings", other.Warnings, []string{"karpenter_cpu_limit: may have 11 of cpu, and 12 runs now on 3 nodes"})
 }
 
-// Nobody drains the nodes of a cluster that has been deleted.
+// If the cluster has been deleted, no nodes are drained.
 func TestPoolsOfAClusterThatIsGone(t *testing.T) {
 	on := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}
 	was := verdict(t, on).Plan
@@ -217,7 +217,7 @@ func TestPoolsOfAClusterThatIsGone(t *testing.T) {
 	}
 }
 
-// A bad name of the rack is one problem, and not one of everything that is made of the name.
+// An invalid rack name is reported once, and not for everything that is derived from it.
 func TestRackNames(t *testing.T) {
 	for _, rack := range []string{"", "A B", "x\x00y", "-a", "a-", "../x", "{}", "é"} {
 		texts := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "build_node_enabled": "true"}
@@ -228,7 +228,7 @@ func TestRackNames(t *testing.T) {
 	}
 }
 
-// AWS's limit of tags holds for those of karpenter_config and the parameter together; a tag in both is one.
+// AWS's limit applies to the tags of karpenter_config and of the parameter together. A tag in both counts once.
 func TestLimitOfTags(t *testing.T) {
 	tags := func(from, n int) (pairs []string, object string) {
 		fields := map[string]string{}
@@ -249,7 +249,7 @@ func TestLimitOfTags(t *testing.T) {
 	}
 }
 
-// A suggestion is not as long as a careless value.
+// A suggestion must not be as long as an overlong value.
 func TestSuggestionsAreShort(t *testing.T) {
 	var families []string
 	for i := range 5000 {
@@ -261,7 +261,7 @@ func TestSuggestionsAreShort(t *testing.T) {
 	}
 }
 
-// The limits themselves are allowed, and what is one over is not: a hundred pools, and 64 KiB of JSON, measured after decoding.
+// The limits themselves are allowed, and one more is not: 100 pools, and 64 KiB of JSON, measured after decoding.
 func TestLimits(t *testing.T) {
 	pools := func(n int) string {
 		var all []string

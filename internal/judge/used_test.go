@@ -9,10 +9,10 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// A parameter that nothing reads would be accepted and do nothing.
+// A parameter that nothing reads would be accepted and have no effect.
 func TestEveryParameterIsUsed(t *testing.T) {
 	base := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "build_node_enabled": "true"}
-	// Where the example is what the base comes to anyway, another good value.
+	// Where the example equals the value in the base, another valid value.
 	values := map[string]string{
 		"karpenter_auth_mode": "false", "karpenter_enabled": "false", "build_node_enabled": "false", "high_availability": "false", "karpenter_consolidation_enabled": "false",
 		"node_type": "m7g.large", "build_node_type": "m7g.large", "karpenter_node_expiry": "1h", "karpenter_disruption_budget_nodes": "3", "karpenter_node_volume_type": "gp2",
@@ -27,7 +27,7 @@ func TestEveryParameterIsUsed(t *testing.T) {
 		seen := func(texts map[string]string) string {
 			parsed := params.Parse(params.Input{Rack: "demo", Params: texts})
 			observed := facts
-			// What a pass observes for the two parameters that name what is to be tagged.
+			// What a pass observes for the two parameters that name resources to tag.
 			observed.Subnets = named(parsed.Config.SubnetIDs, "subnet-00000000")
 			observed.SecurityGroups = named(parsed.Config.SecurityGroupIDs, "sg-00000000")
 			v, err := Judge(parsed, observed, InForce{})
@@ -64,7 +64,7 @@ func named(ids []string, otherwise string) []plan.Tagged {
 	return all
 }
 
-// Mistakes of every kind are told at once, each under its own parameter.
+// All mistakes are reported at once, each under its own parameter.
 func TestAllMistakesAreTold(t *testing.T) {
 	v := verdict(t, map[string]string{
 		"karpenter_cpu_limit": "0", "node_disk": "1.5", "karpenter_node_expiry": "30d", "karpenter_node_labels": "karpenter.sh/x=y", "tags": "Name=x", "karpenter_instance_families": "c7i-flex",

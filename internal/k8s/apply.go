@@ -15,20 +15,20 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// Applied is what Apply did with one object.
+// Applied is the result of Apply for one object.
 type Applied struct {
 	// Subject is Kind/namespace/name.
 	Subject string
-	// Action is "created", "updated", "unchanged", or "terminating": the object is on its way out, and has to be gone
-	// before it can be made again.
+	// Action is "created", "updated", "unchanged", or "terminating": the object is being deleted, and must be gone
+	// before it can be created again.
 	Action string
-	// Contested are fields that another manager had set and that were set back: "kubectl-edit: .spec.limits.cpu".
+	// Contested lists the fields of other managers that Apply set back, in the form "kubectl-edit: .spec.limits.cpu".
 	Contested []string
-	// Live is the object as it is now.
+	// Live is the object after the call.
 	Live *unstructured.Unstructured
 }
 
-// The actions of Applied.
+// Actions of Applied.
 const (
 	Created     = "created"
 	Updated     = "updated"
@@ -36,12 +36,12 @@ const (
 	Terminating = "terminating"
 )
 
-// Changed tells whether something was written.
+// Changed reports whether something was written.
 func (a Applied) Changed() bool { return a.Action == Created || a.Action == Updated }
 
-// Apply brings one object of the rack to its manifest by server-side apply; the API server writes nothing, and keeps the
-// resourceVersion, where nothing differs. Fields of other managers stay; one that contradicts the manifest is taken back.
-// An object of that name without the rack's label is a *Foreign error.
+// Apply creates or updates one object of the rack by server-side apply. If nothing differs, the API server writes
+// nothing and keeps the resourceVersion. Fields of other managers stay, unless they contradict the manifest. If an
+// object of that name exists without the rack's label, the error is a *Foreign.
 func (c *Client) Apply(ctx context.Context, rack string, manifest plan.Object) (Applied, error) {
 	object, kind, err := decode(manifest)
 	if err != nil {
@@ -60,7 +60,7 @@ func (c *Client) Apply(ctx context.Context, rack string, manifest plan.Object) (
 	return c.write(ctx, kind, live, object)
 }
 
-// ApplyUnlabelled is Apply for an object that is ours by another mark than the label: the caller has checked.
+// ApplyUnlabelled is Apply without the check of the label. The caller must have checked that the object is the rack's.
 func (c *Client) ApplyUnlabelled(ctx context.Context, manifest plan.Object) (Applied, error) {
 	object, kind, err := decode(manifest)
 	if err != nil {
@@ -73,7 +73,7 @@ func (c *Client) ApplyUnlabelled(ctx context.Context, manifest plan.Object) (App
 	return c.write(ctx, kind, live, object)
 }
 
-// Owned is a *Foreign error where the object exists and does not carry the rack's label.
+// Owned returns a *Foreign error if the object exists and does not carry the rack's label.
 func Owned(live *unstructured.Unstructured, rack string) error {
 	if live == nil || live.GetLabels()[names.TagRack] == rack {
 		return nil
@@ -114,7 +114,7 @@ func (c *Client) patch(ctx context.Context, kind Kind, object *unstructured.Unst
 		metav1.PatchOptions{FieldManager: names.FieldManager, Force: &force})
 }
 
-// decode copies the manifest through JSON, so that its numbers are the kinds of number that the API machinery knows.
+// decode copies the manifest through JSON, so that its numbers have the types that the API machinery expects.
 func decode(manifest plan.Object) (*unstructured.Unstructured, Kind, error) {
 	body, err := json.Marshal(manifest)
 	if err != nil {
@@ -128,7 +128,7 @@ func decode(manifest plan.Object) (*unstructured.Unstructured, Kind, error) {
 	return object, kind, err
 }
 
-// managers reads from a conflict who holds which field.
+// managers returns the managers and fields that a conflict names.
 func managers(err error) []string {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {

@@ -67,13 +67,13 @@ func TestApply(t *testing.T) {
 		o.SetAnnotations(map[string]string{"a": "1", "b": "2", "theirs": "x"})
 	})
 	apply(object, k8s.Unchanged)
-	// changes only what changed, and drops what is no longer wanted
+	// changes only what differs, and removes what is no longer in the manifest
 	changed := apply(account("apply", "demo", map[string]any{"a": "3"}), k8s.Updated)
 	got := changed.Live.GetAnnotations()
 	if got["a"] != "3" || got["theirs"] != "x" || len(got) != 2 {
 		t.Errorf("the annotations are %v", got)
 	}
-	// takes back a field that somebody else has set, and says so
+	// sets back a field that another manager has set, and reports it
 	cluster.Change(object, func(o *unstructured.Unstructured) { o.SetAnnotations(map[string]string{"a": "no"}) })
 	contested := apply(account("apply", "demo", map[string]any{"a": "3"}), k8s.Updated)
 	if len(contested.Contested) != 1 || !strings.Contains(contested.Contested[0], "somebody") || contested.Live.GetAnnotations()["a"] != "3" {
@@ -120,7 +120,7 @@ func TestPruneDeletesOnlyWhatIsOurs(t *testing.T) {
 	c := client(t, cluster.Config)
 	for name, owner := range map[string]string{"keep": "demo", "drop": "demo", "theirs": "other", "nobodys": ""} {
 		object := account(name, owner, nil)
-		// so that what was deleted is still there, on its way out
+		// so that a deleted object stays with a deletion timestamp
 		object["metadata"].(map[string]any)["finalizers"] = []any{"sawhorse.dev/test"}
 		cluster.Create(object)
 	}
@@ -145,7 +145,7 @@ func TestConnectIsRefusedWithoutAnAccessEntry(t *testing.T) {
 	if !errors.As(err, new(*steps.NotReady)) || !strings.HasPrefix(err.Error(), "Deployment/kube-system/x: get: ") {
 		t.Errorf("the error is %v", err)
 	}
-	// somebody known who may not
+	// a known user without rights
 	_, err = client(t, cluster.As("nobody")).Get(ctx, k8s.Deployment, "kube-system", "x")
 	if !k8s.IsForbidden(err) {
 		t.Errorf("the error is %v", err)
@@ -165,7 +165,7 @@ func TestUpdateWritesOnlyADifference(t *testing.T) {
 	if written, err := c.Update(ctx, k8s.ServiceAccount, live, wanted); !written || err != nil {
 		t.Errorf("written %v, %v", written, err)
 	}
-	// what was read is out of date now, what was written is not
+	// live is outdated now, wanted is not
 	if _, err := c.Update(ctx, k8s.ServiceAccount, live, stale); !k8s.IsConflict(err) {
 		t.Errorf("the error is %v", err)
 	}

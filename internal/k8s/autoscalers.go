@@ -9,9 +9,10 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// Autoscaler is the Cluster Autoscaler among a cluster's Deployments: the one whose image says so, in whatever namespace, and of several
-// the one that is named (namespace/name); nil where there is none. A name that leads nowhere, or to a Deployment that is no Cluster
-// Autoscaler, and two of them without a name, are a *steps.Rejected: what hands over is scaled to zero, so a name alone is not enough.
+// Autoscaler returns the Cluster Autoscaler among a cluster's Deployments, or nil if there is none. It is recognized by
+// its image, in any namespace. If there are several, named (namespace/name) selects one. The error is a *steps.Rejected
+// if named does not exist or does not run Cluster Autoscaler's image, or if there are two and none is named. The image
+// is checked because the Deployment may be scaled to zero.
 func Autoscaler(deployments []unstructured.Unstructured, named string) (*unstructured.Unstructured, error) {
 	if named != "" {
 		found := Find(deployments, named)
@@ -36,7 +37,7 @@ func Autoscaler(deployments []unstructured.Unstructured, named string) (*unstruc
 		len(found), strings.Join(found, ", "))
 }
 
-// suggestion names the Deployments that look like it.
+// suggestion names the Deployments that run the image of Cluster Autoscaler.
 func suggestion(deployments []unstructured.Unstructured) string {
 	if found := byImage(deployments); len(found) > 0 {
 		return " (" + strings.Join(found, " or ") + " looks like it)"
@@ -54,7 +55,7 @@ func byImage(deployments []unstructured.Unstructured) (found []string) {
 	return found
 }
 
-// Find is the object of that namespace/name; nil where there is none.
+// Find returns the object with that namespace/name, or nil.
 func Find(objects []unstructured.Unstructured, key string) *unstructured.Unstructured {
 	for i := range objects {
 		if objects[i].GetNamespace()+"/"+objects[i].GetName() == key {
@@ -64,15 +65,15 @@ func Find(objects []unstructured.Unstructured, key string) *unstructured.Unstruc
 	return nil
 }
 
-// autoscalerImage is how the repository of Cluster Autoscaler's image ends, wherever it is mirrored.
+// autoscalerImage is the last part of the repository of Cluster Autoscaler's image, in any registry.
 const autoscalerImage = "cluster-autoscaler"
 
-// AutoscalerContainer is the index of the container that runs Cluster Autoscaler, by its image; -1 where none does.
+// AutoscalerContainer returns the index of the container that runs Cluster Autoscaler's image, or -1.
 func AutoscalerContainer(deployment *unstructured.Unstructured) int {
 	return slices.IndexFunc(images(deployment), func(image string) bool { return repository(image) == autoscalerImage })
 }
 
-// images are those of a Deployment's containers, in their order.
+// images returns the images of a Deployment's containers, in order.
 func images(deployment *unstructured.Unstructured) (all []string) {
 	containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
 	for _, each := range containers {
@@ -83,7 +84,7 @@ func images(deployment *unstructured.Unstructured) (all []string) {
 	return all
 }
 
-// repository is the last element of an image's repository: registry.k8s.io/autoscaling/{repository}:v1.35.0@sha256:…
+// repository returns the last part of an image's repository: registry.k8s.io/autoscaling/{repository}:v1.35.0@sha256:…
 func repository(image string) string {
 	image, _, _ = strings.Cut(image, "@")
 	image = image[strings.LastIndex(image, "/")+1:]

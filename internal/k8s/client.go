@@ -1,5 +1,6 @@
-// Package k8s reaches the API server of a rack's cluster and does there what the steps share: apply, prune, and read
-// conditions. It returns what it did and never waits or logs; its errors open with Kind/namespace/name and the phase.
+// Package k8s talks to the API server of a rack's cluster. It has what the steps share: apply, prune, and reading
+// conditions. Functions return what they did and never wait or log. Errors start with Kind/namespace/name and the
+// operation.
 package k8s
 
 import (
@@ -26,7 +27,7 @@ type Client struct {
 	dynamic dynamic.Interface
 }
 
-// New makes a client of a configuration that has address and credentials, and sets the limits.
+// New returns a client for a configuration that has address and credentials. It sets the rate limits.
 func New(config *rest.Config) (*Client, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst, config.UserAgent = 100, 200, names.FieldManager
@@ -34,8 +35,8 @@ func New(config *rest.Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: client: %w", config.Host, err)
 	}
-	// client-go shares connections between clients. One that slept while the Lambda was frozen may be dead without anyone
-	// having told us: start with a new one.
+	// client-go shares connections between clients. A connection from before the function was frozen may be dead
+	// without any error yet, so start with a new one.
 	utilnet.CloseIdleConnectionsFor(client.Transport)
 	objects, err := dynamic.NewForConfigAndClient(config, client)
 	if err != nil {
@@ -44,7 +45,7 @@ func New(config *rest.Config) (*Client, error) {
 	return &Client{config: config, dynamic: objects}, nil
 }
 
-// Config is a copy of the client's configuration, for Helm, which makes its own clients.
+// Config returns a copy of the client's configuration, for Helm, which makes its own clients.
 func (c *Client) Config() *rest.Config { return rest.CopyConfig(c.config) }
 
 func (c *Client) in(kind Kind, namespace string) dynamic.ResourceInterface {
@@ -54,7 +55,7 @@ func (c *Client) in(kind Kind, namespace string) dynamic.ResourceInterface {
 	return c.dynamic.Resource(kind.resource).Namespace(namespace)
 }
 
-// Get reads one object; nil where there is none, or where the cluster does not know the kind.
+// Get reads one object. It returns nil if the object or its kind does not exist.
 func (c *Client) Get(ctx context.Context, kind Kind, namespace, name string) (*unstructured.Unstructured, error) {
 	object, err := c.in(kind, namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -69,8 +70,8 @@ func (c *Client) Get(ctx context.Context, kind Kind, namespace, name string) (*u
 	return object, nil
 }
 
-// Update writes the wanted form of an object that was read, if it differs; true if it was written, and wanted is then what the
-// API server has. An object that changed since is an error for which IsConflict is true.
+// Update writes the wanted form of an object that was read, if it differs. It reports whether it wrote; wanted is then
+// the object as written. If the object changed since it was read, IsConflict is true for the error.
 func (c *Client) Update(ctx context.Context, kind Kind, live, wanted *unstructured.Unstructured) (bool, error) {
 	if equality.Semantic.DeepEqual(live.Object, wanted.Object) {
 		return false, nil
@@ -83,7 +84,8 @@ func (c *Client) Update(ctx context.Context, kind Kind, live, wanted *unstructur
 	return true, nil
 }
 
-// Annotate sets one annotation, whatever else changed meanwhile. An object that has gone is no error.
+// Annotate sets one annotation, whatever else changed since the object was read. It ignores an object that no longer
+// exists.
 func (c *Client) Annotate(ctx context.Context, kind Kind, object *unstructured.Unstructured, key, value string) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{key: value}}})
 	if err != nil {
@@ -97,8 +99,8 @@ func (c *Client) Annotate(ctx context.Context, kind Kind, object *unstructured.U
 	return nil
 }
 
-// Unfinalize takes one finalizer off an object that was read; true if it was there. Those of others stay. An object that
-// changed since is an error for which IsConflict is true; one that has gone is no error.
+// Unfinalize removes one finalizer from an object that was read, and reports whether it did. Other finalizers stay. If
+// the object changed since it was read, IsConflict is true for the error. It ignores an object that no longer exists.
 func (c *Client) Unfinalize(ctx context.Context, kind Kind, object *unstructured.Unstructured, finalizer string) (bool, error) {
 	all := object.GetFinalizers()
 	left := slices.DeleteFunc(slices.Clone(all), func(f string) bool { return f == finalizer })

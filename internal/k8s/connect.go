@@ -16,16 +16,17 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// Clusters is what connecting needs of EKS.
+// Clusters is the part of EKS's API that connecting needs.
 type Clusters interface {
 	DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error)
 }
 
-// Connector opens the cluster that a plan is about; steps take one, because the cluster is only known with the plan.
+// Connector connects to the cluster of a plan. Steps take a Connector, because the cluster is only known with the plan.
 type Connector func(ctx context.Context, cluster plan.Cluster) (*Client, error)
 
-// Dial is the Connector that uses the caller's AWS credentials. Where a cluster's API server is, and by which authority it is known,
-// it asks EKS each time: a plan comes out of a table, and must not say where the caller's token is sent.
+// Dial returns a Connector that uses the caller's AWS credentials. It asks EKS for the API server's address and
+// certificate authority each time, and does not take them from the plan: whoever can write the table could otherwise
+// redirect the caller's token.
 func Dial(config aws.Config, clusters Clusters) Connector {
 	return func(ctx context.Context, cluster plan.Cluster) (*Client, error) {
 		found, err := known(ctx, clusters, cluster)
@@ -36,10 +37,10 @@ func Dial(config aws.Config, clusters Clusters) Connector {
 	}
 }
 
-// ErrGone is the error of a Connector where the cluster has been deleted.
+// ErrGone is the error of a Connector if the cluster has been deleted.
 var ErrGone = errors.New("EKS has no cluster of this name in this account and region any more; the next pass tells what to do")
 
-// known is what EKS says of the cluster that a plan is about.
+// known returns EKS's description of the plan's cluster.
 func known(ctx context.Context, clusters Clusters, cluster plan.Cluster) (*types.Cluster, error) {
 	out, err := clusters.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &cluster.Name})
 	if errors.As(err, new(*types.ResourceNotFoundException)) {
@@ -57,7 +58,7 @@ func known(ctx context.Context, clusters Clusters, cluster plan.Cluster) (*types
 	return out.Cluster, nil
 }
 
-// connect makes a client with a fresh token; it sends no request.
+// connect returns a client with a new token. It sends no request to the API server.
 func connect(ctx context.Context, config aws.Config, name string, cluster *types.Cluster) (*Client, error) {
 	var ca []byte
 	if cluster.CertificateAuthority != nil {

@@ -22,7 +22,7 @@ import (
 
 const clusterARN = "arn:aws:eks:us-east-1:123456789012:cluster/demo"
 
-// amazon is an EKS with one cluster, demo; or with an error.
+// amazon is an EKS with one cluster, demo, or with an error.
 type amazon struct {
 	cluster types.Cluster
 	err     error
@@ -35,14 +35,14 @@ func (a amazon) DescribeCluster(_ context.Context, in *eks.DescribeClusterInput,
 	return &eks.DescribeClusterOutput{Cluster: &a.cluster}, a.err
 }
 
-// dial connects to the cluster demo as a function does.
+// dial connects to the cluster demo like a function does.
 func dial(t *testing.T, clusters k8s.Clusters) (*k8s.Client, error) {
 	config := aws.Config{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("a", "b", "")}
 	return k8s.Dial(config, clusters)(t.Context(), plan.Cluster{Name: "demo", ARN: clusterARN})
 }
 
-// Whoever may write the table can put any address into a stored plan. The function's token, a cluster administrator's, goes to the API
-// server that EKS names.
+// Whoever can write the table can put any address into a stored plan. The function's token, which may be a cluster
+// admin's, must go to the API server that EKS names.
 func TestTheTokenGoesWhereEKSSays(t *testing.T) {
 	tokens := func(token *string) *httptest.Server {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -55,7 +55,7 @@ func TestTheTokenGoesWhereEKSSays(t *testing.T) {
 	var there, elsewhere string
 	right, wrong := tokens(&there), tokens(&elsewhere)
 	config := aws.Config{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("a", "b", "")}
-	var stored plan.Plan // as a version wrote it that kept the address in the plan
+	var stored plan.Plan // from a version that stored the address in the plan
 	if err := json.Unmarshal(fmt.Appendf(nil, `{"cluster":{"name":"demo","arn":%q,"region":"us-east-1","endpoint":%q,"ca":"Q0E="}}`, clusterARN, wrong.URL), &stored); err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Evict asks a pod to go, in the way that PodDisruptionBudgets have a say in; false where one of them says not yet. A pod
-// that has gone, or whose name another one has by now, is no error.
+// Evict evicts a pod, so that PodDisruptionBudgets apply. It returns false if a budget does not permit the eviction
+// now. A pod that no longer exists, or was replaced by one of the same name, counts as evicted.
 func (c *Client) Evict(ctx context.Context, pod *unstructured.Unstructured) (bool, error) {
 	eviction := policyv1.Eviction{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "policy/v1", Kind: "Eviction"},
@@ -35,15 +35,15 @@ func (c *Client) Evict(ctx context.Context, pod *unstructured.Unstructured) (boo
 	}
 }
 
-// post sends once. The dynamic client would sleep where the API server says when to ask again, and it says 10 s of a new
-// budget.
+// post sends one request without retries. The dynamic client would sleep for the time in Retry-After, which is 10 s for
+// a new budget.
 func (c *Client) post(ctx context.Context, value any, path ...string) error {
 	body, err := json.Marshal(value)
 	if err != nil {
 		return err
 	}
 	scheme := runtime.NewScheme()
-	metav1.AddToGroupVersion(scheme, metav1.Unversioned) // the answer is a Status; client-go's own scheme of all kinds weighs megabytes
+	metav1.AddToGroupVersion(scheme, metav1.Unversioned) // the answer is a Status; client-go's scheme of all kinds takes megabytes
 	config := c.Config()
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	client, err := rest.UnversionedRESTClientFor(config)

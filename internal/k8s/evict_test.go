@@ -9,14 +9,14 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// Evicting asks PodDisruptionBudgets, and the function nodegroups may do it.
+// Evictions respect PodDisruptionBudgets, and the function nodegroups has the right to evict.
 func TestEvictAsksTheBudgets(t *testing.T) {
 	cluster := k8stest.New(t)
 	c, err := cluster.Connector("nodegroups")(ctx, plan.Cluster{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, kind := range []string{"ClusterRole", "ClusterRoleBinding"} { // Connector's; another test makes its own
+	for _, kind := range []string{"ClusterRole", "ClusterRoleBinding"} { // made by Connector; another test makes its own
 		t.Cleanup(func() {
 			cluster.Remove(k8stest.Object{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": k8stest.Object{"name": names.Group("nodegroups")}})
 		})

@@ -12,19 +12,19 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// Fleet is what a cluster has of NodePools and EC2NodeClasses.
+// Fleet holds a cluster's NodePools and EC2NodeClasses.
 type Fleet struct {
-	// Pools and Classes are the rack's, those on their way out among them.
+	// Pools and Classes are the rack's, including those being deleted.
 	Pools, Classes []unstructured.Unstructured
-	// Foreign are the names of the NodePools that Sawhorse did not make for the rack.
+	// Foreign has the names of the NodePools that Sawhorse did not make for the rack.
 	Foreign []string
 
 	names map[string]bool
 }
 
-// Fleet reads NodePools and EC2NodeClasses. known are names of pools of the rack that may have gone already.
+// Fleet reads NodePools and EC2NodeClasses. known are names of the rack's pools that may be deleted already.
 func (c *Client) Fleet(ctx context.Context, rack string, known ...string) (Fleet, error) {
-	// The names of the built-in pools are nobody else's, unless there is a NodePool that says so.
+	// The names of the built-in pools belong to the rack, unless another NodePool has one of them.
 	fleet := Fleet{names: map[string]bool{names.WorkloadPool: true, names.BuildPool: true}}
 	for _, name := range known {
 		fleet.names[name] = true
@@ -37,7 +37,7 @@ func (c *Client) Fleet(ctx context.Context, rack string, known ...string) (Fleet
 		return fleet, err
 	}
 	for i := range fleet.Classes {
-		fleet.names[fleet.Classes[i].GetName()] = true // a pool and its class have one name
+		fleet.names[fleet.Classes[i].GetName()] = true // a pool and its class have the same name
 	}
 	for _, pool := range pools {
 		if Owned(&pool, rack) == nil {
@@ -52,14 +52,14 @@ func (c *Client) Fleet(ctx context.Context, rack string, known ...string) (Fleet
 	return fleet, nil
 }
 
-// Names are the names of the rack's pools, sorted.
+// Names returns the sorted names of the rack's pools.
 func (f Fleet) Names() []string { return slices.Sorted(maps.Keys(f.names)) }
 
-// Has tells whether a pool of that name is the rack's.
+// Has reports whether a pool belongs to the rack.
 func (f Fleet) Has(pool string) bool { return f.names[pool] }
 
-// Claims lists the NodeClaims that were made for the rack's pools. Once a NodePool has gone, its NodeClaims are still known
-// by their EC2NodeClass, which outlives them. Those of a NodePool of somebody else's are not the rack's, whatever their class.
+// Claims lists the NodeClaims of the rack's pools. If the NodePool is deleted, a NodeClaim is recognized by its
+// EC2NodeClass, which outlives it. NodeClaims of a foreign NodePool are left out, whatever their class.
 func (c *Client) Claims(ctx context.Context, fleet Fleet) ([]unstructured.Unstructured, error) {
 	all, err := c.List(ctx, NodeClaim, "", "")
 	if err != nil {
@@ -73,7 +73,7 @@ func (c *Client) Claims(ctx context.Context, fleet Fleet) ([]unstructured.Unstru
 	}), nil
 }
 
-// ForeignNodePools are the names of the NodePools that Sawhorse did not make for the rack.
+// ForeignNodePools returns the names of the NodePools that Sawhorse did not make for the rack.
 func (c *Client) ForeignNodePools(ctx context.Context, rack string) ([]string, error) {
 	pools, err := c.List(ctx, NodePool, "", "")
 	return foreignPools(pools, rack), err
@@ -88,8 +88,8 @@ func foreignPools(pools []unstructured.Unstructured, rack string) (foreign []str
 	return foreign
 }
 
-// RefuseForeignNodePools is a *steps.Rejected where there are NodePools that Sawhorse did not make: they would lose their
-// controller. Where the removal goes on all the same, it is a warning.
+// RefuseForeignNodePools returns a *steps.Rejected if there are NodePools that Sawhorse did not make, because they
+// would lose their controller. With onward, it adds a warning instead.
 func RefuseForeignNodePools(foreign []string, onward bool, progress *steps.Progress) error {
 	if len(foreign) == 0 {
 		return nil

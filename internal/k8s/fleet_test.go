@@ -109,7 +109,7 @@ func TestUnfinalizeTakesOneFinalizer(t *testing.T) {
 	if left := cluster.Get(object).GetFinalizers(); !slices.Equal(left, []string{"sawhorse.dev/theirs"}) {
 		t.Errorf("finalizers %v", left)
 	}
-	// what was read is out of date now: a list of finalizers must not bring one back
+	// first is outdated now: writing its list of finalizers must not restore one
 	if _, err := c.Unfinalize(ctx, k8s.ServiceAccount, first, "sawhorse.dev/theirs"); !k8s.IsConflict(err) {
 		t.Errorf("the error is %v", err)
 	}

@@ -12,11 +12,12 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// CRDs are the names of the CustomResourceDefinitions of the Karpenter chart.
+// CRDs has the names of the CustomResourceDefinitions in the Karpenter chart.
 var CRDs = []string{"ec2nodeclasses.karpenter.k8s.aws", "nodeclaims.karpenter.sh", "nodeoverlays.karpenter.sh", "nodepools.karpenter.sh"}
 
-// ForeignKarpenter names what the cluster has of a Karpenter that is not the rack's: controllers under any name, Helm
-// releases of our names, CRDs that our release does not hold. Two Karpenters in one cluster would fight over its nodes.
+// ForeignKarpenter lists the parts of another Karpenter in the cluster: controllers under any name, Helm releases with
+// the names that Sawhorse uses, and CRDs that do not belong to Sawhorse's release. Two Karpenters in one cluster would
+// both act on its nodes.
 func (c *Client) ForeignKarpenter(ctx context.Context, rack string) ([]string, error) {
 	var found []string
 	add := func(name string) {
@@ -49,7 +50,7 @@ func (c *Client) ForeignKarpenter(ctx context.Context, rack string) ([]string, e
 	return found, err
 }
 
-// ForeignCRDs names the Karpenter CRDs of the cluster that Helm would not let our release take over.
+// ForeignCRDs lists the cluster's Karpenter CRDs that Helm would not let Sawhorse's release adopt.
 func (c *Client) ForeignCRDs(ctx context.Context) ([]string, error) {
 	var found []string
 	for _, name := range CRDs {
@@ -64,14 +65,14 @@ func (c *Client) ForeignCRDs(ctx context.Context) ([]string, error) {
 	return found, nil
 }
 
-// Released tells whether an object carries Helm's marks of a release in our namespace.
+// Released reports whether an object has Helm's annotations for a release in Karpenter's namespace.
 func Released(object *unstructured.Unstructured, release string) bool {
 	annotations := object.GetAnnotations()
 	return annotations["meta.helm.sh/release-name"] == release && annotations["meta.helm.sh/release-namespace"] == names.Namespace
 }
 
-// RefuseForeignDevicePlugin is a *steps.Rejected where a DaemonSet has the name of the NVIDIA device plugin's and is not the
-// rack's.
+// RefuseForeignDevicePlugin returns a *steps.Rejected if a DaemonSet has the name of the NVIDIA device plugin and does
+// not belong to the rack.
 func (c *Client) RefuseForeignDevicePlugin(ctx context.Context, rack string) error {
 	live, err := c.Get(ctx, DaemonSet, names.Namespace, names.DevicePlugin)
 	if err != nil || Owned(live, rack) == nil {
@@ -81,7 +82,7 @@ func (c *Client) RefuseForeignDevicePlugin(ctx context.Context, rack string) err
 		"or delete it with `kubectl -n %s delete daemonset %s` and the next pass installs Sawhorse's own", Subject(live), rack, names.Namespace, names.DevicePlugin)
 }
 
-// Contested names the objects that have the name of a manifest and are not the rack's.
+// Contested lists the objects that have the name of a manifest and do not belong to the rack.
 func (c *Client) Contested(ctx context.Context, rack string, manifests []plan.Object) ([]string, error) {
 	var found []string
 	for _, manifest := range manifests {

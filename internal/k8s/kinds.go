@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Kind is a kind of object that Sawhorse reads or writes. They are listed here, not discovered: discovery costs requests
-// on every cold start, and Sawhorse has no business with other kinds.
+// Kind is a kind of object that Sawhorse reads or writes. Kinds are listed here instead of discovered, because
+// discovery costs requests on every cold start, and Sawhorse needs no others.
 type Kind struct {
 	Name       string
 	resource   schema.GroupVersionResource
@@ -51,7 +51,7 @@ var kinds = []Kind{
 	PodDisruptionBudget, CustomResourceDefinition, ClusterRole, ClusterRoleBinding, Role, RoleBinding,
 }
 
-// kindOf finds the Kind of a manifest by its apiVersion and kind.
+// kindOf returns the Kind of a manifest by its apiVersion and kind.
 func kindOf(object *unstructured.Unstructured) (Kind, error) {
 	for _, kind := range kinds {
 		if kind.Name == object.GetKind() && kind.resource.GroupVersion().String() == object.GetAPIVersion() {
@@ -61,7 +61,8 @@ func kindOf(object *unstructured.Unstructured) (Kind, error) {
 	return Kind{}, fmt.Errorf("%s: %s %s is not a kind that Sawhorse handles", object.GetName(), object.GetAPIVersion(), object.GetKind())
 }
 
-// is tells of an answer that is about something else than was asked for, or whose name is none. What is read is named in notes and records.
+// is checks that an answer has the requested kind and a valid name, because what was read is named in notes and
+// records.
 func (k Kind) is(object *unstructured.Unstructured) error {
 	version, name := object.GroupVersionKind(), object.GetName()
 	if version.Kind != k.Name || version.GroupVersion() != k.resource.GroupVersion() {
@@ -73,10 +74,11 @@ func (k Kind) is(object *unstructured.Unstructured) error {
 	return nil
 }
 
-// longestName is how many letters the name of an object may have.
+// longestName is the longest name of an object in characters.
 const longestName = 253
 
-// subject names one object as every error and change does: Kind/namespace/name, or Kind/name where it has no namespace.
+// subject returns the name used in errors and changes: Kind/namespace/name, or Kind/name for an object without a
+// namespace.
 func (k Kind) subject(namespace, name string) string {
 	if namespace == "" {
 		return k.Name + "/" + name
@@ -84,7 +86,7 @@ func (k Kind) subject(namespace, name string) string {
 	return k.Name + "/" + namespace + "/" + name
 }
 
-// Subject names an object that was read: Kind/namespace/name.
+// Subject returns Kind/namespace/name of an object that was read.
 func Subject(object *unstructured.Unstructured) string {
 	return Kind{Name: object.GetKind()}.subject(object.GetNamespace(), object.GetName())
 }

@@ -10,17 +10,19 @@ import (
 )
 
 const (
-	// page is how many objects are read at a time: a large cluster's pods, all at once, would not fit into a Lambda.
+	// page is the number of objects in one request. All pods of a large cluster at once would exceed a function's
+	// memory.
 	page = 200
-	// pages ends a list that has no end: they have more objects than the 150,000 pods that Kubernetes is made for.
+	// pages limits the number of pages. They hold more objects than the 150,000 pods that Kubernetes supports in a
+	// cluster.
 	pages = 1000
-	// most is of how many values the objects may be that List keeps. A Deployment has some 250, and each value takes up to 300 bytes of a
-	// function's memory.
+	// most is the largest number of values in the objects that List returns. A Deployment has about 250 values, and
+	// each takes up to 300 bytes of a function's memory.
 	most = 500_000
 )
 
-// List reads the objects of a kind in one namespace ("" is all) with these labels (a label selector, "" is all). A kind
-// that the cluster does not know has none.
+// List reads the objects of a kind in one namespace ("" means all) with a label selector ("" means all). If the cluster
+// does not know the kind, the list is empty.
 func (c *Client) List(ctx context.Context, kind Kind, namespace, labels string) ([]unstructured.Unstructured, error) {
 	var all []unstructured.Unstructured
 	held := 0
@@ -37,7 +39,7 @@ func (c *Client) List(ctx context.Context, kind Kind, namespace, labels string) 
 	return all, nil
 }
 
-// Each reads the objects of a kind as List does, and hands them over one by one.
+// Each reads the objects of a kind like List, and calls do for each.
 func (c *Client) Each(ctx context.Context, kind Kind, namespace, labels string, do func(*unstructured.Unstructured) error) error {
 	token := ""
 	for range pages {

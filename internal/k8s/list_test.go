@@ -13,7 +13,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
 )
 
-// listing is an API server that gives every request this page, and always names a further one where there is more.
+// listing is an API server that answers every request with this page. With more, the page always names another page.
 func listing(t *testing.T, more bool, kind, items string) *k8s.Client {
 	t.Helper()
 	return served(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -42,7 +42,7 @@ func TestAListThatFitsNowhere(t *testing.T) {
 	}
 }
 
-// What is read is told of, and looked up elsewhere: it must be what was asked for.
+// What is read is reported and looked up elsewhere, so it must be what was requested.
 func TestAnswersAboutSomethingElse(t *testing.T) {
 	for _, c := range []struct{ kind, items, want string }{
 		{"SecretList", `{"metadata":{"name":"n"}}`, `Node/*: list: the API server answered with "Secret" of "v1"`},
@@ -66,7 +66,7 @@ func TestAnswersAboutSomethingElse(t *testing.T) {
 	}
 }
 
-// Nobody's objects are lost between pages.
+// No objects are lost between pages.
 func TestPages(t *testing.T) {
 	cluster := k8stest.New(t)
 	for i := range 205 {

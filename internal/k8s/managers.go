@@ -10,9 +10,10 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
-// SetBy names who last set a field of an object, as its managedFields tell: the manager that holds the field, else the one that wrote
-// the object last, because nobody holds a field that was taken out. Sawhorse and writers of the status alone do not count. "another
-// manager" where nobody is left. An element of path is a field's name, or k:{"name":"x"} for an element of a list.
+// SetBy returns who last set a field of an object, from its managedFields: the manager that owns the field, else the
+// one that wrote the object last, because no manager owns a removed field. It ignores Sawhorse and writers of the
+// status. If there is no other, it returns "another manager". An element of path is a field's name, or k:{"name":"x"}
+// for a list element.
 func SetBy(object *unstructured.Unstructured, path ...string) string {
 	var last *metav1.ManagedFieldsEntry
 	held := false
@@ -34,7 +35,7 @@ func SetBy(object *unstructured.Unstructured, path ...string) string {
 	return last.Manager
 }
 
-// holds tells whether a set of fields has a path in it.
+// holds reports whether a set of fields contains a path.
 func holds(raw []byte, path []string) bool {
 	for _, part := range path {
 		var fields map[string]json.RawMessage

@@ -9,7 +9,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 )
 
-// entry is one of an object's managedFields: who, when, of which subresource, and the fields as JSON.
+// entry is one of an object's managedFields: manager, time, subresource, and the fields as JSON.
 func entry(manager, second, subresource, fields string) any {
 	return map[string]any{
 		"manager": manager, "operation": "Update", "apiVersion": "apps/v1", "time": "2026-01-02T03:04:" + second + "Z", "fieldsType": "FieldsV1",

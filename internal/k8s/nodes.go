@@ -10,12 +10,12 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
-// SystemNode is a node that carries the system label.
+// SystemNode is a node with the system label.
 type SystemNode struct {
 	Name string
-	// Zone is its availability zone; empty where the node does not say.
+	// Zone is its availability zone, or empty if the node has no such label.
 	Zone string
-	// Ready is true for a node that runs pods and takes new ones.
+	// Ready is true if the node is Ready and schedulable.
 	Ready bool
 }
 
@@ -42,7 +42,7 @@ func (c *Client) SystemNodes(ctx context.Context) ([]SystemNode, error) {
 	return nodes, nil
 }
 
-// AnyReady tells whether at least one of the nodes takes pods.
+// AnyReady reports whether at least one of the nodes is Ready.
 func AnyReady(nodes []SystemNode) bool {
 	for _, node := range nodes {
 		if node.Ready {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// PodsOf lists the pods of a Deployment, of its old template and its new one.
+// PodsOf lists the pods of a Deployment, including those of an earlier template.
 func (c *Client) PodsOf(ctx context.Context, deployment *unstructured.Unstructured) ([]corev1.Pod, error) {
 	typed, err := AsDeployment(deployment)
 	if err != nil {
@@ -34,7 +34,7 @@ func (c *Client) PodsOf(ctx context.Context, deployment *unstructured.Unstructur
 	return pods, nil
 }
 
-// DeletePod deletes a pod that was read, and not one that has taken its name since. One that has gone is no error.
+// DeletePod deletes a pod that was read, but not a later pod of the same name. It ignores a pod that no longer exists.
 func (c *Client) DeletePod(ctx context.Context, pod *corev1.Pod) error {
 	object := &unstructured.Unstructured{}
 	object.SetKind("Pod")
@@ -44,7 +44,7 @@ func (c *Client) DeletePod(ctx context.Context, pod *corev1.Pod) error {
 	return c.Delete(ctx, Pod, object)
 }
 
-// PodTroubles says what keeps the pods of a Deployment from running, pod by pod.
+// PodTroubles lists, pod by pod, what keeps the pods of a Deployment from running.
 func (c *Client) PodTroubles(ctx context.Context, deployment *unstructured.Unstructured) ([]string, error) {
 	pods, err := c.PodsOf(ctx, deployment)
 	if err != nil {
@@ -64,7 +64,8 @@ func (c *Client) PodTroubles(ctx context.Context, deployment *unstructured.Unstr
 	return troubles, nil
 }
 
-// Unschedulable tells since when the scheduler has found no node for a pod, and its reason; "" where that is not so.
+// Unschedulable returns the scheduler's message for a pod that fits on no node, and since when. Otherwise the message
+// is "".
 func Unschedulable(pod *corev1.Pod) (since time.Time, message string) {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse && condition.Reason == corev1.PodReasonUnschedulable {

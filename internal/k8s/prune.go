@@ -11,13 +11,13 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
-// Ours lists the objects of a kind that carry the rack's label, those on their way out among them.
+// Ours lists the objects of a kind that carry the rack's label, including those being deleted.
 func (c *Client) Ours(ctx context.Context, kind Kind, rack string) ([]unstructured.Unstructured, error) {
 	return c.List(ctx, kind, "", names.TagRack+"="+rack)
 }
 
-// Prune deletes the objects of a kind that carry the rack's label and whose name is not wanted; it returns the subjects of
-// those it deleted. Nothing else is ever deleted.
+// Prune deletes the objects of a kind that carry the rack's label and are not wanted by name. It deletes nothing else,
+// and returns the subjects of the deleted objects.
 func (c *Client) Prune(ctx context.Context, kind Kind, rack string, wanted map[string]bool) ([]string, error) {
 	objects, err := c.Ours(ctx, kind, rack)
 	if err != nil {
@@ -37,7 +37,8 @@ func (c *Client) Prune(ctx context.Context, kind Kind, rack string, wanted map[s
 	return deleted, nil
 }
 
-// Delete deletes an object that was read, and not one that has taken its name since. One that has gone is no error.
+// Delete deletes an object that was read, but not a later object of the same name. It ignores an object that no longer
+// exists.
 func (c *Client) Delete(ctx context.Context, kind Kind, object *unstructured.Unstructured) error {
 	uid := object.GetUID()
 	err := c.in(kind, object.GetNamespace()).Delete(ctx, object.GetName(),

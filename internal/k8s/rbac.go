@@ -10,21 +10,21 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// roles is what each function may do in the cluster. access and controller are not here: EKS makes them cluster admins,
-// because one hands out rights and the other installs a chart that does.
+// roles lists what each function may do in the cluster. access and controller are missing because EKS makes them
+// cluster admins: access grants rights, and controller installs a chart that grants rights.
 var roles = map[string][]rbacv1.PolicyRule{
 	"validate": {
-		rule("karpenter.sh", "nodepools", "list"),  // what runs in them, for the advice on limits
-		rule("karpenter.sh", "nodeclaims", "list"), // which of them a change replaces
+		rule("karpenter.sh", "nodepools", "list"),  // what runs in them, for the warnings about limits
+		rule("karpenter.sh", "nodeclaims", "list"), // which nodes a change replaces
 	},
 	"nodepools": {
 		rule("karpenter.sh", "nodepools", "get", "list", "create", "patch", "delete"),
 		rule("karpenter.k8s.aws", "ec2nodeclasses", "get", "list", "create", "patch", "delete"),
-		rule("karpenter.sh", "nodeclaims", "list", "patch", "delete"), // drain windows; what Karpenter does not end in time
-		rule("", "nodes", "list", "patch", "delete"),                  // of instances that have ended
+		rule("karpenter.sh", "nodeclaims", "list", "patch", "delete"), // drain windows, and claims that Karpenter does not terminate in time
+		rule("", "nodes", "list", "patch", "delete"),                  // nodes of terminated instances
 	},
-	// A Cluster Autoscaler is found by its image, in whatever namespace and under whatever name it runs, and system
-	// Deployments are named by a parameter: neither right can be narrowed by name beforehand.
+	// Neither right can be limited to names: Cluster Autoscaler is found by its image, in any namespace and under any
+	// name, and a parameter names the system Deployments.
 	"autoscaler": {
 		rule("apps", "deployments", "list", "update"),
 		rule("", "nodes", "list"),
@@ -32,9 +32,9 @@ var roles = map[string][]rbacv1.PolicyRule{
 	"nodegroups": {
 		rule("apps", "deployments", "list", "update"),
 		rule("", "pods", "list"),
-		rule("", "pods/eviction", "create"),       // from system node groups that are replaced
-		rule("", "nodes", "list", "update"),       // cordons the nodes of build groups, and of those that are replaced
-		rule("karpenter.sh", "nodepools", "list"), // whose nodes must find room elsewhere
+		rule("", "pods/eviction", "create"),       // evicts from system node groups that are replaced
+		rule("", "nodes", "list", "update"),       // cordons the nodes of build groups and of replaced groups
+		rule("karpenter.sh", "nodepools", "list"), // the pools whose pods need capacity elsewhere
 	},
 }
 
@@ -42,11 +42,11 @@ func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
 }
 
-// Roles are the rules of one function; none for a function that needs no role of its own.
+// Roles returns the rules of one function, or nil if the function needs no role.
 func Roles(function string) []rbacv1.PolicyRule { return roles[function] }
 
-// Grants are the manifests that give a function its rules: a ClusterRole and the binding to the group of the function's
-// access entry, both named names.Group(function).
+// Grants returns the manifests that give a function its rules: a ClusterRole, and its binding to the group of the
+// function's access entry. Both are named names.Group(function).
 func Grants(rack, function string) ([]plan.Object, error) {
 	rules := Roles(function)
 	if rules == nil {
@@ -73,7 +73,7 @@ func Grants(rack, function string) ([]plan.Object, error) {
 		if err := json.Unmarshal(body, &object); err != nil {
 			return nil, err
 		}
-		// The zero time of a typed object prints as null, which server-side apply would take for a value.
+		// A typed object's zero time marshals to null, which server-side apply would treat as a value.
 		delete(object["metadata"].(map[string]any), "creationTimestamp")
 		objects = append(objects, object)
 	}

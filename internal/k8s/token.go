@@ -13,19 +13,19 @@ import (
 const (
 	tokenPrefix   = "k8s-aws-v1."
 	clusterHeader = "x-k8s-aws-id"
-	// tokenSeconds is how long the presigned URL may be used; aws-iam-authenticator's own clients say 60, and EKS lets the
-	// token itself live for 15 minutes, longer than any Lambda of ours.
+	// tokenSeconds is the expiry of the presigned URL. The clients of aws-iam-authenticator use 60 as well. EKS accepts
+	// the token for 15 minutes, which is longer than any function runs.
 	tokenSeconds = "60"
 )
 
-// Token makes the bearer token that EKS's API servers take: a presigned STS GetCallerIdentity URL with the cluster's name
-// as a signed header. Nothing is called: whether the token is good, the API server says.
+// Token makes a bearer token for EKS's API servers: a presigned STS GetCallerIdentity URL with the cluster's name as a
+// signed header. It sends no request, so only the API server can tell whether the token is valid.
 func Token(ctx context.Context, config aws.Config, cluster string) (string, error) {
 	client := sts.NewPresignClient(sts.NewFromConfig(config))
 	request, err := client.PresignGetCallerIdentity(ctx, &sts.GetCallerIdentityInput{}, func(o *sts.PresignOptions) {
 		o.ClientOptions = append(o.ClientOptions, sts.WithAPIOptions(
 			smithyhttp.SetHeaderValue(clusterHeader, cluster),
-			// The signer moves this one into the query.
+			// The signer moves this header into the query.
 			smithyhttp.SetHeaderValue("X-Amz-Expires", tokenSeconds),
 		))
 	})

@@ -33,8 +33,8 @@ func decodeToken(t *testing.T, config aws.Config) *url.URL {
 	return u
 }
 
-// What EKS's authenticator checks of a token: the regional STS host, the action, the signed cluster header, the expiry, and
-// that there is no parameter that it does not know.
+// EKS's authenticator checks the regional STS host, the action, the signed cluster header and the expiry of a token,
+// and refuses unknown parameters.
 func TestTokenIsWhatTheAuthenticatorTakes(t *testing.T) {
 	u := decodeToken(t, aws.Config{Region: "eu-north-1", Credentials: credentials.NewStaticCredentialsProvider("AKID", "secret", "session")})
 	if u.Scheme != "https" || u.Host != "sts.eu-north-1.amazonaws.com" || u.Path != "/" {

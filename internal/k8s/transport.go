@@ -13,36 +13,38 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// What an answer may be, also when it was compressed, so that it fits into a function's memory. A page of 200 large pods has half of each.
+// Limits for an answer, also after decompression, so that it fits into a function's memory. A page of 200 large pods
+// has half of each.
 const (
 	largest = 16 << 20 // bytes
-	// A megabyte of "{},{}," takes 200 of memory: each value takes up to 400 bytes while it is read.
+	// A value takes up to 400 bytes of memory while it is read: a megabyte of "{},{}," takes 200 MB.
 	mostValues = 200_000
-	deepest    = 500 // lists and maps in each other
+	deepest    = 500 // nested lists and maps
 )
 
-// tries is how often client-go may ask again, within one call of a function, when the API server names the time for it. Its
-// own limit is ten for each request.
+// tries is how often client-go may retry, within one call of a function, if the API server sends Retry-After.
+// client-go's own limit is ten for each request.
 const tries = 3
 
-// requestTimeout bounds one request, so that a Lambda (60 s) outlives an API server that does not answer.
+// requestTimeout limits one request, so that a function (60 s) can report an API server that does not answer.
 const requestTimeout = 10 * time.Second
 
-// transport turns what only time cures into errors that have the state machine call the step again. It bounds requests itself,
-// because the error of http.Client's own timeout is one that gets lost: see steps.Unreachable.
+// transport turns temporary errors into errors that make the state machine call the step again. It limits the time of
+// requests itself, because the timeout error of http.Client can get lost: see steps.Unreachable.
 type transport struct {
 	http.RoundTripper
 	cluster string
 	timeout time.Duration
-	refused *atomic.Int32 // since the last answer that was none of these
+	refused *atomic.Int32 // retried answers since the last successful one
 }
 
-// WrappedRoundTripper lets client-go reach the transport, to close its idle connections.
+// WrappedRoundTripper gives client-go access to the wrapped transport, to close its idle connections.
 func (t transport) WrappedRoundTripper() http.RoundTripper { return t.RoundTripper }
 
-// RoundTrip sends the request on. EKS takes seconds until a new access entry works, hence a *steps.NotReady; a 429 of an
-// eviction is a PodDisruptionBudget's word and goes through. No answer at all is a *steps.Unreachable: most often the endpoint
-// is private, and the function is not where it can be reached from. An answer that breaks off while it is read is a *steps.NotReady too.
+// RoundTrip sends the request. A 401 becomes a *steps.NotReady, because EKS takes seconds until a new access entry
+// works. A 429 for an eviction comes from a PodDisruptionBudget and is returned. No answer becomes a
+// *steps.Unreachable: the usual cause is a private endpoint that the function cannot reach. An answer that breaks off
+// while it is read also becomes a *steps.NotReady.
 func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx, end := context.WithTimeout(request.Context(), t.timeout)
 	response, err := t.RoundTripper.RoundTrip(request.WithContext(ctx))
@@ -76,8 +78,8 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	return nil, &steps.NotReady{Reason: reason}
 }
 
-// answer is a body. One that breaks off is a *steps.NotReady: net/http tells of that in many ways, and client-go does not ask again. One
-// that is too much is an error.
+// answer is the body of a response. If it breaks off, Read returns a *steps.NotReady, because net/http reports this in
+// many ways and client-go does not retry. If it is too large, Read returns an error.
 type answer struct {
 	io.ReadCloser
 	cluster string
@@ -113,9 +115,9 @@ func (a *answer) Read(to []byte) (int, error) {
 	return n, err
 }
 
-// shape is what a text in JSON consists of, found while it passes.
+// shape measures JSON text as it is read.
 type shape struct {
-	values, depth, deepest int // values as commas and brackets tell, which is at least as many
+	values, depth, deepest int // estimated from commas and brackets, never too low
 	quoted, escaped        bool
 }
 
@@ -140,7 +142,7 @@ func (s *shape) read(text []byte) {
 	}
 }
 
-// said is the message of the API server's answer, as far as there is one.
+// said returns the message in the API server's answer, or "".
 func said(body io.Reader) string {
 	var status struct {
 		Message string `json:"message"`

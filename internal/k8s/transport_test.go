@@ -18,7 +18,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// refusing is a client of an API server that gives every request this answer, and the count of the requests.
+// refusing returns a client of an API server that gives every request this answer, and the number of requests.
 func refusing(t *testing.T, status int, retryAfter string) (*k8s.Client, *int) {
 	t.Helper()
 	asked := new(int)
@@ -33,7 +33,7 @@ func refusing(t *testing.T, status int, retryAfter string) (*k8s.Client, *int) {
 	}), asked
 }
 
-// served is a client of an API server that answers so.
+// served returns a client of an API server with this handler.
 func served(t *testing.T, serve http.HandlerFunc) *k8s.Client {
 	t.Helper()
 	server := httptest.NewServer(serve)
@@ -45,10 +45,10 @@ func served(t *testing.T, serve http.HandlerFunc) *k8s.Client {
 	return client
 }
 
-// An answer that breaks off has the step called again; client-go asks no second time.
+// If an answer breaks off, the step is called again. client-go does not retry.
 func TestAnAnswerThatBreaksOff(t *testing.T) {
 	for _, wrong := range []func(w http.ResponseWriter){
-		func(w http.ResponseWriter) { w.Header().Set("Content-Length", "100") }, // and there are fewer
+		func(w http.ResponseWriter) { w.Header().Set("Content-Length", "100") }, // less follows
 		func(w http.ResponseWriter) { w.(http.Flusher).Flush(); panic(http.ErrAbortHandler) },
 	} {
 		cut := served(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -62,7 +62,7 @@ func TestAnAnswerThatBreaksOff(t *testing.T) {
 	}
 }
 
-// An API server that redirects gets nobody to send the function's token elsewhere.
+// A redirect must not make the client send the function's token elsewhere.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	token := ""
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { token = r.Header.Get("Authorization") }))
@@ -78,7 +78,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
-// An answer that no function could hold ends, also where it comes compressed.
+// An answer that is too large is cut off, also if it is compressed.
 func TestAnEndlessAnswer(t *testing.T) {
 	flooding := served(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -96,8 +96,8 @@ func TestAnEndlessAnswer(t *testing.T) {
 	}
 }
 
-// What only time cures reaches the border to Lambda as an error that has the step called again; client-go's own tries, which
-// may be ten for each request, end after three in one call of a function.
+// Temporary errors reach the function's caller as errors that make the state machine call the step again. client-go's
+// own retries, up to ten for each request, end after three in one call of a function.
 func TestWhatOnlyTimeCures(t *testing.T) {
 	for _, c := range []struct {
 		status     int
@@ -124,7 +124,7 @@ func TestWhatOnlyTimeCures(t *testing.T) {
 	}
 }
 
-// A PodDisruptionBudget says 429 too.
+// A PodDisruptionBudget also causes a 429.
 func TestABudgetIsNoTrouble(t *testing.T) {
 	client, _ := refusing(t, http.StatusTooManyRequests, "10")
 	pod := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "p", "namespace": "n"}}}
@@ -133,7 +133,7 @@ func TestABudgetIsNoTrouble(t *testing.T) {
 	}
 }
 
-// A little text may take much memory, and deep nesting much of the stack.
+// A short text may need much memory, and deep nesting much stack.
 func TestAnswersThatDoNotFit(t *testing.T) {
 	for _, c := range []struct{ items, want string }{
 		{strings.Repeat(`{},`, 100_001) + `{}`, "has more than 200000 values"},

@@ -18,12 +18,12 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// answers stands in for the network.
+// answers replaces the network.
 type answers func(*http.Request) (*http.Response, error)
 
 func (a answers) RoundTrip(request *http.Request) (*http.Response, error) { return a(request) }
 
-// get reads one object through what Connect puts before every request.
+// get reads one object through the transport that connect installs.
 func get(t *testing.T, network answers) error {
 	t.Helper()
 	config := &rest.Config{Host: "https://10.0.0.1"}
@@ -53,7 +53,7 @@ func TestNobodyAnswers(t *testing.T) {
 	}
 }
 
-// An answer is an answer, whatever it says; and a certificate that does not fit is no silence.
+// Any response is an answer. An invalid certificate is not a missing answer either.
 func TestAnErrorIsAnAnswer(t *testing.T) {
 	for what, network := range map[string]answers{
 		"forbidden": func(*http.Request) (*http.Response, error) {
@@ -69,7 +69,7 @@ func TestAnErrorIsAnAnswer(t *testing.T) {
 	}
 }
 
-// No answer in time is told of, also through client-go's RetryOnConflict, by which Helm creates and deletes.
+// A timeout is reported, also through client-go's RetryOnConflict, which Helm uses to create and delete.
 func TestNoAnswerInTime(t *testing.T) {
 	begun := func(w http.ResponseWriter) {}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -9,13 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Ready reads the Ready condition of a NodePool or an EC2NodeClass. False comes with a text: the messages of all conditions
-// that are not True. A condition that speaks of an earlier version of the object does not count.
+// Ready reads the Ready condition of a NodePool or an EC2NodeClass. If it is false, the text has the messages of all
+// conditions that are not True. A condition for an earlier generation of the object does not count.
 func Ready(object *unstructured.Unstructured) (bool, string) {
 	return condition(object, "Ready")
 }
 
-// Established reads whether a CustomResourceDefinition can be used.
+// Established reports whether a CustomResourceDefinition can be used.
 func Established(object *unstructured.Unstructured) (bool, string) {
 	return condition(object, "Established")
 }
@@ -51,9 +51,9 @@ func describe(condition map[string]any) string {
 	return text
 }
 
-// Unauthorized tells whether EC2 denied Karpenter a dry run of what an EC2NodeClass needs. The reasons are those of Karpenter 1.10,
-// pkg/controllers/nodeclass/validation.go: CreateFleetAuthCheckFailed, CreateLaunchTemplateAuthCheckFailed and
-// RunInstancesAuthCheckFailed.
+// Unauthorized reports whether EC2 denied Karpenter a dry run of what an EC2NodeClass needs. Karpenter 1.10 has the
+// reasons in pkg/controllers/nodeclass/validation.go: CreateFleetAuthCheckFailed, CreateLaunchTemplateAuthCheckFailed
+// and RunInstancesAuthCheckFailed.
 func Unauthorized(object *unstructured.Unstructured) bool {
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	for _, each := range conditions {
@@ -66,16 +66,17 @@ func Unauthorized(object *unstructured.Unstructured) bool {
 	return false
 }
 
-// Rollout is how far a Deployment's pods are what its template and replicas say.
+// Rollout says how far the rollout of a Deployment has come.
 type Rollout struct {
 	Done bool
-	// Stuck is true where Kubernetes itself has given up waiting (progressDeadlineSeconds).
+	// Stuck is true if the Deployment has exceeded its progressDeadlineSeconds.
 	Stuck bool
 	// Note says what is missing.
 	Note string
 }
 
-// RolloutOf reads the rollout of a Deployment. A paused one counts as done: it moves only when somebody unpauses it.
+// RolloutOf reads the rollout of a Deployment. A paused Deployment counts as done, because it makes no progress until
+// it is unpaused.
 func RolloutOf(object *unstructured.Unstructured) (Rollout, error) {
 	deployment, err := AsDeployment(object)
 	if err != nil {
@@ -111,7 +112,8 @@ func RolloutOf(object *unstructured.Unstructured) (Rollout, error) {
 	return rollout, nil
 }
 
-// AsDeployment is a typed copy to read from. Write through the object that was read: it may have fields that this type lacks.
+// AsDeployment returns a typed copy for reading. To write, use the object that was read, because it may have fields
+// that this type lacks.
 func AsDeployment(object *unstructured.Unstructured) (*appsv1.Deployment, error) {
 	deployment := &appsv1.Deployment{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, deployment); err != nil {

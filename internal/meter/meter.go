@@ -1,5 +1,5 @@
-// Package meter writes what passes came to as log lines that CloudWatch makes metrics of (the embedded metric format): no
-// call, no right, and the line is the pass's entry in the log too.
+// Package meter writes the results of passes as log lines that CloudWatch turns into metrics (the embedded metric
+// format). This needs no API call and no permission, and the line is also the pass's log entry.
 package meter
 
 import (
@@ -9,47 +9,47 @@ import (
 	"time"
 )
 
-// The metrics of passes, over all racks; by rack only from passes that have something to tell, because CloudWatch bills a metric
-// for each hour in which it has data.
+// Metrics of passes over all racks. Metrics by rack are written only by passes with something to report, because
+// CloudWatch bills a metric for each hour in which it has data.
 const (
-	// Passes counts them, dry runs left out.
+	// Passes is the number of passes, without dry runs.
 	Passes = "Passes"
-	// Rejected and Failed count those that ended so.
+	// Rejected and Failed are the numbers of passes with these results.
 	Rejected = "Rejected"
 	Failed   = "Failed"
-	// OutOfLine is 1 where the rack is not as its parameters say after the pass (rejected, failed or paused), else 0.
+	// OutOfLine is 1 if the rack is not as its parameters say after the pass (rejected, failed or paused), else 0.
 	OutOfLine = "OutOfLine"
-	// Changes is how many changes the steps made.
+	// Changes is the number of changes that the steps made.
 	Changes = "Changes"
-	// Seconds is how long a pass took that had something to do or to tell.
+	// Seconds is the duration of a pass that had something to do or to report.
 	Seconds = "Seconds"
 )
 
-// LongestPass is how long the longest pass has gone on that holds a rack, in seconds; 0 where no pass does. Each tick of the
-// schedule measures it.
+// LongestPass is the running time in seconds of the longest pass that holds a rack, or 0 if there is none. Each tick of
+// the schedule measures it.
 const LongestPass = "LongestPass"
 
-// Dimension is the one of the metrics by rack.
+// Dimension is the dimension of the metrics by rack.
 const Dimension = "Rack"
 
-// Pass is what one pass came to.
+// Pass is the result of one pass.
 type Pass struct {
 	Rack       string
 	Generation int64
 	Execution  string
-	// State is the rack's after the pass, as in its status.
+	// State is the state in the rack's status after the pass.
 	State   string
 	Changes int
-	// Took is nil where the pass ended before there was anything to do.
+	// Took is the duration, or nil if the pass ended before there was anything to do.
 	Took *time.Duration
-	// Told reports whether the pass has something to tell of its rack: the status says something new, or the rack is out of line.
+	// Told reports whether the pass has something to report: the status changes, or the rack is out of line.
 	Told bool
 }
 
 // Meter writes one line for each pass.
 type Meter struct {
 	Out io.Writer
-	// Namespace is CloudWatch's for the metrics: the stack's name.
+	// Namespace is the CloudWatch namespace of the metrics: the stack's name.
 	Namespace string
 	Now       func() time.Time
 }
@@ -75,7 +75,7 @@ func (m Meter) Pass(p Pass) error {
 	return nil
 }
 
-// Longest writes the line that tells how long the longest pass has gone on.
+// Longest writes the line with the running time of the longest pass.
 func (m Meter) Longest(pass time.Duration) error {
 	line := map[string]any{"msg": "longest pass", LongestPass: pass.Seconds()}
 	if err := m.write(line, [][]string{{}}, []metric{{LongestPass, "Seconds"}}); err != nil {
@@ -84,7 +84,7 @@ func (m Meter) Longest(pass time.Duration) error {
 	return nil
 }
 
-// write writes a line with what CloudWatch makes metrics of, by each set of dimensions.
+// write writes a line, with the metadata that makes CloudWatch create metrics for each set of dimensions.
 func (m Meter) write(line map[string]any, dimensions [][]string, metrics []metric) error {
 	line["_aws"] = map[string]any{
 		"Timestamp":         m.Now().UnixMilli(),

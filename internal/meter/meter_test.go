@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// line is as much of the embedded metric format as CloudWatch insists on.
+// line has the parts of the embedded metric format that CloudWatch requires.
 type line struct {
 	AWS struct {
 		Timestamp         int64
@@ -63,7 +63,8 @@ func TestEveryMetricOfALineHasItsValueByRackAndOverAll(t *testing.T) {
 	}
 }
 
-// CloudWatch bills a metric for each hour in which it has data: a rack with nothing to tell has none of its own.
+// CloudWatch bills a metric for each hour in which it has data. A pass with nothing to report writes no metrics by
+// rack.
 func TestAPassWithNothingToTellHasNoMetricsByRack(t *testing.T) {
 	l, values := written(t, Pass{Rack: "demo", State: "Reconciled"})
 	if of := l.AWS.CloudWatchMetrics[0].Dimensions; len(of) != 1 || len(of[0]) != 0 || values["rack"] != "demo" || values[Passes] != 1.0 {

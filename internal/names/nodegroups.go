@@ -5,15 +5,15 @@ import (
 	"encoding/hex"
 )
 
-// TagReplaces is on a node group that Sawhorse made in the place of another one, beside the marks; its value is that one's
-// name.
+// TagReplaces is on a node group that Sawhorse made to replace another one, together with the ownership tags. Its value
+// is the name of the replaced group.
 const TagReplaces = "sawhorse.dev/replaces"
 
-// maxNodeGroup is the longest name that EKS takes for a managed node group.
+// maxNodeGroup is the longest name in characters that EKS accepts for a managed node group.
 const maxNodeGroup = 63
 
-// NodeGroupCopy is the on-demand copy of a SPOT node group. A name that gets too long is cut, and a hash of the whole keeps
-// two of them apart.
+// NodeGroupCopy returns the name of the on-demand copy of a SPOT node group. A name that is too long is cut and gets a
+// hash of the whole name, so that names stay unique.
 func NodeGroupCopy(group string) string {
 	const suffix = "-ondemand"
 	if len(group)+len(suffix) > maxNodeGroup {

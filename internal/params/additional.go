@@ -15,9 +15,9 @@ import (
 type poolField struct {
 	Name string `json:"name"`
 	Value
-	// Default is the text that an absent field stands for.
+	// Default is the text used for an absent field.
 	Default string `json:"default,omitempty"`
-	// Description is for the documentation.
+	// Description is the text for the documentation.
 	Description string `json:"description"`
 
 	set func(*Pool, string) error
@@ -25,15 +25,15 @@ type poolField struct {
 
 const maxPools = 100
 
-// maxWeight is Karpenter's; 0 is the same as none.
+// maxWeight is the largest weight that Karpenter accepts. A weight of 0 means no weight.
 const maxWeight = 100
 
 var poolName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
-// reservedPools are the names that Sawhorse has for its own pools, or keeps for what they would mislead about.
+// reservedPools are the names of Sawhorse's own pools, and names that would be misleading for another pool.
 var reservedPools = []string{names.WorkloadPool, names.BuildPool, "default", "system"}
 
-// poolFields are all fields of an entry.
+// poolFields lists all fields of an entry.
 var poolFields = []poolField{
 	{Name: "arch", Value: archValue, Default: "amd64", Description: "CPU architectures.", set: list(func(p *Pool) *[]string { return &p.Arch })},
 	{Name: "capacity_types", Value: capacityValue, Default: "on-demand", Description: "How the nodes are bought.", set: list(func(p *Pool) *[]string { return &p.CapacityTypes })},
@@ -97,7 +97,7 @@ func (r *Result) additional(objects map[string]Object) {
 	}
 }
 
-// pool reads one entry. A field that is refused has its default in the pool.
+// pool reads one entry. A refused field gets its default value.
 func (r *Result) pool(at string, fields map[string]any) Pool {
 	var pool Pool
 	var known []string
@@ -117,7 +117,7 @@ func (r *Result) pool(at string, fields map[string]any) Pool {
 			}
 		}
 	}
-	listed := false // once is enough
+	listed := false // the allowed fields are listed in one problem only
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		if slices.Contains(known, key) {
 			continue
@@ -140,7 +140,7 @@ func (r *Result) pool(at string, fields map[string]any) Pool {
 	return pool
 }
 
-// read reads a value that was given, or gives the rest of the sentence that refuses it.
+// read sets the field from a given value. It returns the rest of the sentence that refuses the value, or "".
 func (f poolField) read(pool *Pool, value any) string {
 	text, is := "", false
 	switch v := value.(type) {
@@ -159,7 +159,7 @@ func (f poolField) read(pool *Pool, value any) string {
 		}
 		instead := f.Example
 		if text != "" && good(text) {
-			instead = text // the same with quotes, or without
+			instead = text // the same value with quotes, or without
 		}
 		if wanted == "text" {
 			instead = strconv.Quote(instead)

@@ -7,18 +7,18 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
-// advice are warnings about good values that people tend to regret. That on pools is given where all is known that makes them
-// (package plan/nodes).
+// advice adds warnings about valid values that often cause trouble. Package plan/nodes adds the warnings about pools,
+// because only it has the finished objects.
 func (r *Result) advice() {
 	r.typesAdvice("node_type", "workload", r.Config.NodeTypes)
 	r.typesAdvice("build_node_type", "build", r.Config.BuildNodeTypes)
-	const own, quota = 4, 10 // the role's own policies (spec 5); what IAM takes for a role where nobody has asked for more
+	const own, quota = 4, 10 // the policies Sawhorse attaches to the node role; IAM's default quota of managed policies for a role
 	if n := len(r.Config.NodePolicyARNs); n+own > quota {
 		r.warning(nodePolicies, "", "%s has %d policies, and the nodes' role has %d more; IAM's usual quota is %d for a role; ask AWS for a higher one, or put policies together", nodePolicies, n, own, quota)
 	}
 }
 
-// typesAdvice is the advice on instance types from which the architecture of nodes is detected.
+// typesAdvice adds warnings about instance types that the architecture of nodes is detected from.
 func (r *Result) typesAdvice(name, pool string, types []string) {
 	for _, t := range types {
 		family, _, _ := strings.Cut(t, ".")

@@ -2,7 +2,7 @@ package params
 
 import "slices"
 
-// Config is a rack's settings, typed. Every value is good; defaults are filled in.
+// Config holds a rack's settings as typed values. Every value is valid, and defaults are filled in.
 type Config struct {
 	Rack        string   `json:"rack"`
 	ClusterName string   `json:"clusterName"`
@@ -11,14 +11,14 @@ type Config struct {
 	NodeDisk       int      `json:"nodeDisk"`
 	BuildNodes     bool     `json:"buildNodes,omitempty"`
 	BuildNodeTypes []string `json:"buildNodeTypes,omitempty"`
-	// BuildNodeMin is nil where the build node groups go back to the size that they had.
+	// BuildNodeMin is nil if the build node groups return to the size they had before.
 	BuildNodeMin     *int     `json:"buildNodeMin,omitempty"`
 	HighAvailability bool     `json:"highAvailability,omitempty"`
 	Paused           bool     `json:"paused,omitempty"`
 	NodePolicyARNs   []string `json:"nodePolicyARNs,omitempty"`
 	ImageRepository  string   `json:"imageRepository,omitempty"`
 	IsolatedVPC      bool     `json:"isolatedVPC,omitempty"`
-	// Autoscaler is the namespace/name of Cluster Autoscaler's Deployment; empty: found by its image.
+	// Autoscaler is the namespace/name of the Cluster Autoscaler Deployment. If empty, it is found by its image.
 	Autoscaler         string            `json:"autoscaler,omitempty"`
 	SystemDeployments  []string          `json:"systemDeployments,omitempty"`
 	NVIDIADevicePlugin bool              `json:"nvidiaDevicePlugin,omitempty"`
@@ -32,24 +32,25 @@ type Config struct {
 	Workload           Pool              `json:"workload"`
 	Build              Pool              `json:"build"`
 	Override           Override          `json:"override"`
-	// Additional are in the order of the parameter.
+	// Additional has the pools in the order of the parameter.
 	Additional []Pool `json:"additional,omitempty"`
-	// Refused are the parameters that have a problem, sorted. What follows from a default in the place of a refused value is no problem
-	// of its own.
+	// Refused has the sorted names of the parameters that have a problem. The Config holds defaults for them, and what
+	// follows from such a default is not reported as a further problem.
 	Refused []string `json:"-"`
 }
 
-// HasRefused tells whether a parameter has a problem, so that what the Config says in its place is nobody's word.
+// HasRefused reports whether a parameter has a problem, in which case the Config holds a default instead of the user's
+// value.
 func (c Config) HasRefused(parameter string) bool { return slices.Contains(c.Refused, parameter) }
 
-// Pool is what the parameters say of one NodePool and its EC2NodeClass.
+// Pool holds the parameters of one NodePool and its EC2NodeClass.
 type Pool struct {
 	Name          string   `json:"name"`
 	Families      []string `json:"families,omitempty"`
 	Sizes         []string `json:"sizes,omitempty"`
 	Arch          []string `json:"arch,omitempty"`
 	CapacityTypes []string `json:"capacityTypes"`
-	// CPULimit is in vCPU, MemoryLimitGB and Disk are in GiB; a Disk of 0 inherits.
+	// CPULimit is in vCPU, MemoryLimitGB and Disk are in GiB. A Disk of 0 inherits the size.
 	CPULimit      int `json:"cpuLimit"`
 	MemoryLimitGB int `json:"memoryLimitGB"`
 	Disk          int `json:"disk"`
@@ -58,17 +59,17 @@ type Pool struct {
 	// ConsolidateAfter and NodeExpiry are durations as written; NodeExpiry may be Never.
 	ConsolidateAfter string `json:"consolidateAfter"`
 	NodeExpiry       string `json:"nodeExpiry"`
-	// DisruptionBudget is a number of nodes or a percentage; empty: no budgets entry.
+	// DisruptionBudget is a number of nodes or a percentage. If empty, the NodePool has no budgets entry.
 	DisruptionBudget string `json:"disruptionBudget,omitempty"`
 	VolumeType       string `json:"volumeType"`
-	// Weight is 0 for none.
+	// Weight 0 means no weight.
 	Weight    int               `json:"weight,omitempty"`
 	Labels    map[string]string `json:"labels,omitempty"`
 	Taints    []Taint           `json:"taints,omitempty"`
 	Dedicated bool              `json:"dedicated,omitempty"`
 }
 
-// BuildSaysNothing tells that no parameter gives the build pool a text of its own.
+// BuildSaysNothing reports that no parameter sets instance families, instance sizes or labels for the build pool.
 func (c Config) BuildSaysNothing() bool {
 	return len(c.Build.Families)+len(c.Build.Sizes)+len(c.Build.Labels) == 0
 }
@@ -80,8 +81,8 @@ type Taint struct {
 	Effect string `json:"effect"`
 }
 
-// Override is karpenter_config: JSON objects shaped like the specs of NodePool and EC2NodeClass; nil where it has no such
-// key. Numbers are int64 or float64, as Kubernetes has them; null fields are left out.
+// Override holds karpenter_config: JSON objects shaped like the specs of NodePool and EC2NodeClass, nil for an absent
+// key. Numbers are int64 or float64, as in Kubernetes' unstructured objects. Null fields are left out.
 type Override struct {
 	NodePool     map[string]any `json:"nodePool,omitempty"`
 	EC2NodeClass map[string]any `json:"ec2NodeClass,omitempty"`

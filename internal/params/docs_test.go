@@ -8,7 +8,7 @@ import (
 
 var updateDocs = flag.Bool("update-docs", false, "write docs/parameters.md anew")
 
-// The documentation is what the table says.
+// docs/parameters.md must have the content that the table produces.
 func TestDocumentationIsTheTable(t *testing.T) {
 	const path = "../../docs/parameters.md"
 	if *updateDocs {

@@ -14,7 +14,7 @@ import (
 
 var updateInstances = flag.Bool("update-instances", false, "write instance_types.txt from Karpenter's module")
 
-// The table is what Karpenter's module has: its limits of the types' networks and its static prices.
+// The embedded list must have the types in Karpenter's module: those in its VPC limits and in its static prices.
 func TestInstanceTypesAreKarpenters(t *testing.T) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/aws/karpenter-provider-aws").Output()
 	if err != nil {

@@ -13,18 +13,18 @@ import (
 	"unicode/utf8"
 )
 
-// MaxJSON is how long the JSON of a parameter may be after decoding, in bytes.
+// MaxJSON is the largest size in bytes of a parameter's JSON after decoding.
 const MaxJSON = 64 << 10
 
-// maxDepth is how deep JSON may be nested: Karpenter's objects need a dozen levels.
+// maxDepth limits how deep JSON may be nested. Karpenter's objects need about a dozen levels.
 const maxDepth = 40
 
 var objectURI = regexp.MustCompile(`^s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/[^\x00-\x1f\x7f]+$`)
 
-// localPath matches what people write who mean a file of their own. Neither JSON nor base64 of it looks like that.
+// localPath matches a local file path, which users give by mistake. Neither JSON nor base64 of JSON matches it.
 var localPath = regexp.MustCompile(`^(file://|/|\.\.?/|~/)\S{0,200}$|^[^\s{}\[\]":]{1,200}\.json$`)
 
-// ObjectURIs are the s3:// values among a rack's texts, which a pass reads before it parses.
+// ObjectURIs returns the s3:// values among a rack's texts. A pass reads these objects before it calls Parse.
 func ObjectURIs(texts map[string]string) []string {
 	var all []string
 	for _, p := range Table {
@@ -35,8 +35,8 @@ func ObjectURIs(texts map[string]string) []string {
 	return all
 }
 
-// document is the JSON of a parameter in one of its three forms: raw, base64 or s3://. given is false where the parameter
-// says nothing, or where there is nothing to judge because nobody has read the object.
+// document returns the JSON of a parameter that is written as raw JSON, base64 or s3://. given is false if the
+// parameter is not set, if its value was refused, or if the S3 object was not read.
 func (r *Result) document(name string, objects map[string]Object) (value any, given bool) {
 	written, ok := r.written[name]
 	if !ok {
@@ -83,7 +83,7 @@ func (r *Result) document(name string, objects map[string]Object) (value any, gi
 	return value, true
 }
 
-// jsonText takes the JSON out of a text; an s3:// value is its own.
+// jsonText returns the JSON in a text, decoded from base64 where necessary. It returns an s3:// value unchanged.
 func jsonText(written string) (string, error) {
 	text := strings.TrimSpace(written)
 	switch {
@@ -92,7 +92,7 @@ func jsonText(written string) (string, error) {
 	case strings.HasPrefix(text, "s3://"):
 		return text, nil
 	case text[0] != '{' && text[0] != '[':
-		decoded, err := base64.StdEncoding.DecodeString(text) // skips line breaks
+		decoded, err := base64.StdEncoding.DecodeString(text) // ignores line breaks
 		if err != nil {
 			return "", errors.New("is neither JSON nor padded base64 of JSON")
 		}
@@ -106,11 +106,11 @@ func jsonText(written string) (string, error) {
 	return text, nil
 }
 
-// flaw is what is wrong with one place of JSON that can be read nevertheless.
+// flaw is an error at one place in JSON that is readable otherwise.
 type flaw struct{ path, what string }
 
-// decode reads one JSON value strictly: no key twice in an object, no NUL, nothing behind the value. Numbers become int64 or
-// float64.
+// decode reads one JSON value strictly: duplicate keys, NUL characters and text after the value are refused. Numbers
+// become int64 or float64.
 func decode(text string) (any, []flaw, error) {
 	if !utf8.ValidString(text) {
 		return nil, nil, errors.New("is not valid UTF-8")
@@ -177,7 +177,7 @@ func (d *decoder) object(path string, depth int) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		key := token.(string) // the decoder takes nothing else here
+		key := token.(string) // the decoder returns only strings as keys
 		at := Join(path, key)
 		if _, twice := made[key]; twice {
 			d.flaw(at, "is there twice; keep one of them")
@@ -217,7 +217,8 @@ func (d *decoder) number(path, literal string) any {
 
 var plainKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
-// Join adds a key to a JSON path: nodePool.limits, nodePool.template.metadata.labels["convox.io/nodepool"].
+// Join appends a key to a JSON path, for example nodePool.limits or
+// nodePool.template.metadata.labels["convox.io/nodepool"].
 func Join(path, key string) string {
 	switch {
 	case !plainKey.MatchString(key):
@@ -229,7 +230,7 @@ func Join(path, key string) string {
 	}
 }
 
-// kindOf names what a decoded JSON value is.
+// kindOf returns the JSON type of a decoded value, in words.
 func kindOf(value any) string {
 	switch value.(type) {
 	case nil:
@@ -249,7 +250,7 @@ func kindOf(value any) string {
 	}
 }
 
-// shown is a decoded JSON value for a sentence.
+// shown formats a decoded JSON value for a sentence, cut to 60 bytes.
 func shown(value any) string {
 	encoded, err := json.Marshal(value)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Markdown is the documentation of all parameters; docs/parameters.md holds it.
+// Markdown returns the documentation of all parameters, which is the content of docs/parameters.md.
 func Markdown() string {
 	var out strings.Builder
 	out.WriteString("# Parameters\n\nWritten by `sawhorse params`. A parameter that is absent, or whose value is the word `unset`, has its default. " +

@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// Nearest is the known name that is the fewest edits away, whatever the letter case; empty where none is near.
+// Nearest returns the known name with the fewest edits from name, ignoring letter case, or "" if none is near.
 func Nearest(name string, known []string) string {
-	const longest = 64 // no name of ours or Karpenter's is that long
+	const longest = 64 // no name in Sawhorse or Karpenter is longer
 	name = name[:min(len(name), longest)]
 	best, least := "", len(name)/2+1
 	for _, k := range known {
@@ -21,7 +21,7 @@ func Nearest(name string, known []string) string {
 	return best
 }
 
-// DidYouMean is the end of a sentence about a name that is not in a list: the nearest one that is, or nothing.
+// DidYouMean returns the end of a sentence about an unknown name: it suggests the nearest known name, or is empty.
 func DidYouMean(name string, known []string) string {
 	if near := Nearest(name, known); near != "" && near != name {
 		return "; did you mean " + near + "?"
@@ -29,7 +29,7 @@ func DidYouMean(name string, known []string) string {
 	return ""
 }
 
-// suggestion is what to do about an unknown parameter.
+// suggestion returns what to do about an unknown parameter.
 func suggestion(name string) string {
 	var known []string
 	for _, p := range Table {
@@ -41,7 +41,7 @@ func suggestion(name string) string {
 	return "delete it (sawhorse params lists the names there are)"
 }
 
-// distance is Levenshtein's, over bytes.
+// distance is the Levenshtein distance in bytes.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -62,7 +62,7 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// short quotes a value for a sentence, cut to what a reader needs to know it again.
+// short quotes a value for a sentence, cut to 60 bytes.
 func short(value string) string {
 	const most = 60
 	if len(value) > most {
@@ -71,7 +71,7 @@ func short(value string) string {
 	return strconv.Quote(value)
 }
 
-// cut is the beginning of a text, at most so many bytes, not cut inside a letter.
+// cut returns the first bytes of a text, at most the given number, without splitting a character.
 func cut(text string, most int) string {
 	for most > 0 && !utf8.RuneStart(text[most]) {
 		most--
@@ -79,7 +79,7 @@ func cut(text string, most int) string {
 	return text[:most]
 }
 
-// sorted are the problems in one order, whatever order they were found in, each once.
+// sorted sorts the problems and removes duplicates.
 func sorted(problems []Problem) []Problem {
 	sort.SliceStable(problems, func(i, j int) bool {
 		a, b := problems[i], problems[j]

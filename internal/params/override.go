@@ -9,7 +9,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
-// protectedFields of karpenter_config are Sawhorse's own; each is refused whatever its value is.
+// protectedFields are the fields of karpenter_config that Sawhorse sets itself. They are refused whatever their value
+// is.
 var protectedFields = []struct {
 	path []string
 	why  string
@@ -19,19 +20,20 @@ var protectedFields = []struct {
 	{[]string{"ec2NodeClass", "subnetSelectorTerms"}, "subnets are chosen by subnet_ids"},
 	{[]string{"ec2NodeClass", "securityGroupSelectorTerms"}, "security groups are chosen by security_group_ids"},
 	{[]string{"nodePool", "template", "spec", "nodeClassRef"}, "the pool belongs to the EC2NodeClass of its name"},
-	// Kubernetes refuses to make a pool static, or a static one dynamic, once it exists.
+	// Kubernetes refuses to change an existing pool from dynamic to static capacity, or back.
 	{[]string{"nodePool", "replicas"}, "static capacity is an alpha feature of Karpenter that Sawhorse does not switch on; use limits and weight"},
 	{[]string{"nodePool", "template", "metadata", "labels", names.LabelNodePool}, "Sawhorse sets it to the pool's name"},
 	{[]string{"nodePool", "template", "metadata", "labels", names.LabelSystemNode}, "it marks the system nodes, which Karpenter does not manage"},
 }
 
-// sections of karpenter_config are objects whose fields are merged; one that is there must be an object.
+// sections are the objects in karpenter_config whose fields are merged. If present, each must be an object.
 var sections = [][]string{
 	{"nodePool"}, {"nodePool", "template"}, {"nodePool", "template", "metadata"}, {"nodePool", "template", "metadata", "labels"},
 	{"nodePool", "template", "spec"}, {"nodePool", "limits"}, {"nodePool", "disruption"}, {"ec2NodeClass"}, {"ec2NodeClass", "tags"},
 }
 
-// override reads karpenter_config. That its fields exist and fit is checked where the objects are made.
+// override reads karpenter_config. Unknown fields and wrong values are found later, when the Karpenter objects are
+// made.
 func (r *Result) override(objects map[string]Object) {
 	value, given := r.document(overrideConfig, objects)
 	if !given {
@@ -61,7 +63,7 @@ func (r *Result) override(objects map[string]Object) {
 	r.Config.Override.EC2NodeClass, _ = config["ec2NodeClass"].(map[string]any)
 }
 
-// sections refuses sections of another type, and takes them out, so that the rest can be judged.
+// sections refuses sections that are not objects, and removes them so that the rest can be checked.
 func (r *Result) sections(config map[string]any) {
 	for _, path := range sections {
 		parent, key := parentOf(config, path)
@@ -79,7 +81,7 @@ func (r *Result) sections(config map[string]any) {
 	}
 }
 
-// protected refuses the protected fields, and takes them out.
+// protected refuses the protected fields and removes them.
 func (r *Result) protected(config map[string]any) {
 	for _, field := range protectedFields {
 		parent, key := parentOf(config, field.path)
@@ -104,10 +106,10 @@ func (r *Result) protected(config map[string]any) {
 	r.protectedTags(config)
 }
 
-// protectedTags refuses tags that are Sawhorse's own, and what AWS does not take.
+// protectedTags refuses tags that Sawhorse sets itself, and tags that AWS does not accept.
 func (r *Result) protectedTags(config map[string]any) {
 	tags, _ := parentOf(config, []string{"ec2NodeClass", "tags", ""})
-	all, seen := map[string]bool{}, twins{} // Karpenter gives them to its instance profile, merged with the rack's
+	all, seen := map[string]bool{}, twins{} // Karpenter also puts these tags on its instance profile, together with the rack's tags
 	for _, key := range slices.Sorted(maps.Keys(r.Config.Tags)) {
 		all[key] = true
 		seen.add(key)
@@ -140,7 +142,7 @@ func (r *Result) protectedTags(config map[string]any) {
 	}
 }
 
-// parentOf is the object that holds the last part of a path; nil where there is none.
+// parentOf returns the object that holds the last part of a path, or nil if there is none.
 func parentOf(config map[string]any, path []string) (parent map[string]any, key string) {
 	parent = config
 	for _, part := range path[:len(path)-1] {
@@ -149,11 +151,11 @@ func parentOf(config map[string]any, path []string) (parent map[string]any, key 
 	return parent, path[len(path)-1]
 }
 
-// ownKeys are the sections whose keys are the user's: an empty text is a good label, annotation or tag.
+// ownKeys are the sections whose keys the user chooses. There an empty text is a valid value.
 var ownKeys = []string{"labels", "annotations", "tags"}
 
-// prune takes out fields that are null or an empty text, which is the same as absent. own tells that the keys of the value are the
-// user's own, and no fields.
+// prune removes fields that are null or an empty text, because both mean absent. own means that the user chooses the
+// value's keys, so that empty texts stay.
 func prune(value any, own bool) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -171,7 +173,7 @@ func prune(value any, own bool) {
 	}
 }
 
-// windows refuses AMI families of Windows, and takes them out: the nodes' access entry is of type EC2_LINUX.
+// windows refuses Windows AMI families, because the nodes' access entry is of type EC2_LINUX.
 func (r *Result) windows(config map[string]any) {
 	class, _ := config["ec2NodeClass"].(map[string]any)
 	terms, _ := class["amiSelectorTerms"].([]any)
@@ -190,8 +192,8 @@ func (r *Result) windows(config map[string]any) {
 	}
 }
 
-// snapshots refuses disks that are made of a snapshot: it may hold anybody's data, and whoever writes the rack's parameters would have it
-// on a node of theirs.
+// snapshots refuses volumes that are created from a snapshot. A snapshot may hold anyone's data, and whoever writes the
+// rack's parameters could read it on a node.
 func (r *Result) snapshots(config map[string]any) {
 	class, _ := config["ec2NodeClass"].(map[string]any)
 	disks, _ := class["blockDeviceMappings"].([]any)

@@ -9,41 +9,41 @@ import (
 	"unicode"
 )
 
-// Input is what a rack's parameters say and said.
+// Input holds a rack's parameters and those of its last accepted plan.
 type Input struct {
 	Rack string
-	// Params are the texts as written, by parameter name.
+	// Params maps parameter names to the texts as written.
 	Params map[string]string
 	// Secure names the parameters that were written as SecureString.
 	Secure []string
-	// Previous are the effective texts of the last accepted plan; nil for a new rack.
+	// Previous has the effective texts of the last accepted plan. It is nil for a new rack.
 	Previous map[string]string
-	// Removing tells that Karpenter was turned off in an earlier round and has not gone completely.
+	// Removing means that Karpenter was turned off in an earlier iteration and is not completely removed yet.
 	Removing bool
-	// Objects are the texts behind s3:// values, by URI. One that is missing was not read: the command line reads none.
+	// Objects maps s3:// URIs to their content. A missing entry was not read: the command line reads none.
 	Objects map[string]Object
 }
 
-// Object is what an s3:// value leads to: its text, or, as the end of a sentence, why there is none.
+// Object is the content of an s3:// value. If it could not be read, Problem has the reason as the end of a sentence.
 type Object struct {
 	Text    string
 	Problem string
 }
 
-// Result is a Config, and what is wrong with the input. With Problems, the Config is not to be put into force; a parameter
-// that was refused has its default in it, so that the rest can still be judged.
+// Result holds a Config and the problems of the input. If there are Problems, the Config must not be applied. A refused
+// parameter has its default in the Config, so that the other parameters can still be checked.
 type Result struct {
 	Config   Config
 	Problems []Problem
 	Warnings []Problem
-	// Effective are the texts that the Config was made of: what was written, plus what a one-way rule keeps.
+	// Effective has the texts that the Config was made from: the written ones and those that a one-way rule keeps.
 	Effective map[string]string
 
 	turningOff bool
 	written    map[string]string
 }
 
-// Parse reads every parameter, so that all problems are told and not just the first.
+// Parse reads every parameter and reports all problems, not only the first.
 func Parse(in Input) Result {
 	r := &Result{Config: Config{Rack: in.Rack}, Effective: map[string]string{}}
 	r.written = r.known(r.leftAlone(in))
@@ -68,11 +68,12 @@ func Parse(in Input) Result {
 	return *r
 }
 
-// Add adds problems that were found later, in what the parameters were made into.
+// Add adds problems that were found later, in the objects made from the parameters. While Karpenter is being turned
+// off, problems of pool parameters become warnings.
 func (r *Result) Add(problems ...Problem) {
 	for _, p := range problems {
 		if r.turningOff && ofPool(p.Parameter) {
-			r.Warnings = append(r.Warnings, p) // turning off is never held up
+			r.Warnings = append(r.Warnings, p) // turning Karpenter off is never blocked
 		} else {
 			r.Problems = append(r.Problems, p)
 		}
@@ -80,7 +81,7 @@ func (r *Result) Add(problems ...Problem) {
 	r.Problems, r.Warnings = sorted(r.Problems), sorted(r.Warnings)
 }
 
-// Hinder adds problems with what only Karpenter needs: turning it off is held up by none of those.
+// Hinder adds problems that matter only while Karpenter is on. If Karpenter is being turned off, they become warnings.
 func (r *Result) Hinder(problems ...Problem) {
 	if r.turningOff {
 		r.Advise(problems...)
@@ -92,11 +93,11 @@ func (r *Result) Hinder(problems ...Problem) {
 // Advise adds warnings that were found later.
 func (r *Result) Advise(warnings ...Problem) { r.Warnings = sorted(append(r.Warnings, warnings...)) }
 
-// MostNames is how many names a rack may have under params/. Of more, only so many are read, and they are one problem: a problem for
-// each would cost more to tell than to write.
+// MostNames is the most names that a rack may have under params/. With more, a pass stops reading, and the unknown names
+// are reported as one problem instead of one each.
 const MostNames = 200
 
-// known are the parameters that say something, unknown names and secrets being problems.
+// known returns the parameters that have a value, and reports unknown names and SecureStrings as problems.
 func (r *Result) known(in Input) map[string]string {
 	crowded := len(in.Params) > MostNames
 	if crowded {
@@ -110,7 +111,7 @@ func (r *Result) known(in Input) map[string]string {
 	}
 	for name, value := range in.Params {
 		switch _, known := Lookup(name); {
-		case !known && crowded: // one problem for all of them
+		case !known && crowded: // reported as one problem above
 		case !known:
 			r.problem(name, "", "%s is not a parameter of Sawhorse; %s", short(name), suggestion(name))
 		case secure[name]:
@@ -127,7 +128,7 @@ func (r *Result) read(p Param) {
 	if given {
 		r.Effective[p.Name] = value
 		if p.Type == "json" {
-			return // read behind all others
+			return // read after all other parameters
 		}
 		refusal := p.read(&r.Config, value)
 		if refusal == "" {
@@ -142,7 +143,7 @@ func (r *Result) read(p Param) {
 	}
 }
 
-// read reads a text that was given, or gives the rest of the sentence that refuses it.
+// read sets the parameter from a given text. It returns the rest of the sentence that refuses the text, or "".
 func (p Param) read(c *Config, value string) string {
 	if !p.matches(value) {
 		return fmt.Sprintf("is %s; allowed is %s; %s", short(value), p.Allowed, p.instead(value, p.good))
@@ -153,7 +154,7 @@ func (p Param) read(c *Config, value string) string {
 	return ""
 }
 
-// good tells whether a text would be taken.
+// good reports whether a text would be accepted.
 func (p Param) good(value string) bool { return p.matches(value) && p.set(&Config{}, value) == nil }
 
 func (r *Result) problem(parameter, path, format string, args ...any) {
@@ -183,19 +184,20 @@ func (v Value) matches(value string) bool { return patterns[v.Pattern].MatchStri
 
 var days = regexp.MustCompile(`^([1-9][0-9]{0,4})d$`)
 
-// spaced are signs with white space around them.
+// spaced matches separators with white space around them.
 var spaced = regexp.MustCompile(`\s*([,=:%])\s*`)
 
-// longest is how long a suggestion may be; who wrote more than that wants the rule and not the text.
+// longest is the largest length of a suggested value. For longer values the example is more useful.
 const longest = 300
 
-// instead is what to write in place of a refused value: its own meaning in the right spelling where that can be told.
+// instead suggests what to write in place of a refused value: the same value spelled correctly if possible, else the
+// example.
 func (v Value) instead(value string, good func(string) bool) string {
 	spelled := strings.Join(strings.Fields(value), "")
 	switch v.Type {
 	case "list":
 		spelled = strings.Join(strings.FieldsFunc(value, func(r rune) bool { return unicode.IsSpace(r) || r == ',' }), ",")
-	case "labels", "taints", "tags", "text": // two words are not one
+	case "labels", "taints", "tags", "text": // two words are not joined
 		spelled = spaced.ReplaceAllString(strings.TrimSpace(value), "$1")
 	}
 	tries := []string{spelled}

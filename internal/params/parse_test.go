@@ -12,12 +12,13 @@ import (
 	"testing"
 )
 
-// cases are the good and the bad values of one parameter.
+// cases holds the valid and the invalid values of one parameter.
 type cases struct {
-	// Field is the place in the Config's JSON; Accept tells what is there for each good text, null for an absent field.
+	// Field is the path in the Config's JSON. Accept maps each valid text to the value expected there, null for an
+	// absent field.
 	Field  string
 	Accept map[string]any
-	// Reject tells the last words of the problem with each bad text.
+	// Reject maps each invalid text to the expected end of the problem.
 	Reject map[string]string
 }
 
@@ -83,7 +84,7 @@ func TestReject(t *testing.T) {
 			if !strings.HasSuffix(message, "; "+advice) {
 				t.Errorf("%s=%q: advice %q is not the end of %q", name, value, advice, message)
 			}
-			// Who follows the advice is not refused again.
+			// The suggested value must be accepted.
 			if better, ok := strings.CutPrefix(advice, "write "); ok {
 				if again := Parse(Input{Rack: "demo", Params: map[string]string{name: strings.TrimPrefix(better, "for example, ")}}); len(again.Problems) > 0 && name != enabled {
 					t.Errorf("%s=%q: the advice is refused: %v", name, value, again.Problems)
@@ -118,7 +119,7 @@ func TestAbsentUnsetAndEmptyAreTheDefault(t *testing.T) {
 	}
 }
 
-// The defaults are the specification's: a changed one would change every rack.
+// A changed default would change every rack.
 func TestDefaults(t *testing.T) {
 	want := `{"rack":"demo","clusterName":"demo","nodeDisk":20,"highAvailability":true,"workload":{"name":"","capacityTypes":["on-demand"],"cpuLimit":100,` +
 		`"memoryLimitGB":400,"disk":0,"consolidationPolicy":"WhenEmptyOrUnderutilized","consolidateAfter":"30s","nodeExpiry":"720h","disruptionBudget":"10%","volumeType":"gp3"},` +
@@ -143,7 +144,7 @@ func TestAllProblemsInOrderAndTheSameEachTime(t *testing.T) {
 		t.Errorf("problems of %v, want %v", got, want)
 	}
 	for range 50 {
-		in.Params = maps.Clone(in.Params) // another order of the map
+		in.Params = maps.Clone(in.Params) // a map with another iteration order
 		if again := Parse(in); !reflect.DeepEqual(again, first) {
 			t.Fatalf("the same input: %+v, before %+v", again, first)
 		}
@@ -160,7 +161,7 @@ func TestUnknownNames(t *testing.T) {
 		"zz":                        "delete it (sawhorse params lists the names there are)",
 		strings.Repeat("x", 2000):   "delete it (sawhorse params lists the names there are)",
 	} {
-		for _, value := range []string{"1", Unset} { // a registered leftover is one too
+		for _, value := range []string{"1", Unset} { // a parameter that register created and that no longer exists is refused too
 			problems := Parse(Input{Rack: "demo", Params: map[string]string{name: value}}).Problems
 			if len(problems) != 1 || problems[0].Parameter != name || !strings.HasSuffix(problems[0].Message, "; "+want) {
 				t.Errorf("%.40s=%s: %v, want %q", name, value, problems, want)
@@ -185,7 +186,7 @@ func TestLongValuesAreCutInSentences(t *testing.T) {
 	}
 }
 
-// field reads a place like workload.cpuLimit; numbers are those of JSON, an absent field is nil.
+// field returns the value at a path like workload.cpuLimit. Numbers are JSON numbers, an absent field is nil.
 func field(t *testing.T, config Config, path string) any {
 	t.Helper()
 	text, err := json.Marshal(config)
@@ -206,7 +207,7 @@ func field(t *testing.T, config Config, path string) any {
 	return at
 }
 
-// Too many names are one problem, and what is wrong with the parameters among them is told all the same.
+// Too many names give one problem. Problems of known parameters are still reported.
 func TestACrowdedTreeIsOneProblem(t *testing.T) {
 	in := Input{Rack: "demo", Params: map[string]string{"node_disk": "x"}}
 	for i := range MostNames - 1 {

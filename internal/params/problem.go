@@ -7,17 +7,17 @@ import (
 	"unicode"
 )
 
-// Problem is why something was refused (or, as a warning, what to know about it), for the user: a sentence that names the
-// parameter and its value, what is allowed and what to write instead.
+// Problem is a refusal or a warning for the user. Its message names the parameter and its value, says what is allowed,
+// and what to write instead.
 type Problem struct {
-	// Parameter is the name under params/, or "rack" for the rack's own name.
+	// Parameter is the name under params/, or "rack" for the name of the rack itself.
 	Parameter string `json:"parameter"`
-	// Path is where inside a JSON parameter: nodePool.limits.cpu.
+	// Path is the place inside a JSON parameter, for example nodePool.limits.cpu.
 	Path    string `json:"path,omitempty"`
 	Message string `json:"message"`
 }
 
-// NewProblem makes a Problem whose sentence is one printable line, whatever was quoted in it.
+// NewProblem formats a Problem. Its message is one printable line: unprintable characters in the arguments are escaped.
 func NewProblem(parameter, path, format string, args ...any) Problem {
 	sentence := fmt.Sprintf(format, args...)
 	if strings.ContainsFunc(sentence, unprintable) {

@@ -7,8 +7,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
-// leftAlone applies "deleting is never a command" to a tree that has been deleted altogether: the rack stays as it was last
-// applied, also on its way to Karpenter's end.
+// leftAlone handles a rack whose parameters have all been deleted. Deleting parameters never turns Karpenter off, so
+// the last applied parameters stay in force, also while Karpenter is being removed.
 func (r *Result) leftAlone(in Input) Input {
 	if len(in.Params) > 0 || in.Previous[enabled] != "true" && !in.Removing {
 		return in
@@ -19,7 +19,8 @@ func (r *Result) leftAlone(in Input) Input {
 	return in
 }
 
-// keepOn applies "deleting is never a command": what was turned on stays on until a value says otherwise.
+// keepOn keeps karpenter_auth_mode and karpenter_enabled true when they are no longer set, because deleting a parameter
+// must not turn anything off.
 func (r *Result) keepOn(in Input) {
 	for _, name := range []string{authMode, enabled} {
 		if _, given := r.written[name]; given || in.Previous[name] != "true" {
@@ -34,7 +35,7 @@ func (r *Result) keepOn(in Input) {
 	}
 }
 
-// RackName is what is wrong with a rack's name, nil with a good one. Karpenter, where it is to be on, wants a shorter one.
+// RackName returns the problem with a rack's name, or nil. A rack with Karpenter must have a shorter name.
 func RackName(rack string, karpenter bool) *Problem {
 	var wrong Problem
 	switch {
@@ -50,7 +51,7 @@ func RackName(rack string, karpenter bool) *Problem {
 	return &wrong
 }
 
-// rules are what only the whole rack shows.
+// rules checks what involves several parameters.
 func (r *Result) rules(in Input) {
 	if wrong := RackName(in.Rack, r.Config.Enabled); wrong != nil {
 		r.Problems = append(r.Problems, *wrong)
@@ -70,14 +71,14 @@ func (r *Result) rules(in Input) {
 	}
 }
 
-// cluster is the cluster that everything else is judged with. A rack whose access has been migrated keeps the one that it has: another
-// name is refused as that, and not looked up.
+// cluster sets the cluster name that all other checks use. A rack whose access has been migrated keeps its cluster:
+// another name is refused and not looked up.
 func (r *Result) cluster(in Input) {
 	name := r.Config.ClusterName
 	if name == "" {
 		name = in.Rack
 		if !names.ValidRack(in.Rack) {
-			name = "cluster" // the rules refuse the rack's name; the rest is judged with a good one
+			name = "cluster" // rules() refuses the rack's name; the other checks need a valid one
 		}
 	}
 	if has := in.Previous[clusterName]; in.Previous[authMode] == "true" && has != "" && name != has {
@@ -90,10 +91,10 @@ func (r *Result) cluster(in Input) {
 	r.Config.ClusterName, r.Effective[clusterName] = name, name
 }
 
-// maxDisk is the largest volume that the pinned EC2NodeClass CRD takes, in GiB.
+// maxDisk is the largest volume in GiB that the pinned EC2NodeClass CRD accepts.
 const maxDisk = 59000
 
-// disks checks the sizes that end up in EC2NodeClasses, under the parameter that each comes from.
+// disks checks the volume sizes of the EC2NodeClasses, and reports each under the parameter that it comes from.
 func (r *Result) disks() {
 	name, size := "karpenter_node_disk", r.Config.Workload.Disk
 	if size == 0 {
@@ -109,7 +110,8 @@ func (r *Result) disks() {
 	}
 }
 
-// hindrance is a problem, but for a rack that turns Karpenter off: that is never held up by what only Karpenter's nodes need.
+// hindrance adds a problem. If Karpenter is being turned off, it adds a warning instead, because problems of Karpenter's
+// nodes must not block that.
 func (r *Result) hindrance(parameter, path, format string, args ...any) {
 	if r.turningOff {
 		r.warning(parameter, path, format, args...)
@@ -118,7 +120,7 @@ func (r *Result) hindrance(parameter, path, format string, args ...any) {
 	r.problem(parameter, path, format, args...)
 }
 
-// refused tells whether a parameter has a problem already.
+// refused reports whether a parameter already has a problem.
 func (r *Result) refused(parameter string) bool {
 	return slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Parameter == parameter })
 }

@@ -15,9 +15,9 @@ func TestRules(t *testing.T) {
 	for _, c := range []struct {
 		what     string
 		in       Input
-		problems []string // the parameter and a part of the sentence, in order
+		problems []string // the parameter and a part of the message, in order
 		warnings []string
-		auth, on bool // what counts
+		auth, on bool // the values in force
 	}{
 		{what: "both at once", in: Input{Rack: "demo", Params: texts{authMode: on, enabled: on}}, auth: true, on: true},
 		{what: "access alone", in: Input{Rack: "demo", Params: texts{authMode: on}}, auth: true},
@@ -120,7 +120,7 @@ func same(t *testing.T, what string, got []Problem, want []string) {
 	}
 }
 
-// What is kept on must be what the next pass finds as previous: deleting twice is no command either.
+// The kept values must also be the next pass's previous values, so that deleting twice changes nothing either.
 func TestWhatCountsIsWhatIsRemembered(t *testing.T) {
 	previous := map[string]string{authMode: on, enabled: on, clusterName: "demo", "karpenter_cpu_limit": "7"}
 	for range 3 {
@@ -132,7 +132,8 @@ func TestWhatCountsIsWhatIsRemembered(t *testing.T) {
 	}
 }
 
-// Previous texts of parameters that are no longer written have no effect: only the two switches are kept.
+// Of the previous texts, only karpenter_auth_mode and karpenter_enabled are kept; other parameters that are no longer
+// set get their default.
 func TestOnlySwitchesAreKept(t *testing.T) {
 	r := Parse(Input{Rack: "demo", Previous: map[string]string{"karpenter_cpu_limit": "7", "paused": on}})
 	if r.Config.Workload.CPULimit != 100 || r.Config.Paused {

@@ -1,4 +1,4 @@
-// Package params turns the texts that users write into a typed Config, or into all the Problems with them.
+// Package params parses the texts of a rack's parameters into a typed Config, or returns all Problems with them.
 package params
 
 import (
@@ -7,39 +7,39 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
-// Param is one setting of a rack.
+// Param describes one setting of a rack.
 type Param struct {
 	// Name is the last part of the parameter's path.
 	Name string `json:"name"`
-	// Section is the heading under which people find it.
+	// Section is the heading that the documentation lists the parameter under.
 	Section Section `json:"section"`
 	Value
-	// Default is the text that an absent parameter stands for; empty where Absent explains it.
+	// Default is the text used for an absent parameter. If it is empty, Absent explains the behavior.
 	Default string `json:"default,omitempty"`
-	// Absent says what an absent parameter means, where no text stands for that.
+	// Absent describes what an absent parameter means if it has no Default.
 	Absent string `json:"absent,omitempty"`
-	// Description is for SSM, the documentation and the command line.
+	// Description is the text for SSM, the documentation and the command line.
 	Description string `json:"description"`
 
 	set func(*Config, string) error
 }
 
-// Value is what texts are good: a parameter's, or those of a field of a pool in additional_karpenter_nodepools_config.
+// Value describes the texts that a parameter, or a field of a pool in additional_karpenter_nodepools_config, accepts.
 type Value struct {
 	// Type is bool, integer, list, duration, labels, taints, tags, json or text.
 	Type string `json:"type"`
-	// Pattern is what every good value obeys. SSM checks it at the write. A value that obeys it may still be refused, by the
-	// parser (a number too large) or by a rule between parameters.
+	// Pattern matches every valid value. SSM checks it at the write. The parser (for a number that is too large) or a
+	// rule between parameters may still refuse a value that matches.
 	Pattern Pattern `json:"pattern"`
-	// Allowed is the pattern in words, Example a good value.
+	// Allowed is the pattern in words, Example a valid value.
 	Allowed string `json:"allowed"`
 	Example string `json:"example"`
 }
 
-// Pattern is a regular expression (RE2) of whole values, written without anchors.
+// Pattern is a regular expression (RE2) without anchors. It must match the whole value.
 type Pattern string
 
-// Whole is the expression with its anchors, for a reader that looks for it anywhere in a text.
+// Whole returns the expression with anchors, for functions that otherwise match anywhere in a text.
 func (p Pattern) Whole() string {
 	if strings.Contains(string(p), "|") {
 		return "^(?:" + string(p) + ")$"
@@ -47,13 +47,13 @@ func (p Pattern) Whole() string {
 	return "^" + string(p) + "$"
 }
 
-// MarshalText writes it with its anchors.
+// MarshalText returns the expression with anchors.
 func (p Pattern) MarshalText() ([]byte, error) { return []byte(p.Whole()), nil }
 
 // Section groups parameters.
 type Section string
 
-// The sections.
+// Headings of the documentation.
 const (
 	SectionRack       Section = "Rack"
 	SectionEnabling   Section = "Enabling"
@@ -63,16 +63,17 @@ const (
 	SectionAdditional Section = "More pools"
 )
 
-// Sections are in the order of the documentation.
+// Sections lists the sections in the order of the documentation.
 var Sections = []Section{SectionRack, SectionEnabling, SectionWorkload, SectionBuild, SectionOverride, SectionAdditional}
 
-// ofPool tells whether a parameter describes a pool, or nothing at all: such ones never hold up turning Karpenter off.
+// ofPool reports whether a parameter describes a pool or is unknown. Problems of these never block turning Karpenter
+// off.
 func ofPool(parameter string) bool {
 	p, known := Lookup(parameter)
 	return known && p.Section != SectionRack && p.Section != SectionEnabling || !known && parameter != "rack"
 }
 
-// Kinds of values that several parameters or fields share.
+// Values that several parameters or fields share.
 var (
 	boolValue       = Value{Type: "bool", Pattern: `true|false`, Allowed: "true or false", Example: "true"}
 	positiveValue   = Value{Type: "integer", Pattern: `[1-9][0-9]{0,9}`, Allowed: "an integer from 1 to 2147483647", Example: "200"}
@@ -92,7 +93,7 @@ var (
 	groupsValue = Value{Type: "list", Pattern: `[0-9A-Za-z][A-Za-z0-9_-]{0,62}(,[0-9A-Za-z][A-Za-z0-9_-]{0,62})*`, Allowed: "names of managed node groups with commas", Example: "system-a,system-b"}
 )
 
-// Patterns that are parts of others.
+// Patterns used inside other patterns.
 const (
 	patternList       = `[a-z0-9]+(,[a-z0-9]+)*`
 	patternName       = `([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?`
@@ -100,11 +101,12 @@ const (
 	patternDeployment = `[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?/[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?`
 )
 
-// listed is a pattern for several of one, with commas, and white space around the commas and at the ends.
+// listed returns a pattern for a comma-separated list of elements, with optional white space around the commas and at
+// the ends.
 func listed(one string) Pattern { return Pattern(`\s*` + one + `(\s*,\s*` + one + `)*\s*`) }
 
-// Table is every parameter there is, by name. Parsing, registration in SSM, the documentation and the command line all
-// come from it.
+// Table lists every parameter, by name. Parsing, registration in SSM, the documentation and the command line all use
+// it.
 var Table = []Param{
 	{
 		Name: additionalConfig, Section: SectionAdditional, Absent: "no more pools",
@@ -351,7 +353,7 @@ var Table = []Param{
 	},
 }
 
-// Names of parameters that rules speak of.
+// Names of parameters that the rules refer to.
 const (
 	authMode         = "karpenter_auth_mode"
 	enabled          = "karpenter_enabled"
@@ -377,10 +379,10 @@ const (
 	maxInt = 1<<31 - 1
 )
 
-// noted is the setter of the JSON parameters, which are read after all others.
+// noted is the setter of the JSON parameters. It does nothing, because they are read after all others.
 func noted(*Config, string) error { return nil }
 
-// Lookup finds a parameter by name.
+// Lookup returns the parameter of a name.
 func Lookup(name string) (Param, bool) {
 	for _, p := range Table {
 		if p.Name == name {
@@ -390,8 +392,8 @@ func Lookup(name string) (Param, bool) {
 	return Param{}, false
 }
 
-// Unset is the word that stands for an absent value, because SSM cannot store an empty one.
+// Unset is the value that means absent, because SSM cannot store an empty one.
 const Unset = "unset"
 
-// AllowedPattern is the parameter's pattern as SSM takes it: the whole value, or the word unset.
+// AllowedPattern returns the pattern for SSM: the whole value, or the word unset.
 func (p Param) AllowedPattern() string { return "^(" + Unset + "|" + string(p.Pattern) + ")$" }

@@ -40,7 +40,7 @@ func TestTableIsInOrderAndComplete(t *testing.T) {
 func TestAllowedPatternIsTheWholeValueOrUnset(t *testing.T) {
 	for _, p := range Table {
 		allowed := regexp.MustCompile(p.AllowedPattern())
-		// White space at the ends is for labels, taints and JSON only; base64 is many words.
+		// Only labels, taints and JSON accept white space at the ends. Base64 may have white space inside.
 		spaced := p.Type == "labels" || p.Type == "taints" || p.Type == "json"
 		for value, want := range map[string]bool{
 			Unset: true, p.Example: true, "": false, "!" + Unset: false, Unset + "\n": p.Type == "json",
@@ -53,8 +53,8 @@ func TestAllowedPatternIsTheWholeValueOrUnset(t *testing.T) {
 	}
 }
 
-// SSM refuses what the pattern refuses, and the passes refuse what Parse refuses: the pattern must refuse nothing that
-// Parse takes, and what only Parse refuses must be for a reason that no pattern can express.
+// SSM checks the pattern, and the passes call Parse. The pattern must accept everything that Parse accepts. Where only
+// Parse refuses a value, the reason must be one that no pattern can express.
 func TestPatternAgreesWithParser(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, p := range Table {
@@ -66,7 +66,7 @@ func TestPatternAgreesWithParser(t *testing.T) {
 				continue
 			}
 			message := ""
-			texts := map[string]string{authMode: on} // without it, karpenter_enabled=true is refused for another reason
+			texts := map[string]string{authMode: on} // otherwise karpenter_enabled=true is refused for another reason
 			texts[p.Name] = value
 			for _, problem := range Parse(Input{Rack: "demo", Params: texts}).Problems {
 				if problem.Parameter == p.Name {
@@ -88,7 +88,7 @@ func TestPatternAgreesWithParser(t *testing.T) {
 	}
 }
 
-// mutate changes a good value a little, so that about every other one stays good.
+// mutate changes a valid value slightly, so that about half of the results stay valid.
 func mutate(random *rand.Rand, value string) string {
 	pieces := []string{"0", "1", "9", "99999", "%", ",", "h", "m", "s", "d", " ", "\n", "-", "_", ".", "a", "Z", "٣", "true", "Never", "spot", "arm64", "unset"}
 	text := []byte(value)
@@ -108,7 +108,8 @@ func mutate(random *rand.Rand, value string) string {
 	return string(text)
 }
 
-// FuzzParse looks for texts that break the parser or get past it unseen: go test -fuzz FuzzParse ./internal/params
+// FuzzParse looks for texts that crash the parser, or that it accepts although the pattern refuses them. Run it with:
+// go test -fuzz FuzzParse ./internal/params
 func FuzzParse(f *testing.F) {
 	for _, p := range Table {
 		f.Add(p.Name, p.Example)

@@ -15,8 +15,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
-// Each of these makes the setter of one kind of value: it reads a text that obeys the value's pattern into a field, or
-// tells what is wrong with it as the end of a sentence: "which has c5 twice".
+// Each of these functions returns the setter for one kind of value. A setter reads a text that matches the value's
+// pattern into a field. Its error is the end of a sentence, for example "which has c5 twice".
 
 func text[T any](field func(*T) *string) func(*T, string) error {
 	return func(c *T, value string) error {
@@ -45,7 +45,7 @@ func integer[T any](least, most int, field func(*T) *int) func(*T, string) error
 	}
 }
 
-// list sorts the elements, because their order means nothing; a repeated one counts once.
+// list sorts the elements, because their order has no meaning, and removes duplicates.
 func list[T any](field func(*T) *[]string) func(*T, string) error {
 	return func(c *T, value string) error {
 		elements := strings.Split(value, ",")
@@ -55,7 +55,7 @@ func list[T any](field func(*T) *[]string) func(*T, string) error {
 	}
 }
 
-// ordered keeps the elements' order, because the first one counts more than the others; a repeated one counts once.
+// ordered keeps the order of the elements, because the first one has more weight, and removes duplicates.
 func ordered[T any](field func(*T) *[]string) func(*T, string) error {
 	return func(c *T, value string) error {
 		var elements []string
@@ -107,13 +107,13 @@ func budget[T any](field func(*T) *string) func(*T, string) error {
 		if percent && n > 100 {
 			return errors.New("which is more than all nodes")
 		}
-		// One spelling for each number: Karpenter's CRD takes at most two digits before the percent sign, or 100%.
+		// The percentage is normalized: Karpenter's CRD accepts at most two digits before the percent sign, or 100%.
 		*field(c) = strconv.FormatInt(n, 10) + value[len(digits):]
 		return nil
 	}
 }
 
-// pairs splits key=value,key=value, with white space around the commas and at the ends.
+// pairs splits a list of key=value elements. White space around the commas and at the ends is ignored.
 func pairs(value string) ([][2]string, error) {
 	var all [][2]string
 	for element := range strings.SplitSeq(value, ",") {
@@ -129,7 +129,7 @@ func pairs(value string) ([][2]string, error) {
 	return all, nil
 }
 
-// reservedLabels are what Sawhorse itself puts on nodes, or looks for.
+// reservedLabels are the labels that Sawhorse sets on nodes or selects them by.
 var reservedLabels = []string{names.LabelNodePool, names.LabelSystemNode}
 
 func labels[T any](field func(*T) *map[string]string, reserved ...string) func(*T, string) error {
@@ -157,7 +157,7 @@ func labels[T any](field func(*T) *map[string]string, reserved ...string) func(*
 	}
 }
 
-// effects of a taint, as Kubernetes spells them.
+// effects are the taint effects, as Kubernetes spells them.
 var effects = []string{"NoSchedule", "PreferNoSchedule", "NoExecute"}
 
 func taints[T any](field func(*T) *[]Taint) func(*T, string) error {
@@ -176,7 +176,7 @@ func taints[T any](field func(*T) *[]Taint) func(*T, string) error {
 			}
 			made = append(made, taint)
 		}
-		// Any order means the same: one order, one fingerprint.
+		// The order has no meaning. Sorting gives the same fingerprint for every order.
 		slices.SortFunc(made, func(a, b Taint) int { return strings.Compare(a.Key+":"+a.Effect, b.Key+":"+b.Effect) })
 		*field(c) = made
 		return nil
@@ -205,27 +205,28 @@ func parseTaint(element string) (Taint, error) {
 	return taint, nil
 }
 
-// maxTags is how many tags users may choose: AWS takes 50 on a resource, Sawhorse and Karpenter need the others.
+// maxTags is the most tags that a user may set. AWS allows 50 on a resource, and Sawhorse and Karpenter need the
+// others.
 const maxTags = 40
 
-// reservedTags and reservedTagPrefixes belong to AWS, Kubernetes, Karpenter and Sawhorse.
+// reservedTags and reservedTagPrefixes are used by AWS, Kubernetes, Karpenter and Sawhorse.
 var (
 	reservedTags        = []string{names.TagName, names.TagRackOfNode, "eks:eks-cluster-name"}
 	reservedTagPrefixes = []string{"aws:", "karpenter.sh/", "karpenter.k8s.aws/", "kubernetes.io/", "sawhorse.dev/"}
 )
 
-// reservedTag tells whether a tag's key is not for users, in any letter case.
+// reservedTag reports whether users may not set a tag key, ignoring letter case.
 func reservedTag(key string) bool {
 	lower := strings.ToLower(key)
 	return slices.ContainsFunc(reservedTags, func(r string) bool { return strings.EqualFold(r, key) }) ||
 		slices.ContainsFunc(reservedTagPrefixes, func(p string) bool { return strings.HasPrefix(lower, p) })
 }
 
-// twins are the keys of tags in lower case, as they were first spelled: IAM's tags know no letter case, and it refuses two together
-// that differ in it only.
+// twins maps tag keys in lower case to their first spelling. IAM compares tag keys without letter case, and refuses two
+// keys on one resource that differ only in case.
 type twins map[string]string
 
-// add takes a key, or gives the one that IAM takes for the same.
+// add records a key. It returns an earlier key that differs only in letter case, or "".
 func (t twins) add(key string) string {
 	first, known := t[strings.ToLower(key)]
 	if !known {
@@ -237,7 +238,7 @@ func (t twins) add(key string) string {
 	return first
 }
 
-// tooLong tells whether AWS refuses a tag for its length.
+// tooLong reports whether a tag exceeds the lengths that AWS allows.
 func tooLong(key, value string) bool {
 	return utf8.RuneCountInString(key) > 128 || utf8.RuneCountInString(value) > 256
 }

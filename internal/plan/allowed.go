@@ -8,20 +8,21 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
-// Parameters of which the deployment has a say.
+// Parameters that the deployment restricts.
 const (
 	imageRepository   = "karpenter_image_repository"
 	systemDeployments = "system_deployments"
 )
 
-// allowed holds what parameters name against what the deployment lets racks do. It needs no cluster, so it is done on every pass, also
-// while Karpenter is off. Turning off goes past none of it: a controller that is down is brought up for that.
+// allowed checks parameters against what the deployment allows. It needs no cluster, so every pass does it, also while
+// Karpenter is off. Turning Karpenter off does not skip it, because that may have to start the controller again.
 func (b *builder) allowed() {
 	b.imageRepository()
 	b.systemDeployments()
 }
 
-// imageRepository keeps others' images from running as Karpenter's controller, which has rights in AWS and in the cluster.
+// imageRepository keeps foreign images from running as Karpenter's controller, which has rights in AWS and in the
+// cluster.
 func (b *builder) imageRepository() {
 	image, others := b.config.ImageRepository, b.facts.Deployment.ImageRepositories
 	taken := func(allowed string) bool {
@@ -39,11 +40,12 @@ func (b *builder) imageRepository() {
 		"write one of these, or have it added to the stack's context value imageRepositories", image, names.ControllerImage, allowed)
 }
 
-// ecr is a repository of a private registry of ECR: the account, and what ends AWS's names in China. The shape of the region keeps
-// the hosts of AWS's other services out.
+// ecr matches a repository in a private ECR registry. It captures the account, and the domain suffix used in China. The
+// pattern of the region excludes the hosts of other AWS services.
 var ecr = regexp.MustCompile(`^([0-9]{12})\.dkr\.ecr\.[a-z]{2}(?:-[a-z]+)+-[0-9]+\.amazonaws\.com(\.cn)?/`)
 
-// ownECR tells whether an image comes from the cluster's account, in any region. Where the account is not known, any will do.
+// ownECR reports whether an image is in the cluster's account, in any region. If the account is unknown, any account
+// will do.
 func (b *builder) ownECR(image string) bool {
 	found := ecr.FindStringSubmatch(image)
 	if c := b.facts.Cluster; found != nil && c != nil && c.Account != "" {
@@ -52,7 +54,8 @@ func (b *builder) ownECR(image string) bool {
 	return found != nil
 }
 
-// systemDeployments keeps the writers of parameters from moving what is none of the rack's: a Deployment that is pinned is rolled out anew.
+// systemDeployments keeps the writers of parameters from moving Deployments that do not belong to the rack: changing
+// the placement of a Deployment rolls it out again.
 func (b *builder) systemDeployments() {
 	namespaces := append([]string{names.Namespace}, b.facts.Deployment.SystemNamespaces...)
 	var before, now []string
@@ -79,13 +82,14 @@ func (b *builder) systemDeployments() {
 	others(true, before)
 }
 
-// inForce tells whether a rack whose Karpenter is on was turned on with a value, alone or in a list.
+// inForce reports whether a rack has had Karpenter turned on with this value, alone or as an element of a list.
 func (b *builder) inForce(parameter, value string) bool {
 	return b.facts.Records.WasOn && slices.Contains(strings.Split(b.facts.Records.Params[parameter], ","), value)
 }
 
-// disallowed is a problem. Not so what is in force since before the deployment forbade it: the rack would take no other change until
-// somebody has written another value, and what is in force would stay all the same. And not where the deployment is unknown.
+// disallowed adds a problem. It is a warning for a value that was already in force when the deployment forbade it: a
+// problem would block every other change to the rack, and the value would stay in force anyway. It is also a warning if
+// the deployment is unknown.
 func (b *builder) disallowed(parameter string, inForce bool, format string, args ...any) {
 	switch {
 	case inForce:

@@ -8,7 +8,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// refuses tells whether the parameters are refused, and by a problem with this one alone.
+// refuses reports whether the parameters are refused. Every problem must be with the given parameter.
 func refuses(t *testing.T, parameter string, written texts, f plan.Facts) bool {
 	t.Helper()
 	parsed := params.Parse(params.Input{Rack: "demo", Params: written, Previous: f.Records.Params})
@@ -21,7 +21,8 @@ func refuses(t *testing.T, parameter string, written texts, f plan.Facts) bool {
 	return len(problems) > 0
 }
 
-// What runs as Karpenter's controller comes from where the deployment says, to the letter: names that look like it are others'.
+// The repository of Karpenter's controller must match what the deployment allows exactly. Similar names belong to
+// others.
 func TestImageRepositories(t *testing.T) {
 	const (
 		own   = "123456789012.dkr.ecr.eu-central-1.amazonaws.com"
@@ -30,7 +31,7 @@ func TestImageRepositories(t *testing.T) {
 	)
 	for _, c := range []struct {
 		image     string
-		allowed   string // imageRepositories, with commas
+		allowed   string // imageRepositories, comma-separated
 		partition string
 		good      bool
 	}{
@@ -52,18 +53,18 @@ func TestImageRepositories(t *testing.T) {
 		{image: "Public.ecr.aws/karpenter/controller"},
 		{image: chart + ":1.10.0"},
 		{image: chart + "@sha256:0123456789012345678901234567890123456789012345678901234567890123"},
-		{image: "karpenter/controller"}, // Docker Hub's
+		{image: "karpenter/controller"}, // Docker Hub
 		{image: "210987654321.dkr.ecr.eu-central-1.amazonaws.com/karpenter/controller"},
 		{image: own + ".evil.com/x"},
 		{image: own + ":8443/x"},
 		{image: "evil.com/" + own + "/x"},
 		{image: "x" + own + "/x"},
 		{image: "1" + own + "/x"},
-		{image: "123456789012.dkr.ecr.s3.amazonaws.com/x"}, // a bucket's host
+		{image: "123456789012.dkr.ecr.s3.amazonaws.com/x"}, // the host of an S3 bucket
 		{image: "123456789012.dkr.ecr.s3-us-west-2.amazonaws.com/x"},
 		{image: "123456789012.dkr.ecr.eu-central-1.evil.amazonaws.com/x"},
 		{image: "123456789012-dkr-ecr-eu-central-1-amazonaws-com/x"},
-		{image: china + "/x"}, // of another partition
+		{image: china + "/x"}, // another partition
 		{image: own + "/x", partition: "aws-cn"},
 		{image: own + "/karpenter/controller", allowed: "example.com/*"},
 		{image: "example.com.evil.com/karpenter/controller", allowed: "example.com/*"},
@@ -86,7 +87,7 @@ func TestImageRepositories(t *testing.T) {
 	}
 }
 
-// The problem says what was written, what is allowed, and where that is chosen.
+// The problem says what was written, what is allowed, and where to change that.
 func TestWhatAnImageRepositoryMayBe(t *testing.T) {
 	f := facts()
 	written := with(on, "karpenter_image_repository", "ghcr.io/x/y")
@@ -101,7 +102,7 @@ func TestWhatAnImageRepositoryMayBe(t *testing.T) {
 	}
 }
 
-// What is pinned is the system's, or the rack's own; and never Karpenter's controller.
+// Only Deployments of the system or of the rack itself may be placed on system nodes, and never Karpenter's controller.
 func TestSystemDeployments(t *testing.T) {
 	for deployments, good := range map[string]bool{
 		"kube-system/metrics-server,kube-system/coredns": true,
@@ -117,7 +118,7 @@ func TestSystemDeployments(t *testing.T) {
 		"kube-system/karpenter":                          false,
 		"kube-system/karpenter-webhook":                  true,
 	} {
-		for _, more := range []string{"karpenter_enabled", "karpenter_auth_mode"} { // with Karpenter, and before anything is asked for
+		for _, more := range []string{"karpenter_enabled", "karpenter_auth_mode"} { // with Karpenter, and before any plan
 			f, written := facts(), with(on, "system_deployments", deployments)
 			f.Deployment.SystemNamespaces = []string{"ingress"}
 			if more == "karpenter_auth_mode" {
@@ -136,9 +137,10 @@ func TestSystemDeployments(t *testing.T) {
 	}
 }
 
-// Without a cloud neither the account nor the deployment's lists are known: what they may allow is a warning, what nothing allows a problem.
+// Offline, the account and the deployment's lists are unknown: a value they may allow is a warning, a value that
+// nothing allows is a problem.
 func TestWithoutACloudTheDeploymentIsUnknown(t *testing.T) {
-	for written, want := range map[string][2]int{ // problems, warnings
+	for written, want := range map[string][2]int{ // number of problems, number of warnings
 		"karpenter_image_repository=210987654321.dkr.ecr.eu-central-1.amazonaws.com/x":    {0, 0},
 		"karpenter_image_repository=210987654321.dkr.ecr.cn-north-1.amazonaws.com.cn/x":   {0, 0},
 		"karpenter_image_repository=210987654321.dkr.ecr.eu-central-1.amazonaws.com.de/x": {0, 1},
@@ -154,7 +156,7 @@ func TestWithoutACloudTheDeploymentIsUnknown(t *testing.T) {
 	}
 }
 
-// What is known of a cluster without a cloud may say nothing of its tags.
+// Offline, the cluster's tags may be unknown.
 func TestWithoutACloudTheTagMayBeUnknown(t *testing.T) {
 	for _, c := range []struct {
 		tags     texts

@@ -7,8 +7,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// Arch is the CPU architectures of the workload nodes: as karpenter_arch says, else that of the first node_type, else those of the
-// system node groups, else amd64.
+// Arch returns the CPU architectures of the workload nodes: those of karpenter_arch, else of the first node_type, else
+// of the system node groups, else amd64.
 func Arch(config params.Config, facts Facts) []string {
 	if len(config.Workload.Arch) > 0 {
 		return config.Workload.Arch
@@ -16,8 +16,9 @@ func Arch(config params.Config, facts Facts) []string {
 	return facts.architectures(config.NodeTypes, facts.OfRole(config, RoleSystem))
 }
 
-// BuildArch is the CPU architectures of the build nodes: that of the first build_node_type, else of the first node_type, else those of the
-// build node groups, else those of the system node groups, else amd64. karpenter_arch is the workload's alone.
+// BuildArch returns the CPU architectures of the build nodes: that of the first build_node_type, else of the first
+// node_type, else of the build node groups, else of the system node groups, else amd64. karpenter_arch applies to
+// workload nodes only.
 func BuildArch(config params.Config, facts Facts) []string {
 	types := config.BuildNodeTypes
 	if len(types) == 0 {
@@ -30,7 +31,8 @@ func BuildArch(config params.Config, facts Facts) []string {
 	return facts.architectures(types, groups)
 }
 
-// architectures are that of the first instance type, or, where none are given, those of node groups.
+// architectures returns the architecture of the first instance type or, if there are no types, those of the node
+// groups.
 func (f Facts) architectures(types []string, groups []NodeGroup) []string {
 	var found []string
 	types = types[:min(1, len(types))]

@@ -11,8 +11,9 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// Build makes the plan for a rack. objects are the finished manifests of its NodePools and EC2NodeClasses (package nodes
-// makes them; it is apart because Karpenter's types weigh more than all the rest). With Problems, the Plan is not to be used.
+// Build makes the plan for a rack. objects are the finished manifests of its NodePools and EC2NodeClasses; they come
+// from package nodes, which is separate because Karpenter's types are a large dependency. If there are Problems, the
+// Plan must not be used.
 func Build(config params.Config, facts Facts, objects []Object) Outcome {
 	b := &builder{config: config, facts: facts}
 	b.plan = Plan{Format: Format, Rack: config.Rack, Goal: b.goal()}
@@ -34,7 +35,7 @@ func Build(config params.Config, facts Facts, objects []Object) Outcome {
 	return Outcome{Plan: b.plan, Problems: b.problems, Warnings: b.warnings}
 }
 
-// builder is one Build: what comes in, and what has come of it so far.
+// builder holds the input and the results of one Build.
 type builder struct {
 	config   params.Config
 	facts    Facts
@@ -51,7 +52,8 @@ func (b *builder) warn(parameter, format string, args ...any) {
 	b.warnings = append(b.warnings, params.NewProblem(parameter, "", format, args...))
 }
 
-// hindrance is a problem, but for a rack that turns Karpenter off: that is never held up by what only Karpenter needs.
+// hindrance adds a problem. If Karpenter is being turned off, it adds a warning instead, because a problem with what
+// only Karpenter needs must not block that.
 func (b *builder) hindrance(parameter, format string, args ...any) {
 	if b.facts.Records.WasOn && !b.config.Enabled {
 		b.warn(parameter, format, args...)
@@ -71,7 +73,7 @@ func (b *builder) goal() Goal {
 	}
 }
 
-// cluster checks the cluster itself before anything is asked of it (spec 3.1).
+// cluster checks that the cluster exists, is usable and belongs to this rack.
 func (b *builder) cluster() {
 	if b.plan.Goal == GoalNone {
 		return
@@ -94,7 +96,7 @@ func (b *builder) cluster() {
 		b.problem("cluster_name", "EKS has no cluster %s any more; delete the rack's parameters, and the rack is forgotten, "+
 			"or create a cluster of that name", b.facts.Lost.ARN)
 		return
-	case c == nil && b.config.HasRefused("cluster_name"): // nobody has said which one it is
+	case c == nil && b.config.HasRefused("cluster_name"): // cluster_name has a problem already
 		return
 	case c == nil:
 		b.problem("cluster_name", "there is no EKS cluster %q in this account and region; create it, or write the name of an existing one", name)
@@ -112,9 +114,9 @@ func (b *builder) cluster() {
 	}
 }
 
-// letIn wants the cluster's owner to have let the rack in, by the tag of the rack on the cluster (spec 3.1): whoever writes the rack's
-// parameters chooses the cluster, and what comes then cannot be undone. A rack whose access was migrated before, when there was no such
-// tag or it was still there, is told and goes on.
+// letIn requires the rack's tag on the cluster, by which the cluster's owner lets the rack in. Without it, whoever
+// writes the rack's parameters could choose any cluster, and the change of its access mode cannot be undone. A rack
+// whose access has been migrated already gets a warning and goes on.
 func (b *builder) letIn() {
 	rack, cluster := b.config.Rack, b.facts.Cluster
 	tagged := cluster.Tags[names.TagRack]
@@ -122,14 +124,15 @@ func (b *builder) letIn() {
 		return
 	}
 	arn := cmp.Or(cluster.ARN, "ARN")
-	// EKS goes no way back to CONFIG_MAP: a cluster that is there has been made anew under the name of the one that the rack had.
+	// EKS never returns a cluster to CONFIG_MAP. A cluster in that mode was created again under the name of the rack's
+	// former cluster, so it needs the tag.
 	if goal := b.facts.Records.Goal; (goal == GoalAccess || goal == GoalKarpenter) && cluster.AuthMode != "CONFIG_MAP" {
 		b.warn("cluster_name", "cluster %q does not carry the tag %s=%s, by which its owner lets the rack in; the rack's access was migrated before and it goes on, "+
 			"but AWS refuses what it would change of the cluster as long as the tag is missing; run `sawhorse register %s --cluster %s`, or, with the owner's rights, `aws eks tag-resource --resource-arn %s --tags %s=%s`",
 			cluster.Name, names.TagRack, rack, rack, cluster.Name, arn, names.TagRack, rack)
 		return
 	}
-	b.plan.Cluster = Cluster{} // there is none that a full pass may repair
+	b.plan.Cluster = Cluster{} // a full pass must not repair this cluster
 	if tagged != "" {
 		b.problem("cluster_name", "cluster %q carries the tag %s=%s, by which its owner lets rack %s in and no other; let this rack into another cluster with `sawhorse register %s --cluster NAME`, "+
 			"or, with the owner's rights, into this one with `aws eks tag-resource --resource-arn %s --tags %s=%s`", cluster.Name, names.TagRack, tagged, tagged, rack, arn, names.TagRack, rack)
@@ -139,7 +142,7 @@ func (b *builder) letIn() {
 		"or, with the owner's rights, `aws eks tag-resource --resource-arn %s --tags %s=%s`", cluster.Name, names.TagRack, rack, rack, cluster.Name, arn, names.TagRack, rack)
 }
 
-// access chooses the authentication mode: EKS only goes forward (spec 3.2).
+// access chooses the authentication mode. EKS cannot go back to an earlier mode, so API stays API.
 func (b *builder) access() {
 	b.plan.Access.Mode = "API_AND_CONFIG_MAP"
 	if b.facts.Cluster.AuthMode == "API" {
@@ -147,8 +150,8 @@ func (b *builder) access() {
 	}
 }
 
-// network chooses what carries the discovery tag: the subnets of the node groups, their security groups and the cluster's
-// own (spec 3.5).
+// network chooses what gets the discovery tag: the subnets of the node groups, their security groups and the cluster
+// security group.
 func (b *builder) network() {
 	cluster := b.config.ClusterName
 	var owned []string
@@ -162,9 +165,9 @@ func (b *builder) network() {
 		{"security group", "security_group_ids", b.facts.SecurityGroups, b.config.SecurityGroupIDs, &b.plan.Network.SecurityGroups},
 	} {
 		if b.config.HasRefused(kind.parameter) {
-			continue // these are not those that were meant
+			continue // these were not chosen by the user
 		}
-		if b.facts.Offline && len(kind.found) == 0 { // then they are what the parameters name
+		if b.facts.Offline && len(kind.found) == 0 { // offline, use what the parameters name
 			*kind.into = slices.Clone(kind.named)
 		}
 		for _, t := range kind.found {
@@ -188,13 +191,13 @@ func (b *builder) network() {
 	}
 	b.missing("subnet_ids", "subnet", b.config.SubnetIDs, b.facts.Subnets)
 	b.missing("security_group_ids", "security group", b.config.SecurityGroupIDs, b.facts.SecurityGroups)
-	follows := b.config.HasRefused("subnet_ids") || b.config.Enabled && len(b.facts.Present()) == 0 // from another problem
+	follows := b.config.HasRefused("subnet_ids") || b.config.Enabled && len(b.facts.Present()) == 0 // another problem is the cause
 	if len(b.facts.Subnets) == 0 && len(b.config.SubnetIDs) == 0 && !b.facts.Offline && !follows {
 		b.hindrance("karpenter_auth_mode", "no subnets were found on the node groups of cluster %s, so Karpenter would not know where to launch nodes; create a managed node group", cluster)
 	}
 }
 
-// missing refuses ids that a parameter names and EC2 does not know.
+// missing refuses ids that a parameter names and that EC2 does not have.
 func (b *builder) missing(parameter, what string, named []string, found []Tagged) {
 	if b.facts.Offline {
 		return
@@ -206,10 +209,11 @@ func (b *builder) missing(parameter, what string, named []string, found []Tagged
 	}
 }
 
-// Karpenter 1.10's own range of Kubernetes versions (its pkg/providers/version).
+// The range of Kubernetes versions that Karpenter 1.10 lists (its pkg/providers/version).
 const oldestKubernetes, newestKubernetes = 26, 35
 
-// Listed tells whether Karpenter lists a version of Kubernetes, and which ones it lists. What is no version is not judged.
+// Listed reports whether Karpenter lists a version of Kubernetes, and returns the range that it lists as text. A text
+// that is not a version counts as listed.
 func Listed(version string) (listed bool, all string) {
 	all = fmt.Sprintf("1.%d to 1.%d", oldestKubernetes, newestKubernetes)
 	var major, minor int
@@ -219,14 +223,14 @@ func Listed(version string) (listed bool, all string) {
 	return major == 1 && minor >= oldestKubernetes && minor <= newestKubernetes, all
 }
 
-// version warns of a Kubernetes version that Karpenter does not list.
+// version adds a warning for a Kubernetes version that Karpenter does not list.
 func (b *builder) version() {
 	if listed, all := Listed(b.facts.Cluster.Version); !listed && b.plan.Goal == GoalKarpenter {
 		b.warn("cluster_name", "cluster %s runs Kubernetes %s; Karpenter %s lists %s, and may not work with others", b.config.ClusterName, b.facts.Cluster.Version, names.KarpenterVersion, all)
 	}
 }
 
-// marks are the tags of AWS resources: the rack's own, and those by which Sawhorse knows what it made.
+// marks returns the tags for AWS resources: the rack's own and the ownership tags.
 func (b *builder) marks() map[string]string {
 	marks := maps.Clone(b.config.Tags)
 	if marks == nil {

@@ -9,55 +9,59 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// Facts are what was observed of a rack before the plan: in AWS and in the rack's own records. All of it is optional for
-// the command line; what is absent was not observed.
+// Facts holds what was observed of a rack before planning: in AWS and in the rack's own records. On the command line
+// all of it is optional, and what is absent was not observed.
 type Facts struct {
-	// Offline tells that nobody has looked: what is absent is unknown, and no problem.
+	// Offline means that nothing was looked up. What is absent is unknown, which is not a problem.
 	Offline bool          `json:"-"`
 	Cluster *ClusterFacts `json:"cluster,omitempty"`
-	// Lost is the cluster as the rack knew it, where EKS no longer does. It is nothing else that has not been found.
+	// Lost is the rack's recorded cluster if EKS no longer has it, and nil for any other cluster that was not found.
 	Lost           *Cluster    `json:"lost,omitempty"`
 	NodeGroups     []NodeGroup `json:"nodegroups,omitempty"`
 	Subnets        []Tagged    `json:"subnets,omitempty"`
 	SecurityGroups []Tagged    `json:"securityGroups,omitempty"`
 	PodIdentity    bool        `json:"podIdentityAgent,omitempty"`
 	OIDCProvider   bool        `json:"oidcProvider,omitempty"`
-	// OIDCWithoutSTS tells that the OIDC provider lacks the client id sts.amazonaws.com, so that STS refuses its tokens.
+	// OIDCWithoutSTS means that the OIDC provider lacks the client ID sts.amazonaws.com, so that STS refuses its
+	// tokens.
 	OIDCWithoutSTS bool `json:"oidcProviderWithoutSTS,omitempty"`
-	// SystemPolicies are the ARNs of the policies that are attached to the roles of the system node groups.
+	// SystemPolicies has the ARNs of the policies that are attached to the roles of the system node groups.
 	SystemPolicies []string `json:"systemPolicies,omitempty"`
-	// Architectures of instance types that Karpenter does not know, as EC2 says: amd64 or arm64.
+	// Architectures maps instance types that Karpenter does not know to their architecture according to EC2: amd64 or
+	// arm64.
 	Architectures map[string]string `json:"architectures,omitempty"`
-	// Pools is what runs now, by NodePool.
+	// Pools maps NodePools to what they run now.
 	Pools map[string]PoolFacts `json:"pools,omitempty"`
-	// NodeClaims are those of the cluster, as Kubernetes has them; nil where nobody has looked.
+	// NodeClaims are the cluster's NodeClaims, or nil if they were not looked up.
 	NodeClaims []Object `json:"nodeclaims,omitempty"`
-	// Foreign are resources that have a name of ours but not both our marks, in the words of a Problem.
+	// Foreign lists resources that have a name Sawhorse uses but not both ownership tags, in words for a Problem.
 	Foreign []string `json:"foreign,omitempty"`
-	// Records is what the rack's own records say.
+	// Records has the rack's own records.
 	Records Records `json:"records"`
-	// Deployment is what the deployment of Sawhorse lets racks do.
+	// Deployment has what the deployment of Sawhorse allows racks to do.
 	Deployment Deployment `json:"-"`
 }
 
-// Deployment is what whoever deployed the stack lets the writers of parameters do, by its context values.
+// Deployment holds what the operator of the stack, by its context values, allows the writers of parameters to do.
 type Deployment struct {
-	// RequireClusterTag wants the owner of a cluster to have let the rack in, by a tag on the cluster.
+	// RequireClusterTag requires a tag on the cluster, by which its owner lets the rack in.
 	RequireClusterTag bool
-	// ImageRepositories may hold the image of Karpenter's controller, beside its own: exact ones, and beginnings that end in /*. None: the
-	// account's own ECR.
+	// ImageRepositories are the allowed image repositories for Karpenter's controller, beside Karpenter's own. An entry
+	// is exact, or a prefix that ends in /*. If there are none, the account's own ECR is allowed.
 	ImageRepositories []string
-	// SystemNamespaces are those whose Deployments may be pinned to system nodes, beside kube-system and the rack's own.
+	// SystemNamespaces are the namespaces, beside kube-system and the rack's own, whose Deployments may be placed on
+	// system nodes.
 	SystemNamespaces []string
-	// ObjectPrefixes are where the objects of JSON parameters may lie: s3://bucket/prefix.
+	// ObjectPrefixes are the prefixes (s3://bucket/prefix) where objects of JSON parameters may be.
 	ObjectPrefixes []string
-	// ObjectOwners are the accounts whose buckets are read there: a bucket that has been deleted may come back as somebody else's.
+	// ObjectOwners are the accounts whose buckets are read. A deleted bucket's name may be taken by another account.
 	ObjectOwners []string
-	// NodeRoles are the roles that a copy of a node group may be given: names behind their paths, with * for anything.
+	// NodeRoles are patterns for the roles that a copy of a node group may get: path and name, where * matches
+	// anything.
 	NodeRoles []string
 }
 
-// mayHand tells whether a copy of a node group may be given the role of this ARN.
+// mayHand reports whether a copy of a node group may get the role of this ARN.
 func (d Deployment) mayHand(role string) bool {
 	_, name, _ := strings.Cut(role, ":role/")
 	return slices.ContainsFunc(d.NodeRoles, func(pattern string) bool {
@@ -66,50 +70,54 @@ func (d Deployment) mayHand(role string) bool {
 	})
 }
 
-// PoolFacts is what runs in one NodePool: the number of its nodes, and their capacity together as Kubernetes quantities.
+// PoolFacts describes what one NodePool runs: the number of its nodes, and their total capacity as Kubernetes
+// quantities.
 type PoolFacts struct {
 	Nodes  int    `json:"nodes"`
 	CPU    string `json:"cpu,omitempty"`
 	Memory string `json:"memory,omitempty"`
 }
 
-// Records are what Sawhorse itself noted about the rack in earlier passes.
+// Records holds what Sawhorse recorded about the rack in earlier passes.
 type Records struct {
-	// Claim is the rack that the cluster belongs to, if any.
+	// Claim is the rack that the cluster belongs to, or empty.
 	Claim string `json:"claim,omitempty"`
-	// Goal is how far an accepted plan has ever taken the rack; GoalNone on a new one. With GoalKarpenter, Karpenter is on or was being turned on.
+	// Goal is the furthest goal of any accepted plan of the rack, and GoalNone for a new rack. GoalKarpenter means that
+	// Karpenter is on or was being turned on.
 	Goal Goal `json:"goal,omitempty"`
-	// WasOn is true from the first accepted plan with Karpenter until its removal is complete.
+	// WasOn is true from the first accepted plan with Karpenter until the removal is complete.
 	WasOn bool `json:"wasOn,omitempty"`
-	// Credentials is "podidentity" or "irsa" once chosen; the choice is kept.
+	// Credentials is "podidentity" or "irsa". Once made, the choice is kept.
 	Credentials string `json:"credentials,omitempty"`
-	// Checked tells which manifests of the pools were good: the same ones need no check again.
+	// Checked identifies the pool manifests that passed the checks. The same manifests are not checked again.
 	Checked string `json:"checked,omitempty"`
-	// Applied is the fingerprint of each step that was last done.
+	// Applied maps each step to the fingerprint that was last applied.
 	Applied map[string]string `json:"applied,omitempty"`
-	// Warnings are what each step warned of when it was last done; true until it is taken again.
+	// Warnings has the warnings of each step's last run. They are valid until the step runs again.
 	Warnings map[string][]params.Problem `json:"-"`
-	// Emptied are the sizes that the build groups had before Sawhorse emptied them, by name, where they are to go back to them.
+	// Emptied maps build groups that must return to their former size to the size they had before Sawhorse emptied
+	// them.
 	Emptied map[string]Scaling `json:"-"`
-	// Params are the parameters of the last accepted plan, as written.
+	// Params has the parameters of the last accepted plan, as written.
 	Params map[string]string `json:"params,omitempty"`
 }
 
-// ClusterFacts is what DescribeCluster says.
+// ClusterFacts holds the result of DescribeCluster.
 type ClusterFacts struct {
 	Cluster
 	Status   string `json:"status"`
 	Version  string `json:"version"`
 	AuthMode string `json:"authMode"`
 	AutoMode bool   `json:"autoMode,omitempty"`
-	// Tags are the cluster's own; nil where nobody has looked (Offline).
+	// Tags are the cluster's tags, or nil if they were not looked up (Offline).
 	Tags map[string]string `json:"tags,omitempty"`
 }
 
 // NodeGroup has the shape of EKS's DescribeNodegroup answer.
 type NodeGroup struct {
 	Name string `json:"nodegroupName"`
-	// Status is EKS's: ACTIVE, UPDATING, DEGRADED, DELETING, CREATE_FAILED, …; "" counts as ACTIVE.
+	// Status is EKS's status: ACTIVE, UPDATING, DEGRADED, DELETING, CREATE_FAILED and others. An empty status counts as
+	// ACTIVE.
 	Status        string            `json:"status,omitempty"`
 	Health        Health            `json:"health,omitzero"`
 	CapacityType  string            `json:"capacityType,omitempty"`
@@ -120,28 +128,28 @@ type NodeGroup struct {
 	Scaling       Scaling           `json:"scalingConfig"`
 	Subnets       []string          `json:"subnets,omitempty"`
 	Resources     Resources         `json:"resources"`
-	// SecurityGroups are those of the group's nodes where it does not use the cluster security group alone.
+	// SecurityGroups are the security groups of the group's nodes, if they use others than the cluster security group.
 	SecurityGroups []string `json:"securityGroups,omitempty"`
 	NodeRole       string   `json:"nodeRole,omitempty"`
-	// LostTemplate is the launch template and version that the group was made from, where EC2 no longer has it: "lt-1 version 3".
-	// EKS cannot launch further nodes of the group, and their security groups are unknown.
+	// LostTemplate is the launch template and version that the group was created from, for example "lt-1 version 3", if
+	// EC2 no longer has it. EKS then cannot launch nodes for the group, and their security groups are unknown.
 	LostTemplate string `json:"lostTemplate,omitempty"`
-	// Tags tell a copy that Sawhorse made in the place of another group.
+	// Tags identify a copy that Sawhorse made to replace another group.
 	Tags map[string]string `json:"tags,omitempty"`
 }
 
-// Health is what EKS finds wrong with a node group.
+// Health lists the problems that EKS reports for a node group.
 type Health struct {
 	Issues []HealthIssue `json:"issues,omitempty"`
 }
 
-// HealthIssue is one thing that is wrong: EKS's code, such as AsgInstanceLaunchFailures, and its sentence.
+// HealthIssue is one problem: EKS's code, such as AsgInstanceLaunchFailures, and its message.
 type HealthIssue struct {
 	Code    string `json:"code,omitempty"`
 	Message string `json:"message,omitempty"`
 }
 
-// String is the issues as EKS tells them.
+// String joins the issues into one text.
 func (h Health) String() string {
 	var all []string
 	for _, issue := range h.Issues {
@@ -157,19 +165,19 @@ type NodeGroupTaint struct {
 	Effect string `json:"effect"`
 }
 
-// Scaling is a node group's size, in nodes.
+// Scaling is a node group's size in nodes.
 type Scaling struct {
 	Min     int `json:"minSize"`
 	Max     int `json:"maxSize"`
 	Desired int `json:"desiredSize"`
 }
 
-// Resources are what EKS made for a node group.
+// Resources lists what EKS created for a node group.
 type Resources struct {
 	AutoScalingGroups []AutoScalingGroup `json:"autoScalingGroups,omitempty"`
 }
 
-// AutoScalingGroup is the EC2 group behind a node group.
+// AutoScalingGroup is the Auto Scaling group behind a node group.
 type AutoScalingGroup struct {
 	Name string `json:"name"`
 }
@@ -178,7 +186,7 @@ type AutoScalingGroup struct {
 type Tagged struct {
 	ID   string `json:"id"`
 	Zone string `json:"zone,omitempty"`
-	// Owner is the account that the resource belongs to: in a shared VPC it is not the cluster's.
+	// Owner is the account that owns the resource. In a shared VPC it is not the cluster's account.
 	Owner string            `json:"owner,omitempty"`
 	Tags  map[string]string `json:"tags,omitempty"`
 }

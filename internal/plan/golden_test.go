@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden plans anew: go test ./internal/plan -update")
 
-// facts are those of an ordinary cluster that Sawhorse has never touched.
+// facts returns an ordinary cluster that Sawhorse has never touched.
 func facts() plan.Facts {
 	return plan.Facts{
 		Cluster: &plan.ClusterFacts{
@@ -74,10 +74,10 @@ var on = texts{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}
 // builds is a rack whose builds run on Karpenter's nodes.
 var builds = with(on, "build_node_enabled", "true")
 
-// named is a rack that says which node groups are its system groups.
+// named is a rack that names its system node groups.
 var named = with(on, "system_node_groups", "system", "build_node_groups", "build")
 
-// copied is the on-demand copy of the group system, made for a rack.
+// copied returns the on-demand copy of the group system, made for a rack.
 func copied(rack string) plan.NodeGroup {
 	g := facts().NodeGroups[1]
 	g.Name, g.Tags = "system-ondemand", map[string]string{
@@ -86,7 +86,7 @@ func copied(rack string) plan.NodeGroup {
 	return g
 }
 
-// cases are the golden plans: testdata/{name}.json is what comes of them.
+// cases are the golden plans. The expected result of each is in testdata/{name}.json.
 var cases = []struct {
 	name   string
 	params texts
@@ -110,7 +110,7 @@ var cases = []struct {
 	}},
 	{name: "turned-off", params: with(on, "karpenter_enabled", "false"), facts: func(f *plan.Facts) {
 		f.Records = plan.Records{Claim: "demo", Goal: plan.GoalKarpenter, WasOn: true, Credentials: "podidentity"}
-		f.PodIdentity, f.OIDCProvider = false, false // not looked at any more
+		f.PodIdentity, f.OIDCProvider = false, false // no longer looked up
 	}},
 
 	{name: "cluster-gone", params: with(on, "karpenter_enabled", "false"), facts: func(f *plan.Facts) {
@@ -147,7 +147,7 @@ var cases = []struct {
 	{name: "spot-system-group-name-taken", params: named, facts: func(f *plan.Facts) {
 		f.NodeGroups[1].CapacityType = "SPOT"
 		f.NodeGroups = append(f.NodeGroups, copied("other"))
-		f.NodeGroups[2].Taints = []plan.NodeGroupTaint{{Key: "a", Effect: "NO_SCHEDULE"}} // for the role that it has then
+		f.NodeGroups[2].Taints = []plan.NodeGroupTaint{{Key: "a", Effect: "NO_SCHEDULE"}} // required by the role that the group has then
 	}, problems: "system_node_groups"},
 	{name: "groups-not-dedicated", params: on, facts: func(f *plan.Facts) {
 		f.NodeGroups = append(f.NodeGroups, additional("gpu", "NO_SCHEDULE"), additional("web", ""), additional("db", "PREFER_NO_SCHEDULE"))
@@ -160,7 +160,7 @@ var cases = []struct {
 	}},
 }
 
-// build does what a pass does, without AWS.
+// build does the same as a pass, without AWS.
 func build(t *testing.T, written texts, f plan.Facts) plan.Outcome {
 	t.Helper()
 	parsed := params.Parse(params.Input{Rack: "demo", Params: written, Previous: f.Records.Params})
@@ -213,7 +213,7 @@ func TestGoldenPlans(t *testing.T) {
 	}
 }
 
-// shown is an outcome as a golden file has it: the plan only where it may be used.
+// shown returns what a golden file contains: the plan is left out if there are problems.
 func shown(o plan.Outcome) any {
 	all := struct {
 		Problems []params.Problem `json:"problems,omitempty"`
@@ -261,7 +261,8 @@ func TestEveryGoldenHasACase(t *testing.T) {
 	}
 }
 
-// The same input makes the same bytes, whatever order Go's maps have, and also after its way through the record's JSON.
+// The same input gives the same bytes, for any iteration order of Go's maps and after marshaling through the record's
+// JSON.
 func TestSameInputSameBytes(t *testing.T) {
 	for _, c := range cases {
 		first := text(t, outcome(t, c.name))
@@ -280,7 +281,7 @@ func TestSameInputSameBytes(t *testing.T) {
 	}
 }
 
-// What was applied is compared as fingerprints: of a small change only its step is due.
+// A small change makes only its own step due, because steps are compared by fingerprint.
 func TestOnlyWhatChangedIsDue(t *testing.T) {
 	applied := texts{}
 	for _, s := range outcome(t, "enable").Plan.Steps {
@@ -330,7 +331,8 @@ func TestOnlyWhatChangedIsDue(t *testing.T) {
 	}
 }
 
-// Turning off is never held up by what only Karpenter needs of network and node groups; it is held against a rack before and after.
+// Problems with what only Karpenter needs of network and node groups never block turning it off. Before and after, they
+// are problems.
 func TestOffIsNotHeldUp(t *testing.T) {
 	wrong := with(on, "subnet_ids", "subnet-0123456789abcdef0", "build_node_groups", "gone")
 	f := facts()
@@ -357,7 +359,7 @@ func TestOffIsNotHeldUp(t *testing.T) {
 	}
 }
 
-// Turning off touches all that turning on did, and the way back is all of it again.
+// Turning Karpenter off makes every step due that turning it on did, and turning it on again does the same.
 func TestEverythingOfKarpenterIsDueWhenItIsTurned(t *testing.T) {
 	onPlan, offPlan := outcome(t, "enable-with-builds").Plan, outcome(t, "turned-off").Plan
 	for _, c := range []struct{ from, to plan.Plan }{{onPlan, offPlan}, {offPlan, onPlan}} {
@@ -386,7 +388,7 @@ func TestEverythingOfKarpenterIsDueWhenItIsTurned(t *testing.T) {
 	}
 }
 
-// Without build_node_enabled there is no pool for builds: the build groups stay as they are, under Cluster Autoscaler.
+// Without build_node_enabled there is no build pool: build groups stay as they are, under Cluster Autoscaler.
 func TestBuildGroupsStayWithoutAPoolForBuilds(t *testing.T) {
 	zero, one := func(*plan.NodeGroup) {}, func(g *plan.NodeGroup) { g.Scaling.Desired = 1 }
 	for _, c := range []struct {
@@ -427,7 +429,8 @@ func TestBuildGroupsStayWithoutAPoolForBuilds(t *testing.T) {
 	}
 }
 
-// The builds of a pool that goes have the nodes of their group before; those of a pool that comes keep them until it has come.
+// Before the build pool is removed, the build groups have nodes again. When the pool is created, the groups keep their
+// nodes until it is Ready.
 func TestBuildsAlwaysHaveNodes(t *testing.T) {
 	for _, c := range []struct {
 		what, from, to, want string
@@ -450,7 +453,8 @@ func TestBuildsAlwaysHaveNodes(t *testing.T) {
 	}
 }
 
-// Policies that only the system nodes have are advice; the read-only one for images has AWS's own replacement.
+// Policies that only the system nodes have are warnings, except the ECR read-only policy, which AWS has replaced by
+// another.
 func TestPoliciesThatKarpentersNodesLack(t *testing.T) {
 	f := facts()
 	f.SystemPolicies = []string{

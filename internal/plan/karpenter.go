@@ -8,7 +8,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
-// nodePolicies are the AWS managed policies of every node role (spec 5).
+// nodePolicies are the AWS managed policies of every node role.
 var nodePolicies = []string{
 	"AmazonEC2ContainerRegistryPullOnly",
 	"AmazonEKSWorkerNodePolicy",
@@ -16,7 +16,7 @@ var nodePolicies = []string{
 	"AmazonSSMManagedInstanceCore",
 }
 
-// infrastructure is Karpenter's identity and its queue.
+// infrastructure plans Karpenter's identity and its queue.
 func (b *builder) infrastructure() {
 	on, rack := b.config.Enabled, b.config.Rack
 	b.plan.Infrastructure = Infrastructure{
@@ -52,8 +52,9 @@ func (b *builder) infrastructure() {
 	}
 }
 
-// sharedNetworks are the chosen subnets and groups of other accounts. An account does not see the tags of another's resources, and
-// what a policy can tell of them is not documented.
+// sharedNetworks returns the ARNs of the chosen subnets and security groups that other accounts own. They are listed
+// because an account does not see the tags of another account's resources, and whether policy conditions see those tags
+// is not documented.
 func (b *builder) sharedNetworks() (arns []string) {
 	for _, kind := range []struct {
 		name   string
@@ -73,22 +74,23 @@ func (b *builder) sharedNetworks() (arns []string) {
 	return arns
 }
 
-// OIDCProviderARN is the provider of a cluster's service account tokens in IAM.
+// OIDCProviderARN returns the ARN of the IAM OIDC provider for a cluster's service account tokens.
 func OIDCProviderARN(c Cluster) string {
 	return fmt.Sprintf("arn:%s:iam::%s:oidc-provider/%s", c.Partition, c.Account, strings.TrimPrefix(c.OIDCIssuer, "https://"))
 }
 
-// Installed tells whether an EKS add-on is at work by its status: one that is UPDATING or DEGRADED is, and one whose update
-// failed goes on as it was.
+// Installed reports whether an EKS add-on with this status is running. It runs while it is UPDATING or DEGRADED, and
+// after a failed update.
 func Installed(status string) bool {
 	return slices.Contains([]string{"ACTIVE", "UPDATING", "DEGRADED", "UPDATE_FAILED"}, status)
 }
 
-// lackingPolicies warns of what the system nodes may do and Karpenter's nodes may not: pods that move there would miss it.
+// lackingPolicies adds a warning for policies that system nodes have and Karpenter's nodes lack, because pods that move
+// there may need them.
 func (b *builder) lackingPolicies() {
 	var lacking []string
 	for _, policy := range b.facts.SystemPolicies {
-		// PullOnly is what AWS recommends for nodes in its place.
+		// AWS recommends AmazonEC2ContainerRegistryPullOnly instead, which Karpenter's nodes have.
 		if !slices.Contains(b.plan.Infrastructure.NodePolicies, policy) && !strings.HasSuffix(policy, ":policy/AmazonEC2ContainerRegistryReadOnly") {
 			lacking = append(lacking, policy)
 		}
@@ -99,14 +101,14 @@ func (b *builder) lackingPolicies() {
 	}
 }
 
-// queueTags are the marks, and the tag by which one alarm finds the queues of all racks.
+// queueTags returns the ownership tags and the tag by which one alarm finds the queues of all racks.
 func (b *builder) queueTags() map[string]string {
 	tags := b.marks()
 	tags[names.TagQueue] = names.TagQueueInterruption
 	return tags
 }
 
-// podIdentity chooses how the controller gets its credentials; a choice once made is kept.
+// podIdentity chooses how the controller gets its credentials. A choice that was made before is kept.
 func (b *builder) podIdentity() bool {
 	switch b.facts.Records.Credentials {
 	case "podidentity":
@@ -117,7 +119,7 @@ func (b *builder) podIdentity() bool {
 	return b.facts.PodIdentity || b.facts.Offline && !b.facts.OIDCProvider
 }
 
-// controller is the two Helm releases.
+// controller plans the two Helm releases.
 func (b *builder) controller() {
 	b.plan.Controller = Controller{
 		CRDs:             true,

@@ -8,7 +8,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// GroupRole is what a managed node group is for (spec 4).
+// GroupRole is the purpose of a managed node group.
 type GroupRole string
 
 // The roles of node groups.
@@ -18,9 +18,10 @@ const (
 	RoleAdditional GroupRole = "additional"
 )
 
-// RoleOf tells a node group's role: by the parameters that name groups, else by its labels. A group that nothing says anything
-// about is an additional one, which Cluster Autoscaler goes on scaling, where system_node_groups names the system groups, and where
-// its taints reserve it for special work, as in clusters that Convox did not make. The copy of a group counts under that one's name.
+// RoleOf returns a node group's role: by the parameters that name groups, else by its labels. Any other group is
+// additional, so that Cluster Autoscaler keeps scaling it, if system_node_groups names the system groups or if its
+// taints reserve it for special work, as in clusters that Convox did not make. Otherwise it is a system group. The copy
+// of a group counts under that group's name.
 func RoleOf(config params.Config, g NodeGroup) GroupRole {
 	_, additional := g.Labels[names.LabelAdditional]
 	switch {
@@ -37,17 +38,18 @@ func RoleOf(config params.Config, g NodeGroup) GroupRole {
 	}
 }
 
-// Dedicated tells whether the group's taints keep pods away that were not meant for it.
+// Dedicated reports whether the group has a taint that keeps other pods away.
 func (g NodeGroup) Dedicated() bool { return slices.ContainsFunc(g.Taints, NodeGroupTaint.keepsAway) }
 
-// reserved tells whether the group's taints reserve it for other work than the system's.
+// reserved reports whether the group's taints reserve it for other work than the system's.
 func (g NodeGroup) reserved() bool { return slices.ContainsFunc(g.Taints, NodeGroupTaint.reserves) }
 
-// reserves tells whether the taint keeps system pods away too: Karpenter's controller, for one, does not tolerate it.
+// reserves reports whether the taint also keeps system pods away. Karpenter's controller, for example, does not
+// tolerate it.
 func (t NodeGroupTaint) reserves() bool { return t.keepsAway() && t.Key != names.TaintSystem }
 
-// ClosedToController are the system groups, each with a taint that Karpenter's controller does not tolerate, where that is all of them: a
-// controller that ends starts nowhere.
+// ClosedToController returns the system groups and their taints if all of them have a taint that Karpenter's controller
+// does not tolerate, so that a restarted controller has no node to run on. Otherwise it returns nil.
 func (f Facts) ClosedToController(config params.Config) []string {
 	var closed []string
 	for _, g := range f.OfRole(config, RoleSystem) {
@@ -60,12 +62,12 @@ func (f Facts) ClosedToController(config params.Config) []string {
 	return closed
 }
 
-// keepsAway tells whether pods without a toleration do not get onto the group's nodes.
+// keepsAway reports whether pods need a toleration to run on the group's nodes.
 func (t NodeGroupTaint) keepsAway() bool {
 	return t.Effect == "NO_SCHEDULE" || t.Effect == "NO_EXECUTE"
 }
 
-// OfRole are the groups of one role that are present, in the order of the facts.
+// OfRole returns the present groups of one role, in the order of the facts.
 func (f Facts) OfRole(config params.Config, role GroupRole) []NodeGroup {
 	var groups []NodeGroup
 	for _, g := range f.Present() {
@@ -84,8 +86,8 @@ func groupNames(groups []NodeGroup) []string {
 	return all
 }
 
-// pinned are the Deployments that belong on system nodes: those of the parameter, else the spec's (section 5); the Cluster
-// Autoscaler is pinned by its own step.
+// pinned returns the Deployments that belong on system nodes: those of the parameter, else the default list. The step
+// autoscaler places Cluster Autoscaler.
 func pinned(config params.Config) []string {
 	if len(config.SystemDeployments) > 0 {
 		return config.SystemDeployments
@@ -100,7 +102,7 @@ func pinned(config params.Config) []string {
 	}
 }
 
-// nodegroups is what the plan wants of the node groups, and why it can't.
+// nodegroups plans the node groups and reports what is wrong with them.
 func (b *builder) nodegroups() {
 	system, build := b.facts.OfRole(b.config, RoleSystem), b.facts.OfRole(b.config, RoleBuild)
 	b.plan.Nodegroups.System = groupNames(system)
@@ -136,7 +138,7 @@ func (b *builder) nodegroups() {
 	}
 }
 
-// builds is what becomes of the build groups: they are emptied where the pool build takes their place, else they stay (spec 4).
+// builds decides about the build groups: they are emptied if the build pool replaces them, else they stay.
 func (b *builder) builds(build []NodeGroup) {
 	b.plan.Nodegroups.BuildEmpty = b.config.BuildNodes && len(build) > 0
 	if b.config.BuildNodes {
@@ -161,9 +163,9 @@ func (b *builder) builds(build []NodeGroup) {
 	}
 }
 
-// Back is the size that a build group goes back to which had the size before, and has the size live now. Where the plan gives a
-// size, nodes that are there stay: a group whose builds had not ended was never emptied, and by now Cluster Autoscaler may have
-// added some; it also takes away what is idle.
+// Back returns the size that a build group returns to. before is the size it had, live is its size now. If the plan
+// sets the size, existing nodes stay, because builds may still run on them or Cluster Autoscaler may have added them.
+// Cluster Autoscaler removes idle ones.
 func (n Nodegroups) Back(before, live Scaling) Scaling {
 	if n.BuildMin == nil {
 		return before
@@ -172,7 +174,7 @@ func (n Nodegroups) Back(before, live Scaling) Scaling {
 	return Scaling{Min: least, Max: most, Desired: min(max(least, live.Desired), most)}
 }
 
-// withoutSystemGroup refuses a cluster that has nowhere to run Karpenter's controller.
+// withoutSystemGroup refuses a cluster that has no nodes for Karpenter's controller.
 func (b *builder) withoutSystemGroup() {
 	way := "write karpenter_enabled=false, if all of it is to stay on Fargate"
 	if all := groupNames(b.facts.NodeGroups); len(all) > 0 {
@@ -182,17 +184,17 @@ func (b *builder) withoutSystemGroup() {
 		"create a managed node group with on-demand capacity and without taints, or %s", b.config.ClusterName, way)
 }
 
-// named refuses names of node groups that the cluster does not have. certain tells whether the roles of groups can be told: while one of
-// the parameters that name groups is wrong, what the others seem to be for only follows from that.
+// named refuses names of node groups that the cluster does not have. certain is false if one of the parameters that
+// name groups is wrong, because then the roles of all other groups are unknown.
 func (b *builder) named() (certain bool) {
 	certain = !b.config.HasRefused("system_node_groups") && !b.config.HasRefused("build_node_groups")
 	all := groupNames(b.facts.Present())
-	if len(all) == 0 && (b.facts.Offline || b.config.Enabled) { // Karpenter's need for a system group says it all
+	if len(all) == 0 && (b.facts.Offline || b.config.Enabled) { // then the missing system group is the only problem to report
 		return certain
 	}
 	known := slices.Clone(all)
 	for _, g := range b.facts.Present() {
-		known = append(known, g.replaces(b.config)) // a copy counts under the name of the group that it replaced
+		known = append(known, g.replaces(b.config)) // a copy counts under the name of the replaced group
 	}
 	for _, parameter := range []struct {
 		name   string
@@ -214,7 +216,7 @@ func (b *builder) named() (certain bool) {
 	return certain
 }
 
-// autoscaler is the row of the Cluster Autoscaler table that applies (spec 5).
+// autoscaler plans the state of Cluster Autoscaler: off, scaling the remaining groups, or as in the baseline.
 func (b *builder) autoscaler() {
 	b.plan.Autoscaler.Deployment = b.config.Autoscaler
 	b.plan.Autoscaler.FallbackArgs = []string{
@@ -240,7 +242,7 @@ func (b *builder) autoscaler() {
 	}
 }
 
-// scalingGroups are the names of the Auto Scaling groups of all managed node groups, sorted.
+// scalingGroups returns the sorted names of the Auto Scaling groups of all managed node groups.
 func (f Facts) scalingGroups() []string {
 	var all []string
 	for _, g := range f.NodeGroups {
@@ -252,8 +254,8 @@ func (f Facts) scalingGroups() []string {
 	return all
 }
 
-// scaled are the groups that Cluster Autoscaler goes on scaling beside Karpenter: the additional ones, and the build groups that
-// no pool replaces, in the size that they go back to.
+// scaled returns the groups that Cluster Autoscaler keeps scaling beside Karpenter: the additional ones, and build
+// groups that no pool replaces, with the size that they return to.
 func (b *builder) scaled() []NodeGroup {
 	groups := b.facts.OfRole(b.config, RoleAdditional)
 	if b.plan.Nodegroups.BuildEmpty {
@@ -268,7 +270,7 @@ func (b *builder) scaled() []NodeGroup {
 	return groups
 }
 
-// pools is the section of the finished manifests: none where Karpenter is off.
+// pools returns the section with the finished manifests. It is empty if Karpenter is off.
 func pools(config params.Config, objects []Object) NodePools {
 	if !config.Enabled {
 		return NodePools{}

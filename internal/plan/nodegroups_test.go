@@ -27,7 +27,7 @@ func TestRoleOfNodeGroups(t *testing.T) {
 	}
 }
 
-// An unlabelled group whose taints keep pods away is for special work: it is additional, and no system node.
+// An unlabelled group with a taint that keeps pods away is for special work: it is additional and not a system group.
 func TestRoleOfTaintedNodeGroups(t *testing.T) {
 	tainted := func(key, effect string) NodeGroup {
 		return NodeGroup{Name: "a", Taints: []NodeGroupTaint{{Key: key, Effect: effect}}}
@@ -53,7 +53,7 @@ func TestRoleOfTaintedNodeGroups(t *testing.T) {
 	}
 }
 
-// The parameters that name groups win over their labels; a group that nobody names is then an additional one.
+// The parameters that name groups take precedence over labels. A group that is not named is then additional.
 func TestRoleOfNamedNodeGroups(t *testing.T) {
 	build := map[string]string{"convox-build": "true"}
 	for _, c := range []struct {
@@ -85,7 +85,7 @@ func TestDedicated(t *testing.T) {
 	}
 }
 
-// A cluster without a system group is told of both ways out: to make one, and to name one or to stay on Fargate.
+// A cluster without a system group is told both ways out: to create one, or to name one or stay on Fargate.
 func TestNoSystemGroup(t *testing.T) {
 	config := params.Config{Rack: "demo", ClusterName: "demo", AuthMode: true, Enabled: true}
 	special := NodeGroup{Name: "gpu", Labels: map[string]string{"convox.io/label": "gpu"}, Taints: []NodeGroupTaint{{Key: "gpu", Effect: "NO_SCHEDULE"}}}
@@ -109,8 +109,8 @@ func TestNoSystemGroup(t *testing.T) {
 	}
 }
 
-// Where every system group has a taint that the controller does not tolerate, a controller that ends starts nowhere: a warning tells, on
-// every pass, because such a taint may come any time. One group that takes it is enough.
+// If every system group has a taint that the controller does not tolerate, a restarted controller cannot run. Every
+// pass warns, because such a taint may be added at any time. One group without such a taint is enough.
 func TestSystemGroupsClosedToTheController(t *testing.T) {
 	group := func(name, taint, effect string) NodeGroup {
 		g := NodeGroup{Name: name, CapacityType: "ON_DEMAND"}
@@ -152,8 +152,9 @@ func TestSystemGroupsClosedToTheController(t *testing.T) {
 	}
 }
 
-// Where a parameter names a group that is not there, or was refused, nobody knows yet which groups are the system's: that is told, and
-// nothing that follows from the roles which are left. What groups say of themselves is still told.
+// If a parameter names a group that does not exist, or was refused, the system groups are unknown. The pass reports
+// that, and no problem that only follows from the remaining roles. Problems that follow from a group's own labels are
+// still reported.
 func TestWhatFollowsFromAWrongNameIsLeftOut(t *testing.T) {
 	system := NodeGroup{Name: "system", CapacityType: "ON_DEMAND"}
 	spot := NodeGroup{Name: "spot", CapacityType: "SPOT"}
@@ -162,7 +163,7 @@ func TestWhatFollowsFromAWrongNameIsLeftOut(t *testing.T) {
 		what   string
 		config params.Config
 		groups []NodeGroup
-		want   []string // the parameter and a part of the sentence, in order
+		want   []string // the parameter and a part of the message, in order
 	}{
 		{"a typo", params.Config{SystemNodeGroups: []string{"sytem"}}, []NodeGroup{system}, []string{`system_node_groups: has the node group "sytem"`}},
 		{"a typo beside a good name", params.Config{SystemNodeGroups: []string{"system", "sytem2"}}, []NodeGroup{system, {Name: "system2"}}, []string{`system_node_groups: "sytem2"`}},
@@ -182,7 +183,7 @@ func TestWhatFollowsFromAWrongNameIsLeftOut(t *testing.T) {
 	}
 }
 
-// Subnets and groups that stand in for ids which were refused are not what anybody wants to have tagged.
+// Subnets and security groups that replace refused ids were not chosen by the user, so they are not checked.
 func TestWhatFollowsFromRefusedIDsIsLeftOut(t *testing.T) {
 	facts := Facts{
 		Cluster: &ClusterFacts{Status: "ACTIVE", Version: "1.35"}, NodeGroups: []NodeGroup{{Name: "system"}}, PodIdentity: true,
@@ -197,7 +198,7 @@ func TestWhatFollowsFromRefusedIDsIsLeftOut(t *testing.T) {
 	told(t, "subnets refused", Build(config, facts, nil).Problems, both[:1])
 }
 
-// told wants these problems: the parameter and a part of the sentence of each, in order.
+// told requires these problems, in order. Each is given as the parameter and a part of the message.
 func told(t *testing.T, what string, got []params.Problem, want []string) {
 	t.Helper()
 	if !slices.EqualFunc(got, want, func(p params.Problem, want string) bool {

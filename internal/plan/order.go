@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// prepare is what karpenter_auth_mode brings about, once (spec 3). What only the API server can tell comes before anything
-// else is changed (the second step), and again when Karpenter is turned on.
+// prepare has the steps for karpenter_auth_mode. The checks that need the API server come second, before anything else
+// is changed. They are repeated when Karpenter is turned on.
 var prepare = []Step{
 	{Name: "access", Deadline: 900, Why: "cluster access mode, access entries and the rights of Sawhorse's own functions"},
 	{Name: "access/vacant", Deadline: 300, Why: "names in the cluster that others hold"},
@@ -19,8 +19,8 @@ var prepare = []Step{
 	{Name: "controller/crds", Deadline: 300, Why: "Karpenter's CRDs"},
 }
 
-// enable is what karpenter_enabled brings about (spec 5). Capacity that exists is given up only behind nodepools, the step
-// that waits until Karpenter's pools are Ready.
+// enable has the steps for karpenter_enabled=true. Existing capacity is only reduced after nodepools, which waits until
+// Karpenter's pools are Ready.
 var enable = []Step{
 	{Name: "infrastructure", Deadline: 600, Why: "roles, credentials of the controller, access entry of the nodes"},
 	{Name: "queue", Deadline: 300, Why: "interruption queue and its rule"},
@@ -37,7 +37,8 @@ var (
 	restoreBuilds = Step{Name: "nodegroups/build", Deadline: 900, Why: "build node groups as they were"}
 )
 
-// enabling is enable for the plan: without a pool for builds, build groups are back before a pool that they had goes.
+// enabling returns the steps for the plan. If there is no build pool, build groups are restored before their pool is
+// removed.
 func (b *builder) enabling() []Step {
 	if b.plan.Nodegroups.BuildEmpty {
 		return enable
@@ -46,12 +47,12 @@ func (b *builder) enabling() []Step {
 	return slices.Insert(steps, slices.IndexFunc(steps, func(s Step) bool { return s.Name == "nodepools" }), restoreBuilds)
 }
 
-// askFirst is the second step of turning off: it only reads, and refuses what would be refused later, so that after a refusal
-// nothing has changed (spec 6.1). It comes behind access, which lets it into the cluster, and before all else that changes something.
+// askFirst is the second step of turning Karpenter off. It only reads, and refuses whatever a later step would refuse,
+// so that a refusal leaves everything unchanged. It comes after access, which grants it access to the cluster.
 var askFirst = Step{Name: "nodegroups/fit", Deadline: 300, Guards: "nodepools", Why: "whether the pods of Karpenter's nodes fit elsewhere"}
 
-// disable takes Karpenter out again (spec 6): room first, then the nodes, then what served them. The controller, its
-// credentials and its queue go after the last NodeClaim and EC2NodeClass.
+// disable removes Karpenter: it restores other capacity first, then drains the nodes, then removes what served them.
+// The controller, its credentials and its queue are removed after the last NodeClaim and EC2NodeClass.
 var disable = []Step{
 	{Name: "autoscaler", Deadline: 600, Why: "Cluster Autoscaler as it was"},
 	restoreBuilds,
@@ -65,22 +66,22 @@ var disable = []Step{
 	{Name: "nodegroups/pins", Deadline: 1800, Why: "nodeSelectors as they were"},
 }
 
-// ChangeStep is the step before all others of a pass that has accepted a change request. It is about parameters and not about
-// the cluster, so no plan has it. It is Whole because its own writes count as requests of the rack.
+// ChangeStep runs before all other steps of a pass that has accepted a change request. It writes parameters and does
+// not touch the cluster, so it is not part of a plan. It is Whole because its own writes count as requests of the rack.
 var ChangeStep = Step{Name: "change", Function: "change", Deadline: 300, Whole: true, Why: "parameters of a change request written to Parameter Store"}
 
-// CloseStep is the one step of a pass that forgets a rack, before its records end. No plan has it: whoever forgets a rack has no
-// parameters left to make a plan of. The step works by the last plan that there was.
+// CloseStep is the only step of a pass that forgets a rack, before the rack's records are deleted. It is not part of a
+// plan, because a forgotten rack has no parameters to make one from. It uses the last plan.
 var CloseStep = Step{Name: "access/close", Function: "access", Part: "close", Deadline: 300, Why: "access entries and rights of Sawhorse's own functions removed"}
 
-// abandon clears away what a cluster that is gone has left in AWS: instances first, which outlive the cluster.
+// abandon removes what a deleted cluster has left in AWS. Instances come first, because they outlive the cluster.
 var abandon = []Step{
 	{Name: "nodepools", Deadline: 1800, Why: "instances that Karpenter launched ended"},
 	{Name: "queue", Deadline: 300, Why: "rule and interruption queue removed"},
 	{Name: "infrastructure", Deadline: 600, Why: "roles removed"},
 }
 
-// order is the steps that lead to the plan's goal. It is written here and nowhere else.
+// order returns the steps that lead to the plan's goal. It is the only place that defines their order.
 func (b *builder) order() []Step {
 	if b.plan.Cluster.Gone {
 		return slices.Clone(abandon)
@@ -89,16 +90,16 @@ func (b *builder) order() []Step {
 	vacant := slices.IndexFunc(steps, func(s Step) bool { return s.Name == "access/vacant" })
 	switch {
 	case b.plan.Goal == GoalKarpenter:
-		steps[vacant].Guards = "infrastructure" // which is due whenever Karpenter is turned on, also in a cluster opened long ago
+		steps[vacant].Guards = "infrastructure" // infrastructure is due whenever Karpenter is turned on, also if access was prepared long ago
 		steps = append(steps, b.around(b.enabling())...)
 	case b.facts.Records.WasOn:
-		steps[vacant] = askFirst // in its place: turning off is not held up by names that others have
+		steps[vacant] = askFirst // instead of access/vacant, because name conflicts must not block turning Karpenter off
 		steps = append(steps, b.around(disable)...)
 	}
 	return steps
 }
 
-// steps are the order with the fingerprint of what each step applies.
+// steps returns the steps in order, with their fingerprints.
 func (b *builder) steps() []Step {
 	steps := b.order()
 	for i := range steps {
@@ -109,8 +110,8 @@ func (b *builder) steps() []Step {
 	return steps
 }
 
-// Due are the steps whose part of the plan is not what was last applied; where nothing is known to be applied, all of them.
-// A step that guards another is due with that one: what it found before an earlier removal says nothing about this one.
+// Due returns the steps whose part of the plan differs from what was last applied, or all steps if nothing was applied.
+// A step that guards another is due with that one, because its result from an earlier removal is out of date.
 func (p *Plan) Due(applied map[string]string) []Step {
 	differs := map[string]bool{}
 	for _, s := range p.Steps {
@@ -125,7 +126,7 @@ func (p *Plan) Due(applied map[string]string) []Step {
 	return due
 }
 
-// buildMin matters only where build groups go back to it.
+// buildMin returns the size that build groups return to, or nil if they stay empty, where it has no effect.
 func (p *Plan) buildMin() *int {
 	if p.Nodegroups.BuildEmpty {
 		return nil
@@ -133,22 +134,22 @@ func (p *Plan) buildMin() *int {
 	return p.Nodegroups.BuildMin
 }
 
-// release is the section without the device plugin, which is no part of Karpenter's release.
+// release returns the section without the device plugin, which is not part of Karpenter's release.
 func (p *Plan) release() Controller {
 	release := p.Controller
 	release.DevicePlugin = false
 	return release
 }
 
-// targets is the section without the groups that the step leaves out when it looks for others: a node group that comes or goes is
-// no change of its own.
+// targets returns the section without Managed, which the step only uses for its search. A node group that is created or
+// deleted does not make the step due.
 func (p *Plan) targets() Autoscaler {
 	targets := p.Autoscaler
 	targets.Managed = nil
 	return targets
 }
 
-// fingerprint is a hash of the part of the plan that a step applies.
+// fingerprint returns a hash of the part of the plan that a step applies.
 func (p *Plan) fingerprint(s Step) string {
 	parts := map[string]any{
 		"access":             []any{p.Access, p.Cluster},

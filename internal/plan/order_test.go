@@ -18,7 +18,7 @@ func position(t *testing.T, order []Step, name string) int {
 	return at
 }
 
-// inOrder wants each step before all that follow it in the list.
+// inOrder requires each named step to come before those that follow it in the list.
 func inOrder(t *testing.T, promise string, order []Step, names ...string) {
 	t.Helper()
 	for i := 1; i < len(names); i++ {
@@ -73,8 +73,8 @@ func TestOrdersAreComplete(t *testing.T) {
 	}
 }
 
-// Karpenter turned on again, in a cluster that was opened long ago: what only the API server can tell comes before the first
-// step that changes something. Turning it off is not held up by it.
+// When Karpenter is turned on again in a cluster that was prepared long ago, the checks that need the API server come
+// before the first step that changes something. They do not block turning it off.
 func TestVacantComesFirst(t *testing.T) {
 	on := &builder{plan: Plan{Goal: GoalKarpenter, Infrastructure: Infrastructure{Present: true}}}
 	off := &builder{plan: Plan{Goal: GoalAccess}, facts: Facts{Records: Records{WasOn: true}}}
@@ -83,7 +83,7 @@ func TestVacantComesFirst(t *testing.T) {
 		t.Errorf("spec 6.1: whether there is room is asked before anything is changed: %v", off.plan.Steps)
 	}
 	applied := map[string]string{}
-	for _, s := range on.plan.Steps { // on before, and off since
+	for _, s := range on.plan.Steps { // it was on before and is off now
 		applied[s.Name] = s.Fingerprint
 	}
 	for _, s := range off.plan.Steps {
@@ -96,7 +96,8 @@ func TestVacantComesFirst(t *testing.T) {
 	}
 }
 
-// A step that drains waits for the window, for Karpenter's grace after it and after an EC2NodeClass, and for EC2.
+// The deadline of a step that drains covers the drain window, Karpenter's grace periods after it and after deleting an
+// EC2NodeClass, and EC2's own time.
 func TestDrainsEndWithinTheirDeadlines(t *testing.T) {
 	drains := append(slices.DeleteFunc(slices.Clone(disable), func(s Step) bool { return s.Name != "nodepools" }), retireGroups)
 	for _, s := range drains {
@@ -109,7 +110,7 @@ func TestDrainsEndWithinTheirDeadlines(t *testing.T) {
 	}
 }
 
-// A step runs again when, and only when, its part of the plan has changed.
+// A step runs again if and only if its part of the plan has changed.
 func TestFingerprints(t *testing.T) {
 	full := func() *Plan {
 		return &Plan{
@@ -186,7 +187,8 @@ func TestDue(t *testing.T) {
 	}
 }
 
-// A guard comes with what it guards, whatever it was applied for before: also on the second way out.
+// A guard is due with the step that it guards, whatever was applied before, also when Karpenter is turned off a second
+// time.
 func TestGuardsAreDueWithWhatTheyGuard(t *testing.T) {
 	p := &Plan{Steps: []Step{{Name: "guard", Guards: "b", Fingerprint: "1"}, {Name: "b", Fingerprint: "2"}, {Name: "c", Fingerprint: "3"}}}
 	for _, c := range []struct {

@@ -1,5 +1,5 @@
-// Package plan computes what should exist for a rack and the steps that get there. It is pure: the same Config and Facts
-// give the same Plan, byte for byte; nothing here knows a clock, an environment or an SDK.
+// Package plan computes what should exist for a rack, and the steps that get there. It is pure: the same Config and
+// Facts give the same Plan, byte for byte. It reads no clock and no environment, and uses no SDK.
 package plan
 
 import (
@@ -9,18 +9,19 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// Format is the version of the Plan's JSON. A step refuses a plan of another version, and the next pass makes a new one.
+// Format is the version of the Plan's JSON. A step refuses a plan of another version; the next pass makes a new one.
 const Format = 1
 
-// Plan is what should exist for one rack, section by section, and what to do about it. It is plain data and prints as JSON.
+// Plan describes what should exist for one rack, section by section, and the steps that get there. It is plain data
+// that marshals to JSON.
 type Plan struct {
 	Format     int     `json:"format"`
 	Rack       string  `json:"rack"`
 	Generation int64   `json:"generation"`
 	Cluster    Cluster `json:"cluster"`
 	Goal       Goal    `json:"goal"`
-	// Force passes the guards of a removal (spec 6), as an event asked of this pass. It is nothing that is wanted of the
-	// rack, so Build knows nothing of it and no fingerprint has it.
+	// Force overrides the checks that can block a removal. It is a property of the request that started the pass and
+	// not of the desired state, so Build does not set it and no fingerprint includes it.
 	Force bool `json:"force,omitempty"`
 
 	Access         Access         `json:"access"`
@@ -32,40 +33,40 @@ type Plan struct {
 	NodePools      NodePools      `json:"nodepools"`
 	Autoscaler     Autoscaler     `json:"autoscaler"`
 
-	// Steps are all that lead to the goal, in order; a pass does those that are Due.
+	// Steps are all steps that lead to the goal, in order. A pass takes those that are Due.
 	Steps []Step `json:"steps"`
-	// Effects are what becomes of the pools, those that stay as they are left out.
+	// Effects says what changes for each pool. Unchanged pools are left out.
 	Effects []Effect `json:"effects,omitempty"`
 }
 
-// Effect is what becomes of a pool, and of its nodes.
+// Effect describes what changes for a pool and its nodes.
 type Effect struct {
 	Pool   string     `json:"pool"`
 	Change PoolChange `json:"change"`
-	// Replaces tells that Karpenter replaces nodes of the pool, or drains all of them where the pool goes. Of a cluster that is gone there is
-	// no Karpenter either.
+	// Replaces means that Karpenter replaces nodes of the pool or, if the pool is removed, drains all of them. It is
+	// false if the cluster is gone, because Karpenter is gone with it.
 	Replaces bool `json:"replaces,omitempty"`
-	// MayReplace tells that Karpenter may replace nodes beside those: whether it does depends on facts that nobody has looked up.
+	// MayReplace means that Karpenter may replace further nodes, depending on facts that were not observed.
 	MayReplace bool `json:"mayReplace,omitempty"`
-	// Reasons are Karpenter's own words for why nodes are replaced: the reasons of the condition Drifted of their NodeClaims.
+	// Reasons are the reasons of the condition Drifted that Karpenter sets on the NodeClaims it replaces.
 	Reasons []string `json:"reasons,omitempty"`
-	// Nodes is how many nodes the pool has; nil where nobody has counted.
+	// Nodes is the number of nodes in the pool, or nil if they were not counted.
 	Nodes *int `json:"nodes,omitempty"`
-	// Replaced is how many of them Karpenter replaces for certain; nil where the NodeClaims were not looked at.
+	// Replaced is how many of them Karpenter certainly replaces, or nil if the NodeClaims were not observed.
 	Replaced *int `json:"replaced,omitempty"`
 }
 
-// PoolChange is what is done to a pool.
+// PoolChange says what is done to a pool.
 type PoolChange string
 
-// The changes of pools.
+// Values of PoolChange.
 const (
 	PoolCreated PoolChange = "created"
 	PoolChanged PoolChange = "changed"
 	PoolRemoved PoolChange = "removed"
 )
 
-// String is a sentence for people.
+// String describes the effect in a sentence.
 func (e Effect) String() string {
 	count := "its nodes"
 	if e.Nodes != nil {
@@ -93,7 +94,7 @@ func (e Effect) String() string {
 	}
 }
 
-// replaces is what Karpenter does with the nodes that are counted so.
+// replaces says what Karpenter does with the pool's nodes. count is the text for their number.
 func (e Effect) replaces(count string) string {
 	switch {
 	case !e.Replaces && e.Nodes != nil && *e.Nodes == 1:
@@ -110,40 +111,41 @@ func (e Effect) replaces(count string) string {
 	return some
 }
 
-// Goal is how far the rack has been taken, or is to be.
+// Goal is a stage that a rack has reached, or is to reach.
 type Goal string
 
 const (
 	// GoalNone leaves the cluster as it is: Sawhorse has never changed it and is not asked to.
 	GoalNone Goal = "none"
-	// GoalAccess is karpenter_auth_mode alone: the cluster is ready for Karpenter, or Karpenter has been taken out again.
+	// GoalAccess is karpenter_auth_mode alone: the cluster is ready for Karpenter, or Karpenter has been removed again.
 	GoalAccess Goal = "access"
-	// GoalKarpenter is Karpenter running.
+	// GoalKarpenter means that Karpenter runs.
 	GoalKarpenter Goal = "karpenter"
 )
 
-// Step is one call of one function until it is done.
+// Step is one unit of a pass: a function is called until the step is done.
 type Step struct {
-	// Name is unique in a plan: the function's name, and the part of its section where it has several: "nodegroups/pins".
+	// Name is unique in a plan. It is the function's name, followed by the part if the function has several:
+	// "nodegroups/pins".
 	Name string `json:"name"`
-	// Function is the directory under functions/ that does it.
+	// Function is the directory under functions/ that implements the step.
 	Function string `json:"function"`
-	// Part is what follows the slash in Name.
+	// Part is the text after the slash in Name.
 	Part string `json:"part,omitempty"`
-	// Deadline is how long the step may take, waits included, in seconds.
+	// Deadline is the longest time in seconds that the step may take, including waits.
 	Deadline int `json:"deadline"`
-	// Guards names the step behind it that this one makes safe; it is due with that one and by nothing else.
+	// Guards names the later step that this one makes safe. This step is due if and only if that one is.
 	Guards string `json:"guards,omitempty"`
-	// Whole keeps the step from being ended early by a write to the rack.
+	// Whole keeps a write to the rack from ending the step early.
 	Whole bool `json:"whole,omitempty"`
-	// Why is for people: what the step brings about.
+	// Why says what the step does, for people.
 	Why string `json:"why"`
-	// Fingerprint is what was applied once the step is done: a hash of the step's part of the plan. ChangeStep, which is
-	// part of no plan, has none.
+	// Fingerprint is a hash of the part of the plan that the step applies. It is recorded when the step is done.
+	// ChangeStep has none, because it is not part of a plan.
 	Fingerprint string `json:"fingerprint"`
 }
 
-// Cluster is which EKS cluster it is. Where its API server is, whoever connects asks EKS.
+// Cluster identifies the EKS cluster. The API server's endpoint is not in it; clients ask EKS for it.
 type Cluster struct {
 	Name       string `json:"name"`
 	ARN        string `json:"arn"`
@@ -151,58 +153,61 @@ type Cluster struct {
 	Region     string `json:"region"`
 	Partition  string `json:"partition"`
 	OIDCIssuer string `json:"oidcIssuer,omitempty"`
-	// Gone tells that the cluster has been deleted: the plan only clears away what is left in AWS.
+	// Gone means that the cluster has been deleted. The plan then only removes what is left in AWS.
 	Gone bool `json:"gone,omitempty"`
-	// SecurityGroup is the cluster security group that EKS made.
+	// SecurityGroup is the cluster security group that EKS created.
 	SecurityGroup string `json:"securityGroup,omitempty"`
 }
 
-// Access is the desired access to the cluster.
+// Access describes the desired access to the cluster.
 type Access struct {
-	// Mode is the wanted authentication mode: API_AND_CONFIG_MAP, or API where the cluster has that already.
+	// Mode is the desired authentication mode: API if the cluster has it already, else API_AND_CONFIG_MAP.
 	Mode string `json:"mode,omitempty"`
 }
 
-// Network is what carries the discovery tag of the cluster.
+// Network lists the resources that carry the cluster's discovery tag.
 type Network struct {
 	Subnets        []string `json:"subnets,omitempty"`
 	SecurityGroups []string `json:"securityGroups,omitempty"`
 }
 
-// Nodegroups is what the plan wants of the managed node groups and of the Deployments that run on the system nodes.
+// Nodegroups describes the desired state of the managed node groups, and of the Deployments that run on system nodes.
 type Nodegroups struct {
-	// System are the groups whose nodes carry the system label; of a group that is replaced, its copy.
+	// System lists the groups whose nodes get the system label. A group that is being replaced is listed as its copy.
 	System []string `json:"system,omitempty"`
-	// Replaced are the SPOT groups among the system groups that give way to an on-demand copy.
+	// Replaced lists the SPOT system groups that are replaced by an on-demand copy.
 	Replaced []Replacement `json:"replaced,omitempty"`
-	// Build are the build groups.
+	// Build lists the build groups.
 	Build []string `json:"build,omitempty"`
-	// BuildEmpty wants the build groups at min 0, desired 0, as the pool build takes their place; else they are as the baseline has them.
+	// BuildEmpty means that the build groups get min 0 and desired 0, because the build pool replaces them. Otherwise
+	// they have the sizes of the baseline.
 	BuildEmpty bool `json:"buildEmpty,omitempty"`
-	// BuildMin is the size that the build groups go back to; nil: the one they had.
+	// BuildMin is the size that the build groups return to. If nil, they return to the size they had.
 	BuildMin *int `json:"buildMin,omitempty"`
-	// Pinned are the Deployments (namespace/name) whose pods belong on system nodes; empty: nodeSelectors as the baseline has them.
+	// Pinned lists the Deployments (namespace/name) whose pods must run on system nodes. If empty, nodeSelectors are as
+	// in the baseline.
 	Pinned []string `json:"pinned,omitempty"`
 }
 
-// Infrastructure is Karpenter's identity: two roles, the controller's credentials and the nodes' access entry.
+// Infrastructure describes Karpenter's identity: two roles, the controller's credentials and the nodes' access entry.
 type Infrastructure struct {
-	// Present is false where all of it is to be gone.
+	// Present is false if all of it must be removed.
 	Present        bool   `json:"present"`
 	ControllerRole string `json:"controllerRole"`
 	NodeRole       string `json:"nodeRole"`
-	// PodIdentity chooses EKS Pod Identity for the controller's credentials; else IRSA through the cluster's OIDC provider.
+	// PodIdentity selects EKS Pod Identity for the controller's credentials. Otherwise the controller uses IRSA with
+	// the cluster's OIDC provider.
 	PodIdentity bool `json:"podIdentity,omitempty"`
 	// NodePolicies are the ARNs of the policies attached to the node role.
 	NodePolicies []string `json:"nodePolicies,omitempty"`
-	// SharedNetworks are the ARNs of the chosen subnets and security groups that another account shares: the controller may use
-	// them by name, where it may use those of its own account by their tag.
+	// SharedNetworks has the ARNs of the chosen subnets and security groups that another account owns. The controller's
+	// policy allows them by ARN, and those of its own account by tag.
 	SharedNetworks []string `json:"sharedNetworks,omitempty"`
-	// Tags are on everything that is created, the ownership marks among them.
+	// Tags are set on everything that is created. They include the ownership tags.
 	Tags map[string]string `json:"tags"`
 }
 
-// Queue is the interruption queue and the rule that fills it.
+// Queue describes the interruption queue and the rule that sends events to it.
 type Queue struct {
 	Present bool              `json:"present"`
 	Name    string            `json:"name"`
@@ -210,69 +215,70 @@ type Queue struct {
 	Tags    map[string]string `json:"tags"`
 }
 
-// Controller is the two Helm releases.
+// Controller describes the two Helm releases.
 type Controller struct {
-	// CRDs wants the release of the CRDs; it is never removed again.
+	// CRDs means that the CRD release is installed. It is never removed again.
 	CRDs bool `json:"crds,omitempty"`
-	// Present wants the controller's release.
+	// Present means that the controller's release is installed.
 	Present bool   `json:"present"`
 	Version string `json:"version"`
-	// HighAvailability wants two replicas.
+	// HighAvailability requests two replicas.
 	HighAvailability bool `json:"highAvailability,omitempty"`
-	// Queue is the name (no ARN) for settings.interruptionQueue.
+	// Queue is the queue name (not the ARN) for settings.interruptionQueue.
 	Queue string `json:"queue,omitempty"`
-	// ImageRepository replaces the chart's; empty: the chart's.
+	// ImageRepository replaces the chart's image repository, unless it is empty.
 	ImageRepository string `json:"imageRepository,omitempty"`
-	// IsolatedVPC tells Karpenter that there is no way to the internet.
+	// IsolatedVPC tells Karpenter that the VPC has no route to the internet.
 	IsolatedVPC bool `json:"isolatedVPC,omitempty"`
-	// DevicePlugin wants the NVIDIA device plugin's DaemonSet.
+	// DevicePlugin means that the NVIDIA device plugin's DaemonSet is deployed.
 	DevicePlugin bool `json:"devicePlugin,omitempty"`
-	// RoleARN annotates the service account with IRSA; empty with Pod Identity.
+	// RoleARN is the annotation of the service account for IRSA. It is empty with Pod Identity.
 	RoleARN string `json:"roleARN,omitempty"`
 }
 
-// NodePools are the finished manifests of the NodePools and EC2NodeClasses, EC2NodeClasses first, each kind by name. None: all of ours are to be gone.
+// NodePools has the finished manifests of the EC2NodeClasses and the NodePools, in this order, each kind sorted by
+// name. If there are none, all of Sawhorse's own are removed.
 type NodePools struct {
 	Objects []Object `json:"objects,omitempty"`
 }
 
-// Object is a Kubernetes object as JSON has it.
+// Object is a decoded Kubernetes object.
 type Object = map[string]any
 
-// Autoscaler is what Cluster Autoscaler should do.
+// Autoscaler describes the desired state of Cluster Autoscaler.
 type Autoscaler struct {
 	State AutoscalerState `json:"state,omitempty"`
-	// Deployment is its namespace/name; empty: found by its image.
+	// Deployment is the namespace/name of its Deployment. If empty, the Deployment is found by its image.
 	Deployment string `json:"deployment,omitempty"`
-	// Groups are the additional and build node groups that it still scales, in state "groups".
+	// Groups are the additional and build node groups that it keeps scaling. They are set in state "groups".
 	Groups []AutoscaledGroup `json:"groups,omitempty"`
-	// Managed are the names of the Auto Scaling groups of all managed node groups. Another one that Cluster Autoscaler scaled before
-	// stays its target; the step looks for those.
+	// Managed has the names of the Auto Scaling groups of all managed node groups. The step looks for other groups that
+	// Cluster Autoscaler scaled before, and keeps them as targets.
 	Managed []string `json:"managed,omitempty"`
-	// FallbackArgs are the targets of a Cluster Autoscaler that is turned on again without a baseline.
+	// FallbackArgs are the arguments used if Cluster Autoscaler is turned on again and there is no baseline.
 	FallbackArgs []string `json:"fallbackArgs,omitempty"`
 }
 
-// AutoscalerState is one row of the spec's Cluster Autoscaler table.
+// AutoscalerState is the desired state of Cluster Autoscaler.
 type AutoscalerState string
 
 const (
-	// AutoscalerOff is 0 replicas.
+	// AutoscalerOff means 0 replicas.
 	AutoscalerOff AutoscalerState = "off"
-	// AutoscalerGroups is 1 replica on system nodes with explicit --nodes and no auto-discovery.
+	// AutoscalerGroups means 1 replica on system nodes, with explicit --nodes and no auto-discovery.
 	AutoscalerGroups AutoscalerState = "groups"
-	// AutoscalerBaseline is as it was found before the first change.
+	// AutoscalerBaseline means the state that was found before the first change.
 	AutoscalerBaseline AutoscalerState = "baseline"
 )
 
-// AutoscaledGroup is one --nodes=min:max:asg.
+// AutoscaledGroup is one --nodes=min:max:asg argument.
 type AutoscaledGroup struct {
 	Min int    `json:"min"`
 	Max int    `json:"max"`
 	ASG string `json:"asg"`
 }
 
-// Outcome is what Build made of the input.
+// Outcome is the result of Build.
 type Outcome struct {
 	Plan     Plan
 	Problems []params.Problem

@@ -8,28 +8,30 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// Replacement is a SPOT system group and the on-demand copy that takes its place (spec 4): EKS fixes a group's capacity type
-// when it makes it. It is in the plan as long as the SPOT group exists.
+// Replacement is a SPOT system group and the on-demand copy that replaces it. EKS cannot change the capacity type of an
+// existing group. The plan has the Replacement as long as the SPOT group exists.
 type Replacement struct {
 	Group string `json:"group"`
-	// Copy is the on-demand group. It is what Sawhorse makes and does not remove again: the system nodes live on it.
+	// Copy is the on-demand group. Sawhorse creates it and never removes it, because the system nodes run in it.
 	Copy string `json:"copy"`
-	// Tags are on the copy beside the group's own: the rack's, the marks, and what it replaces.
+	// Tags are the tags of the copy beside those of the group: the rack's, the ownership tags, and the name of the
+	// replaced group.
 	Tags map[string]string `json:"tags"`
-	// Made tells that the copy was there when the plan was made. One that has been deleted since makes the steps due again.
+	// Made means that the copy existed when the plan was made. If it is deleted later, the steps are due again.
 	Made bool `json:"made,omitempty"`
 }
 
-// The steps around the others where a group is replaced. The copy comes before anything relies on system nodes, so that the
-// controller starts on nodes that stay; the SPOT group goes last of all, behind nodepools. Off again, the copy stays; a SPOT
-// group whose nodes were being drained gets them back before there must be room on it.
+// The further steps if a group is replaced. The copy is created before any step relies on system nodes, so that the
+// controller starts on nodes that stay. The SPOT group is removed last, after nodepools. When Karpenter is turned off,
+// the copy stays, and a SPOT group that was being drained gets its nodes back before their capacity is needed.
 var (
 	copyGroups   = Step{Name: "nodegroups/copy", Deadline: 2400, Guards: "nodegroups/retire", Why: "on-demand copies of SPOT system node groups"}
 	retireGroups = Step{Name: "nodegroups/retire", Deadline: 5400, Why: "SPOT system node groups drained and deleted"}
 	keepGroups   = Step{Name: "nodegroups/keep", Deadline: 300, Guards: "nodepools", Why: "SPOT system node groups that have not been replaced yet stay"}
 )
 
-// replaces is the group in whose place Sawhorse made this one for the rack: it carries both marks. "" for any other group.
+// replaces returns the group that Sawhorse made this one a copy of for the rack, by the ownership tags. It returns ""
+// for any other group.
 func (g NodeGroup) replaces(config params.Config) string {
 	if g.Tags[names.TagRack] != config.Rack || !strings.HasSuffix(g.Tags[names.TagCluster], ":cluster/"+config.ClusterName) {
 		return ""
@@ -37,9 +39,9 @@ func (g NodeGroup) replaces(config params.Config) string {
 	return g.Tags[names.TagReplaces]
 }
 
-// replaced are the SPOT groups among the system groups: a named one gives way to a copy, one that was only discovered is a
-// problem, because deleting a group of somebody else's wants somebody's word. One that EKS deletes already is waited for where
-// it has a copy. certain tells whether one that nobody named is known to be a system group.
+// replaced plans the replacement of SPOT system groups. A group named in system_node_groups is replaced by a copy. A
+// discovered group is a problem, because Sawhorse only deletes a group that the user has named. A group that EKS is
+// deleting is waited for if it has a copy. certain means that the roles of unnamed groups are known.
 func (b *builder) replaced(system []NodeGroup, certain bool) {
 	if !b.config.Enabled && !b.facts.Records.WasOn {
 		return
@@ -84,21 +86,21 @@ func (b *builder) replace(g NodeGroup) {
 	}
 }
 
-// copied tells whether a group's on-demand copy is there.
+// copied reports whether the on-demand copy of a group exists.
 func (b *builder) copied(g NodeGroup) bool {
 	return slices.ContainsFunc(b.facts.Present(), func(other NodeGroup) bool {
 		return other.Name == names.NodeGroupCopy(g.Name) && other.replaces(b.config) == g.Name
 	})
 }
 
-// NotOurCopy says what to do about a group that has the name of a copy and is none.
+// NotOurCopy returns the problem for a group that has the name of a copy and was not made by Sawhorse.
 func NotOurCopy(rack string, r Replacement) string {
 	return "system_node_groups has the SPOT node group " + r.Group + ", whose on-demand copy would be named " + r.Copy + "; there is a node group of that name that Sawhorse did not make for rack " + rack +
 		"; write " + r.Copy + " in the place of " + r.Group + ", which is then an additional group and needs a NoSchedule taint"
 }
 
-// afterwards are the system groups once the copies have taken over. They are the plan's from the beginning, so that the
-// replacement itself makes no other step due.
+// afterwards returns the system groups after the replacement. The plan has these from the beginning, so that the
+// replacement makes no other step due.
 func afterwards(n Nodegroups) []string {
 	groups := slices.Clone(n.System)
 	for _, r := range n.Replaced {
@@ -106,12 +108,12 @@ func afterwards(n Nodegroups) []string {
 		groups = append(groups, r.Copy)
 	}
 	if len(n.Replaced) > 0 {
-		slices.Sort(groups) // as EKS's list will be
+		slices.Sort(groups) // the order in which EKS lists them
 	}
 	return groups
 }
 
-// around adds the steps of the replacement to an order.
+// around adds the steps of the replacement to the steps.
 func (b *builder) around(steps []Step) []Step {
 	switch {
 	case len(b.plan.Nodegroups.Replaced) == 0:

@@ -8,7 +8,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// The stations of a replacement: nothing yet, both groups, the copy alone.
+// The stages of a replacement: SPOT group only, both groups, copy only.
 var (
 	spotOnly  = func(f *plan.Facts) { f.NodeGroups[1].CapacityType = "SPOT" }
 	spotAnd   = func(f *plan.Facts) { spotOnly(f); f.NodeGroups = append(f.NodeGroups, copied("demo")) }
@@ -26,7 +26,7 @@ func at(t *testing.T, written texts, station func(*plan.Facts)) plan.Outcome {
 	return got
 }
 
-// stepNames are the steps of a plan, those that were applied left out.
+// stepNames returns the names of a plan's steps that are due.
 func stepNames(p plan.Plan, applied texts) string {
 	var all []string
 	for _, s := range p.Due(applied) {
@@ -47,7 +47,8 @@ func TestTheSPOTGroupGoesLast(t *testing.T) {
 	}
 }
 
-// The copy counts under the old name from the beginning: once it has taken over, nothing else is due, and nothing is wrong.
+// The copy counts under the old name from the beginning: after the replacement no other step is due and there is no
+// problem.
 func TestTheCopyCountsUnderTheOldName(t *testing.T) {
 	before := at(t, named, spotOnly).Plan
 	applied := texts{}
@@ -69,7 +70,8 @@ func TestTheCopyCountsUnderTheOldName(t *testing.T) {
 	}
 }
 
-// Off again, the copy stays and both groups are system groups; only where Karpenter was on is there anything to keep.
+// When Karpenter is turned off, the copy stays and both groups are system groups. nodegroups/keep is needed only if
+// Karpenter was on.
 func TestOffTheCopyStays(t *testing.T) {
 	off := with(named, "karpenter_enabled", "false")
 	wasOn := func(f *plan.Facts) { f.Records = plan.Records{Goal: plan.GoalKarpenter, WasOn: true} }
@@ -89,7 +91,7 @@ func TestOffTheCopyStays(t *testing.T) {
 	}
 }
 
-// A group that somebody else tagged like a copy, or that is one of another cluster's, is no system group by that.
+// A group that someone else tagged like a copy, or a copy of another cluster, is not a system group.
 func TestOnlyOurOwnCopyCounts(t *testing.T) {
 	for key, value := range (texts{"sawhorse.dev/rack": "other", "sawhorse.dev/cluster": "arn:aws:eks:eu-central-1:123456789012:cluster/else", "sawhorse.dev/replaces": "else"}) {
 		f := facts()
@@ -106,7 +108,7 @@ func TestOnlyOurOwnCopyCounts(t *testing.T) {
 	}
 }
 
-// All system groups are to be named, because those that are not become additional groups.
+// The problem asks for all system groups to be named, because those that are not named become additional groups.
 func TestADiscoveredSPOTGroupIsToBeNamed(t *testing.T) {
 	f := facts()
 	spotOnly(&f)
@@ -117,7 +119,7 @@ func TestADiscoveredSPOTGroupIsToBeNamed(t *testing.T) {
 	}
 }
 
-// With any role that trusts EC2, nodes of a copy would have its rights: the deployment says which ones copies may have.
+// Nodes of a copy have the rights of its role, so the deployment defines which roles copies may get.
 func TestCopiesGetRolesOfTheDeploymentOnly(t *testing.T) {
 	const problem = "its role arn:aws:iam::123456789012:role/team/demo-node is none of those that this deployment of Sawhorse may give to node groups; have the role's name added to the context value nodeRoles"
 	for patterns, refused := range map[string]bool{"": true, "demo-node": true, "other/*": true, "team/demo": true, "team/demo-node": false, "team/*-node": false, "*/demo-node": false} {

@@ -8,12 +8,12 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// The controller may use subnets and groups of other accounts by their names, and those of its own account by their tag.
+// The controller's policy names subnets and groups of other accounts, and allows those of its own account by tag.
 func TestNetworksOfOtherAccountsAreNamed(t *testing.T) {
 	f := facts()
 	f.Subnets[0].Owner, f.Subnets[1].Owner, f.SecurityGroups[0].Owner = "210987654321", "123456789012", "210987654321"
 	foreign := plan.Tagged{ID: "subnet-of-another", Owner: "210987654321", Tags: map[string]string{names.TagDiscovery: "other"}}
-	f.Subnets = append(f.Subnets, foreign) // a rack that is on goes on without it
+	f.Subnets = append(f.Subnets, foreign) // a rack with Karpenter on continues without it
 	got := build(t, on, f)
 	want := []string{
 		"arn:aws:ec2:eu-central-1:210987654321:security-group/" + f.SecurityGroups[0].ID,

@@ -2,15 +2,16 @@ package plan
 
 import "slices"
 
-// Gone tells whether a group counts as absent: EKS deletes it, or never made its nodes. Nothing can be changed about it.
+// Gone reports whether a group counts as absent: EKS is deleting it, or failed to create it. Such a group cannot be
+// changed.
 func (g NodeGroup) Gone() bool { return g.Status == "DELETING" || g.Status == "CREATE_FAILED" }
 
-// Present are the node groups that the rack has, and can count on.
+// Present returns the node groups that are not Gone.
 func (f Facts) Present() []NodeGroup {
 	return slices.DeleteFunc(slices.Clone(f.NodeGroups), NodeGroup.Gone)
 }
 
-// states warns of groups that are there, but cannot do all that they should. The nodes that they have go on.
+// states adds warnings for groups that are impaired. Their existing nodes keep running.
 func (b *builder) states() {
 	for _, g := range b.facts.Present() {
 		parameter := parameterOf(RoleOf(b.config, g))
@@ -24,7 +25,7 @@ func (b *builder) states() {
 	}
 }
 
-// parameterOf is the parameter that names groups of a role.
+// parameterOf returns the parameter under which problems of a group with this role are reported.
 func parameterOf(role GroupRole) string {
 	switch role {
 	case RoleSystem:

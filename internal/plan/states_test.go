@@ -10,7 +10,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// inState adds a second system group in a state of EKS's.
+// inState adds a second system group with an EKS status.
 func inState(status string, more ...func(*plan.NodeGroup)) plan.Facts {
 	f := facts()
 	g := plan.NodeGroup{Name: "system2", CapacityType: "ON_DEMAND", InstanceTypes: []string{"m6i.large"}, Status: status}
@@ -21,7 +21,7 @@ func inState(status string, more ...func(*plan.NodeGroup)) plan.Facts {
 	return f
 }
 
-// A group that goes, or never came to be, is no system group whose label is waited for.
+// A group that is being deleted or was never created is not a system group. Nothing waits for its label.
 func TestGroupsThatCountAsAbsent(t *testing.T) {
 	for status, want := range map[string]string{
 		"DELETING": "system", "CREATE_FAILED": "system",
@@ -50,7 +50,7 @@ func TestGroupsThatCountAsAbsent(t *testing.T) {
 	}
 }
 
-// What EKS says of a group that it finds wrong reaches the user, and holds nothing up.
+// What EKS reports about a degraded group reaches the user as a warning.
 func TestADegradedGroupIsAWarning(t *testing.T) {
 	f := inState("DEGRADED", func(g *plan.NodeGroup) {
 		g.Health.Issues = []plan.HealthIssue{{Code: "AsgInstanceLaunchFailures", Message: "Could not launch On-Demand Instances."}, {Code: "InsufficientFreeAddresses"}}
@@ -65,7 +65,7 @@ func TestADegradedGroupIsAWarning(t *testing.T) {
 	}
 }
 
-// A launch template that somebody deleted takes nothing from the nodes that are there.
+// A deleted launch template does not affect existing nodes.
 func TestALostLaunchTemplateIsAWarning(t *testing.T) {
 	lost := func(g *plan.NodeGroup) { g.LostTemplate = "lt-1 version 3" }
 	for _, written := range []texts{on, with(on, "karpenter_enabled", "false"), {"karpenter_auth_mode": "true"}} {
@@ -76,7 +76,7 @@ func TestALostLaunchTemplateIsAWarning(t *testing.T) {
 			t.Errorf("%v: problems %v, warnings %v", written, got.Problems, got.Warnings)
 		}
 	}
-	// The copy of a SPOT group would be made from it.
+	// The copy of a SPOT group would be created from it.
 	f := facts()
 	f.NodeGroups[1].CapacityType, f.NodeGroups[1].LostTemplate = "SPOT", "lt-1 version 3"
 	if got := build(t, named, f); len(got.Problems) != 1 || got.Problems[0].Parameter != "system_node_groups" || !strings.Contains(got.Problems[0].Message, "cannot be copied") {
@@ -88,7 +88,8 @@ func TestALostLaunchTemplateIsAWarning(t *testing.T) {
 	}
 }
 
-// A SPOT group that EKS deletes, because its copy has taken its place, is waited for; one that somebody else deletes is not copied.
+// A SPOT group that EKS deletes because its copy has replaced it is waited for. One that someone else deletes is not
+// copied.
 func TestASPOTGroupThatIsDeleted(t *testing.T) {
 	f := facts()
 	f.NodeGroups[1].CapacityType, f.NodeGroups[1].Status = "SPOT", "DELETING"

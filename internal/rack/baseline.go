@@ -8,11 +8,11 @@ import (
 
 func baselineKey(name string) string { return "baseline#" + name }
 
-// Keep records how something was found before Sawhorse's first change to it. Only the first call counts, so a step that
-// runs again cannot take its own work for the baseline.
+// Keep records the state of something before Sawhorse's first change to it. Later calls are ignored, so that a step
+// that runs again does not record its own work as the baseline.
 func (s *Store) Keep(ctx context.Context, rack, name string, value []byte) error {
 	values := key(rack, baselineKey(name))
-	values["value"] = &types.AttributeValueMemberB{Value: append([]byte{}, value...)} // nil would be no binary value at all
+	values["value"] = &types.AttributeValueMemberB{Value: append([]byte{}, value...)} // nil would not be a binary value
 	err := s.put(ctx, values, new("attribute_not_exists(pk)"))
 	if refused(err) {
 		return nil
@@ -20,7 +20,7 @@ func (s *Store) Keep(ctx context.Context, rack, name string, value []byte) error
 	return wrap(err, "rack %s: keep baseline %s", rack, name)
 }
 
-// Get is what Keep recorded.
+// Get returns what Keep recorded.
 func (s *Store) Get(ctx context.Context, rack, name string) ([]byte, bool, error) {
 	values, err := s.get(ctx, key(rack, baselineKey(name)))
 	if err != nil || values == nil {
@@ -33,7 +33,7 @@ func (s *Store) Get(ctx context.Context, rack, name string) ([]byte, bool, error
 	return value.Value, true, nil
 }
 
-// Forget ends a baseline once it has been restored.
+// Forget deletes a baseline that has been restored.
 func (s *Store) Forget(ctx context.Context, rack, name string) error {
 	return wrap(s.remove(ctx, key(rack, baselineKey(name))), "rack %s: forget baseline %s", rack, name)
 }

@@ -15,44 +15,44 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// ChangeState is how far a change request has come.
+// ChangeState is the state of a change request.
 type ChangeState string
 
-// The states of a change. The item of one that is refused or finished stays, without what it asked for, until its time to
-// live is over: by it the same event is known again, and is no second change.
+// States of a change. The item of a refused or finished change is kept, without the requested values, until its time to
+// live ends. It is how a repeated event is recognized.
 const (
-	// ChangeRequested: the state machine has recorded it, nobody has judged it.
+	// ChangeRequested means that the state machine has recorded the change and it has not been checked.
 	ChangeRequested ChangeState = "requested"
-	// ChangeAccepted: it is in force, and being written to Parameter Store.
+	// ChangeAccepted means that the change is in force and is being written to Parameter Store.
 	ChangeAccepted ChangeState = "accepted"
 	ChangeRefused  ChangeState = "refused"
 	ChangeFinished ChangeState = "finished"
 )
 
-// Change is one request to change several parameters as one.
+// Change is a request to change several parameters together.
 type Change struct {
-	// ID is the id of the event that brought it.
+	// ID is the ID of the event that requested the change.
 	ID    string
 	State ChangeState
-	// Set are new values by name, Unset the names of parameters that are to have their defaults.
+	// Set maps names to new values. Unset has the names of parameters that get their default.
 	Set   map[string]string
 	Unset []string
-	// Malformed says what is wrong with the request itself, whatever the rack is like, as the end of a sentence: "has
-	// karpenter_cpu_limit both in set and in unset". Such a change sets and unsets nothing.
+	// Malformed is the problem with the request itself, independent of the rack, as the end of a sentence: "has
+	// karpenter_cpu_limit both in set and in unset". If it is set, Set and Unset are empty.
 	Malformed string
-	// Written counts those of its Writes that are done.
+	// Written is the number of Writes that are done.
 	Written int
 }
 
-// Problem is what is wrong with the request itself, if anything is.
+// Problem returns the problem with the request itself, and whether there is one.
 func (c Change) Problem() (params.Problem, bool) {
 	return params.Problem{Parameter: "rack", Message: "the change request " + c.ID + " " + c.Malformed}, c.Malformed != ""
 }
 
-// Write is what a change does to one parameter. The value params.Unset stands for its default.
+// Write is the new value of one parameter. The value params.Unset means the default.
 type Write struct{ Name, Value string }
 
-// Writes are all that the change does, by name.
+// Writes returns all writes of the change, sorted by name.
 func (c Change) Writes() []Write {
 	var all []Write
 	for name, value := range c.Set {
@@ -65,14 +65,14 @@ func (c Change) Writes() []Write {
 	return all
 }
 
-// Left are the Writes that are not done yet.
+// Left returns the Writes that are not done yet.
 func (c Change) Left() []Write {
 	all := c.Writes()
 	return all[min(c.Written, len(all)):]
 }
 
-// Overlay is the tree as it will be when the changes have been written, the later over the earlier. What a change has
-// written already is not laid over the tree again: there, somebody's later write counts.
+// Overlay returns the tree as it will be when the changes are written; later changes take precedence. Writes that are
+// already done are not applied again, because users may have written those parameters since.
 func Overlay(tree Tree, changes []Change) Tree {
 	laid := Tree{Values: map[string]string{}, Secure: slices.Clone(tree.Secure)}
 	maps.Copy(laid.Values, tree.Values)
@@ -84,7 +84,7 @@ func Overlay(tree Tree, changes []Change) Tree {
 	return laid
 }
 
-// Changes are the rack's changes that are neither refused nor finished, in the order in which they were requested.
+// Changes returns the rack's requested and accepted changes, in the order in which they were requested.
 func (s *Store) Changes(ctx context.Context, rack string) ([]Change, error) {
 	items, err := s.query(ctx, partition(rack), "change#", "change#"+end)
 	if err != nil {
@@ -107,21 +107,21 @@ func (s *Store) Changes(ctx context.Context, rack string) ([]Change, error) {
 	return open, nil
 }
 
-// Accept puts a change into force: from now on it is laid over the tree, and written.
+// Accept puts a change in force: it applies to the tree from now on, and is written.
 func (s *Store) Accept(ctx context.Context, rack, id string) error {
 	return s.turn(ctx, rack, id, "SET #state = :to", ChangeAccepted, ChangeRequested)
 }
 
-// Refuse ends a change that cannot be carried out.
+// Refuse ends a change that cannot be applied.
 func (s *Store) Refuse(ctx context.Context, rack, id string) error {
 	return s.turn(ctx, rack, id, "SET #state = :to REMOVE payload, written", ChangeRefused, ChangeRequested, ChangeAccepted)
 }
 
-// keepDismissed is how long DynamoDB keeps a change of a rack that there is not.
+// keepDismissed is how long DynamoDB keeps a change of a rack that does not exist.
 const keepDismissed = 5 * time.Minute
 
-// Dismiss ends a change of a rack that there is not: others are kept for as long as their event may come again, and nobody knows how
-// many racks there are not.
+// Dismiss ends a change of a rack that does not exist. Other changes are kept for as long as their event may be
+// repeated, but the number of racks that do not exist has no limit.
 func (s *Store) Dismiss(ctx context.Context, rack, id string, now time.Time) error {
 	return s.updateChange(ctx, rack, id, &dynamodb.UpdateItemInput{
 		UpdateExpression: new("SET #state = :to, #ttl = :ttl REMOVE payload, written"), ConditionExpression: new("(#state = :requested OR #state = :accepted)"),
@@ -138,7 +138,7 @@ func (s *Store) Finish(ctx context.Context, rack, id string) error {
 	return s.turn(ctx, rack, id, "SET #state = :to REMOVE payload, written", ChangeFinished, ChangeAccepted)
 }
 
-// turn brings a change from one of some states to another. It may be repeated.
+// turn moves a change to the state "to", if it is in one of the states "from" or in "to" already.
 func (s *Store) turn(ctx context.Context, rack, id, update string, to ChangeState, from ...ChangeState) error {
 	values, states := item{":to": text(string(to))}, "#state = :to"
 	for i, f := range from {
@@ -150,7 +150,7 @@ func (s *Store) turn(ctx context.Context, rack, id, update string, to ChangeStat
 	})
 }
 
-// NoteWritten notes how many of an accepted change's Writes are done.
+// NoteWritten records how many of an accepted change's Writes are done.
 func (s *Store) NoteWritten(ctx context.Context, rack, id string, written int) error {
 	return s.updateChange(ctx, rack, id, &dynamodb.UpdateItemInput{
 		UpdateExpression: new("SET written = :written"), ConditionExpression: new("#state = :accepted"),
@@ -171,11 +171,11 @@ func (s *Store) updateChange(ctx context.Context, rack, id string, in *dynamodb.
 	return wrap(err, "rack %s: change %s: update", rack, id)
 }
 
-// MaxValue is how long a parameter's value may be, in bytes: SSM's advanced tier.
+// MaxValue is the longest value of a parameter in bytes: the limit of SSM's advanced tier.
 const MaxValue = 8192
 
-// read takes the request out of an event's detail, or tells what is wrong with it. The empty text and the word unset in set
-// mean what unset does: SSM cannot store an empty value.
+// read parses the detail of an event. It sets Malformed if the detail is invalid. In set, the empty text and the word
+// unset mean the same as unset, because SSM cannot store an empty value.
 func (c *Change) read(payload string) {
 	if len(payload) == 0 {
 		c.Malformed = "is larger than Sawhorse records: send it in parts, or put its JSON into S3"
@@ -201,7 +201,7 @@ func (c *Change) read(payload string) {
 	c.Set, c.Unset = set, unset
 }
 
-// Names and fields come from outside, and may be of any length.
+// shown formats names and fields, which come from outside and may have any length.
 const shown = "%.60q"
 
 func unknownField(fields map[string]json.RawMessage) string {
@@ -253,7 +253,7 @@ func readUnset(field json.RawMessage) ([]string, string) {
 	return unset, ""
 }
 
-// both is a change that contradicts itself.
+// both returns the problem with a change that sets and unsets the same parameter.
 func both(set map[string]string, unset []string) string {
 	for _, name := range unset {
 		if _, too := set[name]; too {

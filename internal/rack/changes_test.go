@@ -12,7 +12,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 )
 
-// request puts a change as the state machine records it.
+// request stores a change like the state machine does.
 func request(cloud *awsfake.Cloud, rack, id, at, payload string) awsfake.Item {
 	values := key(rack, "change#"+id)
 	values["state"], values["at"], values["payload"], values["ttl"] = text("requested"), text(at), text(payload), number(1)
@@ -56,12 +56,12 @@ func TestWhatAChangeAsksFor(t *testing.T) {
 		what, payload string
 		set           map[string]string
 		unset         []string
-		malformed     string // the beginning of it
+		malformed     string // the expected prefix
 	}{
 		{what: "both", payload: wish, set: map[string]string{"karpenter_cpu_limit": "200", "node_disk": "30"}, unset: []string{"karpenter_arch"}},
 		{what: "nothing", payload: `{"rack":"demo"}`},
 		{what: "empty ones", payload: `{"rack":"demo","set":{},"unset":[]}`},
-		// Parameter Store holds no empty text.
+		// Parameter Store cannot store an empty text.
 		{what: "two words for unset", payload: `{"set":{"b":"","a":"unset","c":"1"},"unset":["z"]}`, set: map[string]string{"c": "1"}, unset: []string{"a", "b", "z"}},
 		{what: "a value of white space and letters", payload: `{"set":{"a":" ü\n\u0000"}}`, set: map[string]string{"a": " ü\n\x00"}},
 		{what: "the longest value", payload: `{"set":{"a":"` + long + `"}}`, set: map[string]string{"a": long}},
@@ -129,7 +129,8 @@ func TestOverlay(t *testing.T) {
 	}
 }
 
-// What has been written is the tree's: a user who writes the parameter again, while the rest is still being written, wins.
+// A write that is done is not applied again: if a user writes the parameter again while the rest is being written, the
+// user's value counts.
 func TestOverlayLeavesWhatIsWritten(t *testing.T) {
 	tree := Tree{Values: map[string]string{"a": "a user's later write", "b": "old", "c": "old"}}
 	change := Change{Set: map[string]string{"c": "3", "a": "1"}, Unset: []string{"b"}}
@@ -138,7 +139,7 @@ func TestOverlayLeavesWhatIsWritten(t *testing.T) {
 		{"a": "a user's later write", "b": "unset", "c": "3"},
 		{"a": "a user's later write", "b": "old", "c": "3"},
 		tree.Values,
-		tree.Values, // more than there are
+		tree.Values, // more than there are writes
 	} {
 		change.Written = written
 		if got := Overlay(tree, []Change{change}); !maps.Equal(got.Values, want) {
@@ -162,7 +163,7 @@ func TestTheStatesOfAChange(t *testing.T) {
 		{"requested", "refuse", refuse, "refused"}, {"accepted", "refuse", refuse, "refused"}, {"refused", "refuse", refuse, "refused"},
 		{"accepted", "finish", finish, "finished"}, {"finished", "finish", finish, "finished"},
 		{"accepted", "note", note, "accepted"},
-		// What has come to its end stays there, and what was never judged is not finished.
+		// A change that has ended stays as it is, and a change that was not accepted cannot be finished.
 		{"refused", "accept", accept, ""}, {"finished", "accept", accept, ""}, {"finished", "refuse", refuse, ""},
 		{"refused", "finish", finish, ""}, {"requested", "finish", finish, ""},
 		{"requested", "note", note, ""}, {"finished", "note", note, ""},
@@ -180,7 +181,7 @@ func TestTheStatesOfAChange(t *testing.T) {
 		if over := c.to == "refused" || c.to == "finished"; over == (item["payload"] != nil) {
 			t.Errorf("%s a %s change: payload %q", c.what, c.from, awsfake.Text(item, "payload"))
 		}
-		// The item is the marker by which the same event is known again.
+		// The item is how a repeated event is recognized.
 		if awsfake.Text(item, "ttl") != "1" || awsfake.Text(item, "at") != "now" {
 			t.Errorf("%s a %s change: %v", c.what, c.from, item)
 		}
@@ -193,7 +194,7 @@ func TestTheStatesOfAChange(t *testing.T) {
 	}
 }
 
-// A pass may be stopped at any call, and the next one does what is left.
+// A pass may be stopped at any call. The next one does the rest.
 func TestAChangeThatIsInterrupted(t *testing.T) {
 	life := func(s *Store) error {
 		changes, err := s.Changes(t.Context(), "demo")

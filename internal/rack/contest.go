@@ -10,7 +10,7 @@ import (
 
 func contestKey(subject string) string { return "contest#" + subject }
 
-// Contest is what SaveContest recorded; the zero Contest where it recorded nothing.
+// Contest returns what SaveContest recorded, or the zero Contest.
 func (s *Store) Contest(ctx context.Context, rack, subject string) (steps.Contest, error) {
 	var contest steps.Contest
 	values, err := s.get(ctx, key(rack, contestKey(subject)))
@@ -23,7 +23,7 @@ func (s *Store) Contest(ctx context.Context, rack, subject string) (steps.Contes
 	return contest, nil
 }
 
-// SaveContest records what is known of a setting that others set back.
+// SaveContest records that others set back a setting.
 func (s *Store) SaveContest(ctx context.Context, rack, subject string, contest steps.Contest) error {
 	encoded, err := json.Marshal(contest)
 	if err != nil {
@@ -34,7 +34,7 @@ func (s *Store) SaveContest(ctx context.Context, rack, subject string, contest s
 	return wrap(s.put(ctx, values, nil), "rack %s: save contest %s", rack, subject)
 }
 
-// ForgetContest ends a contest.
+// ForgetContest deletes the record.
 func (s *Store) ForgetContest(ctx context.Context, rack, subject string) error {
 	return wrap(s.remove(ctx, key(rack, contestKey(subject))), "rack %s: forget contest %s", rack, subject)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// A contest is kept as it was saved last, for each rack and subject; without one there is the zero Contest.
+// A contest is stored as last saved, for each rack and subject. If there is none, the result is the zero Contest.
 func TestContests(t *testing.T) {
 	s := &Store{DB: awsfake.New().Table, Name: "sawhorse"}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// keepDeletions is how long DynamoDB keeps a deletion; they matter for minutes.
+// keepDeletions is how long DynamoDB keeps the record of a deletion. It is only needed for some minutes.
 const keepDeletions = time.Hour
 
 func deletionKey(resource string) string { return "deleted#" + resource }
 
-// NoteDeletion keeps when Sawhorse last deleted a resource of the rack: AWS may go on answering for it. It outlives the rack's
-// other records, because the rack may come back at once.
+// NoteDeletion records when Sawhorse last deleted a resource of the rack, because AWS may still return the resource for
+// a while. The record outlives the rack's other records, because the rack may be created again at once.
 func (s *Store) NoteDeletion(ctx context.Context, rack, resource string, at time.Time) error {
 	values := key(rack, deletionKey(resource))
 	values["at"] = text(at.UTC().Format(time.RFC3339))
@@ -20,7 +20,8 @@ func (s *Store) NoteDeletion(ctx context.Context, rack, resource string, at time
 	return wrap(s.put(ctx, values, nil), "rack %s: note the deletion of %s", rack, resource)
 }
 
-// Deletion is when Sawhorse last deleted a resource of the rack, to the second; the zero time where nothing is kept of that.
+// Deletion returns when Sawhorse last deleted a resource of the rack, to the second, or the zero time if there is no
+// record.
 func (s *Store) Deletion(ctx context.Context, rack, resource string) (time.Time, error) {
 	values, err := s.get(ctx, key(rack, deletionKey(resource)))
 	if err != nil || values == nil {

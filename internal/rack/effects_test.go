@@ -7,7 +7,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// What two rounds of a pass do to one pool is told as one thing, and nothing is told to stay that the first of them replaces.
+// The effects of two iterations on one pool are reported as one, and nodes that the first replaces are not reported as
+// staying.
 func TestEffectsOfTwoRounds(t *testing.T) {
 	two, three, seven := 2, 3, 7
 	stays := plan.Effect{Pool: "a", Change: plan.PoolChanged, Nodes: &seven}

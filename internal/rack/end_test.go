@@ -9,7 +9,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// A rack that ends gives its own claim back, and nobody else's; whatever call fails, the same again comes to the same end.
+// End deletes the rack's own claim and no other. If any call fails, a second try gives the same result.
 func TestEnd(t *testing.T) {
 	for n := range 12 {
 		cloud := awsfake.New()

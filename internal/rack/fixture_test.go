@@ -22,7 +22,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// keepsCause wants an error that an operator can read and that code can still tell apart.
+// keepsCause requires an error that begins with its subject, for operators, and wraps its cause, for code.
 func keepsCause(t *testing.T, err error, subject string) {
 	t.Helper()
 	if !errors.Is(err, awsfake.Throttling) || len(err.Error()) < len(subject) || err.Error()[:len(subject)] != subject {

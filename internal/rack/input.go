@@ -7,8 +7,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
-// OfInput reads the rack from an execution's input, which is an event of one of the shapes that the state machine takes; empty where it
-// names none.
+// OfInput returns the rack in an execution's input, which is one of the events that the state machine accepts. It
+// returns "" if the input has no valid rack.
 func OfInput(input string, paths names.Paths) string {
 	var in struct {
 		Detail struct {

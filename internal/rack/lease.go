@@ -10,28 +10,29 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// LeaseTime is how long a pass holds a rack without a sign of life. It outlives the timeout of one task (75 s), which
-// outlives that of one Lambda (60 s).
+// LeaseTime is how long a pass holds a rack without renewing the lease. It is longer than the timeout of one task
+// (75 s), which is longer than that of one function (60 s).
 const LeaseTime = 3 * time.Minute
 
-// CallTime is the timeout of one Lambda: how long a call may go on changing things when its execution has ended.
+// CallTime is the timeout of one function: how long a call may continue to make changes after its execution has ended.
 const CallTime = time.Minute
 
-// ErrLeaseLost says that another pass has taken the rack over; this one must change nothing more.
+// ErrLeaseLost means that another pass has taken over the rack. This pass must change nothing more.
 var ErrLeaseLost = errors.New("another pass has taken the rack over")
 
-// Lease is a rack's lease as the owner finds it.
+// Lease is a rack's lease, as read by its owner.
 type Lease struct {
-	// Requested counts the events for the rack so far; Served is what Requested was when the last round that ended began.
+	// Requested is the number of events for the rack so far. Served is the value of Requested when the last completed
+	// iteration began.
 	Requested, Served int64
-	// Full and Force tell whether an event that is not served yet asked for it.
+	// Full and Force report whether an event that is not served yet asked for it.
 	Full, Force bool
-	// Writes are the latest that events told of, at most ten; most are served long ago.
+	// Writes are the latest writes that events reported, at most ten. Most of them have been served.
 	Writes []Written
 }
 
-// Renew prolongs the lease of a pass, on the condition that it is still the owner (else ErrLeaseLost), and tells what has
-// been requested by then.
+// Renew extends the lease of a pass and returns it, with all requests so far. If the pass is no longer the owner, it
+// returns ErrLeaseLost.
 func (s *Store) Renew(ctx context.Context, rack, owner string, now time.Time) (Lease, error) {
 	out, err := s.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName:                 &s.Name,
@@ -63,8 +64,8 @@ func (s *Store) Renew(ctx context.Context, rack, owner string, now time.Time) (L
 	return lease, nil
 }
 
-// Request counts a request for the rack, as the state machine does for an event: the pass that has the lease goes round
-// once more.
+// Request counts a request for the rack, like the state machine does for an event. The pass that holds the lease then
+// runs another iteration.
 func (s *Store) Request(ctx context.Context, rack string) error {
 	_, err := s.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName:                 &s.Name,
@@ -75,8 +76,8 @@ func (s *Store) Request(ctx context.Context, rack string) error {
 	return wrap(err, "rack %s: request another round", rack)
 }
 
-// HeldSince is when the pass took the rack that has it now, or that had it and never gave it back; the zero time where there is
-// none.
+// HeldSince returns when the current owner of the lease took it, also if that pass ended without freeing it. It returns
+// the zero time if there is no owner.
 func (s *Store) HeldSince(ctx context.Context, rack string) (time.Time, error) {
 	lease, err := s.get(ctx, key(rack, "lease"))
 	if since := numberOf(lease, "since"); err == nil && stringOf(lease, "owner") != "" && since > 0 {
@@ -85,10 +86,11 @@ func (s *Store) HeldSince(ctx context.Context, rack string) (time.Time, error) {
 	return time.Time{}, wrap(err, "rack %s: read lease", rack)
 }
 
-// Free ends the lease of an execution that ended without doing so itself, and tells whether requests remain that no pass has
-// served: also when the lease is free already, so that a caller that was stopped behind this call may call again. A lease
-// that another pass holds is left alone. A call of the execution may outlive it, until the time quiet; whoever takes the
-// lease next waits for that. The zero time is for an execution that has no call in flight: an earlier one may have.
+// Free ends the lease of an execution that ended without freeing it, and reports whether unserved requests remain. It
+// also reports that if the lease is free already, so that an interrupted caller can repeat the call. It does not change
+// the lease of another pass. A function call of the execution may still run until the time quiet, and the next owner of
+// the lease waits for that. The zero time means that the execution has no call in flight; it does not clear an earlier
+// quiet time.
 func (s *Store) Free(ctx context.Context, rack, owner string, quiet time.Time) (remain bool, err error) {
 	in := &dynamodb.UpdateItemInput{
 		TableName:                 &s.Name,

@@ -10,7 +10,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 )
 
-// lease puts the record as the state machine leaves it.
+// lease stores the record as the state machine leaves it.
 func lease(cloud *awsfake.Cloud, numbers map[string]int64, owner string) {
 	record := key("demo", "lease")
 	for name, n := range numbers {
@@ -46,7 +46,7 @@ func TestRenew(t *testing.T) {
 	}
 }
 
-// The fence: who is no longer the owner changes nothing.
+// A pass that is no longer the owner changes nothing.
 func TestRenewOfALostLease(t *testing.T) {
 	for what, owner := range map[string]string{"taken over": "other", "freed": ""} {
 		s, cloud := store()
@@ -112,7 +112,7 @@ func TestFree(t *testing.T) {
 	}
 }
 
-// An execution that is stopped while it waits has no call in flight; the one before it may have.
+// An execution that is stopped while it waits has no call in flight, but an earlier one may have.
 func TestFreeKeepsAnEarlierQuiet(t *testing.T) {
 	s, cloud := store()
 	lease(cloud, map[string]int64{"requested": 3, "served": 2, "quiet": clock.Unix()}, "me")

@@ -10,16 +10,17 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
-// The list of the racks is one item collection of the table, with an item for each rack. Passes keep it, and the schedule
-// reads it: Parameter Store can list the racks only by paging over all parameters of the account, at 3 pages a second.
+// The list of racks is one item collection of the table, with one item for each rack. Passes maintain it, and the
+// schedule reads it. Listing racks from Parameter Store would page over all parameters of the account at 3 pages a
+// second.
 
-// listComplete is the sort key of the item that says that the list also has the racks that were there before there was
-// a list. It sorts before every rack's name.
+// listComplete is the sort key of the item which records that the list includes racks from before there was a list. It
+// sorts before every rack name.
 const listComplete = "#complete"
 
 func listKey(rack string) item { return item{"pk": text(names.PartitionList), "sk": text(rack)} }
 
-// Racks are the names of the listed racks, sorted.
+// Racks returns the sorted names of the listed racks.
 func (s *Store) Racks(ctx context.Context) ([]string, error) {
 	items, err := s.query(ctx, names.PartitionList, "a", end)
 	if err != nil {
@@ -38,8 +39,8 @@ func (s *Store) Listed(ctx context.Context, rack string) (bool, error) {
 	return values != nil, wrap(err, "list of racks: look for rack %s", rack)
 }
 
-// Exists reports whether there is a rack of a name: it is on the list, or has parameters that no pass has read yet. Whoever may put
-// events on the bus may name any number of others, and nothing is kept, published or measured for those.
+// Exists reports whether a rack exists: it is on the list, or has parameters that no pass has read yet. Events may name
+// any number of other racks, and for those nothing is stored, published or measured.
 func (s *Store) Exists(ctx context.Context, reader ParameterReader, paths names.Paths, rack string) (bool, error) {
 	listed, err := s.Listed(ctx, rack)
 	if err != nil || listed {
@@ -49,18 +50,18 @@ func (s *Store) Exists(ctx context.Context, reader ParameterReader, paths names.
 	return len(tree.Values) > 0, err
 }
 
-// Enlist puts a rack on the list. It may be repeated.
+// Enlist adds a rack to the list. It may be repeated.
 func (s *Store) Enlist(ctx context.Context, rack string) error {
 	return wrap(s.put(ctx, listKey(rack), nil), "list of racks: add rack %s", rack)
 }
 
-// Delist takes a forgotten rack off the list.
+// Delist removes a forgotten rack from the list.
 func (s *Store) Delist(ctx context.Context, rack string) error {
 	return wrap(s.remove(ctx, listKey(rack)), "list of racks: remove rack %s", rack)
 }
 
-// CompleteList puts the racks on the list that have a lease and are not listed: an earlier version of Sawhorse kept no list.
-// It reads the whole table, so it does that once; every later call is one read.
+// CompleteList adds the racks that have a lease to the list, because an earlier version of Sawhorse kept no list. It
+// scans the whole table once; every later call is one read.
 func (s *Store) CompleteList(ctx context.Context) error {
 	done, err := s.get(ctx, listKey(listComplete))
 	if err != nil || done != nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The list is in the order of the names, whatever else is in the table; a rack is on it once, until it is taken off.
+// The list is sorted by name, whatever else is in the table. A rack is on it once, until it is removed.
 func TestTheListOfTheRacks(t *testing.T) {
 	s, cloud := store()
 	cloud.Table.Items["rack#other lease"] = key("other", "lease")

@@ -14,14 +14,14 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
-// ParameterWriter is what status and outputs need of SSM. It never writes under params/.
+// ParameterWriter is the part of SSM's API that status and outputs need. Nothing is written under params/.
 type ParameterWriter interface {
 	ParameterReader
 	PutParameter(context.Context, *ssm.PutParameterInput, ...func(*ssm.Options)) (*ssm.PutParameterOutput, error)
 	DeleteParameter(context.Context, *ssm.DeleteParameterInput, ...func(*ssm.Options)) (*ssm.DeleteParameterOutput, error)
 }
 
-// Published is what users read of a rack in Parameter Store.
+// Published writes what users read of a rack in Parameter Store.
 type Published struct {
 	SSM   ParameterWriter
 	Paths names.Paths
@@ -32,9 +32,9 @@ func (p Published) WriteStatus(ctx context.Context, rack, status string) error {
 	return p.write(ctx, p.Paths.Status(rack), status, "What Sawhorse made of the rack's parameters")
 }
 
-// NoteOutputs keeps what a step says of the rack's outputs until a report publishes them; an empty value says that one goes. They
-// belong to the rack and not to a run: the one that a step has told them to may be stopped before its report, and the next finds
-// the step done. Calls of one rack follow each other, so reading and writing back loses nothing.
+// NoteOutputs records a step's outputs until a report publishes them. An empty value removes an output. Outputs belong
+// to the rack and not to a run: a run may be stopped before its report, and the next run finds the step done. Calls for
+// one rack are sequential, so read and write back loses nothing.
 func (s *Store) NoteOutputs(ctx context.Context, rack string, outputs map[string]string) error {
 	all, err := s.Outputs(ctx, rack)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *Store) NoteOutputs(ctx context.Context, rack string, outputs map[string
 	return wrap(s.put(ctx, values, nil), "rack %s: note outputs", rack)
 }
 
-// Outputs are what the steps said last of the rack's outputs; an empty value is one that is to be gone.
+// Outputs returns the outputs that the steps last recorded. An empty value means that the output is to be removed.
 func (s *Store) Outputs(ctx context.Context, rack string) (map[string]string, error) {
 	outputs := map[string]string{}
 	values, err := s.get(ctx, key(rack, "outputs"))
@@ -63,7 +63,7 @@ func (s *Store) Outputs(ctx context.Context, rack string) (map[string]string, er
 	return outputs, nil
 }
 
-// WriteOutputs brings the outputs named to the values given; an empty value removes one. Others stay.
+// WriteOutputs sets the given outputs. An empty value removes an output. Other outputs stay.
 func (p Published) WriteOutputs(ctx context.Context, rack string, wanted map[string]string) error {
 	if len(wanted) == 0 {
 		return nil

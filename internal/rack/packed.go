@@ -8,7 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// packed is a value as JSON, compressed: JSON parameters, and what there is to say of them, can be larger than the 400 KB of an item.
+// packed compresses a value's JSON, because JSON parameters and their problems can exceed DynamoDB's 400 KB for an
+// item.
 func packed(value any) (types.AttributeValue, error) {
 	var buffer bytes.Buffer
 	zip := gzip.NewWriter(&buffer)
@@ -21,7 +22,7 @@ func packed(value any) (types.AttributeValue, error) {
 	return &types.AttributeValueMemberB{Value: buffer.Bytes()}, nil
 }
 
-// unpack reads what packed made, and the plain JSON of earlier versions.
+// unpack reads what packed wrote, and the plain JSON of earlier versions.
 func unpack(attribute types.AttributeValue, into any) error {
 	binary, ok := attribute.(*types.AttributeValueMemberB)
 	if !ok {

@@ -16,7 +16,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// A tree tells by its parameters' times whether it was read after a write; events tell theirs to the second.
+// The times of the parameters show whether a tree was read after a write. Events have times to the second.
 func TestTheTreeHasAWrite(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for _, c := range []struct {
@@ -83,7 +83,7 @@ func TestReadTree(t *testing.T) {
 	keepsCause(t, err, "parameters below /sawhorse/racks/demo/params: ")
 }
 
-// Who may write one rack's parameters may write ten thousand: no more pages are read than it takes to see that they are too many.
+// The writers of a rack's parameters may write ten thousand of them. Reading stops as soon as there are too many.
 func TestACrowdedTreeIsNotReadToItsEnd(t *testing.T) {
 	cloud := awsfake.New()
 	for i := range 1000 {
@@ -95,7 +95,7 @@ func TestACrowdedTreeIsNotReadToItsEnd(t *testing.T) {
 	}
 }
 
-// What a step says of outputs adds to what others have said, in whichever run; the latest word counts.
+// A step's outputs are added to those of other steps, in any run. The latest value counts.
 func TestNotedOutputs(t *testing.T) {
 	s, _ := store()
 	for _, outputs := range []map[string]string{{"a": "1", "b": "1"}, {"b": "2"}, {"a": ""}} {

@@ -7,8 +7,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// SavePlan keeps the plan of one round; it can be larger than what Step Functions carries (256 KB). It is the last good plan until
-// the next one is accepted.
+// SavePlan stores the plan of one iteration. A plan can exceed the 256 KB that Step Functions passes between states. It
+// is the last good plan until the next one is accepted.
 func (s *Store) SavePlan(ctx context.Context, p *plan.Plan) error {
 	encoded, err := packed(p)
 	if err != nil {
@@ -19,7 +19,7 @@ func (s *Store) SavePlan(ctx context.Context, p *plan.Plan) error {
 	return wrap(s.put(ctx, values, nil), "rack %s: save plan", p.Rack)
 }
 
-// Plan is the last good plan; nil where there is none, or one of another format.
+// Plan returns the last good plan, or nil if there is none or it has another format.
 func (s *Store) Plan(ctx context.Context, rack string) (*plan.Plan, error) {
 	values, err := s.get(ctx, key(rack, "plan"))
 	if err != nil || values == nil {
@@ -32,7 +32,7 @@ func (s *Store) Plan(ctx context.Context, rack string) (*plan.Plan, error) {
 	if p.Format != plan.Format {
 		return nil, nil
 	}
-	if p.Rack != rack { // its steps would make and delete what is the other's
+	if p.Rack != rack { // its steps would change another rack's resources
 		return nil, fmt.Errorf("rack %s: the table has the plan of rack %q in its place; delete the item and look in CloudTrail who wrote it", rack, p.Rack)
 	}
 	return &p, nil

@@ -14,12 +14,12 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// recordsFormat is the version of what is kept of a rack from pass to pass: its records and its baselines. A version of
-// Sawhorse reads what every earlier one wrote, and leaves a rack alone of which a later one has written: what it does not
-// know, it would lose.
+// recordsFormat is the version of the data that is kept from pass to pass: records and baselines. Sawhorse reads what
+// every earlier version wrote. It does not change a rack that a later version wrote, because it would lose data it does
+// not know.
 const recordsFormat = 1
 
-// Records is what Sawhorse noted about the rack in earlier passes; the zero Records for a new rack.
+// Records returns what Sawhorse recorded about the rack in earlier passes, or the zero Records for a new rack.
 func (s *Store) Records(ctx context.Context, rack string) (plan.Records, error) {
 	var records plan.Records
 	values, err := s.get(ctx, key(rack, "records"))
@@ -60,9 +60,9 @@ func (s *Store) Records(ctx context.Context, rack string) (plan.Records, error) 
 	return records, nil
 }
 
-// warningsOf is the attribute of the records that holds what a step warned of. Each step has one of its own, because DynamoDB
-// writes nothing below a map that records of earlier versions do not have. An earlier version drops them; the next full pass finds
-// them again.
+// warningsOf returns the attribute with a step's warnings. Each step has its own attribute, because DynamoDB cannot
+// write into a map that does not exist, and records of earlier versions have none. An earlier version drops the
+// attributes; the next full pass restores them.
 func warningsOf(step string) string { return "warnings#" + step }
 
 // SaveRecords replaces the records.
@@ -90,7 +90,7 @@ func (s *Store) SaveRecords(ctx context.Context, rack string, records plan.Recor
 	return wrap(s.put(ctx, values, nil), "rack %s: save records", rack)
 }
 
-// NoteApplied notes that a step is done, and what it warned of in the end.
+// NoteApplied records that a step is done, and its final warnings.
 func (s *Store) NoteApplied(ctx context.Context, rack string, step plan.Step, warnings []params.Problem) error {
 	encoded, err := json.Marshal(warnings)
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *Store) NoteApplied(ctx context.Context, rack string, step plan.Step, wa
 	return wrap(err, "rack %s: note step %s", rack, step.Name)
 }
 
-// Claim takes a cluster for a rack, or tells which rack has it.
+// Claim claims a cluster for a rack, and returns the rack that owns the claim.
 func (s *Store) Claim(ctx context.Context, clusterARN, rack string) (owner string, err error) {
 	values := claimKey(clusterARN)
 	values["rack"] = text(rack)
@@ -120,8 +120,8 @@ func (s *Store) Claim(ctx context.Context, clusterARN, rack string) (owner strin
 	return s.Claimant(ctx, clusterARN)
 }
 
-// End ends a rack: its baselines and contests, its plan, its status and outputs records, its claim on a cluster, and last its records,
-// so that a call that is stopped on the way is made again. Its lease counts on.
+// End deletes a rack's claim on its cluster, its baselines and contests, its plan, its status and outputs records, and
+// its records last, so that an interrupted call is repeated. The lease is kept, and goes on counting.
 func (s *Store) End(ctx context.Context, rack, clusterARN string) error {
 	if clusterARN != "" {
 		_, err := s.DB.DeleteItem(ctx, &dynamodb.DeleteItemInput{
@@ -151,7 +151,7 @@ func (s *Store) End(ctx context.Context, rack, clusterARN string) error {
 	return nil
 }
 
-// Claimant is the rack that has claimed a cluster; empty where none has.
+// Claimant returns the rack that has claimed a cluster, or "".
 func (s *Store) Claimant(ctx context.Context, clusterARN string) (string, error) {
 	values, err := s.get(ctx, claimKey(clusterARN))
 	return stringOf(values, "rack"), wrap(err, "cluster %s: read claim", clusterARN)

@@ -13,7 +13,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// A step that runs again must not take its own work for the baseline.
+// A step that runs again must not record its own work as the baseline.
 func TestOnlyTheFirstBaselineCounts(t *testing.T) {
 	s, _ := store()
 	must(t, s.Keep(t.Context(), "demo", "nodegroup/build", []byte("before")))
@@ -34,7 +34,7 @@ func TestOnlyTheFirstBaselineCounts(t *testing.T) {
 	}
 }
 
-// A baseline may be empty: that there is one is what counts.
+// A baseline may be empty. That it exists is what matters.
 func TestEmptyBaseline(t *testing.T) {
 	s, _ := store()
 	must(t, s.Keep(t.Context(), "demo", "tag/subnet-a", nil))
@@ -49,7 +49,7 @@ func TestBaselineThatCannotBeKeptIsAnError(t *testing.T) {
 	keepsCause(t, s.Keep(t.Context(), "demo", "x", nil), "rack demo: ")
 }
 
-// What one version wrote, every later one reads; what a later one wrote is left alone.
+// Every version reads what earlier ones wrote, and does not change what a later one wrote.
 func TestRecordsOfOtherVersions(t *testing.T) {
 	s, cloud := store()
 	must(t, s.SaveRecords(t.Context(), "demo", plan.Records{WasOn: true}))
@@ -57,7 +57,7 @@ func TestRecordsOfOtherVersions(t *testing.T) {
 	if got := numberOf(kept, "format"); got != recordsFormat {
 		t.Errorf("format %d", got)
 	}
-	delete(kept, "format") // as before formats were noted
+	delete(kept, "format") // as before the format was recorded
 	if r, err := s.Records(t.Context(), "demo"); err != nil || !r.WasOn {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -93,7 +93,8 @@ func TestPlanRoundTrip(t *testing.T) {
 	}
 }
 
-// Whoever may write the table puts one rack's plan in the place of another's. Its steps would make and delete what is the other's.
+// Someone with write access to the table may replace a rack's plan with another rack's. Its steps would change that
+// other rack's resources.
 func TestThePlanOfAnotherRack(t *testing.T) {
 	s, cloud := store()
 	must(t, s.SavePlan(t.Context(), &plan.Plan{Format: plan.Format, Rack: "prod"}))
@@ -104,7 +105,7 @@ func TestThePlanOfAnotherRack(t *testing.T) {
 	}
 }
 
-// JSON parameters hold 64 KB each, an item 400 KB: a plan of the largest must fit.
+// A JSON parameter holds 64 KB, an item 400 KB. The largest plan must fit.
 func TestLargePlanFits(t *testing.T) {
 	s, _ := store()
 	p := plan.Plan{Format: plan.Format, Rack: "demo"}
@@ -145,7 +146,7 @@ func TestRecordsRoundTrip(t *testing.T) {
 	}
 }
 
-// The first steps of a new rack note themselves into records that have nothing applied.
+// The first steps of a new rack are recorded in records without applied steps.
 func TestNoteAppliedOnFreshRecords(t *testing.T) {
 	s, _ := store()
 	must(t, s.SaveRecords(t.Context(), "demo", plan.Records{Goal: plan.GoalAccess}))
@@ -190,7 +191,8 @@ func TestRunCollectsItsSteps(t *testing.T) {
 	want := Run{Rack: "demo", Generation: 10, Execution: "me", Started: clock, Outcome: "Planned", Steps: []StepRecord{
 		{Step: "access", Changes: change("entry"), Problems: problem},
 		{Step: "nodegroups/pins", Changes: change("pin")},
-		// All changes of all calls; the note and the warnings of the last one, because earlier ones have settled.
+		// The changes of all calls, but the note and the warnings of the last call only, because earlier ones are
+		// outdated.
 		{Step: "queue", Changes: append(change("queue"), change("rule")...)},
 	}}
 	got, err := s.Run(t.Context(), "demo", 9, 10)
@@ -204,7 +206,7 @@ func TestRunCollectsItsSteps(t *testing.T) {
 	}
 }
 
-// A round that is overtaken ends without a report: the next one tells what it did.
+// An iteration that is superseded by a newer request ends without a report. The next one reports what it did.
 func TestRunTellsOfOvertakenRounds(t *testing.T) {
 	s, _ := store()
 	did := func(what string) StepRecord {
@@ -228,7 +230,7 @@ func TestRunTellsOfOvertakenRounds(t *testing.T) {
 	}
 }
 
-// A step that has ended warns of what its last call said; one that has not, of what it says while it waits.
+// A completed step has the warnings of its last call. One that is still waiting has those of the wait.
 func TestRecall(t *testing.T) {
 	says := func(what string) []params.Problem { return []params.Problem{{Parameter: "rack", Message: what}} }
 	run := Run{Steps: []StepRecord{
@@ -250,7 +252,7 @@ func TestRecall(t *testing.T) {
 	}
 }
 
-// What there is to say of a rack may be more than an item of DynamoDB's holds.
+// The messages about a rack may exceed the size of a DynamoDB item.
 func TestMuchToSay(t *testing.T) {
 	s, _ := store()
 	var many []params.Problem
@@ -265,7 +267,7 @@ func TestMuchToSay(t *testing.T) {
 	}
 }
 
-// A pass may be under way while a new version is deployed.
+// A pass may be running while a new version is deployed.
 func TestRunOfAnEarlierVersion(t *testing.T) {
 	s, cloud := store()
 	values := key("demo", "run#000000000001")

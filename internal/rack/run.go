@@ -16,50 +16,51 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// Run is the record of one round of a pass: what validate made of the input, then what each step did.
+// Run is the record of one iteration of a pass: the result of validate and what each step did.
 type Run struct {
 	Rack       string    `json:"rack"`
 	Generation int64     `json:"generation"`
 	Execution  string    `json:"execution"`
 	Started    time.Time `json:"started"`
 	Outcome    string    `json:"outcome"`
-	// Versions are Parameter Store's of the parameters that the round has read, by name: they tie a generation to the writes it has seen.
+	// Versions maps the parameters that the iteration read to their versions in Parameter Store. They show which writes
+	// a generation includes.
 	Versions map[string]int64 `json:"versions,omitempty"`
-	// Goal is how far the accepted plan takes the rack.
+	// Goal is the goal of the accepted plan.
 	Goal     string           `json:"goal,omitempty"`
 	Problems []params.Problem `json:"problems,omitempty"`
 	Warnings []params.Problem `json:"warnings,omitempty"`
-	// Effects are what becomes of the pools.
+	// Effects are the changes to the pools.
 	Effects []plan.Effect `json:"effects,omitempty"`
 	Steps   []StepRecord  `json:"-"`
 }
 
-// StepRecord is what one step of a run did, all its calls together.
+// StepRecord is what one step of a run did, over all its calls.
 type StepRecord struct {
 	Step     string           `json:"step"`
 	Changes  []steps.Change   `json:"changes,omitempty"`
 	Note     string           `json:"note,omitempty"`
 	Problems []params.Problem `json:"problems,omitempty"`
 	Warnings []params.Problem `json:"warnings,omitempty"`
-	// Incidents are what happened in the round.
+	// Incidents are events that happened in the iteration.
 	Incidents []params.Problem `json:"incidents,omitempty"`
-	// Refused is the id of the change request that the Problems are about, if they are about one.
+	// Refused is the ID of the change request that the Problems are about, or empty.
 	Refused string `json:"refused,omitempty"`
 }
 
-// KeepRuns is how long DynamoDB keeps the records of a run. A lease outlives them, so that a rack that is forgotten and comes back does
-// not count through their generations again.
+// KeepRuns is how long DynamoDB keeps the records of a run. The lease is kept longer, so that a rack that is forgotten
+// and created again does not use the same generations again.
 const KeepRuns = 30 * 24 * time.Hour
 
 func runKey(generation int64) string { return fmt.Sprintf("run#%012d", generation) }
 
-// SaveRun begins the record of a round.
+// SaveRun creates the record of an iteration.
 func (s *Store) SaveRun(ctx context.Context, run Run) error {
 	return s.saveRunPart(ctx, run.Rack, runKey(run.Generation), run.Started, run)
 }
 
-// NoteStep adds one call's part to what a step did in this round. Calls of one step follow each other, so reading and
-// writing back loses nothing.
+// NoteStep adds the result of one call to a step's record. Calls of one step are sequential, so read and write back
+// loses nothing.
 func (s *Store) NoteStep(ctx context.Context, rack string, generation int64, now time.Time, call StepRecord) error {
 	place := runKey(generation) + "#" + call.Step
 	values, err := s.get(ctx, key(rack, place))
@@ -88,15 +89,15 @@ func (s *Store) saveRunPart(ctx context.Context, rack, place string, now time.Ti
 	return wrap(s.put(ctx, values, nil), "rack %s: save run", rack)
 }
 
-// Order brings the records of the steps into the order of their names in a list.
+// Order sorts the records of the steps by the order of the names in a list.
 func (r *Run) Order(names []string) {
 	slices.SortStableFunc(r.Steps, func(a, b StepRecord) int {
 		return cmp.Compare(slices.Index(names, a.Step), slices.Index(names, b.Step))
 	})
 }
 
-// Recall has the steps that are applied warn of what they ended with, those of earlier passes, too: it is true until they are
-// taken again.
+// Recall sets the warnings of applied steps to those of their last completed run, also of earlier passes. These are
+// valid until the step runs again.
 func (r *Run) Recall(records plan.Records) {
 	underWay := map[string]bool{}
 	for i, step := range r.Steps {
@@ -112,8 +113,8 @@ func (r *Run) Recall(records plan.Records) {
 	}
 }
 
-// Run reads the record of a round with all its steps, with what steps did in the rounds since an earlier one, and with what those made
-// of the pools: the rounds of a pass are told of together.
+// Run reads the record of an iteration with all its steps. It adds what steps did in the iterations after since, and
+// the effects of those on the pools, because the iterations of a pass are reported together.
 func (s *Store) Run(ctx context.Context, rack string, since, generation int64) (Run, error) {
 	var run Run
 	place := runKey(generation)
@@ -129,7 +130,7 @@ func (s *Store) Run(ctx context.Context, rack string, since, generation int64) (
 	return run, nil
 }
 
-// add adds one item of the record of the round at a place, or of an earlier one.
+// add adds one item of the record of this iteration or of an earlier one.
 func (r *Run) add(sk, place string, record types.AttributeValue) error {
 	round, step, _ := strings.Cut(strings.TrimPrefix(sk, "run#"), "#")
 	own := "run#"+round == place
@@ -142,7 +143,7 @@ func (r *Run) add(sk, place string, record types.AttributeValue) error {
 		case own:
 			one.Effects, one.Steps = together(r.Effects, one.Effects), r.Steps
 			*r = one
-		case one.Outcome == "Planned": // of any other, nothing became of the pools
+		case one.Outcome == "Planned": // other iterations did not change the pools
 			r.Effects = together(r.Effects, one.Effects)
 		}
 		return nil
@@ -164,7 +165,8 @@ func (r *Run) add(sk, place string, record types.AttributeValue) error {
 	return nil
 }
 
-// together are the effects of two rounds on the pools. Each round compares with the plan of the one before it, applied or not.
+// together combines the effects of two iterations on the pools. Each iteration compares with the plan of the one
+// before, applied or not.
 func together(before, after []plan.Effect) []plan.Effect {
 	all := slices.Clone(after)
 	for _, earlier := range before {
@@ -182,7 +184,8 @@ func together(before, after []plan.Effect) []plan.Effect {
 	return all
 }
 
-// joined is what two rounds do to one pool. Where both replace nodes, nobody knows which of them are the same.
+// joined combines the effects of two iterations on one pool. If both replace nodes, it is unknown how many of them are
+// the same.
 func joined(before, after plan.Effect) plan.Effect {
 	switch {
 	case !after.Replaces && !after.MayReplace:

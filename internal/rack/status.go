@@ -16,48 +16,50 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// State is what became of a rack's parameters.
+// State is the result of the last pass.
 type State string
 
-// The states of a rack.
+// States of a rack.
 const (
-	// Reconciled: the rack is as its parameters say.
+	// Reconciled means that the rack is as its parameters say.
 	Reconciled State = "Reconciled"
-	// Rejected: the parameters cannot be applied; what was in force stays in force.
+	// Rejected means that the parameters cannot be applied. What was in force stays in force.
 	Rejected State = "Rejected"
-	// Failed: a step failed; the next event or the schedule tries again.
+	// Failed means that a step failed. The next event or the schedule tries again.
 	Failed State = "Failed"
-	// Paused: paused=true; what a pass would do is in Steps.
+	// Paused means paused=true. Steps has what a pass would do.
 	Paused State = "Paused"
 )
 
-// MaxStatus is how long the status parameter may be, in bytes: SSM's standard tier.
+// MaxStatus is the largest size of the status parameter in bytes: the limit of SSM's standard tier.
 const MaxStatus = 4096
 
-// Status is the rack's status, as the operator reads it.
+// Status is the rack's status for the operator.
 type Status struct {
 	Rack       string `json:"rack"`
 	State      State  `json:"state"`
 	Generation int64  `json:"generation"`
 	Goal       string `json:"goal,omitempty"`
-	// Time is when the pass ended (RFC 3339, UTC), DurationSeconds how long it took. Generation, Time, DurationSeconds, Execution and
-	// Changed are those of the pass that said this first: a later one that finds the same and changes nothing does not write it again.
+	// Time is when the pass ended (RFC 3339, UTC), DurationSeconds how long it took. Generation, Time, DurationSeconds,
+	// Execution and Changed belong to the pass that first had this status. A later pass with the same findings and no
+	// changes does not write it again.
 	Time            string           `json:"time"`
 	DurationSeconds float64          `json:"durationSeconds"`
 	Execution       string           `json:"execution"`
 	Problems        []params.Problem `json:"problems,omitempty"`
 	Warnings        []params.Problem `json:"warnings,omitempty"`
 	Failure         *Failure         `json:"failure,omitempty"`
-	// Steps are what a paused pass would do.
+	// Steps are the steps that a paused pass would run.
 	Steps []string `json:"steps,omitempty"`
-	// Pools are sentences on what becomes of the pools and their nodes.
+	// Pools has sentences about the changes to the pools and their nodes.
 	Pools   []string `json:"pools,omitempty"`
 	Changed []string `json:"changed,omitempty"`
-	// Omitted counts the problems, warnings and changes that did not fit; they are complete in the rack's record and in the event.
+	// Omitted is the number of problems, warnings and changes that did not fit. They are complete in the rack's record
+	// and in the event.
 	Omitted int `json:"omitted,omitempty"`
 }
 
-// Failure is why a pass failed and what to do about it.
+// Failure says why a pass failed and what to do about it.
 type Failure struct {
 	Step   string `json:"step,omitempty"`
 	Error  string `json:"error"`
@@ -65,9 +67,9 @@ type Failure struct {
 	Remedy string `json:"remedy"`
 }
 
-// Text is the status as the parameter holds it: at most MaxStatus bytes, leaving out changes first, then pools, then warnings, then
-// problems but one. What is too long then is cut, the longest text first: a path can be as long as what the operator wrote, and a
-// status that could not be written would leave an earlier one standing.
+// Text encodes the status for the parameter, in at most MaxStatus bytes. It leaves out changes first, then pools, then
+// warnings, then all problems but one. If that is too long, it cuts the longest text, because a path can be as long as
+// the operator's input. Without that, an outdated status would stay in place.
 func (s Status) Text() (string, error) {
 	for {
 		encoded, err := json.Marshal(s)
@@ -95,11 +97,12 @@ func (s Status) Text() (string, error) {
 	}
 }
 
-// shortest is how far a text is cut, in bytes. JSON makes six bytes of some letters, and there are six texts at most.
+// shortest is the length in bytes up to which a text is not cut. JSON encodes some bytes as six, and there are at most
+// six texts.
 const shortest = 100
 
-// cut halves the longest text of the failure and the problem that are left, not inside a letter; false where none is long. What s
-// points to belongs to others, who want it whole.
+// cut halves the longest text of the remaining failure and problem, without splitting a character. It returns false if
+// no text is long. It works on copies, because others use the full texts.
 func (s *Status) cut() bool {
 	s.Problems = slices.Clone(s.Problems)
 	var texts []*string
@@ -124,8 +127,8 @@ func (s *Status) cut() bool {
 	return true
 }
 
-// Digest tells two findings of validate apart, so that a pass that finds nothing to do knows whether the status says so already.
-// steps are the names of those that a paused pass would take.
+// Digest returns a hash of validate's findings, which shows whether the status already has them if a pass has nothing
+// to do. steps are the names of the steps that a paused pass would run.
 func Digest(state State, run Run, steps []string) string {
 	encoded, err := json.Marshal([]any{state, run.Goal, strings.Join(steps, " "), run.Problems, run.Warnings})
 	if err != nil {
@@ -135,26 +138,27 @@ func Digest(state State, run Run, steps []string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Reported is the Digest of the finding that the status tells; empty where there is no status.
+// Reported returns the Digest of the findings in the status, or "" if there is no status.
 func (s *Store) Reported(ctx context.Context, rack string) (string, error) {
 	values, err := s.get(ctx, key(rack, "status"))
 	return stringOf(values, "digest"), wrap(err, "rack %s: read status record", rack)
 }
 
-// Told is what is known of the last report.
+// Told is the record of the last report.
 type Told struct {
-	// Generation is that of the report; 0 where there is none.
+	// Generation is the generation of the report, or 0 if there is none.
 	Generation int64
-	// Since is the generation up to which all was told before the pass that the report is of: what its rounds did is told together,
-	// also after one of them has been reported. Changes is how many it has told of.
+	// Since is the last generation that was reported before the pass of this report. All iterations of a pass are
+	// reported together, even if one of them has been reported already. Changes is the number of changes reported so
+	// far.
 	Since   int64
 	Changes int
-	// written is when the status parameter was written last, and what is the news of the status that it was written with.
+	// written is the time at which the status parameter was last written. what is the digest of that status.
 	written time.Time
 	what    string
 }
 
-// Told reads what is known of the last report, for one of the pass of an execution. served is what the rack's lease counts as served.
+// Told reads the record of the last report, for a report by the pass of an execution. served is the lease's Served.
 func (s *Store) Told(ctx context.Context, rack, execution string, served int64) (Told, error) {
 	values, err := s.get(ctx, key(rack, "status"))
 	told := Told{
@@ -167,29 +171,30 @@ func (s *Store) Told(ctx context.Context, rack, execution string, served int64) 
 	return told, wrap(err, "rack %s: read status record", rack)
 }
 
-// staleStatus is when a status is written again that says nothing new: one that somebody has deleted or written over comes back.
+// staleStatus is the age at which an unchanged status is written again, which restores one that was deleted or
+// overwritten.
 const staleStatus = 24 * time.Hour
 
-// Says reports whether the status parameter says all of this status already, but for when and by which pass. SSM takes 3 writes a
-// second from the whole account.
+// Says reports whether the status parameter already has this status, ignoring time and pass. This saves writes: SSM
+// allows 3 a second in an account.
 func (t Told) Says(status Status, now time.Time) bool {
 	return len(status.Changed) == t.Changes && t.what == status.news() && now.Sub(t.written) < staleStatus
 }
 
-// Wrote is what is known once a report has written the status parameter.
+// Wrote returns the record after a report has written the status parameter.
 func (t Told) Wrote(status Status, now time.Time) Told {
 	t.written, t.what = now, status.news()
 	return t
 }
 
-// Untell notes that nobody knows what the status parameter says: it is about to be written, and a report that is stopped behind that
-// must not have the next one believe what was noted before.
+// Untell clears what is recorded about the status parameter before it is written. If the report is stopped after the
+// write, the next one must not rely on the old record.
 func (s *Store) Untell(ctx context.Context, rack string) error {
 	_, err := s.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{TableName: &s.Name, Key: key(rack, "status"), UpdateExpression: new("REMOVE told, written")})
 	return wrap(err, "rack %s: update status record", rack)
 }
 
-// news is a digest of what a status says, but for when, by which pass, and what the pass changed.
+// news is a digest of a status without its time, pass and changes.
 func (s Status) news() string {
 	s.Generation, s.Time, s.DurationSeconds, s.Execution, s.Changed = 0, "", 0, "", nil
 	encoded, err := json.Marshal(s)
@@ -200,7 +205,8 @@ func (s Status) news() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// SaveStatus keeps the whole status, also what does not fit into the parameter, and what the parameter was told.
+// SaveStatus stores the complete status, including what does not fit into the parameter, and the record of what the
+// parameter has.
 func (s *Store) SaveStatus(ctx context.Context, status Status, digest string, told Told) error {
 	encoded, err := packed(status)
 	if err != nil {

@@ -27,7 +27,7 @@ func TestStatusFits(t *testing.T) {
 	for _, c := range []struct {
 		what   string
 		status Status
-		// kept is how many problems, warnings and changes are left at least.
+		// These are the least numbers of problems, warnings and changes that are left.
 		problems, warnings, changed int
 	}{
 		{"small", Status{Rack: "demo", Problems: one("p"), Warnings: one("w"), Changed: []string{"c"}}, 1, 1, 1},
@@ -72,7 +72,7 @@ func TestStatusFits(t *testing.T) {
 	}
 }
 
-// Problems are what the user must act on: they go last.
+// Problems are what the user must act on, so they are left out last.
 func TestStatusLeavesOutChangesFirst(t *testing.T) {
 	s := large()
 	s.Problems = s.Problems[:10]

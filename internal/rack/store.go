@@ -1,5 +1,5 @@
-// Package rack keeps a rack's records: its parameter tree, status and outputs in Parameter Store; its lease, plan, applied
-// state, baselines and runs in one DynamoDB table, one item collection a rack.
+// Package rack stores a rack's data: parameter tree, status and outputs in Parameter Store; lease, plan, applied state,
+// baselines and runs in one DynamoDB table, with one item collection for each rack.
 package rack
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
-// Table is what the records need of DynamoDB.
+// Table is the part of DynamoDB's API that the records need.
 type Table interface {
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
@@ -41,10 +41,10 @@ func number(n int64) types.AttributeValue {
 // partition is the partition key of a rack's records.
 func partition(rack string) string { return names.PartitionRack + rack }
 
-// key is the place of one of a rack's records.
+// key is the key of one of a rack's records.
 func key(rack, record string) item { return item{"pk": text(partition(rack)), "sk": text(record)} }
 
-// get reads one item, consistently; nil where there is none.
+// get reads one item with strong consistency. It returns nil if there is none.
 func (s *Store) get(ctx context.Context, key item) (item, error) {
 	out, err := s.DB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.Name, Key: key, ConsistentRead: new(true)})
 	if err != nil {
@@ -56,10 +56,10 @@ func (s *Store) get(ctx context.Context, key item) (item, error) {
 	return out.Item, nil
 }
 
-// end sorts behind everything that may follow a part of a sort key.
+// end sorts after everything that may follow the prefix of a sort key.
 const end = "~"
 
-// query reads a partition's items whose sort keys are from one to another, in their order.
+// query reads a partition's items with sort keys in a range, in order.
 func (s *Store) query(ctx context.Context, partition, from, to string) ([]item, error) {
 	var all []item
 	var start item
@@ -91,7 +91,7 @@ func (s *Store) remove(ctx context.Context, key item) error {
 	return err
 }
 
-// refused tells whether a condition did not hold.
+// refused reports whether a condition failed.
 func refused(err error) bool {
 	var failed *types.ConditionalCheckFailedException
 	return errors.As(err, &failed)
@@ -107,12 +107,12 @@ func stringOf(values item, name string) string {
 func numberOf(values item, name string) int64 {
 	var n int64
 	if v, ok := values[name].(*types.AttributeValueMemberN); ok {
-		_ = json.Unmarshal([]byte(v.Value), &n) // DynamoDB holds numbers only
+		_ = json.Unmarshal([]byte(v.Value), &n) // DynamoDB stores only valid numbers
 	}
 	return n
 }
 
-// wrap adds context to an error and leaves nil alone.
+// wrap adds context to an error. It returns nil for nil.
 func wrap(err error, format string, args ...any) error {
 	if err == nil {
 		return nil

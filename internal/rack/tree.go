@@ -12,34 +12,38 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// ParameterReader is what reading a tree needs of SSM.
+// ParameterReader is the part of SSM's API that reading a tree needs.
 type ParameterReader interface {
 	GetParametersByPath(context.Context, *ssm.GetParametersByPathInput, ...func(*ssm.Options)) (*ssm.GetParametersByPathOutput, error)
 }
 
-// Tree is what is written below one path.
+// Tree holds the parameters below one path.
 type Tree struct {
-	// Values are the texts by name, without the path. A SecureString's is missing: nothing of ours may decrypt it.
+	// Values maps names, without the path, to texts. For a SecureString the text is empty: Sawhorse must not decrypt
+	// it.
 	Values map[string]string
-	// Secure names the SecureStrings.
+	// Secure has the names of the SecureStrings.
 	Secure []string
-	// Modified is when each was last written, Versions are Parameter Store's counts of the writes: one more with each write, that of the
-	// same value too, and 1 again for a parameter that was deleted and is back.
+	// Modified has the time of each parameter's last write, Versions its version in Parameter Store. A version
+	// increases with each write, also of the same value, and starts at 1 again if a parameter is deleted and created
+	// again.
 	Modified map[string]time.Time
 	Versions map[string]int64
 }
 
-// Written is a write to one parameter, as the event of it tells: EventBridge's event of Parameter Store has operation, name and time,
-// to the second, and neither value nor version (Systems Manager User Guide, "EventBridge event examples").
+// Written is a write to one parameter, as an event reports it. EventBridge's event of Parameter Store has operation,
+// name and time, to the second, but neither value nor version (Systems Manager User Guide, "EventBridge event
+// examples").
 type Written struct {
 	// Operation is Create, Update or Delete.
 	Operation string
 	At        time.Time
-	// Name is the parameter's, without the path of the tree.
+	// Name is the parameter's name without the path of the tree.
 	Name string
 }
 
-// Has tells whether the tree was read after a write: it has the parameter as of then or later, or no longer.
+// Has reports whether the tree was read after a write: the parameter is as new as the write or newer. After a delete, it
+// is gone or newer.
 func (t Tree) Has(w Written) bool {
 	modified, there := t.Modified[w.Name]
 	if modified = modified.Truncate(time.Second); w.Operation == "Delete" {
@@ -48,7 +52,7 @@ func (t Tree) Has(w Written) bool {
 	return there && !modified.Before(w.At)
 }
 
-// readWritten reads a write as the state machine puts it into the lease: operation, time and name.
+// readWritten parses a write as the state machine stores it in the lease: operation, time and name.
 func readWritten(text string) (Written, bool) {
 	words := strings.SplitN(text, " ", 3)
 	if len(words) < 3 {
@@ -58,8 +62,9 @@ func readWritten(text string) (Written, bool) {
 	return Written{Operation: words[0], At: at, Name: words[2]}, err == nil
 }
 
-// ReadTree reads what is below a path, but no page behind the one on which there are more names than a rack may have: who writes
-// parameters chooses how many there are. A parameter in a subfolder has its folder in its name.
+// ReadTree reads the parameters below a path. It stops after the page on which there are more names than a rack may
+// have, because the writer of the parameters controls their number. The name of a parameter in a subfolder includes the
+// folder.
 func ReadTree(ctx context.Context, reader ParameterReader, path string) (Tree, error) {
 	tree := Tree{Values: map[string]string{}, Modified: map[string]time.Time{}, Versions: map[string]int64{}}
 	var next *string

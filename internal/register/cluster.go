@@ -16,22 +16,23 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// EKS is what letting a rack into its cluster needs of EKS.
+// EKS is the part of EKS's API that register needs.
 type EKS interface {
 	DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error)
 	TagResource(context.Context, *eks.TagResourceInput, ...func(*eks.Options)) (*eks.TagResourceOutput, error)
 }
 
-// cluster is a rack's cluster as its owner has it: it lets a rack in by a tag.
+// cluster is a rack's cluster, and the rack that its owner lets in by a tag.
 type cluster struct {
 	name, arn string
-	// in is the rack that the tag lets in; empty where there is no tag.
+	// in is the rack in the tag, or empty if there is no tag.
 	in string
-	// unseen says why the cluster could not be looked at, if so.
+	// unseen is the reason why the cluster could not be read, or empty.
 	unseen string
 }
 
-// clusterOf is the name of the rack's cluster: the one that is wanted, the one that the rack has, else the rack's own.
+// clusterOf returns the name of the rack's cluster: the one in wanted, else the one in cluster_name, else the rack's
+// name.
 func (r *Register) clusterOf(ctx context.Context, rack string, wanted Wanted, named bool) (string, error) {
 	if !named {
 		if wanted.Cluster != "" {
@@ -52,7 +53,7 @@ func (r *Register) clusterOf(ctx context.Context, rack string, wanted Wanted, na
 	if was == params.Unset {
 		has = rack
 	}
-	if wanted.Cluster != "" && has != wanted.Cluster { // another one is the user's to change
+	if wanted.Cluster != "" && has != wanted.Cluster { // only the user changes an existing cluster_name
 		return "", fmt.Errorf("%s is there already and says %q, not %q; nothing was written; "+
 			"write it with `aws ssm put-parameter --overwrite --type String --name %s --value %s`, and run register again",
 			clusterName, was, wanted.Cluster, name, wanted.Cluster)
@@ -60,7 +61,7 @@ func (r *Register) clusterOf(ctx context.Context, rack string, wanted Wanted, na
 	return has, nil
 }
 
-// look reads the cluster's tag. One that lets another rack in is an error: its owner has decided.
+// look reads the cluster's tag. If the tag lets another rack in, it returns an error, because the owner has decided.
 func (r *Register) look(ctx context.Context, rack, name string) (cluster, error) {
 	found := cluster{name: name}
 	out, err := r.EKS.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &name})
@@ -82,7 +83,7 @@ func (r *Register) look(ctx context.Context, rack, name string) (cluster, error)
 	return found, nil
 }
 
-// letIn sets the tag, and says what is left to others to do, if these credentials cannot.
+// letIn sets the tag. If these credentials cannot do that, left says what someone else must do.
 func (r *Register) letIn(ctx context.Context, rack string, c cluster) (left string, err error) {
 	tag := names.TagRack + "=" + rack
 	if c.unseen != "" {
@@ -105,7 +106,7 @@ func (r *Register) letIn(ctx context.Context, rack string, c cluster) (left stri
 	return "", nil
 }
 
-// denied tells that IAM refuses a call.
+// denied reports whether IAM refused a call.
 func denied(err error) bool {
 	var refused smithy.APIError
 	return errors.As(err, &refused) && refused.ErrorCode() == "AccessDeniedException"

@@ -15,7 +15,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// clusters are EKS: the tags of each cluster, by name.
+// clusters replaces EKS: it maps cluster names to tags.
 type clusters map[string]map[string]string
 
 const arn = "arn:aws:eks:eu-central-1:123456789012:cluster/"
@@ -33,7 +33,7 @@ func (c clusters) TagResource(_ context.Context, in *eks.TagResourceInput, _ ...
 	return &eks.TagResourceOutput{}, nil
 }
 
-// deniedClusters may not be tagged, or not even be looked at.
+// deniedClusters refuses to tag clusters and, if unseen, also to describe them.
 type deniedClusters struct {
 	clusters
 	unseen bool
@@ -52,8 +52,9 @@ func (c deniedClusters) TagResource(context.Context, *eks.TagResourceInput, ...f
 	return nil, errDenied
 }
 
-// The operator lets the rack into its cluster: the one that is named, the one that the rack has, or the one of its name. What
-// these credentials cannot do is said, with the command, and the parameters are registered all the same.
+// The operator lets the rack into its cluster: the one that is named, the one that the rack has, or the one with the
+// rack's name. If these credentials cannot do that, register prints the command, and registers the parameters
+// nevertheless.
 func TestLetsTheRackIn(t *testing.T) {
 	const in = names.TagRack
 	here := func(tags map[string]string) clusters {
@@ -63,8 +64,8 @@ func TestLetsTheRackIn(t *testing.T) {
 		what    string
 		eks     EKS
 		cluster string // --cluster
-		param   string // cluster_name, where there is one
-		tagged  string // the cluster that carries the tag in the end
+		param   string // cluster_name, if it exists
+		tagged  string // the cluster that carries the tag at the end
 		left    string
 		err     string
 	}{
@@ -110,7 +111,7 @@ func TestLetsTheRackIn(t *testing.T) {
 	}
 }
 
-// Which cluster a SecureString names nobody can tell, and so none is tagged.
+// If cluster_name is a SecureString, its value is unknown and no cluster is tagged.
 func TestAClusterNameThatIsSecret(t *testing.T) {
 	s, all := &store{versions: map[string][]types.ParameterHistory{}}, clusters{"demo": {}}
 	secret := user("/sawhorse/racks/demo/params/cluster_name", "AQICAHg")

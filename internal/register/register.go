@@ -1,5 +1,5 @@
-// Package register creates a rack's parameters in Parameter Store, so that SSM itself refuses a bad value at the write, and lets the
-// rack into its cluster.
+// Package register creates a rack's parameters in Parameter Store, so that SSM refuses invalid values at the write, and
+// lets the rack into its cluster.
 package register
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// SSM is what registration needs of Parameter Store.
+// SSM is the part of SSM's API that register needs.
 type SSM interface {
 	DescribeParameters(context.Context, *ssm.DescribeParametersInput, ...func(*ssm.Options)) (*ssm.DescribeParametersOutput, error)
 	GetParameter(context.Context, *ssm.GetParameterInput, ...func(*ssm.Options)) (*ssm.GetParameterOutput, error)
@@ -25,28 +25,31 @@ type SSM interface {
 	PutParameter(context.Context, *ssm.PutParameterInput, ...func(*ssm.Options)) (*ssm.PutParameterOutput, error)
 }
 
-// Register writes at Interval, because SSM takes 3 PutParameter calls a second from an account unless more was asked for.
+// Register waits for Interval after each write, because SSM allows 3 PutParameter calls a second in an account by
+// default.
 type Register struct {
 	SSM      SSM
 	EKS      EKS
 	Paths    names.Paths
 	Interval time.Duration
-	// Tell is called with each parameter, and the cluster, and what was done: created, updated, unchanged, or why it was left alone.
+	// Tell is called with the name of each parameter and of the cluster, and what was done: created, updated,
+	// unchanged, or why it was left alone.
 	Tell func(name, action string)
 }
 
-// Wanted is what to register of a rack.
+// Wanted says what to register for a rack.
 type Wanted struct {
-	// Names are the parameters to create where they are missing, and to bring up to date where they are not. Without names, and
-	// without All, these are the ones that turn Karpenter on and every one that is there.
+	// Names are the parameters to create or update. Without Names and All, these are the parameters that turn Karpenter
+	// on and every existing one.
 	Names []string
-	// All creates every parameter that is missing. A rack then has some 50 of the 10,000 that SSM holds.
+	// All creates every missing parameter. A rack then uses about 50 of the 10,000 parameters that SSM allows.
 	All bool
-	// Cluster, if not empty, is written to a new cluster_name; it is an error where there is one that says something else.
+	// Cluster, if not empty, is the value for a new cluster_name. If cluster_name exists with another value, Run
+	// returns an error.
 	Cluster string
 }
 
-// wants reports whether a parameter is to be registered that is there already, or not.
+// wants reports whether to register a parameter. exists says whether it exists in Parameter Store.
 func (w Wanted) wants(p params.Param, exists bool) bool {
 	switch {
 	case w.All, p.Name == clusterName && w.Cluster != "", slices.Contains(w.Names, p.Name):
@@ -57,10 +60,10 @@ func (w Wanted) wants(p params.Param, exists bool) bool {
 	return exists || p.Section == params.SectionEnabling
 }
 
-// Run lets the rack into its cluster, creates what is wanted and missing, and brings description and pattern of what is wanted and
-// there up to date. It can be stopped anywhere and run again. What is left to be done by others is no error: left says it.
+// Run lets the rack into its cluster, creates missing parameters, and updates description and pattern of existing ones.
+// It can be stopped anywhere and run again. Work that others must do is not an error: left describes it.
 func (r *Register) Run(ctx context.Context, rack string, wanted Wanted) (left string, err error) {
-	if wrong := params.RackName(rack, true); wrong != nil { // nobody registers a rack to leave Karpenter off
+	if wrong := params.RackName(rack, true); wrong != nil { // a rack is registered to turn Karpenter on
 		return "", errors.New(wrong.Message)
 	}
 	live, err := r.live(ctx, rack)
@@ -76,7 +79,7 @@ func (r *Register) Run(ctx context.Context, rack string, wanted Wanted) (left st
 	if err != nil {
 		return "", err
 	}
-	// Before the parameters: their writes start passes, which look for the tag.
+	// The tag is set before the parameters are written, because the writes start passes that look for the tag.
 	if left, err = r.letIn(ctx, rack, found); err != nil {
 		return "", err
 	}
@@ -115,7 +118,7 @@ func (r *Register) parameters(ctx context.Context, rack string, wanted Wanted, l
 
 const clusterName = "cluster_name"
 
-// live is what SSM says of the rack's parameters, without their values.
+// live returns what SSM has about the rack's parameters, without their values.
 func (r *Register) live(ctx context.Context, rack string) (map[string]types.ParameterMetadata, error) {
 	folder := r.Paths.Params(rack)
 	found := map[string]types.ParameterMetadata{}
@@ -150,11 +153,11 @@ func (r *Register) create(ctx context.Context, rack string, p params.Param, valu
 	return "created", nil
 }
 
-// attempts is how often a write in between is made up for before giving up.
+// attempts is how often update repeats its write because of another write in between.
 const attempts = 5
 
-// update writes the value again that is there, with description and pattern. SSM has no conditional put: where the version
-// shows that somebody wrote in between, their value is read from the history and written back.
+// update writes the current value again, with description and pattern. SSM has no conditional put. If the version shows
+// that someone else wrote in between, update reads their value from the history and writes it back.
 func (r *Register) update(ctx context.Context, rack string, p params.Param) (string, error) {
 	name := r.Paths.Params(rack) + "/" + p.Name
 	out, err := r.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: &name})
@@ -187,7 +190,7 @@ func (r *Register) update(ctx context.Context, rack string, p params.Param) (str
 	return "", fmt.Errorf("parameter %s: somebody keeps writing it; run register again when that has ended", p.Name)
 }
 
-// at is the value of one version.
+// at returns the value of one version.
 func (r *Register) at(ctx context.Context, name string, version int64) (string, error) {
 	pages := ssm.NewGetParameterHistoryPaginator(r.SSM, &ssm.GetParameterHistoryInput{Name: &name})
 	for pages.HasMorePages() {

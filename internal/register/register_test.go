@@ -13,12 +13,12 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// store is Parameter Store with versions, patterns and a history.
+// store is a Parameter Store with versions, patterns and a history.
 type store struct {
 	versions map[string][]types.ParameterHistory
 	writes   int
 	full     bool
-	// meanwhile is called before each write, as somebody else's write would come.
+	// meanwhile is called before each write, to simulate a write by someone else.
 	meanwhile func(name string)
 }
 
@@ -105,7 +105,7 @@ func TestCreatesThenDoesNothing(t *testing.T) {
 	}
 }
 
-// A name with which no pass would turn Karpenter on is refused before anything is written or tagged.
+// A rack name that cannot have Karpenter is refused before anything is written or tagged.
 func TestARackNameThatPassesRefuse(t *testing.T) {
 	long := func(n int) string { return strings.Repeat("a", n) }
 	for name, good := range map[string]bool{long(26): true, long(27): false, long(34): false, "Demo": false} {
@@ -118,7 +118,8 @@ func TestARackNameThatPassesRefuse(t *testing.T) {
 	}
 }
 
-// --cluster names a new cluster_name; it does not change what somebody has written, and says so before it writes anything.
+// --cluster sets a new cluster_name. It does not change an existing one, and this is reported before anything is
+// written.
 func TestAnotherCluster(t *testing.T) {
 	for value, good := range map[string]bool{"prod": true, "other": false, params.Unset: false} {
 		s := &store{versions: map[string][]types.ParameterHistory{}}
@@ -131,7 +132,7 @@ func TestAnotherCluster(t *testing.T) {
 	}
 }
 
-// What nobody names and nobody has written is not created: SSM holds 10,000 parameters of an account.
+// A parameter that is neither named nor set is not created, because SSM allows 10,000 parameters in an account.
 func TestRegistersWhatIsNamedOrSet(t *testing.T) {
 	enabling := []string{"karpenter_auth_mode", "karpenter_enabled"}
 	for _, c := range []struct {
@@ -160,7 +161,7 @@ func TestRegistersWhatIsNamedOrSet(t *testing.T) {
 	}
 }
 
-// An account that is full is told so, with what to do.
+// If the account has reached its limit of parameters, the error says what to do.
 func TestAFullAccount(t *testing.T) {
 	s := &store{versions: map[string][]types.ParameterHistory{}, full: true}
 	r := Register{SSM: s, EKS: clusters{}, Paths: names.Paths{Prefix: "/sawhorse"}, Tell: func(string, string) {}}
@@ -169,7 +170,7 @@ func TestAFullAccount(t *testing.T) {
 	}
 }
 
-// What a user has written stays, and gets the pattern if it obeys it.
+// A user's value is kept, and gets the pattern if it matches.
 func TestKeepsValues(t *testing.T) {
 	for value, action := range map[string]string{"200": "updated", "many": "left alone"} {
 		s := &store{versions: map[string][]types.ParameterHistory{}}

@@ -17,12 +17,12 @@ import (
 	"github.com/sawhorse-io/sawhorse/statemachine"
 )
 
-// definition is as much of the state machine as the model speaks of.
+// definition has the parts of the state machine that the model covers.
 type definition struct {
 	StartAt string
 	States  map[string]struct {
 		Type, Next, Default, Resource string
-		Seconds                       any // a number, or an expression
+		Seconds                       any // a number or an expression
 		Choices, Catch                []struct{ Next string }
 		Assign                        map[string]any
 		Arguments                     struct {
@@ -43,7 +43,7 @@ func parse(t *testing.T) definition {
 	return d
 }
 
-// The model goes all the ways that the state machine has, and no others.
+// The model uses all transitions of the state machine, and no others.
 func TestTheTransitionsAreThoseOfTheStateMachine(t *testing.T) {
 	taken, has := map[[2]string]bool{}, map[[2]string]bool{}
 	for _, result := range explored() {
@@ -72,7 +72,7 @@ func TestTheTransitionsAreThoseOfTheStateMachine(t *testing.T) {
 	}
 }
 
-// What is sent for the lease is what the model says of it: the state machine's updates by the names of their states.
+// The state machine's updates of the lease must be those of the model, by the names of their states.
 func TestTheUpdatesOfTheLeaseAreThoseOfTheStateMachine(t *testing.T) {
 	p := asBuilt()
 	left := map[string]call{"Request": p.Request, "Acquire": p.Acquire, "Renew": p.Renew, "Release": p.Release, "Erase": p.Erase, "HandOver": p.HandOver}
@@ -117,7 +117,7 @@ func same(t *testing.T, name string, c call, update, condition string) {
 	}
 }
 
-// sent is a table that keeps what it is sent.
+// sent is a table that records the last update.
 type sent struct {
 	rack.Table
 	last *dynamodb.UpdateItemInput
@@ -128,7 +128,7 @@ func (s *sent) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, _ ...
 	return &dynamodb.UpdateItemOutput{}, nil
 }
 
-// The same for package rack.
+// The updates that package rack sends must be those of the model.
 func TestTheUpdatesOfTheLeaseAreThoseOfTheStore(t *testing.T) {
 	p, table := asBuilt(), &sent{}
 	store := &rack.Store{DB: table, Name: "t"}
@@ -150,11 +150,11 @@ func TestTheUpdatesOfTheLeaseAreThoseOfTheStore(t *testing.T) {
 	check("Free", p.Free, err)
 	_, err = store.Free(t.Context(), "demo", "me", now)
 	check("Free with a call in flight", p.FreeInFlight, err)
-	// A function's request is counted whoever has the lease, as an event is.
+	// A function's request is counted like an event, whoever holds the lease.
 	check("Request", call{update: "ADD requested :one"}, store.Request(t.Context(), "demo"))
 }
 
-// What the model takes for granted of time and of numbers.
+// The model's assumptions about times and numbers.
 func TestTimesFitIntoEachOther(t *testing.T) {
 	d := parse(t)
 	if rack.LeaseTime < 2*rack.CallTime+30*time.Second {
@@ -171,7 +171,7 @@ func TestTimesFitIntoEachOther(t *testing.T) {
 	}
 }
 
-// The states that the model treats alike are of one type.
+// States that the model treats alike must have the same type.
 func TestTheKindsOfStates(t *testing.T) {
 	var waiting, calling []string
 	d := parse(t)
@@ -193,7 +193,7 @@ func TestTheKindsOfStates(t *testing.T) {
 			t.Errorf("resync knows a state %s", name)
 		}
 	}
-	// Every way to the lease leads through Request, and nothing before it touches the lease.
+	// Every path to the lease leads through Request, and no state before it uses the lease.
 	for name, s := range d.States {
 		if s.Next == "Acquire" && name != "Request" {
 			t.Errorf("%s leads to Acquire", name)

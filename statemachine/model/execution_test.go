@@ -2,7 +2,7 @@ package model
 
 import "slices"
 
-// turn is one move of one execution in the making.
+// turn is one move of one execution while it is being built.
 type turn struct {
 	*moves
 	i      int8
@@ -10,7 +10,7 @@ type turn struct {
 	broken string
 }
 
-// turn begins a move.
+// turn starts a move.
 func (m *moves) turn(i int8) *turn { return &turn{moves: m, i: i, world: m.from} }
 
 func (t *turn) e() *execution { return &t.world.executions[t.i] }
@@ -21,13 +21,13 @@ func (t *turn) caller() caller {
 	return caller{me: t.i, generation: e.generation, full: flags.full, force: flags.force}
 }
 
-// to leads the execution through states, by transitions that the state machine has.
+// to moves the execution along a path of states, and records the transitions.
 func (t *turn) to(path ...string) *turn {
 	e := t.e()
 	from := states[e.at]
 	for _, next := range path {
 		t.taken[[2]string{from, next}] = true
-		if next == "Failed" { // the notice of it tells which state went there
+		if next == "Failed" { // the execution's end notice names the state before Failed
 			e.at, e.dead, e.notice = placeOf[from], true, noticed
 			return t
 		}
@@ -48,10 +48,10 @@ func (t *turn) end(what string) {
 	t.add(what, t.world).broken = t.broken
 }
 
-// functions are the states that call a function, which changes things as long as it runs.
+// functions are the states that call a function. A function may make changes as long as it runs.
 var functions = []string{"Report", "ReportFailure", "RunStep", "Validate"}
 
-// execution adds what an execution does next, and what may go wrong with it.
+// execution adds the next moves of an execution, and its possible faults.
 func (m *moves) execution(i int8) {
 	e := m.from.executions[i]
 	name := states[e.at]
@@ -82,7 +82,7 @@ func (m *moves) execution(i int8) {
 	}
 }
 
-// start puts an execution into the world, and leads it to the first state that does something.
+// start adds an execution to the world and moves it to the first state with an effect.
 func (m *moves) start(w *world, input, row uint8) {
 	i := slices.Index(w.executions[:], execution{})
 	w.executions[i] = execution{at: placeOf["Intake"], input: input, row: row}
@@ -100,7 +100,7 @@ func (m *moves) start(w *world, input, row uint8) {
 	*w = t.world
 }
 
-// settle goes on once no call can be in flight any more that the last Free knew of.
+// settle continues when no call that the last Free knew of can still be in flight.
 func (m *moves) settle(i int8) {
 	if e := m.from.executions[i]; e.quiet && !m.ignoresQuiet {
 		for _, other := range m.from.executions {
@@ -114,7 +114,8 @@ func (m *moves) settle(i int8) {
 	t.end("Settle ends")
 }
 
-// task is a state that calls DynamoDB or Step Functions: it does so once, or twice because an answer is lost, or fails.
+// task is a state that calls DynamoDB or Step Functions. The call takes effect once, or twice if an answer is lost, or
+// fails.
 func (m *moves) task(i int8, name string) {
 	done := m.turn(i)
 	done.effect(name)
@@ -122,7 +123,7 @@ func (m *moves) task(i int8, name string) {
 	m.fault(i, name+": the answer is lost", func(f *faults) *uint8 { return &f.lostAnswers }, func(t *turn) {
 		was := *t.e()
 		t.effect(name)
-		*t.e() = was // it is tried again
+		*t.e() = was // it is retried
 	})
 	m.fault(i, name+" fails", func(f *faults) *uint8 { return &f.errors }, func(t *turn) {
 		t.e().failure = true
@@ -134,7 +135,7 @@ func (t *turn) effect(name string) {
 	l, e := &t.world.lease, t.e()
 	switch name {
 	case "RecordChange":
-		t.world.wanted |= 1 << e.input // the second time its condition refuses it, and it goes on all the same
+		t.world.wanted |= 1 << e.input // the second time the condition fails, and the execution continues too
 		t.to("Request")
 	case "Request":
 		before := l.requested
@@ -183,7 +184,7 @@ func (t *turn) release() {
 	t.letGo()
 }
 
-// erase forgets what was counted, the last round's count too.
+// erase deletes the lease, and with it the count of the last iteration.
 func (t *turn) erase() {
 	requested := t.world.lease.requested
 	if !t.Erase.do(&t.world.lease, t.caller()) {
@@ -197,17 +198,17 @@ func (t *turn) erase() {
 	t.letGo()
 }
 
-// letGo ends an execution that has given its rack back.
+// letGo ends an execution that has freed its rack.
 func (t *turn) letGo() {
 	if t.e().failure {
-		t.world.excused = true // it waits for the next event or the schedule
+		t.world.excused = true // left to the next event or the schedule
 		t.to("Ended", "Failed")
 	} else {
 		t.to("Ended", "Done")
 	}
 }
 
-// again goes round once more.
+// again starts another iteration.
 func (t *turn) again(path ...string) {
 	e := t.e()
 	e.failure, e.seen, e.full, e.force, e.news, e.waited = false, 0, false, false, false, false

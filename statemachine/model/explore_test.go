@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// found is what an exploration has come to.
+// found is the result of an exploration.
 type found struct {
 	worlds int
-	// broken is the first property that does not hold, with the way to it; empty where all do.
+	// broken is the first violated property, path the moves that lead to it. Both are empty if all properties hold.
 	broken string
 	path   []string
-	// requests is the highest count of them at rest.
+	// requests is the highest request count in a world at rest.
 	requests int8
-	// taken are the transitions of the state machine that were seen.
+	// taken are the transitions of the state machine that occurred.
 	taken map[[2]string]bool
 }
 
@@ -27,11 +27,11 @@ type node struct {
 	parent int32
 	what   string
 	next   []int32
-	// before counts the moves that lead here.
+	// before is the number of moves that lead here.
 	before int32
 }
 
-// explore visits every world that the scene can come to, nearest first, and stops at the first property that does not hold.
+// explore visits every world that the scene can reach, breadth first, and stops at the first violated property.
 func (s *scene) explore() found {
 	s.taken = map[[2]string]bool{}
 	first := world{lease: lease{owner: none}, left: s.faults}
@@ -74,7 +74,7 @@ func (s *scene) explore() found {
 	return result
 }
 
-// path is how an exploration came to a world.
+// path returns the moves that lead to a world.
 func path(nodes []node, at int32) (steps []string) {
 	for ; nodes[at].parent >= 0; at = nodes[at].parent {
 		steps = append([]string{nodes[at].what}, steps...)
@@ -82,7 +82,7 @@ func path(nodes []node, at int32) (steps []string) {
 	return steps
 }
 
-// circle finds a world that leads back to itself, or gives -1. Without circles, everything comes to rest.
+// circle returns a world on a cycle, or -1. Without cycles, every path comes to rest.
 func circle(nodes []node) int32 {
 	var free []int32
 	left := len(nodes)

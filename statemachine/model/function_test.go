@@ -1,7 +1,7 @@
 package model
 
-// function is one call of a Lambda function, of a living execution or in flight after its end: it renews the lease, does
-// what it does, and answers.
+// function is one call of a Lambda function, by a living execution or still in flight after the execution's end. It
+// renews the lease, does its work, and answers.
 func (m *moves) function(i int8) {
 	t := m.turn(i)
 	e := t.e()
@@ -46,7 +46,7 @@ func (m *moves) functionFaults(i int8, name string) {
 	})
 }
 
-// begin is the call's first act: the fence.
+// begin is the start of a call: it renews the lease, or finds it lost.
 func (m *moves) begin(i int8) {
 	t := m.turn(i)
 	e := t.e()
@@ -65,7 +65,7 @@ func (m *moves) begin(i int8) {
 	t.end(states[e.at] + ": the function renews the lease")
 }
 
-// note is what validate notes of the lease, and read what it reads after that.
+// note is the part of Validate that reads the lease, and read the part that reads the parameters after it.
 func (t *turn) note() {
 	if t.readsFirst != (t.e().phase == called) {
 		l, e := t.world.lease, t.e()
@@ -96,7 +96,7 @@ func (m *moves) staleReads(i int8) {
 	}
 }
 
-// outdated tells whether what was read lacks a write that the round has been told of.
+// outdated reports whether the tree that was read lacks a write that the iteration knows of.
 func (t *turn) outdated() bool {
 	e := t.e()
 	for k, event := range t.world.events {
@@ -108,7 +108,7 @@ func (t *turn) outdated() bool {
 	return false
 }
 
-// over ends a call whose execution may be dead; else the execution goes on.
+// over ends a call. If the execution is alive, it continues along the path.
 func (t *turn) over(path ...string) {
 	if e := t.e(); e.dead {
 		e.inFlight, e.phase = false, called
@@ -117,11 +117,11 @@ func (t *turn) over(path ...string) {
 	t.to(path...)
 }
 
-// change is what a call does to the world.
+// change applies the effects of a call to the world.
 func (t *turn) change() {
 	e := t.e()
 	if t.world.lease.owner != t.i {
-		// One call in flight may be overtaken by a clock's jump; the next one must find the lease lost.
+		// A jump of the clock may cost the lease of one call in flight. The next call must find the lease lost.
 		t.world.excused = true
 		if e.stray++; e.stray > 1 {
 			t.broken = "a pass goes on changing things after another has taken over"
@@ -139,7 +139,7 @@ func (t *turn) change() {
 	}
 }
 
-// fail is a function's error. The failure of a report is not reported.
+// fail is an error of a function. A failed failure report is not reported again.
 func (t *turn) fail() {
 	t.e().failure = true
 	if states[t.e().at] == "ReportFailure" {
@@ -149,7 +149,7 @@ func (t *turn) fail() {
 	t.over("ReportFailure")
 }
 
-// answer adds the ways a call can end well.
+// answer adds the successful results of a call.
 func (t *turn) answer() {
 	e := t.e()
 	switch states[e.at] {
@@ -179,7 +179,7 @@ func (t *turn) validated() {
 		t.over("Todo", "Erase")
 	case t.world.applied != e.seen || e.full:
 		t.over("Todo", "MoreSteps", "BeginStep", "RunStep")
-	case t.world.failed: // nothing to do, but the status does not say so yet
+	case t.world.failed: // nothing to do, but the status is still Failed
 		t.over("Todo", "Report")
 	default:
 		t.over("Todo", "Release")
@@ -187,7 +187,7 @@ func (t *turn) validated() {
 	t.end("Validate answers")
 }
 
-// stepped are the answers of a step. One that waits has not applied everything.
+// stepped adds the results of a step. A step that waits has not applied everything.
 func (t *turn) stepped() {
 	before := *t
 	if t.stepFails {
@@ -215,7 +215,7 @@ func (t *turn) stepped() {
 	waits.end("RunStep: wait")
 }
 
-// dry is validate in a dry run, which has no lease, and the report of its failure.
+// dry is Validate in a dry run, which has no lease, and the report of its failure.
 func (m *moves) dry(i int8) {
 	t := m.turn(i)
 	if states[t.e().at] == "Validate" {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The kinds of events.
+// Kinds of events.
 var (
 	write  = kind{}
 	full   = kind{full: true}
@@ -13,7 +13,7 @@ var (
 	change = kind{change: true}
 )
 
-// scenes are what is explored: together, everything that can go wrong, and much of it in pairs.
+// scenes are what is explored. Together they cover every fault, and many faults in pairs.
 var scenes = map[string]scene{
 	"three events":         {kinds: []kind{write, full, force}},
 	"stopped":              {kinds: []kind{write, force}, faults: faults{aborts: 1, noticeRepeats: 1}},
@@ -41,7 +41,7 @@ var scenes = map[string]scene{
 	"every pass dies":      {kinds: []kind{write, full}, dies: true},
 }
 
-// explored are the scenes as built, each explored once.
+// explored has the result of each scene with the protocol as built.
 var explored = sync.OnceValue(func() map[string]found {
 	all := map[string]found{}
 	for name, s := range scenes {

@@ -2,10 +2,10 @@ package model
 
 import "slices"
 
-// place is a state of the state machine, by its place in states.
+// place is the index of a state in states.
 type place uint8
 
-// states are those that an execution can be found in; through the others it passes at once.
+// states are the states that an execution can stop in. It passes through all other states immediately.
 var states = []string{
 	"", "Intake", "RecordChange", "Request", "Acquire", "Settle", "Renew", "Validate", "WaitForParameters", "RunStep", "WaitForStep", "Report",
 	"ReportFailure", "Release", "Erase", "Enough", "HandOver", "StartSuccessor", "Ended",
@@ -19,37 +19,38 @@ var placeOf = func() map[string]place {
 	return all
 }()
 
-// final are the states in which an execution ends and is forgotten. (After Failed, there is a notice.)
+// final are the states in which an execution ends without further effects. Failed is not one of them, because it causes
+// a notice.
 var final = map[string]bool{"Ignored": true, "Coalesced": true, "Done": true, "HandedOver": true, "Lost": true}
 
-// kind is what an event asks for.
+// kind says what an event requests.
 type kind struct{ full, force, change, dryRun, noRack bool }
 
-// scene is a model within bounds.
+// scene is a bounded model.
 type scene struct {
 	protocol
 	faults faults
-	// kinds are the events that come, in any order and at any time.
+	// kinds are the events that occur, in any order and at any time.
 	kinds []kind
-	// What goes wrong every time: a step that fails, or something that ends the execution.
+	// Faults that occur every time: a step that fails, or an execution that dies.
 	stepFails, dies bool
-	// unknown tells that there is no rack of that name.
+	// unknown means that the rack does not exist.
 	unknown bool
-	// taken are the transitions between states that have been seen.
+	// taken are the state transitions that occurred.
 	taken map[[2]string]bool
 }
 
-// move is one step of a world into another.
+// move is a transition from one world to another.
 type move struct {
 	what string
-	// fault marks what goes wrong, and happens so often only.
+	// fault means that the move is a fault, of which there is a limited number.
 	fault bool
 	to    world
-	// broken says which property does not hold on the way.
+	// broken is the property that the move violates.
 	broken string
 }
 
-// moves are all that can happen next.
+// moves collects everything that can happen next.
 type moves struct {
 	*scene
 	from world
@@ -61,7 +62,7 @@ func (m *moves) add(what string, to world) *move {
 	return &m.all[len(m.all)-1]
 }
 
-// fault adds what goes wrong with an execution, or with none, if it may once more.
+// fault adds a fault of an execution, or of none, if the limit allows another one.
 func (m *moves) fault(i int8, what string, left func(*faults) *uint8, change func(*turn)) {
 	t := m.turn(i)
 	n := left(&t.world.left)
@@ -75,7 +76,7 @@ func (m *moves) fault(i int8, what string, left func(*faults) *uint8, change fun
 	move.fault, move.broken = true, t.broken
 }
 
-// next are the moves from a world.
+// next returns the moves from a world.
 func (s *scene) next(w world) []move {
 	m := &moves{scene: s, from: w}
 	for k := range s.kinds {
@@ -93,7 +94,7 @@ func (s *scene) next(w world) []move {
 	return m.all
 }
 
-// event happens, and is delivered: once, not at all, or twice; in any order with others.
+// event adds the moves of an event: it happens, and is delivered once, never or twice, in any order with other events.
 func (m *moves) event(k uint8) {
 	switch w := m.from; w.events[k].stage {
 	case toCome:
@@ -113,8 +114,8 @@ func (m *moves) event(k uint8) {
 	}
 }
 
-// expiry is the end of a lease: of a dead owner, in time, which is longer than a call can be in flight; of a living one, or
-// before that, where a clock jumps.
+// expiry adds the end of a lease. A dead owner's lease expires in time, which is after any call in flight has ended. If
+// a clock jumps, a lease may expire earlier, or while its owner is alive.
 func (m *moves) expiry() {
 	owner := m.from.lease.owner
 	if owner == none || m.from.lease.expired {
@@ -134,7 +135,7 @@ func (m *moves) expiry() {
 	})
 }
 
-// tick is the schedule's, when everything has come to rest and something is left to do.
+// tick adds a tick of the schedule, if everything is at rest and something is left to do.
 func (m *moves) tick() {
 	for _, move := range m.all {
 		if !move.fault {
@@ -143,14 +144,14 @@ func (m *moves) tick() {
 	}
 	w := m.from
 	if w.converged() || w.ticked || m.stepFails || m.dies || !w.excused {
-		return // atRest says what to think of it
+		return // atRest checks these worlds
 	}
 	w.ticked, w.excused = true, false
 	m.start(&w, schedule, 0)
 	m.add("the schedule ticks", w)
 }
 
-// flags are what an execution's input asks for.
+// flags returns what an execution's input requests.
 func (s *scene) flags(input uint8) kind {
 	switch input {
 	case again:

@@ -2,7 +2,7 @@ package model
 
 import "testing"
 
-// Each of these mistakes is caught by a property: the explorer can fail.
+// mutations are mistakes in the protocol. Each must violate a property, which shows that the explorer can find them.
 var mutations = []struct {
 	what, scene string
 	mutate      func(*protocol)

@@ -1,7 +1,7 @@
 package model
 
-// nothingIsLost looks at a release: whatever was counted until then has been seen by the round that ends, unless the round
-// has failed, and said so.
+// nothingIsLost checks a release: the ending iteration must have seen everything that was counted until then, unless it
+// has failed and said so.
 func (t *turn) nothingIsLost(served int8) {
 	e := t.e()
 	if e.failure {
@@ -23,7 +23,7 @@ func (t *turn) nothingIsLost(served int8) {
 	}
 }
 
-// wrong tells what is wrong with a world, wherever it came from.
+// wrong returns the property that a world violates, independent of how it was reached.
 func (s *scene) wrong(w world) string {
 	changing := 0
 	for _, e := range w.executions {
@@ -42,7 +42,7 @@ func (s *scene) wrong(w world) string {
 	return ""
 }
 
-// atRest tells what is wrong with a world in which nothing happens any more unless something goes wrong.
+// atRest returns the property that a world violates in which nothing but faults can happen.
 func (s *scene) atRest(w world) string {
 	for k := range s.kinds {
 		counted := w.events[k].count > 0 || s.kinds[k].dryRun || s.kinds[k].noRack

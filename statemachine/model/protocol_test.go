@@ -1,45 +1,46 @@
 package model
 
-// call is an update of the lease: the expressions as the state machine or package rack sends them, and what they do. A
-// test compares the texts with those that are sent.
+// call is an update of the lease: its expressions as the state machine or package rack sends them, and its effect. A
+// test compares the expressions with those that are sent.
 type call struct {
 	update, condition string
 	do                func(l *lease, c caller) bool
 }
 
-// caller is who sends an update, and what goes with it.
+// caller is the sender of an update, with its parameters.
 type caller struct {
 	me          int8
 	generation  int8
 	full, force bool
 }
 
-// protocol is how passes use the lease. Mutations of it show that the properties can fail.
+// protocol describes how passes use the lease. Mutations of it show that the properties can fail.
 type protocol struct {
 	Request, Acquire, Renew, Release, Erase, HandOver call
-	// Call is Renew as a function sends it at the beginning of each call. Free is resync's for a dead execution, FreeInFlight
-	// for one that may have a call in flight.
+	// Call is the Renew that a function sends at the start of each call. Free is sent by resync for a dead execution,
+	// FreeInFlight for a dead execution that may have a call in flight.
 	Call, Free, FreeInFlight call
 
-	// Validate notes what has been requested before it reads the parameters.
+	// readsFirst: Validate reads the parameters before it notes what has been requested.
 	readsFirst bool
-	// Validate goes on with whatever it has read, also where that lacks a write that it has been told of.
+	// trustsReads: Validate continues with what it read, even if that lacks a write that it knows of.
 	trustsReads bool
-	// A step that waits is ended by a request that has come since.
+	// ignoresRequests: a request does not end a step that waits.
 	ignoresRequests bool
-	// A refused hand-over starts a successor.
+	// endsRefusedHandOver: a refused hand-over starts no successor.
 	endsRefusedHandOver bool
-	// An event that was not counted is taken up again.
+	// forgetsUncounted: an event that was not counted is not repeated.
 	forgetsUncounted bool
-	// Who takes the lease waits for calls in flight.
+	// ignoresQuiet: a pass that takes the lease does not wait for calls in flight.
 	ignoresQuiet bool
-	// After so many early ends in a row, nobody follows. (In fact it is 3; 2 has the same cases.)
+	// followers: after this many early ends in a row, no execution is started. Sawhorse uses 3; 2 covers the same
+	// cases.
 	followers uint8
 }
 
 func held(l *lease, c caller) bool { return l.owner == c.me }
 
-// asBuilt is the protocol as the state machine and package rack have it.
+// asBuilt returns the protocol that the state machine and package rack implement.
 func asBuilt() protocol {
 	return protocol{
 		followers: 2,

@@ -6,10 +6,10 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps/resync"
 )
 
-// waits are the states in which no function is being called.
+// waits are the states in which no function is called.
 var waits = []string{"Settle", "WaitForParameters", "WaitForStep"}
 
-// dead adds what goes on after an execution's end: a call in flight, and resync's handling of the notice.
+// dead adds what happens after an execution's end: a call in flight, and resync's handling of the notice.
 func (m *moves) dead(i int8) {
 	e := m.from.executions[i]
 	if e.inFlight {
@@ -26,7 +26,7 @@ func (m *moves) dead(i int8) {
 	}
 }
 
-// resync does its next act for a notice: tells, frees, starts.
+// resync adds its next action for a notice: report, free the lease, or start an execution.
 func (m *moves) resync(i int8) {
 	t := m.turn(i)
 	e, name := t.e(), states[t.e().at]
@@ -56,7 +56,7 @@ func (m *moves) resync(i int8) {
 	}
 }
 
-// follow starts the next execution, unless it has done so already or too many have ended early.
+// follow starts the next execution, unless that has been done or too many executions have ended early.
 func (t *turn) follow(name string) {
 	e := t.e()
 	e.notice = noNotice
@@ -75,7 +75,7 @@ func (t *turn) follow(name string) {
 	t.start(&t.world, input, e.row+1)
 }
 
-// ending is the end of an act after which the notice may come again.
+// ending ends an action after which the notice may be repeated.
 func (t *turn) ending(what string) {
 	t.end(what)
 	if t.e().notice == noNotice {

@@ -1,51 +1,52 @@
 package model
 
-// The bounds of a world: how many executions live at once, and how many events come from outside.
+// Bounds of a world: the number of executions at one time, and of events from outside.
 const (
 	maxExecutions = 5
 	maxEvents     = 3
-	// maxRequests is more than any world comes to that ends: counts above it mean passes without end.
+	// maxRequests is more than any terminating world reaches. A higher count means passes without end.
 	maxRequests = 14
 )
 
-// Owners that are no execution: nobody, and one that has ended and is forgotten.
+// Owners that are not a current execution: none, and an execution that has ended and was removed.
 const (
 	none int8 = -1
 	gone int8 = maxExecutions
 )
 
-// world is everything that counts, at one moment. It is comparable, so that a set of worlds is a map.
+// world is the complete state at one moment. It is comparable, so that it can be a map key.
 type world struct {
 	lease      lease
 	executions [maxExecutions]execution
 	events     [maxEvents]event
 	left       faults
 
-	// wanted has a bit for each event whose write is in Parameter Store, or whose change request is in the table; applied
-	// has those of the last plan that a step has carried out.
+	// wanted has a bit for each event whose write is in Parameter Store, or whose change request is in the table.
+	// applied has the bits of the last plan that a step has applied.
 	wanted, applied uint8
-	// failed tells that the rack's status is Failed.
+	// failed means that the rack's status is Failed.
 	failed bool
 
-	// The rest is for the properties. faulty: something has gone wrong. excused: something that only the schedule makes
-	// good. jumped: a lease has expired while its owner was alive. noticeLost: nobody hears of an execution's end. ticked:
-	// the schedule has ticked, and nothing has gone wrong since.
+	// The rest is for the properties. faulty: a fault has occurred. excused: only the schedule can complete the work.
+	// jumped: a lease has expired while its owner was alive. noticeLost: the notice of an execution's end was lost.
+	// ticked: the schedule has ticked, and no fault has occurred since.
 	faulty, excused, jumped, noticeLost, ticked bool
-	// round is what the last round that began had noted as requested.
+	// round is the request count that the last iteration began with.
 	round int8
 }
 
-// lease is the item of the table. Times are told by what they mean: expired, or that a call may still be in flight (quiet).
+// lease is the item of the table. Times are replaced by their meaning: expired, or a call may still be in flight
+// (quiet).
 type lease struct {
 	owner                              int8
 	expired, quiet                     bool
 	requested, served, fullAt, forceAt int8
 }
 
-// event is one from outside; its place in the array is its name.
+// event is an event from outside, identified by its index.
 type event struct {
 	stage eventStage
-	// count is what it was counted as.
+	// count is the request count that the event got.
 	count int8
 }
 
@@ -58,37 +59,37 @@ const (
 	dropped
 )
 
-// execution is one of the state machine. The zero execution is a place for a new one.
+// execution is an execution of the state machine. The zero execution is a free slot.
 type execution struct {
 	at place
-	// phase is how far a function's call has come: called, holding (it has renewed the lease), and for Validate read.
+	// phase is the progress of a function's call: called, holding (it has renewed the lease) and, for Validate, read.
 	phase uint8
-	// input is the event that it was started with, or one of Sawhorse's own.
+	// input is the event that the execution was started with, or one of Sawhorse's own inputs.
 	input uint8
-	// row is how many executions before it ended early.
+	// row is the number of executions in a row before this one that ended early.
 	row uint8
 
 	dead, aborted bool
-	// inFlight is a call that goes on although the execution is dead.
+	// inFlight means that a call is still running although the execution is dead.
 	inFlight bool
 	notice   noticeStage
 	followed bool
 
-	// Variables of the state machine, and what the function validate found.
+	// Variables of the state machine, and results of the function validate.
 	generation  int8
 	seen        uint8
 	full, force bool
 	quiet       bool
 	failure     bool
-	// news tells a call that something has been requested since the plan was made; waited: the step has waited once.
+	// news means that something was requested after the plan was made. waited means that the step has waited once.
 	news, waited bool
-	// stray counts what it changed after another had taken its lease.
+	// stray is the number of its changes after another execution had taken its lease.
 	stray uint8
 }
 
-// Inputs that are no event from outside.
+// Inputs that are not events from outside.
 const (
-	again    uint8 = maxEvents     // what resync and a hand-over start with
+	again    uint8 = maxEvents     // the input that resync and a hand-over use
 	schedule uint8 = maxEvents + 1 // a full pass
 )
 
@@ -98,7 +99,7 @@ const (
 	read
 )
 
-// noticeStage is how far resync has come with Step Functions' notice that an execution has ended.
+// noticeStage is resync's progress with Step Functions' notice of an execution's end.
 type noticeStage uint8
 
 const (
@@ -108,21 +109,22 @@ const (
 	following
 )
 
-// faults is how often what may still go wrong.
+// faults holds how many more faults of each kind may occur.
 type faults struct {
-	// Executions that are stopped, answers that are lost after the effect, calls that fail in the end, steps that fail.
+	// Executions that are stopped, answers that are lost after the effect, calls that fail after all retries, steps
+	// that fail.
 	aborts, lostAnswers, errors, stepFailures uint8
-	// Leases that expire while their owner lives: a clock jumps, or a call hangs.
+	// Leases that expire while their owner is alive, because a clock jumps or a call hangs.
 	jumps uint8
-	// Reads of Parameter Store that come from before a write.
+	// Reads of Parameter Store that return the state before a write.
 	staleReads uint8
 	// Events and notices that are dropped or repeated, and calls of resync that are stopped between two effects.
 	drops, repeats, noticeDrops, noticeRepeats, resyncStops uint8
-	// Hand-overs to a successor are no fault, but need a bound.
+	// Hand-overs to a successor are not faults, but need a limit.
 	handOvers uint8
 }
 
-// tidy forgets executions that nothing refers to any more, and brings the others into one order: their names mean nothing.
+// tidy removes executions that nothing refers to, and sorts the others, because their order has no meaning.
 func (w world) tidy() world {
 	var keys [maxExecutions]uint64
 	for i := range w.executions {
@@ -147,7 +149,7 @@ func (w world) tidy() world {
 	return w
 }
 
-// key is a number for all that an execution is.
+// key encodes an execution as a number.
 func (e *execution) key() uint64 {
 	key := uint64(e.at)
 	key = key<<2 | uint64(e.phase)
@@ -170,7 +172,7 @@ func bit(b bool) uint64 {
 	return 0
 }
 
-// converged tells that everything that was asked for has been done, and that the status says so.
+// converged reports that everything that was requested is done and the status says so.
 func (w *world) converged() bool {
 	return w.lease.requested == w.lease.served && w.applied == w.wanted && w.lease.owner == none && !w.failed
 }

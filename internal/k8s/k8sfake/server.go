@@ -1,5 +1,5 @@
-// Package k8sfake is an API server in memory, for tests of steps that do most of their work elsewhere: it keeps objects, lists
-// them by label, and knows nothing of fields or rights. What depends on those is tested with k8stest.
+// Package k8sfake is an API server in memory, for tests of steps that work mostly with AWS. It stores objects and lists
+// them by label, but has no field ownership and no authorization. k8stest is for tests that need those.
 package k8sfake
 
 import (
@@ -22,25 +22,25 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// Server has objects by their path in the API.
+// Server stores objects by their path in the API.
 type Server struct {
 	Objects map[string]*unstructured.Unstructured
-	// Protected are the paths of the pods that a PodDisruptionBudget lets nobody evict.
+	// Protected has the paths of pods that a PodDisruptionBudget protects from eviction.
 	Protected map[string]bool
-	// Denied answers every request with 401, as EKS does before an access entry works; Forbidden with 403, as it does before the
-	// entry's policy works.
+	// Denied answers every request with 401, like EKS before an access entry works. Forbidden answers with 403, like
+	// EKS before the entry's policy works.
 	Denied, Forbidden bool
-	// FailAt fails the n-th request from now on with 500; 0 fails none.
+	// FailAt fails the n-th request from now on with 500. 0 fails none.
 	FailAt int
-	// Raced is the path of an object that somebody else writes right before its next PUT.
+	// Raced is the path of an object that someone else writes right before its next PUT.
 	Raced string
-	// Writes are the changes so far: "PUT /api/v1/nodes/a".
+	// Writes lists the changes so far, for example "PUT /api/v1/nodes/a".
 	Writes  []string
 	url     string
 	version int
 }
 
-// New is an API server with nothing in it, for one test.
+// New returns an empty API server for one test.
 func New(t *testing.T) *Server {
 	s := &Server{Objects: map[string]*unstructured.Unstructured{}}
 	server := httptest.NewServer(s)
@@ -54,7 +54,7 @@ func (s *Server) Dial(context.Context, plan.Cluster) (*k8s.Client, error) {
 	return k8s.New(&rest.Config{Host: s.url})
 }
 
-// Put makes or replaces an object: its place below /api or /apis, and its fields.
+// Put creates or replaces an object at a path below /api or /apis.
 func (s *Server) Put(path, apiVersion, kind string, fields map[string]any) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: fields}
 	object.SetAPIVersion(apiVersion)
@@ -107,7 +107,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// known tells a collection from an object that is not there.
+// known distinguishes a collection from an object that does not exist.
 func (s *Server) known(path string) bool {
 	for _, resource := range []string{"nodes", "pods", "deployments", "secrets", "nodepools", "nodeclaims", "poddisruptionbudgets", "clusterroles", "clusterrolebindings"} {
 		if strings.HasSuffix(path, "/"+resource) {
@@ -134,7 +134,7 @@ func (s *Server) list(w http.ResponseWriter, path, selector string) {
 	answer(w, map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{}, "items": items})
 }
 
-// put refuses what was read before the last change.
+// put refuses an object that was read before the last change.
 func (s *Server) put(w http.ResponseWriter, r *http.Request, path string, live *unstructured.Unstructured) {
 	object := body(r)
 	if s.Raced == path {
@@ -150,7 +150,7 @@ func (s *Server) put(w http.ResponseWriter, r *http.Request, path string, live *
 	answer(w, object.Object)
 }
 
-// apply takes the manifest for the whole object, and changes nothing where it is that already.
+// apply replaces the whole object by the manifest, and writes nothing if they are equal.
 func (s *Server) apply(w http.ResponseWriter, r *http.Request, path string, live *unstructured.Unstructured) {
 	object := body(r)
 	if live != nil {
@@ -168,7 +168,7 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request, path string, live
 
 func body(r *http.Request) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
-	_ = json.NewDecoder(r.Body).Decode(object) // the client of k8s sends JSON
+	_ = json.NewDecoder(r.Body).Decode(object) // the k8s client sends JSON
 	return object
 }
 

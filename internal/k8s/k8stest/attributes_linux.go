@@ -2,5 +2,5 @@ package k8stest
 
 import "syscall"
 
-// attributes has the kernel end a child when the test process dies, also of a timeout.
+// attributes makes the kernel kill a child process when the test process dies, for example by a timeout.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

@@ -9,8 +9,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// Connector connects as a function does, with the rights that its grants give it and no others: a test that passes
-// shows that they suffice.
+// Connector connects like a function, with the rights of its grants and no others. A test that passes shows that these
+// rights are sufficient.
 func (c *Cluster) Connector(function string) k8s.Connector {
 	c.t.Helper()
 	admin, err := k8s.New(c.Config)
@@ -28,7 +28,7 @@ func (c *Cluster) Connector(function string) k8s.Connector {
 	}
 	config := c.As(names.Group(function))
 	connector := func(context.Context, plan.Cluster) (*k8s.Client, error) { return k8s.New(config) }
-	// The API server learns of new rights a moment after they are written.
+	// New rights take effect a moment after they are written.
 	Eventually(c.t, func() bool {
 		client, _ := connector(context.Background(), plan.Cluster{})
 		kind := k8s.Deployment
@@ -41,7 +41,7 @@ func (c *Cluster) Connector(function string) k8s.Connector {
 	return connector
 }
 
-// Baselines keeps baselines in memory, as the rack's records do in DynamoDB.
+// Baselines stores baselines in memory, in place of the rack's records in DynamoDB.
 type Baselines map[string][]byte
 
 // Keep records a value unless there is one.
@@ -52,7 +52,7 @@ func (b Baselines) Keep(_ context.Context, rack, name string, value []byte) erro
 	return nil
 }
 
-// Get is what Keep recorded.
+// Get returns what Keep recorded.
 func (b Baselines) Get(_ context.Context, rack, name string) ([]byte, bool, error) {
 	value, ok := b[rack+"#"+name]
 	return value, ok, nil

@@ -20,17 +20,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Object is a Kubernetes object as JSON has it.
+// Object is a decoded Kubernetes object.
 type Object = map[string]any
 
-// Cluster is the API server in the hands of a test: as the admin, and in the place of the controllers.
+// Cluster gives a test access to the API server, as an admin and in place of the controllers.
 type Cluster struct {
 	t       *testing.T
 	Config  *rest.Config
 	dynamic dynamic.Interface
 }
 
-// New is the running API server for one test.
+// New returns the running API server for one test.
 func New(t *testing.T) *Cluster {
 	t.Helper()
 	config := Config(t)
@@ -42,7 +42,7 @@ func New(t *testing.T) *Cluster {
 	return &Cluster{t: t, Config: config, dynamic: client}
 }
 
-// As is the configuration of somebody who is in that group and in no other.
+// As returns the configuration of a user who is in that group and in no other.
 func (c *Cluster) As(group string) *rest.Config {
 	config := rest.CopyConfig(c.Config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: "test-" + group, Groups: []string{group}}
@@ -62,7 +62,7 @@ func (c *Cluster) in(object *unstructured.Unstructured) dynamic.ResourceInterfac
 	return resource.Namespace(object.GetNamespace())
 }
 
-// Create makes an object, its status too, in the name of some other manager, and removes it when the test ends.
+// Create creates an object and its status as another manager, and removes it when the test ends.
 func (c *Cluster) Create(object Object) *unstructured.Unstructured {
 	c.t.Helper()
 	wanted := copied(c.t, object)
@@ -77,7 +77,7 @@ func (c *Cluster) Create(object Object) *unstructured.Unstructured {
 	return made
 }
 
-// Get reads an object by its kind and name; nil where it is gone.
+// Get reads an object by its kind and name. It returns nil if there is none.
 func (c *Cluster) Get(object Object) *unstructured.Unstructured {
 	c.t.Helper()
 	wanted := copied(c.t, object)
@@ -91,7 +91,7 @@ func (c *Cluster) Get(object Object) *unstructured.Unstructured {
 	return live
 }
 
-// Change edits an object in the name of some other manager.
+// Change edits an object as another manager.
 func (c *Cluster) Change(object Object, edit func(*unstructured.Unstructured)) *unstructured.Unstructured {
 	c.t.Helper()
 	live := c.Get(object)
@@ -103,7 +103,7 @@ func (c *Cluster) Change(object Object, edit func(*unstructured.Unstructured)) *
 	return changed
 }
 
-// Status writes an object's status as its controller would.
+// Status writes an object's status like its controller would.
 func (c *Cluster) Status(object Object, status any) *unstructured.Unstructured {
 	c.t.Helper()
 	live := c.Get(object)
@@ -115,7 +115,7 @@ func (c *Cluster) Status(object Object, status any) *unstructured.Unstructured {
 	return changed
 }
 
-// RolledOut writes the status that a Deployment has once all its pods are what its template says.
+// RolledOut writes the status of a Deployment whose rollout is complete.
 func (c *Cluster) RolledOut(object Object) {
 	c.t.Helper()
 	live := c.Get(object)
@@ -124,7 +124,7 @@ func (c *Cluster) RolledOut(object Object) {
 		"readyReplicas": replicas, "availableReplicas": replicas})
 }
 
-// Remove deletes an object, finalizers or not. One that has gone is fine.
+// Remove deletes an object, with or without finalizers. It ignores an object that does not exist.
 func (c *Cluster) Remove(object Object) {
 	c.t.Helper()
 	live := c.Get(object)
@@ -144,7 +144,7 @@ func (c *Cluster) Remove(object Object) {
 	}
 }
 
-// List reads all objects of a resource, everywhere.
+// List reads all objects of a resource in all namespaces.
 func (c *Cluster) List(group, version, resource string) []unstructured.Unstructured {
 	c.t.Helper()
 	list, err := c.dynamic.Resource(schema.GroupVersionResource{Group: group, Version: version, Resource: resource}).
@@ -155,7 +155,7 @@ func (c *Cluster) List(group, version, resource string) []unstructured.Unstructu
 	return list.Items
 }
 
-// InstallCRDs puts Karpenter's CustomResourceDefinitions, as its Go module has them, into the cluster, and waits until they work.
+// InstallCRDs installs Karpenter's CustomResourceDefinitions from its Go module, and waits until they are established.
 func (c *Cluster) InstallCRDs() {
 	c.t.Helper()
 	dir := ModuleDir(c.t, "github.com/aws/karpenter-provider-aws")
@@ -195,7 +195,7 @@ func (c *Cluster) await(object Object) {
 	})
 }
 
-// Eventually asks until the answer is yes, for what the API server itself does a moment later.
+// Eventually polls until done returns true, for what the API server does with a delay.
 func Eventually(t *testing.T, done func() bool) {
 	t.Helper()
 	for range 600 {
@@ -207,7 +207,7 @@ func Eventually(t *testing.T, done func() bool) {
 	t.Fatal("not within 30 s")
 }
 
-// ModuleDir is where the module cache has a module of the build.
+// ModuleDir returns the directory of a module in the module cache.
 func ModuleDir(t *testing.T, module string) string {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module).Output()

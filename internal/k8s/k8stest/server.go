@@ -1,5 +1,5 @@
-// Package k8stest gives tests a real API server: etcd and kube-apiserver out of the sandbox's cluster binary, without
-// controllers, so that a test itself says what a controller would have written.
+// Package k8stest gives tests a real API server: etcd and kube-apiserver from the sandbox's cluster binary. No
+// controllers run, so tests write what a controller would write.
 package k8stest
 
 import (
@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// BinaryVariable names the cluster binary; the Makefile sets it.
+// BinaryVariable is the environment variable with the path of the cluster binary. The Makefile sets it.
 const BinaryVariable = "SAWHORSE_CLUSTER_BINARY"
 
 const adminToken = "test-admin"
@@ -50,7 +50,8 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// Config is the admin's way to the API server. Without a cluster binary the test is skipped, in CI it fails.
+// Config returns an admin's configuration for the API server. Without a cluster binary it skips the test, or fails it
+// in CI.
 func Config(t *testing.T) *rest.Config {
 	t.Helper()
 	if os.Getenv(BinaryVariable) == "" {
@@ -109,7 +110,7 @@ func start(binary, dir string) (config *rest.Config, stop func(), err error) {
 		fmt.Sprintf("--secure-port=%d", ports[2]), "--cert-dir="+dir, "--token-auth-file="+filepath.Join(dir, "tokens.csv"),
 		"--authorization-mode=RBAC", "--endpoint-reconciler-type=none", "--service-cluster-ip-range=10.100.0.0/24",
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+key, "--service-account-signing-key-file="+key,
-		// No controllers run here: nothing would make the service accounts and tokens that this plugin asks for.
+		// No controllers run, so nothing creates the service accounts and tokens that this plugin requires.
 		"--disable-admission-plugins=ServiceAccount")
 	if err != nil {
 		return nil, stop, err
@@ -118,7 +119,8 @@ func start(binary, dir string) (config *rest.Config, stop func(), err error) {
 	return config, stop, err
 }
 
-// ready waits until the API server says so. Its own certificate, which it signs at the start, is the authority to trust.
+// ready waits until the API server is ready. The server signs its own certificate at the start, which the client
+// trusts.
 func ready(url, dir string) (*rest.Config, error) {
 	config := &rest.Config{Host: url, BearerToken: adminToken}
 	deadline := time.Now().Add(time.Minute)
@@ -145,7 +147,7 @@ func ready(url, dir string) (*rest.Config, error) {
 	return nil, fmt.Errorf("kube-apiserver: not ready in a minute: %s", log[max(0, len(log)-2000):])
 }
 
-// prepare writes what the API server reads at its start.
+// prepare writes the files that the API server reads at its start.
 func prepare(dir string) error {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {

@@ -14,11 +14,11 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// fewForSpot is how many instance types a spot pool should have to choose from, so that one is always to be had (AWS's advice on
-// flexibility for spot).
+// fewForSpot is the number of instance types below which a spot pool gets a warning. AWS recommends to be flexible
+// across instance types so that spot capacity is available.
 const fewForSpot = 20
 
-// Advice are warnings about good manifests that people tend to regret. It judges what the pools end up with, overrides included.
+// Advice returns warnings about valid manifests that often cause trouble. It checks the final pools, with overrides.
 func (c Compiled) Advice() []params.Problem {
 	a := &advice{}
 	for _, d := range c.drafts {
@@ -42,7 +42,7 @@ func (a *advice) warn(from origin, format string, args ...any) {
 	a.warnings = append(a.warnings, params.NewProblem(from.parameter, from.path, format, args...))
 }
 
-// Exceeded warns of limits below what runs now.
+// Exceeded returns warnings about limits below what runs now.
 func (c Compiled) Exceeded(running map[string]plan.PoolFacts) []params.Problem {
 	a := &advice{}
 	for _, d := range c.drafts {
@@ -53,7 +53,7 @@ func (c Compiled) Exceeded(running map[string]plan.PoolFacts) []params.Problem {
 		limits := inner(d.spec(), "limits")
 		for _, r := range []struct{ name, runs string }{{"cpu", facts.CPU}, {"memory", facts.Memory}} {
 			most := fmt.Sprint(limits[r.name])
-			if limits[r.name] == nil || !readableQuantity(most) || !readableQuantity(r.runs) { // the command takes what runs as it is given
+			if limits[r.name] == nil || !readableQuantity(most) || !readableQuantity(r.runs) { // the command does not validate what runs
 				continue
 			}
 			limit, now := resource.MustParse(most), resource.MustParse(r.runs)
@@ -67,9 +67,10 @@ func (c Compiled) Exceeded(running map[string]plan.PoolFacts) []params.Problem {
 	return a.warnings
 }
 
-// Overridden warns of parameters that are set and do nothing, because karpenter_config has something else wherever they would have a say.
+// Overridden returns warnings about parameters that are set but have no effect, because karpenter_config replaces every
+// value that they set.
 func (c Compiled) Overridden(set map[string]string) []params.Problem {
-	used := map[string]bool{"tags": true} // which everything else that Sawhorse makes has
+	used := map[string]bool{"tags": true} // also set on everything else that Sawhorse creates
 	by := map[string]origin{}
 	for _, d := range c.drafts {
 		maps.Copy(by, d.overridden)
@@ -87,10 +88,10 @@ func (c Compiled) Overridden(set map[string]string) []params.Problem {
 	return a.warnings
 }
 
-// types is the advice on the instance types that a pool may choose from.
+// types adds warnings about the instance types that a pool may use.
 func (a *advice) types(d *draft) {
 	requirements := d.requirements()
-	var chosen *origin // by which the choice is narrowed, families first
+	var chosen *origin // the origin of the restriction, families first
 	unknown := false
 	for _, r := range requirements {
 		known, kind := params.Families, "family"
@@ -125,7 +126,7 @@ func (a *advice) types(d *draft) {
 	}
 }
 
-// architectures are those that a pool asks for.
+// architectures returns the architectures that a pool's requirements name.
 func architectures(requirements []requirement) []string {
 	var all []string
 	for _, r := range requirements {
@@ -136,7 +137,7 @@ func architectures(requirements []requirement) []string {
 	return all
 }
 
-// budgets is the advice on disruption budgets.
+// budgets adds warnings about disruption budgets.
 func (a *advice) budgets(d *draft) {
 	entries, _ := inner(d.spec(), "disruption")["budgets"].([]any)
 	for i, entry := range entries {
@@ -149,7 +150,7 @@ func (a *advice) budgets(d *draft) {
 	}
 }
 
-// limits is the advice on limits that have gone because karpenter_config replaces all of them.
+// limits adds warnings about limits that are missing because karpenter_config replaces all limits.
 func (a *advice) limits(d *draft) {
 	limits := inner(d.spec(), "limits")
 	for _, resource := range []string{"cpu", "memory"} {
@@ -161,7 +162,7 @@ func (a *advice) limits(d *draft) {
 	}
 }
 
-// taints is the advice on taints that keep pods away: one warning for all that come from one place.
+// taints adds warnings about taints that keep pods away, one for all taints with the same origin.
 func (a *advice) taints(d *draft) {
 	entries, _ := inner(inner(d.spec(), "template"), "spec")["taints"].([]any)
 	taints := map[origin][]string{}
@@ -191,7 +192,7 @@ func (a *advice) taints(d *draft) {
 	}
 }
 
-// some are the first of a list.
+// some joins the first elements of a list and says how many others there are.
 func some(all []string) string {
 	const most = 3
 	if len(all) <= most {
@@ -200,13 +201,13 @@ func some(all []string) string {
 	return fmt.Sprintf("%s, or %d others", strings.Join(all[:most], ", "), len(all)-most)
 }
 
-// extendedResource tells whether a taint's key is a device's: EKS's admission plugin ExtendedResourceToleration gives pods
-// that request the device the toleration.
+// extendedResource reports whether a taint key belongs to a device. EKS enables the admission plugin
+// ExtendedResourceToleration, which adds the toleration to pods that request the device.
 func extendedResource(key string) bool {
 	return slices.Contains([]string{"nvidia.com/gpu", "amd.com/gpu", "aws.amazon.com/neuron", "aws.amazon.com/neuroncore", "habana.ai/gaudi", "vpc.amazonaws.com/efa"}, key)
 }
 
-// nodes is the advice on an EC2NodeClass.
+// nodes adds warnings about an EC2NodeClass.
 func (a *advice) nodes(d *draft) {
 	if hops, _ := inner(d.spec(), "metadataOptions")["httpPutResponseHopLimit"].(int64); hops > 1 {
 		a.warn(d.blame([]string{"spec", "metadataOptions", "httpPutResponseHopLimit"}), "a hop limit of %d lets every pod reach the node's credentials; 1 keeps them to the node", hops)

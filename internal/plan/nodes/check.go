@@ -14,12 +14,12 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// Check tells what the API server or Karpenter would refuse, of the parameters that say it.
+// Check returns what the API server or Karpenter would refuse, under the parameters that cause it.
 func (c Compiled) Check() []params.Problem {
 	var problems []params.Problem
 	for _, d := range c.drafts {
 		if d.idle && d.name == names.BuildPool && c.config.BuildSaysNothing() {
-			continue // nothing in it that is not in the workload pool too
+			continue // everything in it is in the workload pool too
 		}
 		key := d.key()
 		if good.has(key) {
@@ -34,8 +34,8 @@ func (c Compiled) Check() []params.Problem {
 	return problems
 }
 
-// check goes from the outside in: fields that do not exist, then the CRD's schema and rules, then what Karpenter checks when a
-// NodePool is used.
+// check looks for unknown fields, then applies the CRD's schema and rules, then the checks that Karpenter makes when it
+// uses a NodePool.
 func (d *draft) check() []params.Problem {
 	definition := crds[d.kind]()
 	unknown, refused, broken := definition.check(d.object)
@@ -44,8 +44,8 @@ func (d *draft) check() []params.Problem {
 	for _, path := range unknown {
 		problems = append(problems, d.unknown(definition, d.route(path), listed))
 	}
-	// One place is told once, by the first who knows: the schema, a rule, then Karpenter, then a rule that stumbled over a value of
-	// another kind and only knows the section.
+	// Each place is reported once, by the first check that refuses it: the schema, a CEL rule, Karpenter. Rules that
+	// failed to evaluate a value of the wrong type come last, because they know only the section.
 	add := func(found []params.Problem, same func(a, b params.Problem) bool) {
 		for _, p := range found {
 			if !slices.ContainsFunc(problems, func(known params.Problem) bool { return same(known, p) }) {
@@ -68,7 +68,7 @@ func (d *draft) check() []params.Problem {
 	byRules = slices.DeleteFunc(byRules, func(p params.Problem) bool {
 		return slices.ContainsFunc(problems, func(known params.Problem) bool { return samePlace(known, p) })
 	})
-	problems = append(problems, byRules...) // several may be about one list
+	problems = append(problems, byRules...) // several may refer to one list
 	quantities := d.quantities()
 	add(quantities, overlap)
 	if len(refused) == 0 && len(quantities) == 0 {
@@ -79,23 +79,24 @@ func (d *draft) check() []params.Problem {
 	return problems
 }
 
-// samePlace tells whether two problems are about one place in JSON. A parameter without a path may have several.
+// samePlace reports whether two problems are about the same path. A parameter without a path may have several problems.
 func samePlace(a, b params.Problem) bool {
 	return a.Parameter == b.Parameter && a.Path == b.Path && a.Path != ""
 }
 
-// overlap tells whether two problems are about the same place, or one lies in the other.
+// overlap reports whether two problems are about the same path, or one path is inside the other.
 func overlap(a, b params.Problem) bool {
 	return a.Parameter == b.Parameter && (a.Path == b.Path || inside(a.Path, b.Path) || inside(b.Path, a.Path))
 }
 
-// inside tells whether a JSON path lies in another. What has no path is a place of its own.
+// inside reports whether a JSON path is inside another. An empty path contains none.
 func inside(path, outer string) bool {
 	rest, found := strings.CutPrefix(path, outer)
 	return found && outer != "" && rest != "" && (rest[0] == '.' || rest[0] == '[')
 }
 
-// unknown is the problem of a field that Karpenter's API does not have. What an object may have is listed once.
+// unknown returns the problem with a field that Karpenter's API does not have. The allowed fields of an object are
+// listed in one problem only.
 func (d *draft) unknown(definition crd, path []string, listed map[string]bool) params.Problem {
 	from := d.blame(path)
 	name, object := path[len(path)-1], path[:len(path)-1]
@@ -118,10 +119,11 @@ func (o origin) problem(format string, args ...any) params.Problem {
 	return params.NewProblem(o.parameter, o.path, "%s %s", name, fmt.Sprintf(format, args...))
 }
 
-// refused are the problems of what the CRD's schema or one of its rules refuses: one, but where a rule is about several keys.
+// refused returns the problems for an error of the CRD's schema or rules. There are several if a rule is about several
+// keys.
 func (d *draft) refused(e *field.Error) []params.Problem {
 	if _, place, found := strings.Cut(e.Detail, " in spec."); found && e.Field == "<nil>" {
-		e.Field = "spec." + place // a number's format is told without its field
+		e.Field = "spec." + place // errors about a number's format have no field
 	}
 	path := d.route(e.Field)
 	from, known := d.origin(path)
@@ -140,7 +142,8 @@ func (d *draft) refused(e *field.Error) []params.Problem {
 	return problems
 }
 
-// value is the refused value for a sentence, where the API server tells it; of a list that is too long or short it tells the length.
+// value returns the refused value for a sentence, or "" if the error does not have it. For a list that is too long or
+// too short the error has the length instead.
 func value(e *field.Error) string {
 	switch e.BadValue.(type) {
 	case string, int64, float64, bool:
@@ -156,7 +159,7 @@ func value(e *field.Error) string {
 	return ""
 }
 
-// examples are good values of fields that people get wrong, by the field's name.
+// examples maps fields that often have invalid values to valid ones.
 var examples = map[string]string{
 	"expireAfter": "720h or Never", "terminationGracePeriod": "48h", "consolidateAfter": "30s or Never", "nodes": `"10%" or "3"`,
 	"schedule": `"0 9 * * mon-fri"`, "duration": "8h", "cpu": `"200"`, "memory": `"800Gi"`, "volumeSize": "100Gi", "weight": "an integer from 1 to 100",
@@ -164,7 +167,7 @@ var examples = map[string]string{
 
 var quoted = regexp.MustCompile(`"([^"]+)"`)
 
-// instead is what to write in place of a refused value.
+// instead returns what to write in place of a refused value.
 func instead(path []string, e *field.Error) string {
 	if e.Type == field.ErrorTypeNotSupported {
 		var supported []string
@@ -182,7 +185,7 @@ func instead(path []string, e *field.Error) string {
 	return "change it or leave it out"
 }
 
-// below looks for what a rule on a whole section is about: the parts of it that the message names, else the one parameter, or the
+// below finds the origins for a rule on a whole section: the parts that the message names, else the one parameter, or
 // section of karpenter_config, that they come from.
 func (d *draft) below(path []string, message string) []origin {
 	under := strings.Join(path, "\x00") + "\x00"
@@ -200,7 +203,7 @@ func (d *draft) below(path []string, message string) []origin {
 				length = max(length, len(word))
 			}
 		}
-		if length > longest { // "tag" and "label" are good keys too
+		if length > longest { // the longest match wins: "tag" and "label" are valid keys too
 			longest, named = length, nil
 		}
 		if length == longest && !slices.Contains(named, from) {
@@ -223,7 +226,8 @@ func (d *draft) below(path []string, message string) []origin {
 	}
 }
 
-// means tells whether a word of a message is a key, or what it begins with, or its domain or one above that.
+// means reports whether a word of a message is the key, a prefix of it that ends in a slash, its domain, or a parent of
+// its domain.
 func means(word, key string) bool {
 	domain, _, found := strings.Cut(key, "/")
 	return word == key || strings.HasSuffix(word, "/") && strings.HasPrefix(key, word) || found && (domain == word || strings.HasSuffix(domain, "."+word))

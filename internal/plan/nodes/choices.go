@@ -10,7 +10,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// Keys of requirements that an instance type's name tells.
+// Requirement keys whose value follows from an instance type's name.
 const (
 	keyFamily     = "karpenter.k8s.aws/instance-family"
 	keySize       = "karpenter.k8s.aws/instance-size"
@@ -21,32 +21,32 @@ const (
 	keyCapacity   = "karpenter.sh/capacity-type"
 )
 
-// requirement is one of a NodePool's, and where it comes from.
+// requirement is a requirement of a NodePool and its origin.
 type requirement struct {
 	key, operator string
 	values        []string
-	// atLeast tells that it wants a number of values to choose from (minValues).
+	// atLeast means that the requirement has minValues, the least number of values to choose from.
 	atLeast bool
 	from    origin
 }
 
-// typeKeys are those by which a requirement is on what an instance type's name tells.
+// typeKeys are the keys whose value follows from an instance type's name.
 var typeKeys = []string{keyFamily, keySize, keyCategory, keyGeneration, keyType, keyArch}
 
-// same tells whether two requirements are of the same words.
+// same reports whether two requirements have the same key, operator and values.
 func (r requirement) same(other requirement) bool {
 	sorted := func(values []string) []string { return slices.Sorted(slices.Values(values)) }
 	return r.key == other.key && r.operator == other.operator && slices.Equal(sorted(r.values), sorted(other.values))
 }
 
-// unknown tells whether it asks for what no known instance type has.
+// unknown reports whether the requirement asks for a value that no known instance type has.
 func (r requirement) unknown() bool {
 	return r.operator == "In" && slices.Contains(typeKeys, r.key) && slices.ContainsFunc(r.values, func(value string) bool {
 		return !slices.ContainsFunc(types(), func(tells map[string]string) bool { return tells[r.key] == value })
 	})
 }
 
-// requirements are the draft's, but for an architecture that is only a guess.
+// requirements returns the draft's requirements, without an architecture that is only guessed.
 func (d *draft) requirements() []requirement {
 	entries, _ := inner(inner(d.spec(), "template"), "spec")["requirements"].([]any)
 	var all []requirement
@@ -68,7 +68,7 @@ func (d *draft) requirements() []requirement {
 	return all
 }
 
-// meets tells whether a value meets the requirement, as Karpenter reads its operators.
+// meets reports whether a value meets the requirement, according to Karpenter's semantics of the operators.
 func (r requirement) meets(value string) bool {
 	switch r.operator {
 	case "In":
@@ -89,10 +89,11 @@ func (r requirement) meets(value string) bool {
 	}
 }
 
-// generation reads an instance family's category and generation as Karpenter does: c6i is of category c, generation 6.
+// generation extracts an instance family's category and generation as Karpenter does: c6i has category c and generation
+// 6.
 var generation = regexp.MustCompile(`^([a-z]+)(-[0-9]+tb)?([0-9]+)`)
 
-// types are what the names of the known instance types say of them, by the requirements' keys.
+// types maps, for each known instance type, requirement keys to the values that follow from the type's name.
 var types = sync.OnceValue(func() []map[string]string {
 	var all []map[string]string
 	for _, family := range params.Families() {
@@ -108,8 +109,8 @@ var types = sync.OnceValue(func() []map[string]string {
 	return all
 })
 
-// choices counts the known instance types that meet the requirements. known is false where one of these is about what their names do
-// not tell, like the number of CPUs.
+// choices counts the known instance types that meet the requirements. known is false if a requirement is about
+// something that does not follow from the name, like the number of CPUs.
 func choices(requirements []requirement) (count int, known bool) {
 	for _, r := range requirements {
 		if strings.HasPrefix(r.key, "karpenter.k8s.aws/") && !slices.Contains(typeKeys, r.key) {
@@ -124,7 +125,7 @@ func choices(requirements []requirement) (count int, known bool) {
 	return count, true
 }
 
-// left tells of each known instance type whether it meets those of the requirements that are on its name.
+// left reports for each known instance type whether it meets the requirements that are about its name.
 func left(requirements []requirement) []bool {
 	all := make([]bool, len(types()))
 	for i, tells := range types() {

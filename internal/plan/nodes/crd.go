@@ -22,14 +22,15 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// crd is one kind's schema and its CEL rules, as the API server holds them: from the CRD of the pinned Karpenter module.
+// crd is one kind's schema and CEL rules, compiled from the CRD of the pinned Karpenter module.
 type crd struct {
 	structural *schema.Structural
 	validator  validation.SchemaValidator
 	rules      *cel.Validator
 }
 
-// crds by kind. Compiling the rules takes longer than all else that validate does, so it waits for the first object.
+// crds maps each kind to its CRD. Compiling the rules takes longer than everything else that validate does, so it is
+// done on first use.
 var crds = map[string]func() crd{
 	"NodePool":     sync.OnceValue(func() crd { return compileCRD("NodePool") }),
 	"EC2NodeClass": sync.OnceValue(func() crd { return compileCRD("EC2NodeClass") }),
@@ -59,9 +60,9 @@ func compileCRD(kind string) crd {
 	panic("nodes: the Karpenter module has no CRD of " + kind)
 }
 
-// check does with an object what the API server does with one that is created: null fields out, defaults in, then schema
-// and rules. unknown are the paths of fields that it would drop without a word, refused is what the schema says, broken what the
-// rules say.
+// check treats an object as the API server does at creation: it removes null fields, sets defaults, and applies schema
+// and rules. unknown has the paths of fields that the API server would silently drop, refused the errors of the schema,
+// broken those of the rules.
 func (c crd) check(object plan.Object) (unknown []string, refused, broken field.ErrorList) {
 	copied := runtime.DeepCopyJSON(object)
 	unknown = pruning.PruneWithOptions(copied, c.structural, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
@@ -70,8 +71,8 @@ func (c crd) check(object plan.Object) (unknown []string, refused, broken field.
 	refused = validation.ValidateCustomResource(nil, copied, c.validator)
 	broken, _ = c.rules.Validate(context.Background(), nil, c.structural, copied, nil, celconfig.RuntimeCELCostBudget)
 	if len(refused) > 0 {
-		// The API server stops here. Users get all problems at once: those of the rules too, but not what rules stumble over
-		// because a value is of another type.
+		// The API server stops here. Users get all problems at once, so the errors of the rules are kept, except those
+		// of rules that could not be evaluated because a value has the wrong type.
 		broken = slices.DeleteFunc(broken, func(e *field.Error) bool {
 			return strings.Contains(e.Detail, " evaluating rule: ") || strings.Contains(e.Detail, "call arguments did not match")
 		})
@@ -79,7 +80,7 @@ func (c crd) check(object plan.Object) (unknown []string, refused, broken field.
 	return unknown, refused, broken
 }
 
-// fields are the names of the fields that an object at a path may have.
+// fields returns the names of the fields that an object at a path may have.
 func (c crd) fields(path []string) []string {
 	at := c.structural
 	for _, part := range path {

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// AMI families of Karpenter that have devices of their own, or whose devices it does not know.
+// Karpenter's AMI families that have special or unknown devices.
 const (
 	familyBottlerocket = "bottlerocket"
 	familyCustom       = "custom"
 )
 
-// bootFamily is the AMI family whose devices a node of the EC2NodeClass boots from, in lower case: Karpenter takes amiFamily, else the
-// family of the alias. With Custom the user data are the user's own, and an alias still tells the AMI.
+// bootFamily returns, in lower case, the AMI family that determines a node's devices. Karpenter uses amiFamily, else
+// the family of the alias. With amiFamily Custom the user data are the user's own, and an alias still selects the AMI.
 func bootFamily(spec map[string]any) string {
 	family, _ := spec["amiFamily"].(string)
 	family = strings.ToLower(family)
@@ -29,9 +29,10 @@ func bootFamily(spec map[string]any) string {
 	return family
 }
 
-// devices are the block device mappings of a pool's nodes. They stand in for Karpenter's own defaults (DefaultBlockDeviceMappings in
-// its pkg/providers/amifamily), with the pool's size and volume type: Bottlerocket has its system on /dev/xvda, and images, logs and
-// pods on /dev/xvdb; every other Linux family has all of it on /dev/xvda.
+// devices returns the block device mappings of a pool's nodes. They replace Karpenter's defaults
+// (DefaultBlockDeviceMappings in its pkg/providers/amifamily), with the pool's size and volume type. Bottlerocket has
+// its system on /dev/xvda, and images, logs and pods on /dev/xvdb. Every other Linux family has everything on
+// /dev/xvda.
 func (p pool) devices(family string) []any {
 	device := func(name string, ebs map[string]any) any { return map[string]any{"deviceName": name, "ebs": ebs} }
 	disk := map[string]any{"encrypted": true, "volumeSize": fmt.Sprintf("%dGi", p.Disk), "volumeType": p.VolumeType}
@@ -45,8 +46,8 @@ func (p pool) devices(family string) []any {
 	return []any{device("/dev/xvda", disk)}
 }
 
-// provisionedIOPS is what EC2 must be told for io1 and io2, and refuses to guess: gp3's 3,000, within io1's 50 for each GiB
-// and the least of 100.
+// provisionedIOPS returns the IOPS for io1 and io2, which EC2 requires: 3,000 as for gp3, but at most 50 for each GiB
+// (the limit of io1) and at least 100. It returns 0 for other types.
 func provisionedIOPS(volumeType string, gib int) int64 {
 	if volumeType != "io1" && volumeType != "io2" {
 		return 0

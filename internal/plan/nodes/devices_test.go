@@ -6,7 +6,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// A pool whose AMI family is overridden has the devices that the family boots from; one that overrides these too has its own.
+// A pool with an overridden AMI family has the devices that the family boots from, unless the devices are overridden
+// too.
 func TestDevicesFollowTheAMIFamily(t *testing.T) {
 	xvda := func(size, kind string) object {
 		return object{"deviceName": "/dev/xvda", "ebs": object{"encrypted": true, "volumeSize": size, "volumeType": kind}}

@@ -9,22 +9,22 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// origin is the parameter that a part of a manifest comes from, and where in the parameter's JSON.
+// origin is the parameter that a part of a manifest comes from, and the path in the parameter's JSON.
 type origin struct{ parameter, path string }
 
-// draft is a manifest in the making. It remembers where each part of its spec comes from, so that what Karpenter refuses can
-// be told of the parameter that says it.
+// draft is a manifest that is being made. It records where each part of its spec comes from, so that a refusal can be
+// reported under the right parameter.
 type draft struct {
 	kind, name string
 	object     plan.Object
 	origins    map[string]origin
-	// overridden are the parameters in whose place karpenter_config has something else, each with where it has that.
+	// overridden maps parameters that karpenter_config replaces to the place in karpenter_config.
 	overridden map[string]origin
-	// fallback is blamed for what comes from nowhere else.
+	// fallback is the origin of parts that have no other origin.
 	fallback origin
-	// idle drafts are judged, and not applied.
+	// idle drafts are checked but not applied.
 	idle bool
-	// tolerated is a taint that the pods meant for the pool tolerate, guessed tells that nobody knows the architecture.
+	// tolerated is a taint that the pods meant for the pool tolerate. guessed means that the architecture is a default.
 	tolerated *params.Taint
 	guessed   bool
 }
@@ -42,7 +42,7 @@ func newDraft(apiVersion, kind, name, rack string, fallback origin) *draft {
 
 func (d *draft) spec() map[string]any { return d.object["spec"].(map[string]any) }
 
-// set puts a value at a path below spec.
+// set sets a value at a path below spec.
 func (d *draft) set(from origin, value any, path ...string) {
 	at := d.spec()
 	for _, part := range path[:len(path)-1] {
@@ -75,11 +75,12 @@ func (d *draft) add(from origin, value any, path ...string) {
 	d.origins[strings.Join(append(where, strconv.Itoa(len(list))), "\x00")] = from
 }
 
-// overrideParameter is shaped like the manifests: a path goes on in it as it goes on in them.
+// overrideParameter is the parameter with the same structure as the manifests: paths are the same in both.
 const overrideParameter = "karpenter_config"
 
-// origin is where a part of the manifest comes from: the origin of the longest beginning of its path, and in karpenter_config
-// what follows it. Elements of lists are numbers in the path. Where nothing is known to have said it, it is the fallback.
+// origin returns where a part of the manifest comes from: the origin of the longest known prefix of its path, extended
+// by the rest of the path if it is in karpenter_config. List elements are numbers in the path. If there is none, it
+// returns the fallback and known is false.
 func (d *draft) origin(path []string) (from origin, known bool) {
 	for n := len(path); n > 0; n-- {
 		from, ok := d.origins[strings.Join(path[:n], "\x00")]
@@ -94,13 +95,13 @@ func (d *draft) origin(path []string) (from origin, known bool) {
 	return d.fallback, false
 }
 
-// blame is the origin, known or not.
+// blame returns the origin, or the fallback.
 func (d *draft) blame(path []string) origin {
 	from, _ := d.origin(path)
 	return from
 }
 
-// extend goes on from a JSON path.
+// extend appends parts to a JSON path.
 func extend(at string, path []string) string {
 	for _, part := range path {
 		if _, err := strconv.Atoi(part); err == nil {
@@ -112,8 +113,8 @@ func extend(at string, path []string) string {
 	return at
 }
 
-// route parts a field path as the API server writes it: spec.template.spec.taints[0].key, spec.limits.nvidia.com/gpu. A key may have
-// dots in it: the manifest tells how far each goes.
+// route splits a field path of the API server, for example spec.template.spec.taints[0].key or
+// spec.limits.nvidia.com/gpu. Keys may contain dots, so the manifest is used to find the end of each key.
 func (d *draft) route(text string) []string {
 	var path []string
 	for at := any(d.object); text != ""; {
@@ -136,7 +137,8 @@ func (d *draft) route(text string) []string {
 	return path
 }
 
-// next takes the first part off a path: the longest that is a key of the fields, else what stands before the next dot or bracket.
+// next splits off the first part of a path: the longest prefix that is a key in fields, else the text before the next
+// dot or bracket.
 func next(text string, fields map[string]any) (part, rest string) {
 	if text[0] == '[' {
 		if part, rest, closed := strings.Cut(text[1:], "]"); closed {
@@ -157,7 +159,7 @@ func next(text string, fields map[string]any) (part, rest string) {
 	return text[:end], text[end:]
 }
 
-// override puts a value of karpenter_config at a path below spec, in the place of all that is there.
+// override sets a value of karpenter_config at a path below spec and replaces everything there.
 func (d *draft) override(by origin, value any, path ...string) {
 	whole := strings.Join(append([]string{"spec"}, path...), "\x00")
 	for at, from := range d.origins {

@@ -14,9 +14,10 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// The reasons for which Karpenter replaces a node, as the condition Drifted of its NodeClaim has them: in Karpenter
-// pkg/controllers/nodeclaim/disruption/drift.go, and in its AWS provider pkg/cloudprovider/drift.go. InstanceTypeNotFound, a
-// type that EC2 no longer offers in the node's zone, is not among them: what a change can do to that, SubnetDrift tells.
+// The reasons in the condition Drifted of a NodeClaim, for which Karpenter replaces a node: in Karpenter
+// pkg/controllers/nodeclaim/disruption/drift.go, and in its AWS provider pkg/cloudprovider/drift.go.
+// InstanceTypeNotFound, an instance type that EC2 no longer offers in the node's zone, is left out: a change can cause
+// it only by other subnets, which SubnetDrift covers.
 const (
 	nodePoolDrifted     = "NodePoolDrifted"
 	requirementsDrifted = "RequirementsDrifted"
@@ -27,14 +28,14 @@ const (
 	reservationDrift    = "CapacityReservationDrift"
 )
 
-// change is what a plan changes of one pool.
+// change describes what a plan changes in one pool.
 type change struct {
 	was, is decoded
-	// moved are the reasons that subnets and security groups are, which the manifests only name by a tag.
+	// moved are the drift reasons for changed subnets and security groups, which the manifests select by a tag only.
 	moved []string
 }
 
-// certainty is whether Karpenter replaces a node.
+// certainty says whether Karpenter replaces a node.
 type certainty int
 
 const (
@@ -43,8 +44,8 @@ const (
 	replaced
 )
 
-// tell says in an effect what Karpenter makes of the change: node by node where the NodeClaims are known, else what holds for any node
-// that the pool in force may have.
+// tell sets in an effect what Karpenter does because of the change: node by node if the NodeClaims are known, else what
+// holds for every possible node of the pool in force.
 func (c change) tell(effect *plan.Effect, known bool, claims []karpenter.NodeClaim) {
 	nodes := []*karpenter.NodeClaim{nil}
 	if known {
@@ -78,7 +79,8 @@ func (c change) tell(effect *plan.Effect, known bool, claims []karpenter.NodeCla
 	effect.Reasons = slices.Sorted(maps.Keys(reasons))
 }
 
-// drifts are the reasons for which Karpenter replaces the node of a NodeClaim, or may; of any node where claim is nil.
+// drifts returns the reasons for which Karpenter replaces, or may replace, the node of a NodeClaim. If claim is nil,
+// they hold for any node.
 func (c change) drifts(claim *karpenter.NodeClaim) map[string]certainty {
 	all := map[string]certainty{}
 	note := func(reason string, how certainty) {
@@ -93,7 +95,7 @@ func (c change) drifts(claim *karpenter.NodeClaim) map[string]certainty {
 	}
 	hashed := func(was, is, hash, version, current string) certainty {
 		if claim != nil && claim.Annotations[version] == current && claim.Annotations[hash] == is {
-			return stays // it was launched when the pool was so before
+			return stays // the node was launched while the pool had this hash before
 		}
 		if was != is {
 			return replaced
@@ -116,8 +118,9 @@ func (c change) drifts(claim *karpenter.NodeClaim) map[string]certainty {
 	return all
 }
 
-// found is the reason for which Karpenter has found the node of a NodeClaim to be drifted, where the change leaves that as it is. It is
-// not told by the NodeClaim's hashes: what others have set in a pool, and Sawhorse leaves alone, is in them too.
+// found returns the reason for which Karpenter has already found a node to be drifted, if the change does not affect
+// that reason. The NodeClaim's hashes do not show this: they include fields that others set in a pool and that Sawhorse
+// leaves alone.
 func (c change) found(claim *karpenter.NodeClaim) string {
 	if claim == nil || !claim.StatusConditions().Get(karpenter.ConditionTypeDrifted).IsTrue() {
 		return ""
@@ -138,8 +141,8 @@ func (c change) found(claim *karpenter.NodeClaim) string {
 	return ""
 }
 
-// requirements asks Karpenter, as its areRequirementsDrifted does, whether the labels of a NodeClaim meet the pool's requirements. Without
-// one, any labels that met the former requirements count.
+// requirements checks whether a NodeClaim's labels meet the pool's requirements, like Karpenter's
+// areRequirementsDrifted. Without a NodeClaim, it considers all labels that met the former requirements.
 func (c change) requirements(claim *karpenter.NodeClaim) certainty {
 	is := scheduling.NewNodeSelectorRequirementsWithMinValues(c.is.pool.Spec.Template.Spec.Requirements...)
 	if claim != nil {
@@ -162,7 +165,7 @@ func (c change) requirements(claim *karpenter.NodeClaim) certainty {
 	return worst
 }
 
-// within tells whether whatever meets a requirement meets another one.
+// within reports whether everything that meets inner also meets outer.
 func within(inner, outer *scheduling.Requirement) bool {
 	if optional(inner) && !optional(outer) {
 		return false
@@ -172,13 +175,13 @@ func within(inner, outer *scheduling.Requirement) bool {
 	return reflect.DeepEqual(both, inner)
 }
 
-// optional tells whether a node without the label meets a requirement.
+// optional reports whether a node without the label meets the requirement.
 func optional(r *scheduling.Requirement) bool {
 	return r.Operator() == corev1.NodeSelectorOpNotIn || r.Operator() == corev1.NodeSelectorOpDoesNotExist
 }
 
-// amis is whether other AMIs are selected. Which ones a name or an alias stands for, AWS alone knows; an AMI that is not among named ones
-// is not selected.
+// amis reports whether other AMIs are selected. Only AWS knows which AMIs a name or an alias stands for. If all terms
+// are IDs, an AMI that is not among them is not selected.
 func (c change) amis(claim *karpenter.NodeClaim) certainty {
 	terms := c.is.class.Spec.AMISelectorTerms
 	if reflect.DeepEqual(c.was.class.Spec.AMISelectorTerms, terms) {
@@ -195,11 +198,11 @@ func (c change) amis(claim *karpenter.NodeClaim) certainty {
 	case named && len(terms) == 1:
 		return stays
 	default:
-		return may // a node is to have the latest of those that suit its instance type
+		return may // Karpenter uses the latest AMI that suits the instance type
 	}
 }
 
-// reservations is whether other capacity reservations are selected: of a node that runs in one.
+// reservations reports whether other capacity reservations are selected, for nodes that run in one.
 func (c change) reservations(claim *karpenter.NodeClaim) certainty {
 	terms := c.is.class.Spec.CapacityReservationSelectorTerms
 	if reflect.DeepEqual(c.was.class.Spec.CapacityReservationSelectorTerms, terms) {
@@ -227,14 +230,14 @@ func (c change) reservations(claim *karpenter.NodeClaim) certainty {
 	}
 }
 
-// reselected are the reasons that nodes may have to go where other subnets and security groups carry the discovery tag: a node's subnet
-// must be one of the subnets, its security groups must be all of the groups. Which ones it has, AWS alone knows.
+// reselected returns the drift reasons for changed subnets and security groups. A node's subnet must be one of the
+// tagged subnets, and its security groups must be all of the tagged groups. Which ones a node has is known to AWS only.
 func reselected(was, is plan.Network) (reasons []string) {
 	if !sameSet(was.SecurityGroups, is.SecurityGroups) {
 		reasons = append(reasons, securityGroupDrift)
 	}
 	gone := slices.ContainsFunc(was.Subnets, func(id string) bool { return !slices.Contains(is.Subnets, id) })
-	if gone || len(was.Subnets) == 0 && len(is.Subnets) > 0 { // which there were is not known then
+	if gone || len(was.Subnets) == 0 && len(is.Subnets) > 0 { // the former ones are unknown then
 		reasons = append(reasons, subnetDrift)
 	}
 	return reasons
@@ -244,7 +247,7 @@ func sameSet(a, b []string) bool {
 	return slices.Equal(slices.Compact(slices.Sorted(slices.Values(a))), slices.Compact(slices.Sorted(slices.Values(b))))
 }
 
-// claimsByPool are the NodeClaims whose nodes Karpenter may find drifted: those that were launched and are not on their way out.
+// claimsByPool returns the NodeClaims that Karpenter checks for drift: those that are launched and not being deleted.
 func claimsByPool(objects []plan.Object) map[string][]karpenter.NodeClaim {
 	all := map[string][]karpenter.NodeClaim{}
 	for _, object := range objects {

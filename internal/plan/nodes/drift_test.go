@@ -9,7 +9,8 @@ import (
 	"sigs.k8s.io/karpenter/pkg/scheduling"
 )
 
-// A change that is taken back while nodes are being replaced: those that were launched before it stay, the others go again.
+// A change is reverted while nodes are being replaced: nodes from before the change stay, the others are replaced
+// again.
 func TestAChangeIsTakenBack(t *testing.T) {
 	back := change{was: decoded{good: true, poolHash: "changed"}, is: decoded{good: true, poolHash: "original"}}
 	for hash, want := range map[string]certainty{"changed": replaced, "original": stays} {
@@ -23,15 +24,15 @@ func TestAChangeIsTakenBack(t *testing.T) {
 	}
 }
 
-// FuzzRequirements holds what is told without NodeClaims against Karpenter's decision about one: where it is said of all nodes that they
-// stay, or go, so does a node that met the former requirements.
+// FuzzRequirements compares the result for unknown NodeClaims with Karpenter's decision about one NodeClaim. If all
+// nodes are said to stay or to be replaced, a node that met the former requirements must do so too.
 func FuzzRequirements(f *testing.F) {
 	const zone = "topology.kubernetes.io/zone"
 	for _, operators := range [][2]string{
 		{"In", "In"}, {"In", "NotIn"}, {"NotIn", "NotIn"}, {"NotIn", "Exists"}, {"Exists", "In"},
 		{"In", "DoesNotExist"}, {"DoesNotExist", "In"}, {"DoesNotExist", "NotIn"}, {"NotIn", "DoesNotExist"},
 	} {
-		for _, key := range []string{zone, ""} { // a node that has the label, and one that has not
+		for _, key := range []string{zone, ""} { // a node with the label, and one without
 			f.Add(`[{"key":"`+zone+`","operator":"`+operators[0]+`","values":["a","b"]}]`,
 				`[{"key":"`+zone+`","operator":"`+operators[1]+`","values":["a"]}]`, key, "b")
 		}
@@ -60,7 +61,7 @@ func FuzzRequirements(f *testing.F) {
 		}
 		former := scheduling.NewNodeSelectorRequirementsWithMinValues(old.pool.Spec.Template.Spec.Requirements...)
 		if scheduling.NewLabelRequirements(claim.Labels).Compatible(former) != nil {
-			return // no node of the pool
+			return // not a node of the pool
 		}
 		if one := change.requirements(claim); every != may && one != every {
 			t.Errorf("from %s to %s: any node %d, the node %s=%s %d", was, is, every, key, value, one)

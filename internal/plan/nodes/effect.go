@@ -13,8 +13,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// Effects are what becomes of each pool when a plan takes the place of the one in force, pools that stay as they are left out.
-// The plan has been judged good.
+// Effects returns what changes for each pool when a plan replaces the one in force. Unchanged pools are left out. The
+// plan must have passed all checks.
 func Effects(before, after plan.Plan, facts plan.Facts) []plan.Effect {
 	was, is := byPool(before.NodePools.Objects), byPool(after.NodePools.Objects)
 	moved := reselected(before.Network, after.Network)
@@ -44,14 +44,14 @@ func Effects(before, after plan.Plan, facts plan.Facts) []plan.Effect {
 			change.tell(&effect, facts.NodeClaims != nil, claims[name])
 		}
 		if len(moved) > 0 && old.text == new.text && !effect.Replaces && !effect.MayReplace {
-			continue // it has no node that could be in another subnet or group
+			continue // no node can be in another subnet or group
 		}
 		effects = append(effects, effect)
 	}
 	return effects
 }
 
-// manifests are the NodePool and EC2NodeClass of one name, and their text.
+// manifests holds the NodePool and EC2NodeClass of one name, and their text.
 type manifests struct {
 	pool, class plan.Object
 	text        string
@@ -83,13 +83,13 @@ func encode(object plan.Object) []byte {
 	return text
 }
 
-// decoded are a pool's manifests as Karpenter reads them from the API server.
+// decoded holds a pool's manifests as Karpenter reads them from the API server.
 type decoded struct {
 	pool                karpenter.NodePool
 	class               ec2.EC2NodeClass
 	poolHash, classHash string
-	// good tells that Karpenter's code may be called with them. Those of the plan in force need not be: the command takes previous
-	// parameters as they are given, and what is checked today was not always.
+	// good means that Karpenter's code can process them. The plan in force may fail this: the command does not check
+	// previous parameters, and earlier versions checked less.
 	good bool
 }
 
@@ -101,8 +101,8 @@ func (m manifests) decode() decoded {
 	return d
 }
 
-// decode reads a manifest that is good as the API server stores it, with the defaults of its definition: Karpenter's hashes have
-// them.
+// decode reads a valid manifest with the defaults of its CRD, as the API server stores it, because Karpenter's hashes
+// include the defaults.
 func decode(object plan.Object, kind string, into any) bool {
 	stored := &draft{kind: kind}
 	err := utiljson.Unmarshal(encode(object), &stored.object)

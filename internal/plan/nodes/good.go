@@ -10,8 +10,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
-// memory remembers manifests that were found good, by their hash: the racks of a batch, and the passes of a rack, share most of
-// theirs. It forgets all when it is full, rather than grow.
+// memory remembers the hashes of manifests that passed the checks. The racks of a batch, and the passes of a rack, have
+// most manifests in common. When it is full it is cleared.
 type memory struct {
 	mutex sync.Mutex
 	known map[[sha256.Size]byte]bool
@@ -36,8 +36,9 @@ func (m *memory) add(key [sha256.Size]byte) {
 	m.known[key] = true
 }
 
-// key is the hash of what the check of a manifest depends on. What Sawhorse itself makes of the names of rack and cluster,
-// and the limits that are parameters' integers, are good whatever they are: without them most racks are alike.
+// key returns a hash of everything that the check of a manifest depends on. It leaves out values that are always valid:
+// those that Sawhorse derives from the names of rack and cluster, and limits that come from integer parameters. Without
+// them, most racks have the same manifests.
 func (d *draft) key() [sha256.Size]byte {
 	spec, _ := d.object["spec"].(map[string]any)
 	spec = maps.Clone(spec)

@@ -1,6 +1,6 @@
-// Package nodes makes the manifests of a rack's NodePools and EC2NodeClasses, and checks them as the API server and Karpenter
-// would. It is apart from package plan because Karpenter's types weigh more than all the rest: only validate and the command
-// import it.
+// Package nodes makes the manifests of a rack's NodePools and EC2NodeClasses, and checks them like the API server and
+// Karpenter do. It is separate from package plan because Karpenter's types are a large dependency: only validate and
+// the command import it.
 package nodes
 
 import (
@@ -15,14 +15,14 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// Compiled are the manifests that a config asks for, EC2NodeClasses before NodePools, each kind by name; the build pool's
-// only where there are build nodes.
+// Compiled holds the manifests that a config asks for: EC2NodeClasses before NodePools, each kind sorted by name. The
+// build pool's manifests are only applied if there are build nodes.
 type Compiled struct {
 	drafts []*draft
 	config params.Config
 }
 
-// Compile makes the manifests, also where Karpenter is off: parameters are judged all the same.
+// Compile makes the manifests, also if Karpenter is off, because parameters are checked then too.
 func Compile(config params.Config, facts plan.Facts) Compiled {
 	c := Compiled{config: config}
 	for _, p := range pools(config, facts) {
@@ -34,7 +34,7 @@ func Compile(config params.Config, facts plan.Facts) Compiled {
 	return c
 }
 
-// Objects are the manifests as they are applied; none where Karpenter is off.
+// Objects returns the manifests to apply, or none if Karpenter is off.
 func (c Compiled) Objects() []plan.Object {
 	if !c.config.Enabled {
 		return nil
@@ -48,7 +48,7 @@ func (c Compiled) Objects() []plan.Object {
 	return objects
 }
 
-// Fingerprint tells sets of manifests apart.
+// Fingerprint returns a hash that identifies a set of manifests.
 func (c Compiled) Fingerprint() string {
 	all := make([]plan.Object, 0, len(c.drafts))
 	for _, d := range c.drafts {

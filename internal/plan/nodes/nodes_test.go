@@ -29,7 +29,7 @@ func compile(t *testing.T, written map[string]string) (class, pool plan.Object) 
 	return objects[0], objects[1]
 }
 
-// read gives the objects as they come out of the plan's record: as JSON has them.
+// read returns the objects as they are after marshaling into the plan's record and back.
 func read(t *testing.T, objects []plan.Object) []plan.Object {
 	t.Helper()
 	text, err := json.Marshal(objects)
@@ -43,7 +43,7 @@ func read(t *testing.T, objects []plan.Object) []plan.Object {
 	return again
 }
 
-// at reads a place like spec.template.spec.expireAfter; numbers are places in a list.
+// at returns the value at a path like spec.template.spec.expireAfter. Numbers are list indexes.
 func at(t *testing.T, object any, path string) any {
 	t.Helper()
 	for name := range strings.SplitSeq(path, ".") {
@@ -63,7 +63,8 @@ func at(t *testing.T, object any, path string) any {
 	return object
 }
 
-// "Never" is what Karpenter's types print for a duration that was not set, and base64 what the usual converter makes of one.
+// Karpenter's types print "Never" for a duration that is not set, and the usual converter prints base64 for one that
+// is.
 func TestDurationsArePrintedAsWritten(t *testing.T) {
 	for _, expiry := range []string{"1h", "720h", "0100h", "Never"} {
 		_, pool := compile(t, map[string]string{"karpenter_node_expiry": expiry})
@@ -83,7 +84,7 @@ func TestDurationsArePrintedAsWritten(t *testing.T) {
 	}
 }
 
-// Server-side apply refuses null lists, and would claim a status and a creation time.
+// Server-side apply refuses null lists, and would take ownership of a status and a creation time.
 func TestManifestsHoldNothingThatApplyRefuses(t *testing.T) {
 	class, pool := compile(t, nil)
 	for _, object := range []plan.Object{class, pool} {

@@ -21,16 +21,17 @@ type candidate struct {
 	labels       map[string]any
 	taints       []any
 	requirements []requirement
-	// types tells which of the known instance types the requirements leave.
+	// types reports for each known instance type whether it meets the requirements.
 	types []bool
 }
 
-// Unused warns of pools that are good and never used. A pod that fits on no node has one launched by the first NodePool that takes the pod:
-// those of a larger weight come first, of one weight those with a name later in the alphabet (Karpenter's OrderByWeight in
-// pkg/utils/nodepool, addToNewNodeClaim in pkg/controllers/provisioning/scheduling).
+// Unused returns warnings about pools that are valid but never used. For a pod that fits on no node, Karpenter uses the
+// first NodePool that accepts the pod. Pools with a larger weight come first and, with equal weight, those with a name
+// later in the alphabet (Karpenter's OrderByWeight in pkg/utils/nodepool, addToNewNodeClaim in
+// pkg/controllers/provisioning/scheduling).
 func (c Compiled) Unused() []params.Problem {
 	if len(c.config.Additional) == 0 {
-		return nil // workload and build never take each other's pods
+		return nil // workload and build never accept each other's pods
 	}
 	a := &advice{}
 	all := candidates(c.drafts)
@@ -42,7 +43,7 @@ func (c Compiled) Unused() []params.Problem {
 	return a.warnings
 }
 
-// candidates are the pools in the order in which Karpenter tries them.
+// candidates returns the pools in the order in which Karpenter tries them.
 func candidates(drafts []*draft) []candidate {
 	classes := map[string]*draft{}
 	for _, d := range drafts {
@@ -68,7 +69,8 @@ func candidates(drafts []*draft) []candidate {
 	return all
 }
 
-// unused warns of a pool that is tried behind one that takes all its pods. Of two it is told under the one that is not the workload pool.
+// unused adds a warning about a pool that is tried after one that accepts all its pods. If one of the two is the
+// workload pool, the warning is reported under the other.
 func (a *advice) unused(first, later candidate) {
 	why := "of one weight, the name that is later in the alphabet comes first"
 	if first.weight != later.weight {
@@ -86,11 +88,12 @@ func (a *advice) unused(first, later candidate) {
 		"only pods that ask for %s=%s%s come to %s; give %s a larger weight%s than %s has", other, name, why, name, names.LabelNodePool, name, orDisk, name, name, where, other)
 }
 
-// takesAll tells whether every pod that a later pool could get has a node of this one, unless it asks for the later pool by name: it
-// is false wherever that is not certain. A pool without taints behind one of a larger weight is a fallback, and meant to come last.
+// takesAll reports whether every pod that the later pool accepts gets a node of this one, unless the pod asks for the
+// later pool by name. If that is not certain, it returns false. A pool without taints after one with a larger weight is
+// a fallback, and is meant to come last.
 func (c candidate) takesAll(later candidate) bool {
 	switch {
-	case c.pool.guessed || later.pool.guessed: // nobody knows the architecture
+	case c.pool.guessed || later.pool.guessed: // the architecture is unknown
 	case c.weight > later.weight && len(later.taints) == 0:
 	case !c.launches() || !c.likeNodes(later):
 	case !c.admits(later):
@@ -100,7 +103,8 @@ func (c candidate) takesAll(later candidate) bool {
 	return false
 }
 
-// launches tells whether the pool's limits let it launch nodes of every kind: a limit of 0 GPUs rules out those that have some.
+// launches reports whether the pool's limits allow nodes of every kind. A limit of 0 GPUs, for example, excludes nodes
+// with GPUs.
 func (c candidate) launches() bool {
 	for _, value := range inner(c.pool.spec(), "limits") {
 		if limit, err := resource.ParseQuantity(fmt.Sprint(value)); err != nil || limit.Sign() <= 0 {
@@ -110,8 +114,8 @@ func (c candidate) launches() bool {
 	return true
 }
 
-// likeNodes tells whether the pool's nodes hold as much as the later one's of the same instance type. The disk may be another one where
-// it is not what the later pool is for: its pods are those that tolerate its taints.
+// likeNodes reports whether the pool's nodes have the same capacity as the later pool's with the same instance type.
+// The disk may differ if the later pool has taints, because then its purpose is to run the pods that tolerate them.
 func (c candidate) likeNodes(later candidate) bool {
 	a, b := c.class.spec(), later.class.spec()
 	for _, field := range []string{"kubelet", "instanceStorePolicy", "ipPrefixCount", "capacityReservationSelectorTerms"} {
@@ -126,7 +130,7 @@ func (c candidate) sameDisks(later candidate) bool {
 	return reflect.DeepEqual(c.class.spec()["blockDeviceMappings"], later.class.spec()["blockDeviceMappings"])
 }
 
-// admits tells whether pods that tolerate the later pool's taints, and select any of its labels, may go to this one.
+// admits reports whether pods that tolerate the later pool's taints and select any of its labels can run in this pool.
 func (c candidate) admits(later candidate) bool {
 	for _, taint := range c.taints {
 		if !slices.ContainsFunc(later.taints, func(t any) bool { return reflect.DeepEqual(t, taint) }) {
@@ -140,13 +144,13 @@ func (c candidate) admits(later candidate) bool {
 	}
 	for _, r := range later.requirements {
 		if !karpenter.WellKnownLabels.Has(r.key) && !slices.ContainsFunc(c.requirements, r.same) {
-			return false // a label too, of the user's own
+			return false // a custom key is a label too
 		}
 	}
 	return true
 }
 
-// offers tells whether the pool may launch whatever the later one may.
+// offers reports whether the pool may launch everything that the later one may.
 func (c candidate) offers(later candidate) bool {
 	if !slices.Contains(later.types, true) || slices.ContainsFunc(later.requirements, requirement.unknown) {
 		return false
@@ -160,7 +164,7 @@ func (c candidate) offers(later candidate) bool {
 		switch {
 		case r.atLeast:
 			return false
-		case slices.Contains(typeKeys, r.key): // as the types above
+		case slices.Contains(typeKeys, r.key): // compared by the types above
 		case r.key == keyCapacity:
 			for _, way := range []string{karpenter.CapacityTypeOnDemand, karpenter.CapacityTypeSpot, karpenter.CapacityTypeReserved} {
 				excluded := slices.ContainsFunc(later.requirements, func(l requirement) bool { return l.key == keyCapacity && !l.meets(way) })

@@ -24,7 +24,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// compiled are the manifests of a rack with Karpenter on, and its NodePools as Karpenter reads them, in its order.
+// compiled returns the manifests of a rack with Karpenter on, and its NodePools as Karpenter reads them, in Karpenter's
+// order.
 func compiled(t *testing.T, written map[string]string) (Compiled, []*karpenter.NodePool) {
 	t.Helper()
 	texts := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "node_type": "m6i.large"}
@@ -49,7 +50,7 @@ func compiled(t *testing.T, written map[string]string) (Compiled, []*karpenter.N
 	return compiled, pools
 }
 
-// The order in which pools are tried is Karpenter's own.
+// The order of the pools must be the one that Karpenter's own code gives.
 func TestPoolsAreTriedInKarpentersOrder(t *testing.T) {
 	compiled, pools := compiled(t, map[string]string{
 		"build_node_enabled": "true", "karpenter_config": `{"nodePool":{"weight":7}}`,
@@ -67,8 +68,8 @@ func TestPoolsAreTriedInKarpentersOrder(t *testing.T) {
 	}
 }
 
-// What is said of pools that are never used is what Karpenter's scheduler does with a pod that is meant for them: one that tolerates the
-// taints of a pool, and asks for what its instance types have.
+// The warnings about unused pools must agree with Karpenter's scheduler. Each pod tolerates the taints of a pool, and
+// requests what its instance types have.
 func TestUnusedPoolsGetNoPods(t *testing.T) {
 	gpu := corev1.Toleration{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists}
 	tenant := corev1.Toleration{Key: "dedicated-node", Operator: corev1.TolerationOpExists}
@@ -81,7 +82,7 @@ func TestUnusedPoolsGetNoPods(t *testing.T) {
 		gpus       string
 		selects    texts
 		want       string // the pool of the pod's node
-		unused     bool   // whether a pool is said to be
+		unused     bool   // whether a pool is reported as unused
 	}{
 		{"GPUs without a weight", gpus, nil, gpu, "1", nil, "workload", true},
 		{"one that asks for the pool", gpus, nil, gpu, "1", texts{"convox.io/nodepool": "gpu"}, "gpu", true},
@@ -118,7 +119,8 @@ func pod(tolerates corev1.Toleration, gpus string, selects map[string]string) *c
 	}
 }
 
-// launches is the NodePool by which Karpenter's scheduler launches a node for a pod, where there are two instance types: one with a GPU.
+// launches returns the NodePool that Karpenter's scheduler launches a node from for a pod. There are two instance
+// types, one of them with a GPU.
 func launches(t *testing.T, pools []*karpenter.NodePool, pod *corev1.Pod) string {
 	t.Helper()
 	ctx := options.ToContext(t.Context(), &options.Options{})
@@ -152,7 +154,7 @@ func instanceType(name, gpus string) *cloudprovider.InstanceType {
 	}
 }
 
-// deaf hears no events.
+// deaf discards events.
 type deaf struct{}
 
 func (deaf) Publish(...events.Event) {}

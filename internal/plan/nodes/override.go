@@ -7,7 +7,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// overridden is the origin of a part of karpenter_config.
+// overridden returns the origin of a path in karpenter_config.
 func overridden(path ...string) origin {
 	at := ""
 	for _, part := range path {
@@ -16,8 +16,8 @@ func overridden(path ...string) origin {
 	return origin{overrideParameter, at}
 }
 
-// overrideNodePool lays karpenter_config's nodePool over the defaults (spec 2, Precedence): labels and the keys of disruption
-// are merged, every other field replaces the default whole.
+// overrideNodePool applies karpenter_config's nodePool to the defaults. Labels and the keys of disruption are merged;
+// every other field replaces the default completely.
 func (p pool) overrideNodePool(d *draft) {
 	template, _ := p.override.NodePool["template"].(map[string]any)
 	metadata, _ := template["metadata"].(map[string]any)
@@ -38,7 +38,7 @@ func (p pool) overrideNodePool(d *draft) {
 	}
 }
 
-// overrideNodeClass does the same with ec2NodeClass: tags are merged.
+// overrideNodeClass applies ec2NodeClass in the same way. Tags are merged.
 func (p pool) overrideNodeClass(d *draft) {
 	replace(d, "ec2NodeClass", p.override.EC2NodeClass, nil, []string{"tags"})
 	replace(d, "ec2NodeClass", inner(p.override.EC2NodeClass, "tags"), []string{"tags"}, nil)
@@ -49,7 +49,7 @@ func inner(object map[string]any, key string) map[string]any {
 	return found
 }
 
-// replace puts each field of a section in place of the default, but for those that are merged by themselves.
+// replace sets each field of a section in place of its default, except the fields that are merged separately.
 func replace(d *draft, top string, fields map[string]any, path, merged []string) {
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		if slices.Contains(merged, key) {

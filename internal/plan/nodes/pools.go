@@ -12,21 +12,21 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// pool is one NodePool with its EC2NodeClass: what is said of it, and which parameters say so.
+// pool is one NodePool with its EC2NodeClass: its settings, and the parameters that they come from.
 type pool struct {
 	params.Pool
-	// from tells the origin of a field, by the field's name in an entry of additional_karpenter_nodepools_config.
+	// from returns the origin of a field, by the field's name in additional_karpenter_nodepools_config.
 	from func(field string) origin
-	// own are the labels that mark the pool's nodes, taint is a taint of the pool's own.
+	// own are the labels of the pool's nodes that Sawhorse sets. taint is a taint that Sawhorse sets, or nil.
 	own      map[string]string
 	taint    *params.Taint
 	override params.Override
 	idle     bool
-	// guessed tells that no node group is known whose architecture would be the pool's.
+	// guessed means that the pool's architecture is a default, because no parameter and no node group defines it.
 	guessed bool
 }
 
-// pools are all pools of a rack: workload, build, and the additional ones.
+// pools returns all pools of a rack: workload, build, and the additional ones.
 func pools(config params.Config, facts plan.Facts) []pool {
 	workload := pool{Pool: config.Workload, from: workloadOrigin(config), override: config.Override}
 	workload.Name, workload.Arch = names.WorkloadPool, plan.Arch(config, facts)
@@ -88,8 +88,8 @@ func workloadOrigin(config params.Config) func(string) origin {
 	}
 }
 
-// buildPool is for build nodes: expiry, disk and volume type are the workload parameters', families and sizes too where the
-// build's own are not set.
+// buildPool returns the pool for build nodes. It has the workload's expiry, disk and volume type and, if its own are
+// not set, the workload's instance families and sizes.
 func buildPool(config params.Config, facts plan.Facts, workload pool) pool {
 	build := pool{Pool: config.Build, idle: !config.BuildNodes}
 	build.Name, build.Arch = names.BuildPool, plan.BuildArch(config, facts)
@@ -182,7 +182,7 @@ func (p pool) nodeClass(config params.Config) *draft {
 	p.setDevices(d)
 	p.overrideNodeClass(d)
 	if _, overridden := p.override.EC2NodeClass["blockDeviceMappings"]; !overridden {
-		p.setDevices(d) // again: the override may have another AMI family
+		p.setDevices(d) // again, because the override may set another AMI family
 	}
 	d.set(own, names.NodeRole(config.Rack), "role")
 	d.set(origin{parameter: "cluster_name"}, discovery, "subnetSelectorTerms")
@@ -192,7 +192,7 @@ func (p pool) nodeClass(config params.Config) *draft {
 	return d
 }
 
-// setDevices gives the pool's disk to its nodes, as the AMI family has it.
+// setDevices sets the block devices, with the pool's disk, as the AMI family needs them.
 func (p pool) setDevices(d *draft) {
 	devices := p.devices(bootFamily(d.spec()))
 	d.set(p.from("disk"), devices, "blockDeviceMappings")

@@ -11,7 +11,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// rendered are the manifests of a rack with Karpenter on, by kind and name.
+// rendered returns the manifests of a rack with Karpenter on, by kind and name.
 func rendered(t *testing.T, facts plan.Facts, written map[string]string) map[string]plan.Object {
 	t.Helper()
 	texts := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}
@@ -39,7 +39,7 @@ func rendered(t *testing.T, facts plan.Facts, written map[string]string) map[str
 	return found
 }
 
-// places checks "Kind/name path" against values.
+// places compares the values at "Kind/name path".
 func places(t *testing.T, objects map[string]plan.Object, want map[string]any) {
 	t.Helper()
 	for place, value := range want {
@@ -142,7 +142,7 @@ func TestAdditionalPools(t *testing.T) {
 	})
 }
 
-// Precedence, section by section (spec 2, karpenter_config).
+// The precedence of karpenter_config, section by section.
 func TestOverride(t *testing.T) {
 	objects := rendered(t, plan.Facts{}, map[string]string{
 		"karpenter_instance_families": "c6i", "karpenter_node_labels": "a=parameter,b=parameter", "karpenter_node_taints": "x:NoSchedule", "karpenter_consolidate_after": "5m", "tags": "t=parameter,u=parameter",
@@ -183,7 +183,7 @@ func TestOverride(t *testing.T) {
 	})
 }
 
-// What Karpenter refuses is blamed on the parameter that says it, wherever it ended up.
+// A refusal is reported under the parameter that caused it, wherever the value ended up.
 func TestBlame(t *testing.T) {
 	for _, c := range []struct {
 		written map[string]string

@@ -12,11 +12,11 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// farExponent is that of a quantity which Kubernetes, and so Karpenter, computes digit by digit, for minutes.
+// farExponent matches a quantity with a large exponent, which Kubernetes and Karpenter take minutes to compute.
 var farExponent = regexp.MustCompile(`[eE][+-]?[0-9]{4,}`)
 
-// quantities asks whether Karpenter can read quantities: the definition knows their letters only. With a limit that it cannot read it
-// reads no NodePool any more, and at one for the kubelet it panics.
+// quantities checks that Karpenter can read the quantities. The CRD checks their characters only. Karpenter cannot read
+// any NodePool if one has an invalid limit, and it panics on an invalid quantity for the kubelet.
 func (d *draft) quantities() []params.Problem {
 	kubelet := inner(d.spec(), "kubelet")
 	var problems []params.Problem

@@ -20,8 +20,9 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// typed asks Karpenter about each label, taint and requirement by itself, so that the one that it refuses is known; then
-// about all of them together. What does not even fit its types has been refused before.
+// typed calls Karpenter's own checks for each label, taint and requirement separately, so that a refusal can be
+// attributed to one of them. It then checks for duplicate taints, durations and budgets. What does not fit Karpenter's
+// types has been refused before.
 func (d *draft) typed() []params.Problem {
 	if d.kind != "NodePool" {
 		return d.aliases()
@@ -44,7 +45,7 @@ func (d *draft) typed() []params.Problem {
 			ask(map[string]any{"spec": map[string]any{list: []any{entry}}}, "spec", list, strconv.Itoa(i))
 		}
 	}
-	// What becomes an annotation of a NodeClaim is asked about when there is one.
+	// The API server checks these annotations only when a NodeClaim is created.
 	annotations := inner(inner(template, "metadata"), "annotations")
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
 		if wrong := validation.IsQualifiedName(strings.ToLower(key)); len(wrong) > 0 {
@@ -55,7 +56,8 @@ func (d *draft) typed() []params.Problem {
 	return slices.Concat(problems, d.twice(inner(template, "spec")), d.durations(), d.budgets())
 }
 
-// aliases asks whether Karpenter can read the aliases of AMIs: the definition lets a second @ pass, and Karpenter's controller ends at it.
+// aliases checks that Karpenter can read the AMI aliases. The CRD accepts an alias with a second @, and Karpenter's
+// controller crashes on it.
 func (d *draft) aliases() []params.Problem {
 	terms, _ := d.spec()["amiSelectorTerms"].([]any)
 	var problems []params.Problem
@@ -69,7 +71,8 @@ func (d *draft) aliases() []params.Problem {
 	return problems
 }
 
-// readableAlias tells whether Karpenter can read an alias: where it cannot, its EC2NodeClass.Alias and Hash end the process.
+// readableAlias reports whether Karpenter can read an alias. Its functions EC2NodeClass.Alias and Hash end the process
+// on any other.
 func readableAlias(alias string) bool {
 	family, version, found := strings.Cut(alias, "@")
 	return found && !strings.Contains(version, "@") && slices.ContainsFunc([]string{
@@ -77,8 +80,8 @@ func readableAlias(alias string) bool {
 	}, func(known string) bool { return strings.ToLower(known) == family })
 }
 
-// unreadable asks whether the manifest fits Karpenter's types: the definition takes integers that they do not hold, and Karpenter
-// can then read no object of the kind.
+// unreadable checks that the manifest fits Karpenter's Go types. The CRD accepts integers that overflow them, and
+// Karpenter then cannot read any object of the kind.
 func (d *draft) unreadable() []params.Problem {
 	var into any = &karpenter.NodePool{}
 	if d.kind == "EC2NodeClass" {
@@ -95,8 +98,8 @@ func (d *draft) unreadable() []params.Problem {
 	return []params.Problem{d.blame(d.route(wrong.Field)).problem("has a %s, which Karpenter cannot read as %s; change it or leave it out", wrong.Value, wrong.Type)}
 }
 
-// durations asks whether durations fit Go's: the definition knows their letters only, and Karpenter cannot read a pool in which one
-// does not. A node's expiry of zero would delete every node at once.
+// durations checks that Go can parse the durations. The CRD checks their characters only, and Karpenter cannot read a
+// pool with an invalid one. An expiry of zero would delete every node at once.
 func (d *draft) durations() []params.Problem {
 	spec := inner(d.object, "spec")
 	node, disruption := inner(inner(spec, "template"), "spec"), inner(spec, "disruption")
@@ -131,8 +134,8 @@ func (d *draft) durations() []params.Problem {
 	return problems
 }
 
-// budgets asks what Karpenter reads when it is about to disrupt a node: where it cannot read a budget it never disrupts any, and only
-// its log tells.
+// budgets checks what Karpenter parses when it is about to disrupt a node. If it cannot parse a budget it never
+// disrupts a node, and only its log says so.
 func (d *draft) budgets() []params.Problem {
 	entries, _ := inner(inner(d.object, "spec"), "disruption")["budgets"].([]any)
 	var problems []params.Problem
@@ -160,7 +163,7 @@ func (d *draft) budgets() []params.Problem {
 	return problems
 }
 
-// twice asks about all taints together: no two may have one key and effect.
+// twice checks all taints together: no two may have the same key and effect.
 func (d *draft) twice(spec map[string]any) []params.Problem {
 	taints, _ := spec["taints"].([]any)
 	startup, _ := spec["startupTaints"].([]any)
@@ -181,7 +184,7 @@ func (d *draft) twice(spec map[string]any) []params.Problem {
 	return problems
 }
 
-// runtimeValidate is Karpenter's own check of a NodePool's template, done before it uses the pool.
+// runtimeValidate runs Karpenter's own check of a NodePool's template, which Karpenter does before it uses the pool.
 func runtimeValidate(template map[string]any) error {
 	encoded, err := json.Marshal(map[string]any{"spec": map[string]any{"template": template}})
 	if err != nil {
