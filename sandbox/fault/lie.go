@@ -54,6 +54,6 @@ var lies = map[Kind]http.HandlerFunc{
 func list(kind, further, items string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, fmt.Sprintf(`{"kind":%q,"apiVersion":"v1","metadata":{"continue":%q},"items":[%s]}`, kind, further, items)) // the caller may have closed the connection
+		_, _ = io.WriteString(w, fmt.Sprintf(`{"kind":%q,"apiVersion":"v1","metadata":{"continue":%q},"items":[%s]}`, kind, further, items)) // fails if the caller is gone
 	}
 }

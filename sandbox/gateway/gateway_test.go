@@ -23,7 +23,7 @@ import (
 var sandbox *gatewaytest.Sandbox
 
 func TestMain(m *testing.M) {
-	if _, err := os.ReadDir("../ministack"); err != nil { // makes go test depend on these files, so that it runs again when one of them changes
+	if _, err := os.ReadDir("../ministack"); err != nil { // so that go test runs again when one of these files changes
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -16,7 +16,7 @@ _iam_tags = tagging._RESOURCE_TAG_COLLECTORS["iam"]
 
 
 def install():
-    iam_actions.extract_resource_arn = extract_resource_arn  # app imports it at each request
+    iam_actions.extract_resource_arn = extract_resource_arn  # the app imports the function at each request
     tagging._RESOURCE_TAG_COLLECTORS["iam"] = _with_profiles
     tagging._RESOURCE_TAG_COLLECTORS["eks"] = _eks_tags
 

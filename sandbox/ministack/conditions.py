@@ -22,7 +22,7 @@ _variable = re.compile(r"\$\{([^}]+)\}")
 
 
 def install():
-    iam_actions.request_tag_context = request_context  # app imports it at each request
+    iam_actions.request_tag_context = request_context  # the app imports the function at each request
     iam_evaluator._first_match = first_match
     iam_evaluator.resolve_principal = resolve_principal
 

@@ -35,7 +35,7 @@ _script = ""
 
 
 def install():
-    iam_evaluator.enforce = enforce  # app imports it at each request
+    iam_evaluator.enforce = enforce  # the app imports the function at each request
     iam_evaluator.evaluate = evaluate
 
 
