@@ -95,7 +95,7 @@ func judge(t *testing.T, p *play, proof string) (string, error) {
 			t.Fatal(err)
 		}
 		var lines []string
-		for _, line := range slices.Concat([]string{string(first)}, p.calls, []string{string(first)}) { // a restarted MiniStack writes the first line again
+		for _, line := range slices.Concat([]string{string(first)}, p.calls, []string{string(first)}) { // MiniStack was restarted
 			lines = append(lines, strings.ReplaceAll(line, "\n", " "))
 		}
 		write("e2e/decisions.jsonl", strings.Join(lines, "\n")+"\n")
