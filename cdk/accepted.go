@@ -10,8 +10,8 @@ import (
 	"github.com/cdklabs/cdk-nag-go/cdknag/v2"
 )
 
-// accept records in the template why a rule of cdk-nag does not apply to a construct. The tests run cdk-nag's
-// AwsSolutions.
+// accept records in the template why a rule of cdk-nag does not apply to a construct. The
+// tests run cdk-nag's AwsSolutions.
 func accept(what constructs.Construct, rule, why string) {
 	cdknag.NagSuppressions_AddResourceSuppressions(what, &[]*cdknag.NagPackSuppression{{Id: jsii.String(rule), Reason: jsii.String(why)}}, nil)
 }

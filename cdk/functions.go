@@ -15,7 +15,7 @@ import (
 // function is one Lambda function. Its code is in the directory of that name under functions/.
 type function struct {
 	name string
-	// memory is in MiB. It also determines the CPU, which Helm and the start of a function need.
+	// memory is in MiB. It also determines the CPU, which limits Helm and cold starts.
 	memory float64
 	// cluster marks the functions that call the cluster's API server. Their roles have an access entry.
 	cluster bool
@@ -40,8 +40,8 @@ var functions = []function{
 	{name: "resync", memory: 256},
 }
 
-// functionTimeout is in seconds. It is less than the state machine's TimeoutSeconds of a task, which is less than the
-// lease.
+// functionTimeout is in seconds. It is less than the state machine's TimeoutSeconds of a task, which is
+// less than the lease.
 const functionTimeout = 60
 
 // logicalID turns "validate" into "Validate".

@@ -46,10 +46,10 @@ func (s *sawhorse) infrastructurePermissions() []awsiam.PolicyStatement {
 			"iam:ListAttachedRolePolicies", "iam:TagRole", "iam:UpdateAssumeRolePolicy"}, ourRoles()),
 		allow([]string{"iam:GetRole"}, ourRoleNames()),
 		allow([]string{"iam:ListInstanceProfiles"}, anything),
-		allow([]string{"iam:RemoveRoleFromInstanceProfile", "iam:DeleteInstanceProfile"}, []string{iamARN("instance-profile/karpenter/*")}), // instance profiles that Karpenter left behind
+		allow([]string{"iam:RemoveRoleFromInstanceProfile", "iam:DeleteInstanceProfile"}, []string{iamARN("instance-profile/karpenter/*")}), // left behind by Karpenter
 		allow([]string{"iam:PassRole"}, controllerRoles(), toPods),
-		// The creator of an access entry for nodes must be allowed to pass their role (EKS user guide, "Create access
-		// entries").
+		// The creator of an access entry for nodes must be allowed to pass their role (EKS user
+		// guide, "Create access entries").
 		allow([]string{"iam:PassRole"}, nodeRoles(), toEC2()),
 		allow([]string{"eks:ListPodIdentityAssociations"}, clusters()),
 		allow([]string{"eks:CreatePodIdentityAssociation"}, clusters(), s.letIn()),

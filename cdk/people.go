@@ -28,8 +28,8 @@ func numbered(role string, i int) string {
 	return role + strconv.Itoa(i+1)
 }
 
-// IAM's limits: the characters of a managed policy without white space, and the number of managed policies per role or
-// user.
+// IAM's limits: the characters of a managed policy without white space, and the number of managed policies
+// per role or user.
 const policyCharacters, policiesEach = 6144, 10
 
 // operatorPolicies splits operatorRacks into groups that fit into one policy each.

@@ -146,8 +146,8 @@ func (s *sawhorse) validatePermissions() []awsiam.PolicyStatement {
 	return statements
 }
 
-// objects returns the ARNs of the objects that JSON parameters may be read from. S3's ARNs have neither region nor
-// account.
+// objects returns the ARNs of the objects that JSON parameters may be read from. S3's ARNs have
+// neither region nor account.
 func (s *sawhorse) objects() (arns []string) {
 	for _, prefix := range s.ObjectPrefixes {
 		arns = append(arns, "arn:"+*awscdk.Aws_PARTITION()+":s3:::"+strings.TrimPrefix(prefix, "s3://")+"*")
@@ -155,8 +155,8 @@ func (s *sawhorse) objects() (arns []string) {
 	return arns
 }
 
-// objectOwners returns the accounts whose buckets JSON parameters may be read from; none if they may not be read at
-// all.
+// objectOwners returns the accounts whose buckets JSON parameters may be read from; none if they may not
+// be read at all.
 func (s *sawhorse) objectOwners() []string {
 	if len(s.ObjectPrefixes) == 0 {
 		return nil

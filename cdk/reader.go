@@ -61,8 +61,8 @@ func (r *reader) number(key string, fallback, least, most int) int {
 	return value
 }
 
-// retentions are the retention periods in days that CloudWatch Logs supports (CloudWatch Logs API Reference,
-// PutRetentionPolicy).
+// retentions are the retention periods in days that CloudWatch Logs supports (CloudWatch
+// Logs API Reference, PutRetentionPolicy).
 var retentions = []int{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653}
 
 func (r *reader) retention(key string, fallback int) int {
@@ -88,8 +88,8 @@ func (r *reader) list(key string) (values []string) {
 	return nil
 }
 
-// guarded are the services of which no node may have all actions: they grant permissions, so a node could give itself
-// any.
+// guarded are the services of which no node may have all actions: they grant permissions, so a node
+// could give itself any.
 var guarded = []string{"iam", "organizations", "sts"}
 
 func (r *reader) nodeActions() []string {

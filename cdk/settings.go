@@ -28,12 +28,12 @@ type settings struct {
 	// ResyncMinutes (resyncMinutes) is the interval of the full passes, ResyncSlots (resyncSlots) the number of ticks
 	// over which they are spread.
 	ResyncMinutes, ResyncSlots int
-	// DrainSeconds (drainSeconds) is how long nodes may drain when Karpenter is turned off or when their node group is
-	// replaced.
+	// DrainSeconds (drainSeconds) is how long nodes may drain when Karpenter is turned off or when their
+	// node group is replaced.
 	DrainSeconds int
-	// PodIdentityDelaySeconds (podIdentityDelaySeconds) is the minimum age of the Pod Identity association of
-	// Karpenter's controller when the controller is installed. Pods get credentials only at admission, and an
-	// association takes effect some seconds after its creation.
+	// PodIdentityDelaySeconds (podIdentityDelaySeconds) is the minimum age of the role and the Pod Identity
+	// association of Karpenter's controller when the controller is installed. Pods get credentials only at admission,
+	// and an association takes effect some seconds after its creation.
 	PodIdentityDelaySeconds int
 	// AlarmTopicARN (alarmTopicArn) is the SNS topic for alarms. If it is empty, alarms are only displayed.
 	AlarmTopicARN string
@@ -51,19 +51,19 @@ type settings struct {
 	// ValidateConcurrency (validateConcurrency) is the same for the function validate, which every pass and every dry
 	// run calls. It limits the share of the account's concurrency that a flood of events can use.
 	ValidateConcurrency int
-	// OperatorRacks (operatorRacks) are the racks in the policy for operators. Many racks are split over several
-	// policies.
+	// OperatorRacks (operatorRacks) are the racks in the policy for operators. Many racks are
+	// split over several policies.
 	OperatorRacks []string
 	// NodeActions (nodeActions) are actions that the roles of nodes may use beyond Karpenter's own needs. Their
-	// boundary allows these actions for policies that racks attach with node_policy_arns. KMS actions are also allowed
-	// for Karpenter's controllers, because EC2 uses the keys of nodes' volumes on behalf of the role that launches the
-	// nodes.
+	// boundary allows these actions for policies that racks attach with node_policy_arns. KMS actions are also
+	// allowed for Karpenter's controllers, because EC2 uses the keys of nodes' volumes on behalf of the role
+	// that launches the nodes.
 	NodeActions []string
 	// NodeRoles (nodeRoles) are the roles that ON_DEMAND copies of SPOT node groups may get: names with their paths,
 	// with * as a wildcard. If it is empty, no group is replaced.
 	NodeRoles []string
-	// RequireClusterTag (requireClusterTag) admits racks only to clusters whose tag sawhorse.dev/rack has the rack's
-	// name.
+	// RequireClusterTag (requireClusterTag) admits racks only to clusters whose tag sawhorse.dev/rack
+	// has the rack's name.
 	RequireClusterTag bool
 	// ImageRepositories (imageRepositories) may contain the image of Karpenter's controller, in addition to Karpenter's
 	// own repository: exact names, and prefixes that end in /*. If it is empty, the account's ECR is allowed.
@@ -94,9 +94,9 @@ var (
 	namespaces = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 	// The slash before * ends a name. Without it, example.com/team* would also match example.com/team-of-others/x.
 	repositories = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]+)?(/[a-z0-9]([a-z0-9._-]*[a-z0-9])?)*/([a-z0-9]([a-z0-9._-]*[a-z0-9])?|\*)$`)
-	// The slash ends the bucket's name. Without it, s3://config would also match s3://config-of-others. *, ? and $ are
-	// excluded because they have a meaning in a policy, and the comma because it ends a prefix in the function's
-	// environment.
+	// The slash ends the bucket's name. Without it, s3://config would also match s3://config-of-others. *,
+	// ? and $ are excluded because they have a meaning in a policy, and the comma because it ends a prefix
+	// in the function's environment.
 	objects = regexp.MustCompile(`^s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/[A-Za-z0-9!_.'()/=@+-]*$`)
 )
 

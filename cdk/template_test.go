@@ -293,8 +293,8 @@ func TestCustomFunctions(t *testing.T) {
 	}
 }
 
-// A function with limited concurrency has that concurrency reserved. New accounts have too little to reserve any by
-// default.
+// A function with limited concurrency has that concurrency reserved. New accounts have too little to
+// reserve any by default.
 func TestReservedConcurrency(t *testing.T) {
 	for _, c := range []struct {
 		of   template
@@ -362,8 +362,8 @@ func TestAMissingScheduleIsAlarming(t *testing.T) {
 	}
 }
 
-// The alarm uses the age of the lease. Step Functions' ExecutionTime is available only after an execution has ended,
-// which one that hangs does not do.
+// The alarm uses the age of the lease. Step Functions publishes ExecutionTime only when an execution ends, and an
+// execution that hangs does not end.
 func TestALongPassIsAlarming(t *testing.T) {
 	for id, alarm := range production.all("AWS::CloudWatch::Alarm") {
 		if strings.HasPrefix(id, "PassTooLong") {

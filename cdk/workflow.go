@@ -50,8 +50,8 @@ func (s *sawhorse) addStateMachine() {
 		TracingEnabled: jsii.Bool(true),
 	})
 	accept(s.machine, "AwsSolutions-SF1", "The execution's history holds every event for 90 days; the log is for what went wrong, and each step logs its changes itself.")
-	// E3601: cfn-lint checks the definition before the substitutions, and does not recognize ARNs that contain
-	// ${Partition}.
+	// E3601: cfn-lint checks the definition before the substitutions, and does not recognize
+	// ARNs that contain ${Partition}.
 	s.machine.Node().DefaultChild().(awscdk.CfnResource).AddMetadata(jsii.String("cfn-lint"), lintIgnores("E3601"))
 	var invoked []string
 	for _, f := range functions {

@@ -76,7 +76,7 @@ func examine(ctx context.Context, rack string) (doctor.Report, error) {
 }
 
 // printReport prints a report for people. Findings that differ only in the check are printed as one, because one
-// missing permission can prevent many checks.
+// cause can prevent many checks.
 func printReport(w io.Writer, r doctor.Report) error {
 	var out strings.Builder
 	for rest := r.Findings; len(rest) > 0; {

@@ -11,8 +11,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/doctor"
 )
 
-// emptyAccount is an AWS account that denies everything, except that it answers that there are no parameters and no
-// cluster.
+// emptyAccount is an AWS account that denies everything, except that it answers that there are no
+// parameters and no cluster.
 func emptyAccount(t *testing.T) []string {
 	t.Helper()
 	env := parameterStore(t, nil)
@@ -85,7 +85,7 @@ func TestDoctorIsUsedWrongly(t *testing.T) {
 	}
 }
 
-// A missing permission may prevent many checks. It is printed once.
+// One cause may prevent many checks. It is printed once.
 func TestReport(t *testing.T) {
 	f := func(check string, severity doctor.Severity, what string, commands ...string) doctor.Finding {
 		return doctor.Finding{Check: check, Severity: severity, What: what, Why: "It matters.", Do: "Do it.", Commands: commands}

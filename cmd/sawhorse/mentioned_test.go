@@ -52,9 +52,9 @@ func TestCommandLinesOfDocuments(t *testing.T) {
 // write matches a command that writes a parameter. A mere mention of put-parameter has no --name.
 var write = regexp.MustCompile("aws ssm put-parameter[^`\n]* --name [^`\n]*")
 
-// Every command that writes a parameter, in the documents and in the program's messages, gives the type. SSM requires
-// the type for a parameter that does not exist, as in a rack that has not been registered, and accepts it for one that
-// exists.
+// Every command that writes a parameter, in the documents and in the program's messages, gives the type. SSM
+// requires the type for a parameter that does not exist, as in a rack that has not been registered, and accepts it
+// for one that exists.
 func TestWritesGiveTheType(t *testing.T) {
 	paths, err := filepath.Glob("../../docs/*.md")
 	if err != nil {

@@ -34,8 +34,8 @@ type pass struct {
 	// holds reports that the execution took the rack's lease. An execution without it left its request to the pass that
 	// holds the lease, or is a dry run.
 	holds bool
-	// state is its current state in the state machine. step and note describe what it does there, since is when that
-	// began.
+	// state is its current state in the state machine. step and note describe what it does there, since
+	// is when that began.
 	state, step, note string
 	since             time.Time
 	ended             bool

@@ -23,8 +23,8 @@ const (
 	// patience is how long a write may be without a pass. Parameter Store's event starts one within seconds, or has
 	// been lost.
 	patience = 30 * time.Second
-	// silence is how long watch prints nothing before it prints that a pass is still running. The next poll adds some
-	// seconds.
+	// silence is how long watch prints nothing before it prints that a pass is still running. The next
+	// poll adds some seconds.
 	silence = 12 * time.Second
 )
 
@@ -189,8 +189,8 @@ func (f finding) unseen() []string {
 	return f.last.unseen(f.tree.Versions)
 }
 
-// unsaid returns the result of the last pass, if that pass did not write the status because the status already said the
-// same.
+// unsaid returns the result of the last pass, if that pass did not write the status because the status
+// already said the same.
 func (f finding) unsaid() string {
 	if f.last == nil || !f.seen() || f.status != nil && f.status.Execution == f.last.execution {
 		return ""

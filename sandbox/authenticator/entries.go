@@ -120,8 +120,8 @@ func defaultName(c caller) string {
 	return strings.TrimSuffix(c.arn, c.session) + "{{SessionName}}"
 }
 
-// expand replaces the variables in a user name. EKS replaces an @ in a session's name, which may look like a mail
-// address.
+// expand replaces the variables in a user name. EKS replaces an @ in a session's name, which may look
+// like a mail address.
 func expand(name string, c caller) string {
 	return strings.NewReplacer(
 		"{{AccountID}}", c.account,

@@ -56,8 +56,8 @@ func record(ctx context.Context, w *World) (*recording, error) {
 	return r, nil
 }
 
-// recordFirst plays the first enabling once more on a new sandbox, and keeps only the calls that later enablings do not
-// make.
+// recordFirst plays the first enabling once more on a new sandbox, and keeps only the calls that later
+// enablings do not make.
 func (r *recording) recordFirst(ctx context.Context, w *World) error {
 	is, err := w.undisturbed(ctx, first)
 	if err != nil {
@@ -128,8 +128,8 @@ type trial struct {
 	faults []fault.Fault
 }
 
-// enumerate returns one fault for each call of each story. The kinds are used in turn, and the seed determines the
-// order.
+// enumerate returns one fault for each call of each story. The kinds are used in turn, and the
+// seed determines the order.
 func (r *recording) enumerate(random *rand.Rand) []trial {
 	var all []trial
 	turn := random.IntN(len(mix))
@@ -152,8 +152,8 @@ func (r *recording) enumerate(random *rand.Rand) []trial {
 	return all
 }
 
-// from returns how many calls of a kind to skip in a story. Calls that every enabling makes are tried with the later
-// enablings.
+// from returns how many calls of a kind to skip in a story. Calls that every enabling makes are tried
+// with the later enablings.
 func (r *recording) from(story string, call fault.Call) int {
 	if story == first.name {
 		return r.ordinary[call]

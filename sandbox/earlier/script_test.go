@@ -1,5 +1,5 @@
-// Package earlier tests sandbox/earlier.sh, which chooses the commit from which the upgrade test starts. It has only
-// tests.
+// Package earlier tests sandbox/earlier.sh, which chooses the commit from which the upgrade test starts.
+// It has only tests.
 package earlier
 
 import (

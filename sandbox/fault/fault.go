@@ -36,7 +36,7 @@ func (c Call) covers(other Call) bool {
 // Kind is the kind of a fault.
 type Kind string
 
-// The kinds. There are also the lies of the API server, and the Hooks of the Injector.
+// The kinds. There are also the false answers of an API server (lie.go), and the Hooks of the Injector.
 const (
 	Error    Kind = "error"    // the server answers with a failure
 	Throttle Kind = "throttle" // the server answers with a throttling error
@@ -122,8 +122,8 @@ type Injector struct {
 	fired []Fired
 }
 
-// Arm replaces the faults and resets the counts. It returns an error if a fault's kind is unknown or its numbers are
-// invalid.
+// Arm replaces the faults and resets the counts. It returns an error if a fault's kind is unknown or
+// its numbers are invalid.
 func (i *Injector) Arm(faults []Fault) error {
 	var all []*armed
 	for _, f := range faults {

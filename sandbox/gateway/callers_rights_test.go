@@ -13,8 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 )
 
-// policyOf returns a policy that allows each of the statements, given as "action resource" or "action resource
-// condition".
+// policyOf returns a policy that allows each of the statements, given as "action resource"
+// or "action resource condition".
 func policyOf(statements []string) string {
 	var all []string
 	for _, s := range statements {

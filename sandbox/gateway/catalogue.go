@@ -14,8 +14,8 @@ import (
 	"sync"
 )
 
-// catalogued are EC2 calls about AWS's general offer. Their answers never change here, moto takes seconds for each, and
-// Karpenter makes all of them before it is ready.
+// catalogued are EC2 calls about instance types and spot prices. Their answers never change here, moto takes seconds
+// for each, and Karpenter makes all of them before it is ready.
 var catalogued = map[string]bool{
 	"DescribeInstanceTypes": true, "DescribeInstanceTypeOfferings": true, "DescribeSpotPriceHistory": true,
 }

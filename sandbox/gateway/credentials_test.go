@@ -41,8 +41,8 @@ func setTrust(t *testing.T, role, principal, statement string) {
 
 const pods = `{"Service":"pods.eks.amazonaws.com"}`
 
-// podRole creates a role with a policy, and returns credentials for it that Pod Identity issues in a cluster of its
-// own.
+// podRole creates a role with a policy, and returns credentials for it that Pod Identity issues in a
+// cluster of its own.
 func podRole(t *testing.T, name, policy string) aws.Config {
 	t.Helper()
 	ctx, identity := context.Background(), iam.NewFromConfig(sandbox.Config())

@@ -27,8 +27,8 @@ const lags = "X-Sandbox-Lags"
 // launches into. moto has the tags, and MiniStack evaluates policies that need them.
 const resourceTags = "X-Sandbox-Resource-Tags"
 
-// serveEC2 has MiniStack check the signature and the policies, which moto does not do, and then has moto execute the
-// call.
+// serveEC2 has MiniStack check the signature and the policies, which moto does not do, and then has
+// moto execute the call.
 func (g *gateway) serveEC2(w http.ResponseWriter, req *http.Request, action string) {
 	body, err := buffer(req)
 	if err != nil {

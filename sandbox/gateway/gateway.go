@@ -23,8 +23,8 @@ type Cluster struct {
 type Config struct {
 	MiniStack, Moto *url.URL
 	Account, Region string
-	// Cluster is called with the cluster's name for each DescribeCluster. If it is nil, MiniStack's answer is not
-	// changed.
+	// Cluster is called with the cluster's name for each DescribeCluster. If it is nil, MiniStack's
+	// answer is not changed.
 	Cluster func(name string) Cluster
 	// Prices returns the on-demand price by instance type (USD an hour) for pricing's GetProducts.
 	Prices func() (map[string]float64, error)

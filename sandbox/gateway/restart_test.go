@@ -13,8 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 )
 
-// MiniStack keeps its state over a restart, except for running executions: they have failed, and Step Functions reports
-// that.
+// MiniStack keeps its state over a restart, except for running executions: they have failed, and
+// Step Functions reports that.
 func TestARestartKeepsWhatThereIs(t *testing.T) {
 	ctx := context.Background()
 	arn := role(t, "kept")

@@ -1,5 +1,5 @@
-// Package heartbeat adds status lines to the output of a long run, so that the output and its logs always show
-// progress.
+// Package heartbeat adds status lines to the output of a long run, so that the output and its
+// logs always show progress.
 package heartbeat
 
 import (
@@ -13,8 +13,8 @@ import (
 // may take, there is a line at least every 15 s.
 const silence = 10 * time.Second
 
-// Writer passes writes on to its output. If nothing is written, it prints how long the run has taken and what it is
-// doing.
+// Writer passes writes on to its output. If nothing is written, it prints how long the run has taken and
+// what it is doing.
 type Writer struct {
 	began time.Time
 	beat  *time.Timer

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// There is a line at least every 15 s, also if the status function takes 5 s. Each write postpones the next status
-// line.
+// There is a line at least every 15 s, also if the status function takes 5 s. Each write postpones
+// the next status line.
 func TestNoSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

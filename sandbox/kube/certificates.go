@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// authority issues the cluster's certificates. All of them are generated at the start and deleted with the sandbox's
-// data.
+// authority issues the cluster's certificates. All of them are generated at the start and deleted
+// with the sandbox's data.
 type authority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey

@@ -17,8 +17,8 @@ func (c *Cluster) stores() []process.Spec {
 		c.component("kube-apiserver",
 			"--etcd-servers="+etcd,
 			"--bind-address=127.0.0.1",
-			// A loopback address cannot be an endpoint of the kubernetes Service. Nothing in the sandbox uses that
-			// Service.
+			// A loopback address cannot be an endpoint of the kubernetes Service. Nothing in the
+			// sandbox uses that Service.
 			"--advertise-address=127.0.0.1",
 			"--endpoint-reconciler-type=none",
 			fmt.Sprintf("--secure-port=%d", c.config.Ports.API),

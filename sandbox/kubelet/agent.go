@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// agent is EKS's Pod Identity agent: the AWS SDK in a pod requests credentials from it with the token from the pod's
-// file.
+// agent is EKS's Pod Identity agent: the AWS SDK in a pod requests credentials from it with the token
+// from the pod's file.
 type agent struct {
 	url    string
 	server *http.Server

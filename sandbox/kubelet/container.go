@@ -15,8 +15,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// tokenLife is longer than any sandbox lives, so no token needs renewal. Tokens are bound to their pod and expire with
-// it.
+// tokenLife is longer than any sandbox lives, so no token needs renewal. Tokens are bound to their pod
+// and expire with it.
 const tokenLife = 30 * 24 * time.Hour
 
 // container returns the container that the process stands for.

@@ -10,9 +10,9 @@ import (
 	"k8s.io/kubernetes/third_party/forked/golang/expansion"
 )
 
-// resolve returns the values of a container's variables as a kubelet does, and expands $(NAME) of earlier variables.
-// Sources that the Karpenter chart does not use by default (config maps, secrets, envFrom) are an error and are not
-// ignored.
+// resolve returns the values of a container's variables as a kubelet does, and expands $(NAME) of earlier
+// variables. Sources that the Karpenter chart does not use by default (config maps, secrets, envFrom) are an error
+// and are not ignored.
 func resolve(pod *corev1.Pod, container *corev1.Container, allocatable corev1.ResourceList) (map[string]string, error) {
 	if len(container.EnvFrom) > 0 {
 		return nil, fmt.Errorf("container %s: read environment: envFrom is not supported in the sandbox", container.Name)
@@ -56,8 +56,8 @@ func fieldOf(pod *corev1.Pod, path string) (string, error) {
 	return fieldpath.ExtractFieldPathAsString(pod, path)
 }
 
-// resourceOf returns a request or limit in units of the divisor, rounded up. An unset limit is the node's allocatable
-// amount.
+// resourceOf returns a request or limit in units of the divisor, rounded up. An unset limit is
+// the node's allocatable amount.
 func resourceOf(pod *corev1.Pod, own *corev1.Container, ref *corev1.ResourceFieldSelector, allocatable corev1.ResourceList) (string, error) {
 	container := own
 	if ref.ContainerName != "" {

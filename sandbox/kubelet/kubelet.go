@@ -139,8 +139,8 @@ func (k *kubelet) gone(object any) {
 	}
 }
 
-// backOff returns how long a container that died waits for its next start. It doubles like a kubelet's, with shorter
-// times.
+// backOff returns how long a container that died waits for its next start. It doubles like a
+// kubelet's, with shorter times.
 func backOff(restarts int32) time.Duration {
 	return min(time.Second<<min(restarts-1, 10), 10*time.Second)
 }

@@ -16,8 +16,8 @@ import (
 const (
 	// maxGrace bounds a pod's own grace period, because the sandbox has to end in time.
 	maxGrace = 10 * time.Second
-	// impatient and patient are the intervals between the probes of a process that is not ready yet, and of one that
-	// is.
+	// impatient and patient are the intervals between the probes of a process that is not ready yet, and
+	// of one that is.
 	impatient = 100 * time.Millisecond
 	patient   = time.Second
 )

@@ -55,8 +55,8 @@ func (c *Controller) Run(ctx context.Context, interval time.Duration) {
 	}
 }
 
-// Reconcile takes one step towards the desired state of the node groups. An error in one group does not stop the
-// others.
+// Reconcile takes one step towards the desired state of the node groups. An error in one group does
+// not stop the others.
 func (c *Controller) Reconcile(ctx context.Context) error {
 	groups, err := c.groups(ctx)
 	if err != nil {

@@ -11,8 +11,8 @@ type Quota struct {
 	Each    bool
 	// Burst is the size of the bucket, PerSecond the number of tokens that are added each second.
 	Burst, PerSecond float64
-	// Source is AWS's publication of the quota. If it is empty, AWS does not publish the quota and the figures are
-	// assumptions.
+	// Source is AWS's publication of the quota. If it is empty, AWS does not publish the quota and
+	// the figures are assumptions.
 	Source string
 }
 

@@ -65,8 +65,8 @@ func good() play {
 	}
 }
 
-// judge returns the output of judge.py for the play. The proof is that of a good play; without a proof, judge.py writes
-// one.
+// judge returns the output of judge.py for the play. The proof is that of a good play; without a
+// proof, judge.py writes one.
 func judge(t *testing.T, p *play, proof string) (string, error) {
 	t.Helper()
 	if _, err := os.Stat("judge.py"); err != nil { // so that go test runs again when it has changed

@@ -1,6 +1,6 @@
-// Package seed creates the initial account and cluster of a sandbox: an EKS cluster "demo" with Cluster Autoscaler
-// whose access is still in aws-auth. It can create further clusters like it. It uses only AWS's and Kubernetes' own
-// APIs.
+// Package seed creates the initial account and cluster of a sandbox: an EKS cluster "demo" with Cluster
+// Autoscaler whose access is still in aws-auth. It can create further clusters like it. It uses only AWS's
+// and Kubernetes' own APIs.
 package seed
 
 import (

@@ -45,8 +45,8 @@ func All() (map[internalversion.StageResourceRef][]*internalversion.Stage, error
 			return nil, fmt.Errorf("stage: decode: %w", err)
 		}
 		if stage.Spec.ResourceRef.Kind == "Pod" {
-			// Karpenter's own pods run the real controller: its process decides when they are Ready and when they are
-			// deleted.
+			// Karpenter's own pods run the real controller: its process decides when they are Ready and
+			// when they are deleted.
 			leaveOut(stage, `.metadata.labels["app.kubernetes.io/name"]`, "karpenter")
 		}
 		if stage.Name == "pod-delete" {

@@ -274,8 +274,8 @@ func unmanaged(object map[string]any) map[string]any {
 	return object
 }
 
-// owners returns an object's managed fields without their times. Setting a field again to the same value is not a
-// change.
+// owners returns an object's managed fields without their times. Setting a field again to the same value
+// is not a change.
 func owners(object *unstructured.Unstructured) string {
 	entries := object.GetManagedFields()
 	for i := range entries {

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 )
 
-// fieldManagers are the API server's own, for objects without a schema. Their types are deduced, so each list is one
-// value.
+// fieldManagers are the API server's own, for objects without a schema. Their types are deduced, so each
+// list is one value.
 type fieldManagers map[schema.GroupVersionKind]*managedfields.FieldManager
 
 // of returns the field manager of a kind.

@@ -61,8 +61,8 @@ type unsettled struct {
 	at   time.Time
 }
 
-// settle sets every status that is due. Every reader sees the same state, and no goroutine is needed. The caller holds
-// c.mu.
+// settle sets every status that is due. Every reader sees the same state, and no goroutine is needed.
+// The caller holds c.mu.
 func (c *cluster) settle() {
 	c.due = slices.DeleteFunc(c.due, func(u unsettled) bool {
 		if c.now().Before(u.at) {

@@ -47,8 +47,8 @@ func Credentials(t *Teller) {
 	t.Check("pod identity associations", "aws eks list-pod-identity-associations --cluster-name demo --query 'length(associations)' --output text", "1")
 }
 
-// AccessModeAPI turns Karpenter on in a cluster whose access mode is API, without aws-auth. EKS cannot change that mode
-// back.
+// AccessModeAPI turns Karpenter on in a cluster whose access mode is API, without aws-auth. EKS cannot
+// change that mode back.
 func AccessModeAPI(t *Teller) {
 	const mode = "aws eks describe-cluster --name demo --query cluster.accessConfig.authenticationMode --output text"
 	t.Chapter("A cluster in mode API")

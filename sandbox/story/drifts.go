@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// drift is a change of one kind of field. said is what the command and the pass predict for the three nodes before the
-// change. did is a pattern for what Karpenter does to each node: its architecture, and the reason of its condition
-// Drifted.
+// drift is a change of one kind of field. said is what the command and the pass predict for the three nodes
+// before the change. did is a pattern for what Karpenter does to each node: its architecture, and the reason
+// of its condition Drifted.
 type drift struct {
 	what      string
 	set       map[string]string

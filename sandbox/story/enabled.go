@@ -49,8 +49,8 @@ const (
 	entry   = "aws eks describe-access-entry --cluster-name demo --principal-arn " + role + " --query accessEntry.kubernetesGroups --output text"
 )
 
-// LockedOut deletes a function's access entry, calls the function as the state machine does, and has a full pass repair
-// it.
+// LockedOut deletes a function's access entry, calls the function as the state machine does, and has a
+// full pass repair it.
 func LockedOut(t *Teller) {
 	t.Chapter("A function without an access entry")
 	t.Check("its entry", entry, "sawhorse:nodepools")

@@ -48,8 +48,8 @@ func ended(execution string) string {
 	return "aws stepfunctions describe-execution --execution-arn " + execution + " --query status --output text"
 }
 
-// Stopped stops an execution in the middle of a step. The status and an event report it, and another execution
-// continues.
+// Stopped stops an execution in the middle of a step. The status and an event report it,
+// and another execution continues.
 func Stopped(t *Teller) {
 	var names []string
 	for _, one := range twelve {
@@ -109,8 +109,8 @@ func Failing(t *Teller) {
 	t.Contains("refused", "aws iam list-role-policies --output text --role-name "+roleOf("nodepools"), "refused")
 }
 
-// Mended checks the state after the failures, restores the permission, and checks that the next event repairs
-// everything.
+// Mended checks the state after the failures, restores the permission, and checks that the
+// next event repairs everything.
 func Mended(t *Teller) {
 	t.Until("the passes have ended, and none loops", running, "0", time.Minute)
 	t.Check("status", state, "Failed")

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Hostile puts events on the buses that name no rack, or that try to reach another rack: by path tricks, wildcards,
-// length, types and letters, with a forged source, on the wrong bus. None of them leaves anything behind, and no pass
-// fails.
+// Hostile puts events on the buses that name no rack, or that try to reach another rack: by path tricks,
+// wildcards, length, types and letters, with a forged source, on the wrong bus. None of them leaves anything
+// behind, and no pass fails.
 func Hostile(t *Teller) {
 	const (
 		racks   = `aws dynamodb scan --table-name ` + table + ` --projection-expression pk --query 'Items[].pk.S' --output text | tr '\t' '\n' | sort -u | paste -sd' '`
@@ -118,8 +118,8 @@ func unknownRacks(t *Teller) {
 // failures prints whether a pass of a rack that does not exist has failed.
 const failures = "[ $(aws stepfunctions list-executions --state-machine-arn " + machine + ` --status-filter FAILED --query 'executions[].executionArn' --output text | tr '\t' '\n' | while read -r one; do aws stepfunctions describe-execution --execution-arn "$one" --query input --output text; done | grep -c flood-) -ge 1 ] && echo yes || true`
 
-// Forged uses a foreign EventBridge rule to send an interruption warning for one of the rack's instances to its queue.
-// If Karpenter received it, it would drain the node and terminate the instance.
+// Forged uses another party's EventBridge rule to send an interruption warning for one of the rack's instances to its
+// queue. If Karpenter received it, it would drain the node and terminate the instance.
 func Forged(t *Teller) {
 	const (
 		url     = `"$(aws sqs get-queue-url --queue-name demo-karpenter --query QueueUrl --output text)"`

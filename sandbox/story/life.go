@@ -167,8 +167,8 @@ func withoutKarpenter(t *Teller, autoscalerBefore string) {
 	t.Contains("CRDs", "kubectl get crds -o name", "customresourcedefinition.apiextensions.k8s.io/nodepools.karpenter.sh")
 }
 
-// asBefore derives Cluster Autoscaler's settings before Karpenter from the current ones. Sawhorse changes only its
-// replicas.
+// asBefore derives Cluster Autoscaler's settings before Karpenter from the current ones. Sawhorse
+// changes only its replicas.
 func asBefore(t *Teller) string {
 	_, line, _ := strings.Cut(t.Ask(autoscaler), " ")
 	return "1 " + line

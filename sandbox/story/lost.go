@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// LostRight removes a statement from the role of validate, which every pass needs, and one from the role of a step,
-// which a repair needs. Both passes fail and name the missing permission. Once it is restored, the next event repairs
-// everything.
+// LostRight removes a statement from the role of validate, which every pass needs, and one from the role of
+// a step, which a repair needs. Both passes fail and name the missing permission. Once it is restored, the
+// next event repairs everything.
 func LostRight(t *Teller) {
 	const rule = "aws events describe-rule --name demo-karpenter --query State --output text"
 	for _, lost := range []struct{ function, action, first string }{

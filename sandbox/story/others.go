@@ -6,8 +6,8 @@ const (
 	autoscalerPinning = `kubectl -n kube-system get deployment cluster-autoscaler -o jsonpath='{.spec.replicas} {.spec.template.spec.nodeSelector.convox\.io/system-node}'`
 )
 
-// UnmanagedGroups checks what happens to an Auto Scaling group that Cluster Autoscaler scales and that is not part of
-// EKS.
+// UnmanagedGroups checks what happens to an Auto Scaling group that Cluster Autoscaler scales and that is
+// not part of EKS.
 func UnmanagedGroups(t *Teller) {
 	const (
 		of     = "aws eks describe-nodegroup --cluster-name demo --nodegroup-name system --query nodegroup."

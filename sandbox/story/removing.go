@@ -37,8 +37,8 @@ const ofTheStack = `{
   kubectl get clusterroles,clusterrolebindings,roles,rolebindings -A -o name
 } 2>&1 | tr '\t' '\n' | grep -i sawhorse | sort | paste -sd' '`
 
-// Removing removes the stack while Karpenter is on, and deploys it again. It then removes everything, as docs/deploy.md
-// describes.
+// Removing removes the stack while Karpenter is on, and deploys it again. It then removes
+// everything, as docs/deploy.md describes.
 func Removing(t *Teller) {
 	before := asBefore(t)
 	t.Chapter("The stack goes while Karpenter is on")
@@ -105,8 +105,8 @@ func forgetFunctions(t *Teller) {
 	t.Type("for entry in $(" + entries + `); do aws iam get-role --role-name "${entry##*/}" > /dev/null 2>&1 || aws eks delete-access-entry --cluster-name demo --principal-arn "$entry"; done`)
 }
 
-// forgetBoundaries deletes permissions boundaries that no role uses any more, including the versions that upgrades left
-// behind.
+// forgetBoundaries deletes permissions boundaries that no role uses any more, including the versions
+// that upgrades left behind.
 func forgetBoundaries(t *Teller, arns string) {
 	for _, arn := range strings.Fields(arns) {
 		t.Type("for version in $(aws iam list-policy-versions --policy-arn " + arn + " --query 'Versions[?!IsDefaultVersion].VersionId' --output text); do aws iam delete-policy-version --policy-arn " + arn + ` --version-id "$version"; done`)

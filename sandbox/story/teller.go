@@ -33,8 +33,8 @@ type timing struct {
 	took          time.Duration
 }
 
-// New returns a Teller. env is the commands' environment, with aws and kubectl in its PATH. colour turns on colours for
-// terminals.
+// New returns a Teller. env is the commands' environment, with aws and kubectl in its PATH. colour turns
+// on colours for terminals.
 func New(ctx context.Context, env []string, out io.Writer, colour bool) *Teller {
 	return &Teller{ctx: ctx, env: env, out: out, colour: colour}
 }
@@ -56,8 +56,8 @@ func (t *Teller) Say(format string, args ...any) {
 	fmt.Fprintf(t.out, "%s\n", t.paint("2", fmt.Sprintf(format, args...)))
 }
 
-// Type runs a command as a user would. It prints the command and its output, and records a failed check if the command
-// fails.
+// Type runs a command as a user would. It prints the command and its output, and records a failed check
+// if the command fails.
 func (t *Teller) Type(command string) {
 	fmt.Fprintf(t.out, "%s %s\n", t.paint("1;32", "$"), t.paint("1", command))
 	began := time.Now()

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Commands about the stack. The sandbox's CDK CLI runs in the checkout. .cache/cdk.out is what the sandbox has
-// deployed.
+// Commands about the stack. The sandbox's CDK CLI runs in the checkout. .cache/cdk.out is what
+// the sandbox has deployed.
 const (
 	ours       = ".cache/cdk.out"
 	unlike     = "cdk diff --app " + ours + counted
@@ -113,8 +113,8 @@ func upgrade(t *Teller) string {
 	return execution
 }
 
-// anotherFormat gives the rack's plan a format that no version has. The AWS CLI accepts only text, so curl sends the
-// bytes.
+// anotherFormat gives the rack's plan a format that no version has. The AWS CLI accepts only text, so
+// curl sends the bytes.
 const anotherFormat = `key='{"pk":{"S":"rack#demo"},"sk":{"S":"plan"}}'; table=` + table + `
 plan=$(aws dynamodb get-item --table-name "$table" --key "$key" --query Item.plan.B --output text |
   python3 -c 'import base64, gzip, json, sys; p = json.loads(gzip.decompress(base64.b64decode(sys.stdin.read()))); p["format"] = 0; print(base64.b64encode(gzip.compress(json.dumps(p).encode())).decode())')

@@ -128,8 +128,8 @@ func lives(all []Moment) []life {
 	return found
 }
 
-// served reports the parts that Karpenter needs and that were deleted while a NodeClaim or an EC2NodeClass still
-// existed.
+// served reports the parts that Karpenter needs and that were deleted while a NodeClaim or
+// an EC2NodeClass still existed.
 func (h *history) served(m Moment) []string {
 	var complaints []string
 	for _, part := range Serving {
@@ -160,8 +160,8 @@ func (h *history) handedOver(i int) []string {
 	return complaints
 }
 
-// changed reports whether the field differs from the previous line about the same object. A call always counts as a
-// change.
+// changed reports whether the field differs from the previous line about the same object. A call always
+// counts as a change.
 func (h *history) changed(i int, field *regexp.Regexp) bool {
 	if field == nil {
 		return true
@@ -175,8 +175,8 @@ func (h *history) changed(i int, field *regexp.Regexp) bool {
 	return false // there is no earlier line
 }
 
-// founded reports a controller that was created before what it needs, and pools that were created before the
-// controller.
+// founded reports a controller that was created before what it needs, and pools that were
+// created before the controller.
 func (h *history) founded(m Moment) []string {
 	var complaints []string
 	if controllerComes(m.What) {

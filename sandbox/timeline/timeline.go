@@ -1,5 +1,5 @@
-// Package timeline records what happened when in the cluster and in AWS, and finds the ordering promises that were
-// broken.
+// Package timeline records what happened when in the cluster and in AWS, and finds the ordering
+// promises that were broken.
 package timeline
 
 import (

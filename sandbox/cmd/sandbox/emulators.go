@@ -12,9 +12,9 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/process"
 )
 
-// ministack returns the process of MiniStack with the sandbox's wrapper. Its Lambdas inherit its environment, so that
-// is a clean one, and they reach AWS through the gateway. AUTH makes it verify signatures and evaluate each role's
-// policies.
+// ministack returns the process of MiniStack with the sandbox's wrapper. Its Lambdas inherit its environment,
+// so that is a clean one, and they reach AWS through the gateway. AUTH makes it verify signatures and
+// evaluate each role's policies.
 func (l layout) ministack(port int, gateway string, behind lag) process.Spec {
 	return process.Spec{
 		Name: "ministack", Path: l.part("ministack/bin/python"), Args: []string{l.wrapper()}, Dir: l.data(),

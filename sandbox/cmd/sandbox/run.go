@@ -87,8 +87,8 @@ func (o options) supervise(report *progress) error {
 	return err
 }
 
-// hold reads the standard input to its end. The end means that the parent has ended, unless the parent has sent
-// wordStay.
+// hold reads the standard input to its end. The end means that the parent has ended, unless the
+// parent has sent wordStay.
 func hold(input io.Reader) error {
 	text, err := io.ReadAll(input)
 	if strings.HasSuffix(string(text), wordStay) {

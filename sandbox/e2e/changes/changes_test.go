@@ -63,8 +63,8 @@ func TestLostRight(t *testing.T) {
 	sandbox.Play(t, story.LostRight)
 }
 
-// A discovered SPOT system group is rejected until system_node_groups names it. It is then replaced by an ON_DEMAND
-// copy.
+// A discovered SPOT system group is rejected until system_node_groups names it. It is then replaced
+// by an ON_DEMAND copy.
 func TestSpotSystemGroup(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.SpotSystemGroup)
@@ -83,8 +83,8 @@ func TestForged(t *testing.T) {
 	sandbox.Play(t, story.Forged)
 }
 
-// An API server that sends false answers fails the passes of its own rack, each with a clear error, and has no other
-// effect.
+// An API server that sends false answers fails the passes of its own rack, each with a clear error, and
+// has no other effect.
 func TestLyingCluster(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.LyingCluster)
