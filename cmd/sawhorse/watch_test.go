@@ -123,8 +123,8 @@ func TestWatchFindsAPassThatItHasNotFollowed(t *testing.T) {
 	}
 }
 
-// Versions are compared, and not times. A parameter that was deleted or created since has not been seen. One that was
-// created again starts with a new version.
+// Versions are compared, and not times. A parameter that was deleted or created since has not been seen. The versions of
+// one that was created again start at 1.
 func TestWhatAPassHasNotSeen(t *testing.T) {
 	p := pass{versions: map[string]int64{"a": 1, "b": 7, "c": 2}}
 	for _, c := range []struct {

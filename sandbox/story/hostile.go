@@ -147,7 +147,7 @@ func Forged(t *Teller) {
 }
 
 // LyingCluster makes the API server of a rack's cluster send false answers to the functions. Each one ends a pass soon,
-// with a clear error. Meanwhile nothing is deleted or written except the pass's own records, and the passes of another
+// with a clear error. Meanwhile nothing is deleted or written except the passes' own records, and the passes of another
 // rack continue. Afterwards everything is as before.
 func LyingCluster(t *Teller) {
 	const (
