@@ -1,10 +1,10 @@
-# Everything is built and installed into .cache/, by package managers and with checksums. `make help` lists what there is.
+# Everything is built and installed into .cache/, by package managers and with checksums. `make help` lists the targets.
 
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-# Two jobs: packages are downloaded while Kubernetes builds, the stack is synthesized while Karpenter builds. Builds that share
-# work (the Kubernetes libraries, the AWS SDK) follow each other.
+# Two jobs: packages are downloaded while Kubernetes builds, and the stack is synthesized while Karpenter builds. Builds
+# that share packages (the Kubernetes libraries, the AWS SDK) run one after the other.
 MAKEFLAGS += --no-builtin-rules --jobs=2
 
 CACHE := $(CURDIR)/.cache
@@ -14,15 +14,17 @@ CDK   := $(CACHE)/npm/node_modules/.bin/cdk
 # One set of flags for all modules, so that they share Go's build cache.
 export GOFLAGS := -trimpath -buildvcs=false
 export CGO_ENABLED := 0
-# The tests of package k8s and of the steps in the cluster start its API server.
+# The tests of package k8s and of the steps in the cluster start the API server from this binary.
 export SAWHORSE_CLUSTER_BINARY := $(BIN)/cluster
 
-# CDK's validation of its own output costs 10 s a synth, and its banner warns of Node.js 20, which does; the value names that version.
+# The CDK's validation of its own output takes 10 s for each synth. The second variable silences the warning about
+# Node.js 20, which is sufficient here; its value names that version.
 export CDK_VALIDATION := false
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 export CDK_DISABLE_CLI_TELEMETRY := 1
 
-# The scripts that come after each other in CI run with half of AWS's lags (docs/sandbox.md); the story, and any by name, with all of them.
+# Scripts that run one after the other in CI use half of AWS's lags (docs/sandbox.md). The demo, and scripts that are run
+# by name, use the full lags.
 test life deployment rights chaos load: export LAG_SCALE ?= 0.5
 
 # Lambda's name for the architecture of this machine.
@@ -35,23 +37,24 @@ KUBERNETES_FLAGS := -s -w \
   -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=35 \
   -X k8s.io/component-base/version.gitTreeState=clean
 
-## demo: play the whole story on a fresh local cluster and a local AWS, and end
+## demo: run the whole story on a new local cluster and a local AWS, then end them
 .PHONY: demo
 demo: parts
 	@$(BIN)/sandbox demo
 
-## sandbox: start the same, with the stack deployed and rack and cluster named demo, and leave it running
+## sandbox: start the same, with the stack deployed and a rack and a cluster named demo, and leave it running
 .PHONY: sandbox
 sandbox: parts
 	@$(BIN)/sandbox up
 
-## sandbox-down: end it
+## sandbox-down: end the sandbox
 .PHONY: sandbox-down
 sandbox-down:
 	@if [ -x $(BIN)/sandbox ]; then $(BIN)/sandbox down; fi
 
-# go test keeps results where no file of the module has changed: documents and audit read those of the root module, so they run each time.
-## test: unit tests, state machine and template tests, and the end-to-end scripts of what a rack does
+# go test caches results while no file of the module changes. documents and audit read files of the root module, so they
+# run each time.
+## test: unit tests, tests of the state machine and the template, and the main end-to-end scripts
 .PHONY: test
 test: parts
 	go test ./...
@@ -59,17 +62,17 @@ test: parts
 	cd sandbox && go test -count=1 ./documents ./audit
 	cd sandbox && go test -count=1 -p 3 -timeout 30m ./e2e ./e2e/failures ./e2e/chaos
 
-## life: the longer end-to-end scripts: racks that are turned on and off, interrupted, left, and what can go wrong with nodes
+## life: the longer end-to-end scripts (turning Karpenter on and off, interruptions, forgetting a rack, problems with nodes)
 .PHONY: life
 life: parts
 	cd sandbox && go test -count=1 -p 4 -timeout 60m ./e2e/enabling ./e2e/changes ./e2e/disabling ./e2e/leaving
 
-## deployment: the end-to-end scripts that play make acceptance, upgrade the stack from an earlier commit's (UPGRADE_FROM), and remove it
+## deployment: the end-to-end scripts for make acceptance, an upgrade from an earlier commit (UPGRADE_FROM), and removal
 .PHONY: deployment
 deployment: parts
 	cd sandbox && go test -count=1 -timeout 40m ./e2e/deployment
 
-## rights: after test and life: by what their scripts called, no right of the functions is there for nothing and none is missing; UPDATE=yes: write that down
+## rights: check that the functions have exactly the permissions that make test and make life needed; UPDATE=yes records it
 .PHONY: rights
 rights: parts
 	@$(CACHE)/ministack/bin/python -B sandbox/rights/judge.py $(if $(UPDATE),--update) --template $(CACHE)/cdk.out/Sawhorse.template.json --proof cdk/testdata/proof.json \
@@ -80,27 +83,27 @@ rights: parts
 unit: prerequisites
 	go test ./events ./statemachine ./cmd/... ./functions/... $$(go list ./internal/... | grep -vE '/(k8s|controller|nodepools|autoscaler|pins)$$')
 
-## e2e NAME=Story: one end-to-end script by name; with SANDBOX_ENV=.cache/sandbox.env on the sandbox of make sandbox
+## e2e NAME=Story: one end-to-end script by name; with SANDBOX_ENV=.cache/sandbox.env it uses the sandbox of make sandbox
 .PHONY: e2e
 e2e: parts
 	cd sandbox && $(if $(SANDBOX_ENV),SANDBOX_ENV=$(abspath $(SANDBOX_ENV))) go test ./e2e/... -count=1 -p 1 -timeout 60m -v -run '^Test$(NAME)$$'
 
-## chaos: one fault at each call that enable, change and disable make, then random pairs; docs/reliability.md has its settings CHAOS_…
+## chaos: inject a fault at each call of enabling, changing and disabling, then random pairs; docs/reliability.md has its settings
 .PHONY: chaos
 chaos: parts
 	@$(BIN)/sandbox chaos --state $(CACHE)/chaos
 
-## enablings: turn Karpenter on in ENABLINGS (10) fresh sandboxes, each with other lags, and tell how long it took
+## enablings: turn Karpenter on in ENABLINGS (10) new sandboxes, each with other lags, and print how long it took
 .PHONY: enablings
 enablings: parts
 	@$(BIN)/sandbox enablings --state $(CACHE)/enablings
 
-## load: 100 writes to one rack; LOAD_RACKS (100) racks turned on, changed all at once, visited by an hour's schedule: at AWS's default rates
+## load: under AWS's default rates, write 100 times to one rack, turn on and change LOAD_RACKS (100) racks, and run an hour of the schedule
 .PHONY: load
 load: parts
 	@$(BIN)/sandbox load --state $(CACHE)/load
 
-## bench: how fast parameters are judged: one rack, and 10,000 lines of sawhorse check --batch
+## bench: benchmark the validation of parameters (one rack, and 10,000 lines of sawhorse check --batch)
 .PHONY: bench
 bench: prerequisites
 	go test ./internal/judge -run '^$$' -bench .
@@ -113,18 +116,18 @@ lint: prerequisites
 	go vet ./... && go tool -modfile=tools/go.mod staticcheck ./...
 	cd sandbox && go vet ./... && go tool -modfile=../tools/go.mod staticcheck ./...
 
-## audit: known vulnerabilities of what all this is made of; `tools/audit.py .cache/audit/bin/pip-audit` exits 1 where there are some, 3 where a database is out of reach
+## audit: look for known vulnerabilities; `tools/audit.py .cache/audit/bin/pip-audit` exits 1 if there are some, 3 if a database is out of reach
 .PHONY: audit
 audit: prerequisites $(CACHE)/audit/installed
 	@tools/audit.py $(CACHE)/audit/bin/pip-audit
 
-## build: the functions for AWS (ARCHITECTURE=arm64 or x86_64) and the sawhorse command
+## build: build the functions for AWS (ARCHITECTURE=arm64 or x86_64) and the sawhorse command
 .PHONY: build
 build: prerequisites
 	go run ./cdk/bundle -architecture $(ARCHITECTURE)
 	go build -ldflags '-s -w' -o $(BIN)/sawhorse ./cmd/sawhorse
 
-## reproducible: build the functions once more in another folder, and compare (GOCACHE=DIR: with nothing built before)
+## reproducible: build the functions again in another folder and compare (set GOCACHE=DIR to start with an empty build cache)
 .PHONY: reproducible
 reproducible: build
 	@rm -rf $(CACHE)/again && mkdir -p $(CACHE)/again/elsewhere && git ls-files -z | xargs -0 cp --parents -t $(CACHE)/again/elsewhere
@@ -132,22 +135,22 @@ reproducible: build
 	@cd dist/$(ARCHITECTURE) && for zip in *.zip; do cmp $$zip $(CACHE)/again/elsewhere/dist/$(ARCHITECTURE)/$$zip; sha256sum $$zip; done
 	@rm -rf $(CACHE)/again
 
-## synth: the CloudFormation template, into cdk.out
+## synth: write the CloudFormation template into cdk.out
 .PHONY: synth
 synth: build $(CACHE)/npm/installed
 	$(CDK) synth --quiet -c architecture=$(ARCHITECTURE)
 
-## deploy: into the AWS account of the current credentials
+## deploy: deploy into the AWS account of the current credentials
 .PHONY: deploy
 deploy: build $(CACHE)/npm/installed
 	$(CDK) deploy -c architecture=$(ARCHITECTURE)
 
-## diff: what deploy would change
+## diff: show what make deploy would change
 .PHONY: diff
 diff: build $(CACHE)/npm/installed
 	$(CDK) diff -c architecture=$(ARCHITECTURE)
 
-## acceptance: play the story on a cluster of the current AWS account (CLUSTER=NAME, or one that is made for it), and report what no emulator can tell
+## acceptance: run the story on a cluster of the current AWS account (CLUSTER=NAME, or a new one) and write a report
 .PHONY: acceptance
 acceptance: build $(CACHE)/npm/installed
 	@tools/acceptance.sh
@@ -157,7 +160,7 @@ acceptance: build $(CACHE)/npm/installed
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST) | awk -F': ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
-# What the sandbox is made of. Go itself decides what is to be built again.
+# The parts of the sandbox. Go itself decides what has to be built again.
 .PHONY: parts
 parts: prerequisites $(BIN)/cluster $(BIN)/karpenter go-parts $(CACHE)/ministack/installed $(CACHE)/venv/installed $(CACHE)/npm/installed $(CACHE)/cdk.out/synthesized
 

@@ -10,21 +10,22 @@ import (
 	"github.com/cdklabs/cdk-nag-go/cdknag/v2"
 )
 
-// accept notes in the template why a rule of cdk-nag does not hold for a construct. The tests run cdk-nag's AwsSolutions.
+// accept records in the template why a rule of cdk-nag does not apply to a construct. The
+// tests run cdk-nag's AwsSolutions.
 func accept(what constructs.Construct, rule, why string) {
 	cdknag.NagSuppressions_AddResourceSuppressions(what, &[]*cdknag.NagPackSuppression{{Id: jsii.String(rule), Reason: jsii.String(why)}}, nil)
 }
 
-// lintIgnores is the metadata that has cfn-lint pass over a rule in a resource, or in the template.
+// lintIgnores returns the metadata that makes cfn-lint ignore a rule in a resource or in the template.
 func lintIgnores(rule string) map[string]any {
 	return map[string]any{"config": map[string]any{"ignore_checks": []string{rule}}}
 }
 
-// wildcard is how the resources of some statements end, or the whole of an action, and why it is no narrower.
+// wildcard is the end of the resources of some statements, or a whole action, and why it cannot be narrower.
 type wildcard struct{ ends, why string }
 
-// wildcards are those of all policies of the stack. Where a row says "conditions", the statements carry them, and
-// permissions_test.go holds them to it.
+// wildcards lists the wildcards in all policies of the stack. If a row mentions conditions, the statements have them,
+// and permissions_test.go checks that.
 var wildcards = []wildcard{
 	{"Resource::*", "actions that know no resources; the list unscoped in permissions_test.go has each with its reason"},
 	{":cluster/*", "racks name their clusters in parameters, after the stack is deployed"},
@@ -67,7 +68,8 @@ var wildcards = []wildcard{
 	{".Arn>:*", "the Scheduler's role may invoke any version of the one function"},
 }
 
-// acceptWildcards notes the reasons on the whole stack: most statements of most roles have one of the same few.
+// acceptWildcards records the reasons on the whole stack, because most statements of most roles have one of the same
+// few wildcards.
 func (s *sawhorse) acceptWildcards() {
 	all := append(slices.Clone(wildcards), wildcard{":log-group:/aws/lambda/" + s.functionName("*"), "the functions of this stack"})
 	for _, rack := range s.OperatorRacks {
@@ -94,7 +96,8 @@ func (s *sawhorse) acceptWildcards() {
 	cdknag.NagSuppressions_AddStackSuppressions(s.stack, &suppressions, nil)
 }
 
-// regex matches a finding of cdk-nag, as /ECMAScript/. What begins a finding is matched whole, the ARNs by their end.
+// regex returns a pattern, as /ECMAScript/, for a finding of cdk-nag. A complete finding is matched as a whole, an ARN
+// by its end.
 func (w wildcard) regex() string {
 	text := strings.ReplaceAll(regexp.QuoteMeta(w.ends), "/", `\/`)
 	if strings.HasPrefix(w.ends, "Resource::") || strings.HasPrefix(w.ends, "Action::") {

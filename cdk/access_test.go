@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Access entries are the keys to clusters, administrators' too: the functions make, change and delete their own, and those of nodes.
+// Access entries grant access to clusters, up to administrator. The functions create, change and delete only their own
+// entries and those of nodes.
 func TestAccessEntriesArePinnedToOurRoles(t *testing.T) {
 	pinned := map[string]func(condition string) bool{
 		"Access": func(condition string) bool {
@@ -42,7 +43,7 @@ func TestAccessEntriesArePinnedToOurRoles(t *testing.T) {
 	}
 }
 
-// Whoever makes an access entry of nodes must be allowed to hand their role to EC2.
+// The creator of an access entry for nodes must be allowed to pass their role to EC2.
 func TestTheNodeRoleIsHandedToEC2(t *testing.T) {
 	const condition = `{"StringEquals":{"iam:PassedToService":["ec2.amazonaws.com","ec2.amazonaws.com.cn"]}}`
 	seen := 0
@@ -59,8 +60,8 @@ func TestTheNodeRoleIsHandedToEC2(t *testing.T) {
 	}
 }
 
-// What changes a cluster wants its owner's tag on it, but where the deployment waives that (requireClusterTag=false); the access mode
-// only goes forward, and nothing else of a cluster's configuration changes.
+// Calls that change a cluster require its owner's tag, unless the deployment waives that (requireClusterTag=false). The
+// access mode can only move forward, and no other cluster configuration can be changed.
 func TestClustersAreChangedWithTheirOwnersTag(t *testing.T) {
 	changes := []string{"eks:UpdateClusterConfig", "eks:CreateAccessEntry", "eks:CreatePodIdentityAssociation", "eks:CreateNodegroup"}
 	for i, of := range []template{production, custom} {

@@ -14,7 +14,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
-// addAlarms adds an alarm for each thing that somebody must look at.
+// addAlarms adds an alarm for each condition that needs an operator.
 func (s *sawhorse) addAlarms() {
 	most := &awscloudwatch.MetricOptions{Statistic: jsii.String("Maximum"), Period: minutes(5)}
 	s.alarms = []interfacesawscloudwatch.IAlarmRef{
@@ -32,18 +32,18 @@ func (s *sawhorse) addAlarms() {
 	}
 }
 
-// sum adds up what happened in five minutes.
+// sum adds up the events of five minutes.
 func sum() *awscloudwatch.MetricOptions {
 	return &awscloudwatch.MetricOptions{Statistic: jsii.String("Sum"), Period: minutes(5)}
 }
 
 func minutes(n int) awscdk.Duration { return awscdk.Duration_Minutes(jsii.Number(n)) }
 
-// longSeconds is an hour: a pass that drains nodes or replaces a node group takes minutes, most take seconds.
+// longSeconds is an hour. Most passes take seconds; a pass that drains nodes or replaces a node group takes minutes.
 const longSeconds = 3_600
 
-// longestPass is how long the longest pass has held its rack, as resync measures it at each tick. Step Functions tells an
-// execution's time only when it has ended.
+// longestPass is how long the longest running pass has held its rack. resync measures it at each tick, because Step
+// Functions reports an execution's time only when it has ended.
 func (s *sawhorse) longestPass() awscloudwatch.IMetric {
 	return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{
 		Namespace: jsii.String(s.StackName), MetricName: jsii.String(meter.LongestPass),
@@ -51,8 +51,8 @@ func (s *sawhorse) longestPass() awscloudwatch.IMetric {
 	})
 }
 
-// scheduleMissing goes off where resync was not called for two ticks of its schedule: racks are then no longer looked at
-// unless somebody writes to them. Here no data is bad news.
+// scheduleMissing triggers if resync was not called for two ticks of its schedule. Racks are then checked only when a
+// parameter is written. Missing data triggers this alarm.
 func (s *sawhorse) scheduleMissing() awscloudwatch.IAlarm {
 	return s.newAlarm("ScheduleMissing", &awscloudwatch.AlarmProps{
 		AlarmDescription: jsii.String("The schedule has not called the function resync for two of its ticks: racks are looked at only when somebody writes to them."),
@@ -64,11 +64,12 @@ func (s *sawhorse) scheduleMissing() awscloudwatch.IAlarm {
 	})
 }
 
-// unreadSeconds is when a message is too old: Karpenter reads its queue without a pause, SQS drops messages at 300 s.
+// unreadSeconds is the age at which a message has been unread for too long. Karpenter reads its queue continuously, and
+// SQS drops messages after 300 s.
 const unreadSeconds = 120
 
-// oldestMessage is the age of the oldest message in any rack's interruption queue. Racks come and go, so it is a query over
-// the tag that their queues carry (the account must have resource tags on telemetry switched on: docs/deploy.md).
+// oldestMessage is the age of the oldest message in any rack's interruption queue. The set of racks changes, so it is a
+// query over the tag of their queues. The account must have resource tags on telemetry switched on (docs/deploy.md).
 func oldestMessage() awscloudwatch.IMetric {
 	return awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
 		Expression: jsii.String(fmt.Sprintf(`SELECT MAX(ApproximateAgeOfOldestMessage) FROM SCHEMA("AWS/SQS", QueueName) WHERE tag."%s" = '%s'`,
@@ -78,12 +79,12 @@ func oldestMessage() awscloudwatch.IMetric {
 	})
 }
 
-// alarm goes off at one occurrence within a period.
+// alarm returns an alarm that triggers at one occurrence within a period.
 func (s *sawhorse) alarm(id, description string, metric awscloudwatch.IMetric) awscloudwatch.IAlarm {
 	return s.alarmAt(1, id, description, metric)
 }
 
-// alarmAt goes off at a threshold; no data is good news.
+// alarmAt returns an alarm that triggers at a threshold. Missing data does not trigger it.
 func (s *sawhorse) alarmAt(threshold float64, id, description string, metric awscloudwatch.IMetric) awscloudwatch.IAlarm {
 	return s.newAlarm(id, &awscloudwatch.AlarmProps{
 		AlarmDescription:   jsii.String(description),
@@ -95,7 +96,7 @@ func (s *sawhorse) alarmAt(threshold float64, id, description string, metric aws
 	})
 }
 
-// newAlarm adds an alarm that tells the topic of the deployment, if there is one.
+// newAlarm adds an alarm that notifies the deployment's topic, if there is one.
 func (s *sawhorse) newAlarm(id string, props *awscloudwatch.AlarmProps) awscloudwatch.IAlarm {
 	alarm := awscloudwatch.NewAlarm(s.stack, jsii.String(id), props)
 	if s.AlarmTopicARN != "" {

@@ -18,23 +18,24 @@ const (
 	sdk    = "github.com/aws/aws-sdk-go-v2/service/"
 )
 
-// iamNames are IAM's names of services where the SDK has another one.
+// iamNames maps the SDK's names of services to IAM's, where they differ.
 var iamNames = map[string]string{"eventbridge": "events", "sfn": "states"}
 
-// routine is one function or method of ours: whom it names, and what it asks of AWS.
+// routine is one function or method of the project: the names that it uses, and its calls of AWS.
 type routine struct {
 	place string
 	names []string
 	calls []string
 }
 
-// sources are all routines of a package, by name; methods of different types share one.
+// sources has all routines of a package, by name. Methods of different types may share a name.
 type sources struct {
 	imports  []string
 	routines map[string][]routine
 }
 
-// parsed reads a package of ours. A call is told by its input: &eks.DescribeClusterInput{…} is eks:DescribeCluster.
+// parsed parses a package of the project. A call is identified by its input: &eks.DescribeClusterInput{…} is
+// eks:DescribeCluster.
 func parsed(t *testing.T, dir string) sources {
 	t.Helper()
 	s := sources{routines: map[string][]routine{}}
@@ -94,8 +95,8 @@ func (r *routine) note(n ast.Node, services map[string]string) bool {
 	return true
 }
 
-// asked is what a function may ask of AWS: action -> places. It follows names, within the packages that the function
-// imports, so it may find a call too many, and none too few.
+// asked returns the calls of AWS that a function may make: action -> places. It follows names within the packages that
+// the function imports, so it may find too many calls but not too few.
 func asked(t *testing.T, function string) map[string][]string {
 	t.Helper()
 	all, seen := map[string]sources{}, map[string]bool{}
@@ -112,7 +113,7 @@ func asked(t *testing.T, function string) map[string][]string {
 	}
 	load("functions/" + function)
 	found := map[string][]string{}
-	todo := []string{"main", ""} // "" is what stands outside of all functions
+	todo := []string{"main", ""} // "" stands for code outside of functions
 	for len(todo) > 0 {
 		name := todo[0]
 		todo = todo[1:]

@@ -11,8 +11,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
-// addDashboard adds one that answers from top to bottom: is every rack as its parameters say? If not, what is wrong? What
-// has been done lately? Is the machinery well?
+// addDashboard adds the dashboard. From top to bottom it shows whether every rack matches its parameters, what is
+// wrong, what was changed recently, and the health of Sawhorse itself.
 func (s *sawhorse) addDashboard() {
 	var errors, throttles []awscloudwatch.IMetric
 	for _, f := range functions {
@@ -22,7 +22,8 @@ func (s *sawhorse) addDashboard() {
 	board := awscloudwatch.NewDashboard(s.stack, jsii.String("Dashboard"), &awscloudwatch.DashboardProps{DashboardName: jsii.String(s.StackName)})
 	board.AddWidgets(awscloudwatch.NewSingleValueWidget(&awscloudwatch.SingleValueWidgetProps{
 		Title: jsii.String("Is every rack as its parameters say? 0: yes, 1: rejected, failed or paused; its status says why"),
-		// The latest figure. A rack that is out of line has one in each resync interval, another one where it has something to tell.
+		// The latest value. A rack that is out of line sends one in each resync interval, and one whenever it has
+		// something to report.
 		Metrics: &[]awscloudwatch.IMetric{s.byRack(meter.OutOfLine, "Maximum")}, Width: jsii.Number(24), Height: jsii.Number(4),
 	}))
 	board.AddWidgets(awscloudwatch.NewAlarmStatusWidget(&awscloudwatch.AlarmStatusWidgetProps{Title: jsii.String("Alarms"), Alarms: &s.alarms, Width: jsii.Number(24), Height: jsii.Number(4)}))
@@ -45,7 +46,8 @@ func graph(title string, left ...awscloudwatch.IMetric) awscloudwatch.IWidget {
 	return awscloudwatch.NewGraphWidget(&awscloudwatch.GraphWidgetProps{Title: jsii.String(title), Left: &left, Width: jsii.Number(12)})
 }
 
-// byRack finds a metric of all racks, a line for each: they come and go after the stack is deployed.
+// byRack searches for a metric of all racks, with a line for each, because racks are added and removed after the stack
+// is deployed.
 func (s *sawhorse) byRack(name, statistic string) awscloudwatch.IMetric {
 	return awscloudwatch.NewSearchExpression(&awscloudwatch.SearchExpressionProps{
 		Expression: jsii.String(fmt.Sprintf(`SEARCH('{"%s",%s} MetricName="%s"', '%s', 300)`, s.StackName, meter.Dimension, name, statistic)),
@@ -54,7 +56,7 @@ func (s *sawhorse) byRack(name, statistic string) awscloudwatch.IMetric {
 	})
 }
 
-// overall is a metric of all racks together.
+// overall returns a metric for all racks together.
 func (s *sawhorse) overall(name string) awscloudwatch.IMetric {
 	return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{
 		Namespace: jsii.String(s.StackName), MetricName: jsii.String(name), Label: jsii.String(strings.ToLower(name)),
@@ -62,7 +64,7 @@ func (s *sawhorse) overall(name string) awscloudwatch.IMetric {
 	})
 }
 
-// messages are the message counts of the racks' interruption queues, a line for each rack.
+// messages returns the message counts of the racks' interruption queues, a line for each rack.
 func messages() awscloudwatch.IMetric {
 	return awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
 		Expression: jsii.String(fmt.Sprintf(`SELECT MAX(ApproximateNumberOfMessagesVisible) FROM SCHEMA("AWS/SQS", QueueName) WHERE tag."%s" = '%s' GROUP BY tag."%s"`,

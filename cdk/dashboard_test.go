@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/dashboard.svg again")
 
-// widget is as much of a dashboard's widget as a picture shows.
+// widget has the properties of a dashboard widget that the picture shows.
 type widget struct {
 	Type                string
 	X, Y, Width, Height int
@@ -25,7 +25,7 @@ type widget struct {
 	}
 }
 
-// The picture in the docs is drawn from the dashboard's own definition.
+// The picture in the docs is generated from the dashboard's definition.
 func TestPictureOfTheDashboard(t *testing.T) {
 	got := draw(widgets(t))
 	const file = "../docs/dashboard.svg"
@@ -40,7 +40,7 @@ func TestPictureOfTheDashboard(t *testing.T) {
 	}
 }
 
-// The first thing to see is whether every rack is as its parameters say; and every alarm is there.
+// The first widget shows whether every rack matches its parameters, and the dashboard shows every alarm.
 func TestDashboardAnswers(t *testing.T) {
 	all := widgets(t)
 	first := all[0]
@@ -63,7 +63,7 @@ func TestDashboardAnswers(t *testing.T) {
 	}
 }
 
-// widgets are those of the production stack; what it refers to stands there by its logical id.
+// widgets returns the widgets of the production stack. References to resources are replaced by logical ids.
 func widgets(t *testing.T) []widget {
 	t.Helper()
 	body := production.one(t, "AWS::CloudWatch::Dashboard").Properties["DashboardBody"]
@@ -118,7 +118,7 @@ func draw(all []widget) string {
 	return svg.String()
 }
 
-// alarms are chips, all well.
+// alarms draws the alarms as chips that are all OK.
 func alarms(w widget, left, top int) (svg string) {
 	const each, across = 140, 7
 	for i, name := range w.Properties.Alarms {
@@ -129,7 +129,7 @@ func alarms(w widget, left, top int) (svg string) {
 	return svg
 }
 
-// racks are the examples.
+// racks are the example racks.
 var racks = []string{"production", "staging", "tools"}
 
 func figures(x, y int) (svg string) {
@@ -140,7 +140,7 @@ func figures(x, y int) (svg string) {
 	return svg
 }
 
-// lines are a curve for each metric, or for each rack where the widget searches for them, and the legend.
+// lines draws a curve for each metric, or for each rack if the widget searches for racks, and the legend.
 func lines(w widget, left, top int) (svg string) {
 	width, height := w.Width*column-32, w.Height*row-76
 	names := labels(w)
@@ -164,7 +164,7 @@ func lines(w widget, left, top int) (svg string) {
 `, left, top+height, left+width)
 }
 
-// labels are the metrics' own, or their names; the racks' where there is a line for each.
+// labels returns the labels or names of the metrics, or the racks' names if there is a line for each rack.
 func labels(w widget) (all []string) {
 	for _, m := range w.Properties.Metrics {
 		options, _ := m[len(m)-1].(map[string]any)

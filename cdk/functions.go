@@ -12,16 +12,16 @@ import (
 	"github.com/aws/jsii-runtime-go"
 )
 
-// function is one Lambda function: the directory of that name under functions/.
+// function is one Lambda function. Its code is in the directory of that name under functions/.
 type function struct {
 	name string
-	// memory is in MiB; it also buys CPU, which Helm and start-up are short of.
+	// memory is in MiB. It also determines the CPU, which limits Helm and cold starts.
 	memory float64
-	// cluster marks the functions that talk to the cluster's API server, with an access entry for their role.
+	// cluster marks the functions that call the cluster's API server. Their roles have an access entry.
 	cluster bool
 	// pass marks the functions that the state machine invokes.
 	pass bool
-	// writes marks the functions that change EKS or IAM, whose rates an account's other users share.
+	// writes marks the functions that change EKS or IAM, whose request rates are shared with the account's other users.
 	writes bool
 }
 
@@ -40,19 +40,20 @@ var functions = []function{
 	{name: "resync", memory: 256},
 }
 
-// functionTimeout is in seconds. It is less than the state machine's TimeoutSeconds of a task, which is less than the lease.
+// functionTimeout is in seconds. It is less than the state machine's TimeoutSeconds of a task, which is
+// less than the lease.
 const functionTimeout = 60
 
 // logicalID turns "validate" into "Validate".
 func logicalID(name string) string { return strings.ToUpper(name[:1]) + name[1:] }
 
-// functionName is the name of a function in Lambda; the state machine knows the part before the function's own name.
+// functionName returns a function's name in Lambda. The state machine gets the part before the function's own name.
 func (s *sawhorse) functionName(name string) string { return s.StackName + "-" + name }
 
-// addRoles adds the roles apart from the functions: the function access is told the roles of others.
+// addRoles adds the roles before the functions, because the function access needs the roles of other functions.
 func (s *sawhorse) addRoles() {
 	for _, f := range functions {
-		// No path: /sawhorse/ is where the function infrastructure may write, and it must not reach these.
+		// No path: the function infrastructure may write below /sawhorse/, and must not reach these roles.
 		s.roles[f.name] = awsiam.NewRole(s.stack, jsii.String(logicalID(f.name)+"Role"), &awsiam.RoleProps{
 			AssumedBy:   awsiam.NewServicePrincipal(jsii.String("lambda.amazonaws.com"), nil),
 			Description: jsii.String("Sawhorse function " + f.name),
@@ -96,7 +97,7 @@ func (s *sawhorse) addFunctions() {
 		}
 		s.functions[f.name] = fn
 	}
-	// EventBridge and the Scheduler invoke resync asynchronously: what fails there would be gone.
+	// EventBridge and the Scheduler invoke resync asynchronously. Without a destination, a failed event would be lost.
 	s.functions["resync"].ConfigureAsyncInvoke(&awslambda.EventInvokeConfigOptions{
 		OnFailure:     awslambdadestinations.NewSqsDestination(s.undelivered),
 		RetryAttempts: jsii.Number(2),
@@ -104,7 +105,8 @@ func (s *sawhorse) addFunctions() {
 	})
 }
 
-// reserved is how many calls at once a function has for itself, and may have at most; nil: as many as the account has room for.
+// reserved returns a function's reserved concurrency, which is also its maximum. It is nil if the function uses the
+// account's unreserved concurrency.
 func (s *sawhorse) reserved(f function) *float64 {
 	calls := 0
 	switch {
@@ -119,12 +121,12 @@ func (s *sawhorse) reserved(f function) *float64 {
 	return jsii.Number(calls)
 }
 
-// keep sets for how long a log group keeps what it is told. The number is CloudWatch's own; CDK has a name for each.
+// keep sets the retention of a log group. The number is in CloudWatch's own form; the CDK has a name for each.
 func (s *sawhorse) keep(logs awslogs.LogGroup) {
 	logs.Node().DefaultChild().(awslogs.CfnLogGroup).SetRetentionInDays(jsii.Number(s.LogRetentionDays))
 }
 
-// environment is what internal/handler reads.
+// environment returns the variables that internal/handler reads.
 func (s *sawhorse) environment(f function) *map[string]*string {
 	env := map[string]*string{
 		"SAWHORSE_TABLE":  s.table.TableName(),

@@ -11,29 +11,29 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
-// ourRoles are what Sawhorse itself creates in IAM, with inline policies: all of it below its path.
+// ourRoles returns the roles, with inline policies, that Sawhorse itself creates: everything below its path.
 func ourRoles() []string { return []string{iamARN("role" + names.IAMPath + "*")} }
 
-// nodeRoles are the roles of the nodes that Karpenter launches.
+// nodeRoles returns the roles of the nodes that Karpenter launches.
 func nodeRoles() []string { return []string{iamARN("role" + names.IAMPath + names.NodeRole("*"))} }
 
-// toEC2 is for handing a role to instances; in China EC2 has a name of its own.
+// toEC2 is the condition for passing a role to instances. In China EC2 has another service name.
 func toEC2() conditions {
 	return conditions{"StringEquals": map[string]any{"iam:PassedToService": []string{"ec2.amazonaws.com", "ec2.amazonaws.com.cn"}}}
 }
 
-// controllerRoles are the roles of Karpenter's controllers.
+// controllerRoles returns the roles of Karpenter's controllers.
 func controllerRoles() []string {
 	return []string{iamARN("role" + names.IAMPath + names.ControllerRole("*"))}
 }
 
-// bearing is for calls about roles that bear the boundary, before or by the call.
+// bearing is the condition for calls about roles that have the boundary, or get it by the call.
 func bearing(boundary awsiam.ManagedPolicy) conditions {
 	return conditions{"StringEquals": map[string]any{"iam:PermissionsBoundary": boundary.ManagedPolicyArn()}}
 }
 
-// infrastructurePermissions create roles that can never do more than their boundary allows, nowhere but below Sawhorse's path; and
-// access entries for node roles, and for nobody else.
+// infrastructurePermissions create roles only below Sawhorse's path and only with a boundary, which limits what the
+// roles can do. They create access entries only for node roles.
 func (s *sawhorse) infrastructurePermissions() []awsiam.PolicyStatement {
 	ofNodes := conditions{"ArnLike": map[string]any{"eks:principalArn": nodeRoles()}}
 	nodesOnly := conditions{"StringEquals": map[string]any{"eks:accessEntryType": "EC2_LINUX"}}
@@ -46,9 +46,10 @@ func (s *sawhorse) infrastructurePermissions() []awsiam.PolicyStatement {
 			"iam:ListAttachedRolePolicies", "iam:TagRole", "iam:UpdateAssumeRolePolicy"}, ourRoles()),
 		allow([]string{"iam:GetRole"}, ourRoleNames()),
 		allow([]string{"iam:ListInstanceProfiles"}, anything),
-		allow([]string{"iam:RemoveRoleFromInstanceProfile", "iam:DeleteInstanceProfile"}, []string{iamARN("instance-profile/karpenter/*")}), // what Karpenter left
+		allow([]string{"iam:RemoveRoleFromInstanceProfile", "iam:DeleteInstanceProfile"}, []string{iamARN("instance-profile/karpenter/*")}), // left behind by Karpenter
 		allow([]string{"iam:PassRole"}, controllerRoles(), toPods),
-		// Who makes an access entry of nodes must be allowed to hand their role on (EKS user guide, "Create access entries").
+		// The creator of an access entry for nodes must be allowed to pass their role (EKS user
+		// guide, "Create access entries").
 		allow([]string{"iam:PassRole"}, nodeRoles(), toEC2()),
 		allow([]string{"eks:ListPodIdentityAssociations"}, clusters()),
 		allow([]string{"eks:CreatePodIdentityAssociation"}, clusters(), s.letIn()),
@@ -60,10 +61,10 @@ func (s *sawhorse) infrastructurePermissions() []awsiam.PolicyStatement {
 	}
 }
 
-// addBoundaries adds the permissions boundaries of the roles that Sawhorse creates: what a Karpenter controller may do at most, and
-// what its nodes may. The roles' own policies grant less, and a node's role has whatever policies its rack names. Boundaries are kept
-// when the stack goes, for the roles that still bear them, and lie outside Sawhorse's path, where the function infrastructure cannot
-// rewrite them.
+// addBoundaries adds the permissions boundaries of the roles that Sawhorse creates: the maximum for a Karpenter
+// controller, and for its nodes. The roles' own policies grant less. A node's role also has the policies that its rack
+// names. Boundaries are retained when the stack is deleted, for the roles that still have them. They are outside
+// Sawhorse's path, so the function infrastructure cannot change them.
 func (s *sawhorse) addBoundaries() {
 	boundary := func(id, of string, statements []awsiam.PolicyStatement) awsiam.ManagedPolicy {
 		policy := awsiam.NewManagedPolicy(s.stack, jsii.String(id), &awsiam.ManagedPolicyProps{
@@ -77,23 +78,23 @@ func (s *sawhorse) addBoundaries() {
 	s.nodeBoundary = boundary("NodeBoundary", "Karpenter's nodes", s.nodesAtMost())
 }
 
-// labelNodeClass is Karpenter's own tag of the instance profiles that it makes.
+// labelNodeClass is Karpenter's tag on the instance profiles that it creates.
 const labelNodeClass = "karpenter.k8s.aws/ec2nodeclass"
 
-// ownRack stands in an ARN for the rack that the calling role is tagged with.
+// ownRack is a policy variable. In an ARN it stands for the rack in the calling role's tag.
 const ownRack = "${aws:PrincipalTag/" + names.TagRack + "}"
 
-// controllerAtMost covers Karpenter 1.10's own policies (reference karpenter-1.10-cloudformation.yaml) for any cluster, under the
-// conditions that they have for one: what is launched and tagged says that it is a pool's, and so is what is ended. Node role and
-// queue are those of the role's own rack, whatever cluster its policies name.
+// controllerAtMost covers the policies in Karpenter 1.10's CloudFormation template (karpenter.sh, Reference,
+// CloudFormation) for any cluster, with the same conditions: resources that are launched, tagged or terminated must
+// carry a pool's tags. Node role and queue are those of the role's own rack, whatever cluster its policies name.
 func (s *sawhorse) controllerAtMost() []awsiam.PolicyStatement {
 	const pool, cluster = names.LabelPool, names.TagEKSCluster
 	launched := conditions{"StringLike": map[string]any{"aws:RequestTag/" + pool: "*", "aws:RequestTag/" + cluster: "*"}}
 	launching := conditions{"StringEquals": map[string]any{"ec2:CreateAction": []string{"RunInstances", "CreateFleet", "CreateLaunchTemplate"}}}
 	ofPool := conditions{"StringLike": map[string]any{"aws:ResourceTag/" + pool: "*"}}
 	named := conditions{"ForAllValues:StringEquals": map[string]any{"aws:TagKeys": []string{cluster, "karpenter.sh/nodeclaim", names.TagName}}}
-	// A snapshot that a launch names becomes a disk of the node: those of the account stay out of reach. EC2 does not judge the snapshots
-	// of an image, only those that block device mappings name (terraform-aws-eks issue 2648).
+	// A snapshot that a launch names becomes a disk of the node, so the account's own snapshots are excluded. EC2 does
+	// not authorize the snapshots of an image, only those in block device mappings (terraform-aws-eks issue 2648).
 	ofAmazon := conditions{"StringEquals": map[string]any{"ec2:Owner": "amazon"}}
 	asked := conditions{"StringLike": map[string]any{"aws:RequestTag/" + labelNodeClass: "*"}}
 	ofClass := conditions{"StringLike": map[string]any{"aws:ResourceTag/" + labelNodeClass: "*"}}
@@ -123,21 +124,21 @@ func (s *sawhorse) controllerAtMost() []awsiam.PolicyStatement {
 		allow([]string{"eks:DescribeCluster"}, clusters()),
 		allow([]string{"ec2:Describe*", "pricing:GetProducts", "iam:ListInstanceProfiles"}, anything),
 	}
-	// EC2 uses the keys of nodes' volumes in the name of the role that launches them.
+	// EC2 uses the KMS keys of nodes' volumes on behalf of the role that launches the nodes.
 	if keys := slices.DeleteFunc(slices.Clone(s.NodeActions), func(action string) bool { return !strings.HasPrefix(action, "kms:") }); len(keys) > 0 {
 		statements = append(statements, allow(keys, anything))
 	}
 	return statements
 }
 
-// publicParameters are AWS's own, for the images of nodes.
+// publicParameters returns the ARN of AWS's own parameters, which have the images of nodes.
 func publicParameters() string {
 	return "arn:" + *awscdk.Aws_PARTITION() + ":ssm:" + *awscdk.Aws_REGION() + "::parameter/aws/service/*"
 }
 
 // nodesAtMost covers the managed policies of a node: AmazonEKSWorkerNodePolicy, AmazonEKS_CNI_Policy,
-// AmazonEC2ContainerRegistryPullOnly and AmazonSSMManagedInstanceCore; the policy that the CNI wants in an IPv6 cluster; and what
-// the deployment lets further policies do.
+// AmazonEC2ContainerRegistryPullOnly and AmazonSSMManagedInstanceCore; the policy that the CNI needs in an IPv6
+// cluster; and what the deployment allows further policies to do.
 func (s *sawhorse) nodesAtMost() []awsiam.PolicyStatement {
 	statements := []awsiam.PolicyStatement{
 		allow([]string{"eks:DescribeCluster", "eks-auth:AssumeRoleForPodIdentity"}, clusters()),

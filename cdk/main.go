@@ -1,5 +1,5 @@
-// Command cdk writes the CloudFormation template of Sawhorse's one stack, for the ordinary CDK CLI (cdk.json names it as the
-// app). Context values choose what differs between deployments; settings.go lists them.
+// Command cdk writes the CloudFormation template of Sawhorse's stack for the CDK CLI (cdk.json names it as the app).
+// Context values configure a deployment; settings.go lists them.
 package main
 
 import (

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// besides are the rights that no call of a function bears the name of: by function ("*" is all), what needs them. Where that
-// is a call of the function's own, it comes first.
+// besides lists the permissions that do not correspond to a call of the same name in a function, and what needs them,
+// by function ("*" means all). If a call of the function itself needs the permission, that call comes first.
 var besides = map[string]map[string]string{
 	"*": {
 		"logs:CreateLogStream":       "Lambda itself, for the function's log",
@@ -41,7 +41,7 @@ var besides = map[string]map[string]string{
 	},
 }
 
-// A right that no code needs is a gift to whoever takes a function over.
+// A permission that no code needs would only be useful to an attacker who takes over a function.
 func TestEveryActionIsNeeded(t *testing.T) {
 	used := map[string]bool{}
 	for _, of := range []template{production, custom} {
@@ -68,7 +68,7 @@ func TestEveryActionIsNeeded(t *testing.T) {
 	}
 }
 
-// reason is what needs an action; empty where nothing does.
+// reason returns what needs an action; empty if nothing does.
 func reason(function, action string, calls map[string][]string, used map[string]bool) string {
 	if places := slices.Sorted(slices.Values(calls[action])); len(places) > 0 {
 		own := max(0, slices.IndexFunc(places, func(p string) bool { return strings.Contains(p, "/"+function+"/") }))
@@ -86,7 +86,7 @@ func reason(function, action string, calls map[string][]string, used map[string]
 	return ""
 }
 
-// granted are the statements of a function's role that allow something, denied those that deny it.
+// granted returns the statements of a function's role that allow something, denied those that deny something.
 func (t template) granted(function string) []grant { return ofRole(function, t.grants()) }
 func (t template) denied(function string) []grant  { return ofRole(function, t.statements("Deny")) }
 
@@ -99,8 +99,8 @@ func ofRole(function string, all []grant) (own []grant) {
 	return own
 }
 
-// proof is what `make rights` has found: function -> action -> for each statement that allows it, in their order, a call of a script
-// that is refused without it, or why there can be none in a sandbox.
+// proof returns the result of `make rights`: function -> action -> for each statement that allows it, in order, a call
+// of a script that is denied without it, or why there can be none in a sandbox.
 func proof(t *testing.T) (found map[string]map[string][]string) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/proof.json")
@@ -113,7 +113,7 @@ func proof(t *testing.T) (found map[string]map[string][]string) {
 	return found
 }
 
-// docs/permissions.md is the list of all statements, with what needs each.
+// docs/permissions.md lists all statements, with what needs each.
 func TestPermissionsDocument(t *testing.T) {
 	var doc strings.Builder
 	doc.WriteString(`# The functions' rights
@@ -159,7 +159,7 @@ PARTITION, REGION and ACCOUNT are those of the deployment.
 	}
 }
 
-// proven is a row of the proof: a script and its call, or a reason.
+// proven returns a row of the proof: a script and its call, or a reason.
 func proven(row string) string {
 	if script, call, ok := strings.Cut(row, ": "); ok {
 		return script + ": `" + call + "`"
@@ -189,7 +189,7 @@ var (
 	logical = regexp.MustCompile(`\{"(?:Ref|Fn::GetAtt)":\[?"(\w+?)[0-9A-F]{8}"(?:,"Arn"\])?\}`)
 )
 
-// plain is a value of the template for people: without its intrinsic functions.
+// plain returns a value of the template for people, without its intrinsic functions.
 func plain(value string) string {
 	if value == "null" {
 		return ""

@@ -8,11 +8,11 @@ import (
 	"github.com/aws/jsii-runtime-go"
 )
 
-// inVPC tells whether a function is placed in the deployment's VPC. Those that talk to the cluster are; the others call
-// nothing but AWS, and need neither addresses nor endpoints there.
+// inVPC reports whether a function is placed in the deployment's VPC. The functions that call the cluster are. The
+// others call only AWS, and need neither addresses nor endpoints there.
 func (s *sawhorse) inVPC(f function) bool { return f.cluster && len(s.SubnetIDs) > 0 }
 
-// placeInVPC sets the ids as given: the construct for VPCs would want to know zones and routes that nothing here needs.
+// placeInVPC sets the ids as given. The CDK's VPC construct would require zones and routes that are not needed here.
 func (s *sawhorse) placeInVPC(fn awslambda.Function) {
 	fn.Node().DefaultChild().(awslambda.CfnFunction).SetVpcConfig(&awslambda.CfnFunction_VpcConfigProperty{
 		SubnetIds:        jsii.Strings(s.SubnetIDs...),
@@ -20,17 +20,18 @@ func (s *sawhorse) placeInVPC(fn awslambda.Function) {
 	})
 }
 
-// called are the services that the functions in the VPC call, by the last part of the endpoint service's name: those with
-// true have gateway endpoints. Tokens for the cluster are signed without a call, logs and traces go past the VPC.
+// called lists the services that the functions in the VPC call, by the last part of the endpoint service's name. Those
+// with true have gateway endpoints. Tokens for the cluster are signed without a call, and logs and traces do not use
+// the VPC.
 var called = map[string]bool{
 	"dynamodb": true, "s3": true,
 	"ssm": false, "eks": false, "ec2": false, "iam": false, "sqs": false, "events": false,
 }
 
-// service is the last part of an endpoint service's name: "ssm" of com.amazonaws.eu-central-1.ssm.
+// service returns the last part of an endpoint service's name: "ssm" for com.amazonaws.eu-central-1.ssm.
 func service(endpoint string) string { return endpoint[strings.LastIndex(endpoint, ".")+1:] }
 
-// addEndpoints adds the VPC endpoints that the deployment asks for; the VPC may have some already.
+// addEndpoints adds the VPC endpoints that the deployment asks for. The VPC may already have others.
 func (s *sawhorse) addEndpoints() {
 	if len(s.Endpoints) == 0 {
 		return
@@ -59,7 +60,7 @@ func values(ids []string) *[]any {
 	return &list
 }
 
-// endpointsGroup lets the functions in.
+// endpointsGroup allows the functions in.
 func (s *sawhorse) endpointsGroup() awsec2.CfnSecurityGroup {
 	var from []any
 	for _, id := range s.SecurityGroupIDs {
@@ -70,7 +71,7 @@ func (s *sawhorse) endpointsGroup() awsec2.CfnSecurityGroup {
 	}
 	return awsec2.NewCfnSecurityGroup(s.stack, jsii.String("EndpointsGroup"), &awsec2.CfnSecurityGroupProps{
 		GroupDescription: jsii.String("VPC endpoints for the functions of " + s.StackName), VpcId: jsii.String(s.VPCID), SecurityGroupIngress: &from,
-		// Without a rule EC2 adds one that lets everything out; endpoints open no connections.
+		// Without an egress rule EC2 adds one that allows everything. Endpoints open no connections.
 		SecurityGroupEgress: []any{&awsec2.CfnSecurityGroup_EgressProperty{
 			IpProtocol: jsii.String("icmp"), FromPort: jsii.Number(252), ToPort: jsii.Number(86), CidrIp: jsii.String("255.255.255.255/32"),
 			Description: jsii.String("Nothing"),

@@ -33,7 +33,7 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-// What AWS's own policy for functions in a VPC has (AWSLambdaVPCAccessExecutionRole v3).
+// The permissions of AWS's own policy for functions in a VPC (AWSLambdaVPCAccessExecutionRole v3).
 func TestFunctionsInAVPCMayHaveInterfaces(t *testing.T) {
 	want := []string{"ec2:AssignPrivateIpAddresses", "ec2:CreateNetworkInterface", "ec2:DeleteNetworkInterface", "ec2:DescribeNetworkInterfaces",
 		"ec2:DescribeSubnets", "ec2:UnassignPrivateIpAddresses"}
@@ -52,7 +52,7 @@ func TestFunctionsInAVPCMayHaveInterfaces(t *testing.T) {
 	}
 }
 
-// Subnets and security groups of a VPC that another account shares bear that account in their ARNs.
+// Subnets and security groups of a VPC that another account shares have that account in their ARNs.
 func TestSharedNetworksAreReached(t *testing.T) {
 	for action, where := range map[string]string{
 		"ec2:CreateTags": "NetworkRole", "ec2:DeleteTags": "NetworkRole", "ec2:RunInstances": "NodegroupsRole", "ec2:CreateNetworkInterface": "NodeBoundary",
@@ -75,7 +75,7 @@ func TestSharedNetworksAreReached(t *testing.T) {
 	}
 }
 
-// The CNI gives pods of an IPv6 cluster their addresses with the node's role.
+// In an IPv6 cluster the CNI assigns addresses to pods with the node's role.
 func TestTheBoundaryKnowsIPv6(t *testing.T) {
 	document := text(production.boundaries(t)["NodeBoundary"].Properties["PolicyDocument"])
 	for _, action := range []string{"ec2:AssignIpv6Addresses", "ec2:UnassignIpv6Addresses"} {

@@ -7,11 +7,12 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
-// replacePermissions are for the on-demand copy of a SPOT node group. Only copies can be made, and copies cannot be deleted;
-// what is deleted is somebody else's by nature, so that no tag of ours can tell it. EKS itself checks the role, the subnets
-// and the launch template of a new group with its caller's rights: the instances are launched by EKS, but a caller who might
-// not launch them from the template is refused. Of roles, the copy may be given those that the deployment names (nodeRoles): with any
-// role that trusts EC2, nodes of the copy would have its rights. IAM does not judge PassRole by the role's tags.
+// replacePermissions are for the ON_DEMAND copy of a SPOT node group. They allow only copies to be created, and do not
+// allow copies to be deleted. The group that is deleted was created by others, so no tag of Sawhorse can identify it.
+// EKS itself checks the role, the subnets and the launch template of a new group with its caller's permissions: EKS
+// launches the instances, but rejects a caller that could not launch them from the template. The copy may get only the
+// roles that the deployment names (nodeRoles); with any role that trusts EC2, the copy's nodes would have that role's
+// permissions. IAM does not evaluate a role's tags for PassRole.
 func (s *sawhorse) replacePermissions() []awsiam.PolicyStatement {
 	aCopy := conditions{"Null": map[string]any{"aws:RequestTag/" + names.TagReplaces: "false"}}
 	noCopy := conditions{"Null": map[string]any{"aws:ResourceTag/" + names.TagReplaces: "true"}}

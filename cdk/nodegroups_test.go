@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Copies are given roles that the deployment names, and no others: without nodeRoles none.
+// Copies may get only the roles that the deployment names. Without nodeRoles they get none.
 func TestCopiesGetTheRolesOfTheDeployment(t *testing.T) {
 	for i, of := range []template{production, custom} {
 		var found []string
@@ -23,7 +23,7 @@ func TestCopiesGetTheRolesOfTheDeployment(t *testing.T) {
 	}
 }
 
-// The function nodegroups makes copies and nothing else, and deletes no copy.
+// The function nodegroups creates only copies, and does not delete copies.
 func TestNodeGroupsAreReplacedByCopiesOnly(t *testing.T) {
 	want := map[string]string{
 		"eks:CreateNodegroup": `{"Null":{"aws:RequestTag/sawhorse.dev/replaces":"false"},"StringLike":{"aws:ResourceTag/sawhorse.dev/rack":"*"}}`,

@@ -10,8 +10,9 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
-// addPeople adds the policies for people and for other automation. The region is in their names: IAM has no regions, and a
-// stack of the same name may stand in each. Neither lets anybody put events: who may, may change every rack.
+// addPeople adds the policies for people and for other automation. Their names contain the region, because IAM is
+// global and a stack of the same name may exist in each region. Neither policy allows putting events, because events
+// can change every rack.
 func (s *sawhorse) addPeople() {
 	for i, racks := range s.operatorPolicies() {
 		s.managed(numbered("Operator", i), "Write the parameters of racks, and so change their clusters' nodes", s.operatorPermissions(racks))
@@ -19,7 +20,7 @@ func (s *sawhorse) addPeople() {
 	s.managed("Viewer", "See what racks are to be, what became of them, and why", s.viewerPermissions())
 }
 
-// numbered gives the first of several policies the plain name, and the next ones a number from 2 on.
+// numbered returns the plain name for the first of several policies, and appends a number from 2 on for the others.
 func numbered(role string, i int) string {
 	if i == 0 {
 		return role
@@ -27,14 +28,15 @@ func numbered(role string, i int) string {
 	return role + strconv.Itoa(i+1)
 }
 
-// IAM's limits: the characters of a managed policy, white space aside, and the managed policies that a role or user has at most.
+// IAM's limits: the characters of a managed policy without white space, and the number of managed policies
+// per role or user.
 const policyCharacters, policiesEach = 6144, 10
 
-// operatorPolicies are the racks of operatorRacks, as many to a policy as it holds.
+// operatorPolicies splits operatorRacks into groups that fit into one policy each.
 func (s settings) operatorPolicies() [][]string {
-	const frame = 500 // all but the racks' ARNs
-	// What stands before the rack in an ARN, with quotes and comma, where partition (10), region (14) and account (12) are as long
-	// as they can be. A rack has three ARNs: to write, to read, to list.
+	const frame = 500 // everything except the racks' ARNs
+	// The part of an ARN before the rack, with quotes and comma, and with the maximum lengths of partition (10), region
+	// (14) and account (12). A rack has three ARNs: to write, to read, to list.
 	begin := len(`"arn::ssm:::parameter",`) + 10 + 14 + 12 + len(names.Paths{Prefix: s.Prefix}.Racks()+"//params/*")
 	var all [][]string
 	left := 0
@@ -55,7 +57,7 @@ func (s *sawhorse) managed(role, description string, statements []awsiam.PolicyS
 	})
 }
 
-// operatorPermissions are what `sawhorse register` and a write need, and the reading of the same racks.
+// operatorPermissions are needed to run `sawhorse register`, and to write and read the parameters of these racks.
 func (s *sawhorse) operatorPermissions(racks []string) []awsiam.PolicyStatement {
 	paths := names.Paths{Prefix: s.Prefix}
 	var write, read []string
@@ -70,7 +72,7 @@ func (s *sawhorse) operatorPermissions(racks []string) []awsiam.PolicyStatement 
 	}
 }
 
-// viewerPermissions are what `sawhorse status` and `sawhorse watch` need, and the logs and figures behind them.
+// viewerPermissions are needed to run `sawhorse status` and `sawhorse watch`, and to see the logs and metrics.
 func (s *sawhorse) viewerPermissions() []awsiam.PolicyStatement {
 	execution := arn("states", "execution:"+s.machineName()+":*")
 	dashboard := "arn:" + *awscdk.Aws_PARTITION() + ":cloudwatch::" + *awscdk.Aws_ACCOUNT_ID() + ":dashboard/" + s.StackName
@@ -85,7 +87,7 @@ func (s *sawhorse) viewerPermissions() []awsiam.PolicyStatement {
 	}
 }
 
-// rackARNs are a rack's folder, which is what reading by path asks about, and all that is in it.
+// rackARNs returns the ARN of a rack's folder, on which reading by path is authorized, and of everything in it.
 func (s *sawhorse) rackARNs(rack string) []string {
 	folder := names.Paths{Prefix: s.Prefix}.Racks() + "/" + rack
 	return []string{parameter(folder), parameter(folder + "/*")}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// policy is the managed policy whose logical id begins so: its name, and its statements as text.
+// policy returns the name and the statements, as text, of the managed policy whose logical id has a prefix.
 func (t template) policy(test *testing.T, id string) (string, string) {
 	test.Helper()
 	for found, r := range t.all("AWS::IAM::ManagedPolicy") {
@@ -67,8 +67,8 @@ func TestViewersChangeNothing(t *testing.T) {
 	}
 }
 
-// Without a policy of its own a bus takes events from those principals of its account whose own policies say so, and the
-// stack has two: whoever else may put events has been given that right by name.
+// Without a resource policy, a bus accepts events from those principals of its account whose own policies allow it. In
+// the stack these are two. Anyone else who may put events has been given that permission explicitly.
 func TestOnlyNamedPrincipalsPutEvents(t *testing.T) {
 	if len(production.all("AWS::Events::EventBusPolicy"))+len(production.all("AWS::Events::EventBus")) != 1 || production.one(t, "AWS::Events::EventBus").Properties["Policy"] != nil {
 		t.Error("the bus has a policy")
@@ -88,7 +88,8 @@ func TestOnlyNamedPrincipalsPutEvents(t *testing.T) {
 	}
 }
 
-// Many racks take several policies, each with the racks of its own and none too long; their names go on from the first one's.
+// Many racks are split over several policies, each within IAM's size limit. The names of further policies are derived
+// from the first one's.
 func TestManyRacksTakeSeveralPolicies(t *testing.T) {
 	var found, racks []string
 	for id, r := range again.all("AWS::IAM::ManagedPolicy") {
@@ -114,7 +115,7 @@ func TestManyRacksTakeSeveralPolicies(t *testing.T) {
 	}
 }
 
-// IAM lets a role have ten managed policies.
+// IAM allows ten managed policies per role.
 func TestTooManyRacksAreRefused(t *testing.T) {
 	for n, want := range map[int]string{150: "", 400: `context operatorRacks: "400 names": it must be short enough for 10 managed policies`} {
 		_, err := readSettings(func(key string) any { return map[string]any{"operatorRacks": strings.Join(manyRacks(n), ",")}[key] })

@@ -14,7 +14,7 @@ import (
 // conditions is a policy statement's Condition: operator -> key -> value or values.
 type conditions = map[string]map[string]any
 
-// allow is a statement that allows the actions on the resources, under the conditions, if any.
+// allow returns a statement that allows the actions on the resources, under the given conditions.
 func allow(actions, resources []string, when ...conditions) awsiam.PolicyStatement {
 	return statement(awsiam.Effect_ALLOW, actions, resources, when)
 }
@@ -42,7 +42,8 @@ func statement(effect awsiam.Effect, actions, resources []string, when []conditi
 	return awsiam.NewPolicyStatement(props)
 }
 
-// anything is for actions that know no resource; the test of this package lists them with the reason.
+// anything is the resource of actions that support no resource types. The test of this package lists these actions with
+// the reason.
 var anything = []string{"*"}
 
 func clusters() []string      { return []string{arn("eks", "cluster/*")} }
@@ -50,7 +51,7 @@ func nodeGroups() []string    { return []string{arn("eks", "nodegroup/*")} }
 func accessEntries() []string { return []string{arn("eks", "access-entry/*")} }
 func associations() []string  { return []string{arn("eks", "podidentityassociation/*")} }
 
-// permissions is all that a function may do, apart from writing its log and traces.
+// permissions returns everything that a function may do, except for writing its log and traces.
 func (s *sawhorse) permissions(f function) []awsiam.PolicyStatement {
 	statements := s.tableAccess(f)
 	if s.inVPC(f) {
@@ -72,7 +73,7 @@ func (s *sawhorse) permissions(f function) []awsiam.PolicyStatement {
 		"resync":         s.resyncPermissions,
 	}
 	if f.cluster {
-		statements = append(statements, allow([]string{"eks:DescribeCluster"}, clusters())) // where the API server is
+		statements = append(statements, allow([]string{"eks:DescribeCluster"}, clusters())) // for the address of the API server
 	}
 	if more := own[f.name]; more != nil {
 		statements = append(statements, more()...)
@@ -80,7 +81,8 @@ func (s *sawhorse) permissions(f function) []awsiam.PolicyStatement {
 	return statements
 }
 
-// tableAccess lets a function of a pass renew the lease, read the plan and note what it did, in what is kept of racks; few need more.
+// tableAccess lets a function of a pass renew the lease, read the plan and record its changes, all in the items of
+// racks. A few functions may do more.
 func (s *sawhorse) tableAccess(f function) []awsiam.PolicyStatement {
 	const racks, clusters = names.PartitionRack + "*", names.PartitionCluster + "*"
 	actions, partitions := []string{"dynamodb:UpdateItem", "dynamodb:GetItem", "dynamodb:PutItem"}, []string{racks}
@@ -95,9 +97,9 @@ func (s *sawhorse) tableAccess(f function) []awsiam.PolicyStatement {
 	case "resync":
 		actions = append(actions, "dynamodb:Query") // the list of racks
 		partitions = append(partitions, names.PartitionList)
-		more = append(more, allow([]string{"dynamodb:Scan"}, table)) // once, the racks that an earlier version left unlisted
+		more = append(more, allow([]string{"dynamodb:Scan"}, table)) // once, for racks that an earlier version did not list
 	case "report":
-		actions = append(actions, "dynamodb:Query", "dynamodb:DeleteItem") // the records of a run; all of a rack that ends
+		actions = append(actions, "dynamodb:Query", "dynamodb:DeleteItem") // the records of a pass; all items of a rack that ends
 		partitions = append(partitions, clusters, names.PartitionList)
 	case "network", "nodegroups", "controller", "nodepools", "autoscaler":
 		actions = append(actions, "dynamodb:DeleteItem") // a baseline that has been restored
@@ -105,8 +107,8 @@ func (s *sawhorse) tableAccess(f function) []awsiam.PolicyStatement {
 	return append(more, allow(actions, table, ofPartitions(partitions...)))
 }
 
-// ofPartitions is for calls about items of the table with these partition keys. ForAllValues alone would also let a call through that
-// names no key.
+// ofPartitions limits calls to items of the table with these partition keys. ForAllValues alone would also allow a call
+// without a key.
 func ofPartitions(keys ...string) conditions {
 	return conditions{
 		"ForAllValues:StringLike": map[string]any{"dynamodb:LeadingKeys": keys},
@@ -114,15 +116,15 @@ func ofPartitions(keys ...string) conditions {
 	}
 }
 
-// parameter is the ARN of a parameter, or of several with * in its name.
+// parameter returns the ARN of a parameter, or of several if its name contains *.
 func parameter(name string) string { return arn("ssm", "parameter"+name) }
 
-// putEvents lets a function send Sawhorse's events, on its own bus and under its own name only.
+// putEvents lets a function put events on Sawhorse's own bus only.
 func (s *sawhorse) putEvents() awsiam.PolicyStatement {
 	return allow([]string{"events:PutEvents"}, []string{*s.bus.EventBusArn()})
 }
 
-// validatePermissions only read, but for the event that a pass has started.
+// validatePermissions only read, except for the event that a pass has started.
 func (s *sawhorse) validatePermissions() []awsiam.PolicyStatement {
 	statements := []awsiam.PolicyStatement{
 		allow([]string{"ssm:GetParametersByPath"}, []string{parameter(names.Paths{Prefix: s.Prefix}.Racks() + "/*")}),
@@ -133,7 +135,7 @@ func (s *sawhorse) validatePermissions() []awsiam.PolicyStatement {
 			"ec2:DescribeInstanceTypes"}, anything),
 		allow([]string{"iam:GetOpenIDConnectProvider"}, []string{iamARN("oidc-provider/*")}),
 		allow([]string{"iam:GetRole"}, ourRoleNames()),
-		allow([]string{"iam:ListAttachedRolePolicies"}, []string{iamARN("role/*")}), // of the node groups, whatever their names
+		allow([]string{"iam:ListAttachedRolePolicies"}, []string{iamARN("role/*")}), // of node groups, whose role names can be anything
 		allow([]string{"sqs:GetQueueUrl", "sqs:GetQueueAttributes", "sqs:ListQueueTags"}, []string{arn("sqs", names.Queue("*"))}),
 		allow([]string{"events:DescribeRule", "events:ListTagsForResource", "events:ListTargetsByRule"}, []string{arn("events", "rule/"+names.Rule("*"))}),
 		s.putEvents(),
@@ -144,7 +146,8 @@ func (s *sawhorse) validatePermissions() []awsiam.PolicyStatement {
 	return statements
 }
 
-// objects are the ARNs of the objects that JSON parameters may be read from. S3's ARNs have neither region nor account.
+// objects returns the ARNs of the objects that JSON parameters may be read from. S3's ARNs have
+// neither region nor account.
 func (s *sawhorse) objects() (arns []string) {
 	for _, prefix := range s.ObjectPrefixes {
 		arns = append(arns, "arn:"+*awscdk.Aws_PARTITION()+":s3:::"+strings.TrimPrefix(prefix, "s3://")+"*")
@@ -152,7 +155,8 @@ func (s *sawhorse) objects() (arns []string) {
 	return arns
 }
 
-// objectOwners are the accounts whose buckets JSON parameters may be read from, where they may be read at all.
+// objectOwners returns the accounts whose buckets JSON parameters may be read from; none if they may not
+// be read at all.
 func (s *sawhorse) objectOwners() []string {
 	if len(s.ObjectPrefixes) == 0 {
 		return nil
@@ -160,7 +164,7 @@ func (s *sawhorse) objectOwners() []string {
 	return append([]string{*awscdk.Aws_ACCOUNT_ID()}, s.ObjectAccounts...)
 }
 
-// changePermissions write what users write, and nothing else: no other function may.
+// changePermissions write the parameters that users write, and nothing else. No other function may write them.
 func (s *sawhorse) changePermissions() []awsiam.PolicyStatement {
 	folders := names.Paths{Prefix: s.Prefix}.Params("*")
 	return []awsiam.PolicyStatement{
@@ -170,13 +174,14 @@ func (s *sawhorse) changePermissions() []awsiam.PolicyStatement {
 	}
 }
 
-// ourRoleNames are the roles with a name of ours on any path: a role's name is unique in an account whatever its path is.
+// ourRoleNames returns Sawhorse's role names on any path, because a role's name is unique in an account whatever its
+// path is.
 func ourRoleNames() []string {
 	return []string{iamARN("role/" + names.ControllerRole("*")), iamARN("role/" + names.NodeRole("*"))}
 }
 
-// letIn is for calls that change a cluster: its owner has let a rack in by a tag. Which one, validate compares: a statement cannot, as
-// the functions serve all racks.
+// letIn is the condition for calls that change a cluster: its owner must have allowed a rack in with a tag. validate
+// compares the rack's name. A statement cannot, because the functions serve all racks.
 func (s *sawhorse) letIn() conditions {
 	if !s.RequireClusterTag {
 		return nil
@@ -184,8 +189,8 @@ func (s *sawhorse) letIn() conditions {
 	return conditions{"StringLike": map[string]any{"aws:ResourceTag/" + names.TagRack: "*"}}
 }
 
-// accessPermissions make, change and delete entries of Sawhorse's own functions and of nobody else: EKS knows the principal of an
-// entry in each of these calls (Service Authorization Reference, Amazon EKS).
+// accessPermissions create, change and delete the access entries of Sawhorse's own functions only. EKS supplies the
+// principal of the entry as a condition key in each of these calls (Service Authorization Reference, Amazon EKS).
 func (s *sawhorse) accessPermissions() []awsiam.PolicyStatement {
 	var principals []string
 	for _, f := range functions {
@@ -196,7 +201,7 @@ func (s *sawhorse) accessPermissions() []awsiam.PolicyStatement {
 	ours := conditions{"ArnEquals": map[string]any{"eks:principalArn": principals}}
 	admin := conditions{"ArnEquals": map[string]any{
 		"eks:policyArn": "arn:" + *awscdk.Aws_PARTITION() + ":eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"}}
-	// With a mode in the call, UpdateClusterConfig changes the mode and nothing else: it takes one kind of change at a time.
+	// A call of UpdateClusterConfig with a mode changes only the mode, because it accepts one kind of change at a time.
 	forward := conditions{"StringEquals": map[string]any{"eks:authenticationMode": "API_AND_CONFIG_MAP"}}
 	return []awsiam.PolicyStatement{
 		allow([]string{"eks:UpdateClusterConfig"}, clusters(), forward, s.letIn()),
@@ -204,22 +209,25 @@ func (s *sawhorse) accessPermissions() []awsiam.PolicyStatement {
 		allow([]string{"eks:DescribeAccessEntry", "eks:ListAssociatedAccessPolicies"}, accessEntries()),
 		allow([]string{"eks:UpdateAccessEntry", "eks:DeleteAccessEntry"}, accessEntries(), ours),
 		allow([]string{"eks:AssociateAccessPolicy"}, accessEntries(), ours, admin),
-		allow([]string{"iam:GetRole"}, principals), // an entry binds to a role as it was created
+		allow([]string{"iam:GetRole"}, principals), // an entry binds to the role's unique id
 	}
 }
 
-// controllerPermissions are all in the cluster, but for a look at the function's own access entry, which tells why the API server refuses.
+// controllerPermissions read only the function's own access entry, which explains why the API server rejects it.
+// Everything else is in the cluster.
 func controllerPermissions() []awsiam.PolicyStatement {
 	return []awsiam.PolicyStatement{allow([]string{"eks:ListAssociatedAccessPolicies"}, accessEntries())}
 }
 
-// shareable are subnets and security groups: those of a VPC that another account shares (RAM) bear that account in their ARNs.
+// shareable returns the ARNs of subnets and security groups. In a VPC that another account shares (RAM), their ARNs
+// contain that account.
 func shareable() []string {
 	region := "arn:" + *awscdk.Aws_PARTITION() + ":ec2:" + *awscdk.Aws_REGION()
 	return []string{region + ":*:subnet/*", region + ":*:security-group/*"}
 }
 
-// networkPermissions confine tagging to the one discovery tag; without the Null test, a call without tag keys would pass too.
+// networkPermissions limit tagging to the discovery tag. Without the Null condition, a call without tag keys would be
+// allowed too.
 func networkPermissions() []awsiam.PolicyStatement {
 	return []awsiam.PolicyStatement{
 		allow([]string{"ec2:DescribeTags"}, anything),
@@ -237,7 +245,8 @@ func (s *sawhorse) nodegroupsPermissions() []awsiam.PolicyStatement {
 	}, s.replacePermissions()...)
 }
 
-// nodepoolsPermissions end what Karpenter launched and did not end itself: instances with both of its tags, and no others.
+// nodepoolsPermissions terminate instances that Karpenter launched and did not terminate itself: only those with both
+// of its tags.
 func nodepoolsPermissions() []awsiam.PolicyStatement {
 	launched := conditions{"StringLike": map[string]any{"aws:ResourceTag/" + names.LabelPool: "*", "aws:ResourceTag/" + names.TagEKSCluster: "*"}}
 	return []awsiam.PolicyStatement{
@@ -246,13 +255,13 @@ func nodepoolsPermissions() []awsiam.PolicyStatement {
 	}
 }
 
-// autoscalerPermissions look for Auto Scaling groups that Cluster Autoscaler scales and EKS does not know. The action knows no
-// resource.
+// autoscalerPermissions find Auto Scaling groups that Cluster Autoscaler scales and that are not part of EKS. The
+// action supports no resource types.
 func autoscalerPermissions() []awsiam.PolicyStatement {
 	return []awsiam.PolicyStatement{allow([]string{"autoscaling:DescribeAutoScalingGroups"}, anything)}
 }
 
-// queuePermissions end in -karpenter: queue and rule of a rack, never Sawhorse's own.
+// queuePermissions cover only names that end in -karpenter: a rack's queue and rule, not Sawhorse's own.
 func queuePermissions() []awsiam.PolicyStatement {
 	return []awsiam.PolicyStatement{
 		allow([]string{"sqs:CreateQueue", "sqs:DeleteQueue", "sqs:GetQueueUrl", "sqs:GetQueueAttributes", "sqs:SetQueueAttributes",
@@ -262,7 +271,8 @@ func queuePermissions() []awsiam.PolicyStatement {
 	}
 }
 
-// reportPermissions write status and outputs, and look whether there is a rack of that name. The deny is for what IAM's * also matches: a user's parameter named status.
+// reportPermissions write status and outputs, and check whether a rack of that name exists. The deny statement is
+// needed because IAM's * also matches a user's parameter named status.
 func (s *sawhorse) reportPermissions() []awsiam.PolicyStatement {
 	paths := names.Paths{Prefix: s.Prefix}
 	written := []string{parameter(paths.Status("*")), parameter(paths.Outputs("*")), parameter(paths.Outputs("*") + "/*")}
@@ -274,7 +284,7 @@ func (s *sawhorse) reportPermissions() []awsiam.PolicyStatement {
 	}
 }
 
-// resyncPermissions start passes, and report those that could not do so themselves.
+// resyncPermissions start passes, and report the passes that could not report themselves.
 func (s *sawhorse) resyncPermissions() []awsiam.PolicyStatement {
 	return append([]awsiam.PolicyStatement{
 		allow([]string{"states:StartExecution"}, []string{s.machineARN()}),

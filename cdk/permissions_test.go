@@ -9,7 +9,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/statemachine"
 )
 
-// unscoped are the actions that may be allowed on every resource, and why.
+// unscoped lists the actions that may be allowed on every resource, and why.
 var unscoped = map[string]string{
 	"xray:PutTraceSegments":                 "X-Ray knows no resources for it",
 	"xray:PutTelemetryRecords":              "X-Ray knows no resources for it",
@@ -42,18 +42,18 @@ var unscoped = map[string]string{
 	"ec2:UnassignPrivateIpAddresses":        "Lambda in a VPC; AWSLambdaVPCAccessExecutionRole has the same",
 }
 
-// unscopedAtMost are those that the boundary lets through on every resource: the boundary itself grants nothing.
+// unscopedAtMost are the actions that the boundaries allow on every resource. A boundary grants nothing by itself.
 var unscopedAtMost = regexp.MustCompile(`^(pricing:GetProducts|iam:ListInstanceProfiles|ec2:Describe\*|ecr:GetAuthorizationToken|` +
 	`ssm:\w+|ssmmessages:\w+|ec2messages:\w+)$`)
 
-// grant is a statement, an allowing one if nothing else is said, and where it stands.
+// grant is a statement with its location. Unless stated otherwise it is an Allow statement.
 type grant struct {
 	where              string
 	actions, resources []any
 	condition          any
 }
 
-// boundary tells whether the statement is one of a permissions boundary, which grants nothing by itself.
+// boundary reports whether the statement belongs to a permissions boundary, which grants nothing by itself.
 func (g grant) boundary() bool { return strings.Contains(g.where, "Boundary") }
 
 func (t template) grants() []grant { return t.statements("Allow") }
@@ -137,7 +137,7 @@ func TestIAMWritesAreConfinedAndBounded(t *testing.T) {
 	}
 }
 
-// Nothing may put the roles of the functions, or the boundary, where the function infrastructure may write.
+// The roles of the functions and the boundaries must not have a path on which the function infrastructure may write.
 func TestOwnRolesAreOutOfReach(t *testing.T) {
 	for _, kind := range []string{"AWS::IAM::Role", "AWS::IAM::ManagedPolicy"} {
 		for id, r := range production.all(kind) {
@@ -155,7 +155,7 @@ func TestTaggingIsConfinedToTheDiscoveryTag(t *testing.T) {
 		}
 		want := `{"ForAllValues:StringEquals":{"aws:TagKeys":["karpenter.sh/discovery"]},"Null":{"aws:TagKeys":"false"}}`
 		if strings.HasPrefix(g.where, "Nodegroups") {
-			want = `{"StringEquals":{"ec2:CreateAction":"RunInstances"}}` // what a launch template tags
+			want = `{"StringEquals":{"ec2:CreateAction":"RunInstances"}}` // the resources that a launch template tags
 		}
 		if got := text(g.condition); got != want {
 			t.Errorf("%s: condition %s, want %s", g.where, got, want)
@@ -163,7 +163,7 @@ func TestTaggingIsConfinedToTheDiscoveryTag(t *testing.T) {
 	}
 }
 
-// Instances are ended by one function, and only those with both of Karpenter's tags.
+// Only one function terminates instances, and only those with both of Karpenter's tags.
 func TestOnlyKarpentersInstancesAreTerminated(t *testing.T) {
 	seen := 0
 	for _, g := range production.grants() {
@@ -181,7 +181,7 @@ func TestOnlyKarpentersInstancesAreTerminated(t *testing.T) {
 	}
 }
 
-// What users write is theirs; one function carries out their change requests. The policy for operators is for users.
+// Users own the parameters. One function writes them, for change requests. The policy for operators is for users.
 func TestOnlyChangeWritesParameters(t *testing.T) {
 	seen := false
 	for _, g := range production.grants() {
@@ -211,7 +211,7 @@ func TestOnlyChangeWritesParameters(t *testing.T) {
 	}
 }
 
-// The function resync looks at the end of Sawhorse's own executions, and of no others; so may people who view.
+// The function resync may read only the histories of Sawhorse's own executions. The same applies to viewers.
 func TestResyncReadsItsOwnHistories(t *testing.T) {
 	seen := 0
 	for _, g := range production.grants() {
@@ -227,7 +227,8 @@ func TestResyncReadsItsOwnHistories(t *testing.T) {
 	}
 }
 
-// Steps read and write what is kept of racks; whose a cluster is and which racks there are is for those that begin and end a rack.
+// Steps read and write the items of racks. Only the functions that begin and end a rack access the items for clusters
+// and the list of racks.
 func TestPartitionsOfTheTable(t *testing.T) {
 	more := map[string][]any{"Validate": {"cluster#*", "racks"}, "Report": {"cluster#*", "racks"}, "Resync": {"racks"}}
 	seen := 0
@@ -237,7 +238,7 @@ func TestPartitionsOfTheTable(t *testing.T) {
 		}
 		function := strings.TrimSuffix(strings.TrimRight(g.where, "0123456789ABCDEF"), "RoleDefaultPolicy")
 		if slices.Equal(g.actions, []any{"dynamodb:Scan"}) && function == "Resync" {
-			continue // it knows no keys
+			continue // a scan has no keys
 		}
 		seen++
 		want := append([]any{"rack#*"}, more[function]...)
@@ -250,7 +251,7 @@ func TestPartitionsOfTheTable(t *testing.T) {
 	}
 }
 
-// What the state machine does to the table itself, without a function.
+// The operations that the state machine itself performs on the table, without a function.
 func TestTheStateMachineMayDoWhatItDoes(t *testing.T) {
 	var may []any
 	for _, g := range production.grants() {
@@ -269,8 +270,8 @@ func TestTheStateMachineMayDoWhatItDoes(t *testing.T) {
 	}
 }
 
-// Further policies of nodes work as far as the deployment says, by the boundaries alone, which grant nothing. The keys of nodes'
-// volumes are used in the controller's name.
+// The deployment's nodeActions are only in the boundaries, which grant nothing by themselves. The keys of nodes'
+// volumes are used on behalf of the controller.
 func TestNodeActionsAreInTheBoundariesOnly(t *testing.T) {
 	for i, of := range []template{production, custom} {
 		var where []string
@@ -305,8 +306,8 @@ func TestOnlyValidateReadsObjectsOfThePrefixes(t *testing.T) {
 	}
 }
 
-// Whatever policies a rack attaches to its nodes, they launch, tag and end no instances, read no queues and change no roles. A controller
-// does so under conditions, and its node role and queue are its own rack's.
+// Whatever policies a rack attaches to its nodes, they cannot launch, tag or terminate instances, read queues or change
+// roles. A controller can do so only under conditions, and with the node role and the queue of its own rack.
 func TestBoundariesHoldBack(t *testing.T) {
 	conditional := map[string]string{
 		"ec2:CreateTags": "karpenter.sh/nodepool", "ec2:CreateLaunchTemplate": "aws:RequestTag/karpenter.sh/nodepool", "ec2:TerminateInstances": "aws:ResourceTag/karpenter.sh/nodepool",
@@ -345,7 +346,7 @@ func TestBoundariesHoldBack(t *testing.T) {
 	}
 }
 
-// A managed policy holds 6,144 characters, white space aside; ARNs get longer than their tokens.
+// A managed policy is limited to 6,144 characters without white space. Resolved ARNs are longer than their tokens.
 func TestBoundariesFit(t *testing.T) {
 	for id, boundary := range production.boundaries(t) {
 		if size := len(longest(t, boundary.Properties["PolicyDocument"])); size > 6144 {
@@ -354,7 +355,7 @@ func TestBoundariesFit(t *testing.T) {
 	}
 }
 
-// longest is a policy document with everything that the template leaves open as long as it can be.
+// longest returns a policy document in which every open value of the template has its maximum length.
 func longest(t *testing.T, document any) string {
 	t.Helper()
 	joins := regexp.MustCompile(`\{"Fn::Join":\["",\[(.*?)\]\]\}`).ReplaceAllStringFunc(text(document), func(join string) string {
@@ -376,7 +377,8 @@ func TestNoARNNamesAPartition(t *testing.T) {
 	}
 }
 
-// The roles that are no function's. What the state machine does to the table is in TestTheStateMachineMayDoWhatItDoes.
+// The roles that do not belong to functions. TestTheStateMachineMayDoWhatItDoes covers what the state machine does to
+// the table.
 func TestOtherRoles(t *testing.T) {
 	want := map[string]string{
 		"MachineEventsRole": "states:StartExecution on Machine",

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/jsii-runtime-go"
 )
 
-// TestMain has cdk-nag's AwsSolutions look at both stacks.
+// Runs cdk-nag's AwsSolutions on both stacks.
 func TestNagFindsNothing(t *testing.T) {
 	for _, stack := range stacks {
 		found := assertions.Annotations_FromStack(stack)
@@ -25,12 +25,12 @@ func TestNagFindsNothing(t *testing.T) {
 	}
 }
 
-// A reason that is about nothing would excuse something later.
+// A reason that matches nothing could hide a finding later.
 func TestEveryAcceptedWildcardExists(t *testing.T) {
 	var have []string
 	for _, g := range production.grants() {
 		for _, r := range g.resources {
-			// As cdk-nag writes it: the parts of a join behind each other.
+			// In the form of cdk-nag, which concatenates the parts of a join.
 			have = append(have, "Resource::"+strings.NewReplacer(`{"Fn::GetAtt":["`, "<", `","Arn"]}`, ".Arn>", `"`, "", "]]}", "", ",", "").Replace(text(r)))
 		}
 		for _, a := range g.actions {
@@ -44,8 +44,8 @@ func TestEveryAcceptedWildcardExists(t *testing.T) {
 	}
 }
 
-// cfn-lint knows the schemas of CloudFormation's resources, and the state machine's language: that is judged in a second
-// copy of each template, with its substitutions made and nothing excused.
+// cfn-lint checks the schemas of CloudFormation's resources, and the language of the state machine. It checks the state
+// machine in a second copy of each template, with the substitutions applied and without suppressions.
 func TestLintFindsNothing(t *testing.T) {
 	lint, err := filepath.Abs("../.cache/venv/bin/cfn-lint")
 	if err != nil {
@@ -71,7 +71,7 @@ func TestLintFindsNothing(t *testing.T) {
 	}
 }
 
-// filled is a template with the state machine as CloudFormation would make it.
+// filled returns a template with the state machine as CloudFormation would create it.
 func filled(t *testing.T, of template) map[string]any {
 	var whole map[string]any
 	if err := json.Unmarshal([]byte(text(of.whole)), &whole); err != nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// reader reads context values and collects what is wrong with them.
+// reader reads context values and collects errors.
 type reader struct {
 	get  func(key string) any
 	errs []error
@@ -61,7 +61,8 @@ func (r *reader) number(key string, fallback, least, most int) int {
 	return value
 }
 
-// retentions are the numbers of days that CloudWatch Logs can keep logs for (CloudWatch Logs API Reference, PutRetentionPolicy).
+// retentions are the retention periods in days that CloudWatch Logs supports (CloudWatch
+// Logs API Reference, PutRetentionPolicy).
 var retentions = []int{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653}
 
 func (r *reader) retention(key string, fallback int) int {
@@ -73,7 +74,7 @@ func (r *reader) retention(key string, fallback int) int {
 	return days
 }
 
-// list reads a JSON array of cdk.json or the comma-separated text of the command line.
+// list reads a JSON array from cdk.json, or comma-separated text from the command line.
 func (r *reader) list(key string) (values []string) {
 	if array, ok := r.get(key).([]any); ok {
 		for _, value := range array {
@@ -87,7 +88,8 @@ func (r *reader) list(key string) (values []string) {
 	return nil
 }
 
-// guarded are the services whose every action no node may have: they hand out rights, and a node could take any.
+// guarded are the services of which no node may have all actions: they grant permissions, so a node
+// could give itself any.
 var guarded = []string{"iam", "organizations", "sts"}
 
 func (r *reader) nodeActions() []string {
@@ -107,10 +109,10 @@ func (r *reader) nodeActions() []string {
 	return list
 }
 
-// rolePatterns are names of roles behind their paths, and patterns of them.
+// rolePatterns matches names of roles with their paths, and patterns of them.
 var rolePatterns = regexp.MustCompile(`^[A-Za-z0-9+=.@_/*-]*[A-Za-z0-9+=.@_-][A-Za-z0-9+=.@_/*-]*$`)
 
-// endpointNames are names of AWS's endpoint services; China's begin with cn, IAM's has no region.
+// endpointNames matches names of AWS's endpoint services. China's begin with cn, and IAM's has no region.
 var endpointNames = regexp.MustCompile(`^(cn\.)?com\.amazonaws\.([a-z0-9-]+\.)?[a-z0-9-]+$`)
 
 func (r *reader) endpoints() []string {
@@ -125,7 +127,7 @@ func (r *reader) endpoints() []string {
 	return list
 }
 
-// checkEndpoints tells what the endpoints lack.
+// checkEndpoints reports what is missing for the endpoints.
 func (r *reader) checkEndpoints(s settings) {
 	if len(s.Endpoints) == 0 {
 		return
@@ -140,7 +142,7 @@ func (r *reader) checkEndpoints(s settings) {
 	}
 }
 
-// operatorRacks are names of racks, or patterns of them.
+// operatorRacks reads names of racks, or patterns of them.
 func (r *reader) operatorRacks() []string {
 	const key = "operatorRacks"
 	list := r.list(key)
@@ -157,7 +159,7 @@ func (r *reader) operatorRacks() []string {
 
 var rackPatterns = regexp.MustCompile(`^([a-z][a-z0-9-]*\*?|\*)$`)
 
-// matching is a list whose elements all obey a pattern.
+// matching reads a list whose elements must all match a pattern.
 func (r *reader) matching(key string, pattern *regexp.Regexp, allowed string) []string {
 	list := r.list(key)
 	for _, value := range list {

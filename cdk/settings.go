@@ -14,67 +14,75 @@ import (
 
 // settings are the context values of a deployment (`cdk deploy -c key=value`, or "context" in cdk.json).
 type settings struct {
-	// StackName (stackName) begins the names of the functions and of the state machine.
+	// StackName (stackName) is the prefix of the names of the functions and of the state machine.
 	StackName string
-	// Architecture (architecture) of the functions: arm64 or x86_64. Dist (dist) holds their zips: {dist}/{architecture}/{function}.zip.
+	// Architecture (architecture) is the architecture of the functions: arm64 or x86_64. Dist (dist) is the folder of
+	// their zips: {dist}/{architecture}/{function}.zip.
 	Architecture, Dist string
 	// Prefix (prefix) is the root of the parameter tree, BusName (busName) the event bus.
 	Prefix, BusName string
-	// Table (table) is the table of an earlier stack to go on with; none: the stack makes its own.
+	// Table (table) is the table of an earlier stack to use. If it is empty, the stack creates its own.
 	Table string
 	// SettleSeconds (settleSeconds) is how long a pass waits for a burst of writes to end.
 	SettleSeconds int
-	// ResyncMinutes (resyncMinutes) is the interval of the full passes, ResyncSlots (resyncSlots) the number of ticks they are spread over.
+	// ResyncMinutes (resyncMinutes) is the interval of the full passes, ResyncSlots (resyncSlots) the number of ticks
+	// over which they are spread.
 	ResyncMinutes, ResyncSlots int
-	// DrainSeconds (drainSeconds) is how long nodes may drain when Karpenter is turned off, and those of a node group that is
-	// replaced.
+	// DrainSeconds (drainSeconds) is how long nodes may drain when Karpenter is turned off or when their
+	// node group is replaced.
 	DrainSeconds int
-	// PodIdentityDelaySeconds (podIdentityDelaySeconds) is how old the credentials of Karpenter's controller must be before it is
-	// installed: pods get them only when they are admitted, and EKS learns of an association some seconds after it was made.
+	// PodIdentityDelaySeconds (podIdentityDelaySeconds) is the minimum age of the role and the Pod Identity
+	// association of Karpenter's controller when the controller is installed. Pods get credentials only at admission,
+	// and an association takes effect some seconds after its creation.
 	PodIdentityDelaySeconds int
-	// AlarmTopicARN (alarmTopicArn) is the SNS topic for alarms; none: alarms only show.
+	// AlarmTopicARN (alarmTopicArn) is the SNS topic for alarms. If it is empty, alarms are only displayed.
 	AlarmTopicARN string
-	// SubnetIDs and SecurityGroupIDs (subnetIds, securityGroupIds) put the functions that talk to clusters into a VPC, for
+	// SubnetIDs and SecurityGroupIDs (subnetIds, securityGroupIds) place the functions that call clusters in a VPC, for
 	// private clusters.
 	SubnetIDs, SecurityGroupIDs []string
-	// Endpoints (vpcEndpoints) are the VPC endpoints to create for them, by service name, in VPCID (vpcId); RouteTableIDs
-	// (routeTableIds) are for those of gateways.
+	// Endpoints (vpcEndpoints) are the VPC endpoints to create for these functions, by service name, in VPCID (vpcId).
+	// RouteTableIDs (routeTableIds) are for gateway endpoints.
 	Endpoints     []string
 	VPCID         string
 	RouteTableIDs []string
-	// ReservedConcurrency (reservedConcurrency) is how many calls at once each function that writes to EKS or IAM may have and
-	// always has; 0 reserves none.
+	// ReservedConcurrency (reservedConcurrency) is the reserved concurrency, and therefore the maximum, of each
+	// function that writes to EKS or IAM. 0 reserves none.
 	ReservedConcurrency int
-	// ValidateConcurrency (validateConcurrency) is the same for the function validate, which every pass and every dry run calls: a
-	// flood of events takes no more of the account's calls than that.
+	// ValidateConcurrency (validateConcurrency) is the same for the function validate, which every pass and every dry
+	// run calls. It limits the share of the account's concurrency that a flood of events can use.
 	ValidateConcurrency int
-	// OperatorRacks (operatorRacks) are the racks that the policy for operators is about; of many there are several policies.
+	// OperatorRacks (operatorRacks) are the racks in the policy for operators. Many racks are
+	// split over several policies.
 	OperatorRacks []string
-	// NodeActions (nodeActions) are what the roles of nodes may do beyond Karpenter's own needs: what their boundary lets through
-	// of policies that racks attach with node_policy_arns. KMS's are let through for Karpenter's controllers too: EC2 uses the keys
-	// of nodes' volumes in the name of the role that launches them.
+	// NodeActions (nodeActions) are actions that the roles of nodes may use beyond Karpenter's own needs. Their
+	// boundary allows these actions for policies that racks attach with node_policy_arns. KMS actions are also
+	// allowed for Karpenter's controllers, because EC2 uses the keys of nodes' volumes on behalf of the role
+	// that launches the nodes.
 	NodeActions []string
-	// NodeRoles (nodeRoles) are the roles that on-demand copies of SPOT node groups may be given: names, with their paths, and * for
-	// anything; none: no group is replaced.
+	// NodeRoles (nodeRoles) are the roles that ON_DEMAND copies of SPOT node groups may get: names with their paths,
+	// with * as a wildcard. If it is empty, no group is replaced.
 	NodeRoles []string
-	// RequireClusterTag (requireClusterTag) lets racks into clusters only that carry the tag sawhorse.dev/rack with the rack's name.
+	// RequireClusterTag (requireClusterTag) admits racks only to clusters whose tag sawhorse.dev/rack
+	// has the rack's name.
 	RequireClusterTag bool
-	// ImageRepositories (imageRepositories) may hold the image of Karpenter's controller, beside its own: exact ones, and beginnings that
-	// end in /*. None: the account's ECR.
+	// ImageRepositories (imageRepositories) may contain the image of Karpenter's controller, in addition to Karpenter's
+	// own repository: exact names, and prefixes that end in /*. If it is empty, the account's ECR is allowed.
 	ImageRepositories []string
-	// SystemNamespaces (systemNamespaces) are those whose Deployments racks may pin to system nodes, beside kube-system and their own.
+	// SystemNamespaces (systemNamespaces) are the namespaces whose Deployments racks may place on system nodes, in
+	// addition to kube-system and their own.
 	SystemNamespaces []string
-	// ObjectPrefixes (objectPrefixes) are where JSON parameters may be read from: s3://bucket/prefix.
+	// ObjectPrefixes (objectPrefixes) are the prefixes from which JSON parameters may be read: s3://bucket/prefix.
 	ObjectPrefixes []string
-	// ObjectAccounts (objectAccounts) are the accounts beside the stack's own whose buckets may be read there.
+	// ObjectAccounts (objectAccounts) are the accounts whose buckets may be read, in addition to the stack's own.
 	ObjectAccounts []string
-	// LogRetentionDays (logRetentionDays) is how long logs are kept. RetainLogs (logRemoval=retain, default destroy) keeps them when the
-	// stack goes; a stack of the same name is refused then until they are deleted.
+	// LogRetentionDays (logRetentionDays) is how long logs are kept. RetainLogs (logRemoval=retain, default destroy)
+	// keeps them when the stack is deleted. A stack of the same name cannot be deployed then until they are deleted.
 	LogRetentionDays int
 	RetainLogs       bool
 	// Destroy (removal=destroy, default retain) deletes the table and the permissions boundaries with the stack.
 	Destroy bool
-	// CLICredentials (synthesizer=cli, default default) deploys with the caller's own credentials, not CDK's bootstrap roles.
+	// CLICredentials (synthesizer=cli, default default) deploys with the caller's own credentials instead of the CDK's
+	// bootstrap roles.
 	CLICredentials bool
 }
 
@@ -84,14 +92,15 @@ var (
 	prefixes   = regexp.MustCompile(`^(/[A-Za-z0-9_.-]+)+$`)
 	actions    = regexp.MustCompile(`^[a-z0-9-]+:([A-Za-z0-9]+\*?|\*)$`)
 	namespaces = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
-	// The slash before * ends a name: without it, example.com/team* would also be example.com/team-of-others/x.
+	// The slash before * ends a name. Without it, example.com/team* would also match example.com/team-of-others/x.
 	repositories = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]+)?(/[a-z0-9]([a-z0-9._-]*[a-z0-9])?)*/([a-z0-9]([a-z0-9._-]*[a-z0-9])?|\*)$`)
-	// The slash ends the bucket's name: without it, s3://config would also be s3://config-of-others. No *, ? or $, which mean
-	// something in a policy, and no comma, which ends a prefix in the function's environment.
+	// The slash ends the bucket's name. Without it, s3://config would also match s3://config-of-others. *,
+	// ? and $ are excluded because they have a meaning in a policy, and the comma because it ends a prefix
+	// in the function's environment.
 	objects = regexp.MustCompile(`^s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/[A-Za-z0-9!_.'()/=@+-]*$`)
 )
 
-// readSettings reads all settings. get gives a context value, nil where there is none.
+// readSettings reads all settings. get returns a context value, nil if there is none.
 func readSettings(get func(key string) any) (settings, error) {
 	r := &reader{get: get}
 	s := settings{
@@ -101,7 +110,7 @@ func readSettings(get func(key string) any) (settings, error) {
 		Prefix:                  r.match("prefix", names.DefaultPrefix, prefixes),
 		BusName:                 r.match("busName", names.Bus, busNames),
 		Table:                   r.table(),
-		SettleSeconds:           r.number("settleSeconds", 5, 0, 60), // well inside the lease's 180 s
+		SettleSeconds:           r.number("settleSeconds", 5, 0, 60), // much less than the lease's 180 s
 		ResyncMinutes:           r.number("resyncMinutes", 60, 1, 1440),
 		ResyncSlots:             r.number("resyncSlots", 12, 1, 1440),
 		DrainSeconds:            r.number("drainSeconds", 300, 0, names.MaxDrainSeconds),
@@ -150,12 +159,12 @@ func readSettings(get func(key string) any) (settings, error) {
 	return s, errors.Join(r.errs...)
 }
 
-// zip is the path of a function's code.
+// zip returns the path of a function's code.
 func (s settings) zip(function string) string {
 	return filepath.Join(s.Dist, s.Architecture, function+".zip")
 }
 
-// checkZips tells in one sentence what the CDK would say with a stack trace.
+// checkZips reports a missing zip in one sentence. The CDK would report it with a stack trace.
 func (s settings) checkZips() error {
 	for _, f := range functions {
 		if _, err := os.Stat(s.zip(f.name)); err != nil {

@@ -13,13 +13,13 @@ import (
 	"github.com/aws/jsii-runtime-go"
 )
 
-// sawhorse is the stack while it is being put together; the methods in the other files each add their part.
+// sawhorse is the stack under construction. The methods in the other files each add their part.
 type sawhorse struct {
 	settings
 	stack awscdk.Stack
 	table awsdynamodb.ITable
 	bus   awsevents.EventBus
-	// undelivered takes what EventBridge, the Scheduler or Lambda could not deliver.
+	// undelivered receives the events that EventBridge, the Scheduler or Lambda could not deliver.
 	undelivered awssqs.Queue
 	// controllerBoundary and nodeBoundary are the permissions boundaries of the roles that Sawhorse creates.
 	controllerBoundary, nodeBoundary awsiam.ManagedPolicy
@@ -27,7 +27,7 @@ type sawhorse struct {
 	roles     map[string]awsiam.Role
 	functions map[string]awslambda.Function
 	machine   awsstepfunctions.StateMachine
-	// alarms are for the dashboard.
+	// alarms are shown on the dashboard.
 	alarms []interfacesawscloudwatch.IAlarmRef
 }
 
@@ -41,7 +41,7 @@ func newStack(scope constructs.Construct, id string, settings settings) awscdk.S
 		props.Synthesizer = awscdk.NewCliCredentialsStackSynthesizer(nil)
 	}
 	s.stack = awscdk.NewStack(scope, jsii.String(id), props)
-	// W3005: CDK names roles and policies in DependsOn that a resource refers to anyway.
+	// W3005: the CDK lists roles and policies in DependsOn although the resource refers to them anyway.
 	s.stack.TemplateOptions().SetMetadata(&map[string]any{"cfn-lint": lintIgnores("W3005")})
 	s.addTable()
 	s.addMessaging()
@@ -62,8 +62,8 @@ func newStack(scope constructs.Construct, id string, settings settings) awscdk.S
 	return s.stack
 }
 
-// addTable adds the table of the records, or takes that of an earlier stack, which was retained. Nothing else knows what racks
-// were like before Karpenter, so DynamoDB refuses to delete it until somebody has said so.
+// addTable adds the table of the records, or uses that of an earlier stack, which was retained. Only this table records
+// the racks' state before Karpenter, so it has deletion protection.
 func (s *sawhorse) addTable() {
 	if s.Table != "" {
 		s.table = awsdynamodb.Table_FromTableName(s.stack, jsii.String("Table"), jsii.String(s.Table))
@@ -80,7 +80,7 @@ func (s *sawhorse) addTable() {
 	})
 }
 
-// addMessaging adds the bus and the queue of the undelivered.
+// addMessaging adds the bus and the queue for undelivered events.
 func (s *sawhorse) addMessaging() {
 	s.bus = awsevents.NewEventBus(s.stack, jsii.String("Bus"), &awsevents.EventBusProps{EventBusName: jsii.String(s.BusName)})
 	s.undelivered = awssqs.NewQueue(s.stack, jsii.String("Undelivered"), &awssqs.QueueProps{
@@ -98,7 +98,7 @@ func (s *sawhorse) removal() awscdk.RemovalPolicy {
 	return awscdk.RemovalPolicy_RETAIN
 }
 
-// logRemoval is what becomes of the logs when the stack goes.
+// logRemoval returns what happens to the logs when the stack is deleted.
 func (s *sawhorse) logRemoval() awscdk.RemovalPolicy {
 	if s.RetainLogs {
 		return awscdk.RemovalPolicy_RETAIN
@@ -110,12 +110,13 @@ func (s *sawhorse) output(name, value string) {
 	awscdk.NewCfnOutput(s.stack, jsii.String(name), &awscdk.CfnOutputProps{Value: jsii.String(value)})
 }
 
-// arn makes an ARN of this account and region in whatever partition the stack is deployed to; a policy may put * into rest.
+// arn returns an ARN in this account and region, in the partition that the stack is deployed to. For policies, rest may
+// contain *.
 func arn(service, rest string) string {
 	return "arn:" + *awscdk.Aws_PARTITION() + ":" + service + ":" + *awscdk.Aws_REGION() + ":" + *awscdk.Aws_ACCOUNT_ID() + ":" + rest
 }
 
-// iamARN makes an ARN of IAM, which has no regions.
+// iamARN returns an ARN of IAM, which has no regions.
 func iamARN(rest string) string {
 	return "arn:" + *awscdk.Aws_PARTITION() + ":iam::" + *awscdk.Aws_ACCOUNT_ID() + ":" + rest
 }

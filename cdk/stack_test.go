@@ -20,7 +20,7 @@ import (
 type template struct {
 	Resources map[string]resource
 	Outputs   map[string]any
-	// whole is all of it, as it is.
+	// whole is the complete template.
 	whole any
 }
 
@@ -30,14 +30,14 @@ type resource struct {
 	DeletionPolicy string
 }
 
-// production is the stack with no context at all, custom the one with every value set to something else, and again one that
-// goes on with the table of an earlier stack, and has the policies of many racks.
+// production is the stack without context values, and custom the one with another value for every setting. again uses
+// the table of an earlier stack, and has the policies of many racks.
 var production, custom, again template
 
-// stacks are those that production and custom are the templates of.
+// stacks are the stacks of the templates production and custom.
 var stacks []awscdk.Stack
 
-// One jsii process and one app serve all tests: starting it takes longer than all of them.
+// All tests share one jsii process and one app, because starting them takes longer than all the tests.
 func TestMain(m *testing.M) {
 	if os.Getenv("CDK_VALIDATION") == "" {
 		os.Exit(withoutValidation())
@@ -70,7 +70,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// manyRacks are n names of racks.
+// manyRacks returns n names of racks.
 func manyRacks(n int) (all []string) {
 	for i := range n {
 		all = append(all, fmt.Sprintf("a-rack-of-twenty-six-%03d", i))
@@ -78,8 +78,8 @@ func manyRacks(n int) (all []string) {
 	return all
 }
 
-// withoutValidation runs the tests in a process that spares the CDK's own check of the templates, which takes longer than all
-// else; `make synth` has it. The variable must be there before any package that uses jsii is initialized.
+// withoutValidation runs the tests in a process without the CDK's own check of the templates, which takes longer than
+// everything else; `make synth` includes it. The variable must be set before any package that uses jsii is initialized.
 func withoutValidation() int {
 	jsii.Close()
 	again := exec.Command(os.Args[0], os.Args[1:]...)
@@ -91,8 +91,8 @@ func withoutValidation() int {
 	return 0
 }
 
-// projectContext is what cdk.json gives every deployment: CDK's feature flags. What cdk-nag finds is for its test to tell,
-// not an end of the synthesis.
+// projectContext returns the context that cdk.json gives every deployment: the CDK's feature flags. Findings of cdk-nag
+// must not end the synthesis; a test reports them.
 func projectContext() *map[string]any {
 	file, err := os.ReadFile("../cdk.json")
 	if err != nil {
@@ -106,7 +106,7 @@ func projectContext() *map[string]any {
 	return &project.Context
 }
 
-// stubZips stand in for the functions' code.
+// stubZips creates placeholders for the functions' code.
 func stubZips(dir string) error {
 	for _, architecture := range []string{"arm64", "x86_64"} {
 		if err := os.MkdirAll(filepath.Join(dir, architecture), 0o755); err != nil {
@@ -129,7 +129,7 @@ func stackOf(app awscdk.App, id string, context map[string]any) awscdk.Stack {
 	return newStack(app, id, settings)
 }
 
-// templateOf synthesizes the whole app at its first call; no stack may be added after that.
+// templateOf synthesizes the whole app at its first call. No stack may be added after that.
 func templateOf(stack awscdk.Stack) (t template) {
 	text, err := json.Marshal(assertions.Template_FromStack(stack, nil).ToJSON())
 	if err != nil {
@@ -141,7 +141,7 @@ func templateOf(stack awscdk.Stack) (t template) {
 	return t
 }
 
-// all are the resources of one type, by logical id.
+// all returns the resources of a type, by logical id.
 func (t template) all(kind string) map[string]resource {
 	found := map[string]resource{}
 	for id, r := range t.Resources {
@@ -152,7 +152,7 @@ func (t template) all(kind string) map[string]resource {
 	return found
 }
 
-// one is the only resource of a type.
+// one returns the only resource of a type.
 func (t template) one(test *testing.T, kind string) resource {
 	test.Helper()
 	found := t.all(kind)
@@ -165,7 +165,7 @@ func (t template) one(test *testing.T, kind string) resource {
 	panic("unreachable")
 }
 
-// boundaries are the permissions boundaries, ControllerBoundary and NodeBoundary, by these names.
+// boundaries returns the permissions boundaries, with the names ControllerBoundary and NodeBoundary.
 func (t template) boundaries(test *testing.T) map[string]resource {
 	test.Helper()
 	found := map[string]resource{}
@@ -180,7 +180,7 @@ func (t template) boundaries(test *testing.T) map[string]resource {
 	return found
 }
 
-// at follows a path of keys (string) and indexes (int) into plain data; nil where it ends early.
+// at follows a path of keys (string) and indexes (int) into plain data. It returns nil if the path does not exist.
 func at(value any, path ...any) any {
 	for _, step := range path {
 		switch step := step.(type) {
@@ -198,7 +198,7 @@ func at(value any, path ...any) any {
 	return value
 }
 
-// text is a value as compact JSON, to compare and to search.
+// text returns a value as compact JSON, for comparison and search.
 func text(value any) string {
 	out, err := json.Marshal(value)
 	if err != nil {
@@ -207,7 +207,7 @@ func text(value any) string {
 	return string(out)
 }
 
-// list makes a list of what CloudFormation writes as one value or as several.
+// list returns a list, whether CloudFormation has one value or several.
 func list(value any) []any {
 	if several, ok := value.([]any); ok {
 		return several

@@ -49,7 +49,8 @@ func TestEveryRuleTargetHasADeadLetterQueueAndABoundedRetry(t *testing.T) {
 	}
 }
 
-// What may go on changing things when an execution has been stopped does so for the time of one function call.
+// After an execution has been stopped, its function call may still make changes. It does so for at most the timeout of
+// one call.
 func TestTheNextPassWaitsForACall(t *testing.T) {
 	if rack.CallTime != functionTimeout*time.Second {
 		t.Errorf("a call is waited for %s, and a function may take %d s", rack.CallTime, functionTimeout)
@@ -84,8 +85,8 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// What names a rack on Sawhorse's bus and is no request is answered; what Sawhorse sends itself is not, by its source, nor when somebody else
-// repeats it there: an answer that is answered would go round for ever.
+// An event on Sawhorse's bus that names a rack and is not a request is answered. Sawhorse's own events are not
+// answered, neither by their source nor if another sender repeats them: answering an answer would loop forever.
 func TestUnknownEventsAreAnswered(t *testing.T) {
 	var known []string
 	for _, each := range []events.Detail{
@@ -136,7 +137,7 @@ func TestTableIsKept(t *testing.T) {
 	}
 }
 
-// A table that was retained holds what racks were like before Karpenter; a stack that is deployed again goes on with it.
+// A retained table has the racks' state before Karpenter. A stack that is deployed again uses it.
 func TestTheTableOfAnEarlierStack(t *testing.T) {
 	if n := len(again.all("AWS::DynamoDB::Table")); n > 0 {
 		t.Errorf("%d tables beside it", n)
@@ -245,8 +246,8 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
-// Logs are kept for a month, and go with the stack: their names are fixed, so that a stack that is deployed again would find them taken.
-// Who needs them for longer says so.
+// Logs are kept for a month and deleted with the stack. Their names are fixed, so a stack that is deployed again would
+// find the names taken. Longer retention is a setting.
 func TestLogs(t *testing.T) {
 	for _, c := range []struct {
 		of     template
@@ -292,7 +293,8 @@ func TestCustomFunctions(t *testing.T) {
 	}
 }
 
-// What may have few calls at once has that many for itself; new accounts have too few to reserve any unasked.
+// A function with limited concurrency has that concurrency reserved. New accounts have too little to
+// reserve any by default.
 func TestReservedConcurrency(t *testing.T) {
 	for _, c := range []struct {
 		of   template
@@ -339,7 +341,7 @@ func TestOutputs(t *testing.T) {
 	}
 }
 
-// The alarm looks at two ticks, and ticks are as far apart as the deployment says.
+// The alarm examines two ticks, whose interval depends on the deployment.
 func TestAMissingScheduleIsAlarming(t *testing.T) {
 	for seconds, of := range map[float64]template{300: production, 600: custom} {
 		found := 0
@@ -360,7 +362,8 @@ func TestAMissingScheduleIsAlarming(t *testing.T) {
 	}
 }
 
-// By the age of its lease: Step Functions' ExecutionTime comes when an execution has ended, and one that hangs does not.
+// The alarm uses the age of the lease. Step Functions publishes ExecutionTime only when an execution ends, and an
+// execution that hangs does not end.
 func TestALongPassIsAlarming(t *testing.T) {
 	for id, alarm := range production.all("AWS::CloudWatch::Alarm") {
 		if strings.HasPrefix(id, "PassTooLong") {
@@ -374,7 +377,7 @@ func TestALongPassIsAlarming(t *testing.T) {
 	t.Error("no alarm")
 }
 
-// The one alarm over all racks' queues finds them by the tag that the plan gives each.
+// One alarm covers the queues of all racks. It finds them by the tag that the plan gives each queue.
 func TestAnUnreadQueueIsAlarming(t *testing.T) {
 	for id, alarm := range production.all("AWS::CloudWatch::Alarm") {
 		if !strings.HasPrefix(id, "QueueUnread") {

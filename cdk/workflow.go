@@ -17,7 +17,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/statemachine"
 )
 
-// Delivery of events: EventBridge's own maximum of retries, for as long as the event still matters.
+// Delivery of events: EventBridge's maximum number of retries, for as long as the event is relevant.
 const (
 	deliveryAttempts = 185
 	deliveryHours    = 24
@@ -25,12 +25,12 @@ const (
 
 func (s *sawhorse) machineName() string { return names.StateMachine(s.StackName) }
 
-// machineARN is put together from the name: the state machine's own policy and the function resync refer to it.
+// machineARN is derived from the name, because the state machine's own policy and the function resync refer to it.
 func (s *sawhorse) machineARN() string { return arn("states", "stateMachine:"+s.machineName()) }
 
 func (s *sawhorse) addStateMachine() {
 	logs := awslogs.NewLogGroup(s.stack, jsii.String("MachineLogs"), &awslogs.LogGroupProps{
-		// The prefix keeps CloudWatch's resource policy from growing with every state machine of the account.
+		// With this prefix, CloudWatch's resource policy does not grow with every state machine of the account.
 		LogGroupName:  jsii.String("/aws/vendedlogs/states/" + s.machineName()),
 		RemovalPolicy: s.logRemoval(),
 	})
@@ -50,7 +50,8 @@ func (s *sawhorse) addStateMachine() {
 		TracingEnabled: jsii.Bool(true),
 	})
 	accept(s.machine, "AwsSolutions-SF1", "The execution's history holds every event for 90 days; the log is for what went wrong, and each step logs its changes itself.")
-	// E3601: cfn-lint reads the definition before its substitutions are made, and ARNs with ${Partition} are none to it.
+	// E3601: cfn-lint checks the definition before the substitutions, and does not recognize
+	// ARNs that contain ${Partition}.
 	s.machine.Node().DefaultChild().(awscdk.CfnResource).AddMetadata(jsii.String("cfn-lint"), lintIgnores("E3601"))
 	var invoked []string
 	for _, f := range functions {
@@ -63,13 +64,13 @@ func (s *sawhorse) addStateMachine() {
 	s.machine.AddToRolePolicy(allow([]string{"states:StartExecution"}, []string{s.machineARN()}))
 }
 
-// addRules leads events to the state machine, and the end of broken executions to resync.
+// addRules routes events to the state machine, and the end of failed executions to resync.
 func (s *sawhorse) addRules() {
 	params := names.Paths{Prefix: s.Prefix}.Params("*") + "/*"
 	s.rule("ParameterRule", "A write to a rack's parameters", nil, awsevents.EventPattern{
 		Source: jsii.Strings(events.SSMSource), DetailType: jsii.Strings(events.TypeParameterChange), Detail: &map[string]any{
 			"name": awsevents.Match_Wildcard(jsii.String(params)),
-			// Not LabelParameterVersion: a label changes no value.
+			// LabelParameterVersion is left out, because a label changes no value.
 			"operation": []string{"Create", "Update", "Delete"},
 		},
 	}, s.toMachine())
@@ -88,8 +89,9 @@ func (s *sawhorse) addRules() {
 	}))
 }
 
-// unknown matches what else comes to the bus and names a rack. What Sawhorse sends is told by its source, and by its detail types too,
-// because somebody may repeat it there under another source: an answer that is answered would go round for ever.
+// unknown matches all other events on the bus that name a rack. It excludes Sawhorse's own events by their source. It
+// also excludes their detail types, because another sender may repeat such an event under another source: answering an
+// answer would loop forever.
 func unknown() awsevents.EventPattern {
 	known := []any{events.TypeReconcileStarted, events.TypeReconciled, events.TypeRejected, events.TypeReconcileFailed}
 	for _, request := range events.Requests {
@@ -110,14 +112,15 @@ func (s *sawhorse) toMachine() awsevents.IRuleTarget {
 	})
 }
 
-// rule adds one rule; without a bus it is on the account's default one.
+// rule adds one rule. Without a bus it is on the account's default bus.
 func (s *sawhorse) rule(id, description string, bus awsevents.IEventBus, pattern awsevents.EventPattern, target awsevents.IRuleTarget) {
 	awsevents.NewRule(s.stack, jsii.String(id), &awsevents.RuleProps{
 		Description: jsii.String(description), EventBus: bus, EventPattern: &pattern, Targets: &[]awsevents.IRuleTarget{target},
 	})
 }
 
-// addSchedule ticks resync: at each tick it starts the full passes of one slot's racks, all of them within an interval.
+// addSchedule calls resync at each tick. A tick starts the full passes of the racks in one slot; all racks have their
+// turn within one interval.
 func (s *sawhorse) addSchedule() {
 	awsscheduler.NewSchedule(s.stack, jsii.String("Resync Schedule"), &awsscheduler.ScheduleProps{
 		Description: jsii.String("Full passes, because Parameter Store's events are best effort"),

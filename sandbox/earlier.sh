@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds the stack that was deployed before this one, and prints the folder of its template: the stack of UPGRADE_FROM, or else of the
-# newest commit on the way to here whose functions, state machine or stack differ from the working tree's.
+# Builds the stack that was deployed before this one, and prints the folder of its template. It is the stack of
+# UPGRADE_FROM, or else of the newest first-parent ancestor whose functions, state machine or stack differ from the
+# working tree's.
 set -euo pipefail
 shopt -s inherit_errexit
 cd "$(dirname "$0")/.."
@@ -11,8 +12,8 @@ fail() {
 	exit 1
 }
 
-# sources are what functions and stack are made of: the Go files of the packages that they import, what those embed, and what the CDK and
-# Go read.
+# sources prints the files that functions and stack are built from: the Go files of the packages that they import, the
+# files that those embed, and the files that the CDK and Go read.
 sources() {
 	go list -deps -f '{{if and .Module .Module.Main}}{{$dir := .Dir}}:(glob){{$dir}}/*.go{{range .EmbedFiles}}{{"\n"}}{{$dir}}/{{.}}{{end}}{{end}}' ./functions/... ./cdk
 	printf '%s\n' go.mod go.sum cdk.json ':(exclude,glob)**/*_test.go'

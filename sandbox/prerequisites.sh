@@ -1,6 +1,7 @@
 #!/bin/sh
-# Says, before anything is built, what this machine lacks: one sentence that names what to install or to free, exit 1.
-# What the built sandbox needs in addition (ports, its own parts) is checked by `sandbox up`.
+# Checks, before anything is built, whether this machine can build the sandbox. If not, prints one sentence that names
+# what to install or to free, and exits with 1. `sandbox up` checks what the built sandbox needs in addition (ports, its
+# own parts).
 set -eu
 cache=$(dirname "$0")/../.cache
 
@@ -17,7 +18,7 @@ at_least() {
 	[ "$have_major" -gt "$want_major" ] || { [ "$have_major" -eq "$want_major" ] && [ "$have_minor" -ge "$want_minor" ]; }
 }
 
-# From 1.21 on, Go fetches the newer toolchain that go.mod names.
+# From 1.21 on, Go downloads the newer toolchain that go.mod names.
 command -v go >/dev/null 2>&1 || fail "Go is missing; install Go 1.21 or newer."
 go_version=$(go version | sed -n 's/^go version go\([0-9][0-9]*\.[0-9][0-9]*\).*/\1/p')
 at_least "${go_version:-0.0}" 1.21 || fail "Go ${go_version:-of unknown version} is too old; install Go 1.21 or newer."

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Plays Sawhorse's story on the AWS account of the current credentials, and writes into a report what no emulator can tell: make acceptance.
-#   CLUSTER=NAME  a cluster that is there and has never had a Karpenter; without it a small one is made, and deleted in the end
-#   RACK=NAME     the rack's name (acceptance); it has no parameters yet
-#   CONFIRM=NAME  the cluster's name, where nobody is there to type it
+# Runs Sawhorse's story on the AWS account of the current credentials, and writes a report of what an emulator cannot
+# show: make acceptance.
+#   CLUSTER=NAME  an existing cluster that has never had Karpenter; without it a small one is created, and deleted later
+#   RACK=NAME     the rack's name (acceptance); it must not have parameters yet
+#   CONFIRM=NAME  the cluster's name, if nobody is there to type it
 #   REPORT=FILE   the report (acceptance.md)
-# kubectl talks to the cluster by KUBECONFIG, or else by a kubeconfig of its own.
+# kubectl uses KUBECONFIG, or else a kubeconfig of the script's own.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/.cache/bin:$PWD/.cache/npm/node_modules/.bin:$PATH" AWS_PAGER=""
@@ -18,20 +19,21 @@ say() { printf '\n── %s\n' "$1" >&2; }
 now() { date +%s.%N; }
 since() { python3 -c 'import sys; print("%.1f" % (float(sys.argv[2]) - float(sys.argv[1])))' "$1" "$(now)"; }
 
-# answer writes a row of the report: a question, and what AWS says.
+# answer writes a row of the report: a question, and AWS's answer.
 answer() {
   printf '| %s | %s |\n' "$1" "$(tr '\n|' ' /' <<< "${2:-nothing}")" >> "$work/answers"
   printf '  %s: %s\n' "$1" "${2:-nothing}" >&2
 }
 
-# code is what AWS calls the error of a command, or "accepted".
+# code prints AWS's error code and message of a command, or "accepted".
 code() {
   local said
   if said=$("$@" 2>&1); then echo accepted; return; fi
   sed -n 's/.*An error occurred (\([A-Za-z.]*\)).*: \(.*\)/\1: \2/p' <<< "$said" | head -1 | grep . || tail -1 <<< "$said"
 }
 
-# lag asks a command every half second until it succeeds, for a minute, and writes down how long that took and what it said first.
+# lag retries a command every half second until it succeeds, for at most a minute. It reports how long that took and the
+# first error.
 lag() {
   local question=$1 began first=""; shift
   began=$(now)
@@ -49,13 +51,13 @@ lag() {
 
 set_parameter() { aws ssm put-parameter --overwrite --type String --name "$params/$1" --value "$2" --query Version --output text > /dev/null; }
 
-# passes waits until the pass of the last write has ended, and wants the rack in order.
+# passes waits until the pass of the last write has ended, and stops unless the rack is in order.
 passes() {
   sawhorse watch "$rack" >&2
   sawhorse status "$rack" >&2 || stop "$1: see the status above; the report is not finished"
 }
 
-# --- what is there, and what this will do ---------------------------------------------------------------------------------------
+# --- setup and confirmation -------------------------------------------------------------------------------------------
 
 account=$(aws sts get-caller-identity --query Account --output text) || stop "these credentials are for no account"
 partition=$(aws sts get-caller-identity --query Arn --output text | cut -d: -f2)
@@ -67,7 +69,7 @@ command -v sawhorse > /dev/null || stop "build sawhorse first: make build"
 if aws cloudformation describe-stacks --stack-name "$stack" > /dev/null 2>&1; then ours=""; else ours=1; fi
 cluster=${CLUSTER:-sawhorse-acceptance}
 
-# connect has kubectl talk to the cluster.
+# connect configures kubectl for the cluster.
 connect() {
   if [ -z "${KUBECONFIG:-}" ]; then
     export KUBECONFIG=$work/kubeconfig
@@ -92,9 +94,9 @@ fi
 if [ -z "${CONFIRM:-}" ]; then read -r -p "Type the cluster's name to go on: " CONFIRM || true; fi
 [ "$CONFIRM" = "$cluster" ] || stop "not confirmed; nothing was done"
 
-# --- ends ---------------------------------------------------------------------------------------------------------------------
+# --- cleanup ----------------------------------------------------------------------------------------------------------
 
-# finish takes back what was made, whatever came of the story, and writes the report.
+# finish deletes what was created, whatever the result of the story is, and writes the report.
 finish() {
   set +e
   say "Taking back what was made"
@@ -122,7 +124,7 @@ finish() {
   echo "The report is in $report." >&2
 }
 
-# make_cluster makes a small cluster with the AWS CLI alone, in the default VPC; unmake deletes it.
+# make_cluster creates a small cluster with the AWS CLI alone, in the default VPC; unmake deletes it.
 make_cluster() {
   say "The cluster $cluster"
   local subnets trust
@@ -135,7 +137,7 @@ make_cluster() {
   for policy in AmazonEKSWorkerNodePolicy AmazonEKS_CNI_Policy AmazonEC2ContainerRegistryPullOnly; do
     aws iam attach-role-policy --role-name "$cluster-system" --policy-arn "arn:$partition:iam::aws:policy/$policy"
   done
-  sleep 15 # EKS learns of a role some 10 s later
+  sleep 15 # a new role reaches EKS after about 10 s
   aws eks create-cluster --name "$cluster" --role-arn "arn:$partition:iam::$account:role/$cluster-cluster" --resources-vpc-config "subnetIds=$subnets" \
     --access-config authenticationMode=CONFIG_MAP > /dev/null || stop "the cluster could not be made"
   aws eks wait cluster-active --name "$cluster" || stop "the cluster is not ACTIVE"
@@ -161,7 +163,7 @@ unmake() {
   done
 }
 
-# --- the story ----------------------------------------------------------------------------------------------------------------
+# --- the story --------------------------------------------------------------------------------------------------------
 
 trap finish EXIT
 trap 'exit 1' INT TERM

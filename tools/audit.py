@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Looks for known vulnerabilities in what Sawhorse and its sandbox are made of: make audit.
+"""Looks for known vulnerabilities in the dependencies of Sawhorse and its sandbox: make audit.
 
-Exit status: 0 none is known, 1 some are, 3 a database could not be reached, so that not everything has been looked at. What was
-found counts more than what was not looked at.
+Exit status: 0 none is known, 1 some are known, 3 a database could not be reached, so not everything was examined. 1
+takes precedence over 3.
 """
 
 import json
@@ -24,7 +24,7 @@ def run(command, folder="."):
 
 
 def vulncheck(module):
-    """Go's own database; only what the code calls counts."""
+    """Go's own database. Only vulnerabilities that the code calls count."""
     modfile = "/".join([".."] * (0 if module == "." else module.count("/") + 1) + ["tools/go.mod"])
     done = run(["go", "tool", f"-modfile={modfile}", "govulncheck", "./..."], module)
     if done.returncode == 0:
@@ -35,7 +35,9 @@ def vulncheck(module):
 
 
 def pip(pip_audit, requirements):
-    """PyPI's database. What it does not know it passes over, which must not look like a clean bill."""
+    """PyPI's database. pip-audit skips packages that PyPI does not know. They must not be reported as free of
+    vulnerabilities.
+    """
     done = run([pip_audit, "--disable-pip", "--no-deps", "--progress-spinner", "off", "--format", "json", "-r", requirements])
     try:
         packages = json.loads(done.stdout)["dependencies"]

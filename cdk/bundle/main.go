@@ -1,5 +1,6 @@
-// Command bundle builds every function and packs each one into dist/{architecture}/{function}.zip, as the CDK stack expects
-// them. The same sources give the same bytes on every machine, so that a deployment changes only what has changed.
+// Command bundle builds every function and packs each one into dist/{architecture}/{function}.zip, as the CDK stack
+// expects them. The same sources give the same bytes on every machine, so that a deployment changes only functions that
+// have changed.
 package main
 
 import (
@@ -55,8 +56,8 @@ func bundle(architecture, dist string) error {
 	return nil
 }
 
-// pack writes one zip with one file, bootstrap, of a fixed time; it leaves a zip alone that holds the binary already, so
-// that what is made of the zips need not be made again.
+// pack writes a zip with one file, bootstrap, with a fixed time. If the zip already contains this binary, pack leaves
+// it unchanged, so that files built from it need not be built again.
 func pack(binary, target string) error {
 	from, err := os.Open(binary)
 	if err != nil {
@@ -94,11 +95,11 @@ func pack(binary, target string) error {
 	return os.Rename(to.Name(), target)
 }
 
-// holds tells whether a zip holds just this binary already.
+// holds reports whether a zip already contains exactly this binary.
 func holds(target string, binary *os.File) (bool, error) {
 	archive, err := zip.OpenReader(target)
 	if err != nil {
-		return false, nil // none yet, or a broken one
+		return false, nil // it does not exist, or is broken
 	}
 	defer archive.Close()
 	sum := crc32.NewIEEE()

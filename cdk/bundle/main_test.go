@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// The CDK names a function's code by a hash of its zip. `make reproducible` proves the same of the binaries.
+// The CDK names a function's code by a hash of its zip. `make reproducible` checks the same for the binaries.
 func TestTheSameBinaryMakesTheSameZip(t *testing.T) {
 	var zips [][]byte
 	for i, written := range []time.Time{time.Now(), time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC)} {

@@ -10,8 +10,8 @@ import (
 	"runtime/debug"
 )
 
-// each judges every line of a file, on all cores, and prints an answer for each in the same order. A line that is no input
-// is refused, and does not hold up the others.
+// each validates every line of a file, on all cores, and prints one answer per line in the same order. A line that is
+// not a valid input is rejected and does not affect the others.
 func each(name string, out io.Writer, judge func(input) (answer any, accepted bool, err error)) error {
 	from := io.Reader(os.Stdin)
 	if name != "-" {
@@ -22,7 +22,7 @@ func each(name string, out io.Writer, judge func(input) (answer any, accepted bo
 		defer file.Close()
 		from = file
 	}
-	// A batch makes much garbage and keeps little: collecting it less often saves a third of the time.
+	// A batch allocates much and retains little. Collecting garbage less often saves a third of the time.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	type result struct {
 		text     []byte

@@ -15,7 +15,7 @@ func answers(t *testing.T, r ran) []answer {
 	return all
 }
 
-// Lines of very different cost, so that answers which are given when they are ready would come in another order.
+// The lines differ much in cost, so answers printed as soon as they are ready would be in another order.
 func TestBatchKeepsTheOrder(t *testing.T) {
 	const count = 1000
 	var input strings.Builder
@@ -84,7 +84,7 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// One line of a batch is judged as it is judged alone.
+// A line in a batch gets the same result as the same input alone.
 func TestBatchJudgesAsOneByOne(t *testing.T) {
 	inputs := []string{
 		on(""), on(`"karpenter_arch":"x86"`), on(`"karpenter_node_labels":"karpenter.sh/x=y"`), on(`"karpenter_disruption_budget_nodes":"0"`),

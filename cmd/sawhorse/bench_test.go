@@ -14,8 +14,8 @@ import (
 
 const benchLines = 10_000
 
-// manyRacks are as many lines of a batch, each of a rack of its own: half of them as simple as they come, some with JSON
-// parameters, with parameters that were applied before, with mistakes. Another series has other values.
+// manyRacks returns the lines of a batch, each for a rack of its own. Half of them are minimal; the others have JSON
+// parameters, previous parameters, or mistakes. Each series has other values.
 func manyRacks(t testing.TB, count, series int) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -42,7 +42,7 @@ func manyRacks(t testing.TB, count, series int) string {
 	return out.String()
 }
 
-// untimed writes the file of a series, while the clock stands still.
+// untimed writes the file of a series while the timer is stopped.
 func untimed(b *testing.B, series int) string {
 	b.StopTimer()
 	defer b.StartTimer()
@@ -53,7 +53,7 @@ func untimed(b *testing.B, series int) string {
 	return path
 }
 
-// The benchmarks are worth something only while their lines are what they are meant to be: nine of ten accepted.
+// The benchmarks are meaningful only if their lines are as intended: nine of ten accepted.
 func TestManyRacks(t *testing.T) {
 	accepted := 0
 	for _, a := range answers(t, sawhorse(t, manyRacks(t, 100, 3), "check", "--batch", "-").ends(t, 1)) {
@@ -66,8 +66,8 @@ func TestManyRacks(t *testing.T) {
 	}
 }
 
-// BenchmarkBatch is check --batch without the start of the program, for its memory. Each time it has another series, or the
-// manifests that are remembered from the last time would make it look better.
+// BenchmarkBatch measures check --batch without the start of the program, for its memory. Each iteration uses another
+// series; otherwise cached manifests of the previous iteration would improve the result.
 func BenchmarkBatch(b *testing.B) {
 	b.ReportAllocs()
 	for series := 0; b.Loop(); series++ {
@@ -78,7 +78,7 @@ func BenchmarkBatch(b *testing.B) {
 	perLine(b)
 }
 
-// BenchmarkCommand is the program, from start to exit.
+// BenchmarkCommand measures the program from start to exit.
 func BenchmarkCommand(b *testing.B) {
 	for series := 0; b.Loop(); series++ {
 		command := exec.Command(os.Args[0], "check", "--batch", untimed(b, series))

@@ -16,7 +16,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// answer is what check prints.
+// answer is the output of check.
 type answer struct {
 	Accepted bool             `json:"accepted"`
 	Problems []params.Problem `json:"problems"`
@@ -29,7 +29,7 @@ func answerOf(v judge.Verdict) answer {
 	return a
 }
 
-// unreadable is the answer to a line of a batch that is no input.
+// unreadable is the answer to a line of a batch that is not a valid input.
 func unreadable(err error) answer {
 	return answer{Problems: []params.Problem{{Parameter: "input", Message: err.Error()}}, Warnings: []params.Problem{}}
 }
@@ -94,7 +94,7 @@ func runRender(_ context.Context, use string, args []string) error {
 	})
 }
 
-// render makes the manifests of an input, or the answer of check where it is refused.
+// render returns the manifests of an input, or the answer of check if the input is rejected.
 func render(in input) (any, bool, error) {
 	v, err := in.verdict()
 	if len(v.Problems) > 0 {
@@ -103,7 +103,7 @@ func render(in input) (any, bool, error) {
 	return append([]plan.Object{}, v.Plan.NodePools.Objects...), true, err
 }
 
-// once judges one file. An input that cannot be read is wrong use.
+// once validates one file. An input that cannot be read is wrong use.
 func once(name string, judge func(input) (accepted bool, err error)) error {
 	text, err := readFile(name)
 	if err != nil {
@@ -120,7 +120,7 @@ func once(name string, judge func(input) (accepted bool, err error)) error {
 	return err
 }
 
-// tell prints what is wrong, for people.
+// tell prints problems and warnings for people.
 func tell(a answer) error {
 	for _, p := range a.Problems {
 		fmt.Fprintf(os.Stderr, "problem  %s\n", line(p))
@@ -131,7 +131,7 @@ func tell(a answer) error {
 	return nil
 }
 
-// line is a problem on one line.
+// line returns a problem on one line.
 func line(p params.Problem) string {
 	name := plain(p.Parameter)
 	if p.Path == "" {

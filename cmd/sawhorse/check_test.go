@@ -9,7 +9,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// The whole text: CI jobs read it with all kinds of tools, and lists are lists where they are empty too.
+// Compares the complete output, because CI jobs read it with many different tools. Empty lists must be lists too.
 func TestCheckPrints(t *testing.T) {
 	for _, c := range []struct {
 		what, input string
@@ -80,7 +80,7 @@ func says(t *testing.T, what string, got []params.Problem, want []string) {
 	}
 }
 
-// listed are problems, one a line.
+// listed returns problems, one per line.
 func listed(problems []params.Problem) string {
 	var all []string
 	for _, p := range problems {
@@ -89,7 +89,7 @@ func listed(problems []params.Problem) string {
 	return strings.Join(all, "\n")
 }
 
-// checkCase is an input, and what check says of it.
+// checkCase is an input, and the expected result of check.
 type checkCase struct {
 	what, input        string
 	problems, warnings []string
@@ -140,7 +140,7 @@ func TestCheck(t *testing.T) {
 }
 
 func TestCheckOfWhatWasObserved(t *testing.T) {
-	// What EKS answers, with more fields than anybody reads.
+	// EKS's answer, with more fields than are read.
 	const system = `{"nodegroupName":"system","nodegroupArn":"arn:aws:eks:eu-central-1:123456789012:nodegroup/demo/system/x","clusterName":"demo","version":"1.35",
 		"createdAt":"2026-01-02T03:04:05+00:00","status":"ACTIVE","capacityType":"%s","scalingConfig":{"minSize":2,"maxSize":4,"desiredSize":2},"instanceTypes":["t3.large"],
 		"subnets":["subnet-1"],"amiType":"AL2023_x86_64_STANDARD","nodeRole":"arn:aws:iam::123456789012:role/nodes","labels":{},"diskSize":20,

@@ -11,7 +11,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// commands are all there are. It is a function because completion and help are among them.
+// commands returns all commands. It is a function because completion and help are among them.
 func commands() []command {
 	return []command{
 		{
@@ -79,7 +79,7 @@ const (
 		"  observed  what is known of the cluster, all of it optional; nodegroups has EKS's DescribeNodegroup answers"
 	aboutBatch = "  --batch  one object a line, one answer a line, in the same order; an empty line has no answer\n"
 	aboutExit  = "Exit 0 accepted, 1 refused, 2 wrong use."
-	// aboutPasses are the exit codes of the commands that tell what became of parameters.
+	// aboutPasses describes the exit codes of the commands that report the result of parameters.
 	aboutPasses = "Exit 0 Reconciled or Paused, 1 Rejected, Failed or without a status, 2 wrong use, 3 not known yet: a pass is running, or none has\n" +
 		"seen the last write.\n"
 	aboutCloud = "Uses the AWS credentials and region of its surroundings. SAWHORSE_PREFIX and SAWHORSE_STACK are for a stack that was\n" +
@@ -128,7 +128,7 @@ func unknownCommand(name string) error {
 	return usage{"sawhorse COMMAND\n" + synopsis(), wrong}
 }
 
-// parse reads flags wherever they stand among the arguments, and gives the other arguments.
+// parse parses flags anywhere among the arguments, and returns the other arguments.
 func parse(flags *flag.FlagSet, use string, args []string) ([]string, error) {
 	flags.SetOutput(io.Discard)
 	var rest []string
@@ -143,7 +143,7 @@ func parse(flags *flag.FlagSet, use string, args []string) ([]string, error) {
 	}
 }
 
-// paths are the places in Parameter Store of the stack that this command talks to.
+// paths returns the Parameter Store paths of the stack that this command uses.
 func paths() names.Paths {
 	if prefix := os.Getenv("SAWHORSE_PREFIX"); prefix != "" {
 		return names.Paths{Prefix: prefix}
@@ -158,7 +158,7 @@ func stack() string {
 	return names.DefaultStack
 }
 
-// rackArgument takes the rack's name from the arguments, of which it must be the only one.
+// rackArgument returns the rack's name, which must be the only argument.
 func rackArgument(args []string, use string) (string, error) {
 	if len(args) != 1 {
 		return "", usage{use: use}

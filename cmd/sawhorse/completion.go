@@ -29,7 +29,7 @@ func runCompletion(_ context.Context, use string, args []string) error {
 	return nil
 }
 
-// follow are the words that may follow a command.
+// follow returns the words that may follow a command.
 func (c command) follow() string { return strings.Join(append(c.flags, c.words...), " ") }
 
 func completeBash(all []command) {
@@ -64,7 +64,7 @@ func completeBash(all []command) {
 	fmt.Print("  esac\n}\ncomplete -o filenames -F _sawhorse sawhorse\n")
 }
 
-// completeZsh works both sourced and as a file _sawhorse in fpath.
+// completeZsh prints a script that works both sourced and as a file _sawhorse in fpath.
 func completeZsh(all []command) {
 	fmt.Print("#compdef sawhorse\n_sawhorse() {\n  if (( CURRENT == 2 )); then\n    local -a commands=(\n")
 	for _, c := range all {

@@ -13,7 +13,7 @@ import (
 
 const cliDocument = "../../docs/cli.md"
 
-// shell runs scripts as a reader would: one directory for all of them, sawhorse on the path.
+// shell runs scripts as a reader would: in one directory for all of them, with sawhorse on the path.
 type shell struct {
 	dir string
 	env []string
@@ -45,7 +45,7 @@ func mustAbs(t *testing.T, path string) string {
 	return absolute
 }
 
-// run gives what a terminal would show, and the exit code.
+// run returns what a terminal would show, and the exit code.
 func (s shell) run(t *testing.T, script string) (string, int) {
 	t.Helper()
 	command := exec.Command("bash", "-e", "-o", "pipefail", "-c", "exec 2>&1\n"+script)
@@ -54,10 +54,10 @@ func (s shell) run(t *testing.T, script string) (string, int) {
 	return r.stdout, r.code
 }
 
-// An example, and its output where one follows.
+// An example, and its output if it is given.
 var example = regexp.MustCompile("(?m)^```sh\n((?:.*\n)*?)```\n(?:\n```text\n((?:.*\n)*?)```\n)?")
 
-// Each sh block of docs/cli.md is run, in order, and prints what the text block behind it says.
+// Runs each sh block of docs/cli.md in order, and compares its output with the text block that follows.
 func TestExamples(t *testing.T) {
 	text, err := os.ReadFile(cliDocument)
 	if err != nil {
@@ -89,7 +89,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// The CI job's own lines find a rack that is refused, also where others follow it.
+// The lines of the CI job find a rejected rack, also if other racks follow it.
 func TestCIJob(t *testing.T) {
 	var job struct {
 		Jobs map[string]struct {
@@ -134,7 +134,7 @@ func TestCIJob(t *testing.T) {
 	}
 }
 
-// Every command has its place in the document.
+// The document describes every command.
 func TestDocuments(t *testing.T) {
 	text, err := os.ReadFile(cliDocument)
 	if err != nil {

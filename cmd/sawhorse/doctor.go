@@ -63,7 +63,7 @@ func examine(ctx context.Context, rack string) (doctor.Report, error) {
 	if err != nil {
 		return doctor.Report{}, fmt.Errorf("AWS configuration: %w", err)
 	}
-	// Without credentials there is nothing to see, and each check would say so.
+	// Without credentials every check would fail with the same message.
 	if _, err := aws.Credentials.Retrieve(ctx); err != nil {
 		return doctor.Report{}, fmt.Errorf("AWS credentials: %w", err)
 	}
@@ -75,8 +75,8 @@ func examine(ctx context.Context, rack string) (doctor.Report, error) {
 	})), nil
 }
 
-// printReport prints a report for people. Findings of several checks that differ in nothing but the check are one: what nobody could look at
-// stops many.
+// printReport prints a report for people. Findings that differ only in the check are printed as one, because one
+// cause can prevent many checks.
 func printReport(w io.Writer, r doctor.Report) error {
 	var out strings.Builder
 	for rest := r.Findings; len(rest) > 0; {

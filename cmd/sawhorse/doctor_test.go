@@ -11,7 +11,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/doctor"
 )
 
-// emptyAccount is an AWS account where nothing may be seen but that there are no parameters and no cluster.
+// emptyAccount is an AWS account that denies everything, except that it answers that there are no
+// parameters and no cluster.
 func emptyAccount(t *testing.T) []string {
 	t.Helper()
 	env := parameterStore(t, nil)
@@ -34,7 +35,7 @@ func emptyAccount(t *testing.T) []string {
 	return append(env, "AWS_ENDPOINT_URL="+server.URL, "AWS_MAX_ATTEMPTS=1")
 }
 
-// What fails is exit 1, with the whole report all the same.
+// If a check fails, the command exits with 1 and still prints the whole report.
 func TestDoctor(t *testing.T) {
 	env := emptyAccount(t)
 	got := inCloud(t, env, "doctor", "prod").ends(t, 1)
@@ -56,7 +57,7 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// A check that nobody could make is no good one: exit 3, where nothing else fails.
+// A check that could not be made does not count as good: the command exits with 3 if nothing else fails.
 func TestDoctorThatMayNotLook(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("X-Amzn-Errortype", "AccessDeniedException")
@@ -84,7 +85,7 @@ func TestDoctorIsUsedWrongly(t *testing.T) {
 	}
 }
 
-// What nobody could look at stops many checks: it is said once.
+// One cause may prevent many checks. It is printed once.
 func TestReport(t *testing.T) {
 	f := func(check string, severity doctor.Severity, what string, commands ...string) doctor.Finding {
 		return doctor.Finding{Check: check, Severity: severity, What: what, Why: "It matters.", Do: "Do it.", Commands: commands}

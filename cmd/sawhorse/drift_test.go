@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What drifts is package judge's business. Here it counts that NodeClaims are read as kubectl prints them.
+// Package judge tests what drifts. This test checks that NodeClaims are read in the form that kubectl prints.
 func TestPlanCountsNodeClaims(t *testing.T) {
 	claim := func(arch string) string {
 		return fmt.Sprintf(`{"apiVersion":"karpenter.sh/v1","kind":"NodeClaim","metadata":{"name":"workload-1","labels":`+
@@ -22,7 +22,8 @@ func TestPlanCountsNodeClaims(t *testing.T) {
 	}
 }
 
-// Karpenter's hash ends the process at an AMI alias that it cannot read, be it asked for or in force.
+// Karpenter's hash function ends the process at an AMI alias that it cannot parse. The command must survive such an
+// alias in the requested and in the applied parameters.
 func TestPlanOutlivesAnAlias(t *testing.T) {
 	const config = `"karpenter_config":"{\"ec2NodeClass\":{\"amiSelectorTerms\":[{\"alias\":\"bottlerocket\"}]}}"`
 	got := decoded[outlook](t, sawhorse(t, onWith(config, wasOn), "plan", "-o", "json", "-").ends(t, 1).stdout)

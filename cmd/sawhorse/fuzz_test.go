@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzPlan reads any input and plans it, as the command does: nothing ends or holds up the process, and the answer is the same each time.
+// FuzzPlan parses any input and plans it, as the command does. No input may end or block the process, and the answer
+// must be the same each time.
 func FuzzPlan(f *testing.F) {
 	const enabled = `"previous":{"karpenter_auth_mode":"true","karpenter_enabled":"true",`
 	for _, input := range []string{

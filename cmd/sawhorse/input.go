@@ -21,19 +21,20 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan/nodes"
 )
 
-// input is what check, render and plan read.
+// input is the input of check, render and plan.
 type input struct {
 	Rack   string            `json:"rack"`
 	Params map[string]string `json:"params"`
-	// Previous are the parameters as last applied; nil for a new rack.
+	// Previous has the parameters as last applied; nil for a new rack.
 	Previous map[string]string `json:"previous"`
 	Observed plan.Facts        `json:"observed"`
 }
 
-// inputFields are those of an input, for the one who mistypes them.
+// inputFields are the names of an input's fields, for suggestions after a typing error.
 var inputFields = []string{"rack", "params", "previous", "observed"}
 
-// readInput reads one input strictly, but for the facts: those are EKS's own answers, which have more fields than are used.
+// readInput parses one input strictly, except for the facts: they are EKS's own answers, which have more fields than
+// are used.
 func readInput(text []byte) (input, error) {
 	var in input
 	fields, err := object(text)
@@ -69,7 +70,7 @@ func readInput(text []byte) (input, error) {
 	return in, nil
 }
 
-// object reads one JSON object and nothing behind it. A name that is there twice is a mistake that JSON itself lets pass.
+// object parses one JSON object with nothing after it. A duplicate name is an error here, although JSON allows it.
 func object(text []byte) (map[string]json.RawMessage, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	switch start, err := decoder.Token(); {
@@ -111,7 +112,7 @@ func ended(err error) error {
 	return err
 }
 
-// texts reads parameters by name. Nil where there are none.
+// texts parses parameters by name. It returns nil if there are none.
 func texts(field string, raw json.RawMessage) (map[string]string, error) {
 	if raw == nil || string(raw) == "null" {
 		return nil, nil
@@ -131,7 +132,7 @@ func texts(field string, raw json.RawMessage) (map[string]string, error) {
 	return all, nil
 }
 
-// plain is a name that somebody has written, on one line.
+// plain returns a name from user input on one line.
 func plain(name string) string {
 	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(name)
@@ -139,7 +140,7 @@ func plain(name string) string {
 	return name
 }
 
-// inQuotes is a JSON value as the text that it should have been.
+// inQuotes returns a JSON value as the text that it should have been.
 func inQuotes(value json.RawMessage) string {
 	const most = 100
 	var compact bytes.Buffer
@@ -153,7 +154,7 @@ func inQuotes(value json.RawMessage) string {
 	return strings.TrimSpace(string(quoted))
 }
 
-// observed reads facts. A node group may stand in the envelope that `aws eks describe-nodegroup` prints.
+// observed parses facts. A node group may be in the envelope that `aws eks describe-nodegroup` prints.
 func observed(raw json.RawMessage) (plan.Facts, error) {
 	var facts plan.Facts
 	if raw == nil {
@@ -175,14 +176,14 @@ func observed(raw json.RawMessage) (plan.Facts, error) {
 			facts.NodeGroups[i] = *group.Inner
 		}
 	}
-	// Who gives some facts of a cluster does not say by it that the cluster has gone.
+	// Incomplete facts about a cluster do not mean that the cluster is gone.
 	if c := facts.Cluster; c != nil {
 		c.Status, c.Partition = cmp.Or(c.Status, "ACTIVE"), cmp.Or(c.Partition, "aws")
 	}
 	return facts, nil
 }
 
-// explained is the end of a sentence about JSON of another type than it should be.
+// explained returns an error about a wrong JSON type as the end of a sentence.
 func explained(err error) error {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {
@@ -209,13 +210,13 @@ func explained(err error) error {
 	return fmt.Errorf("%s is %s; allowed is %s", path, is, allowed)
 }
 
-// verdict judges an input as a pass would. What was not observed is unknown.
+// verdict validates an input as a pass would. Facts that were not observed are unknown.
 func (in input) verdict() (judge.Verdict, error) {
 	verdict, _, err := in.compared(judge.InForce{}, in.applied())
 	return verdict, err
 }
 
-// outlook is the verdict with what becomes of the pools, and the steps that a pass would take.
+// outlook returns the verdict with the effects on the pools, and the steps that a pass would take.
 func (in input) outlook() (judge.Verdict, []plan.Step, error) {
 	last := in.applied()
 	return in.compared(judge.InForce{Plan: func() (*plan.Plan, error) { return &last.plan, nil }}, last)
@@ -230,13 +231,13 @@ func (in input) compared(before judge.InForce, last applied) (judge.Verdict, []p
 	return verdict, verdict.Plan.Due(last.records.Applied), nil
 }
 
-// applied is what a rack's previous parameters came to.
+// applied is the result of a rack's previous parameters.
 type applied struct {
 	records plan.Records
 	plan    plan.Plan
 }
 
-// applied takes the previous parameters as they were, whatever is to be thought of them today.
+// applied computes it from the previous parameters as they were, even if they would be rejected today.
 func (in input) applied() applied {
 	if in.Previous == nil {
 		return applied{}
@@ -268,7 +269,7 @@ func readFile(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// called is what people call a file.
+// called returns a file's name for messages.
 func called(name string) string {
 	if name == "-" {
 		return "stdin"

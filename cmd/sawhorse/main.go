@@ -1,8 +1,9 @@
-// Command sawhorse is for the operators of racks. `sawhorse help` lists its commands.
+// Command sawhorse is the command line for operators of racks. `sawhorse help` lists its commands.
 //
-// check, render, plan and params need no cloud. The others use the AWS credentials and region of their surroundings;
-// SAWHORSE_PREFIX is the parameter prefix where the stack was deployed with another one than /sawhorse, SAWHORSE_STACK the
-// stack's name where it is not Sawhorse. Exit: 0 good, 1 refused or failed, 2 wrong use, 3 not known, 130 interrupted.
+// check, render, plan and params need no cloud. The others use the AWS credentials and region of the environment.
+// SAWHORSE_PREFIX is the parameter prefix if the stack was deployed with one other than /sawhorse. SAWHORSE_STACK is
+// the stack's name if it is not Sawhorse. Exit codes: 0 good, 1 rejected or failed, 2 wrong use, 3 not known, 130
+// interrupted.
 package main
 
 import (
@@ -14,7 +15,7 @@ import (
 	"syscall"
 )
 
-// usage is an error of the command line itself: how the command is used and, where that does not say it all, what is wrong.
+// usage is an error in the command line: how the command is used and, if that is not enough, what is wrong.
 type usage struct{ use, wrong string }
 
 func (u usage) Error() string {
@@ -24,13 +25,13 @@ func (u usage) Error() string {
 	return u.wrong + "\nusage: " + u.use
 }
 
-// unusable is an input that cannot be judged at all.
+// unusable is an input that cannot be validated at all.
 type unusable struct{ error }
 
-// errRefused ends a command that has printed its answer, and the answer is no.
+// errRefused ends a command that has printed a negative answer.
 var errRefused = errors.New("refused")
 
-// undecided says why there is no answer, or none yet; it is empty where what was printed says so.
+// undecided says why there is no answer, or not yet. It is empty if the printed output already says so.
 type undecided string
 
 func (u undecided) Error() string { return string(u) }
@@ -38,9 +39,9 @@ func (u undecided) Error() string { return string(u) }
 // command is one of the program's commands.
 type command struct {
 	name string
-	// args follow the name; what is one line, help all there is to know.
+	// args follow the name. what is a one-line description, help the complete one.
 	args, what, help string
-	// flags, the formats of -o, other words that may follow, and whether files may: for completion.
+	// For completion: flags, the formats of -o, other words that may follow, and whether files may follow.
 	flags, formats, words []string
 	files                 bool
 	run                   func(ctx context.Context, use string, args []string) error
@@ -55,9 +56,9 @@ func main() {
 	stop()
 	switch {
 	case err == nil:
-	case interrupted: // what it was at when it was, in the words of a library, is of no use to anybody
+	case interrupted: // an error message of a library about the interrupted call would not help the user
 		fmt.Fprintln(os.Stderr, "sawhorse: interrupted; what goes on in AWS goes on")
-		os.Exit(130) // as a shell has it
+		os.Exit(130) // the exit code that shells use
 	case errors.Is(err, undecided("")):
 		os.Exit(3)
 	case errors.As(err, new(undecided)):

@@ -11,14 +11,14 @@ import (
 type section struct {
 	title  string
 	blocks []block
-	// prose is what stands outside the blocks, line by line.
+	// prose has the lines outside the blocks.
 	prose []string
 }
 
 // block is a fenced block of a document.
 type block struct {
 	language, text string
-	// behind is the prose line that follows it first, empty where another block follows.
+	// behind is the first line of prose after the block; empty if another block follows.
 	behind string
 }
 
@@ -32,7 +32,7 @@ func document(t testing.TB, path string) []section {
 	}
 	all := []section{{}}
 	var in *block
-	waiting := false // for the prose behind a block
+	waiting := false // for the prose after a block
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSuffix(line, "\n")
 		at := &all[len(all)-1]

@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// mentioned is the program's name where a command line begins, with what follows it: at the beginning of a line or of a code
-// span, or behind a prompt, a pipe or the like.
+// mentioned matches the program's name at the start of a command line, with what follows it: at the start of a line or
+// of a code span, or after a prompt, a pipe or the like.
 var mentioned = regexp.MustCompile("(?m)(?:^|[`|;(] ?|\\$ |&& |then |run: )(?:\\.cache/bin/)?sawhorse ([a-z-][^`|;)\n]*)")
 
-// Every command line in the documents names a command that there is, and flags that this command has.
+// Every command line in the documents uses an existing command, and flags that this command has.
 func TestCommandLinesOfDocuments(t *testing.T) {
 	paths, err := filepath.Glob("../../docs/*.md")
 	if err != nil {
@@ -49,11 +49,12 @@ func TestCommandLinesOfDocuments(t *testing.T) {
 	}
 }
 
-// write is a command that writes a parameter; a mere mention of put-parameter names none.
+// write matches a command that writes a parameter. A mere mention of put-parameter has no --name.
 var write = regexp.MustCompile("aws ssm put-parameter[^`\n]* --name [^`\n]*")
 
-// Every command that writes a parameter, in the documents and in what the program says, gives the type: SSM wants it of a parameter that
-// does not exist, as of a rack that nobody has registered, and takes it of one that does.
+// Every command that writes a parameter, in the documents and in the program's messages, gives the type. SSM
+// requires the type for a parameter that does not exist, as in a rack that has not been registered, and accepts it
+// for one that exists.
 func TestWritesGiveTheType(t *testing.T) {
 	paths, err := filepath.Glob("../../docs/*.md")
 	if err != nil {

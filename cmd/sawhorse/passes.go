@@ -17,7 +17,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/rack"
 )
 
-// passes reads what Step Functions has of one rack's passes. It lists executions of all racks, and tells whose each is by its input.
+// passes reads one rack's passes from Step Functions. It lists the executions of all racks, and determines each one's
+// rack from its input.
 type passes struct {
 	states  *sfn.Client
 	machine string
@@ -25,28 +26,31 @@ type passes struct {
 	known   map[string]*pass // by execution; nil for one of another rack
 }
 
-// pass is an execution that is for the rack, as far as its history has been read.
+// pass is an execution for the rack, as far as its history has been read.
 type pass struct {
 	execution string
 	started   time.Time
 	read      int64 // the last event that was read
-	// holds tells that it took the rack's lease. Another one has left its request to the pass that has the lease, or is a dry run.
+	// holds reports that the execution took the rack's lease. An execution without it left its request to the pass that
+	// holds the lease, or is a dry run.
 	holds bool
-	// state is where it is in the state machine, step what it does there, since when, and what for.
+	// state is its current state in the state machine. step and note describe what it does there, since
+	// is when that began.
 	state, step, note string
 	since             time.Time
 	ended             bool
-	// failed is why Step Functions calls the execution failed, stopped or timed out.
+	// failed is why the execution failed, was stopped or timed out.
 	failed string
-	// versions are those of the parameters that it read last; nil where it has read none, or is one of an earlier version of Sawhorse.
+	// versions has the versions of the parameters that it read last. It is nil if it has read none, or if it belongs to
+	// an earlier version of Sawhorse.
 	versions map[string]int64
-	// lines are what its functions have answered and nobody has been told yet; found is the last one of validate, said the last without
-	// its time.
+	// lines has the functions' answers that have not been printed yet. found is the last line of validate. said is the
+	// last line without its time.
 	lines       []string
 	found, said string
 }
 
-// newPasses finds the stack's state machine, by its name.
+// newPasses finds the stack's state machine by its name.
 func newPasses(ctx context.Context, config aws.Config, rack string) (*passes, error) {
 	p := &passes{states: sfn.NewFromConfig(config), rack: rack, known: map[string]*pass{}}
 	wanted := names.StateMachine(stack())
@@ -67,7 +71,7 @@ func newPasses(ctx context.Context, config aws.Config, rack string) (*passes, er
 		"with SAWHORSE_STACK, or deploy this one", stack(), config.Region, wanted)
 }
 
-// running is the pass that has the rack now; nil where none has.
+// running returns the pass that holds the rack's lease now; nil if there is none.
 func (p *passes) running(ctx context.Context) (*pass, error) {
 	var found *pass
 	pages := sfn.NewListExecutionsPaginator(p.states, &sfn.ListExecutionsInput{
@@ -91,12 +95,13 @@ func (p *passes) running(ctx context.Context) (*pass, error) {
 	return found, nil
 }
 
-// mostLooked is how many executions are looked at for the rack's last pass. Each rack has a pass an hour at least.
+// mostLooked is the number of executions that are examined to find the rack's last pass. Each rack has at least one
+// pass an hour.
 const mostLooked = 300
 
-// last is the rack's latest pass that has ended; nil where the latest executions are all others.
+// last returns the rack's latest pass that has ended; nil if it is not among the latest executions.
 func (p *passes) last(ctx context.Context) (*pass, error) {
-	// The latest come first.
+	// The latest execution comes first.
 	list, err := p.states.ListExecutions(ctx, &sfn.ListExecutionsInput{StateMachineArn: &p.machine, MaxResults: mostLooked})
 	if err != nil {
 		return nil, fmt.Errorf("executions: list: %w", err)
@@ -109,7 +114,8 @@ func (p *passes) last(ctx context.Context) (*pass, error) {
 	return nil, nil
 }
 
-// pass is an execution as it is now; nil for one of another rack or of another stack, and for one that Step Functions has forgotten.
+// pass returns the current state of an execution. It returns nil for one of another rack or stack, and for one that
+// Step Functions no longer has.
 func (p *passes) pass(ctx context.Context, execution string) (*pass, error) {
 	one, known := p.known[execution]
 	if !known && strings.HasPrefix(execution, strings.Replace(p.machine, ":stateMachine:", ":execution:", 1)+":") {
@@ -128,7 +134,8 @@ func (p *passes) pass(ctx context.Context, execution string) (*pass, error) {
 	return one, p.update(ctx, one)
 }
 
-// update reads what an execution has done since it was read last. The history is read from its end: a long one has many pages.
+// update reads what an execution has done since the last update. It reads the history from its end, because a long
+// history has many pages.
 func (p *passes) update(ctx context.Context, one *pass) error {
 	var news []types.HistoryEvent
 	pages := sfn.NewGetExecutionHistoryPaginator(p.states, &sfn.GetExecutionHistoryInput{ExecutionArn: &one.execution, ReverseOrder: true})
@@ -150,7 +157,7 @@ func (p *passes) update(ctx context.Context, one *pass) error {
 	return nil
 }
 
-// happened takes one event of the history in.
+// happened processes one event of the history.
 func (p *pass) happened(event types.HistoryEvent) {
 	p.read = event.Id
 	switch event.Type {
@@ -171,7 +178,7 @@ func (p *pass) happened(event types.HistoryEvent) {
 	}
 }
 
-// enters notes in which state the pass is, and what it does there.
+// enters records the state that the pass has entered, and what it does there.
 func (p *pass) enters(state, input string, at time.Time) {
 	step := p.step
 	switch p.state = state; state {
@@ -192,7 +199,7 @@ func (p *pass) enters(state, input string, at time.Time) {
 	}
 }
 
-// answered takes in what a function has answered, and a note of a waiting step only where it is another one.
+// answered records a function's answer. A repeated note of a waiting step is ignored.
 func (p *pass) answered(output string, at time.Time) {
 	var out struct {
 		Payload struct {
@@ -232,7 +239,7 @@ func column(step, text string) string {
 	return strings.TrimRight(fmt.Sprintf("%-20s %s", step, text), " ")
 }
 
-// outcome says what validate made of the parameters, and whether the status says that already and stays as it was.
+// outcome describes the result of validate, and whether the status stays unchanged because it already says so.
 func outcome(outcome string, steps int, report bool) string {
 	count := fmt.Sprintf("%d steps", steps)
 	if steps == 1 {
@@ -256,7 +263,8 @@ func outcome(outcome string, steps int, report bool) string {
 	}
 }
 
-// unseen are the parameters that the pass has read in another version than there is now, or that were made or deleted since.
+// unseen returns the parameters whose version differs from the one that the pass has read, and those that were created
+// or deleted since.
 func (p *pass) unseen(versions map[string]int64) []string {
 	if p.versions == nil {
 		return nil
@@ -276,6 +284,6 @@ func (p *pass) unseen(versions map[string]int64) []string {
 	return all
 }
 
-// concluded tells whether the pass came to its end by itself, so that the status says what became of it. Another one follows
-// one that has handed the rack over, or lost it, and may follow one that was stopped.
+// concluded reports whether the pass ended by itself, so that the status has its result. A pass that handed the rack
+// over, or lost it, is followed by another one. A pass that was stopped may be.
 func (p *pass) concluded() bool { return p.ended && (p.state == "Done" || p.state == "Failed") }

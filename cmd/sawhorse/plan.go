@@ -8,14 +8,14 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// outlook is what plan prints as JSON.
+// outlook is the JSON output of plan.
 type outlook struct {
 	answer
-	// Goal is how far the rack is to be taken.
+	// Goal is how far the plan takes the rack.
 	Goal plan.Goal `json:"goal"`
-	// Steps are what a pass would do, in order.
+	// Steps are the steps that a pass would take, in order.
 	Steps []plan.Step `json:"steps"`
-	// Pools are what becomes of the pools; those that stay as they are are left out.
+	// Pools has the effects on the pools. Pools that do not change are left out.
 	Pools []plan.Effect `json:"pools"`
 }
 

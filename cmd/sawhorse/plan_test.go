@@ -8,7 +8,7 @@ import (
 
 const wasOn = `"previous":{"karpenter_auth_mode":"true","karpenter_enabled":"true"}`
 
-// planned are the names of the steps of an input's plan.
+// planned returns the names of the steps in an input's plan.
 func planned(t *testing.T, input string) []string {
 	t.Helper()
 	var names []string
@@ -18,8 +18,8 @@ func planned(t *testing.T, input string) []string {
 	return names
 }
 
-// The order itself is package plan's business. Here it counts that the steps are those of the way from what was applied to
-// what is asked, and no others.
+// Package plan tests the order of the steps. This test checks that the plan has exactly the steps that lead from the
+// applied to the requested parameters.
 func TestPlanHasTheStepsThatLeadThere(t *testing.T) {
 	off := `{"rack":"demo","params":{"karpenter_auth_mode":"true","karpenter_enabled":"false"},` + wasOn + `}`
 	prepare, all := planned(t, `{"rack":"demo","params":{"karpenter_auth_mode":"true"}}`), planned(t, on(""))

@@ -12,17 +12,18 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// recipeTable is made of docs/recipes.md with -update: other packages' tests read it.
+// recipeTable is generated from docs/recipes.md with -update. Tests of other packages read it.
 const recipeTable = "../../internal/judge/testdata/recipes.json"
 
-// recipe is what one block of a recipe writes, in the form of package judge's tables.
+// recipe has the parameters that one block of a recipe writes, in the form of package judge's tables.
 type recipe struct {
 	What     string            `json:"what"`
 	Params   map[string]string `json:"params"`
 	Warnings []string          `json:"warnings,omitempty"`
 }
 
-// The commands that a recipe may have. A value is single-quoted, a file, or the base64 of a file; files are written before.
+// The commands that a recipe may contain. A value is single-quoted, a file, or the base64 of a file. Files are written
+// before they are used.
 var (
 	putParameter = regexp.MustCompile(`^aws ssm put-parameter --overwrite --type String (?:--tier Advanced )?--name /sawhorse/racks/prod/params/([a-z_]+) ` +
 		`--value (?:'([^']*)'|file://([a-z]+\.json)|"\$\(base64 < ([a-z]+\.json)\)")$`)
@@ -33,7 +34,7 @@ var (
 	warns        = regexp.MustCompile("^`sawhorse check` warns under `([^`]+)`: \"([^\"]+)\"\\.$")
 )
 
-// kitchen is what the blocks of a recipe leave for each other.
+// kitchen has the files and objects that the blocks of a recipe share.
 type kitchen struct {
 	*testing.T
 	files   map[string]string // by name
@@ -41,7 +42,8 @@ type kitchen struct {
 	prefix  string
 }
 
-// cook reads one block: what it writes, and the same with the content of S3's objects in place of their URIs.
+// cook parses one block. It returns the parameters that the block writes, and the same with the content of S3 objects
+// in place of their URIs.
 func (k *kitchen) cook(text string) (written, read map[string]string) {
 	written, read = map[string]string{}, map[string]string{}
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
@@ -80,7 +82,7 @@ func (k *kitchen) cook(text string) (written, read map[string]string) {
 	return written, read
 }
 
-// value is of a put-parameter: a quoted text, the name of a file, or the name of a file that is to be encoded.
+// value returns the value of a put-parameter command: quoted text, the content of a file, or the base64 of a file.
 func (k *kitchen) value(forms []string) string {
 	switch {
 	case forms[1] != "":
@@ -100,7 +102,7 @@ func (k *kitchen) file(name string) string {
 	return text
 }
 
-// fits tells whether Parameter Store takes a value: 4 KB, or 8 in the advanced tier.
+// fits checks that Parameter Store accepts a value: 4 KB, or 8 KB in the advanced tier.
 func (k *kitchen) fits(command, value string) {
 	if most := 4 << 10; len(value) > most && !(strings.Contains(command, "--tier Advanced") && len(value) <= 2*most) {
 		k.Errorf("a value of %d bytes: %.80s", len(value), command)
@@ -150,8 +152,8 @@ func TestRecipes(t *testing.T) {
 	sameTable(t, table)
 }
 
-// judge wants a recipe to be accepted, on a rack with Karpenter and system nodes that tell the architecture, with the warnings that it
-// quotes and no others; and to do something.
+// judge checks that a recipe is accepted, on a rack with Karpenter and system nodes that determine the architecture,
+// with exactly the warnings that it quotes; and that it has an effect.
 func (r recipe) judge(t *testing.T) {
 	t.Helper()
 	on := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}
@@ -176,7 +178,7 @@ func (r recipe) judge(t *testing.T) {
 	decoded[[]plan.Object](t, sawhorse(t, string(text), "render", "-").ends(t, 0).stdout)
 }
 
-// sameTable wants the table that other tests read to be what the document says.
+// sameTable checks that the table that other tests read matches the document.
 func sameTable(t *testing.T, table []recipe) {
 	t.Helper()
 	text, err := encode(table, "  ")

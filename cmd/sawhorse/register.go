@@ -15,8 +15,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/register"
 )
 
-// patientAttempts is how often a call of SSM is made that is throttled: listing parameters pages over all of the account's, and SSM
-// gives 3 pages a second. The pauses grow to 20 s.
+// patientAttempts is the number of times a throttled call of SSM is tried. Listing parameters reads all parameters of
+// the account page by page, and SSM allows 3 pages a second. The pauses between tries grow to 20 s.
 const patientAttempts = 10
 
 func unknownParameter(name string) string {

@@ -13,7 +13,7 @@ import (
 
 const threePools = `"build_node_enabled":"true","tags":"team=web,cost=1","karpenter_node_labels":"b=2,a=1","additional_karpenter_nodepools_config":"[{\"name\":\"zoo\"},{\"name\":\"gpu\",\"dedicated\":true}]"`
 
-// kinds are the objects by kind and name.
+// kinds returns the objects by kind and name.
 func kinds(objects []plan.Object) []string {
 	var all []string
 	for _, o := range objects {
@@ -33,7 +33,7 @@ func TestRenderIsInOrderOfKindAndName(t *testing.T) {
 	}
 }
 
-// The manifests in full: what a reader would look at.
+// Compares the complete manifests.
 func TestRenderYAML(t *testing.T) {
 	golden(t, "render.yaml", sawhorse(t, on(threePools), "render", "-o", "yaml", "-").ends(t, 0).stdout)
 }
@@ -81,7 +81,7 @@ func TestRenderGivesTheSameBytesEachTime(t *testing.T) {
 	}
 }
 
-// What a script pipes into kubectl is empty where something is wrong.
+// The output that a script pipes into kubectl is empty if the input is rejected.
 func TestRenderRefused(t *testing.T) {
 	for _, format := range []string{"json", "yaml"} {
 		got := sawhorse(t, on(`"karpenter_arch":"x86","karpenter_config":"{\"nodePool\":{\"weight\":300}}"`), "render", "-o", format, "-")

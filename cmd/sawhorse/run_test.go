@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew, and the outputs in docs/cli.md")
 
-// asCommand makes this test's binary the command itself: exit codes, stdout and stderr are the real ones.
+// asCommand makes the test binary act as the command itself, so exit codes, stdout and stderr are the real ones.
 const asCommand = "SAWHORSE_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// ran is what a run of the command came to.
+// ran is the result of a run of the command.
 type ran struct {
 	code           int
 	stdout, stderr string
@@ -50,7 +50,7 @@ func execute(t testing.TB, command *exec.Cmd, stdin string) ran {
 	return ran{command.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
-// ends wants an exit code; nothing to be on stderr but with 2.
+// ends checks the exit code. Only exit code 2 may print on stderr.
 func (r ran) ends(t testing.TB, code int) ran {
 	t.Helper()
 	if r.code != code || code != 2 && r.stderr != "" {
@@ -59,7 +59,7 @@ func (r ran) ends(t testing.TB, code int) ran {
 	return r
 }
 
-// answer is what check printed.
+// answer returns what check printed.
 func (r ran) answer(t testing.TB) answer {
 	t.Helper()
 	return decoded[answer](t, r.stdout)
@@ -76,7 +76,7 @@ func decoded[T any](t testing.TB, text string) T {
 	return value
 }
 
-// file writes a file and gives its path.
+// file writes a file and returns its path.
 func file(t testing.TB, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "rack.json")
@@ -107,10 +107,10 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// on is an input with Karpenter on, and further members of params.
+// on returns an input with Karpenter on. more has further members of params.
 func on(more string) string { return onWith(more, "") }
 
-// onWith has further members of the input too.
+// onWith also adds members to the input itself.
 func onWith(params, input string) string {
 	text := `{"rack":"demo","params":{"karpenter_auth_mode":"true","karpenter_enabled":"true"`
 	if params != "" {

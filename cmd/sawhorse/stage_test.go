@@ -18,11 +18,11 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/rack"
 )
 
-// theMachine is the state machine, as ListStateMachines has it.
+// theMachine is the state machine in the form of ListStateMachines.
 var theMachine = map[string]any{"name": "Sawhorse-reconcile", "stateMachineArn": machineARN, "type": "STANDARD", "creationDate": 0}
 
-// stage is a cloud with the rack prod, in which passes begin and go on as a test says: acts is what happens while the command waits, one
-// of them a second.
+// stage is a cloud with the rack prod, in which a test controls the passes. While the command waits, one of acts runs
+// every second.
 type stage struct {
 	*testing.T
 	now        time.Time
@@ -30,13 +30,13 @@ type stage struct {
 	status     *rack.Status
 	executions []*execution
 	acts       []func()
-	// denied are the services that answer nothing.
+	// denied is the service, as in X-Amz-Target, that denies every call.
 	denied string
-	// calls are those that were made, asked the executions that were asked for.
+	// calls has the calls that were made, asked the executions that were read.
 	calls, asked []string
 }
 
-// execution is what Step Functions has of one.
+// execution is an execution in Step Functions.
 type execution struct {
 	stage  *stage
 	name   string
@@ -54,7 +54,7 @@ func newStage(t *testing.T) *stage {
 	return &stage{T: t, now: time.Date(2026, 11, 21, 8, 50, 0, 0, time.UTC), parameters: map[string]int64{}}
 }
 
-// begins starts the pass of a write, which takes the rack's lease.
+// begins starts the pass of a write. The pass takes the rack's lease.
 func (s *stage) begins(name string) *execution {
 	e := s.coalesces(name)
 	e.status = "RUNNING"
@@ -62,7 +62,7 @@ func (s *stage) begins(name string) *execution {
 	return e.enters("Settle", "{}")
 }
 
-// coalesces is an execution that leaves its request to the pass that has the lease.
+// coalesces starts an execution that leaves its request to the pass that holds the lease.
 func (s *stage) coalesces(name string) *execution {
 	e := &execution{stage: s, name: name, status: "SUCCEEDED"}
 	e.input = `{"source":"aws.ssm","detail":{"name":"/sawhorse/racks/prod/params/karpenter_enabled"}}`
@@ -89,7 +89,7 @@ func (e *execution) answers(payload string) *execution {
 	}})
 }
 
-// reads has validate answer, of the parameters as they are.
+// reads makes validate answer for the current parameters.
 func (e *execution) reads(outcome string, report bool, steps ...string) *execution {
 	all := []map[string]string{}
 	for _, step := range steps {
@@ -102,13 +102,13 @@ func (e *execution) reads(outcome string, report bool, steps ...string) *executi
 	return e.enters("Validate", "{}").answers(string(payload))
 }
 
-// takes has a step answer.
+// takes makes a step answer.
 func (e *execution) takes(step, status, note string) *execution {
 	answer := fmt.Sprintf(`{"step":%q,"status":%q,"note":%q}`, step, status, note)
 	return e.enters("RunStep", fmt.Sprintf(`{"step":%q,"generation":7}`, step)).answers(answer)
 }
 
-// listed is the execution as ListExecutions has it.
+// listed returns the execution in the form of ListExecutions.
 func (e *execution) listed() map[string]any {
 	return map[string]any{
 		"executionArn": executionARN + e.name, "name": e.name, "startDate": e.events[0]["timestamp"], "stateMachineArn": machineARN, "status": e.status,
@@ -124,7 +124,7 @@ func (e *execution) fails(name string) {
 	e.enters("Failed", "{}").event("ExecutionFailed", why).status = "FAILED"
 }
 
-// reports has a pass write the status.
+// reports makes a pass write the status.
 func (s *stage) reports(e *execution, state rack.State) {
 	s.status = &rack.Status{
 		Rack: "prod", State: state, Generation: int64(len(s.executions)), Time: s.now.Format(time.RFC3339), Execution: executionARN + e.name,
@@ -194,7 +194,7 @@ func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// watcher is the command's, on the stage.
+// watcher returns the command's watcher on the stage.
 func (s *stage) watcher() *watcher {
 	server := httptest.NewServer(s)
 	s.Cleanup(server.Close)
@@ -216,7 +216,7 @@ func (s *stage) watcher() *watcher {
 	return w
 }
 
-// watched runs watch: the lines of the passes, how many seconds it took, and what it ended with.
+// watched runs watch. It returns the lines of the passes, the seconds it took, and its error.
 func (s *stage) watched() (lines []string, seconds float64, end error) {
 	began := s.now
 	w := s.watcher()

@@ -38,7 +38,7 @@ func runStatus(ctx context.Context, use string, args []string) error {
 	return w.status(ctx)
 }
 
-// status shows the status, and tells whether it is the last word.
+// status prints the status, and returns an error if it does not reflect the last write.
 func (w *watcher) status(ctx context.Context) error {
 	running, err := w.passes.running(ctx)
 	if err != nil {
@@ -52,7 +52,7 @@ func (w *watcher) status(ctx context.Context) error {
 	case running != nil:
 		fmt.Println(running.doing())
 		if found.status != nil {
-			_ = show(*found.status) // of an earlier pass, whatever it says
+			_ = show(*found.status) // that of an earlier pass; its result does not count
 		}
 		return undecided("a pass of rack " + w.rack + " is running; `sawhorse status " + w.rack + " --wait` waits for its end")
 	case len(unseen) > 0:
@@ -64,7 +64,7 @@ func (w *watcher) status(ctx context.Context) error {
 	return w.conclude(found)
 }
 
-// statusAlone is for whoever may read the rack's parameters, and not the passes.
+// statusAlone is for users who may read the rack's parameters but not its passes.
 func (w *watcher) statusAlone(ctx context.Context, why error) error {
 	status, err := w.readStatus(ctx)
 	if err != nil {
@@ -77,7 +77,7 @@ func (w *watcher) statusAlone(ctx context.Context, why error) error {
 	return show(*status)
 }
 
-// doing says what a pass is at.
+// doing returns what a pass is doing.
 func (p *pass) doing() string {
 	text := fmt.Sprintf("a pass is running since %s: step %s", p.started.UTC().Format(time.RFC3339), p.step)
 	if !p.since.IsZero() {
@@ -95,7 +95,7 @@ func decodeStatus(text string) (*rack.Status, error) {
 	return &status, err
 }
 
-// show prints a status for people; a rack that is not as its parameters say is an error, for scripts.
+// show prints a status for people. It returns an error, for scripts, if the rack does not match its parameters.
 func show(s rack.Status) error {
 	fmt.Printf("%s  generation %d  %s  %.1f s\n", s.State, s.Generation, s.Time, s.DurationSeconds)
 	list := func(title string, problems []params.Problem) {
@@ -107,7 +107,7 @@ func show(s rack.Status) error {
 	list("warning", s.Warnings)
 	if f := s.Failure; f != nil {
 		where := ""
-		if f.Step != "" { // else nobody knows how far the pass came
+		if f.Step != "" { // otherwise it is not known how far the pass came
 			where = "step " + f.Step + ": "
 		}
 		fmt.Printf("failure  %s%s: %s\n         %s\n", where, f.Error, f.Reason, f.Remedy)

@@ -18,9 +18,10 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/rack"
 )
 
-// parameterStore answers as SSM does where parameters are read, and created for the first time, as EKS does for the clusters that
-// are among the values: "cluster NAME", with the rack that the cluster's tag lets in; and as Step Functions does where the stack is, unless
-// "no stack" is among the values, and no pass runs. It gives the environment that leads the command there.
+// parameterStore is a fake of three services. It answers as SSM when parameters are read or created; as EKS for the
+// clusters among the values ("cluster NAME", with the rack that the cluster's tag allows in); and as Step Functions,
+// without a running pass, unless "no stack" is among the values. It returns the environment that makes the command use
+// the fake.
 func parameterStore(t *testing.T, values map[string]string) []string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -72,7 +73,7 @@ func parameterStore(t *testing.T, values map[string]string) []string {
 	return credentialsFor(t, server.URL)
 }
 
-// credentialsFor are the environment that leads the command to a fake.
+// credentialsFor returns the environment that makes the command use a fake.
 func credentialsFor(t *testing.T, url string) []string {
 	nowhere := t.TempDir() + "/none"
 	return []string{
@@ -192,7 +193,8 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// What others have to do is said and no failure: the parameters are registered. What another rack has is a failure, and nothing is written.
+// If another person has to act, the command says so and succeeds, because the parameters are registered. If the cluster
+// belongs to another rack, the command fails and writes nothing.
 func TestRegisterWithoutItsCluster(t *testing.T) {
 	for _, c := range []struct {
 		values map[string]string
@@ -209,7 +211,7 @@ func TestRegisterWithoutItsCluster(t *testing.T) {
 	}
 }
 
-// A status of before is not the last word while a pass runs, or before one has seen the last write: exit 3.
+// An earlier status is not the final result while a pass runs, or before a pass has seen the last write: exit 3.
 func TestStatusWhileAPassRuns(t *testing.T) {
 	s := settled(t, rack.Reconciled)
 	e := s.begins("second").reads("Planned", true, "nodepools")
@@ -237,7 +239,7 @@ func TestStatusWhileAPassRuns(t *testing.T) {
 	concludes(t, w.status(t.Context()), "rack prod is Rejected")
 }
 
-// Who may read parameters and no executions gets the status all the same, and is told what it may be lacking.
+// A user who may read parameters but not executions still gets the status, and is told which permission may be missing.
 func TestStatusWithoutTheRightToSeePasses(t *testing.T) {
 	s := settled(t, rack.Rejected)
 	w := s.watcher()
@@ -254,7 +256,7 @@ func TestStatusWaits(t *testing.T) {
 	}
 }
 
-// A wrong region has no stack; a wrong name has no parameters; a new rack has both, and no status.
+// A wrong region has no stack, and a wrong name has no parameters. A new rack has both, and no status.
 func TestStatusOfARackThatThereIsNot(t *testing.T) {
 	for _, c := range []struct {
 		what   string
@@ -274,10 +276,10 @@ func TestStatusOfARackThatThereIsNot(t *testing.T) {
 	}
 }
 
-// What Ctrl-C ends is no failure of a library's.
+// Ctrl-C is not reported as an error of a library.
 func TestInterrupted(t *testing.T) {
 	s := settled(t, rack.Reconciled)
-	s.parameters["karpenter_enabled"]++ // so that it waits
+	s.parameters["karpenter_enabled"]++ // so that watch waits
 	command := exec.Command(os.Args[0], "watch", "prod")
 	watching := make(chan struct{})
 	once := sync.OnceFunc(func() { close(watching) })
@@ -302,7 +304,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// Every line that a status prints is in the handbook.
+// Every line of a status is described in the handbook.
 func TestTheLinesOfAStatusAreDocumented(t *testing.T) {
 	handbook, err := os.ReadFile("../../docs/operate.md")
 	if err != nil {
@@ -311,7 +313,7 @@ func TestTheLinesOfAStatusAreDocumented(t *testing.T) {
 	for _, status := range []rack.Status{reconciled, rejected, failed, paused} {
 		got := inCloud(t, parameterStore(t, map[string]string{"/sawhorse/racks/prod/status": statusText(t, status)}), "status", "prod")
 		for line := range strings.Lines(got.stdout) {
-			if first := strings.Fields(line)[0]; !strings.Contains(string(handbook), "\n| `"+first) && !strings.HasPrefix(line, "         ") { // what to do about a failure
+			if first := strings.Fields(line)[0]; !strings.Contains(string(handbook), "\n| `"+first) && !strings.HasPrefix(line, "         ") { // an indented line is the remedy of a failure
 				t.Errorf("docs/operate.md does not say what %q is", line)
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Wrong use is exit 2, a sentence on stderr, and nothing on stdout.
+// Wrong use exits with 2, prints a sentence on stderr, and nothing on stdout.
 func TestWrongUse(t *testing.T) {
 	for _, c := range []struct{ args, stdin, want string }{
 		{"", "", "usage: sawhorse COMMAND\n"},
@@ -58,7 +58,7 @@ func TestWrongUse(t *testing.T) {
 		{"check -", on(`"karpenter_cpu_limit":7`), `stdin: the input's params.karpenter_cpu_limit is a number; allowed is text; write "7"`},
 		{"check -", on(`"paused":true`), `params.paused is a bool; allowed is text; write "true"`},
 		{"check -", on(`"karpenter_config":{"nodePool": {"weight": 5}}`), `params.karpenter_config is an object; allowed is text; write "{\"nodePool\":{\"weight\":5}}"`},
-		{"check -", on(`"a":1,"b":{},"c":[],"karpenter_arch":["amd64"]`), `params.a is a number`}, // the first by name, each time
+		{"check -", on(`"a":1,"b":{},"c":[],"karpenter_arch":["amd64"]`), `params.a is a number`}, // always the first by name
 		{"check -", `{"rack":"demo","params":["a"]}`, "params cannot be read as a JSON object of names and texts: it does not begin with {"},
 		{"check -", onWith("", `"previous":{"karpenter_cpu_limit":7}`), `previous.karpenter_cpu_limit is a number; allowed is text; write "7"`},
 		{"check -", onWith("", `"observed":[]`), "the input's observed is an array; allowed is an object"},
@@ -151,7 +151,7 @@ func TestParams(t *testing.T) {
 	}
 }
 
-// completed is what bash offers for a line, of which the last word is being typed.
+// completed returns bash's completions for a line whose last word is being typed.
 func completed(t *testing.T, words ...string) []string {
 	t.Helper()
 	script := `eval "$(cat)"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _sawhorse; printf '%s\n' "${COMPREPLY[@]}"`
@@ -180,7 +180,7 @@ func TestCompletion(t *testing.T) {
 			if shell.name == "bash" {
 				t.Fatal(err)
 			}
-			continue // few machines have zsh and fish
+			continue // most machines have no zsh and fish
 		}
 		path := filepath.Join(t.TempDir(), "script")
 		if err := os.WriteFile(path, []byte(script), 0o600); err != nil {

@@ -17,12 +17,14 @@ import (
 )
 
 const (
-	// lag is how long an execution that has begun may not be in Step Functions' list yet, and a write not in what is read of Parameter
-	// Store: what is asked of both is eventually consistent.
+	// lag is how long a new execution may be missing from Step Functions' list, and a write from what Parameter Store
+	// returns. Both are eventually consistent.
 	lag = 3 * time.Second
-	// patience is how long a write may be without a pass. Parameter Store's event starts one within seconds, or is lost.
+	// patience is how long a write may be without a pass. Parameter Store's event starts one within seconds, or has
+	// been lost.
 	patience = 30 * time.Second
-	// silence is how long watch says nothing: a log, too, is to show that a pass goes on. The next look adds some seconds.
+	// silence is how long watch prints nothing before it prints that a pass is still running. The next
+	// poll adds some seconds.
 	silence = 12 * time.Second
 )
 
@@ -74,8 +76,8 @@ func (w *watcher) locate(ctx context.Context) (err error) {
 	return err
 }
 
-// watch follows the rack's passes until one has ended that has read the parameters as they are, and shows the status then. One that
-// ended before counts too: a write that changes nothing may be over by now.
+// watch follows the rack's passes until one that has read the current parameters has ended, and then prints the status.
+// A pass that ended before counts too, because the pass of a write that changes nothing may already be over.
 func (w *watcher) watch(ctx context.Context, print func(line string)) error {
 	var followed *pass
 	told, spoke := "", w.now()
@@ -118,7 +120,7 @@ func (w *watcher) watch(ctx context.Context, print func(line string)) error {
 	}
 }
 
-// still is what the running pass is at, where it has nothing new to tell; nil is no pass.
+// still describes what the running pass is doing when there is nothing new; nil means no pass.
 func (p *pass) still() string {
 	if p == nil {
 		return "no pass is running"
@@ -126,7 +128,7 @@ func (p *pass) still() string {
 	return column(p.step, fmt.Sprintf("goes on, since %s  %s", p.since.UTC().Format(time.TimeOnly), p.note))
 }
 
-// tell tells the lines that have not been told yet.
+// tell prints the lines that have not been printed yet.
 func (p *pass) tell(tell func(line string)) {
 	for _, line := range p.lines {
 		tell(line)
@@ -134,16 +136,16 @@ func (p *pass) tell(tell func(line string)) {
 	p.lines = p.lines[:0]
 }
 
-// finding is what is known of a rack that no pass has now.
+// finding is what is known of a rack without a running pass.
 type finding struct {
-	// status is nil where there is none.
+	// status is nil if there is none.
 	status *rack.Status
 	tree   rack.Tree
-	// last is the pass that ended last; nil where nobody knows.
+	// last is the pass that ended last; nil if it is not known.
 	last *pass
 }
 
-// find looks for what became of the parameters as they are. followed is the pass that was followed last, if one was.
+// find finds the result of the current parameters. followed is the pass that was followed last, if there was one.
 func (w *watcher) find(ctx context.Context, followed *pass) (finding, error) {
 	var f finding
 	var err error
@@ -155,7 +157,7 @@ func (w *watcher) find(ctx context.Context, followed *pass) (finding, error) {
 			return f, err
 		}
 	}
-	// Behind the history: the status is written before a pass ends.
+	// After the history has been read, because the status is written before a pass ends.
 	if f.status, err = w.readStatus(ctx); err != nil {
 		return f, err
 	}
@@ -164,7 +166,7 @@ func (w *watcher) find(ctx context.Context, followed *pass) (finding, error) {
 			return f, err
 		}
 	}
-	if f.last != nil && f.seen() { // as a rule; then the list need not be looked through
+	if f.last != nil && f.seen() { // usually; then the list need not be searched
 		return f, nil
 	}
 	last, err := w.passes.last(ctx)
@@ -174,8 +176,8 @@ func (w *watcher) find(ctx context.Context, followed *pass) (finding, error) {
 	return f, err
 }
 
-// seen tells whether the last pass has read the parameters as they are. A rack that has parameters, and neither pass nor status, is new:
-// a pass begins soon.
+// seen reports whether the last pass has read the current parameters. A rack with parameters but without pass and
+// status is new: a pass will begin soon.
 func (f finding) seen() bool {
 	return len(f.unseen()) == 0 && (f.last != nil || f.status != nil || len(f.tree.Values) == 0)
 }
@@ -187,7 +189,8 @@ func (f finding) unseen() []string {
 	return f.last.unseen(f.tree.Versions)
 }
 
-// unsaid is what the last pass has found, where the status is another one's because it said so already.
+// unsaid returns the result of the last pass, if that pass did not write the status because the status
+// already said the same.
 func (f finding) unsaid() string {
 	if f.last == nil || !f.seen() || f.status != nil && f.status.Execution == f.last.execution {
 		return ""
@@ -195,7 +198,7 @@ func (f finding) unsaid() string {
 	return f.last.found
 }
 
-// conclude shows what is known in the end.
+// conclude prints the final result.
 func (w *watcher) conclude(f finding) error {
 	if f.status == nil {
 		return w.absent(f.tree)
@@ -223,7 +226,7 @@ func (w *watcher) absent(tree rack.Tree) error {
 		"work (parameters below %s: %d)", w.rack, folder, len(tree.Values))
 }
 
-// readStatus is nil where the rack has none.
+// readStatus returns nil if the rack has no status.
 func (w *watcher) readStatus(ctx context.Context) (*rack.Status, error) {
 	place := paths().Status(w.rack)
 	out, err := w.ssm.GetParameter(ctx, &ssm.GetParameterInput{Name: &place})
@@ -240,5 +243,5 @@ func (w *watcher) readStatus(ctx context.Context) (*rack.Status, error) {
 	return status, nil
 }
 
-// warn tells of what does not end the command.
+// warn prints a problem that does not end the command.
 func warn(format string, args ...any) { fmt.Fprintf(os.Stderr, "sawhorse: "+format+"\n", args...) }

@@ -11,7 +11,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/rack"
 )
 
-// settled is a stage on which a write was reconciled, an hour ago.
+// settled returns a stage on which a write was reconciled an hour ago.
 func settled(t *testing.T, state rack.State) *stage {
 	s := newStage(t)
 	s.parameters["karpenter_enabled"] = 1
@@ -22,7 +22,7 @@ func settled(t *testing.T, state rack.State) *stage {
 	return s
 }
 
-// concludes wants an error with a text, or none.
+// concludes checks for an error with a text, or for no error.
 func concludes(t *testing.T, err error, text string) {
 	t.Helper()
 	if (err == nil) != (text == "") || err != nil && !strings.Contains(err.Error(), text) {
@@ -51,8 +51,8 @@ func TestWatchFollowsAPass(t *testing.T) {
 	concludes(t, end, "")
 }
 
-// A write that changes nothing, or is refused for the same, leaves the status as it was: the pass that saw the write is the answer,
-// though it was over before watch began.
+// A write that changes nothing, or is rejected for the same reason, leaves the status as it was. The result is the pass
+// that saw the write, even if it ended before watch began.
 func TestWatchTellsOfAPassThatChangedNothing(t *testing.T) {
 	for _, c := range []struct {
 		state               rack.State
@@ -73,7 +73,7 @@ func TestWatchTellsOfAPassThatChangedNothing(t *testing.T) {
 	}
 }
 
-// A log, too, shows that a step goes on which says nothing new for minutes.
+// The output shows that a step is still running, also if it reports nothing new for minutes.
 func TestWatchIsNotSilent(t *testing.T) {
 	s := settled(t, rack.Reconciled)
 	s.parameters["karpenter_enabled"]++
@@ -92,7 +92,7 @@ func TestWatchIsNotSilent(t *testing.T) {
 	concludes(t, end, "")
 }
 
-// A pass of before the write is no answer to it; nor is one that began before, and ends.
+// A pass that read the parameters before the write does not count, also if it ends after the write.
 func TestWatchWaitsForTheWriteToBeSeen(t *testing.T) {
 	s := settled(t, rack.Reconciled)
 	e := s.begins("second").reads("Unchanged", false)
@@ -111,7 +111,7 @@ func TestWatchWaitsForTheWriteToBeSeen(t *testing.T) {
 	concludes(t, end, "rack prod is Rejected")
 }
 
-// A short pass may begin and end between two looks at what is running.
+// A short pass may begin and end between two polls.
 func TestWatchFindsAPassThatItHasNotFollowed(t *testing.T) {
 	s := settled(t, rack.Reconciled)
 	e := s.begins("second").reads("Unchanged", false)
@@ -123,7 +123,8 @@ func TestWatchFindsAPassThatItHasNotFollowed(t *testing.T) {
 	}
 }
 
-// Versions are compared, and not times: what was deleted and what was made since has not been seen, and what is back counts anew.
+// Versions are compared, and not times. A parameter that was deleted or created since has not been seen. The versions of
+// one that was created again start at 1.
 func TestWhatAPassHasNotSeen(t *testing.T) {
 	p := pass{versions: map[string]int64{"a": 1, "b": 7, "c": 2}}
 	for _, c := range []struct {
@@ -156,7 +157,7 @@ func TestWatchGivesUpOnAWriteThatNoPassSees(t *testing.T) {
 	concludes(t, end, "no pass has seen karpenter_enabled version 2")
 }
 
-// Without a write since the last pass, one that was asked for may still begin, and Step Functions' list may lag behind.
+// Without a write since the last pass, a requested pass may still begin, and Step Functions' list may be behind.
 func TestWatchWithoutAWrite(t *testing.T) {
 	s := settled(t, rack.Reconciled)
 	lines, seconds, end := s.watched()
@@ -174,7 +175,7 @@ func TestWatchWithoutAWrite(t *testing.T) {
 	}
 }
 
-// A status may be of a stack of another name, whose executions nobody may look at here.
+// The status may have been written by a stack of another name, whose executions cannot be read here.
 func TestTheStatusOfAnotherStack(t *testing.T) {
 	s := settled(t, rack.Reconciled)
 	s.status.Execution = strings.Replace(s.status.Execution, "Sawhorse-reconcile", "Former-reconcile", 1)
@@ -188,7 +189,7 @@ func TestTheStatusOfAnotherStack(t *testing.T) {
 	}
 }
 
-// The pass that hands the rack over, or is stopped, is not the last word.
+// A pass that hands the rack over, or is stopped, is not the final result.
 func TestWatchGoesOnWithTheSuccessor(t *testing.T) {
 	for what, ends := range map[string]func(*execution){
 		"handed over": func(e *execution) { e.enters("HandedOver", "{}").event("ExecutionSucceeded", nil).status = "SUCCEEDED" },
@@ -210,7 +211,7 @@ func TestWatchGoesOnWithTheSuccessor(t *testing.T) {
 	}
 }
 
-// Exit 1, whatever an earlier status says.
+// Exits with 1, whatever an earlier status says.
 func TestWatchOfAPassThatCouldNotReport(t *testing.T) {
 	s := settled(t, rack.Reconciled)
 	s.parameters["karpenter_enabled"]++
@@ -241,7 +242,7 @@ func TestWatchOfARackWithoutAStatus(t *testing.T) {
 	}
 }
 
-// Executions of other racks are looked at once, and not each second.
+// Executions of other racks are read once, not every second.
 func TestWatchLooksOnceAtOthersPasses(t *testing.T) {
 	s := settled(t, rack.Reconciled)
 	for i := range 20 {

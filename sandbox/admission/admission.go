@@ -1,6 +1,7 @@
-// Package admission is EKS's pod identity webhook: when a pod is made, it gives its containers what the AWS SDK needs to have the
-// credentials of the service account's role. That is decided then, and for the pod's whole life: a pod that is admitted before EKS
-// knows the Pod Identity association, or the webhook the annotation (IRSA), has none, however often its containers are restarted.
+// Package admission is EKS's pod identity webhook. When a pod is created, it gives the containers the settings with
+// which the AWS SDK gets credentials of the service account's role. The decision is final for the pod's life: a pod
+// that is admitted before EKS knows the Pod Identity association, or before the webhook knows the annotation (IRSA),
+// has no credentials, however often its containers restart.
 package admission
 
 import (
@@ -20,21 +21,21 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// RoleAnnotation is how IRSA names a service account's role.
+// RoleAnnotation is the annotation that names a service account's role (IRSA).
 const RoleAnnotation = "eks.amazonaws.com/role-arn"
 
 // Webhook answers AdmissionReviews of pods.
 type Webhook struct {
 	Client    kubernetes.Interface
-	Cluster   string   // the EKS cluster's name: Pod Identity associations belong to one
+	Cluster   string   // the EKS cluster's name: Pod Identity associations belong to a cluster
 	Region    string   // the pods' default
-	MiniStack *url.URL // which knows the associations, and decides how long each takes to be known
+	MiniStack *url.URL // it knows the associations, and decides when each takes effect
 	Now       func() time.Time
 	Log       *slog.Logger
 }
 
-// Register has the API server ask the webhook at an address, whose certificate the PEM authority has signed, about each new pod. A
-// webhook that does not answer is passed over, as on EKS.
+// Register registers the webhook at an address with the API server for each new pod. authority is the PEM certificate
+// of the webhook's certificate authority. If the webhook does not answer, the pod is admitted unchanged, as on EKS.
 func Register(ctx context.Context, client kubernetes.Interface, address string, authority []byte) error {
 	const name = "pod-identity-webhook"
 	_, err := client.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(ctx, &registrationv1.MutatingWebhookConfiguration{
@@ -79,7 +80,7 @@ func (w *Webhook) ServeHTTP(answer http.ResponseWriter, req *http.Request) {
 	_ = json.NewEncoder(answer).Encode(review)
 }
 
-// patch is the JSON patch of a pod that is given credentials, nil for any other.
+// patch returns the JSON patch for a pod that gets credentials, nil for any other.
 func (w *Webhook) patch(ctx context.Context, request *admissionv1.AdmissionRequest) ([]byte, error) {
 	var pod corev1.Pod
 	if err := json.Unmarshal(request.Object.Raw, &pod); err != nil {
@@ -100,7 +101,8 @@ func (w *Webhook) patch(ctx context.Context, request *admissionv1.AdmissionReque
 	return json.Marshal([]map[string]any{{"op": "replace", "path": "/spec", "value": pod.Spec}})
 }
 
-// identity is where the account's pods have their credentials from. The association wins over the annotation.
+// identity returns the source of the credentials for the account's pods, nil if there is none. The association takes
+// precedence over the annotation.
 func (w *Webhook) identity(ctx context.Context, account *corev1.ServiceAccount) (*identity, error) {
 	var answer struct{ Assigned bool }
 	query := url.Values{"accessKeyId": {"test"}, "cluster": {w.Cluster}, "namespace": {account.Namespace}, "serviceAccount": {account.Name}}
@@ -125,7 +127,7 @@ func (w *Webhook) identity(ctx context.Context, account *corev1.ServiceAccount) 
 	return webIdentity(role), nil
 }
 
-// written is when the account was written last, to the second.
+// written returns when the account was last written, to the second.
 func written(account *corev1.ServiceAccount) time.Time {
 	last := account.CreationTimestamp.Time
 	for _, fields := range account.ManagedFields {
@@ -136,7 +138,7 @@ func written(account *corev1.ServiceAccount) time.Time {
 	return last
 }
 
-// ask has MiniStack answer what it knows beside AWS's API.
+// ask calls an endpoint of MiniStack that is not part of AWS's API.
 func (w *Webhook) ask(ctx context.Context, path string, query url.Values, into any) error {
 	target := w.MiniStack.JoinPath(path)
 	target.RawQuery = query.Encode()

@@ -20,7 +20,7 @@ import (
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// admit has the webhook look at a pod of service account karpenter, and gives the pod as it comes out.
+// admit sends a pod of service account karpenter through the webhook, and returns the resulting pod.
 func admit(t *testing.T, assigned bool, account *corev1.ServiceAccount) corev1.PodSpec {
 	t.Helper()
 	ministack := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -7,17 +7,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// The variables by which the AWS SDK in a container finds its credentials.
+// The variables from which the AWS SDK in a container gets its credentials.
 const (
-	// CredentialsURL is where Pod Identity's agent answers, TokenFile what a pod shows it.
+	// CredentialsURL is the URL of Pod Identity's agent, TokenFile the file with the token for it.
 	CredentialsURL = "AWS_CONTAINER_CREDENTIALS_FULL_URI"
 	TokenFile      = "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"
-	// RoleARN is the role that STS gives for the token in WebTokenFile (IRSA).
+	// RoleARN is the role whose credentials STS issues for the token in WebTokenFile (IRSA).
 	RoleARN      = "AWS_ROLE_ARN"
 	WebTokenFile = "AWS_WEB_IDENTITY_TOKEN_FILE"
 )
 
-// identity is one way of having credentials: the variables, and the token that is mounted.
+// identity is one way to get credentials: the variables, and the token that is mounted.
 type identity struct {
 	variables []corev1.EnvVar
 	volume    string
@@ -48,10 +48,10 @@ func webIdentity(role string) *identity {
 	}
 }
 
-// tokenSeconds is how long a mounted token is good for.
+// tokenSeconds is how long a mounted token is valid.
 const tokenSeconds = 86_400
 
-// inject gives each container the variables that it does not have, and the token.
+// inject adds the missing variables to each container, and mounts the token.
 func (i *identity) inject(spec *corev1.PodSpec, region string) {
 	variables := append(slices.Clone(i.variables), corev1.EnvVar{Name: "AWS_DEFAULT_REGION", Value: region}, corev1.EnvVar{Name: "AWS_REGION", Value: region})
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {

@@ -1,5 +1,6 @@
-// Package apifront stands before the API server as EKS tells its address: what the Lambda functions send goes through it, so
-// that it is counted and can go wrong. Karpenter, the control plane and kubectl with the administrator's file go past it.
+// Package apifront is a proxy in front of the API server, at the address that EKS reports. The requests of the Lambda
+// functions pass through it, so that they are counted and faults can be injected. Karpenter, the control plane, and
+// kubectl with the administrator's kubeconfig bypass it.
 package apifront
 
 import (
@@ -15,22 +16,22 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/fault"
 )
 
-// Service is the name of the calls' service.
+// Service is the service name of the calls.
 const Service = "kubernetes"
 
-// Config is what the front needs.
+// Config has the settings of the proxy.
 type Config struct {
 	APIServer *url.URL
 	CA        []byte // PEM, of the API server's certificate
-	// Away tells whether nobody reaches the API server now.
+	// Away reports whether the API server cannot be reached now.
 	Away func() bool
-	// Function is the name of the function that has an access key, "" for anybody else.
+	// Function returns the name of the function that uses an access key, "" for other callers.
 	Function func(accessKey string) string
 	Faults   *fault.Injector
 }
 
-// New returns the front as a handler. It must be served without HTTP/2, whose connections carry many calls at once: one
-// that breaks would break them all.
+// New returns the proxy as a handler. It must be served without HTTP/2: there, one connection carries many calls, and a
+// fault that breaks the connection would break all of them.
 func New(config Config) (http.Handler, error) {
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(config.CA) {
@@ -38,20 +39,20 @@ func New(config Config) (http.Handler, error) {
 	}
 	proxy := &httputil.ReverseProxy{
 		Transport:     &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, MaxIdleConnsPerHost: 64, DisableCompression: true},
-		FlushInterval: -1, // watches
+		FlushInterval: -1, // for watches
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(config.APIServer) },
 	}
 	counted := Counted(proxy, config.Function, config.Faults)
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if config.Away() {
-			panic(http.ErrAbortHandler) // the connection ends
+			panic(http.ErrAbortHandler) // closes the connection
 		}
 		counted.ServeHTTP(w, req)
 	}), nil
 }
 
-// Counted counts what goes on to an API server, and has it go wrong where that is ordered. function is the name of the function that
-// has an access key, "" for anybody else.
+// Counted counts the calls to an API server and injects the ordered faults. function returns the name of the function
+// that uses an access key, "" for other callers.
 func Counted(next http.Handler, function func(accessKey string) string, faults *fault.Injector) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		call := fault.Call{Function: function(accessKey(req)), Service: Service, Action: action(req)}
@@ -59,7 +60,8 @@ func Counted(next http.Handler, function func(accessKey string) string, faults *
 	})
 }
 
-// accessKey is that of whoever presigned the token, "" for other tokens. Whether the token is good, the API server says.
+// accessKey returns the access key that presigned the token, "" for other tokens. The API server decides whether the
+// token is valid.
 func accessKey(req *http.Request) string {
 	encoded, ok := strings.CutPrefix(req.Header.Get("Authorization"), "Bearer k8s-aws-v1.")
 	if !ok {
@@ -77,8 +79,8 @@ func accessKey(req *http.Request) string {
 	return key
 }
 
-// action is verb and resource: "list nodepools.karpenter.sh", "patch deployments.apps/status". What is no resource is named by
-// its path.
+// action returns verb and resource: "list nodepools.karpenter.sh", "patch deployments.apps/status". A request for
+// something other than a resource is named by its path.
 func action(req *http.Request) string {
 	parts := strings.Split(strings.Trim(req.URL.Path, "/"), "/")
 	group := ""

@@ -10,7 +10,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/fault"
 )
 
-// An API server that is being started again cannot be reached, though it answers.
+// An API server that restarts cannot be reached, even if it already answers.
 func TestNobodyReachesAnAPIServerThatIsAway(t *testing.T) {
 	apiserver := httptest.NewTLSServer(http.NotFoundHandler())
 	defer apiserver.Close()

@@ -1,4 +1,4 @@
-// Package audit tests tools/audit.py, which looks for known vulnerabilities. It has no code.
+// Package audit tests tools/audit.py, which looks for known vulnerabilities. It has only tests.
 package audit
 
 import (
@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-// What a scanner did not look at is told apart from what it found nothing in, and from what it found.
+// The result distinguishes what a scanner could not examine, what it examined without findings, and what it found.
 func TestAudit(t *testing.T) {
 	const (
 		goes, called, away = "exit 0", "echo GO-2026-1; exit 3", "echo 'govulncheck: fetching vulnerabilities: no such host' >&2; exit 1"
 		clean, bad         = `echo '{"dependencies":[{"name":"a","version":"1","vulns":[]}]}'`, `echo '{"dependencies":[{"name":"a","version":"1","vulns":[{"id":"PYSEC-1"}]}]}'; exit 1`
-		// pip-audit passes over what PyPI does not answer for, and is content.
+		// pip-audit skips packages that PyPI does not know, and still succeeds.
 		skipped       = `echo '{"dependencies":[{"name":"a","skip_reason":"not found on PyPI"}]}'`
 		none, some    = `echo '{"vulnerabilities":{}}'`, `echo '{"vulnerabilities":{"left-pad":{"severity":"high"}}}'; exit 1`
 		noneOfThemSay = `echo '{"message":"405 Method Not Allowed"}'; echo 'npm error audit endpoint returned an error' >&2; exit 1`

@@ -1,13 +1,14 @@
-// Package authenticator is the sandbox's token webhook: it does what EKS's authenticator does with a bearer token.
+// Package authenticator is the sandbox's token webhook. It checks bearer tokens as EKS's authenticator does.
 //
-// A token is a presigned STS request. Verified are its form (host, path, action, the signed header x-k8s-aws-id, expiry, no
-// unknown parameter) here, and its signature by MiniStack's STS, which is handed the request as it was signed, with this
-// cluster's name in the signed header; MiniStack must run with AUTH=true for that, without it any signature would do.
-// Lambdas there hold session credentials of their own role (also only with AUTH=true), so the caller is the role.
-// The caller is then looked up in the cluster's access entries and in aws-auth, as far as the cluster's authentication mode
-// lets each count. What MiniStack's wrapper says of the entries is what the API server has heard of: a new entry comes seconds after
-// it was made (until then 401), and the rights of its access policy seconds after that (until then 403). Not simulated: the hidden
-// rights of the cluster's creator while the mode is CONFIG_MAP.
+// A token is a presigned STS request. This package checks its form: host, path, action, the signed header x-k8s-aws-id,
+// expiry, no unknown parameter. MiniStack's STS verifies the signature: it gets the request as it was signed, with this
+// cluster's name in the signed header. MiniStack must run with AUTH=true for that; otherwise it would accept any
+// signature. With AUTH=true, Lambdas have session credentials of their own role, so the caller is the role.
+//
+// The caller is then looked up in the cluster's access entries and in aws-auth, depending on the cluster's
+// authentication mode. MiniStack's wrapper returns the entries that have reached the API server: a new entry takes
+// effect seconds after its creation (401 until then), and its access policy seconds after that (403 until then). The
+// hidden permissions of the cluster's creator in mode CONFIG_MAP are not simulated.
 package authenticator
 
 import (
@@ -23,11 +24,11 @@ import (
 	authentication "k8s.io/api/authentication/v1"
 )
 
-// Config is the authenticator's surroundings.
+// Config has the authenticator's settings.
 type Config struct {
 	Cluster   string   // the EKS cluster's name
-	MiniStack *url.URL // where STS and the access entries are asked for, past the gateway and its counts
-	Hosts     []string // hosts (with port) under which callers know STS, next to AWS's own
+	MiniStack *url.URL // for STS and the access entries, bypassing the gateway and its counts
+	Hosts     []string // hosts (with port) at which callers reach STS, in addition to AWS's own
 	// AWSAuth reads the data of kube-system/aws-auth; none if there is no such ConfigMap.
 	AWSAuth func(context.Context) (map[string]string, error)
 	Now     func() time.Time
@@ -40,7 +41,8 @@ type Authenticator struct{ config Config }
 // New returns an Authenticator.
 func New(config Config) *Authenticator { return &Authenticator{config} }
 
-// ServeHTTP answers one TokenReview. A token that is not accepted is no error: the API server answers its bearer 401.
+// ServeHTTP answers one TokenReview. A token that is not accepted is not an error of the request: the API server then
+// answers 401.
 func (a *Authenticator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var review authentication.TokenReview
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&review); err != nil {
@@ -59,7 +61,7 @@ func (a *Authenticator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(review)
 }
 
-// Review says who bears a token; an error is why it is not accepted.
+// Review returns the identity of a token's bearer. The error says why a token is not accepted.
 func (a *Authenticator) Review(ctx context.Context, text string) (authentication.TokenReviewStatus, error) {
 	var refused authentication.TokenReviewStatus
 	t, err := decode(text, a.config.Hosts, a.config.Now())
@@ -88,7 +90,8 @@ func (a *Authenticator) Review(ctx context.Context, text string) (authentication
 	}}, nil
 }
 
-// lookUp asks the access entries and aws-auth, as the cluster's mode says. An entry wins over aws-auth.
+// lookUp looks the caller up in the access entries and in aws-auth, as the cluster's mode requires. An entry takes
+// precedence over aws-auth.
 func (a *Authenticator) lookUp(ctx context.Context, c caller) (*user, error) {
 	cluster, err := a.access(ctx)
 	if err != nil {

@@ -24,11 +24,11 @@ const (
 	userARN = "arn:aws:iam::000000000000:user/team/ann"
 )
 
-// fakeMiniStack answers as MiniStack does: STS knows one access key, whose signature is good for one cluster.
+// fakeMiniStack answers as MiniStack does. STS knows one access key, whose signature is valid for one cluster.
 type fakeMiniStack struct {
 	caller  string
 	cluster map[string]any
-	// what STS was asked with
+	// what STS was asked
 	host, header, query string
 }
 
@@ -100,7 +100,7 @@ func TestWho(t *testing.T) {
 	for _, c := range []struct {
 		name, caller string
 		cluster      map[string]any
-		user         string // empty: refused
+		user         string // empty: rejected
 		groups       []string
 	}{
 		{"an entry finds a role by its name, with its path", session,

@@ -16,8 +16,8 @@ type mapping struct {
 	Groups   []string `json:"groups"`
 }
 
-// fromConfigMap looks the caller up in kube-system/aws-auth; nil means that nothing there is his. Roles are compared
-// without their path, which such an entry must not have, and in any letter case.
+// fromConfigMap looks the caller up in kube-system/aws-auth. It returns nil if the caller is not there. Roles are
+// compared without regard to case and without their path, which such an entry must not have.
 func (a *Authenticator) fromConfigMap(ctx context.Context, c caller) (*user, error) {
 	data, err := a.config.AWSAuth(ctx)
 	if err != nil {

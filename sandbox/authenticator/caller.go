@@ -12,18 +12,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/arn"
 )
 
-// caller is who signed a token, as STS says.
+// caller is the signer of a token, according to STS.
 type caller struct {
 	arn, account, id, accessKey string
-	// canonical is the ARN that access entries and aws-auth name: of the role (without its path, which STS does not
-	// tell) where arn is that of a session.
+	// canonical is the ARN in the form of access entries and aws-auth. If arn is that of a session, canonical is that
+	// of its role, without the path, which STS does not return.
 	canonical string
 	role      string // the role's name, if it is one
 	session   string // the session's name, if it is one
 }
 
-// identify has STS verify the token's signature and say who made it. The request goes out exactly as it was signed: with
-// the signed host and with this cluster's name in the signed header, so that a token for another cluster fails.
+// identify has STS verify the token's signature and identify its signer. The request is sent exactly as it was signed:
+// with the signed host and with this cluster's name in the signed header, so that a token for another cluster fails.
 func (a *Authenticator) identify(ctx context.Context, t token) (caller, error) {
 	target := *t.url
 	target.Scheme, target.Host, target.Path = a.config.MiniStack.Scheme, a.config.MiniStack.Host, "/"

@@ -9,20 +9,20 @@ import (
 	"strings"
 )
 
-// Groups of those whose access entry carries an access policy for the whole cluster.
+// Groups for callers whose access entry has an access policy for the whole cluster.
 const (
 	ClusterAdminGroup = "eks:cluster-admin"
 	AdminViewGroup    = "eks:admin-view"
 )
 
-// policyGroups are the access policies that the sandbox knows.
+// policyGroups are the access policies that the sandbox supports.
 var policyGroups = map[string]string{
 	"arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy": ClusterAdminGroup,
 	"arn:aws:eks::aws:cluster-access-policy/AmazonEKSAdminViewPolicy":    AdminViewGroup,
 }
 
-// access is the cluster's authentication mode and its access entries, as MiniStack's wrapper shows them. EKS's own API
-// does not show what an entry is bound to.
+// access is the cluster's authentication mode and its access entries, as MiniStack's wrapper returns them. EKS's own
+// API does not return the role id that an entry is bound to.
 type access struct {
 	Mode    string  `json:"authenticationMode"`
 	Entries []entry `json:"accessEntries"`
@@ -33,8 +33,8 @@ type entry struct {
 	Type      string   `json:"type"`
 	Username  string   `json:"username"`
 	Groups    []string `json:"kubernetesGroups"`
-	// RoleID is the unique id of the role when the entry was made, CurrentRoleID that of the role of this ARN now; empty
-	// where there is no such role.
+	// RoleID is the unique id of the role at the time the entry was created. CurrentRoleID is the id of the role with
+	// this ARN now; empty if there is none.
 	RoleID        string `json:"roleId"`
 	CurrentRoleID string `json:"currentRoleId"`
 	Policies      []struct {
@@ -73,7 +73,7 @@ func (a *Authenticator) access(ctx context.Context) (access, error) {
 	return found, nil
 }
 
-// fromEntries looks the caller up in the access entries; nil means that no entry is his.
+// fromEntries looks the caller up in the access entries. It returns nil if there is no entry for the caller.
 func fromEntries(entries []entry, c caller) (*user, error) {
 	for _, e := range entries {
 		if !e.names(c) {
@@ -87,8 +87,8 @@ func fromEntries(entries []entry, c caller) (*user, error) {
 	return nil, nil
 }
 
-// names says whether the entry is about the caller. A session's ARN lacks its role's path, which an entry has; role names
-// are unique in an account, so the name decides.
+// names reports whether the entry is for the caller. A session's ARN lacks its role's path, which an entry has. Role
+// names are unique in an account, so names are compared.
 func (e entry) names(c caller) bool {
 	if c.role == "" {
 		return e.Principal == c.canonical
@@ -112,7 +112,7 @@ func (e entry) user(c caller) *user {
 	return u
 }
 
-// defaultName is the user name that EKS gives where none is given.
+// defaultName returns the user name that EKS uses if the entry has none.
 func defaultName(c caller) string {
 	if c.role == "" {
 		return c.arn
@@ -120,7 +120,8 @@ func defaultName(c caller) string {
 	return strings.TrimSuffix(c.arn, c.session) + "{{SessionName}}"
 }
 
-// expand fills in what a user name may stand for. EKS replaces an @ in a session's name, which may look like a mail address.
+// expand replaces the variables in a user name. EKS replaces an @ in a session's name, which may look
+// like a mail address.
 func expand(name string, c caller) string {
 	return strings.NewReplacer(
 		"{{AccountID}}", c.account,

@@ -13,28 +13,28 @@ import (
 
 const (
 	prefix = "k8s-aws-v1."
-	// clusterHeader carries the cluster's name in the signed request, so that a token for one cluster is none for another.
+	// clusterHeader carries the cluster's name in the signed request, so that a token is valid for one cluster only.
 	clusterHeader = "x-k8s-aws-id"
-	// validity is how long EKS takes a token, whatever X-Amz-Expires says (the AWS CLI writes 60 seconds and kubectl
-	// keeps the token for 14 minutes). It is also the longest X-Amz-Expires that EKS accepts.
+	// validity is how long EKS accepts a token, whatever X-Amz-Expires is (the AWS CLI sets 60 seconds, and kubectl
+	// keeps the token for 14 minutes). It is also the largest X-Amz-Expires that EKS accepts.
 	validity = 15 * time.Minute
-	// ahead is how far the signer's clock may be before ours.
+	// ahead is how far the signer's clock may be ahead of ours.
 	ahead = 5 * time.Minute
 )
 
-// parameters are the query parameters that a token may have; EKS refuses any other.
+// parameters are the query parameters that a token may have. EKS rejects any other.
 var parameters = []string{
 	"action", "version", "x-amz-algorithm", "x-amz-credential", "x-amz-date", "x-amz-expires", "x-amz-security-token",
 	"x-amz-signature", "x-amz-signedheaders", "x-amz-user-agent",
 }
 
-// token is a presigned GetCallerIdentity request whose form has been checked, but not its signature.
+// token is a presigned GetCallerIdentity request. Its form has been checked, but not its signature.
 type token struct {
 	url       *url.URL
 	accessKey string
 }
 
-// decode reads a bearer token. hosts are the names under which the sandbox's STS is reached, next to AWS's own.
+// decode parses a bearer token. hosts are the host names of the sandbox's STS, in addition to AWS's own.
 func decode(text string, hosts []string, now time.Time) (token, error) {
 	encoded, ok := strings.CutPrefix(text, prefix)
 	if !ok {
@@ -62,7 +62,7 @@ func decode(text string, hosts []string, now time.Time) (token, error) {
 	return token{presigned, accessKey}, nil
 }
 
-// checkAddress accepts the regional STS endpoints by https, and the sandbox's gateway by http.
+// checkAddress accepts the regional STS endpoints with https, and the sandbox's gateway with http.
 func checkAddress(u *url.URL, hosts []string) error {
 	regional := strings.HasPrefix(u.Host, "sts.") && strings.HasSuffix(u.Host, ".amazonaws.com") && strings.Count(u.Host, ".") <= 3
 	switch {

@@ -12,7 +12,7 @@ const gatewayHost = "127.0.0.1:4566"
 
 var now = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
-// presigned is a good token's URL; changes replace parts of it before it is encoded.
+// presigned returns the URL of a valid token. changes replace parts of it before it is encoded.
 func presigned(changes ...string) string {
 	text := "http://" + gatewayHost + "/?" + url.Values{
 		"Action":               {"GetCallerIdentity"},

@@ -1,4 +1,4 @@
-// Package caller tells whose an access key is.
+// Package caller finds the owner of an access key.
 package caller
 
 import (
@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// ARN asks MiniStack for the ARN of a key's owner; it is empty where nobody owns the key.
+// ARN asks MiniStack for the ARN of a key's owner. It is empty if the key is unknown.
 func ARN(ministack *url.URL, accessKey string) (string, error) {
 	if accessKey == "" {
 		return "", nil
@@ -29,16 +29,16 @@ func ARN(ministack *url.URL, accessKey string) (string, error) {
 	return who.ARN, nil
 }
 
-// Functions knows the Lambda functions among the callers. A function's session bears its name.
+// Functions identifies the Lambda functions among the callers. A function's session has the function's name.
 type Functions struct {
 	MiniStack *url.URL
-	// Prefix begins the names of the functions; it is left out.
+	// Prefix is the prefix of the functions' names. Of removes it.
 	Prefix string
 
 	known sync.Map
 }
 
-// Of is the name of the function that has the key; it is empty where the key is not a function's.
+// Of returns the name of the function that uses the key; empty if the key does not belong to a function.
 func (f *Functions) Of(accessKey string) string {
 	if name, ok := f.known.Load(accessKey); ok {
 		return name.(string)

@@ -16,42 +16,42 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/user"
 )
 
-// Options choose how much goes wrong.
+// Options choose which faults are injected, and how many.
 type Options struct {
-	// Seed chooses the order, the sample and the pairs.
+	// Seed determines the order, the sample and the pairs.
 	Seed uint64
-	// Function leaves the single faults to the calls of one function; empty is all.
+	// Function limits the single faults to the calls of one function; empty means all.
 	Function string
-	// Sample is how many of the single faults are tried; 0 is all.
+	// Sample is the number of single faults to try; 0 means all.
 	Sample int
-	// Together is how many single faults are put into one run of a story; 1 tries each alone.
+	// Together is the number of single faults in one run of a story; 1 tries each alone.
 	Together int
-	// Pairs is how many random pairs are tried.
+	// Pairs is the number of random pairs to try.
 	Pairs int
-	// Sandboxes is how many sandboxes are used at a time.
+	// Sandboxes is the number of sandboxes to use concurrently.
 	Sandboxes int
-	// Out gets a line for each trial, and the table; in between it tells which one is being played.
+	// Out gets a line for each trial and the final table. In between it shows the trial that is running.
 	Out *heartbeat.Writer
 }
 
-// Sandbox starts a new sandbox in the place n, calls play with the environment of its users, and ends it. Those in different
-// places run side by side.
+// Sandbox starts a new sandbox in slot n, calls play with the environment of its users, and ends the sandbox. Sandboxes
+// in different slots run concurrently.
 type Sandbox func(ctx context.Context, n int, play func(ctx context.Context, environment user.Environment) error) error
 
-// run is one run of the chaos.
+// run is the state of one chaos run.
 type run struct {
 	Options
 	sandbox  Sandbox
 	recorded *recording
 	calls    int
 
-	mu      sync.Mutex         // of what follows: the sandboxes share it
+	mu      sync.Mutex         // guards the fields below, which the sandboxes share
 	todo    map[string][]trial // by story
 	results []Result
 	again   map[string]bool // trials that have had their second chance
 }
 
-// Run tries what the options choose. Its error tells how many trials did not end well.
+// Run tries the faults that the options choose. Its error gives the number of trials that failed.
 func Run(ctx context.Context, sandbox Sandbox, options Options) error {
 	r := &run{Options: options, sandbox: sandbox, todo: map[string][]trial{}, again: map[string]bool{}}
 	if err := r.on(ctx, 0, func(ctx context.Context, w *World) error {
@@ -100,7 +100,7 @@ func (r *run) on(ctx context.Context, n int, do func(context.Context, *World) er
 	})
 }
 
-// choose draws the trials.
+// choose selects the trials.
 func (r *run) choose() {
 	random := rand.New(rand.NewPCG(r.Seed, 0))
 	all := r.recorded.enumerate(random)
@@ -129,7 +129,7 @@ func order(story string) int {
 	return slices.Index([]string{first.name, change.name, disable.name, enable.name}, story)
 }
 
-// left is how many trials of these stories have not been begun, or of all.
+// left returns how many trials of the given stories, or of all stories, have not started.
 func (r *run) left(stories ...story) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -145,10 +145,10 @@ func (r *run) leftOf(stories []story) (n int) {
 	return n
 }
 
-// errSpoiled says that a sandbox is of no more use: something was lost on it.
+// errSpoiled reports that a sandbox cannot be used any more, because a trial on it did not recover.
 var errSpoiled = errors.New("the sandbox is not as it should be")
 
-// fresh uses a new sandbox: for a first enabling, and for what is left of the others.
+// fresh uses a new sandbox: first for a first enabling, then for the remaining trials of the other stories.
 func (r *run) fresh(ctx context.Context, w *World) error {
 	if err := r.next(ctx, w, first); err != nil {
 		return err
@@ -156,7 +156,7 @@ func (r *run) fresh(ctx context.Context, w *World) error {
 	return r.rounds(ctx, w)
 }
 
-// rounds goes on with a rack that is on: all changes, then off and on in turn.
+// rounds continues with a rack that is on: all changes first, then off and on in turn.
 func (r *run) rounds(ctx context.Context, w *World) error {
 	for r.left(change) > 0 {
 		for _, s := range []story{change, back} {
@@ -175,7 +175,7 @@ func (r *run) rounds(ctx context.Context, w *World) error {
 	return nil
 }
 
-// next plays a story with the next trial of it, undisturbed where there is none left.
+// next runs the next trial of a story. If none is left, it plays the story without faults.
 func (r *run) next(ctx context.Context, w *World, s story) error {
 	t := r.take(s)
 	result, err := w.try(ctx, s, t.faults, r.recorded.states[s.to])
@@ -194,7 +194,7 @@ func (r *run) next(ctx context.Context, w *World, s story) error {
 	return r.note(t, result)
 }
 
-// take takes the next trial of a story from what is to be done; none is left if it has no faults.
+// take removes the next trial of a story from the queue. If none is left, it returns a trial without faults.
 func (r *run) take(s story) trial {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -206,11 +206,12 @@ func (r *run) take(s story) trial {
 	return queue[0]
 }
 
-// note keeps a result, or has the faults that did not happen tried again.
+// note records a result, or queues the faults that did not fire for a second try.
 func (r *run) note(t trial, result Result) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// Polling is not the same each time, and another fault may have taken a call's place: a second chance, each alone.
+	// The number of polling calls varies, and another fault may have changed the sequence of calls. Each such fault
+	// gets a second chance, alone.
 	if !r.again[fmt.Sprint(t)] {
 		for _, f := range result.Unfired {
 			alone := trial{t.story, []fault.Fault{f}}
@@ -231,7 +232,7 @@ func (r *run) note(t trial, result Result) error {
 	return nil
 }
 
-// table prints the sums, and makes an error of what must not be.
+// table prints the totals, and returns an error if any trial failed.
 func (r *run) table() error {
 	count, faults, broken := map[string]int{}, 0, 0
 	var took []time.Duration

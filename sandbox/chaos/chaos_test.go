@@ -21,7 +21,7 @@ func TestDifference(t *testing.T) {
 	}
 }
 
-// Several things may have one name once what differs between sandboxes is left out; none of them must get lost.
+// Several things may have the same name once generated ids are removed. None of them may get lost.
 func TestNamesWithoutIds(t *testing.T) {
 	all := &collection{state: State{}}
 	for _, id := range []string{"sg-0123456789abcdef0", "sg-fedcba98765432100", "subnet-0123456789abcdef0"} {
@@ -53,7 +53,7 @@ func recorded() *recording {
 	}
 }
 
-// Every call has its fault, and what every enabling does is not tried again with the first one.
+// Every call gets a fault. Calls that every enabling makes are not tried again with the first enabling.
 func TestEnumeration(t *testing.T) {
 	points := map[string]bool{}
 	for _, tr := range recorded().enumerate(rand.New(rand.NewPCG(1, 0))) {
@@ -72,7 +72,7 @@ func TestEnumeration(t *testing.T) {
 	}
 }
 
-// The state machine has no process: the kinds that need one are left out, and no other.
+// The state machine has no process: only the kinds of fault that need a process are left out.
 func TestKindsOfTheStateMachine(t *testing.T) {
 	count := fault.Call{Function: fault.StateMachine, Service: "dynamodb", Action: "UpdateItem"}
 	r := &recording{calls: map[string][]fault.Counted{change.name: {{Call: count, Count: 50}}}}

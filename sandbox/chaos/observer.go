@@ -18,8 +18,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/timeline"
 )
 
-// observer watches what the promises about order are about, for as long as a sandbox is played on: comparing what there is in
-// the end says nothing of what went before.
+// observer watches the objects that the ordering promises are about while a sandbox is in use. The final state alone
+// does not show the order of events.
 type observer struct {
 	mu   sync.Mutex
 	seen []timeline.Moment
@@ -27,7 +27,7 @@ type observer struct {
 	called []timeline.Moment // AWS's trail, as far as it has been read
 }
 
-// watched are the kinds, and what is told of an object besides kind and name.
+// watched lists the kinds, and the function that describes an object of each kind beyond its kind and name.
 var watched = []struct {
 	schema.GroupVersionResource
 	namespace string
@@ -55,7 +55,7 @@ func scale(o *unstructured.Unstructured) string {
 	return fmt.Sprintf("replicas=%d system-node=%s", replicas, pinned)
 }
 
-// observe watches until the context ends.
+// observe starts watching, until the context ends.
 func observe(ctx context.Context, objects dynamic.Interface) *observer {
 	o := &observer{}
 	for _, kind := range watched {
@@ -71,7 +71,7 @@ func (o *observer) add(line string) {
 	o.seen = append(o.seen, timeline.Moment{At: time.Now(), What: line})
 }
 
-// broken are the promises about order that were broken from a time on.
+// broken returns the ordering promises that were broken since a time.
 func (o *observer) broken(ctx context.Context, w *World, from time.Time) ([]string, error) {
 	if err := o.read(ctx, w); err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (o *observer) broken(ctx context.Context, w *World, from time.Time) ([]stri
 	return timeline.Broken(all, from), nil
 }
 
-// read goes on reading what has changed something in AWS.
+// read appends the new AWS calls that changed something.
 func (o *observer) read(ctx context.Context, w *World) error {
 	path := "/_sandbox/trail"
 	if n := len(o.called); n > 0 {
@@ -98,7 +98,7 @@ func (o *observer) read(ctx context.Context, w *World) error {
 	return err
 }
 
-// follower tells of one kind of object.
+// follower reports the changes of one kind of object.
 type follower struct {
 	objects dynamic.ResourceInterface
 	tell    func(*unstructured.Unstructured) string
@@ -106,7 +106,7 @@ type follower struct {
 	known   map[string]string // name to the latest line
 }
 
-// run goes on until the context ends, also where the kind comes later or the API server is away for a time.
+// run follows until the context ends, even if the kind is created later or the API server is away for a time.
 func (f *follower) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := f.follow(ctx); err != nil {
@@ -118,11 +118,11 @@ func (f *follower) run(ctx context.Context) {
 	}
 }
 
-// follow lists what there is and watches what becomes of it, until the API server ends that.
+// follow lists the objects and watches them until the API server ends the watch.
 func (f *follower) follow(ctx context.Context) error {
 	list, err := f.objects.List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {
-		list = &unstructured.UnstructuredList{} // no such kind, so nothing of it
+		list = &unstructured.UnstructuredList{} // the kind does not exist, so there are no objects
 	} else if err != nil {
 		return err
 	}

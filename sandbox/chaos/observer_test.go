@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// turns is an API server that ends each watch after some events: a list and the events of each turn.
+// turns is an API server that ends each watch after some events. Each turn has a list and its events.
 type turns struct {
 	dynamic.ResourceInterface
 	lists  [][]unstructured.Unstructured
@@ -34,7 +34,7 @@ func (s *turns) Watch(context.Context, metav1.ListOptions) (watch.Interface, err
 	return events, nil
 }
 
-// Each change is told once, also what happened while nothing was watched.
+// Each change is reported once, including changes that happened between two watches.
 func TestFollowing(t *testing.T) {
 	pool := func(name, ready string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{

@@ -10,11 +10,12 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/user"
 )
 
-// slice is one fault of each kind at calls that every change makes, and what may become of its event.
+// slice has one fault of each kind, at calls that every change makes, and the ways in which a change event can be
+// delivered wrongly.
 var slice = []struct {
 	event string // what the sandbox does with SSM's next change event
 	fault fault.Fault
-	how   string // how it must end
+	how   string // how the trial must end
 }{
 	{fault: fault.Fault{Call: fault.Call{Function: "nodepools", Service: "kubernetes", Action: "apply nodepools.karpenter.sh"}, Nth: 1, Kind: fault.Lost}, how: Itself},
 	{fault: fault.Fault{Call: fault.Call{Function: "validate", Service: "dynamodb", Action: "PutItem"}, Nth: 2, Kind: fault.Kill}, how: Itself},
@@ -31,14 +32,14 @@ var slice = []struct {
 	{event: "drop", how: Resync},
 }
 
-// The sandbox's own kinds: the API server is started again before the call goes on; MiniStack is, and the call's function and its
-// execution die with it.
+// Kinds that the sandbox implements. RestartAPIServer restarts the API server before the call continues.
+// RestartMiniStack restarts MiniStack, which also ends the function that makes the call and its execution.
 const (
 	RestartAPIServer fault.Kind = "restart-apiserver"
 	RestartMiniStack fault.Kind = "restart-ministack"
 )
 
-// Slice tries the slice on a rack that is on and has all pool parameters unset, and leaves it so.
+// Slice runs the slice. The rack must be on with all pool parameters unset, and is left in that state.
 func Slice(ctx context.Context, environment user.Environment, out io.Writer) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
@@ -75,7 +76,7 @@ func Slice(ctx context.Context, environment user.Environment, out io.Writer) err
 	return err
 }
 
-// changeEvents orders what becomes of SSM's next change event.
+// changeEvents sets what happens to SSM's next change event.
 func (w *World) changeEvents(ctx context.Context, order string) error {
 	_, err := w.gateway(ctx, http.MethodPost, "/_sandbox/change-events?count=1&order="+order, nil)
 	return err

@@ -12,10 +12,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// State is what there is, in AWS and in the cluster: a name and what makes it so. What is made anew all the time is left out.
+// State describes what exists in AWS and in the cluster: name to content. Objects that are constantly recreated are
+// left out.
 type State map[string]string
 
-// state looks at everything.
+// state reads the whole state.
 func (w *World) state(ctx context.Context) (State, error) {
 	all := &collection{state: State{}}
 	looks, lookCtx := errgroup.WithContext(ctx)
@@ -30,13 +31,13 @@ func (w *World) state(ctx context.Context) (State, error) {
 	return all.state, nil
 }
 
-// collection is a state that several looks fill.
+// collection is a state that several readers fill concurrently.
 type collection struct {
 	mu    sync.Mutex
 	state State
 }
 
-// add puts something into the state; what it is is written as JSON.
+// add adds an entry to the state. The content is stored as JSON.
 func (c *collection) add(what any, format string, args ...any) error {
 	text, err := json.Marshal(what)
 	if err != nil {
@@ -56,13 +57,14 @@ func (c *collection) add(what any, format string, args ...any) error {
 	return nil
 }
 
-// Every sandbox has ids and addresses of its own, and so has its stack: Sawhorse-AccessRoleEC309AE6-059FE54FC2F91.
+// Ids and addresses that differ between sandboxes, including those of the stack:
+// Sawhorse-AccessRoleEC309AE6-059FE54FC2F91.
 var (
 	id      = regexp.MustCompile(`\b(sg|subnet|Sawhorse-\w+)-(?:[0-9a-f]{8,}|[0-9A-F]{13})\b`)
 	address = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 )
 
-// difference are the lines in which a state is not the wanted one.
+// difference returns a line for each difference from the wanted state.
 func (s State) difference(wanted State) []string {
 	var odd []string
 	for name, is := range s {
@@ -85,7 +87,7 @@ func (s State) difference(wanted State) []string {
 
 func short(text string) string { return text[:min(len(text), 200)] }
 
-// apart shows two texts from a little before where they part.
+// apart shows two texts from shortly before the point at which they differ.
 func apart(want, is string) string {
 	i := 0
 	for i < len(want) && i < len(is) && want[i] == is[i] {
@@ -95,5 +97,5 @@ func apart(want, is string) string {
 	return fmt.Sprintf("…%s, not …%s", short(is[from:]), short(want[from:]))
 }
 
-// held tells whether a pass has the rack, or had it and could not let go.
+// held reports whether a pass holds the rack's lease, or held it and could not release it.
 func (s State) held() bool { return s["record lease"] == `{"held":true}` }

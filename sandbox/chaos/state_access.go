@@ -37,7 +37,7 @@ func (w *World) roles(ctx context.Context, all *collection) error {
 	if err != nil {
 		return err
 	}
-	for range profiles.InstanceProfiles { // their names are made of ids of objects
+	for range profiles.InstanceProfiles { // their names are derived from object ids
 		if err := all.add("", "IAM instance profile"); err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ func (w *World) roles(ctx context.Context, all *collection) error {
 	return nil
 }
 
-// policies are a role's own ones with their texts, and the ARNs of the attached ones in order.
+// policies returns a role's inline policies with their documents, and the sorted ARNs of its attached policies.
 func policies(ctx context.Context, client *iam.Client, role *string) (inline map[string]string, attached []string, err error) {
 	own, err := client.ListRolePolicies(ctx, &iam.ListRolePoliciesInput{RoleName: role})
 	if err != nil {
@@ -81,7 +81,7 @@ func (w *World) eksCluster(ctx context.Context, all *collection) error {
 		return err
 	}
 	if mode == ekstypes.AuthenticationModeConfigMap {
-		return nil // it has no access entries yet, and is not asked for any
+		return nil // access entries do not exist in this mode
 	}
 	return accessEntries(ctx, client, all)
 }

@@ -85,7 +85,7 @@ func (w *World) nodegroups(ctx context.Context, all *collection) error {
 	return nil
 }
 
-// network is what has Karpenter's tags in EC2.
+// network reads the EC2 resources that carry Karpenter's tags.
 func (w *World) network(ctx context.Context, all *collection) error {
 	client := ec2.NewFromConfig(w.aws)
 	tags, err := client.DescribeTags(ctx, &ec2.DescribeTagsInput{Filters: []ec2types.Filter{{Name: aws.String("key"), Values: []string{"karpenter.sh/discovery"}}}})
@@ -123,7 +123,7 @@ func (w *World) network(ctx context.Context, all *collection) error {
 	return nil
 }
 
-// parameters are the rack's outputs, and what its status says.
+// parameters reads the rack's outputs and status.
 func (w *World) parameters(ctx context.Context, all *collection) error {
 	pages := ssm.NewGetParametersByPathPaginator(ssm.NewFromConfig(w.aws), &ssm.GetParametersByPathInput{Path: aws.String("/sawhorse/racks/" + rack), Recursive: aws.Bool(true)})
 	for pages.HasMorePages() {
@@ -154,7 +154,7 @@ func (w *World) parameters(ctx context.Context, all *collection) error {
 	return nil
 }
 
-// records are the rack's that stay (those of passes have a time to live), and whether somebody holds its lease.
+// records reads the rack's permanent records (those of passes have a time to live), and whether its lease is held.
 func (w *World) records(ctx context.Context, all *collection) error {
 	client := dynamodb.NewFromConfig(w.aws)
 	tables, err := client.ListTables(ctx, &dynamodb.ListTablesInput{})

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// kinds are looked at whole, but for what the API server and the controllers write.
+// kinds are compared in full, except for what the API server and the controllers write.
 var kinds = []schema.GroupVersionResource{
 	{Group: "apps", Version: "v1", Resource: "deployments"},
 	{Group: "apps", Version: "v1", Resource: "daemonsets"},
@@ -27,7 +27,7 @@ var kinds = []schema.GroupVersionResource{
 	{Version: "v1", Resource: "services"},
 }
 
-// names are kinds of which only the names count.
+// names are kinds of which only the object names are compared.
 var names = []schema.GroupVersionResource{
 	{Version: "v1", Resource: "serviceaccounts"},
 	{Version: "v1", Resource: "configmaps"},
@@ -38,7 +38,7 @@ func (w *World) cluster(ctx context.Context, all *collection) error {
 	for _, kind := range kinds {
 		if err := w.each(ctx, kind, func(o *unstructured.Unstructured) error {
 			if o.GetKind() == "Service" && o.GetName() == "kubernetes" {
-				return nil // the API server's own, with its port
+				return nil // the API server's own service, whose port varies
 			}
 			return all.add(essence(o), "%s %s/%s", o.GetKind(), o.GetNamespace(), o.GetName())
 		}); err != nil {
@@ -62,7 +62,8 @@ func (w *World) cluster(ctx context.Context, all *collection) error {
 	})
 }
 
-// secrets are their names, but for Helm's: of each release the status of its latest revision counts, the others are history.
+// secrets compares Secrets by name. For each Helm release it compares the status of the latest revision only; the other
+// revisions are history.
 func (w *World) secrets(ctx context.Context, all *collection) error {
 	latest, status := map[string]int{}, map[string]string{}
 	if err := w.each(ctx, schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, func(o *unstructured.Unstructured) error {
@@ -89,7 +90,7 @@ func (w *World) secrets(ctx context.Context, all *collection) error {
 func (w *World) each(ctx context.Context, kind schema.GroupVersionResource, do func(*unstructured.Unstructured) error) error {
 	list, err := w.objects.Resource(kind).List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil // no such kind yet
+		return nil // the kind does not exist yet
 	}
 	if err != nil {
 		return err
@@ -102,10 +103,10 @@ func (w *World) each(ctx context.Context, kind schema.GroupVersionResource, do f
 	return nil
 }
 
-// transient are annotations that tell how something came about, and not what it is.
+// transient lists annotations that record history and not the desired state.
 var transient = []string{"deployment.kubernetes.io/revision", "meta.helm.sh/", "sawhorse.dev/pods-deleted", "sawhorse.dev/validate-again"}
 
-// essence is an object without what the API server and the controllers write.
+// essence returns an object without the fields that the API server and the controllers write.
 func essence(o *unstructured.Unstructured) map[string]any {
 	whole := maps.Clone(o.Object)
 	delete(whole, "status")

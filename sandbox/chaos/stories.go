@@ -9,16 +9,16 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/fault"
 )
 
-// story is a write that an operator makes, and the name of the state that it leads to.
+// story is a write by an operator, and the name of the state that it leads to.
 type story struct {
 	name   string
-	before func(*World, context.Context) error // what there is to be, if anything
+	before func(*World, context.Context) error // brings about the precondition, if there is one
 	write  [][2]string
 	to     string
 }
 
-// The stories. A cluster's first enabling does what later ones find done, so it is one of its own and wants a new sandbox. Turning
-// off finds a node of Karpenter's: where there is none, none can be left behind.
+// The stories. The first enabling of a cluster does work that later ones find done, so it is a story of its own and
+// needs a new sandbox. disable starts with a Karpenter node, because otherwise no node could be left behind.
 var (
 	first   = story{name: "first", write: [][2]string{{"build_node_enabled", "true"}, {"karpenter_auth_mode", "true"}, {"karpenter_enabled", "true"}}, to: "on"}
 	change  = story{name: "change", write: [][2]string{{"karpenter_cpu_limit", "200"}}, to: "changed"}
@@ -27,16 +27,17 @@ var (
 	enable  = story{name: "enable", write: [][2]string{{"karpenter_enabled", "true"}}, to: "on"}
 )
 
-// recording is what undisturbed runs made: the calls of each story, and the states that they led to.
+// recording has the results of undisturbed runs: the calls of each story, and the resulting states.
 type recording struct {
 	calls  map[string][]fault.Counted
 	states map[string]State
-	// ordinary is how many calls of a kind each enabling makes: those of the first one are counted from there.
+	// ordinary is the number of calls of each kind that every enabling makes. The calls of the first enabling are
+	// counted from there.
 	ordinary map[fault.Call]int
 }
 
-// plays is how often turning off and on is recorded: what polls is not called equally often each time, so only the calls that all
-// of them made are counted.
+// plays is the number of times that turning off and on is recorded. The number of polling calls varies, so only the
+// calls that all recordings have in common are counted.
 const plays = 5
 
 // record plays every story undisturbed on a new sandbox.
@@ -55,7 +56,8 @@ func record(ctx context.Context, w *World) (*recording, error) {
 	return r, nil
 }
 
-// recordFirst plays the first enabling once more, on a new sandbox, and leaves of its calls those that later ones do not make.
+// recordFirst plays the first enabling once more on a new sandbox, and keeps only the calls that later
+// enablings do not make.
 func (r *recording) recordFirst(ctx context.Context, w *World) error {
 	is, err := w.undisturbed(ctx, first)
 	if err != nil {
@@ -88,7 +90,7 @@ func (r *recording) add(ctx context.Context, w *World, s story, is State) error 
 	return nil
 }
 
-// fewer keeps the calls that both have.
+// fewer returns the calls that a and b have in common.
 func fewer(a, b []fault.Counted) []fault.Counted {
 	count := map[fault.Call]int{}
 	for _, c := range b {
@@ -103,30 +105,31 @@ func fewer(a, b []fault.Counted) []fault.Counted {
 	return both
 }
 
-// mix is what goes wrong, in turn; most often what leaves something half done. What lasts four calls is what the tries of one
-// call do not overcome.
+// mix lists the faults to inject, in turn. Faults that leave something half done are the most frequent. A fault that
+// lasts four calls outlasts the retries of one call.
 var mix = []fault.Fault{
 	{Kind: fault.Lost}, {Kind: fault.Kill}, {Kind: fault.Error, Times: 4}, {Kind: fault.Lost}, {Kind: Stop},
 	{Kind: fault.Kill}, {Kind: fault.Reset}, {Kind: fault.Lost}, {Kind: fault.Throttle, Times: 4}, {Kind: fault.Kill},
 	{Kind: fault.Slow}, {Kind: fault.Lost}, {Kind: fault.Kill}, {Kind: Stop}, {Kind: fault.Timeout},
 }
 
-// suits tells whether a fault can happen to a call. The state machine has no process that could be killed, and to it a connection
-// that breaks is one more error.
+// suits reports whether a fault can happen to a call. The state machine has no process to kill, and it sees a broken
+// connection as one more error.
 func suits(f fault.Fault, call fault.Call) bool {
 	return call.Function != fault.StateMachine || f.Kind != fault.Kill && f.Kind != fault.Reset
 }
 
-// Stop is the sandbox's own kind: the execution is stopped, and the call goes on.
+// Stop is a kind that the sandbox implements: it stops the execution, and the call continues.
 const Stop fault.Kind = "stop"
 
-// trial is a story with what goes wrong in it.
+// trial is a story with the faults to inject into it.
 type trial struct {
 	story  string
 	faults []fault.Fault
 }
 
-// enumerate makes one fault of each call of each story, of the kinds in turn, in an order that the seed chooses.
+// enumerate returns one fault for each call of each story. The kinds are used in turn, and the
+// seed determines the order.
 func (r *recording) enumerate(random *rand.Rand) []trial {
 	var all []trial
 	turn := random.IntN(len(mix))
@@ -149,7 +152,8 @@ func (r *recording) enumerate(random *rand.Rand) []trial {
 	return all
 }
 
-// from is how many calls of a kind are left out of a story: what every enabling does is tried with the later ones.
+// from returns how many calls of a kind to skip in a story. Calls that every enabling makes are tried
+// with the later enablings.
 func (r *recording) from(story string, call fault.Call) int {
 	if story == first.name {
 		return r.ordinary[call]
@@ -157,8 +161,9 @@ func (r *recording) from(story string, call fault.Call) int {
 	return 0
 }
 
-// together joins faults of one story, at most so many. No function gets two of them, and no run is stopped twice: what is
-// tried again a few times would give up for their number, which says nothing about the single fault.
+// together joins up to n faults of one story into one trial. No function gets two of them, and no trial has two stops.
+// Otherwise an operation could run out of its few retries because of the number of faults, which says nothing about a
+// single one.
 func together(all []trial, n int) []trial {
 	var joined []trial
 	for _, t := range all {
@@ -176,7 +181,7 @@ func together(all []trial, n int) []trial {
 	return joined
 }
 
-// pairs draws pairs of faults, each of one story.
+// pairs returns n random pairs of faults, each pair of one story.
 func pairs(all []trial, n int, random *rand.Rand) []trial {
 	by := map[string][]trial{}
 	for _, t := range all {

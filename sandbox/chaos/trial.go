@@ -10,26 +10,27 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/fault"
 )
 
-// How a trial ended.
+// Ways in which a trial can end.
 const (
-	Itself  = "by itself"    // the retries, the next round or the notice of an execution's end were enough
-	Resync  = "by resync"    // a full pass, as the schedule starts it, mended it
-	Lost    = "LOST"         // two full passes did not mend it
-	Unfired = "did not fire" // nothing has been tried
+	Itself  = "by itself"    // the retries, the next iteration or the notice of an execution's end were enough
+	Resync  = "by resync"    // a full pass, as the schedule starts it, repaired it
+	Lost    = "LOST"         // two full passes did not repair it
+	Unfired = "did not fire" // no fault was tried
 )
 
-// Result is what came of a trial.
+// Result is the result of a trial.
 type Result struct {
 	Story  string
 	Faults []fault.Fault
 	How    string
-	// Took is the time from the first fault until all was as it should be.
+	// Took is the time from the first fault until the state was the wanted one.
 	Took time.Duration
-	// Odd is in what the state was wrong: after the first pass where a resync was needed, in the end where all is lost.
+	// Odd lists the differences from the wanted state: after the first pass if a resync was needed, at the end if the
+	// trial was lost.
 	Odd []string
-	// Unfired are the faults that did not happen.
+	// Unfired lists the faults that did not happen.
 	Unfired []fault.Fault
-	// Broken are the promises about order that were broken on the way.
+	// Broken lists the ordering promises that were broken on the way.
 	Broken []string
 }
 
@@ -52,7 +53,8 @@ func (r Result) String() string {
 	return text
 }
 
-// play arms the faults, makes the story's write, and waits until no pass runs. It gives the count of executions before.
+// play arms the faults, makes the story's write, and waits until no pass runs. It returns the number of executions
+// before the write.
 func (w *World) play(ctx context.Context, s story, faults []fault.Fault) (before int, began time.Time, err error) {
 	w.playing(fmt.Sprintf("story %s is played, faults: %v", s.name, faults))
 	if s.before != nil {
@@ -73,7 +75,7 @@ func (w *World) play(ctx context.Context, s story, faults []fault.Fault) (before
 	return before, began, w.quiet(ctx, before)
 }
 
-// settled is the state when it has come to rest: looked at twice, and no pass has begun in between.
+// settled returns the state once it is stable: two reads agree and no pass has begun in between.
 func (w *World) settled(ctx context.Context, before int) (State, error) {
 	last, err := w.state(ctx)
 	for deadline := time.Now().Add(passLimit); err == nil && time.Now().Before(deadline); {
@@ -90,7 +92,7 @@ func (w *World) settled(ctx context.Context, before int) (State, error) {
 	return last, err
 }
 
-// undisturbed plays a story without faults, and gives the state that it leads to.
+// undisturbed plays a story without faults, and returns the resulting state.
 func (w *World) undisturbed(ctx context.Context, s story) (State, error) {
 	before, began, err := w.play(ctx, s, nil)
 	if err != nil {
@@ -107,20 +109,20 @@ func (w *World) undisturbed(ctx context.Context, s story) (State, error) {
 	return is, err
 }
 
-// How long a state may take to become the wanted one when no pass runs any more. Controllers follow; and a rack whose lease is held
-// has an execution that was stopped, whose notice starts another one.
+// The time within which the state must become the wanted one after the last pass. Controllers act with a delay. If the
+// lease is held, an execution was stopped, and the notice of its end starts another one.
 const (
 	patience       = 6 * time.Second
 	patienceIfHeld = time.Minute
 )
 
-// becomes waits until the state is the wanted one; it gives in what it is not.
+// becomes waits until the state is the wanted one. It returns the remaining differences.
 func (w *World) becomes(ctx context.Context, wanted State, before int) ([]string, error) {
 	for rest := time.Now(); ; {
 		is, err := w.state(ctx)
 		odd := is.difference(wanted)
 		if err != nil {
-			odd = []string{err.Error()} // what was listed had gone when it was looked at
+			odd = []string{err.Error()} // an object was deleted between the list and the read
 		}
 		late := time.Since(rest)
 		if len(odd) == 0 || late > patienceIfHeld || late > patience && !is.held() {
@@ -182,7 +184,7 @@ func (w *World) try(ctx context.Context, s story, faults []fault.Fault, wanted S
 	return result, nil
 }
 
-// resync starts a full pass, without faults, and waits for the wanted state.
+// resync starts a full pass without faults and waits for the wanted state.
 func (w *World) resync(ctx context.Context, wanted State) ([]string, error) {
 	if err := w.arm(ctx, nil); err != nil {
 		return nil, err
@@ -200,7 +202,7 @@ func (w *World) resync(ctx context.Context, wanted State) ([]string, error) {
 	return w.becomes(ctx, wanted, before)
 }
 
-// unfired are the faults that have not happened.
+// unfired returns the faults that have not happened.
 func unfired(faults []fault.Fault, fired []fault.Fired) []fault.Fault {
 	return slices.DeleteFunc(slices.Clone(faults), func(f fault.Fault) bool {
 		return slices.ContainsFunc(fired, func(happened fault.Fired) bool { return happened.Fault == f })

@@ -1,5 +1,5 @@
-// Package chaos has one thing after the other go wrong while a rack is enabled, changed and disabled, lets the system recover
-// as it would in production, and compares what there is in the end with what an undisturbed run leaves.
+// Package chaos injects faults while a rack is enabled, changed and disabled. It lets the system recover as it would in
+// production, and compares the final state with that of an undisturbed run.
 package chaos
 
 import (
@@ -43,11 +43,11 @@ type World struct {
 	objects  dynamic.Interface
 	machine  string // the state machine's ARN
 	observer *observer
-	// playing is told of each story that begins.
+	// playing is called with each story that begins.
 	playing func(what string)
 }
 
-// patient tries a call again for longer than MiniStack needs to start again, and also where its answer broke off.
+// patient retries a call for longer than MiniStack needs to restart, and also if its answer was cut off.
 func patient() aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts = 10
@@ -82,10 +82,11 @@ func NewWorld(ctx context.Context, environment user.Environment) (*World, error)
 	return w, nil
 }
 
-// nodeLimit is how long Karpenter may take for a node; it only ends what hangs.
+// nodeLimit is how long Karpenter may take to launch a node. It only bounds a wait that would hang.
 const nodeLimit = 2 * time.Minute
 
-// node has Karpenter launch a node, for a pod that is gone again when it runs: an empty node needs no room elsewhere.
+// node makes Karpenter launch a node, for a pod that is deleted as soon as it runs. The node is empty then, so turning
+// Karpenter off needs no capacity elsewhere.
 func (w *World) node(ctx context.Context) error {
 	const name = "passenger"
 	pods := w.objects.Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace("default")
@@ -120,7 +121,7 @@ func (w *World) node(ctx context.Context) error {
 	return nil
 }
 
-// write puts parameters of the rack.
+// write writes parameters of the rack.
 func (w *World) write(ctx context.Context, values ...[2]string) error {
 	store := ssm.NewFromConfig(w.aws)
 	for _, pair := range values {
@@ -132,7 +133,7 @@ func (w *World) write(ctx context.Context, values ...[2]string) error {
 	return nil
 }
 
-// fullPass asks for what the schedule would start.
+// fullPass requests the kind of pass that the schedule would start.
 func (w *World) fullPass(ctx context.Context) error {
 	out, err := eventbridge.NewFromConfig(w.aws).PutEvents(ctx, &eventbridge.PutEventsInput{Entries: []eventtypes.PutEventsRequestEntry{{
 		EventBusName: aws.String("sawhorse"), Source: aws.String("chaos"), DetailType: aws.String("Rack Reconcile Requested"),
@@ -144,7 +145,7 @@ func (w *World) fullPass(ctx context.Context) error {
 	return nil
 }
 
-// executions tells how many run, and how many there have been.
+// executions returns the number of running executions, and of all executions.
 func (w *World) executions(ctx context.Context) (running, all int, err error) {
 	pages := sfn.NewListExecutionsPaginator(sfn.NewFromConfig(w.aws), &sfn.ListExecutionsInput{StateMachineArn: &w.machine})
 	for pages.HasMorePages() {
@@ -162,14 +163,14 @@ func (w *World) executions(ctx context.Context) (running, all int, err error) {
 	return running, all, nil
 }
 
-// Bounds of waiting; they only end what hangs.
+// Poll interval and limits. The limits only bound waits that would hang.
 const (
 	poll       = 150 * time.Millisecond
 	startLimit = 8 * time.Second
 	passLimit  = 10 * time.Minute
 )
 
-// quiet waits until more than so many executions have begun and none runs any more.
+// quiet waits until more than `before` executions have begun and none is running.
 func (w *World) quiet(ctx context.Context, before int) error {
 	began := time.Now()
 	for {
@@ -181,7 +182,7 @@ func (w *World) quiet(ctx context.Context, before int) error {
 		case running == 0 && all > before:
 			return nil
 		case all <= before && late > startLimit:
-			return nil // the event was lost: what there is tells
+			return nil // the event was lost: the state shows whether that did harm
 		case late > passLimit:
 			return fmt.Errorf("chaos: after %s an execution still runs", passLimit)
 		}
@@ -193,7 +194,7 @@ func (w *World) quiet(ctx context.Context, before int) error {
 	}
 }
 
-// arm orders faults and begins to count anew.
+// arm sets the faults and resets the counts.
 func (w *World) arm(ctx context.Context, faults []fault.Fault) error {
 	body, err := json.Marshal(faults)
 	if err != nil {
@@ -203,7 +204,7 @@ func (w *World) arm(ctx context.Context, faults []fault.Fault) error {
 	return err
 }
 
-// report is what has been counted and what has happened since.
+// report returns the calls that were counted and the faults that happened since arm.
 func (w *World) report(ctx context.Context) (fault.Report, error) {
 	var report fault.Report
 	text, err := w.gateway(ctx, http.MethodGet, "/_sandbox/faults", nil)
@@ -216,7 +217,7 @@ func (w *World) report(ctx context.Context) (fault.Report, error) {
 	return report, nil
 }
 
-// gateway calls what the sandbox has beside AWS.
+// gateway calls the sandbox's own endpoints, beside those of AWS.
 func (w *World) gateway(ctx context.Context, method, path string, body []byte) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, method, *w.aws.BaseEndpoint+path, bytes.NewReader(body))
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package documents has the AWS CLI read what README.md and docs/*.md tell people to type. It has no code.
+// Package documents checks the commands in README.md and docs/*.md with the AWS CLI's own parser. It has only tests.
 package documents
 
 import (
@@ -15,24 +15,25 @@ import (
 
 const root = "../.."
 
-// tools are those of the documents' commands that run; aws, kubectl and sawhorse only say that they were called, all else is missing.
+// tools are the commands in the documents that are executed. aws, kubectl and sawhorse are replaced by a recorder, and
+// all other commands are missing.
 var tools = []string{"base64", "bash", "cat", "cut", "grep", "head", "jq", "sed", "sort", "tr", "xargs"}
 
-// recorder keeps the arguments of a call: their number, and each of them.
+// recorder records the arguments of a call: their number, and each of them.
 const recorder = `#!/bin/bash
 printf '%s\0' "$#" "$@" >> "$RECORD"
 echo arn:aws:iam::123456789012:role/x
 `
 
-// command is a call of aws, from the folder where it is typed; path is the document.
+// command is a call of aws, with the folder in which it is run and the document that contains it.
 type command struct {
 	Folder    string   `json:"folder"`
 	Arguments []string `json:"arguments"`
 	path      string
 }
 
-// Every aws command in the documents is one that the AWS CLI takes: service, command, options, required ones, the shape of their values,
-// and the query.
+// The AWS CLI must accept every aws command in the documents: service, command, options, required options, the shape of
+// their values, and the query.
 func TestCommandsOfDocuments(t *testing.T) {
 	var all []command
 	for _, path := range documents(t) {
@@ -56,10 +57,10 @@ func TestCommandsOfDocuments(t *testing.T) {
 	t.Logf("%d commands", len(all))
 }
 
-// ofTheStack is what the stack has made, by the name it has there: Sawhorse-validate, Sawhorse-TableCD117FA1-….
+// ofTheStack matches names of the stack's resources: Sawhorse-validate, Sawhorse-TableCD117FA1-….
 var ofTheStack = regexp.MustCompile(`\bSawhorse-([A-Za-z0-9]+)`)
 
-// Every name of the stack's resources in the documents is one that the template gives, or the beginning of a logical id.
+// Every such name in the documents must be in the template, or be the prefix of a logical id.
 func TestNamesOfTheStack(t *testing.T) {
 	template, err := os.ReadFile(root + "/.cache/cdk.out/Sawhorse.template.json")
 	if err != nil {
@@ -102,8 +103,8 @@ var (
 	placeholder = regexp.MustCompile(`<[a-z][a-z ]*>`)
 )
 
-// scripts are what a document tells people to type with aws in it: its blocks, the prompts of those that show answers, and the spans
-// that begin with aws.
+// scripts returns the scripts in a document that contain aws: its code blocks, the prompts of blocks that also show
+// output, and the code spans that begin with aws.
 func scripts(t *testing.T, path string) (all []string) {
 	t.Helper()
 	language, block := "", ""
@@ -131,7 +132,7 @@ func scripts(t *testing.T, path string) (all []string) {
 	return slices.DeleteFunc(all, func(script string) bool { return !strings.Contains(script, "aws ") })
 }
 
-// example stands for a placeholder; the AWS CLI wants at least 20 characters of an ARN.
+// example returns a value for a placeholder. The AWS CLI requires at least 20 characters for an ARN.
 func example(placeholder string) string {
 	if strings.HasSuffix(placeholder, " arn>") {
 		return "arn:aws:iam::123456789012:x/x"
@@ -139,7 +140,7 @@ func example(placeholder string) string {
 	return "x"
 }
 
-// typed are the commands behind the prompts of a session, each as long as the shell wants more lines.
+// typed returns the commands at the prompts of a session, including their continuation lines.
 func typed(session string) (all []string) {
 	command := ""
 	for line := range strings.Lines(session) {
@@ -157,7 +158,7 @@ func typed(session string) (all []string) {
 	return all
 }
 
-// called runs a script in a folder, and gives the arguments of its calls of aws.
+// called runs a script in a folder, and returns the arguments of its calls of aws.
 func called(t *testing.T, folder, script string) (all [][]string) {
 	t.Helper()
 	path := t.TempDir()
@@ -178,7 +179,7 @@ func called(t *testing.T, folder, script string) (all [][]string) {
 	record := filepath.Join(path, "record")
 	shell := exec.Command("bash", "-c", script)
 	shell.Dir, shell.Env = folder, []string{"PATH=" + path, "RECORD=" + record, "LC_ALL=C.UTF-8"}
-	said, _ := shell.CombinedOutput() // some name a command that is missing here
+	said, _ := shell.CombinedOutput() // scripts may fail at a command that is missing here
 	text, err := os.ReadFile(record)
 	if err != nil {
 		t.Errorf("no call of aws in\n%s\n%s", script, said)
@@ -195,7 +196,7 @@ func called(t *testing.T, folder, script string) (all [][]string) {
 	return all
 }
 
-// complaints are what the AWS CLI says to each of the commands, nothing where it takes one.
+// complaints returns the AWS CLI's error message for each of the commands, empty if it accepts the command.
 func complaints(t *testing.T, all []command) (said []string) {
 	t.Helper()
 	input, err := json.Marshal(all)

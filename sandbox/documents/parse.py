@@ -1,6 +1,8 @@
-"""Tells which AWS commands the AWS CLI would not take: a JSON array of commands on the standard input, each with its arguments and the folder
-where it is typed, and an array of complaints of the same length on the standard output. Nothing is sent: when a request is about to be, it
-is taken to have an empty answer.
+"""Reports the AWS commands that the AWS CLI rejects.
+
+Reads a JSON array of commands from the standard input, each with its arguments and the folder in which it is run.
+Writes an array of error messages of the same length to the standard output. Nothing is sent: each request gets an
+empty answer instead.
 """
 
 import contextlib

@@ -1,5 +1,6 @@
-// Package e2e plays the end-to-end scripts of package story that show what a rack does: those of make test, with package failures.
-// Each can be run by name: make e2e NAME=Burst. The longer ones are in packages changes and life.
+// Package e2e runs the end-to-end scripts of package story that show what a rack does. Together with package failures
+// it is the end-to-end part of `make test`. Run one script by name, as in `make e2e NAME=Burst`. The other packages
+// under sandbox/e2e hold the longer scripts.
 package e2e
 
 import (

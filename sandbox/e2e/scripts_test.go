@@ -13,10 +13,10 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/story"
 )
 
-// The whole life of a rack, as `make demo` tells it. It comes first, because it begins with an untouched cluster.
+// Runs the whole life of a rack, as `make demo` shows it. This test runs first because it needs an untouched cluster.
 func TestStory(t *testing.T) { sandbox.Play(t, story.Main) }
 
-// Twenty writes at once cost at most three passes, never two of them at the same time, and all values are in force.
+// Twenty concurrent writes cost at most three passes, no two passes overlap, and all values are in force at the end.
 func TestBurst(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	since := time.Now()
@@ -42,7 +42,8 @@ func TestBurst(t *testing.T) {
 	})
 }
 
-// rounds waits until no execution runs and returns the rounds since a time, in order. Two of one rack at once are an error.
+// rounds waits until no execution runs, and returns the iterations since a time in order. Overlapping iterations of one
+// rack are a test error.
 func rounds(t *testing.T, since time.Time) []passes.Round {
 	t.Helper()
 	history, err := passes.Since(t.Context(), sandbox.AWS(t), since)
@@ -55,7 +56,7 @@ func rounds(t *testing.T, since time.Time) []passes.Round {
 	return history.Rounds
 }
 
-// A pass that finds nothing to do starts one Lambda and writes nothing but its own record.
+// A pass that finds nothing to do calls one Lambda function and writes nothing but its own record.
 func TestNothingToDo(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	counts(t, http.MethodDelete)
@@ -63,15 +64,15 @@ func TestNothingToDo(t *testing.T) {
 	sandbox.Play(t, func(s *story.Teller) {
 		s.Check("request", `aws events put-events --entries '[{"EventBusName":"sawhorse","Source":"test","DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"demo\"}"}]' --query FailedEntryCount --output text`, "0")
 	})
-	time.Sleep(2 * time.Second) // for the event; rounds then waits for what it has started
+	time.Sleep(2 * time.Second) // for the event to arrive; rounds then waits for what it started
 	all := rounds(t, since)
 	if len(all) != 1 || all[0].Outcome != "Unchanged" || all[0].Steps != 0 {
 		t.Errorf("rounds %+v", all)
 	}
 	reads, writes := 0, []string{}
 	for caller, services := range counts(t, http.MethodGet) {
-		if !strings.Contains(caller, "Sawhorse-") || strings.Contains(caller, "Resync") { // its tick may fall in here; what it starts would be a round
-			continue
+		if !strings.Contains(caller, "Sawhorse-") || strings.Contains(caller, "Resync") {
+			continue // the schedule's tick may fall in here; a pass that it started would be in rounds
 		}
 		if !strings.Contains(caller, "Validate") {
 			t.Errorf("%s was called: %v", caller, services)
@@ -101,7 +102,7 @@ func reading(action string) bool {
 	return false
 }
 
-// counts reads or resets the gateway's counts: by caller, service and action.
+// counts reads or resets the gateway's call counts, by caller, service and action.
 func counts(t *testing.T, method string) map[string]map[string]map[string]int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, *sandbox.AWS(t).BaseEndpoint+"/_sandbox/calls?by=caller", nil)
@@ -126,13 +127,13 @@ func counts(t *testing.T, method string) map[string]map[string]map[string]int {
 	return all
 }
 
-// A cluster has one rack: a second one that names it is refused, and nothing changes.
+// A cluster belongs to one rack. A second rack that names it is rejected, and nothing changes.
 func TestTwoRacks(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.TwoRacks)
 }
 
-// Somebody disables the rule of the interruption queue: the next ordinary pass puts it right.
+// The rule of the interruption queue is disabled. The next ordinary pass repairs it.
 func TestQueueRepair(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.QueueRepair)

@@ -1,4 +1,5 @@
-// Package earlier tests sandbox/earlier.sh, which chooses the commit that an upgrade begins with. It has no code.
+// Package earlier tests sandbox/earlier.sh, which chooses the commit from which the upgrade test starts.
+// It has only tests.
 package earlier
 
 import (
@@ -9,7 +10,8 @@ import (
 	"testing"
 )
 
-// checkout is a small one with what the script reads and calls: functions, a package of theirs and one that they do not import.
+// checkout is a small repository with what the script reads and calls: functions, a package that they import and one
+// that they do not.
 type checkout struct{ dir string }
 
 var files = map[string]string{
@@ -60,7 +62,7 @@ func (c checkout) git(t *testing.T, arguments ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// commit commits all there is, and gives the commit.
+// commit commits all changes, and returns the commit's id.
 func (c checkout) commit(t *testing.T) string {
 	t.Helper()
 	c.git(t, "add", "--all")
@@ -68,7 +70,7 @@ func (c checkout) commit(t *testing.T) string {
 	return c.git(t, "rev-parse", "HEAD")
 }
 
-// earlier runs the script: the commit that it has built, or what it says.
+// earlier runs the script. It returns the commit that the script has built, or its error output.
 func (c checkout) earlier(t *testing.T, environment ...string) (commit, said string) {
 	t.Helper()
 	command := exec.Command(filepath.Join(c.dir, "sandbox/earlier.sh"))
@@ -99,7 +101,8 @@ func (c checkout) refuses(t *testing.T, why, sentence string, environment ...str
 	}
 }
 
-// The earlier commit is the newest one whose stack is another: tests, documents and what the functions do not import make none.
+// The earlier commit is the newest one with a different stack. Changes of tests, documents and packages that the
+// functions do not import do not count.
 func TestTheEarlierCommit(t *testing.T) {
 	c := begin(t)
 	c.refuses(t, "one commit", "name another one with UPGRADE_FROM")
@@ -122,7 +125,7 @@ func TestTheEarlierCommit(t *testing.T) {
 	c.refuses(t, "the sources cannot be read", "expected 'package'")
 }
 
-// A clone without history is told how to get it; nothing is skipped.
+// For a shallow clone, the script says how to fetch the history. It skips nothing.
 func TestAShallowClone(t *testing.T) {
 	c := begin(t)
 	c.write(t, "internal/used/u.go", "package used\n\nconst New = 1\n")

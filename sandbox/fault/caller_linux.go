@@ -13,9 +13,9 @@ import (
 	"syscall"
 )
 
-// killCaller ends the function's process at the other end of a local connection, as Lambda does with one that uses too much
-// memory. Other processes may have the same port on their side, to other servers, so both ends are compared; and nothing but a
-// function is ended.
+// killCaller kills the function's process at the other end of a local connection, as Lambda does when a function runs
+// out of memory. It compares both ends, because another process may use the same port for a connection to another
+// server. It kills only functions.
 func killCaller(req *http.Request) error {
 	server, _ := req.Context().Value(http.LocalAddrContextKey).(fmt.Stringer)
 	if server == nil {
@@ -28,13 +28,13 @@ func killCaller(req *http.Request) error {
 	return syscall.Kill(pid, syscall.SIGKILL)
 }
 
-// function tells whether a process is a Lambda function's.
+// function reports whether a process is a Lambda function.
 func function(pid int) bool {
 	environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	return err == nil && strings.Contains("\x00"+string(environment), "\x00AWS_LAMBDA_FUNCTION_NAME=")
 }
 
-// inode is that of the socket with these two ends, "" if there is none.
+// inode returns the inode of the socket with these two ends, "" if there is none.
 func inode(local, remote string) string {
 	from, to := hexadecimal(local), hexadecimal(remote)
 	file, err := os.Open("/proc/net/tcp")
@@ -50,7 +50,7 @@ func inode(local, remote string) string {
 	return ""
 }
 
-// hexadecimal is an IPv4 address with its port as /proc/net/tcp has it: 127.0.0.1:80 is 0100007F:0050.
+// hexadecimal returns an IPv4 address with its port in the form of /proc/net/tcp: 127.0.0.1:80 is 0100007F:0050.
 func hexadecimal(address string) string {
 	parsed, err := netip.ParseAddrPort(address)
 	if err != nil || !parsed.Addr().Unmap().Is4() {
@@ -60,7 +60,7 @@ func hexadecimal(address string) string {
 	return fmt.Sprintf("%08X:%04X", binary.NativeEndian.Uint32(ip[:]), parsed.Port())
 }
 
-// holder is the process that has the socket open, 0 if there is none.
+// holder returns the id of the process that has the socket open, 0 if there is none.
 func holder(inode string) int {
 	if inode == "" || inode == "0" {
 		return 0

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// client is the test binary as another process: it makes one call, of the server that the variable names.
+// client names an environment variable. If it is set, the test binary calls the server that it names, and exits.
 const client = "FAULT_TEST_SERVER"
 
 func TestMain(m *testing.M) {
@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A function's process dies at its call; what is no function lives on.
+// A function's process is killed at its call. Other processes are not.
 func TestKillEndsTheCallerAlone(t *testing.T) {
 	for variable, killed := range map[string]bool{"AWS_LAMBDA_FUNCTION_NAME=f": true, "NOTHING=f": false} {
 		refusal := make(chan error, 1)
@@ -36,7 +36,7 @@ func TestKillEndsTheCallerAlone(t *testing.T) {
 	}
 }
 
-// The port alone names no connection.
+// A port alone does not identify a connection.
 func TestBothEndsNameAConnection(t *testing.T) {
 	var got, other string
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {

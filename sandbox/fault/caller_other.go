@@ -7,5 +7,5 @@ import (
 	"net/http"
 )
 
-// killCaller needs /proc.
+// killCaller is not supported here: it needs /proc.
 func killCaller(*http.Request) error { return errors.New("kill: only on Linux") }

@@ -1,5 +1,5 @@
-// Package fault makes chosen calls go wrong: it counts the calls that the Lambda functions and the state machine make, of AWS and
-// of the API server, and has what was ordered happen at the n-th one.
+// Package fault injects faults into chosen calls. It counts the calls that the Lambda functions and the state machine
+// make to AWS and to the API server, and injects the armed fault at the n-th call.
 package fault
 
 import (
@@ -11,51 +11,51 @@ import (
 	"time"
 )
 
-// Call is a call by its kind.
+// Call identifies a kind of call.
 type Call struct {
 	Function string `json:"function"`
-	Service  string `json:"service"` // as AWS signs it, "ssm"; or "kubernetes"
+	Service  string `json:"service"` // the name in AWS's signature, "ssm"; or "kubernetes"
 	Action   string `json:"action"`  // "PutParameter"; or verb and resource, "apply nodepools.karpenter.sh"
 }
 
-// apiServer is the service of the API server's calls.
+// apiServer is the service name of calls to the API server.
 const apiServer = "kubernetes"
 
-// StateMachine stands for the function where the state machine itself makes a call.
+// StateMachine takes the place of the function's name in calls that the state machine itself makes.
 const StateMachine = "state-machine"
 
 func (c Call) String() string {
 	return cmp.Or(c.Function, "any") + " " + cmp.Or(c.Service, "any") + " " + cmp.Or(c.Action, "any")
 }
 
-// covers tells whether another call is of the same kind; what c leaves empty is any.
+// covers reports whether another call is of this kind. An empty field of c matches any value.
 func (c Call) covers(other Call) bool {
 	return (c.Function == "" || c.Function == other.Function) && (c.Service == "" || c.Service == other.Service) && (c.Action == "" || c.Action == other.Action)
 }
 
-// Kind is what goes wrong.
+// Kind is the kind of a fault.
 type Kind string
 
-// The kinds. Further ones are lies of the API server, and Hooks of the Injector.
+// The kinds. There are also the false answers of an API server (lie.go), and the Hooks of the Injector.
 const (
-	Error    Kind = "error"    // the server fails
-	Throttle Kind = "throttle" // the server asks for patience
-	Timeout  Kind = "timeout"  // no answer comes, and nothing is done
+	Error    Kind = "error"    // the server answers with a failure
+	Throttle Kind = "throttle" // the server answers with a throttling error
+	Timeout  Kind = "timeout"  // no answer comes, and the call has no effect
 	Slow     Kind = "slow"     // the answer takes Delay
-	Reset    Kind = "reset"    // the connection breaks before anything is done
-	Lost     Kind = "lost"     // it is done, and the connection breaks before the answer
-	Kill     Kind = "kill"     // the function's process dies
+	Reset    Kind = "reset"    // the connection breaks before the call has an effect
+	Lost     Kind = "lost"     // the call has its effect, and the connection breaks before the answer
+	Kill     Kind = "kill"     // the function's process is killed
 )
 
 // Delay is how long a slow answer takes.
 const Delay = 3 * time.Second
 
-// Fault is one thing that goes wrong, at the Nth to the (Nth+Times-1)th call of its kind since it was armed; or, with Seconds, at
-// the Nth and all that follow for so long.
+// Fault is one fault. It hits the Nth to the (Nth+Times-1)th call of its kind since it was armed. With Seconds, it hits
+// the Nth call and all calls that follow within so many seconds.
 type Fault struct {
 	Call
 	Nth     int  `json:"nth"`
-	Times   int  `json:"times,omitempty"` // 0 is 1
+	Times   int  `json:"times,omitempty"` // 0 means 1
 	Seconds int  `json:"seconds,omitempty"`
 	Kind    Kind `json:"kind"`
 }
@@ -67,7 +67,7 @@ func (f Fault) String() string {
 	return fmt.Sprintf("%s %d×%s at the %d. call", f.Call, max(1, f.Times), f.Kind, f.Nth)
 }
 
-// refusal is why a fault cannot be armed, "" if it can.
+// refusal returns why a fault cannot be armed, "" if it can.
 func (f Fault) refusal() string {
 	switch {
 	case f.Nth < 1 || f.Times < 0 || f.Seconds < 0:
@@ -80,14 +80,14 @@ func (f Fault) refusal() string {
 	return ""
 }
 
-// armed is a fault in wait.
+// armed is a fault that has been armed.
 type armed struct {
 	Fault
 	seen  int       // calls of its kind
-	until time.Time // of a fault that lasts
+	until time.Time // end of a fault with Seconds
 }
 
-// meets counts a call of the fault's kind and tells whether the fault hits it.
+// meets counts a call of the fault's kind and reports whether the fault hits it.
 func (a *armed) meets(now time.Time) bool {
 	a.seen++
 	if a.Seconds == 0 {
@@ -99,7 +99,7 @@ func (a *armed) meets(now time.Time) bool {
 	return now.Before(a.until)
 }
 
-// Counted is how often a call was made.
+// Counted is the number of times a call was made.
 type Counted struct {
 	Call
 	Count int `json:"count"`
@@ -111,9 +111,9 @@ type Fired struct {
 	At time.Time `json:"at"`
 }
 
-// Injector counts calls and holds the faults.
+// Injector counts calls and injects the armed faults.
 type Injector struct {
-	// Hooks are kinds that the sandbox has: what they do, before the call goes on.
+	// Hooks implements further kinds: each function runs before the call continues.
 	Hooks map[Kind]func(context.Context) error
 
 	mu    sync.Mutex
@@ -122,7 +122,8 @@ type Injector struct {
 	fired []Fired
 }
 
-// Arm replaces the faults and begins to count anew.
+// Arm replaces the faults and resets the counts. It returns an error if a fault's kind is unknown or
+// its numbers are invalid.
 func (i *Injector) Arm(faults []Fault) error {
 	var all []*armed
 	for _, f := range faults {
@@ -147,7 +148,7 @@ func (i *Injector) knows(kind Kind) bool {
 	return slices.Contains([]Kind{Error, Throttle, Timeout, Slow, Reset, Lost, Kill}, kind)
 }
 
-// take counts a call and gives the kind of fault that it meets, or none.
+// take counts a call and returns the kind of fault that hits it, or none.
 func (i *Injector) take(call Call) Kind {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -156,7 +157,7 @@ func (i *Injector) take(call Call) Kind {
 	}
 	i.count[call]++
 	now, kind := time.Now(), Kind("")
-	for _, a := range i.armed { // each counts the call, also where another one has it
+	for _, a := range i.armed { // every fault counts the call, also if another one hits it
 		if a.covers(call) && a.meets(now) && kind == "" {
 			i.fired = append(i.fired, Fired{a.Fault, now})
 			kind = a.Kind
@@ -165,13 +166,13 @@ func (i *Injector) take(call Call) Kind {
 	return kind
 }
 
-// Report is what has been counted and what has happened since the last Arm.
+// Report has the calls that were counted and the faults that happened since the last Arm.
 type Report struct {
 	Calls []Counted `json:"calls"`
 	Fired []Fired   `json:"fired"`
 }
 
-// Report gives the calls in order of their names and the faults in that of time.
+// Report returns the calls sorted by name and the faults sorted by time.
 func (i *Injector) Report() Report {
 	i.mu.Lock()
 	defer i.mu.Unlock()

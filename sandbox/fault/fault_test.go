@@ -23,7 +23,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/fault"
 )
 
-// effects serves calls through an injector and counts those that have had an effect.
+// effects serves calls through an injector and counts those that had an effect.
 func effects(t *testing.T, injector *fault.Injector, refuse fault.Refusal) (*httptest.Server, *int) {
 	t.Helper()
 	n := new(int)
@@ -38,7 +38,7 @@ func effects(t *testing.T, injector *fault.Injector, refuse fault.Refusal) (*htt
 	return server, n
 }
 
-// call gives the status of the answer, or -1 where there was none.
+// call returns the status of the answer, or -1 if there was none.
 func call(t *testing.T, server *httptest.Server, function string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, strings.NewReader("body"))
@@ -117,7 +117,7 @@ func TestAFaultMayLast(t *testing.T) {
 	}
 }
 
-// A fault that names no service is one of all services, and one that lasts ends by the clock.
+// A fault without a service matches all services, and a fault with Seconds ends by the clock.
 func TestAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		injector := &fault.Injector{}
@@ -162,7 +162,7 @@ func TestWhatCannotHappenIsNotArmed(t *testing.T) {
 	}
 }
 
-// The SDK must read the refusals as what they stand for, in each protocol.
+// The SDK must recognize the error answers in each protocol.
 func TestRefusalsInTheProtocolOfTheCall(t *testing.T) {
 	service, kind := "", fault.Kind("")
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { fault.AWS(service)(w, req, kind) }))
@@ -201,7 +201,7 @@ func TestRefusalsInTheProtocolOfTheCall(t *testing.T) {
 	}
 }
 
-// A lie comes in place of the answer: what was asked for is not done.
+// A lie takes the place of the answer: the request is not executed.
 func TestTheAPIServerLies(t *testing.T) {
 	injector := &fault.Injector{}
 	for kind, status := range map[fault.Kind]int{

@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// The lies of an API server: what it answers in place of doing what it was asked.
+// False answers of an API server, in place of executing the request.
 const (
-	Redirect Kind = "redirect" // to somebody else, who would be given the token
-	Flood    Kind = "flood"    // no end of it
-	Swarm    Kind = "swarm"    // a million objects with nothing in them
-	Nest     Kind = "nest"     // lists in lists
-	Endless  Kind = "endless"  // a list that always has a further page
+	Redirect Kind = "redirect" // to another server, which would receive the token
+	Flood    Kind = "flood"    // an answer without end
+	Swarm    Kind = "swarm"    // a million empty objects
+	Nest     Kind = "nest"     // nested lists
+	Endless  Kind = "endless"  // a list that always has another page
 	Impostor Kind = "impostor" // objects of another kind
-	Bomb     Kind = "bomb"     // a release of Helm's that unpacks to a thousand times its size
+	Bomb     Kind = "bomb"     // a Helm release that unpacks to a thousand times its size
 )
 
 var lies = map[Kind]http.HandlerFunc{
@@ -29,7 +29,7 @@ var lies = map[Kind]http.HandlerFunc{
 		w.Header().Set("Content-Type", "application/json")
 		for block := bytes.Repeat([]byte(" "), 1<<20); ; {
 			if _, err := w.Write(block); err != nil {
-				return // the caller has had enough
+				return // the caller has closed the connection
 			}
 		}
 	},
@@ -42,7 +42,7 @@ var lies = map[Kind]http.HandlerFunc{
 		helms := base64.NewEncoder(base64.StdEncoding, &packed)
 		zip := gzip.NewWriter(helms)
 		for range 64 {
-			_, _ = zip.Write(make([]byte, 1<<20)) // a Buffer takes all
+			_, _ = zip.Write(make([]byte, 1<<20)) // writes to a Buffer do not fail
 		}
 		_, _ = zip.Close(), helms.Close()
 		secret := fmt.Sprintf(`{"metadata":{"name":"bomb","namespace":"kube-system"},"data":{"release":%q}}`, base64.StdEncoding.EncodeToString(packed.Bytes()))
@@ -50,10 +50,10 @@ var lies = map[Kind]http.HandlerFunc{
 	},
 }
 
-// list answers with a list, whatever was asked for.
+// list answers every request with a list.
 func list(kind, further, items string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, fmt.Sprintf(`{"kind":%q,"apiVersion":"v1","metadata":{"continue":%q},"items":[%s]}`, kind, further, items)) // the caller may have had enough
+		_, _ = io.WriteString(w, fmt.Sprintf(`{"kind":%q,"apiVersion":"v1","metadata":{"continue":%q},"items":[%s]}`, kind, further, items)) // fails if the caller is gone
 	}
 }

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// refusal is how a service says no.
+// refusal is the status and error code with which a service rejects a call.
 type refusal struct {
 	status int
 	code   string
 }
 
-// patience are the codes of the services that have one of their own.
+// patience has the throttling error of the services that have one of their own.
 var patience = map[string]refusal{
 	"ec2":      {http.StatusServiceUnavailable, "RequestLimitExceeded"},
 	"iam":      {http.StatusBadRequest, "Throttling"},
@@ -23,7 +23,7 @@ var patience = map[string]refusal{
 	"eks":      {http.StatusTooManyRequests, "ThrottlingException"},
 }
 
-// AWS refuses a call of a service, in the protocol that the call is made in.
+// AWS returns a Refusal that answers in the protocol of the service's call.
 func AWS(service string) Refusal {
 	return func(w http.ResponseWriter, req *http.Request, kind Kind) {
 		answer := refusal{http.StatusInternalServerError, "InternalFailure"}
@@ -55,19 +55,19 @@ func (r refusal) write(w http.ResponseWriter, req *http.Request, service string)
 		text = fmt.Sprintf(`{"message":%q}`, message)
 	}
 	w.WriteHeader(r.status)
-	_, _ = w.Write([]byte(text)) // the caller has gone: nobody is left to tell
+	_, _ = w.Write([]byte(text)) // fails only if the caller has closed the connection
 }
 
-// Kubernetes refuses a call of the API server.
+// Kubernetes is the Refusal of the API server.
 func Kubernetes(w http.ResponseWriter, _ *http.Request, kind Kind) {
 	status, reason := http.StatusInternalServerError, "InternalError"
 	if kind == Throttle {
-		w.Header().Set("Retry-After", "1") // as the API server's own priority and fairness has it
+		w.Header().Set("Retry-After", "1") // API Priority and Fairness sends the same header
 		status, reason = http.StatusTooManyRequests, "TooManyRequests"
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]any{ // the caller has gone: nobody is left to tell
+	_ = json.NewEncoder(w).Encode(map[string]any{ // fails only if the caller has closed the connection
 		"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": status, "reason": reason, "message": "ordered by the sandbox",
 	})
 }

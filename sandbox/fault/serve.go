@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Refusal answers a call with the server's own failure, or with its request for patience, in the protocol of the call.
+// Refusal answers a call with a server error or a throttling error (kind), in the protocol of the call.
 type Refusal func(w http.ResponseWriter, req *http.Request, kind Kind)
 
-// Serve has the call happen, as it was ordered.
+// Serve counts a call of a function and passes it to next, with the fault that hits it, if there is one.
 func (i *Injector) Serve(w http.ResponseWriter, req *http.Request, call Call, next http.Handler, refuse Refusal) {
 	kind := Kind("")
 	if call.Function != "" {
@@ -48,7 +48,7 @@ func (i *Injector) Serve(w http.ResponseWriter, req *http.Request, call Call, ne
 	}
 }
 
-// hook does what the sandbox has for a kind, if it has something. It is false where that failed, which it has told the caller.
+// hook runs the Hook of a kind, if there is one. It returns false if the hook failed and the caller has been answered.
 func (i *Injector) hook(w http.ResponseWriter, req *http.Request, kind Kind) bool {
 	hook := i.Hooks[kind]
 	if hook == nil {
@@ -61,8 +61,8 @@ func (i *Injector) hook(w http.ResponseWriter, req *http.Request, kind Kind) boo
 	return true
 }
 
-// Meet is for a call that comes through no server of the sandbox: whoever makes it tells of it before, and does to itself what the
-// answer names. What takes time or is a hook has happened by then.
+// Meet is for calls that do not pass through a server of the sandbox. The caller announces a call before it makes it,
+// and applies the kind of fault in the answer to itself. Delays and hooks have been executed by then.
 func (i *Injector) Meet(w http.ResponseWriter, req *http.Request) {
 	var call Call
 	if err := json.NewDecoder(req.Body).Decode(&call); err != nil {
@@ -83,16 +83,16 @@ func (i *Injector) Meet(w http.ResponseWriter, req *http.Request) {
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]Kind{"kind": kind}) // the caller has gone: nobody is left to tell
+	_ = json.NewEncoder(w).Encode(map[string]Kind{"kind": kind}) // fails only if the caller has closed the connection
 }
 
-// wait waits until the caller goes.
+// wait waits until the caller closes the connection.
 func wait(req *http.Request) {
-	_, _ = io.Copy(io.Discard, req.Body) // only then does the server notice that
+	_, _ = io.Copy(io.Discard, req.Body) // the server notices a closed connection only after the body has been read
 	<-req.Context().Done()
 }
 
-// pause is true where the caller has waited.
+// pause waits for Delay. It returns false if the caller closed the connection first.
 func pause(req *http.Request) bool {
 	select {
 	case <-req.Context().Done():
@@ -102,11 +102,11 @@ func pause(req *http.Request) bool {
 	}
 }
 
-// hangUp breaks the connection, as a server does that crashes: with a reset.
+// hangUp closes the connection with a reset, as a server that crashes does.
 func hangUp(w http.ResponseWriter) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		panic(http.ErrAbortHandler) // no more than an early end
+		panic(http.ErrAbortHandler) // without the connection, an early end is the best that can be done
 	}
 	raw := conn
 	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok {
@@ -118,13 +118,13 @@ func hangUp(w http.ResponseWriter) {
 	_ = raw.Close()
 }
 
-// ServeHTTP orders faults and tells of them: PUT a list of faults, GET the report, DELETE what is ordered.
+// ServeHTTP manages the faults: PUT arms a list of faults, GET returns the report, DELETE removes all faults.
 func (i *Injector) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	var faults []Fault
 	switch req.Method {
 	case http.MethodGet:
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(i.Report()) // the caller has gone: nobody is left to tell
+		_ = json.NewEncoder(w).Encode(i.Report()) // fails only if the caller has closed the connection
 		return
 	case http.MethodPut:
 		decoder := json.NewDecoder(req.Body)

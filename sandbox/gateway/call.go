@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// call is what a request says about itself.
+// call identifies the service, the action and the caller of a request.
 type call struct {
 	Service   string // the signing name, as in the credential scope: "ssm", "eks", "states"
 	Action    string
@@ -19,7 +19,7 @@ type call struct {
 
 var credential = regexp.MustCompile(`Credential=([^/,\s]+)/\d+/[^/]+/([^/]+)/aws4_request`)
 
-// identify reads service and caller from the signature and the action from wherever the protocol has it.
+// identify reads service and caller from the signature. Where the action stands depends on the protocol.
 func identify(req *http.Request) (call, error) {
 	c := call{Service: "unsigned"}
 	scope := req.Header.Get("Authorization")
@@ -52,7 +52,7 @@ func actionOf(service string, req *http.Request) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		form, _ := url.ParseQuery(string(body)) // what parses is enough to find the action
+		form, _ := url.ParseQuery(string(body)) // a partly parsed form is enough to find the action
 		return form.Get("Action"), nil
 	}
 	return restAction(service, req.Method, req.URL.Path), nil

@@ -46,7 +46,7 @@ func TestIdentify(t *testing.T) {
 	}
 }
 
-// TestARequestPassesUntouched is what signatures and the emulator's routing rest on.
+// Signatures and the emulator's routing rely on unchanged requests.
 func TestARequestPassesUntouched(t *testing.T) {
 	type seen struct{ method, uri, host, body, accept string }
 	var got seen

@@ -13,7 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 )
 
-// policyOf allows each of the statements, given as "action resource" or "action resource condition".
+// policyOf returns a policy that allows each of the statements, given as "action resource"
+// or "action resource condition".
 func policyOf(statements []string) string {
 	var all []string
 	for _, s := range statements {
@@ -23,7 +24,7 @@ func policyOf(statements []string) string {
 	return `{"Version":"2012-10-17","Statement":[` + strings.Join(all, ",") + `]}`
 }
 
-// refusedWithoutAny makes a call with each of the statements missing in turn, and then with all of them.
+// refusedWithoutAny makes a call once without each of the statements, and then with all of them.
 func refusedWithoutAny(t *testing.T, name string, statements []string, call func(*eks.Client) error) {
 	t.Helper()
 	all := policyOf(statements)
@@ -110,7 +111,7 @@ func TestAnAccessEntryOfNodesNeedsToHandTheirRoleToEC2(t *testing.T) {
 	})
 }
 
-// EKS tells policies whose entry a call is about.
+// EKS supplies condition keys that name the access entry of a call.
 func TestCallsAboutAnAccessEntryKnowItsPrincipal(t *testing.T) {
 	client, _ := cluster(t, "pinned")
 	update := need[*eks.UpdateClusterConfigOutput](t)(toMode(t, client, "pinned", types.AuthenticationModeApiAndConfigMap)).Update

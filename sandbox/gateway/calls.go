@@ -9,13 +9,13 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/caller"
 )
 
-// calls counts what passed through since the last reset.
+// calls counts the calls since the last reset.
 type calls struct {
 	mu sync.Mutex
 	n  map[call]int
 }
 
-// tally is counts by service and action.
+// tally has counts by service and action.
 type tally map[string]map[string]int
 
 func newCalls() *calls { return &calls{n: map[call]int{}} }
@@ -32,7 +32,7 @@ func (c *calls) reset() {
 	c.n = map[call]int{}
 }
 
-// by groups the counts under what name makes of an access key.
+// by groups the counts by the name that belongs to an access key.
 func (c *calls) by(name func(accessKey string) string) map[string]tally {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -50,7 +50,7 @@ func (c *calls) by(name func(accessKey string) string) map[string]tally {
 	return out
 }
 
-// showCalls answers {"ssm": {"PutParameter": 3}}, with ?by=caller the same under the name of each role.
+// showCalls answers {"ssm": {"PutParameter": 3}}. With ?by=caller it answers the same for each role, by its name.
 func (g *gateway) showCalls(w http.ResponseWriter, req *http.Request) {
 	var answer any = g.calls.by(func(string) string { return "" })[""]
 	if req.URL.Query().Get("by") == "caller" {
@@ -66,7 +66,7 @@ func (g *gateway) resetCalls(w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// callerName is the role's or user's name, "root", or the key itself where MiniStack does not know it.
+// callerName returns the name of the role or user, "root", or the access key itself if MiniStack does not know it.
 func (g *gateway) callerName(accessKey string) string {
 	arn, err := caller.ARN(g.cfg.MiniStack, accessKey)
 	if err != nil || arn == "" {
@@ -81,5 +81,5 @@ func (g *gateway) callerName(accessKey string) string {
 
 func writeJSON(w http.ResponseWriter, contentType string, v any) {
 	w.Header().Set("Content-Type", contentType)
-	_ = json.NewEncoder(w).Encode(v) // the caller has gone: nobody is left to tell
+	_ = json.NewEncoder(w).Encode(v) // fails only if the caller has closed the connection
 }

@@ -14,22 +14,22 @@ import (
 	"sync"
 )
 
-// catalogued are the EC2 calls about AWS at large. Their answers never change here, moto takes seconds for each, and
-// Karpenter asks all of them before it is ready.
+// catalogued are EC2 calls about instance types and spot prices. Their answers never change here, moto takes seconds
+// for each, and Karpenter makes all of them before it is ready.
 var catalogued = map[string]bool{
 	"DescribeInstanceTypes": true, "DescribeInstanceTypeOfferings": true, "DescribeSpotPriceHistory": true,
 }
 
-// catalogue keeps moto's answers about AWS at large.
+// catalogue caches moto's answers to these calls.
 type catalogue struct {
-	dir   string // keeps them from one start to the next; none if empty
+	dir   string // keeps the answers between two starts; memory only if empty
 	amend func([]byte) ([]byte, error)
 
 	mu      sync.Mutex
 	answers map[string]*answer
 }
 
-// answer is one of moto's; whoever asks first fetches it, the others wait for it.
+// answer is one of moto's answers. The first caller fetches it, and the others wait for it.
 type answer struct {
 	once sync.Once
 	body []byte
@@ -49,10 +49,10 @@ func (g *gateway) serveCatalogue(w http.ResponseWriter, req *http.Request, body 
 		return
 	}
 	w.Header().Set("Content-Type", "text/xml;charset=UTF-8")
-	_, _ = w.Write(text) // the caller has gone: nobody is left to tell
+	_, _ = w.Write(text) // fails only if the caller has closed the connection
 }
 
-// get returns the answer to a call, from memory, from the folder, or by fetching it. A failure is not kept.
+// get returns the answer to a call from memory, from the folder, or by fetching it. Errors are not cached.
 func (c *catalogue) get(body []byte, fetch func() ([]byte, error)) ([]byte, error) {
 	key := question(body)
 	c.mu.Lock()
@@ -77,9 +77,9 @@ func (c *catalogue) get(body []byte, fetch func() ([]byte, error)) ([]byte, erro
 	return a.body, a.err
 }
 
-// question names a call by its parameters, without the moment it was asked at.
+// question returns a name for a call that depends on its parameters but not on the time of the call.
 func question(body []byte) string {
-	form, _ := url.ParseQuery(string(body)) // what does not parse was refused before
+	form, _ := url.ParseQuery(string(body)) // a call that does not parse has been rejected before
 	form.Del("StartTime")
 	form.Del("EndTime")
 	return fmt.Sprintf("%s-%x.xml", form.Get("Action"), sha256.Sum256([]byte(form.Encode())))
@@ -100,7 +100,7 @@ func (c *catalogue) load(name string, fetch func() ([]byte, error)) ([]byte, err
 	return body, save(path, body)
 }
 
-// save writes a file that is there complete or not at all.
+// save writes a file completely or not at all.
 func save(path string, body []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -109,7 +109,7 @@ func save(path string, body []byte) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(file.Name()) // gone already when all went well
+	defer os.Remove(file.Name()) // after a successful rename the file no longer exists
 	if _, err := file.Write(body); err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func save(path string, body []byte) error {
 }
 
 func (g *gateway) askMoto(req *http.Request, body []byte) ([]byte, error) {
-	// The first asker's going away must not spoil the answer for the others.
+	// The answer is for all callers that wait: it must not be cancelled when the first of them goes away.
 	ask := req.Clone(context.WithoutCancel(req.Context()))
 	ask.URL.Scheme, ask.URL.Host = g.cfg.Moto.Scheme, g.cfg.Moto.Host
 	ask.RequestURI, ask.Body = "", io.NopCloser(bytes.NewReader(body))
@@ -139,7 +139,7 @@ func (g *gateway) askMoto(req *http.Request, body []byte) ([]byte, error) {
 	return text, nil
 }
 
-// spotShare is what a spot instance costs here, as a part of its on-demand price.
+// spotShare is the price of a spot instance as a share of its on-demand price.
 const spotShare = 0.35
 
 var (
@@ -147,8 +147,8 @@ var (
 	spotPrice = regexp.MustCompile(`<spotPrice>[^<]*</spotPrice>`)
 )
 
-// spotPrices gives each type of moto's spot price history, where all cost the same, a sensible price, and leaves out those
-// without one: else Karpenter would launch the largest machine for a small pod.
+// spotPrices replaces the prices in moto's spot price history, where all types cost the same, and removes types without
+// an on-demand price. Otherwise Karpenter would launch the largest machine for a small pod.
 func spotPrices(text []byte, onDemand func() (map[string]float64, error)) ([]byte, error) {
 	if onDemand == nil || !bytes.Contains(text, []byte("<spotPriceHistorySet>")) {
 		return text, nil

@@ -13,8 +13,8 @@ import (
 
 var clusterPath = regexp.MustCompile(`^/clusters(/[^/]+)?$`)
 
-// amendCluster puts into EKS's answers about a cluster what MiniStack cannot know: the real API
-// server, and the VPC and cluster security group that moto has.
+// amendCluster adds to EKS's answers about a cluster what MiniStack cannot know: the real API server, and the VPC and
+// cluster security group in moto.
 func (g *gateway) amendCluster(resp *http.Response) error {
 	if resp.StatusCode != http.StatusOK || !clusterPath.MatchString(resp.Request.URL.Path) {
 		return nil
@@ -35,7 +35,7 @@ func (g *gateway) amendCluster(resp *http.Response) error {
 	return nil
 }
 
-// amend returns nil for an answer that is not about one cluster (ListClusters).
+// amend returns nil if the answer is not about one cluster (ListClusters).
 func (g *gateway) amend(req *http.Request, body []byte) ([]byte, error) {
 	var answer struct {
 		Cluster map[string]any `json:"cluster"`

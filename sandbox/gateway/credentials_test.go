@@ -18,7 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 )
 
-// podCredentials asks what Pod Identity gives kube-system/karpenter of the cluster.
+// podCredentials requests the Pod Identity credentials of kube-system/karpenter in the cluster.
 func podCredentials(t *testing.T, cluster string) map[string]string {
 	t.Helper()
 	query := url.Values{"accessKeyId": {"test"}, "cluster": {cluster}, "namespace": {"kube-system"}, "serviceAccount": {"karpenter"}}
@@ -31,7 +31,7 @@ func podCredentials(t *testing.T, cluster string) map[string]string {
 	return answer
 }
 
-// setTrust replaces whom the role trusts.
+// setTrust replaces the role's trust policy.
 func setTrust(t *testing.T, role, principal, statement string) {
 	t.Helper()
 	document := fmt.Sprintf(`{"Version":"2012-10-17","Statement":{"Effect":"Allow","Principal":%s,%s}}`, principal, statement)
@@ -41,7 +41,8 @@ func setTrust(t *testing.T, role, principal, statement string) {
 
 const pods = `{"Service":"pods.eks.amazonaws.com"}`
 
-// podRole makes a role with a policy, and credentials for it by way of Pod Identity in a cluster of its own.
+// podRole creates a role with a policy, and returns credentials for it that Pod Identity issues in a
+// cluster of its own.
 func podRole(t *testing.T, name, policy string) aws.Config {
 	t.Helper()
 	ctx, identity := context.Background(), iam.NewFromConfig(sandbox.Config())

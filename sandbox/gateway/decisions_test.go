@@ -15,12 +15,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 )
 
-// stack has a role that may read parameters of one folder.
+// stack has a role that may read the parameters of one folder.
 const stack = `{"Resources":{"ReaderRole":{"Type":"AWS::IAM::Role","Properties":{"RoleName":"reader",
 	"AssumeRolePolicyDocument":` + trust + `,"Policies":[{"PolicyName":"p","PolicyDocument":{"Version":"2012-10-17","Statement":[
 	{"Effect":"Allow","Action":"ssm:GetParameter","Resource":"arn:aws:ssm:us-east-1:000000000000:parameter/read/*"}]}}]}}}}`
 
-// call asks for an action of the query protocol for which there is no client here.
+// call makes a call of the query protocol, for services without a client in this package.
 func call(t *testing.T, service string, parameters url.Values) {
 	t.Helper()
 	request := need[*http.Request](t)(http.NewRequest(http.MethodPost, sandbox.URL, strings.NewReader(parameters.Encode())))
@@ -57,7 +57,7 @@ func TestDecisionsAboutTheStacksRolesAreKept(t *testing.T) {
 	want(t, "a parameter that is not there", err, "ParameterNotFound")
 	policy := policyOf([]string{"ssm:DeleteParameter *"})
 	need[*iam.PutRolePolicyOutput](t)(root.PutRolePolicy(ctx, &iam.PutRolePolicyInput{RoleName: aws.String("reader"), PolicyName: aws.String("p"), PolicyDocument: &policy}))
-	read("/read/b") // refused, by what a script has made of the role
+	read("/read/b") // rejected by a policy that a script has changed
 
 	var kept []string
 	for i, line := range strings.Split(strings.TrimSpace(string(need[[]byte](t)(os.ReadFile(sandbox.Decisions)))), "\n") {

@@ -17,17 +17,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// authorized is what MiniStack's wrapper marks an EC2 call with that the caller's policies allow.
+// authorized is the header with which MiniStack's wrapper reports that the caller's policies allow an EC2 call.
 const authorized = "X-Sandbox-Authorized"
 
-// lags marks those whose caller does not see at once what is written (ministack/lag.py).
+// lags is the header with which it reports that the caller does not see writes at once (ministack/lag.py).
 const lags = "X-Sandbox-Lags"
 
-// resourceTags has, as JSON, what policies can know of the tags of the instances that a call ends, or of the subnets that it launches
-// into: moto has them, MiniStack judges by them.
+// resourceTags is a header with the tags (JSON) of the instances that a call terminates, or of the subnets that it
+// launches into. moto has the tags, and MiniStack evaluates policies that need them.
 const resourceTags = "X-Sandbox-Resource-Tags"
 
-// serveEC2 lets MiniStack check signature and policies, which moto does not, and moto do the work.
+// serveEC2 has MiniStack check the signature and the policies, which moto does not do, and then has
+// moto execute the call.
 func (g *gateway) serveEC2(w http.ResponseWriter, req *http.Request, action string) {
 	body, err := buffer(req)
 	if err != nil {
@@ -58,15 +59,15 @@ func (g *gateway) serveEC2(w http.ResponseWriter, req *http.Request, action stri
 			w.Header().Set(name, resp.Header.Get(name))
 		}
 		w.WriteHeader(resp.StatusCode)
-		_, _ = io.Copy(w, resp.Body) // the caller has gone: nobody is left to tell
+		_, _ = io.Copy(w, resp.Body) // fails only if the caller has closed the connection
 		return
 	}
-	_, _ = io.Copy(io.Discard, resp.Body) // so that the connection can be used again
+	_, _ = io.Copy(io.Discard, resp.Body) // so that the connection can be reused
 	switch {
 	case launches(action) && dry(body):
 		w.Header().Set("Content-Type", "text/xml")
 		w.WriteHeader(http.StatusPreconditionFailed)
-		_, _ = io.WriteString(w, wouldHaveSucceeded) // the caller has gone: nobody is left to tell
+		_, _ = io.WriteString(w, wouldHaveSucceeded) // fails only if the caller has closed the connection
 	case catalogued[action]:
 		g.serveCatalogue(w, req, body)
 	case changesTags(action) && resp.Header.Get(lags) != "":
@@ -78,16 +79,16 @@ func (g *gateway) serveEC2(w http.ResponseWriter, req *http.Request, action stri
 	}
 }
 
-// judgedByTags are the calls that policies judge by the tags of resources of which there may be several, and the form fields that
-// name those.
+// judgedByTags lists the calls whose policies depend on the tags of several resources, and the form fields that name
+// the resources.
 var judgedByTags = map[string]*regexp.Regexp{
 	"TerminateInstances": regexp.MustCompile(`^InstanceId\.\d+$`),
 	"RunInstances":       regexp.MustCompile(`(^|\.)SubnetId$`),
 	"CreateFleet":        regexp.MustCompile(`\.SubnetId$`),
 }
 
-// wouldHaveSucceeded is EC2's answer to a dry run that its caller's policies allow. Whether the launch template exists is not looked at:
-// Karpenter's are simulated within it.
+// wouldHaveSucceeded is EC2's answer to a dry run that the caller's policies allow. The gateway does not check that the
+// launch template exists, because Karpenter's launch templates are simulated inside Karpenter.
 const wouldHaveSucceeded = "<Response><Errors><Error><Code>DryRunOperation</Code><Message>Request would have succeeded, but DryRun flag is set.</Message></Error></Errors></Response>"
 
 func launches(action string) bool { return action == "RunInstances" || action == "CreateFleet" }
@@ -97,7 +98,8 @@ func dry(body []byte) bool {
 	return err == nil && form.Get("DryRun") == "true"
 }
 
-// tagsForPolicies are the tags of each resource of a call. EC2 judges each by its own, and ends all or none.
+// tagsForPolicies returns the tags of each resource of a call as JSON. EC2 authorizes each resource by its own tags,
+// and executes the call for all of them or for none.
 func (g *gateway) tagsForPolicies(ctx context.Context, field *regexp.Regexp, body []byte) (string, error) {
 	form, err := url.ParseQuery(string(body))
 	if err != nil {

@@ -52,7 +52,7 @@ func TestTagsOfSubnetsAndSecurityGroups(t *testing.T) {
 	want(t, "no such group", err, "InvalidGroup.NotFound")
 }
 
-// EC2 judges each instance of a call by its own tags, and ends all or none.
+// EC2 authorizes each instance of a call by its own tags, and terminates all or none.
 func TestInstancesAreJudgedOneByOne(t *testing.T) {
 	ctx, root := context.Background(), ec2.NewFromConfig(sandbox.Config())
 	run := func(tag string) string {
@@ -73,7 +73,8 @@ func TestInstancesAreJudgedOneByOne(t *testing.T) {
 	}
 }
 
-// A launch that is tried dry is judged by all that it makes and uses: the tags that it asks for, the subnet's own, the snapshots.
+// A dry-run launch is authorized against everything that it creates and uses: the requested tags, the subnet's tags,
+// the snapshots.
 func TestLaunchesAreJudged(t *testing.T) {
 	ctx, root := context.Background(), ec2.NewFromConfig(sandbox.Config())
 	_, _ = cluster(t, "launches")
@@ -138,7 +139,7 @@ func TestEKSImagesAreOnesThatEC2Has(t *testing.T) {
 	}
 }
 
-// Auto Scaling is moto's, with its filters, and judged by the caller's policies as EC2 is.
+// Auto Scaling is served by moto, with its filters, and is authorized by the caller's policies like EC2.
 func TestAutoScalingGroups(t *testing.T) {
 	ctx, root := context.Background(), autoscaling.NewFromConfig(sandbox.Config())
 	template := need[*ec2.CreateLaunchTemplateOutput](t)(ec2.NewFromConfig(sandbox.Config()).CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{

@@ -22,7 +22,7 @@ func toMode(t *testing.T, client *eks.Client, name string, mode types.Authentica
 	})
 }
 
-// successful waits for an update's end.
+// successful waits until an update is Successful.
 func successful(t *testing.T, client *eks.Client, name string, group *string, id *string) {
 	t.Helper()
 	eventually(t, "update successful", func() bool {
@@ -82,7 +82,7 @@ func TestAccessModeGoesForwardOneStepAtATime(t *testing.T) {
 	want(t, "unknown update", err, "ResourceNotFoundException")
 }
 
-// bound is what the authenticator sees of the entry for a principal.
+// bound returns the role id that the principal's entry was created with, and the role's current id.
 func bound(t *testing.T, cluster, principal string) (then, now string) {
 	t.Helper()
 	resp := need[*http.Response](t)(http.Get(sandbox.URL + "/_sandbox/access-entries?cluster=" + cluster))

@@ -23,7 +23,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/gateway/gatewaytest"
 )
 
-// faults orders faults, or asks for the report where body is empty.
+// faults arms faults, or returns the report if body is empty.
 func faults(t *testing.T, body string) (status int, report fault.Report) {
 	t.Helper()
 	method := http.MethodPut
@@ -44,7 +44,7 @@ func faults(t *testing.T, body string) (status int, report fault.Report) {
 	return resp.StatusCode, report
 }
 
-// A function is known by its session's name; others may do as they like.
+// Faults hit a function, which is identified by the name of its session. Other callers are not affected.
 func TestAFunctionsCallGoesWrong(t *testing.T) {
 	ctx, root := context.Background(), sqs.NewFromConfig(sandbox.Config())
 	arn, name := role(t, "chaos"), aws.String("chaos")
@@ -76,7 +76,7 @@ func TestAFunctionsCallGoesWrong(t *testing.T) {
 	}
 }
 
-// SSM's events are best effort: what a script orders becomes of the next ones.
+// SSM's events are best effort. A script can order that the next ones are lost, repeated or late.
 func TestChangeEventsAreLostRepeatedAndLate(t *testing.T) {
 	next := listen(t, "best-effort", "default", `{"source":["aws.ssm"],"detail":{"name":[{"prefix":"/best-effort/"}]}}`)
 	for order, wanted := range map[string][]string{
@@ -97,7 +97,7 @@ func TestChangeEventsAreLostRepeatedAndLate(t *testing.T) {
 	}
 }
 
-// The state machine's own calls of DynamoDB are counted and go wrong like those of functions; its retries overcome that.
+// The state machine's own DynamoDB calls are counted and can fail, like those of functions. Its retries overcome that.
 func TestTheStateMachinesCallGoesWrong(t *testing.T) {
 	ctx, states, tables := context.Background(), sfn.NewFromConfig(sandbox.Config()), dynamodb.NewFromConfig(sandbox.Config())
 	arn, table := role(t, "machine"), aws.String("machine")
@@ -110,7 +110,7 @@ func TestTheStateMachinesCallGoesWrong(t *testing.T) {
 			"Retry": [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 1, "BackoffRate": 1, "MaxAttempts": 1}]}}}`)}))
 	for _, c := range []struct {
 		kind   fault.Kind
-		failed string // what the first try ended with
+		failed string // the error of the first try
 		adds   string
 	}{
 		{fault.Error, "DynamoDB.InternalServerErrorException", "1"}, {fault.Throttle, "DynamoDB.ProvisionedThroughputExceededException", "1"}, {fault.Lost, "DynamoDB.SdkClientException", "2"},

@@ -1,5 +1,5 @@
-// Package gateway is the one AWS endpoint of the sandbox. It sends each call to the emulator that
-// has the service (EC2 and Auto Scaling to moto, the rest to MiniStack), answers what neither has, and counts.
+// Package gateway is the AWS endpoint of the sandbox. It routes each call to the emulator that has the service (EC2 and
+// Auto Scaling to moto, the rest to MiniStack), answers what neither supports, and counts the calls.
 package gateway
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/rates"
 )
 
-// Cluster is what only the sandbox knows about the API server behind an EKS cluster.
+// Cluster describes the API server of an EKS cluster, which only the sandbox knows.
 type Cluster struct {
 	Endpoint   string
 	CA         []byte // PEM
@@ -23,14 +23,16 @@ type Cluster struct {
 type Config struct {
 	MiniStack, Moto *url.URL
 	Account, Region string
-	// Cluster is asked at each DescribeCluster, with the cluster's name; nil leaves MiniStack's answer as it is.
+	// Cluster is called with the cluster's name for each DescribeCluster. If it is nil, MiniStack's
+	// answer is not changed.
 	Cluster func(name string) Cluster
-	// Prices gives the on-demand price by instance type (USD an hour) for pricing's GetProducts.
+	// Prices returns the on-demand price by instance type (USD an hour) for pricing's GetProducts.
 	Prices func() (map[string]float64, error)
-	// Catalogue is a folder that keeps what moto takes seconds to answer; it belongs to one version of moto. Empty: memory.
+	// Catalogue is a folder that caches the answers for which moto takes seconds. It belongs to one version of moto. If
+	// it is empty, the cache is in memory.
 	Catalogue string
-	// Faults make calls of functions go wrong; Function is the name of the one that has an access key, "" for anybody else.
-	// Without them there are none.
+	// Faults injects faults into the calls of functions. Function returns the name of the function that uses an access
+	// key, "" for other callers. If Faults is nil, no faults can be injected.
 	Faults   *fault.Injector
 	Function func(accessKey string) string
 }
@@ -66,7 +68,7 @@ func New(cfg Config) http.Handler {
 	mux.HandleFunc("POST /_sandbox/faults/meet", g.cfg.Faults.Meet)
 	mux.Handle("/_sandbox/", g.ministack)
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		// ServeMux redirects what it takes for untidy paths, which AWS calls have: keep them away from it.
+		// ServeMux redirects paths that it considers unclean. AWS calls have such paths, so they must not reach it.
 		if strings.HasPrefix(req.URL.Path, "/_sandbox/") {
 			mux.ServeHTTP(w, req)
 			return
@@ -75,7 +77,7 @@ func New(cfg Config) http.Handler {
 	})
 }
 
-// ServeHTTP counts an AWS call and sends it where it belongs.
+// ServeHTTP counts an AWS call, applies rate limits and faults, and routes the call.
 func (g *gateway) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	call, err := identify(req)
 	if err != nil {
@@ -86,7 +88,7 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	g.trail.add(call, req.URL.Path)
 	from := fault.Call{Function: g.cfg.Function(call.AccessKey), Service: call.Service, Action: call.Action}
 	invocation := ""
-	if from.Function != "" { // how long others wait is their own affair
+	if from.Function != "" { // waiting times are measured for functions only
 		invocation = req.Header.Get("Amz-Sdk-Invocation-Id")
 	}
 	if !g.rates.Take(call.Service, call.Action, invocation) {
@@ -96,10 +98,10 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	g.cfg.Faults.Serve(w, req, from, g.route(call), fault.AWS(call.Service))
 }
 
-// route is where a call belongs.
+// route returns the handler for a call.
 func (g *gateway) route(call call) http.Handler {
 	switch {
-	case call.Service == "ec2" || call.Service == "autoscaling": // MiniStack's Auto Scaling knows no filters and no pages
+	case call.Service == "ec2" || call.Service == "autoscaling": // MiniStack's Auto Scaling supports neither filters nor pages
 		return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { g.serveEC2(w, req, call.Action) })
 	case call.Service == "eks" && call.Action == "CreateNodegroup":
 		return http.HandlerFunc(g.serveCreateNodegroup)
@@ -119,14 +121,14 @@ func (g *gateway) proxy(target *url.URL) *httputil.ReverseProxy {
 	}}
 }
 
-// address keeps the host that the caller signed. AWS is https to its callers, so queue and bucket
-// policies that demand aws:SecureTransport hold here too.
+// address keeps the host that the caller signed. It marks the call as https, as all calls to AWS are, so that queue and
+// bucket policies that demand aws:SecureTransport work here too.
 func address(out, in *http.Request) {
 	out.Host = in.Host
 	out.Header.Set("X-Forwarded-Proto", "https")
 }
 
-// transport adds nothing of its own to a request: Accept-Encoding may be signed.
+// transport returns a transport that adds no headers, because Accept-Encoding may be signed.
 func transport() *http.Transport {
 	return &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}
 }

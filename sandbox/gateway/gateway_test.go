@@ -19,11 +19,11 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/gateway/gatewaytest"
 )
 
-// sandbox is one for all tests: each makes what it needs under names of its own.
+// sandbox is shared by all tests. Each test creates what it needs under names of its own.
 var sandbox *gatewaytest.Sandbox
 
 func TestMain(m *testing.M) {
-	if _, err := os.ReadDir("../ministack"); err != nil { // and so go test runs again when a file there has changed
+	if _, err := os.ReadDir("../ministack"); err != nil { // so that go test runs again when one of these files changes
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// code is the AWS error code of err, "" for none.
+// code returns the AWS error code of err, "" for none.
 func code(err error) string {
 	var api smithy.APIError
 	if errors.As(err, &api) {
@@ -67,7 +67,7 @@ func need[T any](t *testing.T) func(T, error) T {
 	}
 }
 
-// eventually tries until ok says so.
+// eventually retries until ok returns true.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(30 * time.Millisecond) {
@@ -88,7 +88,7 @@ func role(t *testing.T, name string) string {
 	})).Role.Arn)
 }
 
-// cluster makes a cluster in a VPC of its own.
+// cluster creates a cluster in a VPC of its own.
 func cluster(t *testing.T, name string) (*eks.Client, string) {
 	t.Helper()
 	ctx, e, network := context.Background(), eks.NewFromConfig(sandbox.Config()), ec2.NewFromConfig(sandbox.Config())

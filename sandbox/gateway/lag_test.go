@@ -22,7 +22,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 )
 
-// lag has writes of a resource take so many seconds until the end of the test; the other tests run without any lag.
+// lag sets the lag of a resource for the rest of the test. The other tests run without lag.
 func lag(t *testing.T, kind, resource string, seconds float64) {
 	t.Helper()
 	order := func(more string) {
@@ -39,7 +39,7 @@ func lag(t *testing.T, kind, resource string, seconds float64) {
 
 const everything = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"*","Resource":"*"}]}`
 
-// moment is a lag that the next call does not outlast and that tests can wait for.
+// moment is a lag in seconds that is longer than one call and short enough for tests to wait for.
 const moment = 2.0
 
 func TestTheSeedDecidesEachLag(t *testing.T) {
@@ -125,7 +125,7 @@ func says(t *testing.T, what string, err error, code, text string) {
 	}
 }
 
-// A call that names a role which IAM's replica does not know is judged on an ARN without a path.
+// A call that names a role which IAM's replica does not know yet is authorized on an ARN without a path.
 func TestAnUnknownRoleHasNoPath(t *testing.T) {
 	ctx, role := context.Background(), "pathless"
 	mine := iam.NewFromConfig(as(t, "pathless-caller", `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"*","Resource":"arn:aws:iam::*:role/sawhorse/*"}]}`))
@@ -151,7 +151,7 @@ func TestEC2HearsOfPoliciesLater(t *testing.T) {
 	eventually(t, "later", func() bool { return describe() == nil })
 }
 
-// granted is what the API server has heard of the entry for a principal.
+// granted returns whether the API server knows a principal's entry, and the number of its access policies.
 func granted(t *testing.T, cluster, principal string) (known bool, policies int) {
 	t.Helper()
 	resp := need[*http.Response](t)(http.Get(sandbox.URL + "/_sandbox/access-entries?cluster=" + cluster))

@@ -12,10 +12,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// network is where a cluster stands, as moto knows it.
+// network is the network of a cluster in moto.
 type network struct{ vpc, securityGroup string }
 
-// networks finds a cluster's network and, as EKS does, makes its cluster security group.
+// networks finds a cluster's network and creates its cluster security group, as EKS does.
 type networks struct {
 	mu    sync.Mutex
 	known map[string]network
@@ -50,10 +50,10 @@ func (n *networks) of(ctx context.Context, cluster, subnet string) (network, err
 	return n.known[key], nil
 }
 
-// securityGroup finds the group by EKS's name for it, or makes it.
+// securityGroup finds the group by the name that EKS gives it, or creates it.
 func (n *networks) securityGroup(ctx context.Context, cluster, vpc string) (string, error) {
 	hash := fnv.New32()
-	_, _ = hash.Write([]byte(cluster + vpc)) // a hash never fails
+	_, _ = hash.Write([]byte(cluster + vpc)) // writing to a hash never fails
 	name := fmt.Sprintf("eks-cluster-sg-%s-%d", cluster, hash.Sum32())
 	found, err := n.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: []types.Filter{
 		{Name: aws.String("group-name"), Values: []string{name}}, {Name: aws.String("vpc-id"), Values: []string{vpc}},

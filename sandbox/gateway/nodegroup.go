@@ -12,19 +12,19 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// launchTemplate has, as JSON, what the launch template of a new node group says: moto has it, MiniStack judges by it whether
-// the caller might launch from it, as EKS does.
+// launchTemplate is a header with the contents (JSON) of a new node group's launch template. moto has the template, and
+// MiniStack checks whether the caller may launch from it, as EKS does.
 const launchTemplate = "X-Sandbox-Launch-Template"
 
-// launch is what policies can know of a launch from a template: what it uses, as kind/id or as an ARN where it is not EC2's, and
-// the kinds of what it tags.
+// launch has what policies can refer to in a launch from a template. Uses has the resources it uses, as kind/id, or as
+// an ARN if the resource is not EC2's. Tagged has the kinds of resources that it tags.
 type launch struct {
 	ID     string   `json:"id"`
 	Uses   []string `json:"uses"`
 	Tagged []string `json:"tagged"`
 }
 
-// serveCreateNodegroup tells MiniStack of the group's launch template, if it has one.
+// serveCreateNodegroup adds the group's launch template, if it has one, to the call to MiniStack.
 func (g *gateway) serveCreateNodegroup(w http.ResponseWriter, req *http.Request) {
 	body, err := buffer(req)
 	if err != nil {
@@ -35,7 +35,7 @@ func (g *gateway) serveCreateNodegroup(w http.ResponseWriter, req *http.Request)
 	var group struct {
 		LaunchTemplate *struct{ ID, Name, Version *string }
 	}
-	if json.Unmarshal(body, &group) == nil && group.LaunchTemplate != nil { // what does not parse is EKS's to refuse
+	if json.Unmarshal(body, &group) == nil && group.LaunchTemplate != nil { // EKS rejects a body that does not parse
 		t := group.LaunchTemplate
 		said, err := g.launch(req.Context(), &ec2.DescribeLaunchTemplateVersionsInput{
 			LaunchTemplateId: t.ID, LaunchTemplateName: t.Name, Versions: []string{aws.ToString(t.Version)},
@@ -55,7 +55,7 @@ func (g *gateway) launch(ctx context.Context, of *ec2.DescribeLaunchTemplateVers
 	}
 	found, err := g.networks.ec2.DescribeLaunchTemplateVersions(ctx, of)
 	if errors.As(err, new(smithy.APIError)) || err == nil && len(found.LaunchTemplateVersions) == 0 {
-		return "null", nil // there is no such template, or version: nothing to judge by
+		return "null", nil // the template or the version does not exist, so there is nothing to authorize
 	}
 	if err != nil {
 		return "", fmt.Errorf("launch template: describe: %w", err)

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 )
 
-// another is a request for one more node group.
+// another returns a request for one more node group.
 func another(t *testing.T, cluster, name string, edit func(*eks.CreateNodegroupInput)) *eks.CreateNodegroupInput {
 	t.Helper()
 	in := &eks.CreateNodegroupInput{
@@ -70,7 +70,7 @@ func TestNewNodeGroupRefusals(t *testing.T) {
 	}
 }
 
-// What a new group is tagged with, and what an old one carries, may decide who may make and delete it.
+// Policies can decide by tags who may create a node group (the requested tags) and who may delete it (its own tags).
 func TestPoliciesKnowTheTagsOfNodeGroups(t *testing.T) {
 	ctx, root := context.Background(), groups(t, "marked")
 	client := eks.NewFromConfig(as(t, "replacer", `{"Version":"2012-10-17","Statement":[

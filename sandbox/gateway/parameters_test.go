@@ -28,13 +28,13 @@ func put(client *ssm.Client, name, value string, change func(*ssm.PutParameterIn
 
 func overwrite(in *ssm.PutParameterInput) { in.Overwrite, in.Type = aws.Bool(true), "" }
 
-// listen gives what a rule on a bus delivers: each call of the answer waits for one more event's detail.
+// listen creates a rule on a bus. Each call of the returned function waits for the next event and returns its detail.
 func listen(t *testing.T, name, bus, pattern string) func() map[string]any {
 	t.Helper()
 	ctx, events, queues := context.Background(), eventbridge.NewFromConfig(sandbox.Config()), sqs.NewFromConfig(sandbox.Config())
 	url := need[*sqs.CreateQueueOutput](t)(queues.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &name})).QueueUrl
 	arn := "arn:aws:sqs:us-east-1:000000000000:" + name
-	// The policy that production has too: events may send, and nobody without TLS.
+	// The same policy as in production: EventBridge may send, and nobody without TLS.
 	policy := fmt.Sprintf(`{"Version":"2012-10-17","Statement":[
 		{"Effect":"Allow","Principal":{"Service":"events.amazonaws.com"},"Action":"sqs:SendMessage","Resource":%[1]q},
 		{"Effect":"Deny","Principal":"*","Action":"sqs:*","Resource":%[1]q,"Condition":{"Bool":{"aws:SecureTransport":"false"}}}]}`, arn)

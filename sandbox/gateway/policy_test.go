@@ -94,17 +94,17 @@ func TestCallsAreCountedByServiceActionAndCaller(t *testing.T) {
 	_, _ = ec2.NewFromConfig(cfg).DescribeVpcs(ctx, &ec2.DescribeVpcsInput{})
 	_, _ = sts.NewFromConfig(sandbox.Config()).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	mine := `{"ec2":{"DescribeVpcs":1},"eks":{"DescribeAccessEntry":1},"ssm":{"GetParameter":2}}`
-	got, _ := json.Marshal(calls("?by=caller")) // what was decoded encodes
+	got, _ := json.Marshal(calls("?by=caller")) // decoded data can always be encoded
 	if wanted := `{"counted":` + mine + `,"root":{"sts":{"GetCallerIdentity":1}}}`; string(got) != wanted {
 		t.Errorf("by caller %s, want %s", got, wanted)
 	}
-	got, _ = json.Marshal(calls("")) // what was decoded encodes
+	got, _ = json.Marshal(calls("")) // decoded data can always be encoded
 	if wanted := mine[:len(mine)-1] + `,"sts":{"GetCallerIdentity":1}}`; string(got) != wanted {
 		t.Errorf("calls %s, want %s", got, wanted)
 	}
 }
 
-// A variable of a policy stands for what the caller's role is tagged with; without the tag the statement matches nothing.
+// A policy variable stands for the value of a tag on the caller's role. Without the tag the statement matches nothing.
 func TestPoliciesHaveVariables(t *testing.T) {
 	ctx, root := context.Background(), sandbox.Config()
 	for _, queue := range []string{"mine-q", "theirs-q"} {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// serveProducts answers pricing's GetProducts as Karpenter reads it: once for metal types, once for
-// the others. moto's answer is not in the form that Karpenter needs.
+// serveProducts answers pricing's GetProducts in the form that Karpenter reads, once for metal types and once for the
+// others. moto's answer does not have that form.
 func (g *gateway) serveProducts(w http.ResponseWriter, req *http.Request) {
 	body, err := buffer(req)
 	if err != nil || g.cfg.Prices == nil {
@@ -31,9 +31,9 @@ func (g *gateway) serveProducts(w http.ResponseWriter, req *http.Request) {
 	writeJSON(w, "application/x-amz-json-1.1", map[string]any{"FormatVersion": "aws_v1", "PriceList": list})
 }
 
-// product is one entry of the price list, which is JSON in a string.
+// product returns one entry of the price list, which is JSON in a string.
 func product(instanceType string, price float64) string {
-	b, _ := json.Marshal(map[string]any{ // maps of strings always marshal
+	b, _ := json.Marshal(map[string]any{ // maps of strings can always be encoded
 		"product": map[string]any{"attributes": map[string]any{"instanceType": instanceType}},
 		"terms": map[string]any{"OnDemand": map[string]any{"term": map[string]any{
 			"priceDimensions": map[string]any{"hour": map[string]any{

@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-// ask has the sandbox do something that is no AWS call.
+// ask calls an endpoint of the sandbox that is not part of AWS.
 func ask(t *testing.T, method, path, body string) string {
 	t.Helper()
 	request := need[*http.Request](t)(http.NewRequest(method, sandbox.URL+path, strings.NewReader(body)))
@@ -27,7 +27,7 @@ func ask(t *testing.T, method, path, body string) string {
 	return text
 }
 
-// An event of AWS reaches the queue by the rule that the queue's policy names, and by no other.
+// An AWS event reaches the queue through the rule that the queue's policy names, and through no other.
 func TestAnEventOfAWSReachesTheRulesTarget(t *testing.T) {
 	ctx, queues, bus := context.Background(), sqs.NewFromConfig(sandbox.Config()), eventbridge.NewFromConfig(sandbox.Config())
 	const policy = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"events.amazonaws.com"},"Action":"sqs:SendMessage",` +

@@ -8,7 +8,7 @@ type route struct {
 	action          string
 }
 
-// routes name the REST calls that tests and people ask about; other ones count as method and path.
+// routes names the REST calls that tests and people are interested in. Other calls are counted by method and path.
 var routes = []route{
 	eks("POST", ``, "CreateCluster"),
 	eks("GET", ``, "ListClusters"),
@@ -34,7 +34,7 @@ var routes = []route{
 	eks("DELETE", `/[^/]+/pod-identity-associations/[^/]+`, "DeletePodIdentityAssociation"),
 	eks("POST", `/[^/]+/access-entries`, "CreateAccessEntry"),
 	eks("GET", `/[^/]+/access-entries`, "ListAccessEntries"),
-	// A principal's ARN has slashes; the policies' paths come before the entry's own.
+	// A principal's ARN has slashes, so the policies' paths must come before the path of the entry itself.
 	eks("POST", `/[^/]+/access-entries/.+/access-policies`, "AssociateAccessPolicy"),
 	eks("GET", `/[^/]+/access-entries/.+/access-policies`, "ListAssociatedAccessPolicies"),
 	eks("DELETE", `/[^/]+/access-entries/.+/access-policies/.+`, "DisassociateAccessPolicy"),
@@ -58,7 +58,7 @@ func restAction(service, method, path string) string {
 		}
 	}
 	if service == "s3" {
-		return method // one entry an object would say nothing
+		return method // separate counts for each object would not be useful
 	}
 	return method + " " + path
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 )
 
-// MiniStack that is started again has all it had, but for what was running: that has failed, and Step Functions says so.
+// MiniStack keeps its state over a restart, except for running executions: they have failed, and
+// Step Functions reports that.
 func TestARestartKeepsWhatThereIs(t *testing.T) {
 	ctx := context.Background()
 	arn := role(t, "kept")

@@ -16,19 +16,19 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// tagging has EC2 show a change of tags that a role makes only when its lag is over. moto shows it at once, so the change is made,
-// which gives the answer, taken back before anybody can look, and made again later.
-// Whoever calls moto holds it for reading.
+// tagging delays a change of EC2 tags by a role until its lag is over. moto shows a change at once. So the change is
+// made to get the answer, reverted before another call can see it, and made again later. Every call to moto holds a
+// read lock.
 type tagging struct{ sync.RWMutex }
 
-// tagChange is what CreateTags or DeleteTags asks for.
+// tagChange is the request of CreateTags or DeleteTags.
 type tagChange struct {
 	delete    bool
 	resources []string
-	tags      []types.Tag // without values where keys alone are named
+	tags      []types.Tag // without values if only the keys are named
 }
 
-// readTagChange reads the request of either action.
+// readTagChange parses the request of either action.
 func readTagChange(action string, body []byte) (tagChange, error) {
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
@@ -83,10 +83,10 @@ func (g *gateway) serveTagChange(w http.ResponseWriter, req *http.Request, actio
 		w.Header()[name] = values
 	}
 	w.WriteHeader(answer.Code)
-	_, _ = io.Copy(w, answer.Body) // the caller has gone: nobody is left to tell
+	_, _ = io.Copy(w, answer.Body) // fails only if the caller has closed the connection
 }
 
-// later takes a change of one resource back, and makes it again after the delay. The lock is held.
+// later reverts the change of one resource, and makes it again after the delay. The caller holds the lock.
 func (g *gateway) later(ctx context.Context, change tagChange, id string, before []types.Tag, delay time.Duration) error {
 	if delay <= 0 {
 		return nil
@@ -103,7 +103,7 @@ func (g *gateway) later(ctx context.Context, change tagChange, id string, before
 	time.AfterFunc(delay, func() {
 		g.tagging.Lock()
 		defer g.tagging.Unlock()
-		// An error says that the resource has gone in between, or that the sandbox ends.
+		// Ignored: an error means that the resource has been deleted meanwhile, or that the sandbox is ending.
 		if change.delete {
 			_, _ = client.DeleteTags(context.Background(), &ec2.DeleteTagsInput{Resources: []string{id}, Tags: change.tags})
 		} else {
@@ -113,7 +113,7 @@ func (g *gateway) later(ctx context.Context, change tagChange, id string, before
 	return nil
 }
 
-// tagsOf are the tags that a change may replace or delete, by resource.
+// tagsOf returns the tags that a change may replace or delete, by resource.
 func (g *gateway) tagsOf(ctx context.Context, change tagChange) (map[string][]types.Tag, error) {
 	found, err := g.networks.ec2.DescribeTags(ctx, &ec2.DescribeTagsInput{Filters: []types.Filter{{Name: new("resource-id"), Values: change.resources}}})
 	if err != nil {
@@ -132,7 +132,7 @@ func (g *gateway) tagsOf(ctx context.Context, change tagChange) (map[string][]ty
 	return before, nil
 }
 
-// keys are the same tags without values, which DeleteTags takes for any value.
+// keys returns the tags without values. DeleteTags deletes such a tag whatever its value is.
 func keys(tags []types.Tag) []types.Tag {
 	var bare []types.Tag
 	for _, tag := range tags {
@@ -141,7 +141,7 @@ func keys(tags []types.Tag) []types.Tag {
 	return bare
 }
 
-// lag has MiniStack decide how long a write takes until it is seen.
+// lag asks MiniStack how long a write takes until it is visible.
 func (g *gateway) lag(ctx context.Context, kind, resource string) (time.Duration, error) {
 	target := g.cfg.MiniStack.JoinPath("/_sandbox/lag/begin")
 	target.RawQuery = url.Values{"kind": {kind}, "resource": {resource}}.Encode()
@@ -161,5 +161,5 @@ func (g *gateway) lag(ctx context.Context, kind, resource string) (time.Duration
 	return time.Duration(answer.Seconds * float64(time.Second)), nil
 }
 
-// changesTags tells whether an EC2 action does.
+// changesTags reports whether an EC2 action changes tags.
 func changesTags(action string) bool { return action == "CreateTags" || action == "DeleteTags" }

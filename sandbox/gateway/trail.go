@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// trail remembers the latest calls that may change something, as CloudTrail does.
+// trail keeps the latest calls that may change something, as CloudTrail does.
 type trail struct {
 	mu     sync.Mutex
 	events []event
@@ -20,10 +20,10 @@ type event struct {
 	path string
 }
 
-// most is how many events are kept, at least.
+// most is the minimum number of events that are kept.
 const most = 10_000
 
-// reading begins the names of actions that change nothing.
+// reading lists prefixes of actions that change nothing.
 var reading = []string{"AssumeRole", "BatchGet", "Check", "Describe", "Filter", "Get", "Head", "List", "Query", "Receive", "Scan"}
 
 func (t *trail) add(c call, path string) {
@@ -46,8 +46,8 @@ func (t *trail) all() []event {
 	return append([]event(nil), t.events...)
 }
 
-// showTrail answers a line for each call, with ?since= for each that came after that: when it came, whose it was, service, action,
-// and the path of its URL, which for EKS names what it is about.
+// showTrail answers one line for each call; with ?since=, for each later call. A line has the time, the caller, the
+// service, the action, and the path of the URL, which for EKS names the resource.
 func (g *gateway) showTrail(w http.ResponseWriter, req *http.Request) {
 	since := time.Time{}
 	if text := req.URL.Query().Get("since"); text != "" {

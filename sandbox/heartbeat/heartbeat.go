@@ -1,4 +1,5 @@
-// Package heartbeat keeps the output of a long run from falling silent: a log, too, is to show that something goes on, and what.
+// Package heartbeat adds status lines to the output of a long run, so that the output and its
+// logs always show progress.
 package heartbeat
 
 import (
@@ -8,22 +9,23 @@ import (
 	"time"
 )
 
-// silence is how long nothing may be written before the writer writes a line itself. It has some seconds to find out what to say: no
-// reader waits longer than 15 s.
+// silence is the time without output after which the writer writes a status line. With the 5 s that the status function
+// may take, there is a line at least every 15 s.
 const silence = 10 * time.Second
 
-// Writer passes on what is written to it. Where nothing is, it tells how long the run has gone on and what it is at.
+// Writer passes writes on to its output. If nothing is written, it prints how long the run has taken and
+// what it is doing.
 type Writer struct {
 	began time.Time
 	beat  *time.Timer
 
-	mu      sync.Mutex // of what follows
+	mu      sync.Mutex // guards the fields below
 	to      io.Writer
 	at      func() string
 	stopped bool
 }
 
-// New begins to watch over an output, until Stop.
+// New starts monitoring an output, until Stop.
 func New(to io.Writer, at string) *Writer {
 	w := &Writer{began: time.Now(), to: to}
 	w.At(at)
@@ -31,17 +33,17 @@ func New(to io.Writer, at string) *Writer {
 	return w
 }
 
-// At says what the run is at from now on.
+// At sets what the run is doing from now on.
 func (w *Writer) At(at string) { w.Ask(func() string { return at }) }
 
-// Ask has the writer ask what the run is at, for each line that it writes itself. The answer may take 5 s.
+// Ask sets a function that returns what the run is doing. The writer calls it for each status line. It may take 5 s.
 func (w *Writer) Ask(at func() string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.at = at
 }
 
-// Write passes on.
+// Write passes the text on.
 func (w *Writer) Write(text []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -55,7 +57,7 @@ func (w *Writer) pass(text []byte) (int, error) {
 	return w.to.Write(text)
 }
 
-// Stop ends the watch; what is written is still passed on.
+// Stop stops the status lines. Writes are still passed on.
 func (w *Writer) Stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -63,12 +65,12 @@ func (w *Writer) Stop() {
 	w.beat.Stop()
 }
 
-// tell writes the writer's own line.
+// tell writes a status line.
 func (w *Writer) tell() {
 	w.mu.Lock()
 	at := w.at
 	w.mu.Unlock()
-	is := at() // without the lock: others go on writing meanwhile
+	is := at() // without the lock, because others keep writing meanwhile
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.stopped {

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Nobody waits longer than 15 s for a line, also where it takes 5 s to find out what to say; what is written puts the next line off.
+// There is a line at least every 15 s, also if the status function takes 5 s. Each write postpones
+// the next status line.
 func TestNoSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
@@ -29,7 +30,7 @@ func TestNoSilence(t *testing.T) {
 			t.Errorf("%q, want %q", out.String(), want)
 		}
 		out.Reset()
-		time.Sleep(10 * time.Second) // in the middle of finding out
+		time.Sleep(10 * time.Second) // while the status function runs
 		w.Stop()
 		fmt.Fprintln(w, "last")
 		time.Sleep(time.Minute)

@@ -8,14 +8,14 @@ import (
 	kwokec2 "github.com/aws/karpenter-provider-aws/kwok/ec2"
 )
 
-// judged is the simulated EC2 whose dry runs are AWS's: Karpenter tries dry, for each EC2NodeClass, the launches that it would make, and
-// AWS says whether the policies of its role allow them. The simulation allows each.
+// judged is the simulated EC2 with AWS's answers to dry runs. For each EC2NodeClass, Karpenter makes the launches as
+// dry runs, and AWS answers whether the policies of its role allow them. The simulation would allow every launch.
 type judged struct {
 	*kwokec2.Client
 	aws *ec2.Client
 }
 
-// CreateFleet lets AWS judge a dry run.
+// CreateFleet sends a dry run to AWS.
 func (j judged) CreateFleet(ctx context.Context, in *ec2.CreateFleetInput, options ...func(*ec2.Options)) (*ec2.CreateFleetOutput, error) {
 	if aws.ToBool(in.DryRun) {
 		return j.aws.CreateFleet(ctx, in, options...)
@@ -23,7 +23,7 @@ func (j judged) CreateFleet(ctx context.Context, in *ec2.CreateFleetInput, optio
 	return j.Client.CreateFleet(ctx, in, options...)
 }
 
-// RunInstances lets AWS judge a dry run.
+// RunInstances sends a dry run to AWS.
 func (j judged) RunInstances(ctx context.Context, in *ec2.RunInstancesInput, options ...func(*ec2.Options)) (*ec2.RunInstancesOutput, error) {
 	if aws.ToBool(in.DryRun) {
 		return j.aws.RunInstances(ctx, in, options...)

@@ -1,6 +1,7 @@
-// Command karpenter is the real Karpenter controller with simulated instances: the kwok main of karpenter-provider-aws,
-// wired alike, except that a simulated instance joins within a second and not after thirty. It is configured by the
-// environment that the chart gives its pod. `karpenter prices` prints the on-demand prices Karpenter was built with.
+// Command karpenter is the real Karpenter controller with simulated instances. It is the kwok main of
+// karpenter-provider-aws, except that a simulated instance joins after one second instead of thirty. It is configured
+// by the environment that the chart gives its pod. `karpenter prices` prints the on-demand prices that Karpenter was
+// built with.
 package main
 
 import (
@@ -24,10 +25,10 @@ import (
 	coreoptions "sigs.k8s.io/karpenter/pkg/operator/options"
 )
 
-// version is what the module's own release build would be stamped with.
+// version is the version that the module's own release build would set.
 const version = "1.10.0"
 
-// launchTime is how long a simulated instance takes from its launch to its Node object.
+// launchTime is the time from a simulated instance's launch to its Node object.
 const launchTime = time.Second
 
 func main() {
@@ -51,7 +52,7 @@ func main() {
 	simulation.Wait()
 }
 
-// newOperator makes the operator whose EC2 simulation runs on a hurried clock; everything else keeps the real one.
+// newOperator creates the operator. Its EC2 simulation uses a faster clock; everything else uses the real one.
 func newOperator() (context.Context, *operator.Operator) {
 	coreoperator.Version = version
 	ctx, core := coreoperator.NewOperator()
@@ -61,10 +62,10 @@ func newOperator() (context.Context, *operator.Operator) {
 	return ctx, op
 }
 
-// hurriedClock never lets anything wait longer than launchTime. The simulation waits for nothing but launches.
+// hurriedClock limits every wait to launchTime. The simulation waits only for launches.
 type hurriedClock struct{ clock.RealClock }
 
-// After is time.After with the wait cut to launchTime.
+// After is time.After with a wait of at most launchTime.
 func (c hurriedClock) After(d time.Duration) <-chan time.Time {
 	return c.RealClock.After(min(d, launchTime))
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/authenticator"
 )
 
-// grantAccessPolicies binds the groups that the authenticator gives to the holders of access policies. EKS has an authorizer
-// of its own for access policies; here RBAC has to stand for it.
+// grantAccessPolicies binds the groups that the authenticator assigns for access policies. EKS has an authorizer of its
+// own for access policies; here RBAC takes its place.
 func grantAccessPolicies(ctx context.Context, client kubernetes.Interface) error {
 	view := &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: authenticator.AdminViewGroup},

@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// authority issues the cluster's certificates. All of them are made at start and die with the sandbox's data.
+// authority issues the cluster's certificates. All of them are generated at the start and deleted
+// with the sandbox's data.
 type authority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
@@ -25,7 +26,7 @@ type authority struct {
 // pair is a certificate and its key, both PEM.
 type pair struct{ certificate, key []byte }
 
-// lifetime covers a sandbox that is left running for weeks; backdated lets a clock that is set back a little work.
+// lifetime is enough for a sandbox that runs for weeks. backdated allows a clock that is set back a little.
 const (
 	lifetime  = 365 * 24 * time.Hour
 	backdated = time.Hour
@@ -58,7 +59,7 @@ func (a *authority) server() (pair, error) {
 	})
 }
 
-// client issues a user's certificate: the API server reads name and groups from it.
+// client issues a user's certificate. The API server reads the name and the groups from it.
 func (a *authority) client(name string, groups ...string) (pair, error) {
 	return a.issue(&x509.Certificate{
 		Subject:     pkix.Name{CommonName: name, Organization: groups},
@@ -67,7 +68,7 @@ func (a *authority) client(name string, groups ...string) (pair, error) {
 	})
 }
 
-// issue signs a certificate with the authority's key, or with its own where the authority is still to be made.
+// issue signs a certificate with the authority's key, or with its own key if the authority does not exist yet.
 func (a *authority) issue(template *x509.Certificate) (pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -100,7 +101,7 @@ func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
 }
 
-// write puts contents into files of a folder that only their owner may read.
+// write writes files into a folder that only its owner may read.
 func write(dir string, files map[string][]byte) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// TestFilesFitTogether plays the TLS handshake that the API server and the administrator will have.
+// TestFilesFitTogether performs the TLS handshake between the API server and the administrator.
 func TestFilesFitTogether(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "kube")
 	c, err := New(Config{Dir: dir, Authenticator: "http://127.0.0.1:1/", Ports: Ports{API: 6443}})

@@ -1,6 +1,6 @@
-// Package kube starts the sandbox's Kubernetes: certificates and kubeconfigs made at start, then etcd, kube-apiserver,
-// kube-controller-manager, kube-scheduler and kwok as child processes of one binary, and the rights that EKS's managed
-// access policies stand for.
+// Package kube starts the sandbox's Kubernetes. It generates certificates and kubeconfigs, then starts etcd,
+// kube-apiserver, kube-controller-manager, kube-scheduler and kwok as child processes of one binary, and creates the
+// RBAC rules that stand for EKS's access policies.
 package kube
 
 import (
@@ -20,14 +20,14 @@ import (
 // clusterName is the name of cluster and context in the kubeconfigs.
 const clusterName = "sandbox"
 
-// Issuer is what the API server writes into service account tokens. It has the form of EKS's issuers, so that IAM's
-// OIDC providers and trust policies look as they do there; nothing ever fetches it.
+// Issuer is the issuer in service account tokens. It has the form of EKS's issuers, so that IAM's OIDC providers and
+// trust policies look as they do on EKS. Nothing ever fetches it.
 const Issuer = "https://oidc.eks.us-east-1.amazonaws.com/id/5A3D8083000000000000000000000DE0"
 
-// Config is what a cluster needs from its surroundings.
+// Config has the settings of a cluster.
 type Config struct {
 	Binary        string // the cluster binary
-	Dir           string // folder of data, certificates and kubeconfigs; empty or absent
+	Dir           string // folder for data, certificates and kubeconfigs; empty or absent
 	Authenticator string // URL of the token review webhook
 	Ports         Ports
 	Processes     *process.Group
@@ -36,14 +36,14 @@ type Config struct {
 // Ports are the cluster's ports on the loopback address.
 type Ports struct{ API, Etcd, EtcdPeer int }
 
-// Cluster is a cluster whose files are written and whose processes Start runs.
+// Cluster is a cluster whose files have been written and whose processes Start starts.
 type Cluster struct {
 	config     Config
 	admin      *rest.Config
 	restarting atomic.Bool
 }
 
-// New makes the certificates and writes the files; nothing runs yet.
+// New generates the certificates and writes the files. It starts nothing.
 func New(config Config) (*Cluster, error) {
 	c := &Cluster{config: config}
 	if err := c.writeFiles(); err != nil {
@@ -52,21 +52,21 @@ func New(config Config) (*Cluster, error) {
 	return c, nil
 }
 
-// Endpoint is the API server's URL.
+// Endpoint returns the API server's URL.
 func (c *Cluster) Endpoint() string { return fmt.Sprintf("https://127.0.0.1:%d", c.config.Ports.API) }
 
-// CA is the PEM of the authority that signed the API server's certificate.
+// CA returns the PEM certificate of the authority that signed the API server's certificate.
 func (c *Cluster) CA() []byte { return c.admin.CAData }
 
-// Certificate is the API server's, for what stands before it.
+// Certificate returns the API server's certificate, for a proxy in front of it.
 func (c *Cluster) Certificate() (tls.Certificate, error) {
 	return tls.LoadX509KeyPair(c.file("server.crt"), c.file("server.key"))
 }
 
-// Admin is a client configuration with all rights.
+// Admin returns a client configuration with all permissions.
 func (c *Cluster) Admin() *rest.Config { return rest.CopyConfig(c.admin) }
 
-// Kubeconfig is the path of the administrator's kubeconfig.
+// Kubeconfig returns the path of the administrator's kubeconfig.
 func (c *Cluster) Kubeconfig() string { return c.file("admin.kubeconfig") }
 
 func (c *Cluster) file(name string) string { return filepath.Join(c.config.Dir, name) }
@@ -119,7 +119,8 @@ func (c *Cluster) writeFiles() error {
 	return write(c.config.Dir, files)
 }
 
-// Start runs the control plane and kwok and returns when the API server is ready and the access policies' rights exist.
+// Start starts the control plane and kwok. It returns when the API server is ready and the RBAC rules for the access
+// policies exist.
 func (c *Cluster) Start(ctx context.Context) error {
 	for _, spec := range c.stores() {
 		if err := c.config.Processes.Start(spec); err != nil {
@@ -141,11 +142,11 @@ func (c *Cluster) Start(ctx context.Context) error {
 	return grantAccessPolicies(ctx, client)
 }
 
-// Restarting tells whether the API server is being started again. It answers before it is ready, and refuses what it has not read
-// the rights for yet; EKS's load balancer keeps callers from it until then.
+// Restarting reports whether the API server is being restarted. It accepts requests before it is ready, and rejects
+// those for which it has not read the permissions yet. On EKS the load balancer keeps callers away until then.
 func (c *Cluster) Restarting() bool { return c.restarting.Load() }
 
-// RestartAPIServer starts the API server again, and returns when it is ready.
+// RestartAPIServer restarts the API server, and returns when it is ready.
 func (c *Cluster) RestartAPIServer(ctx context.Context) error {
 	c.restarting.Store(true)
 	defer c.restarting.Store(false)
@@ -159,7 +160,8 @@ func (c *Cluster) RestartAPIServer(ctx context.Context) error {
 	return ready(ctx, client)
 }
 
-// ready waits for the API server's own word. It ends with the context: a server that died is the group's business.
+// ready waits until the API server reports that it is ready, or until the context ends. The process group handles a
+// server that died.
 func ready(ctx context.Context, client kubernetes.Interface) error {
 	for {
 		_, err := client.Discovery().RESTClient().Get().AbsPath("/readyz").Timeout(5 * time.Second).DoRaw(ctx)

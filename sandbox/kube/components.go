@@ -6,7 +6,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/process"
 )
 
-// stores are what the API is made of. The API server retries until etcd answers, so both start at once.
+// stores returns etcd and the API server. The API server retries until etcd answers, so both start at once.
 func (c *Cluster) stores() []process.Spec {
 	etcd := fmt.Sprintf("http://127.0.0.1:%d", c.config.Ports.Etcd)
 	return []process.Spec{
@@ -17,7 +17,8 @@ func (c *Cluster) stores() []process.Spec {
 		c.component("kube-apiserver",
 			"--etcd-servers="+etcd,
 			"--bind-address=127.0.0.1",
-			// A loopback address cannot be an endpoint of the kubernetes Service; nothing in the sandbox uses that.
+			// A loopback address cannot be an endpoint of the kubernetes Service. Nothing in the
+			// sandbox uses that Service.
 			"--advertise-address=127.0.0.1",
 			"--endpoint-reconciler-type=none",
 			fmt.Sprintf("--secure-port=%d", c.config.Ports.API),
@@ -33,12 +34,13 @@ func (c *Cluster) stores() []process.Spec {
 			"--enable-admission-plugins=ExtendedResourceToleration", // as EKS does
 			"--authentication-token-webhook-config-file="+c.file("webhook.kubeconfig"),
 			"--authentication-token-webhook-version=v1",
-			"--authentication-token-webhook-cache-ttl=1s", // a changed access entry shows in the next try
+			"--authentication-token-webhook-cache-ttl=1s", // so that a changed access entry takes effect at the next try
 			"--allow-privileged=true"),
 	}
 }
 
-// controllers need a ready API server. They serve nothing themselves: no port, no certificate, no leader election.
+// controllers returns the processes that need a ready API server. They serve nothing themselves: no port, no
+// certificate, no leader election.
 func (c *Cluster) controllers() []process.Spec {
 	manager, scheduler := "--kubeconfig="+c.file("controller-manager.kubeconfig"), "--kubeconfig="+c.file("scheduler.kubeconfig")
 	return []process.Spec{

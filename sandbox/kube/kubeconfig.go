@@ -8,8 +8,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// clientConfig is how a user reaches the API server. The limits are far above what the sandbox needs: client-go's
-// defaults are made for a shared cluster and would slow a start down.
+// clientConfig is a user's configuration for the API server. The rate limits are far higher than the sandbox needs,
+// because client-go's defaults are made for a shared cluster and would slow down the start.
 func clientConfig(endpoint string, ca []byte, user pair) *rest.Config {
 	return &rest.Config{
 		Host:            endpoint,
@@ -19,7 +19,7 @@ func clientConfig(endpoint string, ca []byte, user pair) *rest.Config {
 	}
 }
 
-// kubeconfig renders a client configuration as a file for kubectl and for the control plane's own parts.
+// kubeconfig returns a client configuration as a file for kubectl and for the control plane's own components.
 func kubeconfig(config *rest.Config, user string) ([]byte, error) {
 	file := api.NewConfig()
 	file.Clusters[clusterName] = &api.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
@@ -33,7 +33,7 @@ func kubeconfig(config *rest.Config, user string) ([]byte, error) {
 	return text, nil
 }
 
-// webhookConfig tells the API server where to have bearer tokens reviewed.
+// webhookConfig returns the file that tells the API server where bearer tokens are reviewed.
 func webhookConfig(url string) ([]byte, error) {
 	file := api.NewConfig()
 	file.Clusters["authenticator"] = &api.Cluster{Server: url}

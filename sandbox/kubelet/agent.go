@@ -9,7 +9,8 @@ import (
 	"sync"
 )
 
-// agent is EKS's Pod Identity agent: the AWS SDK in a pod asks it for credentials, showing the token from the pod's file.
+// agent is EKS's Pod Identity agent: the AWS SDK in a pod requests credentials from it with the token
+// from the pod's file.
 type agent struct {
 	url    string
 	server *http.Server
@@ -19,7 +20,7 @@ type agent struct {
 	admits map[string]serviceAccount
 }
 
-// lookup returns what a service account's association gives it now; empty for no association.
+// lookup returns the current credentials of a service account's association; empty without an association.
 type lookup func(ctx context.Context, namespace, account string) (map[string]string, error)
 
 type serviceAccount struct{ namespace, name string }
@@ -37,7 +38,7 @@ func startAgent(lookup lookup) (*agent, error) {
 
 func (a *agent) stop() { _ = a.server.Close() }
 
-// admit returns a token that stands for the service account.
+// admit returns a token for the service account.
 func (a *agent) admit(namespace, name string) string {
 	token := rand.Text()
 	a.mu.Lock()

@@ -15,10 +15,11 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// tokenLife outlasts any sandbox, so that no token needs renewing. Tokens are bound to their pod and die with it.
+// tokenLife is longer than any sandbox lives, so no token needs renewal. Tokens are bound to their pod
+// and expire with it.
 const tokenLife = 30 * 24 * time.Hour
 
-// container is the one that the process stands for.
+// container returns the container that the process stands for.
 func (w *worker) container() *corev1.Container {
 	if c := containerNamed(w.pod, "controller"); c != nil {
 		return c
@@ -28,8 +29,8 @@ func (w *worker) container() *corev1.Container {
 
 func (w *worker) folder() string { return filepath.Join(w.Dir, string(w.pod.UID)) }
 
-// environment is everything the process sees: the pod's own variables, and what comes with being a pod on EKS. The
-// probes' ports are the sandbox's, because two pods share one machine here.
+// environment returns the whole environment of the process: the pod's own variables, and those of every pod on EKS. The
+// ports of the probes are chosen by the sandbox, because two pods share one machine here.
 func (w *worker) environment(ctx context.Context, metrics, probes int) ([]string, error) {
 	node, err := w.client.CoreV1().Nodes().Get(ctx, w.pod.Spec.NodeName, metav1.GetOptions{})
 	if err != nil {
@@ -58,12 +59,13 @@ func (w *worker) environment(ctx context.Context, metrics, probes int) ([]string
 		environment = append(environment, name+"="+value)
 	}
 	environment = append(environment, w.identity...)
-	// Of two values for one name, the last one counts.
+	// If a name occurs twice, the last value counts.
 	return append(environment, "KUBECONFIG="+kubeconfig, "AWS_ENDPOINT_URL="+w.Gateway, "AWS_EC2_METADATA_DISABLED=true",
 		fmt.Sprintf("METRICS_PORT=%d", metrics), fmt.Sprintf("HEALTH_PROBE_PORT=%d", probes)), nil
 }
 
-// kubeconfig writes the file with which the process is its service account, as the mounted token does in a cluster.
+// kubeconfig writes the file with which the process authenticates as its service account. In a cluster the mounted
+// token does that.
 func (w *worker) kubeconfig(ctx context.Context) (string, error) {
 	path := filepath.Join(w.folder(), "kubeconfig")
 	token, err := w.token(ctx, "")
@@ -85,7 +87,7 @@ func (w *worker) kubeconfig(ctx context.Context) (string, error) {
 	return path, nil
 }
 
-// token asks the API server for a token of the pod's service account; no audience means the API server's own.
+// token requests a token of the pod's service account. Without an audience, the token is for the API server itself.
 func (w *worker) token(ctx context.Context, audience string) (string, error) {
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		ExpirationSeconds: new(int64(tokenLife.Seconds())),

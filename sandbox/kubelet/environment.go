@@ -10,8 +10,9 @@ import (
 	"k8s.io/kubernetes/third_party/forked/golang/expansion"
 )
 
-// resolve gives a container's variables their values as a kubelet does, $(NAME) of earlier ones included. What the
-// Karpenter chart never uses unless asked (config maps, secrets, envFrom) is refused rather than left out.
+// resolve returns the values of a container's variables as a kubelet does, and expands $(NAME) of earlier
+// variables. Sources that the Karpenter chart does not use by default (config maps, secrets, envFrom) are an error
+// and are not ignored.
 func resolve(pod *corev1.Pod, container *corev1.Container, allocatable corev1.ResourceList) (map[string]string, error) {
 	if len(container.EnvFrom) > 0 {
 		return nil, fmt.Errorf("container %s: read environment: envFrom is not supported in the sandbox", container.Name)
@@ -55,7 +56,8 @@ func fieldOf(pod *corev1.Pod, path string) (string, error) {
 	return fieldpath.ExtractFieldPathAsString(pod, path)
 }
 
-// resourceOf is a request or limit in units of the divisor, rounded up. A limit that is not set is what the node has.
+// resourceOf returns a request or limit in units of the divisor, rounded up. An unset limit is
+// the node's allocatable amount.
 func resourceOf(pod *corev1.Pod, own *corev1.Container, ref *corev1.ResourceFieldSelector, allocatable corev1.ResourceList) (string, error) {
 	container := own
 	if ref.ContainerName != "" {
@@ -83,7 +85,7 @@ func resourceOf(pod *corev1.Pod, own *corev1.Container, ref *corev1.ResourceFiel
 		divisor = resource.MustParse("1")
 	}
 	amount, unit := quantity.Value(), divisor.Value()
-	if name == "cpu" { // the only resource that is counted in thousandths
+	if name == "cpu" { // the only resource that is measured in thousandths
 		amount, unit = quantity.MilliValue(), divisor.MilliValue()
 	}
 	return fmt.Sprint((amount + unit - 1) / unit), nil

@@ -12,8 +12,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/admission"
 )
 
-// identify turns what the admission webhook has given the pod into what its process can use on this machine: the agent's address
-// here, and files instead of mounts. A pod that was given nothing has nothing.
+// identify translates the settings from the admission webhook into ones that the pod's process can use on this machine:
+// the address of the agent here, and files instead of mounts. A pod without such settings gets none.
 func (w *worker) identify(ctx context.Context) error {
 	if w.identity != nil {
 		return nil
@@ -33,7 +33,8 @@ func (w *worker) identify(ctx context.Context) error {
 			return err
 		}
 		file := filepath.Join(w.folder(), "web-identity-token")
-		// The Go SDK trades the token for credentials before it reads AWS_ENDPOINT_URL; STS's own variable it reads in time.
+		// The Go SDK exchanges the token for credentials before it reads AWS_ENDPOINT_URL. It reads STS's own variable
+		// in time.
 		w.identity = []string{admission.WebTokenFile + "=" + file, "AWS_ENDPOINT_URL_STS=" + w.Gateway}
 		return write(file, token)
 	}
@@ -48,7 +49,8 @@ func write(file, text string) error {
 	return nil
 }
 
-// credentials asks MiniStack what Pod Identity gives the service account: nothing without association or agent add-on.
+// credentials asks MiniStack for the Pod Identity credentials of the service account. There are none without an
+// association or the agent add-on.
 func (k *kubelet) credentials(ctx context.Context, namespace, account string) (map[string]string, error) {
 	query := url.Values{"accessKeyId": {"test"}, "cluster": {k.Cluster}, "namespace": {namespace}, "serviceAccount": {account}}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, k.MiniStack+"/_sandbox/pod-credentials?"+query.Encode(), nil)

@@ -1,7 +1,8 @@
-// Package kubelet gives the Karpenter Deployment's pods a real process each. It plays what a node's kubelet and EKS's Pod
-// Identity agent do for them: resolves the environment, mints the service account's token, hands out the AWS credentials
-// of the pod's role to a pod that the admission webhook has given the means to ask for them, starts the controller, reports it Ready when its own probes answer, restarts it when it dies, and
-// stops it with its pod. kwok's own pod stages must leave these pods alone.
+// Package kubelet runs a real process for each pod of the Karpenter Deployment. It does what a node's kubelet and EKS's
+// Pod Identity agent do for such a pod: it resolves the environment, requests the service account's token, provides the
+// role's AWS credentials if the admission webhook has configured the pod for them, and starts the controller. It
+// reports the pod Ready when the controller's own probes answer, restarts the process when it dies, and stops it with
+// its pod. kwok's pod stages must leave these pods alone.
 package kubelet
 
 import (
@@ -21,13 +22,13 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Selector chooses the pods that get a process; kwok must not serve them.
+// Selector selects the pods that get a process. kwok must ignore them.
 const Selector = "app.kubernetes.io/name=karpenter"
 
-// Config says which cluster and which AWS the pods live in.
+// Config describes the cluster and the AWS of the pods.
 type Config struct {
-	Kubernetes *rest.Config // with the administrator's rights
-	Cluster    string       // the EKS cluster's name: Pod Identity associations belong to one
+	Kubernetes *rest.Config // with administrator permissions
+	Cluster    string       // the EKS cluster's name: Pod Identity associations belong to a cluster
 	Region     string
 	Gateway    string // URL that the pods get as AWS_ENDPOINT_URL
 	MiniStack  string // URL of MiniStack itself, which knows the pods' roles
@@ -48,7 +49,7 @@ type kubelet struct {
 	running sync.WaitGroup
 }
 
-// Why a worker ends. Only a deleted pod is removed from the API server.
+// Reasons why a worker ends. Only a deleted pod is removed from the API server.
 var (
 	errDeleted = errors.New("the pod is deleted")
 	errGone    = errors.New("the pod has gone")
@@ -89,7 +90,7 @@ func (k *kubelet) run(ctx context.Context) error {
 	return nil
 }
 
-// sync makes the pod's worker what the pod asks for: one for a pod on a node, none for a deleted pod.
+// sync starts or ends the pod's worker: a pod on a node has one, a deleted pod has none.
 func (k *kubelet) sync(ctx context.Context, pod *corev1.Pod) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -106,7 +107,7 @@ func (k *kubelet) sync(ctx context.Context, pod *corev1.Pod) {
 	}
 }
 
-// begin starts a worker; the lock is held.
+// begin starts a worker. The caller holds the lock.
 func (k *kubelet) begin(ctx context.Context, pod *corev1.Pod) *worker {
 	workerContext, end := context.WithCancelCause(ctx)
 	w := &worker{kubelet: k, pod: pod, end: end}
@@ -138,12 +139,13 @@ func (k *kubelet) gone(object any) {
 	}
 }
 
-// backOff is how long a container that died waits for its next start: a kubelet's doubling, in the sandbox's time.
+// backOff returns how long a container that died waits for its next start. It doubles like a
+// kubelet's, with shorter times.
 func backOff(restarts int32) time.Duration {
 	return min(time.Second<<min(restarts-1, 10), 10*time.Second)
 }
 
-// complain logs what nobody else would hear of.
+// complain logs an error that is not reported anywhere else.
 func (w *worker) complain(phase string, err error) {
 	w.Log.Error("kubelet", "pod", w.pod.Namespace+"/"+w.pod.Name, "phase", phase, "error", err)
 }

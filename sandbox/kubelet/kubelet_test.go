@@ -28,8 +28,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/admission"
 )
 
-// TestMain makes the test binary its own controller: started with FAKE_CONTROLLER it writes its environment and its
-// process id there, and is ready while the file "ready" stands beside them.
+// TestMain makes the test binary its own controller: started with FAKE_CONTROLLER, it writes its environment and its
+// process id into that folder, and is ready while a file "ready" exists there.
 func TestMain(m *testing.M) {
 	dir := os.Getenv("FAKE_CONTROLLER")
 	if dir == "" {
@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 type scene struct {
 	t           *testing.T
 	client      *fake.Clientset
-	credentials map[string]string // what MiniStack answers
+	credentials map[string]string // MiniStack's answer
 	dir         string            // of the fake controller
 	logs        string
 	stop        func() // ends the kubelet and waits for it
@@ -107,7 +107,7 @@ func account(annotations map[string]string) *corev1.ServiceAccount {
 	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "karpenter", Annotations: annotations}}
 }
 
-// schedule makes a controller pod that already has its node, with variables that the admission webhook has given it.
+// schedule creates a controller pod that is already scheduled, with variables from the admission webhook.
 func (s *scene) schedule(given ...corev1.EnvVar) {
 	s.t.Helper()
 	pod := &corev1.Pod{
@@ -131,7 +131,7 @@ func (s *scene) pod() *corev1.Pod {
 	return pod
 }
 
-// status polls until the pod's phase, readiness and restarts are these.
+// status polls until the pod's phase, readiness and restarts have these values.
 func (s *scene) status(phase corev1.PodPhase, ready bool, restarts int32) {
 	s.t.Helper()
 	s.await(fmt.Sprintf("%s, ready=%v, %d restarts", phase, ready, restarts), func() bool {
@@ -149,7 +149,7 @@ func (s *scene) status(phase corev1.PodPhase, ready bool, restarts int32) {
 	})
 }
 
-// await polls until the condition holds; the limit only ends a test that would hang.
+// await polls until the condition holds. The limit only bounds a test that would hang.
 func (s *scene) await(what string, condition func() bool) {
 	s.t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
@@ -175,7 +175,7 @@ func (s *scene) setReady(ready bool) {
 	}
 }
 
-// pid waits for the fake controller's process id to be another one than before.
+// pid waits until the fake controller has another process id than before.
 func (s *scene) pid(before int) int {
 	s.t.Helper()
 	var pid int
@@ -337,7 +337,7 @@ func TestTheProcessIsItsServiceAccount(t *testing.T) {
 	}
 }
 
-// What the admission webhook has given the pod decides, and nothing that is there later.
+// The variables from the admission webhook decide. Later changes have no effect.
 func TestAWSIdentity(t *testing.T) {
 	for name, c := range map[string]struct {
 		given    []corev1.EnvVar

@@ -9,11 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// simulationRole is what Karpenter's simulated EC2 needs beyond the chart's own rights: it keeps its instances in
-// ConfigMaps and makes and deletes their Nodes, as instances and the cloud controller do on AWS.
+// simulationRole has the permissions that Karpenter's simulated EC2 needs in addition to the chart's own. It stores its
+// instances in ConfigMaps, and creates and deletes their Nodes, as instances and the cloud controller do on AWS.
 const simulationRole = "sandbox:simulated-instances"
 
-// grantSimulation gives the pod's service account the rights of the simulation.
+// grantSimulation gives the pod's service account the permissions of the simulation.
 func (w *worker) grantSimulation(ctx context.Context) error {
 	rbac := w.client.RbacV1()
 	_, err := rbac.ClusterRoles().Create(ctx, &rbacv1.ClusterRole{

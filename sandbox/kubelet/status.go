@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// containerState is what a pod's status says about its one container: running, unless it waits for a reason.
+// containerState is the state of the pod's only container for the pod's status: running, or waiting for a reason.
 type containerState struct {
 	since    metav1.Time
 	ready    bool
@@ -20,7 +20,7 @@ type containerState struct {
 	message  string
 }
 
-// tell writes the state into the pod's status if it has changed, and says whether the API server has it now.
+// tell writes the state into the pod's status if it has changed. It reports whether the API server has the state now.
 func (w *worker) tell(ctx context.Context, state containerState) bool {
 	if w.reported != nil && *w.reported == state {
 		return true
@@ -68,8 +68,8 @@ func (w *worker) status(state containerState) corev1.PodStatus {
 	}
 }
 
-// podAddress is an address to show; nothing listens there. The process itself is on the loopback address, which an
-// EndpointSlice may not name.
+// podAddress returns an address for display only; nothing listens there. The process itself listens on the loopback
+// address, which an EndpointSlice may not contain.
 func podAddress(uid types.UID) string {
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(uid))

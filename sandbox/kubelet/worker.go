@@ -14,19 +14,20 @@ import (
 )
 
 const (
-	// maxGrace bounds what a pod's own grace period may ask for: the sandbox has to end in time.
+	// maxGrace bounds a pod's own grace period, because the sandbox has to end in time.
 	maxGrace = 10 * time.Second
-	// impatient and patient are the pauses between two probes of a process that is not ready yet, and of one that is.
+	// impatient and patient are the intervals between the probes of a process that is not ready yet, and
+	// of one that is.
 	impatient = 100 * time.Millisecond
 	patient   = time.Second
 )
 
-// worker serves one pod from its node's choice to its end.
+// worker serves one pod from its scheduling to its end.
 type worker struct {
 	*kubelet
 	pod      *corev1.Pod
 	end      context.CancelCauseFunc
-	identity []string // the variables of its credentials; nil until they are made
+	identity []string // the variables for its credentials; nil until they are prepared
 	reported *containerState
 }
 
@@ -46,8 +47,8 @@ func (w *worker) run(ctx context.Context) {
 	}
 }
 
-// serve runs the process once and reports what its probes say. It returns why a container that ended waits, in the
-// words of a kubelet.
+// serve runs the process once and reports the result of its probes. When the process has ended, it returns the waiting
+// reason of the container, as a kubelet names it.
 func (w *worker) serve(ctx context.Context, restarts int32) (reason string, err error) {
 	ports, giveBack, err := process.FreePorts(2)
 	if err != nil {
@@ -94,7 +95,7 @@ func (w *worker) logName(restarts int32) string {
 	return fmt.Sprintf("%s.%d", w.pod.Name, restarts)
 }
 
-// answers probes the process as a kubelet does: any status from 200 to 399 is good.
+// answers probes the process as a kubelet does: a status from 200 to 399 is a success.
 func answers(ctx context.Context, port int, path string) bool {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -110,12 +111,12 @@ func answers(ctx context.Context, port int, path string) bool {
 	return response.StatusCode >= 200 && response.StatusCode < 400
 }
 
-// remove takes the deleted pod off the API server, now that its process has ended.
+// remove deletes the pod from the API server after its process has ended.
 func (w *worker) remove(ctx context.Context) {
 	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64), Preconditions: &metav1.Preconditions{UID: &w.pod.UID}}
 	for {
 		err := w.client.CoreV1().Pods(w.pod.Namespace).Delete(ctx, w.pod.Name, now)
-		// A conflict means that a pod of the same name has taken its place.
+		// A conflict means that another pod of the same name has taken its place.
 		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 			return
 		}
@@ -126,7 +127,7 @@ func (w *worker) remove(ctx context.Context) {
 	}
 }
 
-// sleep waits, and says false when the context has ended first.
+// sleep waits. It returns false if the context ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():

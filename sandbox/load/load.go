@@ -1,4 +1,5 @@
-// Package load writes to racks while AWS's default rates hold, and tells what it cost and how much of each quota it used.
+// Package load writes to racks under AWS's default request rates. It reports the cost and the share of each quota that
+// was used.
 package load
 
 import (
@@ -20,21 +21,21 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/user"
 )
 
-// burst is how many writes one rack gets as fast as SSM takes them, 3 a second.
+// burst is the number of writes to one rack, made as fast as SSM accepts them, 3 a second.
 const burst = 100
 
-// atOnce is how many calls this program makes at the same time.
+// atOnce is the maximum number of concurrent calls of this program.
 const atOnce = 32
 
-// patient has a call tried until SSM takes it, as an operator's own automation would that writes to all racks: the SDK's own limit to
-// retries is for programs that give up.
+// patient retries a call until SSM accepts it, as automation that writes to all racks would. The SDK's default limit of
+// retries is too low for that.
 func patient(o *ssm.Options) {
 	o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts, o.MaxBackoff, o.RateLimiter = 200, 2*time.Second, ratelimit.None
 	})
 }
 
-// run is one run of the load.
+// run is one run of the load test.
 type run struct {
 	environment user.Environment
 	aws         aws.Config
@@ -42,7 +43,8 @@ type run struct {
 	out         *heartbeat.Writer
 }
 
-// Run writes many times to one rack, turns so many racks on, changes each, and has the schedule go over all of them.
+// Run writes many times to one rack, turns Karpenter on in the given number of racks, changes each, and runs the
+// schedule for all of them.
 func Run(ctx context.Context, environment user.Environment, racks int, out *heartbeat.Writer) error {
 	config := environment.AWS()
 	r := &run{environment: environment, aws: config, store: ssm.NewFromConfig(config, patient), out: out}
@@ -62,7 +64,7 @@ func Run(ctx context.Context, environment user.Environment, racks int, out *hear
 	return nil
 }
 
-// running tells how many passes go on.
+// running returns how many executions run.
 func (r *run) running(ctx context.Context) string {
 	ctx, end := context.WithTimeout(ctx, 5*time.Second)
 	defer end()
@@ -73,7 +75,7 @@ func (r *run) running(ctx context.Context) string {
 	return fmt.Sprintf("%d executions run", n)
 }
 
-// enable turns Karpenter on, so that the writes to the rack have something to change.
+// enable turns Karpenter on, so that the writes to the rack have an effect.
 func (r *run) enable(ctx context.Context) error {
 	if err := r.turnOn(ctx, seed.ClusterName); err != nil {
 		return err
@@ -82,7 +84,7 @@ func (r *run) enable(ctx context.Context) error {
 	return err
 }
 
-// full is the full pass of a rack that is on and has nothing to mend: what the schedule costs.
+// full measures a full pass of a rack that is on and has nothing to repair. This is the cost of the schedule.
 func (r *run) full(ctx context.Context) error {
 	_, err := r.measure(ctx, "a full pass of one rack that is on", 0, func() error {
 		_, err := r.command(ctx, `aws events put-events --entries '[{"EventBusName":"sawhorse","Source":"load",`+
@@ -92,7 +94,7 @@ func (r *run) full(ctx context.Context) error {
 	return err
 }
 
-// command runs a command as a user would, and gives what it printed.
+// command runs a command as a user would, and returns its output.
 func (r *run) command(ctx context.Context, line string) (string, error) {
 	command := exec.CommandContext(ctx, "bash", "-c", line)
 	command.Env = r.environment
@@ -103,8 +105,9 @@ func (r *run) command(ctx context.Context, line string) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// burst writes many values to one parameter; the last one comes after all others. A pass sees all that came before it, and begins by
-// waiting a second for more: the writes may cost one for each second that they take, and a first and a last one.
+// burst writes many values to one parameter. The last value is written after all others. A pass applies all writes
+// before it, and first waits one second for further writes. So there may be one pass for each second that the writes
+// take, plus a first and a last one.
 func (r *run) burst(ctx context.Context) error {
 	began, took := time.Now(), time.Duration(0)
 	history, err := r.measure(ctx, fmt.Sprintf("%d writes to one rack at once", burst), 0, func() error {

@@ -15,7 +15,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/rates"
 )
 
-// phase is what was measured of one.
+// phase has the measurements of one phase.
 type phase struct {
 	began   time.Time
 	written time.Duration
@@ -25,11 +25,11 @@ type phase struct {
 	uses    []rates.Use
 }
 
-// measure does something while the rates hold, waits until all passes have ended, and prints what they cost. span is the time that
-// the phase stands for; 0 is the time that it takes.
+// measure runs do under the request rates, waits until all passes have ended, and prints their cost. span is the time
+// that the phase stands for; 0 means the time that it takes.
 func (r *run) measure(ctx context.Context, what string, span time.Duration, do func() error) (passes.History, error) {
 	fmt.Fprintf(r.out, "\n%s\n", what)
-	for _, begin := range []struct{ method, what string }{{http.MethodDelete, "faults"}, {http.MethodPut, "rates"}} { // they count anew
+	for _, begin := range []struct{ method, what string }{{http.MethodDelete, "faults"}, {http.MethodPut, "rates"}} { // resets the counts
 		if err := r.ask(ctx, begin.method, begin.what, nil); err != nil {
 			return passes.History{}, err
 		}
@@ -39,14 +39,14 @@ func (r *run) measure(ctx context.Context, what string, span time.Duration, do f
 		return passes.History{}, err
 	}
 	p.written = time.Since(p.began)
-	time.Sleep(2 * time.Second) // for the last event
+	time.Sleep(2 * time.Second) // for the last event to arrive
 	if err := passes.Idle(ctx, r.aws); err != nil {
 		return passes.History{}, err
 	}
 	if p.span = span; span == 0 {
 		p.span = time.Since(p.began)
 	}
-	// The histories are read without the rates, and are no part of what is counted.
+	// The histories are read without rate limits and are not counted.
 	err := errors.Join(
 		r.ask(ctx, http.MethodGet, "faults", &p.report), r.ask(ctx, http.MethodGet, "rates", &p.uses),
 		r.ask(ctx, http.MethodDelete, "rates", nil))
@@ -69,7 +69,7 @@ func (r *run) line(name, format string, args ...any) {
 	fmt.Fprintf(r.out, "  %-46s %s\n", name, fmt.Sprintf(format, args...))
 }
 
-// cost prints what the passes took.
+// cost prints the cost of the passes.
 func (r *run) cost(p phase) {
 	history := p.history
 	last := slices.MaxFunc(history.Rounds, func(a, b passes.Round) int { return a.To.Compare(b.To) }).To
@@ -91,8 +91,8 @@ func (r *run) cost(p phase) {
 	}
 }
 
-// quotas prints the part of each quota that was used: of the gateway's buckets, and of what the state machine does past the gateway
-// by its histories.
+// quotas prints the share of each quota that was used. The gateway's buckets supply most figures. The state machine
+// bypasses the gateway, so its figures come from the histories.
 func (r *run) quotas(p phase) {
 	fmt.Fprintf(r.out, "  %-58s %7s %7s %6s %6s %8s %7s\n",
 		"quota, calls a second (* not published: assumed)", "given", "refused", "peak", "share", "waited", "gave up")
@@ -117,8 +117,8 @@ func (r *run) quotas(p phase) {
 	}
 }
 
-// throttled prints what the refusals came to. Those that outlast the tries of one call of a function are tried again by the state
-// machine.
+// throttled prints the effect of the rejected calls. If all tries of a function's call are rejected, the state machine
+// calls the function again.
 func (r *run) throttled(p phase) {
 	refused, waited := 0, 0.0
 	for _, u := range p.uses {
@@ -129,7 +129,7 @@ func (r *run) throttled(p phase) {
 		p.history.Throttled, p.history.Slowest.Seconds())
 }
 
-// ask reads, sets or resets what the gateway counts under a name.
+// ask reads, sets or resets the gateway's counts of the given name.
 func (r *run) ask(ctx context.Context, method, what string, into any) error {
 	request, err := http.NewRequestWithContext(ctx, method, *r.aws.BaseEndpoint+"/_sandbox/"+what, nil)
 	if err != nil {

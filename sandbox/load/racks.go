@@ -14,11 +14,11 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/seed"
 )
 
-// wave is how many racks are turned on together: an operator's own patience with SSM's three writes a second.
+// wave is the number of racks that are turned on together. It is limited because SSM accepts three writes a second.
 const wave = 10
 
-// many makes clusters and racks of their names, turns the racks on, changes each of them at once, and has the schedule start a full
-// pass of each. Behind the clusters are stand-ins for API servers (package standin).
+// many creates clusters and racks of the same names, turns the racks on, changes all of them at once, and runs one hour
+// of the schedule. The clusters' API servers are stand-ins (package standin).
 func (r *run) many(ctx context.Context, n int) error {
 	var racks []string
 	for i := range n {
@@ -65,7 +65,7 @@ func (r *run) turnOn(ctx context.Context, rack string) error {
 	return nil
 }
 
-// change writes once to each rack, as fast as SSM takes it.
+// change writes once to each rack, as fast as SSM accepts it.
 func (r *run) change(ctx context.Context, racks []string) error {
 	history, err := r.measure(ctx, fmt.Sprintf("a change to each of %d racks that are on, at once", len(racks)), 0, func() error {
 		return each(ctx, racks, atOnce, func(ctx context.Context, rack string) error { return r.write(ctx, rack, "karpenter_cpu_limit", "777") })
@@ -76,8 +76,8 @@ func (r *run) change(ctx context.Context, racks []string) error {
 	return r.planned(ctx, history, racks)
 }
 
-// hour is what the schedule does in an hour: it calls the function resync at each of its ticks. The time between them is left out, so
-// that each tick's passes have ended when the next one comes.
+// hour runs one hour of the schedule: it calls the function resync once for each tick. It skips the time between ticks,
+// but waits for each tick's passes to end.
 func (r *run) hour(ctx context.Context, racks []string) error {
 	var started []int
 	what := fmt.Sprintf("the schedule's 12 ticks of an hour: a full pass of each of %d racks that are on", len(racks))
@@ -101,7 +101,7 @@ func (r *run) hour(ctx context.Context, racks []string) error {
 	return r.planned(ctx, history, racks)
 }
 
-// tick is one call of the schedule; it gives how many racks it has visited.
+// tick makes one call of the schedule. It returns the number of racks visited.
 func (r *run) tick(ctx context.Context, minute int) (int, error) {
 	line := `aws lambda invoke --function-name Sawhorse-resync --payload '{"time":"2026-01-01T00:%02d:00Z"}' /dev/stderr 2>&1 >/dev/null`
 	text, err := r.command(ctx, fmt.Sprintf(line, minute))
@@ -115,16 +115,16 @@ func (r *run) tick(ctx context.Context, minute int) (int, error) {
 	return len(answer.Racks), nil
 }
 
-// status is what is read of a rack's status.
+// status has the fields of a rack's status that are needed here.
 type status struct {
 	Rack, State, Goal string
 	Failure           any
 }
 
-// patience is far beyond what a wave takes.
+// patience is much longer than a wave takes.
 const patience = 15 * time.Minute
 
-// reconciled waits until racks are on. One that cannot get there is an error at once.
+// reconciled waits until the racks are on. It returns an error as soon as a rack cannot get there.
 func (r *run) reconciled(ctx context.Context, racks []string) error {
 	for deadline := time.Now().Add(patience); ; {
 		all, err := r.statuses(ctx, racks)
@@ -151,7 +151,7 @@ func (r *run) reconciled(ctx context.Context, racks []string) error {
 	}
 }
 
-// planned is an error where a rack had no pass that changed something or looked at everything, or is not Reconciled after it.
+// planned returns an error if a rack had no pass with steps to take, or is not Reconciled afterwards.
 func (r *run) planned(ctx context.Context, history passes.History, racks []string) error {
 	for _, rack := range racks {
 		if !slices.ContainsFunc(history.Rounds, func(round passes.Round) bool { return round.Rack == rack && round.Outcome == "Planned" }) {
@@ -161,7 +161,7 @@ func (r *run) planned(ctx context.Context, history passes.History, racks []strin
 	return r.reconciled(ctx, racks)
 }
 
-// statuses are those that there are, read ten at a time, as SSM gives them.
+// statuses returns the statuses that exist. It reads ten at a time, which is SSM's limit.
 func (r *run) statuses(ctx context.Context, racks []string) ([]status, error) {
 	var all []status
 	for some := range slices.Chunk(racks, 10) {
@@ -184,7 +184,7 @@ func (r *run) statuses(ctx context.Context, racks []string) ([]status, error) {
 	return all, nil
 }
 
-// each does something for every rack, so many at a time.
+// each calls do for every rack, at most limit at a time.
 func each(ctx context.Context, racks []string, limit int, do func(ctx context.Context, rack string) error) error {
 	all, allCtx := errgroup.WithContext(ctx)
 	all.SetLimit(limit)

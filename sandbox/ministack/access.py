@@ -1,7 +1,7 @@
-"""EKS access entries as AWS has them: the cluster's mode, the principal, groups, defaults, role ids.
+"""EKS access entries as on AWS: the cluster's access mode, principals, groups, defaults, role ids.
 
-An entry binds to the role's unique id. MiniStack knows the ARN only, so the id of the moment
-is kept here; sandbox_api shows both, and the sandbox's authenticator compares them.
+An entry binds to the role's unique id. MiniStack stores the ARN only, so this module records the id at the time the
+entry is created. sandbox_api shows that id and the current one, and the sandbox's authenticator compares them.
 """
 
 import re
@@ -51,13 +51,13 @@ def mode(cluster):
 
 
 def current_role_id(principal_arn):
-    """The unique id of the role that has this very ARN now, None for no such role or another kind of principal."""
+    """The unique id of the role with exactly this ARN, None if there is none or the principal is not a role."""
     role = iam._roles.get(principal_arn.rsplit("/", 1)[-1])
     return role["RoleId"] if role and role["Arn"] == principal_arn else None
 
 
 def build_access_entry(cluster, principal, body):
-    """MiniStack's record with EKS's defaults, for the cluster creator's entry too."""
+    """MiniStack's record with EKS's defaults, also for the cluster creator's entry."""
     entry = _build(cluster, principal, {**body, **_identity(principal, body.get("type", "STANDARD"), body)})
     role_ids[entry["accessEntryArn"]] = current_role_id(principal)
     return entry
@@ -81,7 +81,7 @@ def associate_access_policy(cluster, principal, body):
 
 
 def create_nodegroup(cluster, body):
-    # In the API modes EKS itself lets the nodes of a managed node group in.
+    # In the API modes EKS itself creates the access entry for the nodes of a managed node group.
     answer = _create_nodegroup(cluster, body)
     role = body.get("nodeRole", "")
     if answer[0] == 200 and mode(eks._clusters[cluster]) != "CONFIG_MAP":
@@ -115,7 +115,7 @@ def _identity_refusal(kind, body):
 
 
 def _identity(principal, kind, body):
-    """Groups and username as EKS fills them in."""
+    """Groups and username with the values that EKS fills in."""
     if kind in NODES:
         return {"kubernetesGroups": NODES[kind], "username": "system:node:{{EC2PrivateDNSName}}"}
     if kind != "STANDARD" or body.get("username"):

@@ -1,7 +1,7 @@
-"""CloudFormation's alarms on a query.
+"""CloudFormation alarms on a metrics query.
 
-CloudWatch takes an alarm either on one metric or on Metrics, a list of expressions; MiniStack's provisioner refuses the
-second. Here such an alarm is kept under its expression. There are no metrics that could set it off.
+CloudWatch accepts an alarm on one metric, or on Metrics, a list of expressions. MiniStack's provisioner rejects the
+second form. This module stores such an alarm under its expression. No metric can trigger it.
 """
 
 from ministack.services.cloudformation import provisioners

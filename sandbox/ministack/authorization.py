@@ -1,4 +1,4 @@
-"""The resource ARNs that AWS authorizes against, where MiniStack takes another (AUTH=true)."""
+"""The resource ARNs that AWS authorizes against, where MiniStack uses another (AUTH=true)."""
 
 import contextvars
 import json
@@ -16,20 +16,20 @@ _iam_tags = tagging._RESOURCE_TAG_COLLECTORS["iam"]
 
 
 def install():
-    iam_actions.extract_resource_arn = extract_resource_arn  # app imports it at each request
+    iam_actions.extract_resource_arn = extract_resource_arn  # the app imports the function at each request
     tagging._RESOURCE_TAG_COLLECTORS["iam"] = _with_profiles
     tagging._RESOURCE_TAG_COLLECTORS["eks"] = _eks_tags
 
 
 def _with_profiles():
-    """aws:ResourceTag holds for instance profiles as it does for users and roles."""
+    """Makes aws:ResourceTag work for instance profiles, as it does for users and roles."""
     yield from _iam_tags()
     for profile in iam._instance_profiles.values():
         yield profile["Arn"], profile["Tags"]
 
 
 def _eks_tags():
-    """… and for clusters, and what is theirs."""
+    """Makes aws:ResourceTag work for clusters and their parts."""
     for arn, tags in eks._tags.items():
         yield arn, [{"Key": key, "Value": value} for key, value in tags.items()]
 
@@ -46,12 +46,12 @@ def extract_resource_arn(service, method, path, headers, body, query, region, ac
         role = role_replicas.shown(arn.rsplit("/", 1)[-1])
         if role:
             return role["Arn"]
-        first = iam_actions._query_param(query, "Path") or "/"  # CreateRole: the ARN-to-be carries the path
+        first = iam_actions._query_param(query, "Path") or "/"  # CreateRole is authorized on the future ARN, which includes the path
         return f"arn:aws:iam::{account}:role{first}{arn.rsplit('/', 1)[-1]}"
     if service == "iam" and iam_actions._query_param(query, "OpenIDConnectProviderArn"):
         return iam_actions._query_param(query, "OpenIDConnectProviderArn")
     if service == "events" and arn == "*":
-        asked = json.loads(body or b"{}")  # a rule's tags, or its targets
+        asked = json.loads(body or b"{}")  # a rule's tags or targets
         rule = asked.get("Rule") and f"arn:aws:events:{region}:{account}:rule/{asked['Rule']}"
         return asked.get("ResourceARN") or rule or arn
     if service == "eks":
@@ -60,14 +60,16 @@ def extract_resource_arn(service, method, path, headers, body, query, region, ac
 
 
 def _parameters(body, region, account):
-    """GetParametersByPath is authorized on the path, the calls on several names on the first of them."""
+    """GetParametersByPath is authorized on the path, a call with several names on the first of them."""
     asked = json.loads(body or b"{}")
     name = asked.get("Path") or next(iter(asked.get("Names") or []), None)
     return name and f"arn:aws:ssm:{region}:{account}:parameter/{name.strip('/')}"
 
 
 def _instance_profile(query, account):
-    """A profile's calls are authorized on the profile, also those that name a role; creating it, on the ARN-to-be."""
+    """Calls about an instance profile are authorized on the profile, also if they name a role; CreateInstanceProfile
+    on the future ARN.
+    """
     name = iam_actions._query_param(query, "InstanceProfileName")
     profile = iam._instance_profiles.get(name)
     path = iam_actions._query_param(query, "Path") or "/"
@@ -75,7 +77,7 @@ def _instance_profile(query, account):
 
 
 def _eks(path, region, account):
-    """Calls on a part of a cluster are authorized on that part (creating it: on the cluster)."""
+    """Calls about a part of a cluster are authorized on that part; the call that creates it, on the cluster."""
     base = f"arn:aws:eks:{region}:{account}"
     entry.set(None)
     match = re.match(r"/clusters/([^/]+)/(node-groups|addons|pod-identity-associations)/([^/]+)", path)

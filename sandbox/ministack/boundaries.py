@@ -1,5 +1,6 @@
-"""CloudFormation deletes no managed policy that is some role's permissions boundary: IAM refuses it (DeleteConflict), and an update leaves
-such a policy behind.
+"""CloudFormation does not delete a managed policy that is a role's permissions boundary.
+
+IAM refuses it (DeleteConflict), and a stack update leaves such a policy behind.
 """
 
 from ministack.services import iam

@@ -1,9 +1,10 @@
-"""What EKS does with its caller's rights, beside the call itself (AUTH=true).
+"""The permissions that EKS checks in addition to the permission for the call itself (AUTH=true).
 
-For a new node group the caller must be allowed to hand its role to EKS, to look at role, subnets and launch template, and to
-launch instances as the template says; for a Pod Identity association, to hand on its role; for an access entry of nodes, to hand
-their role to EC2 (EKS user guide, "Create access entries"). A caller who may not is refused, and told of the action that is
-missing. EC2 is moto's: the gateway tells what a launch template says.
+To create a node group, the caller must be allowed to pass its role to EKS, to read the role, the subnets and the
+launch template, and to launch instances from the template. To create a Pod Identity association, it must be allowed
+to pass its role. To create an access entry for nodes, it must be allowed to pass their role to EC2 (EKS user guide,
+"Create access entries"). Otherwise EKS rejects the call and names the missing action. EC2 is served by moto, so the
+gateway sends the contents of the launch template.
 """
 
 import contextvars
@@ -70,12 +71,12 @@ def _handed_on(body):
 
 
 def _launch(template, subnets):
-    """A launch from the template is judged on all that it makes and all that it uses."""
+    """A launch from the template is authorized against everything that it creates and uses."""
     ours, public = (f"arn:aws:ec2:{get_region()}:{account}:" for account in (get_account_id(), ""))
     made = [f"{ours}{kind}/*" for kind in ("instance", "volume", "network-interface")]
     used = [f"launch-template/{template['id']}", *(f"subnet/{s}" for s in subnets), *template["uses"]]
     if not any(one.startswith("image/") for one in used):
-        used.append("image/*")  # EKS's own
+        used.append("image/*")  # the image that EKS chooses
     used = [one if one.startswith("arn:") else (public if one.startswith(("image/", "snapshot/")) else ours) + one for one in used]
     context = {"ec2:LaunchTemplate": f"{ours}launch-template/{template['id']}"}
     tagged = [("ec2:CreateTags", f"{ours}{kind}/*", {"ec2:CreateAction": "RunInstances"}) for kind in template["tagged"]]
@@ -83,7 +84,7 @@ def _launch(template, subnets):
 
 
 def _refusal(asked):
-    """EKS's answer to a caller who lacks one of the rights, or None."""
+    """EKS's answer to a caller that lacks one of the permissions, or None."""
     for action, resource, context in asked if _caller.get() else []:
         denied = iam_evaluator.enforce(_caller.get(), action, action.split(":")[0], get_region(), resource, context)
         if denied:

@@ -1,7 +1,8 @@
-"""Events of AWS's own services, which PutEvents would refuse from outside: `Parameter Store Change`, and what scripts ask for.
+"""Events of AWS's own services, which PutEvents rejects: `Parameter Store Change`, and events that scripts request.
 
-SSM's events are best effort. Here they are reliable, until a script orders (POST /_sandbox/change-events?order=drop&count=3)
-that the next ones are dropped, come twice (repeat), or come after the one that follows (delay).
+SSM's events are best effort. Here they are reliable, unless a script orders otherwise for the next ones (POST
+/_sandbox/change-events?order=drop&count=3): they are dropped (drop), delivered twice (repeat), or delivered after
+the event that follows (delay).
 """
 
 import json
@@ -31,7 +32,7 @@ def emit(operation, param):
 
 
 def _delivered(event):
-    """The events that come now instead of this one."""
+    """The events to deliver now, in place of this one."""
     global _left
     late = list(_delayed)
     _delayed.clear()

@@ -1,11 +1,11 @@
-"""What EKS says about a cluster's access mode."""
+"""EKS's rules for a cluster's access mode."""
 
 MODES = ("CONFIG_MAP", "API_AND_CONFIG_MAP", "API")
 FORWARD = (("CONFIG_MAP", "API_AND_CONFIG_MAP"), ("API_AND_CONFIG_MAP", "API"))
 
 
 def complete(body):
-    """(body with EKS's defaults, refusal) of a CreateCluster request."""
+    """Returns (body with EKS's defaults, refusal) of a CreateCluster request."""
     access = {"authenticationMode": "CONFIG_MAP", "bootstrapClusterCreatorAdminPermissions": True,
               **body.get("accessConfig", {})}
     if access["authenticationMode"] not in MODES:

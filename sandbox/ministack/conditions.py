@@ -1,7 +1,8 @@
-"""The condition keys and variables that policies of Sawhorse name, where MiniStack supplies none (AUTH=true).
+"""Condition keys and policy variables that Sawhorse's policies use and MiniStack does not support (AUTH=true).
 
-MiniStack knows aws:RequestTag and aws:TagKeys; a condition on a key that it does not supply is never met. It knows no variables: here
-${key} in a resource stands for the key's value, and a statement with a variable that has none matches nothing, as on AWS.
+MiniStack supplies aws:RequestTag and aws:TagKeys. A condition on a key that it does not supply is never met. It has
+no variables: this module replaces ${key} in a resource by the key's value. If there is no value, the statement
+matches nothing, as on AWS.
 """
 
 import dataclasses
@@ -21,13 +22,16 @@ _variable = re.compile(r"\$\{([^}]+)\}")
 
 
 def install():
-    iam_actions.request_tag_context = request_context  # app imports it at each request
+    iam_actions.request_tag_context = request_context  # the app imports the function at each request
     iam_evaluator._first_match = first_match
     iam_evaluator.resolve_principal = resolve_principal
 
 
 def resolve_principal(*args, **named):
-    """MiniStack looks for a resource's tags only where the caller's own policies name some; where its boundary does, they are to name one."""
+    """MiniStack looks up a resource's tags only if one of the caller's own policies refers to tags.
+
+    If only the permissions boundary refers to them, this adds a statement that names a tag and has no other effect.
+    """
     found = _resolve_principal(*args, **named)
     limits = getattr(found, "limits", [])
     if limits and any(iam_evaluator._names_condition_key(limit, "aws:resourcetag/") for limit in limits):
@@ -62,7 +66,7 @@ def request_context(service, action, body, params):
 
 
 def _leading(body):
-    """The partition key that a call about items names: of the one item, or of a query."""
+    """The partition key of a call about items: that of the item, or of the query."""
     asked = json.loads(body or b"{}")
     named = asked.get("Key") or asked.get("Item") or {}
     match = re.match(r"pk = (:\w+)", asked.get("KeyConditionExpression", ""))
@@ -71,7 +75,7 @@ def _leading(body):
 
 
 def _boundary(action, params):
-    """The boundary that the call gives a role, else the one that the role has."""
+    """The permissions boundary that the call sets on a role, or else the role's current one."""
     given = iam_actions._query_param(params, "PermissionsBoundary")
     role = iam._roles.get(iam_actions._query_param(params, "RoleName")) or {}
     arn = given or (role.get("PermissionsBoundary") if action != "iam:CreateRole" else None)
@@ -79,10 +83,12 @@ def _boundary(action, params):
 
 
 def _entry(action, body):
-    """Of a call about an access entry: its principal, which is in the path, and its type, if EKS has it."""
+    """The principal of the access entry that a call is about, which is in the path, and the entry's type if it
+    exists.
+    """
     asked = json.loads(body) if body[:1] == b"{" else {}
     keys = {}
-    if authorization.entry.get():  # MiniStack has asked for the resource before
+    if authorization.entry.get():  # MiniStack has determined the resource before
         found = eks._access_entries.get(eks._ae_key(*authorization.entry.get())) or {}
         keys = {"eks:principalArn": authorization.entry.get()[1], "eks:accessEntryType": found.get("type")}
     if action == "eks:CreateAccessEntry":

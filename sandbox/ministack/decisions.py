@@ -1,10 +1,12 @@
-"""The decisions about the roles of the stack, kept so that `make rights` can have them made again with a right less.
+"""Records the authorization decisions about the stack's roles. `make rights` repeats them with one permission
+removed.
 
-MiniStack's engine judges a call by an EvalContext and the caller's policies. The file has both: in its first line the roles'
-policies, as they were deployed; then a line for each call that differs from the earlier ones of the same script. Calls are kept
-from when a script begins (POST /_sandbox/script?name=Story), and only those that were judged by the policies as deployed: what
-a script does to a role is its own affair. A call about a role that a replica has not heard of is judged on an ARN without the
-role's path, and made again later; that judgement is left out.
+MiniStack evaluates a call from an EvalContext and the caller's policies. The file has both: the first line has the
+roles' policies as deployed, and each further line has a call that differs from the earlier calls of the same script.
+Calls are recorded from the time a script begins (POST /_sandbox/script?name=Story), and only if they were evaluated
+with the policies as deployed: calls after a script has changed the role's policies are left out. A call about a role
+that a replica does not know yet is evaluated on an ARN without the role's path and is retried later; that decision
+is left out too.
 """
 
 import contextvars
@@ -33,7 +35,7 @@ _script = ""
 
 
 def install():
-    iam_evaluator.enforce = enforce  # app imports it at each request
+    iam_evaluator.enforce = enforce  # the app imports the function at each request
     iam_evaluator.evaluate = evaluate
 
 
@@ -57,7 +59,7 @@ def evaluate(ctx, policies, *limits):
 
 
 def script(query):
-    """A script begins; the first one finds the roles as they were deployed."""
+    """Called when a script begins. At the first script the roles are as deployed."""
     global _script
     with _lock:
         if FILE and not _script:
@@ -84,7 +86,7 @@ def _keep(ctx, policies, decision, denied):
     if policies != deployed:
         return
     context = asdict(ctx)
-    for field in ("service_context", "principal_keys"):  # nothing looks at the others
+    for field in ("service_context", "principal_keys"):  # only keys that the policies' conditions name are needed
         context[field] = {key: value for key, value in context[field].items() if key.lower() in keys}
     call = {"role": logical, "context": context, "decision": decision, "denied": bool(denied)}
     with _lock:

@@ -1,8 +1,8 @@
-"""EC2 and Auto Scaling are moto's, but moto knows no policies: MiniStack authorizes each of their calls before moto gets it.
+"""Authorizes the calls of EC2 and Auto Scaling. moto serves them, but it does not evaluate policies.
 
-The gateway sends every such request here first. What reaches the handler below has passed
-authentication and the caller's policies, so it answers with a mark and nothing else. A launch, which Karpenter tries dry, is
-judged by all that it makes and uses.
+The gateway sends every such request here first. A request that reaches the handler below has passed authentication
+and the caller's policies, so the handler only answers with a header. A launch, which Karpenter tries as a dry run,
+is authorized against everything that it creates and uses.
 """
 
 import json
@@ -19,10 +19,10 @@ from ministack.services import tagging
 
 _extract = None
 _others = iam_actions.verified_access_resource_arns
-# The tags of the instances and subnets of a call that is being authorized, by their ARNs: the gateway tells them.
+# The tags of the instances and subnets of a call that is being authorized, by ARN. The gateway sends them.
 _tags = {}
 
-# EC2 resource ids say what they are.
+# The prefix of an EC2 resource id gives its kind.
 KINDS = {"vpc": "vpc", "subnet": "subnet", "sg": "security-group", "i": "instance", "vol": "volume",
          "lt": "launch-template", "ami": "image", "eni": "network-interface", "fleet": "fleet"}
 
@@ -57,7 +57,9 @@ def collect():
 
 
 def extract_resource_arn(service, method, path, headers, body, query, region, account):
-    """Describe calls have no resource; CreateTags and DeleteTags name theirs in ResourceId.N, TerminateInstances in InstanceId.N."""
+    """Describe calls have no resource. CreateTags and DeleteTags name theirs in ResourceId.N, TerminateInstances in
+    InstanceId.N.
+    """
     if service == "ec2":
         action = iam_actions._query_param(query, "Action")
         if action.startswith("Describe"):
@@ -69,12 +71,14 @@ def extract_resource_arn(service, method, path, headers, body, query, region, ac
         if match and match.group(1) in KINDS:
             return f"arn:aws:ec2:{region}:{account}:{KINDS[match.group(1)]}/{name}"
         if action in LAUNCHES:
-            return f"arn:aws:ec2:{region}:{account}:instance/*"  # the others: allowed
+            return f"arn:aws:ec2:{region}:{account}:instance/*"  # allowed() checks the other resources
     return _extract(service, method, path, headers, body, query, region, account)
 
 
 def further_resource_arns(query, region, account):
-    """The instances of TerminateInstances are judged one by one; MiniStack has such a list for another kind of call."""
+    """Each instance of TerminateInstances is authorized separately. MiniStack has such a list for another kind of
+    call.
+    """
     if iam_actions._query_param(query, "Action") != "TerminateInstances":
         return _others(query, region, account)
     names = sorted(key for key in query if key.startswith("InstanceId."))
@@ -82,9 +86,10 @@ def further_resource_arns(query, region, account):
 
 
 def _launch(action, query):
-    """What a launch is judged by: what it makes and tags, the image, the subnets, and the snapshots that it names.
+    """What a launch is authorized against: the resources it creates and tags, the image, the subnets, and the named
+    snapshots.
 
-    Launch templates are simulated within Karpenter. Snapshots are the account's: there are no others here.
+    Launch templates are simulated inside Karpenter. All snapshots here belong to the account.
     """
     ours = f"arn:aws:ec2:{get_region()}:{get_account_id()}:"
     for kind in _tag_specifications(query):
@@ -99,13 +104,13 @@ def _launch(action, query):
 
 
 def request_tags(query, kind="instance"):
-    """The condition keys of the tags that a launch asks for."""
+    """The condition keys for the tags that a launch requests."""
     tags = _tag_specifications(query).get(kind, {})
     return {**{f"aws:RequestTag/{key}": value for key, value in tags.items()}, **({"aws:TagKeys": list(tags)} if tags else {})}
 
 
 def _tag_specifications(query):
-    """The tags that a call asks for, by kind of resource."""
+    """The tags that a call requests, by kind of resource."""
     found = {}
     for key in query:
         match = re.match(r"TagSpecification\.(\d+)\.Tag\.(\d+)\.Key$", key)

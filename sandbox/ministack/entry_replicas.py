@@ -1,7 +1,8 @@
-"""EKS's access entries and Pod Identity associations take seconds.
+"""EKS's access entries and Pod Identity associations take seconds to become effective.
 
-A new entry cannot be found at first, and the API server does not know its principal; it knows the principal before it grants what
-an associated access policy says. A deleted entry lingers: it is still shown, and none can be made in its place.
+At first a new entry cannot be found, and the API server does not know its principal. The API server knows the
+principal before it grants what an associated access policy allows. A deleted entry remains visible for some time,
+and no new one can be created in its place until then.
 """
 
 import lag
@@ -83,7 +84,7 @@ def create_association(cluster, body):
 
 
 def known_to_api_server(entry):
-    """Whether the API server knows the entry's principal, and whether it grants what the policies say."""
+    """Whether the API server knows the entry's principal, and whether it grants what the access policies allow."""
     key = _key(entry["clusterName"], entry["principalArn"])
     return not lag.unseen("access-entry", key), not lag.unseen("access-policy", key)
 

@@ -1,7 +1,7 @@
-"""The time of JSONata expressions.
+"""The time limit of JSONata expressions.
 
-MiniStack ends one after a second of the clock. That is to stop loops; where hundreds of executions share a small machine, any
-expression may take it. Step Functions has the machine for them.
+MiniStack aborts an expression after one second of wall-clock time, to stop loops. With hundreds of executions on a
+small machine any expression may take that long. Step Functions has enough machines.
 """
 
 from jsonata import timebox

@@ -1,4 +1,4 @@
-"""EKS's public AMI parameters, for every Kubernetes version, pointing at images that moto has."""
+"""EKS's public AMI parameters for every Kubernetes version. They point to images that moto has."""
 
 import re
 

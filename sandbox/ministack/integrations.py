@@ -1,7 +1,7 @@
-"""The state machine's own calls of DynamoDB can go wrong on order, as those of the functions can (sandbox/fault).
+"""Injects faults into the state machine's own DynamoDB calls, as sandbox/fault does into those of the functions.
 
-Step Functions calls DynamoDB inside MiniStack, past the gateway. Here the gateway is told of each such call before it is
-made, counts it, and says what becomes of it. The errors have the names that they have on AWS.
+Step Functions calls DynamoDB inside MiniStack, not through the gateway. This module announces each such call to the
+gateway, which counts it and answers with the fault to apply. The errors have the names that they have on AWS.
 """
 
 import json
@@ -12,7 +12,7 @@ import urllib.request
 from ministack.services import stepfunctions
 
 MEET = os.environ["AWS_ENDPOINT_URL"] + "/_sandbox/faults/meet"
-SECONDS = 60  # the gateway answers late where no answer is ordered: the state's own time is over by then
+SECONDS = 60  # longer than the state's own timeout: with the fault "timeout" the gateway does not answer in time
 ERRORS = {
     "error": "DynamoDB.InternalServerErrorException",
     "throttle": "DynamoDB.ProvisionedThroughputExceededException",
@@ -20,7 +20,7 @@ ERRORS = {
     "lost": "DynamoDB.SdkClientException",
 }
 
-quiet = threading.Lock()  # who has it keeps the state machine from changing anything
+quiet = threading.Lock()  # its holder stops the state machine from changing anything
 
 _invoke = stepfunctions._invoke_dynamodb
 

@@ -1,18 +1,18 @@
-"""How long what was written takes until AWS shows it: the one place that decides it.
+"""Decides how long a write takes until AWS shows it. No other module decides that.
 
-AWS's services answer from replicas. The modules beside this one tell begin() of a write and ask pending(), or a Replica, whether
-it can be seen yet. Each delay is drawn from the seed, the kind of lag, the resource, and how often that resource has been written,
-so that the same seed gives the same delays. The sandbox chooses seed and scale (LAG_SEED, LAG_SCALE) and prints them; scale 0 is
-no lag.
+AWS's services answer from replicas. The other modules report a write with begin(), and ask pending() or a Replica
+whether it is visible yet. Each delay depends on the seed, the kind of lag, the resource, and how often that resource
+has been written, so the same seed gives the same delays. The sandbox chooses seed and scale (LAG_SEED, LAG_SCALE)
+and prints them. Scale 0 means no lag.
 
-Replicas lag for roles: the functions' and Karpenter's. The account's root user, with whose credentials the scripts look at what
-has become of things, sees what is true. After a restart of MiniStack everything is seen.
+Only roles see the lag: those of the functions and Karpenter's. The account's root user, whose credentials the
+scripts use for their checks, sees the true state. After a restart of MiniStack all earlier writes are visible.
 
     GET  /_sandbox/lag                             seed and scale, and the delays since the start: kind, resource, seconds, pending
-    POST /_sandbox/lag?kind=…&seconds=…[&resource=…]  from now on that lag takes so long, whatever the scale is
-    POST /_sandbox/lag?kind=…[&resource=…]         and again what the seed says
-    POST /_sandbox/lag/begin?kind=…&resource=…     a write that MiniStack does not see: how many seconds it takes (the gateway's tags)
-    GET  /_sandbox/lag/delay?kind=…&resource=…     how many it takes at any time (the admission webhook's annotations)
+    POST /_sandbox/lag?kind=…&seconds=…[&resource=…]  sets that lag from now on, independent of the scale
+    POST /_sandbox/lag?kind=…[&resource=…]         restores the lag that the seed determines
+    POST /_sandbox/lag/begin?kind=…&resource=…     reports a write outside MiniStack (the gateway's tags) and returns its seconds
+    GET  /_sandbox/lag/delay?kind=…&resource=…     returns the seconds without a write (the admission webhook's annotations)
 """
 
 import collections
@@ -30,16 +30,16 @@ from ministack.services import sts
 SEED = os.environ.get("SANDBOX_LAG_SEED", "0")
 SCALE = float(os.environ.get("SANDBOX_LAG_SCALE", "0"))
 
-# The kinds, with the seconds that they take at most.
+# The kinds, with their maximum in seconds.
 KINDS = {
-    "eks-role": 12,  # a new role, until EKS takes it for a principal
-    "ec2-policies": 12,  # a role's policies, until EC2 judges by them
+    "eks-role": 12,  # a new role, until EKS accepts it as a principal
+    "ec2-policies": 12,  # a role's policies, until EC2 evaluates them
     "iam": 5,  # a role and its policies, until IAM's reads show them
     "access-entry": 8,  # an access entry, until EKS shows it and the API server knows its principal
-    "access-policy": 8,  # an association of an access policy, until the API server grants what it says
-    "deleted-entry": 8,  # a deleted access entry, until another can be made
-    "pod-identity": 12,  # a Pod Identity association, until pods are given credentials at their admission
-    "annotation": 1,  # a service account's role annotation (IRSA), likewise
+    "access-policy": 8,  # an association of an access policy, until the API server grants what it allows
+    "deleted-entry": 8,  # a deleted access entry, until another one can be created
+    "pod-identity": 12,  # a Pod Identity association, until pods get credentials at admission
+    "annotation": 1,  # a service account's role annotation (IRSA), until pods get credentials at admission
     "queue": 1,  # a new queue, until calls find it
     "deleted-queue": 60,  # a deleted queue, until no call finds it
     "parameter": 1,  # a parameter, until reads show it
@@ -49,13 +49,13 @@ KINDS = {
 _lagging = contextvars.ContextVar("sandbox_lagging", default=False)
 _lock = threading.Lock()
 _forced = {}  # (kind, resource or "") -> seconds
-_begun = []  # every delay: what GET answers
-_count = collections.Counter()  # of the writes, by kind and resource
-_due = {}  # (kind, resource) -> when the latest write is seen
+_begun = []  # every delay, as GET returns it
+_count = collections.Counter()  # the number of writes, by kind and resource
+_due = {}  # (kind, resource) -> when the latest write becomes visible
 
 
 def meet(scope):
-    """A request comes: replicas lag for its caller if that is a role."""
+    """Called for each request. Its caller sees the lag if it is a role."""
     headers = {key.decode().lower(): value.decode() for key, value in scope["headers"]}
     query = parse_qs(scope["query_string"].decode())
     _lagging.set(extract_access_key_id(headers, query) in sts._sessions)
@@ -66,7 +66,7 @@ def lagging():
 
 
 def begin(kind, resource):
-    """The resource has been written now. Gives when that is seen everywhere, in time.time()."""
+    """Reports a write of the resource. Returns when it becomes visible everywhere, in time.time()."""
     with _lock:
         seconds = _seconds(kind, resource, _count[kind, resource])
         _count[kind, resource] += 1
@@ -77,12 +77,12 @@ def begin(kind, resource):
 
 
 def pending(kind, resource):
-    """Whether the latest write of the resource is not seen yet; False for callers that see what is true."""
+    """Whether the latest write of the resource is not visible yet to the caller; False for callers without lag."""
     return lagging() and unseen(kind, resource)
 
 
 def unseen(kind, resource):
-    """The same for every caller."""
+    """Whether the latest write of the resource is not visible everywhere yet, independent of the caller."""
     return time.time() < _due.get((kind, resource), 0)
 
 
@@ -90,23 +90,25 @@ def _seconds(kind, resource, count):
     for key in ((kind, resource), (kind, "")):
         if key in _forced:
             return _forced[key]
-    stable = re.sub(r"-[0-9A-F]{13}$", "", resource)  # CloudFormation's names end in what differs from sandbox to sandbox
+    stable = re.sub(r"-[0-9A-F]{13}$", "", resource)  # CloudFormation's names have a suffix that differs between sandboxes
     digest = hashlib.sha256(f"{SEED}/{kind}/{stable}/{count}".encode()).digest()
     return int.from_bytes(digest[:8], "big") / 2**64 * KINDS[kind] * SCALE
 
 
 class Replica:
-    """What a replica shows of records that are written elsewhere: as they were before the first write that it has not seen."""
+    """What a replica shows of records that are stored elsewhere: their state before the first write that is not
+    visible yet.
+    """
 
     def __init__(self, kind):
         self._kind, self._past = kind, {}
 
     def written(self, name, before):
-        """before is the record as it was, None where there was none."""
+        """before is the record before the write, None if there was none."""
         self._past.setdefault(name, []).append((begin(self._kind, name), before))
 
     def shows(self, name, now):
-        """now is the record as it is."""
+        """now is the current record."""
         waiting = [one for one in self._past.get(name, ()) if time.time() < one[0]]
         if not waiting:
             self._past.pop(name, None)

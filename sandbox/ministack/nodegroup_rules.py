@@ -1,4 +1,4 @@
-"""What EKS says about a new node group, and about its scaling, labels and taints."""
+"""EKS's rules for a new node group, and for its scaling, labels and taints."""
 
 import json
 
@@ -30,7 +30,7 @@ def create_refusal(cluster, body):
 
 
 def change(group, body):
-    """(what an UpdateNodegroupConfig request makes of the group, refusal)."""
+    """Returns (the changed fields of the group, refusal) of an UpdateNodegroupConfig request."""
     scaling = {**group["scalingConfig"], **(body.get("scalingConfig") or {})}
     labels, taints = body.get("labels") or {}, body.get("taints") or {}
     refusal = scaling_refusal(scaling) or _labels_change_refusal(labels) or _taints_refusal(taints)
@@ -44,7 +44,7 @@ def change(group, body):
 
 
 def params(body):
-    """The change as DescribeUpdate lists it."""
+    """The change in the form of DescribeUpdate."""
     scaling, labels, taints = (body.get(key) or {} for key in ("scalingConfig", "labels", "taints"))
     found = [("MinSize", scaling.get("minSize")), ("MaxSize", scaling.get("maxSize")),
              ("DesiredSize", scaling.get("desiredSize")),
@@ -97,7 +97,7 @@ def _labels(old, asked):
 
 
 def _taints(old, asked):
-    # A taint is known by key and effect; its value may change.
+    # A taint is identified by key and effect; its value may change.
     def name(taint):
         return taint.get("key"), taint.get("effect")
 

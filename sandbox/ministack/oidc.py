@@ -1,8 +1,8 @@
-"""OIDC providers in IAM, and the credentials a service account's token is traded for (IRSA).
+"""OIDC providers in IAM, and the credentials for a service account's token (IRSA).
 
-GetOpenIDConnectProvider gives the issuer without its scheme; MiniStack keeps it as it was given. It has no way to add a client id.
-STS wants the issuer's provider to exist and to have the token's audience among its client ids, and reads the audience of a token
-that lists just one.
+GetOpenIDConnectProvider returns the issuer without its scheme, but MiniStack returns it as it was given. MiniStack
+cannot add a client id. STS requires that the issuer's provider exists and that the token's audience is one of its
+client ids. It accepts a token whose audience is a list with one element.
 """
 
 from ministack.services import iam, sts

@@ -1,4 +1,4 @@
-"""DescribeParameters' filters: MiniStack takes Path for recursive always and lets tag filters through."""
+"""DescribeParameters' filters. MiniStack treats every Path filter as recursive and ignores tag filters."""
 
 from ministack.services import ssm
 

@@ -1,4 +1,4 @@
-"""SSM reads parameters from replicas, which may not have the write that an event has just told of."""
+"""SSM reads parameters from replicas, which may lack the write that an event has just announced."""
 
 import json
 
@@ -22,14 +22,14 @@ def install():
 
 
 def written(name, before):
-    """before is a copy of the parameter as it was, None where there was none."""
+    """before is a copy of the parameter before the write, None if there was none."""
     _replica.written(name, before)
 
 
 def get_parameter(data):
     name = data.get("Name")
     shown = _shown(name)
-    if shown is ssm._parameters.get(name):  # also where the name is an ARN, or selects a version
+    if shown is ssm._parameters.get(name):  # also if the name is an ARN or selects a version
         return _get(data)
     if not shown:
         return error_response_json("ParameterNotFound", f"Parameter {name} not found", 400)
@@ -49,7 +49,7 @@ def get_parameters(data):
 
 
 def get_parameters_by_path(data):
-    """What was deleted is shown on the last page."""
+    """Shows a deleted parameter, while its deletion is not visible yet, on the last page."""
     answer = _by_path(data)
     if answer[0] != 200:
         return answer

@@ -1,4 +1,4 @@
-"""What PutParameter refuses on AWS and MiniStack takes."""
+"""Requests that PutParameter rejects on AWS and MiniStack accepts."""
 
 import re
 
@@ -8,7 +8,7 @@ TYPES = ("String", "StringList", "SecureString")
 
 
 def complete(data, existing):
-    """The request with what AWS keeps from the parameter that is there: its pattern and its tier."""
+    """The request with the pattern and the tier that AWS keeps from the existing parameter."""
     data = dict(data)
     if existing and not data.get("AllowedPattern"):
         data["AllowedPattern"] = existing.get("AllowedPattern", "")
@@ -19,7 +19,7 @@ def complete(data, existing):
 
 
 def refusal(data, existing):
-    """(code, message), or None where MiniStack may have its say."""
+    """Returns (code, message), or None if MiniStack may handle the request."""
     for rule in (_length, _type, _tier, _size, _pattern, _versions):
         found = rule(data, existing)
         if found:
@@ -81,7 +81,7 @@ def _pattern(data, _existing):
 
 
 def _python(pattern):
-    """The pattern for Python's engine: SSM's is Java's, where the very end of the text is \\z."""
+    """The pattern for Python's regular expressions. SSM uses Java's, where \\z matches the very end of the text."""
     return re.sub(r"((?:^|[^\\])(?:\\\\)*)\\z", r"\1\\Z", pattern)
 
 

@@ -1,4 +1,4 @@
-"""Parameter Store as AWS has it: change events, patterns, sizes, types, versions, filters."""
+"""Parameter Store as on AWS: change events, patterns, sizes, types, versions, filters."""
 
 import copy
 import json
@@ -11,7 +11,7 @@ import parameter_rules
 from ministack.core.responses import error_response_json
 from ministack.services import ssm
 
-PAGE = 10  # GetParametersByPath refuses larger pages.
+PAGE = 10  # GetParametersByPath rejects larger pages.
 
 _put = ssm._put_parameter
 _delete = ssm._delete_parameter

@@ -1,7 +1,7 @@
-"""CloudFormation's names of what has none in the template.
+"""Names that CloudFormation generates for resources without a name in the template.
 
-MiniStack makes them of the names of stack and resource. On AWS they differ from stack to stack: what a removed stack has left behind
-keeps its name, and another stack of the same name makes its own.
+MiniStack derives them from the names of stack and resource. On AWS they differ between stacks: a resource that a
+removed stack has left behind keeps its name, and another stack of the same name generates a new one.
 """
 
 from ministack.services import cloudformation

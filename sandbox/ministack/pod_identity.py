@@ -1,8 +1,9 @@
-"""EKS Pod Identity: the credentials a service account has through its association.
+"""EKS Pod Identity: the credentials that a service account gets through its association.
 
-On AWS the agent on the node asks EKS Auth for them, which MiniStack lacks; here the sandbox's
-kubelet asks through sandbox_api; and its admission webhook asks whether pods are to be given them. The role must trust the service pods.eks.amazonaws.com for
-sts:AssumeRole and for sts:TagSession, as on AWS; without the agent's add-on there are none.
+On AWS the agent on the node requests them from EKS Auth, which MiniStack lacks. Here the sandbox's kubelet requests
+them through sandbox_api, and its admission webhook asks whether pods get them. As on AWS, the role must trust the
+service pods.eks.amazonaws.com for sts:AssumeRole and for sts:TagSession, and there are no credentials without the
+agent's add-on.
 """
 
 import json
@@ -20,7 +21,7 @@ HOURS = 6
 
 
 def assigned(query):
-    """Whether a pod of the service account that is admitted now is given Pod Identity's variables."""
+    """Whether a pod of the service account that is admitted now gets Pod Identity's variables."""
     cluster, namespace, account = (query.get(key, "") for key in ("cluster", "namespace", "serviceAccount"))
     known = not lag.unseen("pod-identity", f"{cluster}/{namespace}/{account}")
     return {"assigned": known and _role_of(cluster, namespace, account) is not None}
@@ -32,7 +33,9 @@ def _role_of(cluster, namespace, account):
 
 
 def credentials(query):
-    """{} without association or agent, {"error"} where the role refuses, else what the agent's endpoint answers."""
+    """{} without association or agent, {"error"} if the role does not allow it, else the answer of the agent's
+    endpoint.
+    """
     cluster, namespace, account = (query.get(key, "") for key in ("cluster", "namespace", "serviceAccount"))
     addon = eks._addons.get(f"{cluster}/{AGENT}") or {}
     role_arn = _role_of(cluster, namespace, account)
@@ -55,7 +58,7 @@ def _trusts(role, action, tags):
     statements = document.get("Statement", [])
     statements = [statements] if isinstance(statements, dict) else statements
     ours = [s for s in statements if SERVICE in _services(s)]
-    # MiniStack's evaluator lets root stand for every service, so only the statements that name this one are shown to it.
+    # MiniStack's evaluator lets root match every service, so it gets only the statements that name this service.
     root = f"arn:aws:iam::{get_account_id()}:root"
     context = EvalContext(principal_arn=root, principal_type="Root", principal_account=get_account_id(), action=action,
                           resource_arn=role["Arn"], region=get_region(), request_tags=tags, tag_keys=list(tags))

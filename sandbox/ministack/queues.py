@@ -1,9 +1,11 @@
-"""SQS as AWS has it: a new queue is not there for all calls at once, a deleted one not gone for all, and its name is held for 60 s.
+"""SQS as on AWS: a new queue is not visible to all calls at once, nor is a deletion, and the name stays reserved for
+60 s.
 
-The name is held for as long as a deleted queue may linger, on the scale that the sandbox runs on (lag). A script can have it held for
-another time: POST /_sandbox/queue-hold?seconds=60.
+The name is reserved for as long as a deleted queue may remain visible, scaled like all lags. A script can change
+that time: POST /_sandbox/queue-hold?seconds=60.
 
-EventBridge sends as a service, and so only as the queue's policy lets it; what that refuses is a failed invocation of the rule.
+EventBridge sends as a service, so the queue's policy must allow it. A delivery that the policy denies counts as a
+failed invocation of the rule.
 """
 
 import contextvars
@@ -20,8 +22,8 @@ HELD = lag.KINDS["deleted-queue"]
 MISSING = "QueueDoesNotExist", "The specified queue does not exist."
 
 _seconds = HELD * lag.SCALE
-_free = {}  # account, region, name -> when a queue of that name can be made again
-_dying = {}  # the same -> the queue
+_free = {}  # account, region, name -> when a queue of that name can be created again
+_dying = {}  # account, region, name -> the deleted queue
 _create = sqs._HANDLERS["CreateQueue"]
 _delete = sqs._HANDLERS["DeleteQueue"]
 _url = sqs._HANDLERS["GetQueueUrl"]
@@ -85,7 +87,7 @@ def find(url, action=None):
 
 
 def _lingering(name):
-    """The deleted queue of the name, as long as calls still find it."""
+    """The deleted queue of that name, while calls still find it."""
     return _dying.get(_key(name)) if lag.pending("deleted-queue", name) else None
 
 

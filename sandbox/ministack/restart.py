@@ -1,8 +1,8 @@
-"""MiniStack is started again and has all it had: POST /_sandbox/keep, then SIGTERM, then the same command.
+"""Restarts MiniStack with its state: POST /_sandbox/keep, then SIGTERM, then the same command.
 
-MiniStack's own persistence keeps most services; what it leaves out, and what the modules beside this one know, is kept here.
-Nothing changes while it is written, and whoever has asked for something meanwhile gets no answer. Executions that were running
-die with the process; Step Functions tells of their end as of any other.
+MiniStack's own persistence covers most services. This module saves what it leaves out, and what the other modules
+hold. Nothing changes while the state is written, and pending requests get no answer. Running executions end with the
+process. Step Functions reports their end like any other.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ HEALTH = "http://127.0.0.1:" + os.environ["GATEWAY_PORT"] + "/_ministack/health"
 
 
 def install():
-    """Go on with what was kept, if something was."""
+    """Restores the saved state, if there is one."""
     if not os.path.isdir(persistence.STATE_DIR):
         return
     persistence.PERSIST_STATE = app.PERSIST_STATE = True  # MiniStack's own start reads the services' part
@@ -38,14 +38,14 @@ def install():
 
 
 def keep(_query):
-    """From now on the process writes all it has when it is asked to end."""
+    """From now on the process saves its state on SIGTERM."""
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, _end)
     return {}
 
 
 def _end():
-    """Runs on the loop that serves requests, so none is served meanwhile, nor ever after."""
-    integrations.quiet.acquire()  # for ever: the state machine's threads are no requests
+    """Runs on the loop that serves requests, so no request is served during the save or after it."""
+    integrations.quiet.acquire()  # never released: the state machine's threads do not run on that loop
     persistence.PERSIST_STATE = True
     persistence.save_state(OURS, {"sessions": sts._sessions, "roleIds": access.role_ids, "updates": updates.kept()})
     persistence.save_all({name: lambda state=state: _whole(state) for name, state in app._build_persistence_save_dict().items()})
@@ -53,7 +53,7 @@ def _end():
 
 
 def _whole(state):
-    """A service's state. Threads go on writing logs and histories, which the copy does not always bear."""
+    """A service's state. Other threads still write logs and histories, so the copy may fail and is then retried."""
     while True:
         try:
             return state()
@@ -62,7 +62,7 @@ def _whole(state):
 
 
 def _tell():
-    """Say of the executions that were running that they have failed, once somebody can hear it."""
+    """Reports the failure of the executions that were running, as soon as the process serves requests."""
     while True:
         try:
             with urllib.request.urlopen(HEALTH, timeout=5):

@@ -1,6 +1,6 @@
-"""IAM answers from replicas, and EKS and EC2 hear of roles and their policies later than IAM.
+"""IAM answers from replicas, and EKS and EC2 learn of roles and their policies later than IAM.
 
-A role that a replica does not know has no path there: a call that names it is judged on the ARN without one, as on AWS.
+If a replica does not know a role, a call that names it is authorized on the ARN without a path, as on AWS.
 """
 
 import contextvars
@@ -36,12 +36,14 @@ def install():
 
 
 def shown(name):
-    """The role as its caller's replica has it, None where it has none."""
+    """The role as the caller's replica has it, None if it has none."""
     return _iam.shows(name, iam._roles.get(name)) if lag.lagging() else iam._roles.get(name)
 
 
 def unknown(arn):
-    """Whether the caller's replica does not have a role that IAM has: a call about it is judged on an ARN without the role's path."""
+    """Whether the caller's replica lacks a role that IAM has: a call about it is authorized on an ARN without the
+    role's path.
+    """
     name = arn.rsplit("/", 1)[-1]
     return ":role/" in arn and bool(iam._roles.get(name)) and not shown(name)
 
@@ -76,7 +78,7 @@ def _write(action, handler):
 
 @contextmanager
 def _as_shown(name):
-    """IAM's handlers run one after the other, on the loop that serves requests: none of them comes between."""
+    """IAM's handlers run one after the other on the loop that serves requests, so none of them runs in between."""
     now, seen = iam._roles.get(name), shown(name)
     _put(name, seen)
     try:
@@ -101,7 +103,7 @@ def enforce(access_key_id, iam_action, service, *args, **named):
 
 
 def gather_role_policies(name, account):
-    """EC2 judges by the policies that it has heard of."""
+    """EC2 evaluates the policies that have reached it."""
     now = iam._roles.get_scoped(account, None, name)
     if not _judging_ec2.get() or account != get_account_id():
         return _gather(name, account)

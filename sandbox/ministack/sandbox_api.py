@@ -1,4 +1,4 @@
-"""What the rest of the sandbox asks MiniStack outside the AWS API, and what scripts have happen there: /_sandbox/…"""
+"""The sandbox's own API in MiniStack, for its other parts and for scripts: /_sandbox/…"""
 
 import json
 from urllib.parse import parse_qs
@@ -51,13 +51,15 @@ async def _body(receive):
 
 
 def caller(query):
-    """Who an access key belongs to; {} for an unknown one. No signature is checked."""
+    """The owner of an access key; {} for an unknown one. No signature is checked."""
     identity = resolve_caller_identity(query.get("accessKeyId", "")) or {}
     return {"arn": identity.get("userArn", ""), "userId": identity.get("userId", "")}
 
 
 def access_entries(query):
-    """Mode and entries of a cluster as its API server knows them, each with its role's unique id when it was made and now."""
+    """Mode and entries of a cluster as its API server knows them. Each entry has its role's id at its creation and
+    the current one.
+    """
     updates.settle()
     name = query.get("cluster", "")
     cluster = eks._clusters.get(name)
@@ -78,20 +80,20 @@ def _entry(entry, granted):
 
 
 def event(query):
-    """AWS itself puts an event on the default bus: the body is an entry of PutEvents, with Detail as an object."""
+    """Puts an event on the default bus as AWS itself. The body is an entry of PutEvents, with Detail as an object."""
     entry = json.loads(query["body"])
     changes.put(entry["Source"], entry["DetailType"], entry["Detail"], entry.get("Resources", []))
     return {}
 
 
 def queue_hold(query):
-    """How long SQS holds the names of queues that are deleted from now on."""
+    """Sets how long SQS reserves the names of queues that are deleted from now on."""
     queues.hold(float(query["seconds"]))
     return {}
 
 
 def change_events(query):
-    """What becomes of the next change events of SSM."""
+    """Sets what happens to the next change events of SSM."""
     changes.order(query["order"], int(query["count"]))
     return {}
 

@@ -1,4 +1,4 @@
-"""EKS tags: MiniStack keeps what TagResource says apart from what the Describe calls show."""
+"""EKS tags: MiniStack stores the tags of TagResource apart from those that the Describe calls show."""
 
 from urllib.parse import unquote
 
@@ -20,14 +20,14 @@ def install():
 
 
 def handle(method, path, headers, body, query):
-    # MiniStack reads the first of several tagKeys only.
+    # MiniStack reads only the first of several tagKeys.
     if method == "DELETE" and path.startswith("/tags/"):
         return eks._untag_resource(unquote(path[len("/tags/"):]), query)
     return _handle(method, path, headers, body, query)
 
 
 def resolve(arn):
-    """Pod Identity associations can be tagged too."""
+    """Makes Pod Identity associations taggable."""
     record = _record(arn)
     if record and arn == record.get("associationArn"):
         return arn, None

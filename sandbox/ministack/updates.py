@@ -1,9 +1,9 @@
-"""EKS updates: UpdateClusterConfig (access mode), UpdateNodegroupConfig, DescribeUpdate, ListUpdates; and node groups that
-come and go.
+"""EKS updates (UpdateClusterConfig for the access mode, UpdateNodegroupConfig, DescribeUpdate, ListUpdates), and
+node groups that are created and deleted.
 
-An update is InProgress for a moment and takes effect when it becomes Successful, a node group CREATING before it is ACTIVE,
-and DELETING before it is gone. That happens at the first EKS request after it is due: whoever looks sees the same, and no
-thread is needed.
+An update is InProgress for a moment and takes effect when it becomes Successful. A node group is CREATING before it
+is ACTIVE, and DELETING before it is gone. The transition happens at the first EKS request after it is due, so every
+caller sees the same state and no thread is needed.
 """
 
 import os
@@ -24,7 +24,7 @@ _create_cluster = eks._create_cluster
 _create_nodegroup = eks._create_nodegroup
 _delete_nodegroup = eks._delete_nodegroup
 _updates = {}  # cluster ARN -> updates, oldest first
-_due = {}  # node group ARN -> when it is made or gone
+_due = {}  # node group ARN -> when its creation or deletion ends
 
 
 def install():
@@ -64,7 +64,7 @@ def create_nodegroup(cluster, body):
         record = eks._nodegroups[f"{cluster}/{body['nodegroupName']}"]
         record.update({key: body[key] for key in ("launchTemplate", "updateConfig", "remoteAccess", "nodeRepairConfig") if key in body})
         record["status"], _due[record["nodegroupArn"]] = "CREATING", time.monotonic() + SECONDS
-        del record["resources"]["remoteAccessSecurityGroup"]  # MiniStack's is made up; EKS has it with remote access only
+        del record["resources"]["remoteAccessSecurityGroup"]  # MiniStack invents one; EKS has it with remote access only
         if "launchTemplate" in body:
             del record["diskSize"]
         return eks._json_resp(200, {"nodegroup": record})
@@ -153,7 +153,7 @@ def _start(cluster, record, kind, params, apply, nodegroup=None):
 
 
 def settle():
-    """Let what is due take effect."""
+    """Applies everything that is due."""
     for update in (u for updates in list(_updates.values()) for u in updates):
         if update["status"] == "InProgress" and time.monotonic() >= update["_due"]:
             update["_apply"]()
@@ -161,7 +161,7 @@ def settle():
             if "modifiedAt" in update["_record"]:
                 update["_record"]["modifiedAt"] = eks._now()
             update["status"] = "Successful"
-    for group in list(eks._nodegroups.values()):  # none is awaited after a restart
+    for group in list(eks._nodegroups.values()):  # after a restart no group has a due time
         if group["status"] not in ("CREATING", "DELETING") or time.monotonic() < _due.get(group["nodegroupArn"], 0):
             continue
         _due.pop(group["nodegroupArn"], None)
@@ -172,7 +172,7 @@ def settle():
 
 
 def kept():
-    """The updates, all of them done: what is left of one that is in progress cannot be written down."""
+    """The updates, all of them completed, because the rest of an update in progress cannot be saved."""
     for update in (u for updates in _updates.values() for u in updates):
         update["_due"] = 0
     settle()

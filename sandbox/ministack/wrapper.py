@@ -1,7 +1,7 @@
-"""MiniStack with what it lacks and the sandbox needs, patched in before it starts.
+"""MiniStack with the features that it lacks and the sandbox needs, patched in before it starts.
 
-Each module beside this one mends one thing and says why; all of them live inside
-MiniStack's process, so there is one state and one place that authorizes calls.
+Each module in this folder fixes one thing and says why. All of them run inside MiniStack's process, so there is one
+state and one place that authorizes calls.
 """
 
 import access

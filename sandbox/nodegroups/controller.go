@@ -1,6 +1,6 @@
-// Package nodegroups keeps the cluster's Nodes equal to the EKS cluster's managed node groups: as many as the desired size
-// says, spread over the group's zones, with its labels, taints and instance type. It plays Auto Scaling, the instances'
-// bootstrap and EKS's drain; kwok plays the kubelets.
+// Package nodegroups keeps the cluster's Nodes in line with the managed node groups of the EKS cluster: the number of
+// nodes equals the desired size, spread over the group's zones, with its labels, taints and instance type. It simulates
+// Auto Scaling, the instances' bootstrap and EKS's drain. kwok simulates the kubelets.
 package nodegroups
 
 import (
@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Config is the controller's surroundings.
+// Config has the controller's settings and clients.
 type Config struct {
 	Cluster string // the EKS cluster's name
 	Region  string
@@ -27,7 +27,7 @@ type Config struct {
 	Log     *slog.Logger
 }
 
-// Controller compares and corrects.
+// Controller compares the nodes with the node groups and corrects them.
 type Controller struct {
 	config   Config
 	subnets  map[string]string
@@ -39,7 +39,7 @@ func New(config Config) *Controller {
 	return &Controller{config, map[string]string{}, map[string]machine{}}
 }
 
-// Run reconciles at every interval until the context ends. Errors are logged and tried again: an emulator may be busy.
+// Run reconciles at every interval until the context ends. It logs errors and retries, because an emulator may be busy.
 func (c *Controller) Run(ctx context.Context, interval time.Duration) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -55,7 +55,8 @@ func (c *Controller) Run(ctx context.Context, interval time.Duration) {
 	}
 }
 
-// Reconcile takes one step towards what the node groups say. A group that cannot be served does not hold up the others.
+// Reconcile takes one step towards the desired state of the node groups. An error in one group does
+// not stop the others.
 func (c *Controller) Reconcile(ctx context.Context) error {
 	groups, err := c.groups(ctx)
 	if err != nil {
@@ -76,7 +77,7 @@ func (c *Controller) Reconcile(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// nodes are the nodes of managed node groups, by group. Karpenter's nodes belong to none.
+// nodes returns the nodes of managed node groups, by group. Karpenter's nodes belong to none.
 func (c *Controller) nodes(ctx context.Context) (map[string][]*corev1.Node, error) {
 	listed, err := c.config.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: groupLabel})
 	if err != nil {
@@ -135,7 +136,7 @@ func (c *Controller) create(ctx context.Context, node *corev1.Node) error {
 	return nil
 }
 
-// update writes a node. A conflict means that somebody else wrote it first; the next poll sees that.
+// update writes a node. A conflict means that another client wrote it first; the next poll sees that.
 func (c *Controller) update(ctx context.Context, node *corev1.Node) error {
 	_, err := c.config.Client.CoreV1().Nodes().Update(ctx, node, metav1.UpdateOptions{})
 	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {

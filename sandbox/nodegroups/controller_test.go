@@ -95,7 +95,7 @@ func (b *bed) reconcile(t *testing.T) []corev1.Node {
 	return listed.Items
 }
 
-// writes counts what was written since the last call.
+// writes returns the number of writes since the last call.
 func (b *bed) writes() int {
 	number := 0
 	for _, action := range b.client.Actions() {
@@ -144,7 +144,7 @@ func TestNodesAreMadeAndThenLeftAlone(t *testing.T) {
 
 func TestAllocatableIsThatOfEKS(t *testing.T) {
 	node := newBed(fakeEKS{"system": system(1)}).reconcile(t)[0]
-	// As m5.large nodes of EKS report, but for the last few MiB.
+	// As m5.large nodes on EKS report, except for the last few MiB.
 	cpu, pods, memory := node.Status.Allocatable.Cpu(), node.Status.Allocatable.Pods(), node.Status.Allocatable.Memory()
 	if cpu.MilliValue() != 1930 || pods.Value() != 29 || memory.Value()/mib != 7067 {
 		t.Errorf("cpu %s, pods %s, memory %s", cpu, pods, memory)
@@ -179,7 +179,7 @@ func TestLabelsAndTaintsFollowTheGroup(t *testing.T) {
 	}
 }
 
-// evictions lets the fake API server delete an evicted pod, as the real one does with its kubelet.
+// evictions makes the fake API server delete an evicted pod, as the real one does together with a kubelet.
 func (b *bed) evictions(allowed *bool) {
 	b.client.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		if action.GetSubresource() != "eviction" || !*allowed {
@@ -235,7 +235,7 @@ func TestDrainHasAnEnd(t *testing.T) {
 	b, never := newBed(fakeEKS{"system": system(1)}), false
 	b.evictions(&never)
 	b.place(t, pod("web", b.reconcile(t)[0].Name, "ReplicaSet"))
-	delete(b.eks, "system") // a deleted group's nodes go the same way
+	delete(b.eks, "system") // the nodes of a deleted group are drained the same way
 	b.reconcile(t)
 	if nodes := b.reconcile(t); len(nodes) != 1 {
 		t.Fatal("the node has gone at once")

@@ -12,16 +12,17 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 )
 
-// drainingAnnotation holds when a node's drain began.
+// drainingAnnotation has the time at which a node's drain began.
 const drainingAnnotation = "sandbox.sawhorse.dev/draining-since"
 
-// patience is how long evictions are tried before the node goes anyway. EKS tries for 15 minutes; a demo has less time.
+// patience is how long evictions are retried before the node is deleted anyway. EKS retries for 15 minutes, which is
+// too long for a demo.
 const patience = 30 * time.Second
 
 func isDraining(node *corev1.Node) bool { return node.Annotations[drainingAnnotation] != "" }
 
-// drain takes one step of giving a node up: cordon, evict, and, when it is empty or patience has run out, delete. The next
-// poll takes the next step.
+// drain takes one step of removing a node: cordon it, evict its pods, and delete it once it is empty or patience has
+// run out. The next poll takes the next step.
 func (c *Controller) drain(ctx context.Context, node *corev1.Node) error {
 	if !isDraining(node) {
 		node.Spec.Unschedulable = true
@@ -42,7 +43,7 @@ func (c *Controller) drain(ctx context.Context, node *corev1.Node) error {
 		}
 		eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace}}
 		err := c.config.Client.CoreV1().Pods(pod.Namespace).EvictV1(ctx, eviction)
-		// Too many requests is how a PodDisruptionBudget says not yet.
+		// "Too many requests" means that a PodDisruptionBudget does not allow the eviction yet.
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsTooManyRequests(err) {
 			return fmt.Errorf("pod %s/%s: evict: %w", pod.Namespace, pod.Name, err)
 		}
@@ -50,14 +51,15 @@ func (c *Controller) drain(ctx context.Context, node *corev1.Node) error {
 	return nil
 }
 
-// restore takes a node back that was to go, because the group has grown again meanwhile.
+// restore stops the removal of a node, because the group has grown again.
 func (c *Controller) restore(ctx context.Context, node *corev1.Node) error {
 	node.Spec.Unschedulable = false
 	delete(node.Annotations, drainingAnnotation)
 	return c.update(ctx, node)
 }
 
-// evictable are the pods that a drain moves: not those of DaemonSets, which would come back, and not finished ones.
+// evictable returns the pods that a drain evicts: not those of DaemonSets, which would be created again, and not
+// finished ones.
 func (c *Controller) evictable(ctx context.Context, node string) ([]corev1.Pod, error) {
 	listed, err := c.config.Client.CoreV1().Pods("").List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String(),

@@ -13,19 +13,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// EKS is what is asked of EKS.
+// EKS has the calls of EKS that the controller makes.
 type EKS interface {
 	ListNodegroups(context.Context, *eks.ListNodegroupsInput, ...func(*eks.Options)) (*eks.ListNodegroupsOutput, error)
 	DescribeNodegroup(context.Context, *eks.DescribeNodegroupInput, ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error)
 }
 
-// EC2 is what is asked of EC2: where subnets lie and how large instances are.
+// EC2 has the calls of EC2 that the controller makes: for the zones of subnets and the size of instances.
 type EC2 interface {
 	DescribeSubnets(context.Context, *ec2.DescribeSubnetsInput, ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error)
 	DescribeInstanceTypes(context.Context, *ec2.DescribeInstanceTypesInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceTypesOutput, error)
 }
 
-// group is what a managed node group asks for.
+// group is the desired state of a managed node group.
 type group struct {
 	name, capacityType string
 	desired            int
@@ -35,7 +35,7 @@ type group struct {
 	taints             []corev1.Taint
 }
 
-// groups reads the cluster's node groups; none while the cluster does not exist.
+// groups reads the cluster's node groups. There are none while the cluster does not exist.
 func (c *Controller) groups(ctx context.Context) ([]group, error) {
 	listed, err := c.config.EKS.ListNodegroups(ctx, &eks.ListNodegroupsInput{ClusterName: &c.config.Cluster})
 	if missing := (*ekstypes.ResourceNotFoundException)(nil); errors.As(err, &missing) {
@@ -50,7 +50,7 @@ func (c *Controller) groups(ctx context.Context) ([]group, error) {
 			ClusterName: &c.config.Cluster, NodegroupName: &name,
 		})
 		if missing := (*ekstypes.ResourceNotFoundException)(nil); errors.As(err, &missing) {
-			continue // deleted meanwhile
+			continue // deleted in between
 		}
 		if err != nil {
 			return nil, fmt.Errorf("node group %s: describe: %w", name, err)
@@ -78,7 +78,7 @@ func (c *Controller) group(ctx context.Context, n *ekstypes.Nodegroup) (group, e
 	if g.zones, err = c.zones(ctx, n.Subnets); err != nil {
 		return g, err
 	}
-	kind := "t3.medium" // what EKS takes where nothing is said
+	kind := "t3.medium" // EKS's default
 	if len(n.InstanceTypes) > 0 {
 		kind = n.InstanceTypes[0]
 	}
@@ -86,14 +86,14 @@ func (c *Controller) group(ctx context.Context, n *ekstypes.Nodegroup) (group, e
 	return g, err
 }
 
-// effects are Kubernetes' words for EKS's.
+// effects maps EKS's taint effects to those of Kubernetes.
 var effects = map[ekstypes.TaintEffect]corev1.TaintEffect{
 	ekstypes.TaintEffectNoSchedule:       corev1.TaintEffectNoSchedule,
 	ekstypes.TaintEffectNoExecute:        corev1.TaintEffectNoExecute,
 	ekstypes.TaintEffectPreferNoSchedule: corev1.TaintEffectPreferNoSchedule,
 }
 
-// zones returns the zones of subnets, in the subnets' order. A subnet does not move, so it is asked for once.
+// zones returns the zones of subnets, in the subnets' order. A subnet's zone does not change, so it is read once.
 func (c *Controller) zones(ctx context.Context, subnets []string) ([]string, error) {
 	var zones, unknown []string
 	for _, id := range subnets {
@@ -123,7 +123,7 @@ func (c *Controller) zones(ctx context.Context, subnets []string) ([]string, err
 	return zones, nil
 }
 
-// machine returns the size of an instance type. Types do not change, so each is asked for once.
+// machine returns the size of an instance type. It does not change, so it is read once.
 func (c *Controller) machine(ctx context.Context, kind string) (machine, error) {
 	if m, ok := c.machines[kind]; ok {
 		return m, nil

@@ -8,7 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// A second group has nodes of its own from the moment EKS makes it; they go while EKS deletes it, and the first one's stay.
+// A second group has nodes of its own as soon as EKS creates it. They are removed while EKS deletes the group, and the
+// first group's nodes stay.
 func TestGroupsComeAndGo(t *testing.T) {
 	b := newBed(fakeEKS{"system": system(2)})
 	b.reconcile(t)

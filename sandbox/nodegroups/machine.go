@@ -15,8 +15,9 @@ type machine struct {
 	capacity, allocatable corev1.ResourceList
 }
 
-// newMachine computes a node's capacity as EKS's AMIs do: the kernel and the hypervisor keep about 5.5% of the memory, the
-// number of pods is that of the addresses on the network interfaces, and the kubelet reserves by those two figures.
+// newMachine computes a node's capacity as EKS's AMIs do. The kernel and the hypervisor use about 5.5% of the memory.
+// The number of pods follows from the number of addresses on the network interfaces. The kubelet's reservations depend
+// on the number of cores and pods.
 func newMachine(t ec2types.InstanceTypeInfo) machine {
 	cpus := int64(aws.ToInt32(t.VCpuInfo.DefaultVCpus))
 	memory := aws.ToInt64(t.MemoryInfo.SizeInMiB) * 945 / 1000
@@ -35,8 +36,8 @@ func newMachine(t ec2types.InstanceTypeInfo) machine {
 	return m
 }
 
-// reservedCPU is what the kubelet keeps, in thousandths: 6% of the first core, 1% of the second, 0.5% of the next two,
-// 0.25% of the rest.
+// reservedCPU returns the kubelet's reservation in thousandths of a core: 6% of the first core, 1% of the second, 0.5%
+// of the next two, 0.25% of the rest.
 func reservedCPU(cpus int64) int64 {
 	reserved := 60.0
 	for core := int64(2); core <= cpus; core++ {

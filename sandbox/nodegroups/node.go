@@ -17,23 +17,23 @@ import (
 const (
 	groupLabel = "eks.amazonaws.com/nodegroup"
 	zoneLabel  = corev1.LabelTopologyZone
-	// appliedAnnotation holds what the group gave the node, so that what it no longer gives can be told from what others
-	// have put there.
+	// appliedAnnotation records the labels and taints that the group gave the node. This distinguishes those that the
+	// group has dropped from those that others have set.
 	appliedAnnotation = "sandbox.sawhorse.dev/nodegroup"
 )
 
-// applied is what a group gives its nodes and may take back.
+// applied has the labels and taints that a group gives its nodes and may remove again.
 type applied struct {
 	Labels map[string]string `json:"labels,omitempty"`
 	Taints []corev1.Taint    `json:"taints,omitempty"`
 }
 
-// newNode is a node of the group as EKS's bootstrap would register it. kwok plays its kubelet.
+// newNode returns a node of the group as EKS's bootstrap would register it. kwok simulates its kubelet.
 func newNode(g group, region, zone string) *corev1.Node {
 	id := make([]byte, 9)
 	_, _ = rand.Read(id)
 	instance := "i-" + hex.EncodeToString(id)[:17]
-	// Node names are private DNS names; the resource-name form needs no bookkeeping of addresses.
+	// Node names are private DNS names. The form with the resource name needs no bookkeeping of addresses.
 	name := instance + ".ec2.internal"
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
@@ -61,12 +61,12 @@ func newNode(g group, region, zone string) *corev1.Node {
 	return node
 }
 
-// apply brings labels and taints of a node to what the group says and reports whether anything had to change. What others
-// set stays.
+// apply sets labels and taints of a node to the group's, and reports whether anything changed. Labels and taints of
+// others stay.
 func (g group) apply(node *corev1.Node) bool {
 	before := node.DeepCopy()
 	var last applied
-	_ = json.Unmarshal([]byte(node.Annotations[appliedAnnotation]), &last) // unreadable is as if nothing had been applied
+	_ = json.Unmarshal([]byte(node.Annotations[appliedAnnotation]), &last) // an unreadable annotation counts as empty
 	for key, value := range last.Labels {
 		if node.Labels[key] == value {
 			delete(node.Labels, key)
@@ -90,13 +90,13 @@ func sameTaints(a, b []corev1.Taint) bool {
 	return len(a) == len(b) && !slices.ContainsFunc(a, func(t corev1.Taint) bool { return !contains(b, t) })
 }
 
-// emptiest is the zone with the fewest of the nodes: Auto Scaling balances zones.
+// emptiest returns the zone with the fewest nodes. Auto Scaling balances zones.
 func emptiest(zones []string, nodes []*corev1.Node) string {
 	count := byZone(nodes)
 	return slices.MinFunc(zones, func(a, b string) int { return count[a] - count[b] })
 }
 
-// surplus chooses the nodes to give up: what is already going, then from the fullest zone, the youngest first.
+// surplus chooses the nodes to remove: first those that are draining, then the youngest of the fullest zone.
 func surplus(nodes []*corev1.Node, number int) []*corev1.Node {
 	left := slices.Clone(nodes)
 	var chosen []*corev1.Node

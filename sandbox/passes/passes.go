@@ -1,4 +1,4 @@
-// Package passes reads from the state machine's histories which passes there were.
+// Package passes reads from the state machine's execution histories which passes ran.
 package passes
 
 import (
@@ -16,45 +16,45 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Round is one round of a pass: from validate's answer to the release of the rack, or to the next round.
+// Round is one iteration of a pass: from validate's answer until the rack is released or the next iteration begins.
 type Round struct {
 	Rack, Outcome string
 	Steps         int
 	From, To      time.Time
 }
 
-// History is what the executions since a time did.
+// History describes what the executions since a time did.
 type History struct {
-	// Rounds are in the order of their beginnings.
+	// Rounds are sorted by their beginning.
 	Rounds []Round
-	// Executions is how many there were; those without a round found their rack held.
+	// Executions is the number of executions. Those without an iteration found the rack's lease held.
 	Executions int
-	// Lambdas is how many calls of functions there were.
+	// Lambdas is the number of function calls.
 	Lambdas int
-	// Paths are the states that each execution entered, in order.
+	// Paths has the states that each execution entered, in order.
 	Paths [][]string
-	// Failed are the executions that did not succeed.
+	// Failed lists the executions that did not succeed.
 	Failed []string
-	// Started is when each execution began, Entered when each state was entered.
+	// Started has the start time of each execution, Entered the time at which each state was entered.
 	Started, Entered []time.Time
-	// Calls are the calls of functions, from their beginning to their end. Throttled counts those that ended so and were made again;
-	// Slowest is the longest time from the first try of a call that was throttled to its success.
+	// Calls are the function calls, from begin to end. Throttled counts the calls that were throttled and made again.
+	// Slowest is the longest time from the first throttled try of a call to its success.
 	Calls     []Span
 	Throttled int
 	Slowest   time.Duration
 }
 
-// Span is a stretch of time.
+// Span is a period of time.
 type Span struct{ From, To time.Time }
 
-// add adds what one execution did.
+// add adds the history of one execution.
 func (h *History) add(one History) {
 	h.Rounds, h.Paths, h.Lambdas = append(h.Rounds, one.Rounds...), append(h.Paths, one.Paths...), h.Lambdas+one.Lambdas
 	h.Started, h.Entered, h.Calls = append(h.Started, one.Started...), append(h.Entered, one.Entered...), append(h.Calls, one.Calls...)
 	h.Throttled, h.Slowest = h.Throttled+one.Throttled, max(h.Slowest, one.Slowest)
 }
 
-// Since waits until no execution runs, and reads those that began after a time.
+// Since waits until no execution runs, and returns the history of those that began after a time.
 func Since(ctx context.Context, config aws.Config, since time.Time) (History, error) {
 	if err := Idle(ctx, config); err != nil {
 		return History{}, err
@@ -99,7 +99,7 @@ func Since(ctx context.Context, config aws.Config, since time.Time) (History, er
 	return history, err
 }
 
-// stateMachine is the only one that there is.
+// stateMachine returns the only state machine.
 func stateMachine(ctx context.Context, config aws.Config) (*sfn.Client, *string, error) {
 	states := sfn.NewFromConfig(config)
 	machines, err := states.ListStateMachines(ctx, &sfn.ListStateMachinesInput{})
@@ -109,7 +109,7 @@ func stateMachine(ctx context.Context, config aws.Config) (*sfn.Client, *string,
 	return states, machines.StateMachines[0].StateMachineArn, nil
 }
 
-// Running is how many executions run.
+// Running returns the number of running executions.
 func Running(ctx context.Context, config aws.Config) (int, error) {
 	states, machine, err := stateMachine(ctx, config)
 	if err != nil {
@@ -133,7 +133,7 @@ func running(ctx context.Context, states *sfn.Client, machine *string) (int, err
 	return n, nil
 }
 
-// limit only ends a wait that would hang.
+// limit only bounds a wait that would hang.
 const limit = 15 * time.Minute
 
 // Idle waits until no execution runs.
@@ -154,7 +154,8 @@ func Idle(ctx context.Context, config aws.Config) error {
 	}
 }
 
-// read is what one execution did: validate's answer begins a round, the next one or the execution's end ends it.
+// read reads the history of one execution. validate's answer begins an iteration. The next answer or the end of the
+// execution ends it.
 func read(ctx context.Context, states *sfn.Client, execution string) (History, error) {
 	r := reader{}
 	pages := sfn.NewGetExecutionHistoryPaginator(states, &sfn.GetExecutionHistoryInput{ExecutionArn: &execution, MaxResults: 1000})
@@ -176,7 +177,7 @@ type reader struct {
 	history History
 	rack    string
 	path    []string
-	// called is when the call of a function began that goes on; refused when its first try began that was throttled.
+	// called is when the current function call began. refused is when its first throttled try failed.
 	called, refused time.Time
 }
 
@@ -225,7 +226,7 @@ func (r *reader) event(event types.HistoryEvent) {
 	}
 }
 
-// ended ends the call of a function, if one goes on.
+// ended ends the current function call, if there is one.
 func (r *reader) ended(now time.Time) {
 	if !r.called.IsZero() {
 		r.history.Calls = append(r.history.Calls, Span{r.called, now})
@@ -233,7 +234,7 @@ func (r *reader) ended(now time.Time) {
 	}
 }
 
-// rackOf is the rack that an execution's event names.
+// rackOf returns the rack that an execution's event names.
 func rackOf(input string) string {
 	var event struct{ Detail struct{ Rack, Name string } }
 	if json.Unmarshal([]byte(input), &event) != nil {
@@ -247,7 +248,7 @@ func rackOf(input string) string {
 	return rack
 }
 
-// Overlaps are rounds of one rack that ran at the same time: there must be none.
+// Overlaps returns the iterations of one rack that ran at the same time. There must be none.
 func (h History) Overlaps() []string {
 	var found []string
 	last := map[string]Round{}
@@ -260,7 +261,7 @@ func (h History) Overlaps() []string {
 	return found
 }
 
-// AtOnce is how many rounds ran at the same time, at most.
+// AtOnce returns the maximum number of concurrent iterations.
 func (h History) AtOnce() int {
 	var spans []Span
 	for _, r := range h.Rounds {
@@ -269,7 +270,7 @@ func (h History) AtOnce() int {
 	return AtOnce(spans)
 }
 
-// AtOnce is how many stretches of time have a moment in common, at most.
+// AtOnce returns the maximum number of periods that overlap at one moment.
 func AtOnce(spans []Span) int {
 	most := 0
 	for _, s := range spans {
@@ -284,7 +285,7 @@ func AtOnce(spans []Span) int {
 	return most
 }
 
-// InASecond is how many of the times lie within one second, at most.
+// InASecond returns the maximum number of times that lie within one second.
 func InASecond(times []time.Time) int {
 	times = slices.SortedFunc(slices.Values(times), time.Time.Compare)
 	most, first := 0, 0

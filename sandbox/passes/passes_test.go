@@ -23,7 +23,7 @@ func TestInASecond(t *testing.T) {
 	}
 }
 
-// A call that is throttled twice lasts from its first refusal to its success; its tries are calls of their own.
+// A call that is throttled twice lasts from the first throttling error to its success. Each try counts as a call.
 func TestAThrottledCallIsTimed(t *testing.T) {
 	r := reader{}
 	event := func(seconds float64, e types.HistoryEvent) {

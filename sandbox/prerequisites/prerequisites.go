@@ -1,5 +1,5 @@
-// Package prerequisites says, before anything is started, what would keep the sandbox from starting: one sentence that
-// names the thing to install or to free. What must be there before the Go parts can be built is in prerequisites.sh.
+// Package prerequisites checks, before anything is started, whether the sandbox can start. Its error is one sentence
+// that names what to install or to free. The requirements for building the Go parts are checked in prerequisites.sh.
 package prerequisites
 
 import (
@@ -10,14 +10,14 @@ import (
 	"syscall"
 )
 
-// PortVariable may ask for the gateway's port; a free one is taken otherwise.
+// PortVariable names the variable that sets the gateway's port. Without it, a free port is used.
 const PortVariable = "SAWHORSE_SANDBOX_PORT"
 
-// needed is the least free space, in bytes: a sandbox in use writes a few hundred MB of data and logs.
+// needed is the minimum free space in bytes. A sandbox in use writes a few hundred MB of data and logs.
 const needed = 1 << 30
 
-// Check returns the first thing that is missing. cache is the folder that the parts were built and installed into, parts
-// are paths in it; port is empty unless one is asked for.
+// Check returns an error for the first thing that is missing. cache is the folder with the built and installed parts,
+// parts are paths in it, and port is empty unless a port was requested.
 func Check(cache string, parts []string, port string) error {
 	for _, part := range parts {
 		path := filepath.Join(cache, part)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// machine is what the script finds on its PATH: what each tool prints, by name, and how much of the disk is free.
+// machine is what the script finds on its PATH: the behaviour of each tool, by name, including the free disk space.
 type machine map[string]string
 
 func good() machine {
@@ -66,7 +66,7 @@ func TestTheScriptIsSilentOnAGoodMachine(t *testing.T) {
 	}
 }
 
-// One sentence that says what to install or to free, and exit 1.
+// The script prints one sentence that says what to install or to free, and exits with 1.
 func TestTheScriptNamesWhatIsMissing(t *testing.T) {
 	for _, c := range []struct{ tool, body, want string }{
 		{"go", "", "Go is missing; install Go 1.21 or newer."},

@@ -2,10 +2,10 @@ package process
 
 import "syscall"
 
-// attributes puts a child into a process group of its own, so that its own children can be stopped with it and a Ctrl-C
-// on the terminal reaches the supervisor only, and has the kernel end it when the supervisor is killed.
-// The kernel ties Pdeathsig to the thread that started the child; Go ends a thread only when a goroutine locked to it
-// returns, and nothing here locks one.
+// attributes puts a child into a process group of its own. Its own children can then be stopped with it, and a Ctrl-C
+// on the terminal reaches only the supervisor. attributes also makes the kernel kill the child when the supervisor is
+// killed. The kernel ties Pdeathsig to the thread that started the child. Go ends a thread only when a goroutine locked
+// to it returns, and no goroutine here is locked.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

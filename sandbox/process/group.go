@@ -24,7 +24,7 @@ type Spec struct {
 	Dir  string
 }
 
-// Group is a set of children that live and end together.
+// Group is a set of children that start and end together.
 type Group struct {
 	logs  string
 	grace time.Duration
@@ -39,19 +39,20 @@ type child struct {
 	spec  Spec
 	cmd   *exec.Cmd
 	gone  chan struct{}
-	asked atomic.Bool // its end was asked for
+	asked atomic.Bool // its end was requested
 }
 
-// NewGroup returns an empty group whose children write into the folder logs and have the time grace to end when asked.
+// NewGroup returns an empty group. Its children write their logs into the folder logs, and have the time grace to end
+// when asked.
 func NewGroup(logs string, grace time.Duration) *Group {
 	return &Group{logs: logs, grace: grace, died: make(chan error, 1)}
 }
 
-// Died delivers the reason when a child has ended although nobody asked it to. Only the first one is told: the others
-// follow from it.
+// Died delivers the reason when a child has ended without a request. Only the first such end is delivered, because the
+// others follow from it.
 func (g *Group) Died() <-chan error { return g.died }
 
-// Start runs a child.
+// Start starts a child.
 func (g *Group) Start(spec Spec) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -66,7 +67,7 @@ func (g *Group) Start(spec Spec) error {
 	return nil
 }
 
-// Restart ends a child and starts it again, as it was started, in its place. Its log goes on.
+// Restart ends a child and starts it again with the same Spec. Its log is continued.
 func (g *Group) Restart(name string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -83,7 +84,7 @@ func (g *Group) Restart(name string) error {
 	return nil
 }
 
-// run starts a child; how says whether its log begins anew.
+// run starts a child. how is os.O_TRUNC for a new log or os.O_APPEND to continue it.
 func (g *Group) run(spec Spec, how int) (*child, error) {
 	log, err := os.OpenFile(g.logFile(spec.Name), os.O_CREATE|os.O_WRONLY|how, 0o600)
 	if err != nil {
@@ -106,7 +107,7 @@ func (g *Group) run(spec Spec, how int) (*child, error) {
 
 func (g *Group) logFile(name string) string { return filepath.Join(g.logs, name+".log") }
 
-// watch waits for the child's end, sweeps up what it started itself, and reports the end if it was not asked for.
+// watch waits for the child's end, kills its remaining process group, and reports the end if it was not requested.
 func (g *Group) watch(c *child) {
 	err := c.cmd.Wait()
 	_ = syscall.Kill(-c.cmd.Process.Pid, syscall.SIGKILL)
@@ -124,8 +125,8 @@ func (g *Group) watch(c *child) {
 	}
 }
 
-// Stop ends the children, the last one started first, and returns when all have exited. A child that does not end
-// within the grace time is killed, with everything in its process group.
+// Stop ends the children in the reverse order of their start, and returns when all have exited. A child that does not
+// end within the grace time is killed, with everything in its process group.
 func (g *Group) Stop() {
 	g.mu.Lock()
 	g.stopping = true

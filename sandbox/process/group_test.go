@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// shell starts a shell script as a child; the tests need nothing else to play one.
+// shell starts a shell script as a child.
 func shell(t *testing.T, g *Group, name, script string) {
 	t.Helper()
 	if err := g.Start(Spec{Name: name, Path: "/bin/sh", Args: []string{"-c", script}, Env: []string{"PATH=" + os.Getenv("PATH")}}); err != nil {
@@ -20,7 +20,7 @@ func shell(t *testing.T, g *Group, name, script string) {
 	}
 }
 
-// await polls until the condition holds; the limit only ends a test that would hang.
+// await polls until the condition holds. The limit only bounds a test that would hang.
 func await(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
@@ -66,7 +66,7 @@ func TestStopKillsWhatDoesNotEndWithItsChildren(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.Stop()
-	// An orphan that nobody has reaped yet is gone as well: its state is Z.
+	// An orphan that has not been reaped yet, with state Z, counts as ended.
 	await(t, "the grandchild's end", func() bool {
 		return syscall.Kill(pid, 0) != nil || strings.Contains(content("/proc/"+strconv.Itoa(pid)+"/stat"), ") Z ")
 	})
@@ -100,7 +100,7 @@ func TestNothingIsInherited(t *testing.T) {
 	}
 }
 
-// Many ask for ports at once, and take them only later: nobody has another's.
+// No port is returned twice when many callers request ports concurrently and use them later.
 func TestFreePorts(t *testing.T) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -134,7 +134,7 @@ func TestFreePorts(t *testing.T) {
 	}
 }
 
-// A child that is started again is no child that ended by itself, and Stop ends the new one.
+// A restart is not reported as an unexpected end, and Stop ends the restarted child.
 func TestRestart(t *testing.T) {
 	dir := t.TempDir()
 	g := NewGroup(dir, 20*time.Second)

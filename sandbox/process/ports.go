@@ -8,16 +8,16 @@ import (
 	"strconv"
 )
 
-// The ports that children get are below Linux's own range (net.ipv4.ip_local_port_range), from which any connection of anybody takes
-// one between our choice and the child's start.
+// The ports of children are below Linux's own range (net.ipv4.ip_local_port_range). From that range, any other
+// connection could take a port between its selection and the child's start.
 const (
 	lowest  = 20000
 	highest = 32767
 )
 
-// FreePorts returns n ports of the loopback address that nothing listens on, and that nobody else gets from here, in this process or
-// another one, until they are given back. Whoever has them keeps giveBack: where nobody does, they go with it. A process that ends
-// gives its own back.
+// FreePorts returns n ports of the loopback address on which nothing listens. They are reserved until giveBack is
+// called: no other call of FreePorts returns them, in this process or another one. The caller must keep giveBack,
+// because the reservation ends when giveBack is garbage-collected. It also ends with the process.
 func FreePorts(n int) (ports []int, giveBack func(), err error) {
 	var claims []io.Closer
 	giveBack = func() {
@@ -31,7 +31,7 @@ func FreePorts(n int) (ports []int, giveBack func(), err error) {
 		port := lowest + (first+i)%all
 		claim, err := net.Listen("unix", "@sawhorse-sandbox-port-"+strconv.Itoa(port))
 		if err != nil {
-			continue // somebody else's
+			continue // another process has reserved it
 		}
 		listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if err != nil {

@@ -1,11 +1,11 @@
-"""The AWS CLI, with AWS_ENDPOINT_URL obeyed by every command.
+"""Runs the AWS CLI such that every command uses AWS_ENDPOINT_URL.
 
-Version 1, the one that package registries have, sends sqs, emr, rds and health commands to
-hosts from a table of its own unless --endpoint-url is given: aws/aws-cli issue 8737. The
-sandbox puts a launcher of this file into the PATH of its users.
+Version 1 of the CLI, which package registries have, sends sqs, emr, rds and health commands to hosts from a table of
+its own unless --endpoint-url is given: aws/aws-cli issue 8737. The sandbox puts a launcher of this file into the
+PATH of its users.
 
-aws.py --serve SOCKET runs what aws_client.py sends, each command in a fork. To start the CLI
-takes half a second of a processor, and scripts that wait for something start it again and again.
+aws.py --serve SOCKET runs the commands that aws_client.py sends, each in a fork. Starting the CLI takes half a
+second of a processor, and scripts that wait for something run many commands.
 """
 
 import functools
@@ -23,7 +23,7 @@ from awscli.customizations import overridesslcommonname
 
 overridesslcommonname.SSL_COMMON_NAMES.clear()
 
-# What scripts ask most. Other services are read from their files in each command.
+# The services that scripts use most. Other services are loaded from their files in each command.
 COMMON = ("cloudformation", "dynamodb", "ec2", "eks", "events", "iam", "lambda", "logs", "sqs", "ssm", "stepfunctions")
 
 
@@ -31,7 +31,7 @@ def serve(path):
     """Forks for each connection, for as long as the process lives."""
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(path)
-    listener.listen(64)  # callers wait from now on
+    listener.listen(64)  # callers can connect and wait from now on
     botocore.loaders.create_loader = functools.cache(botocore.loaders.create_loader)
     session = clidriver.create_clidriver().session
     for service in COMMON:
@@ -53,7 +53,7 @@ def run(connection):
     command = json.loads(text)
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
-    os.environ.update(command["environment"])  # what stays of the server's own is where the CLI has its data
+    os.environ.update(command["environment"])  # of the server's own variables, only those for the CLI's data folder stay in effect
     os.chdir(command["folder"])
     sys.argv = ["aws", *command["arguments"]]
     random.seed()

@@ -7,7 +7,7 @@ import sys
 
 folder = os.getcwd()
 connection = socket.socket(socket.AF_UNIX)
-os.chdir(sys.argv[1])  # the path of a socket has at most a hundred letters
+os.chdir(sys.argv[1])  # the path of a socket has at most about a hundred characters
 connection.connect("aws.sock")
 text = json.dumps({"arguments": sys.argv[2:], "environment": dict(os.environ), "folder": folder}).encode()
 socket.send_fds(connection, [len(text).to_bytes(4, "big")], [0, 1, 2])

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Limiter gives calls their tokens. The zero Limiter is off and gives all of them.
+// Limiter limits the rate of calls with token buckets. The zero Limiter is off and allows every call.
 type Limiter struct {
-	// Now is the clock; nil is time.Now.
+	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 
 	mu      sync.Mutex
@@ -21,7 +21,7 @@ type Limiter struct {
 	buckets map[string]*bucket
 }
 
-// bucket is one quota's, or that of one action.
+// bucket is the bucket of one quota, or of one action.
 type bucket struct {
 	quota          Quota
 	tokens, least  float64
@@ -29,31 +29,34 @@ type bucket struct {
 	given, refused int
 	refusedSince   time.Time
 	longest        time.Duration
-	// waiting are the calls that were refused and try again, since when; waited is the longest that one did so until it was given.
+	// waiting has the calls that were rejected and may be retried, with the time of the first rejection. waited is the
+	// longest time from a call's first rejection until it was allowed.
 	waiting map[string]time.Time
 	waited  time.Duration
 }
 
-// Use is what was asked of one bucket.
+// Use describes the use of one bucket.
 type Use struct {
 	Service string `json:"service"`
 	Actions string `json:"actions"`
-	// Published tells that the rate is AWS's own word, and no assumption.
+	// Published reports whether AWS publishes the rate. Otherwise it is an assumption.
 	Published      bool    `json:"published"`
 	Burst          float64 `json:"burst"`
 	PerSecond      float64 `json:"perSecond"`
 	Given, Refused int
-	// Peak is the greatest part of the bucket that was in use at once, from 0 to 1; Mean the part of all that it would have given.
+	// Peak is the largest share of the bucket that was in use at once, from 0 to 1. Mean is the share of all tokens
+	// that were used.
 	Peak, Mean float64
-	// Longest is for how long, in seconds, the bucket refused without giving one token in between.
+	// Longest is the longest time, in seconds, during which the bucket rejected calls without allowing one in between.
 	Longest float64
-	// Waited is the longest time, in seconds, from the first refusal of a call to its success in a later try. GivenUp are the calls
-	// that were refused in all their tries.
+	// Waited is the longest time, in seconds, from the first rejection of a call to its success in a later try. GivenUp
+	// is the number of calls that were rejected in all their tries.
 	Waited  float64
 	GivenUp int
 }
 
-// Take tells whether a call may go on. The tries of one call have the same invocation; without one, tries are not told apart.
+// Take reports whether a call is allowed. The tries of one call have the same invocation. Without an invocation, tries
+// count as separate calls.
 func (l *Limiter) Take(service, action, invocation string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,7 +74,7 @@ func (l *Limiter) now() time.Time {
 	return l.Now()
 }
 
-// bucket is the one of an action; nil where there is no quota for it.
+// bucket returns the bucket of an action; nil if there is no quota for it.
 func (l *Limiter) bucket(service, action string) *bucket {
 	quota, found := find(service, action)
 	if !found {
@@ -89,7 +92,7 @@ func (l *Limiter) bucket(service, action string) *bucket {
 	return b
 }
 
-// find is the quota that names the action, or that of the service's other actions.
+// find returns the quota that names the action, or else the quota for the service's other actions.
 func find(service, action string) (Quota, bool) {
 	for _, q := range Quotas {
 		if q.Service == service && (len(q.Actions) == 0 || slices.Contains(q.Actions, action)) {
@@ -124,7 +127,7 @@ func (b *bucket) take(now time.Time, invocation string) bool {
 	return true
 }
 
-// Report is what each bucket was asked since the limiter was switched on, by service and action.
+// Report returns the use of each bucket since the limiter was switched on, sorted by service and action.
 func (l *Limiter) Report() []Use {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -145,12 +148,12 @@ func (l *Limiter) Report() []Use {
 	return uses
 }
 
-// ServeHTTP switches the limiter: PUT on, with full buckets, DELETE off; GET is the Report.
+// ServeHTTP controls the limiter: PUT switches it on with full buckets, DELETE switches it off, GET returns the Report.
 func (l *Limiter) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	switch req.Method {
 	case http.MethodGet:
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(l.Report()) // the caller has gone: nobody is left to tell
+		_ = json.NewEncoder(w).Encode(l.Report()) // fails only if the caller has closed the connection
 	case http.MethodPut, http.MethodDelete:
 		l.mu.Lock()
 		l.on, l.began, l.buckets = req.Method == http.MethodPut, l.now(), map[string]*bucket{}

@@ -14,7 +14,7 @@ func limited(t *testing.T) (*Limiter, *time.Time) {
 	return l, &now
 }
 
-// taken counts how many of so many calls were given.
+// taken returns how many of n calls were allowed.
 func taken(l *Limiter, n int, service, action string) (given int) {
 	for range n {
 		if l.Take(service, action, "") {
@@ -24,7 +24,7 @@ func taken(l *Limiter, n int, service, action string) (given int) {
 	return given
 }
 
-// A bucket gives its burst, then what comes back each second, and never more than the burst again.
+// A bucket allows its burst, then the tokens added each second, and never more than the burst at once.
 func TestABucketFillsAtItsRate(t *testing.T) {
 	l, now := limited(t)
 	for _, step := range []struct {
@@ -37,7 +37,8 @@ func TestABucketFillsAtItsRate(t *testing.T) {
 	}
 }
 
-// Reads of SSM share one bucket; each action of EC2 has its own; what has no quota is never refused, nor is anything while it is off.
+// SSM's reads share one bucket. Each action of EC2 has its own. Actions without a quota are never rejected, and nothing
+// is rejected while the limiter is off.
 func TestWhoSharesABucket(t *testing.T) {
 	l, _ := limited(t)
 	if got := taken(l, 30, "ssm", "GetParameter") + taken(l, 30, "ssm", "GetParametersByPath"); got != 40 {
@@ -71,7 +72,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// A call is known by its invocation over all its tries: one waits until it is given, one is given up.
+// All tries of a call have the same invocation. One call waits until it is allowed, another one is given up.
 func TestWhoWaited(t *testing.T) {
 	l, now := limited(t)
 	taken(l, 3, "ssm", "PutParameter")

@@ -1,17 +1,18 @@
-// Package rates has AWS's default request rates as token buckets: while they are on, a call that finds its bucket empty is refused
-// as the service refuses it, and what each bucket has given is counted.
+// Package rates implements AWS's default request rates as token buckets. While the limiter is on, a call that finds its
+// bucket empty is rejected as the service would reject it. The use of each bucket is counted.
 package rates
 
-// Quota is how many calls of some actions a service takes from one account and region.
+// Quota is the rate at which a service accepts some actions from one account and region.
 type Quota struct {
-	// Service is AWS's signing name, "ssm". Actions share the bucket; no actions are all those of the service that no other quota
-	// names. Each gives every action a bucket of its own.
+	// Service is AWS's signing name, "ssm". Actions share one bucket. Without Actions, the quota applies to all actions
+	// of the service that no other quota names. Each gives every action a bucket of its own.
 	Service string
 	Actions []string
 	Each    bool
-	// Burst is how many calls the full bucket gives at once, PerSecond how many come back each second.
+	// Burst is the size of the bucket, PerSecond the number of tokens that are added each second.
 	Burst, PerSecond float64
-	// Source is where AWS publishes it; empty for what AWS does not publish, which is an assumption then.
+	// Source is AWS's publication of the quota. If it is empty, AWS does not publish the quota and
+	// the figures are assumptions.
 	Source string
 }
 
@@ -23,7 +24,7 @@ const (
 	tableQuotas  = "DynamoDB Developer Guide, Initial throughput for on-demand capacity mode"
 )
 
-// Quotas are the defaults. EKS and IAM publish no rates and refuse all the same: theirs are low assumptions.
+// Quotas are the defaults. EKS and IAM do not publish rates but still throttle. Their figures are low assumptions.
 var Quotas = []Quota{
 	{Service: "ssm", Actions: []string{"GetParameter", "GetParameters", "GetParametersByPath"}, Burst: 40, PerSecond: 40, Source: ssmQuotas},
 	{Service: "ssm", Actions: []string{"PutParameter"}, Burst: 3, PerSecond: 3, Source: ssmQuotas},
@@ -40,10 +41,10 @@ var Quotas = []Quota{
 	{Service: "iam", Each: true, Burst: 20, PerSecond: 10},
 }
 
-// Quotas of what the state machine does itself, past the gateway: they are held against its histories.
+// Quotas of calls that the state machine makes without the gateway. They are compared with its histories.
 const (
-	// Transitions is how many states all executions may enter in a second.
+	// Transitions is the maximum number of state transitions per second, over all executions.
 	Transitions = 5_000
-	// Concurrency is how many functions may run at once in an account.
+	// Concurrency is the maximum number of functions that run concurrently in an account.
 	Concurrency = 1_000
 )

@@ -1,12 +1,12 @@
-"""Is each right of the functions' roles needed, and none missing? By what the end-to-end scripts called.
+"""Checks that the functions' roles have exactly the permissions that the end-to-end scripts need.
 
-Each sandbox keeps the decisions about the roles (sandbox/ministack/decisions.py). Here they are made again, by the same engine:
-with the policies as they were deployed, which must come to the same; then with each statement removed in turn, with each action
-and with each resource of each statement, which must refuse a call that a script made. A call that was refused while the policies were as
-deployed is a right that is missing.
+Each sandbox records the authorization decisions about the roles (sandbox/ministack/decisions.py). This program
+repeats them with the same engine. With the policies as deployed, the results must be the same. Then it removes each
+statement, each action and each resource of a statement in turn; each removal must deny a call that a script made. A
+call that was denied with the policies as deployed shows a missing permission.
 
-The proof file has a call for each action, which docs/permissions.md shows; --update writes it. A row stays as long as it holds.
-It holds if the call is made, by whichever script: a pass that the schedule starts may come in any of them.
+The proof file has a call for each action, which docs/permissions.md shows; --update writes it. A row stays as long
+as any script makes its call: a pass that the schedule starts may run during any of them.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from ministack.core.iam_evaluator import EvalContext, ParsedStatement, evaluate
 
-# The rights that no call in a sandbox can need, by function ("*" is all), and why.
+# The permissions that no call in a sandbox can need, by function ("*" means all), with the reason.
 UNSEEN = {
     "*": {
         "logs:CreateLogStream": "Lambda writes the log, with the function's role",
@@ -34,19 +34,20 @@ UNSEEN = {
     },
 }
 
-# What a denying statement is there for is called by nobody: a parameter of a user's that only looks like Sawhorse's own.
+# No script makes the calls that the Deny statements prevent, so they are tested with this resource: a user's parameter
+# whose name looks like one of Sawhorse's own.
 DENIED = "arn:aws:ssm:us-east-1:000000000000:parameter/sawhorse/racks/demo/params/status"
 
 
 class Package:
-    """The decisions of one sandbox, and the policies that they were made by."""
+    """The decisions of one sandbox, and the policies that they were made with."""
 
     def __init__(self, path):
         self.name = path.parent.name
         lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         self.template = lines[0]["template"]
         self.roles = {role: [ParsedStatement(**s) for s in statements] for role, statements in lines[0]["roles"].items()}
-        self.calls = [line for line in lines if "context" in line]  # MiniStack, started again, writes the first line again
+        self.calls = [line for line in lines if "context" in line]  # a restarted MiniStack writes the first line again
         for call in self.calls:
             call["context"] = EvalContext(**call["context"])
 
@@ -65,7 +66,7 @@ def without(statements, i, **part):
 
 
 def functions(template):
-    """The functions by their roles' logical ids."""
+    """The functions, by the logical ids of their roles."""
     return {r["Properties"]["Role"]["Fn::GetAtt"][0]: r["Properties"]["FunctionName"].split("-")[-1]
             for r in template["Resources"].values() if r["Type"] == "AWS::Lambda::Function"}
 
@@ -86,14 +87,14 @@ def packages(paths, template, problems):
 
 
 class Rights:
-    """What the recorded calls say of the rights: which calls need each action of each statement."""
+    """Which recorded calls need each action and each resource of each statement."""
 
     def __init__(self, packages, functions, problems):
         self.problems = problems
         self.scripts = list(dict.fromkeys(call["script"] for package in packages for call in package.calls))
         self.statements = {}  # function -> statements
-        # (function, place of the statement, its part) -> calls that are refused without that. A part is its field and place, because
-        # the stacks of two sandboxes have other names; None is the whole statement.
+        # (function, index of the statement, its part) -> calls that are denied without that part. A part is its field
+        # and index, because resource names differ between the stacks of two sandboxes; None is the whole statement.
         self.calls = {}
         for package in packages:
             for role, statements in package.roles.items():
@@ -122,7 +123,7 @@ class Rights:
                 self.calls.setdefault((function, i, part), set()).add((call["script"], said(call)))
 
     def check(self):
-        """Each statement is needed, and each action and resource of it, or is known for one that the sandbox cannot need."""
+        """Each statement, and each action and resource of it, must be needed or be listed in UNSEEN."""
         used = set()
         for function, statements in self.statements.items():
             for i, statement in enumerate(statements):
@@ -156,7 +157,7 @@ class Rights:
                 self.problems.append(f"{function}: the statement that denies {action} keeps nobody from {DENIED}")
 
     def rows(self, old, update):
-        """For each function and action, what needs it in each statement that allows it."""
+        """For each function and action, the call that needs it, for each statement that allows it."""
         table = {}
         for function, statements in sorted(self.statements.items()):
             for i, statement in enumerate(statements):
@@ -180,7 +181,7 @@ class Rights:
 
 
 def parts_of(statement):
-    """Each action and each resource of a statement: its field, its place there and what it is."""
+    """Each action and each resource of a statement: its field, its index and its value."""
     return [(field, j, value) for field in ("actions", "resources") for j, value in enumerate(getattr(statement, field))]
 
 
@@ -211,9 +212,9 @@ def said(call):
 
 
 def plain(arn):
-    """An ARN as the documents write it, without the ids that differ from run to run."""
+    """An ARN in the form that the documents use, without the ids that differ between runs."""
     rest = arn.split(":", 5)[-1] if arn.startswith("arn:") else arn
-    rest = re.sub(r"(Sawhorse-\w+)[0-9A-F]{8}-[0-9A-F]{13}", r"\1", rest)  # CloudFormation's
+    rest = re.sub(r"(Sawhorse-\w+)[0-9A-F]{8}-[0-9A-F]{13}", r"\1", rest)  # CloudFormation's suffix
     rest = re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}", "…", rest)
     return re.sub(r"(?<=[-/_])([0-9a-f]{8,}|[0-9A-F]{32})(?=/|$)", "…", rest)
 

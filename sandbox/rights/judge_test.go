@@ -1,4 +1,5 @@
-// Package rights tests the judge of the functions' rights on a small stack: one function, whose calls are told here.
+// Package rights tests the check of the functions' permissions (judge.py) on a small stack with one function, whose
+// calls are defined here.
 package rights
 
 import (
@@ -29,7 +30,7 @@ type statement struct {
 	Conditions   map[string]any `json:"conditions"`
 }
 
-// play is what a package of scripts has left.
+// play is the record that a package of scripts has left.
 type play struct {
 	template   string
 	statements []statement
@@ -46,7 +47,7 @@ func called(script, action, resource, decision string, denied bool) string {
 		"service_context": {}, "principal_keys": {}}}`, script, decision, denied, action, resource)
 }
 
-// good is a stack with no right too many and none missing.
+// good is a stack with exactly the permissions that it needs.
 func good() play {
 	return play{
 		template: template,
@@ -64,10 +65,11 @@ func good() play {
 	}
 }
 
-// judge is what the judge says of the play, where the proof is that of a good one; without a proof it writes one.
+// judge returns the output of judge.py for the play. The proof is that of a good play; without a
+// proof, judge.py writes one.
 func judge(t *testing.T, p *play, proof string) (string, error) {
 	t.Helper()
-	if _, err := os.Stat("judge.py"); err != nil { // and so go test runs again when it has changed
+	if _, err := os.Stat("judge.py"); err != nil { // so that go test runs again when it has changed
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
@@ -93,7 +95,7 @@ func judge(t *testing.T, p *play, proof string) (string, error) {
 			t.Fatal(err)
 		}
 		var lines []string
-		for _, line := range slices.Concat([]string{string(first)}, p.calls, []string{string(first)}) { // MiniStack has been started again
+		for _, line := range slices.Concat([]string{string(first)}, p.calls, []string{string(first)}) { // MiniStack was restarted
 			lines = append(lines, strings.ReplaceAll(line, "\n", " "))
 		}
 		write("e2e/decisions.jsonl", strings.Join(lines, "\n")+"\n")
@@ -105,7 +107,7 @@ func judge(t *testing.T, p *play, proof string) (string, error) {
 	return string(said), err
 }
 
-// proofOf is the proof that a good play gives.
+// proofOf returns the proof that a good play results in.
 func proofOf(t *testing.T) string {
 	t.Helper()
 	p := good()
@@ -124,7 +126,7 @@ func TestAGoodStack(t *testing.T) {
 	}
 }
 
-// A pass that the schedule starts may come in another script.
+// A pass that the schedule starts may run during another script.
 func TestAProofHoldsWhicheverScriptMakesTheCall(t *testing.T) {
 	p := good()
 	p.calls[3] = called("Failing", "states:StartExecution", machine, "Allow", false)

@@ -1,6 +1,6 @@
-// Package seed makes the account and the cluster that a new user of the sandbox finds: an EKS
-// cluster "demo" with Cluster Autoscaler, its access still in aws-auth; and further clusters like it. It uses AWS's and
-// Kubernetes' own APIs only.
+// Package seed creates the initial account and cluster of a sandbox: an EKS cluster "demo" with Cluster
+// Autoscaler whose access is still in aws-auth. It can create further clusters like it. It uses only AWS's
+// and Kubernetes' own APIs.
 package seed
 
 import (
@@ -16,29 +16,29 @@ import (
 )
 
 const (
-	// ClusterName is the cluster that every sandbox has.
+	// ClusterName is the name of the cluster that every sandbox has.
 	ClusterName = "demo"
-	// Version is the clusters' Kubernetes.
+	// Version is the clusters' Kubernetes version.
 	Version = "1.35"
-	// rackTag is by which a cluster's owner lets a rack in.
+	// rackTag is the tag with which a cluster's owner allows a rack in.
 	rackTag = "sawhorse.dev/rack"
 )
 
-// account makes the AWS side of one cluster step by step; each step reads what the ones before have found.
+// account creates the AWS side of one cluster step by step. Each step uses the results of the earlier ones.
 type account struct {
 	cluster string // its name
 	ec2     *ec2.Client
 	eks     *eks.Client
 	iam     *iam.Client
 
-	private, public      []string // subnet ids, one a zone
+	private, public      []string // subnet ids, one per zone
 	vpc, nodeGroup       string   // nodeGroup is the nodes' security group
 	clusterRole, nodeARN string
 	clusterGroup         string // the cluster security group
 	template             string // launch template id
 }
 
-// AWS makes a cluster's VPC, its roles, the EKS cluster, its node groups and its add-on.
+// AWS creates a cluster's VPC, its roles, the EKS cluster, its node groups and its add-on.
 func AWS(ctx context.Context, cfg aws.Config, cluster string) error {
 	a := &account{cluster: cluster, ec2: ec2.NewFromConfig(cfg), eks: eks.NewFromConfig(cfg), iam: iam.NewFromConfig(cfg)}
 	steps := []struct {
@@ -65,7 +65,7 @@ func (a *account) makeCluster(ctx context.Context) error {
 		Name: &a.cluster, Version: aws.String(Version), RoleArn: &a.clusterRole,
 		ResourcesVpcConfig: &types.VpcConfigRequest{SubnetIds: append(a.private, a.public...)},
 		AccessConfig:       &types.CreateAccessConfigRequest{AuthenticationMode: types.AuthenticationModeConfigMap},
-		Tags:               map[string]string{rackTag: a.cluster}, // its owner lets the rack of its name in
+		Tags:               map[string]string{rackTag: a.cluster}, // its owner allows the rack of the same name in
 	})
 	if err != nil {
 		return fmt.Errorf("create: %w", err)

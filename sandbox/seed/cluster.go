@@ -26,7 +26,7 @@ var manifests []byte
 //go:embed standin.yaml
 var standIn []byte
 
-// resources are the kinds that the manifests have, by their names in the API.
+// resources are the kinds in the manifests, by their names in the API.
 var resources = map[string]schema.GroupVersionResource{
 	"ClusterRole":        {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"},
 	"ClusterRoleBinding": {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"},
@@ -37,7 +37,7 @@ var resources = map[string]schema.GroupVersionResource{
 	"Deployment":         {Group: "apps", Version: "v1", Resource: "deployments"},
 }
 
-// Objects are what a cluster of that name holds.
+// Objects returns the objects of a cluster.
 func Objects(cluster string) ([]*unstructured.Unstructured, error) {
 	objects, err := decode(bytes.ReplaceAll(manifests, []byte("$(CLUSTER)"), []byte(cluster)))
 	if err != nil {
@@ -46,7 +46,7 @@ func Objects(cluster string) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// StandIn are what a cluster of that name holds whose API server is a stand-in.
+// StandIn returns the objects of a cluster whose API server is a stand-in.
 func StandIn(cluster string) ([]*unstructured.Unstructured, error) {
 	own, err := decode(standIn)
 	if err != nil {
@@ -93,7 +93,7 @@ func decode(manifests []byte) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// apply is server-side, as `kubectl apply --server-side` by the user who set the cluster up.
+// apply is server-side apply, as `kubectl apply --server-side` by the user who created the cluster.
 func apply(ctx context.Context, client dynamic.Interface, object *unstructured.Unstructured) error {
 	resource := client.Resource(resources[object.GetKind()])
 	options := metav1.ApplyOptions{FieldManager: "kubectl", Force: true}

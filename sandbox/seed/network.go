@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// makeNetwork makes a VPC with a private and a public subnet in each of three zones, and the nodes' security group.
+// makeNetwork creates a VPC with a private and a public subnet in each of three zones, and the nodes' security group.
 func (a *account) makeNetwork(ctx context.Context) error {
 	vpc, err := a.ec2.CreateVpc(ctx, &ec2.CreateVpcInput{
 		CidrBlock: aws.String("10.0.0.0/16"), TagSpecifications: tags(types.ResourceTypeVpc, "Name", a.cluster),
@@ -52,7 +52,7 @@ func (a *account) makeSubnet(ctx context.Context, zone, cidr, kind, role string)
 	return aws.ToString(out.Subnet.SubnetId), nil
 }
 
-// makeTemplate makes the node groups' launch template, which is where an operator finds the nodes' security groups.
+// makeTemplate creates the node groups' launch template, in which an operator finds the nodes' security groups.
 func (a *account) makeTemplate(ctx context.Context) error {
 	out, err := a.ec2.CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{
 		LaunchTemplateName: aws.String(a.cluster + "-node"),
@@ -65,7 +65,7 @@ func (a *account) makeTemplate(ctx context.Context) error {
 	return nil
 }
 
-// tags makes a tag specification of keys and values in turn.
+// tags returns a tag specification. pairs are alternating keys and values.
 func tags(kind types.ResourceType, pairs ...string) []types.TagSpecification {
 	spec := types.TagSpecification{ResourceType: kind}
 	for i := 0; i < len(pairs); i += 2 {

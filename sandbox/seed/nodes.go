@@ -39,7 +39,7 @@ func (a *account) makeRole(ctx context.Context, name, service string, policies .
 	return aws.ToString(out.Role.Arn), nil
 }
 
-// makeNodeGroups makes the system group, in two zones, and the build group.
+// makeNodeGroups creates the system group with two nodes and the build group with one, each in two zones.
 func (a *account) makeNodeGroups(ctx context.Context) error {
 	system := a.group("system", 2, 1, 4)
 	build := a.group("build", 1, 1, 3)

@@ -16,7 +16,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/gateway/gatewaytest"
 )
 
-// TestAWS reads the account back the way an operator would.
+// TestAWS reads the account as an operator would.
 func TestAWS(t *testing.T) {
 	sandbox, err := gatewaytest.Start()
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package stages chooses the life cycles that kwok plays: a node becomes Ready and beats, a pod runs, completes and goes.
+// Package stages defines the life cycles that kwok simulates: a node becomes Ready and sends heartbeats; a pod runs,
+// completes and is deleted.
 package stages
 
 import (
@@ -12,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// IgnoresSignals, with the value true, is the annotation of a pod whose processes do not end when they are asked to: it is
-// gone when its grace period is over. Other pods are gone at once.
+// IgnoresSignals, with the value true, is the annotation of a pod whose processes ignore the termination signal. Such a
+// pod is deleted when its grace period is over. Other pods are deleted at once.
 const IgnoresSignals = "sandbox.sawhorse.dev/ignores-signals"
 
 const podKill = `
@@ -32,7 +33,7 @@ spec:
   next: {delete: true}
 `
 
-// All are the stages, by the kind of object that they are for.
+// All returns the stages, by the kind of object that they are for.
 func All() (map[internalversion.StageResourceRef][]*internalversion.Stage, error) {
 	stages := map[internalversion.StageResourceRef][]*internalversion.Stage{}
 	for _, text := range []string{
@@ -44,7 +45,8 @@ func All() (map[internalversion.StageResourceRef][]*internalversion.Stage, error
 			return nil, fmt.Errorf("stage: decode: %w", err)
 		}
 		if stage.Spec.ResourceRef.Kind == "Pod" {
-			// The sandbox runs the real controller for Karpenter's own pods: they are Ready and gone when that process says so.
+			// Karpenter's own pods run the real controller: its process decides when they are Ready and
+			// when they are deleted.
 			leaveOut(stage, `.metadata.labels["app.kubernetes.io/name"]`, "karpenter")
 		}
 		if stage.Name == "pod-delete" {
@@ -59,7 +61,7 @@ func All() (map[internalversion.StageResourceRef][]*internalversion.Stage, error
 	return stages, nil
 }
 
-// leaveOut keeps a stage away from objects that have the value at the key.
+// leaveOut excludes objects that have the value at the key from a stage.
 func leaveOut(stage *v1alpha1.Stage, key, value string) {
 	if stage.Spec.Selector == nil {
 		stage.Spec.Selector = &v1alpha1.StageSelector{}

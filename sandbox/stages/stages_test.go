@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/kwok/pkg/utils/lifecycle"
 )
 
-// pods is the life cycle of pods.
+// pods returns the life cycle of pods.
 func pods(t *testing.T) lifecycle.Lifecycle {
 	t.Helper()
 	all, err := All()
@@ -24,7 +24,7 @@ func pods(t *testing.T) lifecycle.Lifecycle {
 	return cycle
 }
 
-// played names the stage that kwok would play for the pod, none if it leaves the pod alone.
+// played returns the name of the stage that kwok would run for the pod, empty if there is none.
 func played(t *testing.T, pod *corev1.Pod) string {
 	t.Helper()
 	stage, err := pods(t).Match(t.Context(), &lifecycle.Event{Labels: pod.Labels, Annotations: pod.Annotations, Data: pod})

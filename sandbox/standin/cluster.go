@@ -26,7 +26,7 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
 )
 
-// cluster keeps the objects of one cluster. What it has handed out or taken in is never changed, only replaced.
+// cluster stores the objects of one cluster. An object that was returned or stored is never changed, only replaced.
 type cluster struct {
 	now    func() time.Time
 	tokens authenticator.Token
@@ -46,7 +46,7 @@ func newCluster(now func() time.Time) *cluster {
 	return c
 }
 
-// seed puts an object there as it is, in the hands of the cluster's owner.
+// seed stores an object as it is. Its field manager is kubectl, as if the cluster's owner had created it.
 func (c *cluster) seed(object *unstructured.Unstructured) error {
 	k, found := c.kind(func(k kind) bool { return k.groupVersionKind() == object.GroupVersionKind() })
 	if !found {
@@ -56,7 +56,7 @@ func (c *cluster) seed(object *unstructured.Unstructured) error {
 	return err
 }
 
-// data is that of a ConfigMap; none where there is no such ConfigMap.
+// data returns the data of a ConfigMap; none if there is no such ConfigMap.
 func (c *cluster) data(namespace, name string) map[string]string {
 	object, err := c.get(configMaps, namespace, name)
 	if err != nil {
@@ -72,7 +72,7 @@ func (c *cluster) get(k kind, namespace, name string) (*unstructured.Unstructure
 	return c.live(k, namespace, name)
 }
 
-// live is an object, or NotFound. c.mu is held.
+// live returns an object, or NotFound. The caller holds c.mu.
 func (c *cluster) live(k kind, namespace, name string) (*unstructured.Unstructured, error) {
 	if object := c.objects[k.GroupResource()][types.NamespacedName{Namespace: namespace, Name: name}]; object != nil {
 		return object, nil
@@ -80,7 +80,7 @@ func (c *cluster) live(k kind, namespace, name string) (*unstructured.Unstructur
 	return nil, apierrors.NewNotFound(k.GroupResource(), name)
 }
 
-// list gives the objects of a namespace ("" is all), by namespace and name.
+// list returns the objects of a namespace ("" means all), sorted by namespace and name.
 func (c *cluster) list(k kind, namespace string, selector labels.Selector) []*unstructured.Unstructured {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,7 +102,7 @@ func (c *cluster) create(k kind, object *unstructured.Unstructured, manager stri
 	return c.update(k, nil, object, manager)
 }
 
-// replace writes an object in the place of one that is there, and has not changed since it was read.
+// replace overwrites an object that exists and has not changed since it was read.
 func (c *cluster) replace(k kind, object *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -138,7 +138,7 @@ func (c *cluster) merge(k kind, namespace, name string, patch []byte, manager st
 
 var errModified = errors.New("the object has been modified; please apply your changes to the latest version")
 
-// update has the field manager look at a write that is no apply; live is nil for a new object. c.mu is held.
+// update runs the field manager for a write other than apply. live is nil for a new object. The caller holds c.mu.
 func (c *cluster) update(k kind, live, object *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
 	if live != nil && object.GetResourceVersion() != "" && object.GetResourceVersion() != live.GetResourceVersion() {
 		return nil, apierrors.NewConflict(k.GroupResource(), object.GetName(), errModified)
@@ -175,7 +175,7 @@ func (c *cluster) apply(k kind, object *unstructured.Unstructured, manager strin
 	return c.write(k, live, applied), nil
 }
 
-// before is what a field manager compares with.
+// before returns the object that a field manager compares with.
 func before(k kind, live *unstructured.Unstructured) *unstructured.Unstructured {
 	if live != nil {
 		return live.DeepCopy()
@@ -185,7 +185,7 @@ func before(k kind, live *unstructured.Unstructured) *unstructured.Unstructured 
 	return nothing
 }
 
-// own sets what is the API server's to say, and the status where that is a controller's.
+// own sets the fields that belong to the API server, and the status if it belongs to a controller.
 func (c *cluster) own(k kind, live, object *unstructured.Unstructured) {
 	object.SetGroupVersionKind(k.groupVersionKind())
 	_, controlled := statuses[k.name]
@@ -208,7 +208,7 @@ func (c *cluster) own(k kind, live, object *unstructured.Unstructured) {
 	}
 }
 
-// write keeps an object, unless nothing differs. c.mu is held.
+// write stores an object if it has changed. The caller holds c.mu.
 func (c *cluster) write(k kind, live *unstructured.Unstructured, managed runtime.Object) *unstructured.Unstructured {
 	object := managed.(*unstructured.Unstructured)
 	c.own(k, live, object)
@@ -228,7 +228,7 @@ func (c *cluster) write(k kind, live *unstructured.Unstructured, managed runtime
 	return object
 }
 
-// put gives an object the next version. c.mu is held.
+// put stores an object with the next resource version. The caller holds c.mu.
 func (c *cluster) put(k kind, object *unstructured.Unstructured) {
 	c.version++
 	object.SetResourceVersion(strconv.FormatInt(c.version, 10))
@@ -250,7 +250,7 @@ func (c *cluster) remove(k kind, namespace, name string) error {
 	return nil
 }
 
-// content is what an object's generation counts the changes of.
+// content returns the fields whose changes increase an object's generation.
 func content(object *unstructured.Unstructured) map[string]any {
 	fields := maps.Clone(object.Object)
 	delete(fields, "metadata")
@@ -258,7 +258,7 @@ func content(object *unstructured.Unstructured) map[string]any {
 	return fields
 }
 
-// same compares objects but for their managed fields.
+// same compares objects without their managed fields.
 func same(a, b map[string]any) bool {
 	return equality.Semantic.DeepEqual(unmanaged(a), unmanaged(b))
 }
@@ -274,12 +274,13 @@ func unmanaged(object map[string]any) map[string]any {
 	return object
 }
 
-// owners are an object's managed fields without their times: taking again what one has is no change.
+// owners returns an object's managed fields without their times. Setting a field again to the same value
+// is not a change.
 func owners(object *unstructured.Unstructured) string {
 	entries := object.GetManagedFields()
 	for i := range entries {
 		entries[i].Time = nil
 	}
-	text, _ := json.Marshal(entries) // they came from JSON
+	text, _ := json.Marshal(entries) // they were decoded from JSON
 	return string(text)
 }

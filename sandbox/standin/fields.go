@@ -9,10 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 )
 
-// fieldManagers are the API server's own, for objects without a schema: their types are deduced, so lists are one value each.
+// fieldManagers are the API server's own, for objects without a schema. Their types are deduced, so each
+// list is one value.
 type fieldManagers map[schema.GroupVersionKind]*managedfields.FieldManager
 
-// of is the field manager of a kind.
+// of returns the field manager of a kind.
 func (f fieldManagers) of(k kind) (*managedfields.FieldManager, error) {
 	gvk := k.groupVersionKind()
 	if made := f[gvk]; made != nil {
@@ -26,7 +27,7 @@ func (f fieldManagers) of(k kind) (*managedfields.FieldManager, error) {
 	return made, err
 }
 
-// oneVersion converts nothing and defaults nothing: each kind is known in the version that it was written in.
+// oneVersion converts and defaults nothing. Each kind exists only in the version in which it was written.
 type oneVersion struct{}
 
 func (oneVersion) New(gvk schema.GroupVersionKind) (runtime.Object, error) {

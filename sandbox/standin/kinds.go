@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// kind is a kind of object, and where the API has it.
+// kind is a kind of object and its place in the API.
 type kind struct {
 	schema.GroupVersionResource
 	name       string
@@ -25,7 +25,7 @@ const (
 	crdGroup  = "apiextensions.k8s.io"
 )
 
-// Kinds that are looked up by this package itself.
+// Kinds that this package itself uses.
 var (
 	configMaps          = builtin("", "configmaps", "ConfigMap", true)
 	crds                = builtin(crdGroup, "customresourcedefinitions", "CustomResourceDefinition", false)
@@ -35,7 +35,7 @@ var (
 	clusterRoleBindings = builtin(rbacGroup, "clusterrolebindings", "ClusterRoleBinding", false)
 )
 
-// builtins are the kinds that every cluster has: those that Sawhorse, Karpenter's charts and the sandbox's seed know.
+// builtins are the kinds of every cluster: those that Sawhorse, Karpenter's charts and the sandbox's seed use.
 var builtins = []kind{
 	configMaps, crds, roles, roleBindings, clusterRoles, clusterRoleBindings,
 	builtin("", "namespaces", "Namespace", false),
@@ -54,7 +54,7 @@ func builtin(group, resource, name string, namespaced bool) kind {
 	return kind{schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}, name, namespaced}
 }
 
-// kinds are the built-in ones and those of the CRDs that are established. c.mu is held.
+// kinds returns the built-in kinds and those of the established CRDs. The caller holds c.mu.
 func (c *cluster) kinds() []kind {
 	all := slices.Clone(builtins)
 	for _, crd := range c.objects[crds.GroupResource()] {
@@ -74,7 +74,7 @@ func (c *cluster) kinds() []kind {
 	return all
 }
 
-// kind finds the kind that a path or an object names; false where the cluster does not have it.
+// kind returns the kind of a path or an object; false if the cluster does not have it.
 func (c *cluster) kind(is func(kind) bool) (kind, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,7 +85,7 @@ func (c *cluster) kind(is func(kind) bool) (kind, bool) {
 	return kind{}, false
 }
 
-// discover answers the paths by which clients learn what there is. Clients that would rather have it all at once take this, too.
+// discover answers the discovery paths. Clients that prefer aggregated discovery accept these answers too.
 func (c *cluster) discover(path string) (any, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,7 +123,7 @@ func (c *cluster) groups() metav1.APIGroupList {
 	return list
 }
 
-// serveDiscovery answers what is no request for objects.
+// serveDiscovery answers requests that are not for objects.
 func (c *cluster) serveDiscovery(w http.ResponseWriter, r *http.Request) {
 	answer, found := c.discover(r.URL.Path)
 	if !found {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// attributes are what RBAC decides on.
+// attributes returns the attributes that RBAC evaluates.
 func attributes(who user.Info, info *request.RequestInfo) authorizer.Attributes {
 	return authorizer.AttributesRecord{
 		User: who, Verb: info.Verb, Namespace: info.Namespace, APIGroup: info.APIGroup, APIVersion: info.APIVersion,
@@ -20,7 +20,7 @@ func attributes(who user.Info, info *request.RequestInfo) authorizer.Attributes 
 	}
 }
 
-// grants are a cluster's roles and bindings, as RBAC asks for them.
+// grants gives RBAC a cluster's roles and bindings.
 type grants struct{ *cluster }
 
 func (g grants) GetRole(_ context.Context, namespace, name string) (*rbacv1.Role, error) {

@@ -25,7 +25,7 @@ import (
 
 var requests = request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 
-// ServeHTTP answers one request, as far as its bearer may ask it.
+// ServeHTTP answers one request, if its bearer may make it.
 func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	c.settle()
@@ -41,7 +41,7 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, apierrors.NewBadRequest(err.Error()))
 		return
 	}
-	if !info.IsResourceRequest { // everybody may discover
+	if !info.IsResourceRequest { // discovery needs no permission
 		c.serveDiscovery(w, r)
 		return
 	}
@@ -64,7 +64,7 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	respond(w, code, answer)
 }
 
-// do is what the request's verb asks for.
+// do executes the verb of the request.
 func (c *cluster) do(k kind, info *request.RequestInfo, r *http.Request) (int, any, error) {
 	switch info.Verb {
 	case "get":
@@ -128,7 +128,7 @@ func (c *cluster) written(k kind, info *request.RequestInfo, r *http.Request) (i
 	return 0, nil, unsupported(media)
 }
 
-// decode reads an object in any form in which client-go sends one. Clients of the built-in kinds send protobuf.
+// decode decodes an object in every form that client-go sends. Clients of the built-in kinds send protobuf.
 func decode(body []byte, media string) (*unstructured.Unstructured, error) {
 	object := &unstructured.Unstructured{}
 	switch media {
@@ -159,7 +159,7 @@ func unsupported(media string) error {
 func respond(w http.ResponseWriter, code int, answer any) {
 	w.Header().Set("Content-Type", runtime.ContentTypeJSON)
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(answer) // the caller has gone: nobody is left to tell
+	_ = json.NewEncoder(w).Encode(answer) // fails only if the caller has closed the connection
 }
 
 // refuse answers with the error's Status.

@@ -1,12 +1,13 @@
-// Package standin answers in the place of the API servers of many EKS clusters, so that a hundred racks can be on in one sandbox.
+// Package standin takes the place of the API servers of many EKS clusters, so that a hundred racks can be on in one
+// sandbox.
 //
-// What is real: tokens, which are reviewed as the sandbox's API server has them reviewed, RBAC, server-side apply with its field
-// managers and conflicts, optimistic locking, and discovery. Objects are in memory, each cluster's for itself. What controllers
-// would do is a status that comes a moment after a write: Deployments are available, CRDs are established and served, NodePools and
-// EC2NodeClasses are Ready.
+// Real are: tokens, which are reviewed as in the sandbox's API server, RBAC, server-side apply with its field managers
+// and conflicts, optimistic locking, and discovery. Objects are in memory, separate for each cluster. Controllers are
+// replaced by a status that appears a moment after a write: Deployments are available, CRDs are established and served,
+// NodePools and EC2NodeClasses are Ready.
 //
-// What is not there: schemas, defaults, validation and admission; watches, subresources, strategic merge patches and deletions that
-// wait; and whatever pods would do, so also Karpenter and what it calls of AWS.
+// Missing are: schemas, defaults, validation and admission; watches, subresources, strategic merge patches and
+// deletions that wait for finalizers; and everything that pods would do, including Karpenter and its AWS calls.
 package standin
 
 import (
@@ -25,21 +26,22 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// Prefix begins the paths that a Server answers; the cluster's name and the API's own path follow.
+// Prefix is the prefix of the paths that a Server answers. The cluster's name and the API's own path follow.
 const Prefix = "/clusters/"
 
-// Config is what the clusters have in common.
+// Config has the settings that all clusters share.
 type Config struct {
-	// Objects are what a cluster of that name holds in the beginning.
+	// Objects returns the initial objects of a cluster.
 	Objects func(cluster string) ([]*unstructured.Unstructured, error)
-	// Review says who bears a token. awsAuth reads the data of the cluster's ConfigMap kube-system/aws-auth.
+	// Review returns the identity of a token's bearer. awsAuth reads the data of the cluster's ConfigMap
+	// kube-system/aws-auth.
 	Review func(ctx context.Context, cluster, token string, awsAuth func() map[string]string) (authentication.TokenReviewStatus, error)
-	// Front is put before each cluster.
+	// Front wraps the handler of each cluster.
 	Front func(http.Handler) http.Handler
 	Now   func() time.Time
 }
 
-// Server is the API server of each cluster that it is asked for.
+// Server is the API server of every cluster that is requested.
 type Server struct {
 	config   Config
 	mu       sync.Mutex
@@ -51,7 +53,7 @@ func New(config Config) *Server {
 	return &Server{config: config, clusters: map[string]http.Handler{}}
 }
 
-// ServeHTTP answers a request for the cluster that the path names.
+// ServeHTTP answers a request for the cluster in the path.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name, path, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, Prefix), "/")
 	c, err := s.cluster(name)
@@ -64,7 +66,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.ServeHTTP(w, r)
 }
 
-// cluster is the one of that name; it begins when it is first asked for.
+// cluster returns the cluster of a name. It creates the cluster at the first request.
 func (s *Server) cluster(name string) (http.Handler, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,7 +91,7 @@ func (s *Server) cluster(name string) (http.Handler, error) {
 		who := &user.DefaultInfo{Name: status.User.Username, UID: status.User.UID, Groups: status.User.Groups}
 		return &authenticator.Response{User: who}, true, nil
 	})
-	// As long as the sandbox's own API server keeps a review.
+	// Reviews are cached as long as in the sandbox's own API server.
 	c.tokens = cache.New(review, false, time.Second, time.Second)
 	s.clusters[name] = s.config.Front(c)
 	return s.clusters[name], nil

@@ -27,14 +27,14 @@ import (
 
 var ctx = context.Background()
 
-// scene is a stand-in, its clock, and what its clusters begin with.
+// scene is a stand-in and its clock.
 type scene struct {
 	*testing.T
 	url   string
 	clock time.Time
 }
 
-// begin is a stand-in where a token is the group of whoever bears it, and "admins" may do everything.
+// begin starts a stand-in in which a token is the bearer's group, and "admins" may do everything.
 func begin(t *testing.T) *scene {
 	s := &scene{T: t, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	server := httptest.NewServer(New(Config{
@@ -62,7 +62,7 @@ func begin(t *testing.T) *scene {
 	return s
 }
 
-// as is a client's configuration.
+// as returns a client's configuration.
 func (s *scene) as(group, cluster string) *rest.Config {
 	return &rest.Config{Host: s.url + Prefix + cluster, BearerToken: group, UserAgent: "test/1"}
 }
@@ -136,7 +136,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// The clients of the built-in kinds, which Helm keeps its releases with, speak protobuf.
+// The clients of the built-in kinds, which Helm uses to store its releases, send protobuf.
 func TestTypedClients(t *testing.T) {
 	s := begin(t)
 	core := kubernetes.NewForConfigOrDie(s.as("admins", "a")).CoreV1()
@@ -192,10 +192,10 @@ func TestApply(t *testing.T) {
 	if again.GetResourceVersion() != first.GetResourceVersion() {
 		t.Error("the same once more was a write")
 	}
-	// keeps what others add
+	// keeps the fields that others add
 	theirs := []byte(`{"metadata":{"annotations":{"theirs":"x","b":"3"}}}`)
 	must[*unstructured.Unstructured](t)(accounts.Patch(ctx, "x", types.MergePatchType, theirs, metav1.PatchOptions{FieldManager: "somebody"}))
-	// refuses what another manager has set, and says who, unless it is forced
+	// rejects fields that another manager has set, and names the manager, unless it is forced
 	_, err := apply("ours", false, map[string]any{"a": "1", "b": "2"})
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || !apierrors.IsConflict(err) {
@@ -230,7 +230,7 @@ func TestControllersWorkIsDoneInAMoment(t *testing.T) {
 	if made.Object["status"] != nil {
 		t.Errorf("it has the status %v at once", made.Object["status"])
 	}
-	// Ready speaks of the generation that the controller has seen
+	// Ready refers to the generation that the controller has seen
 	pool.Object["spec"] = map[string]any{"weight": int64(2)}
 	s.clock = s.clock.Add(settling)
 	changed := must[*unstructured.Unstructured](t)(apply())
@@ -245,13 +245,13 @@ func TestControllersWorkIsDoneInAMoment(t *testing.T) {
 	if settled.GetResourceVersion() == changed.GetResourceVersion() {
 		t.Error("its status came without another version")
 	}
-	// and nothing of it is a change for whoever applies again
+	// and applying again changes nothing
 	if again := must[*unstructured.Unstructured](t)(apply()); again.GetResourceVersion() != settled.GetResourceVersion() {
 		t.Error("the same once more was a write")
 	}
 }
 
-// generation is the one that an object's Ready condition speaks of.
+// generation returns the generation that an object's Ready condition refers to.
 func generation(o *unstructured.Unstructured) int64 {
 	all, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	if len(all) == 0 {

@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// settling is how long after a write an object has the status that its controller would give it: long enough that whoever wrote it
-// has to look again, as with a real cluster.
+// settling is the delay between a write and the status that a controller would set. It is long enough that the writer
+// has to read the object again, as in a real cluster.
 const settling = time.Second
 
-// statuses are what controllers make of objects in the end, by kind.
+// statuses has the final status that controllers set, by kind.
 var statuses = map[string]func(*unstructured.Unstructured) map[string]any{
 	"Deployment": rolledOut,
 	"CustomResourceDefinition": func(crd *unstructured.Unstructured) map[string]any {
@@ -61,7 +61,8 @@ type unsettled struct {
 	at   time.Time
 }
 
-// settle gives what is due its status. Whoever looks sees the same, and no goroutine is needed. c.mu is held.
+// settle sets every status that is due. Every reader sees the same state, and no goroutine is needed.
+// The caller holds c.mu.
 func (c *cluster) settle() {
 	c.due = slices.DeleteFunc(c.due, func(u unsettled) bool {
 		if c.now().Before(u.at) {

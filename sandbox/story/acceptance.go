@@ -1,6 +1,7 @@
 package story
 
-// Acceptance plays what is for a real account, the script at a path, on the sandbox's cluster: that the script itself works.
+// Acceptance runs the acceptance script for real accounts, which is at the given path, on the sandbox's cluster. This
+// tests the script itself.
 func Acceptance(t *Teller, script string) {
 	const report = "acceptance.md"
 	t.Chapter("make acceptance")

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Autoscaler walks through what becomes of the Cluster Autoscaler: without additional groups, with one, with other limits of it,
-// without it again, and off; and where it has another name, where there are two, and where there is none.
+// Autoscaler checks Cluster Autoscaler's settings without additional groups, with one, with other limits of it, without
+// it again, and with Karpenter off. It then checks a Deployment with another name, two of them, and none.
 func Autoscaler(t *Teller) {
 	const (
 		describe = "aws eks describe-nodegroup --cluster-name demo --nodegroup-name "
@@ -115,13 +115,13 @@ EOF`)
 	t.Check("and the status says it no more", status+" | grep -c 'No Cluster Autoscaler' || true", "0")
 }
 
-// scale asks for a Deployment's replicas.
+// scale returns the command that prints a Deployment's replicas.
 func scale(key string) string {
 	namespace, name, _ := strings.Cut(key, "/")
 	return fmt.Sprintf("kubectl -n %s get deployment %s -o jsonpath='{.spec.replicas}'", namespace, name)
 }
 
-// renamed is the command that makes a Cluster Autoscaler of another name.
+// renamed returns the command that creates a Cluster Autoscaler with another name.
 func renamed(name string) string {
 	return fmt.Sprintf(`kubectl apply -f - <<'EOF'
 apiVersion: apps/v1

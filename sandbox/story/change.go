@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// ChangeRequest has several parameters changed as one: a good change lands whole, the same event again does nothing, a change with one bad
-// value leaves every parameter as it was, and one with a misspelled detail type is answered.
+// ChangeRequest requests changes of several parameters. A valid change is applied as a whole, and the same event again
+// does nothing. A change with one bad value leaves every parameter as it was. A request with a misspelled detail type
+// is answered.
 func ChangeRequest(t *Teller) {
 	const (
 		good = `{"rack":"demo","set":{"karpenter_cpu_limit":"321","karpenter_memory_limit_gb":"654"}}`
@@ -78,12 +79,12 @@ func ChangeRequest(t *Teller) {
 	t.Check("status", state, "Reconciled")
 }
 
-// request puts a change request on the bus and gives its event's id.
+// request puts a change request on the bus and returns its event's id.
 func request(t *Teller, detail string) string {
 	return send(t, "Rack Parameters Change Requested", detail)
 }
 
-// send puts an event on Sawhorse's bus and gives its id.
+// send puts an event on Sawhorse's bus and returns its id.
 func send(t *Teller, kind, detail string) string {
 	command := fmt.Sprintf(`aws events put-events --entries '[{"EventBusName":"sawhorse","Source":"operator","DetailType":"%s","Detail":%s}]' `+
 		`--query 'Entries[0].EventId' --output text`, kind, encoded(detail))
@@ -91,7 +92,7 @@ func send(t *Teller, kind, detail string) string {
 	return t.Ask(command)
 }
 
-// recorded asks what has become of a change request.
+// recorded returns the command that prints the state of a change request.
 func recorded(id string) string {
 	return fmt.Sprintf(`aws dynamodb get-item --consistent-read --table-name %s --key '{"pk":{"S":"rack#demo"},"sk":{"S":"change#%s"}}' --query Item.state.S --output text`, table, id)
 }

@@ -2,8 +2,8 @@ package story
 
 import "time"
 
-// Collisions turns Karpenter on where others hold its names: first in AWS, then in the cluster. Each time all of it is told at
-// once, and nothing is changed before it is out of the way.
+// Collisions turns Karpenter on where others own resources of the same names: first in AWS, then in the cluster. Each
+// time all conflicts are reported together, and nothing changes until they are resolved.
 func Collisions(t *Teller) {
 	const (
 		subnet  = `"$(aws eks describe-cluster --name demo --query 'cluster.resourcesVpcConfig.subnetIds[0]' --output text)"`
@@ -14,7 +14,7 @@ func Collisions(t *Teller) {
 	)
 	t.Chapter("Names in AWS that are taken")
 	t.Type("aws iam create-role --role-name demo-karpenter-nodes --assume-role-policy-document " + trust + " --query Role.Arn --output text")
-	// A rack that was just turned off had a queue of that name, and SQS holds it for a minute.
+	// A rack that was just turned off had a queue of that name, and SQS reserves the name for a minute.
 	t.Until("a queue of theirs", "aws sqs create-queue --queue-name demo-karpenter > /dev/null && echo made", "made", 2*time.Minute)
 	t.Type("aws ec2 create-tags --resources " + subnet + " --tags Key=karpenter.sh/discovery,Value=other")
 	untouched := t.Ask(found)

@@ -2,8 +2,9 @@ package story
 
 import "fmt"
 
-// Confined tries what the rights of a rack's writer and of its cluster's administrator reach: the former gives nodes every right there is,
-// the latter takes Karpenter's own role. Neither reaches another rack, the account's instances, queues and snapshots, or its other networks.
+// Confined tries what the permissions of two people reach: a user who may write the rack's parameters and gives the
+// nodes AdministratorAccess, and an administrator of the cluster who uses Karpenter's own role. Neither reaches another
+// rack, the account's instances, queues and snapshots, or its other networks.
 func Confined(t *Teller) {
 	const (
 		admin    = "arn:aws:iam::aws:policy/AdministratorAccess"
@@ -46,7 +47,7 @@ func Confined(t *Teller) {
 	launch := func(more string) string {
 		return controller("aws ec2 run-instances --dry-run --image-id " + image + " --instance-type m5.large --tag-specifications " + launched + " " + more)
 	}
-	t.Refused(launch("--subnet-id "+own), "DryRunOperation") // EC2's word for: you may
+	t.Refused(launch("--subnet-id "+own), "DryRunOperation") // EC2's answer if the call is permitted
 	t.Refused(launch("--subnet-id "+subnet), "not authorized")
 	t.Refused(launch("--subnet-id "+own+` --block-device-mappings '[{"DeviceName":"/dev/sdf","Ebs":{"SnapshotId":"snap-0123456789abcdef0"}}]'`), "not authorized")
 	t.Refused(controller("aws ec2 terminate-instances --instance-ids "+instance), "not authorized")

@@ -2,8 +2,8 @@ package story
 
 import "time"
 
-// Credentials turns Karpenter on without EKS Pod Identity's agent: refused where the cluster's OIDC provider is missing too, and
-// by that provider (IRSA) where it is there.
+// Credentials turns Karpenter on without EKS Pod Identity's agent. This is rejected while the cluster's OIDC provider
+// is missing too, and uses that provider (IRSA) once it exists.
 func Credentials(t *Teller) {
 	const (
 		agent    = "--cluster-name demo --addon-name eks-pod-identity-agent --query addon.status --output text"
@@ -47,7 +47,8 @@ func Credentials(t *Teller) {
 	t.Check("pod identity associations", "aws eks list-pod-identity-associations --cluster-name demo --query 'length(associations)' --output text", "1")
 }
 
-// AccessModeAPI turns Karpenter on in a cluster that knows no aws-auth any more. EKS has no way back from there.
+// AccessModeAPI turns Karpenter on in a cluster whose access mode is API, without aws-auth. EKS cannot
+// change that mode back.
 func AccessModeAPI(t *Teller) {
 	const mode = "aws eks describe-cluster --name demo --query cluster.accessConfig.authenticationMode --output text"
 	t.Chapter("A cluster in mode API")
@@ -64,8 +65,8 @@ func AccessModeAPI(t *Teller) {
 	t.Check("NodePools, EC2NodeClasses and NodeClaims", "kubectl get nodepools,ec2nodeclasses,nodeclaims -o name", "")
 }
 
-// ClusterGone deletes the cluster while Karpenter is on, and then turns Karpenter off: what is left in AWS goes, the instances
-// too, and the rack is forgotten.
+// ClusterGone deletes the cluster while Karpenter is on, and then turns Karpenter off. What is left in AWS is deleted,
+// including the instances, and the rack is forgotten.
 func ClusterGone(t *Teller) {
 	const (
 		image    = "$(aws ec2 describe-images --owners amazon --query 'Images[0].ImageId' --output text)"

@@ -2,8 +2,9 @@ package story
 
 import "time"
 
-// Doctor has a role that may only read examine the rack: first unknown to the API server, then with the access entry that the command tells of;
-// with a PodDisruptionBudget that never yields, and without. Each remedy is applied as told, by the operator.
+// Doctor examines the rack with a read-only role. At first the API server does not know the role; the command prints
+// the access entry that it needs. Then there is a PodDisruptionBudget that never allows an eviction, and then there is
+// none. The operator applies each remedy exactly as printed.
 func Doctor(t *Teller) {
 	const (
 		arn     = "arn:aws:iam::000000000000:role/examiner"

@@ -8,8 +8,9 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/timeline"
 )
 
-// Pods that are hard to move. Their grace periods are short against the drain window, for Karpenter deletes a pod that much
-// before the window ends; but for that of slow, which is longer than any window, and which slow uses.
+// Pods that are hard to move. Karpenter deletes a pod one grace period before the drain window ends, so their grace
+// periods are short compared with the window. The exception is slow, whose grace period is longer than any window and
+// which uses all of it.
 var (
 	guarded = app{name: "guarded", replicas: 1, cpu: "50m", spec: easy + "\n      terminationGracePeriodSeconds: 1"}
 	pinning = app{name: "untouchable", replicas: 1, cpu: "50m", more: `annotations: {karpenter.sh/do-not-disrupt: "true"}`, spec: easy + "\n      terminationGracePeriodSeconds: 1"}
@@ -17,10 +18,10 @@ var (
 	plain   = app{name: "ordinary", replicas: 1, cpu: "50m", spec: easy}
 )
 
-// easy has a pod prefer NodePool workload, and go to a system node where there is none.
+// easy makes a pod prefer NodePool workload, and run on a system node if that pool has none.
 const easy = "affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, preference: {matchExpressions: [{key: convox.io/nodepool, operator: In, values: [workload]}]}}]}}"
 
-// noEviction is a PodDisruptionBudget for guarded that never yields.
+// noEviction is a PodDisruptionBudget for guarded that never allows an eviction.
 const noEviction = `kubectl apply -f - <<'EOF'
 apiVersion: policy/v1
 kind: PodDisruptionBudget
@@ -28,8 +29,9 @@ metadata: {name: guarded, namespace: shop}
 spec: {maxUnavailable: 0, selector: {matchLabels: {app: guarded}}}
 EOF`
 
-// DrainOff turns Karpenter off while its nodes carry pods that no drain moves: one behind a PodDisruptionBudget that never
-// yields, one that is not to be disrupted, one that takes ten minutes to end. They have the drain window, and no more.
+// DrainOff turns Karpenter off while its nodes run pods that cannot be drained: one has a PodDisruptionBudget that
+// never allows an eviction, one has the do-not-disrupt annotation, and one takes ten minutes to end. The pass waits for
+// the drain window and no longer.
 func DrainOff(t *Teller) {
 	const (
 		deadlines = `kubectl get nodeclaims -o jsonpath='{range .items[*]}{.metadata.annotations.karpenter\.sh/nodeclaim-termination-timestamp}{"\n"}{end}' | sort | tail -1`
@@ -47,7 +49,7 @@ func DrainOff(t *Teller) {
 		t.Check("the NodePool of its node", a.where(), "workload")
 	}
 	single.end(t)
-	claimed := map[string]string{} // a pod that nothing moves, and the NodeClaim of its node
+	claimed := map[string]string{} // app to the NodeClaim of its pod's node
 	pod := map[string]string{}
 	for _, a := range stuck {
 		pod[a.name] = t.Ask(a.pod())

@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// drift is a change of one kind of field. said is what becomes of the three nodes, as the command and the pass have it before the change;
-// did is a pattern for what Karpenter made of each of them: the architecture, and the reason of the condition Drifted.
+// drift is a change of one kind of field. said is what the command and the pass predict for the three nodes
+// before the change. did is a pattern for what Karpenter does to each node: its architecture, and the reason
+// of its condition Drifted.
 type drift struct {
 	what      string
 	set       map[string]string
@@ -26,7 +27,7 @@ const (
 	group  = `aws ec2 describe-security-groups --filters Name=group-name,Values=demo-node --query 'SecurityGroups[0].GroupId' --output text`
 	image  = "aws ssm get-parameter --query Parameter.Value --output text --name /aws/service/eks/optimized-ami/" +
 		"$(aws eks describe-cluster --name demo --query cluster.version --output text)/amazon-linux-2023/%s/standard/recommended/image_id"
-	// drifted is what Karpenter makes of each node of the pool.
+	// drifted prints what Karpenter does to each node of the pool.
 	drifted = `kubectl get nodeclaims -l karpenter.sh/nodepool=workload -o json | python3 -c 'import json,sys
 def reason(claim): return "".join(c["reason"] for c in claim["status"]["conditions"] if c["type"] == "Drifted" and c["status"] == "True")
 print(*sorted(c["metadata"]["labels"]["kubernetes.io/arch"] + ":" + reason(c) for c in json.load(sys.stdin)["items"]))'`
@@ -49,7 +50,7 @@ func one(name, value string) map[string]string { return map[string]string{name: 
 
 func overriding(config string) map[string]string { return one("karpenter_config", config) }
 
-// drifts has one change for each kind of field.
+// drifts returns one change for each kind of field.
 func drifts(t *Teller) []drift {
 	const (
 		zone = `{"nodePool":{"template":{"spec":{"requirements":[{"key":"karpenter.sh/capacity-type","operator":"In","values":["on-demand"]},` +
@@ -90,7 +91,8 @@ func drifts(t *Teller) []drift {
 	}
 }
 
-// Drifts changes one kind of field after the other, and compares what is said to become of the nodes with what Karpenter makes of each.
+// Drifts makes one change of each kind of field in turn, and compares the predicted effect on the nodes with what
+// Karpenter does to each of them.
 func Drifts(t *Teller) {
 	base := map[string]string{"karpenter_arch": "amd64,arm64", "karpenter_disruption_budget_nodes": "0"}
 	amd, arm := onNodesOf("amd64", 2), onNodesOf("arm64", 1)
@@ -116,9 +118,9 @@ func Drifts(t *Teller) {
 		t.Type(put + "paused --value unset --query Version")
 		t.Until("status", state, "Reconciled", 2*time.Minute)
 		t.Until("the pass has ended", running, "0", time.Minute)
-		t.wait(10 * time.Second) // a node that is to stay is looked at too
+		t.wait(10 * time.Second) // time for Karpenter to examine a node that is to stay
 		matches := drifted + ` | grep -Ecx '` + d.did + `'`
-		t.Until("Karpenter: "+d.did, matches, "1", 6*time.Minute) // it asks for subnets and groups every few minutes
+		t.Until("Karpenter: "+d.did, matches, "1", 6*time.Minute) // Karpenter reads subnets and groups every few minutes
 		request(t, back(base, d.set))
 		t.Until("and back", drifted, stay, 6*time.Minute)
 		t.Until("the pass has ended", running, "0", time.Minute)
@@ -133,7 +135,7 @@ func Drifts(t *Teller) {
 	t.Check("status", state, "Reconciled")
 }
 
-// back is the request that takes a change back, to what the script itself has set.
+// back returns the request that reverts a change to the script's own settings.
 func back(base, set map[string]string) string {
 	again, unset := map[string]string{}, []string{}
 	for name := range set {
@@ -146,7 +148,7 @@ func back(base, set map[string]string) string {
 	return encoded(map[string]any{"rack": "demo", "set": again, "unset": unset})
 }
 
-// planOf is what the command says to a change of the rack's parameters, with the NodeClaims that there are.
+// planOf returns the output of `sawhorse plan` for a change of the rack's parameters, with the existing NodeClaims.
 func planOf(t *Teller, set map[string]string) string {
 	const written = "aws ssm get-parameters-by-path --path /sawhorse/racks/demo/params --query 'Parameters[].[Name,Value]' --output json"
 	var parameters [][2]string
@@ -168,7 +170,7 @@ func planOf(t *Teller, set map[string]string) string {
 	return "sawhorse plan - <<'EOF'\n" + input + "\nEOF"
 }
 
-// onNodesOf are pods for nodes of an architecture, each on one of its own.
+// onNodesOf returns pods for nodes of an architecture, each on a node of its own.
 func onNodesOf(arch string, replicas int) app {
 	return app{name: arch, replicas: replicas, cpu: `"2"`, spec: fmt.Sprintf(`nodeSelector: {kubernetes.io/arch: %[1]s}
       affinity:

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// HandEdits changes and deletes by hand what Sawhorse made: a full pass puts it back and says so. What others made stays as it is.
+// HandEdits changes and deletes Sawhorse's objects by hand. A full pass restores and reports them. Objects of others
+// stay as they are.
 func HandEdits(t *Teller) {
 	const (
 		limit  = "kubectl get nodepool workload -o jsonpath='{.spec.limits.cpu}'"
@@ -41,7 +42,7 @@ func HandEdits(t *Teller) {
 	t.Type("kubectl delete nodepool theirs")
 }
 
-// HandEditsInAWS does the same to what Sawhorse made in AWS.
+// HandEditsInAWS does the same to Sawhorse's resources in AWS.
 func HandEditsInAWS(t *Teller) {
 	const (
 		trust    = `'{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"},{"Effect":"Allow","Principal":{"Service":"lambda.amazonaws.com"},"Action":"sts:AssumeRole"}]}'`
@@ -107,5 +108,5 @@ func HandEditsInAWS(t *Teller) {
 	t.Check("status", state, "Reconciled")
 	t.Contains("the status", status, "access entry of function controller associated with AmazonEKSClusterAdminPolicy")
 	t.Type("aws ssm put-parameter --overwrite --type String --name /sawhorse/racks/demo/params/high_availability --value true")
-	t.Type("sawhorse watch demo") // the next script finds two replicas again
+	t.Type("sawhorse watch demo") // the next script expects two replicas
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Enabled brings the rack demo to a running Karpenter with a pool for builds, if it is not there yet.
+// Enabled turns Karpenter on in the rack demo with a pool for builds, if that is not the case yet.
 func Enabled(t *Teller) {
 	if t.Ask(ready) == "True" && t.Ask(buildReady) == "True" && t.Ask(state) == "Reconciled" {
 		t.hold("Karpenter is on")
@@ -20,7 +20,8 @@ func Enabled(t *Teller) {
 	t.Check("status", state, "Reconciled")
 }
 
-// FirstEnabling turns Karpenter on in a fresh rack, and tells how long it took until the rack was Reconciled. No pass fails on the way.
+// FirstEnabling turns Karpenter on in a new rack, and returns how long it took until the rack was Reconciled. No pass
+// fails on the way.
 func FirstEnabling(t *Teller) time.Duration {
 	before := t.Ask(version + " 2>/dev/null || echo 0")
 	t.Type(put + "karpenter_auth_mode --value true --type String")
@@ -48,8 +49,8 @@ const (
 	entry   = "aws eks describe-access-entry --cluster-name demo --principal-arn " + role + " --query accessEntry.kubernetesGroups --output text"
 )
 
-// LockedOut takes a function's access entry away, calls the function as the state machine would, and has a full pass mend
-// it.
+// LockedOut deletes a function's access entry, calls the function as the state machine does, and has a
+// full pass repair it.
 func LockedOut(t *Teller) {
 	t.Chapter("A function without an access entry")
 	t.Check("its entry", entry, "sawhorse:nodepools")
@@ -57,7 +58,7 @@ func LockedOut(t *Teller) {
 	t.Contains("with its entry it may", invoke, `"status": "done"`)
 	t.Type("aws eks delete-access-entry --cluster-name demo --principal-arn " + role)
 	known(t)
-	time.Sleep(2 * time.Second) // the API server keeps what its webhook says for a second
+	time.Sleep(2 * time.Second) // the API server caches its webhook's answers for a second
 	t.Contains("without, the API server refuses it", invoke, "Unauthorized")
 	t.Type(lease + `--update-expression 'REMOVE #o' --expression-attribute-names '{"#o":"owner"}'`)
 	t.Type(`aws events put-events --entries '[{"EventBusName":"sawhorse","Source":"operator","DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"demo\",\"full\":true}"}]'`)

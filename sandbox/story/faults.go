@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// twelve parameters take the function change four calls with a second between them: time to do something to the pass.
+// twelve parameters take the function change four calls with a second between them, which is enough time to interfere
+// with the pass.
 var twelve = []string{
 	"karpenter_build_capacity_types=spot", "karpenter_build_consolidate_after=90s", "karpenter_build_cpu_limit=33",
 	"karpenter_build_instance_families=m5", "karpenter_build_instance_sizes=large", "karpenter_build_memory_limit_gb=257",
@@ -22,8 +23,9 @@ const (
 	faults     = `curl -s "$AWS_ENDPOINT_URL/_sandbox/faults" -X `
 )
 
-// TakenOver has two executions hold one lease: that of a pass in the middle of a step expires, and another takes the rack. takeOver
-// waits for the pass's first write and has its lease expire until another execution has it; it gives the older one. The AWS CLI would be too slow.
+// TakenOver makes two executions hold one lease: the lease of a pass expires in the middle of a step, and another
+// execution takes it. takeOver waits for the pass's first write, expires its lease until another execution holds it,
+// and returns the older execution. The AWS CLI would be too slow for that.
 func TakenOver(t *Teller, takeOver func(parameter, value string) (older string)) {
 	versions := "aws ssm get-parameters-by-path --path /sawhorse/racks/demo/params --query 'Parameters[].Version' --output text | tr '\\t' '\\n' | awk '{ n += $1 } END { print n }'"
 	t.Chapter("A lease that expires in the middle of a step")
@@ -41,12 +43,13 @@ func TakenOver(t *Teller, takeOver func(parameter, value string) (older string))
 	t.Check("all requests are served", served, "True")
 }
 
-// ended asks how an execution stands.
+// ended returns the command that prints an execution's status.
 func ended(execution string) string {
 	return "aws stepfunctions describe-execution --execution-arn " + execution + " --query status --output text"
 }
 
-// Stopped stops an execution in the middle of a step: the status and an event say so, and another goes on.
+// Stopped stops an execution in the middle of a step. The status and an event report it,
+// and another execution continues.
 func Stopped(t *Teller) {
 	var names []string
 	for _, one := range twelve {
@@ -79,8 +82,9 @@ func Stopped(t *Teller) {
 	t.Check("status", state, "Reconciled")
 }
 
-// StoppedOff stops the execution that turns Karpenter off while a function deletes the roles, which goes on: resync tells what was
-// done by then, and takes away the outputs that tell of the queue. Another execution does the rest, the roles' outputs too.
+// StoppedOff stops the execution that turns Karpenter off while a function deletes the roles. The function itself
+// continues. resync reports what had been done by then, and deletes the outputs of the queue. Another execution does
+// the rest, including the outputs of the roles.
 func StoppedOff(t *Teller) {
 	const outputs = "aws ssm get-parameters-by-path --path /sawhorse/racks/demo/outputs --output text --query "
 	autoscalerBefore := asBefore(t)
@@ -98,14 +102,15 @@ func StoppedOff(t *Teller) {
 	withoutKarpenter(t, autoscalerBefore)
 }
 
-// Failing takes a right away, so that every pass fails.
+// Failing removes a permission, so that every pass fails.
 func Failing(t *Teller) {
 	t.Chapter("Writes while passes fail")
 	refuse(t, "nodepools", "dynamodb:GetItem")
 	t.Contains("refused", "aws iam list-role-policies --output text --role-name "+roleOf("nodepools"), "refused")
 }
 
-// Mended finds what the failures have left behind, gives the right back, and has the next event put all right.
+// Mended checks the state after the failures, restores the permission, and checks that the
+// next event repairs everything.
 func Mended(t *Teller) {
 	t.Until("the passes have ended, and none loops", running, "0", time.Minute)
 	t.Check("status", state, "Failed")
@@ -118,8 +123,8 @@ func Mended(t *Teller) {
 	t.Check("status", state, "Reconciled")
 }
 
-// LostEvents has Parameter Store's event of a write go astray; the schedule's next pass takes the write up. Then two events come in
-// the wrong order.
+// LostEvents loses Parameter Store's event for a write, and the schedule's next pass applies the write. Then two events
+// arrive in the wrong order.
 func LostEvents(t *Teller) {
 	const rule = `"$(aws events list-rules --query "Rules[?contains(Name, 'ParameterRule')].Name" --output text)"`
 	t.Chapter("An event that never arrives")
@@ -144,7 +149,7 @@ func LostEvents(t *Teller) {
 	t.Check("all requests are served", served, "True")
 }
 
-// listen has what goes wrong sent to a queue, as docs/events.md says.
+// listen sends the events about problems to a queue, as docs/events.md describes.
 func listen(t *Teller) {
 	t.Type(`aws sqs create-queue --queue-name needs-a-look --attributes '{"Policy":"{\"Statement\":{\"Effect\":\"Allow\",\"Principal\":{\"Service\":\"events.amazonaws.com\"},\"Action\":\"sqs:SendMessage\",\"Resource\":\"*\"}}"}' --query QueueUrl`)
 	t.Type(`aws events put-rule --event-bus-name sawhorse --name sawhorse-needs-a-look --event-pattern '{"source":["sawhorse"],"detail-type":["Rack Rejected","Rack Reconcile Failed"]}' --query RuleArn`)
@@ -153,7 +158,7 @@ func listen(t *Teller) {
 
 const look = `"$(aws sqs get-queue-url --queue-name needs-a-look --query QueueUrl --output text)"`
 
-// heard waits for the next event of the queue, and looks at fields of its detail.
+// heard waits for the next event in the queue, and compares fields of its detail.
 func heard(t *Teller, what, fields, wanted string) {
 	t.Until(what, `aws sqs receive-message --wait-time-seconds 5 --queue-url `+look+` --query 'Messages[0].Body' --output text | python3 -c 'import json,sys; d = json.load(sys.stdin)["detail"]; print(*[d.get(f, "") for f in "`+fields+`".split()])'`, wanted, time.Minute)
 	t.Ask("aws sqs purge-queue --queue-url " + look)
@@ -168,13 +173,13 @@ func allow(t *Teller, function string) {
 	t.Type(`aws iam delete-role-policy --policy-name refused --role-name ` + roleOf(function))
 }
 
-// roleOf is the name of a function's role.
+// roleOf returns a shell expression for the name of a function's role.
 func roleOf(function string) string {
 	return `"$(aws lambda get-function-configuration --function-name Sawhorse-` + function + ` --query Role --output text | sed 's|.*/||')"`
 }
 
-// Throttled turns Karpenter on while all calls of a service are throttled for half a minute: those of DynamoDB when the pass begins,
-// the state machine's own among them, and those of IAM when roles are made.
+// Throttled turns Karpenter on while all calls of a service are throttled for half a minute: those of DynamoDB when the
+// pass begins, including the state machine's own, and those of IAM when roles are created.
 func Throttled(t *Teller) {
 	const version = "aws ssm get-parameter --name /sawhorse/racks/demo/status --query Parameter.Version --output text"
 	t.Type(put + "karpenter_auth_mode --value true --type String > /dev/null")

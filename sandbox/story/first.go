@@ -2,8 +2,8 @@ package story
 
 import "time"
 
-// FirstPool has a pod ask for a GPU. Without weights the workload pool launches its node, which has no taint that would keep other pods
-// off it; with the weight that the warning asks for, the pool that is meant for it does.
+// FirstPool creates a pod that requests a GPU. Without weights the workload pool launches its node, which has no taint
+// to keep other pods away. With the weight that the warning recommends, the GPU pool launches it.
 func FirstPool(t *Teller) {
 	const (
 		more    = `aws ssm put-parameter --overwrite --name /sawhorse/racks/demo/params/additional_karpenter_nodepools_config --type String --value `
@@ -12,7 +12,7 @@ func FirstPool(t *Teller) {
 		warning = status + " | grep -c 'tries NodePool workload before NodePool gpu' || true"
 		image   = "public.ecr.aws/docker/library/python:3.13"
 		model   = `kubectl -n shop run model --image=` + image + ` --restart=Never --overrides='{"spec":{"containers":[{"name":"model","image":"` + image + `","resources":{"limits":{"nvidia.com/gpu":"1"}}}]}}'`
-		// claimed is the pool of the NodeClaim for a GPU, and the taint of its node.
+		// claimed prints the pool of the NodeClaim for a GPU, and the taint of its node.
 		claimed = `kubectl get nodeclaims -o json | python3 -c '
 import json, sys
 for claim in json.load(sys.stdin)["items"]:
@@ -20,7 +20,7 @@ for claim in json.load(sys.stdin)["items"]:
         print(claim["metadata"]["labels"]["karpenter.sh/nodepool"], *[t["key"] for t in claim["spec"].get("taints", [])])'`
 	)
 	gone := func() {
-		t.Type("kubectl -n shop delete pod model --ignore-not-found") // its node's taint of before it was registered may have evicted it
+		t.Type("kubectl -n shop delete pod model --ignore-not-found") // the taint of a node that is not registered yet may have evicted it
 		t.Type("kubectl delete nodeclaims -l karpenter.sh/nodepool --timeout=60s")
 		t.Until("nodes of NodePools", nodes, "", time.Minute)
 	}

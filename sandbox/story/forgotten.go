@@ -2,8 +2,8 @@ package story
 
 import "time"
 
-// Forgotten deletes all of the rack's parameters with Karpenter on, which changes nothing, and again with Karpenter off,
-// which takes Sawhorse's functions out of the cluster and ends the rack's records; the cluster is then free for another rack.
+// Forgotten deletes all of the rack's parameters. With Karpenter on, this changes nothing. With Karpenter off, it
+// removes the functions' access to the cluster and the rack's records, and the cluster is free for another rack.
 func Forgotten(t *Teller) {
 	const (
 		names  = "aws ssm get-parameters-by-path --path /sawhorse/racks/demo/params --query "

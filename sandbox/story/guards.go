@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Guards asks for what must not be done unasked: off while the pods of Karpenter's nodes fit nowhere else, and while there is
-// a NodePool that Sawhorse did not make. Both are refused with what to do, before a single call that writes, and force goes on.
+// Guards turns Karpenter off while the pods on Karpenter's nodes fit nowhere else, and while there is a NodePool that
+// Sawhorse did not make. Both are rejected with a remedy before any call that writes. force overrides them.
 func Guards(t *Teller) {
 	const (
 		pools = "kubectl get nodepools,ec2nodeclasses -o jsonpath='{range .items[*]}{.kind} {.metadata.name} {.metadata.deletionTimestamp}{\"\\n\"}{end}' | sort | paste -sd,"
@@ -52,8 +52,8 @@ func Guards(t *Teller) {
 }
 
 const (
-	// countAnew has the sandbox count the calls of Sawhorse's functions, to AWS and to the API server, from here on. changing are those
-	// of them that write, but for records, the status, events and the start of passes.
+	// countAnew resets the counts of the calls that Sawhorse's functions make to AWS and to the API server. changing
+	// prints those that write, except for records, the status, events and the start of passes.
 	countAnew = `curl -s -X PUT "$AWS_ENDPOINT_URL/_sandbox/faults" -d '[]'`
 	changing  = `curl -s "$AWS_ENDPOINT_URL/_sandbox/faults" | python3 -c '
 import json, sys
@@ -66,7 +66,7 @@ for c in json.load(sys.stdin)["calls"]:
 	systemGroup = "aws eks describe-nodegroup --cluster-name demo --nodegroup-name system --query 'nodegroup.scalingConfig.[minSize,desiredSize,maxSize]' --output text | tr '\\t' ' '"
 )
 
-// poolOf is the command that makes a NodePool that Sawhorse did not make.
+// poolOf returns the command that creates a NodePool that Sawhorse did not make.
 func poolOf(name string) string {
 	return fmt.Sprintf(`kubectl apply --server-side -f - <<'EOF'
 apiVersion: karpenter.sh/v1

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// Hostile puts events on the buses that name no rack, or would reach into another one: by path tricks, wildcards, length, types
-// and letters, by a forged source, on the wrong bus. None leaves anything behind, and no pass fails.
+// Hostile puts events on the buses that name no rack, or that try to reach another rack: by path tricks,
+// wildcards, length, types and letters, with a forged source, on the wrong bus. None of them leaves anything
+// behind, and no pass fails.
 func Hostile(t *Teller) {
 	const (
 		racks   = `aws dynamodb scan --table-name ` + table + ` --projection-expression pk --query 'Items[].pk.S' --output text | tr '\t' '\n' | sort -u | paste -sd' '`
@@ -39,7 +40,7 @@ func Hostile(t *Teller) {
 	putEvents(t, "default", "Parameter Store Change", write)
 	putEvents(t, "sawhorse", "Parameter Store Change", write)
 	putEvents(t, "sawhorse", "Rack Something Requested", map[string]any{"name": "demo"})
-	t.wait(2 * time.Second) // nothing is to come of them
+	t.wait(2 * time.Second) // no execution is expected
 	t.Check("executions that they have started", "echo $(( $("+executions+") - "+began+" ))", "0")
 
 	t.Chapter("An event that Sawhorse does not take")
@@ -62,18 +63,18 @@ func Hostile(t *Teller) {
 	t.Check("status", state, "Reconciled")
 }
 
-// unknownRacks floods the buses with events of racks that there are not, whose names are good ones; then makes their passes fail; then
-// makes racks and takes them back at once.
+// unknownRacks sends many events with valid names of racks that do not exist. It then makes their passes fail, and then
+// creates racks and deletes them at once.
 func unknownRacks(t *Teller) {
 	const (
 		each  = 12
 		items = `aws dynamodb scan --table-name ` + table + ` --filter-expression 'contains(pk, :name) OR contains(sk, :name)' --expression-attribute-values '{":name":{"S":"%s"}}'` +
 			` --query 'Items[?%s].[pk.S,sk.S]' --output text`
 		parameters = `aws ssm get-parameters-by-path --path /sawhorse/racks --recursive --query "Parameters[?contains(Name,'/flood-')].Name" --output text`
-		// CloudWatch makes a metric of each line in a log that has the dimension.
+		// CloudWatch creates a metric for each log line that has the dimension.
 		metrics = `for name in validate report resync; do aws logs filter-log-events --log-group-name /aws/lambda/Sawhorse-$name` +
 			` --query "events[?contains(message,'flood-')&&contains(message,'[[\"Rack\"]')].eventId" --output text; done | tr -d '\n'`
-		// As JSON: of a text, the CLI counts each page.
+		// With text output the CLI would print one count for each page, so the output is JSON.
 		all = "aws stepfunctions list-executions --state-machine-arn " + machine + " --query 'length(executions)' --output json"
 	)
 	nothing := func() {
@@ -114,11 +115,11 @@ func unknownRacks(t *Teller) {
 	t.Until("what is in the table and does not expire", fmt.Sprintf(items, "brief-", "!ttl"), "", time.Minute)
 }
 
-// failures tells whether a pass of a rack of the flood has failed.
+// failures prints whether a pass of a rack that does not exist has failed.
 const failures = "[ $(aws stepfunctions list-executions --state-machine-arn " + machine + ` --status-filter FAILED --query 'executions[].executionArn' --output text | tr '\t' '\n' | while read -r one; do aws stepfunctions describe-execution --execution-arn "$one" --query input --output text; done | grep -c flood-) -ge 1 ] && echo yes || true`
 
-// Forged has somebody else's rule send the warning to the rack's queue that one of its instances is to be interrupted. Karpenter would
-// drain the node and end the instance.
+// Forged uses another party's EventBridge rule to send an interruption warning for one of the rack's instances to its
+// queue. If Karpenter received it, it would drain the node and terminate the instance.
 func Forged(t *Teller) {
 	const (
 		url     = `"$(aws sqs get-queue-url --queue-name demo-karpenter --query QueueUrl --output text)"`
@@ -135,7 +136,7 @@ func Forged(t *Teller) {
 	warning := fmt.Sprintf(`{"version":"0","source":"aws.ec2","detail-type":"EC2 Spot Instance Interruption Warning","detail":{"instance-id":"%s","instance-action":"terminate"}}`, instance)
 	t.Type("aws events put-targets --rule forged" + outside + fmt.Sprintf(` --targets '[{"Id":"queue","Arn":%q,"Input":%q}]'`, t.Ask(arn), warning))
 	t.Type(`aws events put-events --entries '[{"EventBusName":"outside","Source":"outside","DetailType":"x","Detail":"{}"}]'`)
-	t.wait(15 * time.Second) // nothing is to come of it
+	t.wait(15 * time.Second) // nothing is expected to happen
 	t.Check("nodes of the pool", claim+"'{.items[*].status.nodeName}'", nodes)
 	t.Check("those that are to go", claim+"'{.items[*].metadata.deletionTimestamp}'", "")
 
@@ -145,8 +146,9 @@ func Forged(t *Teller) {
 	crowd.end(t)
 }
 
-// LyingCluster has the API server of a rack's cluster lie to the functions. Each lie ends a pass, soon and with a sentence; nothing is ended
-// or written meanwhile but what the passes say of themselves, the passes of another rack go on, and when the lies end all is as before.
+// LyingCluster makes the API server of a rack's cluster send false answers to the functions. Each one ends a pass soon,
+// with a clear error. Meanwhile nothing is deleted or written except the passes' own records, and the passes of another
+// rack continue. Afterwards everything is as before.
 func LyingCluster(t *Teller) {
 	const (
 		second  = " --name /sawhorse/racks/second/params/paused"
@@ -188,7 +190,7 @@ func LyingCluster(t *Teller) {
 	t.Type("aws ssm delete-parameter" + second)
 }
 
-// putEvents puts events on a bus, ten at a time as EventBridge takes them.
+// putEvents puts events on a bus, ten at a time, which is EventBridge's limit.
 func putEvents(t *Teller, bus, kind string, details ...any) {
 	for some := range slices.Chunk(details, 10) {
 		var entries []map[string]string
@@ -204,7 +206,7 @@ func putEvents(t *Teller, bus, kind string, details ...any) {
 func encoded(value any) string {
 	text, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // plain data always marshals
+		panic(err) // plain data can always be encoded
 	}
 	return string(text)
 }

@@ -2,7 +2,7 @@ package story
 
 import "time"
 
-// Interrupted changes its mind: off while a pass is still enabling.
+// Interrupted turns Karpenter off while a pass is still turning it on.
 func Interrupted(t *Teller) {
 	const deploying = "kubectl -n kube-system get deployment karpenter -o name --ignore-not-found"
 	autoscalerBefore := t.Ask(autoscaler)
@@ -17,8 +17,8 @@ func Interrupted(t *Teller) {
 	withoutKarpenter(t, autoscalerBefore)
 }
 
-// OnWhileDraining changes its mind the other way: on again while a node still drains. The pool comes back, the node that is
-// on its way out goes, and its pod has another.
+// OnWhileDraining turns Karpenter on again while a node still drains. The pool is created again, the draining node is
+// deleted, and its pod gets another node.
 func OnWhileDraining(t *Teller) {
 	const (
 		draining = "kubectl get nodeclaims -o jsonpath='{.items[*].metadata.deletionTimestamp}' | grep -c Z"

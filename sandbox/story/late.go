@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// slowest are the lags of an enabling, each with the seconds that it takes on AWS at most.
+// slowest lists the lags of turning Karpenter on, each with its maximum on AWS in seconds.
 var slowest = []struct {
 	kind    string
 	seconds int
@@ -15,7 +15,7 @@ var slowest = []struct {
 }
 
 const (
-	// told are the states that the rack's status has had since a version of it.
+	// told prints the states that the rack's status has had since a version of it.
 	told       = `aws ssm get-parameter-history --name /sawhorse/racks/demo/status --query 'Parameters[?Version>` + "`%s`" + `].Value' --output text | grep -o '"state":"[A-Za-z]*"' | sort -u | paste -sd' '`
 	version    = "aws ssm get-parameter --name /sawhorse/racks/demo/status --query Parameter.Version --output text"
 	nodesEntry = `aws eks describe-access-entry --cluster-name demo --principal-arn "$(aws iam get-role --role-name demo-karpenter-nodes --query Role.Arn --output text)" --query accessEntry.type --output text`
@@ -23,7 +23,7 @@ const (
 	podsReady  = "kubectl -n kube-system get deployment karpenter -o jsonpath='{.status.readyReplicas}/{.spec.replicas}'"
 )
 
-// late has a kind of lag take so many seconds, and drawn has it take what the seed says again.
+// late sets the seconds of a kind of lag, and drawn restores what the seed determines.
 func late(t *Teller, kind string, seconds int) {
 	t.Type(fmt.Sprintf(`curl -sf -X POST "$AWS_ENDPOINT_URL/_sandbox/lag?kind=%s&seconds=%d"`, kind, seconds))
 }
@@ -32,10 +32,10 @@ func drawn(t *Teller, kind string) {
 	t.Type(fmt.Sprintf(`curl -sf -X POST "$AWS_ENDPOINT_URL/_sandbox/lag?kind=%s"`, kind))
 }
 
-// known waits until what was written is seen everywhere; a deleted queue may be found for longer.
+// known waits until every write is visible everywhere. A deleted queue may be found for longer.
 func known(t *Teller) { seen(t, `d["kind"] != "deleted-queue"`) }
 
-// gone waits for deleted queues, too: calls find one for up to a minute.
+// gone waits for deleted queues too. Calls find one for up to a minute.
 func gone(t *Teller) { seen(t, "True") }
 
 func seen(t *Teller, which string) {
@@ -43,8 +43,8 @@ func seen(t *Teller, which string) {
 		"0", 2*time.Minute)
 }
 
-// Lagging turns Karpenter on while everything that lags takes as long as it ever does on AWS, the rights of one function longer; or
-// only the kinds that are named, separated by commas. No pass fails, and a node can join.
+// Lagging turns Karpenter on while every lag has its maximum on AWS, and the permissions of one function take even
+// longer. only limits it to some kinds of lag, separated by commas. No pass fails, and a node can join.
 func Lagging(t *Teller, only string) {
 	t.Chapter("On, while AWS is as slow as it gets")
 	for _, lag := range slowest {
@@ -70,7 +70,8 @@ func Lagging(t *Teller, only string) {
 	}
 }
 
-// LateParameter has a pass read a parameter before it is there: the pass that its event starts waits for it.
+// LateParameter makes a pass read a parameter before the write is visible. The pass that the write's event starts waits
+// for it.
 func LateParameter(t *Teller) {
 	t.Chapter("SSM's replicas are behind the event that tells of a write")
 	late(t, "parameter", 8)
@@ -81,8 +82,8 @@ func LateParameter(t *Teller) {
 	drawn(t, "parameter")
 }
 
-// LingeringEntry has the nodes' access entry be of a wrong type. EKS cannot change that, so it is made again, while the deleted one
-// lingers.
+// LingeringEntry gives the nodes an access entry of the wrong type. EKS cannot change the type, so the entry is created
+// again while the deleted one is still visible.
 func LingeringEntry(t *Teller) {
 	const nodes = `"$(aws iam get-role --role-name demo-karpenter-nodes --query Role.Arn --output text)"`
 	t.Chapter("A deleted access entry lingers")
@@ -97,8 +98,8 @@ func LingeringEntry(t *Teller) {
 	drawn(t, "deleted-entry")
 }
 
-// CredentialsLate has EKS take longer for the Pod Identity association than the install waits: Karpenter's first pods are admitted
-// without credentials, and replaced.
+// CredentialsLate makes the Pod Identity association take longer than the installation waits. Karpenter's first pods
+// are admitted without credentials, and are replaced.
 func CredentialsLate(t *Teller) {
 	t.Chapter("Karpenter's pods are admitted before their association works")
 	late(t, "pod-identity", 40)
@@ -115,8 +116,8 @@ func CredentialsLate(t *Teller) {
 	drawn(t, "pod-identity")
 }
 
-// PoliciesLate has EC2 hear of the controller's policies later than Karpenter tries what they allow. Karpenter remembers for half an hour
-// that it was denied.
+// PoliciesLate makes the controller's policies reach EC2 after Karpenter has used them. Karpenter caches a denial for
+// half an hour.
 func PoliciesLate(t *Teller) {
 	const (
 		policies = `for policy in $(aws iam list-role-policies --role-name demo-karpenter --query PolicyNames --output text); do `

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Commands of the scripts about a rack's life.
+// Commands for the scripts about a rack's life.
 const (
 	status    = "aws ssm get-parameter --name /sawhorse/racks/demo/status --query Parameter.Value --output text"
 	claims    = "kubectl get nodeclaims -o name"
@@ -20,7 +20,7 @@ const (
 	turnOff   = put + "karpenter_enabled --value false --type String"
 )
 
-// Off brings the rack demo to where Karpenter has been turned off, if it is not there or before that.
+// Off turns Karpenter off in the rack demo, unless it is off or has never been on.
 func Off(t *Teller) {
 	if t.Ask("kubectl -n kube-system get deployment karpenter -o name --ignore-not-found") == "" {
 		t.hold("Karpenter is off")
@@ -31,7 +31,7 @@ func Off(t *Teller) {
 	t.Check("status", state, "Reconciled")
 }
 
-// OffAgain brings the rack demo to where Karpenter has been on and is off, so that its CRDs are there.
+// OffAgain turns Karpenter on, if it has never been on, and off. The CRDs exist afterwards.
 func OffAgain(t *Teller) {
 	if t.Ask("kubectl get crd nodepools.karpenter.sh -o name --ignore-not-found") == "" {
 		Enabled(t)
@@ -39,16 +39,16 @@ func OffAgain(t *Teller) {
 	Off(t)
 }
 
-// repair asks for a full pass and waits until it has ended.
+// repair requests a full pass and waits until it has ended.
 func repair(t *Teller) {
-	const count = leaseOf + "Item.served.N" // not the status, which is not written again where it says what it said before
+	const count = leaseOf + "Item.served.N" // not the status, which is not written again if it is unchanged
 	before := t.Ask(count)
 	t.Check("request", fullPass, "0")
 	t.Until("a full pass has ended", fmt.Sprintf(`[ "$(%s)" = %s ] || echo yes`, count, before), "yes", time.Minute)
 	t.Until("the pass has ended", running, "0", 3*time.Minute)
 }
 
-// unchanged has a full pass find nothing to mend.
+// unchanged checks that a full pass finds nothing to repair.
 func unchanged(t *Teller) {
 	t.Type(countAnew)
 	repair(t)
@@ -66,7 +66,7 @@ func on(t *Teller) {
 	t.Note("on", time.Since(began))
 }
 
-// off turns Karpenter off and waits until it has gone.
+// off turns Karpenter off and waits until it has been removed.
 func off(t *Teller) {
 	began := time.Now()
 	t.Type(turnOff)
@@ -84,13 +84,13 @@ type app struct {
 	spec     string // further fields of the pod's spec, in YAML
 }
 
-// crowd are three pods, each too large for a system node; single is one.
+// crowd has three pods, each too large for a system node; single has one.
 var (
 	crowd  = app{name: "orders", replicas: 3, cpu: `"2"`}
 	single = app{name: "orders", replicas: 1, cpu: `"2"`}
 )
 
-// apply is the command that makes the Deployment.
+// apply returns the command that creates the Deployment.
 func (a app) apply() string {
 	return fmt.Sprintf(`kubectl apply -f - <<'EOF'
 apiVersion: apps/v1
@@ -113,18 +113,18 @@ func prefixed(prefix, text string) string {
 	return prefix + text
 }
 
-// runs asks how many of its pods run.
+// runs returns the command that prints how many of its pods are available.
 func (a app) runs() string {
 	return "kubectl -n shop get deployment " + a.name + " -o jsonpath='{.status.availableReplicas}'"
 }
 
-// where asks for the NodePools of the nodes that its pods are on.
+// where returns the command that prints the NodePools of its pods' nodes.
 func (a app) where() string {
 	return "kubectl -n shop get pods -l app=" + a.name + " -o jsonpath='{.items[*].spec.nodeName}' | xargs kubectl get nodes --no-headers " +
 		`-o custom-columns='pool:.metadata.labels.karpenter\.sh/nodepool' | sort -u | paste -sd' '`
 }
 
-// pod asks for its first pod's name, node for the node of that.
+// pod returns the command that prints the name of its first pod, node the one for that pod's node.
 func (a app) pod() string {
 	return "kubectl -n shop get pods -l app=" + a.name + " -o jsonpath='{.items[0].metadata.name}'"
 }
@@ -133,7 +133,7 @@ func (a app) node() string {
 	return "kubectl -n shop get pods -l app=" + a.name + " -o jsonpath='{.items[0].spec.nodeName}'"
 }
 
-// start makes the Deployment and waits until its pods run, and says how long that took.
+// start creates the Deployment and waits until its pods run. It prints how long that took.
 func (a app) start(t *Teller) {
 	t.Type(a.apply())
 	t.Until(fmt.Sprintf("pods of %s that run", a.name), a.runs(), fmt.Sprint(a.replicas), time.Minute)
@@ -142,8 +142,8 @@ func (a app) start(t *Teller) {
 // end deletes the Deployment.
 func (a app) end(t *Teller) { t.Type("kubectl -n shop delete deployment " + a.name) }
 
-// withoutKarpenter holds if the cluster is without Karpenter as the spec has it: nothing left that was made for it, and what was there
-// before as it was.
+// withoutKarpenter checks the cluster after Karpenter has been turned off: nothing that was created for Karpenter is
+// left, and everything else is as it was before.
 func withoutKarpenter(t *Teller, autoscalerBefore string) {
 	t.Check("Cluster Autoscaler is as it was, byte for byte", autoscaler, autoscalerBefore)
 	t.Check("build group (min, desired, max)", buildGroup, "1 1 3")
@@ -167,7 +167,8 @@ func withoutKarpenter(t *Teller, autoscalerBefore string) {
 	t.Contains("CRDs", "kubectl get crds -o name", "customresourcedefinition.apiextensions.k8s.io/nodepools.karpenter.sh")
 }
 
-// asBefore is the Cluster Autoscaler as it was before Karpenter, told from how it is now: Sawhorse changes its replicas only.
+// asBefore derives Cluster Autoscaler's settings before Karpenter from the current ones. Sawhorse
+// changes only its replicas.
 func asBefore(t *Teller) string {
 	_, line, _ := strings.Cut(t.Ask(autoscaler), " ")
 	return "1 " + line

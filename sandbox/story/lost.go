@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// LostRight takes a statement from the role of validate, which needs it in each pass, and one from the role of a step, which
-// needs it for a repair. Both passes fail and name the right that is missing; with it back, the next event puts all right.
+// LostRight removes a statement from the role of validate, which every pass needs, and one from the role of
+// a step, which a repair needs. Both passes fail and name the missing permission. Once it is restored, the
+// next event repairs everything.
 func LostRight(t *Teller) {
 	const rule = "aws events describe-rule --name demo-karpenter --query State --output text"
 	for _, lost := range []struct{ function, action, first string }{
@@ -29,7 +30,7 @@ func LostRight(t *Teller) {
 	}
 }
 
-// take removes the statement with an action from a function's role; the answer puts it back.
+// take removes the statement with an action from a function's role. The returned function restores it.
 func take(t *Teller, function, action string) (back func()) {
 	role := "--role-name " + roleOf(function)
 	policy := " --policy-name " + t.Ask("aws iam list-role-policies --query 'PolicyNames[0]' --output text "+role) + " " + role

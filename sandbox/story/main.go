@@ -15,8 +15,8 @@ const (
 	cpuLimit   = `kubectl get nodepool workload -o jsonpath='{.spec.limits.cpu}'`
 )
 
-// Main is the story of the demo: a cluster with Cluster Autoscaler becomes one with Karpenter, is changed, and becomes what
-// it was again.
+// Main is the story of the demo: Karpenter is turned on in a cluster with Cluster Autoscaler, changed, and turned off
+// again, which restores the original state.
 func Main(t *Teller) {
 	before(t)
 	baseline := t.Ask(autoscaler)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// WrongNames has typos in the names of the cluster and of a node group: each is told as what it is, and nothing that would follow from it.
-// The rack's own cluster is not gone, and Karpenter goes on.
+// WrongNames makes typos in the names of the cluster and of a node group. Each is reported for what it is, without
+// consequential errors: the rack's own cluster does not count as deleted, and Karpenter keeps running.
 func WrongNames(t *Teller) {
 	const (
 		all   = status + ` | python3 -c 'import json,sys; print(*[p["parameter"] for p in json.load(sys.stdin).get("problems", [])])'`
@@ -25,7 +25,7 @@ func WrongNames(t *Teller) {
 	t.Chapter("A typo in cluster_name")
 	wrong("cluster_name", "demmo", "has been migrated; write demo")
 	t.Check("a cluster that is gone", gone, "0")
-	before := t.Ask(count) // not the status, which says what it said before
+	before := t.Ask(count) // not the status, which repeats the previous result
 	t.Type(turnOff)
 	t.Until("a pass has seen that", fmt.Sprintf(`[ "$(%s)" = %s ] || echo yes`, count, before), "yes", time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)

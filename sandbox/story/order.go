@@ -8,7 +8,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/timeline"
 )
 
-// watches are what a recording of a rack's life watches in the cluster: a line for each change of an object.
+// watches are the commands that record a rack's life in the cluster, with a line for each change of an object.
 var watches = []string{
 	`kubectl get nodepools --watch --output-watch-events -o jsonpath='{.type} NodePool {.object.metadata.name} Ready={.object.status.conditions[?(@.type=="Ready")].status}{"\n"}'`,
 	`kubectl get ec2nodeclasses --watch --output-watch-events -o jsonpath='{.type} EC2NodeClass {.object.metadata.name}{"\n"}'`,
@@ -17,8 +17,8 @@ var watches = []string{
 	`kubectl -n kube-system get deployments --watch --output-watch-events -o jsonpath='{.type} Deployment {.object.metadata.name} replicas={.object.spec.replicas} available={.object.status.availableReplicas} system-node={.object.spec.template.spec.nodeSelector.convox\.io/system-node}{"\n"}'`,
 }
 
-// Order turns Karpenter off and on again under observation, and compares when things went and came: no capacity is given up
-// before what replaces it is Ready, nor what serves Karpenter's nodes before the last of them has gone.
+// Order records how Karpenter is turned off and on again, and compares the times. No capacity is removed before its
+// replacement is Ready, and nothing that Karpenter's nodes need is deleted before the last of them.
 func Order(t *Teller) {
 	autoscalerBefore := asBefore(t)
 	t.Chapter("A node of NodePool workload")
@@ -41,7 +41,7 @@ func Order(t *Teller) {
 	}
 	offOrder(t, all, r.began)
 	onOrder(t, all, back)
-	// From the first thing that happens: what the watches began with has not come just then.
+	// From the first event: the objects that the watches list at their start already existed.
 	for _, broken := range timeline.Broken(all, timeline.First(all, r.began, autoscalerIsBack)) {
 		t.fail("%s", broken)
 	}
@@ -49,7 +49,8 @@ func Order(t *Teller) {
 
 var autoscalerIsBack = timeline.Like(`Deployment cluster-autoscaler replicas=1`)
 
-// offOrder is the promise of P5, and room first.
+// offOrder checks the order of turning off: other capacity comes back first, and the controller, its credentials and
+// its queue are deleted only after the last NodeClaim and EC2NodeClass.
 func offOrder(t *Teller, all []timeline.Moment, from time.Time) {
 	autoscalerBack := timeline.First(all, from, autoscalerIsBack)
 	buildBack := timeline.First(all, from, timeline.Like(`^AWS Sawhorse-Nodegroups\S* eks UpdateNodegroupConfig .*/node-groups/build/`))
@@ -66,7 +67,8 @@ func offOrder(t *Teller, all []timeline.Moment, from time.Time) {
 	t.inOrder("the rule went before the queue", timeline.First(all, from, timeline.Like(`events DeleteRule `)), timeline.First(all, from, timeline.Like(`sqs DeleteQueue `)))
 }
 
-// onOrder is the promise of P4.
+// onOrder checks the order of turning on: Cluster Autoscaler and the build groups are scaled down only after the
+// workload pool is Ready.
 func onOrder(t *Teller, all []timeline.Moment, from time.Time) {
 	isReady := timeline.First(all, from, timeline.Like(`NodePool workload Ready=True`))
 	t.inOrder("Cluster Autoscaler was scaled down after NodePool workload was Ready", isReady, timeline.First(all, from, timeline.Like(`Deployment cluster-autoscaler replicas=0`)))
@@ -81,7 +83,7 @@ func onOrder(t *Teller, all []timeline.Moment, from time.Time) {
 	}
 }
 
-// brief leaves out what was before, and what says the same about an object as the moment before.
+// brief leaves out earlier moments, and those that repeat the previous line about the same object.
 func brief(all []timeline.Moment, from time.Time) []timeline.Moment {
 	var kept []timeline.Moment
 	said := map[string]string{}

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Orphans runs instances that carry Karpenter's tags and that no NodeClaim knows, beside others that do not carry all of them,
-// and turns Karpenter off: the first are terminated through EC2 and named, the others run on.
+// Orphans starts instances that carry Karpenter's tags and have no NodeClaim, and others that carry only some of the
+// tags. It then turns Karpenter off: the former are terminated through EC2 and named, the latter keep running.
 func Orphans(t *Teller) {
 	const (
 		image = "$(aws ec2 describe-images --owners amazon --query 'Images[0].ImageId' --output text)"
@@ -35,7 +35,8 @@ func Orphans(t *Teller) {
 	t.Type("aws ec2 terminate-instances --query 'length(TerminatingInstances)' --instance-ids " + others[0] + " " + others[1])
 }
 
-// ControllerDown turns Karpenter off while its controller is down: it is brought up first, for its nodes are its to end.
+// ControllerDown turns Karpenter off while its controller is down. The controller is started first, because it has to
+// terminate its nodes.
 func ControllerDown(t *Teller) {
 	autoscalerBefore := asBefore(t)
 	t.Chapter("A node, and no controller")

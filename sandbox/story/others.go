@@ -1,12 +1,13 @@
 package story
 
-// Commands about the Cluster Autoscaler of a cluster that Convox did not make.
+// Commands for the Cluster Autoscaler of a cluster that Convox did not create.
 const (
 	autoscalerCommand = `kubectl -n kube-system get deployment cluster-autoscaler -o jsonpath='{.spec.template.spec.containers[0].command}'`
 	autoscalerPinning = `kubectl -n kube-system get deployment cluster-autoscaler -o jsonpath='{.spec.replicas} {.spec.template.spec.nodeSelector.convox\.io/system-node}'`
 )
 
-// UnmanagedGroups walks through what becomes of an Auto Scaling group that Cluster Autoscaler scales and EKS does not know.
+// UnmanagedGroups checks what happens to an Auto Scaling group that Cluster Autoscaler scales and that is
+// not part of EKS.
 func UnmanagedGroups(t *Teller) {
 	const (
 		of     = "aws eks describe-nodegroup --cluster-name demo --nodegroup-name system --query nodegroup."
@@ -38,7 +39,8 @@ func UnmanagedGroups(t *Teller) {
 	t.Check("and the status says nothing of it", status+" | grep -c spark || true", "0")
 }
 
-// Contested walks through what becomes of a setting that a tool keeps setting back: the status names the tool, and nobody fights.
+// Contested checks what happens to a field that another tool keeps setting back: the status names the tool, and
+// Sawhorse stops setting the field.
 func Contested(t *Teller) {
 	const (
 		count = `kubectl -n kube-system get deployment cluster-autoscaler -o jsonpath='{.metadata.generation}'`

@@ -8,8 +8,8 @@ import (
 // claim reads a field of the workload pool's NodeClaims.
 const claim = "kubectl get nodeclaims -l karpenter.sh/nodepool=workload -o jsonpath="
 
-// Pods is what users come for: pods that fit nowhere have a node in seconds, builds have one of their own, a spot node that
-// is to be interrupted is replaced, and one that has become empty goes.
+// Pods checks Karpenter's purpose: unschedulable pods get a node within seconds, builds get nodes of their own, a spot
+// node that is to be interrupted is replaced, and an empty node is removed.
 func Pods(t *Teller) {
 	const (
 		settings = `{"rack":"demo","set":{"karpenter_capacity_types":"spot,on-demand","karpenter_consolidate_after":"1s","karpenter_build_consolidate_after":"1s"}}`
@@ -18,7 +18,8 @@ func Pods(t *Teller) {
 		queue    = `aws sqs get-queue-attributes --queue-url "$(aws sqs get-queue-url --queue-name demo-karpenter --query QueueUrl --output text)" --attribute-names ApproximateNumberOfMessages --query Attributes.ApproximateNumberOfMessages --output text`
 		builds   = "kubectl get nodes -l convox-build=true,karpenter.sh/nodepool=build -o "
 	)
-	// Not a pod alone: the node's taint of before it was registered may still evict one that comes in that moment.
+	// A Deployment and not a single pod: the taint of a node that is not registered yet may still evict a pod that
+	// arrives at that moment.
 	builder := app{name: "builder", replicas: 1, cpu: "50m", spec: "nodeSelector: {convox-build: \"true\"}\n      tolerations: [{key: dedicated, value: build, effect: NoSchedule}]"}
 	t.Chapter("Spot where there is some; idle nodes go at once")
 	request(t, settings)
@@ -55,7 +56,7 @@ func Pods(t *Teller) {
 	t.Check("status", state, "Reconciled")
 }
 
-// pending is the chapter of the demo about pending pods.
+// pending is the demo's chapter about pending pods.
 func pending(t *Teller) {
 	t.Chapter("d. Pending pods have a node in seconds")
 	crowd.start(t)

@@ -2,8 +2,8 @@ package story
 
 import "time"
 
-// Pools adds pools to the rack demo, overrides the workload pool, and takes them away again: the real API server and the
-// real Karpenter accept what Sawhorse makes of the parameters.
+// Pools adds pools to the rack demo, overrides the workload pool, and removes them again. The real API server and the
+// real Karpenter accept the objects that Sawhorse generates from the parameters.
 func Pools(t *Teller) {
 	const (
 		status = "aws ssm get-parameter --name /sawhorse/racks/demo/status --query Parameter.Value --output text"

@@ -2,7 +2,7 @@ package story
 
 import "time"
 
-// QueueRepair disables the rule that fills the interruption queue, and has an ordinary pass see it.
+// QueueRepair disables the rule of the interruption queue, and checks that an ordinary pass repairs it.
 func QueueRepair(t *Teller) {
 	const rule = "aws events describe-rule --name demo-karpenter --query State --output text"
 	t.Chapter("Somebody has been at the queue")

@@ -2,7 +2,7 @@ package story
 
 import "time"
 
-// TwoRacks has a second rack name the cluster of the first, and be refused.
+// TwoRacks checks that a second rack that names the first rack's cluster is rejected.
 func TwoRacks(t *Teller) {
 	const (
 		second = "aws ssm put-parameter --overwrite --type String --name /sawhorse/racks/second/params/"

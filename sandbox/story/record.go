@@ -10,7 +10,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/timeline"
 )
 
-// recording runs commands next to the story, and keeps each line they print with the moment when it came.
+// recording runs commands in the background, and records each line they print with its time.
 type recording struct {
 	mu    sync.Mutex
 	found []timeline.Moment
@@ -19,7 +19,7 @@ type recording struct {
 	all   sync.WaitGroup
 }
 
-// record starts a recording of commands that go on printing, as `kubectl get --watch` does.
+// record starts a recording of commands that run until it is stopped, as `kubectl get --watch` does.
 func (t *Teller) record(commands ...string) *recording {
 	r := &recording{began: time.Now()}
 	watching := *t
@@ -37,7 +37,7 @@ func (r *recording) add(line string) {
 	r.found = append(r.found, timeline.Moment{At: time.Now(), What: line})
 }
 
-// stop ends the recording and gives what it has and what the others have, in order.
+// stop ends the recording. It returns the recorded moments and the given ones, sorted by time.
 func (r *recording) stop(others ...timeline.Moment) []timeline.Moment {
 	r.end()
 	r.all.Wait()
@@ -46,7 +46,7 @@ func (r *recording) stop(others ...timeline.Moment) []timeline.Moment {
 	return all
 }
 
-// trail is what has changed something in AWS, as CloudTrail would tell it: caller, service, action and path.
+// trail returns the calls that changed something in AWS, as CloudTrail has them: caller, service, action and path.
 func (t *Teller) trail() []timeline.Moment {
 	found, err := timeline.Trail(t.Ask(`curl -s "$AWS_ENDPOINT_URL/_sandbox/trail"`))
 	if err != nil {
@@ -55,7 +55,7 @@ func (t *Teller) trail() []timeline.Moment {
 	return found
 }
 
-// lines calls a function with each whole line.
+// lines calls a function with each complete line.
 type lines struct {
 	to   func(string)
 	rest []byte
@@ -73,7 +73,7 @@ func (l *lines) Write(text []byte) (int, error) {
 	}
 }
 
-// inOrder holds if both moments were seen, the one before the other, as far as watches can tell.
+// inOrder checks that both moments were recorded, and in that order, within the accuracy of a watch.
 func (t *Teller) inOrder(what string, before, after time.Time) {
 	switch {
 	case before.IsZero() || after.IsZero():

@@ -17,7 +17,7 @@ const (
 	trusting  = `'{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::000000000000:root"},"Action":"sts:AssumeRole"}]}'`
 )
 
-// ofTheStack lists what there is in the account and the cluster by a name of the stack's.
+// ofTheStack lists everything in the account and the cluster that has a name of the stack.
 const ofTheStack = `{
   aws cloudformation list-stacks --query 'StackSummaries[?StackStatus!=` + "`DELETE_COMPLETE`" + `].StackName' --output text
   aws lambda list-functions --query 'Functions[].FunctionName' --output text
@@ -37,7 +37,8 @@ const ofTheStack = `{
   kubectl get clusterroles,clusterrolebindings,roles,rolebindings -A -o name
 } 2>&1 | tr '\t' '\n' | grep -i sawhorse | sort | paste -sd' '`
 
-// Removing takes the stack away while Karpenter is on, and brings it back; then takes all of it away, as docs/deploy.md says.
+// Removing removes the stack while Karpenter is on, and deploys it again. It then removes
+// everything, as docs/deploy.md describes.
 func Removing(t *Teller) {
 	before := asBefore(t)
 	t.Chapter("The stack goes while Karpenter is on")
@@ -78,7 +79,8 @@ func Removing(t *Teller) {
 	removed(t, kept)
 }
 
-// removed takes all of it away, as docs/deploy.md says, with Karpenter off. kept is the stack's table, which an earlier one has left.
+// removed removes everything as docs/deploy.md describes, with Karpenter off. kept is the table of the stack, which an
+// earlier deployment left behind.
 func removed(t *Teller, kept string) {
 	t.Chapter("Removed for good")
 	t.Type("aws iam create-role --role-name platform-team --assume-role-policy-document " + trusting + " --query Role.Arn")
@@ -98,12 +100,13 @@ func removed(t *Teller, kept string) {
 	t.Type("aws iam delete-role --role-name platform-team")
 }
 
-// forgetFunctions deletes the access entries of functions that are gone.
+// forgetFunctions deletes the access entries of functions that no longer exist.
 func forgetFunctions(t *Teller) {
 	t.Type("for entry in $(" + entries + `); do aws iam get-role --role-name "${entry##*/}" > /dev/null 2>&1 || aws eks delete-access-entry --cluster-name demo --principal-arn "$entry"; done`)
 }
 
-// forgetBoundaries deletes permissions boundaries that no role bears any more, with the versions that upgrades have left of them.
+// forgetBoundaries deletes permissions boundaries that no role uses any more, including the versions
+// that upgrades left behind.
 func forgetBoundaries(t *Teller, arns string) {
 	for _, arn := range strings.Fields(arns) {
 		t.Type("for version in $(aws iam list-policy-versions --policy-arn " + arn + " --query 'Versions[?!IsDefaultVersion].VersionId' --output text); do aws iam delete-policy-version --policy-arn " + arn + ` --version-id "$version"; done`)
@@ -111,7 +114,7 @@ func forgetBoundaries(t *Teller, arns string) {
 	}
 }
 
-// policies are the names in policies' ARNs.
+// policies returns the names in policies' ARNs.
 func policies(arns string) string {
 	var all []string
 	for _, arn := range strings.Fields(arns) {

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// Rounds turns Karpenter off and on again n times. After each round a pod has a node; what is left after the last off is what
-// was left after the first. Of three rounds and more, the second turns Karpenter on while SQS still holds the queue's name.
+// Rounds turns Karpenter off and on again n times. After each time a pod gets a node. What is left after the last off
+// is the same as after the first. If n is at least 3, the second time turns Karpenter on while SQS still reserves the
+// queue's name.
 func Rounds(t *Teller, n int) {
 	t.Chapter("A node, before the first round")
 	single.start(t)
@@ -51,11 +52,12 @@ func Rounds(t *Teller, n int) {
 	}
 }
 
-// hold has SQS hold the names of queues that are deleted for so many seconds, 60 on AWS.
+// hold sets for how many seconds SQS reserves the name of a deleted queue. On AWS it is 60.
 const hold = `curl -s -X POST "$AWS_ENDPOINT_URL"'/_sandbox/queue-hold?seconds=`
 
-// inventory lists what there is by name, a line each, but for what is made anew all the time (pods, events, endpoints, leases)
-// and what goes by itself (the records of passes have a time to live). One command after the other: what they print must not mix.
+// inventory lists what exists by name, one per line. It leaves out what is constantly recreated (pods, events,
+// endpoints, leases) and what expires by itself (the records of passes have a time to live). The commands run one after
+// the other, so that their output does not mix.
 const inventory = `{
   kubectl get -A -o name deployments,daemonsets,replicasets,services,configmaps,secrets,serviceaccounts,poddisruptionbudgets,roles,rolebindings,clusterroles,clusterrolebindings,customresourcedefinitions,validatingwebhookconfigurations,mutatingwebhookconfigurations,nodepools,nodeclaims,ec2nodeclasses
   kubectl get nodes -o jsonpath='{range .items[*]}node of group {.metadata.labels.eks\.amazonaws\.com/nodegroup}{"\n"}{end}'
@@ -72,7 +74,7 @@ const inventory = `{
   aws dynamodb query --table-name "$(aws cloudformation describe-stacks --stack-name Sawhorse --query 'Stacks[0].Outputs[?OutputKey==` + "`TableName`" + `].OutputValue' --output text)" --key-condition-expression 'pk = :rack' --expression-attribute-values '{":rack":{"S":"rack#demo"}}' --query 'Items[?!ttl].sk.S' --output text
 } 2>&1 | tr '\t' '\n' | sort`
 
-// difference are the lines that only one of two inventories has.
+// difference returns the lines that only one of two inventories has.
 func difference(before, after string) string {
 	count := map[string]int{}
 	for line := range strings.Lines(before) {

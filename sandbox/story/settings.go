@@ -2,7 +2,7 @@ package story
 
 import "time"
 
-// Settings writes parameters of the rack itself, and looks for what each brings about.
+// Settings writes parameters of the rack itself, and checks the effect of each.
 func Settings(t *Teller) {
 	const (
 		set     = "aws ssm put-parameter --overwrite --type String --name /sawhorse/racks/demo/params/"
@@ -25,7 +25,7 @@ func Settings(t *Teller) {
 	t.Type(set + "node_policy_arns --value arn:aws:iam::aws:policy/CloudWatchAgentServerPolicy")
 	t.Type(set + "nvidia_device_plugin_enable --value true")
 	t.Type(set + "high_availability --value false")
-	t.Type(set + "node_type --value m99.large") // newer than Karpenter: EC2 is asked for its architecture
+	t.Type(set + "node_type --value m99.large") // Karpenter does not know this type, so EC2 is asked for its architecture
 	t.Until("device plugin", plugin, "daemonset.apps/nvidia-device-plugin-daemonset", 2*time.Minute)
 	t.Until("status", state, "Reconciled", 2*time.Minute)
 	t.Check("tag of the nodes' role", role, "web")

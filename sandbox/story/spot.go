@@ -2,11 +2,12 @@ package story
 
 import "time"
 
-// ledger runs on the SPOT group and its copy only: both have its label, and no NodePool has. One pod at a time may go.
+// ledger runs only on the SPOT group and its copy: both have its label, and no NodePool has. One pod may be evicted at
+// a time.
 var ledger = app{name: "ledger", replicas: 2, cpu: "50m", spec: "nodeSelector: {team: ledger}"}
 
-// SpotSystemGroup gives the rack demo a second system group, with SPOT capacity. Discovered, it is refused; named, it gives
-// way to an on-demand copy, which takes its pods and counts under its name.
+// SpotSystemGroup adds a second system group with SPOT capacity to the rack demo. While it is only discovered, it is
+// rejected. Once it is named, it is replaced by an ON_DEMAND copy, which takes over its pods and counts under its name.
 func SpotSystemGroup(t *Teller) {
 	const (
 		describe = "aws eks describe-nodegroup --cluster-name demo --nodegroup-name "

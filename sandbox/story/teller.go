@@ -1,5 +1,5 @@
-// Package story plays end-to-end scripts against a running sandbox, through ordinary aws and kubectl commands only, and
-// tells what was typed, what came of it and how long it took.
+// Package story runs end-to-end scripts against a running sandbox. The scripts use ordinary aws and kubectl commands
+// only, and print each command, its result and its duration.
 package story
 
 import (
@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Teller runs the commands of a story and keeps count of what held.
+// Teller runs the commands of a story and counts the checks that passed.
 type Teller struct {
 	ctx    context.Context
 	env    []string
@@ -24,7 +24,7 @@ type Teller struct {
 	held    int
 	broken  []string
 	timings []timing
-	// last is what the last typed command took.
+	// last is the duration of the last typed command.
 	last time.Duration
 }
 
@@ -33,15 +33,16 @@ type timing struct {
 	took          time.Duration
 }
 
-// New makes a Teller. env is the commands' environment, with aws and kubectl in its PATH; colour is for terminals.
+// New returns a Teller. env is the commands' environment, with aws and kubectl in its PATH. colour turns
+// on colours for terminals.
 func New(ctx context.Context, env []string, out io.Writer, colour bool) *Teller {
 	return &Teller{ctx: ctx, env: env, out: out, colour: colour}
 }
 
-// Broken are the checks that did not hold.
+// Broken returns the checks that failed.
 func (t *Teller) Broken() []string { return t.broken }
 
-// Held counts the checks that held.
+// Held returns the number of checks that passed.
 func (t *Teller) Held() int { return t.held }
 
 // Chapter begins a part of the story.
@@ -50,12 +51,13 @@ func (t *Teller) Chapter(title string) {
 	fmt.Fprintf(t.out, "\n%s\n", t.paint("1;36", "── "+title+" "+strings.Repeat("─", max(0, 96-len(title)))))
 }
 
-// Say tells the reader something.
+// Say prints a message.
 func (t *Teller) Say(format string, args ...any) {
 	fmt.Fprintf(t.out, "%s\n", t.paint("2", fmt.Sprintf(format, args...)))
 }
 
-// Type runs a command as a user would, shows it and its output as it comes, and breaks the story if it fails.
+// Type runs a command as a user would. It prints the command and its output, and records a failed check
+// if the command fails.
 func (t *Teller) Type(command string) {
 	fmt.Fprintf(t.out, "%s %s\n", t.paint("1;32", "$"), t.paint("1", command))
 	began := time.Now()
@@ -69,7 +71,7 @@ func (t *Teller) Type(command string) {
 	}
 }
 
-// Refused runs a command that must fail, and say something.
+// Refused runs a command that must fail and whose output must contain a text.
 func (t *Teller) Refused(command, saying string) {
 	fmt.Fprintf(t.out, "%s %s\n", t.paint("1;32", "$"), t.paint("1", command))
 	var said bytes.Buffer
@@ -87,7 +89,7 @@ func (t *Teller) Refused(command, saying string) {
 	}
 }
 
-// Ask is the output of a command, without showing it.
+// Ask returns the output of a command without printing it.
 func (t *Teller) Ask(command string) string {
 	var said bytes.Buffer
 	if err := t.run(command, &said, &said); err != nil {
@@ -96,7 +98,7 @@ func (t *Teller) Ask(command string) string {
 	return strings.TrimSpace(said.String())
 }
 
-// Check holds if a command prints just what is wanted.
+// Check passes if a command prints exactly the wanted text.
 func (t *Teller) Check(what, command, wanted string) {
 	if got := t.Ask(command); got != wanted {
 		t.fail("%s: `%s` gave %q, not %q", what, command, got, wanted)
@@ -105,7 +107,7 @@ func (t *Teller) Check(what, command, wanted string) {
 	t.hold(what + ": " + shown(wanted))
 }
 
-// Contains holds if a command prints something that contains the wanted text.
+// Contains passes if a command's output contains the wanted text.
 func (t *Teller) Contains(what, command, wanted string) {
 	if got := t.Ask(command); !strings.Contains(got, wanted) {
 		t.fail("%s: `%s` gave %q, without %q", what, command, got, wanted)
@@ -114,8 +116,8 @@ func (t *Teller) Contains(what, command, wanted string) {
 	t.hold(what + ": " + shown(wanted))
 }
 
-// Until waits until a command prints just what is wanted, and notes how long that took from the end of the last typed
-// command. It asks less often the longer it takes: an AWS command costs half a second of one of the machine's cores.
+// Until waits until a command prints exactly the wanted text, and records how long that took. The interval between
+// tries grows, because an AWS command costs half a second of one of the machine's cores.
 func (t *Teller) Until(what, command, wanted string, within time.Duration) time.Duration {
 	began := time.Now()
 	for {
@@ -134,7 +136,7 @@ func (t *Teller) Until(what, command, wanted string, within time.Duration) time.
 	}
 }
 
-// wait lets time pass.
+// wait waits for d, or until the context ends.
 func (t *Teller) wait(d time.Duration) {
 	select {
 	case <-t.ctx.Done():
@@ -142,15 +144,15 @@ func (t *Teller) wait(d time.Duration) {
 	}
 }
 
-// Note keeps a time for the summary.
+// Note records a duration for the summary.
 func (t *Teller) Note(what string, took time.Duration) {
 	t.timings = append(t.timings, timing{t.chapter, what, took})
 }
 
-// Last is how long the last typed command took.
+// Last returns the duration of the last typed command.
 func (t *Teller) Last() time.Duration { return t.last }
 
-// Summary prints the times and the count of checks.
+// Summary prints the durations and the number of checks.
 func (t *Teller) Summary() {
 	t.Chapter("Summary")
 	for _, n := range t.timings {
@@ -180,7 +182,7 @@ func (t *Teller) paint(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-// run runs a command line of the story itself; nothing from outside gets into it.
+// run runs a command line of the story itself. It contains no input from outside.
 func (t *Teller) run(line string, stdout, stderr io.Writer) error {
 	command := exec.CommandContext(t.ctx, "bash", "-c", line)
 	command.Env, command.Stdout, command.Stderr = t.env, stdout, stderr
@@ -190,7 +192,7 @@ func (t *Teller) run(line string, stdout, stderr io.Writer) error {
 	return command.Run()
 }
 
-// shown is a wanted text on one line.
+// shown returns a wanted text on one line.
 func shown(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if text == "" {
@@ -202,7 +204,7 @@ func shown(text string) string {
 	return text
 }
 
-// indented sets each line off from the story. A line may come in pieces.
+// indented indents each line. A line may be written in pieces.
 type indented struct {
 	to     io.Writer
 	inside bool // a line has begun

@@ -2,7 +2,8 @@ package story
 
 import "time"
 
-// Anew brings the rack demo to where Sawhorse has never heard of it, if it is not there: Karpenter is off, parameters and records are gone.
+// Anew removes everything that Sawhorse knows about the rack demo, if there is anything: Karpenter is turned off, and
+// parameters and records are deleted.
 func Anew(t *Teller) {
 	const (
 		params = "aws ssm get-parameters-by-path --path /sawhorse/racks/demo/params --query 'Parameters[].Name' --output text"
@@ -18,7 +19,8 @@ func Anew(t *Teller) {
 	t.Until("the pass has ended", running, "0", time.Minute)
 }
 
-// Unasked turns Karpenter on in a cluster whose owner has not let the rack in. Nothing of the cluster is touched, until its owner does.
+// Unasked turns Karpenter on in a cluster whose owner has not allowed the rack in. Nothing in the cluster changes until
+// the owner does.
 func Unasked(t *Teller) {
 	const (
 		cluster = `"$(aws eks describe-cluster --name demo --query cluster.arn --output text)"`

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Commands about the stack. The CDK CLI of the sandbox runs in the checkout; .cache/cdk.out is what the sandbox has deployed.
+// Commands about the stack. The sandbox's CDK CLI runs in the checkout. .cache/cdk.out is what
+// the sandbox has deployed.
 const (
 	ours       = ".cache/cdk.out"
 	unlike     = "cdk diff --app " + ours + counted
@@ -15,8 +16,8 @@ const (
 	finalizers = "kubectl get ec2nodeclass workload -o jsonpath='{.metadata.finalizers}'"
 )
 
-// Upgrade deploys this stack over that of an earlier commit, whose template is in a folder: while a pass turns Karpenter off that the earlier
-// one has turned on, and while a pass turns it on.
+// Upgrade deploys this stack over that of an earlier commit, whose template is in a folder: once while a pass turns off
+// the Karpenter that the earlier stack turned on, and once while a pass turns Karpenter on.
 func Upgrade(t *Teller, earlier string) {
 	t.Chapter("The stack of an earlier commit")
 	stack(t, "destroy --force --app "+ours)
@@ -94,11 +95,11 @@ func Upgrade(t *Teller, earlier string) {
 	t.Check("made again, the template is still what is deployed: stacks", "cdk diff"+counted, "with differences: 0")
 }
 
-// sorted is a command that prints the words of another's answer, a line each.
+// sorted returns a command that prints the words of another command's output, one per line.
 func sorted(command string) string { return command + " | tr '\\t' '\\n' | sort" }
 
-// upgrade deploys this stack while a pass waits, and gives the pass's execution. That is still at work, unless the versions' plans have
-// different formats.
+// upgrade deploys this stack while a pass waits, and returns the pass's execution. The execution is still running,
+// unless the two versions' plans have different formats.
 func upgrade(t *Teller) string {
 	execution := t.Ask(owner)
 	stack(t, "deploy --require-approval never --app "+ours)
@@ -112,8 +113,8 @@ func upgrade(t *Teller) string {
 	return execution
 }
 
-// anotherFormat gives the rack's plan a format that no version has. The AWS CLI takes no bytes that
-// are no text, so curl sends them.
+// anotherFormat gives the rack's plan a format that no version has. The AWS CLI accepts only text, so
+// curl sends the bytes.
 const anotherFormat = `key='{"pk":{"S":"rack#demo"},"sk":{"S":"plan"}}'; table=` + table + `
 plan=$(aws dynamodb get-item --table-name "$table" --key "$key" --query Item.plan.B --output text |
   python3 -c 'import base64, gzip, json, sys; p = json.loads(gzip.decompress(base64.b64decode(sys.stdin.read()))); p["format"] = 0; print(base64.b64encode(gzip.compress(json.dumps(p).encode())).decode())')
@@ -121,7 +122,7 @@ curl -sf --aws-sigv4 aws:amz:$AWS_REGION:dynamodb --user $AWS_ACCESS_KEY_ID:$AWS
   -H 'Content-Type: application/x-amz-json-1.0' -H 'X-Amz-Target: DynamoDB_20120810.UpdateItem' \
   -d '{"TableName":"'"$table"'","Key":'"$key"',"UpdateExpression":"SET #p = :p","ExpressionAttributeNames":{"#p":"plan"},"ExpressionAttributeValues":{":p":{"B":"'"$plan"'"}}}'`
 
-// stack has the CDK CLI do something with the stack, without a line for each resource.
+// stack runs a CDK command on the stack, without a line for each resource.
 func stack(t *Teller, arguments string) {
 	t.Type("cdk " + arguments + " 2>&1 | grep -v ' | '; [ ${PIPESTATUS[0]} = 0 ]")
 	t.Note("cdk "+arguments, t.Last())

@@ -9,16 +9,18 @@ import (
 	"time"
 )
 
-// Lag is how late a watch may tell of something: what is told within it of each other may have happened the other way round.
+// Lag is the maximum delay of a watch. Two moments that were reported within Lag of each other may have happened in the
+// other order.
 const Lag = time.Second
 
-// Part is something that goes or changes, and how a line tells of it.
+// Part is a resource that is deleted or changed. Is matches the lines that report it.
 type Part struct {
 	What string
 	Is   func(string) bool
 }
 
-// Serving is what goes after the last NodeClaim and the last EC2NodeClass, and not before (P5).
+// Serving lists what is deleted only after the last NodeClaim and the last EC2NodeClass: Karpenter needs it to
+// terminate nodes.
 var Serving = []Part{
 	{"controller", Like(`^DELETED Deployment karpenter `)},
 	{"rule", Like(`^AWS Sawhorse-\S* events DeleteRule `)},
@@ -28,8 +30,9 @@ var Serving = []Part{
 	{"roles", Like(`^AWS Sawhorse-\S* iam DeleteRole `)},
 }
 
-// handOver is what changes only while NodePool workload is Ready: capacity goes after that has come (P4), and is back before
-// that goes. Of a Deployment one field counts.
+// handOver lists what may change only while NodePool workload is Ready. When Karpenter is turned on, existing capacity
+// is removed only once its replacement is Ready. When Karpenter is turned off, that capacity is back before the pool is
+// deleted. Of a Deployment, only one field counts.
 var handOver = []struct {
 	Part
 	field *regexp.Regexp
@@ -39,7 +42,8 @@ var handOver = []struct {
 	{Part{"the build group's scale", Like(`^AWS Sawhorse-Nodegroups\S* eks UpdateNodegroupConfig .*/node-groups/build/`)}, nil},
 }
 
-// foundation is what there is before the controller comes: asked for, and not deleted since.
+// foundation lists what must exist before the controller is deployed: its creation was requested, and it has not been
+// deleted since.
 var foundation = []struct {
 	what       string
 	made, gone func(string) bool
@@ -55,7 +59,8 @@ var (
 	poolComes       = Like(`^ADDED (NodePool|EC2NodeClass) `)
 )
 
-// Broken are the promises about order that what happened from a time on has broken; what was before is known to them.
+// Broken returns the ordering promises that the moments since a time have broken. It takes the moments before that time
+// into account.
 func Broken(all []Moment, from time.Time) []string {
 	h := &history{all: all, lives: lives(all)}
 	var broken []string
@@ -70,20 +75,20 @@ func Broken(all []Moment, from time.Time) []string {
 	return broken
 }
 
-// history is what happened, and the objects' lives that are in it.
+// history has the moments, and the lifetimes of objects that follow from them.
 type history struct {
 	all   []Moment
 	lives []life
 }
 
-// life is an object from its coming, or from when it became Ready, until it went, or was Ready no more.
+// life is the lifetime of an object: from its creation until its deletion, or the period in which it was Ready.
 type life struct {
 	object   string // kind and name
-	ready    bool   // the time in which it was Ready
+	ready    bool   // the period in which it was Ready
 	from, to time.Time
 }
 
-// forever is after all that happens.
+// forever is later than every moment.
 var forever = time.Unix(math.MaxInt32, 0)
 
 func lives(all []Moment) []life {
@@ -123,7 +128,8 @@ func lives(all []Moment) []life {
 	return found
 }
 
-// served holds if nothing that serves NodeClaims and EC2NodeClasses goes while one of them is there.
+// served reports the parts that Karpenter needs and that were deleted while a NodeClaim or
+// an EC2NodeClass still existed.
 func (h *history) served(m Moment) []string {
 	var complaints []string
 	for _, part := range Serving {
@@ -140,7 +146,7 @@ func (h *history) served(m Moment) []string {
 	return complaints
 }
 
-// handedOver holds if what hands over changes while NodePool workload is Ready.
+// handedOver reports the parts of the handover that changed while NodePool workload was not Ready.
 func (h *history) handedOver(i int) []string {
 	m := h.all[i]
 	var complaints []string
@@ -154,7 +160,8 @@ func (h *history) handedOver(i int) []string {
 	return complaints
 }
 
-// changed tells whether a line has another field than the line before about the same object. A call always changes something.
+// changed reports whether the field differs from the previous line about the same object. A call always
+// counts as a change.
 func (h *history) changed(i int, field *regexp.Regexp) bool {
 	if field == nil {
 		return true
@@ -165,10 +172,11 @@ func (h *history) changed(i int, field *regexp.Regexp) bool {
 			return field.FindString(before.What) != field.FindString(h.all[i].What)
 		}
 	}
-	return false // nothing is known of before
+	return false // there is no earlier line
 }
 
-// founded holds if the controller comes when what it needs is there, and the pools when the controller is.
+// founded reports a controller that was created before what it needs, and pools that were
+// created before the controller.
 func (h *history) founded(m Moment) []string {
 	var complaints []string
 	if controllerComes(m.What) {
@@ -186,7 +194,7 @@ func (h *history) founded(m Moment) []string {
 	return complaints
 }
 
-// latest is when something was last seen until a moment.
+// latest returns when something was last seen up to a time.
 func (h *history) latest(is func(string) bool, until time.Time) time.Time {
 	after := slices.IndexFunc(h.all, func(m Moment) bool { return m.At.After(until) })
 	if after < 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/timeline"
 )
 
-// Lines of an enabling and a disabling, five seconds apart.
+// Lines of turning Karpenter on and off, five seconds apart.
 const (
 	role        = "AWS Sawhorse-InfrastructureRole iam CreateRole /"
 	identity    = "AWS Sawhorse-InfrastructureRole eks CreatePodIdentityAssociation /clusters/demo/pod-identity-associations"
@@ -62,7 +62,7 @@ func TestTheRightOrderBreaksNothing(t *testing.T) {
 	}
 }
 
-// Each thing that is moved to where it must not be breaks its promise, and no other.
+// Each line that is moved to a wrong place breaks its own promise. It is not reported again later.
 func TestEachPromiseCanBeBroken(t *testing.T) {
 	for _, c := range []struct{ line, toBefore, says string }{
 		{queue, ready, "the controller came before the queue"},
@@ -97,7 +97,7 @@ func TestEachPromiseCanBeBroken(t *testing.T) {
 	}
 }
 
-// A watch may tell late of what was in time.
+// A watch may report late what happened in time.
 func TestALateWatchIsNoBrokenPromise(t *testing.T) {
 	for late, wanted := range map[time.Duration]int{timeline.Lag / 2: 0, 2 * timeline.Lag: 1} {
 		all := at([]string{role, identity, queue, rule, controller, class, queueGone})
@@ -108,7 +108,7 @@ func TestALateWatchIsNoBrokenPromise(t *testing.T) {
 	}
 }
 
-// What changes about a Deployment besides what hands over is of no interest.
+// Other changes to a Deployment in the handover are ignored.
 func TestOnlyTheHandOverCounts(t *testing.T) {
 	all := at([]string{"MODIFIED Deployment cluster-autoscaler replicas=1 system-node=true", "MODIFIED Deployment cluster-autoscaler replicas=1 system-node="})
 	if broken := timeline.Broken(all, noon); len(broken) > 0 {

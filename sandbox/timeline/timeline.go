@@ -1,4 +1,5 @@
-// Package timeline tells what happened when, in the cluster and in AWS, and which promises about the order of things were broken.
+// Package timeline records what happened when in the cluster and in AWS, and finds the ordering
+// promises that were broken.
 package timeline
 
 import (
@@ -9,14 +10,14 @@ import (
 	"time"
 )
 
-// Moment is something that happened. What is a line: of a watch "ADDED NodePool workload Ready=True", of AWS
-// "AWS Sawhorse-Queue-Role sqs CreateQueue /".
+// Moment is something that happened. What is a line, such as "ADDED NodePool workload Ready=True" from a watch, or "AWS
+// Sawhorse-Queue-Role sqs CreateQueue /" from AWS.
 type Moment struct {
 	At   time.Time
 	What string
 }
 
-// Trail reads the gateway's /_sandbox/trail.
+// Trail parses the text of the gateway's /_sandbox/trail.
 func Trail(text string) ([]Moment, error) {
 	var found []Moment
 	for line := range strings.Lines(text) {
@@ -30,15 +31,15 @@ func Trail(text string) ([]Moment, error) {
 	return found, nil
 }
 
-// Sort puts moments in order.
+// Sort sorts moments by time.
 func Sort(all []Moment) {
 	slices.SortStableFunc(all, func(a, b Moment) int { return a.At.Compare(b.At) })
 }
 
-// Like matches lines with a regular expression.
+// Like returns a function that matches lines with a regular expression.
 func Like(pattern string) func(string) bool { return regexp.MustCompile(pattern).MatchString }
 
-// First is when something was first seen from a moment on; the zero time if never.
+// First returns when something was first seen at or after a time; the zero time if never.
 func First(all []Moment, from time.Time, is func(string) bool) time.Time {
 	for _, m := range all {
 		if !m.At.Before(from) && is(m.What) {
@@ -48,7 +49,7 @@ func First(all []Moment, from time.Time, is func(string) bool) time.Time {
 	return time.Time{}
 }
 
-// Last is when something was last seen; the zero time if never.
+// Last returns when something was last seen; the zero time if never.
 func Last(all []Moment, is func(string) bool) time.Time {
 	for _, m := range slices.Backward(all) {
 		if is(m.What) {
@@ -58,7 +59,7 @@ func Last(all []Moment, is func(string) bool) time.Time {
 	return time.Time{}
 }
 
-// Clock is a time of day, "never" for the zero time.
+// Clock formats a time of day, "never" for the zero time.
 func Clock(at time.Time) string {
 	if at.IsZero() {
 		return "never"

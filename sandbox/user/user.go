@@ -1,4 +1,4 @@
-// Package user is who works with a sandbox: by what its printed lines give a shell.
+// Package user reads the environment of a sandbox's users from the lines that the sandbox prints for a shell.
 package user
 
 import (
@@ -12,10 +12,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 )
 
-// Environment is that of a user's commands, each entry a NAME=value; of two with one name the last is in force.
+// Environment is the environment for a user's commands. Each entry is NAME=value. If a name occurs twice, the last
+// entry counts.
 type Environment []string
 
-// Read gives the environment that a file of a sandbox's lines gives a shell.
+// Read returns the environment that results when a shell reads a sandbox's environment file.
 func Read(ctx context.Context, path string) (Environment, error) {
 	text, err := exec.CommandContext(ctx, "bash", "-c", `. "$1" && env -0`, "bash", path).Output()
 	if err != nil {
@@ -24,7 +25,7 @@ func Read(ctx context.Context, path string) (Environment, error) {
 	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00"), nil
 }
 
-// Value is a variable's; it is empty where the variable is not set.
+// Value returns a variable's value; empty if the variable is not set.
 func (e Environment) Value(name string) string {
 	for _, entry := range slices.Backward(e) {
 		if value, ok := strings.CutPrefix(entry, name+"="); ok {
@@ -34,10 +35,10 @@ func (e Environment) Value(name string) string {
 	return ""
 }
 
-// Endpoint is the address of the local AWS.
+// Endpoint returns the address of the local AWS.
 func (e Environment) Endpoint() string { return e.Value("AWS_ENDPOINT_URL") }
 
-// AWS is how Go calls the local AWS as the user does.
+// AWS returns a configuration with which Go calls the local AWS as the user.
 func (e Environment) AWS() aws.Config {
 	return aws.Config{
 		Region: e.Value("AWS_REGION"), BaseEndpoint: aws.String(e.Endpoint()),

@@ -22,7 +22,7 @@ func runEtcd() int {
 	config := embed.NewConfig()
 	config.Dir = *dir
 	config.LogLevel = "warn"
-	config.UnsafeNoFsync = true // the sandbox's data may die with the machine
+	config.UnsafeNoFsync = true // the sandbox's data need not survive a crash of the machine
 	for _, u := range []struct {
 		text   string
 		listen *[]url.URL

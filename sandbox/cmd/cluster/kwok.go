@@ -17,7 +17,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/stages"
 )
 
-// runKwok plays the kubelet for every node annotated kwok.x-k8s.io/node=fake, until it is told to stop.
+// runKwok simulates the kubelet of every node annotated kwok.x-k8s.io/node=fake, until it is told to stop.
 func runKwok() int {
 	flags := flag.NewFlagSet("kwok", flag.ExitOnError)
 	kubeconfig := flags.String("kubeconfig", "", "how to reach the API server")

@@ -1,6 +1,7 @@
 // Command cluster is the sandbox's Kubernetes: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok's
-// node and pod controllers, and kubectl, built from their own modules into one binary. The first argument (or the name
-// it is called by, so that a link named kubectl is kubectl) chooses the component; the rest goes to it unchanged.
+// node and pod controllers, and kubectl, built from their own modules into one binary. The component is chosen by the
+// first argument, or by the name of the binary, so a link named kubectl works as kubectl. All other arguments are
+// passed on unchanged.
 package main
 
 import (
@@ -49,7 +50,7 @@ func main() {
 	os.Exit(run())
 }
 
-// fail reports why a component of ours could not start.
+// fail reports why a component could not start.
 func fail(component string, err error) int {
 	fmt.Fprintf(os.Stderr, "%s: %v\n", component, err)
 	return 1

@@ -14,7 +14,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/user"
 )
 
-// havoc has everything go wrong that the variables CHAOS_… choose.
+// havoc runs the chaos test with the settings in the variables CHAOS_….
 func havoc(o options) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()

@@ -13,7 +13,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/user"
 )
 
-// demo plays the main story on a sandbox of its own and ends that, whatever comes of it.
+// demo runs the main story on a sandbox of its own, and ends the sandbox whatever the result is.
 func demo(o options) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
@@ -46,7 +46,7 @@ func (o options) withSandbox(ctx context.Context, play func(user.Environment) er
 		end()
 		fmt.Fprintln(os.Stderr, "Ending the sandbox …")
 		_ = s.leash.Close()
-		_ = s.command.Wait() // it has said what went wrong
+		_ = s.command.Wait() // the supervisor has already reported the error
 	}()
 	if ready, reason := follow(s.progress, os.Stderr); !ready {
 		return fmt.Errorf("%s (logs: %s and %s)", reason, o.supervisorLog(), o.logs())
@@ -58,7 +58,7 @@ func (o options) withSandbox(ctx context.Context, play func(user.Environment) er
 	return play(env)
 }
 
-// terminal tells whether a file is a terminal, for colour.
+// terminal reports whether a file is a terminal that can show colours.
 func terminal(file *os.File) bool {
 	info, err := file.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// deploy puts the stack into the local AWS with the ordinary CDK CLI, as it would be put into an account: the same
-// template, made by `cdk synth` with the sandbox's context values.
+// deploy deploys the stack to the local AWS with the ordinary CDK CLI, as it would be deployed to an account. The
+// template comes from `cdk synth` with the sandbox's context values.
 func (s *sandbox) deploy(ctx context.Context) error {
 	if err := s.cdk(ctx, "bootstrap", "aws://"+account+"/"+region); err != nil {
 		return err
@@ -23,7 +23,7 @@ func (s *sandbox) deploy(ctx context.Context) error {
 	return nil
 }
 
-// cdk runs one command of the CDK CLI on the finished template; what it prints goes to cdk-COMMAND.log.
+// cdk runs one command of the CDK CLI on the synthesized template. Its output goes to cdk-COMMAND.log.
 func (s *sandbox) cdk(ctx context.Context, arguments ...string) error {
 	path := filepath.Join(s.logs(), "cdk-"+arguments[0]+".log")
 	log, err := os.Create(path)
@@ -45,7 +45,7 @@ func (s *sandbox) cdk(ctx context.Context, arguments ...string) error {
 	return nil
 }
 
-// lastLine is what a failed command said at the end of its log.
+// lastLine returns the last line of a failed command's log.
 func lastLine(path string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {

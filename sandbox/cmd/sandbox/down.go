@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// down ends the sandbox and returns when all of it has gone: the supervisor, which ends last, holds the lock until then.
+// down ends the sandbox and returns when all of it has ended. The supervisor ends last and holds the lock until then.
 func down(o options) error {
 	pid, err := running(o.lock())
 	if err != nil {

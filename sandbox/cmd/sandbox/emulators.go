@@ -12,8 +12,9 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/process"
 )
 
-// ministack is the process of MiniStack with the sandbox's wrapper. Its Lambdas inherit its environment, so that is a clean
-// one, and reach AWS through the gateway. AUTH has it verify signatures and each role's policies.
+// ministack returns the process of MiniStack with the sandbox's wrapper. Its Lambdas inherit its environment,
+// so that is a clean one, and they reach AWS through the gateway. AUTH makes it verify signatures and
+// evaluate each role's policies.
 func (l layout) ministack(port int, gateway string, behind lag) process.Spec {
 	return process.Spec{
 		Name: "ministack", Path: l.part("ministack/bin/python"), Args: []string{l.wrapper()}, Dir: l.data(),
@@ -24,10 +25,10 @@ func (l layout) ministack(port int, gateway string, behind lag) process.Spec {
 			"MINISTACK_ACCOUNT_ID="+account,
 			"SFTP_ENABLED=0", "IOT_MTLS_ENABLED=0",
 			"AUTH=true",
-			"STATE_DIR="+l.data("ministack"), "S3_PERSIST=1", "S3_DATA_DIR="+l.data("s3"), // what a restart goes on with
+			"STATE_DIR="+l.data("ministack"), "S3_PERSIST=1", "S3_DATA_DIR="+l.data("s3"), // the state that a restart continues with
 			"SANDBOX_DECISIONS="+l.decisions(),
 			"LAMBDA_EXECUTOR=local",
-			"DOCKER_HOST=unix://"+l.data("no-docker"), // else it would start a real k3s where it finds Docker
+			"DOCKER_HOST=unix://"+l.data("no-docker"), // otherwise it would start a real k3s if it finds Docker
 			"AWS_ENDPOINT_URL="+gateway,
 			"AWS_ACCESS_KEY_ID="+accessKey, "AWS_SECRET_ACCESS_KEY="+secretKey,
 			"AWS_REGION="+region, "AWS_DEFAULT_REGION="+region,
@@ -35,7 +36,7 @@ func (l layout) ministack(port int, gateway string, behind lag) process.Spec {
 	}
 }
 
-// moto is the process of moto, which plays EC2 and Auto Scaling.
+// moto returns the process of moto, which emulates EC2 and Auto Scaling.
 func (l layout) moto(port int) process.Spec {
 	return process.Spec{
 		Name: "moto", Path: l.part("venv/bin/moto_server"), Dir: l.data(),
@@ -44,17 +45,17 @@ func (l layout) moto(port int) process.Spec {
 	}
 }
 
-// socket is where the commands of the AWS CLI are sent to, in the folder of the tools.
+// socket is the socket for commands of the AWS CLI, in the folder of the tools.
 const socket = "aws.sock"
 
-// commands is the process that runs the AWS CLI's commands.
+// commands returns the process that runs the AWS CLI's commands.
 func (l layout) commands() process.Spec {
 	return process.Spec{
 		Name: "aws", Path: l.part("venv/bin/python"), Args: []string{l.python("aws.py"), "--serve", socket}, Dir: l.tools(), Env: l.cleanEnvironment(),
 	}
 }
 
-// cleanEnvironment is what any process needs. Nothing of the user's AWS settings may get through.
+// cleanEnvironment returns the variables that every process needs. None of the user's AWS settings may be passed on.
 func (l layout) cleanEnvironment() []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + l.data(), "TMPDIR=" + l.data("tmp"), "LANG=C.UTF-8",
@@ -62,7 +63,7 @@ func (l layout) cleanEnvironment() []string {
 	}
 }
 
-// there waits until there is a file.
+// there waits until a file exists.
 func there(ctx context.Context, path string) error {
 	for {
 		if _, err := os.Stat(path); err == nil {
@@ -80,7 +81,7 @@ func local(port int) *url.URL {
 	return &url.URL{Scheme: "http", Host: "127.0.0.1:" + strconv.Itoa(port)}
 }
 
-// answers waits until something at the URL answers, whatever it says.
+// answers waits until a server at the URL answers, whatever the answer is.
 func answers(ctx context.Context, name string, at *url.URL) error {
 	for {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)

@@ -18,8 +18,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/user"
 )
 
-// enablings turns Karpenter on in ENABLINGS fresh sandboxes, one after the other, each with its own seed of lags (LAG_SEED is the
-// first one's), and tells how long each took. It fails where one of them did.
+// enablings turns Karpenter on in ENABLINGS new sandboxes, one after the other, and prints how long each took. Each has
+// its own seed of lags, starting with LAG_SEED. It fails if one of them fails.
 func enablings(o options) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
@@ -56,7 +56,7 @@ func enablings(o options) error {
 	return nil
 }
 
-// enabling is one of them: how long it took, and which checks did not hold.
+// enabling is one of them. It returns how long it took and which checks failed.
 func (o options) enabling(ctx context.Context) (took time.Duration, broken []string, err error) {
 	err = o.withSandbox(ctx, func(env user.Environment) error {
 		var told strings.Builder

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// What every caller of the local AWS uses.
+// Settings of every caller of the local AWS.
 const (
 	region    = "us-east-1"
 	account   = "000000000000"
@@ -14,8 +14,8 @@ const (
 	secretKey = "test"
 )
 
-// writeEnvironment writes the lines that make ordinary aws and kubectl commands work on the sandbox. The file's existence
-// says that the sandbox is ready, so it appears complete or not at all.
+// writeEnvironment writes the lines that make ordinary aws and kubectl commands use the sandbox. The existence of the
+// file means that the sandbox is ready, so it is written completely or not at all.
 func writeEnvironment(path, gateway, kubeconfig, tools string, behind lag) error {
 	lines := []string{
 		"unset AWS_PROFILE AWS_SESSION_TOKEN",
@@ -26,7 +26,7 @@ func writeEnvironment(path, gateway, kubeconfig, tools string, behind lag) error
 		"export AWS_DEFAULT_REGION=" + region,
 		`export AWS_PAGER=""`,
 		"export KUBECONFIG=" + quote(kubeconfig),
-		behind.exports(), // for cdk, which deploys the stack again as it was deployed
+		behind.exports(), // for cdk, which deploys the stack again with the same settings
 		"export PATH=" + quote(tools) + `:"$PATH"`,
 	}
 	if proxied() {
@@ -42,7 +42,7 @@ func writeEnvironment(path, gateway, kubeconfig, tools string, behind lag) error
 	return nil
 }
 
-// proxied says whether commands would ask a proxy for the sandbox's addresses.
+// proxied reports whether commands would use a proxy for the sandbox's addresses.
 func proxied() bool {
 	for _, name := range []string{"http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"} {
 		if os.Getenv(name) != "" {
@@ -52,7 +52,7 @@ func proxied() bool {
 	return false
 }
 
-// quote makes one word of a POSIX shell of the text.
+// quote returns the text as one word for a POSIX shell.
 func quote(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }

@@ -20,10 +20,10 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/standin"
 )
 
-// functionPrefix begins the names of the stack's functions.
+// functionPrefix is the prefix of the names of the stack's functions.
 const functionPrefix = "Sawhorse-"
 
-// prepareFaults makes what can have calls of the functions go wrong.
+// prepareFaults prepares fault injection into the calls of the functions.
 func (s *sandbox) prepareFaults() {
 	s.functions = &caller.Functions{MiniStack: local(s.ministack), Prefix: functionPrefix}
 	s.faults = &fault.Injector{Hooks: map[fault.Kind]func(context.Context) error{
@@ -33,7 +33,7 @@ func (s *sandbox) prepareFaults() {
 	}}
 }
 
-// restartLimit bounds what a restart may take. The caller's patience does not: the restart goes on without it.
+// restartLimit bounds a restart. The restart continues if the caller gives up earlier.
 const restartLimit = time.Minute
 
 func (s *sandbox) restartAPIServer(ctx context.Context) error {
@@ -42,7 +42,7 @@ func (s *sandbox) restartAPIServer(ctx context.Context) error {
 	return s.cluster.RestartAPIServer(ctx)
 }
 
-// restartMiniStack starts MiniStack again, with all it has. What runs in it ends: functions and executions.
+// restartMiniStack restarts MiniStack with its state. Running functions and executions end.
 func (s *sandbox) restartMiniStack(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restartLimit)
 	defer cancel()
@@ -64,7 +64,7 @@ func (s *sandbox) restartMiniStack(ctx context.Context) error {
 	return answers(ctx, "ministack", local(s.ministack).JoinPath("/_ministack/health"))
 }
 
-// apiFront stands before the API server, and before the stand-ins of those of other clusters.
+// apiFront returns the proxy in front of the API server, and in front of the stand-ins of other clusters' API servers.
 func (s *sandbox) apiFront() (http.Handler, error) {
 	apiserver, err := url.Parse(s.cluster.Endpoint())
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *sandbox) apiFront() (http.Handler, error) {
 	}), nil
 }
 
-// secure has a listener speak TLS with the API server's certificate, and HTTP/1.1 only.
+// secure makes a listener use TLS with the API server's certificate, and HTTP/1.1 only.
 func (s *sandbox) secure(listener net.Listener) (net.Listener, error) {
 	certificate, err := s.cluster.Certificate()
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *sandbox) secure(listener net.Listener) (net.Listener, error) {
 	return tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{certificate}, NextProtos: []string{"http/1.1"}}), nil
 }
 
-// stopExecutions stops what runs, as an operator would.
+// stopExecutions stops the running executions, as an operator would.
 func (s *sandbox) stopExecutions(ctx context.Context) error {
 	states := sfn.NewFromConfig(s.awsConfig(local(s.ministack)))
 	machines, err := states.ListStateMachines(ctx, &sfn.ListStateMachinesInput{})

@@ -10,13 +10,13 @@ import (
 	"strconv"
 )
 
-// lag is how far the sandbox's replicas are behind: ministack/lag.py has what lags, and for how long.
+// lag is how far the sandbox's replicas are behind. ministack/lag.py defines what lags, and for how long.
 type lag struct {
 	seed  uint64
-	scale float64 // of AWS's own times; 0 is no lag
+	scale float64 // relative to AWS's own times; 0 means no lag
 }
 
-// readLag reads LAG (1: on, the default), LAG_SEED and LAG_SCALE. Without a seed each start has another one.
+// readLag reads LAG (1: on, the default), LAG_SEED and LAG_SCALE. Without LAG_SEED, each start has another seed.
 func readLag() (lag, error) {
 	seed, err := strconv.ParseUint(cmp.Or(os.Getenv("LAG_SEED"), fmt.Sprint(rand.Uint32())), 10, 64)
 	if err != nil {
@@ -43,7 +43,7 @@ func (l lag) String() string {
 	return fmt.Sprintf("replicas lag (LAG_SEED=%d LAG_SCALE=%g)", l.seed, l.scale)
 }
 
-// exports is the line that gives a shell the same settings.
+// exports returns the line that gives a shell the same settings.
 func (l lag) exports() string {
 	if l.scale == 0 {
 		return "export LAG=0"
@@ -51,12 +51,12 @@ func (l lag) exports() string {
 	return fmt.Sprintf("export LAG=1 LAG_SEED=%d LAG_SCALE=%g", l.seed, l.scale)
 }
 
-// environment is what MiniStack is told.
+// environment returns the settings for MiniStack.
 func (l lag) environment() []string {
 	return []string{fmt.Sprintf("SANDBOX_LAG_SEED=%d", l.seed), fmt.Sprintf("SANDBOX_LAG_SCALE=%g", l.scale)}
 }
 
-// seedMoto has moto choose the ids of its resources by the seed: what lags is known by them.
+// seedMoto makes moto derive its resource ids from the seed, because lags depend on the ids.
 func (s *sandbox) seedMoto(ctx context.Context) error {
 	target := local(s.moto).JoinPath("/moto-api/seed")
 	target.RawQuery = fmt.Sprintf("a=%d", s.lag.seed)

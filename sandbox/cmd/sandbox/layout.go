@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// layout is where everything lies.
+// layout gives the paths of all files and folders.
 type layout struct{ root, state string }
 
 func newLayout(root, state string) (layout, error) {
@@ -24,7 +24,7 @@ func newLayout(root, state string) (layout, error) {
 	return layout{root, state}, nil
 }
 
-// parts are what the Makefile builds and installs into the cache before the sandbox can start.
+// parts are the files that the Makefile builds and installs into the cache before the sandbox can start.
 var parts = []string{"bin/cluster", "ministack/bin/python", "venv/bin/moto_server", "venv/bin/aws", "npm/node_modules/.bin/cdk", "cdk.out/synthesized", "bin/sawhorse"}
 
 func (l layout) cache() string             { return filepath.Join(l.root, ".cache") }
@@ -42,7 +42,7 @@ func (l layout) decisions() string   { return filepath.Join(l.state, "decisions.
 func (l layout) tools() string       { return filepath.Join(l.state, "bin") }
 func (l layout) environment() string { return l.state + ".env" }
 
-// empty removes what an earlier sandbox has left and makes the folders anew: every start is from nothing.
+// empty removes the files of an earlier sandbox and creates the folders again. Every start begins from nothing.
 func (l layout) empty() error {
 	for _, path := range []string{l.environment(), l.reason(), l.data(), l.logs(), l.decisions(), l.tools()} {
 		if err := os.RemoveAll(path); err != nil {

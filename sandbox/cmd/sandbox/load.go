@@ -14,7 +14,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/user"
 )
 
-// strain writes to LOAD_RACKS racks on a sandbox of its own.
+// strain runs the load test with LOAD_RACKS racks on a sandbox of its own.
 func strain(o options) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()

@@ -12,8 +12,8 @@ import (
 
 var errRunning = errors.New("a sandbox is running already")
 
-// takeLock makes this process the sandbox of the state folder for as long as it lives: the kernel lets go of the lock
-// however the process ends, so it cannot be stale as a pid file can. The file holds the pid for `sandbox down`.
+// takeLock makes this process the sandbox of the state folder for as long as it lives. The kernel releases the lock
+// however the process ends, so it cannot become stale as a pid file can. The file holds the pid for `sandbox down`.
 func takeLock(path string) error {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -33,7 +33,7 @@ func takeLock(path string) error {
 	return nil
 }
 
-// locks keeps the files from being closed by the garbage collector, which would let go of the locks.
+// locks keeps the garbage collector from closing the files, which would release the locks.
 var locks []*os.File
 
 // running returns the pid of the process that holds the lock, 0 if none does.
@@ -47,9 +47,9 @@ func running(path string) (int, error) {
 	}
 	defer file.Close()
 	if syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == nil {
-		return 0, nil // nobody has it; closing the file gives it back
+		return 0, nil // no process holds it; closing the file releases this lock
 	}
-	// Between taking the lock and writing the pid there is a moment without one.
+	// After the lock is taken, there is a short time before the pid is written.
 	for range 100 {
 		text, err := os.ReadFile(path)
 		if err != nil {

@@ -1,16 +1,16 @@
-// Command sandbox runs the local cluster and the local AWS that Sawhorse is tried on.
+// Command sandbox runs a local cluster and a local AWS for trying Sawhorse.
 //
 //	sandbox up [--attached]   start it, wait until it is ready, print how to use it
-//	sandbox down              end it and wait until everything has gone
-//	sandbox demo              play the story on a sandbox of its own, and end that
-//	sandbox chaos             have one thing after the other go wrong, on sandboxes of its own
-//	sandbox enablings         turn Karpenter on in many fresh sandboxes, one after the other
-//	sandbox load              write to many racks, and to one many times, on a sandbox of its own
+//	sandbox down              end it and wait until everything has ended
+//	sandbox demo              run the story on a sandbox of its own, and end that sandbox
+//	sandbox chaos             inject faults, on sandboxes of its own
+//	sandbox enablings         turn Karpenter on in many new sandboxes, one after the other
+//	sandbox load              write to many racks, and many times to one, on a sandbox of its own
 //	sandbox run [--attached]  the supervisor itself, which up starts
 //
-// All take --root, the checkout (default: the current folder), and --state, the folder of the sandbox's data (default:
-// .cache/sandbox in the checkout; another one makes a second sandbox). Attached, the sandbox ends when its standard input
-// closes, so that a program that started it leaves nothing behind, however it ends.
+// All commands take --root, the checkout (default: the current folder), and --state, the folder of the sandbox's data
+// (default: .cache/sandbox in the checkout; another folder makes a second sandbox). With --attached, the sandbox ends
+// when its standard input closes, so the program that started it leaves nothing behind, even if it crashes.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 	"os"
 )
 
-// options are what the command line chooses.
+// options are the settings from the command line.
 type options struct {
 	layout
 	attached bool

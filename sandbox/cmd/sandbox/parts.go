@@ -25,7 +25,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/standin"
 )
 
-// karpenter is the real controller; the sandbox works without it, but no Karpenter pod becomes Ready then.
+// karpenter is the path of the real controller. The sandbox works without it, but then no Karpenter pod becomes Ready.
 func (s *sandbox) karpenter() string { return s.part("bin/karpenter") }
 
 func (s *sandbox) gatewayHandler() http.Handler {
@@ -39,13 +39,13 @@ func (s *sandbox) gatewayHandler() http.Handler {
 			return gateway.Cluster{Endpoint: endpoint.String(), CA: s.cluster.CA(), OIDCIssuer: kube.Issuer}
 		},
 		Prices: sync.OnceValues(s.prices),
-		// In moto's own folder, so that another version of moto starts an empty one.
+		// In moto's own folder, so that another version of moto starts with an empty one.
 		Catalogue: s.part("venv/moto-catalogue"),
 		Faults:    s.faults, Function: s.functions.Of,
 	})
 }
 
-// prices are those that the controller was built with.
+// prices returns the prices that the controller was built with.
 func (s *sandbox) prices() (map[string]float64, error) {
 	text, err := exec.Command(s.karpenter(), "prices").Output()
 	if err != nil {
@@ -75,14 +75,14 @@ func (s *sandbox) authenticator() (http.Handler, error) {
 	}), nil
 }
 
-// authenticatorOf is a cluster's authenticator.
+// authenticatorOf returns a cluster's authenticator.
 func (s *sandbox) authenticatorOf(cluster string, awsAuth func(context.Context) (map[string]string, error)) *authenticator.Authenticator {
 	return authenticator.New(authenticator.Config{
 		Cluster: cluster, MiniStack: local(s.ministack), Hosts: []string{s.gateway.Host}, Now: time.Now, Log: s.log, AWSAuth: awsAuth,
 	})
 }
 
-// standIns are the API servers of all clusters but the one that the sandbox runs.
+// standIns returns the API servers of all clusters except the one that the sandbox runs.
 func (s *sandbox) standIns() http.Handler {
 	return standin.New(standin.Config{
 		Objects: seed.StandIn, Now: time.Now,
@@ -94,7 +94,7 @@ func (s *sandbox) standIns() http.Handler {
 	})
 }
 
-// identities is the webhook that gives pods their AWS credentials.
+// identities returns the webhook that gives pods their AWS credentials.
 func (s *sandbox) identities() (http.Handler, error) {
 	client, err := kubernetes.NewForConfig(s.cluster.Admin())
 	if err != nil {

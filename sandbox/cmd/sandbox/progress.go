@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// The supervisor tells `sandbox up` how it gets on in lines on file descriptor 3: any text is progress, the two words
-// below say how it ended.
+// The supervisor reports its progress to `sandbox up` in lines on file descriptor 3. The two words below report how the
+// start ended; any other text is progress.
 const (
 	wordReady  = "ready"
 	wordFailed = "failed: "
 )
 
-// progress is the supervisor's side. Nobody may be listening.
+// progress is the supervisor's side. There may be no reader.
 type progress struct {
 	began time.Time
 	pipe  io.Writer
@@ -40,7 +40,7 @@ func (p *progress) failed(err error) {
 }
 
 func (p *progress) write(line string) {
-	_, _ = fmt.Fprintln(p.pipe, line) // up may have been killed; the closed standard input tells that
+	_, _ = fmt.Fprintln(p.pipe, line) // fails if up has been killed, which the closed standard input reports too
 }
 
 // follow is up's side: it shows the progress and returns at the last word, or at the end of the pipe.

@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// wordStay on the standard input lets the supervisor outlive its parent.
+// wordStay on the standard input allows the supervisor to outlive its parent.
 const wordStay = "stay\n"
 
-// grace is how long a child may take to end; etcd and the API server take a second or two on a busy machine.
+// grace is how long a child may take to end. etcd and the API server take a second or two on a busy machine.
 const grace = 15 * time.Second
 
-// run is the supervisor: it hosts or starts every part of the sandbox, and stops them all when it is told to, when one
-// of them ends by itself, or when whoever started it has gone.
+// run is the supervisor. It hosts or starts every part of the sandbox. It stops all of them when it is told to, when
+// one of them ends by itself, or when its parent has ended.
 func run(o options) error {
 	report := newProgress()
 	if err := os.MkdirAll(o.state, 0o700); err != nil {
@@ -38,13 +38,13 @@ func run(o options) error {
 	return errors.Join(err, os.WriteFile(o.reason(), []byte(err.Error()+"\n"), 0o600))
 }
 
-// errAsked is the cause of an ordinary end.
+// errAsked is the cause of a requested end.
 var errAsked = errors.New("asked to end")
 
 func (o options) supervise(report *progress) error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
-	// The signals are taken before anything starts, so that none of them can leave something behind.
+	// Signals are handled before anything starts, so that none of them can leave processes behind.
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
@@ -73,7 +73,7 @@ func (o options) supervise(report *progress) error {
 		report.ready()
 		<-ctx.Done()
 	}
-	// The cause says more than the errors that follow from it.
+	// The cause is more useful than the errors that follow from it.
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
@@ -87,8 +87,8 @@ func (o options) supervise(report *progress) error {
 	return err
 }
 
-// hold reads the standard input to its end, which is the end of whoever started the supervisor, unless they said that it
-// shall stay.
+// hold reads the standard input to its end. The end means that the parent has ended, unless the
+// parent has sent wordStay.
 func hold(input io.Reader) error {
 	text, err := io.ReadAll(input)
 	if strings.HasSuffix(string(text), wordStay) {

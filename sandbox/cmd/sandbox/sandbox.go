@@ -30,7 +30,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/seed"
 )
 
-// sandbox is everything that runs: children, servers and loops.
+// sandbox holds everything that runs: children, servers and loops.
 type sandbox struct {
 	layout
 	report    *progress
@@ -41,9 +41,9 @@ type sandbox struct {
 	endLoops  context.CancelFunc
 
 	gateway         *url.URL
-	front           *url.URL // the API server's address as EKS tells it
+	front           *url.URL // the API server's address as EKS reports it
 	ministack, moto int      // ports
-	giveBack        func()   // the ports, which stay ours over restarts
+	giveBack        func()   // releases the ports, which stay reserved over restarts
 	cluster         *kube.Cluster
 	faults          *fault.Injector
 	functions       *caller.Functions
@@ -58,8 +58,8 @@ func newSandbox(l layout, report *progress, log *slog.Logger) *sandbox {
 	}
 }
 
-// start brings everything up, the cluster and the AWS side next to each other, and seeds it. fail ends the sandbox when a
-// part of this process fails later.
+// start starts everything, the cluster and the AWS side concurrently, and seeds it. fail ends the sandbox when a part
+// of this process fails later.
 func (s *sandbox) start(ctx context.Context, fail context.CancelCauseFunc) error {
 	var err error
 	if s.lag, err = readLag(); err != nil {
@@ -211,7 +211,8 @@ func (s *sandbox) seedAWS(ctx context.Context) error {
 	return nil
 }
 
-// awsConfig is how this process calls AWS; the loops go past the gateway, so that its counts are those of the others.
+// awsConfig returns the configuration for this process's AWS calls. The loops bypass the gateway, so that its counts
+// contain only the calls of others.
 func (s *sandbox) awsConfig(endpoint *url.URL) aws.Config {
 	return aws.Config{
 		Region:       region,
@@ -220,7 +221,7 @@ func (s *sandbox) awsConfig(endpoint *url.URL) aws.Config {
 	}
 }
 
-// nodeInterval is how often the node groups are looked at.
+// nodeInterval is the interval at which the node groups are reconciled.
 const nodeInterval = 300 * time.Millisecond
 
 func (s *sandbox) startLoops(ctx context.Context, fail context.CancelCauseFunc) error {
@@ -241,7 +242,7 @@ func (s *sandbox) startLoops(ctx context.Context, fail context.CancelCauseFunc) 
 	return s.startKubelet(ctx, fail)
 }
 
-// stop ends everything: the loops, then the children, then the servers that those call.
+// stop ends everything: the loops, then the children, then the servers that the children call.
 func (s *sandbox) stop() {
 	s.endLoops()
 	s.loops.Wait()

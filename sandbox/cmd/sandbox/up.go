@@ -15,8 +15,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/user"
 )
 
-// up starts the sandbox and returns when it is ready, or when everything has been stopped again. Where one is running,
-// it only says how to use that.
+// up starts the sandbox and returns when it is ready, or when everything has been stopped again. If a sandbox is
+// already running, it only prints how to use it.
 func up(o options) error {
 	pid, err := running(o.lock())
 	if err != nil {
@@ -29,7 +29,7 @@ func up(o options) error {
 	if err := prerequisites.Check(o.cache(), parts, os.Getenv(prerequisites.PortVariable)); err != nil {
 		return err
 	}
-	// What asks this process to end reaches the supervisor through here; it is in a session of its own.
+	// The supervisor is in a session of its own, so the signals that end this process are passed on to it here.
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	s, err := o.startSupervisor()
@@ -60,13 +60,13 @@ func up(o options) error {
 	return o.show()
 }
 
-// register creates the parameters of the rack demo, as an operator would; an attached sandbox leaves that to its story.
+// register creates the parameters of the rack demo, as an operator would. In an attached sandbox the story does that.
 func (o options) register() error {
 	env, err := user.Read(context.Background(), o.environment())
 	if err != nil {
 		return err
 	}
-	command := exec.Command(o.part("bin/sawhorse"), "register", "demo", "--all", "--rate", "100") // no quota of SSM's here
+	command := exec.Command(o.part("bin/sawhorse"), "register", "demo", "--all", "--rate", "100") // SSM's quota does not apply here
 	command.Env = env
 	if out, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("sawhorse register demo: %w: %s", err, out)
@@ -78,7 +78,7 @@ func (o options) register() error {
 type supervisor struct {
 	command  *exec.Cmd
 	progress io.Reader
-	leash    io.WriteCloser // its standard input, unless attached: then that is ours, and its end is the sandbox's end
+	leash    io.WriteCloser // its standard input; if attached it is nil, because the supervisor has ours, whose end is the sandbox's end
 }
 
 func (o options) startSupervisor() (*supervisor, error) {
@@ -115,10 +115,10 @@ func (o options) startSupervisor() (*supervisor, error) {
 	return s, nil
 }
 
-// patience is far beyond what a start or a stop takes.
+// patience is much longer than a start or a stop takes.
 const patience = 2 * time.Minute
 
-// show prints the lines to paste, once the sandbox is ready; another `sandbox up` may still be starting it.
+// show prints the lines to paste, once the sandbox is ready. Another `sandbox up` may still be starting it.
 func (o options) show() error {
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		lines, err := os.ReadFile(o.environment())

@@ -1,5 +1,5 @@
-// Package changes plays the longer end-to-end scripts about a rack that is on, and what is around it: make life, or by name as
-// make e2e NAME=Pods.
+// Package changes runs the longer end-to-end scripts for a rack on which Karpenter is on. Run all of them with `make
+// life`, or one by name, as in `make e2e NAME=Pods`.
 package changes
 
 import (
@@ -13,92 +13,97 @@ var sandbox = stage.New("../../..", "e2e-changes")
 
 func TestMain(m *testing.M) { sandbox.Main(m) }
 
-// Several parameters as one change: whole, once, or not at all.
+// Tests that a change request with several parameters is applied as a whole, once, or not at all.
 func TestChangeRequest(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.ChangeRequest)
 }
 
-// More pools, an override, what is refused of them, and JSON from S3.
+// Tests additional pools, overrides, the pool settings that are rejected, and JSON from S3.
 func TestPools(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.Pools)
 }
 
-// A pod that asks for a GPU gets a node of the pool that Karpenter tries first.
+// A pod that requests a GPU gets a node of the pool that Karpenter tries first.
 func TestFirstPool(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.FirstPool)
 }
 
-// Typos in the names of the cluster and of a node group are told as what they are.
+// Each typo in the name of the cluster or of a node group is reported for what it is.
 func TestWrongNames(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.WrongNames)
 }
 
-// Parameters of the rack itself, and what each brings about.
+// Tests the parameters of the rack itself and the effect of each.
 func TestSettings(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.Settings)
 }
 
-// Pods that fit nowhere, a build, a spot interruption, and a node that nobody needs any more.
+// Tests unschedulable pods, a build, a spot interruption, and a node that is no longer needed.
 func TestPods(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.Pods)
 }
 
-// What was changed or deleted by hand is put back; what others made is left alone.
+// Settings that were changed or deleted by hand are restored. Objects of others are left alone.
 func TestHandEdits(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.HandEdits)
 	sandbox.Play(t, story.HandEditsInAWS)
 }
 
-// A right that is taken from a function's role: the pass that needs it fails and names it, and the next one goes on with it.
+// When a function's role loses a permission, the pass that needs it fails and names it. Once the permission is back,
+// the next pass continues.
 func TestLostRight(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.LostRight)
 }
 
-// A SPOT system group is refused until it is named, and then gives way to an on-demand copy.
+// A discovered SPOT system group is rejected until system_node_groups names it. It is then replaced
+// by an ON_DEMAND copy.
 func TestSpotSystemGroup(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.SpotSystemGroup)
 }
 
-// What a writer of parameters and an administrator of the cluster do not reach with the roles of nodes and controller.
+// Checks what a user who may write parameters, and a cluster administrator, cannot reach with the roles of the nodes
+// and the controller.
 func TestConfined(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.Confined)
 }
 
-// Interruptions that somebody else makes up do not reach Karpenter.
+// Forged interruption messages do not reach Karpenter.
 func TestForged(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.Forged)
 }
 
-// An API server that lies ends its own rack's passes, with a sentence each, and nothing else.
+// An API server that sends false answers fails the passes of its own rack, each with a clear error, and
+// has no other effect.
 func TestLyingCluster(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.LyingCluster)
 }
 
-// What a tool sets back is told, and not fought over.
+// A field that another tool keeps setting back is reported as contested. Sawhorse stops setting it.
 func TestContested(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.Contested)
 }
 
-// What becomes of the Cluster Autoscaler, and of what it scales.
+// Tests what happens to Cluster Autoscaler and to the groups it scales.
 func TestAutoscaler(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.Autoscaler)
 }
 
-// An Auto Scaling group that EKS does not know keeps its scaler. It comes last: Cluster Autoscaler is left with the arguments for that group.
+// An Auto Scaling group outside EKS stays under Cluster Autoscaler. This test runs last because it leaves Cluster
+// Autoscaler with the arguments for that group.
 func TestUnmanagedGroups(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.UnmanagedGroups)

@@ -1,4 +1,4 @@
-// Package chaos tries a slice of what `make chaos` does, on a sandbox of its own: an API server that is started again would
+// Package chaos runs a small part of `make chaos`. It has a sandbox of its own, because restarting the API server would
 // disturb other scripts.
 package chaos
 
@@ -15,8 +15,8 @@ var sandbox = stage.New("../../..", "e2e-chaos")
 
 func TestMain(m *testing.M) { sandbox.Main(m) }
 
-// One fault of each kind while a change is made, and events that are repeated and lost: each time the change is in force in the
-// end, and nothing else has changed.
+// Injects one fault of each kind during a change, and also repeats and drops events. Each time, the change must be in
+// force at the end and nothing else may have changed.
 func TestChaos(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	var told strings.Builder

@@ -1,5 +1,5 @@
-// Package deployment plays the end-to-end scripts about the stack itself: how it is accepted on an account, upgraded and removed: make deployment,
-// or by name as make e2e NAME=Upgrade.
+// Package deployment runs the end-to-end scripts for the stack itself: acceptance on an account, upgrade and removal.
+// Run all of them with `make deployment`, or one by name, as in `make e2e NAME=Upgrade`.
 package deployment
 
 import (
@@ -16,12 +16,13 @@ var sandbox = stage.New("../../..", "e2e-deployment")
 
 func TestMain(m *testing.M) { sandbox.Main(m) }
 
-// What is for a real account works. It comes first: it wants a rack that there is not, and a cluster without Karpenter.
+// Tests the acceptance script that is meant for a real account. It runs first, because it needs a rack that does not
+// exist yet and a cluster without Karpenter.
 func TestAcceptance(t *testing.T) {
 	sandbox.Play(t, func(s *story.Teller) { story.Acceptance(s, "../../../tools/acceptance.sh") })
 }
 
-// The stack of an earlier commit is upgraded while passes run.
+// Upgrades the stack of an earlier commit while passes run.
 func TestUpgrade(t *testing.T) {
 	command := exec.Command("../../earlier.sh")
 	command.Stderr = os.Stderr
@@ -33,7 +34,8 @@ func TestUpgrade(t *testing.T) {
 	sandbox.Play(t, func(s *story.Teller) { story.Upgrade(s, strings.TrimSpace(string(folder))) })
 }
 
-// The stack is removed while Karpenter is on, deployed again, and removed for good. It comes last: there is no stack then.
+// Removes the stack while Karpenter is on, deploys it again, and removes it for good. This test runs last because no
+// stack is left afterwards.
 func TestRemoving(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.Removing)

@@ -1,5 +1,5 @@
-// Package disabling plays the longer end-to-end scripts in which Karpenter is turned off: make life, or
-// by name as make e2e NAME=Order.
+// Package disabling runs the longer end-to-end scripts that turn Karpenter off. Run all of them with `make life`, or
+// one by name, as in `make e2e NAME=Order`.
 package disabling
 
 import (
@@ -13,43 +13,44 @@ var sandbox = stage.New("../../..", "e2e-disabling")
 
 func TestMain(m *testing.M) { sandbox.Main(m) }
 
-// What comes and goes when, of an off and an on.
+// Checks the order in which resources are deleted and created when Karpenter is turned off and on.
 func TestOrder(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.Order)
 }
 
-// Off while nodes carry pods that no drain moves.
+// Turns Karpenter off while nodes run pods that cannot be drained.
 func TestDrainOff(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.DrainOff)
 }
 
-// Off is refused where pods would have no place, or others a NodePool; force goes on.
+// Turning Karpenter off is rejected if pods would not fit elsewhere or if NodePools exist that Sawhorse did not make.
+// force overrides both.
 func TestGuards(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.Guards)
 }
 
-// On again while a node drains.
+// Turns Karpenter on again while a node drains.
 func TestOnWhileDraining(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.OnWhileDraining)
 }
 
-// Off ends instances that no NodeClaim knows.
+// Turning Karpenter off terminates instances that have no NodeClaim.
 func TestOrphans(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.Orphans)
 }
 
-// Off, stopped on the way.
+// Stops the execution while it turns Karpenter off.
 func TestStoppedOff(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.StoppedOff)
 }
 
-// Off while the controller is down.
+// Turns Karpenter off while its controller is down.
 func TestControllerDown(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.ControllerDown)

@@ -1,5 +1,5 @@
-// Package drifts holds what Sawhorse says of nodes against what Karpenter makes of them. It takes half an hour, so that it is part of no other
-// command than make e2e NAME=Drifts.
+// Package drifts compares what Sawhorse predicts about nodes with what Karpenter does to them. It takes half an hour,
+// so only `make e2e NAME=Drifts` runs it.
 package drifts
 
 import (
@@ -13,7 +13,8 @@ var sandbox = stage.New("../../..", "e2e-drifts")
 
 func TestMain(m *testing.M) { sandbox.Main(m) }
 
-// One change for each kind of field: what is said to become of the nodes, and what Karpenter makes of each of them.
+// Makes one change for each kind of field, and compares the predicted effect on the nodes with what Karpenter does to
+// each of them.
 func TestDrifts(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.Drifts)

@@ -1,5 +1,5 @@
-// Package enabling plays the longer end-to-end scripts in which Karpenter is turned on, and what is in the way: make life, or
-// by name as make e2e NAME=Late.
+// Package enabling runs the longer end-to-end scripts that turn Karpenter on, including the obstacles to it. Run all of
+// them with `make life`, or one by name, as in `make e2e NAME=Late`.
 package enabling
 
 import (
@@ -14,27 +14,27 @@ var sandbox = stage.New("../../..", "e2e-enabling")
 
 func TestMain(m *testing.M) { sandbox.Main(m) }
 
-// Karpenter's pods are admitted without credentials. It comes first: once a queue has been deleted, the pass waits for its name, and the
-// association is old by then.
+// Karpenter's pods are admitted without credentials. This test runs first: once a queue has been deleted, the pass
+// waits for its name, and by then the association is in effect.
 func TestCredentialsLate(t *testing.T) {
 	sandbox.Play(t, story.Off)
 	sandbox.Play(t, story.CredentialsLate)
 }
 
-// On in a cluster whose owner has not let the rack in.
+// Turns Karpenter on in a cluster whose owner has not allowed the rack in.
 func TestUnasked(t *testing.T) {
 	sandbox.Play(t, story.Anew)
 	sandbox.Play(t, story.Unasked)
 }
 
-// On while AWS is as slow as it gets; LATE names the kinds of lag, if not all.
+// Turns Karpenter on while AWS is as slow as it gets. LATE limits the test to some kinds of lag.
 func TestLagging(t *testing.T) {
 	sandbox.Play(t, story.Off)
 	sandbox.Play(t, func(s *story.Teller) { story.Lagging(s, os.Getenv("LATE")) })
 }
 
-// A parameter that is not there yet for the pass that its event starts, an access entry that is still there, and policies that EC2 has
-// not heard of.
+// Tests three kinds of lag: a parameter that the pass started by its event cannot read yet, a deleted access entry that
+// still exists, and policies that have not reached EC2 yet.
 func TestLate(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.LateParameter)
@@ -42,31 +42,31 @@ func TestLate(t *testing.T) {
 	sandbox.Play(t, story.PoliciesLate)
 }
 
-// Off while a pass is enabling.
+// Turns Karpenter off while a pass is turning it on.
 func TestInterrupted(t *testing.T) {
 	sandbox.Play(t, story.Off)
 	sandbox.Play(t, story.Interrupted)
 }
 
-// On while AWS throttles: the pass slows down, and does not fail.
+// Turns Karpenter on while AWS throttles. The pass slows down and does not fail.
 func TestThrottled(t *testing.T) {
 	sandbox.Play(t, story.Off)
 	sandbox.Play(t, story.Throttled)
 }
 
-// On where others hold the names.
+// Turns Karpenter on where others own resources of the same names.
 func TestCollisions(t *testing.T) {
 	sandbox.Play(t, story.OffAgain)
 	sandbox.Play(t, story.Collisions)
 }
 
-// On with IRSA, where there is no Pod Identity.
+// Turns Karpenter on with IRSA, without Pod Identity.
 func TestCredentials(t *testing.T) {
 	sandbox.Play(t, story.Off)
 	sandbox.Play(t, story.Credentials)
 }
 
-// On and off in a cluster without aws-auth. From here on there is no way back.
+// Turns Karpenter on and off in a cluster without aws-auth. The access mode API cannot be changed back.
 func TestAccessModeAPI(t *testing.T) {
 	sandbox.Play(t, story.Off)
 	sandbox.Play(t, story.AccessModeAPI)

@@ -1,5 +1,5 @@
-// Package failures plays the end-to-end scripts about what can go wrong with a pass: those of make test beside package e2e. Each
-// can be run by name: make e2e NAME=Stopped.
+// Package failures runs the end-to-end scripts about failures of a pass. Together with package e2e it is the end-to-end
+// part of `make test`. Run one script by name, as in `make e2e NAME=Stopped`.
 package failures
 
 import (
@@ -25,14 +25,14 @@ var sandbox = stage.New("../../..", "e2e-failures")
 
 func TestMain(m *testing.M) { sandbox.Main(m) }
 
-// A function without an access entry is refused by the API server, and a full pass mends it.
+// The API server rejects a function without an access entry. A full pass repairs that.
 func TestLockedOut(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.LockedOut)
 }
 
-// Two executions hold one lease: the older one stops at its next step and changes nothing more. It leaves parameters that
-// the next script unsets.
+// Two executions hold one lease: the older one stops at its next step and changes nothing more. The test leaves
+// parameters that the next script unsets.
 func TestTakenOver(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, func(s *story.Teller) {
@@ -40,8 +40,8 @@ func TestTakenOver(t *testing.T) {
 	})
 }
 
-// takeOver waits until a pass has written a parameter, and has its lease expire until the execution of another event has it. It
-// gives the older execution.
+// takeOver waits until a pass has written a parameter, then expires its lease until the execution of another event has
+// taken it. It returns the ARN of the older execution.
 func takeOver(t *testing.T, parameter, value string) (older string) {
 	t.Helper()
 	store, db := ssm.NewFromConfig(sandbox.AWS(t)), dynamodb.NewFromConfig(sandbox.AWS(t))
@@ -57,7 +57,7 @@ func takeOver(t *testing.T, parameter, value string) (older string) {
 		}
 		is, err := store.GetParameter(t.Context(), &ssm.GetParameterInput{Name: aws.String("/sawhorse/racks/demo/params/" + parameter)})
 		if err != nil || *is.Parameter.Value != value {
-			continue // not there yet
+			continue // not written yet
 		}
 		item, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: table, Key: lease, ConsistentRead: aws.Bool(true)})
 		if err != nil {
@@ -89,7 +89,7 @@ func takeOver(t *testing.T, parameter, value string) (older string) {
 	return ""
 }
 
-// request asks for a pass.
+// request requests a pass.
 func request(t *testing.T, detail string) {
 	t.Helper()
 	out, err := eventbridge.NewFromConfig(sandbox.AWS(t)).PutEvents(t.Context(), &eventbridge.PutEventsInput{Entries: []eventtypes.PutEventsRequestEntry{{
@@ -100,19 +100,19 @@ func request(t *testing.T, detail string) {
 	}
 }
 
-// An execution that is stopped is told of and followed; a dry run that fails is answered.
+// A stopped execution is reported, and another one continues its work. A dry run that fails is answered.
 func TestStopped(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.Stopped)
 }
 
-// Events that arrive while a pass fails are served by the next round, at once; what fails does not loop. And an event that
-// is lost is made good by the schedule.
+// Events that arrive while a pass fails are served by the next iteration at once, and a failure does not loop. The
+// schedule makes up for a lost event.
 func TestFailing(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	since := time.Now()
 	sandbox.Play(t, story.Failing)
-	for n := range 40 { // a round fails a few tenths of a second after it has noted what was requested
+	for n := range 40 { // an iteration fails a few tenths of a second after it has recorded what was requested
 		sandbox.Write(t, map[string]string{"karpenter_cpu_limit": fmt.Sprint(150 + n)})
 		time.Sleep(100 * time.Millisecond)
 	}
@@ -132,7 +132,7 @@ func TestFailing(t *testing.T) {
 	sandbox.Play(t, story.LostEvents)
 }
 
-// Events that name no rack, or reach for another one, leave nothing behind.
+// Events that name no rack, or that try to reach another rack, leave nothing behind.
 func TestHostile(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.Hostile)

@@ -1,5 +1,5 @@
-// Package leaving plays the longer end-to-end scripts of a rack that is left: off and on again and again, looked at by doctor, forgotten,
-// without its cluster. make life, or by name as make e2e NAME=Rounds.
+// Package leaving runs the longer end-to-end scripts about turning Karpenter off repeatedly, doctor, forgetting a rack,
+// and a rack whose cluster is gone. Run all of them with `make life`, or one by name, as in `make e2e NAME=Rounds`.
 package leaving
 
 import (
@@ -16,7 +16,7 @@ var sandbox = stage.New("../../..", "e2e-leaving")
 
 func TestMain(m *testing.M) { sandbox.Main(m) }
 
-// Off and on, ROUNDS times: nothing is left, and nothing grows.
+// Turns Karpenter off and on ROUNDS times. Nothing is left behind, and nothing accumulates.
 func TestRounds(t *testing.T) {
 	n, err := strconv.Atoi(cmp.Or(os.Getenv("ROUNDS"), "3"))
 	if err != nil || n < 1 {
@@ -26,19 +26,19 @@ func TestRounds(t *testing.T) {
 	sandbox.Play(t, func(s *story.Teller) { story.Rounds(s, n) })
 }
 
-// What sawhorse doctor finds, and its remedies.
+// Tests what sawhorse doctor finds and the remedies it prints.
 func TestDoctor(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.Doctor)
 }
 
-// Deleting is no command while Karpenter is on; with Karpenter off it ends the rack.
+// Deleting all parameters changes nothing while Karpenter is on. With Karpenter off it ends the rack.
 func TestForgotten(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.Forgotten)
 }
 
-// Off when the cluster has been deleted. It comes last: nothing is left of the cluster.
+// Turns Karpenter off after the cluster has been deleted. This test runs last because the cluster is gone afterwards.
 func TestClusterGone(t *testing.T) {
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.ClusterGone)

@@ -9,13 +9,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 )
 
-// AWS is how a test calls the local AWS where the AWS CLI would be too slow.
+// AWS returns a configuration for calls to the local AWS, for tests in which the AWS CLI would be too slow.
 func (s *Stage) AWS(t *testing.T) aws.Config {
 	t.Helper()
 	return s.Environment(t).AWS()
 }
 
-// Write puts parameters of the rack demo, all at once.
+// Write writes parameters of the rack demo, all concurrently.
 func (s *Stage) Write(t *testing.T, values map[string]string) {
 	t.Helper()
 	store := ssm.NewFromConfig(s.AWS(t))

@@ -1,5 +1,5 @@
-// Package stage gives end-to-end scripts a sandbox to play on: each test binary has one of its own, which starts with the
-// first script and ends with the binary, however that ends.
+// Package stage gives the end-to-end scripts a sandbox. Each test binary has its own, which starts with the first
+// script and ends with the binary, even if the binary crashes.
 package stage
 
 import (
@@ -20,25 +20,25 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/user"
 )
 
-// Running names the variable that has the scripts play on a sandbox that runs already: the path of its environment, as
-// `make sandbox` says it.
+// Running is the name of an environment variable. If it is set, the scripts use a sandbox that already runs: the value
+// is the path of its environment file, as `make sandbox` prints it.
 const Running = "SANDBOX_ENV"
 
-// Stage is a sandbox that starts when it is needed.
+// Stage is a sandbox that starts on first use.
 type Stage struct {
 	root, state string
 	start       func() (user.Environment, error)
 	end         func() error
 }
 
-// New makes a stage. root is the checkout, name is that of the sandbox's state folder in .cache.
+// New returns a Stage. root is the checkout, name is the sandbox's state folder in .cache.
 func New(root, name string) *Stage {
 	s := &Stage{root: root, state: filepath.Join(root, ".cache", name), end: func() error { return nil }}
 	s.start = sync.OnceValues(s.up)
 	return s
 }
 
-// Main runs the tests and ends the sandbox.
+// Main runs the tests and then ends the sandbox.
 func (s *Stage) Main(m *testing.M) {
 	code := m.Run()
 	if err := s.end(); err != nil {
@@ -48,7 +48,7 @@ func (s *Stage) Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// Environment is that of the sandbox's users; the sandbox runs from then on.
+// Environment returns the environment for users of the sandbox. It starts the sandbox if necessary.
 func (s *Stage) Environment(t *testing.T) user.Environment {
 	t.Helper()
 	environment, err := s.start()
@@ -58,7 +58,7 @@ func (s *Stage) Environment(t *testing.T) user.Environment {
 	return environment
 }
 
-// Play plays one script; each check of it that does not hold is an error of the test.
+// Play runs one script. Each failed check of the script is an error of the test.
 func (s *Stage) Play(t *testing.T, script func(*story.Teller)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -82,7 +82,7 @@ func (s *Stage) Play(t *testing.T, script func(*story.Teller)) {
 	}
 }
 
-// lag is what has another sandbox lag as this one does.
+// lag returns the settings that reproduce this sandbox's lag in another sandbox.
 func lag(endpoint string) string {
 	answer, err := http.Get(endpoint + "/_sandbox/lag")
 	if err != nil {
@@ -102,7 +102,7 @@ func lag(endpoint string) string {
 	return fmt.Sprintf("played with LAG=1 LAG_SEED=%s LAG_SCALE=%g", chosen.Seed, chosen.Scale)
 }
 
-// announce tells the sandbox which script begins: it keeps what is decided about the functions' rights by script.
+// announce tells the sandbox which script begins. The sandbox records authorization decisions by script.
 func announce(endpoint, script string) error {
 	answer, err := http.Post(endpoint+"/_sandbox/script?name="+url.QueryEscape(script), "", nil)
 	if err != nil {
@@ -115,7 +115,7 @@ func announce(endpoint, script string) error {
 	return nil
 }
 
-// up starts an attached sandbox, unless one is running for us, and returns its environment.
+// up starts an attached sandbox and returns its environment. If Running is set, it uses that sandbox instead.
 func (s *Stage) up() (user.Environment, error) {
 	if path := os.Getenv(Running); path != "" {
 		return user.Read(context.Background(), path)

@@ -21,20 +21,20 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/process"
 )
 
-// Cluster is the API server that the gateway claims to know.
+// Cluster is the API server that the gateway reports.
 var Cluster = gateway.Cluster{Endpoint: "https://127.0.0.1:6443", CA: []byte("the CA"), OIDCIssuer: "https://oidc.example/id/1"}
 
-// FunctionPrefix begins the session names of Lambda functions.
+// FunctionPrefix is the prefix of the session names of Lambda functions.
 const FunctionPrefix = "Test-"
 
-// Prices are what pricing answers with.
+// Prices are the prices that the gateway answers with.
 var Prices = map[string]float64{"m5.large": 0.096, "m5.metal": 4.608}
 
 // Sandbox is a running gateway with its emulators.
 type Sandbox struct {
 	URL       string // the AWS endpoint
 	MiniStack *url.URL
-	Decisions string // the file of what is decided about the roles of the stack
+	Decisions string // the file with the authorization decisions about the stack's roles
 
 	server   *httptest.Server
 	group    *process.Group
@@ -42,7 +42,7 @@ type Sandbox struct {
 	logs     string
 }
 
-// Start starts MiniStack, moto and the gateway on free ports. What it started must be stopped with Stop.
+// Start starts MiniStack, moto and the gateway on free ports. Stop must be called to end them.
 func Start() (*Sandbox, error) {
 	root, err := checkout()
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *Sandbox) start(root string, ports []int) error {
 	return s.ready(local(ports[1]).String() + "/moto-api/data.json")
 }
 
-// RestartMiniStack starts MiniStack again, with all it has.
+// RestartMiniStack restarts MiniStack with its state.
 func (s *Sandbox) RestartMiniStack() error {
 	resp, err := http.Post(s.MiniStack.JoinPath("/_sandbox/keep").String(), "", nil)
 	if err != nil {
@@ -141,10 +141,10 @@ func (s *Sandbox) Stop() {
 	s.server.Close()
 	s.group.Stop()
 	s.giveBack()
-	_ = os.RemoveAll(s.logs) // in the system's folder for such things
+	_ = os.RemoveAll(s.logs) // it is in the system's folder for temporary files
 }
 
-// Config is the account's root user's, or that of other credentials.
+// Config returns a configuration with the credentials of the account's root user, or with the given ones.
 func (s *Sandbox) Config(keys ...string) aws.Config {
 	if len(keys) == 0 {
 		keys = []string{"test", "test", ""}
@@ -160,7 +160,7 @@ func local(port int) *url.URL {
 	return &url.URL{Scheme: "http", Host: net.JoinHostPort("127.0.0.1", fmt.Sprint(port))}
 }
 
-// checkout is the folder that has the tools' cache.
+// checkout returns the root folder of the checkout around the working directory.
 func checkout() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
