@@ -25,7 +25,7 @@ func (s *sawhorse) placeInVPC(fn awslambda.Function) {
 // the VPC.
 var called = map[string]bool{
 	"dynamodb": true, "s3": true,
-	"ssm": false, "eks": false, "ec2": false, "iam": false, "sqs": false, "events": false,
+	"ssm": false, "eks": false, "ec2": false, "iam": false, "sqs": false, "events": false, "autoscaling": false,
 }
 
 // service returns the last part of an endpoint service's name: "ssm" for com.amazonaws.eu-central-1.ssm.

@@ -52,6 +52,21 @@ func TestFunctionsInAVPCMayHaveInterfaces(t *testing.T) {
 	}
 }
 
+// A function in a VPC without a way out needs an endpoint for every service that it may call, so the setting must accept
+// each of them. Lambda sends logs and traces itself, past the VPC.
+func TestEveryServiceOfAFunctionInTheVPCMayHaveAnEndpoint(t *testing.T) {
+	for _, f := range functions {
+		for _, g := range custom.granted(f.name) {
+			for _, action := range g.actions {
+				service, _, _ := strings.Cut(action.(string), ":")
+				if _, known := called[service]; f.cluster && !known && service != "logs" && service != "xray" {
+					t.Errorf("%s may %s, and no endpoint of that service can be named in vpcEndpoints", f.name, action)
+				}
+			}
+		}
+	}
+}
+
 // Subnets and security groups of a VPC that another account shares have that account in their ARNs.
 func TestSharedNetworksAreReached(t *testing.T) {
 	for action, where := range map[string]string{

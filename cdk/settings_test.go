@@ -24,7 +24,7 @@ func TestSettingsRefuse(t *testing.T) {
 		{"subnetIds", "subnet-1", "together with securityGroupIds"},
 		{"table", "arn:aws:dynamodb", "the name of a table"},
 		{"vpcEndpoints", "ssm", "the name of an endpoint service"},
-		{"vpcEndpoints", "com.amazonaws.eu-central-1.lambda", "of one that the functions call: dynamodb, ec2"},
+		{"vpcEndpoints", "com.amazonaws.eu-central-1.lambda", "of one that the functions call: autoscaling, dynamodb, ec2"},
 		{"vpcEndpoints", "com.amazonaws.eu-central-1.ssm", "together with vpcId, subnetIds"},
 		{"vpcEndpoints", "com.amazonaws.eu-central-1.s3", "together with routeTableIds"},
 		{"operatorRacks", "prod,Team", "a rack's name"},
