@@ -52,6 +52,14 @@ func TestTagsOfSubnetsAndSecurityGroups(t *testing.T) {
 	want(t, "no such group", err, "InvalidGroup.NotFound")
 }
 
+func TestThereAreNoCapacityReservations(t *testing.T) {
+	client := ec2.NewFromConfig(sandbox.Config())
+	out := need[*ec2.DescribeCapacityReservationsOutput](t)(client.DescribeCapacityReservations(context.Background(), &ec2.DescribeCapacityReservationsInput{}))
+	if len(out.CapacityReservations) != 0 {
+		t.Errorf("%+v", out.CapacityReservations)
+	}
+}
+
 // EC2 authorizes each instance of a call by its own tags, and terminates all or none.
 func TestInstancesAreJudgedOneByOne(t *testing.T) {
 	ctx, root := context.Background(), ec2.NewFromConfig(sandbox.Config())
