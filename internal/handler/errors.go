@@ -111,6 +111,6 @@ func unavailable(err error) bool {
 		}
 	}
 	// AWS's answer may break off too: it has come then, so the SDK does not ask again.
-	return errors.As(err, new(*steps.NotReady)) || errors.As(err, new(*url.Error)) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		retry.IsErrorRetryables(retry.DefaultRetryables).IsErrorRetryable(err) == aws.TrueTernary
+	return errors.As(err, new(*steps.NotReady)) || errors.As(err, new(*steps.Unreachable)) || errors.As(err, new(*url.Error)) ||
+		errors.Is(err, io.ErrUnexpectedEOF) || retry.IsErrorRetryables(retry.DefaultRetryables).IsErrorRetryable(err) == aws.TrueTernary
 }

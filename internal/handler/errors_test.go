@@ -45,6 +45,7 @@ func TestErrorNames(t *testing.T) {
 		{fmt.Errorf("role x: get: %w", &smithyhttp.RequestSendError{Err: io.EOF}), statemachine.Unavailable},
 		{fmt.Errorf("node x: get: %w", &url.Error{Op: "Get", URL: "https://a", Err: io.EOF}), statemachine.Unavailable},
 		{fmt.Errorf("node x: get: %w", &steps.NotReady{Reason: "401"}), statemachine.Unavailable},
+		{fmt.Errorf("release x: install: %w", &steps.Unreachable{Cluster: "x", Cause: io.EOF}), statemachine.Unavailable}, // by Helm, which drops net/http's error
 		{errors.New("x"), statemachine.StepFailed},
 		{fmt.Errorf("a: %w", errors.Join(errors.New("x"), errors.New("y"))), statemachine.StepFailed},
 		{fmt.Errorf("queue: %w", context.DeadlineExceeded), statemachine.Unavailable}, // of one request
