@@ -28,7 +28,7 @@ func main() {
 		}
 		step := &infrastructure.Infrastructure{
 			IAM: iam.NewFromConfig(env.AWS), EKS: eks.NewFromConfig(env.AWS), ControllerBoundary: controller, NodeBoundary: nodes,
-			Delay: time.Duration(delay) * time.Second, Now: env.Now,
+			Delay: time.Duration(delay) * time.Second, Deletions: env.Store, Now: env.Now,
 		}
 		return step.Run, nil
 	})

@@ -10,6 +10,8 @@ type Lag struct {
 	// unknown role for one without a path.
 	Roles  time.Duration
 	Denied bool
+	// Deleted is how long reads still return a deleted role. Writes answer that there is no such role.
+	Deleted time.Duration
 	// Principals is how long EKS does not know a new role.
 	Principals time.Duration
 	// Entries is how long the policies of a new access entry can be neither listed nor associated, and how long a

@@ -47,6 +47,12 @@ type EKS interface {
 	TagResource(context.Context, *eks.TagResourceInput, ...func(*eks.Options)) (*eks.TagResourceOutput, error)
 }
 
+// Deletions records when Sawhorse last deleted a resource of a rack. Deletion returns the zero time if it never did.
+type Deletions interface {
+	NoteDeletion(ctx context.Context, rack, resource string, at time.Time) error
+	Deletion(ctx context.Context, rack, resource string) (time.Time, error)
+}
+
 // Infrastructure creates and removes the roles, the controller's credentials and the nodes' access entry.
 type Infrastructure struct {
 	IAM IAM
@@ -54,10 +60,14 @@ type Infrastructure struct {
 	// ControllerBoundary and NodeBoundary are the ARNs of the roles' permissions boundaries. The function's own policy
 	// allows it to create and write only roles that have them.
 	ControllerBoundary, NodeBoundary string
+	Deletions                        Deletions
 	// Delay is the minimum age of what the step creates before the step is done.
 	Delay time.Duration
 	Now   func() time.Time
 }
+
+// roles is the name of the roles in the record of deletions.
+const roles = "roles"
 
 // poll is how long to wait until a role is no longer in use, or until AWS knows what is new.
 const poll = 5 * time.Second

@@ -46,7 +46,7 @@ func wanted(present, podIdentity bool) *plan.Plan {
 func begin() (*awsfake.Cloud, *Infrastructure) {
 	cloud := awsfake.New()
 	cloud.EKS.Cluster.AccessConfig.AuthenticationMode = types.AuthenticationModeApiAndConfigMap
-	return cloud, &Infrastructure{IAM: cloud.IAM, EKS: cloud.EKS, ControllerBoundary: controllerBound, NodeBoundary: nodeBound, Delay: 15 * time.Second, Now: cloud.Now}
+	return cloud, &Infrastructure{IAM: cloud.IAM, EKS: cloud.EKS, ControllerBoundary: controllerBound, NodeBoundary: nodeBound, Delay: 15 * time.Second, Deletions: awsfake.NewDeletions(cloud), Now: cloud.Now}
 }
 
 func run(t *testing.T, i *Infrastructure, p *plan.Plan) (steps.Progress, string) {

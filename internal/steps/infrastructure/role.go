@@ -41,6 +41,11 @@ func (i *Infrastructure) role(ctx context.Context, p *plan.Plan, wanted wantedRo
 	if live != nil && !owned {
 		return nil, steps.Reject("rack", "IAM role %s exists and was not made by Sawhorse for this rack and cluster (IAM has no regions: a rack of the same name in another region collides); delete it, or use another rack name", wanted.name)
 	}
+	if live != nil {
+		if err := i.refuseDeleted(ctx, p, live); err != nil {
+			return nil, err
+		}
+	}
 	if live == nil {
 		if live, err = i.createRole(ctx, p, wanted); err != nil {
 			return nil, err
@@ -56,6 +61,16 @@ func (i *Infrastructure) role(ctx context.Context, p *plan.Plan, wanted wantedRo
 		return nil, i.tooEarly(live, err)
 	}
 	return live, nil
+}
+
+// refuseDeleted returns a wait if a role is the one that Sawhorse deleted less than a minute ago. IAM's replicas may
+// still return it, and every write about it fails.
+func (i *Infrastructure) refuseDeleted(ctx context.Context, p *plan.Plan, live *types.Role) error {
+	at, err := i.Deletions.Deletion(ctx, p.Rack, roles)
+	if err != nil || !steps.Young(&at, i.Now()) || live.CreateDate == nil || live.CreateDate.After(at) {
+		return err
+	}
+	return steps.NotYet(poll, "IAM still returns role %s, which was deleted less than a minute ago", *live.RoleName)
 }
 
 // tooEarly turns the error of a call about a new role into a wait. IAM's replicas lag: one that does not know the role
@@ -234,6 +249,9 @@ func (i *Infrastructure) removeRole(ctx context.Context, p *plan.Plan, name stri
 		if err := i.detach(ctx, name, arn); err != nil {
 			return false, err
 		}
+	}
+	if err := i.Deletions.NoteDeletion(ctx, p.Rack, roles, i.Now()); err != nil {
+		return false, err
 	}
 	_, err = i.IAM.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: &name})
 	if errors.As(err, new(*types.DeleteConflictException)) {
