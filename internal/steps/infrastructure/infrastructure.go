@@ -66,16 +66,14 @@ type Infrastructure struct {
 	Now   func() time.Time
 }
 
-// roles is the name of the roles in the record of deletions.
-const roles = "roles"
-
 // poll is how long to wait until a role is no longer in use, or until AWS knows what is new.
 const poll = 5 * time.Second
 
 // Run creates the roles, the credentials and the nodes' access entry in this order, or removes them in reverse.
 func (i *Infrastructure) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progress, error) {
 	if !p.Infrastructure.Present {
-		return i.remove(ctx, p)
+		progress, err := i.remove(ctx, p)
+		return progress.Until(err)
 	}
 	var progress steps.Progress
 	err := i.create(ctx, p, &progress)

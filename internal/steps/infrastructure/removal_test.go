@@ -4,7 +4,9 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/smithy-go"
@@ -39,6 +41,41 @@ func TestADeletionWhoseAnswerIsLost(t *testing.T) {
 	if len(cloud.IAM.Roles) != 0 || len(cloud.IAM.Profiles) != 0 {
 		t.Errorf("left: %v, %v", cloud.IAM.Roles, cloud.IAM.Profiles)
 	}
+}
+
+// A deletion whose answer was lost, while IAM still returns the role, is waited for. A refusal that lasts ends the step.
+func TestADeletionWhoseAnswerIsLostLingers(t *testing.T) {
+	cloud, i := begin()
+	complete(t, cloud, i, wanted(true, true))
+	cloud.Pass(time.Hour)
+	cloud.Lag.Deleted = 20 * time.Second
+	i.IAM = lost{cloud.IAM}
+	_, notes := complete(t, cloud, i, wanted(false, true))
+	if len(cloud.IAM.Roles) != 0 || strings.Count(notes, "which was deleted less than a minute ago") < 2 {
+		t.Errorf("left %v after %s", cloud.IAM.Roles, notes)
+	}
+
+	i.IAM = cloud.IAM
+	cloud.Lag.Deleted = 0
+	complete(t, cloud, i, wanted(true, true))
+	cloud.Pass(time.Hour)
+	i.IAM = refused{cloud.IAM}
+	for began := cloud.Now(); ; {
+		progress, err := i.Run(t.Context(), wanted(false, true), "")
+		if took := cloud.Now().Sub(began); err != nil && took > 0 && took < 2*time.Minute {
+			return
+		} else if err != nil || took > 2*time.Minute {
+			t.Fatalf("%v after %v", err, took)
+		}
+		cloud.Pass(progress.Wait)
+	}
+}
+
+// refused is an IAM client that may not delete roles.
+type refused struct{ *awsfake.IAM }
+
+func (refused) DeleteRole(context.Context, *iam.DeleteRoleInput, ...func(*iam.Options)) (*iam.DeleteRoleOutput, error) {
+	return nil, denied
 }
 
 // The instance profiles that Karpenter left behind are deleted with the roles; those of other clusters stay. A cluster

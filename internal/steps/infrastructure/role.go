@@ -1,6 +1,7 @@
 package infrastructure
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
@@ -63,14 +65,19 @@ func (i *Infrastructure) role(ctx context.Context, p *plan.Plan, wanted wantedRo
 	return live, nil
 }
 
-// refuseDeleted returns a wait if a role is the one that Sawhorse deleted less than a minute ago. IAM's replicas may
-// still return it, and every write about it fails.
+// refuseDeleted returns a wait if a role is one that Sawhorse deleted less than a minute ago. IAM's replicas may still
+// return it, and every write about it fails.
 func (i *Infrastructure) refuseDeleted(ctx context.Context, p *plan.Plan, live *types.Role) error {
-	at, err := i.Deletions.Deletion(ctx, p.Rack, roles)
-	if err != nil || !steps.Young(&at, i.Now()) || live.CreateDate == nil || live.CreateDate.After(at) {
+	at, err := i.Deletions.Deletion(ctx, p.Rack, *live.RoleName)
+	if err != nil || !steps.Young(&at, i.Now()) || !noted(at, live) {
 		return err
 	}
 	return steps.NotYet(poll, "IAM still returns role %s, which was deleted less than a minute ago", *live.RoleName)
+}
+
+// noted reports whether a recorded deletion is one of this role, and not of an earlier role of the same name.
+func noted(at time.Time, live *types.Role) bool {
+	return live.CreateDate != nil && !live.CreateDate.After(at)
 }
 
 // tooEarly turns the error of a call about a new role into a wait. IAM's replicas lag: one that does not know the role
@@ -232,25 +239,10 @@ func (i *Infrastructure) removeRole(ctx context.Context, p *plan.Plan, name stri
 	if err != nil || live == nil || !owned {
 		return false, err
 	}
-	inline, err := i.inlineNames(ctx, name)
-	if err != nil {
-		return false, err
+	if err := i.removePolicies(ctx, name); err != nil {
+		return false, i.tooLate(ctx, p, live, err)
 	}
-	for _, policy := range inline {
-		if err := i.deleteInline(ctx, name, policy); err != nil {
-			return false, err
-		}
-	}
-	attached, err := i.attachedARNs(ctx, name)
-	if err != nil {
-		return false, err
-	}
-	for _, arn := range attached {
-		if err := i.detach(ctx, name, arn); err != nil {
-			return false, err
-		}
-	}
-	if err := i.Deletions.NoteDeletion(ctx, p.Rack, roles, i.Now()); err != nil {
+	if err := i.noteDeletion(ctx, p, live); err != nil {
 		return false, err
 	}
 	_, err = i.IAM.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: &name})
@@ -263,11 +255,58 @@ func (i *Infrastructure) removeRole(ctx context.Context, p *plan.Plan, name stri
 			return false, look
 		}
 		if !gone {
-			return false, fmt.Errorf("role %s: delete: %w", name, err)
+			return false, i.tooLate(ctx, p, live, fmt.Errorf("role %s: delete: %w", name, err))
 		}
 	}
 	progress.Changed("deleted", "role %s", name)
 	return false, nil
+}
+
+// removePolicies deletes the inline policies of a role and detaches its managed ones.
+func (i *Infrastructure) removePolicies(ctx context.Context, role string) error {
+	inline, err := i.inlineNames(ctx, role)
+	if err != nil {
+		return err
+	}
+	for _, policy := range inline {
+		if err := i.deleteInline(ctx, role, policy); err != nil {
+			return err
+		}
+	}
+	attached, err := i.attachedARNs(ctx, role)
+	if err != nil {
+		return err
+	}
+	for _, arn := range attached {
+		if err := i.detach(ctx, role, arn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// renoteAfter is the age at which a recorded deletion no longer counts as the one that is being tried.
+const renoteAfter = 5 * time.Minute
+
+// noteDeletion records that a role is about to be deleted. It keeps the record of an attempt that has just been made:
+// with a new time for each attempt, a refusal that does not end would look new each time.
+func (i *Infrastructure) noteDeletion(ctx context.Context, p *plan.Plan, live *types.Role) error {
+	at, err := i.Deletions.Deletion(ctx, p.Rack, *live.RoleName)
+	if err != nil || noted(at, live) && i.Now().Sub(at) < renoteAfter {
+		return err
+	}
+	return i.Deletions.NoteDeletion(ctx, p.Rack, *live.RoleName, i.Now())
+}
+
+// tooLate turns the error of a call about a role that has just been deleted into a wait. The answer to that deletion was
+// lost, and IAM's replicas may still return the role for some seconds while writes about it answer NoSuchEntity or
+// AccessDenied.
+func (i *Infrastructure) tooLate(ctx context.Context, p *plan.Plan, live *types.Role, err error) error {
+	var api smithy.APIError
+	if !noSuchEntity(err) && (!errors.As(err, &api) || api.ErrorCode() != "AccessDenied") {
+		return err
+	}
+	return cmp.Or(i.refuseDeleted(ctx, p, live), err)
 }
 
 // gone reports whether the role no longer exists. The answer to DeleteRole does not tell: if the first answer was lost,
