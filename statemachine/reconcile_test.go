@@ -202,7 +202,7 @@ func TestAFailureNamesItsFunction(t *testing.T) {
 
 func TestNoVariableHidesJSONata(t *testing.T) {
 	parse(t).each(func(state string, s state) {
-		for _, assign := range append([]transition{{Assign: s.Assign}}, s.Catch...) {
+		for _, assign := range slices.Concat([]transition{{Assign: s.Assign}}, s.Choices, s.Catch) {
 			for name := range assign.Assign {
 				if name == "now" || name == "states" {
 					t.Errorf("state %s: variable %s hides what JSONata has under that name", state, name)

@@ -211,7 +211,7 @@ func (t *turn) letGo() {
 // again starts another iteration.
 func (t *turn) again(path ...string) {
 	e := t.e()
-	e.failure, e.seen, e.full, e.force, e.news, e.waited = false, 0, false, false, false, false
+	e.failure, e.seen, e.full, e.force, e.news, e.waited, e.second = false, 0, false, false, false, false, false
 	if path = append(path, "Again", "Enough"); t.world.left.handOvers == 0 {
 		path = append(path, "Settle")
 	}
