@@ -271,13 +271,14 @@ func queuePermissions() []awsiam.PolicyStatement {
 	}
 }
 
-// reportPermissions write status and outputs, and check whether a rack of that name exists. The deny statement is
-// needed because IAM's * also matches a user's parameter named status.
+// reportPermissions write status and outputs, read the status that is published, and check whether a rack of that name
+// exists. The deny statement is needed because IAM's * also matches a user's parameter named status.
 func (s *sawhorse) reportPermissions() []awsiam.PolicyStatement {
 	paths := names.Paths{Prefix: s.Prefix}
 	written := []string{parameter(paths.Status("*")), parameter(paths.Outputs("*")), parameter(paths.Outputs("*") + "/*")}
 	return []awsiam.PolicyStatement{
 		allow([]string{"ssm:PutParameter", "ssm:DeleteParameter", "ssm:GetParametersByPath"}, written),
+		allow([]string{"ssm:GetParameter"}, []string{parameter(paths.Status("*"))}),
 		allow([]string{"ssm:GetParametersByPath"}, []string{parameter(paths.Params("*"))}),
 		deny([]string{"ssm:PutParameter", "ssm:DeleteParameter"}, []string{parameter(paths.Params("*") + "/*")}),
 		s.putEvents(),

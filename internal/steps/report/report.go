@@ -107,19 +107,9 @@ func (r *Report) Run(ctx context.Context, event Event) (Answer, error) {
 			return Answer{}, err
 		}
 	}
-	known := told.Says(status, r.Now())
-	if !known {
-		text, err := status.Text()
-		if err != nil {
-			return Answer{}, err
-		}
-		if err := r.Store.Untell(ctx, event.Rack); err != nil {
-			return Answer{}, err
-		}
-		if err := r.Outputs.WriteStatus(ctx, event.Rack, text); err != nil {
-			return Answer{}, err
-		}
-		told = told.Wrote(status, r.Now())
+	known := told.Says(status)
+	if told, err = r.publish(ctx, status, told); err != nil {
+		return Answer{}, err
 	}
 	// The digest goes last: what it says has been told then, also if the report was stopped on the way and ran again.
 	if err := r.Send(ctx, r.detail(event, run, status)); err != nil {
@@ -129,6 +119,25 @@ func (r *Report) Run(ctx context.Context, event Event) (Answer, error) {
 		return Answer{}, err
 	}
 	return Answer{}, r.measure(event, status, len(status.Changed)-told.Changes, !known)
+}
+
+// publish writes the status parameter, unless it has this status already: SSM accepts three writes a second in an
+// account. The parameter is read too, because somebody may have deleted it or written over it.
+func (r *Report) publish(ctx context.Context, status rack.Status, told rack.Told) (rack.Told, error) {
+	if told.Says(status) {
+		live, err := r.Outputs.Status(ctx, status.Rack)
+		if err != nil || told.Published(live) {
+			return told, err
+		}
+	}
+	text, err := status.Text()
+	if err != nil {
+		return told, err
+	}
+	if err := r.Store.Untell(ctx, status.Rack); err != nil {
+		return told, err
+	}
+	return told.Wrote(status, text), r.Outputs.WriteStatus(ctx, status.Rack, text)
 }
 
 // answer tells of a pass of a rack that there is not, and leaves nothing.
