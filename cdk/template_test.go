@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/sawhorse-io/sawhorse/events"
-	"github.com/sawhorse-io/sawhorse/internal/meter"
+	"github.com/sawhorse-io/sawhorse/internal/metrics"
 	"github.com/sawhorse-io/sawhorse/internal/rack"
 )
 
@@ -367,7 +367,7 @@ func TestAMissingScheduleIsAlarming(t *testing.T) {
 func TestALongPassIsAlarming(t *testing.T) {
 	for id, alarm := range production.all("AWS::CloudWatch::Alarm") {
 		if strings.HasPrefix(id, "PassTooLong") {
-			if p := alarm.Properties; p["Threshold"] != 3600.0 || p["MetricName"] != meter.LongestPass || p["Namespace"] != "Sawhorse" ||
+			if p := alarm.Properties; p["Threshold"] != 3600.0 || p["MetricName"] != metrics.LongestPass || p["Namespace"] != "Sawhorse" ||
 				p["Statistic"] != "Maximum" || p["Period"] != 300.0 || p["Dimensions"] != nil {
 				t.Errorf("%s", text(p))
 			}
