@@ -69,7 +69,7 @@ func (s *sawhorse) permissions(f function) []awsiam.PolicyStatement {
 		"autoscaler":     autoscalerPermissions,
 		"infrastructure": s.infrastructurePermissions,
 		"queue":          queuePermissions,
-		"report":         s.reportPermissions,
+		"report":         s.statusPermissions,
 		"resync":         s.resyncPermissions,
 	}
 	if f.cluster {
@@ -271,18 +271,24 @@ func queuePermissions() []awsiam.PolicyStatement {
 	}
 }
 
-// reportPermissions write status and outputs, read the status that is published, and check whether a rack of that name
-// exists. The deny statement is needed because IAM's * also matches a user's parameter named status.
+// reportPermissions write status and outputs, and check whether a rack of that name exists. The deny statement is
+// needed because IAM's * also matches a user's parameter named status.
 func (s *sawhorse) reportPermissions() []awsiam.PolicyStatement {
 	paths := names.Paths{Prefix: s.Prefix}
 	written := []string{parameter(paths.Status("*")), parameter(paths.Outputs("*")), parameter(paths.Outputs("*") + "/*")}
 	return []awsiam.PolicyStatement{
 		allow([]string{"ssm:PutParameter", "ssm:DeleteParameter", "ssm:GetParametersByPath"}, written),
-		allow([]string{"ssm:GetParameter"}, []string{parameter(paths.Status("*"))}),
 		allow([]string{"ssm:GetParametersByPath"}, []string{parameter(paths.Params("*"))}),
 		deny([]string{"ssm:PutParameter", "ssm:DeleteParameter"}, []string{parameter(paths.Params("*") + "/*")}),
 		s.putEvents(),
 	}
+}
+
+// statusPermissions also read the status, to see whether it is still what was written last. Only resync reports without
+// that: it reports failed passes, whose status is written in any case.
+func (s *sawhorse) statusPermissions() []awsiam.PolicyStatement {
+	status := parameter(names.Paths{Prefix: s.Prefix}.Status("*"))
+	return append(s.reportPermissions(), allow([]string{"ssm:GetParameter"}, []string{status}))
 }
 
 // resyncPermissions start passes, and report the passes that could not report themselves.

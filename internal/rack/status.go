@@ -41,7 +41,7 @@ type Status struct {
 	Goal       string `json:"goal,omitempty"`
 	// Time is when the pass ended (RFC 3339, UTC), DurationSeconds how long it took. Generation, Time, DurationSeconds,
 	// Execution and Changed belong to the pass that first had this status. A later pass with the same findings and no
-	// changes does not write it again.
+	// changes does not write it again, unless it failed.
 	Time            string           `json:"time"`
 	DurationSeconds float64          `json:"durationSeconds"`
 	Execution       string           `json:"execution"`

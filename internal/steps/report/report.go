@@ -129,9 +129,10 @@ func (r *Report) report(ctx context.Context, event Event, run rack.Run, told rac
 }
 
 // publish writes the status parameter, unless it has this status already: SSM accepts three writes a second in an
-// account. The parameter is read too, because somebody may have deleted it or written over it.
+// account. The parameter is read too, because somebody may have deleted it or written over it. The status of a failed pass
+// is always written: its time shows that the failure is not over.
 func (r *Report) publish(ctx context.Context, status rack.Status, told rack.Told) (rack.Told, error) {
-	if told.Says(status) {
+	if status.State != rack.Failed && told.Says(status) {
 		live, err := r.Outputs.Status(ctx, status.Rack)
 		if err != nil || told.Published(live) {
 			return told, err

@@ -374,6 +374,21 @@ func TestFailed(t *testing.T) {
 	}
 }
 
+// The time of the status shows that a failure is not over. resync, which also reports failed passes, may not read the status.
+func TestARepeatedFailureIsWrittenAgain(t *testing.T) {
+	s := begin(t, rack.Run{Outcome: "Planned", Goal: "karpenter"})
+	e := event("Failed")
+	e.Error, e.Step = Aborted, "queue"
+	for range 2 {
+		s.cloud.Pass(time.Minute)
+		s.cloud.Forget()
+		s.run(e)
+		if want := s.cloud.Now().Format(time.RFC3339)[:16]; s.status().Time[:16] != want || slices.ContainsFunc(s.cloud.Made(), func(c string) bool { return strings.HasPrefix(c, "SSM.GetParameter ") }) {
+			t.Errorf("status of %s, want %s; calls %v", s.status().Time, want, s.cloud.Made())
+		}
+	}
+}
+
 func TestWithoutTheLeaseNothingIsReported(t *testing.T) {
 	s := begin(t, rack.Run{})
 	s.cloud.Table.Items["rack#demo lease"]["owner"] = &types.AttributeValueMemberS{Value: "another pass"}
