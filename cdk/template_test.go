@@ -178,7 +178,7 @@ func TestStateMachine(t *testing.T) {
 		t.Error("no tracing")
 	}
 	substitutions := machine["DefinitionSubstitutions"]
-	for _, name := range []string{"Partition", "TableName", "FunctionPrefix", "SettleSeconds", "Prefix"} {
+	for _, name := range []string{"Partition", "TableName", "FunctionPrefix", "DebounceSeconds", "Prefix"} {
 		if at(substitutions, name) == nil {
 			t.Errorf("no substitution %s", name)
 		}
@@ -186,8 +186,8 @@ func TestStateMachine(t *testing.T) {
 	if got := text(at(substitutions, "FunctionPrefix")); !strings.HasSuffix(got, `:function:Sawhorse-"]]}`) {
 		t.Errorf("FunctionPrefix: %s", got)
 	}
-	if got := at(custom.one(t, "AWS::StepFunctions::StateMachine").Properties, "DefinitionSubstitutions", "SettleSeconds"); got != "1" {
-		t.Errorf("settleSeconds=1: %v", got)
+	if got := at(custom.one(t, "AWS::StepFunctions::StateMachine").Properties, "DefinitionSubstitutions", "DebounceSeconds"); got != "1" {
+		t.Errorf("debounceSeconds=1: %v", got)
 	}
 }
 

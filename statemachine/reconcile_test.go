@@ -230,7 +230,7 @@ func TestSubstitutionsAreTheDocumentedOnes(t *testing.T) {
 	for _, match := range regexp.MustCompile(`\$\{(\w+)\}`).FindAllStringSubmatch(Definition, -1) {
 		used[match[1]] = true
 	}
-	want := []string{"FunctionPrefix", "Partition", "Prefix", "SettleSeconds", "TableName"}
+	want := []string{"DebounceSeconds", "FunctionPrefix", "Partition", "Prefix", "TableName"}
 	if got := slices.Sorted(maps.Keys(used)); !slices.Equal(got, want) {
 		t.Errorf("substitutions %v, want %v", got, want)
 	}

@@ -137,8 +137,8 @@ func (s *Store) Run(ctx context.Context, rack string, since, generation int64) (
 
 // add adds one item of the record of this iteration or of an earlier one.
 func (r *Run) add(sk, place string, record types.AttributeValue) error {
-	round, step, _ := strings.Cut(strings.TrimPrefix(sk, "run#"), "#")
-	own := "run#"+round == place
+	iteration, step, _ := strings.Cut(strings.TrimPrefix(sk, "run#"), "#")
+	own := "run#"+iteration == place
 	if step == "" {
 		var one Run
 		if err := unpack(record, &one); err != nil {

@@ -70,10 +70,10 @@ func (t *turn) note() {
 	if t.readsFirst != (t.e().phase == called) {
 		l, e := t.world.lease, t.e()
 		e.generation, e.full, e.force = l.requested, l.fullAt > l.served, l.forceAt > l.served
-		if !t.world.faulty && e.generation <= t.world.round {
-			t.broken = "a round for nothing: nobody has asked for one"
+		if !t.world.faulty && e.generation <= t.world.iteration {
+			t.broken = "an iteration that no event requested"
 		}
-		t.world.round = e.generation
+		t.world.iteration = e.generation
 		return
 	}
 	t.e().seen = t.world.wanted

@@ -31,8 +31,8 @@ type world struct {
 	// jumped: a lease has expired while its owner was alive. noticeLost: the notice of an execution's end was lost.
 	// ticked: the schedule has ticked, and no fault has occurred since.
 	faulty, excused, jumped, noticeLost, ticked bool
-	// round is the request count that the last iteration began with.
-	round int8
+	// iteration is the request count that the last iteration began with.
+	iteration int8
 }
 
 // lease is the item of the table. Times are replaced by their meaning: expired, or a call may still be in flight
