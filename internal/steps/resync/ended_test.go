@@ -136,7 +136,7 @@ func TestAnExecutionThatFailedTellsWhereByItsCause(t *testing.T) {
 		started     int
 		step        string
 	}{
-		{"told and released", `{"cause":"x","state":"Ended","step":"queue","generation":3}`, "", 0, ""},
+		{"reported and released", `{"cause":"x","state":"Ended","step":"queue","generation":3}`, "", 0, ""},
 		{"the rack could not be released", `{"cause":"no table","state":"Release","step":"queue","generation":2}`, execution + "me", 1, "queue"},
 		{"not even counted", `{"cause":"no table","state":"Request","step":"","generation":0}`, "", 1, ""},
 	} {
