@@ -12,7 +12,8 @@ import (
 func TestNoAlarmDependsOnMetricsByRack(t *testing.T) {
 	for id, alarm := range production.all("AWS::CloudWatch::Alarm") {
 		for _, name := range []string{metrics.OutOfLine, metrics.Changes, metrics.Seconds, metrics.Dimension} {
-			if alarm.Properties["MetricName"] == name || strings.Contains(text(alarm.Properties["Metrics"])+text(alarm.Properties["Dimensions"]), `"`+name+`"`) {
+			p := alarm.Properties
+			if p["MetricName"] == name || strings.Contains(text(p["Metrics"])+text(p["Dimensions"]), `"`+name+`"`) {
 				t.Errorf("alarm %s depends on %s", id, name)
 			}
 		}

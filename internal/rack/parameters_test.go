@@ -111,7 +111,8 @@ func TestNotedOutputs(t *testing.T) {
 // Every pass of a step returns its outputs, and a step that waits returns the same warnings each time.
 func TestWhatIsRecordedAlreadyIsNotWrittenAgain(t *testing.T) {
 	s, cloud := store()
-	outputs, warned := map[string]string{"url": "u", "old": ""}, StepRecord{Step: "queue", Note: "waits", Warnings: []params.Problem{{Parameter: "rack", Message: "w"}}}
+	outputs := map[string]string{"url": "u", "old": ""}
+	warned := StepRecord{Step: "queue", Note: "waits", Warnings: []params.Problem{{Parameter: "rack", Message: "w"}}}
 	for _, c := range []struct {
 		what   string
 		writes int

@@ -115,9 +115,11 @@ func TestAnswersOfAStep(t *testing.T) {
 		states, outcome, failed string
 	}{
 		{"waits", "wait wait done", 60, "step0 step1 step1 step1 step2",
-			"StepAnswer WaitForStep RunStep StepAnswer WaitForStep RunStep StepAnswer RunStep StepAnswer Report Reported Release Ended Done", "Planned", ""},
+			"StepAnswer WaitForStep RunStep StepAnswer WaitForStep RunStep StepAnswer RunStep StepAnswer " +
+				"Report Reported Release Ended Done", "Planned", ""},
 		{"superseded", "superseded done", 60, "step0 step1", "StepAnswer Again Enough HandOver StartSuccessor HandedOver", "", ""},
-		{"late", "wait", -1, "step0 step1", "StepAnswer StepLate ReportFailure Reported Release Ended Failed", "Failed", "step1 StepDeadlineExceeded"},
+		{"late", "wait", -1, "step0 step1",
+			"StepAnswer StepLate ReportFailure Reported Release Ended Failed", "Failed", "step1 StepDeadlineExceeded"},
 		{"fails", "!StepFailed", 60, "step0 step1", "ReportFailure Reported Release Ended Failed", "Failed", "step1 StepFailed"},
 		{"rejects", "!Rejected", 60, "step0 step1", "Report Reported Release Ended Done", "Rejected", ""},
 		{"has lost the lease", "!LeaseLost", 60, "step0 step1", "Lost", "", ""},
