@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/interfaces/interfacesawscloudwatch"
 	"github.com/aws/jsii-runtime-go"
 
-	"github.com/sawhorse-io/sawhorse/internal/meter"
+	"github.com/sawhorse-io/sawhorse/internal/metrics"
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
@@ -46,7 +46,7 @@ const longSeconds = 3_600
 // Functions reports an execution's time only when it has ended.
 func (s *sawhorse) longestPass() awscloudwatch.IMetric {
 	return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{
-		Namespace: jsii.String(s.StackName), MetricName: jsii.String(meter.LongestPass),
+		Namespace: jsii.String(s.StackName), MetricName: jsii.String(metrics.LongestPass),
 		Statistic: jsii.String("Maximum"), Period: minutes(s.ResyncMinutes / s.ResyncSlots),
 	})
 }

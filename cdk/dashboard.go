@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/jsii-runtime-go"
 
-	"github.com/sawhorse-io/sawhorse/internal/meter"
+	"github.com/sawhorse-io/sawhorse/internal/metrics"
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
@@ -24,15 +24,15 @@ func (s *sawhorse) addDashboard() {
 		Title: jsii.String("Is every rack as its parameters say? 0: yes, 1: rejected, failed or paused; its status says why"),
 		// The latest value. A rack that is out of line sends one in each resync interval, and one whenever it has
 		// something to report.
-		Metrics: &[]awscloudwatch.IMetric{s.byRack(meter.OutOfLine, "Maximum")}, Width: jsii.Number(24), Height: jsii.Number(4),
+		Metrics: &[]awscloudwatch.IMetric{s.byRack(metrics.OutOfLine, "Maximum")}, Width: jsii.Number(24), Height: jsii.Number(4),
 	}))
 	board.AddWidgets(awscloudwatch.NewAlarmStatusWidget(&awscloudwatch.AlarmStatusWidgetProps{Title: jsii.String("Alarms"), Alarms: &s.alarms, Width: jsii.Number(24), Height: jsii.Number(4)}))
 	board.AddWidgets(
-		graph("Racks out of line", s.byRack(meter.OutOfLine, "Maximum")),
-		graph("Changes made", s.byRack(meter.Changes, "Sum")))
+		graph("Racks out of line", s.byRack(metrics.OutOfLine, "Maximum")),
+		graph("Changes made", s.byRack(metrics.Changes, "Sum")))
 	board.AddWidgets(
-		graph("Outcomes of passes", s.overall(meter.Passes), s.overall(meter.Rejected), s.overall(meter.Failed)),
-		graph("Seconds of passes that had something to do", s.byRack(meter.Seconds, "Maximum")))
+		graph("Outcomes of passes", s.overall(metrics.Passes), s.overall(metrics.Rejected), s.overall(metrics.Failed)),
+		graph("Seconds of passes that had something to do", s.byRack(metrics.Seconds, "Maximum")))
 	board.AddWidgets(
 		graph("Executions", s.machine.MetricStarted(sum()), s.machine.MetricSucceeded(sum()), s.machine.MetricFailed(sum())),
 		graph("Longest pass under way", s.longestPass()))
@@ -50,8 +50,8 @@ func graph(title string, left ...awscloudwatch.IMetric) awscloudwatch.IWidget {
 // is deployed.
 func (s *sawhorse) byRack(name, statistic string) awscloudwatch.IMetric {
 	return awscloudwatch.NewSearchExpression(&awscloudwatch.SearchExpressionProps{
-		Expression: jsii.String(fmt.Sprintf(`SEARCH('{"%s",%s} MetricName="%s"', '%s', 300)`, s.StackName, meter.Dimension, name, statistic)),
-		Label:      jsii.String("${PROP('Dim." + meter.Dimension + "')}"),
+		Expression: jsii.String(fmt.Sprintf(`SEARCH('{"%s",%s} MetricName="%s"', '%s', 300)`, s.StackName, metrics.Dimension, name, statistic)),
+		Label:      jsii.String("${PROP('Dim." + metrics.Dimension + "')}"),
 		Period:     minutes(5),
 	})
 }

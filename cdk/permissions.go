@@ -69,7 +69,7 @@ func (s *sawhorse) permissions(f function) []awsiam.PolicyStatement {
 		"autoscaler":     autoscalerPermissions,
 		"infrastructure": s.infrastructurePermissions,
 		"queue":          queuePermissions,
-		"report":         s.reportPermissions,
+		"report":         s.statusPermissions,
 		"resync":         s.resyncPermissions,
 	}
 	if f.cluster {
@@ -282,6 +282,13 @@ func (s *sawhorse) reportPermissions() []awsiam.PolicyStatement {
 		deny([]string{"ssm:PutParameter", "ssm:DeleteParameter"}, []string{parameter(paths.Params("*") + "/*")}),
 		s.putEvents(),
 	}
+}
+
+// statusPermissions also read the status, to see whether it is still what was written last. Only resync reports without
+// that: it reports failed passes, whose status is written in any case.
+func (s *sawhorse) statusPermissions() []awsiam.PolicyStatement {
+	status := parameter(names.Paths{Prefix: s.Prefix}.Status("*"))
+	return append(s.reportPermissions(), allow([]string{"ssm:GetParameter"}, []string{status}))
 }
 
 // resyncPermissions start passes, and report the passes that could not report themselves.

@@ -82,7 +82,7 @@ func filled(t *testing.T, of template) map[string]any {
 			delete(r, "Metadata")
 			properties := r["Properties"].(map[string]any)
 			delete(properties, "DefinitionSubstitutions")
-			properties["DefinitionString"] = strings.NewReplacer("${Partition}", "aws", "${TableName}", "Table", "${SettleSeconds}", "5",
+			properties["DefinitionString"] = strings.NewReplacer("${Partition}", "aws", "${TableName}", "Table", "${DebounceSeconds}", "5",
 				"${FunctionPrefix}", "arn:aws:lambda:eu-central-1:123456789012:function:Sawhorse-", "${Prefix}", "/sawhorse",
 			).Replace(properties["DefinitionString"].(string))
 			return whole

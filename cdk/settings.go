@@ -23,8 +23,8 @@ type settings struct {
 	Prefix, BusName string
 	// Table (table) is the table of an earlier stack to use. If it is empty, the stack creates its own.
 	Table string
-	// SettleSeconds (settleSeconds) is how long a pass waits for a burst of writes to end.
-	SettleSeconds int
+	// DebounceSeconds (debounceSeconds) is how long a pass waits for a burst of writes to end.
+	DebounceSeconds int
 	// ResyncMinutes (resyncMinutes) is the interval of the full passes, ResyncSlots (resyncSlots) the number of ticks
 	// over which they are spread.
 	ResyncMinutes, ResyncSlots int
@@ -110,7 +110,7 @@ func readSettings(get func(key string) any) (settings, error) {
 		Prefix:                  r.match("prefix", names.DefaultPrefix, prefixes),
 		BusName:                 r.match("busName", names.Bus, busNames),
 		Table:                   r.table(),
-		SettleSeconds:           r.number("settleSeconds", 5, 0, 60), // much less than the lease's 180 s
+		DebounceSeconds:         r.number("debounceSeconds", 5, 0, 60), // much less than the lease's 180 s
 		ResyncMinutes:           r.number("resyncMinutes", 60, 1, 1440),
 		ResyncSlots:             r.number("resyncSlots", 12, 1, 1440),
 		DrainSeconds:            r.number("drainSeconds", 300, 0, names.MaxDrainSeconds),
@@ -141,6 +141,9 @@ func readSettings(get func(key string) any) (settings, error) {
 		ObjectAccounts: r.matching("objectAccounts", accountIDs, "the id of an AWS account, twelve digits (as text: a number loses zeros in front)"),
 		Destroy:        r.oneOf("removal", "retain", "destroy") == "destroy",
 		CLICredentials: r.oneOf("synthesizer", "default", "cli") == "cli",
+	}
+	if get("settleSeconds") != nil {
+		r.errs = append(r.errs, errors.New("context settleSeconds: its name is debounceSeconds now: rename it in cdk.json"))
 	}
 	if strings.HasPrefix(s.Prefix, "/aws") || strings.HasPrefix(s.Prefix, "/ssm") {
 		r.fail("prefix", s.Prefix, "a path that does not begin with aws or ssm, which Parameter Store keeps for itself")

@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 	awscdk.Aspects_Of(app).Add(cdknag.NewAwsSolutionsChecks(&cdknag.NagPackProps{Verbose: jsii.Bool(true), Reports: jsii.Bool(false)}), nil)
 	one := stackOf(app, "Production", map[string]any{"dist": dir})
 	other := stackOf(app, "Custom", map[string]any{
-		"dist": dir, "stackName": "Other", "architecture": "x86_64", "prefix": "/tools/sawhorse", "busName": "racks", "settleSeconds": "1",
+		"dist": dir, "stackName": "Other", "architecture": "x86_64", "prefix": "/tools/sawhorse", "busName": "racks", "debounceSeconds": "1",
 		"resyncMinutes": 30.0, "resyncSlots": "3", "drainSeconds": "20", "alarmTopicArn": "arn:aws:sns:eu-central-1:123456789012:alarms",
 		"subnetIds": []any{"subnet-11111111", "subnet-22222222"}, "securityGroupIds": "sg-11111111", "removal": "destroy", "synthesizer": "cli",
 		"vpcEndpoints": []any{"com.amazonaws.eu-central-1.ssm", "com.amazonaws.iam", "com.amazonaws.eu-central-1.dynamodb"}, "vpcId": "vpc-11111111",

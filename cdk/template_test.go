@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/sawhorse-io/sawhorse/events"
-	"github.com/sawhorse-io/sawhorse/internal/meter"
+	"github.com/sawhorse-io/sawhorse/internal/metrics"
 	"github.com/sawhorse-io/sawhorse/internal/rack"
 )
 
@@ -178,7 +178,7 @@ func TestStateMachine(t *testing.T) {
 		t.Error("no tracing")
 	}
 	substitutions := machine["DefinitionSubstitutions"]
-	for _, name := range []string{"Partition", "TableName", "FunctionPrefix", "SettleSeconds", "Prefix"} {
+	for _, name := range []string{"Partition", "TableName", "FunctionPrefix", "DebounceSeconds", "Prefix"} {
 		if at(substitutions, name) == nil {
 			t.Errorf("no substitution %s", name)
 		}
@@ -186,8 +186,8 @@ func TestStateMachine(t *testing.T) {
 	if got := text(at(substitutions, "FunctionPrefix")); !strings.HasSuffix(got, `:function:Sawhorse-"]]}`) {
 		t.Errorf("FunctionPrefix: %s", got)
 	}
-	if got := at(custom.one(t, "AWS::StepFunctions::StateMachine").Properties, "DefinitionSubstitutions", "SettleSeconds"); got != "1" {
-		t.Errorf("settleSeconds=1: %v", got)
+	if got := at(custom.one(t, "AWS::StepFunctions::StateMachine").Properties, "DefinitionSubstitutions", "DebounceSeconds"); got != "1" {
+		t.Errorf("debounceSeconds=1: %v", got)
 	}
 }
 
@@ -367,7 +367,7 @@ func TestAMissingScheduleIsAlarming(t *testing.T) {
 func TestALongPassIsAlarming(t *testing.T) {
 	for id, alarm := range production.all("AWS::CloudWatch::Alarm") {
 		if strings.HasPrefix(id, "PassTooLong") {
-			if p := alarm.Properties; p["Threshold"] != 3600.0 || p["MetricName"] != meter.LongestPass || p["Namespace"] != "Sawhorse" ||
+			if p := alarm.Properties; p["Threshold"] != 3600.0 || p["MetricName"] != metrics.LongestPass || p["Namespace"] != "Sawhorse" ||
 				p["Statistic"] != "Maximum" || p["Period"] != 300.0 || p["Dimensions"] != nil {
 				t.Errorf("%s", text(p))
 			}

@@ -5,7 +5,7 @@ package statemachine
 import _ "embed"
 
 // Definition is the state machine in Amazon States Language. It needs these substitutions: Partition (of ARNs),
-// TableName, FunctionPrefix (the ARN of a function without the last part of its name), SettleSeconds, Prefix (of the
+// TableName, FunctionPrefix (the ARN of a function without the last part of its name), DebounceSeconds, Prefix (of the
 // parameters).
 //
 //go:embed reconcile.asl.json

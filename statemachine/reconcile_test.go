@@ -202,7 +202,7 @@ func TestAFailureNamesItsFunction(t *testing.T) {
 
 func TestNoVariableHidesJSONata(t *testing.T) {
 	parse(t).each(func(state string, s state) {
-		for _, assign := range append([]transition{{Assign: s.Assign}}, s.Catch...) {
+		for _, assign := range slices.Concat([]transition{{Assign: s.Assign}}, s.Choices, s.Catch) {
 			for name := range assign.Assign {
 				if name == "now" || name == "states" {
 					t.Errorf("state %s: variable %s hides what JSONata has under that name", state, name)
@@ -230,7 +230,7 @@ func TestSubstitutionsAreTheDocumentedOnes(t *testing.T) {
 	for _, match := range regexp.MustCompile(`\$\{(\w+)\}`).FindAllStringSubmatch(Definition, -1) {
 		used[match[1]] = true
 	}
-	want := []string{"FunctionPrefix", "Partition", "Prefix", "SettleSeconds", "TableName"}
+	want := []string{"DebounceSeconds", "FunctionPrefix", "Partition", "Prefix", "TableName"}
 	if got := slices.Sorted(maps.Keys(used)); !slices.Equal(got, want) {
 		t.Errorf("substitutions %v, want %v", got, want)
 	}

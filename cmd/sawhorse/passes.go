@@ -182,8 +182,8 @@ func (p *pass) happened(event types.HistoryEvent) {
 func (p *pass) enters(state, input string, at time.Time) {
 	step := p.step
 	switch p.state = state; state {
-	case "Settle":
-		p.holds, step = true, "settle"
+	case "Debounce":
+		p.holds, step = true, "debounce"
 	case "Validate", "Report":
 		step = strings.ToLower(state)
 	case "ReportFailure":

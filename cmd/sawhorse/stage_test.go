@@ -59,7 +59,7 @@ func (s *stage) begins(name string) *execution {
 	e := s.coalesces(name)
 	e.status = "RUNNING"
 	e.events = e.events[:1]
-	return e.enters("Settle", "{}")
+	return e.enters("Debounce", "{}")
 }
 
 // coalesces starts an execution that leaves its request to the pass that holds the lease.

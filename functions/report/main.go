@@ -14,13 +14,13 @@ import (
 
 func main() {
 	handler.Start("report", func(env handler.Env) (func(context.Context, report.Event) (report.Answer, error), error) {
-		measure, err := env.Meter()
+		writer, err := env.Metrics()
 		if err != nil {
 			return nil, err
 		}
-		bus := report.Bus{Events: eventbridge.NewFromConfig(env.AWS), Name: env.Bus, Meter: measure}
+		bus := report.Bus{Events: eventbridge.NewFromConfig(env.AWS), Name: env.Bus, Metrics: writer}
 		r := &report.Report{
-			Store: env.Store, Now: env.Now, Send: bus.Send, Meter: measure,
+			Store: env.Store, Now: env.Now, Send: bus.Send, Metrics: writer,
 			Outputs: rack.Published{SSM: ssm.NewFromConfig(env.AWS), Paths: env.Paths},
 		}
 		return r.Run, nil

@@ -17,13 +17,13 @@ import (
 
 func main() {
 	handler.Start("resync", func(env handler.Env) (func(context.Context, resync.Event) (resync.Answer, error), error) {
-		measure, err := env.Meter()
+		writer, err := env.Metrics()
 		if err != nil {
 			return nil, err
 		}
-		parameters, bus := ssm.NewFromConfig(env.AWS), report.Bus{Events: eventbridge.NewFromConfig(env.AWS), Name: env.Bus, Meter: measure}
-		teller := &report.Report{Store: env.Store, Now: env.Now, Send: bus.Send, Meter: measure, Outputs: rack.Published{SSM: parameters, Paths: env.Paths}}
-		r := &resync.Resync{Machine: sfn.NewFromConfig(env.AWS), Store: env.Store, Parameters: parameters, Paths: env.Paths, Now: env.Now, Report: teller.Run, Meter: measure}
+		parameters, bus := ssm.NewFromConfig(env.AWS), report.Bus{Events: eventbridge.NewFromConfig(env.AWS), Name: env.Bus, Metrics: writer}
+		reports := &report.Report{Store: env.Store, Now: env.Now, Send: bus.Send, Metrics: writer, Outputs: rack.Published{SSM: parameters, Paths: env.Paths}}
+		r := &resync.Resync{Machine: sfn.NewFromConfig(env.AWS), Store: env.Store, Parameters: parameters, Paths: env.Paths, Now: env.Now, Report: reports.Run, Metrics: writer}
 		minutes, err := env.Number("SAWHORSE_RESYNC_MINUTES")
 		if err != nil {
 			return nil, err

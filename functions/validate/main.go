@@ -23,11 +23,11 @@ import (
 
 func main() {
 	handler.Start("validate", func(env handler.Env) (func(context.Context, validate.Event) (validate.Answer, error), error) {
-		measure, err := env.Meter()
+		writer, err := env.Metrics()
 		if err != nil {
 			return nil, err
 		}
-		bus := report.Bus{Events: eventbridge.NewFromConfig(env.AWS), Name: env.Bus, Meter: measure}
+		bus := report.Bus{Events: eventbridge.NewFromConfig(env.AWS), Name: env.Bus, Metrics: writer}
 		queues, rules := sqs.NewFromConfig(env.AWS), eventbridge.NewFromConfig(env.AWS)
 		clusters := eks.NewFromConfig(env.AWS)
 		clients := validate.Clients{

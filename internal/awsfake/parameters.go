@@ -3,6 +3,7 @@ package awsfake
 import (
 	"context"
 	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -106,6 +107,18 @@ func (s *SSM) GetParametersByPath(_ context.Context, in *ssm.GetParametersByPath
 		out.Parameters = append(out.Parameters, p)
 	}
 	return out, nil
+}
+
+// GetParameter returns one parameter, as a lagging replica has it.
+func (s *SSM) GetParameter(_ context.Context, in *ssm.GetParameterInput, _ ...func(*ssm.Options)) (*ssm.GetParameterOutput, error) {
+	if err := s.call("SSM.GetParameter", *in.Name); err != nil {
+		return nil, err
+	}
+	shown, there := s.shown(path.Dir(*in.Name))[*in.Name]
+	if !there {
+		return nil, &types.ParameterNotFound{}
+	}
+	return &ssm.GetParameterOutput{Parameter: &types.Parameter{Name: in.Name, Value: &shown.value, Type: s.kind(*in.Name), Version: shown.number}}, nil
 }
 
 // DescribeParameters supports the filter Path.

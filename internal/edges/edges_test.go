@@ -13,7 +13,7 @@ var edges = map[string][]string{
 	"events":                nil,
 	"statemachine":          nil,
 	"statemachine/model":    {"internal/rack", "internal/steps/resync", "statemachine"}, // its tests
-	"internal/meter":        nil,
+	"internal/metrics":      nil,
 	"internal/names":        nil,
 	"internal/params":       {"internal/names"},
 	"internal/plan":         {"internal/names", "internal/params"},
@@ -32,9 +32,9 @@ var edges = map[string][]string{
 	"internal/steps/nodegroups": append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/nodepools":  append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/pins":       append([]string{"internal/k8s"}, stepMayUse...),
-	"internal/steps/report":     append([]string{"events", "internal/meter", "internal/rack"}, stepMayUse...),
+	"internal/steps/report":     append([]string{"events", "internal/metrics", "internal/rack"}, stepMayUse...),
 	"internal/steps/room":       append([]string{"internal/k8s"}, stepMayUse...),
-	"internal/steps/resync":     {"events", "internal/meter", "internal/names", "internal/rack", "internal/steps/report"}, // which tells of a pass that could not
+	"internal/steps/resync":     {"events", "internal/metrics", "internal/names", "internal/rack", "internal/steps/report"}, // which tells of a pass that could not
 	"internal/steps/validate":   append([]string{"events", "internal/judge", "internal/k8s", "internal/observe", "internal/rack"}, stepMayUse...),
 	"internal/observe":          {"internal/plan"},
 	"internal/judge":            {"internal/params", "internal/plan", "internal/plan/nodes"},
@@ -43,13 +43,13 @@ var edges = map[string][]string{
 		"internal/doctor", "internal/k8s", "internal/names", "internal/observe", "internal/params", "internal/plan", "internal/rack", "internal/steps",
 	},
 
-	"internal/handler": {"internal/meter", "internal/names", "internal/params", "internal/plan", "internal/rack", "internal/steps"},
+	"internal/handler": {"internal/metrics", "internal/names", "internal/params", "internal/plan", "internal/rack", "internal/steps"},
 
 	// A function wires the step of its own name; functionsAlsoUse has the exceptions.
 	"functions/...": {"internal/handler", "internal/k8s", "internal/rack"},
 
 	"cmd/...":    {"events", "internal/doctor", "internal/doctor/observe", "internal/k8s", "internal/names", "internal/params", "internal/plan", "internal/judge", "internal/plan/nodes", "internal/rack", "internal/register"},
-	"cdk":        {"events", "internal/meter", "internal/names", "internal/params", "statemachine"},
+	"cdk":        {"events", "internal/metrics", "internal/names", "internal/params", "statemachine"},
 	"cdk/bundle": nil,
 
 	"internal/docs":  nil,
@@ -72,7 +72,7 @@ var functionsAlsoUse = map[string][]string{
 
 // testsAlsoUse is for the _test.go files of every package.
 var testsAlsoUse = []string{
-	"events", "internal/awsfake", "internal/judge", "internal/k8s", "internal/k8s/k8sfake", "internal/k8s/k8stest", "internal/meter", "internal/names", "internal/params", "internal/plan", "internal/plan/nodes",
+	"events", "internal/awsfake", "internal/judge", "internal/k8s", "internal/k8s/k8sfake", "internal/k8s/k8stest", "internal/metrics", "internal/names", "internal/params", "internal/plan", "internal/plan/nodes",
 	"internal/rack", "internal/steps", "statemachine",
 }
 

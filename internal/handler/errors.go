@@ -16,27 +16,22 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// The errors that functions return to the state machine. The Lambda runtime reports the outermost Go type's name, so these
-// are bare types, named as package statemachine names them; a wrapped error would reach the state machine as "wrapError".
+// The errors that functions return to the state machine, which package statemachine describes. The Lambda runtime reports
+// the name of the outermost Go type, so these types must not be wrapped: a wrapped error would arrive as "wrapError".
 type (
-	// Throttled asks for the same call again, for minutes.
-	Throttled struct{ message }
-	// Unavailable asks for the same call again, a few times.
+	Throttled   struct{ message }
 	Unavailable struct{ message }
-	// LeaseLost ends the pass.
-	LeaseLost struct{ message }
-	// Rejected says that a step found the input impossible before it changed anything.
-	Rejected struct{ message }
-	// StepFailed is every other failure.
-	StepFailed struct{ message }
+	LeaseLost   struct{ message }
+	Rejected    struct{ message }
+	StepFailed  struct{ message }
 )
 
 type message struct{ text string }
 
 func (m message) Error() string { return m.text }
 
-// longest is how much of a text goes on to the state machine, the log and the records, in bytes. What a cluster says is part of it, without
-// end if it likes, and an execution ends where its state has 256 KB.
+// longest is the largest size in bytes of a text for the state machine, the log and the records. Texts contain messages
+// from clusters, which can be of any length, and Step Functions ends an execution whose state exceeds 256 KB.
 const longest = 4 << 10
 
 func cut(text string) string {
@@ -48,8 +43,8 @@ func cut(text string) string {
 
 func said(err error) message { return message{cut(err.Error())} }
 
-// edge turns an error into one of the named types. The context is the call's: its end is the function's own time limit, while
-// a deadline in the error alone may be that of one request.
+// edge converts an error to one of the named types. ctx is the context of the function's call, which ends at the function's
+// timeout. A deadline in the error alone may be that of one request.
 func edge(ctx context.Context, err error) error {
 	var rejected *steps.Rejected
 	switch {
@@ -72,14 +67,14 @@ func edge(ctx context.Context, err error) error {
 	}
 }
 
-// quotaReached tells whether a quota of the account is used up. The SDK has the code among those of throttling; of the services
-// that the functions call, EventBridge alone answers it, where a bus has all the rules that it may have, and waiting changes nothing.
+// quotaReached reports whether a quota of the account is used up. The SDK counts this code as throttling. Of the services
+// that the functions call, only EventBridge returns it, if a bus has its maximum number of rules, and waiting does not help.
 func quotaReached(err error) bool {
 	var api smithy.APIError
 	return errors.As(err, &api) && api.ErrorCode() == "LimitExceededException"
 }
 
-// throttled tells whether AWS or the API server asked for patience, after the tries of one call.
+// throttled reports whether AWS or the API server still asked to slow down after all tries of one call.
 func throttled(err error) bool {
 	if errors.As(err, new(*steps.Busy)) {
 		return true
@@ -98,19 +93,19 @@ func throttled(err error) bool {
 	return false
 }
 
-// unavailable tells whether somebody failed himself or did not answer: what the SDK takes for worth another try, and every
-// request that broke on its way (net/http's error for that is a *url.Error).
+// unavailable reports whether the error is a server failure (5xx), a conflict that passes, or a lost connection: all that the
+// SDK retries, and every request that net/http could not complete (*url.Error).
 func unavailable(err error) bool {
 	var api smithy.APIError
 	if errors.As(err, &api) {
 		switch api.ErrorCode() {
 		case "ConcurrentModification", "ConcurrentModificationException", "EntityTemporarilyUnmodifiable":
-			return true // IAM's and EventBridge's, for two changes of one thing at a time
+			return true // of IAM and EventBridge, for two changes to one resource at the same time
 		case "ResourceInUseException":
-			return true // EKS's: the answer of a creation was lost, and the SDK's next try finds what it has made; so will the step
+			return true // of EKS: the answer to a creation was lost, and the SDK's next try found the resource; the next call finds it too
 		}
 	}
-	// AWS's answer may break off too: it has come then, so the SDK does not ask again.
+	// If AWS's answer breaks off, the SDK does not repeat the call.
 	return errors.As(err, new(*steps.NotReady)) || errors.As(err, new(*steps.Unreachable)) || errors.As(err, new(*url.Error)) ||
 		errors.Is(err, io.ErrUnexpectedEOF) || retry.IsErrorRetryables(retry.DefaultRetryables).IsErrorRetryable(err) == aws.TrueTernary
 }

@@ -35,7 +35,7 @@ func TestErrorNames(t *testing.T) {
 		{fmt.Errorf("role x: get: %w", code("Throttling")), statemachine.Throttled},
 		{code("RequestLimitExceeded"), statemachine.Throttled},
 		{code("AccessDenied"), statemachine.StepFailed},
-		{fmt.Errorf("rule x: put: %w", code("LimitExceededException")), statemachine.StepFailed}, // a quota, which no patience raises
+		{fmt.Errorf("rule x: put: %w", code("LimitExceededException")), statemachine.StepFailed}, // a quota
 		{fmt.Errorf("cluster x: %w", &steps.Busy{Reason: "429"}), statemachine.Throttled},
 		{code("InternalFailure"), statemachine.StepFailed},
 		{code("ConcurrentModification"), statemachine.Unavailable},
@@ -100,7 +100,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// A step fails with the reason of its failed call, and not because its time is over.
+// A step fails with the reason of its failed call, and not with a timeout.
 func TestTheTriesOfACallFitIntoAFunctionsTime(t *testing.T) {
 	total, pause := callTries*tryTimeout, time.Second
 	for range callTries - 1 {

@@ -1,5 +1,5 @@
-// Package handler is the border between AWS Lambda and a step: environment, AWS configuration, log, lease and errors.
-// It has the only lambda.Start.
+// Package handler connects AWS Lambda with the functions' code: environment, AWS configuration, log, lease and errors. Only
+// this package calls lambda.Start.
 package handler
 
 import (
@@ -18,14 +18,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/sawhorse-io/sawhorse/internal/meter"
+	"github.com/sawhorse-io/sawhorse/internal/metrics"
 	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/rack"
 )
 
-// Env is what every function gets from its surroundings.
+// Env has what every function needs from its environment.
 type Env struct {
-	// Function is the function's name in the plan.
+	// Function is the function's name, as in plan.Step.
 	Function string
 	AWS      aws.Config
 	Store    *rack.Store
@@ -37,7 +37,7 @@ type Env struct {
 	Now func() time.Time
 }
 
-// Setting reads an environment variable that the function cannot do without.
+// Setting reads an environment variable that must be set.
 func (e Env) Setting(variable string) (string, error) {
 	value := os.Getenv(variable)
 	if value == "" {
@@ -64,17 +64,17 @@ func (e Env) List(variable string) []string {
 	return strings.FieldsFunc(os.Getenv(variable), func(r rune) bool { return r == ',' })
 }
 
-// Meter measures passes; the log is its way to CloudWatch.
-func (e Env) Meter() (meter.Meter, error) {
+// Metrics returns the writer of the metrics of passes. It writes to the log, from which CloudWatch extracts them.
+func (e Env) Metrics() (metrics.Writer, error) {
 	namespace, err := e.Setting("SAWHORSE_METRICS")
-	return meter.Meter{Out: os.Stdout, Namespace: namespace, Now: e.Now}, err
+	return metrics.Writer{Out: os.Stdout, Namespace: namespace, Now: e.Now}, err
 }
 
-// The limits of one AWS call. All its tries end within 4 × 10 s and 1 + 2 + 4 s of pauses, less than a function's 60 s: so a
-// step fails with the reason, and not because its time is over. What the SDK gives up on, the state machine tries again.
+// The limits of one AWS call. All its tries end within 4 × 10 s and 1 + 2 + 4 s of pauses, which is less than a function's
+// 60 s, so a step fails with the reason and not with a timeout. The state machine then repeats the function's call.
 const (
 	callTries   = 4
-	tryTimeout  = 10 * time.Second // the SDK has none of its own: a lost packet would use up the function's time
+	tryTimeout  = 10 * time.Second // the SDK has none: a lost packet would use up the function's time
 	longestWait = 5 * time.Second
 )
 
@@ -89,7 +89,7 @@ func awsConfig(ctx context.Context) (aws.Config, error) {
 		}))
 }
 
-// exceptQuotas keeps the SDK from trying again what only a higher quota mends; of all else it says nothing.
+// exceptQuotas keeps the SDK from repeating a call that needs a higher quota. It leaves all other errors to the SDK.
 func exceptQuotas(err error) aws.Ternary {
 	if quotaReached(err) {
 		return aws.FalseTernary
@@ -117,7 +117,7 @@ func environment(ctx context.Context, function string) (Env, error) {
 	return env, nil
 }
 
-// Start serves one function: build wires it once, when the process starts; it then answers each call.
+// Start serves the calls of one function. It calls build once, when the process starts.
 func Start[In, Out any](function string, build func(Env) (func(context.Context, In) (Out, error), error)) {
 	env, err := environment(context.Background(), function)
 	if err != nil {
@@ -130,7 +130,7 @@ func Start[In, Out any](function string, build func(Env) (func(context.Context, 
 	lambda.Start(answer(env.Log, serve))
 }
 
-// answer logs what fails, with what the call was about, and gives it the name that the state machine knows.
+// answer logs an error with the attributes of the call, and returns it as a type whose name the state machine knows.
 func answer[In, Out any](log *slog.Logger, serve func(context.Context, In) (Out, error)) func(context.Context, In) (Out, error) {
 	return func(ctx context.Context, in In) (Out, error) {
 		out, err := serve(ctx, in)
@@ -141,7 +141,7 @@ func answer[In, Out any](log *slog.Logger, serve func(context.Context, In) (Out,
 	}
 }
 
-// about is what a function's input says of itself for the log.
+// about returns the attributes of an input for the log, if it has any.
 func about(in any) []any {
 	if named, ok := in.(interface{ About() []any }); ok {
 		return named.About()
@@ -149,7 +149,7 @@ func about(in any) []any {
 	return nil
 }
 
-// fatal ends a process that cannot serve; Lambda reports it as a failed start.
+// fatal ends a process that cannot serve. Lambda reports that as a failed start.
 func fatal(err error) {
 	fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)

@@ -11,7 +11,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
-// Every line of a step says of which rack, pass and step it is, and each change has its own.
+// Each line of a step has rack, generation, step and execution, and each change has a line of its own.
 func TestLogOfAStep(t *testing.T) {
 	var out bytes.Buffer
 	_, s := begin(t, "7", always(steps.Progress{Changes: []steps.Change{{Subject: "queue demo", Action: "created"}, {Subject: "rule demo", Action: "created"}}}, nil))
@@ -31,7 +31,7 @@ func TestLogOfAStep(t *testing.T) {
 	}
 }
 
-// What fails is logged with the same; an input that says nothing of itself is logged without.
+// An error is logged with the same attributes, if the input has them.
 func TestLogOfAFailure(t *testing.T) {
 	var out bytes.Buffer
 	log := slog.New(slog.NewJSONHandler(&out, nil))

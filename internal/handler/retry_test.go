@@ -6,7 +6,7 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// What the SDK tries again within a call: throttling, and no quota that is used up.
+// The SDK repeats a call that was throttled, but not one that has reached a quota.
 func TestQuotasAreNotTriedAgain(t *testing.T) {
 	t.Setenv("AWS_REGION", "eu-central-1")
 	config, err := awsConfig(t.Context())

@@ -20,35 +20,35 @@ type StepEvent struct {
 	Step       plan.Step `json:"step"`
 }
 
-// About is what the log says of a call.
+// About returns the attributes of a call for the log.
 func (e StepEvent) About() []any {
 	return []any{"rack", e.Rack, "generation", e.Generation, "step", e.Step.Name, "execution", e.Execution}
 }
 
-// StepAnswer tells the state machine how to go on.
+// StepAnswer is the result of one call of a step.
 type StepAnswer struct {
-	// Step is the step's name, so that the execution's history tells what was done.
+	// Step is the step's name, for readers of the execution's history.
 	Step string `json:"step"`
 	// Status is done, wait or superseded.
 	Status string `json:"status"`
-	// WaitSeconds is when to call again.
+	// WaitSeconds is the time until the next call, if Status is wait.
 	WaitSeconds int `json:"waitSeconds"`
-	// Note says what is being waited for.
+	// Note says what the step waits for.
 	Note string `json:"note"`
 }
 
-// The answers of a step.
+// Values of StepAnswer.Status.
 const (
 	Done = "done"
 	Wait = "wait"
-	// Superseded ends a round early: the step waits, and the rack has been written to since the plan was made.
+	// Superseded ends the iteration early: the step waits, and there are requests that are newer than the plan.
 	Superseded = "superseded"
 )
 
-// StepFunc does one step of a plan, or the named part of it.
+// StepFunc runs one step of a plan, or the named part of it.
 type StepFunc func(ctx context.Context, p *plan.Plan, part string) (steps.Progress, error)
 
-// StartStep serves one step: around each call it holds the rack's lease, reads the plan, and notes what was done.
+// StartStep serves the calls of a step. For each call it renews the rack's lease, reads the plan, and records the result.
 func StartStep(function string, build func(Env) (StepFunc, error)) {
 	Start(function, func(env Env) (func(context.Context, StepEvent) (StepAnswer, error), error) {
 		do, err := build(env)
@@ -75,13 +75,13 @@ func (s stepper) serve(ctx context.Context, event StepEvent) (StepAnswer, error)
 	}
 	progress, err := s.do(ctx, p, event.Step.Part)
 	progress.Note = cut(progress.Note)
-	for _, told := range [][]params.Problem{progress.Warnings, progress.Incidents} {
-		for i := range told {
-			told[i].Message = cut(told[i].Message)
+	for _, problems := range [][]params.Problem{progress.Warnings, progress.Incidents} {
+		for i := range problems {
+			problems[i].Message = cut(problems[i].Message)
 		}
 	}
 	if noteErr := s.note(ctx, event, progress, err); noteErr != nil {
-		// Not as a Rejected, whatever the step said: its problems are in no record.
+		// A Rejected of the step is not wrapped, because a report of it would lack its problems, which are not recorded.
 		return StepAnswer{}, fmt.Errorf("%w (the step itself: %v)", noteErr, err)
 	}
 	if err != nil {
@@ -101,10 +101,11 @@ func (s stepper) serve(ctx context.Context, event StepEvent) (StepAnswer, error)
 	return answer, s.Store.NoteApplied(ctx, event.Rack, event.Step, progress.Warnings)
 }
 
-// planned tells whether a step does a part of the rack's plan.
+// planned reports whether a step belongs to the rack's plan.
 func planned(step plan.Step) bool { return step.Name != plan.ChangeStep.Name }
 
-// plan is the rack's. A step that does no part of it gets one that names the rack: there may be none yet.
+// plan returns the rack's plan. A step that does not belong to it gets an empty plan with the rack's name, because there
+// may be no plan yet.
 func (s stepper) plan(ctx context.Context, event StepEvent) (*plan.Plan, error) {
 	if !planned(event.Step) {
 		return &plan.Plan{Rack: event.Rack}, nil
@@ -117,7 +118,7 @@ func (s stepper) plan(ctx context.Context, event StepEvent) (*plan.Plan, error) 
 	return p, err
 }
 
-// note logs what a call did, one line a change, and adds it to the run's record.
+// note logs the result of a call, with one line for each change, and adds it to the run's record.
 func (s stepper) note(ctx context.Context, event StepEvent, progress steps.Progress, err error) error {
 	log := s.Log.With(event.About()...)
 	for _, c := range progress.Changes {

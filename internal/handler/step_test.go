@@ -65,7 +65,7 @@ func TestAnswers(t *testing.T) {
 		progress  steps.Progress
 		requested string
 		want      StepAnswer
-		applied   string // what the records hold of the step
+		applied   string // the step's fingerprint in the records
 	}{
 		{"done", steps.Progress{Note: "n"}, "7", StepAnswer{Status: "done", Note: "n"}, "f1"},
 		{"done although the rack has been written to", steps.Progress{}, "8", StepAnswer{Status: "done"}, "f1"},
@@ -88,7 +88,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// A step that finds all well writes nothing but the lease and that it is applied.
+// A step without changes and warnings writes only the lease and that it is applied.
 func TestAStepWithoutChangesLeavesNoRecord(t *testing.T) {
 	cloud, s := begin(t, "7", always(steps.Progress{Note: "all well"}, nil))
 	if _, err := s.call(t); err != nil {
@@ -99,7 +99,7 @@ func TestAStepWithoutChangesLeavesNoRecord(t *testing.T) {
 	}
 }
 
-// The writes of the step change count as requests of the rack. It would never come to its end if they ended it.
+// The writes of the step change count as requests of the rack. If they superseded the step, it would never be done.
 func TestAStepThatIsWholeIsNotSuperseded(t *testing.T) {
 	_, s := begin(t, "12", always(steps.Progress{Wait: time.Second}, nil))
 	if got, err := s.callOf(t, plan.ChangeStep); err != nil || got.Status != Wait || got.WaitSeconds != 1 {
@@ -107,7 +107,7 @@ func TestAStepThatIsWholeIsNotSuperseded(t *testing.T) {
 	}
 }
 
-// A change may be the first that a rack asks for: there is no plan then, and there are no records to note it in.
+// A change may be a rack's first request. Then there are no plan and no records yet.
 func TestTheStepOfAChangeNeedsNoPlan(t *testing.T) {
 	var rackOfPlan string
 	cloud, s := begin(t, "7", func(_ context.Context, p *plan.Plan, _ string) (steps.Progress, error) {
@@ -158,7 +158,7 @@ func TestWhatAStepDidIsInTheRun(t *testing.T) {
 	}
 }
 
-// What happened in a call is told although the next one says nothing of it; what was wrong is told until it is so no more.
+// Incidents of all calls are reported, but the warnings of the last call only.
 func TestWarningsOfCallsThatWait(t *testing.T) {
 	says := func(what string) []params.Problem {
 		return []params.Problem{{Parameter: "karpenter_enabled", Message: what}}
@@ -188,7 +188,7 @@ func TestWarningsOfCallsThatWait(t *testing.T) {
 	}
 }
 
-// What a cluster says may be of any length. An execution would end of it.
+// Texts from a cluster can be of any length. Step Functions ends an execution whose state exceeds 256 KB.
 func TestLongTextsAreCut(t *testing.T) {
 	endless := strings.Repeat("é", 1<<20)
 	progress := steps.Progress{Wait: time.Second, Note: endless}
@@ -207,7 +207,7 @@ func TestLongTextsAreCut(t *testing.T) {
 	}
 }
 
-// What a step changed before it failed is told too, and so is why the input was impossible.
+// The record of a failed call has its changes and its problems.
 func TestAFailedCallIsInTheRun(t *testing.T) {
 	var progress steps.Progress
 	progress.Changed("created", "role")
@@ -225,7 +225,7 @@ func TestAFailedCallIsInTheRun(t *testing.T) {
 	}
 }
 
-// A rejection whose problems could not be recorded would be reported without any.
+// If the problems of a rejection cannot be recorded, the call is repeated: the report would not have them.
 func TestARejectionThatIsNotRecordedIsNoRejection(t *testing.T) {
 	cloud, s := begin(t, "7", always(steps.Progress{}, steps.Reject("rack", "no")))
 	cloud.FailAt(4, awsfake.Throttling) // lease, plan, run, and then its writing
@@ -235,7 +235,7 @@ func TestARejectionThatIsNotRecordedIsNoRejection(t *testing.T) {
 	}
 }
 
-// The fence: a pass that was taken over changes nothing, whatever its state machine still asks for.
+// A pass that has lost its lease changes nothing more.
 func TestWithoutTheLeaseNothingIsDone(t *testing.T) {
 	called := false
 	cloud, s := begin(t, "7", func(context.Context, *plan.Plan, string) (steps.Progress, error) {
@@ -258,7 +258,7 @@ func TestAPlanOfAnotherFormatIsRefused(t *testing.T) {
 	}
 }
 
-// Every call on the way may fail; the next call then does what is left.
+// Any AWS call may fail. The next call of the step does the rest.
 func TestACallThatFailsOnTheWay(t *testing.T) {
 	var progress steps.Progress
 	progress.Changed("created", "role")

@@ -73,7 +73,7 @@ func (s *Store) Request(ctx context.Context, rack string) error {
 		UpdateExpression:          new("ADD requested :one"),
 		ExpressionAttributeValues: item{":one": number(1)},
 	})
-	return wrap(err, "rack %s: request another round", rack)
+	return wrap(err, "rack %s: request another iteration", rack)
 }
 
 // HeldSince returns when the current owner of the lease took it, also if that pass ended without freeing it. It returns

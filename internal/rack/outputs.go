@@ -17,6 +17,7 @@ import (
 // ParameterWriter is the part of SSM's API that status and outputs need. Nothing is written under params/.
 type ParameterWriter interface {
 	ParameterReader
+	GetParameter(context.Context, *ssm.GetParameterInput, ...func(*ssm.Options)) (*ssm.GetParameterOutput, error)
 	PutParameter(context.Context, *ssm.PutParameterInput, ...func(*ssm.Options)) (*ssm.PutParameterOutput, error)
 	DeleteParameter(context.Context, *ssm.DeleteParameterInput, ...func(*ssm.Options)) (*ssm.DeleteParameterOutput, error)
 }
@@ -27,6 +28,19 @@ type Published struct {
 	Paths names.Paths
 }
 
+// Status reads the text of the rack's status. It is empty if there is none.
+func (p Published) Status(ctx context.Context, rack string) (string, error) {
+	place := p.Paths.Status(rack)
+	out, err := p.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: &place})
+	if errors.As(err, new(*types.ParameterNotFound)) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("parameter %s: read: %w", place, err)
+	}
+	return *out.Parameter.Value, nil
+}
+
 // WriteStatus replaces the rack's status.
 func (p Published) WriteStatus(ctx context.Context, rack, status string) error {
 	return p.write(ctx, p.Paths.Status(rack), status, "What Sawhorse made of the rack's parameters")
@@ -34,13 +48,17 @@ func (p Published) WriteStatus(ctx context.Context, rack, status string) error {
 
 // NoteOutputs records a step's outputs until a report publishes them. An empty value removes an output. Outputs belong
 // to the rack and not to a run: a run may be stopped before its report, and the next run finds the step done. Calls for
-// one rack are sequential, so read and write back loses nothing.
+// one rack are sequential, so read and write back loses nothing. Outputs that are recorded already are not written
+// again.
 func (s *Store) NoteOutputs(ctx context.Context, rack string, outputs map[string]string) error {
 	all, err := s.Outputs(ctx, rack)
 	if err != nil {
 		return err
 	}
-	maps.Copy(all, outputs)
+	before := maps.Clone(all)
+	if maps.Copy(all, outputs); maps.Equal(all, before) {
+		return nil
+	}
 	encoded, err := json.Marshal(all)
 	if err != nil {
 		return fmt.Errorf("rack %s: encode outputs: %w", rack, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // The times of the parameters show whether a tree was read after a write. Events have times to the second.
@@ -104,6 +105,39 @@ func TestNotedOutputs(t *testing.T) {
 	must(t, s.NoteOutputs(t.Context(), "other", map[string]string{"b": "3"}))
 	if got, err := s.Outputs(t.Context(), "demo"); err != nil || !maps.Equal(got, map[string]string{"a": "", "b": "2"}) {
 		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// Every pass of a step returns its outputs, and a step that waits returns the same warnings each time.
+func TestWhatIsRecordedAlreadyIsNotWrittenAgain(t *testing.T) {
+	s, cloud := store()
+	outputs := map[string]string{"url": "u", "old": ""}
+	warned := StepRecord{Step: "queue", Note: "waits", Warnings: []params.Problem{{Parameter: "rack", Message: "w"}}}
+	for _, c := range []struct {
+		what   string
+		writes int
+		note   func() error
+	}{
+		{"outputs", 1, func() error { return s.NoteOutputs(t.Context(), "demo", outputs) }},
+		{"the same outputs", 0, func() error { return s.NoteOutputs(t.Context(), "demo", outputs) }},
+		{"some of them", 0, func() error { return s.NoteOutputs(t.Context(), "demo", map[string]string{"url": "u"}) }},
+		{"another output", 1, func() error { return s.NoteOutputs(t.Context(), "demo", map[string]string{"arn": "a"}) }},
+		{"one that is removed", 1, func() error { return s.NoteOutputs(t.Context(), "demo", map[string]string{"arn": ""}) }},
+		{"a step's warnings", 1, func() error { return s.NoteStep(t.Context(), "demo", 7, clock, warned) }},
+		{"the same warnings", 0, func() error { return s.NoteStep(t.Context(), "demo", 7, clock, warned) }},
+		{"the same warnings of another pass", 1, func() error { return s.NoteStep(t.Context(), "demo", 8, clock, warned) }},
+		{"a change", 1, func() error {
+			changed := warned
+			changed.Changes = []steps.Change{{Subject: "queue", Action: "created"}}
+			return s.NoteStep(t.Context(), "demo", 8, clock, changed)
+		}},
+		{"no warnings any more", 1, func() error { return s.NoteStep(t.Context(), "demo", 8, clock, StepRecord{Step: "queue"}) }},
+	} {
+		cloud.Forget()
+		must(t, c.note())
+		if got := cloud.Writes(); len(got) != c.writes {
+			t.Errorf("%s: writes %v, want %d", c.what, got, c.writes)
+		}
 	}
 }
 

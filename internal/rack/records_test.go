@@ -176,8 +176,8 @@ func TestRunCollectsItsSteps(t *testing.T) {
 	s, cloud := store()
 	change := func(subject string) []steps.Change { return []steps.Change{{Subject: subject, Action: "created"}} }
 	problem := []params.Problem{{Parameter: "rack", Message: "no"}}
-	must(t, s.SaveRun(t.Context(), Run{Rack: "demo", Generation: 1, Execution: "another round's", Started: clock}))
-	must(t, s.NoteStep(t.Context(), "demo", 1, clock, StepRecord{Step: "access", Changes: change("another round's")}))
+	must(t, s.SaveRun(t.Context(), Run{Rack: "demo", Generation: 1, Execution: "another iteration's", Started: clock}))
+	must(t, s.NoteStep(t.Context(), "demo", 1, clock, StepRecord{Step: "access", Changes: change("another iteration's")}))
 	must(t, s.SaveRun(t.Context(), Run{Rack: "demo", Generation: 10, Execution: "me", Started: clock, Outcome: "Planned"}))
 	for _, call := range []StepRecord{
 		{Step: "queue", Changes: change("queue"), Note: "waits", Warnings: problem},
@@ -207,7 +207,7 @@ func TestRunCollectsItsSteps(t *testing.T) {
 }
 
 // An iteration that is superseded by a newer request ends without a report. The next one reports what it did.
-func TestRunTellsOfOvertakenRounds(t *testing.T) {
+func TestRunHasOvertakenIterations(t *testing.T) {
 	s, _ := store()
 	did := func(what string) StepRecord {
 		said := []params.Problem{{Parameter: "rack", Message: what}}
@@ -224,7 +224,7 @@ func TestRunTellsOfOvertakenRounds(t *testing.T) {
 	if got, err := s.Run(t.Context(), "demo", 1, 3); err != nil || got.Goal != "own" || !reflect.DeepEqual(got.Steps, []StepRecord{want}) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	t.Log("a round that is told of once more is told of alone")
+	t.Log("an iteration that is reported once more is reported alone")
 	if got, err := s.Run(t.Context(), "demo", 3, 3); err != nil || !reflect.DeepEqual(got.Steps, []StepRecord{did("own")}) {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -60,7 +61,7 @@ func (s *Store) SaveRun(ctx context.Context, run Run) error {
 }
 
 // NoteStep adds the result of one call to a step's record. Calls of one step are sequential, so read and write back
-// loses nothing.
+// loses nothing. The repeated calls of a step that waits do not write a record that stays the same.
 func (s *Store) NoteStep(ctx context.Context, rack string, generation int64, now time.Time, call StepRecord) error {
 	place := runKey(generation) + "#" + call.Step
 	values, err := s.get(ctx, key(rack, place))
@@ -73,8 +74,12 @@ func (s *Store) NoteStep(ctx context.Context, rack string, generation int64, now
 			return fmt.Errorf("rack %s: decode run: %w", rack, err)
 		}
 	}
+	before := record
 	record.Changes, record.Incidents = append(record.Changes, call.Changes...), append(record.Incidents, call.Incidents...)
 	record.Note, record.Problems, record.Warnings, record.Refused = call.Note, call.Problems, call.Warnings, call.Refused
+	if values != nil && reflect.DeepEqual(record, before) {
+		return nil
+	}
 	return s.saveRunPart(ctx, rack, place, now, record)
 }
 
@@ -132,8 +137,8 @@ func (s *Store) Run(ctx context.Context, rack string, since, generation int64) (
 
 // add adds one item of the record of this iteration or of an earlier one.
 func (r *Run) add(sk, place string, record types.AttributeValue) error {
-	round, step, _ := strings.Cut(strings.TrimPrefix(sk, "run#"), "#")
-	own := "run#"+round == place
+	iteration, step, _ := strings.Cut(strings.TrimPrefix(sk, "run#"), "#")
+	own := "run#"+iteration == place
 	if step == "" {
 		var one Run
 		if err := unpack(record, &one); err != nil {

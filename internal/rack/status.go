@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -42,7 +41,7 @@ type Status struct {
 	Goal       string `json:"goal,omitempty"`
 	// Time is when the pass ended (RFC 3339, UTC), DurationSeconds how long it took. Generation, Time, DurationSeconds,
 	// Execution and Changed belong to the pass that first had this status. A later pass with the same findings and no
-	// changes does not write it again.
+	// changes does not write it again, unless it failed.
 	Time            string           `json:"time"`
 	DurationSeconds float64          `json:"durationSeconds"`
 	Execution       string           `json:"execution"`
@@ -134,8 +133,7 @@ func Digest(state State, run Run, steps []string) string {
 	if err != nil {
 		panic("rack: digest: " + err.Error()) // plain data always marshals
 	}
-	sum := sha256.Sum256(encoded)
-	return hex.EncodeToString(sum[:8])
+	return digestOf(encoded)
 }
 
 // Reported returns the Digest of the findings in the status, or "" if there is no status.
@@ -153,9 +151,9 @@ type Told struct {
 	// far.
 	Since   int64
 	Changes int
-	// written is the time at which the status parameter was last written. what is the digest of that status.
-	written time.Time
-	what    string
+	// news is the digest of the status that was last written, without its time, pass and changes. text is the digest of
+	// its text in the parameter.
+	news, text string
 }
 
 // Told reads the record of the last report, for a report by the pass of an execution. served is the lease's Served.
@@ -163,7 +161,7 @@ func (s *Store) Told(ctx context.Context, rack, execution string, served int64) 
 	values, err := s.get(ctx, key(rack, "status"))
 	told := Told{
 		Generation: numberOf(values, "generation"), Since: numberOf(values, "since"), Changes: int(numberOf(values, "changes")),
-		written: time.Unix(numberOf(values, "written"), 0), what: stringOf(values, "told"),
+		news: stringOf(values, "told"), text: stringOf(values, "text"),
 	}
 	if stringOf(values, "execution") != execution {
 		told.Since, told.Changes = max(told.Generation, served), 0
@@ -171,26 +169,25 @@ func (s *Store) Told(ctx context.Context, rack, execution string, served int64) 
 	return told, wrap(err, "rack %s: read status record", rack)
 }
 
-// staleStatus is the age at which an unchanged status is written again, which restores one that was deleted or
-// overwritten.
-const staleStatus = 24 * time.Hour
-
-// Says reports whether the status parameter already has this status, ignoring time and pass. This saves writes: SSM
-// allows 3 a second in an account.
-func (t Told) Says(status Status, now time.Time) bool {
-	return len(status.Changed) == t.Changes && t.what == status.news() && now.Sub(t.written) < staleStatus
+// Says reports whether the status that was last written is this one, ignoring time and pass.
+func (t Told) Says(status Status) bool {
+	return len(status.Changed) == t.Changes && t.news == status.news()
 }
 
-// Wrote returns the record after a report has written the status parameter.
-func (t Told) Wrote(status Status, now time.Time) Told {
-	t.written, t.what = now, status.news()
+// Wrote returns the record after a report has written the text of a status.
+func (t Told) Wrote(status Status, text string) Told {
+	t.news, t.text = status.news(), digestOf([]byte(text))
 	return t
 }
+
+// Published reports whether a text is that of the status parameter as it was last written. Parameter Store may return an
+// older text for a second, so a text that agrees proves nothing unless Says agrees too.
+func (t Told) Published(text string) bool { return t.text == digestOf([]byte(text)) }
 
 // Untell clears what is recorded about the status parameter before it is written. If the report is stopped after the
 // write, the next one must not rely on the old record.
 func (s *Store) Untell(ctx context.Context, rack string) error {
-	_, err := s.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{TableName: &s.Name, Key: key(rack, "status"), UpdateExpression: new("REMOVE told, written")})
+	_, err := s.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{TableName: &s.Name, Key: key(rack, "status"), UpdateExpression: new("REMOVE told")})
 	return wrap(err, "rack %s: update status record", rack)
 }
 
@@ -201,7 +198,11 @@ func (s Status) news() string {
 	if err != nil {
 		panic("rack: status: " + err.Error()) // plain data always marshals
 	}
-	sum := sha256.Sum256(encoded)
+	return digestOf(encoded)
+}
+
+func digestOf(text []byte) string {
+	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])
 }
 
@@ -214,7 +215,7 @@ func (s *Store) SaveStatus(ctx context.Context, status Status, digest string, to
 	}
 	values := key(status.Rack, "status")
 	values["digest"], values["generation"], values["status"] = text(digest), number(status.Generation), encoded
-	values["told"], values["written"] = text(told.what), number(told.written.Unix())
+	values["told"], values["text"] = text(told.news), text(told.text)
 	values["execution"], values["since"], values["changes"] = text(status.Execution), number(told.Since), number(int64(len(status.Changed)))
 	return wrap(s.put(ctx, values, nil), "rack %s: save status", status.Rack)
 }

@@ -28,10 +28,10 @@ func TestBurst(t *testing.T) {
 		"karpenter_instance_sizes": "large,xlarge", "karpenter_memory_limit_gb": "640", "karpenter_node_disk": "50",
 		"karpenter_node_expiry": "24h", "karpenter_node_volume_type": "gp2", "node_disk": "30", "node_type": "m5.large", "paused": "false",
 	})
-	all := rounds(t, since)
-	t.Logf("%d rounds: %+v", len(all), all)
+	all := iterations(t, since)
+	t.Logf("%d iterations: %+v", len(all), all)
 	if len(all) == 0 || len(all) > 3 {
-		t.Errorf("20 writes cost %d rounds", len(all))
+		t.Errorf("20 writes cost %d iterations", len(all))
 	}
 	sandbox.Play(t, func(s *story.Teller) {
 		s.Check("limits", "kubectl get nodepool workload -o jsonpath='{.spec.limits.cpu} {.spec.limits.memory}'", "160 640Gi")
@@ -42,18 +42,18 @@ func TestBurst(t *testing.T) {
 	})
 }
 
-// rounds waits until no execution runs, and returns the iterations since a time in order. Overlapping iterations of one
+// iterations waits until no execution runs, and returns the iterations since a time in order. Overlapping iterations of one
 // rack are a test error.
-func rounds(t *testing.T, since time.Time) []passes.Round {
+func iterations(t *testing.T, since time.Time) []passes.Iteration {
 	t.Helper()
 	history, err := passes.Since(t.Context(), sandbox.AWS(t), since)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, both := range history.Overlaps() {
-		t.Errorf("two rounds at once: %s", both)
+		t.Errorf("two iterations at once: %s", both)
 	}
-	return history.Rounds
+	return history.Iterations
 }
 
 // A pass that finds nothing to do calls one Lambda function and writes nothing but its own record.
@@ -64,15 +64,15 @@ func TestNothingToDo(t *testing.T) {
 	sandbox.Play(t, func(s *story.Teller) {
 		s.Check("request", `aws events put-events --entries '[{"EventBusName":"sawhorse","Source":"test","DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"demo\"}"}]' --query FailedEntryCount --output text`, "0")
 	})
-	time.Sleep(2 * time.Second) // for the event to arrive; rounds then waits for what it started
-	all := rounds(t, since)
+	time.Sleep(2 * time.Second) // for the event to arrive; iterations then waits for what it started
+	all := iterations(t, since)
 	if len(all) != 1 || all[0].Outcome != "Unchanged" || all[0].Steps != 0 {
-		t.Errorf("rounds %+v", all)
+		t.Errorf("iterations %+v", all)
 	}
 	reads, writes := 0, []string{}
 	for caller, services := range counts(t, http.MethodGet) {
 		if !strings.Contains(caller, "Sawhorse-") || strings.Contains(caller, "Resync") {
-			continue // the schedule's tick may fall in here; a pass that it started would be in rounds
+			continue // the schedule's tick may fall in here; a pass that it started would be in iterations
 		}
 		if !strings.Contains(caller, "Validate") {
 			t.Errorf("%s was called: %v", caller, services)

@@ -126,7 +126,7 @@ func (r *run) burst(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if n, most := len(history.Rounds), int(took.Seconds())+2; n > most {
+	if n, most := len(history.Iterations), int(took.Seconds())+2; n > most {
 		return fmt.Errorf("load: %d writes cost %d passes, more than %d", burst, n, most)
 	}
 	limit, err := r.command(ctx, "kubectl get nodepool workload -o jsonpath='{.spec.limits.cpu}'")

@@ -56,8 +56,8 @@ func (r *run) measure(ctx context.Context, what string, span time.Duration, do f
 	if p.history, err = passes.Since(ctx, r.aws, p.began); err != nil {
 		return p.history, err
 	}
-	if h := p.history; len(h.Rounds) == 0 || len(h.Failed) > 0 || len(h.Overlaps()) > 0 {
-		return h, fmt.Errorf("load: %s: %d passes, failed %q, two of one rack at once %q", what, len(h.Rounds), h.Failed, h.Overlaps())
+	if h := p.history; len(h.Iterations) == 0 || len(h.Failed) > 0 || len(h.Overlaps()) > 0 {
+		return h, fmt.Errorf("load: %s: %d passes, failed %q, two of one rack at once %q", what, len(h.Iterations), h.Failed, h.Overlaps())
 	}
 	r.cost(p)
 	r.quotas(p)
@@ -72,13 +72,13 @@ func (r *run) line(name, format string, args ...any) {
 // cost prints the cost of the passes.
 func (r *run) cost(p phase) {
 	history := p.history
-	last := slices.MaxFunc(history.Rounds, func(a, b passes.Round) int { return a.To.Compare(b.To) }).To
+	last := slices.MaxFunc(history.Iterations, func(a, b passes.Iteration) int { return a.To.Compare(b.To) }).To
 	r.line("until all were sent", "%.1f s", p.written.Seconds())
 	r.line("until the last pass had ended", "%.1f s", last.Sub(p.began).Seconds())
 	r.line("executions", "%d", history.Executions)
-	r.line("passes", "%d, at most %d at once, no two of one rack, none failed", len(history.Rounds), history.AtOnce())
-	r.line("states entered", "%d, %.1f for each pass", len(history.Entered), float64(len(history.Entered))/float64(len(history.Rounds)))
-	r.line("calls of functions", "%d, %.1f for each pass", history.Lambdas, float64(history.Lambdas)/float64(len(history.Rounds)))
+	r.line("passes", "%d, at most %d at once, no two of one rack, none failed", len(history.Iterations), history.AtOnce())
+	r.line("states entered", "%d, %.1f for each pass", len(history.Entered), float64(len(history.Entered))/float64(len(history.Iterations)))
+	r.line("calls of functions", "%d, %.1f for each pass", history.Lambdas, float64(history.Lambdas)/float64(len(history.Iterations)))
 	services := map[string]int{}
 	for _, c := range p.report.Calls {
 		services[c.Service] += c.Count
@@ -87,7 +87,7 @@ func (r *run) cost(p phase) {
 		}
 	}
 	for _, service := range slices.Sorted(maps.Keys(services)) {
-		r.line("calls of "+service, "%d, %.1f for each pass", services[service], float64(services[service])/float64(len(history.Rounds)))
+		r.line("calls of "+service, "%d, %.1f for each pass", services[service], float64(services[service])/float64(len(history.Iterations)))
 	}
 }
 

@@ -154,7 +154,7 @@ func (r *run) reconciled(ctx context.Context, racks []string) error {
 // planned returns an error if a rack had no pass with steps to take, or is not Reconciled afterwards.
 func (r *run) planned(ctx context.Context, history passes.History, racks []string) error {
 	for _, rack := range racks {
-		if !slices.ContainsFunc(history.Rounds, func(round passes.Round) bool { return round.Rack == rack && round.Outcome == "Planned" }) {
+		if !slices.ContainsFunc(history.Iterations, func(i passes.Iteration) bool { return i.Rack == rack && i.Outcome == "Planned" }) {
 			return fmt.Errorf("load: rack %s: no pass had steps to take", rack)
 		}
 	}

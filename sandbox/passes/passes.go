@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Round is one iteration of a pass: from validate's answer until the rack is released or the next iteration begins.
-type Round struct {
+// Iteration is one of a pass: from validate's answer until the rack is released or the next iteration begins.
+type Iteration struct {
 	Rack, Outcome string
 	Steps         int
 	From, To      time.Time
@@ -25,8 +25,8 @@ type Round struct {
 
 // History describes what the executions since a time did.
 type History struct {
-	// Rounds are sorted by their beginning.
-	Rounds []Round
+	// Iterations are sorted by their beginning.
+	Iterations []Iteration
 	// Executions is the number of executions. Those without an iteration found the rack's lease held.
 	Executions int
 	// Lambdas is the number of function calls.
@@ -49,7 +49,7 @@ type Span struct{ From, To time.Time }
 
 // add adds the history of one execution.
 func (h *History) add(one History) {
-	h.Rounds, h.Paths, h.Lambdas = append(h.Rounds, one.Rounds...), append(h.Paths, one.Paths...), h.Lambdas+one.Lambdas
+	h.Iterations, h.Paths, h.Lambdas = append(h.Iterations, one.Iterations...), append(h.Paths, one.Paths...), h.Lambdas+one.Lambdas
 	h.Started, h.Entered, h.Calls = append(h.Started, one.Started...), append(h.Entered, one.Entered...), append(h.Calls, one.Calls...)
 	h.Throttled, h.Slowest = h.Throttled+one.Throttled, max(h.Slowest, one.Slowest)
 }
@@ -95,7 +95,7 @@ func Since(ctx context.Context, config aws.Config, since time.Time) (History, er
 		}
 	}
 	err = readers.Wait()
-	slices.SortFunc(history.Rounds, func(a, b Round) int { return a.From.Compare(b.From) })
+	slices.SortFunc(history.Iterations, func(a, b Iteration) int { return a.From.Compare(b.From) })
 	return history, err
 }
 
@@ -183,8 +183,8 @@ type reader struct {
 
 func (r *reader) event(event types.HistoryEvent) {
 	h := &r.history
-	if len(h.Rounds) > 0 {
-		h.Rounds[len(h.Rounds)-1].To = *event.Timestamp
+	if len(h.Iterations) > 0 {
+		h.Iterations[len(h.Iterations)-1].To = *event.Timestamp
 	}
 	if entered := event.StateEnteredEventDetails; entered != nil {
 		r.path, h.Entered = append(r.path, *entered.Name), append(h.Entered, *event.Timestamp)
@@ -222,7 +222,7 @@ func (r *reader) event(event types.HistoryEvent) {
 	}
 	if json.Unmarshal([]byte(*done.Output), &answer) == nil && answer.Payload.Outcome != "" {
 		p := answer.Payload
-		h.Rounds = append(h.Rounds, Round{Rack: r.rack, Outcome: p.Outcome, Steps: len(p.Steps), From: *event.Timestamp, To: *event.Timestamp})
+		h.Iterations = append(h.Iterations, Iteration{Rack: r.rack, Outcome: p.Outcome, Steps: len(p.Steps), From: *event.Timestamp, To: *event.Timestamp})
 	}
 }
 
@@ -251,8 +251,8 @@ func rackOf(input string) string {
 // Overlaps returns the iterations of one rack that ran at the same time. There must be none.
 func (h History) Overlaps() []string {
 	var found []string
-	last := map[string]Round{}
-	for _, r := range h.Rounds {
+	last := map[string]Iteration{}
+	for _, r := range h.Iterations {
 		if before, known := last[r.Rack]; known && r.From.Before(before.To) {
 			found = append(found, fmt.Sprintf("%+v and %+v", before, r))
 		}
@@ -264,7 +264,7 @@ func (h History) Overlaps() []string {
 // AtOnce returns the maximum number of concurrent iterations.
 func (h History) AtOnce() int {
 	var spans []Span
-	for _, r := range h.Rounds {
+	for _, r := range h.Iterations {
 		spans = append(spans, Span{r.From, r.To})
 	}
 	return AtOnce(spans)

@@ -40,6 +40,12 @@ func HandEdits(t *Teller) {
 	t.Contains("of the rule", status, "rule demo-karpenter created")
 	t.Check("NodePool theirs", theirs, untouched)
 	t.Type("kubectl delete nodepool theirs")
+
+	t.Chapter("A status that somebody deletes is written again")
+	repair(t) // whose status does not have the incidents any more, so that the next one has nothing new to say
+	t.Type("aws ssm delete-parameter --name /sawhorse/racks/demo/status")
+	repair(t)
+	t.Check("status", state, "Reconciled")
 }
 
 // HandEditsInAWS does the same to Sawhorse's resources in AWS.

@@ -160,8 +160,8 @@ func TestTimesFitIntoEachOther(t *testing.T) {
 	if rack.LeaseTime < 2*rack.CallTime+30*time.Second {
 		t.Errorf("a lease of %s does not outlast a call of %s, a wait of 30 s, and clocks that differ", rack.LeaseTime, rack.CallTime)
 	}
-	if got, want := d.States["Settle"].Seconds, "{% $max([${SettleSeconds}, $quiet - $floor($millis() / 1000)]) %}"; got != want {
-		t.Errorf("Settle waits %s, want %s", got, want)
+	if got, want := d.States["Debounce"].Seconds, "{% $max([${DebounceSeconds}, $quiet - $floor($millis() / 1000)]) %}"; got != want {
+		t.Errorf("Debounce waits %s, want %s", got, want)
 	}
 	if got, want := d.States["Acquire"].Assign["quiet"], "{% $exists($states.result.Attributes.quiet) ? $number($states.result.Attributes.quiet.N) : 0 %}"; got != want {
 		t.Errorf("Acquire takes quiet from %s, want %s", got, want)

@@ -65,14 +65,14 @@ func (m *moves) execution(i int8) {
 		return
 	}
 	switch name {
-	case "Settle":
-		m.settle(i)
+	case "Debounce":
+		m.debounce(i)
 	case "WaitForParameters":
 		m.turn(i).to("Validate").end("WaitForParameters ends")
 	case "WaitForStep":
 		m.turn(i).to("RunStep").end("WaitForStep ends")
 	case "Enough":
-		m.turn(i).to("Settle").end("Enough: another round")
+		m.turn(i).to("Debounce").end("Enough: another iteration")
 		if t := m.turn(i).to("HandOver"); t.world.left.handOvers > 0 {
 			t.world.left.handOvers--
 			t.end("Enough: hand over")
@@ -100,8 +100,8 @@ func (m *moves) start(w *world, input, row uint8) {
 	*w = t.world
 }
 
-// settle continues when no call that the last Free knew of can still be in flight.
-func (m *moves) settle(i int8) {
+// debounce continues when no call that the last Free knew of can still be in flight.
+func (m *moves) debounce(i int8) {
 	if e := m.from.executions[i]; e.quiet && !m.ignoresQuiet {
 		for _, other := range m.from.executions {
 			if other.inFlight && other.phase != called {
@@ -111,7 +111,7 @@ func (m *moves) settle(i int8) {
 	}
 	t := m.turn(i).to("Renew")
 	t.e().quiet = false
-	t.end("Settle ends")
+	t.end("Debounce ends")
 }
 
 // task is a state that calls DynamoDB or Step Functions. The call takes effect once, or twice if an answer is lost, or
@@ -149,7 +149,7 @@ func (t *turn) effect(name string) {
 			return
 		}
 		e.quiet = l.quiet
-		t.to("Settle")
+		t.to("Debounce")
 	case "Renew":
 		if !t.Renew.do(l, t.caller()) {
 			t.to("Lost")
@@ -192,9 +192,9 @@ func (t *turn) erase() {
 		return
 	}
 	if requested > t.e().generation {
-		t.broken = "a request is erased that no round has seen"
+		t.broken = "a request is erased that no iteration has seen"
 	}
-	t.world.round = 0
+	t.world.iteration = 0
 	t.letGo()
 }
 
@@ -211,9 +211,9 @@ func (t *turn) letGo() {
 // again starts another iteration.
 func (t *turn) again(path ...string) {
 	e := t.e()
-	e.failure, e.seen, e.full, e.force, e.news, e.waited = false, 0, false, false, false, false
+	e.failure, e.seen, e.full, e.force, e.news, e.waited, e.second = false, 0, false, false, false, false, false
 	if path = append(path, "Again", "Enough"); t.world.left.handOvers == 0 {
-		path = append(path, "Settle")
+		path = append(path, "Debounce")
 	}
 	t.over(path...)
 }

@@ -69,7 +69,7 @@ func (s *scene) explore() found {
 	}
 	result.worlds = len(nodes)
 	if circle := circle(nodes); circle >= 0 {
-		result.broken, result.path = "passes go round and round", path(nodes, circle)
+		result.broken, result.path = "iterations without end", path(nodes, circle)
 	}
 	return result
 }

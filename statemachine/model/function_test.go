@@ -70,10 +70,10 @@ func (t *turn) note() {
 	if t.readsFirst != (t.e().phase == called) {
 		l, e := t.world.lease, t.e()
 		e.generation, e.full, e.force = l.requested, l.fullAt > l.served, l.forceAt > l.served
-		if !t.world.faulty && e.generation <= t.world.round {
-			t.broken = "a round for nothing: nobody has asked for one"
+		if !t.world.faulty && e.generation <= t.world.iteration {
+			t.broken = "an iteration that no event requested"
 		}
-		t.world.round = e.generation
+		t.world.iteration = e.generation
 		return
 	}
 	t.e().seen = t.world.wanted
@@ -178,7 +178,7 @@ func (t *turn) validated() {
 	case t.unknown && t.world.lease.served == 0:
 		t.over("Todo", "Erase")
 	case t.world.applied != e.seen || e.full:
-		t.over("Todo", "MoreSteps", "BeginStep", "RunStep")
+		t.over("Todo", "RunStep")
 	case t.world.failed: // nothing to do, but the status is still Failed
 		t.over("Todo", "Report")
 	default:
@@ -187,7 +187,8 @@ func (t *turn) validated() {
 	t.end("Validate answers")
 }
 
-// stepped adds the results of a step. A step that waits has not applied everything.
+// stepped adds the results of a step. A plan has one or two steps. Only the last one has applied everything, and a step
+// that waits has not.
 func (t *turn) stepped() {
 	before := *t
 	if t.stepFails {
@@ -196,8 +197,14 @@ func (t *turn) stepped() {
 		return
 	}
 	t.change()
-	t.over("StepAnswer", "StepDone", "MoreSteps", "Report")
+	t.over("StepAnswer", "Report")
 	t.end("RunStep: done")
+	if !before.e().second {
+		next := before
+		next.e().second = true
+		next.over("StepAnswer", "RunStep")
+		next.end("RunStep: done, and another step follows")
+	}
 	if before.e().waited {
 		return
 	}

@@ -7,7 +7,7 @@ type place uint8
 
 // states are the states that an execution can stop in. It passes through all other states immediately.
 var states = []string{
-	"", "Intake", "RecordChange", "Request", "Acquire", "Settle", "Renew", "Validate", "WaitForParameters", "RunStep", "WaitForStep", "Report",
+	"", "Intake", "RecordChange", "Request", "Acquire", "Debounce", "Renew", "Validate", "WaitForParameters", "RunStep", "WaitForStep", "Report",
 	"ReportFailure", "Release", "Erase", "Enough", "HandOver", "StartSuccessor", "Ended",
 }
 

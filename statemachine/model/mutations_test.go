@@ -36,7 +36,7 @@ var mutations = []struct {
 			l.owner, l.expired = c.me, false
 			return true
 		}
-	}, "a round for nothing: nobody has asked for one"},
+	}, "an iteration that no event requested"},
 	{"Acquire of a lease that has been erased", "no such rack", func(p *protocol) {
 		acquire := p.Acquire.do
 		p.Acquire.do = func(l *lease, c caller) bool {
@@ -46,7 +46,7 @@ var mutations = []struct {
 			l.owner, l.expired = c.me, false
 			return true
 		}
-	}, "a round for nothing: nobody has asked for one"},
+	}, "an iteration that no event requested"},
 	{"Erase whatever has been requested since", "no such rack", func(p *protocol) {
 		p.Erase.do = func(l *lease, c caller) bool {
 			if !held(l, c) {
@@ -55,7 +55,7 @@ var mutations = []struct {
 			*l = lease{owner: none}
 			return true
 		}
-	}, "a request is erased that no round has seen"},
+	}, "a request is erased that no iteration has seen"},
 	{"Acquire of a free lease only, which one tries again that has it", "answers are lost", func(p *protocol) {
 		acquire := p.Acquire.do
 		p.Acquire.do = func(l *lease, c caller) bool { return l.owner != c.me && acquire(l, c) }
@@ -67,9 +67,9 @@ var mutations = []struct {
 	{"no fence", "a clock jumps", func(p *protocol) {
 		p.Call.do = func(*lease, caller) bool { return true }
 	}, "a call that began without the lease changes something"},
-	{"no fence between the rounds", "a clock jumps", func(p *protocol) {
+	{"no fence between the iterations", "a clock jumps", func(p *protocol) {
 		p.Renew.do = func(l *lease, c caller) bool { l.owner = c.me; return true }
-	}, "passes go round and round"},
+	}, "iterations without end"},
 	{"Release whatever has been requested since", "three events", func(p *protocol) {
 		p.Release.do = func(l *lease, c caller) bool {
 			if !held(l, c) {
@@ -88,7 +88,7 @@ var mutations = []struct {
 			return release(l, c)
 		}
 	}, "the flag full is lost"},
-	{"served is noted where the round begins", "stopped", func(p *protocol) {
+	{"served is noted where the iteration begins", "stopped", func(p *protocol) {
 		p.Call.do = func(l *lease, c caller) bool {
 			if !held(l, c) {
 				return false

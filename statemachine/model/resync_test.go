@@ -7,7 +7,7 @@ import (
 )
 
 // waits are the states in which no function is called.
-var waits = []string{"Settle", "WaitForParameters", "WaitForStep"}
+var waits = []string{"Debounce", "WaitForParameters", "WaitForStep"}
 
 // dead adds what happens after an execution's end: a call in flight, and resync's handling of the notice.
 func (m *moves) dead(i int8) {

@@ -31,8 +31,8 @@ type world struct {
 	// jumped: a lease has expired while its owner was alive. noticeLost: the notice of an execution's end was lost.
 	// ticked: the schedule has ticked, and no fault has occurred since.
 	faulty, excused, jumped, noticeLost, ticked bool
-	// round is the request count that the last iteration began with.
-	round int8
+	// iteration is the request count that the last iteration began with.
+	iteration int8
 }
 
 // lease is the item of the table. Times are replaced by their meaning: expired, or a call may still be in flight
@@ -81,8 +81,9 @@ type execution struct {
 	full, force bool
 	quiet       bool
 	failure     bool
-	// news means that something was requested after the plan was made. waited means that the step has waited once.
-	news, waited bool
+	// news means that something was requested after the plan was made. waited means that a step has waited once, second
+	// that the second step of the plan runs.
+	news, waited, second bool
 	// stray is the number of its changes after another execution had taken its lease.
 	stray uint8
 }
@@ -159,7 +160,7 @@ func (e *execution) key() uint64 {
 	key = key<<5 | uint64(e.generation)
 	key = key<<3 | uint64(e.seen)
 	key = key<<2 | uint64(e.stray)
-	for _, b := range [...]bool{e.dead, e.aborted, e.inFlight, e.followed, e.full, e.force, e.quiet, e.failure, e.news, e.waited} {
+	for _, b := range [...]bool{e.dead, e.aborted, e.inFlight, e.followed, e.full, e.force, e.quiet, e.failure, e.news, e.waited, e.second} {
 		key = key<<1 | bit(b)
 	}
 	return key

@@ -47,12 +47,6 @@ type EKS interface {
 	TagResource(context.Context, *eks.TagResourceInput, ...func(*eks.Options)) (*eks.TagResourceOutput, error)
 }
 
-// Deletions records when Sawhorse last deleted a resource of a rack. Deletion returns the zero time if it never did.
-type Deletions interface {
-	NoteDeletion(ctx context.Context, rack, resource string, at time.Time) error
-	Deletion(ctx context.Context, rack, resource string) (time.Time, error)
-}
-
 // Infrastructure creates and removes the roles, the controller's credentials and the nodes' access entry.
 type Infrastructure struct {
 	IAM IAM
@@ -60,7 +54,7 @@ type Infrastructure struct {
 	// ControllerBoundary and NodeBoundary are the ARNs of the roles' permissions boundaries. The function's own policy
 	// allows it to create and write only roles that have them.
 	ControllerBoundary, NodeBoundary string
-	Deletions                        Deletions
+	Deletions                        steps.Deletions
 	// Delay is the minimum age of what the step creates before the step is done.
 	Delay time.Duration
 	Now   func() time.Time

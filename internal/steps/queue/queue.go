@@ -43,17 +43,11 @@ type Rules interface {
 	RemoveTargets(context.Context, *eventbridge.RemoveTargetsInput, ...func(*eventbridge.Options)) (*eventbridge.RemoveTargetsOutput, error)
 }
 
-// Deletions records when Sawhorse last deleted a resource of a rack. Deletion returns the zero time if it never did.
-type Deletions interface {
-	NoteDeletion(ctx context.Context, rack, resource string, at time.Time) error
-	Deletion(ctx context.Context, rack, resource string) (time.Time, error)
-}
-
 // Queue creates, repairs and removes the queue and the rule.
 type Queue struct {
 	SQS       SQS
 	Rules     Rules
-	Deletions Deletions
+	Deletions steps.Deletions
 	Now       func() time.Time
 }
 

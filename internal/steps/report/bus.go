@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 
 	"github.com/sawhorse-io/sawhorse/events"
-	"github.com/sawhorse-io/sawhorse/internal/meter"
+	"github.com/sawhorse-io/sawhorse/internal/metrics"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/rack"
@@ -21,19 +21,21 @@ type Bus struct {
 		PutEvents(context.Context, *eventbridge.PutEventsInput, ...func(*eventbridge.Options)) (*eventbridge.PutEventsOutput, error)
 	}
 	Name string
-	// Meter is for the passes that nothing else tells of.
-	Meter meter.Meter
+	// Metrics is for the passes that have no report.
+	Metrics metrics.Writer
 }
 
-// Quiet tells of a round that changes nothing and has nothing new to say, after which the rack is in this state.
+// Quiet writes the metrics of an iteration that changes nothing and has no report, because the status says already what
+// it found. The rack is in the given state.
 func (b Bus) Quiet(run rack.Run, state rack.State) error {
-	return b.Meter.Pass(meter.Pass{Rack: run.Rack, Generation: run.Generation, Execution: run.Execution, State: string(state), Told: state != rack.Reconciled})
+	return b.Metrics.Pass(metrics.Pass{Rack: run.Rack, Generation: run.Generation, Execution: run.Execution, State: string(state)})
 }
 
-// maxDetail keeps an event below EventBridge's 256 KB with room for its envelope and the count of what is left out, in bytes.
+// maxDetail is the largest size of an event's detail, in bytes. It leaves room in EventBridge's 256 KB for the envelope and
+// for the count of what is left out.
 const maxDetail = 250_000
 
-// Send puts one event on the bus, shortened where it would be too long.
+// Send puts one event on the bus. It shortens the detail if it is too long.
 func (b Bus) Send(ctx context.Context, detail events.Outbound) error {
 	text, err := json.Marshal(detail)
 	if err == nil && len(text) > maxDetail {
@@ -54,12 +56,12 @@ func (b Bus) Send(ctx context.Context, detail events.Outbound) error {
 	return nil
 }
 
-// Started tells that a round with steps begins.
+// Started sends the event that an iteration with steps begins.
 func (b Bus) Started(ctx context.Context, run rack.Run, steps []plan.Step) error {
 	return b.Send(ctx, events.ReconcileStarted{Pass: planned(run, steps)})
 }
 
-// DryRun answers a dry run with what would become of the pass: Rejected, or Reconciled with the steps it would take.
+// DryRun sends the result of a dry run: Rejected, or Reconciled with the steps that a pass would run.
 func (b Bus) DryRun(ctx context.Context, run rack.Run, steps []plan.Step) error {
 	pass := planned(run, steps)
 	pass.DryRun = true
@@ -69,7 +71,7 @@ func (b Bus) DryRun(ctx context.Context, run rack.Run, steps []plan.Step) error 
 	return b.Send(ctx, events.Reconciled{Pass: pass})
 }
 
-// Refused tells that a change request was refused, and why; the pass goes on without it.
+// Refused sends the event that a change request is rejected, with its problems. The pass continues without it.
 func (b Bus) Refused(ctx context.Context, run rack.Run, change string, problems []params.Problem) error {
 	pass := planned(run, nil)
 	pass.Problems, pass.Warnings = Problems(problems), nil

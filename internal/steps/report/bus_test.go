@@ -14,7 +14,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/rack"
 )
 
-// A dry run is answered with what would become of the pass.
+// The event of a dry run has the result that a pass would have.
 func TestDryRun(t *testing.T) {
 	for _, c := range []struct {
 		problems []params.Problem
@@ -52,7 +52,7 @@ func TestBus(t *testing.T) {
 	}
 }
 
-// What is too long for EventBridge is shortened, the problems last, and says how much is missing.
+// An event that is too long for EventBridge is shortened. Problems are left out last, and it has the number of omissions.
 func TestALongEventIsShortened(t *testing.T) {
 	cloud := awsfake.New()
 	var pass events.Pass

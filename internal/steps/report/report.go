@@ -1,4 +1,4 @@
-// Package report ends a round: it writes the rack's status and outputs and tells the bus.
+// Package report ends an iteration of a pass: it writes the rack's status and outputs, and sends the event.
 package report
 
 import (
@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/sawhorse-io/sawhorse/events"
-	"github.com/sawhorse-io/sawhorse/internal/meter"
+	"github.com/sawhorse-io/sawhorse/internal/metrics"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/rack"
@@ -24,21 +24,23 @@ type Event struct {
 	Generation int64  `json:"generation"`
 	// Started is when the execution started, RFC 3339.
 	Started time.Time `json:"started"`
-	// Outcome is validate's answer, or Rejected where a step refused the input.
+	// Outcome is validate's outcome, Rejected if a step rejected the input, or Failed.
 	Outcome string `json:"outcome"`
 	// Steps are the names of the steps that were due.
 	Steps []string `json:"steps"`
-	// Error and Cause are the state machine's for a failed pass; Step is the step that failed.
+	// Error and Cause are those that the state machine caught, and Step is the step that failed. They are empty if the
+	// pass did not fail.
 	Error string `json:"error"`
 	Cause string `json:"cause"`
 	Step  string `json:"step"`
-	// DryRun is a dry run that failed: it is answered, and changes no status.
+	// DryRun means that a dry run failed. The report sends the event and changes no status.
 	DryRun bool `json:"dryRun"`
 }
 
-// Answer tells the state machine what is left to do.
+// Answer is the function's result.
 type Answer struct {
-	// Unknown: there is no rack of that name, and there was none; the lease that its event has made goes.
+	// Unknown means that the rack does not exist and never did. The state machine then deletes the lease that the event
+	// has created.
 	Unknown bool `json:"unknown"`
 }
 
@@ -47,28 +49,28 @@ type Report struct {
 	Store   *rack.Store
 	Outputs rack.Published
 	Send    func(ctx context.Context, detail events.Outbound) error
-	Meter   meter.Meter
+	Metrics metrics.Writer
 	Now     func() time.Time
 }
 
-// About is what the log says of a call.
+// About returns the attributes of a call for the log.
 func (e Event) About() []any {
 	return []any{"rack", e.Rack, "generation", e.Generation, "execution", e.Execution}
 }
 
-// Run reports one round.
+// Run reports one iteration. It may be repeated: the event is then sent again.
 func (r *Report) Run(ctx context.Context, event Event) (Answer, error) {
-	if event.DryRun { // which has no lease and no record
+	if event.DryRun { // it has no lease and no record
 		return Answer{}, r.Send(ctx, r.detail(event, rack.Run{}, r.status(event, rack.Run{})))
 	}
 	lease, err := r.Store.Renew(ctx, event.Rack, event.Execution, r.Now())
 	if err != nil {
 		return Answer{}, err
 	}
-	if event.Generation == 0 { // the execution ended before anybody noted it
+	if event.Generation == 0 { // the execution ended before it read its generation
 		event.Generation = lease.Requested
 	}
-	if event.Outcome == string(rack.Failed) { // else validate has read its parameters
+	if event.Outcome == string(rack.Failed) { // otherwise validate has found the rack
 		exists, err := r.Store.Exists(ctx, r.Outputs.SSM, r.Outputs.Paths, event.Rack)
 		if err != nil {
 			return Answer{}, err
@@ -88,72 +90,88 @@ func (r *Report) Run(ctx context.Context, event Event) (Answer, error) {
 	if event.Outcome == "Forgotten" {
 		return Answer{}, r.forget(ctx, event, run)
 	}
+	return Answer{}, r.report(ctx, event, run, told)
+}
+
+// report writes the outputs and the status of a rack, and sends the event.
+func (r *Report) report(ctx context.Context, event Event, run rack.Run, told rack.Told) error {
 	outputs, err := r.Store.Outputs(ctx, event.Rack)
 	if err != nil {
-		return Answer{}, err
+		return err
 	}
 	if err := r.Outputs.WriteOutputs(ctx, event.Rack, outputs); err != nil {
-		return Answer{}, err
+		return err
 	}
 	records, err := r.Store.Records(ctx, event.Rack)
 	if err != nil {
-		return Answer{}, err
+		return err
 	}
 	run.Order(event.Steps)
 	run.Recall(records)
 	status := r.status(event, run)
-	if status.State == rack.Reconciled { // behind the outputs: it ends a rack whose cluster is gone, and what says that they go
+	if status.State == rack.Reconciled { // after the outputs, because it deletes their record if the cluster is gone
 		if err := r.finish(ctx, event.Rack, run, records); err != nil {
-			return Answer{}, err
+			return err
 		}
 	}
-	known := told.Says(status, r.Now())
-	if !known {
-		text, err := status.Text()
-		if err != nil {
-			return Answer{}, err
-		}
-		if err := r.Store.Untell(ctx, event.Rack); err != nil {
-			return Answer{}, err
-		}
-		if err := r.Outputs.WriteStatus(ctx, event.Rack, text); err != nil {
-			return Answer{}, err
-		}
-		told = told.Wrote(status, r.Now())
+	news := !told.Says(status)
+	if told, err = r.publish(ctx, status, told); err != nil {
+		return err
 	}
-	// The digest goes last: what it says has been told then, also if the report was stopped on the way and ran again.
+	// The record comes last: if the report is stopped before, the next pass does not take this status for reported.
 	if err := r.Send(ctx, r.detail(event, run, status)); err != nil {
-		return Answer{}, err
+		return err
 	}
 	if err := r.Store.SaveStatus(ctx, status, digest(status, run), told); err != nil {
-		return Answer{}, err
+		return err
 	}
-	return Answer{}, r.measure(event, status, len(status.Changed)-told.Changes, !known)
+	return r.measure(event, status, len(status.Changed)-told.Changes, news)
 }
 
-// answer tells of a pass of a rack that there is not, and leaves nothing.
+// publish writes the status parameter, unless it has this status already: SSM accepts three writes a second in an
+// account. The parameter is read too, because somebody may have deleted it or written over it. The status of a failed pass
+// is always written: its time shows that the failure is not over.
+func (r *Report) publish(ctx context.Context, status rack.Status, told rack.Told) (rack.Told, error) {
+	if status.State != rack.Failed && told.Says(status) {
+		live, err := r.Outputs.Status(ctx, status.Rack)
+		if err != nil || told.Published(live) {
+			return told, err
+		}
+	}
+	text, err := status.Text()
+	if err != nil {
+		return told, err
+	}
+	if err := r.Store.Untell(ctx, status.Rack); err != nil {
+		return told, err
+	}
+	return told.Wrote(status, text), r.Outputs.WriteStatus(ctx, status.Rack, text)
+}
+
+// answer reports the failed pass of a rack that does not exist. It sends the event and stores nothing.
 func (r *Report) answer(ctx context.Context, event Event, lease rack.Lease) (Answer, error) {
 	status := r.status(event, rack.Run{})
 	if err := r.Send(ctx, r.detail(event, rack.Run{}, status)); err != nil {
 		return Answer{}, err
 	}
 	took := r.Now().Sub(event.Started)
-	return Answer{Unknown: lease.Served == 0}, r.Meter.Pass(meter.Pass{
+	return Answer{Unknown: lease.Served == 0}, r.Metrics.Pass(metrics.Pass{
 		Rack: event.Rack, Generation: event.Generation, Execution: event.Execution, State: string(status.State), Took: &took,
+		Unknown: true,
 	})
 }
 
 func (r *Report) measure(event Event, status rack.Status, changes int, news bool) error {
 	took := r.Now().Sub(event.Started)
-	return r.Meter.Pass(meter.Pass{
+	return r.Metrics.Pass(metrics.Pass{
 		Rack: event.Rack, Generation: event.Generation, Execution: event.Execution,
 		State: string(status.State), Changes: changes, Took: &took,
-		Told: news || status.State != rack.Reconciled,
+		News: news,
 	})
 }
 
-// forget ends what is kept and published of a rack. The records go last, and then its place on the list of the schedule: what is
-// stopped on the way is done again.
+// forget deletes the status, the outputs and the records of a rack. The records and the entry in the schedule's list are
+// deleted last, so that a report that is stopped before is repeated.
 func (r *Report) forget(ctx context.Context, event Event, run rack.Run) error {
 	last, err := r.Store.Plan(ctx, event.Rack)
 	if err != nil {
@@ -177,8 +195,8 @@ func (r *Report) forget(ctx context.Context, event Event, run rack.Run) error {
 	return r.Store.Delist(ctx, event.Rack)
 }
 
-// digest of a pass that failed, or in which a step refused the input, is no finding of validate's, so that the first pass
-// that finds all well says so.
+// digest returns the digest that the next validate compares its findings with. That of a pass that failed, or in which a
+// step rejected the input, equals no findings, so the first pass without problems reports again.
 func digest(status rack.Status, run rack.Run) string {
 	if status.State == rack.Failed || len(stepProblems(run)) > 0 {
 		return string(rack.Failed)
@@ -209,7 +227,7 @@ func (r *Report) status(event Event, run rack.Run) rack.Status {
 	case event.Outcome == "Paused":
 		status.State, status.Steps = rack.Paused, event.Steps
 	}
-	if status.State != rack.Rejected { // nothing becomes of the pools
+	if status.State != rack.Rejected { // a rejected plan does not change the pools
 		for _, effect := range run.Effects {
 			status.Pools = append(status.Pools, effect.String())
 		}
@@ -225,7 +243,7 @@ func stepProblems(run rack.Run) []params.Problem {
 	return all
 }
 
-// refusedChange is the change request that a step refused; empty where none did.
+// refusedChange returns the ID of the change request that a step rejected, or "" if none did.
 func refusedChange(run rack.Run) string {
 	for _, step := range run.Steps {
 		if step.Refused != "" {
@@ -235,7 +253,8 @@ func refusedChange(run rack.Run) string {
 	return ""
 }
 
-// finish notes that Karpenter has been removed completely, once it has.
+// finish records that Karpenter has been removed, once all steps of its removal are applied. If the cluster is gone, it
+// deletes all records of the rack.
 func (r *Report) finish(ctx context.Context, name string, run rack.Run, records plan.Records) error {
 	if run.Goal != string(plan.GoalAccess) || !records.WasOn {
 		return nil
@@ -254,7 +273,7 @@ func (r *Report) finish(ctx context.Context, name string, run rack.Run, records 
 	return r.Store.SaveRecords(ctx, name, records)
 }
 
-// detail is the event that tells what became of the round.
+// detail returns the event with the result of the pass.
 func (r *Report) detail(event Event, run rack.Run, status rack.Status) events.Outbound {
 	pass := r.pass(event, run, status)
 	switch status.State {
@@ -283,7 +302,7 @@ func (r *Report) pass(event Event, run rack.Run, status rack.Status) events.Pass
 	return pass
 }
 
-// pools are what becomes of the pools as events carry it.
+// pools converts the effects on the pools to the form that events have.
 func pools(effects []plan.Effect) events.List[events.PoolEffect] {
 	var list events.List[events.PoolEffect]
 	for _, e := range effects {
@@ -294,7 +313,7 @@ func pools(effects []plan.Effect) events.List[events.PoolEffect] {
 	return list
 }
 
-// Problems are a rack's problems as its events carry them.
+// Problems converts problems to the form that events have.
 func Problems(all []params.Problem) events.List[events.Problem] {
 	var list events.List[events.Problem]
 	for _, p := range all {
@@ -307,13 +326,13 @@ func seconds(d time.Duration) float64 {
 	return float64(d.Round(10*time.Millisecond)) / float64(time.Second)
 }
 
-// How an execution can end that did not report itself, as Step Functions calls it.
+// Step Functions' names for the ends of an execution that could not report itself.
 const (
 	Aborted  = "ABORTED"
 	TimedOut = "TIMED_OUT"
 )
 
-// explain makes a failure of what the state machine caught, or of how it ended.
+// explain returns the failure that the state machine caught, or the way in which the execution ended, with a remedy.
 func explain(event Event) rack.Failure {
 	f := rack.Failure{Step: event.Step, Error: event.Error, Reason: reason(event)}
 	switch {
@@ -342,7 +361,7 @@ func explain(event Event) rack.Failure {
 	return f
 }
 
-// reason takes the message out of Lambda's error object, which is what the state machine has as a cause.
+// reason returns the message from Lambda's error object, which is the cause that the state machine has caught.
 func reason(event Event) string {
 	var lambda struct {
 		Message string `json:"errorMessage"`
@@ -353,7 +372,7 @@ func reason(event Event) string {
 	return cmp.Or(event.Cause, unexplained[event.Error], "no cause was given")
 }
 
-// unexplained says what Step Functions gives no cause for.
+// unexplained has the reasons for errors that Step Functions gives no cause for.
 var unexplained = map[string]string{
 	"States.Timeout": "the call took longer than its time",
 	Aborted:          "somebody stopped the execution",

@@ -14,7 +14,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
-	"github.com/sawhorse-io/sawhorse/internal/meter"
+	"github.com/sawhorse-io/sawhorse/internal/metrics"
 	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -34,7 +34,7 @@ type scene struct {
 	cloud  *awsfake.Cloud
 	report *Report
 	store  *rack.Store
-	// measured is what the meter wrote.
+	// measured has the lines of metrics.
 	measured *bytes.Buffer
 }
 
@@ -48,8 +48,8 @@ func begin(t *testing.T, run rack.Run, records ...rack.StepRecord) scene {
 	store := &rack.Store{DB: cloud.Table, Name: "sawhorse"}
 	measured := new(bytes.Buffer)
 	s := scene{t, cloud, &Report{
-		Meter: meter.Meter{Out: measured, Namespace: "Sawhorse", Now: cloud.Now},
-		Store: store, Outputs: rack.Published{SSM: cloud.SSM, Paths: names.Paths{Prefix: "/sawhorse"}}, Now: cloud.Now,
+		Metrics: metrics.Writer{Out: measured, Namespace: "Sawhorse", Now: cloud.Now},
+		Store:   store, Outputs: rack.Published{SSM: cloud.SSM, Paths: names.Paths{Prefix: "/sawhorse"}}, Now: cloud.Now,
 		Send: Bus{Events: cloud.Events, Name: "sawhorse"}.Send,
 	}, store, measured}
 	run.Rack, run.Generation, run.Execution, run.Started = "demo", 7, "me", cloud.Now()
@@ -89,7 +89,7 @@ func (s scene) status() rack.Status {
 	return status
 }
 
-// sent is the only event: its type and its detail.
+// sent returns the type and the detail of the only event.
 func (s scene) sent() (string, events.ReconcileFailed) {
 	s.Helper()
 	if len(s.cloud.Events.Sent) != 1 {
@@ -127,17 +127,17 @@ func TestReconciled(t *testing.T) {
 	s.measures(`"Changes":1`, `"Failed":0`, `"OutOfLine":0`, `"Unit":"Seconds"`, `"state":"Reconciled"`)
 }
 
-// measures looks for parts of the one line of metrics.
+// measures checks that the only line of metrics has these parts.
 func (s scene) measures(parts ...string) {
 	s.Helper()
-	for _, part := range append(parts, `"Namespace":"Sawhorse"`, `"Rack":"demo"`, `"generation":7`) {
+	for _, part := range append(parts, `"Rack":"demo"`, `"generation":7`) {
 		if strings.Count(s.measured.String(), part) != 1 {
 			s.Errorf("want %s once in %q", part, s.measured)
 		}
 	}
 }
 
-// reported is what the next pass compares its finding with.
+// reported checks the digest that the next pass compares its findings with.
 func (s scene) reported(want string) {
 	s.Helper()
 	if got, err := s.store.Reported(s.Context(), "demo"); err != nil || got != want {
@@ -159,16 +159,16 @@ func TestRejected(t *testing.T) {
 	s.reported(rack.Digest(rack.Rejected, rack.Run{Problems: problem}, nil))
 }
 
-// A flood of events with names that are no racks' makes passes fail, by Lambda's throttling: each is answered on the bus, and leaves
-// nothing. Of a rack that was there once, or has parameters that no pass has read yet, the status tells.
-func TestAPassOfARackThatThereIsNotFails(t *testing.T) {
+// Events can name any number of racks that do not exist, and Lambda then throttles their passes. Each gets an event and
+// leaves nothing behind. A rack that existed before, or that no pass has read yet, gets a status.
+func TestAPassOfAnUnknownRackFails(t *testing.T) {
 	for _, c := range []struct {
-		what          string
-		make          func(scene)
-		unknown, told bool
+		what              string
+		make              func(scene)
+		unknown, reported bool
 	}{
 		{"no rack", func(s scene) { s.cloud.SSM.Values["/sawhorse/racks/demo2/params/paused"] = "true" }, true, false},
-		{"it was there once", func(s scene) {
+		{"it existed before", func(s scene) {
 			s.cloud.Table.Items["rack#demo lease"]["served"] = &types.AttributeValueMemberN{Value: "6"}
 		}, false, false},
 		{"a new rack", func(s scene) { s.cloud.SSM.Values["/sawhorse/racks/demo/params/paused"] = "true" }, false, true},
@@ -187,8 +187,8 @@ func TestAPassOfARackThatThereIsNotFails(t *testing.T) {
 				t.Errorf("%s, %+v", kind, answer)
 			}
 			_, status := s.cloud.SSM.Values["/sawhorse/racks/demo/status"]
-			byRack := strings.Contains(s.measured.String(), `"Dimensions":[["Rack"],[]]`)
-			if record := s.cloud.Table.Items["rack#demo status"]; status != c.told || byRack != c.told || (record != nil) != c.told {
+			byRack := strings.Contains(s.measured.String(), `"Dimensions":[["Rack"]]`)
+			if record := s.cloud.Table.Items["rack#demo status"]; status != c.reported || byRack != c.reported || (record != nil) != c.reported {
 				t.Errorf("status %v, metrics by rack %v, record %v", status, byRack, record)
 			}
 			s.measures(`"Failed":1`)
@@ -196,7 +196,7 @@ func TestAPassOfARackThatThereIsNotFails(t *testing.T) {
 	}
 }
 
-// A step found the input impossible: its problems are the rack's, and the next good pass must say that all is well.
+// The problems of a step that rejects the input are the rack's, and the first pass without problems reports again.
 func TestRejectedByAStep(t *testing.T) {
 	s := begin(t, rack.Run{Outcome: "Planned", Goal: "access"}, rack.StepRecord{Step: "access", Problems: problem})
 	s.run(event("Rejected"))
@@ -209,11 +209,13 @@ func TestRejectedByAStep(t *testing.T) {
 	s.reported(string(rack.Failed))
 }
 
-// SSM takes 3 writes a second from the whole account: what the status says already is not written again. The bus is told all the same.
+// SSM accepts 3 writes a second in an account, so a status that is published already is not written again. The event is
+// sent nevertheless. A status that was deleted or written over is written again, but without metrics by rack.
 func TestAStatusThatSaysTheSameIsNotWrittenAgain(t *testing.T) {
 	const write = "SSM.PutParameter /sawhorse/racks/demo/status"
 	s := begin(t, rack.Run{Outcome: "Planned", Goal: "karpenter", Warnings: warning}, done)
 	generation := int64(7)
+	news := true
 	next := func(what string, written bool, run rack.Run, outcome string, records ...rack.StepRecord) {
 		s.Helper()
 		generation++
@@ -236,7 +238,7 @@ func TestAStatusThatSaysTheSameIsNotWrittenAgain(t *testing.T) {
 		if (status.Generation == generation) != written {
 			s.Errorf("%s: the status is of generation %d, the pass of %d", what, status.Generation, generation)
 		}
-		if byRack := strings.Contains(s.measured.String(), `"Dimensions":[["Rack"],[]]`); byRack != (written || status.State != rack.Reconciled) {
+		if byRack := strings.Contains(s.measured.String(), `"Dimensions":[["Rack"]]`); byRack != (news && written || status.State != rack.Reconciled) {
 			s.Errorf("%s: metrics %s", what, s.measured)
 		}
 	}
@@ -245,20 +247,28 @@ func TestAStatusThatSaysTheSameIsNotWrittenAgain(t *testing.T) {
 	warned := rack.StepRecord{Step: "queue", Warnings: warning}
 	next("nothing changed", false, well, "Planned", warned)
 	if status := s.status(); len(status.Changed) != 1 {
-		t.Errorf("what the last change was is told no more: %+v", status)
+		t.Errorf("the last change is not in the status any more: %+v", status)
 	}
 	next("the same change once more", true, well, "Planned", changed)
 	next("a warning has gone", true, rack.Run{Outcome: "Planned", Goal: "karpenter"}, "Planned", warned)
 	next("rejected", true, rack.Run{Outcome: "Rejected", Problems: problem}, "Rejected")
 	next("rejected for the same", false, rack.Run{Outcome: "Rejected", Problems: problem}, "Rejected")
-	next("well again, without a change", true, rack.Run{Outcome: "Planned", Goal: "karpenter"}, "Planned", warned)
+	next("reconciled again, without a change", true, rack.Run{Outcome: "Planned", Goal: "karpenter"}, "Planned", warned)
+	next("paused", true, rack.Run{Outcome: "Paused", Goal: "karpenter"}, "Paused", warned)
+	next("still paused", false, rack.Run{Outcome: "Paused", Goal: "karpenter"}, "Paused", warned)
+	next("not paused any more", true, rack.Run{Outcome: "Planned", Goal: "karpenter"}, "Planned", warned)
 	next("nothing", false, rack.Run{Outcome: "Planned", Goal: "karpenter"}, "Planned", warned)
-	s.cloud.Pass(24 * time.Hour)
+	s.cloud.Pass(30 * 24 * time.Hour)
+	next("nothing for a month", false, rack.Run{Outcome: "Planned", Goal: "karpenter"}, "Planned", warned)
+	news = false
 	delete(s.cloud.SSM.Values, "/sawhorse/racks/demo/status")
-	next("somebody has deleted it, a day ago", true, rack.Run{Outcome: "Planned", Goal: "karpenter"}, "Planned", warned)
+	next("somebody has deleted it", true, rack.Run{Outcome: "Planned", Goal: "karpenter"}, "Planned", warned)
+	s.cloud.SSM.Values["/sawhorse/racks/demo/status"] = `{"state":"Failed"}`
+	next("somebody has written over it", true, rack.Run{Outcome: "Planned", Goal: "karpenter"}, "Planned", warned)
 }
 
-// A report that is stopped between the parameter and its record leaves nobody believing that the parameter says what it said before.
+// If a report is stopped after it has written the parameter and before it has recorded that, the next report must write the
+// parameter again.
 func TestAStatusThatWasWrittenAndNotNoted(t *testing.T) {
 	for n := 1; ; n++ {
 		s := begin(t, rack.Run{Outcome: "Planned", Goal: "karpenter"})
@@ -278,12 +288,12 @@ func TestAStatusThatWasWrittenAndNotNoted(t *testing.T) {
 		s.cloud.FailAt(0, nil)
 		s.run(well)
 		if got := s.status().State; got != rack.Reconciled {
-			t.Errorf("stopped at call %d: the status says %s, and the rack is well again", n, got)
+			t.Errorf("stopped at call %d: the status says %s, and the rack is reconciled", n, got)
 		}
 	}
 }
 
-// change is the change request that the only event names.
+// change returns the ID of the change request in the only event.
 func (s scene) change() string {
 	s.Helper()
 	if kind, _ := s.sent(); kind != "Rack Rejected" {
@@ -294,7 +304,7 @@ func (s scene) change() string {
 	return detail.Change
 }
 
-// Whoever asked for a change looks for its id in what is rejected.
+// The sender of a change request finds its ID in the event Rack Rejected.
 func TestARefusedChangeIsNamed(t *testing.T) {
 	s := begin(t, rack.Run{Outcome: "Planned"}, rack.StepRecord{Step: "change", Problems: problem, Refused: "event-1"}, done)
 	s.run(event("Rejected"))
@@ -358,9 +368,25 @@ func TestFailed(t *testing.T) {
 		if f := *status.Failure; kind != "Rack Reconcile Failed" || detail.Step != f.Step || detail.Error != f.Error || detail.Reason != f.Reason || detail.Remedy != f.Remedy || len(detail.Changed) != 1 {
 			t.Errorf("%s %+v", kind, detail)
 		}
-		// No finding of validate's has this digest, so the first pass that finds all well says so.
+		// No findings have this digest, so the first pass without problems reports again.
 		s.reported(string(rack.Failed))
 		s.measures(`"Failed":1`, `"OutOfLine":1`, `"Changes":1`)
+	}
+}
+
+// The time of the status shows that a failure is not over. resync, which also reports failed passes, may not read the status.
+func TestARepeatedFailureIsWrittenAgain(t *testing.T) {
+	s := begin(t, rack.Run{Outcome: "Planned", Goal: "karpenter"})
+	e := event("Failed")
+	e.Error, e.Step = Aborted, "queue"
+	for range 2 {
+		s.cloud.Pass(time.Minute)
+		s.cloud.Forget()
+		s.run(e)
+		read := slices.Contains(s.cloud.Made(), "SSM.GetParameter /sawhorse/racks/demo/status")
+		if want := s.cloud.Now().Format(time.RFC3339)[:16]; s.status().Time[:16] != want || read {
+			t.Errorf("status of %s, want %s; calls %v", s.status().Time, want, s.cloud.Made())
+		}
 	}
 }
 
@@ -375,7 +401,7 @@ func TestWithoutTheLeaseNothingIsReported(t *testing.T) {
 	}
 }
 
-// Karpenter is forgotten once all of its removal has been applied, not before: the records say what is still there.
+// The records show that Karpenter was on until all steps of its removal are applied.
 func TestTheEndOfARemoval(t *testing.T) {
 	for _, c := range []struct {
 		what    string
@@ -407,8 +433,8 @@ func TestTheEndOfARemoval(t *testing.T) {
 	}
 }
 
-// A round that another write overtook is told of by the next report, and by no other.
-func TestOvertakenRounds(t *testing.T) {
+// An iteration that another write superseded is reported by the next report, once.
+func TestSupersededIterations(t *testing.T) {
 	s := begin(t, rack.Run{Outcome: "Planned", Goal: "karpenter"}, done)
 	overtaken := rack.StepRecord{Step: "infrastructure", Changes: []steps.Change{{Subject: "role demo", Action: "created"}}, Incidents: problem}
 	for generation := int64(4); generation < 7; generation++ {
@@ -419,7 +445,7 @@ func TestOvertakenRounds(t *testing.T) {
 	if got := s.status(); !slices.Equal(got.Changed, []string{"role demo created", "queue demo created"}) || !slices.Equal(got.Warnings, slices.Concat(problem, warning)) {
 		t.Errorf("%v, warnings %v", got.Changed, got.Warnings)
 	}
-	t.Log("what a release has counted as served counts as told")
+	t.Log("an iteration that a release has counted as served is not reported again")
 	s.must(s.store.SaveStatus(s.Context(), rack.Status{Rack: "demo", Generation: 1}, "", rack.Told{}))
 	s.cloud.Table.Items["rack#demo lease"]["served"] = &types.AttributeValueMemberN{Value: "6"}
 	s.run(event("Planned"))
@@ -428,15 +454,15 @@ func TestOvertakenRounds(t *testing.T) {
 	}
 }
 
-// A write in mid-pass makes another round of it, which reports for itself: what the pass did before is told with it, and counted once.
-// The next pass tells of its own work only.
-func TestTheRoundsOfAPassAreToldTogether(t *testing.T) {
+// A write during a pass starts another iteration, which has a report of its own. That report has the changes of the earlier
+// iterations too, and the metrics count each change once. The next pass reports its own changes only.
+func TestTheIterationsOfAPassAreReportedTogether(t *testing.T) {
 	some := 12
 	s := begin(t, rack.Run{Outcome: "Planned", Goal: "karpenter", Effects: []plan.Effect{
 		{Pool: "workload", Change: plan.PoolChanged, Replaces: true, Reasons: []string{"NodePoolDrifted"}, Nodes: &some}, {Pool: "gpu", Change: plan.PoolCreated},
 	}}, done)
 	s.run(event("Planned"))
-	round := func(generation int64, execution string, records ...rack.StepRecord) {
+	iteration := func(generation int64, execution string, records ...rack.StepRecord) {
 		t.Helper()
 		s.cloud.Table.Items["rack#demo lease"]["owner"] = &types.AttributeValueMemberS{Value: execution}
 		s.must(s.store.SaveRun(t.Context(), rack.Run{
@@ -452,7 +478,7 @@ func TestTheRoundsOfAPassAreToldTogether(t *testing.T) {
 		e.Generation, e.Execution = generation, execution
 		s.run(e)
 	}
-	round(8, "me", rack.StepRecord{Step: "queue", Changes: []steps.Change{{Subject: "rule demo", Action: "created"}}})
+	iteration(8, "me", rack.StepRecord{Step: "queue", Changes: []steps.Change{{Subject: "rule demo", Action: "created"}}})
 	_, detail := s.sent()
 	if got := s.status(); !slices.Equal(got.Changed, []string{"queue demo created", "rule demo created"}) || got.Generation != 8 || len(detail.Changed) != 2 {
 		t.Errorf("%v, and the event %v", got.Changed, detail.Changed)
@@ -464,20 +490,20 @@ func TestTheRoundsOfAPassAreToldTogether(t *testing.T) {
 		t.Errorf("counted %s", s.measured)
 	}
 	s.cloud.Table.Items["rack#demo lease"]["served"] = &types.AttributeValueMemberN{Value: "8"}
-	round(9, "the next", rack.StepRecord{Step: "queue", Changes: []steps.Change{{Subject: "queue demo", Action: "repaired"}}})
+	iteration(9, "the next", rack.StepRecord{Step: "queue", Changes: []steps.Change{{Subject: "queue demo", Action: "repaired"}}})
 	if got := s.status(); !slices.Equal(got.Changed, []string{"queue demo repaired"}) || !strings.Contains(s.measured.String(), `"Changes":1`) {
 		t.Errorf("%v, counted %s", got.Changed, s.measured)
 	}
-	t.Log("a pass that was stopped after a report does not have its changes told by the next one")
+	t.Log("the next pass does not report the changes of a pass that was stopped after its report")
 	s.cloud.Table.Items["rack#demo lease"]["served"] = &types.AttributeValueMemberN{Value: "5"}
-	round(10, "after that", rack.StepRecord{Step: "queue", Changes: []steps.Change{{Subject: "rule demo", Action: "repaired"}}})
-	round(11, "after that")
+	iteration(10, "after that", rack.StepRecord{Step: "queue", Changes: []steps.Change{{Subject: "rule demo", Action: "repaired"}}})
+	iteration(11, "after that")
 	if got := s.status(); !slices.Equal(got.Changed, []string{"rule demo repaired"}) {
 		t.Errorf("%v", got.Changed)
 	}
 }
 
-// What a step warned of stays in the status as long as the step is done: other passes do not take it again.
+// The warnings of a step stay in the status as long as the step is applied, because other passes do not run it.
 func TestWarningsOfEarlierPasses(t *testing.T) {
 	none := []params.Problem{{Parameter: "cluster_autoscaler", Message: "none was found"}}
 	s := begin(t, rack.Run{Outcome: "Planned", Goal: "karpenter", Warnings: problem}, done)
@@ -494,8 +520,8 @@ func TestWarningsOfEarlierPasses(t *testing.T) {
 	}
 }
 
-// A report that was stopped on the way and runs again ends the same; the event may come twice, but never not at all, and
-// what counts as told has been.
+// A report that is stopped and repeated has the same result. The event may be sent twice. The digest is recorded only after
+// the event was sent.
 func TestInterrupted(t *testing.T) {
 	for n := 1; ; n++ {
 		s := begin(t, rack.Run{Goal: "karpenter"}, done)
@@ -509,7 +535,7 @@ func TestInterrupted(t *testing.T) {
 			t.Fatalf("call %d failed and the report said %v", n, err)
 		}
 		if digest, _ := s.store.Reported(t.Context(), "demo"); digest != "" {
-			t.Errorf("call %d failed, and it counts as told", n)
+			t.Errorf("call %d failed, and the digest is recorded", n)
 		}
 		s.run(event("Planned"))
 		if len(s.cloud.Events.Sent) == 0 || s.status().State != rack.Reconciled || s.cloud.SSM.Values["/sawhorse/racks/demo/outputs/url"] != "u" {
@@ -518,7 +544,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// A dry run that fails is answered, and changes nothing of the rack's.
+// A dry run that fails gets an event and changes nothing of the rack.
 func TestADryRunThatFailsIsAnswered(t *testing.T) {
 	s := begin(t, rack.Run{})
 	s.run(Event{Rack: "demo", Execution: "the dry run", Outcome: "Failed", Error: "StepFailed", Cause: `{"errorMessage":"x"}`, DryRun: true, Started: s.cloud.Now()})
@@ -530,7 +556,7 @@ func TestADryRunThatFailsIsAnswered(t *testing.T) {
 	}
 }
 
-// An execution that was stopped before its generation was noted anywhere: the requests so far are its own.
+// An execution that was stopped before it read its generation is reported with the generation of the lease.
 func TestFailedWithoutAGeneration(t *testing.T) {
 	s := begin(t, rack.Run{})
 	s.cloud.Table.Items["rack#demo lease"]["requested"] = &types.AttributeValueMemberN{Value: "9"}
@@ -540,7 +566,7 @@ func TestFailedWithoutAGeneration(t *testing.T) {
 	}
 }
 
-// The end of a rack: no status, no outputs, no records, no claim; and its last event.
+// A rack that is forgotten has no status, outputs, records and claim any more, and gets a last event.
 func TestForgotten(t *testing.T) {
 	s := begin(t, rack.Run{Outcome: "Forgotten"})
 	s.must(s.store.SavePlan(t.Context(), &plan.Plan{Format: plan.Format, Rack: "demo", Cluster: plan.Cluster{ARN: "arn"}}))

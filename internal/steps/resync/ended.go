@@ -21,7 +21,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps/report"
 )
 
-// ended tells of an execution that was stopped or died, frees its rack, and starts a pass if requests remain.
+// ended reports an execution that failed, was stopped or timed out, frees its rack, and starts a pass if requests remain.
 func (r *Resync) ended(ctx context.Context, event Event) (Answer, error) {
 	name := rack.OfInput(event.Detail.Input, r.Paths)
 	if name == "" {
@@ -35,19 +35,19 @@ func (r *Resync) ended(ctx context.Context, event Event) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	if exists { // a pass that never came to reading its rack's parameters has not put the rack on the list
+	if exists { // a pass that has not read the parameters has not put the rack on the list
 		if err := r.Store.Enlist(ctx, name); err != nil {
 			return Answer{}, err
 		}
 	}
 	if slices.Contains(Uncounted, where.state) {
-		// Nothing but this execution had the event, so the event itself is taken up again.
+		// The event is not counted in the table, so the next execution starts with the same event.
 		return r.follow(ctx, event, name, event.Detail.Input)
 	}
-	// The status is written while the dead pass still has the lease: later, it could hide what another pass has written.
-	var telling error
+	// The status is written while the ended pass still has the lease. Later it could overwrite that of another pass.
+	var reporting error
 	if exists {
-		telling = r.tell(ctx, event, name, where)
+		reporting = r.report(ctx, event, name, where)
 	}
 	remain, err := r.Store.Free(ctx, name, event.Detail.ExecutionARN, r.quiet(event, where))
 	if err != nil {
@@ -55,20 +55,20 @@ func (r *Resync) ended(ctx context.Context, event Event) (Answer, error) {
 	}
 	next := request(events.ReconcileRequested{Rack: name, Reason: "an execution ended early"})
 	if where.state == "" {
-		next = event.Detail.Input // it may not have been counted; where it has been, the same event again does no harm
+		next = event.Detail.Input // it may not have been counted; if it has been, the repetition is harmless
 	} else if !remain {
-		return Answer{}, telling
+		return Answer{}, reporting
 	}
 	answer, err := r.follow(ctx, event, name, next)
 	if err != nil {
 		return answer, err
 	}
-	return answer, telling
+	return answer, reporting
 }
 
-// tell writes the failure into the status and onto the bus, unless the pass had let go of its rack: then it has done so
-// itself, or another pass has the word.
-func (r *Resync) tell(ctx context.Context, event Event, name string, where place) error {
+// report writes the failure to the status and sends its event. If the pass does not have the lease any more, it has done so
+// itself, or another pass has taken over.
+func (r *Resync) report(ctx context.Context, event Event, name string, where place) error {
 	failed := report.Event{
 		Rack: name, Execution: event.Detail.ExecutionARN, Generation: where.generation, Step: where.step,
 		Started: time.UnixMilli(event.Detail.StartDate), Outcome: "Failed", Error: event.Detail.Error, Cause: where.cause,
@@ -82,8 +82,8 @@ func (r *Resync) tell(ctx context.Context, event Event, name string, where place
 	return nil
 }
 
-// quiet is when nothing of an execution runs any more; the zero time where nothing does. Step Functions does not stop the
-// function that it has called; only an execution that failed by itself has waited for it.
+// quiet returns the time until which a function call of the execution may still run, or the zero time if none does. Step
+// Functions does not stop a function when an execution is stopped or times out. An execution that failed has waited for it.
 func (r *Resync) quiet(event Event, where place) time.Time {
 	if event.Detail.Status == string(types.ExecutionStatusFailed) || where.waiting {
 		return time.Time{}
@@ -91,32 +91,32 @@ func (r *Resync) quiet(event Event, where place) time.Time {
 	return r.Now().Add(rack.CallTime)
 }
 
-// Uncounted are the states in which an event is not in the table yet.
+// Uncounted has the states in which the event may not be counted in the table yet.
 var Uncounted = []string{"Intake", "Known", "RecordChange", "Request"}
 
-// functions are those that are called outside of a plan's steps, by the state that calls them.
+// functions maps states to the functions that they call, except for RunStep, which calls those of the plan's steps.
 var functions = map[string]string{"Validate": "validate", "Report": "report", "ReportFailure": "report"}
 
-// place is where in the state machine an execution ended; the zero place where nobody knows.
+// place is where in the state machine an execution ended. It is zero if that is unknown.
 type place struct {
 	state string
-	// waiting tells that no function was being called.
+	// waiting means that it ended in a Wait state, so no function was running.
 	waiting    bool
 	step       string
 	generation int64
 	cause      string
 }
 
-// where tells where an execution ended. One that came to the state Failed says so in its cause. Of any other the end of the
-// history is read; a throttled look is an error, so that Lambda calls again for the notice. Where the history cannot be read for
-// another reason, less is told, and the worst is assumed.
+// where returns where an execution ended. If it ended in the state Failed, its cause says so. Otherwise where reads the end
+// of its history. A throttled read is an error, so that Lambda repeats the call for the notice. If the history cannot be
+// read for another reason, the place is unknown.
 func (r *Resync) where(ctx context.Context, event Event) (place, error) {
-	var said struct {
+	var cause struct {
 		Cause, State, Step string
 		Generation         int64
 	}
-	if json.Unmarshal([]byte(event.Detail.Cause), &said) == nil && said.State != "" {
-		return place{state: said.State, step: said.Step, generation: said.Generation, cause: said.Cause}, nil
+	if json.Unmarshal([]byte(event.Detail.Cause), &cause) == nil && cause.State != "" {
+		return place{state: cause.State, step: cause.Step, generation: cause.Generation, cause: cause.Cause}, nil
 	}
 	const events = 200 // more than a state with all its retries has
 	unknown := place{cause: event.Detail.Cause}
@@ -131,7 +131,7 @@ func (r *Resync) where(ctx context.Context, event Event) (place, error) {
 	}
 	for _, e := range history.Events {
 		entered := e.StateEnteredEventDetails
-		if entered == nil || e.Type == types.HistoryEventTypeFailStateEntered { // which state went there is of interest
+		if entered == nil || e.Type == types.HistoryEventTypeFailStateEntered { // the state before it is the one that failed
 			continue
 		}
 		p := place{state: *entered.Name, waiting: e.Type == types.HistoryEventTypeWaitStateEntered, cause: event.Detail.Cause}
@@ -148,16 +148,16 @@ func (r *Resync) where(ctx context.Context, event Event) (place, error) {
 	return unknown, nil
 }
 
-// followers is how many executions in a row may end early before the next event, or the schedule, is waited for: what kills
-// every pass must not start passes without end.
+// followers is the number of follow-up executions in a row. If they end early too, nothing starts until the next event or
+// the schedule, so that a permanent failure does not start passes endlessly.
 const followers = 3
 
-// follow starts the execution after one that ended early. Its name is made of the other's, so that the same notice twice
-// starts one pass, and begins with its place in the row. It has a hash, because names of executions have 80 characters.
+// follow starts the execution after one that ended early. Its name has a hash of the other's ARN, so that a repeated notice
+// starts one pass, and its number in the row of follow-ups. A name may have at most 80 characters.
 func (r *Resync) follow(ctx context.Context, event Event, name, input string) (Answer, error) {
 	dead := event.Detail.ExecutionARN[strings.LastIndex(event.Detail.ExecutionARN, ":")+1:]
 	before := 0
-	_, _ = fmt.Sscanf(dead, "after-%d-", &before) // any other name is that of the first
+	_, _ = fmt.Sscanf(dead, "after-%d-", &before) // any other name is that of the first one in a row
 	if before >= followers {
 		return Answer{}, nil
 	}

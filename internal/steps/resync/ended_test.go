@@ -25,7 +25,7 @@ func ended(input, execution string) Event {
 	return e
 }
 
-// entered is the event of a history that tells of a state.
+// entered returns the event of a history that a state was entered.
 func entered(kind sfntypes.HistoryEventType, state, input string) sfntypes.HistoryEvent {
 	return sfntypes.HistoryEvent{Type: kind, StateEnteredEventDetails: &sfntypes.StateEnteredEventDetails{Name: &state, Input: &input}}
 }
@@ -41,7 +41,7 @@ var (
 
 const execution = "arn:aws:states:eu-central-1:123456789012:execution:Sawhorse-reconcile:"
 
-// lease is that of a rack with a parameter.
+// lease adds a lease of the rack demo, which has a parameter.
 func lease(cloud *awsfake.Cloud, owner, requested, served string) {
 	cloud.SSM.Values["/sawhorse/racks/demo/params/paused"] = "false"
 	item := awsfake.Item{
@@ -85,9 +85,9 @@ func TestAnExecutionThatEndedFreesItsRack(t *testing.T) {
 	}
 }
 
-// An execution for a name that is no rack's is freed, and nothing is made of it: no entry on the list of the schedule, no status. The
-// pass that follows erases the lease.
-func TestAnExecutionOfARackThatThereIsNot(t *testing.T) {
+// An execution of a rack that does not exist is freed, without an entry in the schedule's list and without a status. The next
+// pass erases the lease.
+func TestAnExecutionOfAnUnknownRack(t *testing.T) {
 	for _, there := range []bool{false, true} {
 		cloud, m, r := begin(time.Hour, 1)
 		lease(cloud, execution+"me", "3", "2")
@@ -107,7 +107,7 @@ func TestAnExecutionOfARackThatThereIsNot(t *testing.T) {
 	}
 }
 
-// EventBridge delivers at least once, and a call may fail between its two effects: one pass follows in the end.
+// EventBridge delivers at least once, and a call may fail between its two effects. One pass follows.
 func TestTheSameNoticeTwiceStartsOnePass(t *testing.T) {
 	cloud, m, r := begin(time.Hour, 1)
 	lease(cloud, execution+"me", "3", "2")
@@ -127,7 +127,8 @@ func TestTheSameNoticeTwiceStartsOnePass(t *testing.T) {
 	}
 }
 
-// What ended in the state Failed says in its cause where, at which step and why: no look at the history, which has a small quota.
+// The cause of an execution that ended in the state Failed says where, at which step and why it failed. Then resync does not
+// read the history, which has a small quota.
 func TestAnExecutionThatFailedTellsWhereByItsCause(t *testing.T) {
 	for _, c := range []struct {
 		what, cause string
@@ -135,7 +136,7 @@ func TestAnExecutionThatFailedTellsWhereByItsCause(t *testing.T) {
 		started     int
 		step        string
 	}{
-		{"told and released", `{"cause":"x","state":"Ended","step":"queue","generation":3}`, "", 0, ""},
+		{"reported and released", `{"cause":"x","state":"Ended","step":"queue","generation":3}`, "", 0, ""},
 		{"the rack could not be released", `{"cause":"no table","state":"Release","step":"queue","generation":2}`, execution + "me", 1, "queue"},
 		{"not even counted", `{"cause":"no table","state":"Request","step":"","generation":0}`, "", 1, ""},
 	} {
@@ -169,9 +170,9 @@ func TestAnExecutionThatFailedTellsWhereByItsCause(t *testing.T) {
 	}
 }
 
-// A look that is throttled is tried again: taken for a place that nobody knows, it would have the pass's event taken up twice, and
-// the next pass wait for a call that has ended.
-func TestAThrottledLookIsTriedAgain(t *testing.T) {
+// A throttled read of the history is repeated. If the place counted as unknown, the event would be handled twice, and the
+// next pass would wait for a call that has ended.
+func TestAThrottledReadIsRepeated(t *testing.T) {
 	cloud, m, r := begin(time.Hour, 1)
 	lease(cloud, execution+"me", "3", "2")
 	notice := ended(`{"detail":{"rack":"demo"}}`, execution+"me")
@@ -185,8 +186,8 @@ func TestAThrottledLookIsTriedAgain(t *testing.T) {
 	}
 }
 
-// P8: an execution that could not say so itself has its rack's status say which step, why, and what happens now.
-func TestAnExecutionThatEndedIsToldOf(t *testing.T) {
+// The status of an execution that could not report itself has the step, the reason and what happens next.
+func TestAnExecutionThatEndedIsReported(t *testing.T) {
 	for _, c := range []struct {
 		what          string
 		status, error string
@@ -232,7 +233,7 @@ func TestAnExecutionThatEndedIsToldOf(t *testing.T) {
 	}
 }
 
-// quiet is what the lease says of calls in flight; 0 where it says nothing.
+// quiet returns the time until which the lease says that a call may run, or 0.
 func quiet(t *testing.T, cloud *awsfake.Cloud) int64 {
 	t.Helper()
 	text := awsfake.Text(cloud.Table.Items["rack#demo lease"], "quiet")
@@ -246,7 +247,7 @@ func quiet(t *testing.T, cloud *awsfake.Cloud) int64 {
 	return n
 }
 
-// Where nobody knows how far an execution came, its event may not have been counted: it is taken up again, with its flags.
+// If it is unknown where an execution ended, its event may not have been counted. The next one starts with the same event.
 func TestAnEventThatMayNotHaveBeenCounted(t *testing.T) {
 	cloud, m, r := begin(time.Hour, 1)
 	lease(cloud, "", "3", "3")
@@ -259,7 +260,7 @@ func TestAnEventThatMayNotHaveBeenCounted(t *testing.T) {
 	}
 }
 
-// A report that fails holds nothing up, and is an error that somebody sees.
+// If the report fails, the rack is freed nevertheless, and the call returns the error.
 func TestAReportThatFailsFreesTheRackAllTheSame(t *testing.T) {
 	cloud, m, r := begin(time.Hour, 1)
 	lease(cloud, execution+"me", "3", "2")
@@ -272,8 +273,8 @@ func TestAReportThatFailsFreesTheRackAllTheSame(t *testing.T) {
 	}
 }
 
-// An execution that could not even count its event leaves nothing in the table: the event itself, with its flags, is taken
-// up again.
+// An execution that did not count its event has left nothing in the table. The next one starts with the same event and its
+// flags.
 func TestAnEventThatWasNotCountedIsTakenUpAgain(t *testing.T) {
 	for _, history := range [][]sfntypes.HistoryEvent{{aborting, asking}, {failed, asking}} {
 		cloud, m, r := begin(time.Hour, 1)
@@ -291,10 +292,10 @@ func TestAnEventThatWasNotCountedIsTakenUpAgain(t *testing.T) {
 	}
 }
 
-// What kills every pass does not start passes without end; the next event begins a new row.
+// Executions that end early do not start others endlessly. The next event begins a new row.
 func TestARowOfDeathsEnds(t *testing.T) {
 	cloud, m, r := begin(time.Hour, 1)
-	for row, name := range []string{strings.Repeat("e", 73), "after-words"} { // the first as long as those that EventBridge gives
+	for row, name := range []string{strings.Repeat("e", 73), "after-words"} { // the first is as long as the names that EventBridge gives
 		for range 10 {
 			lease(cloud, execution+name, "3", "2")
 			answer, err := r.Run(t.Context(), ended(`{"detail":{"rack":"demo"}}`, execution+name))

@@ -1,4 +1,4 @@
-// Package resync starts passes that no write asked for: the scheduled ones, and the one after an execution that ended
+// Package resync starts passes that no event requested: those of the schedule, and the one after an execution that ended
 // without releasing its rack.
 package resync
 
@@ -16,13 +16,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
 	"github.com/sawhorse-io/sawhorse/events"
-	"github.com/sawhorse-io/sawhorse/internal/meter"
+	"github.com/sawhorse-io/sawhorse/internal/metrics"
 	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/rack"
 	"github.com/sawhorse-io/sawhorse/internal/steps/report"
 )
 
-// StateMachine is what starting a pass, and looking at one that ended, needs of Step Functions.
+// StateMachine is the part of Step Functions' API that resync needs.
 type StateMachine interface {
 	StartExecution(context.Context, *sfn.StartExecutionInput, ...func(*sfn.Options)) (*sfn.StartExecutionOutput, error)
 	GetExecutionHistory(context.Context, *sfn.GetExecutionHistoryInput, ...func(*sfn.Options)) (*sfn.GetExecutionHistoryOutput, error)
@@ -40,11 +40,11 @@ type Event struct {
 		// StartDate is when the execution started, in milliseconds.
 		StartDate int64 `json:"startDate"`
 	} `json:"detail"`
-	// Time is when the tick was due, RFC 3339; its place in the interval chooses the racks.
+	// Time is when the tick was due (RFC 3339). It selects the racks.
 	Time string `json:"time"`
 }
 
-// Answer is what was started, for the log.
+// Answer lists the racks whose passes were started, for the log.
 type Answer struct {
 	Racks []string `json:"racks"`
 }
@@ -54,12 +54,12 @@ type Resync struct {
 	Machine    StateMachine
 	MachineARN string
 	Store      *rack.Store
-	// Parameters tells whether a rack that is not listed has any.
+	// Parameters reads whether a rack that is not listed has parameters.
 	Parameters rack.ParameterReader
 	Paths      names.Paths
-	// Report writes the status of a pass that could not do so itself.
-	Report func(context.Context, report.Event) (report.Answer, error)
-	Meter  meter.Meter
+	// Report writes the status of a pass that could not report itself.
+	Report  func(context.Context, report.Event) (report.Answer, error)
+	Metrics metrics.Writer
 	// Interval is the time in which every rack gets one full pass, Slots the number of ticks in it.
 	Interval time.Duration
 	Slots    int
@@ -97,8 +97,8 @@ func (r *Resync) scheduled(ctx context.Context, tick time.Time) (Answer, error) 
 	return answer, errors.Join(failed...)
 }
 
-// measure tells how long the longest pass has gone on that holds its rack: an execution that hangs ends no step and sends no
-// metric of its own.
+// measure writes how long the longest pass that holds a rack has been running. An execution that hangs writes no metrics
+// itself.
 func (r *Resync) measure(ctx context.Context, racks []string) error {
 	var longest time.Duration
 	var failed []error
@@ -110,16 +110,16 @@ func (r *Resync) measure(ctx context.Context, racks []string) error {
 			longest = max(longest, r.Now().Sub(since))
 		}
 	}
-	return errors.Join(append(failed, r.Meter.Longest(longest))...)
+	return errors.Join(append(failed, r.Metrics.Longest(longest))...)
 }
 
-// slot is the number of the tick since 1970.
+// slot returns the number of the tick since 1970.
 func (r *Resync) slot(tick time.Time) int64 {
 	return tick.Unix() / int64(max(1, r.Interval.Seconds()/float64(r.Slots)))
 }
 
-// due are the racks whose turn the tick is: each rack has one slot of the interval, by its name, so that the passes are
-// spread over it and no tick needs to know of another.
+// due returns the racks of a slot. Each rack has one slot of the interval, which a hash of its name selects. So the passes
+// are spread over the interval, and a tick depends on no other tick.
 func (r *Resync) due(racks []string, slot int64) []string {
 	var due []string
 	for _, name := range racks {
@@ -132,7 +132,8 @@ func (r *Resync) due(racks []string, slot int64) []string {
 	return due
 }
 
-// tick is when a tick was due: a late or repeated delivery chooses the same racks. Without a time it is the clock's.
+// tick returns when a tick was due, so that a late or repeated delivery selects the same racks. An event without a time is
+// due now.
 func (r *Resync) tick(event Event) time.Time {
 	if due, err := time.Parse(time.RFC3339, event.Time); err == nil {
 		return due
@@ -140,7 +141,7 @@ func (r *Resync) tick(event Event) time.Time {
 	return r.Now()
 }
 
-// start starts the pass of a name, at most once.
+// start starts an execution, at most once for each name.
 func (r *Resync) start(ctx context.Context, rack, input, execution string) error {
 	_, err := r.Machine.StartExecution(ctx, &sfn.StartExecutionInput{StateMachineArn: &r.MachineARN, Input: &input, Name: &execution})
 	if err != nil && !errors.As(err, new(*types.ExecutionAlreadyExists)) {
@@ -149,7 +150,7 @@ func (r *Resync) start(ctx context.Context, rack, input, execution string) error
 	return nil
 }
 
-// request is the input of a pass that resync asks for.
+// request returns the input of an execution for a request.
 func request(r events.ReconcileRequested) string {
 	input, err := json.Marshal(map[string]any{"detail-type": r.DetailType(), "detail": r})
 	if err != nil {

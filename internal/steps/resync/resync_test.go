@@ -16,25 +16,25 @@ import (
 	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
-	"github.com/sawhorse-io/sawhorse/internal/meter"
+	"github.com/sawhorse-io/sawhorse/internal/metrics"
 	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/rack"
 	"github.com/sawhorse-io/sawhorse/internal/steps/report"
 )
 
-// machine is Step Functions: executions have a name once, and many inputs.
+// machine fakes Step Functions, which starts an execution only once for each name.
 type machine struct {
 	names  map[string]bool
 	last   string // the latest of them
 	inputs []string
 	err    error
-	// history is that of every execution, the last event first; without one it cannot be read, for the reason unread.
+	// history is the history of every execution, the last event first. Without it, reading fails with the error unread.
 	history []sfntypes.HistoryEvent
 	unread  error
 	looks   int
 	// refused are the racks whose passes cannot be started.
 	refused []string
-	// measured is what the meter wrote.
+	// measured has the lines of metrics.
 	measured bytes.Buffer
 }
 
@@ -73,15 +73,15 @@ func begin(interval time.Duration, slots int) (*awsfake.Cloud, *machine, *Resync
 	store, paths := &rack.Store{DB: cloud.Table, Name: "sawhorse"}, names.Paths{Prefix: "/sawhorse"}
 	teller := &report.Report{
 		Store: store, Now: cloud.Now, Outputs: rack.Published{SSM: cloud.SSM, Paths: paths}, Send: report.Bus{Events: cloud.Events, Name: "sawhorse"}.Send,
-		Meter: meter.Meter{Out: io.Discard, Now: cloud.Now},
+		Metrics: metrics.Writer{Out: io.Discard, Now: cloud.Now},
 	}
 	return cloud, m, &Resync{
-		Machine: m, MachineARN: "arn:machine", Store: store, Parameters: cloud.SSM, Meter: meter.Meter{Out: &m.measured, Now: cloud.Now},
+		Machine: m, MachineARN: "arn:machine", Store: store, Parameters: cloud.SSM, Metrics: metrics.Writer{Out: &m.measured, Now: cloud.Now},
 		Paths: paths, Interval: interval, Slots: slots, Now: cloud.Now, Report: teller.Run,
 	}
 }
 
-// started are the racks of the passes so far.
+// started returns the racks of the passes so far.
 func (m *machine) started(t *testing.T) []string {
 	t.Helper()
 	var racks []string
@@ -101,7 +101,7 @@ func (m *machine) started(t *testing.T) []string {
 	return racks
 }
 
-// Whatever the interval, and whenever the schedule was made: in one interval each rack has one full pass.
+// Each rack has one full pass in one interval, for any interval and any start of the schedule.
 func TestEachRackOnceAnInterval(t *testing.T) {
 	for _, c := range []struct{ minutes, slots int }{{60, 12}, {60, 1}, {60, 60}, {15, 5}, {1, 1}, {1440, 48}, {30, 3}} {
 		for _, offset := range []time.Duration{0, time.Second, 17*time.Minute + 3*time.Second} {
@@ -129,7 +129,7 @@ func TestEachRackOnceAnInterval(t *testing.T) {
 	}
 }
 
-// The racks are listed from the table: Parameter Store would page over all parameters of the account, and throttle.
+// The racks are listed from the table, because Parameter Store would page through all parameters of the account.
 func TestTheRacksAreThoseOfTheList(t *testing.T) {
 	cloud, m, r := begin(time.Hour, 1)
 	for _, name := range []string{"b", "a", "c-3"} {
@@ -148,7 +148,7 @@ func TestTheRacksAreThoseOfTheList(t *testing.T) {
 	}
 }
 
-// An earlier version kept no list: the racks that it left leases of are listed, once.
+// An earlier version kept no list. The racks that have leases are added once.
 func TestTheListIsCompletedAfterAnUpgrade(t *testing.T) {
 	cloud, m, r := begin(time.Hour, 1)
 	lease(cloud, "", "3", "3")
@@ -171,7 +171,7 @@ func TestTheListIsCompletedAfterAnUpgrade(t *testing.T) {
 	}
 }
 
-// The Scheduler delivers at least once, and Lambda calls again for a tick that failed: a rack gets one pass for each tick.
+// The Scheduler delivers at least once, and Lambda repeats a failed call. A rack gets one pass for each tick.
 func TestTheSameTickTwiceStartsOnePass(t *testing.T) {
 	_, m, r := begin(time.Hour, 12)
 	for _, name := range []string{"demo", strings.Repeat("r", 200)} {
@@ -193,7 +193,7 @@ func TestTheSameTickTwiceStartsOnePass(t *testing.T) {
 	}
 }
 
-// A rack whose pass cannot be started keeps no other waiting, and the tick is an error, so that Lambda calls again for it.
+// A pass that cannot be started does not delay the other racks. The tick returns an error, so that Lambda repeats it.
 func TestOneRackThatFailsKeepsNoOtherWaiting(t *testing.T) {
 	_, m, r := begin(time.Hour, 1)
 	for _, name := range []string{"a", "b", "c"} {
@@ -213,7 +213,7 @@ func TestOneRackThatFailsKeepsNoOtherWaiting(t *testing.T) {
 	}
 }
 
-// ExecutionTime comes when an execution ends; a pass that hangs is seen by how long it has had its rack.
+// Step Functions publishes ExecutionTime only when an execution ends. The age of the lease also shows a pass that hangs.
 func TestThePassThatHangsIsMeasured(t *testing.T) {
 	cloud, m, r := begin(time.Hour, 12)
 	hold := func(name, owner string, since time.Duration) {

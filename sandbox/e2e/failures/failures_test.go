@@ -123,11 +123,11 @@ func TestFailing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range history.Paths {
-		again += strings.Count(strings.Join(path, " "), "ReportFailure Reported Release Again Enough Settle Renew Validate")
+		again += strings.Count(strings.Join(path, " "), "ReportFailure Reported Release Again Enough Debounce Renew Validate")
 	}
-	t.Logf("%d failed rounds were followed by another at once", again)
+	t.Logf("%d failed iterations were followed by another at once", again)
 	if again == 0 {
-		t.Error("no round follows one that failed while a write arrived")
+		t.Error("no iteration follows one that failed while a write arrived")
 	}
 	sandbox.Play(t, story.LostEvents)
 }

@@ -1,0 +1,126 @@
+// Package metrics writes the results of passes as log lines that CloudWatch turns into metrics (the embedded metric
+// format). This needs no API call and no permission, and the line is also the pass's log entry.
+package metrics
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+)
+
+// Metrics over all racks. Every pass writes them, without dry runs.
+const (
+	// Passes is the number of passes.
+	Passes = "Passes"
+	// Rejected and Failed are the numbers of passes with these results.
+	Rejected = "Rejected"
+	Failed   = "Failed"
+)
+
+// Metrics by rack. Only a pass with something to report writes them, because CloudWatch bills a metric for each hour in
+// which it has data.
+const (
+	// OutOfLine is 1 if the rack is not as its parameters say after the pass (rejected, failed or paused), else 0.
+	OutOfLine = "OutOfLine"
+	// Changes is the number of changes that the steps made.
+	Changes = "Changes"
+	// Seconds is the duration of a pass that had something to do or to report.
+	Seconds = "Seconds"
+)
+
+// LongestPass is the running time in seconds of the longest pass that holds a rack, or 0 if there is none. Each tick of
+// the schedule measures it.
+const LongestPass = "LongestPass"
+
+// Dimension is the dimension of the metrics by rack.
+const Dimension = "Rack"
+
+// Pass is the result of one pass.
+type Pass struct {
+	Rack       string
+	Generation int64
+	Execution  string
+	// State is the state in the rack's status after the pass.
+	State   string
+	Changes int
+	// Took is the duration, or nil if the pass ended before there was anything to do.
+	Took *time.Duration
+	// News means that the status says something new: also that the rack is as its parameters say again, so that
+	// OutOfLine returns to 0.
+	News bool
+	// Unknown means that there is no rack of that name. Anybody's event can name one, so there are no metrics by rack.
+	Unknown bool
+}
+
+// byRack reports whether a pass has something to report of its rack.
+func (p Pass) byRack() bool { return !p.Unknown && (p.News || p.outOfLine()) }
+
+func (p Pass) outOfLine() bool { return p.State != "Reconciled" }
+
+// Writer writes one line for each pass.
+type Writer struct {
+	Out io.Writer
+	// Namespace is the CloudWatch namespace of the metrics: the stack's name.
+	Namespace string
+	Now       func() time.Time
+}
+
+// Pass writes the line of one pass. The line has all values, also of metrics that it does not write.
+func (w Writer) Pass(p Pass) error {
+	line := map[string]any{
+		"msg": "pass", Dimension: p.Rack, "rack": p.Rack, "generation": p.Generation, "execution": p.Execution, "state": p.State,
+		Passes: 1, Changes: p.Changes, Rejected: is(p.State == "Rejected"), Failed: is(p.State == "Failed"), OutOfLine: is(p.outOfLine()),
+	}
+	all := []directive{{w.Namespace, [][]string{{}}, []metric{{Passes, "Count"}, {Rejected, "Count"}, {Failed, "Count"}}}}
+	byRack := []metric{{OutOfLine, "Count"}, {Changes, "Count"}}
+	if p.Took != nil {
+		line[Seconds] = p.Took.Seconds()
+		byRack = append(byRack, metric{Seconds, "Seconds"})
+	}
+	if p.byRack() {
+		all = append(all, directive{w.Namespace, [][]string{{Dimension}}, byRack})
+	}
+	if err := w.write(line, all...); err != nil {
+		return fmt.Errorf("rack %s: metrics: %w", p.Rack, err)
+	}
+	return nil
+}
+
+// Longest writes the line with the running time of the longest pass.
+func (w Writer) Longest(pass time.Duration) error {
+	line := map[string]any{"msg": "longest pass", LongestPass: pass.Seconds()}
+	if err := w.write(line, directive{w.Namespace, [][]string{{}}, []metric{{LongestPass, "Seconds"}}}); err != nil {
+		return fmt.Errorf("metrics: %w", err)
+	}
+	return nil
+}
+
+// write writes a line, with the metadata that tells CloudWatch which metrics to create from its values.
+func (w Writer) write(line map[string]any, all ...directive) error {
+	line["_aws"] = map[string]any{"Timestamp": w.Now().UnixMilli(), "CloudWatchMetrics": all}
+	text, err := json.Marshal(line)
+	if err == nil {
+		_, err = w.Out.Write(append(text, '\n'))
+	}
+	return err
+}
+
+// directive has the metrics of one set of dimensions.
+type directive struct {
+	Namespace  string
+	Dimensions [][]string
+	Metrics    []metric
+}
+
+type metric struct {
+	Name string
+	Unit string
+}
+
+func is(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}

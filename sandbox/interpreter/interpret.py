@@ -1,0 +1,90 @@
+"""Plays one pass of the state machine with MiniStack's interpreter, without any AWS service.
+
+Reads {definition, steps, answers, together} and prints {path, inputs, called, report}. A Task does not call anything:
+validate returns the steps, the function of a step returns its next answer, and DynamoDB counts one request. An answer
+that begins with "!" is an error of that name. With together, the fields of an Assign see the old values, as on AWS.
+Without it they see each other, as in MiniStack.
+"""
+
+import json
+import sys
+
+from ministack.services import stepfunctions as asl
+
+
+def main():
+    given = json.load(sys.stdin)
+    if given["together"]:
+        asl._apply_state_assign = assign_together
+    print(json.dumps(Pass(given).play()))
+
+
+def assign_together(state, raw, ctx, result=None, error_output=None):
+    old = dict(ctx, variables=dict(ctx["variables"]))
+    for name, value in state.get("Assign", {}).items():
+        ctx["variables"][name] = asl._apply_jsonata_template(value, raw, old, result=result, error_output=error_output)
+
+
+class Pass:
+    def __init__(self, given):
+        self.states, self.at = given["definition"]["States"], given["definition"]["StartAt"]
+        self.steps, self.answers = given["steps"], given["answers"]
+        self.path, self.inputs, self.called, self.reported = [], [], [], {}
+        self.data = {"source": "test", "detail-type": "Rack Reconcile Requested", "detail": {"rack": "demo"}}
+        execution = {"Id": "me", "Name": "me", "Input": self.data, "StartTime": "2026-01-02T03:04:05Z"}
+        self.ctx = {"QueryLanguage": "JSONata", "Execution": execution, "StateMachine": {"Id": "machine"}, "variables": {}}
+
+    def play(self):
+        while len(self.path) < 1000:
+            name = self.at
+            state = self.states[name]
+            self.path.append(name)
+            self.ctx["State"] = {"Name": name}
+            if name == "RunStep":
+                self.inputs.append(self.data)
+            match state["Type"]:
+                case "Succeed" | "Fail":
+                    break
+                case "Wait":
+                    asl._jsonata_wait_seconds(state, self.data, self.ctx)
+                    self.at = state["Next"]
+                case "Choice":
+                    self.data, self.at = asl._execute_choice(state, self.data, self.ctx)
+                case "Pass":
+                    self.data, self.at = asl._execute_pass(state, self.data, self.ctx)
+                case "Task":
+                    self.task(state)
+        return {"path": self.path, "inputs": self.inputs, "called": self.called, "report": self.reported}
+
+    def task(self, state):
+        try:
+            result = self.call(state["Resource"], asl._apply_jsonata_arguments(state, self.data, self.ctx))
+            output = asl._apply_jsonata_output(state, self.data, self.ctx, result=result, default=result)
+            asl._apply_state_assign(state, self.data, self.ctx, result=result)
+            self.data, self.at = output, state["Next"]
+        except asl._ExecutionError as error:
+            caught = {"Error": error.error, "Cause": error.cause}
+            catch = next(c for c in state["Catch"] if error.error in c["ErrorEquals"] or "States.ALL" in c["ErrorEquals"])
+            output = asl._apply_jsonata_output(catch, self.data, self.ctx, error_output=caught, default=caught)
+            asl._apply_state_assign(catch, self.data, self.ctx, error_output=caught)
+            self.data, self.at = output, catch["Next"]
+
+    def call(self, resource, arguments):
+        if not resource.endswith(":lambda:invoke"):
+            return {"Attributes": {"requested": {"N": "7"}}}
+        function, payload = arguments["FunctionName"].rsplit("-", 1)[1], arguments["Payload"]
+        if function == "validate":
+            outcome = "Planned" if self.steps else "Unchanged"
+            return {"Payload": {"generation": 7, "outcome": outcome, "report": True, "steps": self.steps}}
+        if function == "report":
+            self.reported = payload
+            return {"Payload": {}}
+        self.called.append(payload["step"]["name"])
+        answers = self.answers.get(payload["step"]["name"], ["done"])
+        answer = answers.pop(0) if len(answers) > 1 else answers[0]
+        if answer.startswith("!"):
+            raise asl._ExecutionError(answer[1:], "reason")
+        return {"Payload": {"status": answer, "waitSeconds": 1, "note": "note"}}
+
+
+main()

@@ -1,0 +1,148 @@
+// Package interpreter plays passes of the state machine with MiniStack's interpreter of the Amazon States Language, and
+// counts the state transitions, which are what a pass costs. It has only tests.
+package interpreter
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+type step struct {
+	Name     string `json:"name"`
+	Function string `json:"function"`
+	Deadline int    `json:"deadline"`
+}
+
+// played is a pass: the states that it entered, the inputs of RunStep, the steps that were called, and the payload of
+// the report.
+type played struct {
+	Path   []string
+	Inputs []struct {
+		Step       string
+		Generation int
+	}
+	Called []string
+	Report struct {
+		Outcome, Error, Step string
+		Steps                []string
+	}
+}
+
+func steps(n int) []step {
+	all := make([]step, n)
+	for i := range all {
+		all[i] = step{Name: fmt.Sprint("step", i), Function: "step", Deadline: 60}
+	}
+	return all
+}
+
+var substitution = regexp.MustCompile(`\$\{\w+\}`)
+
+// play plays a pass. together is whether the fields of one Assign see the old values, as on AWS, or each other, as in
+// MiniStack.
+func play(t *testing.T, steps []step, answers map[string][]string, together bool) played {
+	t.Helper()
+	text, err := os.ReadFile("../../statemachine/reconcile.asl.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	definition := substitution.ReplaceAllFunc(text, func(name []byte) []byte {
+		if bytes.HasSuffix(name, []byte("Seconds}")) {
+			return []byte("5")
+		}
+		return []byte("sawhorse-") // of the others, any text does
+	})
+	given, err := json.Marshal(map[string]any{
+		"definition": json.RawMessage(definition), "steps": steps, "answers": answers, "together": together,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	python := exec.Command("../../.cache/ministack/bin/python", "interpret.py")
+	python.Stdin = bytes.NewReader(given)
+	out, err := python.Output()
+	if err != nil {
+		t.Fatalf("interpret.py: %v\n%s", err, complaint(err))
+	}
+	var p played
+	if err := json.Unmarshal(out, &p); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func complaint(err error) []byte {
+	if exit, ok := err.(*exec.ExitError); ok {
+		return exit.Stderr
+	}
+	return nil
+}
+
+// A step that is done at its first answer costs two state transitions. Everything else costs 13.
+func TestTransitionsOfAPass(t *testing.T) {
+	for _, n := range []int{0, 1, 2, 13} {
+		for _, together := range []bool{true, false} {
+			p := play(t, steps(n), map[string][]string{}, together)
+			if len(p.Path) != 13+2*n || p.Path[len(p.Path)-1] != "Done" {
+				t.Errorf("%d steps: %d transitions, want %d: %v", n, len(p.Path), 13+2*n, p.Path)
+			}
+			if len(p.Called) != n || len(p.Report.Steps) != n || !slices.IsSorted(p.Called[:min(n, 10)]) {
+				t.Errorf("%d steps: called %v, reported %v", n, p.Called, p.Report.Steps)
+			}
+			for i, input := range p.Inputs {
+				if input.Step != p.Called[i] || input.Generation != 7 {
+					t.Errorf("step %s: the input of RunStep is %+v", p.Called[i], input)
+				}
+			}
+		}
+	}
+}
+
+// The ways on from a step, with the fields of an Assign evaluated in both ways.
+func TestAnswersOfAStep(t *testing.T) {
+	for _, c := range []struct {
+		what, answers string
+		deadline      int
+		called        string
+		// states are those from the second step's first answer on.
+		states, outcome, failed string
+	}{
+		{"waits", "wait wait done", 60, "step0 step1 step1 step1 step2",
+			"StepAnswer WaitForStep RunStep StepAnswer WaitForStep RunStep StepAnswer RunStep StepAnswer " +
+				"Report Reported Release Ended Done", "Planned", ""},
+		{"superseded", "superseded done", 60, "step0 step1", "StepAnswer Again Enough HandOver StartSuccessor HandedOver", "", ""},
+		{"late", "wait", -1, "step0 step1",
+			"StepAnswer StepLate ReportFailure Reported Release Ended Failed", "Failed", "step1 StepDeadlineExceeded"},
+		{"fails", "!StepFailed", 60, "step0 step1", "ReportFailure Reported Release Ended Failed", "Failed", "step1 StepFailed"},
+		{"rejects", "!Rejected", 60, "step0 step1", "Report Reported Release Ended Done", "Rejected", ""},
+		{"has lost the lease", "!LeaseLost", 60, "step0 step1", "Lost", "", ""},
+	} {
+		for _, together := range []bool{true, false} {
+			all := steps(3)
+			all[1].Deadline = c.deadline
+			p := play(t, all, map[string][]string{"step1": strings.Fields(c.answers)}, together)
+			second := len(p.Path) // the index after the second RunStep
+			for i, n := 0, 0; i < len(p.Path) && n < 2; i++ {
+				if p.Path[i] == "RunStep" {
+					second, n = i+1, n+1
+				}
+			}
+			if got := strings.Join(p.Path[second:], " "); got != c.states {
+				t.Errorf("a step %s: %s, want %s", c.what, got, c.states)
+			}
+			if got := strings.Join(p.Called, " "); got != c.called {
+				t.Errorf("a step %s: called %s, want %s", c.what, got, c.called)
+			}
+			if got := strings.TrimSpace(p.Report.Step + " " + p.Report.Error); p.Report.Outcome != c.outcome || got != c.failed {
+				t.Errorf("a step %s: report %+v", c.what, p.Report)
+			}
+		}
+	}
+}
