@@ -23,7 +23,8 @@ func (r *Result) typesAdvice(name, pool string, types []string) {
 	for _, t := range types {
 		family, _, _ := strings.Cut(t, ".")
 		if !KnownType(t) {
-			r.warning(name, "", "%s has the instance type %s, which Karpenter %s does not know; by its name it counts as %s%s",
+			r.warning(name, "", "%s has the instance type %s, which Karpenter %s does not know; by its name it counts as %s; "+
+				"correct it, or, if AWS has it, set karpenter_arch%s",
 				name, t, names.KarpenterVersion, ArchOf(t), DidYouMean(family, Families()))
 		}
 	}

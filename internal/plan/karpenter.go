@@ -132,7 +132,8 @@ func (b *builder) controller() {
 		Queue:            names.Queue(b.config.Rack),
 	}
 	if b.config.NVIDIADevicePlugin && !b.config.Enabled {
-		b.warn("nvidia_device_plugin_enable", "nvidia_device_plugin_enable is true, but does nothing until karpenter_enabled is true")
+		b.warn("nvidia_device_plugin_enable", "nvidia_device_plugin_enable is true, but does nothing until karpenter_enabled is true; "+
+			"if Karpenter stays off, write false")
 	}
 	if !b.plan.Infrastructure.PodIdentity {
 		b.plan.Controller.RoleARN = fmt.Sprintf("arn:%s:iam::%s:role%s%s", b.plan.Cluster.Partition, b.plan.Cluster.Account, names.IAMPath, names.ControllerRole(b.config.Rack))

@@ -75,7 +75,8 @@ func (r *run) conclude(ctx context.Context) error {
 		return err
 	}
 	if len(all.Instances) > 0 {
-		r.progress.Happened("karpenter_enabled", "Karpenter had not ended these instances, so Sawhorse terminated them through EC2, and their end is confirmed: %s. Pods that were still on them had no time to end.",
+		r.progress.Happened("karpenter_enabled", "Karpenter had not ended these instances, so Sawhorse terminated them through EC2, and their end "+
+			"is confirmed: %s. Pods that were still on them had no time to end. Before the next time, look for PodDisruptionBudgets that never allow an eviction.",
 			strings.Join(all.Instances, ", "))
 	}
 	if len(all.Objects) > 0 {

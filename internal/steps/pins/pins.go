@@ -121,7 +121,8 @@ func (r *run) pin(ctx context.Context, live *unstructured.Unstructured) (string,
 		return "", nil
 	case !rollout.Done:
 		r.progress.Unfinished = true
-		r.progress.Warn("karpenter_enabled", "%s was not pinned to the system nodes, because its pods are not all ready as it is (%s); a later pass pins it.", k8s.Subject(live), rollout.Note)
+		r.progress.Warn("karpenter_enabled", "%s was not pinned to the system nodes, because its pods are not all ready as it is (%s); "+
+			"repair its pods, and a later pass pins it.", k8s.Subject(live), rollout.Note)
 		return "", nil
 	}
 	nodes, err := r.client.SystemNodes(ctx)

@@ -156,9 +156,11 @@ func (r *run) scale(ctx context.Context, lack *shortage) (steps.Progress, error)
 	}
 	switch {
 	case len(lack.left) > 0:
-		r.progress.Happened("karpenter_enabled", "Karpenter's nodes are drained although %s. Pods without a place stay Pending until there is one.", lack.figures(true))
+		r.progress.Happened("karpenter_enabled", "Karpenter's nodes are drained although %s. Pods without a place stay Pending until there is one: "+
+			"give the system node groups, or others, more nodes, or stop those pods.", lack.figures(true))
 	case r.onward:
-		r.progress.Happened("karpenter_enabled", "Karpenter's nodes are drained although %s. %d pod(s) wait for nodes that are starting.", lack.figures(false), len(lack.waiting))
+		r.progress.Happened("karpenter_enabled", "Karpenter's nodes are drained although %s. %d pod(s) wait for nodes that are starting; "+
+			"if they stay Pending, give the node groups more nodes, or stop those pods.", lack.figures(false), len(lack.waiting))
 	default:
 		return r.progress.NotYet(poll, "%d pod(s) of Karpenter's nodes wait for further nodes; %s",
 			len(lack.waiting), waiting(slices.Concat(lack.groups, lack.builds)))
