@@ -77,6 +77,7 @@ deployment: parts
 rights: parts
 	@$(CACHE)/ministack/bin/python -B sandbox/rights/judge.py $(if $(UPDATE),--update) --template $(CACHE)/cdk.out/Sawhorse.template.json --proof cdk/testdata/proof.json \
 	  $(foreach package,e2e e2e-failures e2e-enabling e2e-changes e2e-disabling e2e-leaving,$(CACHE)/$(package)/decisions.jsonl)
+	@$(if $(UPDATE),go test ./cdk -run PermissionsDocument -update)
 
 ## unit: the tests that need no sandbox
 .PHONY: unit
