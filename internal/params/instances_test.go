@@ -2,7 +2,6 @@ package params
 
 import (
 	"bytes"
-	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,8 +10,6 @@ import (
 	"strings"
 	"testing"
 )
-
-var updateInstances = flag.Bool("update-instances", false, "write instance_types.txt from Karpenter's module")
 
 // The embedded list must have the types in Karpenter's module: those in its VPC limits and in its static prices.
 func TestInstanceTypesAreKarpenters(t *testing.T) {
@@ -51,13 +48,13 @@ func TestInstanceTypesAreKarpenters(t *testing.T) {
 		slices.Sort(sizes[family])
 		want.WriteString(family + " " + strings.Join(sizes[family], " ") + "\n")
 	}
-	if *updateInstances {
+	if *update {
 		if err := os.WriteFile("instance_types.txt", want.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if got, err := os.ReadFile("instance_types.txt"); err != nil || !bytes.Equal(got, want.Bytes()) {
-		t.Errorf("%v: instance_types.txt is not what Karpenter's module has; run go test ./internal/params -update-instances", err)
+		t.Errorf("%v: instance_types.txt is not what Karpenter's module has; run go test ./internal/params -update", err)
 	}
 }
 
