@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/sawhorse-io/sawhorse/sandbox/timeline"
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/timeline"
 )
 
 // observer watches the objects that the ordering promises are about while a sandbox is in use. The final state alone

@@ -6,7 +6,7 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/sawhorse-io/sawhorse/sandbox/fault"
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
 	"github.com/sawhorse-io/sawhorse/sandbox/user"
 )
 

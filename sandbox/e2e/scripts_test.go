@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sawhorse-io/sawhorse/sandbox/passes"
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/passes"
 	"github.com/sawhorse-io/sawhorse/sandbox/story"
 )
 

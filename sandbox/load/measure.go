@@ -10,8 +10,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sawhorse-io/sawhorse/sandbox/fault"
-	"github.com/sawhorse-io/sawhorse/sandbox/passes"
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/passes"
 	"github.com/sawhorse-io/sawhorse/sandbox/rates"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sawhorse-io/sawhorse/sandbox/timeline"
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/timeline"
 )
 
 // Pods that are hard to move. Karpenter deletes a pod one grace period before the drain window ends, so their grace

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sawhorse-io/sawhorse/sandbox/timeline"
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/timeline"
 )
 
 // watches are the commands that record a rack's life in the cluster, with a line for each change of an object.

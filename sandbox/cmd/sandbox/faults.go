@@ -16,7 +16,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/sandbox/apifront"
 	"github.com/sawhorse-io/sawhorse/sandbox/caller"
-	"github.com/sawhorse-io/sawhorse/sandbox/fault"
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
 	"github.com/sawhorse-io/sawhorse/sandbox/standin"
 )
 

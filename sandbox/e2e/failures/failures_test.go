@@ -16,8 +16,8 @@ import (
 	eventtypes "github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/passes"
 	"github.com/sawhorse-io/sawhorse/sandbox/e2e/stage"
-	"github.com/sawhorse-io/sawhorse/sandbox/passes"
 	"github.com/sawhorse-io/sawhorse/sandbox/story"
 )
 

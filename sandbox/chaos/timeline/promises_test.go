@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sawhorse-io/sawhorse/sandbox/timeline"
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/timeline"
 )
 
 // Lines of turning Karpenter on and off, five seconds apart.
