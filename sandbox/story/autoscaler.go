@@ -19,7 +19,6 @@ func Autoscaler(t *Teller) {
 		asg     = describe + "batch --query 'nodegroup.resources.autoScalingGroups[0].name' --output text"
 		groups  = "aws eks list-nodegroups --cluster-name demo --query 'sort(nodegroups)' --output text | tr '\\t' ' '"
 		command = `kubectl -n kube-system get deployment cluster-autoscaler -o jsonpath='{.spec.template.spec.containers[0].command}'`
-		pinning = `kubectl -n kube-system get deployment cluster-autoscaler -o jsonpath='{.spec.replicas} {.spec.template.spec.nodeSelector.convox\.io/system-node}'`
 	)
 	before := asBefore(t)
 	t.Check("replicas without additional groups", scale("kube-system/cluster-autoscaler"), "0")
@@ -38,7 +37,7 @@ func Autoscaler(t *Teller) {
 	t.Until("the group", active, "ACTIVE", time.Minute)
 	repair(t)
 	name := t.Ask(asg)
-	t.Check("replicas, and where it may run", pinning, "1 true")
+	t.Check("replicas, and where it may run", autoscalerPinning, "1 true")
 	t.Contains("what it scales", command, `"--nodes=0:2:`+name+`"`)
 	t.Check("discovery", command+" | grep -c node-group-auto-discovery || true", "0")
 	t.Contains("the other arguments are as they were", command, `"./cluster-autoscaler","--v=4","--stderrthreshold=info","--cloud-provider=aws","--skip-nodes-with-local-storage=false","--expander=least-waste"`)
@@ -54,7 +53,7 @@ func Autoscaler(t *Teller) {
 	off(t)
 	t.Check("Cluster Autoscaler is as it was, byte for byte", autoscaler, before)
 	on(t)
-	t.Check("replicas, and where it may run", pinning, "1 true")
+	t.Check("replicas, and where it may run", autoscalerPinning, "1 true")
 	t.Contains("what it scales", command, `"--nodes=0:5:`+name+`"`)
 
 	t.Chapter("Without the group")
@@ -69,7 +68,7 @@ func Autoscaler(t *Teller) {
 	t.Check("build group (min, desired, max)", buildGroup, "1 1 3")
 	t.Contains("the status says why", status, "Node group build had been brought to zero")
 	t.Check("NodePool build", "kubectl get nodepool build -o name --ignore-not-found", "")
-	t.Check("replicas, and where it may run", pinning, "1 true")
+	t.Check("replicas, and where it may run", autoscalerPinning, "1 true")
 	t.Contains("what it scales", command, `"--nodes=1:3:`+t.Ask(strings.ReplaceAll(asg, "batch", "build"))+`"`)
 	unchanged(t)
 	t.Contains("but that the group has nodes", status, "build node groups with nodes and no pool to replace them: build")

@@ -15,18 +15,17 @@ func ChangeRequest(t *Teller) {
 		back = `{"rack":"demo","unset":["karpenter_cpu_limit","karpenter_memory_limit_gb"]}`
 
 		limits    = "kubectl get nodepool workload -o jsonpath='{.spec.limits.cpu} {.spec.limits.memory}'"
-		revision  = "kubectl get nodepool workload -o jsonpath='{.metadata.generation}'"
 		parameter = "/sawhorse/racks/demo/params/karpenter_"
 		stored    = "aws ssm get-parameters --names " + parameter + "cpu_limit " + parameter + "memory_limit_gb --query 'sort_by(Parameters,&Name)[].[Value]' --output text | paste -sd' '"
 		versions  = "aws ssm get-parameters-by-path --path /sawhorse/racks/demo/params --query 'sort_by(Parameters,&Name)[].[Name,Version]' --output json"
 	)
 	t.Chapter("Two values as one change")
-	was := t.Ask(revision)
+	was := t.Ask(poolGeneration)
 	id := request(t, good)
 	t.Until("the NodePool's limits", limits, "321 654Gi", time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
 	t.Check("in Parameter Store", stored, "321 654")
-	t.Check("the NodePool was changed once, not twice", "echo $(("+t.Ask(revision)+" - "+was+"))", "1")
+	t.Check("the NodePool was changed once, not twice", "echo $(("+t.Ask(poolGeneration)+" - "+was+"))", "1")
 	t.Check("the request", recorded(id), "finished")
 	t.Check("status", state, "Reconciled")
 
@@ -42,12 +41,12 @@ func ChangeRequest(t *Teller) {
 	t.Check("the NodePool's limits", limits, "322 654Gi")
 
 	t.Chapter("A change with one bad value")
-	was = t.Ask(revision)
+	was = t.Ask(poolGeneration)
 	id = request(t, bad)
 	t.Until("the request", recorded(id), "refused", time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
 	t.Check("versions of all parameters", versions, untouched)
-	t.Check("the NodePool's generation", revision, was)
+	t.Check("the NodePool's generation", poolGeneration, was)
 	t.Check("the NodePool's limits", limits, "322 654Gi")
 
 	t.Chapter("A misspelled detail type")

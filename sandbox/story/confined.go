@@ -8,7 +8,6 @@ import "fmt"
 func Confined(t *Teller) {
 	const (
 		admin    = "arn:aws:iam::aws:policy/AdministratorAccess"
-		image    = "$(aws ec2 describe-images --owners amazon --query 'Images[0].ImageId' --output text)"
 		theirs   = "ResourceType=instance,Tags=[{Key=karpenter.sh/nodepool,Value=workload},{Key=eks:eks-cluster-name,Value=other},{Key=kubernetes.io/cluster/other,Value=owned}]"
 		url      = `"$(aws sqs get-queue-url --queue-name other-karpenter --query QueueUrl --output text)"`
 		mine     = `"$(aws sqs get-queue-url --queue-name demo-karpenter --query QueueUrl --output text)"`
@@ -24,7 +23,7 @@ func Confined(t *Teller) {
 	controller := func(command string) string { return with(pod, command) }
 
 	t.Chapter("What is not the rack's: an instance, a queue, a subnet, a snapshot, a role of another rack's nodes")
-	instance := t.Ask("aws ec2 run-instances --image-id " + image + " --instance-type m5.large --tag-specifications '" + theirs + "' --query 'Instances[0].InstanceId' --output text")
+	instance := t.Ask("aws ec2 run-instances --image-id " + newestImage + " --instance-type m5.large --tag-specifications '" + theirs + "' --query 'Instances[0].InstanceId' --output text")
 	t.Type("aws sqs create-queue --queue-name other-karpenter")
 	vpc := t.Ask("aws ec2 create-vpc --cidr-block 10.99.0.0/16 --query Vpc.VpcId --output text")
 	subnet := t.Ask("aws ec2 create-subnet --vpc-id " + vpc + " --cidr-block 10.99.0.0/24 --query Subnet.SubnetId --output text")
@@ -36,7 +35,7 @@ func Confined(t *Teller) {
 	t.Contains("the role's policies", "aws iam list-attached-role-policies --role-name demo-karpenter-nodes --query 'AttachedPolicies[].PolicyArn'", admin)
 	t.Refused(node("aws ec2 terminate-instances --instance-ids "+instance), "not authorized")
 	t.Refused(node("aws ec2 create-tags --tags Key=karpenter.sh/nodepool,Value=workload --resources "+instance), "not authorized")
-	t.Refused(node("aws ec2 run-instances --dry-run --image-id "+image+" --instance-type m5.large --tag-specifications "+launched), "not authorized")
+	t.Refused(node("aws ec2 run-instances --dry-run --image-id "+newestImage+" --instance-type m5.large --tag-specifications "+launched), "not authorized")
 	t.Refused(node(receive+mine), "not authorized")
 	t.Refused(node(receive+url), "not authorized")
 	t.Refused(node("aws iam create-user --user-name intruder"), "not authorized")
@@ -45,7 +44,7 @@ func Confined(t *Teller) {
 
 	t.Chapter("A pod that has Karpenter's role")
 	launch := func(more string) string {
-		return controller("aws ec2 run-instances --dry-run --image-id " + image + " --instance-type m5.large --tag-specifications " + launched + " " + more)
+		return controller("aws ec2 run-instances --dry-run --image-id " + newestImage + " --instance-type m5.large --tag-specifications " + launched + " " + more)
 	}
 	t.Refused(launch("--subnet-id "+own), "DryRunOperation") // EC2's answer if the call is permitted
 	t.Refused(launch("--subnet-id "+subnet), "not authorized")

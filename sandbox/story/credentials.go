@@ -31,7 +31,7 @@ func Credentials(t *Teller) {
 	t.Type("aws iam add-client-id-to-open-id-connect-provider --client-id sts.amazonaws.com --open-id-connect-provider-arn $(" + provider + ")")
 	on(t)
 	t.Contains("the service account names the role", annotate, ":role/sawhorse/demo-karpenter")
-	t.Check("pod identity associations", "aws eks list-pod-identity-associations --cluster-name demo --query 'length(associations)' --output text", "0")
+	t.Check("pod identity associations", podIdentities, "0")
 	single.start(t)
 	t.Check("the NodePool of its node", single.where(), "workload")
 	single.end(t)
@@ -44,24 +44,23 @@ func Credentials(t *Teller) {
 	withoutKarpenter(t, autoscalerBefore)
 	t.Type("aws iam delete-open-id-connect-provider --open-id-connect-provider-arn $(" + provider + ")")
 	on(t)
-	t.Check("pod identity associations", "aws eks list-pod-identity-associations --cluster-name demo --query 'length(associations)' --output text", "1")
+	t.Check("pod identity associations", podIdentities, "1")
 }
 
 // AccessModeAPI turns Karpenter on in a cluster whose access mode is API, without aws-auth. EKS cannot
 // change that mode back.
 func AccessModeAPI(t *Teller) {
-	const mode = "aws eks describe-cluster --name demo --query cluster.accessConfig.authenticationMode --output text"
 	t.Chapter("A cluster in mode API")
 	t.Type(put + "karpenter_auth_mode --value true --type String > /dev/null")
 	t.Type("aws eks update-cluster-config --name demo --access-config authenticationMode=API --query update.status --output text")
-	t.Until("access mode", mode, "API", time.Minute)
+	t.Until("access mode", accessMode, "API", time.Minute)
 	on(t)
-	t.Check("access mode", mode, "API")
+	t.Check("access mode", accessMode, "API")
 	single.start(t)
 	t.Check("the NodePool of its node", single.where(), "workload")
 	single.end(t)
 	off(t)
-	t.Check("access mode", mode, "API")
+	t.Check("access mode", accessMode, "API")
 	t.Check("NodePools, EC2NodeClasses and NodeClaims", "kubectl get nodepools,ec2nodeclasses,nodeclaims -o name", "")
 }
 
@@ -69,8 +68,7 @@ func AccessModeAPI(t *Teller) {
 // including the instances, and the rack is forgotten.
 func ClusterGone(t *Teller) {
 	const (
-		image    = "$(aws ec2 describe-images --owners amazon --query 'Images[0].ImageId' --output text)"
-		launch   = "aws ec2 run-instances --image-id " + image + " --instance-type m5.large --query 'Instances[0].InstanceId' --output text --tag-specifications 'ResourceType=instance,Tags=[{Key=karpenter.sh/nodepool,Value=workload},{Key=eks:eks-cluster-name,Value=demo},{Key=kubernetes.io/cluster/demo,Value=owned},{Key=Name,Value=demo/karpenter/workload}]'"
+		launch   = "aws ec2 run-instances --image-id " + newestImage + " --instance-type m5.large --query 'Instances[0].InstanceId' --output text --tag-specifications 'ResourceType=instance,Tags=[{Key=karpenter.sh/nodepool,Value=workload},{Key=eks:eks-cluster-name,Value=demo},{Key=kubernetes.io/cluster/demo,Value=owned},{Key=Name,Value=demo/karpenter/workload}]'"
 		clusters = "aws eks list-clusters --query clusters --output text"
 	)
 	t.Chapter("The cluster is deleted, and its nodes stay")
@@ -88,7 +86,7 @@ func ClusterGone(t *Teller) {
 	t.Until("the pass has ended", running, "0", time.Minute)
 	t.Refused("aws iam get-role --role-name demo-karpenter", "NoSuchEntity")
 	t.Refused("aws iam get-role --role-name demo-karpenter-nodes", "NoSuchEntity")
-	t.Check("instance profiles", "aws iam list-instance-profiles --path-prefix /karpenter/ --query 'length(InstanceProfiles)' --output text", "0")
+	t.Check("instance profiles", instanceProfiles, "0")
 	t.Refused("aws sqs get-queue-url --queue-name demo-karpenter", "NonExistentQueue")
 	t.Refused("aws events describe-rule --name demo-karpenter", "ResourceNotFoundException")
 

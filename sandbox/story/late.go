@@ -20,7 +20,6 @@ const (
 	version    = "aws ssm get-parameter --name /sawhorse/racks/demo/status --query Parameter.Version --output text"
 	nodesEntry = `aws eks describe-access-entry --cluster-name demo --principal-arn "$(aws iam get-role --role-name demo-karpenter-nodes --query Role.Arn --output text)" --query accessEntry.type --output text`
 	podsGiven  = `kubectl -n kube-system get pods -l app.kubernetes.io/name=karpenter -o jsonpath='{.items[*].spec.containers[0].env[?(@.name=="AWS_CONTAINER_CREDENTIALS_FULL_URI")].name}' | wc -w`
-	podsReady  = "kubectl -n kube-system get deployment karpenter -o jsonpath='{.status.readyReplicas}/{.spec.replicas}'"
 )
 
 // late sets the seconds of a kind of lag, and drawn restores what the seed determines.
@@ -60,7 +59,7 @@ func Lagging(t *Teller, only string) {
 	before := t.Ask(version + " 2>/dev/null || echo 0")
 	on(t)
 	t.Check("what the status has said meanwhile", fmt.Sprintf(told, before), `"state":"Reconciled"`)
-	t.Check("Karpenter's pods are Ready", podsReady, "2/2")
+	t.Check("Karpenter's pods are Ready", controllerReady, "2/2")
 	t.Check("access entry of Karpenter's nodes", nodesEntry, "EC2_LINUX")
 	single.start(t)
 	t.Check("the NodePool of its node", single.where(), "workload")
@@ -105,11 +104,11 @@ func CredentialsLate(t *Teller) {
 	late(t, "pod-identity", 40)
 	t.Type(put + "karpenter_auth_mode --value true --type String > /dev/null")
 	t.Type(turnOn)
-	t.Until("Karpenter's Deployment", "kubectl -n kube-system get deployment karpenter -o name --ignore-not-found", "deployment.apps/karpenter", 2*time.Minute)
+	t.Until("Karpenter's Deployment", controllerName, "deployment.apps/karpenter", 2*time.Minute)
 	t.Until("Karpenter's pods", "kubectl -n kube-system get pods -l app.kubernetes.io/name=karpenter -o name | wc -l", "2", time.Minute)
 	t.Check("pods with credentials", podsGiven, "0")
 	known(t)
-	t.Until("Karpenter's pods are Ready", podsReady, "2/2", time.Minute)
+	t.Until("Karpenter's pods are Ready", controllerReady, "2/2", time.Minute)
 	t.Check("pods with credentials", podsGiven, "2")
 	t.Until("status", state, "Reconciled", 2*time.Minute)
 	t.Contains("the status tells of it", status, "credentials")

@@ -22,7 +22,7 @@ const (
 
 // Off turns Karpenter off in the rack demo, unless it is off or has never been on.
 func Off(t *Teller) {
-	if t.Ask("kubectl -n kube-system get deployment karpenter -o name --ignore-not-found") == "" {
+	if t.Ask(controllerName) == "" {
 		t.hold("Karpenter is off")
 		return
 	}
@@ -151,17 +151,17 @@ func withoutKarpenter(t *Teller, autoscalerBefore string) {
 	t.Check("NodePools, EC2NodeClasses and NodeClaims", "kubectl get nodepools,ec2nodeclasses,nodeclaims -o name", "")
 	t.Check("nodes of NodePools", nodes, "")
 	t.Check("simulated instances", simulated, "")
-	t.Check("Karpenter's Deployment", "kubectl -n kube-system get deployment karpenter -o name --ignore-not-found", "")
+	t.Check("Karpenter's Deployment", controllerName, "")
 	t.Check("Helm releases", releases, "karpenter-crd")
 	t.Refused("aws iam get-role --role-name demo-karpenter", "NoSuchEntity")
 	t.Refused("aws iam get-role --role-name demo-karpenter-nodes", "NoSuchEntity")
-	t.Check("instance profiles", "aws iam list-instance-profiles --path-prefix /karpenter/ --query 'length(InstanceProfiles)' --output text", "0")
+	t.Check("instance profiles", instanceProfiles, "0")
 	t.Refused("aws sqs get-queue-url --queue-name demo-karpenter", "NonExistentQueue")
 	t.Refused("aws events describe-rule --name demo-karpenter", "ResourceNotFoundException")
-	t.Check("pod identity associations", "aws eks list-pod-identity-associations --cluster-name demo --query 'length(associations)' --output text", "0")
+	t.Check("pod identity associations", podIdentities, "0")
 	t.Check("outputs", "aws ssm get-parameters-by-path --path /sawhorse/racks/demo/outputs --query 'length(Parameters)' --output text", "0")
 	t.Say("What karpenter_auth_mode brought stays: it is one-way, and costs nothing.")
-	t.Check("access mode", "aws eks describe-cluster --name demo --query cluster.accessConfig.authenticationMode --output text", "API_AND_CONFIG_MAP")
+	t.Check("access mode", accessMode, "API_AND_CONFIG_MAP")
 	t.Check("system group's label", `aws eks describe-nodegroup --cluster-name demo --nodegroup-name system --query 'nodegroup.labels."convox.io/system-node"' --output text`, "true")
 	t.Check("subnets and groups with the discovery tag", tagged+" | sed 's/^0$/none/;s/^[0-9]*$/some/'", "some")
 	t.Contains("CRDs", "kubectl get crds -o name", "customresourcedefinition.apiextensions.k8s.io/nodepools.karpenter.sh")

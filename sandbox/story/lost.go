@@ -9,7 +9,6 @@ import (
 // a step, which a repair needs. Both passes fail and name the missing permission. Once it is restored, the
 // next event repairs everything.
 func LostRight(t *Teller) {
-	const rule = "aws events describe-rule --name demo-karpenter --query State --output text"
 	for _, lost := range []struct{ function, action, first string }{
 		{"validate", "eks:ListNodegroups", "eks:ListNodegroups"}, {"queue", "events:PutRule", "events:DescribeRule"},
 	} {
@@ -21,10 +20,10 @@ func LostRight(t *Teller) {
 		t.Until("the pass has ended", running, "0", time.Minute)
 		t.Contains("it names the right", status, "is not authorized to perform: "+lost.first)
 		t.Contains("and the remedy", "sawhorse status demo", "A right is missing")
-		t.Check("rule", rule, "DISABLED")
+		t.Check("rule", queueRule, "DISABLED")
 		back()
 		t.Check("request", fullPass, "0")
-		t.Until("the next event: rule", rule, "ENABLED", time.Minute)
+		t.Until("the next event: rule", queueRule, "ENABLED", time.Minute)
 		t.Until("the pass has ended", running, "0", time.Minute)
 		t.Check("status", state, "Reconciled")
 	}

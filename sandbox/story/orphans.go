@@ -8,11 +8,8 @@ import (
 // Orphans starts instances that carry Karpenter's tags and have no NodeClaim, and others that carry only some of the
 // tags. It then turns Karpenter off: the former are terminated through EC2 and named, the latter keep running.
 func Orphans(t *Teller) {
-	const (
-		image = "$(aws ec2 describe-images --owners amazon --query 'Images[0].ImageId' --output text)"
-	)
 	run := func(pool, cluster, owned string) string {
-		return t.Ask("aws ec2 run-instances --image-id " + image + " --instance-type m5.large --query 'Instances[0].InstanceId' --output text --tag-specifications " +
+		return t.Ask("aws ec2 run-instances --image-id " + newestImage + " --instance-type m5.large --query 'Instances[0].InstanceId' --output text --tag-specifications " +
 			fmt.Sprintf("'ResourceType=instance,Tags=[{Key=karpenter.sh/nodepool,Value=%s},{Key=eks:eks-cluster-name,Value=%s},{Key=kubernetes.io/cluster/%s,Value=owned},{Key=Name,Value=%s}]'", pool, cluster, cluster, owned))
 	}
 	autoscalerBefore := asBefore(t)

@@ -3,7 +3,6 @@ package story
 // Commands for the Cluster Autoscaler of a cluster that Convox did not create.
 const (
 	autoscalerCommand = `kubectl -n kube-system get deployment cluster-autoscaler -o jsonpath='{.spec.template.spec.containers[0].command}'`
-	autoscalerPinning = `kubectl -n kube-system get deployment cluster-autoscaler -o jsonpath='{.spec.replicas} {.spec.template.spec.nodeSelector.convox\.io/system-node}'`
 )
 
 // UnmanagedGroups checks what happens to an Auto Scaling group that Cluster Autoscaler scales and that is

@@ -14,7 +14,6 @@ func Pods(t *Teller) {
 	const (
 		settings = `{"rack":"demo","set":{"karpenter_capacity_types":"spot,on-demand","karpenter_consolidate_after":"1s","karpenter_build_consolidate_after":"1s"}}`
 		back     = `{"rack":"demo","unset":["karpenter_capacity_types","karpenter_consolidate_after","karpenter_build_consolidate_after"]}`
-		pools    = `kubectl get nodepools -o jsonpath='{range .items[*]}{.metadata.name}={.status.conditions[?(@.type=="Ready")].status} {end}'`
 		queue    = `aws sqs get-queue-attributes --queue-url "$(aws sqs get-queue-url --queue-name demo-karpenter --query QueueUrl --output text)" --attribute-names ApproximateNumberOfMessages --query Attributes.ApproximateNumberOfMessages --output text`
 		builds   = "kubectl get nodes -l convox-build=true,karpenter.sh/nodepool=build -o "
 	)
@@ -23,7 +22,7 @@ func Pods(t *Teller) {
 	builder := app{name: "builder", replicas: 1, cpu: "50m", spec: "nodeSelector: {convox-build: \"true\"}\n      tolerations: [{key: dedicated, value: build, effect: NoSchedule}]"}
 	t.Chapter("Spot where there is some; idle nodes go at once")
 	request(t, settings)
-	t.Until("NodePools", pools, "build=True workload=True", time.Minute)
+	t.Until("NodePools", poolsReady, "build=True workload=True", time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
 
 	t.Chapter("A build has a node of its own")
@@ -51,7 +50,7 @@ func Pods(t *Teller) {
 	crowd.end(t)
 	t.Until("nodes of NodePools", nodes, "", 2*time.Minute)
 	request(t, back)
-	t.Until("NodePools", pools, "build=True workload=True", time.Minute)
+	t.Until("NodePools", poolsReady, "build=True workload=True", time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
 	t.Check("status", state, "Reconciled")
 }

@@ -74,7 +74,7 @@ EOF`
 	t.Until("nodes of the copy", onGroup+"second-ondemand", "", 2*time.Minute)
 	t.Until("node groups", all, "build system", time.Minute)
 	t.Check("request", fullPass, "0")
-	t.Until("Karpenter's pods are Ready", "kubectl -n kube-system get deployment karpenter -o jsonpath='{.status.readyReplicas}/{.spec.replicas}'", "2/2", 2*time.Minute)
+	t.Until("Karpenter's pods are Ready", controllerReady, "2/2", 2*time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
 	t.Check("status", state, "Reconciled")
 }
