@@ -14,7 +14,8 @@ func (r *Result) advice() {
 	r.typesAdvice("build_node_type", "build", r.Config.BuildNodeTypes)
 	const own, quota = 4, 10 // the policies Sawhorse attaches to the node role; IAM's default quota of managed policies for a role
 	if n := len(r.Config.NodePolicyARNs); n+own > quota {
-		r.warning(nodePolicies, "", "%s has %d policies, and the nodes' role has %d more; IAM's usual quota is %d for a role; ask AWS for a higher one, or put policies together", nodePolicies, n, own, quota)
+		r.warning(nodePolicies, "", "%s has %d policies, and the nodes' role has %d more; IAM's usual quota is %d for a role; "+
+			"ask AWS for a higher one, or put policies together", nodePolicies, n, own, quota)
 	}
 }
 
@@ -33,6 +34,7 @@ func (r *Result) typesAdvice(name, pool string, types []string) {
 		return
 	}
 	leading, ignored := types[0], types[other]
-	r.warning(name, "", "%s has instance types of both architectures; the first of them, %s, makes the %s nodes %s, and %s counts for nothing; "+
-		"write karpenter_arch=amd64,arm64 for workload nodes of both", name, leading, pool, ArchOf(leading), ignored)
+	r.warning(name, "",
+		"%s has instance types of both architectures; the first of them, %s, makes the %s nodes %s, and %s counts for nothing; "+
+			"write karpenter_arch=amd64,arm64 for workload nodes of both", name, leading, pool, ArchOf(leading), ignored)
 }

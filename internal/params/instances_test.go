@@ -60,8 +60,10 @@ func TestInstanceTypesAreKarpenters(t *testing.T) {
 
 func TestArchOf(t *testing.T) {
 	for name, want := range map[string]string{
-		"a1.large": "arm64", "m7g.large": "arm64", "c6gn.xlarge": "arm64", "im4gn.large": "arm64", "x2gd": "arm64", "g5g.xlarge": "arm64", "hpc7g.4xlarge": "arm64", "r8gb.large": "arm64",
-		"m6i.large": "amd64", "g5.xlarge": "amd64", "g4dn.xlarge": "amd64", "c7i-flex.large": "amd64", "p4d.24xlarge": "amd64", "u-6tb1.metal": "amd64", "t3.micro": "amd64", "m7a": "amd64",
+		"a1.large": "arm64", "m7g.large": "arm64", "c6gn.xlarge": "arm64", "im4gn.large": "arm64", "x2gd": "arm64", "g5g.xlarge": "arm64",
+		"hpc7g.4xlarge": "arm64", "r8gb.large": "arm64",
+		"m6i.large": "amd64", "g5.xlarge": "amd64", "g4dn.xlarge": "amd64", "c7i-flex.large": "amd64", "p4d.24xlarge": "amd64",
+		"u-6tb1.metal": "amd64", "t3.micro": "amd64", "m7a": "amd64",
 	} {
 		if got := ArchOf(name); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)

@@ -190,7 +190,9 @@ func (t Told) Wrote(status Status, now time.Time) Told {
 // Untell clears what is recorded about the status parameter before it is written. If the report is stopped after the
 // write, the next one must not rely on the old record.
 func (s *Store) Untell(ctx context.Context, rack string) error {
-	_, err := s.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{TableName: &s.Name, Key: key(rack, "status"), UpdateExpression: new("REMOVE told, written")})
+	_, err := s.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: &s.Name, Key: key(rack, "status"), UpdateExpression: new("REMOVE told, written"),
+	})
 	return wrap(err, "rack %s: update status record", rack)
 }
 
