@@ -59,7 +59,10 @@ func scale(o *unstructured.Unstructured) string {
 func observe(ctx context.Context, objects dynamic.Interface) *observer {
 	o := &observer{}
 	for _, kind := range watched {
-		f := &follower{objects: objects.Resource(kind.GroupVersionResource).Namespace(kind.namespace), tell: kind.tell, to: o.add, known: map[string]string{}}
+		f := &follower{
+			objects: objects.Resource(kind.GroupVersionResource).Namespace(kind.namespace), tell: kind.tell, to: o.add,
+			known: map[string]string{},
+		}
 		go f.run(ctx)
 	}
 	return o

@@ -16,8 +16,10 @@ func ChangeRequest(t *Teller) {
 
 		limits    = "kubectl get nodepool workload -o jsonpath='{.spec.limits.cpu} {.spec.limits.memory}'"
 		parameter = "/sawhorse/racks/demo/params/karpenter_"
-		stored    = "aws ssm get-parameters --names " + parameter + "cpu_limit " + parameter + "memory_limit_gb --query 'sort_by(Parameters,&Name)[].[Value]' --output text | paste -sd' '"
-		versions  = "aws ssm get-parameters-by-path --path /sawhorse/racks/demo/params --query 'sort_by(Parameters,&Name)[].[Name,Version]' --output json"
+		stored    = "aws ssm get-parameters --names " + parameter + "cpu_limit " + parameter +
+			"memory_limit_gb --query 'sort_by(Parameters,&Name)[].[Value]' --output text | paste -sd' '"
+		versions = "aws ssm get-parameters-by-path --path /sawhorse/racks/demo/params " +
+			"--query 'sort_by(Parameters,&Name)[].[Name,Version]' --output json"
 	)
 	t.Chapter("Two values as one change")
 	was := t.Ask(poolGeneration)
@@ -35,7 +37,8 @@ func ChangeRequest(t *Teller) {
 	t.Until("the pass has ended", running, "0", time.Minute)
 	untouched := t.Ask(versions)
 	t.Say("EventBridge may deliver an event twice; this is how the second one arrives.")
-	t.Type(fmt.Sprintf(`aws stepfunctions start-execution --state-machine-arn %s --input '{"id":"%s","source":"operator","detail-type":"Rack Parameters Change Requested","detail":%s}'`, machine, id, good))
+	t.Type(fmt.Sprintf(`aws stepfunctions start-execution --state-machine-arn %s --input '{"id":"%s","source":"operator",`+
+		`"detail-type":"Rack Parameters Change Requested","detail":%s}'`, machine, id, good))
 	t.Until("the pass has ended", running, "0", time.Minute)
 	t.Check("versions of all parameters", versions, untouched)
 	t.Check("the NodePool's limits", limits, "322 654Gi")
@@ -85,7 +88,8 @@ func request(t *Teller, detail string) string {
 
 // send puts an event on Sawhorse's bus and returns its id.
 func send(t *Teller, kind, detail string) string {
-	command := fmt.Sprintf(`aws events put-events --entries '[{"EventBusName":"sawhorse","Source":"operator","DetailType":"%s","Detail":%s}]' `+
+	command := fmt.Sprintf(`aws events put-events --entries '[{"EventBusName":"sawhorse","Source":"operator","DetailType":"%s",`+
+		`"Detail":%s}]' `+
 		`--query 'Entries[0].EventId' --output text`, kind, encoded(detail))
 	t.Say("$ %s", command)
 	return t.Ask(command)
@@ -93,5 +97,6 @@ func send(t *Teller, kind, detail string) string {
 
 // recorded returns the command that prints the state of a change request.
 func recorded(id string) string {
-	return fmt.Sprintf(`aws dynamodb get-item --consistent-read --table-name %s --key '{"pk":{"S":"rack#demo"},"sk":{"S":"change#%s"}}' --query Item.state.S --output text`, table, id)
+	return fmt.Sprintf(`aws dynamodb get-item --consistent-read --table-name %s --key '{"pk":{"S":"rack#demo"},"sk":{"S":"change#%s"}}' `+
+		`--query Item.state.S --output text`, table, id)
 }

@@ -23,12 +23,14 @@ func Credentials(t *Teller) {
 	t.Chapter("A provider that does not know STS")
 	t.Type("aws iam create-open-id-connect-provider --url " + issuer)
 	t.Check("request", fullPass, "0")
-	t.Until("the sentence says what to add", status+" | grep -c 'add-client-id-to-open-id-connect-provider --client-id sts.amazonaws.com'", "1", time.Minute)
+	t.Until("the sentence says what to add", status+" | grep -c 'add-client-id-to-open-id-connect-provider --client-id sts.amazonaws.com'",
+		"1", time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
 	t.Refused("aws iam get-role --role-name demo-karpenter", "NoSuchEntity")
 
 	t.Chapter("With the provider")
-	t.Type("aws iam add-client-id-to-open-id-connect-provider --client-id sts.amazonaws.com --open-id-connect-provider-arn $(" + provider + ")")
+	t.Type("aws iam add-client-id-to-open-id-connect-provider --client-id sts.amazonaws.com --open-id-connect-provider-arn $(" +
+		provider + ")")
 	on(t)
 	t.Contains("the service account names the role", annotate, ":role/sawhorse/demo-karpenter")
 	t.Check("pod identity associations", podIdentities, "0")
@@ -68,7 +70,10 @@ func AccessModeAPI(t *Teller) {
 // including the instances, and the rack is forgotten.
 func ClusterGone(t *Teller) {
 	const (
-		launch   = "aws ec2 run-instances --image-id " + newestImage + " --instance-type m5.large --query 'Instances[0].InstanceId' --output text --tag-specifications 'ResourceType=instance,Tags=[{Key=karpenter.sh/nodepool,Value=workload},{Key=eks:eks-cluster-name,Value=demo},{Key=kubernetes.io/cluster/demo,Value=owned},{Key=Name,Value=demo/karpenter/workload}]'"
+		launch = "aws ec2 run-instances --image-id " + newestImage +
+			" --instance-type m5.large --query 'Instances[0].InstanceId' --output text " +
+			"--tag-specifications 'ResourceType=instance,Tags=[{Key=karpenter.sh/nodepool,Value=workload}," +
+			"{Key=eks:eks-cluster-name,Value=demo},{Key=kubernetes.io/cluster/demo,Value=owned},{Key=Name,Value=demo/karpenter/workload}]'"
 		clusters = "aws eks list-clusters --query clusters --output text"
 	)
 	t.Chapter("The cluster is deleted, and its nodes stay")
@@ -82,7 +87,8 @@ func ClusterGone(t *Teller) {
 
 	t.Chapter("Off")
 	t.Type(turnOff)
-	t.Until("the instance", "aws ec2 describe-instances --instance-ids "+instance+" --query 'Reservations[].Instances[].State.Name' --output text", "terminated", time.Minute)
+	t.Until("the instance", "aws ec2 describe-instances --instance-ids "+instance+
+		" --query 'Reservations[].Instances[].State.Name' --output text", "terminated", time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
 	t.Refused("aws iam get-role --role-name demo-karpenter", "NoSuchEntity")
 	t.Refused("aws iam get-role --role-name demo-karpenter-nodes", "NoSuchEntity")
@@ -92,6 +98,9 @@ func ClusterGone(t *Teller) {
 
 	t.Chapter("Forgotten")
 	t.Say("When its parameters are deleted, its status and outputs go too.")
-	t.Type("aws ssm get-parameters-by-path --path /sawhorse/racks/demo/params --query 'Parameters[].Name' --output text | xargs -r -n 10 aws ssm delete-parameters --query 'length(DeletedParameters)' --output text --names")
-	t.Until("what is in Parameter Store", "aws ssm get-parameters-by-path --path /sawhorse/racks/demo --recursive --query 'length(Parameters)' --output text", "0", time.Minute)
+	t.Type("aws ssm get-parameters-by-path --path /sawhorse/racks/demo/params --query 'Parameters[].Name' --output text | xargs -r " +
+		"-n 10 aws ssm delete-parameters --query 'length(DeletedParameters)' --output text --names")
+	t.Until("what is in Parameter Store",
+		"aws ssm get-parameters-by-path --path /sawhorse/racks/demo --recursive --query 'length(Parameters)' --output text",
+		"0", time.Minute)
 }

@@ -6,11 +6,14 @@ import "time"
 // to keep other pods away. With the weight that the warning recommends, the GPU pool launches it.
 func FirstPool(t *Teller) {
 	const (
-		more    = `aws ssm put-parameter --overwrite --name /sawhorse/racks/demo/params/additional_karpenter_nodepools_config --type String --value `
+		more = `aws ssm put-parameter --overwrite --name /sawhorse/racks/demo/params/additional_karpenter_nodepools_config ` +
+			`--type String --value `
 		gpu     = `"name":"gpu","instance_families":"g5,g6","taints":"nvidia.com/gpu=true:NoSchedule"`
 		warning = status + " | grep -c 'tries NodePool workload before NodePool gpu' || true"
 		image   = "public.ecr.aws/docker/library/python:3.13"
-		model   = `kubectl -n shop run model --image=` + image + ` --restart=Never --overrides='{"spec":{"containers":[{"name":"model","image":"` + image + `","resources":{"limits":{"nvidia.com/gpu":"1"}}}]}}'`
+		model   = `kubectl -n shop run model --image=` + image +
+			` --restart=Never --overrides='{"spec":{"containers":[{"name":"model","image":"` + image +
+			`","resources":{"limits":{"nvidia.com/gpu":"1"}}}]}}'`
 		// claimed prints the pool of the NodeClaim for a GPU, and the taint of its node.
 		claimed = `kubectl get nodeclaims -o json | python3 -c '
 import json, sys

@@ -10,10 +10,15 @@ func Forgotten(t *Teller) {
 		unset  = names + "'Parameters[?Value==`unset`].Name' --output text | xargs -r -n 10 aws ssm delete-parameters --names > /dev/null"
 		others = names + "'Parameters[].Name' --output text | xargs -r aws ssm delete-parameters --names"
 		folder = "aws ssm get-parameters-by-path --path /sawhorse/racks/demo --recursive --query 'length(Parameters)' --output text"
-		kept   = "aws dynamodb query --table-name " + table + ` --key-condition-expression 'pk = :rack' --expression-attribute-values '{":rack":{"S":"rack#demo"}}' --query 'Items[?!ttl].sk.S' --output text`
-		listed = "aws dynamodb query --table-name " + table + ` --key-condition-expression 'pk = :racks' --expression-attribute-values '{":racks":{"S":"racks"}}' --query "length(Items[?sk.S=='demo'])" --output text`
+		kept   = "aws dynamodb query --table-name " + table +
+			` --key-condition-expression 'pk = :rack' --expression-attribute-values '{":rack":{"S":"rack#demo"}}' ` +
+			`--query 'Items[?!ttl].sk.S' --output text`
+		listed = "aws dynamodb query --table-name " + table +
+			` --key-condition-expression 'pk = :racks' --expression-attribute-values '{":racks":{"S":"racks"}}' ` +
+			`--query "length(Items[?sk.S=='demo'])" --output text`
 		rights = "kubectl get clusterroles,clusterrolebindings -l sawhorse.dev/rack=demo -o name | wc -l"
-		claims = "aws dynamodb scan --table-name " + table + ` --filter-expression 'sk = :claim' --expression-attribute-values '{":claim":{"S":"claim"}}' --query Count --output text`
+		claims = "aws dynamodb scan --table-name " + table +
+			` --filter-expression 'sk = :claim' --expression-attribute-values '{":claim":{"S":"claim"}}' --query Count --output text`
 	)
 	t.Chapter("Deleting is no command")
 	t.Type(put + "karpenter_cpu_limit --value 77 --type String")

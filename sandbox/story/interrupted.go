@@ -23,7 +23,10 @@ func OnWhileDraining(t *Teller) {
 		draining = "kubectl get nodeclaims -o jsonpath='{.items[*].metadata.deletionTimestamp}' | grep -c Z"
 	)
 	t.Chapter("A node with a pod that nothing moves")
-	stubborn := app{name: "stubborn", replicas: 1, cpu: "50m", more: `annotations: {karpenter.sh/do-not-disrupt: "true"}`, spec: "nodeSelector: {convox.io/nodepool: workload}\n      terminationGracePeriodSeconds: 1"}
+	stubborn := app{
+		name: "stubborn", replicas: 1, cpu: "50m", more: `annotations: {karpenter.sh/do-not-disrupt: "true"}`,
+		spec: "nodeSelector: {convox.io/nodepool: workload}\n      terminationGracePeriodSeconds: 1",
+	}
 	stubborn.start(t)
 	claim := t.Ask("kubectl get nodeclaims -o jsonpath='{.items[0].metadata.name}'")
 

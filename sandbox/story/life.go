@@ -14,10 +14,12 @@ const (
 	simulated = "kubectl -n kube-system get configmaps -o name | grep kwok-aws-instances || true"
 	releases  = "kubectl -n kube-system get secrets -l owner=helm -o jsonpath='{.items[*].metadata.labels.name}'"
 	bus       = `aws events put-events --query FailedEntryCount --output text --entries `
-	fullPass  = bus + `'[{"EventBusName":"sawhorse","Source":"operator","DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"demo\",\"full\":true}"}]'`
-	forced    = bus + `'[{"EventBusName":"sawhorse","Source":"operator","DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"demo\",\"force\":true}"}]'`
-	turnOn    = put + "karpenter_enabled --value true --type String"
-	turnOff   = put + "karpenter_enabled --value false --type String"
+	fullPass  = bus + `'[{"EventBusName":"sawhorse","Source":"operator","DetailType":"Rack Reconcile Requested",` +
+		`"Detail":"{\"rack\":\"demo\",\"full\":true}"}]'`
+	forced = bus + `'[{"EventBusName":"sawhorse","Source":"operator","DetailType":"Rack Reconcile Requested",` +
+		`"Detail":"{\"rack\":\"demo\",\"force\":true}"}]'`
+	turnOn  = put + "karpenter_enabled --value true --type String"
+	turnOff = put + "karpenter_enabled --value false --type String"
 )
 
 // Off turns Karpenter off in the rack demo, unless it is off or has never been on.
@@ -52,7 +54,8 @@ func repair(t *Teller) {
 func unchanged(t *Teller) {
 	t.Type(countAnew)
 	repair(t)
-	t.Check("calls of the functions that write, beside their own records and what is applied as it is", changing+" | grep -v ' kubernetes apply ' || true", "")
+	t.Check("calls of the functions that write, beside their own records and what is applied as it is",
+		changing+" | grep -v ' kubernetes apply ' || true", "")
 	t.Check("status", state, "Reconciled")
 }
 
@@ -120,7 +123,8 @@ func (a app) runs() string {
 
 // where returns the command that prints the NodePools of its pods' nodes.
 func (a app) where() string {
-	return "kubectl -n shop get pods -l app=" + a.name + " -o jsonpath='{.items[*].spec.nodeName}' | xargs kubectl get nodes --no-headers " +
+	return "kubectl -n shop get pods -l app=" + a.name +
+		" -o jsonpath='{.items[*].spec.nodeName}' | xargs kubectl get nodes --no-headers " +
 		`-o custom-columns='pool:.metadata.labels.karpenter\.sh/nodepool' | sort -u | paste -sd' '`
 }
 
@@ -162,7 +166,9 @@ func withoutKarpenter(t *Teller, autoscalerBefore string) {
 	t.Check("outputs", "aws ssm get-parameters-by-path --path /sawhorse/racks/demo/outputs --query 'length(Parameters)' --output text", "0")
 	t.Say("What karpenter_auth_mode brought stays: it is one-way, and costs nothing.")
 	t.Check("access mode", accessMode, "API_AND_CONFIG_MAP")
-	t.Check("system group's label", `aws eks describe-nodegroup --cluster-name demo --nodegroup-name system --query 'nodegroup.labels."convox.io/system-node"' --output text`, "true")
+	t.Check("system group's label",
+		`aws eks describe-nodegroup --cluster-name demo --nodegroup-name system `+
+			`--query 'nodegroup.labels."convox.io/system-node"' --output text`, "true")
 	t.Check("subnets and groups with the discovery tag", tagged+" | sed 's/^0$/none/;s/^[0-9]*$/some/'", "some")
 	t.Contains("CRDs", "kubectl get crds -o name", "customresourcedefinition.apiextensions.k8s.io/nodepools.karpenter.sh")
 }

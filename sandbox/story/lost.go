@@ -35,7 +35,9 @@ func take(t *Teller, function, action string) (back func()) {
 	policy := " --policy-name " + t.Ask("aws iam list-role-policies --query 'PolicyNames[0]' --output text "+role) + " " + role
 	document := "aws iam get-role-policy --query PolicyDocument --output json" + policy
 	whole, put := t.Ask(document), "aws iam put-role-policy"+policy+" --policy-document "
-	t.Type(put + `"$(` + document + fmt.Sprintf(` | python3 -c 'import json,sys; d = json.load(sys.stdin); d["Statement"] = [s for s in d["Statement"] if "%s" not in s["Action"]]; print(json.dumps(d))')"`, action))
+	t.Type(put + `"$(` +
+		document + fmt.Sprintf(` | python3 -c 'import json,sys; d = json.load(sys.stdin); `+
+		`d["Statement"] = [s for s in d["Statement"] if "%s" not in s["Action"]]; print(json.dumps(d))')"`, action))
 	return func() {
 		if said := t.Ask(put + "'" + whole + "'"); said != "" {
 			t.fail("put the statement back: %s", said)

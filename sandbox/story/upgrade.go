@@ -68,7 +68,8 @@ func Upgrade(t *Teller, earlier string) {
 	t.Check("status", state, "Reconciled")
 	t.Check("NodePool workload is Ready", ready, "True")
 	t.Check("Cluster Autoscaler's replicas", autoscalerReplicas, "0")
-	t.Check("outputs, of the steps before and of those behind it", "aws ssm get-parameters-by-path --path /sawhorse/racks/demo/outputs --query 'length(Parameters)' --output text", "6")
+	t.Check("outputs, of the steps before and of those behind it",
+		"aws ssm get-parameters-by-path --path /sawhorse/racks/demo/outputs --query 'length(Parameters)' --output text", "6")
 
 	t.Chapter("After it")
 	t.Type("sawhorse status demo")
@@ -116,10 +117,12 @@ func upgrade(t *Teller) string {
 // curl sends the bytes.
 const anotherFormat = `key='{"pk":{"S":"rack#demo"},"sk":{"S":"plan"}}'; table=` + table + `
 plan=$(aws dynamodb get-item --table-name "$table" --key "$key" --query Item.plan.B --output text |
-  python3 -c 'import base64, gzip, json, sys; p = json.loads(gzip.decompress(base64.b64decode(sys.stdin.read()))); p["format"] = 0; print(base64.b64encode(gzip.compress(json.dumps(p).encode())).decode())')
+  python3 -c 'import base64, gzip, json, sys; p = json.loads(gzip.decompress(base64.b64decode(sys.stdin.read()))); ` +
+	`p["format"] = 0; print(base64.b64encode(gzip.compress(json.dumps(p).encode())).decode())')
 curl -sf --aws-sigv4 aws:amz:$AWS_REGION:dynamodb --user $AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY "$AWS_ENDPOINT_URL" \
   -H 'Content-Type: application/x-amz-json-1.0' -H 'X-Amz-Target: DynamoDB_20120810.UpdateItem' \
-  -d '{"TableName":"'"$table"'","Key":'"$key"',"UpdateExpression":"SET #p = :p","ExpressionAttributeNames":{"#p":"plan"},"ExpressionAttributeValues":{":p":{"B":"'"$plan"'"}}}'`
+  -d '{"TableName":"'"$table"'","Key":'"$key"',"UpdateExpression":"SET #p = :p",` +
+	`"ExpressionAttributeNames":{"#p":"plan"},"ExpressionAttributeValues":{":p":{"B":"'"$plan"'"}}}'`
 
 // stack runs a CDK command on the stack, without a line for each resource.
 func stack(t *Teller, arguments string) {

@@ -104,7 +104,9 @@ func (s *sandbox) stopExecutions(ctx context.Context) error {
 	}
 	stopped := 0
 	for _, machine := range machines.StateMachines {
-		running, err := states.ListExecutions(ctx, &sfn.ListExecutionsInput{StateMachineArn: machine.StateMachineArn, StatusFilter: types.ExecutionStatusRunning})
+		running, err := states.ListExecutions(ctx, &sfn.ListExecutionsInput{
+			StateMachineArn: machine.StateMachineArn, StatusFilter: types.ExecutionStatusRunning,
+		})
 		if err != nil {
 			return fmt.Errorf("executions: list: %w", err)
 		}
