@@ -77,6 +77,7 @@ deployment: parts
 rights: parts
 	@$(CACHE)/ministack/bin/python -B sandbox/rights/judge.py $(if $(UPDATE),--update) --template $(CACHE)/cdk.out/Sawhorse.template.json --proof cdk/testdata/proof.json \
 	  $(foreach package,e2e e2e-failures e2e-enabling e2e-changes e2e-disabling e2e-leaving,$(CACHE)/$(package)/decisions.jsonl)
+	@$(if $(UPDATE),go test ./cdk -run PermissionsDocument -update)
 
 ## unit: the tests that need no sandbox
 .PHONY: unit
@@ -115,6 +116,21 @@ lint: prerequisites
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
 	go vet ./... && go tool -modfile=tools/go.mod staticcheck ./...
 	cd sandbox && go vet ./... && go tool -modfile=../tools/go.mod staticcheck ./...
+
+# The two lists are compared, so that it also works in a tree with changes that are not committed.
+CHANGED := { git ls-files --modified --others --exclude-standard -z | xargs -0 -r sha256sum 2>&1 || true; }
+
+## verify: write everything that is generated again (documents, golden files, the picture, what comes from Karpenter's module), and fail if that changes a file
+.PHONY: verify
+verify: prerequisites
+	@mkdir -p $(CACHE) && $(CHANGED) > $(CACHE)/verify
+	go test ./cdk -run 'PermissionsDocument|Picture' -update
+	go test ./cmd/sawhorse -update
+	go test ./internal/doctor -run Documentation -update
+	go test ./internal/params -run 'Documentation|InstanceTypes' -update
+	go test ./internal/plan -run Golden -update
+	SAWHORSE_CLUSTER_BINARY= go test ./internal/steps/controller -run ChartsAreTheModules -update
+	@$(CHANGED) | diff $(CACHE)/verify - || { echo "make verify: these files were not up to date; they are now" >&2; exit 1; }
 
 ## audit: look for known vulnerabilities; `tools/audit.py .cache/audit/bin/pip-audit` exits 1 if there are some, 3 if a database is out of reach
 .PHONY: audit

@@ -30,7 +30,9 @@ func (e *EKS) entry(call string, cluster, principal *string) (*Entry, error) {
 		return nil, err
 	}
 	if e.Cluster.AccessConfig.AuthenticationMode == types.AuthenticationModeConfigMap {
-		return nil, &types.InvalidRequestException{Message: new("The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP]")}
+		return nil, &types.InvalidRequestException{
+			Message: new("The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP]"),
+		}
 	}
 	if entry := e.Entries[*principal]; entry != nil {
 		return entry, nil
@@ -42,7 +44,10 @@ func (e *EKS) entry(call string, cluster, principal *string) (*Entry, error) {
 func (e *EKS) policies(call string, cluster, principal *string) (*Entry, error) {
 	entry, err := e.entry(call, cluster, principal)
 	if err == nil && e.lags(entry.CreatedAt, e.Lag.Entries) {
-		return nil, &types.ResourceNotFoundException{Message: new("The specified principalArn could not be found. You can view your available access entries with 'list-access-entries'.")}
+		return nil, &types.ResourceNotFoundException{
+			Message: new("The specified principalArn could not be found. " +
+				"You can view your available access entries with 'list-access-entries'."),
+		}
 	}
 	return entry, err
 }
@@ -53,7 +58,8 @@ func (e *EKS) unknown(arn string) bool {
 	return role != nil && e.lags(role.CreateDate, e.Lag.Principals)
 }
 
-func (e *EKS) DescribeAccessEntry(_ context.Context, in *eks.DescribeAccessEntryInput, _ ...func(*eks.Options)) (*eks.DescribeAccessEntryOutput, error) {
+func (e *EKS) DescribeAccessEntry(_ context.Context, in *eks.DescribeAccessEntryInput,
+	_ ...func(*eks.Options)) (*eks.DescribeAccessEntryOutput, error) {
 	entry, err := e.entry("DescribeAccessEntry", in.ClusterName, in.PrincipalArn)
 	if last := e.ended[*in.PrincipalArn]; e.lags(&last.at, e.Lag.Shown) {
 		entry, err = last.entry, nil
@@ -65,7 +71,8 @@ func (e *EKS) DescribeAccessEntry(_ context.Context, in *eks.DescribeAccessEntry
 }
 
 // CreateAccessEntry refuses the groups that EKS refuses.
-func (e *EKS) CreateAccessEntry(_ context.Context, in *eks.CreateAccessEntryInput, _ ...func(*eks.Options)) (*eks.CreateAccessEntryOutput, error) {
+func (e *EKS) CreateAccessEntry(_ context.Context, in *eks.CreateAccessEntryInput,
+	_ ...func(*eks.Options)) (*eks.CreateAccessEntryOutput, error) {
 	entry, err := e.entry("CreateAccessEntry", in.ClusterName, in.PrincipalArn)
 	if entry != nil {
 		return nil, &types.ResourceInUseException{}
@@ -89,13 +96,15 @@ func (e *EKS) CreateAccessEntry(_ context.Context, in *eks.CreateAccessEntryInpu
 		}
 	}
 	e.Entries[*in.PrincipalArn] = &Entry{AccessEntry: types.AccessEntry{
-		PrincipalArn: in.PrincipalArn, Type: &kind, KubernetesGroups: in.KubernetesGroups, Tags: maps.Clone(in.Tags), CreatedAt: new(e.Now()),
+		PrincipalArn: in.PrincipalArn, Type: &kind, KubernetesGroups: in.KubernetesGroups, Tags: maps.Clone(in.Tags),
+		CreatedAt:      new(e.Now()),
 		AccessEntryArn: new(entryARN(*in.PrincipalArn)),
 	}}
 	return &eks.CreateAccessEntryOutput{}, nil
 }
 
-func (e *EKS) UpdateAccessEntry(_ context.Context, in *eks.UpdateAccessEntryInput, _ ...func(*eks.Options)) (*eks.UpdateAccessEntryOutput, error) {
+func (e *EKS) UpdateAccessEntry(_ context.Context, in *eks.UpdateAccessEntryInput,
+	_ ...func(*eks.Options)) (*eks.UpdateAccessEntryOutput, error) {
 	entry, err := e.entry("UpdateAccessEntry", in.ClusterName, in.PrincipalArn)
 	if err != nil {
 		return nil, err
@@ -104,7 +113,8 @@ func (e *EKS) UpdateAccessEntry(_ context.Context, in *eks.UpdateAccessEntryInpu
 	return &eks.UpdateAccessEntryOutput{}, nil
 }
 
-func (e *EKS) DeleteAccessEntry(_ context.Context, in *eks.DeleteAccessEntryInput, _ ...func(*eks.Options)) (*eks.DeleteAccessEntryOutput, error) {
+func (e *EKS) DeleteAccessEntry(_ context.Context, in *eks.DeleteAccessEntryInput,
+	_ ...func(*eks.Options)) (*eks.DeleteAccessEntryOutput, error) {
 	entry, err := e.entry("DeleteAccessEntry", in.ClusterName, in.PrincipalArn)
 	if err != nil {
 		return nil, err
@@ -114,19 +124,23 @@ func (e *EKS) DeleteAccessEntry(_ context.Context, in *eks.DeleteAccessEntryInpu
 	return &eks.DeleteAccessEntryOutput{}, nil
 }
 
-func (e *EKS) ListAssociatedAccessPolicies(_ context.Context, in *eks.ListAssociatedAccessPoliciesInput, _ ...func(*eks.Options)) (*eks.ListAssociatedAccessPoliciesOutput, error) {
+func (e *EKS) ListAssociatedAccessPolicies(_ context.Context, in *eks.ListAssociatedAccessPoliciesInput,
+	_ ...func(*eks.Options)) (*eks.ListAssociatedAccessPoliciesOutput, error) {
 	entry, err := e.policies("ListAssociatedAccessPolicies", in.ClusterName, in.PrincipalArn)
 	if err != nil {
 		return nil, err
 	}
 	out := &eks.ListAssociatedAccessPoliciesOutput{}
 	for _, arn := range entry.Policies {
-		out.AssociatedAccessPolicies = append(out.AssociatedAccessPolicies, types.AssociatedAccessPolicy{PolicyArn: &arn, AssociatedAt: new(entry.Associated)})
+		out.AssociatedAccessPolicies = append(out.AssociatedAccessPolicies, types.AssociatedAccessPolicy{
+			PolicyArn: &arn, AssociatedAt: new(entry.Associated),
+		})
 	}
 	return out, nil
 }
 
-func (e *EKS) AssociateAccessPolicy(_ context.Context, in *eks.AssociateAccessPolicyInput, _ ...func(*eks.Options)) (*eks.AssociateAccessPolicyOutput, error) {
+func (e *EKS) AssociateAccessPolicy(_ context.Context, in *eks.AssociateAccessPolicyInput,
+	_ ...func(*eks.Options)) (*eks.AssociateAccessPolicyOutput, error) {
 	entry, err := e.policies("AssociateAccessPolicy", in.ClusterName, in.PrincipalArn)
 	if err != nil {
 		return nil, err
@@ -137,7 +151,8 @@ func (e *EKS) AssociateAccessPolicy(_ context.Context, in *eks.AssociateAccessPo
 	return &eks.AssociateAccessPolicyOutput{}, nil
 }
 
-func (e *EKS) ListPodIdentityAssociations(_ context.Context, in *eks.ListPodIdentityAssociationsInput, _ ...func(*eks.Options)) (*eks.ListPodIdentityAssociationsOutput, error) {
+func (e *EKS) ListPodIdentityAssociations(_ context.Context, in *eks.ListPodIdentityAssociationsInput,
+	_ ...func(*eks.Options)) (*eks.ListPodIdentityAssociationsOutput, error) {
 	if err := e.known("ListPodIdentityAssociations", in.ClusterName, *in.Namespace+"/"+*in.ServiceAccount); err != nil {
 		return nil, err
 	}
@@ -160,7 +175,8 @@ func (e *EKS) association(call string, cluster, id *string) (*types.PodIdentityA
 	return nil, &types.ResourceNotFoundException{}
 }
 
-func (e *EKS) DescribePodIdentityAssociation(_ context.Context, in *eks.DescribePodIdentityAssociationInput, _ ...func(*eks.Options)) (*eks.DescribePodIdentityAssociationOutput, error) {
+func (e *EKS) DescribePodIdentityAssociation(_ context.Context, in *eks.DescribePodIdentityAssociationInput,
+	_ ...func(*eks.Options)) (*eks.DescribePodIdentityAssociationOutput, error) {
 	a, err := e.association("DescribePodIdentityAssociation", in.ClusterName, in.AssociationId)
 	if err != nil {
 		return nil, err
@@ -169,7 +185,8 @@ func (e *EKS) DescribePodIdentityAssociation(_ context.Context, in *eks.Describe
 }
 
 // CreatePodIdentityAssociation refuses a second association of a service account.
-func (e *EKS) CreatePodIdentityAssociation(_ context.Context, in *eks.CreatePodIdentityAssociationInput, _ ...func(*eks.Options)) (*eks.CreatePodIdentityAssociationOutput, error) {
+func (e *EKS) CreatePodIdentityAssociation(_ context.Context, in *eks.CreatePodIdentityAssociationInput,
+	_ ...func(*eks.Options)) (*eks.CreatePodIdentityAssociationOutput, error) {
 	if err := e.known("CreatePodIdentityAssociation", in.ClusterName, *in.Namespace+"/"+*in.ServiceAccount); err != nil {
 		return nil, err
 	}
@@ -188,7 +205,8 @@ func (e *EKS) CreatePodIdentityAssociation(_ context.Context, in *eks.CreatePodI
 	return &eks.CreatePodIdentityAssociationOutput{Association: e.Associations[id]}, nil
 }
 
-func (e *EKS) UpdatePodIdentityAssociation(_ context.Context, in *eks.UpdatePodIdentityAssociationInput, _ ...func(*eks.Options)) (*eks.UpdatePodIdentityAssociationOutput, error) {
+func (e *EKS) UpdatePodIdentityAssociation(_ context.Context, in *eks.UpdatePodIdentityAssociationInput,
+	_ ...func(*eks.Options)) (*eks.UpdatePodIdentityAssociationOutput, error) {
 	a, err := e.association("UpdatePodIdentityAssociation", in.ClusterName, in.AssociationId)
 	if err != nil {
 		return nil, err
@@ -200,7 +218,8 @@ func (e *EKS) UpdatePodIdentityAssociation(_ context.Context, in *eks.UpdatePodI
 	return &eks.UpdatePodIdentityAssociationOutput{}, nil
 }
 
-func (e *EKS) DeletePodIdentityAssociation(_ context.Context, in *eks.DeletePodIdentityAssociationInput, _ ...func(*eks.Options)) (*eks.DeletePodIdentityAssociationOutput, error) {
+func (e *EKS) DeletePodIdentityAssociation(_ context.Context, in *eks.DeletePodIdentityAssociationInput,
+	_ ...func(*eks.Options)) (*eks.DeletePodIdentityAssociationOutput, error) {
 	if _, err := e.association("DeletePodIdentityAssociation", in.ClusterName, in.AssociationId); err != nil {
 		return nil, err
 	}
@@ -209,7 +228,8 @@ func (e *EKS) DeletePodIdentityAssociation(_ context.Context, in *eks.DeletePodI
 }
 
 func entryARN(principal string) string {
-	return "arn:aws:eks:" + Region + ":" + Account + ":access-entry/demo/role/" + Account + principal[strings.LastIndex(principal, "/"):] + "/1"
+	return "arn:aws:eks:" + Region + ":" + Account + ":access-entry/demo/role/" +
+		Account + principal[strings.LastIndex(principal, "/"):] + "/1"
 }
 
 func associationARN(id string) string {

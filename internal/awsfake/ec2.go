@@ -25,7 +25,9 @@ type EC2 struct {
 
 func newEC2(calls *Calls) *EC2 {
 	return &EC2{
-		Calls: calls, TemplateGroups: map[string][]string{}, Tags: map[string]map[string]string{"subnet-a": {}, "subnet-b": {}, "sg-cluster": {}},
+		Calls: calls, TemplateGroups: map[string][]string{}, Tags: map[string]map[string]string{
+			"subnet-a": {}, "subnet-b": {}, "sg-cluster": {},
+		},
 		Instances: map[string]*Instance{}, Delay: 1,
 	}
 }
@@ -82,7 +84,8 @@ func (e *EC2) DeleteTags(_ context.Context, in *ec2.DeleteTagsInput, _ ...func(*
 	return &ec2.DeleteTagsOutput{}, nil
 }
 
-func (e *EC2) DescribeSubnets(_ context.Context, in *ec2.DescribeSubnetsInput, _ ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error) {
+func (e *EC2) DescribeSubnets(_ context.Context, in *ec2.DescribeSubnetsInput,
+	_ ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error) {
 	if err := e.call("EC2.DescribeSubnets", strings.Join(in.Filters[0].Values, ",")); err != nil {
 		return nil, err
 	}
@@ -93,7 +96,8 @@ func (e *EC2) DescribeSubnets(_ context.Context, in *ec2.DescribeSubnetsInput, _
 	return out, nil
 }
 
-func (e *EC2) DescribeSecurityGroups(_ context.Context, in *ec2.DescribeSecurityGroupsInput, _ ...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error) {
+func (e *EC2) DescribeSecurityGroups(_ context.Context, in *ec2.DescribeSecurityGroupsInput,
+	_ ...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error) {
 	if err := e.call("EC2.DescribeSecurityGroups", strings.Join(in.Filters[0].Values, ",")); err != nil {
 		return nil, err
 	}
@@ -104,7 +108,8 @@ func (e *EC2) DescribeSecurityGroups(_ context.Context, in *ec2.DescribeSecurity
 	return out, nil
 }
 
-func (e *EC2) DescribeLaunchTemplateVersions(_ context.Context, in *ec2.DescribeLaunchTemplateVersionsInput, _ ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplateVersionsOutput, error) {
+func (e *EC2) DescribeLaunchTemplateVersions(_ context.Context, in *ec2.DescribeLaunchTemplateVersionsInput,
+	_ ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplateVersionsOutput, error) {
 	name := *in.LaunchTemplateId + "/" + strings.Join(in.Versions, ",")
 	if err := e.call("EC2.DescribeLaunchTemplateVersions", name); err != nil {
 		return nil, err
@@ -113,10 +118,12 @@ func (e *EC2) DescribeLaunchTemplateVersions(_ context.Context, in *ec2.Describe
 	if !ok {
 		for other := range e.TemplateGroups {
 			if strings.HasPrefix(other, *in.LaunchTemplateId+"/") {
-				return nil, refuse("InvalidLaunchTemplateId.VersionNotFound", "Could not find the specified version %s for the launch template with ID %s.", in.Versions[0], *in.LaunchTemplateId)
+				return nil, refuse("InvalidLaunchTemplateId.VersionNotFound",
+					"Could not find the specified version %s for the launch template with ID %s.", in.Versions[0], *in.LaunchTemplateId)
 			}
 		}
-		return nil, refuse("InvalidLaunchTemplateId.NotFound", "The specified launch template, with template ID %s, does not exist.", *in.LaunchTemplateId)
+		return nil, refuse("InvalidLaunchTemplateId.NotFound", "The specified launch template, with template ID %s, does not exist.",
+			*in.LaunchTemplateId)
 	}
 	return &ec2.DescribeLaunchTemplateVersionsOutput{LaunchTemplateVersions: []types.LaunchTemplateVersion{
 		{LaunchTemplateData: &types.ResponseLaunchTemplateData{SecurityGroupIds: groups}},
@@ -124,7 +131,8 @@ func (e *EC2) DescribeLaunchTemplateVersions(_ context.Context, in *ec2.Describe
 }
 
 // DescribeInstanceTypes returns the types in Types. It supports the filter instance-type.
-func (e *EC2) DescribeInstanceTypes(_ context.Context, in *ec2.DescribeInstanceTypesInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstanceTypesOutput, error) {
+func (e *EC2) DescribeInstanceTypes(_ context.Context, in *ec2.DescribeInstanceTypesInput,
+	_ ...func(*ec2.Options)) (*ec2.DescribeInstanceTypesOutput, error) {
 	if err := e.call("EC2.DescribeInstanceTypes", strings.Join(in.Filters[0].Values, ",")); err != nil {
 		return nil, err
 	}
@@ -132,7 +140,9 @@ func (e *EC2) DescribeInstanceTypes(_ context.Context, in *ec2.DescribeInstanceT
 	for _, name := range in.Filters[0].Values {
 		if arch := e.Types[name]; arch != "" {
 			out.InstanceTypes = append(out.InstanceTypes, types.InstanceTypeInfo{
-				InstanceType: types.InstanceType(name), ProcessorInfo: &types.ProcessorInfo{SupportedArchitectures: []types.ArchitectureType{arch}},
+				InstanceType: types.InstanceType(name), ProcessorInfo: &types.ProcessorInfo{
+					SupportedArchitectures: []types.ArchitectureType{arch},
+				},
 			})
 		}
 	}

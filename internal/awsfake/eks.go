@@ -57,7 +57,8 @@ func (e *EKS) known(call string, cluster *string, subject string) error {
 	return nil
 }
 
-func (e *EKS) DescribeCluster(_ context.Context, in *eks.DescribeClusterInput, _ ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
+func (e *EKS) DescribeCluster(_ context.Context, in *eks.DescribeClusterInput,
+	_ ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
 	if err := e.known("DescribeCluster", in.Name, ""); err != nil {
 		return nil, err
 	}
@@ -74,14 +75,17 @@ func (e *EKS) DescribeCluster(_ context.Context, in *eks.DescribeClusterInput, _
 }
 
 // UpdateClusterConfig changes the access mode, only to the next one.
-func (e *EKS) UpdateClusterConfig(_ context.Context, in *eks.UpdateClusterConfigInput, _ ...func(*eks.Options)) (*eks.UpdateClusterConfigOutput, error) {
+func (e *EKS) UpdateClusterConfig(_ context.Context, in *eks.UpdateClusterConfigInput,
+	_ ...func(*eks.Options)) (*eks.UpdateClusterConfigOutput, error) {
 	if err := e.known("UpdateClusterConfig", in.Name, string(in.AccessConfig.AuthenticationMode)); err != nil {
 		return nil, err
 	}
 	if e.Cluster.Status != types.ClusterStatusActive {
 		return nil, &types.ResourceInUseException{}
 	}
-	order := []types.AuthenticationMode{types.AuthenticationModeConfigMap, types.AuthenticationModeApiAndConfigMap, types.AuthenticationModeApi}
+	order := []types.AuthenticationMode{
+		types.AuthenticationModeConfigMap, types.AuthenticationModeApiAndConfigMap, types.AuthenticationModeApi,
+	}
 	from, to := slices.Index(order, e.Cluster.AccessConfig.AuthenticationMode), slices.Index(order, in.AccessConfig.AuthenticationMode)
 	if to != from+1 {
 		return nil, &types.InvalidParameterException{Message: new("Unsupported authentication mode update")}
@@ -110,7 +114,8 @@ func (e *EKS) ListNodegroups(_ context.Context, in *eks.ListNodegroupsInput, _ .
 	return &eks.ListNodegroupsOutput{Nodegroups: page, NextToken: next}, nil
 }
 
-func (e *EKS) DescribeNodegroup(_ context.Context, in *eks.DescribeNodegroupInput, _ ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error) {
+func (e *EKS) DescribeNodegroup(_ context.Context, in *eks.DescribeNodegroupInput,
+	_ ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error) {
 	if err := e.known("DescribeNodegroup", in.ClusterName, *in.NodegroupName); err != nil {
 		return nil, err
 	}
@@ -124,7 +129,8 @@ func (e *EKS) DescribeNodegroup(_ context.Context, in *eks.DescribeNodegroupInpu
 }
 
 // UpdateNodegroupConfig changes labels and size.
-func (e *EKS) UpdateNodegroupConfig(_ context.Context, in *eks.UpdateNodegroupConfigInput, _ ...func(*eks.Options)) (*eks.UpdateNodegroupConfigOutput, error) {
+func (e *EKS) UpdateNodegroupConfig(_ context.Context, in *eks.UpdateNodegroupConfigInput,
+	_ ...func(*eks.Options)) (*eks.UpdateNodegroupConfigOutput, error) {
 	if err := e.known("UpdateNodegroupConfig", in.ClusterName, *in.NodegroupName); err != nil {
 		return nil, err
 	}
@@ -155,7 +161,8 @@ func (e *EKS) UpdateNodegroupConfig(_ context.Context, in *eks.UpdateNodegroupCo
 // Group adds a node group.
 func (e *EKS) Group(name string, size types.NodegroupScalingConfig, labels map[string]string) *types.Nodegroup {
 	e.Groups[name] = &types.Nodegroup{
-		NodegroupName: &name, Status: types.NodegroupStatusActive, ScalingConfig: &size, Labels: labels, CapacityType: types.CapacityTypesOnDemand,
+		NodegroupName: &name, Status: types.NodegroupStatusActive, ScalingConfig: &size, Labels: labels,
+		CapacityType:  types.CapacityTypesOnDemand,
 		InstanceTypes: []string{"m6i.large"}, AmiType: types.AMITypesAl2023X8664Standard, Subnets: []string{"subnet-b", "subnet-a"},
 		Resources: &types.NodegroupResources{AutoScalingGroups: []types.AutoScalingGroup{{Name: new("eks-" + name)}}},
 	}

@@ -42,16 +42,20 @@ func (e *Events) rule(call, name string) (*Rule, error) {
 	return nil, &types.ResourceNotFoundException{}
 }
 
-func (e *Events) DescribeRule(_ context.Context, in *eventbridge.DescribeRuleInput, _ ...func(*eventbridge.Options)) (*eventbridge.DescribeRuleOutput, error) {
+func (e *Events) DescribeRule(_ context.Context, in *eventbridge.DescribeRuleInput,
+	_ ...func(*eventbridge.Options)) (*eventbridge.DescribeRuleOutput, error) {
 	rule, err := e.rule("DescribeRule", *in.Name)
 	if err != nil {
 		return nil, err
 	}
-	return &eventbridge.DescribeRuleOutput{Name: in.Name, Arn: new(RuleARN(*in.Name)), EventPattern: new(rule.Pattern), State: rule.State}, nil
+	return &eventbridge.DescribeRuleOutput{
+		Name: in.Name, Arn: new(RuleARN(*in.Name)), EventPattern: new(rule.Pattern), State: rule.State,
+	}, nil
 }
 
 // PutRule accepts tags only for a new rule.
-func (e *Events) PutRule(_ context.Context, in *eventbridge.PutRuleInput, _ ...func(*eventbridge.Options)) (*eventbridge.PutRuleOutput, error) {
+func (e *Events) PutRule(_ context.Context, in *eventbridge.PutRuleInput,
+	_ ...func(*eventbridge.Options)) (*eventbridge.PutRuleOutput, error) {
 	rule, err := e.rule("PutRule", *in.Name)
 	if _, missing := err.(*types.ResourceNotFoundException); err != nil && !missing {
 		return nil, err
@@ -69,7 +73,8 @@ func (e *Events) PutRule(_ context.Context, in *eventbridge.PutRuleInput, _ ...f
 	return &eventbridge.PutRuleOutput{RuleArn: new(RuleARN(*in.Name))}, nil
 }
 
-func (e *Events) DeleteRule(_ context.Context, in *eventbridge.DeleteRuleInput, _ ...func(*eventbridge.Options)) (*eventbridge.DeleteRuleOutput, error) {
+func (e *Events) DeleteRule(_ context.Context, in *eventbridge.DeleteRuleInput,
+	_ ...func(*eventbridge.Options)) (*eventbridge.DeleteRuleOutput, error) {
 	rule, err := e.rule("DeleteRule", *in.Name)
 	if _, missing := err.(*types.ResourceNotFoundException); err != nil && !missing {
 		return nil, err
@@ -81,7 +86,8 @@ func (e *Events) DeleteRule(_ context.Context, in *eventbridge.DeleteRuleInput, 
 	return &eventbridge.DeleteRuleOutput{}, nil
 }
 
-func (e *Events) ListTagsForResource(_ context.Context, in *eventbridge.ListTagsForResourceInput, _ ...func(*eventbridge.Options)) (*eventbridge.ListTagsForResourceOutput, error) {
+func (e *Events) ListTagsForResource(_ context.Context, in *eventbridge.ListTagsForResourceInput,
+	_ ...func(*eventbridge.Options)) (*eventbridge.ListTagsForResourceOutput, error) {
 	if err := e.call("Events.ListTagsForResource", *in.ResourceARN); err != nil {
 		return nil, err
 	}
@@ -93,7 +99,8 @@ func (e *Events) ListTagsForResource(_ context.Context, in *eventbridge.ListTags
 	return nil, &types.ResourceNotFoundException{}
 }
 
-func (e *Events) TagResource(_ context.Context, in *eventbridge.TagResourceInput, _ ...func(*eventbridge.Options)) (*eventbridge.TagResourceOutput, error) {
+func (e *Events) TagResource(_ context.Context, in *eventbridge.TagResourceInput,
+	_ ...func(*eventbridge.Options)) (*eventbridge.TagResourceOutput, error) {
 	if err := e.call("Events.TagResource", *in.ResourceARN); err != nil {
 		return nil, err
 	}
@@ -111,7 +118,8 @@ func (e *Events) TagResource(_ context.Context, in *eventbridge.TagResourceInput
 	return nil, &types.ResourceNotFoundException{}
 }
 
-func (e *Events) ListTargetsByRule(_ context.Context, in *eventbridge.ListTargetsByRuleInput, _ ...func(*eventbridge.Options)) (*eventbridge.ListTargetsByRuleOutput, error) {
+func (e *Events) ListTargetsByRule(_ context.Context, in *eventbridge.ListTargetsByRuleInput,
+	_ ...func(*eventbridge.Options)) (*eventbridge.ListTargetsByRuleOutput, error) {
 	rule, err := e.rule("ListTargetsByRule", *in.Rule)
 	if err != nil {
 		return nil, err
@@ -119,13 +127,16 @@ func (e *Events) ListTargetsByRule(_ context.Context, in *eventbridge.ListTarget
 	return &eventbridge.ListTargetsByRuleOutput{Targets: slices.Clone(rule.Targets)}, nil
 }
 
-func (e *Events) PutTargets(_ context.Context, in *eventbridge.PutTargetsInput, _ ...func(*eventbridge.Options)) (*eventbridge.PutTargetsOutput, error) {
+func (e *Events) PutTargets(_ context.Context, in *eventbridge.PutTargetsInput,
+	_ ...func(*eventbridge.Options)) (*eventbridge.PutTargetsOutput, error) {
 	rule, err := e.rule("PutTargets", *in.Rule)
 	if err != nil {
 		return nil, err
 	}
 	if e.Refuse != "" {
-		return &eventbridge.PutTargetsOutput{FailedEntryCount: 1, FailedEntries: []types.PutTargetsResultEntry{{ErrorMessage: &e.Refuse}}}, nil
+		return &eventbridge.PutTargetsOutput{
+			FailedEntryCount: 1, FailedEntries: []types.PutTargetsResultEntry{{ErrorMessage: &e.Refuse}},
+		}, nil
 	}
 	for _, target := range in.Targets {
 		rule.Targets = slices.DeleteFunc(rule.Targets, func(t types.Target) bool { return *t.Id == *target.Id })
@@ -134,7 +145,8 @@ func (e *Events) PutTargets(_ context.Context, in *eventbridge.PutTargetsInput, 
 	return &eventbridge.PutTargetsOutput{}, nil
 }
 
-func (e *Events) RemoveTargets(_ context.Context, in *eventbridge.RemoveTargetsInput, _ ...func(*eventbridge.Options)) (*eventbridge.RemoveTargetsOutput, error) {
+func (e *Events) RemoveTargets(_ context.Context, in *eventbridge.RemoveTargetsInput,
+	_ ...func(*eventbridge.Options)) (*eventbridge.RemoveTargetsOutput, error) {
 	rule, err := e.rule("RemoveTargets", *in.Rule)
 	if err != nil {
 		return nil, err
@@ -143,7 +155,8 @@ func (e *Events) RemoveTargets(_ context.Context, in *eventbridge.RemoveTargetsI
 	return &eventbridge.RemoveTargetsOutput{}, nil
 }
 
-func (e *Events) PutEvents(_ context.Context, in *eventbridge.PutEventsInput, _ ...func(*eventbridge.Options)) (*eventbridge.PutEventsOutput, error) {
+func (e *Events) PutEvents(_ context.Context, in *eventbridge.PutEventsInput,
+	_ ...func(*eventbridge.Options)) (*eventbridge.PutEventsOutput, error) {
 	if err := e.call("Events.PutEvents", value(in.Entries[0].DetailType)); err != nil {
 		return nil, err
 	}

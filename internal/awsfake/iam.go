@@ -44,7 +44,10 @@ type deletedRole struct {
 }
 
 func newIAM(calls *Calls) *IAM {
-	return &IAM{Calls: calls, Roles: map[string]*Role{}, Providers: map[string][]string{}, Profiles: map[string]*Profile{}, deleted: map[string]deletedRole{}}
+	return &IAM{
+		Calls: calls, Roles: map[string]*Role{}, Providers: map[string][]string{}, Profiles: map[string]*Profile{},
+		deleted: map[string]deletedRole{},
+	}
 }
 
 // maxInline is IAM's limit for all inline policies of a role together, in characters.
@@ -98,7 +101,8 @@ func (i *IAM) CreateRole(_ context.Context, in *iam.CreateRoleInput, _ ...func(*
 	return &iam.CreateRoleOutput{Role: &role.Role}, nil
 }
 
-func (i *IAM) PutRolePermissionsBoundary(_ context.Context, in *iam.PutRolePermissionsBoundaryInput, _ ...func(*iam.Options)) (*iam.PutRolePermissionsBoundaryOutput, error) {
+func (i *IAM) PutRolePermissionsBoundary(_ context.Context, in *iam.PutRolePermissionsBoundaryInput,
+	_ ...func(*iam.Options)) (*iam.PutRolePermissionsBoundaryOutput, error) {
 	role, err := i.role("PutRolePermissionsBoundary", in.RoleName)
 	if err != nil {
 		return nil, err
@@ -133,7 +137,8 @@ func (i *IAM) TagRole(_ context.Context, in *iam.TagRoleInput, _ ...func(*iam.Op
 	return &iam.TagRoleOutput{}, nil
 }
 
-func (i *IAM) UpdateAssumeRolePolicy(_ context.Context, in *iam.UpdateAssumeRolePolicyInput, _ ...func(*iam.Options)) (*iam.UpdateAssumeRolePolicyOutput, error) {
+func (i *IAM) UpdateAssumeRolePolicy(_ context.Context, in *iam.UpdateAssumeRolePolicyInput,
+	_ ...func(*iam.Options)) (*iam.UpdateAssumeRolePolicyOutput, error) {
 	role, err := i.role("UpdateAssumeRolePolicy", in.RoleName)
 	if err != nil {
 		return nil, err
@@ -143,7 +148,8 @@ func (i *IAM) UpdateAssumeRolePolicy(_ context.Context, in *iam.UpdateAssumeRole
 }
 
 // ListRolePolicies returns two names per page.
-func (i *IAM) ListRolePolicies(_ context.Context, in *iam.ListRolePoliciesInput, _ ...func(*iam.Options)) (*iam.ListRolePoliciesOutput, error) {
+func (i *IAM) ListRolePolicies(_ context.Context, in *iam.ListRolePoliciesInput,
+	_ ...func(*iam.Options)) (*iam.ListRolePoliciesOutput, error) {
 	role, err := i.role("ListRolePolicies", in.RoleName)
 	if err != nil {
 		return nil, err
@@ -182,7 +188,8 @@ func (i *IAM) PutRolePolicy(_ context.Context, in *iam.PutRolePolicyInput, _ ...
 	return &iam.PutRolePolicyOutput{}, nil
 }
 
-func (i *IAM) DeleteRolePolicy(_ context.Context, in *iam.DeleteRolePolicyInput, _ ...func(*iam.Options)) (*iam.DeleteRolePolicyOutput, error) {
+func (i *IAM) DeleteRolePolicy(_ context.Context, in *iam.DeleteRolePolicyInput,
+	_ ...func(*iam.Options)) (*iam.DeleteRolePolicyOutput, error) {
 	role, err := i.role("DeleteRolePolicy", in.RoleName)
 	if err != nil {
 		return nil, err
@@ -195,7 +202,8 @@ func (i *IAM) DeleteRolePolicy(_ context.Context, in *iam.DeleteRolePolicyInput,
 }
 
 // ListAttachedRolePolicies returns three policies per page.
-func (i *IAM) ListAttachedRolePolicies(_ context.Context, in *iam.ListAttachedRolePoliciesInput, _ ...func(*iam.Options)) (*iam.ListAttachedRolePoliciesOutput, error) {
+func (i *IAM) ListAttachedRolePolicies(_ context.Context, in *iam.ListAttachedRolePoliciesInput,
+	_ ...func(*iam.Options)) (*iam.ListAttachedRolePoliciesOutput, error) {
 	role, err := i.role("ListAttachedRolePolicies", in.RoleName)
 	if err != nil {
 		return nil, err
@@ -208,7 +216,8 @@ func (i *IAM) ListAttachedRolePolicies(_ context.Context, in *iam.ListAttachedRo
 	return out, nil
 }
 
-func (i *IAM) AttachRolePolicy(_ context.Context, in *iam.AttachRolePolicyInput, _ ...func(*iam.Options)) (*iam.AttachRolePolicyOutput, error) {
+func (i *IAM) AttachRolePolicy(_ context.Context, in *iam.AttachRolePolicyInput,
+	_ ...func(*iam.Options)) (*iam.AttachRolePolicyOutput, error) {
 	role, err := i.role("AttachRolePolicy", in.RoleName)
 	if err != nil {
 		return nil, err
@@ -222,7 +231,8 @@ func (i *IAM) AttachRolePolicy(_ context.Context, in *iam.AttachRolePolicyInput,
 	return &iam.AttachRolePolicyOutput{}, nil
 }
 
-func (i *IAM) DetachRolePolicy(_ context.Context, in *iam.DetachRolePolicyInput, _ ...func(*iam.Options)) (*iam.DetachRolePolicyOutput, error) {
+func (i *IAM) DetachRolePolicy(_ context.Context, in *iam.DetachRolePolicyInput,
+	_ ...func(*iam.Options)) (*iam.DetachRolePolicyOutput, error) {
 	role, err := i.role("DetachRolePolicy", in.RoleName)
 	if err != nil {
 		return nil, err
@@ -236,7 +246,8 @@ func (i *IAM) DetachRolePolicy(_ context.Context, in *iam.DetachRolePolicyInput,
 }
 
 // ListInstanceProfiles returns one profile per page. It supports the path prefix.
-func (i *IAM) ListInstanceProfiles(_ context.Context, in *iam.ListInstanceProfilesInput, _ ...func(*iam.Options)) (*iam.ListInstanceProfilesOutput, error) {
+func (i *IAM) ListInstanceProfiles(_ context.Context, in *iam.ListInstanceProfilesInput,
+	_ ...func(*iam.Options)) (*iam.ListInstanceProfilesOutput, error) {
 	if err := i.call("IAM.ListInstanceProfiles", value(in.PathPrefix)); err != nil {
 		return nil, err
 	}
@@ -256,7 +267,8 @@ func (i *IAM) ListInstanceProfiles(_ context.Context, in *iam.ListInstanceProfil
 	return &iam.ListInstanceProfilesOutput{InstanceProfiles: page, Marker: next, IsTruncated: next != nil}, nil
 }
 
-func (i *IAM) RemoveRoleFromInstanceProfile(_ context.Context, in *iam.RemoveRoleFromInstanceProfileInput, _ ...func(*iam.Options)) (*iam.RemoveRoleFromInstanceProfileOutput, error) {
+func (i *IAM) RemoveRoleFromInstanceProfile(_ context.Context, in *iam.RemoveRoleFromInstanceProfileInput,
+	_ ...func(*iam.Options)) (*iam.RemoveRoleFromInstanceProfileOutput, error) {
 	if err := i.call("IAM.RemoveRoleFromInstanceProfile", *in.InstanceProfileName); err != nil {
 		return nil, err
 	}
@@ -268,7 +280,8 @@ func (i *IAM) RemoveRoleFromInstanceProfile(_ context.Context, in *iam.RemoveRol
 }
 
 // DeleteInstanceProfile deletes a profile, but refuses one that contains a role.
-func (i *IAM) DeleteInstanceProfile(_ context.Context, in *iam.DeleteInstanceProfileInput, _ ...func(*iam.Options)) (*iam.DeleteInstanceProfileOutput, error) {
+func (i *IAM) DeleteInstanceProfile(_ context.Context, in *iam.DeleteInstanceProfileInput,
+	_ ...func(*iam.Options)) (*iam.DeleteInstanceProfileOutput, error) {
 	if err := i.call("IAM.DeleteInstanceProfile", *in.InstanceProfileName); err != nil {
 		return nil, err
 	}
@@ -292,7 +305,8 @@ func (i *IAM) held(role string) bool {
 	return false
 }
 
-func (i *IAM) GetOpenIDConnectProvider(_ context.Context, in *iam.GetOpenIDConnectProviderInput, _ ...func(*iam.Options)) (*iam.GetOpenIDConnectProviderOutput, error) {
+func (i *IAM) GetOpenIDConnectProvider(_ context.Context, in *iam.GetOpenIDConnectProviderInput,
+	_ ...func(*iam.Options)) (*iam.GetOpenIDConnectProviderOutput, error) {
 	if err := i.call("IAM.GetOpenIDConnectProvider", *in.OpenIDConnectProviderArn); err != nil {
 		return nil, err
 	}

@@ -39,7 +39,8 @@ func (e *EC2) States() string {
 
 // DescribeInstances returns one instance per page. It supports the filters instance-id, instance-state-name, tag-key
 // and tag:….
-func (e *EC2) DescribeInstances(_ context.Context, in *ec2.DescribeInstancesInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
+func (e *EC2) DescribeInstances(_ context.Context, in *ec2.DescribeInstancesInput,
+	_ ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
 	if err := e.call("EC2.DescribeInstances", strings.Join(in.InstanceIds, ",")); err != nil {
 		return nil, err
 	}
@@ -97,7 +98,8 @@ func (i *Instance) fits(id string, filters []types.Filter) bool {
 }
 
 // TerminateInstances terminates all instances or none, as EC2 does.
-func (e *EC2) TerminateInstances(_ context.Context, in *ec2.TerminateInstancesInput, _ ...func(*ec2.Options)) (*ec2.TerminateInstancesOutput, error) {
+func (e *EC2) TerminateInstances(_ context.Context, in *ec2.TerminateInstancesInput,
+	_ ...func(*ec2.Options)) (*ec2.TerminateInstancesOutput, error) {
 	if err := e.call("EC2.TerminateInstances", strings.Join(in.InstanceIds, ",")); err != nil {
 		return nil, err
 	}
@@ -106,7 +108,8 @@ func (e *EC2) TerminateInstances(_ context.Context, in *ec2.TerminateInstancesIn
 		case i == nil:
 			return nil, refuse("InvalidInstanceID.NotFound", "The instance ID '%s' does not exist", id)
 		case i.Protected:
-			return nil, refuse("OperationNotPermitted", "The instance '%s' may not be terminated. Modify its 'disableApiTermination' instance attribute and try again.", id)
+			return nil, refuse("OperationNotPermitted",
+				"The instance '%s' may not be terminated. Modify its 'disableApiTermination' instance attribute and try again.", id)
 		}
 	}
 	for _, id := range in.InstanceIds {

@@ -49,7 +49,8 @@ func (e *EKS) changed(group *types.Nodegroup, there bool) {
 }
 
 // CreateNodegroup refuses the settings that EKS refuses in a copy of a group.
-func (e *EKS) CreateNodegroup(_ context.Context, in *eks.CreateNodegroupInput, _ ...func(*eks.Options)) (*eks.CreateNodegroupOutput, error) {
+func (e *EKS) CreateNodegroup(_ context.Context, in *eks.CreateNodegroupInput,
+	_ ...func(*eks.Options)) (*eks.CreateNodegroupOutput, error) {
 	name := *in.NodegroupName
 	if err := e.known("CreateNodegroup", in.ClusterName, name); err != nil {
 		return nil, err
@@ -78,9 +79,12 @@ func (e *EKS) CreateNodegroup(_ context.Context, in *eks.CreateNodegroupInput, _
 		return nil, &types.InvalidParameterException{Message: &invalid}
 	}
 	e.Groups[name] = &types.Nodegroup{
-		NodegroupName: &name, Status: types.NodegroupStatusCreating, ScalingConfig: in.ScalingConfig, Labels: maps.Clone(in.Labels), Taints: in.Taints,
-		Tags: maps.Clone(in.Tags), CapacityType: in.CapacityType, InstanceTypes: in.InstanceTypes, AmiType: in.AmiType, Subnets: in.Subnets,
-		NodeRole: in.NodeRole, DiskSize: in.DiskSize, LaunchTemplate: template, ReleaseVersion: in.ReleaseVersion, Version: e.Cluster.Version,
+		NodegroupName: &name, Status: types.NodegroupStatusCreating, ScalingConfig: in.ScalingConfig, Labels: maps.Clone(in.Labels),
+		Taints: in.Taints,
+		Tags:   maps.Clone(in.Tags), CapacityType: in.CapacityType, InstanceTypes: in.InstanceTypes, AmiType: in.AmiType,
+		Subnets:  in.Subnets,
+		NodeRole: in.NodeRole, DiskSize: in.DiskSize, LaunchTemplate: template, ReleaseVersion: in.ReleaseVersion,
+		Version:      e.Cluster.Version,
 		RemoteAccess: in.RemoteAccess, UpdateConfig: in.UpdateConfig, NodeRepairConfig: in.NodeRepairConfig,
 		Resources: &types.NodegroupResources{AutoScalingGroups: []types.AutoScalingGroup{{Name: new("eks-" + name)}}},
 	}
@@ -89,7 +93,8 @@ func (e *EKS) CreateNodegroup(_ context.Context, in *eks.CreateNodegroupInput, _
 }
 
 // DeleteNodegroup refuses to delete a group during another change, as EKS does.
-func (e *EKS) DeleteNodegroup(_ context.Context, in *eks.DeleteNodegroupInput, _ ...func(*eks.Options)) (*eks.DeleteNodegroupOutput, error) {
+func (e *EKS) DeleteNodegroup(_ context.Context, in *eks.DeleteNodegroupInput,
+	_ ...func(*eks.Options)) (*eks.DeleteNodegroupOutput, error) {
 	if err := e.known("DeleteNodegroup", in.ClusterName, *in.NodegroupName); err != nil {
 		return nil, err
 	}

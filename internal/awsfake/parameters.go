@@ -38,7 +38,8 @@ type version struct {
 }
 
 func newSSM(calls *Calls) *SSM {
-	return &SSM{Calls: calls, Values: map[string]string{}, Secure: map[string]bool{}, Lists: map[string]bool{}, Patterns: map[string]string{},
+	return &SSM{Calls: calls, Values: map[string]string{}, Secure: map[string]bool{}, Lists: map[string]bool{},
+		Patterns: map[string]string{},
 		modified: map[string]time.Time{}, writes: map[string]int64{}, before: map[string]version{}}
 }
 
@@ -90,7 +91,8 @@ func (s *SSM) shown(path string) map[string]version {
 }
 
 // GetParametersByPath returns at most 10 parameters per page. It does not decrypt.
-func (s *SSM) GetParametersByPath(_ context.Context, in *ssm.GetParametersByPathInput, _ ...func(*ssm.Options)) (*ssm.GetParametersByPathOutput, error) {
+func (s *SSM) GetParametersByPath(_ context.Context, in *ssm.GetParametersByPathInput,
+	_ ...func(*ssm.Options)) (*ssm.GetParametersByPathOutput, error) {
 	if err := s.call("SSM.GetParametersByPath", *in.Path); err != nil {
 		return nil, err
 	}
@@ -99,7 +101,8 @@ func (s *SSM) GetParametersByPath(_ context.Context, in *ssm.GetParametersByPath
 	out := &ssm.GetParametersByPathOutput{NextToken: next}
 	for _, name := range page {
 		p := types.Parameter{
-			Name: new(name), Value: new(shown[name].value), Type: s.kind(name), LastModifiedDate: new(shown[name].modified), Version: shown[name].number,
+			Name: new(name), Value: new(shown[name].value), Type: s.kind(name), LastModifiedDate: new(shown[name].modified),
+			Version: shown[name].number,
 		}
 		if s.Secure[name] {
 			p.Value = new("AQICAHh…")
@@ -122,7 +125,8 @@ func (s *SSM) GetParameter(_ context.Context, in *ssm.GetParameterInput, _ ...fu
 }
 
 // DescribeParameters supports the filter Path.
-func (s *SSM) DescribeParameters(_ context.Context, in *ssm.DescribeParametersInput, _ ...func(*ssm.Options)) (*ssm.DescribeParametersOutput, error) {
+func (s *SSM) DescribeParameters(_ context.Context, in *ssm.DescribeParametersInput,
+	_ ...func(*ssm.Options)) (*ssm.DescribeParametersOutput, error) {
 	if err := s.call("SSM.DescribeParameters", ""); err != nil {
 		return nil, err
 	}
@@ -154,7 +158,9 @@ func (s *SSM) refuses(in *ssm.PutParameterInput) error {
 	case *in.Value == "" || len(*in.Value) > most:
 		return refuse("ValidationException", "a value has 1 to %d bytes, not %d", most, len(*in.Value))
 	case pattern != "" && !regexp.MustCompile(pattern).MatchString(*in.Value):
-		return &types.ParameterPatternMismatchException{Message: new("Parameter value, cannot be validated against allowedPattern: " + pattern)}
+		return &types.ParameterPatternMismatchException{
+			Message: new("Parameter value, cannot be validated against allowedPattern: " + pattern),
+		}
 	}
 	return nil
 }
@@ -174,7 +180,8 @@ func (s *SSM) PutParameter(_ context.Context, in *ssm.PutParameterInput, _ ...fu
 	return &ssm.PutParameterOutput{}, nil
 }
 
-func (s *SSM) DeleteParameter(_ context.Context, in *ssm.DeleteParameterInput, _ ...func(*ssm.Options)) (*ssm.DeleteParameterOutput, error) {
+func (s *SSM) DeleteParameter(_ context.Context, in *ssm.DeleteParameterInput,
+	_ ...func(*ssm.Options)) (*ssm.DeleteParameterOutput, error) {
 	if err := s.call("SSM.DeleteParameter", *in.Name); err != nil {
 		return nil, err
 	}

@@ -78,12 +78,15 @@ func (s *SQS) CreateQueue(_ context.Context, in *sqs.CreateQueueInput, _ ...func
 	return &sqs.CreateQueueOutput{QueueUrl: &url}, nil
 }
 
-func (s *SQS) GetQueueAttributes(_ context.Context, in *sqs.GetQueueAttributesInput, _ ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
+func (s *SQS) GetQueueAttributes(_ context.Context, in *sqs.GetQueueAttributesInput,
+	_ ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
 	queue, err := s.queue("GetQueueAttributes", *in.QueueUrl)
 	if err != nil {
 		return nil, err
 	}
-	all := map[string]string{"VisibilityTimeout": "30", "ApproximateNumberOfMessages": "0", "CreatedTimestamp": strconv.FormatInt(queue.made.Unix(), 10)}
+	all := map[string]string{
+		"VisibilityTimeout": "30", "ApproximateNumberOfMessages": "0", "CreatedTimestamp": strconv.FormatInt(queue.made.Unix(), 10),
+	}
 	maps.Copy(all, queue.Attributes)
 	if policy, ok := all["Policy"]; ok {
 		all["Policy"] = reordered(policy)
@@ -91,7 +94,8 @@ func (s *SQS) GetQueueAttributes(_ context.Context, in *sqs.GetQueueAttributesIn
 	return &sqs.GetQueueAttributesOutput{Attributes: all}, nil
 }
 
-func (s *SQS) SetQueueAttributes(_ context.Context, in *sqs.SetQueueAttributesInput, _ ...func(*sqs.Options)) (*sqs.SetQueueAttributesOutput, error) {
+func (s *SQS) SetQueueAttributes(_ context.Context, in *sqs.SetQueueAttributesInput,
+	_ ...func(*sqs.Options)) (*sqs.SetQueueAttributesOutput, error) {
 	queue, err := s.queue("SetQueueAttributes", *in.QueueUrl)
 	if err != nil {
 		return nil, err

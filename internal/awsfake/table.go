@@ -70,7 +70,8 @@ func (t *Table) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func(
 	return &dynamodb.PutItemOutput{}, nil
 }
 
-func (t *Table) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+func (t *Table) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	if err := t.call("DynamoDB.UpdateItem", place(in.Key)); err != nil {
 		return nil, err
 	}
@@ -89,11 +90,13 @@ func (t *Table) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, _ ..
 	return &dynamodb.UpdateItemOutput{Attributes: copyOf(item)}, nil
 }
 
-func (t *Table) DeleteItem(_ context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+func (t *Table) DeleteItem(_ context.Context, in *dynamodb.DeleteItemInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
 	if err := t.call("DynamoDB.DeleteItem", place(in.Key)); err != nil {
 		return nil, err
 	}
-	if err := check(t.Items[place(in.Key)], value(in.ConditionExpression), in.ExpressionAttributeNames, in.ExpressionAttributeValues); err != nil {
+	if err := check(t.Items[place(in.Key)], value(in.ConditionExpression), in.ExpressionAttributeNames,
+		in.ExpressionAttributeValues); err != nil {
 		return nil, err
 	}
 	delete(t.Items, place(in.Key))
@@ -130,7 +133,8 @@ func (t *Table) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dyn
 	if len(words) != 9 || words[1] != "=" || words[4]+words[5] != "skBETWEEN" {
 		return nil, refuse("ValidationException", "the fake does not know the condition %s", *in.KeyConditionExpression)
 	}
-	partition, from, to := Text(in.ExpressionAttributeValues, words[2]), Text(in.ExpressionAttributeValues, words[6]), Text(in.ExpressionAttributeValues, words[8])
+	partition, from, to := Text(in.ExpressionAttributeValues, words[2]), Text(in.ExpressionAttributeValues, words[6]),
+		Text(in.ExpressionAttributeValues, words[8])
 	if err := t.call("DynamoDB.Query", partition+" "+from); err != nil {
 		return nil, err
 	}

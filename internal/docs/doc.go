@@ -1,3 +1,2 @@
-// Package docs holds the tests of the documentation: its links, and the page that is made of the sources' own sentences. It
-// has no code.
+// Package docs holds the tests of the documentation: its links, what it must list, and what it must not advise. It has no code.
 package docs

@@ -9,6 +9,8 @@ import (
 	"unicode"
 )
 
+const root = "../.." // of the repository
+
 // documents are README.md and docs/*.md, with their text outside of code blocks.
 func documents(t *testing.T) map[string]string {
 	t.Helper()

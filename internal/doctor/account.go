@@ -46,14 +46,18 @@ func vcpuQuota(o *Observed) []Finding {
 		} else if allowed-(used-ours) >= limit {
 			continue
 		}
-		found = append(found, finding(severity, fmt.Sprintf("the account may run %d vCPUs of standard %s instances and runs %d, %d of them on Karpenter's nodes; the pools may grow to %d", allowed, q.kind, used, ours, limit),
-			"Ask for a higher quota, or lower the pools' limits to what there is.", raise(q.quota, used-ours+limit)))
+		found = append(found,
+			finding(severity,
+				fmt.Sprintf("the account may run %d vCPUs of standard %s instances and runs %d, %d of them on Karpenter's nodes; "+
+					"the pools may grow to %d", allowed, q.kind, used, ours, limit),
+				"Ask for a higher quota, or lower the pools' limits to what there is.", raise(q.quota, used-ours+limit)))
 	}
 	return found
 }
 
 func raise(q Quota, wanted int) string {
-	return fmt.Sprintf("aws service-quotas request-service-quota-increase --service-code %s --quota-code %s --desired-value %d", q.Service, q.Code, wanted)
+	return fmt.Sprintf("aws service-quotas request-service-quota-increase --service-code %s --quota-code %s --desired-value %d", q.Service,
+		q.Code, wanted)
 }
 
 // spare is how much of a quota should be left for other uses.
@@ -78,8 +82,10 @@ func iamQuota(o *Observed) []Finding {
 		if left < needs {
 			severity = Fails
 		}
-		found = append(found, finding(severity, fmt.Sprintf("the account has %d of %d %s; this rack needs %d more", used, quota, q.what, needs), "Delete unused ones, or ask for a higher quota.",
-			raise(Quota{"iam", q.code}, quota+quota/2)+" --region us-east-1"))
+		found = append(found,
+			finding(severity, fmt.Sprintf("the account has %d of %d %s; this rack needs %d more", used, quota, q.what, needs),
+				"Delete unused ones, or ask for a higher quota.",
+				raise(Quota{"iam", q.code}, quota+quota/2)+" --region us-east-1"))
 	}
 	return found
 }
@@ -96,8 +102,10 @@ func parameterQuota(o *Observed) []Finding {
 	if left < 1 {
 		severity = Fails
 	}
-	return []Finding{finding(severity, fmt.Sprintf("the account has %d of %d standard parameters in this region", o.Parameters, names.MostParameters),
-		"Delete those that nobody needs: of a rack's, the ones that say unset only keep a pattern. The quota cannot be raised; advanced parameters have one of their own.",
+	return []Finding{finding(severity,
+		fmt.Sprintf("the account has %d of %d standard parameters in this region", o.Parameters, names.MostParameters),
+		"Delete those that nobody needs: of a rack's, the ones that say unset only keep a pattern. The quota cannot be raised; "+
+			"advanced parameters have one of their own.",
 		"aws ssm get-parameters-by-path --path PATH-OF-THE-RACK/params --query 'Parameters[?Value==`unset`].Name' --output text")}
 }
 
@@ -111,7 +119,10 @@ func ruleQuota(o *Observed) []Finding {
 	if left < 1 && !o.RuleExists {
 		severity = Fails
 	}
-	return []Finding{finding(severity, fmt.Sprintf("the default bus has %d of %d rules", o.Rules, quota), "Delete unused rules, or ask for a higher quota.", raise(RulesPerBus, quota+quota/2))}
+	return []Finding{
+		finding(severity, fmt.Sprintf("the default bus has %d of %d rules", o.Rules, quota),
+			"Delete unused rules, or ask for a higher quota.", raise(RulesPerBus, quota+quota/2)),
+	}
 }
 
 func spotRole(o *Observed) []Finding {
@@ -124,7 +135,8 @@ func spotRole(o *Observed) []Finding {
 	if o.SpotRole || len(asked) == 0 {
 		return nil
 	}
-	return []Finding{finding(Fails, fmt.Sprintf("pool %s may use spot, and the account has no role AWSServiceRoleForEC2Spot", some(asked)), "Create it, once for the account.",
+	return []Finding{finding(Fails, fmt.Sprintf("pool %s may use spot, and the account has no role AWSServiceRoleForEC2Spot", some(asked)),
+		"Create it, once for the account.",
 		"aws iam create-service-linked-role --aws-service-name spot.amazonaws.com")}
 }
 
@@ -133,5 +145,6 @@ func organization(o *Observed) []Finding {
 		return nil
 	}
 	return []Finding{finding(Fails, "policies of the organization deny "+strings.Join(o.Denied, ", "),
-		"Ask who keeps the organization's service control policies to exempt the rack's roles below the path "+names.IAMPath+", or to allow these actions in this region.")}
+		"Ask who keeps the organization's service control policies to exempt the rack's roles below the path "+names.IAMPath+
+			", or to allow these actions in this region.")}
 }

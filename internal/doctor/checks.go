@@ -39,7 +39,8 @@ var checks = []check{
 	},
 	{
 		"add-ons", "health and versions of the EKS add-ons",
-		"Each new node needs network, DNS and credentials from them; an add-on that EKS no longer lists for the cluster's version breaks on new nodes first.",
+		"Each new node needs network, DNS and credentials from them; " +
+			"an add-on that EKS no longer lists for the cluster's version breaks on new nodes first.",
 		[]Source{TheCluster, AddOns, AddOnVersions}, addOns,
 	},
 	{
@@ -79,12 +80,14 @@ var checks = []check{
 	},
 	{
 		"organization", "service control policies, by IAM's simulation",
-		"What an organization denies no role can do, whatever its own policies say. The simulation knows no conditions of the real calls: it is a hint.",
+		"What an organization denies no role can do, whatever its own policies say. " +
+			"The simulation knows no conditions of the real calls: it is a hint.",
 		[]Source{Organization}, organization,
 	},
 	{
 		"encryption", "who may use the KMS keys of nodes' volumes",
-		"An instance whose volume cannot be decrypted ends right after its launch, with Client.InternalError or Client.InvalidKMSKey and no other word.",
+		"An instance whose volume cannot be decrypted ends right after its launch, " +
+			"with Client.InternalError or Client.InvalidKMSKey and no other word.",
 		[]Source{Parameters, TheCluster, Keys}, encryption,
 	},
 	{
@@ -109,7 +112,8 @@ var checks = []check{
 	},
 	{
 		"budgets", "PodDisruptionBudgets",
-		"A drain waits for them: node replacement, consolidation and expiry stop at a budget that allows no eviction, and turning off waits its whole drain window.",
+		"A drain waits for them: node replacement, consolidation and expiry stop at a budget that allows no eviction, " +
+			"and turning off waits its whole drain window.",
 		[]Source{Budgets}, budgets,
 	},
 	{

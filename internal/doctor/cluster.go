@@ -12,7 +12,8 @@ import (
 
 func parameters(o *Observed) []Finding {
 	if len(o.Params) == 0 {
-		return []Finding{finding(Info, fmt.Sprintf("rack %s has no parameters yet; it was examined with the defaults, as cluster %s", o.Rack, o.Config.ClusterName),
+		return []Finding{finding(Info,
+			fmt.Sprintf("rack %s has no parameters yet; it was examined with the defaults, as cluster %s", o.Rack, o.Config.ClusterName),
 			"Create them.", "sawhorse register "+o.Rack)}
 	}
 	var found []Finding
@@ -47,7 +48,8 @@ func cluster(o *Observed) []Finding {
 		do, commands := TheCluster.remedy(o)
 		return []Finding{finding(Unknown, o.Unseen[TheCluster], do, commands...)}
 	case c.Status != "ACTIVE" && c.Status != "UPDATING":
-		return []Finding{finding(Fails, fmt.Sprintf("cluster %s is %s", c.Name, c.Status), "Wait until it is ACTIVE, or look at its health in EKS.",
+		return []Finding{finding(Fails, fmt.Sprintf("cluster %s is %s", c.Name, c.Status),
+			"Wait until it is ACTIVE, or look at its health in EKS.",
 			"aws eks describe-cluster --name "+c.Name+" --query cluster.health")}
 	}
 	return nil
@@ -64,7 +66,9 @@ func clusterTag(o *Observed) []Finding {
 	case o.Rack:
 		return nil
 	case "":
-		return []Finding{finding(severity, what, "Register the rack, or have the cluster's owner set the tag; only a stack that was deployed with requireClusterTag=false does without.",
+		return []Finding{finding(severity, what,
+			"Register the rack, or have the cluster's owner set the tag; "+
+				"only a stack that was deployed with requireClusterTag=false does without.",
 			"sawhorse register "+o.Rack+" --cluster "+o.Cluster.Name)}
 	}
 	return []Finding{finding(severity, what+", but lets rack "+in+" in", "Use another cluster, or have this one's owner set the tag anew.",
@@ -75,7 +79,10 @@ func autoMode(o *Observed) []Finding {
 	if !o.Cluster.AutoMode {
 		return nil
 	}
-	return []Finding{finding(Fails, fmt.Sprintf("cluster %s runs EKS Auto Mode", o.Cluster.Name), "Use a cluster without Auto Mode; a pass refuses this one.")}
+	return []Finding{
+		finding(Fails, fmt.Sprintf("cluster %s runs EKS Auto Mode", o.Cluster.Name),
+			"Use a cluster without Auto Mode; a pass refuses this one."),
+	}
 }
 
 func kubernetesVersion(o *Observed) []Finding {
@@ -83,7 +90,8 @@ func kubernetesVersion(o *Observed) []Finding {
 	if listed {
 		return nil
 	}
-	return []Finding{finding(Warns, fmt.Sprintf("cluster %s runs Kubernetes %s; Karpenter %s lists %s", o.Cluster.Name, o.Cluster.Version, names.KarpenterVersion, all),
+	return []Finding{finding(Warns,
+		fmt.Sprintf("cluster %s runs Kubernetes %s; Karpenter %s lists %s", o.Cluster.Name, o.Cluster.Version, names.KarpenterVersion, all),
 		"Upgrade an older cluster; leave a newer one alone until Sawhorse brings a Karpenter that lists it.")}
 }
 
@@ -98,33 +106,50 @@ func credentials(o *Observed) []Finding {
 	case running && o.Association, running && !o.on():
 		return nil
 	case o.Provider && !o.Association && o.ProviderWithoutSTS:
-		return []Finding{finding(Fails, fmt.Sprintf("the cluster's OIDC provider in IAM lacks the client id %s, so that STS gives the controller no credentials", names.OIDCClient), "Add it.",
-			fmt.Sprintf("aws iam add-client-id-to-open-id-connect-provider --client-id %s --open-id-connect-provider-arn %s", names.OIDCClient, plan.OIDCProviderARN(o.Cluster.Cluster)))}
+		return []Finding{finding(Fails,
+			fmt.Sprintf("the cluster's OIDC provider in IAM lacks the client id %s, so that STS gives the controller no credentials",
+				names.OIDCClient), "Add it.",
+			fmt.Sprintf("aws iam add-client-id-to-open-id-connect-provider --client-id %s --open-id-connect-provider-arn %s",
+				names.OIDCClient, plan.OIDCProviderARN(o.Cluster.Cluster)))}
 	case o.Provider && !o.Association:
 		return nil
 	case o.Association && a != nil:
-		return []Finding{finding(Fails, fmt.Sprintf("the controller has its credentials by Pod Identity, but add-on %s is %s", agent, a.Status), "Mend the add-on.",
+		return []Finding{finding(Fails,
+			fmt.Sprintf("the controller has its credentials by Pod Identity, but add-on %s is %s", agent, a.Status), "Mend the add-on.",
 			fmt.Sprintf("aws eks describe-addon --cluster-name %s --addon-name %s --query addon.health", o.Cluster.Name, agent))}
 	case o.Association:
-		return []Finding{finding(Fails, fmt.Sprintf("the controller has its credentials by Pod Identity, but the cluster has no add-on %s", agent), "Install it again; the choice is kept.", install)}
+		return []Finding{
+			finding(Fails, fmt.Sprintf("the controller has its credentials by Pod Identity, but the cluster has no add-on %s", agent),
+				"Install it again; the choice is kept.", install),
+		}
 	case o.on():
-		return []Finding{finding(Fails, fmt.Sprintf("the controller has no Pod Identity association, and IAM has no OIDC provider %s", o.Cluster.OIDCIssuer),
+		return []Finding{finding(Fails,
+			fmt.Sprintf("the controller has no Pod Identity association, and IAM has no OIDC provider %s", o.Cluster.OIDCIssuer),
 			"Create the provider again for that issuer, with the client id sts.amazonaws.com.",
 			fmt.Sprintf("aws iam create-open-id-connect-provider --url %s --client-id-list sts.amazonaws.com", o.Cluster.OIDCIssuer))}
 	}
-	return []Finding{finding(Fails, fmt.Sprintf("the cluster has no active add-on %s, and IAM has no OIDC provider for it", agent), "Install the add-on; it is the simpler of the two.", install)}
+	return []Finding{
+		finding(Fails, fmt.Sprintf("the cluster has no active add-on %s, and IAM has no OIDC provider for it", agent),
+			"Install the add-on; it is the simpler of the two.", install),
+	}
 }
 
 func addOns(o *Observed) []Finding {
 	var found []Finding
 	for _, a := range o.AddOns {
 		if a.Status != "ACTIVE" && a.Status != "UPDATING" && a.Status != "CREATING" {
-			found = append(found, finding(Warns, fmt.Sprintf("add-on %s is %s%s", a.Name, a.Status, because(a.Issues)), "Mend it before new nodes depend on it.",
-				fmt.Sprintf("aws eks describe-addon --cluster-name %s --addon-name %s --query addon.health", o.Cluster.Name, a.Name)))
+			found = append(found,
+				finding(Warns, fmt.Sprintf("add-on %s is %s%s", a.Name, a.Status, because(a.Issues)),
+					"Mend it before new nodes depend on it.",
+					fmt.Sprintf("aws eks describe-addon --cluster-name %s --addon-name %s --query addon.health", o.Cluster.Name, a.Name)))
 		}
 		if len(a.Listed) > 0 && !slices.Contains(a.Listed, a.Version) {
-			found = append(found, finding(Warns, fmt.Sprintf("EKS does not list version %s of add-on %s for Kubernetes %s", a.Version, a.Name, o.Cluster.Version), "Update it.",
-				fmt.Sprintf("aws eks update-addon --cluster-name %s --addon-name %s --addon-version %s", o.Cluster.Name, a.Name, a.Listed[0])))
+			found = append(found,
+				finding(Warns,
+					fmt.Sprintf("EKS does not list version %s of add-on %s for Kubernetes %s", a.Version, a.Name, o.Cluster.Version),
+					"Update it.",
+					fmt.Sprintf("aws eks update-addon --cluster-name %s --addon-name %s --addon-version %s", o.Cluster.Name, a.Name,
+						a.Listed[0])))
 		}
 	}
 	return found

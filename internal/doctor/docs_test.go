@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-var updateDocs = flag.Bool("update-docs", false, "write the tables of docs/doctor.md anew")
+var update = flag.Bool("update", false, "write the tables of docs/doctor.md again")
 
 // The document's tables equal the code's lists.
 func TestDocumentationIsTheChecks(t *testing.T) {
@@ -20,13 +20,13 @@ func TestDocumentationIsTheChecks(t *testing.T) {
 	if !found {
 		t.Fatalf("docs/doctor.md has no %q", heading)
 	}
-	if *updateDocs {
+	if *update {
 		if err := os.WriteFile(path, []byte(prose+heading+Markdown()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		tables = Markdown()
 	}
 	if tables != Markdown() {
-		t.Errorf("docs/doctor.md is not what the checks say; run go test ./internal/doctor -update-docs")
+		t.Errorf("docs/doctor.md is not what the checks say; run go test ./internal/doctor -update")
 	}
 }

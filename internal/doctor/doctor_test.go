@@ -25,32 +25,49 @@ func healthy() *Observed {
 		Rack: "prod", Caller: "arn:aws:iam::111122223333:role/ops", Unseen: map[Source]string{},
 		Params: texts, Config: params.Parse(params.Input{Rack: "prod", Params: texts}).Config,
 		Cluster: &Cluster{VPC: "vpc-1", PublicAPI: true, ClusterFacts: plan.ClusterFacts{
-			Cluster: plan.Cluster{Name: "prod", Account: "111122223333", Region: "eu-central-1", Partition: "aws", SecurityGroup: "sg-1", OIDCIssuer: "https://oidc/1"},
-			Status:  "ACTIVE", Version: "1.35", Tags: map[string]string{"sawhorse.dev/rack": "prod"},
+			Cluster: plan.Cluster{
+				Name: "prod", Account: "111122223333", Region: "eu-central-1", Partition: "aws", SecurityGroup: "sg-1",
+				OIDCIssuer: "https://oidc/1",
+			},
+			Status: "ACTIVE", Version: "1.35", Tags: map[string]string{"sawhorse.dev/rack": "prod"},
 		}},
-		NodeGroups:     []plan.NodeGroup{{Name: "system", Subnets: []string{"subnet-a", "subnet-b"}}},
-		AddOns:         []AddOn{{Name: agent, Version: "v1", Status: "ACTIVE", Listed: []string{"v2", "v1"}}},
-		Association:    true,
-		Subnets:        []Subnet{{plan.Tagged{ID: "subnet-a", Zone: "a", Tags: tag}, 4000}, {plan.Tagged{ID: "subnet-b", Zone: "b", Tags: tag}, 4000}},
+		NodeGroups:  []plan.NodeGroup{{Name: "system", Subnets: []string{"subnet-a", "subnet-b"}}},
+		AddOns:      []AddOn{{Name: agent, Version: "v1", Status: "ACTIVE", Listed: []string{"v2", "v1"}}},
+		Association: true,
+		Subnets: []Subnet{
+			{plan.Tagged{ID: "subnet-a", Zone: "a", Tags: tag}, 4000}, {plan.Tagged{ID: "subnet-b", Zone: "b", Tags: tag}, 4000},
+		},
 		SecurityGroups: []plan.Tagged{{ID: "sg-1", Tags: tag}},
-		Instances:      []Instance{{ID: "i-1", Type: "m5.large", VCPU: 2, HopLimit: 1, Tags: map[string]string{"kubernetes.io/cluster/prod": "owned"}}},
-		Keys:           []Key{{ID: "alias/aws/ebs", State: "Enabled", AWSManaged: true}},
-		Quotas:         map[Quota]float64{OnDemandVCPU: 500, SpotVCPU: 500, RulesPerBus: 300},
-		Account:        map[string]int{"Roles": 20, "RolesQuota": 1000, "InstanceProfiles": 5, "InstanceProfilesQuota": 1000},
-		Rules:          3, RuleExists: true,
-		Nodes:        []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "system-1"}}, {ObjectMeta: metav1.ObjectMeta{Name: "pool-1", Labels: map[string]string{"karpenter.sh/nodepool": "workload"}}}},
-		Pods:         []corev1.Pod{pod("kube-system", "coredns-1", "system-1", map[string]string{"k8s-app": "kube-dns"}, nil)},
-		Deployments:  []appsv1.Deployment{deployment("kube-system", "karpenter", 2, "karpenter"), deployment("shop", "web", 2, "web")},
-		StatefulSets: []appsv1.StatefulSet{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db"}, Spec: appsv1.StatefulSetSpec{Replicas: new(int32(3))}}},
-		DaemonSets:   []appsv1.DaemonSet{daemonSet("kube-system", "aws-node", "amazon-k8s-cni", corev1.Toleration{Operator: corev1.TolerationOpExists})},
-		Budgets:      []policyv1.PodDisruptionBudget{budget(nil, new(intstr.FromInt32(1)), 2, 1)},
+		Instances: []Instance{
+			{ID: "i-1", Type: "m5.large", VCPU: 2, HopLimit: 1, Tags: map[string]string{"kubernetes.io/cluster/prod": "owned"}},
+		},
+		Keys:    []Key{{ID: "alias/aws/ebs", State: "Enabled", AWSManaged: true}},
+		Quotas:  map[Quota]float64{OnDemandVCPU: 500, SpotVCPU: 500, RulesPerBus: 300},
+		Account: map[string]int{"Roles": 20, "RolesQuota": 1000, "InstanceProfiles": 5, "InstanceProfilesQuota": 1000},
+		Rules:   3, RuleExists: true,
+		Nodes: []corev1.Node{
+			{ObjectMeta: metav1.ObjectMeta{Name: "system-1"}},
+			{ObjectMeta: metav1.ObjectMeta{Name: "pool-1", Labels: map[string]string{"karpenter.sh/nodepool": "workload"}}},
+		},
+		Pods:        []corev1.Pod{pod("kube-system", "coredns-1", "system-1", map[string]string{"k8s-app": "kube-dns"}, nil)},
+		Deployments: []appsv1.Deployment{deployment("kube-system", "karpenter", 2, "karpenter"), deployment("shop", "web", 2, "web")},
+		StatefulSets: []appsv1.StatefulSet{
+			{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db"}, Spec: appsv1.StatefulSetSpec{Replicas: new(int32(3))}},
+		},
+		DaemonSets: []appsv1.DaemonSet{
+			daemonSet("kube-system", "aws-node", "amazon-k8s-cni", corev1.Toleration{Operator: corev1.TolerationOpExists}),
+		},
+		Budgets: []policyv1.PodDisruptionBudget{budget(nil, new(intstr.FromInt32(1)), 2, 1)},
 	}
 }
 
 func pod(namespace, name, node string, labels, annotations map[string]string) corev1.Pod {
 	return corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels, Annotations: annotations, OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet"}}},
-		Spec:       corev1.PodSpec{NodeName: node}, Status: corev1.PodStatus{Phase: corev1.PodRunning},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: name, Labels: labels, Annotations: annotations,
+			OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet"}},
+		},
+		Spec: corev1.PodSpec{NodeName: node}, Status: corev1.PodStatus{Phase: corev1.PodRunning},
 	}
 }
 
@@ -59,19 +76,29 @@ func template(image string) corev1.PodTemplateSpec {
 }
 
 func deployment(namespace, name string, replicas int32, image string) appsv1.Deployment {
-	return appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: appsv1.DeploymentSpec{Replicas: &replicas, Template: template(image)}}
+	return appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas, Template: template(image),
+		},
+	}
 }
 
 func daemonSet(namespace, name, image string, tolerations ...corev1.Toleration) appsv1.DaemonSet {
-	d := appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: appsv1.DaemonSetSpec{Template: template(image)}}
+	d := appsv1.DaemonSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: appsv1.DaemonSetSpec{Template: template(image)},
+	}
 	d.Spec.Template.Spec.Tolerations = tolerations
 	return d
 }
 
 func budget(least, most *intstr.IntOrString, pods, allowed int32) policyv1.PodDisruptionBudget {
 	return policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: least, MaxUnavailable: most},
-		Status: policyv1.PodDisruptionBudgetStatus{ExpectedPods: pods, DisruptionsAllowed: allowed, CurrentHealthy: pods, DesiredHealthy: pods},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: policyv1.PodDisruptionBudgetSpec{
+			MinAvailable: least, MaxUnavailable: most,
+		},
+		Status: policyv1.PodDisruptionBudgetStatus{
+			ExpectedPods: pods, DisruptionsAllowed: allowed, CurrentHealthy: pods, DesiredHealthy: pods,
+		},
 	}
 }
 
@@ -112,93 +139,136 @@ type example struct {
 var cases = []example{
 	{"parameters", "none", func(o *Observed) { o.Params = nil }, []string{"info: no parameters yet"}},
 	{"parameters", "a bad one", with(map[string]string{"karpenter_cpu_limit": "2OO"}), []string{`fails: karpenter_cpu_limit is "2OO"`}},
-	{"parameters", "a secret", func(o *Observed) { o.Secure = []string{"karpenter_enabled"} }, []string{"fails: karpenter_enabled is a SecureString"}},
-	{"parameters", "a manifest that Karpenter refuses", with(map[string]string{"karpenter_config": `{"nodePool":{"weight":300}}`}), []string{"fails: nodePool.weight"}},
-	{"parameters", "a node group that is not there", with(map[string]string{"system_node_groups": "system,sytem"}), []string{`fails: the node group "sytem"`}},
+	{"parameters", "a secret", func(o *Observed) { o.Secure = []string{"karpenter_enabled"} },
+		[]string{"fails: karpenter_enabled is a SecureString"}},
+	{"parameters", "a manifest that Karpenter refuses", with(map[string]string{"karpenter_config": `{"nodePool":{"weight":300}}`}),
+		[]string{"fails: nodePool.weight"}},
+	{"parameters", "a node group that is not there", with(map[string]string{"system_node_groups": "system,sytem"}),
+		[]string{`fails: the node group "sytem"`}},
 	{"parameters", "nobody could see node groups", all(with(map[string]string{"system_node_groups": "sytem"}), func(o *Observed) {
 		o.NodeGroups, o.Unseen[NodeGroups] = nil, "AccessDenied"
 	}), nil},
-	{"parameters", "nobody could see the cluster", all(with(map[string]string{"karpenter_config": `{"nodePool":{"weight":300}}`}), func(o *Observed) {
-		o.Cluster, o.NodeGroups, o.Unseen[TheCluster], o.Unseen[NodeGroups] = nil, nil, "AccessDenied", "AccessDenied"
-	}), []string{"fails: nodePool.weight"}},
-	{"parameters", "what other checks tell", func(o *Observed) { o.Cluster.AutoMode, o.Cluster.Status, o.Cluster.Tags = true, "FAILED", nil }, nil},
-	{"parameters", "turning off is held up by none of a pool's", with(map[string]string{"karpenter_enabled": "false", "karpenter_cpu_limit": "2OO"}), nil},
-	{"parameters", "before Karpenter was on it is", all(with(map[string]string{"karpenter_enabled": "false", "karpenter_cpu_limit": "2OO"}), func(o *Observed) {
-		o.RuleExists = false
-	}), []string{`fails: karpenter_cpu_limit is "2OO"`}},
+	{"parameters", "nobody could see the cluster",
+		all(with(map[string]string{"karpenter_config": `{"nodePool":{"weight":300}}`}), func(o *Observed) {
+			o.Cluster, o.NodeGroups, o.Unseen[TheCluster], o.Unseen[NodeGroups] = nil, nil, "AccessDenied", "AccessDenied"
+		}), []string{"fails: nodePool.weight"}},
+	{"parameters", "what other checks tell",
+		func(o *Observed) { o.Cluster.AutoMode, o.Cluster.Status, o.Cluster.Tags = true, "FAILED", nil }, nil},
+	{"parameters", "turning off is held up by none of a pool's",
+		with(map[string]string{"karpenter_enabled": "false", "karpenter_cpu_limit": "2OO"}), nil},
+	{"parameters", "before Karpenter was on it is",
+		all(with(map[string]string{"karpenter_enabled": "false", "karpenter_cpu_limit": "2OO"}), func(o *Observed) {
+			o.RuleExists = false
+		}), []string{`fails: karpenter_cpu_limit is "2OO"`}},
 
-	{"cluster", "missing", func(o *Observed) { o.Cluster, o.Missing, o.Unseen[TheCluster] = nil, true, "none" }, []string{`fails: there is no EKS cluster "prod"`}},
-	{"cluster", "not to be seen", func(o *Observed) { o.Cluster, o.Unseen[TheCluster] = nil, "AccessDenied" }, []string{"unknown: AccessDenied"}},
+	{"cluster", "missing", func(o *Observed) { o.Cluster, o.Missing, o.Unseen[TheCluster] = nil, true, "none" },
+		[]string{`fails: there is no EKS cluster "prod"`}},
+	{"cluster", "not to be seen", func(o *Observed) { o.Cluster, o.Unseen[TheCluster] = nil, "AccessDenied" },
+		[]string{"unknown: AccessDenied"}},
 	{"cluster", "failed", func(o *Observed) { o.Cluster.Status = "FAILED" }, []string{"fails: is FAILED"}},
 	{"cluster", "updating", func(o *Observed) { o.Cluster.Status = "UPDATING" }, nil},
-	{"cluster-tag", "not there", func(o *Observed) { o.Cluster.Tags, o.RuleExists = nil, false }, []string{"fails: does not carry the tag sawhorse.dev/rack=prod"}},
-	{"cluster-tag", "another rack's", func(o *Observed) { o.Cluster.Tags["sawhorse.dev/rack"], o.RuleExists = "other", false }, []string{"fails: but lets rack other in"}},
-	{"cluster-tag", "not there, and Karpenter is on", func(o *Observed) { o.Cluster.Tags = nil }, []string{"warns: does not carry the tag"}},
+	{"cluster-tag", "not there", func(o *Observed) { o.Cluster.Tags, o.RuleExists = nil, false },
+		[]string{"fails: does not carry the tag sawhorse.dev/rack=prod"}},
+	{"cluster-tag", "another rack's", func(o *Observed) { o.Cluster.Tags["sawhorse.dev/rack"], o.RuleExists = "other", false },
+		[]string{"fails: but lets rack other in"}},
+	{"cluster-tag", "not there, and Karpenter is on", func(o *Observed) { o.Cluster.Tags = nil },
+		[]string{"warns: does not carry the tag"}},
 	{"auto-mode", "on", func(o *Observed) { o.Cluster.AutoMode = true }, []string{"fails: Auto Mode"}},
-	{"kubernetes-version", "too new", func(o *Observed) { o.Cluster.Version = "1.36" }, []string{"warns: 1.36; Karpenter 1.10.0 lists 1.26 to 1.35"}},
+	{"kubernetes-version", "too new", func(o *Observed) { o.Cluster.Version = "1.36" },
+		[]string{"warns: 1.36; Karpenter 1.10.0 lists 1.26 to 1.35"}},
 	{"kubernetes-version", "too old", func(o *Observed) { o.Cluster.Version = "1.25" }, []string{"warns: 1.25"}},
 
 	{"credentials", "the agent has gone", func(o *Observed) { o.AddOns = nil }, []string{"fails: no add-on eks-pod-identity-agent"}},
-	{"credentials", "the agent was not installed", func(o *Observed) { o.AddOns[0].Status = "CREATE_FAILED" }, []string{"fails: is CREATE_FAILED"}},
+	{"credentials", "the agent was not installed", func(o *Observed) { o.AddOns[0].Status = "CREATE_FAILED" },
+		[]string{"fails: is CREATE_FAILED"}},
 	{"credentials", "the agent is ill, and at work", func(o *Observed) { o.AddOns[0].Status = "DEGRADED" }, nil},
-	{"credentials", "the provider has gone", func(o *Observed) { o.Association = false }, []string{"fails: no OIDC provider https://oidc/1"}},
+	{"credentials", "the provider has gone", func(o *Observed) { o.Association = false },
+		[]string{"fails: no OIDC provider https://oidc/1"}},
 	{"credentials", "IRSA", func(o *Observed) { o.Association, o.Provider = false, true }, nil},
-	{"credentials", "IRSA without STS", func(o *Observed) { o.Association, o.Provider, o.ProviderWithoutSTS = false, true, true }, []string{"fails: lacks the client id sts.amazonaws.com"}},
-	{"credentials", "neither, before", func(o *Observed) { o.Association, o.RuleExists, o.AddOns = false, false, nil }, []string{"fails: no active add-on"}},
+	{"credentials", "IRSA without STS", func(o *Observed) { o.Association, o.Provider, o.ProviderWithoutSTS = false, true, true },
+		[]string{"fails: lacks the client id sts.amazonaws.com"}},
+	{"credentials", "neither, before", func(o *Observed) { o.Association, o.RuleExists, o.AddOns = false, false, nil },
+		[]string{"fails: no active add-on"}},
 	{"credentials", "the agent, before", func(o *Observed) { o.Association, o.RuleExists = false, false }, nil},
-	{"add-ons", "ill", func(o *Observed) { o.AddOns[0].Status, o.AddOns[0].Issues = "DEGRADED", []string{"no room"} }, []string{"warns: is DEGRADED: no room"}},
+	{"add-ons", "ill", func(o *Observed) { o.AddOns[0].Status, o.AddOns[0].Issues = "DEGRADED", []string{"no room"} },
+		[]string{"warns: is DEGRADED: no room"}},
 	{"add-ons", "too old", func(o *Observed) { o.AddOns[0].Version = "v0" }, []string{"warns: does not list version v0"}},
 	{"add-ons", "unlisted", func(o *Observed) { o.AddOns[0].Listed = nil }, nil},
 
-	{"endpoints", "isolated, none", with(map[string]string{"isolated_vpc": "true"}), []string{"fails: no available endpoint for ec2, ecr.api, ecr.dkr, eks, s3, sqs, ssm, sts, eks-auth"}},
-	{"endpoints", "isolated, all", all(with(map[string]string{"isolated_vpc": "true"}), func(o *Observed) { o.Endpoints = endpointsFor(true) }), nil},
-	{"endpoints", "without private DNS", all(with(map[string]string{"isolated_vpc": "true"}), func(o *Observed) { o.Endpoints = endpointsFor(false) }), []string{"fails: have no private DNS"}},
+	{"endpoints", "isolated, none", with(map[string]string{"isolated_vpc": "true"}),
+		[]string{"fails: no available endpoint for ec2, ecr.api, ecr.dkr, eks, s3, sqs, ssm, sts, eks-auth"}},
+	{"endpoints", "isolated, all",
+		all(with(map[string]string{"isolated_vpc": "true"}), func(o *Observed) { o.Endpoints = endpointsFor(true) }), nil},
+	{"endpoints", "without private DNS",
+		all(with(map[string]string{"isolated_vpc": "true"}), func(o *Observed) { o.Endpoints = endpointsFor(false) }),
+		[]string{"fails: have no private DNS"}},
 	{"endpoints", "private API", func(o *Observed) { o.Cluster.PublicAPI = false }, []string{"info: no available endpoint"}},
 	{"endpoints", "one not yet available", all(with(map[string]string{"isolated_vpc": "true"}), func(o *Observed) {
 		o.Endpoints = endpointsFor(true)
 		o.Endpoints[0].State = "pending"
 	}), []string{"fails: endpoint for ec2"}},
 	{"subnets", "one nearly full", func(o *Observed) { o.Subnets[0].Free = 10 }, []string{"warns: subnet-a (a) has 10"}},
-	{"subnets", "all full", func(o *Observed) { o.Subnets[0].Free, o.Subnets[1].Free = 3, 15 }, []string{"fails: subnet-a (a) has 3, subnet-b (b) has 15"}},
+	{"subnets", "all full", func(o *Observed) { o.Subnets[0].Free, o.Subnets[1].Free = 3, 15 },
+		[]string{"fails: subnet-a (a) has 3, subnet-b (b) has 15"}},
 	{"subnets", "others do not count", func(o *Observed) { o.Subnets = append(o.Subnets, Subnet{plan.Tagged{ID: "subnet-c"}, 0}) }, nil},
-	{"subnets", "the named ones do", all(with(map[string]string{"subnet_ids": "subnet-0c0c0c0c"}), func(o *Observed) { o.Subnets = append(o.Subnets, Subnet{plan.Tagged{ID: "subnet-0c0c0c0c"}, 0}) }), []string{"fails: subnet-0c0c0c0c"}},
+	{"subnets", "the named ones do",
+		all(with(map[string]string{"subnet_ids": "subnet-0c0c0c0c"}),
+			func(o *Observed) { o.Subnets = append(o.Subnets, Subnet{plan.Tagged{ID: "subnet-0c0c0c0c"}, 0}) }), []string{
+			"fails: subnet-0c0c0c0c",
+		}},
 	{"discovery", "untagged", func(o *Observed) { o.Subnets[0].Tags = nil }, []string{"warns: subnet-a lack the tag"}},
 	{"discovery", "untagged, before", func(o *Observed) { o.Subnets[0].Tags, o.Config.AuthMode = nil, false }, nil},
-	{"discovery", "another's", func(o *Observed) { o.SecurityGroups[0].Tags = map[string]string{"karpenter.sh/discovery": "other"} }, []string{"fails: security group sg-1 carries karpenter.sh/discovery=other"}},
+	{"discovery", "another's", func(o *Observed) { o.SecurityGroups[0].Tags = map[string]string{"karpenter.sh/discovery": "other"} },
+		[]string{"fails: security group sg-1 carries karpenter.sh/discovery=other"}},
 
-	{"vcpu-quota", "too low for the pools", func(o *Observed) { o.Quotas[OnDemandVCPU] = 90 }, []string{"warns: may run 90 vCPUs of standard on-demand instances and runs 2, 0 of them on Karpenter's nodes; the pools may grow to 100"}},
+	{"vcpu-quota", "too low for the pools", func(o *Observed) { o.Quotas[OnDemandVCPU] = 90 },
+		[]string{
+			"warns: may run 90 vCPUs of standard on-demand instances and runs 2, 0 of them on Karpenter's nodes; the pools may grow to 100",
+		}},
 	{"vcpu-quota", "used up", func(o *Observed) { o.Quotas[OnDemandVCPU] = 3 }, []string{"fails: may run 3"}},
 	{"vcpu-quota", "Karpenter's own nodes count once", func(o *Observed) {
 		o.Quotas[OnDemandVCPU] = 102
-		o.Instances = append(o.Instances, Instance{Type: "m5.large", VCPU: 90, Tags: map[string]string{"eks:eks-cluster-name": "prod", "karpenter.sh/nodepool": "workload"}})
+		o.Instances = append(o.Instances, Instance{
+			Type: "m5.large", VCPU: 90, Tags: map[string]string{"eks:eks-cluster-name": "prod", "karpenter.sh/nodepool": "workload"},
+		})
 	}, nil},
 	{"vcpu-quota", "other families have other quotas", func(o *Observed) {
 		o.Quotas[OnDemandVCPU] = 102
 		o.Instances = append(o.Instances, Instance{Type: "g5.48xlarge", VCPU: 192}, Instance{Type: "inf2.48xlarge", VCPU: 192})
 	}, nil},
-	{"vcpu-quota", "spot", all(with(map[string]string{"karpenter_capacity_types": "spot"}), func(o *Observed) { o.Quotas[SpotVCPU], o.Quotas[OnDemandVCPU] = 5, 0 }), []string{"warns: may run 5 vCPUs of standard spot"}},
+	{"vcpu-quota", "spot",
+		all(with(map[string]string{"karpenter_capacity_types": "spot"}),
+			func(o *Observed) { o.Quotas[SpotVCPU], o.Quotas[OnDemandVCPU] = 5, 0 }), []string{"warns: may run 5 vCPUs of standard spot"}},
 	{"iam-quota", "nearly used up", func(o *Observed) { o.Account["Roles"] = 995 }, []string{"warns: 995 of 1000 Roles"}},
-	{"iam-quota", "used up", func(o *Observed) { o.Account["Roles"], o.RuleExists = 999, false }, []string{"fails: this rack needs 2 more"}},
-	{"iam-quota", "profiles", func(o *Observed) { o.Account["InstanceProfiles"], o.RuleExists = 1000, false }, []string{"fails: InstanceProfiles"}},
+	{"iam-quota", "used up", func(o *Observed) { o.Account["Roles"], o.RuleExists = 999, false },
+		[]string{"fails: this rack needs 2 more"}},
+	{"iam-quota", "profiles", func(o *Observed) { o.Account["InstanceProfiles"], o.RuleExists = 1000, false },
+		[]string{"fails: InstanceProfiles"}},
 	{"parameter-quota", "used up", func(o *Observed) { o.Parameters = 10_000 }, []string{"fails: 10000 of 10000"}},
 	{"parameter-quota", "nearly", func(o *Observed) { o.Parameters = 9_501 }, []string{"warns: 9501 of 10000"}},
 	{"parameter-quota", "room for ten racks", func(o *Observed) { o.Parameters = 9_500 }, nil},
 	{"rule-quota", "used up", func(o *Observed) { o.Rules, o.RuleExists = 300, false }, []string{"fails: 300 of 300"}},
 	{"rule-quota", "nearly", func(o *Observed) { o.Rules, o.RuleExists = 295, false }, []string{"warns: 295 of 300"}},
 	{"rule-quota", "nearly, and the rule is there", func(o *Observed) { o.Rules = 295 }, nil},
-	{"spot-role", "missing", with(map[string]string{"karpenter_capacity_types": "on-demand,spot"}), []string{"fails: pool workload may use spot"}},
+	{"spot-role", "missing", with(map[string]string{"karpenter_capacity_types": "on-demand,spot"}),
+		[]string{"fails: pool workload may use spot"}},
 	{"spot-role", "there", all(with(map[string]string{"karpenter_capacity_types": "spot"}), func(o *Observed) { o.SpotRole = true }), nil},
-	{"spot-role", "of a pool of builds", with(map[string]string{"build_node_enabled": "true", "karpenter_build_capacity_types": "spot"}), []string{"fails: pool build"}},
+	{"spot-role", "of a pool of builds", with(map[string]string{"build_node_enabled": "true", "karpenter_build_capacity_types": "spot"}),
+		[]string{"fails: pool build"}},
 	{"organization", "denied", func(o *Observed) { o.Denied = []string{"ec2:RunInstances"} }, []string{"fails: deny ec2:RunInstances"}},
 
-	{"metadata", "karpenter_config opens it", with(map[string]string{"karpenter_config": `{"ec2NodeClass":{"metadataOptions":{"httpPutResponseHopLimit":2}}}`}), []string{"warns: the hop limit 2"}},
-	{"metadata", "present nodes have more", func(o *Observed) { o.Instances[0].HopLimit = 2 }, []string{"info: with a hop limit above 1 (1): i-1; Karpenter's have 1"}},
+	{"metadata", "karpenter_config opens it",
+		with(map[string]string{"karpenter_config": `{"ec2NodeClass":{"metadataOptions":{"httpPutResponseHopLimit":2}}}`}),
+		[]string{"warns: the hop limit 2"}},
+	{"metadata", "present nodes have more", func(o *Observed) { o.Instances[0].HopLimit = 2 },
+		[]string{"info: with a hop limit above 1 (1): i-1; Karpenter's have 1"}},
 	{"metadata", "of another cluster", func(o *Observed) { o.Instances[0].HopLimit, o.Instances[0].Tags = 2, nil }, nil},
 	{"tolerations", "an agent that does not tolerate builds", all(with(map[string]string{"build_node_enabled": "true"}), func(o *Observed) {
 		o.DaemonSets = append(o.DaemonSets, daemonSet("kube-system", "logs", "fluentd"), daemonSet("shop", "cache", "cache"))
 	}), []string{"warns: kube-system/logs does not tolerate dedicated=build:NoSchedule of pool build", "info: shop/cache"}},
 	{"tolerations", "pools with taints", all(with(map[string]string{
-		"karpenter_node_taints": "team=web:NoSchedule,soft=1:PreferNoSchedule", "additional_karpenter_nodepools_config": `[{"name":"gpu","dedicated":true}]`,
+		"karpenter_node_taints":                 "team=web:NoSchedule,soft=1:PreferNoSchedule",
+		"additional_karpenter_nodepools_config": `[{"name":"gpu","dedicated":true}]`,
 	}), func(o *Observed) { o.DaemonSets = append(o.DaemonSets, daemonSet("kube-system", "logs", "fluentd")) }),
 		[]string{"warns: team=web:NoSchedule of pool workload, dedicated-node=gpu:NoSchedule of pool gpu"}},
 	{"tolerations", "system nodes closed to the controller", func(o *Observed) {
@@ -214,7 +284,8 @@ var cases = []example{
 	}, nil},
 
 	{"termination-handler", "as a DaemonSet", func(o *Observed) {
-		o.DaemonSets = append(o.DaemonSets, daemonSet("kube-system", "nth", "aws-node-termination-handler", corev1.Toleration{Operator: corev1.TolerationOpExists}))
+		o.DaemonSets = append(o.DaemonSets,
+			daemonSet("kube-system", "nth", "aws-node-termination-handler", corev1.Toleration{Operator: corev1.TolerationOpExists}))
 	}, []string{"fails: DaemonSet kube-system/nth"}},
 	{"termination-handler", "as a Deployment", func(o *Observed) {
 		o.Deployments = append(o.Deployments, deployment("kube-system", "nth", 1, "aws-node-termination-handler"))
@@ -222,27 +293,38 @@ var cases = []example{
 	{"termination-handler", "before Karpenter", func(o *Observed) {
 		o.RuleExists, o.Deployments = false, append(o.Deployments, deployment("kube-system", "nth", 1, "aws-node-termination-handler"))
 	}, []string{"warns: Deployment kube-system/nth"}},
-	{"budgets", "maxUnavailable 0", func(o *Observed) { o.Budgets[0] = budget(nil, new(intstr.FromInt32(0)), 2, 0) }, []string{"fails: ever: maxUnavailable is 0 (pods: 2)"}},
-	{"budgets", "maxUnavailable 0%", func(o *Observed) { o.Budgets[0] = budget(nil, new(intstr.FromString("0%")), 2, 0) }, []string{"fails: maxUnavailable is 0%"}},
-	{"budgets", "minAvailable 100%", func(o *Observed) { o.Budgets[0] = budget(new(intstr.FromString("100%")), nil, 2, 0) }, []string{"fails: minAvailable is 100%"}},
-	{"budgets", "minAvailable 1 of 1", func(o *Observed) { o.Budgets[0] = budget(new(intstr.FromInt32(1)), nil, 1, 0) }, []string{"fails: minAvailable is 1"}},
-	{"budgets", "minAvailable 60% of 2", func(o *Observed) { o.Budgets[0] = budget(new(intstr.FromString("60%")), nil, 2, 0) }, []string{"fails: minAvailable is 60%"}},
+	{"budgets", "maxUnavailable 0", func(o *Observed) { o.Budgets[0] = budget(nil, new(intstr.FromInt32(0)), 2, 0) },
+		[]string{"fails: ever: maxUnavailable is 0 (pods: 2)"}},
+	{"budgets", "maxUnavailable 0%", func(o *Observed) { o.Budgets[0] = budget(nil, new(intstr.FromString("0%")), 2, 0) },
+		[]string{"fails: maxUnavailable is 0%"}},
+	{"budgets", "minAvailable 100%", func(o *Observed) { o.Budgets[0] = budget(new(intstr.FromString("100%")), nil, 2, 0) },
+		[]string{"fails: minAvailable is 100%"}},
+	{"budgets", "minAvailable 1 of 1", func(o *Observed) { o.Budgets[0] = budget(new(intstr.FromInt32(1)), nil, 1, 0) },
+		[]string{"fails: minAvailable is 1"}},
+	{"budgets", "minAvailable 60% of 2", func(o *Observed) { o.Budgets[0] = budget(new(intstr.FromString("60%")), nil, 2, 0) },
+		[]string{"fails: minAvailable is 60%"}},
 	{"budgets", "no pods", func(o *Observed) { o.Budgets[0] = budget(nil, new(intstr.FromInt32(0)), 0, 0) }, nil},
-	{"budgets", "only now", func(o *Observed) { o.Budgets[0] = budget(nil, new(intstr.FromInt32(1)), 3, 0) }, []string{"warns: allows no eviction now"}},
+	{"budgets", "only now", func(o *Observed) { o.Budgets[0] = budget(nil, new(intstr.FromInt32(1)), 3, 0) },
+		[]string{"warns: allows no eviction now"}},
 	{"single-replicas", "one of each", func(o *Observed) {
 		o.Deployments[1].Spec.Replicas, o.StatefulSets[0].Spec.Replicas = new(int32(1)), nil
 	}, []string{"info: with one pod (2): Deployment shop/web, StatefulSet shop/db"}},
 	{"single-replicas", "those of the system", func(o *Observed) { o.Deployments[0].Spec.Replicas = new(int32(1)) }, nil},
-	{"bare-pods", "one", func(o *Observed) { o.Pods[0].OwnerReferences = nil }, []string{"warns: pods without a controller (1): kube-system/coredns-1"}},
-	{"bare-pods", "one that has ended", func(o *Observed) { o.Pods[0].OwnerReferences, o.Pods[0].Status.Phase = nil, corev1.PodSucceeded }, nil},
+	{"bare-pods", "one", func(o *Observed) { o.Pods[0].OwnerReferences = nil },
+		[]string{"warns: pods without a controller (1): kube-system/coredns-1"}},
+	{"bare-pods", "one that has ended",
+		func(o *Observed) { o.Pods[0].OwnerReferences, o.Pods[0].Status.Phase = nil, corev1.PodSucceeded }, nil},
 	{"bare-pods", "a static one", func(o *Observed) {
 		o.Pods[0].OwnerReferences, o.Pods[0].Annotations = nil, map[string]string{corev1.MirrorPodAnnotationKey: "x"}
 	}, nil},
 	{"do-not-disrupt", "both words", func(o *Observed) {
-		o.Pods = append(o.Pods, pod("shop", "job", "system-1", nil, map[string]string{stay: "true"}), pod("shop", "old", "system-1", nil, map[string]string{stayOfOld: "false"}))
+		o.Pods = append(o.Pods, pod("shop", "job", "system-1", nil, map[string]string{stay: "true"}),
+			pod("shop", "old", "system-1", nil, map[string]string{stayOfOld: "false"}))
 	}, []string{"info: pods with karpenter.sh/do-not-disrupt=true (1): shop/job", "info: Karpenter does not read (1): shop/old"}},
 	{"do-not-disrupt", "the controller's own", func(o *Observed) {
-		o.Pods = append(o.Pods, pod("kube-system", "karpenter-1", "system-1", map[string]string{"app.kubernetes.io/name": "karpenter"}, map[string]string{stay: "true"}))
+		o.Pods = append(o.Pods,
+			pod("kube-system", "karpenter-1", "system-1", map[string]string{"app.kubernetes.io/name": "karpenter"},
+				map[string]string{stay: "true"}))
 	}, nil},
 }
 
@@ -284,7 +366,8 @@ func TestChecks(t *testing.T) {
 // Every check has a case with findings. TestHealthy shows that it can also find nothing.
 func TestEveryCheckHasCases(t *testing.T) {
 	for _, c := range checks {
-		if !slices.ContainsFunc(append(cases, keyCases...), func(each example) bool { return each.check == c.name && len(each.found) > 0 }) {
+		if !slices.ContainsFunc(append(cases, keyCases...),
+			func(each example) bool { return each.check == c.name && len(each.found) > 0 }) {
 			t.Errorf("no case has a finding of %s", c.name)
 		}
 	}
@@ -323,7 +406,8 @@ func TestRemedyOfTheAPIServer(t *testing.T) {
 	f := Examine(o).Findings[0]
 	want := []string{
 		"aws eks create-access-entry --cluster-name prod --principal-arn arn:aws:iam::111122223333:role/ops",
-		"aws eks associate-access-policy --cluster-name prod --principal-arn arn:aws:iam::111122223333:role/ops --access-scope type=cluster --policy-arn arn:aws:eks::aws:cluster-access-policy/AmazonEKSAdminViewPolicy",
+		"aws eks associate-access-policy --cluster-name prod --principal-arn arn:aws:iam::111122223333:role/ops " +
+			"--access-scope type=cluster --policy-arn arn:aws:eks::aws:cluster-access-policy/AmazonEKSAdminViewPolicy",
 	}
 	if !slices.Equal(f.Commands, want) {
 		t.Errorf("%q", f.Commands)
@@ -331,7 +415,8 @@ func TestRemedyOfTheAPIServer(t *testing.T) {
 	o.Cluster.AuthMode = "CONFIG_MAP"
 	for _, caller := range []string{o.Caller, ""} {
 		o.Caller = caller
-		if f := Examine(o).Findings[0]; len(f.Commands) > 0 || !strings.Contains(f.Do, "aws-auth") || !strings.Contains(f.Do, "karpenter_auth_mode=true") {
+		if f := Examine(o).Findings[0]; len(f.Commands) > 0 || !strings.Contains(f.Do, "aws-auth") ||
+			!strings.Contains(f.Do, "karpenter_auth_mode=true") {
 			t.Errorf("caller %q: %+v", caller, f)
 		}
 	}
@@ -347,7 +432,9 @@ func TestRemedyOfTheCluster(t *testing.T) {
 		o := healthy()
 		o.Cluster, o.Missing, o.Unseen[TheCluster], o.Unseen[Budgets] = nil, missing, "none", "none"
 		for _, f := range Examine(o).Findings {
-			if f.Severity == Unknown && f.Do != map[bool]string{true: "See the check cluster.", false: "If the caller is not allowed to look, allow it eks:DescribeCluster, and run this again."}[missing] {
+			if f.Severity == Unknown &&
+				f.Do != map[bool]string{true: "See the check cluster.",
+					false: "If the caller is not allowed to look, allow it eks:DescribeCluster, and run this again."}[missing] {
 				t.Errorf("missing %v: %+v", missing, f)
 			}
 		}

@@ -19,7 +19,9 @@ const keyGrant = "kms:CreateGrant"
 
 // KeyActions are the actions that EC2 performs with a volume's key on behalf of the caller that launches the instance,
 // and the actions that this requires.
-var KeyActions = []string{keyGrant, "kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKeyWithoutPlaintext", "kms:ReEncryptFrom", "kms:ReEncryptTo"}
+var KeyActions = []string{
+	keyGrant, "kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKeyWithoutPlaintext", "kms:ReEncryptFrom", "kms:ReEncryptTo",
+}
 
 func encryption(o *Observed) []Finding {
 	var found []Finding
@@ -28,12 +30,17 @@ func encryption(o *Observed) []Finding {
 	}
 	controller := principal("role" + names.IAMPath + names.ControllerRole(o.Rack))
 	if len(o.Bounded) > 0 {
-		found = append(found, finding(Fails, fmt.Sprintf("the permissions boundary of %s keeps %s from it, whatever the key's policy says", controller, strings.Join(o.Bounded, ", ")),
-			"Add "+strings.Join(KeyActions, ", ")+" to nodeActions in cdk.json, and deploy Sawhorse again."))
+		found = append(found,
+			finding(Fails,
+				fmt.Sprintf("the permissions boundary of %s keeps %s from it, whatever the key's policy says", controller,
+					strings.Join(o.Bounded, ", ")),
+				"Add "+strings.Join(KeyActions, ", ")+" to nodeActions in cdk.json, and deploy Sawhorse again."))
 	}
 	for _, k := range o.Keys {
 		if k.State != "Enabled" {
-			found = append(found, finding(Fails, fmt.Sprintf("KMS key %s, by which nodes' volumes are encrypted, is %s", k.ID, k.State), "Enable it, or encrypt with another key.", "aws kms enable-key --key-id "+k.ID))
+			found = append(found,
+				finding(Fails, fmt.Sprintf("KMS key %s, by which nodes' volumes are encrypted, is %s", k.ID, k.State),
+					"Enable it, or encrypt with another key.", "aws kms enable-key --key-id "+k.ID))
 			continue
 		}
 		if k.AWSManaged {
@@ -44,15 +51,19 @@ func encryption(o *Observed) []Finding {
 			severity  Severity
 			does, too string
 		}{
-			{controller, Fails, "Karpenter launches nodes as it", " And deploy Sawhorse with these actions in nodeActions: the role's permissions boundary limits what the key's policy gives it."},
+			{controller, Fails, "Karpenter launches nodes as it",
+				" And deploy Sawhorse with these actions in nodeActions: " +
+					"the role's permissions boundary limits what the key's policy gives it."},
 			{principal(scalingRole), Warns, "managed node groups launch nodes as it", ""},
 		} {
 			if k.open(who.arn) {
 				continue
 			}
-			found = append(found, finding(who.severity, fmt.Sprintf("the policy of KMS key %s does not let %s use it, and %s", k.ID, who.arn, who.does),
-				"Add a statement to the key's policy that allows this principal "+strings.Join(KeyActions, ", ")+". Naming the account is not enough: the role's own policies have nothing of KMS."+who.too,
-				"aws kms get-key-policy --key-id "+k.ID+" --query Policy --output text"))
+			found = append(found,
+				finding(who.severity, fmt.Sprintf("the policy of KMS key %s does not let %s use it, and %s", k.ID, who.arn, who.does),
+					"Add a statement to the key's policy that allows this principal "+strings.Join(KeyActions, ", ")+
+						". Naming the account is not enough: the role's own policies have nothing of KMS."+who.too,
+					"aws kms get-key-policy --key-id "+k.ID+" --query Policy --output text"))
 		}
 	}
 	return found

@@ -30,17 +30,24 @@ func endpoints(o *Observed) []Finding {
 			private = append(private, service)
 		}
 	}
-	severity, do := Fails, "Create them, in subnets and for route tables of the nodes. Karpenter makes instance profiles through IAM, whose endpoint service is in us-east-1 alone: from elsewhere it needs an endpoint across regions (--service-region us-east-1), or another way there, such as a proxy."
+	severity, do := Fails, "Create them, in subnets and for route tables of the nodes. Karpenter makes instance profiles through IAM, "+
+		"whose endpoint service is in us-east-1 alone: from elsewhere it needs an endpoint across regions (--service-region us-east-1), "+
+		"or another way there, such as a proxy."
 	if !o.Config.IsolatedVPC {
-		severity, do = Info, "Where the nodes' subnets have no NAT gateway, create them, in those subnets and for their route tables; else there is nothing to do."
+		severity, do = Info, "Where the nodes' subnets have no NAT gateway, create them, in those subnets and for their route tables; "+
+			"else there is nothing to do."
 	}
 	var found []Finding
 	if len(missing) > 0 {
-		found = append(found, finding(severity, fmt.Sprintf("VPC %s has no available endpoint for %s", o.Cluster.VPC, strings.Join(missing, ", ")), do, o.createEndpoints(missing)...))
+		found = append(found,
+			finding(severity, fmt.Sprintf("VPC %s has no available endpoint for %s", o.Cluster.VPC, strings.Join(missing, ", ")), do,
+				o.createEndpoints(missing)...))
 	}
 	if len(private) > 0 {
-		found = append(found, finding(severity, fmt.Sprintf("the VPC endpoints for %s have no private DNS, so nothing in the VPC uses them", strings.Join(private, ", ")),
-			"Enable private DNS on them (aws ec2 modify-vpc-endpoint --private-dns-enabled)."))
+		found = append(found,
+			finding(severity,
+				fmt.Sprintf("the VPC endpoints for %s have no private DNS, so nothing in the VPC uses them", strings.Join(private, ", ")),
+				"Enable private DNS on them (aws ec2 modify-vpc-endpoint --private-dns-enabled)."))
 	}
 	return found
 }
@@ -66,7 +73,9 @@ func (o *Observed) createEndpoints(services []string) (commands []string) {
 		if s == "s3" {
 			kind = "--vpc-endpoint-type Gateway --route-table-ids TABLES"
 		}
-		commands = append(commands, fmt.Sprintf("aws ec2 create-vpc-endpoint --vpc-id %s --service-name %s%s.%s %s", o.Cluster.VPC, prefix, o.Cluster.Region, s, kind))
+		commands = append(commands,
+			fmt.Sprintf("aws ec2 create-vpc-endpoint --vpc-id %s --service-name %s%s.%s %s", o.Cluster.VPC, prefix,
+				o.Cluster.Region, s, kind))
 	}
 	return commands
 }
@@ -112,7 +121,9 @@ func subnets(o *Observed) []Finding {
 		severity = Fails
 	}
 	return []Finding{finding(severity, "free addresses are few: subnet "+some(few),
-		"Add subnets to the node groups or name others in subnet_ids; a VPC can take a further CIDR block (aws ec2 associate-vpc-cidr-block). Prefix delegation of the VPC CNI takes more addresses for each node, not fewer.")}
+		"Add subnets to the node groups or name others in subnet_ids; "+
+			"a VPC can take a further CIDR block (aws ec2 associate-vpc-cidr-block). "+
+			"Prefix delegation of the VPC CNI takes more addresses for each node, not fewer.")}
 }
 
 func discovery(o *Observed) []Finding {
@@ -124,8 +135,10 @@ func discovery(o *Observed) []Finding {
 		case "":
 			untagged = append(untagged, id)
 		default:
-			found = append(found, finding(Fails, fmt.Sprintf("%s %s carries %s=%s, the tag of another cluster", what, id, names.TagDiscovery, other),
-				"Give each cluster subnets and groups of its own; if that cluster is gone, remove the tag.", fmt.Sprintf("aws ec2 delete-tags --resources %s --tags Key=%s,Value=%s", id, names.TagDiscovery, other)))
+			found = append(found,
+				finding(Fails, fmt.Sprintf("%s %s carries %s=%s, the tag of another cluster", what, id, names.TagDiscovery, other),
+					"Give each cluster subnets and groups of its own; if that cluster is gone, remove the tag.",
+					fmt.Sprintf("aws ec2 delete-tags --resources %s --tags Key=%s,Value=%s", id, names.TagDiscovery, other)))
 		}
 	}
 	for _, s := range o.chosen() {
@@ -135,8 +148,11 @@ func discovery(o *Observed) []Finding {
 		look("security group", g.ID, g.Tags)
 	}
 	if o.Config.AuthMode && len(untagged) > 0 {
-		found = append(found, finding(Warns, fmt.Sprintf("%s lack the tag %s=%s", some(untagged), names.TagDiscovery, o.Cluster.Name), "A full pass tags them, the hourly one too. To run one now:",
-			fmt.Sprintf(`aws events put-events --entries '[{"EventBusName":"%s","Source":"operator","DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"%s\",\"full\":true}"}]'`, names.Bus, o.Rack)))
+		found = append(found,
+			finding(Warns, fmt.Sprintf("%s lack the tag %s=%s", some(untagged), names.TagDiscovery, o.Cluster.Name),
+				"A full pass tags them, the hourly one too. To run one now:",
+				fmt.Sprintf(`aws events put-events --entries '[{"EventBusName":"%s","Source":"operator",`+
+					`"DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"%s\",\"full\":true}"}]'`, names.Bus, o.Rack)))
 	}
 	return found
 }

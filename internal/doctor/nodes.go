@@ -21,7 +21,9 @@ func metadata(o *Observed) []Finding {
 		}
 	}
 	if limit > 1 {
-		return []Finding{finding(Warns, fmt.Sprintf("karpenter_config gives nodes of pool workload the hop limit %d, so that every pod can take the node's credentials", limit),
+		return []Finding{finding(Warns,
+			fmt.Sprintf("karpenter_config gives nodes of pool workload the hop limit %d, so that every pod can take the node's credentials",
+				limit),
 			"Give the pods that need credentials a role of their own (Pod Identity or IRSA), and leave httpPutResponseHopLimit at 1.")}
 	}
 	var higher []string
@@ -34,16 +36,20 @@ func metadata(o *Observed) []Finding {
 	if len(higher) == 0 {
 		return nil
 	}
-	return []Finding{finding(Info, fmt.Sprintf("present nodes of the cluster with a hop limit above 1 (%d): %s; Karpenter's have 1: pods that take credentials, region or VPC from instance metadata work on the former only", len(higher), some(higher)),
-		"Give such pods a role of their own (Pod Identity or IRSA), and tell controllers region and VPC by their flags, such as --aws-region and --aws-vpc-id of the AWS Load Balancer Controller.")}
+	return []Finding{finding(Info,
+		fmt.Sprintf("present nodes of the cluster with a hop limit above 1 (%d): %s; Karpenter's have 1: pods that take credentials, "+
+			"region or VPC from instance metadata work on the former only", len(higher), some(higher)),
+		"Give such pods a role of their own (Pod Identity or IRSA), and tell controllers region and VPC by their flags, such as "+
+			"--aws-region and --aws-vpc-id of the AWS Load Balancer Controller.")}
 }
 
 func tolerations(o *Observed) []Finding {
 	var found []Finding
 	if closed := (plan.Facts{NodeGroups: o.NodeGroups}).ClosedToController(o.Config); len(closed) > 0 {
-		found = append(found, finding(Fails, "every system node group has a taint that Karpenter's controller does not tolerate: "+some(closed),
-			"Take the taint off one of them, or use the key "+names.TaintSystem+", which it tolerates; "+
-				"or give the controller a system node group without taints."))
+		found = append(found,
+			finding(Fails, "every system node group has a taint that Karpenter's controller does not tolerate: "+some(closed),
+				"Take the taint off one of them, or use the key "+names.TaintSystem+", which it tolerates; "+
+					"or give the controller a system node group without taints."))
 	}
 	taints := o.taints()
 	for i := range o.DaemonSets {
@@ -53,9 +59,13 @@ func tolerations(o *Observed) []Finding {
 			if d.Namespace == names.Namespace {
 				severity = Warns
 			}
-			found = append(found, finding(severity, fmt.Sprintf("DaemonSet %s/%s does not tolerate %s, and will not run on those nodes", d.Namespace, d.Name, some(missing)),
-				"Where it is to run on every node, let it tolerate everything, as the node agents of EKS do.",
-				fmt.Sprintf(`kubectl -n %s patch daemonset %s --type merge -p '{"spec":{"template":{"spec":{"tolerations":[{"operator":"Exists"}]}}}}'`, d.Namespace, d.Name)))
+			found = append(found,
+				finding(severity,
+					fmt.Sprintf("DaemonSet %s/%s does not tolerate %s, and will not run on those nodes", d.Namespace, d.Name,
+						some(missing)),
+					"Where it is to run on every node, let it tolerate everything, as the node agents of EKS do.",
+					fmt.Sprintf(`kubectl -n %s patch daemonset %s --type merge `+
+						`-p '{"spec":{"template":{"spec":{"tolerations":[{"operator":"Exists"}]}}}}'`, d.Namespace, d.Name)))
 		}
 	}
 	return found
@@ -93,7 +103,8 @@ func untolerated(d *appsv1.DaemonSet, taints []pooledTaint) (missing []string) {
 		return nil
 	}
 	for _, t := range taints {
-		if !slices.ContainsFunc(spec.Tolerations, func(each corev1.Toleration) bool { return each.ToleratesTaint(klog.Background(), &t.Taint, false) }) {
+		if !slices.ContainsFunc(spec.Tolerations,
+			func(each corev1.Toleration) bool { return each.ToleratesTaint(klog.Background(), &t.Taint, false) }) {
 			missing = append(missing, fmt.Sprintf("%s of pool %s", t.ToString(), t.pool))
 		}
 	}
@@ -124,6 +135,7 @@ func dns(o *Observed) []Finding {
 	if len(there) == 0 || policy == corev1.DNSDefault {
 		return nil
 	}
-	return []Finding{finding(Warns, fmt.Sprintf("CoreDNS runs on Karpenter's nodes only (%s), and the controller resolves by it (dnsPolicy %s)", some(there), policy),
+	return []Finding{finding(Warns,
+		fmt.Sprintf("CoreDNS runs on Karpenter's nodes only (%s), and the controller resolves by it (dnsPolicy %s)", some(there), policy),
 		"Keep CoreDNS on system nodes: add kube-system/coredns to the parameter system_deployments, beside what it has.")}
 }

@@ -23,7 +23,8 @@ const (
 	SecurityGroups Source = "ec2:DescribeSecurityGroups"
 	Endpoints      Source = "ec2:DescribeVpcEndpoints"
 	Instances      Source = "ec2:DescribeInstances"
-	Keys           Source = "ec2:GetEbsDefaultKmsKeyId, kms:DescribeKey, kms:GetKeyPolicy, kms:ListGrants, iam:GetRole, iam:SimulatePrincipalPolicy"
+	Keys           Source = "ec2:GetEbsDefaultKmsKeyId, kms:DescribeKey, kms:GetKeyPolicy, kms:ListGrants, iam:GetRole, " +
+		"iam:SimulatePrincipalPolicy"
 	Quotas         Source = "servicequotas:GetServiceQuota, servicequotas:GetAWSDefaultServiceQuota"
 	AccountSummary Source = "iam:GetAccountSummary"
 	Rules          Source = "events:ListRules"
@@ -60,15 +61,18 @@ func (s Source) remedy(o *Observed) (string, []string) {
 	case strings.HasSuffix(o.Caller, ":root"):
 		return "Run this as an IAM role or user: no access entry can name the account's root.", nil
 	case o.Cluster.AuthMode == ConfigMap:
-		return "If the API server refuses the caller, run this again after karpenter_auth_mode=true, which brings access entries; to look before that, " +
+		return "If the API server refuses the caller, run this again after karpenter_auth_mode=true, which brings access entries; " +
+			"to look before that, " +
 			"give the caller a place in the ConfigMap aws-auth, with a group that may read everything. " +
 			"If the API server cannot be reached, run this from a network that reaches it.", nil
 	case o.Caller == "":
 		return "Give the caller an access entry that may read the cluster, or a network path to its API server, and run this again.", nil
 	}
 	entry := fmt.Sprintf("--cluster-name %s --principal-arn %s", o.Cluster.Name, o.Caller)
-	return "If the API server refuses the caller, give it an access entry that may read everything; if it cannot be reached, run this from a network that reaches it.", []string{
-		"aws eks create-access-entry " + entry,
-		fmt.Sprintf("aws eks associate-access-policy %s --access-scope type=cluster --policy-arn arn:%s:eks::aws:%s", entry, o.Cluster.Partition, viewPolicy),
-	}
+	return "If the API server refuses the caller, give it an access entry that may read everything; " +
+			"if it cannot be reached, run this from a network that reaches it.", []string{
+			"aws eks create-access-entry " + entry,
+			fmt.Sprintf("aws eks associate-access-policy %s --access-scope type=cluster --policy-arn arn:%s:eks::aws:%s", entry,
+				o.Cluster.Partition, viewPolicy),
+		}
 }

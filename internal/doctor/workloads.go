@@ -31,7 +31,8 @@ func terminationHandler(o *Observed) []Finding {
 			severity = Fails
 		}
 		found = append(found, finding(severity, fmt.Sprintf("%s %s/%s runs AWS Node Termination Handler", kind, meta.Namespace, meta.Name),
-			"Remove it once Karpenter is on: Karpenter reads the same events from its own queue. Where node groups of yours still need it, keep it off Karpenter's nodes.", command))
+			"Remove it once Karpenter is on: Karpenter reads the same events from its own queue. "+
+				"Where node groups of yours still need it, keep it off Karpenter's nodes.", command))
 	}
 	for _, d := range o.DaemonSets {
 		look("DaemonSet", d.ObjectMeta, d.Spec.Template.Spec)
@@ -54,13 +55,19 @@ func budgets(o *Observed) []Finding {
 			if b.Spec.MinAvailable != nil {
 				patch = `{"spec":{"minAvailable":null,"maxUnavailable":1}}`
 			}
-			found = append(found, finding(Fails, fmt.Sprintf("PodDisruptionBudget %s/%s allows no eviction, ever: %s (pods: %d)", b.Namespace, b.Name, rule, b.Status.ExpectedPods),
-				"Let one pod go at a time; with a single replica, add a second one first where that may be.",
-				fmt.Sprintf("kubectl -n %s patch poddisruptionbudget %s --type merge -p '%s'", b.Namespace, b.Name, patch)))
+			found = append(found,
+				finding(Fails,
+					fmt.Sprintf("PodDisruptionBudget %s/%s allows no eviction, ever: %s (pods: %d)", b.Namespace, b.Name, rule,
+						b.Status.ExpectedPods),
+					"Let one pod go at a time; with a single replica, add a second one first where that may be.",
+					fmt.Sprintf("kubectl -n %s patch poddisruptionbudget %s --type merge -p '%s'", b.Namespace, b.Name, patch)))
 			continue
 		}
-		found = append(found, finding(Warns, fmt.Sprintf("PodDisruptionBudget %s/%s allows no eviction now: %d of %d pods are healthy, and it wants %d", b.Namespace, b.Name, b.Status.CurrentHealthy, b.Status.ExpectedPods, b.Status.DesiredHealthy),
-			"See why its pods are not healthy.", fmt.Sprintf("kubectl -n %s describe poddisruptionbudget %s", b.Namespace, b.Name)))
+		found = append(found,
+			finding(Warns,
+				fmt.Sprintf("PodDisruptionBudget %s/%s allows no eviction now: %d of %d pods are healthy, and it wants %d", b.Namespace,
+					b.Name, b.Status.CurrentHealthy, b.Status.ExpectedPods, b.Status.DesiredHealthy),
+				"See why its pods are not healthy.", fmt.Sprintf("kubectl -n %s describe poddisruptionbudget %s", b.Namespace, b.Name)))
 	}
 	return found
 }
@@ -99,7 +106,8 @@ func singleReplicas(o *Observed) []Finding {
 		return nil
 	}
 	return []Finding{finding(Info, fmt.Sprintf("with one pod (%d): %s", len(single), some(single)),
-		"Run two pods of what must not pause, with a PodDisruptionBudget of maxUnavailable 1; or restrict when nodes are replaced by a disruption budget with a schedule in karpenter_config.")}
+		"Run two pods of what must not pause, with a PodDisruptionBudget of maxUnavailable 1; "+
+			"or restrict when nodes are replaced by a disruption budget with a schedule in karpenter_config.")}
 }
 
 func barePods(o *Observed) []Finding {
@@ -110,7 +118,10 @@ func barePods(o *Observed) []Finding {
 	if len(bare) == 0 {
 		return nil
 	}
-	return []Finding{finding(Warns, fmt.Sprintf("pods without a controller (%d): %s", len(bare), some(bare)), "Run them by a Deployment, a StatefulSet or a Job, or delete them.")}
+	return []Finding{
+		finding(Warns, fmt.Sprintf("pods without a controller (%d): %s", len(bare), some(bare)),
+			"Run them by a Deployment, a StatefulSet or a Job, or delete them."),
+	}
 }
 
 const (
@@ -121,14 +132,18 @@ const (
 func doNotDisrupt(o *Observed) []Finding {
 	var found []Finding
 	if pods := podsThat(o, func(p *corev1.Pod) bool {
-		return p.Annotations[stay] == "true" && !(p.Namespace == names.Namespace && p.Labels["app.kubernetes.io/name"] == names.ReleaseController)
+		return p.Annotations[stay] == "true" &&
+			!(p.Namespace == names.Namespace && p.Labels["app.kubernetes.io/name"] == names.ReleaseController)
 	}); len(pods) > 0 {
 		found = append(found, finding(Info, fmt.Sprintf("pods with %s=true (%d): %s", stay, len(pods), some(pods)),
-			"Keep it for jobs that must not start over. On services, use a PodDisruptionBudget; for a bound, set terminationGracePeriod in karpenter_config."))
+			"Keep it for jobs that must not start over. On services, use a PodDisruptionBudget; "+
+				"for a bound, set terminationGracePeriod in karpenter_config."))
 	}
-	if pods := podsThat(o, func(p *corev1.Pod) bool { return p.Annotations[stayOfOld] == "false" && p.Annotations[stay] == "" }); len(pods) > 0 {
-		found = append(found, finding(Info, fmt.Sprintf("pods with %s=false, which Karpenter does not read (%d): %s", stayOfOld, len(pods), some(pods)),
-			"Give those that must not be moved "+stay+"=true in their pod template."))
+	if pods := podsThat(o,
+		func(p *corev1.Pod) bool { return p.Annotations[stayOfOld] == "false" && p.Annotations[stay] == "" }); len(pods) > 0 {
+		found = append(found,
+			finding(Info, fmt.Sprintf("pods with %s=false, which Karpenter does not read (%d): %s", stayOfOld, len(pods), some(pods)),
+				"Give those that must not be moved "+stay+"=true in their pod template."))
 	}
 	return found
 }

@@ -70,7 +70,7 @@ func TestErrorNames(t *testing.T) {
 
 func TestSettingNamesVariableAndFunction(t *testing.T) {
 	t.Setenv("SAWHORSE_TABLE", "")
-	if _, err := (Env{Function: "queue"}).Setting("SAWHORSE_TABLE"); err == nil || err.Error() != "function queue: environment variable SAWHORSE_TABLE is not set" {
+	if _, err := (Env{Function: "queue"}).Setting("SAWHORSE_TABLE"); err == nil || err.Error() != "function queue: environment variable SAWHORSE_TABLE is not set; deploy the stack again" {
 		t.Errorf("%v", err)
 	}
 	t.Setenv("SAWHORSE_TABLE", "t")

@@ -41,7 +41,7 @@ type Env struct {
 func (e Env) Setting(variable string) (string, error) {
 	value := os.Getenv(variable)
 	if value == "" {
-		return "", fmt.Errorf("function %s: environment variable %s is not set", e.Function, variable)
+		return "", fmt.Errorf("function %s: environment variable %s is not set; deploy the stack again", e.Function, variable)
 	}
 	return value, nil
 }
@@ -54,7 +54,7 @@ func (e Env) Number(variable string) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 {
-		return 0, fmt.Errorf("function %s: environment variable %s is %q; it must be a whole number", e.Function, variable, text)
+		return 0, fmt.Errorf("function %s: environment variable %s is %q; it must be a whole number; deploy the stack again", e.Function, variable, text)
 	}
 	return n, nil
 }

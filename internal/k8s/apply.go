@@ -48,7 +48,8 @@ func (c *Client) Apply(ctx context.Context, rack string, manifest plan.Object) (
 		return Applied{}, err
 	}
 	if owner := object.GetLabels()[names.TagRack]; owner != rack {
-		return Applied{}, fmt.Errorf("%s: apply: the manifest carries %s=%q and the rack is %s", Subject(object), names.TagRack, owner, rack)
+		return Applied{}, fmt.Errorf("%s: apply: the manifest carries %s=%q and the rack is %s", Subject(object),
+			names.TagRack, owner, rack)
 	}
 	live, err := c.Get(ctx, kind, object.GetNamespace(), object.GetName())
 	if err != nil {

@@ -17,12 +17,16 @@ func Autoscaler(deployments []unstructured.Unstructured, named string) (*unstruc
 	if named != "" {
 		found := Find(deployments, named)
 		if found == nil {
-			return nil, steps.Reject("cluster_autoscaler", "cluster_autoscaler is %q, but the cluster has no Deployment of that name; write the namespace/name of the Deployment that runs Cluster Autoscaler%s, "+
+			return nil, steps.Reject("cluster_autoscaler", "cluster_autoscaler is %q, but the cluster has no Deployment of that name; "+
+				"write the namespace/name of the Deployment that runs Cluster Autoscaler%s, "+
 				"or unset, and Sawhorse finds it by its image", named, suggestion(deployments))
 		}
 		if AutoscalerContainer(found) < 0 {
-			return nil, steps.Reject("cluster_autoscaler", "cluster_autoscaler is %q, a Deployment that runs %s and not an image named %s, and what hands over may be scaled to zero; write the namespace/name of the Deployment that runs Cluster Autoscaler%s, "+
-				"or unset, and Sawhorse finds it by its image; a mirror of the image must keep that name", named, strings.Join(images(found), ", "), autoscalerImage, suggestion(deployments))
+			return nil, steps.Reject("cluster_autoscaler",
+				"cluster_autoscaler is %q, a Deployment that runs %s and not an image named %s, and what hands over may be scaled "+
+					"to zero; write the namespace/name of the Deployment that runs Cluster Autoscaler%s, "+
+					"or unset, and Sawhorse finds it by its image; a mirror of the image must keep that name", named,
+				strings.Join(images(found), ", "), autoscalerImage, suggestion(deployments))
 		}
 		return found, nil
 	}
@@ -33,7 +37,8 @@ func Autoscaler(deployments []unstructured.Unstructured, named string) (*unstruc
 	case 1:
 		return Find(deployments, found[0]), nil
 	}
-	return nil, steps.Reject("karpenter_enabled", "the cluster has %d Cluster Autoscalers: %s; Sawhorse hands over from one; name it in cluster_autoscaler, or delete the others",
+	return nil, steps.Reject("karpenter_enabled",
+		"the cluster has %d Cluster Autoscalers: %s; Sawhorse hands over from one; name it in cluster_autoscaler, or delete the others",
 		len(found), strings.Join(found, ", "))
 }
 

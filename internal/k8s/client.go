@@ -107,7 +107,9 @@ func (c *Client) Unfinalize(ctx context.Context, kind Kind, object *unstructured
 	if len(left) == len(all) {
 		return false, nil
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": left, "resourceVersion": object.GetResourceVersion()}})
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"finalizers": left, "resourceVersion": object.GetResourceVersion()},
+	})
 	if err != nil {
 		return false, fmt.Errorf("%s: remove finalizer: %w", Subject(object), err)
 	}

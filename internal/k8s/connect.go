@@ -50,10 +50,12 @@ func known(ctx context.Context, clusters Clusters, cluster plan.Cluster) (*types
 		return nil, fmt.Errorf("cluster %s: describe: %w", cluster.Name, err)
 	}
 	if arn := aws.ToString(out.Cluster.Arn); arn != cluster.ARN {
-		return nil, fmt.Errorf("cluster %s: EKS says that its ARN is %s, and the plan is about %s; send a full Rack Reconcile Requested, which makes a new plan", cluster.Name, arn, cluster.ARN)
+		return nil, fmt.Errorf("cluster %s: EKS says that its ARN is %s, and the plan is about %s; send a full Rack Reconcile Requested, "+
+			"which makes a new plan", cluster.Name, arn, cluster.ARN)
 	}
 	if aws.ToString(out.Cluster.Endpoint) == "" {
-		return nil, fmt.Errorf("cluster %s: it is %s and has no API server yet; the next pass goes on once it is ACTIVE", cluster.Name, out.Cluster.Status)
+		return nil, fmt.Errorf("cluster %s: it is %s and has no API server yet; the next pass goes on once it is ACTIVE", cluster.Name,
+			out.Cluster.Status)
 	}
 	return out.Cluster, nil
 }

@@ -28,7 +28,8 @@ type amazon struct {
 	err     error
 }
 
-func (a amazon) DescribeCluster(_ context.Context, in *eks.DescribeClusterInput, _ ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
+func (a amazon) DescribeCluster(_ context.Context, in *eks.DescribeClusterInput,
+	_ ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
 	if *in.Name != "demo" {
 		return nil, fmt.Errorf("cluster %s was asked for", *in.Name)
 	}
@@ -56,7 +57,8 @@ func TestTheTokenGoesWhereEKSSays(t *testing.T) {
 	right, wrong := tokens(&there), tokens(&elsewhere)
 	config := aws.Config{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("a", "b", "")}
 	var stored plan.Plan // from a version that stored the address in the plan
-	if err := json.Unmarshal(fmt.Appendf(nil, `{"cluster":{"name":"demo","arn":%q,"region":"us-east-1","endpoint":%q,"ca":"Q0E="}}`, clusterARN, wrong.URL), &stored); err != nil {
+	if err := json.Unmarshal(fmt.Appendf(nil, `{"cluster":{"name":"demo","arn":%q,"region":"us-east-1","endpoint":%q,"ca":"Q0E="}}`,
+		clusterARN, wrong.URL), &stored); err != nil {
 		t.Fatal(err)
 	}
 	client, err := k8s.Dial(config, amazon{cluster: types.Cluster{Arn: new(clusterARN), Endpoint: &right.URL}})(t.Context(), stored.Cluster)
@@ -84,10 +86,15 @@ func TestWhatEKSSaysOfACluster(t *testing.T) {
 		want string
 	}{
 		{"all well", amazon{cluster: here}, ""},
-		{"gone", amazon{err: &types.ResourceNotFoundException{}}, "cluster demo: EKS has no cluster of this name in this account and region any more"},
-		{"another one", with(func(c *types.Cluster) { c.Arn = new("arn:aws:eks:us-east-1:999999999999:cluster/demo") }), "and the plan is about " + clusterARN},
-		{"being made", with(func(c *types.Cluster) { c.Endpoint, c.Status = nil, types.ClusterStatusCreating }), "cluster demo: it is CREATING and has no API server yet"},
-		{"an authority that is none", with(func(c *types.Cluster) { c.CertificateAuthority = &types.Certificate{Data: new("not base64!")} }), "cluster demo: certificate authority: "},
+		{"gone", amazon{err: &types.ResourceNotFoundException{}},
+			"cluster demo: EKS has no cluster of this name in this account and region any more"},
+		{"another one", with(func(c *types.Cluster) { c.Arn = new("arn:aws:eks:us-east-1:999999999999:cluster/demo") }),
+			"and the plan is about " + clusterARN},
+		{"being made", with(func(c *types.Cluster) { c.Endpoint, c.Status = nil, types.ClusterStatusCreating }),
+			"cluster demo: it is CREATING and has no API server yet"},
+		{"an authority that is none",
+			with(func(c *types.Cluster) { c.CertificateAuthority = &types.Certificate{Data: new("not base64!")} }),
+			"cluster demo: certificate authority: "},
 		{"throttled", amazon{err: awsfake.Throttling}, "cluster demo: describe: "},
 	} {
 		_, err := dial(t, c.eks)

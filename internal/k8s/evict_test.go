@@ -18,7 +18,9 @@ func TestEvictAsksTheBudgets(t *testing.T) {
 	}
 	for _, kind := range []string{"ClusterRole", "ClusterRoleBinding"} { // made by Connector; another test makes its own
 		t.Cleanup(func() {
-			cluster.Remove(k8stest.Object{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": k8stest.Object{"name": names.Group("nodegroups")}})
+			cluster.Remove(k8stest.Object{
+				"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": k8stest.Object{"name": names.Group("nodegroups")},
+			})
 		})
 	}
 	pod := func(name string) k8stest.Object {

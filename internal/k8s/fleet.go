@@ -96,10 +96,13 @@ func RefuseForeignNodePools(foreign []string, onward bool, progress *steps.Progr
 	}
 	all := strings.Join(foreign, ", ")
 	if onward {
-		progress.Warn("karpenter_enabled", "The cluster has NodePools that Sawhorse did not make: %s. They stay, and their nodes run on without a controller: nobody scales, replaces or ends them until you do.", all)
+		progress.Warn("karpenter_enabled", "The cluster has NodePools that Sawhorse did not make: %s. They stay, and their nodes run on "+
+			"without a controller: nobody scales, replaces or ends them until you do. Have another Karpenter take them over, "+
+			"or move their pods to other nodes.", all)
 		return nil
 	}
-	return steps.Reject("karpenter_enabled", "karpenter_enabled is false, but the cluster has NodePools that Sawhorse did not make: %s; without Karpenter's controller nobody would scale, replace or end their nodes; "+
+	return steps.Reject("karpenter_enabled", "karpenter_enabled is false, but the cluster has NodePools that Sawhorse did not make: %s; "+
+		"without Karpenter's controller nobody would scale, replace or end their nodes; "+
 		"let whoever made them take them out once their pods run elsewhere, and the next pass goes on, "+
 		"or send Rack Reconcile Requested with \"force\": true, which leaves them and their nodes behind",
 		all)

@@ -38,8 +38,11 @@ func nodeSpec(class string) map[string]any {
 
 func nodeClass(name, rack string) plan.Object {
 	term := []any{map[string]any{"tags": map[string]any{"a": "b"}}}
-	return plan.Object{"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": labelled(name, rack), "spec": map[string]any{
-		"role": "r", "amiSelectorTerms": []any{map[string]any{"alias": "al2023@latest"}}, "subnetSelectorTerms": term, "securityGroupSelectorTerms": term}}
+	return plan.Object{"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": labelled(name, rack),
+		"spec": map[string]any{
+			"role": "r", "amiSelectorTerms": []any{
+				map[string]any{"alias": "al2023@latest"},
+			}, "subnetSelectorTerms": term, "securityGroupSelectorTerms": term}}
 }
 
 func nodeClaim(name, pool, class string) plan.Object {
@@ -55,9 +58,11 @@ func TestFleetTellsOursFromTheirs(t *testing.T) {
 	}
 	cluster.InstallCRDs()
 	for _, object := range []plan.Object{
-		nodePool("workload", "demo"), nodePool("build", "other"), nodePool("theirs", ""), nodeClass("workload", "demo"), nodeClass("gone", "demo"), nodeClass("theirs", ""),
+		nodePool("workload", "demo"), nodePool("build", "other"), nodePool("theirs", ""), nodeClass("workload", "demo"),
+		nodeClass("gone", "demo"), nodeClass("theirs", ""),
 		nodeClaim("of-pool", "workload", "x"), nodeClaim("of-class", "renamed", "gone"), nodeClaim("known", "earlier", "x"),
-		nodeClaim("foreign", "theirs", "theirs"), nodeClaim("foreign-on-our-class", "theirs", "workload"), nodeClaim("foreign-with-our-name", "build", "x"), nodeClaim("stranger", "s", "s"),
+		nodeClaim("foreign", "theirs", "theirs"), nodeClaim("foreign-on-our-class", "theirs", "workload"),
+		nodeClaim("foreign-with-our-name", "build", "x"), nodeClaim("stranger", "s", "s"),
 	} {
 		cluster.Create(object)
 	}
@@ -86,7 +91,8 @@ func TestRefuseForeignNodePools(t *testing.T) {
 	if err := k8s.RefuseForeignNodePools(nil, false, &progress); err != nil || len(progress.Warnings) > 0 {
 		t.Errorf("%v, %v", err, progress.Warnings)
 	}
-	if err := k8s.RefuseForeignNodePools([]string{"a", "b"}, false, &progress); err == nil || !strings.Contains(err.Error(), "did not make: a, b; ") || len(progress.Warnings) > 0 {
+	if err := k8s.RefuseForeignNodePools([]string{"a", "b"}, false, &progress); err == nil ||
+		!strings.Contains(err.Error(), "did not make: a, b; ") || len(progress.Warnings) > 0 {
 		t.Errorf("%v, %v", err, progress.Warnings)
 	}
 	if err := k8s.RefuseForeignNodePools([]string{"a", "b"}, true, &progress); err != nil || len(progress.Warnings) != 1 {
@@ -117,7 +123,8 @@ func TestUnfinalizeTakesOneFinalizer(t *testing.T) {
 	if err := c.Delete(ctx, k8s.ServiceAccount, last); err != nil {
 		t.Fatal(err)
 	}
-	if changed, err := c.Unfinalize(ctx, k8s.ServiceAccount, cluster.Get(object), "sawhorse.dev/theirs"); !changed || err != nil || cluster.Get(object) != nil {
+	if changed, err := c.Unfinalize(ctx, k8s.ServiceAccount, cluster.Get(object), "sawhorse.dev/theirs"); !changed || err != nil ||
+		cluster.Get(object) != nil {
 		t.Errorf("%v, %v", changed, err)
 	}
 	if changed, err := c.Unfinalize(ctx, k8s.ServiceAccount, last, "sawhorse.dev/theirs"); changed || err != nil {
@@ -143,7 +150,9 @@ func TestEachReadsPageByPage(t *testing.T) {
 		names = append(names, o.GetName())
 		return nil
 	})
-	if err != nil || strings.Join(names, " ") != "first second" || len(asked) != 2 || !strings.HasPrefix(asked[0], "labelSelector=a%3Db&limit=200") || !strings.HasPrefix(asked[1], "continue=more&labelSelector=a%3Db&limit=200") {
+	if err != nil || strings.Join(names, " ") != "first second" || len(asked) != 2 ||
+		!strings.HasPrefix(asked[0], "labelSelector=a%3Db&limit=200") ||
+		!strings.HasPrefix(asked[1], "continue=more&labelSelector=a%3Db&limit=200") {
 		t.Errorf("%v, %v, %v", names, asked, err)
 	}
 }

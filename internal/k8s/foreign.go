@@ -78,8 +78,10 @@ func (c *Client) RefuseForeignDevicePlugin(ctx context.Context, rack string) err
 	if err != nil || Owned(live, rack) == nil {
 		return err
 	}
-	return steps.Reject("nvidia_device_plugin_enable", "nvidia_device_plugin_enable is true, but %s exists and Sawhorse did not make it for rack %s; write false to keep that one, "+
-		"or delete it with `kubectl -n %s delete daemonset %s` and the next pass installs Sawhorse's own", Subject(live), rack, names.Namespace, names.DevicePlugin)
+	return steps.Reject("nvidia_device_plugin_enable",
+		"nvidia_device_plugin_enable is true, but %s exists and Sawhorse did not make it for rack %s; write false to keep that one, "+
+			"or delete it with `kubectl -n %s delete daemonset %s` and the next pass installs Sawhorse's own", Subject(live), rack,
+		names.Namespace, names.DevicePlugin)
 }
 
 // Contested lists the objects that have the name of a manifest and do not belong to the rack.

@@ -21,7 +21,9 @@ var (
 	NodePool  = Kind{"NodePool", schema.GroupVersionResource{Group: "karpenter.sh", Version: "v1", Resource: "nodepools"}, false}
 	NodeClaim = Kind{"NodeClaim", schema.GroupVersionResource{Group: "karpenter.sh", Version: "v1", Resource: "nodeclaims"}, false}
 
-	EC2NodeClass = Kind{"EC2NodeClass", schema.GroupVersionResource{Group: "karpenter.k8s.aws", Version: "v1", Resource: "ec2nodeclasses"}, false}
+	EC2NodeClass = Kind{
+		"EC2NodeClass", schema.GroupVersionResource{Group: "karpenter.k8s.aws", Version: "v1", Resource: "ec2nodeclasses"}, false,
+	}
 
 	Deployment  = Kind{"Deployment", schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, true}
 	StatefulSet = Kind{"StatefulSet", schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}, true}
@@ -34,14 +36,21 @@ var (
 	ServiceAccount = Kind{"ServiceAccount", schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}, true}
 	Namespace      = Kind{"Namespace", schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, false}
 
-	PodDisruptionBudget = Kind{"PodDisruptionBudget", schema.GroupVersionResource{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"}, true}
+	PodDisruptionBudget = Kind{
+		"PodDisruptionBudget", schema.GroupVersionResource{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"}, true,
+	}
 
-	CustomResourceDefinition = Kind{"CustomResourceDefinition", schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}, false}
+	CustomResourceDefinition = Kind{
+		"CustomResourceDefinition",
+		schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}, false,
+	}
 
 	ClusterRole        = Kind{"ClusterRole", schema.GroupVersionResource{Group: rbacGroup, Version: "v1", Resource: "clusterroles"}, false}
-	ClusterRoleBinding = Kind{"ClusterRoleBinding", schema.GroupVersionResource{Group: rbacGroup, Version: "v1", Resource: "clusterrolebindings"}, false}
-	Role               = Kind{"Role", schema.GroupVersionResource{Group: rbacGroup, Version: "v1", Resource: "roles"}, true}
-	RoleBinding        = Kind{"RoleBinding", schema.GroupVersionResource{Group: rbacGroup, Version: "v1", Resource: "rolebindings"}, true}
+	ClusterRoleBinding = Kind{
+		"ClusterRoleBinding", schema.GroupVersionResource{Group: rbacGroup, Version: "v1", Resource: "clusterrolebindings"}, false,
+	}
+	Role        = Kind{"Role", schema.GroupVersionResource{Group: rbacGroup, Version: "v1", Resource: "roles"}, true}
+	RoleBinding = Kind{"RoleBinding", schema.GroupVersionResource{Group: rbacGroup, Version: "v1", Resource: "rolebindings"}, true}
 )
 
 const rbacGroup = "rbac.authorization.k8s.io"
@@ -66,7 +75,8 @@ func kindOf(object *unstructured.Unstructured) (Kind, error) {
 func (k Kind) is(object *unstructured.Unstructured) error {
 	version, name := object.GroupVersionKind(), object.GetName()
 	if version.Kind != k.Name || version.GroupVersion() != k.resource.GroupVersion() {
-		return fmt.Errorf("the API server answered with %.100q of %.100q; look at who answers in its place", version.Kind, version.GroupVersion())
+		return fmt.Errorf("the API server answered with %.100q of %.100q; look at who answers in its place", version.Kind,
+			version.GroupVersion())
 	}
 	if invalid := path.ValidatePathSegmentName(name, false); name == "" || len(name) > longestName || len(invalid) > 0 {
 		return fmt.Errorf("the API server answered with the name %.100q, which no object can have; look at who answers in its place", name)

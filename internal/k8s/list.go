@@ -28,7 +28,8 @@ func (c *Client) List(ctx context.Context, kind Kind, namespace, labels string) 
 	held := 0
 	err := c.Each(ctx, kind, namespace, labels, func(object *unstructured.Unstructured) error {
 		if held += values(object.Object); held > most {
-			return fmt.Errorf("%s: list: the %d objects that were read so far are all that fits into a function's memory, and there are more; delete those that nobody needs", kind.subject(namespace, "*"), len(all))
+			return fmt.Errorf("%s: list: the %d objects that were read so far are all that fits into a function's memory, "+
+				"and there are more; delete those that nobody needs", kind.subject(namespace, "*"), len(all))
 		}
 		all = append(all, *object)
 		return nil
@@ -62,7 +63,8 @@ func (c *Client) Each(ctx context.Context, kind Kind, namespace, labels string, 
 			return nil
 		}
 	}
-	return fmt.Errorf("%s: list: the API server still names a further page after %d of them; look at who answers in its place", kind.subject(namespace, "*"), pages)
+	return fmt.Errorf("%s: list: the API server still names a further page after %d of them; look at who answers in its place",
+		kind.subject(namespace, "*"), pages)
 }
 
 // values counts the numbers, texts, lists and maps in a value.

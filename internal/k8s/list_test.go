@@ -28,8 +28,10 @@ func listing(t *testing.T, more bool, kind, items string) *k8s.Client {
 
 func TestAListThatNeverEnds(t *testing.T) {
 	read := 0
-	err := listing(t, true, "NodeList", `{"metadata":{"name":"n"}}`).Each(t.Context(), k8s.Node, "", "", func(*unstructured.Unstructured) error { read++; return nil })
-	if err == nil || !strings.Contains(err.Error(), "Node/*: list: the API server still names a further page after 1000 of them") || read != 1000 {
+	err := listing(t, true, "NodeList", `{"metadata":{"name":"n"}}`).Each(t.Context(), k8s.Node, "", "",
+		func(*unstructured.Unstructured) error { read++; return nil })
+	if err == nil || !strings.Contains(err.Error(), "Node/*: list: the API server still names a further page after 1000 of them") ||
+		read != 1000 {
 		t.Errorf("%d objects, %v", read, err)
 	}
 }
@@ -37,7 +39,8 @@ func TestAListThatNeverEnds(t *testing.T) {
 func TestAListThatFitsNowhere(t *testing.T) {
 	large := `{"metadata":{"name":"n"},"spec":{"a":[` + strings.Repeat(`1,`, 40_000) + `1]}}`
 	_, err := listing(t, true, "NodeList", large).List(t.Context(), k8s.Node, "", "")
-	if err == nil || !strings.Contains(err.Error(), "Node/*: list: the 12 objects that were read so far are all that fits into a function's memory") {
+	if err == nil ||
+		!strings.Contains(err.Error(), "Node/*: list: the 12 objects that were read so far are all that fits into a function's memory") {
 		t.Error(err)
 	}
 }
@@ -61,7 +64,8 @@ func TestAnswersAboutSomethingElse(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"kind":"Secret","apiVersion":"v1","metadata":{"name":"n"}}`)
 	})
-	if _, err := other.Get(t.Context(), k8s.Node, "", "n"); err == nil || !strings.Contains(err.Error(), `Node/n: get: the API server answered with "Secret"`) {
+	if _, err := other.Get(t.Context(), k8s.Node, "", "n"); err == nil ||
+		!strings.Contains(err.Error(), `Node/n: get: the API server answered with "Secret"`) {
 		t.Error(err)
 	}
 }

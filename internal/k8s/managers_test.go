@@ -12,7 +12,8 @@ import (
 // entry is one of an object's managedFields: manager, time, subresource, and the fields as JSON.
 func entry(manager, second, subresource, fields string) any {
 	return map[string]any{
-		"manager": manager, "operation": "Update", "apiVersion": "apps/v1", "time": "2026-01-02T03:04:" + second + "Z", "fieldsType": "FieldsV1",
+		"manager": manager, "operation": "Update", "apiVersion": "apps/v1", "time": "2026-01-02T03:04:" + second + "Z",
+		"fieldsType":  "FieldsV1",
 		"subresource": subresource, "fieldsV1": parsed(fields),
 	}
 }
@@ -26,7 +27,8 @@ func parsed(fields string) map[string]any {
 }
 
 func TestSetBy(t *testing.T) {
-	const replicas, command = `{"f:spec":{"f:replicas":{}}}`, `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"ca\"}":{"f:command":{}}}}}}}`
+	const replicas = `{"f:spec":{"f:replicas":{}}}`
+	const command = `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"ca\"}":{"f:command":{}}}}}}}`
 	scale, line := []string{"spec", "replicas"}, []string{"spec", "template", "spec", "containers", `k:{"name":"ca"}`, "command"}
 	for _, c := range []struct {
 		what    string
@@ -34,11 +36,16 @@ func TestSetBy(t *testing.T) {
 		entries []any
 		want    string
 	}{
-		{"who holds the field, not who wrote last", scale, []any{entry("argocd-controller", "05", "", replicas), entry("kubectl", "09", "", command)}, "argocd-controller"},
-		{"the latest of two holders", scale, []any{entry("helm", "05", "", replicas), entry("kubectl", "09", "scale", replicas)}, "kubectl"},
+		{"who holds the field, not who wrote last", scale,
+			[]any{entry("argocd-controller", "05", "", replicas), entry("kubectl", "09", "", command)}, "argocd-controller"},
+		{"the latest of two holders", scale,
+			[]any{entry("helm", "05", "", replicas), entry("kubectl", "09", "scale", replicas)}, "kubectl"},
 		{"an element of a list", line, []any{entry("kubectl", "09", "", replicas), entry("flux", "05", "", command)}, "flux"},
-		{"a field that was taken out: who wrote last", line, []any{entry("helm", "05", "", replicas), entry("terraform", "09", "", replicas)}, "terraform"},
-		{"not Sawhorse, and not the status", scale, []any{entry("kubectl", "05", "", command), entry("sawhorse", "09", "", replicas), entry("kube-controller-manager", "09", "status", replicas)}, "kubectl"},
+		{"a field that was taken out: who wrote last", line,
+			[]any{entry("helm", "05", "", replicas), entry("terraform", "09", "", replicas)}, "terraform"},
+		{"not Sawhorse, and not the status", scale,
+			[]any{entry("kubectl", "05", "", command), entry("sawhorse", "09", "", replicas),
+				entry("kube-controller-manager", "09", "status", replicas)}, "kubectl"},
 		{"nobody", scale, []any{entry("sawhorse", "09", "", replicas)}, "another manager"},
 	} {
 		object := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"managedFields": c.entries}}}

@@ -68,7 +68,8 @@ func (c *Client) PodTroubles(ctx context.Context, deployment *unstructured.Unstr
 // is "".
 func Unschedulable(pod *corev1.Pod) (since time.Time, message string) {
 	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse && condition.Reason == corev1.PodReasonUnschedulable {
+		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse &&
+			condition.Reason == corev1.PodReasonUnschedulable {
 			return condition.LastTransitionTime.Time, condition.Message
 		}
 	}

@@ -20,8 +20,9 @@ var roles = map[string][]rbacv1.PolicyRule{
 	"nodepools": {
 		rule("karpenter.sh", "nodepools", "get", "list", "create", "patch", "delete"),
 		rule("karpenter.k8s.aws", "ec2nodeclasses", "get", "list", "create", "patch", "delete"),
-		rule("karpenter.sh", "nodeclaims", "list", "patch", "delete"), // drain windows, and claims that Karpenter does not terminate in time
-		rule("", "nodes", "list", "patch", "delete"),                  // nodes of terminated instances
+		// drain windows, and claims that Karpenter does not terminate in time
+		rule("karpenter.sh", "nodeclaims", "list", "patch", "delete"),
+		rule("", "nodes", "list", "patch", "delete"), // nodes of terminated instances
 	},
 	// Neither right can be limited to names: Cluster Autoscaler is found by its image, in any namespace and under any
 	// name, and a parameter names the system Deployments.

@@ -36,7 +36,9 @@ func decodeToken(t *testing.T, config aws.Config) *url.URL {
 // EKS's authenticator checks the regional STS host, the action, the signed cluster header and the expiry of a token,
 // and refuses unknown parameters.
 func TestTokenIsWhatTheAuthenticatorTakes(t *testing.T) {
-	u := decodeToken(t, aws.Config{Region: "eu-north-1", Credentials: credentials.NewStaticCredentialsProvider("AKID", "secret", "session")})
+	u := decodeToken(t, aws.Config{
+		Region: "eu-north-1", Credentials: credentials.NewStaticCredentialsProvider("AKID", "secret", "session"),
+	})
 	if u.Scheme != "https" || u.Host != "sts.eu-north-1.amazonaws.com" || u.Path != "/" {
 		t.Errorf("the URL is %s://%s%s", u.Scheme, u.Host, u.Path)
 	}
@@ -52,7 +54,10 @@ func TestTokenIsWhatTheAuthenticatorTakes(t *testing.T) {
 	if scope := query.Get("X-Amz-Credential"); !strings.Contains(scope, "/eu-north-1/sts/") {
 		t.Errorf("the credential scope is %s", scope)
 	}
-	known := []string{"action", "version", "x-amz-algorithm", "x-amz-credential", "x-amz-date", "x-amz-expires", "x-amz-security-token", "x-amz-signature", "x-amz-signedheaders"}
+	known := []string{
+		"action", "version", "x-amz-algorithm", "x-amz-credential", "x-amz-date", "x-amz-expires", "x-amz-security-token",
+		"x-amz-signature", "x-amz-signedheaders",
+	}
 	for key := range query {
 		if !slices.Contains(known, strings.ToLower(key)) {
 			t.Errorf("the authenticator refuses the parameter %s", key)
@@ -61,7 +66,9 @@ func TestTokenIsWhatTheAuthenticatorTakes(t *testing.T) {
 }
 
 func TestTokenFollowsTheEndpointOfTheSDK(t *testing.T) {
-	config := aws.Config{Credentials: credentials.NewStaticCredentialsProvider("AKID", "secret", ""), BaseEndpoint: aws.String("http://127.0.0.1:4566")}
+	config := aws.Config{
+		Credentials: credentials.NewStaticCredentialsProvider("AKID", "secret", ""), BaseEndpoint: aws.String("http://127.0.0.1:4566"),
+	}
 	if u := decodeToken(t, config); u.Host != "127.0.0.1:4566" || u.Scheme != "http" {
 		t.Errorf("the URL is %s://%s", u.Scheme, u.Host)
 	}

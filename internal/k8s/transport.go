@@ -60,10 +60,13 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	switch {
 	case status >= 300 && status < 400:
 		response.Body.Close()
-		return nil, fmt.Errorf("cluster %s: the API server answered %s; API servers do not redirect, and the function's token goes nowhere else", t.cluster, response.Status)
+		return nil, fmt.Errorf("cluster %s: the API server answered %s; "+
+			"API servers do not redirect, and the function's token goes nowhere else", t.cluster, response.Status)
 	case status == http.StatusUnauthorized:
 		response.Body.Close()
-		return nil, &steps.NotReady{Reason: "cluster " + t.cluster + ": Unauthorized: the function's access entry is missing, or does not work yet"}
+		return nil, &steps.NotReady{
+			Reason: "cluster " + t.cluster + ": Unauthorized: the function's access entry is missing, or does not work yet",
+		}
 	case status < 500 && status != http.StatusTooManyRequests || strings.HasSuffix(request.URL.Path, "/eviction"):
 		t.refused.Store(0)
 		return response, nil
@@ -107,7 +110,8 @@ func (a *answer) Read(to []byte) (int, error) {
 		excess = fmt.Sprintf("is nested more than %d deep", deepest)
 	}
 	if excess != "" {
-		return 0, fmt.Errorf("cluster %s: the API server's answer %s, which does not fit into a function; look at who answers in its place", a.cluster, excess)
+		return 0, fmt.Errorf("cluster %s: the API server's answer %s, which does not fit into a function; look at who answers in its place",
+			a.cluster, excess)
 	}
 	if err != nil && err != io.EOF {
 		err = &steps.NotReady{Reason: fmt.Sprintf("cluster %s: the API server's answer broke off: %v", a.cluster, err)}

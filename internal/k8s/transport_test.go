@@ -65,9 +65,13 @@ func TestAnAnswerThatBreaksOff(t *testing.T) {
 // A redirect must not make the client send the function's token elsewhere.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	token := ""
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { token = r.Header.Get("Authorization") }))
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		token = r.Header.Get("Authorization")
+	}))
 	defer elsewhere.Close()
-	for _, status := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+	for _, status := range []int{
+		http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect,
+	} {
 		lying := served(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, status) })
 		if _, err := lying.Get(t.Context(), k8s.Node, "", "n"); err == nil || !strings.Contains(err.Error(), "do not redirect") {
 			t.Errorf("%d: %v", status, err)
@@ -114,7 +118,8 @@ func TestWhatOnlyTimeCures(t *testing.T) {
 		t.Run(fmt.Sprint(c.status, c.retryAfter), func(t *testing.T) {
 			client, asked := refusing(t, c.status, c.retryAfter)
 			_, err := client.Get(t.Context(), k8s.Node, "", "n")
-			if busy, notReady := errors.As(err, new(*steps.Busy)), errors.As(err, new(*steps.NotReady)); busy != c.busy || notReady == c.busy {
+			if busy, notReady := errors.As(err, new(*steps.Busy)), errors.As(err, new(*steps.NotReady)); busy != c.busy ||
+				notReady == c.busy {
 				t.Errorf("%v", err)
 			}
 			if *asked != c.asked {

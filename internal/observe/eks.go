@@ -20,8 +20,10 @@ func Cluster(c *types.Cluster) (plan.ClusterFacts, error) {
 		return plan.ClusterFacts{}, fmt.Errorf("cluster %s: ARN %q: %w", name, aws.ToString(c.Arn), err)
 	}
 	facts := plan.ClusterFacts{
-		Cluster: plan.Cluster{Name: name, ARN: parsed.String(), Account: parsed.AccountID, Region: parsed.Region, Partition: parsed.Partition},
-		Status:  string(c.Status), Version: aws.ToString(c.Version), AuthMode: string(types.AuthenticationModeConfigMap), Tags: c.Tags,
+		Cluster: plan.Cluster{
+			Name: name, ARN: parsed.String(), Account: parsed.AccountID, Region: parsed.Region, Partition: parsed.Partition,
+		},
+		Status: string(c.Status), Version: aws.ToString(c.Version), AuthMode: string(types.AuthenticationModeConfigMap), Tags: c.Tags,
 		AutoMode: c.ComputeConfig != nil && aws.ToBool(c.ComputeConfig.Enabled),
 	}
 	if c.Identity != nil && c.Identity.Oidc != nil {
@@ -43,19 +45,26 @@ func NodeGroup(g *types.Nodegroup) plan.NodeGroup {
 		AMIType: string(g.AmiType), Labels: g.Labels, Subnets: g.Subnets, NodeRole: aws.ToString(g.NodeRole), Tags: g.Tags,
 	}
 	for _, t := range g.Taints {
-		group.Taints = append(group.Taints, plan.NodeGroupTaint{Key: aws.ToString(t.Key), Value: aws.ToString(t.Value), Effect: string(t.Effect)})
+		group.Taints = append(group.Taints, plan.NodeGroupTaint{
+			Key: aws.ToString(t.Key), Value: aws.ToString(t.Value), Effect: string(t.Effect),
+		})
 	}
 	if g.Health != nil {
 		for _, issue := range g.Health.Issues {
-			group.Health.Issues = append(group.Health.Issues, plan.HealthIssue{Code: string(issue.Code), Message: aws.ToString(issue.Message)})
+			group.Health.Issues = append(group.Health.Issues, plan.HealthIssue{
+				Code: string(issue.Code), Message: aws.ToString(issue.Message),
+			})
 		}
 	}
 	if s := g.ScalingConfig; s != nil {
-		group.Scaling = plan.Scaling{Min: int(aws.ToInt32(s.MinSize)), Max: int(aws.ToInt32(s.MaxSize)), Desired: int(aws.ToInt32(s.DesiredSize))}
+		group.Scaling = plan.Scaling{
+			Min: int(aws.ToInt32(s.MinSize)), Max: int(aws.ToInt32(s.MaxSize)), Desired: int(aws.ToInt32(s.DesiredSize)),
+		}
 	}
 	if g.Resources != nil {
 		for _, asg := range g.Resources.AutoScalingGroups {
-			group.Resources.AutoScalingGroups = append(group.Resources.AutoScalingGroups, plan.AutoScalingGroup{Name: aws.ToString(asg.Name)})
+			group.Resources.AutoScalingGroups = append(group.Resources.AutoScalingGroups,
+				plan.AutoScalingGroup{Name: aws.ToString(asg.Name)})
 		}
 	}
 	return group

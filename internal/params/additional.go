@@ -35,31 +35,50 @@ var reservedPools = []string{names.WorkloadPool, names.BuildPool, "default", "sy
 
 // poolFields lists all fields of an entry.
 var poolFields = []poolField{
-	{Name: "arch", Value: archValue, Default: "amd64", Description: "CPU architectures.", set: list(func(p *Pool) *[]string { return &p.Arch })},
-	{Name: "capacity_types", Value: capacityValue, Default: "on-demand", Description: "How the nodes are bought.", set: list(func(p *Pool) *[]string { return &p.CapacityTypes })},
-	{Name: "consolidate_after", Value: delayValue, Default: "30s", Description: "How long a node must be empty or underused.", set: duration(func(p *Pool) *string { return &p.ConsolidateAfter })},
+	{Name: "arch", Value: archValue, Default: "amd64", Description: "CPU architectures.",
+		set: list(func(p *Pool) *[]string { return &p.Arch })},
+	{Name: "capacity_types", Value: capacityValue, Default: "on-demand", Description: "How the nodes are bought.",
+		set: list(func(p *Pool) *[]string { return &p.CapacityTypes })},
+	{Name: "consolidate_after", Value: delayValue, Default: "30s", Description: "How long a node must be empty or underused.",
+		set: duration(func(p *Pool) *string { return &p.ConsolidateAfter })},
 	{
-		Name: "consolidation_policy", Value: Value{Type: "text", Pattern: whenEmpty + "|" + whenUnderutilized, Allowed: whenEmpty + " or " + whenUnderutilized, Example: whenEmpty},
-		Default: whenUnderutilized, Description: "Which nodes are consolidated.", set: text(func(p *Pool) *string { return &p.ConsolidationPolicy }),
+		Name: "consolidation_policy", Value: Value{
+			Type: "text", Pattern: whenEmpty + "|" + whenUnderutilized, Allowed: whenEmpty + " or " + whenUnderutilized, Example: whenEmpty,
+		},
+		Default: whenUnderutilized, Description: "Which nodes are consolidated.",
+		set: text(func(p *Pool) *string { return &p.ConsolidationPolicy }),
 	},
-	{Name: "cpu_limit", Value: positiveValue, Default: "100", Description: "Most vCPUs together.", set: integer(1, maxInt, func(p *Pool) *int { return &p.CPULimit })},
-	{Name: "dedicated", Value: boolValue, Default: "false", Description: "true adds the taint dedicated-node={name}:NoSchedule.", set: boolean(func(p *Pool) *bool { return &p.Dedicated })},
-	{Name: "disk", Value: countValue, Default: "0", Description: "EBS volume in GiB; 0 inherits the workload's.", set: integer(0, maxInt, func(p *Pool) *int { return &p.Disk })},
-	{Name: "disruption_budget_nodes", Value: budgetValue, Default: "10%", Description: "Most nodes disrupted at the same time.", set: budget(func(p *Pool) *string { return &p.DisruptionBudget })},
-	{Name: "instance_families", Value: familiesValue, Description: "EC2 instance families.", set: list(func(p *Pool) *[]string { return &p.Families })},
+	{Name: "cpu_limit", Value: positiveValue, Default: "100", Description: "Most vCPUs together.",
+		set: integer(1, maxInt, func(p *Pool) *int { return &p.CPULimit })},
+	{Name: "dedicated", Value: boolValue, Default: "false", Description: "true adds the taint dedicated-node={name}:NoSchedule.",
+		set: boolean(func(p *Pool) *bool { return &p.Dedicated })},
+	{Name: "disk", Value: countValue, Default: "0", Description: "EBS volume in GiB; 0 inherits the workload's.",
+		set: integer(0, maxInt, func(p *Pool) *int { return &p.Disk })},
+	{Name: "disruption_budget_nodes", Value: budgetValue, Default: "10%", Description: "Most nodes disrupted at the same time.",
+		set: budget(func(p *Pool) *string { return &p.DisruptionBudget })},
+	{Name: "instance_families", Value: familiesValue, Description: "EC2 instance families.",
+		set: list(func(p *Pool) *[]string { return &p.Families })},
 	{Name: "instance_sizes", Value: sizesValue, Description: "EC2 instance sizes.", set: list(func(p *Pool) *[]string { return &p.Sizes })},
-	{Name: "labels", Value: labelsValue, Description: "Labels, beside convox.io/nodepool={name}.", set: labels(func(p *Pool) *map[string]string { return &p.Labels })},
-	{Name: "memory_limit_gb", Value: positiveValue, Default: "400", Description: "Most memory in GiB together.", set: integer(1, maxInt, func(p *Pool) *int { return &p.MemoryLimitGB })},
+	{Name: "labels", Value: labelsValue, Description: "Labels, beside convox.io/nodepool={name}.",
+		set: labels(func(p *Pool) *map[string]string { return &p.Labels })},
+	{Name: "memory_limit_gb", Value: positiveValue, Default: "400", Description: "Most memory in GiB together.",
+		set: integer(1, maxInt, func(p *Pool) *int { return &p.MemoryLimitGB })},
 	{
-		Name: "name", Value: Value{Type: "text", Pattern: Pattern(poolName.String()[1 : len(poolName.String())-1]), Allowed: "a-z, 0-9 and dashes, at most 63, no dash at the ends", Example: "gpu"},
+		Name: "name", Value: Value{
+			Type: "text", Pattern: Pattern(poolName.String()[1 : len(poolName.String())-1]),
+			Allowed: "a-z, 0-9 and dashes, at most 63, no dash at the ends", Example: "gpu",
+		},
 		Description: "The pool's name; required.", set: text(func(p *Pool) *string { return &p.Name }),
 	},
-	{Name: "node_expiry", Value: expiryValue, Default: "720h", Description: "How long a node may live.", set: expiry(func(p *Pool) *string { return &p.NodeExpiry })},
+	{Name: "node_expiry", Value: expiryValue, Default: "720h", Description: "How long a node may live.",
+		set: expiry(func(p *Pool) *string { return &p.NodeExpiry })},
 	{Name: "taints", Value: taintsValue, Description: "Taints.", set: taints(func(p *Pool) *[]Taint { return &p.Taints })},
-	{Name: "volume_type", Value: volumeTypeValue, Default: "gp3", Description: "EBS volume type.", set: text(func(p *Pool) *string { return &p.VolumeType })},
+	{Name: "volume_type", Value: volumeTypeValue, Default: "gp3", Description: "EBS volume type.",
+		set: text(func(p *Pool) *string { return &p.VolumeType })},
 	{
 		Name: "weight", Value: Value{Type: "integer", Pattern: `0|[1-9][0-9]{0,2}`, Allowed: "an integer from 0 to 100", Example: "50"},
-		Default: "0", Description: "Pools of a higher weight are tried first, of one weight those later in the alphabet; 0 is the same as none.",
+		Default: "0", Description: "Pools of a higher weight are tried first, of one weight those later in the alphabet; " +
+			"0 is the same as none.",
 		set: integer(0, maxWeight, func(p *Pool) *int { return &p.Weight }),
 	},
 }
@@ -72,11 +91,14 @@ func (r *Result) additional(objects map[string]Object) {
 	}
 	entries, ok := value.([]any)
 	if !ok {
-		r.problem(additionalConfig, "", "%s is %s; allowed is a JSON array of pools; write, for example, [{\"name\":\"gpu\",\"instance_families\":\"g5\"}]", additionalConfig, kindOf(value))
+		r.problem(additionalConfig, "",
+			"%s is %s; allowed is a JSON array of pools; write, for example, [{\"name\":\"gpu\",\"instance_families\":\"g5\"}]",
+			additionalConfig, kindOf(value))
 		return
 	}
 	if len(entries) > maxPools {
-		r.problem(additionalConfig, "", "%s has %d pools; allowed are %d; take out %d", additionalConfig, len(entries), maxPools, len(entries)-maxPools)
+		r.problem(additionalConfig, "", "%s has %d pools; allowed are %d; take out %d", additionalConfig, len(entries), maxPools,
+			len(entries)-maxPools)
 		entries = entries[:maxPools]
 	}
 	seen := map[string]int{}
@@ -84,12 +106,14 @@ func (r *Result) additional(objects map[string]Object) {
 		at := fmt.Sprintf("[%d]", i)
 		fields, ok := entry.(map[string]any)
 		if !ok {
-			r.problem(additionalConfig, at, "pool %s is %s; allowed is an object; write, for example, {\"name\":\"gpu\"}", at, kindOf(entry))
+			r.problem(additionalConfig, at, "pool %s is %s; allowed is an object; write, for example, {\"name\":\"gpu\"}", at,
+				kindOf(entry))
 			continue
 		}
 		pool := r.pool(at, fields)
 		if first, twice := seen[pool.Name]; twice && pool.Name != "" {
-			r.problem(additionalConfig, Join(at, "name"), "pools [%d] and %s have the same name %s; names are unique; rename one of them", first, at, pool.Name)
+			r.problem(additionalConfig, Join(at, "name"), "pools [%d] and %s have the same name %s; names are unique; rename one of them",
+				first, at, pool.Name)
 			continue
 		}
 		seen[pool.Name] = i
@@ -135,7 +159,8 @@ func (r *Result) pool(at string, fields map[string]any) Pool {
 	case !given || name == nil || name == "":
 		r.problem(additionalConfig, Join(at, "name"), "pool %s has no name; write, for example, \"name\":\"gpu\"", at)
 	case slices.Contains(reservedPools, pool.Name):
-		r.problem(additionalConfig, Join(at, "name"), "pool %s has the name %s, which is reserved (as %s are); choose another one", at, pool.Name, strings.Join(reservedPools, ", "))
+		r.problem(additionalConfig, Join(at, "name"), "pool %s has the name %s, which is reserved (as %s are); choose another one", at,
+			pool.Name, strings.Join(reservedPools, ", "))
 	}
 	return pool
 }

@@ -14,7 +14,8 @@ func (r *Result) advice() {
 	r.typesAdvice("build_node_type", "build", r.Config.BuildNodeTypes)
 	const own, quota = 4, 10 // the policies Sawhorse attaches to the node role; IAM's default quota of managed policies for a role
 	if n := len(r.Config.NodePolicyARNs); n+own > quota {
-		r.warning(nodePolicies, "", "%s has %d policies, and the nodes' role has %d more; IAM's usual quota is %d for a role; ask AWS for a higher one, or put policies together", nodePolicies, n, own, quota)
+		r.warning(nodePolicies, "", "%s has %d policies, and the nodes' role has %d more; IAM's usual quota is %d for a role; "+
+			"ask AWS for a higher one, or put policies together", nodePolicies, n, own, quota)
 	}
 }
 
@@ -23,7 +24,8 @@ func (r *Result) typesAdvice(name, pool string, types []string) {
 	for _, t := range types {
 		family, _, _ := strings.Cut(t, ".")
 		if !KnownType(t) {
-			r.warning(name, "", "%s has the instance type %s, which Karpenter %s does not know; by its name it counts as %s%s",
+			r.warning(name, "", "%s has the instance type %s, which Karpenter %s does not know; by its name it counts as %s; "+
+				"correct it, or, if AWS has it, set karpenter_arch%s",
 				name, t, names.KarpenterVersion, ArchOf(t), DidYouMean(family, Families()))
 		}
 	}
@@ -32,6 +34,7 @@ func (r *Result) typesAdvice(name, pool string, types []string) {
 		return
 	}
 	leading, ignored := types[0], types[other]
-	r.warning(name, "", "%s has instance types of both architectures; the first of them, %s, makes the %s nodes %s, and %s counts for nothing; "+
-		"write karpenter_arch=amd64,arm64 for workload nodes of both", name, leading, pool, ArchOf(leading), ignored)
+	r.warning(name, "",
+		"%s has instance types of both architectures; the first of them, %s, makes the %s nodes %s, and %s counts for nothing; "+
+			"write karpenter_arch=amd64,arm64 for workload nodes of both", name, leading, pool, ArchOf(leading), ignored)
 }

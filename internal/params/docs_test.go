@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-var updateDocs = flag.Bool("update-docs", false, "write docs/parameters.md anew")
+var update = flag.Bool("update", false, "write docs/parameters.md, and instance_types.txt from Karpenter's module, again")
 
 // docs/parameters.md must have the content that the table produces.
 func TestDocumentationIsTheTable(t *testing.T) {
 	const path = "../../docs/parameters.md"
-	if *updateDocs {
+	if *update {
 		if err := os.WriteFile(path, []byte(Markdown()), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -21,6 +21,6 @@ func TestDocumentationIsTheTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(text) != Markdown() {
-		t.Errorf("docs/parameters.md is not what the table says; run go test ./internal/params -update-docs")
+		t.Errorf("docs/parameters.md is not what the table says; run go test ./internal/params -update")
 	}
 }

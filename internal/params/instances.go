@@ -10,7 +10,7 @@ import (
 )
 
 // instanceTypes has one line for each EC2 instance family that Karpenter 1.10 knows, followed by the family's sizes. A
-// test compares it with Karpenter's module, and writes it with -update-instances.
+// test compares it with Karpenter's module, and writes it with -update.
 //
 //go:embed instance_types.txt
 var instanceTypes string

@@ -2,7 +2,6 @@ package params
 
 import (
 	"bytes"
-	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,8 +10,6 @@ import (
 	"strings"
 	"testing"
 )
-
-var updateInstances = flag.Bool("update-instances", false, "write instance_types.txt from Karpenter's module")
 
 // The embedded list must have the types in Karpenter's module: those in its VPC limits and in its static prices.
 func TestInstanceTypesAreKarpenters(t *testing.T) {
@@ -51,20 +48,22 @@ func TestInstanceTypesAreKarpenters(t *testing.T) {
 		slices.Sort(sizes[family])
 		want.WriteString(family + " " + strings.Join(sizes[family], " ") + "\n")
 	}
-	if *updateInstances {
+	if *update {
 		if err := os.WriteFile("instance_types.txt", want.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if got, err := os.ReadFile("instance_types.txt"); err != nil || !bytes.Equal(got, want.Bytes()) {
-		t.Errorf("%v: instance_types.txt is not what Karpenter's module has; run go test ./internal/params -update-instances", err)
+		t.Errorf("%v: instance_types.txt is not what Karpenter's module has; run go test ./internal/params -update", err)
 	}
 }
 
 func TestArchOf(t *testing.T) {
 	for name, want := range map[string]string{
-		"a1.large": "arm64", "m7g.large": "arm64", "c6gn.xlarge": "arm64", "im4gn.large": "arm64", "x2gd": "arm64", "g5g.xlarge": "arm64", "hpc7g.4xlarge": "arm64", "r8gb.large": "arm64",
-		"m6i.large": "amd64", "g5.xlarge": "amd64", "g4dn.xlarge": "amd64", "c7i-flex.large": "amd64", "p4d.24xlarge": "amd64", "u-6tb1.metal": "amd64", "t3.micro": "amd64", "m7a": "amd64",
+		"a1.large": "arm64", "m7g.large": "arm64", "c6gn.xlarge": "arm64", "im4gn.large": "arm64", "x2gd": "arm64", "g5g.xlarge": "arm64",
+		"hpc7g.4xlarge": "arm64", "r8gb.large": "arm64",
+		"m6i.large": "amd64", "g5.xlarge": "amd64", "g4dn.xlarge": "amd64", "c7i-flex.large": "amd64", "p4d.24xlarge": "amd64",
+		"u-6tb1.metal": "amd64", "t3.micro": "amd64", "m7a": "amd64",
 	} {
 		if got := ArchOf(name); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)

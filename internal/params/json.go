@@ -45,14 +45,16 @@ func (r *Result) document(name string, objects map[string]Object) (value any, gi
 	p, _ := Lookup(name)
 	if path := strings.TrimSpace(written); localPath.MatchString(path) {
 		key := path[strings.LastIndex(path, "/")+1:]
-		r.problem(name, "", "%s is %q, which is a path, and Parameter Store holds no files; write what the file has, with --value file://%s of the AWS CLI, or upload it and write s3://bucket/%s",
+		r.problem(name, "", "%s is %q, which is a path, and Parameter Store holds no files; write what the file has, with "+
+			"--value file://%s of the AWS CLI, or upload it and write s3://bucket/%s",
 			name, path, strings.TrimPrefix(path, "file://"), key)
 		return nil, false
 	}
 	text, err := jsonText(written)
 	if uri := strings.TrimSpace(written); err == nil && strings.HasPrefix(uri, "s3://") {
 		if !objectURI.MatchString(uri) {
-			r.problem(name, "", "%s is %s, which is no object in S3; allowed is %s; write, for example, s3://my-bucket/sawhorse/pools.json", name, short(uri), p.Allowed)
+			r.problem(name, "", "%s is %s, which is no object in S3; allowed is %s; write, for example, s3://my-bucket/sawhorse/pools.json",
+				name, short(uri), p.Allowed)
 			return nil, false
 		}
 		object, read := objects[uri]
@@ -74,7 +76,8 @@ func (r *Result) document(name string, objects map[string]Object) (value any, gi
 		value, flaws, err = decode(text)
 	}
 	if err != nil {
-		r.problem(name, "", "%s is %s and %v; allowed is %s; write, for example, %s", name, short(strings.TrimSpace(written)), err, p.Allowed, p.Example)
+		r.problem(name, "", "%s is %s and %v; allowed is %s; write, for example, %s", name, short(strings.TrimSpace(written)), err,
+			p.Allowed, p.Example)
 		return nil, false
 	}
 	for _, f := range flaws {

@@ -21,9 +21,11 @@ var protectedFields = []struct {
 	{[]string{"ec2NodeClass", "securityGroupSelectorTerms"}, "security groups are chosen by security_group_ids"},
 	{[]string{"nodePool", "template", "spec", "nodeClassRef"}, "the pool belongs to the EC2NodeClass of its name"},
 	// Kubernetes refuses to change an existing pool from dynamic to static capacity, or back.
-	{[]string{"nodePool", "replicas"}, "static capacity is an alpha feature of Karpenter that Sawhorse does not switch on; use limits and weight"},
+	{[]string{"nodePool", "replicas"},
+		"static capacity is an alpha feature of Karpenter that Sawhorse does not switch on; use limits and weight"},
 	{[]string{"nodePool", "template", "metadata", "labels", names.LabelNodePool}, "Sawhorse sets it to the pool's name"},
-	{[]string{"nodePool", "template", "metadata", "labels", names.LabelSystemNode}, "it marks the system nodes, which Karpenter does not manage"},
+	{[]string{"nodePool", "template", "metadata", "labels", names.LabelSystemNode},
+		"it marks the system nodes, which Karpenter does not manage"},
 }
 
 // sections are the objects in karpenter_config whose fields are merged. If present, each must be an object.
@@ -41,7 +43,8 @@ func (r *Result) override(objects map[string]Object) {
 	}
 	config, ok := value.(map[string]any)
 	if !ok {
-		r.problem(overrideConfig, "", "%s is %s; allowed is a JSON object with the keys nodePool and ec2NodeClass; write, for example, {\"nodePool\":{\"weight\":50}}", overrideConfig, kindOf(value))
+		r.problem(overrideConfig, "", "%s is %s; allowed is a JSON object with the keys nodePool and ec2NodeClass; "+
+			"write, for example, {\"nodePool\":{\"weight\":50}}", overrideConfig, kindOf(value))
 		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(config)) {
@@ -50,7 +53,8 @@ func (r *Result) override(objects map[string]Object) {
 			if near := Nearest(key, top); near != "" {
 				instead = "did you mean " + near + "?"
 			}
-			r.problem(overrideConfig, Join("", key), "%s has the key %s; allowed are nodePool and ec2NodeClass; %s", overrideConfig, short(key), instead)
+			r.problem(overrideConfig, Join("", key), "%s has the key %s; allowed are nodePool and ec2NodeClass; %s", overrideConfig,
+				short(key), instead)
 			delete(config, key)
 		}
 	}
@@ -71,12 +75,15 @@ func (r *Result) sections(config map[string]any) {
 		if _, object := value.(map[string]any); !there || object {
 			continue
 		}
-		r.problem(overrideConfig, strings.Join(path, "."), "%s is %s; allowed is an object; leave it out to keep the defaults", strings.Join(path, "."), kindOf(value))
+		r.problem(overrideConfig, strings.Join(path, "."), "%s is %s; allowed is an object; leave it out to keep the defaults",
+			strings.Join(path, "."), kindOf(value))
 		delete(parent, key)
 	}
 	spec, key := parentOf(config, []string{"nodePool", "template", "spec", "requirements"})
 	if list, ok := spec[key].([]any); ok && len(list) == 0 {
-		r.problem(overrideConfig, "nodePool.template.spec.requirements", "requirements is empty, which would let Karpenter launch any instance; leave it out to keep what the parameters say, or list at least one requirement")
+		r.problem(overrideConfig, "nodePool.template.spec.requirements",
+			"requirements is empty, which would let Karpenter launch any instance; leave it out to keep what the parameters say, "+
+				"or list at least one requirement")
 		delete(spec, key)
 	}
 }
@@ -100,7 +107,8 @@ func (r *Result) protected(config map[string]any) {
 		requirement, _ := entry.(map[string]any)
 		if key, _ := requirement["key"].(string); slices.Contains(reservedLabels, key) {
 			at := fmt.Sprintf("nodePool.template.spec.requirements[%d].key", i)
-			r.problem(overrideConfig, at, "%s is %s, which is reserved: Karpenter makes a label of it, and Sawhorse sets that one; leave the requirement out", at, key)
+			r.problem(overrideConfig, at, "%s is %s, which is reserved: Karpenter makes a label of it, and Sawhorse sets that one; "+
+				"leave the requirement out", at, key)
 		}
 	}
 	r.protectedTags(config)
@@ -130,15 +138,20 @@ func (r *Result) protectedTags(config map[string]any) {
 			continue
 		}
 		if value, _ := tags[key].(string); tooLong(key, value) {
-			r.problem(overrideConfig, at, "the tag %s in ec2NodeClass.tags is too long: AWS takes 128 characters of a key and 256 of a value; write fewer", short(key))
+			r.problem(overrideConfig, at,
+				"the tag %s in ec2NodeClass.tags is too long: AWS takes 128 characters of a key and 256 of a value; write fewer",
+				short(key))
 		}
 		if twin := seen.add(key); twin != "" {
-			r.problem(overrideConfig, at, "%s and the tag %s are one to IAM, which refuses both together; spell them alike, or leave one out", at, short(twin))
+			r.problem(overrideConfig, at,
+				"%s and the tag %s are one to IAM, which refuses both together; spell them alike, or leave one out", at, short(twin))
 		}
 		all[key] = true
 	}
 	if len(all) > maxTags && len(tags) > 0 {
-		r.problem(overrideConfig, "ec2NodeClass.tags", "ec2NodeClass.tags and the parameter tags make %d tags; allowed are %d, because AWS takes 50 and Sawhorse and Karpenter add theirs; take out %d", len(all), maxTags, len(all)-maxTags)
+		r.problem(overrideConfig, "ec2NodeClass.tags",
+			"ec2NodeClass.tags and the parameter tags make %d tags; allowed are %d, "+
+				"because AWS takes 50 and Sawhorse and Karpenter add theirs; take out %d", len(all), maxTags, len(all)-maxTags)
 	}
 }
 
@@ -182,7 +195,9 @@ func (r *Result) windows(config map[string]any) {
 		if !strings.HasPrefix(strings.ToLower(text), "windows") {
 			return
 		}
-		r.problem(overrideConfig, at, "%s is %s, and Karpenter's nodes of a rack run Linux: their access entry lets no Windows node join; write a Linux family like al2023@latest or bottlerocket@latest, or leave it out",
+		r.problem(overrideConfig, at,
+			"%s is %s, and Karpenter's nodes of a rack run Linux: their access entry lets no Windows node join; "+
+				"write a Linux family like al2023@latest or bottlerocket@latest, or leave it out",
 			at, short(text))
 	}
 	refuse(class, "amiFamily", "ec2NodeClass.amiFamily")
@@ -202,7 +217,8 @@ func (r *Result) snapshots(config map[string]any) {
 		ebs, _ := disk["ebs"].(map[string]any)
 		if _, there := ebs["snapshotID"]; there {
 			at := fmt.Sprintf("ec2NodeClass.blockDeviceMappings[%d].ebs.snapshotID", i)
-			r.problem(overrideConfig, at, "%s is protected: a snapshot may hold anybody's data, and pods would read it; leave it out, and put what nodes need into an AMI of your own (amiSelectorTerms)", at)
+			r.problem(overrideConfig, at, "%s is protected: a snapshot may hold anybody's data, and pods would read it; "+
+				"leave it out, and put what nodes need into an AMI of your own (amiSelectorTerms)", at)
 		}
 	}
 }

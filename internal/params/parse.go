@@ -101,7 +101,8 @@ const MostNames = 200
 func (r *Result) known(in Input) map[string]string {
 	crowded := len(in.Params) > MostNames
 	if crowded {
-		r.problem("rack", "", "rack %s has more than %d names under params/, and Sawhorse knows %d parameters; delete those that it does not know (sawhorse params lists the ones it does)",
+		r.problem("rack", "", "rack %s has more than %d names under params/, and Sawhorse knows %d parameters; "+
+			"delete those that it does not know (sawhorse params lists the ones it does)",
 			short(in.Rack), MostNames, len(Table))
 	}
 	texts := map[string]string{}
@@ -115,7 +116,8 @@ func (r *Result) known(in Input) map[string]string {
 		case !known:
 			r.problem(name, "", "%s is not a parameter of Sawhorse; %s", short(name), suggestion(name))
 		case secure[name]:
-			r.problem(name, "", "%s is a SecureString, which Sawhorse does not read because none of its settings is a secret; delete it and write it again with --type String", name)
+			r.problem(name, "", "%s is a SecureString, which Sawhorse does not read because none of its settings is a secret; "+
+				"delete it and write it again with --type String", name)
 		case value != "" && value != Unset:
 			texts[name] = value
 		}
@@ -201,7 +203,8 @@ func (v Value) instead(value string, good func(string) bool) string {
 		spelled = spaced.ReplaceAllString(strings.TrimSpace(value), "$1")
 	}
 	tries := []string{spelled}
-	if lower := strings.ToLower(spelled); v.Type == "bool" || v.Type == "list" || v.Type == "duration" || v.Pattern == volumeTypeValue.Pattern {
+	if lower := strings.ToLower(spelled); v.Type == "bool" || v.Type == "list" || v.Type == "duration" ||
+		v.Pattern == volumeTypeValue.Pattern {
 		tries = append(tries, lower)
 		if lower == "never" {
 			tries = append(tries, "Never")

@@ -86,7 +86,9 @@ func TestReject(t *testing.T) {
 			}
 			// The suggested value must be accepted.
 			if better, ok := strings.CutPrefix(advice, "write "); ok {
-				if again := Parse(Input{Rack: "demo", Params: map[string]string{name: strings.TrimPrefix(better, "for example, ")}}); len(again.Problems) > 0 && name != enabled {
+				if again := Parse(Input{
+					Rack: "demo", Params: map[string]string{name: strings.TrimPrefix(better, "for example, ")},
+				}); len(again.Problems) > 0 && name != enabled {
 					t.Errorf("%s=%q: the advice is refused: %v", name, value, again.Problems)
 				}
 			}
@@ -121,9 +123,12 @@ func TestAbsentUnsetAndEmptyAreTheDefault(t *testing.T) {
 
 // A changed default would change every rack.
 func TestDefaults(t *testing.T) {
-	want := `{"rack":"demo","clusterName":"demo","nodeDisk":20,"highAvailability":true,"workload":{"name":"","capacityTypes":["on-demand"],"cpuLimit":100,` +
-		`"memoryLimitGB":400,"disk":0,"consolidationPolicy":"WhenEmptyOrUnderutilized","consolidateAfter":"30s","nodeExpiry":"720h","disruptionBudget":"10%","volumeType":"gp3"},` +
-		`"build":{"name":"","capacityTypes":["on-demand"],"cpuLimit":32,"memoryLimitGB":256,"disk":0,"consolidationPolicy":"","consolidateAfter":"60s","nodeExpiry":"","volumeType":""},"override":{}}`
+	want := `{"rack":"demo","clusterName":"demo","nodeDisk":20,"highAvailability":true,"workload":{"name":"",` +
+		`"capacityTypes":["on-demand"],"cpuLimit":100,` +
+		`"memoryLimitGB":400,"disk":0,"consolidationPolicy":"WhenEmptyOrUnderutilized","consolidateAfter":"30s","nodeExpiry":"720h",` +
+		`"disruptionBudget":"10%","volumeType":"gp3"},` +
+		`"build":{"name":"","capacityTypes":["on-demand"],"cpuLimit":32,"memoryLimitGB":256,"disk":0,"consolidationPolicy":"",` +
+		`"consolidateAfter":"60s","nodeExpiry":"","volumeType":""},"override":{}}`
 	got, err := json.Marshal(Parse(Input{Rack: "demo"}).Config)
 	if err != nil {
 		t.Fatal(err)
@@ -218,7 +223,8 @@ func TestACrowdedTreeIsOneProblem(t *testing.T) {
 	}
 	in.Params["one_more"] = "x"
 	r := Parse(in)
-	if len(r.Problems) != 2 || r.Problems[0].Parameter != "node_disk" || r.Problems[1].Parameter != "rack" || !strings.Contains(r.Problems[1].Message, "more than 200 names") {
+	if len(r.Problems) != 2 || r.Problems[0].Parameter != "node_disk" || r.Problems[1].Parameter != "rack" ||
+		!strings.Contains(r.Problems[1].Message, "more than 200 names") {
 		t.Errorf("%v", r.Problems)
 	}
 }

@@ -13,7 +13,8 @@ func (r *Result) leftAlone(in Input) Input {
 	if len(in.Params) > 0 || in.Previous[enabled] != "true" && !in.Removing {
 		return in
 	}
-	r.warning("rack", "", "the rack has no parameters any more, and stays as they were last applied, because deleting is no command; to turn Karpenter off, write %s=false (and %s=%s), else write them again",
+	r.warning("rack", "", "the rack has no parameters any more, and stays as they were last applied, because deleting is no command; "+
+		"to turn Karpenter off, write %s=false (and %s=%s), else write them again",
 		enabled, clusterName, in.Previous[clusterName])
 	in.Params = in.Previous
 	return in
@@ -30,7 +31,8 @@ func (r *Result) keepOn(in Input) {
 		if name == authMode {
 			r.warning(name, "", "%s is not set and counts as true, because it has been applied and is one-way; set it to true", name)
 		} else {
-			r.warning(name, "", "%s is not set and counts as true, because Karpenter is on; set it to true, or to false to turn Karpenter off", name)
+			r.warning(name, "",
+				"%s is not set and counts as true, because Karpenter is on; set it to true, or to false to turn Karpenter off", name)
 		}
 	}
 }
@@ -58,15 +60,19 @@ func (r *Result) rules(in Input) {
 	}
 	authGiven, authBefore := r.Effective[authMode], in.Previous[authMode]
 	if authGiven == "false" && authBefore == "true" {
-		r.problem(authMode, "", "%s is false, but it has been applied and EKS cannot go back to the CONFIG_MAP access mode; write true (karpenter_enabled=false is what turns Karpenter off)", authMode)
+		r.problem(authMode, "", "%s is false, but it has been applied and EKS cannot go back to the CONFIG_MAP access mode; "+
+			"write true (karpenter_enabled=false is what turns Karpenter off)", authMode)
 	}
 	if r.Config.Enabled && !r.Config.AuthMode && !r.refused(authMode) {
-		r.problem(enabled, "", "%s is true, but %s is not; Karpenter needs the cluster's access entries; set %s to true too, both may be written at once", enabled, authMode, authMode)
+		r.problem(enabled, "",
+			"%s is true, but %s is not; Karpenter needs the cluster's access entries; set %s to true too, both may be written at once",
+			enabled, authMode, authMode)
 	}
 	r.disks()
 	for _, group := range r.Config.BuildNodeGroups {
 		if slices.Contains(r.Config.SystemNodeGroups, group) {
-			r.problem(buildNodeGroups, "", "%s and %s both have the node group %s; a group is for one of them; take it out of one", buildNodeGroups, systemNodeGroups, group)
+			r.problem(buildNodeGroups, "", "%s and %s both have the node group %s; a group is for one of them; take it out of one",
+				buildNodeGroups, systemNodeGroups, group)
 		}
 	}
 }
@@ -105,7 +111,8 @@ func (r *Result) disks() {
 	}
 	for i, pool := range r.Config.Additional {
 		if at := Join(fmt.Sprintf("[%d]", i), "disk"); pool.Disk > maxDisk {
-			r.problem(additionalConfig, at, "%s is %d, but Karpenter makes no volume of more than %d GiB; write %d or less", at, pool.Disk, maxDisk, maxDisk)
+			r.problem(additionalConfig, at, "%s is %d, but Karpenter makes no volume of more than %d GiB; write %d or less", at, pool.Disk,
+				maxDisk, maxDisk)
 		}
 	}
 }

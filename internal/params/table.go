@@ -75,22 +75,43 @@ func ofPool(parameter string) bool {
 
 // Values that several parameters or fields share.
 var (
-	boolValue       = Value{Type: "bool", Pattern: `true|false`, Allowed: "true or false", Example: "true"}
-	positiveValue   = Value{Type: "integer", Pattern: `[1-9][0-9]{0,9}`, Allowed: "an integer from 1 to 2147483647", Example: "200"}
-	countValue      = Value{Type: "integer", Pattern: `0|[1-9][0-9]{0,9}`, Allowed: "an integer from 0 to 2147483647", Example: "100"}
-	familiesValue   = Value{Type: "list", Pattern: patternList, Allowed: "instance families (a-z, 0-9) with commas", Example: "c6i,m6i"}
-	sizesValue      = Value{Type: "list", Pattern: patternList, Allowed: "instance sizes (a-z, 0-9) with commas", Example: "large,xlarge"}
-	archValue       = Value{Type: "list", Pattern: `(amd64|arm64)(,(amd64|arm64))*`, Allowed: "amd64, arm64, or both with a comma", Example: "amd64,arm64"}
-	capacityValue   = Value{Type: "list", Pattern: `(on-demand|spot)(,(on-demand|spot))*`, Allowed: "on-demand, spot, or both with a comma", Example: "on-demand,spot"}
-	delayValue      = Value{Type: "duration", Pattern: `[0-9]+[smh]`, Allowed: "digits and one of s, m, h", Example: "5m"}
-	expiryValue     = Value{Type: "duration", Pattern: `[0-9]+h|Never`, Allowed: "a number of hours above zero and the letter h, or Never", Example: "720h"}
-	budgetValue     = Value{Type: "text", Pattern: `[0-9]+%?`, Allowed: "a number of nodes, or a percentage from 0% to 100%", Example: "10%"}
+	boolValue     = Value{Type: "bool", Pattern: `true|false`, Allowed: "true or false", Example: "true"}
+	positiveValue = Value{Type: "integer", Pattern: `[1-9][0-9]{0,9}`, Allowed: "an integer from 1 to 2147483647", Example: "200"}
+	countValue    = Value{Type: "integer", Pattern: `0|[1-9][0-9]{0,9}`, Allowed: "an integer from 0 to 2147483647", Example: "100"}
+	familiesValue = Value{Type: "list", Pattern: patternList, Allowed: "instance families (a-z, 0-9) with commas", Example: "c6i,m6i"}
+	sizesValue    = Value{Type: "list", Pattern: patternList, Allowed: "instance sizes (a-z, 0-9) with commas", Example: "large,xlarge"}
+	archValue     = Value{
+		Type: "list", Pattern: `(amd64|arm64)(,(amd64|arm64))*`, Allowed: "amd64, arm64, or both with a comma", Example: "amd64,arm64",
+	}
+	capacityValue = Value{
+		Type: "list", Pattern: `(on-demand|spot)(,(on-demand|spot))*`, Allowed: "on-demand, spot, or both with a comma",
+		Example: "on-demand,spot",
+	}
+	delayValue  = Value{Type: "duration", Pattern: `[0-9]+[smh]`, Allowed: "digits and one of s, m, h", Example: "5m"}
+	expiryValue = Value{
+		Type: "duration", Pattern: `[0-9]+h|Never`, Allowed: "a number of hours above zero and the letter h, or Never", Example: "720h",
+	}
+	budgetValue = Value{
+		Type: "text", Pattern: `[0-9]+%?`, Allowed: "a number of nodes, or a percentage from 0% to 100%", Example: "10%",
+	}
 	volumeTypeValue = Value{Type: "text", Pattern: `gp2|gp3|io1|io2`, Allowed: "gp2, gp3, io1 or io2", Example: "gp3"}
-	typesValue      = Value{Type: "list", Pattern: `[a-z0-9-]+\.[a-z0-9-]+(,[a-z0-9-]+\.[a-z0-9-]+)*`, Allowed: "EC2 instance types with commas", Example: "m6i.large"}
-	labelsValue     = Value{Type: "labels", Pattern: listed(patternName + `=` + patternLabel), Allowed: "key=value with commas, valid in Kubernetes, without double quotes and reserved labels", Example: "team=web,stage=prod"}
-	taintsValue     = Value{Type: "taints", Pattern: listed(patternName + `(=(` + patternLabel + `)?)?:(NoSchedule|PreferNoSchedule|NoExecute)`),
-		Allowed: "key=value:Effect or key:Effect with commas, the effect NoSchedule, PreferNoSchedule or NoExecute", Example: "nvidia.com/gpu=true:NoSchedule"}
-	groupsValue = Value{Type: "list", Pattern: `[0-9A-Za-z][A-Za-z0-9_-]{0,62}(,[0-9A-Za-z][A-Za-z0-9_-]{0,62})*`, Allowed: "names of managed node groups with commas", Example: "system-a,system-b"}
+	typesValue      = Value{
+		Type: "list", Pattern: `[a-z0-9-]+\.[a-z0-9-]+(,[a-z0-9-]+\.[a-z0-9-]+)*`, Allowed: "EC2 instance types with commas",
+		Example: "m6i.large",
+	}
+	labelsValue = Value{
+		Type: "labels", Pattern: listed(patternName + `=` + patternLabel),
+		Allowed: "key=value with commas, valid in Kubernetes, without double quotes and reserved labels", Example: "team=web,stage=prod",
+	}
+	taintsValue = Value{
+		Type: "taints", Pattern: listed(patternName + `(=(` + patternLabel + `)?)?:(NoSchedule|PreferNoSchedule|NoExecute)`),
+		Allowed: "key=value:Effect or key:Effect with commas, the effect NoSchedule, PreferNoSchedule or NoExecute",
+		Example: "nvidia.com/gpu=true:NoSchedule",
+	}
+	groupsValue = Value{
+		Type: "list", Pattern: `[0-9A-Za-z][A-Za-z0-9_-]{0,62}(,[0-9A-Za-z][A-Za-z0-9_-]{0,62})*`,
+		Allowed: "names of managed node groups with commas", Example: "system-a,system-b",
+	}
 )
 
 // Patterns used inside other patterns.
@@ -110,14 +131,18 @@ func listed(one string) Pattern { return Pattern(`\s*` + one + `(\s*,\s*` + one 
 var Table = []Param{
 	{
 		Name: additionalConfig, Section: SectionAdditional, Absent: "no more pools",
-		Value:       Value{Type: "json", Pattern: `\s*(\[[\s\S]*|s3://\S+|[A-Za-z0-9+/=\s]+)\s*`, Allowed: "a JSON array of pools, base64 of one, or s3://bucket/key.json", Example: `[{"name":"gpu","instance_families":"g5"}]`},
+		Value: Value{
+			Type: "json", Pattern: `\s*(\[[\s\S]*|s3://\S+|[A-Za-z0-9+/=\s]+)\s*`,
+			Allowed: "a JSON array of pools, base64 of one, or s3://bucket/key.json", Example: `[{"name":"gpu","instance_families":"g5"}]`,
+		},
 		Description: "More pools: each entry gives a NodePool and an EC2NodeClass of its name.",
 		set:         noted,
 	},
 	{
 		Name: "build_node_enabled", Section: SectionRack, Default: "false", Value: boolValue,
-		Description: "true gives Karpenter a pool for builds, and the build node groups go to zero; with false they stay as they are, under Cluster Autoscaler.",
-		set:         boolean(func(c *Config) *bool { return &c.BuildNodes }),
+		Description: "true gives Karpenter a pool for builds, and the build node groups go to zero; " +
+			"with false they stay as they are, under Cluster Autoscaler.",
+		set: boolean(func(c *Config) *bool { return &c.BuildNodes }),
 	},
 	{
 		Name: buildNodeGroups, Section: SectionRack, Absent: "those labelled convox-build=true", Value: groupsValue,
@@ -139,15 +164,19 @@ var Table = []Param{
 	},
 	{
 		Name: "cluster_autoscaler", Section: SectionRack, Absent: "discovered by its image",
-		Value:       Value{Type: "text", Pattern: patternDeployment, Allowed: "namespace/name of a Deployment", Example: "kube-system/cluster-autoscaler"},
-		Description: "The Cluster Autoscaler Deployment to hand over from, where there are several; its image must be one named cluster-autoscaler.",
-		set:         text(func(c *Config) *string { return &c.Autoscaler }),
+		Value: Value{
+			Type: "text", Pattern: patternDeployment, Allowed: "namespace/name of a Deployment", Example: "kube-system/cluster-autoscaler",
+		},
+		Description: "The Cluster Autoscaler Deployment to hand over from, where there are several; " +
+			"its image must be one named cluster-autoscaler.",
+		set: text(func(c *Config) *string { return &c.Autoscaler }),
 	},
 	{
 		Name: clusterName, Section: SectionRack, Absent: "the rack's name",
-		Value:       Value{Type: "text", Pattern: `[0-9A-Za-z][A-Za-z0-9_-]{0,99}`, Allowed: "the name of an EKS cluster", Example: "prod"},
-		Description: "The EKS cluster. It must carry the tag sawhorse.dev/rack={rack}, which sawhorse register sets. Fixed once karpenter_auth_mode has been applied.",
-		set:         text(func(c *Config) *string { return &c.ClusterName }),
+		Value: Value{Type: "text", Pattern: `[0-9A-Za-z][A-Za-z0-9_-]{0,99}`, Allowed: "the name of an EKS cluster", Example: "prod"},
+		Description: "The EKS cluster. It must carry the tag sawhorse.dev/rack={rack}, which sawhorse register sets. " +
+			"Fixed once karpenter_auth_mode has been applied.",
+		set: text(func(c *Config) *string { return &c.ClusterName }),
 	},
 	{
 		Name: "high_availability", Section: SectionRack, Default: "true", Value: boolValue,
@@ -166,8 +195,9 @@ var Table = []Param{
 	},
 	{
 		Name: authMode, Section: SectionEnabling, Default: "false", Value: boolValue,
-		Description: "true prepares the cluster for Karpenter: access mode, access entries, discovery tags, labels, CRDs. One-way: it cannot be set back.",
-		set:         boolean(func(c *Config) *bool { return &c.AuthMode }),
+		Description: "true prepares the cluster for Karpenter: access mode, access entries, discovery tags, labels, CRDs. " +
+			"One-way: it cannot be set back.",
+		set: boolean(func(c *Config) *bool { return &c.AuthMode }),
 	},
 	{
 		Name: "karpenter_build_capacity_types", Section: SectionBuild, Default: "on-demand", Value: capacityValue,
@@ -211,7 +241,11 @@ var Table = []Param{
 	},
 	{
 		Name: overrideConfig, Section: SectionOverride, Absent: "nothing is overridden",
-		Value:       Value{Type: "json", Pattern: `\s*(\{[\s\S]*|s3://\S+|[A-Za-z0-9+/=\s]+)\s*`, Allowed: "a JSON object with the keys nodePool and ec2NodeClass, base64 of one, or s3://bucket/key.json", Example: `{"nodePool":{"weight":50}}`},
+		Value: Value{
+			Type: "json", Pattern: `\s*(\{[\s\S]*|s3://\S+|[A-Za-z0-9+/=\s]+)\s*`,
+			Allowed: "a JSON object with the keys nodePool and ec2NodeClass, base64 of one, or s3://bucket/key.json",
+			Example: `{"nodePool":{"weight":50}}`,
+		},
 		Description: "Sections of the workload pool's NodePool and EC2NodeClass that replace what the other parameters say.",
 		set:         noted,
 	},
@@ -248,10 +282,12 @@ var Table = []Param{
 	},
 	{
 		Name: "karpenter_image_repository", Section: SectionRack, Absent: "the chart's",
-		Value: Value{Type: "text", Pattern: `[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]+)?(/[a-z0-9]([a-z0-9._-]*[a-z0-9])?)+`, Allowed: "an image repository without a tag",
+		Value: Value{Type: "text", Pattern: `[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]+)?(/[a-z0-9]([a-z0-9._-]*[a-z0-9])?)+`,
+			Allowed: "an image repository without a tag",
 			Example: "123456789012.dkr.ecr.eu-central-1.amazonaws.com/karpenter/controller"},
-		Description: "Where the cluster pulls Karpenter's controller image from, for private clusters: the account's own ECR, or what the stack's imageRepositories allow.",
-		set:         text(func(c *Config) *string { return &c.ImageRepository }),
+		Description: "Where the cluster pulls Karpenter's controller image from, for private clusters: the account's own ECR, " +
+			"or what the stack's imageRepositories allow.",
+		set: text(func(c *Config) *string { return &c.ImageRepository }),
 	},
 	{
 		Name: "karpenter_instance_families", Section: SectionWorkload, Absent: "all families", Value: familiesValue,
@@ -322,31 +358,43 @@ var Table = []Param{
 	},
 	{
 		Name: securityGroupIDs, Section: SectionRack, Absent: "discovered from the cluster and its node groups",
-		Value:       Value{Type: "list", Pattern: patternGroupID + `(,` + patternGroupID + `)*`, Allowed: "security group ids with commas", Example: "sg-0123456789abcdef0"},
+		Value: Value{
+			Type: "list", Pattern: patternGroupID + `(,` + patternGroupID + `)*`, Allowed: "security group ids with commas",
+			Example: "sg-0123456789abcdef0",
+		},
 		Description: "Security groups of Karpenter's nodes: what gets the discovery tag.",
 		set:         list(func(c *Config) *[]string { return &c.SecurityGroupIDs }),
 	},
 	{
 		Name: subnetIDs, Section: SectionRack, Absent: "discovered from the node groups",
-		Value:       Value{Type: "list", Pattern: patternSubnetID + `(,` + patternSubnetID + `)*`, Allowed: "subnet ids with commas", Example: "subnet-0123456789abcdef0"},
+		Value: Value{
+			Type: "list", Pattern: patternSubnetID + `(,` + patternSubnetID + `)*`, Allowed: "subnet ids with commas",
+			Example: "subnet-0123456789abcdef0",
+		},
 		Description: "Subnets of Karpenter's nodes: what gets the discovery tag.",
 		set:         list(func(c *Config) *[]string { return &c.SubnetIDs }),
 	},
 	{
 		Name: "system_deployments", Section: SectionRack, Absent: "metrics server, rack API, resolver, routers",
-		Value: Value{Type: "list", Pattern: patternDeployment + `(,` + patternDeployment + `)*`, Allowed: "namespace/name of Deployments with commas",
+		Value: Value{Type: "list", Pattern: patternDeployment + `(,` + patternDeployment + `)*`,
+			Allowed: "namespace/name of Deployments with commas",
 			Example: "kube-system/metrics-server,kube-system/coredns"},
-		Description: "The Deployments that are pinned to system nodes: of kube-system, of the rack's own namespaces ({rack}-…) and of the stack's systemNamespaces; never Karpenter's own.",
-		set:         list(func(c *Config) *[]string { return &c.SystemDeployments }),
+		Description: "The Deployments that are pinned to system nodes: of kube-system, " +
+			"of the rack's own namespaces ({rack}-…) and of the stack's systemNamespaces; never Karpenter's own.",
+		set: list(func(c *Config) *[]string { return &c.SystemDeployments }),
 	},
 	{
-		Name: systemNodeGroups, Section: SectionRack, Absent: "those that are neither build nor additional groups, and have no taint for special work", Value: groupsValue,
-		Description: "The managed node groups whose nodes are system nodes. With Karpenter, one of SPOT capacity is replaced by an on-demand copy, and deleted.",
-		set:         list(func(c *Config) *[]string { return &c.SystemNodeGroups }),
+		Name: systemNodeGroups, Section: SectionRack,
+		Absent: "those that are neither build nor additional groups, and have no taint for special work", Value: groupsValue,
+		Description: "The managed node groups whose nodes are system nodes. " +
+			"With Karpenter, one of SPOT capacity is replaced by an on-demand copy, and deleted.",
+		set: list(func(c *Config) *[]string { return &c.SystemNodeGroups }),
 	},
 	{
 		Name: "tags", Section: SectionRack, Absent: "none",
-		Value: Value{Type: "tags", Pattern: patternTag + `(,` + patternTag + `)*`, Allowed: "key=value with commas; not Name, Rack, eks:eks-cluster-name, nor the prefixes aws:, karpenter.sh/, karpenter.k8s.aws/, kubernetes.io/, sawhorse.dev/",
+		Value: Value{Type: "tags", Pattern: patternTag + `(,` + patternTag + `)*`,
+			Allowed: "key=value with commas; not Name, Rack, eks:eks-cluster-name, nor the prefixes aws:, karpenter.sh/, " +
+				"karpenter.k8s.aws/, kubernetes.io/, sawhorse.dev/",
 			Example: "team=web,cost-center=42"},
 		Description: "AWS tags of everything that Sawhorse creates, nodes included.",
 		set:         tags(func(c *Config) *map[string]string { return &c.Tags }),

@@ -90,7 +90,10 @@ func TestPatternAgreesWithParser(t *testing.T) {
 
 // mutate changes a valid value slightly, so that about half of the results stay valid.
 func mutate(random *rand.Rand, value string) string {
-	pieces := []string{"0", "1", "9", "99999", "%", ",", "h", "m", "s", "d", " ", "\n", "-", "_", ".", "a", "Z", "٣", "true", "Never", "spot", "arm64", "unset"}
+	pieces := []string{
+		"0", "1", "9", "99999", "%", ",", "h", "m", "s", "d", " ", "\n", "-", "_", ".", "a", "Z", "٣", "true", "Never", "spot",
+		"arm64", "unset",
+	}
 	text := []byte(value)
 	for range random.IntN(3) {
 		at := random.IntN(len(text) + 1)

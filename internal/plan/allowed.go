@@ -36,8 +36,9 @@ func (b *builder) imageRepository() {
 	if len(others) > 0 {
 		allowed = strings.Join(others, ", ")
 	}
-	b.disallowed(imageRepository, b.inForce(imageRepository, image), "karpenter_image_repository is %s, and what is in it would run with the rights of Karpenter's controller; allowed are %s and %s; "+
-		"write one of these, or have it added to the stack's context value imageRepositories", image, names.ControllerImage, allowed)
+	b.disallowed(imageRepository, b.inForce(imageRepository, image),
+		"karpenter_image_repository is %s, and what is in it would run with the rights of Karpenter's controller; allowed are %s and %s; "+
+			"write one of these, or have it added to the stack's context value imageRepositories", image, names.ControllerImage, allowed)
 }
 
 // ecr matches a repository in a private ECR registry. It captures the account, and the domain suffix used in China. The
@@ -64,7 +65,8 @@ func (b *builder) systemDeployments() {
 		own := slices.Contains(namespaces, namespace) || strings.HasPrefix(namespace, b.config.Rack+"-")
 		switch inForce := b.inForce(systemDeployments, deployment); {
 		case deployment == names.Namespace+"/"+names.ReleaseController && !inForce:
-			b.problem(systemDeployments, "system_deployments has %s, Karpenter's own Deployment, which stands on system nodes as it is; take it out", deployment)
+			b.problem(systemDeployments,
+				"system_deployments has %s, Karpenter's own Deployment, which stands on system nodes as it is; take it out", deployment)
 		case own:
 		case inForce:
 			before = append(before, deployment)
@@ -75,7 +77,8 @@ func (b *builder) systemDeployments() {
 	others := func(inForce bool, deployments []string) {
 		if len(deployments) > 0 {
 			b.disallowed(systemDeployments, inForce, "system_deployments has %s; allowed are Deployments of the namespaces %s and %s-…; "+
-				"take the others out, or have their namespace added to the stack's context value systemNamespaces", strings.Join(deployments, ", "), strings.Join(namespaces, ", "), b.config.Rack)
+				"take the others out, or have their namespace added to the stack's context value systemNamespaces",
+				strings.Join(deployments, ", "), strings.Join(namespaces, ", "), b.config.Rack)
 		}
 	}
 	others(false, now)

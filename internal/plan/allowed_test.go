@@ -91,13 +91,16 @@ func TestImageRepositories(t *testing.T) {
 func TestWhatAnImageRepositoryMayBe(t *testing.T) {
 	f := facts()
 	written := with(on, "karpenter_image_repository", "ghcr.io/x/y")
-	for _, said := range []string{"ghcr.io/x/y", "allowed are public.ecr.aws/karpenter/controller and the account's own ECR;", "imageRepositories"} {
+	for _, said := range []string{
+		"ghcr.io/x/y", "allowed are public.ecr.aws/karpenter/controller and the account's own ECR;", "imageRepositories",
+	} {
 		if got := build(t, written, f).Problems; len(got) != 1 || !strings.Contains(got[0].Message, said) {
 			t.Errorf("%v does not say %s", got, said)
 		}
 	}
 	f.Deployment.ImageRepositories = []string{"a.example/*", "b.example/c"}
-	if got := build(t, written, f).Problems; len(got) != 1 || !strings.Contains(got[0].Message, "controller and a.example/*, b.example/c;") {
+	if got := build(t, written, f).Problems; len(got) != 1 ||
+		!strings.Contains(got[0].Message, "controller and a.example/*, b.example/c;") {
 		t.Errorf("%v", got)
 	}
 }
@@ -132,7 +135,10 @@ func TestSystemDeployments(t *testing.T) {
 	f := facts()
 	f.Deployment.SystemNamespaces = []string{"ingress", "dns"}
 	got := build(t, with(on, "system_deployments", "shop/web,dns/a,shop/db"), f).Problems
-	if len(got) != 1 || !strings.Contains(got[0].Message, "has shop/db, shop/web; allowed are Deployments of the namespaces kube-system, ingress, dns and demo-…;") || !strings.Contains(got[0].Message, "systemNamespaces") {
+	if len(got) != 1 ||
+		!strings.Contains(got[0].Message,
+			"has shop/db, shop/web; allowed are Deployments of the namespaces kube-system, ingress, dns and demo-…;") ||
+		!strings.Contains(got[0].Message, "systemNamespaces") {
 		t.Errorf("%v", got)
 	}
 }
@@ -162,7 +168,10 @@ func TestWithoutACloudTheTagMayBeUnknown(t *testing.T) {
 		tags     texts
 		problems int
 	}{{nil, 0}, {texts{}, 1}, {texts{"sawhorse.dev/rack": "demo"}, 0}, {texts{"sawhorse.dev/rack": "other"}, 1}} {
-		f := plan.Facts{Offline: true, Cluster: &plan.ClusterFacts{Cluster: plan.Cluster{Name: "demo"}, Status: "ACTIVE", Tags: c.tags}, Deployment: plan.Deployment{RequireClusterTag: true}}
+		f := plan.Facts{
+			Offline: true, Cluster: &plan.ClusterFacts{Cluster: plan.Cluster{Name: "demo"}, Status: "ACTIVE", Tags: c.tags},
+			Deployment: plan.Deployment{RequireClusterTag: true},
+		}
 		if got := build(t, on, f).Problems; len(got) != c.problems {
 			t.Errorf("%v: %v", c.tags, got)
 		}

@@ -226,7 +226,9 @@ func Listed(version string) (listed bool, all string) {
 // version adds a warning for a Kubernetes version that Karpenter does not list.
 func (b *builder) version() {
 	if listed, all := Listed(b.facts.Cluster.Version); !listed && b.plan.Goal == GoalKarpenter {
-		b.warn("cluster_name", "cluster %s runs Kubernetes %s; Karpenter %s lists %s, and may not work with others", b.config.ClusterName, b.facts.Cluster.Version, names.KarpenterVersion, all)
+		b.warn("cluster_name", "cluster %s runs Kubernetes %s; Karpenter %s lists %s, and may not work with others; "+
+			"keep the cluster at one of these versions, or watch Karpenter's log after the upgrade",
+			b.config.ClusterName, b.facts.Cluster.Version, names.KarpenterVersion, all)
 	}
 }
 

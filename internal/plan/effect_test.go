@@ -14,8 +14,10 @@ func TestEffectSentences(t *testing.T) {
 		changed + "it has no nodes":                                {Change: PoolChanged, Replaces: true, Nodes: &none},
 		"pool a is removed: Karpenter drains and ends its 7 nodes": {Change: PoolRemoved, Replaces: true, Nodes: &some},
 
-		changed + "Karpenter replaces its nodes (NodePoolDrifted)" + allows:  {Change: PoolChanged, Replaces: true, Reasons: hash},
-		changed + "Karpenter replaces its 1 node (NodePoolDrifted)" + allows: {Change: PoolChanged, Replaces: true, Reasons: hash, Nodes: &one},
+		changed + "Karpenter replaces its nodes (NodePoolDrifted)" + allows: {Change: PoolChanged, Replaces: true, Reasons: hash},
+		changed + "Karpenter replaces its 1 node (NodePoolDrifted)" + allows: {
+			Change: PoolChanged, Replaces: true, Reasons: hash, Nodes: &one,
+		},
 		changed + "Karpenter replaces its 7 nodes (NodePoolDrifted)" + allows: {
 			Change: PoolChanged, Replaces: true, Reasons: hash, Nodes: &some, Replaced: &some,
 		},
@@ -25,7 +27,9 @@ func TestEffectSentences(t *testing.T) {
 		changed + "Karpenter replaces 3 of its 7 nodes, and may replace others (AMIDrift, RequirementsDrifted)" + allows: {
 			Change: PoolChanged, Replaces: true, MayReplace: true, Reasons: two, Nodes: &some, Replaced: &fewer,
 		},
-		changed + "Karpenter may replace some or all of its nodes (NodePoolDrifted)" + allows: {Change: PoolChanged, MayReplace: true, Reasons: hash},
+		changed + "Karpenter may replace some or all of its nodes (NodePoolDrifted)" + allows: {
+			Change: PoolChanged, MayReplace: true, Reasons: hash,
+		},
 		changed + "Karpenter may replace its 1 node (NodePoolDrifted)" + allows: {
 			Change: PoolChanged, MayReplace: true, Reasons: hash, Nodes: &one, Replaced: &none,
 		},

@@ -33,9 +33,13 @@ func facts() plan.Facts {
 		},
 		Deployment: plan.Deployment{RequireClusterTag: true, NodeRoles: []string{"*-node"}},
 		NodeGroups: []plan.NodeGroup{
-			{Name: "build", CapacityType: "ON_DEMAND", InstanceTypes: []string{"m6i.large"}, Labels: map[string]string{names.LabelBuild: "true"}, Scaling: plan.Scaling{Max: 3},
-				Taints: []plan.NodeGroupTaint{{Key: "dedicated", Value: "build", Effect: "NO_SCHEDULE"}}, Resources: plan.Resources{AutoScalingGroups: []plan.AutoScalingGroup{{Name: "eks-build"}}}},
-			{Name: "system", CapacityType: "ON_DEMAND", InstanceTypes: []string{"m6i.large"}, NodeRole: "arn:aws:iam::123456789012:role/demo-node", Labels: map[string]string{"a": "1", "b": "2", "c": "3"}, Scaling: plan.Scaling{Min: 2, Max: 4, Desired: 2}},
+			{Name: "build", CapacityType: "ON_DEMAND", InstanceTypes: []string{"m6i.large"},
+				Labels: map[string]string{names.LabelBuild: "true"}, Scaling: plan.Scaling{Max: 3},
+				Taints:    []plan.NodeGroupTaint{{Key: "dedicated", Value: "build", Effect: "NO_SCHEDULE"}},
+				Resources: plan.Resources{AutoScalingGroups: []plan.AutoScalingGroup{{Name: "eks-build"}}}},
+			{Name: "system", CapacityType: "ON_DEMAND", InstanceTypes: []string{"m6i.large"},
+				NodeRole: "arn:aws:iam::123456789012:role/demo-node", Labels: map[string]string{"a": "1", "b": "2", "c": "3"},
+				Scaling: plan.Scaling{Min: 2, Max: 4, Desired: 2}},
 		},
 		Subnets: []plan.Tagged{
 			{ID: "subnet-a", Zone: "eu-central-1a", Tags: map[string]string{"Name": "a", "kubernetes.io/role/internal-elb": "1"}},
@@ -126,8 +130,10 @@ var cases = []struct {
 	{name: "claimed", params: on, facts: func(f *plan.Facts) { f.Records.Claim = "other" }, problems: "cluster_name"},
 	{name: "auto-mode", params: on, facts: func(f *plan.Facts) { f.Cluster.AutoMode = true }, problems: "cluster_name"},
 	{name: "cluster-not-active", params: on, facts: func(f *plan.Facts) { f.Cluster.Status = "CREATING" }, problems: "cluster_name"},
-	{name: "not-let-in", params: on, facts: func(f *plan.Facts) { f.Cluster.Tags, f.Subnets = nil, nil }, problems: "karpenter_auth_mode cluster_name"},
-	{name: "let-in-for-another-rack", params: on, facts: func(f *plan.Facts) { f.Cluster.Tags[names.TagRack] = "other" }, problems: "cluster_name"},
+	{name: "not-let-in", params: on, facts: func(f *plan.Facts) { f.Cluster.Tags, f.Subnets = nil, nil },
+		problems: "karpenter_auth_mode cluster_name"},
+	{name: "let-in-for-another-rack", params: on, facts: func(f *plan.Facts) { f.Cluster.Tags[names.TagRack] = "other" },
+		problems: "cluster_name"},
 	{name: "in-before-the-tag", params: on, facts: func(f *plan.Facts) {
 		f.Cluster.Tags, f.Cluster.AuthMode, f.Records = nil, "API_AND_CONFIG_MAP", plan.Records{Claim: "demo", Goal: plan.GoalAccess}
 	}},
@@ -137,7 +143,8 @@ var cases = []struct {
 	}, problems: "karpenter_auth_mode karpenter_auth_mode"},
 	{name: "no-subnets", params: on, facts: func(f *plan.Facts) { f.Subnets = nil }, problems: "karpenter_auth_mode"},
 	{name: "no-system-group", params: on, facts: func(f *plan.Facts) { f.NodeGroups = f.NodeGroups[:1] }, problems: "karpenter_enabled"},
-	{name: "spot-system-group", params: on, facts: func(f *plan.Facts) { f.NodeGroups[1].CapacityType = "SPOT" }, problems: "system_node_groups"},
+	{name: "spot-system-group", params: on, facts: func(f *plan.Facts) { f.NodeGroups[1].CapacityType = "SPOT" },
+		problems: "system_node_groups"},
 	{name: "spot-system-group-named", params: named, facts: func(f *plan.Facts) { f.NodeGroups[1].CapacityType = "SPOT" }},
 	{name: "spot-system-group-turned-off", params: with(named, "karpenter_enabled", "false"), facts: func(f *plan.Facts) {
 		f.NodeGroups[1].CapacityType = "SPOT"
@@ -152,11 +159,16 @@ var cases = []struct {
 	{name: "groups-not-dedicated", params: on, facts: func(f *plan.Facts) {
 		f.NodeGroups = append(f.NodeGroups, additional("gpu", "NO_SCHEDULE"), additional("web", ""), additional("db", "PREFER_NO_SCHEDULE"))
 	}, problems: "karpenter_enabled"},
-	{name: "irsa-without-provider", params: on, facts: func(f *plan.Facts) { f.PodIdentity, f.OIDCProvider = false, false }, problems: "karpenter_enabled"},
-	{name: "irsa-without-sts", params: on, facts: func(f *plan.Facts) { f.PodIdentity, f.OIDCWithoutSTS = false, true }, problems: "karpenter_enabled"},
-	{name: "foreign-names", params: on, facts: func(f *plan.Facts) { f.Foreign = []string{"IAM role demo-karpenter", "SQS queue demo-karpenter"} }, problems: "rack rack"},
+	{name: "irsa-without-provider", params: on, facts: func(f *plan.Facts) { f.PodIdentity, f.OIDCProvider = false, false },
+		problems: "karpenter_enabled"},
+	{name: "irsa-without-sts", params: on, facts: func(f *plan.Facts) { f.PodIdentity, f.OIDCWithoutSTS = false, true },
+		problems: "karpenter_enabled"},
+	{name: "foreign-names", params: on,
+		facts: func(f *plan.Facts) { f.Foreign = []string{"IAM role demo-karpenter", "SQS queue demo-karpenter"} }, problems: "rack rack"},
 	{name: "two-owned-groups", params: on, facts: func(f *plan.Facts) {
-		f.SecurityGroups = append(f.SecurityGroups, plan.Tagged{ID: "sg-node", Tags: map[string]string{names.TagClusterOwned + "demo": "owned", names.TagClusterOwned + "x": "owned"}})
+		f.SecurityGroups = append(f.SecurityGroups, plan.Tagged{
+			ID: "sg-node", Tags: map[string]string{names.TagClusterOwned + "demo": "owned", names.TagClusterOwned + "x": "owned"},
+		})
 	}},
 }
 
@@ -245,7 +257,8 @@ func golden(t *testing.T, name string, value any) {
 	a, b := strings.Split(string(got), "\n"), strings.Split(string(want), "\n")
 	for i := range a {
 		if i >= len(b) || a[i] != b[i] {
-			t.Fatalf("%s: line %d\n got %s\nwant %s\n(go test ./internal/plan -update, then read the difference)", file, i+1, a[i], append(b, "the end")[min(i, len(b))])
+			t.Fatalf("%s: line %d\n got %s\nwant %s\n(go test ./internal/plan -update, then read the difference)", file, i+1, a[i],
+				append(b, "the end")[min(i, len(b))])
 		}
 	}
 	t.Fatalf("%s: the plan ends early", file)
@@ -314,7 +327,8 @@ func TestOnlyWhatChangedIsDue(t *testing.T) {
 		{"a new system group", on, func(f *plan.Facts) {
 			f.NodeGroups = append(f.NodeGroups, plan.NodeGroup{Name: "system2", InstanceTypes: []string{"m6i.large"}})
 		}, "nodegroups/labels"},
-		{"an additional group", on, func(f *plan.Facts) { f.NodeGroups = append(f.NodeGroups, additional("gpu", "NO_SCHEDULE")) }, "autoscaler"},
+		{"an additional group", on, func(f *plan.Facts) { f.NodeGroups = append(f.NodeGroups, additional("gpu", "NO_SCHEDULE")) },
+			"autoscaler"},
 	} {
 		f := facts()
 		if c.facts != nil {
@@ -458,10 +472,12 @@ func TestBuildsAlwaysHaveNodes(t *testing.T) {
 func TestPoliciesThatKarpentersNodesLack(t *testing.T) {
 	f := facts()
 	f.SystemPolicies = []string{
-		"arn:aws:iam::123456789012:policy/logs", "arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryReadOnly", "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy",
+		"arn:aws:iam::123456789012:policy/logs", "arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryReadOnly",
+		"arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy",
 	}
 	got := build(t, on, f)
-	if len(got.Problems) > 0 || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0].Message, "lacks: arn:aws:iam::123456789012:policy/logs;") {
+	if len(got.Problems) > 0 || len(got.Warnings) != 1 ||
+		!strings.Contains(got.Warnings[0].Message, "lacks: arn:aws:iam::123456789012:policy/logs;") {
 		t.Errorf("problems %v, warnings %v", got.Problems, got.Warnings)
 	}
 	if got := build(t, texts{"karpenter_auth_mode": "true"}, f); len(got.Warnings) > 0 {

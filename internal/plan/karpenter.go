@@ -28,7 +28,8 @@ func (b *builder) infrastructure() {
 		Tags:           b.marks(),
 	}
 	for _, name := range nodePolicies {
-		b.plan.Infrastructure.NodePolicies = append(b.plan.Infrastructure.NodePolicies, fmt.Sprintf("arn:%s:iam::aws:policy/%s", b.plan.Cluster.Partition, name))
+		b.plan.Infrastructure.NodePolicies = append(b.plan.Infrastructure.NodePolicies,
+			fmt.Sprintf("arn:%s:iam::aws:policy/%s", b.plan.Cluster.Partition, name))
 	}
 	b.plan.Infrastructure.NodePolicies = append(b.plan.Infrastructure.NodePolicies, b.config.NodePolicyARNs...)
 	slices.Sort(b.plan.Infrastructure.NodePolicies)
@@ -39,15 +40,20 @@ func (b *builder) infrastructure() {
 	}
 	b.lackingPolicies()
 	for _, foreign := range b.facts.Foreign {
-		b.problem("rack", "%s exists and was not made by Sawhorse for this rack and cluster; names in IAM are shared by all regions of an account, so a rack of the same name in another region collides too; delete it, or use another rack name", foreign)
+		b.problem("rack", "%s exists and was not made by Sawhorse for this rack and cluster; "+
+			"names in IAM are shared by all regions of an account, so a rack of the same name in another region collides too; "+
+			"delete it, or use another rack name", foreign)
 	}
 	if !b.plan.Infrastructure.PodIdentity && !b.facts.OIDCProvider && !b.facts.Offline {
-		b.problem("karpenter_enabled", "cluster %s has neither the add-on eks-pod-identity-agent nor an IAM OIDC provider, so Karpenter could get no credentials; run `aws eks create-addon --cluster-name %s --addon-name eks-pod-identity-agent`, or create the provider for %s",
+		b.problem("karpenter_enabled",
+			"cluster %s has neither the add-on eks-pod-identity-agent nor an IAM OIDC provider, so Karpenter could get no credentials; "+
+				"run `aws eks create-addon --cluster-name %s --addon-name eks-pod-identity-agent`, or create the provider for %s",
 			b.config.ClusterName, b.config.ClusterName, b.plan.Cluster.OIDCIssuer)
 	}
 	if !b.plan.Infrastructure.PodIdentity && b.facts.OIDCProvider && b.facts.OIDCWithoutSTS {
-		b.problem("karpenter_enabled", "the IAM OIDC provider of cluster %s lacks the client id %s, so STS would give Karpenter no credentials; "+
-			"run `aws iam add-client-id-to-open-id-connect-provider --client-id %s --open-id-connect-provider-arn %s`",
+		b.problem("karpenter_enabled",
+			"the IAM OIDC provider of cluster %s lacks the client id %s, so STS would give Karpenter no credentials; "+
+				"run `aws iam add-client-id-to-open-id-connect-provider --client-id %s --open-id-connect-provider-arn %s`",
 			b.config.ClusterName, names.OIDCClient, names.OIDCClient, OIDCProviderARN(b.plan.Cluster))
 	}
 }
@@ -66,7 +72,8 @@ func (b *builder) sharedNetworks() (arns []string) {
 	} {
 		for _, t := range kind.found {
 			if t.Owner != "" && t.Owner != b.plan.Cluster.Account && slices.Contains(kind.chosen, t.ID) {
-				arns = append(arns, fmt.Sprintf("arn:%s:ec2:%s:%s:%s/%s", b.plan.Cluster.Partition, b.plan.Cluster.Region, t.Owner, kind.name, t.ID))
+				arns = append(arns,
+					fmt.Sprintf("arn:%s:ec2:%s:%s:%s/%s", b.plan.Cluster.Partition, b.plan.Cluster.Region, t.Owner, kind.name, t.ID))
 			}
 		}
 	}
@@ -91,12 +98,14 @@ func (b *builder) lackingPolicies() {
 	var lacking []string
 	for _, policy := range b.facts.SystemPolicies {
 		// AWS recommends AmazonEC2ContainerRegistryPullOnly instead, which Karpenter's nodes have.
-		if !slices.Contains(b.plan.Infrastructure.NodePolicies, policy) && !strings.HasSuffix(policy, ":policy/AmazonEC2ContainerRegistryReadOnly") {
+		if !slices.Contains(b.plan.Infrastructure.NodePolicies, policy) &&
+			!strings.HasSuffix(policy, ":policy/AmazonEC2ContainerRegistryReadOnly") {
 			lacking = append(lacking, policy)
 		}
 	}
 	if len(lacking) > 0 {
-		b.warn("node_policy_arns", "the role of the system node groups has policies that role %s of Karpenter's nodes lacks: %s; pods that rely on them fail on Karpenter's nodes; add them to node_policy_arns, or give those pods a role of their own",
+		b.warn("node_policy_arns", "the role of the system node groups has policies that role %s of Karpenter's nodes lacks: %s; "+
+			"pods that rely on them fail on Karpenter's nodes; add them to node_policy_arns, or give those pods a role of their own",
 			b.plan.Infrastructure.NodeRole, strings.Join(lacking, ","))
 	}
 }
@@ -132,9 +141,11 @@ func (b *builder) controller() {
 		Queue:            names.Queue(b.config.Rack),
 	}
 	if b.config.NVIDIADevicePlugin && !b.config.Enabled {
-		b.warn("nvidia_device_plugin_enable", "nvidia_device_plugin_enable is true, but does nothing until karpenter_enabled is true")
+		b.warn("nvidia_device_plugin_enable", "nvidia_device_plugin_enable is true, but does nothing until karpenter_enabled is true; "+
+			"if Karpenter stays off, write false")
 	}
 	if !b.plan.Infrastructure.PodIdentity {
-		b.plan.Controller.RoleARN = fmt.Sprintf("arn:%s:iam::%s:role%s%s", b.plan.Cluster.Partition, b.plan.Cluster.Account, names.IAMPath, names.ControllerRole(b.config.Rack))
+		b.plan.Controller.RoleARN = fmt.Sprintf("arn:%s:iam::%s:role%s%s", b.plan.Cluster.Partition, b.plan.Cluster.Account, names.IAMPath,
+			names.ControllerRole(b.config.Rack))
 	}
 }

@@ -132,9 +132,11 @@ func (b *builder) nodegroups() {
 		}
 	}
 	if len(shared) > 0 {
-		b.problem("karpenter_enabled", "additional node groups that are not dedicated: %s; with Karpenter each one needs a NoSchedule or NoExecute taint, "+
-			"so that Cluster Autoscaler and Karpenter do not scale for the same pods; "+
-			"add the taint, or write all groups that are for the system in system_node_groups, if these are among them", strings.Join(shared, ", "))
+		b.problem("karpenter_enabled",
+			"additional node groups that are not dedicated: %s; with Karpenter each one needs a NoSchedule or NoExecute taint, "+
+				"so that Cluster Autoscaler and Karpenter do not scale for the same pods; "+
+				"add the taint, or write all groups that are for the system in system_node_groups, if these are among them",
+			strings.Join(shared, ", "))
 	}
 }
 
@@ -154,12 +156,16 @@ func (b *builder) builds(build []NodeGroup) {
 		}
 	}
 	if len(used) > 0 {
-		b.warn("build_node_enabled", "build node groups with nodes and no pool to replace them: %s; they keep their size, and Cluster Autoscaler goes on scaling them; "+
-			"write build_node_enabled=true, and Karpenter launches nodes for builds and these groups go to zero", strings.Join(used, ", "))
+		b.warn("build_node_enabled",
+			"build node groups with nodes and no pool to replace them: %s; "+
+				"they keep their size, and Cluster Autoscaler goes on scaling them; "+
+				"write build_node_enabled=true, and Karpenter launches nodes for builds and these groups go to zero",
+			strings.Join(used, ", "))
 	}
 	if len(shared) > 0 {
-		b.warn("build_node_enabled", "build node groups that are not dedicated: %s; Cluster Autoscaler goes on scaling them, for the same pods as Karpenter; "+
-			"add a NoSchedule taint, like dedicated=build:NoSchedule, or write build_node_enabled=true", strings.Join(shared, ", "))
+		b.warn("build_node_enabled",
+			"build node groups that are not dedicated: %s; Cluster Autoscaler goes on scaling them, for the same pods as Karpenter; "+
+				"add a NoSchedule taint, like dedicated=build:NoSchedule, or write build_node_enabled=true", strings.Join(shared, ", "))
 	}
 }
 
@@ -180,8 +186,10 @@ func (b *builder) withoutSystemGroup() {
 	if all := groupNames(b.facts.NodeGroups); len(all) > 0 {
 		way = "name those of its node groups that are for the system in system_node_groups (it has " + strings.Join(all, ", ") + ")"
 	}
-	b.problem("karpenter_enabled", "cluster %s has no system node group, and Karpenter's controller must run on nodes that Karpenter does not manage; Fargate has no nodes that Sawhorse could label for it; "+
-		"create a managed node group with on-demand capacity and without taints, or %s", b.config.ClusterName, way)
+	b.problem("karpenter_enabled",
+		"cluster %s has no system node group, and Karpenter's controller must run on nodes that Karpenter does not manage; "+
+			"Fargate has no nodes that Sawhorse could label for it; "+
+			"create a managed node group with on-demand capacity and without taints, or %s", b.config.ClusterName, way)
 }
 
 // named refuses names of node groups that the cluster does not have. certain is false if one of the parameters that
@@ -208,7 +216,8 @@ func (b *builder) named() (certain bool) {
 				b.hindrance(parameter.name, "%s has the node group %q, and cluster %s has none at all; create it, or take it out",
 					parameter.name, group, b.config.ClusterName)
 			default:
-				b.hindrance(parameter.name, "%s has the node group %q, which cluster %s does not have; it has %s; write one of these", parameter.name, group, b.config.ClusterName, strings.Join(all, ", "))
+				b.hindrance(parameter.name, "%s has the node group %q, which cluster %s does not have; it has %s; write one of these",
+					parameter.name, group, b.config.ClusterName, strings.Join(all, ", "))
 			}
 			certain = false
 		}
@@ -236,7 +245,9 @@ func (b *builder) autoscaler() {
 		b.plan.Autoscaler.State = AutoscalerGroups
 		for _, g := range scaled {
 			for _, asg := range g.Resources.AutoScalingGroups {
-				b.plan.Autoscaler.Groups = append(b.plan.Autoscaler.Groups, AutoscaledGroup{Min: g.Scaling.Min, Max: g.Scaling.Max, ASG: asg.Name})
+				b.plan.Autoscaler.Groups = append(b.plan.Autoscaler.Groups, AutoscaledGroup{
+					Min: g.Scaling.Min, Max: g.Scaling.Max, ASG: asg.Name,
+				})
 			}
 		}
 	}

@@ -88,12 +88,16 @@ func TestDedicated(t *testing.T) {
 // A cluster without a system group is told both ways out: to create one, or to name one or stay on Fargate.
 func TestNoSystemGroup(t *testing.T) {
 	config := params.Config{Rack: "demo", ClusterName: "demo", AuthMode: true, Enabled: true}
-	special := NodeGroup{Name: "gpu", Labels: map[string]string{"convox.io/label": "gpu"}, Taints: []NodeGroupTaint{{Key: "gpu", Effect: "NO_SCHEDULE"}}}
+	special := NodeGroup{
+		Name: "gpu", Labels: map[string]string{"convox.io/label": "gpu"}, Taints: []NodeGroupTaint{{Key: "gpu", Effect: "NO_SCHEDULE"}},
+	}
 	for what, c := range map[string]struct {
 		groups []NodeGroup
 		want   []string
 	}{
-		"all of it on Fargate":  {nil, []string{"create a managed node group", "karpenter_enabled=false, if all of it is to stay on Fargate"}},
+		"all of it on Fargate": {
+			nil, []string{"create a managed node group", "karpenter_enabled=false, if all of it is to stay on Fargate"},
+		},
 		"groups for other work": {[]NodeGroup{special}, []string{"create a managed node group", "in system_node_groups (it has gpu)"}},
 	} {
 		facts := Facts{Cluster: &ClusterFacts{Status: "ACTIVE", Version: "1.35"}, NodeGroups: c.groups, PodIdentity: true}
@@ -165,14 +169,20 @@ func TestWhatFollowsFromAWrongNameIsLeftOut(t *testing.T) {
 		groups []NodeGroup
 		want   []string // the parameter and a part of the message, in order
 	}{
-		{"a typo", params.Config{SystemNodeGroups: []string{"sytem"}}, []NodeGroup{system}, []string{`system_node_groups: has the node group "sytem"`}},
-		{"a typo beside a good name", params.Config{SystemNodeGroups: []string{"system", "sytem2"}}, []NodeGroup{system, {Name: "system2"}}, []string{`system_node_groups: "sytem2"`}},
-		{"a typo, and a group that says itself that it is no system group", params.Config{SystemNodeGroups: []string{"sytem"}}, []NodeGroup{system, web},
+		{"a typo", params.Config{SystemNodeGroups: []string{"sytem"}}, []NodeGroup{system},
+			[]string{`system_node_groups: has the node group "sytem"`}},
+		{"a typo beside a good name", params.Config{SystemNodeGroups: []string{"system", "sytem2"}}, []NodeGroup{system, {Name: "system2"}},
+			[]string{`system_node_groups: "sytem2"`}},
+		{"a typo, and a group that says itself that it is no system group", params.Config{SystemNodeGroups: []string{"sytem"}},
+			[]NodeGroup{system, web},
 			[]string{"system_node_groups: sytem", "karpenter_enabled: not dedicated: web; with"}},
-		{"the name of the build group", params.Config{BuildNodeGroups: []string{"bulid"}}, []NodeGroup{system, spot}, []string{"build_node_groups: bulid"}},
+		{"the name of the build group", params.Config{BuildNodeGroups: []string{"bulid"}}, []NodeGroup{system, spot},
+			[]string{"build_node_groups: bulid"}},
 		{"a value that was refused", params.Config{Refused: []string{"system_node_groups"}}, []NodeGroup{spot}, nil},
-		{"no groups at all", params.Config{SystemNodeGroups: []string{"system"}}, nil, []string{"karpenter_enabled: has no system node group"}},
-		{"good names", params.Config{SystemNodeGroups: []string{"system"}}, []NodeGroup{system, spot}, []string{"karpenter_enabled: not dedicated: spot; with"}},
+		{"no groups at all", params.Config{SystemNodeGroups: []string{"system"}}, nil,
+			[]string{"karpenter_enabled: has no system node group"}},
+		{"good names", params.Config{SystemNodeGroups: []string{"system"}}, []NodeGroup{system, spot},
+			[]string{"karpenter_enabled: not dedicated: spot; with"}},
 	} {
 		c.config.Rack, c.config.ClusterName, c.config.AuthMode, c.config.Enabled = "demo", "demo", true, true
 		facts := Facts{Cluster: &ClusterFacts{Status: "ACTIVE", Version: "1.35"}, NodeGroups: c.groups, PodIdentity: true}

@@ -25,9 +25,13 @@ type Replacement struct {
 // controller starts on nodes that stay. The SPOT group is removed last, after nodepools. When Karpenter is turned off,
 // the copy stays, and a SPOT group that was being drained gets its nodes back before their capacity is needed.
 var (
-	copyGroups   = Step{Name: "nodegroups/copy", Deadline: 2400, Guards: "nodegroups/retire", Why: "on-demand copies of SPOT system node groups"}
+	copyGroups = Step{
+		Name: "nodegroups/copy", Deadline: 2400, Guards: "nodegroups/retire", Why: "on-demand copies of SPOT system node groups",
+	}
 	retireGroups = Step{Name: "nodegroups/retire", Deadline: 5400, Why: "SPOT system node groups drained and deleted"}
-	keepGroups   = Step{Name: "nodegroups/keep", Deadline: 300, Guards: "nodepools", Why: "SPOT system node groups that have not been replaced yet stay"}
+	keepGroups   = Step{
+		Name: "nodegroups/keep", Deadline: 300, Guards: "nodepools", Why: "SPOT system node groups that have not been replaced yet stay",
+	}
 )
 
 // replaces returns the group that Sawhorse made this one a copy of for the rack, by the ownership tags. It returns ""
@@ -53,8 +57,11 @@ func (b *builder) replaced(system []NodeGroup, certain bool) {
 		case slices.Contains(b.config.SystemNodeGroups, g.Name):
 			b.replace(g)
 		case b.config.Enabled && certain:
-			b.problem("system_node_groups", "system node group %s has capacity type SPOT, and a node group's capacity type cannot be changed; with Karpenter the system nodes must be ON_DEMAND; "+
-				"write system_node_groups=%s to name the system node groups, and %s is replaced by an on-demand copy and deleted, or replace it yourself", g.Name, strings.Join(groupNames(system), ","), g.Name)
+			b.problem("system_node_groups",
+				"system node group %s has capacity type SPOT, and a node group's capacity type cannot be changed; "+
+					"with Karpenter the system nodes must be ON_DEMAND; "+
+					"write system_node_groups=%s to name the system node groups, and %s is replaced by an on-demand copy and deleted, "+
+					"or replace it yourself", g.Name, strings.Join(groupNames(system), ","), g.Name)
 		}
 	}
 	if b.config.Enabled {
@@ -74,15 +81,23 @@ func (b *builder) replace(g NodeGroup) {
 	case taken && !r.Made:
 		b.problem("system_node_groups", "%s", NotOurCopy(b.config.Rack, r))
 	case g.LostTemplate != "" && !r.Made:
-		b.problem("system_node_groups", "SPOT system node group %s cannot be copied: EC2 no longer has the launch template %s that it was made from; make an on-demand node group in its place, "+
-			"and write its name instead; %s is then an additional group, which needs a NoSchedule taint", g.Name, g.LostTemplate, g.Name)
+		b.problem("system_node_groups",
+			"SPOT system node group %s cannot be copied: EC2 no longer has the launch template %s that it was made from; "+
+				"make an on-demand node group in its place, "+
+				"and write its name instead; %s is then an additional group, which needs a NoSchedule taint", g.Name,
+			g.LostTemplate, g.Name)
 	case !b.facts.Offline && !r.Made && !b.facts.Deployment.mayHand(g.NodeRole):
-		b.problem("system_node_groups", "SPOT system node group %s cannot be copied: its role %s is none of those that this deployment of Sawhorse may give to node groups; "+
-			"have the role's name added to the context value nodeRoles of the stack, or make an on-demand node group in its place, "+
-			"and write its name instead; %s is then an additional group, which needs a NoSchedule taint", g.Name, g.NodeRole, g.Name)
+		b.problem("system_node_groups",
+			"SPOT system node group %s cannot be copied: its role %s is none of those that this deployment of Sawhorse may give "+
+				"to node groups; "+
+				"have the role's name added to the context value nodeRoles of the stack, or make an on-demand node group in its place, "+
+				"and write its name instead; %s is then an additional group, which needs a NoSchedule taint", g.Name, g.NodeRole, g.Name)
 	default:
-		b.warn("system_node_groups", "system node group %s has capacity type SPOT, which cannot be changed: it is drained and deleted once its on-demand copy %s and the NodePools are Ready; "+
-			"the copy then counts as %s, and stays when Karpenter is turned off; tell the tool that made %s, if it would make it again", g.Name, r.Copy, g.Name, g.Name)
+		b.warn("system_node_groups",
+			"system node group %s has capacity type SPOT, which cannot be changed: "+
+				"it is drained and deleted once its on-demand copy %s and the NodePools are Ready; "+
+				"the copy then counts as %s, and stays when Karpenter is turned off; tell the tool that made %s, if it would make it again",
+			g.Name, r.Copy, g.Name, g.Name)
 	}
 }
 
@@ -95,7 +110,8 @@ func (b *builder) copied(g NodeGroup) bool {
 
 // NotOurCopy returns the problem for a group that has the name of a copy and was not made by Sawhorse.
 func NotOurCopy(rack string, r Replacement) string {
-	return "system_node_groups has the SPOT node group " + r.Group + ", whose on-demand copy would be named " + r.Copy + "; there is a node group of that name that Sawhorse did not make for rack " + rack +
+	return "system_node_groups has the SPOT node group " + r.Group + ", whose on-demand copy would be named " + r.Copy +
+		"; there is a node group of that name that Sawhorse did not make for rack " + rack +
 		"; write " + r.Copy + " in the place of " + r.Group + ", which is then an additional group and needs a NoSchedule taint"
 }
 

@@ -37,7 +37,8 @@ func stepNames(p plan.Plan, applied texts) string {
 
 func TestTheSPOTGroupGoesLast(t *testing.T) {
 	got := at(t, with(named, "build_node_enabled", "true"), spotOnly)
-	want := "access access/vacant network nodegroups/labels controller/crds nodegroups/copy infrastructure queue controller/release controller/plugin " +
+	want := "access access/vacant network nodegroups/labels controller/crds nodegroups/copy infrastructure queue controller/release " +
+		"controller/plugin " +
 		"nodepools autoscaler nodegroups/build nodegroups/pins nodegroups/retire"
 	if all := stepNames(got.Plan, nil); all != want {
 		t.Errorf("steps %s", all)
@@ -76,14 +77,16 @@ func TestOffTheCopyStays(t *testing.T) {
 	off := with(named, "karpenter_enabled", "false")
 	wasOn := func(f *plan.Facts) { f.Records = plan.Records{Goal: plan.GoalKarpenter, WasOn: true} }
 	both := at(t, off, func(f *plan.Facts) { spotAnd(f); wasOn(f) }).Plan
-	if all := stepNames(both, nil); !strings.Contains(all, "controller/crds nodegroups/keep autoscaler") || strings.Contains(all, "retire") {
+	if all := stepNames(both, nil); !strings.Contains(all, "controller/crds nodegroups/keep autoscaler") ||
+		strings.Contains(all, "retire") {
 		t.Errorf("steps %s", all)
 	}
 	if !reflect.DeepEqual(both.Nodegroups.System, []string{"system", "system-ondemand"}) {
 		t.Errorf("system groups %v", both.Nodegroups.System)
 	}
 	alone := at(t, off, func(f *plan.Facts) { copyAlone(f); wasOn(f) }).Plan
-	if all := stepNames(alone, nil); strings.Contains(all, "keep") || !reflect.DeepEqual(alone.Nodegroups.System, []string{"system-ondemand"}) {
+	if all := stepNames(alone, nil); strings.Contains(all, "keep") ||
+		!reflect.DeepEqual(alone.Nodegroups.System, []string{"system-ondemand"}) {
 		t.Errorf("system groups %v, steps %s", alone.Nodegroups.System, all)
 	}
 	if never := at(t, off, spotOnly).Plan; len(never.Nodegroups.Replaced) > 0 {
@@ -93,7 +96,10 @@ func TestOffTheCopyStays(t *testing.T) {
 
 // A group that someone else tagged like a copy, or a copy of another cluster, is not a system group.
 func TestOnlyOurOwnCopyCounts(t *testing.T) {
-	for key, value := range (texts{"sawhorse.dev/rack": "other", "sawhorse.dev/cluster": "arn:aws:eks:eu-central-1:123456789012:cluster/else", "sawhorse.dev/replaces": "else"}) {
+	for key, value := range (texts{
+		"sawhorse.dev/rack": "other", "sawhorse.dev/cluster": "arn:aws:eks:eu-central-1:123456789012:cluster/else",
+		"sawhorse.dev/replaces": "else",
+	}) {
 		f := facts()
 		f.NodeGroups[1] = copied("demo")
 		f.NodeGroups[1].Tags[key] = value
@@ -121,14 +127,21 @@ func TestADiscoveredSPOTGroupIsToBeNamed(t *testing.T) {
 
 // Nodes of a copy have the rights of its role, so the deployment defines which roles copies may get.
 func TestCopiesGetRolesOfTheDeploymentOnly(t *testing.T) {
-	const problem = "its role arn:aws:iam::123456789012:role/team/demo-node is none of those that this deployment of Sawhorse may give to node groups; have the role's name added to the context value nodeRoles"
-	for patterns, refused := range map[string]bool{"": true, "demo-node": true, "other/*": true, "team/demo": true, "team/demo-node": false, "team/*-node": false, "*/demo-node": false} {
+	const problem = "its role arn:aws:iam::123456789012:role/team/demo-node is none of those that this deployment of Sawhorse may give " +
+		"to node groups; have the role's name added to the context value nodeRoles"
+	for patterns, refused := range map[string]bool{
+		"": true, "demo-node": true, "other/*": true, "team/demo": true, "team/demo-node": false, "team/*-node": false,
+		"*/demo-node": false,
+	} {
 		f := facts()
 		spotOnly(&f)
 		f.NodeGroups[1].NodeRole = "arn:aws:iam::123456789012:role/team/demo-node"
 		f.Deployment.NodeRoles = strings.Fields(patterns)
 		got := build(t, named, f)
-		if !refused && len(got.Problems) > 0 || refused && (len(got.Problems) != 1 || got.Problems[0].Parameter != "system_node_groups" || !strings.Contains(got.Problems[0].Message, problem)) {
+		if !refused && len(got.Problems) > 0 ||
+			refused &&
+				(len(got.Problems) != 1 || got.Problems[0].Parameter != "system_node_groups" ||
+					!strings.Contains(got.Problems[0].Message, problem)) {
 			t.Errorf("nodeRoles %q: %v", patterns, got.Problems)
 		}
 	}

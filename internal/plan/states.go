@@ -16,11 +16,14 @@ func (b *builder) states() {
 	for _, g := range b.facts.Present() {
 		parameter := parameterOf(RoleOf(b.config, g))
 		if g.Status == "DEGRADED" {
-			b.warn(parameter, "node group %s is DEGRADED: %s; mend that, because until then EKS may start and update no nodes of it", g.Name, g.Health)
+			b.warn(parameter, "node group %s is DEGRADED: %s; mend that, because until then EKS may start and update no nodes of it",
+				g.Name, g.Health)
 		}
 		if g.LostTemplate != "" {
-			b.warn(parameter, "node group %s was made from launch template %s, which EC2 no longer has; its nodes go on, but it gets no new ones, and their security groups are unknown; "+
-				"name the security groups in security_group_ids, and make a group from a template that exists to take its place", g.Name, g.LostTemplate)
+			b.warn(parameter, "node group %s was made from launch template %s, which EC2 no longer has; "+
+				"its nodes go on, but it gets no new ones, and their security groups are unknown; "+
+				"name the security groups in security_group_ids, and make a group from a template that exists to take its place", g.Name,
+				g.LostTemplate)
 		}
 	}
 }

@@ -25,7 +25,8 @@ func inState(status string, more ...func(*plan.NodeGroup)) plan.Facts {
 func TestGroupsThatCountAsAbsent(t *testing.T) {
 	for status, want := range map[string]string{
 		"DELETING": "system", "CREATE_FAILED": "system",
-		"": "system system2", "ACTIVE": "system system2", "CREATING": "system system2", "UPDATING": "system system2", "DEGRADED": "system system2", "DELETE_FAILED": "system system2",
+		"": "system system2", "ACTIVE": "system system2", "CREATING": "system system2", "UPDATING": "system system2",
+		"DEGRADED": "system system2", "DELETE_FAILED": "system system2",
 	} {
 		if got := strings.Join(build(t, on, inState(status)).Plan.Nodegroups.System, " "); got != want {
 			t.Errorf("%q: system groups %s, want %s", status, got, want)
@@ -37,7 +38,8 @@ func TestGroupsThatCountAsAbsent(t *testing.T) {
 		if got := build(t, on, f); len(got.Problems) != 1 || !strings.Contains(got.Problems[0].Message, "no system node group") {
 			t.Errorf("the only system group is %s: %v", status, got.Problems)
 		}
-		if got := build(t, with(on, "system_node_groups", "system2"), inState(status)); len(got.Problems) == 0 || got.Problems[0].Parameter != "system_node_groups" {
+		if got := build(t, with(on, "system_node_groups", "system2"), inState(status)); len(got.Problems) == 0 ||
+			got.Problems[0].Parameter != "system_node_groups" {
 			t.Errorf("%s, and named: %v", status, got.Problems)
 		}
 		f = facts()
@@ -45,7 +47,8 @@ func TestGroupsThatCountAsAbsent(t *testing.T) {
 		f.NodeGroups[2].Status = status
 		scaled := func(g plan.AutoscaledGroup) bool { return g.ASG == "eks-web" }
 		if got := build(t, on, f); len(got.Problems) > 0 || slices.ContainsFunc(got.Plan.Autoscaler.Groups, scaled) {
-			t.Errorf("an additional group without taints that is %s: %v, Cluster Autoscaler has %v", status, got.Problems, got.Plan.Autoscaler.Groups)
+			t.Errorf("an additional group without taints that is %s: %v, Cluster Autoscaler has %v", status, got.Problems,
+				got.Plan.Autoscaler.Groups)
 		}
 	}
 }
@@ -53,11 +56,15 @@ func TestGroupsThatCountAsAbsent(t *testing.T) {
 // What EKS reports about a degraded group reaches the user as a warning.
 func TestADegradedGroupIsAWarning(t *testing.T) {
 	f := inState("DEGRADED", func(g *plan.NodeGroup) {
-		g.Health.Issues = []plan.HealthIssue{{Code: "AsgInstanceLaunchFailures", Message: "Could not launch On-Demand Instances."}, {Code: "InsufficientFreeAddresses"}}
+		g.Health.Issues = []plan.HealthIssue{
+			{Code: "AsgInstanceLaunchFailures", Message: "Could not launch On-Demand Instances."}, {Code: "InsufficientFreeAddresses"},
+		}
 	})
 	got := build(t, on, f)
 	if len(got.Problems) > 0 || len(got.Warnings) != 1 || got.Warnings[0].Parameter != "system_node_groups" ||
-		!strings.Contains(got.Warnings[0].Message, "node group system2 is DEGRADED: AsgInstanceLaunchFailures: Could not launch On-Demand Instances.; InsufficientFreeAddresses;") {
+		!strings.Contains(got.Warnings[0].Message,
+			"node group system2 is DEGRADED: AsgInstanceLaunchFailures: Could not launch On-Demand Instances.; "+
+				"InsufficientFreeAddresses;") {
 		t.Errorf("problems %v, warnings %v", got.Problems, got.Warnings)
 	}
 	if got := build(t, on, inState("UPDATING")); len(got.Warnings) > 0 {
@@ -72,14 +79,17 @@ func TestALostLaunchTemplateIsAWarning(t *testing.T) {
 		f := inState("DEGRADED", lost)
 		f.Records.WasOn = true
 		got := build(t, written, f)
-		if len(got.Problems) > 0 || !slices.ContainsFunc(got.Warnings, said("node group system2 was made from launch template lt-1 version 3, which EC2 no longer has")) {
+		if len(got.Problems) > 0 ||
+			!slices.ContainsFunc(got.Warnings,
+				said("node group system2 was made from launch template lt-1 version 3, which EC2 no longer has")) {
 			t.Errorf("%v: problems %v, warnings %v", written, got.Problems, got.Warnings)
 		}
 	}
 	// The copy of a SPOT group would be created from it.
 	f := facts()
 	f.NodeGroups[1].CapacityType, f.NodeGroups[1].LostTemplate = "SPOT", "lt-1 version 3"
-	if got := build(t, named, f); len(got.Problems) != 1 || got.Problems[0].Parameter != "system_node_groups" || !strings.Contains(got.Problems[0].Message, "cannot be copied") {
+	if got := build(t, named, f); len(got.Problems) != 1 || got.Problems[0].Parameter != "system_node_groups" ||
+		!strings.Contains(got.Problems[0].Message, "cannot be copied") {
 		t.Errorf("a SPOT group: %v", got.Problems)
 	}
 	f.NodeGroups = append(f.NodeGroups, copied("demo"))
@@ -98,7 +108,8 @@ func TestASPOTGroupThatIsDeleted(t *testing.T) {
 	}
 	f.NodeGroups = append(f.NodeGroups, copied("demo"))
 	got := build(t, named, f)
-	if len(got.Plan.Nodegroups.Replaced) != 1 || len(got.Problems) > 0 || !slices.Equal(got.Plan.Nodegroups.System, []string{names.NodeGroupCopy("system")}) {
+	if len(got.Plan.Nodegroups.Replaced) != 1 || len(got.Problems) > 0 ||
+		!slices.Equal(got.Plan.Nodegroups.System, []string{names.NodeGroupCopy("system")}) {
 		t.Errorf("with its copy: %+v, problems %v", got.Plan.Nodegroups, got.Problems)
 	}
 }

@@ -124,7 +124,8 @@ const keepDismissed = 5 * time.Minute
 // repeated, but the number of racks that do not exist has no limit.
 func (s *Store) Dismiss(ctx context.Context, rack, id string, now time.Time) error {
 	return s.updateChange(ctx, rack, id, &dynamodb.UpdateItemInput{
-		UpdateExpression: new("SET #state = :to, #ttl = :ttl REMOVE payload, written"), ConditionExpression: new("(#state = :requested OR #state = :accepted)"),
+		UpdateExpression:         new("SET #state = :to, #ttl = :ttl REMOVE payload, written"),
+		ConditionExpression:      new("(#state = :requested OR #state = :accepted)"),
 		ExpressionAttributeNames: map[string]string{"#ttl": "ttl"}, // a reserved word
 		ExpressionAttributeValues: item{
 			":to": text(string(ChangeRefused)), ":requested": text(string(ChangeRequested)), ":accepted": text(string(ChangeAccepted)),
@@ -228,7 +229,9 @@ func readSet(field json.RawMessage) (map[string]string, string) {
 		case err != nil || value == nil:
 			return nil, fmt.Sprintf("sets "+shown+" to something that is no text: put the value into quotes", name)
 		case len(*value) > MaxValue:
-			return nil, fmt.Sprintf("sets "+shown+" to %d bytes, and Parameter Store holds %d: put the JSON into S3 and set s3://bucket/key.json", name, len(*value), MaxValue)
+			return nil, fmt.Sprintf("sets "+shown+
+				" to %d bytes, and Parameter Store holds %d: put the JSON into S3 and set s3://bucket/key.json", name,
+				len(*value), MaxValue)
 		}
 		set[name] = *value
 	}

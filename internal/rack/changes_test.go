@@ -58,11 +58,13 @@ func TestWhatAChangeAsksFor(t *testing.T) {
 		unset         []string
 		malformed     string // the expected prefix
 	}{
-		{what: "both", payload: wish, set: map[string]string{"karpenter_cpu_limit": "200", "node_disk": "30"}, unset: []string{"karpenter_arch"}},
+		{what: "both", payload: wish, set: map[string]string{"karpenter_cpu_limit": "200", "node_disk": "30"},
+			unset: []string{"karpenter_arch"}},
 		{what: "nothing", payload: `{"rack":"demo"}`},
 		{what: "empty ones", payload: `{"rack":"demo","set":{},"unset":[]}`},
 		// Parameter Store cannot store an empty text.
-		{what: "two words for unset", payload: `{"set":{"b":"","a":"unset","c":"1"},"unset":["z"]}`, set: map[string]string{"c": "1"}, unset: []string{"a", "b", "z"}},
+		{what: "two words for unset", payload: `{"set":{"b":"","a":"unset","c":"1"},"unset":["z"]}`, set: map[string]string{"c": "1"},
+			unset: []string{"a", "b", "z"}},
 		{what: "a value of white space and letters", payload: `{"set":{"a":" ü\n\u0000"}}`, set: map[string]string{"a": " ü\n\x00"}},
 		{what: "the longest value", payload: `{"set":{"a":"` + long + `"}}`, set: map[string]string{"a": long}},
 
@@ -95,11 +97,13 @@ func TestWhatAChangeAsksFor(t *testing.T) {
 			if !maps.Equal(got[0].Set, c.set) || !slices.Equal(got[0].Unset, c.unset) {
 				t.Errorf("set %.80v, unset %v", got[0].Set, got[0].Unset)
 			}
-			if (got[0].Malformed == "") != (c.malformed == "") || !strings.HasPrefix(got[0].Malformed, c.malformed) || strings.Contains(got[0].Malformed, "secret") {
+			if (got[0].Malformed == "") != (c.malformed == "") || !strings.HasPrefix(got[0].Malformed, c.malformed) ||
+				strings.Contains(got[0].Malformed, "secret") {
 				t.Errorf("malformed %q, want %q", got[0].Malformed, c.malformed)
 			}
 			problem, bad := got[0].Problem()
-			if bad != (c.malformed != "") || bad && (problem.Parameter != "rack" || !strings.HasPrefix(problem.Message, "the change request 1 "+c.malformed)) {
+			if bad != (c.malformed != "") ||
+				bad && (problem.Parameter != "rack" || !strings.HasPrefix(problem.Message, "the change request 1 "+c.malformed)) {
 				t.Errorf("%v, %+v", bad, problem)
 			}
 		})

@@ -12,15 +12,27 @@ import (
 func TestEffectsOfTwoRounds(t *testing.T) {
 	two, three, seven := 2, 3, 7
 	stays := plan.Effect{Pool: "a", Change: plan.PoolChanged, Nodes: &seven}
-	replaces := plan.Effect{Pool: "a", Change: plan.PoolChanged, Replaces: true, Reasons: []string{"NodePoolDrifted"}, Nodes: &seven, Replaced: &three}
+	replaces := plan.Effect{
+		Pool: "a", Change: plan.PoolChanged, Replaces: true, Reasons: []string{"NodePoolDrifted"}, Nodes: &seven, Replaced: &three,
+	}
 	drifts := plan.Effect{Pool: "a", Change: plan.PoolChanged, Replaces: true, Reasons: []string{"AMIDrift"}, Nodes: &seven, Replaced: &two}
 	for what, c := range map[string]struct{ before, after, want plan.Effect }{
-		"the second changes what stays":   {replaces, stays, replaces},
-		"the second replaces":             {stays, drifts, drifts},
-		"both replace":                    {replaces, drifts, plan.Effect{Pool: "a", Change: plan.PoolChanged, Replaces: true, Reasons: []string{"AMIDrift", "NodePoolDrifted"}, Nodes: &seven}},
-		"created and then changed":        {plan.Effect{Pool: "a", Change: plan.PoolCreated}, drifts, plan.Effect{Pool: "a", Change: plan.PoolCreated}},
-		"another pool":                    {plan.Effect{}, stays, stays},
-		"changed, and removed in the end": {stays, plan.Effect{Pool: "a", Change: plan.PoolRemoved, Replaces: true}, plan.Effect{Pool: "a", Change: plan.PoolRemoved, Replaces: true}},
+		"the second changes what stays": {replaces, stays, replaces},
+		"the second replaces":           {stays, drifts, drifts},
+		"both replace": {
+			replaces, drifts, plan.Effect{
+				Pool: "a", Change: plan.PoolChanged, Replaces: true, Reasons: []string{"AMIDrift", "NodePoolDrifted"}, Nodes: &seven,
+			},
+		},
+		"created and then changed": {
+			plan.Effect{Pool: "a", Change: plan.PoolCreated}, drifts, plan.Effect{Pool: "a", Change: plan.PoolCreated},
+		},
+		"another pool": {plan.Effect{}, stays, stays},
+		"changed, and removed in the end": {
+			stays, plan.Effect{Pool: "a", Change: plan.PoolRemoved, Replaces: true}, plan.Effect{
+				Pool: "a", Change: plan.PoolRemoved, Replaces: true,
+			},
+		},
 	} {
 		var before []plan.Effect
 		if c.before.Pool != "" {

@@ -48,8 +48,10 @@ func TestEnd(t *testing.T) {
 			if group != left || tag != left {
 				t.Errorf("call %d: of %s there are baselines of the group: %v, of the tag: %v", n, rack, group, tag)
 			}
-			if (claimant != "") != left || (p != nil) != left || (records.Goal != "") != left || (digest != "") != left || (len(outputs) > 0) != left {
-				t.Errorf("call %d: of %s there is claim %q, plan %v, goal %q, digest %q, outputs %v", n, rack, claimant, p, records.Goal, digest, outputs)
+			if (claimant != "") != left || (p != nil) != left || (records.Goal != "") != left || (digest != "") != left ||
+				(len(outputs) > 0) != left {
+				t.Errorf("call %d: of %s there is claim %q, plan %v, goal %q, digest %q, outputs %v", n, rack, claimant, p, records.Goal,
+					digest, outputs)
 			}
 		}
 	}

@@ -32,7 +32,8 @@ func TestRenew(t *testing.T) {
 		{"a later one", map[string]int64{"requested": 7, "served": 5}, Lease{Requested: 7, Served: 5}},
 		{"full is waiting", map[string]int64{"requested": 7, "served": 5, "fullAt": 6}, Lease{Requested: 7, Served: 5, Full: true}},
 		{"full was served", map[string]int64{"requested": 7, "served": 6, "fullAt": 6}, Lease{Requested: 7, Served: 6}},
-		{"force is waiting", map[string]int64{"requested": 7, "served": 5, "forceAt": 7, "fullAt": 5}, Lease{Requested: 7, Served: 5, Force: true}},
+		{"force is waiting", map[string]int64{"requested": 7, "served": 5, "forceAt": 7, "fullAt": 5},
+			Lease{Requested: 7, Served: 5, Force: true}},
 	} {
 		s, cloud := store()
 		lease(cloud, c.numbers, "me")
@@ -40,7 +41,8 @@ func TestRenew(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, %v; want %+v", c.what, got, err, c.want)
 		}
-		if expires, want := awsfake.Text(cloud.Table.Items["rack#demo lease"], "expires"), fmt.Sprint(clock.Add(3*time.Minute).Unix()); expires != want {
+		if expires, want := awsfake.Text(cloud.Table.Items["rack#demo lease"],
+			"expires"), fmt.Sprint(clock.Add(3*time.Minute).Unix()); expires != want {
 			t.Errorf("%s: expires %s, want %s", c.what, expires, want)
 		}
 	}

@@ -62,18 +62,23 @@ func TestReadTree(t *testing.T) {
 		name := fmt.Sprintf("p%02d", i)
 		want[name], cloud.SSM.Values["/sawhorse/racks/demo/params/"+name] = name, name
 	}
-	for name, value := range map[string]string{"demo/params/folder/inner": "1", "demo/params/secret": "x", "demo/status": "{}", "demo2/params/p": "1", "dem/params/p": "1"} {
+	for name, value := range map[string]string{
+		"demo/params/folder/inner": "1", "demo/params/secret": "x", "demo/status": "{}", "demo2/params/p": "1", "dem/params/p": "1",
+	} {
 		cloud.SSM.Values["/sawhorse/racks/"+name] = value
 	}
 	cloud.SSM.Secure["/sawhorse/racks/demo/params/secret"] = true
 	got, err := ReadTree(t.Context(), cloud.SSM, "/sawhorse/racks/demo/params")
-	if err != nil || !reflect.DeepEqual(got.Values, want) || !reflect.DeepEqual(got.Secure, []string{"secret"}) || len(got.Modified) != len(want) {
+	if err != nil || !reflect.DeepEqual(got.Values, want) || !reflect.DeepEqual(got.Secure, []string{"secret"}) ||
+		len(got.Modified) != len(want) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if !reflect.DeepEqual(slices.Sorted(maps.Keys(got.Versions)), slices.Sorted(maps.Keys(want))) || got.Versions["p07"] != 1 {
 		t.Errorf("versions %v", got.Versions)
 	}
-	_, err = cloud.SSM.PutParameter(t.Context(), &ssm.PutParameterInput{Name: new("/sawhorse/racks/demo/params/p07"), Value: new("p07"), Overwrite: new(true)})
+	_, err = cloud.SSM.PutParameter(t.Context(), &ssm.PutParameterInput{
+		Name: new("/sawhorse/racks/demo/params/p07"), Value: new("p07"), Overwrite: new(true),
+	})
 	must(t, err)
 	if got, err := ReadTree(t.Context(), cloud.SSM, "/sawhorse/racks/demo/params"); err != nil || got.Versions["p07"] != 2 {
 		t.Errorf("after a write of the same value: %v, %v", got.Versions, err)
@@ -148,7 +153,8 @@ func TestOutputs(t *testing.T) {
 		t.Helper()
 		cloud.Forget()
 		must(t, p.WriteOutputs(t.Context(), "demo", wanted))
-		if got := strings.ReplaceAll(strings.Join(cloud.Writes(), "; "), "/sawhorse/racks/demo/outputs/", ""); got != strings.Join(writes, "; ") {
+		if got := strings.ReplaceAll(strings.Join(cloud.Writes(), "; "), "/sawhorse/racks/demo/outputs/",
+			""); got != strings.Join(writes, "; ") {
 			t.Errorf("%v: writes %s, want %v", wanted, got, writes)
 		}
 	}

@@ -33,7 +33,8 @@ func (s *Store) Plan(ctx context.Context, rack string) (*plan.Plan, error) {
 		return nil, nil
 	}
 	if p.Rack != rack { // its steps would change another rack's resources
-		return nil, fmt.Errorf("rack %s: the table has the plan of rack %q in its place; delete the item and look in CloudTrail who wrote it", rack, p.Rack)
+		return nil, fmt.Errorf("rack %s: the table has the plan of rack %q in its place; "+
+			"delete the item and look in CloudTrail who wrote it", rack, p.Rack)
 	}
 	return &p, nil
 }

@@ -27,7 +27,8 @@ func (s *Store) Records(ctx context.Context, rack string) (plan.Records, error) 
 		return records, wrap(err, "rack %s: read records", rack)
 	}
 	if format := numberOf(values, "format"); format > recordsFormat {
-		return records, fmt.Errorf("rack %s: read records: a later version of Sawhorse wrote them (format %d, this one knows up to %d): deploy that version again", rack, format, recordsFormat)
+		return records, fmt.Errorf("rack %s: read records: a later version of Sawhorse wrote them (format %d, this one knows up to %d); "+
+			"deploy that version again", rack, format, recordsFormat)
 	}
 	if err := json.Unmarshal([]byte(stringOf(values, "records")), &records); err != nil {
 		return records, fmt.Errorf("rack %s: decode records: %w", rack, err)

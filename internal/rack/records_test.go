@@ -62,7 +62,8 @@ func TestRecordsOfOtherVersions(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	kept["format"] = number(recordsFormat + 1)
-	if _, err := s.Records(t.Context(), "demo"); err == nil || !strings.Contains(err.Error(), "rack demo: read records: a later version") || !strings.Contains(err.Error(), "deploy that version again") {
+	if _, err := s.Records(t.Context(), "demo"); err == nil || !strings.Contains(err.Error(), "rack demo: read records: a later version") ||
+		!strings.Contains(err.Error(), "deploy that version again") {
 		t.Errorf("%v", err)
 	}
 }
@@ -126,7 +127,9 @@ func TestRecordsRoundTrip(t *testing.T) {
 	want := plan.Records{
 		Goal: plan.GoalKarpenter, WasOn: true, Credentials: "irsa", Claim: "not kept here",
 		Applied: map[string]string{"access": "1", "nodegroups/labels": "2"}, Params: map[string]string{"karpenter_enabled": "true"},
-		Warnings: map[string][]params.Problem{"access": {{Parameter: "rack", Message: "w"}}, "queue": {{Parameter: "rack", Message: "old"}}},
+		Warnings: map[string][]params.Problem{
+			"access": {{Parameter: "rack", Message: "w"}}, "queue": {{Parameter: "rack", Message: "old"}},
+		},
 	}
 	must(t, s.SaveRecords(t.Context(), "demo", want))
 	want.Claim = ""
@@ -138,7 +141,9 @@ func TestRecordsRoundTrip(t *testing.T) {
 	must(t, s.NoteApplied(t.Context(), "demo", plan.Step{Name: "queue", Fingerprint: "4"}, nil))
 	got, err := s.Records(t.Context(), "demo")
 	must(t, err)
-	if want := map[string][]params.Problem{"access": want.Warnings["access"], "nodegroups/labels": warning}; !reflect.DeepEqual(got.Warnings, want) {
+	if want := map[string][]params.Problem{
+		"access": want.Warnings["access"], "nodegroups/labels": warning,
+	}; !reflect.DeepEqual(got.Warnings, want) {
 		t.Errorf("warnings %v, want %v", got.Warnings, want)
 	}
 	if want := map[string]string{"access": "1", "nodegroups/labels": "3", "queue": "4"}; !reflect.DeepEqual(got.Applied, want) {
@@ -211,7 +216,9 @@ func TestRunHasOvertakenIterations(t *testing.T) {
 	s, _ := store()
 	did := func(what string) StepRecord {
 		said := []params.Problem{{Parameter: "rack", Message: what}}
-		return StepRecord{Step: "queue", Changes: []steps.Change{{Subject: what, Action: "created"}}, Note: what, Warnings: said, Incidents: said}
+		return StepRecord{
+			Step: "queue", Changes: []steps.Change{{Subject: what, Action: "created"}}, Note: what, Warnings: said, Incidents: said,
+		}
 	}
 	for generation, what := range []string{1: "told already", 2: "overtaken", 3: "own", 4: "later"} {
 		if what != "" {
@@ -234,11 +241,14 @@ func TestRunHasOvertakenIterations(t *testing.T) {
 func TestRecall(t *testing.T) {
 	says := func(what string) []params.Problem { return []params.Problem{{Parameter: "rack", Message: what}} }
 	run := Run{Steps: []StepRecord{
-		{Step: "ended", Warnings: says("while it waited")}, {Step: "silent", Warnings: says("while it waited")}, {Step: "waits", Warnings: says("now")},
+		{Step: "ended", Warnings: says("while it waited")}, {Step: "silent", Warnings: says("while it waited")},
+		{Step: "waits", Warnings: says("now")},
 	}}
 	run.Recall(plan.Records{
-		Applied:  map[string]string{"ended": "1", "silent": "1", "earlier": "1"},
-		Warnings: map[string][]params.Problem{"ended": says("in the end"), "waits": says("in an earlier pass"), "earlier": says("in an earlier pass")},
+		Applied: map[string]string{"ended": "1", "silent": "1", "earlier": "1"},
+		Warnings: map[string][]params.Problem{
+			"ended": says("in the end"), "waits": says("in an earlier pass"), "earlier": says("in an earlier pass"),
+		},
 	})
 	var got []string
 	for _, step := range run.Steps {
@@ -257,7 +267,9 @@ func TestMuchToSay(t *testing.T) {
 	s, _ := store()
 	var many []params.Problem
 	for i := range 5000 {
-		many = append(many, params.Problem{Parameter: "karpenter_config", Path: fmt.Sprint("ec2NodeClass.", i), Message: strings.Repeat("allowed is this and that ", 10)})
+		many = append(many, params.Problem{
+			Parameter: "karpenter_config", Path: fmt.Sprint("ec2NodeClass.", i), Message: strings.Repeat("allowed is this and that ", 10),
+		})
 	}
 	must(t, s.SaveRun(t.Context(), Run{Rack: "demo", Generation: 1, Problems: many, Started: clock}))
 	must(t, s.NoteStep(t.Context(), "demo", 1, clock, StepRecord{Step: "queue", Problems: many}))

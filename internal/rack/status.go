@@ -187,7 +187,9 @@ func (t Told) Published(text string) bool { return t.text == digestOf([]byte(tex
 // Untell clears what is recorded about the status parameter before it is written. If the report is stopped after the
 // write, the next one must not rely on the old record.
 func (s *Store) Untell(ctx context.Context, rack string) error {
-	_, err := s.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{TableName: &s.Name, Key: key(rack, "status"), UpdateExpression: new("REMOVE told")})
+	_, err := s.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: &s.Name, Key: key(rack, "status"), UpdateExpression: new("REMOVE told"),
+	})
 	return wrap(err, "rack %s: update status record", rack)
 }
 

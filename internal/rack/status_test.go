@@ -32,16 +32,32 @@ func TestStatusFits(t *testing.T) {
 	}{
 		{"small", Status{Rack: "demo", Problems: one("p"), Warnings: one("w"), Changed: []string{"c"}}, 1, 1, 1},
 		{"too much of all", large(), 15, 0, 0},
-		{"too many changes", Status{Rack: "demo", Problems: one("p"), Warnings: one("w"), Changed: large().Changed, Steps: []string{strings.Repeat("s", 3500)}}, 1, 1, 1},
+		{"too many changes",
+			Status{
+				Rack: "demo", Problems: one("p"), Warnings: one("w"), Changed: large().Changed, Steps: []string{strings.Repeat("s", 3500)},
+			}, 1, 1, 1},
 		{"one problem that is too long", Status{Rack: "demo", Problems: one(strings.Repeat("p", 5000))}, 1, 0, 0},
 		{"one problem with letters of two bytes", Status{Rack: "demo", Problems: one("p" + strings.Repeat("ü", 5000))}, 1, 0, 0},
 		{"one problem with letters that JSON escapes", Status{Rack: "demo", Problems: one(strings.Repeat("<", 5000))}, 1, 0, 0},
 		{"one warning that is too long", Status{Rack: "demo", Warnings: one(strings.Repeat("w", 5000))}, 0, 0, 0},
-		{"a long reason", Status{Rack: "demo", Failure: &Failure{Error: "StepFailed", Reason: strings.Repeat("r", 5000), Remedy: "again"}}, 0, 0, 0},
-		{"a long reason with letters of two bytes", Status{Rack: "demo", Failure: &Failure{Reason: "r" + strings.Repeat("ü", 5000)}}, 0, 0, 0},
-		{"a long reason and a long problem", Status{Rack: "demo", Problems: one(strings.Repeat("p", 5000)), Failure: &Failure{Reason: strings.Repeat("<", 5000)}}, 1, 0, 0},
-		{"a path that the operator made too long", Status{Rack: "demo", Problems: []params.Problem{{Parameter: "karpenter_config", Path: "ec2NodeClass." + strings.Repeat("k", 5000), Message: "unknown"}}}, 1, 0, 0},
-		{"a parameter's name likewise", Status{Rack: "demo", Problems: []params.Problem{{Parameter: strings.Repeat("<", 1000), Path: strings.Repeat("<", 5000), Message: strings.Repeat("<", 5000)}}}, 1, 0, 0},
+		{"a long reason",
+			Status{Rack: "demo", Failure: &Failure{Error: "StepFailed", Reason: strings.Repeat("r", 5000), Remedy: "again"}}, 0, 0, 0},
+		{"a long reason with letters of two bytes",
+			Status{Rack: "demo", Failure: &Failure{Reason: "r" + strings.Repeat("ü", 5000)}}, 0, 0, 0},
+		{"a long reason and a long problem",
+			Status{Rack: "demo", Problems: one(strings.Repeat("p", 5000)), Failure: &Failure{Reason: strings.Repeat("<", 5000)}}, 1, 0, 0},
+		{"a path that the operator made too long",
+			Status{
+				Rack: "demo", Problems: []params.Problem{
+					{Parameter: "karpenter_config", Path: "ec2NodeClass." + strings.Repeat("k", 5000), Message: "unknown"},
+				},
+			}, 1, 0, 0},
+		{"a parameter's name likewise",
+			Status{
+				Rack: "demo", Problems: []params.Problem{
+					{Parameter: strings.Repeat("<", 1000), Path: strings.Repeat("<", 5000), Message: strings.Repeat("<", 5000)},
+				},
+			}, 1, 0, 0},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			before, err := json.Marshal(c.status)
@@ -90,8 +106,9 @@ func TestDigestTellsFindingsApart(t *testing.T) {
 	seen := map[string]string{}
 	for what, digest := range map[string]string{
 		"well": Digest(Reconciled, Run{}, nil), "paused": Digest(Paused, Run{}, nil), "a": Digest(Rejected, Run{Problems: a}, nil),
-		"b": Digest(Rejected, Run{Problems: b}, nil), "warning a": Digest(Reconciled, Run{Warnings: a}, nil), "paused with a": Digest(Paused, Run{Warnings: a}, nil),
-		"another goal": Digest(Reconciled, Run{Goal: "access"}, nil), "paused with steps": Digest(Paused, Run{}, []string{"queue"}),
+		"b": Digest(Rejected, Run{Problems: b}, nil), "warning a": Digest(Reconciled, Run{Warnings: a}, nil),
+		"paused with a": Digest(Paused, Run{Warnings: a}, nil),
+		"another goal":  Digest(Reconciled, Run{Goal: "access"}, nil), "paused with steps": Digest(Paused, Run{}, []string{"queue"}),
 	} {
 		if other, same := seen[digest]; same || digest == "" {
 			t.Errorf("%s and %s have the same digest %q", what, other, digest)

@@ -46,7 +46,8 @@ func (r *Register) clusterOf(ctx context.Context, rack string, wanted Wanted, na
 		return "", fmt.Errorf("parameter %s: read: %w", clusterName, err)
 	}
 	if out.Parameter.Type == types.ParameterTypeSecureString {
-		return "", fmt.Errorf("%s is a SecureString, which Sawhorse does not read; nothing was written; delete it and write it again with --type String, and run register again", clusterName)
+		return "", fmt.Errorf("%s is a SecureString, which Sawhorse does not read; nothing was written; "+
+			"delete it and write it again with --type String, and run register again", clusterName)
 	}
 	was := *out.Parameter.Value
 	has := was
@@ -77,8 +78,10 @@ func (r *Register) look(ctx context.Context, rack, name string) (cluster, error)
 	}
 	found.arn, found.in = aws.ToString(out.Cluster.Arn), out.Cluster.Tags[names.TagRack]
 	if found.in != "" && found.in != rack {
-		return found, fmt.Errorf("cluster %s carries the tag %s=%s, by which its owner lets rack %s in and no other; nothing was written; name another cluster with --cluster, "+
-			"or, with the owner's rights, write `aws eks tag-resource --resource-arn %s --tags %s=%s`, and run register again", name, names.TagRack, found.in, found.in, found.arn, names.TagRack, rack)
+		return found, fmt.Errorf("cluster %s carries the tag %s=%s, by which its owner lets rack %s in and no other; "+
+			"nothing was written; name another cluster with --cluster, "+
+			"or, with the owner's rights, write `aws eks tag-resource --resource-arn %s --tags %s=%s`, and run register again", name,
+			names.TagRack, found.in, found.in, found.arn, names.TagRack, rack)
 	}
 	return found, nil
 }
@@ -87,8 +90,10 @@ func (r *Register) look(ctx context.Context, rack, name string) (cluster, error)
 func (r *Register) letIn(ctx context.Context, rack string, c cluster) (left string, err error) {
 	tag := names.TagRack + "=" + rack
 	if c.unseen != "" {
-		return fmt.Sprintf("whether cluster %s lets rack %s in is not known: %s; unless it carries the tag %s already, whoever may tag it (eks:TagResource) must write "+
-			"`aws eks tag-resource --resource-arn \"$(aws eks describe-cluster --name %s --query cluster.arn --output text)\" --tags %s`; until then a pass refuses the cluster", c.name, rack, c.unseen, tag, c.name, tag), nil
+		return fmt.Sprintf("whether cluster %s lets rack %s in is not known: %s; unless it carries the tag %s already, "+
+			"whoever may tag it (eks:TagResource) must write "+
+			"`aws eks tag-resource --resource-arn \"$(aws eks describe-cluster --name %s --query cluster.arn --output text)\" "+
+			"--tags %s`; until then a pass refuses the cluster", c.name, rack, c.unseen, tag, c.name, tag), nil
 	}
 	if c.in == rack {
 		r.Tell("cluster "+c.name, "carries the tag "+tag)
@@ -96,7 +101,8 @@ func (r *Register) letIn(ctx context.Context, rack string, c cluster) (left stri
 	}
 	_, err = r.EKS.TagResource(ctx, &eks.TagResourceInput{ResourceArn: &c.arn, Tags: map[string]string{names.TagRack: rack}})
 	if denied(err) {
-		return fmt.Sprintf("cluster %s does not let rack %s in yet, and these credentials may not tag it; whoever may (eks:TagResource) must write "+
+		return fmt.Sprintf("cluster %s does not let rack %s in yet, and these credentials may not tag it; "+
+			"whoever may (eks:TagResource) must write "+
 			"`aws eks tag-resource --resource-arn %s --tags %s`; until then a pass refuses the cluster", c.name, rack, c.arn, tag), nil
 	}
 	if err != nil {

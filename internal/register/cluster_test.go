@@ -20,7 +20,8 @@ type clusters map[string]map[string]string
 
 const arn = "arn:aws:eks:eu-central-1:123456789012:cluster/"
 
-func (c clusters) DescribeCluster(_ context.Context, in *eks.DescribeClusterInput, _ ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
+func (c clusters) DescribeCluster(_ context.Context, in *eks.DescribeClusterInput,
+	_ ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
 	tags, known := c[*in.Name]
 	if !known {
 		return nil, &ekstypes.ResourceNotFoundException{}
@@ -41,7 +42,8 @@ type deniedClusters struct {
 
 var errDenied = &smithy.GenericAPIError{Code: "AccessDeniedException"}
 
-func (c deniedClusters) DescribeCluster(ctx context.Context, in *eks.DescribeClusterInput, o ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
+func (c deniedClusters) DescribeCluster(ctx context.Context, in *eks.DescribeClusterInput,
+	o ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
 	if c.unseen {
 		return nil, errDenied
 	}
@@ -76,11 +78,16 @@ func TestLetsTheRackIn(t *testing.T) {
 		{what: "--cluster, which is what unset means", eks: here(nil), cluster: "demo", param: params.Unset, tagged: "demo"},
 		{what: "both, and alike", eks: here(nil), cluster: "east", param: "east", tagged: "east"},
 		{what: "in already", eks: deniedClusters{clusters: here(map[string]string{in: "demo"})}, cluster: "prod", tagged: "prod"},
-		{what: "another rack's", eks: here(map[string]string{in: "other"}), cluster: "prod", err: "lets rack other in and no other; nothing was written"},
-		{what: "another rack's by cluster_name", eks: here(map[string]string{in: "other"}), param: "prod", err: "lets rack other in and no other; nothing was written"},
-		{what: "no such cluster", eks: here(nil), cluster: "west", left: "describe-cluster --name west --query cluster.arn --output text)\" --tags sawhorse.dev/rack=demo`"},
-		{what: "may not tag", eks: deniedClusters{clusters: here(map[string]string{})}, cluster: "prod", left: "(eks:TagResource) must write `aws eks tag-resource --resource-arn " + arn + "prod --tags sawhorse.dev/rack=demo`"},
-		{what: "may not look", eks: deniedClusters{clusters: here(nil), unseen: true}, left: "unless it carries the tag sawhorse.dev/rack=demo already"},
+		{what: "another rack's", eks: here(map[string]string{in: "other"}), cluster: "prod",
+			err: "lets rack other in and no other; nothing was written"},
+		{what: "another rack's by cluster_name", eks: here(map[string]string{in: "other"}), param: "prod",
+			err: "lets rack other in and no other; nothing was written"},
+		{what: "no such cluster", eks: here(nil), cluster: "west",
+			left: "describe-cluster --name west --query cluster.arn --output text)\" --tags sawhorse.dev/rack=demo`"},
+		{what: "may not tag", eks: deniedClusters{clusters: here(map[string]string{})}, cluster: "prod",
+			left: "(eks:TagResource) must write `aws eks tag-resource --resource-arn " + arn + "prod --tags sawhorse.dev/rack=demo`"},
+		{what: "may not look", eks: deniedClusters{clusters: here(nil), unseen: true},
+			left: "unless it carries the tag sawhorse.dev/rack=demo already"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			s := &store{versions: map[string][]types.ParameterHistory{}}
@@ -89,7 +96,8 @@ func TestLetsTheRackIn(t *testing.T) {
 			}
 			r := Register{SSM: s, EKS: c.eks, Paths: names.Paths{Prefix: "/sawhorse"}, Tell: func(string, string) {}}
 			left, err := r.Run(t.Context(), "demo", Wanted{Cluster: c.cluster})
-			if (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) || !strings.Contains(left, c.left) || (left == "") != (c.left == "") {
+			if (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) || !strings.Contains(left, c.left) ||
+				(left == "") != (c.left == "") {
 				t.Errorf("left %q, %v", left, err)
 			}
 			if wrote := s.last("/sawhorse/racks/demo/params/karpenter_auth_mode") != nil; wrote != (c.err == "") {
@@ -118,7 +126,8 @@ func TestAClusterNameThatIsSecret(t *testing.T) {
 	secret.Type = types.ParameterTypeSecureString
 	s.add(secret)
 	r := Register{SSM: s, EKS: all, Paths: names.Paths{Prefix: "/sawhorse"}, Tell: func(string, string) {}}
-	if _, err := r.Run(t.Context(), "demo", Wanted{}); err == nil || !strings.Contains(err.Error(), "is a SecureString") || s.writes+len(all["demo"]) > 0 {
+	if _, err := r.Run(t.Context(), "demo", Wanted{}); err == nil || !strings.Contains(err.Error(), "is a SecureString") ||
+		s.writes+len(all["demo"]) > 0 {
 		t.Errorf("%v, %d writes, %v", err, s.writes, all)
 	}
 }

@@ -144,8 +144,10 @@ func (r *Register) create(ctx context.Context, rack string, p params.Param, valu
 		return "written by somebody else in this moment; run register again", nil
 	}
 	if errors.As(err, new(*types.ParameterLimitExceeded)) {
-		return "", fmt.Errorf("parameter %s: create: Parameter Store holds %d standard parameters in an account and region, and there are as many; "+
-			"delete those that nobody needs: of a rack's, the ones that say %s only keep a pattern, and a value may be written without one", p.Name, names.MostParameters, params.Unset)
+		return "", fmt.Errorf("parameter %s: create: Parameter Store holds %d standard parameters in an account and region, "+
+			"and there are as many; "+
+			"delete those that nobody needs: of a rack's, the ones that say %s only keep a pattern, and a value may be written without one",
+			p.Name, names.MostParameters, params.Unset)
 	}
 	if err != nil {
 		return "", fmt.Errorf("parameter %s: create: %w", p.Name, err)

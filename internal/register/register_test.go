@@ -37,11 +37,14 @@ func (s *store) add(in *ssm.PutParameterInput) int64 {
 	return version
 }
 
-func (s *store) DescribeParameters(context.Context, *ssm.DescribeParametersInput, ...func(*ssm.Options)) (*ssm.DescribeParametersOutput, error) {
+func (s *store) DescribeParameters(context.Context, *ssm.DescribeParametersInput,
+	...func(*ssm.Options)) (*ssm.DescribeParametersOutput, error) {
 	out := &ssm.DescribeParametersOutput{}
 	for name := range s.versions {
 		p := s.last(name)
-		out.Parameters = append(out.Parameters, types.ParameterMetadata{Name: p.Name, AllowedPattern: p.AllowedPattern, Description: p.Description})
+		out.Parameters = append(out.Parameters, types.ParameterMetadata{
+			Name: p.Name, AllowedPattern: p.AllowedPattern, Description: p.Description,
+		})
 	}
 	return out, nil
 }
@@ -51,7 +54,8 @@ func (s *store) GetParameter(_ context.Context, in *ssm.GetParameterInput, _ ...
 	return &ssm.GetParameterOutput{Parameter: &types.Parameter{Name: p.Name, Value: p.Value, Type: p.Type, Version: p.Version}}, nil
 }
 
-func (s *store) GetParameterHistory(_ context.Context, in *ssm.GetParameterHistoryInput, _ ...func(*ssm.Options)) (*ssm.GetParameterHistoryOutput, error) {
+func (s *store) GetParameterHistory(_ context.Context, in *ssm.GetParameterHistoryInput,
+	_ ...func(*ssm.Options)) (*ssm.GetParameterHistoryOutput, error) {
 	return &ssm.GetParameterHistoryOutput{Parameters: s.versions[*in.Name]}, nil
 }
 
@@ -150,7 +154,9 @@ func TestRegistersWhatIsNamedOrSet(t *testing.T) {
 		for _, name := range c.there {
 			s.add(user(name, "200"))
 		}
-		r := Register{SSM: s, EKS: clusters{}, Paths: names.Paths{Prefix: "/sawhorse"}, Tell: func(name, _ string) { told = append(told, name) }}
+		r := Register{SSM: s, EKS: clusters{}, Paths: names.Paths{Prefix: "/sawhorse"}, Tell: func(name, _ string) {
+			told = append(told, name)
+		}}
 		if _, err := r.Run(t.Context(), "demo", c.wanted); err != nil {
 			t.Fatal(err)
 		}

@@ -96,6 +96,7 @@ func (a Arbiter) Withdraw(ctx context.Context, rack, subject string) error {
 func (p *Progress) Contest(parameter string, ruling Ruling, what, by, wanted string) {
 	p.Unfinished = true
 	p.Warn(parameter, "%s is contested: %s has set it back %d times. Sawhorse wants %s, and tries again a day after it did so last; "+
-		"let the tool that manages it leave it alone (Argo CD: ignoreDifferences, Flux: an SSA ignore annotation or a patch, Terraform: ignore_changes), or write into its source what Sawhorse wants",
+		"let the tool that manages it leave it alone (Argo CD: ignoreDifferences, Flux: an SSA ignore annotation or a patch, Terraform: "+
+		"ignore_changes), or write into its source what Sawhorse wants",
 		what, by, ruling.Times, wanted)
 }

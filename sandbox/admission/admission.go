@@ -41,9 +41,11 @@ func Register(ctx context.Context, client kubernetes.Interface, address string, 
 	_, err := client.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(ctx, &registrationv1.MutatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Webhooks: []registrationv1.MutatingWebhook{{
-			Name:                    "iam-for-pods.amazonaws.com",
-			ClientConfig:            registrationv1.WebhookClientConfig{URL: &address, CABundle: authority},
-			Rules:                   []registrationv1.RuleWithOperations{{Operations: []registrationv1.OperationType{registrationv1.Create}, Rule: podRule}},
+			Name:         "iam-for-pods.amazonaws.com",
+			ClientConfig: registrationv1.WebhookClientConfig{URL: &address, CABundle: authority},
+			Rules: []registrationv1.RuleWithOperations{
+				{Operations: []registrationv1.OperationType{registrationv1.Create}, Rule: podRule},
+			},
 			FailurePolicy:           new(registrationv1.Ignore),
 			SideEffects:             new(registrationv1.SideEffectClassNone),
 			AdmissionReviewVersions: []string{"v1"},

@@ -51,7 +51,9 @@ func admit(t *testing.T, assigned bool, account *corev1.ServiceAccount) corev1.P
 	if err != nil {
 		t.Fatal(err)
 	}
-	review, err := json.Marshal(admissionv1.AdmissionReview{Request: &admissionv1.AdmissionRequest{UID: "u", Namespace: "kube-system", Object: runtime.RawExtension{Raw: pod}}})
+	review, err := json.Marshal(admissionv1.AdmissionReview{
+		Request: &admissionv1.AdmissionRequest{UID: "u", Namespace: "kube-system", Object: runtime.RawExtension{Raw: pod}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +80,9 @@ func admit(t *testing.T, assigned bool, account *corev1.ServiceAccount) corev1.P
 }
 
 func account(age time.Duration, role string) *corev1.ServiceAccount {
-	made := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "karpenter", CreationTimestamp: metav1.NewTime(now.Add(-age))}}
+	made := &corev1.ServiceAccount{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "karpenter", CreationTimestamp: metav1.NewTime(now.Add(-age))},
+	}
 	if role != "" {
 		made.Annotations = map[string]string{RoleAnnotation: role}
 	}

@@ -53,7 +53,8 @@ const tokenSeconds = 86_400
 
 // inject adds the missing variables to each container, and mounts the token.
 func (i *identity) inject(spec *corev1.PodSpec, region string) {
-	variables := append(slices.Clone(i.variables), corev1.EnvVar{Name: "AWS_DEFAULT_REGION", Value: region}, corev1.EnvVar{Name: "AWS_REGION", Value: region})
+	variables := append(slices.Clone(i.variables), corev1.EnvVar{Name: "AWS_DEFAULT_REGION", Value: region},
+		corev1.EnvVar{Name: "AWS_REGION", Value: region})
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for n := range containers {
 			container := &containers[n]

@@ -13,7 +13,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/sawhorse-io/sawhorse/sandbox/fault"
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
 )
 
 // Service is the service name of the calls.

@@ -14,7 +14,8 @@ import (
 func TestAudit(t *testing.T) {
 	const (
 		goes, called, away = "exit 0", "echo GO-2026-1; exit 3", "echo 'govulncheck: fetching vulnerabilities: no such host' >&2; exit 1"
-		clean, bad         = `echo '{"dependencies":[{"name":"a","version":"1","vulns":[]}]}'`, `echo '{"dependencies":[{"name":"a","version":"1","vulns":[{"id":"PYSEC-1"}]}]}'; exit 1`
+		clean, bad         = `echo '{"dependencies":[{"name":"a","version":"1","vulns":[]}]}'`,
+			`echo '{"dependencies":[{"name":"a","version":"1","vulns":[{"id":"PYSEC-1"}]}]}'; exit 1`
 		// pip-audit skips packages that PyPI does not know, and still succeeds.
 		skipped       = `echo '{"dependencies":[{"name":"a","skip_reason":"not found on PyPI"}]}'`
 		none, some    = `echo '{"vulnerabilities":{}}'`, `echo '{"vulnerabilities":{"left-pad":{"severity":"high"}}}'; exit 1`
@@ -52,7 +53,8 @@ func TestAudit(t *testing.T) {
 			t.Fatal(err)
 		}
 		if status != c.status || !strings.Contains(string(said), c.says) {
-			t.Errorf("go %q, pip-audit %q, npm %q: status %d, want %d; want %q in\n%s", c.golang, c.pip, c.npm, status, c.status, c.says, said)
+			t.Errorf("go %q, pip-audit %q, npm %q: status %d, want %d; want %q in\n%s", c.golang, c.pip, c.npm, status,
+				c.status, c.says, said)
 		}
 	}
 }

@@ -107,17 +107,22 @@ func TestWho(t *testing.T) {
 			cluster("API", entryOf(roleARN, "kubernetesGroups", []string{"g"})),
 			"arn:aws:sts::000000000000:assumed-role/viewer/me-x", []string{"g"}},
 		{"the entry's user name is used", session, cluster("API", entryOf(roleARN, "username", "u:{{SessionName}}")), "u:me-x", nil},
-		{"the admin policy gives the admin group", userARN, cluster("API", entryOf(userARN, "policies", admin)), userARN, []string{ClusterAdminGroup}},
-		{"in a namespace it does not", userARN, cluster("API", entryOf(userARN, "policies", policy("AmazonEKSClusterAdminPolicy", "namespace"))), userARN, nil},
-		{"the policy that shows everything gives the group that reads", userARN, cluster("API", entryOf(userARN, "policies", policy("AmazonEKSAdminViewPolicy", "cluster"))), userARN, []string{AdminViewGroup}},
-		{"another policy does not", userARN, cluster("API", entryOf(userARN, "policies", policy("AmazonEKSViewPolicy", "cluster"))), userARN, nil},
+		{"the admin policy gives the admin group", userARN, cluster("API", entryOf(userARN, "policies", admin)), userARN,
+			[]string{ClusterAdminGroup}},
+		{"in a namespace it does not", userARN,
+			cluster("API", entryOf(userARN, "policies", policy("AmazonEKSClusterAdminPolicy", "namespace"))), userARN, nil},
+		{"the policy that shows everything gives the group that reads", userARN,
+			cluster("API", entryOf(userARN, "policies", policy("AmazonEKSAdminViewPolicy", "cluster"))), userARN, []string{AdminViewGroup}},
+		{"another policy does not", userARN, cluster("API", entryOf(userARN, "policies", policy("AmazonEKSViewPolicy", "cluster"))),
+			userARN, nil},
 		{"a role made again is another one", session, cluster("API", entryOf(roleARN, "roleId", "AROA0")), "", nil},
 		{"also where aws-auth would let it in", session, cluster("API_AND_CONFIG_MAP", entryOf(roleARN, "roleId", "AROA0")), "", nil},
 		{"a role that is gone is none", session, cluster("API", entryOf(roleARN, "roleId", "", "currentRoleId", "")), "", nil},
 		{"another role's entry is not ours", session, cluster("API", entryOf(roleARN+"2")), "", nil},
 		{"another account's neither", session, cluster("API", entryOf(strings.Replace(roleARN, "0000:", "0001:", 1))), "", nil},
 		{"entries do not count in mode CONFIG_MAP", userARN, cluster("CONFIG_MAP", entryOf(userARN)), "", nil},
-		{"aws-auth does, in any letter case, without the path", session, cluster("CONFIG_MAP"), "map:me-x:000000000000", []string{"from-map"}},
+		{"aws-auth does, in any letter case, without the path", session, cluster("CONFIG_MAP"), "map:me-x:000000000000",
+			[]string{"from-map"}},
 		{"an entry wins over aws-auth", session, cluster("API_AND_CONFIG_MAP", entryOf(roleARN, "username", "entry")), "entry", nil},
 		{"aws-auth is next", session, cluster("API_AND_CONFIG_MAP"), "map:me-x:000000000000", []string{"from-map"}},
 		{"aws-auth does not count in mode API", session, cluster("API"), "", nil},
@@ -125,7 +130,8 @@ func TestWho(t *testing.T) {
 		{"a cluster that EKS does not know", userARN, cluster(""), "", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			status := review(t, &fakeMiniStack{caller: c.caller, cluster: c.cluster}, map[string]string{"mapRoles": roles}, encode(presigned()))
+			status := review(t, &fakeMiniStack{caller: c.caller, cluster: c.cluster}, map[string]string{"mapRoles": roles},
+				encode(presigned()))
 			if status.Authenticated != (c.user != "") || status.User.Username != c.user || !slices.Equal(status.User.Groups, c.groups) {
 				t.Errorf("got %+v", status)
 			}

@@ -29,7 +29,8 @@ func (a *Authenticator) fromConfigMap(ctx context.Context, c caller) (*user, err
 			return nil, fmt.Errorf("ConfigMap kube-system/aws-auth: decode %s: %w", key, err)
 		}
 		for _, m := range mappings {
-			if (key == "mapRoles" && strings.EqualFold(m.Role, c.canonical)) || (key == "mapUsers" && strings.EqualFold(m.User, c.canonical)) {
+			if (key == "mapRoles" && strings.EqualFold(m.Role, c.canonical)) ||
+				(key == "mapUsers" && strings.EqualFold(m.User, c.canonical)) {
 				if m.Username == "" {
 					m.Username = defaultName(c)
 				}

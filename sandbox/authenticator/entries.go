@@ -80,7 +80,8 @@ func fromEntries(entries []entry, c caller) (*user, error) {
 			continue
 		}
 		if c.role != "" && (e.CurrentRoleID == "" || e.RoleID != e.CurrentRoleID) {
-			return nil, fmt.Errorf("access entry %s: it is bound to an earlier role of that name; delete the entry and make it again", e.Principal)
+			return nil, fmt.Errorf("access entry %s: it is bound to an earlier role of that name; "+
+				"delete the entry and make it again", e.Principal)
 		}
 		return e.user(c), nil
 	}

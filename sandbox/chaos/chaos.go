@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/sawhorse-io/sawhorse/sandbox/fault"
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
 	"github.com/sawhorse-io/sawhorse/sandbox/heartbeat"
 	"github.com/sawhorse-io/sawhorse/sandbox/user"
 )
@@ -249,7 +249,8 @@ func (r *run) table() error {
 	if len(took) > 0 {
 		median, worst = took[len(took)/2], took[len(took)-1]
 	}
-	fmt.Fprintf(r.Out, "\nseed %d\n%-28s %6d\n%-28s %6d\n%-28s %6d\n", r.Seed, "calls", r.calls, "faults", faults, "runs of a story", len(r.results))
+	fmt.Fprintf(r.Out, "\nseed %d\n%-28s %6d\n%-28s %6d\n%-28s %6d\n", r.Seed, "calls", r.calls, "faults", faults, "runs of a story",
+		len(r.results))
 	for _, how := range []string{Itself, Resync, Unfired, Lost} {
 		fmt.Fprintf(r.Out, "%-28s %6d\n", "recovered "+how, count[how])
 	}

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/sawhorse-io/sawhorse/sandbox/fault"
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
 )
 
 func TestDifference(t *testing.T) {
@@ -32,7 +32,10 @@ func TestNamesWithoutIds(t *testing.T) {
 	if err := all.add("arn:aws:iam::000000000000:role/Sawhorse-AccessRoleEC309AE6-059FE54FC2F91", "access entry"); err != nil {
 		t.Fatal(err)
 	}
-	want := State{"access entry": `"arn:aws:iam::000000000000:role/Sawhorse-AccessRoleEC309AE6"`, "discovery tag of sg": `"demo"`, "discovery tag of sg (2)": `"demo"`, "discovery tag of subnet": `"demo"`}
+	want := State{
+		"access entry": `"arn:aws:iam::000000000000:role/Sawhorse-AccessRoleEC309AE6"`, "discovery tag of sg": `"demo"`,
+		"discovery tag of sg (2)": `"demo"`, "discovery tag of subnet": `"demo"`,
+	}
 	if !reflect.DeepEqual(all.state, want) {
 		t.Errorf("%v", all.state)
 	}
@@ -64,8 +67,10 @@ func TestEnumeration(t *testing.T) {
 		}
 	}
 	want := map[string]bool{
-		"first validate ssm Get 3": true, "first report ssm Put 1": true, "change validate ssm Get 1": true, "change validate ssm Get 2": true,
-		"disable report ssm Put 1": true, "disable report ssm Put 2": true, "enable validate ssm Get 1": true, "enable validate ssm Get 2": true,
+		"first validate ssm Get 3": true, "first report ssm Put 1": true, "change validate ssm Get 1": true,
+		"change validate ssm Get 2": true,
+		"disable report ssm Put 1":  true, "disable report ssm Put 2": true, "enable validate ssm Get 1": true,
+		"enable validate ssm Get 2": true,
 	}
 	if !reflect.DeepEqual(points, want) {
 		t.Errorf("%v", points)
@@ -80,7 +85,9 @@ func TestKindsOfTheStateMachine(t *testing.T) {
 	for _, tr := range r.enumerate(rand.New(rand.NewPCG(1, 0))) {
 		kinds[tr.faults[0].Kind] = true
 	}
-	want := map[fault.Kind]bool{fault.Lost: true, fault.Error: true, fault.Throttle: true, fault.Slow: true, fault.Timeout: true, Stop: true}
+	want := map[fault.Kind]bool{
+		fault.Lost: true, fault.Error: true, fault.Throttle: true, fault.Slow: true, fault.Timeout: true, Stop: true,
+	}
 	if !reflect.DeepEqual(kinds, want) {
 		t.Errorf("%v", kinds)
 	}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/sawhorse-io/sawhorse/sandbox/timeline"
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/timeline"
 )
 
 // observer watches the objects that the ordering promises are about while a sandbox is in use. The final state alone
@@ -59,7 +59,10 @@ func scale(o *unstructured.Unstructured) string {
 func observe(ctx context.Context, objects dynamic.Interface) *observer {
 	o := &observer{}
 	for _, kind := range watched {
-		f := &follower{objects: objects.Resource(kind.GroupVersionResource).Namespace(kind.namespace), tell: kind.tell, to: o.add, known: map[string]string{}}
+		f := &follower{
+			objects: objects.Resource(kind.GroupVersionResource).Namespace(kind.namespace), tell: kind.tell, to: o.add,
+			known: map[string]string{},
+		}
 		go f.run(ctx)
 	}
 	return o

@@ -6,7 +6,7 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/sawhorse-io/sawhorse/sandbox/fault"
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
 	"github.com/sawhorse-io/sawhorse/sandbox/user"
 )
 
@@ -17,19 +17,28 @@ var slice = []struct {
 	fault fault.Fault
 	how   string // how the trial must end
 }{
-	{fault: fault.Fault{Call: fault.Call{Function: "nodepools", Service: "kubernetes", Action: "apply nodepools.karpenter.sh"}, Nth: 1, Kind: fault.Lost}, how: Itself},
-	{fault: fault.Fault{Call: fault.Call{Function: "validate", Service: "dynamodb", Action: "PutItem"}, Nth: 2, Kind: fault.Kill}, how: Itself},
-	{fault: fault.Fault{Call: fault.Call{Function: fault.StateMachine, Service: "dynamodb", Action: "UpdateItem"}, Nth: 1, Kind: Stop}, how: Itself},
-	{fault: fault.Fault{Call: fault.Call{Function: "report", Service: "ssm", Action: "PutParameter"}, Nth: 1, Kind: fault.Reset}, how: Itself},
-	{fault: fault.Fault{Call: fault.Call{Function: "nodepools", Service: "kubernetes", Action: "get nodepools.karpenter.sh"}, Nth: 1, Kind: fault.Slow}, how: Itself},
-	{fault: fault.Fault{Call: fault.Call{Function: "validate", Service: "ec2", Action: "DescribeSubnets"}, Nth: 1, Kind: fault.Timeout}, how: Itself},
-	{fault: fault.Fault{Call: fault.Call{Function: "nodepools", Service: "kubernetes", Action: "get nodepools.karpenter.sh"}, Nth: 1, Times: 4, Kind: fault.Throttle}, how: Itself},
-	{fault: fault.Fault{Call: fault.Call{Function: "validate", Service: "ssm", Action: "GetParametersByPath"}, Nth: 1, Times: 4, Kind: fault.Error}, how: Itself},
-	{fault: fault.Fault{Call: fault.Call{Function: "nodepools", Service: "kubernetes", Action: "get nodepools.karpenter.sh"}, Nth: 1, Kind: RestartAPIServer}, how: Itself},
-	{fault: fault.Fault{Call: fault.Call{Function: fault.StateMachine, Service: "dynamodb", Action: "UpdateItem"}, Nth: 2, Kind: fault.Lost}, how: Itself},
-	{fault: fault.Fault{Call: fault.Call{Function: "nodepools", Service: "dynamodb", Action: "UpdateItem"}, Nth: 1, Kind: RestartMiniStack}, how: Itself},
+	{fault: faultAt("nodepools", "kubernetes", "apply nodepools.karpenter.sh", 1, fault.Lost), how: Itself},
+	{fault: faultAt("validate", "dynamodb", "PutItem", 2, fault.Kill), how: Itself},
+	{fault: faultAt(fault.StateMachine, "dynamodb", "UpdateItem", 1, Stop), how: Itself},
+	{fault: faultAt("report", "ssm", "PutParameter", 1, fault.Reset), how: Itself},
+	{fault: faultAt("nodepools", "kubernetes", "get nodepools.karpenter.sh", 1, fault.Slow), how: Itself},
+	{fault: faultAt("validate", "ec2", "DescribeSubnets", 1, fault.Timeout), how: Itself},
+	{fault: fourTimes(faultAt("nodepools", "kubernetes", "get nodepools.karpenter.sh", 1, fault.Throttle)), how: Itself},
+	{fault: fourTimes(faultAt("validate", "ssm", "GetParametersByPath", 1, fault.Error)), how: Itself},
+	{fault: faultAt("nodepools", "kubernetes", "get nodepools.karpenter.sh", 1, RestartAPIServer), how: Itself},
+	{fault: faultAt(fault.StateMachine, "dynamodb", "UpdateItem", 2, fault.Lost), how: Itself},
+	{fault: faultAt("nodepools", "dynamodb", "UpdateItem", 1, RestartMiniStack), how: Itself},
 	{event: "repeat", how: Itself},
 	{event: "drop", how: Resync},
+}
+
+func faultAt(function, service, action string, nth int, kind fault.Kind) fault.Fault {
+	return fault.Fault{Call: fault.Call{Function: function, Service: service, Action: action}, Nth: nth, Kind: kind}
+}
+
+func fourTimes(f fault.Fault) fault.Fault {
+	f.Times = 4
+	return f
 }
 
 // Kinds that the sandbox implements. RestartAPIServer restarts the API server before the call continues.

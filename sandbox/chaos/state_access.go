@@ -29,7 +29,8 @@ func (w *World) roles(ctx context.Context, all *collection) error {
 		for _, t := range whole.Role.Tags {
 			tags[*t.Key] = *t.Value
 		}
-		if err := all.add([]any{r.AssumeRolePolicyDocument, inline, attached, tags, r.PermissionsBoundary}, "IAM role %s", *r.RoleName); err != nil {
+		if err := all.add([]any{r.AssumeRolePolicyDocument, inline, attached, tags, r.PermissionsBoundary}, "IAM role %s",
+			*r.RoleName); err != nil {
 			return err
 		}
 	}
@@ -94,11 +95,15 @@ func accessEntries(ctx context.Context, client *eks.Client, all *collection) err
 			return err
 		}
 		for _, principal := range page.AccessEntries {
-			entry, err := client.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: aws.String(cluster), PrincipalArn: &principal})
+			entry, err := client.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{
+				ClusterName: aws.String(cluster), PrincipalArn: &principal,
+			})
 			if err != nil {
 				return err
 			}
-			policies, err := client.ListAssociatedAccessPolicies(ctx, &eks.ListAssociatedAccessPoliciesInput{ClusterName: aws.String(cluster), PrincipalArn: &principal})
+			policies, err := client.ListAssociatedAccessPolicies(ctx, &eks.ListAssociatedAccessPoliciesInput{
+				ClusterName: aws.String(cluster), PrincipalArn: &principal,
+			})
 			if err != nil {
 				return err
 			}
@@ -106,7 +111,8 @@ func accessEntries(ctx context.Context, client *eks.Client, all *collection) err
 			for _, p := range policies.AssociatedAccessPolicies {
 				arns = append(arns, *p.PolicyArn)
 			}
-			if err := all.add([]any{entry.AccessEntry.Type, entry.AccessEntry.KubernetesGroups, entry.AccessEntry.Tags, arns}, "access entry %s", principal); err != nil {
+			if err := all.add([]any{entry.AccessEntry.Type, entry.AccessEntry.KubernetesGroups, entry.AccessEntry.Tags, arns},
+				"access entry %s", principal); err != nil {
 				return err
 			}
 		}
@@ -121,11 +127,14 @@ func (w *World) podIdentities(ctx context.Context, all *collection) error {
 		return err
 	}
 	for _, a := range associations.Associations {
-		one, err := client.DescribePodIdentityAssociation(ctx, &eks.DescribePodIdentityAssociationInput{ClusterName: aws.String(cluster), AssociationId: a.AssociationId})
+		one, err := client.DescribePodIdentityAssociation(ctx, &eks.DescribePodIdentityAssociationInput{
+			ClusterName: aws.String(cluster), AssociationId: a.AssociationId,
+		})
 		if err != nil {
 			return err
 		}
-		if err := all.add([]any{one.Association.RoleArn, one.Association.Tags}, "pod identity of %s/%s", *a.Namespace, *a.ServiceAccount); err != nil {
+		if err := all.add([]any{one.Association.RoleArn, one.Association.Tags}, "pod identity of %s/%s", *a.Namespace,
+			*a.ServiceAccount); err != nil {
 			return err
 		}
 	}

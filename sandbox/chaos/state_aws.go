@@ -24,7 +24,9 @@ func (w *World) queues(ctx context.Context, all *collection) error {
 		return err
 	}
 	for _, queue := range queues.QueueUrls {
-		is, err := client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &queue, AttributeNames: []sqstypes.QueueAttributeName{"All"}})
+		is, err := client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
+			QueueUrl: &queue, AttributeNames: []sqstypes.QueueAttributeName{"All"},
+		})
 		if err != nil {
 			return err
 		}
@@ -59,7 +61,8 @@ func (w *World) rules(ctx context.Context, all *collection) error {
 		if err != nil {
 			return err
 		}
-		if err := all.add([]any{rule.EventPattern, rule.State, rule.Description, targets.Targets, tags.Tags}, "rule %s", *rule.Name); err != nil {
+		if err := all.add([]any{rule.EventPattern, rule.State, rule.Description, targets.Targets, tags.Tags}, "rule %s",
+			*rule.Name); err != nil {
 			return err
 		}
 	}
@@ -88,7 +91,9 @@ func (w *World) nodegroups(ctx context.Context, all *collection) error {
 // network reads the EC2 resources that carry Karpenter's tags.
 func (w *World) network(ctx context.Context, all *collection) error {
 	client := ec2.NewFromConfig(w.aws)
-	tags, err := client.DescribeTags(ctx, &ec2.DescribeTagsInput{Filters: []ec2types.Filter{{Name: aws.String("key"), Values: []string{"karpenter.sh/discovery"}}}})
+	tags, err := client.DescribeTags(ctx, &ec2.DescribeTagsInput{
+		Filters: []ec2types.Filter{{Name: aws.String("key"), Values: []string{"karpenter.sh/discovery"}}},
+	})
 	if err != nil {
 		return err
 	}
@@ -125,7 +130,9 @@ func (w *World) network(ctx context.Context, all *collection) error {
 
 // parameters reads the rack's outputs and status.
 func (w *World) parameters(ctx context.Context, all *collection) error {
-	pages := ssm.NewGetParametersByPathPaginator(ssm.NewFromConfig(w.aws), &ssm.GetParametersByPathInput{Path: aws.String("/sawhorse/racks/" + rack), Recursive: aws.Bool(true)})
+	pages := ssm.NewGetParametersByPathPaginator(ssm.NewFromConfig(w.aws), &ssm.GetParametersByPathInput{
+		Path: aws.String("/sawhorse/racks/" + rack), Recursive: aws.Bool(true),
+	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/sawhorse-io/sawhorse/sandbox/fault"
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
 )
 
 // story is a write by an operator, and the name of the state that it leads to.
@@ -20,7 +20,10 @@ type story struct {
 // The stories. The first enabling of a cluster does work that later ones find done, so it is a story of its own and
 // needs a new sandbox. disable starts with a Karpenter node, because otherwise no node could be left behind.
 var (
-	first   = story{name: "first", write: [][2]string{{"build_node_enabled", "true"}, {"karpenter_auth_mode", "true"}, {"karpenter_enabled", "true"}}, to: "on"}
+	first = story{
+		name:  "first",
+		write: [][2]string{{"build_node_enabled", "true"}, {"karpenter_auth_mode", "true"}, {"karpenter_enabled", "true"}}, to: "on",
+	}
 	change  = story{name: "change", write: [][2]string{{"karpenter_cpu_limit", "200"}}, to: "changed"}
 	back    = story{name: "change", write: [][2]string{{"karpenter_cpu_limit", "unset"}}, to: "on"}
 	disable = story{name: "disable", before: (*World).node, write: [][2]string{{"karpenter_enabled", "false"}}, to: "off"}

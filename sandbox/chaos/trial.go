@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sawhorse-io/sawhorse/sandbox/fault"
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
 )
 
 // Ways in which a trial can end.

@@ -26,7 +26,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/sawhorse-io/sawhorse/sandbox/fault"
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
 	"github.com/sawhorse-io/sawhorse/sandbox/user"
 )
 
@@ -125,7 +125,9 @@ func (w *World) node(ctx context.Context) error {
 func (w *World) write(ctx context.Context, values ...[2]string) error {
 	store := ssm.NewFromConfig(w.aws)
 	for _, pair := range values {
-		_, err := store.PutParameter(ctx, &ssm.PutParameterInput{Name: aws.String(parameter + pair[0]), Value: &pair[1], Type: "String", Overwrite: aws.Bool(true)})
+		_, err := store.PutParameter(ctx, &ssm.PutParameterInput{
+			Name: aws.String(parameter + pair[0]), Value: &pair[1], Type: "String", Overwrite: aws.Bool(true),
+		})
 		if err != nil {
 			return fmt.Errorf("chaos: parameter %s: put: %w", pair[0], err)
 		}

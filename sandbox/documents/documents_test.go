@@ -99,8 +99,8 @@ func read(t *testing.T, path string) string {
 }
 
 var (
-	inline      = regexp.MustCompile("`(aws [^`\n]* -[^`\n]*)`") // without an option it is the name of a command
-	placeholder = regexp.MustCompile(`<[a-z][a-z ]*>`)
+	inline = regexp.MustCompile("`(aws [^`\n]* -[^`\n]*)`") // without an option it is the name of a command
+	arn    = regexp.MustCompile(`\bARN\b`)
 )
 
 // scripts returns the scripts in a document that contain aws: its code blocks, the prompts of blocks that also show
@@ -125,20 +125,15 @@ func scripts(t *testing.T, path string) (all []string) {
 			block += line
 		default:
 			for _, match := range inline.FindAllStringSubmatch(line, -1) {
-				all = append(all, placeholder.ReplaceAllStringFunc(match[1], example))
+				all = append(all, arn.ReplaceAllString(match[1], exampleARN))
 			}
 		}
 	}
 	return slices.DeleteFunc(all, func(script string) bool { return !strings.Contains(script, "aws ") })
 }
 
-// example returns a value for a placeholder. The AWS CLI requires at least 20 characters for an ARN.
-func example(placeholder string) string {
-	if strings.HasSuffix(placeholder, " arn>") {
-		return "arn:aws:iam::123456789012:x/x"
-	}
-	return "x"
-}
+// exampleARN replaces the placeholder ARN: the AWS CLI requires at least 20 characters for an ARN.
+const exampleARN = "arn:aws:iam::123456789012:x/x"
 
 // typed returns the commands at the prompts of a session, including their continuation lines.
 func typed(session string) (all []string) {

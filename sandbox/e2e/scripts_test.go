@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sawhorse-io/sawhorse/sandbox/passes"
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/passes"
 	"github.com/sawhorse-io/sawhorse/sandbox/story"
 )
 
@@ -22,7 +22,8 @@ func TestBurst(t *testing.T) {
 	since := time.Now()
 	sandbox.Write(t, map[string]string{"karpenter_cpu_limit": "150", "karpenter_memory_limit_gb": "500"})
 	sandbox.Write(t, map[string]string{
-		"cluster_name": "demo", "karpenter_arch": "amd64,arm64", "karpenter_auth_mode": "true", "karpenter_capacity_types": "spot,on-demand",
+		"cluster_name": "demo", "karpenter_arch": "amd64,arm64", "karpenter_auth_mode": "true",
+		"karpenter_capacity_types":    "spot,on-demand",
 		"karpenter_consolidate_after": "5m", "karpenter_consolidation_enabled": "false", "karpenter_cpu_limit": "160",
 		"karpenter_disruption_budget_nodes": "3", "karpenter_enabled": "true", "karpenter_instance_families": "c5,m5",
 		"karpenter_instance_sizes": "large,xlarge", "karpenter_memory_limit_gb": "640", "karpenter_node_disk": "50",
@@ -35,10 +36,15 @@ func TestBurst(t *testing.T) {
 	}
 	sandbox.Play(t, func(s *story.Teller) {
 		s.Check("limits", "kubectl get nodepool workload -o jsonpath='{.spec.limits.cpu} {.spec.limits.memory}'", "160 640Gi")
-		s.Check("disruption", "kubectl get nodepool workload -o jsonpath='{.spec.disruption.consolidationPolicy} {.spec.disruption.consolidateAfter} {.spec.disruption.budgets[0].nodes}'", "WhenEmpty 5m 3")
+		s.Check("disruption",
+			"kubectl get nodepool workload -o jsonpath='{.spec.disruption.consolidationPolicy} {.spec.disruption.consolidateAfter} "+
+				"{.spec.disruption.budgets[0].nodes}'", "WhenEmpty 5m 3")
 		s.Check("expiry", "kubectl get nodepool workload -o jsonpath='{.spec.template.spec.expireAfter}'", "24h")
-		s.Check("requirements", "kubectl get nodepool workload -o jsonpath='{.spec.template.spec.requirements[*].values}'", `["on-demand","spot"] ["amd64","arm64"] ["c5","m5"] ["large","xlarge"]`)
-		s.Check("volume", "kubectl get ec2nodeclass workload -o jsonpath='{.spec.blockDeviceMappings[0].ebs.volumeSize} {.spec.blockDeviceMappings[0].ebs.volumeType}'", "50Gi gp2")
+		s.Check("requirements", "kubectl get nodepool workload -o jsonpath='{.spec.template.spec.requirements[*].values}'",
+			`["on-demand","spot"] ["amd64","arm64"] ["c5","m5"] ["large","xlarge"]`)
+		s.Check("volume",
+			"kubectl get ec2nodeclass workload "+
+				"-o jsonpath='{.spec.blockDeviceMappings[0].ebs.volumeSize} {.spec.blockDeviceMappings[0].ebs.volumeType}'", "50Gi gp2")
 	})
 }
 
@@ -62,7 +68,9 @@ func TestNothingToDo(t *testing.T) {
 	counts(t, http.MethodDelete)
 	since := time.Now()
 	sandbox.Play(t, func(s *story.Teller) {
-		s.Check("request", `aws events put-events --entries '[{"EventBusName":"sawhorse","Source":"test","DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"demo\"}"}]' --query FailedEntryCount --output text`, "0")
+		s.Check("request",
+			`aws events put-events --entries '[{"EventBusName":"sawhorse","Source":"test","DetailType":"Rack Reconcile Requested",`+
+				`"Detail":"{\"rack\":\"demo\"}"}]' --query FailedEntryCount --output text`, "0")
 	})
 	time.Sleep(2 * time.Second) // for the event to arrive; iterations then waits for what it started
 	all := iterations(t, since)

@@ -17,8 +17,10 @@ type checkout struct{ dir string }
 var files = map[string]string{
 	"go.mod": "module m\n", "go.sum": "", "cdk.json": "{}", ".gitignore": "/.cache/\n", "README.md": "1",
 	"functions/a/main.go": "package main\n\nimport _ \"m/internal/used\"\n\nfunc main() {}\n",
-	"internal/used/u.go":  "package used\n", "internal/used/e.go": "package used\n\nimport _ \"embed\"\n\n//go:embed text\nvar text string\n", "internal/used/text": "1", "internal/unused/u.go": "package unused\n",
-	"cdk/main.go": "package main\n\nfunc main() {}\n", "cdk/bundle/main.go": "package main\n\nfunc main() {}\n",
+	"internal/used/u.go":  "package used\n",
+	"internal/used/e.go":  "package used\n\nimport _ \"embed\"\n\n//go:embed text\nvar text string\n", "internal/used/text": "1",
+	"internal/unused/u.go": "package unused\n",
+	"cdk/main.go":          "package main\n\nfunc main() {}\n", "cdk/bundle/main.go": "package main\n\nfunc main() {}\n",
 	"sandbox/cdk.sh": "#!/bin/sh\nmkdir cdk.new && touch cdk.new/manifest.json\n",
 }
 
@@ -109,7 +111,9 @@ func TestTheEarlierCommit(t *testing.T) {
 	first := c.git(t, "rev-parse", "HEAD")
 	c.write(t, "internal/used/u.go", "package used\n\nconst New = 1\n")
 	second := c.commit(t)
-	for _, name := range []string{"README.md", "internal/unused/u.go", "internal/used/u_test.go", "internal/used/testdata/x", "internal/used/notes.json"} {
+	for _, name := range []string{
+		"README.md", "internal/unused/u.go", "internal/used/u_test.go", "internal/used/testdata/x", "internal/used/notes.json",
+	} {
 		c.write(t, name, "package used\n")
 	}
 	third := c.commit(t)

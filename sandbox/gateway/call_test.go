@@ -19,14 +19,18 @@ func TestIdentify(t *testing.T) {
 	}{
 		{"ssm", "POST", "/", "{}", http.Header{"X-Amz-Target": {"AmazonSSM.PutParameter"}}, call{"ssm", "PutParameter", "AKIA1"}},
 		{"ec2", "POST", "/", "Action=CreateTags&Version=1", form, call{"ec2", "CreateTags", "AKIA1"}},
-		{"monitoring", "POST", "/service/GraniteServiceVersion20100801/operation/PutMetricData", "", nil, call{"monitoring", "PutMetricData", "AKIA1"}},
+		{"monitoring", "POST", "/service/GraniteServiceVersion20100801/operation/PutMetricData", "", nil,
+			call{"monitoring", "PutMetricData", "AKIA1"}},
 		{"eks", "GET", "/clusters/demo", "", nil, call{"eks", "DescribeCluster", "AKIA1"}},
-		{"eks", "DELETE", "/clusters/demo/access-entries/arn%3Aaws%3Aiam%3A%3A0%3Arole%2Fa%2Fb", "", nil, call{"eks", "DeleteAccessEntry", "AKIA1"}},
-		{"eks", "DELETE", "/clusters/demo/access-entries/arn:aws:iam::0:role/a/access-policies/arn:aws:eks::aws:cluster-access-policy/P", "", nil, call{"eks", "DisassociateAccessPolicy", "AKIA1"}},
+		{"eks", "DELETE", "/clusters/demo/access-entries/arn%3Aaws%3Aiam%3A%3A0%3Arole%2Fa%2Fb", "", nil,
+			call{"eks", "DeleteAccessEntry", "AKIA1"}},
+		{"eks", "DELETE", "/clusters/demo/access-entries/arn:aws:iam::0:role/a/access-policies/arn:aws:eks::aws:cluster-access-policy/P",
+			"", nil, call{"eks", "DisassociateAccessPolicy", "AKIA1"}},
 		{"lambda", "POST", "/2015-03-31/functions/f/invocations", "{}", nil, call{"lambda", "Invoke", "AKIA1"}},
 		{"s3", "PUT", "/bucket/key", "x", nil, call{"s3", "PUT", "AKIA1"}},
 		{"scheduler", "GET", "/schedules", "", nil, call{"scheduler", "GET /schedules", "AKIA1"}},
-		{"", "GET", "/?Action=GetCallerIdentity&X-Amz-Credential=AKIA2%2F20260101%2Fus-east-1%2Fsts%2Faws4_request", "", nil, call{"sts", "GetCallerIdentity", "AKIA2"}},
+		{"", "GET", "/?Action=GetCallerIdentity&X-Amz-Credential=AKIA2%2F20260101%2Fus-east-1%2Fsts%2Faws4_request", "", nil,
+			call{"sts", "GetCallerIdentity", "AKIA2"}},
 		{"", "POST", "/", "Action=AssumeRoleWithWebIdentity", form, call{"unsigned", "AssumeRoleWithWebIdentity", ""}},
 	} {
 		req := httptest.NewRequest(c.method, c.target, strings.NewReader(c.body))
@@ -84,7 +88,9 @@ func TestProducts(t *testing.T) {
 	g := New(Config{MiniStack: &url.URL{}, Moto: &url.URL{}, Prices: func() (map[string]float64, error) {
 		return map[string]float64{"m5.large": 0.096, "m5.metal": 4.608}, nil
 	}})
-	for filter, want := range map[string]string{`{"Value":"Compute Instance"}`: "m5.large", `{"Value":"Compute Instance (bare metal)"}`: "m5.metal"} {
+	for filter, want := range map[string]string{
+		`{"Value":"Compute Instance"}`: "m5.large", `{"Value":"Compute Instance (bare metal)"}`: "m5.metal",
+	} {
 		req := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(filter))
 		req.Header.Set("X-Amz-Target", "AWSPriceListService.GetProducts")
 		req.Header.Set("Authorization", "Credential=A/20260101/us-east-1/pricing/aws4_request")

@@ -54,30 +54,38 @@ func TestANewNodeGroupNeedsItsCallersRights(t *testing.T) {
 		GroupName: aws.String("rights"), Description: aws.String("rights")})).GroupId
 	template := need[*ec2.CreateLaunchTemplateOutput](t)(network.CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{
 		LaunchTemplateName: aws.String("rights"), LaunchTemplateData: &ec2types.RequestLaunchTemplateData{
-			SecurityGroupIds: []string{*group}, KeyName: aws.String("k"), Placement: &ec2types.LaunchTemplatePlacementRequest{GroupName: aws.String("p")},
+			SecurityGroupIds: []string{*group}, KeyName: aws.String("k"),
+			Placement: &ec2types.LaunchTemplatePlacementRequest{GroupName: aws.String("p")},
 			CapacityReservationSpecification: &ec2types.LaunchTemplateCapacityReservationSpecificationRequest{
 				CapacityReservationTarget: &ec2types.CapacityReservationTarget{CapacityReservationId: aws.String("cr-1")}},
 			LicenseSpecifications: []ec2types.LaunchTemplateLicenseConfigurationRequest{{LicenseConfigurationArn: aws.String(licence)}},
-			TagSpecifications:     []ec2types.LaunchTemplateTagSpecificationRequest{{ResourceType: "volume", Tags: []ec2types.Tag{{Key: aws.String("a"), Value: aws.String("b")}}}},
+			TagSpecifications: []ec2types.LaunchTemplateTagSpecificationRequest{
+				{ResourceType: "volume", Tags: []ec2types.Tag{{Key: aws.String("a"), Value: aws.String("b")}}},
+			},
 		}})).LaunchTemplate.LaunchTemplateId
 	const (
 		eksARN, ec2ARN = "arn:aws:eks:us-east-1:000000000000:", "arn:aws:ec2:us-east-1:000000000000:"
 		byTemplate     = ` {"ArnLike":{"ec2:LaunchTemplate":"` + ec2ARN + `launch-template/*"}}`
 	)
 	refusedWithoutAny(t, "creator", []string{
-		"eks:CreateNodegroup " + eksARN + "cluster/rights", "eks:TagResource " + eksARN + `nodegroup/rights/* {"StringEquals":{"aws:RequestTag/a":"b"}}`,
+		"eks:CreateNodegroup " + eksARN + "cluster/rights",
+		"eks:TagResource " + eksARN + `nodegroup/rights/* {"StringEquals":{"aws:RequestTag/a":"b"}}`,
 		`iam:PassRole arn:aws:iam::000000000000:role/sawhorse/rights-node {"StringEquals":{"iam:PassedToService":"eks.amazonaws.com"}}`,
-		"iam:GetRole arn:aws:iam::000000000000:role/sawhorse/rights-node", "iam:ListAttachedRolePolicies arn:aws:iam::000000000000:role/sawhorse/rights-node",
+		"iam:GetRole arn:aws:iam::000000000000:role/sawhorse/rights-node",
+		"iam:ListAttachedRolePolicies arn:aws:iam::000000000000:role/sawhorse/rights-node",
 		"ec2:DescribeSubnets *", "ec2:DescribeLaunchTemplateVersions *",
 		"ec2:RunInstances " + ec2ARN + "instance/*" + byTemplate, "ec2:RunInstances " + ec2ARN + "volume/*" + byTemplate,
 		"ec2:RunInstances " + ec2ARN + "network-interface/*" + byTemplate, "ec2:RunInstances " + ec2ARN + "launch-template/" + *template,
 		"ec2:RunInstances " + ec2ARN + "subnet/subnet-1", "ec2:RunInstances " + ec2ARN + "security-group/" + *group,
-		"ec2:RunInstances " + ec2ARN + "placement-group/p", "ec2:RunInstances " + ec2ARN + "capacity-reservation/cr-1", "ec2:RunInstances " + licence,
+		"ec2:RunInstances " + ec2ARN + "placement-group/p", "ec2:RunInstances " + ec2ARN + "capacity-reservation/cr-1",
+		"ec2:RunInstances " + licence,
 		"ec2:RunInstances " + ec2ARN + "key-pair/k", "ec2:RunInstances arn:aws:ec2:us-east-1::image/*",
 		"ec2:CreateTags " + ec2ARN + `volume/* {"StringEquals":{"ec2:CreateAction":"RunInstances"}}`,
 	}, func(client *eks.Client) error {
 		_, err := client.CreateNodegroup(ctx, another(t, "rights", "more", func(in *eks.CreateNodegroupInput) {
-			in.Tags, in.LaunchTemplate = map[string]string{"a": "b"}, &types.LaunchTemplateSpecification{Id: template, Version: aws.String("1")}
+			in.Tags, in.LaunchTemplate = map[string]string{"a": "b"}, &types.LaunchTemplateSpecification{
+				Id: template, Version: aws.String("1"),
+			}
 		}))
 		return err
 	})
@@ -118,18 +126,25 @@ func TestCallsAboutAnAccessEntryKnowItsPrincipal(t *testing.T) {
 	successful(t, client, "pinned", nil, update.Id)
 	ours, theirs := role(t, "pinned-ours"), role(t, "pinned-theirs")
 	for _, principal := range []string{ours, theirs} {
-		need[*eks.CreateAccessEntryOutput](t)(client.CreateAccessEntry(context.Background(), &eks.CreateAccessEntryInput{ClusterName: aws.String("pinned"), PrincipalArn: &principal}))
+		need[*eks.CreateAccessEntryOutput](t)(client.CreateAccessEntry(context.Background(),
+			&eks.CreateAccessEntryInput{ClusterName: aws.String("pinned"), PrincipalArn: &principal}))
 	}
 	const all = " arn:aws:eks:us-east-1:000000000000:access-entry/*"
 	to := `{"ArnEquals":{"eks:principalArn":["` + ours + `"]}}`
-	limited := eks.NewFromConfig(as(t, "pinning", policyOf([]string{"eks:UpdateAccessEntry" + all + " " + to, "eks:DeleteAccessEntry" + all + " " + to,
-		"eks:AssociateAccessPolicy" + all + " " + `{"ArnEquals":{"eks:principalArn":["` + ours + `"],"eks:policyArn":"arn:aws:eks::aws:cluster-access-policy/AmazonEKSViewPolicy"}}`})))
+	limited := eks.NewFromConfig(as(t, "pinning",
+		policyOf([]string{"eks:UpdateAccessEntry" + all + " " + to, "eks:DeleteAccessEntry" + all + " " + to,
+			"eks:AssociateAccessPolicy" + all + " " + `{"ArnEquals":{"eks:principalArn":["` + ours +
+				`"],"eks:policyArn":"arn:aws:eks::aws:cluster-access-policy/AmazonEKSViewPolicy"}}`})))
 	for _, c := range []struct{ principal, refusal string }{{theirs, "AccessDeniedException"}, {ours, ""}} {
-		ctx, name, policy := context.Background(), aws.String("pinned"), aws.String("arn:aws:eks::aws:cluster-access-policy/AmazonEKSViewPolicy")
-		_, err := limited.UpdateAccessEntry(ctx, &eks.UpdateAccessEntryInput{ClusterName: name, PrincipalArn: &c.principal, KubernetesGroups: []string{"g"}})
+		ctx, name, policy := context.Background(), aws.String("pinned"),
+			aws.String("arn:aws:eks::aws:cluster-access-policy/AmazonEKSViewPolicy")
+		_, err := limited.UpdateAccessEntry(ctx, &eks.UpdateAccessEntryInput{
+			ClusterName: name, PrincipalArn: &c.principal, KubernetesGroups: []string{"g"},
+		})
 		want(t, "update "+c.principal, err, c.refusal)
-		_, err = limited.AssociateAccessPolicy(ctx, &eks.AssociateAccessPolicyInput{ClusterName: name, PrincipalArn: &c.principal, PolicyArn: policy,
-			AccessScope: &types.AccessScope{Type: types.AccessScopeTypeCluster}})
+		_, err = limited.AssociateAccessPolicy(ctx,
+			&eks.AssociateAccessPolicyInput{ClusterName: name, PrincipalArn: &c.principal, PolicyArn: policy,
+				AccessScope: &types.AccessScope{Type: types.AccessScopeTypeCluster}})
 		want(t, "associate "+c.principal, err, c.refusal)
 		_, err = limited.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: name, PrincipalArn: &c.principal})
 		want(t, "delete "+c.principal, err, c.refusal)

@@ -62,7 +62,8 @@ func TestQuestionIgnoresTheMoment(t *testing.T) {
 
 func TestSpotPrices(t *testing.T) {
 	item := func(name, price string) string {
-		return "<item><availabilityZone>us-east-1a</availabilityZone><instanceType>" + name + "</instanceType><spotPrice>" + price + "</spotPrice></item>"
+		return "<item><availabilityZone>us-east-1a</availabilityZone><instanceType>" + name + "</instanceType><spotPrice>" + price +
+			"</spotPrice></item>"
 	}
 	history := func(items ...string) []byte {
 		return []byte("<spotPriceHistorySet>" + strings.Join(items, "") + "</spotPriceHistorySet>")

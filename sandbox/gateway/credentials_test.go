@@ -49,10 +49,15 @@ func podRole(t *testing.T, name, policy string) aws.Config {
 	client, _ := cluster(t, name)
 	arn, roleName := role(t, name+"-karpenter"), name+"-karpenter"
 	setTrust(t, roleName, pods, `"Action":["sts:AssumeRole","sts:TagSession"]`)
-	need[*iam.PutRolePolicyOutput](t)(identity.PutRolePolicy(ctx, &iam.PutRolePolicyInput{RoleName: &roleName, PolicyName: aws.String("p"), PolicyDocument: &policy}))
-	need[*eks.CreateAddonOutput](t)(client.CreateAddon(ctx, &eks.CreateAddonInput{ClusterName: &name, AddonName: aws.String("eks-pod-identity-agent")}))
-	need[*eks.CreatePodIdentityAssociationOutput](t)(client.CreatePodIdentityAssociation(ctx, &eks.CreatePodIdentityAssociationInput{ClusterName: &name,
-		Namespace: aws.String("kube-system"), ServiceAccount: aws.String("karpenter"), RoleArn: &arn}))
+	need[*iam.PutRolePolicyOutput](t)(identity.PutRolePolicy(ctx, &iam.PutRolePolicyInput{
+		RoleName: &roleName, PolicyName: aws.String("p"), PolicyDocument: &policy,
+	}))
+	need[*eks.CreateAddonOutput](t)(client.CreateAddon(ctx, &eks.CreateAddonInput{
+		ClusterName: &name, AddonName: aws.String("eks-pod-identity-agent"),
+	}))
+	need[*eks.CreatePodIdentityAssociationOutput](t)(client.CreatePodIdentityAssociation(ctx,
+		&eks.CreatePodIdentityAssociationInput{ClusterName: &name,
+			Namespace: aws.String("kube-system"), ServiceAccount: aws.String("karpenter"), RoleArn: &arn}))
 	got := podCredentials(t, name)
 	return sandbox.Config(got["AccessKeyId"], got["SecretAccessKey"], got["Token"])
 }
@@ -67,7 +72,9 @@ func TestPodCredentials(t *testing.T) {
 	if got := podCredentials(t, *name); len(got) != 0 {
 		t.Errorf("without the agent's add-on: %v", got)
 	}
-	need[*eks.CreateAddonOutput](t)(client.CreateAddon(ctx, &eks.CreateAddonInput{ClusterName: name, AddonName: aws.String("eks-pod-identity-agent")}))
+	need[*eks.CreateAddonOutput](t)(client.CreateAddon(ctx, &eks.CreateAddonInput{
+		ClusterName: name, AddonName: aws.String("eks-pod-identity-agent"),
+	}))
 	for _, c := range []struct{ principal, statement, refusal string }{
 		{`{"Service":"ec2.amazonaws.com"}`, `"Action":["sts:AssumeRole","sts:TagSession"]`, "sts:AssumeRole"},
 		{pods, `"Action":"sts:AssumeRole"`, "sts:TagSession"},
@@ -79,7 +86,8 @@ func TestPodCredentials(t *testing.T) {
 		}
 	}
 	got := podCredentials(t, *name)
-	who := need[*sts.GetCallerIdentityOutput](t)(sts.NewFromConfig(sandbox.Config(got["AccessKeyId"], got["SecretAccessKey"], got["Token"])).
+	who := need[*sts.GetCallerIdentityOutput](t)(sts.NewFromConfig(sandbox.Config(got["AccessKeyId"], got["SecretAccessKey"],
+		got["Token"])).
 		GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{}))
 	if want := "arn:aws:sts::000000000000:assumed-role/agent-karpenter/eks-agent-karpenter"; *who.Arn != want {
 		t.Errorf("the pod is %s, want %s", *who.Arn, want)
@@ -90,7 +98,8 @@ func TestWebIdentity(t *testing.T) {
 	ctx, identity := context.Background(), iam.NewFromConfig(sandbox.Config())
 	arn, issuer := role(t, "irsa"), "oidc.eks.us-east-1.amazonaws.com/id/IRSA"
 	token := func(account string) string {
-		claims := fmt.Sprintf(`{"iss":"https://%s","aud":["sts.amazonaws.com"],"sub":"system:serviceaccount:kube-system:%s"}`, issuer, account)
+		claims := fmt.Sprintf(`{"iss":"https://%s","aud":["sts.amazonaws.com"],"sub":"system:serviceaccount:kube-system:%s"}`,
+			issuer, account)
 		part := base64.RawURLEncoding.EncodeToString
 		return part([]byte(`{"alg":"RS256"}`)) + "." + part([]byte(claims)) + "." + part([]byte("signature"))
 	}
@@ -103,15 +112,19 @@ func TestWebIdentity(t *testing.T) {
 	made := need[*iam.CreateOpenIDConnectProviderOutput](t)(identity.CreateOpenIDConnectProvider(ctx, &iam.CreateOpenIDConnectProviderInput{
 		Url: aws.String("https://" + issuer), ClientIDList: []string{"other"}}))
 	defer func() {
-		_, err := identity.DeleteOpenIDConnectProvider(ctx, &iam.DeleteOpenIDConnectProviderInput{OpenIDConnectProviderArn: made.OpenIDConnectProviderArn})
+		_, err := identity.DeleteOpenIDConnectProvider(ctx, &iam.DeleteOpenIDConnectProviderInput{
+			OpenIDConnectProviderArn: made.OpenIDConnectProviderArn,
+		})
 		want(t, "cleaning up", err, "")
 	}()
 	want(t, "another audience", assume("karpenter"), "InvalidIdentityToken")
-	need[*iam.AddClientIDToOpenIDConnectProviderOutput](t)(identity.AddClientIDToOpenIDConnectProvider(ctx, &iam.AddClientIDToOpenIDConnectProviderInput{
-		OpenIDConnectProviderArn: made.OpenIDConnectProviderArn, ClientID: aws.String("sts.amazonaws.com")}))
+	need[*iam.AddClientIDToOpenIDConnectProviderOutput](t)(identity.AddClientIDToOpenIDConnectProvider(ctx,
+		&iam.AddClientIDToOpenIDConnectProviderInput{
+			OpenIDConnectProviderArn: made.OpenIDConnectProviderArn, ClientID: aws.String("sts.amazonaws.com")}))
 	want(t, "no trust", assume("karpenter"), "AccessDenied")
 	setTrust(t, "irsa", `{"Federated":"`+*made.OpenIDConnectProviderArn+`"}`, fmt.Sprintf(`"Action":"sts:AssumeRoleWithWebIdentity",
-		"Condition":{"StringEquals":{"%s:aud":"sts.amazonaws.com","%s:sub":"system:serviceaccount:kube-system:karpenter"}}`, issuer, issuer))
+		"Condition":{"StringEquals":{"%s:aud":"sts.amazonaws.com",
+			"%s:sub":"system:serviceaccount:kube-system:karpenter"}}`, issuer, issuer))
 	want(t, "another service account", assume("other"), "AccessDenied")
 	want(t, "the service account", assume("karpenter"), "")
 }
@@ -119,7 +132,8 @@ func TestWebIdentity(t *testing.T) {
 func TestInstanceProfilesAreAuthorizedByPathAndTags(t *testing.T) {
 	ctx := context.Background()
 	scoped := iam.NewFromConfig(podRole(t, "profiles", `{"Version":"2012-10-17","Statement":[
-		{"Effect":"Allow","Action":["iam:CreateInstanceProfile","iam:GetInstanceProfile"],"Resource":"arn:aws:iam::000000000000:instance-profile/karpenter/*"},
+		{"Effect":"Allow","Action":["iam:CreateInstanceProfile","iam:GetInstanceProfile"],
+			"Resource":"arn:aws:iam::000000000000:instance-profile/karpenter/*"},
 		{"Effect":"Allow","Action":"iam:DeleteInstanceProfile","Resource":"arn:aws:iam::000000000000:instance-profile/karpenter/*",
 		 "Condition":{"StringEquals":{"aws:ResourceTag/cluster":"profiles"}}}]}`))
 	create := func(name, path, cluster string) error {

@@ -25,7 +25,8 @@ func call(t *testing.T, service string, parameters url.Values) {
 	t.Helper()
 	request := need[*http.Request](t)(http.NewRequest(http.MethodPost, sandbox.URL, strings.NewReader(parameters.Encode())))
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	request.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/"+service+"/aws4_request, SignedHeaders=host, Signature=root")
+	request.Header.Set("Authorization",
+		"AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/"+service+"/aws4_request, SignedHeaders=host, Signature=root")
 	response := need[*http.Response](t)(http.DefaultClient.Do(request))
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
@@ -35,7 +36,9 @@ func call(t *testing.T, service string, parameters url.Values) {
 
 func TestDecisionsAboutTheStacksRolesAreKept(t *testing.T) {
 	ctx, root := context.Background(), iam.NewFromConfig(sandbox.Config())
-	call(t, "cloudformation", url.Values{"Action": {"CreateStack"}, "StackName": {"Sawhorse"}, "TemplateBody": {stack}, "Capabilities.member.1": {"CAPABILITY_NAMED_IAM"}})
+	call(t, "cloudformation", url.Values{
+		"Action": {"CreateStack"}, "StackName": {"Sawhorse"}, "TemplateBody": {stack}, "Capabilities.member.1": {"CAPABILITY_NAMED_IAM"},
+	})
 	eventually(t, "the role of the stack", func() bool {
 		_, err := root.GetRolePolicy(ctx, &iam.GetRolePolicyInput{RoleName: aws.String("reader"), PolicyName: aws.String("p")})
 		return err == nil
@@ -56,7 +59,9 @@ func TestDecisionsAboutTheStacksRolesAreKept(t *testing.T) {
 	_, err := parameters.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String("/read/a")})
 	want(t, "a parameter that is not there", err, "ParameterNotFound")
 	policy := policyOf([]string{"ssm:DeleteParameter *"})
-	need[*iam.PutRolePolicyOutput](t)(root.PutRolePolicy(ctx, &iam.PutRolePolicyInput{RoleName: aws.String("reader"), PolicyName: aws.String("p"), PolicyDocument: &policy}))
+	need[*iam.PutRolePolicyOutput](t)(root.PutRolePolicy(ctx, &iam.PutRolePolicyInput{
+		RoleName: aws.String("reader"), PolicyName: aws.String("p"), PolicyDocument: &policy,
+	}))
 	read("/read/b") // rejected by a policy that a script has changed
 
 	var kept []string
@@ -79,9 +84,13 @@ func TestDecisionsAboutTheStacksRolesAreKept(t *testing.T) {
 			continue
 		}
 		denied := map[bool]string{true: "refused", false: "done"}[one.Denied]
-		kept = append(kept, strings.Join([]string{one.Script, one.Role, one.Context.Resource[strings.Index(one.Context.Resource, "/"):], one.Decision, denied}, " "))
+		kept = append(kept,
+			strings.Join([]string{
+				one.Script, one.Role, one.Context.Resource[strings.Index(one.Context.Resource, "/"):], one.Decision, denied,
+			}, " "))
 	}
-	if got, wanted := strings.Join(kept, ", "), "One ReaderRole /read/a Allow done, One ReaderRole /other ImplicitDeny refused, Two ReaderRole /read/a Allow done"; got != wanted {
+	if got, wanted := strings.Join(kept, ", "), "One ReaderRole /read/a Allow done, One ReaderRole /other ImplicitDeny refused, "+
+		"Two ReaderRole /read/a Allow done"; got != wanted {
 		t.Errorf("kept %s, want %s", got, wanted)
 	}
 }

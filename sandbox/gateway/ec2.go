@@ -92,11 +92,13 @@ var judgedByTags = map[string]*regexp.Regexp{
 
 // wouldHaveSucceeded is EC2's answer to a dry run that the caller's policies allow. The gateway does not check that the
 // launch template exists, because Karpenter's launch templates are simulated inside Karpenter.
-const wouldHaveSucceeded = "<Response><Errors><Error><Code>DryRunOperation</Code><Message>Request would have succeeded, but DryRun flag is set.</Message></Error></Errors></Response>"
+const wouldHaveSucceeded = "<Response><Errors><Error><Code>DryRunOperation</Code><Message>Request would have succeeded, " +
+	"but DryRun flag is set.</Message></Error></Errors></Response>"
 
 // noReservations is EC2's answer in an account without capacity reservations. moto does not know the call, and Karpenter
 // makes it for an EC2NodeClass that selects some.
-const noReservations = `<DescribeCapacityReservationsResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><requestId>sandbox</requestId>` +
+const noReservations = `<DescribeCapacityReservationsResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/">` +
+	`<requestId>sandbox</requestId>` +
 	`<capacityReservationSet/></DescribeCapacityReservationsResponse>`
 
 func launches(action string) bool { return action == "RunInstances" || action == "CreateFleet" }

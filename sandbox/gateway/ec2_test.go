@@ -22,13 +22,17 @@ func tagged(key, value string) []types.Filter {
 func TestTagsOfSubnetsAndSecurityGroups(t *testing.T) {
 	ctx, client := context.Background(), ec2.NewFromConfig(sandbox.Config())
 	e, _ := cluster(t, "tags")
-	about := need[*eks.DescribeClusterOutput](t)(e.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String("tags")})).Cluster.ResourcesVpcConfig
+	about := need[*eks.DescribeClusterOutput](t)(e.DescribeCluster(ctx,
+		&eks.DescribeClusterInput{Name: aws.String("tags")})).Cluster.ResourcesVpcConfig
 	subnet, group := about.SubnetIds[0], *about.ClusterSecurityGroupId
 	tag := types.Tag{Key: aws.String("karpenter.sh/discovery"), Value: aws.String("tags")}
 	find := func() []string {
 		t.Helper()
-		subnets := need[*ec2.DescribeSubnetsOutput](t)(client.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{Filters: tagged(*tag.Key, *tag.Value)}))
-		groups := need[*ec2.DescribeSecurityGroupsOutput](t)(client.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: tagged(*tag.Key, *tag.Value)}))
+		subnets := need[*ec2.DescribeSubnetsOutput](t)(client.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{
+			Filters: tagged(*tag.Key, *tag.Value),
+		}))
+		groups := need[*ec2.DescribeSecurityGroupsOutput](t)(client.DescribeSecurityGroups(ctx,
+			&ec2.DescribeSecurityGroupsInput{Filters: tagged(*tag.Key, *tag.Value)}))
 		ids := []string{}
 		for _, s := range subnets.Subnets {
 			ids = append(ids, *s.SubnetId)
@@ -54,7 +58,8 @@ func TestTagsOfSubnetsAndSecurityGroups(t *testing.T) {
 
 func TestThereAreNoCapacityReservations(t *testing.T) {
 	client := ec2.NewFromConfig(sandbox.Config())
-	out := need[*ec2.DescribeCapacityReservationsOutput](t)(client.DescribeCapacityReservations(context.Background(), &ec2.DescribeCapacityReservationsInput{}))
+	out := need[*ec2.DescribeCapacityReservationsOutput](t)(client.DescribeCapacityReservations(context.Background(),
+		&ec2.DescribeCapacityReservationsInput{}))
 	if len(out.CapacityReservations) != 0 {
 		t.Errorf("%+v", out.CapacityReservations)
 	}
@@ -66,12 +71,21 @@ func TestInstancesAreJudgedOneByOne(t *testing.T) {
 	run := func(tag string) string {
 		return *need[*ec2.RunInstancesOutput](t)(root.RunInstances(ctx, &ec2.RunInstancesInput{
 			ImageId: aws.String("ami-12c6146b"), InstanceType: "m5.large", MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
-			TagSpecifications: []types.TagSpecification{{ResourceType: "instance", Tags: []types.Tag{{Key: &tag, Value: aws.String("of-" + tag)}, {Key: aws.String("a"), Value: aws.String(tag)}}}},
+			TagSpecifications: []types.TagSpecification{
+				{ResourceType: "instance", Tags: []types.Tag{
+					{Key: &tag, Value: aws.String("of-" + tag)}, {Key: aws.String("a"), Value: aws.String(tag)},
+				}},
+			},
 		})).Instances[0].InstanceId
 	}
 	one, two, theirs := run("pool"), run("pool"), run("other")
-	need[*ec2.CreateTagsOutput](t)(root.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{two}, Tags: []types.Tag{{Key: aws.String("pool"), Value: aws.String("another")}}}))
-	client := ec2.NewFromConfig(as(t, "ender", policyOf([]string{`ec2:TerminateInstances arn:aws:ec2:us-east-1:000000000000:instance/* {"StringLike":{"aws:ResourceTag/pool":"*"}}`})))
+	need[*ec2.CreateTagsOutput](t)(root.CreateTags(ctx, &ec2.CreateTagsInput{
+		Resources: []string{two}, Tags: []types.Tag{{Key: aws.String("pool"), Value: aws.String("another")}},
+	}))
+	client := ec2.NewFromConfig(as(t, "ender",
+		policyOf([]string{
+			`ec2:TerminateInstances arn:aws:ec2:us-east-1:000000000000:instance/* {"StringLike":{"aws:ResourceTag/pool":"*"}}`,
+		})))
 	for _, c := range []struct {
 		ids    []string
 		wanted string
@@ -86,19 +100,24 @@ func TestInstancesAreJudgedOneByOne(t *testing.T) {
 func TestLaunchesAreJudged(t *testing.T) {
 	ctx, root := context.Background(), ec2.NewFromConfig(sandbox.Config())
 	_, _ = cluster(t, "launches")
-	subnet := *need[*ec2.DescribeSubnetsOutput](t)(root.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{Filters: tagged("Name", "launches")})).Subnets[0].SubnetId
+	subnet := *need[*ec2.DescribeSubnetsOutput](t)(root.DescribeSubnets(ctx,
+		&ec2.DescribeSubnetsInput{Filters: tagged("Name", "launches")})).Subnets[0].SubnetId
 	const region = "arn:aws:ec2:us-east-1:"
 	client := ec2.NewFromConfig(as(t, "launcher", policyOf([]string{
 		"ec2:RunInstances " + region + `000000000000:instance/* {"StringEquals":{"aws:RequestTag/pool":"a"}}`,
-		"ec2:CreateTags " + region + `000000000000:instance/* {"StringEquals":{"aws:RequestTag/pool":"a","ec2:CreateAction":"RunInstances"}}`,
+		"ec2:CreateTags " + region +
+			`000000000000:instance/* {"StringEquals":{"aws:RequestTag/pool":"a","ec2:CreateAction":"RunInstances"}}`,
 		"ec2:RunInstances " + region + ":image/*",
 		"ec2:RunInstances " + region + `000000000000:subnet/* {"StringEquals":{"aws:ResourceTag/open":"yes"}}`,
 		"ec2:RunInstances " + region + `:snapshot/* {"StringEquals":{"ec2:Owner":"amazon"}}`,
 	})))
 	try := func(pool string, change func(*ec2.RunInstancesInput)) error {
 		in := &ec2.RunInstancesInput{
-			DryRun: aws.Bool(true), ImageId: aws.String("ami-12c6146b"), InstanceType: "m5.large", MinCount: aws.Int32(1), MaxCount: aws.Int32(1), SubnetId: &subnet,
-			TagSpecifications: []types.TagSpecification{{ResourceType: "instance", Tags: []types.Tag{{Key: aws.String("pool"), Value: &pool}}}},
+			DryRun: aws.Bool(true), ImageId: aws.String("ami-12c6146b"), InstanceType: "m5.large", MinCount: aws.Int32(1),
+			MaxCount: aws.Int32(1), SubnetId: &subnet,
+			TagSpecifications: []types.TagSpecification{
+				{ResourceType: "instance", Tags: []types.Tag{{Key: aws.String("pool"), Value: &pool}}},
+			},
 		}
 		if change != nil {
 			change(in)
@@ -107,11 +126,15 @@ func TestLaunchesAreJudged(t *testing.T) {
 		return err
 	}
 	want(t, "into a subnet without the tag", try("a", nil), "UnauthorizedOperation")
-	need[*ec2.CreateTagsOutput](t)(root.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{subnet}, Tags: []types.Tag{{Key: aws.String("open"), Value: aws.String("yes")}}}))
+	need[*ec2.CreateTagsOutput](t)(root.CreateTags(ctx, &ec2.CreateTagsInput{
+		Resources: []string{subnet}, Tags: []types.Tag{{Key: aws.String("open"), Value: aws.String("yes")}},
+	}))
 	want(t, "into one with it", try("a", nil), "DryRunOperation")
 	want(t, "with another tag", try("b", nil), "UnauthorizedOperation")
 	want(t, "with a snapshot of the account", try("a", func(in *ec2.RunInstancesInput) {
-		in.BlockDeviceMappings = []types.BlockDeviceMapping{{DeviceName: aws.String("/dev/sdf"), Ebs: &types.EbsBlockDevice{SnapshotId: aws.String("snap-1")}}}
+		in.BlockDeviceMappings = []types.BlockDeviceMapping{
+			{DeviceName: aws.String("/dev/sdf"), Ebs: &types.EbsBlockDevice{SnapshotId: aws.String("snap-1")}},
+		}
 	}), "UnauthorizedOperation")
 	want(t, "for a network interface", try("a", func(in *ec2.RunInstancesInput) {
 		in.SubnetId = nil
@@ -150,21 +173,29 @@ func TestEKSImagesAreOnesThatEC2Has(t *testing.T) {
 // Auto Scaling is served by moto, with its filters, and is authorized by the caller's policies like EC2.
 func TestAutoScalingGroups(t *testing.T) {
 	ctx, root := context.Background(), autoscaling.NewFromConfig(sandbox.Config())
-	template := need[*ec2.CreateLaunchTemplateOutput](t)(ec2.NewFromConfig(sandbox.Config()).CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{
-		LaunchTemplateName: aws.String("scaled"), LaunchTemplateData: &types.RequestLaunchTemplateData{InstanceType: "m5.large"}})).LaunchTemplate.LaunchTemplateId
+	template := need[*ec2.CreateLaunchTemplateOutput](t)(ec2.NewFromConfig(sandbox.Config()).CreateLaunchTemplate(ctx,
+		&ec2.CreateLaunchTemplateInput{
+			LaunchTemplateName: aws.String("scaled"), LaunchTemplateData: &types.RequestLaunchTemplateData{
+				InstanceType: "m5.large",
+			}})).LaunchTemplate.LaunchTemplateId
 	for name, tag := range map[string]string{"spark": "enabled", "other": "disabled"} {
 		need[*autoscaling.CreateAutoScalingGroupOutput](t)(root.CreateAutoScalingGroup(ctx, &autoscaling.CreateAutoScalingGroupInput{
-			AutoScalingGroupName: &name, MinSize: aws.Int32(0), MaxSize: aws.Int32(4), DesiredCapacity: aws.Int32(0), AvailabilityZones: []string{"us-east-1a"},
-			LaunchTemplate: &scalingtypes.LaunchTemplateSpecification{LaunchTemplateId: template, Version: aws.String("1")},
-			Tags:           []scalingtypes.Tag{{Key: &tag, Value: aws.String("true")}},
+			AutoScalingGroupName: &name, MinSize: aws.Int32(0), MaxSize: aws.Int32(4), DesiredCapacity: aws.Int32(0),
+			AvailabilityZones: []string{"us-east-1a"},
+			LaunchTemplate:    &scalingtypes.LaunchTemplateSpecification{LaunchTemplateId: template, Version: aws.String("1")},
+			Tags:              []scalingtypes.Tag{{Key: &tag, Value: aws.String("true")}},
 		}))
 	}
-	look := &autoscaling.DescribeAutoScalingGroupsInput{Filters: []scalingtypes.Filter{{Name: aws.String("tag-key"), Values: []string{"enabled"}}}}
+	look := &autoscaling.DescribeAutoScalingGroupsInput{
+		Filters: []scalingtypes.Filter{{Name: aws.String("tag-key"), Values: []string{"enabled"}}},
+	}
 	for action, wanted := range map[string]string{"autoscaling:DescribeAutoScalingGroups": "", "autoscaling:DescribeTags": "AccessDenied"} {
 		client := autoscaling.NewFromConfig(as(t, "scaler-"+action[strings.Index(action, ":")+1:], policyOf([]string{action + " *"})))
 		out, err := client.DescribeAutoScalingGroups(ctx, look)
 		want(t, action, err, wanted)
-		if wanted == "" && (len(out.AutoScalingGroups) != 1 || *out.AutoScalingGroups[0].AutoScalingGroupName != "spark" || *out.AutoScalingGroups[0].MaxSize != 4) {
+		if wanted == "" &&
+			(len(out.AutoScalingGroups) != 1 || *out.AutoScalingGroups[0].AutoScalingGroupName != "spark" ||
+				*out.AutoScalingGroups[0].MaxSize != 4) {
 			t.Errorf("found %+v", out.AutoScalingGroups)
 		}
 	}

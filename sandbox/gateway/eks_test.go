@@ -33,7 +33,8 @@ func successful(t *testing.T, client *eks.Client, name string, group *string, id
 
 func TestDescribeClusterShowsTheRealCluster(t *testing.T) {
 	client, vpc := cluster(t, "shown")
-	out := need[*eks.DescribeClusterOutput](t)(client.DescribeCluster(context.Background(), &eks.DescribeClusterInput{Name: aws.String("shown")})).Cluster
+	out := need[*eks.DescribeClusterOutput](t)(client.DescribeCluster(context.Background(),
+		&eks.DescribeClusterInput{Name: aws.String("shown")})).Cluster
 	if *out.Endpoint != gatewaytest.Cluster.Endpoint || *out.Identity.Oidc.Issuer != gatewaytest.Cluster.OIDCIssuer ||
 		*out.CertificateAuthority.Data != base64.StdEncoding.EncodeToString(gatewaytest.Cluster.CA) {
 		t.Errorf("endpoint %s, issuer %s, CA %s", *out.Endpoint, *out.Identity.Oidc.Issuer, *out.CertificateAuthority.Data)
@@ -70,8 +71,10 @@ func TestAccessModeGoesForwardOneStepAtATime(t *testing.T) {
 	if len(list.UpdateIds) != 1 || list.UpdateIds[0] != *update.Id {
 		t.Errorf("updates %v, want [%s]", list.UpdateIds, *update.Id)
 	}
-	out := need[*eks.DescribeClusterOutput](t)(client.DescribeCluster(context.Background(), &eks.DescribeClusterInput{Name: aws.String("modes")}))
-	if out.Cluster.AccessConfig.AuthenticationMode != types.AuthenticationModeApiAndConfigMap || out.Cluster.Status != types.ClusterStatusActive {
+	out := need[*eks.DescribeClusterOutput](t)(client.DescribeCluster(context.Background(),
+		&eks.DescribeClusterInput{Name: aws.String("modes")}))
+	if out.Cluster.AccessConfig.AuthenticationMode != types.AuthenticationModeApiAndConfigMap ||
+		out.Cluster.Status != types.ClusterStatusActive {
 		t.Errorf("after: %s, %s", out.Cluster.AccessConfig.AuthenticationMode, out.Cluster.Status)
 	}
 	for _, mode := range []types.AuthenticationMode{types.AuthenticationModeConfigMap, types.AuthenticationModeApiAndConfigMap} {
@@ -113,13 +116,18 @@ func TestAccessEntries(t *testing.T) {
 		_, err := client.CreateAccessEntry(ctx, &in)
 		return err
 	}
-	want(t, "no such role", create(eks.CreateAccessEntryInput{PrincipalArn: aws.String("arn:aws:iam::000000000000:role/none")}), "InvalidParameterException")
-	want(t, "system: group", create(eks.CreateAccessEntryInput{PrincipalArn: &arn, KubernetesGroups: []string{"system:masters"}}), "InvalidParameterException")
-	want(t, "groups of nodes", create(eks.CreateAccessEntryInput{PrincipalArn: &arn, Type: aws.String("EC2_LINUX"), KubernetesGroups: []string{"a"}}), "InvalidParameterException")
+	want(t, "no such role", create(eks.CreateAccessEntryInput{PrincipalArn: aws.String("arn:aws:iam::000000000000:role/none")}),
+		"InvalidParameterException")
+	want(t, "system: group", create(eks.CreateAccessEntryInput{PrincipalArn: &arn, KubernetesGroups: []string{"system:masters"}}),
+		"InvalidParameterException")
+	want(t, "groups of nodes",
+		create(eks.CreateAccessEntryInput{PrincipalArn: &arn, Type: aws.String("EC2_LINUX"), KubernetesGroups: []string{"a"}}),
+		"InvalidParameterException")
 	want(t, "nodes", create(eks.CreateAccessEntryInput{PrincipalArn: &arn, Type: aws.String("EC2_LINUX")}), "")
 	want(t, "again", create(eks.CreateAccessEntryInput{PrincipalArn: &arn}), "ResourceInUseException")
 
-	entry := need[*eks.DescribeAccessEntryOutput](t)(client.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: aws.String("entries"), PrincipalArn: &arn})).AccessEntry
+	entry := need[*eks.DescribeAccessEntryOutput](t)(client.DescribeAccessEntry(ctx,
+		&eks.DescribeAccessEntryInput{ClusterName: aws.String("entries"), PrincipalArn: &arn})).AccessEntry
 	if *entry.Type != "EC2_LINUX" || len(entry.KubernetesGroups) != 1 || entry.KubernetesGroups[0] != "system:nodes" {
 		t.Errorf("entry %s %v", *entry.Type, entry.KubernetesGroups)
 	}
@@ -129,10 +137,13 @@ func TestAccessEntries(t *testing.T) {
 	}
 	_, err := client.AssociateAccessPolicy(ctx, &policy)
 	want(t, "policy on nodes", err, "InvalidRequestException")
-	need[*eks.DeleteAccessEntryOutput](t)(client.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: aws.String("entries"), PrincipalArn: &arn}))
+	need[*eks.DeleteAccessEntryOutput](t)(client.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{
+		ClusterName: aws.String("entries"), PrincipalArn: &arn,
+	}))
 	want(t, "groups", create(eks.CreateAccessEntryInput{PrincipalArn: &arn, KubernetesGroups: []string{"sawhorse:x"}}), "")
 	need[*eks.AssociateAccessPolicyOutput](t)(client.AssociateAccessPolicy(ctx, &policy))
-	list := need[*eks.ListAssociatedAccessPoliciesOutput](t)(client.ListAssociatedAccessPolicies(ctx, &eks.ListAssociatedAccessPoliciesInput{ClusterName: aws.String("entries"), PrincipalArn: &arn}))
+	list := need[*eks.ListAssociatedAccessPoliciesOutput](t)(client.ListAssociatedAccessPolicies(ctx,
+		&eks.ListAssociatedAccessPoliciesInput{ClusterName: aws.String("entries"), PrincipalArn: &arn}))
 	if len(list.AssociatedAccessPolicies) != 1 {
 		t.Errorf("policies %v", list.AssociatedAccessPolicies)
 	}
@@ -144,11 +155,15 @@ func TestAnEntryStaysBoundToTheRoleItWasMadeFor(t *testing.T) {
 	update := need[*eks.UpdateClusterConfigOutput](t)(toMode(t, client, "bound", types.AuthenticationModeApiAndConfigMap))
 	successful(t, client, "bound", nil, update.Update.Id)
 	arn := role(t, "bound-role")
-	need[*eks.CreateAccessEntryOutput](t)(client.CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{ClusterName: aws.String("bound"), PrincipalArn: &arn}))
+	need[*eks.CreateAccessEntryOutput](t)(client.CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{
+		ClusterName: aws.String("bound"), PrincipalArn: &arn,
+	}))
 	if then, now := bound(t, "bound", arn); then == "" || then != now {
 		t.Errorf("new entry: made for %q, role is %q", then, now)
 	}
-	need[*iam.DeleteRoleOutput](t)(iam.NewFromConfig(sandbox.Config()).DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: aws.String("bound-role")}))
+	need[*iam.DeleteRoleOutput](t)(iam.NewFromConfig(sandbox.Config()).DeleteRole(ctx, &iam.DeleteRoleInput{
+		RoleName: aws.String("bound-role"),
+	}))
 	if then, now := bound(t, "bound", arn); then == "" || now != "" {
 		t.Errorf("role gone: made for %q, role is %q", then, now)
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
-	"github.com/sawhorse-io/sawhorse/sandbox/fault"
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
 	"github.com/sawhorse-io/sawhorse/sandbox/gateway/gatewaytest"
 )
 
@@ -48,8 +48,9 @@ func faults(t *testing.T, body string) (status int, report fault.Report) {
 func TestAFunctionsCallGoesWrong(t *testing.T) {
 	ctx, root := context.Background(), sqs.NewFromConfig(sandbox.Config())
 	arn, name := role(t, "chaos"), aws.String("chaos")
-	need[*iam.PutRolePolicyOutput](t)(iam.NewFromConfig(sandbox.Config()).PutRolePolicy(ctx, &iam.PutRolePolicyInput{RoleName: name, PolicyName: name,
-		PolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"sqs:*","Resource":"*"}}`)}))
+	need[*iam.PutRolePolicyOutput](t)(iam.NewFromConfig(sandbox.Config()).PutRolePolicy(ctx,
+		&iam.PutRolePolicyInput{RoleName: name, PolicyName: name,
+			PolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"sqs:*","Resource":"*"}}`)}))
 	session := need[*sts.AssumeRoleOutput](t)(sts.NewFromConfig(sandbox.Config()).AssumeRole(ctx, &sts.AssumeRoleInput{
 		RoleArn: &arn, RoleSessionName: aws.String(gatewaytest.FunctionPrefix + "queue")})).Credentials
 	function := sqs.NewFromConfig(sandbox.Config(*session.AccessKeyId, *session.SecretAccessKey, *session.SessionToken))
@@ -101,36 +102,48 @@ func TestChangeEventsAreLostRepeatedAndLate(t *testing.T) {
 func TestTheStateMachinesCallGoesWrong(t *testing.T) {
 	ctx, states, tables := context.Background(), sfn.NewFromConfig(sandbox.Config()), dynamodb.NewFromConfig(sandbox.Config())
 	arn, table := role(t, "machine"), aws.String("machine")
-	need[*dynamodb.CreateTableOutput](t)(tables.CreateTable(ctx, &dynamodb.CreateTableInput{TableName: table, BillingMode: dynamotypes.BillingModePayPerRequest,
-		KeySchema:            []dynamotypes.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: dynamotypes.KeyTypeHash}},
-		AttributeDefinitions: []dynamotypes.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: dynamotypes.ScalarAttributeTypeS}}}))
-	machine := need[*sfn.CreateStateMachineOutput](t)(states.CreateStateMachine(ctx, &sfn.CreateStateMachineInput{Name: aws.String("machine"), RoleArn: &arn, Definition: aws.String(`{
-		"QueryLanguage": "JSONata", "StartAt": "Add", "States": {"Add": {"Type": "Task", "Resource": "arn:aws:states:::dynamodb:updateItem", "TimeoutSeconds": 20, "End": true,
-			"Arguments": {"TableName": "machine", "Key": {"pk": {"S": "n"}}, "UpdateExpression": "ADD n :one", "ExpressionAttributeValues": {":one": {"N": "1"}}},
+	need[*dynamodb.CreateTableOutput](t)(tables.CreateTable(ctx,
+		&dynamodb.CreateTableInput{TableName: table, BillingMode: dynamotypes.BillingModePayPerRequest,
+			KeySchema: []dynamotypes.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: dynamotypes.KeyTypeHash}},
+			AttributeDefinitions: []dynamotypes.AttributeDefinition{
+				{AttributeName: aws.String("pk"), AttributeType: dynamotypes.ScalarAttributeTypeS},
+			}}))
+	machine := need[*sfn.CreateStateMachineOutput](t)(states.CreateStateMachine(ctx,
+		&sfn.CreateStateMachineInput{Name: aws.String("machine"), RoleArn: &arn, Definition: aws.String(`{
+		"QueryLanguage": "JSONata", "StartAt": "Add", "States": {"Add": {"Type": "Task",
+			"Resource": "arn:aws:states:::dynamodb:updateItem", "TimeoutSeconds": 20, "End": true,
+			"Arguments": {"TableName": "machine", "Key": {"pk": {"S": "n"}}, "UpdateExpression": "ADD n :one",
+				"ExpressionAttributeValues": {":one": {"N": "1"}}},
 			"Retry": [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 1, "BackoffRate": 1, "MaxAttempts": 1}]}}}`)}))
 	for _, c := range []struct {
 		kind   fault.Kind
 		failed string // the error of the first try
 		adds   string
 	}{
-		{fault.Error, "DynamoDB.InternalServerErrorException", "1"}, {fault.Throttle, "DynamoDB.ProvisionedThroughputExceededException", "1"}, {fault.Lost, "DynamoDB.SdkClientException", "2"},
+		{fault.Error, "DynamoDB.InternalServerErrorException", "1"},
+		{fault.Throttle, "DynamoDB.ProvisionedThroughputExceededException", "1"}, {fault.Lost, "DynamoDB.SdkClientException", "2"},
 	} {
-		if status, _ := faults(t, `[{"function":"state-machine","service":"dynamodb","action":"UpdateItem","nth":1,"kind":"`+string(c.kind)+`"}]`); status != http.StatusNoContent {
+		if status, _ := faults(t, `[{"function":"state-machine","service":"dynamodb","action":"UpdateItem","nth":1,"kind":"`+string(c.kind)+
+			`"}]`); status != http.StatusNoContent {
 			t.Fatal(status)
 		}
 		t.Cleanup(func() { faults(t, "[]") })
-		execution := need[*sfn.StartExecutionOutput](t)(states.StartExecution(ctx, &sfn.StartExecutionInput{StateMachineArn: machine.StateMachineArn})).ExecutionArn
+		execution := need[*sfn.StartExecutionOutput](t)(states.StartExecution(ctx,
+			&sfn.StartExecutionInput{StateMachineArn: machine.StateMachineArn})).ExecutionArn
 		for is := sfntypes.ExecutionStatusRunning; is == sfntypes.ExecutionStatusRunning; time.Sleep(50 * time.Millisecond) {
-			is = need[*sfn.DescribeExecutionOutput](t)(states.DescribeExecution(ctx, &sfn.DescribeExecutionInput{ExecutionArn: execution})).Status
+			is = need[*sfn.DescribeExecutionOutput](t)(states.DescribeExecution(ctx,
+				&sfn.DescribeExecutionInput{ExecutionArn: execution})).Status
 		}
 		failed := []string{}
-		for _, e := range need[*sfn.GetExecutionHistoryOutput](t)(states.GetExecutionHistory(ctx, &sfn.GetExecutionHistoryInput{ExecutionArn: execution})).Events {
+		for _, e := range need[*sfn.GetExecutionHistoryOutput](t)(states.GetExecutionHistory(ctx,
+			&sfn.GetExecutionHistoryInput{ExecutionArn: execution})).Events {
 			if d := e.TaskFailedEventDetails; d != nil {
 				failed = append(failed, *d.Error)
 			}
 		}
-		item := need[*dynamodb.DeleteItemOutput](t)(tables.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: table, ReturnValues: dynamotypes.ReturnValueAllOld,
-			Key: map[string]dynamotypes.AttributeValue{"pk": &dynamotypes.AttributeValueMemberS{Value: "n"}}})).Attributes
+		item := need[*dynamodb.DeleteItemOutput](t)(tables.DeleteItem(ctx,
+			&dynamodb.DeleteItemInput{TableName: table, ReturnValues: dynamotypes.ReturnValueAllOld,
+				Key: map[string]dynamotypes.AttributeValue{"pk": &dynamotypes.AttributeValueMemberS{Value: "n"}}})).Attributes
 		if adds := item["n"].(*dynamotypes.AttributeValueMemberN).Value; adds != c.adds || !slices.Equal(failed, []string{c.failed}) {
 			t.Errorf("%s: %s added, failed with %v", c.kind, adds, failed)
 		}

@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/sawhorse-io/sawhorse/sandbox/fault"
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
 	"github.com/sawhorse-io/sawhorse/sandbox/rates"
 )
 
@@ -52,7 +52,10 @@ type gateway struct {
 
 // New returns the gateway as an HTTP handler for AWS calls and for the paths under /_sandbox/.
 func New(cfg Config) http.Handler {
-	g := &gateway{cfg: cfg, calls: newCalls(), trail: &trail{}, networks: newNetworks(cfg), rates: &rates.Limiter{}, catalogue: newCatalogue(cfg), transport: transport()}
+	g := &gateway{
+		cfg: cfg, calls: newCalls(), trail: &trail{}, networks: newNetworks(cfg), rates: &rates.Limiter{}, catalogue: newCatalogue(cfg),
+		transport: transport(),
+	}
 	if cfg.Faults == nil {
 		g.cfg.Faults, g.cfg.Function = &fault.Injector{}, func(string) string { return "" }
 	}

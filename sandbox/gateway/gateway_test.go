@@ -78,7 +78,8 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	t.Fatalf("%s: not within 20 s", what)
 }
 
-const trust = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com","AWS":"*"},"Action":"sts:AssumeRole"}]}`
+const trust = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com","AWS":"*"},` +
+	`"Action":"sts:AssumeRole"}]}`
 
 func role(t *testing.T, name string) string {
 	t.Helper()

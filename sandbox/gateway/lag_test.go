@@ -79,17 +79,23 @@ func TestNewRolesAreUnknownAtFirst(t *testing.T) {
 	mine, theirs := iam.NewFromConfig(who), eks.NewFromConfig(who)
 	lag(t, "iam", role, moment)
 	lag(t, "eks-role", role, 2*moment)
-	made := need[*iam.CreateRoleOutput](t)(mine.CreateRole(ctx, &iam.CreateRoleInput{RoleName: &role, Path: aws.String("/sawhorse/"), AssumeRolePolicyDocument: aws.String(trust)}))
+	made := need[*iam.CreateRoleOutput](t)(mine.CreateRole(ctx, &iam.CreateRoleInput{
+		RoleName: &role, Path: aws.String("/sawhorse/"), AssumeRolePolicyDocument: aws.String(trust),
+	}))
 	get := func(client *iam.Client) error {
 		_, err := client.GetRole(ctx, &iam.GetRoleInput{RoleName: &role})
 		return err
 	}
 	put := func() error {
-		_, err := mine.PutRolePolicy(ctx, &iam.PutRolePolicyInput{RoleName: &role, PolicyName: aws.String("p"), PolicyDocument: aws.String(everything)})
+		_, err := mine.PutRolePolicy(ctx, &iam.PutRolePolicyInput{
+			RoleName: &role, PolicyName: aws.String("p"), PolicyDocument: aws.String(everything),
+		})
 		return err
 	}
 	entry := func() error {
-		_, err := theirs.CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{ClusterName: aws.String("late-roles"), PrincipalArn: made.Role.Arn})
+		_, err := theirs.CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{
+			ClusterName: aws.String("late-roles"), PrincipalArn: made.Role.Arn,
+		})
 		return err
 	}
 	association := func() error {
@@ -128,11 +134,16 @@ func says(t *testing.T, what string, err error, code, text string) {
 // A call that names a role which IAM's replica does not know yet is authorized on an ARN without a path.
 func TestAnUnknownRoleHasNoPath(t *testing.T) {
 	ctx, role := context.Background(), "pathless"
-	mine := iam.NewFromConfig(as(t, "pathless-caller", `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"*","Resource":"arn:aws:iam::*:role/sawhorse/*"}]}`))
+	mine := iam.NewFromConfig(as(t, "pathless-caller",
+		`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"*","Resource":"arn:aws:iam::*:role/sawhorse/*"}]}`))
 	lag(t, "iam", role, moment)
-	need[*iam.CreateRoleOutput](t)(mine.CreateRole(ctx, &iam.CreateRoleInput{RoleName: &role, Path: aws.String("/sawhorse/"), AssumeRolePolicyDocument: aws.String(trust)}))
+	need[*iam.CreateRoleOutput](t)(mine.CreateRole(ctx, &iam.CreateRoleInput{
+		RoleName: &role, Path: aws.String("/sawhorse/"), AssumeRolePolicyDocument: aws.String(trust),
+	}))
 	put := func() error {
-		_, err := mine.PutRolePolicy(ctx, &iam.PutRolePolicyInput{RoleName: &role, PolicyName: aws.String("p"), PolicyDocument: aws.String(everything)})
+		_, err := mine.PutRolePolicy(ctx, &iam.PutRolePolicyInput{
+			RoleName: &role, PolicyName: aws.String("p"), PolicyDocument: aws.String(everything),
+		})
 		return err
 	}
 	want(t, "at once", put(), "AccessDenied")
@@ -189,11 +200,15 @@ func TestAccessEntriesComeAndGoLate(t *testing.T) {
 	}
 	associate := func() error {
 		_, err := mine.AssociateAccessPolicy(ctx, &eks.AssociateAccessPolicyInput{ClusterName: name, PrincipalArn: &principal,
-			PolicyArn: aws.String("arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"), AccessScope: &types.AccessScope{Type: types.AccessScopeTypeCluster}})
+			PolicyArn: aws.String("arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"), AccessScope: &types.AccessScope{
+				Type: types.AccessScopeTypeCluster,
+			}})
 		return err
 	}
 	list := func() error {
-		_, err := mine.ListAssociatedAccessPolicies(ctx, &eks.ListAssociatedAccessPoliciesInput{ClusterName: name, PrincipalArn: &principal})
+		_, err := mine.ListAssociatedAccessPolicies(ctx, &eks.ListAssociatedAccessPoliciesInput{
+			ClusterName: name, PrincipalArn: &principal,
+		})
 		return err
 	}
 	describe := func() error {
@@ -212,7 +227,9 @@ func TestAccessEntriesComeAndGoLate(t *testing.T) {
 		t.Errorf("the API server: known %v, %d policies", known, policies)
 	}
 	eventually(t, "the API server grants it", func() bool { _, policies := granted(t, *name, principal); return policies == 1 })
-	need[*eks.DeleteAccessEntryOutput](t)(mine.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: name, PrincipalArn: &principal}))
+	need[*eks.DeleteAccessEntryOutput](t)(mine.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{
+		ClusterName: name, PrincipalArn: &principal,
+	}))
 	want(t, "it lingers", describe(), "")
 	want(t, "again", create(), "ResourceInUseException")
 	eventually(t, "it has gone", func() bool { return code(describe()) == "ResourceNotFoundException" })
@@ -224,7 +241,8 @@ func TestPodsAreGivenCredentialsLate(t *testing.T) {
 	client, _ := cluster(t, *name)
 	arn := role(t, "late-pod")
 	assigned := func() bool {
-		resp := need[*http.Response](t)(http.Get(sandbox.URL + "/_sandbox/pod-identity?accessKeyId=test&cluster=late-pods&namespace=n&serviceAccount=s"))
+		resp := need[*http.Response](t)(http.Get(sandbox.URL +
+			"/_sandbox/pod-identity?accessKeyId=test&cluster=late-pods&namespace=n&serviceAccount=s"))
 		defer resp.Body.Close()
 		var answer struct{ Assigned bool }
 		if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
@@ -236,8 +254,9 @@ func TestPodsAreGivenCredentialsLate(t *testing.T) {
 		t.Error("without an association")
 	}
 	lag(t, "pod-identity", *name+"/n/s", moment)
-	need[*eks.CreatePodIdentityAssociationOutput](t)(client.CreatePodIdentityAssociation(ctx, &eks.CreatePodIdentityAssociationInput{ClusterName: name,
-		Namespace: aws.String("n"), ServiceAccount: aws.String("s"), RoleArn: &arn}))
+	need[*eks.CreatePodIdentityAssociationOutput](t)(client.CreatePodIdentityAssociation(ctx,
+		&eks.CreatePodIdentityAssociationInput{ClusterName: name,
+			Namespace: aws.String("n"), ServiceAccount: aws.String("s"), RoleArn: &arn}))
 	if assigned() {
 		t.Error("at once")
 	}
@@ -284,7 +303,9 @@ func TestParametersAreReadLate(t *testing.T) {
 	writer := ssm.NewFromConfig(sandbox.Config())
 	mine := ssm.NewFromConfig(as(t, "late-parameters", everything))
 	byPath := func(client *ssm.Client) string {
-		out := need[*ssm.GetParametersByPathOutput](t)(client.GetParametersByPath(ctx, &ssm.GetParametersByPathInput{Path: aws.String("/late"), Recursive: aws.Bool(true)}))
+		out := need[*ssm.GetParametersByPathOutput](t)(client.GetParametersByPath(ctx, &ssm.GetParametersByPathInput{
+			Path: aws.String("/late"), Recursive: aws.Bool(true),
+		}))
 		if len(out.Parameters) == 0 {
 			return "none"
 		}

@@ -79,7 +79,8 @@ func (g *gateway) launch(ctx context.Context, of *ec2.DescribeLaunchTemplateVers
 	if p := data.Placement; p != nil && p.GroupName != nil {
 		said.Uses = append(said.Uses, "placement-group/"+*p.GroupName)
 	}
-	if r := data.CapacityReservationSpecification; r != nil && r.CapacityReservationTarget != nil && r.CapacityReservationTarget.CapacityReservationId != nil {
+	if r := data.CapacityReservationSpecification; r != nil && r.CapacityReservationTarget != nil &&
+		r.CapacityReservationTarget.CapacityReservationId != nil {
 		said.Uses = append(said.Uses, "capacity-reservation/"+*r.CapacityReservationTarget.CapacityReservationId)
 	}
 	for _, l := range data.LicenseSpecifications {

@@ -44,7 +44,9 @@ func TestNodeGroupsComeAndGo(t *testing.T) {
 		t.Errorf("at once: %v", list.Nodegroups)
 	}
 	eventually(t, "node group gone", func() bool {
-		_, err := client.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: aws.String("life"), NodegroupName: aws.String("spot")})
+		_, err := client.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{
+			ClusterName: aws.String("life"), NodegroupName: aws.String("spot"),
+		})
 		return errors.As(err, new(*types.ResourceNotFoundException))
 	})
 	_, err = client.DeleteNodegroup(ctx, remove)
@@ -78,7 +80,8 @@ func TestPoliciesKnowTheTagsOfNodeGroups(t *testing.T) {
 		 "Condition":{"Null":{"aws:RequestTag/sawhorse.dev/replaces":"false"}}},
 		{"Effect":"Allow","Action":"eks:DeleteNodegroup","Resource":"arn:aws:eks:us-east-1:000000000000:nodegroup/*",
 		 "Condition":{"Null":{"aws:ResourceTag/sawhorse.dev/replaces":"true"}}},
-		{"Effect":"Allow","Action":["eks:TagResource","iam:PassRole","iam:GetRole","iam:ListAttachedRolePolicies","ec2:DescribeSubnets"],"Resource":"*"}]}`))
+		{"Effect":"Allow","Action":["eks:TagResource","iam:PassRole","iam:GetRole","iam:ListAttachedRolePolicies","ec2:DescribeSubnets"],
+			"Resource":"*"}]}`))
 	_, err := client.CreateNodegroup(ctx, another(t, "marked", "copy", func(*eks.CreateNodegroupInput) {}))
 	want(t, "no copy", err, "AccessDeniedException")
 	_, err = client.CreateNodegroup(ctx, another(t, "marked", "copy", func(in *eks.CreateNodegroupInput) {

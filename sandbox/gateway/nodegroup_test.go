@@ -37,7 +37,9 @@ func groups(t *testing.T, name string) *eks.Client {
 func active(t *testing.T, client *eks.Client, cluster, group string) {
 	t.Helper()
 	eventually(t, "node group active", func() bool {
-		out, err := client.DescribeNodegroup(context.Background(), &eks.DescribeNodegroupInput{ClusterName: &cluster, NodegroupName: &group})
+		out, err := client.DescribeNodegroup(context.Background(), &eks.DescribeNodegroupInput{
+			ClusterName: &cluster, NodegroupName: &group,
+		})
 		return err == nil && out.Nodegroup.Status == types.NodegroupStatusActive
 	})
 }
@@ -46,7 +48,9 @@ func TestNodeGroupUpdateChangesTheGroup(t *testing.T) {
 	client := groups(t, "groups")
 	update := need[*eks.UpdateNodegroupConfigOutput](t)(client.UpdateNodegroupConfig(context.Background(), &eks.UpdateNodegroupConfigInput{
 		ClusterName: aws.String("groups"), NodegroupName: aws.String("g"), ScalingConfig: scaling(0, 0, 4),
-		Labels: &types.UpdateLabelsPayload{AddOrUpdateLabels: map[string]string{"convox.io/system-node": "true"}, RemoveLabels: []string{"old"}},
+		Labels: &types.UpdateLabelsPayload{
+			AddOrUpdateLabels: map[string]string{"convox.io/system-node": "true"}, RemoveLabels: []string{"old"},
+		},
 		Taints: &types.UpdateTaintsPayload{
 			AddOrUpdateTaints: []types.Taint{{Key: aws.String("dedicated"), Value: aws.String("y"), Effect: types.TaintEffectNoSchedule}},
 		},
@@ -77,7 +81,9 @@ func TestNodeGroupUpdateChangesTheGroup(t *testing.T) {
 func TestNodeGroupRefusals(t *testing.T) {
 	client := groups(t, "refusals")
 	for what, in := range map[string]eks.UpdateNodegroupConfigInput{
-		"max 0":          {ScalingConfig: &types.NodegroupScalingConfig{MinSize: aws.Int32(0), DesiredSize: aws.Int32(0), MaxSize: aws.Int32(0)}},
+		"max 0": {
+			ScalingConfig: &types.NodegroupScalingConfig{MinSize: aws.Int32(0), DesiredSize: aws.Int32(0), MaxSize: aws.Int32(0)},
+		},
 		"desired > max":  {ScalingConfig: scaling(1, 5, 4)},
 		"desired < min":  {ScalingConfig: scaling(2, 1, 4)},
 		"min of old > 2": {ScalingConfig: &types.NodegroupScalingConfig{MinSize: aws.Int32(3)}},

@@ -40,7 +40,9 @@ func listen(t *testing.T, name, bus, pattern string) func() map[string]any {
 		{"Effect":"Deny","Principal":"*","Action":"sqs:*","Resource":%[1]q,"Condition":{"Bool":{"aws:SecureTransport":"false"}}}]}`, arn)
 	need[*sqs.SetQueueAttributesOutput](t)(queues.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{
 		QueueUrl: url, Attributes: map[string]string{string(sqstypes.QueueAttributeNamePolicy): policy}}))
-	need[*eventbridge.PutRuleOutput](t)(events.PutRule(ctx, &eventbridge.PutRuleInput{Name: &name, EventBusName: &bus, EventPattern: &pattern}))
+	need[*eventbridge.PutRuleOutput](t)(events.PutRule(ctx, &eventbridge.PutRuleInput{
+		Name: &name, EventBusName: &bus, EventPattern: &pattern,
+	}))
 	need[*eventbridge.PutTargetsOutput](t)(events.PutTargets(ctx, &eventbridge.PutTargetsInput{
 		Rule: &name, EventBusName: &bus, Targets: []eventtypes.Target{{Id: aws.String("q"), Arn: &arn}}}))
 	return func() map[string]any {
@@ -49,7 +51,9 @@ func listen(t *testing.T, name, bus, pattern string) func() map[string]any {
 		if len(out.Messages) == 0 {
 			t.Fatal("no event within 5 s")
 		}
-		need[*sqs.DeleteMessageOutput](t)(queues.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: url, ReceiptHandle: out.Messages[0].ReceiptHandle}))
+		need[*sqs.DeleteMessageOutput](t)(queues.DeleteMessage(ctx, &sqs.DeleteMessageInput{
+			QueueUrl: url, ReceiptHandle: out.Messages[0].ReceiptHandle,
+		}))
 		var event struct{ Detail map[string]any }
 		if err := json.Unmarshal([]byte(*out.Messages[0].Body), &event); err != nil {
 			t.Fatal(err)
@@ -60,7 +64,8 @@ func listen(t *testing.T, name, bus, pattern string) func() map[string]any {
 
 func TestParameterChangesReachTheDefaultBus(t *testing.T) {
 	ctx, client := context.Background(), ssm.NewFromConfig(sandbox.Config())
-	next := listen(t, "changes", "default", `{"source":["aws.ssm"],"detail-type":["Parameter Store Change"],"detail":{"name":[{"prefix":"/changes/params/"}]}}`)
+	next := listen(t, "changes", "default",
+		`{"source":["aws.ssm"],"detail-type":["Parameter Store Change"],"detail":{"name":[{"prefix":"/changes/params/"}]}}`)
 	expect := func(wanted map[string]any) {
 		t.Helper()
 		if got := next(); fmt.Sprint(got) != fmt.Sprint(wanted) {
@@ -72,7 +77,9 @@ func TestParameterChangesReachTheDefaultBus(t *testing.T) {
 	expect(map[string]any{"name": name, "operation": "Create", "type": "String", "description": "first"})
 	want(t, "update", put(client, name, "2", overwrite), "")
 	expect(map[string]any{"name": name, "operation": "Update", "type": "String", "description": "first"})
-	need[*ssm.LabelParameterVersionOutput](t)(client.LabelParameterVersion(ctx, &ssm.LabelParameterVersionInput{Name: &name, Labels: []string{"l"}}))
+	need[*ssm.LabelParameterVersionOutput](t)(client.LabelParameterVersion(ctx, &ssm.LabelParameterVersionInput{
+		Name: &name, Labels: []string{"l"},
+	}))
 	expect(map[string]any{"name": name, "operation": "LabelParameterVersion", "type": "String", "description": "first"})
 	want(t, "outside", put(client, "/changes/status", "1", nil), "")
 	want(t, "refused", put(client, name, "", overwrite), "ValidationException")
@@ -80,7 +87,9 @@ func TestParameterChangesReachTheDefaultBus(t *testing.T) {
 	expect(map[string]any{"name": other, "operation": "Create", "type": "StringList"})
 	need[*ssm.DeleteParameterOutput](t)(client.DeleteParameter(ctx, &ssm.DeleteParameterInput{Name: &name}))
 	expect(map[string]any{"name": name, "operation": "Delete", "type": "String", "description": "first"})
-	need[*ssm.DeleteParametersOutput](t)(client.DeleteParameters(ctx, &ssm.DeleteParametersInput{Names: []string{other, "/changes/params/none"}}))
+	need[*ssm.DeleteParametersOutput](t)(client.DeleteParameters(ctx, &ssm.DeleteParametersInput{
+		Names: []string{other, "/changes/params/none"},
+	}))
 	expect(map[string]any{"name": other, "operation": "Delete", "type": "StringList"})
 }
 
@@ -88,9 +97,11 @@ func TestPutEventsToACustomBus(t *testing.T) {
 	ctx, events := context.Background(), eventbridge.NewFromConfig(sandbox.Config())
 	need[*eventbridge.CreateEventBusOutput](t)(events.CreateEventBus(ctx, &eventbridge.CreateEventBusInput{Name: aws.String("own")}))
 	next := listen(t, "custom", "own", `{"detail-type":["Rack Reconcile Requested"]}`)
-	out := need[*eventbridge.PutEventsOutput](t)(events.PutEvents(ctx, &eventbridge.PutEventsInput{Entries: []eventtypes.PutEventsRequestEntry{{
-		EventBusName: aws.String("own"), Source: aws.String("ops"), DetailType: aws.String("Rack Reconcile Requested"), Detail: aws.String(`{"rack":"demo"}`),
-	}}}))
+	out := need[*eventbridge.PutEventsOutput](t)(events.PutEvents(ctx,
+		&eventbridge.PutEventsInput{Entries: []eventtypes.PutEventsRequestEntry{{
+			EventBusName: aws.String("own"), Source: aws.String("ops"), DetailType: aws.String("Rack Reconcile Requested"),
+			Detail: aws.String(`{"rack":"demo"}`),
+		}}}))
 	if out.FailedEntryCount != 0 || next()["rack"] != "demo" {
 		t.Errorf("put %+v", out.Entries)
 	}
@@ -132,7 +143,9 @@ func TestWhatPutParameterRefuses(t *testing.T) {
 	want(t, "4097", put(client, "/r/large", large, nil), "ValidationException")
 	want(t, "4097 advanced", put(client, "/r/large", large, tier(types.ParameterTierAdvanced)), "")
 	want(t, "4097 over advanced", put(client, "/r/large", large, overwrite), "")
-	want(t, "downgrade", put(client, "/r/large", "x", func(in *ssm.PutParameterInput) { overwrite(in); in.Tier = types.ParameterTierStandard }), "ValidationException")
+	want(t, "downgrade",
+		put(client, "/r/large", "x", func(in *ssm.PutParameterInput) { overwrite(in); in.Tier = types.ParameterTierStandard }),
+		"ValidationException")
 	want(t, "8193 advanced", put(client, "/r/huge", huge, tier(types.ParameterTierAdvanced)), "ValidationException")
 	want(t, "intelligent", put(client, "/r/intelligent", large, tier(types.ParameterTierIntelligentTiering)), "")
 	want(t, "exists", put(client, "/r/fits", "x", nil), "ParameterAlreadyExists")
@@ -147,7 +160,9 @@ func TestAHundredVersions(t *testing.T) {
 	for range 100 {
 		want(t, "overwrite", put(client, "/versions", "x", overwrite), "")
 	}
-	history := need[*ssm.GetParameterHistoryOutput](t)(client.GetParameterHistory(ctx, &ssm.GetParameterHistoryInput{Name: aws.String("/versions"), MaxResults: aws.Int32(50)}))
+	history := need[*ssm.GetParameterHistoryOutput](t)(client.GetParameterHistory(ctx, &ssm.GetParameterHistoryInput{
+		Name: aws.String("/versions"), MaxResults: aws.Int32(50),
+	}))
 	if got := history.Parameters[0].Version; got != 2 {
 		t.Errorf("oldest version kept: %d, want 2", got)
 	}
@@ -163,7 +178,9 @@ func TestReadingTheTree(t *testing.T) {
 	}
 	want(t, "put", put(client, "/tree/demo/status", "1", nil), "")
 	pages, names := 0, []string{}
-	paginator := ssm.NewGetParametersByPathPaginator(client, &ssm.GetParametersByPathInput{Path: aws.String("/tree/demo"), Recursive: aws.Bool(true)})
+	paginator := ssm.NewGetParametersByPathPaginator(client, &ssm.GetParametersByPathInput{
+		Path: aws.String("/tree/demo"), Recursive: aws.Bool(true),
+	})
 	for ; paginator.HasMorePages(); pages++ {
 		for _, p := range need[*ssm.GetParametersByPathOutput](t)(paginator.NextPage(ctx)).Parameters {
 			names = append(names, *p.Name)

@@ -47,7 +47,9 @@ func TestPoliciesHoldForEachService(t *testing.T) {
 	_, err = network.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{})
 	want(t, "describe VPCs", err, "UnauthorizedOperation")
 	for key, wanted := range map[string]string{"karpenter.sh/discovery": "", "Name": "UnauthorizedOperation"} {
-		_, err = network.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{subnet}, Tags: []types.Tag{{Key: &key, Value: aws.String("x")}}})
+		_, err = network.CreateTags(ctx, &ec2.CreateTagsInput{
+			Resources: []string{subnet}, Tags: []types.Tag{{Key: &key, Value: aws.String("x")}},
+		})
 		want(t, "tag "+key, err, wanted)
 	}
 	for path, wanted := range map[string]string{"/least/demo": "", "/other": "AccessDeniedException"} {
@@ -71,7 +73,8 @@ func TestPoliciesHoldForEachService(t *testing.T) {
 }
 
 func TestCallsAreCountedByServiceActionAndCaller(t *testing.T) {
-	ctx, cfg := context.Background(), as(t, "counted", `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"*","Resource":"*"}]}`)
+	ctx, cfg := context.Background(),
+		as(t, "counted", `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"*","Resource":"*"}]}`)
 	calls := func(query string) map[string]any {
 		t.Helper()
 		resp := need[*http.Response](t)(http.Get(sandbox.URL + "/_sandbox/calls" + query))
@@ -90,7 +93,9 @@ func TestCallsAreCountedByServiceActionAndCaller(t *testing.T) {
 	for range 2 {
 		_, _ = ssm.NewFromConfig(cfg).GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String("/none")})
 	}
-	_, _ = eks.NewFromConfig(cfg).DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: aws.String("c"), PrincipalArn: aws.String("arn:aws:iam::0:role/a/b")})
+	_, _ = eks.NewFromConfig(cfg).DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{
+		ClusterName: aws.String("c"), PrincipalArn: aws.String("arn:aws:iam::0:role/a/b"),
+	})
 	_, _ = ec2.NewFromConfig(cfg).DescribeVpcs(ctx, &ec2.DescribeVpcsInput{})
 	_, _ = sts.NewFromConfig(sandbox.Config()).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	mine := `{"ec2":{"DescribeVpcs":1},"eks":{"DescribeAccessEntry":1},"ssm":{"GetParameter":2}}`
@@ -110,13 +115,16 @@ func TestPoliciesHaveVariables(t *testing.T) {
 	for _, queue := range []string{"mine-q", "theirs-q"} {
 		need[*sqs.CreateQueueOutput](t)(sqs.NewFromConfig(root).CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &queue}))
 	}
-	client := sqs.NewFromConfig(as(t, "variable", policyOf([]string{"sqs:GetQueueUrl arn:aws:sqs:us-east-1:000000000000:${aws:PrincipalTag/team/name}-q"})))
+	client := sqs.NewFromConfig(as(t, "variable",
+		policyOf([]string{"sqs:GetQueueUrl arn:aws:sqs:us-east-1:000000000000:${aws:PrincipalTag/team/name}-q"})))
 	ask := func(queue string) error {
 		_, err := client.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &queue})
 		return err
 	}
 	want(t, "without the tag", ask("mine-q"), "AccessDenied")
-	need[*iam.TagRoleOutput](t)(iam.NewFromConfig(root).TagRole(ctx, &iam.TagRoleInput{RoleName: aws.String("variable"), Tags: []iamtypes.Tag{{Key: aws.String("team/name"), Value: aws.String("mine")}}}))
+	need[*iam.TagRoleOutput](t)(iam.NewFromConfig(root).TagRole(ctx, &iam.TagRoleInput{
+		RoleName: aws.String("variable"), Tags: []iamtypes.Tag{{Key: aws.String("team/name"), Value: aws.String("mine")}},
+	}))
 	want(t, "its own", ask("mine-q"), "")
 	want(t, "another's", ask("theirs-q"), "AccessDenied")
 }

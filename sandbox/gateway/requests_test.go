@@ -30,16 +30,23 @@ func ask(t *testing.T, method, path, body string) string {
 // An AWS event reaches the queue through the rule that the queue's policy names, and through no other.
 func TestAnEventOfAWSReachesTheRulesTarget(t *testing.T) {
 	ctx, queues, bus := context.Background(), sqs.NewFromConfig(sandbox.Config()), eventbridge.NewFromConfig(sandbox.Config())
-	const policy = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"events.amazonaws.com"},"Action":"sqs:SendMessage",` +
+	const policy = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"events.amazonaws.com"},` +
+		`"Action":"sqs:SendMessage",` +
 		`"Resource":"*","Condition":{"ArnEquals":{"aws:SourceArn":"arn:aws:events:us-east-1:000000000000:rule/events"}}}]}`
-	queue := need[*sqs.CreateQueueOutput](t)(queues.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String("events"), Attributes: map[string]string{"Policy": policy}}))
+	queue := need[*sqs.CreateQueueOutput](t)(queues.CreateQueue(ctx, &sqs.CreateQueueInput{
+		QueueName: aws.String("events"), Attributes: map[string]string{"Policy": policy},
+	}))
 	for _, rule := range []string{"others", "events"} {
-		_ = need[*eventbridge.PutRuleOutput](t)(bus.PutRule(ctx, &eventbridge.PutRuleInput{Name: &rule, EventPattern: aws.String(`{"source":["aws.ec2"]}`)}))
+		_ = need[*eventbridge.PutRuleOutput](t)(bus.PutRule(ctx, &eventbridge.PutRuleInput{
+			Name: &rule, EventPattern: aws.String(`{"source":["aws.ec2"]}`),
+		}))
 		_ = need[*eventbridge.PutTargetsOutput](t)(bus.PutTargets(ctx, &eventbridge.PutTargetsInput{Rule: &rule,
 			Targets: []eventtypes.Target{{Id: aws.String("q"), Arn: aws.String("arn:aws:sqs:us-east-1:000000000000:events")}}}))
 	}
 	ask(t, http.MethodPost, "/_sandbox/events", `{"Source":"aws.ec2","DetailType":"Something","Detail":{"instance-id":"i-1"}}`)
-	received := need[*sqs.ReceiveMessageOutput](t)(queues.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: queue.QueueUrl, WaitTimeSeconds: 5, MaxNumberOfMessages: 10}))
+	received := need[*sqs.ReceiveMessageOutput](t)(queues.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
+		QueueUrl: queue.QueueUrl, WaitTimeSeconds: 5, MaxNumberOfMessages: 10,
+	}))
 	if len(received.Messages) != 1 {
 		t.Fatalf("%d messages", len(received.Messages))
 	}

@@ -115,7 +115,9 @@ func (g *gateway) later(ctx context.Context, change tagChange, id string, before
 
 // tagsOf returns the tags that a change may replace or delete, by resource.
 func (g *gateway) tagsOf(ctx context.Context, change tagChange) (map[string][]types.Tag, error) {
-	found, err := g.networks.ec2.DescribeTags(ctx, &ec2.DescribeTagsInput{Filters: []types.Filter{{Name: new("resource-id"), Values: change.resources}}})
+	found, err := g.networks.ec2.DescribeTags(ctx, &ec2.DescribeTagsInput{
+		Filters: []types.Filter{{Name: new("resource-id"), Values: change.resources}},
+	})
 	if err != nil {
 		return nil, fmt.Errorf("describe: %w", err)
 	}

@@ -24,7 +24,8 @@ func (j judged) CreateFleet(ctx context.Context, in *ec2.CreateFleetInput, optio
 }
 
 // RunInstances sends a dry run to AWS.
-func (j judged) RunInstances(ctx context.Context, in *ec2.RunInstancesInput, options ...func(*ec2.Options)) (*ec2.RunInstancesOutput, error) {
+func (j judged) RunInstances(ctx context.Context, in *ec2.RunInstancesInput,
+	options ...func(*ec2.Options)) (*ec2.RunInstancesOutput, error) {
 	if aws.ToBool(in.DryRun) {
 		return j.aws.RunInstances(ctx, in, options...)
 	}

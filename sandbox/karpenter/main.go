@@ -79,9 +79,10 @@ func addControllers(ctx context.Context, op *operator.Operator) {
 	}
 	op.WithControllers(ctx, corecontrollers.NewControllers(ctx, op.Manager, op.Clock, op.GetClient(), op.EventRecorder,
 		provider, undecorated, state.NewCluster(op.Clock, op.GetClient(), provider), op.InstanceTypeStore)...)
-	op.WithControllers(ctx, controllers.NewControllers(ctx, op.Manager, op.Config, op.Clock, judged{op.EC2API, ec2.NewFromConfig(op.Config)},
-		op.GetClient(), op.EventRecorder,
-		op.UnavailableOfferingsCache, op.SSMCache, op.ValidationCache, op.RecreationCache, provider, op.SubnetProvider,
-		op.SecurityGroupProvider, op.InstanceProfileProvider, op.InstanceProvider, op.PricingProvider, op.AMIProvider,
-		op.LaunchTemplateProvider, op.VersionProvider, op.InstanceTypesProvider, op.CapacityReservationProvider, op.AMIResolver)...)
+	op.WithControllers(ctx,
+		controllers.NewControllers(ctx, op.Manager, op.Config, op.Clock, judged{op.EC2API, ec2.NewFromConfig(op.Config)},
+			op.GetClient(), op.EventRecorder,
+			op.UnavailableOfferingsCache, op.SSMCache, op.ValidationCache, op.RecreationCache, provider, op.SubnetProvider,
+			op.SecurityGroupProvider, op.InstanceProfileProvider, op.InstanceProvider, op.PricingProvider, op.AMIProvider,
+			op.LaunchTemplateProvider, op.VersionProvider, op.InstanceTypesProvider, op.CapacityReservationProvider, op.AMIResolver)...)
 }

@@ -58,7 +58,8 @@ func fieldOf(pod *corev1.Pod, path string) (string, error) {
 
 // resourceOf returns a request or limit in units of the divisor, rounded up. An unset limit is
 // the node's allocatable amount.
-func resourceOf(pod *corev1.Pod, own *corev1.Container, ref *corev1.ResourceFieldSelector, allocatable corev1.ResourceList) (string, error) {
+func resourceOf(pod *corev1.Pod, own *corev1.Container, ref *corev1.ResourceFieldSelector,
+	allocatable corev1.ResourceList) (string, error) {
 	container := own
 	if ref.ContainerName != "" {
 		container = containerNamed(pod, ref.ContainerName)

@@ -69,7 +69,8 @@ func newScene(t *testing.T, objects ...runtime.Object) *scene {
 		return true, &authenticationv1.TokenRequest{Status: authenticationv1.TokenRequestStatus{Token: token}}, nil
 	})
 	ministack := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if got := r.URL.Query(); got.Get("cluster") != "demo" || got.Get("namespace") != "kube-system" || got.Get("serviceAccount") != "karpenter" {
+		if got := r.URL.Query(); got.Get("cluster") != "demo" || got.Get("namespace") != "kube-system" ||
+			got.Get("serviceAccount") != "karpenter" {
 			t.Errorf("MiniStack was asked about %v", got)
 		}
 		_ = json.NewEncoder(w).Encode(s.credentials)
@@ -239,7 +240,8 @@ func TestADeletedPodGoesAfterItsProcess(t *testing.T) {
 	stillRan := make(chan bool, 1)
 	s.client.PrependReactor("delete", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		options := action.(clienttesting.DeleteActionImpl).DeleteOptions
-		if options.GracePeriodSeconds == nil || *options.GracePeriodSeconds != 0 || options.Preconditions == nil || *options.Preconditions.UID != "uid-0" {
+		if options.GracePeriodSeconds == nil || *options.GracePeriodSeconds != 0 || options.Preconditions == nil ||
+			*options.Preconditions.UID != "uid-0" {
 			t.Errorf("deleted with %+v", options)
 		}
 		stillRan <- alive(pid)
@@ -343,9 +345,15 @@ func TestAWSIdentity(t *testing.T) {
 		given    []corev1.EnvVar
 		web, pod bool
 	}{
-		"nothing":      {nil, false, false},
-		"IRSA":         {[]corev1.EnvVar{{Name: admission.RoleARN, Value: "arn:aws:iam::000000000000:role/irsa"}, {Name: admission.WebTokenFile, Value: "/var/run/token"}}, true, false},
-		"Pod Identity": {[]corev1.EnvVar{{Name: admission.CredentialsURL, Value: "http://169.254.170.23/v1/credentials"}, {Name: admission.TokenFile, Value: "/var/run/token"}}, false, true},
+		"nothing": {nil, false, false},
+		"IRSA": {
+			[]corev1.EnvVar{{Name: admission.RoleARN, Value: "arn:aws:iam::000000000000:role/irsa"},
+				{Name: admission.WebTokenFile, Value: "/var/run/token"}}, true, false,
+		},
+		"Pod Identity": {
+			[]corev1.EnvVar{{Name: admission.CredentialsURL, Value: "http://169.254.170.23/v1/credentials"},
+				{Name: admission.TokenFile, Value: "/var/run/token"}}, false, true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, account(map[string]string{admission.RoleAnnotation: "arn:aws:iam::000000000000:role/later"}))
@@ -358,7 +366,8 @@ func TestAWSIdentity(t *testing.T) {
 			if got := strings.HasPrefix(values[admission.CredentialsURL], "http://127.0.0.1:"); got != c.pod {
 				t.Errorf("pod identity at %q, want %v", values[admission.CredentialsURL], c.pod)
 			}
-			if token, _ := os.ReadFile(values[admission.WebTokenFile]); c.web && string(token) != "token for [sts.amazonaws.com] of pod karpenter-0" {
+			if token, _ := os.ReadFile(values[admission.WebTokenFile]); c.web &&
+				string(token) != "token for [sts.amazonaws.com] of pod karpenter-0" {
 				t.Errorf("web identity token %q", token)
 			}
 			if token, _ := os.ReadFile(values[admission.TokenFile]); c.pod && len(token) == 0 {

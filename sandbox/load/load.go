@@ -15,8 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/passes"
 	"github.com/sawhorse-io/sawhorse/sandbox/heartbeat"
-	"github.com/sawhorse-io/sawhorse/sandbox/passes"
 	"github.com/sawhorse-io/sawhorse/sandbox/seed"
 	"github.com/sawhorse-io/sawhorse/sandbox/user"
 )

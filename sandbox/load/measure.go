@@ -10,8 +10,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sawhorse-io/sawhorse/sandbox/fault"
-	"github.com/sawhorse-io/sawhorse/sandbox/passes"
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/passes"
 	"github.com/sawhorse-io/sawhorse/sandbox/rates"
 )
 
@@ -103,7 +103,8 @@ func (r *run) quotas(p phase) {
 		}
 		name := fmt.Sprintf("%s %s, %g%s", u.Service, u.Actions, u.PerSecond, star)
 		share := 100 * float64(u.Given) / (u.PerSecond * p.span.Seconds())
-		fmt.Fprintf(r.out, "  %-58s %7d %7d %5.0f%% %5.1f%% %6.1f s %7d\n", name, u.Given, u.Refused, 100*u.Peak, share, u.Waited, u.GivenUp)
+		fmt.Fprintf(r.out, "  %-58s %7d %7d %5.0f%% %5.1f%% %6.1f s %7d\n", name, u.Given, u.Refused, 100*u.Peak, share,
+			u.Waited, u.GivenUp)
 	}
 	for _, of := range []struct {
 		what       string

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/sawhorse-io/sawhorse/sandbox/passes"
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/passes"
 	"github.com/sawhorse-io/sawhorse/sandbox/seed"
 )
 
@@ -68,7 +68,9 @@ func (r *run) turnOn(ctx context.Context, rack string) error {
 // change writes once to each rack, as fast as SSM accepts it.
 func (r *run) change(ctx context.Context, racks []string) error {
 	history, err := r.measure(ctx, fmt.Sprintf("a change to each of %d racks that are on, at once", len(racks)), 0, func() error {
-		return each(ctx, racks, atOnce, func(ctx context.Context, rack string) error { return r.write(ctx, rack, "karpenter_cpu_limit", "777") })
+		return each(ctx, racks, atOnce, func(ctx context.Context, rack string) error {
+			return r.write(ctx, rack, "karpenter_cpu_limit", "777")
+		})
 	})
 	if err != nil {
 		return err

@@ -17,7 +17,8 @@ from ministack.services import eks, iam
 _tags = iam_actions.request_tag_context
 _first_match = iam_evaluator._first_match
 _resolve_principal = iam_evaluator.resolve_principal
-_names_a_tag = iam_evaluator.ParsedStatement("", "Allow", actions=["nothing"], resources=["nothing"], conditions={"Null": {"aws:ResourceTag/x": "true"}})
+_names_a_tag = iam_evaluator.ParsedStatement(
+    "", "Allow", actions=["nothing"], resources=["nothing"], conditions={"Null": {"aws:ResourceTag/x": "true"}})
 _variable = re.compile(r"\$\{([^}]+)\}")
 
 

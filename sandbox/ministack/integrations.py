@@ -1,4 +1,4 @@
-"""Injects faults into the state machine's own DynamoDB calls, as sandbox/fault does into those of the functions.
+"""Injects faults into the state machine's own DynamoDB calls, as sandbox/chaos/fault does into those of the functions.
 
 Step Functions calls DynamoDB inside MiniStack, not through the gateway. This module announces each such call to the
 gateway, which counts it and answers with the fault to apply. The errors have the names that they have on AWS.

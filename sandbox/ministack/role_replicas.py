@@ -15,7 +15,8 @@ from ministack.services import iam
 
 READS = ("GetRole", "GetRolePolicy", "ListRolePolicies", "ListAttachedRolePolicies", "ListRoleTags", "ListInstanceProfilesForRole")
 WRITES = ("CreateRole", "DeleteRole", "UpdateRole", "UpdateAssumeRolePolicy", "PutRolePermissionsBoundary",
-          "DeleteRolePermissionsBoundary", "PutRolePolicy", "DeleteRolePolicy", "AttachRolePolicy", "DetachRolePolicy", "TagRole", "UntagRole")
+          "DeleteRolePermissionsBoundary", "PutRolePolicy", "DeleteRolePolicy", "AttachRolePolicy", "DetachRolePolicy", "TagRole",
+          "UntagRole")
 
 _iam = lag.Replica("iam")
 _ec2 = lag.Replica("ec2-policies")

@@ -65,8 +65,10 @@ def access_entries(query):
     cluster = eks._clusters.get(name)
     if not cluster:
         return {"authenticationMode": "", "accessEntries": []}
-    entries = [(entry, *entry_replicas.known_to_api_server(entry)) for entry in eks._access_entries.values() if entry["clusterName"] == name]
-    return {"authenticationMode": access.mode(cluster), "accessEntries": [_entry(entry, granted) for entry, known, granted in entries if known]}
+    entries = [(entry, *entry_replicas.known_to_api_server(entry))
+               for entry in eks._access_entries.values() if entry["clusterName"] == name]
+    shown = [_entry(entry, granted) for entry, known, granted in entries if known]
+    return {"authenticationMode": access.mode(cluster), "accessEntries": shown}
 
 
 def _entry(entry, granted):

@@ -30,7 +30,8 @@ import updates
 from ministack.app import main
 
 if __name__ == "__main__":
-    for module in (alarms, authorization, boundaries, conditions, decisions, role_replicas, ec2_gate, expressions, parameters, parameter_replicas,
-                   physical_names, queues, images, updates, access, entry_replicas, callers_rights, tags, oidc, integrations, restart, sandbox_api):
+    for module in (alarms, authorization, boundaries, conditions, decisions, role_replicas, ec2_gate, expressions, parameters,
+                   parameter_replicas, physical_names, queues, images, updates, access, entry_replicas, callers_rights, tags, oidc,
+                   integrations, restart, sandbox_api):
         module.install()
     main()

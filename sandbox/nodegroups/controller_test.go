@@ -31,14 +31,16 @@ func (f fakeEKS) ListNodegroups(context.Context, *eks.ListNodegroupsInput, ...fu
 	return &eks.ListNodegroupsOutput{Nodegroups: slices.Sorted(maps.Keys(f))}, nil
 }
 
-func (f fakeEKS) DescribeNodegroup(_ context.Context, in *eks.DescribeNodegroupInput, _ ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error) {
+func (f fakeEKS) DescribeNodegroup(_ context.Context, in *eks.DescribeNodegroupInput,
+	_ ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error) {
 	return &eks.DescribeNodegroupOutput{Nodegroup: f[*in.NodegroupName]}, nil
 }
 
 // fakeEC2 has two subnets in two zones, and m5.large.
 type fakeEC2 struct{ asked int }
 
-func (f *fakeEC2) DescribeSubnets(_ context.Context, in *ec2.DescribeSubnetsInput, _ ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error) {
+func (f *fakeEC2) DescribeSubnets(_ context.Context, in *ec2.DescribeSubnetsInput,
+	_ ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error) {
 	f.asked++
 	out := &ec2.DescribeSubnetsOutput{}
 	for _, id := range in.SubnetIds {
@@ -47,7 +49,8 @@ func (f *fakeEC2) DescribeSubnets(_ context.Context, in *ec2.DescribeSubnetsInpu
 	return out, nil
 }
 
-func (f *fakeEC2) DescribeInstanceTypes(_ context.Context, in *ec2.DescribeInstanceTypesInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstanceTypesOutput, error) {
+func (f *fakeEC2) DescribeInstanceTypes(_ context.Context, in *ec2.DescribeInstanceTypesInput,
+	_ ...func(*ec2.Options)) (*ec2.DescribeInstanceTypesOutput, error) {
 	f.asked++
 	return &ec2.DescribeInstanceTypesOutput{InstanceTypes: []ec2types.InstanceTypeInfo{{
 		InstanceType: in.InstanceTypes[0],
@@ -157,7 +160,8 @@ func TestLabelsAndTaintsFollowTheGroup(t *testing.T) {
 	g.Taints = []ekstypes.Taint{{Key: aws.String("dedicated"), Value: aws.String("build"), Effect: ekstypes.TaintEffectNoSchedule}}
 	b := newBed(fakeEKS{"system": g})
 	node := b.reconcile(t)[0]
-	if want := (corev1.Taint{Key: "dedicated", Value: "build", Effect: corev1.TaintEffectNoSchedule}); len(node.Spec.Taints) != 1 || node.Spec.Taints[0] != want {
+	if want := (corev1.Taint{Key: "dedicated", Value: "build", Effect: corev1.TaintEffectNoSchedule}); len(node.Spec.Taints) != 1 ||
+		node.Spec.Taints[0] != want {
 		t.Fatalf("taints %v", node.Spec.Taints)
 	}
 	node.Labels["theirs"] = "kept"
@@ -167,7 +171,8 @@ func TestLabelsAndTaintsFollowTheGroup(t *testing.T) {
 	}
 	g.Labels, g.Taints = map[string]string{"stays": "x", "convox.io/system-node": "true"}, nil
 	node = b.reconcile(t)[0]
-	if node.Labels["convox.io/system-node"] != "true" || node.Labels["stays"] != "x" || node.Labels["theirs"] != "kept" || node.Labels["team"] != "" {
+	if node.Labels["convox.io/system-node"] != "true" || node.Labels["stays"] != "x" || node.Labels["theirs"] != "kept" ||
+		node.Labels["team"] != "" {
 		t.Errorf("labels %v", node.Labels)
 	}
 	if len(node.Spec.Taints) != 1 || node.Spec.Taints[0].Key != "theirs" {

@@ -54,7 +54,9 @@ func newNode(g group, region, zone string) *corev1.Node {
 		Status: corev1.NodeStatus{
 			Capacity:    g.machine.capacity,
 			Allocatable: g.machine.allocatable,
-			NodeInfo:    corev1.NodeSystemInfo{Architecture: g.machine.arch, OperatingSystem: "linux", KubeletVersion: "v1.35.3-eks-sandbox"},
+			NodeInfo: corev1.NodeSystemInfo{
+				Architecture: g.machine.arch, OperatingSystem: "linux", KubeletVersion: "v1.35.3-eks-sandbox",
+			},
 		},
 	}
 	g.apply(node)

@@ -41,7 +41,8 @@ func checkPort(port string) error {
 	}
 	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", port))
 	if err != nil {
-		return fmt.Errorf("port %s cannot be used (%w); free it, or set %s to another one, or to none for any free one", port, err, PortVariable)
+		return fmt.Errorf("port %s cannot be used (%w); free it, or set %s to another one, or to none for any free one", port,
+			err, PortVariable)
 	}
 	return listener.Close()
 }

@@ -78,8 +78,10 @@ func TestTheScriptNamesWhatIsMissing(t *testing.T) {
 		{"python3", "", "Python is missing; install Python 3.11"},
 		{"python3", "echo 3.9", "Python 3.9 is too old; install Python 3.11"},
 		{"python3", "exit 1", "python3 does not run; install Python 3.11"},
-		{"python3", `case "$2" in *version_info*) echo 3.12;; *) exit 1;; esac`, "Python 3.12 cannot make virtual environments; install its venv module"},
-		{"df", "printf 'Filesystem 1024-blocks Used Available Capacity Mounted\\nx 1 1 512000 99%% /\\n'", "has 500 MB free; free some space, 1024 MB at least."},
+		{"python3", `case "$2" in *version_info*) echo 3.12;; *) exit 1;; esac`,
+			"Python 3.12 cannot make virtual environments; install its venv module"},
+		{"df", "printf 'Filesystem 1024-blocks Used Available Capacity Mounted\\nx 1 1 512000 99%% /\\n'",
+			"has 500 MB free; free some space, 1024 MB at least."},
 	} {
 		m := good()
 		if m[c.tool] = c.body; c.body == "" {

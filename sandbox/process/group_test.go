@@ -15,7 +15,9 @@ import (
 // shell starts a shell script as a child.
 func shell(t *testing.T, g *Group, name, script string) {
 	t.Helper()
-	if err := g.Start(Spec{Name: name, Path: "/bin/sh", Args: []string{"-c", script}, Env: []string{"PATH=" + os.Getenv("PATH")}}); err != nil {
+	if err := g.Start(Spec{
+		Name: name, Path: "/bin/sh", Args: []string{"-c", script}, Env: []string{"PATH=" + os.Getenv("PATH")},
+	}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -136,8 +136,9 @@ func (l *Limiter) Report() []Use {
 	for _, b := range l.buckets {
 		q := b.quota
 		uses = append(uses, Use{
-			Service: q.Service, Actions: cmp.Or(strings.Join(q.Actions, ", "), "all others"), Published: q.Source != "", Burst: q.Burst, PerSecond: q.PerSecond,
-			Given: b.given, Refused: b.refused, Longest: b.longest.Seconds(),
+			Service: q.Service, Actions: cmp.Or(strings.Join(q.Actions, ", "), "all others"), Published: q.Source != "", Burst: q.Burst,
+			PerSecond: q.PerSecond,
+			Given:     b.given, Refused: b.refused, Longest: b.longest.Seconds(),
 			Waited: b.waited.Seconds(), GivenUp: len(b.waiting),
 			Peak: (q.Burst - b.least) / q.Burst, Mean: float64(b.given) / (q.Burst + q.PerSecond*elapsed),
 		})

@@ -26,7 +26,8 @@ const (
 
 // Quotas are the defaults. EKS and IAM do not publish rates but still throttle. Their figures are low assumptions.
 var Quotas = []Quota{
-	{Service: "ssm", Actions: []string{"GetParameter", "GetParameters", "GetParametersByPath"}, Burst: 40, PerSecond: 40, Source: ssmQuotas},
+	{Service: "ssm", Actions: []string{"GetParameter", "GetParameters", "GetParametersByPath"}, Burst: 40, PerSecond: 40,
+		Source: ssmQuotas},
 	{Service: "ssm", Actions: []string{"PutParameter"}, Burst: 3, PerSecond: 3, Source: ssmQuotas},
 	{Service: "ssm", Actions: []string{"DescribeParameters"}, Burst: 3, PerSecond: 3},
 	{Service: "states", Actions: []string{"StartExecution"}, Burst: 1300, PerSecond: 300, Source: statesQuotas},

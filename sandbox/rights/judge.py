@@ -143,7 +143,8 @@ class Rights:
         parts = {value: self.calls.get((function, i, (field, j))) for field, j, value in parts_of(statement)}
         for part, reason in unseen.items():
             if reason and parts[part]:
-                self.problems.append(f"{where}: {part} is listed as one that no call can need, and {row(first(parts[part], self.scripts))} needs it")
+                self.problems.append(f"{where}: {part} is listed as one that no call can need, "
+                                     f"and {row(first(parts[part], self.scripts))} needs it")
         idle = [plain(part) for part, calls in parts.items() if not calls and not unseen.get(part)]
         if not self.calls.get((function, i, None)) and not all(unseen.values()):
             self.problems.append(f"{where}: no call is refused without this statement")
@@ -242,7 +243,8 @@ def main():
         problems.append(f"{given.proof} is not what was found: make rights UPDATE=yes")
     judged = sum(len(package.calls) for package in found)
     statements = sum(len(s) for s in rights.statements.values())
-    print(f"{len(rights.statements)} functions, {statements} statements, {sum(len(a.actions) for s in rights.statements.values() for a in s)} actions; "
+    print(f"{len(rights.statements)} functions, {statements} statements, "
+          f"{sum(len(a.actions) for s in rights.statements.values() for a in s)} actions; "
           f"{judged} calls of {len(rights.scripts)} scripts judged again")
     for problem in dict.fromkeys(problems):
         print("  " + problem)

@@ -15,9 +15,10 @@ import (
 )
 
 const (
-	template = `{"Resources": {"Resync": {"Properties": {"FunctionName": "Sawhorse-resync", "Role": {"Fn::GetAtt": ["ResyncRole", "Arn"]}}, "Type": "AWS::Lambda::Function"}}}`
-	racks    = "arn:aws:ssm:us-east-1:000000000000:parameter/sawhorse/racks/"
-	machine  = "arn:aws:states:us-east-1:000000000000:stateMachine:Sawhorse-reconcile"
+	template = `{"Resources": {"Resync": {"Properties": {"FunctionName": "Sawhorse-resync", "Role": {"Fn::GetAtt": ["ResyncRole", ` +
+		`"Arn"]}}, "Type": "AWS::Lambda::Function"}}}`
+	racks   = "arn:aws:ssm:us-east-1:000000000000:parameter/sawhorse/racks/"
+	machine = "arn:aws:states:us-east-1:000000000000:stateMachine:Sawhorse-reconcile"
 )
 
 type statement struct {
@@ -42,8 +43,10 @@ func allow(resource string, actions ...string) statement {
 }
 
 func called(script, action, resource, decision string, denied bool) string {
-	return fmt.Sprintf(`{"script": %q, "role": "ResyncRole", "decision": %q, "denied": %v, "context": {"principal_arn": "arn:aws:sts::000000000000:assumed-role/r/s", "principal_type": "AssumedRole",
-		"principal_account": "000000000000", "action": %q, "resource_arn": %q, "region": "us-east-1", "source_ip": "127.0.0.1", "secure_transport": true, "request_tags": {}, "tag_keys": [],
+	return fmt.Sprintf(`{"script": %q, "role": "ResyncRole", "decision": %q, "denied": %v, "context": {"principal_arn": `+
+		`"arn:aws:sts::000000000000:assumed-role/r/s", "principal_type": "AssumedRole",
+		"principal_account": "000000000000", "action": %q, "resource_arn": %q, "region": "us-east-1", "source_ip": "127.0.0.1",
+			"secure_transport": true, "request_tags": {}, "tag_keys": [],
 		"service_context": {}, "principal_keys": {}}}`, script, decision, denied, action, resource)
 }
 
@@ -59,8 +62,10 @@ func good() play {
 			allow(machine, "states:StartExecution"),
 		},
 		calls: []string{
-			called("Story", "ssm:PutParameter", racks+"demo/status", "Allow", false), called("Story", "ssm:DeleteParameter", racks+"demo/status", "Allow", false),
-			called("Stopped", "ssm:PutParameter", racks+"other/status", "Allow", false), called("Stopped", "states:StartExecution", machine, "Allow", false),
+			called("Story", "ssm:PutParameter", racks+"demo/status", "Allow", false),
+			called("Story", "ssm:DeleteParameter", racks+"demo/status", "Allow", false),
+			called("Stopped", "ssm:PutParameter", racks+"other/status", "Allow", false),
+			called("Stopped", "states:StartExecution", machine, "Allow", false),
 		},
 	}
 }
@@ -90,7 +95,9 @@ func judge(t *testing.T, p *play, proof string) (string, error) {
 		arguments = append(arguments, write("proof.json", proof))
 	}
 	if p != nil {
-		first, err := json.Marshal(map[string]any{"template": fmt.Sprintf("%x", sha256.Sum256([]byte(p.template))), "roles": map[string]any{"ResyncRole": p.statements}})
+		first, err := json.Marshal(map[string]any{
+			"template": fmt.Sprintf("%x", sha256.Sum256([]byte(p.template))), "roles": map[string]any{"ResyncRole": p.statements},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +107,8 @@ func judge(t *testing.T, p *play, proof string) (string, error) {
 		}
 		write("e2e/decisions.jsonl", strings.Join(lines, "\n")+"\n")
 	}
-	said, err := exec.Command("../../.cache/ministack/bin/python", append(arguments, filepath.Join(dir, "e2e", "decisions.jsonl"))...).CombinedOutput()
+	said, err := exec.Command("../../.cache/ministack/bin/python",
+		append(arguments, filepath.Join(dir, "e2e", "decisions.jsonl"))...).CombinedOutput()
 	if proof == "" && err == nil {
 		said, err = os.ReadFile(filepath.Join(dir, "proof.json"))
 	}
@@ -142,10 +150,16 @@ func TestTheJudgeFinds(t *testing.T) {
 		edit func(*play)
 		says string
 	}{
-		{"a statement that nobody needs", func(p *play) { p.statements = append(p.statements, allow("*", "ssm:DescribeParameters")) }, "ssm:DescribeParameters on *: no call is refused without this statement"},
-		{"an action that nobody needs", func(p *play) { p.statements[5].Actions = append(p.statements[5].Actions, "states:StopExecution") }, "no call is refused without states:StopExecution"},
-		{"a resource that nobody needs", func(p *play) { p.statements[5].Resources = append(p.statements[5].Resources, machine+"-other") }, "no call is refused without stateMachine:Sawhorse-reconcile-other"},
-		{"a statement that another one makes idle", func(p *play) { p.statements = append(p.statements, allow("*", "states:StartExecution")) }, "states:StartExecution on stateMachine:Sawhorse-reconcile: no call is refused without this statement"},
+		{"a statement that nobody needs", func(p *play) { p.statements = append(p.statements, allow("*", "ssm:DescribeParameters")) },
+			"ssm:DescribeParameters on *: no call is refused without this statement"},
+		{"an action that nobody needs", func(p *play) { p.statements[5].Actions = append(p.statements[5].Actions, "states:StopExecution") },
+			"no call is refused without states:StopExecution"},
+		{"a resource that nobody needs", func(p *play) { p.statements[5].Resources = append(p.statements[5].Resources, machine+"-other") },
+			"no call is refused without stateMachine:Sawhorse-reconcile-other"},
+		{"a statement that another one makes idle",
+			func(p *play) {
+				p.statements = append(p.statements, allow("*", "states:StartExecution"))
+			}, "states:StartExecution on stateMachine:Sawhorse-reconcile: no call is refused without this statement"},
 		{"a call that its resource refused", func(p *play) {
 			p.calls[3] = called("Stopped", "states:StartExecution", machine, "Allow", true)
 		}, "Stopped: resync was refused states:StartExecution on stateMachine:Sawhorse-reconcile"},
@@ -158,9 +172,12 @@ func TestTheJudgeFinds(t *testing.T) {
 		{"a right that is known for one that no call can need", func(p *play) {
 			p.calls = append(p.calls, called("Story", "sqs:SendMessage", "arn:aws:sqs:us-east-1:000000000000:q", "Allow", false))
 		}, "sqs:SendMessage is listed as one that no call can need"},
-		{"one that nobody has", func(p *play) { p.statements[1].Actions = p.statements[1].Actions[:1] }, "xray:PutTelemetryRecords is listed as one that no call can need, and nobody has it"},
-		{"a denying statement that denies nothing", func(p *play) { p.statements[4].Resources = []string{racks + "*/else/*"} }, "the statement that denies ssm:PutParameter keeps nobody from"},
-		{"another stack", func(p *play) { p.template = strings.Replace(template, "Resync\"", "Other\"", 1) }, "e2e: its scripts ran with another stack"},
+		{"one that nobody has", func(p *play) { p.statements[1].Actions = p.statements[1].Actions[:1] },
+			"xray:PutTelemetryRecords is listed as one that no call can need, and nobody has it"},
+		{"a denying statement that denies nothing", func(p *play) { p.statements[4].Resources = []string{racks + "*/else/*"} },
+			"the statement that denies ssm:PutParameter keeps nobody from"},
+		{"another stack", func(p *play) { p.template = strings.Replace(template, "Resync\"", "Other\"", 1) },
+			"e2e: its scripts ran with another stack"},
 		{"a proof that holds no more", func(p *play) {
 			p.calls[1] = called("Story", "ssm:DeleteParameter", racks+"other/status", "Allow", false)
 		},

@@ -10,7 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 )
 
-const trust = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"%s.amazonaws.com"},"Action":"sts:AssumeRole"}]}`
+const trust = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"%s.amazonaws.com"},` +
+	`"Action":"sts:AssumeRole"}]}`
 
 func (a *account) makeRoles(ctx context.Context) error {
 	var err error

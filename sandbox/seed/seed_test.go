@@ -43,7 +43,8 @@ func TestAWS(t *testing.T) {
 	if _, err := e.TagResource(ctx, &eks.TagResourceInput{ResourceArn: arn, Tags: tags}); err != nil {
 		t.Fatal(err)
 	}
-	if cluster, err = e.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: name}); err != nil || cluster.Cluster.Tags[rackTag] != "other" {
+	if cluster, err = e.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: name}); err != nil ||
+		cluster.Cluster.Tags[rackTag] != "other" {
 		t.Errorf("tags %v, %v: not those that it was given", cluster.Cluster.Tags, err)
 	}
 	if _, err := e.UntagResource(ctx, &eks.UntagResourceInput{ResourceArn: arn, TagKeys: []string{rackTag}}); err != nil {
@@ -58,7 +59,8 @@ func TestAWS(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := out.Nodegroup; len(n.Labels) != labels || len(n.Taints) != labels || len(n.Subnets) != 2 || n.Status != types.NodegroupStatusActive {
+		if n := out.Nodegroup; len(n.Labels) != labels || len(n.Taints) != labels || len(n.Subnets) != 2 ||
+			n.Status != types.NodegroupStatusActive {
 			t.Errorf("%s: labels %v, taints %v, subnets %v, %s", group, n.Labels, n.Taints, n.Subnets, n.Status)
 		}
 		template, err := network.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{

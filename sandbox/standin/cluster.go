@@ -40,7 +40,9 @@ type cluster struct {
 }
 
 func newCluster(now func() time.Time) *cluster {
-	c := &cluster{now: now, objects: map[schema.GroupResource]map[types.NamespacedName]*unstructured.Unstructured{}, managers: fieldManagers{}}
+	c := &cluster{
+		now: now, objects: map[schema.GroupResource]map[types.NamespacedName]*unstructured.Unstructured{}, managers: fieldManagers{},
+	}
 	g := grants{c}
 	c.rights = rbac.New(g, g, g, g)
 	return c

@@ -68,7 +68,9 @@ func (c *cluster) kinds() []kind {
 		versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 		for _, v := range versions {
 			version, _, _ := unstructured.NestedString(v.(map[string]any), "name")
-			all = append(all, kind{schema.GroupVersionResource{Group: group, Version: version, Resource: plural}, name, scope == "Namespaced"})
+			all = append(all, kind{
+				schema.GroupVersionResource{Group: group, Version: version, Resource: plural}, name, scope == "Namespaced",
+			})
 		}
 	}
 	return all
@@ -102,7 +104,8 @@ func (c *cluster) discover(path string) (any, bool) {
 		list.GroupVersion = k.GroupVersion().String()
 		if path == "apis/"+list.GroupVersion || k.Group == "" && path == "api/"+list.GroupVersion {
 			list.APIResources = append(list.APIResources, metav1.APIResource{
-				Name: k.Resource, Kind: k.name, Namespaced: k.namespaced, Verbs: metav1.Verbs{"create", "delete", "get", "list", "patch", "update"},
+				Name: k.Resource, Kind: k.name, Namespaced: k.namespaced,
+				Verbs: metav1.Verbs{"create", "delete", "get", "list", "patch", "update"},
 			})
 		}
 	}
@@ -118,7 +121,9 @@ func (c *cluster) groups() metav1.APIGroupList {
 			continue
 		}
 		v := metav1.GroupVersionForDiscovery{GroupVersion: k.GroupVersion().String(), Version: k.Version}
-		list.Groups = append(list.Groups, metav1.APIGroup{Name: k.Group, Versions: []metav1.GroupVersionForDiscovery{v}, PreferredVersion: v})
+		list.Groups = append(list.Groups, metav1.APIGroup{
+			Name: k.Group, Versions: []metav1.GroupVersionForDiscovery{v}, PreferredVersion: v,
+		})
 	}
 	return list
 }

@@ -49,7 +49,8 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return k.Group == info.APIGroup && k.Version == info.APIVersion && k.Resource == info.Resource
 	})
 	if decision, _, _ := c.rights.Authorize(r.Context(), attributes(caller.User, info)); decision != authorizer.DecisionAllow {
-		refuse(w, apierrors.NewForbidden(k.GroupResource(), info.Name, fmt.Errorf("user %q cannot %s it", caller.User.GetName(), info.Verb)))
+		refuse(w,
+			apierrors.NewForbidden(k.GroupResource(), info.Name, fmt.Errorf("user %q cannot %s it", caller.User.GetName(), info.Verb)))
 		return
 	}
 	if !found || info.Subresource != "" {
@@ -89,7 +90,8 @@ func (c *cluster) listed(k kind, namespace string, r *http.Request) (any, error)
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("selectors %s: %v", r.URL.RawQuery, err))
 	}
 	return map[string]any{
-		"apiVersion": k.GroupVersion().String(), "kind": k.name + "List", "metadata": map[string]any{}, "items": c.list(k, namespace, selector),
+		"apiVersion": k.GroupVersion().String(), "kind": k.name + "List", "metadata": map[string]any{},
+		"items": c.list(k, namespace, selector),
 	}, nil
 }
 

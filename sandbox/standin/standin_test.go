@@ -46,7 +46,8 @@ func begin(t *testing.T) *scene {
 					"apiGroups": []any{"*"}, "resources": []any{"*"}, "verbs": []any{"*"}}}}),
 				binding("admins", "all"),
 				object("v1", "Node", cluster+"-node", nil),
-				in("kube-system", object("v1", "ConfigMap", "aws-auth", map[string]any{"data": map[string]any{"mapRoles": "of " + cluster}})),
+				in("kube-system",
+					object("v1", "ConfigMap", "aws-auth", map[string]any{"data": map[string]any{"mapRoles": "of " + cluster}})),
 			}, nil
 		},
 		Review: func(_ context.Context, cluster, token string, awsAuth func() map[string]string) (authentication.TokenReviewStatus, error) {
@@ -72,7 +73,9 @@ func (s *scene) dynamic(group, cluster string) *dynamic.DynamicClient {
 }
 
 func object(apiVersion, kind, name string, fields map[string]any) *unstructured.Unstructured {
-	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": name}}}
+	o := &unstructured.Unstructured{
+		Object: map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": name}},
+	}
 	for key, value := range fields {
 		o.Object[key] = value
 	}
@@ -124,7 +127,8 @@ func TestRights(t *testing.T) {
 	}
 	create := func(k kind, o *unstructured.Unstructured) {
 		t.Helper()
-		must[*unstructured.Unstructured](t)(s.dynamic("admins", "a").Resource(k.GroupVersionResource).Create(ctx, o, metav1.CreateOptions{}))
+		must[*unstructured.Unstructured](t)(s.dynamic("admins", "a").Resource(k.GroupVersionResource).Create(ctx, o,
+			metav1.CreateOptions{}))
 	}
 	role := object("rbac.authorization.k8s.io/v1", "ClusterRole", "read", map[string]any{"rules": []any{map[string]any{
 		"apiGroups": []any{""}, "resources": []any{"nodes"}, "verbs": []any{"list"}}}})
@@ -179,7 +183,8 @@ func TestTypedClients(t *testing.T) {
 
 func TestApply(t *testing.T) {
 	s := begin(t)
-	accounts := s.dynamic("admins", "a").Resource(schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}).Namespace("default")
+	accounts := s.dynamic("admins",
+		"a").Resource(schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}).Namespace("default")
 	apply := func(manager string, force bool, annotations map[string]any) (*unstructured.Unstructured, error) {
 		o := object("v1", "ServiceAccount", "x", nil)
 		o.Object["metadata"].(map[string]any)["annotations"] = annotations
@@ -194,7 +199,8 @@ func TestApply(t *testing.T) {
 	}
 	// keeps the fields that others add
 	theirs := []byte(`{"metadata":{"annotations":{"theirs":"x","b":"3"}}}`)
-	must[*unstructured.Unstructured](t)(accounts.Patch(ctx, "x", types.MergePatchType, theirs, metav1.PatchOptions{FieldManager: "somebody"}))
+	must[*unstructured.Unstructured](t)(accounts.Patch(ctx, "x", types.MergePatchType, theirs,
+		metav1.PatchOptions{FieldManager: "somebody"}))
 	// rejects fields that another manager has set, and names the manager, unless it is forced
 	_, err := apply("ours", false, map[string]any{"a": "1", "b": "2"})
 	var status apierrors.APIStatus

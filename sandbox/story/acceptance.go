@@ -8,10 +8,12 @@ func Acceptance(t *Teller, script string) {
 	t.Refused("CLUSTER=demo RACK=demo CONFIRM=another "+script, "not confirmed; nothing was done")
 	t.Type("CLUSTER=demo RACK=demo CONFIRM=demo REPORT=$PWD/" + report + " " + script)
 	t.Check("what the report has of a node", "grep -c '^| from a pod to a node that runs it' "+report, "1")
-	t.Check("of Karpenter's queue", `grep -E "^. messages in the interruption queue" `+report+` | grep -oE "[0-9]+[[:space:]]+[0-9]+" | tr '\t' ' '`, "0 0")
+	t.Check("of Karpenter's queue",
+		`grep -E "^. messages in the interruption queue" `+report+` | grep -oE "[0-9]+[[:space:]]+[0-9]+" | tr '\t' ' '`, "0 0")
 	t.Check("questions without an answer", "grep -cE 'not within a minute|got no node' "+report+" || true", "0")
 	t.Check("instances that are left", "grep '^| instances of Karpenter' "+report+" | grep -oE '[0-9]+'", "0")
-	t.Check("parameters that are left", "aws ssm get-parameters-by-path --path /sawhorse --recursive --query 'length(Parameters)' --output text", "0")
+	t.Check("parameters that are left",
+		"aws ssm get-parameters-by-path --path /sawhorse --recursive --query 'length(Parameters)' --output text", "0")
 	t.Refused("CLUSTER=demo RACK=demo CONFIRM=demo "+script, "has a Karpenter, or has had one")
 	t.Type("rm " + report)
 }

@@ -12,14 +12,16 @@ func Autoscaler(t *Teller) {
 	const (
 		describe = "aws eks describe-nodegroup --cluster-name demo --nodegroup-name "
 		of       = describe + "system --query nodegroup."
-		create   = `aws eks create-nodegroup --cluster-name demo --nodegroup-name batch --node-role "$(` + of + `nodeRole --output text)" --subnets $(` + of + `subnets --output text) ` +
-			`--launch-template "id=$(` + of + `launchTemplate.id --output text),version=1" --instance-types m5.large --scaling-config minSize=0,desiredSize=0,maxSize=2 --labels convox.io/label=batch --query nodegroup.status --output text`
+		create   = `aws eks create-nodegroup --cluster-name demo --nodegroup-name batch --node-role "$(` + of +
+			`nodeRole --output text)" --subnets $(` + of + `subnets --output text) ` +
+			`--launch-template "id=$(` + of +
+			`launchTemplate.id --output text),version=1" --instance-types m5.large --scaling-config minSize=0,desiredSize=0,maxSize=2 ` +
+			`--labels convox.io/label=batch --query nodegroup.status --output text`
 		update  = "aws eks update-nodegroup-config --cluster-name demo --nodegroup-name batch --query update.status --output text "
 		active  = describe + "batch --query nodegroup.status --output text"
 		asg     = describe + "batch --query 'nodegroup.resources.autoScalingGroups[0].name' --output text"
 		groups  = "aws eks list-nodegroups --cluster-name demo --query 'sort(nodegroups)' --output text | tr '\\t' ' '"
 		command = `kubectl -n kube-system get deployment cluster-autoscaler -o jsonpath='{.spec.template.spec.containers[0].command}'`
-		pinning = `kubectl -n kube-system get deployment cluster-autoscaler -o jsonpath='{.spec.replicas} {.spec.template.spec.nodeSelector.convox\.io/system-node}'`
 	)
 	before := asBefore(t)
 	t.Check("replicas without additional groups", scale("kube-system/cluster-autoscaler"), "0")
@@ -38,10 +40,12 @@ func Autoscaler(t *Teller) {
 	t.Until("the group", active, "ACTIVE", time.Minute)
 	repair(t)
 	name := t.Ask(asg)
-	t.Check("replicas, and where it may run", pinning, "1 true")
+	t.Check("replicas, and where it may run", autoscalerPinning, "1 true")
 	t.Contains("what it scales", command, `"--nodes=0:2:`+name+`"`)
 	t.Check("discovery", command+" | grep -c node-group-auto-discovery || true", "0")
-	t.Contains("the other arguments are as they were", command, `"./cluster-autoscaler","--v=4","--stderrthreshold=info","--cloud-provider=aws","--skip-nodes-with-local-storage=false","--expander=least-waste"`)
+	t.Contains("the other arguments are as they were", command,
+		`"./cluster-autoscaler","--v=4","--stderrthreshold=info","--cloud-provider=aws","--skip-nodes-with-local-storage=false",`+
+			`"--expander=least-waste"`)
 
 	t.Chapter("Other limits")
 	t.Type(update + "--scaling-config minSize=0,desiredSize=0,maxSize=5")
@@ -54,7 +58,7 @@ func Autoscaler(t *Teller) {
 	off(t)
 	t.Check("Cluster Autoscaler is as it was, byte for byte", autoscaler, before)
 	on(t)
-	t.Check("replicas, and where it may run", pinning, "1 true")
+	t.Check("replicas, and where it may run", autoscalerPinning, "1 true")
 	t.Contains("what it scales", command, `"--nodes=0:5:`+name+`"`)
 
 	t.Chapter("Without the group")
@@ -69,7 +73,7 @@ func Autoscaler(t *Teller) {
 	t.Check("build group (min, desired, max)", buildGroup, "1 1 3")
 	t.Contains("the status says why", status, "Node group build had been brought to zero")
 	t.Check("NodePool build", "kubectl get nodepool build -o name --ignore-not-found", "")
-	t.Check("replicas, and where it may run", pinning, "1 true")
+	t.Check("replicas, and where it may run", autoscalerPinning, "1 true")
 	t.Contains("what it scales", command, `"--nodes=1:3:`+t.Ask(strings.ReplaceAll(asg, "batch", "build"))+`"`)
 	unchanged(t)
 	t.Contains("but that the group has nodes", status, "build node groups with nodes and no pool to replace them: build")
@@ -108,7 +112,8 @@ func Autoscaler(t *Teller) {
 		t.Contains("and goes on saying so", status, "No Cluster Autoscaler was found")
 	}
 	t.Type(`kubectl apply -f - <<'EOF'
-{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "cluster-autoscaler", "namespace": "kube-system", "labels": {"app": "cluster-autoscaler"}}, "spec": ` + saved + `}
+{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "cluster-autoscaler", "namespace": "kube-system",
+ "labels": {"app": "cluster-autoscaler"}}, "spec": ` + saved + `}
 EOF`)
 	repair(t)
 	t.Check("one that comes later is handed over too", scale("kube-system/cluster-autoscaler"), "0")
@@ -133,6 +138,7 @@ spec:
   template:
     metadata: {labels: {app: %[1]s}}
     spec:
-      containers: [{name: main, image: "registry.k8s.io/autoscaling/cluster-autoscaler:v1.35.0", command: [./cluster-autoscaler, "--nodes=1:3:some-asg"]}]
+      containers: [{name: main, image: "registry.k8s.io/autoscaling/cluster-autoscaler:v1.35.0",
+        command: [./cluster-autoscaler, "--nodes=1:3:some-asg"]}]
 EOF`, name)
 }

@@ -15,18 +15,19 @@ func ChangeRequest(t *Teller) {
 		back = `{"rack":"demo","unset":["karpenter_cpu_limit","karpenter_memory_limit_gb"]}`
 
 		limits    = "kubectl get nodepool workload -o jsonpath='{.spec.limits.cpu} {.spec.limits.memory}'"
-		revision  = "kubectl get nodepool workload -o jsonpath='{.metadata.generation}'"
 		parameter = "/sawhorse/racks/demo/params/karpenter_"
-		stored    = "aws ssm get-parameters --names " + parameter + "cpu_limit " + parameter + "memory_limit_gb --query 'sort_by(Parameters,&Name)[].[Value]' --output text | paste -sd' '"
-		versions  = "aws ssm get-parameters-by-path --path /sawhorse/racks/demo/params --query 'sort_by(Parameters,&Name)[].[Name,Version]' --output json"
+		stored    = "aws ssm get-parameters --names " + parameter + "cpu_limit " + parameter +
+			"memory_limit_gb --query 'sort_by(Parameters,&Name)[].[Value]' --output text | paste -sd' '"
+		versions = "aws ssm get-parameters-by-path --path /sawhorse/racks/demo/params " +
+			"--query 'sort_by(Parameters,&Name)[].[Name,Version]' --output json"
 	)
 	t.Chapter("Two values as one change")
-	was := t.Ask(revision)
+	was := t.Ask(poolGeneration)
 	id := request(t, good)
 	t.Until("the NodePool's limits", limits, "321 654Gi", time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
 	t.Check("in Parameter Store", stored, "321 654")
-	t.Check("the NodePool was changed once, not twice", "echo $(("+t.Ask(revision)+" - "+was+"))", "1")
+	t.Check("the NodePool was changed once, not twice", "echo $(("+t.Ask(poolGeneration)+" - "+was+"))", "1")
 	t.Check("the request", recorded(id), "finished")
 	t.Check("status", state, "Reconciled")
 
@@ -36,18 +37,19 @@ func ChangeRequest(t *Teller) {
 	t.Until("the pass has ended", running, "0", time.Minute)
 	untouched := t.Ask(versions)
 	t.Say("EventBridge may deliver an event twice; this is how the second one arrives.")
-	t.Type(fmt.Sprintf(`aws stepfunctions start-execution --state-machine-arn %s --input '{"id":"%s","source":"operator","detail-type":"Rack Parameters Change Requested","detail":%s}'`, machine, id, good))
+	t.Type(fmt.Sprintf(`aws stepfunctions start-execution --state-machine-arn %s --input '{"id":"%s","source":"operator",`+
+		`"detail-type":"Rack Parameters Change Requested","detail":%s}'`, machine, id, good))
 	t.Until("the pass has ended", running, "0", time.Minute)
 	t.Check("versions of all parameters", versions, untouched)
 	t.Check("the NodePool's limits", limits, "322 654Gi")
 
 	t.Chapter("A change with one bad value")
-	was = t.Ask(revision)
+	was = t.Ask(poolGeneration)
 	id = request(t, bad)
 	t.Until("the request", recorded(id), "refused", time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
 	t.Check("versions of all parameters", versions, untouched)
-	t.Check("the NodePool's generation", revision, was)
+	t.Check("the NodePool's generation", poolGeneration, was)
 	t.Check("the NodePool's limits", limits, "322 654Gi")
 
 	t.Chapter("A misspelled detail type")
@@ -86,7 +88,8 @@ func request(t *Teller, detail string) string {
 
 // send puts an event on Sawhorse's bus and returns its id.
 func send(t *Teller, kind, detail string) string {
-	command := fmt.Sprintf(`aws events put-events --entries '[{"EventBusName":"sawhorse","Source":"operator","DetailType":"%s","Detail":%s}]' `+
+	command := fmt.Sprintf(`aws events put-events --entries '[{"EventBusName":"sawhorse","Source":"operator","DetailType":"%s",`+
+		`"Detail":%s}]' `+
 		`--query 'Entries[0].EventId' --output text`, kind, encoded(detail))
 	t.Say("$ %s", command)
 	return t.Ask(command)
@@ -94,5 +97,6 @@ func send(t *Teller, kind, detail string) string {
 
 // recorded returns the command that prints the state of a change request.
 func recorded(id string) string {
-	return fmt.Sprintf(`aws dynamodb get-item --consistent-read --table-name %s --key '{"pk":{"S":"rack#demo"},"sk":{"S":"change#%s"}}' --query Item.state.S --output text`, table, id)
+	return fmt.Sprintf(`aws dynamodb get-item --consistent-read --table-name %s --key '{"pk":{"S":"rack#demo"},"sk":{"S":"change#%s"}}' `+
+		`--query Item.state.S --output text`, table, id)
 }

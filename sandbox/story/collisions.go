@@ -6,14 +6,19 @@ import "time"
 // time all conflicts are reported together, and nothing changes until they are resolved.
 func Collisions(t *Teller) {
 	const (
-		subnet  = `"$(aws eks describe-cluster --name demo --query 'cluster.resourcesVpcConfig.subnetIds[0]' --output text)"`
-		trust   = `'{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}'`
-		theirs  = "kubectl -n shop create deployment karpenter --image=public.ecr.aws/karpenter/controller:0.37.0 --replicas=0 && kubectl -n shop label deployment karpenter app.kubernetes.io/name=karpenter"
-		request = bus + `'[{"EventBusName":"sawhorse","Source":"operator","DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"demo\"}"}]'`
-		found   = "kubectl -n kube-system get deployment cluster-autoscaler -o jsonpath='{.metadata.generation}'; kubectl get nodepools,ec2nodeclasses -o jsonpath='{.items[*].metadata.uid}'; " + releases
+		subnet = `"$(aws eks describe-cluster --name demo --query 'cluster.resourcesVpcConfig.subnetIds[0]' --output text)"`
+		trust  = `'{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},` +
+			`"Action":"sts:AssumeRole"}]}'`
+		theirs = "kubectl -n shop create deployment karpenter --image=public.ecr.aws/karpenter/controller:0.37.0 --replicas=0 " +
+			"&& kubectl -n shop label deployment karpenter app.kubernetes.io/name=karpenter"
+		request = bus +
+			`'[{"EventBusName":"sawhorse","Source":"operator","DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"demo\"}"}]'`
+		found = "kubectl -n kube-system get deployment cluster-autoscaler -o jsonpath='{.metadata.generation}'; " +
+			"kubectl get nodepools,ec2nodeclasses -o jsonpath='{.items[*].metadata.uid}'; " + releases
 	)
 	t.Chapter("Names in AWS that are taken")
-	t.Type("aws iam create-role --role-name demo-karpenter-nodes --assume-role-policy-document " + trust + " --query Role.Arn --output text")
+	t.Type("aws iam create-role --role-name demo-karpenter-nodes --assume-role-policy-document " + trust +
+		" --query Role.Arn --output text")
 	// A rack that was just turned off had a queue of that name, and SQS reserves the name for a minute.
 	t.Until("a queue of theirs", "aws sqs create-queue --queue-name demo-karpenter > /dev/null && echo made", "made", 2*time.Minute)
 	t.Type("aws ec2 create-tags --resources " + subnet + " --tags Key=karpenter.sh/discovery,Value=other")

@@ -23,15 +23,17 @@ func Credentials(t *Teller) {
 	t.Chapter("A provider that does not know STS")
 	t.Type("aws iam create-open-id-connect-provider --url " + issuer)
 	t.Check("request", fullPass, "0")
-	t.Until("the sentence says what to add", status+" | grep -c 'add-client-id-to-open-id-connect-provider --client-id sts.amazonaws.com'", "1", time.Minute)
+	t.Until("the sentence says what to add", status+" | grep -c 'add-client-id-to-open-id-connect-provider --client-id sts.amazonaws.com'",
+		"1", time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
 	t.Refused("aws iam get-role --role-name demo-karpenter", "NoSuchEntity")
 
 	t.Chapter("With the provider")
-	t.Type("aws iam add-client-id-to-open-id-connect-provider --client-id sts.amazonaws.com --open-id-connect-provider-arn $(" + provider + ")")
+	t.Type("aws iam add-client-id-to-open-id-connect-provider --client-id sts.amazonaws.com --open-id-connect-provider-arn $(" +
+		provider + ")")
 	on(t)
 	t.Contains("the service account names the role", annotate, ":role/sawhorse/demo-karpenter")
-	t.Check("pod identity associations", "aws eks list-pod-identity-associations --cluster-name demo --query 'length(associations)' --output text", "0")
+	t.Check("pod identity associations", podIdentities, "0")
 	single.start(t)
 	t.Check("the NodePool of its node", single.where(), "workload")
 	single.end(t)
@@ -44,24 +46,23 @@ func Credentials(t *Teller) {
 	withoutKarpenter(t, autoscalerBefore)
 	t.Type("aws iam delete-open-id-connect-provider --open-id-connect-provider-arn $(" + provider + ")")
 	on(t)
-	t.Check("pod identity associations", "aws eks list-pod-identity-associations --cluster-name demo --query 'length(associations)' --output text", "1")
+	t.Check("pod identity associations", podIdentities, "1")
 }
 
 // AccessModeAPI turns Karpenter on in a cluster whose access mode is API, without aws-auth. EKS cannot
 // change that mode back.
 func AccessModeAPI(t *Teller) {
-	const mode = "aws eks describe-cluster --name demo --query cluster.accessConfig.authenticationMode --output text"
 	t.Chapter("A cluster in mode API")
 	t.Type(put + "karpenter_auth_mode --value true --type String > /dev/null")
 	t.Type("aws eks update-cluster-config --name demo --access-config authenticationMode=API --query update.status --output text")
-	t.Until("access mode", mode, "API", time.Minute)
+	t.Until("access mode", accessMode, "API", time.Minute)
 	on(t)
-	t.Check("access mode", mode, "API")
+	t.Check("access mode", accessMode, "API")
 	single.start(t)
 	t.Check("the NodePool of its node", single.where(), "workload")
 	single.end(t)
 	off(t)
-	t.Check("access mode", mode, "API")
+	t.Check("access mode", accessMode, "API")
 	t.Check("NodePools, EC2NodeClasses and NodeClaims", "kubectl get nodepools,ec2nodeclasses,nodeclaims -o name", "")
 }
 
@@ -69,8 +70,10 @@ func AccessModeAPI(t *Teller) {
 // including the instances, and the rack is forgotten.
 func ClusterGone(t *Teller) {
 	const (
-		image    = "$(aws ec2 describe-images --owners amazon --query 'Images[0].ImageId' --output text)"
-		launch   = "aws ec2 run-instances --image-id " + image + " --instance-type m5.large --query 'Instances[0].InstanceId' --output text --tag-specifications 'ResourceType=instance,Tags=[{Key=karpenter.sh/nodepool,Value=workload},{Key=eks:eks-cluster-name,Value=demo},{Key=kubernetes.io/cluster/demo,Value=owned},{Key=Name,Value=demo/karpenter/workload}]'"
+		launch = "aws ec2 run-instances --image-id " + newestImage +
+			" --instance-type m5.large --query 'Instances[0].InstanceId' --output text " +
+			"--tag-specifications 'ResourceType=instance,Tags=[{Key=karpenter.sh/nodepool,Value=workload}," +
+			"{Key=eks:eks-cluster-name,Value=demo},{Key=kubernetes.io/cluster/demo,Value=owned},{Key=Name,Value=demo/karpenter/workload}]'"
 		clusters = "aws eks list-clusters --query clusters --output text"
 	)
 	t.Chapter("The cluster is deleted, and its nodes stay")
@@ -84,16 +87,20 @@ func ClusterGone(t *Teller) {
 
 	t.Chapter("Off")
 	t.Type(turnOff)
-	t.Until("the instance", "aws ec2 describe-instances --instance-ids "+instance+" --query 'Reservations[].Instances[].State.Name' --output text", "terminated", time.Minute)
+	t.Until("the instance", "aws ec2 describe-instances --instance-ids "+instance+
+		" --query 'Reservations[].Instances[].State.Name' --output text", "terminated", time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
 	t.Refused("aws iam get-role --role-name demo-karpenter", "NoSuchEntity")
 	t.Refused("aws iam get-role --role-name demo-karpenter-nodes", "NoSuchEntity")
-	t.Check("instance profiles", "aws iam list-instance-profiles --path-prefix /karpenter/ --query 'length(InstanceProfiles)' --output text", "0")
+	t.Check("instance profiles", instanceProfiles, "0")
 	t.Refused("aws sqs get-queue-url --queue-name demo-karpenter", "NonExistentQueue")
 	t.Refused("aws events describe-rule --name demo-karpenter", "ResourceNotFoundException")
 
 	t.Chapter("Forgotten")
 	t.Say("When its parameters are deleted, its status and outputs go too.")
-	t.Type("aws ssm get-parameters-by-path --path /sawhorse/racks/demo/params --query 'Parameters[].Name' --output text | xargs -r -n 10 aws ssm delete-parameters --query 'length(DeletedParameters)' --output text --names")
-	t.Until("what is in Parameter Store", "aws ssm get-parameters-by-path --path /sawhorse/racks/demo --recursive --query 'length(Parameters)' --output text", "0", time.Minute)
+	t.Type("aws ssm get-parameters-by-path --path /sawhorse/racks/demo/params --query 'Parameters[].Name' --output text | xargs -r " +
+		"-n 10 aws ssm delete-parameters --query 'length(DeletedParameters)' --output text --names")
+	t.Until("what is in Parameter Store",
+		"aws ssm get-parameters-by-path --path /sawhorse/racks/demo --recursive --query 'length(Parameters)' --output text",
+		"0", time.Minute)
 }

@@ -7,13 +7,17 @@ import "time"
 // none. The operator applies each remedy exactly as printed.
 func Doctor(t *Teller) {
 	const (
-		arn     = "arn:aws:iam::000000000000:role/examiner"
-		trust   = `'{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::000000000000:root"},"Action":"sts:AssumeRole"}]}'`
+		arn   = "arn:aws:iam::000000000000:role/examiner"
+		trust = `'{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::000000000000:root"},` +
+			`"Action":"sts:AssumeRole"}]}'`
 		policy  = " --role-name examiner --policy-arn arn:aws:iam::aws:policy/ReadOnlyAccess"
-		session = "aws sts assume-role --role-arn " + arn + " --role-session-name doctor --query Credentials.[AccessKeyId,SecretAccessKey,SessionToken] --output text"
-		examine = `read -r id key token < <(` + session + `); AWS_ACCESS_KEY_ID=$id AWS_SECRET_ACCESS_KEY=$key AWS_SESSION_TOKEN=$token sawhorse doctor demo`
-		exit    = examine + " > /dev/null; echo $?"
-		failed  = examine + ` -o json | python3 -c 'import json, sys; print(*[f["check"] for f in json.load(sys.stdin)["findings"] if f["severity"] == "fails"])'`
+		session = "aws sts assume-role --role-arn " + arn +
+			" --role-session-name doctor --query Credentials.[AccessKeyId,SecretAccessKey,SessionToken] --output text"
+		examine = `read -r id key token < <(` + session +
+			`); AWS_ACCESS_KEY_ID=$id AWS_SECRET_ACCESS_KEY=$key AWS_SESSION_TOKEN=$token sawhorse doctor demo`
+		exit   = examine + " > /dev/null; echo $?"
+		failed = examine + ` -o json | python3 -c 'import json, sys; ` +
+			`print(*[f["check"] for f in json.load(sys.stdin)["findings"] if f["severity"] == "fails"])'`
 	)
 	told := func(words string) string {
 		return "{ " + examine + "; } | sed -n '/" + words + "/,/^[a-zR]/s/^ *\\$ //p' | bash -e > /dev/null"
@@ -25,7 +29,8 @@ func Doctor(t *Teller) {
 	t.Chapter("Examined by somebody whom the API server does not know")
 	t.Type("aws iam create-role --role-name examiner --query Role.Arn --output text --assume-role-policy-document " + trust)
 	t.Type("aws iam attach-role-policy" + policy)
-	t.Contains("what nobody could look at is said", examine, "budgets, single-replicas, bare-pods, do-not-disrupt: the cluster's API server does not know the caller")
+	t.Contains("what nobody could look at is said", examine,
+		"budgets, single-replicas, bare-pods, do-not-disrupt: the cluster's API server does not know the caller")
 	t.Check("and is no failure, nor a good end", exit, "3")
 	t.Type(told("does not know the caller"))
 	t.Until("budgets are good", budgets("good"), "1", time.Minute)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sawhorse-io/sawhorse/sandbox/timeline"
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/timeline"
 )
 
 // Pods that are hard to move. Karpenter deletes a pod one grace period before the drain window ends, so their grace
@@ -13,13 +13,20 @@ import (
 // which uses all of it.
 var (
 	guarded = app{name: "guarded", replicas: 1, cpu: "50m", spec: easy + "\n      terminationGracePeriodSeconds: 1"}
-	pinning = app{name: "untouchable", replicas: 1, cpu: "50m", more: `annotations: {karpenter.sh/do-not-disrupt: "true"}`, spec: easy + "\n      terminationGracePeriodSeconds: 1"}
-	slow    = app{name: "slow", replicas: 1, cpu: "50m", more: `annotations: {sandbox.sawhorse.dev/ignores-signals: "true"}`, spec: easy + "\n      terminationGracePeriodSeconds: 600"}
-	plain   = app{name: "ordinary", replicas: 1, cpu: "50m", spec: easy}
+	pinning = app{
+		name: "untouchable", replicas: 1, cpu: "50m", more: `annotations: {karpenter.sh/do-not-disrupt: "true"}`,
+		spec: easy + "\n      terminationGracePeriodSeconds: 1",
+	}
+	slow = app{
+		name: "slow", replicas: 1, cpu: "50m", more: `annotations: {sandbox.sawhorse.dev/ignores-signals: "true"}`,
+		spec: easy + "\n      terminationGracePeriodSeconds: 600",
+	}
+	plain = app{name: "ordinary", replicas: 1, cpu: "50m", spec: easy}
 )
 
 // easy makes a pod prefer NodePool workload, and run on a system node if that pool has none.
-const easy = "affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, preference: {matchExpressions: [{key: convox.io/nodepool, operator: In, values: [workload]}]}}]}}"
+const easy = "affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, preference: {matchExpressions: " +
+	"[{key: convox.io/nodepool, operator: In, values: [workload]}]}}]}}"
 
 // noEviction is a PodDisruptionBudget for guarded that never allows an eviction.
 const noEviction = `kubectl apply -f - <<'EOF'
@@ -34,8 +41,10 @@ EOF`
 // the drain window and no longer.
 func DrainOff(t *Teller) {
 	const (
-		deadlines = `kubectl get nodeclaims -o jsonpath='{range .items[*]}{.metadata.annotations.karpenter\.sh/nodeclaim-termination-timestamp}{"\n"}{end}' | sort | tail -1`
-		grace     = 2 * time.Minute
+		deadlines = `kubectl get nodeclaims ` +
+			`-o jsonpath='{range .items[*]}{.metadata.annotations.karpenter\.sh/nodeclaim-termination-timestamp}{"\n"}{end}' ` +
+			`| sort | tail -1`
+		grace = 2 * time.Minute
 	)
 	autoscalerBefore := asBefore(t)
 	stuck := []app{guarded, pinning, slow}
@@ -53,7 +62,8 @@ func DrainOff(t *Teller) {
 	pod := map[string]string{}
 	for _, a := range stuck {
 		pod[a.name] = t.Ask(a.pod())
-		claimed[a.name] = t.Ask(`kubectl get nodeclaims -o jsonpath='{range .items[*]}{.status.nodeName} {.metadata.name}{"\n"}{end}' | grep "^$(` + a.node() + `) " | cut -d' ' -f2`)
+		claimed[a.name] = t.Ask(`kubectl get nodeclaims ` +
+			`-o jsonpath='{range .items[*]}{.status.nodeName} {.metadata.name}{"\n"}{end}' | grep "^$(` + a.node() + `) " | cut -d' ' -f2`)
 	}
 
 	t.Chapter("Off, all the same")

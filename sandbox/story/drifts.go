@@ -53,7 +53,8 @@ func overriding(config string) map[string]string { return one("karpenter_config"
 // drifts returns one change for each kind of field.
 func drifts(t *Teller) []drift {
 	const (
-		zone = `{"nodePool":{"template":{"spec":{"requirements":[{"key":"karpenter.sh/capacity-type","operator":"In","values":["on-demand"]},` +
+		zone = `{"nodePool":{"template":{"spec":{"requirements":[{"key":"karpenter.sh/capacity-type","operator":"In",` +
+			`"values":["on-demand"]},` +
 			`{"key":"kubernetes.io/arch","operator":"In","values":["amd64","arm64"]},` +
 			`{"key":"topology.kubernetes.io/zone","operator":"In","values":["us-east-1z"]}]}}}}`
 		reservations = `{"ec2NodeClass":{"capacityReservationSelectorTerms":[{"tags":{"team":"none"}}]}}`

@@ -41,12 +41,16 @@ const (
 
 	ready   = `kubectl get nodepool workload -o jsonpath='{.status.conditions[?(@.type=="Ready")].status}' 2>/dev/null`
 	machine = `"$(aws stepfunctions list-state-machines --query 'stateMachines[0].stateMachineArn' --output text)"`
-	running = "aws stepfunctions list-executions --state-machine-arn " + machine + " --status-filter RUNNING --query 'length(executions)' --output text"
-	role    = `"$(aws lambda get-function-configuration --function-name Sawhorse-nodepools --query Role --output text)"`
-	table   = `"$(aws cloudformation describe-stacks --stack-name Sawhorse --query 'Stacks[0].Outputs[?OutputKey==` + "`TableName`" + `].OutputValue' --output text)"`
-	lease   = `aws dynamodb update-item --table-name ` + table + ` --key '{"pk":{"S":"rack#demo"},"sk":{"S":"lease"}}' `
-	invoke  = `aws lambda invoke --function-name Sawhorse-nodepools --payload '{"rack":"demo","execution":"probe","step":{"name":"nodepools","function":"nodepools"}}' /dev/stdout`
-	entry   = "aws eks describe-access-entry --cluster-name demo --principal-arn " + role + " --query accessEntry.kubernetesGroups --output text"
+	running = "aws stepfunctions list-executions --state-machine-arn " + machine +
+		" --status-filter RUNNING --query 'length(executions)' --output text"
+	role  = `"$(aws lambda get-function-configuration --function-name Sawhorse-nodepools --query Role --output text)"`
+	table = `"$(aws cloudformation describe-stacks --stack-name Sawhorse --query 'Stacks[0].Outputs[?OutputKey==` + "`TableName`" +
+		`].OutputValue' --output text)"`
+	lease  = `aws dynamodb update-item --table-name ` + table + ` --key '{"pk":{"S":"rack#demo"},"sk":{"S":"lease"}}' `
+	invoke = `aws lambda invoke --function-name Sawhorse-nodepools --payload '{"rack":"demo","execution":"probe",` +
+		`"step":{"name":"nodepools","function":"nodepools"}}' /dev/stdout`
+	entry = "aws eks describe-access-entry --cluster-name demo --principal-arn " + role +
+		" --query accessEntry.kubernetesGroups --output text"
 )
 
 // LockedOut deletes a function's access entry, calls the function as the state machine does, and has a
@@ -54,14 +58,16 @@ const (
 func LockedOut(t *Teller) {
 	t.Chapter("A function without an access entry")
 	t.Check("its entry", entry, "sawhorse:nodepools")
-	t.Type(lease + `--update-expression 'SET #o = :o' --expression-attribute-names '{"#o":"owner"}' --expression-attribute-values '{":o":{"S":"probe"}}'`)
+	t.Type(lease + `--update-expression 'SET #o = :o' --expression-attribute-names '{"#o":"owner"}' ` +
+		`--expression-attribute-values '{":o":{"S":"probe"}}'`)
 	t.Contains("with its entry it may", invoke, `"status": "done"`)
 	t.Type("aws eks delete-access-entry --cluster-name demo --principal-arn " + role)
 	known(t)
 	time.Sleep(2 * time.Second) // the API server caches its webhook's answers for a second
 	t.Contains("without, the API server refuses it", invoke, "Unauthorized")
 	t.Type(lease + `--update-expression 'REMOVE #o' --expression-attribute-names '{"#o":"owner"}'`)
-	t.Type(`aws events put-events --entries '[{"EventBusName":"sawhorse","Source":"operator","DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"demo\",\"full\":true}"}]'`)
+	t.Type(`aws events put-events --entries '[{"EventBusName":"sawhorse","Source":"operator","DetailType":"Rack Reconcile Requested",` +
+		`"Detail":"{\"rack\":\"demo\",\"full\":true}"}]'`)
 	t.Until("a full pass has made the entry again", entry, "sawhorse:nodepools", time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
 	t.Check("status", state, "Reconciled")

@@ -15,10 +15,12 @@ var twelve = []string{
 }
 
 const (
-	leaseOf    = `aws dynamodb get-item --consistent-read --table-name ` + table + ` --key '{"pk":{"S":"rack#demo"},"sk":{"S":"lease"}}' --output text --query `
-	owner      = leaseOf + "Item.owner.S"
-	served     = leaseOf + "'[Item.requested.N == Item.served.N]'"
-	event      = bus + `'[{"EventBusName":"sawhorse","Source":"operator","DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"demo\"}"}]'`
+	leaseOf = `aws dynamodb get-item --consistent-read --table-name ` + table +
+		` --key '{"pk":{"S":"rack#demo"},"sk":{"S":"lease"}}' --output text --query `
+	owner  = leaseOf + "Item.owner.S"
+	served = leaseOf + "'[Item.requested.N == Item.served.N]'"
+	event  = bus +
+		`'[{"EventBusName":"sawhorse","Source":"operator","DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"demo\"}"}]'`
 	executions = "aws stepfunctions list-executions --state-machine-arn " + machine + " --query 'length(executions)' --output text"
 	faults     = `curl -s "$AWS_ENDPOINT_URL/_sandbox/faults" -X `
 )
@@ -27,7 +29,8 @@ const (
 // execution takes it. takeOver waits for the pass's first write, expires its lease until another execution holds it,
 // and returns the older execution. The AWS CLI would be too slow for that.
 func TakenOver(t *Teller, takeOver func(parameter, value string) (older string)) {
-	versions := "aws ssm get-parameters-by-path --path /sawhorse/racks/demo/params --query 'Parameters[].Version' --output text | tr '\\t' '\\n' | awk '{ n += $1 } END { print n }'"
+	versions := "aws ssm get-parameters-by-path --path /sawhorse/racks/demo/params --query 'Parameters[].Version' --output text " +
+		"| tr '\\t' '\\n' | awk '{ n += $1 } END { print n }'"
 	t.Chapter("A lease that expires in the middle of a step")
 	before := t.Ask(versions)
 	request(t, `{"rack":"demo","set":{"`+strings.ReplaceAll(strings.Join(twelve, `","`), "=", `":"`)+`"}}`)
@@ -63,20 +66,25 @@ func Stopped(t *Teller) {
 	request(t, `{"rack":"demo","unset":["`+strings.Join(names, `","`)+`"]}`)
 	heard(t, "the event", "error step reason", "ABORTED change somebody stopped the execution")
 	t.Type(faults + "DELETE")
-	stopped := t.Ask("aws stepfunctions list-executions --state-machine-arn " + machine + " --status-filter ABORTED --query 'executions[0].executionArn' --output text")
+	stopped := t.Ask("aws stepfunctions list-executions --state-machine-arn " + machine +
+		" --status-filter ABORTED --query 'executions[0].executionArn' --output text")
 	t.Say("Another execution goes on by itself; if a function was being called, it first waits for a minute.")
 	t.Until("all requests are served", served, "True", 3*time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
 	t.Check("status", state, "Reconciled")
 	started := t.Ask(executions)
 	t.Say("EventBridge may deliver a notice twice; this is how the second one arrives.")
-	t.Type(`aws lambda invoke --function-name Sawhorse-resync --payload '{"detail-type":"Step Functions Execution Status Change","detail":{"executionArn":"` + stopped + `","status":"ABORTED","input":"{\"detail\":{\"rack\":\"demo\"}}"}}' /dev/stdout --query StatusCode`)
+	t.Type(`aws lambda invoke --function-name Sawhorse-resync --payload '{"detail-type":"Step Functions Execution Status Change",` +
+		`"detail":{"executionArn":"` + stopped +
+		`","status":"ABORTED","input":"{\"detail\":{\"rack\":\"demo\"}}"}}' /dev/stdout --query StatusCode`)
 	t.Check("executions", executions, started)
-	t.Check("the last parameter", "aws ssm get-parameter --name /sawhorse/racks/demo/params/karpenter_node_expiry --query Parameter.Value --output text", "unset")
+	t.Check("the last parameter",
+		"aws ssm get-parameter --name /sawhorse/racks/demo/params/karpenter_node_expiry --query Parameter.Value --output text", "unset")
 
 	t.Chapter("A dry run that fails is answered")
 	refuse(t, "validate", "ssm:GetParametersByPath")
-	t.Type(`aws events put-events --entries '[{"EventBusName":"sawhorse","Source":"operator","DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"demo\",\"dryRun\":true}"}]' --query FailedEntryCount`)
+	t.Type(`aws events put-events --entries '[{"EventBusName":"sawhorse","Source":"operator","DetailType":"Rack Reconcile Requested",` +
+		`"Detail":"{\"rack\":\"demo\",\"dryRun\":true}"}]' --query FailedEntryCount`)
 	heard(t, "the event", "dryRun error", "True StepFailed")
 	allow(t, "validate")
 	t.Check("status", state, "Reconciled")
@@ -134,7 +142,9 @@ func LostEvents(t *Teller) {
 	t.Check("nothing runs", running, "0")
 	t.Check("NodePool's CPU limit", cpuLimit, "207")
 	t.Say("The schedule ticks twelve times an hour, and each rack has its tick.")
-	t.Type(`for minute in 00 05 10 15 20 25 30 35 40 45 50 55; do aws lambda invoke --function-name Sawhorse-resync --payload '{"detail-type":"Scheduled Resync","time":"2026-01-02T03:'$minute':00Z"}' /dev/stdout --query StatusCode; done | grep demo`)
+	t.Type(`for minute in 00 05 10 15 20 25 30 35 40 45 50 55; do aws lambda invoke --function-name Sawhorse-resync ` +
+		`--payload '{"detail-type":"Scheduled Resync","time":"2026-01-02T03:'$minute':00Z"}' /dev/stdout --query StatusCode; ` +
+		`done | grep demo`)
 	t.Until("NodePool's CPU limit", cpuLimit, "208", time.Minute)
 	t.Until("the pass has ended", running, "0", 2*time.Minute)
 	t.Check("status", state, "Reconciled")
@@ -143,7 +153,8 @@ func LostEvents(t *Teller) {
 	t.Type(`curl -s -X POST "$AWS_ENDPOINT_URL/_sandbox/change-events?order=delay&count=1"`)
 	t.Type(put + "karpenter_cpu_limit --value 209 --query Version")
 	t.Type(put + "karpenter_memory_limit_gb --value 403 --type String --query Version")
-	t.Until("NodePool's limits", `kubectl get nodepool workload -o jsonpath='{.spec.limits.cpu} {.spec.limits.memory}'`, "209 403Gi", time.Minute)
+	t.Until("NodePool's limits", `kubectl get nodepool workload -o jsonpath='{.spec.limits.cpu} {.spec.limits.memory}'`,
+		"209 403Gi", time.Minute)
 	t.Until("the passes have ended", running, "0", time.Minute)
 	t.Check("status", state, "Reconciled")
 	t.Check("all requests are served", served, "True")
@@ -151,22 +162,30 @@ func LostEvents(t *Teller) {
 
 // listen sends the events about problems to a queue, as docs/events.md describes.
 func listen(t *Teller) {
-	t.Type(`aws sqs create-queue --queue-name needs-a-look --attributes '{"Policy":"{\"Statement\":{\"Effect\":\"Allow\",\"Principal\":{\"Service\":\"events.amazonaws.com\"},\"Action\":\"sqs:SendMessage\",\"Resource\":\"*\"}}"}' --query QueueUrl`)
-	t.Type(`aws events put-rule --event-bus-name sawhorse --name sawhorse-needs-a-look --event-pattern '{"source":["sawhorse"],"detail-type":["Rack Rejected","Rack Reconcile Failed"]}' --query RuleArn`)
-	t.Type(`aws events put-targets --event-bus-name sawhorse --rule sawhorse-needs-a-look --targets "Id=queue,Arn=$(aws sqs get-queue-attributes --queue-url ` + look + ` --attribute-names QueueArn --query Attributes.QueueArn --output text)" --query FailedEntryCount`)
+	t.Type(`aws sqs create-queue --queue-name needs-a-look --attributes '{"Policy":"{\"Statement\":{\"Effect\":\"Allow\",` +
+		`\"Principal\":{\"Service\":\"events.amazonaws.com\"},\"Action\":\"sqs:SendMessage\",\"Resource\":\"*\"}}"}' --query QueueUrl`)
+	t.Type(`aws events put-rule --event-bus-name sawhorse --name sawhorse-needs-a-look --event-pattern '{"source":["sawhorse"],` +
+		`"detail-type":["Rack Rejected","Rack Reconcile Failed"]}' --query RuleArn`)
+	t.Type(`aws events put-targets --event-bus-name sawhorse --rule sawhorse-needs-a-look ` +
+		`--targets "Id=queue,Arn=$(aws sqs get-queue-attributes --queue-url ` + look +
+		` --attribute-names QueueArn --query Attributes.QueueArn --output text)" --query FailedEntryCount`)
 }
 
 const look = `"$(aws sqs get-queue-url --queue-name needs-a-look --query QueueUrl --output text)"`
 
 // heard waits for the next event in the queue, and compares fields of its detail.
 func heard(t *Teller, what, fields, wanted string) {
-	t.Until(what, `aws sqs receive-message --wait-time-seconds 5 --queue-url `+look+` --query 'Messages[0].Body' --output text | python3 -c 'import json,sys; d = json.load(sys.stdin)["detail"]; print(*[d.get(f, "") for f in "`+fields+`".split()])'`, wanted, time.Minute)
+	t.Until(what, `aws sqs receive-message --wait-time-seconds 5 --queue-url `+look+
+		` --query 'Messages[0].Body' --output text | python3 -c 'import json,sys; d = json.load(sys.stdin)["detail"]; `+
+		`print(*[d.get(f, "") for f in "`+fields+`".split()])'`, wanted, time.Minute)
 	t.Ask("aws sqs purge-queue --queue-url " + look)
 }
 
 // refuse denies a function an action, until allow.
 func refuse(t *Teller, function, action string) {
-	t.Type(`aws iam put-role-policy --role-name ` + roleOf(function) + ` --policy-name refused --policy-document '{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Action":"` + action + `","Resource":"*"}]}'`)
+	t.Type(`aws iam put-role-policy --role-name ` + roleOf(function) +
+		` --policy-name refused --policy-document '{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Action":"` + action +
+		`","Resource":"*"}]}'`)
 }
 
 func allow(t *Teller, function string) {
@@ -187,11 +206,17 @@ func Throttled(t *Teller) {
 	t.Until("the pass has ended", running, "0", time.Minute)
 	t.Chapter("Throttled for 30 s, twice, while Karpenter is turned on")
 	before := t.Ask(version)
-	t.Type(faults + `PUT -d '[{"service":"dynamodb","nth":1,"seconds":30,"kind":"throttle"},{"service":"iam","nth":1,"seconds":30,"kind":"throttle"}]'`)
+	t.Type(faults +
+		`PUT -d '[{"service":"dynamodb","nth":1,"seconds":30,"kind":"throttle"},{"service":"iam","nth":1,"seconds":30,"kind":"throttle"}]'`)
 	t.Type(turnOn)
 	t.Until("NodePool workload is Ready", ready, "True", 5*time.Minute)
 	t.Until("the pass has ended", running, "0", 3*time.Minute)
-	t.Check("services with more than the 4 throttled calls that one call overcomes by itself", faults+`GET | python3 -c 'import collections, json, sys; n = collections.Counter(f["service"] for f in json.load(sys.stdin)["fired"]); print(*sorted(s for s in n if n[s] > 4))'`, "dynamodb iam")
+	t.Check("services with more than the 4 throttled calls that one call overcomes by itself",
+		faults+
+			`GET | python3 -c 'import collections, json, sys; n = collections.Counter(f["service"] for f `+
+			`in json.load(sys.stdin)["fired"]); print(*sorted(s for s in n if n[s] > 4))'`, "dynamodb iam")
 	t.Type(faults + "DELETE")
-	t.Check("what the status has said meanwhile", `aws ssm get-parameter-history --name /sawhorse/racks/demo/status --query 'Parameters[?Version>`+"`"+before+"`"+`].Value' --output text | grep -o '"state":"[A-Za-z]*"' | sort -u | paste -sd' '`, `"state":"Reconciled"`)
+	t.Check("what the status has said meanwhile",
+		`aws ssm get-parameter-history --name /sawhorse/racks/demo/status --query 'Parameters[?Version>`+"`"+before+"`"+
+			`].Value' --output text | grep -o '"state":"[A-Za-z]*"' | sort -u | paste -sd' '`, `"state":"Reconciled"`)
 }

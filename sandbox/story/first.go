@@ -6,12 +6,14 @@ import "time"
 // to keep other pods away. With the weight that the warning recommends, the GPU pool launches it.
 func FirstPool(t *Teller) {
 	const (
-		more    = `aws ssm put-parameter --overwrite --name /sawhorse/racks/demo/params/additional_karpenter_nodepools_config --type String --value `
-		pools   = `kubectl get nodepools -o jsonpath='{range .items[*]}{.metadata.name}={.status.conditions[?(@.type=="Ready")].status} {end}'`
+		more = `aws ssm put-parameter --overwrite --name /sawhorse/racks/demo/params/additional_karpenter_nodepools_config ` +
+			`--type String --value `
 		gpu     = `"name":"gpu","instance_families":"g5,g6","taints":"nvidia.com/gpu=true:NoSchedule"`
 		warning = status + " | grep -c 'tries NodePool workload before NodePool gpu' || true"
 		image   = "public.ecr.aws/docker/library/python:3.13"
-		model   = `kubectl -n shop run model --image=` + image + ` --restart=Never --overrides='{"spec":{"containers":[{"name":"model","image":"` + image + `","resources":{"limits":{"nvidia.com/gpu":"1"}}}]}}'`
+		model   = `kubectl -n shop run model --image=` + image +
+			` --restart=Never --overrides='{"spec":{"containers":[{"name":"model","image":"` + image +
+			`","resources":{"limits":{"nvidia.com/gpu":"1"}}}]}}'`
 		// claimed prints the pool of the NodeClaim for a GPU, and the taint of its node.
 		claimed = `kubectl get nodeclaims -o json | python3 -c '
 import json, sys
@@ -27,7 +29,7 @@ for claim in json.load(sys.stdin)["items"]:
 	t.Chapter("A pool for GPUs, without a weight")
 	t.Until("nodes of NodePools", nodes, "", 2*time.Minute)
 	t.Type(more + `'[{` + gpu + `}]'`)
-	t.Until("all pools are Ready", pools, "build=True gpu=True workload=True", 2*time.Minute)
+	t.Until("all pools are Ready", poolsReady, "build=True gpu=True workload=True", 2*time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
 	t.Check("status", state, "Reconciled")
 	t.Check("the warning", warning, "1")
@@ -45,7 +47,7 @@ for claim in json.load(sys.stdin)["items"]:
 	gone()
 
 	t.Type(put + "additional_karpenter_nodepools_config --value unset")
-	t.Until("pools", pools, "build=True workload=True", 2*time.Minute)
+	t.Until("pools", poolsReady, "build=True workload=True", 2*time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
 	t.Check("status", state, "Reconciled")
 }

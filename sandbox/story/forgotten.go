@@ -9,12 +9,16 @@ func Forgotten(t *Teller) {
 		names  = "aws ssm get-parameters-by-path --path /sawhorse/racks/demo/params --query "
 		unset  = names + "'Parameters[?Value==`unset`].Name' --output text | xargs -r -n 10 aws ssm delete-parameters --names > /dev/null"
 		others = names + "'Parameters[].Name' --output text | xargs -r aws ssm delete-parameters --names"
-		status = "aws ssm get-parameter --name /sawhorse/racks/demo/status --query Parameter.Value --output text"
 		folder = "aws ssm get-parameters-by-path --path /sawhorse/racks/demo --recursive --query 'length(Parameters)' --output text"
-		kept   = "aws dynamodb query --table-name " + table + ` --key-condition-expression 'pk = :rack' --expression-attribute-values '{":rack":{"S":"rack#demo"}}' --query 'Items[?!ttl].sk.S' --output text`
-		listed = "aws dynamodb query --table-name " + table + ` --key-condition-expression 'pk = :racks' --expression-attribute-values '{":racks":{"S":"racks"}}' --query "length(Items[?sk.S=='demo'])" --output text`
+		kept   = "aws dynamodb query --table-name " + table +
+			` --key-condition-expression 'pk = :rack' --expression-attribute-values '{":rack":{"S":"rack#demo"}}' ` +
+			`--query 'Items[?!ttl].sk.S' --output text`
+		listed = "aws dynamodb query --table-name " + table +
+			` --key-condition-expression 'pk = :racks' --expression-attribute-values '{":racks":{"S":"racks"}}' ` +
+			`--query "length(Items[?sk.S=='demo'])" --output text`
 		rights = "kubectl get clusterroles,clusterrolebindings -l sawhorse.dev/rack=demo -o name | wc -l"
-		claims = "aws dynamodb scan --table-name " + table + ` --filter-expression 'sk = :claim' --expression-attribute-values '{":claim":{"S":"claim"}}' --query Count --output text`
+		claims = "aws dynamodb scan --table-name " + table +
+			` --filter-expression 'sk = :claim' --expression-attribute-values '{":claim":{"S":"claim"}}' --query Count --output text`
 	)
 	t.Chapter("Deleting is no command")
 	t.Type(put + "karpenter_cpu_limit --value 77 --type String")
@@ -30,7 +34,7 @@ func Forgotten(t *Teller) {
 
 	t.Chapter("Off, and forgotten")
 	t.Type(put + "karpenter_enabled --value false --type String")
-	t.Until("Karpenter's Deployment", "kubectl -n kube-system get deployment karpenter -o name --ignore-not-found", "", 2*time.Minute)
+	t.Until("Karpenter's Deployment", controllerName, "", 2*time.Minute)
 	t.Until("the pass has ended", running, "0", 2*time.Minute)
 	t.Check("status", state, "Reconciled")
 	t.Check("claims", claims, "1")
@@ -48,5 +52,5 @@ func Forgotten(t *Teller) {
 	t.Check("their rights in the cluster", rights, "0")
 	t.Check("claims", claims, "0")
 	t.Check("the schedule visits it no more", listed, "0")
-	t.Check("access mode", "aws eks describe-cluster --name demo --query cluster.accessConfig.authenticationMode --output text", "API_AND_CONFIG_MAP")
+	t.Check("access mode", accessMode, "API_AND_CONFIG_MAP")
 }

@@ -9,7 +9,8 @@ import (
 // Sawhorse did not make. Both are rejected with a remedy before any call that writes. force overrides them.
 func Guards(t *Teller) {
 	const (
-		pools = "kubectl get nodepools,ec2nodeclasses -o jsonpath='{range .items[*]}{.kind} {.metadata.name} {.metadata.deletionTimestamp}{\"\\n\"}{end}' | sort | paste -sd,"
+		pools = "kubectl get nodepools,ec2nodeclasses " +
+			"-o jsonpath='{range .items[*]}{.kind} {.metadata.name} {.metadata.deletionTimestamp}{\"\\n\"}{end}' | sort | paste -sd,"
 	)
 	autoscalerBefore := asBefore(t)
 	t.Chapter("Off, where the pods would have no place")
@@ -41,7 +42,8 @@ func Guards(t *Teller) {
 
 	t.Chapter("Off, all the same")
 	t.Check("request", forced, "0")
-	t.Check("what the pass tells of", "sawhorse watch demo | grep -o 'Pods without a place stay Pending\\|did not make: theirs' | LC_ALL=C sort -u | paste -sd,",
+	t.Check("what the pass tells of",
+		"sawhorse watch demo | grep -o 'Pods without a place stay Pending\\|did not make: theirs' | LC_ALL=C sort -u | paste -sd,",
 		"Pods without a place stay Pending,did not make: theirs")
 	t.Until("NodePools", "kubectl get nodepools -o name", "nodepool.karpenter.sh/theirs", time.Minute)
 	t.Until("the pass has ended", running, "0", 3*time.Minute)
@@ -63,7 +65,8 @@ for c in json.load(sys.stdin)["calls"]:
     record = (c["service"], c["action"]) in own or c["function"] == "report"
     if c["function"] and not record and not c["action"].lower().startswith(reading):
         print(c["function"], c["service"], c["action"], c["count"])'`
-	systemGroup = "aws eks describe-nodegroup --cluster-name demo --nodegroup-name system --query 'nodegroup.scalingConfig.[minSize,desiredSize,maxSize]' --output text | tr '\\t' ' '"
+	systemGroup = "aws eks describe-nodegroup --cluster-name demo --nodegroup-name system " +
+		"--query 'nodegroup.scalingConfig.[minSize,desiredSize,maxSize]' --output text | tr '\\t' ' '"
 )
 
 // poolOf returns the command that creates a NodePool that Sawhorse did not make.

@@ -13,15 +13,21 @@ import (
 // behind, and no pass fails.
 func Hostile(t *Teller) {
 	const (
-		racks   = `aws dynamodb scan --table-name ` + table + ` --projection-expression pk --query 'Items[].pk.S' --output text | tr '\t' '\n' | sort -u | paste -sd' '`
-		written = "aws ssm get-parameters-by-path --path /sawhorse --recursive --query 'sort_by(Parameters,&Name)[?!ends_with(Name,`/status`)].[Name,Version]' --output text | md5sum"
-		failed  = "aws stepfunctions list-executions --state-machine-arn " + machine + " --status-filter FAILED --query 'length(executions)' --output text"
+		racks = `aws dynamodb scan --table-name ` + table +
+			` --projection-expression pk --query 'Items[].pk.S' --output text | tr '\t' '\n' | sort -u | paste -sd' '`
+		written = "aws ssm get-parameters-by-path --path /sawhorse --recursive " +
+			"--query 'sort_by(Parameters,&Name)[?!ends_with(Name,`/status`)].[Name,Version]' --output text | md5sum"
+		failed = "aws stepfunctions list-executions --state-machine-arn " + machine +
+			" --status-filter FAILED --query 'length(executions)' --output text"
 	)
 	before := []string{t.Ask(racks), t.Ask(written), t.Ask(failed)}
 	began := t.Ask(executions)
 
 	t.Chapter("Events that name no rack")
-	strange := []any{"", "../demo", "demo/../prod", "/sawhorse/racks/demo", "*", "demo*", "Demo", "démo", "demo\u0000", "demo\n", "-demo", "demo-", strings.Repeat("a", 10_000), 7, true, nil, []string{"demo"}, map[string]string{"rack": "demo"}}
+	strange := []any{
+		"", "../demo", "demo/../prod", "/sawhorse/racks/demo", "*", "demo*", "Demo", "démo", "demo\u0000", "demo\n", "-demo", "demo-",
+		strings.Repeat("a", 10_000), 7, true, nil, []string{"demo"}, map[string]string{"rack": "demo"},
+	}
 	var reconcile, change []any
 	for _, name := range strange {
 		reconcile = append(reconcile, map[string]any{"rack": name, "full": true, "force": "yes"})
@@ -50,7 +56,8 @@ func Hostile(t *Teller) {
 	t.Check("and none that answers the answer", "echo $(( $("+executions+") - "+began+" ))", "1")
 
 	t.Chapter("A change request that reaches for other names")
-	id := request(t, `{"rack":"demo","set":{"../../prod/params/paused":"true","/etc/passwd":"x","karpenter_cpu_limit":"7; rm -rf /"},"unset":["*"]}`)
+	id := request(t,
+		`{"rack":"demo","set":{"../../prod/params/paused":"true","/etc/passwd":"x","karpenter_cpu_limit":"7; rm -rf /"},"unset":["*"]}`)
 	t.Until("the request", recorded(id), "refused", time.Minute)
 	t.Until("of which still run", running, "0", time.Minute)
 
@@ -68,9 +75,11 @@ func Hostile(t *Teller) {
 func unknownRacks(t *Teller) {
 	const (
 		each  = 12
-		items = `aws dynamodb scan --table-name ` + table + ` --filter-expression 'contains(pk, :name) OR contains(sk, :name)' --expression-attribute-values '{":name":{"S":"%s"}}'` +
+		items = `aws dynamodb scan --table-name ` + table +
+			` --filter-expression 'contains(pk, :name) OR contains(sk, :name)' --expression-attribute-values '{":name":{"S":"%s"}}'` +
 			` --query 'Items[?%s].[pk.S,sk.S]' --output text`
-		parameters = `aws ssm get-parameters-by-path --path /sawhorse/racks --recursive --query "Parameters[?contains(Name,'/flood-')].Name" --output text`
+		parameters = `aws ssm get-parameters-by-path --path /sawhorse/racks --recursive ` +
+			`--query "Parameters[?contains(Name,'/flood-')].Name" --output text`
 		// CloudWatch creates a metric for each log line that has the dimension.
 		metrics = `for name in validate report resync; do aws logs filter-log-events --log-group-name /aws/lambda/Sawhorse-$name` +
 			` --query "events[?contains(message,'flood-')&&contains(message,'[[\"Rack\"]')].eventId" --output text; done | tr -d '\n'`
@@ -79,7 +88,8 @@ func unknownRacks(t *Teller) {
 	)
 	nothing := func() {
 		t.Until("passes that still run", running, "0", 3*time.Minute)
-		t.Check("what is in the table for more than minutes", fmt.Sprintf(items, "flood-", fmt.Sprintf("!ttl || to_number(ttl.N) > `%d`", time.Now().Add(10*time.Minute).Unix())), "")
+		t.Check("what is in the table for more than minutes",
+			fmt.Sprintf(items, "flood-", fmt.Sprintf("!ttl || to_number(ttl.N) > `%d`", time.Now().Add(10*time.Minute).Unix())), "")
 		t.Check("parameters", parameters, "")
 		t.Check("metrics with their names", metrics, "")
 	}
@@ -87,9 +97,11 @@ func unknownRacks(t *Teller) {
 	var requests, changes []any
 	for i := range each {
 		name := fmt.Sprintf("flood-%02d", i)
-		requests = append(requests, map[string]any{"rack": name}, map[string]any{"rack": name, "full": true}, map[string]any{"rack": name, "dryRun": true},
+		requests = append(requests, map[string]any{"rack": name}, map[string]any{"rack": name, "full": true},
+			map[string]any{"rack": name, "dryRun": true},
 			map[string]any{"rack": name + strings.Repeat("-long", 40)})
-		changes = append(changes, map[string]any{"rack": name, "set": map[string]string{"karpenter_auth_mode": "true"}}, map[string]any{"rack": name, "set": map[string]string{"x": "1"}})
+		changes = append(changes, map[string]any{"rack": name, "set": map[string]string{"karpenter_auth_mode": "true"}},
+			map[string]any{"rack": name, "set": map[string]string{"x": "1"}})
 	}
 	began := t.Ask(all)
 	putEvents(t, "sawhorse", "Rack Reconcile Requested", requests...)
@@ -97,7 +109,8 @@ func unknownRacks(t *Teller) {
 	putEvents(t, "sawhorse", "Rack Something Requested", requests...)
 	count := 2*len(requests) + len(changes)
 	t.Say("%d events: change requests, dry runs, and some that Sawhorse does not take, among them.", count)
-	t.Until("all have started an execution", fmt.Sprintf("[ $(( $(%s) - %s )) -ge %d ] && echo yes || true", all, began, count), "yes", time.Minute)
+	t.Until("all have started an execution", fmt.Sprintf("[ $(( $(%s) - %s )) -ge %d ] && echo yes || true", all, began, count),
+		"yes", time.Minute)
 	nothing()
 
 	t.Chapter("Their passes fail")
@@ -109,21 +122,26 @@ func unknownRacks(t *Teller) {
 	t.Check("request", fullPass, "0")
 
 	t.Chapter("Racks that are taken back at once")
-	t.Type(`for n in 1 2 3; do aws ssm put-parameter --type String --name /sawhorse/racks/brief-$n/params/paused --value true --query Version; aws ssm delete-parameter --name /sawhorse/racks/brief-$n/params/paused; done`)
+	t.Type(`for n in 1 2 3; do aws ssm put-parameter --type String --name /sawhorse/racks/brief-$n/params/paused --value true ` +
+		`--query Version; aws ssm delete-parameter --name /sawhorse/racks/brief-$n/params/paused; done`)
 	t.Until("parameters of theirs", strings.ReplaceAll(parameters, "flood", "brief"), "", time.Minute)
 	t.Until("passes that still run", running, "0", time.Minute)
 	t.Until("what is in the table and does not expire", fmt.Sprintf(items, "brief-", "!ttl"), "", time.Minute)
 }
 
 // failures prints whether a pass of a rack that does not exist has failed.
-const failures = "[ $(aws stepfunctions list-executions --state-machine-arn " + machine + ` --status-filter FAILED --query 'executions[].executionArn' --output text | tr '\t' '\n' | while read -r one; do aws stepfunctions describe-execution --execution-arn "$one" --query input --output text; done | grep -c flood-) -ge 1 ] && echo yes || true`
+const failures = "[ $(aws stepfunctions list-executions --state-machine-arn " + machine +
+	` --status-filter FAILED --query 'executions[].executionArn' --output text | tr '\t' '\n' | while read -r one; ` +
+	`do aws stepfunctions describe-execution --execution-arn "$one" --query input --output text; done | grep -c flood-) -ge 1 ] ` +
+	`&& echo yes || true`
 
 // Forged uses another party's EventBridge rule to send an interruption warning for one of the rack's instances to its
 // queue. If Karpenter received it, it would drain the node and terminate the instance.
 func Forged(t *Teller) {
 	const (
-		url     = `"$(aws sqs get-queue-url --queue-name demo-karpenter --query QueueUrl --output text)"`
-		arn     = "aws sqs get-queue-attributes --queue-url " + url + " --attribute-names QueueArn --query Attributes.QueueArn --output text"
+		url = `"$(aws sqs get-queue-url --queue-name demo-karpenter --query QueueUrl --output text)"`
+		arn = "aws sqs get-queue-attributes --queue-url " + url +
+			" --attribute-names QueueArn --query Attributes.QueueArn --output text"
 		outside = " --event-bus-name outside"
 	)
 	crowd.start(t)
@@ -133,8 +151,10 @@ func Forged(t *Teller) {
 	t.Chapter("A rule of somebody else that sends to the rack's queue")
 	t.Type("aws events create-event-bus --name outside")
 	t.Type(`aws events put-rule --name forged --event-pattern '{"source":["outside"]}'` + outside)
-	warning := fmt.Sprintf(`{"version":"0","source":"aws.ec2","detail-type":"EC2 Spot Instance Interruption Warning","detail":{"instance-id":"%s","instance-action":"terminate"}}`, instance)
-	t.Type("aws events put-targets --rule forged" + outside + fmt.Sprintf(` --targets '[{"Id":"queue","Arn":%q,"Input":%q}]'`, t.Ask(arn), warning))
+	warning := fmt.Sprintf(`{"version":"0","source":"aws.ec2","detail-type":"EC2 Spot Instance Interruption Warning",`+
+		`"detail":{"instance-id":"%s","instance-action":"terminate"}}`, instance)
+	t.Type("aws events put-targets --rule forged" +
+		outside + fmt.Sprintf(` --targets '[{"Id":"queue","Arn":%q,"Input":%q}]'`, t.Ask(arn), warning))
 	t.Type(`aws events put-events --entries '[{"EventBusName":"outside","Source":"outside","DetailType":"x","Detail":"{}"}]'`)
 	t.wait(15 * time.Second) // nothing is expected to happen
 	t.Check("nodes of the pool", claim+"'{.items[*].status.nodeName}'", nodes)
@@ -151,8 +171,9 @@ func Forged(t *Teller) {
 // rack continue. Afterwards everything is as before.
 func LyingCluster(t *Teller) {
 	const (
-		second  = " --name /sawhorse/racks/second/params/paused"
-		count   = "aws dynamodb get-item --table-name " + table + ` --key '{"pk":{"S":"rack#second"},"sk":{"S":"lease"}}' --query Item.served.N --output text`
+		second = " --name /sawhorse/racks/second/params/paused"
+		count  = "aws dynamodb get-item --table-name " + table +
+			` --key '{"pk":{"S":"rack#second"},"sk":{"S":"lease"}}' --query Item.served.N --output text`
 		traces  = "kubectl get nodepools,ec2nodeclasses -o jsonpath='{range .items[*]}{.metadata.name} {.metadata.generation} {end}'"
 		written = `curl -s "$AWS_ENDPOINT_URL/_sandbox/trail?since=`
 		ours    = `" | awk '$2 ~ /^Sawhorse-/ && $3 ~ /^(ec2|eks|iam|sqs)$/ { print $3 ":" $4 }' | sort -u | paste -sd' '`
@@ -160,7 +181,8 @@ func LyingCluster(t *Teller) {
 	before, began := t.Ask(traces), t.Ask("date -u +%Y-%m-%dT%H:%M:%SZ")
 	t.Type("aws ssm put-parameter --type String --value false" + second)
 	passes := func(n int) {
-		t.Until(fmt.Sprintf("passes of the other rack: at least %d", n), fmt.Sprintf(`[ "$(%s)" -ge %d ] 2>/dev/null && echo yes || true`, count, n), "yes", time.Minute)
+		t.Until(fmt.Sprintf("passes of the other rack: at least %d", n),
+			fmt.Sprintf(`[ "$(%s)" -ge %d ] 2>/dev/null && echo yes || true`, count, n), "yes", time.Minute)
 	}
 	passes(1)
 	for i, lie := range []struct{ kind, function, action, sentence string }{
@@ -171,7 +193,8 @@ func LyingCluster(t *Teller) {
 		{"bomb", "controller", "list secrets", "unpack to more than 32 MiB"},
 	} {
 		t.Chapter("Its API server lies: " + lie.kind)
-		t.Type(faults + fmt.Sprintf(`PUT -d '[{"function":%q,"service":"kubernetes","action":%q,"nth":1,"seconds":300,"kind":%q}]'`, lie.function, lie.action, lie.kind))
+		t.Type(faults + fmt.Sprintf(`PUT -d '[{"function":%q,"service":"kubernetes","action":%q,"nth":1,"seconds":300,"kind":%q}]'`,
+			lie.function, lie.action, lie.kind))
 		t.Check("request", fullPass, "0")
 		putEvents(t, "sawhorse", "Rack Reconcile Requested", map[string]any{"rack": "second", "full": true})
 		passes(i + 2)
@@ -195,7 +218,9 @@ func putEvents(t *Teller, bus, kind string, details ...any) {
 	for some := range slices.Chunk(details, 10) {
 		var entries []map[string]string
 		for _, detail := range some {
-			entries = append(entries, map[string]string{"EventBusName": bus, "Source": "operator", "DetailType": kind, "Detail": encoded(detail)})
+			entries = append(entries, map[string]string{
+				"EventBusName": bus, "Source": "operator", "DetailType": kind, "Detail": encoded(detail),
+			})
 		}
 		if got := t.Ask("aws events put-events --query FailedEntryCount --output text --entries '" + encoded(entries) + "'"); got != "0" {
 			t.fail("put events %s: %s", kind, got)

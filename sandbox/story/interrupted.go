@@ -4,13 +4,12 @@ import "time"
 
 // Interrupted turns Karpenter off while a pass is still turning it on.
 func Interrupted(t *Teller) {
-	const deploying = "kubectl -n kube-system get deployment karpenter -o name --ignore-not-found"
 	autoscalerBefore := t.Ask(autoscaler)
 
 	t.Chapter("Off while a pass is enabling")
 	t.Type(put + "karpenter_auth_mode --value true --type String > /dev/null")
 	t.Type(turnOn)
-	t.Until("Karpenter's Deployment", deploying, "deployment.apps/karpenter", 3*time.Minute)
+	t.Until("Karpenter's Deployment", controllerName, "deployment.apps/karpenter", 3*time.Minute)
 	t.Type(turnOff)
 	t.Contains("the waiting step ends early", "sawhorse watch demo", "superseded")
 	t.Check("status", state, "Reconciled")
@@ -24,7 +23,10 @@ func OnWhileDraining(t *Teller) {
 		draining = "kubectl get nodeclaims -o jsonpath='{.items[*].metadata.deletionTimestamp}' | grep -c Z"
 	)
 	t.Chapter("A node with a pod that nothing moves")
-	stubborn := app{name: "stubborn", replicas: 1, cpu: "50m", more: `annotations: {karpenter.sh/do-not-disrupt: "true"}`, spec: "nodeSelector: {convox.io/nodepool: workload}\n      terminationGracePeriodSeconds: 1"}
+	stubborn := app{
+		name: "stubborn", replicas: 1, cpu: "50m", more: `annotations: {karpenter.sh/do-not-disrupt: "true"}`,
+		spec: "nodeSelector: {convox.io/nodepool: workload}\n      terminationGracePeriodSeconds: 1",
+	}
 	stubborn.start(t)
 	claim := t.Ask("kubectl get nodeclaims -o jsonpath='{.items[0].metadata.name}'")
 
@@ -39,7 +41,7 @@ func OnWhileDraining(t *Teller) {
 	t.Contains("the waiting step ends early", "sawhorse watch demo", "superseded")
 	t.Until("NodePool workload is Ready", ready, "True", time.Minute)
 	t.Check("status", state, "Reconciled")
-	t.Check("Cluster Autoscaler's replicas", "kubectl -n kube-system get deployment cluster-autoscaler -o jsonpath='{.spec.replicas}'", "0")
+	t.Check("Cluster Autoscaler's replicas", autoscalerReplicas, "0")
 	t.Until("NodeClaim "+claim, "kubectl get nodeclaim "+claim+" -o name --ignore-not-found", "", 2*time.Minute)
 	t.Until("pods of stubborn that run", stubborn.runs(), "1", time.Minute)
 	t.Check("the NodePool of its node", stubborn.where(), "workload")

@@ -11,16 +11,19 @@ var slowest = []struct {
 	kind    string
 	seconds int
 }{
-	{"eks-role", 12}, {"iam", 5}, {"access-entry", 8}, {"access-policy", 8}, {"pod-identity", 12}, {"ec2-policies", 12}, {"queue", 1}, {"parameter", 1}, {"tags", 3},
+	{"eks-role", 12}, {"iam", 5}, {"access-entry", 8}, {"access-policy", 8}, {"pod-identity", 12}, {"ec2-policies", 12}, {"queue", 1},
+	{"parameter", 1}, {"tags", 3},
 }
 
 const (
 	// told prints the states that the rack's status has had since a version of it.
-	told       = `aws ssm get-parameter-history --name /sawhorse/racks/demo/status --query 'Parameters[?Version>` + "`%s`" + `].Value' --output text | grep -o '"state":"[A-Za-z]*"' | sort -u | paste -sd' '`
+	told = `aws ssm get-parameter-history --name /sawhorse/racks/demo/status --query 'Parameters[?Version>` + "`%s`" +
+		`].Value' --output text | grep -o '"state":"[A-Za-z]*"' | sort -u | paste -sd' '`
 	version    = "aws ssm get-parameter --name /sawhorse/racks/demo/status --query Parameter.Version --output text"
-	nodesEntry = `aws eks describe-access-entry --cluster-name demo --principal-arn "$(aws iam get-role --role-name demo-karpenter-nodes --query Role.Arn --output text)" --query accessEntry.type --output text`
-	podsGiven  = `kubectl -n kube-system get pods -l app.kubernetes.io/name=karpenter -o jsonpath='{.items[*].spec.containers[0].env[?(@.name=="AWS_CONTAINER_CREDENTIALS_FULL_URI")].name}' | wc -w`
-	podsReady  = "kubectl -n kube-system get deployment karpenter -o jsonpath='{.status.readyReplicas}/{.spec.replicas}'"
+	nodesEntry = `aws eks describe-access-entry --cluster-name demo --principal-arn "$(aws iam get-role --role-name demo-karpenter-nodes ` +
+		`--query Role.Arn --output text)" --query accessEntry.type --output text`
+	podsGiven = `kubectl -n kube-system get pods -l app.kubernetes.io/name=karpenter ` +
+		`-o jsonpath='{.items[*].spec.containers[0].env[?(@.name=="AWS_CONTAINER_CREDENTIALS_FULL_URI")].name}' | wc -w`
 )
 
 // late sets the seconds of a kind of lag, and drawn restores what the seed determines.
@@ -39,7 +42,9 @@ func known(t *Teller) { seen(t, `d["kind"] != "deleted-queue"`) }
 func gone(t *Teller) { seen(t, "True") }
 
 func seen(t *Teller, which string) {
-	t.Until("writes that are not seen everywhere", `curl -sf "$AWS_ENDPOINT_URL/_sandbox/lag" | python3 -c 'import json,sys; print(sum(d["pending"] and `+which+` for d in json.load(sys.stdin)["delays"]))'`,
+	t.Until("writes that are not seen everywhere",
+		`curl -sf "$AWS_ENDPOINT_URL/_sandbox/lag" | python3 -c 'import json,sys; print(sum(d["pending"] and `+which+
+			` for d in json.load(sys.stdin)["delays"]))'`,
 		"0", 2*time.Minute)
 }
 
@@ -60,7 +65,7 @@ func Lagging(t *Teller, only string) {
 	before := t.Ask(version + " 2>/dev/null || echo 0")
 	on(t)
 	t.Check("what the status has said meanwhile", fmt.Sprintf(told, before), `"state":"Reconciled"`)
-	t.Check("Karpenter's pods are Ready", podsReady, "2/2")
+	t.Check("Karpenter's pods are Ready", controllerReady, "2/2")
 	t.Check("access entry of Karpenter's nodes", nodesEntry, "EC2_LINUX")
 	single.start(t)
 	t.Check("the NodePool of its node", single.where(), "workload")
@@ -89,7 +94,8 @@ func LingeringEntry(t *Teller) {
 	t.Chapter("A deleted access entry lingers")
 	tags := t.Ask("aws eks describe-access-entry --cluster-name demo --query accessEntry.tags --output json --principal-arn " + nodes)
 	t.Type("aws eks delete-access-entry --cluster-name demo --principal-arn " + nodes)
-	t.Type("aws eks create-access-entry --cluster-name demo --type STANDARD --query accessEntry.type --output text --tags '" + tags + "' --principal-arn " + nodes)
+	t.Type("aws eks create-access-entry --cluster-name demo --type STANDARD --query accessEntry.type --output text --tags '" + tags +
+		"' --principal-arn " + nodes)
 	known(t)
 	late(t, "deleted-entry", 15)
 	repair(t)
@@ -105,11 +111,11 @@ func CredentialsLate(t *Teller) {
 	late(t, "pod-identity", 40)
 	t.Type(put + "karpenter_auth_mode --value true --type String > /dev/null")
 	t.Type(turnOn)
-	t.Until("Karpenter's Deployment", "kubectl -n kube-system get deployment karpenter -o name --ignore-not-found", "deployment.apps/karpenter", 2*time.Minute)
+	t.Until("Karpenter's Deployment", controllerName, "deployment.apps/karpenter", 2*time.Minute)
 	t.Until("Karpenter's pods", "kubectl -n kube-system get pods -l app.kubernetes.io/name=karpenter -o name | wc -l", "2", time.Minute)
 	t.Check("pods with credentials", podsGiven, "0")
 	known(t)
-	t.Until("Karpenter's pods are Ready", podsReady, "2/2", time.Minute)
+	t.Until("Karpenter's pods are Ready", controllerReady, "2/2", time.Minute)
 	t.Check("pods with credentials", podsGiven, "2")
 	t.Until("status", state, "Reconciled", 2*time.Minute)
 	t.Contains("the status tells of it", status, "credentials")
@@ -128,9 +134,11 @@ func PoliciesLate(t *Teller) {
 	t.Chapter("EC2 has not heard of the controller's policies")
 	folder := t.Ask("mktemp -d")
 	late(t, "ec2-policies", 0)
-	t.Type(policies + "aws iam get-role-policy " + role + ` --query PolicyDocument --output json > "` + folder + `/$policy"; aws iam delete-role-policy ` + role + "; done")
+	t.Type(policies + "aws iam get-role-policy " + role + ` --query PolicyDocument --output json > "` + folder +
+		`/$policy"; aws iam delete-role-policy ` + role + "; done")
 	late(t, "ec2-policies", 30)
-	t.Type(`for policy in $(ls "` + folder + `"); do aws iam put-role-policy ` + role + ` --policy-document "file://` + folder + `/$policy"; done; rm -r "` + folder + `"`)
+	t.Type(`for policy in $(ls "` + folder + `"); do aws iam put-role-policy ` + role + ` --policy-document "file://` + folder +
+		`/$policy"; done; rm -r "` + folder + `"`)
 	t.Type(put + "karpenter_node_disk --value 61 --type String --query Version")
 	t.Until("Karpenter is denied what it tries", reason+" | grep -c AuthCheckFailed || true", "1", time.Minute)
 	known(t)

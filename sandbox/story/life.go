@@ -14,15 +14,17 @@ const (
 	simulated = "kubectl -n kube-system get configmaps -o name | grep kwok-aws-instances || true"
 	releases  = "kubectl -n kube-system get secrets -l owner=helm -o jsonpath='{.items[*].metadata.labels.name}'"
 	bus       = `aws events put-events --query FailedEntryCount --output text --entries `
-	fullPass  = bus + `'[{"EventBusName":"sawhorse","Source":"operator","DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"demo\",\"full\":true}"}]'`
-	forced    = bus + `'[{"EventBusName":"sawhorse","Source":"operator","DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"demo\",\"force\":true}"}]'`
-	turnOn    = put + "karpenter_enabled --value true --type String"
-	turnOff   = put + "karpenter_enabled --value false --type String"
+	fullPass  = bus + `'[{"EventBusName":"sawhorse","Source":"operator","DetailType":"Rack Reconcile Requested",` +
+		`"Detail":"{\"rack\":\"demo\",\"full\":true}"}]'`
+	forced = bus + `'[{"EventBusName":"sawhorse","Source":"operator","DetailType":"Rack Reconcile Requested",` +
+		`"Detail":"{\"rack\":\"demo\",\"force\":true}"}]'`
+	turnOn  = put + "karpenter_enabled --value true --type String"
+	turnOff = put + "karpenter_enabled --value false --type String"
 )
 
 // Off turns Karpenter off in the rack demo, unless it is off or has never been on.
 func Off(t *Teller) {
-	if t.Ask("kubectl -n kube-system get deployment karpenter -o name --ignore-not-found") == "" {
+	if t.Ask(controllerName) == "" {
 		t.hold("Karpenter is off")
 		return
 	}
@@ -52,7 +54,8 @@ func repair(t *Teller) {
 func unchanged(t *Teller) {
 	t.Type(countAnew)
 	repair(t)
-	t.Check("calls of the functions that write, beside their own records and what is applied as it is", changing+" | grep -v ' kubernetes apply ' || true", "")
+	t.Check("calls of the functions that write, beside their own records and what is applied as it is",
+		changing+" | grep -v ' kubernetes apply ' || true", "")
 	t.Check("status", state, "Reconciled")
 }
 
@@ -120,7 +123,8 @@ func (a app) runs() string {
 
 // where returns the command that prints the NodePools of its pods' nodes.
 func (a app) where() string {
-	return "kubectl -n shop get pods -l app=" + a.name + " -o jsonpath='{.items[*].spec.nodeName}' | xargs kubectl get nodes --no-headers " +
+	return "kubectl -n shop get pods -l app=" + a.name +
+		" -o jsonpath='{.items[*].spec.nodeName}' | xargs kubectl get nodes --no-headers " +
 		`-o custom-columns='pool:.metadata.labels.karpenter\.sh/nodepool' | sort -u | paste -sd' '`
 }
 
@@ -151,18 +155,20 @@ func withoutKarpenter(t *Teller, autoscalerBefore string) {
 	t.Check("NodePools, EC2NodeClasses and NodeClaims", "kubectl get nodepools,ec2nodeclasses,nodeclaims -o name", "")
 	t.Check("nodes of NodePools", nodes, "")
 	t.Check("simulated instances", simulated, "")
-	t.Check("Karpenter's Deployment", "kubectl -n kube-system get deployment karpenter -o name --ignore-not-found", "")
+	t.Check("Karpenter's Deployment", controllerName, "")
 	t.Check("Helm releases", releases, "karpenter-crd")
 	t.Refused("aws iam get-role --role-name demo-karpenter", "NoSuchEntity")
 	t.Refused("aws iam get-role --role-name demo-karpenter-nodes", "NoSuchEntity")
-	t.Check("instance profiles", "aws iam list-instance-profiles --path-prefix /karpenter/ --query 'length(InstanceProfiles)' --output text", "0")
+	t.Check("instance profiles", instanceProfiles, "0")
 	t.Refused("aws sqs get-queue-url --queue-name demo-karpenter", "NonExistentQueue")
 	t.Refused("aws events describe-rule --name demo-karpenter", "ResourceNotFoundException")
-	t.Check("pod identity associations", "aws eks list-pod-identity-associations --cluster-name demo --query 'length(associations)' --output text", "0")
+	t.Check("pod identity associations", podIdentities, "0")
 	t.Check("outputs", "aws ssm get-parameters-by-path --path /sawhorse/racks/demo/outputs --query 'length(Parameters)' --output text", "0")
 	t.Say("What karpenter_auth_mode brought stays: it is one-way, and costs nothing.")
-	t.Check("access mode", "aws eks describe-cluster --name demo --query cluster.accessConfig.authenticationMode --output text", "API_AND_CONFIG_MAP")
-	t.Check("system group's label", `aws eks describe-nodegroup --cluster-name demo --nodegroup-name system --query 'nodegroup.labels."convox.io/system-node"' --output text`, "true")
+	t.Check("access mode", accessMode, "API_AND_CONFIG_MAP")
+	t.Check("system group's label",
+		`aws eks describe-nodegroup --cluster-name demo --nodegroup-name system `+
+			`--query 'nodegroup.labels."convox.io/system-node"' --output text`, "true")
 	t.Check("subnets and groups with the discovery tag", tagged+" | sed 's/^0$/none/;s/^[0-9]*$/some/'", "some")
 	t.Contains("CRDs", "kubectl get crds -o name", "customresourcedefinition.apiextensions.k8s.io/nodepools.karpenter.sh")
 }

@@ -9,7 +9,6 @@ import (
 // a step, which a repair needs. Both passes fail and name the missing permission. Once it is restored, the
 // next event repairs everything.
 func LostRight(t *Teller) {
-	const rule = "aws events describe-rule --name demo-karpenter --query State --output text"
 	for _, lost := range []struct{ function, action, first string }{
 		{"validate", "eks:ListNodegroups", "eks:ListNodegroups"}, {"queue", "events:PutRule", "events:DescribeRule"},
 	} {
@@ -21,10 +20,10 @@ func LostRight(t *Teller) {
 		t.Until("the pass has ended", running, "0", time.Minute)
 		t.Contains("it names the right", status, "is not authorized to perform: "+lost.first)
 		t.Contains("and the remedy", "sawhorse status demo", "A right is missing")
-		t.Check("rule", rule, "DISABLED")
+		t.Check("rule", queueRule, "DISABLED")
 		back()
 		t.Check("request", fullPass, "0")
-		t.Until("the next event: rule", rule, "ENABLED", time.Minute)
+		t.Until("the next event: rule", queueRule, "ENABLED", time.Minute)
 		t.Until("the pass has ended", running, "0", time.Minute)
 		t.Check("status", state, "Reconciled")
 	}
@@ -36,7 +35,9 @@ func take(t *Teller, function, action string) (back func()) {
 	policy := " --policy-name " + t.Ask("aws iam list-role-policies --query 'PolicyNames[0]' --output text "+role) + " " + role
 	document := "aws iam get-role-policy --query PolicyDocument --output json" + policy
 	whole, put := t.Ask(document), "aws iam put-role-policy"+policy+" --policy-document "
-	t.Type(put + `"$(` + document + fmt.Sprintf(` | python3 -c 'import json,sys; d = json.load(sys.stdin); d["Statement"] = [s for s in d["Statement"] if "%s" not in s["Action"]]; print(json.dumps(d))')"`, action))
+	t.Type(put + `"$(` +
+		document + fmt.Sprintf(` | python3 -c 'import json,sys; d = json.load(sys.stdin); `+
+		`d["Statement"] = [s for s in d["Statement"] if "%s" not in s["Action"]]; print(json.dumps(d))')"`, action))
 	return func() {
 		if said := t.Ask(put + "'" + whole + "'"); said != "" {
 			t.fail("put the statement back: %s", said)

@@ -2,19 +2,28 @@ package story
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/sawhorse-io/sawhorse/sandbox/timeline"
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/timeline"
 )
+
+// ownRecords are the services that the functions call only for their own records, logs and passes.
+var ownRecords = []string{"dynamodb", "logs", "states", "lambda", "xray", "monitoring"}
 
 // watches are the commands that record a rack's life in the cluster, with a line for each change of an object.
 var watches = []string{
-	`kubectl get nodepools --watch --output-watch-events -o jsonpath='{.type} NodePool {.object.metadata.name} Ready={.object.status.conditions[?(@.type=="Ready")].status}{"\n"}'`,
+	`kubectl get nodepools --watch --output-watch-events ` +
+		`-o jsonpath='{.type} NodePool {.object.metadata.name} Ready={.object.status.conditions[?(@.type=="Ready")].status}{"\n"}'`,
 	`kubectl get ec2nodeclasses --watch --output-watch-events -o jsonpath='{.type} EC2NodeClass {.object.metadata.name}{"\n"}'`,
 	`kubectl get nodeclaims --watch --output-watch-events -o jsonpath='{.type} NodeClaim {.object.metadata.name}{"\n"}'`,
-	`kubectl get nodes --watch --output-watch-events -o jsonpath='{.type} Node {.object.metadata.name} system-node={.object.metadata.labels.convox\.io/system-node} Ready={.object.status.conditions[?(@.type=="Ready")].status}{"\n"}'`,
-	`kubectl -n kube-system get deployments --watch --output-watch-events -o jsonpath='{.type} Deployment {.object.metadata.name} replicas={.object.spec.replicas} available={.object.status.availableReplicas} system-node={.object.spec.template.spec.nodeSelector.convox\.io/system-node}{"\n"}'`,
+	`kubectl get nodes --watch --output-watch-events ` +
+		`-o jsonpath='{.type} Node {.object.metadata.name} system-node={.object.metadata.labels.convox\.io/system-node} ` +
+		`Ready={.object.status.conditions[?(@.type=="Ready")].status}{"\n"}'`,
+	`kubectl -n kube-system get deployments --watch --output-watch-events ` +
+		`-o jsonpath='{.type} Deployment {.object.metadata.name} replicas={.object.spec.replicas} ` +
+		`available={.object.status.availableReplicas} system-node={.object.spec.template.spec.nodeSelector.convox\.io/system-node}{"\n"}'`,
 }
 
 // Order records how Karpenter is turned off and on again, and compares the times. No capacity is removed before its
@@ -64,17 +73,21 @@ func offOrder(t *Teller, all []timeline.Moment, from time.Time) {
 		t.inOrder("the "+served.What+" went after the last NodeClaim", nodes, gone)
 		t.inOrder("the "+served.What+" went after the last EC2NodeClass", classes, gone)
 	}
-	t.inOrder("the rule went before the queue", timeline.First(all, from, timeline.Like(`events DeleteRule `)), timeline.First(all, from, timeline.Like(`sqs DeleteQueue `)))
+	t.inOrder("the rule went before the queue", timeline.First(all, from, timeline.Like(`events DeleteRule `)),
+		timeline.First(all, from, timeline.Like(`sqs DeleteQueue `)))
 }
 
 // onOrder checks the order of turning on: Cluster Autoscaler and the build groups are scaled down only after the
 // workload pool is Ready.
 func onOrder(t *Teller, all []timeline.Moment, from time.Time) {
 	isReady := timeline.First(all, from, timeline.Like(`NodePool workload Ready=True`))
-	t.inOrder("Cluster Autoscaler was scaled down after NodePool workload was Ready", isReady, timeline.First(all, from, timeline.Like(`Deployment cluster-autoscaler replicas=0`)))
-	t.inOrder("the build group was scaled down after NodePool workload was Ready", isReady, timeline.First(all, from, timeline.Like(`^AWS Sawhorse-Nodegroups\S* eks UpdateNodegroupConfig .*/node-groups/build/`)))
+	t.inOrder("Cluster Autoscaler was scaled down after NodePool workload was Ready", isReady,
+		timeline.First(all, from, timeline.Like(`Deployment cluster-autoscaler replicas=0`)))
+	t.inOrder("the build group was scaled down after NodePool workload was Ready", isReady,
+		timeline.First(all, from, timeline.Like(`^AWS Sawhorse-Nodegroups\S* eks UpdateNodegroupConfig .*/node-groups/build/`)))
 	pinned := timeline.First(all, from, timeline.Like(`Deployment metrics-server .* system-node=true`))
-	t.inOrder("metrics-server was pinned after a node for it was Ready", timeline.First(all, time.Time{}, timeline.Like(`Node \S+ system-node=true Ready=True`)), pinned)
+	t.inOrder("metrics-server was pinned after a node for it was Ready",
+		timeline.First(all, time.Time{}, timeline.Like(`Node \S+ system-node=true Ready=True`)), pinned)
 	t.inOrder("metrics-server was pinned after NodePool workload was Ready", isReady, pinned)
 	for _, m := range all {
 		if !m.At.Before(from) && strings.Contains(m.What, "Deployment metrics-server") && strings.Contains(m.What, "available= ") {
@@ -89,7 +102,10 @@ func brief(all []timeline.Moment, from time.Time) []timeline.Moment {
 	said := map[string]string{}
 	for _, m := range all {
 		words := strings.Fields(m.What)
-		if m.At.Before(from) || len(words) < 3 || words[0] == "AWS" && !strings.HasPrefix(words[1], "Sawhorse-") || words[0] == "AWS" && (words[2] == "dynamodb" || words[2] == "logs" || words[2] == "states" || words[2] == "lambda" || words[2] == "xray" || words[2] == "monitoring") {
+		if m.At.Before(from) || len(words) < 3 {
+			continue
+		}
+		if words[0] == "AWS" && (!strings.HasPrefix(words[1], "Sawhorse-") || slices.Contains(ownRecords, words[2])) {
 			continue
 		}
 		key, rest := strings.Join(words[1:3], " "), fmt.Sprint(words[0] == "DELETED", words[3:])

@@ -8,28 +8,30 @@ import (
 // Orphans starts instances that carry Karpenter's tags and have no NodeClaim, and others that carry only some of the
 // tags. It then turns Karpenter off: the former are terminated through EC2 and named, the latter keep running.
 func Orphans(t *Teller) {
-	const (
-		image = "$(aws ec2 describe-images --owners amazon --query 'Images[0].ImageId' --output text)"
-	)
 	run := func(pool, cluster, owned string) string {
-		return t.Ask("aws ec2 run-instances --image-id " + image + " --instance-type m5.large --query 'Instances[0].InstanceId' --output text --tag-specifications " +
-			fmt.Sprintf("'ResourceType=instance,Tags=[{Key=karpenter.sh/nodepool,Value=%s},{Key=eks:eks-cluster-name,Value=%s},{Key=kubernetes.io/cluster/%s,Value=owned},{Key=Name,Value=%s}]'", pool, cluster, cluster, owned))
+		return t.Ask("aws ec2 run-instances --image-id " + newestImage +
+			" --instance-type m5.large --query 'Instances[0].InstanceId' --output text --tag-specifications " +
+			fmt.Sprintf("'ResourceType=instance,Tags=[{Key=karpenter.sh/nodepool,Value=%s},{Key=eks:eks-cluster-name,Value=%s},"+
+				"{Key=kubernetes.io/cluster/%s,Value=owned},{Key=Name,Value=%s}]'", pool, cluster, cluster, owned))
 	}
 	autoscalerBefore := asBefore(t)
 	t.Chapter("Instances that Karpenter has lost sight of")
 	orphans := []string{run("workload", "demo", "demo/karpenter/workload"), run("batch", "demo", "demo/karpenter/batch")}
 	others := []string{run("theirs", "demo", "theirs"), run("workload", "other", "other/karpenter/workload")}
 	t.Say("Of this cluster and rack: %v. Of another pool, and of another cluster: %v.", orphans, others)
-	t.Type("aws ec2 describe-instances --filters Name=tag-key,Values=karpenter.sh/nodepool --query 'Reservations[].Instances[].[InstanceId,State.Name]' --output text")
+	t.Type("aws ec2 describe-instances --filters Name=tag-key,Values=karpenter.sh/nodepool " +
+		"--query 'Reservations[].Instances[].[InstanceId,State.Name]' --output text")
 
 	t.Chapter("Off")
 	off(t)
 	for _, id := range orphans {
-		t.Check("it has ended", "aws ec2 describe-instances --instance-ids "+id+" --query 'Reservations[].Instances[].State.Name' --output text", "terminated")
+		t.Check("it has ended",
+			"aws ec2 describe-instances --instance-ids "+id+" --query 'Reservations[].Instances[].State.Name' --output text", "terminated")
 		t.Contains("the status names it", status, id)
 	}
 	for _, id := range others {
-		t.Check("it runs on", "aws ec2 describe-instances --instance-ids "+id+" --query 'Reservations[].Instances[].State.Name' --output text", "running")
+		t.Check("it runs on", "aws ec2 describe-instances --instance-ids "+id+
+			" --query 'Reservations[].Instances[].State.Name' --output text", "running")
 	}
 	withoutKarpenter(t, autoscalerBefore)
 	t.Type("aws ec2 terminate-instances --query 'length(TerminatingInstances)' --instance-ids " + others[0] + " " + others[1])

@@ -3,7 +3,6 @@ package story
 // Commands for the Cluster Autoscaler of a cluster that Convox did not create.
 const (
 	autoscalerCommand = `kubectl -n kube-system get deployment cluster-autoscaler -o jsonpath='{.spec.template.spec.containers[0].command}'`
-	autoscalerPinning = `kubectl -n kube-system get deployment cluster-autoscaler -o jsonpath='{.spec.replicas} {.spec.template.spec.nodeSelector.convox\.io/system-node}'`
 )
 
 // UnmanagedGroups checks what happens to an Auto Scaling group that Cluster Autoscaler scales and that is
@@ -11,8 +10,10 @@ const (
 func UnmanagedGroups(t *Teller) {
 	const (
 		of     = "aws eks describe-nodegroup --cluster-name demo --nodegroup-name system --query nodegroup."
-		create = `aws autoscaling create-auto-scaling-group --auto-scaling-group-name spark --min-size 0 --max-size 4 --desired-capacity 0 ` +
-			`--launch-template "LaunchTemplateId=$(` + of + `launchTemplate.id --output text),Version=1" --vpc-zone-identifier "$(` + of + `'subnets[0]' --output text)" ` +
+		create = `aws autoscaling create-auto-scaling-group --auto-scaling-group-name spark --min-size 0 --max-size 4 ` +
+			`--desired-capacity 0 ` +
+			`--launch-template "LaunchTemplateId=$(` + of + `launchTemplate.id --output text),Version=1" --vpc-zone-identifier "$(` + of +
+			`'subnets[0]' --output text)" ` +
 			`--tags Key=k8s.io/cluster-autoscaler/enabled,Value=true Key=k8s.io/cluster-autoscaler/demo,Value=owned`
 	)
 	before := asBefore(t)

@@ -6,19 +6,25 @@ import "time"
 // real Karpenter accept the objects that Sawhorse generates from the parameters.
 func Pools(t *Teller) {
 	const (
-		status = "aws ssm get-parameter --name /sawhorse/racks/demo/status --query Parameter.Value --output text"
-		pools  = `kubectl get nodepools -o jsonpath='{range .items[*]}{.metadata.name}={.status.conditions[?(@.type=="Ready")].status} {end}'`
 		more   = `put-parameter --overwrite --name /sawhorse/racks/demo/params/additional_karpenter_nodepools_config --type String --value `
 		config = `put-parameter --overwrite --name /sawhorse/racks/demo/params/karpenter_config --type String --value `
 	)
 	t.Chapter("More pools")
-	t.Type(`aws ssm ` + more + `'[{"name":"gpu","instance_families":"g5,g6","taints":"nvidia.com/gpu=true:NoSchedule","disk":200},{"name":"tenant-a","labels":"tenant=a","dedicated":true}]'`)
-	t.Type(`aws ssm ` + config + `'{"nodePool":{"template":{"metadata":{"labels":{"team":"web"}},"spec":{"terminationGracePeriod":"48h"}},"disruption":{"budgets":[{"nodes":"10%"},{"nodes":"0","schedule":"0 9 * * mon-fri","duration":"8h"}]}},"ec2NodeClass":{"detailedMonitoring":true,"kubelet":{"maxPods":50}}}'`)
-	t.Until("all pools are Ready", pools, "build=True gpu=True tenant-a=True workload=True", 2*time.Minute)
-	t.Until("the whole Karpenter API", "kubectl get ec2nodeclass workload -o jsonpath='{.spec.detailedMonitoring} {.spec.kubelet.maxPods}'", "true 50", time.Minute)
+	t.Type(`aws ssm ` + more +
+		`'[{"name":"gpu","instance_families":"g5,g6","taints":"nvidia.com/gpu=true:NoSchedule","disk":200},{"name":"tenant-a",` +
+		`"labels":"tenant=a","dedicated":true}]'`)
+	t.Type(`aws ssm ` + config +
+		`'{"nodePool":{"template":{"metadata":{"labels":{"team":"web"}},"spec":{"terminationGracePeriod":"48h"}},` +
+		`"disruption":{"budgets":[{"nodes":"10%"},{"nodes":"0","schedule":"0 9 * * mon-fri","duration":"8h"}]}},` +
+		`"ec2NodeClass":{"detailedMonitoring":true,"kubelet":{"maxPods":50}}}'`)
+	t.Until("all pools are Ready", poolsReady, "build=True gpu=True tenant-a=True workload=True", 2*time.Minute)
+	t.Until("the whole Karpenter API", "kubectl get ec2nodeclass workload -o jsonpath='{.spec.detailedMonitoring} {.spec.kubelet.maxPods}'",
+		"true 50", time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
 	t.Check("status", state, "Reconciled")
-	t.Check("the taint of a dedicated pool", "kubectl get nodepool tenant-a -o jsonpath='{.spec.template.spec.taints[0].key}={.spec.template.spec.taints[0].value}'", "dedicated-node=tenant-a")
+	t.Check("the taint of a dedicated pool",
+		"kubectl get nodepool tenant-a -o jsonpath='{.spec.template.spec.taints[0].key}={.spec.template.spec.taints[0].value}'",
+		"dedicated-node=tenant-a")
 
 	t.Chapter("What is refused, with its place")
 	untouched := t.Ask("kubectl get nodepools,ec2nodeclasses -o jsonpath='{.items[*].metadata.generation}'")
@@ -43,7 +49,7 @@ func Pools(t *Teller) {
 	for _, name := range []string{"additional_karpenter_nodepools_config", "karpenter_config"} {
 		t.Type(put + name + " --value unset")
 	}
-	t.Until("pools", pools, "build=True workload=True", 2*time.Minute)
+	t.Until("pools", poolsReady, "build=True workload=True", 2*time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
 	t.Check("status", state, "Reconciled")
 	t.Check("classes", "kubectl get ec2nodeclasses -o jsonpath='{.items[*].metadata.name}'", "build workload")

@@ -8,7 +8,8 @@ func TwoRacks(t *Teller) {
 		second = "aws ssm put-parameter --overwrite --type String --name /sawhorse/racks/second/params/"
 		status = "aws ssm get-parameter --name /sawhorse/racks/second/status --query Parameter.Value --output text 2>/dev/null"
 		named  = status + ` | python3 -c 'import json,sys; print(json.load(sys.stdin)["state"])'`
-		traces = "kubectl get nodepools,ec2nodeclasses -o name; kubectl get nodepool workload -o jsonpath='{.metadata.generation} {.metadata.labels}'"
+		traces = "kubectl get nodepools,ec2nodeclasses -o name; kubectl get nodepool workload " +
+			"-o jsonpath='{.metadata.generation} {.metadata.labels}'"
 	)
 	t.Chapter("A second rack for one cluster")
 	untouched := t.Ask(traces)

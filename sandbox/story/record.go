@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sawhorse-io/sawhorse/sandbox/timeline"
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/timeline"
 )
 
 // recording runs commands in the background, and records each line they print with its time.

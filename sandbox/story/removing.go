@@ -14,7 +14,8 @@ const (
 	bearing   = "aws iam get-role --role-name demo-karpenter --query Role.PermissionsBoundary.PermissionsBoundaryArn --output text"
 	entries   = "aws eks list-access-entries --cluster-name demo --query 'accessEntries[?contains(@, `:role/Sawhorse-`)]' --output text"
 	people    = " --role-name platform-team --policy-arn arn:aws:iam::000000000000:policy/SawhorseOperator-us-east-1"
-	trusting  = `'{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::000000000000:root"},"Action":"sts:AssumeRole"}]}'`
+	trusting  = `'{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::000000000000:root"},` +
+		`"Action":"sts:AssumeRole"}]}'`
 )
 
 // ofTheStack lists everything in the account and the cluster that has a name of the stack.
@@ -85,8 +86,10 @@ func removed(t *Teller, kept string) {
 	t.Chapter("Removed for good")
 	t.Type("aws iam create-role --role-name platform-team --assume-role-policy-document " + trusting + " --query Role.Arn")
 	t.Type("aws iam attach-role-policy" + people)
-	t.Type("aws ssm get-parameters-by-path --path /sawhorse/racks/demo/params --query 'Parameters[].Name' --output text | xargs -n 10 aws ssm delete-parameters --names > /dev/null")
-	t.Until("what is in Parameter Store", "aws ssm get-parameters-by-path --path /sawhorse --recursive --query 'length(Parameters)' --output text", "0", time.Minute)
+	t.Type("aws ssm get-parameters-by-path --path /sawhorse/racks/demo/params --query 'Parameters[].Name' --output text | xargs " +
+		"-n 10 aws ssm delete-parameters --names > /dev/null")
+	t.Until("what is in Parameter Store",
+		"aws ssm get-parameters-by-path --path /sawhorse --recursive --query 'length(Parameters)' --output text", "0", time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
 	t.Type("aws iam detach-role-policy" + people)
 	both := t.Ask(stacks)
@@ -102,14 +105,18 @@ func removed(t *Teller, kept string) {
 
 // forgetFunctions deletes the access entries of functions that no longer exist.
 func forgetFunctions(t *Teller) {
-	t.Type("for entry in $(" + entries + `); do aws iam get-role --role-name "${entry##*/}" > /dev/null 2>&1 || aws eks delete-access-entry --cluster-name demo --principal-arn "$entry"; done`)
+	t.Type("for entry in $(" + entries +
+		`); do aws iam get-role --role-name "${entry##*/}" > /dev/null 2>&1 || aws eks delete-access-entry --cluster-name demo ` +
+		`--principal-arn "$entry"; done`)
 }
 
 // forgetBoundaries deletes permissions boundaries that no role uses any more, including the versions
 // that upgrades left behind.
 func forgetBoundaries(t *Teller, arns string) {
 	for _, arn := range strings.Fields(arns) {
-		t.Type("for version in $(aws iam list-policy-versions --policy-arn " + arn + " --query 'Versions[?!IsDefaultVersion].VersionId' --output text); do aws iam delete-policy-version --policy-arn " + arn + ` --version-id "$version"; done`)
+		t.Type("for version in $(aws iam list-policy-versions --policy-arn " + arn +
+			" --query 'Versions[?!IsDefaultVersion].VersionId' --output text); do aws iam delete-policy-version --policy-arn " + arn +
+			` --version-id "$version"; done`)
 		t.Type("aws iam delete-policy --policy-arn " + arn)
 	}
 }

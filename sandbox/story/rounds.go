@@ -59,7 +59,9 @@ const hold = `curl -s -X POST "$AWS_ENDPOINT_URL"'/_sandbox/queue-hold?seconds=`
 // endpoints, leases) and what expires by itself (the records of passes have a time to live). The commands run one after
 // the other, so that their output does not mix.
 const inventory = `{
-  kubectl get -A -o name deployments,daemonsets,replicasets,services,configmaps,secrets,serviceaccounts,poddisruptionbudgets,roles,rolebindings,clusterroles,clusterrolebindings,customresourcedefinitions,validatingwebhookconfigurations,mutatingwebhookconfigurations,nodepools,nodeclaims,ec2nodeclasses
+  kubectl get -A -o name deployments,daemonsets,replicasets,services,configmaps,secrets,serviceaccounts,poddisruptionbudgets,roles,` +
+	`rolebindings,clusterroles,clusterrolebindings,customresourcedefinitions,validatingwebhookconfigurations,` +
+	`mutatingwebhookconfigurations,nodepools,nodeclaims,ec2nodeclasses
   kubectl get nodes -o jsonpath='{range .items[*]}node of group {.metadata.labels.eks\.amazonaws\.com/nodegroup}{"\n"}{end}'
   aws iam list-roles --query 'Roles[].RoleName' --output text
   aws iam list-policies --scope Local --query 'Policies[].PolicyName' --output text
@@ -71,7 +73,9 @@ const inventory = `{
   aws ssm get-parameters-by-path --path /sawhorse/racks/demo --recursive --query 'Parameters[].Name' --output text
   aws ec2 describe-launch-templates --query 'LaunchTemplates[].LaunchTemplateName' --output text
   aws ec2 describe-tags --filters Name=key,Values=karpenter.sh/discovery --query 'Tags[].ResourceId' --output text
-  aws dynamodb query --table-name "$(aws cloudformation describe-stacks --stack-name Sawhorse --query 'Stacks[0].Outputs[?OutputKey==` + "`TableName`" + `].OutputValue' --output text)" --key-condition-expression 'pk = :rack' --expression-attribute-values '{":rack":{"S":"rack#demo"}}' --query 'Items[?!ttl].sk.S' --output text
+  aws dynamodb query --table-name ` + table +
+	` --key-condition-expression 'pk = :rack' --expression-attribute-values '{":rack":{"S":"rack#demo"}}' ` +
+	`--query 'Items[?!ttl].sk.S' --output text
 } 2>&1 | tr '\t' '\n' | sort`
 
 // difference returns the lines that only one of two inventories has.

@@ -5,19 +5,24 @@ import "time"
 // Settings writes parameters of the rack itself, and checks the effect of each.
 func Settings(t *Teller) {
 	const (
-		set     = "aws ssm put-parameter --overwrite --type String --name /sawhorse/racks/demo/params/"
-		role    = `aws iam list-role-tags --role-name demo-karpenter-nodes --query 'Tags[?Key==` + "`team`" + `].Value' --output text`
-		queue   = `aws sqs list-queue-tags --queue-url "$(aws sqs get-queue-url --queue-name demo-karpenter --query QueueUrl --output text)" --query Tags.team --output text`
-		rule    = `aws events list-tags-for-resource --resource-arn "$(aws events describe-rule --name demo-karpenter --query Arn --output text)" --query 'Tags[?Key==` + "`team`" + `].Value' --output text`
+		set   = "aws ssm put-parameter --overwrite --type String --name /sawhorse/racks/demo/params/"
+		role  = `aws iam list-role-tags --role-name demo-karpenter-nodes --query 'Tags[?Key==` + "`team`" + `].Value' --output text`
+		queue = `aws sqs list-queue-tags --queue-url "$(aws sqs get-queue-url --queue-name demo-karpenter --query QueueUrl ` +
+			`--output text)" --query Tags.team --output text`
+		rule = `aws events list-tags-for-resource --resource-arn "$(aws events describe-rule --name demo-karpenter --query Arn ` +
+			`--output text)" --query 'Tags[?Key==` + "`team`" + `].Value' --output text`
 		policy  = "aws iam list-attached-role-policies --role-name demo-karpenter-nodes --query 'length(AttachedPolicies)' --output text"
 		plugin  = "kubectl -n kube-system get daemonset nvidia-device-plugin-daemonset -o name --ignore-not-found"
 		replica = "kubectl -n kube-system get deployment karpenter -o jsonpath='{.spec.replicas} {.status.readyReplicas}'"
-		pins    = `kubectl -n kube-system get deployment metrics-server -o jsonpath='{.spec.template.spec.nodeSelector.convox\.io/system-node}'`
+		pins    = `kubectl -n kube-system get deployment metrics-server ` +
+			`-o jsonpath='{.spec.template.spec.nodeSelector.convox\.io/system-node}'`
 	)
 	subnet := func(i string) string {
-		return `$(aws eks describe-nodegroup --cluster-name demo --nodegroup-name system --query 'nodegroup.subnets[` + i + `]' --output text)`
+		return `$(aws eks describe-nodegroup --cluster-name demo --nodegroup-name system --query 'nodegroup.subnets[` + i +
+			`]' --output text)`
 	}
-	discovery := "aws ec2 describe-tags --filters Name=key,Values=karpenter.sh/discovery Name=resource-id,Values=" + subnet("1") + " --query 'Tags[].Value' --output text"
+	discovery := "aws ec2 describe-tags --filters Name=key,Values=karpenter.sh/discovery Name=resource-id,Values=" + subnet("1") +
+		" --query 'Tags[].Value' --output text"
 	t.Chapter("Settings of the rack")
 	t.Check("controller's replicas", replica, "2 2")
 	t.Check("policies of the nodes' role", policy, "4")
@@ -45,8 +50,10 @@ func Settings(t *Teller) {
 	t.Chapter("An id that does not exist, and the settings back again")
 	t.Type(set + "subnet_ids --value subnet-0123456789abcdef0")
 	t.Until("status", state, "Rejected", time.Minute)
-	t.Contains("the sentence", "aws ssm get-parameter --name /sawhorse/racks/demo/status --query Parameter.Value --output text", "there is no such subnet")
-	for _, name := range []string{"subnet_ids", "tags", "node_policy_arns", "nvidia_device_plugin_enable", "high_availability", "node_type"} {
+	t.Contains("the sentence", status, "there is no such subnet")
+	for _, name := range []string{
+		"subnet_ids", "tags", "node_policy_arns", "nvidia_device_plugin_enable", "high_availability", "node_type",
+	} {
 		t.Type(set + name + " --value unset")
 	}
 	t.Until("device plugin", plugin, "", 2*time.Minute)

@@ -12,13 +12,23 @@ func SpotSystemGroup(t *Teller) {
 	const (
 		describe = "aws eks describe-nodegroup --cluster-name demo --nodegroup-name "
 		of       = describe + "system --query nodegroup."
-		create   = `aws eks create-nodegroup --cluster-name demo --nodegroup-name second --capacity-type SPOT --node-role "$(` + of + `nodeRole --output text)" --subnets $(` + of + `subnets --output text) ` +
-			`--launch-template "id=$(` + of + `launchTemplate.id --output text),version=2" --instance-types m5.large --scaling-config minSize=1,desiredSize=2,maxSize=3 --labels team=ledger --tags owner=ops --query nodegroup.status --output text`
-		groups   = `$(aws ec2 describe-launch-template-versions --launch-template-id $(` + of + `launchTemplate.id --output text) --versions 1 --query 'LaunchTemplateVersions[0].LaunchTemplateData.SecurityGroupIds' --output json)`
-		template = `aws ec2 create-launch-template-version --launch-template-id $(` + of + `launchTemplate.id --output text) --query LaunchTemplateVersion.VersionNumber ` +
-			`--launch-template-data '{"KeyName":"ops","Placement":{"GroupName":"close"},"CapacityReservationSpecification":{"CapacityReservationTarget":{"CapacityReservationId":"cr-0123456789abcdef0"}},` +
-			`"LicenseSpecifications":[{"LicenseConfigurationArn":"arn:aws:license-manager:us-east-1:000000000000:license-configuration:lic-0123456789abcdef0"}],"BlockDeviceMappings":[{"DeviceName":"/dev/xvdb","Ebs":{"SnapshotId":"snap-0123456789abcdef0"}}],"TagSpecifications":[` +
-			`{"ResourceType":"instance","Tags":[{"Key":"team","Value":"ledger"}]},{"ResourceType":"volume","Tags":[{"Key":"team","Value":"ledger"}]},` +
+		create   = `aws eks create-nodegroup --cluster-name demo --nodegroup-name second --capacity-type SPOT --node-role "$(` + of +
+			`nodeRole --output text)" --subnets $(` + of + `subnets --output text) ` +
+			`--launch-template "id=$(` + of +
+			`launchTemplate.id --output text),version=2" --instance-types m5.large --scaling-config minSize=1,desiredSize=2,maxSize=3 ` +
+			`--labels team=ledger --tags owner=ops --query nodegroup.status --output text`
+		groups = `$(aws ec2 describe-launch-template-versions --launch-template-id $(` + of +
+			`launchTemplate.id --output text) --versions 1 ` +
+			`--query 'LaunchTemplateVersions[0].LaunchTemplateData.SecurityGroupIds' --output json)`
+		template = `aws ec2 create-launch-template-version --launch-template-id $(` + of +
+			`launchTemplate.id --output text) --query LaunchTemplateVersion.VersionNumber ` +
+			`--launch-template-data '{"KeyName":"ops","Placement":{"GroupName":"close"},` +
+			`"CapacityReservationSpecification":{"CapacityReservationTarget":{"CapacityReservationId":"cr-0123456789abcdef0"}},` +
+			`"LicenseSpecifications":[{"LicenseConfigurationArn":"arn:aws:license-manager:us-east-1:000000000000:` +
+			`license-configuration:lic-0123456789abcdef0"}],` +
+			`"BlockDeviceMappings":[{"DeviceName":"/dev/xvdb","Ebs":{"SnapshotId":"snap-0123456789abcdef0"}}],"TagSpecifications":[` +
+			`{"ResourceType":"instance","Tags":[{"Key":"team","Value":"ledger"}]},` +
+			`{"ResourceType":"volume","Tags":[{"Key":"team","Value":"ledger"}]},` +
 			`{"ResourceType":"network-interface","Tags":[{"Key":"team","Value":"ledger"}]}],"SecurityGroupIds":'"` + groups + `"'}'`
 		budget = `kubectl apply -f - <<'EOF'
 apiVersion: policy/v1
@@ -26,14 +36,17 @@ kind: PodDisruptionBudget
 metadata: {name: ledger, namespace: shop}
 spec: {minAvailable: 1, selector: {matchLabels: {app: ledger}}}
 EOF`
-		request = bus + `'[{"EventBusName":"sawhorse","Source":"operator","DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"demo\"}"}]'`
+		request = bus +
+			`'[{"EventBusName":"sawhorse","Source":"operator","DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"demo\"}"}]'`
 		all     = "aws eks list-nodegroups --cluster-name demo --query 'sort(nodegroups)' --output text | tr '\\t' ' '"
 		made    = describe + "second-ondemand --query nodegroup."
 		onGroup = "kubectl get nodes -o name -l eks.amazonaws.com/nodegroup="
-		ready   = `kubectl get nodes -l eks.amazonaws.com/nodegroup=second-ondemand,convox.io/system-node=true -o jsonpath='{.items[*].status.conditions[?(@.type=="Ready")].status}'`
+		ready   = `kubectl get nodes -l eks.amazonaws.com/nodegroup=second-ondemand,convox.io/system-node=true ` +
+			`-o jsonpath='{.items[*].status.conditions[?(@.type=="Ready")].status}'`
 	)
 	t.Chapter("A second system group, of SPOT capacity")
-	t.Say("Its launch template says more than that of the group system: EKS tries a launch from it, with the rights of whoever makes a group.")
+	t.Say("Its launch template says more than that of the group system: EKS tries a launch from it, " +
+		"with the rights of whoever makes a group.")
 	t.Type(template)
 	t.Type(create)
 	t.Until("its nodes", onGroup+"second | wc -l", "2", time.Minute)
@@ -74,7 +87,7 @@ EOF`
 	t.Until("nodes of the copy", onGroup+"second-ondemand", "", 2*time.Minute)
 	t.Until("node groups", all, "build system", time.Minute)
 	t.Check("request", fullPass, "0")
-	t.Until("Karpenter's pods are Ready", "kubectl -n kube-system get deployment karpenter -o jsonpath='{.status.readyReplicas}/{.spec.replicas}'", "2/2", 2*time.Minute)
+	t.Until("Karpenter's pods are Ready", controllerReady, "2/2", 2*time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
 	t.Check("status", state, "Reconciled")
 }

@@ -26,7 +26,8 @@ func Unasked(t *Teller) {
 		cluster = `"$(aws eks describe-cluster --name demo --query cluster.arn --output text)"`
 		tag     = `aws eks describe-cluster --name demo --query 'cluster.tags."sawhorse.dev/rack"' --output text`
 		untag   = "aws eks untag-resource --resource-arn " + cluster + " --tag-keys sawhorse.dev/rack"
-		access  = "aws eks describe-cluster --name demo --query cluster.accessConfig.authenticationMode --output text; aws eks list-access-entries --cluster-name demo --query accessEntries --output text"
+		access  = "aws eks describe-cluster --name demo --query cluster.accessConfig.authenticationMode --output text; " +
+			"aws eks list-access-entries --cluster-name demo --query accessEntries --output text"
 		written = "calls of the functions that write, beside their own records"
 	)
 	t.Chapter("A cluster whose owner has not let the rack in")

@@ -11,7 +11,6 @@ const (
 	ours       = ".cache/cdk.out"
 	unlike     = "cdk diff --app " + ours + counted
 	counted    = " 2>&1 | grep -o 'with differences: .*'"
-	controller = "kubectl -n kube-system get deployment karpenter -o name --ignore-not-found"
 	formats    = status + " | grep -c 'there is no plan of format' || true"
 	finalizers = "kubectl get ec2nodeclass workload -o jsonpath='{.metadata.finalizers}'"
 )
@@ -43,7 +42,7 @@ func Upgrade(t *Teller, earlier string) {
 	t.Type(`kubectl patch ec2nodeclass workload --type json -p '[{"op":"remove","path":"/metadata/finalizers/0"}]'`)
 	t.Say("The next event makes a new plan and goes on from there.")
 	t.Check("request", event, "0")
-	t.Until("Karpenter's Deployment", controller, "", time.Minute)
+	t.Until("Karpenter's Deployment", controllerName, "", time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
 	t.Check("status", state, "Reconciled")
 	t.Say("What was noted before Karpenter by the earlier version is put back by this one.")
@@ -55,7 +54,7 @@ func Upgrade(t *Teller, earlier string) {
 	t.Say("Karpenter's pods find no node, and the pass waits for them.")
 	t.Type("kubectl get nodes -o name | xargs kubectl cordon")
 	t.Type(turnOn)
-	t.Until("Karpenter's Deployment", controller, "deployment.apps/karpenter", 3*time.Minute)
+	t.Until("Karpenter's Deployment", controllerName, "deployment.apps/karpenter", 3*time.Minute)
 	execution := upgrade(t)
 	t.Type("kubectl get nodes -o name | xargs kubectl uncordon")
 	t.Until("the pass has ended", running, "0", 2*time.Minute)
@@ -68,8 +67,9 @@ func Upgrade(t *Teller, earlier string) {
 	}
 	t.Check("status", state, "Reconciled")
 	t.Check("NodePool workload is Ready", ready, "True")
-	t.Check("Cluster Autoscaler's replicas", "kubectl -n kube-system get deployment cluster-autoscaler -o jsonpath='{.spec.replicas}'", "0")
-	t.Check("outputs, of the steps before and of those behind it", "aws ssm get-parameters-by-path --path /sawhorse/racks/demo/outputs --query 'length(Parameters)' --output text", "6")
+	t.Check("Cluster Autoscaler's replicas", autoscalerReplicas, "0")
+	t.Check("outputs, of the steps before and of those behind it",
+		"aws ssm get-parameters-by-path --path /sawhorse/racks/demo/outputs --query 'length(Parameters)' --output text", "6")
 
 	t.Chapter("After it")
 	t.Type("sawhorse status demo")
@@ -117,10 +117,12 @@ func upgrade(t *Teller) string {
 // curl sends the bytes.
 const anotherFormat = `key='{"pk":{"S":"rack#demo"},"sk":{"S":"plan"}}'; table=` + table + `
 plan=$(aws dynamodb get-item --table-name "$table" --key "$key" --query Item.plan.B --output text |
-  python3 -c 'import base64, gzip, json, sys; p = json.loads(gzip.decompress(base64.b64decode(sys.stdin.read()))); p["format"] = 0; print(base64.b64encode(gzip.compress(json.dumps(p).encode())).decode())')
+  python3 -c 'import base64, gzip, json, sys; p = json.loads(gzip.decompress(base64.b64decode(sys.stdin.read()))); ` +
+	`p["format"] = 0; print(base64.b64encode(gzip.compress(json.dumps(p).encode())).decode())')
 curl -sf --aws-sigv4 aws:amz:$AWS_REGION:dynamodb --user $AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY "$AWS_ENDPOINT_URL" \
   -H 'Content-Type: application/x-amz-json-1.0' -H 'X-Amz-Target: DynamoDB_20120810.UpdateItem' \
-  -d '{"TableName":"'"$table"'","Key":'"$key"',"UpdateExpression":"SET #p = :p","ExpressionAttributeNames":{"#p":"plan"},"ExpressionAttributeValues":{":p":{"B":"'"$plan"'"}}}'`
+  -d '{"TableName":"'"$table"'","Key":'"$key"',"UpdateExpression":"SET #p = :p",` +
+	`"ExpressionAttributeNames":{"#p":"plan"},"ExpressionAttributeValues":{":p":{"B":"'"$plan"'"}}}'`
 
 // stack runs a CDK command on the stack, without a line for each resource.
 func stack(t *Teller, arguments string) {

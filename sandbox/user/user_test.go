@@ -10,7 +10,8 @@ func TestWhatTheLinesGiveAShell(t *testing.T) {
 	t.Setenv("AWS_REGION", "elsewhere")
 	t.Setenv("HOME", "/home")
 	lines := filepath.Join(t.TempDir(), "it's lines.env")
-	if err := os.WriteFile(lines, []byte("export AWS_REGION=here AWS_ENDPOINT_URL=http://127.0.0.1:1\nexport BOTH=$HOME:'two\nlines'\n"), 0o600); err != nil {
+	if err := os.WriteFile(lines, []byte("export AWS_REGION=here AWS_ENDPOINT_URL=http://127.0.0.1:1\nexport BOTH=$HOME:'two\nlines'\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	environment, err := Read(t.Context(), lines)

@@ -29,8 +29,10 @@ type IAM interface {
 	GetAccountSummary(context.Context, *iam.GetAccountSummaryInput, ...func(*iam.Options)) (*iam.GetAccountSummaryOutput, error)
 	GetRole(context.Context, *iam.GetRoleInput, ...func(*iam.Options)) (*iam.GetRoleOutput, error)
 	ListRoles(context.Context, *iam.ListRolesInput, ...func(*iam.Options)) (*iam.ListRolesOutput, error)
-	GetOpenIDConnectProvider(context.Context, *iam.GetOpenIDConnectProviderInput, ...func(*iam.Options)) (*iam.GetOpenIDConnectProviderOutput, error)
-	SimulatePrincipalPolicy(context.Context, *iam.SimulatePrincipalPolicyInput, ...func(*iam.Options)) (*iam.SimulatePrincipalPolicyOutput, error)
+	GetOpenIDConnectProvider(context.Context, *iam.GetOpenIDConnectProviderInput,
+		...func(*iam.Options)) (*iam.GetOpenIDConnectProviderOutput, error)
+	SimulatePrincipalPolicy(context.Context, *iam.SimulatePrincipalPolicyInput,
+		...func(*iam.Options)) (*iam.SimulatePrincipalPolicyOutput, error)
 }
 
 // Parameters lists the Parameter Store calls of an observation.
@@ -46,8 +48,10 @@ type STS interface {
 
 // Quotas lists the Service Quotas calls of an observation.
 type Quotas interface {
-	GetServiceQuota(context.Context, *servicequotas.GetServiceQuotaInput, ...func(*servicequotas.Options)) (*servicequotas.GetServiceQuotaOutput, error)
-	GetAWSDefaultServiceQuota(context.Context, *servicequotas.GetAWSDefaultServiceQuotaInput, ...func(*servicequotas.Options)) (*servicequotas.GetAWSDefaultServiceQuotaOutput, error)
+	GetServiceQuota(context.Context, *servicequotas.GetServiceQuotaInput,
+		...func(*servicequotas.Options)) (*servicequotas.GetServiceQuotaOutput, error)
+	GetAWSDefaultServiceQuota(context.Context, *servicequotas.GetAWSDefaultServiceQuotaInput,
+		...func(*servicequotas.Options)) (*servicequotas.GetAWSDefaultServiceQuotaOutput, error)
 }
 
 // Rules lists the EventBridge calls of an observation.
@@ -81,7 +85,9 @@ func (l *looker) quotas(ctx context.Context) error {
 		out, err := l.Quotas.GetServiceQuota(ctx, &servicequotas.GetServiceQuotaInput{ServiceCode: &q.Service, QuotaCode: &q.Code})
 		switch {
 		case errors.As(err, new(*quotatypes.NoSuchResourceException)): // never raised, so the default applies
-			standing, err := l.Quotas.GetAWSDefaultServiceQuota(ctx, &servicequotas.GetAWSDefaultServiceQuotaInput{ServiceCode: &q.Service, QuotaCode: &q.Code})
+			standing, err := l.Quotas.GetAWSDefaultServiceQuota(ctx, &servicequotas.GetAWSDefaultServiceQuotaInput{
+				ServiceCode: &q.Service, QuotaCode: &q.Code,
+			})
 			if err != nil {
 				return err
 			}
@@ -154,7 +160,9 @@ func (l *looker) provider(ctx context.Context) error {
 	if c.OIDCIssuer == "" {
 		return nil
 	}
-	out, err := l.IAM.GetOpenIDConnectProvider(ctx, &iam.GetOpenIDConnectProviderInput{OpenIDConnectProviderArn: aws.String(plan.OIDCProviderARN(c.Cluster))})
+	out, err := l.IAM.GetOpenIDConnectProvider(ctx, &iam.GetOpenIDConnectProviderInput{
+		OpenIDConnectProviderArn: aws.String(plan.OIDCProviderARN(c.Cluster)),
+	})
 	if errors.As(err, new(*iamtypes.NoSuchEntityException)) {
 		return nil
 	}
@@ -168,7 +176,8 @@ func (l *looker) provider(ctx context.Context) error {
 // simulated are actions without which Karpenter does not work.
 var simulated = []string{
 	"ec2:CreateFleet", "ec2:RunInstances", "ec2:CreateLaunchTemplate", "ec2:CreateTags", "ec2:TerminateInstances",
-	"iam:PassRole", "iam:CreateInstanceProfile", "iam:AddRoleToInstanceProfile", "ssm:GetParameter", "sqs:ReceiveMessage", "eks:DescribeCluster",
+	"iam:PassRole", "iam:CreateInstanceProfile", "iam:AddRoleToInstanceProfile", "ssm:GetParameter", "sqs:ReceiveMessage",
+	"eks:DescribeCluster",
 }
 
 // organization finds the actions that the organization's policies deny. These policies apply to every role of the
@@ -179,7 +188,10 @@ func (l *looker) organization(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	region := iamtypes.ContextEntry{ContextKeyName: aws.String("aws:RequestedRegion"), ContextKeyType: iamtypes.ContextKeyTypeEnumString, ContextKeyValues: []string{l.o.Cluster.Region}}
+	region := iamtypes.ContextEntry{
+		ContextKeyName: aws.String("aws:RequestedRegion"), ContextKeyType: iamtypes.ContextKeyTypeEnumString,
+		ContextKeyValues: []string{l.o.Cluster.Region},
+	}
 	l.o.Denied, err = l.simulate(ctx, &iam.SimulatePrincipalPolicyInput{
 		PolicySourceArn: aws.String(cmp.Or(role, l.o.Caller)), ActionNames: simulated, ContextEntries: []iamtypes.ContextEntry{region},
 	}, func(r iamtypes.EvaluationResult) bool {
@@ -201,7 +213,8 @@ func (l *looker) controllerRole(ctx context.Context) (string, error) {
 }
 
 // simulate returns the actions whose result satisfies so.
-func (l *looker) simulate(ctx context.Context, question *iam.SimulatePrincipalPolicyInput, so func(iamtypes.EvaluationResult) bool) ([]string, error) {
+func (l *looker) simulate(ctx context.Context, question *iam.SimulatePrincipalPolicyInput,
+	so func(iamtypes.EvaluationResult) bool) ([]string, error) {
 	var actions []string
 	for pages := iam.NewSimulatePrincipalPolicyPaginator(l.IAM, question); pages.HasMorePages(); {
 		page, err := pages.NextPage(ctx)

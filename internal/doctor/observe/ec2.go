@@ -19,7 +19,8 @@ import (
 // EC2 lists the EC2 calls of an observation.
 type EC2 interface {
 	DescribeSubnets(context.Context, *ec2.DescribeSubnetsInput, ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error)
-	DescribeSecurityGroups(context.Context, *ec2.DescribeSecurityGroupsInput, ...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error)
+	DescribeSecurityGroups(context.Context, *ec2.DescribeSecurityGroupsInput,
+		...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error)
 	DescribeVpcEndpoints(context.Context, *ec2.DescribeVpcEndpointsInput, ...func(*ec2.Options)) (*ec2.DescribeVpcEndpointsOutput, error)
 	DescribeInstances(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
 	GetEbsDefaultKmsKeyId(context.Context, *ec2.GetEbsDefaultKmsKeyIdInput, ...func(*ec2.Options)) (*ec2.GetEbsDefaultKmsKeyIdOutput, error)
@@ -81,7 +82,8 @@ func (l *looker) endpoints(ctx context.Context) error {
 		}
 		for _, e := range page.VpcEndpoints {
 			l.o.Endpoints = append(l.o.Endpoints, doctor.Endpoint{
-				Service: aws.ToString(e.ServiceName), Type: string(e.VpcEndpointType), State: string(e.State), PrivateDNS: aws.ToBool(e.PrivateDnsEnabled),
+				Service: aws.ToString(e.ServiceName), Type: string(e.VpcEndpointType), State: string(e.State),
+				PrivateDNS: aws.ToBool(e.PrivateDnsEnabled),
 			})
 		}
 	}
@@ -90,7 +92,9 @@ func (l *looker) endpoints(ctx context.Context) error {
 
 // instances reads all instances of the account in the region, because EC2's quotas count them.
 func (l *looker) instances(ctx context.Context) error {
-	pages := ec2.NewDescribeInstancesPaginator(l.EC2, &ec2.DescribeInstancesInput{Filters: filter("instance-state-name", "pending", "running")})
+	pages := ec2.NewDescribeInstancesPaginator(l.EC2, &ec2.DescribeInstancesInput{
+		Filters: filter("instance-state-name", "pending", "running"),
+	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -98,7 +102,10 @@ func (l *looker) instances(ctx context.Context) error {
 		}
 		for _, r := range page.Reservations {
 			for _, i := range r.Instances {
-				found := doctor.Instance{ID: aws.ToString(i.InstanceId), Type: string(i.InstanceType), Spot: i.InstanceLifecycle == types.InstanceLifecycleTypeSpot, Tags: tags(i.Tags)}
+				found := doctor.Instance{
+					ID: aws.ToString(i.InstanceId), Type: string(i.InstanceType),
+					Spot: i.InstanceLifecycle == types.InstanceLifecycleTypeSpot, Tags: tags(i.Tags),
+				}
 				if c := i.CpuOptions; c != nil {
 					found.VCPU = int(aws.ToInt32(c.CoreCount) * aws.ToInt32(c.ThreadsPerCore))
 				}
@@ -147,9 +154,10 @@ func (l *looker) bounded(ctx context.Context) error {
 	if err != nil || role == "" {
 		return err
 	}
-	l.o.Bounded, err = l.simulate(ctx, &iam.SimulatePrincipalPolicyInput{PolicySourceArn: &role, ActionNames: doctor.KeyActions}, func(r iamtypes.EvaluationResult) bool {
-		return r.PermissionsBoundaryDecisionDetail != nil && !r.PermissionsBoundaryDecisionDetail.AllowedByPermissionsBoundary
-	})
+	l.o.Bounded, err = l.simulate(ctx, &iam.SimulatePrincipalPolicyInput{PolicySourceArn: &role, ActionNames: doctor.KeyActions},
+		func(r iamtypes.EvaluationResult) bool {
+			return r.PermissionsBoundaryDecisionDetail != nil && !r.PermissionsBoundaryDecisionDetail.AllowedByPermissionsBoundary
+		})
 	return err
 }
 

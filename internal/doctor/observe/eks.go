@@ -23,7 +23,8 @@ type EKS interface {
 	ListAddons(context.Context, *eks.ListAddonsInput, ...func(*eks.Options)) (*eks.ListAddonsOutput, error)
 	DescribeAddon(context.Context, *eks.DescribeAddonInput, ...func(*eks.Options)) (*eks.DescribeAddonOutput, error)
 	DescribeAddonVersions(context.Context, *eks.DescribeAddonVersionsInput, ...func(*eks.Options)) (*eks.DescribeAddonVersionsOutput, error)
-	ListPodIdentityAssociations(context.Context, *eks.ListPodIdentityAssociationsInput, ...func(*eks.Options)) (*eks.ListPodIdentityAssociationsOutput, error)
+	ListPodIdentityAssociations(context.Context, *eks.ListPodIdentityAssociationsInput,
+		...func(*eks.Options)) (*eks.ListPodIdentityAssociationsOutput, error)
 }
 
 func (l *looker) cluster(ctx context.Context) error {
@@ -96,7 +97,9 @@ func (l *looker) addOns(ctx context.Context) error {
 func (l *looker) addOnVersions(ctx context.Context) error {
 	for i := range l.o.AddOns {
 		a := &l.o.AddOns[i]
-		pages := eks.NewDescribeAddonVersionsPaginator(l.EKS, &eks.DescribeAddonVersionsInput{AddonName: &a.Name, KubernetesVersion: &l.o.Cluster.Version})
+		pages := eks.NewDescribeAddonVersionsPaginator(l.EKS, &eks.DescribeAddonVersionsInput{
+			AddonName: &a.Name, KubernetesVersion: &l.o.Cluster.Version,
+		})
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(ctx)
 			if err != nil {

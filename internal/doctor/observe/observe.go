@@ -64,7 +64,8 @@ func Look(ctx context.Context, name string, paths names.Paths, clients Clients) 
 
 // ofCluster are the sources that exist only with a cluster.
 var ofCluster = []doctor.Source{
-	doctor.NodeGroups, doctor.AddOns, doctor.AddOnVersions, doctor.Associations, doctor.Provider, doctor.Subnets, doctor.SecurityGroups, doctor.Endpoints,
+	doctor.NodeGroups, doctor.AddOns, doctor.AddOnVersions, doctor.Associations, doctor.Provider, doctor.Subnets, doctor.SecurityGroups,
+	doctor.Endpoints,
 	doctor.Organization, doctor.Nodes, doctor.Pods, doctor.Deployments, doctor.StatefulSets, doctor.DaemonSets, doctor.Budgets,
 }
 

@@ -62,7 +62,8 @@ func (a *account) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	failed := !known || strings.Contains(answer, "__type") || strings.Contains(answer, "<Error>")
 	switch {
 	case !known && xml:
-		answer = `<ErrorResponse><Errors><Error><Code>AccessDenied</Code><Message>no</Message></Error></Errors><Error><Code>AccessDenied</Code><Message>no</Message></Error></ErrorResponse>`
+		answer = `<ErrorResponse><Errors><Error><Code>AccessDenied</Code><Message>no</Message></Error></Errors><Error>` +
+			`<Code>AccessDenied</Code><Message>no</Message></Error></ErrorResponse>`
 	case !known:
 		answer = `{"__type":"AccessDeniedException","message":"no"}`
 		w.Header().Set("X-Amzn-Errortype", "AccessDeniedException")
@@ -86,9 +87,11 @@ func observed(t *testing.T, a *account, dial k8s.Connector) *doctor.Observed {
 		RetryMaxAttempts: 1, HTTPClient: server.Client(),
 	}
 	return Look(context.Background(), "prod", names.Paths{Prefix: names.DefaultPrefix}, Clients{
-		Parameters: ssm.NewFromConfig(config), STS: sts.NewFromConfig(config), EKS: eks.NewFromConfig(config), EC2: ec2.NewFromConfig(config),
-		IAM: iam.NewFromConfig(config), KMS: kms.NewFromConfig(config), Quotas: servicequotas.NewFromConfig(config), Rules: eventbridge.NewFromConfig(config),
-		Dial: dial,
+		Parameters: ssm.NewFromConfig(config), STS: sts.NewFromConfig(config), EKS: eks.NewFromConfig(config),
+		EC2: ec2.NewFromConfig(config),
+		IAM: iam.NewFromConfig(config), KMS: kms.NewFromConfig(config), Quotas: servicequotas.NewFromConfig(config),
+		Rules: eventbridge.NewFromConfig(config),
+		Dial:  dial,
 	})
 }
 
@@ -101,10 +104,12 @@ func TestDenied(t *testing.T) {
 	a := &account{}
 	o := observed(t, a, noDial)
 	for source, want := range map[doctor.Source]string{
-		doctor.Parameters: "SSM GetParametersByPath: AccessDeniedException: no", doctor.TheCluster: "EKS DescribeCluster: AccessDeniedException: no",
+		doctor.Parameters:    "SSM GetParametersByPath: AccessDeniedException: no",
+		doctor.TheCluster:    "EKS DescribeCluster: AccessDeniedException: no",
 		doctor.AllParameters: "SSM DescribeParameters: AccessDeniedException: no",
 		doctor.Budgets:       "EKS DescribeCluster: AccessDeniedException: no", doctor.Instances: "EC2 DescribeInstances: AccessDenied: no",
-		doctor.Keys: "EC2 GetEbsDefaultKmsKeyId: AccessDenied: no", doctor.Quotas: "Service Quotas GetServiceQuota: AccessDeniedException: no",
+		doctor.Keys:     "EC2 GetEbsDefaultKmsKeyId: AccessDenied: no",
+		doctor.Quotas:   "Service Quotas GetServiceQuota: AccessDeniedException: no",
 		doctor.SpotRole: "IAM ListRoles: AccessDenied: no", doctor.Rules: "EventBridge ListRules: AccessDeniedException: no",
 	} {
 		if o.Unseen[source] != want {
@@ -122,64 +127,96 @@ const missingRole = `<ErrorResponse><Error><Code>NoSuchEntity</Code><Message>non
 // answers returns the answers of an account in which everything can be read.
 func answers() map[string]string {
 	role := func(arn string) string {
-		return "<R><GetRoleResult><Role><Path>/</Path><RoleName>r</RoleName><RoleId>1</RoleId><CreateDate>2026-01-01T00:00:00Z</CreateDate><Arn>" + arn + "</Arn></Role></GetRoleResult></R>"
+		return "<R><GetRoleResult><Role><Path>/</Path><RoleName>r</RoleName><RoleId>1</RoleId>" +
+			"<CreateDate>2026-01-01T00:00:00Z</CreateDate><Arn>" + arn + "</Arn></Role></GetRoleResult></R>"
 	}
 	return map[string]string{
-		"GetParametersByPath": `{"Parameters":[{"Name":"/sawhorse/racks/prod/params/karpenter_config","Type":"String","Value":"{\"ec2NodeClass\":{\"blockDeviceMappings\":[{\"deviceName\":\"/dev/xvda\",\"ebs\":{\"kmsKeyID\":\"key-2\"}}]}}"}]}`,
-		"DescribeParameters":  `{"Parameters":[{"Name":"/a"},{"Name":"/b"}]}`,
-		"GetCallerIdentity":   `<R><GetCallerIdentityResult><Arn>arn:aws:sts::111122223333:assumed-role/ops/me</Arn></GetCallerIdentityResult></R>`,
-		"GetRole":             role("arn:aws:iam::111122223333:role/team/ops"), "GetRole prod-karpenter": role("arn:aws:iam::111122223333:role/sawhorse/prod-karpenter"),
-		"ListRoles": `<R><ListRolesResult><Roles><member><Path>/aws-service-role/spot.amazonaws.com/</Path></member></Roles></ListRolesResult></R>`,
-		"": `{"cluster":{"name":"prod","arn":"arn:aws:eks:eu-central-1:111122223333:cluster/prod","status":"ACTIVE","version":"1.35","accessConfig":{"authenticationMode":"API_AND_CONFIG_MAP"},"identity":{"oidc":{"issuer":"https://oidc/1"}},
+		"GetParametersByPath": `{"Parameters":[{"Name":"/sawhorse/racks/prod/params/karpenter_config","Type":"String",` +
+			`"Value":"{\"ec2NodeClass\":{\"blockDeviceMappings\":[{\"deviceName\":\"/dev/xvda\",\"ebs\":{\"kmsKeyID\":\"key-2\"}}]}}"}]}`,
+		"DescribeParameters": `{"Parameters":[{"Name":"/a"},{"Name":"/b"}]}`,
+		"GetCallerIdentity": `<R><GetCallerIdentityResult><Arn>arn:aws:sts::111122223333:assumed-role/ops/me</Arn>` +
+			`</GetCallerIdentityResult></R>`,
+		"GetRole":                role("arn:aws:iam::111122223333:role/team/ops"),
+		"GetRole prod-karpenter": role("arn:aws:iam::111122223333:role/sawhorse/prod-karpenter"),
+		"ListRoles": `<R><ListRolesResult><Roles><member><Path>/aws-service-role/spot.amazonaws.com/</Path></member></Roles>` +
+			`</ListRolesResult></R>`,
+		"": `{"cluster":{"name":"prod","arn":"arn:aws:eks:eu-central-1:111122223333:cluster/prod","status":"ACTIVE","version":"1.35",` +
+			`"accessConfig":{"authenticationMode":"API_AND_CONFIG_MAP"},"identity":{"oidc":{"issuer":"https://oidc/1"}},
 			"resourcesVpcConfig":{"vpcId":"vpc-1","clusterSecurityGroupId":"sg-1","endpointPublicAccess":true}}}`,
-		"/node-groups": `{"nodegroups":["system"]}`, "/node-groups/system": `{"nodegroup":{"nodegroupName":"system","subnets":["subnet-a"],"taints":[{"key":"own","effect":"NO_SCHEDULE"}]}}`,
-		"/addons": `{"addons":["coredns"]}`, "/addons/coredns": `{"addon":{"addonName":"coredns","addonVersion":"v1","status":"DEGRADED","health":{"issues":[{"message":"no room"}]}}}`,
+		"/node-groups": `{"nodegroups":["system"]}`,
+		"/node-groups/system": `{"nodegroup":{"nodegroupName":"system","subnets":["subnet-a"],"taints":[{"key":"own",` +
+			`"effect":"NO_SCHEDULE"}]}}`,
+		"/addons": `{"addons":["coredns"]}`,
+		"/addons/coredns": `{"addon":{"addonName":"coredns","addonVersion":"v1","status":"DEGRADED",` +
+			`"health":{"issues":[{"message":"no room"}]}}}`,
 		"/addons/supported-versions": `{"addons":[{"addonVersions":[{"addonVersion":"v3"},{"addonVersion":"v2"}]}]}`,
 		"/pod-identity-associations": `{"associations":[{"namespace":"kube-system","serviceAccount":"karpenter"}]}`,
 		"GetOpenIDConnectProvider":   missingRole,
-		"DescribeSubnets":            `<R><subnetSet><item><subnetId>subnet-a</subnetId><availabilityZone>eu-central-1a</availabilityZone><availableIpAddressCount>7</availableIpAddressCount></item></subnetSet></R>`,
-		"DescribeSecurityGroups":     `<R><securityGroupInfo><item><groupId>sg-1</groupId><tagSet><item><key>karpenter.sh/discovery</key><value>other</value></item></tagSet></item></securityGroupInfo></R>`,
-		"DescribeVpcEndpoints":       `<R><vpcEndpointSet><item><serviceName>com.amazonaws.eu-central-1.sqs</serviceName><vpcEndpointType>Interface</vpcEndpointType><state>available</state><privateDnsEnabled>true</privateDnsEnabled></item></vpcEndpointSet></R>`,
-		"DescribeInstances": `<R><reservationSet><item><instancesSet><item><instanceId>i-1</instanceId><instanceType>m5.large</instanceType><instanceLifecycle>spot</instanceLifecycle>
-			<cpuOptions><coreCount>1</coreCount><threadsPerCore>2</threadsPerCore></cpuOptions><metadataOptions><httpPutResponseHopLimit>2</httpPutResponseHopLimit></metadataOptions></item></instancesSet></item></reservationSet></R>`,
+		"DescribeSubnets": `<R><subnetSet><item><subnetId>subnet-a</subnetId>` +
+			`<availabilityZone>eu-central-1a</availabilityZone><availableIpAddressCount>7</availableIpAddressCount></item></subnetSet></R>`,
+		"DescribeSecurityGroups": `<R><securityGroupInfo><item><groupId>sg-1</groupId><tagSet><item><key>karpenter.sh/discovery</key>` +
+			`<value>other</value></item></tagSet></item></securityGroupInfo></R>`,
+		"DescribeVpcEndpoints": `<R><vpcEndpointSet><item><serviceName>com.amazonaws.eu-central-1.sqs</serviceName>` +
+			`<vpcEndpointType>Interface</vpcEndpointType><state>available</state><privateDnsEnabled>true</privateDnsEnabled></item>` +
+			`</vpcEndpointSet></R>`,
+		"DescribeInstances": `<R><reservationSet><item><instancesSet><item><instanceId>i-1</instanceId>` +
+			`<instanceType>m5.large</instanceType><instanceLifecycle>spot</instanceLifecycle>
+			<cpuOptions><coreCount>1</coreCount><threadsPerCore>2</threadsPerCore></cpuOptions><metadataOptions>
+				<httpPutResponseHopLimit>2</httpPutResponseHopLimit></metadataOptions></item></instancesSet></item></reservationSet></R>`,
 		"GetEbsDefaultKmsKeyId": `<R><kmsKeyId>key-1</kmsKeyId></R>`,
 		"DescribeKey":           `{"KeyMetadata":{"KeyId":"k","Arn":"arn:k","KeyState":"Enabled","KeyManager":"CUSTOMER"}}`,
 		"GetKeyPolicy":          `{"Policy":"{}"}`, "ListGrants": `{"Grants":[{"GranteePrincipal":"arn:someone"}]}`,
-		"GetServiceQuota": `{"Quota":{"Value":64}}`, "GetServiceQuota L-244521F2": `{"__type":"NoSuchResourceException","message":"none"}`, "GetAWSDefaultServiceQuota": `{"Quota":{"Value":300}}`,
-		"GetAccountSummary":                     `<R><GetAccountSummaryResult><SummaryMap><entry><key>Roles</key><value>7</value></entry></SummaryMap></GetAccountSummaryResult></R>`,
-		"ListRules":                             `{"Rules":[{"Name":"prod-karpenter"},{"Name":"other"}]}`,
-		"SimulatePrincipalPolicy":               simulation("ec2:RunInstances", "OrganizationsDecisionDetail", "AllowedByOrganizations"),
-		"SimulatePrincipalPolicy kms%3ADecrypt": simulation("kms:CreateGrant", "PermissionsBoundaryDecisionDetail", "AllowedByPermissionsBoundary"),
+		"GetServiceQuota": `{"Quota":{"Value":64}}`, "GetServiceQuota L-244521F2": `{"__type":"NoSuchResourceException","message":"none"}`,
+		"GetAWSDefaultServiceQuota": `{"Quota":{"Value":300}}`,
+		"GetAccountSummary": `<R><GetAccountSummaryResult><SummaryMap><entry><key>Roles</key><value>7</value></entry>` +
+			`</SummaryMap></GetAccountSummaryResult></R>`,
+		"ListRules":               `{"Rules":[{"Name":"prod-karpenter"},{"Name":"other"}]}`,
+		"SimulatePrincipalPolicy": simulation("ec2:RunInstances", "OrganizationsDecisionDetail", "AllowedByOrganizations"),
+		"SimulatePrincipalPolicy kms%3ADecrypt": simulation("kms:CreateGrant", "PermissionsBoundaryDecisionDetail",
+			"AllowedByPermissionsBoundary"),
 	}
 }
 
 // simulation returns one action that policies other than the role's own deny, one that the role's own policies deny,
 // and one without that detail.
 func simulation(action, detail, allowed string) string {
-	return fmt.Sprintf("<R><SimulatePrincipalPolicyResult><EvaluationResults><member><EvalActionName>%[1]s</EvalActionName><EvalDecision>explicitDeny</EvalDecision><%[2]s><%[3]s>false</%[3]s></%[2]s></member>"+
-		"<member><EvalActionName>own:Policy</EvalActionName><EvalDecision>implicitDeny</EvalDecision><%[2]s><%[3]s>true</%[3]s></%[2]s></member>"+
-		"<member><EvalActionName>no:Detail</EvalActionName><EvalDecision>implicitDeny</EvalDecision></member></EvaluationResults></SimulatePrincipalPolicyResult></R>", action, detail, allowed)
+	return fmt.Sprintf("<R><SimulatePrincipalPolicyResult><EvaluationResults><member><EvalActionName>%[1]s</EvalActionName>"+
+		"<EvalDecision>explicitDeny</EvalDecision><%[2]s><%[3]s>false</%[3]s></%[2]s></member>"+
+		"<member><EvalActionName>own:Policy</EvalActionName><EvalDecision>implicitDeny</EvalDecision><%[2]s><%[3]s>true</%[3]s>"+
+		"</%[2]s></member>"+
+		"<member><EvalActionName>no:Detail</EvalActionName><EvalDecision>implicitDeny</EvalDecision></member></EvaluationResults>"+
+		"</SimulatePrincipalPolicyResult></R>", action, detail, allowed)
 }
 
 func TestLook(t *testing.T) {
 	a, server := &account{answers: answers()}, k8sfake.New(t)
-	server.Put("/apis/policy/v1/namespaces/shop/poddisruptionbudgets/web", "policy/v1", "PodDisruptionBudget", map[string]any{"status": map[string]any{"expectedPods": int64(3)}})
+	server.Put("/apis/policy/v1/namespaces/shop/poddisruptionbudgets/web", "policy/v1", "PodDisruptionBudget",
+		map[string]any{"status": map[string]any{"expectedPods": int64(3)}})
 	o := observed(t, a, server.Dial)
 	if len(o.Unseen) > 0 {
 		t.Fatalf("unseen: %v", o.Unseen)
 	}
 	got := []any{
-		len(o.Params), o.Caller, o.Cluster.VPC, o.Cluster.Version, o.Cluster.PublicAPI, o.Cluster.OIDCIssuer, o.NodeGroups[0].Subnets, o.NodeGroups[0].Taints[0].Effect, o.AddOns, o.Association, o.Provider,
-		o.Subnets[0].Free, o.SecurityGroups[0].Tags, o.Endpoints, o.Instances[0], o.Keys, o.Quotas[doctor.SpotVCPU], o.Quotas[doctor.RulesPerBus], o.Account, o.Rules, o.RuleExists, o.SpotRole, o.Denied, o.Bounded,
+		len(o.Params), o.Caller, o.Cluster.VPC, o.Cluster.Version, o.Cluster.PublicAPI, o.Cluster.OIDCIssuer, o.NodeGroups[0].Subnets,
+		o.NodeGroups[0].Taints[0].Effect, o.AddOns, o.Association, o.Provider,
+		o.Subnets[0].Free, o.SecurityGroups[0].Tags, o.Endpoints, o.Instances[0], o.Keys, o.Quotas[doctor.SpotVCPU],
+		o.Quotas[doctor.RulesPerBus], o.Account, o.Rules, o.RuleExists, o.SpotRole, o.Denied, o.Bounded,
 		o.Budgets[0].Status.ExpectedPods, o.Parameters, o.Cluster.AuthMode,
 	}
 	want := []any{
 		1, "arn:aws:iam::111122223333:role/team/ops", "vpc-1", "1.35", true, "https://oidc/1", []string{"subnet-a"}, "NO_SCHEDULE",
-		[]doctor.AddOn{{Name: "coredns", Version: "v1", Status: "DEGRADED", Issues: []string{"no room"}, Listed: []string{"v3", "v2"}}}, true, false,
-		7, map[string]string{"karpenter.sh/discovery": "other"}, []doctor.Endpoint{{Service: "com.amazonaws.eu-central-1.sqs", Type: "Interface", State: "available", PrivateDNS: true}},
+		[]doctor.AddOn{{Name: "coredns", Version: "v1", Status: "DEGRADED", Issues: []string{"no room"}, Listed: []string{"v3", "v2"}}},
+		true, false,
+		7, map[string]string{"karpenter.sh/discovery": "other"}, []doctor.Endpoint{
+			{Service: "com.amazonaws.eu-central-1.sqs", Type: "Interface", State: "available", PrivateDNS: true},
+		},
 		doctor.Instance{ID: "i-1", Type: "m5.large", VCPU: 2, Spot: true, HopLimit: 2, Tags: map[string]string{}},
-		[]doctor.Key{{ID: "key-1", State: "Enabled", Policy: "{}", Grantees: []string{"arn:someone"}}, {ID: "key-2", State: "Enabled", Policy: "{}", Grantees: []string{"arn:someone"}}},
-		64.0, 300.0, map[string]int{"Roles": 7}, 2, true, true, []string{"ec2:RunInstances"}, []string{"kms:CreateGrant"}, int32(3), 2, "API_AND_CONFIG_MAP",
+		[]doctor.Key{
+			{ID: "key-1", State: "Enabled", Policy: "{}", Grantees: []string{"arn:someone"}},
+			{ID: "key-2", State: "Enabled", Policy: "{}", Grantees: []string{"arn:someone"}},
+		},
+		64.0, 300.0, map[string]int{"Roles": 7}, 2, true, true, []string{"ec2:RunInstances"}, []string{"kms:CreateGrant"}, int32(3), 2,
+		"API_AND_CONFIG_MAP",
 	}
 	for i := range want {
 		if fmt.Sprintf("%+v", got[i]) != fmt.Sprintf("%+v", want[i]) {
@@ -188,7 +225,9 @@ func TestLook(t *testing.T) {
 	}
 	for _, call := range a.called {
 		method, action, _ := strings.Cut(call, " ")
-		reads := slices.ContainsFunc([]string{"Get", "List", "Describe", "Simulate"}, func(verb string) bool { return strings.HasPrefix(action, verb) })
+		reads := slices.ContainsFunc([]string{"Get", "List", "Describe", "Simulate"}, func(verb string) bool {
+			return strings.HasPrefix(action, verb)
+		})
 		if !reads && (method != http.MethodGet || action != "" && action[0] != '/') {
 			t.Errorf("it calls %s", call)
 		}
@@ -223,7 +262,8 @@ func TestMissingCluster(t *testing.T) {
 	all := answers()
 	all[""] = `{"__type":"ResourceNotFoundException","message":"none"}`
 	o := observed(t, &account{answers: all}, noDial)
-	if !o.Missing || o.Cluster != nil || o.Unseen[doctor.Pods] != `there is no EKS cluster "prod" in this account and region` || o.Rules != 2 {
+	if !o.Missing || o.Cluster != nil || o.Unseen[doctor.Pods] != `there is no EKS cluster "prod" in this account and region` ||
+		o.Rules != 2 {
 		t.Errorf("%+v", o)
 	}
 }
@@ -232,11 +272,15 @@ func TestMissingCluster(t *testing.T) {
 type at string
 
 func (a at) DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
-	return &eks.DescribeClusterOutput{Cluster: &types.Cluster{Arn: new("arn:aws:eks:eu-central-1:111122223333:cluster/prod"), Endpoint: new(string(a))}}, nil
+	return &eks.DescribeClusterOutput{
+		Cluster: &types.Cluster{Arn: new("arn:aws:eks:eu-central-1:111122223333:cluster/prod"), Endpoint: new(string(a))},
+	}, nil
 }
 
 func TestClosedCluster(t *testing.T) {
-	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
 	t.Cleanup(refusing.Close)
 	config := aws.Config{Region: "eu-central-1", Credentials: credentials.NewStaticCredentialsProvider("id", "key", "")}
 	stranger := k8s.Dial(config, at(refusing.URL))
@@ -268,7 +312,8 @@ func TestForbiddenNodes(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		if strings.HasSuffix(r.URL.Path, "/nodes") {
 			w.WriteHeader(http.StatusForbidden)
-			_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"nodes is forbidden","code":403}`)
+			_, _ = io.WriteString(w,
+				`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"nodes is forbidden","code":403}`)
 			return
 		}
 		_, _ = io.WriteString(w, `{"kind":"List","apiVersion":"v1","metadata":{},"items":[]}`)

@@ -109,7 +109,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // known distinguishes a collection from an object that does not exist.
 func (s *Server) known(path string) bool {
-	for _, resource := range []string{"nodes", "pods", "deployments", "secrets", "nodepools", "nodeclaims", "poddisruptionbudgets", "clusterroles", "clusterrolebindings"} {
+	for _, resource := range []string{
+		"nodes", "pods", "deployments", "secrets", "nodepools", "nodeclaims", "poddisruptionbudgets", "clusterroles", "clusterrolebindings",
+	} {
 		if strings.HasSuffix(path, "/"+resource) {
 			return true
 		}

@@ -132,7 +132,8 @@ func (c *Cluster) Remove(object Object) {
 		return
 	}
 	if len(live.GetFinalizers()) > 0 {
-		_, err := c.in(live).Patch(context.Background(), live.GetName(), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		_, err := c.in(live).Patch(context.Background(), live.GetName(), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`),
+			metav1.PatchOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			c.t.Fatal(err)
 		}

@@ -109,7 +109,8 @@ func start(binary, dir string) (config *rest.Config, stop func(), err error) {
 	err = run("kube-apiserver", "--etcd-servers="+etcd, "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", ports[2]), "--cert-dir="+dir, "--token-auth-file="+filepath.Join(dir, "tokens.csv"),
 		"--authorization-mode=RBAC", "--endpoint-reconciler-type=none", "--service-cluster-ip-range=10.100.0.0/24",
-		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+key, "--service-account-signing-key-file="+key,
+		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+key,
+		"--service-account-signing-key-file="+key,
 		// No controllers run, so nothing creates the service accounts and tokens that this plugin requires.
 		"--disable-admission-plugins=ServiceAccount")
 	if err != nil {

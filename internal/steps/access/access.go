@@ -41,7 +41,8 @@ type EKS interface {
 	CreateAccessEntry(context.Context, *eks.CreateAccessEntryInput, ...func(*eks.Options)) (*eks.CreateAccessEntryOutput, error)
 	UpdateAccessEntry(context.Context, *eks.UpdateAccessEntryInput, ...func(*eks.Options)) (*eks.UpdateAccessEntryOutput, error)
 	DeleteAccessEntry(context.Context, *eks.DeleteAccessEntryInput, ...func(*eks.Options)) (*eks.DeleteAccessEntryOutput, error)
-	ListAssociatedAccessPolicies(context.Context, *eks.ListAssociatedAccessPoliciesInput, ...func(*eks.Options)) (*eks.ListAssociatedAccessPoliciesOutput, error)
+	ListAssociatedAccessPolicies(context.Context, *eks.ListAssociatedAccessPoliciesInput,
+		...func(*eks.Options)) (*eks.ListAssociatedAccessPoliciesOutput, error)
 	AssociateAccessPolicy(context.Context, *eks.AssociateAccessPolicyInput, ...func(*eks.Options)) (*eks.AssociateAccessPolicyOutput, error)
 }
 
@@ -83,7 +84,8 @@ func unseenTag(p *plan.Plan, err error) error {
 	if !errors.As(err, &refused) || refused.ErrorCode() != "AccessDeniedException" {
 		return err
 	}
-	return &steps.NotReady{Reason: fmt.Sprintf("%v; the function may change only a cluster that carries the tag %s=%s: look whether cluster %s has it, and whether a service control policy refuses",
+	return &steps.NotReady{Reason: fmt.Sprintf("%v; the function may change only a cluster that carries the tag %s=%s: "+
+		"look whether cluster %s has it, and whether a service control policy refuses",
 		err, names.TagRack, p.Rack, p.Cluster.Name)}
 }
 
@@ -176,7 +178,8 @@ func (a *Access) vacant(ctx context.Context, p *plan.Plan) error {
 	}
 	slices.Sort(found)
 	return steps.Reject("karpenter_auth_mode", "cluster %s has a Karpenter, or parts of one, that Sawhorse did not make: %s; "+
-		"two Karpenters on one cluster end each other's nodes; move the pods of its nodes to node groups and uninstall it, or use another cluster",
+		"two Karpenters on one cluster end each other's nodes; move the pods of its nodes to node groups and uninstall it, "+
+		"or use another cluster",
 		p.Cluster.Name, strings.Join(slices.Compact(found), ", "))
 }
 

@@ -45,7 +45,8 @@ func begin(t *testing.T) scene {
 		cloud.IAM.Roles["Sawhorse-"+f] = &awsfake.Role{Role: iamtypes.Role{CreateDate: new(cloud.Now())}}
 	}
 	return scene{t, cloud, api, &Access{EKS: cloud.EKS, IAM: cloud.IAM, Dial: api.Dial, Principals: principals, Now: cloud.Now}, &plan.Plan{
-		Rack: "demo", Cluster: plan.Cluster{Name: "demo", ARN: awsfake.ClusterARN, Partition: "aws"}, Access: plan.Access{Mode: "API_AND_CONFIG_MAP"},
+		Rack: "demo", Cluster: plan.Cluster{Name: "demo", ARN: awsfake.ClusterARN, Partition: "aws"},
+		Access: plan.Access{Mode: "API_AND_CONFIG_MAP"},
 	}}
 }
 
@@ -94,7 +95,8 @@ func TestOpensTheClusterOnce(t *testing.T) {
 	if changes != "access mode of cluster demo changed to API_AND_CONFIG_MAP" || progress.Wait <= 0 || len(s.cloud.EKS.Entries) > 0 {
 		t.Fatalf("%s, %+v", changes, progress)
 	}
-	if progress, changes := s.run(); changes != "" || progress.Wait <= 0 || progress.Wait > 30*time.Second || !strings.Contains(progress.Note, "API_AND_CONFIG_MAP") {
+	if progress, changes := s.run(); changes != "" || progress.Wait <= 0 || progress.Wait > 30*time.Second ||
+		!strings.Contains(progress.Note, "API_AND_CONFIG_MAP") {
 		t.Fatalf("%s, %+v", changes, progress)
 	}
 	t.Log("then the entries, and the rights behind them")
@@ -110,7 +112,8 @@ func TestOpensTheClusterOnce(t *testing.T) {
 			if len(entry.KubernetesGroups) > 0 || !slices.Equal(entry.Policies, []string{adminPolicy}) || object != nil || binding != nil {
 				t.Errorf("%s: %+v, role %v", f, entry, object)
 			}
-		} else if !slices.Equal(entry.KubernetesGroups, []string{names.Group(f)}) || len(entry.Policies) > 0 || object == nil || binding == nil {
+		} else if !slices.Equal(entry.KubernetesGroups, []string{names.Group(f)}) || len(entry.Policies) > 0 || object == nil ||
+			binding == nil {
 			t.Errorf("%s: %+v, role %v", f, entry, object)
 		}
 	}
@@ -131,7 +134,9 @@ func TestAccessModes(t *testing.T) {
 		s := begin(t)
 		s.cloud.EKS.Cluster.AccessConfig.AuthenticationMode, s.plan.Access.Mode = c.live, c.wanted
 		s.opened()
-		updates := slices.DeleteFunc(s.cloud.Writes(), func(call string) bool { return !strings.HasPrefix(call, "EKS.UpdateClusterConfig") })
+		updates := slices.DeleteFunc(s.cloud.Writes(), func(call string) bool {
+			return !strings.HasPrefix(call, "EKS.UpdateClusterConfig")
+		})
 		if (len(updates) > 0) != c.asked {
 			t.Errorf("from %s to %s: %v", c.live, c.wanted, updates)
 		}
@@ -144,7 +149,8 @@ type overtaken struct {
 	to types.AuthenticationMode
 }
 
-func (o overtaken) DescribeCluster(ctx context.Context, in *eks.DescribeClusterInput, options ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
+func (o overtaken) DescribeCluster(ctx context.Context, in *eks.DescribeClusterInput,
+	options ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
 	out, err := o.EKS.DescribeCluster(ctx, in, options...)
 	o.Cluster.AccessConfig.AuthenticationMode = o.to
 	return out, err
@@ -170,7 +176,8 @@ type blind struct {
 	looks *int
 }
 
-func (b blind) DescribeCluster(ctx context.Context, in *eks.DescribeClusterInput, options ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
+func (b blind) DescribeCluster(ctx context.Context, in *eks.DescribeClusterInput,
+	options ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
 	if *b.looks++; *b.looks > 1 {
 		return nil, errThrottled
 	}
@@ -211,9 +218,12 @@ func TestRepairsOnlyWhatDiffers(t *testing.T) {
 		{"an entry gone", func(s scene) { delete(s.cloud.EKS.Entries, role("nodepools")) }, "access entry of function nodepools created"},
 		{"an administrator's entry gone", func(s scene) { delete(s.cloud.EKS.Entries, role("controller")) },
 			"access entry of function controller created, access entry of function controller associated with AmazonEKSClusterAdminPolicy"},
-		{"other groups", func(s scene) { s.cloud.EKS.Entries[role("nodepools")].KubernetesGroups = []string{"x"} }, "access entry of function nodepools updated"},
-		{"no policy", func(s scene) { s.cloud.EKS.Entries[role("access")].Policies = nil }, "access entry of function access associated with AmazonEKSClusterAdminPolicy"},
-		{"another type", func(s scene) { s.cloud.EKS.Entries[role("nodepools")].Type = new("EC2_LINUX") }, "access entry of function nodepools created"},
+		{"other groups", func(s scene) { s.cloud.EKS.Entries[role("nodepools")].KubernetesGroups = []string{"x"} },
+			"access entry of function nodepools updated"},
+		{"no policy", func(s scene) { s.cloud.EKS.Entries[role("access")].Policies = nil },
+			"access entry of function access associated with AmazonEKSClusterAdminPolicy"},
+		{"another type", func(s scene) { s.cloud.EKS.Entries[role("nodepools")].Type = new("EC2_LINUX") },
+			"access entry of function nodepools created"},
 		// An entry binds to the role as it was at its creation. A stack that was deleted and deployed again has new
 		// roles with the same names.
 		{"the role created again", func(s scene) {
@@ -221,7 +231,8 @@ func TestRepairsOnlyWhatDiffers(t *testing.T) {
 		},
 			"access entry of function nodepools created"},
 		{"a role of the cluster gone", func(s scene) { delete(s.api.Objects, clusterRole) }, "ClusterRole/sawhorse:nodepools created"},
-		{"a role of the cluster changed", func(s scene) { s.api.Objects[clusterRole].Object["rules"] = []any{} }, "ClusterRole/sawhorse:nodepools updated"},
+		{"a role of the cluster changed", func(s scene) { s.api.Objects[clusterRole].Object["rules"] = []any{} },
+			"ClusterRole/sawhorse:nodepools updated"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			s := begin(t)
@@ -255,7 +266,8 @@ func TestWaitsUntilTheEntryWorks(t *testing.T) {
 func TestRefusesAnotherKarpenter(t *testing.T) {
 	for what, put := range map[string]func(scene){
 		"Deployment/infra/k": func(s scene) {
-			s.api.Put("/apis/apps/v1/namespaces/infra/deployments/k", "apps/v1", "Deployment", map[string]any{"metadata": map[string]any{"labels": map[string]any{"app.kubernetes.io/name": "karpenter"}}})
+			s.api.Put("/apis/apps/v1/namespaces/infra/deployments/k", "apps/v1", "Deployment",
+				map[string]any{"metadata": map[string]any{"labels": map[string]any{"app.kubernetes.io/name": "karpenter"}}})
 		},
 		"NodePool/workload": func(s scene) {
 			s.api.Put("/apis/karpenter.sh/v1/nodepools/workload", "karpenter.sh/v1", "NodePool", map[string]any{})
@@ -264,11 +276,14 @@ func TestRefusesAnotherKarpenter(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			s := begin(t)
 			s.cloud.EKS.Cluster.AccessConfig.AuthenticationMode = types.AuthenticationModeApiAndConfigMap
-			s.plan.NodePools.Objects = []plan.Object{{"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": map[string]any{"name": "workload"}}}
+			s.plan.NodePools.Objects = []plan.Object{
+				{"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": map[string]any{"name": "workload"}},
+			}
 			put(s)
 			_, err := s.step.Run(t.Context(), s.plan, "vacant")
 			var rejected *steps.Rejected
-			if !errors.As(err, &rejected) || !strings.Contains(err.Error(), what) || rejected.Problems[0].Parameter != "karpenter_auth_mode" || len(s.api.Writes)+len(s.cloud.Writes()) > 0 {
+			if !errors.As(err, &rejected) || !strings.Contains(err.Error(), what) ||
+				rejected.Problems[0].Parameter != "karpenter_auth_mode" || len(s.api.Writes)+len(s.cloud.Writes()) > 0 {
 				t.Errorf("%v, writes %v %v", err, s.api.Writes, s.cloud.Writes())
 			}
 		})
@@ -279,8 +294,9 @@ func TestRefusesAnotherKarpenter(t *testing.T) {
 func TestRefusesWhatLaterStepsWould(t *testing.T) {
 	const deployments = "/apis/apps/v1/namespaces/kube-system/deployments/"
 	ca := func(s scene, name string) {
-		s.api.Put(deployments+name, "apps/v1", "Deployment", map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
-			"containers": []any{map[string]any{"image": "registry.k8s.io/autoscaling/cluster-autoscaler:v1"}}}}}})
+		s.api.Put(deployments+name, "apps/v1", "Deployment",
+			map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
+				"containers": []any{map[string]any{"image": "registry.k8s.io/autoscaling/cluster-autoscaler:v1"}}}}}})
 	}
 	for _, c := range []struct {
 		what, parameter string
@@ -291,12 +307,14 @@ func TestRefusesWhatLaterStepsWould(t *testing.T) {
 		{"registry.k8s.io/coredns:v1", "cluster_autoscaler", func(s scene) {
 			ca(s, "one")
 			s.plan.Autoscaler.Deployment = "kube-system/coredns"
-			s.api.Put(deployments+"coredns", "apps/v1", "Deployment", map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
-				"containers": []any{map[string]any{"image": "registry.k8s.io/coredns:v1"}}}}}})
+			s.api.Put(deployments+"coredns", "apps/v1", "Deployment",
+				map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
+					"containers": []any{map[string]any{"image": "registry.k8s.io/coredns:v1"}}}}}})
 		}},
 		{"DaemonSet/kube-system/nvidia-device-plugin-daemonset", "nvidia_device_plugin_enable", func(s scene) {
 			s.plan.Controller.DevicePlugin = true
-			s.api.Put("/apis/apps/v1/namespaces/kube-system/daemonsets/nvidia-device-plugin-daemonset", "apps/v1", "DaemonSet", map[string]any{})
+			s.api.Put("/apis/apps/v1/namespaces/kube-system/daemonsets/nvidia-device-plugin-daemonset", "apps/v1", "DaemonSet",
+				map[string]any{})
 		}},
 		{"", "", func(s scene) { ca(s, "one"); ca(s, "two"); s.plan.Autoscaler.Deployment = "kube-system/two" }},
 		{"", "", func(s scene) {
@@ -317,7 +335,8 @@ func TestRefusesWhatLaterStepsWould(t *testing.T) {
 			continue
 		}
 		var rejected *steps.Rejected
-		if !errors.As(err, &rejected) || !strings.Contains(err.Error(), c.what) || rejected.Problems[0].Parameter != c.parameter || len(s.api.Writes) > 0 {
+		if !errors.As(err, &rejected) || !strings.Contains(err.Error(), c.what) || rejected.Problems[0].Parameter != c.parameter ||
+			len(s.api.Writes) > 0 {
 			t.Errorf("%s: %v, writes %v", c.what, err, s.api.Writes)
 		}
 	}

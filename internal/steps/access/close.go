@@ -70,7 +70,8 @@ func (a *Access) revoke(ctx context.Context, p *plan.Plan, progress *steps.Progr
 	case !k8s.IsForbidden(err) && !errors.As(err, new(*steps.Unreachable)):
 		return err
 	}
-	progress.Happened("rack", "the rights of Sawhorse's functions stay in cluster %s (%v); nobody has them any more; delete them: kubectl delete clusterrolebindings,clusterroles -l %s=%s",
+	progress.Happened("rack", "the rights of Sawhorse's functions stay in cluster %s (%v); nobody has them any more; "+
+		"delete them: kubectl delete clusterrolebindings,clusterroles -l %s=%s",
 		p.Cluster.Name, err, names.TagRack, p.Rack)
 	return nil
 }

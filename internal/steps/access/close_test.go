@@ -22,7 +22,9 @@ func closing(t *testing.T) scene {
 	s := begin(t)
 	s.opened()
 	s.cloud.EKS.Entries[theirs] = &awsfake.Entry{AccessEntry: types.AccessEntry{PrincipalArn: new(theirs), Type: new("STANDARD")}}
-	s.api.Put(foreign, "rbac.authorization.k8s.io/v1", "ClusterRole", map[string]any{"metadata": map[string]any{"labels": map[string]any{"sawhorse.dev/rack": "other"}}})
+	s.api.Put(foreign, "rbac.authorization.k8s.io/v1", "ClusterRole", map[string]any{
+		"metadata": map[string]any{"labels": map[string]any{"sawhorse.dev/rack": "other"}},
+	})
 	s.cloud.Pass(time.Hour)
 	s.cloud.Forget()
 	s.api.Writes = nil
@@ -107,7 +109,8 @@ func TestClosesWithoutTheAPIServer(t *testing.T) {
 		s := closing(t)
 		spoil(s)
 		incidents := s.closed()
-		if len(incidents) != 1 || !strings.Contains(incidents[0], "kubectl delete clusterrolebindings,clusterroles -l sawhorse.dev/rack=demo") {
+		if len(incidents) != 1 ||
+			!strings.Contains(incidents[0], "kubectl delete clusterrolebindings,clusterroles -l sawhorse.dev/rack=demo") {
 			t.Errorf("%s: %v", what, incidents)
 		}
 		if len(s.cloud.EKS.Entries) != 1 {

@@ -47,7 +47,8 @@ func (a *Access) entry(ctx context.Context, p *plan.Plan, function string, progr
 			return err
 		}
 		if stale {
-			if _, err := a.EKS.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: &role}); err != nil && !notFound(err) {
+			if _, err := a.EKS.DeleteAccessEntry(ctx,
+				&eks.DeleteAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: &role}); err != nil && !notFound(err) {
 				return fmt.Errorf("access entry %s: delete: %w", role, err)
 			}
 			live = nil
@@ -106,7 +107,8 @@ func (a *Access) create(ctx context.Context, p *plan.Plan, function string, prog
 		ClusterName: &p.Cluster.Name, PrincipalArn: &role, KubernetesGroups: groups(function), Type: new("STANDARD"),
 	})
 	if errors.As(err, new(*types.ResourceInUseException)) {
-		return steps.NotYet(poll, "EKS has an access entry of function %s that it does not show yet, or an earlier one that is being deleted", function)
+		return steps.NotYet(poll,
+			"EKS has an access entry of function %s that it does not show yet, or an earlier one that is being deleted", function)
 	}
 	if err != nil {
 		return fmt.Errorf("access entry %s: create: %w", role, a.unknownToEKS(ctx, function, err))
@@ -137,7 +139,9 @@ func (a *Access) update(ctx context.Context, p *plan.Plan, function string, live
 	if slices.Equal(live.KubernetesGroups, wanted) {
 		return nil
 	}
-	_, err := a.EKS.UpdateAccessEntry(ctx, &eks.UpdateAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: &role, KubernetesGroups: wanted})
+	_, err := a.EKS.UpdateAccessEntry(ctx, &eks.UpdateAccessEntryInput{
+		ClusterName: &p.Cluster.Name, PrincipalArn: &role, KubernetesGroups: wanted,
+	})
 	if err != nil {
 		return fmt.Errorf("access entry %s: update: %w", role, err)
 	}
@@ -151,7 +155,8 @@ func (a *Access) policy(ctx context.Context, p *plan.Plan, function string, made
 	if administrators[function] {
 		if err := a.associate(ctx, p, function, progress); err != nil {
 			if notFound(err) && steps.Young(made, a.Now()) {
-				return steps.NotYet(poll, "EKS does not show the access entry of function %s everywhere yet: it was made less than a minute ago", function)
+				return steps.NotYet(poll,
+					"EKS does not show the access entry of function %s everywhere yet: it was made less than a minute ago", function)
 			}
 			return err
 		}
@@ -164,7 +169,9 @@ func (a *Access) policy(ctx context.Context, p *plan.Plan, function string, made
 
 func (a *Access) associate(ctx context.Context, p *plan.Plan, function string, progress *steps.Progress) error {
 	role, policy := a.Principals[function], admin.Policy(p.Cluster.Partition)
-	out, err := a.EKS.ListAssociatedAccessPolicies(ctx, &eks.ListAssociatedAccessPoliciesInput{ClusterName: &p.Cluster.Name, PrincipalArn: &role})
+	out, err := a.EKS.ListAssociatedAccessPolicies(ctx, &eks.ListAssociatedAccessPoliciesInput{
+		ClusterName: &p.Cluster.Name, PrincipalArn: &role,
+	})
 	if err != nil {
 		return fmt.Errorf("access entry %s: list policies: %w", role, err)
 	}

@@ -88,7 +88,8 @@ func TestAnAdministratorIsRefused(t *testing.T) {
 	s := opening(t, awsfake.Lag{})
 	s.complete()
 	s.api.Forbidden, s.cloud.EKS.Entries[role("access")].Policies = true, nil
-	if progress, err := s.step.Run(t.Context(), s.plan, "vacant"); err == nil || !strings.Contains(err.Error(), "send a full Rack Reconcile Requested") {
+	if progress, err := s.step.Run(t.Context(), s.plan, "vacant"); err == nil ||
+		!strings.Contains(err.Error(), "send a full Rack Reconcile Requested") {
 		t.Errorf("no policy: %+v, %v", progress, err)
 	}
 }
@@ -99,7 +100,8 @@ func TestTheTagOfTheClusterCountsLater(t *testing.T) {
 	s := begin(t)
 	s.cloud.FailAt(2, late) // the call after DescribeCluster
 	_, err := s.step.Run(t.Context(), s.plan, "")
-	if !errors.As(err, new(*steps.NotReady)) || !strings.Contains(err.Error(), "sawhorse.dev/rack=demo") || !strings.Contains(err.Error(), "eks:UpdateClusterConfig") {
+	if !errors.As(err, new(*steps.NotReady)) || !strings.Contains(err.Error(), "sawhorse.dev/rack=demo") ||
+		!strings.Contains(err.Error(), "eks:UpdateClusterConfig") {
 		t.Fatalf("refused: %v", err)
 	}
 	s.cloud.Forget()

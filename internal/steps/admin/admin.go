@@ -18,7 +18,8 @@ import (
 
 // EKS lists the calls that read a policy's age.
 type EKS interface {
-	ListAssociatedAccessPolicies(context.Context, *eks.ListAssociatedAccessPoliciesInput, ...func(*eks.Options)) (*eks.ListAssociatedAccessPoliciesOutput, error)
+	ListAssociatedAccessPolicies(context.Context, *eks.ListAssociatedAccessPoliciesInput,
+		...func(*eks.Options)) (*eks.ListAssociatedAccessPoliciesOutput, error)
 }
 
 // Function describes a function that EKS makes a cluster administrator.
@@ -44,19 +45,25 @@ func (f Function) Refused(ctx context.Context, cluster plan.Cluster, err error) 
 	if !k8s.IsForbidden(err) {
 		return err
 	}
-	out, look := f.EKS.ListAssociatedAccessPolicies(ctx, &eks.ListAssociatedAccessPoliciesInput{ClusterName: &cluster.Name, PrincipalArn: &f.Principal})
+	out, look := f.EKS.ListAssociatedAccessPolicies(ctx, &eks.ListAssociatedAccessPoliciesInput{
+		ClusterName: &cluster.Name, PrincipalArn: &f.Principal,
+	})
 	if look != nil {
-		return fmt.Errorf("function %s is forbidden what it asks of cluster %s (%v), and its access entry cannot be read: %w", f.Name, cluster.Name, err, look)
+		return fmt.Errorf("function %s is forbidden what it asks of cluster %s (%v), and its access entry cannot be read: %w", f.Name,
+			cluster.Name, err, look)
 	}
 	policy, found := find(out.AssociatedAccessPolicies, Policy(cluster.Partition))
 	switch {
 	case !found:
-		return fmt.Errorf("function %s is forbidden what it asks of cluster %s, because its access entry lacks AmazonEKSClusterAdminPolicy; send a full Rack Reconcile Requested, which puts it back: %w",
+		return fmt.Errorf("function %s is forbidden what it asks of cluster %s, "+
+			"because its access entry lacks AmazonEKSClusterAdminPolicy; send a full Rack Reconcile Requested, which puts it back: %w",
 			f.Name, cluster.Name, err)
 	case steps.Young(policy.AssociatedAt, f.Now()):
-		return steps.NotYet(poll, "the AmazonEKSClusterAdminPolicy of function %s does not work yet: it was associated less than a minute ago", f.Name)
+		return steps.NotYet(poll,
+			"the AmazonEKSClusterAdminPolicy of function %s does not work yet: it was associated less than a minute ago", f.Name)
 	}
-	return fmt.Errorf("function %s is forbidden what it asks of cluster %s, although EKS makes it an administrator; look for an admission webhook, a ValidatingAdmissionPolicy or a quota that refuses: %w",
+	return fmt.Errorf("function %s is forbidden what it asks of cluster %s, although EKS makes it an administrator; "+
+		"look for an admission webhook, a ValidatingAdmissionPolicy or a quota that refuses: %w",
 		f.Name, cluster.Name, err)
 }
 

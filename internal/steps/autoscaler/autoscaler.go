@@ -122,7 +122,7 @@ func (r *run) handOver(ctx context.Context, live deployment) (steps.Progress, er
 	case plan.AutoscalerGroups:
 		groups = slices.Concat(r.plan.Autoscaler.Groups, unmanaged)
 	default:
-		return r.progress, fmt.Errorf("autoscaler: unknown state %q", state)
+		return r.progress, fmt.Errorf("autoscaler: unknown state %q; deploy the stack again", state)
 	}
 	if len(groups) == 0 {
 		return r.change(ctx, live, func(wanted deployment) { wanted.scale(0) })

@@ -63,7 +63,8 @@ func (r *run) finish(ctx context.Context, live deployment) (steps.Progress, erro
 	}
 	subject := k8s.Subject(live.Unstructured)
 	if rollout.Stuck {
-		r.progress.Warn("karpenter_enabled", "%s is as it was before Karpenter, and its pods do not get ready: %s.", subject, rollout.Note)
+		r.progress.Warn("karpenter_enabled", "%s is as it was before Karpenter, and its pods do not get ready: %s. "+
+			"Look at the pods (kubectl describe): they failed before Karpenter too, or what they need has changed.", subject, rollout.Note)
 	} else if !rollout.Done {
 		return r.progress.NotYet(poll, "%s: %s", subject, rollout.Note)
 	}

@@ -133,7 +133,7 @@ func (r *run) describe(ctx context.Context, input *autoscaling.DescribeAutoScali
 	for pages := autoscaling.NewDescribeAutoScalingGroupsPaginator(r.scaling, input); pages.HasMorePages(); {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("Auto Scaling groups: describe: %w", err)
+			return nil, fmt.Errorf("the Auto Scaling groups: describe: %w", err)
 		}
 		all = append(all, page.AutoScalingGroups...)
 	}

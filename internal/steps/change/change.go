@@ -133,7 +133,8 @@ func (w *writer) put(ctx context.Context, c rack.Change, one rack.Write) error {
 	switch reason := code(err); {
 	case reason == "ParameterPatternMismatchException" || reason == "ValidationException":
 		return w.refuse(ctx, c, params.Problem{Parameter: one.Name, Message: fmt.Sprintf(
-			"Parameter Store does not take the value that the change request %s has for it (%s): request it again with one that obeys the parameter's AllowedPattern, or bring the pattern up to date with `sawhorse register`%s",
+			"Parameter Store does not take the value that the change request %s has for it (%s): request it again with one "+
+				"that obeys the parameter's AllowedPattern, or bring the pattern up to date with `sawhorse register`%s",
 			c.ID, reason, before(c, one),
 		)})
 	case err != nil:

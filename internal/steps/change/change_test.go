@@ -50,7 +50,9 @@ func (s *scene) change(state rack.ChangeState, id string, set map[string]string,
 		s.Fatal(err)
 	}
 	item := awsfake.Item{}
-	for name, value := range map[string]string{"pk": "rack#demo", "sk": "change#" + id, "state": string(state), "at": id, "payload": string(payload)} {
+	for name, value := range map[string]string{
+		"pk": "rack#demo", "sk": "change#" + id, "state": string(state), "at": id, "payload": string(payload),
+	} {
 		item[name] = &types.AttributeValueMemberS{Value: value}
 	}
 	s.cloud.Table.Items["rack#demo change#"+id] = item
@@ -116,7 +118,9 @@ func TestWritesAtTheStoresPace(t *testing.T) {
 		set[fmt.Sprint("p", i)] = fmt.Sprint("value", i)
 	}
 	s := begin(t, nil).change(rack.ChangeAccepted, "1", set)
-	for _, want := range [][]string{{"p0 written", "p1 written", "p2 written"}, {"p3 written", "p4 written", "p5 written"}, {"p6 written"}} {
+	for _, want := range [][]string{
+		{"p0 written", "p1 written", "p2 written"}, {"p3 written", "p4 written", "p5 written"}, {"p6 written"},
+	} {
 		progress := s.call()
 		last := len(want) == 1
 		if wait := progress.Wait; (wait == 0) != last || wait != 0 && wait != time.Second {
@@ -146,7 +150,8 @@ func TestWritesOnlyWhatIsMissing(t *testing.T) {
 		t.Errorf("%s, %+v", s.state("1"), progress)
 	}
 
-	s = begin(t, map[string]string{"same": "1"}).change(rack.ChangeAccepted, "1", map[string]string{"same": "1"}).change(rack.ChangeAccepted, "2", nil)
+	s = begin(t, map[string]string{"same": "1"}).change(rack.ChangeAccepted, "1",
+		map[string]string{"same": "1"}).change(rack.ChangeAccepted, "2", nil)
 	s.wrote(s.call())
 	if s.state("1") != "finished" || s.state("2") != "finished" {
 		t.Errorf("changes that change nothing are %s and %s", s.state("1"), s.state("2"))
@@ -168,7 +173,8 @@ func TestTypesAndTiers(t *testing.T) {
 
 func TestChangesFollowEachOther(t *testing.T) {
 	s := begin(t, map[string]string{"a": "0"})
-	s.change(rack.ChangeAccepted, "2", map[string]string{"a": "2", "b": "2"}).change(rack.ChangeAccepted, "1", map[string]string{"a": "1", "c": "1"})
+	s.change(rack.ChangeAccepted, "2", map[string]string{"a": "2", "b": "2"}).change(rack.ChangeAccepted, "1",
+		map[string]string{"a": "1", "c": "1"})
 	s.change(rack.ChangeRequested, "3", map[string]string{"a": "3"})
 	progress := s.call()
 	s.wrote(progress, "a written", "c written", "a written")
@@ -185,7 +191,8 @@ func TestChangesFollowEachOther(t *testing.T) {
 // The second change undoes the first one in the same call.
 func TestAChangeThatTakesAnotherBack(t *testing.T) {
 	s := begin(t, map[string]string{"a": "0"})
-	s.change(rack.ChangeAccepted, "1", map[string]string{"a": "1", "new": "1"}).change(rack.ChangeAccepted, "2", map[string]string{"a": "0"})
+	s.change(rack.ChangeAccepted, "1", map[string]string{"a": "1", "new": "1"}).change(rack.ChangeAccepted, "2",
+		map[string]string{"a": "0"})
 	s.wrote(s.call(), "a written", "new written", "a written")
 	s.holds(map[string]string{"a": "0", "new": "1"})
 }
@@ -201,7 +208,8 @@ func TestALaterWriteIsNotWrittenOver(t *testing.T) {
 
 // A pass without a change to write makes one read.
 func TestNothingToWrite(t *testing.T) {
-	s := begin(t, nil).change(rack.ChangeFinished, "1", map[string]string{"a": "1"}).change(rack.ChangeRequested, "2", map[string]string{"a": "2"})
+	s := begin(t, nil).change(rack.ChangeFinished, "1", map[string]string{"a": "1"}).change(rack.ChangeRequested, "2",
+		map[string]string{"a": "2"})
 	s.call()
 	if got := s.cloud.Made(); !slices.Equal(got, []string{"DynamoDB.Query rack#demo change#"}) {
 		t.Errorf("calls %v", got)
@@ -229,9 +237,12 @@ type refusing struct {
 	err  error
 }
 
-func (r refusing) DescribeParameters(context.Context, *ssm.DescribeParametersInput, ...func(*ssm.Options)) (*ssm.DescribeParametersOutput, error) {
+func (r refusing) DescribeParameters(context.Context, *ssm.DescribeParametersInput,
+	...func(*ssm.Options)) (*ssm.DescribeParametersOutput, error) {
 	// This pattern is valid in Java but not in Go.
-	return &ssm.DescribeParametersOutput{Parameters: []ssmtypes.ParameterMetadata{{Name: new(folder + r.name), AllowedPattern: new("(?=2)")}}}, nil
+	return &ssm.DescribeParametersOutput{
+		Parameters: []ssmtypes.ParameterMetadata{{Name: new(folder + r.name), AllowedPattern: new("(?=2)")}},
+	}, nil
 }
 
 func (r refusing) PutParameter(ctx context.Context, in *ssm.PutParameterInput, _ ...func(*ssm.Options)) (*ssm.PutParameterOutput, error) {
@@ -264,8 +275,10 @@ func TestABrokenPatternEndsTheChangeBeforeItsFirstWrite(t *testing.T) {
 	s := begin(t, written)
 	s.cloud.SSM.Patterns[folder+"b"] = "^[0-9]+$"
 	s.cloud.SSM.Patterns[folder+"same"] = "^never$" // older than the pattern: not written, so not refused
-	s.change(rack.ChangeAccepted, "1", map[string]string{"a": "1", "b": "private", "same": "private"}).change(rack.ChangeAccepted, "2", map[string]string{"a": "2"})
-	if got := s.rejected("1", "b"); !strings.Contains(got, "^[0-9]+$") || !strings.Contains(got, "change request 1") || !strings.Contains(got, "nothing of that was written") {
+	s.change(rack.ChangeAccepted, "1", map[string]string{"a": "1", "b": "private", "same": "private"}).change(rack.ChangeAccepted, "2",
+		map[string]string{"a": "2"})
+	if got := s.rejected("1", "b"); !strings.Contains(got, "^[0-9]+$") || !strings.Contains(got, "change request 1") ||
+		!strings.Contains(got, "nothing of that was written") {
 		t.Errorf("%s", got)
 	}
 	s.holds(written)

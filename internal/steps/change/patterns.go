@@ -41,7 +41,9 @@ func (w *writer) obeys(ctx context.Context, c rack.Change) error {
 			value, changed := wanted[*p.Name]
 			if changed && p.AllowedPattern != nil && breaks(value, *p.AllowedPattern) {
 				return w.refuse(ctx, c, params.Problem{Parameter: strings.TrimPrefix(*p.Name, w.folder+"/"), Message: fmt.Sprintf(
-					"its AllowedPattern in Parameter Store, %s, does not take the value that the change request %s has for it, so nothing of that was written: request it again with one that obeys the pattern, or bring the pattern up to date with `sawhorse register`",
+					"its AllowedPattern in Parameter Store, %s, does not take the value that the change request %s has for it, "+
+						"so nothing of that was written: request it again with one that obeys the pattern, "+
+						"or bring the pattern up to date with `sawhorse register`",
 					*p.AllowedPattern, c.ID,
 				)})
 			}

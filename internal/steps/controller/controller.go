@@ -76,7 +76,7 @@ func (s *Step) run(ctx context.Context, p *plan.Plan, part string) (steps.Progre
 	case part == PartCRDs:
 		return steps.Progress{}, nil // the CRDs are never removed
 	}
-	return steps.Progress{}, fmt.Errorf("controller: unknown part %q", part)
+	return steps.Progress{}, fmt.Errorf("controller: unknown part %q; deploy the stack again", part)
 }
 
 // run is one call of the step.
@@ -134,7 +134,7 @@ func (r *run) release(ctx context.Context) (steps.Progress, error) {
 // function carries.
 func (r *run) wanted(name string, values map[string]any) (rendered, error) {
 	if r.plan.Controller.Version != names.KarpenterVersion {
-		return rendered{}, fmt.Errorf("release %s: the plan wants version %q and this function carries %s", name, r.plan.Controller.Version, names.KarpenterVersion)
+		return rendered{}, fmt.Errorf("release %s: the plan wants version %q and this function carries %s; the next pass makes a new plan", name, r.plan.Controller.Version, names.KarpenterVersion)
 	}
 	return render(name, r.plan.Controller.Version, values)
 }
@@ -160,7 +160,7 @@ func (r *run) rollout(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if deployment == nil {
-		return "", fmt.Errorf("release %s: its Deployment is gone right after it was applied", names.ReleaseController)
+		return "", fmt.Errorf("release %s: its Deployment is gone right after it was applied; find out what deletes it", names.ReleaseController)
 	}
 	if note, err := r.admitAgain(ctx, deployment); err != nil || note != "" {
 		return note, err

@@ -117,7 +117,8 @@ func fit(secrets []corev1.Secret) error {
 		}
 		n, _ := io.Copy(io.Discard, io.LimitReader(unpacked, left+1))
 		if left -= n; left < 0 {
-			return fmt.Errorf("Secret/%s/%s: the releases in it and its like unpack to more than %d MiB, which Karpenter's do not; delete what Helm did not make: `kubectl -n %s get secrets -l owner=helm` lists them",
+			return fmt.Errorf("secret %s/%s: the releases in it and its like unpack to more than %d MiB, which Karpenter's do not; "+
+				"delete what Helm did not make: `kubectl -n %s get secrets -l owner=helm` lists them",
 				secrets[i].Namespace, secrets[i].Name, largestRecords>>20, secrets[i].Namespace)
 		}
 	}

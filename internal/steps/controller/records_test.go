@@ -65,7 +65,7 @@ func TestRecordsThatUnpackToTooMuch(t *testing.T) {
 			_ = zip.Close()
 			secrets = append(secrets, record([]byte(base64.StdEncoding.EncodeToString(zipped.Bytes()))))
 		}
-		if err := fit(secrets); (err == nil) != c.fits || err != nil && !strings.Contains(err.Error(), "Secret/kube-system/r: the releases in it and its like unpack to more than 32 MiB") {
+		if err := fit(secrets); (err == nil) != c.fits || err != nil && !strings.Contains(err.Error(), "secret kube-system/r: the releases in it and its like unpack to more than 32 MiB") {
 			t.Errorf("%s: %v", c.what, err)
 		}
 	}

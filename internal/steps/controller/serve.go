@@ -47,7 +47,8 @@ func (r *run) serve(ctx context.Context) (steps.Progress, error) {
 	if hopeless := errors.As(trouble, new(*steps.Rejected)); !hopeless && r.now().Before(since.Add(patience)) {
 		return r.progress.NotYet(poll, "%s", note)
 	}
-	r.progress.Happened("karpenter_enabled", "Karpenter's controller does not get ready (%s). The removal goes on without it: what has not ended two minutes after the drain window, Sawhorse ends through EC2.", note)
+	r.progress.Happened("karpenter_enabled", "Karpenter's controller does not get ready (%s). The removal goes on without it: what has not ended "+
+		"two minutes after the drain window, Sawhorse ends through EC2. Look at the controller's log for the cause.", note)
 	return r.progress, nil
 }
 

@@ -69,7 +69,8 @@ func free(p *plan.Plan, live map[string]string, wanted []string) error {
 	for _, id := range wanted {
 		if cluster := live[id]; cluster != "" && cluster != p.Cluster.Name {
 			problems = append(problems, params.Problem{Parameter: "karpenter_auth_mode", Message: fmt.Sprintf(
-				"%s carries the tag %s=%s of another cluster; only one cluster can use it for Karpenter; give cluster %s subnets and security groups of its own",
+				"%s carries the tag %s=%s of another cluster; only one cluster can use it for Karpenter; "+
+					"give cluster %s subnets and security groups of its own",
 				id, names.TagDiscovery, cluster, p.Cluster.Name)})
 		}
 	}

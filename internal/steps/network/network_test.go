@@ -13,7 +13,9 @@ import (
 )
 
 func wanted(subnets ...string) *plan.Plan {
-	return &plan.Plan{Rack: "demo", Cluster: plan.Cluster{Name: "demo"}, Network: plan.Network{Subnets: subnets, SecurityGroups: []string{"sg-cluster"}}}
+	return &plan.Plan{
+		Rack: "demo", Cluster: plan.Cluster{Name: "demo"}, Network: plan.Network{Subnets: subnets, SecurityGroups: []string{"sg-cluster"}},
+	}
 }
 
 func begin() (*awsfake.Cloud, *Network) {

@@ -55,7 +55,8 @@ func (n *Nodegroups) build(ctx context.Context, p *plan.Plan) (steps.Progress, e
 
 // empty sets a group to min 0, desired 0 once no build runs on its nodes. It does not wait for builds: a later pass
 // continues.
-func (n *Nodegroups) empty(ctx context.Context, p *plan.Plan, client *k8s.Client, group *types.Nodegroup, progress *steps.Progress) (bool, error) {
+func (n *Nodegroups) empty(ctx context.Context, p *plan.Plan, client *k8s.Client, group *types.Nodegroup,
+	progress *steps.Progress) (bool, error) {
 	name, live := *group.NodegroupName, size(group)
 	if group.Status == types.NodegroupStatusUpdating {
 		return false, nil
@@ -93,7 +94,9 @@ func (n *Nodegroups) empty(ctx context.Context, p *plan.Plan, client *k8s.Client
 	}
 	if len(busy) > 0 {
 		progress.Unfinished = true
-		progress.Warn("karpenter_enabled", "build node group %s still runs %s; its nodes take no new pods, and a later pass brings the group to zero", name, strings.Join(busy, ", "))
+		progress.Warn("karpenter_enabled",
+			"build node group %s still runs %s; its nodes take no new pods, and a later pass brings the group to zero", name,
+			strings.Join(busy, ", "))
 		return false, nil
 	}
 	changed, err := n.resize(ctx, p, name, plan.Scaling{Min: 0, Max: max(1, live.Max), Desired: 0}, progress)
@@ -111,7 +114,8 @@ func (n *Nodegroups) arbiter() steps.Arbiter { return steps.Arbiter{Contests: n.
 // restore scales an emptied group back. A group was emptied if it has a baseline. While Karpenter is on, the restore is
 // reported as an incident: build_node_enabled was turned off, or an earlier version of Sawhorse emptied the group
 // although it was off.
-func (n *Nodegroups) restore(ctx context.Context, p *plan.Plan, client *k8s.Client, group *types.Nodegroup, progress *steps.Progress) (bool, error) {
+func (n *Nodegroups) restore(ctx context.Context, p *plan.Plan, client *k8s.Client, group *types.Nodegroup,
+	progress *steps.Progress) (bool, error) {
 	name := *group.NodegroupName
 	before, err := n.size(ctx, p, name)
 	if err != nil || before == nil {
@@ -128,7 +132,10 @@ func (n *Nodegroups) restore(ctx context.Context, p *plan.Plan, client *k8s.Clie
 	if live != wanted {
 		changed, err := n.resize(ctx, p, name, wanted, progress)
 		if changed && p.Goal == plan.GoalKarpenter {
-			progress.Happened("build_node_enabled", "Node group %s had been brought to zero. Without build_node_enabled=true Karpenter has no pool for builds, so it is back at min %d, desired %d, max %d, and Cluster Autoscaler scales it; write build_node_enabled=true if Karpenter is to launch nodes for builds.",
+			progress.Happened("build_node_enabled",
+				"Node group %s had been brought to zero. Without build_node_enabled=true Karpenter has no pool for builds, "+
+					"so it is back at min %d, desired %d, max %d, and Cluster Autoscaler scales it; "+
+					"write build_node_enabled=true if Karpenter is to launch nodes for builds.",
 				name, wanted.Min, wanted.Desired, wanted.Max)
 		}
 		return false, err
@@ -166,7 +173,8 @@ func size(group *types.Nodegroup) plan.Scaling {
 }
 
 // cordon cordons a group's nodes, or uncordons those that Sawhorse cordoned.
-func (n *Nodegroups) cordon(ctx context.Context, p *plan.Plan, client *k8s.Client, group string, cordoned bool, progress *steps.Progress) error {
+func (n *Nodegroups) cordon(ctx context.Context, p *plan.Plan, client *k8s.Client, group string, cordoned bool,
+	progress *steps.Progress) error {
 	nodes, err := client.List(ctx, k8s.Node, "", names.LabelNodeGroup+"="+group)
 	if err != nil {
 		return err

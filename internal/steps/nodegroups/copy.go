@@ -72,8 +72,9 @@ func (n *Nodegroups) create(ctx context.Context, p *plan.Plan, r plan.Replacemen
 // settings that the launch template has too, and offers no AMI of an older Kubernetes version than the cluster's.
 func onDemand(old *types.Nodegroup, cluster *types.Cluster) *eks.CreateNodegroupInput {
 	in := &eks.CreateNodegroupInput{
-		CapacityType: types.CapacityTypesOnDemand, ScalingConfig: old.ScalingConfig, InstanceTypes: old.InstanceTypes, NodeRole: old.NodeRole,
-		Subnets: old.Subnets, Taints: old.Taints, UpdateConfig: old.UpdateConfig, NodeRepairConfig: old.NodeRepairConfig,
+		CapacityType: types.CapacityTypesOnDemand, ScalingConfig: old.ScalingConfig, InstanceTypes: old.InstanceTypes,
+		NodeRole: old.NodeRole,
+		Subnets:  old.Subnets, Taints: old.Taints, UpdateConfig: old.UpdateConfig, NodeRepairConfig: old.NodeRepairConfig,
 		Labels: map[string]string{}, Tags: map[string]string{},
 	}
 	maps.Copy(in.Labels, old.Labels)
@@ -93,7 +94,8 @@ func onDemand(old *types.Nodegroup, cluster *types.Cluster) *eks.CreateNodegroup
 	}
 	if old.AmiType != types.AMITypesCustom { // the launch template names the AMI
 		in.AmiType = old.AmiType
-		if old.Version != nil && cluster.Version != nil && *old.Version == *cluster.Version && old.ReleaseVersion != nil && *old.ReleaseVersion != "" {
+		if old.Version != nil && cluster.Version != nil && *old.Version == *cluster.Version && old.ReleaseVersion != nil &&
+			*old.ReleaseVersion != "" {
 			in.ReleaseVersion = old.ReleaseVersion
 		}
 	}
@@ -111,9 +113,11 @@ func (n *Nodegroups) made(ctx context.Context, p *plan.Plan, r plan.Replacement,
 	case types.NodegroupStatusCreating:
 		return "EKS creates node group " + r.Copy, nil
 	case types.NodegroupStatusCreateFailed:
-		return "", fmt.Errorf("node group %s: create as a copy of %s: EKS gave up: %s; mend that and delete node group %s, and the next pass makes it again", r.Copy, r.Group, health(live), r.Copy)
+		return "", fmt.Errorf("node group %s: create as a copy of %s: EKS gave up: %s; mend that and delete node group %s, "+
+			"and the next pass makes it again", r.Copy, r.Group, health(live), r.Copy)
 	case types.NodegroupStatusDeleting, types.NodegroupStatusDeleteFailed:
-		return "", fmt.Errorf("node group %s: it is %s and was to take the place of %s; the first pass after it has gone makes it again", r.Copy, live.Status, r.Group)
+		return "", fmt.Errorf("node group %s: it is %s and was to take the place of %s; the first pass after it has gone makes it again",
+			r.Copy, live.Status, r.Group)
 	}
 	client, err := n.Dial(ctx, p.Cluster)
 	if err != nil {

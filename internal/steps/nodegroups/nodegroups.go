@@ -71,7 +71,7 @@ func (n *Nodegroups) do(ctx context.Context, p *plan.Plan, part string) (steps.P
 	case "fit", "room":
 		return n.Room(ctx, p, part)
 	default:
-		return steps.Progress{}, fmt.Errorf("step nodegroups has no part %q", part)
+		return steps.Progress{}, fmt.Errorf("step nodegroups has no part %q; deploy the stack again", part)
 	}
 }
 

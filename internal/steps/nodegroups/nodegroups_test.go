@@ -35,10 +35,11 @@ func begin(t *testing.T) scene {
 	baselines := awsfake.NewBaselines(cloud)
 	cloud.EKS.Group("system", size3(2, 2, 4), map[string]string{"theirs": "1"})
 	cloud.EKS.Group("build", size3(1, 2, 5), map[string]string{names.LabelBuild: "true"})
-	s := scene{t, cloud, api, baselines, &Nodegroups{EKS: cloud.EKS, Dial: api.Dial, Baselines: baselines, Contests: awsfake.Contests{}, Now: time.Now}, &plan.Plan{
-		Rack: "demo", Cluster: plan.Cluster{Name: "demo"},
-		Nodegroups: plan.Nodegroups{System: []string{"system"}, Build: []string{"build"}, BuildEmpty: true},
-	}}
+	s := scene{t, cloud, api, baselines,
+		&Nodegroups{EKS: cloud.EKS, Dial: api.Dial, Baselines: baselines, Contests: awsfake.Contests{}, Now: time.Now}, &plan.Plan{
+			Rack: "demo", Cluster: plan.Cluster{Name: "demo"},
+			Nodegroups: plan.Nodegroups{System: []string{"system"}, Build: []string{"build"}, BuildEmpty: true},
+		}}
 	s.node("build-1", "build", nil)
 	s.node("build-2", "build", nil)
 	s.node("system-1", "system", nil)
@@ -49,7 +50,9 @@ func (s scene) node(name, group string, spec map[string]any) {
 	if spec == nil {
 		spec = map[string]any{}
 	}
-	s.api.Put("/api/v1/nodes/"+name, "v1", "Node", map[string]any{"metadata": map[string]any{"labels": map[string]any{names.LabelNodeGroup: group}}, "spec": spec})
+	s.api.Put("/api/v1/nodes/"+name, "v1", "Node", map[string]any{
+		"metadata": map[string]any{"labels": map[string]any{names.LabelNodeGroup: group}}, "spec": spec,
+	})
 }
 
 func (s scene) pod(name, node, phase, owner string) {
@@ -57,7 +60,9 @@ func (s scene) pod(name, node, phase, owner string) {
 	if owner != "" {
 		meta["ownerReferences"] = []any{map[string]any{"kind": owner, "name": "x", "apiVersion": "apps/v1", "uid": "u"}}
 	}
-	s.api.Put("/api/v1/namespaces/default/pods/"+name, "v1", "Pod", map[string]any{"metadata": meta, "spec": map[string]any{"nodeName": node}, "status": map[string]any{"phase": phase}})
+	s.api.Put("/api/v1/namespaces/default/pods/"+name, "v1", "Pod", map[string]any{
+		"metadata": meta, "spec": map[string]any{"nodeName": node}, "status": map[string]any{"phase": phase},
+	})
 }
 
 func (s scene) run(part string) (steps.Progress, string) {
@@ -155,7 +160,8 @@ func TestEmptiesTheBuildGroupsAndRestoresThem(t *testing.T) {
 	s.pod("elsewhere", "system-1", "Running", "ReplicaSet")
 	s.pod("pending", "", "Pending", "Job")
 	progress, changes := s.done("build")
-	if changes != "cordoned Node/build-1, cordoned Node/build-2, scaled to min 0, desired 0, max 5 node group build" || progress.Unfinished {
+	if changes != "cordoned Node/build-1, cordoned Node/build-2, scaled to min 0, desired 0, max 5 node group build" ||
+		progress.Unfinished {
 		t.Errorf("%s, %+v", changes, progress)
 	}
 	if s.size("build") != "0 0 5" || s.size("system") != "2 2 4" || s.cordoned() != "build-1 build-2" {
@@ -214,7 +220,8 @@ func TestDoesNotWaitForBuilds(t *testing.T) {
 	s := begin(t)
 	s.pod("build", "build-2", "Running", "Job")
 	progress, changes := s.run("build")
-	if !progress.Unfinished || progress.Wait != 0 || changes != "cordoned Node/build-1, cordoned Node/build-2" || s.size("build") != "1 2 5" {
+	if !progress.Unfinished || progress.Wait != 0 || changes != "cordoned Node/build-1, cordoned Node/build-2" ||
+		s.size("build") != "1 2 5" {
 		t.Errorf("%s, %+v, size %s", changes, progress, s.size("build"))
 	}
 	if len(progress.Warnings) != 1 || !strings.Contains(progress.Warnings[0].Message, "Pod/default/build") {
@@ -337,7 +344,8 @@ func TestParts(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	s.cloud.FailAt(1, awsfake.Throttling)
-	if _, err := s.step.Run(t.Context(), s.plan, "labels"); !errors.Is(err, awsfake.Throttling) || !strings.HasPrefix(err.Error(), "node group system: ") {
+	if _, err := s.step.Run(t.Context(), s.plan, "labels"); !errors.Is(err, awsfake.Throttling) ||
+		!strings.HasPrefix(err.Error(), "node group system: ") {
 		t.Errorf("%v", err)
 	}
 }
@@ -349,7 +357,8 @@ func TestABuildGroupThatOthersSetBack(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	s.step.Now = func() time.Time { return now }
 	setBack := func() {
-		s.cloud.EKS.Groups["build"].ScalingConfig.MinSize, s.cloud.EKS.Groups["build"].ScalingConfig.DesiredSize = new(int32(1)), new(int32(2))
+		s.cloud.EKS.Groups["build"].ScalingConfig.MinSize, s.cloud.EKS.Groups["build"].ScalingConfig.DesiredSize = new(int32(1)),
+			new(int32(2))
 	}
 	emptied := func() bool {
 		for range 10 {
@@ -371,7 +380,8 @@ func TestABuildGroupThatOthersSetBack(t *testing.T) {
 	setBack()
 	progress, _ := s.run("build")
 	if progress.Wait > 0 || !progress.Unfinished || len(progress.Changes) > 0 || len(progress.Warnings) != 1 ||
-		!strings.Contains(progress.Warnings[0].Message, "the size of node group build is contested: somebody whom EKS does not name has set it back 2 times") {
+		!strings.Contains(progress.Warnings[0].Message,
+			"the size of node group build is contested: somebody whom EKS does not name has set it back 2 times") {
 		t.Errorf("%+v", progress)
 	}
 	now = now.Add(25 * time.Hour)

@@ -28,8 +28,11 @@ func beginSPOT(t *testing.T) scene {
 		names.TagRack: "demo", names.TagCluster: awsfake.ClusterARN, names.TagReplaces: "system", "team": "ours",
 	}}}
 	old := s.cloud.EKS.Groups["system"]
-	old.CapacityType, old.NodeRole, old.Version, old.ReleaseVersion = types.CapacityTypesSpot, new("arn:aws:iam::123456789012:role/nodes"), new("1.35"), new("1.35.2-20260101")
-	old.InstanceTypes, old.DiskSize, old.UpdateConfig = []string{"m6i.large", "m6a.large"}, new(int32(40)), &types.NodegroupUpdateConfig{MaxUnavailable: new(int32(1))}
+	old.CapacityType, old.NodeRole, old.Version, old.ReleaseVersion = types.CapacityTypesSpot, new("arn:aws:iam::123456789012:role/nodes"),
+		new("1.35"), new("1.35.2-20260101")
+	old.InstanceTypes, old.DiskSize, old.UpdateConfig = []string{"m6i.large", "m6a.large"}, new(int32(40)), &types.NodegroupUpdateConfig{
+		MaxUnavailable: new(int32(1)),
+	}
 	old.Taints = []types.Taint{{Key: new("a"), Value: new("b"), Effect: types.TaintEffectPreferNoSchedule}}
 	old.Tags = map[string]string{"team": "theirs", "cost": "1", "aws:cloudformation:stack-name": "s"}
 	s.ready("system-1", "system", "theirs")
@@ -81,14 +84,20 @@ func TestCopiesASPOTGroup(t *testing.T) {
 		t.Errorf("changes %s", changes)
 	}
 	old, got := s.cloud.EKS.Groups["system"], s.cloud.EKS.Groups["system-ondemand"]
-	if got.CapacityType != types.CapacityTypesOnDemand || s.size("system-ondemand") != "2 2 4" || *got.DiskSize != 40 || *got.ReleaseVersion != "1.35.2-20260101" {
+	if got.CapacityType != types.CapacityTypesOnDemand || s.size("system-ondemand") != "2 2 4" || *got.DiskSize != 40 ||
+		*got.ReleaseVersion != "1.35.2-20260101" {
 		t.Errorf("%+v", got)
 	}
 	for what, pair := range map[string][2]any{
-		"instance types": {old.InstanceTypes, got.InstanceTypes}, "subnets": {old.Subnets, got.Subnets}, "taints": {old.Taints, got.Taints}, "role": {old.NodeRole, got.NodeRole},
-		"AMI": {old.AmiType, got.AmiType}, "update config": {old.UpdateConfig, got.UpdateConfig},
+		"instance types": {old.InstanceTypes, got.InstanceTypes}, "subnets": {old.Subnets, got.Subnets}, "taints": {old.Taints, got.Taints},
+		"role": {old.NodeRole, got.NodeRole},
+		"AMI":  {old.AmiType, got.AmiType}, "update config": {old.UpdateConfig, got.UpdateConfig},
 		"labels": {map[string]string{"theirs": "1", names.LabelSystemNode: "true"}, got.Labels},
-		"tags":   {map[string]string{"team": "ours", "cost": "1", names.TagRack: "demo", names.TagCluster: awsfake.ClusterARN, names.TagReplaces: "system"}, got.Tags},
+		"tags": {
+			map[string]string{
+				"team": "ours", "cost": "1", names.TagRack: "demo", names.TagCluster: awsfake.ClusterARN, names.TagReplaces: "system",
+			}, got.Tags,
+		},
 	} {
 		if !reflect.DeepEqual(pair[0], pair[1]) {
 			t.Errorf("%s: %v, want %v", what, pair[1], pair[0])
@@ -109,7 +118,8 @@ func TestCopiesAGroupWithALaunchTemplate(t *testing.T) {
 	old.Version, old.InstanceTypes, old.Labels, old.Tags = new("1.34"), nil, nil, nil
 	s.done("copy")
 	got := s.cloud.EKS.Groups["system-ondemand"]
-	if got.LaunchTemplate.Name != nil || *got.LaunchTemplate.Id != "lt-1" || *got.LaunchTemplate.Version != "3" || got.DiskSize != nil || got.ReleaseVersion != nil || got.AmiType != old.AmiType {
+	if got.LaunchTemplate.Name != nil || *got.LaunchTemplate.Id != "lt-1" || *got.LaunchTemplate.Version != "3" || got.DiskSize != nil ||
+		got.ReleaseVersion != nil || got.AmiType != old.AmiType {
 		t.Errorf("%+v, template %+v", got, got.LaunchTemplate)
 	}
 	s = beginSPOT(t)
@@ -125,9 +135,12 @@ func TestCopiesAGroupWithALaunchTemplate(t *testing.T) {
 func TestRefusesAForeignGroupOfTheCopysName(t *testing.T) {
 	for _, part := range []string{"copy", "retire"} {
 		s := beginSPOT(t)
-		s.cloud.EKS.Group("system-ondemand", size3(1, 1, 1), nil).Tags = map[string]string{names.TagRack: "demo", names.TagReplaces: "system"}
+		s.cloud.EKS.Group("system-ondemand", size3(1, 1, 1), nil).Tags = map[string]string{
+			names.TagRack: "demo", names.TagReplaces: "system",
+		}
 		var rejected *steps.Rejected
-		if err := s.fails(part, "write system-ondemand in the place of system"); !errors.As(err, &rejected) || rejected.Problems[0].Parameter != "system_node_groups" {
+		if err := s.fails(part, "write system-ondemand in the place of system"); !errors.As(err, &rejected) ||
+			rejected.Problems[0].Parameter != "system_node_groups" {
 			t.Errorf("%s: %v", part, err)
 		}
 		if len(s.cloud.Writes())+len(s.api.Writes) > 0 {
@@ -158,7 +171,8 @@ func TestReplacesASPOTGroup(t *testing.T) {
 	s.pod("web", "system-1", "Running", "ReplicaSet")
 	s.pod("elsewhere", "build-1", "Running", "ReplicaSet")
 	progress, changes := s.done("retire")
-	if changes != "cordoned Node/system-1, evicted 1 pods node group system, deleted, system-ondemand has taken its place node group system" || len(progress.Warnings) > 0 {
+	if changes != "cordoned Node/system-1, evicted 1 pods node group system, deleted, "+
+		"system-ondemand has taken its place node group system" || len(progress.Warnings) > 0 {
 		t.Errorf("%s, %v", changes, progress.Warnings)
 	}
 	if s.groups() != "build system-ondemand" || len(s.baselines.Kept) > 0 {
@@ -177,7 +191,9 @@ func TestReplacesASPOTGroup(t *testing.T) {
 func TestDoesNotRetireBeforeTheCopyIsReady(t *testing.T) {
 	for what, spoil := range map[string]func(scene){
 		"not Ready": func(s scene) {
-			s.api.Objects["/api/v1/nodes/system-ondemand-2"].Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "False"}}}
+			s.api.Objects["/api/v1/nodes/system-ondemand-2"].Object["status"] = map[string]any{
+				"conditions": []any{map[string]any{"type": "Ready", "status": "False"}},
+			}
 		},
 		"cordoned": func(s scene) {
 			s.api.Objects["/api/v1/nodes/system-ondemand-2"].Object["spec"] = map[string]any{"unschedulable": true}
@@ -193,7 +209,8 @@ func TestDoesNotRetireBeforeTheCopyIsReady(t *testing.T) {
 		spoil(s)
 		s.cloud.Forget()
 		for _, part := range []string{"copy", "retire"} {
-			if progress, changes := s.run(part); progress.Wait == 0 || changes != "" || len(s.cloud.Writes())+len(s.api.Writes) > 0 || !strings.Contains(progress.Note, "system-ondemand") {
+			if progress, changes := s.run(part); progress.Wait == 0 || changes != "" || len(s.cloud.Writes())+len(s.api.Writes) > 0 ||
+				!strings.Contains(progress.Note, "system-ondemand") {
 				t.Errorf("%s: %s: %+v, %s", what, part, progress, changes)
 			}
 		}
@@ -217,7 +234,9 @@ func TestABudgetHoldsUpTheDrainForATime(t *testing.T) {
 	for s.cloud.Now().Sub(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)) < 4*time.Minute {
 		s.cloud.Pass(20 * time.Second)
 		progress, changes := s.run("retire")
-		if progress.Wait == 0 || changes != "" || !strings.Contains(progress.Note, "8 pods leave the nodes of node group system: Pod/default/db-0, ") || !strings.HasSuffix(progress.Note, "and 3 more") {
+		if progress.Wait == 0 || changes != "" ||
+			!strings.Contains(progress.Note, "8 pods leave the nodes of node group system: Pod/default/db-0, ") ||
+			!strings.HasSuffix(progress.Note, "and 3 more") {
 			t.Fatalf("%+v, %s", progress, changes)
 		}
 	}
@@ -226,7 +245,9 @@ func TestABudgetHoldsUpTheDrainForATime(t *testing.T) {
 	}
 	s.cloud.Pass(2 * time.Minute)
 	progress, changes := s.run("retire")
-	if !strings.HasPrefix(changes, "deleted") || len(progress.Incidents) != 1 || !strings.Contains(progress.Incidents[0].Message, "8 pods did not leave the nodes of node group system within 5m0s: Pod/default/db-0") {
+	if !strings.HasPrefix(changes, "deleted") || len(progress.Incidents) != 1 ||
+		!strings.Contains(progress.Incidents[0].Message,
+			"8 pods did not leave the nodes of node group system within 5m0s: Pod/default/db-0") {
 		t.Errorf("%s, %v", changes, progress.Incidents)
 	}
 	if s.done("retire"); s.groups() != "build system-ondemand" {
@@ -244,7 +265,8 @@ func TestANewGroupOfTheNameHasItsOwnTime(t *testing.T) {
 	s.cloud.EKS.Groups["system"].CreatedAt = new(s.cloud.Now())
 	s.pod("db", "system-1", "Running", "StatefulSet")
 	s.api.Protected = map[string]bool{"/api/v1/namespaces/default/pods/db": true}
-	if progress, _ := s.run("retire"); progress.Wait == 0 || s.groups() != "build system system-ondemand" || s.cloud.EKS.Groups["system"].Status != types.NodegroupStatusActive {
+	if progress, _ := s.run("retire"); progress.Wait == 0 || s.groups() != "build system system-ondemand" ||
+		s.cloud.EKS.Groups["system"].Status != types.NodegroupStatusActive {
 		t.Errorf("%+v, groups %s", progress, s.groups())
 	}
 	t.Log("and nothing is left of one that came back as an on-demand group")
@@ -265,7 +287,8 @@ func TestEvictsSomeWithEachCall(t *testing.T) {
 		_, changes := s.run("retire")
 		all = append(all, changes)
 	}
-	want := "cordoned Node/system-1, evicted 20 pods node group system; evicted 20 pods node group system; evicted 10 pods node group system; deleted, system-ondemand has taken its place node group system"
+	want := "cordoned Node/system-1, evicted 20 pods node group system; evicted 20 pods node group system; " +
+		"evicted 10 pods node group system; deleted, system-ondemand has taken its place node group system"
 	if got := strings.Join(all, "; "); got != want {
 		t.Errorf("%s", got)
 	}
@@ -304,7 +327,8 @@ func TestOffKeepsBothGroups(t *testing.T) {
 		t.Fatalf("cordoned %q, baselines %v", s.cordoned(), s.baselines.Kept)
 	}
 	s.plan.Goal = plan.GoalAccess
-	if _, changes := s.done("keep"); changes != "uncordoned Node/system-1" || s.groups() != "build system system-ondemand" || len(s.baselines.Kept) > 0 {
+	if _, changes := s.done("keep"); changes != "uncordoned Node/system-1" || s.groups() != "build system system-ondemand" ||
+		len(s.baselines.Kept) > 0 {
 		t.Errorf("%s, groups %s, baselines %v", changes, s.groups(), s.baselines.Kept)
 	}
 	s.unchanged("keep")

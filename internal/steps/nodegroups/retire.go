@@ -44,7 +44,8 @@ func (n *Nodegroups) retire(ctx context.Context, p *plan.Plan) (steps.Progress, 
 }
 
 // replace does the next thing towards a group's deletion and returns what to wait for, if anything.
-func (n *Nodegroups) replace(ctx context.Context, p *plan.Plan, r plan.Replacement, client *k8s.Client, progress *steps.Progress) (string, error) {
+func (n *Nodegroups) replace(ctx context.Context, p *plan.Plan, r plan.Replacement, client *k8s.Client,
+	progress *steps.Progress) (string, error) {
 	old, err := n.group(ctx, p, r.Group)
 	if err != nil {
 		return "", err
@@ -70,7 +71,8 @@ func (n *Nodegroups) replace(ctx context.Context, p *plan.Plan, r plan.Replaceme
 	}
 	if old.Status == types.NodegroupStatusDeleteFailed {
 		_, err := n.delete(ctx, p, r, nil, progress) // once per pass
-		return "", errors.Join(fmt.Errorf("node group %s: delete: EKS gave up: %s; mend that, the next pass goes on", r.Group, health(old)), err)
+		return "", errors.Join(fmt.Errorf("node group %s: delete: EKS gave up: %s; mend that, the next pass goes on", r.Group, health(old)),
+			err)
 	}
 	left, over, err := n.drain(ctx, p, r, old, client, progress)
 	if err != nil {
@@ -84,7 +86,8 @@ func (n *Nodegroups) replace(ctx context.Context, p *plan.Plan, r plan.Replaceme
 
 // drain cordons a group's nodes and evicts some of their pods with each call. left are the pods that remain; over
 // reports whether their time is up.
-func (n *Nodegroups) drain(ctx context.Context, p *plan.Plan, r plan.Replacement, old *types.Nodegroup, client *k8s.Client, progress *steps.Progress) (left []string, over bool, err error) {
+func (n *Nodegroups) drain(ctx context.Context, p *plan.Plan, r plan.Replacement, old *types.Nodegroup, client *k8s.Client,
+	progress *steps.Progress) (left []string, over bool, err error) {
 	since, err := n.since(ctx, p, r, old)
 	if err != nil {
 		return nil, false, err
@@ -152,7 +155,8 @@ func (n *Nodegroups) forget(ctx context.Context, p *plan.Plan, r plan.Replacemen
 }
 
 // delete asks EKS to delete a group with the pods that are left on its nodes, and returns what to wait for.
-func (n *Nodegroups) delete(ctx context.Context, p *plan.Plan, r plan.Replacement, left []string, progress *steps.Progress) (string, error) {
+func (n *Nodegroups) delete(ctx context.Context, p *plan.Plan, r plan.Replacement, left []string,
+	progress *steps.Progress) (string, error) {
 	_, err := n.EKS.DeleteNodegroup(ctx, &eks.DeleteNodegroupInput{ClusterName: &p.Cluster.Name, NodegroupName: &r.Group})
 	switch {
 	case errors.As(err, new(*types.ResourceNotFoundException)):
@@ -164,8 +168,10 @@ func (n *Nodegroups) delete(ctx context.Context, p *plan.Plan, r plan.Replacemen
 	}
 	progress.Changed("deleted, "+r.Copy+" has taken its place", "node group %s", r.Group)
 	if len(left) > 0 {
-		progress.Happened("system_node_groups", "%d pods did not leave the nodes of node group %s within %s: %s; the group is deleted all the same, and EKS ends them after some minutes; "+
-			"look at their PodDisruptionBudgets", len(left), r.Group, n.Drain, some(left))
+		progress.Happened("system_node_groups",
+			"%d pods did not leave the nodes of node group %s within %s: %s; "+
+				"the group is deleted all the same, and EKS ends them after some minutes; "+
+				"look at their PodDisruptionBudgets", len(left), r.Group, n.Drain, some(left))
 	}
 	return "EKS deletes node group " + r.Group, nil
 }

@@ -12,8 +12,14 @@ import (
 func (s *scene) denied(o object, reason, message string) {
 	s.Helper()
 	s.Status(o, object{"conditions": []any{
-		object{"type": "ValidationSucceeded", "status": "False", "reason": reason, "message": message, "lastTransitionTime": "2026-01-02T03:04:05Z", "observedGeneration": s.Get(o).GetGeneration()},
-		object{"type": "Ready", "status": "False", "reason": "UnhealthyDependents", "message": "ValidationSucceeded=False", "lastTransitionTime": "2026-01-02T03:04:05Z", "observedGeneration": s.Get(o).GetGeneration()}}})
+		object{
+			"type": "ValidationSucceeded", "status": "False", "reason": reason, "message": message,
+			"lastTransitionTime": "2026-01-02T03:04:05Z", "observedGeneration": s.Get(o).GetGeneration(),
+		},
+		object{
+			"type": "Ready", "status": "False", "reason": "UnhealthyDependents", "message": "ValidationSucceeded=False",
+			"lastTransitionTime": "2026-01-02T03:04:05Z", "observedGeneration": s.Get(o).GetGeneration(),
+		}}})
 }
 
 // EC2 learns of a role's policies seconds after they were put, and Karpenter caches a denied dry run for 30 minutes. So
@@ -31,7 +37,8 @@ func TestKarpenterTriesAgainWhatEC2Denied(t *testing.T) {
 			s.denied(one, c.reason, c.message)
 			asked := func() string { return s.Get(one).GetAnnotations()[names.AnnotationValidate] }
 			progress := s.run()
-			if progress.Wait == 0 || asked() == "" || len(progress.Incidents) != 1 || !strings.Contains(progress.Incidents[0].Message, c.message) {
+			if progress.Wait == 0 || asked() == "" || len(progress.Incidents) != 1 ||
+				!strings.Contains(progress.Incidents[0].Message, c.message) {
 				t.Fatalf("asked %q, %+v", asked(), progress)
 			}
 			t.Log("not again at once, and told once")
@@ -60,7 +67,8 @@ func TestOtherReasonsAreWaitedFor(t *testing.T) {
 	s := begin(t, one)
 	s.run("created EC2NodeClass/one")
 	s.denied(one, "DependenciesNotReady", "Awaiting AMI, Instance Profile, Security Group, and Subnet resolution")
-	if progress := s.run(); progress.Wait == 0 || len(progress.Incidents) > 0 || s.Get(one).GetAnnotations()[names.AnnotationValidate] != "" {
+	if progress := s.run(); progress.Wait == 0 || len(progress.Incidents) > 0 ||
+		s.Get(one).GetAnnotations()[names.AnnotationValidate] != "" {
 		t.Errorf("%+v, %v", progress, s.Get(one).GetAnnotations())
 	}
 }

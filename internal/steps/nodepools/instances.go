@@ -52,7 +52,10 @@ func (r *run) existing(ctx context.Context, filters ...types.Filter) ([]instance
 		}
 		for _, reservation := range page.Reservations {
 			for _, i := range reservation.Instances {
-				one := instance{id: *i.InstanceId, tags: map[string]string{}, ending: i.State != nil && i.State.Name == types.InstanceStateNameShuttingDown}
+				one := instance{
+					id: *i.InstanceId, tags: map[string]string{},
+					ending: i.State != nil && i.State.Name == types.InstanceStateNameShuttingDown,
+				}
 				for _, tag := range i.Tags {
 					one.tags[*tag.Key] = *tag.Value
 				}
@@ -141,7 +144,8 @@ func (r *run) terminateTogether(ctx context.Context, list []instance) error {
 	if err != nil {
 		hint := ""
 		if len(ids) == 1 && code(err) == "OperationNotPermitted" {
-			hint = fmt.Sprintf(" (run `aws ec2 modify-instance-attribute --instance-id %s --no-disable-api-termination`, and the next pass goes on)", ids[0])
+			hint = fmt.Sprintf(" (run `aws ec2 modify-instance-attribute --instance-id %s --no-disable-api-termination`, "+
+				"and the next pass goes on)", ids[0])
 		}
 		return fmt.Errorf("instances %s: terminate%s: %w", strings.Join(ids, ", "), hint, err)
 	}

@@ -43,7 +43,10 @@ func accepted(t *testing.T) map[string][]object {
 			if len(c.Problems) > 0 {
 				continue
 			}
-			texts := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_config": string(c.Config), "additional_karpenter_nodepools_config": string(c.Pools)}
+			texts := map[string]string{
+				"karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_config": string(c.Config),
+				"additional_karpenter_nodepools_config": string(c.Pools),
+			}
 			maps.Copy(texts, c.Params)
 			verdict, err := judge.Judge(params.Parse(params.Input{Rack: "demo", Params: texts}), plan.Facts{Offline: true}, judge.InForce{})
 			if err != nil || len(verdict.Problems) > 0 || len(verdict.Plan.NodePools.Objects) == 0 {

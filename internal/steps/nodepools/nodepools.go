@@ -38,7 +38,8 @@ func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progress,
 	case err != nil:
 		return steps.Progress{}, err
 	case p.Cluster.Gone: // a cluster of the same name was created since, and its instances have the same tags
-		return steps.Progress{}, fmt.Errorf("cluster %s: it was gone when the plan was made, and EKS has it now, so its instances are not ended; send Rack Reconcile Requested, and the next pass makes a new plan", p.Cluster.Name)
+		return steps.Progress{}, fmt.Errorf("cluster %s: it was gone when the plan was made, and EKS has it now, "+
+			"so its instances are not ended; send Rack Reconcile Requested, and the next pass makes a new plan", p.Cluster.Name)
 	}
 	if len(p.NodePools.Objects) > 0 {
 		return run.apply(ctx)
@@ -99,7 +100,9 @@ func (r *run) note(applied k8s.Applied) {
 		r.progress.Changed(applied.Action, "%s", applied.Subject)
 	}
 	if len(applied.Contested) > 0 {
-		r.progress.Happened("karpenter_enabled", "%s was changed by somebody else (%s) and is set back; use Sawhorse's parameters, or the change comes and goes with every pass.",
+		r.progress.Happened("karpenter_enabled",
+			"%s was changed by somebody else (%s) and is set back; "+
+				"use Sawhorse's parameters, or the change comes and goes with every pass.",
 			applied.Subject, strings.Join(applied.Contested, ", "))
 	}
 }

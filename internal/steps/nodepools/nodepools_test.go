@@ -32,7 +32,9 @@ func meta(name, rack string) object {
 func class(name, rack string) object {
 	term := []any{object{"tags": object{names.TagDiscovery: "east"}}}
 	return object{"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": meta(name, rack), "spec": object{
-		"role": "demo-karpenter-nodes", "amiSelectorTerms": []any{object{"alias": "al2023@latest"}}, "subnetSelectorTerms": term, "securityGroupSelectorTerms": term}}
+		"role": "demo-karpenter-nodes", "amiSelectorTerms": []any{
+			object{"alias": "al2023@latest"},
+		}, "subnetSelectorTerms": term, "securityGroupSelectorTerms": term}}
 }
 
 func pool(name, rack, cpu string) object {
@@ -44,7 +46,10 @@ func pool(name, rack, cpu string) object {
 
 func claim(name, pool string, annotations object) object {
 	return object{"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
-		"metadata": object{"name": name, "labels": object{names.LabelPool: pool}, "annotations": annotations, "finalizers": []any{"karpenter.sh/termination"}},
+		"metadata": object{
+			"name": name, "labels": object{names.LabelPool: pool}, "annotations": annotations,
+			"finalizers": []any{"karpenter.sh/termination"},
+		},
 		"spec": object{"requirements": []any{object{"key": "kubernetes.io/arch", "operator": "In", "values": []any{"amd64"}}},
 			"nodeClassRef": object{"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": pool}}}
 }
@@ -63,10 +68,16 @@ func begin(t *testing.T, objects ...object) *scene {
 	s := &scene{T: t, Cluster: k8stest.New(t), clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), cloud: awsfake.New()}
 	s.InstallCRDs()
 	s.baselines = awsfake.NewBaselines(s.cloud)
-	s.step = &Step{Connect: s.Connector("nodepools"), EC2: s.cloud.EC2, Baselines: s.baselines, Drain: 5 * time.Minute, Now: func() time.Time { return s.clock }}
+	s.step = &Step{
+		Connect: s.Connector("nodepools"), EC2: s.cloud.EC2, Baselines: s.baselines, Drain: 5 * time.Minute, Now: func() time.Time {
+			return s.clock
+		},
+	}
 	s.plan = &plan.Plan{Rack: "demo", Cluster: plan.Cluster{Name: "east"}, NodePools: plan.NodePools{Objects: objects}}
 	t.Cleanup(func() {
-		for _, group := range [][3]string{{"karpenter.sh", "v1", "nodeclaims"}, {"karpenter.sh", "v1", "nodepools"}, {"karpenter.k8s.aws", "v1", "ec2nodeclasses"}} {
+		for _, group := range [][3]string{
+			{"karpenter.sh", "v1", "nodeclaims"}, {"karpenter.sh", "v1", "nodepools"}, {"karpenter.k8s.aws", "v1", "ec2nodeclasses"},
+		} {
 			for _, left := range s.List(group[0], group[1], group[2]) {
 				s.Remove(left.Object)
 			}
@@ -120,7 +131,8 @@ func (s *scene) condition(o object, status, message string) {
 }
 
 func TestApply(t *testing.T) {
-	wclass, wpool, gclass, gpool := class("workload", "demo"), pool("workload", "demo", "100"), class("gpu", "demo"), pool("gpu", "demo", "8")
+	wclass, wpool, gclass, gpool := class("workload", "demo"), pool("workload", "demo", "100"), class("gpu", "demo"),
+		pool("gpu", "demo", "8")
 	s := begin(t, gclass, wclass, gpool, wpool)
 	theirs := s.Create(pool("theirs", "", "1"))
 
@@ -153,7 +165,8 @@ func TestApply(t *testing.T) {
 	s.Change(wpool, func(o *unstructured.Unstructured) {
 		_ = unstructured.SetNestedField(o.Object, "1", "spec", "limits", "cpu")
 	})
-	if progress := s.run("updated NodePool/workload"); len(progress.Incidents) != 1 || !strings.Contains(progress.Incidents[0].Message, "limits.cpu") {
+	if progress := s.run("updated NodePool/workload"); len(progress.Incidents) != 1 ||
+		!strings.Contains(progress.Incidents[0].Message, "limits.cpu") {
 		t.Errorf("warnings %v", progress.Incidents)
 	}
 	s.ready(wpool)
@@ -217,7 +230,9 @@ func TestRemove(t *testing.T) {
 	s.clock = s.clock.Add(time.Minute)
 	s.waits("3 NodeClaim(s) draining", "deleted NodeClaim/early", "deleted NodeClaim/late", "deleted NodeClaim/plain")
 	s.waits("3 NodeClaim(s) draining")
-	for name, want := range map[string]string{"early": "2026-01-02T03:05:00Z", "plain": "2026-01-02T03:09:05Z", "late": "2026-01-02T03:09:05Z", "theirs": ""} {
+	for name, want := range map[string]string{
+		"early": "2026-01-02T03:05:00Z", "plain": "2026-01-02T03:09:05Z", "late": "2026-01-02T03:09:05Z", "theirs": "",
+	} {
 		if got := s.Get(claim(name, "", nil)).GetAnnotations()[annotationDeadline]; got != want {
 			t.Errorf("NodeClaim/%s has %q, want %q", name, got, want)
 		}

@@ -75,17 +75,23 @@ func (r *run) conclude(ctx context.Context) error {
 		return err
 	}
 	if len(all.Instances) > 0 {
-		r.progress.Happened("karpenter_enabled", "Karpenter had not ended these instances, so Sawhorse terminated them through EC2, and their end is confirmed: %s. Pods that were still on them had no time to end.",
+		r.progress.Happened("karpenter_enabled",
+			"Karpenter had not ended these instances, so Sawhorse terminated them through EC2, and their end "+
+				"is confirmed: %s. Pods that were still on them had no time to end. "+
+				"Before the next time, look for PodDisruptionBudgets that never allow an eviction.",
 			strings.Join(all.Instances, ", "))
 	}
 	if len(all.Objects) > 0 {
-		r.progress.Happened("karpenter_enabled", "Karpenter had not let go of %s, so Sawhorse removed its finalizers. Launch templates may be left behind: "+
-			"`aws ec2 describe-launch-templates --filters Name=tag:eks:eks-cluster-name,Values=%s` lists them, `aws ec2 delete-launch-template` deletes one.",
+		r.progress.Happened("karpenter_enabled",
+			"Karpenter had not let go of %s, so Sawhorse removed its finalizers. Launch templates may be left behind: "+
+				"`aws ec2 describe-launch-templates --filters Name=tag:eks:eks-cluster-name,Values=%s` lists them, "+
+				"`aws ec2 delete-launch-template` deletes one.",
 			strings.Join(all.Objects, ", "), r.plan.Cluster.Name)
 	}
 	if len(all.Left) > 0 {
-		r.progress.Happened("karpenter_enabled", "These instances of Karpenter's nodes lacked its tags, so Sawhorse did not end them, and they run on: %s. "+
-			"Look whose they are: a NodeClaim can name any instance.",
+		r.progress.Happened("karpenter_enabled",
+			"These instances of Karpenter's nodes lacked its tags, so Sawhorse did not end them, and they run on: %s. "+
+				"Look whose they are: a NodeClaim can name any instance.",
 			strings.Join(all.Left, ", "))
 	}
 	if err := r.forget(ctx); err != nil {

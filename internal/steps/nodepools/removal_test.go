@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
@@ -39,7 +37,9 @@ func launched(name, pool, id string) object {
 }
 
 func node(name, pool, id string) object {
-	return object{"apiVersion": "v1", "kind": "Node", "metadata": object{"name": name, "labels": object{"karpenter.sh/nodepool": pool}, "finalizers": []any{"karpenter.sh/termination"}},
+	return object{"apiVersion": "v1", "kind": "Node", "metadata": object{
+		"name": name, "labels": object{"karpenter.sh/nodepool": pool}, "finalizers": []any{"karpenter.sh/termination"},
+	},
 		"spec": object{"providerID": "aws:///us-east-1a/" + id}}
 }
 
@@ -107,7 +107,8 @@ func warnings(progress steps.Progress) string {
 func TestWhatKarpenterDoesNotEndIsEnded(t *testing.T) {
 	s := down(t)
 	for id, tags := range map[string]map[string]string{
-		"i-orphan": tagged("workload"), "i-renamed": tagged("gone-since"), // known by the pool, and by the name that the EC2NodeClass gave it
+		// known by the pool, and by the name that the EC2NodeClass gave it
+		"i-orphan": tagged("workload"), "i-renamed": tagged("gone-since"),
 		"i-other-cluster": tagged("workload", "eks:eks-cluster-name", "west", "kubernetes.io/cluster/west", "owned"),
 		"i-half":          tagged("workload", "kubernetes.io/cluster/east", ""), "i-no-pool": tagged("", "karpenter.sh/nodepool", ""),
 		"i-theirs": tagged("theirs", "Name", "theirs"),
@@ -115,13 +116,15 @@ func TestWhatKarpenterDoesNotEndIsEnded(t *testing.T) {
 		s.cloud.EC2.Launch(tags, id)
 	}
 	window, last := s.clock.Add(5*time.Minute).Format(time.RFC3339), s.clock.Add(7*time.Minute).Format(time.RFC3339)
-	s.waits("2 NodeClaim(s) draining: a, b, until "+window+"; Karpenter ends them then, and at "+last+" Sawhorse ends through EC2 what is left",
+	s.waits("2 NodeClaim(s) draining: a, b, until "+window+"; Karpenter ends them then, and at "+last+
+		" Sawhorse ends through EC2 what is left",
 		"deleted NodePool/workload", "draining until "+window+" NodeClaim/a", "draining until "+window+" NodeClaim/b")
 
 	t.Log("until two minutes after the drain window it is Karpenter's turn, also in later passes")
 	s.clock = s.clock.Add(7*time.Minute - time.Second)
 	s.step = &Step{Connect: s.step.Connect, EC2: s.cloud.EC2, Baselines: s.baselines, Drain: 5 * time.Minute, Now: s.step.Now}
-	s.waits("2 NodeClaim(s): a, b, for which the time to drain ended at "+window+": Karpenter ends them, and at "+last+" Sawhorse ends through EC2 what is left",
+	s.waits("2 NodeClaim(s): a, b, for which the time to drain ended at "+window+": Karpenter ends them, and at "+last+
+		" Sawhorse ends through EC2 what is left",
 		"deleted NodeClaim/a", "deleted NodeClaim/b")
 	if got := s.cloud.EC2.States(); strings.Contains(got, "shutting-down") {
 		t.Fatalf("too early: %s", got)
@@ -130,14 +133,16 @@ func TestWhatKarpenterDoesNotEndIsEnded(t *testing.T) {
 	t.Log("then what is tagged for this cluster and a pool of ours is terminated")
 	s.clock = s.clock.Add(time.Second)
 	s.waits("4 instance(s) ending: i-a, i-b, i-orphan, i-renamed", "terminated instance i-a (pool workload, NodeClaim a)",
-		"terminated instance i-b (pool workload, NodeClaim b)", "terminated instance i-orphan (pool workload)", "terminated instance i-renamed (pool gone-since)")
+		"terminated instance i-b (pool workload, NodeClaim b)", "terminated instance i-orphan (pool workload)",
+		"terminated instance i-renamed (pool gone-since)")
 
 	t.Log("NodeClaims are let go only when their instances' end is confirmed")
 	s.waits("instance(s) ending")
 	if s.Get(claim("a", "", nil)) == nil || s.Get(node("node-a", "", "")) == nil {
 		t.Error("a NodeClaim or a Node has gone before its instance")
 	}
-	s.waits("2 NodeClaim(s) being let go: a, b", "finalizer removed Node/node-a", "deleted Node/node-a", "finalizer removed Node/node-b", "deleted Node/node-b",
+	s.waits("2 NodeClaim(s) being let go: a, b", "finalizer removed Node/node-a", "deleted Node/node-a", "finalizer removed Node/node-b",
+		"deleted Node/node-b",
 		"finalizer removed NodeClaim/a", "finalizer removed NodeClaim/b")
 
 	t.Log("the class has two minutes of its own from its deletion; then all is over, and said")
@@ -146,13 +151,15 @@ func TestWhatKarpenterDoesNotEndIsEnded(t *testing.T) {
 	if changes != "finalizer removed EC2NodeClass/workload" {
 		t.Errorf("changes %s", changes)
 	}
-	for _, want := range []string{"i-a (pool workload, NodeClaim a), i-b (pool workload, NodeClaim b), i-orphan (pool workload), i-renamed (pool gone-since)",
+	for _, want := range []string{"i-a (pool workload, NodeClaim a), i-b (pool workload, NodeClaim b), i-orphan (pool workload), " +
+		"i-renamed (pool gone-since)",
 		"EC2NodeClass/workload, NodeClaim/a, NodeClaim/b"} {
 		if !strings.Contains(warned, want) {
 			t.Errorf("the warnings do not name %s: %s", want, warned)
 		}
 	}
-	want := "i-a=terminated i-b=terminated i-half=running i-no-pool=running i-orphan=terminated i-other-cluster=running i-renamed=terminated i-theirs=running"
+	want := "i-a=terminated i-b=terminated i-half=running i-no-pool=running i-orphan=terminated i-other-cluster=running " +
+		"i-renamed=terminated i-theirs=running"
 	if got := s.cloud.EC2.States(); got != want || len(s.baselines.Kept) > 0 {
 		t.Errorf("%s, baselines %v", got, s.baselines.Kept)
 	}
@@ -191,7 +198,8 @@ func TestOrphansAreTerminatedAtTheEnd(t *testing.T) {
 	s.Create(node("ghost", "workload", "i-1"))
 	s.Create(node("labelled-by-hand", "workload", "i-3"))
 	changes, warned := s.finished()
-	if changes != "terminated instance i-1 (pool workload); terminated instance i-2 (pool gpu); finalizer removed Node/ghost; deleted Node/ghost" ||
+	if changes != "terminated instance i-1 (pool workload); terminated instance i-2 (pool gpu); finalizer removed Node/ghost; "+
+		"deleted Node/ghost" ||
 		!strings.Contains(warned, "i-1 (pool workload), i-2 (pool gpu)") {
 		t.Errorf("changes %s, warnings %s", changes, warned)
 	}
@@ -210,7 +218,8 @@ func TestForeignNodePools(t *testing.T) {
 	s.Create(theirs)
 	_, err := s.step.Run(context.Background(), s.plan, "")
 	var rejected *steps.Rejected
-	if !errors.As(err, &rejected) || rejected.Problems[0].Parameter != "karpenter_enabled" || !strings.Contains(err.Error(), "did not make: mine, theirs; ") {
+	if !errors.As(err, &rejected) || rejected.Problems[0].Parameter != "karpenter_enabled" ||
+		!strings.Contains(err.Error(), "did not make: mine, theirs; ") {
 		t.Fatalf("the error is %v", err)
 	}
 	if live := s.Get(pool("workload", "", "")); live == nil || live.GetDeletionTimestamp() != nil || len(s.cloud.Writes()) > 0 {
@@ -219,7 +228,8 @@ func TestForeignNodePools(t *testing.T) {
 
 	t.Log("force leaves them behind, with a warning that lasts; from then on nothing is refused")
 	s.plan.Force = true
-	if changes, progress := s.call(); !strings.HasPrefix(changes, "deleted NodePool/workload") || !strings.Contains(warnings(progress), "mine, theirs") {
+	if changes, progress := s.call(); !strings.HasPrefix(changes, "deleted NodePool/workload") ||
+		!strings.Contains(warnings(progress), "mine, theirs") {
 		t.Errorf("changes %s, warnings %s", changes, warnings(progress))
 	}
 	s.plan.Force = false
@@ -239,14 +249,16 @@ func TestAnInstanceWithoutTags(t *testing.T) {
 	// database's.
 	s.Create(launched("c", "workload", "i-other"))
 	s.Create(node("node-c", "workload", "i-other"))
-	s.cloud.EC2.Launch(tagged("workload", "eks:eks-cluster-name", "west", "kubernetes.io/cluster/east", "", "kubernetes.io/cluster/west", "owned"), "i-other")
+	s.cloud.EC2.Launch(tagged("workload", "eks:eks-cluster-name", "west", "kubernetes.io/cluster/east", "", "kubernetes.io/cluster/west",
+		"owned"), "i-other")
 	s.call()
 	s.clock = s.clock.Add(10 * time.Minute)
 	var progress steps.Progress
 	for range 4 {
 		_, progress = s.call()
 	}
-	if progress.Wait == 0 || !strings.Contains(progress.Note, "i-b (NodeClaim b), i-other (NodeClaim c); look whose they are") || s.Get(claim("a", "", nil)) != nil || s.Get(claim("b", "", nil)) == nil {
+	if progress.Wait == 0 || !strings.Contains(progress.Note, "i-b (NodeClaim b), i-other (NodeClaim c); look whose they are") ||
+		s.Get(claim("a", "", nil)) != nil || s.Get(claim("b", "", nil)) == nil {
 		t.Errorf("%+v", progress)
 	}
 	if got := s.cloud.EC2.States(); got != "i-a=terminated i-b=running i-other=running" {
@@ -254,7 +266,9 @@ func TestAnInstanceWithoutTags(t *testing.T) {
 	}
 	s.plan.Force = true
 	changes, warned := s.finished()
-	if !strings.Contains(changes, "finalizer removed NodeClaim/b") || !strings.Contains(warned, "they run on: i-b (NodeClaim b), i-other (NodeClaim c)") || s.cloud.EC2.States() != "i-a=terminated i-b=running i-other=running" {
+	if !strings.Contains(changes, "finalizer removed NodeClaim/b") ||
+		!strings.Contains(warned, "they run on: i-b (NodeClaim b), i-other (NodeClaim c)") ||
+		s.cloud.EC2.States() != "i-a=terminated i-b=running i-other=running" {
 		t.Errorf("changes %s, warnings %s, %s", changes, warned, s.cloud.EC2.States())
 	}
 	s.Remove(node("node-b", "", ""))
@@ -268,7 +282,8 @@ func TestAProtectedInstanceKeepsNoOther(t *testing.T) {
 	s.call()
 	s.clock = s.clock.Add(10 * time.Minute)
 	progress, err := s.step.Run(context.Background(), s.plan, "")
-	if err == nil || !strings.Contains(err.Error(), "--instance-id i-b --no-disable-api-termination") || progress.Changes[len(progress.Changes)-1].Subject != "instance i-a (pool workload, NodeClaim a)" {
+	if err == nil || !strings.Contains(err.Error(), "--instance-id i-b --no-disable-api-termination") ||
+		progress.Changes[len(progress.Changes)-1].Subject != "instance i-a (pool workload, NodeClaim a)" {
 		t.Errorf("%+v, %v", progress, err)
 	}
 	if got := s.cloud.EC2.States(); got != "i-a=shutting-down i-b=running" {
@@ -318,7 +333,8 @@ func TestTheInstancesOfAClusterThatIsGone(t *testing.T) {
 	s.step = &Step{Connect: connect, EC2: cloud.EC2, Baselines: awsfake.NewBaselines(cloud), Drain: time.Minute, Now: cloud.Now}
 
 	t.Log("a plan may say so of a cluster that is there")
-	if _, err := s.step.Run(t.Context(), s.plan, ""); err == nil || !strings.Contains(err.Error(), "its instances are not ended") || len(cloud.Writes()) > 0 {
+	if _, err := s.step.Run(t.Context(), s.plan, ""); err == nil || !strings.Contains(err.Error(), "its instances are not ended") ||
+		len(cloud.Writes()) > 0 {
 		t.Fatalf("%v, writes %v", err, cloud.Writes())
 	}
 
@@ -333,58 +349,4 @@ func TestTheInstancesOfAClusterThatIsGone(t *testing.T) {
 	if s.done(); len(cloud.Writes()) > 0 {
 		t.Errorf("a second run wrote %v", cloud.Writes())
 	}
-}
-
-// counted makes each write to the API server fail in turn, like a call of AWS. Reads do not fail: a failed read is like
-// a call that was not made.
-type counted struct {
-	http.RoundTripper
-	calls *awsfake.Calls
-}
-
-func (c counted) WrappedRoundTripper() http.RoundTripper { return c.RoundTripper }
-
-func (c counted) RoundTrip(request *http.Request) (*http.Response, error) {
-	if request.Method != http.MethodGet {
-		if err := c.calls.Call("Kubernetes."+request.Method, request.URL.Path); err != nil {
-			return nil, err
-		}
-	}
-	return c.RoundTripper.RoundTrip(request)
-}
-
-// A removal in which Karpenter takes no part reaches the same end, wherever it is interrupted.
-func TestInterruptedRemoval(t *testing.T) {
-	base := begin(t)
-	awsfake.Interrupted(t, func() (*awsfake.Cloud, func() (bool, error)) {
-		s := *base
-		s.clock, s.cloud = time.Now(), awsfake.New()
-		s.baselines = awsfake.NewBaselines(s.cloud)
-		config := s.As(names.Group("nodepools"))
-		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counted{next, s.cloud.Calls} })
-		client, err := k8s.New(config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.step = &Step{EC2: s.cloud.EC2, Baselines: s.baselines, Drain: 5 * time.Minute, Now: func() time.Time { return s.clock },
-			Connect: func(context.Context, plan.Cluster) (*k8s.Client, error) { return client, nil }}
-		for _, left := range []object{class("workload", ""), pool("workload", "", ""), claim("a", "", nil), node("node-a", "", "")} {
-			s.Remove(left)
-		}
-		s.build("a")
-		s.cloud.EC2.Launch(tagged("workload"), "i-orphan")
-		return s.cloud, func() (bool, error) {
-			progress, err := s.step.Run(context.Background(), s.plan, "")
-			s.clock = s.clock.Add(7 * time.Minute)
-			return progress.Wait == 0, err
-		}
-	}, func(cloud *awsfake.Cloud) any {
-		var left []string
-		for _, group := range [][3]string{{"karpenter.sh", "v1", "nodeclaims"}, {"karpenter.sh", "v1", "nodepools"}, {"karpenter.k8s.aws", "v1", "ec2nodeclasses"}, {"", "v1", "nodes"}} {
-			for _, o := range base.List(group[0], group[1], group[2]) {
-				left = append(left, o.GetName())
-			}
-		}
-		return fmt.Sprint(cloud.EC2.States(), left)
-	})
 }

@@ -94,11 +94,13 @@ func (r *run) drain(ctx context.Context, claims []unstructured.Unstructured) (st
 	deadline, later := end.UTC().Format(time.RFC3339), end.Add(grace).UTC().Format(time.RFC3339)
 	switch now := r.Now(); {
 	case now.Before(end):
-		return r.progress.NotYet(poll, "%d NodeClaim(s) draining: %s, until %s; Karpenter ends them then, and at %s Sawhorse ends through EC2 "+
-			"what is left", len(claims), left, deadline, later)
+		return r.progress.NotYet(poll,
+			"%d NodeClaim(s) draining: %s, until %s; Karpenter ends them then, and at %s Sawhorse ends through EC2 "+
+				"what is left", len(claims), left, deadline, later)
 	case now.Before(end.Add(grace)):
-		return r.progress.NotYet(poll, "%d NodeClaim(s): %s, for which the time to drain ended at %s: Karpenter ends them, and at %s Sawhorse "+
-			"ends through EC2 what is left", len(claims), left, deadline, later)
+		return r.progress.NotYet(poll,
+			"%d NodeClaim(s): %s, for which the time to drain ended at %s: Karpenter ends them, and at %s Sawhorse "+
+				"ends through EC2 what is left", len(claims), left, deadline, later)
 	default:
 		note, err := r.end(ctx, claims)
 		if err != nil {
@@ -188,7 +190,8 @@ func (r *run) retire(ctx context.Context) (steps.Progress, error) {
 			return r.progress, err
 		}
 	}
-	return r.progress.NotYet(poll, "%s: being deleted, Karpenter cleans up its instance profile and launch templates", k8s.Subject(&classes[0]))
+	return r.progress.NotYet(poll, "%s: being deleted, Karpenter cleans up its instance profile and launch templates",
+		k8s.Subject(&classes[0]))
 }
 
 func latest(a, b time.Time) time.Time {

@@ -121,7 +121,8 @@ func (r *run) pin(ctx context.Context, live *unstructured.Unstructured) (string,
 		return "", nil
 	case !rollout.Done:
 		r.progress.Unfinished = true
-		r.progress.Warn("karpenter_enabled", "%s was not pinned to the system nodes, because its pods are not all ready as it is (%s); a later pass pins it.", k8s.Subject(live), rollout.Note)
+		r.progress.Warn("karpenter_enabled", "%s was not pinned to the system nodes, because its pods are not all ready as it is (%s); "+
+			"repair its pods, and a later pass pins it.", k8s.Subject(live), rollout.Note)
 		return "", nil
 	}
 	nodes, err := r.client.SystemNodes(ctx)
@@ -143,7 +144,8 @@ func (r *run) set(ctx context.Context, live *unstructured.Unstructured) (string,
 	}
 	if ruling.Contested() {
 		by := k8s.SetBy(live, append(slices.Clone(selectorPath), names.LabelSystemNode)...)
-		r.progress.Contest("system_deployments", ruling, k8s.Subject(live), by, "its pods on system nodes (nodeSelector "+names.LabelSystemNode+"=true)")
+		r.progress.Contest("system_deployments", ruling, k8s.Subject(live), by,
+			"its pods on system nodes (nodeSelector "+names.LabelSystemNode+"=true)")
 	}
 	if !ruling.Write {
 		return "", nil
@@ -195,7 +197,9 @@ func (r *run) watch(ctx context.Context, live *unstructured.Unstructured, rollou
 func (r *run) unfit() string { return fmt.Sprintf("unfit-%d", r.plan.Generation) }
 
 func (r *run) warnUnfit(live *unstructured.Unstructured, reason string) {
-	r.progress.Warn("karpenter_enabled", "%s does not fit on the system nodes%s and runs where it ran before; give the system node groups more or larger nodes.", k8s.Subject(live), reason)
+	r.progress.Warn("karpenter_enabled",
+		"%s does not fit on the system nodes%s and runs where it ran before; give the system node groups more or larger nodes.",
+		k8s.Subject(live), reason)
 }
 
 // unpin restores the system label in the nodeSelector, keeps all other labels, and leaves the annotation with the given

@@ -44,7 +44,10 @@ type scene struct {
 }
 
 func begin(t *testing.T, pinned ...string) *scene {
-	s := &scene{T: t, Cluster: k8stest.New(t), baselines: k8stest.Baselines{}, contests: awsfake.Contests{}, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	s := &scene{
+		T: t, Cluster: k8stest.New(t), baselines: k8stest.Baselines{}, contests: awsfake.Contests{},
+		clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+	}
 	s.step = New(s.Connector("nodegroups"), struct {
 		k8stest.Baselines
 		awsfake.Contests
@@ -89,7 +92,8 @@ func (s *scene) deploy(objects ...object) {
 
 func TestPinsOneAtATimeAndRestores(t *testing.T) {
 	s := begin(t, "kube-system/absent", "kube-system/a", "kube-system/b", "kube-system/c")
-	a, b, c := deployment("a", nil), deployment("b", object{"disk": "ssd", names.LabelSystemNode: "maybe"}), deployment("c", object{names.LabelSystemNode: "true"})
+	a, b, c := deployment("a", nil), deployment("b", object{"disk": "ssd", names.LabelSystemNode: "maybe"}),
+		deployment("c", object{names.LabelSystemNode: "true"})
 	s.deploy(a, b, c)
 	before := s.selector(a) + s.selector(b) + s.selector(c)
 
@@ -180,9 +184,14 @@ func TestUndoesAPinThatDoesNotFit(t *testing.T) {
 	s.deploy(big, small)
 	s.waits("Deployment/kube-system/big", "pinned to system nodes Deployment/kube-system/big")
 	// The new pod as the scheduler leaves it.
-	s.Create(object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": "big-1", "namespace": "kube-system", "labels": object{"app": "big"}},
-		"spec": object{"nodeSelector": object{names.LabelSystemNode: "true"}, "containers": []any{object{"name": "c", "image": "example.com/c:1"}}},
-		"status": object{"conditions": []any{object{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes are available: 1 Insufficient memory.",
+	s.Create(object{"apiVersion": "v1", "kind": "Pod", "metadata": object{
+		"name": "big-1", "namespace": "kube-system", "labels": object{"app": "big"},
+	},
+		"spec": object{
+			"nodeSelector": object{names.LabelSystemNode: "true"}, "containers": []any{object{"name": "c", "image": "example.com/c:1"}},
+		},
+		"status": object{"conditions": []any{object{"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+			"message":            "0/1 nodes are available: 1 Insufficient memory.",
 			"lastTransitionTime": s.clock.Format(time.RFC3339)}}}})
 
 	t.Log("patience first")
@@ -243,7 +252,8 @@ func TestAPinThatOthersTakeOut(t *testing.T) {
 	for range 2 {
 		takenOut()
 		progress := s.run()
-		if progress.Wait > 0 || !progress.Unfinished || len(progress.Warnings) != 1 || !strings.Contains(progress.Warnings[0].Message, "Deployment/kube-system/web is contested: somebody has set it back 2 times") {
+		if progress.Wait > 0 || !progress.Unfinished || len(progress.Warnings) != 1 ||
+			!strings.Contains(progress.Warnings[0].Message, "Deployment/kube-system/web is contested: somebody has set it back 2 times") {
 			t.Errorf("%+v", progress)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/sawhorse-io/sawhorse/events"
@@ -14,7 +13,6 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/rack"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // Event is the state machine's call.
@@ -335,29 +333,7 @@ const (
 // explain returns the failure that the state machine caught, or the way in which the execution ended, with a remedy.
 func explain(event Event) rack.Failure {
 	f := rack.Failure{Step: event.Step, Error: event.Error, Reason: reason(event)}
-	switch {
-	case strings.Contains(f.Reason, "AccessDenied") || strings.Contains(f.Reason, "UnauthorizedOperation"):
-		f.Remedy = "A right is missing: compare the function's role with the deployed stack (cdk diff), and look for a service control policy or permissions boundary that denies the action."
-	case strings.Contains(f.Reason, steps.NoAnswer):
-		f.Remedy = "The function cannot reach the API server. If its endpoint is private, deploy the stack with subnetIds and securityGroupIds in a network " +
-			"from which it can be reached (docs/private.md), and let those groups in at port 443 of the cluster security group. If it is public, see " +
-			"whether its publicAccessCidrs let the function in. If the cluster is being updated, the next pass goes on from here."
-	case event.Error == "StepDeadlineExceeded":
-		f.Remedy = "What the step waits for did not happen in time; mend that, and the next event or the schedule goes on from here."
-	case event.Error == "States.Timeout" || event.Error == "Throttled":
-		f.Remedy = "AWS was slow or refused for its rate; nothing is lost, the next event or the schedule goes on from here."
-	case event.Error == Aborted || event.Error == TimedOut:
-		f.Remedy = "Nothing is lost: another pass goes on from here by itself, at the latest by the schedule. To have Sawhorse leave the rack alone, set paused to true."
-	case event.DryRun:
-		f.Remedy = "Nothing was changed; ask again, and if it fails in the same way, read the log of the function validate."
-	case event.Error == "Lambda.TooManyRequestsException":
-		f.Remedy = "Lambda had no room for another call, for minutes; the next event or the schedule goes on from here. If many events come in (executions of the state machine), " +
-			"see who puts them on the bus; else raise the account's concurrency in Lambda, or the deployment's reservedConcurrency or validateConcurrency (docs/deploy.md)."
-	case event.Error == "Unavailable":
-		f.Remedy = "AWS or the cluster's API server failed or did not answer, several times; once it does, the next event or the schedule goes on from here."
-	default:
-		f.Remedy = "The next event or the schedule tries again from here; if it fails in the same way, read the log of the step's function."
-	}
+	f.Remedy = remedy(event, f.Reason)
 	return f
 }
 

@@ -351,7 +351,7 @@ func TestFailed(t *testing.T) {
 		{"Unavailable", `{"errorMessage":"EOF"}`, "EOF", "did not answer"},
 		{"StepFailed", `{"errorMessage":"x"}`, "x", "tries again"},
 		{"Lambda.TooManyRequestsException", "Rate Exceeded.", "Rate Exceeded.", "validateConcurrency"},
-		{"Lambda.Unknown", `{"truncated`, `{"truncated`, "tries again"},
+		{"Lambda.Unknown", `{"truncated`, `{"truncated`, "ran out of time"},
 	} {
 		s := begin(t, rack.Run{Outcome: "Planned", Goal: "karpenter"}, done)
 		e := event("Failed")

@@ -31,7 +31,8 @@ func TestWhatHasBegunIsNotRefused(t *testing.T) {
 	if _, _, err := s.part("fit"); err != nil || len(s.cloud.Writes()) > 0 {
 		t.Errorf("%v, writes %v", err, s.cloud.Writes())
 	}
-	s.held("held up by what has come since turning off began (write karpenter_enabled=true to go back)", "1 pod(s) have no place then", "Raise the maximum of node group system to 5")
+	s.held("held up by what has come since turning off began (write karpenter_enabled=true to go back)", "1 pod(s) have no place then",
+		"Raise the maximum of node group system to 5")
 	s.pool("theirs", "")
 	s.held("NodePools that Sawhorse did not make: theirs")
 	s.plan.Force = true
@@ -66,8 +67,9 @@ func TestClusterAutoscalerTakesRoom(t *testing.T) {
 	s.karpenter("1500m", "1500m")
 	s.asked()
 	put := func(replicas int) {
-		s.api.Put("/apis/apps/v1/namespaces/kube-system/deployments/scaler", "apps/v1", "Deployment", object{"metadata": object{}, "spec": object{"replicas": replicas, "template": object{"spec": object{
-			"containers": []any{object{"name": "c", "resources": object{"requests": object{"cpu": "600m"}}}}}}}})
+		s.api.Put("/apis/apps/v1/namespaces/kube-system/deployments/scaler", "apps/v1", "Deployment",
+			object{"metadata": object{}, "spec": object{"replicas": replicas, "template": object{"spec": object{
+				"containers": []any{object{"name": "c", "resources": object{"requests": object{"cpu": "600m"}}}}}}}})
 	}
 	put(0)
 	s.baselines.Kept[steps.AutoscalerKey] = `{"deployment":"kube-system/scaler","replicas":1}`
@@ -90,7 +92,8 @@ func TestBuildGroupsThatComeBack(t *testing.T) {
 	s.baselines.Kept[steps.SizeKey("build")] = `{"minSize":1,"maxSize":3,"desiredSize":1}`
 	s.asked()
 	t.Log("the part that makes room waits for them")
-	if changes, progress, err := s.call(); err != nil || changes != "" || !strings.Contains(progress.Note, "node group build has 0 of 1 nodes Ready") {
+	if changes, progress, err := s.call(); err != nil || changes != "" ||
+		!strings.Contains(progress.Note, "node group build has 0 of 1 nodes Ready") {
 		t.Errorf("%s, %+v, %v", changes, progress, err)
 	}
 	s.plan.Nodegroups.BuildMin = new(0)

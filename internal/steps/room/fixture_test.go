@@ -33,7 +33,9 @@ type scene struct {
 func begin(t *testing.T) *scene {
 	cloud, api := awsfake.New(), k8sfake.New(t)
 	s := &scene{T: t, cloud: cloud, api: api, baselines: awsfake.NewBaselines(cloud), plan: &plan.Plan{
-		Rack: "demo", Cluster: plan.Cluster{Name: "demo"}, Nodegroups: plan.Nodegroups{System: []string{"gone", "system"}, Build: []string{"build"}},
+		Rack: "demo", Cluster: plan.Cluster{Name: "demo"}, Nodegroups: plan.Nodegroups{
+			System: []string{"gone", "system"}, Build: []string{"build"},
+		},
 	}}
 	s.step = &Room{EKS: cloud.EKS, Dial: api.Dial, Baselines: s.baselines, Now: cloud.Now}
 	cloud.EKS.Group("system", size(1, 2, 4), map[string]string{names.LabelSystemNode: "true"})
@@ -49,15 +51,21 @@ func size(least, desired, most int32) types.NodegroupScalingConfig {
 }
 
 func in(group string) object {
-	return object{names.LabelNodeGroup: group, names.LabelSystemNode: "true", "kubernetes.io/os": "linux", "node.kubernetes.io/instance-type": "m6i.large"}
+	return object{
+		names.LabelNodeGroup: group, names.LabelSystemNode: "true", "kubernetes.io/os": "linux",
+		"node.kubernetes.io/instance-type": "m6i.large",
+	}
 }
 
 func of(pool string) object { return object{names.LabelPool: pool} }
 
 // node adds a Ready node with that many CPUs. spec holds further fields of its spec.
 func (s *scene) node(name, cpu string, labels object, spec ...object) {
-	fields := object{"metadata": object{"labels": labels, "creationTimestamp": s.cloud.Now().Format(time.RFC3339)}, "spec": object{}, "status": object{
-		"allocatable": object{"cpu": cpu, "memory": "8Gi", "pods": "20"}, "conditions": []any{object{"type": "Ready", "status": "True"}}}}
+	fields := object{"metadata": object{"labels": labels, "creationTimestamp": s.cloud.Now().Format(time.RFC3339)}, "spec": object{},
+		"status": object{
+			"allocatable": object{"cpu": cpu, "memory": "8Gi", "pods": "20"}, "conditions": []any{
+				object{"type": "Ready", "status": "True"},
+			}}}
 	for _, more := range spec {
 		maps.Copy(fields["spec"].(object), more)
 	}
@@ -132,7 +140,8 @@ func (s *scene) asked() {
 	s.cloud.Forget()
 	s.api.Writes = nil
 	changes, progress, err := s.part("fit")
-	if err != nil || progress.Wait != 0 || changes != "" || len(s.api.Writes) > 0 || strings.Join(s.cloud.Writes(), " ") != "Baselines.Keep "+steps.OffKey {
+	if err != nil || progress.Wait != 0 || changes != "" || len(s.api.Writes) > 0 ||
+		strings.Join(s.cloud.Writes(), " ") != "Baselines.Keep "+steps.OffKey {
 		s.Fatalf("%s, %+v, %v, writes %v %v", changes, progress, err, s.cloud.Writes(), s.api.Writes)
 	}
 	delete(s.baselines.Kept, steps.OffKey)
@@ -161,7 +170,8 @@ func (s *scene) refused(words ...string) {
 	s.api.Writes = nil
 	changes, _, err := s.part("fit")
 	var rejected *steps.Rejected
-	if !errors.As(err, &rejected) || rejected.Problems[0].Parameter != "karpenter_enabled" || changes != "" || len(s.cloud.Writes())+len(s.api.Writes) > 0 {
+	if !errors.As(err, &rejected) || rejected.Problems[0].Parameter != "karpenter_enabled" || changes != "" ||
+		len(s.cloud.Writes())+len(s.api.Writes) > 0 {
 		s.Fatalf("%s, %v, writes %v %v", changes, err, s.cloud.Writes(), s.api.Writes)
 	}
 	for _, word := range words {

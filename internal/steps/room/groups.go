@@ -86,7 +86,9 @@ func sample(live *types.Nodegroup, like *corev1.Node, labels map[string]string, 
 	node.Labels = maps.Clone(labels)
 	maps.Copy(node.Labels, live.Labels)
 	delete(node.Labels, corev1.LabelHostname)
-	effects := map[types.TaintEffect]corev1.TaintEffect{types.TaintEffectNoSchedule: corev1.TaintEffectNoSchedule, types.TaintEffectNoExecute: corev1.TaintEffectNoExecute}
+	effects := map[types.TaintEffect]corev1.TaintEffect{
+		types.TaintEffectNoSchedule: corev1.TaintEffectNoSchedule, types.TaintEffectNoExecute: corev1.TaintEffectNoExecute,
+	}
 	for _, t := range live.Taints {
 		if effect := effects[t.Effect]; effect != "" {
 			node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: text(t.Key), Value: text(t.Value), Effect: effect})

@@ -31,7 +31,9 @@ func TestOnARealAPIServer(t *testing.T) {
 	cloud.EKS.Group("system", size(1, 1, 2), nil)
 	node := func(name string, labels object) {
 		made := object{"apiVersion": "v1", "kind": "Node", "metadata": object{"name": name, "labels": labels}, "status": object{
-			"allocatable": object{"cpu": "2", "memory": "8Gi", "pods": "20"}, "conditions": []any{object{"type": "Ready", "status": "True"}}}}
+			"allocatable": object{"cpu": "2", "memory": "8Gi", "pods": "20"}, "conditions": []any{
+				object{"type": "Ready", "status": "True"},
+			}}}
 		cluster.Create(made)
 		// The API server taints new nodes as not ready, and no controller runs here that would remove the taint.
 		cluster.Change(made, func(o *unstructured.Unstructured) { unstructured.RemoveNestedField(o.Object, "spec", "taints") })
@@ -39,8 +41,9 @@ func TestOnARealAPIServer(t *testing.T) {
 	node("system-1", object{names.LabelNodeGroup: "system"})
 	node("k", object{names.LabelPool: "workload"})
 	pod := func(name string) {
-		cluster.Create(object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": name, "namespace": "default"}, "spec": object{"nodeName": "k",
-			"containers": []any{object{"name": "c", "image": "i", "resources": object{"requests": object{"cpu": "1500m"}}}}}})
+		cluster.Create(object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": name, "namespace": "default"},
+			"spec": object{"nodeName": "k",
+				"containers": []any{object{"name": "c", "image": "i", "resources": object{"requests": object{"cpu": "1500m"}}}}}})
 	}
 	pod("one")
 	run(false, 0)

@@ -156,9 +156,12 @@ func (r *run) scale(ctx context.Context, lack *shortage) (steps.Progress, error)
 	}
 	switch {
 	case len(lack.left) > 0:
-		r.progress.Happened("karpenter_enabled", "Karpenter's nodes are drained although %s. Pods without a place stay Pending until there is one.", lack.figures(true))
+		r.progress.Happened("karpenter_enabled",
+			"Karpenter's nodes are drained although %s. Pods without a place stay Pending until there is one: "+
+				"give the system node groups, or others, more nodes, or stop those pods.", lack.figures(true))
 	case r.onward:
-		r.progress.Happened("karpenter_enabled", "Karpenter's nodes are drained although %s. %d pod(s) wait for nodes that are starting.", lack.figures(false), len(lack.waiting))
+		r.progress.Happened("karpenter_enabled", "Karpenter's nodes are drained although %s. %d pod(s) wait for nodes that are starting; "+
+			"if they stay Pending, give the node groups more nodes, or stop those pods.", lack.figures(false), len(lack.waiting))
 	default:
 		return r.progress.NotYet(poll, "%d pod(s) of Karpenter's nodes wait for further nodes; %s",
 			len(lack.waiting), waiting(slices.Concat(lack.groups, lack.builds)))
@@ -173,7 +176,8 @@ func waiting(groups []*group) string {
 			all = append(all, fmt.Sprintf("node group %s has %d of %d nodes Ready", g.name, g.ready, wanted))
 		}
 	}
-	return strings.Join(all, ", ") + "; if none comes, EC2 may have no capacity (EKS shows that in the group's health), and Rack Reconcile Requested with \"force\": true goes on without"
+	return strings.Join(all, ", ") + "; if none comes, EC2 may have no capacity (EKS shows that in the group's health), " +
+		"and Rack Reconcile Requested with \"force\": true goes on without"
 }
 
 // raise asks EKS for the further nodes. It first records the groups' sizes.
@@ -211,7 +215,8 @@ func (r *run) raise(ctx context.Context, groups []*group) error {
 		if err != nil {
 			return fmt.Errorf("node group %s: scale to %d nodes: %w", g.name, to, err)
 		}
-		r.progress.Changed(fmt.Sprintf("scaled from %d to %d nodes to make room for the pods of Karpenter's; it keeps that size, and Cluster Autoscaler takes idle nodes away later", g.size.Desired, to), "node group %s", g.name)
+		r.progress.Changed(fmt.Sprintf("scaled from %d to %d nodes to make room for the pods of Karpenter's; "+
+			"it keeps that size, and Cluster Autoscaler takes idle nodes away later", g.size.Desired, to), "node group %s", g.name)
 	}
 	return nil
 }

@@ -29,8 +29,12 @@ func TestThereIsRoom(t *testing.T) {
 	s.karpenter("1500m", "1", "500m")
 	s.pod("there", "system-1", "500m")
 	s.pod("done", "system-1", "2")["status"] = object{"phase": "Succeeded"}
-	s.pod("agent", "k-0", "2")["metadata"] = object{"ownerReferences": []any{object{"kind": "DaemonSet", "name": "a", "apiVersion": "apps/v1", "uid": "u"}}}
-	s.pod("static", "k-0", "2")["metadata"] = object{"ownerReferences": []any{object{"kind": "Node", "name": "a", "apiVersion": "v1", "uid": "u"}}}
+	s.pod("agent", "k-0", "2")["metadata"] = object{
+		"ownerReferences": []any{object{"kind": "DaemonSet", "name": "a", "apiVersion": "apps/v1", "uid": "u"}},
+	}
+	s.pod("static", "k-0", "2")["metadata"] = object{
+		"ownerReferences": []any{object{"kind": "Node", "name": "a", "apiVersion": "v1", "uid": "u"}},
+	}
 	s.pod("finished", "k-0", "2")["status"] = object{"phase": "Failed"}
 	s.pod("pending", "", "2")["status"] = object{"phase": "Pending"}
 	leaves := s.pod("leaves", "k-0", "2")
@@ -54,7 +58,9 @@ func TestThereIsRoom(t *testing.T) {
 func TestRequestsAreTheSchedulers(t *testing.T) {
 	s := begin(t)
 	s.karpenter("100m")
-	s.pod("init", "k-0", "100m", object{"initContainers": []any{object{"name": "i", "resources": object{"requests": object{"cpu": "2500m"}}}}})
+	s.pod("init", "k-0", "100m", object{
+		"initContainers": []any{object{"name": "i", "resources": object{"requests": object{"cpu": "2500m"}}}},
+	})
 	s.refused("shop/init (cpu 2.5, memory 1 GiB)", "request more than a node of these groups has")
 
 	s = begin(t)
@@ -111,7 +117,8 @@ func TestTheSystemGroupsAreScaledUp(t *testing.T) {
 	s := begin(t)
 	s.karpenter("1500m", "1500m", "1500m")
 	changes, progress, err := s.call()
-	if err != nil || changes != "node group system: scaled from 2 to 3 nodes to make room for the pods of Karpenter's; it keeps that size, and Cluster Autoscaler takes idle nodes away later" ||
+	if err != nil || changes != "node group system: scaled from 2 to 3 nodes to make room for the pods of Karpenter's; "+
+		"it keeps that size, and Cluster Autoscaler takes idle nodes away later" ||
 		progress.Wait == 0 || !strings.Contains(progress.Note, "node group system has 2 of 3 nodes Ready") {
 		t.Fatalf("%s, %+v, %v", changes, progress, err)
 	}
@@ -156,9 +163,12 @@ func TestANodeThatNeverJoins(t *testing.T) {
 func TestNotEvenAtTheMaximum(t *testing.T) {
 	s := begin(t)
 	s.karpenter("1500m", "1500m", "1500m", "1500m", "1500m", "1500m")
-	s.refused("the 6 pods on Karpenter's nodes request cpu 9, memory 6 GiB, 6 pod(s), and the other Ready nodes have cpu 4, memory 16 GiB, 40 pod(s) free",
-		"node group system has 2 of at most 4 nodes and could add 2 with cpu 2, memory 8 GiB, 20 pod(s) each", "2 pod(s) have no place then: shop/web-",
-		"Raise the maximum of node group system to 6 with `aws eks update-nodegroup-config --cluster-name demo --nodegroup-name system --scaling-config maxSize=6`",
+	s.refused("the 6 pods on Karpenter's nodes request cpu 9, memory 6 GiB, 6 pod(s), and the other Ready nodes have cpu 4, "+
+		"memory 16 GiB, 40 pod(s) free",
+		"node group system has 2 of at most 4 nodes and could add 2 with cpu 2, memory 8 GiB, 20 pod(s) each",
+		"2 pod(s) have no place then: shop/web-",
+		"Raise the maximum of node group system to 6 with `aws eks update-nodegroup-config --cluster-name demo --nodegroup-name system "+
+			"--scaling-config maxSize=6`",
 		`{"rack": "demo", "force": true} as Rack Reconcile Requested`)
 	s.sized("1 2 4")
 
@@ -196,21 +206,35 @@ func TestPodsThatNoOtherNodeTakes(t *testing.T) {
 	s := begin(t)
 	s.karpenter("100m")
 	s.pod("picky", "k-0", "100m", object{"nodeSelector": object{"convox.io/nodepool": "workload"}})
-	s.pod("gpu", "k-0", "100m", object{"containers": []any{object{"name": "c", "resources": object{"requests": object{"cpu": "1", "nvidia.com/gpu": "1"}, "limits": object{"nvidia.com/gpu": "1"}}}}})
+	s.pod("gpu", "k-0", "100m", object{
+		"containers": []any{
+			object{
+				"name": "c", "resources": object{
+					"requests": object{"cpu": "1", "nvidia.com/gpu": "1"}, "limits": object{"nvidia.com/gpu": "1"},
+				},
+			},
+		},
+	})
 	s.refused("change nodeSelector, affinity or tolerations of, the pods that these keep off all other nodes: shop/picky (",
-		"add a node group with larger nodes for the pods that request more than a node of these groups has: shop/gpu (cpu 1, memory 0 GiB, nvidia.com/gpu 1)")
+		"add a node group with larger nodes for the pods that request more than a node of these groups has: shop/gpu (cpu 1, "+
+			"memory 0 GiB, nvidia.com/gpu 1)")
 }
 
 // A build waits for a build node, as it did before Karpenter was on. An existing build node counts as capacity.
 func TestBuildGroups(t *testing.T) {
-	build := object{"nodeSelector": object{names.LabelBuild: "true"}, "tolerations": []any{object{"key": "dedicated", "value": "build", "effect": "NoSchedule"}}}
+	build := object{
+		"nodeSelector": object{names.LabelBuild: "true"}, "tolerations": []any{
+			object{"key": "dedicated", "value": "build", "effect": "NoSchedule"},
+		},
+	}
 	s := begin(t)
 	s.karpenter("100m")
 	s.pod("build", "k-0", "1", build)
 	s.passes("")
 	s.cloud.EKS.Groups["build"].Labels = nil
 	s.refused("shop/build")
-	s.node("build-1", "2", object{names.LabelBuild: "true", names.LabelNodeGroup: "build"}, object{"taints": []any{object{"key": "dedicated", "value": "build", "effect": "NoSchedule"}}})
+	s.node("build-1", "2", object{names.LabelBuild: "true", names.LabelNodeGroup: "build"},
+		object{"taints": []any{object{"key": "dedicated", "value": "build", "effect": "NoSchedule"}}})
 	s.passes("")
 }
 

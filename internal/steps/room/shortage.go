@@ -32,14 +32,17 @@ const enough = 1000
 
 // refuse returns the *steps.Rejected of a removal whose pods do not fit even with the groups at their maximum.
 func (s *shortage) refuse() error {
-	return steps.Reject("karpenter_enabled", "karpenter_enabled is false, but %s. %s; or put {\"rack\": %q, \"force\": true} as Rack Reconcile Requested on the bus to drain Karpenter's nodes all the same. Until then Karpenter goes on.",
+	return steps.Reject("karpenter_enabled",
+		"karpenter_enabled is false, but %s. %s; or put {\"rack\": %q, \"force\": true} "+
+			"as Rack Reconcile Requested on the bus to drain Karpenter's nodes all the same. Until then Karpenter goes on.",
 		s.figures(true), s.remedy(), s.rack)
 }
 
 // figures says what the pods request, what is free and what the groups could add. With left, it also names the pods
 // that do not fit.
 func (s *shortage) figures(left bool) string {
-	said := fmt.Sprintf("the %d pods on Karpenter's nodes request %s, and the other Ready nodes have %s free", len(s.movers), amounts(requested(s.movers)), amounts(s.free))
+	said := fmt.Sprintf("the %d pods on Karpenter's nodes request %s, and the other Ready nodes have %s free", len(s.movers),
+		amounts(requested(s.movers)), amounts(s.free))
 	for _, g := range s.groups {
 		said += fmt.Sprintf("; node group %s has %d of at most %d nodes", g.name, g.size.Desired, g.size.Max)
 		if g.known && g.size.Max > g.size.Desired {
@@ -59,7 +62,9 @@ func (s *shortage) remedy() string {
 	for _, g := range s.groups {
 		if g.beyond > 0 {
 			most := g.size.Max + g.beyond
-			all = append(all, fmt.Sprintf("raise the maximum of node group %s to %d with `aws eks update-nodegroup-config --cluster-name %s --nodegroup-name %s --scaling-config maxSize=%d`", g.name, most, s.cluster, g.name, most))
+			all = append(all,
+				fmt.Sprintf("raise the maximum of node group %s to %d with `aws eks update-nodegroup-config --cluster-name %s "+
+					"--nodegroup-name %s --scaling-config maxSize=%d`", g.name, most, s.cluster, g.name, most))
 		}
 		if !g.known {
 			all = append(all, fmt.Sprintf("scale node group %s to 1 node: it has none, and how much one holds is unknown", g.name))
@@ -74,7 +79,8 @@ func (s *shortage) remedy() string {
 		}
 	}
 	if len(kept) > 0 {
-		all = append(all, "delete, or change nodeSelector, affinity or tolerations of, the pods that these keep off all other nodes: "+some(kept))
+		all = append(all,
+			"delete, or change nodeSelector, affinity or tolerations of, the pods that these keep off all other nodes: "+some(kept))
 	}
 	if len(large) > 0 {
 		all = append(all, "add a node group with larger nodes for the pods that request more than a node of these groups has: "+some(large))

@@ -49,7 +49,8 @@ func look(ctx context.Context, client *k8s.Client, leaving map[string]bool) (*su
 			return err
 		}
 		s.nodes = append(s.nodes, node)
-		if _, karpenters := node.Labels[names.LabelPool]; !karpenters && ready(node) && !node.Spec.Unschedulable && node.DeletionTimestamp == nil {
+		if _, karpenters := node.Labels[names.LabelPool]; !karpenters && ready(node) && !node.Spec.Unschedulable &&
+			node.DeletionTimestamp == nil {
 			byName[node.Name] = &place{node, node.Status.Allocatable.DeepCopy()}
 			s.places = append(s.places, byName[node.Name])
 		}

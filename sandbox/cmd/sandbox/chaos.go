@@ -19,7 +19,9 @@ func havoc(o options) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	var numbers [5]int
-	for i, setting := range [...][2]string{{"CHAOS_SEED", "1"}, {"CHAOS_SAMPLE", "0"}, {"CHAOS_TOGETHER", "1"}, {"CHAOS_PAIRS", "200"}, {"CHAOS_SANDBOXES", "1"}} {
+	for i, setting := range [...][2]string{
+		{"CHAOS_SEED", "1"}, {"CHAOS_SAMPLE", "0"}, {"CHAOS_TOGETHER", "1"}, {"CHAOS_PAIRS", "200"}, {"CHAOS_SANDBOXES", "1"},
+	} {
 		n, err := strconv.Atoi(cmp.Or(os.Getenv(setting[0]), setting[1]))
 		if err != nil || n < 0 {
 			return fmt.Errorf("%s is %q, not a number from 0", setting[0], os.Getenv(setting[0]))

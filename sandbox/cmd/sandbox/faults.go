@@ -16,7 +16,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/sandbox/apifront"
 	"github.com/sawhorse-io/sawhorse/sandbox/caller"
-	"github.com/sawhorse-io/sawhorse/sandbox/fault"
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
 	"github.com/sawhorse-io/sawhorse/sandbox/standin"
 )
 
@@ -104,7 +104,9 @@ func (s *sandbox) stopExecutions(ctx context.Context) error {
 	}
 	stopped := 0
 	for _, machine := range machines.StateMachines {
-		running, err := states.ListExecutions(ctx, &sfn.ListExecutionsInput{StateMachineArn: machine.StateMachineArn, StatusFilter: types.ExecutionStatusRunning})
+		running, err := states.ListExecutions(ctx, &sfn.ListExecutionsInput{
+			StateMachineArn: machine.StateMachineArn, StatusFilter: types.ExecutionStatusRunning,
+		})
 		if err != nil {
 			return fmt.Errorf("executions: list: %w", err)
 		}

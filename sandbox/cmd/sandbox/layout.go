@@ -25,7 +25,10 @@ func newLayout(root, state string) (layout, error) {
 }
 
 // parts are the files that the Makefile builds and installs into the cache before the sandbox can start.
-var parts = []string{"bin/cluster", "ministack/bin/python", "venv/bin/moto_server", "venv/bin/aws", "npm/node_modules/.bin/cdk", "cdk.out/synthesized", "bin/sawhorse"}
+var parts = []string{
+	"bin/cluster", "ministack/bin/python", "venv/bin/moto_server", "venv/bin/aws", "npm/node_modules/.bin/cdk", "cdk.out/synthesized",
+	"bin/sawhorse",
+}
 
 func (l layout) cache() string             { return filepath.Join(l.root, ".cache") }
 func (l layout) part(name string) string   { return filepath.Join(l.cache(), name) }

@@ -25,11 +25,14 @@ type options struct {
 	attached bool
 }
 
-var commands = map[string]func(options) error{"up": up, "down": down, "demo": demo, "chaos": havoc, "enablings": enablings, "load": strain, "run": run}
+var commands = map[string]func(options) error{
+	"up": up, "down": down, "demo": demo, "chaos": havoc, "enablings": enablings, "load": strain, "run": run,
+}
 
 func main() {
 	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: sandbox up [--attached] | down | demo | chaos | enablings | load | run [--attached]   [--root DIR] [--state DIR]")
+		fmt.Fprintln(os.Stderr,
+			"usage: sandbox up [--attached] | down | demo | chaos | enablings | load | run [--attached]   [--root DIR] [--state DIR]")
 		os.Exit(2)
 	}
 	flags := flag.NewFlagSet(os.Args[1], flag.ExitOnError)

@@ -86,7 +86,8 @@ func (s *sandbox) authenticatorOf(cluster string, awsAuth func(context.Context) 
 func (s *sandbox) standIns() http.Handler {
 	return standin.New(standin.Config{
 		Objects: seed.StandIn, Now: time.Now,
-		Review: func(ctx context.Context, cluster, token string, awsAuth func() map[string]string) (authentication.TokenReviewStatus, error) {
+		Review: func(ctx context.Context, cluster, token string,
+			awsAuth func() map[string]string) (authentication.TokenReviewStatus, error) {
 			data := func(context.Context) (map[string]string, error) { return awsAuth(), nil }
 			return s.authenticatorOf(cluster, data).Review(ctx, token)
 		},
@@ -100,7 +101,9 @@ func (s *sandbox) identities() (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pod identity webhook: make client: %w", err)
 	}
-	return &admission.Webhook{Client: client, Cluster: seed.ClusterName, Region: region, MiniStack: local(s.ministack), Now: time.Now, Log: s.log}, nil
+	return &admission.Webhook{
+		Client: client, Cluster: seed.ClusterName, Region: region, MiniStack: local(s.ministack), Now: time.Now, Log: s.log,
+	}, nil
 }
 
 // startKubelet runs the pods of the Karpenter Deployment until the context ends.

@@ -22,7 +22,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/sandbox/admission"
 	"github.com/sawhorse-io/sawhorse/sandbox/caller"
-	"github.com/sawhorse-io/sawhorse/sandbox/fault"
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
 	"github.com/sawhorse-io/sawhorse/sandbox/kube"
 	"github.com/sawhorse-io/sawhorse/sandbox/nodegroups"
 	"github.com/sawhorse-io/sawhorse/sandbox/prerequisites"

@@ -74,10 +74,13 @@ func TestEnvironmentWorksInAShell(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "env")
-	if err := writeEnvironment(file, "http://127.0.0.1:1", filepath.Join(dir, "kube"), filepath.Join(dir, "bin"), lag{seed: 7, scale: 0.5}); err != nil {
+	if err := writeEnvironment(file, "http://127.0.0.1:1", filepath.Join(dir, "kube"), filepath.Join(dir, "bin"),
+		lag{seed: 7, scale: 0.5}); err != nil {
 		t.Fatal(err)
 	}
-	shell := exec.Command("/bin/sh", "-c", `. "$1"; echo "$AWS_ENDPOINT_URL $AWS_PROFILE [$AWS_PAGER]"; echo "$KUBECONFIG"; echo "$LAG $LAG_SEED $LAG_SCALE"; echo "$PATH"`, "sh", file)
+	shell := exec.Command("/bin/sh", "-c",
+		`. "$1"; echo "$AWS_ENDPOINT_URL $AWS_PROFILE [$AWS_PAGER]"; echo "$KUBECONFIG"; echo "$LAG $LAG_SEED $LAG_SCALE"; echo "$PATH"`,
+		"sh", file)
 	shell.Env = []string{"AWS_PROFILE=production", "AWS_PAGER=less", "PATH=/usr/bin"}
 	got, err := shell.CombinedOutput()
 	want := "http://127.0.0.1:1  []\n" + dir + "/kube\n1 7 0.5\n" + dir + "/bin:/usr/bin\n"

@@ -16,8 +16,8 @@ import (
 	eventtypes "github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/passes"
 	"github.com/sawhorse-io/sawhorse/sandbox/e2e/stage"
-	"github.com/sawhorse-io/sawhorse/sandbox/passes"
 	"github.com/sawhorse-io/sawhorse/sandbox/story"
 )
 
@@ -50,7 +50,9 @@ func takeOver(t *testing.T, parameter, value string) (older string) {
 		t.Fatalf("tables %v: %v", tables, err)
 	}
 	table := &tables.TableNames[0]
-	lease := map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "rack#demo"}, "sk": &types.AttributeValueMemberS{Value: "lease"}}
+	lease := map[string]types.AttributeValue{
+		"pk": &types.AttributeValueMemberS{Value: "rack#demo"}, "sk": &types.AttributeValueMemberS{Value: "lease"},
+	}
 	for deadline := time.Now().Add(time.Minute); older == ""; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("no pass has written %s=%s", parameter, value)
@@ -74,7 +76,9 @@ func takeOver(t *testing.T, parameter, value string) (older string) {
 		_, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
 			TableName: table, Key: lease, UpdateExpression: aws.String("SET expires = :past"),
 			ConditionExpression: aws.String("#owner = :owner"), ExpressionAttributeNames: map[string]string{"#owner": "owner"},
-			ExpressionAttributeValues: map[string]types.AttributeValue{":past": &types.AttributeValueMemberN{Value: "1"}, ":owner": &types.AttributeValueMemberS{Value: older}},
+			ExpressionAttributeValues: map[string]types.AttributeValue{
+				":past": &types.AttributeValueMemberN{Value: "1"}, ":owner": &types.AttributeValueMemberS{Value: older},
+			},
 		})
 		var taken *types.ConditionalCheckFailedException
 		if errors.As(err, &taken) {
@@ -92,9 +96,11 @@ func takeOver(t *testing.T, parameter, value string) (older string) {
 // request requests a pass.
 func request(t *testing.T, detail string) {
 	t.Helper()
-	out, err := eventbridge.NewFromConfig(sandbox.AWS(t)).PutEvents(t.Context(), &eventbridge.PutEventsInput{Entries: []eventtypes.PutEventsRequestEntry{{
-		EventBusName: aws.String("sawhorse"), Source: aws.String("test"), DetailType: aws.String("Rack Reconcile Requested"), Detail: &detail,
-	}}})
+	out, err := eventbridge.NewFromConfig(sandbox.AWS(t)).PutEvents(t.Context(),
+		&eventbridge.PutEventsInput{Entries: []eventtypes.PutEventsRequestEntry{{
+			EventBusName: aws.String("sawhorse"), Source: aws.String("test"), DetailType: aws.String("Rack Reconcile Requested"),
+			Detail: &detail,
+		}}})
 	if err != nil || out.FailedEntryCount > 0 {
 		t.Fatalf("%d events failed: %v", out.FailedEntryCount, err)
 	}

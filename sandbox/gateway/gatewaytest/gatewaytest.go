@@ -16,7 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/caller"
-	"github.com/sawhorse-io/sawhorse/sandbox/fault"
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
 	"github.com/sawhorse-io/sawhorse/sandbox/gateway"
 	"github.com/sawhorse-io/sawhorse/sandbox/process"
 )
@@ -57,7 +57,10 @@ func Start() (*Sandbox, error) {
 		return nil, fmt.Errorf("gatewaytest: make log folder: %w", err)
 	}
 	ministack, moto := local(ports[0]), local(ports[1])
-	s := &Sandbox{MiniStack: ministack, Decisions: filepath.Join(logs, "decisions.jsonl"), logs: logs, group: process.NewGroup(logs, 5*time.Second), giveBack: giveBack}
+	s := &Sandbox{
+		MiniStack: ministack, Decisions: filepath.Join(logs, "decisions.jsonl"), logs: logs, group: process.NewGroup(logs, 5*time.Second),
+		giveBack: giveBack,
+	}
 	functions := &caller.Functions{MiniStack: ministack, Prefix: FunctionPrefix}
 	s.server = httptest.NewServer(gateway.New(gateway.Config{
 		MiniStack: ministack, Moto: moto, Account: "000000000000", Region: "us-east-1",

@@ -38,7 +38,8 @@ var handOver = []struct {
 	field *regexp.Regexp
 }{
 	{Part{"Cluster Autoscaler's scale", Like(`^MODIFIED Deployment cluster-autoscaler `)}, regexp.MustCompile(` replicas=\S*`)},
-	{Part{"the pin of metrics-server", Like(`^MODIFIED Deployment metrics-server .* system-node=true`)}, regexp.MustCompile(` system-node=\S*`)},
+	{Part{"the pin of metrics-server", Like(`^MODIFIED Deployment metrics-server .* system-node=true`)},
+		regexp.MustCompile(` system-node=\S*`)},
 	{Part{"the build group's scale", Like(`^AWS Sawhorse-Nodegroups\S* eks UpdateNodegroupConfig .*/node-groups/build/`)}, nil},
 }
 
@@ -49,7 +50,8 @@ var foundation = []struct {
 	made, gone func(string) bool
 }{
 	{"its role", Like(`^AWS Sawhorse-\S* iam CreateRole `), Like(`^AWS Sawhorse-\S* iam DeleteRole `)},
-	{"its credentials", Like(`^AWS Sawhorse-\S* eks CreatePodIdentityAssociation `), Like(`^AWS Sawhorse-\S* eks DeletePodIdentityAssociation `)},
+	{"its credentials", Like(`^AWS Sawhorse-\S* eks CreatePodIdentityAssociation `),
+		Like(`^AWS Sawhorse-\S* eks DeletePodIdentityAssociation `)},
 	{"the queue", Like(`^AWS Sawhorse-\S* sqs CreateQueue `), Like(`^AWS Sawhorse-\S* sqs DeleteQueue `)},
 	{"the rule", Like(`^AWS Sawhorse-\S* events PutRule `), Like(`^AWS Sawhorse-\S* events DeleteRule `)},
 }

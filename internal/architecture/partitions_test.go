@@ -1,4 +1,4 @@
-package edges
+package architecture
 
 import (
 	"io/fs"
@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// inPartitions are the texts of the product that look as if they held in AWS's commercial partition only, and why they hold
-// in aws-cn and aws-us-gov too.
+// inPartitions has the texts of the product that look specific to AWS's commercial partition, and why they are right in
+// aws-cn and aws-us-gov too.
 var inPartitions = map[string]string{
 	"arn:aws:iam::aws:policy/CloudWatchAgentServerPolicy": "an example for people, in the parameters' descriptions",
 	"123456789012.dkr.ecr.eu-central-1.amazonaws.com":     "an example for people, in the parameters' descriptions",
@@ -29,7 +29,7 @@ var inPartitions = map[string]string{
 
 var partitioned = regexp.MustCompile(`arn:aws[a-z-]*:[^\s"` + "`" + `]*|[a-z0-9.-]*\bamazon(?:aws)?\.com(?:\.cn)?`)
 
-// The product deploys to any partition: ARNs are put together with the partition that AWS or CloudFormation says.
+// The product can be deployed to any partition: the partition in an ARN comes from AWS or CloudFormation.
 func TestNothingNamesAPartition(t *testing.T) {
 	used := map[string]bool{}
 	for _, file := range productFiles(t) {
@@ -39,19 +39,19 @@ func TestNothingNamesAPartition(t *testing.T) {
 		}
 		for _, found := range partitioned.FindAllString(string(text), -1) {
 			if inPartitions[found] == "" {
-				t.Errorf("%s: %s holds in one partition only", file, found)
+				t.Errorf("%s: %s is right in one partition only", file, found)
 			}
 			used[found] = true
 		}
 	}
 	for row := range inPartitions {
 		if !used[row] {
-			t.Errorf("inPartitions has %s, which stands nowhere", row)
+			t.Errorf("inPartitions has %s, which occurs nowhere", row)
 		}
 	}
 }
 
-// productFiles are what is built into the functions, the command and the stack: no tests, no fakes, no charts of Karpenter's.
+// productFiles returns the files that are built into the functions, the command and the stack, without Karpenter's charts.
 func productFiles(t *testing.T) (files []string) {
 	t.Helper()
 	for _, folder := range []string{"cdk", "cmd", "events", "functions", "internal", "statemachine"} {

@@ -1,4 +1,4 @@
-package edges
+package architecture
 
 import (
 	"maps"
@@ -7,9 +7,10 @@ import (
 	"testing"
 )
 
-// The edges between our own packages: one way, from what runs down to what is only data. A name that ends in "/..." is all
-// packages below that folder; the longest name that fits a package is its line. A folder without a line is an error.
-var edges = map[string][]string{
+// mayImport has the packages of this repository that each package may import: one way, from the commands down to plain
+// data. A name that ends in "/..." stands for all packages below that folder; the longest matching name applies. A package
+// without a line is an error.
+var mayImport = map[string][]string{
 	"events":                nil,
 	"statemachine":          nil,
 	"statemachine/model":    {"internal/rack", "internal/steps/resync", "statemachine"}, // its tests
@@ -34,7 +35,7 @@ var edges = map[string][]string{
 	"internal/steps/pins":       append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/report":     append([]string{"events", "internal/metrics", "internal/rack"}, stepMayUse...),
 	"internal/steps/room":       append([]string{"internal/k8s"}, stepMayUse...),
-	"internal/steps/resync":     {"events", "internal/metrics", "internal/names", "internal/rack", "internal/steps/report"}, // which tells of a pass that could not
+	"internal/steps/resync":     {"events", "internal/metrics", "internal/names", "internal/rack", "internal/steps/report"}, // to report a pass that could not
 	"internal/steps/validate":   append([]string{"events", "internal/judge", "internal/k8s", "internal/observe", "internal/rack"}, stepMayUse...),
 	"internal/observe":          {"internal/plan"},
 	"internal/judge":            {"internal/params", "internal/plan", "internal/plan/nodes"},
@@ -52,9 +53,9 @@ var edges = map[string][]string{
 	"cdk":        {"events", "internal/metrics", "internal/names", "internal/params", "statemachine"},
 	"cdk/bundle": nil,
 
-	"internal/docs":  nil,
-	"internal/edges": nil,
-	// Fakes and servers for tests; nothing but tests imports them.
+	"internal/architecture": nil,
+	"internal/docs":         nil,
+	// Fakes and servers for tests; only tests import them.
 	"internal/awsfake":     {"internal/steps"},
 	"internal/k8s/k8sfake": {"internal/k8s", "internal/plan"},
 	"internal/k8s/k8stest": {"internal/k8s", "internal/names", "internal/plan"},
@@ -62,22 +63,22 @@ var edges = map[string][]string{
 
 var stepMayUse = []string{"internal/names", "internal/params", "internal/plan", "internal/steps"}
 
-// functionsAlsoUse are the packages that a function wires beside its own step.
+// functionsAlsoUse has the packages that a function wires besides its own step.
 var functionsAlsoUse = map[string][]string{
 	"functions/controller": {"internal/steps/admin"},
 	"functions/nodegroups": {"internal/steps/pins", "internal/steps/room"},
 	"functions/resync":     {"internal/steps/report"},                                          // the status of an execution that ended early
-	"functions/validate":   {"internal/plan", "internal/steps/report", "internal/steps/queue"}, // what the deployment allows, its Bus, its look at the queue
+	"functions/validate":   {"internal/plan", "internal/steps/report", "internal/steps/queue"}, // what the deployment allows, the bus, the state of the queue
 }
 
-// testsAlsoUse is for the _test.go files of every package.
+// testsAlsoUse has the packages that the _test.go files of every package may import.
 var testsAlsoUse = []string{
 	"events", "internal/awsfake", "internal/judge", "internal/k8s", "internal/k8s/k8sfake", "internal/k8s/k8stest", "internal/metrics", "internal/names", "internal/params", "internal/plan", "internal/plan/nodes",
 	"internal/rack", "internal/steps", "statemachine",
 }
 
-// owners are the only packages that may import an outside library, by the beginning of its path: each is heavy, or a seam
-// that is to be in one place. Tests of others may.
+// owners has the only packages that may import an external library, by the beginning of the library's path: libraries that
+// are large, or that one package is to wrap. Tests may import them anywhere.
 var owners = map[string][]string{
 	"github.com/aws/karpenter-provider-aws": {"internal/plan/nodes"},
 	"sigs.k8s.io/karpenter":                 {"internal/plan/nodes"},
@@ -89,14 +90,14 @@ var owners = map[string][]string{
 	"github.com/aws/jsii-runtime-go":        {"cdk"},
 }
 
-// pure are the packages that know no service, no clock and no environment.
+// pure has the packages that use no service, no clock and no environment.
 var pure = []string{"events", "internal/names", "internal/params", "internal/plan", "internal/plan/nodes", "internal/judge", "internal/doctor", "internal/steps"}
 
-func TestEdges(t *testing.T) {
+func TestImports(t *testing.T) {
 	for _, p := range repository(t).root {
 		allowed, known := rule(p.dir)
 		if !known {
-			t.Errorf("%s: no line in edges says what it may import", p.dir)
+			t.Errorf("%s: no line in mayImport says what it may import", p.dir)
 			continue
 		}
 		if step, ok := strings.CutPrefix(p.dir, "functions/"); ok {
@@ -105,7 +106,7 @@ func TestEdges(t *testing.T) {
 		}
 		for _, i := range p.own {
 			if !slices.Contains(allowed, i) {
-				t.Errorf("%s imports %s, which no line in edges allows", p.dir, i)
+				t.Errorf("%s imports %s, which mayImport does not allow", p.dir, i)
 			}
 		}
 		for _, i := range p.ownInTests {
@@ -117,12 +118,12 @@ func TestEdges(t *testing.T) {
 }
 
 func rule(dir string) ([]string, bool) {
-	if allowed, ok := edges[dir]; ok {
+	if allowed, ok := mayImport[dir]; ok {
 		return allowed, true
 	}
 	for folder := dir; strings.Contains(folder, "/"); {
 		folder = folder[:strings.LastIndex(folder, "/")]
-		if allowed, ok := edges[folder+"/..."]; ok {
+		if allowed, ok := mayImport[folder+"/..."]; ok {
 			return allowed, true
 		}
 	}
@@ -134,21 +135,21 @@ func TestEveryLineIsNeeded(t *testing.T) {
 	for _, p := range repository(t).root {
 		dirs[p.dir] = true
 	}
-	for name := range edges {
+	for name := range mayImport {
 		if !strings.HasSuffix(name, "/...") && !dirs[name] {
-			t.Errorf("edges has %s, which does not exist", name)
+			t.Errorf("mayImport has %s, which does not exist", name)
 		}
 	}
 }
 
-func TestNoCircles(t *testing.T) {
+func TestNoImportCycles(t *testing.T) {
 	all := map[string][]string{}
 	for _, p := range repository(t).root {
 		all[p.dir] = p.own
 	}
 	for dir := range all {
 		if slices.Contains(reach(all, dir), dir) {
-			t.Errorf("%s imports itself on some way", dir)
+			t.Errorf("%s imports itself through others", dir)
 		}
 	}
 }
@@ -165,7 +166,7 @@ func TestHeavyLibrariesHaveOneOwner(t *testing.T) {
 	}
 }
 
-// A function's size and its start depend on all that it reaches.
+// The size and the cold start of a function depend on every package that it imports, also indirectly.
 func TestWhatFunctionsReach(t *testing.T) {
 	all := map[string][]string{}
 	for _, p := range repository(t).root {
@@ -195,14 +196,14 @@ func reach(all map[string][]string, dir string) []string {
 	return slices.Collect(maps.Keys(found))
 }
 
-func TestPurePackagesKnowNoService(t *testing.T) {
+func TestPurePackagesUseNoService(t *testing.T) {
 	for _, p := range repository(t).root {
 		if !slices.Contains(pure, p.dir) {
 			continue
 		}
 		for _, i := range p.outside {
 			for _, bad := range []string{"os", "net", "net/http", "context", "math/rand", "math/rand/v2", "github.com/aws/aws-sdk-go-v2", "k8s.io/client-go"} {
-				// The interface Baselines; what Kubernetes and Karpenter want to be asked with.
+				// The interface Baselines; the validation functions of Kubernetes and Karpenter take a context.
 				exception := i == "context" && (p.dir == "internal/steps" || p.dir == "internal/plan/nodes")
 				if (i == bad || strings.HasPrefix(i, bad+"/")) && !exception {
 					t.Errorf("%s imports %s", p.dir, i)
@@ -212,7 +213,7 @@ func TestPurePackagesKnowNoService(t *testing.T) {
 	}
 }
 
-// The sandbox is the outside witness: it sees what a stranger sees.
+// The sandbox tests the product from outside, through what a user sees.
 func TestSandboxImportsNothingOfTheProduct(t *testing.T) {
 	for _, p := range repository(t).sandbox {
 		for _, i := range slices.Concat(p.own, p.ownInTests) {
@@ -223,7 +224,7 @@ func TestSandboxImportsNothingOfTheProduct(t *testing.T) {
 	}
 }
 
-// Test servers and fakes are for tests.
+// Only tests import test servers and fakes.
 func TestOnlyTestsUseFakes(t *testing.T) {
 	for _, p := range repository(t).root {
 		for _, i := range p.own {

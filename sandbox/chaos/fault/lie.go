@@ -45,7 +45,8 @@ var lies = map[Kind]http.HandlerFunc{
 			_, _ = zip.Write(make([]byte, 1<<20)) // writes to a Buffer do not fail
 		}
 		_, _ = zip.Close(), helms.Close()
-		secret := fmt.Sprintf(`{"metadata":{"name":"bomb","namespace":"kube-system"},"data":{"release":%q}}`, base64.StdEncoding.EncodeToString(packed.Bytes()))
+		secret := fmt.Sprintf(`{"metadata":{"name":"bomb","namespace":"kube-system"},"data":{"release":%q}}`,
+			base64.StdEncoding.EncodeToString(packed.Bytes()))
 		list("SecretList", "", secret)(w, req)
 	},
 }
@@ -54,6 +55,7 @@ var lies = map[Kind]http.HandlerFunc{
 func list(kind, further, items string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, fmt.Sprintf(`{"kind":%q,"apiVersion":"v1","metadata":{"continue":%q},"items":[%s]}`, kind, further, items)) // fails if the caller is gone
+		// fails if the caller is gone
+		_, _ = io.WriteString(w, fmt.Sprintf(`{"kind":%q,"apiVersion":"v1","metadata":{"continue":%q},"items":[%s]}`, kind, further, items))
 	}
 }

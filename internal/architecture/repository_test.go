@@ -1,4 +1,4 @@
-package edges
+package architecture
 
 import (
 	"go/parser"
@@ -18,13 +18,13 @@ const (
 	module = "github.com/sawhorse-io/sawhorse/"
 )
 
-// folder is one package: what its files import, ours without the module's name.
+// folder is one package with its imports. Imports of this module are without the module's name.
 type folder struct {
 	dir                      string
 	own, ownInTests, outside []string
 }
 
-// tree is the repository: the root module, and the sandbox's modules.
+// tree has the packages of the root module and of the sandbox's modules.
 type tree struct{ root, sandbox []folder }
 
 var read = sync.OnceValues(func() (tree, error) {
@@ -100,7 +100,7 @@ func goFiles(t *testing.T, dir string) []string {
 	return files
 }
 
-// list is every Go file below a folder, by its place there.
+// list returns the paths of all Go files below a folder, relative to it.
 func list(dir string) ([]string, error) {
 	var files []string
 	err := filepath.WalkDir(dir, func(file string, entry fs.DirEntry, err error) error {

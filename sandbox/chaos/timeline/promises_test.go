@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sawhorse-io/sawhorse/sandbox/timeline"
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/timeline"
 )
 
 // Lines of turning Karpenter on and off, five seconds apart.
@@ -38,10 +38,13 @@ const (
 )
 
 var (
-	before = []string{"ADDED Deployment cluster-autoscaler replicas=1 system-node=", "ADDED Deployment metrics-server replicas=1 system-node="}
-	onOff  = []string{
+	before = []string{
+		"ADDED Deployment cluster-autoscaler replicas=1 system-node=", "ADDED Deployment metrics-server replicas=1 system-node=",
+	}
+	onOff = []string{
 		role, identity, queue, rule, controller, class, pool, ready, scaledDown, buildChange, pinned, claim,
-		scaledUp, buildChange, poolGone, claimGone, classGone, controllerGone, ruleGone, queueGone, identityGone, entryGone, roleGone, unpinned,
+		scaledUp, buildChange, poolGone, claimGone, classGone, controllerGone, ruleGone, queueGone, identityGone, entryGone,
+		roleGone, unpinned,
 	}
 )
 
@@ -110,7 +113,10 @@ func TestALateWatchIsNoBrokenPromise(t *testing.T) {
 
 // Other changes to a Deployment in the handover are ignored.
 func TestOnlyTheHandOverCounts(t *testing.T) {
-	all := at([]string{"MODIFIED Deployment cluster-autoscaler replicas=1 system-node=true", "MODIFIED Deployment cluster-autoscaler replicas=1 system-node="})
+	all := at([]string{
+		"MODIFIED Deployment cluster-autoscaler replicas=1 system-node=true",
+		"MODIFIED Deployment cluster-autoscaler replicas=1 system-node=",
+	})
 	if broken := timeline.Broken(all, noon); len(broken) > 0 {
 		t.Errorf("%q", broken)
 	}

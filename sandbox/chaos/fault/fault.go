@@ -30,7 +30,8 @@ func (c Call) String() string {
 
 // covers reports whether another call is of this kind. An empty field of c matches any value.
 func (c Call) covers(other Call) bool {
-	return (c.Function == "" || c.Function == other.Function) && (c.Service == "" || c.Service == other.Service) && (c.Action == "" || c.Action == other.Action)
+	return (c.Function == "" || c.Function == other.Function) && (c.Service == "" || c.Service == other.Service) &&
+		(c.Action == "" || c.Action == other.Action)
 }
 
 // Kind is the kind of a fault.

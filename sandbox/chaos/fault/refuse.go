@@ -48,7 +48,8 @@ func (r refusal) write(w http.ResponseWriter, req *http.Request, service string)
 	case service == "s3":
 		text = fmt.Sprintf("<Error><Code>%s</Code><Message>%s</Message></Error>", r.code, message)
 	case strings.HasPrefix(req.Header.Get("Content-Type"), "application/x-www-form-urlencoded"):
-		text = fmt.Sprintf("<ErrorResponse><Error><Type>Sender</Type><Code>%s</Code><Message>%s</Message></Error></ErrorResponse>", r.code, message)
+		text = fmt.Sprintf("<ErrorResponse><Error><Type>Sender</Type><Code>%s</Code><Message>%s</Message></Error></ErrorResponse>",
+			r.code, message)
 	default: // REST with JSON
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("X-Amzn-Errortype", r.code)

@@ -20,7 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/smithy-go"
 
-	"github.com/sawhorse-io/sawhorse/sandbox/fault"
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
 )
 
 // effects serves calls through an injector and counts those that had an effect.
@@ -65,7 +65,9 @@ func TestAFaultHappensAtItsCallAndNoOther(t *testing.T) {
 	} {
 		t.Run(string(c.kind), func(t *testing.T) {
 			hooked := 0
-			injector := &fault.Injector{Hooks: map[fault.Kind]func(context.Context) error{"hook": func(context.Context) error { hooked++; return nil }}}
+			injector := &fault.Injector{
+				Hooks: map[fault.Kind]func(context.Context) error{"hook": func(context.Context) error { hooked++; return nil }},
+			}
 			server, effect := effects(t, injector, fault.Kubernetes)
 			if err := injector.Arm([]fault.Fault{{Call: validate, Nth: 2, Kind: c.kind}}); err != nil {
 				t.Fatal(err)
@@ -85,7 +87,8 @@ func TestAFaultHappensAtItsCallAndNoOther(t *testing.T) {
 				t.Errorf("%d effects, want %d", *effect, 2+c.effect)
 			}
 			report := injector.Report()
-			if len(report.Fired) != 1 || report.Fired[0].Kind != c.kind || len(report.Calls) != 2 || report.Calls[1].Count != 3 || (c.kind == "hook") != (hooked == 1) {
+			if len(report.Fired) != 1 || report.Fired[0].Kind != c.kind || len(report.Calls) != 2 || report.Calls[1].Count != 3 ||
+				(c.kind == "hook") != (hooked == 1) {
 				t.Errorf("%+v, hook called %d times", report, hooked)
 			}
 		})
@@ -95,7 +98,9 @@ func TestAFaultHappensAtItsCallAndNoOther(t *testing.T) {
 func TestTimeoutAnswersNothing(t *testing.T) {
 	injector := &fault.Injector{}
 	server, effect := effects(t, injector, fault.Kubernetes)
-	if err := injector.Arm([]fault.Fault{{Call: fault.Call{Function: "f", Service: "s", Action: "a"}, Nth: 1, Kind: fault.Timeout}}); err != nil {
+	if err := injector.Arm([]fault.Fault{
+		{Call: fault.Call{Function: "f", Service: "s", Action: "a"}, Nth: 1, Kind: fault.Timeout},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	server.Client().Timeout = 50 * time.Millisecond
@@ -107,7 +112,9 @@ func TestTimeoutAnswersNothing(t *testing.T) {
 func TestAFaultMayLast(t *testing.T) {
 	injector := &fault.Injector{}
 	server, _ := effects(t, injector, fault.Kubernetes)
-	if err := injector.Arm([]fault.Fault{{Call: fault.Call{Function: "f", Service: "s", Action: "a"}, Nth: 1, Times: 2, Kind: fault.Error}}); err != nil {
+	if err := injector.Arm([]fault.Fault{
+		{Call: fault.Call{Function: "f", Service: "s", Action: "a"}, Nth: 1, Times: 2, Kind: fault.Error},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	for n, want := range []int{500, 500, 200} {
@@ -130,17 +137,22 @@ func TestAnOutage(t *testing.T) {
 			injector.Meet(answer, httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(body)))
 			return strings.TrimSpace(answer.Body.String())
 		}
-		if err := injector.Arm([]fault.Fault{{Call: fault.Call{Function: "validate"}, Nth: 2, Seconds: 10, Kind: fault.Reset}}); err != nil {
+		if err := injector.Arm([]fault.Fault{
+			{Call: fault.Call{Function: "validate"}, Nth: 2, Seconds: 10, Kind: fault.Reset},
+		}); err != nil {
 			t.Fatal(err)
 		}
-		ssm, eks := fault.Call{Function: "validate", Service: "ssm", Action: "a"}, fault.Call{Function: "validate", Service: "eks", Action: "b"}
+		ssm, eks := fault.Call{Function: "validate", Service: "ssm", Action: "a"}, fault.Call{
+			Function: "validate", Service: "eks", Action: "b",
+		}
 		const well, broken = `{"kind":""}`, `{"kind":"reset"}`
 		for n, step := range []struct {
 			wait time.Duration
 			call fault.Call
 			want string
 		}{
-			{0, ssm, well}, {0, fault.Call{Function: "report", Service: "ssm", Action: "a"}, well}, {0, eks, broken}, {9 * time.Second, ssm, broken}, {time.Second, eks, well},
+			{0, ssm, well}, {0, fault.Call{Function: "report", Service: "ssm", Action: "a"}, well}, {0, eks, broken},
+			{9 * time.Second, ssm, broken}, {time.Second, eks, well},
 		} {
 			time.Sleep(step.wait)
 			if got := meet(step.call); got != step.want {
@@ -153,7 +165,8 @@ func TestAnOutage(t *testing.T) {
 func TestWhatCannotHappenIsNotArmed(t *testing.T) {
 	injector := &fault.Injector{}
 	for _, f := range []fault.Fault{
-		{Nth: 1, Kind: "flood"}, {Nth: 0, Kind: fault.Error}, {Nth: 1, Times: -1, Kind: fault.Error}, {Nth: 1, Seconds: -1, Kind: fault.Error},
+		{Nth: 1, Kind: "flood"}, {Nth: 0, Kind: fault.Error}, {Nth: 1, Times: -1, Kind: fault.Error},
+		{Nth: 1, Seconds: -1, Kind: fault.Error},
 		{Nth: 1, Kind: fault.Kill}, {Call: fault.Call{Function: fault.StateMachine}, Nth: 1, Kind: fault.Kill},
 	} {
 		if err := injector.Arm([]fault.Fault{f}); err == nil {
@@ -167,8 +180,9 @@ func TestRefusalsInTheProtocolOfTheCall(t *testing.T) {
 	service, kind := "", fault.Kind("")
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { fault.AWS(service)(w, req, kind) }))
 	t.Cleanup(server.Close)
-	config := aws.Config{Region: "us-east-1", BaseEndpoint: &server.URL, Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""),
-		Retryer: func() aws.Retryer { return aws.NopRetryer{} }}
+	config := aws.Config{Region: "us-east-1", BaseEndpoint: &server.URL,
+		Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""),
+		Retryer:     func() aws.Retryer { return aws.NopRetryer{} }}
 	calls := map[string]func() error{
 		"ec2": func() error {
 			_, err := ec2.NewFromConfig(config).DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{})
@@ -189,8 +203,10 @@ func TestRefusalsInTheProtocolOfTheCall(t *testing.T) {
 	}
 	for name, do := range calls {
 		for k, want := range map[fault.Kind]string{
-			fault.Error:    "InternalFailure",
-			fault.Throttle: map[string]string{"ec2": "RequestLimitExceeded", "iam": "Throttling", "eks": "ThrottlingException", "ssm": "ThrottlingException"}[name],
+			fault.Error: "InternalFailure",
+			fault.Throttle: map[string]string{
+				"ec2": "RequestLimitExceeded", "iam": "Throttling", "eks": "ThrottlingException", "ssm": "ThrottlingException",
+			}[name],
 		} {
 			service, kind = name, k
 			var api smithy.APIError
@@ -215,7 +231,8 @@ func TestTheAPIServerLies(t *testing.T) {
 			t.Fatal(err)
 		}
 		front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-			injector.Serve(w, req, fault.Call{Function: "f", Service: "kubernetes", Action: "list nodes"}, http.NotFoundHandler(), fault.Kubernetes)
+			injector.Serve(w, req, fault.Call{Function: "f", Service: "kubernetes", Action: "list nodes"}, http.NotFoundHandler(),
+				fault.Kubernetes)
 		}))
 		front.Client().CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 		if got := call(t, front, "f"); got != status {

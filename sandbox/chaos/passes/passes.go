@@ -83,7 +83,8 @@ func Since(ctx context.Context, config aws.Config, since time.Time) (History, er
 				if err != nil {
 					return history, fmt.Errorf("execution %s: describe: %w", *e.Name, err)
 				}
-				history.Failed = append(history.Failed, fmt.Sprintf("%s %s %s: %s", *e.Name, e.Status, aws.ToString(end.Error), aws.ToString(end.Cause)))
+				history.Failed = append(history.Failed,
+					fmt.Sprintf("%s %s %s: %s", *e.Name, e.Status, aws.ToString(end.Error), aws.ToString(end.Cause)))
 			}
 			readers.Go(func() error {
 				one, err := read(readCtx, states, *e.ExecutionArn)
@@ -222,7 +223,9 @@ func (r *reader) event(event types.HistoryEvent) {
 	}
 	if json.Unmarshal([]byte(*done.Output), &answer) == nil && answer.Payload.Outcome != "" {
 		p := answer.Payload
-		h.Iterations = append(h.Iterations, Iteration{Rack: r.rack, Outcome: p.Outcome, Steps: len(p.Steps), From: *event.Timestamp, To: *event.Timestamp})
+		h.Iterations = append(h.Iterations, Iteration{
+			Rack: r.rack, Outcome: p.Outcome, Steps: len(p.Steps), From: *event.Timestamp, To: *event.Timestamp,
+		})
 	}
 }
 

@@ -1,4 +1,4 @@
-package edges
+package architecture
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// longest is how many lines a function's main.go may have: it wires, and does nothing else.
+// longest is the maximum number of lines of a function's main.go: it only connects parts.
 const longest = 45
 
 func TestFunctionsOnlyWire(t *testing.T) {
@@ -36,14 +36,14 @@ func TestFunctionsOnlyWire(t *testing.T) {
 		if lines := bytes.Count(text, []byte("\n")); lines > longest {
 			t.Errorf("functions/%s/main.go: %d lines, at most %d", d.Name(), lines, longest)
 		}
-		// The name that a function gives itself is the one in its logs and errors.
+		// Logs and errors have the name under which the function starts.
 		if !bytes.Contains(text, []byte(`("`+d.Name()+`", func(env handler.Env)`)) {
 			t.Errorf("functions/%s/main.go: it must start under its own name", d.Name())
 		}
 	}
 }
 
-// The state machine invokes the functions that a plan names; a missing one would fail in production only.
+// The state machine invokes the functions that a plan names. Without this test, a missing one would first fail in production.
 func TestEveryFunctionThatAPlanNamesExists(t *testing.T) {
 	want := []string{"report", "resync", "validate", plan.ChangeStep.Function}
 	for _, c := range []struct {
@@ -80,7 +80,7 @@ func TestEveryFunctionThatAPlanNamesExists(t *testing.T) {
 	}
 }
 
-// One place knows Lambda's runtime: environment, log, lease and error names come with it.
+// Only package handler starts Lambda's runtime, so every function has its environment, log, lease and error names.
 func TestOneLambdaStart(t *testing.T) {
 	for _, file := range goFiles(t, root) {
 		text, err := os.ReadFile(filepath.Join(root, file))

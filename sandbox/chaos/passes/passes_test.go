@@ -32,7 +32,9 @@ func TestAThrottledCallIsTimed(t *testing.T) {
 	}
 	invoke := types.HistoryEvent{TaskScheduledEventDetails: &types.TaskScheduledEventDetails{Resource: aws.String("lambda:invoke")}}
 	refusal := types.HistoryEvent{TaskFailedEventDetails: &types.TaskFailedEventDetails{Error: aws.String("Throttled")}}
-	success := types.HistoryEvent{TaskSucceededEventDetails: &types.TaskSucceededEventDetails{Output: aws.String(`{"Payload":{"outcome":"Planned","steps":[1]}}`)}}
+	success := types.HistoryEvent{
+		TaskSucceededEventDetails: &types.TaskSucceededEventDetails{Output: aws.String(`{"Payload":{"outcome":"Planned","steps":[1]}}`)},
+	}
 	event(0, types.HistoryEvent{StateEnteredEventDetails: &types.StateEnteredEventDetails{Name: aws.String("Validate")}})
 	event(0, invoke)
 	event(1, refusal)
@@ -43,7 +45,8 @@ func TestAThrottledCallIsTimed(t *testing.T) {
 	event(8, types.HistoryEvent{StateEnteredEventDetails: &types.StateEnteredEventDetails{Name: aws.String("Report")}})
 	event(8, invoke)
 	event(9, success)
-	if h := r.history; h.Throttled != 2 || h.Slowest != 6*time.Second || len(h.Calls) != 4 || AtOnce(h.Calls) != 1 || h.Lambdas != 4 || len(h.Entered) != 2 {
+	if h := r.history; h.Throttled != 2 || h.Slowest != 6*time.Second || len(h.Calls) != 4 || AtOnce(h.Calls) != 1 || h.Lambdas != 4 ||
+		len(h.Entered) != 2 {
 		t.Errorf("%+v", h)
 	}
 }
