@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
@@ -35,18 +34,7 @@ type message struct{ text string }
 
 func (m message) Error() string { return m.text }
 
-// longest is how much of a text goes on to the state machine, the log and the records, in bytes. What a cluster says is part of it, without
-// end if it likes, and an execution ends where its state has 256 KB.
-const longest = 4 << 10
-
-func cut(text string) string {
-	if len(text) <= longest {
-		return text
-	}
-	return strings.ToValidUTF8(text[:longest], "") + "…"
-}
-
-func said(err error) message { return message{cut(err.Error())} }
+func said(err error) message { return message{steps.Shorten(err.Error())} }
 
 // edge turns an error into one of the named types. The context is the call's: its end is the function's own time limit, while
 // a deadline in the error alone may be that of one request.

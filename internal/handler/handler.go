@@ -21,6 +21,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/meter"
 	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/rack"
+	"github.com/sawhorse-io/sawhorse/internal/readonly"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // Env is what every function gets from its surroundings.
@@ -35,6 +37,13 @@ type Env struct {
 	Log *slog.Logger
 	// Now is the clock.
 	Now func() time.Time
+}
+
+// ReadOnly returns a copy whose AWS configuration and Store refuse to write, with readonly.ErrWouldWrite.
+func (e Env) ReadOnly() Env {
+	e.AWS = readonly.Config(e.AWS)
+	e.Store = &rack.Store{DB: dynamodb.NewFromConfig(e.AWS), Name: e.Store.Name}
+	return e
 }
 
 // Setting reads an environment variable that the function cannot do without.
@@ -135,7 +144,7 @@ func answer[In, Out any](log *slog.Logger, serve func(context.Context, In) (Out,
 	return func(ctx context.Context, in In) (Out, error) {
 		out, err := serve(ctx, in)
 		if err != nil {
-			log.With(about(in)...).Error("failed", "error", cut(err.Error()))
+			log.With(about(in)...).Error("failed", "error", steps.Shorten(err.Error()))
 		}
 		return out, edge(ctx, err)
 	}

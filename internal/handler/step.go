@@ -74,10 +74,10 @@ func (s stepper) serve(ctx context.Context, event StepEvent) (StepAnswer, error)
 		return StepAnswer{}, err
 	}
 	progress, err := s.do(ctx, p, event.Step.Part)
-	progress.Note = cut(progress.Note)
+	progress.Note = steps.Shorten(progress.Note)
 	for _, told := range [][]params.Problem{progress.Warnings, progress.Incidents} {
 		for i := range told {
-			told[i].Message = cut(told[i].Message)
+			told[i].Message = steps.Shorten(told[i].Message)
 		}
 	}
 	if noteErr := s.note(ctx, event, progress, err); noteErr != nil {
