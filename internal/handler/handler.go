@@ -39,9 +39,11 @@ type Env struct {
 	Now func() time.Time
 }
 
-// ReadOnly returns a copy whose AWS configuration and Store refuse to write, with readonly.ErrWouldWrite.
+// ReadOnly returns a copy whose AWS configuration and Store refuse to write, with readonly.ErrWouldWrite, and are more
+// patient with throttling.
 func (e Env) ReadOnly() Env {
 	e.AWS = readonly.Config(e.AWS)
+	e.AWS.Retryer = retryer(readTries)
 	e.Store = &rack.Store{DB: dynamodb.NewFromConfig(e.AWS), Name: e.Store.Name}
 	return e
 }
@@ -82,7 +84,10 @@ func (e Env) Meter() (meter.Meter, error) {
 // The limits of one AWS call. All its tries end within 4 × 10 s and 1 + 2 + 4 s of pauses, less than a function's 60 s: so a
 // step fails with the reason, and not because its time is over. What the SDK gives up on, the state machine tries again.
 const (
-	callTries   = 4
+	callTries = 4
+	// readTries are those of ReadOnly. The audits of one tick read at the same time, and EKS and IAM throttle them. To
+	// wait is cheaper than the pass that an audit requests if it cannot read. The audit limits the time of its reads.
+	readTries   = 9
 	tryTimeout  = 10 * time.Second // the SDK has none of its own: a lost packet would use up the function's time
 	longestWait = 5 * time.Second
 )
@@ -90,12 +95,17 @@ const (
 func awsConfig(ctx context.Context) (aws.Config, error) {
 	return config.LoadDefaultConfig(ctx,
 		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(tryTimeout)),
-		config.WithRetryer(func() aws.Retryer {
-			return retry.NewStandard(func(o *retry.StandardOptions) {
-				o.MaxAttempts, o.MaxBackoff = callTries, longestWait
-				o.Retryables = append([]retry.IsErrorRetryable{retry.IsErrorRetryableFunc(exceptQuotas)}, o.Retryables...)
-			})
-		}))
+		config.WithRetryer(retryer(callTries)))
+}
+
+// retryer returns the SDK's standard retryer with a number of tries.
+func retryer(tries int) func() aws.Retryer {
+	return func() aws.Retryer {
+		return retry.NewStandard(func(o *retry.StandardOptions) {
+			o.MaxAttempts, o.MaxBackoff = tries, longestWait
+			o.Retryables = append([]retry.IsErrorRetryable{retry.IsErrorRetryableFunc(exceptQuotas)}, o.Retryables...)
+		})
+	}
 }
 
 // exceptQuotas keeps the SDK from trying again what only a higher quota mends; of all else it says nothing.
