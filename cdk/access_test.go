@@ -11,7 +11,7 @@ import (
 func TestAccessEntriesArePinnedToOurRoles(t *testing.T) {
 	pinned := map[string]func(condition string) bool{
 		"Access": func(condition string) bool {
-			return strings.Count(condition, `"Fn::GetAtt"`) == 6 && strings.Contains(condition, `{"ArnEquals":{"eks:p`) && strings.Contains(condition, `"eks:principalArn":[{"Fn::GetAtt":["`)
+			return strings.Count(condition, `"Fn::GetAtt"`) == 7 && strings.Contains(condition, `{"ArnEquals":{"eks:p`) && strings.Contains(condition, `"eks:principalArn":[{"Fn::GetAtt":["`)
 		},
 		"Infrastructure": func(condition string) bool {
 			return strings.Contains(condition, `"ArnLike":{"eks:principalArn":[{"Fn::Join":["",["arn:",{"Ref":"AWS::Partition"},":iam::",{"Ref":"AWS::AccountId"},":role/sawhorse/*-karpenter-nodes"]]}]}`)

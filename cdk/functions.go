@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,6 +28,9 @@ type function struct {
 
 var functions = []function{
 	{name: "validate", memory: 512, pass: true, cluster: true},
+	// audit has the code of validate and of all steps, and runs the steps side by side. Below half a CPU it would take
+	// longer to render charts and to open connections than to wait for answers.
+	{name: "audit", memory: 1024, pass: true, cluster: true},
 	{name: "change", memory: 256, pass: true},
 	{name: "access", memory: 256, pass: true, cluster: true, writes: true},
 	{name: "network", memory: 256, pass: true},
@@ -97,11 +101,20 @@ func (s *sawhorse) addFunctions() {
 		}
 		s.functions[f.name] = fn
 	}
-	// EventBridge and the Scheduler invoke resync asynchronously. Without a destination, a failed event would be lost.
-	s.functions["resync"].ConfigureAsyncInvoke(&awslambda.EventInvokeConfigOptions{
+	// EventBridge and the Scheduler invoke resync asynchronously, and resync the audits. Without a destination, a failed
+	// event would be lost. An audit that waits longer than the interval is superseded by the next one.
+	s.retryAsync("resync", asyncMinutes)
+	s.retryAsync("audit", min(s.ResyncMinutes, asyncMinutes))
+}
+
+// asyncMinutes is how long Lambda keeps an asynchronous call that it cannot make.
+const asyncMinutes = 60
+
+func (s *sawhorse) retryAsync(function string, minutes int) {
+	s.functions[function].ConfigureAsyncInvoke(&awslambda.EventInvokeConfigOptions{
 		OnFailure:     awslambdadestinations.NewSqsDestination(s.undelivered),
 		RetryAttempts: jsii.Number(2),
-		MaxEventAge:   awscdk.Duration_Hours(jsii.Number(1)),
+		MaxEventAge:   awscdk.Duration_Minutes(jsii.Number(minutes)),
 	})
 }
 
@@ -112,7 +125,7 @@ func (s *sawhorse) reserved(f function) *float64 {
 	switch {
 	case f.writes:
 		calls = s.ReservedConcurrency
-	case f.name == "validate":
+	case f.name == "validate" || f.name == "audit":
 		calls = s.ValidateConcurrency
 	}
 	if calls == 0 {
@@ -133,23 +146,15 @@ func (s *sawhorse) environment(f function) *map[string]*string {
 		"SAWHORSE_PREFIX": jsii.String(s.Prefix),
 		"SAWHORSE_BUS":    s.bus.EventBusName(),
 	}
-	if f.name == "validate" || f.name == "report" || f.name == "resync" {
+	// The function audit runs the code of validate and of all steps.
+	of := func(names ...string) bool { return f.name == "audit" || slices.Contains(names, f.name) }
+	if of("validate", "report", "resync") {
 		env["SAWHORSE_METRICS"] = jsii.String(s.StackName) // the namespace
 	}
-	switch f.name {
-	case "validate":
-		if !s.RequireClusterTag {
-			env["SAWHORSE_REQUIRE_CLUSTER_TAG"] = jsii.String("false")
-		}
-		for variable, list := range map[string][]string{
-			"SAWHORSE_NODE_ROLES": s.NodeRoles, "SAWHORSE_OBJECT_PREFIXES": s.ObjectPrefixes, "SAWHORSE_OBJECT_ACCOUNTS": s.objectOwners(),
-			"SAWHORSE_IMAGE_REPOSITORIES": s.ImageRepositories, "SAWHORSE_SYSTEM_NAMESPACES": s.SystemNamespaces,
-		} {
-			if len(list) > 0 {
-				env[variable] = jsii.String(strings.Join(list, ","))
-			}
-		}
-	case "access":
+	if of("validate") {
+		s.restrictions(env)
+	}
+	if of("access") {
 		principals := map[string]any{}
 		for _, other := range functions {
 			if other.cluster {
@@ -157,18 +162,38 @@ func (s *sawhorse) environment(f function) *map[string]*string {
 			}
 		}
 		env["SAWHORSE_PRINCIPALS"] = s.stack.ToJsonString(principals, nil)
-	case "controller":
+	}
+	if of("controller") {
 		env["SAWHORSE_PRINCIPAL"] = s.roles["controller"].RoleArn()
-	case "infrastructure":
+	}
+	if of("infrastructure") {
 		env["SAWHORSE_CONTROLLER_BOUNDARY"] = s.controllerBoundary.ManagedPolicyArn()
 		env["SAWHORSE_NODE_BOUNDARY"] = s.nodeBoundary.ManagedPolicyArn()
 		env["SAWHORSE_POD_IDENTITY_DELAY_SECONDS"] = jsii.String(strconv.Itoa(s.PodIdentityDelaySeconds))
-	case "nodepools", "nodegroups":
+	}
+	if of("nodepools", "nodegroups") {
 		env["SAWHORSE_DRAIN_SECONDS"] = jsii.String(strconv.Itoa(s.DrainSeconds))
-	case "resync":
+	}
+	if f.name == "resync" {
 		env["SAWHORSE_STATE_MACHINE"] = jsii.String(s.machineARN())
+		env["SAWHORSE_AUDIT"] = jsii.String(s.functionName("audit"))
 		env["SAWHORSE_RESYNC_MINUTES"] = jsii.String(strconv.Itoa(s.ResyncMinutes))
 		env["SAWHORSE_RESYNC_SLOTS"] = jsii.String(strconv.Itoa(s.ResyncSlots))
 	}
 	return &env
+}
+
+// restrictions adds what this deployment lets racks do.
+func (s *sawhorse) restrictions(env map[string]*string) {
+	if !s.RequireClusterTag {
+		env["SAWHORSE_REQUIRE_CLUSTER_TAG"] = jsii.String("false")
+	}
+	for variable, list := range map[string][]string{
+		"SAWHORSE_NODE_ROLES": s.NodeRoles, "SAWHORSE_OBJECT_PREFIXES": s.ObjectPrefixes, "SAWHORSE_OBJECT_ACCOUNTS": s.objectOwners(),
+		"SAWHORSE_IMAGE_REPOSITORIES": s.ImageRepositories, "SAWHORSE_SYSTEM_NAMESPACES": s.SystemNamespaces,
+	} {
+		if len(list) > 0 {
+			env[variable] = jsii.String(strings.Join(list, ","))
+		}
+	}
 }

@@ -25,6 +25,10 @@ var besides = map[string]map[string]string{
 	"resync": {
 		"sqs:SendMessage":        "Lambda itself, for a call that failed in the end",
 		"sqs:GetQueueAttributes": "CDK's way to grant sending", "sqs:GetQueueUrl": "CDK's way to grant sending",
+		"lambda:InvokeFunction": "lambda:Invoke has this right",
+	},
+	"audit": {
+		"sqs:SendMessage": "Lambda itself, for a call that failed in the end",
 	},
 	"infrastructure": {
 		"iam:PassRole": "eks:CreatePodIdentityAssociation hands the controller's role to EKS; eks:CreateAccessEntry that of nodes to EC2",

@@ -83,7 +83,7 @@ func TestOnlyNamedPrincipalsPutEvents(t *testing.T) {
 		}
 	}
 	slices.Sort(may)
-	if want := []string{"ReportRoleDefaultPolicy", "ResyncRoleDefaultPolicy", "ValidateRoleDefaultPolicy"}; !slices.Equal(may, want) {
+	if want := []string{"AuditRoleDefaultPolicy", "ReportRoleDefaultPolicy", "ResyncRoleDefaultPolicy", "ValidateRoleDefaultPolicy"}; !slices.Equal(may, want) {
 		t.Errorf("%v put events, want %v", may, want)
 	}
 }

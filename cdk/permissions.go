@@ -60,6 +60,7 @@ func (s *sawhorse) permissions(f function) []awsiam.PolicyStatement {
 	}
 	own := map[string]func() []awsiam.PolicyStatement{
 		"validate":       s.validatePermissions,
+		"audit":          s.auditPermissions,
 		"change":         s.changePermissions,
 		"access":         s.accessPermissions,
 		"controller":     controllerPermissions,
@@ -89,7 +90,7 @@ func (s *sawhorse) tableAccess(f function) []awsiam.PolicyStatement {
 	table := []string{*s.table.TableArn()}
 	var more []awsiam.PolicyStatement
 	switch f.name {
-	case "validate":
+	case "validate", "audit":
 		actions = append(actions, "dynamodb:Query") // the change requests
 		partitions = append(partitions, clusters, names.PartitionList)
 	case "change":
@@ -192,12 +193,7 @@ func (s *sawhorse) letIn() conditions {
 // accessPermissions create, change and delete the access entries of Sawhorse's own functions only. EKS supplies the
 // principal of the entry as a condition key in each of these calls (Service Authorization Reference, Amazon EKS).
 func (s *sawhorse) accessPermissions() []awsiam.PolicyStatement {
-	var principals []string
-	for _, f := range functions {
-		if f.cluster {
-			principals = append(principals, *s.roles[f.name].RoleArn())
-		}
-	}
+	principals := s.principals()
 	ours := conditions{"ArnEquals": map[string]any{"eks:principalArn": principals}}
 	admin := conditions{"ArnEquals": map[string]any{
 		"eks:policyArn": "arn:" + *awscdk.Aws_PARTITION() + ":eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"}}
@@ -211,6 +207,16 @@ func (s *sawhorse) accessPermissions() []awsiam.PolicyStatement {
 		allow([]string{"eks:AssociateAccessPolicy"}, accessEntries(), ours, admin),
 		allow([]string{"iam:GetRole"}, principals), // an entry binds to the role's unique id
 	}
+}
+
+// principals returns the roles of the functions that have an access entry.
+func (s *sawhorse) principals() (arns []string) {
+	for _, f := range functions {
+		if f.cluster {
+			arns = append(arns, *s.roles[f.name].RoleArn())
+		}
+	}
+	return arns
 }
 
 // controllerPermissions read only the function's own access entry, which explains why the API server rejects it.
@@ -291,9 +297,10 @@ func (s *sawhorse) statusPermissions() []awsiam.PolicyStatement {
 	return append(s.reportPermissions(), allow([]string{"ssm:GetParameter"}, []string{status}))
 }
 
-// resyncPermissions start passes, and report the passes that could not report themselves.
+// resyncPermissions start audits and passes, and report the passes that could not report themselves.
 func (s *sawhorse) resyncPermissions() []awsiam.PolicyStatement {
 	return append([]awsiam.PolicyStatement{
+		allow([]string{"lambda:InvokeFunction"}, []string{arn("lambda", "function:"+s.functionName("audit"))}),
 		allow([]string{"states:StartExecution"}, []string{s.machineARN()}),
 		allow([]string{"states:GetExecutionHistory"}, []string{arn("states", "execution:"+s.machineName()+":*")}),
 	}, s.reportPermissions()...)

@@ -230,7 +230,7 @@ func TestResyncReadsItsOwnHistories(t *testing.T) {
 // Steps read and write the items of racks. Only the functions that begin and end a rack access the items for clusters
 // and the list of racks.
 func TestPartitionsOfTheTable(t *testing.T) {
-	more := map[string][]any{"Validate": {"cluster#*", "racks"}, "Report": {"cluster#*", "racks"}, "Resync": {"racks"}}
+	more := map[string][]any{"Validate": {"cluster#*", "racks"}, "Audit": {"cluster#*", "racks"}, "Report": {"cluster#*", "racks"}, "Resync": {"racks"}}
 	seen := 0
 	for _, g := range production.grants() {
 		if !strings.HasPrefix(text(g.actions), `["dynamodb:`) && !strings.HasPrefix(text(g.actions[0]), `"dynamodb:`) {
@@ -411,6 +411,46 @@ func TestOtherRoles(t *testing.T) {
 	for _, f := range functions {
 		if invoked[f.name] != f.pass {
 			t.Errorf("the state machine may invoke %s: %v, want %v", f.name, invoked[f.name], f.pass)
+		}
+	}
+}
+
+// The function audit reads what validate and the steps read. It writes the records of racks, at the beginning of a full
+// pass, and events on Sawhorse's own bus; the rest is Lambda's.
+func TestTheAuditOnlyReads(t *testing.T) {
+	writes := []string{"dynamodb:UpdateItem", "dynamodb:PutItem", "events:PutEvents", "sqs:SendMessage",
+		"logs:CreateLogStream", "logs:PutLogEvents", "xray:PutTraceSegments", "xray:PutTelemetryRecords"}
+	seen := 0
+	for _, g := range production.granted("audit") {
+		for _, a := range g.actions {
+			_, operation, _ := strings.Cut(a.(string), ":")
+			reads := regexp.MustCompile(`^(Get|List|Describe|Query)`).MatchString(operation)
+			if seen++; !reads && !slices.Contains(writes, a.(string)) {
+				t.Errorf("audit may %s", a)
+			}
+		}
+	}
+	if seen < 30 {
+		t.Errorf("%d actions: the test has lost the role", seen)
+	}
+	// What it lacks of the steps' reads would make a step due for ever.
+	have := map[string]bool{}
+	for _, g := range production.granted("audit") {
+		for _, a := range g.actions {
+			have[a.(string)] = true
+		}
+	}
+	for _, f := range functions {
+		if !f.pass || f.name == "change" || f.name == "report" {
+			continue
+		}
+		for _, g := range production.granted(f.name) {
+			for _, a := range g.actions {
+				service, operation, _ := strings.Cut(a.(string), ":")
+				if regexp.MustCompile(`^(Get|List|Describe|Query)`).MatchString(operation) && !have[a.(string)] {
+					t.Errorf("%s reads with %s:%s, which audit may not", f.name, service, operation)
+				}
+			}
 		}
 	}
 }

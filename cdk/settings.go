@@ -48,8 +48,8 @@ type settings struct {
 	// ReservedConcurrency (reservedConcurrency) is the reserved concurrency, and therefore the maximum, of each
 	// function that writes to EKS or IAM. 0 reserves none.
 	ReservedConcurrency int
-	// ValidateConcurrency (validateConcurrency) is the same for the function validate, which every pass and every dry
-	// run calls. It limits the share of the account's concurrency that a flood of events can use.
+	// ValidateConcurrency (validateConcurrency) is the same for the functions validate and audit, one of which every pass
+	// and every dry run calls. It limits the share of the account's concurrency that a flood of events can use.
 	ValidateConcurrency int
 	// OperatorRacks (operatorRacks) are the racks in the policy for operators. Many racks are
 	// split over several policies.

@@ -36,9 +36,14 @@ func TestEveryRuleTargetHasADeadLetterQueueAndABoundedRetry(t *testing.T) {
 			}
 		}
 	}
-	invoke := production.one(t, "AWS::Lambda::EventInvokeConfig")
-	if got := text(at(invoke.Properties, "DestinationConfig", "OnFailure")); !strings.Contains(got, queue) {
-		t.Errorf("resync's failures go to %s", got)
+	async := production.all("AWS::Lambda::EventInvokeConfig")
+	if len(async) != 2 { // resync's and audit's
+		t.Errorf("%d functions retry asynchronous calls", len(async))
+	}
+	for id, invoke := range async {
+		if got := text(at(invoke.Properties, "DestinationConfig", "OnFailure")); !strings.Contains(got, queue) {
+			t.Errorf("%s: failures go to %s", id, got)
+		}
 	}
 	properties := production.Resources[queue].Properties
 	if properties["SqsManagedSseEnabled"] != true {
@@ -214,7 +219,8 @@ func TestFunctionsAreTheDirectories(t *testing.T) {
 func TestFunctions(t *testing.T) {
 	roles, more := map[string]string{}, map[string][]string{
 		"validate": {"METRICS"}, "report": {"METRICS"}, "access": {"PRINCIPALS"}, "controller": {"PRINCIPAL"}, "infrastructure": {"CONTROLLER_BOUNDARY", "NODE_BOUNDARY", "POD_IDENTITY_DELAY_SECONDS"}, "nodepools": {"DRAIN_SECONDS"}, "nodegroups": {"DRAIN_SECONDS"},
-		"resync": {"METRICS", "STATE_MACHINE", "RESYNC_MINUTES", "RESYNC_SLOTS"},
+		"resync": {"METRICS", "STATE_MACHINE", "AUDIT", "RESYNC_MINUTES", "RESYNC_SLOTS"},
+		"audit":  {"METRICS", "PRINCIPALS", "PRINCIPAL", "CONTROLLER_BOUNDARY", "NODE_BOUNDARY", "POD_IDENTITY_DELAY_SECONDS", "DRAIN_SECONDS"},
 	}
 	found := production.all("AWS::Lambda::Function")
 	if len(found) != len(functions) {
@@ -282,12 +288,12 @@ func TestCustomFunctions(t *testing.T) {
 			"SAWHORSE_IMAGE_REPOSITORIES": "example.com/karpenter/*,example.com/controller", "SAWHORSE_SYSTEM_NAMESPACES": "ingress",
 		} {
 			got := at(r.Properties, "Environment", "Variables", variable)
-			if validates := r.Properties["FunctionName"] == "Other-validate"; validates && got != want || !validates && got != nil {
+			if validates := name == "validate" || name == "audit"; validates && got != want || !validates && got != nil {
 				t.Errorf("%s: %s is %v", id, variable, got)
 			}
 		}
 		accounts := text(at(r.Properties, "Environment", "Variables", "SAWHORSE_OBJECT_ACCOUNTS"))
-		if want := `{"Fn::Join":["",[{"Ref":"AWS::AccountId"},",210987654321"]]}`; name == "validate" && accounts != want || name != "validate" && accounts != "null" {
+		if want := `{"Fn::Join":["",[{"Ref":"AWS::AccountId"},",210987654321"]]}`; (name == "validate" || name == "audit") != (accounts == want) || accounts != want && accounts != "null" {
 			t.Errorf("%s: accounts %s", id, accounts)
 		}
 	}
@@ -299,7 +305,7 @@ func TestReservedConcurrency(t *testing.T) {
 	for _, c := range []struct {
 		of   template
 		want string
-	}{{production, ""}, {custom, "access 5, infrastructure 5, nodegroups 5, validate 20"}} {
+	}{{production, ""}, {custom, "access 5, audit 20, infrastructure 5, nodegroups 5, validate 20"}} {
 		var reserved []string
 		for _, r := range c.of.all("AWS::Lambda::Function") {
 			if n := r.Properties["ReservedConcurrentExecutions"]; n != nil {

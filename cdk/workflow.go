@@ -119,11 +119,11 @@ func (s *sawhorse) rule(id, description string, bus awsevents.IEventBus, pattern
 	})
 }
 
-// addSchedule calls resync at each tick. A tick starts the full passes of the racks in one slot; all racks have their
-// turn within one interval.
+// addSchedule calls resync at each tick. A tick starts the audits of the racks in one slot; all racks have their turn
+// within one interval.
 func (s *sawhorse) addSchedule() {
 	awsscheduler.NewSchedule(s.stack, jsii.String("Resync Schedule"), &awsscheduler.ScheduleProps{
-		Description: jsii.String("Full passes, because Parameter Store's events are best effort"),
+		Description: jsii.String("Audits of all racks, because Parameter Store's events are best effort"),
 		Schedule:    awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Minutes(jsii.Number(s.ResyncMinutes / s.ResyncSlots))),
 		Target: awsschedulertargets.NewLambdaInvoke(s.functions["resync"], &awsschedulertargets.ScheduleTargetBaseProps{
 			DeadLetterQueue: s.undelivered,

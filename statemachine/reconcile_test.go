@@ -360,10 +360,28 @@ func TestALeaseIsNotForEver(t *testing.T) {
 
 // The functions that the state machine calls by name must exist. Those of the steps come from the plan.
 func TestFunctionsExist(t *testing.T) {
+	called := []string{"audit", "validate"} // by the state Validate
 	for _, match := range regexp.MustCompile(`"\$\{FunctionPrefix\}(\w+)"`).FindAllStringSubmatch(Definition, -1) {
-		if _, err := os.Stat("../functions/" + match[1] + "/main.go"); err != nil {
-			t.Errorf("function %s: %v", match[1], err)
+		called = append(called, match[1])
+	}
+	for _, function := range called {
+		if _, err := os.Stat("../functions/" + function + "/main.go"); err != nil {
+			t.Errorf("function %s: %v", function, err)
 		}
+	}
+}
+
+// The function audit begins a full pass: one that an event asks for which no iteration has served yet. A dry run has no
+// lease; its event says whether it is full.
+func TestAFullPassIsAudited(t *testing.T) {
+	m := parse(t)
+	var call struct{ FunctionName string }
+	if err := json.Unmarshal(m.States["Validate"].Arguments, &call); err != nil || call.FunctionName != "{% '${FunctionPrefix}' & ($full ? 'audit' : 'validate') %}" {
+		t.Errorf("Validate calls %s (%v)", call.FunctionName, err)
+	}
+	const unserved = "{% ($a := $states.result.Attributes; $exists($a.fullAt) and $number($a.fullAt.N) > ($exists($a.served) ? $number($a.served.N) : 0)) %}"
+	if got := m.States["Renew"].Assign["full"]; got != unserved {
+		t.Errorf("Renew reads %v", got)
 	}
 }
 

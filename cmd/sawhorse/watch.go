@@ -206,7 +206,7 @@ func (w *watcher) conclude(f finding) error {
 	result := show(*f.status)
 	switch unseen := f.unseen(); {
 	case len(unseen) > 0:
-		return undecided(fmt.Sprintf("no pass has seen %s yet, and none has begun for %s; the hourly pass will, or ask for one: "+
+		return undecided(fmt.Sprintf("no pass has seen %s yet, and none has begun for %s; the pass of the hourly audit will, or ask for one: "+
 			"docs/operate.md, Asking for a pass", strings.Join(unseen, ", "), patience))
 	case f.last != nil && f.last.failed != "" && f.status.State != rack.Failed:
 		return fmt.Errorf("the last pass of rack %s ended early and the status does not tell of it: %s (%s)",

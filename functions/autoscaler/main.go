@@ -2,16 +2,15 @@
 package main
 
 import (
-	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 
 	"github.com/sawhorse-io/sawhorse/internal/handler"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/steps/autoscaler"
+	"github.com/sawhorse-io/sawhorse/internal/wire/autoscaler"
 )
 
 func main() {
 	handler.StartStep("autoscaler", func(env handler.Env) (handler.StepFunc, error) {
-		return autoscaler.New(k8s.Dial(env.AWS, eks.NewFromConfig(env.AWS)), env.Store, autoscaling.NewFromConfig(env.AWS), env.Now).Run, nil
+		return autoscaler.New(env, k8s.Dial(env.AWS, eks.NewFromConfig(env.AWS)))
 	})
 }

@@ -3,33 +3,10 @@
 package main
 
 import (
-	"time"
-
-	"github.com/aws/aws-sdk-go-v2/service/eks"
-	"github.com/aws/aws-sdk-go-v2/service/iam"
-
 	"github.com/sawhorse-io/sawhorse/internal/handler"
-	"github.com/sawhorse-io/sawhorse/internal/steps/infrastructure"
+	"github.com/sawhorse-io/sawhorse/internal/wire/infrastructure"
 )
 
 func main() {
-	handler.StartStep("infrastructure", func(env handler.Env) (handler.StepFunc, error) {
-		controller, err := env.Setting("SAWHORSE_CONTROLLER_BOUNDARY")
-		if err != nil {
-			return nil, err
-		}
-		nodes, err := env.Setting("SAWHORSE_NODE_BOUNDARY")
-		if err != nil {
-			return nil, err
-		}
-		delay, err := env.Number("SAWHORSE_POD_IDENTITY_DELAY_SECONDS")
-		if err != nil {
-			return nil, err
-		}
-		step := &infrastructure.Infrastructure{
-			IAM: iam.NewFromConfig(env.AWS), EKS: eks.NewFromConfig(env.AWS), ControllerBoundary: controller, NodeBoundary: nodes,
-			Delay: time.Duration(delay) * time.Second, Deletions: env.Store, Now: env.Now,
-		}
-		return step.Run, nil
-	})
+	handler.StartStep("infrastructure", func(env handler.Env) (handler.StepFunc, error) { return infrastructure.New(env) })
 }

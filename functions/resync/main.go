@@ -1,4 +1,4 @@
-// Function resync starts the scheduled passes, and the one after an execution that ended early.
+// Function resync has racks audited as scheduled, and starts the pass after an execution that ended early.
 package main
 
 import (
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
@@ -22,14 +23,23 @@ func main() {
 			return nil, err
 		}
 		parameters, bus := ssm.NewFromConfig(env.AWS), report.Bus{Events: eventbridge.NewFromConfig(env.AWS), Name: env.Bus, Metrics: writer}
-		reports := &report.Report{Store: env.Store, Now: env.Now, Send: bus.Send, Metrics: writer, Outputs: rack.Published{SSM: parameters, Paths: env.Paths}}
-		r := &resync.Resync{Machine: sfn.NewFromConfig(env.AWS), Store: env.Store, Parameters: parameters, Paths: env.Paths, Now: env.Now, Report: reports.Run, Metrics: writer}
+		reports := &report.Report{
+			Store: env.Store, Now: env.Now, Send: bus.Send, Metrics: writer,
+			Outputs: rack.Published{SSM: parameters, Paths: env.Paths},
+		}
+		r := &resync.Resync{
+			Machine: sfn.NewFromConfig(env.AWS), Functions: lambda.NewFromConfig(env.AWS), Store: env.Store, Parameters: parameters,
+			Paths: env.Paths, Now: env.Now, Report: reports.Run, Metrics: writer,
+		}
 		minutes, err := env.Number("SAWHORSE_RESYNC_MINUTES")
 		if err != nil {
 			return nil, err
 		}
 		r.Interval = time.Duration(minutes) * time.Minute
 		if r.Slots, err = env.Number("SAWHORSE_RESYNC_SLOTS"); err != nil {
+			return nil, err
+		}
+		if r.Audit, err = env.Setting("SAWHORSE_AUDIT"); err != nil {
 			return nil, err
 		}
 		r.MachineARN, err = env.Setting("SAWHORSE_STATE_MACHINE")

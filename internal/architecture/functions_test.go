@@ -45,7 +45,7 @@ func TestFunctionsOnlyWire(t *testing.T) {
 
 // The state machine invokes the functions that a plan names. Without this test, a missing one would first fail in production.
 func TestEveryFunctionThatAPlanNamesExists(t *testing.T) {
-	want := []string{"report", "resync", "validate", plan.ChangeStep.Function}
+	want := []string{"audit", "report", "resync", "validate", plan.ChangeStep.Function}
 	for _, c := range []struct {
 		config  params.Config
 		records plan.Records

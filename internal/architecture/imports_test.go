@@ -19,7 +19,8 @@ var mayImport = map[string][]string{
 	"internal/params":       {"internal/names"},
 	"internal/plan":         {"internal/names", "internal/params"},
 	"internal/plan/nodes":   {"internal/names", "internal/params", "internal/plan"},
-	"internal/k8s":          {"internal/names", "internal/plan", "internal/steps"},
+	"internal/readonly":     nil,
+	"internal/k8s":          {"internal/names", "internal/plan", "internal/readonly", "internal/steps"},
 	"internal/steps":        {"internal/params"},
 	"internal/rack":         {"internal/names", "internal/params", "internal/plan", "internal/steps"},
 	"internal/register":     {"internal/names", "internal/params", "internal/rack"},
@@ -29,7 +30,7 @@ var mayImport = map[string][]string{
 
 	"internal/steps/autoscaler": append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/change":     append([]string{"internal/rack"}, stepMayUse...),
-	"internal/steps/controller": append([]string{"internal/k8s", "internal/steps/admin"}, stepMayUse...),
+	"internal/steps/controller": append([]string{"internal/k8s", "internal/readonly", "internal/steps/admin"}, stepMayUse...),
 	"internal/steps/nodegroups": append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/nodepools":  append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/pins":       append([]string{"internal/k8s"}, stepMayUse...),
@@ -44,7 +45,26 @@ var mayImport = map[string][]string{
 		"internal/doctor", "internal/k8s", "internal/names", "internal/observe", "internal/params", "internal/plan", "internal/rack", "internal/steps",
 	},
 
-	"internal/handler": {"internal/metrics", "internal/names", "internal/params", "internal/plan", "internal/rack", "internal/steps"},
+	"internal/pass/audit": {
+		"events", "internal/params", "internal/plan", "internal/rack", "internal/readonly", "internal/steps", "internal/steps/validate",
+	},
+
+	"internal/handler": {"internal/metrics", "internal/names", "internal/params", "internal/plan", "internal/rack", "internal/readonly", "internal/steps"},
+
+	// The construction of a step, or of what begins a pass, from a function's environment: for the function of that name
+	// and for the function audit.
+	"internal/wire/...":        {"internal/handler", "internal/k8s"},
+	"internal/wire/controller": {"internal/handler", "internal/k8s", "internal/steps/admin"},
+	"internal/wire/nodegroups": {"internal/handler", "internal/k8s", "internal/steps/pins", "internal/steps/room"},
+	"internal/wire/validate":   {"internal/handler", "internal/k8s", "internal/plan", "internal/steps/report"}, // which has the bus
+	"internal/wire/audit": {
+		"internal/handler", "internal/k8s", "internal/pass/audit", "internal/steps/admin", "internal/steps/pins", "internal/steps/room",
+		"internal/wire/access", "internal/wire/autoscaler", "internal/wire/controller", "internal/wire/infrastructure", "internal/wire/network",
+		"internal/wire/nodegroups", "internal/wire/nodepools", "internal/wire/queue", "internal/wire/validate",
+		// Its test lists the operations of all steps.
+		"internal/readonly", "internal/steps/access", "internal/steps/autoscaler", "internal/steps/infrastructure", "internal/steps/network",
+		"internal/steps/nodegroups", "internal/steps/nodepools", "internal/steps/queue",
+	},
 
 	// A function wires the step of its own name; functionsAlsoUse has the exceptions.
 	"functions/...": {"internal/handler", "internal/k8s", "internal/rack"},
@@ -65,16 +85,15 @@ var stepMayUse = []string{"internal/names", "internal/params", "internal/plan", 
 
 // functionsAlsoUse has the packages that a function wires besides its own step.
 var functionsAlsoUse = map[string][]string{
-	"functions/controller": {"internal/steps/admin"},
-	"functions/nodegroups": {"internal/steps/pins", "internal/steps/room"},
-	"functions/resync":     {"internal/steps/report"},                                          // the status of an execution that ended early
-	"functions/validate":   {"internal/plan", "internal/steps/report", "internal/steps/queue"}, // what the deployment allows, the bus, the state of the queue
+	"functions/audit":    {"internal/steps/validate"},                                              // its event and answer
+	"functions/resync":   {"internal/steps/report"},                                                // the status of an execution that ended early
+	"functions/validate": {"internal/pass/audit", "internal/wire/queue", "internal/wire/validate"}, // its look at the queue
 }
 
 // testsAlsoUse has the packages that the _test.go files of every package may import.
 var testsAlsoUse = []string{
 	"events", "internal/awsfake", "internal/judge", "internal/k8s", "internal/k8s/k8sfake", "internal/k8s/k8stest", "internal/metrics", "internal/names", "internal/params", "internal/plan", "internal/plan/nodes",
-	"internal/rack", "internal/steps", "statemachine",
+	"internal/rack", "internal/readonly", "internal/steps", "statemachine",
 }
 
 // owners has the only packages that may import an external library, by the beginning of the library's path: libraries that
@@ -101,8 +120,11 @@ func TestImports(t *testing.T) {
 			continue
 		}
 		if step, ok := strings.CutPrefix(p.dir, "functions/"); ok {
-			allowed = append(slices.Clone(allowed), "internal/steps/"+step)
+			allowed = append(slices.Clone(allowed), "internal/steps/"+step, "internal/wire/"+step)
 			allowed = append(allowed, functionsAlsoUse[p.dir]...)
+		}
+		if step, ok := strings.CutPrefix(p.dir, "internal/wire/"); ok {
+			allowed = append(slices.Clone(allowed), "internal/steps/"+step)
 		}
 		for _, i := range p.own {
 			if !slices.Contains(allowed, i) {
@@ -178,8 +200,9 @@ func TestWhatFunctionsReach(t *testing.T) {
 		}
 		reached := reach(all, dir)
 		for _, heavy := range []struct{ dir, only string }{{"internal/plan/nodes", "functions/validate"}, {"internal/steps/controller", "functions/controller"}} {
-			if slices.Contains(reached, heavy.dir) != (dir == heavy.only) {
-				t.Errorf("%s: reaches %s: %v; only %s may and must", dir, heavy.dir, dir != heavy.only, heavy.only)
+			wants := dir == heavy.only || dir == "functions/audit" // which runs all of them
+			if slices.Contains(reached, heavy.dir) != wants {
+				t.Errorf("%s: reaches %s: %v; only %s and functions/audit may and must", dir, heavy.dir, !wants, heavy.only)
 			}
 		}
 	}

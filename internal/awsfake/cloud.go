@@ -50,6 +50,8 @@ type Calls struct {
 	now    time.Time
 	// Lag is how far AWS lags behind its own writes.
 	Lag Lag
+	// Refused is the error of every call that writes, as of a client that refuses to write; nil lets them through.
+	Refused error
 }
 
 // FailAt makes the n-th call from now on fail with the error. 1 is the next call, 0 none.
@@ -71,15 +73,18 @@ func (c *Calls) Made() []string { return slices.Clone(c.all) }
 
 // Writes returns the calls that change something.
 func (c *Calls) Writes() []string {
-	return slices.DeleteFunc(c.Made(), func(call string) bool {
-		_, name, _ := strings.Cut(call, ".")
-		for _, reading := range []string{"Get", "List", "Describe", "Query", "Scan"} {
-			if strings.HasPrefix(name, reading) {
-				return true
-			}
+	return slices.DeleteFunc(c.Made(), reads)
+}
+
+// reads reports whether a call only reads: "IAM.GetRole".
+func reads(call string) bool {
+	_, name, _ := strings.Cut(call, ".")
+	for _, reading := range []string{"Get", "List", "Describe", "Query", "Scan"} {
+		if strings.HasPrefix(name, reading) {
+			return true
 		}
-		return false
-	})
+	}
+	return false
 }
 
 // Now returns the clock's time. Each call advances the clock by a second.
@@ -94,6 +99,9 @@ func (c *Calls) Call(name, subject string) error { return c.call(name, subject) 
 func (c *Calls) call(name, subject string) error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
+	if c.Refused != nil && !reads(name) {
+		return c.Refused
+	}
 	c.now = c.now.Add(time.Second)
 	c.all = append(c.all, strings.TrimSpace(name+" "+subject))
 	if c.failAt == len(c.all) {

@@ -97,6 +97,11 @@ func (s *SSM) GetParametersByPath(_ context.Context, in *ssm.GetParametersByPath
 		return nil, err
 	}
 	shown := s.shown(*in.Path)
+	if !value(in.Recursive) {
+		maps.DeleteFunc(shown, func(name string, _ version) bool {
+			return strings.Contains(strings.TrimPrefix(name, *in.Path+"/"), "/")
+		})
+	}
 	page, next := pageOf(slices.Sorted(maps.Keys(shown)), in.NextToken, int(min(10, value(in.MaxResults))))
 	out := &ssm.GetParametersByPathOutput{NextToken: next}
 	for _, name := range page {

@@ -150,7 +150,7 @@ func discovery(o *Observed) []Finding {
 	if o.Config.AuthMode && len(untagged) > 0 {
 		found = append(found,
 			finding(Warns, fmt.Sprintf("%s lack the tag %s=%s", some(untagged), names.TagDiscovery, o.Cluster.Name),
-				"A full pass tags them, the hourly one too. To run one now:",
+				"A full pass tags them; the hourly audit requests one. To run one now:",
 				fmt.Sprintf(`aws events put-events --entries '[{"EventBusName":"%s","Source":"operator",`+
 					`"DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"%s\",\"full\":true}"}]'`, names.Bus, o.Rack)))
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
@@ -30,18 +29,7 @@ type message struct{ text string }
 
 func (m message) Error() string { return m.text }
 
-// longest is the largest size in bytes of a text for the state machine, the log and the records. Texts contain messages
-// from clusters, which can be of any length, and Step Functions ends an execution whose state exceeds 256 KB.
-const longest = 4 << 10
-
-func cut(text string) string {
-	if len(text) <= longest {
-		return text
-	}
-	return strings.ToValidUTF8(text[:longest], "") + "…"
-}
-
-func said(err error) message { return message{cut(err.Error())} }
+func said(err error) message { return message{steps.Shorten(err.Error())} }
 
 // edge converts an error to one of the named types. ctx is the context of the function's call, which ends at the function's
 // timeout. A deadline in the error alone may be that of one request.

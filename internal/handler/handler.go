@@ -21,6 +21,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/metrics"
 	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/rack"
+	"github.com/sawhorse-io/sawhorse/internal/readonly"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // Env has what every function needs from its environment.
@@ -35,6 +37,15 @@ type Env struct {
 	Log *slog.Logger
 	// Now is the clock.
 	Now func() time.Time
+}
+
+// ReadOnly returns a copy whose AWS configuration and Store refuse to write, with readonly.ErrWouldWrite, and are more
+// patient with throttling.
+func (e Env) ReadOnly() Env {
+	e.AWS = readonly.Config(e.AWS)
+	e.AWS.Retryer = retryer(readTries)
+	e.Store = &rack.Store{DB: dynamodb.NewFromConfig(e.AWS), Name: e.Store.Name}
+	return e
 }
 
 // Setting reads an environment variable that must be set.
@@ -73,7 +84,10 @@ func (e Env) Metrics() (metrics.Writer, error) {
 // The limits of one AWS call. All its tries end within 4 × 10 s and 1 + 2 + 4 s of pauses, which is less than a function's
 // 60 s, so a step fails with the reason and not with a timeout. The state machine then repeats the function's call.
 const (
-	callTries   = 4
+	callTries = 4
+	// readTries are those of ReadOnly. The audits of one tick read at the same time, and EKS and IAM throttle them. To
+	// wait is cheaper than the pass that an audit requests if it cannot read. The audit limits the time of its reads.
+	readTries   = 9
 	tryTimeout  = 10 * time.Second // the SDK has none: a lost packet would use up the function's time
 	longestWait = 5 * time.Second
 )
@@ -81,12 +95,17 @@ const (
 func awsConfig(ctx context.Context) (aws.Config, error) {
 	return config.LoadDefaultConfig(ctx,
 		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(tryTimeout)),
-		config.WithRetryer(func() aws.Retryer {
-			return retry.NewStandard(func(o *retry.StandardOptions) {
-				o.MaxAttempts, o.MaxBackoff = callTries, longestWait
-				o.Retryables = append([]retry.IsErrorRetryable{retry.IsErrorRetryableFunc(exceptQuotas)}, o.Retryables...)
-			})
-		}))
+		config.WithRetryer(retryer(callTries)))
+}
+
+// retryer returns the SDK's standard retryer with a number of tries.
+func retryer(tries int) func() aws.Retryer {
+	return func() aws.Retryer {
+		return retry.NewStandard(func(o *retry.StandardOptions) {
+			o.MaxAttempts, o.MaxBackoff = tries, longestWait
+			o.Retryables = append([]retry.IsErrorRetryable{retry.IsErrorRetryableFunc(exceptQuotas)}, o.Retryables...)
+		})
+	}
 }
 
 // exceptQuotas keeps the SDK from repeating a call that needs a higher quota. It leaves all other errors to the SDK.
@@ -135,7 +154,7 @@ func answer[In, Out any](log *slog.Logger, serve func(context.Context, In) (Out,
 	return func(ctx context.Context, in In) (Out, error) {
 		out, err := serve(ctx, in)
 		if err != nil {
-			log.With(about(in)...).Error("failed", "error", cut(err.Error()))
+			log.With(about(in)...).Error("failed", "error", steps.Shorten(err.Error()))
 		}
 		return out, edge(ctx, err)
 	}

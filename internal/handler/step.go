@@ -74,10 +74,10 @@ func (s stepper) serve(ctx context.Context, event StepEvent) (StepAnswer, error)
 		return StepAnswer{}, err
 	}
 	progress, err := s.do(ctx, p, event.Step.Part)
-	progress.Note = cut(progress.Note)
+	progress.Note = steps.Shorten(progress.Note)
 	for _, problems := range [][]params.Problem{progress.Warnings, progress.Incidents} {
 		for i := range problems {
-			problems[i].Message = cut(problems[i].Message)
+			problems[i].Message = steps.Shorten(problems[i].Message)
 		}
 	}
 	if noteErr := s.note(ctx, event, progress, err); noteErr != nil {

@@ -195,14 +195,14 @@ func TestLongTextsAreCut(t *testing.T) {
 	progress.Happened("karpenter_enabled", "%s", endless)
 	_, s := begin(t, "7", always(progress, nil))
 	answer, err := s.call(t)
-	if err != nil || len(answer.Note) > longest+len("…") || !strings.HasSuffix(answer.Note, "é…") {
+	if err != nil || len(answer.Note) > steps.Longest+len("…") || !strings.HasSuffix(answer.Note, "é…") {
 		t.Errorf("%d bytes, %v", len(answer.Note), err)
 	}
 	run, err := s.Store.Run(t.Context(), "demo", 0, 7)
-	if err != nil || len(run.Steps[0].Incidents[0].Message) > longest+len("…") {
+	if err != nil || len(run.Steps[0].Incidents[0].Message) > steps.Longest+len("…") {
 		t.Errorf("%d bytes, %v", len(run.Steps[0].Incidents[0].Message), err)
 	}
-	if err := edge(t.Context(), errors.New(endless)); len(err.Error()) > longest+len("…") {
+	if err := edge(t.Context(), errors.New(endless)); len(err.Error()) > steps.Longest+len("…") {
 		t.Errorf("%d bytes", len(err.Error()))
 	}
 }

@@ -74,6 +74,15 @@ func (c *Client) ApplyUnlabelled(ctx context.Context, manifest plan.Object) (App
 	return c.write(ctx, kind, live, object)
 }
 
+// GetLike reads the object with a manifest's kind and name. It returns nil if there is none.
+func (c *Client) GetLike(ctx context.Context, manifest plan.Object) (*unstructured.Unstructured, error) {
+	object, kind, err := decode(manifest)
+	if err != nil {
+		return nil, err
+	}
+	return c.Get(ctx, kind, object.GetNamespace(), object.GetName())
+}
+
 // Owned returns a *Foreign error if the object exists and does not carry the rack's label.
 func Owned(live *unstructured.Unstructured, rack string) error {
 	if live == nil || live.GetLabels()[names.TagRack] == rack {
@@ -90,6 +99,9 @@ func (c *Client) write(ctx context.Context, kind Kind, live, object *unstructure
 			applied.Action = Terminating
 			return applied, nil
 		}
+	}
+	if c.readOnly {
+		return compare(live, object)
 	}
 	result, err := c.patch(ctx, kind, object, false)
 	if apierrors.IsConflict(err) {

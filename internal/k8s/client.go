@@ -25,6 +25,8 @@ import (
 type Client struct {
 	config  *rest.Config
 	dynamic dynamic.Interface
+	// readOnly refuses writes.
+	readOnly bool
 }
 
 // New returns a client for a configuration that has address and credentials. It sets the rate limits.

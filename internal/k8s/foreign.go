@@ -34,18 +34,31 @@ func (c *Client) ForeignKarpenter(ctx context.Context, rack string) ([]string, e
 			add(Subject(&deployments[i]))
 		}
 	}
-	releases, err := c.List(ctx, Secret, "", "owner=helm,name in ("+names.ReleaseCRD+","+names.ReleaseController+")")
+	releases, err := c.foreignReleases(ctx, rack)
+	for _, release := range releases {
+		add(release)
+	}
 	if err != nil {
 		return nil, err
-	}
-	for i := range releases {
-		if Owned(&releases[i], rack) != nil {
-			add("Helm release " + releases[i].GetNamespace() + "/" + releases[i].GetLabels()["name"])
-		}
 	}
 	crds, err := c.ForeignCRDs(ctx)
 	for _, crd := range crds {
 		add(crd)
+	}
+	return found, err
+}
+
+// foreignReleases lists the Helm releases with the names that Sawhorse uses. Their records are Secrets, which a
+// read-only client may not read: it finds only what the releases have deployed.
+func (c *Client) foreignReleases(ctx context.Context, rack string) (found []string, err error) {
+	if c.readOnly {
+		return nil, nil
+	}
+	releases, err := c.List(ctx, Secret, "", "owner=helm,name in ("+names.ReleaseCRD+","+names.ReleaseController+")")
+	for i := range releases {
+		if Owned(&releases[i], rack) != nil {
+			found = append(found, "Helm release "+releases[i].GetNamespace()+"/"+releases[i].GetLabels()["name"])
+		}
 	}
 	return found, err
 }
@@ -88,11 +101,7 @@ func (c *Client) RefuseForeignDevicePlugin(ctx context.Context, rack string) err
 func (c *Client) Contested(ctx context.Context, rack string, manifests []plan.Object) ([]string, error) {
 	var found []string
 	for _, manifest := range manifests {
-		object, kind, err := decode(manifest)
-		if err != nil {
-			return nil, err
-		}
-		live, err := c.Get(ctx, kind, object.GetNamespace(), object.GetName())
+		live, err := c.GetLike(ctx, manifest)
 		if err != nil {
 			return nil, err
 		}

@@ -37,6 +37,25 @@ var roles = map[string][]rbacv1.PolicyRule{
 		rule("", "nodes", "list", "update"),       // cordons the nodes of build groups and of replaced groups
 		rule("karpenter.sh", "nodepools", "list"), // the pools whose pods need capacity elsewhere
 	},
+	// Everything that a step reads, and every object that a step applies. Not Secrets: Helm's records of releases hold
+	// what a chart was installed with, and the right could not be limited to them.
+	"audit": {
+		rule("karpenter.sh", "nodepools", "get", "list"),
+		rule("karpenter.sh", "nodeclaims", "list"),
+		rule("karpenter.k8s.aws", "ec2nodeclasses", "get", "list"),
+		rule("apps", "deployments", "get", "list"),
+		rule("apps", "daemonsets", "get"),
+		rule("", "nodes", "list"),
+		rule("", "pods", "list"),
+		rule("", "services", "get"),
+		rule("", "serviceaccounts", "get"),
+		rule("policy", "poddisruptionbudgets", "get"),
+		rule("apiextensions.k8s.io", "customresourcedefinitions", "get"),
+		rule(rbacGroup, "clusterroles", "get"),
+		rule(rbacGroup, "clusterrolebindings", "get"),
+		rule(rbacGroup, "roles", "get"),
+		rule(rbacGroup, "rolebindings", "get"),
+	},
 }
 
 func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {

@@ -11,7 +11,7 @@ import (
 func TestGrantsGiveAFunctionItsRightsAndNoOthers(t *testing.T) {
 	cluster := k8stest.New(t)
 	admin := client(t, cluster.Config)
-	for _, function := range []string{"nodepools", "autoscaler", "nodegroups"} {
+	for _, function := range []string{"nodepools", "autoscaler", "nodegroups", "audit"} {
 		objects, err := k8s.Grants("demo", function)
 		if err != nil || len(objects) != 2 {
 			t.Fatalf("%s: %d grants, %v", function, len(objects), err)
@@ -28,7 +28,7 @@ func TestGrantsGiveAFunctionItsRightsAndNoOthers(t *testing.T) {
 		}
 	}
 	object := cluster.Create(account("rights", "demo", nil))
-	for _, function := range []string{"nodepools", "autoscaler", "nodegroups"} {
+	for _, function := range []string{"nodepools", "autoscaler", "nodegroups", "audit"} {
 		c := client(t, cluster.As(names.Group(function)))
 		if _, err := c.List(ctx, k8s.Secret, "", ""); !k8s.IsForbidden(err) {
 			t.Errorf("%s reads Secrets: %v", function, err)
@@ -39,6 +39,13 @@ func TestGrantsGiveAFunctionItsRightsAndNoOthers(t *testing.T) {
 		_, err := c.List(ctx, k8s.Deployment, "", "")
 		if denied := k8s.IsForbidden(err); denied != (function == "nodepools") {
 			t.Errorf("%s lists Deployments: %v", function, err)
+		}
+	}
+	for _, rule := range k8s.Roles("audit") {
+		for _, verb := range rule.Verbs {
+			if verb != "get" && verb != "list" {
+				t.Errorf("audit may %s %v", verb, rule.Resources)
+			}
 		}
 	}
 	if grants, err := k8s.Grants("demo", "controller"); err != nil || grants != nil {

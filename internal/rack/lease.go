@@ -49,19 +49,30 @@ func (s *Store) Renew(ctx context.Context, rack, owner string, now time.Time) (L
 	if err != nil {
 		return Lease{}, fmt.Errorf("rack %s: renew lease: %w", rack, err)
 	}
-	served := numberOf(out.Attributes, "served")
+	return leaseOf(out.Attributes), nil
+}
+
+func leaseOf(values item) Lease {
+	served := numberOf(values, "served")
 	lease := Lease{
-		Requested: numberOf(out.Attributes, "requested"),
+		Requested: numberOf(values, "requested"),
 		Served:    served,
-		Full:      numberOf(out.Attributes, "fullAt") > served,
-		Force:     numberOf(out.Attributes, "forceAt") > served,
+		Full:      numberOf(values, "fullAt") > served,
+		Force:     numberOf(values, "forceAt") > served,
 	}
 	for place := range 10 {
-		if write, ok := readWritten(stringOf(out.Attributes, fmt.Sprintf("wrote%d", place))); ok {
+		if write, ok := readWritten(stringOf(values, fmt.Sprintf("wrote%d", place))); ok {
 			lease.Writes = append(lease.Writes, write)
 		}
 	}
-	return lease, nil
+	return lease
+}
+
+// Lease reads a rack's lease without taking it, and whether a pass holds it.
+func (s *Store) Lease(ctx context.Context, rack string, now time.Time) (lease Lease, held bool, err error) {
+	values, err := s.get(ctx, key(rack, "lease"))
+	held = stringOf(values, "owner") != "" && numberOf(values, "expires") >= now.Unix()
+	return leaseOf(values), held, wrap(err, "rack %s: read lease", rack)
 }
 
 // Request counts a request for the rack, like the state machine does for an event. The pass that holds the lease then

@@ -66,11 +66,16 @@ func readWritten(text string) (Written, bool) {
 // have, because the writer of the parameters controls their number. The name of a parameter in a subfolder includes the
 // folder.
 func ReadTree(ctx context.Context, reader ParameterReader, path string) (Tree, error) {
+	return readTree(ctx, reader, path, true)
+}
+
+// readTree is ReadTree, with or without the parameters in subfolders.
+func readTree(ctx context.Context, reader ParameterReader, path string, recursive bool) (Tree, error) {
 	tree := Tree{Values: map[string]string{}, Modified: map[string]time.Time{}, Versions: map[string]int64{}}
 	var next *string
 	for {
 		out, err := reader.GetParametersByPath(ctx, &ssm.GetParametersByPathInput{
-			Path: &path, Recursive: new(true), NextToken: next, MaxResults: new(int32(10)),
+			Path: &path, Recursive: &recursive, NextToken: next, MaxResults: new(int32(10)),
 		})
 		if err != nil {
 			return tree, fmt.Errorf("parameters below %s: read: %w", path, err)

@@ -3,6 +3,7 @@ package steps
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/sawhorse-io/sawhorse/internal/params"
@@ -101,3 +102,15 @@ func (u *Unreachable) Error() string {
 type Busy struct{ Reason string }
 
 func (b *Busy) Error() string { return b.Reason }
+
+// Longest is the maximum length in bytes of a text in the state machine, the log and the records. Parts of it come from
+// the cluster and may have any length, and an execution fails if its state has more than 256 KB.
+const Longest = 4 << 10
+
+// Shorten cuts a text to Longest, without splitting a character.
+func Shorten(text string) string {
+	if len(text) <= Longest {
+		return text
+	}
+	return strings.ToValidUTF8(text[:Longest], "") + "…"
+}

@@ -79,8 +79,8 @@ func TestNothingToDo(t *testing.T) {
 	}
 	reads, writes := 0, []string{}
 	for caller, services := range counts(t, http.MethodGet) {
-		if !strings.Contains(caller, "Sawhorse-") || strings.Contains(caller, "Resync") {
-			continue // the schedule's tick may fall in here; a pass that it started would be in iterations
+		if !strings.Contains(caller, "Sawhorse-") || strings.Contains(caller, "Resync") || strings.Contains(caller, "Audit") {
+			continue // the schedule's tick may fall in here; a pass that its audit requested would be in iterations
 		}
 		if !strings.Contains(caller, "Validate") {
 			t.Errorf("%s was called: %v", caller, services)

@@ -81,7 +81,7 @@ func unknownRacks(t *Teller) {
 		parameters = `aws ssm get-parameters-by-path --path /sawhorse/racks --recursive ` +
 			`--query "Parameters[?contains(Name,'/flood-')].Name" --output text`
 		// CloudWatch creates a metric for each log line that has the dimension.
-		metrics = `for name in validate report resync; do aws logs filter-log-events --log-group-name /aws/lambda/Sawhorse-$name` +
+		metrics = `for name in validate audit report resync; do aws logs filter-log-events --log-group-name /aws/lambda/Sawhorse-$name` +
 			` --query "events[?contains(message,'flood-')&&contains(message,'[[\"Rack\"]')].eventId" --output text; done | tr -d '\n'`
 		// With text output the CLI would print one count for each page, so the output is JSON.
 		all = "aws stepfunctions list-executions --state-machine-arn " + machine + " --query 'length(executions)' --output json"

@@ -55,8 +55,11 @@ func (s *Step) run(ctx context.Context, p *plan.Plan, part string) (steps.Progre
 		return steps.Progress{}, err
 	}
 	run := &run{Step: s, plan: p, client: client}
-	if part == PartPlugin {
+	switch {
+	case part == PartPlugin:
 		return run.plugin(ctx)
+	case client.IsReadOnly():
+		return run.compare(ctx, part)
 	}
 	if run.helm, err = newHelm(client.Config(), p.Rack); err != nil {
 		return steps.Progress{}, err
@@ -96,6 +99,11 @@ func (r *run) crds(ctx context.Context) (steps.Progress, error) {
 	if err := r.ensure(ctx, wanted, r.client.ForeignCRDs); err != nil {
 		return r.progress, err
 	}
+	return r.established(ctx)
+}
+
+// established waits until the API server serves the CRDs.
+func (r *run) established(ctx context.Context) (steps.Progress, error) {
 	for _, name := range k8s.CRDs {
 		crd, err := r.client.Get(ctx, k8s.CustomResourceDefinition, "", name)
 		if err != nil {
@@ -119,6 +127,11 @@ func (r *run) release(ctx context.Context) (steps.Progress, error) {
 	if err := r.install(ctx, wanted); err != nil {
 		return r.progress, err
 	}
+	return r.rolledOut(ctx)
+}
+
+// rolledOut waits until the controller's pods are Ready.
+func (r *run) rolledOut(ctx context.Context) (steps.Progress, error) {
 	note, err := r.rollout(ctx)
 	if err != nil {
 		return r.progress, err

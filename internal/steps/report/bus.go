@@ -44,14 +44,27 @@ func (b Bus) Send(ctx context.Context, detail events.Outbound) error {
 	if err != nil {
 		return fmt.Errorf("event %s: encode: %w", detail.DetailType(), err)
 	}
+	return b.put(ctx, detail.DetailType(), string(text))
+}
+
+// Request requests a pass.
+func (b Bus) Request(ctx context.Context, request events.ReconcileRequested) error {
+	text, err := json.Marshal(request)
+	if err != nil {
+		return fmt.Errorf("event %s: encode: %w", request.DetailType(), err)
+	}
+	return b.put(ctx, request.DetailType(), string(text))
+}
+
+func (b Bus) put(ctx context.Context, kind, detail string) error {
 	out, err := b.Events.PutEvents(ctx, &eventbridge.PutEventsInput{Entries: []types.PutEventsRequestEntry{{
-		EventBusName: &b.Name, Source: new(events.Source), DetailType: new(detail.DetailType()), Detail: new(string(text)),
+		EventBusName: &b.Name, Source: new(events.Source), DetailType: &kind, Detail: &detail,
 	}}})
 	if err == nil && out.FailedEntryCount > 0 {
 		err = fmt.Errorf("EventBridge refused it: %s", *out.Entries[0].ErrorMessage)
 	}
 	if err != nil {
-		return fmt.Errorf("event %s: put: %w", detail.DetailType(), err)
+		return fmt.Errorf("event %s: put: %w", kind, err)
 	}
 	return nil
 }

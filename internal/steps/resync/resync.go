@@ -1,17 +1,17 @@
-// Package resync starts passes that no event requested: those of the schedule, and the one after an execution that ended
-// without releasing its rack.
+// Package resync does what no event requested: it has racks audited as scheduled, and starts the pass after an execution that
+// ended without releasing its rack.
 package resync
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	lambdatypes "github.com/aws/aws-sdk-go-v2/service/lambda/types"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
@@ -26,6 +26,11 @@ import (
 type StateMachine interface {
 	StartExecution(context.Context, *sfn.StartExecutionInput, ...func(*sfn.Options)) (*sfn.StartExecutionOutput, error)
 	GetExecutionHistory(context.Context, *sfn.GetExecutionHistoryInput, ...func(*sfn.Options)) (*sfn.GetExecutionHistoryOutput, error)
+}
+
+// Functions is what calling the function audit needs of Lambda.
+type Functions interface {
+	Invoke(context.Context, *lambda.InvokeInput, ...func(*lambda.Options)) (*lambda.InvokeOutput, error)
 }
 
 // Event is a tick of the schedule, or Step Functions' notice that an execution has ended.
@@ -44,23 +49,26 @@ type Event struct {
 	Time string `json:"time"`
 }
 
-// Answer lists the racks whose passes were started, for the log.
+// Answer has the racks whose audit or pass was started, for the log.
 type Answer struct {
 	Racks []string `json:"racks"`
 }
 
-// Resync starts passes.
+// Resync starts audits and passes.
 type Resync struct {
 	Machine    StateMachine
 	MachineARN string
-	Store      *rack.Store
+	Functions  Functions
+	// Audit is the name of the function audit.
+	Audit string
+	Store *rack.Store
 	// Parameters reads whether a rack that is not listed has parameters.
 	Parameters rack.ParameterReader
 	Paths      names.Paths
 	// Report writes the status of a pass that could not report itself.
 	Report  func(context.Context, report.Event) (report.Answer, error)
 	Metrics metrics.Writer
-	// Interval is the time in which every rack gets one full pass, Slots the number of ticks in it.
+	// Interval is the time in which every rack is audited once, Slots the number of ticks in it.
 	Interval time.Duration
 	Slots    int
 	Now      func() time.Time
@@ -74,27 +82,39 @@ func (r *Resync) Run(ctx context.Context, event Event) (Answer, error) {
 	return r.scheduled(ctx, r.tick(event))
 }
 
-// scheduled starts the passes of one tick. It may be repeated: the name of an execution holds the tick, so that a rack gets one
-// pass, however often the tick is delivered. What fails for one rack is told in the end and keeps no other rack waiting.
+// scheduled has the racks of one tick audited. It does not wait for the audits, and it may be repeated: an audit only
+// reads, and requests a pass only if something is due. What fails for one rack is reported in the end and does not keep
+// the others from their audits.
 func (r *Resync) scheduled(ctx context.Context, tick time.Time) (Answer, error) {
 	completing := r.Store.CompleteList(ctx)
 	racks, err := r.Store.Racks(ctx)
 	if err != nil {
 		return Answer{}, errors.Join(completing, err)
 	}
-	slot := r.slot(tick)
 	answer, failed := Answer{}, []error{completing, r.measure(ctx, racks)}
-	for _, name := range r.due(racks, slot) {
-		id := sha256.Sum256([]byte(name)) // a rack's name may be longer than an execution's
-		execution := fmt.Sprintf("schedule-%d-%s", slot, hex.EncodeToString(id[:16]))
-		err := r.start(ctx, name, request(events.ReconcileRequested{Rack: name, Reason: "schedule", Full: true}), execution)
-		if err != nil {
+	for _, name := range r.due(racks, r.slot(tick)) {
+		if err := r.audit(ctx, name); err != nil {
 			failed = append(failed, err)
 			continue
 		}
 		answer.Racks = append(answer.Racks, name)
 	}
 	return answer, errors.Join(failed...)
+}
+
+// audit calls the function audit for a rack, asynchronously: Lambda queues the call, and repeats it if it fails.
+func (r *Resync) audit(ctx context.Context, rack string) error {
+	payload, err := json.Marshal(map[string]string{"rack": rack})
+	if err != nil {
+		return fmt.Errorf("rack %s: audit: %w", rack, err)
+	}
+	_, err = r.Functions.Invoke(ctx, &lambda.InvokeInput{
+		FunctionName: &r.Audit, InvocationType: lambdatypes.InvocationTypeEvent, Payload: payload,
+	})
+	if err != nil {
+		return fmt.Errorf("rack %s: audit: %w", rack, err)
+	}
+	return nil
 }
 
 // measure writes how long the longest pass that holds a rack has been running. An execution that hangs writes no metrics
@@ -118,7 +138,7 @@ func (r *Resync) slot(tick time.Time) int64 {
 	return tick.Unix() / int64(max(1, r.Interval.Seconds()/float64(r.Slots)))
 }
 
-// due returns the racks of a slot. Each rack has one slot of the interval, which a hash of its name selects. So the passes
+// due returns the racks of a slot. Each rack has one slot of the interval, which a hash of its name selects. So the audits
 // are spread over the interval, and a tick depends on no other tick.
 func (r *Resync) due(racks []string, slot int64) []string {
 	var due []string

@@ -39,8 +39,12 @@ type scene struct {
 	// owner is the account that has the buckets; "" is Sawhorse's own.
 	owner   string
 	dialled int
-	// outOfOrder is what the queue is found to be.
-	outOfOrder bool
+	// wrong are the steps that the auditor finds not as they should be. all is the auditor of the function audit; without
+	// it, it is the function validate's, which knows only the queue's step.
+	wrong map[string]string
+	all   bool
+	// audited are the steps that the auditor was called for.
+	audited []string
 
 	// refused are the change requests that were refused, with the first parameter to blame, refusals what was said of it.
 	refused, refusals []string
@@ -62,7 +66,7 @@ func begin(t *testing.T, written ...string) *scene {
 	cloud.EKS.Group("build", ekstypes.NodegroupScalingConfig{MinSize: new(int32(0)), MaxSize: new(int32(3)), DesiredSize: new(int32(0))}, map[string]string{names.LabelBuild: "true"})
 	cloud.EKS.Groups["build"].Taints = []ekstypes.Taint{{Key: new("dedicated"), Value: new("build"), Effect: ekstypes.TaintEffectNoSchedule}}
 	s.validate = New(s.store, names.Paths{Prefix: "/sawhorse"}, plan.Deployment{RequireClusterTag: true, ObjectPrefixes: []string{"s3://config/racks/"}, ObjectOwners: []string{awsfake.Account, "222222222222"}, NodeRoles: []string{"*"}}, cloud.Now, Clients{
-		Parameters: cloud.SSM, EKS: cloud.EKS, EC2: cloud.EC2, IAM: cloud.IAM, SQS: cloud.SQS, Rules: cloud.Events, Queue: s, S3: s, Dial: s.dial,
+		Parameters: cloud.SSM, EKS: cloud.EKS, EC2: cloud.EC2, IAM: cloud.IAM, SQS: cloud.SQS, Rules: cloud.Events, Auditor: s, S3: s, Dial: s.dial,
 	}, s)
 	s.write(written...)
 	return s
@@ -107,8 +111,19 @@ func (s *scene) dial(context.Context, plan.Cluster) (*k8s.Client, error) {
 	return nil, errors.New("no cluster")
 }
 
-// InOrder makes the scene validate's queue.
-func (s *scene) InOrder(context.Context, *plan.Plan) (bool, error) { return !s.outOfOrder, nil }
+// Audits and Due make the scene validate's auditor.
+func (s *scene) Audits(step plan.Step) bool { return s.all || step.Name == "queue" }
+
+func (s *scene) Due(_ context.Context, _ *plan.Plan, steps []plan.Step, _ map[string][]params.Problem) map[string]string {
+	due := map[string]string{}
+	for _, step := range steps {
+		s.audited = append(s.audited, step.Name)
+		if why := s.wrong[step.Name]; why != "" {
+			due[step.Name] = why
+		}
+	}
+	return due
+}
 
 // Started and DryRun make the scene validate's bus.
 func (s *scene) Started(_ context.Context, _ rack.Run, steps []plan.Step) error {
@@ -182,7 +197,19 @@ func (s *scene) reported(state rack.State) {
 	if state == rack.Paused {
 		steps = s.steps
 	}
-	s.must(s.store.SaveStatus(s.Context(), rack.Status{Rack: "demo", State: state}, rack.Digest(state, run, steps), rack.Told{}))
+	status := rack.Status{Rack: "demo", State: state, Generation: run.Generation, Goal: run.Goal, Problems: run.Problems, Warnings: run.Warnings, Steps: steps}
+	for _, warnings := range s.records().Warnings {
+		status.Warnings = append(status.Warnings, warnings...)
+	}
+	told, err := s.store.Told(s.Context(), "demo", "me", 0)
+	s.must(err)
+	if !told.Says(status) {
+		text, err := status.Text()
+		s.must(err)
+		s.cloud.SSM.Values["/sawhorse/racks/demo/status"] = text
+		told = told.Wrote(status, text)
+	}
+	s.must(s.store.SaveStatus(s.Context(), status, rack.Digest(state, run, steps), told))
 }
 
 func (s *scene) records() plan.Records {

@@ -4,8 +4,6 @@ package validate
 import (
 	"context"
 	"errors"
-	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -75,16 +73,19 @@ type Clients struct {
 	IAM        IAM
 	SQS        SQS
 	Rules      Rules
-	Queue      Queue
 	S3         Objects
+	Auditor    Auditor
 	// Dial opens the cluster, for what runs in it.
 	Dial k8s.Connector
 }
 
-// Queue tells whether a rack's interruption queue and its rule are as the plan says: they are looked at on every pass,
-// because interruptions that nobody hears of cost users their pods.
-type Queue interface {
-	InOrder(context.Context, *plan.Plan) (bool, error)
+// Auditor runs steps with clients that refuse to write.
+type Auditor interface {
+	// Audits reports whether it can run a step.
+	Audits(step plan.Step) bool
+	// Due returns the steps that are not as they should be, by name, with the reason. warned are the warnings of each
+	// step's last run.
+	Due(ctx context.Context, p *plan.Plan, steps []plan.Step, warned map[string][]params.Problem) map[string]string
 }
 
 // Validate makes plans.
@@ -98,10 +99,11 @@ type Validate struct {
 	iam    IAM
 	sqs    SQS
 	rules  Rules
-	queue  Queue
 	s3     Objects
 	dial   k8s.Connector
-	bus    Bus
+	// auditor has all steps in the function audit, and the queue's in the function validate.
+	auditor Auditor
+	bus     Bus
 	// deployment is what the deployment lets racks do.
 	deployment plan.Deployment
 }
@@ -122,7 +124,7 @@ type Bus interface {
 func New(store *rack.Store, paths names.Paths, deployment plan.Deployment, now func() time.Time, c Clients, bus Bus) *Validate {
 	return &Validate{
 		store: store, paths: paths, deployment: deployment, now: now, reader: c.Parameters, eks: c.EKS, ec2: c.EC2, iam: c.IAM,
-		sqs: c.SQS, rules: c.Rules, queue: c.Queue, s3: c.S3, dial: c.Dial, bus: bus,
+		sqs: c.SQS, rules: c.Rules, s3: c.S3, dial: c.Dial, auditor: c.Auditor, bus: bus,
 	}
 }
 
@@ -153,7 +155,7 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 		return Answer{}, err
 	}
 	found.Plan.Force = lease.Force
-	run.Problems, run.Warnings, run.Goal, run.Effects = found.Problems, found.Warnings, string(found.Plan.Goal), found.Plan.Effects
+	run = found.in(run)
 	answer := Answer{Generation: lease.Requested, Steps: []plan.Step{}, Versions: tree.Versions}
 	switch {
 	case event.DryRun:
@@ -176,10 +178,9 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 	case found.Config.Paused:
 		answer.Outcome = Paused
 		answer.Steps = append(answer.Steps, found.due...) // for the report: the state machine takes none of them
-		return v.reportIfNew(ctx, answer, run, rack.Paused)
+		return v.reportIfNew(ctx, answer, run, found, rack.Paused, lease.Full)
 	case len(found.due) == 0:
-		answer.Outcome = Unchanged
-		return v.reportIfNew(ctx, answer, run, rack.Reconciled)
+		return v.unchanged(ctx, answer, run, found, lease.Full)
 	default:
 		return v.accept(ctx, answer, run, found)
 	}
@@ -201,10 +202,18 @@ type finding struct {
 	judge.Verdict
 	records plan.Records
 	due     []plan.Step
+	// why has the reason for each step that is due, for the log of an audit.
+	why map[string]string
 	// writing tells that a change request is not written to Parameter Store yet.
 	writing bool
 	// forgotten tells that nothing is left of the rack but its records, unknown that there is nothing at all.
 	forgotten, unknown bool
+}
+
+// in returns the record of the round with what was found.
+func (f finding) in(run rack.Run) rack.Run {
+	run.Problems, run.Warnings, run.Goal, run.Effects = f.Problems, f.Warnings, string(f.Plan.Goal), f.Plan.Effects
+	return run
 }
 
 // find reads what else there is, and plans.
@@ -242,8 +251,9 @@ func (v *Validate) find(ctx context.Context, run rack.Run, tree rack.Tree, full,
 	if f.Verdict, err = v.judge(ctx, run.Rack, tree, f.records); err != nil {
 		return f, err
 	}
+	f.Plan.Generation = run.Generation
 	if f.Plan.Goal != plan.GoalNone && len(f.Problems) == 0 {
-		f.due, err = v.due(ctx, &f.Plan, f.records.Applied, full && !f.Config.Paused)
+		f.due, f.why = v.due(ctx, &f.Plan, f.records, full && !f.Config.Paused)
 	}
 	if f.writing {
 		f.due = append([]plan.Step{plan.ChangeStep}, f.due...)
@@ -271,78 +281,36 @@ func (v *Validate) judge(ctx context.Context, name string, tree rack.Tree, recor
 	})
 }
 
-// due are the steps that a pass takes: all of a full pass; else those whose part of the plan has changed, and the queue's
-// if somebody has been at it.
-func (v *Validate) due(ctx context.Context, p *plan.Plan, applied map[string]string, full bool) ([]plan.Step, error) {
-	if full {
-		return p.Steps, nil
-	}
-	due := p.Due(applied)
-	const queue = "queue"
-	if !p.Queue.Present || slices.ContainsFunc(due, func(s plan.Step) bool { return s.Name == queue }) {
-		return due, nil
-	}
-	inOrder, err := v.queue.InOrder(ctx, p)
-	if err != nil || inOrder {
-		return due, err
-	}
-	applied = maps.Clone(applied)
-	delete(applied, queue)
-	return p.Due(applied), nil
-}
-
-// rejected reports the problems; a full pass still repairs towards the last good plan.
-func (v *Validate) rejected(ctx context.Context, answer Answer, run rack.Run, f finding, lease rack.Lease) (Answer, error) {
-	answer.Outcome = Rejected
-	answer.Steps = append(answer.Steps, f.due...) // the rest of a change that was good when it was requested
-	if !lease.Full && f.writing {
-		answer.Report, run.Outcome = true, string(Rejected)
-		return answer, v.store.SaveRun(ctx, run)
-	}
-	if !lease.Full {
-		return v.reportIfNew(ctx, answer, run, rack.Rejected)
-	}
-	last, err := v.store.Plan(ctx, run.Rack)
-	if err != nil {
-		return answer, err
-	}
-	gone := f.Plan.Goal != plan.GoalNone && f.Plan.Cluster.Name == "" // there is no cluster to repair
-	if last != nil && !f.Config.Paused && !gone {
-		answer.Steps = append(answer.Steps, last.Steps...)
-		if err := v.force(ctx, last, lease); err != nil {
+// unchanged ends a round without steps. A full pass saves the plan and the records if they are not as found now: most
+// parameters can change without making a step due.
+func (v *Validate) unchanged(ctx context.Context, answer Answer, run rack.Run, f finding, full bool) (Answer, error) {
+	answer.Outcome = Unchanged
+	if full && f.Plan.Goal != plan.GoalNone {
+		kept, err := v.kept(ctx, run.Rack, f)
+		if err == nil && !kept {
+			err = v.keep(ctx, run, f)
+		}
+		if err != nil {
 			return answer, err
 		}
 	}
-	answer.Report, run.Outcome = true, string(Rejected)
-	return answer, v.store.SaveRun(ctx, run)
+	return v.reportIfNew(ctx, answer, run, f, rack.Reconciled, full)
 }
 
-// force lets the last good plan go past guards where an event of this pass asks for that, and not because one did when the
-// plan was made.
-func (v *Validate) force(ctx context.Context, last *plan.Plan, lease rack.Lease) error {
-	if last.Force == lease.Force {
-		return nil
-	}
-	last.Force = lease.Force
-	return v.store.SavePlan(ctx, last)
-}
-
-// reportIfNew asks for a report where the status does not say the same already.
-func (v *Validate) reportIfNew(ctx context.Context, answer Answer, run rack.Run, state rack.State) (Answer, error) {
-	reported, err := v.store.Reported(ctx, run.Rack)
+// reportIfNew asks for a report where the status does not say the same already. A full pass also compares what Parameter
+// Store has.
+func (v *Validate) reportIfNew(ctx context.Context, answer Answer, run rack.Run, f finding, state rack.State, full bool) (Answer, error) {
+	news, err := v.news(ctx, run, f, state, full)
 	if err != nil {
 		return answer, err
 	}
-	// A rack that Sawhorse was never asked to change gets no status for being well.
-	silent := reported == "" && state == rack.Reconciled && run.Goal == string(plan.GoalNone) && len(run.Warnings) == 0
-	var steps []string
-	if state == rack.Paused {
-		for _, step := range answer.Steps {
-			steps = append(steps, step.Name)
-		}
-	}
-	if silent || reported == rack.Digest(state, run, steps) {
+	if news.why == "" {
 		return answer, v.bus.Quiet(run, state)
+	}
+	if news.lost { // else the report would not write the same status again
+		if err := v.store.Untell(ctx, run.Rack); err != nil {
+			return answer, err
+		}
 	}
 	answer.Report, run.Outcome = true, string(answer.Outcome)
 	return answer, v.store.SaveRun(ctx, run)
@@ -356,36 +324,7 @@ func (v *Validate) accept(ctx context.Context, answer Answer, run rack.Run, f fi
 	if f.Plan.Goal == plan.GoalNone { // only a change is to be written
 		return answer, v.store.SaveRun(ctx, run)
 	}
-	owner, err := v.store.Claim(ctx, f.Plan.Cluster.ARN, run.Rack)
-	if err != nil {
-		return answer, err
-	}
-	if owner != run.Rack {
-		return answer, fmt.Errorf("cluster %s: rack %s has claimed it in this moment; the next pass tells what to do", f.Plan.Cluster.Name, owner)
-	}
-	records := f.records
-	records.Goal, records.Params, records.Checked = f.Plan.Goal, f.Effective, f.Objects
-	if f.Config.Enabled {
-		records.WasOn = true
-		records.Credentials = "irsa"
-		if f.Plan.Infrastructure.PodIdentity {
-			records.Credentials = "podidentity"
-		}
-	}
-	records.Applied = maps.Clone(records.Applied)
-	for _, step := range f.due {
-		delete(records.Applied, step.Name)
-	}
-	records.Warnings = maps.Clone(records.Warnings)
-	maps.DeleteFunc(records.Warnings, func(step string, _ []params.Problem) bool {
-		return !slices.ContainsFunc(f.Plan.Steps, func(s plan.Step) bool { return s.Name == step })
-	})
-	f.Plan.Generation = run.Generation
-	// In this order: a plan that is kept while its steps count as applied would never have been in force, and be repaired towards.
-	if err := v.store.SaveRecords(ctx, run.Rack, records); err != nil {
-		return answer, err
-	}
-	if err := v.store.SavePlan(ctx, &f.Plan); err != nil {
+	if err := v.keep(ctx, run, f); err != nil {
 		return answer, err
 	}
 	if err := v.store.SaveRun(ctx, run); err != nil {

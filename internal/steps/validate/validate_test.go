@@ -315,11 +315,11 @@ func TestSecretsAndUnknownNames(t *testing.T) {
 func TestTheQueueIsLookedAtOnEveryPass(t *testing.T) {
 	s := begin(t, auth, on)
 	s.pass(false)
-	s.outOfOrder = true
+	s.wrong = map[string]string{"queue": "it is gone"}
 	s.wants(s.pass(false), Planned, true, "queue")
-	s.outOfOrder = false
+	s.wrong = nil
 	s.wants(s.pass(false), Unchanged, true, "")
-	s.outOfOrder = true
+	s.wrong = map[string]string{"queue": "it is gone"}
 	s.write(off)
 	if got := stepNames(s.pass(false).Steps); strings.Count(got, "queue") != 1 {
 		t.Errorf("turning off: %s", got)

@@ -56,6 +56,13 @@ func TestHandEdits(t *testing.T) {
 	sandbox.Play(t, story.HandEditsInAWS)
 }
 
+// The schedule's audit of a rack in order is one call and writes nothing. A manual change starts a pass of the steps
+// concerned.
+func TestAudited(t *testing.T) {
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.Audited)
+}
+
 // When a function's role loses a permission, the pass that needs it fails and names it. Once the permission is back,
 // the next pass continues.
 func TestLostRight(t *testing.T) {

@@ -1,0 +1,49 @@
+// Package readonly makes AWS clients that refuse to write. A step that runs with such clients ends where it would make
+// its first change, so an audit finds what is due with the code that repairs it.
+package readonly
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/smithy-go/middleware"
+)
+
+// ErrWouldWrite is the error of a call that would change something. Nothing was sent.
+var ErrWouldWrite = errors.New("not as it should be")
+
+// Config returns a copy of a configuration whose clients refuse every operation that does not only read. The error
+// wraps ErrWouldWrite and names the operation.
+func Config(config aws.Config) aws.Config {
+	config = config.Copy()
+	config.APIOptions = append(config.APIOptions, func(stack *middleware.Stack) error {
+		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("ReadOnly", refuse), middleware.Before)
+	})
+	return config
+}
+
+// refuse ends a call before it is signed, sent or retried.
+func refuse(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+	service, operation := awsmiddleware.GetServiceID(ctx), awsmiddleware.GetOperationName(ctx)
+	if !Reads(operation) {
+		return middleware.InitializeOutput{}, middleware.Metadata{}, fmt.Errorf("%s %s: %w", service, operation, ErrWouldWrite)
+	}
+	return next.HandleInitialize(ctx, in)
+}
+
+// reading are the beginnings of the names of operations that only read. Query is DynamoDB's.
+var reading = []string{"Describe", "Get", "List", "Query"}
+
+// Reads reports whether an operation only reads. An operation with another name counts as a write.
+func Reads(operation string) bool {
+	for _, verb := range reading {
+		if strings.HasPrefix(operation, verb) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,68 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/readonly"
+	"github.com/sawhorse-io/sawhorse/internal/steps"
+)
+
+// compare does one part of the step with a client that is read-only. Helm's record of a release is a Secret, which such
+// a client does not read. So a release is as it should be if its objects are. That misses a record that somebody has
+// deleted or changed while the objects stayed as they were; the step itself finds it when it runs for another reason.
+func (r *run) compare(ctx context.Context, part string) (steps.Progress, error) {
+	switch {
+	case part == PartCRDs && r.plan.Controller.CRDs:
+		wanted, err := r.wanted(names.ReleaseCRD, crdValues())
+		if err == nil {
+			err = repair(ctx, r.client, wanted, &r.progress)
+		}
+		if err != nil {
+			return r.progress, err
+		}
+		return r.established(ctx)
+	case part == PartRelease && r.plan.Controller.Present:
+		wanted, err := r.controller(ctx)
+		if err == nil {
+			err = repair(ctx, r.client, wanted, &r.progress)
+		}
+		if err != nil {
+			return r.progress, err
+		}
+		return r.rolledOut(ctx)
+	case part == PartRelease:
+		return r.progress, r.removed(ctx)
+	case part == PartServe:
+		left, err := r.served(ctx)
+		if err != nil || left == "" {
+			return r.progress, err
+		}
+		return r.progress.NotYet(poll, "%s: its removal needs the controller", left)
+	}
+	return r.progress, nil
+}
+
+// removed returns an error if an object of the controller's release is left.
+func (r *run) removed(ctx context.Context) error {
+	whole, err := render(names.ReleaseController, names.KarpenterVersion, controllerValues(r.plan, 1))
+	if err != nil {
+		return err
+	}
+	objects, err := whole.objects()
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		live, err := r.client.GetLike(ctx, object)
+		if err != nil {
+			return err
+		}
+		if live != nil && k8s.Owned(live, r.plan.Rack) == nil {
+			return fmt.Errorf("%s: it is left of release %s: %w", k8s.Subject(live), names.ReleaseController, readonly.ErrWouldWrite)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+// Package audit makes the audit of a rack from the environment of a function.
+package audit
+
+import (
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+
+	"github.com/sawhorse-io/sawhorse/internal/handler"
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/pass/audit"
+	"github.com/sawhorse-io/sawhorse/internal/wire/access"
+	"github.com/sawhorse-io/sawhorse/internal/wire/autoscaler"
+	"github.com/sawhorse-io/sawhorse/internal/wire/controller"
+	"github.com/sawhorse-io/sawhorse/internal/wire/infrastructure"
+	"github.com/sawhorse-io/sawhorse/internal/wire/network"
+	"github.com/sawhorse-io/sawhorse/internal/wire/nodegroups"
+	"github.com/sawhorse-io/sawhorse/internal/wire/nodepools"
+	"github.com/sawhorse-io/sawhorse/internal/wire/queue"
+	"github.com/sawhorse-io/sawhorse/internal/wire/validate"
+)
+
+// New returns the audit. All that it looks with refuses to write, the records included. Only what a pass notes at its
+// beginning is written, and the event that requests a pass.
+func New(env handler.Env) (*audit.Audit, error) {
+	reading := env.ReadOnly()
+	if _, err := steps(reading); err != nil {
+		return nil, err
+	}
+	auditor := audit.NewSteps(func() map[string]audit.StepFunc {
+		all, _ := steps(reading) // the environment has not changed since
+		return all
+	})
+	bus, err := validate.Bus(env)
+	if err != nil {
+		return nil, err
+	}
+	return &audit.Audit{
+		Store: reading.Store, Look: validate.New(reading, auditor, bus).Look, Pass: validate.New(env, auditor, bus).Run,
+		Request: bus.Request, Log: env.Log, Now: env.Now,
+	}, nil
+}
+
+// steps returns all steps of plans, by function, with one connection to the cluster.
+func steps(env handler.Env) (map[string]audit.StepFunc, error) {
+	dial := k8s.ReadOnly(k8s.Dial(env.AWS, eks.NewFromConfig(env.AWS)))
+	all := map[string]audit.StepFunc{}
+	for name, make := range map[string]func(handler.Env, k8s.Connector) (handler.StepFunc, error){
+		"access": access.New, "autoscaler": autoscaler.New, "controller": controller.New, "nodegroups": nodegroups.New, "nodepools": nodepools.New,
+	} {
+		step, err := make(env, dial)
+		if err != nil {
+			return nil, err
+		}
+		all[name] = step
+	}
+	for name, make := range map[string]func(handler.Env) (handler.StepFunc, error){
+		"infrastructure": infrastructure.New, "network": network.New, "queue": queue.New,
+	} {
+		step, err := make(env)
+		if err != nil {
+			return nil, err
+		}
+		all[name] = step
+	}
+	return all, nil
+}

@@ -1,0 +1,14 @@
+// Package network makes the step network from the environment of a function.
+package network
+
+import (
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"github.com/sawhorse-io/sawhorse/internal/handler"
+	"github.com/sawhorse-io/sawhorse/internal/steps/network"
+)
+
+// New returns the step.
+func New(env handler.Env) (handler.StepFunc, error) {
+	return (&network.Network{EC2: ec2.NewFromConfig(env.AWS), Baselines: env.Store}).Run, nil
+}

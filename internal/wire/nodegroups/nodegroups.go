@@ -1,0 +1,29 @@
+// Package nodegroups makes the step nodegroups from the environment of a function.
+package nodegroups
+
+import (
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+
+	"github.com/sawhorse-io/sawhorse/internal/handler"
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/steps/nodegroups"
+	"github.com/sawhorse-io/sawhorse/internal/steps/pins"
+	"github.com/sawhorse-io/sawhorse/internal/steps/room"
+)
+
+// New returns the step. dial opens the plan's cluster.
+func New(env handler.Env, dial k8s.Connector) (handler.StepFunc, error) {
+	drain, err := env.Number("SAWHORSE_DRAIN_SECONDS")
+	if err != nil {
+		return nil, err
+	}
+	client := eks.NewFromConfig(env.AWS)
+	step := &nodegroups.Nodegroups{
+		EKS: client, Dial: dial, Baselines: env.Store, Contests: env.Store, Drain: time.Duration(drain) * time.Second, Now: env.Now,
+		Pins: pins.New(dial, env.Store, env.Now).Run,
+		Room: (&room.Room{EKS: client, Dial: dial, Baselines: env.Store, Now: env.Now}).Run,
+	}
+	return step.Run, nil
+}
