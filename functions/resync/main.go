@@ -23,14 +23,10 @@ func main() {
 			return nil, err
 		}
 		parameters, bus := ssm.NewFromConfig(env.AWS), report.Bus{Events: eventbridge.NewFromConfig(env.AWS), Name: env.Bus, Metrics: writer}
-		reports := &report.Report{
-			Store: env.Store, Now: env.Now, Send: bus.Send, Metrics: writer,
-			Outputs: rack.Published{SSM: parameters, Paths: env.Paths},
-		}
-		r := &resync.Resync{
-			Machine: sfn.NewFromConfig(env.AWS), Functions: lambda.NewFromConfig(env.AWS), Store: env.Store, Parameters: parameters,
-			Paths: env.Paths, Now: env.Now, Report: reports.Run, Metrics: writer,
-		}
+		outputs := rack.Published{SSM: parameters, Paths: env.Paths}
+		reports := &report.Report{Store: env.Store, Now: env.Now, Send: bus.Send, Metrics: writer, Outputs: outputs}
+		r := &resync.Resync{Machine: sfn.NewFromConfig(env.AWS), Functions: lambda.NewFromConfig(env.AWS), Store: env.Store,
+			Parameters: parameters, Paths: env.Paths, Now: env.Now, Report: reports.Run, Metrics: writer}
 		minutes, err := env.Number("SAWHORSE_RESYNC_MINUTES")
 		if err != nil {
 			return nil, err

@@ -20,8 +20,10 @@ var ErrWouldWrite = errors.New("not as it should be")
 // wraps ErrWouldWrite and names the operation.
 func Config(config aws.Config) aws.Config {
 	config = config.Copy()
+	// Behind the SDK's own, which puts the names of the service and of the operation into the context.
+	named := (*awsmiddleware.RegisterServiceMetadata)(nil).ID()
 	config.APIOptions = append(config.APIOptions, func(stack *middleware.Stack) error {
-		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("ReadOnly", refuse), middleware.Before)
+		return stack.Initialize.Insert(middleware.InitializeMiddlewareFunc("ReadOnly", refuse), named, middleware.After)
 	})
 	return config
 }

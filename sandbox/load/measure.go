@@ -26,7 +26,7 @@ type phase struct {
 }
 
 // measure runs do under the request rates, waits until all passes have ended, and prints their cost. span is the time
-// that the phase stands for; 0 means the time that it takes.
+// that the phase stands for; 0 means the time that it takes, and that there must be a pass.
 func (r *run) measure(ctx context.Context, what string, span time.Duration, do func() error) (passes.History, error) {
 	fmt.Fprintf(r.out, "\n%s\n", what)
 	for _, begin := range []struct{ method, what string }{{http.MethodDelete, "faults"}, {http.MethodPut, "rates"}} { // resets the counts
@@ -56,7 +56,7 @@ func (r *run) measure(ctx context.Context, what string, span time.Duration, do f
 	if p.history, err = passes.Since(ctx, r.aws, p.began); err != nil {
 		return p.history, err
 	}
-	if h := p.history; len(h.Iterations) == 0 || len(h.Failed) > 0 || len(h.Overlaps()) > 0 {
+	if h := p.history; len(h.Iterations) == 0 && span == 0 || len(h.Failed) > 0 || len(h.Overlaps()) > 0 {
 		return h, fmt.Errorf("load: %s: %d passes, failed %q, two of one rack at once %q", what, len(h.Iterations), h.Failed, h.Overlaps())
 	}
 	r.cost(p)
@@ -72,13 +72,16 @@ func (r *run) line(name, format string, args ...any) {
 // cost prints the cost of the passes.
 func (r *run) cost(p phase) {
 	history := p.history
-	last := slices.MaxFunc(history.Iterations, func(a, b passes.Iteration) int { return a.To.Compare(b.To) }).To
 	r.line("until all were sent", "%.1f s", p.written.Seconds())
-	r.line("until the last pass had ended", "%.1f s", last.Sub(p.began).Seconds())
+	if len(history.Iterations) > 0 {
+		last := slices.MaxFunc(history.Iterations, func(a, b passes.Iteration) int { return a.To.Compare(b.To) }).To
+		r.line("until the last pass had ended", "%.1f s", last.Sub(p.began).Seconds())
+	}
+	each := float64(max(1, len(history.Iterations)))
 	r.line("executions", "%d", history.Executions)
 	r.line("passes", "%d, at most %d at once, no two of one rack, none failed", len(history.Iterations), history.AtOnce())
-	r.line("states entered", "%d, %.1f for each pass", len(history.Entered), float64(len(history.Entered))/float64(len(history.Iterations)))
-	r.line("calls of functions", "%d, %.1f for each pass", history.Lambdas, float64(history.Lambdas)/float64(len(history.Iterations)))
+	r.line("states entered", "%d, %.1f for each pass", len(history.Entered), float64(len(history.Entered))/each)
+	r.line("calls of functions", "%d, %.1f for each pass", history.Lambdas, float64(history.Lambdas)/each)
 	services := map[string]int{}
 	for _, c := range p.report.Calls {
 		services[c.Service] += c.Count
@@ -87,7 +90,7 @@ func (r *run) cost(p phase) {
 		}
 	}
 	for _, service := range slices.Sorted(maps.Keys(services)) {
-		r.line("calls of "+service, "%d, %.1f for each pass", services[service], float64(services[service])/float64(len(history.Iterations)))
+		r.line("calls of "+service, "%d, %.1f for each pass", services[service], float64(services[service])/each)
 	}
 }
 
