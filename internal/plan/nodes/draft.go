@@ -31,7 +31,7 @@ type draft struct {
 
 func newDraft(apiVersion, kind, name, rack string, fallback origin) *draft {
 	return &draft{
-		kind: kind, name: name, fallback: fallback, origins: map[string]origin{}, overridden: map[string]origin{},
+		kind: kind, name: name, fallback: fallback, origins: make(map[string]origin, 32), overridden: map[string]origin{},
 		object: plan.Object{
 			"apiVersion": apiVersion, "kind": kind,
 			"metadata": map[string]any{"name": name, "labels": map[string]any{names.TagRack: rack}},
