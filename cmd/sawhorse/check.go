@@ -2,13 +2,13 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"flag"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
 	"github.com/sawhorse-io/sawhorse/internal/judge"
@@ -34,26 +34,29 @@ func unreadable(err error) answer {
 	return answer{Problems: []params.Problem{{Parameter: "input", Message: err.Error()}}, Warnings: []params.Problem{}}
 }
 
-func runCheck(_ context.Context, use string, args []string) error {
-	flags := flag.NewFlagSet("check", flag.ContinueOnError)
-	batch := flags.Bool("batch", false, "")
-	rest, err := parse(flags, use, args)
-	if err != nil {
-		return err
+func checkCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "check FILE|-", Short: "Check whether parameters would be accepted", Args: only("FILE"),
+		Long: aboutInput + `Prints {"accepted", "problems", "warnings"}.` + aboutExit,
 	}
-	if len(rest) != 1 {
-		return usage{use: use}
-	}
-	if *batch {
-		return each(rest[0], os.Stdout, check)
-	}
-	return once(rest[0], func(in input) (bool, error) {
-		a, accepted, err := check(in)
-		if err != nil {
-			return false, err
+	batch := batchFlag(c)
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		if *batch {
+			return each(args[0], os.Stdout, check)
 		}
-		return accepted, printJSON(a, "  ")
-	})
+		return once(args[0], func(in input) (bool, error) {
+			a, accepted, err := check(in)
+			if err != nil {
+				return false, err
+			}
+			return accepted, printJSON(a, "  ")
+		})
+	}
+	return c
+}
+
+func batchFlag(c *cobra.Command) *bool {
+	return c.Flags().Bool("batch", false, "read one object a line and print one answer a line, in the same order; an empty line has no answer")
 }
 
 func check(in input) (any, bool, error) {
@@ -61,37 +64,36 @@ func check(in input) (any, bool, error) {
 	return answerOf(v), len(v.Problems) == 0, err
 }
 
-func runRender(_ context.Context, use string, args []string) error {
-	flags := flag.NewFlagSet("render", flag.ContinueOnError)
-	batch, format := flags.Bool("batch", false, ""), flags.String("o", "json", "")
-	rest, err := parse(flags, use, args)
-	if err != nil {
-		return err
+func renderCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "render FILE|-", Short: "Print the NodePools and EC2NodeClasses", Args: only("FILE"),
+		Long: aboutInput + `Prints the manifests in order of kind and name; none where Karpenter is off. The problems of a refused input go to stderr;
+with --batch they are that line's answer.` + aboutExit,
 	}
+	batch, format := batchFlag(c), outputFlag(c, "json", "yaml")
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		if *batch && *format == "yaml" {
+			return wrongUse{errors.New("--batch prints an answer a line, which YAML is not; leave out -o yaml")}
+		}
+		if *batch {
+			return each(args[0], os.Stdout, render)
+		}
+		return once(args[0], func(in input) (bool, error) { return renderOne(in, *format) })
+	}
+	return c
+}
+
+func renderOne(in input, format string) (accepted bool, err error) {
+	made, accepted, err := render(in)
 	switch {
-	case len(rest) != 1:
-		return usage{use: use}
-	case *format != "json" && *format != "yaml":
-		return usage{use, fmt.Sprintf("-o %s is no format", *format)}
-	case *batch && *format == "yaml":
-		return usage{use, "--batch prints an answer a line, which YAML is not; leave out -o yaml"}
+	case err != nil:
+		return false, err
+	case !accepted:
+		return false, tell(made.(answer))
+	case format == "json":
+		return true, printJSON(made, "  ")
 	}
-	if *batch {
-		return each(rest[0], os.Stdout, render)
-	}
-	return once(rest[0], func(in input) (bool, error) {
-		made, accepted, err := render(in)
-		if err != nil {
-			return false, err
-		}
-		if !accepted {
-			return false, tell(made.(answer))
-		}
-		if *format == "json" {
-			return true, printJSON(made, "  ")
-		}
-		return true, printYAML(made.([]plan.Object))
-	})
+	return true, printYAML(made.([]plan.Object))
 }
 
 // render returns the manifests of an input, or the answer of check if the input is rejected.

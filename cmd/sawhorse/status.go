@@ -3,39 +3,38 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/rack"
 )
 
-func runStatus(ctx context.Context, use string, args []string) error {
-	flags := flag.NewFlagSet("status", flag.ContinueOnError)
-	wait := flags.Bool("wait", false, "")
-	args, err := parse(flags, use, args)
-	if err != nil {
-		return err
+func statusCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "status RACK", Short: "Print the rack's status", Args: onlyRack, ValidArgsFunction: cobra.NoFileCompletions,
+		Long: "Prints the rack's status. If a pass is running, it first prints what that pass is doing." + aboutPasses + aboutCloud,
 	}
-	name, err := rackArgument(args, use)
-	if err != nil {
-		return err
+	wait := c.Flags().Bool("wait", false, "wait until a pass that has seen the current parameters has ended, and print the status then")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		w, err := newWatcher(c.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		switch located := w.locate(c.Context()); {
+		case located != nil && *wait:
+			return located
+		case located != nil:
+			return w.statusAlone(c.Context(), located)
+		case *wait:
+			return w.watch(c.Context(), func(string) {})
+		}
+		return w.status(c.Context())
 	}
-	w, err := newWatcher(ctx, name)
-	if err != nil {
-		return err
-	}
-	switch located := w.locate(ctx); {
-	case located != nil && *wait:
-		return located
-	case located != nil:
-		return w.statusAlone(ctx, located)
-	case *wait:
-		return w.watch(ctx, func(string) {})
-	}
-	return w.status(ctx)
+	return c
 }
 
 // status prints the status, and returns an error if it does not reflect the last write.

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
+	"github.com/spf13/cobra"
 
 	"github.com/sawhorse-io/sawhorse/internal/rack"
 )
@@ -28,19 +29,22 @@ const (
 	silence = 12 * time.Second
 )
 
-func runWatch(ctx context.Context, use string, args []string) error {
-	name, err := rackArgument(args, use)
-	if err != nil {
-		return err
+func watchCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "watch RACK", Short: "Follow a pass until it ends", Args: onlyRack, ValidArgsFunction: cobra.NoFileCompletions,
+		Long: `Prints a line for each step, until a pass that has seen the current parameters has ended, and then the status. That pass may
+already have ended.` + aboutPasses + aboutCloud,
+		RunE: func(c *cobra.Command, args []string) error {
+			w, err := newWatcher(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if err := w.locate(c.Context()); err != nil {
+				return err
+			}
+			return w.watch(c.Context(), func(line string) { fmt.Println(line) })
+		},
 	}
-	w, err := newWatcher(ctx, name)
-	if err != nil {
-		return err
-	}
-	if err := w.locate(ctx); err != nil {
-		return err
-	}
-	return w.watch(ctx, func(line string) { fmt.Println(line) })
 }
 
 // watcher follows the passes of one rack.
