@@ -3,8 +3,8 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -37,22 +37,39 @@ func unreadable(err error) answer {
 func checkCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "check FILE|-", Short: "Check whether parameters would be accepted", Args: only("FILE"),
-		Long: aboutInput + `Prints {"accepted", "problems", "warnings"}.` + aboutExit,
+		Long: aboutInput + `Prints {"accepted", "problems", "warnings"} or, with -o text, a line for each problem and warning.` + aboutExit,
 	}
-	batch := batchFlag(c)
+	batch, format := batchFlag(c), outputFlag(c, "json", "text")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		if *batch {
-			return each(args[0], os.Stdout, check)
+			return batched(*format, args[0], check)
 		}
 		return once(args[0], func(in input) (bool, error) {
-			a, accepted, err := check(in)
-			if err != nil {
+			made, accepted, err := check(in)
+			switch {
+			case err != nil:
 				return false, err
+			case *format == "json":
+				return accepted, printJSON(made, "  ")
 			}
-			return accepted, printJSON(a, "  ")
+			tell(os.Stdout, made.(answer))
+			if accepted {
+				fmt.Println("accepted")
+			} else {
+				fmt.Println("refused")
+			}
+			return accepted, nil
 		})
 	}
 	return c
+}
+
+// batched answers a file of many inputs.
+func batched(format, file string, judge func(input) (any, bool, error)) error {
+	if format != "json" {
+		return misused("--batch prints one JSON value a line; leave out -o %s", format)
+	}
+	return each(file, os.Stdout, judge)
 }
 
 func batchFlag(c *cobra.Command) *bool {
@@ -72,11 +89,8 @@ with --batch they are that line's answer.` + aboutExit,
 	}
 	batch, format := batchFlag(c), outputFlag(c, "json", "yaml")
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		if *batch && *format == "yaml" {
-			return wrongUse{errors.New("--batch prints an answer a line, which YAML is not; leave out -o yaml")}
-		}
 		if *batch {
-			return each(args[0], os.Stdout, render)
+			return batched(*format, args[0], render)
 		}
 		return once(args[0], func(in input) (bool, error) { return renderOne(in, *format) })
 	}
@@ -89,7 +103,8 @@ func renderOne(in input, format string) (accepted bool, err error) {
 	case err != nil:
 		return false, err
 	case !accepted:
-		return false, tell(made.(answer))
+		tell(os.Stderr, made.(answer))
+		return false, nil
 	case format == "json":
 		return true, printJSON(made, "  ")
 	}
@@ -117,20 +132,19 @@ func once(name string, judge func(input) (accepted bool, err error)) error {
 	}
 	accepted, err := judge(in)
 	if err == nil && !accepted {
-		err = errRefused
+		err = refused("")
 	}
 	return err
 }
 
 // tell prints problems and warnings for people.
-func tell(a answer) error {
+func tell(w io.Writer, a answer) {
 	for _, p := range a.Problems {
-		fmt.Fprintf(os.Stderr, "problem  %s\n", line(p))
+		fmt.Fprintf(w, "problem  %s\n", line(p))
 	}
 	for _, p := range a.Warnings {
-		fmt.Fprintf(os.Stderr, "warning  %s\n", line(p))
+		fmt.Fprintf(w, "warning  %s\n", line(p))
 	}
-	return nil
 }
 
 // line returns a problem on one line.

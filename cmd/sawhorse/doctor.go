@@ -30,7 +30,8 @@ func doctorCommand() *cobra.Command {
 		Long: `Examines the rack's cluster and account, and changes nothing. Run it before Karpenter is turned on, and whenever something is
 odd. Each finding says what, why it matters and what to do. A check that could not be made is a finding too.
 
-Exit codes: 0 no check fails, 1 a check fails, 2 wrong use, 3 no check fails, but one could not be made.` + aboutCloud + `
+Exit codes: 0 no check fails, 1 a check fails, 2 wrong use, 3 no check fails, but one could not be made, or there are no
+credentials.` + aboutCloud + `
 
 It calls the cluster's API server with the same credentials, as ` + "`aws eks get-token`" + ` makes them. It reads no kubeconfig, so
 kubectl's current context does not matter.`,
@@ -39,7 +40,7 @@ kubectl's current context does not matter.`,
 	c.RunE = func(c *cobra.Command, args []string) error {
 		report, err := examine(c.Context(), args[0])
 		if err != nil {
-			return err
+			return looking(err)
 		}
 		return conclude(report, *format)
 	}
@@ -57,7 +58,7 @@ func conclude(report doctor.Report, format string) (err error) {
 	case err != nil:
 		return err
 	case report.Count(doctor.Fails) > 0:
-		return errRefused
+		return refused("")
 	case report.Count(doctor.Unknown) > 0:
 		return undecided("")
 	}

@@ -80,7 +80,7 @@ func TestDoctorIsUsedWrongly(t *testing.T) {
 		inCloud(t, env, append([]string{"doctor"}, args...)...).ends(t, 2)
 	}
 	got := inCloud(t, append(env, "AWS_ACCESS_KEY_ID=", "AWS_SECRET_ACCESS_KEY="), "doctor", "prod")
-	if got.code != 1 || got.stdout != "" || !strings.HasPrefix(got.stderr, "sawhorse: AWS credentials: ") {
+	if got.code != 3 || got.stdout != "" || !strings.HasPrefix(got.stderr, "sawhorse: AWS credentials: ") {
 		t.Errorf("without credentials: %+v", got)
 	}
 }

@@ -24,13 +24,23 @@ func misused(format string, args ...any) error { return wrongUse{fmt.Errorf(form
 // unusable is an input that cannot be validated at all.
 type unusable struct{ error }
 
-// errRefused ends a command that has printed a negative answer.
-var errRefused = errors.New("refused")
+// refused is a negative answer. It is empty if the printed output already says why.
+type refused string
+
+func (r refused) Error() string { return string(r) }
 
 // undecided says why there is no answer, or not yet. It is empty if the printed output already says so.
 type undecided string
 
 func (u undecided) Error() string { return string(u) }
+
+// looking returns the result of a command that only looks: if a call failed, the answer is not known.
+func looking(err error) error {
+	if err == nil || errors.As(err, new(refused)) || errors.As(err, new(undecided)) {
+		return err
+	}
+	return undecided(err.Error())
+}
 
 func main() {
 	signals := make(chan os.Signal, 1)
@@ -40,7 +50,7 @@ func main() {
 		os.Exit(130) // the exit code that shells use
 	}()
 	err := run(context.Background(), os.Args[1:])
-	if err != nil && !errors.Is(err, errRefused) && err.Error() != "" {
+	if err != nil && err.Error() != "" {
 		fmt.Fprintln(os.Stderr, "sawhorse:", err)
 	}
 	os.Exit(exitCode(err))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -46,12 +47,7 @@ func planCommand() *cobra.Command {
 }
 
 func (o outlook) print(paused bool) {
-	for _, p := range o.Problems {
-		fmt.Printf("problem  %s\n", line(p))
-	}
-	for _, p := range o.Warnings {
-		fmt.Printf("warning  %s\n", line(p))
-	}
+	tell(os.Stdout, o.answer)
 	switch {
 	case !o.Accepted:
 		fmt.Println("refused: a pass would change nothing")
