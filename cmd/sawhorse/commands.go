@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -179,6 +181,23 @@ func rackName(name string) error {
 		return errors.New(wrong.Message)
 	}
 	return nil
+}
+
+// account loads the AWS configuration. Without a region or credentials every call would fail, with an error that does not
+// say what to do.
+func account(ctx context.Context, options ...func(*config.LoadOptions) error) (aws.Config, error) {
+	loaded, err := config.LoadDefaultConfig(ctx, options...)
+	if err != nil {
+		return loaded, fmt.Errorf("AWS configuration: %w", err)
+	}
+	if loaded.Region == "" {
+		return loaded, errors.New("AWS region: there is none; set AWS_REGION, or the region of the profile in AWS_PROFILE")
+	}
+	if _, err := loaded.Credentials.Retrieve(ctx); err != nil {
+		return loaded, fmt.Errorf("AWS credentials: there are none that work; set AWS_PROFILE, or sign in so that "+
+			"`aws sts get-caller-identity` works: %w", err)
+	}
+	return loaded, nil
 }
 
 // paths returns the Parameter Store paths of the stack that this command uses.

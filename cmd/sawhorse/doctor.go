@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
@@ -66,13 +65,9 @@ func conclude(report doctor.Report, format string) (err error) {
 }
 
 func examine(ctx context.Context, rack string) (doctor.Report, error) {
-	aws, err := config.LoadDefaultConfig(ctx)
+	aws, err := account(ctx)
 	if err != nil {
-		return doctor.Report{}, fmt.Errorf("AWS configuration: %w", err)
-	}
-	// Without credentials every check would fail with the same message.
-	if _, err := aws.Credentials.Retrieve(ctx); err != nil {
-		return doctor.Report{}, fmt.Errorf("AWS credentials: %w", err)
+		return doctor.Report{}, err
 	}
 	clusters := eks.NewFromConfig(aws)
 	return doctor.Examine(observe.Look(ctx, rack, paths(), observe.Clients{

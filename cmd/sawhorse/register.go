@@ -91,9 +91,9 @@ func completeParameters(_ *cobra.Command, args []string, _ string) ([]cobra.Comp
 }
 
 func runRegister(ctx context.Context, rack string, wanted register.Wanted, rate float64) error {
-	aws, err := config.LoadDefaultConfig(ctx, config.WithRetryMaxAttempts(patientAttempts))
+	aws, err := account(ctx, config.WithRetryMaxAttempts(patientAttempts))
 	if err != nil {
-		return fmt.Errorf("AWS configuration: %w", err)
+		return err
 	}
 	r := register.Register{
 		SSM: ssm.NewFromConfig(aws), EKS: eks.NewFromConfig(aws), Paths: paths(), Interval: time.Duration(float64(time.Second) / rate),

@@ -34,7 +34,8 @@ type versions struct {
 func versionCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "version", Short: "Print the versions of sawhorse and of its Karpenter", Args: cobra.NoArgs,
-		Long:              "Prints the version of this command, of the Karpenter that Sawhorse of this version installs, and the Kubernetes versions that it is for.",
+		Long: "Prints the version of this command, of the Karpenter that Sawhorse of this version installs, and the Kubernetes\n" +
+			"versions that it is for.",
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	format := outputFlag(c, "text", "json")

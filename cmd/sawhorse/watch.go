@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 	"github.com/spf13/cobra"
@@ -60,9 +59,9 @@ type watcher struct {
 }
 
 func newWatcher(ctx context.Context, name string) (*watcher, error) {
-	aws, err := config.LoadDefaultConfig(ctx)
+	aws, err := account(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("AWS configuration: %w", err)
+		return nil, err
 	}
 	return &watcher{aws: aws, ssm: ssm.NewFromConfig(aws), rack: name, now: time.Now, wait: pause}, nil
 }

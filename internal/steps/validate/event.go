@@ -32,7 +32,8 @@ func (v *Validate) refuseUnknown(ctx context.Context, event Event) (Answer, erro
 	if names.ValidRack(event.Rack) { // the events' schemas allow no other name
 		run.Rack = event.Rack
 	}
-	return Answer{Outcome: Rejected, Steps: []plan.Step{}}, v.bus.Refused(ctx, run, event.Unknown.ID, event.Unknown.problems())
+	err := v.bus.Refused(ctx, run, event.Unknown.ID, event.Unknown.problems())
+	return Answer{Outcome: Rejected, Steps: []plan.Step{}}, err
 }
 
 // problems returns what is wrong with the event. There is at least one.
@@ -45,21 +46,24 @@ func (u UnknownEvent) problems() []params.Problem {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(u.Detail), &fields); err != nil {
 		return []params.Problem{params.NewProblem("detail", "",
-			"the request has a wrong field and is too large to say which; nothing was done for it; leave out what docs/events.md does not list, and send it again")}
+			"the request has a wrong field and is too large to say which; nothing was done for it; leave out what docs/events.md does not list, "+
+				"and send it again")}
 	}
 	all := wrongRack(fields["rack"])
 	if u.DetailType == events.TypeReconcileRequested {
 		all = append(all, wrongFields(fields)...)
 	}
 	if len(all) == 0 {
-		all = append(all, params.NewProblem("detail", "", "the request is not as docs/events.md describes it; nothing was done for it"))
+		all = append(all, params.NewProblem("detail", "",
+			"the request is not as docs/events.md describes it; nothing was done for it; write it as that page says, and send it again"))
 	}
 	return all
 }
 
 func wrongRack(value json.RawMessage) []params.Problem {
 	if value == nil {
-		return []params.Problem{params.NewProblem("detail", "rack", "the request names no rack; nothing was done for it; write the rack's name to the field rack, and send it again")}
+		return []params.Problem{params.NewProblem("detail", "rack",
+			"the request names no rack; nothing was done for it; write the rack's name to the field rack, and send it again")}
 	}
 	var name string
 	if kindOf(value) != text || json.Unmarshal(value, &name) != nil {
@@ -85,14 +89,15 @@ func wrongFields(fields map[string]json.RawMessage) (all []params.Problem) {
 		switch allowed, is := types[name]; {
 		case name == "rack":
 		case !is:
-			all = append(all, params.NewProblem("detail", name, "the request has the unknown field %.60q; allowed are %s; nothing was done for it%s",
-				name, strings.Join(known, ", "), params.DidYouMean(name, known)))
+			all = append(all, params.NewProblem("detail", name,
+				"the request has the unknown field %.60q; nothing was done for it; write one of %s, and send it again%s", name, strings.Join(known, ", "), params.DidYouMean(name, known)))
 		case kindOf(value) != allowed:
 			all = append(all, wrongType(name, value, allowed))
 		case name == "request":
 			var request string
 			if err := json.Unmarshal(value, &request); err == nil && utf8.RuneCountInString(request) > events.MaxRequest {
-				all = append(all, params.NewProblem("detail", name, "request has %d characters; allowed are at most %d; nothing was done for it; write a shorter one, and send it again",
+				all = append(all, params.NewProblem("detail", name,
+					"request has %d characters; allowed are at most %d; nothing was done for it; write a shorter one, and send it again",
 					utf8.RuneCountInString(request), events.MaxRequest))
 			}
 		}
@@ -101,13 +106,13 @@ func wrongFields(fields map[string]json.RawMessage) (all []params.Problem) {
 }
 
 func wrongType(name string, value json.RawMessage, allowed string) params.Problem {
-	instead := map[string]string{text: "put it in quotes", truth: "write true or false without quotes"}[allowed]
-	return params.NewProblem("detail", name, "%s is %s; allowed is %s; nothing was done for it; %s, and send the request again", name, kindOf(value), allowed, instead)
+	return params.NewProblem("detail", name,
+		"%s is %s; allowed is %s; nothing was done for it; write that, and send the request again", name, kindOf(value), allowed)
 }
 
 const (
-	text  = "text"
-	truth = "true or false"
+	text  = "text in quotes"
+	truth = "true or false without quotes"
 )
 
 // kindOf returns the type of a JSON value in words.

@@ -46,11 +46,11 @@ func TestAWrongRequestIsRefused(t *testing.T) {
 		detailType, detail, rack string
 		problems                 []string // path, and a part of the message
 	}{
-		{ask, `{"rack":"demo","forced":true}`, "demo", []string{`forced: the request has the unknown field "forced"; allowed are dryRun, force, full, rack, reason, request; nothing was done for it; did you mean force?`}},
+		{ask, `{"rack":"demo","forced":true}`, "demo", []string{`forced: the request has the unknown field "forced"; nothing was done for it; write one of dryRun, force, full, rack, reason, request, and send it again; did you mean force?`}},
 		{ask, `{"rack":"demo","dryrun":true}`, "demo", []string{"dryrun: did you mean dryRun?"}},
-		{ask, `{"rack":"demo","full":"true"}`, "demo", []string{"full: full is text; allowed is true or false; nothing was done for it; write true or false without quotes, and send the request again"}},
+		{ask, `{"rack":"demo","full":"true"}`, "demo", []string{"full: full is text in quotes; allowed is true or false without quotes; nothing was done for it; write that, and send the request again"}},
 		{ask, `{"rack":"demo","full":[true],"force":null}`, "demo", []string{"force: force is null;", "full: full is an array;"}},
-		{ask, `{"rack":"demo","reason":{},"request":7}`, "demo", []string{"reason: reason is an object; allowed is text", "request: request is a number; allowed is text; nothing was done for it; put it in quotes"}},
+		{ask, `{"rack":"demo","reason":{},"request":7}`, "demo", []string{"reason: reason is an object; allowed is text", "request: request is a number; allowed is text in quotes; nothing was done for it; write that"}},
 		{ask, `{"rack":"demo","request":"` + strings.Repeat("é", events.MaxRequest+1) + `"}`, "demo", []string{"request: request has 129 characters; allowed are at most 128"}},
 		{ask, `{"dryRun":true}`, "", []string{"rack: the request names no rack"}},
 		{ask, `{"rack":7}`, "", []string{"rack: rack is a number; allowed is text"}},

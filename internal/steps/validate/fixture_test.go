@@ -48,7 +48,7 @@ type scene struct {
 	// quiet are the states of the rounds that had nothing to tell.
 	quiet []rack.State
 
-	dry         []plan.Step
+	dry []plan.Step
 	// answered is the run of the last answer to a dry run or a refused event, with its problems.
 	answered rack.Run
 }
