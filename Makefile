@@ -31,6 +31,9 @@ test life deployment rights chaos load: export LAG_SCALE ?= 0.5
 HOST_ARCHITECTURE := $(shell sandbox/architecture.sh)
 ARCHITECTURE ?= arm64
 
+# What `sawhorse version` prints; empty outside of a git checkout.
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
+
 KUBERNETES := v1.35.3
 KUBERNETES_FLAGS := -s -w \
   -X k8s.io/component-base/version.gitVersion=$(KUBERNETES) \
@@ -141,7 +144,7 @@ audit: prerequisites $(CACHE)/audit/installed
 .PHONY: build
 build: prerequisites
 	go run ./cdk/bundle -architecture $(ARCHITECTURE)
-	go build -ldflags '-s -w' -o $(BIN)/sawhorse ./cmd/sawhorse
+	go build -ldflags '-s -w -X main.built=$(VERSION)' -o $(BIN)/sawhorse ./cmd/sawhorse
 
 ## reproducible: build the functions again in another folder and compare (set GOCACHE=DIR to start with an empty build cache)
 .PHONY: reproducible
@@ -188,7 +191,7 @@ prerequisites:
 go-parts: $(BIN)/cluster
 	@echo "Building the functions, the command and the sandbox …" >&2
 	@go run ./cdk/bundle -architecture $(HOST_ARCHITECTURE)
-	@go build -ldflags '-s -w' -o $(BIN)/sawhorse ./cmd/sawhorse
+	@go build -ldflags '-s -w -X main.built=$(VERSION)' -o $(BIN)/sawhorse ./cmd/sawhorse
 	@cd sandbox && go build -ldflags '-s -w' -o $(BIN)/sandbox ./cmd/sandbox
 
 # Linking these takes 10 s each, so they are built again only when their own sources change.

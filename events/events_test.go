@@ -140,6 +140,36 @@ func TestSchemasRefuse(t *testing.T) {
 	}
 }
 
+func TestSchemaOfARequestRefuses(t *testing.T) {
+	for name, breakIt := range map[string]func(detail map[string]any){
+		"no rack":          func(d map[string]any) { delete(d, "rack") },
+		"an unknown field": func(d map[string]any) { d["forced"] = true },
+		"a flag as a text": func(d map[string]any) { d["full"] = "true" },
+		"a long request":   func(d map[string]any) { d["request"] = strings.Repeat("r", MaxRequest+1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			sample := decode(t, read(t, "reconcile-requested.sample.json"))
+			sample["detail"].(map[string]any)["request"] = strings.Repeat("é", MaxRequest)
+			if err := schema(t, "reconcile-requested").Validate(sample); err != nil {
+				t.Fatal(err)
+			}
+			breakIt(sample["detail"].(map[string]any))
+			if schema(t, "reconcile-requested").Validate(sample) == nil {
+				t.Error("accepted")
+			}
+		})
+	}
+}
+
+// The answer to an event that names no rack, or no valid one, has an empty name.
+func TestAnAnswerWithoutARack(t *testing.T) {
+	sample := decode(t, read(t, "rejected.sample.json"))
+	sample["detail"].(map[string]any)["rack"], sample["detail"].(map[string]any)["request"] = "", "build-1742"
+	if err := schema(t, "rejected").Validate(sample); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestSchemaOfAChangeRefuses(t *testing.T) {
 	for name, breakIt := range map[string]func(detail map[string]any){
 		"no rack":             func(d map[string]any) { delete(d, "rack") },

@@ -1,11 +1,17 @@
 package events
 
+// MaxRequest is the maximum length of a request's ID in characters.
+const MaxRequest = 128
+
 // ReconcileRequested requests a pass over one rack.
 type ReconcileRequested struct {
 	// Rack is the rack's name.
 	Rack string `json:"rack"`
 	// Reason is for people. Sawhorse does not use it.
 	Reason string `json:"reason,omitempty"`
+	// Request is any text of at most MaxRequest characters by which the sender recognizes the answer: the event that
+	// answers a dry run, or that refuses this request, repeats it.
+	Request string `json:"request,omitempty"`
 	// Full compares every step with the real state, also steps whose plan has not changed.
 	Full bool `json:"full,omitempty"`
 	// DryRun only plans, and answers with an event.

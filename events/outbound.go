@@ -11,12 +11,14 @@ type Outbound interface {
 
 // Pass has the fields that every event about a pass has.
 type Pass struct {
-	// Rack is the rack's name.
+	// Rack is the rack's name. It is empty in the answer to an event that has no valid one.
 	Rack string `json:"rack"`
 	// Generation is the number of the latest request for the rack that the pass includes.
 	Generation int64 `json:"generation"`
 	// Execution is the ARN of the state machine's execution.
 	Execution string `json:"execution"`
+	// Request is the text of that name in the request that this event answers; empty in every other event.
+	Request string `json:"request,omitempty"`
 	// DryRun is true for a pass that only planned.
 	DryRun bool `json:"dryRun,omitempty"`
 	// Steps are the names of the steps that the pass runs or, in a dry run, would run, in order.
@@ -88,10 +90,10 @@ type PoolEffect struct {
 
 // Problem is a message about one parameter.
 type Problem struct {
-	// Parameter is the name under params/, "rack" for the rack's own name, or "detail-type" for an event that is not a
-	// request.
+	// Parameter is the name under params/, "rack" for the rack's own name, or "detail-type" or "detail" for an event that
+	// is not a valid request.
 	Parameter string `json:"parameter"`
-	// Path is the place inside a JSON parameter.
+	// Path is the place inside a JSON parameter, or the field of a request's detail.
 	Path string `json:"path,omitempty"`
 	// Message says what is wrong and what to write instead.
 	Message string `json:"message"`
@@ -126,8 +128,8 @@ func (e Reconciled) Shortened(bytes int) Outbound {
 // is not a request. What is in force stays in force.
 type Rejected struct {
 	Pass
-	// Change is the ID of the refused event: a change request, or an event with an unknown detail-type. It is empty if
-	// the rack's parameters were rejected.
+	// Change is the ID of the refused event: a change request, or an event that is no valid request. It is empty if the
+	// rack's parameters were rejected.
 	Change string `json:"change,omitempty"`
 }
 

@@ -2,8 +2,10 @@ package statemachine
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -213,11 +215,11 @@ func TestNoVariableHidesJSONata(t *testing.T) {
 }
 
 func TestRackPatternIsThatOfNames(t *testing.T) {
-	pattern := regexp.MustCompile(`\$contains\(\$rack, /(.+?)/\)`).FindStringSubmatch(Definition)
-	if pattern == nil {
-		t.Fatal("no check of the rack's name")
+	patterns := regexp.MustCompile(`\$contains\((?:\$rack|\$d\.rack), /(\^.+?)/\)`).FindAllStringSubmatch(Definition, -1)
+	if len(patterns) != 2 || patterns[0][1] != patterns[1][1] {
+		t.Fatalf("the checks of the rack's name: %q", patterns)
 	}
-	rack := regexp.MustCompile(pattern[1])
+	rack := regexp.MustCompile(patterns[0][1])
 	for _, name := range []string{"", "a", "demo", "demo-1", "demo-", "-demo", "1demo", "Demo", "de/mo", "demo\n", "a--b"} {
 		if rack.MatchString(name) != names.ValidRack(name) {
 			t.Errorf("%q: the machine says %v, names says %v", name, rack.MatchString(name), names.ValidRack(name))
@@ -244,8 +246,8 @@ func TestAChangeIsRecordedBeforeItIsCounted(t *testing.T) {
 	for _, c := range m.States["Known"].Choices {
 		ways = append(ways, c.Next)
 	}
-	// RecordChange comes before the dry runs: a dryRun in a change request is not a flag.
-	if want := []string{"Ignored", "RecordChange", "Validate"}; !slices.Equal(ways, want) {
+	// First what is only answered. RecordChange comes before the dry runs: a dryRun in a change request is not a flag.
+	if want := []string{"Validate", "Ignored", "RecordChange", "Validate"}; !slices.Equal(ways, want) {
 		t.Errorf("Known leads to %v, want %v", ways, want)
 	}
 	record := m.States["RecordChange"]
@@ -295,19 +297,59 @@ func TestAnUnknownEventIsOnlyAnswered(t *testing.T) {
 	unknown, _ := m.States["Intake"].Assign["unknown"].(string)
 	for _, part := range []string{
 		// Only AWS may put events with a source that begins with aws.
-		"$not($states.input.source = '" + events.SSMSource + "')", "$not($t in ['" + strings.Join(events.Requests, "', '") + "'])", "{'detailType': $t, 'id': ",
+		"$not($states.input.source = '" + events.SSMSource + "')", "{'detailType': $t, 'id': ", "'detail': $length($detail) <= 120000",
+		"$t = '" + events.TypeParametersChangeRequested + "' ? $named : $t = '" + events.TypeReconcileRequested + "' ? ($named and ",
 	} {
 		if !strings.Contains(unknown, part) {
 			t.Errorf("unknown lacks %s: %s", part, unknown)
 		}
 	}
-	answered := m.States["Known"].Choices[2]
-	if answered.Condition != "{% $dryRun or $exists($unknown.detailType) %}" || answered.Next != "Validate" || answered.Assign["dryRun"] != true {
+	answered := m.States["Known"].Choices[0]
+	if answered.Condition != "{% $exists($unknown.detailType) %}" || answered.Next != "Validate" || answered.Assign["dryRun"] != true {
 		t.Errorf("an unknown event leads to %+v", answered)
 	}
 	var call struct{ Payload map[string]any }
 	if err := json.Unmarshal(m.States["Validate"].Arguments, &call); err != nil || call.Payload["unknown"] != "{% $unknown %}" {
 		t.Errorf("validate is told %v (%v)", call.Payload, err)
+	}
+}
+
+// The state machine and the type agree on the fields of a request. What the state machine lets pass takes effect, so a
+// field that it does not know, or with another type, must not pass.
+func TestTheFieldsOfARequestAreThoseOfItsType(t *testing.T) {
+	unknown, _ := parse(t).States["Intake"].Assign["unknown"].(string)
+	var fields []string
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[events.ReconcileRequested]()) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		fields = append(fields, "'"+name+"'")
+		check := map[reflect.Kind]string{reflect.Bool: "$flag($d." + name + ")", reflect.String: "$text($d." + name + ")"}[f.Type.Kind()]
+		if name != "rack" && !strings.Contains(unknown, check) {
+			t.Errorf("the type of %s is not checked by %s: %s", name, check, unknown)
+		}
+	}
+	allowed := regexp.MustCompile(`\$not\(\$ in \[(.*?)\]\)`).FindStringSubmatch(unknown)
+	if allowed == nil {
+		t.Fatalf("no check of the fields: %s", unknown)
+	}
+	got := strings.Split(allowed[1], ", ")
+	slices.Sort(got)
+	slices.Sort(fields)
+	if !slices.Equal(got, fields) {
+		t.Errorf("allowed are %v, want %v", got, fields)
+	}
+	if want := fmt.Sprintf("$length($d.request) : 0) <= %d)", events.MaxRequest); !strings.Contains(unknown, want) {
+		t.Errorf("unknown lacks %s: %s", want, unknown)
+	}
+}
+
+// The sender of a dry run finds its own text in the answer, also if the dry run fails.
+func TestARequestIsPassedOn(t *testing.T) {
+	m := parse(t)
+	for _, name := range []string{"Validate", "ReportFailure"} {
+		var call struct{ Payload map[string]any }
+		if err := json.Unmarshal(m.States[name].Arguments, &call); err != nil || call.Payload["request"] != "{% $request %}" {
+			t.Errorf("%s passes on %v (%v)", name, call.Payload["request"], err)
+		}
 	}
 }
 

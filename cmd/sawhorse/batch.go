@@ -69,7 +69,7 @@ func each(name string, out io.Writer, judge func(input) (answer any, accepted bo
 		return unusable{readErr}
 	}
 	if !all {
-		return errRefused
+		return refused("")
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func TestManyRacks(t *testing.T) {
 func BenchmarkBatch(b *testing.B) {
 	b.ReportAllocs()
 	for series := 0; b.Loop(); series++ {
-		if err := each(untimed(b, series), io.Discard, check); !errors.Is(err, errRefused) {
+		if err := each(untimed(b, series), io.Discard, check); !errors.Is(err, refused("")) {
 			b.Fatal(err)
 		}
 	}

@@ -2,13 +2,13 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
 	"github.com/sawhorse-io/sawhorse/internal/judge"
@@ -34,26 +34,46 @@ func unreadable(err error) answer {
 	return answer{Problems: []params.Problem{{Parameter: "input", Message: err.Error()}}, Warnings: []params.Problem{}}
 }
 
-func runCheck(_ context.Context, use string, args []string) error {
-	flags := flag.NewFlagSet("check", flag.ContinueOnError)
-	batch := flags.Bool("batch", false, "")
-	rest, err := parse(flags, use, args)
-	if err != nil {
-		return err
+func checkCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "check FILE|-", Short: "Check whether parameters would be accepted", Args: only("FILE"),
+		Long: aboutInput + `Prints {"accepted", "problems", "warnings"} or, with -o text, a line for each problem and warning.` + aboutExit,
 	}
-	if len(rest) != 1 {
-		return usage{use: use}
-	}
-	if *batch {
-		return each(rest[0], os.Stdout, check)
-	}
-	return once(rest[0], func(in input) (bool, error) {
-		a, accepted, err := check(in)
-		if err != nil {
-			return false, err
+	batch, format := batchFlag(c), outputFlag(c, "json", "text")
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		if *batch {
+			return batched(*format, args[0], check)
 		}
-		return accepted, printJSON(a, "  ")
-	})
+		return once(args[0], func(in input) (bool, error) {
+			made, accepted, err := check(in)
+			switch {
+			case err != nil:
+				return false, err
+			case *format == "json":
+				return accepted, printJSON(made, "  ")
+			}
+			tell(os.Stdout, made.(answer))
+			if accepted {
+				fmt.Println("accepted")
+			} else {
+				fmt.Println("refused")
+			}
+			return accepted, nil
+		})
+	}
+	return c
+}
+
+// batched answers a file of many inputs.
+func batched(format, file string, judge func(input) (any, bool, error)) error {
+	if format != "json" {
+		return misused("--batch prints one JSON value a line; leave out -o %s", format)
+	}
+	return each(file, os.Stdout, judge)
+}
+
+func batchFlag(c *cobra.Command) *bool {
+	return c.Flags().Bool("batch", false, "read one object a line and print one answer a line, in the same order; an empty line has no answer")
 }
 
 func check(in input) (any, bool, error) {
@@ -61,37 +81,34 @@ func check(in input) (any, bool, error) {
 	return answerOf(v), len(v.Problems) == 0, err
 }
 
-func runRender(_ context.Context, use string, args []string) error {
-	flags := flag.NewFlagSet("render", flag.ContinueOnError)
-	batch, format := flags.Bool("batch", false, ""), flags.String("o", "json", "")
-	rest, err := parse(flags, use, args)
-	if err != nil {
-		return err
+func renderCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "render FILE|-", Short: "Print the NodePools and EC2NodeClasses", Args: only("FILE"),
+		Long: aboutInput + `Prints the manifests in order of kind and name; none where Karpenter is off. The problems of a refused input go to stderr;
+with --batch they are that line's answer.` + aboutExit,
 	}
+	batch, format := batchFlag(c), outputFlag(c, "json", "yaml")
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		if *batch {
+			return batched(*format, args[0], render)
+		}
+		return once(args[0], func(in input) (bool, error) { return renderOne(in, *format) })
+	}
+	return c
+}
+
+func renderOne(in input, format string) (accepted bool, err error) {
+	made, accepted, err := render(in)
 	switch {
-	case len(rest) != 1:
-		return usage{use: use}
-	case *format != "json" && *format != "yaml":
-		return usage{use, fmt.Sprintf("-o %s is no format", *format)}
-	case *batch && *format == "yaml":
-		return usage{use, "--batch prints an answer a line, which YAML is not; leave out -o yaml"}
+	case err != nil:
+		return false, err
+	case !accepted:
+		tell(os.Stderr, made.(answer))
+		return false, nil
+	case format == "json":
+		return true, printJSON(made, "  ")
 	}
-	if *batch {
-		return each(rest[0], os.Stdout, render)
-	}
-	return once(rest[0], func(in input) (bool, error) {
-		made, accepted, err := render(in)
-		if err != nil {
-			return false, err
-		}
-		if !accepted {
-			return false, tell(made.(answer))
-		}
-		if *format == "json" {
-			return true, printJSON(made, "  ")
-		}
-		return true, printYAML(made.([]plan.Object))
-	})
+	return true, printYAML(made.([]plan.Object))
 }
 
 // render returns the manifests of an input, or the answer of check if the input is rejected.
@@ -115,20 +132,19 @@ func once(name string, judge func(input) (accepted bool, err error)) error {
 	}
 	accepted, err := judge(in)
 	if err == nil && !accepted {
-		err = errRefused
+		err = refused("")
 	}
 	return err
 }
 
 // tell prints problems and warnings for people.
-func tell(a answer) error {
+func tell(w io.Writer, a answer) {
 	for _, p := range a.Problems {
-		fmt.Fprintf(os.Stderr, "problem  %s\n", line(p))
+		fmt.Fprintf(w, "problem  %s\n", line(p))
 	}
 	for _, p := range a.Warnings {
-		fmt.Fprintf(os.Stderr, "warning  %s\n", line(p))
+		fmt.Fprintf(w, "warning  %s\n", line(p))
 	}
-	return nil
 }
 
 // line returns a problem on one line.

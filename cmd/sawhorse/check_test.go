@@ -68,6 +68,24 @@ func TestCheckPrints(t *testing.T) {
 	}
 }
 
+// -o text prints a line for each problem and warning, and the result.
+func TestCheckPrintsText(t *testing.T) {
+	for _, c := range []struct {
+		input string
+		code  int
+		want  string
+	}{
+		{on(""), 0, "accepted\n"},
+		{on(`"karpenter_disruption_budget_nodes":"0"`), 0, "warning  karpenter_disruption_budget_nodes: a disruption budget of 0 without a schedule never lets Karpenter " +
+			"consolidate or replace a node of its own accord\naccepted\n"},
+		{on(`"karpenter_arch":"x86"`), 1, "problem  karpenter_arch: karpenter_arch is \"x86\"; allowed is amd64, arm64, or both with a comma; write, for example, amd64,arm64\nrefused\n"},
+	} {
+		if got := sawhorse(t, c.input, "check", "-o", "text", "-").ends(t, c.code).stdout; got != c.want {
+			t.Errorf("%s: %s", c.input, got)
+		}
+	}
+}
+
 // says compares problems with "parameter path: part of the message".
 func says(t *testing.T, what string, got []params.Problem, want []string) {
 	t.Helper()

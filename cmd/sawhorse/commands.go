@@ -1,146 +1,203 @@
 package main
 
 import (
-	"flag"
+	"context"
+	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// commands returns all commands. It is a function because completion and help are among them.
-func commands() []command {
-	return []command{
-		{
-			name: "check", args: "[--batch] FILE|-", what: "tell whether parameters would be accepted", flags: []string{"--batch"}, files: true, run: runCheck,
-			help: aboutInput + "\n\nPrints {\"accepted\", \"problems\", \"warnings\"}.\n" + aboutBatch + aboutExit,
-		},
-		{
-			name: "render", args: "[--batch] [-o json|yaml] FILE|-", what: "print the NodePools and EC2NodeClasses",
-			flags: []string{"--batch", "-o"}, formats: []string{"json", "yaml"}, files: true, run: runRender,
-			help: aboutInput + "\n\nPrints the manifests in order of kind and name; none where Karpenter is off. What is wrong with a refused input goes to\n" +
-				"stderr; with --batch it is that line's answer.\n" + aboutBatch + "  -o json|yaml  a JSON array, or YAML documents; json unless given\n" + aboutExit,
-		},
-		{
-			name: "plan", args: "[-o text|json] FILE|-", what: "print what a pass would do", flags: []string{"-o"}, formats: []string{"text", "json"}, files: true, run: runPlan,
-			help: aboutInput + "\n\nPrints the steps that differ from what was last applied (\"previous\"), and what becomes of each pool's nodes.\n" +
-				"  -o text|json  lines for people, or one JSON object; text unless given\n" + aboutExit,
-		},
-		{
-			name: "params", args: "[-o markdown|json]", what: "list every parameter", flags: []string{"-o"}, formats: []string{"markdown", "json"}, run: runParams,
-			help: "Prints name, type, default, pattern and meaning of each.\n  -o markdown|json  tables, or a JSON array; markdown unless given",
-		},
-		{
-			name: "register", args: "RACK [PARAMETER…] [--all] [--cluster NAME] [--rate N]", what: "create the rack's parameters in SSM, and let it into its cluster", flags: []string{"--all", "--cluster", "--rate"}, run: runRegister,
-			help: "Creates parameters that are missing (value unset), each with its description and pattern, so that SSM itself refuses a bad value;\n" +
-				"existing ones keep their value. Without names: the ones that turn Karpenter on, and those that are there. It can be stopped anywhere\n" +
-				"and run again.\n\n" +
-				"Before that it tags the cluster with " + names.TagRack + "=RACK, by which the cluster's owner lets the rack in: the cluster of --cluster, of the\n" +
-				"parameter cluster_name, or of the rack's name. One that lets another rack in is refused, and nothing is written. Where there is no\n" +
-				"such cluster yet, or these credentials may not tag it, it says on stderr what is left to be done: exit 0 all the same.\n" +
-				"  --all           every parameter there is; a rack then has some 50 of the 10,000 that SSM holds in an account and region\n" +
-				"  --cluster NAME  the EKS cluster, where its name is not the rack's; it is written to cluster_name\n" +
-				"  --rate N        writes a second (default 2.5); SSM takes 3 from an account unless its higher throughput is switched on\n" + aboutCloud,
-		},
-		{
-			name: "status", args: "RACK [--wait]", what: "print the rack's status", flags: []string{"--wait"}, run: runStatus,
-			help: "Prints the status, and before it what a pass is at that runs now.\n" +
-				"  --wait  wait until a pass has ended that has seen the parameters as they are, and print the status then\n" + aboutPasses + aboutCloud,
-		},
-		{
-			name: "watch", args: "RACK", what: "follow a pass until it ends", run: runWatch,
-			help: "A line for each step, until a pass has ended that has seen the parameters as they are, one that is over already too; then the status.\n" +
-				aboutPasses + aboutCloud,
-		},
-		{
-			name: "doctor", args: "RACK [-o text|json]", what: "look for what would hold Karpenter up", flags: []string{"-o"}, formats: []string{"text", "json"}, run: runDoctor,
-			help: "Examines the rack's cluster and account, and changes nothing: before Karpenter is turned on, and whenever something is odd. Each\n" +
-				"finding says what, why it matters and what to do. What may not be looked at is a finding too.\n" +
-				"  -o text|json  lines for people, or one JSON object; text unless given\n" + aboutCloud + "\n" +
-				"The cluster's API server is asked with the same credentials, as `aws eks get-token` makes them: no kubeconfig is read, so that it is\n" +
-				"the rack's cluster that is examined, whatever kubectl's current context is.\n" +
-				"Exit 0 nothing fails, 1 something fails, 2 wrong use, 3 nothing fails, but something could not be looked at.",
-		},
-		{
-			name: "completion", args: "bash|zsh|fish", what: "print a completion script", words: shells, run: runCompletion,
-			help: "bash  source <(sawhorse completion bash)\nzsh   source <(sawhorse completion zsh), behind compinit\nfish  sawhorse completion fish | source",
-		},
-	}
-}
-
 const (
-	aboutInput = "Reads a JSON object from FILE, or from stdin for -. Flags may stand before and behind it.\n\n" +
-		"  rack      the rack's name\n" +
-		"  params    {name: text}; an absent one, an empty text and the word unset mean the default\n" +
-		"  previous  the same, as last applied; left out for a new rack\n" +
-		"  observed  what is known of the cluster, all of it optional; nodegroups has EKS's DescribeNodegroup answers"
-	aboutBatch = "  --batch  one object a line, one answer a line, in the same order; an empty line has no answer\n"
-	aboutExit  = "Exit 0 accepted, 1 refused, 2 wrong use."
+	aboutInput = `Reads a JSON object from FILE, or from stdin for -:
+
+  rack      the rack's name
+  params    {name: text}; an absent one, an empty text and the word unset mean the default
+  previous  the same, as last applied; left out for a new rack
+  observed  known facts about the cluster, all optional; nodegroups has EKS's DescribeNodegroup answers
+
+`
+	aboutExit = "\n\nExit codes: 0 accepted, 1 refused, 2 wrong use."
 	// aboutPasses describes the exit codes of the commands that report the result of parameters.
-	aboutPasses = "Exit 0 Reconciled or Paused, 1 Rejected, Failed or without a status, 2 wrong use, 3 not known yet: a pass is running, or none has\n" +
-		"seen the last write.\n"
-	aboutCloud = "Uses the AWS credentials and region of its surroundings. SAWHORSE_PREFIX and SAWHORSE_STACK are for a stack that was\n" +
-		"deployed with another prefix than " + names.DefaultPrefix + ", or under another name than " + names.DefaultStack + "."
+	aboutPasses = `
+
+Exit codes: 0 Reconciled or Paused; 1 Rejected, Failed or without a status; 2 wrong use; 3 not known: a pass is running,
+no pass has seen the last write, or AWS could not be read.`
+	aboutCloud = `
+
+Uses the AWS credentials and region of the environment. If the stack was deployed with another prefix than ` + names.DefaultPrefix + `
+or under another name than ` + names.DefaultStack + `, set SAWHORSE_PREFIX or SAWHORSE_STACK.`
 )
 
-func find(name string) (command, bool) {
-	for _, c := range commands() {
-		if c.name == name {
-			return c, true
+const (
+	withoutAWS = "without"
+	withAWS    = "with"
+)
+
+// root returns the command with all its subcommands.
+func root() *cobra.Command {
+	all := &cobra.Command{
+		Use: "sawhorse", Short: "Check, register and follow racks", SilenceErrors: true, SilenceUsage: true, Version: version(),
+		Long: "sawhorse checks the parameters of racks as a pass would, registers racks, and follows their passes.",
+	}
+	all.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return explainedFlag(c, err) })
+	all.AddGroup(
+		&cobra.Group{ID: withoutAWS, Title: "Commands that need no AWS account:"},
+		&cobra.Group{ID: withAWS, Title: "Commands that use AWS:"},
+	)
+	for _, c := range []*cobra.Command{checkCommand(), renderCommand(), planCommand(), paramsCommand()} {
+		c.GroupID = withoutAWS
+		all.AddCommand(c)
+	}
+	for _, c := range []*cobra.Command{registerCommand(), statusCommand(), watchCommand(), doctorCommand()} {
+		c.GroupID = withAWS
+		all.AddCommand(c)
+	}
+	all.AddCommand(versionCommand())
+	all.InitDefaultHelpCmd()
+	all.InitDefaultCompletionCmd()
+	for _, c := range all.Commands() {
+		switch c.Name() {
+		case "help": // cobra's own ends with 0 for an unknown command
+			c.RunE = helpFor
+		case "completion": // the same for an unknown shell
+			c.Args, c.RunE = cobra.ArbitraryArgs, completionFor
 		}
 	}
-	return command{}, false
+	return all
 }
 
-func synopsis() string {
-	var out strings.Builder
-	for _, c := range commands() {
-		fmt.Fprintf(&out, "  %-45s %s\n", c.name+" "+c.args, c.what)
+// run runs one command line. An error from before the command began is one in the command line.
+func run(ctx context.Context, args []string) error {
+	began, all := false, root()
+	all.PersistentPreRun = func(*cobra.Command, []string) { began = true }
+	all.SetArgs(args)
+	c, err := all.ExecuteContextC(ctx)
+	if err == nil || began && !errors.As(err, new(wrongUse)) {
+		return err
 	}
-	return strings.TrimSuffix(out.String(), "\n")
+	return misused("%s\nSee `%s --help`.", strings.TrimSpace(err.Error()), c.CommandPath())
 }
 
-func help(args []string) error {
+func helpFor(c *cobra.Command, args []string) error {
+	about, _, err := c.Root().Find(args)
+	if err != nil {
+		return wrongUse{err}
+	}
+	about.InitDefaultHelpFlag()
+	about.InitDefaultVersionFlag()
+	return about.Help()
+}
+
+func completionFor(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		fmt.Println("usage: sawhorse COMMAND\n" + synopsis() + "\nsawhorse help COMMAND tells more.")
-		return nil
+		return c.Help()
 	}
-	c, known := find(args[0])
-	if !known {
-		return unknownCommand(args[0])
+	var shells []string
+	for _, each := range c.Commands() {
+		shells = append(shells, each.Name())
 	}
-	fmt.Printf("usage: %s\n%s.\n\n%s\n", c.use(), strings.ToUpper(c.what[:1])+c.what[1:], c.help)
+	return misused("there is no completion for %q; allowed are %s", args[0], strings.Join(shells, ", "))
+}
+
+// explainedFlag adds the nearest flag to cobra's error about an unknown one.
+func explainedFlag(c *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return err
+	}
+	name := unknown.GetSpecifiedName()
+	if group := unknown.GetSpecifiedShortnames(); group != "" {
+		name = group // of a long flag with one dash
+	}
+	var known []string
+	c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+	if near := params.Nearest(name, known); near != "" {
+		return fmt.Errorf("%w; did you mean --%s?", err, near)
+	}
+	return err
+}
+
+// output is the flag -o: one of a few formats.
+type output struct {
+	allowed []string
+	chosen  string
+}
+
+func (o *output) String() string { return o.chosen }
+func (o *output) Type() string   { return strings.Join(o.allowed, "|") }
+
+func (o *output) Set(format string) error {
+	for _, each := range o.allowed {
+		if each == format {
+			o.chosen = format
+			return nil
+		}
+	}
+	return fmt.Errorf("allowed are %s", strings.Join(o.allowed, ", "))
+}
+
+// outputFlag adds the flag -o, --output. The first format is the default.
+func outputFlag(c *cobra.Command, formats ...string) *string {
+	o := &output{formats, formats[0]}
+	c.Flags().VarP(o, "output", "o", "format of the output")
+	if err := c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // only if the flag does not exist
+	}
+	return &o.chosen
+}
+
+// only returns a check that there is exactly one argument.
+func only(what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch len(args) {
+		case 0:
+			return fmt.Errorf("%s is missing", what)
+		case 1:
+			return nil
+		}
+		return fmt.Errorf("there are %d arguments; allowed is one, %s", len(args), what)
+	}
+}
+
+// onlyRack checks that the rack's name is the only argument.
+func onlyRack(c *cobra.Command, args []string) error {
+	if err := only("RACK")(c, args); err != nil {
+		return err
+	}
+	return rackName(args[0])
+}
+
+func rackName(name string) error {
+	if wrong := params.RackName(name, false); wrong != nil {
+		return errors.New(wrong.Message)
+	}
 	return nil
 }
 
-func unknownCommand(name string) error {
-	var all []string
-	for _, c := range commands() {
-		all = append(all, c.name)
+// account loads the AWS configuration. Without a region or credentials every call would fail, with an error that does not
+// say what to do.
+func account(ctx context.Context, options ...func(*config.LoadOptions) error) (aws.Config, error) {
+	loaded, err := config.LoadDefaultConfig(ctx, options...)
+	if err != nil {
+		return loaded, fmt.Errorf("AWS configuration: %w", err)
 	}
-	wrong := fmt.Sprintf("there is no command %q", name)
-	if near := params.Nearest(name, all); near != "" {
-		wrong += "; did you mean " + near + "?"
+	if loaded.Region == "" {
+		return loaded, errors.New("AWS region: there is none; set AWS_REGION, or the region of the profile in AWS_PROFILE")
 	}
-	return usage{"sawhorse COMMAND\n" + synopsis(), wrong}
-}
-
-// parse parses flags anywhere among the arguments, and returns the other arguments.
-func parse(flags *flag.FlagSet, use string, args []string) ([]string, error) {
-	flags.SetOutput(io.Discard)
-	var rest []string
-	for {
-		if err := flags.Parse(args); err != nil {
-			return nil, usage{use, err.Error()}
-		}
-		if flags.NArg() == 0 {
-			return rest, nil
-		}
-		rest, args = append(rest, flags.Arg(0)), flags.Args()[1:]
+	if _, err := loaded.Credentials.Retrieve(ctx); err != nil {
+		return loaded, fmt.Errorf("AWS credentials: there are none that work; set AWS_PROFILE, or sign in so that "+
+			"`aws sts get-caller-identity` works: %w", err)
 	}
+	return loaded, nil
 }
 
 // paths returns the Parameter Store paths of the stack that this command uses.
@@ -156,15 +213,4 @@ func stack() string {
 		return name
 	}
 	return names.DefaultStack
-}
-
-// rackArgument returns the rack's name, which must be the only argument.
-func rackArgument(args []string, use string) (string, error) {
-	if len(args) != 1 {
-		return "", usage{use: use}
-	}
-	if wrong := params.RackName(args[0], false); wrong != nil {
-		return "", usage{use, wrong.Message}
-	}
-	return args[0], nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
 )
 
@@ -134,15 +135,20 @@ func TestCIJob(t *testing.T) {
 	}
 }
 
-// The document describes every command.
+// The document describes every command and flag.
 func TestDocuments(t *testing.T) {
 	text, err := os.ReadFile(cliDocument)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range commands() {
-		if !strings.Contains(string(text), "`"+c.name+"`") {
-			t.Errorf("%s does not mention %s", cliDocument, c.name)
+	for _, c := range root().Commands() {
+		if !strings.Contains(string(text), "`"+c.Name()+"`") {
+			t.Errorf("%s does not mention %s", cliDocument, c.Name())
 		}
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if !strings.Contains(string(text), "`--"+f.Name) && !strings.Contains(string(text), "`-"+f.Shorthand) {
+				t.Errorf("%s does not mention --%s of %s", cliDocument, f.Name, c.Name())
+			}
+		})
 	}
 }

@@ -2,14 +2,12 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
@@ -18,31 +16,39 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/spf13/cobra"
 
 	"github.com/sawhorse-io/sawhorse/internal/doctor"
 	"github.com/sawhorse-io/sawhorse/internal/doctor/observe"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 )
 
-func runDoctor(ctx context.Context, use string, args []string) error {
-	flags := flag.NewFlagSet("doctor", flag.ContinueOnError)
-	format := flags.String("o", "text", "")
-	rest, err := parse(flags, use, args)
-	if err != nil {
-		return err
+func doctorCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "doctor RACK", Short: "Look for problems that would impede Karpenter", Args: onlyRack, ValidArgsFunction: cobra.NoFileCompletions,
+		Long: `Examines the rack's cluster and account, and changes nothing. Run it before Karpenter is turned on, and whenever something is
+odd. Each finding says what, why it matters and what to do. A check that could not be made is a finding too.
+
+Exit codes: 0 no check fails, 1 a check fails, 2 wrong use, 3 no check fails, but one could not be made, or there are no
+credentials.` + aboutCloud + `
+
+It calls the cluster's API server with the same credentials, as ` + "`aws eks get-token`" + ` makes them. It reads no kubeconfig, so
+kubectl's current context does not matter.`,
 	}
-	if *format != "text" && *format != "json" {
-		return usage{use, fmt.Sprintf("-o %s is no format", *format)}
+	format := outputFlag(c, "text", "json")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		report, err := examine(c.Context(), args[0])
+		if err != nil {
+			return looking(err)
+		}
+		return conclude(report, *format)
 	}
-	name, err := rackArgument(rest, use)
-	if err != nil {
-		return err
-	}
-	report, err := examine(ctx, name)
-	if err != nil {
-		return err
-	}
-	if *format == "json" {
+	return c
+}
+
+// conclude prints a report and returns what it comes to.
+func conclude(report doctor.Report, format string) (err error) {
+	if format == "json" {
 		err = printJSON(report, "  ")
 	} else {
 		err = printReport(os.Stdout, report)
@@ -51,7 +57,7 @@ func runDoctor(ctx context.Context, use string, args []string) error {
 	case err != nil:
 		return err
 	case report.Count(doctor.Fails) > 0:
-		return errRefused
+		return refused("")
 	case report.Count(doctor.Unknown) > 0:
 		return undecided("")
 	}
@@ -59,13 +65,9 @@ func runDoctor(ctx context.Context, use string, args []string) error {
 }
 
 func examine(ctx context.Context, rack string) (doctor.Report, error) {
-	aws, err := config.LoadDefaultConfig(ctx)
+	aws, err := account(ctx)
 	if err != nil {
-		return doctor.Report{}, fmt.Errorf("AWS configuration: %w", err)
-	}
-	// Without credentials every check would fail with the same message.
-	if _, err := aws.Credentials.Retrieve(ctx); err != nil {
-		return doctor.Report{}, fmt.Errorf("AWS credentials: %w", err)
+		return doctor.Report{}, err
 	}
 	clusters := eks.NewFromConfig(aws)
 	return doctor.Examine(observe.Look(ctx, rack, paths(), observe.Clients{

@@ -79,8 +79,14 @@ func TestDoctorIsUsedWrongly(t *testing.T) {
 	for _, args := range [][]string{{}, {"-o", "yaml", "prod"}, {"Prod"}, {"prod", "test"}, {"prod", "--fix"}} {
 		inCloud(t, env, append([]string{"doctor"}, args...)...).ends(t, 2)
 	}
+	for _, name := range []string{"status", "watch", "doctor", "register"} {
+		got := inCloud(t, append(env, "AWS_REGION=", "AWS_DEFAULT_REGION="), name, "prod")
+		if code := map[bool]int{true: 1, false: 3}[name == "register"]; got.code != code || got.stdout != "" || !strings.HasPrefix(got.stderr, "sawhorse: AWS region: ") {
+			t.Errorf("%s without a region: %+v", name, got)
+		}
+	}
 	got := inCloud(t, append(env, "AWS_ACCESS_KEY_ID=", "AWS_SECRET_ACCESS_KEY="), "doctor", "prod")
-	if got.code != 1 || got.stdout != "" || !strings.HasPrefix(got.stderr, "sawhorse: AWS credentials: ") {
+	if got.code != 3 || got.stdout != "" || !strings.HasPrefix(got.stderr, "sawhorse: AWS credentials: ") {
 		t.Errorf("without credentials: %+v", got)
 	}
 }

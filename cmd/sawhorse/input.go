@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,8 +32,7 @@ type input struct {
 // inputFields are the names of an input's fields, for suggestions after a typing error.
 var inputFields = []string{"rack", "params", "previous", "observed"}
 
-// readInput parses one input strictly, except for the facts: they are EKS's own answers, which have more fields than
-// are used.
+// readInput parses one input strictly.
 func readInput(text []byte) (input, error) {
 	var in input
 	fields, err := object(text)
@@ -43,11 +41,7 @@ func readInput(text []byte) (input, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if !slices.Contains(inputFields, name) {
-			instead := "allowed are " + strings.Join(inputFields, ", ")
-			if near := params.Nearest(name, inputFields); near != "" {
-				instead = "did you mean " + near + "?"
-			}
-			return in, fmt.Errorf("the input has the field %q; %s", name, instead)
+			return in, fmt.Errorf("the input has the field %q; %s", name, instead(name, inputFields))
 		}
 	}
 	if rack := fields["rack"]; rack == nil || string(rack) == "null" {
@@ -68,6 +62,14 @@ func readInput(text []byte) (input, error) {
 		return in, fmt.Errorf("the input's observed%w", explained(err))
 	}
 	return in, nil
+}
+
+// instead says what to write instead of an unknown field.
+func instead(name string, known []string) string {
+	if near := params.Nearest(name, known); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return "allowed are " + strings.Join(known, ", ")
 }
 
 // object parses one JSON object with nothing after it. A duplicate name is an error here, although JSON allows it.
@@ -152,35 +154,6 @@ func inQuotes(value json.RawMessage) string {
 		return "it in quotes"
 	}
 	return strings.TrimSpace(string(quoted))
-}
-
-// observed parses facts. A node group may be in the envelope that `aws eks describe-nodegroup` prints.
-func observed(raw json.RawMessage) (plan.Facts, error) {
-	var facts plan.Facts
-	if raw == nil {
-		return facts, nil
-	}
-	if err := json.Unmarshal(raw, &facts); err != nil {
-		return facts, err
-	}
-	var enveloped struct {
-		NodeGroups []struct {
-			Inner *plan.NodeGroup `json:"nodegroup"`
-		} `json:"nodegroups"`
-	}
-	if err := json.Unmarshal(raw, &enveloped); err != nil {
-		return facts, err
-	}
-	for i, group := range enveloped.NodeGroups {
-		if group.Inner != nil {
-			facts.NodeGroups[i] = *group.Inner
-		}
-	}
-	// Incomplete facts about a cluster do not mean that the cluster is gone.
-	if c := facts.Cluster; c != nil {
-		c.Status, c.Partition = cmp.Or(c.Status, "ACTIVE"), cmp.Or(c.Partition, "aws")
-	}
-	return facts, nil
 }
 
 // explained returns an error about a wrong JSON type as the end of a sentence.

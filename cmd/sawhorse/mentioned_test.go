@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -28,18 +27,19 @@ func TestCommandLinesOfDocuments(t *testing.T) {
 		}
 		for _, match := range mentioned.FindAllStringSubmatch(string(text), -1) {
 			words := strings.Fields(match[1])
-			if words[0] == "help" {
-				continue
-			}
 			lines++
-			c, known := find(words[0])
-			if !known {
-				t.Errorf("%s: %q: there is no command %s", path, match[0], words[0])
+			c, _, err := root().Find(words)
+			if err != nil {
+				t.Errorf("%s: %q: %v", path, match[0], err)
 				continue
 			}
 			for _, word := range words[1:] {
-				if flag, _, _ := strings.Cut(word, "="); len(flag) > 1 && flag[0] == '-' && !slices.Contains(c.flags, flag) {
-					t.Errorf("%s: %q: %s has no flag %s", path, match[0], c.name, flag)
+				flag, _, _ := strings.Cut(word, "=")
+				long, isLong := strings.CutPrefix(flag, "--")
+				switch {
+				case isLong && long != "" && c.Flags().Lookup(long) == nil,
+					!isLong && len(flag) > 1 && flag[0] == '-' && (len(flag) > 2 || c.Flags().ShorthandLookup(flag[1:]) == nil):
+					t.Errorf("%s: %q: %s has no flag %s", path, match[0], c.Name(), flag)
 				}
 			}
 		}

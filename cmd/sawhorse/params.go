@@ -1,30 +1,26 @@
 package main
 
 import (
-	"context"
-	"flag"
-	"fmt"
 	"io"
 	"os"
+
+	"github.com/spf13/cobra"
 
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-func runParams(_ context.Context, use string, args []string) error {
-	flags := flag.NewFlagSet("params", flag.ContinueOnError)
-	format := flags.String("o", "markdown", "")
-	if rest, err := parse(flags, use, args); err != nil {
-		return err
-	} else if len(rest) > 0 {
-		return usage{use: use}
+func paramsCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "params", Short: "List every parameter", Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
+		Long: "Prints the name, type, default, pattern and meaning of each parameter.",
 	}
-	switch *format {
-	case "markdown":
+	format := outputFlag(c, "markdown", "json")
+	c.RunE = func(*cobra.Command, []string) error {
+		if *format == "json" {
+			return printJSON(params.Table, "  ")
+		}
 		_, err := io.WriteString(os.Stdout, params.Markdown())
 		return err
-	case "json":
-		return printJSON(params.Table, "  ")
-	default:
-		return usage{use, fmt.Sprintf("-o %s is no format", *format)}
 	}
+	return c
 }

@@ -1,9 +1,10 @@
 package main
 
 import (
-	"context"
-	"flag"
 	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
 
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
@@ -19,43 +20,34 @@ type outlook struct {
 	Pools []plan.Effect `json:"pools"`
 }
 
-func runPlan(_ context.Context, use string, args []string) error {
-	flags := flag.NewFlagSet("plan", flag.ContinueOnError)
-	format := flags.String("o", "text", "")
-	rest, err := parse(flags, use, args)
-	if err != nil {
-		return err
+func planCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "plan FILE|-", Short: "Print what a pass would do", Args: only("FILE"),
+		Long: aboutInput + `Prints the steps that differ from what was last applied ("previous"), and the effect on each pool's nodes.` + aboutExit,
 	}
-	if len(rest) != 1 {
-		return usage{use: use}
+	format := outputFlag(c, "text", "json")
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		return once(args[0], func(in input) (bool, error) {
+			verdict, steps, err := in.outlook()
+			if err != nil {
+				return false, err
+			}
+			seen := outlook{answer: answerOf(verdict), Goal: verdict.Plan.Goal, Steps: []plan.Step{}, Pools: []plan.Effect{}}
+			if seen.Accepted {
+				seen.Steps, seen.Pools = append(seen.Steps, steps...), append(seen.Pools, verdict.Plan.Effects...)
+			}
+			if *format == "json" {
+				return seen.Accepted, printJSON(seen, "  ")
+			}
+			seen.print(verdict.Config.Paused)
+			return seen.Accepted, nil
+		})
 	}
-	if *format != "json" && *format != "text" {
-		return usage{use, fmt.Sprintf("-o %s is no format", *format)}
-	}
-	return once(rest[0], func(in input) (bool, error) {
-		verdict, steps, err := in.outlook()
-		if err != nil {
-			return false, err
-		}
-		seen := outlook{answer: answerOf(verdict), Goal: verdict.Plan.Goal, Steps: []plan.Step{}, Pools: []plan.Effect{}}
-		if seen.Accepted {
-			seen.Steps, seen.Pools = append(seen.Steps, steps...), append(seen.Pools, verdict.Plan.Effects...)
-		}
-		if *format == "json" {
-			return seen.Accepted, printJSON(seen, "  ")
-		}
-		seen.print(verdict.Config.Paused)
-		return seen.Accepted, nil
-	})
+	return c
 }
 
 func (o outlook) print(paused bool) {
-	for _, p := range o.Problems {
-		fmt.Printf("problem  %s\n", line(p))
-	}
-	for _, p := range o.Warnings {
-		fmt.Printf("warning  %s\n", line(p))
-	}
+	tell(os.Stdout, o.answer)
 	switch {
 	case !o.Accepted:
 		fmt.Println("refused: a pass would change nothing")

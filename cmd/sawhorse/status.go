@@ -1,46 +1,88 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/rack"
 )
 
-func runStatus(ctx context.Context, use string, args []string) error {
-	flags := flag.NewFlagSet("status", flag.ContinueOnError)
-	wait := flags.Bool("wait", false, "")
-	args, err := parse(flags, use, args)
-	if err != nil {
-		return err
+func statusCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "status RACK", Short: "Print the rack's status", Args: onlyRack, ValidArgsFunction: cobra.NoFileCompletions,
+		Long: "Prints the rack's status. If a pass is running, it first prints what that pass is doing." + aboutPasses + aboutCloud,
 	}
-	name, err := rackArgument(args, use)
-	if err != nil {
-		return err
+	wait := c.Flags().Bool("wait", false, "wait until a pass that has seen the current parameters has ended, and print the status then")
+	format := outputFlag(c, "text", "json")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return looking(status(c.Context(), args[0], *wait, *format == "json"))
 	}
+	return c
+}
+
+func status(ctx context.Context, name string, wait, json bool) error {
 	w, err := newWatcher(ctx, name)
 	if err != nil {
 		return err
 	}
+	w.json = json
 	switch located := w.locate(ctx); {
-	case located != nil && *wait:
+	case located != nil && wait:
 		return located
 	case located != nil:
 		return w.statusAlone(ctx, located)
-	case *wait:
+	case wait:
 		return w.watch(ctx, func(string) {})
 	}
 	return w.status(ctx)
 }
 
+// standing is the JSON output of status.
+type standing struct {
+	Rack string `json:"rack"`
+	// Status is the rack's status as its last pass wrote it; null if there is none.
+	Status *rack.Status `json:"status"`
+	// Running is the pass that runs now. The status is then that of an earlier pass.
+	Running *running `json:"running,omitempty"`
+	// Unseen lists the parameters whose last write no pass has seen.
+	Unseen []string `json:"unseen,omitempty"`
+	// Unknown says why it is not known whether a pass is running.
+	Unknown string `json:"unknown,omitempty"`
+}
+
+// running is a pass that runs.
+type running struct {
+	Execution string    `json:"execution"`
+	Started   time.Time `json:"started"`
+	// Step is the current step, Since when it began, Note what it waits for.
+	Step  string    `json:"step,omitempty"`
+	Since time.Time `json:"since,omitzero"`
+	Note  string    `json:"note,omitempty"`
+}
+
+func (w *watcher) print(s standing) error {
+	if w.json {
+		return printJSON(s, "  ")
+	}
+	if s.Running != nil {
+		fmt.Println(s.Running)
+	}
+	if s.Status != nil {
+		show(*s.Status)
+	}
+	return nil
+}
+
 // status prints the status, and returns an error if it does not reflect the last write.
 func (w *watcher) status(ctx context.Context) error {
-	running, err := w.passes.running(ctx)
+	pass, err := w.passes.running(ctx)
 	if err != nil {
 		return w.statusAlone(ctx, err)
 	}
@@ -48,18 +90,14 @@ func (w *watcher) status(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	switch unseen := found.unseen(); {
-	case running != nil:
-		fmt.Println(running.doing())
-		if found.status != nil {
-			_ = show(*found.status) // that of an earlier pass; its result does not count
-		}
-		return undecided("a pass of rack " + w.rack + " is running; `sawhorse status " + w.rack + " --wait` waits for its end")
-	case len(unseen) > 0:
-		if found.status != nil {
-			_ = show(*found.status)
-		}
-		return undecided("no pass has seen " + strings.Join(unseen, ", ") + " yet; `sawhorse status " + w.rack + " --wait` waits for one")
+	s := standing{Rack: w.rack, Status: found.status, Unseen: found.unseen()}
+	switch {
+	case pass != nil:
+		s.Running = &running{pass.execution, pass.started.UTC(), pass.step, pass.since.UTC(), pass.note}
+		s.Unseen = nil // it may have seen them
+		return cmp.Or(w.print(s), error(undecided("a pass of rack "+w.rack+" is running; `sawhorse status "+w.rack+" --wait` waits for its end")))
+	case len(s.Unseen) > 0:
+		return cmp.Or(w.print(s), error(undecided("no pass has seen "+strings.Join(s.Unseen, ", ")+" yet; `sawhorse status "+w.rack+" --wait` waits for one")))
 	}
 	return w.conclude(found)
 }
@@ -74,17 +112,17 @@ func (w *watcher) statusAlone(ctx context.Context, why error) error {
 		return why
 	}
 	warn("whether a pass is running is not known: %v", why)
-	return show(*status)
+	return cmp.Or(w.print(standing{Rack: w.rack, Status: status, Unknown: why.Error()}), result(*status))
 }
 
-// doing returns what a pass is doing.
-func (p *pass) doing() string {
-	text := fmt.Sprintf("a pass is running since %s: step %s", p.started.UTC().Format(time.RFC3339), p.step)
-	if !p.since.IsZero() {
-		text += " since " + p.since.UTC().Format(time.RFC3339)
+// String says what a pass is doing.
+func (r *running) String() string {
+	text := fmt.Sprintf("a pass is running since %s: step %s", r.Started.Format(time.RFC3339), r.Step)
+	if !r.Since.IsZero() {
+		text += " since " + r.Since.Format(time.RFC3339)
 	}
-	if p.note != "" {
-		text += ": " + p.note
+	if r.Note != "" {
+		text += ": " + r.Note
 	}
 	return text
 }
@@ -95,8 +133,16 @@ func decodeStatus(text string) (*rack.Status, error) {
 	return &status, err
 }
 
-// show prints a status for people. It returns an error, for scripts, if the rack does not match its parameters.
-func show(s rack.Status) error {
+// result returns an error if the rack does not match its parameters.
+func result(s rack.Status) error {
+	if s.State == rack.Rejected || s.State == rack.Failed {
+		return refused(fmt.Sprintf("rack %s is %s", s.Rack, s.State))
+	}
+	return nil
+}
+
+// show prints a status for people.
+func show(s rack.Status) {
 	fmt.Printf("%s  generation %d  %s  %.1f s\n", s.State, s.Generation, s.Time, s.DurationSeconds)
 	list := func(title string, problems []params.Problem) {
 		for _, p := range problems {
@@ -124,8 +170,4 @@ func show(s rack.Status) error {
 	if s.Omitted > 0 {
 		fmt.Printf("and %d more, complete in the rack's record and in the event\n", s.Omitted)
 	}
-	if s.State == rack.Rejected || s.State == rack.Failed {
-		return fmt.Errorf("rack %s is %s", s.Rack, s.State)
-	}
-	return nil
 }

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -148,7 +151,7 @@ and 2 more, complete in the rack's record and in the event
 		{"failed", statusText(t, failed), "Failed  generation 9  2026-11-21T04:00:00Z  0.0 s\nfailure  step queue: ServiceError: queue prod-karpenter: create: AccessDenied\n         Look at the function's role.\n", "sawhorse: rack prod is Failed\n", 1},
 		{"failed nobody knows where", statusText(t, unplaced), "Failed  generation 9  2026-11-21T04:00:00Z  0.0 s\nfailure  ABORTED: somebody stopped the execution\n         Nothing is lost.\n", "sawhorse: rack prod is Failed\n", 1},
 		{"paused", statusText(t, paused), "Paused  generation 10  2026-11-21T05:00:00Z  0.0 s\ndue      nodepools\n", "", 0},
-		{"garbled", "x", "", "sawhorse: parameter /sawhorse/racks/prod/status: decode: invalid character 'x' looking for beginning of value\n", 1},
+		{"garbled", "x", "", "sawhorse: parameter /sawhorse/racks/prod/status: decode: invalid character 'x' looking for beginning of value\n", 3},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			env := parameterStore(t, map[string]string{"/sawhorse/racks/prod/status": c.text})
@@ -218,12 +221,17 @@ func TestStatusWhileAPassRuns(t *testing.T) {
 	s.now = s.now.Add(time.Minute)
 	e.takes("nodepools", "wait", "1 NodeClaim(s) draining")
 	w := s.watcher()
-	running, err := w.passes.running(t.Context())
-	if err != nil || running == nil {
-		t.Fatalf("%v, %v", running, err)
+	server := httptest.NewServer(s)
+	defer server.Close()
+	text := inCloud(t, credentialsFor(t, server.URL), "status", "prod")
+	if want := "a pass is running since 2026-11-21T09:50:00Z: step nodepools since 2026-11-21T09:51:00Z: 1 NodeClaim(s) draining\nReconciled "; text.code != 3 || !strings.HasPrefix(text.stdout, want) {
+		t.Errorf("%+v, want %q", text, want)
 	}
-	if got, want := running.doing(), "a pass is running since 2026-11-21T09:50:00Z: step nodepools since 2026-11-21T09:51:00Z: 1 NodeClaim(s) draining"; got != want {
-		t.Errorf("%q, want %q", got, want)
+	data := inCloud(t, credentialsFor(t, server.URL), "status", "prod", "-o", "json")
+	at := time.Date(2026, 11, 21, 9, 50, 0, 0, time.UTC)
+	if got := decoded[standing](t, data.stdout); data.code != 3 || got.Running == nil ||
+		*got.Running != (running{executionARN + "second", at, "nodepools", at.Add(time.Minute), "1 NodeClaim(s) draining"}) {
+		t.Errorf("%+v", data)
 	}
 	if err := w.status(t.Context()); !errors.As(err, new(undecided)) {
 		t.Errorf("%v", err)
@@ -233,6 +241,10 @@ func TestStatusWhileAPassRuns(t *testing.T) {
 	s.parameters["karpenter_enabled"]++
 	if err := w.status(t.Context()); !errors.As(err, new(undecided)) {
 		t.Errorf("after a write: %v", err)
+	}
+	data = inCloud(t, credentialsFor(t, server.URL), "status", "prod", "-o", "json")
+	if got := decoded[standing](t, data.stdout); data.code != 3 || got.Running != nil || !slices.Equal(got.Unseen, []string{"karpenter_enabled version 2"}) {
+		t.Errorf("%+v", data)
 	}
 	s.parameters["karpenter_enabled"]--
 	s.reports(e, rack.Rejected)
@@ -249,6 +261,28 @@ func TestStatusWithoutTheRightToSeePasses(t *testing.T) {
 	concludes(t, w.status(t.Context()), "AccessDenied")
 }
 
+// The JSON has the status as it is stored, also if it is not known whether a pass is running.
+func TestStatusAsJSON(t *testing.T) {
+	for _, c := range []struct {
+		values map[string]string
+		args   []string
+		code   int
+		want   *rack.Status
+	}{
+		{map[string]string{"/sawhorse/racks/prod/status": statusText(t, reconciled)}, nil, 0, &reconciled},
+		{map[string]string{"/sawhorse/racks/prod/status": statusText(t, reconciled)}, []string{"--wait"}, 0, &reconciled},
+		{map[string]string{"/sawhorse/racks/prod/status": statusText(t, rejected)}, nil, 1, &rejected},
+		{map[string]string{"/sawhorse/racks/prod/status": statusText(t, reconciled), "no stack": "true"}, nil, 0, &reconciled},
+		{map[string]string{"/sawhorse/racks/prod/params/karpenter_enabled": "unset"}, nil, 1, nil},
+	} {
+		got := inCloud(t, parameterStore(t, c.values), append([]string{"status", "prod", "--output", "json"}, c.args...)...)
+		s := decoded[standing](t, got.stdout)
+		if got.code != c.code || s.Rack != "prod" || !reflect.DeepEqual(s.Status, c.want) || (s.Unknown != "") != (c.values["no stack"] != "") {
+			t.Errorf("%+v", got)
+		}
+	}
+}
+
 func TestStatusWaits(t *testing.T) {
 	got := inCloud(t, parameterStore(t, map[string]string{"/sawhorse/racks/prod/status": statusText(t, reconciled)}), "status", "prod", "--wait").ends(t, 0)
 	if !strings.HasPrefix(got.stdout, "Reconciled  generation 7") {
@@ -261,22 +295,23 @@ func TestStatusOfARackThatThereIsNot(t *testing.T) {
 	for _, c := range []struct {
 		what   string
 		values map[string]string
+		code   int
 		stderr string
 	}{
-		{"the wrong name", map[string]string{"/sawhorse/racks/prod2/params/paused": "true"}, "sawhorse: there is no rack prod in eu-central-1: it has no parameter below /sawhorse/racks/prod/params; look at the name, " +
-			"the region (AWS_REGION) and the prefix (SAWHORSE_PREFIX), or make the rack with `sawhorse register prod`\n"},
-		{"the wrong region", map[string]string{"no stack": "true"}, "sawhorse: there is no stack Sawhorse in eu-central-1: no state machine is named Sawhorse-reconcile; choose another region with AWS_REGION " +
+		{"the wrong name", map[string]string{"/sawhorse/racks/prod2/params/paused": "true"}, 1, "sawhorse: there is no rack prod in eu-central-1: it has no parameter below /sawhorse/racks/prod/params; check the name, " +
+			"the region (AWS_REGION) and the prefix (SAWHORSE_PREFIX), or create the rack with `sawhorse register prod`\n"},
+		{"the wrong region", map[string]string{"no stack": "true"}, 3, "sawhorse: there is no stack Sawhorse in eu-central-1: no state machine is named Sawhorse-reconcile; choose another region with AWS_REGION " +
 			"or another stack with SAWHORSE_STACK, or deploy this one\n"},
-		{"a new rack", map[string]string{"/sawhorse/racks/prod/params/karpenter_enabled": "unset"}, "sawhorse: rack prod has no status yet: no pass has had anything to do for it, or to say about it; " +
+		{"a new rack", map[string]string{"/sawhorse/racks/prod/params/karpenter_enabled": "unset"}, 1, "sawhorse: rack prod has no status yet: no pass has had anything to do for it, or to say about it; " +
 			"karpenter_auth_mode=true begins the work (parameters below /sawhorse/racks/prod/params: 1)\n"},
 	} {
-		if got := inCloud(t, parameterStore(t, c.values), "status", "prod"); got.code != 1 || got.stdout != "" || got.stderr != c.stderr {
+		if got := inCloud(t, parameterStore(t, c.values), "status", "prod"); got.code != c.code || got.stdout != "" || got.stderr != c.stderr {
 			t.Errorf("%s: %+v", c.what, got)
 		}
 	}
 }
 
-// Ctrl-C is not reported as an error of a library.
+// Ctrl-C ends a command that waits for AWS, without a message.
 func TestInterrupted(t *testing.T) {
 	s := settled(t, rack.Reconciled)
 	s.parameters["karpenter_enabled"]++ // so that watch waits
@@ -284,6 +319,11 @@ func TestInterrupted(t *testing.T) {
 	watching := make(chan struct{})
 	once := sync.OnceFunc(func() { close(watching) })
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil { // the command ended while it sent this
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
 		if s.ServeHTTP(w, r); strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".GetParametersByPath") {
 			once()
 		}
@@ -299,8 +339,33 @@ func TestInterrupted(t *testing.T) {
 	if err := command.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	if err := command.Wait(); err == nil || command.ProcessState.ExitCode() != 130 || stderr.String() != "sawhorse: interrupted; what goes on in AWS goes on\n" {
+	if err := command.Wait(); err == nil || command.ProcessState.ExitCode() != 130 || stderr.String() != "" {
 		t.Errorf("%v, %q", err, stderr.String())
+	}
+}
+
+// Ctrl-C ends a command that waits for its input.
+func TestInterruptedWhileReading(t *testing.T) {
+	for _, args := range [][]string{{"check", "-"}, {"check", "--batch", "-"}} {
+		command := exec.Command(os.Args[0], args...)
+		command.Env = append(os.Environ(), asCommand+"=1")
+		stdin, err := command.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := command.Start(); err != nil {
+			t.Fatal(err)
+		}
+		// More than a pipe holds: when it is written, the command is reading.
+		if _, err := stdin.Write(bytes.Repeat([]byte(" "), 1<<18)); err != nil {
+			t.Fatal(err)
+		}
+		if err := command.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		if err := command.Wait(); err == nil || command.ProcessState.ExitCode() != 130 {
+			t.Errorf("%v: %v", args, err)
+		}
 	}
 }
 

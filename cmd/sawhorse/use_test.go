@@ -4,42 +4,49 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
 // Wrong use exits with 2, prints a sentence on stderr, and nothing on stdout.
 func TestWrongUse(t *testing.T) {
 	for _, c := range []struct{ args, stdin, want string }{
-		{"", "", "usage: sawhorse COMMAND\n"},
-		{"chek -", "", `there is no command "chek"; did you mean check?`},
-		{"help chek", "", "did you mean check?"},
-		{"check", "", "usage: sawhorse check [--batch] FILE|-"},
-		{"check - -", on(""), "usage: sawhorse check [--batch] FILE|-"},
-		{"check --bach -", on(""), "flag provided but not defined: -bach\nusage: sawhorse check"},
+		{"chek -", "", "unknown command \"chek\" for \"sawhorse\"\n\nDid you mean this?\n\tcheck\nSee `sawhorse --help`."},
+		{"help chek", "", "Did you mean this?\n\tcheck\n"},
+		{"check", "", "FILE is missing\nSee `sawhorse check --help`."},
+		{"check - -", on(""), "there are 2 arguments; allowed is one, FILE\n"},
+		{"check --bach -", on(""), "unknown flag: --bach; did you mean --batch?\n"},
+		{"check -batch -", on(""), "in -batch; did you mean --batch?\n"},
 		{"check nowhere.json", "", "sawhorse: open nowhere.json: no such file or directory\n"},
 		{"check --batch nowhere.json", "", "open nowhere.json: no such file or directory"},
 		{"check .", "", "is a directory"},
 		{"check --batch .", "", "is a directory"},
-		{"render", "", "usage: sawhorse render"},
-		{"render -o xml -", on(""), "-o xml is no format\nusage: sawhorse render"},
-		{"render -o", "", "flag needs an argument: -o"},
+		{"render", "", "FILE is missing"},
+		{"render -o xml -", on(""), `invalid argument "xml" for "-o, --output" flag: allowed are json, yaml`},
+		{"render -o", "", "flag needs an argument: 'o' in -o"},
 		{"render --batch -o yaml -", on(""), "leave out -o yaml"},
-		{"plan", "", "usage: sawhorse plan"},
-		{"plan -o yaml -", on(""), "-o yaml is no format\nusage: sawhorse plan"},
-		{"plan --batch -", on(""), "flag provided but not defined: -batch"},
-		{"params prod", "", "usage: sawhorse params"},
-		{"params -o yaml", "", "-o yaml is no format"},
-		{"status", "", "usage: sawhorse status RACK"},
+		{"check --batch -o text -", on(""), "leave out -o text"},
+		{"plan", "", "FILE is missing"},
+		{"plan -o yaml -", on(""), "allowed are text, json"},
+		{"plan --batch -", on(""), "unknown flag: --batch"},
+		{"params prod", "", "for \"sawhorse params\""},
+		{"params -o yaml", "", "allowed are markdown, json"},
+		{"status", "", "RACK is missing"},
 		{"status Prod", "", `the rack's name is "Prod"; allowed is a-z first`},
-		{"watch a b", "", "usage: sawhorse watch RACK"},
-		{"register --rate 0 prod", "", "--rate 0 is no number of writes a second"},
+		{"watch a b", "", "there are 2 arguments; allowed is one, RACK"},
+		{"register --rate 0 prod", "", "--rate 0 is no number of writes per second"},
 		{"register prod karpenter_cpu_limits", "", "did you mean karpenter_cpu_limit?"},
 		{"register prod node_disk --all", "", "leave the names out"},
-		{"register --rate fast prod", "", `invalid value "fast" for flag -rate`},
-		{"completion", "", "usage: sawhorse completion bash|zsh|fish"},
-		{"completion ksh", "", `there is no completion for "ksh"`},
+		{"register --rate fast prod", "", `invalid argument "fast" for "--rate" flag`},
+		{"completion ksh", "", `there is no completion for "ksh"; allowed are bash, fish, powershell, zsh`},
 
 		{"check -", "", "stdin: the input cannot be read as a JSON object: it is empty"},
 		{"check -", "[]", "it does not begin with {"},
@@ -64,6 +71,12 @@ func TestWrongUse(t *testing.T) {
 		{"check -", onWith("", `"observed":[]`), "the input's observed is an array; allowed is an object"},
 		{"check -", onWith("", `"observed":{"nodegroups":{}}`), "observed.nodegroups is an object; allowed is an array"},
 		{"check -", onWith("", `"observed":{"nodegroups":[{"scalingConfig":{"minSize":"1"}}]}`), "observed.nodegroups.scalingConfig.minSize is text; allowed is a whole number"},
+		{"check -", onWith("", `"observed":{"nodegroup":[]}`), `the input's observed has the field "nodegroup"; did you mean nodegroups?`},
+		{"check -", onWith("", `"observed":{"nodeGroups":[]}`), `observed has the field "nodeGroups"; did you mean nodegroups?`},
+		{"plan -", onWith("", `"observed":{"nodeclaim":[]}`), `observed has the field "nodeclaim"; did you mean nodeclaims?`},
+		{"check -", onWith("", `"observed":{"cluster":{"verison":"1.35"}}`), `observed.cluster has the field "verison"; did you mean version?`},
+		{"check -", onWith("", `"observed":{"pools":{"workload":{"node":12}}}`), `observed.pools.workload has the field "node"; did you mean nodes?`},
+		{"check -", onWith("", `"observed":{"subnets":[{"id":"subnet-1"},{"zzzzzzz":1}]}`), `observed.subnets[1] has the field "zzzzzzz"; allowed are `},
 		{"render -", `{"rack":7}`, "the input's rack is a number"},
 		{"plan -", `{"rack":7}`, "the input's rack is a number"},
 	} {
@@ -78,13 +91,13 @@ func TestWrongUse(t *testing.T) {
 func TestFlagsBeforeAndBehindTheFile(t *testing.T) {
 	path := file(t, on(""))
 	for _, args := range [][]string{
-		{"render", "-o", "yaml", path}, {"render", path, "-o", "yaml"}, {"render", "--o=yaml", path}, {"render", path, "-o=yaml"}, {"render", "-o", "yaml", "--", path},
+		{"render", "-o", "yaml", path}, {"render", path, "-o", "yaml"}, {"render", "--output=yaml", path}, {"render", path, "--output", "yaml"}, {"render", path, "-o=yaml"}, {"render", "-o", "yaml", "--", path},
 	} {
 		if got := sawhorse(t, "", args...).ends(t, 0); !strings.HasPrefix(got.stdout, "apiVersion: ") {
 			t.Errorf("%v: %s", args, got.stdout)
 		}
 	}
-	for _, args := range [][]string{{"check", "--batch", "-"}, {"check", "-", "--batch"}, {"check", "-batch", "-"}} {
+	for _, args := range [][]string{{"check", "--batch", "-"}, {"check", "-", "--batch"}} {
 		if got := sawhorse(t, on("")+"\n"+on(""), args...).ends(t, 0); strings.Count(got.stdout, "\n") != 2 {
 			t.Errorf("%v: %s", args, got.stdout)
 		}
@@ -94,30 +107,38 @@ func TestFlagsBeforeAndBehindTheFile(t *testing.T) {
 	}
 }
 
+// subcommands returns the commands of the program, without those of cobra.
+func subcommands() (all []*cobra.Command) {
+	for _, c := range root().Commands() {
+		if c.Name() != "help" && c.Name() != "completion" {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// Every command and every flag explains itself, by each of the usual ways to ask.
 func TestHelp(t *testing.T) {
 	general := sawhorse(t, "", "help").ends(t, 0).stdout
-	for _, args := range []string{"--help", "-h"} {
-		if got := sawhorse(t, "", args).ends(t, 0).stdout; got != general {
+	for _, args := range [][]string{{}, {"--help"}, {"-h"}} {
+		if got := sawhorse(t, "", args...).ends(t, 0).stdout; got != general {
 			t.Errorf("%s: %s", args, got)
 		}
 	}
-	for _, c := range commands() {
-		if !strings.Contains(general, "\n  "+c.name+" "+c.args+" ") {
-			t.Errorf("help has no line for %s: %s", c.name, general)
+	for _, c := range subcommands() {
+		if !regexp.MustCompile(`(?m)^  ` + c.Name() + ` +` + c.Short + `$`).MatchString(general) {
+			t.Errorf("help has no line for %s: %s", c.Name(), general)
 		}
-		text := sawhorse(t, "", "help", c.name).ends(t, 0).stdout
-		if !strings.HasPrefix(text, "usage: sawhorse "+c.name+" "+c.args+"\n") {
-			t.Errorf("help %s: %s", c.name, text)
+		text := sawhorse(t, "", "help", c.Name()).ends(t, 0).stdout
+		if !strings.HasPrefix(text, c.Long) || !strings.Contains(text, "\nUsage:\n  sawhorse "+c.Use) {
+			t.Errorf("help %s: %s", c.Name(), text)
 		}
-		for _, f := range c.flags {
-			if !strings.Contains(text, "\n  "+f+" ") || !strings.Contains(c.args, f) {
-				t.Errorf("help %s does not explain %s: %s", c.name, f, text)
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Usage == "" {
+				t.Errorf("%s does not explain --%s", c.Name(), f.Name)
 			}
-		}
-		if explained := slices.Contains(c.flags, "--batch"); strings.Contains(text, "--batch") != explained {
-			t.Errorf("help %s is about a flag that it does not have: %s", c.name, text)
-		}
-		for _, args := range [][]string{{c.name, "--help"}, {c.name, "-h"}, {c.name, "file", "--help"}} {
+		})
+		for _, args := range [][]string{{c.Name(), "--help"}, {c.Name(), "-h"}, {c.Name(), "file", "--help"}} {
 			if got := sawhorse(t, "", args...).ends(t, 0).stdout; got != text {
 				t.Errorf("%v: %s", args, got)
 			}
@@ -151,30 +172,12 @@ func TestParams(t *testing.T) {
 	}
 }
 
-// completed returns bash's completions for a line whose last word is being typed.
-func completed(t *testing.T, words ...string) []string {
-	t.Helper()
-	script := `eval "$(cat)"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _sawhorse; printf '%s\n' "${COMPREPLY[@]}"`
-	command := exec.Command("bash", append([]string{"-euc", script, "bash"}, words...)...)
-	command.Dir = t.TempDir()
-	if err := os.WriteFile(filepath.Join(command.Dir, "rack.json"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return strings.Fields(execute(t, command, sawhorse(t, "", "completion", "bash").stdout).ends(t, 0).stdout)
-}
-
-func TestCompletion(t *testing.T) {
+// Each shell accepts its script.
+func TestCompletionScripts(t *testing.T) {
 	for _, shell := range []struct{ name, check string }{{"bash", "-n"}, {"zsh", "-n"}, {"fish", "--no-execute"}} {
 		script := sawhorse(t, "", "completion", shell.name).ends(t, 0).stdout
-		for _, c := range commands() {
-			if !strings.Contains(script, c.name) {
-				t.Errorf("%s: nothing completes %s", shell.name, c.name)
-			}
-			for _, word := range slices.Concat(c.flags, c.formats) {
-				if !strings.Contains(script, strings.TrimLeft(word, "-")) {
-					t.Errorf("%s: nothing completes %s %s", shell.name, c.name, word)
-				}
-			}
+		if !strings.Contains(script, "__complete") {
+			t.Errorf("%s: %s", shell.name, script)
 		}
 		if _, err := exec.LookPath(shell.name); err != nil {
 			if shell.name == "bash" {
@@ -190,27 +193,54 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-func TestBashCompletes(t *testing.T) {
-	var all []string
-	for _, c := range commands() {
-		all = append(all, c.name)
-	}
-	for _, c := range []struct{ words, want []string }{
-		{[]string{"sawhorse", ""}, append(slices.Clone(all), "help")},
-		{[]string{"sawhorse", "re"}, []string{"render", "register"}},
-		{[]string{"sawhorse", "help", ""}, all},
-		{[]string{"sawhorse", "check", "--"}, []string{"--batch"}},
-		{[]string{"sawhorse", "check", "ra"}, []string{"rack.json"}},
-		{[]string{"sawhorse", "plan", "-o", ""}, []string{"text", "json"}},
-		{[]string{"sawhorse", "render", "rack.json", "-o", "y"}, []string{"yaml"}},
-		{[]string{"sawhorse", "completion", ""}, shells},
-		{[]string{"sawhorse", "register", "prod", "--"}, []string{"--all", "--cluster", "--rate"}},
-		{[]string{"sawhorse", "watch", ""}, nil},
-		{[]string{"sawhorse", "status", "prod", "--"}, []string{"--wait"}},
-		{[]string{"sawhorse", "check", "a word", "--b"}, []string{"--batch"}},
+// Compares what the completion scripts ask the command for. The number is that of cobra's ShellCompDirective: 4 means
+// no files.
+func TestCompletes(t *testing.T) {
+	for _, c := range []struct {
+		words []string
+		want  string
+	}{
+		{[]string{"re"}, "register render :4"},
+		{[]string{"help", "pl"}, "plan :4"},
+		{[]string{"check", "--b"}, "--batch :4"},
+		{[]string{"check", ""}, ":0"}, // files
+		{[]string{"plan", "-o", ""}, "text json :4"},
+		{[]string{"render", "rack.json", "-o", ""}, "json yaml :4"},
+		{[]string{"render", "rack.json", "--output", ""}, "json yaml :4"}, // the shell takes those that begin as what was typed
+		{[]string{"completion", ""}, "bash fish powershell zsh :4"},
+		{[]string{"register", "prod", "--"}, "--all --cluster --help --rate :4"},
+		{[]string{"register", ""}, ":4"},
+		{[]string{"watch", ""}, ":4"},
+		{[]string{"status", "prod", "--w"}, "--wait :4"},
 	} {
-		if got := completed(t, c.words...); !slices.Equal(got, c.want) {
-			t.Errorf("%q: %q, want %q", c.words, got, c.want)
+		got := sawhorse(t, "", append([]string{"__completeNoDesc"}, c.words...)...)
+		if joined := strings.Join(strings.Fields(got.stdout), " "); got.code != 0 || joined != c.want {
+			t.Errorf("%q: %q, want %q", c.words, joined, c.want)
 		}
+	}
+}
+
+// register completes the names of parameters that have not been given yet.
+func TestParametersComplete(t *testing.T) {
+	all := strings.Fields(sawhorse(t, "", "__completeNoDesc", "register", "prod", "").stdout)
+	rest := strings.Fields(sawhorse(t, "", "__completeNoDesc", "register", "prod", "karpenter_cpu_limit", "").stdout)
+	if len(all) != len(params.Table)+1 || len(rest) != len(all)-1 || !slices.Contains(all, "karpenter_cpu_limit") || slices.Contains(rest, "karpenter_cpu_limit") {
+		t.Errorf("%q\n%q", all, rest)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	got := decoded[versions](t, sawhorse(t, "", "version", "-o", "json").ends(t, 0).stdout)
+	if got.Version != version() || got.Version == "" || got.Karpenter != names.KarpenterVersion || got.Kubernetes != "1.26 to 1.35" {
+		t.Errorf("%+v", got)
+	}
+	text := sawhorse(t, "", "version").ends(t, 0).stdout
+	for _, want := range []string{"sawhorse   " + got.Version + "\n", "Karpenter  " + got.Karpenter + "\n", "Kubernetes " + got.Kubernetes + "\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q has no %q", text, want)
+		}
+	}
+	if short := sawhorse(t, "", "--version").ends(t, 0).stdout; short != "sawhorse version "+got.Version+"\n" {
+		t.Errorf("%q", short)
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
+	"github.com/spf13/cobra"
 
 	"github.com/sawhorse-io/sawhorse/internal/rack"
 )
@@ -28,19 +28,22 @@ const (
 	silence = 12 * time.Second
 )
 
-func runWatch(ctx context.Context, use string, args []string) error {
-	name, err := rackArgument(args, use)
-	if err != nil {
-		return err
+func watchCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "watch RACK", Short: "Follow a pass until it ends", Args: onlyRack, ValidArgsFunction: cobra.NoFileCompletions,
+		Long: `Prints a line for each step, until a pass that has seen the current parameters has ended, and then the status. That pass may
+already have ended.` + aboutPasses + aboutCloud,
+		RunE: func(c *cobra.Command, args []string) error {
+			w, err := newWatcher(c.Context(), args[0])
+			if err != nil {
+				return looking(err)
+			}
+			if err := w.locate(c.Context()); err != nil {
+				return looking(err)
+			}
+			return looking(w.watch(c.Context(), func(line string) { fmt.Println(line) }))
+		},
 	}
-	w, err := newWatcher(ctx, name)
-	if err != nil {
-		return err
-	}
-	if err := w.locate(ctx); err != nil {
-		return err
-	}
-	return w.watch(ctx, func(line string) { fmt.Println(line) })
 }
 
 // watcher follows the passes of one rack.
@@ -49,14 +52,16 @@ type watcher struct {
 	ssm    *ssm.Client
 	rack   string
 	passes *passes
-	now    func() time.Time
-	wait   func(context.Context, time.Duration) error
+	// json makes it print the status as JSON.
+	json bool
+	now  func() time.Time
+	wait func(context.Context, time.Duration) error
 }
 
 func newWatcher(ctx context.Context, name string) (*watcher, error) {
-	aws, err := config.LoadDefaultConfig(ctx)
+	aws, err := account(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("AWS configuration: %w", err)
+		return nil, err
 	}
 	return &watcher{aws: aws, ssm: ssm.NewFromConfig(aws), rack: name, now: time.Now, wait: pause}, nil
 }
@@ -200,30 +205,33 @@ func (f finding) unsaid() string {
 
 // conclude prints the final result.
 func (w *watcher) conclude(f finding) error {
+	unseen := f.unseen()
+	if err := w.print(standing{Rack: w.rack, Status: f.status, Unseen: unseen}); err != nil {
+		return err
+	}
 	if f.status == nil {
 		return w.absent(f.tree)
 	}
-	result := show(*f.status)
-	switch unseen := f.unseen(); {
+	switch {
 	case len(unseen) > 0:
 		return undecided(fmt.Sprintf("no pass has seen %s yet, and none has begun for %s; the pass of the hourly audit will, or ask for one: "+
 			"docs/operate.md, Asking for a pass", strings.Join(unseen, ", "), patience))
 	case f.last != nil && f.last.failed != "" && f.status.State != rack.Failed:
-		return fmt.Errorf("the last pass of rack %s ended early and the status does not tell of it: %s (%s)",
-			w.rack, f.last.failed, f.last.execution)
+		return refused(fmt.Sprintf("the last pass of rack %s ended early and its status does not show it: %s (%s)",
+			w.rack, f.last.failed, f.last.execution))
 	}
-	return result
+	return result(*f.status)
 }
 
 // absent says why a rack has no status.
 func (w *watcher) absent(tree rack.Tree) error {
 	folder := paths().Params(w.rack)
 	if len(tree.Values) == 0 {
-		return fmt.Errorf("there is no rack %s in %s: it has no parameter below %s; look at the name, the region (AWS_REGION) and the prefix "+
-			"(SAWHORSE_PREFIX), or make the rack with `sawhorse register %s`", w.rack, w.aws.Region, folder, w.rack)
+		return refused(fmt.Sprintf("there is no rack %s in %s: it has no parameter below %s; check the name, the region (AWS_REGION) and the prefix "+
+			"(SAWHORSE_PREFIX), or create the rack with `sawhorse register %s`", w.rack, w.aws.Region, folder, w.rack))
 	}
-	return fmt.Errorf("rack %s has no status yet: no pass has had anything to do for it, or to say about it; karpenter_auth_mode=true begins the "+
-		"work (parameters below %s: %d)", w.rack, folder, len(tree.Values))
+	return refused(fmt.Sprintf("rack %s has no status yet: no pass has had anything to do for it, or to say about it; karpenter_auth_mode=true begins "+
+		"the work (parameters below %s: %d)", w.rack, folder, len(tree.Values)))
 }
 
 // readStatus returns nil if the rack has no status.

@@ -107,6 +107,8 @@ var owners = map[string][]string{
 	"github.com/cdklabs/cdk-nag-go":         {"cdk"},
 	"github.com/aws/constructs-go":          {"cdk"},
 	"github.com/aws/jsii-runtime-go":        {"cdk"},
+	"github.com/spf13/cobra":                {"cmd/sawhorse"},
+	"github.com/spf13/pflag":                {"cmd/sawhorse"},
 }
 
 // pure has the packages that use no service, no clock and no environment.

@@ -111,6 +111,16 @@ var checks = []check{
 		[]Source{Deployments, DaemonSets, Rules}, terminationHandler,
 	},
 	{
+		"pools", "the rack's NodePools and EC2NodeClasses, by their conditions, as a pass does",
+		"Karpenter launches nothing for a NodePool that is not Ready, or whose EC2NodeClass is not.",
+		[]Source{Parameters, Rules, NodePools}, nodePools,
+	},
+	{
+		"launches", "NodeClaims that have not launched, registered or initialized, and Karpenter's events about them in the last hour",
+		"Their pods stay Pending, and Karpenter tries the same again.",
+		[]Source{NodeClaims}, launches,
+	},
+	{
 		"budgets", "PodDisruptionBudgets",
 		"A drain waits for them: node replacement, consolidation and expiry stop at a budget that allows no eviction, " +
 			"and turning off waits its whole drain window.",

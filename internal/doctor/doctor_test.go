@@ -58,6 +58,7 @@ func healthy() *Observed {
 			daemonSet("kube-system", "aws-node", "amazon-k8s-cni", corev1.Toleration{Operator: corev1.TolerationOpExists}),
 		},
 		Budgets: []policyv1.PodDisruptionBudget{budget(nil, new(intstr.FromInt32(1)), 2, 1)},
+		Pools:   []PoolObject{{Kind: "EC2NodeClass", Name: "workload"}, {Kind: "NodePool", Name: "workload"}},
 	}
 }
 
@@ -317,6 +318,33 @@ var cases = []example{
 	{"bare-pods", "a static one", func(o *Observed) {
 		o.Pods[0].OwnerReferences, o.Pods[0].Annotations = nil, map[string]string{corev1.MirrorPodAnnotationKey: "x"}
 	}, nil},
+	{"pools", "a class without subnets, and its pool", func(o *Observed) {
+		o.Pools[0].NotReady, o.Pools[1].NotReady = "SubnetsReady=False SubnetsNotFound no subnets; Ready=False", "NodeClassReady=False NodeClassNotReady"
+	}, []string{"fails: EC2NodeClass workload is not Ready: SubnetsReady=False SubnetsNotFound no subnets", "fails: NodePool workload is not Ready: NodeClassReady=False"}},
+	{"pools", "nodes that did not register", func(o *Observed) { o.Pools[1].Unhealthy = "RegistrationFailed Failed to register node" },
+		[]string{"warns: the last nodes of NodePool workload did not launch or did not register: RegistrationFailed Failed"}},
+	{"pools", "none", func(o *Observed) { o.Pools = nil }, []string{"fails: the cluster has no NodePool workload"}},
+	{"pools", "none before it is on", func(o *Observed) { o.Pools, o.RuleExists = nil, false }, nil},
+	{"pools", "none once it is off", all(with(map[string]string{"karpenter_enabled": "false"}), func(o *Observed) { o.Pools = nil }), nil},
+	{"launches", "each cause once", func(o *Observed) {
+		o.Launches = []Launch{
+			{"workload-b", "Launched", "InsufficientCapacityError", "insufficient capacity, VcpuLimitExceeded: You have requested more vCPU capacity"},
+			{"workload-a", "Launched", "InsufficientCapacityError", "insufficient capacity, VcpuLimitExceeded: You have requested more than 64"},
+			{"workload-a", "Launched", "InsufficientCapacityError", "insufficient capacity, VcpuLimitExceeded: You have requested more than 64"},
+			{"workload-c", "Launched", "InsufficientCapacityError", "insufficient capacity, InsufficientInstanceCapacity: We currently do not have"},
+			{"workload-d", "Launched", "Unauthorized", "User is not authorized to perform this operation due to a service control policy"},
+			{"workload-e", "Registered", "NodeNotFound", "Node not registered with cluster"},
+			{"workload-f", "Initialized", "NodeNotReady", "Node status is NotReady"},
+			{"workload-g", "Launched", "LaunchFailed", "Instance launch failed"},
+		}
+	}, []string{
+		"fails: EC2 denied the launch to Karpenter's controller (1: workload-d); the last: Launched Unauthorized: User is not authorized",
+		"fails: vCPU quota is used up (2: workload-a, workload-b); the last: Launched InsufficientCapacityError: insufficient capacity, VcpuLimitExceeded: You have requested more than 64",
+		"fails: has not registered with the cluster (1: workload-e)",
+		"warns: EC2 had no capacity for the instance types that the pool allows (1: workload-c)",
+		"warns: not ready for pods (1: workload-f)",
+		"warns: NodeClaims that have not become nodes (1: workload-g); the last: Launched LaunchFailed: Instance launch failed",
+	}},
 	{"do-not-disrupt", "both words", func(o *Observed) {
 		o.Pods = append(o.Pods, pod("shop", "job", "system-1", nil, map[string]string{stay: "true"}),
 			pod("shop", "old", "system-1", nil, map[string]string{stayOfOld: "false"}))

@@ -62,6 +62,9 @@ type Observed struct {
 	StatefulSets []appsv1.StatefulSet
 	DaemonSets   []appsv1.DaemonSet
 	Budgets      []policyv1.PodDisruptionBudget
+	Pools        []PoolObject
+	// Launches are the NodeClaims that have not become nodes.
+	Launches []Launch
 }
 
 // Cluster is EKS's description of the cluster.

@@ -36,6 +36,8 @@ const (
 	StatefulSets   Source = kubernetes + "statefulsets"
 	DaemonSets     Source = kubernetes + "daemonsets"
 	Budgets        Source = kubernetes + "poddisruptionbudgets"
+	NodePools      Source = kubernetes + "nodepools, ec2nodeclasses"
+	NodeClaims     Source = kubernetes + "nodeclaims, events"
 )
 
 const kubernetes = "kubernetes "

@@ -34,6 +34,7 @@ var (
 	Secret         = Kind{"Secret", schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, true}
 	Service        = Kind{"Service", schema.GroupVersionResource{Version: "v1", Resource: "services"}, true}
 	ServiceAccount = Kind{"ServiceAccount", schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}, true}
+	Event          = Kind{"Event", schema.GroupVersionResource{Version: "v1", Resource: "events"}, true}
 	Namespace      = Kind{"Namespace", schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, false}
 
 	PodDisruptionBudget = Kind{
@@ -56,7 +57,7 @@ var (
 const rbacGroup = "rbac.authorization.k8s.io"
 
 var kinds = []Kind{
-	NodePool, NodeClaim, EC2NodeClass, Deployment, StatefulSet, DaemonSet, Node, Pod, Secret, Service, ServiceAccount, Namespace,
+	NodePool, NodeClaim, EC2NodeClass, Deployment, StatefulSet, DaemonSet, Node, Pod, Secret, Service, ServiceAccount, Event, Namespace,
 	PodDisruptionBudget, CustomResourceDefinition, ClusterRole, ClusterRoleBinding, Role, RoleBinding,
 }
 

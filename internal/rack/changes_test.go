@@ -74,7 +74,7 @@ func TestWhatAChangeAsksFor(t *testing.T) {
 		{what: "null", payload: `null`, malformed: "has a detail that is no JSON object"},
 		{what: "a list", payload: `[]`, malformed: "has a detail that is no JSON object"},
 		{what: "an unknown field", payload: `{"rack":"demo","dryRun":true}`, malformed: `has the unknown field "dryRun"`},
-		{what: "a field in other letters", payload: `{"Set":{"a":"1"}}`, malformed: `has the unknown field "Set"`},
+		{what: "a field in other letters", payload: `{"Set":{"a":"1"}}`, malformed: `has the unknown field "Set": it may have rack, set and unset; did you mean set?`},
 		{what: "a long field", payload: `{"` + long + `":1}`, malformed: `has the unknown field "` + long[:60] + `"`},
 		{what: "set as a list", payload: `{"set":["a"]}`, malformed: "has a set that is no object of texts"},
 		{what: "set as null", payload: `{"set":null}`, malformed: "has a set that is no object of texts"},

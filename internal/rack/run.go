@@ -34,6 +34,8 @@ type Run struct {
 	// Effects are the changes to the pools.
 	Effects []plan.Effect `json:"effects,omitempty"`
 	Steps   []StepRecord  `json:"-"`
+	// Request is the text by which the sender of a dry run recognizes the answer.
+	Request string `json:"-"`
 }
 
 // StepRecord is what one step of a run did, over all its calls.

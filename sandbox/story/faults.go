@@ -84,10 +84,16 @@ func Stopped(t *Teller) {
 	t.Chapter("A dry run that fails is answered")
 	refuse(t, "validate", "ssm:GetParametersByPath")
 	t.Type(`aws events put-events --entries '[{"EventBusName":"sawhorse","Source":"operator","DetailType":"Rack Reconcile Requested",` +
-		`"Detail":"{\"rack\":\"demo\",\"dryRun\":true}"}]' --query FailedEntryCount`)
-	heard(t, "the event", "dryRun error", "True StepFailed")
+		`"Detail":"{\"rack\":\"demo\",\"dryRun\":true,\"request\":\"try-1\"}"}]' --query FailedEntryCount`)
+	heard(t, "the event", "dryRun error request", "True StepFailed try-1")
 	allow(t, "validate")
 	t.Check("status", state, "Reconciled")
+
+	t.Chapter("A request with a misspelled field is only answered")
+	putEvents(t, "sawhorse", "Rack Reconcile Requested", map[string]any{"rack": "demo", "dryrun": true, "request": "try-2"})
+	heard(t, "the event", "rack request steps", "demo try-2 []")
+	putEvents(t, "sawhorse", "Rack Reconcile Requested", map[string]any{"full": true, "request": "try-3"})
+	heard(t, "the answer to one without a rack", "rack request", " try-3")
 }
 
 // StoppedOff stops the execution that turns Karpenter off while a function deletes the roles. The function itself

@@ -23,6 +23,8 @@ func (l *looker) kubernetes(ctx context.Context) {
 		{doctor.StatefulSets, func(ctx context.Context) error { return read(ctx, client, k8s.StatefulSet, &l.o.StatefulSets) }},
 		{doctor.DaemonSets, func(ctx context.Context) error { return read(ctx, client, k8s.DaemonSet, &l.o.DaemonSets) }},
 		{doctor.Budgets, func(ctx context.Context) error { return read(ctx, client, k8s.PodDisruptionBudget, &l.o.Budgets) }},
+		{doctor.NodePools, func(ctx context.Context) error { return l.pools(ctx, client) }},
+		{doctor.NodeClaims, func(ctx context.Context) error { return l.launches(ctx, client) }},
 	} {
 		l.look(each.source, func() error {
 			if closed != nil {

@@ -67,6 +67,7 @@ var ofCluster = []doctor.Source{
 	doctor.NodeGroups, doctor.AddOns, doctor.AddOnVersions, doctor.Associations, doctor.Provider, doctor.Subnets, doctor.SecurityGroups,
 	doctor.Endpoints,
 	doctor.Organization, doctor.Nodes, doctor.Pods, doctor.Deployments, doctor.StatefulSets, doctor.DaemonSets, doctor.Budgets,
+	doctor.NodePools, doctor.NodeClaims,
 }
 
 // looker fills in what was observed. Each look writes its own fields, so that looks can run in parallel.

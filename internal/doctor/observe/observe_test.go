@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -234,6 +235,57 @@ func TestLook(t *testing.T) {
 	}
 	if len(server.Writes) > 0 {
 		t.Errorf("it writes %v", server.Writes)
+	}
+}
+
+// What Karpenter says of its objects. A NodeClaim that has just begun has not failed, and neither has one that is being
+// deleted.
+func TestKarpenterObjects(t *testing.T) {
+	server := k8sfake.New(t)
+	ago := func(d time.Duration) string { return time.Now().Add(-d).UTC().Format(time.RFC3339) }
+	put := func(path, apiVersion, kind string, conditions ...any) map[string]any {
+		o := server.Put(path, apiVersion, kind, map[string]any{"status": map[string]any{"conditions": conditions}})
+		o.SetLabels(map[string]string{names.TagRack: "prod"})
+		return o.Object
+	}
+	condition := func(kind, status, reason string, age time.Duration) map[string]any {
+		return map[string]any{"type": kind, "status": status, "reason": reason, "message": "why", "lastTransitionTime": ago(age)}
+	}
+	put("/apis/karpenter.k8s.aws/v1/ec2nodeclasses/workload", "karpenter.k8s.aws/v1", "EC2NodeClass", condition("Ready", "True", "Ready", 0))
+	put("/apis/karpenter.sh/v1/nodepools/workload", "karpenter.sh/v1", "NodePool", condition("Ready", "True", "Ready", 0), condition("NodeRegistrationHealthy", "False", "RegistrationFailed", 0))
+	put("/apis/karpenter.sh/v1/nodepools/build", "karpenter.sh/v1", "NodePool", condition("NodeClassReady", "False", "NodeClassNotReady", 0))
+	server.Put("/apis/karpenter.sh/v1/nodepools/theirs", "karpenter.sh/v1", "NodePool", map[string]any{})
+	const claims, v1 = "/apis/karpenter.sh/v1/nodeclaims/", "karpenter.sh/v1"
+	launched := condition("Launched", "True", "Launched", time.Hour)
+	put(claims+"denied", v1, "NodeClaim", condition("Launched", "Unknown", "Unauthorized", 0), condition("Registered", "Unknown", "NodeNotFound", time.Hour))
+	put(claims+"new", v1, "NodeClaim", condition("Launched", "Unknown", "AwaitingReconciliation", 0))
+	put(claims+"starting", v1, "NodeClaim", launched, condition("Registered", "Unknown", "NodeNotFound", time.Minute))
+	put(claims+"absent", v1, "NodeClaim", launched, condition("Registered", "Unknown", "NodeNotFound", 6*time.Minute))
+	put(claims+"unready", v1, "NodeClaim", launched, condition("Registered", "True", "Registered", 0), condition("Initialized", "Unknown", "NodeNotReady", 6*time.Minute))
+	put(claims+"leaving", v1, "NodeClaim", condition("Launched", "Unknown", "LaunchFailed", 0))["metadata"].(map[string]any)["deletionTimestamp"] = ago(0)
+	put(claims+"node", v1, "NodeClaim", launched, condition("Registered", "True", "Registered", 0), condition("Initialized", "True", "Initialized", 0))
+	event := func(name, claim, reason string, age time.Duration) {
+		server.Put("/api/v1/namespaces/default/events/"+name, "v1", "Event", map[string]any{
+			"reason": reason, "message": "VcpuLimitExceeded: more", "involvedObject": map[string]any{"kind": "NodeClaim", "name": claim}, "lastTimestamp": ago(age),
+		})
+	}
+	event("a", "gone", "InsufficientCapacityError", time.Minute)
+	event("b", "older", "InsufficientCapacityError", 2*time.Hour)
+	event("c", "node", "Disrupted", time.Minute)
+	o := observed(t, &account{answers: answers()}, server.Dial)
+	wantPools := []doctor.PoolObject{
+		{Kind: "EC2NodeClass", Name: "workload"}, {Kind: "NodePool", Name: "build", NotReady: "NodeClassReady=False NodeClassNotReady why"},
+		{Kind: "NodePool", Name: "workload", Unhealthy: "RegistrationFailed why"},
+	}
+	wantLaunches := []doctor.Launch{
+		{NodeClaim: "absent", Step: "Registered", Reason: "NodeNotFound", Message: "why"}, {NodeClaim: "denied", Step: "Launched", Reason: "Unauthorized", Message: "why"},
+		{NodeClaim: "gone", Step: "Launched", Reason: "InsufficientCapacityError", Message: "VcpuLimitExceeded: more"},
+		{NodeClaim: "unready", Step: "Initialized", Reason: "NodeNotReady", Message: "why"},
+	}
+	slices.SortFunc(o.Pools, func(a, b doctor.PoolObject) int { return strings.Compare(a.Kind+a.Name, b.Kind+b.Name) })
+	slices.SortFunc(o.Launches, func(a, b doctor.Launch) int { return strings.Compare(a.NodeClaim, b.NodeClaim) })
+	if !slices.Equal(o.Pools, wantPools) || !slices.Equal(o.Launches, wantLaunches) || len(o.Unseen) > 0 {
+		t.Errorf("%+v\n%+v\n%v", o.Pools, o.Launches, o.Unseen)
 	}
 }
 

@@ -110,7 +110,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // known distinguishes a collection from an object that does not exist.
 func (s *Server) known(path string) bool {
 	for _, resource := range []string{
-		"nodes", "pods", "deployments", "secrets", "nodepools", "nodeclaims", "poddisruptionbudgets", "clusterroles", "clusterrolebindings",
+		"nodes", "pods", "deployments", "secrets", "nodepools", "nodeclaims", "ec2nodeclasses", "events",
+		"poddisruptionbudgets", "clusterroles", "clusterrolebindings",
 	} {
 		if strings.HasSuffix(path, "/"+resource) {
 			return true
@@ -129,7 +130,7 @@ func (s *Server) list(w http.ResponseWriter, path, selector string) {
 	for _, place := range slices.Sorted(maps.Keys(s.Objects)) {
 		object := s.Objects[place]
 		everywhere := strings.Replace(place, "/namespaces/"+object.GetNamespace(), "", 1)
-		if strings.HasPrefix(everywhere, path+"/") && wanted.Matches(labels.Set(object.GetLabels())) {
+		if (strings.HasPrefix(place, path+"/") || strings.HasPrefix(everywhere, path+"/")) && wanted.Matches(labels.Set(object.GetLabels())) {
 			items = append(items, object.Object)
 		}
 	}

@@ -93,7 +93,7 @@ func (b Bus) Refused(ctx context.Context, run rack.Run, change string, problems 
 
 func planned(run rack.Run, steps []plan.Step) events.Pass {
 	pass := events.Pass{
-		Rack: run.Rack, Generation: run.Generation, Execution: run.Execution,
+		Rack: run.Rack, Generation: run.Generation, Execution: run.Execution, Request: run.Request,
 		Pools: pools(run.Effects), Problems: Problems(run.Problems), Warnings: Problems(run.Warnings),
 	}
 	for _, s := range steps {

@@ -25,11 +25,11 @@ func TestDryRun(t *testing.T) {
 	} {
 		s := begin(t, rack.Run{})
 		bus := Bus{Events: s.cloud.Events, Name: "sawhorse"}
-		if err := bus.DryRun(t.Context(), rack.Run{Rack: "demo", Problems: c.problems}, []plan.Step{{Name: "queue"}}); err != nil {
+		if err := bus.DryRun(t.Context(), rack.Run{Rack: "demo", Problems: c.problems, Request: "r-1"}, []plan.Step{{Name: "queue"}}); err != nil {
 			t.Fatal(err)
 		}
 		kind, detail := s.sent()
-		if kind != c.kind || !detail.DryRun || !slices.Equal(detail.Steps, []string{"queue"}) || len(detail.Problems) != len(c.problems) {
+		if kind != c.kind || !detail.DryRun || detail.Request != "r-1" || !slices.Equal(detail.Steps, []string{"queue"}) || len(detail.Problems) != len(c.problems) {
 			t.Errorf("%s %+v", kind, detail)
 		}
 	}

@@ -33,6 +33,8 @@ type Event struct {
 	Step  string `json:"step"`
 	// DryRun means that a dry run failed. The report sends the event and changes no status.
 	DryRun bool `json:"dryRun"`
+	// Request is the text by which the sender of a dry run recognizes the answer.
+	Request string `json:"request"`
 }
 
 // Answer is the function's result.
@@ -288,7 +290,7 @@ func (r *Report) detail(event Event, run rack.Run, status rack.Status) events.Ou
 func (r *Report) pass(event Event, run rack.Run, status rack.Status) events.Pass {
 	pass := events.Pass{
 		Rack: event.Rack, Generation: event.Generation, Execution: event.Execution,
-		DryRun: event.DryRun, DurationSeconds: seconds(r.Now().Sub(event.Started)),
+		Request: event.Request, DryRun: event.DryRun, DurationSeconds: seconds(r.Now().Sub(event.Started)),
 	}
 	pass.Steps = event.Steps
 	for _, step := range run.Steps {

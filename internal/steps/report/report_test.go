@@ -547,7 +547,7 @@ func TestInterrupted(t *testing.T) {
 // A dry run that fails gets an event and changes nothing of the rack.
 func TestADryRunThatFailsIsAnswered(t *testing.T) {
 	s := begin(t, rack.Run{})
-	s.run(Event{Rack: "demo", Execution: "the dry run", Outcome: "Failed", Error: "StepFailed", Cause: `{"errorMessage":"x"}`, DryRun: true, Started: s.cloud.Now()})
+	s.run(Event{Rack: "demo", Execution: "the dry run", Outcome: "Failed", Error: "StepFailed", Cause: `{"errorMessage":"x"}`, DryRun: true, Request: "r-1", Started: s.cloud.Now()})
 	if kind, detail := s.sent(); kind != "Rack Reconcile Failed" || !detail.DryRun || detail.Reason != "x" || detail.Remedy == "" || detail.Execution != "the dry run" {
 		t.Errorf("%s %+v", kind, detail)
 	}

@@ -52,8 +52,9 @@ type scene struct {
 	// quiet are the states of the rounds that had nothing to tell.
 	quiet []rack.State
 
-	dry         []plan.Step
-	dryProblems []params.Problem
+	dry []plan.Step
+	// answered is the run of the last answer to a dry run or a refused event, with its problems.
+	answered rack.Run
 }
 
 const folder = "/sawhorse/racks/demo/params/"
@@ -80,7 +81,9 @@ func (s *scene) Quiet(run rack.Run, state rack.State) error {
 	return nil
 }
 
-func (s *scene) Refused(_ context.Context, _ rack.Run, change string, problems []params.Problem) error {
+func (s *scene) Refused(_ context.Context, run rack.Run, change string, problems []params.Problem) error {
+	run.Problems = problems
+	s.answered = run
 	s.refused, s.refusals = append(s.refused, change+": "+problems[0].Parameter), append(s.refusals, problems[0].Message)
 	return nil
 }
@@ -132,7 +135,7 @@ func (s *scene) Started(_ context.Context, _ rack.Run, steps []plan.Step) error 
 }
 
 func (s *scene) DryRun(_ context.Context, run rack.Run, steps []plan.Step) error {
-	s.dry, s.dryProblems = steps, run.Problems
+	s.dry, s.answered = steps, run
 	return nil
 }
 

@@ -25,8 +25,10 @@ type Event struct {
 	// Waits tells that the state machine knows what to do with Outdated: that of an earlier version, whose passes go on during a
 	// deployment, does not.
 	Waits bool `json:"waits"`
-	// Unknown is the event on Sawhorse's bus that is to be answered, where it is none of the requests that Sawhorse takes.
+	// Unknown is the event on Sawhorse's bus that is to be answered, if it is not a valid request.
 	Unknown UnknownEvent `json:"unknown"`
+	// Request is the text by which the sender of a dry run, or of an Unknown event, recognizes the answer.
+	Request string `json:"request"`
 }
 
 // About is what the log says of a call.
@@ -142,6 +144,9 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 		}
 	}
 	run := rack.Run{Rack: event.Rack, Generation: lease.Requested, Execution: event.Execution, Started: v.now()}
+	if event.DryRun {
+		run.Request = event.Request
+	}
 	tree, err := rack.ReadTree(ctx, v.reader, v.paths.Params(run.Rack))
 	if err != nil {
 		return Answer{}, err

@@ -189,12 +189,12 @@ func TestDryRun(t *testing.T) {
 	} {
 		s := begin(t, c.written...)
 		s.lease("another pass", false)
-		answer, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me", DryRun: true})
+		answer, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me", DryRun: true, Request: "r-1"})
 		s.must(err)
 		s.wants(answer, DryRun, false, "")
 		s.wants(Answer{Outcome: DryRun, Steps: s.dry}, DryRun, false, c.steps)
-		if len(s.dryProblems) != c.problems {
-			t.Errorf("%v: problems %v", c.written, s.dryProblems)
+		if len(s.answered.Problems) != c.problems || s.answered.Request != "r-1" {
+			t.Errorf("%v: %+v", c.written, s.answered)
 		}
 		s.wrote()
 	}
