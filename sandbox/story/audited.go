@@ -7,7 +7,7 @@ const (
 	ticks = `for minute in 00 05 10 15 20 25 30 35 40 45 50 55; do aws lambda invoke --function-name Sawhorse-resync ` +
 		`--payload '{"detail-type":"Scheduled Resync","time":"2026-01-02T03:'$minute':00Z"}' /dev/stdout --query StatusCode; done | grep demo`
 	// audits prints how many audits of the rack demo have ended.
-	audits = `aws logs filter-log-events --log-group-name /aws/lambda/Sawhorse-audit --query 'events[].message' --output text | grep -o '"msg":"audit","rack":"demo"' | wc -l | tr -d ' '`
+	audits = `aws logs filter-log-events --log-group-name /aws/lambda/Sawhorse-audit --query 'events[].message' --output text | grep -o '"msg":"audit","function":"audit","rack":"demo"' | wc -l | tr -d ' '`
 	// called prints the functions that have made calls since countAnew, and audited the calls of the function audit that
 	// write.
 	called = `curl -s "$AWS_ENDPOINT_URL/_sandbox/faults" | python3 -c '

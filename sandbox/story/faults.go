@@ -93,7 +93,7 @@ func Stopped(t *Teller) {
 	putEvents(t, "sawhorse", "Rack Reconcile Requested", map[string]any{"rack": "demo", "dryrun": true, "request": "try-2"})
 	heard(t, "the event", "rack request steps", "demo try-2 []")
 	putEvents(t, "sawhorse", "Rack Reconcile Requested", map[string]any{"full": true, "request": "try-3"})
-	heard(t, "the answer to one without a rack", "rack request", " try-3")
+	heard(t, "the answer to one without a rack", "rack request", "try-3")
 }
 
 // StoppedOff stops the execution that turns Karpenter off while a function deletes the roles. The function itself
