@@ -25,9 +25,10 @@ func commands() []command {
 				"stderr; with --batch it is that line's answer.\n" + aboutBatch + "  -o json|yaml  a JSON array, or YAML documents; json unless given\n" + aboutExit,
 		},
 		{
-			name: "plan", args: "[-o text|json] FILE|-", what: "print what a pass would do", flags: []string{"-o"}, formats: []string{"text", "json"}, files: true, run: runPlan,
-			help: aboutInput + "\n\nPrints the steps that differ from what was last applied (\"previous\"), and what becomes of each pool's nodes.\n" +
-				"  -o text|json  lines for people, or one JSON object; text unless given\n" + aboutExit,
+			name: "plan", args: "[--sections] [-o text|json] FILE|-", what: "print what a pass would do", flags: []string{"--sections", "-o"}, formats: []string{"text", "json"}, files: true, run: runPlan,
+			help: aboutInput + "\n\nPrints the steps that differ from what was last applied (\"previous\"), what differs, and what becomes of each pool's nodes.\n" +
+				"  --sections    print also what each step of the plan applies: policies, attributes, chart values, manifests, arguments\n" +
+				"  -o text|json  lines for people, or one JSON object with all sections; text unless given\n" + aboutExit,
 		},
 		{
 			name: "params", args: "[-o markdown|json]", what: "list every parameter", flags: []string{"-o"}, formats: []string{"markdown", "json"}, run: runParams,

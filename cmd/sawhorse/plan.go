@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 
+	"github.com/sawhorse-io/sawhorse/internal/judge"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
@@ -15,13 +16,24 @@ type outlook struct {
 	Goal plan.Goal `json:"goal"`
 	// Steps are the steps that a pass would take, in order.
 	Steps []plan.Step `json:"steps"`
+	// Sections are what all steps of the plan apply, in order.
+	Sections []sectionOfStep `json:"sections"`
 	// Pools has the effects on the pools. Pools that do not change are left out.
 	Pools []plan.Effect `json:"pools"`
+}
+
+// sectionOfStep is what one step applies.
+type sectionOfStep struct {
+	plan.Section
+	// Differs says what differs from what was applied last, a line for each place. It is absent if nothing does, or if
+	// the input has no previous parameters.
+	Differs []string `json:"differs,omitempty"`
 }
 
 func runPlan(_ context.Context, use string, args []string) error {
 	flags := flag.NewFlagSet("plan", flag.ContinueOnError)
 	format := flags.String("o", "text", "")
+	whole := flags.Bool("sections", false, "")
 	rest, err := parse(flags, use, args)
 	if err != nil {
 		return err
@@ -33,20 +45,43 @@ func runPlan(_ context.Context, use string, args []string) error {
 		return usage{use, fmt.Sprintf("-o %s is no format", *format)}
 	}
 	return once(rest[0], func(in input) (bool, error) {
-		verdict, steps, err := in.outlook()
-		if err != nil {
+		seen, paused, err := in.outlook()
+		switch {
+		case err != nil:
 			return false, err
-		}
-		seen := outlook{answer: answerOf(verdict), Goal: verdict.Plan.Goal, Steps: []plan.Step{}, Pools: []plan.Effect{}}
-		if seen.Accepted {
-			seen.Steps, seen.Pools = append(seen.Steps, steps...), append(seen.Pools, verdict.Plan.Effects...)
-		}
-		if *format == "json" {
+		case *format == "json":
 			return seen.Accepted, printJSON(seen, "  ")
 		}
-		seen.print(verdict.Config.Paused)
-		return seen.Accepted, nil
+		seen.print(paused)
+		if *whole {
+			err = seen.printSections()
+		}
+		return seen.Accepted, err
 	})
+}
+
+// outlook validates an input as a pass would, and compares its plan with what was applied last.
+func (in input) outlook() (seen outlook, paused bool, err error) {
+	last := in.applied()
+	verdict, steps, err := in.compared(judge.InForce{Plan: func() (*plan.Plan, error) { return &last.plan, nil }}, last)
+	if err != nil {
+		return seen, false, err
+	}
+	seen = outlook{answer: answerOf(verdict), Goal: verdict.Plan.Goal, Steps: []plan.Step{}, Sections: []sectionOfStep{}, Pools: []plan.Effect{}}
+	if !seen.Accepted {
+		return seen, false, nil
+	}
+	seen.Steps, seen.Pools = append(seen.Steps, steps...), append(seen.Pools, verdict.Plan.Effects...)
+	differs := map[string][]string{}
+	if in.Previous != nil {
+		for _, d := range plan.Differences(&last.plan, &verdict.Plan) {
+			differs[d.Step] = d.Lines
+		}
+	}
+	for _, s := range verdict.Plan.Sections() {
+		seen.Sections = append(seen.Sections, sectionOfStep{s, differs[s.Step]})
+	}
+	return seen, verdict.Config.Paused, nil
 }
 
 func (o outlook) print(paused bool) {
@@ -67,8 +102,26 @@ func (o outlook) print(paused bool) {
 	}
 	for i, step := range o.Steps {
 		fmt.Printf("%2d. %-20s %s\n", i+1, step.Name, step.Why)
+		for _, s := range o.Sections {
+			if s.Step == step.Name && step.Guards == "" { // the step that it guards shows what differs
+				for _, text := range s.Differs {
+					fmt.Println("    " + text)
+				}
+			}
+		}
 	}
 	for _, effect := range o.Pools {
 		fmt.Println(effect)
 	}
+}
+
+// printSections prints each section as JSON, under the step's name.
+func (o outlook) printSections() error {
+	for _, s := range o.Sections {
+		fmt.Printf("\n%s\n", s.Step)
+		if err := printJSON(s.Section.Section, "  "); err != nil {
+			return err
+		}
+	}
+	return nil
 }
