@@ -59,12 +59,17 @@ func (b Bus) Started(ctx context.Context, run rack.Run, steps []plan.Step) error
 	return b.Send(ctx, events.ReconcileStarted{Pass: planned(run, steps)})
 }
 
-// DryRun answers a dry run with what would become of the pass: Rejected, or Reconciled with the steps it would take.
-func (b Bus) DryRun(ctx context.Context, run rack.Run, steps []plan.Step) error {
+// DryRun answers a dry run with what would become of the pass: Rejected, or Reconciled with the steps it would take and
+// what differs from the plan in force.
+func (b Bus) DryRun(ctx context.Context, run rack.Run, steps []plan.Step, differences []plan.Difference) error {
 	pass := planned(run, steps)
 	pass.DryRun = true
 	if len(run.Problems) > 0 {
 		return b.Send(ctx, events.Rejected{Pass: pass})
+	}
+	pass.Differs = events.List[string]{}
+	for _, d := range differences {
+		pass.Differs = append(pass.Differs, d.Step)
 	}
 	return b.Send(ctx, events.Reconciled{Pass: pass})
 }

@@ -50,6 +50,7 @@ type scene struct {
 
 	dry         []plan.Step
 	dryProblems []params.Problem
+	differs     []string
 }
 
 const folder = "/sawhorse/racks/demo/params/"
@@ -116,8 +117,11 @@ func (s *scene) Started(_ context.Context, _ rack.Run, steps []plan.Step) error 
 	return nil
 }
 
-func (s *scene) DryRun(_ context.Context, run rack.Run, steps []plan.Step) error {
-	s.dry, s.dryProblems = steps, run.Problems
+func (s *scene) DryRun(_ context.Context, run rack.Run, steps []plan.Step, differences []plan.Difference) error {
+	s.dry, s.dryProblems, s.differs = steps, run.Problems, nil
+	for _, d := range differences {
+		s.differs = append(s.differs, d.Step)
+	}
 	return nil
 }
 
