@@ -67,7 +67,9 @@ func (in input) outlook() (seen outlook, paused bool, err error) {
 	if err != nil {
 		return seen, false, err
 	}
-	seen = outlook{answer: answerOf(verdict), Goal: verdict.Plan.Goal, Steps: []plan.Step{}, Sections: []sectionOfStep{}, Pools: []plan.Effect{}}
+	seen = outlook{
+		answer: answerOf(verdict), Goal: verdict.Plan.Goal, Steps: []plan.Step{}, Sections: []sectionOfStep{}, Pools: []plan.Effect{},
+	}
 	if !seen.Accepted {
 		return seen, false, nil
 	}

@@ -136,7 +136,8 @@ func (r *run) release(ctx context.Context) (steps.Progress, error) {
 // step again: the plan is a stored one, or other functions are being deployed at the same time.
 func (r *run) wanted(release plan.Release, values map[string]any) (rendered, error) {
 	if release.Version != names.KarpenterVersion {
-		return rendered{}, fmt.Errorf("release %s: the plan wants version %q and this function carries %s", release.Name, release.Version, names.KarpenterVersion)
+		return rendered{}, fmt.Errorf("release %s: the plan wants version %q and this function carries %s",
+			release.Name, release.Version, names.KarpenterVersion)
 	}
 	carried, err := digest(release.Name)
 	if err != nil {
