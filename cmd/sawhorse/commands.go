@@ -121,11 +121,7 @@ func unknownCommand(name string) error {
 	for _, c := range commands() {
 		all = append(all, c.name)
 	}
-	wrong := fmt.Sprintf("there is no command %q", name)
-	if near := params.Nearest(name, all); near != "" {
-		wrong += "; did you mean " + near + "?"
-	}
-	return usage{"sawhorse COMMAND\n" + synopsis(), wrong}
+	return usage{"sawhorse COMMAND\n" + synopsis(), fmt.Sprintf("there is no command %q; %s", name, params.DidYouMean(name, all, "see below"))}
 }
 
 // parse parses flags anywhere among the arguments, and returns the other arguments.

@@ -43,11 +43,7 @@ func readInput(text []byte) (input, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if !slices.Contains(inputFields, name) {
-			instead := "allowed are " + strings.Join(inputFields, ", ")
-			if near := params.Nearest(name, inputFields); near != "" {
-				instead = "did you mean " + near + "?"
-			}
-			return in, fmt.Errorf("the input has the field %q; %s", name, instead)
+			return in, fmt.Errorf("the input has the field %q; %s", name, params.DidYouMean(name, inputFields, "allowed are "+strings.Join(inputFields, ", ")))
 		}
 	}
 	if rack := fields["rack"]; rack == nil || string(rack) == "null" {

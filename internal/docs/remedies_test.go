@@ -10,9 +10,6 @@ import (
 
 // furtherRemedies are for sentences that do not say themselves what to do, by how they begin.
 var furtherRemedies = map[string]string{
-	"<name> has the instance type ":                        "Correct the name; where it is right and only new, set the architecture itself (karpenter_arch).",
-	"the instance <kind> <value> is none that":             "Correct the name, or leave it where AWS has the family or size and Karpenter's list is only older.",
-	"no instance type that Karpenter":                      "Take families that have these sizes and architectures, or leave one of the parameters out.",
 	"a disruption budget of ":                              "Nothing, if that is meant; else write a number or a share above 0, or give the budget a schedule.",
 	"a hop limit of ":                                      "Write 1, unless pods on the node's network really need its credentials.",
 	"NodePool <name> may have ":                            "Raise the limit, or let the workload shrink.",

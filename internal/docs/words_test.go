@@ -13,7 +13,7 @@ import (
 var spoken = map[string]string{
 	"err": "reason", "t": "type", "b": "budget", "at": "path", "uri": "value", "hops": "number", "count": "number", "first": "n", "disk": "GiB",
 	"text": "value", "short": "value", "shown": "value", "kindOf": "kind of JSON", "len": "number", "String": "amount", "what": "thing",
-	"DidYouMean": "suggestion", "suggestion": "suggestion", "instead": "suggestion", "remedy": "what to do", "reasons": "reason",
+	"DidYouMean": "suggestion", "suggestion": "suggestion", "instead": "suggestion", "others": "suggestion", "agree": "what to do", "gibs": "GiB", "display": "family", "remedy": "what to do", "reasons": "reason",
 	"Subject": "kind/namespace/name", "subject": "kind/namespace/name", "ArchOf": "arch", "health": "reason", "note": "reason", "Note": "reason", "ErrorMessage": "reason",
 	"found": "names", "all": "names", "foreign": "names", "compact": "names", "contested": "who", "shared": "names", "named": "value", "owned": "ids",
 	"busy": "pods", "waiting": "thing", "left": "names", "movers": "number", "figures": "figures of the shortage", "oidcissuer": "issuer", "lacking": "policies",

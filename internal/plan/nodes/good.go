@@ -58,7 +58,7 @@ func (d *draft) key() [sha256.Size]byte {
 			spec["limits"] = limits
 		}
 	}
-	text, err := json.Marshal([]any{d.kind, spec})
+	text, err := json.Marshal([]any{d.kind, spec, d.guessed})
 	if err != nil {
 		panic("nodes: " + d.kind + "/" + d.name + ": " + err.Error()) // plain data always marshals
 	}

@@ -20,8 +20,8 @@ type UnknownEvent struct {
 func (v *Validate) refuseUnknown(ctx context.Context, event Event) (Answer, error) {
 	detailType := event.Unknown.DetailType
 	problem := params.NewProblem("detail-type", "",
-		"the event's detail-type is %q; allowed are %q and %q; nothing was done for it; write one of these, and send it again%s",
-		detailType, events.TypeReconcileRequested, events.TypeParametersChangeRequested, params.DidYouMean(detailType, events.Requests))
+		"the event's detail-type is %q; allowed are %q and %q; nothing was done for it; send it again; %s",
+		detailType, events.TypeReconcileRequested, events.TypeParametersChangeRequested, params.DidYouMean(detailType, events.Requests, "write one of these"))
 	run := rack.Run{Rack: event.Rack, Execution: event.Execution, Started: v.now()}
 	return Answer{Outcome: Rejected, Steps: []plan.Step{}}, v.bus.Refused(ctx, run, event.Unknown.ID, []params.Problem{problem})
 }

@@ -17,9 +17,9 @@ func TestAnUnknownEventIsRefused(t *testing.T) {
 		"Order Placed":                       "",
 		strings.Repeat("Rack Reconcile ", 8): "",
 	} {
-		meant := ""
+		meant := "write one of these"
 		if nearest != "" {
-			meant = "; did you mean " + nearest + "?"
+			meant = "did you mean " + nearest + "?"
 		}
 		s := begin(t, auth)
 		s.cloud.Forget()
@@ -33,7 +33,7 @@ func TestAnUnknownEventIsRefused(t *testing.T) {
 		}
 		want := `7: detail-type: the event's detail-type is "` + misspelled + `"; `
 		if len(s.refused) != 1 || len(s.refusals) != 1 || !strings.HasPrefix(s.refused[0]+": "+s.refusals[0], want) ||
-			!strings.HasSuffix(s.refusals[0], "; write one of these, and send it again"+meant) {
+			!strings.HasSuffix(s.refusals[0], "; send it again; "+meant) {
 			t.Errorf("refused %q: %q, want %s…", s.refused, s.refusals, want)
 		}
 	}
