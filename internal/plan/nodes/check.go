@@ -21,13 +21,13 @@ func (c Compiled) Check() []params.Problem {
 		if d.idle && d.name == names.BuildPool && c.config.BuildSaysNothing() {
 			continue // everything in it is in the workload pool too
 		}
-		key := d.key()
-		if good.has(key) {
+		p := d.pieces()
+		if good.has(p.whole) {
 			continue
 		}
-		found := d.check()
+		found := d.check(p)
 		if len(found) == 0 {
-			good.add(key)
+			good.add(p.whole)
 		}
 		problems = append(problems, found...)
 	}
@@ -36,9 +36,9 @@ func (c Compiled) Check() []params.Problem {
 
 // check looks for unknown fields, then applies the CRD's schema and rules, then the checks that Karpenter makes when it
 // uses a NodePool.
-func (d *draft) check() []params.Problem {
+func (d *draft) check(p pieces) []params.Problem {
 	definition := crds[d.kind]()
-	unknown, refused, broken := definition.check(d.object)
+	unknown, refused, broken := d.validate(definition, p)
 	var problems []params.Problem
 	listed := map[string]bool{}
 	for _, path := range unknown {
@@ -71,10 +71,14 @@ func (d *draft) check() []params.Problem {
 	problems = append(problems, byRules...) // several may refer to one list
 	quantities := d.quantities()
 	add(quantities, overlap)
+	agreed := false
 	if len(refused) == 0 && len(quantities) == 0 {
-		add(d.unreadable(), overlap)
+		var unreadable []params.Problem
+		unreadable, agreed = d.unreadable()
+		add(unreadable, overlap)
 	}
-	add(d.typed(), overlap)
+	// A field that Karpenter does not have may be read as one that it has, because Go ignores the case of a key.
+	add(d.typed(agreed && len(problems) == 0), overlap)
 	add(stumbled, overlap)
 	return problems
 }

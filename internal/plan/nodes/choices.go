@@ -42,7 +42,8 @@ func (r requirement) same(other requirement) bool {
 // unknown reports whether the requirement asks for a value that no known instance type has.
 func (r requirement) unknown() bool {
 	return r.operator == "In" && slices.Contains(typeKeys, r.key) && slices.ContainsFunc(r.values, func(value string) bool {
-		return !slices.ContainsFunc(types(), func(tells map[string]string) bool { return tells[r.key] == value })
+		_, known := columns()[r.key].index[value]
+		return !known
 	})
 }
 
@@ -109,6 +110,31 @@ var types = sync.OnceValue(func() []map[string]string {
 	return all
 })
 
+// column has the distinct values that types has for a key, their indexes, and for each type the index of its value.
+type column struct {
+	values []string
+	index  map[string]int
+	of     []int
+}
+
+// columns has types by requirement key, so that a requirement is compared with each value once and not with each type.
+var columns = sync.OnceValue(func() map[string]column {
+	all := map[string]column{}
+	for _, key := range typeKeys {
+		c := column{index: map[string]int{}}
+		for _, tells := range types() {
+			value := tells[key]
+			if _, known := c.index[value]; !known {
+				c.index[value] = len(c.values)
+				c.values = append(c.values, value)
+			}
+			c.of = append(c.of, c.index[value])
+		}
+		all[key] = c
+	}
+	return all
+})
+
 // choices counts the known instance types that meet the requirements. known is false if a requirement is about
 // something that does not follow from the name, like the number of CPUs.
 func choices(requirements []requirement) (count int, known bool) {
@@ -127,11 +153,19 @@ func choices(requirements []requirement) (count int, known bool) {
 
 // left reports for each known instance type whether it meets the requirements that are about its name.
 func left(requirements []requirement) []bool {
-	all := make([]bool, len(types()))
-	for i, tells := range types() {
-		all[i] = !slices.ContainsFunc(requirements, func(r requirement) bool {
-			return slices.Contains(typeKeys, r.key) && !r.meets(tells[r.key])
-		})
+	all := slices.Repeat([]bool{true}, len(types()))
+	for _, r := range requirements {
+		c, is := columns()[r.key]
+		if !is {
+			continue
+		}
+		met := make([]bool, len(c.values))
+		for i, value := range c.values {
+			met[i] = r.meets(value)
+		}
+		for i, index := range c.of {
+			all[i] = all[i] && met[index]
+		}
 	}
 	return all
 }

@@ -18,15 +18,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
-
-	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// crd is one kind's schema and CEL rules, compiled from the CRD of the pinned Karpenter module.
+// crd is the schema and the CEL rules of one kind, or of a field, compiled from the CRD of the pinned Karpenter module.
 type crd struct {
+	schema     *apiextensions.JSONSchemaProps
 	structural *schema.Structural
 	validator  validation.SchemaValidator
 	rules      *cel.Validator
+	// isObject is true for a kind and false for a field.
+	isObject bool
+	// budget is the limit for the cost of the rules.
+	budget int64
+	// parts are the fields in the list parts.
+	parts []crd
 }
 
 // crds maps each kind to its CRD. Compiling the rules takes longer than everything else that validate does, so it is
@@ -51,25 +56,55 @@ func compileCRD(kind string) crd {
 		if err != nil {
 			panic(fmt.Sprintf("nodes: CRD of %s: structural schema: %v", kind, err))
 		}
-		validator, _, err := validation.NewSchemaValidator(&internal)
-		if err != nil {
-			panic(fmt.Sprintf("nodes: CRD of %s: validator: %v", kind, err))
+		whole := crd{
+			schema: &internal, structural: structural, validator: schemaValidator(kind, &internal),
+			rules: cel.NewValidator(structural, true, celconfig.PerCallLimit), isObject: true, budget: celconfig.RuntimeCELCostBudget,
 		}
-		return crd{structural, validator, cel.NewValidator(structural, true, celconfig.PerCallLimit)}
+		for _, path := range parts[kind] {
+			whole.parts = append(whole.parts, whole.part(kind, path))
+		}
+		return whole
 	}
 	panic("nodes: the Karpenter module has no CRD of " + kind)
+}
+
+func schemaValidator(kind string, schema *apiextensions.JSONSchemaProps) validation.SchemaValidator {
+	validator, _, err := validation.NewSchemaValidator(schema)
+	if err != nil {
+		panic(fmt.Sprintf("nodes: CRD of %s: validator: %v", kind, err))
+	}
+	return validator
+}
+
+// part returns the schema and the rules of a field below spec. The API server's cost budget is for the whole object: all
+// parts together get less than half of it, and the rest of a valid object costs much less than the other half.
+func (c crd) part(kind string, path []string) crd {
+	p := crd{schema: c.schema, structural: c.structural, rules: c.rules, budget: c.budget / 16}
+	for _, name := range append([]string{"spec"}, path...) {
+		schema, structural := p.schema.Properties[name], p.structural.Properties[name]
+		p.schema, p.structural = &schema, &structural
+		if p.rules == nil {
+			continue
+		}
+		rules, has := p.rules.Properties[name]
+		if p.rules = &rules; !has {
+			p.rules = nil
+		}
+	}
+	p.validator = schemaValidator(kind, p.schema)
+	return p
 }
 
 // check treats an object as the API server does at creation: it removes null fields, sets defaults, and applies schema
 // and rules. unknown has the paths of fields that the API server would silently drop, refused the errors of the schema,
 // broken those of the rules.
-func (c crd) check(object plan.Object) (unknown []string, refused, broken field.ErrorList) {
-	copied := runtime.DeepCopyJSON(object)
-	unknown = pruning.PruneWithOptions(copied, c.structural, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+func (c crd) check(object any) (unknown []string, refused, broken field.ErrorList) {
+	copied := runtime.DeepCopyJSONValue(object)
+	unknown = pruning.PruneWithOptions(copied, c.structural, c.isObject, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 	defaulting.PruneNonNullableNullsWithoutDefaults(copied, c.structural)
 	defaulting.Default(copied, c.structural)
 	refused = validation.ValidateCustomResource(nil, copied, c.validator)
-	broken, _ = c.rules.Validate(context.Background(), nil, c.structural, copied, nil, celconfig.RuntimeCELCostBudget)
+	broken, _ = c.rules.Validate(context.Background(), nil, c.structural, copied, nil, c.budget)
 	if len(refused) > 0 {
 		// The API server stops here. Users get all problems at once, so the errors of the rules are kept, except those
 		// of rules that could not be evaluated because a value has the wrong type.

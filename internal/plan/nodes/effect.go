@@ -106,7 +106,7 @@ func (m manifests) decode() decoded {
 func decode(object plan.Object, kind string, into any) bool {
 	stored := &draft{kind: kind}
 	err := utiljson.Unmarshal(encode(object), &stored.object)
-	if err != nil || inner(stored.object, "spec") == nil || len(stored.check()) > 0 {
+	if err != nil || inner(stored.object, "spec") == nil || len(stored.check(stored.pieces())) > 0 {
 		return false
 	}
 	structural := crds[kind]().structural

@@ -10,36 +10,47 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
-// memory remembers the hashes of manifests that passed the checks. The racks of a batch, and the passes of a rack, have
-// most manifests in common. When it is full it is cleared.
+// hash identifies something that was checked.
+type hash = [sha256.Size]byte
+
+// memory remembers the hashes of manifests, and of parts of manifests, that passed the checks. The racks of a batch,
+// and the passes of a rack, have most of them in common. When it is full it is cleared.
 type memory struct {
 	mutex sync.Mutex
-	known map[[sha256.Size]byte]bool
+	known map[hash]bool
 }
 
 const mostRemembered = 4096
 
 var good memory
 
-func (m *memory) has(key [sha256.Size]byte) bool {
+func (m *memory) has(key hash) bool {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	return m.known[key]
 }
 
-func (m *memory) add(key [sha256.Size]byte) {
+func (m *memory) add(key hash) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	if m.known == nil || len(m.known) >= mostRemembered {
-		m.known = map[[sha256.Size]byte]bool{}
+		m.known = map[hash]bool{}
 	}
 	m.known[key] = true
 }
 
-// key returns a hash of everything that the check of a manifest depends on. It leaves out values that are always valid:
-// those that Sawhorse derives from the names of rack and cluster, and limits that come from integer parameters. Without
-// them, most racks have the same manifests.
-func (d *draft) key() [sha256.Size]byte {
+// hashOf returns a hash of plain data.
+func hashOf(data ...any) hash {
+	text, err := json.Marshal(data)
+	if err != nil {
+		panic("nodes: hash: " + err.Error()) // plain data always marshals
+	}
+	return sha256.Sum256(text)
+}
+
+// varying returns the spec without values that are always valid: those that Sawhorse derives from the names of rack and
+// cluster, and limits that come from integer parameters. Without them, most racks have the same manifests.
+func (d *draft) varying() map[string]any {
 	spec, _ := d.object["spec"].(map[string]any)
 	spec = maps.Clone(spec)
 	for _, own := range []string{"role", "subnetSelectorTerms", "securityGroupSelectorTerms"} {
@@ -58,9 +69,5 @@ func (d *draft) key() [sha256.Size]byte {
 			spec["limits"] = limits
 		}
 	}
-	text, err := json.Marshal([]any{d.kind, spec})
-	if err != nil {
-		panic("nodes: " + d.kind + "/" + d.name + ": " + err.Error()) // plain data always marshals
-	}
-	return sha256.Sum256(text)
+	return spec
 }

@@ -95,10 +95,10 @@ func (c candidate) takesAll(later candidate) bool {
 	switch {
 	case c.pool.guessed || later.pool.guessed: // the architecture is unknown
 	case c.weight > later.weight && len(later.taints) == 0:
-	case !c.launches() || !c.likeNodes(later):
-	case !c.admits(later):
+	case !c.admits(later): // this, the cheapest comparison, is false for most pairs of pools
+	case !c.offers(later):
 	default:
-		return c.offers(later)
+		return c.launches() && c.likeNodes(later)
 	}
 	return false
 }
@@ -152,13 +152,13 @@ func (c candidate) admits(later candidate) bool {
 
 // offers reports whether the pool may launch everything that the later one may.
 func (c candidate) offers(later candidate) bool {
-	if !slices.Contains(later.types, true) || slices.ContainsFunc(later.requirements, requirement.unknown) {
-		return false
-	}
 	for i := range later.types {
 		if later.types[i] && !c.types[i] {
 			return false
 		}
+	}
+	if !slices.Contains(later.types, true) || slices.ContainsFunc(later.requirements, requirement.unknown) {
+		return false
 	}
 	for _, r := range c.requirements {
 		switch {

@@ -22,8 +22,8 @@ import (
 
 // typed calls Karpenter's own checks for each label, taint and requirement separately, so that a refusal can be
 // attributed to one of them. It then checks for duplicate taints, durations and budgets. What does not fit Karpenter's
-// types has been refused before.
-func (d *draft) typed() []params.Problem {
+// types has been refused before. agreed means that Karpenter's check accepts the whole template, and so each of them.
+func (d *draft) typed(agreed bool) []params.Problem {
 	if d.kind != "NodePool" {
 		return d.aliases()
 	}
@@ -35,14 +35,16 @@ func (d *draft) typed() []params.Problem {
 			problems = append(problems, disliked(from, err))
 		}
 	}
-	labels := inner(inner(template, "metadata"), "labels")
-	for _, key := range slices.Sorted(maps.Keys(labels)) {
-		ask(map[string]any{"metadata": map[string]any{"labels": map[string]any{key: labels[key]}}}, "metadata", "labels", key)
-	}
-	for _, list := range []string{"taints", "startupTaints", "requirements"} {
-		entries, _ := inner(template, "spec")[list].([]any)
-		for i, entry := range entries {
-			ask(map[string]any{"spec": map[string]any{list: []any{entry}}}, "spec", list, strconv.Itoa(i))
+	if !agreed {
+		labels := inner(inner(template, "metadata"), "labels")
+		for _, key := range slices.Sorted(maps.Keys(labels)) {
+			ask(map[string]any{"metadata": map[string]any{"labels": map[string]any{key: labels[key]}}}, "metadata", "labels", key)
+		}
+		for _, list := range []string{"taints", "startupTaints", "requirements"} {
+			entries, _ := inner(template, "spec")[list].([]any)
+			for i, entry := range entries {
+				ask(map[string]any{"spec": map[string]any{list: []any{entry}}}, "spec", list, strconv.Itoa(i))
+			}
 		}
 	}
 	// The API server checks these annotations only when a NodeClaim is created.
@@ -81,8 +83,9 @@ func readableAlias(alias string) bool {
 }
 
 // unreadable checks that the manifest fits Karpenter's Go types. The CRD accepts integers that overflow them, and
-// Karpenter then cannot read any object of the kind.
-func (d *draft) unreadable() []params.Problem {
+// Karpenter then cannot read any object of the kind. agreed reports whether Karpenter's check accepts the template of a
+// NodePool.
+func (d *draft) unreadable() (problems []params.Problem, agreed bool) {
 	var into any = &karpenter.NodePool{}
 	if d.kind == "EC2NodeClass" {
 		into = &ec2.EC2NodeClass{}
@@ -91,11 +94,16 @@ func (d *draft) unreadable() []params.Problem {
 	if err != nil {
 		panic("nodes: " + d.kind + "/" + d.name + ": " + err.Error()) // plain data always marshals
 	}
-	var wrong *json.UnmarshalTypeError
-	if !errors.As(json.Unmarshal(text, into), &wrong) {
-		return nil
+	err = json.Unmarshal(text, into)
+	if pool, is := into.(*karpenter.NodePool); is && err == nil {
+		agreed = pool.RuntimeValidate(context.Background()) == nil
 	}
-	return []params.Problem{d.blame(d.route(wrong.Field)).problem("has a %s, which Karpenter cannot read as %s; change it or leave it out", wrong.Value, wrong.Type)}
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return nil, agreed
+	}
+	return []params.Problem{d.blame(d.route(wrong.Field)).problem(
+		"has a %s, which Karpenter cannot read as %s; change it or leave it out", wrong.Value, wrong.Type)}, false
 }
 
 // durations checks that Go can parse the durations. The CRD checks their characters only, and Karpenter cannot read a
