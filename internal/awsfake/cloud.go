@@ -83,7 +83,11 @@ func (c *Calls) Writes() []string {
 }
 
 // Now returns the clock's time. Each call advances the clock by a second.
-func (c *Calls) Now() time.Time { return c.now }
+func (c *Calls) Now() time.Time {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.now
+}
 
 // Pass advances the clock.
 func (c *Calls) Pass(d time.Duration) { c.now = c.now.Add(d) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
@@ -24,10 +25,12 @@ type EKS struct {
 	// Changed is called when EKS has created a group, or deleted it (there is false).
 	Changed func(group *types.Nodegroup, there bool)
 
-	mode   types.AuthenticationMode
-	looks  map[string]int // how often the cluster ("") or a group has been described during its update
-	serial int
-	roles  *IAM
+	// settling is for settle: groups may be described at the same time.
+	settling sync.Mutex
+	mode     types.AuthenticationMode
+	looks    map[string]int // how often the cluster ("") or a group has been described during its update
+	serial   int
+	roles    *IAM
 	// ended holds the deleted access entries, by principal ARN.
 	ended map[string]ended
 }

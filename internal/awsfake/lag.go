@@ -28,5 +28,5 @@ type Lag struct {
 
 // lags reports whether something created at a time is still unknown.
 func (c *Calls) lags(made *time.Time, lag time.Duration) bool {
-	return made != nil && c.now.Sub(*made) < lag
+	return made != nil && c.Now().Sub(*made) < lag
 }

@@ -12,6 +12,8 @@ import (
 // settle completes a group's update, creation or deletion once the group has been described often enough. It returns
 // nil if the group is gone.
 func (e *EKS) settle(name string) *types.Nodegroup {
+	e.settling.Lock()
+	defer e.settling.Unlock()
 	group := e.Groups[name]
 	if group == nil {
 		return nil

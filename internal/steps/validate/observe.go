@@ -12,6 +12,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/observe"
@@ -50,41 +51,78 @@ func (v *Validate) observe(ctx context.Context, config params.Config, records pl
 		return facts, v.lost(ctx, config, &facts)
 	}
 	facts.Cluster = cluster
-	if facts.Records.Claim, err = v.store.Claimant(ctx, cluster.ARN); err != nil {
+	err = together(ctx,
+		func(ctx context.Context) (err error) {
+			facts.Records.Claim, err = v.store.Claimant(ctx, cluster.ARN)
+			return err
+		},
+		func(ctx context.Context) (err error) {
+			facts.NodeGroups, err = v.nodegroups(ctx, config.ClusterName)
+			return err
+		},
+		func(ctx context.Context) (err error) {
+			facts.Architectures, err = v.architectures(ctx, config)
+			return err
+		},
+		func(ctx context.Context) error {
+			return v.credentials(ctx, config, records.Credentials, cluster.Cluster, &facts)
+		},
+		func(ctx context.Context) (err error) {
+			if config.Enabled && !records.WasOn {
+				facts.Foreign, err = v.foreign(ctx, config.Rack, cluster.ARN)
+			}
+			return err
+		})
+	if err != nil {
 		return facts, err
 	}
-	if facts.NodeGroups, err = v.nodegroups(ctx, config.ClusterName); err != nil {
-		return facts, err
-	}
-	if facts.Records.Emptied, err = v.emptied(ctx, config, facts); err != nil {
-		return facts, err
-	}
-	if err := v.network(ctx, config, &facts); err != nil {
-		return facts, err
-	}
-	if facts.Architectures, err = v.architectures(ctx, config); err != nil {
-		return facts, err
-	}
-	if config.Enabled && records.Credentials == "" {
-		if facts.PodIdentity, err = v.podIdentity(ctx, config.ClusterName); err != nil {
-			return facts, err
-		}
-	}
-	// IRSA needs the provider as long as it is used.
-	if config.Enabled && records.Credentials != "podidentity" && !facts.PodIdentity {
-		if err = v.oidcProvider(ctx, cluster.Cluster, &facts); err != nil {
-			return facts, err
-		}
-	}
-	if config.Enabled {
-		if facts.SystemPolicies, err = v.systemPolicies(ctx, config, facts); err != nil {
-			return facts, err
-		}
-	}
-	if config.Enabled && !records.WasOn {
-		facts.Foreign, err = v.foreign(ctx, config.Rack, cluster.ARN)
-	}
+	known := facts // the following reads need the node groups, and only set what is not in known
+	err = together(ctx,
+		func(ctx context.Context) (err error) {
+			facts.Records.Emptied, err = v.emptied(ctx, config, known)
+			return err
+		},
+		func(ctx context.Context) (err error) {
+			facts.Subnets, err = v.subnets(ctx, config, known)
+			return err
+		},
+		func(ctx context.Context) (err error) {
+			facts.SecurityGroups, err = v.groups(ctx, config, known)
+			return err
+		},
+		func(ctx context.Context) (err error) {
+			if config.Enabled {
+				facts.SystemPolicies, err = v.systemPolicies(ctx, config, known)
+			}
+			return err
+		})
 	return facts, err
+}
+
+// together runs reads that do not depend on each other, and returns the first error. It limits the number of requests at a
+// time, because AWS's rates are for all racks of an account.
+func together(ctx context.Context, reads ...func(context.Context) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(5)
+	for _, read := range reads {
+		group.Go(func() error { return read(ctx) })
+	}
+	return group.Wait()
+}
+
+// credentials reads what decides between EKS Pod Identity and IRSA. IRSA needs the OIDC provider as long as it is used.
+func (v *Validate) credentials(
+	ctx context.Context, config params.Config, chosen string, cluster plan.Cluster, facts *plan.Facts,
+) (err error) {
+	if config.Enabled && chosen == "" {
+		if facts.PodIdentity, err = v.podIdentity(ctx, config.ClusterName); err != nil {
+			return err
+		}
+	}
+	if config.Enabled && chosen != "podidentity" && !facts.PodIdentity {
+		return v.oidcProvider(ctx, cluster, facts)
+	}
+	return nil
 }
 
 // lost notes that the rack's cluster is gone, if it is the one that EKS was asked for.
@@ -123,31 +161,40 @@ func (v *Validate) nodegroups(ctx context.Context, cluster string) ([]plan.NodeG
 		all = append(all, page.Nodegroups...)
 	}
 	slices.Sort(all)
+	described, reads := make([]*plan.NodeGroup, len(all)), make([]func(context.Context) error, len(all))
+	for i, name := range all {
+		reads[i] = func(ctx context.Context) (err error) {
+			described[i], err = v.nodegroup(ctx, cluster, name)
+			return err
+		}
+	}
+	if err := together(ctx, reads...); err != nil {
+		return nil, err
+	}
 	var groups []plan.NodeGroup
-	for _, name := range all {
-		out, err := v.eks.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: &cluster, NodegroupName: &name})
-		if missing(err) {
-			continue // deleted since the list
+	for _, group := range described {
+		if group != nil {
+			groups = append(groups, *group)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("node group %s: describe: %w", name, err)
-		}
-		group, err := v.nodegroup(ctx, out.Nodegroup)
-		if err != nil {
-			return nil, err
-		}
-		groups = append(groups, group)
 	}
 	return groups, nil
 }
 
-func (v *Validate) nodegroup(ctx context.Context, g *types.Nodegroup) (plan.NodeGroup, error) {
-	group := observe.NodeGroup(g)
-	if group.Gone() {
-		return group, nil // its launch template may be gone too
+// nodegroup is nil where the group has been deleted since the list.
+func (v *Validate) nodegroup(ctx context.Context, cluster, name string) (*plan.NodeGroup, error) {
+	out, err := v.eks.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: &cluster, NodegroupName: &name})
+	if missing(err) {
+		return nil, nil
 	}
-	err := v.template(ctx, g.LaunchTemplate, &group)
-	return group, err
+	if err != nil {
+		return nil, fmt.Errorf("node group %s: describe: %w", name, err)
+	}
+	group := observe.NodeGroup(out.Nodegroup)
+	if group.Gone() {
+		return &group, nil // its launch template may be gone too
+	}
+	err = v.template(ctx, out.Nodegroup.LaunchTemplate, &group)
+	return &group, err
 }
 
 // emptied are the sizes that build groups go back to although Karpenter is on: Cluster Autoscaler is told of them.
@@ -176,56 +223,63 @@ func (v *Validate) emptied(ctx context.Context, config params.Config, facts plan
 	return sizes, nil
 }
 
-// network reads the tags of the chosen subnets and security groups: those that the parameters name, else those of the node
-// groups and the cluster's own. It filters by id instead of asking for ids, because EC2 refuses the whole call for one that
-// does not exist.
-func (v *Validate) network(ctx context.Context, config params.Config, facts *plan.Facts) error {
-	subnets, groups := config.SubnetIDs, config.SecurityGroupIDs
-	lost := false
-	for _, g := range facts.Present() {
-		if len(config.SubnetIDs) == 0 {
-			subnets = append(subnets, g.Subnets...)
+// subnets reads the tags of the chosen subnets: those that the parameters name, else those of the node groups. It filters by
+// id instead of asking for ids, because EC2 refuses the whole call for one that does not exist.
+func (v *Validate) subnets(ctx context.Context, config params.Config, facts plan.Facts) (found []plan.Tagged, err error) {
+	ids := slices.Clone(config.SubnetIDs)
+	if len(ids) == 0 {
+		for _, g := range facts.Present() {
+			ids = append(ids, g.Subnets...)
 		}
-		if len(config.SecurityGroupIDs) == 0 {
-			groups = append(groups, g.SecurityGroups...)
+	}
+	if ids = unique(ids); len(ids) == 0 {
+		return nil, nil
+	}
+	pages := ec2.NewDescribeSubnetsPaginator(v.ec2, &ec2.DescribeSubnetsInput{Filters: []ec2types.Filter{{Name: new("subnet-id"), Values: ids}}})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("subnets %s: describe: %w", strings.Join(ids, ", "), err)
+		}
+		for _, s := range page.Subnets {
+			found = append(found, plan.Tagged{ID: value(s.SubnetId), Zone: value(s.AvailabilityZone), Owner: value(s.OwnerId), Tags: tags(s.Tags)})
+		}
+	}
+	slices.SortFunc(found, byID)
+	return found, nil
+}
+
+// groups reads the tags of the chosen security groups: those that the parameter names, else those of the node groups and the
+// cluster's own.
+func (v *Validate) groups(ctx context.Context, config params.Config, facts plan.Facts) (found []plan.Tagged, err error) {
+	ids, lost := slices.Clone(config.SecurityGroupIDs), false
+	if len(ids) == 0 {
+		for _, g := range facts.Present() {
+			ids = append(ids, g.SecurityGroups...)
 			lost = lost || g.LostTemplate != ""
 		}
-	}
-	if id := facts.Cluster.SecurityGroup; id != "" && len(config.SecurityGroupIDs) == 0 {
-		groups = append(groups, id)
-	}
-	if ids := unique(subnets); len(ids) > 0 {
-		pages := ec2.NewDescribeSubnetsPaginator(v.ec2, &ec2.DescribeSubnetsInput{Filters: []ec2types.Filter{{Name: new("subnet-id"), Values: ids}}})
-		for pages.HasMorePages() {
-			page, err := pages.NextPage(ctx)
-			if err != nil {
-				return fmt.Errorf("subnets %s: describe: %w", strings.Join(ids, ", "), err)
-			}
-			for _, s := range page.Subnets {
-				facts.Subnets = append(facts.Subnets, plan.Tagged{ID: value(s.SubnetId), Zone: value(s.AvailabilityZone), Owner: value(s.OwnerId), Tags: tags(s.Tags)})
-			}
+		if id := facts.Cluster.SecurityGroup; id != "" {
+			ids = append(ids, id)
 		}
 	}
-	var err error
-	if ids := unique(groups); len(ids) > 0 {
-		if facts.SecurityGroups, err = v.securityGroups(ctx, "group-id", ids...); err != nil {
-			return err
+	if ids = unique(ids); len(ids) > 0 {
+		if found, err = v.securityGroups(ctx, "group-id", ids...); err != nil {
+			return nil, err
 		}
 	}
 	if lost {
 		// The groups of those nodes cannot be read any more: what has the tag by now keeps it.
 		tagged, err := v.securityGroups(ctx, "tag:"+names.TagDiscovery, config.ClusterName)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		facts.SecurityGroups = append(facts.SecurityGroups, tagged...)
+		found = append(found, tagged...)
 	}
-	byID := func(a, b plan.Tagged) int { return strings.Compare(a.ID, b.ID) }
-	slices.SortFunc(facts.Subnets, byID)
-	slices.SortFunc(facts.SecurityGroups, byID)
-	facts.SecurityGroups = slices.CompactFunc(facts.SecurityGroups, func(a, b plan.Tagged) bool { return a.ID == b.ID })
-	return nil
+	slices.SortFunc(found, byID)
+	return slices.CompactFunc(found, func(a, b plan.Tagged) bool { return a.ID == b.ID }), nil
 }
+
+func byID(a, b plan.Tagged) int { return strings.Compare(a.ID, b.ID) }
 
 // securityGroups are those that a filter of EC2 lets through.
 func (v *Validate) securityGroups(ctx context.Context, filter string, values ...string) (found []plan.Tagged, err error) {

@@ -1,11 +1,16 @@
 package validate
 
 import (
+	"context"
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
@@ -266,5 +271,74 @@ func TestObserveAnOIDCProviderWithoutSTS(t *testing.T) {
 		if got := s.observed(enabled, plan.Records{}); !got.OIDCProvider || got.OIDCWithoutSTS != c.want {
 			t.Errorf("%v: provider %v, without STS %v", c.clients, got.OIDCProvider, got.OIDCWithoutSTS)
 		}
+	}
+}
+
+// crowd answers a read only when the others that do not depend on it have been sent too.
+type crowd struct {
+	awaited sync.WaitGroup
+}
+
+func (c *crowd) meet(ctx context.Context) error {
+	c.awaited.Done()
+	all := make(chan struct{})
+	go func() { c.awaited.Wait(); close(all) }()
+	select {
+	case <-all:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+type crowdedEC2 struct {
+	*awsfake.EC2
+	crowd *crowd
+}
+
+func (c crowdedEC2) DescribeSubnets(
+	ctx context.Context, in *ec2.DescribeSubnetsInput, o ...func(*ec2.Options),
+) (*ec2.DescribeSubnetsOutput, error) {
+	if err := c.crowd.meet(ctx); err != nil {
+		return nil, err
+	}
+	return c.EC2.DescribeSubnets(ctx, in, o...)
+}
+
+func (c crowdedEC2) DescribeSecurityGroups(
+	ctx context.Context, in *ec2.DescribeSecurityGroupsInput, o ...func(*ec2.Options),
+) (*ec2.DescribeSecurityGroupsOutput, error) {
+	if err := c.crowd.meet(ctx); err != nil {
+		return nil, err
+	}
+	return c.EC2.DescribeSecurityGroups(ctx, in, o...)
+}
+
+type crowdedEKS struct {
+	*awsfake.EKS
+	crowd *crowd
+}
+
+func (c crowdedEKS) DescribeNodegroup(
+	ctx context.Context, in *eks.DescribeNodegroupInput, o ...func(*eks.Options),
+) (*eks.DescribeNodegroupOutput, error) {
+	if err := c.crowd.meet(ctx); err != nil {
+		return nil, err
+	}
+	return c.EKS.DescribeNodegroup(ctx, in, o...)
+}
+
+// A write waits for these reads: both node groups are read at once, and then both kinds of networks.
+func TestObserveReadsSideBySide(t *testing.T) {
+	s := begin(t)
+	groups, networks := &crowd{}, &crowd{}
+	groups.awaited.Add(2)
+	networks.awaited.Add(2)
+	s.validate.eks, s.validate.ec2 = crowdedEKS{s.cloud.EKS, groups}, crowdedEC2{s.cloud.EC2, networks}
+	ctx, end := context.WithTimeout(t.Context(), 20*time.Second)
+	defer end()
+	facts, err := s.validate.observe(ctx, enabled, plan.Records{WasOn: true, Credentials: "podidentity"})
+	if err != nil || len(facts.NodeGroups) != 2 || len(facts.Subnets) == 0 || len(facts.SecurityGroups) == 0 {
+		t.Errorf("%v: %+v", err, facts)
 	}
 }

@@ -2,6 +2,7 @@ package validate
 
 import (
 	"context"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -19,7 +20,12 @@ func (v *Validate) running(ctx context.Context, facts *plan.Facts) {
 	if err != nil {
 		return
 	}
-	if pools, err := client.List(ctx, k8s.NodePool, "", ""); err == nil {
+	var pools, claims []unstructured.Unstructured
+	var poolsErr, claimsErr error
+	var lists sync.WaitGroup
+	lists.Go(func() { pools, poolsErr = client.List(ctx, k8s.NodePool, "", "") })
+	claims, claimsErr = client.List(ctx, k8s.NodeClaim, "", "")
+	if lists.Wait(); poolsErr == nil {
 		facts.Pools = map[string]plan.PoolFacts{}
 		for _, pool := range pools {
 			nodes, _, _ := unstructured.NestedInt64(pool.Object, "status", "nodes")
@@ -27,7 +33,7 @@ func (v *Validate) running(ctx context.Context, facts *plan.Facts) {
 			facts.Pools[pool.GetName()] = plan.PoolFacts{Nodes: int(nodes), CPU: resources["cpu"], Memory: resources["memory"]}
 		}
 	}
-	if claims, err := client.List(ctx, k8s.NodeClaim, "", ""); err == nil {
+	if claimsErr == nil {
 		facts.NodeClaims = make([]plan.Object, 0, len(claims))
 		for _, claim := range claims {
 			facts.NodeClaims = append(facts.NodeClaims, claim.Object)
