@@ -123,28 +123,6 @@ const (
 	GoalKarpenter Goal = "karpenter"
 )
 
-// Step is one unit of a pass: a function is called until the step is done.
-type Step struct {
-	// Name is unique in a plan. It is the function's name, followed by the part if the function has several:
-	// "nodegroups/pins".
-	Name string `json:"name"`
-	// Function is the directory under functions/ that implements the step.
-	Function string `json:"function"`
-	// Part is the text after the slash in Name.
-	Part string `json:"part,omitempty"`
-	// Deadline is the longest time in seconds that the step may take, including waits.
-	Deadline int `json:"deadline"`
-	// Guards names the later step that this one makes safe. This step is due if and only if that one is.
-	Guards string `json:"guards,omitempty"`
-	// Whole keeps a write to the rack from ending the step early.
-	Whole bool `json:"whole,omitempty"`
-	// Why says what the step does, for people.
-	Why string `json:"why"`
-	// Fingerprint is a hash of the part of the plan that the step applies. It is recorded when the step is done.
-	// ChangeStep has none, because it is not part of a plan.
-	Fingerprint string `json:"fingerprint"`
-}
-
 // Cluster identifies the EKS cluster. The API server's endpoint is not in it; clients ask EKS for it.
 type Cluster struct {
 	Name       string `json:"name"`

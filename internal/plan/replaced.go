@@ -21,19 +21,6 @@ type Replacement struct {
 	Made bool `json:"made,omitempty"`
 }
 
-// The further steps if a group is replaced. The copy is created before any step relies on system nodes, so that the
-// controller starts on nodes that stay. The SPOT group is removed last, after nodepools. When Karpenter is turned off,
-// the copy stays, and a SPOT group that was being drained gets its nodes back before their capacity is needed.
-var (
-	copyGroups = Step{
-		Name: "nodegroups/copy", Deadline: 2400, Guards: "nodegroups/retire", Why: "on-demand copies of SPOT system node groups",
-	}
-	retireGroups = Step{Name: "nodegroups/retire", Deadline: 5400, Why: "SPOT system node groups drained and deleted"}
-	keepGroups   = Step{
-		Name: "nodegroups/keep", Deadline: 300, Guards: "nodepools", Why: "SPOT system node groups that have not been replaced yet stay",
-	}
-)
-
 // replaces returns the group that Sawhorse made this one a copy of for the rack, by the ownership tags. It returns ""
 // for any other group.
 func (g NodeGroup) replaces(config params.Config) string {
@@ -127,16 +114,4 @@ func afterwards(n Nodegroups) []string {
 		slices.Sort(groups) // the order in which EKS lists them
 	}
 	return groups
-}
-
-// around adds the steps of the replacement to the steps.
-func (b *builder) around(steps []Step) []Step {
-	switch {
-	case len(b.plan.Nodegroups.Replaced) == 0:
-		return steps
-	case b.plan.Goal == GoalKarpenter:
-		return slices.Concat([]Step{copyGroups}, steps, []Step{retireGroups})
-	default:
-		return slices.Concat([]Step{keepGroups}, steps)
-	}
 }

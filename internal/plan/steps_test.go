@@ -9,9 +9,10 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/names"
 )
 
-func position(t *testing.T, order []Step, name string) int {
+// positionOf returns the place of a step in an order.
+func positionOf(t *testing.T, order []entry, name string) int {
 	t.Helper()
-	at := slices.IndexFunc(order, func(s Step) bool { return s.Name == name })
+	at := slices.IndexFunc(order, func(e entry) bool { return e.name == name })
 	if at < 0 {
 		t.Fatalf("there is no step %s", name)
 	}
@@ -19,57 +20,82 @@ func position(t *testing.T, order []Step, name string) int {
 }
 
 // inOrder requires each named step to come before those that follow it in the list.
-func inOrder(t *testing.T, promise string, order []Step, names ...string) {
+func inOrder(t *testing.T, promise string, order []entry, names ...string) {
 	t.Helper()
 	for i := 1; i < len(names); i++ {
-		if position(t, order, names[i-1]) > position(t, order, names[i]) {
+		if positionOf(t, order, names[i-1]) > positionOf(t, order, names[i]) {
 			t.Errorf("%s: %s comes before %s", promise, names[i], names[i-1])
 		}
 	}
 }
 
+// of returns the entries that a plan of this kind has.
+func of(order []entry, b *builder) []entry {
+	return slices.DeleteFunc(slices.Clone(order), func(e entry) bool { return e.when != nil && !e.when(b) })
+}
+
 func TestPromisesOfTheOrders(t *testing.T) {
-	for _, after := range []string{"autoscaler", "nodegroups/build", "nodegroups/pins"} {
-		inOrder(t, "P4: nothing is taken away before the pools are Ready", enable, "nodepools", after)
+	pool := &builder{plan: Plan{Nodegroups: Nodegroups{BuildEmpty: true, Replaced: []Replacement{{}}}}}
+	for _, after := range []string{"autoscaler", "nodegroups/build", "nodegroups/pins", "nodegroups/retire"} {
+		inOrder(t, "nothing is taken away before the pools are Ready", of(enable, pool), "nodepools", after)
 	}
-	inOrder(t, "builds have nodes before their pool goes", (&builder{}).enabling(), "nodegroups/build", "nodepools", "autoscaler")
-	inOrder(t, "P4: room before the nodes go", disable, "autoscaler", "nodegroups/room", "nodepools")
-	inOrder(t, "P4: room before the nodes go", disable, "nodegroups/build", "nodegroups/room", "nodepools")
-	inOrder(t, "spec 6.2: a controller that is down is first brought up again", disable, "nodegroups/room", "controller/serve", "nodepools")
+	inOrder(t, "system nodes stay", of(enable, pool), "nodegroups/copy", "controller/release")
+	inOrder(t, "builds have nodes before their pool goes", of(enable, &builder{}), "nodegroups/build", "nodepools", "autoscaler")
+	inOrder(t, "room before the nodes go", disable, "nodegroups/keep", "nodegroups/room", "nodepools")
+	inOrder(t, "room before the nodes go", disable, "autoscaler", "nodegroups/room", "nodepools")
+	inOrder(t, "room before the nodes go", disable, "nodegroups/build", "nodegroups/room", "nodepools")
+	inOrder(t, "a controller that is down is first brought up again", disable, "nodegroups/room", "controller/serve", "nodepools")
 	for _, after := range []string{"queue", "infrastructure"} {
-		inOrder(t, "P5: the controller ends after its nodes, before what it needs", disable, "nodepools", "controller/release", after)
+		inOrder(t, "the controller ends after its nodes, before what it needs", disable, "nodepools", "controller/release", after)
 	}
-	inOrder(t, "spec 5", enable, "infrastructure", "queue", "controller/release", "nodepools")
-	inOrder(t, "spec 3", prepare, "access", "network", "nodegroups/labels", "controller/crds")
-	if prepare[0].Name != "access" {
-		t.Error("spec 3.4: what only the API server can tell is checked before anything else is changed")
+	inOrder(t, "the controller comes after what it needs", enable, "infrastructure", "queue", "controller/release", "nodepools")
+	inOrder(t, "access first", prepare, "access", "network", "nodegroups/labels", "controller/crds")
+	if prepare[0].name != "access" {
+		t.Error("what only the API server can tell is checked before anything else is changed")
 	}
 }
 
 func TestOrdersAreComplete(t *testing.T) {
-	for name, order := range map[string][]Step{"prepare": prepare, "enable": enable, "disable": disable} {
-		seen := map[string]bool{}
-		for _, s := range order {
-			if seen[s.Name] {
-				t.Errorf("%s: %s stands there twice", name, s.Name)
+	used := map[string]bool{}
+	for name, order := range map[string][]entry{"prepare": prepare, "enable": enable, "disable": disable, "abandon": abandon} {
+		for _, replaced := range [][]Replacement{nil, {{}}} {
+			for _, empty := range []bool{true, false} {
+				seen := map[string]bool{}
+				for _, e := range of(order, &builder{plan: Plan{Nodegroups: Nodegroups{BuildEmpty: empty, Replaced: replaced}}}) {
+					if seen[e.name] {
+						t.Errorf("%s has %s twice", name, e.name)
+					}
+					seen[e.name] = true
+				}
 			}
-			seen[s.Name] = true
-			if s.Why == "" || s.Deadline < 60 || s.Deadline > 5400 {
+		}
+		for _, e := range order {
+			s := e.step(&Plan{})
+			if used[s.Name] = true; s.Why == "" || s.Deadline < 60 || s.Deadline > 5400 {
 				t.Errorf("%s: %s: deadline %d, why %q", name, s.Name, s.Deadline, s.Why)
+			}
+			if s.Guards != "" && name != "prepare" && positionOf(t, order, s.Name) > positionOf(t, order, s.Guards) {
+				t.Errorf("%s: %s guards %s and comes behind it", name, s.Name, s.Guards)
 			}
 		}
 	}
-	undone := func(order []Step) (all []string) {
-		for _, s := range order {
-			if s.Guards == "" {
-				all = append(all, s.Name)
+	for _, r := range table {
+		if !used[r.name] {
+			t.Errorf("no order has %s", r.name)
+		}
+	}
+	undone := func(order []entry) (all []string) {
+		for _, e := range order {
+			if e.when == nil && e.step(&Plan{}).Guards == "" {
+				all = append(all, e.name)
 			}
 		}
 		slices.Sort(all)
 		return all
 	}
-	if !slices.Equal(undone(enable), undone(disable)) {
-		t.Errorf("what enabling does and disabling does not undo: %v, %v", undone(enable), undone(disable))
+	done := append(undone(enable), "nodegroups/build")
+	if slices.Sort(done); !slices.Equal(done, undone(disable)) {
+		t.Errorf("what enabling does and disabling does not undo: %v, %v", done, undone(disable))
 	}
 }
 
@@ -80,7 +106,7 @@ func TestVacantComesFirst(t *testing.T) {
 	off := &builder{plan: Plan{Goal: GoalAccess}, facts: Facts{Records: Records{WasOn: true}}}
 	on.plan.Steps, off.plan.Steps = on.steps(), off.steps()
 	if off.plan.Steps[0].Name != "access" || off.plan.Steps[1].Name != "nodegroups/fit" {
-		t.Errorf("spec 6.1: whether there is room is asked before anything is changed: %v", off.plan.Steps)
+		t.Errorf("the capacity is checked before anything is changed: %v", off.plan.Steps)
 	}
 	applied := map[string]string{}
 	for _, s := range on.plan.Steps { // it was on before and is off now
@@ -96,21 +122,27 @@ func TestVacantComesFirst(t *testing.T) {
 	}
 }
 
-// The deadline of a step that drains covers the drain window, Karpenter's grace periods after it and after deleting an
-// EC2NodeClass, and EC2's own time.
-func TestDrainsEndWithinTheirDeadlines(t *testing.T) {
-	drains := append(slices.DeleteFunc(slices.Clone(disable), func(s Step) bool { return s.Name != "nodepools" }), retireGroups)
-	for _, s := range drains {
-		if s.Deadline < names.MaxDrainSeconds+600 {
-			t.Errorf("%s: %d s, a drain may take %d s", s.Name, s.Deadline, names.MaxDrainSeconds)
+// Before Karpenter is turned on, access/vacant guards nothing: it is due if its own section has changed.
+func TestAGuardOfWhatIsNotInTheOrder(t *testing.T) {
+	b := &builder{plan: Plan{Goal: GoalAccess}}
+	for _, s := range b.steps() {
+		if s.Guards != "" {
+			t.Errorf("%s guards %s", s.Name, s.Guards)
 		}
-	}
-	if len(drains) != 2 {
-		t.Errorf("%v", drains)
 	}
 }
 
-// A step runs again if and only if its part of the plan has changed.
+// The deadline of a step that drains covers the drain window, Karpenter's grace periods after it and after deleting an
+// EC2NodeClass, and EC2's own time.
+func TestDrainsEndWithinTheirDeadlines(t *testing.T) {
+	for name, w := range map[string]work{"nodepools": rowOf("nodepools").off, "nodegroups/retire": rowOf("nodegroups/retire").on} {
+		if w.deadline < names.MaxDrainSeconds+600 {
+			t.Errorf("%s: %d s, a drain may take %d s", name, w.deadline, names.MaxDrainSeconds)
+		}
+	}
+}
+
+// A step runs again if and only if its section of the plan has changed.
 func TestFingerprints(t *testing.T) {
 	full := func() *Plan {
 		return &Plan{
@@ -120,13 +152,11 @@ func TestFingerprints(t *testing.T) {
 			Nodegroups:     Nodegroups{System: []string{"system"}, Build: []string{"build"}, BuildEmpty: true, Pinned: []string{"a/b"}},
 			Infrastructure: Infrastructure{Present: true, Tags: map[string]string{"a": "b"}},
 			Queue:          Queue{Present: true, Name: "q"},
-			Controller:     Controller{CRDs: true, Present: true, Version: "1", HighAvailability: true},
+			Controller:     Controller{CRDs: true, Present: true, Version: "1", HighAvailability: true, DevicePlugin: true},
 			NodePools:      NodePools{Objects: []Object{{"kind": "NodePool"}}},
 			Autoscaler:     Autoscaler{State: AutoscalerOff},
 		}
 	}
-	all := slices.Concat(prepare, enable)
-	guards := append(slices.DeleteFunc(slices.Clone(disable), func(s Step) bool { return s.Guards == "" }), askFirst)
 	for _, c := range []struct {
 		what   string
 		change func(*Plan)
@@ -146,6 +176,7 @@ func TestFingerprints(t *testing.T) {
 		{"a role", func(p *Plan) { p.Infrastructure.Tags["a"] = "c" }, "infrastructure"},
 		{"the queue", func(p *Plan) { p.Queue.Present = false }, "queue"},
 		{"the version", func(p *Plan) { p.Controller.Version = "2" }, "controller/crds controller/release"},
+		{"the device plugin", func(p *Plan) { p.Controller.DevicePlugin = false }, "controller/plugin"},
 		{"the replicas", func(p *Plan) { p.Controller.HighAvailability = false }, "controller/release"},
 		{"a pool", func(p *Plan) { p.NodePools.Objects[0]["spec"] = 1 }, "nodepools"},
 		{"the hand-over", func(p *Plan) { p.Autoscaler.State = AutoscalerBaseline }, "autoscaler"},
@@ -153,19 +184,21 @@ func TestFingerprints(t *testing.T) {
 		before, after := full(), full()
 		c.change(after)
 		var due []string
-		for _, s := range all {
-			if before.fingerprint(s) != after.fingerprint(s) {
-				due = append(due, s.Name)
+		for _, e := range of(slices.Concat(prepare, enable), &builder{plan: *after}) {
+			if e.step(before).Fingerprint != e.step(after).Fingerprint {
+				due = append(due, e.name)
 			}
 		}
 		if got := strings.Join(due, " "); got != c.due {
 			t.Errorf("%s: due %q, want %q", c.what, got, c.due)
 		}
 	}
-	empty := (&Plan{}).fingerprint(Step{Name: "no step of ours"})
-	for _, s := range slices.Concat(all, guards) {
-		if full().fingerprint(s) == empty {
-			t.Errorf("step %s: it has no part of the plan, so no change would make it due", s.Name)
+	for _, r := range table {
+		if replaces := strings.HasSuffix(r.name, "/copy") || strings.HasSuffix(r.name, "/retire") || strings.HasSuffix(r.name, "/keep"); replaces {
+			continue
+		}
+		if fingerprint(r.section(full())) == fingerprint(r.section(&Plan{})) {
+			t.Errorf("step %s: its section is empty, so no change would make it due", r.name)
 		}
 	}
 }
@@ -202,13 +235,6 @@ func TestGuardsAreDueWithWhatTheyGuard(t *testing.T) {
 	} {
 		if got := p.Due(c.applied); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%v: %v, want %v", c.applied, got, c.want)
-		}
-	}
-	for _, order := range [][]Step{prepare, enable, disable} {
-		for _, s := range order {
-			if s.Guards != "" && position(t, order, s.Name) > position(t, order, s.Guards) {
-				t.Errorf("%s guards %s and comes behind it", s.Name, s.Guards)
-			}
 		}
 	}
 }
