@@ -15,15 +15,22 @@ import (
 // from package nodes, which is separate because Karpenter's types are a large dependency. If there are Problems, the
 // Plan must not be used.
 func Build(config params.Config, facts Facts, objects []Object) Outcome {
-	b := &builder{config: config, facts: facts}
+	return build(config, facts, objects, current)
+}
+
+// build makes the plan with a version of Karpenter.
+func build(config params.Config, facts Facts, objects []Object, version karpenter) Outcome {
+	b := &builder{config: config, facts: facts, karpenter: version}
 	b.plan = Plan{Format: Format, Rack: config.Rack, Goal: b.goal()}
 	if b.cluster(); b.plan.Cluster.Gone {
+		b.queue()
 		b.infrastructure()
 		b.plan.Steps = b.steps()
 	} else if len(b.problems) == 0 && b.plan.Goal != GoalNone && b.facts.Cluster != nil {
 		b.access()
 		b.network()
 		b.nodegroups()
+		b.queue()
 		b.infrastructure()
 		b.controller()
 		b.autoscaler()
@@ -37,11 +44,12 @@ func Build(config params.Config, facts Facts, objects []Object) Outcome {
 
 // builder holds the input and the results of one Build.
 type builder struct {
-	config   params.Config
-	facts    Facts
-	plan     Plan
-	problems []params.Problem
-	warnings []params.Problem
+	config    params.Config
+	facts     Facts
+	karpenter karpenter
+	plan      Plan
+	problems  []params.Problem
+	warnings  []params.Problem
 }
 
 func (b *builder) problem(parameter, format string, args ...any) {
@@ -240,4 +248,12 @@ func (b *builder) marks() map[string]string {
 	}
 	marks[names.TagRack], marks[names.TagCluster] = b.config.Rack, b.plan.Cluster.ARN
 	return marks
+}
+
+// pools returns the section with the finished manifests. It is empty if Karpenter is off.
+func pools(config params.Config, objects []Object) NodePools {
+	if !config.Enabled {
+		return NodePools{}
+	}
+	return NodePools{Objects: objects}
 }

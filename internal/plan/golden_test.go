@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -108,6 +107,13 @@ var cases = []struct {
 		"karpenter_instance_families", "m6i,c6i", "karpenter_instance_sizes", "xlarge,large", "karpenter_memory_limit_gb", "800",
 		"karpenter_node_disk", "100", "karpenter_node_expiry", "Never", "karpenter_node_volume_type", "io2"),
 		facts: func(f *plan.Facts) { f.Cluster.AuthMode = "API" }},
+	{name: "enable-private-with-gpus", params: with(on,
+		"nvidia_device_plugin_enable", "true", "karpenter_image_repository", "123456789012.dkr.ecr.eu-central-1.amazonaws.com/karpenter/controller",
+		"isolated_vpc", "true", "high_availability", "false", "node_policy_arns", "arn:aws:iam::123456789012:policy/own"),
+		facts: func(f *plan.Facts) {
+			f.Subnets[0].Owner = "210987654321"
+			f.NodeGroups = append(f.NodeGroups, additional("gpu", "NO_SCHEDULE"))
+		}},
 	{name: "enable-irsa", params: on, facts: func(f *plan.Facts) { f.PodIdentity = false }},
 	{name: "enable-with-dedicated-groups", params: on, facts: func(f *plan.Facts) {
 		f.NodeGroups = append(f.NodeGroups, additional("gpu", "NO_SCHEDULE"), additional("db", "NO_EXECUTE"))
@@ -428,8 +434,8 @@ func TestBuildGroupsStayWithoutAPoolForBuilds(t *testing.T) {
 		f.Records.Emptied = c.emptied
 		got := build(t, c.params, f)
 		var targets, warnings []string
-		for _, g := range got.Plan.Autoscaler.Groups {
-			targets = append(targets, fmt.Sprintf("%d:%d:%s", g.Min, g.Max, g.ASG))
+		for _, arg := range got.Plan.Autoscaler.Args {
+			targets = append(targets, strings.TrimPrefix(arg, "--nodes="))
 		}
 		for _, w := range got.Warnings {
 			warnings = append(warnings, w.Parameter+": "+w.Message)

@@ -48,31 +48,3 @@ func pinsSection(p *Plan) any {
 }
 
 func nodePoolsSection(p *Plan) any { return p.NodePools }
-
-func crdsSection(p *Plan) any {
-	return struct {
-		CRDs    bool   `json:"crds"`
-		Version string `json:"version"`
-	}{p.Controller.CRDs, p.Controller.Version}
-}
-
-// releaseSection leaves out the device plugin, which is not part of Karpenter's release.
-func releaseSection(p *Plan) any {
-	release := p.Controller
-	release.DevicePlugin = false
-	return release
-}
-
-func pluginSection(p *Plan) any {
-	return struct {
-		DevicePlugin bool `json:"devicePlugin"`
-	}{p.Controller.DevicePlugin}
-}
-
-// autoscalerSection leaves out Managed, which the step only uses for its search. A node group that is created or
-// deleted does not make the step due.
-func autoscalerSection(p *Plan) any {
-	section := p.Autoscaler
-	section.Managed = nil
-	return section
-}

@@ -1,7 +1,7 @@
 package plan_test
 
 import (
-	"slices"
+	"strings"
 	"testing"
 
 	"github.com/sawhorse-io/sawhorse/internal/names"
@@ -19,7 +19,12 @@ func TestNetworksOfOtherAccountsAreNamed(t *testing.T) {
 		"arn:aws:ec2:eu-central-1:210987654321:security-group/" + f.SecurityGroups[0].ID,
 		"arn:aws:ec2:eu-central-1:210987654321:subnet/" + f.Subnets[0].ID,
 	}
-	if !slices.Equal(got.Plan.Infrastructure.SharedNetworks, want) {
-		t.Errorf("named %v, want %v", got.Plan.Infrastructure.SharedNetworks, want)
+	statement := "shared-networks AllowSharedNetworkAccessActions\n  may ec2:CreateFleet\n  may ec2:RunInstances\n  on " + strings.Join(want, "\n  on ")
+	document := got.Plan.Infrastructure.Controller.Policies["shared-networks"]
+	if said := strings.Join(statements(t, "shared-networks", document), "\n"); said != statement {
+		t.Errorf("got\n%s\nwant\n%s", said, statement)
+	}
+	if document := outcome(t, "enable").Plan.Infrastructure.Controller.Policies["shared-networks"]; document != nil {
+		t.Errorf("without shared networks: %v", document)
 	}
 }

@@ -94,9 +94,9 @@ var table = []row{
 		on:   work{300, "interruption queue and its rule", ""},
 		off:  work{300, "rule and interruption queue removed", ""},
 		gone: work{300, "rule and interruption queue removed", ""}},
-	{name: "controller/crds", section: crdsSection,
+	{name: "controller/crds", section: func(p *Plan) any { return p.Controller.CRDs },
 		on: work{300, "Karpenter's CRDs", ""}},
-	{name: "controller/release", section: releaseSection,
+	{name: "controller/release", section: func(p *Plan) any { return p.Controller.Release },
 		on:  work{900, "Karpenter's controller", ""},
 		off: work{600, "Karpenter's controller removed", ""}},
 	{name: "controller/plugin", section: pluginSection,
@@ -219,20 +219,23 @@ func (b *builder) steps() []Step {
 
 // step returns the entry as a step of the plan.
 func (e entry) step(p *Plan) Step {
-	r := rowOf(e.name)
+	r, ok := rowOf(e.name)
+	if !ok {
+		panic("plan: an order has the step " + e.name + ", and the table does not")
+	}
 	w := []work{r.on, r.off, r.gone}[e.direction]
 	s := Step{Name: e.name, Deadline: w.deadline, Guards: w.guards, Why: w.why, Fingerprint: fingerprint(r.section(p))}
 	s.Function, s.Part, _ = strings.Cut(e.name, "/")
 	return s
 }
 
-// rowOf returns the row of a step. A step without a row is a mistake in an order.
-func rowOf(name string) row {
+// rowOf returns the row of a step.
+func rowOf(name string) (row, bool) {
 	i := slices.IndexFunc(table, func(r row) bool { return r.name == name })
 	if i < 0 {
-		panic("plan: no step " + name)
+		return row{}, false
 	}
-	return table[i]
+	return table[i], true
 }
 
 // Due returns the steps whose section of the plan differs from what was last applied, or all steps if nothing was

@@ -135,9 +135,9 @@ func TestAGuardOfWhatIsNotInTheOrder(t *testing.T) {
 // The deadline of a step that drains covers the drain window, Karpenter's grace periods after it and after deleting an
 // EC2NodeClass, and EC2's own time.
 func TestDrainsEndWithinTheirDeadlines(t *testing.T) {
-	for name, w := range map[string]work{"nodepools": rowOf("nodepools").off, "nodegroups/retire": rowOf("nodegroups/retire").on} {
-		if w.deadline < names.MaxDrainSeconds+600 {
-			t.Errorf("%s: %d s, a drain may take %d s", name, w.deadline, names.MaxDrainSeconds)
+	for _, e := range []entry{{"nodepools", off, nil}, {"nodegroups/retire", on, nil}} {
+		if s := e.step(&Plan{}); s.Deadline < names.MaxDrainSeconds+600 {
+			t.Errorf("%s: %d s, a drain may take %d s", s.Name, s.Deadline, names.MaxDrainSeconds)
 		}
 	}
 }
@@ -152,9 +152,10 @@ func TestFingerprints(t *testing.T) {
 			Nodegroups:     Nodegroups{System: []string{"system"}, Build: []string{"build"}, BuildEmpty: true, Pinned: []string{"a/b"}},
 			Infrastructure: Infrastructure{Present: true, Tags: map[string]string{"a": "b"}},
 			Queue:          Queue{Present: true, Name: "q"},
-			Controller:     Controller{CRDs: true, Present: true, Version: "1", HighAvailability: true, DevicePlugin: true},
-			NodePools:      NodePools{Objects: []Object{{"kind": "NodePool"}}},
-			Autoscaler:     Autoscaler{State: AutoscalerOff},
+			Controller: Controller{CRDs: Release{Present: true, Version: "1"}, Release: Release{Present: true, Version: "1", Replicas: 2},
+				DevicePlugin: Object{"kind": "DaemonSet"}},
+			NodePools:  NodePools{Objects: []Object{{"kind": "NodePool"}}},
+			Autoscaler: Autoscaler{State: AutoscalerOff},
 		}
 	}
 	for _, c := range []struct {
@@ -175,9 +176,9 @@ func TestFingerprints(t *testing.T) {
 		{"the pins", func(p *Plan) { p.Nodegroups.Pinned = nil }, "nodegroups/pins"},
 		{"a role", func(p *Plan) { p.Infrastructure.Tags["a"] = "c" }, "infrastructure"},
 		{"the queue", func(p *Plan) { p.Queue.Present = false }, "queue"},
-		{"the version", func(p *Plan) { p.Controller.Version = "2" }, "controller/crds controller/release"},
-		{"the device plugin", func(p *Plan) { p.Controller.DevicePlugin = false }, "controller/plugin"},
-		{"the replicas", func(p *Plan) { p.Controller.HighAvailability = false }, "controller/release"},
+		{"the version", func(p *Plan) { p.Controller.CRDs.Version, p.Controller.Release.Version = "2", "2" }, "controller/crds controller/release"},
+		{"the device plugin", func(p *Plan) { p.Controller.DevicePlugin = nil }, "controller/plugin"},
+		{"the replicas", func(p *Plan) { p.Controller.Release.Replicas = 1 }, "controller/release"},
 		{"a pool", func(p *Plan) { p.NodePools.Objects[0]["spec"] = 1 }, "nodepools"},
 		{"the hand-over", func(p *Plan) { p.Autoscaler.State = AutoscalerBaseline }, "autoscaler"},
 	} {

@@ -2,6 +2,7 @@ package rack
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -19,22 +20,25 @@ func (s *Store) SavePlan(ctx context.Context, p *plan.Plan) error {
 	return wrap(s.put(ctx, values, nil), "rack %s: save plan", p.Rack)
 }
 
-// Plan returns the last good plan, or nil if there is none or it has another format.
+// Plan returns the last good plan, or nil if there is none or it has a format that this version does not know. A plan of
+// an earlier format is converted.
 func (s *Store) Plan(ctx context.Context, rack string) (*plan.Plan, error) {
 	values, err := s.get(ctx, key(rack, "plan"))
 	if err != nil || values == nil {
 		return nil, wrap(err, "rack %s: read plan", rack)
 	}
-	var p plan.Plan
-	if err := unpack(values["plan"], &p); err != nil {
+	var stored json.RawMessage
+	err = unpack(values["plan"], &stored)
+	var p *plan.Plan
+	if err == nil {
+		p, err = plan.Read(stored)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("rack %s: decode plan: %w", rack, err)
 	}
-	if p.Format != plan.Format {
-		return nil, nil
-	}
-	if p.Rack != rack { // its steps would change another rack's resources
+	if p != nil && p.Rack != rack { // its steps would change another rack's resources
 		return nil, fmt.Errorf("rack %s: the table has the plan of rack %q in its place; "+
 			"delete the item and look in CloudTrail who wrote it", rack, p.Rack)
 	}
-	return &p, nil
+	return p, nil
 }

@@ -1,11 +1,15 @@
 package rack
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/params"
@@ -91,6 +95,26 @@ func TestPlanRoundTrip(t *testing.T) {
 	must(t, s.SavePlan(t.Context(), &want))
 	if p, err := s.Plan(t.Context(), "demo"); p != nil || err != nil {
 		t.Errorf("a plan of another format is no plan: %v, %v", p, err)
+	}
+}
+
+// A plan that the version before stored, as the JSON of format 1, is read as a plan of this format.
+func TestAPlanOfFormat1IsConverted(t *testing.T) {
+	stored, err := os.ReadFile("../plan/testdata/format1/enable-irsa.json")
+	must(t, err)
+	want, err := plan.Read(stored)
+	must(t, err)
+	s, cloud := store()
+	encoded, err := packed(json.RawMessage(stored))
+	must(t, err)
+	for what, attribute := range map[string]types.AttributeValue{"compressed": encoded, "plain": &types.AttributeValueMemberS{Value: string(stored)}} {
+		cloud.Table.Items["rack#demo plan"] = awsfake.Item{
+			"pk": &types.AttributeValueMemberS{Value: "rack#demo"}, "sk": &types.AttributeValueMemberS{Value: "plan"}, "plan": attribute,
+		}
+		got, err := s.Plan(t.Context(), "demo")
+		if err != nil || got.Format != plan.Format || got.Infrastructure.Controller.Trust == nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v", what, got, err)
+		}
 	}
 }
 

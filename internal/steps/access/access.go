@@ -194,7 +194,7 @@ func others(ctx context.Context, client *k8s.Client, p *plan.Plan) error {
 	if err != nil || k8s.Find(all, names.Namespace+"/"+names.ReleaseController) != nil {
 		return err
 	}
-	if p.Controller.DevicePlugin {
+	if p.Controller.DevicePlugin != nil {
 		if err := client.RefuseForeignDevicePlugin(ctx, p.Rack); err != nil {
 			return err
 		}

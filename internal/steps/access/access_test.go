@@ -312,7 +312,7 @@ func TestRefusesWhatLaterStepsWould(t *testing.T) {
 					"containers": []any{map[string]any{"image": "registry.k8s.io/coredns:v1"}}}}}})
 		}},
 		{"DaemonSet/kube-system/nvidia-device-plugin-daemonset", "nvidia_device_plugin_enable", func(s scene) {
-			s.plan.Controller.DevicePlugin = true
+			s.plan.Controller.DevicePlugin = plan.Object{"kind": "DaemonSet"}
 			s.api.Put("/apis/apps/v1/namespaces/kube-system/daemonsets/nvidia-device-plugin-daemonset", "apps/v1", "DaemonSet",
 				map[string]any{})
 		}},

@@ -116,18 +116,18 @@ func (r *run) handOver(ctx context.Context, live deployment) (steps.Progress, er
 	if err != nil {
 		return r.progress, err
 	}
-	groups := unmanaged
+	args := plan.Args(unmanaged)
 	switch state := r.plan.Autoscaler.State; state {
 	case plan.AutoscalerOff:
 	case plan.AutoscalerGroups:
-		groups = slices.Concat(r.plan.Autoscaler.Groups, unmanaged)
+		args = slices.Concat(r.plan.Autoscaler.Args, args)
 	default:
 		return r.progress, fmt.Errorf("autoscaler: unknown state %q; deploy the stack again", state)
 	}
-	if len(groups) == 0 {
+	if len(args) == 0 {
 		return r.change(ctx, live, func(wanted deployment) { wanted.scale(0) })
 	}
-	return r.target(ctx, live, groups)
+	return r.target(ctx, live, args)
 }
 
 // marked returns the Deployment that Sawhorse has changed for this rack and not restored; there is at most one. It is
@@ -212,8 +212,8 @@ func (r *run) write(ctx context.Context, live, wanted deployment) (steps.Progres
 	return r.progress.NotYet(poll, "%s: %s", subject, rollout.Note)
 }
 
-// target makes Cluster Autoscaler run on a system node and scale only these groups.
-func (r *run) target(ctx context.Context, live deployment, groups []plan.AutoscaledGroup) (steps.Progress, error) {
+// target makes Cluster Autoscaler run on a system node and scale only the groups in these arguments.
+func (r *run) target(ctx context.Context, live deployment, args []string) (steps.Progress, error) {
 	if live.line().inShell() {
 		return r.progress, shell(live)
 	}
@@ -226,7 +226,7 @@ func (r *run) target(ctx context.Context, live deployment, groups []plan.Autosca
 	}
 	return r.change(ctx, live, func(wanted deployment) {
 		wanted.scale(1)
-		wanted.setLine(live.line().retarget(nodes(groups)))
+		wanted.setLine(live.line().retarget(args))
 		wanted.setPin(new("true"))
 	})
 }

@@ -51,7 +51,7 @@ func begin(t *testing.T) *scene {
 		awsfake.Contests
 	}{s.baselines, s.contests}, s.scaling, func() time.Time { return s.clock })
 	s.plan = &plan.Plan{Rack: "demo", Autoscaler: plan.Autoscaler{
-		Groups:       []plan.AutoscaledGroup{{Min: 1, Max: 5, ASG: "eks-extra-1"}, {Min: 0, Max: 2, ASG: "eks-extra-2"}},
+		Args:         []string{"--nodes=1:5:eks-extra-1", "--nodes=0:2:eks-extra-2"},
 		FallbackArgs: []string{"--node-group-auto-discovery=fallback", "--balance-similar-node-groups"}}}
 	return s
 }

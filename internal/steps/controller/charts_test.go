@@ -11,6 +11,8 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
 	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
 var update = flag.Bool("update", false, "copy the charts from Karpenter's module again")
@@ -73,5 +75,19 @@ func TestChartsAreOfTheVersion(t *testing.T) {
 	image, _ := chart.Values["controller"].(map[string]any)["image"].(map[string]any)
 	if image["repository"] != names.ControllerImage {
 		t.Errorf("the chart's image is %v, names.ControllerImage is %s", image, names.ControllerImage)
+	}
+}
+
+// Plans name the charts that this package embeds, so that the steps are due when a chart changes.
+func TestPlansNameTheCharts(t *testing.T) {
+	planned := wanted(params.Config{}).Controller
+	for _, release := range []plan.Release{planned.CRDs, planned.Release} {
+		carried, err := digest(release.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if release.Chart != carried {
+			t.Errorf("internal/plan/karpenter.go: the digest of chart %s is %q; write %q", release.Name, release.Chart, carried)
+		}
 	}
 }

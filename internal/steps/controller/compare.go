@@ -15,8 +15,8 @@ import (
 // deleted or changed while the objects stayed as they were; the step itself finds it when it runs for another reason.
 func (r *run) compare(ctx context.Context, part string) (steps.Progress, error) {
 	switch {
-	case part == PartCRDs && r.plan.Controller.CRDs:
-		wanted, err := r.wanted(names.ReleaseCRD, crdValues())
+	case part == PartCRDs && r.plan.Controller.CRDs.Present:
+		wanted, err := r.wanted(r.plan.Controller.CRDs, r.plan.Controller.CRDs.Values)
 		if err == nil {
 			err = repair(ctx, r.client, wanted, &r.progress)
 		}
@@ -24,7 +24,7 @@ func (r *run) compare(ctx context.Context, part string) (steps.Progress, error) 
 			return r.progress, err
 		}
 		return r.established(ctx)
-	case part == PartRelease && r.plan.Controller.Present:
+	case part == PartRelease && r.plan.Controller.Release.Present:
 		wanted, err := r.controller(ctx)
 		if err == nil {
 			err = repair(ctx, r.client, wanted, &r.progress)
@@ -47,7 +47,7 @@ func (r *run) compare(ctx context.Context, part string) (steps.Progress, error) 
 
 // removed returns an error if an object of the controller's release is left.
 func (r *run) removed(ctx context.Context) error {
-	whole, err := render(names.ReleaseController, names.KarpenterVersion, controllerValues(r.plan, 1))
+	whole, err := render(names.ReleaseController, names.KarpenterVersion, withReplicas(r.plan.Controller.Release, 1))
 	if err != nil {
 		return err
 	}

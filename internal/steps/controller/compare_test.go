@@ -85,7 +85,7 @@ func TestAuditOfTheReleases(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	t.Log("turned off")
-	s.plan.Controller.Present = false
+	s.plan.Controller.Release.Present = false
 	if got := s.due(PartRelease); !strings.Contains(got, "it is left of release karpenter") {
 		t.Errorf("%q", got)
 	}

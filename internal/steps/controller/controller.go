@@ -5,6 +5,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -65,9 +66,9 @@ func (s *Step) run(ctx context.Context, p *plan.Plan, part string) (steps.Progre
 		return steps.Progress{}, err
 	}
 	switch {
-	case part == PartCRDs && p.Controller.CRDs:
+	case part == PartCRDs && p.Controller.CRDs.Present:
 		return run.crds(ctx)
-	case part == PartRelease && p.Controller.Present:
+	case part == PartRelease && p.Controller.Release.Present:
 		if err := run.forget(ctx); err != nil { // an abandoned removal may have left a record that it looked for the controller
 			return steps.Progress{}, err
 		}
@@ -92,7 +93,7 @@ type run struct {
 }
 
 func (r *run) crds(ctx context.Context) (steps.Progress, error) {
-	wanted, err := r.wanted(names.ReleaseCRD, crdValues())
+	wanted, err := r.wanted(r.plan.Controller.CRDs, r.plan.Controller.CRDs.Values)
 	if err != nil {
 		return r.progress, err
 	}
@@ -139,17 +140,24 @@ func (r *run) rolledOut(ctx context.Context) (steps.Progress, error) {
 	if note != "" {
 		return r.progress.NotYet(poll, "%s", note)
 	}
-	r.progress.Outputs = map[string]string{"karpenter_version": r.plan.Controller.Version}
+	r.progress.Outputs = map[string]string{"karpenter_version": r.plan.Controller.Release.Version}
 	return r.progress, nil
 }
 
 // wanted renders a release with these values, and fails if the plan wants another version of Karpenter than this
-// function carries.
-func (r *run) wanted(name string, values map[string]any) (rendered, error) {
-	if r.plan.Controller.Version != names.KarpenterVersion {
-		return rendered{}, fmt.Errorf("release %s: the plan wants version %q and this function carries %s; the next pass makes a new plan", name, r.plan.Controller.Version, names.KarpenterVersion)
+// function carries. If the plan has another chart of that version, the function uses its own, and a later pass does the
+// step again: the plan is a stored one, or other functions are being deployed at the same time.
+func (r *run) wanted(release plan.Release, values map[string]any) (rendered, error) {
+	if release.Version != names.KarpenterVersion {
+		return rendered{}, fmt.Errorf("release %s: the plan wants version %q and this function carries %s; the next pass makes a new plan",
+			release.Name, release.Version, names.KarpenterVersion)
 	}
-	return render(name, r.plan.Controller.Version, values)
+	carried, err := digest(release.Name)
+	if err != nil {
+		return rendered{}, err
+	}
+	r.progress.Unfinished = release.Chart != carried
+	return render(release.Name, release.Version, values)
 }
 
 // controller renders the controller's release for the plan.
@@ -158,7 +166,15 @@ func (r *run) controller(ctx context.Context) (rendered, error) {
 	if err != nil {
 		return rendered{}, err
 	}
-	return r.wanted(names.ReleaseController, controllerValues(r.plan, r.replicas(nodes)))
+	release := r.plan.Controller.Release
+	return r.wanted(release, withReplicas(release, r.replicas(nodes)))
+}
+
+// withReplicas returns the values of a release with a number of replicas.
+func withReplicas(release plan.Release, replicas int) map[string]any {
+	values := maps.Clone(release.Values)
+	values["replicas"] = replicas
+	return values
 }
 
 // install installs or upgrades the controller's release to the plan's values.
@@ -186,20 +202,18 @@ func (r *run) rollout(ctx context.Context) (string, error) {
 	return strings.Join(append([]string{k8s.Subject(deployment) + ": " + rollout.Note}, troubles...), "; "), err
 }
 
-// replicas returns 2 if high_availability is set and the system nodes span two zones. The chart spreads the pods over
-// zones and hosts with a hard constraint, so a second pod in the same zone would stay pending for ever.
+// replicas returns the plan's replicas if the system nodes span as many zones, otherwise 1. The chart spreads the pods
+// over zones and hosts with a hard constraint, so a second pod in the same zone would stay pending for ever.
 func (r *run) replicas(nodes []k8s.SystemNode) int {
-	if !r.plan.Controller.HighAvailability {
-		return 1
-	}
+	wanted := r.plan.Controller.Release.Replicas
 	zones := map[string]bool{}
 	for _, node := range nodes {
 		if node.Zone != "" {
 			zones[node.Zone] = true
 		}
 	}
-	if len(zones) >= 2 {
-		return 2
+	if wanted == 1 || len(zones) >= wanted {
+		return wanted
 	}
 	r.progress.Warn("high_availability", "Karpenter's controller runs as one replica although high_availability is true, because the system nodes (%s=true) "+
 		"stand in %d zone(s); let a system node group span two zones and the next pass makes it two, or write false.", names.LabelSystemNode, len(zones))
@@ -257,7 +271,7 @@ func (r *run) remove(ctx context.Context) (steps.Progress, error) {
 		return r.progress, err
 	}
 	// The objects to delete have the same names for every version and all values.
-	whole, err := render(names.ReleaseController, names.KarpenterVersion, controllerValues(r.plan, 1))
+	whole, err := render(names.ReleaseController, names.KarpenterVersion, withReplicas(r.plan.Controller.Release, 1))
 	if err != nil {
 		return r.progress, err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
 	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 	"github.com/sawhorse-io/sawhorse/internal/steps/admin"
@@ -41,6 +42,19 @@ type scene struct {
 
 const principal = "arn:aws:iam::123456789012:role/Sawhorse-controller"
 
+// wanted returns the plan of a rack with Karpenter and these settings.
+func wanted(config params.Config) *plan.Plan {
+	config.Rack, config.ClusterName, config.AuthMode, config.Enabled = "demo", "demo", true, true
+	made := plan.Build(config, plan.Facts{
+		Cluster:     &plan.ClusterFacts{Cluster: plan.Cluster{Name: "demo", Partition: "aws"}, Status: "ACTIVE"},
+		PodIdentity: true, Subnets: []plan.Tagged{{ID: "subnet-a"}}, NodeGroups: []plan.NodeGroup{{Name: "system"}},
+	}, nil)
+	if len(made.Problems) > 0 {
+		panic(fmt.Sprint(made.Problems))
+	}
+	return &made.Plan
+}
+
 func begin(t *testing.T) *scene {
 	cluster := k8stest.New(t)
 	helm, err := newHelm(cluster.Config, "demo")
@@ -48,8 +62,7 @@ func begin(t *testing.T) *scene {
 		t.Fatal(err)
 	}
 	s := &scene{T: t, Cluster: cluster, eks: awsfake.New().EKS, helm: helm, baselines: k8stest.Baselines{}, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
-		plan: &plan.Plan{Rack: "demo", Cluster: plan.Cluster{Name: "demo", Partition: "aws"}, Controller: plan.Controller{CRDs: true, Present: true,
-			Version: "1.10.0", HighAvailability: true, Queue: "demo-karpenter"}}}
+		plan: wanted(params.Config{HighAvailability: true})}
 	s.step = s.as(cluster.Config)
 	t.Cleanup(s.end)
 	return s
@@ -91,9 +104,9 @@ func (s *scene) uninstall(name string) {
 // last returns a release's newest revision as Helm sees it.
 func (s *scene) last(name string) (*release.Release, error) {
 	s.Helper()
-	values := crdValues()
+	values := s.plan.Controller.CRDs.Values
 	if name == names.ReleaseController {
-		values = controllerValues(s.plan, 1)
+		values = withReplicas(s.plan.Controller.Release, 1)
 	}
 	wanted, err := render(name, names.KarpenterVersion, values)
 	if err != nil {
@@ -220,7 +233,7 @@ func TestInstallUpgradeRepairRemove(t *testing.T) {
 	}
 
 	t.Log("removes the controller and keeps the CRDs, never before our EC2NodeClasses have gone")
-	s.plan.Controller.Present = false
+	s.plan.Controller.Release.Present = false
 	for _, left := range []k8stest.Object{class, claim} { // while one of these is left, the controller stays
 		s.Create(left)
 		if progress := s.run(PartRelease); progress.Wait == 0 || !strings.Contains(progress.Note, left["kind"].(string)+"/") || s.Get(deployment) == nil {
@@ -267,7 +280,7 @@ func TestPrivateClusterAndOneReplica(t *testing.T) {
 	s := begin(t)
 	s.Create(node("one", "us-east-1a"))
 	s.Create(node("two", "us-east-1b"))
-	s.plan.Controller.HighAvailability = false
+	s.plan = wanted(params.Config{})
 	s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
 	s.settle()
 	if progress := s.run(PartRelease, "installed release karpenter 1.10.0"); len(progress.Warnings) > 0 {
@@ -277,17 +290,18 @@ func TestPrivateClusterAndOneReplica(t *testing.T) {
 	if got := s.variable("ISOLATED_VPC"); got != "" {
 		t.Errorf("ISOLATED_VPC=%s", got)
 	}
-	s.plan.Controller.ImageRepository, s.plan.Controller.IsolatedVPC = "123456789012.dkr.ecr.us-east-1.amazonaws.com/mirror/karpenter", true
+	const mirror = "123456789012.dkr.ecr.us-east-1.amazonaws.com/mirror/karpenter"
+	s.plan = wanted(params.Config{ImageRepository: mirror, IsolatedVPC: true})
 	s.run(PartRelease, "updated: controller.image.repository=123456789012.dkr.ecr.us-east-1.amazonaws.com/mirror/karpenter, settings.isolatedVPC=true release karpenter 1.10.0")
 	live := s.container()
-	if got, want := live.Image, s.plan.Controller.ImageRepository+":1.10.0@"+names.KarpenterDigest; got != want {
+	if got, want := live.Image, mirror+":1.10.0@"+names.KarpenterDigest; got != want {
 		t.Errorf("image %s, want %s", got, want)
 	}
 	if got := s.variable("ISOLATED_VPC"); got != "true" {
 		t.Errorf("ISOLATED_VPC=%q", got)
 	}
 	s.run(PartRelease)
-	s.plan.Controller.ImageRepository, s.plan.Controller.IsolatedVPC = "", false
+	s.plan = wanted(params.Config{})
 	s.run(PartRelease, "updated: controller.image.repository unset, settings.isolatedVPC unset release karpenter 1.10.0")
 	s.check(1)
 }
@@ -311,11 +325,16 @@ func (s *scene) variable(name string) string {
 	return ""
 }
 
-func TestIRSAAnnotatesTheServiceAccount(t *testing.T) {
-	p := &plan.Plan{Rack: "demo", Controller: plan.Controller{RoleARN: "arn:aws:iam::1:role/r"}}
-	account := controllerValues(p, 1)["serviceAccount"].(map[string]any)
-	if fmt.Sprint(account["annotations"]) != "map[eks.amazonaws.com/role-arn:arn:aws:iam::1:role/r]" {
-		t.Errorf("service account %v", account)
+// The chart of another deployment is not in the plan's words: the step applies its own, and is not done.
+func TestAPlanWithAnotherChart(t *testing.T) {
+	s := begin(t)
+	s.plan.Controller.CRDs.Chart = "sha256:another"
+	if progress := s.run(PartCRDs, "installed release karpenter-crd 1.10.0"); !progress.Unfinished {
+		t.Errorf("%+v", progress)
+	}
+	s.settle()
+	if progress := s.run(PartRelease, "installed release karpenter 1.10.0"); progress.Unfinished {
+		t.Errorf("its chart is the plan's: %+v", progress)
 	}
 }
 
@@ -350,7 +369,7 @@ func TestRecoversFromBeingKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Remove(deployment)
-	s.plan.Controller.Present = false
+	s.plan.Controller.Release.Present = false
 	s.run(PartRelease, "uninstalled release karpenter")
 }
 
@@ -390,7 +409,7 @@ func TestRejectsAKarpenterThatIsNotOurs(t *testing.T) {
 		s.plan.Rack = "other"
 		s.rejected(PartRelease, "Helm release kube-system/karpenter")
 		s.rejected(PartCRDs, "Helm release kube-system/karpenter-crd")
-		s.plan.Controller.Present = false
+		s.plan.Controller.Release.Present = false
 		s.run(PartRelease) // not ours, so it stays
 	})
 	t.Run("an object of the chart's name", func(t *testing.T) {

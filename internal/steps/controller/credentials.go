@@ -27,9 +27,9 @@ const again = time.Minute
 // first, so that deletions stay rare even if a call is interrupted. It returns a note that names the pods; empty if all
 // have credentials.
 func (r *run) admitAgain(ctx context.Context, deployment *unstructured.Unstructured) (string, error) {
-	variable := r.credentials()
-	if variable == "" {
-		return "", nil
+	variable := irsaVariable
+	if r.plan.Infrastructure.PodIdentity {
+		variable = podIdentityVariable
 	}
 	pods, err := r.client.PodsOf(ctx, deployment)
 	if err != nil {
@@ -62,17 +62,6 @@ func (r *run) admitAgain(ctx context.Context, deployment *unstructured.Unstructu
 	r.progress.Happened("karpenter_enabled", "Pods of Karpenter's controller were admitted before EKS gave them credentials (%s is missing), and were deleted so that others take their place: %s; "+
 		"if it happens again, look whether something replaces the add-on eks-pod-identity-agent or, for IRSA, the annotation of the service account", variable, strings.Join(subjects, ", "))
 	return note, nil
-}
-
-// credentials returns the variable that the controller's pods must have; empty if the plan gives them no credentials.
-func (r *run) credentials() string {
-	switch {
-	case r.plan.Infrastructure.PodIdentity:
-		return podIdentityVariable
-	case r.plan.Controller.RoleARN != "":
-		return irsaVariable
-	}
-	return ""
 }
 
 func hasVariable(pod *corev1.Pod, name string) bool {

@@ -116,7 +116,7 @@ func TestWhatARepairApplies(t *testing.T) {
 	s.unharmed()
 
 	t.Log("nor during a removal")
-	s.plan.Controller.Present = false
+	s.plan.Controller.Release.Present = false
 	s.Create(class)
 	s.scale(0)
 	s.run(PartServe, "repaired Deployment/kube-system/karpenter")
@@ -139,7 +139,7 @@ func TestWhatARemovalDeletesAndRuns(t *testing.T) {
 		r.Manifest += document(victim)
 		r.Hooks = []*release.Hook{{Name: "forged", Kind: "ClusterRoleBinding", Path: "forged.yaml", Manifest: document(binding), Events: []release.HookEvent{release.HookPreDelete}}}
 	})
-	s.plan.Controller.Present = false
+	s.plan.Controller.Release.Present = false
 	s.run(PartRelease, "uninstalled release karpenter")
 	s.unharmed()
 	if s.Get(deployment) != nil || s.revisions() != 0 {

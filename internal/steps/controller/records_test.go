@@ -21,7 +21,9 @@ import (
 // render returns the same manifest as Helm, and all kept revisions together are below the limit.
 func TestRenderedAsHelmDoes(t *testing.T) {
 	s := installed(t)
-	for name, values := range map[string]map[string]any{names.ReleaseCRD: crdValues(), names.ReleaseController: controllerValues(s.plan, 1)} {
+	for name, values := range map[string]map[string]any{
+		names.ReleaseCRD: s.plan.Controller.CRDs.Values, names.ReleaseController: withReplicas(s.plan.Controller.Release, 1),
+	} {
 		wanted, err := render(name, names.KarpenterVersion, values)
 		if err != nil {
 			t.Fatal(err)

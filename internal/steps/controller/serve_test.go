@@ -37,7 +37,7 @@ func removing(t *testing.T) *scene {
 	s.settle()
 	s.run(PartRelease, "installed release karpenter 1.10.0")
 	s.RolledOut(deployment)
-	s.plan.Controller.Present = false
+	s.plan.Controller.Release.Present = false
 	s.Create(class)
 	s.Create(claim)
 	return s
@@ -75,7 +75,7 @@ func TestARemovalThatIsGivenUp(t *testing.T) {
 	if len(s.baselines) == 0 {
 		t.Fatal("no record")
 	}
-	s.plan.Controller.Present = true
+	s.plan.Controller.Release.Present = true
 	if _, err := s.step.Run(t.Context(), s.plan, PartRelease); err != nil || len(s.baselines) > 0 {
 		t.Errorf("%v, records %v", err, s.baselines)
 	}
@@ -159,13 +159,13 @@ func TestAControllerThatDoesNotGetReadyIsNotWaitedForForEver(t *testing.T) {
 func TestAReleaseThatCannotBeRepaired(t *testing.T) {
 	s := removing(t)
 	s.uninstall(names.ReleaseController)
-	s.plan.Controller.Version = "1.11.0"
+	s.plan.Controller.Release.Version = "1.11.0"
 	s.waits("the plan wants version")
 	s.clock = s.clock.Add(patience)
 	s.goes("the plan wants version")
 
 	t.Log("a Karpenter of somebody else's in its place is not fought: it serves, or the fallback does")
-	s.plan.Controller.Version = "1.10.0"
+	s.plan.Controller.Release.Version = "1.10.0"
 	s.Create(k8stest.Object{"apiVersion": "apps/v1", "kind": "Deployment",
 		"metadata": map[string]any{"name": "theirs", "namespace": "default", "labels": map[string]any{"app.kubernetes.io/name": "karpenter"}},
 		"spec": map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"a": "b"}},
@@ -181,7 +181,7 @@ func TestAReleaseThatCannotBeRepaired(t *testing.T) {
 // Nothing is installed for a rack that has nothing left to remove. Such a rack may not even have the CRDs.
 func TestNothingToServe(t *testing.T) {
 	s := begin(t)
-	s.plan.Controller.Present = false
+	s.plan.Controller.Release.Present = false
 	s.goes("")
 	s.Create(node("one", "us-east-1a"))
 	s.run(PartCRDs, "installed release karpenter-crd 1.10.0")

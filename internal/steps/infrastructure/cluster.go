@@ -35,12 +35,12 @@ func (i *Infrastructure) entry(ctx context.Context, p *plan.Plan, role *iamtypes
 			return nil, nil // an administrator's entry: it works, and with ownership tags Sawhorse would later delete it
 		}
 		if good {
-			return live.AccessEntry.CreatedAt, i.tagEKS(ctx, p, live.AccessEntry.AccessEntryArn, live.AccessEntry.Tags, "access entry of role "+p.Infrastructure.NodeRole, progress)
+			return live.AccessEntry.CreatedAt, i.tagEKS(ctx, p, live.AccessEntry.AccessEntryArn, live.AccessEntry.Tags, "access entry of role "+p.Infrastructure.Nodes.Name, progress)
 		}
 		if err := i.deleteEntry(ctx, p, *role.Arn); err != nil {
 			return nil, err
 		}
-		progress.Changed("deleted", "access entry of role %s that did not work", p.Infrastructure.NodeRole)
+		progress.Changed("deleted", "access entry of role %s that did not work", p.Infrastructure.Nodes.Name)
 	}
 	_, err = i.EKS.CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{
 		ClusterName: &p.Cluster.Name, PrincipalArn: role.Arn, Type: new(nodeEntry), Tags: p.Infrastructure.Tags,
@@ -51,7 +51,7 @@ func (i *Infrastructure) entry(ctx context.Context, p *plan.Plan, role *iamtypes
 	if err != nil {
 		return nil, fmt.Errorf("access entry %s: create: %w", *role.Arn, i.unknownToEKS(role, err))
 	}
-	progress.Changed("created", "access entry of role %s", p.Infrastructure.NodeRole)
+	progress.Changed("created", "access entry of role %s", p.Infrastructure.Nodes.Name)
 	return new(i.Now()), nil
 }
 
@@ -90,7 +90,7 @@ func (i *Infrastructure) deleteEntry(ctx context.Context, p *plan.Plan, principa
 
 // removeEntry deletes the access entry if Sawhorse made it.
 func (i *Infrastructure) removeEntry(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {
-	principal := roleARN(p, p.Infrastructure.NodeRole)
+	principal := p.Infrastructure.Nodes.ARN
 	live, err := i.EKS.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: &principal})
 	if notFound(err) {
 		return nil
@@ -104,7 +104,7 @@ func (i *Infrastructure) removeEntry(ctx context.Context, p *plan.Plan, progress
 	if err := i.deleteEntry(ctx, p, principal); err != nil {
 		return err
 	}
-	progress.Changed("deleted", "access entry of role %s", p.Infrastructure.NodeRole)
+	progress.Changed("deleted", "access entry of role %s", p.Infrastructure.Nodes.Name)
 	return nil
 }
 

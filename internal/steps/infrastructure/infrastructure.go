@@ -52,7 +52,7 @@ type Infrastructure struct {
 	IAM IAM
 	EKS EKS
 	// ControllerBoundary and NodeBoundary are the ARNs of the roles' permissions boundaries. The function's own policy
-	// allows it to create and write only roles that have them.
+	// allows it to create and write only roles that have them. They are this deployment's, also for a stored plan.
 	ControllerBoundary, NodeBoundary string
 	Deletions                        steps.Deletions
 	// Delay is the minimum age of what the step creates before the step is done.
@@ -75,20 +75,11 @@ func (i *Infrastructure) Run(ctx context.Context, p *plan.Plan, _ string) (steps
 }
 
 func (i *Infrastructure) create(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {
-	wanted, err := controllerRole(p)
+	controller, err := i.role(ctx, p, wantedRole{p.Infrastructure.Controller, i.ControllerBoundary}, progress)
 	if err != nil {
 		return err
 	}
-	wanted.boundary = i.ControllerBoundary
-	controller, err := i.role(ctx, p, wanted, progress)
-	if err != nil {
-		return err
-	}
-	if wanted, err = nodeRole(p); err != nil {
-		return err
-	}
-	wanted.boundary = i.NodeBoundary
-	nodes, err := i.role(ctx, p, wanted, progress)
+	nodes, err := i.role(ctx, p, wantedRole{p.Infrastructure.Nodes, i.NodeBoundary}, progress)
 	if err != nil {
 		return err
 	}
@@ -137,7 +128,7 @@ func (i *Infrastructure) remove(ctx context.Context, p *plan.Plan) (steps.Progre
 	if err := i.removeProfiles(ctx, p, &progress); err != nil {
 		return progress, err
 	}
-	for _, name := range []string{p.Infrastructure.ControllerRole, p.Infrastructure.NodeRole} {
+	for _, name := range []string{p.Infrastructure.Controller.Name, p.Infrastructure.Nodes.Name} {
 		busy, err := i.removeRole(ctx, p, name, &progress)
 		if err != nil {
 			return progress, err

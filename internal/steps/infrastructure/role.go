@@ -20,6 +20,12 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
+// wantedRole is a role as it should be: the plan's, with the ARN of the deployment's permissions boundary.
+type wantedRole struct {
+	plan.Role
+	boundary string
+}
+
 func noSuchEntity(err error) bool { return errors.As(err, new(*types.NoSuchEntityException)) }
 
 // find returns a role, nil if there is none, and whether it is ours.
@@ -36,12 +42,12 @@ func (i *Infrastructure) find(ctx context.Context, p *plan.Plan, name string) (*
 
 // role creates or repairs one role and returns it.
 func (i *Infrastructure) role(ctx context.Context, p *plan.Plan, wanted wantedRole, progress *steps.Progress) (*types.Role, error) {
-	live, owned, err := i.find(ctx, p, wanted.name)
+	live, owned, err := i.find(ctx, p, wanted.Name)
 	if err != nil {
 		return nil, err
 	}
 	if live != nil && !owned {
-		return nil, steps.Reject("rack", "IAM role %s exists and was not made by Sawhorse for this rack and cluster (IAM has no regions: a rack of the same name in another region collides); delete it, or use another rack name", wanted.name)
+		return nil, steps.Reject("rack", "IAM role %s exists and was not made by Sawhorse for this rack and cluster (IAM has no regions: a rack of the same name in another region collides); delete it, or use another rack name", wanted.Name)
 	}
 	if live != nil {
 		if err := i.refuseDeleted(ctx, p, live); err != nil {
@@ -52,7 +58,7 @@ func (i *Infrastructure) role(ctx context.Context, p *plan.Plan, wanted wantedRo
 		if live, err = i.createRole(ctx, p, wanted); err != nil {
 			return nil, err
 		}
-		progress.Changed("created", "role %s", wanted.name)
+		progress.Changed("created", "role %s", wanted.Name)
 	} else if err := i.repairRole(ctx, p, live, wanted, progress); err != nil {
 		return nil, i.tooEarly(live, err)
 	}
@@ -99,66 +105,66 @@ func (i *Infrastructure) tooEarly(role *types.Role, err error) error {
 // removed and deployed again.
 func (i *Infrastructure) repairRole(ctx context.Context, p *plan.Plan, live *types.Role, wanted wantedRole, progress *steps.Progress) error {
 	if b := live.PermissionsBoundary; b == nil || b.PermissionsBoundaryArn == nil || *b.PermissionsBoundaryArn != wanted.boundary {
-		if _, err := i.IAM.PutRolePermissionsBoundary(ctx, &iam.PutRolePermissionsBoundaryInput{RoleName: &wanted.name, PermissionsBoundary: &wanted.boundary}); err != nil {
-			return fmt.Errorf("role %s: put permissions boundary: %w", wanted.name, err)
+		if _, err := i.IAM.PutRolePermissionsBoundary(ctx, &iam.PutRolePermissionsBoundaryInput{RoleName: &wanted.Name, PermissionsBoundary: &wanted.boundary}); err != nil {
+			return fmt.Errorf("role %s: put permissions boundary: %w", wanted.Name, err)
 		}
-		progress.Changed("repaired", "permissions boundary of role %s", wanted.name)
+		progress.Changed("repaired", "permissions boundary of role %s", wanted.Name)
 	}
-	if !samePolicy(live.AssumeRolePolicyDocument, wanted.trust) {
-		if _, err := i.IAM.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{RoleName: &wanted.name, PolicyDocument: &wanted.trust}); err != nil {
-			return fmt.Errorf("role %s: update trust: %w", wanted.name, err)
+	if !samePolicy(live.AssumeRolePolicyDocument, wanted.Trust) {
+		if _, err := i.IAM.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{RoleName: &wanted.Name, PolicyDocument: new(wanted.Trust.JSON())}); err != nil {
+			return fmt.Errorf("role %s: update trust: %w", wanted.Name, err)
 		}
-		progress.Changed("repaired", "trust of role %s", wanted.name)
+		progress.Changed("repaired", "trust of role %s", wanted.Name)
 	}
 	return i.tagRole(ctx, p, live, progress)
 }
 
 func (i *Infrastructure) createRole(ctx context.Context, p *plan.Plan, wanted wantedRole) (*types.Role, error) {
 	input := &iam.CreateRoleInput{
-		RoleName: &wanted.name, Path: new(names.IAMPath), Description: &wanted.description,
-		AssumeRolePolicyDocument: &wanted.trust, PermissionsBoundary: &wanted.boundary, Tags: iamTags(p.Infrastructure.Tags),
+		RoleName: &wanted.Name, Path: new(names.IAMPath), Description: &wanted.Description,
+		AssumeRolePolicyDocument: new(wanted.Trust.JSON()), PermissionsBoundary: &wanted.boundary, Tags: iamTags(p.Infrastructure.Tags),
 	}
 	out, err := i.IAM.CreateRole(ctx, input)
 	if errors.As(err, new(*types.EntityAlreadyExistsException)) {
 		// An earlier call created it, and the read came from a replica that does not know it yet.
-		return nil, steps.NotYet(poll, "IAM does not know role %s everywhere yet: it exists and is not found", wanted.name)
+		return nil, steps.NotYet(poll, "IAM does not know role %s everywhere yet: it exists and is not found", wanted.Name)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("role %s: create: %w", wanted.name, err)
+		return nil, fmt.Errorf("role %s: create: %w", wanted.Name, err)
 	}
 	return out.Role, nil
 }
 
 // inline puts the wanted inline policies and deletes all others: the role is ours, so its policies are too.
 func (i *Infrastructure) inline(ctx context.Context, wanted wantedRole, progress *steps.Progress) error {
-	live, err := i.inlineNames(ctx, wanted.name)
+	live, err := i.inlineNames(ctx, wanted.Name)
 	if err != nil {
 		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(wanted.inline)) {
-		document := wanted.inline[name]
+	for _, name := range slices.Sorted(maps.Keys(wanted.Policies)) {
+		document := wanted.Policies[name]
 		if slices.Contains(live, name) {
-			have, err := i.IAM.GetRolePolicy(ctx, &iam.GetRolePolicyInput{RoleName: &wanted.name, PolicyName: &name})
+			have, err := i.IAM.GetRolePolicy(ctx, &iam.GetRolePolicyInput{RoleName: &wanted.Name, PolicyName: &name})
 			if err != nil && !noSuchEntity(err) {
-				return fmt.Errorf("role %s: get policy %s: %w", wanted.name, name, err)
+				return fmt.Errorf("role %s: get policy %s: %w", wanted.Name, name, err)
 			}
 			if err == nil && samePolicy(have.PolicyDocument, document) {
 				continue
 			}
 		}
-		if _, err := i.IAM.PutRolePolicy(ctx, &iam.PutRolePolicyInput{RoleName: &wanted.name, PolicyName: &name, PolicyDocument: &document}); err != nil {
-			return fmt.Errorf("role %s: put policy %s: %w", wanted.name, name, err)
+		if _, err := i.IAM.PutRolePolicy(ctx, &iam.PutRolePolicyInput{RoleName: &wanted.Name, PolicyName: &name, PolicyDocument: new(document.JSON())}); err != nil {
+			return fmt.Errorf("role %s: put policy %s: %w", wanted.Name, name, err)
 		}
-		progress.Changed("put", "policy %s of role %s", name, wanted.name)
+		progress.Changed("put", "policy %s of role %s", name, wanted.Name)
 	}
 	for _, name := range live {
-		if _, keep := wanted.inline[name]; keep {
+		if _, keep := wanted.Policies[name]; keep {
 			continue
 		}
-		if err := i.deleteInline(ctx, wanted.name, name); err != nil {
+		if err := i.deleteInline(ctx, wanted.Name, name); err != nil {
 			return err
 		}
-		progress.Changed("deleted", "policy %s of role %s", name, wanted.name)
+		progress.Changed("deleted", "policy %s of role %s", name, wanted.Name)
 	}
 	return nil
 }
@@ -185,27 +191,27 @@ func (i *Infrastructure) deleteInline(ctx context.Context, role, name string) er
 
 // attach attaches the wanted managed policies and detaches others.
 func (i *Infrastructure) attach(ctx context.Context, wanted wantedRole, progress *steps.Progress) error {
-	live, err := i.attachedARNs(ctx, wanted.name)
+	live, err := i.attachedARNs(ctx, wanted.Name)
 	if err != nil {
 		return err
 	}
-	for _, arn := range wanted.attached {
+	for _, arn := range wanted.Attached {
 		if slices.Contains(live, arn) {
 			continue
 		}
-		if _, err := i.IAM.AttachRolePolicy(ctx, &iam.AttachRolePolicyInput{RoleName: &wanted.name, PolicyArn: &arn}); err != nil {
-			return fmt.Errorf("role %s: attach %s: %w", wanted.name, arn, err)
+		if _, err := i.IAM.AttachRolePolicy(ctx, &iam.AttachRolePolicyInput{RoleName: &wanted.Name, PolicyArn: &arn}); err != nil {
+			return fmt.Errorf("role %s: attach %s: %w", wanted.Name, arn, err)
 		}
-		progress.Changed("attached "+arn, "role %s", wanted.name)
+		progress.Changed("attached "+arn, "role %s", wanted.Name)
 	}
 	for _, arn := range live {
-		if slices.Contains(wanted.attached, arn) {
+		if slices.Contains(wanted.Attached, arn) {
 			continue
 		}
-		if err := i.detach(ctx, wanted.name, arn); err != nil {
+		if err := i.detach(ctx, wanted.Name, arn); err != nil {
 			return err
 		}
-		progress.Changed("detached "+arn, "role %s", wanted.name)
+		progress.Changed("detached "+arn, "role %s", wanted.Name)
 	}
 	return nil
 }
@@ -323,10 +329,10 @@ func (i *Infrastructure) gone(ctx context.Context, role string) (bool, error) {
 }
 
 // samePolicy compares a document as IAM returns it, URL-encoded, with one of ours.
-func samePolicy(live *string, wanted string) bool {
+func samePolicy(live *string, wanted plan.Document) bool {
 	if live == nil {
 		return false
 	}
 	text, err := url.QueryUnescape(*live)
-	return err == nil && steps.SamePolicy(text, wanted)
+	return err == nil && steps.SamePolicy(text, wanted.JSON())
 }

@@ -38,7 +38,7 @@ func (r *run) tryAgain(ctx context.Context, live *unstructured.Unstructured) err
 		r.progress.Happened("karpenter_enabled",
 			"EC2 denied what Karpenter tried for %s (%s), so Karpenter was made to try again, and will be every 30 s while the pass "+
 				"waits; if it stays so, look for a service control policy or permissions boundary that denies it to the role %s",
-			k8s.Subject(live), note, r.plan.Infrastructure.ControllerRole)
+			k8s.Subject(live), note, r.plan.Infrastructure.Controller.Name)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"strconv"
 	"time"
@@ -89,18 +90,10 @@ func (q *Queue) bring(ctx context.Context, p *plan.Plan, progress *steps.Progres
 	}
 	progress.Outputs = map[string]string{
 		"interruption_queue_url": url,
-		"interruption_queue_arn": queueARN(p),
-		"interruption_rule":      p.Queue.Rule,
+		"interruption_queue_arn": p.Queue.ARN,
+		"interruption_rule":      p.Queue.Rule.Name,
 	}
 	return nil
-}
-
-func queueARN(p *plan.Plan) string {
-	return fmt.Sprintf("arn:%s:sqs:%s:%s:%s", p.Cluster.Partition, p.Cluster.Region, p.Cluster.Account, p.Queue.Name)
-}
-
-func ruleARN(p *plan.Plan) string {
-	return fmt.Sprintf("arn:%s:events:%s:%s:rule/%s", p.Cluster.Partition, p.Cluster.Region, p.Cluster.Account, p.Queue.Rule)
 }
 
 // find returns the queue's URL; empty if there is no queue.
@@ -152,11 +145,7 @@ func (q *Queue) create(ctx context.Context, p *plan.Plan, progress *steps.Progre
 		}
 		return url, q.tag(ctx, p, url, progress)
 	}
-	wanted, err := attributes(p)
-	if err != nil {
-		return "", err
-	}
-	_, err = q.SQS.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &p.Queue.Name, Attributes: wanted, Tags: p.Queue.Tags})
+	_, err = q.SQS.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &p.Queue.Name, Attributes: attributes(p), Tags: p.Queue.Tags})
 	if errors.As(err, new(*types.QueueDeletedRecently)) {
 		return "", steps.NotYet(reuse, "SQS holds the name of the queue that was deleted less than 60 s ago")
 	}
@@ -207,55 +196,21 @@ func (q *Queue) tag(ctx context.Context, p *plan.Plan, url string, progress *ste
 	return nil
 }
 
-// attributes are those of Karpenter's CloudFormation template: 300 s retention, SQS-managed encryption, and a policy
-// that allows EventBridge to send and denies plain HTTP. One part is narrower: the template allows the rules of every
-// account, and SQS itself, which sends nothing. Here only the rack's own rule may send, so that nobody else can fake
-// interruptions.
-func attributes(p *plan.Plan) (map[string]string, error) {
-	arn := queueARN(p)
-	policy, err := json.Marshal(map[string]any{
-		"Version": "2012-10-17",
-		"Id":      "EC2InterruptionPolicy",
-		"Statement": []any{
-			map[string]any{
-				"Effect":    "Allow",
-				"Principal": map[string]any{"Service": "events.amazonaws.com"},
-				"Action":    "sqs:SendMessage",
-				"Resource":  arn,
-				"Condition": map[string]any{"ArnEquals": map[string]any{"aws:SourceArn": ruleARN(p)}},
-			},
-			map[string]any{
-				"Sid":       "DenyHTTP",
-				"Effect":    "Deny",
-				"Principal": "*",
-				"Action":    "sqs:*",
-				"Resource":  arn,
-				"Condition": map[string]any{"Bool": map[string]any{"aws:SecureTransport": "false"}},
-			},
-		},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("queue %s: encode policy: %w", p.Queue.Name, err)
-	}
-	return map[string]string{
-		string(types.QueueAttributeNameMessageRetentionPeriod): "300",
-		string(types.QueueAttributeNameSqsManagedSseEnabled):   "true",
-		string(types.QueueAttributeNamePolicy):                 string(policy),
-	}, nil
+// attributes returns the queue's attributes with its policy, which is one of them for SQS.
+func attributes(p *plan.Plan) map[string]string {
+	all := maps.Clone(p.Queue.Attributes)
+	all[string(types.QueueAttributeNamePolicy)] = p.Queue.Policy.JSON()
+	return all
 }
 
 // attributes repairs attributes that differ from the wanted ones and leaves all others alone.
 func (q *Queue) attributes(ctx context.Context, p *plan.Plan, url string, progress *steps.Progress) error {
-	wanted, err := attributes(p)
-	if err != nil {
-		return err
-	}
 	live, err := q.SQS.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll}})
 	if err != nil {
 		return fmt.Errorf("queue %s: read attributes: %w", p.Queue.Name, err)
 	}
 	differ := map[string]string{}
-	for name, value := range wanted {
+	for name, value := range attributes(p) {
 		if have := live.Attributes[name]; have != value && !(name == string(types.QueueAttributeNamePolicy) && steps.SamePolicy(have, value)) {
 			differ[name] = value
 		}

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -39,7 +40,7 @@ func TestWhatTheDeploymentDoesNotAllow(t *testing.T) {
 	s.wants(s.pass(false), Rejected, true, "")
 	s.write(on)
 	s.wants(s.pass(false), Rejected, true, "")
-	if p, err := s.store.Plan(t.Context(), "demo"); err != nil || p.Controller.ImageRepository != "" {
+	if p, err := s.store.Plan(t.Context(), "demo"); err != nil || strings.Contains(fmt.Sprint(p.Controller.Release.Values), "repository") {
 		t.Errorf("%v: %+v", err, p.Controller)
 	}
 }

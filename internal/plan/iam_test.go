@@ -1,4 +1,4 @@
-package infrastructure
+package plan_test
 
 import (
 	"encoding/json"
@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
 // narrowed is where the policies differ from Karpenter's: of the account's subnets and security groups, they allow
@@ -28,14 +30,9 @@ const (
 // to the rack's cluster, node role and queue, except for what is narrowed. testdata holds the template's facts, one per
 // line.
 func TestControllerPoliciesAreKarpenters(t *testing.T) {
-	p := wanted(true, true)
-	role, err := controllerRole(p)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var have []string
-	for name, document := range role.inline {
-		have = append(have, facts(t, name, document)...)
+	for name, document := range outcome(t, "enable").Plan.Infrastructure.Controller.Policies {
+		have = append(have, statements(t, name, document)...)
 	}
 	slices.Sort(have)
 	text, err := os.ReadFile("testdata/karpenter-1.10-policies.txt")
@@ -48,7 +45,7 @@ func TestControllerPoliciesAreKarpenters(t *testing.T) {
 	const next = "node-lifecycle AllowScopedResourceCreationTagging"
 	want := strings.NewReplacer(networks, "", next, narrowed+next).Replace(string(text))
 	want = strings.NewReplacer("${Partition}", "aws", "${Region}", "eu-central-1", "${Account}", "123456789012", "${ClusterName}", "demo",
-		"${NodeRoleARN}", nodesARN, "${QueueARN}", "arn:aws:sqs:eu-central-1:123456789012:demo-karpenter").Replace(want)
+		"${NodeRoleARN}", "arn:aws:iam::123456789012:role/sawhorse/demo-karpenter-nodes", "${QueueARN}", "arn:aws:sqs:eu-central-1:123456789012:demo-karpenter").Replace(want)
 	if strings.Contains(want, "${") {
 		t.Fatalf("the test has lost the facts: %s", want)
 	}
@@ -57,26 +54,39 @@ func TestControllerPoliciesAreKarpenters(t *testing.T) {
 	}
 }
 
-// Subnets and security groups that another account shares are named by ARN: AWS does not document whether a policy sees
-// the tags of another account's resources.
-func TestSharedNetworksAreNamed(t *testing.T) {
-	p := wanted(true, true)
-	role, err := controllerRole(p)
-	if err != nil || role.inline["shared-networks"] != "" {
-		t.Fatalf("without shared networks: %q, %v", role.inline["shared-networks"], err)
+// A service account of this cluster, and no other, may assume the controller's role.
+func TestTrustPolicies(t *testing.T) {
+	const issuer = "oidc.eks.eu-central-1.amazonaws.com/id/ABC"
+	roles := func(change func(*plan.Facts)) (controller, nodes string) {
+		f := facts()
+		change(&f)
+		made := build(t, on, f).Plan.Infrastructure
+		return made.Controller.Trust.JSON(), made.Nodes.Trust.JSON()
 	}
-	p.Infrastructure.SharedNetworks = []string{"arn:aws:ec2:eu-central-1:210987654321:subnet/subnet-1"}
-	if role, err = controllerRole(p); err != nil {
-		t.Fatal(err)
+	with, nodes := roles(func(*plan.Facts) {})
+	if want := `{"Statement":[{"Action":["sts:AssumeRole","sts:TagSession"],"Condition":{"StringEquals":{` +
+		`"aws:RequestTag/eks-cluster-arn":"arn:aws:eks:eu-central-1:123456789012:cluster/demo",` +
+		`"aws:RequestTag/kubernetes-namespace":"kube-system","aws:RequestTag/kubernetes-service-account":"karpenter"}},` +
+		`"Effect":"Allow","Principal":{"Service":"pods.eks.amazonaws.com"}}],"Version":"2012-10-17"}`; with != want {
+		t.Errorf("Pod Identity: %s\nwant %s", with, want)
 	}
-	want := "shared-networks AllowSharedNetworkAccessActions\n  may ec2:CreateFleet\n  may ec2:RunInstances\n  on " + p.Infrastructure.SharedNetworks[0]
-	if got := strings.Join(facts(t, "shared-networks", role.inline["shared-networks"]), "\n"); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
+	if want := `{"Statement":[{"Action":["sts:AssumeRole"],"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"}}],"Version":"2012-10-17"}`; nodes != want {
+		t.Errorf("nodes: %s\nwant %s", nodes, want)
+	}
+	irsa, _ := roles(func(f *plan.Facts) { f.PodIdentity = false })
+	if want := `{"Statement":[{"Action":["sts:AssumeRoleWithWebIdentity"],"Condition":{"StringEquals":{"` + issuer + `:aud":"sts.amazonaws.com",` +
+		`"` + issuer + `:sub":"system:serviceaccount:kube-system:karpenter"}},"Effect":"Allow",` +
+		`"Principal":{"Federated":"arn:aws:iam::123456789012:oidc-provider/` + issuer + `"}}],"Version":"2012-10-17"}`; irsa != want {
+		t.Errorf("IRSA: %s\nwant %s", irsa, want)
+	}
+	_, nodes = roles(func(f *plan.Facts) { f.Cluster.Partition = "aws-cn" })
+	if !strings.Contains(nodes, `"Service":"ec2.amazonaws.com.cn"`) {
+		t.Errorf("nodes in China: %s", nodes)
 	}
 }
 
-// facts lists a policy's statements: the name, then what each allows, on which resources and under which conditions.
-func facts(t *testing.T, name, document string) (all []string) {
+// statements lists a policy's statements: the name, then what each allows, on which resources and under which conditions.
+func statements(t *testing.T, name string, document plan.Document) (all []string) {
 	t.Helper()
 	var policy struct {
 		Version   string
@@ -86,7 +96,7 @@ func facts(t *testing.T, name, document string) (all []string) {
 			Condition        map[string]map[string]any
 		}
 	}
-	decoder := json.NewDecoder(strings.NewReader(document))
+	decoder := json.NewDecoder(strings.NewReader(document.JSON()))
 	decoder.DisallowUnknownFields() // refuses NotAction and NotResource
 	if err := decoder.Decode(&policy); err != nil {
 		t.Fatalf("policy %s: %v", name, err)
@@ -96,16 +106,16 @@ func facts(t *testing.T, name, document string) (all []string) {
 			t.Errorf("policy %s: %s: effect %s", name, s.Sid, s.Effect)
 		}
 		lines := []string{name + " " + s.Sid}
-		for _, action := range texts(s.Action) {
+		for _, action := range sorted(s.Action) {
 			lines = append(lines, "  may "+action)
 		}
-		for _, resource := range texts(s.Resource) {
+		for _, resource := range sorted(s.Resource) {
 			lines = append(lines, "  on "+resource)
 		}
 		var conditions []string
 		for operator, keys := range s.Condition {
 			for key, value := range keys {
-				conditions = append(conditions, fmt.Sprintf("  if %s %s = %s", operator, key, strings.Join(texts(value), " | ")))
+				conditions = append(conditions, fmt.Sprintf("  if %s %s = %s", operator, key, strings.Join(sorted(value), " | ")))
 			}
 		}
 		slices.Sort(conditions)
@@ -114,8 +124,8 @@ func facts(t *testing.T, name, document string) (all []string) {
 	return all
 }
 
-// texts returns one string or several, sorted.
-func texts(value any) (all []string) {
+// sorted returns one string or several, sorted.
+func sorted(value any) (all []string) {
 	several, ok := value.([]any)
 	if !ok {
 		several = []any{value}
