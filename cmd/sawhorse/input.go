@@ -189,12 +189,6 @@ func (in input) verdict() (judge.Verdict, error) {
 	return verdict, err
 }
 
-// outlook returns the verdict with the effects on the pools, and the steps that a pass would take.
-func (in input) outlook() (judge.Verdict, []plan.Step, error) {
-	last := in.applied()
-	return in.compared(judge.InForce{Plan: func() (*plan.Plan, error) { return &last.plan, nil }}, last)
-}
-
 func (in input) compared(before judge.InForce, last applied) (judge.Verdict, []plan.Step, error) {
 	parsed := params.Parse(params.Input{Rack: in.Rack, Params: in.Params, Previous: last.records.Params})
 	verdict, err := judge.Judge(parsed, in.facts(last.records), before)
