@@ -74,12 +74,17 @@ func (b Bus) Started(ctx context.Context, run rack.Run, steps []plan.Step) error
 	return b.Send(ctx, events.ReconcileStarted{Pass: planned(run, steps)})
 }
 
-// DryRun sends the result of a dry run: Rejected, or Reconciled with the steps that a pass would run.
-func (b Bus) DryRun(ctx context.Context, run rack.Run, steps []plan.Step) error {
+// DryRun sends the result of a dry run: Rejected, or Reconciled with the steps that a pass would run and the steps whose
+// section differs from the plan in force.
+func (b Bus) DryRun(ctx context.Context, run rack.Run, steps []plan.Step, differences []plan.Difference) error {
 	pass := planned(run, steps)
 	pass.DryRun = true
 	if len(run.Problems) > 0 {
 		return b.Send(ctx, events.Rejected{Pass: pass})
+	}
+	pass.Differs = events.List[string]{}
+	for _, d := range differences {
+		pass.Differs = append(pass.Differs, d.Step)
 	}
 	return b.Send(ctx, events.Reconciled{Pass: pass})
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -17,18 +18,25 @@ import (
 // The event of a dry run has the result that a pass would have.
 func TestDryRun(t *testing.T) {
 	for _, c := range []struct {
-		problems []params.Problem
-		kind     string
+		problems    []params.Problem
+		differences []plan.Difference
+		kind        string
+		differs     events.List[string]
 	}{
-		{nil, "Rack Reconciled"},
-		{[]params.Problem{{Parameter: "node_disk", Message: "is wrong"}}, "Rack Rejected"},
+		{nil, nil, "Rack Reconciled", events.List[string]{}},
+		{nil, []plan.Difference{{Step: "access"}, {Step: "queue"}}, "Rack Reconciled", events.List[string]{"access", "queue"}},
+		{[]params.Problem{{Parameter: "node_disk", Message: "is wrong"}}, nil, "Rack Rejected", nil},
 	} {
 		s := begin(t, rack.Run{})
 		bus := Bus{Events: s.cloud.Events, Name: "sawhorse"}
-		if err := bus.DryRun(t.Context(), rack.Run{Rack: "demo", Problems: c.problems, Request: "r-1"}, []plan.Step{{Name: "queue"}}); err != nil {
+		run := rack.Run{Rack: "demo", Problems: c.problems, Request: "r-1"}
+		if err := bus.DryRun(t.Context(), run, []plan.Step{{Name: "queue"}}, c.differences); err != nil {
 			t.Fatal(err)
 		}
 		kind, detail := s.sent()
+		if !reflect.DeepEqual(detail.Differs, c.differs) {
+			t.Errorf("differs %#v, want %#v", detail.Differs, c.differs)
+		}
 		if kind != c.kind || !detail.DryRun || detail.Request != "r-1" || !slices.Equal(detail.Steps, []string{"queue"}) || len(detail.Problems) != len(c.problems) {
 			t.Errorf("%s %+v", kind, detail)
 		}

@@ -55,6 +55,8 @@ type scene struct {
 	dry []plan.Step
 	// answered is the run of the last answer to a dry run or a refused event, with its problems.
 	answered rack.Run
+	// differs are the steps of the answer that differ from the plan in force.
+	differs []string
 }
 
 const folder = "/sawhorse/racks/demo/params/"
@@ -134,8 +136,11 @@ func (s *scene) Started(_ context.Context, _ rack.Run, steps []plan.Step) error 
 	return nil
 }
 
-func (s *scene) DryRun(_ context.Context, run rack.Run, steps []plan.Step) error {
-	s.dry, s.answered = steps, run
+func (s *scene) DryRun(_ context.Context, run rack.Run, steps []plan.Step, differences []plan.Difference) error {
+	s.dry, s.answered, s.differs = steps, run, nil
+	for _, d := range differences {
+		s.differs = append(s.differs, d.Step)
+	}
 	return nil
 }
 

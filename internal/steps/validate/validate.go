@@ -114,8 +114,9 @@ type Validate struct {
 type Bus interface {
 	// Started tells that a round with steps begins.
 	Started(ctx context.Context, run rack.Run, steps []plan.Step) error
-	// DryRun answers a dry run: what the run's problems and warnings are, and which steps a pass would take.
-	DryRun(ctx context.Context, run rack.Run, steps []plan.Step) error
+	// DryRun answers a dry run: what the run's problems and warnings are, which steps a pass would take, and how the plan
+	// differs from the plan in force.
+	DryRun(ctx context.Context, run rack.Run, steps []plan.Step, differences []plan.Difference) error
 	// Refused tells that a change request was refused; the pass goes on without it.
 	Refused(ctx context.Context, run rack.Run, change string, problems []params.Problem) error
 	// Quiet tells of a round that changes nothing and has nothing new to say, after which the rack is in this state.
@@ -164,8 +165,7 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 	answer := Answer{Generation: lease.Requested, Steps: []plan.Step{}, Versions: tree.Versions}
 	switch {
 	case event.DryRun:
-		answer.Outcome = DryRun
-		return answer, v.bus.DryRun(ctx, run, found.due)
+		return v.dryRun(ctx, answer, run, found)
 	case found.unknown:
 		answer.Outcome = Unchanged
 		if lease.Served == 0 { // else there was one: runs of it may be kept, and its lease goes on counting as long as they are

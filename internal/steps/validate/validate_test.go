@@ -3,9 +3,12 @@ package validate
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/params"
@@ -207,7 +210,44 @@ func TestADryRunOfAFullPass(t *testing.T) {
 		_, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me", DryRun: true, Full: full})
 		s.must(err)
 		s.wants(Answer{Outcome: DryRun, Steps: s.dry}, DryRun, false, steps)
+		if len(s.differs) > 0 {
+			t.Errorf("full %v: the plan is that in force, and differs in %v", full, s.differs)
+		}
 	}
+}
+
+// A dry run names what differs from the plan in force, also where a full pass takes every step.
+func TestADryRunNamesWhatDiffers(t *testing.T) {
+	s := begin(t, auth, on)
+	differs := func(want string) {
+		t.Helper()
+		for _, full := range []bool{false, true} {
+			_, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me", DryRun: true, Full: full})
+			s.must(err)
+			if got := strings.Join(s.differs, " "); got != want {
+				t.Errorf("full %v: %q, want %q", full, got, want)
+			}
+		}
+	}
+	differs(strings.Replace(strings.Join(strings.Fields(enable), " "), " controller/plugin", "", 1)) // the rack asks for no device plugin
+	s.pass(false)
+	s.write("karpenter_cpu_limit=7", "high_availability=false")
+	differs("controller/release nodepools")
+	s.write("karpenter_cpu_limit=many")
+	differs("")
+}
+
+// A full pass of a rejected rack repairs towards a plan that the version before has stored.
+func TestRepairsWithAPlanOfFormat1(t *testing.T) {
+	stored, err := os.ReadFile("../../plan/testdata/format1/enable-irsa.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := begin(t, auth, on)
+	s.pass(false)
+	s.cloud.Table.Items["rack#demo plan"]["plan"] = &types.AttributeValueMemberS{Value: string(stored)}
+	s.write("karpenter_cpu_limit=many")
+	s.wants(s.pass(true), Rejected, true, enable)
 }
 
 func TestWithoutTheLeaseNothingIsRead(t *testing.T) {
