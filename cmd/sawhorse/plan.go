@@ -34,8 +34,8 @@ type sectionOfStep struct {
 func planCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "plan FILE|-", Short: "Print what a pass would do", Args: only("FILE"),
-		Long: aboutInput + `Prints the steps that differ from what was last applied ("previous"), what differs in each, and the effect on each pool's
-nodes. The JSON object has the sections of all steps.` + aboutExit,
+		Long: aboutInput + `Prints the steps that differ from what was last applied ("previous"), what differs in each,
+and the effect on each pool's nodes. The JSON object has the sections of all steps.` + aboutExit,
 	}
 	format := outputFlag(c, "text", "json")
 	sections := c.Flags().Bool("sections", false,

@@ -147,8 +147,9 @@ func TestPlanSections(t *testing.T) {
 	}
 	at := -1
 	for _, part := range []string{
-		"\naccess\n{\n", "\ncontroller/crds\n{\n", "\ninfrastructure\n{\n", `"Sid": "AllowScopedEC2InstanceActionsWithTags"`, "\nqueue\n{\n", `"aws.health"`,
-		"\ncontroller/release\n{\n", `"interruptionQueue": "demo-karpenter"`, "\ncontroller/plugin\n{\n", `"kind": "DaemonSet"`, "\nnodepools\n{\n", `"kind": "NodePool"`,
+		"\naccess\n{\n", "\ncontroller/crds\n{\n", "\ninfrastructure\n{\n", `"Sid": "AllowScopedEC2InstanceActionsWithTags"`,
+		"\nqueue\n{\n", `"aws.health"`, "\ncontroller/release\n{\n", `"interruptionQueue": "demo-karpenter"`,
+		"\ncontroller/plugin\n{\n", `"kind": "DaemonSet"`, "\nnodepools\n{\n", `"kind": "NodePool"`,
 	} {
 		next := strings.Index(rest, part)
 		if next <= at {
@@ -160,11 +161,13 @@ func TestPlanSections(t *testing.T) {
 	differs := map[string]string{}
 	for _, s := range got.Sections {
 		differs[s.Step] = strings.Join(s.Differs, "\n")
-		if section, _ := s.Section.Section.(map[string]any); len(section) == 0 && s.Step != "nodegroups/labels" { // no node group was observed
+		// The input has no node groups, so there is nothing to label.
+		if section, _ := s.Section.Section.(map[string]any); len(section) == 0 && s.Step != "nodegroups/labels" {
 			t.Errorf("%s has no section", s.Step)
 		}
 	}
-	if differs["nodepools"] != `objects[NodePool/workload].spec.limits.cpu: "100" → "7"` || differs["queue"] != "" || !strings.HasPrefix(differs["controller/plugin"], "devicePlugin: added {") {
+	if differs["nodepools"] != `objects[NodePool/workload].spec.limits.cpu: "100" → "7"` || differs["queue"] != "" ||
+		!strings.HasPrefix(differs["controller/plugin"], "devicePlugin: added {") {
 		t.Errorf("differs %q", differs)
 	}
 }

@@ -272,7 +272,8 @@ func TestAPassGoesOnWithAPlanOfTheFormatBefore(t *testing.T) {
 		return steps.Progress{}, nil
 	})
 	cloud.Table.Items["rack#demo plan"]["plan"] = &types.AttributeValueMemberS{Value: string(stored)}
-	if answer, err := s.call(t); err != nil || answer.Status != Done || worksOn.Queue.Policy == nil || len(worksOn.Controller.Release.Values) == 0 {
+	if answer, err := s.call(t); err != nil || answer.Status != Done ||
+		worksOn.Queue.Policy == nil || len(worksOn.Controller.Release.Values) == 0 {
 		t.Errorf("%+v, %v, plan %+v", answer, err, worksOn)
 	}
 }

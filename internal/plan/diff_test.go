@@ -18,9 +18,11 @@ func TestDifferencesOfValues(t *testing.T) {
 		{`{"a":["x","x"]}`, `{"a":["x"]}`, `a: ["x","x"] → ["x"]`},
 		{`{"a":[{"name":"x","v":1},{"name":"y"}]}`, `{"a":[{"name":"z"},{"name":"x","v":2}]}`,
 			"a[x].v: 1 → 2\na[y]: removed {\"name\":\"y\"}\na[z]: added {\"name\":\"z\"}"},
-		{`{"o":[{"kind":"NodePool","metadata":{"name":"a"},"spec":{"n":1}}]}`, `{"o":[{"kind":"NodePool","metadata":{"name":"a"},"spec":{"n":2}}]}`,
+		{`{"o":[{"kind":"NodePool","metadata":{"name":"a"},"spec":{"n":1}}]}`,
+			`{"o":[{"kind":"NodePool","metadata":{"name":"a"},"spec":{"n":2}}]}`,
 			"o[NodePool/a].spec.n: 1 → 2"},
-		{`{"r":[{"key":"k","v":1},{"key":"k","v":2}]}`, `{"r":[{"key":"k","v":3}]}`, `r: [{"key":"k","v":1},{"key":"k","v":2}] → [{"key":"k","v":3}]`},
+		{`{"r":[{"key":"k","v":1},{"key":"k","v":2}]}`, `{"r":[{"key":"k","v":3}]}`,
+			`r: [{"key":"k","v":1},{"key":"k","v":2}] → [{"key":"k","v":3}]`},
 		{`{"a":"<"}`, `{"a":"` + strings.Repeat("ü", 70) + `"}`, `a: "<" → "` + strings.Repeat("ü", 59) + "…"},
 	} {
 		var old, new any

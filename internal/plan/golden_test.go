@@ -108,7 +108,8 @@ var cases = []struct {
 		"karpenter_node_disk", "100", "karpenter_node_expiry", "Never", "karpenter_node_volume_type", "io2"),
 		facts: func(f *plan.Facts) { f.Cluster.AuthMode = "API" }},
 	{name: "enable-private-with-gpus", params: with(on,
-		"nvidia_device_plugin_enable", "true", "karpenter_image_repository", "123456789012.dkr.ecr.eu-central-1.amazonaws.com/karpenter/controller",
+		"nvidia_device_plugin_enable", "true",
+		"karpenter_image_repository", "123456789012.dkr.ecr.eu-central-1.amazonaws.com/karpenter/controller",
 		"isolated_vpc", "true", "high_availability", "false", "node_policy_arns", "arn:aws:iam::123456789012:policy/own"),
 		facts: func(f *plan.Facts) {
 			f.Subnets[0].Owner = "210987654321"

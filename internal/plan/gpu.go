@@ -26,7 +26,9 @@ func devicePlugin(rack string) Object {
 					"affinity":          onGPUNodes(),
 					"tolerations":       pluginTolerations(),
 					"containers":        []any{container},
-					"volumes":           []any{map[string]any{"name": volume, "hostPath": map[string]any{"path": kubeletDir, "type": "Directory"}}},
+					"volumes": []any{map[string]any{
+						"name": volume, "hostPath": map[string]any{"path": kubeletDir, "type": "Directory"},
+					}},
 				},
 			},
 		},

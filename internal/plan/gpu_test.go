@@ -26,17 +26,20 @@ func TestDevicePluginRunsOnAllGPUNodesOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	pod, container := live.Spec.Template.Spec, live.Spec.Template.Spec.Containers[0]
-	if live.Labels[names.TagRack] != "demo" || container.Image != "nvcr.io/nvidia/k8s-device-plugin:v0.17.4@sha256:3c54348fe5a57e5700e7d8068e7531d2ef2d5f3ccb70c8f6bac0953432527abd" || pod.PriorityClassName != "system-node-critical" {
+	const image = "nvcr.io/nvidia/k8s-device-plugin:v0.17.4@sha256:3c54348fe5a57e5700e7d8068e7531d2ef2d5f3ccb70c8f6bac0953432527abd"
+	if live.Labels[names.TagRack] != "demo" || container.Image != image || pod.PriorityClassName != "system-node-critical" {
 		t.Errorf("labels %v, image %s, priority %s", live.Labels, container.Image, pod.PriorityClassName)
 	}
 	if len(container.Env) != 1 || container.Env[0].Name != "FAIL_ON_INIT_ERROR" || container.Env[0].Value != "false" {
 		t.Errorf("environment %v", container.Env)
 	}
 	secured := container.SecurityContext
-	if *secured.AllowPrivilegeEscalation || secured.Privileged != nil || !slices.Equal(secured.Capabilities.Drop, []corev1.Capability{"ALL"}) {
+	if *secured.AllowPrivilegeEscalation || secured.Privileged != nil ||
+		!slices.Equal(secured.Capabilities.Drop, []corev1.Capability{"ALL"}) {
 		t.Errorf("security context %+v", secured)
 	}
-	if container.VolumeMounts[0].MountPath != "/var/lib/kubelet/device-plugins" || pod.Volumes[0].HostPath.Path != "/var/lib/kubelet/device-plugins" ||
+	if container.VolumeMounts[0].MountPath != "/var/lib/kubelet/device-plugins" ||
+		pod.Volumes[0].HostPath.Path != "/var/lib/kubelet/device-plugins" ||
 		container.VolumeMounts[0].Name != pod.Volumes[0].Name {
 		t.Errorf("mounts %v, volumes %v", container.VolumeMounts, pod.Volumes)
 	}
@@ -44,7 +47,8 @@ func TestDevicePluginRunsOnAllGPUNodesOnly(t *testing.T) {
 	if len(terms) != 1 || len(terms[0].MatchExpressions) != 1 {
 		t.Fatalf("terms %v: they are alternatives, so one more would let the pods onto other nodes", terms)
 	}
-	if e := terms[0].MatchExpressions[0]; e.Key != "karpenter.k8s.aws/instance-gpu-manufacturer" || e.Operator != corev1.NodeSelectorOpIn || !slices.Equal(e.Values, []string{"nvidia"}) {
+	if e := terms[0].MatchExpressions[0]; e.Key != "karpenter.k8s.aws/instance-gpu-manufacturer" ||
+		e.Operator != corev1.NodeSelectorOpIn || !slices.Equal(e.Values, []string{"nvidia"}) {
 		t.Errorf("expression %v", e)
 	}
 	for _, taint := range []corev1.Taint{

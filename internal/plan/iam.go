@@ -185,7 +185,8 @@ func (k karpenter) infrastructure(c Cluster, in identity, queue string) Infrastr
 	))
 	if len(in.SharedNetworks) > 0 {
 		made.Controller.Policies["shared-networks"] = policy(Document{
-			"Sid": "AllowSharedNetworkAccessActions", "Effect": "Allow", "Resource": in.SharedNetworks, "Action": []string{"ec2:RunInstances", "ec2:CreateFleet"},
+			"Sid": "AllowSharedNetworkAccessActions", "Effect": "Allow",
+			"Resource": in.SharedNetworks, "Action": []string{"ec2:RunInstances", "ec2:CreateFleet"},
 		})
 	}
 	made.Nodes.Description = "Nodes that Karpenter launches for EKS cluster " + c.Name

@@ -45,7 +45,8 @@ func TestControllerPoliciesAreKarpenters(t *testing.T) {
 	const next = "node-lifecycle AllowScopedResourceCreationTagging"
 	want := strings.NewReplacer(networks, "", next, narrowed+next).Replace(string(text))
 	want = strings.NewReplacer("${Partition}", "aws", "${Region}", "eu-central-1", "${Account}", "123456789012", "${ClusterName}", "demo",
-		"${NodeRoleARN}", "arn:aws:iam::123456789012:role/sawhorse/demo-karpenter-nodes", "${QueueARN}", "arn:aws:sqs:eu-central-1:123456789012:demo-karpenter").Replace(want)
+		"${NodeRoleARN}", "arn:aws:iam::123456789012:role/sawhorse/demo-karpenter-nodes",
+		"${QueueARN}", "arn:aws:sqs:eu-central-1:123456789012:demo-karpenter").Replace(want)
 	if strings.Contains(want, "${") {
 		t.Fatalf("the test has lost the facts: %s", want)
 	}
@@ -70,12 +71,13 @@ func TestTrustPolicies(t *testing.T) {
 		`"Effect":"Allow","Principal":{"Service":"pods.eks.amazonaws.com"}}],"Version":"2012-10-17"}`; with != want {
 		t.Errorf("Pod Identity: %s\nwant %s", with, want)
 	}
-	if want := `{"Statement":[{"Action":["sts:AssumeRole"],"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"}}],"Version":"2012-10-17"}`; nodes != want {
+	if want := `{"Statement":[{"Action":["sts:AssumeRole"],"Effect":"Allow",` +
+		`"Principal":{"Service":"ec2.amazonaws.com"}}],"Version":"2012-10-17"}`; nodes != want {
 		t.Errorf("nodes: %s\nwant %s", nodes, want)
 	}
 	irsa, _ := roles(func(f *plan.Facts) { f.PodIdentity = false })
-	if want := `{"Statement":[{"Action":["sts:AssumeRoleWithWebIdentity"],"Condition":{"StringEquals":{"` + issuer + `:aud":"sts.amazonaws.com",` +
-		`"` + issuer + `:sub":"system:serviceaccount:kube-system:karpenter"}},"Effect":"Allow",` +
+	if want := `{"Statement":[{"Action":["sts:AssumeRoleWithWebIdentity"],"Condition":{"StringEquals":{` +
+		`"` + issuer + `:aud":"sts.amazonaws.com","` + issuer + `:sub":"system:serviceaccount:kube-system:karpenter"}},"Effect":"Allow",` +
 		`"Principal":{"Federated":"arn:aws:iam::123456789012:oidc-provider/` + issuer + `"}}],"Version":"2012-10-17"}`; irsa != want {
 		t.Errorf("IRSA: %s\nwant %s", irsa, want)
 	}

@@ -44,13 +44,16 @@ func TestAnotherVersionOfKarpenter(t *testing.T) {
 	if want := []string{"controller/crds", "infrastructure", "controller/release"}; !slices.Equal(differ, want) {
 		t.Errorf("sections that differ: %q, want %q", differ, want)
 	}
-	if want := []string{"access/vacant", "controller/crds", "infrastructure", "controller/release"}; !slices.Equal(due, want) || len(guards) != 1 {
+	want := []string{"access/vacant", "controller/crds", "infrastructure", "controller/release"}
+	if !slices.Equal(due, want) || len(guards) != 1 {
 		t.Errorf("due %q, of which %q guard another, want %q", due, guards, want)
 	}
 	for step, want := range map[string]string{
 		"controller/crds": `version: "1.10.0" → "1.11.0"`,
-		"infrastructure":  `controller.policies.node-lifecycle.Statement[AllowScopedEC2InstanceAccessActions].Action: added "ec2:DescribeWhatIsNew"`,
-		"controller/release": `values.controller.image.digest: "sha256:0c215133a37e0d8bc2515b75120d2fefa14be3f939aebc140208… → "sha256:next"` + "\n" +
+		"infrastructure": "controller.policies.node-lifecycle.Statement[AllowScopedEC2InstanceAccessActions].Action: " +
+			`added "ec2:DescribeWhatIsNew"`,
+		"controller/release": "values.controller.image.digest: " +
+			`"sha256:0c215133a37e0d8bc2515b75120d2fefa14be3f939aebc140208… → "sha256:next"` + "\n" +
 			`values.controller.image.tag: "1.10.0" → "1.11.0"` + "\n" + `version: "1.10.0" → "1.11.0"`,
 	} {
 		if lines[step] != want {

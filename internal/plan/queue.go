@@ -42,7 +42,8 @@ type queueNames struct {
 // queue plans the interruption queue and its rule.
 func (b *builder) queue() {
 	rack := b.config.Rack
-	b.plan.Queue = queueOf(rack, b.plan.Cluster, queueNames{Present: b.config.Enabled, Name: names.Queue(rack), Rule: names.Rule(rack), Tags: b.queueTags()})
+	in := queueNames{Present: b.config.Enabled, Name: names.Queue(rack), Rule: names.Rule(rack), Tags: b.queueTags()}
+	b.plan.Queue = queueOf(rack, b.plan.Cluster, in)
 }
 
 // queueTags returns the ownership tags and the tag by which one alarm finds the queues of all racks.

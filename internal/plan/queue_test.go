@@ -16,7 +16,8 @@ func TestQueueIsAsKarpenterWantsIt(t *testing.T) {
 		rule = "arn:aws:events:eu-central-1:123456789012:rule/demo-karpenter"
 	)
 	queue := outcome(t, "enable").Plan.Queue
-	if want := (texts{"MessageRetentionPeriod": "300", "SqsManagedSseEnabled": "true"}); queue.ARN != arn || !maps.Equal(queue.Attributes, want) {
+	attributes := texts{"MessageRetentionPeriod": "300", "SqsManagedSseEnabled": "true"}
+	if queue.ARN != arn || !maps.Equal(queue.Attributes, attributes) {
 		t.Errorf("queue %+v", queue)
 	}
 	var policy struct {

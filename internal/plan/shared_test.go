@@ -19,7 +19,8 @@ func TestNetworksOfOtherAccountsAreNamed(t *testing.T) {
 		"arn:aws:ec2:eu-central-1:210987654321:security-group/" + f.SecurityGroups[0].ID,
 		"arn:aws:ec2:eu-central-1:210987654321:subnet/" + f.Subnets[0].ID,
 	}
-	statement := "shared-networks AllowSharedNetworkAccessActions\n  may ec2:CreateFleet\n  may ec2:RunInstances\n  on " + strings.Join(want, "\n  on ")
+	statement := "shared-networks AllowSharedNetworkAccessActions\n  may ec2:CreateFleet\n  may ec2:RunInstances\n  on " +
+		strings.Join(want, "\n  on ")
 	document := got.Plan.Infrastructure.Controller.Policies["shared-networks"]
 	if said := strings.Join(statements(t, "shared-networks", document), "\n"); said != statement {
 		t.Errorf("got\n%s\nwant\n%s", said, statement)

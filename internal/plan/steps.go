@@ -33,7 +33,10 @@ type Step struct {
 
 // ChangeStep runs before all other steps of a pass that has accepted a change request. It writes parameters and does
 // not touch the cluster, so it is not part of a plan. It is Whole because its own writes count as requests of the rack.
-var ChangeStep = Step{Name: "change", Function: "change", Deadline: 300, Whole: true, Why: "parameters of a change request written to Parameter Store"}
+var ChangeStep = Step{
+	Name: "change", Function: "change", Deadline: 300, Whole: true,
+	Why: "parameters of a change request written to Parameter Store",
+}
 
 // CloseStep is the only step of a pass that forgets a rack, before the rack's records are deleted. It is not part of a
 // plan, because a forgotten rack has no parameters to make one from. It uses the last plan.

@@ -107,7 +107,9 @@ func TestAPlanOfFormat1IsConverted(t *testing.T) {
 	s, cloud := store()
 	encoded, err := packed(json.RawMessage(stored))
 	must(t, err)
-	for what, attribute := range map[string]types.AttributeValue{"compressed": encoded, "plain": &types.AttributeValueMemberS{Value: string(stored)}} {
+	for what, attribute := range map[string]types.AttributeValue{
+		"compressed": encoded, "plain": &types.AttributeValueMemberS{Value: string(stored)},
+	} {
 		cloud.Table.Items["rack#demo plan"] = awsfake.Item{
 			"pk": &types.AttributeValueMemberS{Value: "rack#demo"}, "sk": &types.AttributeValueMemberS{Value: "plan"}, "plan": attribute,
 		}

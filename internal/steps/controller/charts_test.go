@@ -3,6 +3,7 @@ package controller
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -89,5 +90,31 @@ func TestPlansNameTheCharts(t *testing.T) {
 		if release.Chart != carried {
 			t.Errorf("internal/plan/karpenter.go: the digest of chart %s is %q; write %q", release.Name, release.Chart, carried)
 		}
+	}
+}
+
+// wanted returns the plan of a rack with Karpenter and these settings.
+func wanted(config params.Config) *plan.Plan {
+	config.Rack, config.ClusterName, config.AuthMode, config.Enabled = "demo", "demo", true, true
+	made := plan.Build(config, plan.Facts{
+		Cluster:     &plan.ClusterFacts{Cluster: plan.Cluster{Name: "demo", Partition: "aws"}, Status: "ACTIVE"},
+		PodIdentity: true, Subnets: []plan.Tagged{{ID: "subnet-a"}}, NodeGroups: []plan.NodeGroup{{Name: "system"}},
+	}, nil)
+	if len(made.Problems) > 0 {
+		panic(fmt.Sprint(made.Problems))
+	}
+	return &made.Plan
+}
+
+// The chart of another deployment is not in the plan's words: the step applies its own, and is not done.
+func TestAPlanWithAnotherChart(t *testing.T) {
+	s := begin(t)
+	s.plan.Controller.CRDs.Chart = "sha256:another"
+	if progress := s.run(PartCRDs, "installed release karpenter-crd 1.10.0"); !progress.Unfinished {
+		t.Errorf("%+v", progress)
+	}
+	s.settle()
+	if progress := s.run(PartRelease, "installed release karpenter 1.10.0"); progress.Unfinished {
+		t.Errorf("its chart is the plan's: %+v", progress)
 	}
 }

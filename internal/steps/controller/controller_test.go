@@ -42,19 +42,6 @@ type scene struct {
 
 const principal = "arn:aws:iam::123456789012:role/Sawhorse-controller"
 
-// wanted returns the plan of a rack with Karpenter and these settings.
-func wanted(config params.Config) *plan.Plan {
-	config.Rack, config.ClusterName, config.AuthMode, config.Enabled = "demo", "demo", true, true
-	made := plan.Build(config, plan.Facts{
-		Cluster:     &plan.ClusterFacts{Cluster: plan.Cluster{Name: "demo", Partition: "aws"}, Status: "ACTIVE"},
-		PodIdentity: true, Subnets: []plan.Tagged{{ID: "subnet-a"}}, NodeGroups: []plan.NodeGroup{{Name: "system"}},
-	}, nil)
-	if len(made.Problems) > 0 {
-		panic(fmt.Sprint(made.Problems))
-	}
-	return &made.Plan
-}
-
 func begin(t *testing.T) *scene {
 	cluster := k8stest.New(t)
 	helm, err := newHelm(cluster.Config, "demo")
@@ -323,19 +310,6 @@ func (s *scene) variable(name string) string {
 		}
 	}
 	return ""
-}
-
-// The chart of another deployment is not in the plan's words: the step applies its own, and is not done.
-func TestAPlanWithAnotherChart(t *testing.T) {
-	s := begin(t)
-	s.plan.Controller.CRDs.Chart = "sha256:another"
-	if progress := s.run(PartCRDs, "installed release karpenter-crd 1.10.0"); !progress.Unfinished {
-		t.Errorf("%+v", progress)
-	}
-	s.settle()
-	if progress := s.run(PartRelease, "installed release karpenter 1.10.0"); progress.Unfinished {
-		t.Errorf("its chart is the plan's: %+v", progress)
-	}
 }
 
 // The next run completes a release, whatever state an interrupted call left it in.

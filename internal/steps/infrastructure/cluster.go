@@ -35,7 +35,8 @@ func (i *Infrastructure) entry(ctx context.Context, p *plan.Plan, role *iamtypes
 			return nil, nil // an administrator's entry: it works, and with ownership tags Sawhorse would later delete it
 		}
 		if good {
-			return live.AccessEntry.CreatedAt, i.tagEKS(ctx, p, live.AccessEntry.AccessEntryArn, live.AccessEntry.Tags, "access entry of role "+p.Infrastructure.Nodes.Name, progress)
+			return live.AccessEntry.CreatedAt, i.tagEKS(ctx, p, live.AccessEntry.AccessEntryArn, live.AccessEntry.Tags,
+				"access entry of role "+p.Infrastructure.Nodes.Name, progress)
 		}
 		if err := i.deleteEntry(ctx, p, *role.Arn); err != nil {
 			return nil, err

@@ -30,7 +30,10 @@ const (
 // wanted returns a plan whose documents are short: package plan tests what it renders.
 func wanted(present, podIdentity bool) *plan.Plan {
 	p := &plan.Plan{
-		Rack: "demo", Cluster: plan.Cluster{Name: "demo", ARN: awsfake.ClusterARN, Account: awsfake.Account, Region: awsfake.Region, Partition: "aws"},
+		Rack: "demo",
+		Cluster: plan.Cluster{
+			Name: "demo", ARN: awsfake.ClusterARN, Account: awsfake.Account, Region: awsfake.Region, Partition: "aws",
+		},
 		Infrastructure: plan.Infrastructure{
 			Present: present, PodIdentity: podIdentity,
 			Controller: plan.Role{Name: controllerName, ARN: controllerARN},
@@ -40,9 +43,13 @@ func wanted(present, podIdentity bool) *plan.Plan {
 	}
 	if present {
 		p.Infrastructure.Controller.Trust = document("sts:AssumeRole")
-		p.Infrastructure.Controller.Policies = map[string]plan.Document{"launch": document("ec2:RunInstances"), "queue": document("sqs:ReceiveMessage")}
+		p.Infrastructure.Controller.Policies = map[string]plan.Document{
+			"launch": document("ec2:RunInstances"), "queue": document("sqs:ReceiveMessage"),
+		}
 		p.Infrastructure.Nodes.Trust = document("sts:AssumeRole")
-		p.Infrastructure.Nodes.Attached = []string{"arn:aws:iam::aws:policy/A", "arn:aws:iam::aws:policy/B", "arn:aws:iam::aws:policy/C", "arn:aws:iam::aws:policy/D"}
+		p.Infrastructure.Nodes.Attached = []string{
+			"arn:aws:iam::aws:policy/A", "arn:aws:iam::aws:policy/B", "arn:aws:iam::aws:policy/C", "arn:aws:iam::aws:policy/D",
+		}
 	}
 	return p
 }
@@ -147,7 +154,8 @@ func TestAStoredPlanGetsThePresentBoundaries(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, changes := run(t, i, &last)
-	if want := "repaired permissions boundary of role " + controllerName + ", repaired permissions boundary of role " + nodesName; changes != want {
+	const repaired = "repaired permissions boundary of role "
+	if want := repaired + controllerName + ", " + repaired + nodesName; changes != want {
 		t.Errorf("changes %s, want %s", changes, want)
 	}
 	for name, want := range map[string]string{controllerName: i.ControllerBoundary, nodesName: i.NodeBoundary} {
@@ -175,7 +183,8 @@ func TestRepairsOnlyWhatDiffers(t *testing.T) {
 		{"a policy changed", func(c *awsfake.Cloud) {
 			c.IAM.Roles[controllerName].Inline["queue"] = `{"Version":"2012-10-17"}`
 		}, "put policy queue of role " + controllerName},
-		{"a policy gone", func(c *awsfake.Cloud) { delete(c.IAM.Roles[controllerName].Inline, "launch") }, "put policy launch of role " + controllerName},
+		{"a policy gone", func(c *awsfake.Cloud) { delete(c.IAM.Roles[controllerName].Inline, "launch") },
+			"put policy launch of role " + controllerName},
 		{"a policy too many", func(c *awsfake.Cloud) { c.IAM.Roles[controllerName].Inline["more"] = `{}` }, "deleted policy more of role " + controllerName},
 		{"a managed policy gone", func(c *awsfake.Cloud) { c.IAM.Roles[nodesName].Attached = c.IAM.Roles[nodesName].Attached[:3] }, "attached arn:aws:iam::aws:policy/D role " + nodesName},
 		{"a managed policy too many", func(c *awsfake.Cloud) {

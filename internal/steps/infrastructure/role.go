@@ -47,7 +47,8 @@ func (i *Infrastructure) role(ctx context.Context, p *plan.Plan, wanted wantedRo
 		return nil, err
 	}
 	if live != nil && !owned {
-		return nil, steps.Reject("rack", "IAM role %s exists and was not made by Sawhorse for this rack and cluster (IAM has no regions: a rack of the same name in another region collides); delete it, or use another rack name", wanted.Name)
+		return nil, steps.Reject("rack", "IAM role %s exists and was not made by Sawhorse for this rack and cluster "+
+			"(IAM has no regions: a rack of the same name in another region collides); delete it, or use another rack name", wanted.Name)
 	}
 	if live != nil {
 		if err := i.refuseDeleted(ctx, p, live); err != nil {
@@ -105,13 +106,19 @@ func (i *Infrastructure) tooEarly(role *types.Role, err error) error {
 // removed and deployed again.
 func (i *Infrastructure) repairRole(ctx context.Context, p *plan.Plan, live *types.Role, wanted wantedRole, progress *steps.Progress) error {
 	if b := live.PermissionsBoundary; b == nil || b.PermissionsBoundaryArn == nil || *b.PermissionsBoundaryArn != wanted.boundary {
-		if _, err := i.IAM.PutRolePermissionsBoundary(ctx, &iam.PutRolePermissionsBoundaryInput{RoleName: &wanted.Name, PermissionsBoundary: &wanted.boundary}); err != nil {
+		_, err := i.IAM.PutRolePermissionsBoundary(ctx, &iam.PutRolePermissionsBoundaryInput{
+			RoleName: &wanted.Name, PermissionsBoundary: &wanted.boundary,
+		})
+		if err != nil {
 			return fmt.Errorf("role %s: put permissions boundary: %w", wanted.Name, err)
 		}
 		progress.Changed("repaired", "permissions boundary of role %s", wanted.Name)
 	}
 	if !samePolicy(live.AssumeRolePolicyDocument, wanted.Trust) {
-		if _, err := i.IAM.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{RoleName: &wanted.Name, PolicyDocument: new(wanted.Trust.JSON())}); err != nil {
+		_, err := i.IAM.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{
+			RoleName: &wanted.Name, PolicyDocument: new(wanted.Trust.JSON()),
+		})
+		if err != nil {
 			return fmt.Errorf("role %s: update trust: %w", wanted.Name, err)
 		}
 		progress.Changed("repaired", "trust of role %s", wanted.Name)
@@ -152,7 +159,10 @@ func (i *Infrastructure) inline(ctx context.Context, wanted wantedRole, progress
 				continue
 			}
 		}
-		if _, err := i.IAM.PutRolePolicy(ctx, &iam.PutRolePolicyInput{RoleName: &wanted.Name, PolicyName: &name, PolicyDocument: new(document.JSON())}); err != nil {
+		_, err := i.IAM.PutRolePolicy(ctx, &iam.PutRolePolicyInput{
+			RoleName: &wanted.Name, PolicyName: &name, PolicyDocument: new(document.JSON()),
+		})
+		if err != nil {
 			return fmt.Errorf("role %s: put policy %s: %w", wanted.Name, name, err)
 		}
 		progress.Changed("put", "policy %s of role %s", name, wanted.Name)

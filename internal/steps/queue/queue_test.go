@@ -34,8 +34,12 @@ func wanted(present bool) *plan.Plan {
 	}
 	if present {
 		p.Queue.Attributes = map[string]string{"MessageRetentionPeriod": "300", "SqsManagedSseEnabled": "true"}
-		p.Queue.Policy = plan.Document{"Version": "2012-10-17", "Statement": []any{map[string]any{"Effect": "Deny", "Action": "sqs:*", "Resource": arn}}}
-		p.Queue.Rule = plan.Rule{Name: name, Description: "of the test", Pattern: plan.Document{"source": []any{"aws.health"}}, Target: "queue"}
+		p.Queue.Policy = plan.Document{
+			"Version": "2012-10-17", "Statement": []any{map[string]any{"Effect": "Deny", "Action": "sqs:*", "Resource": arn}},
+		}
+		p.Queue.Rule = plan.Rule{
+			Name: name, Description: "of the test", Pattern: plan.Document{"source": []any{"aws.health"}}, Target: "queue",
+		}
 	}
 	return p
 }
@@ -117,7 +121,8 @@ func TestQueueAndRuleAreThePlans(t *testing.T) {
 	if policy := queue.Attributes["Policy"]; policy != planned.Policy.JSON() {
 		t.Errorf("policy %s", policy)
 	}
-	if rule.Pattern != planned.Rule.Pattern.JSON() || len(rule.Targets) != 1 || *rule.Targets[0].Arn != arn || *rule.Targets[0].Id != "queue" ||
+	if rule.Pattern != planned.Rule.Pattern.JSON() || len(rule.Targets) != 1 ||
+		*rule.Targets[0].Arn != arn || *rule.Targets[0].Id != "queue" ||
 		rule.State != types.RuleStateEnabled || len(rule.Tags) != 3 {
 		t.Errorf("rule %+v", rule)
 	}

@@ -21,9 +21,11 @@ func (q *Queue) rule(ctx context.Context, p *plan.Plan, progress *steps.Progress
 		return err
 	}
 	if live != nil && !marked(p, tags) {
-		return steps.Reject("rack", "EventBridge rule %s exists and was not made by Sawhorse for this rack and cluster; delete it, or use another rack name", p.Queue.Rule.Name)
+		return steps.Reject("rack", "EventBridge rule %s exists and was not made by Sawhorse for this rack and cluster; "+
+			"delete it, or use another rack name", p.Queue.Rule.Name)
 	}
-	if live == nil || live.State != types.RuleStateEnabled || live.EventPattern == nil || !sameJSON(*live.EventPattern, p.Queue.Rule.Pattern.JSON()) {
+	if live == nil || live.State != types.RuleStateEnabled || live.EventPattern == nil ||
+		!sameJSON(*live.EventPattern, p.Queue.Rule.Pattern.JSON()) {
 		input := &eventbridge.PutRuleInput{
 			Name: &p.Queue.Rule.Name, EventPattern: new(p.Queue.Rule.Pattern.JSON()), State: types.RuleStateEnabled,
 			Description: &p.Queue.Rule.Description,
