@@ -37,7 +37,7 @@ func TestPlansOfFormat1AreConverted(t *testing.T) {
 // A step that this version does not have stays as it is: a pass that is under way may still call for it.
 func TestAStepOfFormat1ThatIsNoMore(t *testing.T) {
 	p, err := plan.Read([]byte(`{"format":1,"rack":"demo","steps":[{"name":"former","function":"former","fingerprint":"f"}]}`))
-	if err != nil || len(p.Steps) != 1 || p.Steps[0].Fingerprint != "f" {
+	if err != nil || p == nil || len(p.Steps) != 1 || p.Steps[0].Fingerprint != "f" {
 		t.Errorf("%+v, %v", p, err)
 	}
 }

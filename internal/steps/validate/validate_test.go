@@ -3,12 +3,9 @@ package validate
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/params"
@@ -235,19 +232,6 @@ func TestADryRunNamesWhatDiffers(t *testing.T) {
 	differs("controller/release nodepools")
 	s.write("karpenter_cpu_limit=many")
 	differs("")
-}
-
-// A full pass of a rejected rack repairs towards a plan that the version before has stored.
-func TestRepairsWithAPlanOfFormat1(t *testing.T) {
-	stored, err := os.ReadFile("../../plan/testdata/format1/enable-irsa.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := begin(t, auth, on)
-	s.pass(false)
-	s.cloud.Table.Items["rack#demo plan"]["plan"] = &types.AttributeValueMemberS{Value: string(stored)}
-	s.write("karpenter_cpu_limit=many")
-	s.wants(s.pass(true), Rejected, true, enable)
 }
 
 func TestWithoutTheLeaseNothingIsRead(t *testing.T) {
