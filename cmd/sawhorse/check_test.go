@@ -27,7 +27,7 @@ func TestCheckPrints(t *testing.T) {
   "problems": [
     {
       "parameter": "karpenter_arch",
-      "message": "karpenter_arch is \"x86\"; allowed is amd64, arm64, or both with a comma; write, for example, amd64,arm64"
+      "message": "karpenter_arch is \"x86\"; allowed is amd64, arm64, or both with a comma; did you mean amd64?"
     }
   ],
   "warnings": []

@@ -5,8 +5,10 @@ import (
 	"strings"
 )
 
-// Karpenter's AMI families that have special or unknown devices.
+// Karpenter's AMI families for Linux, in lower case. It knows no devices of custom.
 const (
+	familyAL2          = "al2"
+	familyAL2023       = "al2023"
 	familyBottlerocket = "bottlerocket"
 	familyCustom       = "custom"
 )
