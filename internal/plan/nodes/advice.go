@@ -50,7 +50,7 @@ func (c Compiled) Surprises() []params.Problem {
 			a.reservations(d, c.class(d.name))
 			a.own(d)
 			a.placed(d, c.zones)
-			a.old(d, c.bootFamily(d.name))
+			a.old(d, aliasFamily(c.class(d.name)))
 		default:
 			a.disks(d)
 			a.reserved(d)

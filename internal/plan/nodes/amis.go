@@ -129,7 +129,7 @@ const tooOld = "a1"
 
 // tooOld refuses the family a1 in a pool of AL2023 nodes: they never join the cluster.
 func (c Compiled) tooOld(d *draft) []params.Problem {
-	if d.kind != "NodePool" || c.bootFamily(d.name) != familyAL2023 {
+	if d.kind != "NodePool" || aliasFamily(c.class(d.name)) != familyAL2023 {
 		return nil
 	}
 	requirements := d.requirements()
@@ -149,9 +149,6 @@ func (c Compiled) tooOld(d *draft) []params.Problem {
 	}
 	return problems
 }
-
-// bootFamily returns the AMI family of a pool's nodes, in lower case.
-func (c Compiled) bootFamily(pool string) string { return bootFamily(c.class(pool)) }
 
 // class returns the spec of a pool's EC2NodeClass.
 func (c Compiled) class(pool string) map[string]any {

@@ -147,7 +147,8 @@ func (a *advice) own(d *draft) {
 				r.key, r.values[0], d.name)
 		case known || r.label:
 		case meant(r.key) != "":
-			a.warn(r.from, "%s is a label of your own to Karpenter, which restricts no instance types by it; write %s, if that is meant", r.key, meant(r.key))
+			a.warn(r.from, "%s is a label of your own to Karpenter, which restricts no instance types by it; write %s, if that is meant",
+				r.key, meant(r.key))
 		case r.operator == "In" && len(r.values) > 1:
 			a.warn(r.from, "%s %s gives a node any one of the values as its label, unless the pod that it is launched for selects one; write "+
 				"one value, or make a pool for each",

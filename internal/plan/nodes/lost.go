@@ -101,7 +101,7 @@ func (a *advice) disks(d *draft) {
 				"\"encrypted\":true", at.path)
 		}
 	}
-	family := bootFamily(d.spec())
+	family := aliasFamily(d.spec())
 	used := map[string]string{familyAL2: bootDevice, familyAL2023: bootDevice, familyBottlerocket: "/dev/xvdb"}[family]
 	if used != "" && !slices.Contains(devices, used) {
 		a.warn(from, "%s has no volume for %s, where %s has pods and images: they get what the AMI brings, and the volumes that are there "+

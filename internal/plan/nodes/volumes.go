@@ -48,7 +48,10 @@ const bootDevice = "/dev/xvda"
 // volumes checks block device mappings that the CRD accepts and EC2 refuses when Karpenter launches a node.
 func (d *draft) volumes() []params.Problem {
 	mappings, _ := d.spec()["blockDeviceMappings"].([]any)
-	family := bootFamily(d.spec())
+	family := aliasFamily(d.spec())
+	if family != bootFamily(d.spec()) {
+		family = "" // the two contradict each other, which is refused
+	}
 	var problems []params.Problem
 	var seen []string
 	for i, entry := range mappings {
@@ -65,7 +68,7 @@ func (d *draft) volumes() []params.Problem {
 		}
 		seen = append(seen, name)
 		ebs := inner(mapping, "ebs")
-		v := volume{draft: d, at: append(at, "ebs"), ebs: ebs, boots: name == bootDevice}
+		v := volume{draft: d, at: append(at, "ebs"), ebs: ebs, boots: family != "" && name == bootDevice}
 		v.kind, _ = ebs["volumeType"].(string)
 		v.size()
 		if v.boots {
