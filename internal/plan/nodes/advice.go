@@ -47,11 +47,11 @@ func (c Compiled) Surprises() []params.Problem {
 		case d.idle:
 		case d.kind == "NodePool":
 			a.lost(d)
-			a.reservations(d, c.class(d.name))
+			a.reservations(d)
 			a.own(d)
 			a.placed(d, c.zones)
-			a.old(d, aliasFamily(c.class(d.name)))
 		default:
+			a.images(d)
 			a.disks(d)
 			a.reserved(d)
 		}

@@ -25,10 +25,6 @@ func (d *draft) amis() []params.Problem {
 		if alias, is := term["alias"].(string); is {
 			problems = append(problems, wrongAlias(at("alias"), alias)...)
 		}
-		if id, is := term["id"].(string); is && !imageID.MatchString(id) {
-			problems = append(problems, at("id").problem("is %s, which is no id of an AMI: ami- and 17 (or 8) hexadecimal digits; "+
-				"write, for example, ami-0123456789abcdef0, or name and owner", shown(id)))
-		}
 		if owner, is := term["owner"].(string); is && !account.MatchString(owner) && !slices.Contains(owners, owner) {
 			problems = append(problems, at("owner").problem("is %s, which is no owner of AMIs to EC2; allowed are an account of 12 digits, %s; "+
 				"write one of these",
@@ -128,8 +124,8 @@ func (c Compiled) absent(d *draft) []params.Problem {
 const tooOld = "a1"
 
 // tooOld refuses the family a1 in a pool of AL2023 nodes: they never join the cluster.
-func (c Compiled) tooOld(d *draft) []params.Problem {
-	if d.kind != "NodePool" || aliasFamily(c.class(d.name)) != familyAL2023 {
+func (d *draft) tooOld() []params.Problem {
+	if d.kind != "NodePool" || aliasFamily(d.class.spec()) != familyAL2023 {
 		return nil
 	}
 	requirements := d.requirements()
@@ -150,12 +146,14 @@ func (c Compiled) tooOld(d *draft) []params.Problem {
 	return problems
 }
 
-// class returns the spec of a pool's EC2NodeClass.
-func (c Compiled) class(pool string) map[string]any {
-	for _, d := range c.drafts {
-		if d.kind == "EC2NodeClass" && d.name == pool {
-			return d.spec()
+// images adds warnings about ids that are not those of AMIs. EC2 decides which exist.
+func (a *advice) images(d *draft) {
+	terms, _ := d.spec()["amiSelectorTerms"].([]any)
+	for i, entry := range terms {
+		term, _ := entry.(map[string]any)
+		if id, is := term["id"].(string); is && !imageID.MatchString(id) {
+			a.warn(d.blame([]string{"spec", "amiSelectorTerms", strconv.Itoa(i), "id"}), "%s is not the ID of an AMI, so Karpenter may find none: "+
+				"EC2's IDs are ami- and 17 (or 8) hexadecimal digits; write, for example, ami-0123456789abcdef0, or name and owner", shown(id))
 		}
 	}
-	return nil
 }

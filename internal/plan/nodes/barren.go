@@ -106,8 +106,8 @@ var ranges = map[string]struct {
 	least, most int
 	unit        string
 }{
-	"karpenter.k8s.aws/instance-cpu":        {1, 1920, "vCPUs"},
-	"karpenter.k8s.aws/instance-memory":     {512, 32 << 20, "MiB"},
+	keyCPU:                                  {1, 1920, "vCPUs"},
+	keyMemory:                               {512, 32 << 20, "MiB"},
 	"karpenter.k8s.aws/instance-gpu-memory": {1024, 1 << 20, "MiB"},
 	"karpenter.k8s.aws/instance-gpu-count":  {1, 16, "GPUs"},
 }
@@ -185,28 +185,6 @@ func (a *advice) placed(d *draft, zones []string) {
 			a.warn(r.from, "the rack's subnets are in %s, and %s %s leaves none of them, so NodePool %s launches nothing; write one of these, "+
 				"or add subnets to subnet_ids",
 				some(slices.Sorted(slices.Values(zones))), r.key, r, d.name)
-		}
-	}
-}
-
-// old adds a warning about an arm64 pool that may launch the family a1 because nothing restricts its families: a node of
-// that family does not boot Amazon Linux 2023.
-func (a *advice) old(d *draft, boots string) {
-	requirements := d.requirements()
-	arch := slices.IndexFunc(requirements, func(r requirement) bool { return r.key == keyArch })
-	if boots != familyAL2023 || arch < 0 {
-		return
-	}
-	for i, is := range left(requirements) {
-		named := slices.ContainsFunc(requirements, func(r requirement) bool {
-			return r.operator == "In" && (r.key == keyFamily || r.key == keyType)
-		})
-		if is && types()[i][keyFamily] == tooOld && !named {
-			a.warn(requirements[arch].from, "NodePool %s may launch the family %s, whose first Graviton processors do not boot Amazon Linux "+
-				"2023: such a node never joins the cluster; "+
-				"write the families, for example c7g,m7g,r7g,t4g, or, in nodePool.template.spec.requirements, "+
-				"karpenter.k8s.aws/instance-generation Gt 1", d.name, tooOld)
-			return
 		}
 	}
 }

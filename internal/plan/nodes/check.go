@@ -21,7 +21,7 @@ func (c Compiled) Check() []params.Problem {
 		if d.idle && d.name == names.BuildPool && c.config.BuildSaysNothing() {
 			continue // everything in it is in the workload pool too
 		}
-		problems = append(append(problems, c.absent(d)...), c.tooOld(d)...) // they depend on more than the manifest
+		problems = append(append(problems, c.absent(d)...), d.tooOld()...) // they depend on more than the manifest
 		p := d.pieces()
 		if good.has(p.whole) {
 			continue

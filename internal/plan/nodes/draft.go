@@ -25,6 +25,8 @@ type draft struct {
 	// replaced are the requirements that karpenter_config takes the place of, and reset the labels.
 	replaced []requirement
 	reset    []reset
+	// class is the EC2NodeClass of a NodePool.
+	class *draft
 	// idle drafts are checked but not applied.
 	idle bool
 	// tolerated is a taint that the pods meant for the pool tolerate. guessed means that the architecture is a default.

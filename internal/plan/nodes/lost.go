@@ -34,8 +34,8 @@ func (a *advice) lost(d *draft) {
 
 // reservations adds a warning if a pool may use capacity reservations and selects none, or the reverse: Karpenter uses
 // them only where the capacity type reserved is named, and by default it is not.
-func (a *advice) reservations(d *draft, class map[string]any) {
-	terms, _ := class["capacityReservationSelectorTerms"].([]any)
+func (a *advice) reservations(d *draft) {
+	terms, _ := d.class.spec()["capacityReservationSelectorTerms"].([]any)
 	var named *requirement
 	may := true
 	for _, r := range d.requirements() {

@@ -37,7 +37,9 @@ func Compile(config params.Config, facts plan.Facts) Compiled {
 		}
 	}
 	for _, p := range pools(config, facts) {
-		c.drafts = append(c.drafts, p.nodeClass(config), p.nodePool(config))
+		class, pool := p.nodeClass(config), p.nodePool(config)
+		pool.class = class
+		c.drafts = append(c.drafts, class, pool)
 	}
 	slices.SortStableFunc(c.drafts, func(a, b *draft) int {
 		return cmp.Or(strings.Compare(a.kind, b.kind), strings.Compare(a.name, b.name))
