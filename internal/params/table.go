@@ -296,7 +296,9 @@ var Table = []Param{
 	},
 	{
 		Name: "karpenter_instance_families", Section: SectionWorkload, Absent: "all families", Value: familiesValue,
-		Description: "EC2 instance families of workload nodes.",
+		Description: "EC2 instance families of workload nodes. Without it, Karpenter may also launch burstable types (t3, t4g) and old ones " +
+			"(m1, a1): to exclude them, name families, or write karpenter.k8s.aws/instance-category and karpenter.k8s.aws/instance-generation " +
+			"into karpenter_config's requirements.",
 		set:         list(func(c *Config) *[]string { return &c.Workload.Families }),
 	},
 	{
