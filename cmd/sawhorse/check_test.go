@@ -27,7 +27,7 @@ func TestCheckPrints(t *testing.T) {
   "problems": [
     {
       "parameter": "karpenter_arch",
-      "message": "karpenter_arch is \"x86\"; allowed is amd64, arm64, or both with a comma; write, for example, amd64,arm64"
+      "message": "karpenter_arch is \"x86\"; allowed is amd64, arm64, or both with a comma; did you mean amd64?"
     }
   ],
   "warnings": []
@@ -78,7 +78,7 @@ func TestCheckPrintsText(t *testing.T) {
 		{on(""), 0, "accepted\n"},
 		{on(`"karpenter_disruption_budget_nodes":"0"`), 0, "warning  karpenter_disruption_budget_nodes: a disruption budget of 0 without a schedule never lets Karpenter " +
 			"consolidate or replace a node of its own accord\naccepted\n"},
-		{on(`"karpenter_arch":"x86"`), 1, "problem  karpenter_arch: karpenter_arch is \"x86\"; allowed is amd64, arm64, or both with a comma; write, for example, amd64,arm64\nrefused\n"},
+		{on(`"karpenter_arch":"x86"`), 1, "problem  karpenter_arch: karpenter_arch is \"x86\"; allowed is amd64, arm64, or both with a comma; did you mean amd64?\nrefused\n"},
 	} {
 		if got := sawhorse(t, c.input, "check", "-o", "text", "-").ends(t, c.code).stdout; got != c.want {
 			t.Errorf("%s: %s", c.input, got)

@@ -66,10 +66,7 @@ func readInput(text []byte) (input, error) {
 
 // instead says what to write instead of an unknown field.
 func instead(name string, known []string) string {
-	if near := params.Nearest(name, known); near != "" {
-		return "did you mean " + near + "?"
-	}
-	return "allowed are " + strings.Join(known, ", ")
+	return params.DidYouMean(name, known, "allowed are "+strings.Join(known, ", "))
 }
 
 // object parses one JSON object with nothing after it. A duplicate name is an error here, although JSON allows it.

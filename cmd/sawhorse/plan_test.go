@@ -115,7 +115,7 @@ pool workload is changed: its nodes stay
 		{"refused, for a name that would garble the terminal", `{"rack":"demo","params":{"\u001b[2Jx\n":"y"}}`, 1, `problem  "\x1b[2Jx\n": "\x1b[2Jx\n" is not a parameter of Sawhorse; delete it (sawhorse params lists the names there are)
 refused: a pass would change nothing
 `},
-		{"refused", onWith(`"karpenter_arch":"x86"`, wasOn), 1, `problem  karpenter_arch: karpenter_arch is "x86"; allowed is amd64, arm64, or both with a comma; write, for example, amd64,arm64
+		{"refused", onWith(`"karpenter_arch":"x86"`, wasOn), 1, `problem  karpenter_arch: karpenter_arch is "x86"; allowed is amd64, arm64, or both with a comma; did you mean amd64?
 refused: a pass would change nothing
 `},
 	} {

@@ -27,10 +27,7 @@ func unknownParameter(name string) string {
 	for _, p := range params.Table {
 		known = append(known, p.Name)
 	}
-	if near := params.Nearest(name, known); near != "" {
-		return fmt.Sprintf("there is no parameter %q; did you mean %s?", name, near)
-	}
-	return fmt.Sprintf("there is no parameter %q; sawhorse params lists those that there are", name)
+	return fmt.Sprintf("there is no parameter %q; %s", name, params.DidYouMean(name, known, "sawhorse params lists those that there are"))
 }
 
 func registerCommand() *cobra.Command {

@@ -156,7 +156,7 @@ func claim(labels texts, annotations texts) plan.Object {
 	}
 	return plan.Object{
 		"metadata": map[string]any{"labels": all, "annotations": with},
-		"status":   map[string]any{"imageID": "ami-1", "conditions": []any{map[string]any{"type": "Launched", "status": "True"}}},
+		"status":   map[string]any{"imageID": "ami-11111111", "conditions": []any{map[string]any{"type": "Launched", "status": "True"}}},
 	}
 }
 
@@ -202,9 +202,9 @@ func TestWhichNodesAreReplaced(t *testing.T) {
 			"pool workload is changed: its 1 node stays"}, []plan.Object{drifted("RequirementsDrifted")}},
 		{drift{"what others have set in the pool is in the hash", nil, texts{"karpenter_cpu_limit": "7"},
 			"pool workload is changed: its 1 node stays"}, []plan.Object{withOthersFields}},
-		{drift{"an AMI that none has", nil, pinned("ami-2"), allOf("its 2 nodes", "AMIDrift")}, []plan.Object{amd, amd}},
-		{drift{"the AMI that they have", nil, pinned("ami-1"), "pool workload is changed: its 2 nodes stay"}, []plan.Object{amd, amd}},
-		{drift{"one of several AMIs", nil, classOf(`"amiFamily":"AL2023","amiSelectorTerms":[{"id":"ami-1"},{"id":"ami-2"}]`),
+		{drift{"an AMI that none has", nil, pinned("ami-22222222"), allOf("its 2 nodes", "AMIDrift")}, []plan.Object{amd, amd}},
+		{drift{"the AMI that they have", nil, pinned("ami-11111111"), "pool workload is changed: its 2 nodes stay"}, []plan.Object{amd, amd}},
+		{drift{"one of several AMIs", nil, classOf(`"amiFamily":"AL2023","amiSelectorTerms":[{"id":"ami-11111111"},{"id":"ami-22222222"}]`),
 			strings.Replace(mayBe("AMIDrift"), "its nodes", "its 2 nodes", 1)}, []plan.Object{amd, amd}},
 		{drift{"an architecture, and an alias", nil,
 			texts{"karpenter_arch": "arm64", "karpenter_config": `{"ec2NodeClass":{"amiSelectorTerms":[{"alias":"al2023@v20250101"}]}}`},

@@ -56,6 +56,7 @@ func Judge(parsed params.Result, facts plan.Facts, before InForce) (Verdict, err
 	parsed.Advise(compiled.Overridden(parsed.Effective)...)
 	if len(parsed.Problems) == 0 {
 		parsed.Advise(compiled.Unused()...)
+		parsed.Advise(compiled.Surprises()...)
 	}
 	parsed.Advise(outcome.Warnings...)
 	verdict.Problems, verdict.Warnings = parsed.Problems, parsed.Warnings

@@ -285,3 +285,39 @@ func TestLimits(t *testing.T) {
 		}
 	}
 }
+
+// A pool of the plan in force that no pass has made is not changed or removed, but created, or nothing happens to it.
+func TestAPoolThatWasPlannedButNeverMade(t *testing.T) {
+	pools := func(text string) map[string]string {
+		return map[string]string{"additional_karpenter_nodepools_config": text}
+	}
+	running := func(names ...string) plan.Facts {
+		facts := plan.Facts{Pools: map[string]plan.PoolFacts{}}
+		for _, name := range names {
+			facts.Pools[name] = plan.PoolFacts{Nodes: 2}
+		}
+		return facts
+	}
+	was := compared(t, pools(`[{"name":"a","dedicated":true}]`), plan.Facts{}, nil).Plan
+	for _, c := range []struct {
+		what    string
+		is      string
+		running plan.Facts
+		want    string
+	}{
+		{"changed, not made", `[{"name":"a","dedicated":true,"cpu_limit":7}]`, running("workload"), "pool a is created"},
+		{"the same, not made", `[{"name":"a","dedicated":true}]`, running("workload"), "pool a is created"},
+		{"removed, not made", `[]`, running("workload"), ""},
+		{"changed, made", `[{"name":"a","dedicated":true,"cpu_limit":7}]`, running("workload", "a"), "pool a is changed: its 2 nodes stay"},
+		{"removed, made", `[]`, running("workload", "a"), "pool a is removed: Karpenter drains and ends its 2 nodes"},
+		{"changed, not looked up", `[{"name":"a","dedicated":true,"cpu_limit":7}]`, plan.Facts{}, "pool a is changed: its nodes stay"},
+	} {
+		var effects []string
+		for _, e := range compared(t, pools(c.is), c.running, &was).Plan.Effects {
+			effects = append(effects, e.String())
+		}
+		if got := strings.Join(effects, "; "); got != c.want {
+			t.Errorf("%s: %q, want %q", c.what, got, c.want)
+		}
+	}
+}

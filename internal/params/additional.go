@@ -44,6 +44,7 @@ var poolFields = []poolField{
 	{
 		Name: "consolidation_policy", Value: Value{
 			Type: "text", Pattern: whenEmpty + "|" + whenUnderutilized, Allowed: whenEmpty + " or " + whenUnderutilized, Example: whenEmpty,
+			Words: []string{whenEmpty, whenUnderutilized},
 		},
 		Default: whenUnderutilized, Description: "Which nodes are consolidated.",
 		set: text(func(p *Pool) *string { return &p.ConsolidationPolicy }),
@@ -146,14 +147,11 @@ func (r *Result) pool(at string, fields map[string]any) Pool {
 		if slices.Contains(known, key) {
 			continue
 		}
-		instead := "leave it out"
-		if near := Nearest(key, known); near != "" {
-			instead = "did you mean " + near + "?"
-		} else if !listed {
-			listed = true
-			instead = "allowed are " + strings.Join(known, ", ")
+		otherwise := "leave it out"
+		if !listed && Nearest(key, known) == "" {
+			listed, otherwise = true, "allowed are "+strings.Join(known, ", ")
 		}
-		r.problem(additionalConfig, Join(at, key), "%s is no field of a pool; %s", Join(at, key), instead)
+		r.problem(additionalConfig, Join(at, key), "%s is no field of a pool; %s", Join(at, key), DidYouMean(key, known, otherwise))
 	}
 	switch name, given := fields["name"]; {
 	case !given || name == nil || name == "":

@@ -34,6 +34,9 @@ var sections = [][]string{
 	{"nodePool", "template", "spec"}, {"nodePool", "limits"}, {"nodePool", "disruption"}, {"ec2NodeClass"}, {"ec2NodeClass", "tags"},
 }
 
+// wholes maps the kinds of manifests that users write by mistake to the keys of karpenter_config.
+var wholes = map[string]string{"NodePool": "nodePool", "EC2NodeClass": "ec2NodeClass"}
+
 // override reads karpenter_config. Unknown fields and wrong values are found later, when the Karpenter objects are
 // made.
 func (r *Result) override(objects map[string]Object) {
@@ -47,14 +50,15 @@ func (r *Result) override(objects map[string]Object) {
 			"write, for example, {\"nodePool\":{\"weight\":50}}", overrideConfig, kindOf(value))
 		return
 	}
+	if kind, _ := config["kind"].(string); config["spec"] != nil && wholes[kind] != "" {
+		r.problem(overrideConfig, "", "%s is a whole manifest of kind %s; allowed is a JSON object with the keys nodePool and ec2NodeClass; "+
+			"write {%q: …} with the fields of its spec", overrideConfig, kind, wholes[kind])
+		return
+	}
 	for _, key := range slices.Sorted(maps.Keys(config)) {
 		if top := []string{"nodePool", "ec2NodeClass"}; !slices.Contains(top, key) {
-			instead := "delete it"
-			if near := Nearest(key, top); near != "" {
-				instead = "did you mean " + near + "?"
-			}
-			r.problem(overrideConfig, Join("", key), "%s has the key %s; allowed are nodePool and ec2NodeClass; %s", overrideConfig,
-				short(key), instead)
+			r.problem(overrideConfig, Join("", key), "%s has the key %s; allowed are nodePool and ec2NodeClass; %s",
+				overrideConfig, short(key), DidYouMean(key, top, "delete it"))
 			delete(config, key)
 		}
 	}

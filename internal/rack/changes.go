@@ -208,7 +208,8 @@ const shown = "%.60q"
 func unknownField(fields map[string]json.RawMessage) string {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if name != "rack" && name != "set" && name != "unset" {
-			return fmt.Sprintf("has the unknown field "+shown+": it may have rack, set and unset", name) + params.DidYouMean(name, []string{"rack", "set", "unset"})
+			return fmt.Sprintf("has the unknown field "+shown+": it may have rack, set and unset; %s", name,
+				params.DidYouMean(name, []string{"rack", "set", "unset"}, "leave it out"))
 		}
 	}
 	return ""

@@ -159,9 +159,13 @@ func (p pool) nodePool(config params.Config) *draft {
 	if p.Weight > 0 {
 		d.set(p.from("weight"), int64(p.Weight), "weight")
 	}
+	var before []requirement
+	if p.override.NodePool != nil {
+		before = d.requirements()
+	}
 	p.overrideNodePool(d)
 	if from, known := d.origin([]string{"spec", "template", "spec", "requirements"}); known && from.parameter == overrideParameter {
-		d.guessed = false
+		d.guessed, d.replaced = false, before
 	}
 	for _, key := range slices.Sorted(maps.Keys(p.own)) {
 		d.set(p.from("name"), p.own[key], "template", "metadata", "labels", key)

@@ -40,8 +40,9 @@ func (v *Validate) refuseUnknown(ctx context.Context, event Event) (Answer, erro
 func (u UnknownEvent) problems() []params.Problem {
 	if !slices.Contains(events.Requests, u.DetailType) {
 		return []params.Problem{params.NewProblem("detail-type", "",
-			"the event's detail-type is %q; allowed are %q and %q; nothing was done for it; write one of these, and send it again%s",
-			u.DetailType, events.TypeReconcileRequested, events.TypeParametersChangeRequested, params.DidYouMean(u.DetailType, events.Requests))}
+			"the event's detail-type is %q; allowed are %q and %q; nothing was done for it; send it again; %s",
+			u.DetailType, events.TypeReconcileRequested, events.TypeParametersChangeRequested,
+			params.DidYouMean(u.DetailType, events.Requests, "write one of these"))}
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(u.Detail), &fields); err != nil {
@@ -90,7 +91,8 @@ func wrongFields(fields map[string]json.RawMessage) (all []params.Problem) {
 		case name == "rack":
 		case !is:
 			all = append(all, params.NewProblem("detail", name,
-				"the request has the unknown field %.60q; nothing was done for it; write one of %s, and send it again%s", name, strings.Join(known, ", "), params.DidYouMean(name, known)))
+				"the request has the unknown field %.60q; allowed are %s; nothing was done for it; send it again; %s", name,
+				strings.Join(known, ", "), params.DidYouMean(name, known, "leave it out")))
 		case kindOf(value) != allowed:
 			all = append(all, wrongType(name, value, allowed))
 		case name == "request":

@@ -17,9 +17,9 @@ func TestAnUnknownEventIsRefused(t *testing.T) {
 		"Order Placed":                       "",
 		strings.Repeat("Rack Reconcile ", 8): "",
 	} {
-		meant := ""
+		meant := "write one of these"
 		if nearest != "" {
-			meant = "; did you mean " + nearest + "?"
+			meant = "did you mean " + nearest + "?"
 		}
 		s := begin(t, auth)
 		s.cloud.Forget()
@@ -33,7 +33,7 @@ func TestAnUnknownEventIsRefused(t *testing.T) {
 		}
 		want := `7: detail-type: the event's detail-type is "` + misspelled + `"; `
 		if len(s.refused) != 1 || len(s.refusals) != 1 || !strings.HasPrefix(s.refused[0]+": "+s.refusals[0], want) ||
-			!strings.HasSuffix(s.refusals[0], "; write one of these, and send it again"+meant) {
+			!strings.HasSuffix(s.refusals[0], "; send it again; "+meant) {
 			t.Errorf("refused %q: %q, want %s…", s.refused, s.refusals, want)
 		}
 	}
@@ -46,7 +46,8 @@ func TestAWrongRequestIsRefused(t *testing.T) {
 		detailType, detail, rack string
 		problems                 []string // path, and a part of the message
 	}{
-		{ask, `{"rack":"demo","forced":true}`, "demo", []string{`forced: the request has the unknown field "forced"; nothing was done for it; write one of dryRun, force, full, rack, reason, request, and send it again; did you mean force?`}},
+		{ask, `{"rack":"demo","forced":true}`, "demo", []string{`forced: the request has the unknown field "forced"; allowed are dryRun, force, full, rack, reason, request; nothing was done for it; send it again; did you mean force?`}},
+		{ask, `{"rack":"demo","zzzzzzzz":true}`, "demo", []string{"zzzzzzzz: nothing was done for it; send it again; leave it out"}},
 		{ask, `{"rack":"demo","dryrun":true}`, "demo", []string{"dryrun: did you mean dryRun?"}},
 		{ask, `{"rack":"demo","full":"true"}`, "demo", []string{"full: full is text in quotes; allowed is true or false without quotes; nothing was done for it; write that, and send the request again"}},
 		{ask, `{"rack":"demo","full":[true],"force":null}`, "demo", []string{"force: force is null;", "full: full is an array;"}},
