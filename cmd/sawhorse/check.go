@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
-	"github.com/sawhorse-io/sawhorse/internal/judge"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/validation"
 )
 
 // answer is the output of check.
@@ -23,7 +23,7 @@ type answer struct {
 	Warnings []params.Problem `json:"warnings"`
 }
 
-func answerOf(v judge.Verdict) answer {
+func answerOf(v validation.Verdict) answer {
 	a := answer{Accepted: len(v.Problems) == 0, Problems: []params.Problem{}, Warnings: []params.Problem{}}
 	a.Problems, a.Warnings = append(a.Problems, v.Problems...), append(a.Warnings, v.Warnings...)
 	return a

@@ -14,10 +14,10 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/sawhorse-io/sawhorse/internal/judge"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/plan/nodes"
+	"github.com/sawhorse-io/sawhorse/internal/validation"
 )
 
 // input is the input of check, render and plan.
@@ -181,14 +181,14 @@ func explained(err error) error {
 }
 
 // verdict validates an input as a pass would. Facts that were not observed are unknown.
-func (in input) verdict() (judge.Verdict, error) {
-	verdict, _, err := in.compared(judge.InForce{}, in.applied())
+func (in input) verdict() (validation.Verdict, error) {
+	verdict, _, err := in.compared(validation.InForce{}, in.applied())
 	return verdict, err
 }
 
-func (in input) compared(before judge.InForce, last applied) (judge.Verdict, []plan.Step, error) {
+func (in input) compared(before validation.InForce, last applied) (validation.Verdict, []plan.Step, error) {
 	parsed := params.Parse(params.Input{Rack: in.Rack, Params: in.Params, Previous: last.records.Params})
-	verdict, err := judge.Judge(parsed, in.facts(last.records), before)
+	verdict, err := validation.Judge(parsed, in.facts(last.records), before)
 	if err != nil {
 		return verdict, nil, err
 	}

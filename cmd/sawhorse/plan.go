@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sawhorse-io/sawhorse/internal/judge"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/validation"
 )
 
 // outlook is the JSON output of plan.
@@ -62,7 +62,7 @@ and the effect on each pool's nodes. The JSON object has the sections of all ste
 // outlook validates an input as a pass would, and compares its plan with what was applied last.
 func (in input) outlook() (seen outlook, paused bool, err error) {
 	last := in.applied()
-	verdict, steps, err := in.compared(judge.InForce{Plan: func() (*plan.Plan, error) { return &last.plan, nil }}, last)
+	verdict, steps, err := in.compared(validation.InForce{Plan: func() (*plan.Plan, error) { return &last.plan, nil }}, last)
 	if err != nil {
 		return seen, false, err
 	}

@@ -13,9 +13,9 @@ import (
 )
 
 // recipeTable is generated from docs/recipes.md with -update. Tests of other packages read it.
-const recipeTable = "../../internal/judge/testdata/recipes.json"
+const recipeTable = "../../internal/validation/testdata/recipes.json"
 
-// recipe has the parameters that one block of a recipe writes, in the form of package judge's tables.
+// recipe has the parameters that one block of a recipe writes, in the form of package validation's tables.
 type recipe struct {
 	What     string            `json:"what"`
 	Params   map[string]string `json:"params"`

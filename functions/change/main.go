@@ -5,7 +5,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"github.com/sawhorse-io/sawhorse/internal/handler"
-	"github.com/sawhorse-io/sawhorse/internal/steps/change"
+	"github.com/sawhorse-io/sawhorse/internal/pass/change"
 )
 
 func main() {

@@ -8,13 +8,13 @@ import (
 	"log/slog"
 	"testing"
 
-	"github.com/sawhorse-io/sawhorse/internal/steps"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
 
 // Each line of a step has rack, generation, step and execution, and each change has a line of its own.
 func TestLogOfAStep(t *testing.T) {
 	var out bytes.Buffer
-	_, s := begin(t, "7", always(steps.Progress{Changes: []steps.Change{{Subject: "queue demo", Action: "created"}, {Subject: "rule demo", Action: "created"}}}, nil))
+	_, s := begin(t, "7", always(outcome.Progress{Changes: []outcome.Change{{Subject: "queue demo", Action: "created"}, {Subject: "rule demo", Action: "created"}}}, nil))
 	s.Log = slog.New(slog.NewJSONHandler(&out, nil))
 	if _, err := s.call(t); err != nil {
 		t.Fatal(err)

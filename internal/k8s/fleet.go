@@ -8,8 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // Fleet holds a cluster's NodePools and EC2NodeClasses.
@@ -25,7 +25,7 @@ type Fleet struct {
 // Fleet reads NodePools and EC2NodeClasses. known are names of the rack's pools that may be deleted already.
 func (c *Client) Fleet(ctx context.Context, rack string, known ...string) (Fleet, error) {
 	// The names of the built-in pools belong to the rack, unless another NodePool has one of them.
-	fleet := Fleet{names: map[string]bool{names.WorkloadPool: true, names.BuildPool: true}}
+	fleet := Fleet{names: map[string]bool{ownership.WorkloadPool: true, ownership.BuildPool: true}}
 	for _, name := range known {
 		fleet.names[name] = true
 	}
@@ -66,7 +66,7 @@ func (c *Client) Claims(ctx context.Context, fleet Fleet) ([]unstructured.Unstru
 		return nil, err
 	}
 	return slices.DeleteFunc(all, func(claim unstructured.Unstructured) bool {
-		pool := claim.GetLabels()[names.LabelPool]
+		pool := claim.GetLabels()[ownership.LabelPool]
 		class, _, _ := unstructured.NestedString(claim.Object, "spec", "nodeClassRef", "name")
 		ofClass := slices.ContainsFunc(fleet.Classes, func(o unstructured.Unstructured) bool { return o.GetName() == class })
 		return slices.Contains(fleet.Foreign, pool) || !fleet.names[pool] && !ofClass
@@ -88,9 +88,9 @@ func foreignPools(pools []unstructured.Unstructured, rack string) (foreign []str
 	return foreign
 }
 
-// RefuseForeignNodePools returns a *steps.Rejected if there are NodePools that Sawhorse did not make, because they
+// RefuseForeignNodePools returns a *outcome.Rejected if there are NodePools that Sawhorse did not make, because they
 // would lose their controller. With onward, it adds a warning instead.
-func RefuseForeignNodePools(foreign []string, onward bool, progress *steps.Progress) error {
+func RefuseForeignNodePools(foreign []string, onward bool, progress *outcome.Progress) error {
 	if len(foreign) == 0 {
 		return nil
 	}
@@ -101,7 +101,7 @@ func RefuseForeignNodePools(foreign []string, onward bool, progress *steps.Progr
 			"or move their pods to other nodes.", all)
 		return nil
 	}
-	return steps.Reject("karpenter_enabled", "karpenter_enabled is false, but the cluster has NodePools that Sawhorse did not make: %s; "+
+	return outcome.Reject("karpenter_enabled", "karpenter_enabled is false, but the cluster has NodePools that Sawhorse did not make: %s; "+
 		"without Karpenter's controller nobody would scale, replace or end their nodes; "+
 		"let whoever made them take them out once their pods run elsewhere, and the next pass goes on, "+
 		"or send Rack Reconcile Requested with \"force\": true, which leaves them and their nodes behind",

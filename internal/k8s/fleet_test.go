@@ -13,15 +13,15 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 func labelled(name, rack string) map[string]any {
 	meta := map[string]any{"name": name}
 	if rack != "" {
-		meta["labels"] = map[string]any{names.TagRack: rack}
+		meta["labels"] = map[string]any{ownership.TagRack: rack}
 	}
 	return meta
 }
@@ -47,7 +47,7 @@ func nodeClass(name, rack string) plan.Object {
 
 func nodeClaim(name, pool, class string) plan.Object {
 	return plan.Object{"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "spec": nodeSpec(class),
-		"metadata": map[string]any{"name": name, "labels": map[string]any{names.LabelPool: pool}}}
+		"metadata": map[string]any{"name": name, "labels": map[string]any{ownership.LabelPool: pool}}}
 }
 
 func TestFleetTellsOursFromTheirs(t *testing.T) {
@@ -87,7 +87,7 @@ func TestFleetTellsOursFromTheirs(t *testing.T) {
 }
 
 func TestRefuseForeignNodePools(t *testing.T) {
-	var progress steps.Progress
+	var progress outcome.Progress
 	if err := k8s.RefuseForeignNodePools(nil, false, &progress); err != nil || len(progress.Warnings) > 0 {
 		t.Errorf("%v, %v", err, progress.Warnings)
 	}

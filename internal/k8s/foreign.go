@@ -7,9 +7,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // CRDs has the names of the CustomResourceDefinitions in the Karpenter chart.
@@ -54,7 +54,7 @@ func (c *Client) foreignReleases(ctx context.Context, rack string) (found []stri
 	if c.readOnly {
 		return nil, nil
 	}
-	releases, err := c.List(ctx, Secret, "", "owner=helm,name in ("+names.ReleaseCRD+","+names.ReleaseController+")")
+	releases, err := c.List(ctx, Secret, "", "owner=helm,name in ("+ownership.ReleaseCRD+","+ownership.ReleaseController+")")
 	for i := range releases {
 		if Owned(&releases[i], rack) != nil {
 			found = append(found, "Helm release "+releases[i].GetNamespace()+"/"+releases[i].GetLabels()["name"])
@@ -71,7 +71,7 @@ func (c *Client) ForeignCRDs(ctx context.Context) ([]string, error) {
 		if err != nil {
 			return found, err
 		}
-		if crd != nil && !Released(crd, names.ReleaseCRD) {
+		if crd != nil && !Released(crd, ownership.ReleaseCRD) {
 			found = append(found, Subject(crd))
 		}
 	}
@@ -81,20 +81,20 @@ func (c *Client) ForeignCRDs(ctx context.Context) ([]string, error) {
 // Released reports whether an object has Helm's annotations for a release in Karpenter's namespace.
 func Released(object *unstructured.Unstructured, release string) bool {
 	annotations := object.GetAnnotations()
-	return annotations["meta.helm.sh/release-name"] == release && annotations["meta.helm.sh/release-namespace"] == names.Namespace
+	return annotations["meta.helm.sh/release-name"] == release && annotations["meta.helm.sh/release-namespace"] == ownership.Namespace
 }
 
-// RefuseForeignDevicePlugin returns a *steps.Rejected if a DaemonSet has the name of the NVIDIA device plugin and does
+// RefuseForeignDevicePlugin returns a *outcome.Rejected if a DaemonSet has the name of the NVIDIA device plugin and does
 // not belong to the rack.
 func (c *Client) RefuseForeignDevicePlugin(ctx context.Context, rack string) error {
-	live, err := c.Get(ctx, DaemonSet, names.Namespace, names.DevicePlugin)
+	live, err := c.Get(ctx, DaemonSet, ownership.Namespace, ownership.DevicePlugin)
 	if err != nil || Owned(live, rack) == nil {
 		return err
 	}
-	return steps.Reject("nvidia_device_plugin_enable",
+	return outcome.Reject("nvidia_device_plugin_enable",
 		"nvidia_device_plugin_enable is true, but %s exists and Sawhorse did not make it for rack %s; write false to keep that one, "+
 			"or delete it with `kubectl -n %s delete daemonset %s` and the next pass installs Sawhorse's own", Subject(live), rack,
-		names.Namespace, names.DevicePlugin)
+		ownership.Namespace, ownership.DevicePlugin)
 }
 
 // Contested lists the objects that have the name of a manifest and do not belong to the rack.

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // poolField is one field of an entry in additional_karpenter_nodepools_config.
@@ -31,7 +31,7 @@ const maxWeight = 100
 var poolName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
 // reservedPools are the names of Sawhorse's own pools, and names that would be misleading for another pool.
-var reservedPools = []string{names.WorkloadPool, names.BuildPool, "default", "system"}
+var reservedPools = []string{ownership.WorkloadPool, ownership.BuildPool, "default", "system"}
 
 // poolFields lists all fields of an entry.
 var poolFields = []poolField{

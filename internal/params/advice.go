@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // advice adds warnings about valid values that often cause trouble. Package plan/nodes adds the warnings about pools,
@@ -25,7 +25,7 @@ func (r *Result) typesAdvice(name, pool string, types []string) {
 		family, _, _ := strings.Cut(t, ".")
 		if !KnownType(t) {
 			r.warning(name, "", "%s has the instance type %s, which Karpenter %s does not know; by its name it counts as %s; %s",
-				name, t, names.KarpenterVersion, ArchOf(t), DidYouMean(t, typesLike(family), "if it is only new, set karpenter_arch"))
+				name, t, ownership.KarpenterVersion, ArchOf(t), DidYouMean(t, typesLike(family), "if it is only new, set karpenter_arch"))
 		}
 	}
 	other := slices.IndexFunc(types, func(t string) bool { return ArchOf(t) != ArchOf(types[0]) })

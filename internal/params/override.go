@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // protectedFields are the fields of karpenter_config that Sawhorse sets itself. They are refused whatever their value
@@ -23,8 +23,8 @@ var protectedFields = []struct {
 	// Kubernetes refuses to change an existing pool from dynamic to static capacity, or back.
 	{[]string{"nodePool", "replicas"},
 		"static capacity is an alpha feature of Karpenter that Sawhorse does not switch on; use limits and weight"},
-	{[]string{"nodePool", "template", "metadata", "labels", names.LabelNodePool}, "Sawhorse sets it to the pool's name"},
-	{[]string{"nodePool", "template", "metadata", "labels", names.LabelSystemNode},
+	{[]string{"nodePool", "template", "metadata", "labels", ownership.LabelNodePool}, "Sawhorse sets it to the pool's name"},
+	{[]string{"nodePool", "template", "metadata", "labels", ownership.LabelSystemNode},
 		"it marks the system nodes, which Karpenter does not manage"},
 }
 
@@ -129,8 +129,8 @@ func (r *Result) protectedTags(config map[string]any) {
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
 		at, why := Join("ec2NodeClass.tags", key), ""
 		switch lower := strings.ToLower(key); {
-		case strings.EqualFold(key, names.TagName) || strings.EqualFold(key, names.TagRackOfNode):
-			why = "Sawhorse sets the tags " + names.TagName + " and " + names.TagRackOfNode + " of every node"
+		case strings.EqualFold(key, ownership.TagName) || strings.EqualFold(key, ownership.TagRackOfNode):
+			why = "Sawhorse sets the tags " + ownership.TagName + " and " + ownership.TagRackOfNode + " of every node"
 		case strings.HasPrefix(lower, "aws:"):
 			why = "keys with aws: are AWS's own"
 		case strings.HasPrefix(lower, "sawhorse.dev/"):

@@ -4,7 +4,7 @@ package params
 import (
 	"strings"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // Param describes one setting of a rack.
@@ -237,7 +237,7 @@ var Table = []Param{
 	{
 		Name: "karpenter_build_node_labels", Section: SectionBuild, Absent: "none", Value: labelsValue,
 		Description: "Labels of build nodes, beside convox-build=true and convox.io/nodepool=build.",
-		set:         labels(func(c *Config) *map[string]string { return &c.Build.Labels }, names.LabelBuild),
+		set:         labels(func(c *Config) *map[string]string { return &c.Build.Labels }, ownership.LabelBuild),
 	},
 	{
 		Name: "karpenter_capacity_types", Section: SectionWorkload, Default: "on-demand", Value: capacityValue,
@@ -299,7 +299,7 @@ var Table = []Param{
 		Description: "EC2 instance families of workload nodes. Without it, Karpenter may also launch burstable types (t3, t4g) and old ones " +
 			"(m1, a1): to exclude them, name families, or write karpenter.k8s.aws/instance-category and karpenter.k8s.aws/instance-generation " +
 			"into karpenter_config's requirements.",
-		set:         list(func(c *Config) *[]string { return &c.Workload.Families }),
+		set: list(func(c *Config) *[]string { return &c.Workload.Families }),
 	},
 	{
 		Name: "karpenter_instance_sizes", Section: SectionWorkload, Absent: "all sizes", Value: sizesValue,

@@ -1,6 +1,6 @@
 package plan
 
-import "github.com/sawhorse-io/sawhorse/internal/names"
+import "github.com/sawhorse-io/sawhorse/internal/ownership"
 
 // Controller describes the two Helm releases and the NVIDIA device plugin.
 type Controller struct {
@@ -72,13 +72,13 @@ func (b *builder) controller() {
 func (k karpenter) controller(rack, cluster string, in charts) Controller {
 	made := Controller{
 		CRDs: Release{
-			Present: in.CRDs, Name: names.ReleaseCRD, Version: in.Version, Chart: k.charts[names.ReleaseCRD],
+			Present: in.CRDs, Name: ownership.ReleaseCRD, Version: in.Version, Chart: k.charts[ownership.ReleaseCRD],
 			// The CRDs, and with them every NodePool, are kept when the release is uninstalled. The chart itself sets no
 			// such policy.
 			Values: map[string]any{"additionalAnnotations": map[string]any{"helm.sh/resource-policy": "keep"}},
 		},
 		Release: Release{
-			Present: in.Present, Name: names.ReleaseController, Version: in.Version, Chart: k.charts[names.ReleaseController],
+			Present: in.Present, Name: ownership.ReleaseController, Version: in.Version, Chart: k.charts[ownership.ReleaseController],
 			Values: k.controllerValues(rack, cluster, in), Replicas: 1,
 		},
 	}
@@ -93,7 +93,7 @@ func (k karpenter) controller(rack, cluster string, in charts) Controller {
 
 // controllerValues returns the values of the controller's chart, except replicas.
 func (k karpenter) controllerValues(rack, cluster string, in charts) map[string]any {
-	account := map[string]any{"name": names.ServiceAccount}
+	account := map[string]any{"name": ownership.ServiceAccount}
 	if in.RoleARN != "" {
 		account["annotations"] = map[string]any{"eks.amazonaws.com/role-arn": in.RoleARN}
 	}
@@ -108,9 +108,9 @@ func (k karpenter) controllerValues(rack, cluster string, in charts) map[string]
 		settings["isolatedVPC"] = true
 	}
 	return map[string]any{
-		"additionalLabels": map[string]any{names.TagRack: rack},
+		"additionalLabels": map[string]any{ownership.TagRack: rack},
 		"serviceAccount":   account,
-		"nodeSelector":     map[string]any{names.LabelSystemNode: "true"},
+		"nodeSelector":     map[string]any{ownership.LabelSystemNode: "true"},
 		"podAnnotations":   map[string]any{"karpenter.sh/do-not-disrupt": "true"},
 		"settings":         settings,
 		"controller": map[string]any{

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/plan/nodes"
@@ -28,12 +28,12 @@ func facts() plan.Facts {
 				Account: "123456789012", Region: "eu-central-1", Partition: "aws",
 				OIDCIssuer: "https://oidc.eks.eu-central-1.amazonaws.com/id/ABC", SecurityGroup: "sg-cluster",
 			},
-			Status: "ACTIVE", Version: "1.35", AuthMode: "CONFIG_MAP", Tags: texts{names.TagRack: "demo"},
+			Status: "ACTIVE", Version: "1.35", AuthMode: "CONFIG_MAP", Tags: texts{ownership.TagRack: "demo"},
 		},
 		Deployment: plan.Deployment{RequireClusterTag: true, NodeRoles: []string{"*-node"}},
 		NodeGroups: []plan.NodeGroup{
 			{Name: "build", CapacityType: "ON_DEMAND", InstanceTypes: []string{"m6i.large"},
-				Labels: map[string]string{names.LabelBuild: "true"}, Scaling: plan.Scaling{Max: 3},
+				Labels: map[string]string{ownership.LabelBuild: "true"}, Scaling: plan.Scaling{Max: 3},
 				Taints:    []plan.NodeGroupTaint{{Key: "dedicated", Value: "build", Effect: "NO_SCHEDULE"}},
 				Resources: plan.Resources{AutoScalingGroups: []plan.AutoScalingGroup{{Name: "eks-build"}}}},
 			{Name: "system", CapacityType: "ON_DEMAND", InstanceTypes: []string{"m6i.large"},
@@ -44,7 +44,7 @@ func facts() plan.Facts {
 			{ID: "subnet-a", Zone: "eu-central-1a", Tags: map[string]string{"Name": "a", "kubernetes.io/role/internal-elb": "1"}},
 			{ID: "subnet-b", Zone: "eu-central-1b"},
 		},
-		SecurityGroups: []plan.Tagged{{ID: "sg-cluster", Tags: map[string]string{names.TagClusterOwned + "demo": "owned"}}},
+		SecurityGroups: []plan.Tagged{{ID: "sg-cluster", Tags: map[string]string{ownership.TagClusterOwned + "demo": "owned"}}},
 		PodIdentity:    true,
 		OIDCProvider:   true,
 	}
@@ -52,7 +52,7 @@ func facts() plan.Facts {
 
 func additional(name, effect string) plan.NodeGroup {
 	g := plan.NodeGroup{
-		Name: name, CapacityType: "ON_DEMAND", Labels: map[string]string{names.LabelAdditional: name},
+		Name: name, CapacityType: "ON_DEMAND", Labels: map[string]string{ownership.LabelAdditional: name},
 		Scaling:   plan.Scaling{Min: 1, Max: 5, Desired: 1},
 		Resources: plan.Resources{AutoScalingGroups: []plan.AutoScalingGroup{{Name: "eks-" + name}}},
 	}
@@ -84,7 +84,7 @@ var named = with(on, "system_node_groups", "system", "build_node_groups", "build
 func copied(rack string) plan.NodeGroup {
 	g := facts().NodeGroups[1]
 	g.Name, g.Tags = "system-ondemand", map[string]string{
-		names.TagRack: rack, names.TagCluster: "arn:aws:eks:eu-central-1:123456789012:cluster/demo", names.TagReplaces: "system",
+		ownership.TagRack: rack, ownership.TagCluster: "arn:aws:eks:eu-central-1:123456789012:cluster/demo", ownership.TagReplaces: "system",
 	}
 	return g
 }
@@ -139,14 +139,14 @@ var cases = []struct {
 	{name: "cluster-not-active", params: on, facts: func(f *plan.Facts) { f.Cluster.Status = "CREATING" }, problems: "cluster_name"},
 	{name: "not-let-in", params: on, facts: func(f *plan.Facts) { f.Cluster.Tags, f.Subnets = nil, nil },
 		problems: "karpenter_auth_mode cluster_name"},
-	{name: "let-in-for-another-rack", params: on, facts: func(f *plan.Facts) { f.Cluster.Tags[names.TagRack] = "other" },
+	{name: "let-in-for-another-rack", params: on, facts: func(f *plan.Facts) { f.Cluster.Tags[ownership.TagRack] = "other" },
 		problems: "cluster_name"},
 	{name: "in-before-the-tag", params: on, facts: func(f *plan.Facts) {
 		f.Cluster.Tags, f.Cluster.AuthMode, f.Records = nil, "API_AND_CONFIG_MAP", plan.Records{Claim: "demo", Goal: plan.GoalAccess}
 	}},
 	{name: "tag-of-another-cluster", params: on, facts: func(f *plan.Facts) {
-		f.Subnets[1].Tags = map[string]string{names.TagDiscovery: "other"}
-		f.SecurityGroups[0].Tags[names.TagDiscovery] = "other"
+		f.Subnets[1].Tags = map[string]string{ownership.TagDiscovery: "other"}
+		f.SecurityGroups[0].Tags[ownership.TagDiscovery] = "other"
 	}, problems: "karpenter_auth_mode karpenter_auth_mode"},
 	{name: "no-subnets", params: on, facts: func(f *plan.Facts) { f.Subnets = nil }, problems: "karpenter_auth_mode"},
 	{name: "no-system-group", params: on, facts: func(f *plan.Facts) { f.NodeGroups = f.NodeGroups[:1] }, problems: "karpenter_enabled"},
@@ -174,7 +174,7 @@ var cases = []struct {
 		facts: func(f *plan.Facts) { f.Foreign = []string{"IAM role demo-karpenter", "SQS queue demo-karpenter"} }, problems: "rack rack"},
 	{name: "two-owned-groups", params: on, facts: func(f *plan.Facts) {
 		f.SecurityGroups = append(f.SecurityGroups, plan.Tagged{
-			ID: "sg-node", Tags: map[string]string{names.TagClusterOwned + "demo": "owned", names.TagClusterOwned + "x": "owned"},
+			ID: "sg-node", Tags: map[string]string{ownership.TagClusterOwned + "demo": "owned", ownership.TagClusterOwned + "x": "owned"},
 		})
 	}},
 }
@@ -322,8 +322,8 @@ func TestOnlyWhatChangedIsDue(t *testing.T) {
 		{"the cluster's version", on, func(f *plan.Facts) { f.Cluster.Version = "1.36" }, ""},
 		{"access mode migrated meanwhile", on, func(f *plan.Facts) { f.Cluster.AuthMode = "API_AND_CONFIG_MAP" }, ""},
 		{"our own tags and labels", on, func(f *plan.Facts) {
-			f.Subnets[1].Tags = map[string]string{names.TagDiscovery: "demo"}
-			f.NodeGroups[1].Labels[names.LabelSystemNode] = "true"
+			f.Subnets[1].Tags = map[string]string{ownership.TagDiscovery: "demo"}
+			f.NodeGroups[1].Labels[ownership.LabelSystemNode] = "true"
 		}, ""},
 		{"a build node comes", on, func(f *plan.Facts) { f.NodeGroups[0].Scaling.Desired = 1 }, ""},
 		{"another maximum of the build group", on, func(f *plan.Facts) { f.NodeGroups[0].Scaling.Max = 5 }, "autoscaler"},
@@ -357,7 +357,7 @@ func TestOnlyWhatChangedIsDue(t *testing.T) {
 func TestOffIsNotHeldUp(t *testing.T) {
 	wrong := with(on, "subnet_ids", "subnet-0123456789abcdef0", "build_node_groups", "gone")
 	f := facts()
-	f.Subnets[0].Tags = texts{names.TagDiscovery: "other"}
+	f.Subnets[0].Tags = texts{ownership.TagDiscovery: "other"}
 	f.Records = plan.Records{Goal: plan.GoalKarpenter}
 	for _, c := range []struct {
 		what              string

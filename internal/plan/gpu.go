@@ -1,13 +1,13 @@
 package plan
 
-import "github.com/sawhorse-io/sawhorse/internal/names"
+import "github.com/sawhorse-io/sawhorse/internal/ownership"
 
 // devicePlugin returns the DaemonSet of NVIDIA's own static manifest, except for the nodes that it runs on.
 func devicePlugin(rack string) Object {
 	const kubeletDir, volume = "/var/lib/kubelet/device-plugins", "kubelet-device-plugins-dir"
 	selector := map[string]any{"name": "nvidia-device-plugin-ds"}
 	container := map[string]any{
-		"name": "nvidia-device-plugin-ctr", "image": names.DevicePluginImage,
+		"name": "nvidia-device-plugin-ctr", "image": ownership.DevicePluginImage,
 		// Without a GPU or a driver the plugin idles, so its pods do not crash while a node is being set up.
 		"env":             []any{map[string]any{"name": "FAIL_ON_INIT_ERROR", "value": "false"}},
 		"securityContext": map[string]any{"allowPrivilegeEscalation": false, "capabilities": map[string]any{"drop": []any{"ALL"}}},
@@ -15,7 +15,7 @@ func devicePlugin(rack string) Object {
 	}
 	return Object{
 		"apiVersion": "apps/v1", "kind": "DaemonSet",
-		"metadata": map[string]any{"name": names.DevicePlugin, "namespace": names.Namespace, "labels": map[string]any{names.TagRack: rack}},
+		"metadata": map[string]any{"name": ownership.DevicePlugin, "namespace": ownership.Namespace, "labels": map[string]any{ownership.TagRack: rack}},
 		"spec": map[string]any{
 			"selector":       map[string]any{"matchLabels": selector},
 			"updateStrategy": map[string]any{"type": "RollingUpdate"},
@@ -39,7 +39,7 @@ func devicePlugin(rack string) Object {
 // run on every node.
 func onGPUNodes() map[string]any {
 	term := map[string]any{"matchExpressions": []any{
-		map[string]any{"key": names.LabelGPUMaker, "operator": "In", "values": []any{names.MakerNVIDIA}},
+		map[string]any{"key": ownership.LabelGPUMaker, "operator": "In", "values": []any{ownership.MakerNVIDIA}},
 	}}
 	return map[string]any{"nodeAffinity": map[string]any{
 		"requiredDuringSchedulingIgnoredDuringExecution": map[string]any{"nodeSelectorTerms": []any{term}}}}
@@ -56,7 +56,7 @@ func onGPUNodes() map[string]any {
 // kube-proxy and the CNI tolerate everything for the same reasons.
 func pluginTolerations() []any {
 	return []any{
-		map[string]any{"key": names.ResourceGPU, "operator": "Exists", "effect": "NoSchedule"},
+		map[string]any{"key": ownership.ResourceGPU, "operator": "Exists", "effect": "NoSchedule"},
 		map[string]any{"operator": "Exists"},
 	}
 }

@@ -9,7 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // The DaemonSet is NVIDIA's own. It runs on every node with an NVIDIA GPU, whatever the pool's taints, and on no other
@@ -27,7 +27,7 @@ func TestDevicePluginRunsOnAllGPUNodesOnly(t *testing.T) {
 	}
 	pod, container := live.Spec.Template.Spec, live.Spec.Template.Spec.Containers[0]
 	const image = "nvcr.io/nvidia/k8s-device-plugin:v0.17.4@sha256:3c54348fe5a57e5700e7d8068e7531d2ef2d5f3ccb70c8f6bac0953432527abd"
-	if live.Labels[names.TagRack] != "demo" || container.Image != image || pod.PriorityClassName != "system-node-critical" {
+	if live.Labels[ownership.TagRack] != "demo" || container.Image != image || pod.PriorityClassName != "system-node-critical" {
 		t.Errorf("labels %v, image %s, priority %s", live.Labels, container.Image, pod.PriorityClassName)
 	}
 	if len(container.Env) != 1 || container.Env[0].Name != "FAIL_ON_INIT_ERROR" || container.Env[0].Value != "false" {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // nodePolicies are the AWS managed policies of every node role.
@@ -68,8 +68,8 @@ type identity struct {
 func (b *builder) infrastructure() {
 	in := identity{
 		Present:        b.config.Enabled,
-		ControllerRole: names.ControllerRole(b.config.Rack),
-		NodeRole:       names.NodeRole(b.config.Rack),
+		ControllerRole: ownership.ControllerRole(b.config.Rack),
+		NodeRole:       ownership.NodeRole(b.config.Rack),
 		PodIdentity:    b.podIdentity(),
 		SharedNetworks: b.sharedNetworks(),
 		Tags:           b.marks(),
@@ -100,7 +100,7 @@ func (b *builder) infrastructure() {
 		b.problem("karpenter_enabled",
 			"the IAM OIDC provider of cluster %s lacks the client id %s, so STS would give Karpenter no credentials; "+
 				"run `aws iam add-client-id-to-open-id-connect-provider --client-id %s --open-id-connect-provider-arn %s`",
-			b.config.ClusterName, names.OIDCClient, names.OIDCClient, OIDCProviderARN(b.plan.Cluster))
+			b.config.ClusterName, ownership.OIDCClient, ownership.OIDCClient, OIDCProviderARN(b.plan.Cluster))
 	}
 }
 
@@ -196,7 +196,7 @@ func (k karpenter) infrastructure(c Cluster, in identity, queue string) Infrastr
 }
 
 func roleARN(c Cluster, name string) string {
-	return fmt.Sprintf("arn:%s:iam::%s:role%s%s", c.Partition, c.Account, names.IAMPath, name)
+	return fmt.Sprintf("arn:%s:iam::%s:role%s%s", c.Partition, c.Account, ownership.IAMPath, name)
 }
 
 // controllerPolicies returns the version's policies with the values of a cluster.
@@ -237,16 +237,16 @@ func controllerTrust(c Cluster, podIdentity bool) Document {
 		return trust(Document{"Service": "pods.eks.amazonaws.com"}, []string{"sts:AssumeRole", "sts:TagSession"}, Document{
 			"StringEquals": Document{
 				"aws:RequestTag/eks-cluster-arn":            c.ARN,
-				"aws:RequestTag/kubernetes-namespace":       names.Namespace,
-				"aws:RequestTag/kubernetes-service-account": names.ServiceAccount,
+				"aws:RequestTag/kubernetes-namespace":       ownership.Namespace,
+				"aws:RequestTag/kubernetes-service-account": ownership.ServiceAccount,
 			},
 		})
 	}
 	issuer := strings.TrimPrefix(c.OIDCIssuer, "https://")
 	return trust(Document{"Federated": OIDCProviderARN(c)}, []string{"sts:AssumeRoleWithWebIdentity"}, Document{
 		"StringEquals": Document{
-			issuer + ":aud": names.OIDCClient,
-			issuer + ":sub": "system:serviceaccount:" + names.Namespace + ":" + names.ServiceAccount,
+			issuer + ":aud": ownership.OIDCClient,
+			issuer + ":sub": "system:serviceaccount:" + ownership.Namespace + ":" + ownership.ServiceAccount,
 		},
 	})
 }

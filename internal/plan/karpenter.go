@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // karpenter is one version of Karpenter, with what a plan takes from it.
@@ -21,10 +21,10 @@ type karpenter struct {
 
 // current is the version that Sawhorse installs.
 var current = karpenter{
-	version: names.KarpenterVersion, image: names.KarpenterDigest, policies: policyTemplates(),
+	version: ownership.KarpenterVersion, image: ownership.KarpenterDigest, policies: policyTemplates(),
 	charts: map[string]string{ // a test of the step controller compares them with the charts that it embeds
-		names.ReleaseCRD:        "sha256:12ee1a029e0cacc38f095cf896eb56aa5d6cf53da6238e3802530d14e18423d0",
-		names.ReleaseController: "sha256:465d0b64142473ed2e33c2e53511deba99105118b41e0be7ca9f371da264e875",
+		ownership.ReleaseCRD:        "sha256:12ee1a029e0cacc38f095cf896eb56aa5d6cf53da6238e3802530d14e18423d0",
+		ownership.ReleaseController: "sha256:465d0b64142473ed2e33c2e53511deba99105118b41e0be7ca9f371da264e875",
 	},
 }
 

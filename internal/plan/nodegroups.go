@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
@@ -23,13 +23,13 @@ const (
 // taints reserve it for special work, as in clusters that Convox did not make. Otherwise it is a system group. The copy
 // of a group counts under that group's name.
 func RoleOf(config params.Config, g NodeGroup) GroupRole {
-	_, additional := g.Labels[names.LabelAdditional]
+	_, additional := g.Labels[ownership.LabelAdditional]
 	switch {
 	case slices.Contains(config.SystemNodeGroups, g.Name), slices.Contains(config.SystemNodeGroups, g.replaces(config)):
 		return RoleSystem
 	case slices.Contains(config.BuildNodeGroups, g.Name):
 		return RoleBuild
-	case len(config.BuildNodeGroups) == 0 && g.Labels[names.LabelBuild] == "true":
+	case len(config.BuildNodeGroups) == 0 && g.Labels[ownership.LabelBuild] == "true":
 		return RoleBuild
 	case additional || len(config.SystemNodeGroups) > 0 || g.reserved():
 		return RoleAdditional
@@ -46,7 +46,7 @@ func (g NodeGroup) reserved() bool { return slices.ContainsFunc(g.Taints, NodeGr
 
 // reserves reports whether the taint also keeps system pods away. Karpenter's controller, for example, does not
 // tolerate it.
-func (t NodeGroupTaint) reserves() bool { return t.keepsAway() && t.Key != names.TaintSystem }
+func (t NodeGroupTaint) reserves() bool { return t.keepsAway() && t.Key != ownership.TaintSystem }
 
 // ClosedToController returns the system groups and their taints if all of them have a taint that Karpenter's controller
 // does not tolerate, so that a restarted controller has no node to run on. Otherwise it returns nil.
@@ -123,11 +123,11 @@ func (b *builder) nodegroups() {
 		b.warn("system_node_groups", "every system node group has a taint that Karpenter's controller does not tolerate: %s; "+
 			"a controller that is restarted stays Pending, and no node is launched any more; take the taint off one of them, "+
 			"use the key %s, which the controller tolerates, or name a group without taints in system_node_groups too",
-			strings.Join(closed, ", "), names.TaintSystem)
+			strings.Join(closed, ", "), ownership.TaintSystem)
 	}
 	var shared []string
 	for _, g := range b.facts.OfRole(b.config, RoleAdditional) {
-		if _, itself := g.Labels[names.LabelAdditional]; !g.Dedicated() && (certain || itself) {
+		if _, itself := g.Labels[ownership.LabelAdditional]; !g.Dedicated() && (certain || itself) {
 			shared = append(shared, g.Name)
 		}
 	}

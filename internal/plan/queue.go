@@ -3,7 +3,7 @@ package plan
 import (
 	"fmt"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // Queue describes the interruption queue and the rule that sends events to it.
@@ -42,14 +42,14 @@ type queueNames struct {
 // queue plans the interruption queue and its rule.
 func (b *builder) queue() {
 	rack := b.config.Rack
-	in := queueNames{Present: b.config.Enabled, Name: names.Queue(rack), Rule: names.Rule(rack), Tags: b.queueTags()}
+	in := queueNames{Present: b.config.Enabled, Name: ownership.Queue(rack), Rule: ownership.Rule(rack), Tags: b.queueTags()}
 	b.plan.Queue = queueOf(rack, b.plan.Cluster, in)
 }
 
 // queueTags returns the ownership tags and the tag by which one alarm finds the queues of all racks.
 func (b *builder) queueTags() map[string]string {
 	tags := b.marks()
-	tags[names.TagQueue] = names.TagQueueInterruption
+	tags[ownership.TagQueue] = ownership.TagQueueInterruption
 	return tags
 }
 
@@ -86,7 +86,7 @@ func queueOf(rack string, c Cluster, in queueNames) Queue {
 	)
 	queue.Policy["Id"] = "EC2InterruptionPolicy"
 	queue.Rule.Description = "Interruptions of EC2 instances, for Karpenter of rack " + rack
-	queue.Rule.Pattern, queue.Rule.Target = interruptions(), names.RuleTarget
+	queue.Rule.Pattern, queue.Rule.Target = interruptions(), ownership.RuleTarget
 	return queue
 }
 

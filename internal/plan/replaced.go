@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
@@ -24,10 +24,10 @@ type Replacement struct {
 // replaces returns the group that Sawhorse made this one a copy of for the rack, by the ownership tags. It returns ""
 // for any other group.
 func (g NodeGroup) replaces(config params.Config) string {
-	if g.Tags[names.TagRack] != config.Rack || !strings.HasSuffix(g.Tags[names.TagCluster], ":cluster/"+config.ClusterName) {
+	if g.Tags[ownership.TagRack] != config.Rack || !strings.HasSuffix(g.Tags[ownership.TagCluster], ":cluster/"+config.ClusterName) {
 		return ""
 	}
-	return g.Tags[names.TagReplaces]
+	return g.Tags[ownership.TagReplaces]
 }
 
 // replaced plans the replacement of SPOT system groups. A group named in system_node_groups is replaced by a copy. A
@@ -58,8 +58,8 @@ func (b *builder) replaced(system []NodeGroup, certain bool) {
 
 // replace plans the copy of one group.
 func (b *builder) replace(g NodeGroup) {
-	r := Replacement{Group: g.Name, Copy: names.NodeGroupCopy(g.Name), Tags: b.marks()}
-	r.Tags[names.TagReplaces] = g.Name
+	r := Replacement{Group: g.Name, Copy: ownership.NodeGroupCopy(g.Name), Tags: b.marks()}
+	r.Tags[ownership.TagReplaces] = g.Name
 	taken := slices.Contains(groupNames(b.facts.Present()), r.Copy)
 	r.Made = b.copied(g)
 	b.plan.Nodegroups.Replaced = append(b.plan.Nodegroups.Replaced, r)
@@ -91,7 +91,7 @@ func (b *builder) replace(g NodeGroup) {
 // copied reports whether the on-demand copy of a group exists.
 func (b *builder) copied(g NodeGroup) bool {
 	return slices.ContainsFunc(b.facts.Present(), func(other NodeGroup) bool {
-		return other.Name == names.NodeGroupCopy(g.Name) && other.replaces(b.config) == g.Name
+		return other.Name == ownership.NodeGroupCopy(g.Name) && other.replaces(b.config) == g.Name
 	})
 }
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
@@ -12,7 +12,7 @@ import (
 func TestNetworksOfOtherAccountsAreNamed(t *testing.T) {
 	f := facts()
 	f.Subnets[0].Owner, f.Subnets[1].Owner, f.SecurityGroups[0].Owner = "210987654321", "123456789012", "210987654321"
-	foreign := plan.Tagged{ID: "subnet-of-another", Owner: "210987654321", Tags: map[string]string{names.TagDiscovery: "other"}}
+	foreign := plan.Tagged{ID: "subnet-of-another", Owner: "210987654321", Tags: map[string]string{ownership.TagDiscovery: "other"}}
 	f.Subnets = append(f.Subnets, foreign) // a rack with Karpenter on continues without it
 	got := build(t, on, f)
 	want := []string{

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
@@ -109,7 +109,7 @@ func TestASPOTGroupThatIsDeleted(t *testing.T) {
 	f.NodeGroups = append(f.NodeGroups, copied("demo"))
 	got := build(t, named, f)
 	if len(got.Plan.Nodegroups.Replaced) != 1 || len(got.Problems) > 0 ||
-		!slices.Equal(got.Plan.Nodegroups.System, []string{names.NodeGroupCopy("system")}) {
+		!slices.Equal(got.Plan.Nodegroups.System, []string{ownership.NodeGroupCopy("system")}) {
 		t.Errorf("with its copy: %+v, problems %v", got.Plan.Nodegroups, got.Problems)
 	}
 }

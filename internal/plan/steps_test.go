@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // positionOf returns the place of a step in an order.
@@ -136,8 +136,8 @@ func TestAGuardOfWhatIsNotInTheOrder(t *testing.T) {
 // EC2NodeClass, and EC2's own time.
 func TestDrainsEndWithinTheirDeadlines(t *testing.T) {
 	for _, e := range []entry{{"nodepools", off, nil}, {"nodegroups/retire", on, nil}} {
-		if s := e.step(&Plan{}); s.Deadline < names.MaxDrainSeconds+600 {
-			t.Errorf("%s: %d s, a drain may take %d s", s.Name, s.Deadline, names.MaxDrainSeconds)
+		if s := e.step(&Plan{}); s.Deadline < ownership.MaxDrainSeconds+600 {
+			t.Errorf("%s: %d s, a drain may take %d s", s.Name, s.Deadline, ownership.MaxDrainSeconds)
 		}
 	}
 }

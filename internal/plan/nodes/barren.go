@@ -10,7 +10,7 @@ import (
 	karpenter "sigs.k8s.io/karpenter/pkg/apis/v1"
 	"sigs.k8s.io/karpenter/pkg/scheduling"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
@@ -43,7 +43,7 @@ func (a *advice) types(d *draft) {
 			if known := knownTo()[r.key]; !slices.Contains(known, value) {
 				unknown = true
 				a.warn(r.from, "the instance %s %s is none that Karpenter %s knows, so it may launch nothing; %s",
-					kind, value, names.KarpenterVersion, params.DidYouMean(value, known, "leave it if EC2 has it, and only Karpenter's list is older"))
+					kind, value, ownership.KarpenterVersion, params.DidYouMean(value, known, "leave it if EC2 has it, and only Karpenter's list is older"))
 			}
 		}
 	}
@@ -57,7 +57,7 @@ func (a *advice) types(d *draft) {
 	switch count, known := choices(requirements); {
 	case count == 0:
 		a.warn(*chosen, "no instance type that Karpenter %s knows meets all requirements of NodePool %s, so it launches nothing; %s",
-			names.KarpenterVersion, d.name, others(requirements))
+			ownership.KarpenterVersion, d.name, others(requirements))
 	case !known:
 	case count < fewForSpot && spot >= 0:
 		a.warn(requirements[spot].from, "spot has only %d instance types to choose from, and is often interrupted or not to be had; allow "+

@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
@@ -18,7 +18,7 @@ import (
 func (c Compiled) Check() []params.Problem {
 	var problems []params.Problem
 	for _, d := range c.drafts {
-		if d.idle && d.name == names.BuildPool && c.config.BuildSaysNothing() {
+		if d.idle && d.name == ownership.BuildPool && c.config.BuildSaysNothing() {
 			continue // everything in it is in the workload pool too
 		}
 		problems = append(append(problems, c.absent(d)...), d.tooOld()...) // they depend on more than the manifest

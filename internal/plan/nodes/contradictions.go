@@ -11,7 +11,7 @@ import (
 	karpenter "sigs.k8s.io/karpenter/pkg/apis/v1"
 	"sigs.k8s.io/karpenter/pkg/scheduling"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
@@ -116,7 +116,7 @@ func (d *draft) contradictions() []params.Problem {
 	met, first := map[string]*scheduling.Requirement{}, map[string]requirement{}
 	for _, r := range d.demands() {
 		demand := r.scheduling()
-		if demand == nil || r.key == names.LabelNodePool { // that one is refused as a requirement
+		if demand == nil || r.key == ownership.LabelNodePool { // that one is refused as a requirement
 			continue
 		}
 		key := r.normal()
@@ -144,7 +144,7 @@ func (d *draft) agree(r, other requirement) string {
 	switch {
 	case !r.label || !karpenter.WellKnownLabels.Has(r.normal()):
 		return "make one of the two"
-	case d.name == names.WorkloadPool && other.from.parameter == "node_type":
+	case d.name == ownership.WorkloadPool && other.from.parameter == "node_type":
 		return "leave the label out, which Karpenter sets by itself, and write karpenter_arch"
 	default:
 		return "leave the label out, which Karpenter sets by itself, and write what you want in " + other.from.name()

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
@@ -39,7 +39,7 @@ func newDraft(apiVersion, kind, name, rack string, fallback origin) *draft {
 		kind: kind, name: name, fallback: fallback, origins: make(map[string]origin, 32), overridden: map[string]origin{},
 		object: plan.Object{
 			"apiVersion": apiVersion, "kind": kind,
-			"metadata": map[string]any{"name": name, "labels": map[string]any{names.TagRack: rack}},
+			"metadata": map[string]any{"name": name, "labels": map[string]any{ownership.TagRack: rack}},
 			"spec":     map[string]any{},
 		},
 	}

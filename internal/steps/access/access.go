@@ -17,9 +17,9 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 	"github.com/sawhorse-io/sawhorse/internal/steps/admin"
 )
 
@@ -61,8 +61,8 @@ var administrators = map[string]bool{"access": true, "controller": true}
 
 // Run gives the functions the access that the plan describes. Its part "vacant" checks whether Karpenter's names in the
 // cluster are free. Its part "close" takes the access away.
-func (a *Access) Run(ctx context.Context, p *plan.Plan, part string) (steps.Progress, error) {
-	var progress steps.Progress
+func (a *Access) Run(ctx context.Context, p *plan.Plan, part string) (outcome.Progress, error) {
+	var progress outcome.Progress
 	var err error
 	switch part {
 	case "vacant":
@@ -84,18 +84,18 @@ func unseenTag(p *plan.Plan, err error) error {
 	if !errors.As(err, &refused) || refused.ErrorCode() != "AccessDeniedException" {
 		return err
 	}
-	return &steps.NotReady{Reason: fmt.Sprintf("%v; the function may change only a cluster that carries the tag %s=%s: "+
+	return &outcome.NotReady{Reason: fmt.Sprintf("%v; the function may change only a cluster that carries the tag %s=%s: "+
 		"look whether cluster %s has it, and whether a service control policy refuses",
-		err, names.TagRack, p.Rack, p.Cluster.Name)}
+		err, ownership.TagRack, p.Rack, p.Cluster.Name)}
 }
 
-func (a *Access) open(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {
+func (a *Access) open(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
 	ready, err := a.mode(ctx, p, progress)
 	if err != nil {
 		return err
 	}
 	if !ready {
-		return steps.NotYet(poll, "EKS changes the access mode of cluster %s to %s", p.Cluster.Name, p.Access.Mode)
+		return outcome.NotYet(poll, "EKS changes the access mode of cluster %s to %s", p.Cluster.Name, p.Access.Mode)
 	}
 	if err := a.entries(ctx, p, progress); err != nil {
 		return err
@@ -105,15 +105,15 @@ func (a *Access) open(ctx context.Context, p *plan.Plan, progress *steps.Progres
 		return err
 	}
 	err = a.grant(ctx, client, p, progress)
-	if k8s.IsUnauthorized(err) || errors.As(err, new(*steps.NotReady)) {
-		return steps.NotYet(poll, "the access entry of function access does not work yet")
+	if k8s.IsUnauthorized(err) || errors.As(err, new(*outcome.NotReady)) {
+		return outcome.NotYet(poll, "the access entry of function access does not work yet")
 	}
 	return err
 }
 
 // mode reports whether the cluster has the wanted access mode and is ACTIVE. If it has another mode, it starts the
 // change.
-func (a *Access) mode(ctx context.Context, p *plan.Plan, progress *steps.Progress) (bool, error) {
+func (a *Access) mode(ctx context.Context, p *plan.Plan, progress *outcome.Progress) (bool, error) {
 	reached, status, err := a.reached(ctx, p)
 	if err != nil || reached || status == types.ClusterStatusUpdating { // the update is from our last call, or somebody else's
 		return reached && status == types.ClusterStatusActive, err
@@ -177,7 +177,7 @@ func (a *Access) vacant(ctx context.Context, p *plan.Plan) error {
 		return others(ctx, client, p)
 	}
 	slices.Sort(found)
-	return steps.Reject("karpenter_auth_mode", "cluster %s has a Karpenter, or parts of one, that Sawhorse did not make: %s; "+
+	return outcome.Reject("karpenter_auth_mode", "cluster %s has a Karpenter, or parts of one, that Sawhorse did not make: %s; "+
 		"two Karpenters on one cluster end each other's nodes; move the pods of its nodes to node groups and uninstall it, "+
 		"or use another cluster",
 		p.Cluster.Name, strings.Join(slices.Compact(found), ", "))
@@ -191,7 +191,7 @@ func others(ctx context.Context, client *k8s.Client, p *plan.Plan) error {
 		return nil
 	}
 	all, err := client.List(ctx, k8s.Deployment, "", "")
-	if err != nil || k8s.Find(all, names.Namespace+"/"+names.ReleaseController) != nil {
+	if err != nil || k8s.Find(all, ownership.Namespace+"/"+ownership.ReleaseController) != nil {
 		return err
 	}
 	if p.Controller.DevicePlugin != nil {
@@ -204,7 +204,7 @@ func others(ctx context.Context, client *k8s.Client, p *plan.Plan) error {
 }
 
 // grant gives the functions that are not administrators their rights in the cluster.
-func (a *Access) grant(ctx context.Context, client *k8s.Client, p *plan.Plan, progress *steps.Progress) error {
+func (a *Access) grant(ctx context.Context, client *k8s.Client, p *plan.Plan, progress *outcome.Progress) error {
 	for _, function := range slices.Sorted(maps.Keys(a.Principals)) {
 		if administrators[function] {
 			continue
@@ -231,5 +231,5 @@ func groups(function string) []string {
 	if administrators[function] {
 		return []string{}
 	}
-	return []string{names.Group(function)}
+	return []string{ownership.Group(function)}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
 
 // complete runs the step to its end as the state machine does. It returns the changes and what the step waited for.
@@ -100,7 +100,7 @@ func TestTheTagOfTheClusterCountsLater(t *testing.T) {
 	s := begin(t)
 	s.cloud.FailAt(2, late) // the call after DescribeCluster
 	_, err := s.step.Run(t.Context(), s.plan, "")
-	if !errors.As(err, new(*steps.NotReady)) || !strings.Contains(err.Error(), "sawhorse.dev/rack=demo") ||
+	if !errors.As(err, new(*outcome.NotReady)) || !strings.Contains(err.Error(), "sawhorse.dev/rack=demo") ||
 		!strings.Contains(err.Error(), "eks:UpdateClusterConfig") {
 		t.Fatalf("refused: %v", err)
 	}

@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // poll is how long to wait before the next look at pods that start or end.
@@ -33,30 +33,30 @@ type baseline struct {
 // Step changes Cluster Autoscaler's Deployment.
 type Step struct {
 	connect   k8s.Connector
-	baselines steps.Baselines
-	arbiter   steps.Arbiter
+	baselines outcome.Baselines
+	arbiter   outcome.Arbiter
 	scaling   AutoScaling
 }
 
 // Records stores what the step records of a rack.
 type Records interface {
-	steps.Baselines
-	steps.Contests
+	outcome.Baselines
+	outcome.Contests
 }
 
 // New returns the step. connect opens the plan's cluster, scaling finds Auto Scaling groups, now is the clock.
 func New(connect k8s.Connector, records Records, scaling AutoScaling, now func() time.Time) *Step {
-	return &Step{connect: connect, baselines: records, arbiter: steps.Arbiter{Contests: records, Now: now}, scaling: scaling}
+	return &Step{connect: connect, baselines: records, arbiter: outcome.Arbiter{Contests: records, Now: now}, scaling: scaling}
 }
 
 // Run hands scaling over or back, as the plan says. The step has no parts.
-func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progress, error) {
+func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progress, error) {
 	if p.Autoscaler.State == "" {
-		return steps.Progress{}, nil
+		return outcome.Progress{}, nil
 	}
 	client, err := s.connect(ctx, p.Cluster)
 	if err != nil {
-		return steps.Progress{}, err
+		return outcome.Progress{}, err
 	}
 	run := &run{Step: s, plan: p, client: client}
 	progress, err := run.converge(ctx)
@@ -64,7 +64,7 @@ func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progress,
 		return run.progress.NotYet(poll, "%v", err) // the Deployment was written between our read and our write
 	}
 	if err == nil && progress.Wait == 0 && p.Autoscaler.State != plan.AutoscalerBaseline {
-		err = steps.ForgetKept(ctx, s.baselines, p.Rack, steps.OffKey) // the hand-over is complete: turning off must check the capacity again
+		err = outcome.ForgetKept(ctx, s.baselines, p.Rack, outcome.OffKey) // the hand-over is complete: turning off must check the capacity again
 	}
 	return progress, err
 }
@@ -74,10 +74,10 @@ type run struct {
 	*Step
 	plan     *plan.Plan
 	client   *k8s.Client
-	progress steps.Progress
+	progress outcome.Progress
 }
 
-func (r *run) converge(ctx context.Context) (steps.Progress, error) {
+func (r *run) converge(ctx context.Context) (outcome.Progress, error) {
 	all, err := r.client.List(ctx, k8s.Deployment, "", "")
 	if err != nil {
 		return r.progress, err
@@ -111,7 +111,7 @@ func (r *run) converge(ctx context.Context) (steps.Progress, error) {
 
 // handOver makes Cluster Autoscaler scale only the plan's groups and those that EKS does not know. If there are none,
 // it scales the Deployment to zero.
-func (r *run) handOver(ctx context.Context, live deployment) (steps.Progress, error) {
+func (r *run) handOver(ctx context.Context, live deployment) (outcome.Progress, error) {
 	unmanaged, err := r.unmanaged(ctx, live)
 	if err != nil {
 		return r.progress, err
@@ -142,7 +142,7 @@ func (r *run) marked(all []unstructured.Unstructured) deployment {
 }
 
 // misnamed restores a Deployment that was handed over before cluster_autoscaler named another one.
-func (r *run) misnamed(ctx context.Context, marked deployment) (steps.Progress, error) {
+func (r *run) misnamed(ctx context.Context, marked deployment) (outcome.Progress, error) {
 	r.progress.Happened("cluster_autoscaler", "%s was taken for the Cluster Autoscaler until cluster_autoscaler named %s, and is put back as it was found; if it is a Cluster Autoscaler too, stop it: it would scale the same nodes as Karpenter.",
 		k8s.Subject(marked.Unstructured), r.plan.Autoscaler.Deployment)
 	return r.restore(ctx, marked)
@@ -150,7 +150,7 @@ func (r *run) misnamed(ctx context.Context, marked deployment) (steps.Progress, 
 
 // change records the baseline, edits the Deployment and waits for its pods. If others have reverted the change, the
 // arbiter decides whether to apply it again.
-func (r *run) change(ctx context.Context, live deployment, edit func(deployment)) (steps.Progress, error) {
+func (r *run) change(ctx context.Context, live deployment, edit func(deployment)) (outcome.Progress, error) {
 	wanted := live.copy()
 	edit(wanted)
 	wanted.mark(r.plan.Rack)
@@ -189,13 +189,13 @@ func (r *run) keep(ctx context.Context, live deployment) error {
 	if err != nil {
 		return fmt.Errorf("%s: baseline: %w", k8s.Subject(live.Unstructured), err)
 	}
-	if err := r.baselines.Forget(ctx, r.plan.Rack, steps.AutoscalerKey); err != nil {
+	if err := r.baselines.Forget(ctx, r.plan.Rack, outcome.AutoscalerKey); err != nil {
 		return err
 	}
-	return r.baselines.Keep(ctx, r.plan.Rack, steps.AutoscalerKey, value)
+	return r.baselines.Keep(ctx, r.plan.Rack, outcome.AutoscalerKey, value)
 }
 
-func (r *run) write(ctx context.Context, live, wanted deployment) (steps.Progress, error) {
+func (r *run) write(ctx context.Context, live, wanted deployment) (outcome.Progress, error) {
 	written, err := r.client.Update(ctx, k8s.Deployment, live.Unstructured, wanted.Unstructured)
 	if err != nil {
 		return r.progress, err
@@ -213,7 +213,7 @@ func (r *run) write(ctx context.Context, live, wanted deployment) (steps.Progres
 }
 
 // target makes Cluster Autoscaler run on a system node and scale only the groups in these arguments.
-func (r *run) target(ctx context.Context, live deployment, args []string) (steps.Progress, error) {
+func (r *run) target(ctx context.Context, live deployment, args []string) (outcome.Progress, error) {
 	if live.line().inShell() {
 		return r.progress, shell(live)
 	}
@@ -222,7 +222,7 @@ func (r *run) target(ctx context.Context, live deployment, args []string) (steps
 		return r.progress, err
 	}
 	if !k8s.AnyReady(nodesUp) {
-		return r.progress.NotYet(poll, "no Ready node carries %s=true yet", names.LabelSystemNode)
+		return r.progress.NotYet(poll, "no Ready node carries %s=true yet", ownership.LabelSystemNode)
 	}
 	return r.change(ctx, live, func(wanted deployment) {
 		wanted.scale(1)
@@ -232,6 +232,6 @@ func (r *run) target(ctx context.Context, live deployment, args []string) (steps
 }
 
 func shell(live deployment) error {
-	return steps.Reject("karpenter_enabled", "%s starts Cluster Autoscaler through a shell line, in which Sawhorse cannot change what it scales; give --nodes or --node-group-auto-discovery as arguments of their own.",
+	return outcome.Reject("karpenter_enabled", "%s starts Cluster Autoscaler through a shell line, in which Sawhorse cannot change what it scales; give --nodes or --node-group-auto-discovery as arguments of their own.",
 		k8s.Subject(live.Unstructured))
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "copy the charts from Karpenter's module
 func TestChartsAreTheModules(t *testing.T) {
 	source := filepath.Join(k8stest.ModuleDir(t, "github.com/aws/karpenter-provider-aws"), "charts")
 	seen := map[string]bool{"NOTICE": true}
-	for _, chart := range []string{names.ReleaseCRD, names.ReleaseController} {
+	for _, chart := range []string{ownership.ReleaseCRD, ownership.ReleaseController} {
 		for _, pattern := range []string{"Chart.yaml", "values.yaml", "templates/*"} {
 			files, err := filepath.Glob(filepath.Join(source, chart, pattern))
 			if err != nil || len(files) == 0 {
@@ -66,16 +66,16 @@ func compare(t *testing.T, module, ours string) {
 // The module's tag is the Karpenter version that Sawhorse installs.
 func TestChartsAreOfTheVersion(t *testing.T) {
 	dir := k8stest.ModuleDir(t, "github.com/aws/karpenter-provider-aws")
-	if !strings.HasSuffix(dir, "@v"+names.KarpenterVersion) {
-		t.Errorf("the module is %s, names.KarpenterVersion is %s", filepath.Base(dir), names.KarpenterVersion)
+	if !strings.HasSuffix(dir, "@v"+ownership.KarpenterVersion) {
+		t.Errorf("the module is %s, ownership.KarpenterVersion is %s", filepath.Base(dir), ownership.KarpenterVersion)
 	}
-	chart, err := load(names.ReleaseController, names.KarpenterVersion)
-	if err != nil || chart.Metadata.Version != names.KarpenterVersion || chart.AppVersion() != names.KarpenterVersion {
+	chart, err := load(ownership.ReleaseController, ownership.KarpenterVersion)
+	if err != nil || chart.Metadata.Version != ownership.KarpenterVersion || chart.AppVersion() != ownership.KarpenterVersion {
 		t.Errorf("chart %+v, %v", chart.Metadata, err)
 	}
 	image, _ := chart.Values["controller"].(map[string]any)["image"].(map[string]any)
-	if image["repository"] != names.ControllerImage {
-		t.Errorf("the chart's image is %v, names.ControllerImage is %s", image, names.ControllerImage)
+	if image["repository"] != ownership.ControllerImage {
+		t.Errorf("the chart's image is %v, ownership.ControllerImage is %s", image, ownership.ControllerImage)
 	}
 }
 

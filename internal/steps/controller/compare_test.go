@@ -10,7 +10,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/readonly"
 	"github.com/sawhorse-io/sawhorse/internal/steps/admin"
 )
@@ -89,7 +89,7 @@ func TestAuditOfTheReleases(t *testing.T) {
 	if got := s.due(PartRelease); !strings.Contains(got, "it is left of release karpenter") {
 		t.Errorf("%q", got)
 	}
-	s.run(PartRelease, "uninstalled release "+names.ReleaseController)
+	s.run(PartRelease, "uninstalled release "+ownership.ReleaseController)
 	if got := s.due(PartRelease); got != "" {
 		t.Errorf("%q", got)
 	}

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 	"github.com/sawhorse-io/sawhorse/internal/steps/admin"
 )
 
@@ -34,26 +34,26 @@ const (
 // Step installs, upgrades, repairs and removes Karpenter, and the device plugin.
 type Step struct {
 	connect   k8s.Connector
-	baselines steps.Baselines
+	baselines outcome.Baselines
 	self      admin.Function
 	now       func() time.Time
 }
 
 // New returns the step. connect opens the plan's cluster, self is the function that runs the step, now is the clock.
-func New(connect k8s.Connector, baselines steps.Baselines, self admin.Function, now func() time.Time) *Step {
+func New(connect k8s.Connector, baselines outcome.Baselines, self admin.Function, now func() time.Time) *Step {
 	return &Step{connect: connect, baselines: baselines, self: self, now: now}
 }
 
 // Run does one part of the step.
-func (s *Step) Run(ctx context.Context, p *plan.Plan, part string) (steps.Progress, error) {
+func (s *Step) Run(ctx context.Context, p *plan.Plan, part string) (outcome.Progress, error) {
 	progress, err := s.run(ctx, p, part)
 	return progress.Until(s.self.Refused(ctx, p.Cluster, err))
 }
 
-func (s *Step) run(ctx context.Context, p *plan.Plan, part string) (steps.Progress, error) {
+func (s *Step) run(ctx context.Context, p *plan.Plan, part string) (outcome.Progress, error) {
 	client, err := s.connect(ctx, p.Cluster)
 	if err != nil {
-		return steps.Progress{}, err
+		return outcome.Progress{}, err
 	}
 	run := &run{Step: s, plan: p, client: client}
 	switch {
@@ -63,14 +63,14 @@ func (s *Step) run(ctx context.Context, p *plan.Plan, part string) (steps.Progre
 		return run.compare(ctx, part)
 	}
 	if run.helm, err = newHelm(client.Config(), p.Rack); err != nil {
-		return steps.Progress{}, err
+		return outcome.Progress{}, err
 	}
 	switch {
 	case part == PartCRDs && p.Controller.CRDs.Present:
 		return run.crds(ctx)
 	case part == PartRelease && p.Controller.Release.Present:
 		if err := run.forget(ctx); err != nil { // an abandoned removal may have left a record that it looked for the controller
-			return steps.Progress{}, err
+			return outcome.Progress{}, err
 		}
 		return run.release(ctx)
 	case part == PartRelease:
@@ -78,9 +78,9 @@ func (s *Step) run(ctx context.Context, p *plan.Plan, part string) (steps.Progre
 	case part == PartServe:
 		return run.serve(ctx)
 	case part == PartCRDs:
-		return steps.Progress{}, nil // the CRDs are never removed
+		return outcome.Progress{}, nil // the CRDs are never removed
 	}
-	return steps.Progress{}, fmt.Errorf("controller: unknown part %q; deploy the stack again", part)
+	return outcome.Progress{}, fmt.Errorf("controller: unknown part %q; deploy the stack again", part)
 }
 
 // run is one call of the step.
@@ -89,10 +89,10 @@ type run struct {
 	plan     *plan.Plan
 	client   *k8s.Client
 	helm     *helm
-	progress steps.Progress
+	progress outcome.Progress
 }
 
-func (r *run) crds(ctx context.Context) (steps.Progress, error) {
+func (r *run) crds(ctx context.Context) (outcome.Progress, error) {
 	wanted, err := r.wanted(r.plan.Controller.CRDs, r.plan.Controller.CRDs.Values)
 	if err != nil {
 		return r.progress, err
@@ -104,7 +104,7 @@ func (r *run) crds(ctx context.Context) (steps.Progress, error) {
 }
 
 // established waits until the API server serves the CRDs.
-func (r *run) established(ctx context.Context) (steps.Progress, error) {
+func (r *run) established(ctx context.Context) (outcome.Progress, error) {
 	for _, name := range k8s.CRDs {
 		crd, err := r.client.Get(ctx, k8s.CustomResourceDefinition, "", name)
 		if err != nil {
@@ -120,7 +120,7 @@ func (r *run) established(ctx context.Context) (steps.Progress, error) {
 	return r.progress, nil
 }
 
-func (r *run) release(ctx context.Context) (steps.Progress, error) {
+func (r *run) release(ctx context.Context) (outcome.Progress, error) {
 	wanted, err := r.controller(ctx)
 	if err != nil {
 		return r.progress, err
@@ -132,7 +132,7 @@ func (r *run) release(ctx context.Context) (steps.Progress, error) {
 }
 
 // rolledOut waits until the controller's pods are Ready.
-func (r *run) rolledOut(ctx context.Context) (steps.Progress, error) {
+func (r *run) rolledOut(ctx context.Context) (outcome.Progress, error) {
 	note, err := r.rollout(ctx)
 	if err != nil {
 		return r.progress, err
@@ -148,9 +148,9 @@ func (r *run) rolledOut(ctx context.Context) (steps.Progress, error) {
 // function carries. If the plan has another chart of that version, the function uses its own, and a later pass does the
 // step again: the plan is a stored one, or other functions are being deployed at the same time.
 func (r *run) wanted(release plan.Release, values map[string]any) (rendered, error) {
-	if release.Version != names.KarpenterVersion {
+	if release.Version != ownership.KarpenterVersion {
 		return rendered{}, fmt.Errorf("release %s: the plan wants version %q and this function carries %s; the next pass makes a new plan",
-			release.Name, release.Version, names.KarpenterVersion)
+			release.Name, release.Version, ownership.KarpenterVersion)
 	}
 	carried, err := digest(release.Name)
 	if err != nil {
@@ -184,12 +184,12 @@ func (r *run) install(ctx context.Context, wanted rendered) error {
 
 // rollout says why the controller's pods are not Ready yet; empty if they are.
 func (r *run) rollout(ctx context.Context) (string, error) {
-	deployment, err := r.client.Get(ctx, k8s.Deployment, names.Namespace, names.ReleaseController)
+	deployment, err := r.client.Get(ctx, k8s.Deployment, ownership.Namespace, ownership.ReleaseController)
 	if err != nil {
 		return "", err
 	}
 	if deployment == nil {
-		return "", fmt.Errorf("release %s: its Deployment is gone right after it was applied; find out what deletes it", names.ReleaseController)
+		return "", fmt.Errorf("release %s: its Deployment is gone right after it was applied; find out what deletes it", ownership.ReleaseController)
 	}
 	if note, err := r.admitAgain(ctx, deployment); err != nil || note != "" {
 		return note, err
@@ -216,7 +216,7 @@ func (r *run) replicas(nodes []k8s.SystemNode) int {
 		return wanted
 	}
 	r.progress.Warn("high_availability", "Karpenter's controller runs as one replica although high_availability is true, because the system nodes (%s=true) "+
-		"stand in %d zone(s); let a system node group span two zones and the next pass makes it two, or write false.", names.LabelSystemNode, len(zones))
+		"stand in %d zone(s); let a system node group span two zones and the next pass makes it two, or write false.", ownership.LabelSystemNode, len(zones))
 	return 1
 }
 
@@ -241,7 +241,7 @@ func (r *run) ensure(ctx context.Context, wanted rendered, foreign func(context.
 		return nil
 	}
 	if !r.helm.ours(last) {
-		return reject([]string{"Helm release " + names.Namespace + "/" + name})
+		return reject([]string{"Helm release " + ownership.Namespace + "/" + name})
 	}
 	change, err := difference(last, wanted)
 	if err != nil {
@@ -259,7 +259,7 @@ func (r *run) ensure(ctx context.Context, wanted rendered, foreign func(context.
 
 // remove uninstalls the controller, but only after the last NodeClaim and EC2NodeClass is gone: nothing else cleans up
 // after them.
-func (r *run) remove(ctx context.Context) (steps.Progress, error) {
+func (r *run) remove(ctx context.Context) (outcome.Progress, error) {
 	left, err := r.served(ctx)
 	if err != nil {
 		return r.progress, err
@@ -271,7 +271,7 @@ func (r *run) remove(ctx context.Context) (steps.Progress, error) {
 		return r.progress, err
 	}
 	// The objects to delete have the same names for every version and all values.
-	whole, err := render(names.ReleaseController, names.KarpenterVersion, withReplicas(r.plan.Controller.Release, 1))
+	whole, err := render(ownership.ReleaseController, ownership.KarpenterVersion, withReplicas(r.plan.Controller.Release, 1))
 	if err != nil {
 		return r.progress, err
 	}
@@ -283,12 +283,12 @@ func (r *run) remove(ctx context.Context) (steps.Progress, error) {
 		return r.progress, nil // not ours, so it stays
 	}
 	if last != nil {
-		if err := r.helm.uninstall(names.ReleaseController); err != nil {
+		if err := r.helm.uninstall(ownership.ReleaseController); err != nil {
 			return r.progress, err
 		}
-		r.progress.Changed("uninstalled", "release %s", names.ReleaseController)
+		r.progress.Changed("uninstalled", "release %s", ownership.ReleaseController)
 	}
-	pods, err := r.client.List(ctx, k8s.Pod, names.Namespace, "app.kubernetes.io/instance="+names.ReleaseController)
+	pods, err := r.client.List(ctx, k8s.Pod, ownership.Namespace, "app.kubernetes.io/instance="+ownership.ReleaseController)
 	if err != nil {
 		return r.progress, err
 	}
@@ -300,7 +300,7 @@ func (r *run) remove(ctx context.Context) (steps.Progress, error) {
 }
 
 func reject(found []string) error {
-	return steps.Reject("karpenter_enabled", "The cluster already has a Karpenter that Sawhorse did not install: %s. "+
+	return outcome.Reject("karpenter_enabled", "The cluster already has a Karpenter that Sawhorse did not install: %s. "+
 		"Uninstall that one first (its NodePools before its controller, then its CRDs), or leave karpenter_enabled at false.", strings.Join(found, ", "))
 }
 
@@ -309,5 +309,5 @@ func conflicting(err error) error {
 	if !strings.Contains(err.Error(), "invalid ownership metadata") {
 		return err
 	}
-	return steps.Reject("karpenter_enabled", "An object of Karpenter's chart exists already and was made by something else (%v). Delete it, or leave karpenter_enabled at false.", err)
+	return outcome.Reject("karpenter_enabled", "An object of Karpenter's chart exists already and was made by something else (%v). Delete it, or leave karpenter_enabled at false.", err)
 }

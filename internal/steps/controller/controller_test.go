@@ -17,10 +17,10 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 	"github.com/sawhorse-io/sawhorse/internal/steps/admin"
 )
 
@@ -63,7 +63,7 @@ func (s *scene) as(config *rest.Config) *Step {
 }
 
 func (s *scene) end() {
-	for _, name := range []string{names.ReleaseController, names.ReleaseCRD} {
+	for _, name := range []string{ownership.ReleaseController, ownership.ReleaseCRD} {
 		s.uninstall(name)
 	}
 	for _, name := range k8s.CRDs {
@@ -92,10 +92,10 @@ func (s *scene) uninstall(name string) {
 func (s *scene) last(name string) (*release.Release, error) {
 	s.Helper()
 	values := s.plan.Controller.CRDs.Values
-	if name == names.ReleaseController {
+	if name == ownership.ReleaseController {
 		values = withReplicas(s.plan.Controller.Release, 1)
 	}
-	wanted, err := render(name, names.KarpenterVersion, values)
+	wanted, err := render(name, ownership.KarpenterVersion, values)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -110,11 +110,11 @@ var deployment = k8stest.Object{"apiVersion": "apps/v1", "kind": "Deployment", "
 
 func node(name, zone string) k8stest.Object {
 	return k8stest.Object{"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": name,
-		"labels": map[string]any{names.LabelSystemNode: "true", "topology.kubernetes.io/zone": zone}}}
+		"labels": map[string]any{ownership.LabelSystemNode: "true", "topology.kubernetes.io/zone": zone}}}
 }
 
 // run runs one part and compares its changes.
-func (s *scene) run(part string, want ...string) steps.Progress {
+func (s *scene) run(part string, want ...string) outcome.Progress {
 	s.Helper()
 	progress, err := s.step.Run(ctx, s.plan, part)
 	if err != nil {
@@ -159,7 +159,7 @@ func (s *scene) versions() string {
 
 func (s *scene) revisions() (n int) {
 	for _, secret := range s.List("", "v1", "secrets") {
-		if secret.GetLabels()["owner"] == "helm" && secret.GetLabels()["name"] == names.ReleaseController {
+		if secret.GetLabels()["owner"] == "helm" && secret.GetLabels()["name"] == ownership.ReleaseController {
 			n++
 		}
 	}
@@ -241,7 +241,7 @@ func TestInstallUpgradeRepairRemove(t *testing.T) {
 func (s *scene) check(replicas int64) {
 	s.Helper()
 	live := s.Get(deployment)
-	if live == nil || live.GetLabels()[names.TagRack] != "demo" {
+	if live == nil || live.GetLabels()[ownership.TagRack] != "demo" {
 		s.Fatalf("Deployment %v", live)
 	}
 	typed, err := k8s.AsDeployment(live)
@@ -254,8 +254,8 @@ func (s *scene) check(replicas int64) {
 		env[variable.Name] = variable.Value
 	}
 	got := fmt.Sprintln(*typed.Spec.Replicas, container.Image, container.Resources.Requests.Cpu(), container.Resources.Requests.Memory(),
-		pod.Spec.NodeSelector[names.LabelSystemNode], pod.Annotations["karpenter.sh/do-not-disrupt"], env["CLUSTER_NAME"], env["INTERRUPTION_QUEUE"])
-	want := fmt.Sprintln(replicas, "public.ecr.aws/karpenter/controller:1.10.0@"+names.KarpenterDigest, "200m", "256Mi", "true", "true", "demo", "demo-karpenter")
+		pod.Spec.NodeSelector[ownership.LabelSystemNode], pod.Annotations["karpenter.sh/do-not-disrupt"], env["CLUSTER_NAME"], env["INTERRUPTION_QUEUE"])
+	want := fmt.Sprintln(replicas, "public.ecr.aws/karpenter/controller:1.10.0@"+ownership.KarpenterDigest, "200m", "256Mi", "true", "true", "demo", "demo-karpenter")
 	if got != want {
 		s.Fatalf("Deployment %s, want %s", got, want)
 	}
@@ -281,7 +281,7 @@ func TestPrivateClusterAndOneReplica(t *testing.T) {
 	s.plan = wanted(params.Config{ImageRepository: mirror, IsolatedVPC: true})
 	s.run(PartRelease, "updated: controller.image.repository=123456789012.dkr.ecr.us-east-1.amazonaws.com/mirror/karpenter, settings.isolatedVPC=true release karpenter 1.10.0")
 	live := s.container()
-	if got, want := live.Image, mirror+":1.10.0@"+names.KarpenterDigest; got != want {
+	if got, want := live.Image, mirror+":1.10.0@"+ownership.KarpenterDigest; got != want {
 		t.Errorf("image %s, want %s", got, want)
 	}
 	if got := s.variable("ISOLATED_VPC"); got != "true" {
@@ -320,7 +320,7 @@ func TestRecoversFromBeingKilled(t *testing.T) {
 	s.run(PartRelease, "installed release karpenter 1.10.0")
 	for _, status := range []common.Status{common.StatusPendingInstall, common.StatusPendingUpgrade, common.StatusPendingRollback,
 		common.StatusFailed, common.StatusUninstalling, common.StatusUnknown} {
-		last, err := s.last(names.ReleaseController)
+		last, err := s.last(ownership.ReleaseController)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -337,7 +337,7 @@ func TestRecoversFromBeingKilled(t *testing.T) {
 		t.Errorf("%d revisions are kept", n)
 	}
 	t.Log("an uninstall that stopped in the middle goes on")
-	last, _ := s.last(names.ReleaseController)
+	last, _ := s.last(ownership.ReleaseController)
 	last.Info.Status = common.StatusUninstalling
 	if err := s.helm.config.Releases.Update(last); err != nil {
 		t.Fatal(err)
@@ -351,7 +351,7 @@ func (s *scene) rejected(part, mention string) {
 	s.Helper()
 	before := s.versions()
 	_, err := s.step.Run(ctx, s.plan, part)
-	var rejected *steps.Rejected
+	var rejected *outcome.Rejected
 	if !errors.As(err, &rejected) || !strings.Contains(err.Error(), mention) || rejected.Problems[0].Parameter != "karpenter_enabled" {
 		s.Fatalf("%s: the error is %v, want a rejection that names %q", part, err, mention)
 	}

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // The variables through which the AWS SDK finds its credentials. EKS's webhook adds them to a pod at admission.
@@ -46,11 +46,11 @@ func (r *run) admitAgain(ctx context.Context, deployment *unstructured.Unstructu
 		return "", nil
 	}
 	note := strings.Join(subjects, ", ") + ": admitted without " + variable + ", so without credentials"
-	last, err := time.Parse(time.RFC3339, deployment.GetAnnotations()[names.AnnotationPodsDeleted])
+	last, err := time.Parse(time.RFC3339, deployment.GetAnnotations()[ownership.AnnotationPodsDeleted])
 	if err == nil && r.now().Before(last.Add(again)) {
 		return note, nil
 	}
-	if err := r.client.Annotate(ctx, k8s.Deployment, deployment, names.AnnotationPodsDeleted, r.now().UTC().Format(time.RFC3339)); err != nil {
+	if err := r.client.Annotate(ctx, k8s.Deployment, deployment, ownership.AnnotationPodsDeleted, r.now().UTC().Format(time.RFC3339)); err != nil {
 		return "", err
 	}
 	for i := range bare {

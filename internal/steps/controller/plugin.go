@@ -5,13 +5,13 @@ import (
 	"strings"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/names"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // plugin installs the NVIDIA device plugin, or removes it if it is ours. It does not wait for pods: there may be no GPU
 // node yet, and a later one gets its pod when it joins.
-func (r *run) plugin(ctx context.Context) (steps.Progress, error) {
+func (r *run) plugin(ctx context.Context) (outcome.Progress, error) {
 	if r.plan.Controller.DevicePlugin == nil {
 		return r.progress, r.removePlugin(ctx)
 	}
@@ -36,7 +36,7 @@ func (r *run) plugin(ctx context.Context) (steps.Progress, error) {
 }
 
 func (r *run) removePlugin(ctx context.Context) error {
-	live, err := r.client.Get(ctx, k8s.DaemonSet, names.Namespace, names.DevicePlugin)
+	live, err := r.client.Get(ctx, k8s.DaemonSet, ownership.Namespace, ownership.DevicePlugin)
 	if err != nil || live == nil || k8s.Owned(live, r.plan.Rack) != nil || live.GetDeletionTimestamp() != nil {
 		return err
 	}

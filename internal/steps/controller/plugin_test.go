@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 const pluginSubject = "DaemonSet/kube-system/nvidia-device-plugin-daemonset"
@@ -59,7 +59,7 @@ func TestDevicePluginComesAndGoes(t *testing.T) {
 	if len(progress.Incidents) != 1 || progress.Incidents[0].Parameter != "nvidia_device_plugin_enable" {
 		t.Errorf("warnings %v", progress.Incidents)
 	}
-	if live := s.daemonSet(); live.Spec.Template.Spec.Containers[0].Image != names.DevicePluginImage || live.Annotations["theirs"] != "1" {
+	if live := s.daemonSet(); live.Spec.Template.Spec.Containers[0].Image != ownership.DevicePluginImage || live.Annotations["theirs"] != "1" {
 		t.Errorf("%+v", live)
 	}
 
@@ -73,7 +73,7 @@ func TestDevicePluginComesAndGoes(t *testing.T) {
 // devicePlugin returns the plan's DaemonSet with the label of a rack.
 func devicePlugin(rack string) plan.Object {
 	made := wanted(params.Config{NVIDIADevicePlugin: true}).Controller.DevicePlugin
-	made["metadata"].(map[string]any)["labels"] = map[string]any{names.TagRack: rack}
+	made["metadata"].(map[string]any)["labels"] = map[string]any{ownership.TagRack: rack}
 	return made
 }
 
@@ -88,7 +88,7 @@ func TestDevicePluginOfSomebodyElse(t *testing.T) {
 
 		s.plan.Controller.DevicePlugin = devicePlugin("demo")
 		_, err := s.step.Run(ctx, s.plan, PartPlugin)
-		var rejected *steps.Rejected
+		var rejected *outcome.Rejected
 		if !errors.As(err, &rejected) || rejected.Problems[0].Parameter != "nvidia_device_plugin_enable" ||
 			!strings.Contains(err.Error(), pluginSubject) || !strings.Contains(err.Error(), "kubectl -n kube-system delete daemonset") {
 			t.Errorf("owner %q: %v", owner, err)

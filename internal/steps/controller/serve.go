@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
 
 const (
@@ -23,7 +23,7 @@ const (
 
 // serve keeps a controller working while nodes drain and EC2NodeClasses are cleaned up. It restores the release, or
 // objects of it that were scaled down or deleted. If a controller has nothing left to do, it changes nothing.
-func (r *run) serve(ctx context.Context) (steps.Progress, error) {
+func (r *run) serve(ctx context.Context) (outcome.Progress, error) {
 	left, err := r.served(ctx)
 	if err != nil {
 		return r.progress, err
@@ -44,7 +44,7 @@ func (r *run) serve(ctx context.Context) (steps.Progress, error) {
 	if err != nil {
 		return r.progress, err
 	}
-	if hopeless := errors.As(trouble, new(*steps.Rejected)); !hopeless && r.now().Before(since.Add(patience)) {
+	if hopeless := errors.As(trouble, new(*outcome.Rejected)); !hopeless && r.now().Before(since.Add(patience)) {
 		return r.progress.NotYet(poll, "%s", note)
 	}
 	r.progress.Happened("karpenter_enabled", "Karpenter's controller does not get ready (%s). The removal goes on without it: what has not ended "+

@@ -12,19 +12,19 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
-	"github.com/sawhorse-io/sawhorse/internal/names"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // These objects can be finished only by a controller: an EC2NodeClass of the rack and a NodeClaim of its pool.
 var (
 	class = k8stest.Object{"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass",
-		"metadata": map[string]any{"name": "workload", "labels": map[string]any{names.TagRack: "demo"}},
+		"metadata": map[string]any{"name": "workload", "labels": map[string]any{ownership.TagRack: "demo"}},
 		"spec": map[string]any{"role": "r", "amiSelectorTerms": []any{map[string]any{"alias": "al2023@latest"}},
 			"subnetSelectorTerms":        []any{map[string]any{"tags": map[string]any{"a": "b"}}},
 			"securityGroupSelectorTerms": []any{map[string]any{"tags": map[string]any{"a": "b"}}}}}
 	claim = k8stest.Object{"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
-		"metadata": map[string]any{"name": "workload-1", "labels": map[string]any{names.LabelPool: "workload"}},
+		"metadata": map[string]any{"name": "workload-1", "labels": map[string]any{ownership.LabelPool: "workload"}},
 		"spec": map[string]any{"requirements": []any{map[string]any{"key": "kubernetes.io/arch", "operator": "In", "values": []any{"amd64"}}},
 			"nodeClassRef": map[string]any{"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "workload"}}}
 )
@@ -58,7 +58,7 @@ func (s *scene) goes(warning string, changes ...string) {
 	}
 }
 
-func (s *scene) waits(note string, changes ...string) steps.Progress {
+func (s *scene) waits(note string, changes ...string) outcome.Progress {
 	s.Helper()
 	progress := s.run(PartServe, changes...)
 	if progress.Wait == 0 || !strings.Contains(progress.Note, note) {
@@ -107,13 +107,13 @@ func TestAControllerThatIsDownIsBroughtUpAgain(t *testing.T) {
 	s.goes("")
 
 	t.Log("the release with it")
-	s.uninstall(names.ReleaseController)
+	s.uninstall(ownership.ReleaseController)
 	s.waits("", "installed release karpenter 1.10.0")
 	s.RolledOut(deployment)
 	s.goes("")
 
 	t.Log("a revision that a killed Lambda left")
-	last, err := s.last(names.ReleaseController)
+	last, err := s.last(ownership.ReleaseController)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestAControllerThatDoesNotGetReadyIsNotWaitedForForEver(t *testing.T) {
 // An error in every call must not fail every pass before the fallback.
 func TestAReleaseThatCannotBeRepaired(t *testing.T) {
 	s := removing(t)
-	s.uninstall(names.ReleaseController)
+	s.uninstall(ownership.ReleaseController)
 	s.plan.Controller.Release.Version = "1.11.0"
 	s.waits("the plan wants version")
 	s.clock = s.clock.Add(patience)
@@ -187,7 +187,7 @@ func TestNothingToServe(t *testing.T) {
 	s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
 	s.settle()
 	theirs := k8stest.Object{"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "spec": claim["spec"],
-		"metadata": map[string]any{"name": "theirs", "labels": map[string]any{names.LabelPool: "theirs"}}}
+		"metadata": map[string]any{"name": "theirs", "labels": map[string]any{ownership.LabelPool: "theirs"}}}
 	s.Create(theirs)
 	s.goes("")
 	if s.Get(deployment) != nil || s.revisions() != 0 {

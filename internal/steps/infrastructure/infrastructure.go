@@ -9,9 +9,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // IAM lists the IAM calls of the step.
@@ -54,7 +54,7 @@ type Infrastructure struct {
 	// ControllerBoundary and NodeBoundary are the ARNs of the roles' permissions boundaries. The function's own policy
 	// allows it to create and write only roles that have them. They are this deployment's, also for a stored plan.
 	ControllerBoundary, NodeBoundary string
-	Deletions                        steps.Deletions
+	Deletions                        outcome.Deletions
 	// Delay is the minimum age of what the step creates before the step is done.
 	Delay time.Duration
 	Now   func() time.Time
@@ -64,17 +64,17 @@ type Infrastructure struct {
 const poll = 5 * time.Second
 
 // Run creates the roles, the credentials and the nodes' access entry in this order, or removes them in reverse.
-func (i *Infrastructure) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progress, error) {
+func (i *Infrastructure) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progress, error) {
 	if !p.Infrastructure.Present {
 		progress, err := i.remove(ctx, p)
 		return progress.Until(err)
 	}
-	var progress steps.Progress
+	var progress outcome.Progress
 	err := i.create(ctx, p, &progress)
 	return progress.Until(err)
 }
 
-func (i *Infrastructure) create(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {
+func (i *Infrastructure) create(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
 	controller, err := i.role(ctx, p, wantedRole{p.Infrastructure.Controller, i.ControllerBoundary}, progress)
 	if err != nil {
 		return err
@@ -114,11 +114,11 @@ func (i *Infrastructure) settled(made []*time.Time) error {
 	if left == 0 {
 		return nil
 	}
-	return steps.NotYet(min(left, 2*poll), "Karpenter's credentials and access are new, and must be known everywhere before it starts")
+	return outcome.NotYet(min(left, 2*poll), "Karpenter's credentials and access are new, and must be known everywhere before it starts")
 }
 
-func (i *Infrastructure) remove(ctx context.Context, p *plan.Plan) (steps.Progress, error) {
-	var progress steps.Progress
+func (i *Infrastructure) remove(ctx context.Context, p *plan.Plan) (outcome.Progress, error) {
+	var progress outcome.Progress
 	if err := i.dissociate(ctx, p, &progress); err != nil {
 		return progress, err
 	}
@@ -143,5 +143,5 @@ func (i *Infrastructure) remove(ctx context.Context, p *plan.Plan) (steps.Progre
 
 // ours reports whether tags hold both ownership tags: that of this rack and that of this cluster.
 func ours(p *plan.Plan, tags map[string]string) bool {
-	return tags[names.TagRack] == p.Rack && tags[names.TagCluster] == p.Cluster.ARN
+	return tags[ownership.TagRack] == p.Rack && tags[ownership.TagCluster] == p.Cluster.ARN
 }

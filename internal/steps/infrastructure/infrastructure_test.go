@@ -13,9 +13,9 @@ import (
 	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 const (
@@ -38,7 +38,7 @@ func wanted(present, podIdentity bool) *plan.Plan {
 			Present: present, PodIdentity: podIdentity,
 			Controller: plan.Role{Name: controllerName, ARN: controllerARN},
 			Nodes:      plan.Role{Name: nodesName, ARN: nodesARN},
-			Tags:       map[string]string{names.TagRack: "demo", names.TagCluster: awsfake.ClusterARN},
+			Tags:       map[string]string{ownership.TagRack: "demo", ownership.TagCluster: awsfake.ClusterARN},
 		},
 	}
 	if present {
@@ -65,7 +65,7 @@ func begin() (*awsfake.Cloud, *Infrastructure) {
 	return cloud, &Infrastructure{IAM: cloud.IAM, EKS: cloud.EKS, ControllerBoundary: controllerBound, NodeBoundary: nodeBound, Delay: 15 * time.Second, Deletions: awsfake.NewDeletions(cloud), Now: cloud.Now}
 }
 
-func run(t *testing.T, i *Infrastructure, p *plan.Plan) (steps.Progress, string) {
+func run(t *testing.T, i *Infrastructure, p *plan.Plan) (outcome.Progress, string) {
 	t.Helper()
 	progress, err := i.Run(t.Context(), p, "")
 	if err != nil {
@@ -229,7 +229,7 @@ func TestTagsFollowTheRack(t *testing.T) {
 	}
 	cloud.EKS.Associations["a-1"].Tags["theirs"] = "x"
 	cloud.EKS.Entries[nodesARN].Tags["theirs"] = "x"
-	want := map[string]string{"theirs": "x", names.TagRack: "demo", names.TagCluster: awsfake.ClusterARN}
+	want := map[string]string{"theirs": "x", ownership.TagRack: "demo", ownership.TagCluster: awsfake.ClusterARN}
 	for _, set := range []map[string]string{{"team": "a"}, {"team": "b"}, {"cost": "7"}} {
 		p := wanted(true, true)
 		maps.Copy(p.Infrastructure.Tags, set)
@@ -276,7 +276,7 @@ func TestForeignResources(t *testing.T) {
 		{"a role without marks", func(c *awsfake.Cloud) { c.IAM.Roles[controllerName].Tags = nil }, "rack"},
 		{"a role of the same rack in another region", func(c *awsfake.Cloud) {
 			for at, tag := range c.IAM.Roles[nodesName].Tags {
-				if *tag.Key == names.TagCluster {
+				if *tag.Key == ownership.TagCluster {
 					c.IAM.Roles[nodesName].Tags[at].Value = new("arn:aws:eks:us-east-1:123456789012:cluster/demo")
 				}
 			}
@@ -289,7 +289,7 @@ func TestForeignResources(t *testing.T) {
 			c.spoil(cloud)
 			cloud.Forget()
 			_, err := i.Run(t.Context(), wanted(true, true), "")
-			var rejected *steps.Rejected
+			var rejected *outcome.Rejected
 			if !errors.As(err, &rejected) || rejected.Problems[0].Parameter != c.parameter || len(cloud.Writes()) > 0 {
 				t.Errorf("%v, writes %v", err, cloud.Writes())
 			}

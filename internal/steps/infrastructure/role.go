@@ -15,9 +15,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 	"github.com/aws/smithy-go"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // wantedRole is a role as it should be: the plan's, with the ARN of the deployment's permissions boundary.
@@ -41,13 +41,13 @@ func (i *Infrastructure) find(ctx context.Context, p *plan.Plan, name string) (*
 }
 
 // role creates or repairs one role and returns it.
-func (i *Infrastructure) role(ctx context.Context, p *plan.Plan, wanted wantedRole, progress *steps.Progress) (*types.Role, error) {
+func (i *Infrastructure) role(ctx context.Context, p *plan.Plan, wanted wantedRole, progress *outcome.Progress) (*types.Role, error) {
 	live, owned, err := i.find(ctx, p, wanted.Name)
 	if err != nil {
 		return nil, err
 	}
 	if live != nil && !owned {
-		return nil, steps.Reject("rack", "IAM role %s exists and was not made by Sawhorse for this rack and cluster "+
+		return nil, outcome.Reject("rack", "IAM role %s exists and was not made by Sawhorse for this rack and cluster "+
 			"(IAM has no regions: a rack of the same name in another region collides); delete it, or use another rack name", wanted.Name)
 	}
 	if live != nil {
@@ -76,10 +76,10 @@ func (i *Infrastructure) role(ctx context.Context, p *plan.Plan, wanted wantedRo
 // return it, and every write about it fails.
 func (i *Infrastructure) refuseDeleted(ctx context.Context, p *plan.Plan, live *types.Role) error {
 	at, err := i.Deletions.Deletion(ctx, p.Rack, *live.RoleName)
-	if err != nil || !steps.Young(&at, i.Now()) || !noted(at, live) {
+	if err != nil || !outcome.Young(&at, i.Now()) || !noted(at, live) {
 		return err
 	}
-	return steps.NotYet(poll, "IAM still returns role %s, which was deleted less than a minute ago", *live.RoleName)
+	return outcome.NotYet(poll, "IAM still returns role %s, which was deleted less than a minute ago", *live.RoleName)
 }
 
 // noted reports whether a recorded deletion is one of this role, and not of an earlier role of the same name.
@@ -95,16 +95,16 @@ func (i *Infrastructure) tooEarly(role *types.Role, err error) error {
 	var api smithy.APIError
 	unknown := errors.As(err, &missing) && strings.Contains(missing.ErrorMessage(), "role with name")
 	denied := errors.As(err, &api) && api.ErrorCode() == "AccessDenied"
-	if !unknown && !denied || !steps.Young(role.CreateDate, i.Now()) {
+	if !unknown && !denied || !outcome.Young(role.CreateDate, i.Now()) {
 		return err
 	}
-	return steps.NotYet(poll, "IAM does not know role %s everywhere yet: it was made less than a minute ago", *role.RoleName)
+	return outcome.NotYet(poll, "IAM does not know role %s everywhere yet: it was made less than a minute ago", *role.RoleName)
 }
 
 // repairRole corrects the permissions boundary, the trust policy and the tags of a role of ours. The boundary comes
 // first: without it this function may not write the role's policies. The boundary's ARN changes when the stack is
 // removed and deployed again.
-func (i *Infrastructure) repairRole(ctx context.Context, p *plan.Plan, live *types.Role, wanted wantedRole, progress *steps.Progress) error {
+func (i *Infrastructure) repairRole(ctx context.Context, p *plan.Plan, live *types.Role, wanted wantedRole, progress *outcome.Progress) error {
 	if b := live.PermissionsBoundary; b == nil || b.PermissionsBoundaryArn == nil || *b.PermissionsBoundaryArn != wanted.boundary {
 		_, err := i.IAM.PutRolePermissionsBoundary(ctx, &iam.PutRolePermissionsBoundaryInput{
 			RoleName: &wanted.Name, PermissionsBoundary: &wanted.boundary,
@@ -128,13 +128,13 @@ func (i *Infrastructure) repairRole(ctx context.Context, p *plan.Plan, live *typ
 
 func (i *Infrastructure) createRole(ctx context.Context, p *plan.Plan, wanted wantedRole) (*types.Role, error) {
 	input := &iam.CreateRoleInput{
-		RoleName: &wanted.Name, Path: new(names.IAMPath), Description: &wanted.Description,
+		RoleName: &wanted.Name, Path: new(ownership.IAMPath), Description: &wanted.Description,
 		AssumeRolePolicyDocument: new(wanted.Trust.JSON()), PermissionsBoundary: &wanted.boundary, Tags: iamTags(p.Infrastructure.Tags),
 	}
 	out, err := i.IAM.CreateRole(ctx, input)
 	if errors.As(err, new(*types.EntityAlreadyExistsException)) {
 		// An earlier call created it, and the read came from a replica that does not know it yet.
-		return nil, steps.NotYet(poll, "IAM does not know role %s everywhere yet: it exists and is not found", wanted.Name)
+		return nil, outcome.NotYet(poll, "IAM does not know role %s everywhere yet: it exists and is not found", wanted.Name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("role %s: create: %w", wanted.Name, err)
@@ -143,7 +143,7 @@ func (i *Infrastructure) createRole(ctx context.Context, p *plan.Plan, wanted wa
 }
 
 // inline puts the wanted inline policies and deletes all others: the role is ours, so its policies are too.
-func (i *Infrastructure) inline(ctx context.Context, wanted wantedRole, progress *steps.Progress) error {
+func (i *Infrastructure) inline(ctx context.Context, wanted wantedRole, progress *outcome.Progress) error {
 	live, err := i.inlineNames(ctx, wanted.Name)
 	if err != nil {
 		return err
@@ -200,7 +200,7 @@ func (i *Infrastructure) deleteInline(ctx context.Context, role, name string) er
 }
 
 // attach attaches the wanted managed policies and detaches others.
-func (i *Infrastructure) attach(ctx context.Context, wanted wantedRole, progress *steps.Progress) error {
+func (i *Infrastructure) attach(ctx context.Context, wanted wantedRole, progress *outcome.Progress) error {
 	live, err := i.attachedARNs(ctx, wanted.Name)
 	if err != nil {
 		return err
@@ -250,7 +250,7 @@ func (i *Infrastructure) detach(ctx context.Context, role, arn string) error {
 
 // removeRole deletes a role of ours with its policies. It returns busy while an instance profile holds the role:
 // Karpenter deletes its profiles with the EC2NodeClass, and IAM may lag behind.
-func (i *Infrastructure) removeRole(ctx context.Context, p *plan.Plan, name string, progress *steps.Progress) (busy bool, err error) {
+func (i *Infrastructure) removeRole(ctx context.Context, p *plan.Plan, name string, progress *outcome.Progress) (busy bool, err error) {
 	live, owned, err := i.find(ctx, p, name)
 	if err != nil || live == nil || !owned {
 		return false, err
@@ -344,5 +344,5 @@ func samePolicy(live *string, wanted plan.Document) bool {
 		return false
 	}
 	text, err := url.QueryUnescape(*live)
-	return err == nil && steps.SamePolicy(text, wanted.JSON())
+	return err == nil && outcome.SamePolicy(text, wanted.JSON())
 }

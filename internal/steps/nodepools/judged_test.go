@@ -10,12 +10,12 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/sawhorse-io/sawhorse/internal/judge"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/validation"
 )
 
-// accepted returns the accepted cases of package judge's tables, docs/recipes.md included: their descriptions and
+// accepted returns the accepted cases of package validation's tables, docs/recipes.md included: their descriptions and
 // manifests.
 func accepted(t *testing.T) map[string][]object {
 	t.Helper()
@@ -48,7 +48,7 @@ func accepted(t *testing.T) map[string][]object {
 				"additional_karpenter_nodepools_config": string(c.Pools),
 			}
 			maps.Copy(texts, c.Params)
-			verdict, err := judge.Judge(params.Parse(params.Input{Rack: "demo", Params: texts}), plan.Facts{Offline: true}, judge.InForce{})
+			verdict, err := validation.Judge(params.Parse(params.Input{Rack: "demo", Params: texts}), plan.Facts{Offline: true}, validation.InForce{})
 			if err != nil || len(verdict.Problems) > 0 || len(verdict.Plan.NodePools.Objects) == 0 {
 				t.Fatalf("%s: %s: %v, %v, %d objects", file, c.What, err, verdict.Problems, len(verdict.Plan.NodePools.Objects))
 			}

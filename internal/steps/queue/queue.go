@@ -16,9 +16,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // SQS lists the SQS calls of the step.
@@ -48,7 +48,7 @@ type Rules interface {
 type Queue struct {
 	SQS       SQS
 	Rules     Rules
-	Deletions steps.Deletions
+	Deletions outcome.Deletions
 	Now       func() time.Time
 }
 
@@ -65,13 +65,13 @@ const (
 const resource = "queue"
 
 // Run creates and repairs the queue and the rule, or removes them: the rule first, then the queue.
-func (q *Queue) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progress, error) {
-	var progress steps.Progress
+func (q *Queue) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progress, error) {
+	var progress outcome.Progress
 	err := q.bring(ctx, p, &progress)
 	return progress.Until(err)
 }
 
-func (q *Queue) bring(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {
+func (q *Queue) bring(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
 	if !p.Queue.Present {
 		return q.remove(ctx, p, progress)
 	}
@@ -80,7 +80,7 @@ func (q *Queue) bring(ctx context.Context, p *plan.Plan, progress *steps.Progres
 		err = q.attributes(ctx, p, url, progress)
 	}
 	if gone(err) {
-		return steps.NotYet(settling, "SQS does not know queue %s everywhere: it is new, or has just been deleted", p.Queue.Name)
+		return outcome.NotYet(settling, "SQS does not know queue %s everywhere: it is new, or has just been deleted", p.Queue.Name)
 	}
 	if err != nil {
 		return err
@@ -125,12 +125,12 @@ func (q *Queue) tags(ctx context.Context, p *plan.Plan, url string) (tags map[st
 }
 
 func marked(p *plan.Plan, tags map[string]string) bool {
-	return tags[names.TagRack] == p.Rack && tags[names.TagCluster] == p.Cluster.ARN
+	return tags[ownership.TagRack] == p.Rack && tags[ownership.TagCluster] == p.Cluster.ARN
 }
 
 // create returns the URL of the rack's queue, and creates the queue if there is none. It does not adopt a queue that
 // Sawhorse has just deleted, although calls may still find that.
-func (q *Queue) create(ctx context.Context, p *plan.Plan, progress *steps.Progress) (string, error) {
+func (q *Queue) create(ctx context.Context, p *plan.Plan, progress *outcome.Progress) (string, error) {
 	url, err := q.find(ctx, p.Queue.Name)
 	if err != nil {
 		return "", err
@@ -141,19 +141,19 @@ func (q *Queue) create(ctx context.Context, p *plan.Plan, progress *steps.Progre
 			return "", err
 		}
 		if ending {
-			return "", steps.NotYet(reuse, "SQS still finds the queue that was deleted less than 60 s ago")
+			return "", outcome.NotYet(reuse, "SQS still finds the queue that was deleted less than 60 s ago")
 		}
 		return url, q.tag(ctx, p, url, progress)
 	}
 	_, err = q.SQS.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &p.Queue.Name, Attributes: attributes(p), Tags: p.Queue.Tags})
 	if errors.As(err, new(*types.QueueDeletedRecently)) {
-		return "", steps.NotYet(reuse, "SQS holds the name of the queue that was deleted less than 60 s ago")
+		return "", outcome.NotYet(reuse, "SQS holds the name of the queue that was deleted less than 60 s ago")
 	}
 	if err != nil {
 		return "", fmt.Errorf("queue %s: create: %w", p.Queue.Name, err)
 	}
 	progress.Changed("created", "queue %s", p.Queue.Name)
-	return "", steps.NotYet(settling, "queue %s is new, and does not exist for every call yet", p.Queue.Name)
+	return "", outcome.NotYet(settling, "queue %s is new, and does not exist for every call yet", p.Queue.Name)
 }
 
 // ending reports whether a queue that calls still find is one that Sawhorse deleted less than a minute ago, and not one
@@ -177,15 +177,15 @@ func (q *Queue) ending(ctx context.Context, p *plan.Plan, url string) (bool, err
 }
 
 // tag adds missing tags to an existing queue, and rejects a queue that is not ours.
-func (q *Queue) tag(ctx context.Context, p *plan.Plan, url string, progress *steps.Progress) error {
+func (q *Queue) tag(ctx context.Context, p *plan.Plan, url string, progress *outcome.Progress) error {
 	live, ours, err := q.tags(ctx, p, url)
 	if err != nil {
 		return err
 	}
 	if !ours {
-		return steps.Reject("rack", "SQS queue %s exists and was not made by Sawhorse for this rack and cluster; delete it, or use another rack name", p.Queue.Name)
+		return outcome.Reject("rack", "SQS queue %s exists and was not made by Sawhorse for this rack and cluster; delete it, or use another rack name", p.Queue.Name)
 	}
-	lacking := steps.LackingTags(live, p.Queue.Tags)
+	lacking := outcome.LackingTags(live, p.Queue.Tags)
 	if lacking == nil {
 		return nil
 	}
@@ -204,14 +204,14 @@ func attributes(p *plan.Plan) map[string]string {
 }
 
 // attributes repairs attributes that differ from the wanted ones and leaves all others alone.
-func (q *Queue) attributes(ctx context.Context, p *plan.Plan, url string, progress *steps.Progress) error {
+func (q *Queue) attributes(ctx context.Context, p *plan.Plan, url string, progress *outcome.Progress) error {
 	live, err := q.SQS.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll}})
 	if err != nil {
 		return fmt.Errorf("queue %s: read attributes: %w", p.Queue.Name, err)
 	}
 	differ := map[string]string{}
 	for name, value := range attributes(p) {
-		if have := live.Attributes[name]; have != value && !(name == string(types.QueueAttributeNamePolicy) && steps.SamePolicy(have, value)) {
+		if have := live.Attributes[name]; have != value && !(name == string(types.QueueAttributeNamePolicy) && outcome.SamePolicy(have, value)) {
 			differ[name] = value
 		}
 	}
@@ -230,7 +230,7 @@ func sameJSON(a, b string) bool {
 	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
 }
 
-func (q *Queue) remove(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {
+func (q *Queue) remove(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
 	if err := q.removeRule(ctx, p, progress); err != nil {
 		return err
 	}
@@ -250,7 +250,7 @@ func (q *Queue) remove(ctx context.Context, p *plan.Plan, progress *steps.Progre
 // delete deletes the queue if it is ours. It records the deletion first, because the step must know of it before it
 // creates the next queue. A queue that is on record and still found is deleted again: the record says only that a
 // deletion was planned.
-func (q *Queue) delete(ctx context.Context, p *plan.Plan, url string, progress *steps.Progress) error {
+func (q *Queue) delete(ctx context.Context, p *plan.Plan, url string, progress *outcome.Progress) error {
 	_, ours, err := q.tags(ctx, p, url)
 	if err != nil || !ours {
 		return err

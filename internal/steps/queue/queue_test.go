@@ -12,9 +12,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 const (
@@ -30,7 +30,7 @@ func wanted(present bool) *plan.Plan {
 		Rack:    "demo",
 		Cluster: plan.Cluster{Name: "demo", ARN: awsfake.ClusterARN, Account: awsfake.Account, Region: awsfake.Region, Partition: "aws"},
 		Queue: plan.Queue{Present: present, Name: name, ARN: arn, Rule: plan.Rule{Name: name},
-			Tags: map[string]string{names.TagRack: "demo", names.TagCluster: awsfake.ClusterARN, "team": "builders"}},
+			Tags: map[string]string{ownership.TagRack: "demo", ownership.TagCluster: awsfake.ClusterARN, "team": "builders"}},
 	}
 	if present {
 		p.Queue.Attributes = map[string]string{"MessageRetentionPeriod": "300", "SqsManagedSseEnabled": "true"}
@@ -51,7 +51,7 @@ func begin() (*awsfake.Cloud, *Queue) {
 
 // run calls the step until it no longer waits for a new queue. It compares the changes of all calls and returns the
 // last progress.
-func run(t *testing.T, q *Queue, present bool, want ...string) steps.Progress {
+func run(t *testing.T, q *Queue, present bool, want ...string) outcome.Progress {
 	t.Helper()
 	var got []string
 	for range 10 {
@@ -71,7 +71,7 @@ func run(t *testing.T, q *Queue, present bool, want ...string) steps.Progress {
 		return progress
 	}
 	t.Fatal("not done after 10 calls")
-	return steps.Progress{}
+	return outcome.Progress{}
 }
 
 // unchanged checks that a run writes nothing.
@@ -200,7 +200,7 @@ func TestTagsFollowTheRack(t *testing.T) {
 	for _, tag := range cloud.Events.Rules[name].Tags {
 		tags[*tag.Key] = *tag.Value
 	}
-	want := map[string]string{names.TagRack: "demo", names.TagCluster: awsfake.ClusterARN, "team": "builders", "cost": "7"}
+	want := map[string]string{ownership.TagRack: "demo", ownership.TagCluster: awsfake.ClusterARN, "team": "builders", "cost": "7"}
 	if !maps.Equal(tags, want) || !maps.Equal(cloud.SQS.Queues[url].Tags, want) {
 		t.Errorf("rule %v, queue %v, want %v", tags, cloud.SQS.Queues[url].Tags, want)
 	}
@@ -228,7 +228,7 @@ func TestForeignQueueAndRule(t *testing.T) {
 		spoil func(*awsfake.Cloud)
 	}{
 		{"a queue without marks", func(c *awsfake.Cloud) { c.SQS.Queues[url].Tags = nil }},
-		{"a queue of another cluster", func(c *awsfake.Cloud) { c.SQS.Queues[url].Tags[names.TagCluster] = "arn:other" }},
+		{"a queue of another cluster", func(c *awsfake.Cloud) { c.SQS.Queues[url].Tags[ownership.TagCluster] = "arn:other" }},
 		{"a rule without marks", func(c *awsfake.Cloud) { c.Events.Rules[name].Tags = nil }},
 		{"a rule of another rack", func(c *awsfake.Cloud) { c.Events.Rules[name].Tags[1].Value = new("other") }},
 	} {
@@ -238,7 +238,7 @@ func TestForeignQueueAndRule(t *testing.T) {
 			c.spoil(cloud)
 			cloud.Forget()
 			_, err := q.Run(t.Context(), wanted(true), "")
-			var rejected *steps.Rejected
+			var rejected *outcome.Rejected
 			if !errors.As(err, &rejected) || rejected.Problems[0].Parameter != "rack" || len(cloud.Writes()) > 0 {
 				t.Errorf("%v, writes %v", err, cloud.Writes())
 			}

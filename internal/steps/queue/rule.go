@@ -10,18 +10,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // rule creates or repairs the rule and its one target, and enables the rule.
-func (q *Queue) rule(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {
+func (q *Queue) rule(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
 	live, tags, err := q.describe(ctx, p)
 	if err != nil {
 		return err
 	}
 	if live != nil && !marked(p, tags) {
-		return steps.Reject("rack", "EventBridge rule %s exists and was not made by Sawhorse for this rack and cluster; "+
+		return outcome.Reject("rack", "EventBridge rule %s exists and was not made by Sawhorse for this rack and cluster; "+
 			"delete it, or use another rack name", p.Queue.Rule.Name)
 	}
 	if live == nil || live.State != types.RuleStateEnabled || live.EventPattern == nil ||
@@ -58,8 +58,8 @@ func quota(err error) error {
 }
 
 // tagRule adds missing tags to a rule of ours.
-func (q *Queue) tagRule(ctx context.Context, p *plan.Plan, arn *string, live map[string]string, progress *steps.Progress) error {
-	lacking := steps.LackingTags(live, p.Queue.Tags)
+func (q *Queue) tagRule(ctx context.Context, p *plan.Plan, arn *string, live map[string]string, progress *outcome.Progress) error {
+	lacking := outcome.LackingTags(live, p.Queue.Tags)
 	if lacking == nil {
 		return nil
 	}
@@ -70,7 +70,7 @@ func (q *Queue) tagRule(ctx context.Context, p *plan.Plan, arn *string, live map
 	return nil
 }
 
-func (q *Queue) target(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {
+func (q *Queue) target(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
 	out, err := q.Rules.ListTargetsByRule(ctx, &eventbridge.ListTargetsByRuleInput{Rule: &p.Queue.Rule.Name})
 	if err != nil {
 		return fmt.Errorf("rule %s: list targets: %w", p.Queue.Rule.Name, err)
@@ -114,7 +114,7 @@ func (q *Queue) describe(ctx context.Context, p *plan.Plan) (*eventbridge.Descri
 	return live, tags, nil
 }
 
-func (q *Queue) removeRule(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {
+func (q *Queue) removeRule(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
 	live, tags, err := q.describe(ctx, p)
 	if err != nil || live == nil || !marked(p, tags) {
 		return err

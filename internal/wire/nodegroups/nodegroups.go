@@ -8,9 +8,9 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/handler"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/steps/capacity"
 	"github.com/sawhorse-io/sawhorse/internal/steps/nodegroups"
-	"github.com/sawhorse-io/sawhorse/internal/steps/pins"
-	"github.com/sawhorse-io/sawhorse/internal/steps/room"
+	"github.com/sawhorse-io/sawhorse/internal/steps/placement"
 )
 
 // New returns the step. dial opens the plan's cluster.
@@ -22,8 +22,8 @@ func New(env handler.Env, dial k8s.Connector) (handler.StepFunc, error) {
 	client := eks.NewFromConfig(env.AWS)
 	step := &nodegroups.Nodegroups{
 		EKS: client, Dial: dial, Baselines: env.Store, Contests: env.Store, Drain: time.Duration(drain) * time.Second, Now: env.Now,
-		Pins: pins.New(dial, env.Store, env.Now).Run,
-		Room: (&room.Room{EKS: client, Dial: dial, Baselines: env.Store, Now: env.Now}).Run,
+		Pins: placement.New(dial, env.Store, env.Now).Run,
+		Room: (&capacity.Room{EKS: client, Dial: dial, Baselines: env.Store, Now: env.Now}).Run,
 	}
 	return step.Run, nil
 }
