@@ -149,8 +149,8 @@ func TestCheck(t *testing.T) {
 		{what: "another cluster", input: onWith(`"cluster_name":"east"`, `"previous":{"karpenter_auth_mode":"true","cluster_name":"west"}`), problems: []string{"cluster_name: write west"}},
 		{what: "another cluster than the one of the rack's name", input: onWith(`"cluster_name":"east"`, was), problems: []string{"cluster_name: write demo"}},
 		{what: "turning off is not held up", input: `{"rack":"demo","params":{"karpenter_auth_mode":"true","karpenter_enabled":"false","karpenter_cpu_limit":"0"},` + was + `}`, warnings: []string{"karpenter_cpu_limit: is \"0\""}},
-		{what: "while off, pools are judged", input: `{"rack":"demo","params":{"karpenter_enabled":"false","karpenter_cpu_limit":"0"}}`, problems: []string{"karpenter_cpu_limit: is \"0\""}},
-		{what: "what was applied is not judged", input: onWith("", `"previous":{"karpenter_auth_mode":"true","karpenter_cpu_limit":"lots","gone":"x"}`)},
+		{what: "while off, pools are validated", input: `{"rack":"demo","params":{"karpenter_enabled":"false","karpenter_cpu_limit":"0"}}`, problems: []string{"karpenter_cpu_limit: is \"0\""}},
+		{what: "what was applied is not validated", input: onWith("", `"previous":{"karpenter_auth_mode":"true","karpenter_cpu_limit":"lots","gone":"x"}`)},
 		{what: "an object in S3", input: on(`"karpenter_config":"s3://bucket/key.json"`), warnings: []string{"karpenter_config: which only a pass reads"}},
 	} {
 		t.Run(c.what, c.run)

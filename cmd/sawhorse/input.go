@@ -180,19 +180,19 @@ func explained(err error) error {
 	return fmt.Errorf("%s is %s; allowed is %s", path, is, allowed)
 }
 
-// verdict validates an input as a pass would. Facts that were not observed are unknown.
-func (in input) verdict() (validation.Verdict, error) {
-	verdict, _, err := in.compared(validation.InForce{}, in.applied())
-	return verdict, err
+// result validates an input as a pass would. Facts that were not observed are unknown.
+func (in input) result() (validation.Result, error) {
+	result, _, err := in.compared(validation.InForce{}, in.applied())
+	return result, err
 }
 
-func (in input) compared(before validation.InForce, last applied) (validation.Verdict, []plan.Step, error) {
+func (in input) compared(before validation.InForce, last applied) (validation.Result, []plan.Step, error) {
 	parsed := params.Parse(params.Input{Rack: in.Rack, Params: in.Params, Previous: last.records.Params})
-	verdict, err := validation.Judge(parsed, in.facts(last.records), before)
+	result, err := validation.Validate(parsed, in.facts(last.records), before)
 	if err != nil {
-		return verdict, nil, err
+		return result, nil, err
 	}
-	return verdict, verdict.Plan.Due(last.records.Applied), nil
+	return result, result.Plan.Due(last.records.Applied), nil
 }
 
 // applied is the result of a rack's previous parameters.
@@ -219,7 +219,7 @@ func (in input) facts(records plan.Records) plan.Facts {
 	facts := in.Observed
 	facts.Offline, facts.Deployment.RequireClusterTag = true, true
 	if in.Previous != nil {
-		records.Claim, records.Credentials = facts.Records.Claim, facts.Records.Credentials
+		records.ClusterLock, records.Credentials = facts.Records.ClusterLock, facts.Records.Credentials
 		facts.Records = records
 	}
 	return facts

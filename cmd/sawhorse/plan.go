@@ -62,28 +62,28 @@ and the effect on each pool's nodes. The JSON object has the sections of all ste
 // outlook validates an input as a pass would, and compares its plan with what was applied last.
 func (in input) outlook() (seen outlook, paused bool, err error) {
 	last := in.applied()
-	verdict, steps, err := in.compared(validation.InForce{Plan: func() (*plan.Plan, error) { return &last.plan, nil }}, last)
+	result, steps, err := in.compared(validation.InForce{Plan: func() (*plan.Plan, error) { return &last.plan, nil }}, last)
 	if err != nil {
 		return seen, false, err
 	}
 	seen = outlook{
-		answer: answerOf(verdict), Goal: verdict.Plan.Goal,
+		answer: answerOf(result), Goal: result.Plan.Goal,
 		Steps: []plan.Step{}, Sections: []sectionOfStep{}, Pools: []plan.Effect{},
 	}
 	if !seen.Accepted {
 		return seen, false, nil
 	}
-	seen.Steps, seen.Pools = append(seen.Steps, steps...), append(seen.Pools, verdict.Plan.Effects...)
+	seen.Steps, seen.Pools = append(seen.Steps, steps...), append(seen.Pools, result.Plan.Effects...)
 	differs := map[string][]string{}
 	if in.Previous != nil {
-		for _, d := range plan.Differences(&last.plan, &verdict.Plan) {
+		for _, d := range plan.Differences(&last.plan, &result.Plan) {
 			differs[d.Step] = d.Lines
 		}
 	}
-	for _, s := range verdict.Plan.Sections() {
+	for _, s := range result.Plan.Sections() {
 		seen.Sections = append(seen.Sections, sectionOfStep{s, differs[s.Step]})
 	}
-	return seen, verdict.Config.Paused, nil
+	return seen, result.Config.Paused, nil
 }
 
 func (o outlook) print(paused bool) {
@@ -100,7 +100,7 @@ func (o outlook) print(paused bool) {
 	for i, step := range o.Steps {
 		fmt.Printf("%2d. %-20s %s\n", i+1, step.Name, step.Why)
 		for _, s := range o.Sections {
-			if s.Step == step.Name && step.Guards == "" { // the step that it guards shows what differs
+			if s.Step == step.Name && step.PrecheckFor == "" { // the step that it is for shows what differs
 				for _, text := range s.Differs {
 					fmt.Println("    " + text)
 				}

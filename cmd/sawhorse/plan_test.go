@@ -26,8 +26,8 @@ func TestPlanHasTheStepsThatLeadThere(t *testing.T) {
 	if !slices.Contains(prepare, "access") || slices.Contains(prepare, "nodepools") || len(all) <= len(prepare) || !slices.Equal(all[:len(prepare)], prepare) {
 		t.Fatalf("access alone: %q, with Karpenter: %q", prepare, all)
 	}
-	if enable := planned(t, onWith("", `"previous":{"karpenter_auth_mode":"true"}`)); !slices.Equal(enable, append([]string{"access/vacant"}, all[len(prepare):]...)) {
-		t.Errorf("where access has been applied: %q, want access/vacant, %q", enable, all[len(prepare):])
+	if enable := planned(t, onWith("", `"previous":{"karpenter_auth_mode":"true"}`)); !slices.Equal(enable, append([]string{"access/conflicts"}, all[len(prepare):]...)) {
+		t.Errorf("where access has been applied: %q, want access/conflicts, %q", enable, all[len(prepare):])
 	}
 	disable := planned(t, off)
 	for _, name := range disable {
@@ -96,7 +96,7 @@ func TestPlanText(t *testing.T) {
 pool workload is changed: Karpenter replaces its nodes (NodePoolDrifted), as its disruption budget allows
 `},
 		{"access alone", `{"rack":"demo","params":{"karpenter_auth_mode":"true"}}`, 0, ` 1. access               cluster access mode, access entries and the rights of Sawhorse's own functions
- 2. access/vacant        names in the cluster that others hold
+ 2. access/conflicts     names in the cluster that others hold
  3. network              discovery tags on subnets and security groups
  4. nodegroups/labels    label of the system node groups
  5. controller/crds      Karpenter's CRDs

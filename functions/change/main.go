@@ -10,7 +10,7 @@ import (
 
 func main() {
 	handler.StartStep("change", func(env handler.Env) (handler.StepFunc, error) {
-		step := &change.Change{SSM: ssm.NewFromConfig(env.AWS), Store: env.Store, Paths: env.Paths}
+		step := &change.Step{SSM: ssm.NewFromConfig(env.AWS), Store: env.Store, Paths: env.Paths}
 		return step.Run, nil
 	})
 }

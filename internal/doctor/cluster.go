@@ -34,8 +34,8 @@ func (o *Observed) problems() []params.Problem {
 	if o.Cluster != nil {
 		facts.Cluster = &plan.ClusterFacts{Cluster: o.Cluster.Cluster, Status: "ACTIVE", AuthMode: o.Cluster.AuthMode}
 	}
-	verdict, _ := validation.Judge(params.Parse(input), facts, validation.InForce{}) // it fails only if the manifests in force cannot be read
-	return verdict.Problems
+	result, _ := validation.Validate(params.Parse(input), facts, validation.InForce{}) // it fails only if the manifests in force cannot be read
+	return result.Problems
 }
 
 func cluster(o *Observed) []Finding {

@@ -21,7 +21,7 @@ func TestLogOfAStep(t *testing.T) {
 	}
 	subjects := map[any]int{}
 	for _, line := range lines(t, &out) {
-		if line["rack"] != "demo" || line["generation"] != 7.0 || line["step"] != "nodegroups/pins" || line["execution"] != "me" {
+		if line["rack"] != "demo" || line["generation"] != 7.0 || line["step"] != "nodegroups/placement" || line["execution"] != "me" {
 			t.Errorf("%v", line)
 		}
 		subjects[line["subject"]]++
@@ -42,7 +42,7 @@ func TestLogOfAFailure(t *testing.T) {
 	}
 	_, _ = answer(log, func(context.Context, struct{}) (StepAnswer, error) { return StepAnswer{}, fails })(t.Context(), struct{}{})
 	got := lines(t, &out)
-	if len(got) != 2 || got[0]["rack"] != "demo" || got[0]["step"] != "nodegroups/pins" || got[0]["error"] != fails.Error() || got[1]["error"] != fails.Error() || got[1]["rack"] != nil {
+	if len(got) != 2 || got[0]["rack"] != "demo" || got[0]["step"] != "nodegroups/placement" || got[0]["error"] != fails.Error() || got[1]["error"] != fails.Error() || got[1]["rack"] != nil {
 		t.Errorf("%v", got)
 	}
 }

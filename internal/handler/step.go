@@ -65,6 +65,7 @@ type stepper struct {
 }
 
 func (s stepper) serve(ctx context.Context, event StepEvent) (StepAnswer, error) {
+	event.Step = event.Step.Current()
 	lease, err := s.Store.Renew(ctx, event.Rack, event.Execution, s.Now())
 	if err != nil {
 		return StepAnswer{}, err
@@ -89,7 +90,7 @@ func (s stepper) serve(ctx context.Context, event StepEvent) (StepAnswer, error)
 	}
 	if progress.Wait > 0 {
 		answer := StepAnswer{Step: event.Step.Name, Status: Wait, WaitSeconds: int(math.Ceil(progress.Wait.Seconds())), Note: progress.Note}
-		if lease.Requested > event.Generation && !event.Step.Whole {
+		if lease.Requested > event.Generation && !event.Step.Uninterruptible {
 			answer.Status = Superseded
 		}
 		return answer, nil

@@ -21,7 +21,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
-var step = plan.Step{Name: "nodegroups/pins", Function: "nodegroups", Part: "pins", Fingerprint: "f1"}
+var step = plan.Step{Name: "nodegroups/placement", Function: "nodegroups", Part: "placement", Fingerprint: "f1"}
 
 // begin is a rack whose pass "me" has a plan of generation 7 under way.
 func begin(t *testing.T, requested string, do StepFunc) (*awsfake.Cloud, stepper) {
@@ -138,6 +138,23 @@ func TestARefusedChangeIsNamedInTheRun(t *testing.T) {
 	}
 }
 
+// A pass that began under an earlier version calls a step by the name and the part that it had.
+func TestAStepIsCalledByItsFormerName(t *testing.T) {
+	called := ""
+	_, s := begin(t, "7", func(_ context.Context, _ *plan.Plan, part string) (outcome.Progress, error) {
+		called = part
+		return outcome.Progress{}, nil
+	})
+	former := plan.Step{Name: "nodegroups/pins", Function: "nodegroups", Part: "pins", Fingerprint: "f1"}
+	if _, err := s.callOf(t, former); err != nil || called != "placement" {
+		t.Fatalf("part %q, %v", called, err)
+	}
+	records, err := s.Store.Records(t.Context(), "demo")
+	if want := map[string]string{"nodegroups/placement": "f1"}; err != nil || !reflect.DeepEqual(records.Applied, want) {
+		t.Errorf("applied %v, %v", records.Applied, err)
+	}
+}
+
 func TestWhatAStepDidIsInTheRun(t *testing.T) {
 	warning := []params.Problem{{Parameter: "karpenter_enabled", Message: "w"}}
 	_, s := begin(t, "7", func(_ context.Context, p *plan.Plan, part string) (outcome.Progress, error) {
@@ -150,7 +167,7 @@ func TestWhatAStepDidIsInTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	run, err := s.Store.Run(t.Context(), "demo", 0, 7)
-	want := []store.StepRecord{{Step: step.Name, Changes: []outcome.Change{{Subject: "pins of plan 7", Action: "created"}}, Warnings: warning}}
+	want := []store.StepRecord{{Step: step.Name, Changes: []outcome.Change{{Subject: "placement of plan 7", Action: "created"}}, Warnings: warning}}
 	if err != nil || !reflect.DeepEqual(run.Steps, want) {
 		t.Errorf("%+v, %v", run.Steps, err)
 	}
@@ -254,7 +271,7 @@ func TestAPlanOfAnotherFormatIsRefused(t *testing.T) {
 	if err := s.Store.SavePlan(t.Context(), &plan.Plan{Format: plan.Format + 1, Rack: "demo"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.call(t); err == nil || !strings.Contains(err.Error(), "step nodegroups/pins") || !strings.Contains(err.Error(), "the next pass makes a new one") {
+	if _, err := s.call(t); err == nil || !strings.Contains(err.Error(), "step nodegroups/placement") || !strings.Contains(err.Error(), "the next pass makes a new one") {
 		t.Errorf("%v", err)
 	}
 }

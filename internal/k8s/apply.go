@@ -88,7 +88,7 @@ func Owned(live *unstructured.Unstructured, rack string) error {
 	if live == nil || live.GetLabels()[ownership.TagRack] == rack {
 		return nil
 	}
-	return &Foreign{Subject: Subject(live), Owner: live.GetLabels()[ownership.TagRack]}
+	return &Unmanaged{Subject: Subject(live), Owner: live.GetLabels()[ownership.TagRack]}
 }
 
 func (c *Client) write(ctx context.Context, kind Kind, live, object *unstructured.Unstructured) (Applied, error) {

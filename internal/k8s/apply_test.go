@@ -103,7 +103,7 @@ func TestApplyLeavesForeignObjectsAlone(t *testing.T) {
 	for name, owner := range map[string]string{"unlabelled": "", "neighbours": "other"} {
 		before := cluster.Create(account(name, owner, nil))
 		_, err := c.Apply(ctx, "demo", account(name, "demo", map[string]any{"a": "1"}))
-		var foreign *k8s.Foreign
+		var foreign *k8s.Unmanaged
 		if !errors.As(err, &foreign) || foreign.Owner != owner || foreign.Subject != "ServiceAccount/default/"+name {
 			t.Errorf("%s: the error is %v", name, err)
 		}

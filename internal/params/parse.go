@@ -81,8 +81,8 @@ func (r *Result) Add(problems ...Problem) {
 	r.Problems, r.Warnings = sorted(r.Problems), sorted(r.Warnings)
 }
 
-// Hinder adds problems that matter only while Karpenter is on. If Karpenter is being turned off, they become warnings.
-func (r *Result) Hinder(problems ...Problem) {
+// RejectUnlessDisabling adds problems that matter only while Karpenter is on. If Karpenter is being turned off, they become warnings.
+func (r *Result) RejectUnlessDisabling(problems ...Problem) {
 	if r.turningOff {
 		r.Advise(problems...)
 		return

@@ -109,8 +109,8 @@ func (b *builder) cluster() {
 	case c == nil:
 		b.problem("cluster_name", "there is no EKS cluster %q in this account and region; create it, or write the name of an existing one", name)
 		return
-	case b.facts.Records.Claim != "" && b.facts.Records.Claim != b.config.Rack:
-		b.problem("cluster_name", "cluster %q belongs to rack %q; a cluster has one rack; write the name of another cluster, or delete this rack's parameters", name, b.facts.Records.Claim)
+	case b.facts.Records.ClusterLock != "" && b.facts.Records.ClusterLock != b.config.Rack:
+		b.problem("cluster_name", "cluster %q belongs to rack %q; a cluster has one rack; write the name of another cluster, or delete this rack's parameters", name, b.facts.Records.ClusterLock)
 	case c.AutoMode:
 		b.problem("cluster_name", "cluster %q runs EKS Auto Mode, which brings its own Karpenter; use a cluster without Auto Mode", name)
 	case c.Status != "ACTIVE" && c.Status != "UPDATING":

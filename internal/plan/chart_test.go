@@ -33,7 +33,7 @@ func TestReplicasFollowHighAvailability(t *testing.T) {
 // of the time when Karpenter was on.
 func TestTheReleaseIsCompleteWhenKarpenterIsTurnedOff(t *testing.T) {
 	f := facts()
-	f.Records = plan.Records{Claim: "demo", Goal: plan.GoalKarpenter, WasOn: true, Credentials: "podidentity"}
+	f.Records = plan.Records{ClusterLock: "demo", Goal: plan.GoalKarpenter, WasOn: true, Credentials: "podidentity"}
 	before, after := build(t, on, f).Plan.Controller, build(t, with(on, "karpenter_enabled", "false"), f).Plan.Controller
 	if !before.Release.Present || after.Release.Present || !after.CRDs.Present {
 		t.Errorf("before %+v, after %+v", before, after)

@@ -3,6 +3,7 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 // Read decodes a stored plan. A plan of an earlier format is converted: what that format did not have is rendered from
@@ -36,6 +37,7 @@ func Read(text []byte) (*Plan, error) {
 // take the place of the plan's fields of the same name.
 type format1 struct {
 	*Plan
+	Steps          []step1    `json:"steps"`
 	Infrastructure identity   `json:"infrastructure"`
 	Queue          queueNames `json:"queue"`
 	Controller     charts     `json:"controller"`
@@ -56,9 +58,35 @@ func (old *format1) convert() {
 	}
 	p.Autoscaler = old.Autoscaler.Autoscaler
 	p.Autoscaler.Args = Args(old.Autoscaler.Groups)
-	for i, s := range p.Steps {
-		if r, ok := rowOf(s.Name); ok {
-			p.Steps[i].Fingerprint = fingerprint(r.section(p))
+	for _, s := range old.Steps {
+		step := s.Step.Current()
+		step.PrecheckFor = s.Guards
+		if r, ok := rowOf(step.Name); ok {
+			step.Fingerprint = fingerprint(r.section(p))
 		}
+		p.Steps = append(p.Steps, step)
 	}
+}
+
+// step1 is a step of a plan in format 1.
+type step1 struct {
+	Step
+	Guards string `json:"guards"`
+}
+
+// renamed maps the former names of steps to those of this version.
+var renamed = map[string]string{
+	"access/vacant":   "access/conflicts",
+	"nodegroups/pins": "nodegroups/placement",
+	"nodegroups/room": "nodegroups/capacity",
+}
+
+// Current returns a step with the name and the part of this version. While a pass of an earlier version goes on, the
+// state machine calls the steps by the names that they had.
+func (s Step) Current() Step {
+	if name, is := renamed[s.Name]; is {
+		s.Name = name
+		s.Function, s.Part, _ = strings.Cut(name, "/")
+	}
+	return s
 }

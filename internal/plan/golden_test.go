@@ -120,7 +120,7 @@ var cases = []struct {
 		f.NodeGroups = append(f.NodeGroups, additional("gpu", "NO_SCHEDULE"), additional("db", "NO_EXECUTE"))
 	}},
 	{name: "turned-off", params: with(on, "karpenter_enabled", "false"), facts: func(f *plan.Facts) {
-		f.Records = plan.Records{Claim: "demo", Goal: plan.GoalKarpenter, WasOn: true, Credentials: "podidentity"}
+		f.Records = plan.Records{ClusterLock: "demo", Goal: plan.GoalKarpenter, WasOn: true, Credentials: "podidentity"}
 		f.PodIdentity, f.OIDCProvider = false, false // no longer looked up
 	}},
 
@@ -134,7 +134,7 @@ var cases = []struct {
 	}, problems: "cluster_name"},
 
 	{name: "no-cluster", params: on, facts: func(f *plan.Facts) { f.Cluster = nil }, problems: "cluster_name"},
-	{name: "claimed", params: on, facts: func(f *plan.Facts) { f.Records.Claim = "other" }, problems: "cluster_name"},
+	{name: "claimed", params: on, facts: func(f *plan.Facts) { f.Records.ClusterLock = "other" }, problems: "cluster_name"},
 	{name: "auto-mode", params: on, facts: func(f *plan.Facts) { f.Cluster.AutoMode = true }, problems: "cluster_name"},
 	{name: "cluster-not-active", params: on, facts: func(f *plan.Facts) { f.Cluster.Status = "CREATING" }, problems: "cluster_name"},
 	{name: "not-let-in", params: on, facts: func(f *plan.Facts) { f.Cluster.Tags, f.Subnets = nil, nil },
@@ -142,7 +142,7 @@ var cases = []struct {
 	{name: "let-in-for-another-rack", params: on, facts: func(f *plan.Facts) { f.Cluster.Tags[ownership.TagRack] = "other" },
 		problems: "cluster_name"},
 	{name: "in-before-the-tag", params: on, facts: func(f *plan.Facts) {
-		f.Cluster.Tags, f.Cluster.AuthMode, f.Records = nil, "API_AND_CONFIG_MAP", plan.Records{Claim: "demo", Goal: plan.GoalAccess}
+		f.Cluster.Tags, f.Cluster.AuthMode, f.Records = nil, "API_AND_CONFIG_MAP", plan.Records{ClusterLock: "demo", Goal: plan.GoalAccess}
 	}},
 	{name: "tag-of-another-cluster", params: on, facts: func(f *plan.Facts) {
 		f.Subnets[1].Tags = map[string]string{ownership.TagDiscovery: "other"}
@@ -156,7 +156,7 @@ var cases = []struct {
 	{name: "spot-system-group-turned-off", params: with(named, "karpenter_enabled", "false"), facts: func(f *plan.Facts) {
 		f.NodeGroups[1].CapacityType = "SPOT"
 		f.NodeGroups = append(f.NodeGroups, copied("demo"))
-		f.Records = plan.Records{Claim: "demo", Goal: plan.GoalKarpenter, WasOn: true, Credentials: "podidentity"}
+		f.Records = plan.Records{ClusterLock: "demo", Goal: plan.GoalKarpenter, WasOn: true, Credentials: "podidentity"}
 	}},
 	{name: "spot-system-group-name-taken", params: named, facts: func(f *plan.Facts) {
 		f.NodeGroups[1].CapacityType = "SPOT"
@@ -171,7 +171,7 @@ var cases = []struct {
 	{name: "irsa-without-sts", params: on, facts: func(f *plan.Facts) { f.PodIdentity, f.OIDCWithoutSTS = false, true },
 		problems: "karpenter_enabled"},
 	{name: "foreign-names", params: on,
-		facts: func(f *plan.Facts) { f.Foreign = []string{"IAM role demo-karpenter", "SQS queue demo-karpenter"} }, problems: "rack rack"},
+		facts: func(f *plan.Facts) { f.Unmanaged = []string{"IAM role demo-karpenter", "SQS queue demo-karpenter"} }, problems: "rack rack"},
 	{name: "two-owned-groups", params: on, facts: func(f *plan.Facts) {
 		f.SecurityGroups = append(f.SecurityGroups, plan.Tagged{
 			ID: "sg-node", Tags: map[string]string{ownership.TagClusterOwned + "demo": "owned", ownership.TagClusterOwned + "x": "owned"},
@@ -328,7 +328,7 @@ func TestOnlyWhatChangedIsDue(t *testing.T) {
 		{"a build node comes", on, func(f *plan.Facts) { f.NodeGroups[0].Scaling.Desired = 1 }, ""},
 		{"another maximum of the build group", on, func(f *plan.Facts) { f.NodeGroups[0].Scaling.Max = 5 }, "autoscaler"},
 		{"claimed, credentials chosen", on, func(f *plan.Facts) {
-			f.Records = plan.Records{Claim: "demo", Goal: plan.GoalKarpenter, WasOn: true, Credentials: "podidentity"}
+			f.Records = plan.Records{ClusterLock: "demo", Goal: plan.GoalKarpenter, WasOn: true, Credentials: "podidentity"}
 			f.PodIdentity, f.OIDCProvider = false, false
 		}, ""},
 		{"a new system group", on, func(f *plan.Facts) {
@@ -392,11 +392,11 @@ func TestEverythingOfKarpenterIsDueWhenItIsTurned(t *testing.T) {
 		for _, s := range c.to.Due(applied) {
 			due[s.Name] = true
 		}
-		want := "infrastructure queue controller/release nodepools autoscaler nodegroups/build nodegroups/pins"
+		want := "infrastructure queue controller/release nodepools autoscaler nodegroups/build nodegroups/placement"
 		if c.to.Goal == plan.GoalAccess {
-			want += " nodegroups/fit nodegroups/room controller/serve"
+			want += " nodegroups/fit nodegroups/capacity controller/serve"
 		} else {
-			want += " access/vacant"
+			want += " access/conflicts"
 		}
 		for name := range strings.FieldsSeq(want) {
 			if !due[name] {

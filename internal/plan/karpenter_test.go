@@ -9,7 +9,7 @@ import (
 )
 
 // Another version of Karpenter, whose controller needs one more right: the steps whose sections have it are due, and the
-// step that guards one of them.
+// precheck for one of them.
 func TestAnotherVersionOfKarpenter(t *testing.T) {
 	config := params.Config{Rack: "demo", ClusterName: "demo", AuthMode: true, Enabled: true}
 	facts := Facts{
@@ -30,10 +30,10 @@ func TestAnotherVersionOfKarpenter(t *testing.T) {
 	for _, s := range before.Plan.Steps {
 		applied[s.Name] = s.Fingerprint
 	}
-	var due, guards []string
+	var due, prechecks []string
 	for _, s := range after.Plan.Due(applied) {
-		if due = append(due, s.Name); s.Guards != "" {
-			guards = append(guards, s.Name)
+		if due = append(due, s.Name); s.PrecheckFor != "" {
+			prechecks = append(prechecks, s.Name)
 		}
 	}
 	var differ []string
@@ -44,9 +44,9 @@ func TestAnotherVersionOfKarpenter(t *testing.T) {
 	if want := []string{"controller/crds", "infrastructure", "controller/release"}; !slices.Equal(differ, want) {
 		t.Errorf("sections that differ: %q, want %q", differ, want)
 	}
-	want := []string{"access/vacant", "controller/crds", "infrastructure", "controller/release"}
-	if !slices.Equal(due, want) || len(guards) != 1 {
-		t.Errorf("due %q, of which %q guard another, want %q", due, guards, want)
+	want := []string{"access/conflicts", "controller/crds", "infrastructure", "controller/release"}
+	if !slices.Equal(due, want) || len(prechecks) != 1 {
+		t.Errorf("due %q, of which %q are prechecks, want %q", due, prechecks, want)
 	}
 	for step, want := range map[string]string{
 		"controller/crds": `version: "1.10.0" → "1.11.0"`,

@@ -41,7 +41,7 @@ func buildSection(p *Plan) any {
 	return section
 }
 
-func pinsSection(p *Plan) any {
+func placementSection(p *Plan) any {
 	return struct {
 		Pinned []string `json:"pinned,omitempty"`
 	}{p.Nodegroups.Pinned}

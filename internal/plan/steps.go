@@ -12,7 +12,7 @@ import (
 // Step is one unit of a pass: a function is called until the step is done.
 type Step struct {
 	// Name is unique in a plan. It is the function's name, followed by the part if the function has several:
-	// "nodegroups/pins".
+	// "nodegroups/placement".
 	Name string `json:"name"`
 	// Function is the directory under functions/ that implements the step.
 	Function string `json:"function"`
@@ -20,10 +20,10 @@ type Step struct {
 	Part string `json:"part,omitempty"`
 	// Deadline is the longest time in seconds that the step may take, including waits.
 	Deadline int `json:"deadline"`
-	// Guards names the later step that this one makes safe. This step is due if and only if that one is.
-	Guards string `json:"guards,omitempty"`
-	// Whole keeps a write to the rack from ending the step early.
-	Whole bool `json:"whole,omitempty"`
+	// PrecheckFor names the later step that this one makes safe. This step is due if and only if that one is.
+	PrecheckFor string `json:"precheckFor,omitempty"`
+	// Uninterruptible keeps a write to the rack from ending the step early.
+	Uninterruptible bool `json:"uninterruptible,omitempty"`
 	// Why says what the step does, for people.
 	Why string `json:"why"`
 	// Fingerprint is a hash of the section of the plan that the step applies. It is recorded when the step is done.
@@ -32,9 +32,9 @@ type Step struct {
 }
 
 // ChangeStep runs before all other steps of a pass that has accepted a change request. It writes parameters and does
-// not touch the cluster, so it is not part of a plan. It is Whole because its own writes count as requests of the rack.
+// not touch the cluster, so it is not part of a plan. It is uninterruptible because its own writes count as requests of the rack.
 var ChangeStep = Step{
-	Name: "change", Function: "change", Deadline: 300, Whole: true,
+	Name: "change", Function: "change", Deadline: 300, Uninterruptible: true,
 	Why: "parameters of a change request written to Parameter Store",
 }
 
@@ -59,15 +59,15 @@ type work struct {
 	// deadline is in seconds, including waits.
 	deadline int
 	why      string
-	// guards names the later step that this one makes safe, if that step is in the order.
-	guards string
+	// precheckFor names the later step that this one makes safe, if that step is in the order.
+	precheckFor string
 }
 
 // table has all steps of plans.
 var table = []row{
 	{name: "access", section: accessSection,
 		on: work{900, "cluster access mode, access entries and the rights of Sawhorse's own functions", ""}},
-	{name: "access/vacant", section: accessSection,
+	{name: "access/conflicts", section: accessSection,
 		on: work{300, "names in the cluster that others hold", "infrastructure"}},
 	{name: "network", section: networkSection,
 		on: work{300, "discovery tags on subnets and security groups", ""}},
@@ -82,12 +82,12 @@ var table = []row{
 	{name: "nodegroups/build", section: buildSection,
 		on:  work{900, "build node groups to zero", ""},
 		off: work{900, "build node groups as they were", ""}},
-	{name: "nodegroups/pins", section: pinsSection,
+	{name: "nodegroups/placement", section: placementSection,
 		on:  work{1800, "system Deployments on system nodes", ""},
 		off: work{1800, "nodeSelectors as they were", ""}},
 	{name: "nodegroups/fit", section: nodePoolsSection,
 		off: work{300, "whether the pods of Karpenter's nodes fit elsewhere", "nodepools"}},
-	{name: "nodegroups/room", section: nodePoolsSection,
+	{name: "nodegroups/capacity", section: nodePoolsSection,
 		off: work{1200, "room on other nodes for the pods of Karpenter's", "nodepools"}},
 	{name: "infrastructure", section: func(p *Plan) any { return p.Infrastructure },
 		on:   work{600, "roles, credentials of the controller, access entry of the nodes", ""},
@@ -138,7 +138,7 @@ type entry struct {
 // the check of the capacity takes their place, so that a refusal leaves everything unchanged.
 var prepare = []entry{
 	{"access", on, nil},
-	{"access/vacant", on, func(b *builder) bool { return !b.turningOff() }},
+	{"access/conflicts", on, func(b *builder) bool { return !b.turningOff() }},
 	{"nodegroups/fit", off, (*builder).turningOff},
 	{"network", on, nil},
 	{"nodegroups/labels", on, nil},
@@ -158,7 +158,7 @@ var enable = []entry{
 	{"nodepools", on, nil},
 	{"autoscaler", on, nil},
 	{"nodegroups/build", on, func(b *builder) bool { return b.plan.Nodegroups.BuildEmpty }},
-	{"nodegroups/pins", on, nil},
+	{"nodegroups/placement", on, nil},
 	{"nodegroups/retire", on, (*builder).replacing},
 }
 
@@ -169,14 +169,14 @@ var disable = []entry{
 	{"nodegroups/keep", off, (*builder).replacing},
 	{"autoscaler", off, nil},
 	{"nodegroups/build", off, nil},
-	{"nodegroups/room", off, nil},
+	{"nodegroups/capacity", off, nil},
 	{"controller/serve", off, nil},
 	{"nodepools", off, nil},
 	{"controller/plugin", off, nil},
 	{"controller/release", off, nil},
 	{"queue", off, nil},
 	{"infrastructure", off, nil},
-	{"nodegroups/pins", off, nil},
+	{"nodegroups/placement", off, nil},
 }
 
 // abandon removes what a deleted cluster has left in AWS. Instances come first, because they outlive the cluster.
@@ -213,8 +213,8 @@ func (b *builder) steps() []Step {
 		}
 	}
 	for i, s := range steps {
-		if !slices.ContainsFunc(steps, func(other Step) bool { return other.Name == s.Guards }) {
-			steps[i].Guards = "" // for example access/vacant, before Karpenter is turned on
+		if !slices.ContainsFunc(steps, func(other Step) bool { return other.Name == s.PrecheckFor }) {
+			steps[i].PrecheckFor = "" // for example access/conflicts, before Karpenter is turned on
 		}
 	}
 	return steps
@@ -227,7 +227,7 @@ func (e entry) step(p *Plan) Step {
 		panic("plan: an order has the step " + e.name + ", and the table does not")
 	}
 	w := []work{r.on, r.off, r.gone}[e.direction]
-	s := Step{Name: e.name, Deadline: w.deadline, Guards: w.guards, Why: w.why, Fingerprint: fingerprint(r.section(p))}
+	s := Step{Name: e.name, Deadline: w.deadline, PrecheckFor: w.precheckFor, Why: w.why, Fingerprint: fingerprint(r.section(p))}
 	s.Function, s.Part, _ = strings.Cut(e.name, "/")
 	return s
 }
@@ -242,7 +242,7 @@ func rowOf(name string) (row, bool) {
 }
 
 // Due returns the steps whose section of the plan differs from what was last applied, or all steps if nothing was
-// applied. A step that guards another is due with that one, because its result from an earlier removal is out of date.
+// applied. A precheck is due with the step that it is for, because its result from an earlier removal is out of date.
 func (p *Plan) Due(applied map[string]string) []Step {
 	differs := map[string]bool{}
 	for _, s := range p.Steps {
@@ -250,7 +250,7 @@ func (p *Plan) Due(applied map[string]string) []Step {
 	}
 	var due []Step
 	for _, s := range p.Steps {
-		if differs[cmp.Or(s.Guards, s.Name)] {
+		if differs[cmp.Or(s.PrecheckFor, s.Name)] {
 			due = append(due, s)
 		}
 	}

@@ -36,15 +36,15 @@ func of(order []entry, b *builder) []entry {
 
 func TestPromisesOfTheOrders(t *testing.T) {
 	pool := &builder{plan: Plan{Nodegroups: Nodegroups{BuildEmpty: true, Replaced: []Replacement{{}}}}}
-	for _, after := range []string{"autoscaler", "nodegroups/build", "nodegroups/pins", "nodegroups/retire"} {
+	for _, after := range []string{"autoscaler", "nodegroups/build", "nodegroups/placement", "nodegroups/retire"} {
 		inOrder(t, "nothing is taken away before the pools are Ready", of(enable, pool), "nodepools", after)
 	}
 	inOrder(t, "system nodes stay", of(enable, pool), "nodegroups/copy", "controller/release")
 	inOrder(t, "builds have nodes before their pool goes", of(enable, &builder{}), "nodegroups/build", "nodepools", "autoscaler")
-	inOrder(t, "room before the nodes go", disable, "nodegroups/keep", "nodegroups/room", "nodepools")
-	inOrder(t, "room before the nodes go", disable, "autoscaler", "nodegroups/room", "nodepools")
-	inOrder(t, "room before the nodes go", disable, "nodegroups/build", "nodegroups/room", "nodepools")
-	inOrder(t, "a controller that is down is first brought up again", disable, "nodegroups/room", "controller/serve", "nodepools")
+	inOrder(t, "capacity before the nodes go", disable, "nodegroups/keep", "nodegroups/capacity", "nodepools")
+	inOrder(t, "capacity before the nodes go", disable, "autoscaler", "nodegroups/capacity", "nodepools")
+	inOrder(t, "capacity before the nodes go", disable, "nodegroups/build", "nodegroups/capacity", "nodepools")
+	inOrder(t, "a controller that is down is first brought up again", disable, "nodegroups/capacity", "controller/serve", "nodepools")
 	for _, after := range []string{"queue", "infrastructure"} {
 		inOrder(t, "the controller ends after its nodes, before what it needs", disable, "nodepools", "controller/release", after)
 	}
@@ -74,8 +74,8 @@ func TestOrdersAreComplete(t *testing.T) {
 			if used[s.Name] = true; s.Why == "" || s.Deadline < 60 || s.Deadline > 5400 {
 				t.Errorf("%s: %s: deadline %d, why %q", name, s.Name, s.Deadline, s.Why)
 			}
-			if s.Guards != "" && name != "prepare" && positionOf(t, order, s.Name) > positionOf(t, order, s.Guards) {
-				t.Errorf("%s: %s guards %s and comes behind it", name, s.Name, s.Guards)
+			if s.PrecheckFor != "" && name != "prepare" && positionOf(t, order, s.Name) > positionOf(t, order, s.PrecheckFor) {
+				t.Errorf("%s: %s is a precheck for %s and comes behind it", name, s.Name, s.PrecheckFor)
 			}
 		}
 	}
@@ -86,7 +86,7 @@ func TestOrdersAreComplete(t *testing.T) {
 	}
 	undone := func(order []entry) (all []string) {
 		for _, e := range order {
-			if e.when == nil && e.step(&Plan{}).Guards == "" {
+			if e.when == nil && e.step(&Plan{}).PrecheckFor == "" {
 				all = append(all, e.name)
 			}
 		}
@@ -113,21 +113,21 @@ func TestVacantComesFirst(t *testing.T) {
 		applied[s.Name] = s.Fingerprint
 	}
 	for _, s := range off.plan.Steps {
-		if applied[s.Name] = s.Fingerprint; s.Name == "access/vacant" {
+		if applied[s.Name] = s.Fingerprint; s.Name == "access/conflicts" {
 			t.Error("off looks for names that others hold")
 		}
 	}
-	if due := on.plan.Due(applied); len(due) == 0 || due[0].Name != "access/vacant" {
+	if due := on.plan.Due(applied); len(due) == 0 || due[0].Name != "access/conflicts" {
 		t.Errorf("due %v", due)
 	}
 }
 
-// Before Karpenter is turned on, access/vacant guards nothing: it is due if its own section has changed.
+// Before Karpenter is turned on, access/conflicts is a precheck for nothing: it is due if its own section has changed.
 func TestAGuardOfWhatIsNotInTheOrder(t *testing.T) {
 	b := &builder{plan: Plan{Goal: GoalAccess}}
 	for _, s := range b.steps() {
-		if s.Guards != "" {
-			t.Errorf("%s guards %s", s.Name, s.Guards)
+		if s.PrecheckFor != "" {
+			t.Errorf("%s is a precheck for %s", s.Name, s.PrecheckFor)
 		}
 	}
 }
@@ -166,14 +166,14 @@ func TestFingerprints(t *testing.T) {
 		{"nothing", func(*Plan) {}, ""},
 		{"a new generation", func(p *Plan) { p.Generation++ }, ""},
 		{"force", func(p *Plan) { p.Force = true }, ""},
-		{"the access mode", func(p *Plan) { p.Access.Mode = "API_AND_CONFIG_MAP" }, "access access/vacant"},
-		{"another cluster of this name", func(p *Plan) { p.Cluster.OIDCIssuer = "https://b" }, "access access/vacant"},
+		{"the access mode", func(p *Plan) { p.Access.Mode = "API_AND_CONFIG_MAP" }, "access access/conflicts"},
+		{"another cluster of this name", func(p *Plan) { p.Cluster.OIDCIssuer = "https://b" }, "access access/conflicts"},
 		{"a subnet", func(p *Plan) { p.Network.Subnets = append(p.Network.Subnets, "subnet-2") }, "network"},
 		{"a security group", func(p *Plan) { p.Network.SecurityGroups = nil }, "network"},
 		{"a system group", func(p *Plan) { p.Nodegroups.System = append(p.Nodegroups.System, "new") }, "nodegroups/labels"},
 		{"a build group", func(p *Plan) { p.Nodegroups.Build = nil }, "nodegroups/build"},
 		{"builds kept", func(p *Plan) { p.Nodegroups.BuildEmpty = false }, "nodegroups/build"},
-		{"the pins", func(p *Plan) { p.Nodegroups.Pinned = nil }, "nodegroups/pins"},
+		{"the pins", func(p *Plan) { p.Nodegroups.Pinned = nil }, "nodegroups/placement"},
 		{"a role", func(p *Plan) { p.Infrastructure.Tags["a"] = "c" }, "infrastructure"},
 		{"the queue", func(p *Plan) { p.Queue.Present = false }, "queue"},
 		{"the version", func(p *Plan) { p.Controller.CRDs.Version, p.Controller.Release.Version = "2", "2" },
@@ -222,10 +222,10 @@ func TestDue(t *testing.T) {
 	}
 }
 
-// A guard is due with the step that it guards, whatever was applied before, also when Karpenter is turned off a second
+// A precheck is due with the step that it is for, whatever was applied before, also when Karpenter is turned off a second
 // time.
-func TestGuardsAreDueWithWhatTheyGuard(t *testing.T) {
-	p := &Plan{Steps: []Step{{Name: "guard", Guards: "b", Fingerprint: "1"}, {Name: "b", Fingerprint: "2"}, {Name: "c", Fingerprint: "3"}}}
+func TestPrechecksAreDueWithTheirStep(t *testing.T) {
+	p := &Plan{Steps: []Step{{Name: "guard", PrecheckFor: "b", Fingerprint: "1"}, {Name: "b", Fingerprint: "2"}, {Name: "c", Fingerprint: "3"}}}
 	for _, c := range []struct {
 		applied map[string]string
 		want    []Step

@@ -29,8 +29,8 @@ const (
 	ChangeFinished ChangeState = "finished"
 )
 
-// Change is a request to change several parameters together.
-type Change struct {
+// ChangeRequest is a request to change several parameters together.
+type ChangeRequest struct {
 	// ID is the ID of the event that requested the change.
 	ID    string
 	State ChangeState
@@ -45,7 +45,7 @@ type Change struct {
 }
 
 // Problem returns the problem with the request itself, and whether there is one.
-func (c Change) Problem() (params.Problem, bool) {
+func (c ChangeRequest) Problem() (params.Problem, bool) {
 	return params.Problem{Parameter: "rack", Message: "the change request " + c.ID + " " + c.Malformed}, c.Malformed != ""
 }
 
@@ -53,7 +53,7 @@ func (c Change) Problem() (params.Problem, bool) {
 type Write struct{ Name, Value string }
 
 // Writes returns all writes of the change, sorted by name.
-func (c Change) Writes() []Write {
+func (c ChangeRequest) Writes() []Write {
 	var all []Write
 	for name, value := range c.Set {
 		all = append(all, Write{name, value})
@@ -66,14 +66,14 @@ func (c Change) Writes() []Write {
 }
 
 // Left returns the Writes that are not done yet.
-func (c Change) Left() []Write {
+func (c ChangeRequest) Left() []Write {
 	all := c.Writes()
 	return all[min(c.Written, len(all)):]
 }
 
 // Overlay returns the tree as it will be when the changes are written; later changes take precedence. Writes that are
 // already done are not applied again, because users may have written those parameters since.
-func Overlay(tree Tree, changes []Change) Tree {
+func Overlay(tree Tree, changes []ChangeRequest) Tree {
 	laid := Tree{Values: map[string]string{}, Secure: slices.Clone(tree.Secure)}
 	maps.Copy(laid.Values, tree.Values)
 	for _, c := range changes {
@@ -85,7 +85,7 @@ func Overlay(tree Tree, changes []Change) Tree {
 }
 
 // Changes returns the rack's requested and accepted changes, in the order in which they were requested.
-func (s *Store) Changes(ctx context.Context, rack string) ([]Change, error) {
+func (s *Store) Changes(ctx context.Context, rack string) ([]ChangeRequest, error) {
 	items, err := s.query(ctx, partition(rack), "change#", "change#"+end)
 	if err != nil {
 		return nil, fmt.Errorf("rack %s: read changes: %w", rack, err)
@@ -93,9 +93,9 @@ func (s *Store) Changes(ctx context.Context, rack string) ([]Change, error) {
 	slices.SortStableFunc(items, func(a, b item) int {
 		return cmp.Or(strings.Compare(stringOf(a, "at"), stringOf(b, "at")), strings.Compare(stringOf(a, "sk"), stringOf(b, "sk")))
 	})
-	var open []Change
+	var open []ChangeRequest
 	for _, values := range items {
-		c := Change{
+		c := ChangeRequest{
 			ID: strings.TrimPrefix(stringOf(values, "sk"), "change#"), State: ChangeState(stringOf(values, "state")),
 			Written: int(numberOf(values, "written")),
 		}
@@ -177,7 +177,7 @@ const MaxValue = 8192
 
 // read parses the detail of an event. It sets Malformed if the detail is invalid. In set, the empty text and the word
 // unset mean the same as unset, because SSM cannot store an empty value.
-func (c *Change) read(payload string) {
+func (c *ChangeRequest) read(payload string) {
 	if len(payload) == 0 {
 		c.Malformed = "is larger than Sawhorse records: send it in parts, or put its JSON into S3"
 		return

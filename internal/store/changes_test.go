@@ -114,7 +114,7 @@ func TestOverlay(t *testing.T) {
 	tree := Tree{Values: map[string]string{"a": "old", "b": "old", "c": "", "d": "old"}, Secure: []string{"c"}}
 	before, err := json.Marshal(tree)
 	must(t, err)
-	changes := []Change{
+	changes := []ChangeRequest{
 		{ID: "1", Set: map[string]string{"a": "1", "new": "1"}, Unset: []string{"b"}},
 		{ID: "2", Set: map[string]string{"a": "2", "b": "2", "c": "2"}, Unset: []string{"gone"}},
 		{ID: "3", Malformed: "is wrong"},
@@ -137,7 +137,7 @@ func TestOverlay(t *testing.T) {
 // user's value counts.
 func TestOverlayLeavesWhatIsWritten(t *testing.T) {
 	tree := Tree{Values: map[string]string{"a": "a user's later write", "b": "old", "c": "old"}}
-	change := Change{Set: map[string]string{"c": "3", "a": "1"}, Unset: []string{"b"}}
+	change := ChangeRequest{Set: map[string]string{"c": "3", "a": "1"}, Unset: []string{"b"}}
 	for written, want := range []map[string]string{
 		{"a": "1", "b": "unset", "c": "3"},
 		{"a": "a user's later write", "b": "unset", "c": "3"},
@@ -146,7 +146,7 @@ func TestOverlayLeavesWhatIsWritten(t *testing.T) {
 		tree.Values, // more than there are writes
 	} {
 		change.Written = written
-		if got := Overlay(tree, []Change{change}); !maps.Equal(got.Values, want) {
+		if got := Overlay(tree, []ChangeRequest{change}); !maps.Equal(got.Values, want) {
 			t.Errorf("%d written: %v, want %v", written, got.Values, want)
 		}
 	}

@@ -22,7 +22,7 @@ func TestEnd(t *testing.T) {
 			must(t, s.Keep(t.Context(), rack, "tag/subnet-a", nil))
 			must(t, s.SaveContest(t.Context(), rack, "pin/a/b", outcome.Contest{Times: 2}))
 			must(t, s.SaveStatus(t.Context(), Status{Rack: rack}, "digest", Told{}))
-			if _, err := s.Claim(t.Context(), "arn:"+rack, rack); err != nil {
+			if _, err := s.LockCluster(t.Context(), "arn:"+rack, rack); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -34,7 +34,7 @@ func TestEnd(t *testing.T) {
 		must(t, s.End(t.Context(), "demo", "arn:demo"))
 		must(t, s.End(t.Context(), "demo", "arn:other"))
 		for rack, left := range map[string]bool{"demo": false, "other": true} {
-			claimant, _ := s.Claimant(t.Context(), "arn:"+rack)
+			claimant, _ := s.ClusterLock(t.Context(), "arn:"+rack)
 			p, _ := s.Plan(t.Context(), rack)
 			records, _ := s.Records(t.Context(), rack)
 			digest, _ := s.Reported(t.Context(), rack)

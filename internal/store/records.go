@@ -43,7 +43,7 @@ func (s *Store) Records(ctx context.Context, rack string) (plan.Records, error) 
 	}
 	for name := range values {
 		step, ok := strings.CutPrefix(name, warningsOf(""))
-		if !ok {
+		if !ok || step != (plan.Step{Name: step}).Current().Name { // the step of the new name runs once after an upgrade
 			continue
 		}
 		var warnings []params.Problem
@@ -72,7 +72,7 @@ func (s *Store) SaveRecords(ctx context.Context, rack string, records plan.Recor
 	for step, fingerprint := range records.Applied {
 		applied[step] = text(fingerprint)
 	}
-	records.Applied, records.Claim = nil, ""
+	records.Applied, records.ClusterLock = nil, ""
 	encoded, err := json.Marshal(records)
 	if err != nil {
 		return fmt.Errorf("rack %s: encode records: %w", rack, err)
@@ -107,8 +107,8 @@ func (s *Store) NoteApplied(ctx context.Context, rack string, step plan.Step, wa
 	return wrap(err, "rack %s: note step %s", rack, step.Name)
 }
 
-// Claim claims a cluster for a rack, and returns the rack that owns the claim.
-func (s *Store) Claim(ctx context.Context, clusterARN, rack string) (owner string, err error) {
+// LockCluster claims a cluster for a rack, and returns the rack that owns the claim.
+func (s *Store) LockCluster(ctx context.Context, clusterARN, rack string) (owner string, err error) {
 	values := claimKey(clusterARN)
 	values["rack"] = text(rack)
 	err = s.put(ctx, values, new("attribute_not_exists(pk)"))
@@ -118,7 +118,7 @@ func (s *Store) Claim(ctx context.Context, clusterARN, rack string) (owner strin
 	if !refused(err) {
 		return "", fmt.Errorf("cluster %s: claim for rack %s: %w", clusterARN, rack, err)
 	}
-	return s.Claimant(ctx, clusterARN)
+	return s.ClusterLock(ctx, clusterARN)
 }
 
 // End deletes a rack's claim on its cluster, its baselines and contests, its plan, its status and outputs records, and
@@ -152,8 +152,8 @@ func (s *Store) End(ctx context.Context, rack, clusterARN string) error {
 	return nil
 }
 
-// Claimant returns the rack that has claimed a cluster, or "".
-func (s *Store) Claimant(ctx context.Context, clusterARN string) (string, error) {
+// ClusterLock returns the rack that has claimed a cluster, or "".
+func (s *Store) ClusterLock(ctx context.Context, clusterARN string) (string, error) {
 	values, err := s.get(ctx, claimKey(clusterARN))
 	return stringOf(values, "rack"), wrap(err, "cluster %s: read claim", clusterARN)
 }

@@ -80,7 +80,7 @@ func TestPlanRoundTrip(t *testing.T) {
 	want := plan.Plan{
 		Format: plan.Format, Rack: "demo", Generation: 7, Goal: plan.GoalKarpenter, Cluster: plan.Cluster{Name: "demo"},
 		NodePools: plan.NodePools{Objects: []plan.Object{{"kind": "NodePool", "spec": map[string]any{"n": float64(1), "s": "ü<&>"}}}},
-		Steps:     []plan.Step{{Name: "nodegroups/pins", Function: "nodegroups", Part: "pins", Deadline: 60, Fingerprint: "f"}},
+		Steps:     []plan.Step{{Name: "nodegroups/placement", Function: "nodegroups", Part: "placement", Deadline: 60, Fingerprint: "f"}},
 	}
 	must(t, s.SavePlan(t.Context(), &want))
 	got, err := s.Plan(t.Context(), "demo")
@@ -152,14 +152,14 @@ func TestRecordsRoundTrip(t *testing.T) {
 		t.Fatalf("a new rack: %+v, %v", got, err)
 	}
 	want := plan.Records{
-		Goal: plan.GoalKarpenter, WasOn: true, Credentials: "irsa", Claim: "not kept here",
+		Goal: plan.GoalKarpenter, WasOn: true, Credentials: "irsa", ClusterLock: "not kept here",
 		Applied: map[string]string{"access": "1", "nodegroups/labels": "2"}, Params: map[string]string{"karpenter_enabled": "true"},
 		Warnings: map[string][]params.Problem{
 			"access": {{Parameter: "rack", Message: "w"}}, "queue": {{Parameter: "rack", Message: "old"}},
 		},
 	}
 	must(t, s.SaveRecords(t.Context(), "demo", want))
-	want.Claim = ""
+	want.ClusterLock = ""
 	if got, err := s.Records(t.Context(), "demo"); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v; want %+v", got, err, want)
 	}
@@ -190,16 +190,16 @@ func TestNoteAppliedOnFreshRecords(t *testing.T) {
 
 func TestAClusterHasOneRack(t *testing.T) {
 	s, cloud := store()
-	if owner, err := s.Claimant(t.Context(), "arn"); owner != "" || err != nil {
+	if owner, err := s.ClusterLock(t.Context(), "arn"); owner != "" || err != nil {
 		t.Fatalf("%q, %v", owner, err)
 	}
 	for _, c := range []struct{ rack, want string }{{"demo", "demo"}, {"demo", "demo"}, {"other", "demo"}} {
-		if owner, err := s.Claim(t.Context(), "arn", c.rack); err != nil || owner != c.want {
+		if owner, err := s.LockCluster(t.Context(), "arn", c.rack); err != nil || owner != c.want {
 			t.Errorf("claim by %s: %q, %v; want %q", c.rack, owner, err, c.want)
 		}
 	}
 	cloud.FailAt(1, awsfake.Throttling)
-	if owner, err := s.Claim(t.Context(), "arn2", "demo"); err == nil || owner != "" {
+	if owner, err := s.LockCluster(t.Context(), "arn2", "demo"); err == nil || owner != "" {
 		t.Errorf("a failed claim: %q, %v", owner, err)
 	}
 }
@@ -216,13 +216,13 @@ func TestRunCollectsItsSteps(t *testing.T) {
 		{Step: "queue", Changes: change("rule")},
 		{Step: "queue"},
 		{Step: "access", Changes: change("entry"), Problems: problem},
-		{Step: "nodegroups/pins", Changes: change("pin")},
+		{Step: "nodegroups/placement", Changes: change("pin")},
 	} {
 		must(t, s.NoteStep(t.Context(), "demo", 10, clock, call))
 	}
 	want := Run{Rack: "demo", Generation: 10, Execution: "me", Started: clock, Outcome: "Planned", Steps: []StepRecord{
 		{Step: "access", Changes: change("entry"), Problems: problem},
-		{Step: "nodegroups/pins", Changes: change("pin")},
+		{Step: "nodegroups/placement", Changes: change("pin")},
 		// The changes of all calls, but the note and the warnings of the last call only, because earlier ones are
 		// outdated.
 		{Step: "queue", Changes: append(change("queue"), change("rule")...)},

@@ -32,7 +32,7 @@ func benchmark(b *testing.B, rack func(int) map[string]string) {
 	b.ReportAllocs()
 	for b.Loop() {
 		used++
-		v, err := Judge(params.Parse(params.Input{Rack: "demo", Params: rack(used)}), plan.Facts{Offline: true}, InForce{})
+		v, err := Validate(params.Parse(params.Input{Rack: "demo", Params: rack(used)}), plan.Facts{Offline: true}, InForce{})
 		if err != nil || len(v.Problems) > 0 {
 			b.Fatal(err, v.Problems)
 		}

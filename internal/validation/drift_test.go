@@ -18,8 +18,8 @@ type drift struct {
 	want    string
 }
 
-// compared returns the Verdict on parameters of a rack with Karpenter while a plan is in force, or nil for none.
-func compared(t *testing.T, texts map[string]string, facts plan.Facts, inForce *plan.Plan) Verdict {
+// compared returns the Result for parameters of a rack with Karpenter while a plan is in force, or nil for none.
+func compared(t *testing.T, texts map[string]string, facts plan.Facts, inForce *plan.Plan) Result {
 	t.Helper()
 	all := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}
 	maps.Copy(all, texts)
@@ -30,7 +30,7 @@ func compared(t *testing.T, texts map[string]string, facts plan.Facts, inForce *
 		}
 	}
 	before := InForce{Plan: func() (*plan.Plan, error) { return inForce, nil }}
-	v, err := Judge(params.Parse(params.Input{Rack: "demo", Params: all}), facts, before)
+	v, err := Validate(params.Parse(params.Input{Rack: "demo", Params: all}), facts, before)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,15 +24,15 @@ func FuzzPools(f *testing.F) { fuzz(f, "additional_karpenter_nodepools_config") 
 // Run these with -fuzzminimizetime=20x. Without it, go test takes a minute or more to minimize the first interesting
 // input.
 
-// fuzz judges any text of a JSON parameter while the others are valid. A refusal must name that parameter. An accepted
+// fuzz validates any text of a JSON parameter while the others are valid. A refusal must name that parameter. An accepted
 // text must give the same manifests each time, and they must fit Karpenter's types.
 func fuzz(f *testing.F, parameter string) {
 	for _, text := range seeds(f, parameter) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		judge := func() Verdict {
-			v, err := Judge(params.Parse(params.Input{Rack: "demo", Params: map[string]string{
+		validate := func() Result {
+			v, err := Validate(params.Parse(params.Input{Rack: "demo", Params: map[string]string{
 				"karpenter_auth_mode": "true", "karpenter_enabled": "true", parameter: text,
 			}}), plan.Facts{Offline: true}, InForce{})
 			if err != nil {
@@ -40,7 +40,7 @@ func fuzz(f *testing.F, parameter string) {
 			}
 			return v
 		}
-		first := judge()
+		first := validate()
 		for _, p := range first.Problems {
 			if p.Parameter != parameter {
 				t.Errorf("%s is refused because of %s %s: %s", parameter, p.Parameter, p.Path, p.Message)
@@ -51,7 +51,7 @@ func fuzz(f *testing.F, parameter string) {
 				t.Errorf("%s %s: %q", p.Parameter, p.Path, p.Message)
 			}
 		}
-		one, two := encoded(t, first), encoded(t, judge())
+		one, two := encoded(t, first), encoded(t, validate())
 		if !bytes.Equal(one, two) {
 			t.Errorf("not the same twice:\n%s\n%s", one, two)
 		}
@@ -61,7 +61,7 @@ func fuzz(f *testing.F, parameter string) {
 	})
 }
 
-// FuzzChange judges any karpenter_config while any other one is in force, as validate does: with the stored plan and
+// FuzzChange validates any karpenter_config while any other one is in force, as validate does: with the stored plan and
 // known NodeClaims. It must not crash or hang, and the effects must be consistent and the same each time.
 func FuzzChange(f *testing.F) {
 	texts := seeds(f, "karpenter_config")
@@ -70,8 +70,8 @@ func FuzzChange(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, was, is string) {
 		facts := plan.Facts{Offline: true, Pools: map[string]plan.PoolFacts{"workload": {Nodes: 2, CPU: "8", Memory: "32Gi"}}}
-		judge := func(text string, before InForce) Verdict {
-			v, err := Judge(params.Parse(params.Input{Rack: "demo", Params: map[string]string{
+		validate := func(text string, before InForce) Result {
+			v, err := Validate(params.Parse(params.Input{Rack: "demo", Params: map[string]string{
 				"karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_config": text,
 			}}), facts, before)
 			if err != nil {
@@ -79,7 +79,7 @@ func FuzzChange(f *testing.F) {
 			}
 			return v
 		}
-		kept, err := json.Marshal(judge(was, InForce{}).Plan)
+		kept, err := json.Marshal(validate(was, InForce{}).Plan)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,8 +90,8 @@ func FuzzChange(f *testing.F) {
 		amd, arm := claim(map[string]string{"kubernetes.io/arch": "amd64"}, nil), claim(map[string]string{"kubernetes.io/arch": "arm64"}, nil)
 		for _, claims := range [][]plan.Object{nil, {amd, arm}} {
 			facts.NodeClaims = claims
-			first := judge(is, before)
-			if one, two := encoded(t, first), encoded(t, judge(is, before)); !bytes.Equal(one, two) {
+			first := validate(is, before)
+			if one, two := encoded(t, first), encoded(t, validate(is, before)); !bytes.Equal(one, two) {
 				t.Errorf("not the same twice:\n%s\n%s", one, two)
 			}
 			if len(first.Problems) > 0 && len(first.Plan.Effects) > 0 {
@@ -112,7 +112,7 @@ func FuzzChange(f *testing.F) {
 // unprintable characters corrupt a terminal or a log. A line break makes one problem look like two.
 func unprintable(r rune) bool { return unicode.IsControl(r) }
 
-func encoded(t *testing.T, v Verdict) []byte {
+func encoded(t *testing.T, v Result) []byte {
 	t.Helper()
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -157,7 +157,7 @@ func seeds(f *testing.F, parameter string) []string {
 		if err != nil {
 			f.Fatal(err)
 		}
-		var cases []judged
+		var cases []validated
 		if err := json.Unmarshal(content, &cases); err != nil {
 			f.Fatal(err)
 		}

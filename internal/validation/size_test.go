@@ -31,7 +31,7 @@ func TestTheLargestPlanFits(t *testing.T) {
 	}
 	texts := small(0)
 	texts["additional_karpenter_nodepools_config"] = "[" + strings.Join(pools, ",") + "]"
-	v, err := Judge(params.Parse(params.Input{Rack: "demo", Params: texts}), plan.Facts{Offline: true}, InForce{})
+	v, err := Validate(params.Parse(params.Input{Rack: "demo", Params: texts}), plan.Facts{Offline: true}, InForce{})
 	if err != nil || len(v.Problems) > 0 {
 		t.Fatal(err, v.Problems)
 	}

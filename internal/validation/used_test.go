@@ -30,7 +30,7 @@ func TestEveryParameterIsUsed(t *testing.T) {
 			// What a pass observes for the two parameters that name resources to tag.
 			observed.Subnets = named(parsed.Config.SubnetIDs, "subnet-00000000")
 			observed.SecurityGroups = named(parsed.Config.SecurityGroupIDs, "sg-00000000")
-			v, err := Judge(parsed, observed, InForce{})
+			v, err := Validate(parsed, observed, InForce{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -66,7 +66,7 @@ func named(ids []string, otherwise string) []plan.Tagged {
 
 // All mistakes are reported at once, each under its own parameter.
 func TestAllMistakesAreTold(t *testing.T) {
-	v := verdict(t, map[string]string{
+	v := result(t, map[string]string{
 		"karpenter_cpu_limit": "0", "node_disk": "1.5", "karpenter_node_expiry": "30d", "karpenter_node_labels": "karpenter.sh/x=y", "tags": "Name=x", "karpenter_instance_families": "c7i-flex",
 		"nodetype": "m6i.large", "karpenter_node_taints": "a:NoExec",
 		"karpenter_config":                      `{"nodePool":{"weight":300},"ec2NodeClass":{"role":"x"}}`,

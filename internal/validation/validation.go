@@ -10,8 +10,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan/nodes"
 )
 
-// Verdict is the result of Judge. If there are Problems, the Plan must not be used.
-type Verdict struct {
+// Result is the result of Validate. If there are Problems, the Plan must not be used.
+type Result struct {
 	Config    params.Config
 	Effective map[string]string
 	Plan      plan.Plan
@@ -23,7 +23,7 @@ type Verdict struct {
 
 // InForce gives access to what an earlier pass left in force.
 type InForce struct {
-	// Checked is the Objects of the last Verdict without problems. The same manifests are not checked again.
+	// Checked is the Objects of the last Result without problems. The same manifests are not checked again.
 	Checked string
 	// Plan reads the plan in force, or returns nil if there is none. It is called only if the pools or their networks
 	// change.
@@ -33,20 +33,20 @@ type InForce struct {
 	Running func(*plan.Facts)
 }
 
-// Judge makes a Verdict from parsed parameters and the facts observed for them.
-func Judge(parsed params.Result, facts plan.Facts, before InForce) (Verdict, error) {
+// Validate validates parsed parameters against the facts observed for them.
+func Validate(parsed params.Result, facts plan.Facts, before InForce) (Result, error) {
 	compiled := nodes.Compile(parsed.Config, facts)
-	verdict := Verdict{Config: parsed.Config, Effective: parsed.Effective, Objects: compiled.Fingerprint()}
-	others := verdict.Objects != before.Checked
+	result := Result{Config: parsed.Config, Effective: parsed.Effective, Objects: compiled.Fingerprint()}
+	others := result.Objects != before.Checked
 	if others {
-		parsed.Hinder(unless(parsed.Problems, compiled.Check())...)
+		parsed.RejectUnlessDisabling(unless(parsed.Problems, compiled.Check())...)
 	}
 	outcome := plan.Build(parsed.Config, facts, compiled.Objects())
-	verdict.Plan = outcome.Plan
+	result.Plan = outcome.Plan
 	parsed.Add(outcome.Problems...)
 	if before.Plan != nil && (others || reselects(outcome.Plan, facts.Records.Applied)) {
-		if err := verdict.compare(&facts, before, len(parsed.Problems) == 0); err != nil {
-			return verdict, err
+		if err := result.compare(&facts, before, len(parsed.Problems) == 0); err != nil {
+			return result, err
 		}
 	}
 	if others && len(parsed.Problems) == 0 {
@@ -59,8 +59,8 @@ func Judge(parsed params.Result, facts plan.Facts, before InForce) (Verdict, err
 		parsed.Advise(compiled.Surprises()...)
 	}
 	parsed.Advise(outcome.Warnings...)
-	verdict.Problems, verdict.Warnings = parsed.Problems, parsed.Warnings
-	return verdict, nil
+	result.Problems, result.Warnings = parsed.Problems, parsed.Warnings
+	return result, nil
 }
 
 // reselects reports whether a plan selects other subnets or security groups than those that were applied.
@@ -70,7 +70,7 @@ func reselects(p plan.Plan, applied map[string]string) bool {
 
 // compare sets the plan's effects on the pools in force. It leaves out plans with problems: Karpenter's drift code
 // relies on valid manifests, and ends the process on some invalid ones.
-func (v *Verdict) compare(facts *plan.Facts, before InForce, good bool) error {
+func (v *Result) compare(facts *plan.Facts, before InForce, good bool) error {
 	last, err := before.Plan()
 	if err != nil {
 		return err

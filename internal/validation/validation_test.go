@@ -15,8 +15,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// judged is one case of a table in testdata: what is written, and the expected problems and warnings.
-type judged struct {
+// validated is one case of a table in testdata: what is written, and the expected problems and warnings.
+type validated struct {
 	What string
 	// Config and Pools are the two JSON parameters as JSON, Params any parameter as text.
 	Config, Pools json.RawMessage
@@ -25,7 +25,7 @@ type judged struct {
 	Problems, Warnings []string
 }
 
-func (c judged) texts() map[string]string {
+func (c validated) texts() map[string]string {
 	texts := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}
 	if c.Config != nil {
 		texts["karpenter_config"] = string(c.Config)
@@ -37,9 +37,9 @@ func (c judged) texts() map[string]string {
 	return texts
 }
 
-func verdict(t *testing.T, texts map[string]string) Verdict {
+func result(t *testing.T, texts map[string]string) Result {
 	t.Helper()
-	v, err := Judge(params.Parse(params.Input{Rack: "demo", Params: texts}), plan.Facts{Offline: true}, InForce{})
+	v, err := Validate(params.Parse(params.Input{Rack: "demo", Params: texts}), plan.Facts{Offline: true}, InForce{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,13 +56,13 @@ func TestTables(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var cases []judged
+		var cases []validated
 		if err := json.Unmarshal(text, &cases); err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
 		for _, c := range cases {
 			t.Run(filepath.Base(file)+"/"+c.What, func(t *testing.T) {
-				v := verdict(t, c.texts())
+				v := result(t, c.texts())
 				same(t, "problems", v.Problems, c.Problems)
 				same(t, "warnings", v.Warnings, c.Warnings)
 			})
@@ -95,12 +95,12 @@ func TestSentences(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var cases []judged
+		var cases []validated
 		if err := json.Unmarshal(text, &cases); err != nil {
 			t.Fatal(err)
 		}
 		for _, c := range cases {
-			for _, p := range verdict(t, c.texts()).Problems {
+			for _, p := range result(t, c.texts()).Problems {
 				if !strings.ContainsAny(p.Message, ";:") || len(p.Message) > 500 {
 					t.Errorf("%s: %s", c.What, p.Message)
 				}
@@ -109,19 +109,19 @@ func TestSentences(t *testing.T) {
 	}
 }
 
-// The same parameters in any iteration order of Go's maps give the same Verdict, byte for byte.
-func TestSameInputSameVerdict(t *testing.T) {
+// The same parameters in any iteration order of Go's maps give the same Result, byte for byte.
+func TestSameInputSameResult(t *testing.T) {
 	texts := map[string]string{
 		"karpenter_auth_mode": "true", "karpenter_enabled": "true", "build_node_enabled": "true", "tags": "a=b,c=d,e=f",
 		"karpenter_node_labels": "x=1,y=2,z=3", "karpenter_node_taints": "c:NoSchedule,a:NoExecute,b:NoSchedule",
 		"karpenter_config":                      `{"nodePool":{"template":{"metadata":{"labels":{"b":"1","a":"2"}}}},"ec2NodeClass":{"tags":{"z":"1","y":"2"}}}`,
 		"additional_karpenter_nodepools_config": `[{"name":"b"},{"name":"a"}]`,
 	}
-	first := fmt.Sprint(verdict(t, texts))
+	first := fmt.Sprint(result(t, texts))
 	for range 50 {
 		shuffled := map[string]string{}
 		maps.Copy(shuffled, texts)
-		if again := fmt.Sprint(verdict(t, shuffled)); again != first {
+		if again := fmt.Sprint(result(t, shuffled)); again != first {
 			t.Fatalf("\n%s\n%s", first, again)
 		}
 	}
@@ -147,7 +147,7 @@ func TestHostileJSON(t *testing.T) {
 		"a control sequence": "{\"nodePool\":{\"\u001b[31m\":1}}",
 	} {
 		for _, name := range []string{"karpenter_config", "additional_karpenter_nodepools_config"} {
-			v := verdict(t, map[string]string{name: text})
+			v := result(t, map[string]string{name: text})
 			if len(v.Problems) == 0 {
 				t.Errorf("%s: %s is taken", name, what)
 			}
@@ -167,7 +167,7 @@ func TestTurningOffIsNotHeldUpByManifests(t *testing.T) {
 		"karpenter_auth_mode": "true", "karpenter_enabled": "false", "karpenter_config": `{"nodePool":{"weight":300},"x":1}`, "karpenter_node_labels": "karpenter.sh/x=y",
 		"node_disk": "60000",
 	}})
-	v, err := Judge(parsed, plan.Facts{Offline: true}, InForce{})
+	v, err := Validate(parsed, plan.Facts{Offline: true}, InForce{})
 	if err != nil || len(v.Problems) > 0 || len(v.Warnings) != 5 {
 		t.Errorf("%v: problems %v, warnings %v", err, v.Problems, v.Warnings)
 	}
@@ -178,7 +178,7 @@ func TestWhatWasCheckedIsNotCheckedAgain(t *testing.T) {
 	parse := func(limit string) params.Result {
 		return params.Parse(params.Input{Rack: "demo", Params: map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_cpu_limit": limit}})
 	}
-	first, err := Judge(parse("10"), plan.Facts{Offline: true}, InForce{})
+	first, err := Validate(parse("10"), plan.Facts{Offline: true}, InForce{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,10 +194,10 @@ func TestWhatWasCheckedIsNotCheckedAgain(t *testing.T) {
 	for _, step := range first.Plan.Steps {
 		applied.Records.Applied[step.Name] = step.Fingerprint
 	}
-	if again, err := Judge(parse("10"), applied, before); err != nil || asked != 0 || len(again.Plan.Effects) > 0 {
+	if again, err := Validate(parse("10"), applied, before); err != nil || asked != 0 || len(again.Plan.Effects) > 0 {
 		t.Errorf("%v: asked %d times, effects %v", err, asked, again.Plan.Effects)
 	}
-	other, err := Judge(parse("11"), applied, before)
+	other, err := Validate(parse("11"), applied, before)
 	nodes := 3
 	if want := []plan.Effect{{Pool: "workload", Change: plan.PoolChanged, Nodes: &nodes}}; err != nil || asked != 1 || !reflect.DeepEqual(other.Plan.Effects, want) {
 		t.Errorf("%v: asked %d times, effects %v", err, asked, other.Plan.Effects)
@@ -208,10 +208,10 @@ func TestWhatWasCheckedIsNotCheckedAgain(t *testing.T) {
 // If the cluster has been deleted, no nodes are drained.
 func TestPoolsOfAClusterThatIsGone(t *testing.T) {
 	on := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}
-	was := verdict(t, on).Plan
+	was := result(t, on).Plan
 	off := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "false"}
 	gone := plan.Facts{Lost: &plan.Cluster{Name: "demo", ARN: "arn"}, Records: plan.Records{WasOn: true}}
-	v, err := Judge(params.Parse(params.Input{Rack: "demo", Params: off, Previous: on, Removing: true}), gone, InForce{Plan: func() (*plan.Plan, error) { return &was, nil }})
+	v, err := Validate(params.Parse(params.Input{Rack: "demo", Params: off, Previous: on, Removing: true}), gone, InForce{Plan: func() (*plan.Plan, error) { return &was, nil }})
 	if err != nil || len(v.Problems) > 0 || len(v.Plan.Effects) != 1 || v.Plan.Effects[0].String() != "pool workload went with its cluster: Sawhorse ends through EC2 what is left of its nodes" {
 		t.Errorf("%v, %v, problems %v", v.Plan.Effects, err, v.Problems)
 	}
@@ -221,7 +221,7 @@ func TestPoolsOfAClusterThatIsGone(t *testing.T) {
 func TestRackNames(t *testing.T) {
 	for _, rack := range []string{"", "A B", "x\x00y", "-a", "a-", "../x", "{}", "é"} {
 		texts := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "build_node_enabled": "true"}
-		v, err := Judge(params.Parse(params.Input{Rack: rack, Params: texts}), plan.Facts{Offline: true}, InForce{})
+		v, err := Validate(params.Parse(params.Input{Rack: rack, Params: texts}), plan.Facts{Offline: true}, InForce{})
 		if err != nil || len(v.Problems) != 1 || v.Problems[0].Parameter != "rack" {
 			t.Errorf("%q: %v, %v", rack, v.Problems, err)
 		}
@@ -245,7 +245,7 @@ func TestLimitOfTags(t *testing.T) {
 	ofParameter, _ := tags(0, 30)
 	for n, want := range map[int][]string{20: nil, 21: {"karpenter_config ec2NodeClass.tags: make 41 tags; allowed are 40"}, 4500: {"karpenter_config ec2NodeClass.tags: take out 4480"}} {
 		_, config := tags(20, n)
-		same(t, fmt.Sprint(n, " tags"), verdict(t, map[string]string{"tags": strings.Join(ofParameter, ","), "karpenter_config": config}).Problems, want)
+		same(t, fmt.Sprint(n, " tags"), result(t, map[string]string{"tags": strings.Join(ofParameter, ","), "karpenter_config": config}).Problems, want)
 	}
 }
 
@@ -255,7 +255,7 @@ func TestSuggestionsAreShort(t *testing.T) {
 	for i := range 5000 {
 		families = append(families, fmt.Sprint("C", i))
 	}
-	problems := verdict(t, map[string]string{"additional_karpenter_nodepools_config": `[{"name":"a","instance_families":"` + strings.Join(families, ",") + `"}]`}).Problems
+	problems := result(t, map[string]string{"additional_karpenter_nodepools_config": `[{"name":"a","instance_families":"` + strings.Join(families, ",") + `"}]`}).Problems
 	if len(problems) != 1 || len(problems[0].Message) > 500 {
 		t.Errorf("%.1000v", problems)
 	}
@@ -279,7 +279,7 @@ func TestLimits(t *testing.T) {
 		"64 KiB, encoded": {encoded, ""},
 		"one byte more":   {padded(params.MaxJSON + 1), "64"},
 	} {
-		problems := verdict(t, map[string]string{"additional_karpenter_nodepools_config": c.value}).Problems
+		problems := result(t, map[string]string{"additional_karpenter_nodepools_config": c.value}).Problems
 		if (len(problems) > 0) != (c.problem != "") || len(problems) > 0 && !strings.Contains(problems[0].Message, c.problem) {
 			t.Errorf("%s: %v", what, problems)
 		}

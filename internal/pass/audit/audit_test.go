@@ -125,9 +125,9 @@ func TestDue(t *testing.T) {
 		"a warning that ended":     {plan.Step{Name: "a"}, outcome.Progress{}, nil, warning, "its warnings have changed"},
 		"the same warning":         {plan.Step{Name: "a"}, outcome.Progress{Warnings: warning}, nil, warning, ""},
 		"the same long warning":    {plan.Step{Name: "a"}, outcome.Progress{Warnings: long}, nil, shortened(long), ""},
-		"a precheck that prepares": {plan.Step{Name: "a", Guards: "b"}, outcome.Progress{}, write, nil, ""},
-		"a precheck that waits":    {plan.Step{Name: "a", Guards: "b"}, outcome.Progress{Wait: 1}, nil, nil, ""},
-		"a precheck that rejects":  {plan.Step{Name: "a", Guards: "b"}, outcome.Progress{}, outcome.Reject("rack", "x"), nil, "rejected: rack: x"},
+		"a precheck that prepares": {plan.Step{Name: "a", PrecheckFor: "b"}, outcome.Progress{}, write, nil, ""},
+		"a precheck that waits":    {plan.Step{Name: "a", PrecheckFor: "b"}, outcome.Progress{Wait: 1}, nil, nil, ""},
+		"a precheck that rejects":  {plan.Step{Name: "a", PrecheckFor: "b"}, outcome.Progress{}, outcome.Reject("rack", "x"), nil, "rejected: rack: x"},
 	} {
 		c.step.Function = "a"
 		s := NewSteps(func() map[string]StepFunc {

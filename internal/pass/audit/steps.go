@@ -68,7 +68,7 @@ func (s *Steps) Due(ctx context.Context, p *plan.Plan, list []plan.Step, warned 
 // reason returns why a pass would have to run a step, or "". A precheck has nothing to prepare while the step that it
 // is for is not due: alone, it counts only if it rejects or fails.
 func reason(step plan.Step, progress outcome.Progress, err error, warned []params.Problem) string {
-	precheck := step.Guards != ""
+	precheck := step.PrecheckFor != ""
 	switch {
 	case errors.Is(err, readonly.ErrWouldWrite) && precheck:
 		return ""

@@ -28,8 +28,8 @@ type SSM interface {
 	PutParameter(context.Context, *ssm.PutParameterInput, ...func(*ssm.Options)) (*ssm.PutParameterOutput, error)
 }
 
-// Change writes accepted change requests.
-type Change struct {
+// Step writes accepted change requests.
+type Step struct {
 	SSM   SSM
 	Store *store.Store
 	Paths ownership.Paths
@@ -44,13 +44,13 @@ const (
 
 // Run writes what is left of the rack's accepted changes, one change after the other. Of the plan it needs only the
 // rack's name.
-func (s *Change) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progress, error) {
-	w := writer{Change: s, rack: p.Rack, folder: s.Paths.Params(p.Rack), left: atOnce}
+func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progress, error) {
+	w := writer{Step: s, rack: p.Rack, folder: s.Paths.Params(p.Rack), left: atOnce}
 	changes, err := s.Store.Changes(ctx, p.Rack)
 	if err != nil {
 		return w.progress, err
 	}
-	changes = slices.DeleteFunc(changes, func(c store.Change) bool { return c.State != store.ChangeAccepted })
+	changes = slices.DeleteFunc(changes, func(c store.ChangeRequest) bool { return c.State != store.ChangeAccepted })
 	if len(changes) == 0 {
 		return w.progress, nil
 	}
@@ -74,7 +74,7 @@ func (s *Change) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progr
 
 // writer is one call of the step.
 type writer struct {
-	*Change
+	*Step
 	rack, folder string
 	live         store.Tree
 	// left is the number of writes that the call may still make.
@@ -84,7 +84,7 @@ type writer struct {
 
 // write writes what is left of one change, as far as the call may, and reports whether that was all. Each write is
 // recorded, so that the next call does not overwrite a later write by somebody else.
-func (w *writer) write(ctx context.Context, c store.Change) (all bool, err error) {
+func (w *writer) write(ctx context.Context, c store.ChangeRequest) (all bool, err error) {
 	if problem, bad := c.Problem(); bad {
 		return false, w.refuse(ctx, c, problem)
 	}
@@ -121,7 +121,7 @@ func (w *writer) missing(one store.Write) bool {
 const standardTier = 4096
 
 // put writes one parameter. An existing parameter keeps its type, which cannot be changed, and its pattern.
-func (w *writer) put(ctx context.Context, c store.Change, one store.Write) error {
+func (w *writer) put(ctx context.Context, c store.ChangeRequest, one store.Write) error {
 	in := &ssm.PutParameterInput{Name: new(w.folder + "/" + one.Name), Value: &one.Value, Overwrite: new(true)}
 	if _, exists := w.live.Values[one.Name]; !exists {
 		in.Type = types.ParameterTypeString
@@ -151,7 +151,7 @@ func (w *writer) put(ctx context.Context, c store.Change, one store.Write) error
 }
 
 // before names the parameters that were already written when a later write is refused.
-func before(c store.Change, refused store.Write) string {
+func before(c store.ChangeRequest, refused store.Write) string {
 	var done []string
 	for _, one := range c.Writes() {
 		if one.Name < refused.Name {
@@ -175,7 +175,7 @@ func code(err error) string {
 
 // refuse ends a change that Parameter Store will never accept, and this iteration with it, because its plan was made
 // for the change. It requests another iteration, which makes a plan without the change.
-func (w *writer) refuse(ctx context.Context, c store.Change, problem params.Problem) error {
+func (w *writer) refuse(ctx context.Context, c store.ChangeRequest, problem params.Problem) error {
 	if err := w.Store.Request(ctx, w.rack); err != nil {
 		return err
 	}

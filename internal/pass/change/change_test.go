@@ -28,7 +28,7 @@ import (
 type scene struct {
 	*testing.T
 	cloud *awsfake.Cloud
-	step  *Change
+	step  *Step
 }
 
 const folder = "/sawhorse/racks/demo/params/"
@@ -39,7 +39,7 @@ func begin(t *testing.T, written map[string]string) *scene {
 		cloud.SSM.Values[folder+name] = value
 	}
 	store := &store.Store{DB: cloud.Table, Name: "sawhorse"}
-	return &scene{T: t, cloud: cloud, step: &Change{SSM: cloud.SSM, Store: store, Paths: ownership.Paths{Prefix: "/sawhorse"}}}
+	return &scene{T: t, cloud: cloud, step: &Step{SSM: cloud.SSM, Store: store, Paths: ownership.Paths{Prefix: "/sawhorse"}}}
 }
 
 // change adds a change request in a state. Later ids are later changes.

@@ -15,7 +15,7 @@ import (
 
 // obeys checks the parameters' AllowedPatterns before the first write of a change. Parameter Store reports a violation
 // only at the write itself, when a part of the change would already be written.
-func (w *writer) obeys(ctx context.Context, c store.Change) error {
+func (w *writer) obeys(ctx context.Context, c store.ChangeRequest) error {
 	if c.Written > 0 {
 		return nil
 	}

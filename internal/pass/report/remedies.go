@@ -66,10 +66,10 @@ var late = map[string]string{
 	"controller": "Look at the pods, events and log of the Deployment in kube-system; an image that cannot be pulled is the usual cause.",
 	"infrastructure": "If a role is still in an instance profile that Sawhorse did not make, take it out of that profile; " +
 		"if AWS does not show what was created or deleted, look at AWS's health.",
-	"nodegroups":      "Look at the node group's health and updates in EKS (`aws eks describe-nodegroup`).",
-	"nodegroups/fit":  noRoom,
-	"nodegroups/room": noRoom,
-	"nodegroups/pins": "Look at the Deployment's pods: the system nodes may be full.",
+	"nodegroups":           "Look at the node group's health and updates in EKS (`aws eks describe-nodegroup`).",
+	"nodegroups/fit":       noRoom,
+	"nodegroups/capacity":  noRoom,
+	"nodegroups/placement": "Look at the Deployment's pods: the system nodes may be full.",
 	"nodepools": "If a pool is not Ready, `kubectl describe ec2nodeclass` shows what is missing; " +
 		"if nodes are draining, look at their pods and at the PodDisruptionBudgets.",
 	"queue": "Look at AWS's health: SQS shows a new queue after seconds, and accepts a deleted queue's name again after 60 s.",

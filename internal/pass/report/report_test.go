@@ -570,12 +570,12 @@ func TestFailedWithoutAGeneration(t *testing.T) {
 func TestForgotten(t *testing.T) {
 	s := begin(t, store.Run{Outcome: "Forgotten"})
 	s.must(s.store.SavePlan(t.Context(), &plan.Plan{Format: plan.Format, Rack: "demo", Cluster: plan.Cluster{ARN: "arn"}}))
-	if _, err := s.store.Claim(t.Context(), "arn", "demo"); err != nil {
+	if _, err := s.store.LockCluster(t.Context(), "arn", "demo"); err != nil {
 		t.Fatal(err)
 	}
 	s.cloud.SSM.Values["/sawhorse/racks/demo/status"], s.cloud.SSM.Values["/sawhorse/racks/demo/outputs/a"] = "{}", "b"
 	s.run(event("Forgotten"))
-	claimant, _ := s.store.Claimant(t.Context(), "arn")
+	claimant, _ := s.store.ClusterLock(t.Context(), "arn")
 	p, _ := s.store.Plan(t.Context(), "demo")
 	if len(s.cloud.SSM.Values) > 0 || claimant != "" || p != nil {
 		t.Errorf("left: %v, claim %q, plan %v", s.cloud.SSM.Values, claimant, p)

@@ -9,7 +9,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
-// lay lays the rack's change requests over its tree. One that nobody has judged is judged here, over all that came before it:
+// lay lays the rack's change requests over its tree. One that nobody has validated is validated here, over all that came before it:
 // a good one counts from now on, a bad one is refused and leaves every parameter as it was. writing tells that some are not
 // written to Parameter Store yet. A dry run only looks.
 func (v *Validate) lay(ctx context.Context, run store.Run, tree store.Tree, records plan.Records, dry bool) (laid store.Tree, writing bool, err error) {
@@ -17,7 +17,7 @@ func (v *Validate) lay(ctx context.Context, run store.Run, tree store.Tree, reco
 	if err != nil {
 		return tree, false, err
 	}
-	var accepted []store.Change
+	var accepted []store.ChangeRequest
 	for _, c := range changes {
 		if c.State == store.ChangeRequested {
 			problems, err := v.wrong(ctx, run.Rack, store.Overlay(tree, append(slices.Clone(accepted), c)), records, c)
@@ -42,16 +42,16 @@ func (v *Validate) lay(ctx context.Context, run store.Run, tree store.Tree, reco
 }
 
 // wrong is what is wrong with a change, by itself or with what it makes of the rack.
-func (v *Validate) wrong(ctx context.Context, name string, laid store.Tree, records plan.Records, c store.Change) ([]params.Problem, error) {
+func (v *Validate) wrong(ctx context.Context, name string, laid store.Tree, records plan.Records, c store.ChangeRequest) ([]params.Problem, error) {
 	if problem, bad := c.Problem(); bad {
 		return []params.Problem{problem}, nil
 	}
-	verdict, err := v.judge(ctx, name, laid, records)
-	return verdict.Problems, err
+	result, err := v.validate(ctx, name, laid, records)
+	return result.Problems, err
 }
 
 // refuse tells before it notes: a pass that is stopped in between tells twice, and not never.
-func (v *Validate) refuse(ctx context.Context, run store.Run, c store.Change, problems []params.Problem, dry bool) error {
+func (v *Validate) refuse(ctx context.Context, run store.Run, c store.ChangeRequest, problems []params.Problem, dry bool) error {
 	if dry {
 		return nil
 	}

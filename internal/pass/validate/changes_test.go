@@ -78,7 +78,7 @@ func TestAChangeOfARackThatAsksForNothing(t *testing.T) {
 	s := begin(t, "node_disk=20")
 	s.request("a", `{"set":{"karpenter_cpu_limit":"7"}}`)
 	s.wants(s.validated(false), Planned, true, "change")
-	if claimant, _ := s.store.Claimant(t.Context(), "arn:aws:eks:eu-central-1:123456789012:cluster/demo"); claimant != "" || s.records().Goal != "" {
+	if claimant, _ := s.store.ClusterLock(t.Context(), "arn:aws:eks:eu-central-1:123456789012:cluster/demo"); claimant != "" || s.records().Goal != "" {
 		t.Errorf("claimed by %q, %+v", claimant, s.records())
 	}
 }

@@ -31,7 +31,7 @@ func (v *Validate) due(ctx context.Context, p *plan.Plan, records plan.Records, 
 	maps.DeleteFunc(applied, func(step, _ string) bool { return why[step] != "" })
 	for _, s := range p.Due(applied) {
 		if why[s.Name] == "" {
-			why[s.Name] = "it comes with " + s.Guards
+			why[s.Name] = "it comes with " + s.PrecheckFor
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(p.Steps), func(s plan.Step) bool { return why[s.Name] == "" }), why

@@ -259,8 +259,8 @@ func (s *scene) wrote(want ...string) {
 }
 
 const (
-	prepare   = "access access/vacant network nodegroups/labels controller/crds"
-	enable    = prepare + " infrastructure queue controller/release controller/plugin nodegroups/build nodepools autoscaler nodegroups/pins"
+	prepare   = "access access/conflicts network nodegroups/labels controller/crds"
+	enable    = prepare + " infrastructure queue controller/release controller/plugin nodegroups/build nodepools autoscaler nodegroups/placement"
 	leaseItem = "DynamoDB.UpdateItem rack#demo lease"
 	listItem  = "DynamoDB.PutItem racks demo"
 )

@@ -81,7 +81,7 @@ type racing struct{ *awsfake.Table }
 func (r racing) PutItem(ctx context.Context, in *dynamodb.PutItemInput, options ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	if awsfake.Text(in.Item, "sk") == "claim" && awsfake.Text(in.Item, "rack") == "demo" {
 		other := &store.Store{DB: r.Table, Name: "sawhorse"}
-		if _, err := other.Claim(ctx, awsfake.ClusterARN, "other"); err != nil {
+		if _, err := other.LockCluster(ctx, awsfake.ClusterARN, "other"); err != nil {
 			return nil, err
 		}
 	}

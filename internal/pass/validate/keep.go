@@ -15,7 +15,7 @@ import (
 
 // keep claims the cluster and saves the plan and the rack's records.
 func (v *Validate) keep(ctx context.Context, run store.Run, f finding) error {
-	owner, err := v.store.Claim(ctx, f.Plan.Cluster.ARN, run.Rack)
+	owner, err := v.store.LockCluster(ctx, f.Plan.Cluster.ARN, run.Rack)
 	if err != nil {
 		return err
 	}
@@ -57,12 +57,12 @@ func (v *Validate) kept(ctx context.Context, name string, f finding) (bool, erro
 	if err != nil || last == nil {
 		return false, err
 	}
-	claimant, err := v.store.Claimant(ctx, f.Plan.Cluster.ARN)
+	claimant, err := v.store.ClusterLock(ctx, f.Plan.Cluster.ARN)
 	if err != nil || claimant != name {
 		return false, err
 	}
 	now, before := f.accepted(), f.records
-	now.Claim, before.Claim = "", "" // an observation
+	now.ClusterLock, before.ClusterLock = "", "" // an observation
 	if len(now.Warnings) != len(before.Warnings) || !same(now, before) {
 		return false, nil
 	}

@@ -42,8 +42,8 @@ func TestAFullPassTakesWhatIsDue(t *testing.T) {
 		t.Errorf("looked at %s", got)
 	}
 	for wrong, want := range map[string]string{
-		"network": "network", "queue": "queue", "infrastructure": "access/vacant infrastructure",
-		"access/vacant": "access/vacant", // it rejects
+		"network": "network", "queue": "queue", "infrastructure": "access/conflicts infrastructure",
+		"access/conflicts": "access/conflicts", // it rejects
 	} {
 		s.wrong = map[string]string{wrong: "somebody has changed it"}
 		s.wants(s.pass(true), Planned, true, want)

@@ -53,7 +53,7 @@ func (v *Validate) observe(ctx context.Context, config params.Config, records pl
 	facts.Cluster = cluster
 	err = together(ctx,
 		func(ctx context.Context) (err error) {
-			facts.Records.Claim, err = v.store.Claimant(ctx, cluster.ARN)
+			facts.Records.ClusterLock, err = v.store.ClusterLock(ctx, cluster.ARN)
 			return err
 		},
 		func(ctx context.Context) (err error) {
@@ -67,7 +67,7 @@ func (v *Validate) observe(ctx context.Context, config params.Config, records pl
 		func(ctx context.Context) error { return v.credentials(ctx, config, cluster.Cluster, records, &facts) },
 		func(ctx context.Context) (err error) {
 			if config.Enabled && !records.WasOn {
-				facts.Foreign, err = v.foreign(ctx, config.Rack, cluster.ARN)
+				facts.Unmanaged, err = v.foreign(ctx, config.Rack, cluster.ARN)
 			}
 			return err
 		})

@@ -144,7 +144,7 @@ func TestForeign(t *testing.T) {
 	} {
 		s := begin(t)
 		s.cloud.SQS.Queues[awsfake.QueueURL("demo-karpenter")] = &awsfake.Queue{Tags: c.tags}
-		if got := s.observed(enabled, plan.Records{}).Foreign; !slices.Equal(got, c.want) {
+		if got := s.observed(enabled, plan.Records{}).Unmanaged; !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.what, got, c.want)
 		}
 	}
@@ -152,7 +152,7 @@ func TestForeign(t *testing.T) {
 	s.cloud.IAM.Roles["demo-karpenter"], s.cloud.IAM.Roles["demo-karpenter-nodes"] = &awsfake.Role{}, &awsfake.Role{}
 	s.cloud.Events.Rules["demo-karpenter"] = &awsfake.Rule{}
 	want := []string{"IAM role demo-karpenter", "IAM role demo-karpenter-nodes", "EventBridge rule demo-karpenter"}
-	if got := s.observed(enabled, plan.Records{}).Foreign; !slices.Equal(got, want) {
+	if got := s.observed(enabled, plan.Records{}).Unmanaged; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }

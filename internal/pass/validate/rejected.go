@@ -47,7 +47,7 @@ func (v *Validate) repairs(ctx context.Context, name string, f finding) (*plan.P
 	return last, steps, why, nil
 }
 
-// force lets the last good plan go past guards where an event of this pass asks for that, and not because one did when the
+// force lets the last good plan go past the checks that protect running pods where an event of this pass asks for that, and not because one did when the
 // plan was made.
 func (v *Validate) force(ctx context.Context, last *plan.Plan, lease store.Lease) error {
 	if last.Force == lease.Force {

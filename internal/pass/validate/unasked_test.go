@@ -41,7 +41,7 @@ func TestAClusterThatNobodyLetIn(t *testing.T) {
 				t.Errorf("%s: the problem does not say %s: %s", what, said, found[0].Message)
 			}
 		}
-		if claimant, _ := s.store.Claimant(t.Context(), awsfake.ClusterARN); claimant != "" || s.records().Goal != "" {
+		if claimant, _ := s.store.ClusterLock(t.Context(), awsfake.ClusterARN); claimant != "" || s.records().Goal != "" {
 			t.Errorf("%s: claimed by %q, %+v", what, claimant, s.records())
 		}
 		t.Log("let in, it is turned on")

@@ -68,7 +68,7 @@ func TestTheLeaseOfARackThatWasThereStays(t *testing.T) {
 	s.wants(s.pass(false), Unchanged, false, "")
 }
 
-// Of a rack that anything is known of, a change request is judged as ever.
+// Of a rack that anything is known of, a change request is validated as ever.
 func TestAChangeRequestOfARackWithoutParameters(t *testing.T) {
 	s := begin(t, auth)
 	s.pass(false)

@@ -204,7 +204,7 @@ func (v *Validate) outdated(tree store.Tree, writes []store.Written) bool {
 
 // finding is what a rack's parameters and state come to.
 type finding struct {
-	validation.Verdict
+	validation.Result
 	records plan.Records
 	due     []plan.Step
 	// why has the reason for each step that is due, for the log of an audit.
@@ -253,7 +253,7 @@ func (v *Validate) find(ctx context.Context, run store.Run, tree store.Tree, ful
 			return f, err
 		}
 	}
-	if f.Verdict, err = v.judge(ctx, run.Rack, tree, f.records); err != nil {
+	if f.Result, err = v.validate(ctx, run.Rack, tree, f.records); err != nil {
 		return f, err
 	}
 	f.Plan.Generation = run.Generation
@@ -266,20 +266,20 @@ func (v *Validate) find(ctx context.Context, run store.Run, tree store.Tree, ful
 	return f, err
 }
 
-// judge makes a verdict of a tree of parameters and the real state.
-func (v *Validate) judge(ctx context.Context, name string, tree store.Tree, records plan.Records) (validation.Verdict, error) {
+// validate makes a result of a tree of parameters and the real state.
+func (v *Validate) validate(ctx context.Context, name string, tree store.Tree, records plan.Records) (validation.Result, error) {
 	objects, err := v.objects(ctx, tree.Values)
 	if err != nil {
-		return validation.Verdict{}, err
+		return validation.Result{}, err
 	}
 	parsed := params.Parse(params.Input{
 		Rack: name, Params: tree.Values, Secure: tree.Secure, Previous: records.Params, Removing: records.WasOn, Objects: objects,
 	})
 	facts, err := v.observe(ctx, parsed.Config, records)
 	if err != nil {
-		return validation.Verdict{}, err
+		return validation.Result{}, err
 	}
-	return validation.Judge(parsed, facts, validation.InForce{
+	return validation.Validate(parsed, facts, validation.InForce{
 		Checked: records.Checked,
 		Plan:    func() (*plan.Plan, error) { return v.store.Plan(ctx, name) },
 		Running: func(facts *plan.Facts) { v.running(ctx, facts) },

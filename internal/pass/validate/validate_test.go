@@ -32,7 +32,7 @@ func TestFromNothingToKarpenterAndBack(t *testing.T) {
 
 	t.Log("Karpenter: what is applied already is not done again")
 	s.write(on)
-	turnOn := "access/vacant " + strings.TrimPrefix(enable, prepare+" ")
+	turnOn := "access/conflicts " + strings.TrimPrefix(enable, prepare+" ")
 	s.wants(s.pass(false), Planned, true, turnOn)
 	if r := s.records(); r.Goal != plan.GoalKarpenter || !r.WasOn || r.Credentials != "podidentity" {
 		t.Errorf("%+v", r)
@@ -55,7 +55,7 @@ func TestFromNothingToKarpenterAndBack(t *testing.T) {
 
 	t.Log("off")
 	s.write(off)
-	s.wants(s.pass(false), Planned, true, "nodegroups/fit autoscaler nodegroups/room controller/serve nodepools controller/release queue infrastructure nodegroups/pins")
+	s.wants(s.pass(false), Planned, true, "nodegroups/fit autoscaler nodegroups/capacity controller/serve nodepools controller/release queue infrastructure nodegroups/placement")
 	if r := s.records(); r.Goal != plan.GoalAccess || !r.WasOn || r.Credentials != "podidentity" {
 		t.Errorf("%+v", r)
 	}
@@ -129,7 +129,7 @@ func TestRejectedByThePlan(t *testing.T) {
 	if err != nil || len(run.Problems) != 2 {
 		t.Errorf("%+v, %v", run.Problems, err)
 	}
-	if claimant, _ := s.store.Claimant(t.Context(), awsfake.ClusterARN); claimant != "" {
+	if claimant, _ := s.store.ClusterLock(t.Context(), awsfake.ClusterARN); claimant != "" {
 		t.Errorf("a rejected rack has claimed the cluster")
 	}
 }
@@ -255,7 +255,7 @@ func TestTheRequestIsNotedBeforeTheTreeIsRead(t *testing.T) {
 
 func TestAClusterBelongsToOneRack(t *testing.T) {
 	s := begin(t, auth, on)
-	if owner, err := s.store.Claim(t.Context(), awsfake.ClusterARN, "other"); owner != "other" || err != nil {
+	if owner, err := s.store.LockCluster(t.Context(), awsfake.ClusterARN, "other"); owner != "other" || err != nil {
 		t.Fatal(owner, err)
 	}
 	s.wants(s.pass(false), Rejected, true, "")
@@ -282,7 +282,7 @@ func TestWarningsGoWithTheirStep(t *testing.T) {
 		t.Errorf("after a pass without the step: %v", w)
 	}
 	s.write(off)
-	warned("nodegroups/room", s.pass(false).Steps)
+	warned("nodegroups/capacity", s.pass(false).Steps)
 	s.write(on)
 	s.pass(false)
 	if w := s.records().Warnings; len(w) != 0 {

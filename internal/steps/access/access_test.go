@@ -33,7 +33,7 @@ type scene struct {
 	*testing.T
 	cloud *awsfake.Cloud
 	api   *k8sfake.Server
-	step  *Access
+	step  *Step
 	plan  *plan.Plan
 }
 
@@ -44,7 +44,7 @@ func begin(t *testing.T) scene {
 		principals[f] = role(f)
 		cloud.IAM.Roles["Sawhorse-"+f] = &awsfake.Role{Role: iamtypes.Role{CreateDate: new(cloud.Now())}}
 	}
-	return scene{t, cloud, api, &Access{EKS: cloud.EKS, IAM: cloud.IAM, Dial: api.Dial, Principals: principals, Now: cloud.Now}, &plan.Plan{
+	return scene{t, cloud, api, &Step{EKS: cloud.EKS, IAM: cloud.IAM, Connect: api.Dial, Principals: principals, Now: cloud.Now}, &plan.Plan{
 		Rack: "demo", Cluster: plan.Cluster{Name: "demo", ARN: awsfake.ClusterARN, Partition: "aws"},
 		Access: plan.Access{Mode: "API_AND_CONFIG_MAP"},
 	}}
@@ -280,7 +280,7 @@ func TestRefusesAnotherKarpenter(t *testing.T) {
 				{"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": map[string]any{"name": "workload"}},
 			}
 			put(s)
-			_, err := s.step.Run(t.Context(), s.plan, "vacant")
+			_, err := s.step.Run(t.Context(), s.plan, "conflicts")
 			var rejected *outcome.Rejected
 			if !errors.As(err, &rejected) || !strings.Contains(err.Error(), what) ||
 				rejected.Problems[0].Parameter != "karpenter_auth_mode" || len(s.api.Writes)+len(s.cloud.Writes()) > 0 {
@@ -327,7 +327,7 @@ func TestRefusesWhatLaterStepsWould(t *testing.T) {
 		s.cloud.EKS.Cluster.AccessConfig.AuthenticationMode = types.AuthenticationModeApiAndConfigMap
 		s.plan.Goal = plan.GoalKarpenter
 		c.put(s)
-		_, err := s.step.Run(t.Context(), s.plan, "vacant")
+		_, err := s.step.Run(t.Context(), s.plan, "conflicts")
 		if c.what == "" {
 			if err != nil {
 				t.Error(err)

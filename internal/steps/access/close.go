@@ -19,7 +19,7 @@ import (
 // close removes the access of Sawhorse's functions to the cluster of a rack that is forgotten: their rights in the
 // cluster, their access entries, and last the entry of this function, because it can delete nothing without it. What is
 // already gone is no error.
-func (a *Access) close(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
+func (a *Step) close(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
 	out, err := a.EKS.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &p.Cluster.Name})
 	if notFound(err) {
 		return nil
@@ -48,7 +48,7 @@ func (a *Access) close(ctx context.Context, p *plan.Plan, progress *outcome.Prog
 // revoke deletes the rights that grant gave. It needs this function's own entry: if that is gone, an earlier call has
 // already deleted the rights. If the API server is permanently unreachable, the rights stay, but nobody holds them once
 // the entries are gone. So an unreachable cluster does not keep a rack from being forgotten.
-func (a *Access) revoke(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
+func (a *Step) revoke(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
 	own, err := a.describe(ctx, p, "access")
 	if err != nil || own == nil {
 		return err
@@ -76,8 +76,8 @@ func (a *Access) revoke(ctx context.Context, p *plan.Plan, progress *outcome.Pro
 	return nil
 }
 
-func (a *Access) prune(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
-	client, err := a.Dial(ctx, p.Cluster)
+func (a *Step) prune(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
+	client, err := a.Connect(ctx, p.Cluster)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (a *Access) prune(ctx context.Context, p *plan.Plan, progress *outcome.Prog
 }
 
 // remove deletes one function's access entry.
-func (a *Access) remove(ctx context.Context, p *plan.Plan, function string, progress *outcome.Progress) error {
+func (a *Step) remove(ctx context.Context, p *plan.Plan, function string, progress *outcome.Progress) error {
 	if live, err := a.describe(ctx, p, function); err != nil || live == nil {
 		return err
 	}

@@ -100,7 +100,7 @@ func TestClosesNothing(t *testing.T) {
 // nevertheless, and an incident names what stays and the command that deletes it.
 func TestClosesWithoutTheAPIServer(t *testing.T) {
 	for what, spoil := range map[string]func(scene){
-		"silent":    func(s scene) { s.step.Dial = silent },
+		"silent":    func(s scene) { s.step.Connect = silent },
 		"forbidden": func(s scene) { s.api.Forbidden = true },
 		"an entry of an earlier role": func(s scene) {
 			s.api.Denied, s.cloud.IAM.Roles["Sawhorse-access"].CreateDate = true, new(s.cloud.Now())

@@ -70,7 +70,7 @@ func TestADeletedEntryLingers(t *testing.T) {
 
 // A refusal is permanent if the entry has had its policy for long. The error says what is missing.
 func TestAnAdministratorIsRefused(t *testing.T) {
-	for _, part := range []string{"", "vacant"} {
+	for _, part := range []string{"", "conflicts"} {
 		s := opening(t, awsfake.Lag{})
 		s.complete()
 		s.api.Forbidden = true
@@ -88,7 +88,7 @@ func TestAnAdministratorIsRefused(t *testing.T) {
 	s := opening(t, awsfake.Lag{})
 	s.complete()
 	s.api.Forbidden, s.cloud.EKS.Entries[role("access")].Policies = true, nil
-	if progress, err := s.step.Run(t.Context(), s.plan, "vacant"); err == nil ||
+	if progress, err := s.step.Run(t.Context(), s.plan, "conflicts"); err == nil ||
 		!strings.Contains(err.Error(), "send a full Rack Reconcile Requested") {
 		t.Errorf("no policy: %+v, %v", progress, err)
 	}

@@ -32,29 +32,21 @@ type baseline struct {
 
 // Step changes Cluster Autoscaler's Deployment.
 type Step struct {
-	connect   k8s.Connector
-	baselines outcome.Baselines
-	arbiter   outcome.Arbiter
-	scaling   AutoScaling
+	Connect     k8s.Connector
+	AutoScaling AutoScaling
+	Baselines   outcome.Baselines
+	Contests    outcome.Contests
+	Now         func() time.Time
 }
 
-// Records stores what the step records of a rack.
-type Records interface {
-	outcome.Baselines
-	outcome.Contests
-}
-
-// New returns the step. connect opens the plan's cluster, scaling finds Auto Scaling groups, now is the clock.
-func New(connect k8s.Connector, records Records, scaling AutoScaling, now func() time.Time) *Step {
-	return &Step{connect: connect, baselines: records, arbiter: outcome.Arbiter{Contests: records, Now: now}, scaling: scaling}
-}
+func (s *Step) arbiter() outcome.Arbiter { return outcome.Arbiter{Contests: s.Contests, Now: s.Now} }
 
 // Run hands scaling over or back, as the plan says. The step has no parts.
 func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progress, error) {
 	if p.Autoscaler.State == "" {
 		return outcome.Progress{}, nil
 	}
-	client, err := s.connect(ctx, p.Cluster)
+	client, err := s.Connect(ctx, p.Cluster)
 	if err != nil {
 		return outcome.Progress{}, err
 	}
@@ -64,7 +56,7 @@ func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progres
 		return run.progress.NotYet(poll, "%v", err) // the Deployment was written between our read and our write
 	}
 	if err == nil && progress.Wait == 0 && p.Autoscaler.State != plan.AutoscalerBaseline {
-		err = outcome.ForgetKept(ctx, s.baselines, p.Rack, outcome.OffKey) // the hand-over is complete: turning off must check the capacity again
+		err = outcome.ForgetKept(ctx, s.Baselines, p.Rack, outcome.OffKey) // the hand-over is complete: turning off must check the capacity again
 	}
 	return progress, err
 }
@@ -155,12 +147,12 @@ func (r *run) change(ctx context.Context, live deployment, edit func(deployment)
 	edit(wanted)
 	wanted.mark(r.plan.Rack)
 	if equality.Semantic.DeepEqual(live.Object, wanted.Object) {
-		if err := r.arbiter.Holds(ctx, r.plan.Rack, contest(live), wanted.setting()); err != nil {
+		if err := r.arbiter().Holds(ctx, r.plan.Rack, contest(live), wanted.setting()); err != nil {
 			return r.progress, err
 		}
 		return r.write(ctx, live, wanted)
 	}
-	ruling, err := r.arbiter.Rule(ctx, r.plan.Rack, contest(live), wanted.setting())
+	ruling, err := r.arbiter().Rule(ctx, r.plan.Rack, contest(live), wanted.setting())
 	if err != nil {
 		return r.progress, err
 	}
@@ -179,7 +171,7 @@ func (r *run) change(ctx context.Context, live deployment, edit func(deployment)
 	if err != nil {
 		return progress, err
 	}
-	return progress, r.arbiter.Made(ctx, r.plan.Rack, contest(live), wanted.setting(), ruling)
+	return progress, r.arbiter().Made(ctx, r.plan.Rack, contest(live), wanted.setting(), ruling)
 }
 
 // keep records the baseline, and replaces an existing one. That one belongs to a Deployment that was restored, or to an
@@ -189,10 +181,10 @@ func (r *run) keep(ctx context.Context, live deployment) error {
 	if err != nil {
 		return fmt.Errorf("%s: baseline: %w", k8s.Subject(live.Unstructured), err)
 	}
-	if err := r.baselines.Forget(ctx, r.plan.Rack, outcome.AutoscalerKey); err != nil {
+	if err := r.Baselines.Forget(ctx, r.plan.Rack, outcome.AutoscalerKey); err != nil {
 		return err
 	}
-	return r.baselines.Keep(ctx, r.plan.Rack, outcome.AutoscalerKey, value)
+	return r.Baselines.Keep(ctx, r.plan.Rack, outcome.AutoscalerKey, value)
 }
 
 func (r *run) write(ctx context.Context, live, wanted deployment) (outcome.Progress, error) {

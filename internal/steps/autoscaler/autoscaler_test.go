@@ -46,10 +46,10 @@ type scene struct {
 
 func begin(t *testing.T) *scene {
 	s := &scene{T: t, Cluster: k8stest.New(t), baselines: k8stest.Baselines{}, contests: awsfake.Contests{}, scaling: &awsfake.AutoScaling{}, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	s.step = New(s.Connector("autoscaler"), struct {
-		k8stest.Baselines
-		awsfake.Contests
-	}{s.baselines, s.contests}, s.scaling, func() time.Time { return s.clock })
+	s.step = &Step{
+		Connect: s.Connector("autoscaler"), AutoScaling: s.scaling, Baselines: s.baselines, Contests: s.contests,
+		Now: func() time.Time { return s.clock },
+	}
 	s.plan = &plan.Plan{Rack: "demo", Autoscaler: plan.Autoscaler{
 		Args:         []string{"--nodes=1:5:eks-extra-1", "--nodes=0:2:eks-extra-2"},
 		FallbackArgs: []string{"--node-group-auto-discovery=fallback", "--balance-similar-node-groups"}}}

@@ -24,7 +24,7 @@ func (r *run) back(ctx context.Context, all []unstructured.Unstructured, marked 
 	if live := k8s.Find(all, kept.Deployment); live != nil {
 		return r.finish(ctx, deployment{live})
 	}
-	return r.progress, r.baselines.Forget(ctx, r.plan.Rack, outcome.AutoscalerKey)
+	return r.progress, r.Baselines.Forget(ctx, r.plan.Rack, outcome.AutoscalerKey)
 }
 
 // restore restores a Deployment that carries our annotation. The same write removes the annotation, so an interruption
@@ -34,7 +34,7 @@ func (r *run) restore(ctx context.Context, live deployment) (outcome.Progress, e
 	if err != nil {
 		return r.progress, err
 	}
-	if err := r.arbiter.Withdraw(ctx, r.plan.Rack, contest(live)); err != nil {
+	if err := r.arbiter().Withdraw(ctx, r.plan.Rack, contest(live)); err != nil {
 		return r.progress, err
 	}
 	wanted := live.copy()
@@ -68,12 +68,12 @@ func (r *run) finish(ctx context.Context, live deployment) (outcome.Progress, er
 	} else if !rollout.Done {
 		return r.progress.NotYet(poll, "%s: %s", subject, rollout.Note)
 	}
-	return r.progress, r.baselines.Forget(ctx, r.plan.Rack, outcome.AutoscalerKey)
+	return r.progress, r.Baselines.Forget(ctx, r.plan.Rack, outcome.AutoscalerKey)
 }
 
 // kept returns the baseline; nil if there is none.
 func (r *run) kept(ctx context.Context) (*baseline, error) {
-	value, ok, err := r.baselines.Get(ctx, r.plan.Rack, outcome.AutoscalerKey)
+	value, ok, err := r.Baselines.Get(ctx, r.plan.Rack, outcome.AutoscalerKey)
 	if err != nil || !ok {
 		return nil, err
 	}

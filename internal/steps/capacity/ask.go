@@ -33,12 +33,12 @@ func (r *run) ask(ctx context.Context) (outcome.Progress, error) {
 
 // refuse returns a *outcome.Rejected with everything that prevents turning off; nil if nothing does.
 func (r *run) refuse(ctx context.Context) error {
-	foreign, err := r.client.ForeignNodePools(ctx, r.plan.Rack)
+	foreign, err := r.client.UnmanagedNodePools(ctx, r.plan.Rack)
 	if err != nil {
 		return err
 	}
 	refused := &outcome.Rejected{}
-	for _, err := range []error{k8s.RefuseForeignNodePools(foreign, false, &r.progress), r.refuseWithoutRoom(ctx, foreign)} {
+	for _, err := range []error{k8s.RefuseUnmanagedNodePools(foreign, false, &r.progress), r.refuseWithoutRoom(ctx, foreign)} {
 		var rejected *outcome.Rejected
 		switch {
 		case errors.As(err, &rejected):
@@ -74,7 +74,7 @@ func (r *run) refuseWithoutRoom(ctx context.Context, foreign []string) error {
 }
 
 // autoscaler returns the additional pods that Cluster Autoscaler has once it is restored. They need capacity too.
-func (r *run) autoscaler(ctx context.Context) ([]mover, error) {
+func (r *run) autoscaler(ctx context.Context) ([]displacedPod, error) {
 	value, ok, err := r.Baselines.Get(ctx, r.plan.Rack, outcome.AutoscalerKey)
 	if err != nil || !ok {
 		return nil, err
@@ -99,9 +99,9 @@ func (r *run) autoscaler(ctx context.Context) ([]mover, error) {
 		return nil, err
 	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: live.Namespace, Name: live.Name}, Spec: live.Spec.Template.Spec}
-	var pods []mover
+	var pods []displacedPod
 	for n := replicas(live); n < before.Replicas; n++ {
-		pods = append(pods, newMover(pod))
+		pods = append(pods, newDisplacedPod(pod))
 	}
 	return pods, nil
 }

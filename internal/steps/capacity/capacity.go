@@ -35,21 +35,21 @@ const (
 	sizesKey = "room"
 )
 
-// Room checks and provides the capacity.
-type Room struct {
+// Step checks and provides the capacity.
+type Step struct {
 	EKS       EKS
-	Dial      k8s.Connector
+	Connect   k8s.Connector
 	Baselines outcome.Baselines
 	Now       func() time.Time
 }
 
 // Run does one part: fit, which only reads, or room.
-func (r *Room) Run(ctx context.Context, p *plan.Plan, part string) (outcome.Progress, error) {
-	client, err := r.Dial(ctx, p.Cluster)
+func (r *Step) Run(ctx context.Context, p *plan.Plan, part string) (outcome.Progress, error) {
+	client, err := r.Connect(ctx, p.Cluster)
 	if err != nil {
 		return outcome.Progress{}, err
 	}
-	run := &run{Room: r, plan: p, client: client}
+	run := &run{Step: r, plan: p, client: client}
 	if part == "fit" {
 		return run.ask(ctx)
 	}
@@ -58,7 +58,7 @@ func (r *Room) Run(ctx context.Context, p *plan.Plan, part string) (outcome.Prog
 
 // run is one call of the step.
 type run struct {
-	*Room
+	*Step
 	plan   *plan.Plan
 	client *k8s.Client
 	// onward lets the removal go on without capacity: it was forced, or it has begun and cannot be undone.
@@ -67,7 +67,7 @@ type run struct {
 }
 
 func (r *run) make(ctx context.Context) (outcome.Progress, error) {
-	foreign, err := r.client.ForeignNodePools(ctx, r.plan.Rack)
+	foreign, err := r.client.UnmanagedNodePools(ctx, r.plan.Rack)
 	if err != nil {
 		return r.progress, err
 	}
@@ -83,7 +83,7 @@ func (r *run) make(ctx context.Context) (outcome.Progress, error) {
 			return r.progress, err
 		}
 	}
-	if err := k8s.RefuseForeignNodePools(foreign, r.onward, &r.progress); err != nil {
+	if err := k8s.RefuseUnmanagedNodePools(foreign, r.onward, &r.progress); err != nil {
 		return r.hold(err)
 	}
 	seen, err := look(ctx, r.client, leaving)
@@ -113,10 +113,10 @@ func (r *run) hold(err error) (outcome.Progress, error) {
 
 // lack returns which pods do not fit on the existing nodes, and which not even with the groups at their maximum. more
 // are pods that need capacity besides those of Karpenter's nodes; they are assigned first.
-func (r *run) lack(ctx context.Context, seen *survey, more []mover) (*shortage, error) {
-	more = pack(more, seen.places)
+func (r *run) lack(ctx context.Context, seen *survey, more []displacedPod) (*shortage, error) {
+	more = binPack(more, seen.places)
 	lack := &shortage{rack: r.plan.Rack, cluster: r.plan.Cluster.Name, movers: seen.movers, free: seen.free()}
-	waiting := pack(slices.Concat(more, seen.movers), seen.places)
+	waiting := binPack(slices.Concat(more, seen.movers), seen.places)
 	if len(waiting) == 0 {
 		return lack, nil
 	}
@@ -134,7 +134,7 @@ func (r *run) lack(ctx context.Context, seen *survey, more []mover) (*shortage, 
 	}
 	// Existing nodes of build groups were counted like any other. Sawhorse does not ask for further ones: a pod that
 	// only they admit, such as a build, waits for Cluster Autoscaler, as it did before Karpenter was on.
-	lack.waiting = slices.DeleteFunc(waiting, func(m mover) bool {
+	lack.waiting = slices.DeleteFunc(waiting, func(m displacedPod) bool {
 		return !slices.ContainsFunc(lack.groups, func(g *group) bool { return g.admits(m) }) &&
 			slices.ContainsFunc(lack.builds, func(g *group) bool { return g.size.Max > 0 && g.admits(m) })
 	})

@@ -298,7 +298,7 @@ func begun(t *testing.T) *scene {
 }
 
 func (s *scene) next() (bool, error) {
-	progress, err := s.step.Run(context.Background(), s.plan, "room")
+	progress, err := s.step.Run(context.Background(), s.plan, "capacity")
 	if *s.cloud.EKS.Groups["system"].ScalingConfig.DesiredSize == 3 {
 		s.node("system-3", "2", in("system"))
 	}

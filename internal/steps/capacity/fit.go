@@ -12,16 +12,16 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// mover is a pod that needs another node.
-type mover struct {
+// displacedPod is a pod that needs another node.
+type displacedPod struct {
 	name        string // namespace/name
 	requests    corev1.ResourceList
 	affinity    nodeaffinity.RequiredNodeAffinity
 	tolerations []corev1.Toleration
 }
 
-func newMover(pod *corev1.Pod) mover {
-	return mover{
+func newDisplacedPod(pod *corev1.Pod) displacedPod {
+	return displacedPod{
 		name: pod.Namespace + "/" + pod.Name, requests: requestsOf(pod),
 		affinity: nodeaffinity.GetRequiredNodeAffinity(pod), tolerations: pod.Spec.Tolerations,
 	}
@@ -37,7 +37,7 @@ func requestsOf(pod *corev1.Pod) corev1.ResourceList {
 
 // may reports whether a pod's nodeSelector and required node affinity match a node, and whether the pod tolerates the
 // node's taints.
-func (m *mover) may(node *corev1.Node) bool {
+func (m *displacedPod) may(node *corev1.Node) bool {
 	if match, err := m.affinity.Match(node); err != nil || !match {
 		return false
 	}
@@ -47,15 +47,15 @@ func (m *mover) may(node *corev1.Node) bool {
 	return !untolerated
 }
 
-// place is a node, or one that a node group could add, with its free resources.
-type place struct {
+// targetNode is a node, or one that a node group could add, with its free resources.
+type targetNode struct {
 	node *corev1.Node
 	free corev1.ResourceList
 }
 
-func (p *place) clone() *place { return &place{p.node, p.free.DeepCopy()} }
+func (p *targetNode) clone() *targetNode { return &targetNode{p.node, p.free.DeepCopy()} }
 
-func (p *place) holds(requests corev1.ResourceList) bool {
+func (p *targetNode) holds(requests corev1.ResourceList) bool {
 	for name, want := range requests {
 		if free := p.free[name]; !want.IsZero() && free.Cmp(want) < 0 {
 			return false
@@ -64,24 +64,24 @@ func (p *place) holds(requests corev1.ResourceList) bool {
 	return true
 }
 
-// pack assigns pods to nodes: the pods with the fewest possible nodes first, then the largest, each to the first node
+// binPack assigns pods to nodes: the pods with the fewest possible nodes first, then the largest, each to the first node
 // that can take it. It returns the pods that fit nowhere, and subtracts the requests of the others from the nodes.
 //
 // It is an estimate, not a scheduler. It does not model affinity and anti-affinity between pods, topology spread, host
 // ports, the zones and number of volumes, preemption, resource claims and preferences. It does not count pods that are
 // already Pending: Cluster Autoscaler, restored by now, adds nodes for those. If the estimate is wrong, pods stay
 // Pending until Cluster Autoscaler adds nodes.
-func pack(movers []mover, places []*place) (left []mover) {
+func binPack(movers []displacedPod, places []*targetNode) (left []displacedPod) {
 	all := requested(movers)
 	type choice struct {
-		*mover
-		places []*place
+		*displacedPod
+		places []*targetNode
 		size   float64
 	}
 	choices := make([]choice, len(movers))
 	for i := range movers {
 		m := &movers[i]
-		choices[i] = choice{mover: m, size: share(m.requests, all, corev1.ResourceCPU) + share(m.requests, all, corev1.ResourceMemory)}
+		choices[i] = choice{displacedPod: m, size: share(m.requests, all, corev1.ResourceCPU) + share(m.requests, all, corev1.ResourceMemory)}
 		for _, p := range places {
 			if m.may(p.node) {
 				choices[i].places = append(choices[i].places, p)
@@ -92,9 +92,9 @@ func pack(movers []mover, places []*place) (left []mover) {
 		return cmp.Or(cmp.Compare(len(a.places), len(b.places)), cmp.Compare(b.size, a.size), cmp.Compare(a.name, b.name))
 	})
 	for _, c := range choices {
-		at := slices.IndexFunc(c.places, func(p *place) bool { return p.holds(c.requests) })
+		at := slices.IndexFunc(c.places, func(p *targetNode) bool { return p.holds(c.requests) })
 		if at < 0 {
-			left = append(left, *c.mover)
+			left = append(left, *c.displacedPod)
 			continue
 		}
 		subtract(c.places[at].free, c.requests)
@@ -112,7 +112,7 @@ func share(part, whole corev1.ResourceList, name corev1.ResourceName) float64 {
 }
 
 // requested returns the sum of the pods' requests.
-func requested(movers []mover) corev1.ResourceList {
+func requested(movers []displacedPod) corev1.ResourceList {
 	all := corev1.ResourceList{}
 	for i := range movers {
 		add(all, movers[i].requests)

@@ -26,7 +26,7 @@ type scene struct {
 	cloud     *awsfake.Cloud
 	api       *k8sfake.Server
 	baselines *awsfake.Baselines
-	step      *Room
+	step      *Step
 	plan      *plan.Plan
 }
 
@@ -37,7 +37,7 @@ func begin(t *testing.T) *scene {
 			System: []string{"gone", "system"}, Build: []string{"build"},
 		},
 	}}
-	s.step = &Room{EKS: cloud.EKS, Dial: api.Dial, Baselines: s.baselines, Now: cloud.Now}
+	s.step = &Step{EKS: cloud.EKS, Connect: api.Dial, Baselines: s.baselines, Now: cloud.Now}
 	cloud.EKS.Group("system", size(1, 2, 4), map[string]string{ownership.LabelSystemNode: "true"})
 	build := cloud.EKS.Group("build", size(0, 0, 3), map[string]string{ownership.LabelBuild: "true"})
 	build.Taints = []types.Taint{{Key: new("dedicated"), Value: new("build"), Effect: types.TaintEffectNoSchedule}}
@@ -102,7 +102,7 @@ func (s *scene) karpenter(pods ...string) {
 
 func (s *scene) call() (string, outcome.Progress, error) {
 	s.Helper()
-	return s.part("room")
+	return s.part("capacity")
 }
 
 func (s *scene) part(name string) (string, outcome.Progress, error) {

@@ -25,7 +25,7 @@ type group struct {
 	name string
 	size plan.Scaling
 	// samples describe further nodes of the group with their free resources. Each is like one of the existing nodes.
-	samples []*place
+	samples []*targetNode
 	// known reports whether the samples' sizes are those of real nodes.
 	known bool
 	// coming counts the nodes that EKS was asked for and that are not Ready. ready counts those that take pods.
@@ -74,14 +74,14 @@ func (r *run) group(live *types.Nodegroup, seen *survey) *group {
 	}
 	g.coming += max(0, missing)
 	if !g.known {
-		g.samples = []*place{guess(live, seen)}
+		g.samples = []*targetNode{guess(live, seen)}
 		g.known = len(g.samples[0].free) > 0
 	}
 	return g
 }
 
 // sample returns a further node of the group, like a given node except for its name.
-func sample(live *types.Nodegroup, like *corev1.Node, labels map[string]string, seen *survey) *place {
+func sample(live *types.Nodegroup, like *corev1.Node, labels map[string]string, seen *survey) *targetNode {
 	node := &corev1.Node{}
 	node.Labels = maps.Clone(labels)
 	maps.Copy(node.Labels, live.Labels)
@@ -95,16 +95,16 @@ func sample(live *types.Nodegroup, like *corev1.Node, labels map[string]string, 
 		}
 	}
 	if like == nil {
-		return &place{node, nil}
+		return &targetNode{node, nil}
 	}
 	free := like.Status.Allocatable.DeepCopy()
 	subtract(free, seen.daemons[like.Name])
-	return &place{node, free}
+	return &targetNode{node, free}
 }
 
 // guess returns a node of a group without nodes. It has the size of another node of the group's instance type, or an
 // unknown size.
-func guess(live *types.Nodegroup, seen *survey) *place {
+func guess(live *types.Nodegroup, seen *survey) *targetNode {
 	labels := map[string]string{corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64", ownership.LabelNodeGroup: *live.NodegroupName}
 	if strings.Contains(string(live.AmiType), "ARM") {
 		labels[corev1.LabelArchStable] = "arm64"
@@ -120,17 +120,17 @@ func guess(live *types.Nodegroup, seen *survey) *place {
 }
 
 // admits reports whether a pod may run on a node of the group, whatever the node's size.
-func (g *group) admits(m mover) bool {
-	return slices.ContainsFunc(g.samples, func(p *place) bool { return m.may(p.node) })
+func (g *group) admits(m displacedPod) bool {
+	return slices.ContainsFunc(g.samples, func(p *targetNode) bool { return m.may(p.node) })
 }
 
 // further assigns pods to one more node and returns the pods that are left. The nodes of a group differ in their zones,
 // and further adds nodes in these zones in turn.
-func (g *group) further(left []mover) []mover {
+func (g *group) further(left []displacedPod) []displacedPod {
 	for range g.samples {
 		one := g.samples[g.next%len(g.samples)].clone()
 		g.next++
-		if rest := pack(left, []*place{one}); len(rest) < len(left) {
+		if rest := binPack(left, []*targetNode{one}); len(rest) < len(left) {
 			return rest
 		}
 	}
@@ -139,7 +139,7 @@ func (g *group) further(left []mover) []mover {
 
 // grow adds nodes to groups, at most as many as most returns for each, as long as every new node takes a pod. It
 // returns the pods that are left.
-func grow(left []mover, groups []*group, most func(*group) int, added func(*group) *int) []mover {
+func grow(left []displacedPod, groups []*group, most func(*group) int, added func(*group) *int) []displacedPod {
 	for _, g := range groups {
 		for n := most(g); n > 0 && len(left) > 0; n-- {
 			rest := g.further(left)

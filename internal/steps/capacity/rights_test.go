@@ -17,11 +17,11 @@ func TestMain(m *testing.M) { k8stest.Main(m) }
 // The step works with the rights of its function, on objects as a real API server returns them.
 func TestOnARealAPIServer(t *testing.T) {
 	cluster, cloud := k8stest.New(t), awsfake.New()
-	step := &Room{EKS: cloud.EKS, Dial: cluster.Connector("nodegroups"), Baselines: awsfake.NewBaselines(cloud), Now: time.Now}
+	step := &Step{EKS: cloud.EKS, Connect: cluster.Connector("nodegroups"), Baselines: awsfake.NewBaselines(cloud), Now: time.Now}
 	p := &plan.Plan{Rack: "demo", Cluster: plan.Cluster{Name: "demo"}, Nodegroups: plan.Nodegroups{System: []string{"system"}}}
 	run := func(wait bool, changes int) {
 		t.Helper()
-		progress, err := step.Run(t.Context(), p, "room")
+		progress, err := step.Run(t.Context(), p, "capacity")
 		if err != nil || len(progress.Changes) != changes || (progress.Wait > 0) != wait {
 			t.Errorf("%+v, %v", progress, err)
 		}

@@ -16,12 +16,12 @@ import (
 // shortage describes the missing capacity.
 type shortage struct {
 	rack, cluster string
-	movers        []mover
+	movers        []displacedPod
 	// free is what the other nodes had before any of these pods was assigned to them.
 	free corev1.ResourceList
 	// waiting are the pods that do not fit on the other nodes. left are those that do not fit with the groups at their
 	// maximum either.
-	waiting, left []mover
+	waiting, left []displacedPod
 	// groups are the system groups, which can grow. builds are the build groups, of which only nodes that are starting
 	// count.
 	groups, builds []*group
@@ -70,7 +70,7 @@ func (s *shortage) remedy() string {
 			all = append(all, fmt.Sprintf("scale node group %s to 1 node: it has none, and how much one holds is unknown", g.name))
 		}
 	}
-	var kept, large []mover
+	var kept, large []displacedPod
 	for _, m := range rest {
 		if slices.ContainsFunc(s.groups, func(g *group) bool { return g.admits(m) }) {
 			large = append(large, m)
@@ -93,7 +93,7 @@ func (s *shortage) remedy() string {
 }
 
 // some names the first few pods with their requests.
-func some(movers []mover) string {
+func some(movers []displacedPod) string {
 	const most = 5
 	var all []string
 	for _, m := range movers[:min(len(movers), most)] {

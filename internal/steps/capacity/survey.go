@@ -18,8 +18,8 @@ import (
 type survey struct {
 	// movers are the pods that have to leave. places are the nodes that may take them: Ready, not cordoned, not
 	// Karpenter's.
-	movers []mover
-	places []*place
+	movers []displacedPod
+	places []*targetNode
 	// nodes are all nodes, sorted by name.
 	nodes []*corev1.Node
 	// daemons are the requests of the DaemonSets' pods on each node. A further node of the same kind has that much less
@@ -42,7 +42,7 @@ func leaving(ctx context.Context, client *k8s.Client, foreign []string) (map[str
 
 func look(ctx context.Context, client *k8s.Client, leaving map[string]bool) (*survey, error) {
 	s := &survey{daemons: map[string]corev1.ResourceList{}}
-	byName := map[string]*place{}
+	byName := map[string]*targetNode{}
 	err := client.Each(ctx, k8s.Node, "", "", func(object *unstructured.Unstructured) error {
 		node := &corev1.Node{}
 		if err := decode(object, node); err != nil {
@@ -51,7 +51,7 @@ func look(ctx context.Context, client *k8s.Client, leaving map[string]bool) (*su
 		s.nodes = append(s.nodes, node)
 		if _, karpenters := node.Labels[ownership.LabelPool]; !karpenters && ready(node) && !node.Spec.Unschedulable &&
 			node.DeletionTimestamp == nil {
-			byName[node.Name] = &place{node, node.Status.Allocatable.DeepCopy()}
+			byName[node.Name] = &targetNode{node, node.Status.Allocatable.DeepCopy()}
 			s.places = append(s.places, byName[node.Name])
 		}
 		return nil
@@ -60,7 +60,7 @@ func look(ctx context.Context, client *k8s.Client, leaving map[string]bool) (*su
 		return nil, err
 	}
 	slices.SortFunc(s.nodes, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
-	slices.SortFunc(s.places, func(a, b *place) int { return strings.Compare(a.node.Name, b.node.Name) })
+	slices.SortFunc(s.places, func(a, b *targetNode) int { return strings.Compare(a.node.Name, b.node.Name) })
 	return s, client.Each(ctx, k8s.Pod, "", "", func(object *unstructured.Unstructured) error {
 		pod := &corev1.Pod{}
 		if err := decode(object, pod); err != nil {
@@ -72,7 +72,7 @@ func look(ctx context.Context, client *k8s.Client, leaving map[string]bool) (*su
 }
 
 // count adds one pod to the survey: as a pod that has to move, or as one that uses a node's resources.
-func (s *survey) count(pod *corev1.Pod, leaves bool, on *place) {
+func (s *survey) count(pod *corev1.Pod, leaves bool, on *targetNode) {
 	node := pod.Spec.NodeName
 	if node == "" || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return
@@ -90,7 +90,7 @@ func (s *survey) count(pod *corev1.Pod, leaves bool, on *place) {
 	// A static pod belongs to its node. A pod that is being deleted leaves on its own, and its replacement is counted
 	// where it runs.
 	case leaves && !daemon && !ownedBy(pod, "Node") && pod.DeletionTimestamp == nil:
-		s.movers = append(s.movers, newMover(pod))
+		s.movers = append(s.movers, newDisplacedPod(pod))
 	}
 }
 
@@ -98,7 +98,7 @@ func (s *survey) count(pod *corev1.Pod, leaves bool, on *place) {
 func (s *survey) free() corev1.ResourceList {
 	all := corev1.ResourceList{}
 	for _, p := range s.places {
-		if slices.ContainsFunc(s.movers, func(m mover) bool { return m.may(p.node) }) {
+		if slices.ContainsFunc(s.movers, func(m displacedPod) bool { return m.may(p.node) }) {
 			add(all, p.free)
 		}
 	}

@@ -33,25 +33,21 @@ const (
 
 // Step installs, upgrades, repairs and removes Karpenter, and the device plugin.
 type Step struct {
-	connect   k8s.Connector
-	baselines outcome.Baselines
-	self      admin.Function
-	now       func() time.Time
-}
-
-// New returns the step. connect opens the plan's cluster, self is the function that runs the step, now is the clock.
-func New(connect k8s.Connector, baselines outcome.Baselines, self admin.Function, now func() time.Time) *Step {
-	return &Step{connect: connect, baselines: baselines, self: self, now: now}
+	Connect   k8s.Connector
+	Baselines outcome.Baselines
+	// Self is the function that runs the step.
+	Self admin.Function
+	Now  func() time.Time
 }
 
 // Run does one part of the step.
 func (s *Step) Run(ctx context.Context, p *plan.Plan, part string) (outcome.Progress, error) {
 	progress, err := s.run(ctx, p, part)
-	return progress.Until(s.self.Refused(ctx, p.Cluster, err))
+	return progress.Until(s.Self.Refused(ctx, p.Cluster, err))
 }
 
 func (s *Step) run(ctx context.Context, p *plan.Plan, part string) (outcome.Progress, error) {
-	client, err := s.connect(ctx, p.Cluster)
+	client, err := s.Connect(ctx, p.Cluster)
 	if err != nil {
 		return outcome.Progress{}, err
 	}
@@ -97,7 +93,7 @@ func (r *run) crds(ctx context.Context) (outcome.Progress, error) {
 	if err != nil {
 		return r.progress, err
 	}
-	if err := r.ensure(ctx, wanted, r.client.ForeignCRDs); err != nil {
+	if err := r.ensure(ctx, wanted, r.client.UnmanagedCRDs); err != nil {
 		return r.progress, err
 	}
 	return r.established(ctx)
@@ -179,7 +175,7 @@ func withReplicas(release plan.Release, replicas int) map[string]any {
 
 // install installs or upgrades the controller's release to the plan's values.
 func (r *run) install(ctx context.Context, wanted rendered) error {
-	return r.ensure(ctx, wanted, func(ctx context.Context) ([]string, error) { return r.client.ForeignKarpenter(ctx, r.plan.Rack) })
+	return r.ensure(ctx, wanted, func(ctx context.Context) ([]string, error) { return r.client.UnmanagedKarpenter(ctx, r.plan.Rack) })
 }
 
 // rollout says why the controller's pods are not Ready yet; empty if they are.

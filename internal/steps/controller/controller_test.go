@@ -59,7 +59,8 @@ func begin(t *testing.T) *scene {
 func (s *scene) as(config *rest.Config) *Step {
 	now := func() time.Time { return s.clock }
 	self := admin.Function{Name: "controller", Principal: principal, EKS: s.eks, Now: now}
-	return New(func(context.Context, plan.Cluster) (*k8s.Client, error) { return k8s.New(config) }, s.baselines, self, now)
+	connect := func(context.Context, plan.Cluster) (*k8s.Client, error) { return k8s.New(config) }
+	return &Step{Connect: connect, Baselines: s.baselines, Self: self, Now: now}
 }
 
 func (s *scene) end() {

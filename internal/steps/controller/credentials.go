@@ -47,10 +47,10 @@ func (r *run) admitAgain(ctx context.Context, deployment *unstructured.Unstructu
 	}
 	note := strings.Join(subjects, ", ") + ": admitted without " + variable + ", so without credentials"
 	last, err := time.Parse(time.RFC3339, deployment.GetAnnotations()[ownership.AnnotationPodsDeleted])
-	if err == nil && r.now().Before(last.Add(again)) {
+	if err == nil && r.Now().Before(last.Add(again)) {
 		return note, nil
 	}
-	if err := r.client.Annotate(ctx, k8s.Deployment, deployment, ownership.AnnotationPodsDeleted, r.now().UTC().Format(time.RFC3339)); err != nil {
+	if err := r.client.Annotate(ctx, k8s.Deployment, deployment, ownership.AnnotationPodsDeleted, r.Now().UTC().Format(time.RFC3339)); err != nil {
 		return "", err
 	}
 	for i := range bare {

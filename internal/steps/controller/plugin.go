@@ -15,7 +15,7 @@ func (r *run) plugin(ctx context.Context) (outcome.Progress, error) {
 	if r.plan.Controller.DevicePlugin == nil {
 		return r.progress, r.removePlugin(ctx)
 	}
-	if err := r.client.RefuseForeignDevicePlugin(ctx, r.plan.Rack); err != nil {
+	if err := r.client.RefuseUnmanagedDevicePlugin(ctx, r.plan.Rack); err != nil {
 		return r.progress, err
 	}
 	applied, err := r.client.Apply(ctx, r.plan.Rack, r.plan.Controller.DevicePlugin)

@@ -172,7 +172,7 @@ func TestAReleaseThatCannotBeRepaired(t *testing.T) {
 			"template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"a": "b"}},
 				"spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "i"}}}}}})
 	s.baselines = k8stest.Baselines{}
-	s.step.baselines = s.baselines
+	s.step.Baselines = s.baselines
 	if progress := s.run(PartServe); progress.Wait != 0 || !strings.Contains(fmt.Sprint(progress.Incidents), "Deployment/default/theirs") {
 		t.Errorf("%+v", progress)
 	}
@@ -200,7 +200,7 @@ func TestInterruptedServe(t *testing.T) {
 	s := removing(t)
 	awsfake.Interrupted(t, func() (*awsfake.Cloud, func() (bool, error)) {
 		cloud := awsfake.New()
-		s.step.baselines = awsfake.NewBaselines(cloud)
+		s.step.Baselines = awsfake.NewBaselines(cloud)
 		s.scale(0)
 		s.RolledOut(deployment)
 		ready := false
@@ -215,6 +215,6 @@ func TestInterruptedServe(t *testing.T) {
 		}
 	}, func(cloud *awsfake.Cloud) any {
 		typed, err := k8s.AsDeployment(s.Get(deployment))
-		return fmt.Sprint(*typed.Spec.Replicas, err, s.step.baselines.(*awsfake.Baselines).Kept)
+		return fmt.Sprint(*typed.Spec.Replicas, err, s.step.Baselines.(*awsfake.Baselines).Kept)
 	})
 }

@@ -24,7 +24,7 @@ func notFound(err error) bool { return errors.As(err, new(*types.ResourceNotFoun
 // entry creates or repairs the access entry that lets nodes with the node role join the cluster. It returns when the
 // entry was created; nil for an administrator's entry. An access entry's type cannot be changed, and an entry binds to
 // the role as it was when the entry was created. So an entry of the wrong type or of an earlier role is replaced.
-func (i *Infrastructure) entry(ctx context.Context, p *plan.Plan, role *iamtypes.Role, progress *outcome.Progress) (*time.Time, error) {
+func (i *Step) entry(ctx context.Context, p *plan.Plan, role *iamtypes.Role, progress *outcome.Progress) (*time.Time, error) {
 	live, err := i.EKS.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: role.Arn})
 	if err != nil && !notFound(err) {
 		return nil, fmt.Errorf("access entry %s: describe: %w", *role.Arn, err)
@@ -58,7 +58,7 @@ func (i *Infrastructure) entry(ctx context.Context, p *plan.Plan, role *iamtypes
 
 // unknownToEKS turns EKS's refusal of a new role into a wait: EKS learns of a role some 10 s after its creation.
 // Terraform's AWS provider waits for the same two error texts.
-func (i *Infrastructure) unknownToEKS(role *iamtypes.Role, err error) error {
+func (i *Step) unknownToEKS(role *iamtypes.Role, err error) error {
 	var invalid *types.InvalidParameterException
 	if !errors.As(err, &invalid) {
 		return err
@@ -81,7 +81,7 @@ func working(entry *types.AccessEntry, role *iamtypes.Role) bool {
 	return entry.CreatedAt == nil || role.CreateDate == nil || !role.CreateDate.After(*entry.CreatedAt)
 }
 
-func (i *Infrastructure) deleteEntry(ctx context.Context, p *plan.Plan, principal string) error {
+func (i *Step) deleteEntry(ctx context.Context, p *plan.Plan, principal string) error {
 	_, err := i.EKS.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: &principal})
 	if err != nil && !notFound(err) {
 		return fmt.Errorf("access entry %s: delete: %w", principal, err)
@@ -90,7 +90,7 @@ func (i *Infrastructure) deleteEntry(ctx context.Context, p *plan.Plan, principa
 }
 
 // removeEntry deletes the access entry if Sawhorse made it.
-func (i *Infrastructure) removeEntry(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
+func (i *Step) removeEntry(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
 	principal := p.Infrastructure.Nodes.ARN
 	live, err := i.EKS.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: &principal})
 	if notFound(err) {
@@ -110,7 +110,7 @@ func (i *Infrastructure) removeEntry(ctx context.Context, p *plan.Plan, progress
 }
 
 // association returns the Pod Identity association of Karpenter's service account; nil if there is none.
-func (i *Infrastructure) association(ctx context.Context, p *plan.Plan) (*types.PodIdentityAssociation, error) {
+func (i *Step) association(ctx context.Context, p *plan.Plan) (*types.PodIdentityAssociation, error) {
 	out, err := i.EKS.ListPodIdentityAssociations(ctx, &eks.ListPodIdentityAssociationsInput{
 		ClusterName: &p.Cluster.Name, Namespace: new(ownership.Namespace), ServiceAccount: new(ownership.ServiceAccount),
 	})
@@ -137,7 +137,7 @@ func (i *Infrastructure) association(ctx context.Context, p *plan.Plan) (*types.
 
 // associate gives the controller its credentials through EKS Pod Identity, and returns when the association was created
 // or last changed.
-func (i *Infrastructure) associate(ctx context.Context, p *plan.Plan, role *iamtypes.Role, progress *outcome.Progress) (*time.Time, error) {
+func (i *Step) associate(ctx context.Context, p *plan.Plan, role *iamtypes.Role, progress *outcome.Progress) (*time.Time, error) {
 	live, err := i.association(ctx, p)
 	if err != nil {
 		return nil, err
@@ -179,7 +179,7 @@ func (i *Infrastructure) associate(ctx context.Context, p *plan.Plan, role *iamt
 }
 
 // dissociate deletes the association if Sawhorse made it.
-func (i *Infrastructure) dissociate(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
+func (i *Step) dissociate(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
 	live, err := i.association(ctx, p)
 	if err != nil || live == nil || !ours(p, live.Tags) {
 		return err

@@ -47,8 +47,8 @@ type EKS interface {
 	TagResource(context.Context, *eks.TagResourceInput, ...func(*eks.Options)) (*eks.TagResourceOutput, error)
 }
 
-// Infrastructure creates and removes the roles, the controller's credentials and the nodes' access entry.
-type Infrastructure struct {
+// Step creates and removes the roles, the controller's credentials and the nodes' access entry.
+type Step struct {
 	IAM IAM
 	EKS EKS
 	// ControllerBoundary and NodeBoundary are the ARNs of the roles' permissions boundaries. The function's own policy
@@ -64,7 +64,7 @@ type Infrastructure struct {
 const poll = 5 * time.Second
 
 // Run creates the roles, the credentials and the nodes' access entry in this order, or removes them in reverse.
-func (i *Infrastructure) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progress, error) {
+func (i *Step) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progress, error) {
 	if !p.Infrastructure.Present {
 		progress, err := i.remove(ctx, p)
 		return progress.Until(err)
@@ -74,7 +74,7 @@ func (i *Infrastructure) Run(ctx context.Context, p *plan.Plan, _ string) (outco
 	return progress.Until(err)
 }
 
-func (i *Infrastructure) create(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
+func (i *Step) create(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
 	controller, err := i.role(ctx, p, wantedRole{p.Infrastructure.Controller, i.ControllerBoundary}, progress)
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (i *Infrastructure) create(ctx context.Context, p *plan.Plan, progress *out
 //   - A pod gets credentials only at admission, and EKS's webhook learns of an association seconds after its creation.
 //   - A role's policies reach EC2 seconds after they were put, and Karpenter caches EC2's refusal for 30 minutes.
 //   - The deletion of an earlier access entry may delete the new one too.
-func (i *Infrastructure) settled(made []*time.Time) error {
+func (i *Step) settled(made []*time.Time) error {
 	var left time.Duration
 	for _, at := range made {
 		if at != nil {
@@ -117,7 +117,7 @@ func (i *Infrastructure) settled(made []*time.Time) error {
 	return outcome.NotYet(min(left, 2*poll), "Karpenter's credentials and access are new, and must be known everywhere before it starts")
 }
 
-func (i *Infrastructure) remove(ctx context.Context, p *plan.Plan) (outcome.Progress, error) {
+func (i *Step) remove(ctx context.Context, p *plan.Plan) (outcome.Progress, error) {
 	var progress outcome.Progress
 	if err := i.dissociate(ctx, p, &progress); err != nil {
 		return progress, err

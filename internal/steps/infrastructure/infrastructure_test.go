@@ -59,13 +59,13 @@ func document(action string) plan.Document {
 	return plan.Document{"Version": "2012-10-17", "Statement": []any{map[string]any{"Effect": "Allow", "Action": []any{action}}}}
 }
 
-func begin() (*awsfake.Cloud, *Infrastructure) {
+func begin() (*awsfake.Cloud, *Step) {
 	cloud := awsfake.New()
 	cloud.EKS.Cluster.AccessConfig.AuthenticationMode = types.AuthenticationModeApiAndConfigMap
-	return cloud, &Infrastructure{IAM: cloud.IAM, EKS: cloud.EKS, ControllerBoundary: controllerBound, NodeBoundary: nodeBound, Delay: 15 * time.Second, Deletions: awsfake.NewDeletions(cloud), Now: cloud.Now}
+	return cloud, &Step{IAM: cloud.IAM, EKS: cloud.EKS, ControllerBoundary: controllerBound, NodeBoundary: nodeBound, Delay: 15 * time.Second, Deletions: awsfake.NewDeletions(cloud), Now: cloud.Now}
 }
 
-func run(t *testing.T, i *Infrastructure, p *plan.Plan) (outcome.Progress, string) {
+func run(t *testing.T, i *Step, p *plan.Plan) (outcome.Progress, string) {
 	t.Helper()
 	progress, err := i.Run(t.Context(), p, "")
 	if err != nil {
@@ -78,7 +78,7 @@ func run(t *testing.T, i *Infrastructure, p *plan.Plan) (outcome.Progress, strin
 	return progress, strings.Join(got, ", ")
 }
 
-func unchanged(t *testing.T, cloud *awsfake.Cloud, i *Infrastructure, p *plan.Plan) {
+func unchanged(t *testing.T, cloud *awsfake.Cloud, i *Step, p *plan.Plan) {
 	t.Helper()
 	cloud.Forget()
 	if _, changes := run(t, i, p); changes != "" || len(cloud.Writes()) > 0 {

@@ -29,7 +29,7 @@ type wantedRole struct {
 func noSuchEntity(err error) bool { return errors.As(err, new(*types.NoSuchEntityException)) }
 
 // find returns a role, nil if there is none, and whether it is ours.
-func (i *Infrastructure) find(ctx context.Context, p *plan.Plan, name string) (*types.Role, bool, error) {
+func (i *Step) find(ctx context.Context, p *plan.Plan, name string) (*types.Role, bool, error) {
 	out, err := i.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: &name})
 	if noSuchEntity(err) {
 		return nil, false, nil
@@ -41,7 +41,7 @@ func (i *Infrastructure) find(ctx context.Context, p *plan.Plan, name string) (*
 }
 
 // role creates or repairs one role and returns it.
-func (i *Infrastructure) role(ctx context.Context, p *plan.Plan, wanted wantedRole, progress *outcome.Progress) (*types.Role, error) {
+func (i *Step) role(ctx context.Context, p *plan.Plan, wanted wantedRole, progress *outcome.Progress) (*types.Role, error) {
 	live, owned, err := i.find(ctx, p, wanted.Name)
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (i *Infrastructure) role(ctx context.Context, p *plan.Plan, wanted wantedRo
 
 // refuseDeleted returns a wait if a role is one that Sawhorse deleted less than a minute ago. IAM's replicas may still
 // return it, and every write about it fails.
-func (i *Infrastructure) refuseDeleted(ctx context.Context, p *plan.Plan, live *types.Role) error {
+func (i *Step) refuseDeleted(ctx context.Context, p *plan.Plan, live *types.Role) error {
 	at, err := i.Deletions.Deletion(ctx, p.Rack, *live.RoleName)
 	if err != nil || !outcome.Young(&at, i.Now()) || !noted(at, live) {
 		return err
@@ -90,7 +90,7 @@ func noted(at time.Time, live *types.Role) bool {
 // tooEarly turns the error of a call about a new role into a wait. IAM's replicas lag: one that does not know the role
 // answers NoSuchEntity, or checks rights for a role without a path, which this function does not have, and answers
 // AccessDenied. An error about a missing policy is returned as it is.
-func (i *Infrastructure) tooEarly(role *types.Role, err error) error {
+func (i *Step) tooEarly(role *types.Role, err error) error {
 	var missing *types.NoSuchEntityException
 	var api smithy.APIError
 	unknown := errors.As(err, &missing) && strings.Contains(missing.ErrorMessage(), "role with name")
@@ -104,7 +104,7 @@ func (i *Infrastructure) tooEarly(role *types.Role, err error) error {
 // repairRole corrects the permissions boundary, the trust policy and the tags of a role of ours. The boundary comes
 // first: without it this function may not write the role's policies. The boundary's ARN changes when the stack is
 // removed and deployed again.
-func (i *Infrastructure) repairRole(ctx context.Context, p *plan.Plan, live *types.Role, wanted wantedRole, progress *outcome.Progress) error {
+func (i *Step) repairRole(ctx context.Context, p *plan.Plan, live *types.Role, wanted wantedRole, progress *outcome.Progress) error {
 	if b := live.PermissionsBoundary; b == nil || b.PermissionsBoundaryArn == nil || *b.PermissionsBoundaryArn != wanted.boundary {
 		_, err := i.IAM.PutRolePermissionsBoundary(ctx, &iam.PutRolePermissionsBoundaryInput{
 			RoleName: &wanted.Name, PermissionsBoundary: &wanted.boundary,
@@ -126,7 +126,7 @@ func (i *Infrastructure) repairRole(ctx context.Context, p *plan.Plan, live *typ
 	return i.tagRole(ctx, p, live, progress)
 }
 
-func (i *Infrastructure) createRole(ctx context.Context, p *plan.Plan, wanted wantedRole) (*types.Role, error) {
+func (i *Step) createRole(ctx context.Context, p *plan.Plan, wanted wantedRole) (*types.Role, error) {
 	input := &iam.CreateRoleInput{
 		RoleName: &wanted.Name, Path: new(ownership.IAMPath), Description: &wanted.Description,
 		AssumeRolePolicyDocument: new(wanted.Trust.JSON()), PermissionsBoundary: &wanted.boundary, Tags: iamTags(p.Infrastructure.Tags),
@@ -143,7 +143,7 @@ func (i *Infrastructure) createRole(ctx context.Context, p *plan.Plan, wanted wa
 }
 
 // inline puts the wanted inline policies and deletes all others: the role is ours, so its policies are too.
-func (i *Infrastructure) inline(ctx context.Context, wanted wantedRole, progress *outcome.Progress) error {
+func (i *Step) inline(ctx context.Context, wanted wantedRole, progress *outcome.Progress) error {
 	live, err := i.inlineNames(ctx, wanted.Name)
 	if err != nil {
 		return err
@@ -179,7 +179,7 @@ func (i *Infrastructure) inline(ctx context.Context, wanted wantedRole, progress
 	return nil
 }
 
-func (i *Infrastructure) inlineNames(ctx context.Context, role string) ([]string, error) {
+func (i *Step) inlineNames(ctx context.Context, role string) ([]string, error) {
 	var all []string
 	for pages := iam.NewListRolePoliciesPaginator(i.IAM, &iam.ListRolePoliciesInput{RoleName: &role}); pages.HasMorePages(); {
 		page, err := pages.NextPage(ctx)
@@ -191,7 +191,7 @@ func (i *Infrastructure) inlineNames(ctx context.Context, role string) ([]string
 	return all, nil
 }
 
-func (i *Infrastructure) deleteInline(ctx context.Context, role, name string) error {
+func (i *Step) deleteInline(ctx context.Context, role, name string) error {
 	_, err := i.IAM.DeleteRolePolicy(ctx, &iam.DeleteRolePolicyInput{RoleName: &role, PolicyName: &name})
 	if err != nil && !noSuchEntity(err) {
 		return fmt.Errorf("role %s: delete policy %s: %w", role, name, err)
@@ -200,7 +200,7 @@ func (i *Infrastructure) deleteInline(ctx context.Context, role, name string) er
 }
 
 // attach attaches the wanted managed policies and detaches others.
-func (i *Infrastructure) attach(ctx context.Context, wanted wantedRole, progress *outcome.Progress) error {
+func (i *Step) attach(ctx context.Context, wanted wantedRole, progress *outcome.Progress) error {
 	live, err := i.attachedARNs(ctx, wanted.Name)
 	if err != nil {
 		return err
@@ -226,7 +226,7 @@ func (i *Infrastructure) attach(ctx context.Context, wanted wantedRole, progress
 	return nil
 }
 
-func (i *Infrastructure) attachedARNs(ctx context.Context, role string) ([]string, error) {
+func (i *Step) attachedARNs(ctx context.Context, role string) ([]string, error) {
 	var all []string
 	for pages := iam.NewListAttachedRolePoliciesPaginator(i.IAM, &iam.ListAttachedRolePoliciesInput{RoleName: &role}); pages.HasMorePages(); {
 		page, err := pages.NextPage(ctx)
@@ -240,7 +240,7 @@ func (i *Infrastructure) attachedARNs(ctx context.Context, role string) ([]strin
 	return all, nil
 }
 
-func (i *Infrastructure) detach(ctx context.Context, role, arn string) error {
+func (i *Step) detach(ctx context.Context, role, arn string) error {
 	_, err := i.IAM.DetachRolePolicy(ctx, &iam.DetachRolePolicyInput{RoleName: &role, PolicyArn: &arn})
 	if err != nil && !noSuchEntity(err) {
 		return fmt.Errorf("role %s: detach %s: %w", role, arn, err)
@@ -250,7 +250,7 @@ func (i *Infrastructure) detach(ctx context.Context, role, arn string) error {
 
 // removeRole deletes a role of ours with its policies. It returns busy while an instance profile holds the role:
 // Karpenter deletes its profiles with the EC2NodeClass, and IAM may lag behind.
-func (i *Infrastructure) removeRole(ctx context.Context, p *plan.Plan, name string, progress *outcome.Progress) (busy bool, err error) {
+func (i *Step) removeRole(ctx context.Context, p *plan.Plan, name string, progress *outcome.Progress) (busy bool, err error) {
 	live, owned, err := i.find(ctx, p, name)
 	if err != nil || live == nil || !owned {
 		return false, err
@@ -279,7 +279,7 @@ func (i *Infrastructure) removeRole(ctx context.Context, p *plan.Plan, name stri
 }
 
 // removePolicies deletes the inline policies of a role and detaches its managed ones.
-func (i *Infrastructure) removePolicies(ctx context.Context, role string) error {
+func (i *Step) removePolicies(ctx context.Context, role string) error {
 	inline, err := i.inlineNames(ctx, role)
 	if err != nil {
 		return err
@@ -306,7 +306,7 @@ const renoteAfter = 5 * time.Minute
 
 // noteDeletion records that a role is about to be deleted. It keeps the record of an attempt that has just been made:
 // with a new time for each attempt, a refusal that does not end would look new each time.
-func (i *Infrastructure) noteDeletion(ctx context.Context, p *plan.Plan, live *types.Role) error {
+func (i *Step) noteDeletion(ctx context.Context, p *plan.Plan, live *types.Role) error {
 	at, err := i.Deletions.Deletion(ctx, p.Rack, *live.RoleName)
 	if err != nil || noted(at, live) && i.Now().Sub(at) < renoteAfter {
 		return err
@@ -317,7 +317,7 @@ func (i *Infrastructure) noteDeletion(ctx context.Context, p *plan.Plan, live *t
 // tooLate turns the error of a call about a role that has just been deleted into a wait. The answer to that deletion was
 // lost, and IAM's replicas may still return the role for some seconds while writes about it answer NoSuchEntity or
 // AccessDenied.
-func (i *Infrastructure) tooLate(ctx context.Context, p *plan.Plan, live *types.Role, err error) error {
+func (i *Step) tooLate(ctx context.Context, p *plan.Plan, live *types.Role, err error) error {
 	var api smithy.APIError
 	if !noSuchEntity(err) && (!errors.As(err, &api) || api.ErrorCode() != "AccessDenied") {
 		return err
@@ -327,7 +327,7 @@ func (i *Infrastructure) tooLate(ctx context.Context, p *plan.Plan, live *types.
 
 // gone reports whether the role no longer exists. The answer to DeleteRole does not tell: if the first answer was lost,
 // the SDK retries, and IAM checks rights for a missing role as for one without a path, so it answers AccessDenied.
-func (i *Infrastructure) gone(ctx context.Context, role string) (bool, error) {
+func (i *Step) gone(ctx context.Context, role string) (bool, error) {
 	_, err := i.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: &role})
 	if noSuchEntity(err) {
 		return true, nil

@@ -15,7 +15,7 @@ import (
 )
 
 // tagRole adds missing tags to a role of ours.
-func (i *Infrastructure) tagRole(ctx context.Context, p *plan.Plan, live *types.Role, progress *outcome.Progress) error {
+func (i *Step) tagRole(ctx context.Context, p *plan.Plan, live *types.Role, progress *outcome.Progress) error {
 	lacking := outcome.LackingTags(roleTags(live), p.Infrastructure.Tags)
 	if lacking == nil {
 		return nil
@@ -28,7 +28,7 @@ func (i *Infrastructure) tagRole(ctx context.Context, p *plan.Plan, live *types.
 }
 
 // tagEKS does the same for an access entry or a Pod Identity association.
-func (i *Infrastructure) tagEKS(ctx context.Context, p *plan.Plan, arn *string, live map[string]string, subject string, progress *outcome.Progress) error {
+func (i *Step) tagEKS(ctx context.Context, p *plan.Plan, arn *string, live map[string]string, subject string, progress *outcome.Progress) error {
 	lacking := outcome.LackingTags(live, p.Infrastructure.Tags)
 	if lacking == nil {
 		return nil

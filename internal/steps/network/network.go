@@ -23,8 +23,8 @@ type EC2 interface {
 	DeleteTags(context.Context, *ec2.DeleteTagsInput, ...func(*ec2.Options)) (*ec2.DeleteTagsOutput, error)
 }
 
-// Network tags and untags subnets and security groups.
-type Network struct {
+// Step tags and untags subnets and security groups.
+type Step struct {
 	EC2 EC2
 	// Baselines records which resources Sawhorse tagged. It removes the tag only from those.
 	Baselines outcome.Baselines
@@ -32,7 +32,7 @@ type Network struct {
 
 // Run tags the resources that the plan lists, and untags those that Sawhorse tagged earlier and the plan no longer
 // lists.
-func (n *Network) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progress, error) {
+func (n *Step) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progress, error) {
 	var progress outcome.Progress
 	wanted := slices.Concat(p.Network.Subnets, p.Network.SecurityGroups)
 	live, err := n.tagged(ctx)
@@ -81,7 +81,7 @@ func free(p *plan.Plan, live map[string]string, wanted []string) error {
 }
 
 // tagged returns the values of the discovery tag by subnet and security group id, for the whole region.
-func (n *Network) tagged(ctx context.Context) (map[string]string, error) {
+func (n *Step) tagged(ctx context.Context) (map[string]string, error) {
 	found := map[string]string{}
 	pages := ec2.NewDescribeTagsPaginator(n.EC2, &ec2.DescribeTagsInput{Filters: []types.Filter{
 		{Name: new("key"), Values: []string{ownership.TagDiscovery}},
@@ -115,7 +115,7 @@ func discovery(cluster string) []types.Tag {
 	return []types.Tag{{Key: new(ownership.TagDiscovery), Value: &cluster}}
 }
 
-func (n *Network) tag(ctx context.Context, p *plan.Plan, id string) error {
+func (n *Step) tag(ctx context.Context, p *plan.Plan, id string) error {
 	if err := n.Baselines.Keep(ctx, p.Rack, baseline(id), nil); err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (n *Network) tag(ctx context.Context, p *plan.Plan, id string) error {
 	return nil
 }
 
-func (n *Network) untag(ctx context.Context, p *plan.Plan, id string) (bool, error) {
+func (n *Step) untag(ctx context.Context, p *plan.Plan, id string) (bool, error) {
 	_, ours, err := n.Baselines.Get(ctx, p.Rack, baseline(id))
 	if err != nil || !ours {
 		return false, err

@@ -18,13 +18,13 @@ func wanted(subnets ...string) *plan.Plan {
 	}
 }
 
-func begin() (*awsfake.Cloud, *Network) {
+func begin() (*awsfake.Cloud, *Step) {
 	cloud := awsfake.New()
 	cloud.EC2.Tags["subnet-c"] = map[string]string{"Name": "c"}
-	return cloud, &Network{EC2: cloud.EC2, Baselines: awsfake.NewBaselines(cloud)}
+	return cloud, &Step{EC2: cloud.EC2, Baselines: awsfake.NewBaselines(cloud)}
 }
 
-func run(t *testing.T, n *Network, p *plan.Plan, want string) {
+func run(t *testing.T, n *Step, p *plan.Plan, want string) {
 	t.Helper()
 	progress, err := n.Run(t.Context(), p, "")
 	if err != nil {

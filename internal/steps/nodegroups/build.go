@@ -17,12 +17,12 @@ import (
 )
 
 // build scales the build groups to zero, or back to the size that the plan gives or, without one, to the recorded size.
-func (n *Nodegroups) build(ctx context.Context, p *plan.Plan) (outcome.Progress, error) {
+func (n *Step) build(ctx context.Context, p *plan.Plan) (outcome.Progress, error) {
 	var progress outcome.Progress
 	if len(p.Nodegroups.Build) == 0 {
 		return progress, nil
 	}
-	client, err := n.Dial(ctx, p.Cluster)
+	client, err := n.Connect(ctx, p.Cluster)
 	if err != nil {
 		return progress, err
 	}
@@ -55,7 +55,7 @@ func (n *Nodegroups) build(ctx context.Context, p *plan.Plan) (outcome.Progress,
 
 // empty sets a group to min 0, desired 0 once no build runs on its nodes. It does not wait for builds: a later pass
 // continues.
-func (n *Nodegroups) empty(ctx context.Context, p *plan.Plan, client *k8s.Client, group *types.Nodegroup,
+func (n *Step) empty(ctx context.Context, p *plan.Plan, client *k8s.Client, group *types.Nodegroup,
 	progress *outcome.Progress) (bool, error) {
 	name, live := *group.NodegroupName, size(group)
 	if group.Status == types.NodegroupStatusUpdating {
@@ -109,14 +109,14 @@ func (n *Nodegroups) empty(ctx context.Context, p *plan.Plan, client *k8s.Client
 // zero is the wanted size of an emptied group, for the arbiter and for messages.
 const zero = "min 0, desired 0"
 
-func (n *Nodegroups) arbiter() outcome.Arbiter {
+func (n *Step) arbiter() outcome.Arbiter {
 	return outcome.Arbiter{Contests: n.Contests, Now: n.Now}
 }
 
 // restore scales an emptied group back. A group was emptied if it has a baseline. While Karpenter is on, the restore is
 // reported as an incident: build_node_enabled was turned off, or an earlier version of Sawhorse emptied the group
 // although it was off.
-func (n *Nodegroups) restore(ctx context.Context, p *plan.Plan, client *k8s.Client, group *types.Nodegroup,
+func (n *Step) restore(ctx context.Context, p *plan.Plan, client *k8s.Client, group *types.Nodegroup,
 	progress *outcome.Progress) (bool, error) {
 	name := *group.NodegroupName
 	before, err := n.size(ctx, p, name)
@@ -149,7 +149,7 @@ func (n *Nodegroups) restore(ctx context.Context, p *plan.Plan, client *k8s.Clie
 }
 
 // resize asks EKS for a size. It returns false while another update of the group is under way.
-func (n *Nodegroups) resize(ctx context.Context, p *plan.Plan, name string, to plan.Scaling, progress *outcome.Progress) (bool, error) {
+func (n *Step) resize(ctx context.Context, p *plan.Plan, name string, to plan.Scaling, progress *outcome.Progress) (bool, error) {
 	changed, err := n.update(ctx, p, name, &eks.UpdateNodegroupConfigInput{ScalingConfig: &types.NodegroupScalingConfig{
 		MinSize: new(int32(to.Min)), MaxSize: new(int32(to.Max)), DesiredSize: new(int32(to.Desired)),
 	}})
@@ -175,7 +175,7 @@ func size(group *types.Nodegroup) plan.Scaling {
 }
 
 // cordon cordons a group's nodes, or uncordons those that Sawhorse cordoned.
-func (n *Nodegroups) cordon(ctx context.Context, p *plan.Plan, client *k8s.Client, group string, cordoned bool,
+func (n *Step) cordon(ctx context.Context, p *plan.Plan, client *k8s.Client, group string, cordoned bool,
 	progress *outcome.Progress) error {
 	nodes, err := client.List(ctx, k8s.Node, "", ownership.LabelNodeGroup+"="+group)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 )
 
 // copies creates an on-demand copy of each SPOT system group, and waits until the copies' nodes are Ready.
-func (n *Nodegroups) copies(ctx context.Context, p *plan.Plan) (outcome.Progress, error) {
+func (n *Step) copies(ctx context.Context, p *plan.Plan) (outcome.Progress, error) {
 	var progress outcome.Progress
 	var waiting []string
 	for _, r := range p.Nodegroups.Replaced {
@@ -45,7 +45,7 @@ func (n *Nodegroups) copies(ctx context.Context, p *plan.Plan) (outcome.Progress
 }
 
 // create asks EKS for a copy and returns what to wait for.
-func (n *Nodegroups) create(ctx context.Context, p *plan.Plan, r plan.Replacement, progress *outcome.Progress) (string, error) {
+func (n *Step) create(ctx context.Context, p *plan.Plan, r plan.Replacement, progress *outcome.Progress) (string, error) {
 	old, err := n.group(ctx, p, r.Group)
 	if err != nil || old == nil {
 		return "", err // deleted since the plan was made: the next plan does not list it
@@ -103,7 +103,7 @@ func onDemand(old *types.Nodegroup, cluster *types.Cluster) *eks.CreateNodegroup
 }
 
 // made checks an existing copy and returns what to wait for, if anything.
-func (n *Nodegroups) made(ctx context.Context, p *plan.Plan, r plan.Replacement, live *types.Nodegroup) (string, error) {
+func (n *Step) made(ctx context.Context, p *plan.Plan, r plan.Replacement, live *types.Nodegroup) (string, error) {
 	for _, key := range []string{ownership.TagRack, ownership.TagCluster, ownership.TagReplaces} {
 		if live.Tags[key] != r.Tags[key] {
 			return "", outcome.Reject("system_node_groups", "%s", plan.NotOurCopy(p.Rack, r))
@@ -119,7 +119,7 @@ func (n *Nodegroups) made(ctx context.Context, p *plan.Plan, r plan.Replacement,
 		return "", fmt.Errorf("node group %s: it is %s and was to take the place of %s; the first pass after it has gone makes it again",
 			r.Copy, live.Status, r.Group)
 	}
-	client, err := n.Dial(ctx, p.Cluster)
+	client, err := n.Connect(ctx, p.Cluster)
 	if err != nil {
 		return "", err
 	}

@@ -22,7 +22,7 @@ type scene struct {
 	cloud     *awsfake.Cloud
 	api       *k8sfake.Server
 	baselines *awsfake.Baselines
-	step      *Nodegroups
+	step      *Step
 	plan      *plan.Plan
 }
 
@@ -36,7 +36,7 @@ func begin(t *testing.T) scene {
 	cloud.EKS.Group("system", size3(2, 2, 4), map[string]string{"theirs": "1"})
 	cloud.EKS.Group("build", size3(1, 2, 5), map[string]string{ownership.LabelBuild: "true"})
 	s := scene{t, cloud, api, baselines,
-		&Nodegroups{EKS: cloud.EKS, Dial: api.Dial, Baselines: baselines, Contests: awsfake.Contests{}, Now: time.Now}, &plan.Plan{
+		&Step{EKS: cloud.EKS, Connect: api.Dial, Baselines: baselines, Contests: awsfake.Contests{}, Now: time.Now}, &plan.Plan{
 			Rack: "demo", Cluster: plan.Cluster{Name: "demo"},
 			Nodegroups: plan.Nodegroups{System: []string{"system"}, Build: []string{"build"}, BuildEmpty: true},
 		}}
@@ -331,11 +331,11 @@ func TestInterrupted(t *testing.T) {
 
 func TestParts(t *testing.T) {
 	s := begin(t)
-	s.step.Pins = func(_ context.Context, _ *plan.Plan, part string) (outcome.Progress, error) {
+	s.step.Placement = func(_ context.Context, _ *plan.Plan, part string) (outcome.Progress, error) {
 		return outcome.Progress{Note: part}, nil
 	}
-	s.step.Room = s.step.Pins
-	for _, part := range []string{"pins", "fit", "room"} {
+	s.step.Capacity = s.step.Placement
+	for _, part := range []string{"placement", "fit", "capacity"} {
 		if progress, _ := s.run(part); progress.Note != part {
 			t.Errorf("%s: %+v", part, progress)
 		}

@@ -120,7 +120,7 @@ func (r *run) endClaims(ctx context.Context, claims []unstructured.Unstructured,
 			return "", err
 		}
 	}
-	if err := r.release(ctx, k8s.NodeClaim, done, ownership.TerminationFinalizer); err != nil {
+	if err := r.removeFinalizers(ctx, k8s.NodeClaim, done, ownership.TerminationFinalizer); err != nil {
 		return "", err
 	}
 	switch {
@@ -136,8 +136,8 @@ func (r *run) endClaims(ctx context.Context, claims []unstructured.Unstructured,
 	}
 }
 
-// release removes Karpenter's finalizer from objects, and records which.
-func (r *run) release(ctx context.Context, kind k8s.Kind, objects []unstructured.Unstructured, finalizer string) error {
+// removeFinalizers removes Karpenter's finalizer from objects, and records which.
+func (r *run) removeFinalizers(ctx context.Context, kind k8s.Kind, objects []unstructured.Unstructured, finalizer string) error {
 	var add forced
 	for i := range objects {
 		if slices.Contains(objects[i].GetFinalizers(), finalizer) {

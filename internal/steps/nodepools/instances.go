@@ -87,7 +87,7 @@ func (r *run) ours(i instance) bool {
 	if pool == "" || i.tags[ownership.TagEKSCluster] != cluster || i.tags[ownership.TagClusterOwned+cluster] != "owned" {
 		return false
 	}
-	if slices.Contains(r.fleet.Foreign, pool) {
+	if slices.Contains(r.fleet.Unmanaged, pool) {
 		return false
 	}
 	return r.fleet.Has(pool) || slices.Contains(r.begun.Pools, pool) || i.tags[ownership.TagName] == ownership.NodeName(r.plan.Rack, pool)

@@ -28,7 +28,7 @@ func (r *run) remove(ctx context.Context) (outcome.Progress, error) {
 	if err != nil {
 		return r.progress, err
 	}
-	if r.fleet, err = r.client.Fleet(ctx, r.plan.Rack, r.begun.Pools...); err != nil {
+	if r.fleet, err = r.client.PoolSet(ctx, r.plan.Rack, r.begun.Pools...); err != nil {
 		return r.progress, err
 	}
 	claims, err := r.client.Claims(ctx, r.fleet)
@@ -39,7 +39,7 @@ func (r *run) remove(ctx context.Context) (outcome.Progress, error) {
 	if len(pools)+len(classes)+len(claims) == 0 {
 		return r.finish(ctx)
 	}
-	if err := k8s.RefuseForeignNodePools(r.fleet.Foreign, r.plan.Force || r.begun.yes(), &r.progress); err != nil {
+	if err := k8s.RefuseUnmanagedNodePools(r.fleet.Unmanaged, r.plan.Force || r.begun.yes(), &r.progress); err != nil {
 		return r.progress, err
 	}
 	if err := r.begin(ctx); err != nil {
@@ -186,7 +186,7 @@ func (r *run) retire(ctx context.Context) (outcome.Progress, error) {
 		if deleted == nil || r.Now().Before(latest(r.begun.Start.Add(r.Drain), deleted.Time).Add(grace)) {
 			continue
 		}
-		if err := r.release(ctx, k8s.EC2NodeClass, classes[i:i+1], ownership.ClassFinalizer); err != nil {
+		if err := r.removeFinalizers(ctx, k8s.EC2NodeClass, classes[i:i+1], ownership.ClassFinalizer); err != nil {
 			return r.progress, err
 		}
 	}
@@ -204,7 +204,7 @@ func latest(a, b time.Time) time.Time {
 // finish runs when nothing of the rack is left in the cluster. It checks now whether instances are left in EC2, because
 // the controller, which would find them, is removed next.
 func (r *run) finish(ctx context.Context) (outcome.Progress, error) {
-	if err := k8s.RefuseForeignNodePools(r.fleet.Foreign, true, &r.progress); err != nil {
+	if err := k8s.RefuseUnmanagedNodePools(r.fleet.Unmanaged, true, &r.progress); err != nil {
 		return r.progress, err
 	}
 	note, err := r.end(ctx, nil)

@@ -14,11 +14,11 @@ func key(deployment *unstructured.Unstructured) string {
 // baselineKey names the record of a Deployment's nodeSelector, as JSON.
 func baselineKey(deployment *unstructured.Unstructured) string { return "pin/" + key(deployment) }
 
-func mark(deployment *unstructured.Unstructured) string {
+func annotation(deployment *unstructured.Unstructured) string {
 	return deployment.GetAnnotations()[ownership.AnnotationPin]
 }
 
-func setMark(deployment *unstructured.Unstructured, value string) {
+func annotate(deployment *unstructured.Unstructured, value string) {
 	annotations := deployment.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}

@@ -30,27 +30,18 @@ const (
 
 // Step pins and unpins Deployments.
 type Step struct {
-	connect   k8s.Connector
-	baselines outcome.Baselines
-	arbiter   outcome.Arbiter
-	now       func() time.Time
+	Connect   k8s.Connector
+	Baselines outcome.Baselines
+	Contests  outcome.Contests
+	Now       func() time.Time
 }
 
-// Records stores what the step records of a rack.
-type Records interface {
-	outcome.Baselines
-	outcome.Contests
-}
-
-// New returns the step. connect opens the plan's cluster, now is the clock.
-func New(connect k8s.Connector, records Records, now func() time.Time) *Step {
-	return &Step{connect: connect, baselines: records, arbiter: outcome.Arbiter{Contests: records, Now: now}, now: now}
-}
+func (s *Step) arbiter() outcome.Arbiter { return outcome.Arbiter{Contests: s.Contests, Now: s.Now} }
 
 // Run pins the plan's Deployments, one at a time, and unpins those that Sawhorse has pinned and the plan no longer
 // names.
 func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progress, error) {
-	client, err := s.connect(ctx, p.Cluster)
+	client, err := s.Connect(ctx, p.Cluster)
 	if err != nil {
 		return outcome.Progress{}, err
 	}
@@ -79,7 +70,7 @@ func (r *run) converge(ctx context.Context) (outcome.Progress, error) {
 	for i := range all {
 		deployment := &all[i]
 		found[key(deployment)] = deployment
-		if mark(deployment) != "" && !slices.Contains(r.plan.Nodegroups.Pinned, key(deployment)) {
+		if annotation(deployment) != "" && !slices.Contains(r.plan.Nodegroups.Pinned, key(deployment)) {
 			if err := r.unpin(ctx, deployment, ""); err != nil {
 				return r.progress, err
 			}
@@ -109,14 +100,14 @@ func (r *run) pin(ctx context.Context, live *unstructured.Unstructured) (string,
 	}
 	on := selector(live)[ownership.LabelSystemNode] == "true"
 	switch {
-	case on && mark(live) == "":
+	case on && annotation(live) == "":
 		return "", nil // pinned by its owner
 	case on:
-		if err := r.arbiter.Holds(ctx, r.plan.Rack, baselineKey(live), pinned); err != nil || rollout.Done {
+		if err := r.arbiter().Holds(ctx, r.plan.Rack, baselineKey(live), pinned); err != nil || rollout.Done {
 			return "", err
 		}
 		return r.watch(ctx, live, rollout)
-	case mark(live) == r.unfit():
+	case annotation(live) == r.unfit():
 		r.warnUnfit(live, "")
 		return "", nil
 	case !rollout.Done:
@@ -138,7 +129,7 @@ func (r *run) pin(ctx context.Context, live *unstructured.Unstructured) (string,
 // set records the nodeSelector and pins the Deployment. If others have removed the placement, the arbiter decides
 // whether to set it again.
 func (r *run) set(ctx context.Context, live *unstructured.Unstructured) (string, error) {
-	ruling, err := r.arbiter.Rule(ctx, r.plan.Rack, baselineKey(live), pinned)
+	ruling, err := r.arbiter().Rule(ctx, r.plan.Rack, baselineKey(live), pinned)
 	if err != nil {
 		return "", err
 	}
@@ -154,17 +145,17 @@ func (r *run) set(ctx context.Context, live *unstructured.Unstructured) (string,
 	if err != nil {
 		return "", fmt.Errorf("%s: baseline: %w", k8s.Subject(live), err)
 	}
-	if err := r.baselines.Keep(ctx, r.plan.Rack, baselineKey(live), before); err != nil {
+	if err := r.Baselines.Keep(ctx, r.plan.Rack, baselineKey(live), before); err != nil {
 		return "", err
 	}
 	wanted := live.DeepCopy()
 	setSelector(wanted, new("true"))
-	setMark(wanted, pinned)
+	annotate(wanted, pinned)
 	if _, err := r.client.Update(ctx, k8s.Deployment, live, wanted); err != nil {
 		return "", err
 	}
 	r.progress.Changed("pinned to system nodes", "%s", k8s.Subject(live))
-	return "its change has not been seen yet", r.arbiter.Made(ctx, r.plan.Rack, baselineKey(live), pinned, ruling)
+	return "its change has not been seen yet", r.arbiter().Made(ctx, r.plan.Rack, baselineKey(live), pinned, ruling)
 }
 
 // watch waits for the rollout of a pinned Deployment, and undoes a placement that keeps its pods from running.
@@ -179,7 +170,7 @@ func (r *run) watch(ctx context.Context, live *unstructured.Unstructured, rollou
 	}
 	for i := range pods {
 		since, message := k8s.Unschedulable(&pods[i])
-		if pods[i].Spec.NodeSelector[ownership.LabelSystemNode] == "true" && message != "" && r.now().Sub(since) >= patience {
+		if pods[i].Spec.NodeSelector[ownership.LabelSystemNode] == "true" && message != "" && r.Now().Sub(since) >= patience {
 			reason = message
 		}
 	}
@@ -205,11 +196,11 @@ func (r *run) warnUnfit(live *unstructured.Unstructured, reason string) {
 // unpin restores the system label in the nodeSelector, keeps all other labels, and leaves the annotation with the given
 // value.
 func (r *run) unpin(ctx context.Context, live *unstructured.Unstructured, left string) error {
-	if err := r.arbiter.Withdraw(ctx, r.plan.Rack, baselineKey(live)); err != nil {
+	if err := r.arbiter().Withdraw(ctx, r.plan.Rack, baselineKey(live)); err != nil {
 		return err
 	}
 	before := map[string]string{}
-	value, ok, err := r.baselines.Get(ctx, r.plan.Rack, baselineKey(live))
+	value, ok, err := r.Baselines.Get(ctx, r.plan.Rack, baselineKey(live))
 	if err != nil {
 		return err
 	}
@@ -218,14 +209,14 @@ func (r *run) unpin(ctx context.Context, live *unstructured.Unstructured, left s
 			return fmt.Errorf("%s: baseline: %w", k8s.Subject(live), err)
 		}
 	}
-	if mark(live) == pinned {
+	if annotation(live) == pinned {
 		unpinned := live.DeepCopy()
 		var was *string
 		if value, ok := before[ownership.LabelSystemNode]; ok {
 			was = &value
 		}
 		setSelector(unpinned, was)
-		setMark(unpinned, restored)
+		annotate(unpinned, restored)
 		if _, err := r.client.Update(ctx, k8s.Deployment, live, unpinned); err != nil {
 			return err
 		}
@@ -233,11 +224,11 @@ func (r *run) unpin(ctx context.Context, live *unstructured.Unstructured, left s
 		live = unpinned
 	}
 	// The annotation is changed last: it tells the next call of an interrupted step that there is a baseline.
-	if err := r.baselines.Forget(ctx, r.plan.Rack, baselineKey(live)); err != nil {
+	if err := r.Baselines.Forget(ctx, r.plan.Rack, baselineKey(live)); err != nil {
 		return err
 	}
 	unmarked := live.DeepCopy()
-	setMark(unmarked, left)
+	annotate(unmarked, left)
 	_, err = r.client.Update(ctx, k8s.Deployment, live, unmarked)
 	return err
 }

@@ -48,17 +48,16 @@ func begin(t *testing.T, pinned ...string) *scene {
 		T: t, Cluster: k8stest.New(t), baselines: k8stest.Baselines{}, contests: awsfake.Contests{},
 		clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 	}
-	s.step = New(s.Connector("nodegroups"), struct {
-		k8stest.Baselines
-		awsfake.Contests
-	}{s.baselines, s.contests}, func() time.Time { return s.clock })
+	s.step = &Step{
+		Connect: s.Connector("nodegroups"), Baselines: s.baselines, Contests: s.contests, Now: func() time.Time { return s.clock },
+	}
 	s.plan = &plan.Plan{Rack: "demo", Generation: 7, Nodegroups: plan.Nodegroups{Pinned: pinned}}
 	return s
 }
 
 func (s *scene) run(want ...string) outcome.Progress {
 	s.Helper()
-	progress, err := s.step.Run(context.Background(), s.plan, "pins")
+	progress, err := s.step.Run(context.Background(), s.plan, "placement")
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -167,8 +166,8 @@ func TestStoppedWhileItUnpins(t *testing.T) {
 	s.waits("Deployment/kube-system/a", "pinned to system nodes Deployment/kube-system/a")
 	s.RolledOut(a)
 	s.plan.Nodegroups.Pinned = nil
-	s.step.baselines = &stopping{Baselines: s.baselines}
-	if _, err := s.step.Run(t.Context(), s.plan, "pins"); err == nil {
+	s.step.Baselines = &stopping{Baselines: s.baselines}
+	if _, err := s.step.Run(t.Context(), s.plan, "placement"); err == nil {
 		t.Fatal("it was not stopped")
 	}
 	s.run()

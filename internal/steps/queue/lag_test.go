@@ -11,7 +11,7 @@ import (
 )
 
 // complete runs the step to its end as the state machine does. It returns the changes and what the step waited for.
-func complete(t *testing.T, cloud *awsfake.Cloud, q *Queue, present bool) (changes, notes string) {
+func complete(t *testing.T, cloud *awsfake.Cloud, q *Step, present bool) (changes, notes string) {
 	t.Helper()
 	for range 40 {
 		progress, err := q.Run(t.Context(), wanted(present), "")

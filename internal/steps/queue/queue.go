@@ -44,8 +44,8 @@ type Rules interface {
 	RemoveTargets(context.Context, *eventbridge.RemoveTargetsInput, ...func(*eventbridge.Options)) (*eventbridge.RemoveTargetsOutput, error)
 }
 
-// Queue creates, repairs and removes the queue and the rule.
-type Queue struct {
+// Step creates, repairs and removes the queue and the rule.
+type Step struct {
 	SQS       SQS
 	Rules     Rules
 	Deletions outcome.Deletions
@@ -65,13 +65,13 @@ const (
 const resource = "queue"
 
 // Run creates and repairs the queue and the rule, or removes them: the rule first, then the queue.
-func (q *Queue) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progress, error) {
+func (q *Step) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progress, error) {
 	var progress outcome.Progress
 	err := q.bring(ctx, p, &progress)
 	return progress.Until(err)
 }
 
-func (q *Queue) bring(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
+func (q *Step) bring(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
 	if !p.Queue.Present {
 		return q.remove(ctx, p, progress)
 	}
@@ -97,7 +97,7 @@ func (q *Queue) bring(ctx context.Context, p *plan.Plan, progress *outcome.Progr
 }
 
 // find returns the queue's URL; empty if there is no queue.
-func (q *Queue) find(ctx context.Context, name string) (string, error) {
+func (q *Step) find(ctx context.Context, name string) (string, error) {
 	out, err := q.SQS.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name})
 	if gone(err) {
 		return "", nil
@@ -116,7 +116,7 @@ func gone(err error) bool {
 
 // tags returns a queue's tags. ours reports whether both ownership tags, of this rack and of this cluster, are among
 // them.
-func (q *Queue) tags(ctx context.Context, p *plan.Plan, url string) (tags map[string]string, ours bool, err error) {
+func (q *Step) tags(ctx context.Context, p *plan.Plan, url string) (tags map[string]string, ours bool, err error) {
 	out, err := q.SQS.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: &url})
 	if err != nil {
 		return nil, false, fmt.Errorf("queue %s: read tags: %w", p.Queue.Name, err)
@@ -130,7 +130,7 @@ func marked(p *plan.Plan, tags map[string]string) bool {
 
 // create returns the URL of the rack's queue, and creates the queue if there is none. It does not adopt a queue that
 // Sawhorse has just deleted, although calls may still find that.
-func (q *Queue) create(ctx context.Context, p *plan.Plan, progress *outcome.Progress) (string, error) {
+func (q *Step) create(ctx context.Context, p *plan.Plan, progress *outcome.Progress) (string, error) {
 	url, err := q.find(ctx, p.Queue.Name)
 	if err != nil {
 		return "", err
@@ -158,7 +158,7 @@ func (q *Queue) create(ctx context.Context, p *plan.Plan, progress *outcome.Prog
 
 // ending reports whether a queue that calls still find is one that Sawhorse deleted less than a minute ago, and not one
 // created since.
-func (q *Queue) ending(ctx context.Context, p *plan.Plan, url string) (bool, error) {
+func (q *Step) ending(ctx context.Context, p *plan.Plan, url string) (bool, error) {
 	at, err := q.Deletions.Deletion(ctx, p.Rack, resource)
 	if err != nil || q.Now().Sub(at) >= dying {
 		return false, err
@@ -177,7 +177,7 @@ func (q *Queue) ending(ctx context.Context, p *plan.Plan, url string) (bool, err
 }
 
 // tag adds missing tags to an existing queue, and rejects a queue that is not ours.
-func (q *Queue) tag(ctx context.Context, p *plan.Plan, url string, progress *outcome.Progress) error {
+func (q *Step) tag(ctx context.Context, p *plan.Plan, url string, progress *outcome.Progress) error {
 	live, ours, err := q.tags(ctx, p, url)
 	if err != nil {
 		return err
@@ -204,7 +204,7 @@ func attributes(p *plan.Plan) map[string]string {
 }
 
 // attributes repairs attributes that differ from the wanted ones and leaves all others alone.
-func (q *Queue) attributes(ctx context.Context, p *plan.Plan, url string, progress *outcome.Progress) error {
+func (q *Step) attributes(ctx context.Context, p *plan.Plan, url string, progress *outcome.Progress) error {
 	live, err := q.SQS.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll}})
 	if err != nil {
 		return fmt.Errorf("queue %s: read attributes: %w", p.Queue.Name, err)
@@ -230,7 +230,7 @@ func sameJSON(a, b string) bool {
 	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
 }
 
-func (q *Queue) remove(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
+func (q *Step) remove(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
 	if err := q.removeRule(ctx, p, progress); err != nil {
 		return err
 	}
@@ -250,7 +250,7 @@ func (q *Queue) remove(ctx context.Context, p *plan.Plan, progress *outcome.Prog
 // delete deletes the queue if it is ours. It records the deletion first, because the step must know of it before it
 // creates the next queue. A queue that is on record and still found is deleted again: the record says only that a
 // deletion was planned.
-func (q *Queue) delete(ctx context.Context, p *plan.Plan, url string, progress *outcome.Progress) error {
+func (q *Step) delete(ctx context.Context, p *plan.Plan, url string, progress *outcome.Progress) error {
 	_, ours, err := q.tags(ctx, p, url)
 	if err != nil || !ours {
 		return err

@@ -44,14 +44,14 @@ func wanted(present bool) *plan.Plan {
 	return p
 }
 
-func begin() (*awsfake.Cloud, *Queue) {
+func begin() (*awsfake.Cloud, *Step) {
 	cloud := awsfake.New()
-	return cloud, &Queue{SQS: cloud.SQS, Rules: cloud.Events, Deletions: awsfake.NewDeletions(cloud), Now: cloud.Now}
+	return cloud, &Step{SQS: cloud.SQS, Rules: cloud.Events, Deletions: awsfake.NewDeletions(cloud), Now: cloud.Now}
 }
 
 // run calls the step until it no longer waits for a new queue. It compares the changes of all calls and returns the
 // last progress.
-func run(t *testing.T, q *Queue, present bool, want ...string) outcome.Progress {
+func run(t *testing.T, q *Step, present bool, want ...string) outcome.Progress {
 	t.Helper()
 	var got []string
 	for range 10 {
@@ -75,7 +75,7 @@ func run(t *testing.T, q *Queue, present bool, want ...string) outcome.Progress 
 }
 
 // unchanged checks that a run writes nothing.
-func unchanged(t *testing.T, cloud *awsfake.Cloud, q *Queue, present bool) {
+func unchanged(t *testing.T, cloud *awsfake.Cloud, q *Step, present bool) {
 	t.Helper()
 	cloud.Forget()
 	run(t, q, present)

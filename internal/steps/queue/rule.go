@@ -15,7 +15,7 @@ import (
 )
 
 // rule creates or repairs the rule and its one target, and enables the rule.
-func (q *Queue) rule(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
+func (q *Step) rule(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
 	live, tags, err := q.describe(ctx, p)
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func quota(err error) error {
 }
 
 // tagRule adds missing tags to a rule of ours.
-func (q *Queue) tagRule(ctx context.Context, p *plan.Plan, arn *string, live map[string]string, progress *outcome.Progress) error {
+func (q *Step) tagRule(ctx context.Context, p *plan.Plan, arn *string, live map[string]string, progress *outcome.Progress) error {
 	lacking := outcome.LackingTags(live, p.Queue.Tags)
 	if lacking == nil {
 		return nil
@@ -70,7 +70,7 @@ func (q *Queue) tagRule(ctx context.Context, p *plan.Plan, arn *string, live map
 	return nil
 }
 
-func (q *Queue) target(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
+func (q *Step) target(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
 	out, err := q.Rules.ListTargetsByRule(ctx, &eventbridge.ListTargetsByRuleInput{Rule: &p.Queue.Rule.Name})
 	if err != nil {
 		return fmt.Errorf("rule %s: list targets: %w", p.Queue.Rule.Name, err)
@@ -94,7 +94,7 @@ func (q *Queue) target(ctx context.Context, p *plan.Plan, progress *outcome.Prog
 }
 
 // describe returns the rule and its tags; nil if there is no such rule.
-func (q *Queue) describe(ctx context.Context, p *plan.Plan) (*eventbridge.DescribeRuleOutput, map[string]string, error) {
+func (q *Step) describe(ctx context.Context, p *plan.Plan) (*eventbridge.DescribeRuleOutput, map[string]string, error) {
 	var missing *types.ResourceNotFoundException
 	live, err := q.Rules.DescribeRule(ctx, &eventbridge.DescribeRuleInput{Name: &p.Queue.Rule.Name})
 	if errors.As(err, &missing) {
@@ -114,7 +114,7 @@ func (q *Queue) describe(ctx context.Context, p *plan.Plan) (*eventbridge.Descri
 	return live, tags, nil
 }
 
-func (q *Queue) removeRule(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
+func (q *Step) removeRule(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
 	live, tags, err := q.describe(ctx, p)
 	if err != nil || live == nil || !marked(p, tags) {
 		return err

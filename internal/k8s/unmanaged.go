@@ -15,10 +15,10 @@ import (
 // CRDs has the names of the CustomResourceDefinitions in the Karpenter chart.
 var CRDs = []string{"ec2nodeclasses.karpenter.k8s.aws", "nodeclaims.karpenter.sh", "nodeoverlays.karpenter.sh", "nodepools.karpenter.sh"}
 
-// ForeignKarpenter lists the parts of another Karpenter in the cluster: controllers under any name, Helm releases with
+// UnmanagedKarpenter lists the parts of another Karpenter in the cluster: controllers under any name, Helm releases with
 // the names that Sawhorse uses, and CRDs that do not belong to Sawhorse's release. Two Karpenters in one cluster would
 // both act on its nodes.
-func (c *Client) ForeignKarpenter(ctx context.Context, rack string) ([]string, error) {
+func (c *Client) UnmanagedKarpenter(ctx context.Context, rack string) ([]string, error) {
 	var found []string
 	add := func(name string) {
 		if !slices.Contains(found, name) {
@@ -34,23 +34,23 @@ func (c *Client) ForeignKarpenter(ctx context.Context, rack string) ([]string, e
 			add(Subject(&deployments[i]))
 		}
 	}
-	releases, err := c.foreignReleases(ctx, rack)
+	releases, err := c.unmanagedReleases(ctx, rack)
 	for _, release := range releases {
 		add(release)
 	}
 	if err != nil {
 		return nil, err
 	}
-	crds, err := c.ForeignCRDs(ctx)
+	crds, err := c.UnmanagedCRDs(ctx)
 	for _, crd := range crds {
 		add(crd)
 	}
 	return found, err
 }
 
-// foreignReleases lists the Helm releases with the names that Sawhorse uses. Their records are Secrets, which a
+// unmanagedReleases lists the Helm releases with the names that Sawhorse uses. Their records are Secrets, which a
 // read-only client may not read: it finds only what the releases have deployed.
-func (c *Client) foreignReleases(ctx context.Context, rack string) (found []string, err error) {
+func (c *Client) unmanagedReleases(ctx context.Context, rack string) (found []string, err error) {
 	if c.readOnly {
 		return nil, nil
 	}
@@ -63,8 +63,8 @@ func (c *Client) foreignReleases(ctx context.Context, rack string) (found []stri
 	return found, err
 }
 
-// ForeignCRDs lists the cluster's Karpenter CRDs that Helm would not let Sawhorse's release adopt.
-func (c *Client) ForeignCRDs(ctx context.Context) ([]string, error) {
+// UnmanagedCRDs lists the cluster's Karpenter CRDs that Helm would not let Sawhorse's release adopt.
+func (c *Client) UnmanagedCRDs(ctx context.Context) ([]string, error) {
 	var found []string
 	for _, name := range CRDs {
 		crd, err := c.Get(ctx, CustomResourceDefinition, "", name)
@@ -84,9 +84,9 @@ func Released(object *unstructured.Unstructured, release string) bool {
 	return annotations["meta.helm.sh/release-name"] == release && annotations["meta.helm.sh/release-namespace"] == ownership.Namespace
 }
 
-// RefuseForeignDevicePlugin returns a *outcome.Rejected if a DaemonSet has the name of the NVIDIA device plugin and does
+// RefuseUnmanagedDevicePlugin returns a *outcome.Rejected if a DaemonSet has the name of the NVIDIA device plugin and does
 // not belong to the rack.
-func (c *Client) RefuseForeignDevicePlugin(ctx context.Context, rack string) error {
+func (c *Client) RefuseUnmanagedDevicePlugin(ctx context.Context, rack string) error {
 	live, err := c.Get(ctx, DaemonSet, ownership.Namespace, ownership.DevicePlugin)
 	if err != nil || Owned(live, rack) == nil {
 		return err
@@ -105,7 +105,7 @@ func (c *Client) Contested(ctx context.Context, rack string, manifests []plan.Ob
 		if err != nil {
 			return nil, err
 		}
-		var foreign *Foreign
+		var foreign *Unmanaged
 		if errors.As(Owned(live, rack), &foreign) {
 			found = append(found, foreign.Subject)
 		}

@@ -53,7 +53,7 @@ func nodeClaim(name, pool, class string) plan.Object {
 func TestFleetTellsOursFromTheirs(t *testing.T) {
 	cluster := k8stest.New(t)
 	c := client(t, cluster.Config)
-	if fleet, err := c.Fleet(ctx, "demo"); err != nil || len(fleet.Pools)+len(fleet.Classes)+len(fleet.Foreign) > 0 {
+	if fleet, err := c.PoolSet(ctx, "demo"); err != nil || len(fleet.Pools)+len(fleet.Classes)+len(fleet.Unmanaged) > 0 {
 		t.Errorf("without the CRDs: %+v, %v", fleet, err)
 	}
 	cluster.InstallCRDs()
@@ -66,8 +66,8 @@ func TestFleetTellsOursFromTheirs(t *testing.T) {
 	} {
 		cluster.Create(object)
 	}
-	fleet, err := c.Fleet(ctx, "demo", "earlier")
-	if err != nil || len(fleet.Pools) != 1 || len(fleet.Classes) != 2 || !slices.Equal(fleet.Foreign, []string{"build", "theirs"}) {
+	fleet, err := c.PoolSet(ctx, "demo", "earlier")
+	if err != nil || len(fleet.Pools) != 1 || len(fleet.Classes) != 2 || !slices.Equal(fleet.Unmanaged, []string{"build", "theirs"}) {
 		t.Fatalf("%+v, %v", fleet, err)
 	}
 	if got := strings.Join(fleet.Names(), " "); got != "earlier gone workload" || !fleet.Has("gone") || fleet.Has("build") {
@@ -81,21 +81,21 @@ func TestFleetTellsOursFromTheirs(t *testing.T) {
 	if err != nil || strings.Join(ours, " ") != "known of-class of-pool" {
 		t.Errorf("%v, %v", ours, err)
 	}
-	if foreign, err := c.ForeignNodePools(ctx, "demo"); err != nil || !slices.Equal(foreign, fleet.Foreign) {
+	if foreign, err := c.UnmanagedNodePools(ctx, "demo"); err != nil || !slices.Equal(foreign, fleet.Unmanaged) {
 		t.Errorf("%v, %v", foreign, err)
 	}
 }
 
 func TestRefuseForeignNodePools(t *testing.T) {
 	var progress outcome.Progress
-	if err := k8s.RefuseForeignNodePools(nil, false, &progress); err != nil || len(progress.Warnings) > 0 {
+	if err := k8s.RefuseUnmanagedNodePools(nil, false, &progress); err != nil || len(progress.Warnings) > 0 {
 		t.Errorf("%v, %v", err, progress.Warnings)
 	}
-	if err := k8s.RefuseForeignNodePools([]string{"a", "b"}, false, &progress); err == nil ||
+	if err := k8s.RefuseUnmanagedNodePools([]string{"a", "b"}, false, &progress); err == nil ||
 		!strings.Contains(err.Error(), "did not make: a, b; ") || len(progress.Warnings) > 0 {
 		t.Errorf("%v, %v", err, progress.Warnings)
 	}
-	if err := k8s.RefuseForeignNodePools([]string{"a", "b"}, true, &progress); err != nil || len(progress.Warnings) != 1 {
+	if err := k8s.RefuseUnmanagedNodePools([]string{"a", "b"}, true, &progress); err != nil || len(progress.Warnings) != 1 {
 		t.Errorf("%v, %v", err, progress.Warnings)
 	}
 }

@@ -12,20 +12,20 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
-// Fleet holds a cluster's NodePools and EC2NodeClasses.
-type Fleet struct {
+// PoolSet holds a cluster's NodePools and EC2NodeClasses.
+type PoolSet struct {
 	// Pools and Classes are the rack's, including those being deleted.
 	Pools, Classes []unstructured.Unstructured
-	// Foreign has the names of the NodePools that Sawhorse did not make for the rack.
-	Foreign []string
+	// Unmanaged has the names of the NodePools that Sawhorse did not make for the rack.
+	Unmanaged []string
 
 	names map[string]bool
 }
 
-// Fleet reads NodePools and EC2NodeClasses. known are names of the rack's pools that may be deleted already.
-func (c *Client) Fleet(ctx context.Context, rack string, known ...string) (Fleet, error) {
+// PoolSet reads NodePools and EC2NodeClasses. known are names of the rack's pools that may be deleted already.
+func (c *Client) PoolSet(ctx context.Context, rack string, known ...string) (PoolSet, error) {
 	// The names of the built-in pools belong to the rack, unless another NodePool has one of them.
-	fleet := Fleet{names: map[string]bool{ownership.WorkloadPool: true, ownership.BuildPool: true}}
+	fleet := PoolSet{names: map[string]bool{ownership.WorkloadPool: true, ownership.BuildPool: true}}
 	for _, name := range known {
 		fleet.names[name] = true
 	}
@@ -45,22 +45,22 @@ func (c *Client) Fleet(ctx context.Context, rack string, known ...string) (Fleet
 			fleet.names[pool.GetName()] = true
 		}
 	}
-	fleet.Foreign = foreignPools(pools, rack)
-	for _, name := range fleet.Foreign {
+	fleet.Unmanaged = unmanagedPools(pools, rack)
+	for _, name := range fleet.Unmanaged {
 		delete(fleet.names, name)
 	}
 	return fleet, nil
 }
 
 // Names returns the sorted names of the rack's pools.
-func (f Fleet) Names() []string { return slices.Sorted(maps.Keys(f.names)) }
+func (f PoolSet) Names() []string { return slices.Sorted(maps.Keys(f.names)) }
 
 // Has reports whether a pool belongs to the rack.
-func (f Fleet) Has(pool string) bool { return f.names[pool] }
+func (f PoolSet) Has(pool string) bool { return f.names[pool] }
 
 // Claims lists the NodeClaims of the rack's pools. If the NodePool is deleted, a NodeClaim is recognized by its
 // EC2NodeClass, which outlives it. NodeClaims of a foreign NodePool are left out, whatever their class.
-func (c *Client) Claims(ctx context.Context, fleet Fleet) ([]unstructured.Unstructured, error) {
+func (c *Client) Claims(ctx context.Context, fleet PoolSet) ([]unstructured.Unstructured, error) {
 	all, err := c.List(ctx, NodeClaim, "", "")
 	if err != nil {
 		return nil, err
@@ -69,17 +69,17 @@ func (c *Client) Claims(ctx context.Context, fleet Fleet) ([]unstructured.Unstru
 		pool := claim.GetLabels()[ownership.LabelPool]
 		class, _, _ := unstructured.NestedString(claim.Object, "spec", "nodeClassRef", "name")
 		ofClass := slices.ContainsFunc(fleet.Classes, func(o unstructured.Unstructured) bool { return o.GetName() == class })
-		return slices.Contains(fleet.Foreign, pool) || !fleet.names[pool] && !ofClass
+		return slices.Contains(fleet.Unmanaged, pool) || !fleet.names[pool] && !ofClass
 	}), nil
 }
 
-// ForeignNodePools returns the names of the NodePools that Sawhorse did not make for the rack.
-func (c *Client) ForeignNodePools(ctx context.Context, rack string) ([]string, error) {
+// UnmanagedNodePools returns the names of the NodePools that Sawhorse did not make for the rack.
+func (c *Client) UnmanagedNodePools(ctx context.Context, rack string) ([]string, error) {
 	pools, err := c.List(ctx, NodePool, "", "")
-	return foreignPools(pools, rack), err
+	return unmanagedPools(pools, rack), err
 }
 
-func foreignPools(pools []unstructured.Unstructured, rack string) (foreign []string) {
+func unmanagedPools(pools []unstructured.Unstructured, rack string) (foreign []string) {
 	for i := range pools {
 		if Owned(&pools[i], rack) != nil {
 			foreign = append(foreign, pools[i].GetName())
@@ -88,9 +88,9 @@ func foreignPools(pools []unstructured.Unstructured, rack string) (foreign []str
 	return foreign
 }
 
-// RefuseForeignNodePools returns a *outcome.Rejected if there are NodePools that Sawhorse did not make, because they
+// RefuseUnmanagedNodePools returns a *outcome.Rejected if there are NodePools that Sawhorse did not make, because they
 // would lose their controller. With onward, it adds a warning instead.
-func RefuseForeignNodePools(foreign []string, onward bool, progress *outcome.Progress) error {
+func RefuseUnmanagedNodePools(foreign []string, onward bool, progress *outcome.Progress) error {
 	if len(foreign) == 0 {
 		return nil
 	}

@@ -19,7 +19,7 @@ import (
 // manifests.
 func accepted(t *testing.T) map[string][]object {
 	t.Helper()
-	files, err := filepath.Glob("../../judge/testdata/*.json")
+	files, err := filepath.Glob("../../validation/testdata/*.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,11 +48,11 @@ func accepted(t *testing.T) map[string][]object {
 				"additional_karpenter_nodepools_config": string(c.Pools),
 			}
 			maps.Copy(texts, c.Params)
-			verdict, err := validation.Judge(params.Parse(params.Input{Rack: "demo", Params: texts}), plan.Facts{Offline: true}, validation.InForce{})
-			if err != nil || len(verdict.Problems) > 0 || len(verdict.Plan.NodePools.Objects) == 0 {
-				t.Fatalf("%s: %s: %v, %v, %d objects", file, c.What, err, verdict.Problems, len(verdict.Plan.NodePools.Objects))
+			result, err := validation.Validate(params.Parse(params.Input{Rack: "demo", Params: texts}), plan.Facts{Offline: true}, validation.InForce{})
+			if err != nil || len(result.Problems) > 0 || len(result.Plan.NodePools.Objects) == 0 {
+				t.Fatalf("%s: %s: %v, %v, %d objects", file, c.What, err, result.Problems, len(result.Plan.NodePools.Objects))
 			}
-			all[filepath.Base(file)+": "+c.What] = verdict.Plan.NodePools.Objects
+			all[filepath.Base(file)+": "+c.What] = result.Plan.NodePools.Objects
 			good++
 		}
 		if good == 0 {
