@@ -24,7 +24,7 @@ var mayImport = map[string][]string{
 	"internal/validation": {"internal/params", "internal/plan", "internal/plan/nodes"},
 
 	// AWS, the cluster and the table.
-	"internal/observe":  {"internal/plan"},
+	"internal/observe":  {"internal/outcome", "internal/ownership", "internal/params", "internal/plan"},
 	"internal/k8s":      {"internal/outcome", "internal/ownership", "internal/plan", "internal/readonly"},
 	"internal/store":    {"internal/outcome", "internal/ownership", "internal/params", "internal/plan"},
 	"internal/register": {"internal/ownership", "internal/params", "internal/store"},
@@ -61,7 +61,7 @@ var mayImport = map[string][]string{
 	"internal/wire/...":        {"internal/handler", "internal/k8s"},
 	"internal/wire/controller": {"internal/handler", "internal/k8s", "internal/steps/admin"},
 	"internal/wire/nodegroups": {"internal/handler", "internal/k8s", "internal/steps/placement", "internal/steps/capacity"},
-	"internal/wire/validate":   {"internal/handler", "internal/k8s", "internal/plan", "internal/pass/report"}, // which has the bus
+	"internal/wire/validate":   {"internal/handler", "internal/k8s", "internal/observe", "internal/plan", "internal/pass/report"}, // which has the bus
 	"internal/wire/audit": {
 		"internal/handler", "internal/k8s", "internal/pass/audit", "internal/steps/admin", "internal/steps/placement", "internal/steps/capacity",
 		"internal/wire/access", "internal/wire/autoscaler", "internal/wire/controller", "internal/wire/infrastructure", "internal/wire/network",

@@ -14,7 +14,7 @@ const (
 	Parameters     Source = "ssm:GetParametersByPath"
 	AllParameters  Source = "ssm:DescribeParameters"
 	TheCluster     Source = "eks:DescribeCluster"
-	NodeGroups     Source = "eks:ListNodegroups, eks:DescribeNodegroup"
+	NodeGroups     Source = "eks:ListNodegroups, eks:DescribeNodegroup, ec2:DescribeLaunchTemplateVersions"
 	AddOns         Source = "eks:ListAddons, eks:DescribeAddon"
 	AddOnVersions  Source = "eks:DescribeAddonVersions"
 	Associations   Source = "eks:ListPodIdentityAssociations"

@@ -1,19 +1,133 @@
-// Package observe turns what AWS answers into the facts that plans and examinations are made of: a pass and doctor see a cluster alike.
 package observe
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/arn"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+	"github.com/aws/smithy-go"
 
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// Cluster is what DescribeCluster says. A cluster of which EKS names no access mode is older than access entries.
-func Cluster(c *types.Cluster) (plan.ClusterFacts, error) {
+// EKS has the calls of EKS that an observation makes.
+type EKS interface {
+	DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error)
+	ListNodegroups(context.Context, *eks.ListNodegroupsInput, ...func(*eks.Options)) (*eks.ListNodegroupsOutput, error)
+	DescribeNodegroup(context.Context, *eks.DescribeNodegroupInput, ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error)
+	DescribeAddon(context.Context, *eks.DescribeAddonInput, ...func(*eks.Options)) (*eks.DescribeAddonOutput, error)
+}
+
+// Cluster returns a cluster, or nil if there is none of that name.
+func (o *Observer) Cluster(ctx context.Context, name string) (*plan.ClusterFacts, error) {
+	out, err := o.EKS.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &name})
+	if missing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: describe: %w", name, err)
+	}
+	facts, err := ClusterFacts(out.Cluster)
+	return &facts, err
+}
+
+// NodeGroups returns the managed node groups of a cluster, sorted by name.
+func (o *Observer) NodeGroups(ctx context.Context, cluster string) ([]plan.NodeGroup, error) {
+	var all []string
+	for pages := eks.NewListNodegroupsPaginator(o.EKS, &eks.ListNodegroupsInput{ClusterName: &cluster}); pages.HasMorePages(); {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("cluster %s: list node groups: %w", cluster, err)
+		}
+		all = append(all, page.Nodegroups...)
+	}
+	slices.Sort(all)
+	described, reads := make([]*plan.NodeGroup, len(all)), make([]func(context.Context) error, len(all))
+	for i, name := range all {
+		reads[i] = func(ctx context.Context) (err error) {
+			described[i], err = o.nodegroup(ctx, cluster, name)
+			return err
+		}
+	}
+	if err := together(ctx, reads...); err != nil {
+		return nil, err
+	}
+	var groups []plan.NodeGroup
+	for _, group := range described {
+		if group != nil {
+			groups = append(groups, *group)
+		}
+	}
+	return groups, nil
+}
+
+// nodegroup returns a group, or nil if it was deleted after it was listed.
+func (o *Observer) nodegroup(ctx context.Context, cluster, name string) (*plan.NodeGroup, error) {
+	out, err := o.EKS.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: &cluster, NodegroupName: &name})
+	if missing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("node group %s: describe: %w", name, err)
+	}
+	group := nodeGroup(out.Nodegroup)
+	if group.Gone() {
+		return &group, nil // its launch template may be gone too
+	}
+	err = o.template(ctx, out.Nodegroup.LaunchTemplate, &group)
+	return &group, err
+}
+
+// template reads the security groups of a node group's launch template. If the template or the version that the group
+// uses was deleted, the group still exists.
+func (o *Observer) template(ctx context.Context, used *types.LaunchTemplateSpecification, group *plan.NodeGroup) error {
+	if used == nil || used.Id == nil {
+		return nil
+	}
+	out, err := o.EC2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{
+		LaunchTemplateId: used.Id, Versions: []string{value(used.Version)},
+	})
+	var refused smithy.APIError
+	if errors.As(err, &refused) && (refused.ErrorCode() == "InvalidLaunchTemplateId.NotFound" || refused.ErrorCode() == "InvalidLaunchTemplateId.VersionNotFound") {
+		group.LostTemplate = strings.TrimSuffix(value(used.Id)+" version "+value(used.Version), " version ")
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("node group %s: describe launch template: %w", group.Name, err)
+	}
+	for _, version := range out.LaunchTemplateVersions {
+		if data := version.LaunchTemplateData; data != nil {
+			group.SecurityGroups = append(group.SecurityGroups, data.SecurityGroupIds...)
+			for _, ni := range data.NetworkInterfaces {
+				group.SecurityGroups = append(group.SecurityGroups, ni.Groups...)
+			}
+		}
+	}
+	return nil
+}
+
+// podIdentity reports whether the EKS Pod Identity agent is installed in the cluster.
+func (o *Observer) podIdentity(ctx context.Context, cluster string) (bool, error) {
+	out, err := o.EKS.DescribeAddon(ctx, &eks.DescribeAddonInput{ClusterName: &cluster, AddonName: new("eks-pod-identity-agent")})
+	if missing(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("cluster %s: describe add-on eks-pod-identity-agent: %w", cluster, err)
+	}
+	return plan.Installed(string(out.Addon.Status)), nil
+}
+
+// ClusterFacts converts the answer of DescribeCluster. A cluster without an access mode is older than access entries.
+func ClusterFacts(c *types.Cluster) (plan.ClusterFacts, error) {
 	name := aws.ToString(c.Name)
 	parsed, err := arn.Parse(aws.ToString(c.Arn))
 	if err != nil {
@@ -38,8 +152,8 @@ func Cluster(c *types.Cluster) (plan.ClusterFacts, error) {
 	return facts, nil
 }
 
-// NodeGroup is what DescribeNodegroup says.
-func NodeGroup(g *types.Nodegroup) plan.NodeGroup {
+// nodeGroup converts the answer of DescribeNodegroup.
+func nodeGroup(g *types.Nodegroup) plan.NodeGroup {
 	group := plan.NodeGroup{
 		Name: aws.ToString(g.NodegroupName), Status: string(g.Status), CapacityType: string(g.CapacityType), InstanceTypes: g.InstanceTypes,
 		AMIType: string(g.AmiType), Labels: g.Labels, Subnets: g.Subnets, NodeRole: aws.ToString(g.NodeRole), Tags: g.Tags,
@@ -68,4 +182,9 @@ func NodeGroup(g *types.Nodegroup) plan.NodeGroup {
 		}
 	}
 	return group
+}
+
+func missing(err error) bool {
+	var notFound *types.ResourceNotFoundException
+	return errors.As(err, &notFound)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -19,18 +18,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/sawhorse-io/sawhorse/internal/doctor"
+	"github.com/sawhorse-io/sawhorse/internal/observe"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
-	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
 // IAM lists the IAM calls of an observation.
 type IAM interface {
+	observe.IAM
 	GetAccountSummary(context.Context, *iam.GetAccountSummaryInput, ...func(*iam.Options)) (*iam.GetAccountSummaryOutput, error)
-	GetRole(context.Context, *iam.GetRoleInput, ...func(*iam.Options)) (*iam.GetRoleOutput, error)
 	ListRoles(context.Context, *iam.ListRolesInput, ...func(*iam.Options)) (*iam.ListRolesOutput, error)
-	GetOpenIDConnectProvider(context.Context, *iam.GetOpenIDConnectProviderInput,
-		...func(*iam.Options)) (*iam.GetOpenIDConnectProviderOutput, error)
 	SimulatePrincipalPolicy(context.Context, *iam.SimulatePrincipalPolicyInput,
 		...func(*iam.Options)) (*iam.SimulatePrincipalPolicyOutput, error)
 }
@@ -155,22 +152,9 @@ func (l *looker) spotRole(ctx context.Context) error {
 	return err
 }
 
-func (l *looker) provider(ctx context.Context) error {
-	c := l.o.Cluster
-	if c.OIDCIssuer == "" {
-		return nil
-	}
-	out, err := l.IAM.GetOpenIDConnectProvider(ctx, &iam.GetOpenIDConnectProviderInput{
-		OpenIDConnectProviderArn: aws.String(plan.OIDCProviderARN(c.Cluster)),
-	})
-	if errors.As(err, new(*iamtypes.NoSuchEntityException)) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	l.o.Provider, l.o.ProviderWithoutSTS = true, !slices.Contains(out.ClientIDList, ownership.OIDCClient)
-	return nil
+func (l *looker) provider(ctx context.Context) (err error) {
+	l.o.Provider, l.o.ProviderWithoutSTS, err = l.observer().OIDCProvider(ctx, l.o.Cluster.Cluster)
+	return err
 }
 
 // simulated are actions without which Karpenter does not work.

@@ -13,14 +13,13 @@ import (
 	kmstypes "github.com/aws/aws-sdk-go-v2/service/kms/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/doctor"
+	"github.com/sawhorse-io/sawhorse/internal/observe"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
 // EC2 lists the EC2 calls of an observation.
 type EC2 interface {
-	DescribeSubnets(context.Context, *ec2.DescribeSubnetsInput, ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error)
-	DescribeSecurityGroups(context.Context, *ec2.DescribeSecurityGroupsInput,
-		...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error)
+	observe.EC2
 	DescribeVpcEndpoints(context.Context, *ec2.DescribeVpcEndpointsInput, ...func(*ec2.Options)) (*ec2.DescribeVpcEndpointsOutput, error)
 	DescribeInstances(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
 	GetEbsDefaultKmsKeyId(context.Context, *ec2.GetEbsDefaultKmsKeyIdInput, ...func(*ec2.Options)) (*ec2.GetEbsDefaultKmsKeyIdOutput, error)

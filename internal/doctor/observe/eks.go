@@ -17,11 +17,8 @@ import (
 
 // EKS lists the EKS calls of an observation.
 type EKS interface {
-	DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error)
-	ListNodegroups(context.Context, *eks.ListNodegroupsInput, ...func(*eks.Options)) (*eks.ListNodegroupsOutput, error)
-	DescribeNodegroup(context.Context, *eks.DescribeNodegroupInput, ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error)
+	observe.EKS
 	ListAddons(context.Context, *eks.ListAddonsInput, ...func(*eks.Options)) (*eks.ListAddonsOutput, error)
-	DescribeAddon(context.Context, *eks.DescribeAddonInput, ...func(*eks.Options)) (*eks.DescribeAddonOutput, error)
 	DescribeAddonVersions(context.Context, *eks.DescribeAddonVersionsInput, ...func(*eks.Options)) (*eks.DescribeAddonVersionsOutput, error)
 	ListPodIdentityAssociations(context.Context, *eks.ListPodIdentityAssociationsInput,
 		...func(*eks.Options)) (*eks.ListPodIdentityAssociationsOutput, error)
@@ -37,7 +34,7 @@ func (l *looker) cluster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	facts, err := observe.Cluster(out.Cluster)
+	facts, err := observe.ClusterFacts(out.Cluster)
 	if err != nil {
 		return err
 	}
@@ -49,22 +46,9 @@ func (l *looker) cluster(ctx context.Context) error {
 	return nil
 }
 
-func (l *looker) nodegroups(ctx context.Context) error {
-	name := &l.o.Cluster.Name
-	for pages := eks.NewListNodegroupsPaginator(l.EKS, &eks.ListNodegroupsInput{ClusterName: name}); pages.HasMorePages(); {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return err
-		}
-		for _, group := range page.Nodegroups {
-			out, err := l.EKS.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: name, NodegroupName: &group})
-			if err != nil {
-				return err
-			}
-			l.o.NodeGroups = append(l.o.NodeGroups, observe.NodeGroup(out.Nodegroup))
-		}
-	}
-	return nil
+func (l *looker) nodegroups(ctx context.Context) (err error) {
+	l.o.NodeGroups, err = l.observer().NodeGroups(ctx, l.o.Cluster.Name)
+	return err
 }
 
 func (l *looker) addOns(ctx context.Context) error {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/doctor"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/observe"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
@@ -75,6 +76,11 @@ type looker struct {
 	Clients
 	o      *doctor.Observed
 	unseen sync.Mutex
+}
+
+// observer returns the observer of passes with the operator's credentials.
+func (l *looker) observer() *observe.Observer {
+	return &observe.Observer{EKS: l.EKS, EC2: l.EC2, IAM: l.IAM}
 }
 
 type look struct {

@@ -49,9 +49,9 @@ func TestWhatTheDeploymentDoesNotAllow(t *testing.T) {
 // has been off: the rack goes on being repaired, and its other parameters count.
 func TestWhatIsInForceStays(t *testing.T) {
 	s := begin(t, auth, on, "karpenter_image_repository=ghcr.io/somebody/controller", "system_deployments=ingress/nginx,kube-system/coredns")
-	s.validate.deployment = plan.Deployment{RequireClusterTag: true, ImageRepositories: []string{"ghcr.io/somebody/*"}, SystemNamespaces: []string{"ingress"}}
+	s.validate.observer.Deployment = plan.Deployment{RequireClusterTag: true, ImageRepositories: []string{"ghcr.io/somebody/*"}, SystemNamespaces: []string{"ingress"}}
 	s.wants(s.pass(false), Planned, true, enable)
-	s.validate.deployment = plan.Deployment{RequireClusterTag: true}
+	s.validate.observer.Deployment = plan.Deployment{RequireClusterTag: true}
 	s.write("karpenter_cpu_limit=7")
 	s.wants(s.pass(false), Planned, true, "nodepools")
 	run, err := s.store.Run(t.Context(), "demo", 0, int64(s.requests))

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/observe"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
@@ -123,7 +124,7 @@ func TestTheClusterIsGone(t *testing.T) {
 
 // lookups are the clusters that EKS is asked for.
 type lookups struct {
-	EKS
+	observe.EKS
 	names []string
 }
 
@@ -152,7 +153,7 @@ func TestAnotherClusterNameIsNoClusterThatIsGone(t *testing.T) {
 			s.cloud.EKS.Cluster.Name = new("prod")
 			s.pass(false)
 			asked := &lookups{EKS: s.cloud.EKS}
-			s.validate.eks = asked
+			s.validate.observer.EKS = asked
 			s.write("karpenter_enabled")
 			s.write(append(state, written)...)
 			for _, full := range []bool{false, true} {
@@ -192,7 +193,7 @@ func TestOnlyTheClusterOfTheRackIsGone(t *testing.T) {
 func TestABadClusterNameOfANewRack(t *testing.T) {
 	s := begin(t, auth, on, "cluster_name=de mo")
 	asked := &lookups{EKS: s.cloud.EKS}
-	s.validate.eks = asked
+	s.validate.observer.EKS = asked
 	s.cloud.EKS.Cluster = nil
 	s.wants(s.pass(false), Rejected, true, "")
 	if found := s.found(); len(found.Problems) != 1 || len(asked.names) > 0 {

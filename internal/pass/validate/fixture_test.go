@@ -18,6 +18,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/observe"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -68,8 +69,15 @@ func begin(t *testing.T, written ...string) *scene {
 	cloud.EKS.Group("system", ekstypes.NodegroupScalingConfig{MinSize: new(int32(2)), MaxSize: new(int32(4)), DesiredSize: new(int32(2))}, nil)
 	cloud.EKS.Group("build", ekstypes.NodegroupScalingConfig{MinSize: new(int32(0)), MaxSize: new(int32(3)), DesiredSize: new(int32(0))}, map[string]string{ownership.LabelBuild: "true"})
 	cloud.EKS.Groups["build"].Taints = []ekstypes.Taint{{Key: new("dedicated"), Value: new("build"), Effect: ekstypes.TaintEffectNoSchedule}}
-	s.validate = New(s.store, ownership.Paths{Prefix: "/sawhorse"}, plan.Deployment{RequireClusterTag: true, ObjectPrefixes: []string{"s3://config/racks/"}, ObjectOwners: []string{awsfake.Account, "222222222222"}, NodeRoles: []string{"*"}}, cloud.Now, Clients{
-		Parameters: cloud.SSM, EKS: cloud.EKS, EC2: cloud.EC2, IAM: cloud.IAM, SQS: cloud.SQS, Rules: cloud.Events, Auditor: s, S3: s, Dial: s.dial,
+	observer := &observe.Observer{
+		EKS: cloud.EKS, EC2: cloud.EC2, IAM: cloud.IAM, SQS: cloud.SQS, Rules: cloud.Events, Records: s.store,
+		Deployment: plan.Deployment{
+			RequireClusterTag: true, ObjectPrefixes: []string{"s3://config/racks/"}, ObjectOwners: []string{awsfake.Account, "222222222222"},
+			NodeRoles: []string{"*"},
+		},
+	}
+	s.validate = New(s.store, ownership.Paths{Prefix: "/sawhorse"}, cloud.Now, Clients{
+		Parameters: cloud.SSM, Observer: observer, Auditor: s, S3: s, Dial: s.dial,
 	}, s)
 	s.write(written...)
 	return s

@@ -9,7 +9,6 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8sfake"
-	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
@@ -169,18 +168,4 @@ func requirement(pool plan.Object, key string) string {
 		}
 	}
 	return ""
-}
-
-// The parameters that name node groups decide whose policies are compared.
-func TestSystemPoliciesOfNamedGroups(t *testing.T) {
-	s := begin(t)
-	s.cloud.EKS.Groups["system"].NodeRole, s.cloud.EKS.Groups["build"].NodeRole = new("arn:aws:iam::1:role/system"), new("arn:aws:iam::1:role/build")
-	s.cloud.EKS.Groups["build"].Labels[ownership.LabelBuild] = "false"
-	config := enabled
-	config.SystemNodeGroups = []string{"build"}
-	s.cloud.Forget()
-	s.observed(config, plan.Records{})
-	if calls := strings.Join(s.cloud.Made(), " "); strings.Contains(calls, "ListAttachedRolePolicies system") || !strings.Contains(calls, "ListAttachedRolePolicies build") {
-		t.Errorf("%s", calls)
-	}
 }

@@ -92,6 +92,6 @@ func TestAForgottenRackIsNotLetInAnyMore(t *testing.T) {
 func TestTheTagIsWaived(t *testing.T) {
 	s := begin(t, auth, on)
 	s.cloud.EKS.Cluster.Tags = nil
-	s.validate.deployment.RequireClusterTag = false
+	s.validate.observer.Deployment.RequireClusterTag = false
 	s.wants(s.pass(false), Planned, true, enable)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/observe"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -70,11 +71,7 @@ const (
 // Clients are what validate reads with.
 type Clients struct {
 	Parameters store.ParameterReader
-	EKS        EKS
-	EC2        EC2
-	IAM        IAM
-	SQS        SQS
-	Rules      Rules
+	Observer   *observe.Observer
 	S3         Objects
 	Auditor    Auditor
 	// Dial opens the cluster, for what runs in it.
@@ -96,18 +93,13 @@ type Validate struct {
 	paths  ownership.Paths
 	now    func() time.Time
 	reader store.ParameterReader
-	eks    EKS
-	ec2    EC2
-	iam    IAM
-	sqs    SQS
-	rules  Rules
-	s3     Objects
-	dial   k8s.Connector
+	// observer has what the deployment lets racks do, too.
+	observer *observe.Observer
+	s3       Objects
+	dial     k8s.Connector
 	// auditor has all steps in the function audit, and the queue's in the function validate.
 	auditor Auditor
 	bus     Bus
-	// deployment is what the deployment lets racks do.
-	deployment plan.Deployment
 }
 
 // Bus is whom validate tells.
@@ -124,10 +116,9 @@ type Bus interface {
 }
 
 // New wires a Validate.
-func New(store *store.Store, paths ownership.Paths, deployment plan.Deployment, now func() time.Time, c Clients, bus Bus) *Validate {
+func New(store *store.Store, paths ownership.Paths, now func() time.Time, c Clients, bus Bus) *Validate {
 	return &Validate{
-		store: store, paths: paths, deployment: deployment, now: now, reader: c.Parameters, eks: c.EKS, ec2: c.EC2, iam: c.IAM,
-		sqs: c.SQS, rules: c.Rules, s3: c.S3, dial: c.Dial, auditor: c.Auditor, bus: bus,
+		store: store, paths: paths, now: now, reader: c.Parameters, observer: c.Observer, s3: c.S3, dial: c.Dial, auditor: c.Auditor, bus: bus,
 	}
 }
 
@@ -275,7 +266,7 @@ func (v *Validate) validate(ctx context.Context, name string, tree store.Tree, r
 	parsed := params.Parse(params.Input{
 		Rack: name, Params: tree.Values, Secure: tree.Secure, Previous: records.Params, Removing: records.WasOn, Objects: objects,
 	})
-	facts, err := v.observe(ctx, parsed.Config, records)
+	facts, err := v.observer.Facts(ctx, parsed.Config, records)
 	if err != nil {
 		return validation.Result{}, err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/handler"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/observe"
 	"github.com/sawhorse-io/sawhorse/internal/pass/report"
 	"github.com/sawhorse-io/sawhorse/internal/pass/validate"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -22,17 +23,18 @@ import (
 // New returns a Validate. The auditor runs steps read-only; bus has the events of the pass.
 func New(env handler.Env, auditor validate.Auditor, bus report.Bus) *validate.Validate {
 	clusters := eks.NewFromConfig(env.AWS)
-	clients := validate.Clients{
-		Parameters: ssm.NewFromConfig(env.AWS), EKS: clusters, EC2: ec2.NewFromConfig(env.AWS), IAM: iam.NewFromConfig(env.AWS),
-		SQS: sqs.NewFromConfig(env.AWS), Rules: eventbridge.NewFromConfig(env.AWS), S3: s3.NewFromConfig(env.AWS),
-		Dial: k8s.Dial(env.AWS, clusters), Auditor: auditor,
+	observer := &observe.Observer{
+		EKS: clusters, EC2: ec2.NewFromConfig(env.AWS), IAM: iam.NewFromConfig(env.AWS), SQS: sqs.NewFromConfig(env.AWS),
+		Rules: eventbridge.NewFromConfig(env.AWS), Records: env.Store,
+		Deployment: plan.Deployment{
+			RequireClusterTag: os.Getenv("SAWHORSE_REQUIRE_CLUSTER_TAG") != "false", NodeRoles: env.List("SAWHORSE_NODE_ROLES"),
+			ObjectPrefixes: env.List("SAWHORSE_OBJECT_PREFIXES"), ObjectOwners: env.List("SAWHORSE_OBJECT_ACCOUNTS"),
+			ImageRepositories: env.List("SAWHORSE_IMAGE_REPOSITORIES"), SystemNamespaces: env.List("SAWHORSE_SYSTEM_NAMESPACES"),
+		},
 	}
-	deployment := plan.Deployment{
-		RequireClusterTag: os.Getenv("SAWHORSE_REQUIRE_CLUSTER_TAG") != "false", NodeRoles: env.List("SAWHORSE_NODE_ROLES"),
-		ObjectPrefixes: env.List("SAWHORSE_OBJECT_PREFIXES"), ObjectOwners: env.List("SAWHORSE_OBJECT_ACCOUNTS"),
-		ImageRepositories: env.List("SAWHORSE_IMAGE_REPOSITORIES"), SystemNamespaces: env.List("SAWHORSE_SYSTEM_NAMESPACES"),
-	}
-	return validate.New(env.Store, env.Paths, deployment, env.Now, clients, bus)
+	return validate.New(env.Store, env.Paths, env.Now, validate.Clients{
+		Parameters: ssm.NewFromConfig(env.AWS), Observer: observer, S3: s3.NewFromConfig(env.AWS), Dial: k8s.Dial(env.AWS, clusters), Auditor: auditor,
+	}, bus)
 }
 
 // Bus returns the events of a pass.

@@ -1,4 +1,4 @@
-package validate
+package observe
 
 import (
 	"context"
@@ -18,13 +18,43 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/store"
 )
+
+// scene is a rack's AWS.
+type scene struct {
+	*testing.T
+	cloud    *awsfake.Cloud
+	store    *store.Store
+	observer *Observer
+}
+
+func begin(t *testing.T) *scene {
+	cloud := awsfake.New()
+	records := &store.Store{DB: cloud.Table, Name: "sawhorse"}
+	cloud.EKS.Addons["eks-pod-identity-agent"] = ekstypes.AddonStatusActive
+	cloud.EKS.Group("system", ekstypes.NodegroupScalingConfig{MinSize: new(int32(2)), MaxSize: new(int32(4)), DesiredSize: new(int32(2))}, nil)
+	cloud.EKS.Group("build", ekstypes.NodegroupScalingConfig{MinSize: new(int32(0)), MaxSize: new(int32(3)), DesiredSize: new(int32(0))},
+		map[string]string{ownership.LabelBuild: "true"})
+	cloud.EKS.Groups["build"].Taints = []ekstypes.Taint{{Key: new("dedicated"), Value: new("build"), Effect: ekstypes.TaintEffectNoSchedule}}
+	return &scene{t, cloud, records, &Observer{
+		EKS: cloud.EKS, EC2: cloud.EC2, IAM: cloud.IAM, SQS: cloud.SQS, Rules: cloud.Events, Records: records,
+		Deployment: plan.Deployment{RequireClusterTag: true, NodeRoles: []string{"*"}},
+	}}
+}
+
+func (s *scene) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
 
 var enabled = params.Config{Rack: "demo", ClusterName: "demo", AuthMode: true, Enabled: true}
 
 func (s *scene) observed(config params.Config, records plan.Records) plan.Facts {
 	s.Helper()
-	facts, err := s.validate.observe(s.Context(), config, records)
+	facts, err := s.observer.Facts(s.Context(), config, records)
 	s.must(err)
 	return facts
 }
@@ -58,7 +88,7 @@ func TestObserve(t *testing.T) {
 		Subnets:        []plan.Tagged{{ID: "subnet-a", Zone: "eu-central-1a", Tags: map[string]string{}}, {ID: "subnet-b", Zone: "eu-central-1b", Tags: map[string]string{}}},
 		SecurityGroups: []plan.Tagged{{ID: "sg-cluster", Tags: map[string]string{}}, {ID: "sg-node", Tags: map[string]string{"a": "b"}}},
 		PodIdentity:    true,
-		Deployment:     plan.Deployment{RequireClusterTag: true, ObjectPrefixes: []string{"s3://config/racks/"}, ObjectOwners: []string{awsfake.Account, "222222222222"}, NodeRoles: []string{"*"}},
+		Deployment:     plan.Deployment{RequireClusterTag: true, NodeRoles: []string{"*"}},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("\n got %+v\nwant %+v", got, want)
@@ -198,20 +228,6 @@ func TestObserveALostLaunchTemplate(t *testing.T) {
 }
 
 // A launch template is deleted while Karpenter is on: passes go on, turning off too.
-func TestALostLaunchTemplateHoldsNothingUp(t *testing.T) {
-	s := begin(t, "karpenter_auth_mode=true", "karpenter_enabled=true")
-	s.cloud.EKS.Groups["system"].LaunchTemplate = &ekstypes.LaunchTemplateSpecification{Id: new("lt-1"), Version: new("3")}
-	s.cloud.EC2.TemplateGroups["lt-1/3"] = []string{"sg-node"}
-	if got := s.pass(false); got.Outcome != Planned {
-		t.Fatal(got)
-	}
-	delete(s.cloud.EC2.TemplateGroups, "lt-1/3")
-	s.write("karpenter_enabled=false")
-	if got := s.pass(false); got.Outcome != Planned {
-		t.Errorf("off: %v", got)
-	}
-}
-
 // Groups that go, or never came to be, say nothing of the rack's network; EKS's complaints are kept.
 func TestObserveStatesOfGroups(t *testing.T) {
 	s := begin(t)
@@ -245,20 +261,6 @@ func TestThePodIdentityAgentIsInstalled(t *testing.T) {
 }
 
 // What was chosen is kept, whatever becomes of the add-on meanwhile.
-func TestCredentialsStayAsChosen(t *testing.T) {
-	s := begin(t, "karpenter_auth_mode=true", "karpenter_enabled=true")
-	if got := s.pass(false); got.Outcome != Planned || s.records().Credentials != "podidentity" {
-		t.Fatal(got, s.records().Credentials)
-	}
-	for _, status := range []ekstypes.AddonStatus{ekstypes.AddonStatusDegraded, ekstypes.AddonStatusDeleting} {
-		s.cloud.EKS.Addons["eks-pod-identity-agent"] = status
-		s.write("karpenter_cpu_limit=" + map[ekstypes.AddonStatus]string{ekstypes.AddonStatusDegraded: "50", ekstypes.AddonStatusDeleting: "60"}[status])
-		if got := s.pass(false); got.Outcome != Planned || stepNames(got.Steps) != "nodepools" || s.records().Credentials != "podidentity" {
-			t.Errorf("%s: %v, credentials %s", status, got, s.records().Credentials)
-		}
-	}
-}
-
 func TestObserveAnOIDCProviderWithoutSTS(t *testing.T) {
 	const provider = "arn:aws:iam::" + awsfake.Account + ":oidc-provider/oidc.example/id/ABC"
 	for _, c := range []struct {
@@ -328,11 +330,25 @@ func TestObserveReadsSideBySide(t *testing.T) {
 	groups, networks := &crowd{}, &crowd{}
 	groups.awaited.Add(2)
 	networks.awaited.Add(2)
-	s.validate.eks, s.validate.ec2 = crowdedEKS{s.cloud.EKS, groups}, crowdedEC2{s.cloud.EC2, networks}
+	s.observer.EKS, s.observer.EC2 = crowdedEKS{s.cloud.EKS, groups}, crowdedEC2{s.cloud.EC2, networks}
 	ctx, end := context.WithTimeout(t.Context(), 20*time.Second)
 	defer end()
-	facts, err := s.validate.observe(ctx, enabled, plan.Records{WasOn: true, Credentials: "podidentity"})
+	facts, err := s.observer.Facts(ctx, enabled, plan.Records{WasOn: true, Credentials: "podidentity"})
 	if err != nil || len(facts.NodeGroups) != 2 || len(facts.Subnets) == 0 || len(facts.SecurityGroups) == 0 {
 		t.Errorf("%v: %+v", err, facts)
+	}
+}
+
+// The parameters that name node groups decide whose policies are compared.
+func TestSystemPoliciesOfNamedGroups(t *testing.T) {
+	s := begin(t)
+	s.cloud.EKS.Groups["system"].NodeRole, s.cloud.EKS.Groups["build"].NodeRole = new("arn:aws:iam::1:role/system"), new("arn:aws:iam::1:role/build")
+	s.cloud.EKS.Groups["build"].Labels[ownership.LabelBuild] = "false"
+	config := enabled
+	config.SystemNodeGroups = []string{"build"}
+	s.cloud.Forget()
+	s.observed(config, plan.Records{})
+	if calls := strings.Join(s.cloud.Made(), " "); strings.Contains(calls, "ListAttachedRolePolicies system") || !strings.Contains(calls, "ListAttachedRolePolicies build") {
+		t.Errorf("%s", calls)
 	}
 }

@@ -1,0 +1,81 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// IAM has the calls of IAM that an observation makes.
+type IAM interface {
+	GetRole(context.Context, *iam.GetRoleInput, ...func(*iam.Options)) (*iam.GetRoleOutput, error)
+	GetOpenIDConnectProvider(context.Context, *iam.GetOpenIDConnectProviderInput, ...func(*iam.Options)) (*iam.GetOpenIDConnectProviderOutput, error)
+	ListAttachedRolePolicies(context.Context, *iam.ListAttachedRolePoliciesInput, ...func(*iam.Options)) (*iam.ListAttachedRolePoliciesOutput, error)
+}
+
+// credentials reads what decides between EKS Pod Identity and IRSA. IRSA needs the OIDC provider as long as it is used.
+func (o *Observer) credentials(ctx context.Context, config params.Config, cluster plan.Cluster, records plan.Records, facts *plan.Facts) (err error) {
+	if config.Enabled && records.Credentials == "" {
+		if facts.PodIdentity, err = o.podIdentity(ctx, config.ClusterName); err != nil {
+			return err
+		}
+	}
+	if config.Enabled && records.Credentials != "podidentity" && !facts.PodIdentity {
+		facts.OIDCProvider, facts.OIDCWithoutSTS, err = o.OIDCProvider(ctx, cluster)
+		return err
+	}
+	return nil
+}
+
+// OIDCProvider reports whether IAM has the cluster's OIDC provider, and whether the provider lacks STS's client ID, so
+// that STS refuses its tokens.
+func (o *Observer) OIDCProvider(ctx context.Context, c plan.Cluster) (exists, withoutSTS bool, err error) {
+	if c.OIDCIssuer == "" {
+		return false, false, nil
+	}
+	provider := plan.OIDCProviderARN(c)
+	out, err := o.IAM.GetOpenIDConnectProvider(ctx, &iam.GetOpenIDConnectProviderInput{OpenIDConnectProviderArn: &provider})
+	var missing *iamtypes.NoSuchEntityException
+	if errors.As(err, &missing) {
+		return false, false, nil
+	}
+	if err != nil {
+		return false, false, fmt.Errorf("OIDC provider %s: get: %w", provider, err)
+	}
+	return true, !slices.Contains(out.ClientIDList, ownership.OIDCClient), nil
+}
+
+// systemPolicies returns the policies that are attached to the roles of the system node groups.
+func (o *Observer) systemPolicies(ctx context.Context, config params.Config, facts plan.Facts) ([]string, error) {
+	var roles, policies []string
+	for _, g := range facts.OfRole(config, plan.RoleSystem) {
+		if g.NodeRole != "" {
+			roles = append(roles, g.NodeRole[strings.LastIndex(g.NodeRole, "/")+1:])
+		}
+	}
+	for _, role := range unique(roles) {
+		pages := iam.NewListAttachedRolePoliciesPaginator(o.IAM, &iam.ListAttachedRolePoliciesInput{RoleName: &role})
+		for pages.HasMorePages() {
+			page, err := pages.NextPage(ctx)
+			if errors.As(err, new(*iamtypes.NoSuchEntityException)) {
+				break // EKS reports a role that is gone in the node group's health
+			}
+			if err != nil {
+				return nil, fmt.Errorf("role %s: list policies: %w", role, err)
+			}
+			for _, p := range page.AttachedPolicies {
+				policies = append(policies, value(p.PolicyArn))
+			}
+		}
+	}
+	return unique(policies), nil
+}

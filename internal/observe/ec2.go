@@ -1,0 +1,130 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// EC2 has the calls of EC2 that an observation makes.
+type EC2 interface {
+	DescribeSubnets(context.Context, *ec2.DescribeSubnetsInput, ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error)
+	DescribeSecurityGroups(context.Context, *ec2.DescribeSecurityGroupsInput, ...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error)
+	DescribeInstanceTypes(context.Context, *ec2.DescribeInstanceTypesInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceTypesOutput, error)
+	DescribeLaunchTemplateVersions(context.Context, *ec2.DescribeLaunchTemplateVersionsInput, ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplateVersionsOutput, error)
+}
+
+// subnets reads the chosen subnets with their tags: those that the parameters name, or those of the node groups. It
+// filters by ID, because EC2 refuses a call that names an ID which does not exist.
+func (o *Observer) subnets(ctx context.Context, config params.Config, facts plan.Facts) (found []plan.Tagged, err error) {
+	ids := slices.Clone(config.SubnetIDs)
+	if len(ids) == 0 {
+		for _, g := range facts.Present() {
+			ids = append(ids, g.Subnets...)
+		}
+	}
+	if ids = unique(ids); len(ids) == 0 {
+		return nil, nil
+	}
+	pages := ec2.NewDescribeSubnetsPaginator(o.EC2, &ec2.DescribeSubnetsInput{Filters: []ec2types.Filter{{Name: new("subnet-id"), Values: ids}}})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("subnets %s: describe: %w", strings.Join(ids, ", "), err)
+		}
+		for _, s := range page.Subnets {
+			found = append(found, plan.Tagged{ID: value(s.SubnetId), Zone: value(s.AvailabilityZone), Owner: value(s.OwnerId), Tags: tags(s.Tags)})
+		}
+	}
+	slices.SortFunc(found, byID)
+	return found, nil
+}
+
+// groups reads the tags of the chosen security groups: those that the parameter names, else those of the node groups and the
+// cluster's own.
+func (o *Observer) groups(ctx context.Context, config params.Config, facts plan.Facts) (found []plan.Tagged, err error) {
+	ids, lost := slices.Clone(config.SecurityGroupIDs), false
+	if len(ids) == 0 {
+		for _, g := range facts.Present() {
+			ids = append(ids, g.SecurityGroups...)
+			lost = lost || g.LostTemplate != ""
+		}
+		if id := facts.Cluster.SecurityGroup; id != "" {
+			ids = append(ids, id)
+		}
+	}
+	if ids = unique(ids); len(ids) > 0 {
+		if found, err = o.securityGroups(ctx, "group-id", ids...); err != nil {
+			return nil, err
+		}
+	}
+	if lost {
+		// The groups of these nodes can no longer be read, so those that have the tag keep it.
+		tagged, err := o.securityGroups(ctx, "tag:"+ownership.TagDiscovery, config.ClusterName)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, tagged...)
+	}
+	slices.SortFunc(found, byID)
+	return slices.CompactFunc(found, func(a, b plan.Tagged) bool { return a.ID == b.ID }), nil
+}
+
+func byID(a, b plan.Tagged) int { return strings.Compare(a.ID, b.ID) }
+
+// securityGroups returns the security groups that a filter selects.
+func (o *Observer) securityGroups(ctx context.Context, filter string, values ...string) (found []plan.Tagged, err error) {
+	pages := ec2.NewDescribeSecurityGroupsPaginator(o.EC2, &ec2.DescribeSecurityGroupsInput{Filters: []ec2types.Filter{{Name: &filter, Values: values}}})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("security groups %s: describe: %w", strings.Join(values, ", "), err)
+		}
+		for _, g := range page.SecurityGroups {
+			found = append(found, plan.Tagged{ID: value(g.GroupId), Owner: value(g.OwnerId), Tags: tags(g.Tags)})
+		}
+	}
+	return found, nil
+}
+
+// architectures returns the architectures of instance types that Karpenter's tables do not have. A type that EC2 does not
+// know either is left out, and its name decides.
+func (o *Observer) architectures(ctx context.Context, config params.Config) (map[string]string, error) {
+	var found map[string]string
+	for _, t := range slices.Concat(config.NodeTypes, config.BuildNodeTypes) {
+		if params.KnownType(t) {
+			continue
+		}
+		out, err := o.EC2.DescribeInstanceTypes(ctx, &ec2.DescribeInstanceTypesInput{Filters: []ec2types.Filter{{Name: new("instance-type"), Values: []string{t}}}})
+		if err != nil {
+			return nil, fmt.Errorf("instance type %s: describe: %w", t, err)
+		}
+		for _, described := range out.InstanceTypes {
+			if found == nil {
+				found = map[string]string{}
+			}
+			if p := described.ProcessorInfo; p != nil && slices.Contains(p.SupportedArchitectures, ec2types.ArchitectureTypeArm64) {
+				found[t] = "arm64"
+			} else {
+				found[t] = "amd64"
+			}
+		}
+	}
+	return found, nil
+}
+
+func tags(list []ec2types.Tag) map[string]string {
+	found := map[string]string{}
+	for _, t := range list {
+		found[value(t.Key)] = value(t.Value)
+	}
+	return found
+}

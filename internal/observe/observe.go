@@ -1,0 +1,162 @@
+// Package observe reads AWS and a rack's records into the facts that plans are made from. Passes, audits and doctor use
+// it, so that they see the same. It writes nothing.
+package observe
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// Observer reads facts.
+type Observer struct {
+	EKS     EKS
+	EC2     EC2
+	IAM     IAM
+	SQS     SQS
+	Rules   Rules
+	Records Records
+	// Deployment is what the deployment allows racks to do.
+	Deployment plan.Deployment
+}
+
+// Records is what an observation reads of the store.
+type Records interface {
+	// ClusterLock returns the rack that a cluster belongs to, or "".
+	ClusterLock(ctx context.Context, clusterARN string) (string, error)
+	// Plan returns the plan in force, or nil.
+	Plan(ctx context.Context, rack string) (*plan.Plan, error)
+	// Get returns a baseline, and whether there is one.
+	Get(ctx context.Context, rack, name string) ([]byte, bool, error)
+}
+
+// Facts returns what the plan of a rack has to know, and reads no more: a pass that finds nothing to do pays for it each
+// time.
+func (o *Observer) Facts(ctx context.Context, config params.Config, records plan.Records) (plan.Facts, error) {
+	facts := plan.Facts{Records: records, Deployment: o.Deployment}
+	if !config.AuthMode && !config.Enabled || records.Goal == "" && config.HasRefused("cluster_name") {
+		return facts, nil
+	}
+	cluster, err := o.Cluster(ctx, config.ClusterName)
+	if err != nil {
+		return facts, err
+	}
+	if cluster == nil {
+		return facts, o.lost(ctx, config, &facts)
+	}
+	facts.Cluster = cluster
+	err = together(ctx,
+		func(ctx context.Context) (err error) {
+			facts.Records.ClusterLock, err = o.Records.ClusterLock(ctx, cluster.ARN)
+			return err
+		},
+		func(ctx context.Context) (err error) {
+			facts.NodeGroups, err = o.NodeGroups(ctx, config.ClusterName)
+			return err
+		},
+		func(ctx context.Context) (err error) {
+			facts.Architectures, err = o.architectures(ctx, config)
+			return err
+		},
+		func(ctx context.Context) error { return o.credentials(ctx, config, cluster.Cluster, records, &facts) },
+		func(ctx context.Context) (err error) {
+			if config.Enabled && !records.WasOn {
+				facts.Unmanaged, err = o.unmanaged(ctx, config.Rack, cluster.ARN)
+			}
+			return err
+		})
+	if err != nil {
+		return facts, err
+	}
+	known := facts // the following reads need the node groups, and only set what is not in known
+	err = together(ctx,
+		func(ctx context.Context) (err error) {
+			facts.Records.Emptied, err = o.emptied(ctx, config, known)
+			return err
+		},
+		func(ctx context.Context) (err error) {
+			facts.Subnets, err = o.subnets(ctx, config, known)
+			return err
+		},
+		func(ctx context.Context) (err error) {
+			facts.SecurityGroups, err = o.groups(ctx, config, known)
+			return err
+		},
+		func(ctx context.Context) (err error) {
+			if config.Enabled {
+				facts.SystemPolicies, err = o.systemPolicies(ctx, config, known)
+			}
+			return err
+		})
+	return facts, err
+}
+
+// together runs reads that do not depend on each other, and returns the first error. It limits the number of requests at a
+// time, because AWS's rates are for all racks of an account.
+func together(ctx context.Context, reads ...func(context.Context) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(5)
+	for _, read := range reads {
+		group.Go(func() error { return read(ctx) })
+	}
+	return group.Wait()
+}
+
+// lost sets Lost if the cluster that EKS does not have is the one in the rack's records.
+func (o *Observer) lost(ctx context.Context, config params.Config, facts *plan.Facts) error {
+	if facts.Records.Goal == "" {
+		return nil
+	}
+	last, err := o.Records.Plan(ctx, config.Rack)
+	if err == nil && last != nil && last.Cluster.Name == config.ClusterName {
+		facts.Lost = &last.Cluster
+	}
+	return err
+}
+
+// emptied returns the sizes to which build groups return while Karpenter is on. Cluster Autoscaler has to know them.
+func (o *Observer) emptied(ctx context.Context, config params.Config, facts plan.Facts) (map[string]plan.Scaling, error) {
+	if !config.Enabled || config.BuildNodes {
+		return nil, nil
+	}
+	var sizes map[string]plan.Scaling
+	for _, g := range facts.OfRole(config, plan.RoleBuild) {
+		kept, ok, err := o.Records.Get(ctx, config.Rack, outcome.SizeKey(g.Name))
+		if err != nil {
+			return nil, err
+		}
+		var size plan.Scaling
+		if !ok {
+			continue
+		}
+		if err := json.Unmarshal(kept, &size); err != nil {
+			return nil, fmt.Errorf("node group %s: decode the size that it had: %w", g.Name, err)
+		}
+		if sizes == nil {
+			sizes = map[string]plan.Scaling{}
+		}
+		sizes[g.Name] = size
+	}
+	return sizes, nil
+}
+
+func unique(ids []string) []string {
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// value returns what a pointer of the SDK points at, or the zero value.
+func value[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}

@@ -1,0 +1,113 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	eventtypes "github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+)
+
+// SQS has the calls of SQS that an observation makes.
+type SQS interface {
+	GetQueueUrl(context.Context, *sqs.GetQueueUrlInput, ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error)
+	ListQueueTags(context.Context, *sqs.ListQueueTagsInput, ...func(*sqs.Options)) (*sqs.ListQueueTagsOutput, error)
+}
+
+// Rules has the calls of EventBridge that an observation makes.
+type Rules interface {
+	ListTagsForResource(context.Context, *eventbridge.ListTagsForResourceInput, ...func(*eventbridge.Options)) (*eventbridge.ListTagsForResourceOutput, error)
+}
+
+// unmanaged returns the resources that have a name Sawhorse uses but not both ownership tags.
+func (o *Observer) unmanaged(ctx context.Context, rack, clusterARN string) ([]string, error) {
+	var all []string
+	for _, look := range []struct {
+		what string
+		tags func(context.Context, string) (map[string]string, error)
+		name string
+	}{
+		{"IAM role", o.roleTags, ownership.ControllerRole(rack)},
+		{"IAM role", o.roleTags, ownership.NodeRole(rack)},
+		{"SQS queue", o.queueTags, ownership.Queue(rack)},
+		{"EventBridge rule", func(ctx context.Context, name string) (map[string]string, error) {
+			return o.ruleTags(ctx, clusterARN, name)
+		}, ownership.Rule(rack)},
+	} {
+		tags, err := look.tags(ctx, look.name)
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: read tags: %w", look.what, look.name, err)
+		}
+		if tags != nil && (tags[ownership.TagRack] != rack || tags[ownership.TagCluster] != clusterARN) {
+			all = append(all, look.what+" "+look.name)
+		}
+	}
+	return all, nil
+}
+
+// roleTags returns nil if there is no such role.
+func (o *Observer) roleTags(ctx context.Context, role string) (map[string]string, error) {
+	out, err := o.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: &role})
+	var missing *iamtypes.NoSuchEntityException
+	if errors.As(err, &missing) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]string{}
+	for _, t := range out.Role.Tags {
+		found[value(t.Key)] = value(t.Value)
+	}
+	return found, nil
+}
+
+// queueTags returns nil if there is no such queue.
+func (o *Observer) queueTags(ctx context.Context, queue string) (map[string]string, error) {
+	url, err := o.SQS.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &queue})
+	var missing *sqstypes.QueueDoesNotExist
+	if errors.As(err, &missing) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	out, err := o.SQS.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: url.QueueUrl})
+	if errors.As(err, &missing) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if out.Tags == nil {
+		return map[string]string{}, nil
+	}
+	return out.Tags, nil
+}
+
+// ruleTags returns nil if there is no such rule.
+func (o *Observer) ruleTags(ctx context.Context, clusterARN, rule string) (map[string]string, error) {
+	parts := strings.SplitN(clusterARN, ":", 6) // arn:partition:eks:region:account:cluster/name
+	ruleARN := fmt.Sprintf("arn:%s:events:%s:%s:rule/%s", parts[1], parts[3], parts[4], rule)
+	out, err := o.Rules.ListTagsForResource(ctx, &eventbridge.ListTagsForResourceInput{ResourceARN: &ruleARN})
+	var missing *eventtypes.ResourceNotFoundException
+	if errors.As(err, &missing) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]string{}
+	for _, t := range out.Tags {
+		found[value(t.Key)] = value(t.Value)
+	}
+	return found, nil
+}
