@@ -6,7 +6,10 @@ import "context"
 type Baselines interface {
 	// Keep records a baseline. Only the first call for a name has an effect.
 	Keep(ctx context.Context, rack, name string, value []byte) error
-	// Get returns what Keep recorded, and whether there is such a baseline.
+	// Replace records a value in the place of what was recorded, in one write: a step that is stopped has the former or
+	// the new one.
+	Replace(ctx context.Context, rack, name string, value []byte) error
+	// Get returns what was recorded, and whether there is such a baseline.
 	Get(ctx context.Context, rack, name string) ([]byte, bool, error)
 	// Forget deletes a baseline, once it has been restored.
 	Forget(ctx context.Context, rack, name string) error

@@ -15,7 +15,8 @@ var synonyms = map[string]string{
 	"yes": "true", "on": "true", "1": "true", "no": "false", "off": "false", "0": "false", "compute": "c", "general": "m", "memory": "r", "gpu": "nvidia.com/gpu",
 }
 
-// Nearest returns the known name with the fewest edits from name, ignoring letter case, or "" if none is near.
+// Nearest returns the known name with the fewest edits from name, ignoring letter case, or "" if none is near. Of several
+// it returns the first in alphabetical order, whatever the order of known.
 func Nearest(name string, known []string) string {
 	const longest = 64 // no name in Sawhorse or Karpenter is longer
 	name = name[:min(len(name), longest)]
@@ -24,7 +25,7 @@ func Nearest(name string, known []string) string {
 	}
 	best, least := "", len(name)/2+1
 	for _, k := range known {
-		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < least {
+		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < least || d == least && best != "" && k < best {
 			best, least = k, d
 		}
 	}

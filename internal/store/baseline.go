@@ -11,16 +11,25 @@ func baselineKey(name string) string { return "baseline#" + name }
 // Keep records the state of something before Sawhorse's first change to it. Later calls are ignored, so that a step
 // that runs again does not record its own work as the baseline.
 func (s *Store) Keep(ctx context.Context, rack, name string, value []byte) error {
-	values := key(rack, baselineKey(name))
-	values["value"] = &types.AttributeValueMemberB{Value: append([]byte{}, value...)} // nil would not be a binary value
-	err := s.put(ctx, values, new("attribute_not_exists(pk)"))
+	err := s.put(ctx, baselineItem(rack, name, value), new("attribute_not_exists(pk)"))
 	if refused(err) {
 		return nil
 	}
 	return wrap(err, "rack %s: keep baseline %s", rack, name)
 }
 
-// Get returns what Keep recorded.
+// Replace records a value in the place of what was recorded.
+func (s *Store) Replace(ctx context.Context, rack, name string, value []byte) error {
+	return wrap(s.put(ctx, baselineItem(rack, name, value), nil), "rack %s: replace baseline %s", rack, name)
+}
+
+func baselineItem(rack, name string, value []byte) map[string]types.AttributeValue {
+	values := key(rack, baselineKey(name))
+	values["value"] = &types.AttributeValueMemberB{Value: append([]byte{}, value...)} // nil would not be a binary value
+	return values
+}
+
+// Get returns what Keep or Replace recorded.
 func (s *Store) Get(ctx context.Context, rack, name string) ([]byte, bool, error) {
 	values, err := s.get(ctx, key(rack, baselineKey(name)))
 	if err != nil || values == nil {

@@ -38,6 +38,20 @@ func TestOnlyTheFirstBaselineCounts(t *testing.T) {
 	}
 }
 
+// Replace is one write, which leaves no moment without a record.
+func TestABaselineIsReplacedInOneWrite(t *testing.T) {
+	s, cloud := store()
+	must(t, s.Keep(t.Context(), "demo", "a", []byte("1")))
+	cloud.Forget()
+	must(t, s.Replace(t.Context(), "demo", "a", []byte("2")))
+	if writes := cloud.Writes(); len(writes) != 1 {
+		t.Errorf("%v", writes)
+	}
+	if got, ok, err := s.Get(t.Context(), "demo", "a"); err != nil || !ok || string(got) != "2" {
+		t.Errorf("%q, %v, %v", got, ok, err)
+	}
+}
+
 // A baseline may be empty. That it exists is what matters.
 func TestEmptyBaseline(t *testing.T) {
 	s, _ := store()

@@ -52,7 +52,13 @@ func (b Baselines) Keep(_ context.Context, rack, name string, value []byte) erro
 	return nil
 }
 
-// Get returns what Keep recorded.
+// Replace records a value in the place of another.
+func (b Baselines) Replace(_ context.Context, rack, name string, value []byte) error {
+	b[rack+"#"+name] = slices.Clone(value)
+	return nil
+}
+
+// Get returns what Keep or Replace recorded.
 func (b Baselines) Get(_ context.Context, rack, name string) ([]byte, bool, error) {
 	value, ok := b[rack+"#"+name]
 	return value, ok, nil

@@ -181,10 +181,7 @@ func (r *run) keep(ctx context.Context, live deployment) error {
 	if err != nil {
 		return fmt.Errorf("%s: baseline: %w", k8s.Subject(live.Unstructured), err)
 	}
-	if err := r.Baselines.Forget(ctx, r.plan.Rack, outcome.AutoscalerKey); err != nil {
-		return err
-	}
-	return r.Baselines.Keep(ctx, r.plan.Rack, outcome.AutoscalerKey, value)
+	return r.Baselines.Replace(ctx, r.plan.Rack, outcome.AutoscalerKey, value)
 }
 
 func (r *run) write(ctx context.Context, live, wanted deployment) (outcome.Progress, error) {

@@ -56,10 +56,11 @@ func (r *run) force(ctx context.Context, add forced) error {
 	if all.size() == before {
 		return nil
 	}
-	if err := r.Baselines.Forget(ctx, r.plan.Rack, forcedKey); err != nil {
-		return err
+	encoded, err := json.Marshal(all)
+	if err != nil {
+		return fmt.Errorf("rack %s: record %s: encode: %w", r.plan.Rack, forcedKey, err)
 	}
-	return r.keep(ctx, forcedKey, all)
+	return r.Baselines.Replace(ctx, r.plan.Rack, forcedKey, encoded)
 }
 
 func union(a, b []string) []string {
