@@ -41,7 +41,7 @@ func (a Applied) Changed() bool { return a.Action == Created || a.Action == Upda
 
 // Apply creates or updates one object of the rack by server-side apply. If nothing differs, the API server writes
 // nothing and keeps the resourceVersion. Fields of other managers stay, unless they contradict the manifest. If an
-// object of that name exists without the rack's label, the error is a *Foreign.
+// object of that name exists without the rack's label, the error is an *Unmanaged.
 func (c *Client) Apply(ctx context.Context, rack string, manifest plan.Object) (Applied, error) {
 	object, kind, err := decode(manifest)
 	if err != nil {
@@ -83,9 +83,9 @@ func (c *Client) GetLike(ctx context.Context, manifest plan.Object) (*unstructur
 	return c.Get(ctx, kind, object.GetNamespace(), object.GetName())
 }
 
-// Owned returns a *Foreign error if the object exists and does not carry the rack's label.
+// Owned returns an *Unmanaged error if the object exists and does not have the rack's label.
 func Owned(live *unstructured.Unstructured, rack string) error {
-	if live == nil || live.GetLabels()[ownership.TagRack] == rack {
+	if live == nil || ownership.OwnedObject(live.GetLabels(), rack) {
 		return nil
 	}
 	return &Unmanaged{Subject: Subject(live), Owner: live.GetLabels()[ownership.TagRack]}

@@ -46,7 +46,7 @@ func (o *Observer) unmanaged(ctx context.Context, rack, clusterARN string) ([]st
 		if err != nil {
 			return nil, fmt.Errorf("%s %s: read tags: %w", look.what, look.name, err)
 		}
-		if tags != nil && (tags[ownership.TagRack] != rack || tags[ownership.TagCluster] != clusterARN) {
+		if tags != nil && !ownership.Owned(tags, rack, clusterARN) {
 			all = append(all, look.what+" "+look.name)
 		}
 	}

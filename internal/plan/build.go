@@ -3,7 +3,6 @@ package plan
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -240,14 +239,13 @@ func (b *builder) version() {
 	}
 }
 
-// marks returns the tags for AWS resources: the rack's own and the ownership tags.
-func (b *builder) marks() map[string]string {
-	marks := maps.Clone(b.config.Tags)
-	if marks == nil {
-		marks = map[string]string{}
+// tags returns the tags for AWS resources: the rack's own and the ownership tags.
+func (b *builder) tags() map[string]string {
+	tags := ownership.Tags(b.config.Rack, b.plan.Cluster.ARN)
+	for key, value := range b.config.Tags { // the parameter does not accept the ownership tags
+		tags[key] = value
 	}
-	marks[ownership.TagRack], marks[ownership.TagCluster] = b.config.Rack, b.plan.Cluster.ARN
-	return marks
+	return tags
 }
 
 // pools returns the section with the finished manifests. It is empty if Karpenter is off.

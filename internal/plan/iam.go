@@ -72,7 +72,7 @@ func (b *builder) infrastructure() {
 		NodeRole:       ownership.NodeRole(b.config.Rack),
 		PodIdentity:    b.podIdentity(),
 		SharedNetworks: b.sharedNetworks(),
-		Tags:           b.marks(),
+		Tags:           b.tags(),
 	}
 	for _, name := range nodePolicies {
 		in.NodePolicies = append(in.NodePolicies, fmt.Sprintf("arn:%s:iam::aws:policy/%s", b.plan.Cluster.Partition, name))

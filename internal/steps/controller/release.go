@@ -108,7 +108,7 @@ func (h *helm) last(wanted rendered) (*release.Release, error) {
 }
 
 // ours reports whether a release carries the rack's label.
-func (h *helm) ours(r *release.Release) bool { return r.Labels[ownership.TagRack] == h.rack }
+func (h *helm) ours(r *release.Release) bool { return ownership.OwnedObject(r.Labels, h.rack) }
 
 // difference describes what an upgrade would do. It returns nothing if the release is deployed with exactly the wanted
 // chart version and values.

@@ -143,5 +143,5 @@ func (i *Step) remove(ctx context.Context, p *plan.Plan) (outcome.Progress, erro
 
 // ours reports whether tags hold both ownership tags: that of this rack and that of this cluster.
 func ours(p *plan.Plan, tags map[string]string) bool {
-	return tags[ownership.TagRack] == p.Rack && tags[ownership.TagCluster] == p.Cluster.ARN
+	return ownership.Owned(tags, p.Rack, p.Cluster.ARN)
 }

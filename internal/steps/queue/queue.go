@@ -121,11 +121,7 @@ func (q *Step) tags(ctx context.Context, p *plan.Plan, url string) (tags map[str
 	if err != nil {
 		return nil, false, fmt.Errorf("queue %s: read tags: %w", p.Queue.Name, err)
 	}
-	return out.Tags, marked(p, out.Tags), nil
-}
-
-func marked(p *plan.Plan, tags map[string]string) bool {
-	return tags[ownership.TagRack] == p.Rack && tags[ownership.TagCluster] == p.Cluster.ARN
+	return out.Tags, ownership.Owned(out.Tags, p.Rack, p.Cluster.ARN), nil
 }
 
 // create returns the URL of the rack's queue, and creates the queue if there is none. It does not adopt a queue that

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
@@ -20,7 +21,7 @@ func (q *Step) rule(ctx context.Context, p *plan.Plan, progress *outcome.Progres
 	if err != nil {
 		return err
 	}
-	if live != nil && !marked(p, tags) {
+	if live != nil && !ownership.Owned(tags, p.Rack, p.Cluster.ARN) {
 		return outcome.Reject("rack", "EventBridge rule %s exists and was not made by Sawhorse for this rack and cluster; "+
 			"delete it, or use another rack name", p.Queue.Rule.Name)
 	}
@@ -116,7 +117,7 @@ func (q *Step) describe(ctx context.Context, p *plan.Plan) (*eventbridge.Describ
 
 func (q *Step) removeRule(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
 	live, tags, err := q.describe(ctx, p)
-	if err != nil || live == nil || !marked(p, tags) {
+	if err != nil || live == nil || !ownership.Owned(tags, p.Rack, p.Cluster.ARN) {
 		return err
 	}
 	out, err := q.Rules.ListTargetsByRule(ctx, &eventbridge.ListTargetsByRuleInput{Rule: &p.Queue.Rule.Name})
