@@ -74,6 +74,8 @@ var mayImport = map[string][]string{
 	"cdk":        {"events", "internal/metrics", "internal/names", "internal/params", "statemachine"},
 	"cdk/bundle": nil,
 
+	"internal/karpenter/generate": {"internal/karpenter", "internal/names"},
+
 	"internal/architecture": nil,
 	"internal/docs":         nil,
 	// Fakes and servers for tests; only tests import them.
