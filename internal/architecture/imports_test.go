@@ -19,7 +19,7 @@ var mayImport = map[string][]string{
 	"internal/names":        nil,
 	"internal/params":       {"internal/names"},
 	"internal/plan":         {"internal/names", "internal/params"},
-	"internal/plan/nodes":   {"internal/names", "internal/params", "internal/plan"},
+	"internal/plan/nodes":   {"internal/karpenter", "internal/names", "internal/params", "internal/plan"},
 	"internal/readonly":     nil,
 	"internal/k8s":          {"internal/names", "internal/plan", "internal/readonly", "internal/steps"},
 	"internal/steps":        {"internal/params"},
@@ -31,7 +31,7 @@ var mayImport = map[string][]string{
 
 	"internal/steps/autoscaler": append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/change":     append([]string{"internal/rack"}, stepMayUse...),
-	"internal/steps/controller": append([]string{"internal/k8s", "internal/readonly", "internal/steps/admin"}, stepMayUse...),
+	"internal/steps/controller": append([]string{"internal/k8s", "internal/karpenter", "internal/readonly", "internal/steps/admin"}, stepMayUse...),
 	"internal/steps/nodegroups": append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/nodepools":  append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/pins":       append([]string{"internal/k8s"}, stepMayUse...),

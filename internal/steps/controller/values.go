@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"github.com/sawhorse-io/sawhorse/internal/karpenter"
 	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
@@ -17,9 +18,11 @@ func controllerValues(p *plan.Plan, replicas int) map[string]any {
 	if p.Controller.RoleARN != "" {
 		account["annotations"] = map[string]any{"eks.amazonaws.com/role-arn": p.Controller.RoleARN}
 	}
-	// The digest in the repository's chart belongs to the previous version and would take precedence over the tag. The
-	// image in a mirror has the same digest.
-	image := map[string]any{"tag": p.Controller.Version, "digest": names.KarpenterDigest}
+	// Without a digest in the catalogue, the tag alone selects the image. The image in a mirror has the same digest.
+	image := map[string]any{"tag": p.Controller.Version}
+	if release, err := karpenter.Find(p.Controller.Version); err == nil && release.Digest != "" {
+		image["digest"] = release.Digest
+	}
 	if p.Controller.ImageRepository != "" {
 		image["repository"] = p.Controller.ImageRepository
 	}
