@@ -58,42 +58,61 @@ func begin(t *testing.T) *scene {
 	return s
 }
 
-// goldens reads the NodePools and EC2NodeClasses of all plans in the tests of package plan, each different one once.
+// goldens reads the NodePools and EC2NodeClasses of all plans in the tests of package plan and those that `sawhorse plan`
+// renders in its tests, each different one once.
 func goldens(t *testing.T) (all []*unstructured.Unstructured) {
 	t.Helper()
 	files, err := filepath.Glob("../plan/testdata/*.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := map[string]bool{}
+	var raws []json.RawMessage
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
 		var golden struct {
 			Plan struct {
 				NodePools struct{ Objects []json.RawMessage }
 			}
 		}
-		if err := json.Unmarshal(text, &golden); err != nil {
+		if err := json.Unmarshal(contents(t, file), &golden); err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
-		for _, raw := range golden.Plan.NodePools.Objects {
-			object := &unstructured.Unstructured{}
-			if err := object.UnmarshalJSON(raw); err != nil {
-				t.Fatalf("%s: %v", file, err)
-			}
-			if resources[object.GetKind()].Resource != "" && !seen[string(raw)] {
-				seen[string(raw)] = true
-				all = append(all, object)
-			}
+		raws = append(raws, golden.Plan.NodePools.Objects...)
+	}
+	for text := range strings.SplitSeq(string(contents(t, "../../cmd/sawhorse/testdata/render.yaml")), "---\n") {
+		raw, err := yaml.YAMLToJSON([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		raws = append(raws, raw)
+	}
+	seen := map[string]bool{}
+	for _, raw := range raws {
+		object := &unstructured.Unstructured{}
+		if err := object.UnmarshalJSON(raw); err != nil {
+			t.Fatalf("%s: %v", raw, err)
+		}
+		text, err := object.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resources[object.GetKind()].Resource != "" && !seen[string(text)] {
+			seen[string(text)] = true
+			all = append(all, object)
 		}
 	}
 	if len(all) < 10 {
 		t.Fatalf("%d objects: the test has lost the goldens", len(all))
 	}
 	return all
+}
+
+func contents(t *testing.T, file string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 // crds returns a version's CRDs with the marker.

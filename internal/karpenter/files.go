@@ -1,29 +1,48 @@
 package karpenter
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"path"
 	"strings"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // Chart returns the files of the chart of the controller or of the CRDs, by the name of its release.
 func (r Release) Chart(name string) (fs.FS, error) {
 	switch name {
-	case names.ReleaseController:
+	case ownership.ReleaseController:
 		return fs.Sub(controllerCharts, path.Join(folder, r.Version, name))
-	case names.ReleaseCRD:
+	case ownership.ReleaseCRD:
 		return fs.Sub(crdCharts, path.Join(folder, r.Version, name))
 	}
 	return nil, fmt.Errorf("karpenter %s: there is no chart %q", r.Version, name)
 }
 
+// Digest returns a digest of the names and the contents of all files of a chart. It changes if the chart does.
+func Digest(chart fs.FS) (string, error) {
+	sum := sha256.New()
+	err := fs.WalkDir(chart, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(chart, path)
+		fmt.Fprintf(sum, "%s %d\n%s", path, len(text), text)
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("chart: digest: %w", err)
+	}
+	return "sha256:" + hex.EncodeToString(sum.Sum(nil)), nil
+}
+
 // CRDs returns the version's CustomResourceDefinitions in YAML, by name, such as "nodepools.karpenter.sh". They are the
 // templates of the chart karpenter-crd without the lines that add annotations.
 func (r Release) CRDs() (map[string][]byte, error) {
-	templates := path.Join(folder, r.Version, names.ReleaseCRD, "templates")
+	templates := path.Join(folder, r.Version, ownership.ReleaseCRD, "templates")
 	files, err := fs.ReadDir(crdCharts, templates)
 	if err != nil {
 		return nil, fmt.Errorf("karpenter %s: CRDs: %w", r.Version, err)

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // Release is one version of Karpenter.
@@ -25,6 +25,8 @@ type Release struct {
 	Core string `json:"core"`
 	// Kubernetes has the minor versions of Kubernetes that this version is for.
 	Kubernetes Minors `json:"kubernetes"`
+	// ChartDigests are the digests of the files of both charts, by the names of their releases (Digest).
+	ChartDigests map[string]string `json:"chartDigests"`
 	// Calls are the IAM actions of all AWS API calls in the version's code, sorted. Some are made only with a setting
 	// of the chart that is off by default, and some in tests only.
 	Calls []string `json:"calls"`
@@ -45,6 +47,20 @@ type Minors struct {
 	Newest string `json:"newest"`
 	// Source is the file of the version's module that has them.
 	Source string `json:"source"`
+}
+
+// Lists reports whether a version of Kubernetes is in the range. A text that is not a version counts as listed.
+func (m Minors) Lists(version string) bool {
+	wanted, known := minor(version)
+	oldest, _ := minor(m.Oldest)
+	newest, _ := minor(m.Newest)
+	return !known || slices.Compare(wanted[:], oldest[:]) >= 0 && slices.Compare(wanted[:], newest[:]) <= 0
+}
+
+// minor returns the major and the minor number of a version like "1.35" or "1.35.2".
+func minor(version string) (numbers [2]int, known bool) {
+	_, err := fmt.Sscanf(version, "%d.%d", &numbers[0], &numbers[1])
+	return numbers, err == nil
 }
 
 // Event is a kind of EventBridge event.
@@ -137,7 +153,7 @@ func Versions() []string {
 
 // Default returns the version of a rack that turns Karpenter on without a choice.
 func Default() Release {
-	r, err := Find(names.KarpenterVersion)
+	r, err := Find(ownership.KarpenterVersion)
 	if err != nil {
 		panic(err) // a test has it
 	}

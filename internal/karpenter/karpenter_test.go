@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sawhorse-io/sawhorse/internal/karpenter"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // The versions are those that Sawhorse promises, in order, and the default one is among them.
@@ -22,8 +22,8 @@ func TestVersions(t *testing.T) {
 	if got := karpenter.Versions(); !slices.Equal(got, want) {
 		t.Errorf("the catalogue has %v, want %v", got, want)
 	}
-	if got := karpenter.Default(); got.Version != names.KarpenterVersion || got.Digest != names.KarpenterDigest {
-		t.Errorf("the default is %s %s, names has %s %s", got.Version, got.Digest, names.KarpenterVersion, names.KarpenterDigest)
+	if got := karpenter.Default(); got.Version != ownership.KarpenterVersion || got.Digest == "" {
+		t.Errorf("the default is %s with the image %q; ownership.KarpenterVersion is %s", got.Version, got.Digest, ownership.KarpenterVersion)
 	}
 	_, err := karpenter.Find("1.11")
 	if want := `Sawhorse does not have Karpenter "1.11"; it has 1.10.0, 1.12.1, 1.14.3, 1.15.1`; err == nil || err.Error() != want {
@@ -60,6 +60,18 @@ func TestFactsAndNotes(t *testing.T) {
 		}
 		if len(r.Events) != 5 || len(r.Calls) < 25 || r.NodePool.Version == "" || r.EC2NodeClass.Version == "" || r.Core == "" {
 			t.Errorf("%s: facts are missing: %+v", r.Version, r)
+		}
+	}
+}
+
+// A range has both of its ends; what is not a version is not refused.
+func TestKubernetesVersions(t *testing.T) {
+	kubernetes := karpenter.Minors{Oldest: "1.26", Newest: "1.35"}
+	for version, want := range map[string]bool{
+		"1.25": false, "1.26": true, "1.35": true, "1.35.4": true, "1.36": false, "1.3": false, "1.100": false, "2.30": false, "": true, "new": true,
+	} {
+		if got := kubernetes.Lists(version); got != want {
+			t.Errorf("%q: %v", version, got)
 		}
 	}
 }
@@ -195,17 +207,20 @@ func TestCRDs(t *testing.T) {
 // A chart has the version's name and tag, and no digest: that of the module's chart belongs to another release.
 func TestChartsAreOfTheirVersion(t *testing.T) {
 	for _, r := range karpenter.All() {
-		for _, name := range []string{names.ReleaseController, names.ReleaseCRD} {
+		for _, name := range []string{ownership.ReleaseController, ownership.ReleaseCRD} {
 			files, err := r.Chart(name)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if carried, err := karpenter.Digest(files); err != nil || r.ChartDigests[name] != carried || len(r.ChartDigests) != 2 {
+				t.Errorf("%s: release.json has %v, the digest of %s is %s, %v", r.Version, r.ChartDigests, name, carried, err)
 			}
 			var chart struct{ Name, Version, AppVersion string }
 			decode(t, files, "Chart.yaml", &chart)
 			if chart.Name != name || chart.Version != r.Version || chart.AppVersion != r.Version {
 				t.Errorf("%s: %+v", r.Version, chart)
 			}
-			if name == names.ReleaseCRD {
+			if name == ownership.ReleaseCRD {
 				continue
 			}
 			var values struct {
@@ -214,7 +229,7 @@ func TestChartsAreOfTheirVersion(t *testing.T) {
 				}
 			}
 			decode(t, files, "values.yaml", &values)
-			if image := values.Controller.Image; image.Repository != names.ControllerImage || image.Tag != r.Version || image.Digest != "" {
+			if image := values.Controller.Image; image.Repository != ownership.ControllerImage || image.Tag != r.Version || image.Digest != "" {
 				t.Errorf("%s: the chart's image is %+v", r.Version, image)
 			}
 		}

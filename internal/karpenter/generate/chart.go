@@ -8,7 +8,7 @@ import (
 	"regexp"
 
 	"github.com/sawhorse-io/sawhorse/internal/karpenter"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // override replaces the one line of a chart's file that a pattern matches.
@@ -26,7 +26,7 @@ func overrides(chart, file, version string) []override {
 			{regexp.MustCompile(`(?m)^version: .*$`), "version: " + version},
 			{regexp.MustCompile(`(?m)^appVersion: .*$`), "appVersion: " + version},
 		}
-	case file == "values.yaml" && chart == names.ReleaseController:
+	case file == "values.yaml" && chart == ownership.ReleaseController:
 		return []override{
 			{regexp.MustCompile(`(?m)^    tag: .*$`), "    tag: " + version},
 			{regexp.MustCompile(`(?m)^    digest: .*$`), `    digest: ""`},
@@ -77,7 +77,7 @@ func copyChart(from, to, version string) error {
 // sameCRDs compares the two forms of the CRDs in a module: the templates of the chart, which the catalogue has, and the
 // files of the API package.
 func sameCRDs(provider string) error {
-	templates, err := filepath.Glob(filepath.Join(provider, "charts", names.ReleaseCRD, "templates", "*"))
+	templates, err := filepath.Glob(filepath.Join(provider, "charts", ownership.ReleaseCRD, "templates", "*"))
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 	"path/filepath"
 
 	"github.com/sawhorse-io/sawhorse/internal/karpenter"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 func main() {
@@ -51,7 +51,7 @@ func run(catalogue, version, core, toolchain string) error {
 
 // write writes the generated files of a version.
 func write(target, version string, from modules) error {
-	for _, chart := range []string{names.ReleaseController, names.ReleaseCRD} {
+	for _, chart := range []string{ownership.ReleaseController, ownership.ReleaseCRD} {
 		if err := copyChart(filepath.Join(from.provider, "charts", chart), filepath.Join(target, chart), version); err != nil {
 			return fmt.Errorf("chart %s: %w", chart, err)
 		}
@@ -62,6 +62,12 @@ func write(target, version string, from modules) error {
 	release, err := describe(version, from)
 	if err != nil {
 		return err
+	}
+	release.ChartDigests = map[string]string{}
+	for _, chart := range []string{ownership.ReleaseController, ownership.ReleaseCRD} {
+		if release.ChartDigests[chart], err = karpenter.Digest(os.DirFS(filepath.Join(target, chart))); err != nil {
+			return err
+		}
 	}
 	return writeJSON(filepath.Join(target, "release.json"), release)
 }

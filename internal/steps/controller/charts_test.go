@@ -13,23 +13,68 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sawhorse-io/sawhorse/internal/karpenter"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// planned is a plan with every value of the chart that Sawhorse ever sets.
-func planned(version string) *plan.Plan {
-	return &plan.Plan{Rack: "demo", Cluster: plan.Cluster{Name: "demo"}, Controller: plan.Controller{
-		Version: version, Queue: "demo-karpenter", RoleARN: "arn:aws:iam::123456789012:role/sawhorse/demo-karpenter",
-		IsolatedVPC: true, ImageRepository: "123456789012.dkr.ecr.eu-central-1.amazonaws.com/karpenter",
-	}}
+// wanted returns the plan of a rack with Karpenter and these settings.
+func wanted(config params.Config) *plan.Plan {
+	return planned(config, true)
 }
 
-// The charts of every version render with the plan's values, on the oldest and on the newest Kubernetes of that version.
+func planned(config params.Config, podIdentity bool) *plan.Plan {
+	config.Rack, config.ClusterName, config.AuthMode, config.Enabled = "demo", "demo", true, true
+	made := plan.Build(config, plan.Facts{
+		Cluster:     &plan.ClusterFacts{Cluster: plan.Cluster{Name: "demo", Partition: "aws"}, Status: "ACTIVE"},
+		PodIdentity: podIdentity, OIDCProvider: !podIdentity, Subnets: []plan.Tagged{{ID: "subnet-a"}}, NodeGroups: []plan.NodeGroup{{Name: "system"}},
+	}, nil)
+	if len(made.Problems) > 0 {
+		panic(fmt.Sprint(made.Problems))
+	}
+	return &made.Plan
+}
+
+const mirror = "123456789012.dkr.ecr.eu-central-1.amazonaws.com/karpenter"
+
+// everyValue returns both releases with every value that a plan ever sets, for a version of Karpenter.
+func everyValue(release karpenter.Release) plan.Controller {
+	made := planned(params.Config{HighAvailability: true, IsolatedVPC: true, ImageRepository: mirror}, false).Controller
+	image := made.Release.Values["controller"].(map[string]any)["image"].(map[string]any)
+	image["tag"], image["digest"] = release.Version, release.Digest
+	made.Release.Values["replicas"] = 2
+	return made
+}
+
+// Plans name the charts of the catalogue, so that the steps are due when a chart changes.
+func TestPlansNameTheCharts(t *testing.T) {
+	made := wanted(params.Config{}).Controller
+	for _, release := range []plan.Release{made.CRDs, made.Release} {
+		if want := karpenter.Default(); release.Version != want.Version || release.Chart != want.ChartDigests[release.Name] || release.Chart == "" {
+			t.Errorf("release %s: %s %s, want %s %v", release.Name, release.Version, release.Chart, want.Version, want.ChartDigests)
+		}
+	}
+}
+
+// The chart of another deployment is not in the plan's words: the step applies its own, and is not done.
+func TestAPlanWithAnotherChart(t *testing.T) {
+	s := begin(t)
+	s.plan.Controller.CRDs.Chart = "sha256:another"
+	if progress := s.run(PartCRDs, "installed release karpenter-crd 1.10.0"); !progress.Unfinished {
+		t.Errorf("%+v", progress)
+	}
+	s.settle()
+	if progress := s.run(PartRelease, "installed release karpenter 1.10.0"); progress.Unfinished {
+		t.Errorf("its chart is the plan's: %+v", progress)
+	}
+}
+
+// The charts of every version render with a plan's values, on the oldest and on the newest Kubernetes of that version.
 func TestEveryVersionRenders(t *testing.T) {
 	before := capabilities
 	t.Cleanup(func() { capabilities = before })
 	for _, release := range karpenter.All() {
+		wanted := everyValue(release)
 		for _, minor := range []string{release.Kubernetes.Oldest, release.Kubernetes.Newest} {
 			version, err := common.ParseKubeVersion("v" + minor + ".0")
 			if err != nil {
@@ -38,7 +83,7 @@ func TestEveryVersionRenders(t *testing.T) {
 			copied := *before
 			copied.KubeVersion = *version
 			capabilities = &copied
-			crds, err := render(names.ReleaseCRD, release.Version, crdValues())
+			crds, err := render(ownership.ReleaseCRD, release.Version, wanted.CRDs.Values)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -49,7 +94,7 @@ func TestEveryVersionRenders(t *testing.T) {
 			if kept := strings.Count(crds.manifest, "helm.sh/resource-policy: keep"); kept != len(definitions) {
 				t.Errorf("%s on %s: %d of %d CRDs are kept when the release is uninstalled", release.Version, minor, kept, len(definitions))
 			}
-			controller, err := render(names.ReleaseController, release.Version, controllerValues(planned(release.Version), 2))
+			controller, err := render(ownership.ReleaseController, release.Version, wanted.Release.Values)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -84,7 +129,7 @@ func checkDeployment(t *testing.T, release karpenter.Release, d appsv1.Deploymen
 	t.Helper()
 	pod := d.Spec.Template
 	container := pod.Spec.Containers[0]
-	image := "123456789012.dkr.ecr.eu-central-1.amazonaws.com/karpenter:" + release.Version
+	image := mirror + ":" + release.Version
 	if release.Digest != "" {
 		image += "@" + release.Digest
 	}
@@ -107,18 +152,49 @@ func checkDeployment(t *testing.T, release karpenter.Release, d appsv1.Deploymen
 		}
 	}
 	memory := container.Resources.Requests.Memory().String()
-	if *d.Spec.Replicas != 2 || pod.Spec.NodeSelector[names.LabelSystemNode] != "true" || memory != "256Mi" ||
-		pod.Annotations["karpenter.sh/do-not-disrupt"] != "true" || d.Labels[names.TagRack] != "demo" {
+	if *d.Spec.Replicas != 2 || pod.Spec.NodeSelector[ownership.LabelSystemNode] != "true" || memory != "256Mi" ||
+		pod.Annotations["karpenter.sh/do-not-disrupt"] != "true" || d.Labels[ownership.TagRack] != "demo" {
 		t.Errorf("%s: %d replicas on %v with %s, annotations %v, labels %v", release.Version, *d.Spec.Replicas, pod.Spec.NodeSelector, memory, pod.Annotations, d.Labels)
+	}
+}
+
+// The objects of the controller's chart have the same names in every version: a removal deletes those of the default.
+func TestEveryVersionHasTheSameObjects(t *testing.T) {
+	subjects := func(version string) (all []string) {
+		release, err := karpenter.Find(version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole, err := render(ownership.ReleaseController, version, everyValue(release).Release.Values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects, err := whole.objects()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, object := range objects {
+			all = append(all, fmt.Sprint(object["kind"], " ", object["metadata"].(map[string]any)["namespace"], " ", object["metadata"].(map[string]any)["name"]))
+		}
+		slices.Sort(all)
+		return all
+	}
+	want := subjects(ownership.KarpenterVersion)
+	if len(want) < 8 {
+		t.Fatalf("the chart has only %v", want)
+	}
+	for _, version := range karpenter.Versions() {
+		if got := subjects(version); !slices.Equal(got, want) {
+			t.Errorf("%s has %v\nand the default %v", version, got, want)
+		}
 	}
 }
 
 // Every chart has the values that the plan sets: Helm ignores a value that a chart does not know.
 func TestEveryVersionKnowsTheValues(t *testing.T) {
 	for _, release := range karpenter.All() {
-		for name, values := range map[string]map[string]any{
-			names.ReleaseCRD: crdValues(), names.ReleaseController: controllerValues(planned(release.Version), 2),
-		} {
+		wanted := everyValue(release)
+		for name, values := range map[string]map[string]any{ownership.ReleaseCRD: wanted.CRDs.Values, ownership.ReleaseController: wanted.Release.Values} {
 			chart, err := load(name, release.Version)
 			if err != nil {
 				t.Fatal(err)
@@ -130,7 +206,8 @@ func TestEveryVersionKnowsTheValues(t *testing.T) {
 	}
 }
 
-// unknownTo returns the paths of values that a chart's values do not have. An empty map in the chart takes any keys.
+// unknownTo returns the paths of values that a chart's values do not have. An empty map in the chart takes any keys, and so
+// does a selector.
 func unknownTo(chart, values map[string]any, path string) (all []string) {
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		known, ok := chart[key]
@@ -139,7 +216,7 @@ func unknownTo(chart, values map[string]any, path string) (all []string) {
 			continue
 		}
 		inner, isMap := values[key].(map[string]any)
-		if below, _ := known.(map[string]any); isMap && len(below) > 0 {
+		if below, _ := known.(map[string]any); isMap && len(below) > 0 && key != "nodeSelector" {
 			all = append(all, unknownTo(below, inner, fmt.Sprintf("%s%s.", path, key))...)
 		}
 	}
@@ -148,7 +225,7 @@ func unknownTo(chart, values map[string]any, path string) (all []string) {
 
 // A version that is not in the catalogue has no chart.
 func TestUnknownVersionHasNoChart(t *testing.T) {
-	_, err := load(names.ReleaseController, "1.9.0")
+	_, err := load(ownership.ReleaseController, "1.9.0")
 	if err == nil || !strings.Contains(err.Error(), `Sawhorse does not have Karpenter "1.9.0"; it has 1.10.0, `) {
 		t.Errorf("got %v", err)
 	}
