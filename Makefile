@@ -132,8 +132,25 @@ verify: prerequisites
 	go test ./internal/doctor -run Documentation -update
 	go test ./internal/params -run 'Documentation|InstanceTypes' -update
 	go test ./internal/plan -run Golden -update
-	SAWHORSE_CLUSTER_BINARY= go test ./internal/steps/controller -run ChartsAreTheModules -update
+	go test ./internal/karpenter/generate -run DefaultIsTheModules -update
 	@$(CHANGED) | diff $(CACHE)/verify - || { echo "make verify: these files were not up to date; they are now" >&2; exit 1; }
+
+# Karpenter's modules are not in Go's checksum database; the catalogue records their checksums. Newer ones want a newer
+# toolchain, only to be downloaded.
+KARPENTER_TOOLCHAIN ?= go1.26.10
+GENERATE_KARPENTER := GONOSUMDB=github.com/aws/karpenter-provider-aws,sigs.k8s.io/karpenter go run ./internal/karpenter/generate -toolchain $(KARPENTER_TOOLCHAIN)
+
+## karpenter: write what the catalogue has of a version of Karpenter (VERSION=1.14.3; CORE=… if its core module cannot be had)
+.PHONY: karpenter
+karpenter: prerequisites
+	$(GENERATE_KARPENTER) -version '$(VERSION)' $(if $(CORE),-core '$(CORE)')
+
+## karpenter-verify: download the modules of all versions, write the whole catalogue again, and fail if that changes a file
+.PHONY: karpenter-verify
+karpenter-verify: prerequisites
+	@mkdir -p $(CACHE) && $(CHANGED) > $(CACHE)/karpenter-verify
+	@for version in $(notdir $(wildcard internal/karpenter/catalogue/[0-9]*)); do $(GENERATE_KARPENTER) -version $$version; done
+	@$(CHANGED) | diff $(CACHE)/karpenter-verify - || { echo "make karpenter-verify: these files were not what the modules say; they are now" >&2; exit 1; }
 
 ## audit: look for known vulnerabilities; `tools/audit.py .cache/audit/bin/pip-audit` exits 1 if there are some, 3 if a database is out of reach
 .PHONY: audit

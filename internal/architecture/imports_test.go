@@ -19,8 +19,9 @@ var mayImport = map[string][]string{
 	"internal/readonly":   nil,
 	"internal/params":     {"internal/ownership"},
 	"internal/outcome":    {"internal/params"},
-	"internal/plan":       {"internal/ownership", "internal/params"},
-	"internal/plan/nodes": {"internal/ownership", "internal/params", "internal/plan"},
+	"internal/karpenter":  {"internal/ownership"},
+	"internal/plan":       {"internal/karpenter", "internal/ownership", "internal/params"},
+	"internal/plan/nodes": {"internal/karpenter", "internal/ownership", "internal/params", "internal/plan"},
 	"internal/validation": {"internal/params", "internal/plan", "internal/plan/nodes"},
 
 	// AWS, the cluster and the table.
@@ -39,7 +40,7 @@ var mayImport = map[string][]string{
 	"internal/steps/admin":      append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/autoscaler": append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/capacity":   append([]string{"internal/k8s"}, stepMayUse...),
-	"internal/steps/controller": append([]string{"internal/k8s", "internal/readonly", "internal/steps/admin"}, stepMayUse...),
+	"internal/steps/controller": append([]string{"internal/k8s", "internal/karpenter", "internal/readonly", "internal/steps/admin"}, stepMayUse...),
 	"internal/steps/nodegroups": append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/nodepools":  append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/placement":  append([]string{"internal/k8s"}, stepMayUse...),
@@ -81,6 +82,8 @@ var mayImport = map[string][]string{
 	"cdk":        {"events", "internal/metrics", "internal/ownership", "internal/params", "statemachine"},
 	"cdk/bundle": nil,
 
+	"internal/karpenter/generate": {"internal/karpenter", "internal/ownership"},
+
 	"internal/architecture": nil,
 	"internal/docs":         nil,
 	// Fakes and servers for tests; only tests import them.
@@ -120,7 +123,7 @@ var owners = map[string][]string{
 }
 
 // pure has the packages that use no service, no clock and no environment.
-var pure = []string{"events", "internal/ownership", "internal/params", "internal/plan", "internal/plan/nodes", "internal/validation", "internal/doctor", "internal/outcome"}
+var pure = []string{"events", "internal/karpenter", "internal/ownership", "internal/params", "internal/plan", "internal/plan/nodes", "internal/validation", "internal/doctor", "internal/outcome"}
 
 func TestImports(t *testing.T) {
 	for _, p := range repository(t).root {

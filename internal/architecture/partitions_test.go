@@ -51,7 +51,7 @@ func TestNothingNamesAPartition(t *testing.T) {
 	}
 }
 
-// productFiles returns the files that are built into the functions, the command and the stack, without Karpenter's charts.
+// productFiles returns the files that are built into the functions, the command and the stack.
 func productFiles(t *testing.T) (files []string) {
 	t.Helper()
 	for _, folder := range []string{"cdk", "cmd", "events", "functions", "internal", "statemachine"} {
@@ -64,7 +64,7 @@ func productFiles(t *testing.T) (files []string) {
 				return err
 			}
 			switch name := entry.Name(); {
-			case entry.IsDir() && (name == "testdata" || name == "awsfake" || name == "k8sfake" || name == "k8stest" || name == "charts"):
+			case entry.IsDir() && (name == "testdata" || name == "awsfake" || name == "k8sfake" || name == "k8stest"):
 				return fs.SkipDir
 			case strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, ".sample.json"):
 			case strings.HasSuffix(name, ".go") || strings.HasSuffix(name, ".json"):

@@ -147,11 +147,8 @@ const (
 	ServiceAccount = "karpenter"
 	// ControllerImage is the image repository of the controller in the chart.
 	ControllerImage = "public.ecr.aws/karpenter/controller"
-	// KarpenterVersion is the only version that Sawhorse installs.
+	// KarpenterVersion is the version that Sawhorse installs. The catalogue has others (package karpenter).
 	KarpenterVersion = "1.10.0"
-	// KarpenterDigest is the digest of that version's controller image for all architectures, from the chart of the
-	// release (aws/karpenter-provider-aws, "chore: Release v1.10.0 (#9026)", charts/karpenter/values.yaml).
-	KarpenterDigest = "sha256:0c215133a37e0d8bc2515b75120d2fefa14be3f939aebc14020813cdc3c001a3"
 	// WorkloadPool and BuildPool are the names of the NodePool and the EC2NodeClass of the built-in pools.
 	WorkloadPool = "workload"
 	BuildPool    = "build"

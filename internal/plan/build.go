@@ -2,7 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -14,7 +13,7 @@ import (
 // from package nodes, which is separate because Karpenter's types are a large dependency. If there are Problems, the
 // Plan must not be used.
 func Build(config params.Config, facts Facts, objects []Object) Outcome {
-	return build(config, facts, objects, current)
+	return build(config, facts, objects, current())
 }
 
 // build makes the plan with a version of Karpenter.
@@ -216,18 +215,11 @@ func (b *builder) missing(parameter, what string, named []string, found []Tagged
 	}
 }
 
-// The range of Kubernetes versions that Karpenter 1.10 lists (its pkg/providers/version).
-const oldestKubernetes, newestKubernetes = 26, 35
-
 // Listed reports whether Karpenter lists a version of Kubernetes, and returns the range that it lists as text. A text
 // that is not a version counts as listed.
 func Listed(version string) (listed bool, all string) {
-	all = fmt.Sprintf("1.%d to 1.%d", oldestKubernetes, newestKubernetes)
-	var major, minor int
-	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
-		return true, all
-	}
-	return major == 1 && minor >= oldestKubernetes && minor <= newestKubernetes, all
+	kubernetes := current().Kubernetes
+	return kubernetes.Lists(version), kubernetes.Oldest + " to " + kubernetes.Newest
 }
 
 // version adds a warning for a Kubernetes version that Karpenter does not list.

@@ -51,7 +51,7 @@ func (b *builder) controller() {
 	in := charts{
 		CRDs:             true,
 		Present:          b.config.Enabled,
-		Version:          b.karpenter.version,
+		Version:          b.karpenter.Version,
 		HighAvailability: b.config.HighAvailability,
 		Queue:            b.plan.Queue.Name,
 		ImageRepository:  b.config.ImageRepository,
@@ -72,13 +72,13 @@ func (b *builder) controller() {
 func (k karpenter) controller(rack, cluster string, in charts) Controller {
 	made := Controller{
 		CRDs: Release{
-			Present: in.CRDs, Name: ownership.ReleaseCRD, Version: in.Version, Chart: k.charts[ownership.ReleaseCRD],
+			Present: in.CRDs, Name: ownership.ReleaseCRD, Version: in.Version, Chart: k.ChartDigests[ownership.ReleaseCRD],
 			// The CRDs, and with them every NodePool, are kept when the release is uninstalled. The chart itself sets no
 			// such policy.
 			Values: map[string]any{"additionalAnnotations": map[string]any{"helm.sh/resource-policy": "keep"}},
 		},
 		Release: Release{
-			Present: in.Present, Name: ownership.ReleaseController, Version: in.Version, Chart: k.charts[ownership.ReleaseController],
+			Present: in.Present, Name: ownership.ReleaseController, Version: in.Version, Chart: k.ChartDigests[ownership.ReleaseController],
 			Values: k.controllerValues(rack, cluster, in), Replicas: 1,
 		},
 	}
@@ -97,9 +97,11 @@ func (k karpenter) controllerValues(rack, cluster string, in charts) map[string]
 	if in.RoleARN != "" {
 		account["annotations"] = map[string]any{"eks.amazonaws.com/role-arn": in.RoleARN}
 	}
-	// The digest in the repository's chart belongs to the previous version and would take precedence over the tag. The
-	// image in a mirror has the same digest.
-	image := map[string]any{"tag": in.Version, "digest": k.image}
+	// Without a digest in the catalogue, the tag alone selects the image. The image in a mirror has the same digest.
+	image := map[string]any{"tag": in.Version}
+	if k.Digest != "" {
+		image["digest"] = k.Digest
+	}
 	if in.ImageRepository != "" {
 		image["repository"] = in.ImageRepository
 	}

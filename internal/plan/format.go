@@ -51,10 +51,10 @@ type format1 struct {
 func (old *format1) convert() {
 	p := old.Plan
 	p.Format = Format
-	p.Queue = queueOf(p.Rack, p.Cluster, old.Queue)
-	p.Infrastructure = current.infrastructure(p.Cluster, old.Infrastructure, p.Queue.ARN)
+	p.Queue = current().queue(p.Rack, p.Cluster, old.Queue)
+	p.Infrastructure = current().infrastructure(p.Cluster, old.Infrastructure, p.Queue.ARN)
 	if !p.Cluster.Gone {
-		p.Controller = current.controller(p.Rack, p.Cluster.Name, old.Controller)
+		p.Controller = current().controller(p.Rack, p.Cluster.Name, old.Controller)
 	}
 	p.Autoscaler = old.Autoscaler.Autoscaler
 	p.Autoscaler.Args = Args(old.Autoscaler.Groups)

@@ -27,15 +27,15 @@ const (
 )
 
 // The controller's policies are those of Karpenter 1.10's own CloudFormation template, statement by statement, scoped
-// to the rack's cluster, node role and queue, except for what is narrowed. testdata holds the template's facts, one per
-// line.
+// to the rack's cluster, node role and queue, except for what is narrowed. The catalogue's tests have the template's
+// facts, one per line.
 func TestControllerPoliciesAreKarpenters(t *testing.T) {
 	var have []string
 	for name, document := range outcome(t, "enable").Plan.Infrastructure.Controller.Policies {
 		have = append(have, statements(t, name, document)...)
 	}
 	slices.Sort(have)
-	text, err := os.ReadFile("testdata/karpenter-1.10-policies.txt")
+	text, err := os.ReadFile("../karpenter/testdata/policies-1.10.0.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

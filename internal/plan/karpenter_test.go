@@ -1,14 +1,17 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	catalogue "github.com/sawhorse-io/sawhorse/internal/karpenter"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// Another version of Karpenter, whose controller needs one more right: the steps whose sections have it are due, and the
+// Another version of Karpenter, whose controller needs more rights: the steps whose sections have it are due, and the
 // precheck for one of them.
 func TestAnotherVersionOfKarpenter(t *testing.T) {
 	config := params.Config{Rack: "demo", ClusterName: "demo", AuthMode: true, Enabled: true}
@@ -16,15 +19,15 @@ func TestAnotherVersionOfKarpenter(t *testing.T) {
 		Cluster:     &ClusterFacts{Cluster: Cluster{Name: "demo", Partition: "aws"}, Status: "ACTIVE"},
 		PodIdentity: true, Subnets: []Tagged{{ID: "subnet-a"}}, NodeGroups: []NodeGroup{{Name: "system"}},
 	}
-	before := build(config, facts, nil, current)
+	before := build(config, facts, nil, current())
 	if len(before.Problems) > 0 {
 		t.Fatal(before.Problems)
 	}
-	next := current
-	next.version, next.image, next.policies = "1.11.0", "sha256:next", policyTemplates()
-	statement := next.policies["node-lifecycle"]["Statement"].([]any)[0].(map[string]any)
-	statement["Action"] = append(statement["Action"].([]any), "ec2:DescribeWhatIsNew")
-	after := build(config, facts, nil, next)
+	next, err := catalogue.Find("1.12.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := build(config, facts, nil, carried(next))
 
 	applied := map[string]string{}
 	for _, s := range before.Plan.Steps {
@@ -48,13 +51,22 @@ func TestAnotherVersionOfKarpenter(t *testing.T) {
 	if !slices.Equal(due, want) || len(prechecks) != 1 {
 		t.Errorf("due %q, of which %q are prechecks, want %q", due, prechecks, want)
 	}
+	changedTo := func(path, from, to string) string {
+		return fmt.Sprintf("%s: \"%.59s… → \"%.59s…\n", path, from, to)
+	}
+	chart := func(release string) string {
+		return changedTo("chart", current().ChartDigests[release], next.ChartDigests[release])
+	}
 	for step, want := range map[string]string{
-		"controller/crds": `version: "1.10.0" → "1.11.0"`,
-		"infrastructure": "controller.policies.node-lifecycle.Statement[AllowScopedEC2InstanceAccessActions].Action: " +
-			`added "ec2:DescribeWhatIsNew"`,
-		"controller/release": "values.controller.image.digest: " +
-			`"sha256:0c215133a37e0d8bc2515b75120d2fefa14be3f939aebc140208… → "sha256:next"` + "\n" +
-			`values.controller.image.tag: "1.10.0" → "1.11.0"` + "\n" + `version: "1.10.0" → "1.11.0"`,
+		"controller/crds": chart(ownership.ReleaseCRD) + `version: "1.10.0" → "1.12.1"`,
+		"infrastructure": `controller.policies.node-lifecycle.Statement[AllowScopedEC2InstanceAccessActions].Resource: ` +
+			`added "arn:aws:ec2::*:placement-group/*"` + "\n" +
+			`controller.policies.resource-discovery.Statement[AllowRegionalReadActions].Action: added "ec2:DescribeInstanceStatus"` + "\n" +
+			`controller.policies.resource-discovery.Statement[AllowRegionalReadActions].Action: added "ec2:DescribePlacementGroups"` + "\n" +
+			`controller.policies.zonal-shift: added {"Statement":[{"Action":["arc-zonal-shift:GetManagedResource…`,
+		"controller/release": chart(ownership.ReleaseController) +
+			changedTo("values.controller.image.digest", current().Digest, next.Digest) +
+			`values.controller.image.tag: "1.10.0" → "1.12.1"` + "\n" + `version: "1.10.0" → "1.12.1"`,
 	} {
 		if lines[step] != want {
 			t.Errorf("%s:\n%s\nwant\n%s", step, lines[step], want)

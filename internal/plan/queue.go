@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
@@ -43,7 +44,7 @@ type queueNames struct {
 func (b *builder) queue() {
 	rack := b.config.Rack
 	in := queueNames{Present: b.config.Enabled, Name: ownership.Queue(rack), Rule: ownership.Rule(rack), Tags: b.queueTags()}
-	b.plan.Queue = queueOf(rack, b.plan.Cluster, in)
+	b.plan.Queue = b.karpenter.queue(rack, b.plan.Cluster, in)
 }
 
 // queueTags returns the ownership tags and the tag by which one alarm finds the queues of all racks.
@@ -53,11 +54,11 @@ func (b *builder) queueTags() map[string]string {
 	return tags
 }
 
-// queueOf renders the section. The attributes and the policy are those of Karpenter's CloudFormation template: 300 s
+// queue renders the section. The attributes and the policy are those of Karpenter's CloudFormation template: 300 s
 // retention, SQS-managed encryption, and a policy that allows EventBridge to send and denies plain HTTP. One part is
 // narrower: the template allows the rules of every account, and SQS itself, which sends nothing. Here only the rack's
 // own rule may send, so that nobody else can fake interruptions.
-func queueOf(rack string, c Cluster, in queueNames) Queue {
+func (k karpenter) queue(rack string, c Cluster, in queueNames) Queue {
 	queue := Queue{
 		Present: in.Present, Name: in.Name, Tags: in.Tags, Rule: Rule{Name: in.Rule},
 		ARN: fmt.Sprintf("arn:%s:sqs:%s:%s:%s", c.Partition, c.Region, c.Account, in.Name),
@@ -86,21 +87,17 @@ func queueOf(rack string, c Cluster, in queueNames) Queue {
 	)
 	queue.Policy["Id"] = "EC2InterruptionPolicy"
 	queue.Rule.Description = "Interruptions of EC2 instances, for Karpenter of rack " + rack
-	queue.Rule.Pattern, queue.Rule.Target = interruptions(), ownership.RuleTarget
+	queue.Rule.Pattern, queue.Rule.Target = k.interruptions(), ownership.RuleTarget
 	return queue
 }
 
-// interruptions returns the pattern of the five kinds of events that Karpenter 1.10 reads from its queue. One rule
-// matches all of them, because an event bus has a quota of 300 rules.
-func interruptions() Document {
-	return Document{
-		"source": []string{"aws.health", "aws.ec2"},
-		"detail-type": []string{
-			"AWS Health Event",
-			"EC2 Spot Instance Interruption Warning",
-			"EC2 Instance Rebalance Recommendation",
-			"EC2 Instance State-change Notification",
-			"EC2 Capacity Reservation Instance Interruption Warning",
-		},
+// interruptions returns the pattern of the events that the version reads from its queue. One rule matches all of them,
+// because an event bus has a quota of 300 rules.
+func (k karpenter) interruptions() Document {
+	var sources, kinds []string
+	for _, event := range k.Events {
+		sources, kinds = append(sources, event.Source), append(kinds, event.DetailType)
 	}
+	slices.Sort(sources)
+	return Document{"source": slices.Compact(sources), "detail-type": kinds}
 }

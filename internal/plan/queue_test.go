@@ -54,7 +54,7 @@ func TestTheRuleMatchesWhatKarpenterReads(t *testing.T) {
 		"AWS Health Event", "EC2 Capacity Reservation Instance Interruption Warning", "EC2 Instance Rebalance Recommendation",
 		"EC2 Instance State-change Notification", "EC2 Spot Instance Interruption Warning",
 	}
-	if slices.Sort(pattern.Kinds); !slices.Equal(pattern.Kinds, kinds) || !slices.Equal(pattern.Source, []string{"aws.health", "aws.ec2"}) {
+	if slices.Sort(pattern.Kinds); !slices.Equal(pattern.Kinds, kinds) || !slices.Equal(pattern.Source, []string{"aws.ec2", "aws.health"}) {
 		t.Errorf("pattern %v", rule.Pattern)
 	}
 	if rule.Name != "demo-karpenter" || rule.Target != "queue" {

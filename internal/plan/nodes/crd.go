@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/aws/karpenter-provider-aws/pkg/apis"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
@@ -18,9 +17,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"sigs.k8s.io/yaml"
+
+	catalogue "github.com/sawhorse-io/sawhorse/internal/karpenter"
 )
 
-// crd is the schema and the CEL rules of one kind, or of a field, compiled from the CRD of the pinned Karpenter module.
+// crd is the schema and the CEL rules of one kind, or of a field, compiled from the CRD of a version of Karpenter.
 type crd struct {
 	schema     *apiextensions.JSONSchemaProps
 	structural *schema.Structural
@@ -37,35 +39,46 @@ type crd struct {
 // crds maps each kind to its CRD. Compiling the rules takes longer than everything else that validate does, so it is
 // done on first use.
 var crds = map[string]func() crd{
-	"NodePool":     sync.OnceValue(func() crd { return compileCRD("NodePool") }),
-	"EC2NodeClass": sync.OnceValue(func() crd { return compileCRD("EC2NodeClass") }),
+	"NodePool":     sync.OnceValue(func() crd { return compileCRD(catalogue.Default(), "NodePool") }),
+	"EC2NodeClass": sync.OnceValue(func() crd { return compileCRD(catalogue.Default(), "EC2NodeClass") }),
 }
 
-func compileCRD(kind string) crd {
-	for _, definition := range apis.CRDs {
-		if definition.Spec.Names.Kind != kind {
-			continue
-		}
-		at := slices.IndexFunc(definition.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == "v1" })
-		var internal apiextensions.JSONSchemaProps
-		err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(definition.Spec.Versions[at].Schema.OpenAPIV3Schema, &internal, nil)
-		if err != nil {
-			panic(fmt.Sprintf("nodes: CRD of %s: convert: %v", kind, err)) // the pinned module's own file
-		}
-		structural, err := schema.NewStructural(&internal)
-		if err != nil {
-			panic(fmt.Sprintf("nodes: CRD of %s: structural schema: %v", kind, err))
-		}
-		whole := crd{
-			schema: &internal, structural: structural, validator: schemaValidator(kind, &internal),
-			rules: cel.NewValidator(structural, true, celconfig.PerCallLimit), isObject: true, budget: celconfig.RuntimeCELCostBudget,
-		}
-		for _, path := range parts[kind] {
-			whole.parts = append(whole.parts, whole.part(kind, path))
-		}
-		return whole
+// definitions maps each kind to the name of its CRD.
+var definitions = map[string]string{"NodePool": "nodepools.karpenter.sh", "EC2NodeClass": "ec2nodeclasses.karpenter.k8s.aws"}
+
+// compileCRD compiles the CRD of a kind in a version of Karpenter.
+func compileCRD(release catalogue.Release, kind string) crd {
+	definition := decodeCRD(release, kind)
+	at := slices.IndexFunc(definition.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == "v1" })
+	var internal apiextensions.JSONSchemaProps
+	err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(definition.Spec.Versions[at].Schema.OpenAPIV3Schema, &internal, nil)
+	if err != nil {
+		panic(fmt.Sprintf("nodes: CRD of %s: convert: %v", kind, err)) // an embedded file
 	}
-	panic("nodes: the Karpenter module has no CRD of " + kind)
+	structural, err := schema.NewStructural(&internal)
+	if err != nil {
+		panic(fmt.Sprintf("nodes: CRD of %s: structural schema: %v", kind, err))
+	}
+	whole := crd{
+		schema: &internal, structural: structural, validator: schemaValidator(kind, &internal),
+		rules: cel.NewValidator(structural, true, celconfig.PerCallLimit), isObject: true, budget: celconfig.RuntimeCELCostBudget,
+	}
+	for _, path := range parts[kind] {
+		whole.parts = append(whole.parts, whole.part(kind, path))
+	}
+	return whole
+}
+
+func decodeCRD(release catalogue.Release, kind string) *apiextensionsv1.CustomResourceDefinition {
+	all, err := release.CRDs()
+	if err != nil {
+		panic("nodes: " + err.Error()) // an embedded file
+	}
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.Unmarshal(all[definitions[kind]], definition); err != nil {
+		panic(fmt.Sprintf("nodes: CRD of %s: decode: %v", kind, err))
+	}
+	return definition
 }
 
 func schemaValidator(kind string, schema *apiextensions.JSONSchemaProps) validation.SchemaValidator {

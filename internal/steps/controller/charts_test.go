@@ -1,109 +1,59 @@
 package controller
 
 import (
-	"bytes"
-	"flag"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
+	"helm.sh/helm/v4/pkg/chart/common"
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sawhorse-io/sawhorse/internal/karpenter"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-var update = flag.Bool("update", false, "copy the charts from Karpenter's module again")
-
-// The embedded charts equal those of the module that go.sum verifies, file by file.
-func TestChartsAreTheModules(t *testing.T) {
-	source := filepath.Join(k8stest.ModuleDir(t, "github.com/aws/karpenter-provider-aws"), "charts")
-	seen := map[string]bool{"NOTICE": true}
-	for _, chart := range []string{ownership.ReleaseCRD, ownership.ReleaseController} {
-		for _, pattern := range []string{"Chart.yaml", "values.yaml", "templates/*"} {
-			files, err := filepath.Glob(filepath.Join(source, chart, pattern))
-			if err != nil || len(files) == 0 {
-				t.Fatalf("%s: no %s in the module: %v", chart, pattern, err)
-			}
-			for _, file := range files {
-				name, _ := filepath.Rel(source, file)
-				seen[filepath.ToSlash(name)] = true
-				compare(t, file, filepath.Join("charts", name))
-			}
-		}
-	}
-	_ = fs.WalkDir(charts, "charts", func(path string, entry fs.DirEntry, _ error) error {
-		if !entry.IsDir() && !seen[strings.TrimPrefix(path, "charts/")] {
-			t.Errorf("%s is not in the module", path)
-		}
-		return nil
-	})
-}
-
-func compare(t *testing.T, module, ours string) {
-	t.Helper()
-	want, err := os.ReadFile(module)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(ours), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(ours, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if got, err := os.ReadFile(ours); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%s differs from the module's (run this test with -update): %v", ours, err)
-	}
-}
-
-// The module's tag is the Karpenter version that Sawhorse installs.
-func TestChartsAreOfTheVersion(t *testing.T) {
-	dir := k8stest.ModuleDir(t, "github.com/aws/karpenter-provider-aws")
-	if !strings.HasSuffix(dir, "@v"+ownership.KarpenterVersion) {
-		t.Errorf("the module is %s, ownership.KarpenterVersion is %s", filepath.Base(dir), ownership.KarpenterVersion)
-	}
-	chart, err := load(ownership.ReleaseController, ownership.KarpenterVersion)
-	if err != nil || chart.Metadata.Version != ownership.KarpenterVersion || chart.AppVersion() != ownership.KarpenterVersion {
-		t.Errorf("chart %+v, %v", chart.Metadata, err)
-	}
-	image, _ := chart.Values["controller"].(map[string]any)["image"].(map[string]any)
-	if image["repository"] != ownership.ControllerImage {
-		t.Errorf("the chart's image is %v, ownership.ControllerImage is %s", image, ownership.ControllerImage)
-	}
-}
-
-// Plans name the charts that this package embeds, so that the steps are due when a chart changes.
-func TestPlansNameTheCharts(t *testing.T) {
-	planned := wanted(params.Config{}).Controller
-	for _, release := range []plan.Release{planned.CRDs, planned.Release} {
-		carried, err := digest(release.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if release.Chart != carried {
-			t.Errorf("internal/plan/karpenter.go: the digest of chart %s is %q; write %q", release.Name, release.Chart, carried)
-		}
-	}
-}
-
 // wanted returns the plan of a rack with Karpenter and these settings.
 func wanted(config params.Config) *plan.Plan {
+	return planned(config, true)
+}
+
+func planned(config params.Config, podIdentity bool) *plan.Plan {
 	config.Rack, config.ClusterName, config.AuthMode, config.Enabled = "demo", "demo", true, true
 	made := plan.Build(config, plan.Facts{
 		Cluster:     &plan.ClusterFacts{Cluster: plan.Cluster{Name: "demo", Partition: "aws"}, Status: "ACTIVE"},
-		PodIdentity: true, Subnets: []plan.Tagged{{ID: "subnet-a"}}, NodeGroups: []plan.NodeGroup{{Name: "system"}},
+		PodIdentity: podIdentity, OIDCProvider: !podIdentity, Subnets: []plan.Tagged{{ID: "subnet-a"}}, NodeGroups: []plan.NodeGroup{{Name: "system"}},
 	}, nil)
 	if len(made.Problems) > 0 {
 		panic(fmt.Sprint(made.Problems))
 	}
 	return &made.Plan
+}
+
+const mirror = "123456789012.dkr.ecr.eu-central-1.amazonaws.com/karpenter"
+
+// everyValue returns both releases with every value that a plan ever sets, for a version of Karpenter.
+func everyValue(release karpenter.Release) plan.Controller {
+	made := planned(params.Config{HighAvailability: true, IsolatedVPC: true, ImageRepository: mirror}, false).Controller
+	image := made.Release.Values["controller"].(map[string]any)["image"].(map[string]any)
+	image["tag"], image["digest"] = release.Version, release.Digest
+	made.Release.Values["replicas"] = 2
+	return made
+}
+
+// Plans name the charts of the catalogue, so that the steps are due when a chart changes.
+func TestPlansNameTheCharts(t *testing.T) {
+	made := wanted(params.Config{}).Controller
+	for _, release := range []plan.Release{made.CRDs, made.Release} {
+		if want := karpenter.Default(); release.Version != want.Version || release.Chart != want.ChartDigests[release.Name] || release.Chart == "" {
+			t.Errorf("release %s: %s %s, want %s %v", release.Name, release.Version, release.Chart, want.Version, want.ChartDigests)
+		}
+	}
 }
 
 // The chart of another deployment is not in the plan's words: the step applies its own, and is not done.
@@ -116,5 +66,167 @@ func TestAPlanWithAnotherChart(t *testing.T) {
 	s.settle()
 	if progress := s.run(PartRelease, "installed release karpenter 1.10.0"); progress.Unfinished {
 		t.Errorf("its chart is the plan's: %+v", progress)
+	}
+}
+
+// The charts of every version render with a plan's values, on the oldest and on the newest Kubernetes of that version.
+func TestEveryVersionRenders(t *testing.T) {
+	before := capabilities
+	t.Cleanup(func() { capabilities = before })
+	for _, release := range karpenter.All() {
+		wanted := everyValue(release)
+		for _, minor := range []string{release.Kubernetes.Oldest, release.Kubernetes.Newest} {
+			version, err := common.ParseKubeVersion("v" + minor + ".0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			copied := *before
+			copied.KubeVersion = *version
+			capabilities = &copied
+			crds, err := render(ownership.ReleaseCRD, release.Version, wanted.CRDs.Values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			definitions, err := release.CRDs()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if kept := strings.Count(crds.manifest, "helm.sh/resource-policy: keep"); kept != len(definitions) {
+				t.Errorf("%s on %s: %d of %d CRDs are kept when the release is uninstalled", release.Version, minor, kept, len(definitions))
+			}
+			controller, err := render(ownership.ReleaseController, release.Version, wanted.Release.Values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkDeployment(t, release, onlyDeployment(t, controller.manifest))
+		}
+	}
+}
+
+// onlyDeployment decodes the only Deployment of a manifest.
+func onlyDeployment(t *testing.T, manifest string) (found appsv1.Deployment) {
+	t.Helper()
+	count := 0
+	for text := range strings.SplitSeq(manifest, "---\n") {
+		var object appsv1.Deployment
+		if !strings.Contains(text, "\nkind: Deployment\n") {
+			continue
+		}
+		if err := yaml.UnmarshalStrict([]byte(text), &object); err != nil {
+			t.Fatal(err)
+		}
+		found = object
+		count++
+	}
+	if count != 1 {
+		t.Fatalf("%d Deployments in %s", count, manifest)
+	}
+	return found
+}
+
+// checkDeployment checks what the plan's values must change in a version's Deployment.
+func checkDeployment(t *testing.T, release karpenter.Release, d appsv1.Deployment) {
+	t.Helper()
+	pod := d.Spec.Template
+	container := pod.Spec.Containers[0]
+	image := mirror + ":" + release.Version
+	if release.Digest != "" {
+		image += "@" + release.Digest
+	}
+	if container.Image != image {
+		t.Errorf("%s: the image is %s, want %s", release.Version, container.Image, image)
+	}
+	variables := map[string]string{}
+	for _, variable := range container.Env {
+		variables[variable.Name] = variable.Value
+	}
+	for name, want := range map[string]string{"CLUSTER_NAME": "demo", "INTERRUPTION_QUEUE": "demo-karpenter", "ISOLATED_VPC": "true"} {
+		if variables[name] != want {
+			t.Errorf("%s: %s is %q, want %q", release.Version, name, variables[name], want)
+		}
+	}
+	for gate := range strings.SplitSeq(variables["FEATURE_GATES"]+","+variables["AWS_FEATURE_GATES"], ",") {
+		name, value, _ := strings.Cut(gate, "=")
+		if on, err := strconv.ParseBool(value); name != "" && (err != nil || on != (name == "ReservedCapacity")) {
+			t.Errorf("%s: the feature gate is %s", release.Version, gate)
+		}
+	}
+	memory := container.Resources.Requests.Memory().String()
+	if *d.Spec.Replicas != 2 || pod.Spec.NodeSelector[ownership.LabelSystemNode] != "true" || memory != "256Mi" ||
+		pod.Annotations["karpenter.sh/do-not-disrupt"] != "true" || d.Labels[ownership.TagRack] != "demo" {
+		t.Errorf("%s: %d replicas on %v with %s, annotations %v, labels %v", release.Version, *d.Spec.Replicas, pod.Spec.NodeSelector, memory, pod.Annotations, d.Labels)
+	}
+}
+
+// The objects of the controller's chart have the same names in every version: a removal deletes those of the default.
+func TestEveryVersionHasTheSameObjects(t *testing.T) {
+	subjects := func(version string) (all []string) {
+		release, err := karpenter.Find(version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole, err := render(ownership.ReleaseController, version, everyValue(release).Release.Values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects, err := whole.objects()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, object := range objects {
+			all = append(all, fmt.Sprint(object["kind"], " ", object["metadata"].(map[string]any)["namespace"], " ", object["metadata"].(map[string]any)["name"]))
+		}
+		slices.Sort(all)
+		return all
+	}
+	want := subjects(ownership.KarpenterVersion)
+	if len(want) < 8 {
+		t.Fatalf("the chart has only %v", want)
+	}
+	for _, version := range karpenter.Versions() {
+		if got := subjects(version); !slices.Equal(got, want) {
+			t.Errorf("%s has %v\nand the default %v", version, got, want)
+		}
+	}
+}
+
+// Every chart has the values that the plan sets: Helm ignores a value that a chart does not know.
+func TestEveryVersionKnowsTheValues(t *testing.T) {
+	for _, release := range karpenter.All() {
+		wanted := everyValue(release)
+		for name, values := range map[string]map[string]any{ownership.ReleaseCRD: wanted.CRDs.Values, ownership.ReleaseController: wanted.Release.Values} {
+			chart, err := load(name, release.Version)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if unknown := unknownTo(chart.Values, values, ""); len(unknown) > 0 {
+				t.Errorf("%s: the chart %s does not have %v", release.Version, name, unknown)
+			}
+		}
+	}
+}
+
+// unknownTo returns the paths of values that a chart's values do not have. An empty map in the chart takes any keys, and so
+// does a selector.
+func unknownTo(chart, values map[string]any, path string) (all []string) {
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		known, ok := chart[key]
+		if !ok {
+			all = append(all, path+key)
+			continue
+		}
+		inner, isMap := values[key].(map[string]any)
+		if below, _ := known.(map[string]any); isMap && len(below) > 0 && key != "nodeSelector" {
+			all = append(all, unknownTo(below, inner, fmt.Sprintf("%s%s.", path, key))...)
+		}
+	}
+	return all
+}
+
+// A version that is not in the catalogue has no chart.
+func TestUnknownVersionHasNoChart(t *testing.T) {
+	_, err := load(ownership.ReleaseController, "1.9.0")
+	if err == nil || !strings.Contains(err.Error(), `Sawhorse does not have Karpenter "1.9.0"; it has 1.10.0, `) {
+		t.Errorf("got %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/karpenter"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -140,19 +141,16 @@ func (r *run) rolledOut(ctx context.Context) (outcome.Progress, error) {
 	return r.progress, nil
 }
 
-// wanted renders a release with these values, and fails if the plan wants another version of Karpenter than this
-// function carries. If the plan has another chart of that version, the function uses its own, and a later pass does the
+// wanted renders a release with these values, and fails if the plan wants a version of Karpenter that this function does
+// not have. If the plan has another chart of that version, the function uses its own, and a later pass does the
 // step again: the plan is a stored one, or other functions are being deployed at the same time.
 func (r *run) wanted(release plan.Release, values map[string]any) (rendered, error) {
-	if release.Version != ownership.KarpenterVersion {
-		return rendered{}, fmt.Errorf("release %s: the plan wants version %q and this function carries %s; the next pass makes a new plan",
-			release.Name, release.Version, ownership.KarpenterVersion)
-	}
-	carried, err := digest(release.Name)
+	carried, err := karpenter.Find(release.Version)
 	if err != nil {
-		return rendered{}, err
+		return rendered{}, fmt.Errorf("release %s: the plan wants version %q and this function carries %s; the next pass makes a new plan",
+			release.Name, release.Version, strings.Join(karpenter.Versions(), ", "))
 	}
-	r.progress.Unfinished = release.Chart != carried
+	r.progress.Unfinished = release.Chart != carried.ChartDigests[release.Name]
 	return render(release.Name, release.Version, values)
 }
 

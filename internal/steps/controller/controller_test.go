@@ -17,6 +17,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
+	"github.com/sawhorse-io/sawhorse/internal/karpenter"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
@@ -256,7 +257,7 @@ func (s *scene) check(replicas int64) {
 	}
 	got := fmt.Sprintln(*typed.Spec.Replicas, container.Image, container.Resources.Requests.Cpu(), container.Resources.Requests.Memory(),
 		pod.Spec.NodeSelector[ownership.LabelSystemNode], pod.Annotations["karpenter.sh/do-not-disrupt"], env["CLUSTER_NAME"], env["INTERRUPTION_QUEUE"])
-	want := fmt.Sprintln(replicas, "public.ecr.aws/karpenter/controller:1.10.0@"+ownership.KarpenterDigest, "200m", "256Mi", "true", "true", "demo", "demo-karpenter")
+	want := fmt.Sprintln(replicas, "public.ecr.aws/karpenter/controller:1.10.0@"+karpenter.Default().Digest, "200m", "256Mi", "true", "true", "demo", "demo-karpenter")
 	if got != want {
 		s.Fatalf("Deployment %s, want %s", got, want)
 	}
@@ -282,7 +283,7 @@ func TestPrivateClusterAndOneReplica(t *testing.T) {
 	s.plan = wanted(params.Config{ImageRepository: mirror, IsolatedVPC: true})
 	s.run(PartRelease, "updated: controller.image.repository=123456789012.dkr.ecr.us-east-1.amazonaws.com/mirror/karpenter, settings.isolatedVPC=true release karpenter 1.10.0")
 	live := s.container()
-	if got, want := live.Image, mirror+":1.10.0@"+ownership.KarpenterDigest; got != want {
+	if got, want := live.Image, mirror+":1.10.0@"+karpenter.Default().Digest; got != want {
 		t.Errorf("image %s, want %s", got, want)
 	}
 	if got := s.variable("ISOLATED_VPC"); got != "true" {

@@ -1,0 +1,91 @@
+package karpenter
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+)
+
+// Chart returns the files of the chart of the controller or of the CRDs, by the name of its release.
+func (r Release) Chart(name string) (fs.FS, error) {
+	switch name {
+	case ownership.ReleaseController:
+		return fs.Sub(controllerCharts, path.Join(folder, r.Version, name))
+	case ownership.ReleaseCRD:
+		return fs.Sub(crdCharts, path.Join(folder, r.Version, name))
+	}
+	return nil, fmt.Errorf("karpenter %s: there is no chart %q", r.Version, name)
+}
+
+// Digest returns a digest of the names and the contents of all files of a chart. It changes if the chart does.
+func Digest(chart fs.FS) (string, error) {
+	sum := sha256.New()
+	err := fs.WalkDir(chart, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(chart, path)
+		fmt.Fprintf(sum, "%s %d\n%s", path, len(text), text)
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("chart: digest: %w", err)
+	}
+	return "sha256:" + hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// CRDs returns the version's CustomResourceDefinitions in YAML, by name, such as "nodepools.karpenter.sh". They are the
+// templates of the chart karpenter-crd without the lines that add annotations.
+func (r Release) CRDs() (map[string][]byte, error) {
+	templates := path.Join(folder, r.Version, ownership.ReleaseCRD, "templates")
+	files, err := fs.ReadDir(crdCharts, templates)
+	if err != nil {
+		return nil, fmt.Errorf("karpenter %s: CRDs: %w", r.Version, err)
+	}
+	all := map[string][]byte{}
+	for _, file := range files {
+		text, err := fs.ReadFile(crdCharts, path.Join(templates, file.Name()))
+		if err != nil {
+			return nil, fmt.Errorf("karpenter %s: CRDs: %w", r.Version, err)
+		}
+		group, plural, _ := strings.Cut(strings.TrimSuffix(file.Name(), ".yaml"), "_")
+		all[plural+"."+group] = Untemplated(text)
+	}
+	return all, nil
+}
+
+// Untemplated returns a template of the chart karpenter-crd without its lines for Helm.
+func Untemplated(template []byte) []byte {
+	var text strings.Builder
+	for line := range strings.Lines(string(template)) {
+		if !strings.HasPrefix(strings.TrimLeft(line, " "), "{{-") {
+			text.WriteString(line)
+		}
+	}
+	return []byte(text.String())
+}
+
+// Policies returns the policy documents of the controller's role, by name, with ${…} for what differs between clusters.
+// They are those of the CloudFormation template in the version's documentation, except that of the account's subnets and
+// security groups they allow only those with the cluster's discovery tag.
+func (r Release) Policies() (map[string][]byte, error) {
+	documents := path.Join(folder, r.PoliciesOf, "policies")
+	files, err := fs.ReadDir(policies, documents)
+	if err != nil {
+		return nil, fmt.Errorf("karpenter %s: policies: %w", r.Version, err)
+	}
+	all := map[string][]byte{}
+	for _, file := range files {
+		text, err := fs.ReadFile(policies, path.Join(documents, file.Name()))
+		if err != nil {
+			return nil, fmt.Errorf("karpenter %s: policies: %w", r.Version, err)
+		}
+		all[strings.TrimSuffix(file.Name(), ".json")] = text
+	}
+	return all, nil
+}

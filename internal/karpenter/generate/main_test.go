@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sawhorse-io/sawhorse/internal/karpenter"
+)
+
+var update = flag.Bool("update", false, "generate the default version again")
+
+// catalogue is its folder, from this one.
+const catalogue = "../catalogue"
+
+// The default version is what the generator makes of the modules that go.sum verifies. `make karpenter-verify` does the
+// same for all versions, whose modules it has to download.
+func TestDefaultIsTheModules(t *testing.T) {
+	version := karpenter.Default().Version
+	from := modules{provider: moduleDir(t, providerModule), core: moduleDir(t, coreModule)}
+	if !strings.HasSuffix(from.provider, "@v"+version) {
+		t.Fatalf("the module is %s, the default version is %s", filepath.Base(from.provider), version)
+	}
+	_, from.coreVersion, _ = strings.Cut(filepath.Base(from.core), "@v")
+	want := filepath.Join(catalogue, version)
+	target := want
+	if !*update {
+		target = t.TempDir()
+	}
+	if err := write(target, version, from); err != nil {
+		t.Fatal(err)
+	}
+	files := read(t, target)
+	if len(files) < 15 {
+		t.Fatalf("%d files: the test has lost them", len(files))
+	}
+	for name, text := range files {
+		if have, err := os.ReadFile(filepath.Join(want, name)); err != nil || !bytes.Equal(have, text) {
+			t.Errorf("%s/%s is not what the module says (run this test with -update): %v", version, name, err)
+		}
+	}
+	for _, chart := range []string{"karpenter", "karpenter-crd"} {
+		for name := range read(t, filepath.Join(want, chart)) {
+			if files[filepath.Join(chart, name)] == nil {
+				t.Errorf("%s/%s/%s is not in the module", version, chart, name)
+			}
+		}
+	}
+}
+
+// The recorded checksums of the default version are those of this module's go.sum.
+func TestSumsAreThoseOfGoSum(t *testing.T) {
+	sums, err := os.ReadFile("../../../go.sum")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded, err := readSums(filepath.Join(catalogue, karpenter.Default().Version, sumsFile))
+	if err != nil || len(recorded) != 2 {
+		t.Fatalf("%v, %v", recorded, err)
+	}
+	for line, sum := range recorded {
+		if !strings.Contains(string(sums), line+" "+sum+"\n") {
+			t.Errorf("go.sum does not have %s %s", line, sum)
+		}
+	}
+}
+
+// Every version was made from the modules whose checksums it records.
+func TestEveryVersionHasItsSums(t *testing.T) {
+	for _, r := range karpenter.All() {
+		recorded, err := readSums(filepath.Join(catalogue, r.Version, sumsFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range []string{providerModule + " v" + r.Version, coreModule + " v" + r.Core} {
+			if !strings.HasPrefix(recorded[line], "h1:") || len(recorded) != 2 {
+				t.Errorf("%s: %v does not have %s", r.Version, recorded, line)
+			}
+		}
+	}
+}
+
+func read(t *testing.T, root string) map[string][]byte {
+	t.Helper()
+	all := map[string][]byte{}
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		all[name], err = os.ReadFile(path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func moduleDir(t *testing.T, module string) string {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module).Output()
+	if err != nil {
+		t.Fatalf("go list -m %s: %v", module, err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func TestRunRefuses(t *testing.T) {
+	err := run(t.TempDir(), "v1.14", "", "")
+	if want := `VERSION is "v1.14"; it must be a released version such as 1.14.3`; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
