@@ -85,7 +85,7 @@ rights: parts
 ## unit: the tests that need no sandbox
 .PHONY: unit
 unit: prerequisites
-	go test ./events ./statemachine ./cmd/... ./functions/... $$(go list ./internal/... | grep -vE '/(k8s|controller|nodepools|autoscaler|pins)$$')
+	go test ./events ./statemachine ./cmd/... ./functions/... $$(go list ./internal/... | grep -vE '/(k8s|controller|nodepools|autoscaler|placement)$$')
 
 ## e2e NAME=Story: one end-to-end script by name; with SANDBOX_ENV=.cache/sandbox.env it uses the sandbox of make sandbox
 .PHONY: e2e
@@ -120,7 +120,7 @@ latency: parts
 ## bench: benchmark the validation of parameters (one rack, and 10,000 lines of sawhorse check --batch)
 .PHONY: bench
 bench: prerequisites
-	go test ./internal/judge -run '^$$' -bench .
+	go test ./internal/validation -run '^$$' -bench .
 	go test ./cmd/sawhorse -run '^$$' -bench . -benchtime 3x
 
 ## lint: gofmt, vet and staticcheck
@@ -230,7 +230,7 @@ $(CACHE)/npm/installed: package.json package-lock.json | prerequisites
 	@mkdir -p $(@D) && cp package.json package-lock.json $(@D)/ && npm ci --prefix $(@D) --no-audit --no-fund --loglevel=error >&2 && touch $@
 
 # The stack as the sandbox deploys it: the production stack with other context values.
-$(CACHE)/cdk.out/synthesized: $(wildcard cdk/*.go internal/names/*.go internal/params/*.go events/*.go) statemachine/reconcile.asl.json cdk.json sandbox/cdk.sh go-parts $(CACHE)/npm/installed
-	@lag="$${LAG:-1} $${LAG_SCALE:-1}"; if [ -f $@ ] && [ "$$(cat $@)" = "$$lag" ] && [ -z "$$(find cdk internal/names events statemachine cdk.json sandbox/cdk.sh dist/$(HOST_ARCHITECTURE) -maxdepth 1 -newer $@ -type f)" ]; then exit 0; fi; \
+$(CACHE)/cdk.out/synthesized: $(wildcard cdk/*.go internal/ownership/*.go internal/params/*.go events/*.go) statemachine/reconcile.asl.json cdk.json sandbox/cdk.sh go-parts $(CACHE)/npm/installed
+	@lag="$${LAG:-1} $${LAG_SCALE:-1}"; if [ -f $@ ] && [ "$$(cat $@)" = "$$lag" ] && [ -z "$$(find cdk internal/ownership events statemachine cdk.json sandbox/cdk.sh dist/$(HOST_ARCHITECTURE) -maxdepth 1 -newer $@ -type f)" ]; then exit 0; fi; \
 	echo "Synthesizing the stack …" >&2; \
 	sandbox/cdk.sh synth --quiet --output $(@D) && echo "$$lag" > $@

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/jsii-runtime-go"
 
 	"github.com/sawhorse-io/sawhorse/internal/metrics"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // addAlarms adds an alarm for each condition that needs an operator.
@@ -73,7 +73,7 @@ const unreadSeconds = 120
 func oldestMessage() awscloudwatch.IMetric {
 	return awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
 		Expression: jsii.String(fmt.Sprintf(`SELECT MAX(ApproximateAgeOfOldestMessage) FROM SCHEMA("AWS/SQS", QueueName) WHERE tag."%s" = '%s'`,
-			names.TagQueue, names.TagQueueInterruption)),
+			ownership.TagQueue, ownership.TagQueueInterruption)),
 		Period: minutes(1),
 		Label:  jsii.String("oldest message, seconds"),
 	})

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/jsii-runtime-go"
 
 	"github.com/sawhorse-io/sawhorse/internal/metrics"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // addDashboard adds the dashboard. From top to bottom it shows whether every rack matches its parameters, what is
@@ -68,7 +68,7 @@ func (s *sawhorse) overall(name, statistic string) awscloudwatch.IMetric {
 func messages() awscloudwatch.IMetric {
 	return awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
 		Expression: jsii.String(fmt.Sprintf(`SELECT MAX(ApproximateNumberOfMessagesVisible) FROM SCHEMA("AWS/SQS", QueueName) WHERE tag."%s" = '%s' GROUP BY tag."%s"`,
-			names.TagQueue, names.TagQueueInterruption, names.TagRack)),
+			ownership.TagQueue, ownership.TagQueueInterruption, ownership.TagRack)),
 		Period: minutes(1),
 		Label:  jsii.String(""),
 	})

@@ -8,14 +8,16 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/jsii-runtime-go"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // ourRoles returns the roles, with inline policies, that Sawhorse itself creates: everything below its path.
-func ourRoles() []string { return []string{iamARN("role" + names.IAMPath + "*")} }
+func ourRoles() []string { return []string{iamARN("role" + ownership.IAMPath + "*")} }
 
 // nodeRoles returns the roles of the nodes that Karpenter launches.
-func nodeRoles() []string { return []string{iamARN("role" + names.IAMPath + names.NodeRole("*"))} }
+func nodeRoles() []string {
+	return []string{iamARN("role" + ownership.IAMPath + ownership.NodeRole("*"))}
+}
 
 // toEC2 is the condition for passing a role to instances. In China EC2 has another service name.
 func toEC2() conditions {
@@ -24,7 +26,7 @@ func toEC2() conditions {
 
 // controllerRoles returns the roles of Karpenter's controllers.
 func controllerRoles() []string {
-	return []string{iamARN("role" + names.IAMPath + names.ControllerRole("*"))}
+	return []string{iamARN("role" + ownership.IAMPath + ownership.ControllerRole("*"))}
 }
 
 // bearing is the condition for calls about roles that have the boundary, or get it by the call.
@@ -37,7 +39,7 @@ func bearing(boundary awsiam.ManagedPolicy) conditions {
 func (s *sawhorse) infrastructurePermissions() []awsiam.PolicyStatement {
 	ofNodes := conditions{"ArnLike": map[string]any{"eks:principalArn": nodeRoles()}}
 	nodesOnly := conditions{"StringEquals": map[string]any{"eks:accessEntryType": "EC2_LINUX"}}
-	ofRacks := conditions{"StringLike": map[string]any{"aws:ResourceTag/" + names.TagRack: "*"}}
+	ofRacks := conditions{"StringLike": map[string]any{"aws:ResourceTag/" + ownership.TagRack: "*"}}
 	toPods := conditions{"StringEquals": map[string]any{"iam:PassedToService": "pods.eks.amazonaws.com"}}
 	return []awsiam.PolicyStatement{
 		allow([]string{"iam:CreateRole", "iam:PutRolePermissionsBoundary", "iam:PutRolePolicy"}, controllerRoles(), bearing(s.controllerBoundary)),
@@ -82,17 +84,17 @@ func (s *sawhorse) addBoundaries() {
 const labelNodeClass = "karpenter.k8s.aws/ec2nodeclass"
 
 // ownRack is a policy variable. In an ARN it stands for the rack in the calling role's tag.
-const ownRack = "${aws:PrincipalTag/" + names.TagRack + "}"
+const ownRack = "${aws:PrincipalTag/" + ownership.TagRack + "}"
 
 // controllerAtMost covers the policies in Karpenter 1.10's CloudFormation template (karpenter.sh, Reference,
 // CloudFormation) for any cluster, with the same conditions: resources that are launched, tagged or terminated must
 // carry a pool's tags. Node role and queue are those of the role's own rack, whatever cluster its policies name.
 func (s *sawhorse) controllerAtMost() []awsiam.PolicyStatement {
-	const pool, cluster = names.LabelPool, names.TagEKSCluster
+	const pool, cluster = ownership.LabelPool, ownership.TagEKSCluster
 	launched := conditions{"StringLike": map[string]any{"aws:RequestTag/" + pool: "*", "aws:RequestTag/" + cluster: "*"}}
 	launching := conditions{"StringEquals": map[string]any{"ec2:CreateAction": []string{"RunInstances", "CreateFleet", "CreateLaunchTemplate"}}}
 	ofPool := conditions{"StringLike": map[string]any{"aws:ResourceTag/" + pool: "*"}}
-	named := conditions{"ForAllValues:StringEquals": map[string]any{"aws:TagKeys": []string{cluster, "karpenter.sh/nodeclaim", names.TagName}}}
+	named := conditions{"ForAllValues:StringEquals": map[string]any{"aws:TagKeys": []string{cluster, "karpenter.sh/nodeclaim", ownership.TagName}}}
 	// A snapshot that a launch names becomes a disk of the node, so the account's own snapshots are excluded. EC2 does
 	// not authorize the snapshots of an image, only those in block device mappings (terraform-aws-eks issue 2648).
 	ofAmazon := conditions{"StringEquals": map[string]any{"ec2:Owner": "amazon"}}
@@ -114,12 +116,12 @@ func (s *sawhorse) controllerAtMost() []awsiam.PolicyStatement {
 		allow([]string{"ec2:CreateTags"}, made, launched, launching),
 		allow([]string{"ec2:CreateTags"}, []string{arn("ec2", "instance/*")}, ofPool, named),
 		allow([]string{"ec2:TerminateInstances", "ec2:DeleteLaunchTemplate"}, []string{arn("ec2", "instance/*"), arn("ec2", "launch-template/*")}, ofPool),
-		allow([]string{"iam:PassRole"}, []string{iamARN("role" + names.IAMPath + names.NodeRole(ownRack))}, toEC2()),
+		allow([]string{"iam:PassRole"}, []string{iamARN("role" + ownership.IAMPath + ownership.NodeRole(ownRack))}, toEC2()),
 		allow([]string{"iam:CreateInstanceProfile"}, profiles, asked),
 		allow([]string{"iam:TagInstanceProfile"}, profiles, asked, ofClass),
 		allow([]string{"iam:AddRoleToInstanceProfile", "iam:RemoveRoleFromInstanceProfile", "iam:DeleteInstanceProfile"}, profiles, ofClass),
 		allow([]string{"iam:GetInstanceProfile"}, profiles),
-		allow([]string{"sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"}, []string{arn("sqs", names.Queue(ownRack))}),
+		allow([]string{"sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"}, []string{arn("sqs", ownership.Queue(ownRack))}),
 		allow([]string{"ssm:GetParameter"}, []string{publicParameters()}),
 		allow([]string{"eks:DescribeCluster"}, clusters()),
 		allow([]string{"ec2:Describe*", "pricing:GetProducts", "iam:ListInstanceProfiles"}, anything),

@@ -4,7 +4,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // replacePermissions are for the ON_DEMAND copy of a SPOT node group. They allow only copies to be created, and do not
@@ -14,8 +14,8 @@ import (
 // roles that the deployment names (nodeRoles); with any role that trusts EC2, the copy's nodes would have that role's
 // permissions. IAM does not evaluate a role's tags for PassRole.
 func (s *sawhorse) replacePermissions() []awsiam.PolicyStatement {
-	aCopy := conditions{"Null": map[string]any{"aws:RequestTag/" + names.TagReplaces: "false"}}
-	noCopy := conditions{"Null": map[string]any{"aws:ResourceTag/" + names.TagReplaces: "true"}}
+	aCopy := conditions{"Null": map[string]any{"aws:RequestTag/" + ownership.TagReplaces: "false"}}
+	noCopy := conditions{"Null": map[string]any{"aws:ResourceTag/" + ownership.TagReplaces: "true"}}
 	toEKS := conditions{"StringEquals": map[string]any{"iam:PassedToService": "eks.amazonaws.com"}}
 	byTemplate := conditions{"ArnLike": map[string]any{"ec2:LaunchTemplate": arn("ec2", "launch-template/*")}}
 	launched := conditions{"StringEquals": map[string]any{"ec2:CreateAction": "RunInstances"}}

@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/jsii-runtime-go"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // addPeople adds the policies for people and for other automation. Their names contain the region, because IAM is
@@ -37,7 +37,7 @@ func (s settings) operatorPolicies() [][]string {
 	const frame = 500 // everything except the racks' ARNs
 	// The part of an ARN before the rack, with quotes and comma, and with the maximum lengths of partition (10), region
 	// (14) and account (12). A rack has three ARNs: to write, to read, to list.
-	begin := len(`"arn::ssm:::parameter",`) + 10 + 14 + 12 + len(names.Paths{Prefix: s.Prefix}.Racks()+"//params/*")
+	begin := len(`"arn::ssm:::parameter",`) + 10 + 14 + 12 + len(ownership.Paths{Prefix: s.Prefix}.Racks()+"//params/*")
 	var all [][]string
 	left := 0
 	for _, rack := range s.OperatorRacks {
@@ -59,7 +59,7 @@ func (s *sawhorse) managed(role, description string, statements []awsiam.PolicyS
 
 // operatorPermissions are needed to run `sawhorse register`, and to write and read the parameters of these racks.
 func (s *sawhorse) operatorPermissions(racks []string) []awsiam.PolicyStatement {
-	paths := names.Paths{Prefix: s.Prefix}
+	paths := ownership.Paths{Prefix: s.Prefix}
 	var write, read []string
 	for _, rack := range racks {
 		write = append(write, parameter(paths.Params(rack)+"/*"))
@@ -89,6 +89,6 @@ func (s *sawhorse) viewerPermissions() []awsiam.PolicyStatement {
 
 // rackARNs returns the ARN of a rack's folder, on which reading by path is authorized, and of everything in it.
 func (s *sawhorse) rackARNs(rack string) []string {
-	folder := names.Paths{Prefix: s.Prefix}.Racks() + "/" + rack
+	folder := ownership.Paths{Prefix: s.Prefix}.Racks() + "/" + rack
 	return []string{parameter(folder), parameter(folder + "/*")}
 }

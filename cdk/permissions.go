@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/jsii-runtime-go"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // conditions is a policy statement's Condition: operator -> key -> value or values.
@@ -85,23 +85,23 @@ func (s *sawhorse) permissions(f function) []awsiam.PolicyStatement {
 // tableAccess lets a function of a pass renew the lease, read the plan and record its changes, all in the items of
 // racks. A few functions may do more.
 func (s *sawhorse) tableAccess(f function) []awsiam.PolicyStatement {
-	const racks, clusters = names.PartitionRack + "*", names.PartitionCluster + "*"
+	const racks, clusters = ownership.PartitionRack + "*", ownership.PartitionCluster + "*"
 	actions, partitions := []string{"dynamodb:UpdateItem", "dynamodb:GetItem", "dynamodb:PutItem"}, []string{racks}
 	table := []string{*s.table.TableArn()}
 	var more []awsiam.PolicyStatement
 	switch f.name {
 	case "validate", "audit":
 		actions = append(actions, "dynamodb:Query") // the change requests
-		partitions = append(partitions, clusters, names.PartitionList)
+		partitions = append(partitions, clusters, ownership.PartitionList)
 	case "change":
 		actions = append(actions, "dynamodb:Query") // the change requests
 	case "resync":
 		actions = append(actions, "dynamodb:Query") // the list of racks
-		partitions = append(partitions, names.PartitionList)
+		partitions = append(partitions, ownership.PartitionList)
 		more = append(more, allow([]string{"dynamodb:Scan"}, table)) // once, for racks that an earlier version did not list
 	case "report":
 		actions = append(actions, "dynamodb:Query", "dynamodb:DeleteItem") // the records of a pass; all items of a rack that ends
-		partitions = append(partitions, clusters, names.PartitionList)
+		partitions = append(partitions, clusters, ownership.PartitionList)
 	case "network", "nodegroups", "controller", "nodepools", "autoscaler":
 		actions = append(actions, "dynamodb:DeleteItem") // a baseline that has been restored
 	}
@@ -128,7 +128,7 @@ func (s *sawhorse) putEvents() awsiam.PolicyStatement {
 // validatePermissions only read, except for the event that a pass has started.
 func (s *sawhorse) validatePermissions() []awsiam.PolicyStatement {
 	statements := []awsiam.PolicyStatement{
-		allow([]string{"ssm:GetParametersByPath"}, []string{parameter(names.Paths{Prefix: s.Prefix}.Racks() + "/*")}),
+		allow([]string{"ssm:GetParametersByPath"}, []string{parameter(ownership.Paths{Prefix: s.Prefix}.Racks() + "/*")}),
 		allow([]string{"eks:ListNodegroups"}, clusters()),
 		allow([]string{"eks:DescribeNodegroup"}, nodeGroups()),
 		allow([]string{"eks:DescribeAddon"}, []string{arn("eks", "addon/*")}),
@@ -137,8 +137,8 @@ func (s *sawhorse) validatePermissions() []awsiam.PolicyStatement {
 		allow([]string{"iam:GetOpenIDConnectProvider"}, []string{iamARN("oidc-provider/*")}),
 		allow([]string{"iam:GetRole"}, ourRoleNames()),
 		allow([]string{"iam:ListAttachedRolePolicies"}, []string{iamARN("role/*")}), // of node groups, whose role names can be anything
-		allow([]string{"sqs:GetQueueUrl", "sqs:GetQueueAttributes", "sqs:ListQueueTags"}, []string{arn("sqs", names.Queue("*"))}),
-		allow([]string{"events:DescribeRule", "events:ListTagsForResource", "events:ListTargetsByRule"}, []string{arn("events", "rule/"+names.Rule("*"))}),
+		allow([]string{"sqs:GetQueueUrl", "sqs:GetQueueAttributes", "sqs:ListQueueTags"}, []string{arn("sqs", ownership.Queue("*"))}),
+		allow([]string{"events:DescribeRule", "events:ListTagsForResource", "events:ListTargetsByRule"}, []string{arn("events", "rule/"+ownership.Rule("*"))}),
 		s.putEvents(),
 	}
 	if objects := s.objects(); len(objects) > 0 {
@@ -167,7 +167,7 @@ func (s *sawhorse) objectOwners() []string {
 
 // changePermissions write the parameters that users write, and nothing else. No other function may write them.
 func (s *sawhorse) changePermissions() []awsiam.PolicyStatement {
-	folders := names.Paths{Prefix: s.Prefix}.Params("*")
+	folders := ownership.Paths{Prefix: s.Prefix}.Params("*")
 	return []awsiam.PolicyStatement{
 		allow([]string{"ssm:GetParametersByPath"}, []string{parameter(folders)}),
 		allow([]string{"ssm:DescribeParameters"}, anything),
@@ -178,7 +178,7 @@ func (s *sawhorse) changePermissions() []awsiam.PolicyStatement {
 // ourRoleNames returns Sawhorse's role names on any path, because a role's name is unique in an account whatever its
 // path is.
 func ourRoleNames() []string {
-	return []string{iamARN("role/" + names.ControllerRole("*")), iamARN("role/" + names.NodeRole("*"))}
+	return []string{iamARN("role/" + ownership.ControllerRole("*")), iamARN("role/" + ownership.NodeRole("*"))}
 }
 
 // letIn is the condition for calls that change a cluster: its owner must have allowed a rack in with a tag. validate
@@ -187,7 +187,7 @@ func (s *sawhorse) letIn() conditions {
 	if !s.RequireClusterTag {
 		return nil
 	}
-	return conditions{"StringLike": map[string]any{"aws:ResourceTag/" + names.TagRack: "*"}}
+	return conditions{"StringLike": map[string]any{"aws:ResourceTag/" + ownership.TagRack: "*"}}
 }
 
 // accessPermissions create, change and delete the access entries of Sawhorse's own functions only. EKS supplies the
@@ -239,7 +239,7 @@ func networkPermissions() []awsiam.PolicyStatement {
 		allow([]string{"ec2:DescribeTags"}, anything),
 		allow([]string{"ec2:CreateTags", "ec2:DeleteTags"}, shareable(),
 			conditions{
-				"ForAllValues:StringEquals": map[string]any{"aws:TagKeys": []string{names.TagDiscovery}},
+				"ForAllValues:StringEquals": map[string]any{"aws:TagKeys": []string{ownership.TagDiscovery}},
 				"Null":                      map[string]any{"aws:TagKeys": "false"},
 			}),
 	}
@@ -254,7 +254,7 @@ func (s *sawhorse) nodegroupsPermissions() []awsiam.PolicyStatement {
 // nodepoolsPermissions terminate instances that Karpenter launched and did not terminate itself: only those with both
 // of its tags.
 func nodepoolsPermissions() []awsiam.PolicyStatement {
-	launched := conditions{"StringLike": map[string]any{"aws:ResourceTag/" + names.LabelPool: "*", "aws:ResourceTag/" + names.TagEKSCluster: "*"}}
+	launched := conditions{"StringLike": map[string]any{"aws:ResourceTag/" + ownership.LabelPool: "*", "aws:ResourceTag/" + ownership.TagEKSCluster: "*"}}
 	return []awsiam.PolicyStatement{
 		allow([]string{"ec2:DescribeInstances"}, anything),
 		allow([]string{"ec2:TerminateInstances"}, []string{arn("ec2", "instance/*")}, launched),
@@ -271,16 +271,16 @@ func autoscalerPermissions() []awsiam.PolicyStatement {
 func queuePermissions() []awsiam.PolicyStatement {
 	return []awsiam.PolicyStatement{
 		allow([]string{"sqs:CreateQueue", "sqs:DeleteQueue", "sqs:GetQueueUrl", "sqs:GetQueueAttributes", "sqs:SetQueueAttributes",
-			"sqs:ListQueueTags", "sqs:TagQueue"}, []string{arn("sqs", names.Queue("*"))}),
+			"sqs:ListQueueTags", "sqs:TagQueue"}, []string{arn("sqs", ownership.Queue("*"))}),
 		allow([]string{"events:PutRule", "events:DescribeRule", "events:DeleteRule", "events:PutTargets",
-			"events:RemoveTargets", "events:ListTargetsByRule", "events:ListTagsForResource", "events:TagResource"}, []string{arn("events", "rule/"+names.Rule("*"))}),
+			"events:RemoveTargets", "events:ListTargetsByRule", "events:ListTagsForResource", "events:TagResource"}, []string{arn("events", "rule/"+ownership.Rule("*"))}),
 	}
 }
 
 // reportPermissions write status and outputs, and check whether a rack of that name exists. The deny statement is
 // needed because IAM's * also matches a user's parameter named status.
 func (s *sawhorse) reportPermissions() []awsiam.PolicyStatement {
-	paths := names.Paths{Prefix: s.Prefix}
+	paths := ownership.Paths{Prefix: s.Prefix}
 	written := []string{parameter(paths.Status("*")), parameter(paths.Outputs("*")), parameter(paths.Outputs("*") + "/*")}
 	return []awsiam.PolicyStatement{
 		allow([]string{"ssm:PutParameter", "ssm:DeleteParameter", "ssm:GetParametersByPath"}, written),
@@ -293,7 +293,7 @@ func (s *sawhorse) reportPermissions() []awsiam.PolicyStatement {
 // statusPermissions also read the status, to see whether it is still what was written last. Only resync reports without
 // that: it reports failed passes, whose status is written in any case.
 func (s *sawhorse) statusPermissions() []awsiam.PolicyStatement {
-	status := parameter(names.Paths{Prefix: s.Prefix}.Status("*"))
+	status := parameter(ownership.Paths{Prefix: s.Prefix}.Status("*"))
 	return append(s.reportPermissions(), allow([]string{"ssm:GetParameter"}, []string{status}))
 }
 

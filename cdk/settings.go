@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // settings are the context values of a deployment (`cdk deploy -c key=value`, or "context" in cdk.json).
@@ -107,13 +107,13 @@ func readSettings(get func(key string) any) (settings, error) {
 		StackName:               r.match("stackName", "Sawhorse", stackNames),
 		Architecture:            r.oneOf("architecture", "arm64", "x86_64"),
 		Dist:                    r.text("dist", "dist"),
-		Prefix:                  r.match("prefix", names.DefaultPrefix, prefixes),
-		BusName:                 r.match("busName", names.Bus, busNames),
+		Prefix:                  r.match("prefix", ownership.DefaultPrefix, prefixes),
+		BusName:                 r.match("busName", ownership.Bus, busNames),
 		Table:                   r.table(),
 		DebounceSeconds:         r.number("debounceSeconds", 5, 0, 60), // much less than the lease's 180 s
 		ResyncMinutes:           r.number("resyncMinutes", 60, 1, 1440),
 		ResyncSlots:             r.number("resyncSlots", 12, 1, 1440),
-		DrainSeconds:            r.number("drainSeconds", 300, 0, names.MaxDrainSeconds),
+		DrainSeconds:            r.number("drainSeconds", 300, 0, ownership.MaxDrainSeconds),
 		PodIdentityDelaySeconds: r.number("podIdentityDelaySeconds", 15, 0, 60),
 
 		AlarmTopicARN:    r.text("alarmTopicArn", ""),

@@ -11,7 +11,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/metrics"
-	"github.com/sawhorse-io/sawhorse/internal/rack"
+	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
 func TestEveryRuleTargetHasADeadLetterQueueAndABoundedRetry(t *testing.T) {
@@ -57,8 +57,8 @@ func TestEveryRuleTargetHasADeadLetterQueueAndABoundedRetry(t *testing.T) {
 // After an execution has been stopped, its function call may still make changes. It does so for at most the timeout of
 // one call.
 func TestTheNextPassWaitsForACall(t *testing.T) {
-	if rack.CallTime != functionTimeout*time.Second {
-		t.Errorf("a call is waited for %s, and a function may take %d s", rack.CallTime, functionTimeout)
+	if store.CallTime != functionTimeout*time.Second {
+		t.Errorf("a call is waited for %s, and a function may take %d s", store.CallTime, functionTimeout)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/jsii-runtime-go"
 
 	"github.com/sawhorse-io/sawhorse/events"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/statemachine"
 )
 
@@ -23,7 +23,7 @@ const (
 	deliveryHours    = 24
 )
 
-func (s *sawhorse) machineName() string { return names.StateMachine(s.StackName) }
+func (s *sawhorse) machineName() string { return ownership.StateMachine(s.StackName) }
 
 // machineARN is derived from the name, because the state machine's own policy and the function resync refer to it.
 func (s *sawhorse) machineARN() string { return arn("states", "stateMachine:"+s.machineName()) }
@@ -60,13 +60,13 @@ func (s *sawhorse) addStateMachine() {
 		}
 	}
 	s.machine.AddToRolePolicy(allow([]string{"lambda:InvokeFunction"}, invoked))
-	s.machine.AddToRolePolicy(allow([]string{"dynamodb:UpdateItem", "dynamodb:PutItem", "dynamodb:DeleteItem"}, []string{*s.table.TableArn()}, ofPartitions(names.PartitionRack+"*")))
+	s.machine.AddToRolePolicy(allow([]string{"dynamodb:UpdateItem", "dynamodb:PutItem", "dynamodb:DeleteItem"}, []string{*s.table.TableArn()}, ofPartitions(ownership.PartitionRack+"*")))
 	s.machine.AddToRolePolicy(allow([]string{"states:StartExecution"}, []string{s.machineARN()}))
 }
 
 // addRules routes events to the state machine, and the end of failed executions to resync.
 func (s *sawhorse) addRules() {
-	params := names.Paths{Prefix: s.Prefix}.Params("*") + "/*"
+	params := ownership.Paths{Prefix: s.Prefix}.Params("*") + "/*"
 	s.rule("ParameterRule", "A write to a rack's parameters", nil, awsevents.EventPattern{
 		Source: jsii.Strings(events.SSMSource), DetailType: jsii.Strings(events.TypeParameterChange), Detail: &map[string]any{
 			"name": awsevents.Match_Wildcard(jsii.String(params)),

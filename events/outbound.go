@@ -23,6 +23,9 @@ type Pass struct {
 	DryRun bool `json:"dryRun,omitempty"`
 	// Steps are the names of the steps that the pass runs or, in a dry run, would run, in order.
 	Steps List[string] `json:"steps"`
+	// Differs has, in a dry run, the names of the steps whose section of the plan differs from the plan in force, in order:
+	// what the pass would change as far as the plan tells. Each step is in it at most once.
+	Differs List[string] `json:"differs,omitzero"`
 	// Changed lists what the pass has changed, in order.
 	Changed List[Change] `json:"changed"`
 	// Pools lists the changes to the pools. Unchanged pools are left out.

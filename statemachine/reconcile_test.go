@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/sawhorse-io/sawhorse/events"
-	"github.com/sawhorse-io/sawhorse/internal/names"
-	"github.com/sawhorse-io/sawhorse/internal/rack"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
 // machine has the parts of the language that the tests check.
@@ -221,8 +221,8 @@ func TestRackPatternIsThatOfNames(t *testing.T) {
 	}
 	rack := regexp.MustCompile(patterns[0][1])
 	for _, name := range []string{"", "a", "demo", "demo-1", "demo-", "-demo", "1demo", "Demo", "de/mo", "demo\n", "a--b"} {
-		if rack.MatchString(name) != names.ValidRack(name) {
-			t.Errorf("%q: the machine says %v, names says %v", name, rack.MatchString(name), names.ValidRack(name))
+		if rack.MatchString(name) != ownership.ValidRack(name) {
+			t.Errorf("%q: the machine says %v, ownership says %v", name, rack.MatchString(name), ownership.ValidRack(name))
 		}
 	}
 }
@@ -264,12 +264,12 @@ func TestAChangeIsRecordedBeforeItIsCounted(t *testing.T) {
 	if !strings.HasSuffix(record.Resource, ":dynamodb:putItem") || put.ConditionExpression != "attribute_not_exists(pk)" {
 		t.Errorf("%s under the condition %q", record.Resource, put.ConditionExpression)
 	}
-	// The attributes that internal/rack reads.
+	// The attributes that internal/store reads.
 	if got, want := slices.Sorted(maps.Keys(put.Item)), []string{"at", "payload", "pk", "sk", "state", "ttl"}; !slices.Equal(got, want) {
 		t.Errorf("attributes %v, want %v", got, want)
 	}
-	if got := put.Item["state"]["S"]; got != string(rack.ChangeRequested) {
-		t.Errorf("state %q, want %q", got, rack.ChangeRequested)
+	if got := put.Item["state"]["S"]; got != string(store.ChangeRequested) {
+		t.Errorf("state %q, want %q", got, store.ChangeRequested)
 	}
 	if got := put.Item["sk"]["S"]; got != "{% 'change#' & $change %}" {
 		t.Errorf("sort key %q", got)
@@ -395,8 +395,8 @@ func TestALeaseIsNotForEver(t *testing.T) {
 	if ttl == nil {
 		t.Fatal("no lease expires")
 	}
-	if seconds, err := strconv.Atoi(ttl[1]); err != nil || time.Duration(seconds)*time.Second < rack.KeepRuns+7*24*time.Hour {
-		t.Errorf("a lease expires after %s s, the records of runs after %s: what comes back then would count from 1 among them", ttl[1], rack.KeepRuns)
+	if seconds, err := strconv.Atoi(ttl[1]); err != nil || time.Duration(seconds)*time.Second < store.KeepRuns+7*24*time.Hour {
+		t.Errorf("a lease expires after %s s, the records of runs after %s: what comes back then would count from 1 among them", ttl[1], store.KeepRuns)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 // each validates every line of a file, on all cores, and prints one answer per line in the same order. A line that is
 // not a valid input is rejected and does not affect the others.
-func each(name string, out io.Writer, judge func(input) (answer any, accepted bool, err error)) error {
+func each(name string, out io.Writer, validate func(input) (answer any, accepted bool, err error)) error {
 	from := io.Reader(os.Stdin)
 	if name != "-" {
 		file, err := os.Open(name)
@@ -40,7 +40,7 @@ func each(name string, out io.Writer, judge func(input) (answer any, accepted bo
 			waiting <- done
 			go func() {
 				defer func() { <-slots }()
-				answer, accepted, err := answerLine(text, judge)
+				answer, accepted, err := answerLine(text, validate)
 				if err != nil {
 					done <- result{err: err}
 					return
@@ -74,12 +74,12 @@ func each(name string, out io.Writer, judge func(input) (answer any, accepted bo
 	return nil
 }
 
-func answerLine(text []byte, judge func(input) (any, bool, error)) (any, bool, error) {
+func answerLine(text []byte, validate func(input) (any, bool, error)) (any, bool, error) {
 	in, err := readInput(text)
 	if err != nil {
 		return unreadable(err), false, nil
 	}
-	return judge(in)
+	return validate(in)
 }
 
 // lines calls do with each line that is not empty.

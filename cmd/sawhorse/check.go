@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
-	"github.com/sawhorse-io/sawhorse/internal/judge"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/validation"
 )
 
 // answer is the output of check.
@@ -23,7 +23,7 @@ type answer struct {
 	Warnings []params.Problem `json:"warnings"`
 }
 
-func answerOf(v judge.Verdict) answer {
+func answerOf(v validation.Result) answer {
 	a := answer{Accepted: len(v.Problems) == 0, Problems: []params.Problem{}, Warnings: []params.Problem{}}
 	a.Problems, a.Warnings = append(a.Problems, v.Problems...), append(a.Warnings, v.Warnings...)
 	return a
@@ -65,11 +65,11 @@ func checkCommand() *cobra.Command {
 }
 
 // batched answers a file of many inputs.
-func batched(format, file string, judge func(input) (any, bool, error)) error {
+func batched(format, file string, validate func(input) (any, bool, error)) error {
 	if format != "json" {
 		return misused("--batch prints one JSON value a line; leave out -o %s", format)
 	}
-	return each(file, os.Stdout, judge)
+	return each(file, os.Stdout, validate)
 }
 
 func batchFlag(c *cobra.Command) *bool {
@@ -77,7 +77,7 @@ func batchFlag(c *cobra.Command) *bool {
 }
 
 func check(in input) (any, bool, error) {
-	v, err := in.verdict()
+	v, err := in.result()
 	return answerOf(v), len(v.Problems) == 0, err
 }
 
@@ -113,7 +113,7 @@ func renderOne(in input, format string) (accepted bool, err error) {
 
 // render returns the manifests of an input, or the answer of check if the input is rejected.
 func render(in input) (any, bool, error) {
-	v, err := in.verdict()
+	v, err := in.result()
 	if len(v.Problems) > 0 {
 		return answerOf(v), false, err
 	}
@@ -121,7 +121,7 @@ func render(in input) (any, bool, error) {
 }
 
 // once validates one file. An input that cannot be read is wrong use.
-func once(name string, judge func(input) (accepted bool, err error)) error {
+func once(name string, validate func(input) (accepted bool, err error)) error {
 	text, err := readFile(name)
 	if err != nil {
 		return unusable{err}
@@ -130,7 +130,7 @@ func once(name string, judge func(input) (accepted bool, err error)) error {
 	if err != nil {
 		return unusable{fmt.Errorf("%s: %w", called(name), err)}
 	}
-	accepted, err := judge(in)
+	accepted, err := validate(in)
 	if err == nil && !accepted {
 		err = refused("")
 	}

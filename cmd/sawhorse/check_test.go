@@ -27,7 +27,7 @@ func TestCheckPrints(t *testing.T) {
   "problems": [
     {
       "parameter": "karpenter_arch",
-      "message": "karpenter_arch is \"x86\"; allowed is amd64, arm64, or both with a comma; write, for example, amd64,arm64"
+      "message": "karpenter_arch is \"x86\"; allowed is amd64, arm64, or both with a comma; did you mean amd64?"
     }
   ],
   "warnings": []
@@ -78,7 +78,7 @@ func TestCheckPrintsText(t *testing.T) {
 		{on(""), 0, "accepted\n"},
 		{on(`"karpenter_disruption_budget_nodes":"0"`), 0, "warning  karpenter_disruption_budget_nodes: a disruption budget of 0 without a schedule never lets Karpenter " +
 			"consolidate or replace a node of its own accord\naccepted\n"},
-		{on(`"karpenter_arch":"x86"`), 1, "problem  karpenter_arch: karpenter_arch is \"x86\"; allowed is amd64, arm64, or both with a comma; write, for example, amd64,arm64\nrefused\n"},
+		{on(`"karpenter_arch":"x86"`), 1, "problem  karpenter_arch: karpenter_arch is \"x86\"; allowed is amd64, arm64, or both with a comma; did you mean amd64?\nrefused\n"},
 	} {
 		if got := sawhorse(t, c.input, "check", "-o", "text", "-").ends(t, c.code).stdout; got != c.want {
 			t.Errorf("%s: %s", c.input, got)
@@ -149,8 +149,8 @@ func TestCheck(t *testing.T) {
 		{what: "another cluster", input: onWith(`"cluster_name":"east"`, `"previous":{"karpenter_auth_mode":"true","cluster_name":"west"}`), problems: []string{"cluster_name: write west"}},
 		{what: "another cluster than the one of the rack's name", input: onWith(`"cluster_name":"east"`, was), problems: []string{"cluster_name: write demo"}},
 		{what: "turning off is not held up", input: `{"rack":"demo","params":{"karpenter_auth_mode":"true","karpenter_enabled":"false","karpenter_cpu_limit":"0"},` + was + `}`, warnings: []string{"karpenter_cpu_limit: is \"0\""}},
-		{what: "while off, pools are judged", input: `{"rack":"demo","params":{"karpenter_enabled":"false","karpenter_cpu_limit":"0"}}`, problems: []string{"karpenter_cpu_limit: is \"0\""}},
-		{what: "what was applied is not judged", input: onWith("", `"previous":{"karpenter_auth_mode":"true","karpenter_cpu_limit":"lots","gone":"x"}`)},
+		{what: "while off, pools are validated", input: `{"rack":"demo","params":{"karpenter_enabled":"false","karpenter_cpu_limit":"0"}}`, problems: []string{"karpenter_cpu_limit: is \"0\""}},
+		{what: "what was applied is not validated", input: onWith("", `"previous":{"karpenter_auth_mode":"true","karpenter_cpu_limit":"lots","gone":"x"}`)},
 		{what: "an object in S3", input: on(`"karpenter_config":"s3://bucket/key.json"`), warnings: []string{"karpenter_config: which only a pass reads"}},
 	} {
 		t.Run(c.what, c.run)

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
@@ -33,8 +33,8 @@ Exit codes: 0 Reconciled or Paused; 1 Rejected, Failed or without a status; 2 wr
 no pass has seen the last write, or AWS could not be read.`
 	aboutCloud = `
 
-Uses the AWS credentials and region of the environment. If the stack was deployed with another prefix than ` + names.DefaultPrefix + `
-or under another name than ` + names.DefaultStack + `, set SAWHORSE_PREFIX or SAWHORSE_STACK.`
+Uses the AWS credentials and region of the environment. If the stack was deployed with another prefix than ` + ownership.DefaultPrefix + `
+or under another name than ` + ownership.DefaultStack + `, set SAWHORSE_PREFIX or SAWHORSE_STACK.`
 )
 
 const (
@@ -201,16 +201,16 @@ func account(ctx context.Context, options ...func(*config.LoadOptions) error) (a
 }
 
 // paths returns the Parameter Store paths of the stack that this command uses.
-func paths() names.Paths {
+func paths() ownership.Paths {
 	if prefix := os.Getenv("SAWHORSE_PREFIX"); prefix != "" {
-		return names.Paths{Prefix: prefix}
+		return ownership.Paths{Prefix: prefix}
 	}
-	return names.Paths{Prefix: names.DefaultPrefix}
+	return ownership.Paths{Prefix: ownership.DefaultPrefix}
 }
 
 func stack() string {
 	if name := os.Getenv("SAWHORSE_STACK"); name != "" {
 		return name
 	}
-	return names.DefaultStack
+	return ownership.DefaultStack
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Package judge tests what drifts. This test checks that NodeClaims are read in the form that kubectl prints.
+// Package validation tests what drifts. This test checks that NodeClaims are read in the form that kubectl prints.
 func TestPlanCountsNodeClaims(t *testing.T) {
 	claim := func(arch string) string {
 		return fmt.Sprintf(`{"apiVersion":"karpenter.sh/v1","kind":"NodeClaim","metadata":{"name":"workload-1","labels":`+

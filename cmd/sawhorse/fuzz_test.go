@@ -31,15 +31,15 @@ func FuzzPlan(f *testing.F) {
 			return
 		}
 		planned := func() []byte {
-			verdict, steps, err := in.outlook()
+			outlook, _, err := in.outlook()
 			if err != nil {
 				t.Fatal(err)
 			}
-			seen, err := encode(outlook{answerOf(verdict), verdict.Plan.Goal, steps, verdict.Plan.Effects}, "")
+			seen, err := encode(outlook, "")
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, effect := range verdict.Plan.Effects {
+			for _, effect := range outlook.Pools {
 				seen = append(seen, effect.String()...)
 			}
 			return seen

@@ -14,10 +14,10 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/sawhorse-io/sawhorse/internal/judge"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/plan/nodes"
+	"github.com/sawhorse-io/sawhorse/internal/validation"
 )
 
 // input is the input of check, render and plan.
@@ -66,10 +66,7 @@ func readInput(text []byte) (input, error) {
 
 // instead says what to write instead of an unknown field.
 func instead(name string, known []string) string {
-	if near := params.Nearest(name, known); near != "" {
-		return "did you mean " + near + "?"
-	}
-	return "allowed are " + strings.Join(known, ", ")
+	return params.DidYouMean(name, known, "allowed are "+strings.Join(known, ", "))
 }
 
 // object parses one JSON object with nothing after it. A duplicate name is an error here, although JSON allows it.
@@ -183,25 +180,19 @@ func explained(err error) error {
 	return fmt.Errorf("%s is %s; allowed is %s", path, is, allowed)
 }
 
-// verdict validates an input as a pass would. Facts that were not observed are unknown.
-func (in input) verdict() (judge.Verdict, error) {
-	verdict, _, err := in.compared(judge.InForce{}, in.applied())
-	return verdict, err
+// result validates an input as a pass would. Facts that were not observed are unknown.
+func (in input) result() (validation.Result, error) {
+	result, _, err := in.compared(validation.InForce{}, in.applied())
+	return result, err
 }
 
-// outlook returns the verdict with the effects on the pools, and the steps that a pass would take.
-func (in input) outlook() (judge.Verdict, []plan.Step, error) {
-	last := in.applied()
-	return in.compared(judge.InForce{Plan: func() (*plan.Plan, error) { return &last.plan, nil }}, last)
-}
-
-func (in input) compared(before judge.InForce, last applied) (judge.Verdict, []plan.Step, error) {
+func (in input) compared(before validation.InForce, last applied) (validation.Result, []plan.Step, error) {
 	parsed := params.Parse(params.Input{Rack: in.Rack, Params: in.Params, Previous: last.records.Params})
-	verdict, err := judge.Judge(parsed, in.facts(last.records), before)
+	result, err := validation.Validate(parsed, in.facts(last.records), before)
 	if err != nil {
-		return verdict, nil, err
+		return result, nil, err
 	}
-	return verdict, verdict.Plan.Due(last.records.Applied), nil
+	return result, result.Plan.Due(last.records.Applied), nil
 }
 
 // applied is the result of a rack's previous parameters.
@@ -228,7 +219,7 @@ func (in input) facts(records plan.Records) plan.Facts {
 	facts := in.Observed
 	facts.Offline, facts.Deployment.RequireClusterTag = true, true
 	if in.Previous != nil {
-		records.Claim, records.Credentials = facts.Records.Claim, facts.Records.Credentials
+		records.ClusterLock, records.Credentials = facts.Records.ClusterLock, facts.Records.Credentials
 		facts.Records = records
 	}
 	return facts

@@ -13,8 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
-	"github.com/sawhorse-io/sawhorse/internal/rack"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
 // passes reads one rack's passes from Step Functions. It lists the executions of all racks, and determines each one's
@@ -53,7 +53,7 @@ type pass struct {
 // newPasses finds the stack's state machine by its name.
 func newPasses(ctx context.Context, config aws.Config, rack string) (*passes, error) {
 	p := &passes{states: sfn.NewFromConfig(config), rack: rack, known: map[string]*pass{}}
-	wanted := names.StateMachine(stack())
+	wanted := ownership.StateMachine(stack())
 	pages := sfn.NewListStateMachinesPaginator(p.states, &sfn.ListStateMachinesInput{})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -123,7 +123,7 @@ func (p *passes) pass(ctx context.Context, execution string) (*pass, error) {
 		if err != nil && !errors.As(err, new(*types.ExecutionDoesNotExist)) {
 			return nil, fmt.Errorf("execution %s: describe: %w", execution, err)
 		}
-		if err == nil && rack.OfInput(aws.ToString(about.Input), paths()) == p.rack {
+		if err == nil && store.OfInput(aws.ToString(about.Input), paths()) == p.rack {
 			one = &pass{execution: execution, started: aws.ToTime(about.StartDate)}
 		}
 		p.known[execution] = one

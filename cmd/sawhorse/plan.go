@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/validation"
 )
 
 // outlook is the JSON output of plan.
@@ -16,34 +17,73 @@ type outlook struct {
 	Goal plan.Goal `json:"goal"`
 	// Steps are the steps that a pass would take, in order.
 	Steps []plan.Step `json:"steps"`
+	// Sections are what all steps of the plan apply, in order.
+	Sections []sectionOfStep `json:"sections"`
 	// Pools has the effects on the pools. Pools that do not change are left out.
 	Pools []plan.Effect `json:"pools"`
+}
+
+// sectionOfStep is what one step applies.
+type sectionOfStep struct {
+	plan.Section
+	// Differs says what differs from what was applied last, a line for each place. It is absent if nothing does, or if
+	// the input has no previous parameters.
+	Differs []string `json:"differs,omitempty"`
 }
 
 func planCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "plan FILE|-", Short: "Print what a pass would do", Args: only("FILE"),
-		Long: aboutInput + `Prints the steps that differ from what was last applied ("previous"), and the effect on each pool's nodes.` + aboutExit,
+		Long: aboutInput + `Prints the steps that differ from what was last applied ("previous"), what differs in each,
+and the effect on each pool's nodes. The JSON object has the sections of all steps.` + aboutExit,
 	}
 	format := outputFlag(c, "text", "json")
+	sections := c.Flags().Bool("sections", false,
+		"also print what each step of the plan applies: policies, attributes, chart values, manifests, arguments")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		return once(args[0], func(in input) (bool, error) {
-			verdict, steps, err := in.outlook()
-			if err != nil {
+			seen, paused, err := in.outlook()
+			switch {
+			case err != nil:
 				return false, err
-			}
-			seen := outlook{answer: answerOf(verdict), Goal: verdict.Plan.Goal, Steps: []plan.Step{}, Pools: []plan.Effect{}}
-			if seen.Accepted {
-				seen.Steps, seen.Pools = append(seen.Steps, steps...), append(seen.Pools, verdict.Plan.Effects...)
-			}
-			if *format == "json" {
+			case *format == "json":
 				return seen.Accepted, printJSON(seen, "  ")
 			}
-			seen.print(verdict.Config.Paused)
-			return seen.Accepted, nil
+			seen.print(paused)
+			if *sections {
+				err = seen.printSections()
+			}
+			return seen.Accepted, err
 		})
 	}
 	return c
+}
+
+// outlook validates an input as a pass would, and compares its plan with what was applied last.
+func (in input) outlook() (seen outlook, paused bool, err error) {
+	last := in.applied()
+	result, steps, err := in.compared(validation.InForce{Plan: func() (*plan.Plan, error) { return &last.plan, nil }}, last)
+	if err != nil {
+		return seen, false, err
+	}
+	seen = outlook{
+		answer: answerOf(result), Goal: result.Plan.Goal,
+		Steps: []plan.Step{}, Sections: []sectionOfStep{}, Pools: []plan.Effect{},
+	}
+	if !seen.Accepted {
+		return seen, false, nil
+	}
+	seen.Steps, seen.Pools = append(seen.Steps, steps...), append(seen.Pools, result.Plan.Effects...)
+	differs := map[string][]string{}
+	if in.Previous != nil {
+		for _, d := range plan.Differences(&last.plan, &result.Plan) {
+			differs[d.Step] = d.Lines
+		}
+	}
+	for _, s := range result.Plan.Sections() {
+		seen.Sections = append(seen.Sections, sectionOfStep{s, differs[s.Step]})
+	}
+	return seen, result.Config.Paused, nil
 }
 
 func (o outlook) print(paused bool) {
@@ -59,8 +99,26 @@ func (o outlook) print(paused bool) {
 	}
 	for i, step := range o.Steps {
 		fmt.Printf("%2d. %-20s %s\n", i+1, step.Name, step.Why)
+		for _, s := range o.Sections {
+			if s.Step == step.Name && step.PrecheckFor == "" { // the step that it is for shows what differs
+				for _, text := range s.Differs {
+					fmt.Println("    " + text)
+				}
+			}
+		}
 	}
 	for _, effect := range o.Pools {
 		fmt.Println(effect)
 	}
+}
+
+// printSections prints each section as JSON, under the step's name.
+func (o outlook) printSections() error {
+	for _, s := range o.Sections {
+		fmt.Printf("\n%s\n", s.Step)
+		if err := printJSON(s.Section.Section, "  "); err != nil {
+			return err
+		}
+	}
+	return nil
 }

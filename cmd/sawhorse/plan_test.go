@@ -26,8 +26,8 @@ func TestPlanHasTheStepsThatLeadThere(t *testing.T) {
 	if !slices.Contains(prepare, "access") || slices.Contains(prepare, "nodepools") || len(all) <= len(prepare) || !slices.Equal(all[:len(prepare)], prepare) {
 		t.Fatalf("access alone: %q, with Karpenter: %q", prepare, all)
 	}
-	if enable := planned(t, onWith("", `"previous":{"karpenter_auth_mode":"true"}`)); !slices.Equal(enable, append([]string{"access/vacant"}, all[len(prepare):]...)) {
-		t.Errorf("where access has been applied: %q, want access/vacant, %q", enable, all[len(prepare):])
+	if enable := planned(t, onWith("", `"previous":{"karpenter_auth_mode":"true"}`)); !slices.Equal(enable, append([]string{"access/conflicts"}, all[len(prepare):]...)) {
+		t.Errorf("where access has been applied: %q, want access/conflicts, %q", enable, all[len(prepare):])
 	}
 	disable := planned(t, off)
 	for _, name := range disable {
@@ -92,27 +92,30 @@ func TestPlanText(t *testing.T) {
 	}{
 		{"nothing to do", onWith("", wasOn), 0, "nothing to do\n"},
 		{"a change", onWith(`"karpenter_node_labels":"a=b"`, wasOn), 0, ` 1. nodepools            NodePools and EC2NodeClasses
+    objects[NodePool/workload].spec.template.metadata.labels.a: added "b"
 pool workload is changed: Karpenter replaces its nodes (NodePoolDrifted), as its disruption budget allows
 `},
 		{"access alone", `{"rack":"demo","params":{"karpenter_auth_mode":"true"}}`, 0, ` 1. access               cluster access mode, access entries and the rights of Sawhorse's own functions
- 2. access/vacant        names in the cluster that others hold
+ 2. access/conflicts     names in the cluster that others hold
  3. network              discovery tags on subnets and security groups
  4. nodegroups/labels    label of the system node groups
  5. controller/crds      Karpenter's CRDs
 `},
 		{"paused", onWith(`"paused":"true","karpenter_cpu_limit":"7"`, wasOn), 0, `paused: a pass would report these steps, and take none of them
  1. nodepools            NodePools and EC2NodeClasses
+    objects[NodePool/workload].spec.limits.cpu: "100" → "7"
 pool workload is changed: its nodes stay
 `},
 		{"paused, and nothing to do", onWith(`"paused":"true"`, wasOn), 0, "nothing to do\n"},
 		{"a warning", onWith(`"karpenter_disruption_budget_nodes":"0"`, wasOn), 0, `warning  karpenter_disruption_budget_nodes: a disruption budget of 0 without a schedule never lets Karpenter consolidate or replace a node of its own accord
  1. nodepools            NodePools and EC2NodeClasses
+    objects[NodePool/workload].spec.disruption.budgets: [{"nodes":"10%"}] → [{"nodes":"0"}]
 pool workload is changed: its nodes stay
 `},
 		{"refused, for a name that would garble the terminal", `{"rack":"demo","params":{"\u001b[2Jx\n":"y"}}`, 1, `problem  "\x1b[2Jx\n": "\x1b[2Jx\n" is not a parameter of Sawhorse; delete it (sawhorse params lists the names there are)
 refused: a pass would change nothing
 `},
-		{"refused", onWith(`"karpenter_arch":"x86"`, wasOn), 1, `problem  karpenter_arch: karpenter_arch is "x86"; allowed is amd64, arm64, or both with a comma; write, for example, amd64,arm64
+		{"refused", onWith(`"karpenter_arch":"x86"`, wasOn), 1, `problem  karpenter_arch: karpenter_arch is "x86"; allowed is amd64, arm64, or both with a comma; did you mean amd64?
 refused: a pass would change nothing
 `},
 	} {
@@ -131,5 +134,40 @@ func TestPlanRefusedAsJSON(t *testing.T) {
 	got := sawhorse(t, onWith(`"karpenter_arch":"x86","karpenter_cpu_limit":"7"`, wasOn), "plan", "-o", "json", "-").ends(t, 1)
 	if o := decoded[outlook](t, got.stdout); o.Accepted || len(o.Problems) != 1 || len(o.Steps) > 0 || len(o.Pools) > 0 || !strings.Contains(got.stdout, `"steps": [],`) {
 		t.Errorf("%s", got.stdout)
+	}
+}
+
+// --sections prints what each step applies, after the steps: also of steps that have nothing to do.
+func TestPlanSections(t *testing.T) {
+	input := onWith(`"karpenter_cpu_limit":"7","nvidia_device_plugin_enable":"true"`, wasOn)
+	short, long := sawhorse(t, input, "plan", "-").ends(t, 0).stdout, sawhorse(t, input, "plan", "--sections", "-").ends(t, 0).stdout
+	rest, ok := strings.CutPrefix(long, short)
+	if !ok {
+		t.Fatalf("%s\nbegins otherwise than\n%s", long, short)
+	}
+	at := -1
+	for _, part := range []string{
+		"\naccess\n{\n", "\ncontroller/crds\n{\n", "\ninfrastructure\n{\n", `"Sid": "AllowScopedEC2InstanceActionsWithTags"`,
+		"\nqueue\n{\n", `"aws.health"`, "\ncontroller/release\n{\n", `"interruptionQueue": "demo-karpenter"`,
+		"\ncontroller/plugin\n{\n", `"kind": "DaemonSet"`, "\nnodepools\n{\n", `"kind": "NodePool"`,
+	} {
+		next := strings.Index(rest, part)
+		if next <= at {
+			t.Errorf("%q is not there, or not in its place", part)
+		}
+		at = next
+	}
+	got := decoded[outlook](t, sawhorse(t, input, "plan", "-o", "json", "-").ends(t, 0).stdout)
+	differs := map[string]string{}
+	for _, s := range got.Sections {
+		differs[s.Step] = strings.Join(s.Differs, "\n")
+		// The input has no node groups, so there is nothing to label.
+		if section, _ := s.Section.Section.(map[string]any); len(section) == 0 && s.Step != "nodegroups/labels" {
+			t.Errorf("%s has no section", s.Step)
+		}
+	}
+	if differs["nodepools"] != `objects[NodePool/workload].spec.limits.cpu: "100" → "7"` || differs["queue"] != "" ||
+		!strings.HasPrefix(differs["controller/plugin"], "devicePlugin: added {") {
+		t.Errorf("differs %q", differs)
 	}
 }

@@ -13,9 +13,9 @@ import (
 )
 
 // recipeTable is generated from docs/recipes.md with -update. Tests of other packages read it.
-const recipeTable = "../../internal/judge/testdata/recipes.json"
+const recipeTable = "../../internal/validation/testdata/recipes.json"
 
-// recipe has the parameters that one block of a recipe writes, in the form of package judge's tables.
+// recipe has the parameters that one block of a recipe writes, in the form of package validation's tables.
 type recipe struct {
 	What     string            `json:"what"`
 	Params   map[string]string `json:"params"`
@@ -128,11 +128,11 @@ func TestRecipes(t *testing.T) {
 					r.Warnings = []string{m[1] + ": " + m[2]}
 					expected++
 				}
-				r.judge(t)
+				r.validate(t)
 				table = append(table, r)
 				if fmt.Sprint(read) != fmt.Sprint(written) {
 					r = recipe{What: r.What + ", as a pass reads it", Params: read}
-					r.judge(t)
+					r.validate(t)
 					table = append(table, r)
 				}
 			}
@@ -152,9 +152,9 @@ func TestRecipes(t *testing.T) {
 	sameTable(t, table)
 }
 
-// judge checks that a recipe is accepted, on a rack with Karpenter and system nodes that determine the architecture,
+// validate checks that a recipe is accepted, on a rack with Karpenter and system nodes that determine the architecture,
 // with exactly the warnings that it quotes; and that it has an effect.
-func (r recipe) judge(t *testing.T) {
+func (r recipe) validate(t *testing.T) {
 	t.Helper()
 	on := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}
 	all := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/spf13/cobra"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/register"
 )
@@ -27,10 +27,7 @@ func unknownParameter(name string) string {
 	for _, p := range params.Table {
 		known = append(known, p.Name)
 	}
-	if near := params.Nearest(name, known); near != "" {
-		return fmt.Sprintf("there is no parameter %q; did you mean %s?", name, near)
-	}
-	return fmt.Sprintf("there is no parameter %q; sawhorse params lists those that there are", name)
+	return fmt.Sprintf("there is no parameter %q; %s", name, params.DidYouMean(name, known, "sawhorse params lists those that there are"))
 }
 
 func registerCommand() *cobra.Command {
@@ -40,7 +37,7 @@ func registerCommand() *cobra.Command {
 value. Existing parameters keep their value. Without names it creates the parameters that turn Karpenter on, and gives the
 existing ones their pattern. You can stop it at any point and run it again.
 
-Before that it sets the tag ` + names.TagRack + `=RACK on the cluster, by which the cluster's owner lets the rack in: the cluster of
+Before that it sets the tag ` + ownership.TagRack + `=RACK on the cluster, by which the cluster's owner lets the rack in: the cluster of
 --cluster, of the parameter cluster_name, or with the rack's name. If the cluster lets another rack in, nothing is written.
 If there is no such cluster yet, or these credentials may not tag it, stderr says what remains to be done (exit code 0).
 

@@ -85,7 +85,7 @@ func TestRenderGivesTheSameBytesEachTime(t *testing.T) {
 func TestRenderRefused(t *testing.T) {
 	for _, format := range []string{"json", "yaml"} {
 		got := sawhorse(t, on(`"karpenter_arch":"x86","karpenter_config":"{\"nodePool\":{\"weight\":300}}"`), "render", "-o", format, "-")
-		want := "problem  karpenter_arch: karpenter_arch is \"x86\"; allowed is amd64, arm64, or both with a comma; write, for example, amd64,arm64\n" +
+		want := "problem  karpenter_arch: karpenter_arch is \"x86\"; allowed is amd64, arm64, or both with a comma; did you mean amd64?\n" +
 			"problem  karpenter_config nodePool.weight: "
 		if got.code != 1 || got.stdout != "" || !strings.HasPrefix(got.stderr, want) {
 			t.Errorf("%s: %+v", format, got)

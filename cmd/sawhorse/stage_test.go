@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
-	"github.com/sawhorse-io/sawhorse/internal/rack"
+	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
 // theMachine is the state machine in the form of ListStateMachines.
@@ -27,7 +27,7 @@ type stage struct {
 	*testing.T
 	now        time.Time
 	parameters map[string]int64 // below params/, with their versions
-	status     *rack.Status
+	status     *store.Status
 	executions []*execution
 	acts       []func()
 	// denied is the service, as in X-Amz-Target, that denies every call.
@@ -125,8 +125,8 @@ func (e *execution) fails(name string) {
 }
 
 // reports makes a pass write the status.
-func (s *stage) reports(e *execution, state rack.State) {
-	s.status = &rack.Status{
+func (s *stage) reports(e *execution, state store.State) {
+	s.status = &store.Status{
 		Rack: "prod", State: state, Generation: int64(len(s.executions)), Time: s.now.Format(time.RFC3339), Execution: executionARN + e.name,
 	}
 }

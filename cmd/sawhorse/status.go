@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sawhorse-io/sawhorse/internal/params"
-	"github.com/sawhorse-io/sawhorse/internal/rack"
+	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
 func statusCommand() *cobra.Command {
@@ -48,7 +48,7 @@ func status(ctx context.Context, name string, wait, json bool) error {
 type standing struct {
 	Rack string `json:"rack"`
 	// Status is the rack's status as its last pass wrote it; null if there is none.
-	Status *rack.Status `json:"status"`
+	Status *store.Status `json:"status"`
 	// Running is the pass that runs now. The status is then that of an earlier pass.
 	Running *running `json:"running,omitempty"`
 	// Unseen lists the parameters whose last write no pass has seen.
@@ -127,22 +127,22 @@ func (r *running) String() string {
 	return text
 }
 
-func decodeStatus(text string) (*rack.Status, error) {
-	var status rack.Status
+func decodeStatus(text string) (*store.Status, error) {
+	var status store.Status
 	err := json.Unmarshal([]byte(text), &status)
 	return &status, err
 }
 
 // result returns an error if the rack does not match its parameters.
-func result(s rack.Status) error {
-	if s.State == rack.Rejected || s.State == rack.Failed {
+func result(s store.Status) error {
+	if s.State == store.Rejected || s.State == store.Failed {
 		return refused(fmt.Sprintf("rack %s is %s", s.Rack, s.State))
 	}
 	return nil
 }
 
 // show prints a status for people.
-func show(s rack.Status) {
+func show(s store.Status) {
 	fmt.Printf("%s  generation %d  %s  %.1f s\n", s.State, s.Generation, s.Time, s.DurationSeconds)
 	list := func(title string, problems []params.Problem) {
 		for _, p := range problems {

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/sawhorse-io/sawhorse/internal/params"
-	"github.com/sawhorse-io/sawhorse/internal/rack"
+	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
 // parameterStore is a fake of three services. It answers as SSM when parameters are read or created; as EKS for the
@@ -106,7 +106,7 @@ func clusters(t *testing.T, w http.ResponseWriter, r *http.Request, values map[s
 	}
 }
 
-func statusText(t *testing.T, s rack.Status) string {
+func statusText(t *testing.T, s store.Status) string {
 	t.Helper()
 	text, err := s.Text()
 	if err != nil {
@@ -116,24 +116,24 @@ func statusText(t *testing.T, s rack.Status) string {
 }
 
 var (
-	reconciled = rack.Status{
-		Rack: "prod", State: rack.Reconciled, Generation: 7, Time: "2026-11-21T03:55:42Z", DurationSeconds: 26.46,
+	reconciled = store.Status{
+		Rack: "prod", State: store.Reconciled, Generation: 7, Time: "2026-11-21T03:55:42Z", DurationSeconds: 26.46,
 		Warnings: []params.Problem{{Parameter: "additional_karpenter_nodepools_config", Path: "[0].taints", Message: "nothing tolerates it"}},
 		Pools:    []string{"pool workload is changed: its 3 nodes stay"}, Changed: []string{"NodePool/workload updated"}, Omitted: 2,
 	}
-	rejected = rack.Status{
-		Rack: "prod", State: rack.Rejected, Generation: 8, Time: "2026-11-21T03:55:54Z", DurationSeconds: 1.3,
+	rejected = store.Status{
+		Rack: "prod", State: store.Rejected, Generation: 8, Time: "2026-11-21T03:55:54Z", DurationSeconds: 1.3,
 		Problems: []params.Problem{{Parameter: "karpenter_auth_mode", Message: "karpenter_auth_mode is false, but it has been applied and EKS cannot go back to the CONFIG_MAP access mode; write true (karpenter_enabled=false is what turns Karpenter off)"}},
 	}
-	failed = rack.Status{
-		Rack: "prod", State: rack.Failed, Generation: 9, Time: "2026-11-21T04:00:00Z",
-		Failure: &rack.Failure{Step: "queue", Error: "ServiceError", Reason: "queue prod-karpenter: create: AccessDenied", Remedy: "Look at the function's role."},
+	failed = store.Status{
+		Rack: "prod", State: store.Failed, Generation: 9, Time: "2026-11-21T04:00:00Z",
+		Failure: &store.Failure{Step: "queue", Error: "ServiceError", Reason: "queue prod-karpenter: create: AccessDenied", Remedy: "Look at the function's role."},
 	}
-	unplaced = rack.Status{
-		Rack: "prod", State: rack.Failed, Generation: 9, Time: "2026-11-21T04:00:00Z",
-		Failure: &rack.Failure{Error: "ABORTED", Reason: "somebody stopped the execution", Remedy: "Nothing is lost."},
+	unplaced = store.Status{
+		Rack: "prod", State: store.Failed, Generation: 9, Time: "2026-11-21T04:00:00Z",
+		Failure: &store.Failure{Error: "ABORTED", Reason: "somebody stopped the execution", Remedy: "Nothing is lost."},
 	}
-	paused = rack.Status{Rack: "prod", State: rack.Paused, Generation: 10, Time: "2026-11-21T05:00:00Z", Steps: []string{"nodepools"}}
+	paused = store.Status{Rack: "prod", State: store.Paused, Generation: 10, Time: "2026-11-21T05:00:00Z", Steps: []string{"nodepools"}}
 )
 
 func TestStatus(t *testing.T) {
@@ -216,7 +216,7 @@ func TestRegisterWithoutItsCluster(t *testing.T) {
 
 // An earlier status is not the final result while a pass runs, or before a pass has seen the last write: exit 3.
 func TestStatusWhileAPassRuns(t *testing.T) {
-	s := settled(t, rack.Reconciled)
+	s := settled(t, store.Reconciled)
 	e := s.begins("second").reads("Planned", true, "nodepools")
 	s.now = s.now.Add(time.Minute)
 	e.takes("nodepools", "wait", "1 NodeClaim(s) draining")
@@ -247,13 +247,13 @@ func TestStatusWhileAPassRuns(t *testing.T) {
 		t.Errorf("%+v", data)
 	}
 	s.parameters["karpenter_enabled"]--
-	s.reports(e, rack.Rejected)
+	s.reports(e, store.Rejected)
 	concludes(t, w.status(t.Context()), "rack prod is Rejected")
 }
 
 // A user who may read parameters but not executions still gets the status, and is told which permission may be missing.
 func TestStatusWithoutTheRightToSeePasses(t *testing.T) {
-	s := settled(t, rack.Rejected)
+	s := settled(t, store.Rejected)
 	w := s.watcher()
 	s.denied = "AWSStepFunctions"
 	concludes(t, w.status(t.Context()), "rack prod is Rejected")
@@ -267,7 +267,7 @@ func TestStatusAsJSON(t *testing.T) {
 		values map[string]string
 		args   []string
 		code   int
-		want   *rack.Status
+		want   *store.Status
 	}{
 		{map[string]string{"/sawhorse/racks/prod/status": statusText(t, reconciled)}, nil, 0, &reconciled},
 		{map[string]string{"/sawhorse/racks/prod/status": statusText(t, reconciled)}, []string{"--wait"}, 0, &reconciled},
@@ -313,7 +313,7 @@ func TestStatusOfARackThatThereIsNot(t *testing.T) {
 
 // Ctrl-C ends a command that waits for AWS, without a message.
 func TestInterrupted(t *testing.T) {
-	s := settled(t, rack.Reconciled)
+	s := settled(t, store.Reconciled)
 	s.parameters["karpenter_enabled"]++ // so that watch waits
 	command := exec.Command(os.Args[0], "watch", "prod")
 	watching := make(chan struct{})
@@ -375,7 +375,7 @@ func TestTheLinesOfAStatusAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, status := range []rack.Status{reconciled, rejected, failed, paused} {
+	for _, status := range []store.Status{reconciled, rejected, failed, paused} {
 		got := inCloud(t, parameterStore(t, map[string]string{"/sawhorse/racks/prod/status": statusText(t, status)}), "status", "prod")
 		for line := range strings.Lines(got.stdout) {
 			if first := strings.Fields(line)[0]; !strings.Contains(string(handbook), "\n| `"+first) && !strings.HasPrefix(line, "         ") { // an indented line is the remedy of a failure

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
@@ -231,7 +231,7 @@ func TestParametersComplete(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	got := decoded[versions](t, sawhorse(t, "", "version", "-o", "json").ends(t, 0).stdout)
-	if got.Version != version() || got.Version == "" || got.Karpenter != names.KarpenterVersion || got.Kubernetes != "1.26 to 1.35" {
+	if got.Version != version() || got.Version == "" || got.Karpenter != ownership.KarpenterVersion || got.Kubernetes != "1.26 to 1.35" {
 		t.Errorf("%+v", got)
 	}
 	text := sawhorse(t, "", "version").ends(t, 0).stdout

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
@@ -41,7 +41,7 @@ func versionCommand() *cobra.Command {
 	format := outputFlag(c, "text", "json")
 	c.RunE = func(*cobra.Command, []string) error {
 		_, kubernetes := plan.Listed("")
-		v := versions{version(), names.KarpenterVersion, kubernetes}
+		v := versions{version(), ownership.KarpenterVersion, kubernetes}
 		if *format == "json" {
 			return printJSON(v, "  ")
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 	"github.com/spf13/cobra"
 
-	"github.com/sawhorse-io/sawhorse/internal/rack"
+	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
 const (
@@ -144,8 +144,8 @@ func (p *pass) tell(tell func(line string)) {
 // finding is what is known of a rack without a running pass.
 type finding struct {
 	// status is nil if there is none.
-	status *rack.Status
-	tree   rack.Tree
+	status *store.Status
+	tree   store.Tree
 	// last is the pass that ended last; nil if it is not known.
 	last *pass
 }
@@ -154,7 +154,7 @@ type finding struct {
 func (w *watcher) find(ctx context.Context, followed *pass) (finding, error) {
 	var f finding
 	var err error
-	if f.tree, err = rack.ReadTree(ctx, w.ssm, paths().Params(w.rack)); err != nil {
+	if f.tree, err = store.ReadTree(ctx, w.ssm, paths().Params(w.rack)); err != nil {
 		return f, err
 	}
 	if followed != nil {
@@ -216,7 +216,7 @@ func (w *watcher) conclude(f finding) error {
 	case len(unseen) > 0:
 		return undecided(fmt.Sprintf("no pass has seen %s yet, and none has begun for %s; the pass of the hourly audit will, or ask for one: "+
 			"docs/operate.md, Asking for a pass", strings.Join(unseen, ", "), patience))
-	case f.last != nil && f.last.failed != "" && f.status.State != rack.Failed:
+	case f.last != nil && f.last.failed != "" && f.status.State != store.Failed:
 		return refused(fmt.Sprintf("the last pass of rack %s ended early and its status does not show it: %s (%s)",
 			w.rack, f.last.failed, f.last.execution))
 	}
@@ -224,7 +224,7 @@ func (w *watcher) conclude(f finding) error {
 }
 
 // absent says why a rack has no status.
-func (w *watcher) absent(tree rack.Tree) error {
+func (w *watcher) absent(tree store.Tree) error {
 	folder := paths().Params(w.rack)
 	if len(tree.Values) == 0 {
 		return refused(fmt.Sprintf("there is no rack %s in %s: it has no parameter below %s; check the name, the region (AWS_REGION) and the prefix "+
@@ -235,7 +235,7 @@ func (w *watcher) absent(tree rack.Tree) error {
 }
 
 // readStatus returns nil if the rack has no status.
-func (w *watcher) readStatus(ctx context.Context) (*rack.Status, error) {
+func (w *watcher) readStatus(ctx context.Context) (*store.Status, error) {
 	place := paths().Status(w.rack)
 	out, err := w.ssm.GetParameter(ctx, &ssm.GetParameterInput{Name: &place})
 	if errors.As(err, new(*types.ParameterNotFound)) {

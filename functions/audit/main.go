@@ -6,7 +6,7 @@ import (
 	"context"
 
 	"github.com/sawhorse-io/sawhorse/internal/handler"
-	"github.com/sawhorse-io/sawhorse/internal/steps/validate"
+	"github.com/sawhorse-io/sawhorse/internal/pass/validate"
 	"github.com/sawhorse-io/sawhorse/internal/wire/audit"
 )
 

@@ -8,8 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"github.com/sawhorse-io/sawhorse/internal/handler"
-	"github.com/sawhorse-io/sawhorse/internal/rack"
-	"github.com/sawhorse-io/sawhorse/internal/steps/report"
+	"github.com/sawhorse-io/sawhorse/internal/pass/report"
+	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
 func main() {
@@ -21,7 +21,7 @@ func main() {
 		bus := report.Bus{Events: eventbridge.NewFromConfig(env.AWS), Name: env.Bus, Metrics: writer}
 		r := &report.Report{
 			Store: env.Store, Now: env.Now, Send: bus.Send, Metrics: writer,
-			Outputs: rack.Published{SSM: ssm.NewFromConfig(env.AWS), Paths: env.Paths},
+			Outputs: store.Published{SSM: ssm.NewFromConfig(env.AWS), Paths: env.Paths},
 		}
 		return r.Run, nil
 	})

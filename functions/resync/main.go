@@ -11,9 +11,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"github.com/sawhorse-io/sawhorse/internal/handler"
-	"github.com/sawhorse-io/sawhorse/internal/rack"
-	"github.com/sawhorse-io/sawhorse/internal/steps/report"
-	"github.com/sawhorse-io/sawhorse/internal/steps/resync"
+	"github.com/sawhorse-io/sawhorse/internal/pass/report"
+	"github.com/sawhorse-io/sawhorse/internal/pass/resync"
+	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
 func main() {
@@ -23,7 +23,7 @@ func main() {
 			return nil, err
 		}
 		parameters, bus := ssm.NewFromConfig(env.AWS), report.Bus{Events: eventbridge.NewFromConfig(env.AWS), Name: env.Bus, Metrics: writer}
-		outputs := rack.Published{SSM: parameters, Paths: env.Paths}
+		outputs := store.Published{SSM: parameters, Paths: env.Paths}
 		reports := &report.Report{Store: env.Store, Now: env.Now, Send: bus.Send, Metrics: writer, Outputs: outputs}
 		r := &resync.Resync{Machine: sfn.NewFromConfig(env.AWS), Functions: lambda.NewFromConfig(env.AWS), Store: env.Store,
 			Parameters: parameters, Paths: env.Paths, Now: env.Now, Report: reports.Run, Metrics: writer}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/handler"
 	"github.com/sawhorse-io/sawhorse/internal/pass/audit"
-	"github.com/sawhorse-io/sawhorse/internal/steps/validate"
+	"github.com/sawhorse-io/sawhorse/internal/pass/validate"
 	"github.com/sawhorse-io/sawhorse/internal/wire/queue"
 	wire "github.com/sawhorse-io/sawhorse/internal/wire/validate"
 )

@@ -11,54 +11,59 @@ import (
 // data. A name that ends in "/..." stands for all packages below that folder; the longest matching name applies. A package
 // without a line is an error.
 var mayImport = map[string][]string{
-	"events":                nil,
-	"statemachine":          nil,
-	"statemachine/model":    {"internal/rack", "internal/steps/resync", "statemachine"}, // its tests
-	"internal/metrics":      nil,
-	"internal/names":        nil,
-	"internal/params":       {"internal/names"},
-	"internal/plan":         {"internal/names", "internal/params"},
-	"internal/plan/nodes":   {"internal/names", "internal/params", "internal/plan"},
-	"internal/readonly":     nil,
-	"internal/k8s":          {"internal/names", "internal/plan", "internal/readonly", "internal/steps"},
-	"internal/steps":        {"internal/params"},
-	"internal/rack":         {"internal/names", "internal/params", "internal/plan", "internal/steps"},
-	"internal/register":     {"internal/names", "internal/params", "internal/rack"},
-	"internal/steps/...":    stepMayUse,
-	"internal/steps/access": append([]string{"internal/k8s", "internal/steps/admin"}, stepMayUse...),
-	"internal/steps/admin":  append([]string{"internal/k8s"}, stepMayUse...),
+	// Plain data.
+	"events":              nil,
+	"statemachine":        nil,
+	"internal/metrics":    nil,
+	"internal/ownership":  nil,
+	"internal/readonly":   nil,
+	"internal/params":     {"internal/ownership"},
+	"internal/outcome":    {"internal/params"},
+	"internal/plan":       {"internal/ownership", "internal/params"},
+	"internal/plan/nodes": {"internal/ownership", "internal/params", "internal/plan"},
+	"internal/validation": {"internal/params", "internal/plan", "internal/plan/nodes"},
 
+	// AWS, the cluster and the table.
+	"internal/observe":  {"internal/plan"},
+	"internal/k8s":      {"internal/outcome", "internal/ownership", "internal/plan", "internal/readonly"},
+	"internal/store":    {"internal/outcome", "internal/ownership", "internal/params", "internal/plan"},
+	"internal/register": {"internal/ownership", "internal/params", "internal/store"},
+	"internal/doctor":   {"internal/ownership", "internal/params", "internal/plan", "internal/validation"},
+	"internal/doctor/observe": {
+		"internal/doctor", "internal/k8s", "internal/observe", "internal/outcome", "internal/ownership", "internal/params", "internal/plan", "internal/store",
+	},
+
+	// The steps.
+	"internal/steps/...":        stepMayUse,
+	"internal/steps/access":     append([]string{"internal/k8s", "internal/steps/admin"}, stepMayUse...),
+	"internal/steps/admin":      append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/autoscaler": append([]string{"internal/k8s"}, stepMayUse...),
-	"internal/steps/change":     append([]string{"internal/rack"}, stepMayUse...),
+	"internal/steps/capacity":   append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/controller": append([]string{"internal/k8s", "internal/readonly", "internal/steps/admin"}, stepMayUse...),
 	"internal/steps/nodegroups": append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/nodepools":  append([]string{"internal/k8s"}, stepMayUse...),
-	"internal/steps/pins":       append([]string{"internal/k8s"}, stepMayUse...),
-	"internal/steps/report":     append([]string{"events", "internal/metrics", "internal/rack"}, stepMayUse...),
-	"internal/steps/room":       append([]string{"internal/k8s"}, stepMayUse...),
-	"internal/steps/resync":     {"events", "internal/metrics", "internal/names", "internal/rack", "internal/steps/report"}, // to report a pass that could not
-	"internal/steps/validate":   append([]string{"events", "internal/judge", "internal/k8s", "internal/observe", "internal/rack"}, stepMayUse...),
-	"internal/observe":          {"internal/plan"},
-	"internal/judge":            {"internal/params", "internal/plan", "internal/plan/nodes"},
-	"internal/doctor":           {"internal/judge", "internal/names", "internal/params", "internal/plan"},
-	"internal/doctor/observe": {
-		"internal/doctor", "internal/k8s", "internal/names", "internal/observe", "internal/params", "internal/plan", "internal/rack", "internal/steps",
-	},
+	"internal/steps/placement":  append([]string{"internal/k8s"}, stepMayUse...),
 
-	"internal/pass/audit": {
-		"events", "internal/params", "internal/plan", "internal/rack", "internal/readonly", "internal/steps", "internal/steps/validate",
-	},
+	// What a pass is made of besides its steps. Resync reports a pass that could not report itself.
+	"internal/pass/audit":    append([]string{"events", "internal/pass/validate", "internal/readonly", "internal/store"}, stepMayUse...),
+	"internal/pass/change":   append([]string{"internal/store"}, stepMayUse...),
+	"internal/pass/report":   append([]string{"events", "internal/metrics", "internal/store"}, stepMayUse...),
+	"internal/pass/resync":   {"events", "internal/metrics", "internal/ownership", "internal/pass/report", "internal/store"},
+	"internal/pass/validate": append([]string{"events", "internal/k8s", "internal/observe", "internal/store", "internal/validation"}, stepMayUse...),
+	"statemachine/model":     {"internal/pass/resync", "internal/store", "statemachine"}, // its tests
 
-	"internal/handler": {"internal/metrics", "internal/names", "internal/params", "internal/plan", "internal/rack", "internal/readonly", "internal/steps"},
+	"internal/handler": {
+		"internal/metrics", "internal/outcome", "internal/ownership", "internal/params", "internal/plan", "internal/readonly", "internal/store",
+	},
 
 	// The construction of a step, or of what begins a pass, from a function's environment: for the function of that name
 	// and for the function audit.
 	"internal/wire/...":        {"internal/handler", "internal/k8s"},
 	"internal/wire/controller": {"internal/handler", "internal/k8s", "internal/steps/admin"},
-	"internal/wire/nodegroups": {"internal/handler", "internal/k8s", "internal/steps/pins", "internal/steps/room"},
-	"internal/wire/validate":   {"internal/handler", "internal/k8s", "internal/plan", "internal/steps/report"}, // which has the bus
+	"internal/wire/nodegroups": {"internal/handler", "internal/k8s", "internal/steps/placement", "internal/steps/capacity"},
+	"internal/wire/validate":   {"internal/handler", "internal/k8s", "internal/plan", "internal/pass/report"}, // which has the bus
 	"internal/wire/audit": {
-		"internal/handler", "internal/k8s", "internal/pass/audit", "internal/steps/admin", "internal/steps/pins", "internal/steps/room",
+		"internal/handler", "internal/k8s", "internal/pass/audit", "internal/steps/admin", "internal/steps/placement", "internal/steps/capacity",
 		"internal/wire/access", "internal/wire/autoscaler", "internal/wire/controller", "internal/wire/infrastructure", "internal/wire/network",
 		"internal/wire/nodegroups", "internal/wire/nodepools", "internal/wire/queue", "internal/wire/validate",
 		// Its test lists the operations of all steps.
@@ -67,33 +72,36 @@ var mayImport = map[string][]string{
 	},
 
 	// A function wires the step of its own name; functionsAlsoUse has the exceptions.
-	"functions/...": {"internal/handler", "internal/k8s", "internal/rack"},
+	"functions/...": {"internal/handler", "internal/k8s", "internal/store"},
 
-	"cmd/...":    {"events", "internal/doctor", "internal/doctor/observe", "internal/k8s", "internal/names", "internal/params", "internal/plan", "internal/judge", "internal/plan/nodes", "internal/rack", "internal/register"},
-	"cdk":        {"events", "internal/metrics", "internal/names", "internal/params", "statemachine"},
+	"cmd/...": {
+		"events", "internal/doctor", "internal/doctor/observe", "internal/k8s", "internal/ownership", "internal/params", "internal/plan", "internal/plan/nodes",
+		"internal/register", "internal/store", "internal/validation",
+	},
+	"cdk":        {"events", "internal/metrics", "internal/ownership", "internal/params", "statemachine"},
 	"cdk/bundle": nil,
 
 	"internal/architecture": nil,
 	"internal/docs":         nil,
 	// Fakes and servers for tests; only tests import them.
-	"internal/awsfake":     {"internal/steps"},
+	"internal/awsfake":     {"internal/outcome"},
 	"internal/k8s/k8sfake": {"internal/k8s", "internal/plan"},
-	"internal/k8s/k8stest": {"internal/k8s", "internal/names", "internal/plan"},
+	"internal/k8s/k8stest": {"internal/k8s", "internal/ownership", "internal/plan"},
 }
 
-var stepMayUse = []string{"internal/names", "internal/params", "internal/plan", "internal/steps"}
+var stepMayUse = []string{"internal/outcome", "internal/ownership", "internal/params", "internal/plan"}
 
 // functionsAlsoUse has the packages that a function wires besides its own step.
 var functionsAlsoUse = map[string][]string{
-	"functions/audit":    {"internal/steps/validate"},                                              // its event and answer
-	"functions/resync":   {"internal/steps/report"},                                                // the status of an execution that ended early
+	"functions/audit":    {"internal/pass/validate"},                                               // its event and answer
+	"functions/resync":   {"internal/pass/report"},                                                 // the status of an execution that ended early
 	"functions/validate": {"internal/pass/audit", "internal/wire/queue", "internal/wire/validate"}, // its look at the queue
 }
 
 // testsAlsoUse has the packages that the _test.go files of every package may import.
 var testsAlsoUse = []string{
-	"events", "internal/awsfake", "internal/judge", "internal/k8s", "internal/k8s/k8sfake", "internal/k8s/k8stest", "internal/metrics", "internal/names", "internal/params", "internal/plan", "internal/plan/nodes",
-	"internal/rack", "internal/readonly", "internal/steps", "statemachine",
+	"events", "internal/awsfake", "internal/k8s", "internal/k8s/k8sfake", "internal/k8s/k8stest", "internal/metrics", "internal/outcome", "internal/ownership",
+	"internal/params", "internal/plan", "internal/plan/nodes", "internal/readonly", "internal/store", "internal/validation", "statemachine",
 }
 
 // owners has the only packages that may import an external library, by the beginning of the library's path: libraries that
@@ -112,7 +120,7 @@ var owners = map[string][]string{
 }
 
 // pure has the packages that use no service, no clock and no environment.
-var pure = []string{"events", "internal/names", "internal/params", "internal/plan", "internal/plan/nodes", "internal/judge", "internal/doctor", "internal/steps"}
+var pure = []string{"events", "internal/ownership", "internal/params", "internal/plan", "internal/plan/nodes", "internal/validation", "internal/doctor", "internal/outcome"}
 
 func TestImports(t *testing.T) {
 	for _, p := range repository(t).root {
@@ -122,11 +130,11 @@ func TestImports(t *testing.T) {
 			continue
 		}
 		if step, ok := strings.CutPrefix(p.dir, "functions/"); ok {
-			allowed = append(slices.Clone(allowed), "internal/steps/"+step, "internal/wire/"+step)
+			allowed = append(slices.Clone(allowed), "internal/steps/"+step, "internal/pass/"+step, "internal/wire/"+step)
 			allowed = append(allowed, functionsAlsoUse[p.dir]...)
 		}
 		if step, ok := strings.CutPrefix(p.dir, "internal/wire/"); ok {
-			allowed = append(slices.Clone(allowed), "internal/steps/"+step)
+			allowed = append(slices.Clone(allowed), "internal/steps/"+step, "internal/pass/"+step)
 		}
 		for _, i := range p.own {
 			if !slices.Contains(allowed, i) {
@@ -229,7 +237,7 @@ func TestPurePackagesUseNoService(t *testing.T) {
 		for _, i := range p.outside {
 			for _, bad := range []string{"os", "net", "net/http", "context", "math/rand", "math/rand/v2", "github.com/aws/aws-sdk-go-v2", "k8s.io/client-go"} {
 				// The interface Baselines; the validation functions of Kubernetes and Karpenter take a context.
-				exception := i == "context" && (p.dir == "internal/steps" || p.dir == "internal/plan/nodes")
+				exception := i == "context" && (p.dir == "internal/outcome" || p.dir == "internal/plan/nodes")
 				if (i == bad || strings.HasPrefix(i, bad+"/")) && !exception {
 					t.Errorf("%s imports %s", p.dir, i)
 				}

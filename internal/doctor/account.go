@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
@@ -35,7 +35,7 @@ func vcpuQuota(o *Observed) []Finding {
 			if i.Spot != (q.kind == "spot") || !standard.MatchString(i.Type) {
 				continue
 			}
-			if used += i.VCPU; i.Tags[names.TagEKSCluster] == o.Cluster.Name && i.Tags[names.LabelPool] != "" {
+			if used += i.VCPU; i.Tags[ownership.TagEKSCluster] == o.Cluster.Name && i.Tags[ownership.LabelPool] != "" {
 				ours += i.VCPU
 			}
 		}
@@ -94,7 +94,7 @@ func iamQuota(o *Observed) []Finding {
 const spareParameters = 500
 
 func parameterQuota(o *Observed) []Finding {
-	left := names.MostParameters - o.Parameters
+	left := ownership.MostParameters - o.Parameters
 	if left >= spareParameters {
 		return nil
 	}
@@ -103,7 +103,7 @@ func parameterQuota(o *Observed) []Finding {
 		severity = Fails
 	}
 	return []Finding{finding(severity,
-		fmt.Sprintf("the account has %d of %d standard parameters in this region", o.Parameters, names.MostParameters),
+		fmt.Sprintf("the account has %d of %d standard parameters in this region", o.Parameters, ownership.MostParameters),
 		"Delete those that nobody needs: of a rack's, the ones that say unset only keep a pattern. The quota cannot be raised; "+
 			"advanced parameters have one of their own.",
 		"aws ssm get-parameters-by-path --path PATH-OF-THE-RACK/params --query 'Parameters[?Value==`unset`].Name' --output text")}
@@ -145,6 +145,6 @@ func organization(o *Observed) []Finding {
 		return nil
 	}
 	return []Finding{finding(Fails, "policies of the organization deny "+strings.Join(o.Denied, ", "),
-		"Ask who keeps the organization's service control policies to exempt the rack's roles below the path "+names.IAMPath+
+		"Ask who keeps the organization's service control policies to exempt the rack's roles below the path "+ownership.IAMPath+
 			", or to allow these actions in this region.")}
 }

@@ -3,7 +3,7 @@ package doctor
 // checks are all checks, in the order of the documentation.
 var checks = []check{
 	{
-		"parameters", "the rack's parameters, judged as a pass does",
+		"parameters", "the rack's parameters, validated as a pass does",
 		"A pass refuses parameters with a problem, and changes nothing.",
 		[]Source{Parameters}, parameters,
 	},

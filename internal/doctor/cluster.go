@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/sawhorse-io/sawhorse/internal/judge"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/validation"
 )
 
 func parameters(o *Observed) []Finding {
@@ -34,8 +34,8 @@ func (o *Observed) problems() []params.Problem {
 	if o.Cluster != nil {
 		facts.Cluster = &plan.ClusterFacts{Cluster: o.Cluster.Cluster, Status: "ACTIVE", AuthMode: o.Cluster.AuthMode}
 	}
-	verdict, _ := judge.Judge(params.Parse(input), facts, judge.InForce{}) // it fails only if the manifests in force cannot be read
-	return verdict.Problems
+	result, _ := validation.Validate(params.Parse(input), facts, validation.InForce{}) // it fails only if the manifests in force cannot be read
+	return result.Problems
 }
 
 func cluster(o *Observed) []Finding {
@@ -57,7 +57,7 @@ func cluster(o *Observed) []Finding {
 
 // clusterTag only warns about a rack that is already on, because it may be older than the tag. A pass does the same.
 func clusterTag(o *Observed) []Finding {
-	in, tag := o.Cluster.Tags[names.TagRack], names.TagRack+"="+o.Rack
+	in, tag := o.Cluster.Tags[ownership.TagRack], ownership.TagRack+"="+o.Rack
 	severity, what := Fails, fmt.Sprintf("cluster %s does not carry the tag %s", o.Cluster.Name, tag)
 	if o.on() {
 		severity = Warns
@@ -91,7 +91,7 @@ func kubernetesVersion(o *Observed) []Finding {
 		return nil
 	}
 	return []Finding{finding(Warns,
-		fmt.Sprintf("cluster %s runs Kubernetes %s; Karpenter %s lists %s", o.Cluster.Name, o.Cluster.Version, names.KarpenterVersion, all),
+		fmt.Sprintf("cluster %s runs Kubernetes %s; Karpenter %s lists %s", o.Cluster.Name, o.Cluster.Version, ownership.KarpenterVersion, all),
 		"Upgrade an older cluster; leave a newer one alone until Sawhorse brings a Karpenter that lists it.")}
 }
 
@@ -108,9 +108,9 @@ func credentials(o *Observed) []Finding {
 	case o.Provider && !o.Association && o.ProviderWithoutSTS:
 		return []Finding{finding(Fails,
 			fmt.Sprintf("the cluster's OIDC provider in IAM lacks the client id %s, so that STS gives the controller no credentials",
-				names.OIDCClient), "Add it.",
+				ownership.OIDCClient), "Add it.",
 			fmt.Sprintf("aws iam add-client-id-to-open-id-connect-provider --client-id %s --open-id-connect-provider-arn %s",
-				names.OIDCClient, plan.OIDCProviderARN(o.Cluster.Cluster)))}
+				ownership.OIDCClient, plan.OIDCProviderARN(o.Cluster.Cluster)))}
 	case o.Provider && !o.Association:
 		return nil
 	case o.Association && a != nil:

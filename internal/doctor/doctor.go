@@ -86,8 +86,8 @@ type check struct {
 	// show why.
 	looks, why string
 	// needs are the sources without which the check cannot be made.
-	needs []Source
-	judge func(*Observed) []Finding
+	needs    []Source
+	validate func(*Observed) []Finding
 }
 
 // make makes the check, or returns a finding that says why it cannot be made.
@@ -98,7 +98,7 @@ func (c check) make(o *Observed) []Finding {
 			return []Finding{{Severity: Unknown, What: reason, Do: do, Commands: commands}}
 		}
 	}
-	return c.judge(o)
+	return c.validate(o)
 }
 
 func finding(s Severity, what, do string, commands ...string) Finding {

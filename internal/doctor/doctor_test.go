@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
@@ -277,7 +277,7 @@ var cases = []example{
 		o.NodeGroups[0].Taints = []plan.NodeGroupTaint{{Key: "own", Effect: "NO_SCHEDULE"}}
 	}, []string{"fails: system (own)"}},
 	{"tolerations", "system nodes for critical add-ons", func(o *Observed) {
-		o.NodeGroups[0].Taints = []plan.NodeGroupTaint{{Key: names.TaintSystem, Effect: "NO_SCHEDULE"}}
+		o.NodeGroups[0].Taints = []plan.NodeGroupTaint{{Key: ownership.TaintSystem, Effect: "NO_SCHEDULE"}}
 	}, nil},
 	{"dns", "on Karpenter's nodes only", func(o *Observed) { o.Pods[0].Spec.NodeName = "pool-1" }, []string{"warns: coredns-1"}},
 	{"dns", "and the controller resolves by the node", func(o *Observed) {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // scalingRole is the role with which Auto Scaling launches the instances of managed node groups.
@@ -28,7 +28,7 @@ func encryption(o *Observed) []Finding {
 	principal := func(role string) string {
 		return fmt.Sprintf("arn:%s:iam::%s:%s", o.Cluster.Partition, o.Cluster.Account, role)
 	}
-	controller := principal("role" + names.IAMPath + names.ControllerRole(o.Rack))
+	controller := principal("role" + ownership.IAMPath + ownership.ControllerRole(o.Rack))
 	if len(o.Bounded) > 0 {
 		found = append(found,
 			finding(Fails,

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // Launch is a NodeClaim that did not become a node: its last condition that is not True, or Karpenter's event about it.
@@ -101,7 +101,7 @@ var launchCauses = []launchCause{
 
 const listQuotas = "aws service-quotas list-service-quotas --service-code ec2"
 
-const controllerLog = "kubectl -n " + names.Namespace + " logs deployment/" + names.ReleaseController + " --since=1h"
+const controllerLog = "kubectl -n " + ownership.Namespace + " logs deployment/" + ownership.ReleaseController + " --since=1h"
 
 func (c launchCause) matches(l Launch) bool {
 	return slices.ContainsFunc(c.words, func(word string) bool { return strings.Contains(l.Reason+" "+l.Message, word) })

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
@@ -130,15 +130,15 @@ func discovery(o *Observed) []Finding {
 	var found []Finding
 	var untagged []string
 	look := func(what, id string, tags map[string]string) {
-		switch other := tags[names.TagDiscovery]; other {
+		switch other := tags[ownership.TagDiscovery]; other {
 		case o.Cluster.Name:
 		case "":
 			untagged = append(untagged, id)
 		default:
 			found = append(found,
-				finding(Fails, fmt.Sprintf("%s %s carries %s=%s, the tag of another cluster", what, id, names.TagDiscovery, other),
+				finding(Fails, fmt.Sprintf("%s %s carries %s=%s, the tag of another cluster", what, id, ownership.TagDiscovery, other),
 					"Give each cluster subnets and groups of its own; if that cluster is gone, remove the tag.",
-					fmt.Sprintf("aws ec2 delete-tags --resources %s --tags Key=%s,Value=%s", id, names.TagDiscovery, other)))
+					fmt.Sprintf("aws ec2 delete-tags --resources %s --tags Key=%s,Value=%s", id, ownership.TagDiscovery, other)))
 		}
 	}
 	for _, s := range o.chosen() {
@@ -149,10 +149,10 @@ func discovery(o *Observed) []Finding {
 	}
 	if o.Config.AuthMode && len(untagged) > 0 {
 		found = append(found,
-			finding(Warns, fmt.Sprintf("%s lack the tag %s=%s", some(untagged), names.TagDiscovery, o.Cluster.Name),
+			finding(Warns, fmt.Sprintf("%s lack the tag %s=%s", some(untagged), ownership.TagDiscovery, o.Cluster.Name),
 				"A full pass tags them; the hourly audit requests one. To run one now:",
 				fmt.Sprintf(`aws events put-events --entries '[{"EventBusName":"%s","Source":"operator",`+
-					`"DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"%s\",\"full\":true}"}]'`, names.Bus, o.Rack)))
+					`"DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"%s\",\"full\":true}"}]'`, ownership.Bus, o.Rack)))
 	}
 	return found
 }

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
@@ -28,8 +28,8 @@ func metadata(o *Observed) []Finding {
 	}
 	var higher []string
 	for _, i := range o.Instances {
-		_, owned := i.Tags[names.TagClusterOwned+o.Cluster.Name]
-		if owned && i.Tags[names.LabelPool] == "" && i.HopLimit > 1 {
+		_, owned := i.Tags[ownership.TagClusterOwned+o.Cluster.Name]
+		if owned && i.Tags[ownership.LabelPool] == "" && i.HopLimit > 1 {
 			higher = append(higher, i.ID)
 		}
 	}
@@ -48,7 +48,7 @@ func tolerations(o *Observed) []Finding {
 	if closed := (plan.Facts{NodeGroups: o.NodeGroups}).ClosedToController(o.Config); len(closed) > 0 {
 		found = append(found,
 			finding(Fails, "every system node group has a taint that Karpenter's controller does not tolerate: "+some(closed),
-				"Take the taint off one of them, or use the key "+names.TaintSystem+", which it tolerates; "+
+				"Take the taint off one of them, or use the key "+ownership.TaintSystem+", which it tolerates; "+
 					"or give the controller a system node group without taints."))
 	}
 	taints := o.taints()
@@ -56,7 +56,7 @@ func tolerations(o *Observed) []Finding {
 		d := &o.DaemonSets[i]
 		if missing := untolerated(d, taints); len(missing) > 0 {
 			severity := Info
-			if d.Namespace == names.Namespace {
+			if d.Namespace == ownership.Namespace {
 				severity = Warns
 			}
 			found = append(found,
@@ -82,7 +82,7 @@ func (o *Observed) taints() (all []pooledTaint) {
 	for _, p := range o.pools() {
 		taints := p.Taints
 		switch {
-		case p.Name == names.BuildPool:
+		case p.Name == ownership.BuildPool:
 			taints = []params.Taint{{Key: "dedicated", Value: "build", Effect: "NoSchedule"}}
 		case p.Dedicated:
 			taints = append(slices.Clone(taints), params.Taint{Key: "dedicated-node", Value: p.Name, Effect: "NoSchedule"})
@@ -114,13 +114,13 @@ func untolerated(d *appsv1.DaemonSet, taints []pooledTaint) (missing []string) {
 func dns(o *Observed) []Finding {
 	policy := corev1.DNSClusterFirst
 	for _, d := range o.Deployments {
-		if d.Namespace == names.Namespace && d.Name == names.ReleaseController && d.Spec.Template.Spec.DNSPolicy != "" {
+		if d.Namespace == ownership.Namespace && d.Name == ownership.ReleaseController && d.Spec.Template.Spec.DNSPolicy != "" {
 			policy = d.Spec.Template.Spec.DNSPolicy
 		}
 	}
 	ours := map[string]bool{}
 	for _, n := range o.Nodes {
-		_, ours[n.Name] = n.Labels[names.LabelPool]
+		_, ours[n.Name] = n.Labels[ownership.LabelPool]
 	}
 	var there []string
 	for _, p := range o.Pods {

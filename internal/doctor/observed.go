@@ -5,7 +5,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
@@ -136,10 +136,10 @@ func (o *Observed) on() bool { return o.RuleExists }
 // pools returns the pools that the parameters describe.
 func (o *Observed) pools() []params.Pool {
 	pools := []params.Pool{o.Config.Workload}
-	pools[0].Name = names.WorkloadPool
+	pools[0].Name = ownership.WorkloadPool
 	if o.Config.BuildNodes {
 		build := o.Config.Build
-		build.Name = names.BuildPool
+		build.Name = ownership.BuildPool
 		pools = append(pools, build)
 	}
 	return append(pools, o.Config.Additional...)

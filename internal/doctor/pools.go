@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // PoolObject is a NodePool or an EC2NodeClass of the rack.
@@ -63,5 +63,5 @@ func poolRemedy(p PoolObject) string {
 		return "Mend its EC2NodeClass, which this check reports too."
 	}
 	return "Mend what the conditions name. If its controller has not looked at it, Karpenter's pods do not run: see Deployment " +
-		names.Namespace + "/" + names.ReleaseController + "."
+		ownership.Namespace + "/" + ownership.ReleaseController + "."
 }

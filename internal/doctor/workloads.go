@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // handler is part of the image name of AWS Node Termination Handler.
@@ -92,7 +92,7 @@ func neverYields(b *policyv1.PodDisruptionBudget) string {
 func singleReplicas(o *Observed) []Finding {
 	var single []string
 	look := func(kind string, meta metav1.ObjectMeta, replicas *int32) {
-		if meta.Namespace != names.Namespace && (replicas == nil || *replicas == 1) {
+		if meta.Namespace != ownership.Namespace && (replicas == nil || *replicas == 1) {
 			single = append(single, fmt.Sprintf("%s %s/%s", kind, meta.Namespace, meta.Name))
 		}
 	}
@@ -133,7 +133,7 @@ func doNotDisrupt(o *Observed) []Finding {
 	var found []Finding
 	if pods := podsThat(o, func(p *corev1.Pod) bool {
 		return p.Annotations[stay] == "true" &&
-			!(p.Namespace == names.Namespace && p.Labels["app.kubernetes.io/name"] == names.ReleaseController)
+			!(p.Namespace == ownership.Namespace && p.Labels["app.kubernetes.io/name"] == ownership.ReleaseController)
 	}); len(pods) > 0 {
 		found = append(found, finding(Info, fmt.Sprintf("pods with %s=true (%d): %s", stay, len(pods), some(pods)),
 			"Keep it for jobs that must not start over. On services, use a PodDisruptionBudget; "+

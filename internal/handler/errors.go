@@ -11,8 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/smithy-go"
 
-	"github.com/sawhorse-io/sawhorse/internal/rack"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
 // The errors that functions return to the state machine, which package statemachine describes. The Lambda runtime reports
@@ -29,16 +29,16 @@ type message struct{ text string }
 
 func (m message) Error() string { return m.text }
 
-func said(err error) message { return message{steps.Shorten(err.Error())} }
+func said(err error) message { return message{outcome.Shorten(err.Error())} }
 
 // edge converts an error to one of the named types. ctx is the context of the function's call, which ends at the function's
 // timeout. A deadline in the error alone may be that of one request.
 func edge(ctx context.Context, err error) error {
-	var rejected *steps.Rejected
+	var rejected *outcome.Rejected
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, rack.ErrLeaseLost):
+	case errors.Is(err, store.ErrLeaseLost):
 		return LeaseLost{said(err)}
 	case errors.As(err, &rejected):
 		return Rejected{said(err)}
@@ -64,7 +64,7 @@ func quotaReached(err error) bool {
 
 // throttled reports whether AWS or the API server still asked to slow down after all tries of one call.
 func throttled(err error) bool {
-	if errors.As(err, new(*steps.Busy)) {
+	if errors.As(err, new(*outcome.Busy)) {
 		return true
 	}
 	var api smithy.APIError
@@ -94,6 +94,6 @@ func unavailable(err error) bool {
 		}
 	}
 	// If AWS's answer breaks off, the SDK does not repeat the call.
-	return errors.As(err, new(*steps.NotReady)) || errors.As(err, new(*steps.Unreachable)) || errors.As(err, new(*url.Error)) ||
+	return errors.As(err, new(*outcome.NotReady)) || errors.As(err, new(*outcome.Unreachable)) || errors.As(err, new(*url.Error)) ||
 		errors.Is(err, io.ErrUnexpectedEOF) || retry.IsErrorRetryables(retry.DefaultRetryables).IsErrorRetryable(err) == aws.TrueTernary
 }

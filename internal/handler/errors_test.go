@@ -15,8 +15,8 @@ import (
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/sawhorse-io/sawhorse/internal/rack"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/store"
 	"github.com/sawhorse-io/sawhorse/statemachine"
 )
 
@@ -27,16 +27,16 @@ func TestErrorNames(t *testing.T) {
 		err  error
 		want string
 	}{
-		{rack.ErrLeaseLost, statemachine.LeaseLost},
-		{fmt.Errorf("rack demo: %w", rack.ErrLeaseLost), statemachine.LeaseLost},
-		{steps.Reject("rack", "no"), statemachine.Rejected},
-		{fmt.Errorf("step queue: %w", steps.Reject("rack", "no")), statemachine.Rejected},
+		{store.ErrLeaseLost, statemachine.LeaseLost},
+		{fmt.Errorf("rack demo: %w", store.ErrLeaseLost), statemachine.LeaseLost},
+		{outcome.Reject("rack", "no"), statemachine.Rejected},
+		{fmt.Errorf("step queue: %w", outcome.Reject("rack", "no")), statemachine.Rejected},
 		{code("ThrottlingException"), statemachine.Throttled},
 		{fmt.Errorf("role x: get: %w", code("Throttling")), statemachine.Throttled},
 		{code("RequestLimitExceeded"), statemachine.Throttled},
 		{code("AccessDenied"), statemachine.StepFailed},
 		{fmt.Errorf("rule x: put: %w", code("LimitExceededException")), statemachine.StepFailed}, // a quota
-		{fmt.Errorf("cluster x: %w", &steps.Busy{Reason: "429"}), statemachine.Throttled},
+		{fmt.Errorf("cluster x: %w", &outcome.Busy{Reason: "429"}), statemachine.Throttled},
 		{code("InternalFailure"), statemachine.StepFailed},
 		{code("ConcurrentModification"), statemachine.Unavailable},
 		{fmt.Errorf("access entry x: create: %w", code("ResourceInUseException")), statemachine.Unavailable},
@@ -44,8 +44,8 @@ func TestErrorNames(t *testing.T) {
 		{&smithyhttp.ResponseError{Response: &smithyhttp.Response{Response: &http.Response{StatusCode: 503}}, Err: code("InternalFailure")}, statemachine.Unavailable},
 		{fmt.Errorf("role x: get: %w", &smithyhttp.RequestSendError{Err: io.EOF}), statemachine.Unavailable},
 		{fmt.Errorf("node x: get: %w", &url.Error{Op: "Get", URL: "https://a", Err: io.EOF}), statemachine.Unavailable},
-		{fmt.Errorf("node x: get: %w", &steps.NotReady{Reason: "401"}), statemachine.Unavailable},
-		{fmt.Errorf("release x: install: %w", &steps.Unreachable{Cluster: "x", Cause: io.EOF}), statemachine.Unavailable}, // by Helm, which drops net/http's error
+		{fmt.Errorf("node x: get: %w", &outcome.NotReady{Reason: "401"}), statemachine.Unavailable},
+		{fmt.Errorf("release x: install: %w", &outcome.Unreachable{Cluster: "x", Cause: io.EOF}), statemachine.Unavailable}, // by Helm, which drops net/http's error
 		{errors.New("x"), statemachine.StepFailed},
 		{fmt.Errorf("a: %w", errors.Join(errors.New("x"), errors.New("y"))), statemachine.StepFailed},
 		{fmt.Errorf("queue: %w", context.DeadlineExceeded), statemachine.Unavailable}, // of one request

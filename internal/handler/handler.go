@@ -19,10 +19,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/sawhorse-io/sawhorse/internal/metrics"
-	"github.com/sawhorse-io/sawhorse/internal/names"
-	"github.com/sawhorse-io/sawhorse/internal/rack"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/readonly"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
+	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
 // Env has what every function needs from its environment.
@@ -30,8 +30,8 @@ type Env struct {
 	// Function is the function's name, as in plan.Step.
 	Function string
 	AWS      aws.Config
-	Store    *rack.Store
-	Paths    names.Paths
+	Store    *store.Store
+	Paths    ownership.Paths
 	// Bus is the name of the event bus.
 	Bus string
 	Log *slog.Logger
@@ -44,7 +44,7 @@ type Env struct {
 func (e Env) ReadOnly() Env {
 	e.AWS = readonly.Config(e.AWS)
 	e.AWS.Retryer = retryer(readTries)
-	e.Store = &rack.Store{DB: dynamodb.NewFromConfig(e.AWS), Name: e.Store.Name}
+	e.Store = &store.Store{DB: dynamodb.NewFromConfig(e.AWS), Name: e.Store.Name}
 	return e
 }
 
@@ -132,7 +132,7 @@ func environment(ctx context.Context, function string) (Env, error) {
 	if env.Bus, err = env.Setting("SAWHORSE_BUS"); err != nil {
 		return env, err
 	}
-	env.Store = &rack.Store{DB: dynamodb.NewFromConfig(env.AWS), Name: table}
+	env.Store = &store.Store{DB: dynamodb.NewFromConfig(env.AWS), Name: table}
 	return env, nil
 }
 
@@ -154,7 +154,7 @@ func answer[In, Out any](log *slog.Logger, serve func(context.Context, In) (Out,
 	return func(ctx context.Context, in In) (Out, error) {
 		out, err := serve(ctx, in)
 		if err != nil {
-			log.With(about(in)...).Error("failed", "error", steps.Shorten(err.Error()))
+			log.With(about(in)...).Error("failed", "error", outcome.Shorten(err.Error()))
 		}
 		return out, edge(ctx, err)
 	}

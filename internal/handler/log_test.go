@@ -8,20 +8,20 @@ import (
 	"log/slog"
 	"testing"
 
-	"github.com/sawhorse-io/sawhorse/internal/steps"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
 
 // Each line of a step has rack, generation, step and execution, and each change has a line of its own.
 func TestLogOfAStep(t *testing.T) {
 	var out bytes.Buffer
-	_, s := begin(t, "7", always(steps.Progress{Changes: []steps.Change{{Subject: "queue demo", Action: "created"}, {Subject: "rule demo", Action: "created"}}}, nil))
+	_, s := begin(t, "7", always(outcome.Progress{Changes: []outcome.Change{{Subject: "queue demo", Action: "created"}, {Subject: "rule demo", Action: "created"}}}, nil))
 	s.Log = slog.New(slog.NewJSONHandler(&out, nil))
 	if _, err := s.call(t); err != nil {
 		t.Fatal(err)
 	}
 	subjects := map[any]int{}
 	for _, line := range lines(t, &out) {
-		if line["rack"] != "demo" || line["generation"] != 7.0 || line["step"] != "nodegroups/pins" || line["execution"] != "me" {
+		if line["rack"] != "demo" || line["generation"] != 7.0 || line["step"] != "nodegroups/placement" || line["execution"] != "me" {
 			t.Errorf("%v", line)
 		}
 		subjects[line["subject"]]++
@@ -42,7 +42,7 @@ func TestLogOfAFailure(t *testing.T) {
 	}
 	_, _ = answer(log, func(context.Context, struct{}) (StepAnswer, error) { return StepAnswer{}, fails })(t.Context(), struct{}{})
 	got := lines(t, &out)
-	if len(got) != 2 || got[0]["rack"] != "demo" || got[0]["step"] != "nodegroups/pins" || got[0]["error"] != fails.Error() || got[1]["error"] != fails.Error() || got[1]["rack"] != nil {
+	if len(got) != 2 || got[0]["rack"] != "demo" || got[0]["step"] != "nodegroups/placement" || got[0]["error"] != fails.Error() || got[1]["error"] != fails.Error() || got[1]["rack"] != nil {
 		t.Errorf("%v", got)
 	}
 }

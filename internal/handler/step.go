@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/rack"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
+	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
 // StepEvent is the state machine's call of a step.
@@ -46,7 +46,7 @@ const (
 )
 
 // StepFunc runs one step of a plan, or the named part of it.
-type StepFunc func(ctx context.Context, p *plan.Plan, part string) (steps.Progress, error)
+type StepFunc func(ctx context.Context, p *plan.Plan, part string) (outcome.Progress, error)
 
 // StartStep serves the calls of a step. For each call it renews the rack's lease, reads the plan, and records the result.
 func StartStep(function string, build func(Env) (StepFunc, error)) {
@@ -65,6 +65,7 @@ type stepper struct {
 }
 
 func (s stepper) serve(ctx context.Context, event StepEvent) (StepAnswer, error) {
+	event.Step = event.Step.Current()
 	lease, err := s.Store.Renew(ctx, event.Rack, event.Execution, s.Now())
 	if err != nil {
 		return StepAnswer{}, err
@@ -74,10 +75,10 @@ func (s stepper) serve(ctx context.Context, event StepEvent) (StepAnswer, error)
 		return StepAnswer{}, err
 	}
 	progress, err := s.do(ctx, p, event.Step.Part)
-	progress.Note = steps.Shorten(progress.Note)
+	progress.Note = outcome.Shorten(progress.Note)
 	for _, problems := range [][]params.Problem{progress.Warnings, progress.Incidents} {
 		for i := range problems {
-			problems[i].Message = steps.Shorten(problems[i].Message)
+			problems[i].Message = outcome.Shorten(problems[i].Message)
 		}
 	}
 	if noteErr := s.note(ctx, event, progress, err); noteErr != nil {
@@ -89,7 +90,7 @@ func (s stepper) serve(ctx context.Context, event StepEvent) (StepAnswer, error)
 	}
 	if progress.Wait > 0 {
 		answer := StepAnswer{Step: event.Step.Name, Status: Wait, WaitSeconds: int(math.Ceil(progress.Wait.Seconds())), Note: progress.Note}
-		if lease.Requested > event.Generation && !event.Step.Whole {
+		if lease.Requested > event.Generation && !event.Step.Uninterruptible {
 			answer.Status = Superseded
 		}
 		return answer, nil
@@ -119,15 +120,15 @@ func (s stepper) plan(ctx context.Context, event StepEvent) (*plan.Plan, error) 
 }
 
 // note logs the result of a call, with one line for each change, and adds it to the run's record.
-func (s stepper) note(ctx context.Context, event StepEvent, progress steps.Progress, err error) error {
+func (s stepper) note(ctx context.Context, event StepEvent, progress outcome.Progress, err error) error {
 	log := s.Log.With(event.About()...)
 	for _, c := range progress.Changes {
 		log.Info("change", "subject", c.Subject, "action", c.Action)
 	}
-	record := rack.StepRecord{
+	record := store.StepRecord{
 		Step: event.Step.Name, Changes: progress.Changes, Note: progress.Note, Warnings: progress.Warnings, Incidents: progress.Incidents,
 	}
-	var rejected *steps.Rejected
+	var rejected *outcome.Rejected
 	if errors.As(err, &rejected) {
 		record.Problems, record.Refused = rejected.Problems, rejected.Change
 	}

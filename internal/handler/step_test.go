@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -14,34 +15,34 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/rack"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
+	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
-var step = plan.Step{Name: "nodegroups/pins", Function: "nodegroups", Part: "pins", Fingerprint: "f1"}
+var step = plan.Step{Name: "nodegroups/placement", Function: "nodegroups", Part: "placement", Fingerprint: "f1"}
 
 // begin is a rack whose pass "me" has a plan of generation 7 under way.
 func begin(t *testing.T, requested string, do StepFunc) (*awsfake.Cloud, stepper) {
 	t.Helper()
 	cloud := awsfake.New()
-	store := &rack.Store{DB: cloud.Table, Name: "sawhorse"}
+	records := &store.Store{DB: cloud.Table, Name: "sawhorse"}
 	cloud.Table.Items["rack#demo lease"] = awsfake.Item{
 		"pk": &types.AttributeValueMemberS{Value: "rack#demo"}, "sk": &types.AttributeValueMemberS{Value: "lease"},
 		"owner": &types.AttributeValueMemberS{Value: "me"}, "requested": &types.AttributeValueMemberN{Value: requested},
 	}
 	for _, err := range []error{
-		store.SavePlan(t.Context(), &plan.Plan{Format: plan.Format, Rack: "demo", Generation: 7}),
-		store.SaveRecords(t.Context(), "demo", plan.Records{}),
-		store.SaveRun(t.Context(), rack.Run{Rack: "demo", Generation: 7, Started: cloud.Now()}),
+		records.SavePlan(t.Context(), &plan.Plan{Format: plan.Format, Rack: "demo", Generation: 7}),
+		records.SaveRecords(t.Context(), "demo", plan.Records{}),
+		records.SaveRun(t.Context(), store.Run{Rack: "demo", Generation: 7, Started: cloud.Now()}),
 	} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	cloud.Forget()
-	env := Env{Function: "nodegroups", Store: store, Log: slog.New(slog.NewJSONHandler(io.Discard, nil)), Now: cloud.Now}
+	env := Env{Function: "nodegroups", Store: records, Log: slog.New(slog.NewJSONHandler(io.Discard, nil)), Now: cloud.Now}
 	return cloud, stepper{env, do}
 }
 
@@ -55,24 +56,24 @@ func (s stepper) callOf(t *testing.T, step plan.Step) (StepAnswer, error) {
 	return s.serve(t.Context(), StepEvent{Rack: "demo", Generation: 7, Execution: "me", Step: step})
 }
 
-func always(progress steps.Progress, err error) StepFunc {
-	return func(context.Context, *plan.Plan, string) (steps.Progress, error) { return progress, err }
+func always(progress outcome.Progress, err error) StepFunc {
+	return func(context.Context, *plan.Plan, string) (outcome.Progress, error) { return progress, err }
 }
 
 func TestAnswers(t *testing.T) {
 	for _, c := range []struct {
 		what      string
-		progress  steps.Progress
+		progress  outcome.Progress
 		requested string
 		want      StepAnswer
 		applied   string // the step's fingerprint in the records
 	}{
-		{"done", steps.Progress{Note: "n"}, "7", StepAnswer{Status: "done", Note: "n"}, "f1"},
-		{"done although the rack has been written to", steps.Progress{}, "8", StepAnswer{Status: "done"}, "f1"},
-		{"a later pass does the rest", steps.Progress{Unfinished: true, Note: "builds run"}, "7", StepAnswer{Status: "done", Note: "builds run"}, ""},
-		{"not yet", steps.Progress{Wait: 3 * time.Second, Note: "n"}, "7", StepAnswer{Status: "wait", WaitSeconds: 3, Note: "n"}, ""},
-		{"not yet, a moment", steps.Progress{Wait: time.Millisecond}, "7", StepAnswer{Status: "wait", WaitSeconds: 1}, ""},
-		{"a write during a wait", steps.Progress{Wait: 3 * time.Second}, "8", StepAnswer{Status: "superseded", WaitSeconds: 3}, ""},
+		{"done", outcome.Progress{Note: "n"}, "7", StepAnswer{Status: "done", Note: "n"}, "f1"},
+		{"done although the rack has been written to", outcome.Progress{}, "8", StepAnswer{Status: "done"}, "f1"},
+		{"a later pass does the rest", outcome.Progress{Unfinished: true, Note: "builds run"}, "7", StepAnswer{Status: "done", Note: "builds run"}, ""},
+		{"not yet", outcome.Progress{Wait: 3 * time.Second, Note: "n"}, "7", StepAnswer{Status: "wait", WaitSeconds: 3, Note: "n"}, ""},
+		{"not yet, a moment", outcome.Progress{Wait: time.Millisecond}, "7", StepAnswer{Status: "wait", WaitSeconds: 1}, ""},
+		{"a write during a wait", outcome.Progress{Wait: 3 * time.Second}, "8", StepAnswer{Status: "superseded", WaitSeconds: 3}, ""},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			_, s := begin(t, c.requested, always(c.progress, nil))
@@ -90,7 +91,7 @@ func TestAnswers(t *testing.T) {
 
 // A step without changes and warnings writes only the lease and that it is applied.
 func TestAStepWithoutChangesLeavesNoRecord(t *testing.T) {
-	cloud, s := begin(t, "7", always(steps.Progress{Note: "all well"}, nil))
+	cloud, s := begin(t, "7", always(outcome.Progress{Note: "all well"}, nil))
 	if _, err := s.call(t); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +102,7 @@ func TestAStepWithoutChangesLeavesNoRecord(t *testing.T) {
 
 // The writes of the step change count as requests of the rack. If they superseded the step, it would never be done.
 func TestAStepThatIsWholeIsNotSuperseded(t *testing.T) {
-	_, s := begin(t, "12", always(steps.Progress{Wait: time.Second}, nil))
+	_, s := begin(t, "12", always(outcome.Progress{Wait: time.Second}, nil))
 	if got, err := s.callOf(t, plan.ChangeStep); err != nil || got.Status != Wait || got.WaitSeconds != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -110,9 +111,9 @@ func TestAStepThatIsWholeIsNotSuperseded(t *testing.T) {
 // A change may be a rack's first request. Then there are no plan and no records yet.
 func TestTheStepOfAChangeNeedsNoPlan(t *testing.T) {
 	var rackOfPlan string
-	cloud, s := begin(t, "7", func(_ context.Context, p *plan.Plan, _ string) (steps.Progress, error) {
+	cloud, s := begin(t, "7", func(_ context.Context, p *plan.Plan, _ string) (outcome.Progress, error) {
 		rackOfPlan = p.Rack
-		return steps.Progress{}, nil
+		return outcome.Progress{}, nil
 	})
 	delete(cloud.Table.Items, "rack#demo plan")
 	delete(cloud.Table.Items, "rack#demo records")
@@ -125,22 +126,39 @@ func TestTheStepOfAChangeNeedsNoPlan(t *testing.T) {
 }
 
 func TestARefusedChangeIsNamedInTheRun(t *testing.T) {
-	refusal := &steps.Rejected{Change: "event-1", Problems: []params.Problem{{Parameter: "karpenter_cpu_limit", Message: "no"}}}
-	_, s := begin(t, "7", always(steps.Progress{}, refusal))
+	refusal := &outcome.Rejected{Change: "event-1", Problems: []params.Problem{{Parameter: "karpenter_cpu_limit", Message: "no"}}}
+	_, s := begin(t, "7", always(outcome.Progress{}, refusal))
 	if _, err := s.callOf(t, plan.ChangeStep); reflect.TypeOf(edge(t.Context(), err)).Name() != "Rejected" {
 		t.Fatal(err)
 	}
 	run, err := s.Store.Run(t.Context(), "demo", 0, 7)
-	want := []rack.StepRecord{{Step: "change", Problems: refusal.Problems, Refused: "event-1"}}
+	want := []store.StepRecord{{Step: "change", Problems: refusal.Problems, Refused: "event-1"}}
 	if err != nil || !reflect.DeepEqual(run.Steps, want) {
 		t.Errorf("%+v, %v", run.Steps, err)
 	}
 }
 
+// A pass that began under an earlier version calls a step by the name and the part that it had.
+func TestAStepIsCalledByItsFormerName(t *testing.T) {
+	called := ""
+	_, s := begin(t, "7", func(_ context.Context, _ *plan.Plan, part string) (outcome.Progress, error) {
+		called = part
+		return outcome.Progress{}, nil
+	})
+	former := plan.Step{Name: "nodegroups/pins", Function: "nodegroups", Part: "pins", Fingerprint: "f1"}
+	if _, err := s.callOf(t, former); err != nil || called != "placement" {
+		t.Fatalf("part %q, %v", called, err)
+	}
+	records, err := s.Store.Records(t.Context(), "demo")
+	if want := map[string]string{"nodegroups/placement": "f1"}; err != nil || !reflect.DeepEqual(records.Applied, want) {
+		t.Errorf("applied %v, %v", records.Applied, err)
+	}
+}
+
 func TestWhatAStepDidIsInTheRun(t *testing.T) {
 	warning := []params.Problem{{Parameter: "karpenter_enabled", Message: "w"}}
-	_, s := begin(t, "7", func(_ context.Context, p *plan.Plan, part string) (steps.Progress, error) {
-		var progress steps.Progress
+	_, s := begin(t, "7", func(_ context.Context, p *plan.Plan, part string) (outcome.Progress, error) {
+		var progress outcome.Progress
 		progress.Changed("created", "%s of plan %d", part, p.Generation)
 		progress.Warnings, progress.Outputs = warning, map[string]string{"a": "b"}
 		return progress, nil
@@ -149,7 +167,7 @@ func TestWhatAStepDidIsInTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	run, err := s.Store.Run(t.Context(), "demo", 0, 7)
-	want := []rack.StepRecord{{Step: step.Name, Changes: []steps.Change{{Subject: "pins of plan 7", Action: "created"}}, Warnings: warning}}
+	want := []store.StepRecord{{Step: step.Name, Changes: []outcome.Change{{Subject: "placement of plan 7", Action: "created"}}, Warnings: warning}}
 	if err != nil || !reflect.DeepEqual(run.Steps, want) {
 		t.Errorf("%+v, %v", run.Steps, err)
 	}
@@ -163,12 +181,12 @@ func TestWarningsOfCallsThatWait(t *testing.T) {
 	says := func(what string) []params.Problem {
 		return []params.Problem{{Parameter: "karpenter_enabled", Message: what}}
 	}
-	calls := []steps.Progress{
+	calls := []outcome.Progress{
 		{Wait: time.Second, Warnings: says("not ready yet"), Incidents: says("set back")},
 		{Wait: time.Second, Incidents: says("ended")},
 		{Warnings: says("one replica")},
 	}
-	_, s := begin(t, "7", func(context.Context, *plan.Plan, string) (steps.Progress, error) {
+	_, s := begin(t, "7", func(context.Context, *plan.Plan, string) (outcome.Progress, error) {
 		progress := calls[0]
 		calls = calls[1:]
 		return progress, nil
@@ -179,7 +197,7 @@ func TestWarningsOfCallsThatWait(t *testing.T) {
 		}
 	}
 	run, err := s.Store.Run(t.Context(), "demo", 0, 7)
-	want := []rack.StepRecord{{Step: step.Name, Warnings: says("one replica"), Incidents: append(says("set back"), says("ended")...)}}
+	want := []store.StepRecord{{Step: step.Name, Warnings: says("one replica"), Incidents: append(says("set back"), says("ended")...)}}
 	if err != nil || !reflect.DeepEqual(run.Steps, want) {
 		t.Errorf("%+v, %v", run.Steps, err)
 	}
@@ -191,32 +209,32 @@ func TestWarningsOfCallsThatWait(t *testing.T) {
 // Texts from a cluster can be of any length. Step Functions ends an execution whose state exceeds 256 KB.
 func TestLongTextsAreCut(t *testing.T) {
 	endless := strings.Repeat("é", 1<<20)
-	progress := steps.Progress{Wait: time.Second, Note: endless}
+	progress := outcome.Progress{Wait: time.Second, Note: endless}
 	progress.Happened("karpenter_enabled", "%s", endless)
 	_, s := begin(t, "7", always(progress, nil))
 	answer, err := s.call(t)
-	if err != nil || len(answer.Note) > steps.Longest+len("…") || !strings.HasSuffix(answer.Note, "é…") {
+	if err != nil || len(answer.Note) > outcome.Longest+len("…") || !strings.HasSuffix(answer.Note, "é…") {
 		t.Errorf("%d bytes, %v", len(answer.Note), err)
 	}
 	run, err := s.Store.Run(t.Context(), "demo", 0, 7)
-	if err != nil || len(run.Steps[0].Incidents[0].Message) > steps.Longest+len("…") {
+	if err != nil || len(run.Steps[0].Incidents[0].Message) > outcome.Longest+len("…") {
 		t.Errorf("%d bytes, %v", len(run.Steps[0].Incidents[0].Message), err)
 	}
-	if err := edge(t.Context(), errors.New(endless)); len(err.Error()) > steps.Longest+len("…") {
+	if err := edge(t.Context(), errors.New(endless)); len(err.Error()) > outcome.Longest+len("…") {
 		t.Errorf("%d bytes", len(err.Error()))
 	}
 }
 
 // The record of a failed call has its changes and its problems.
 func TestAFailedCallIsInTheRun(t *testing.T) {
-	var progress steps.Progress
+	var progress outcome.Progress
 	progress.Changed("created", "role")
-	_, s := begin(t, "7", always(progress, steps.Reject("rack", "no")))
+	_, s := begin(t, "7", always(progress, outcome.Reject("rack", "no")))
 	if _, err := s.call(t); reflect.TypeOf(edge(t.Context(), err)).Name() != "Rejected" {
 		t.Fatal(err)
 	}
 	run, err := s.Store.Run(t.Context(), "demo", 0, 7)
-	want := []rack.StepRecord{{Step: step.Name, Changes: progress.Changes, Problems: []params.Problem{{Parameter: "rack", Message: "no"}}}}
+	want := []store.StepRecord{{Step: step.Name, Changes: progress.Changes, Problems: []params.Problem{{Parameter: "rack", Message: "no"}}}}
 	if err != nil || !reflect.DeepEqual(run.Steps, want) {
 		t.Errorf("%+v, %v", run.Steps, err)
 	}
@@ -227,7 +245,7 @@ func TestAFailedCallIsInTheRun(t *testing.T) {
 
 // If the problems of a rejection cannot be recorded, the call is repeated: the report would not have them.
 func TestARejectionThatIsNotRecordedIsNoRejection(t *testing.T) {
-	cloud, s := begin(t, "7", always(steps.Progress{}, steps.Reject("rack", "no")))
+	cloud, s := begin(t, "7", always(outcome.Progress{}, outcome.Reject("rack", "no")))
 	cloud.FailAt(4, awsfake.Throttling) // lease, plan, run, and then its writing
 	_, err := s.call(t)
 	if name := reflect.TypeOf(edge(t.Context(), err)).Name(); name != "Throttled" || !strings.Contains(err.Error(), "rack: no") {
@@ -238,9 +256,9 @@ func TestARejectionThatIsNotRecordedIsNoRejection(t *testing.T) {
 // A pass that has lost its lease changes nothing more.
 func TestWithoutTheLeaseNothingIsDone(t *testing.T) {
 	called := false
-	cloud, s := begin(t, "7", func(context.Context, *plan.Plan, string) (steps.Progress, error) {
+	cloud, s := begin(t, "7", func(context.Context, *plan.Plan, string) (outcome.Progress, error) {
 		called = true
-		return steps.Progress{}, nil
+		return outcome.Progress{}, nil
 	})
 	cloud.Table.Items["rack#demo lease"]["owner"] = &types.AttributeValueMemberS{Value: "another pass"}
 	if _, err := s.call(t); reflect.TypeOf(edge(t.Context(), err)).Name() != "LeaseLost" || called || len(cloud.Writes()) > 1 {
@@ -249,18 +267,37 @@ func TestWithoutTheLeaseNothingIsDone(t *testing.T) {
 }
 
 func TestAPlanOfAnotherFormatIsRefused(t *testing.T) {
-	_, s := begin(t, "7", always(steps.Progress{}, nil))
+	_, s := begin(t, "7", always(outcome.Progress{}, nil))
 	if err := s.Store.SavePlan(t.Context(), &plan.Plan{Format: plan.Format + 1, Rack: "demo"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.call(t); err == nil || !strings.Contains(err.Error(), "step nodegroups/pins") || !strings.Contains(err.Error(), "the next pass makes a new one") {
+	if _, err := s.call(t); err == nil || !strings.Contains(err.Error(), "step nodegroups/placement") || !strings.Contains(err.Error(), "the next pass makes a new one") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A new version is deployed while a pass is under way, whose plan has the format before. The step works on it, and the
+// pass goes on.
+func TestAPassGoesOnWithAPlanOfTheFormatBefore(t *testing.T) {
+	stored, err := os.ReadFile("../plan/testdata/format1/enable-irsa.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var worksOn *plan.Plan
+	cloud, s := begin(t, "7", func(_ context.Context, p *plan.Plan, _ string) (outcome.Progress, error) {
+		worksOn = p
+		return outcome.Progress{}, nil
+	})
+	cloud.Table.Items["rack#demo plan"]["plan"] = &types.AttributeValueMemberS{Value: string(stored)}
+	if answer, err := s.call(t); err != nil || answer.Status != Done ||
+		worksOn.Queue.Policy == nil || len(worksOn.Controller.Release.Values) == 0 {
+		t.Errorf("%+v, %v, plan %+v", answer, err, worksOn)
 	}
 }
 
 // Any AWS call may fail. The next call of the step does the rest.
 func TestACallThatFailsOnTheWay(t *testing.T) {
-	var progress steps.Progress
+	var progress outcome.Progress
 	progress.Changed("created", "role")
 	for n := 1; n <= 5; n++ {
 		cloud, s := begin(t, "7", always(progress, nil))

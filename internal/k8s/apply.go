@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
@@ -47,9 +47,9 @@ func (c *Client) Apply(ctx context.Context, rack string, manifest plan.Object) (
 	if err != nil {
 		return Applied{}, err
 	}
-	if owner := object.GetLabels()[names.TagRack]; owner != rack {
+	if owner := object.GetLabels()[ownership.TagRack]; owner != rack {
 		return Applied{}, fmt.Errorf("%s: apply: the manifest carries %s=%q and the rack is %s", Subject(object),
-			names.TagRack, owner, rack)
+			ownership.TagRack, owner, rack)
 	}
 	live, err := c.Get(ctx, kind, object.GetNamespace(), object.GetName())
 	if err != nil {
@@ -85,10 +85,10 @@ func (c *Client) GetLike(ctx context.Context, manifest plan.Object) (*unstructur
 
 // Owned returns a *Foreign error if the object exists and does not carry the rack's label.
 func Owned(live *unstructured.Unstructured, rack string) error {
-	if live == nil || live.GetLabels()[names.TagRack] == rack {
+	if live == nil || live.GetLabels()[ownership.TagRack] == rack {
 		return nil
 	}
-	return &Foreign{Subject: Subject(live), Owner: live.GetLabels()[names.TagRack]}
+	return &Unmanaged{Subject: Subject(live), Owner: live.GetLabels()[ownership.TagRack]}
 }
 
 func (c *Client) write(ctx context.Context, kind Kind, live, object *unstructured.Unstructured) (Applied, error) {
@@ -124,7 +124,7 @@ func (c *Client) patch(ctx context.Context, kind Kind, object *unstructured.Unst
 		return nil, err
 	}
 	return c.in(kind, object.GetNamespace()).Patch(ctx, object.GetName(), types.ApplyPatchType, body,
-		metav1.PatchOptions{FieldManager: names.FieldManager, Force: &force})
+		metav1.PatchOptions{FieldManager: ownership.FieldManager, Force: &force})
 }
 
 // decode copies the manifest through JSON, so that its numbers have the types that the API machinery expects.

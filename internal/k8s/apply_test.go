@@ -13,9 +13,9 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 func TestMain(m *testing.M) { k8stest.Main(m) }
@@ -34,7 +34,7 @@ func client(t *testing.T, config *rest.Config) *k8s.Client {
 func account(name, rack string, annotations map[string]any) plan.Object {
 	meta := map[string]any{"name": name, "namespace": "default", "annotations": annotations}
 	if rack != "" {
-		meta["labels"] = map[string]any{names.TagRack: rack}
+		meta["labels"] = map[string]any{ownership.TagRack: rack}
 	}
 	return plan.Object{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta}
 }
@@ -103,7 +103,7 @@ func TestApplyLeavesForeignObjectsAlone(t *testing.T) {
 	for name, owner := range map[string]string{"unlabelled": "", "neighbours": "other"} {
 		before := cluster.Create(account(name, owner, nil))
 		_, err := c.Apply(ctx, "demo", account(name, "demo", map[string]any{"a": "1"}))
-		var foreign *k8s.Foreign
+		var foreign *k8s.Unmanaged
 		if !errors.As(err, &foreign) || foreign.Owner != owner || foreign.Subject != "ServiceAccount/default/"+name {
 			t.Errorf("%s: the error is %v", name, err)
 		}
@@ -143,7 +143,7 @@ func TestConnectIsRefusedWithoutAnAccessEntry(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = c.Get(ctx, k8s.Deployment, "kube-system", "x")
-	if !errors.As(err, new(*steps.NotReady)) || !strings.HasPrefix(err.Error(), "Deployment/kube-system/x: get: ") {
+	if !errors.As(err, new(*outcome.NotReady)) || !strings.HasPrefix(err.Error(), "Deployment/kube-system/x: get: ") {
 		t.Errorf("the error is %v", err)
 	}
 	// a known user without rights

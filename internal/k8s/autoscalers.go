@@ -6,23 +6,23 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/sawhorse-io/sawhorse/internal/steps"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
 
 // Autoscaler returns the Cluster Autoscaler among a cluster's Deployments, or nil if there is none. It is recognized by
-// its image, in any namespace. If there are several, named (namespace/name) selects one. The error is a *steps.Rejected
+// its image, in any namespace. If there are several, named (namespace/name) selects one. The error is a *outcome.Rejected
 // if named does not exist or does not run Cluster Autoscaler's image, or if there are two and none is named. The image
 // is checked because the Deployment may be scaled to zero.
 func Autoscaler(deployments []unstructured.Unstructured, named string) (*unstructured.Unstructured, error) {
 	if named != "" {
 		found := Find(deployments, named)
 		if found == nil {
-			return nil, steps.Reject("cluster_autoscaler", "cluster_autoscaler is %q, but the cluster has no Deployment of that name; "+
+			return nil, outcome.Reject("cluster_autoscaler", "cluster_autoscaler is %q, but the cluster has no Deployment of that name; "+
 				"write the namespace/name of the Deployment that runs Cluster Autoscaler%s, "+
 				"or unset, and Sawhorse finds it by its image", named, suggestion(deployments))
 		}
 		if AutoscalerContainer(found) < 0 {
-			return nil, steps.Reject("cluster_autoscaler",
+			return nil, outcome.Reject("cluster_autoscaler",
 				"cluster_autoscaler is %q, a Deployment that runs %s and not an image named %s, and what hands over may be scaled "+
 					"to zero; write the namespace/name of the Deployment that runs Cluster Autoscaler%s, "+
 					"or unset, and Sawhorse finds it by its image; a mirror of the image must keep that name", named,
@@ -37,7 +37,7 @@ func Autoscaler(deployments []unstructured.Unstructured, named string) (*unstruc
 	case 1:
 		return Find(deployments, found[0]), nil
 	}
-	return nil, steps.Reject("karpenter_enabled",
+	return nil, outcome.Reject("karpenter_enabled",
 		"the cluster has %d Cluster Autoscalers: %s; Sawhorse hands over from one; name it in cluster_autoscaler, or delete the others",
 		len(found), strings.Join(found, ", "))
 }

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // Client talks to one cluster's API server.
@@ -32,7 +32,7 @@ type Client struct {
 // New returns a client for a configuration that has address and credentials. It sets the rate limits.
 func New(config *rest.Config) (*Client, error) {
 	config = rest.CopyConfig(config)
-	config.QPS, config.Burst, config.UserAgent = 100, 200, names.FieldManager
+	config.QPS, config.Burst, config.UserAgent = 100, 200, ownership.FieldManager
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: client: %w", config.Host, err)
@@ -78,7 +78,7 @@ func (c *Client) Update(ctx context.Context, kind Kind, live, wanted *unstructur
 	if equality.Semantic.DeepEqual(live.Object, wanted.Object) {
 		return false, nil
 	}
-	written, err := c.in(kind, live.GetNamespace()).Update(ctx, wanted, metav1.UpdateOptions{FieldManager: names.FieldManager})
+	written, err := c.in(kind, live.GetNamespace()).Update(ctx, wanted, metav1.UpdateOptions{FieldManager: ownership.FieldManager})
 	if err != nil {
 		return false, fmt.Errorf("%s: update: %w", Subject(live), err)
 	}
@@ -94,7 +94,7 @@ func (c *Client) Annotate(ctx context.Context, kind Kind, object *unstructured.U
 		return fmt.Errorf("%s: annotate: %w", Subject(object), err)
 	}
 	_, err = c.in(kind, object.GetNamespace()).Patch(ctx, object.GetName(), types.MergePatchType, patch,
-		metav1.PatchOptions{FieldManager: names.FieldManager})
+		metav1.PatchOptions{FieldManager: ownership.FieldManager})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("%s: annotate: %w", Subject(object), err)
 	}
@@ -116,7 +116,7 @@ func (c *Client) Unfinalize(ctx context.Context, kind Kind, object *unstructured
 		return false, fmt.Errorf("%s: remove finalizer: %w", Subject(object), err)
 	}
 	_, err = c.in(kind, object.GetNamespace()).Patch(ctx, object.GetName(), types.MergePatchType, patch,
-		metav1.PatchOptions{FieldManager: names.FieldManager})
+		metav1.PatchOptions{FieldManager: ownership.FieldManager})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return false, fmt.Errorf("%s: remove finalizer: %w", Subject(object), err)
 	}

@@ -8,16 +8,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Foreign is the error for an object that has a name Sawhorse uses but was not made by it for the rack. Nothing was
+// Unmanaged is the error for an object that has a name Sawhorse uses but was not made by it for the rack. Nothing was
 // written.
-type Foreign struct {
+type Unmanaged struct {
 	// Subject is Kind/namespace/name.
 	Subject string
 	// Owner is the rack in the object's label, or empty.
 	Owner string
 }
 
-func (f *Foreign) Error() string {
+func (f *Unmanaged) Error() string {
 	if f.Owner == "" {
 		return f.Subject + ": apply: it exists and Sawhorse did not make it"
 	}

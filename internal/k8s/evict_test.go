@@ -5,7 +5,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
@@ -19,7 +19,7 @@ func TestEvictAsksTheBudgets(t *testing.T) {
 	for _, kind := range []string{"ClusterRole", "ClusterRoleBinding"} { // made by Connector; another test makes its own
 		t.Cleanup(func() {
 			cluster.Remove(k8stest.Object{
-				"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": k8stest.Object{"name": names.Group("nodegroups")},
+				"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": k8stest.Object{"name": ownership.Group("nodegroups")},
 			})
 		})
 	}

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // SetBy returns who last set a field of an object, from its managedFields: the manager that owns the field, else the
@@ -20,7 +20,7 @@ func SetBy(object *unstructured.Unstructured, path ...string) string {
 	entries := object.GetManagedFields()
 	for i := range entries {
 		entry := &entries[i]
-		if entry.Manager == names.FieldManager || entry.Subresource == "status" {
+		if entry.Manager == ownership.FieldManager || entry.Subresource == "status" {
 			continue
 		}
 		holds := entry.FieldsV1 != nil && holds(entry.FieldsV1.Raw, path)

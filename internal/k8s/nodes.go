@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // SystemNode is a node with the system label.
@@ -21,7 +21,7 @@ type SystemNode struct {
 
 // SystemNodes lists the nodes with convox.io/system-node=true.
 func (c *Client) SystemNodes(ctx context.Context) ([]SystemNode, error) {
-	objects, err := c.List(ctx, Node, "", names.LabelSystemNode+"=true")
+	objects, err := c.List(ctx, Node, "", ownership.LabelSystemNode+"=true")
 	if err != nil {
 		return nil, err
 	}

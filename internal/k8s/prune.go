@@ -8,12 +8,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // Ours lists the objects of a kind that carry the rack's label, including those being deleted.
 func (c *Client) Ours(ctx context.Context, kind Kind, rack string) ([]unstructured.Unstructured, error) {
-	return c.List(ctx, kind, "", names.TagRack+"="+rack)
+	return c.List(ctx, kind, "", ownership.TagRack+"="+rack)
 }
 
 // Prune deletes the objects of a kind that carry the rack's label and are not wanted by name. It deletes nothing else,

@@ -6,7 +6,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
@@ -66,13 +66,13 @@ func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
 func Roles(function string) []rbacv1.PolicyRule { return roles[function] }
 
 // Grants returns the manifests that give a function its rules: a ClusterRole, and its binding to the group of the
-// function's access entry. Both are named names.Group(function).
+// function's access entry. Both are named ownership.Group(function).
 func Grants(rack, function string) ([]plan.Object, error) {
 	rules := Roles(function)
 	if rules == nil {
 		return nil, nil
 	}
-	meta := metav1.ObjectMeta{Name: names.Group(function), Labels: map[string]string{names.TagRack: rack}}
+	meta := metav1.ObjectMeta{Name: ownership.Group(function), Labels: map[string]string{ownership.TagRack: rack}}
 	role := rbacv1.ClusterRole{
 		TypeMeta:   metav1.TypeMeta{APIVersion: rbacGroup + "/v1", Kind: "ClusterRole"},
 		ObjectMeta: meta, Rules: rules,

@@ -5,7 +5,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 func TestGrantsGiveAFunctionItsRightsAndNoOthers(t *testing.T) {
@@ -29,7 +29,7 @@ func TestGrantsGiveAFunctionItsRightsAndNoOthers(t *testing.T) {
 	}
 	object := cluster.Create(account("rights", "demo", nil))
 	for _, function := range []string{"nodepools", "autoscaler", "nodegroups", "audit"} {
-		c := client(t, cluster.As(names.Group(function)))
+		c := client(t, cluster.As(ownership.Group(function)))
 		if _, err := c.List(ctx, k8s.Secret, "", ""); !k8s.IsForbidden(err) {
 			t.Errorf("%s reads Secrets: %v", function, err)
 		}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/readonly"
 )
@@ -82,7 +82,7 @@ func TestReadOnlyConnectsOnce(t *testing.T) {
 
 // workload is a Deployment and a Service with what an API server defaults, sorts and normalizes.
 func workload() []plan.Object {
-	meta := map[string]any{"name": "compare", "namespace": "default", "labels": map[string]any{names.TagRack: "demo"}}
+	meta := map[string]any{"name": "compare", "namespace": "default", "labels": map[string]any{ownership.TagRack: "demo"}}
 	pod := map[string]any{"app": "compare"}
 	return []plan.Object{{
 		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta,

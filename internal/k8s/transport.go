@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/sawhorse-io/sawhorse/internal/steps"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
 
 // Limits for an answer, also after decompression, so that it fits into a function's memory. A page of 200 large pods
@@ -30,7 +30,7 @@ const tries = 3
 const requestTimeout = 10 * time.Second
 
 // transport turns temporary errors into errors that make the state machine call the step again. It limits the time of
-// requests itself, because the timeout error of http.Client can get lost: see steps.Unreachable.
+// requests itself, because the timeout error of http.Client can get lost: see outcome.Unreachable.
 type transport struct {
 	http.RoundTripper
 	cluster string
@@ -41,17 +41,17 @@ type transport struct {
 // WrappedRoundTripper gives client-go access to the wrapped transport, to close its idle connections.
 func (t transport) WrappedRoundTripper() http.RoundTripper { return t.RoundTripper }
 
-// RoundTrip sends the request. A 401 becomes a *steps.NotReady, because EKS takes seconds until a new access entry
+// RoundTrip sends the request. A 401 becomes a *outcome.NotReady, because EKS takes seconds until a new access entry
 // works. A 429 for an eviction comes from a PodDisruptionBudget and is returned. No answer becomes a
-// *steps.Unreachable: the usual cause is a private endpoint that the function cannot reach. An answer that breaks off
-// while it is read also becomes a *steps.NotReady.
+// *outcome.Unreachable: the usual cause is a private endpoint that the function cannot reach. An answer that breaks off
+// while it is read also becomes a *outcome.NotReady.
 func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx, end := context.WithTimeout(request.Context(), t.timeout)
 	response, err := t.RoundTripper.RoundTrip(request.WithContext(ctx))
 	if err != nil {
 		defer end()
 		if ctx.Err() != nil || silent(err) {
-			return nil, &steps.Unreachable{Cluster: t.cluster, Host: request.URL.Host, Cause: err}
+			return nil, &outcome.Unreachable{Cluster: t.cluster, Host: request.URL.Host, Cause: err}
 		}
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 			"API servers do not redirect, and the function's token goes nowhere else", t.cluster, response.Status)
 	case status == http.StatusUnauthorized:
 		response.Body.Close()
-		return nil, &steps.NotReady{
+		return nil, &outcome.NotReady{
 			Reason: "cluster " + t.cluster + ": Unauthorized: the function's access entry is missing, or does not work yet",
 		}
 	case status < 500 && status != http.StatusTooManyRequests || strings.HasSuffix(request.URL.Path, "/eviction"):
@@ -76,12 +76,12 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	defer response.Body.Close()
 	reason := fmt.Sprintf("cluster %s: the API server answered %s%s", t.cluster, response.Status, said(response.Body))
 	if status == http.StatusTooManyRequests {
-		return nil, &steps.Busy{Reason: reason}
+		return nil, &outcome.Busy{Reason: reason}
 	}
-	return nil, &steps.NotReady{Reason: reason}
+	return nil, &outcome.NotReady{Reason: reason}
 }
 
-// answer is the body of a response. If it breaks off, Read returns a *steps.NotReady, because net/http reports this in
+// answer is the body of a response. If it breaks off, Read returns a *outcome.NotReady, because net/http reports this in
 // many ways and client-go does not retry. If it is too large, Read returns an error.
 type answer struct {
 	io.ReadCloser
@@ -114,7 +114,7 @@ func (a *answer) Read(to []byte) (int, error) {
 			a.cluster, excess)
 	}
 	if err != nil && err != io.EOF {
-		err = &steps.NotReady{Reason: fmt.Sprintf("cluster %s: the API server's answer broke off: %v", a.cluster, err)}
+		err = &outcome.NotReady{Reason: fmt.Sprintf("cluster %s: the API server's answer broke off: %v", a.cluster, err)}
 	}
 	return n, err
 }

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
 
 // refusing returns a client of an API server that gives every request this answer, and the number of requests.
@@ -56,7 +56,7 @@ func TestAnAnswerThatBreaksOff(t *testing.T) {
 			wrong(w)
 			_, _ = io.WriteString(w, `{"kind":"Node"`)
 		})
-		if _, err := cut.Get(t.Context(), k8s.Node, "", "n"); !errors.As(err, new(*steps.NotReady)) {
+		if _, err := cut.Get(t.Context(), k8s.Node, "", "n"); !errors.As(err, new(*outcome.NotReady)) {
 			t.Errorf("%v", err)
 		}
 	}
@@ -118,7 +118,7 @@ func TestWhatOnlyTimeCures(t *testing.T) {
 		t.Run(fmt.Sprint(c.status, c.retryAfter), func(t *testing.T) {
 			client, asked := refusing(t, c.status, c.retryAfter)
 			_, err := client.Get(t.Context(), k8s.Node, "", "n")
-			if busy, notReady := errors.As(err, new(*steps.Busy)), errors.As(err, new(*steps.NotReady)); busy != c.busy ||
+			if busy, notReady := errors.As(err, new(*outcome.Busy)), errors.As(err, new(*outcome.NotReady)); busy != c.busy ||
 				notReady == c.busy {
 				t.Errorf("%v", err)
 			}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
 
-	"github.com/sawhorse-io/sawhorse/internal/steps"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
 
 // answers replaces the network.
@@ -45,9 +45,9 @@ func TestNobodyAnswers(t *testing.T) {
 		"no answer in time": context.DeadlineExceeded,
 	} {
 		err := get(t, func(*http.Request) (*http.Response, error) { return nil, cause })
-		var unreachable *steps.Unreachable
+		var unreachable *outcome.Unreachable
 		if !errors.As(err, &unreachable) || unreachable.Cluster != "demo" || unreachable.Host != "10.0.0.1" ||
-			!strings.Contains(err.Error(), steps.NoAnswer+": "+cause.Error()) || errors.Is(err, cause) {
+			!strings.Contains(err.Error(), outcome.NoAnswer+": "+cause.Error()) || errors.Is(err, cause) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -63,7 +63,7 @@ func TestAnErrorIsAnAnswer(t *testing.T) {
 			return nil, errors.New("tls: failed to verify certificate: x509: certificate signed by unknown authority")
 		},
 	} {
-		if err := get(t, network); err == nil || errors.As(err, new(*steps.Unreachable)) {
+		if err := get(t, network); err == nil || errors.As(err, new(*outcome.Unreachable)) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -95,14 +95,14 @@ func TestNoAnswerInTime(t *testing.T) {
 			return err
 		})
 	}
-	if err := ask(); !errors.As(err, new(*steps.Unreachable)) || errors.Is(err, context.DeadlineExceeded) {
+	if err := ask(); !errors.As(err, new(*outcome.Unreachable)) || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v", err)
 	}
 	begun = func(w http.ResponseWriter) { w.(http.Flusher).Flush() }
-	if err := ask(); !errors.As(err, new(*steps.NotReady)) || errors.Is(err, context.DeadlineExceeded) {
+	if err := ask(); !errors.As(err, new(*outcome.NotReady)) || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("an answer that does not go on: %v", err)
 	}
-	if stop(); !errors.As(ask(), new(*steps.Unreachable)) {
+	if stop(); !errors.As(ask(), new(*outcome.Unreachable)) {
 		t.Error("the function's own end gets lost")
 	}
 }

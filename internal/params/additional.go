@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // poolField is one field of an entry in additional_karpenter_nodepools_config.
@@ -31,7 +31,7 @@ const maxWeight = 100
 var poolName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
 // reservedPools are the names of Sawhorse's own pools, and names that would be misleading for another pool.
-var reservedPools = []string{names.WorkloadPool, names.BuildPool, "default", "system"}
+var reservedPools = []string{ownership.WorkloadPool, ownership.BuildPool, "default", "system"}
 
 // poolFields lists all fields of an entry.
 var poolFields = []poolField{
@@ -44,6 +44,7 @@ var poolFields = []poolField{
 	{
 		Name: "consolidation_policy", Value: Value{
 			Type: "text", Pattern: whenEmpty + "|" + whenUnderutilized, Allowed: whenEmpty + " or " + whenUnderutilized, Example: whenEmpty,
+			Words: []string{whenEmpty, whenUnderutilized},
 		},
 		Default: whenUnderutilized, Description: "Which nodes are consolidated.",
 		set: text(func(p *Pool) *string { return &p.ConsolidationPolicy }),
@@ -146,14 +147,11 @@ func (r *Result) pool(at string, fields map[string]any) Pool {
 		if slices.Contains(known, key) {
 			continue
 		}
-		instead := "leave it out"
-		if near := Nearest(key, known); near != "" {
-			instead = "did you mean " + near + "?"
-		} else if !listed {
-			listed = true
-			instead = "allowed are " + strings.Join(known, ", ")
+		otherwise := "leave it out"
+		if !listed && Nearest(key, known) == "" {
+			listed, otherwise = true, "allowed are "+strings.Join(known, ", ")
 		}
-		r.problem(additionalConfig, Join(at, key), "%s is no field of a pool; %s", Join(at, key), instead)
+		r.problem(additionalConfig, Join(at, key), "%s is no field of a pool; %s", Join(at, key), DidYouMean(key, known, otherwise))
 	}
 	switch name, given := fields["name"]; {
 	case !given || name == nil || name == "":

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // advice adds warnings about valid values that often cause trouble. Package plan/nodes adds the warnings about pools,
@@ -24,9 +24,8 @@ func (r *Result) typesAdvice(name, pool string, types []string) {
 	for _, t := range types {
 		family, _, _ := strings.Cut(t, ".")
 		if !KnownType(t) {
-			r.warning(name, "", "%s has the instance type %s, which Karpenter %s does not know; by its name it counts as %s; "+
-				"correct it, or, if AWS has it, set karpenter_arch%s",
-				name, t, names.KarpenterVersion, ArchOf(t), DidYouMean(family, Families()))
+			r.warning(name, "", "%s has the instance type %s, which Karpenter %s does not know; by its name it counts as %s; %s",
+				name, t, ownership.KarpenterVersion, ArchOf(t), DidYouMean(t, typesLike(family), "if it is only new, set karpenter_arch"))
 		}
 	}
 	other := slices.IndexFunc(types, func(t string) bool { return ArchOf(t) != ArchOf(types[0]) })
@@ -37,4 +36,16 @@ func (r *Result) typesAdvice(name, pool string, types []string) {
 	r.warning(name, "",
 		"%s has instance types of both architectures; the first of them, %s, makes the %s nodes %s, and %s counts for nothing; "+
 			"write karpenter_arch=amd64,arm64 for workload nodes of both", name, leading, pool, ArchOf(leading), ignored)
+}
+
+// typesLike returns the known instance types of a family or, if the family is unknown, of the family nearest to it.
+func typesLike(family string) []string {
+	if SizesOf(family) == nil {
+		family = Nearest(family, Families())
+	}
+	var all []string
+	for _, size := range SizesOf(family) {
+		all = append(all, family+"."+size)
+	}
+	return all
 }

@@ -1,6 +1,7 @@
 package params
 
 import (
+	"regexp"
 	"slices"
 	"sort"
 	"strconv"
@@ -8,10 +9,19 @@ import (
 	"unicode/utf8"
 )
 
+// synonyms are names that others use for a value, and that have no letters in common with it.
+var synonyms = map[string]string{
+	"x86_64": "amd64", "x86": "amd64", "x64": "amd64", "intel": "amd64", "aarch64": "arm64", "arm": "arm64", "graviton": "arm64",
+	"yes": "true", "on": "true", "1": "true", "no": "false", "off": "false", "0": "false", "compute": "c", "general": "m", "memory": "r", "gpu": "nvidia.com/gpu",
+}
+
 // Nearest returns the known name with the fewest edits from name, ignoring letter case, or "" if none is near.
 func Nearest(name string, known []string) string {
 	const longest = 64 // no name in Sawhorse or Karpenter is longer
 	name = name[:min(len(name), longest)]
+	if meant := synonyms[strings.ToLower(name)]; slices.Contains(known, meant) {
+		return meant
+	}
 	best, least := "", len(name)/2+1
 	for _, k := range known {
 		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < least {
@@ -21,12 +31,58 @@ func Nearest(name string, known []string) string {
 	return best
 }
 
-// DidYouMean returns the end of a sentence about an unknown name: it suggests the nearest known name, or is empty.
-func DidYouMean(name string, known []string) string {
+// DidYouMean returns the end of a sentence about an unknown name: it suggests the nearest known name, or says otherwise.
+func DidYouMean(name string, known []string, otherwise string) string {
 	if near := Nearest(name, known); near != "" && near != name {
-		return "; did you mean " + near + "?"
+		return "did you mean " + near + "?"
 	}
-	return ""
+	return otherwise
+}
+
+// nearest returns the value with each element replaced by the nearest of the words, or "" if one has none.
+func (v Value) nearest(value string) string {
+	var all []string
+	const most = 10
+	for element := range strings.SplitSeq(value, ",") {
+		near := Nearest(strings.TrimSpace(element), v.Words)
+		if near == "" || len(all) >= most {
+			return ""
+		}
+		if !slices.Contains(all, near) {
+			all = append(all, near)
+		}
+	}
+	return strings.Join(all, ",")
+}
+
+// punctuation is that of a JSON array of texts, inUnit a number with a unit of size, and ofType the size behind
+// an instance family.
+var (
+	punctuation = regexp.MustCompile(`[\[\]"']`)
+	inUnit      = regexp.MustCompile(`^([1-9][0-9]*) ?(?:Gi?B?|vCPUs?|cpus?)$`)
+	ofType      = regexp.MustCompile(`\.[a-z0-9-]+`)
+)
+
+// respelled returns what a value may have meant that is written in the way of another tool.
+func (v Value) respelled(value string) []string {
+	switch v.Type {
+	case "list":
+		plain := strings.ReplaceAll(punctuation.ReplaceAllString(value, ""), " ", "")
+		return []string{plain, ofType.ReplaceAllString(plain, "")}
+	case "integer":
+		if found := inUnit.FindStringSubmatch(value); found != nil {
+			return found[1:]
+		}
+	case "labels", "tags":
+		if !strings.Contains(value, "=") {
+			return []string{strings.ReplaceAll(strings.Trim(strings.ReplaceAll(value, `"`, ""), "{} "), ":", "=")}
+		}
+	case "taints":
+		if colon := strings.LastIndexByte(value, ':'); colon >= 0 {
+			return []string{value[:colon+1] + Nearest(value[colon+1:], effects)}
+		}
+	}
+	return nil
 }
 
 // suggestion returns what to do about an unknown parameter.
@@ -35,10 +91,7 @@ func suggestion(name string) string {
 	for _, p := range Table {
 		known = append(known, p.Name)
 	}
-	if near := Nearest(name, known); near != "" {
-		return "did you mean " + near + "?"
-	}
-	return "delete it (sawhorse params lists the names there are)"
+	return DidYouMean(name, known, "delete it (sawhorse params lists the names there are)")
 }
 
 // distance is the Levenshtein distance in bytes.

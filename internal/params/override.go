@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // protectedFields are the fields of karpenter_config that Sawhorse sets itself. They are refused whatever their value
@@ -23,8 +23,8 @@ var protectedFields = []struct {
 	// Kubernetes refuses to change an existing pool from dynamic to static capacity, or back.
 	{[]string{"nodePool", "replicas"},
 		"static capacity is an alpha feature of Karpenter that Sawhorse does not switch on; use limits and weight"},
-	{[]string{"nodePool", "template", "metadata", "labels", names.LabelNodePool}, "Sawhorse sets it to the pool's name"},
-	{[]string{"nodePool", "template", "metadata", "labels", names.LabelSystemNode},
+	{[]string{"nodePool", "template", "metadata", "labels", ownership.LabelNodePool}, "Sawhorse sets it to the pool's name"},
+	{[]string{"nodePool", "template", "metadata", "labels", ownership.LabelSystemNode},
 		"it marks the system nodes, which Karpenter does not manage"},
 }
 
@@ -33,6 +33,9 @@ var sections = [][]string{
 	{"nodePool"}, {"nodePool", "template"}, {"nodePool", "template", "metadata"}, {"nodePool", "template", "metadata", "labels"},
 	{"nodePool", "template", "spec"}, {"nodePool", "limits"}, {"nodePool", "disruption"}, {"ec2NodeClass"}, {"ec2NodeClass", "tags"},
 }
+
+// wholes maps the kinds of manifests that users write by mistake to the keys of karpenter_config.
+var wholes = map[string]string{"NodePool": "nodePool", "EC2NodeClass": "ec2NodeClass"}
 
 // override reads karpenter_config. Unknown fields and wrong values are found later, when the Karpenter objects are
 // made.
@@ -47,14 +50,15 @@ func (r *Result) override(objects map[string]Object) {
 			"write, for example, {\"nodePool\":{\"weight\":50}}", overrideConfig, kindOf(value))
 		return
 	}
+	if kind, _ := config["kind"].(string); config["spec"] != nil && wholes[kind] != "" {
+		r.problem(overrideConfig, "", "%s is a whole manifest of kind %s; allowed is a JSON object with the keys nodePool and ec2NodeClass; "+
+			"write {%q: …} with the fields of its spec", overrideConfig, kind, wholes[kind])
+		return
+	}
 	for _, key := range slices.Sorted(maps.Keys(config)) {
 		if top := []string{"nodePool", "ec2NodeClass"}; !slices.Contains(top, key) {
-			instead := "delete it"
-			if near := Nearest(key, top); near != "" {
-				instead = "did you mean " + near + "?"
-			}
-			r.problem(overrideConfig, Join("", key), "%s has the key %s; allowed are nodePool and ec2NodeClass; %s", overrideConfig,
-				short(key), instead)
+			r.problem(overrideConfig, Join("", key), "%s has the key %s; allowed are nodePool and ec2NodeClass; %s",
+				overrideConfig, short(key), DidYouMean(key, top, "delete it"))
 			delete(config, key)
 		}
 	}
@@ -125,8 +129,8 @@ func (r *Result) protectedTags(config map[string]any) {
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
 		at, why := Join("ec2NodeClass.tags", key), ""
 		switch lower := strings.ToLower(key); {
-		case strings.EqualFold(key, names.TagName) || strings.EqualFold(key, names.TagRackOfNode):
-			why = "Sawhorse sets the tags " + names.TagName + " and " + names.TagRackOfNode + " of every node"
+		case strings.EqualFold(key, ownership.TagName) || strings.EqualFold(key, ownership.TagRackOfNode):
+			why = "Sawhorse sets the tags " + ownership.TagName + " and " + ownership.TagRackOfNode + " of every node"
 		case strings.HasPrefix(lower, "aws:"):
 			why = "keys with aws: are AWS's own"
 		case strings.HasPrefix(lower, "sawhorse.dev/"):

@@ -81,8 +81,8 @@ func (r *Result) Add(problems ...Problem) {
 	r.Problems, r.Warnings = sorted(r.Problems), sorted(r.Warnings)
 }
 
-// Hinder adds problems that matter only while Karpenter is on. If Karpenter is being turned off, they become warnings.
-func (r *Result) Hinder(problems ...Problem) {
+// RejectUnlessDisabling adds problems that matter only while Karpenter is on. If Karpenter is being turned off, they become warnings.
+func (r *Result) RejectUnlessDisabling(problems ...Problem) {
 	if r.turningOff {
 		r.Advise(problems...)
 		return
@@ -213,14 +213,20 @@ func (v Value) instead(value string, good func(string) bool) string {
 			n, _ := strconv.Atoi(m[1])
 			tries = append(tries, strconv.Itoa(24*n)+"h")
 		}
+		if dashless := strings.ReplaceAll(lower, "-", ""); v.Example == sizesValue.Example && slices.Contains(Sizes(), dashless) {
+			return "write " + dashless
+		}
 		if v.Type == "list" && v.Pattern == patternList && strings.Contains(lower, "-") {
 			return "names with a dash can be given in karpenter_config, as nodePool.template.spec.requirements"
 		}
 	}
-	for _, try := range tries {
+	for _, try := range append(tries, v.respelled(value)...) {
 		if try != value && len(try) <= longest && good(try) {
 			return "write " + try
 		}
+	}
+	if near := v.nearest(value); near != "" && good(near) {
+		return "did you mean " + near + "?"
 	}
 	return "write, for example, " + v.Example
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // cases holds the valid and the invalid values of one parameter.
@@ -188,6 +189,27 @@ func TestLongValuesAreCutInSentences(t *testing.T) {
 		if len(problems) != 1 || len(problems[0].Message) > 300 || strings.Contains(problems[0].Message, `\x`) {
 			t.Errorf("%.10s…: %v", value, problems)
 		}
+	}
+}
+
+// Problems are written into JSON and into the log, both of which are UTF-8: other bytes of names and values are escaped.
+func TestProblemsAreValidUTF8(t *testing.T) {
+	texts := []string{"\xff", "\xff.json", "/\xff", "s3://b\xff/k", "s3://bucket/\xff", "a\xff=b,\xff", "\xff:NoSchedule", "[\xff]"}
+	for _, p := range append(slices.Clone(Table), Param{Name: "\xff"}, Param{Name: "karpenter_\xffcpu_limit"}) {
+		for _, text := range texts {
+			r := Parse(Input{Rack: "demo", Params: map[string]string{p.Name: text}})
+			if len(r.Problems)+len(r.Warnings) == 0 {
+				t.Errorf("%s=%q is accepted", p.Name, text)
+			}
+			for _, each := range append(r.Problems, r.Warnings...) {
+				if !utf8.ValidString(each.Parameter) || !utf8.ValidString(each.Path) || !utf8.ValidString(each.Message) {
+					t.Errorf("%q=%q: %q", p.Name, text, each)
+				}
+			}
+		}
+	}
+	if got := NewProblem("a\xff", "b\x80", "%s", "ü\xc3 \x01é").Message; got != `ü\xc3 \x01é` {
+		t.Errorf("escaped: %q", got)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Problem is a refusal or a warning for the user. Its message names the parameter and its value, says what is allowed,
@@ -17,22 +18,35 @@ type Problem struct {
 	Message string `json:"message"`
 }
 
-// NewProblem formats a Problem. Its message is one printable line: unprintable characters in the arguments are escaped.
+// NewProblem formats a Problem. Its message is one printable line: unprintable characters in the arguments are escaped,
+// and so are bytes that are not UTF-8, in the name and the path too.
 func NewProblem(parameter, path, format string, args ...any) Problem {
-	sentence := fmt.Sprintf(format, args...)
-	if strings.ContainsFunc(sentence, unprintable) {
-		var line strings.Builder
-		for _, r := range sentence {
-			if unprintable(r) {
-				escaped := strconv.QuoteRune(r)
-				line.WriteString(escaped[1 : len(escaped)-1])
-				continue
-			}
+	valid := func(rune) bool { return false }
+	return Problem{
+		Parameter: escape(parameter, valid), Path: escape(path, valid), Message: escape(fmt.Sprintf(format, args...), unprintable),
+	}
+}
+
+// escape escapes some characters of a text, and bytes that are not UTF-8, as Go's literals have them.
+func escape(text string, some func(rune) bool) string {
+	if utf8.ValidString(text) && !strings.ContainsFunc(text, some) {
+		return text
+	}
+	var line strings.Builder
+	for text != "" {
+		r, size := utf8.DecodeRuneInString(text)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&line, `\x%02x`, text[0])
+		case some(r):
+			escaped := strconv.QuoteRune(r)
+			line.WriteString(escaped[1 : len(escaped)-1])
+		default:
 			line.WriteRune(r)
 		}
-		sentence = line.String()
+		text = text[size:]
 	}
-	return Problem{Parameter: parameter, Path: path, Message: sentence}
+	return line.String()
 }
 
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }

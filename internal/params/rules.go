@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // leftAlone handles a rack whose parameters have all been deleted. Deleting parameters never turns Karpenter off, so
@@ -41,12 +41,12 @@ func (r *Result) keepOn(in Input) {
 func RackName(rack string, karpenter bool) *Problem {
 	var wrong Problem
 	switch {
-	case !names.ValidRack(rack):
+	case !ownership.ValidRack(rack):
 		wrong = NewProblem("rack", "", "the rack's name is %s; allowed is a-z first, then a-z, 0-9 and dashes, and no dash at the end; "+
 			"use another name", short(rack))
-	case karpenter && len(rack) > names.MaxEnabledRack:
+	case karpenter && len(rack) > ownership.MaxEnabledRack:
 		wrong = NewProblem("rack", "", "the rack's name %s has %d characters, but with %s=true at most %d are allowed, "+
-			"because names of AWS resources are made of it; use a shorter name", short(rack), len(rack), enabled, names.MaxEnabledRack)
+			"because names of AWS resources are made of it; use a shorter name", short(rack), len(rack), enabled, ownership.MaxEnabledRack)
 	default:
 		return nil
 	}
@@ -83,7 +83,7 @@ func (r *Result) cluster(in Input) {
 	name := r.Config.ClusterName
 	if name == "" {
 		name = in.Rack
-		if !names.ValidRack(in.Rack) {
+		if !ownership.ValidRack(in.Rack) {
 			name = "cluster" // rules() refuses the rack's name; the other checks need a valid one
 		}
 	}

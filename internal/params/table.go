@@ -4,7 +4,7 @@ package params
 import (
 	"strings"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // Param describes one setting of a rack.
@@ -31,9 +31,10 @@ type Value struct {
 	// Pattern matches every valid value. SSM checks it at the write. The parser (for a number that is too large) or a
 	// rule between parameters may still refuse a value that matches.
 	Pattern Pattern `json:"pattern"`
-	// Allowed is the pattern in words, Example a valid value.
-	Allowed string `json:"allowed"`
-	Example string `json:"example"`
+	// Allowed is the pattern in words, Example a valid value. Words are the only elements of a value, if there are few.
+	Allowed string   `json:"allowed"`
+	Example string   `json:"example"`
+	Words   []string `json:"-"`
 }
 
 // Pattern is a regular expression (RE2) without anchors. It must match the whole value.
@@ -75,17 +76,18 @@ func ofPool(parameter string) bool {
 
 // Values that several parameters or fields share.
 var (
-	boolValue     = Value{Type: "bool", Pattern: `true|false`, Allowed: "true or false", Example: "true"}
+	boolValue     = Value{Type: "bool", Pattern: `true|false`, Allowed: "true or false", Example: "true", Words: []string{"true", "false"}}
 	positiveValue = Value{Type: "integer", Pattern: `[1-9][0-9]{0,9}`, Allowed: "an integer from 1 to 2147483647", Example: "200"}
 	countValue    = Value{Type: "integer", Pattern: `0|[1-9][0-9]{0,9}`, Allowed: "an integer from 0 to 2147483647", Example: "100"}
 	familiesValue = Value{Type: "list", Pattern: patternList, Allowed: "instance families (a-z, 0-9) with commas", Example: "c6i,m6i"}
 	sizesValue    = Value{Type: "list", Pattern: patternList, Allowed: "instance sizes (a-z, 0-9) with commas", Example: "large,xlarge"}
 	archValue     = Value{
 		Type: "list", Pattern: `(amd64|arm64)(,(amd64|arm64))*`, Allowed: "amd64, arm64, or both with a comma", Example: "amd64,arm64",
+		Words: []string{"amd64", "arm64"},
 	}
 	capacityValue = Value{
 		Type: "list", Pattern: `(on-demand|spot)(,(on-demand|spot))*`, Allowed: "on-demand, spot, or both with a comma",
-		Example: "on-demand,spot",
+		Example: "on-demand,spot", Words: []string{"on-demand", "spot"},
 	}
 	delayValue  = Value{Type: "duration", Pattern: `[0-9]+[smh]`, Allowed: "digits and one of s, m, h", Example: "5m"}
 	expiryValue = Value{
@@ -94,8 +96,11 @@ var (
 	budgetValue = Value{
 		Type: "text", Pattern: `[0-9]+%?`, Allowed: "a number of nodes, or a percentage from 0% to 100%", Example: "10%",
 	}
-	volumeTypeValue = Value{Type: "text", Pattern: `gp2|gp3|io1|io2`, Allowed: "gp2, gp3, io1 or io2", Example: "gp3"}
-	typesValue      = Value{
+	volumeTypeValue = Value{
+		Type: "text", Pattern: `gp2|gp3|io1|io2`, Allowed: "gp2, gp3, io1 or io2", Example: "gp3",
+		Words: []string{"gp3", "gp2", "io1", "io2"},
+	}
+	typesValue = Value{
 		Type: "list", Pattern: `[a-z0-9-]+\.[a-z0-9-]+(,[a-z0-9-]+\.[a-z0-9-]+)*`, Allowed: "EC2 instance types with commas",
 		Example: "m6i.large",
 	}
@@ -232,7 +237,7 @@ var Table = []Param{
 	{
 		Name: "karpenter_build_node_labels", Section: SectionBuild, Absent: "none", Value: labelsValue,
 		Description: "Labels of build nodes, beside convox-build=true and convox.io/nodepool=build.",
-		set:         labels(func(c *Config) *map[string]string { return &c.Build.Labels }, names.LabelBuild),
+		set:         labels(func(c *Config) *map[string]string { return &c.Build.Labels }, ownership.LabelBuild),
 	},
 	{
 		Name: "karpenter_capacity_types", Section: SectionWorkload, Default: "on-demand", Value: capacityValue,
@@ -291,8 +296,10 @@ var Table = []Param{
 	},
 	{
 		Name: "karpenter_instance_families", Section: SectionWorkload, Absent: "all families", Value: familiesValue,
-		Description: "EC2 instance families of workload nodes.",
-		set:         list(func(c *Config) *[]string { return &c.Workload.Families }),
+		Description: "EC2 instance families of workload nodes. Without it, Karpenter may also launch burstable types (t3, t4g) and old ones " +
+			"(m1, a1): to exclude them, name families, or write karpenter.k8s.aws/instance-category and karpenter.k8s.aws/instance-generation " +
+			"into karpenter_config's requirements.",
+		set: list(func(c *Config) *[]string { return &c.Workload.Families }),
 	},
 	{
 		Name: "karpenter_instance_sizes", Section: SectionWorkload, Absent: "all sizes", Value: sizesValue,
@@ -331,7 +338,7 @@ var Table = []Param{
 	},
 	{
 		Name: "node_disk", Section: SectionRack, Default: "20", Value: positiveValue,
-		Description: "Disk of a node in GiB, where karpenter_node_disk is 0.",
+		Description: "Disk of a node in GiB, where karpenter_node_disk is 0. The AMIs of AL2023 need 20.",
 		set:         integer(1, maxInt, func(c *Config) *int { return &c.NodeDisk }),
 	},
 	{

@@ -122,7 +122,7 @@ func FuzzParse(f *testing.F) {
 		r := Parse(Input{Rack: "demo", Params: map[string]string{name: value}})
 		p, known := Lookup(name)
 		if !known {
-			if len(r.Problems) != 1 || r.Problems[0].Parameter != name {
+			if len(r.Problems) != 1 || r.Problems[0].Parameter != NewProblem(name, "", "").Parameter {
 				t.Fatalf("the unknown name %q: %v", name, r.Problems)
 			}
 			return

@@ -12,7 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // Each of these functions returns the setter for one kind of value. A setter reads a text that matches the value's
@@ -130,7 +130,7 @@ func pairs(value string) ([][2]string, error) {
 }
 
 // reservedLabels are the labels that Sawhorse sets on nodes or selects them by.
-var reservedLabels = []string{names.LabelNodePool, names.LabelSystemNode}
+var reservedLabels = []string{ownership.LabelNodePool, ownership.LabelSystemNode}
 
 func labels[T any](field func(*T) *map[string]string, reserved ...string) func(*T, string) error {
 	reserved = append(slices.Clone(reservedLabels), reserved...)
@@ -211,7 +211,7 @@ const maxTags = 40
 
 // reservedTags and reservedTagPrefixes are used by AWS, Kubernetes, Karpenter and Sawhorse.
 var (
-	reservedTags        = []string{names.TagName, names.TagRackOfNode, "eks:eks-cluster-name"}
+	reservedTags        = []string{ownership.TagName, ownership.TagRackOfNode, "eks:eks-cluster-name"}
 	reservedTagPrefixes = []string{"aws:", "karpenter.sh/", "karpenter.k8s.aws/", "kubernetes.io/", "sawhorse.dev/"}
 )
 

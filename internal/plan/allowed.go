@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // Parameters that the deployment restricts.
@@ -29,7 +29,7 @@ func (b *builder) imageRepository() {
 		beginning, several := strings.CutSuffix(allowed, "*")
 		return image == allowed || several && strings.HasPrefix(image, beginning)
 	}
-	if image == "" || image == names.ControllerImage || slices.ContainsFunc(others, taken) || len(others) == 0 && b.ownECR(image) {
+	if image == "" || image == ownership.ControllerImage || slices.ContainsFunc(others, taken) || len(others) == 0 && b.ownECR(image) {
 		return
 	}
 	allowed := "the account's own ECR"
@@ -38,7 +38,7 @@ func (b *builder) imageRepository() {
 	}
 	b.disallowed(imageRepository, b.inForce(imageRepository, image),
 		"karpenter_image_repository is %s, and what is in it would run with the rights of Karpenter's controller; allowed are %s and %s; "+
-			"write one of these, or have it added to the stack's context value imageRepositories", image, names.ControllerImage, allowed)
+			"write one of these, or have it added to the stack's context value imageRepositories", image, ownership.ControllerImage, allowed)
 }
 
 // ecr matches a repository in a private ECR registry. It captures the account, and the domain suffix used in China. The
@@ -58,13 +58,13 @@ func (b *builder) ownECR(image string) bool {
 // systemDeployments keeps the writers of parameters from moving Deployments that do not belong to the rack: changing
 // the placement of a Deployment rolls it out again.
 func (b *builder) systemDeployments() {
-	namespaces := append([]string{names.Namespace}, b.facts.Deployment.SystemNamespaces...)
+	namespaces := append([]string{ownership.Namespace}, b.facts.Deployment.SystemNamespaces...)
 	var before, now []string
 	for _, deployment := range b.config.SystemDeployments {
 		namespace, _, _ := strings.Cut(deployment, "/")
 		own := slices.Contains(namespaces, namespace) || strings.HasPrefix(namespace, b.config.Rack+"-")
 		switch inForce := b.inForce(systemDeployments, deployment); {
-		case deployment == names.Namespace+"/"+names.ReleaseController && !inForce:
+		case deployment == ownership.Namespace+"/"+ownership.ReleaseController && !inForce:
 			b.problem(systemDeployments,
 				"system_deployments has %s, Karpenter's own Deployment, which stands on system nodes as it is; take it out", deployment)
 		case own:

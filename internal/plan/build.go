@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
@@ -15,15 +15,22 @@ import (
 // from package nodes, which is separate because Karpenter's types are a large dependency. If there are Problems, the
 // Plan must not be used.
 func Build(config params.Config, facts Facts, objects []Object) Outcome {
-	b := &builder{config: config, facts: facts}
+	return build(config, facts, objects, current)
+}
+
+// build makes the plan with a version of Karpenter.
+func build(config params.Config, facts Facts, objects []Object, version karpenter) Outcome {
+	b := &builder{config: config, facts: facts, karpenter: version}
 	b.plan = Plan{Format: Format, Rack: config.Rack, Goal: b.goal()}
 	if b.cluster(); b.plan.Cluster.Gone {
+		b.queue()
 		b.infrastructure()
 		b.plan.Steps = b.steps()
 	} else if len(b.problems) == 0 && b.plan.Goal != GoalNone && b.facts.Cluster != nil {
 		b.access()
 		b.network()
 		b.nodegroups()
+		b.queue()
 		b.infrastructure()
 		b.controller()
 		b.autoscaler()
@@ -37,11 +44,12 @@ func Build(config params.Config, facts Facts, objects []Object) Outcome {
 
 // builder holds the input and the results of one Build.
 type builder struct {
-	config   params.Config
-	facts    Facts
-	plan     Plan
-	problems []params.Problem
-	warnings []params.Problem
+	config    params.Config
+	facts     Facts
+	karpenter karpenter
+	plan      Plan
+	problems  []params.Problem
+	warnings  []params.Problem
 }
 
 func (b *builder) problem(parameter, format string, args ...any) {
@@ -101,8 +109,8 @@ func (b *builder) cluster() {
 	case c == nil:
 		b.problem("cluster_name", "there is no EKS cluster %q in this account and region; create it, or write the name of an existing one", name)
 		return
-	case b.facts.Records.Claim != "" && b.facts.Records.Claim != b.config.Rack:
-		b.problem("cluster_name", "cluster %q belongs to rack %q; a cluster has one rack; write the name of another cluster, or delete this rack's parameters", name, b.facts.Records.Claim)
+	case b.facts.Records.ClusterLock != "" && b.facts.Records.ClusterLock != b.config.Rack:
+		b.problem("cluster_name", "cluster %q belongs to rack %q; a cluster has one rack; write the name of another cluster, or delete this rack's parameters", name, b.facts.Records.ClusterLock)
 	case c.AutoMode:
 		b.problem("cluster_name", "cluster %q runs EKS Auto Mode, which brings its own Karpenter; use a cluster without Auto Mode", name)
 	case c.Status != "ACTIVE" && c.Status != "UPDATING":
@@ -119,7 +127,7 @@ func (b *builder) cluster() {
 // whose access has been migrated already gets a warning and goes on.
 func (b *builder) letIn() {
 	rack, cluster := b.config.Rack, b.facts.Cluster
-	tagged := cluster.Tags[names.TagRack]
+	tagged := cluster.Tags[ownership.TagRack]
 	if !b.facts.Deployment.RequireClusterTag || tagged == rack || b.facts.Offline && cluster.Tags == nil {
 		return
 	}
@@ -129,17 +137,17 @@ func (b *builder) letIn() {
 	if goal := b.facts.Records.Goal; (goal == GoalAccess || goal == GoalKarpenter) && cluster.AuthMode != "CONFIG_MAP" {
 		b.warn("cluster_name", "cluster %q does not carry the tag %s=%s, by which its owner lets the rack in; the rack's access was migrated before and it goes on, "+
 			"but AWS refuses what it would change of the cluster as long as the tag is missing; run `sawhorse register %s --cluster %s`, or, with the owner's rights, `aws eks tag-resource --resource-arn %s --tags %s=%s`",
-			cluster.Name, names.TagRack, rack, rack, cluster.Name, arn, names.TagRack, rack)
+			cluster.Name, ownership.TagRack, rack, rack, cluster.Name, arn, ownership.TagRack, rack)
 		return
 	}
 	b.plan.Cluster = Cluster{} // a full pass must not repair this cluster
 	if tagged != "" {
 		b.problem("cluster_name", "cluster %q carries the tag %s=%s, by which its owner lets rack %s in and no other; let this rack into another cluster with `sawhorse register %s --cluster NAME`, "+
-			"or, with the owner's rights, into this one with `aws eks tag-resource --resource-arn %s --tags %s=%s`", cluster.Name, names.TagRack, tagged, tagged, rack, arn, names.TagRack, rack)
+			"or, with the owner's rights, into this one with `aws eks tag-resource --resource-arn %s --tags %s=%s`", cluster.Name, ownership.TagRack, tagged, tagged, rack, arn, ownership.TagRack, rack)
 		return
 	}
 	b.problem("cluster_name", "cluster %q does not carry the tag %s=%s, by which its owner lets the rack in; run `sawhorse register %s --cluster %s`, "+
-		"or, with the owner's rights, `aws eks tag-resource --resource-arn %s --tags %s=%s`", cluster.Name, names.TagRack, rack, rack, cluster.Name, arn, names.TagRack, rack)
+		"or, with the owner's rights, `aws eks tag-resource --resource-arn %s --tags %s=%s`", cluster.Name, ownership.TagRack, rack, rack, cluster.Name, arn, ownership.TagRack, rack)
 }
 
 // access chooses the authentication mode. EKS cannot go back to an earlier mode, so API stays API.
@@ -171,14 +179,14 @@ func (b *builder) network() {
 			*kind.into = slices.Clone(kind.named)
 		}
 		for _, t := range kind.found {
-			if other := t.Tags[names.TagDiscovery]; other != "" && other != cluster {
+			if other := t.Tags[ownership.TagDiscovery]; other != "" && other != cluster {
 				b.hindrance("karpenter_auth_mode", "%s %s carries the tag %s=%s of another cluster; in a shared VPC only one rack can have Karpenter; give cluster %s subnets and security groups of its own, or remove the tag if cluster %s no longer exists",
-					kind.what, t.ID, names.TagDiscovery, other, cluster, other)
+					kind.what, t.ID, ownership.TagDiscovery, other, cluster, other)
 				continue
 			}
 			*kind.into = append(*kind.into, t.ID)
 			for key := range t.Tags {
-				if kind.what == "security group" && strings.HasPrefix(key, names.TagClusterOwned) {
+				if kind.what == "security group" && strings.HasPrefix(key, ownership.TagClusterOwned) {
 					owned = append(owned, t.ID)
 					break
 				}
@@ -187,7 +195,7 @@ func (b *builder) network() {
 	}
 	if len(owned) > 1 {
 		b.warn("karpenter_auth_mode", "security groups %s all carry a %s… tag, "+
-			"and load balancer controllers want exactly one such group on a node; take the tag off all but one", strings.Join(owned, ", "), names.TagClusterOwned)
+			"and load balancer controllers want exactly one such group on a node; take the tag off all but one", strings.Join(owned, ", "), ownership.TagClusterOwned)
 	}
 	b.missing("subnet_ids", "subnet", b.config.SubnetIDs, b.facts.Subnets)
 	b.missing("security_group_ids", "security group", b.config.SecurityGroupIDs, b.facts.SecurityGroups)
@@ -228,7 +236,7 @@ func (b *builder) version() {
 	if listed, all := Listed(b.facts.Cluster.Version); !listed && b.plan.Goal == GoalKarpenter {
 		b.warn("cluster_name", "cluster %s runs Kubernetes %s; Karpenter %s lists %s, and may not work with others; "+
 			"keep the cluster at one of these versions, or watch Karpenter's log after the upgrade",
-			b.config.ClusterName, b.facts.Cluster.Version, names.KarpenterVersion, all)
+			b.config.ClusterName, b.facts.Cluster.Version, ownership.KarpenterVersion, all)
 	}
 }
 
@@ -238,6 +246,14 @@ func (b *builder) marks() map[string]string {
 	if marks == nil {
 		marks = map[string]string{}
 	}
-	marks[names.TagRack], marks[names.TagCluster] = b.config.Rack, b.plan.Cluster.ARN
+	marks[ownership.TagRack], marks[ownership.TagCluster] = b.config.Rack, b.plan.Cluster.ARN
 	return marks
+}
+
+// pools returns the section with the finished manifests. It is empty if Karpenter is off.
+func pools(config params.Config, objects []Object) NodePools {
+	if !config.Enabled {
+		return NodePools{}
+	}
+	return NodePools{Objects: objects}
 }

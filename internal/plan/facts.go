@@ -34,8 +34,8 @@ type Facts struct {
 	Pools map[string]PoolFacts `json:"pools,omitempty"`
 	// NodeClaims are the cluster's NodeClaims, or nil if they were not looked up.
 	NodeClaims []Object `json:"nodeclaims,omitempty"`
-	// Foreign lists resources that have a name Sawhorse uses but not both ownership tags, in words for a Problem.
-	Foreign []string `json:"foreign,omitempty"`
+	// Unmanaged lists resources that have a name Sawhorse uses but not both ownership tags, in words for a Problem.
+	Unmanaged []string `json:"foreign,omitempty"`
 	// Records has the rack's own records.
 	Records Records `json:"records"`
 	// Deployment has what the deployment of Sawhorse allows racks to do.
@@ -80,8 +80,8 @@ type PoolFacts struct {
 
 // Records holds what Sawhorse recorded about the rack in earlier passes.
 type Records struct {
-	// Claim is the rack that the cluster belongs to, or empty.
-	Claim string `json:"claim,omitempty"`
+	// ClusterLock is the rack that the cluster belongs to, or empty.
+	ClusterLock string `json:"claim,omitempty"`
 	// Goal is the furthest goal of any accepted plan of the rack, and GoalNone for a new rack. GoalKarpenter means that
 	// Karpenter is on or was being turned on.
 	Goal Goal `json:"goal,omitempty"`

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -12,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/plan/nodes"
@@ -29,12 +28,12 @@ func facts() plan.Facts {
 				Account: "123456789012", Region: "eu-central-1", Partition: "aws",
 				OIDCIssuer: "https://oidc.eks.eu-central-1.amazonaws.com/id/ABC", SecurityGroup: "sg-cluster",
 			},
-			Status: "ACTIVE", Version: "1.35", AuthMode: "CONFIG_MAP", Tags: texts{names.TagRack: "demo"},
+			Status: "ACTIVE", Version: "1.35", AuthMode: "CONFIG_MAP", Tags: texts{ownership.TagRack: "demo"},
 		},
 		Deployment: plan.Deployment{RequireClusterTag: true, NodeRoles: []string{"*-node"}},
 		NodeGroups: []plan.NodeGroup{
 			{Name: "build", CapacityType: "ON_DEMAND", InstanceTypes: []string{"m6i.large"},
-				Labels: map[string]string{names.LabelBuild: "true"}, Scaling: plan.Scaling{Max: 3},
+				Labels: map[string]string{ownership.LabelBuild: "true"}, Scaling: plan.Scaling{Max: 3},
 				Taints:    []plan.NodeGroupTaint{{Key: "dedicated", Value: "build", Effect: "NO_SCHEDULE"}},
 				Resources: plan.Resources{AutoScalingGroups: []plan.AutoScalingGroup{{Name: "eks-build"}}}},
 			{Name: "system", CapacityType: "ON_DEMAND", InstanceTypes: []string{"m6i.large"},
@@ -45,7 +44,7 @@ func facts() plan.Facts {
 			{ID: "subnet-a", Zone: "eu-central-1a", Tags: map[string]string{"Name": "a", "kubernetes.io/role/internal-elb": "1"}},
 			{ID: "subnet-b", Zone: "eu-central-1b"},
 		},
-		SecurityGroups: []plan.Tagged{{ID: "sg-cluster", Tags: map[string]string{names.TagClusterOwned + "demo": "owned"}}},
+		SecurityGroups: []plan.Tagged{{ID: "sg-cluster", Tags: map[string]string{ownership.TagClusterOwned + "demo": "owned"}}},
 		PodIdentity:    true,
 		OIDCProvider:   true,
 	}
@@ -53,7 +52,7 @@ func facts() plan.Facts {
 
 func additional(name, effect string) plan.NodeGroup {
 	g := plan.NodeGroup{
-		Name: name, CapacityType: "ON_DEMAND", Labels: map[string]string{names.LabelAdditional: name},
+		Name: name, CapacityType: "ON_DEMAND", Labels: map[string]string{ownership.LabelAdditional: name},
 		Scaling:   plan.Scaling{Min: 1, Max: 5, Desired: 1},
 		Resources: plan.Resources{AutoScalingGroups: []plan.AutoScalingGroup{{Name: "eks-" + name}}},
 	}
@@ -85,7 +84,7 @@ var named = with(on, "system_node_groups", "system", "build_node_groups", "build
 func copied(rack string) plan.NodeGroup {
 	g := facts().NodeGroups[1]
 	g.Name, g.Tags = "system-ondemand", map[string]string{
-		names.TagRack: rack, names.TagCluster: "arn:aws:eks:eu-central-1:123456789012:cluster/demo", names.TagReplaces: "system",
+		ownership.TagRack: rack, ownership.TagCluster: "arn:aws:eks:eu-central-1:123456789012:cluster/demo", ownership.TagReplaces: "system",
 	}
 	return g
 }
@@ -108,12 +107,20 @@ var cases = []struct {
 		"karpenter_instance_families", "m6i,c6i", "karpenter_instance_sizes", "xlarge,large", "karpenter_memory_limit_gb", "800",
 		"karpenter_node_disk", "100", "karpenter_node_expiry", "Never", "karpenter_node_volume_type", "io2"),
 		facts: func(f *plan.Facts) { f.Cluster.AuthMode = "API" }},
+	{name: "enable-private-with-gpus", params: with(on,
+		"nvidia_device_plugin_enable", "true",
+		"karpenter_image_repository", "123456789012.dkr.ecr.eu-central-1.amazonaws.com/karpenter/controller",
+		"isolated_vpc", "true", "high_availability", "false", "node_policy_arns", "arn:aws:iam::123456789012:policy/own"),
+		facts: func(f *plan.Facts) {
+			f.Subnets[0].Owner = "210987654321"
+			f.NodeGroups = append(f.NodeGroups, additional("gpu", "NO_SCHEDULE"))
+		}},
 	{name: "enable-irsa", params: on, facts: func(f *plan.Facts) { f.PodIdentity = false }},
 	{name: "enable-with-dedicated-groups", params: on, facts: func(f *plan.Facts) {
 		f.NodeGroups = append(f.NodeGroups, additional("gpu", "NO_SCHEDULE"), additional("db", "NO_EXECUTE"))
 	}},
 	{name: "turned-off", params: with(on, "karpenter_enabled", "false"), facts: func(f *plan.Facts) {
-		f.Records = plan.Records{Claim: "demo", Goal: plan.GoalKarpenter, WasOn: true, Credentials: "podidentity"}
+		f.Records = plan.Records{ClusterLock: "demo", Goal: plan.GoalKarpenter, WasOn: true, Credentials: "podidentity"}
 		f.PodIdentity, f.OIDCProvider = false, false // no longer looked up
 	}},
 
@@ -127,19 +134,19 @@ var cases = []struct {
 	}, problems: "cluster_name"},
 
 	{name: "no-cluster", params: on, facts: func(f *plan.Facts) { f.Cluster = nil }, problems: "cluster_name"},
-	{name: "claimed", params: on, facts: func(f *plan.Facts) { f.Records.Claim = "other" }, problems: "cluster_name"},
+	{name: "claimed", params: on, facts: func(f *plan.Facts) { f.Records.ClusterLock = "other" }, problems: "cluster_name"},
 	{name: "auto-mode", params: on, facts: func(f *plan.Facts) { f.Cluster.AutoMode = true }, problems: "cluster_name"},
 	{name: "cluster-not-active", params: on, facts: func(f *plan.Facts) { f.Cluster.Status = "CREATING" }, problems: "cluster_name"},
 	{name: "not-let-in", params: on, facts: func(f *plan.Facts) { f.Cluster.Tags, f.Subnets = nil, nil },
 		problems: "karpenter_auth_mode cluster_name"},
-	{name: "let-in-for-another-rack", params: on, facts: func(f *plan.Facts) { f.Cluster.Tags[names.TagRack] = "other" },
+	{name: "let-in-for-another-rack", params: on, facts: func(f *plan.Facts) { f.Cluster.Tags[ownership.TagRack] = "other" },
 		problems: "cluster_name"},
 	{name: "in-before-the-tag", params: on, facts: func(f *plan.Facts) {
-		f.Cluster.Tags, f.Cluster.AuthMode, f.Records = nil, "API_AND_CONFIG_MAP", plan.Records{Claim: "demo", Goal: plan.GoalAccess}
+		f.Cluster.Tags, f.Cluster.AuthMode, f.Records = nil, "API_AND_CONFIG_MAP", plan.Records{ClusterLock: "demo", Goal: plan.GoalAccess}
 	}},
 	{name: "tag-of-another-cluster", params: on, facts: func(f *plan.Facts) {
-		f.Subnets[1].Tags = map[string]string{names.TagDiscovery: "other"}
-		f.SecurityGroups[0].Tags[names.TagDiscovery] = "other"
+		f.Subnets[1].Tags = map[string]string{ownership.TagDiscovery: "other"}
+		f.SecurityGroups[0].Tags[ownership.TagDiscovery] = "other"
 	}, problems: "karpenter_auth_mode karpenter_auth_mode"},
 	{name: "no-subnets", params: on, facts: func(f *plan.Facts) { f.Subnets = nil }, problems: "karpenter_auth_mode"},
 	{name: "no-system-group", params: on, facts: func(f *plan.Facts) { f.NodeGroups = f.NodeGroups[:1] }, problems: "karpenter_enabled"},
@@ -149,7 +156,7 @@ var cases = []struct {
 	{name: "spot-system-group-turned-off", params: with(named, "karpenter_enabled", "false"), facts: func(f *plan.Facts) {
 		f.NodeGroups[1].CapacityType = "SPOT"
 		f.NodeGroups = append(f.NodeGroups, copied("demo"))
-		f.Records = plan.Records{Claim: "demo", Goal: plan.GoalKarpenter, WasOn: true, Credentials: "podidentity"}
+		f.Records = plan.Records{ClusterLock: "demo", Goal: plan.GoalKarpenter, WasOn: true, Credentials: "podidentity"}
 	}},
 	{name: "spot-system-group-name-taken", params: named, facts: func(f *plan.Facts) {
 		f.NodeGroups[1].CapacityType = "SPOT"
@@ -164,10 +171,10 @@ var cases = []struct {
 	{name: "irsa-without-sts", params: on, facts: func(f *plan.Facts) { f.PodIdentity, f.OIDCWithoutSTS = false, true },
 		problems: "karpenter_enabled"},
 	{name: "foreign-names", params: on,
-		facts: func(f *plan.Facts) { f.Foreign = []string{"IAM role demo-karpenter", "SQS queue demo-karpenter"} }, problems: "rack rack"},
+		facts: func(f *plan.Facts) { f.Unmanaged = []string{"IAM role demo-karpenter", "SQS queue demo-karpenter"} }, problems: "rack rack"},
 	{name: "two-owned-groups", params: on, facts: func(f *plan.Facts) {
 		f.SecurityGroups = append(f.SecurityGroups, plan.Tagged{
-			ID: "sg-node", Tags: map[string]string{names.TagClusterOwned + "demo": "owned", names.TagClusterOwned + "x": "owned"},
+			ID: "sg-node", Tags: map[string]string{ownership.TagClusterOwned + "demo": "owned", ownership.TagClusterOwned + "x": "owned"},
 		})
 	}},
 }
@@ -315,13 +322,13 @@ func TestOnlyWhatChangedIsDue(t *testing.T) {
 		{"the cluster's version", on, func(f *plan.Facts) { f.Cluster.Version = "1.36" }, ""},
 		{"access mode migrated meanwhile", on, func(f *plan.Facts) { f.Cluster.AuthMode = "API_AND_CONFIG_MAP" }, ""},
 		{"our own tags and labels", on, func(f *plan.Facts) {
-			f.Subnets[1].Tags = map[string]string{names.TagDiscovery: "demo"}
-			f.NodeGroups[1].Labels[names.LabelSystemNode] = "true"
+			f.Subnets[1].Tags = map[string]string{ownership.TagDiscovery: "demo"}
+			f.NodeGroups[1].Labels[ownership.LabelSystemNode] = "true"
 		}, ""},
 		{"a build node comes", on, func(f *plan.Facts) { f.NodeGroups[0].Scaling.Desired = 1 }, ""},
 		{"another maximum of the build group", on, func(f *plan.Facts) { f.NodeGroups[0].Scaling.Max = 5 }, "autoscaler"},
 		{"claimed, credentials chosen", on, func(f *plan.Facts) {
-			f.Records = plan.Records{Claim: "demo", Goal: plan.GoalKarpenter, WasOn: true, Credentials: "podidentity"}
+			f.Records = plan.Records{ClusterLock: "demo", Goal: plan.GoalKarpenter, WasOn: true, Credentials: "podidentity"}
 			f.PodIdentity, f.OIDCProvider = false, false
 		}, ""},
 		{"a new system group", on, func(f *plan.Facts) {
@@ -350,7 +357,7 @@ func TestOnlyWhatChangedIsDue(t *testing.T) {
 func TestOffIsNotHeldUp(t *testing.T) {
 	wrong := with(on, "subnet_ids", "subnet-0123456789abcdef0", "build_node_groups", "gone")
 	f := facts()
-	f.Subnets[0].Tags = texts{names.TagDiscovery: "other"}
+	f.Subnets[0].Tags = texts{ownership.TagDiscovery: "other"}
 	f.Records = plan.Records{Goal: plan.GoalKarpenter}
 	for _, c := range []struct {
 		what              string
@@ -385,11 +392,11 @@ func TestEverythingOfKarpenterIsDueWhenItIsTurned(t *testing.T) {
 		for _, s := range c.to.Due(applied) {
 			due[s.Name] = true
 		}
-		want := "infrastructure queue controller/release nodepools autoscaler nodegroups/build nodegroups/pins"
+		want := "infrastructure queue controller/release nodepools autoscaler nodegroups/build nodegroups/placement"
 		if c.to.Goal == plan.GoalAccess {
-			want += " nodegroups/fit nodegroups/room controller/serve"
+			want += " nodegroups/fit nodegroups/capacity controller/serve"
 		} else {
-			want += " access/vacant"
+			want += " access/conflicts"
 		}
 		for name := range strings.FieldsSeq(want) {
 			if !due[name] {
@@ -428,8 +435,8 @@ func TestBuildGroupsStayWithoutAPoolForBuilds(t *testing.T) {
 		f.Records.Emptied = c.emptied
 		got := build(t, c.params, f)
 		var targets, warnings []string
-		for _, g := range got.Plan.Autoscaler.Groups {
-			targets = append(targets, fmt.Sprintf("%d:%d:%s", g.Min, g.Max, g.ASG))
+		for _, arg := range got.Plan.Autoscaler.Args {
+			targets = append(targets, strings.TrimPrefix(arg, "--nodes="))
 		}
 		for _, w := range got.Warnings {
 			warnings = append(warnings, w.Parameter+": "+w.Message)

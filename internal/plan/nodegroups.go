@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
@@ -23,13 +23,13 @@ const (
 // taints reserve it for special work, as in clusters that Convox did not make. Otherwise it is a system group. The copy
 // of a group counts under that group's name.
 func RoleOf(config params.Config, g NodeGroup) GroupRole {
-	_, additional := g.Labels[names.LabelAdditional]
+	_, additional := g.Labels[ownership.LabelAdditional]
 	switch {
 	case slices.Contains(config.SystemNodeGroups, g.Name), slices.Contains(config.SystemNodeGroups, g.replaces(config)):
 		return RoleSystem
 	case slices.Contains(config.BuildNodeGroups, g.Name):
 		return RoleBuild
-	case len(config.BuildNodeGroups) == 0 && g.Labels[names.LabelBuild] == "true":
+	case len(config.BuildNodeGroups) == 0 && g.Labels[ownership.LabelBuild] == "true":
 		return RoleBuild
 	case additional || len(config.SystemNodeGroups) > 0 || g.reserved():
 		return RoleAdditional
@@ -46,7 +46,7 @@ func (g NodeGroup) reserved() bool { return slices.ContainsFunc(g.Taints, NodeGr
 
 // reserves reports whether the taint also keeps system pods away. Karpenter's controller, for example, does not
 // tolerate it.
-func (t NodeGroupTaint) reserves() bool { return t.keepsAway() && t.Key != names.TaintSystem }
+func (t NodeGroupTaint) reserves() bool { return t.keepsAway() && t.Key != ownership.TaintSystem }
 
 // ClosedToController returns the system groups and their taints if all of them have a taint that Karpenter's controller
 // does not tolerate, so that a restarted controller has no node to run on. Otherwise it returns nil.
@@ -123,11 +123,11 @@ func (b *builder) nodegroups() {
 		b.warn("system_node_groups", "every system node group has a taint that Karpenter's controller does not tolerate: %s; "+
 			"a controller that is restarted stays Pending, and no node is launched any more; take the taint off one of them, "+
 			"use the key %s, which the controller tolerates, or name a group without taints in system_node_groups too",
-			strings.Join(closed, ", "), names.TaintSystem)
+			strings.Join(closed, ", "), ownership.TaintSystem)
 	}
 	var shared []string
 	for _, g := range b.facts.OfRole(b.config, RoleAdditional) {
-		if _, itself := g.Labels[names.LabelAdditional]; !g.Dedicated() && (certain || itself) {
+		if _, itself := g.Labels[ownership.LabelAdditional]; !g.Dedicated() && (certain || itself) {
 			shared = append(shared, g.Name)
 		}
 	}
@@ -223,68 +223,4 @@ func (b *builder) named() (certain bool) {
 		}
 	}
 	return certain
-}
-
-// autoscaler plans the state of Cluster Autoscaler: off, scaling the remaining groups, or as in the baseline.
-func (b *builder) autoscaler() {
-	b.plan.Autoscaler.Deployment = b.config.Autoscaler
-	b.plan.Autoscaler.FallbackArgs = []string{
-		"--node-group-auto-discovery=asg:tag=k8s.io/cluster-autoscaler/enabled,k8s.io/cluster-autoscaler/" + b.config.ClusterName,
-		"--balance-similar-node-groups",
-	}
-	if b.config.Enabled {
-		b.plan.Autoscaler.Managed = b.facts.scalingGroups()
-	}
-	scaled := b.scaled()
-	switch {
-	case !b.config.Enabled:
-		b.plan.Autoscaler.State = AutoscalerBaseline
-	case len(scaled) == 0:
-		b.plan.Autoscaler.State = AutoscalerOff
-	default:
-		b.plan.Autoscaler.State = AutoscalerGroups
-		for _, g := range scaled {
-			for _, asg := range g.Resources.AutoScalingGroups {
-				b.plan.Autoscaler.Groups = append(b.plan.Autoscaler.Groups, AutoscaledGroup{
-					Min: g.Scaling.Min, Max: g.Scaling.Max, ASG: asg.Name,
-				})
-			}
-		}
-	}
-}
-
-// scalingGroups returns the sorted names of the Auto Scaling groups of all managed node groups.
-func (f Facts) scalingGroups() []string {
-	var all []string
-	for _, g := range f.NodeGroups {
-		for _, asg := range g.Resources.AutoScalingGroups {
-			all = append(all, asg.Name)
-		}
-	}
-	slices.Sort(all)
-	return all
-}
-
-// scaled returns the groups that Cluster Autoscaler keeps scaling beside Karpenter: the additional ones, and build
-// groups that no pool replaces, with the size that they return to.
-func (b *builder) scaled() []NodeGroup {
-	groups := b.facts.OfRole(b.config, RoleAdditional)
-	if b.plan.Nodegroups.BuildEmpty {
-		return groups
-	}
-	for _, g := range b.facts.OfRole(b.config, RoleBuild) {
-		if before, emptied := b.facts.Records.Emptied[g.Name]; emptied {
-			g.Scaling = b.plan.Nodegroups.Back(before, g.Scaling)
-		}
-		groups = append(groups, g)
-	}
-	return groups
-}
-
-// pools returns the section with the finished manifests. It is empty if Karpenter is off.
-func pools(config params.Config, objects []Object) NodePools {
-	if !config.Enabled {
-		return NodePools{}
-	}
-	return NodePools{Objects: objects}
 }

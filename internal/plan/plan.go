@@ -9,11 +9,12 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// Format is the version of the Plan's JSON. A step refuses a plan of another version; the next pass makes a new one.
-const Format = 1
+// Format is the version of the Plan's JSON. Read converts plans of earlier versions. A step refuses a plan of a later
+// version; the next pass makes a new one.
+const Format = 2
 
-// Plan describes what should exist for one rack, section by section, and the steps that get there. It is plain data
-// that marshals to JSON.
+// Plan describes what should exist for one rack, section by section, and the steps that get there. It has every
+// document that the steps apply, so that a step only compares and writes. It is plain data that marshals to JSON.
 type Plan struct {
 	Format     int     `json:"format"`
 	Rack       string  `json:"rack"`
@@ -123,28 +124,6 @@ const (
 	GoalKarpenter Goal = "karpenter"
 )
 
-// Step is one unit of a pass: a function is called until the step is done.
-type Step struct {
-	// Name is unique in a plan. It is the function's name, followed by the part if the function has several:
-	// "nodegroups/pins".
-	Name string `json:"name"`
-	// Function is the directory under functions/ that implements the step.
-	Function string `json:"function"`
-	// Part is the text after the slash in Name.
-	Part string `json:"part,omitempty"`
-	// Deadline is the longest time in seconds that the step may take, including waits.
-	Deadline int `json:"deadline"`
-	// Guards names the later step that this one makes safe. This step is due if and only if that one is.
-	Guards string `json:"guards,omitempty"`
-	// Whole keeps a write to the rack from ending the step early.
-	Whole bool `json:"whole,omitempty"`
-	// Why says what the step does, for people.
-	Why string `json:"why"`
-	// Fingerprint is a hash of the part of the plan that the step applies. It is recorded when the step is done.
-	// ChangeStep has none, because it is not part of a plan.
-	Fingerprint string `json:"fingerprint"`
-}
-
 // Cluster identifies the EKS cluster. The API server's endpoint is not in it; clients ask EKS for it.
 type Cluster struct {
 	Name       string `json:"name"`
@@ -189,53 +168,6 @@ type Nodegroups struct {
 	Pinned []string `json:"pinned,omitempty"`
 }
 
-// Infrastructure describes Karpenter's identity: two roles, the controller's credentials and the nodes' access entry.
-type Infrastructure struct {
-	// Present is false if all of it must be removed.
-	Present        bool   `json:"present"`
-	ControllerRole string `json:"controllerRole"`
-	NodeRole       string `json:"nodeRole"`
-	// PodIdentity selects EKS Pod Identity for the controller's credentials. Otherwise the controller uses IRSA with
-	// the cluster's OIDC provider.
-	PodIdentity bool `json:"podIdentity,omitempty"`
-	// NodePolicies are the ARNs of the policies attached to the node role.
-	NodePolicies []string `json:"nodePolicies,omitempty"`
-	// SharedNetworks has the ARNs of the chosen subnets and security groups that another account owns. The controller's
-	// policy allows them by ARN, and those of its own account by tag.
-	SharedNetworks []string `json:"sharedNetworks,omitempty"`
-	// Tags are set on everything that is created. They include the ownership tags.
-	Tags map[string]string `json:"tags"`
-}
-
-// Queue describes the interruption queue and the rule that sends events to it.
-type Queue struct {
-	Present bool              `json:"present"`
-	Name    string            `json:"name"`
-	Rule    string            `json:"rule"`
-	Tags    map[string]string `json:"tags"`
-}
-
-// Controller describes the two Helm releases.
-type Controller struct {
-	// CRDs means that the CRD release is installed. It is never removed again.
-	CRDs bool `json:"crds,omitempty"`
-	// Present means that the controller's release is installed.
-	Present bool   `json:"present"`
-	Version string `json:"version"`
-	// HighAvailability requests two replicas.
-	HighAvailability bool `json:"highAvailability,omitempty"`
-	// Queue is the queue name (not the ARN) for settings.interruptionQueue.
-	Queue string `json:"queue,omitempty"`
-	// ImageRepository replaces the chart's image repository, unless it is empty.
-	ImageRepository string `json:"imageRepository,omitempty"`
-	// IsolatedVPC tells Karpenter that the VPC has no route to the internet.
-	IsolatedVPC bool `json:"isolatedVPC,omitempty"`
-	// DevicePlugin means that the NVIDIA device plugin's DaemonSet is deployed.
-	DevicePlugin bool `json:"devicePlugin,omitempty"`
-	// RoleARN is the annotation of the service account for IRSA. It is empty with Pod Identity.
-	RoleARN string `json:"roleARN,omitempty"`
-}
-
 // NodePools has the finished manifests of the EC2NodeClasses and the NodePools, in this order, each kind sorted by
 // name. If there are none, all of Sawhorse's own are removed.
 type NodePools struct {
@@ -244,39 +176,6 @@ type NodePools struct {
 
 // Object is a decoded Kubernetes object.
 type Object = map[string]any
-
-// Autoscaler describes the desired state of Cluster Autoscaler.
-type Autoscaler struct {
-	State AutoscalerState `json:"state,omitempty"`
-	// Deployment is the namespace/name of its Deployment. If empty, the Deployment is found by its image.
-	Deployment string `json:"deployment,omitempty"`
-	// Groups are the additional and build node groups that it keeps scaling. They are set in state "groups".
-	Groups []AutoscaledGroup `json:"groups,omitempty"`
-	// Managed has the names of the Auto Scaling groups of all managed node groups. The step looks for other groups that
-	// Cluster Autoscaler scaled before, and keeps them as targets.
-	Managed []string `json:"managed,omitempty"`
-	// FallbackArgs are the arguments used if Cluster Autoscaler is turned on again and there is no baseline.
-	FallbackArgs []string `json:"fallbackArgs,omitempty"`
-}
-
-// AutoscalerState is the desired state of Cluster Autoscaler.
-type AutoscalerState string
-
-const (
-	// AutoscalerOff means 0 replicas.
-	AutoscalerOff AutoscalerState = "off"
-	// AutoscalerGroups means 1 replica on system nodes, with explicit --nodes and no auto-discovery.
-	AutoscalerGroups AutoscalerState = "groups"
-	// AutoscalerBaseline means the state that was found before the first change.
-	AutoscalerBaseline AutoscalerState = "baseline"
-)
-
-// AutoscaledGroup is one --nodes=min:max:asg argument.
-type AutoscaledGroup struct {
-	Min int    `json:"min"`
-	Max int    `json:"max"`
-	ASG string `json:"asg"`
-}
 
 // Outcome is the result of Build.
 type Outcome struct {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
@@ -21,26 +21,13 @@ type Replacement struct {
 	Made bool `json:"made,omitempty"`
 }
 
-// The further steps if a group is replaced. The copy is created before any step relies on system nodes, so that the
-// controller starts on nodes that stay. The SPOT group is removed last, after nodepools. When Karpenter is turned off,
-// the copy stays, and a SPOT group that was being drained gets its nodes back before their capacity is needed.
-var (
-	copyGroups = Step{
-		Name: "nodegroups/copy", Deadline: 2400, Guards: "nodegroups/retire", Why: "on-demand copies of SPOT system node groups",
-	}
-	retireGroups = Step{Name: "nodegroups/retire", Deadline: 5400, Why: "SPOT system node groups drained and deleted"}
-	keepGroups   = Step{
-		Name: "nodegroups/keep", Deadline: 300, Guards: "nodepools", Why: "SPOT system node groups that have not been replaced yet stay",
-	}
-)
-
 // replaces returns the group that Sawhorse made this one a copy of for the rack, by the ownership tags. It returns ""
 // for any other group.
 func (g NodeGroup) replaces(config params.Config) string {
-	if g.Tags[names.TagRack] != config.Rack || !strings.HasSuffix(g.Tags[names.TagCluster], ":cluster/"+config.ClusterName) {
+	if g.Tags[ownership.TagRack] != config.Rack || !strings.HasSuffix(g.Tags[ownership.TagCluster], ":cluster/"+config.ClusterName) {
 		return ""
 	}
-	return g.Tags[names.TagReplaces]
+	return g.Tags[ownership.TagReplaces]
 }
 
 // replaced plans the replacement of SPOT system groups. A group named in system_node_groups is replaced by a copy. A
@@ -71,8 +58,8 @@ func (b *builder) replaced(system []NodeGroup, certain bool) {
 
 // replace plans the copy of one group.
 func (b *builder) replace(g NodeGroup) {
-	r := Replacement{Group: g.Name, Copy: names.NodeGroupCopy(g.Name), Tags: b.marks()}
-	r.Tags[names.TagReplaces] = g.Name
+	r := Replacement{Group: g.Name, Copy: ownership.NodeGroupCopy(g.Name), Tags: b.marks()}
+	r.Tags[ownership.TagReplaces] = g.Name
 	taken := slices.Contains(groupNames(b.facts.Present()), r.Copy)
 	r.Made = b.copied(g)
 	b.plan.Nodegroups.Replaced = append(b.plan.Nodegroups.Replaced, r)
@@ -104,7 +91,7 @@ func (b *builder) replace(g NodeGroup) {
 // copied reports whether the on-demand copy of a group exists.
 func (b *builder) copied(g NodeGroup) bool {
 	return slices.ContainsFunc(b.facts.Present(), func(other NodeGroup) bool {
-		return other.Name == names.NodeGroupCopy(g.Name) && other.replaces(b.config) == g.Name
+		return other.Name == ownership.NodeGroupCopy(g.Name) && other.replaces(b.config) == g.Name
 	})
 }
 
@@ -127,16 +114,4 @@ func afterwards(n Nodegroups) []string {
 		slices.Sort(groups) // the order in which EKS lists them
 	}
 	return groups
-}
-
-// around adds the steps of the replacement to the steps.
-func (b *builder) around(steps []Step) []Step {
-	switch {
-	case len(b.plan.Nodegroups.Replaced) == 0:
-		return steps
-	case b.plan.Goal == GoalKarpenter:
-		return slices.Concat([]Step{copyGroups}, steps, []Step{retireGroups})
-	default:
-		return slices.Concat([]Step{keepGroups}, steps)
-	}
 }

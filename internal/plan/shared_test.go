@@ -1,10 +1,10 @@
 package plan_test
 
 import (
-	"slices"
+	"strings"
 	"testing"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
@@ -12,14 +12,20 @@ import (
 func TestNetworksOfOtherAccountsAreNamed(t *testing.T) {
 	f := facts()
 	f.Subnets[0].Owner, f.Subnets[1].Owner, f.SecurityGroups[0].Owner = "210987654321", "123456789012", "210987654321"
-	foreign := plan.Tagged{ID: "subnet-of-another", Owner: "210987654321", Tags: map[string]string{names.TagDiscovery: "other"}}
+	foreign := plan.Tagged{ID: "subnet-of-another", Owner: "210987654321", Tags: map[string]string{ownership.TagDiscovery: "other"}}
 	f.Subnets = append(f.Subnets, foreign) // a rack with Karpenter on continues without it
 	got := build(t, on, f)
 	want := []string{
 		"arn:aws:ec2:eu-central-1:210987654321:security-group/" + f.SecurityGroups[0].ID,
 		"arn:aws:ec2:eu-central-1:210987654321:subnet/" + f.Subnets[0].ID,
 	}
-	if !slices.Equal(got.Plan.Infrastructure.SharedNetworks, want) {
-		t.Errorf("named %v, want %v", got.Plan.Infrastructure.SharedNetworks, want)
+	statement := "shared-networks AllowSharedNetworkAccessActions\n  may ec2:CreateFleet\n  may ec2:RunInstances\n  on " +
+		strings.Join(want, "\n  on ")
+	document := got.Plan.Infrastructure.Controller.Policies["shared-networks"]
+	if said := strings.Join(statements(t, "shared-networks", document), "\n"); said != statement {
+		t.Errorf("got\n%s\nwant\n%s", said, statement)
+	}
+	if document := outcome(t, "enable").Plan.Infrastructure.Controller.Policies["shared-networks"]; document != nil {
+		t.Errorf("without shared networks: %v", document)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
@@ -45,10 +45,10 @@ func TestGroupsThatCountAsAbsent(t *testing.T) {
 		f = facts()
 		f.NodeGroups = append(f.NodeGroups, additional("web", ""))
 		f.NodeGroups[2].Status = status
-		scaled := func(g plan.AutoscaledGroup) bool { return g.ASG == "eks-web" }
-		if got := build(t, on, f); len(got.Problems) > 0 || slices.ContainsFunc(got.Plan.Autoscaler.Groups, scaled) {
+		scaled := func(arg string) bool { return strings.HasSuffix(arg, ":eks-web") }
+		if got := build(t, on, f); len(got.Problems) > 0 || slices.ContainsFunc(got.Plan.Autoscaler.Args, scaled) {
 			t.Errorf("an additional group without taints that is %s: %v, Cluster Autoscaler has %v", status, got.Problems,
-				got.Plan.Autoscaler.Groups)
+				got.Plan.Autoscaler.Args)
 		}
 	}
 }
@@ -109,7 +109,7 @@ func TestASPOTGroupThatIsDeleted(t *testing.T) {
 	f.NodeGroups = append(f.NodeGroups, copied("demo"))
 	got := build(t, named, f)
 	if len(got.Plan.Nodegroups.Replaced) != 1 || len(got.Problems) > 0 ||
-		!slices.Equal(got.Plan.Nodegroups.System, []string{names.NodeGroupCopy("system")}) {
+		!slices.Equal(got.Plan.Nodegroups.System, []string{ownership.NodeGroupCopy("system")}) {
 		t.Errorf("with its copy: %+v, problems %v", got.Plan.Nodegroups, got.Problems)
 	}
 }

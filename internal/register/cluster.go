@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 	"github.com/aws/smithy-go"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
@@ -76,19 +76,19 @@ func (r *Register) look(ctx context.Context, rack, name string) (cluster, error)
 	case err != nil:
 		return found, fmt.Errorf("cluster %s: describe: %w", name, err)
 	}
-	found.arn, found.in = aws.ToString(out.Cluster.Arn), out.Cluster.Tags[names.TagRack]
+	found.arn, found.in = aws.ToString(out.Cluster.Arn), out.Cluster.Tags[ownership.TagRack]
 	if found.in != "" && found.in != rack {
 		return found, fmt.Errorf("cluster %s carries the tag %s=%s, by which its owner lets rack %s in and no other; "+
 			"nothing was written; name another cluster with --cluster, "+
 			"or, with the owner's rights, write `aws eks tag-resource --resource-arn %s --tags %s=%s`, and run register again", name,
-			names.TagRack, found.in, found.in, found.arn, names.TagRack, rack)
+			ownership.TagRack, found.in, found.in, found.arn, ownership.TagRack, rack)
 	}
 	return found, nil
 }
 
 // letIn sets the tag. If these credentials cannot do that, left says what someone else must do.
 func (r *Register) letIn(ctx context.Context, rack string, c cluster) (left string, err error) {
-	tag := names.TagRack + "=" + rack
+	tag := ownership.TagRack + "=" + rack
 	if c.unseen != "" {
 		return fmt.Sprintf("whether cluster %s lets rack %s in is not known: %s; unless it carries the tag %s already, "+
 			"whoever may tag it (eks:TagResource) must write "+
@@ -99,7 +99,7 @@ func (r *Register) letIn(ctx context.Context, rack string, c cluster) (left stri
 		r.Tell("cluster "+c.name, "carries the tag "+tag)
 		return "", nil
 	}
-	_, err = r.EKS.TagResource(ctx, &eks.TagResourceInput{ResourceArn: &c.arn, Tags: map[string]string{names.TagRack: rack}})
+	_, err = r.EKS.TagResource(ctx, &eks.TagResourceInput{ResourceArn: &c.arn, Tags: map[string]string{ownership.TagRack: rack}})
 	if denied(err) {
 		return fmt.Sprintf("cluster %s does not let rack %s in yet, and these credentials may not tag it; "+
 			"whoever may (eks:TagResource) must write "+

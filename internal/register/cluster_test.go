@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 	"github.com/aws/smithy-go"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
@@ -58,7 +58,7 @@ func (c deniedClusters) TagResource(context.Context, *eks.TagResourceInput, ...f
 // rack's name. If these credentials cannot do that, register prints the command, and registers the parameters
 // nevertheless.
 func TestLetsTheRackIn(t *testing.T) {
-	const in = names.TagRack
+	const in = ownership.TagRack
 	here := func(tags map[string]string) clusters {
 		return clusters{"demo": {"team": "a"}, "prod": tags, "east": {}}
 	}
@@ -94,7 +94,7 @@ func TestLetsTheRackIn(t *testing.T) {
 			if c.param != "" {
 				s.add(user("/sawhorse/racks/demo/params/cluster_name", c.param))
 			}
-			r := Register{SSM: s, EKS: c.eks, Paths: names.Paths{Prefix: "/sawhorse"}, Tell: func(string, string) {}}
+			r := Register{SSM: s, EKS: c.eks, Paths: ownership.Paths{Prefix: "/sawhorse"}, Tell: func(string, string) {}}
 			left, err := r.Run(t.Context(), "demo", Wanted{Cluster: c.cluster})
 			if (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) || !strings.Contains(left, c.left) ||
 				(left == "") != (c.left == "") {
@@ -125,7 +125,7 @@ func TestAClusterNameThatIsSecret(t *testing.T) {
 	secret := user("/sawhorse/racks/demo/params/cluster_name", "AQICAHg")
 	secret.Type = types.ParameterTypeSecureString
 	s.add(secret)
-	r := Register{SSM: s, EKS: all, Paths: names.Paths{Prefix: "/sawhorse"}, Tell: func(string, string) {}}
+	r := Register{SSM: s, EKS: all, Paths: ownership.Paths{Prefix: "/sawhorse"}, Tell: func(string, string) {}}
 	if _, err := r.Run(t.Context(), "demo", Wanted{}); err == nil || !strings.Contains(err.Error(), "is a SecureString") ||
 		s.writes+len(all["demo"]) > 0 {
 		t.Errorf("%v, %d writes, %v", err, s.writes, all)

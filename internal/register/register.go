@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
@@ -30,7 +30,7 @@ type SSM interface {
 type Register struct {
 	SSM      SSM
 	EKS      EKS
-	Paths    names.Paths
+	Paths    ownership.Paths
 	Interval time.Duration
 	// Tell is called with the name of each parameter and of the cluster, and what was done: created, updated,
 	// unchanged, or why it was left alone.
@@ -147,7 +147,7 @@ func (r *Register) create(ctx context.Context, rack string, p params.Param, valu
 		return "", fmt.Errorf("parameter %s: create: Parameter Store holds %d standard parameters in an account and region, "+
 			"and there are as many; "+
 			"delete those that nobody needs: of a rack's, the ones that say %s only keep a pattern, and a value may be written without one",
-			p.Name, names.MostParameters, params.Unset)
+			p.Name, ownership.MostParameters, params.Unset)
 	}
 	if err != nil {
 		return "", fmt.Errorf("parameter %s: create: %w", p.Name, err)

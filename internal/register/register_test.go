@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
@@ -82,7 +82,7 @@ func user(name, value string) *ssm.PutParameterInput {
 func run(t *testing.T, s *store) map[string]string {
 	t.Helper()
 	told := map[string]string{}
-	r := Register{SSM: s, EKS: clusters{}, Paths: names.Paths{Prefix: "/sawhorse"}, Tell: func(name, action string) { told[name] = action }}
+	r := Register{SSM: s, EKS: clusters{}, Paths: ownership.Paths{Prefix: "/sawhorse"}, Tell: func(name, action string) { told[name] = action }}
 	if _, err := r.Run(t.Context(), "demo", Wanted{All: true, Cluster: "prod"}); err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestARackNameThatPassesRefuse(t *testing.T) {
 	long := func(n int) string { return strings.Repeat("a", n) }
 	for name, good := range map[string]bool{long(26): true, long(27): false, long(34): false, "Demo": false} {
 		s, all := &store{versions: map[string][]types.ParameterHistory{}}, clusters{"prod": {}}
-		r := Register{SSM: s, EKS: all, Paths: names.Paths{Prefix: "/sawhorse"}, Tell: func(string, string) {}}
+		r := Register{SSM: s, EKS: all, Paths: ownership.Paths{Prefix: "/sawhorse"}, Tell: func(string, string) {}}
 		_, err := r.Run(t.Context(), name, Wanted{Cluster: "prod"})
 		if (err == nil) != good || !good && (s.writes+len(all["prod"]) > 0 || !strings.Contains(err.Error(), "the rack's name")) {
 			t.Errorf("%s: %v, %d writes, tags %v", name, err, s.writes, all["prod"])
@@ -128,7 +128,7 @@ func TestAnotherCluster(t *testing.T) {
 	for value, good := range map[string]bool{"prod": true, "other": false, params.Unset: false} {
 		s := &store{versions: map[string][]types.ParameterHistory{}}
 		s.add(user("/sawhorse/racks/demo/params/cluster_name", value))
-		r := Register{SSM: s, EKS: clusters{}, Paths: names.Paths{Prefix: "/sawhorse"}, Tell: func(string, string) {}}
+		r := Register{SSM: s, EKS: clusters{}, Paths: ownership.Paths{Prefix: "/sawhorse"}, Tell: func(string, string) {}}
 		_, err := r.Run(t.Context(), "demo", Wanted{Cluster: "prod"})
 		if (err == nil) != good || !good && (s.writes > 0 || !strings.Contains(err.Error(), `says "`+value+`", not "prod"`)) {
 			t.Errorf("%s: %v, %d writes", value, err, s.writes)
@@ -154,7 +154,7 @@ func TestRegistersWhatIsNamedOrSet(t *testing.T) {
 		for _, name := range c.there {
 			s.add(user(name, "200"))
 		}
-		r := Register{SSM: s, EKS: clusters{}, Paths: names.Paths{Prefix: "/sawhorse"}, Tell: func(name, _ string) {
+		r := Register{SSM: s, EKS: clusters{}, Paths: ownership.Paths{Prefix: "/sawhorse"}, Tell: func(name, _ string) {
 			told = append(told, name)
 		}}
 		if _, err := r.Run(t.Context(), "demo", c.wanted); err != nil {
@@ -170,7 +170,7 @@ func TestRegistersWhatIsNamedOrSet(t *testing.T) {
 // If the account has reached its limit of parameters, the error says what to do.
 func TestAFullAccount(t *testing.T) {
 	s := &store{versions: map[string][]types.ParameterHistory{}, full: true}
-	r := Register{SSM: s, EKS: clusters{}, Paths: names.Paths{Prefix: "/sawhorse"}, Tell: func(string, string) {}}
+	r := Register{SSM: s, EKS: clusters{}, Paths: ownership.Paths{Prefix: "/sawhorse"}, Tell: func(string, string) {}}
 	if _, err := r.Run(t.Context(), "demo", Wanted{}); err == nil || !strings.Contains(err.Error(), "10000 standard parameters") {
 		t.Errorf("%v", err)
 	}

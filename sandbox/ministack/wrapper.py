@@ -25,6 +25,7 @@ import restart
 import role_replicas
 import sandbox_api
 import tags
+import unsupported
 import updates
 
 from ministack.app import main
@@ -32,6 +33,6 @@ from ministack.app import main
 if __name__ == "__main__":
     for module in (alarms, authorization, boundaries, conditions, decisions, role_replicas, ec2_gate, expressions, parameters,
                    parameter_replicas, physical_names, queues, images, updates, access, entry_replicas, callers_rights, tags, oidc,
-                   integrations, restart, sandbox_api):
+                   integrations, restart, unsupported, sandbox_api):
         module.install()
     main()

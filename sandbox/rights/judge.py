@@ -19,7 +19,7 @@ from pathlib import Path
 
 from ministack.core.iam_evaluator import EvalContext, ParsedStatement, evaluate
 
-# The permissions that no call in a sandbox can need, by function ("*" means all), with the reason.
+# The permissions that no call in a sandbox can need, by resource ("*" means any), with the reason.
 UNSEEN = {
     "*": {
         "logs:CreateLogStream": "Lambda writes the log, with the function's role",
@@ -27,7 +27,7 @@ UNSEEN = {
         "xray:PutTraceSegments": "X-Ray's daemon beside the function, which the sandbox has not",
         "xray:PutTelemetryRecords": "X-Ray's daemon beside the function, which the sandbox has not",
     },
-    "resync": {
+    "Sawhorse-Undelivered": {
         "sqs:SendMessage": "Lambda sends what failed in the end, with the function's role",
         "sqs:GetQueueAttributes": "comes with CDK's way to grant sending",
         "sqs:GetQueueUrl": "comes with CDK's way to grant sending",
@@ -139,7 +139,7 @@ class Rights:
         where = f"{function}: {', '.join(statement.actions)} on {', '.join(map(plain, statement.resources))}"
         if len(where) > 120:
             where = where[:120] + "…"
-        unseen = {action: unseen_reason(function, action, used) for action in statement.actions}
+        unseen = {action: unseen_reason(statement, action, used) for action in statement.actions}
         parts = {value: self.calls.get((function, i, (field, j))) for field, j, value in parts_of(statement)}
         for part, reason in unseen.items():
             if reason and parts[part]:
@@ -169,7 +169,7 @@ class Rights:
         return table
 
     def _row(self, function, i, action, before, update):
-        if reason := unseen_reason(function, action, set()):
+        if reason := unseen_reason(self.statements[function][i], action, set()):
             return reason
         calls = self.calls.get((function, i, ("actions", self.statements[function][i].actions.index(action))), set())
         if before in map(row, calls):
@@ -186,8 +186,8 @@ def parts_of(statement):
     return [(field, j, value) for field in ("actions", "resources") for j, value in enumerate(getattr(statement, field))]
 
 
-def unseen_reason(function, action, used):
-    for key in (function, "*"):
+def unseen_reason(statement, action, used):
+    for key in [*map(plain, statement.resources), "*"]:
         if action in UNSEEN.get(key, {}):
             used.add((key, action))
             return UNSEEN[key][action]

@@ -19,6 +19,8 @@ const (
 		`"Arn"]}}, "Type": "AWS::Lambda::Function"}}}`
 	racks   = "arn:aws:ssm:us-east-1:000000000000:parameter/sawhorse/racks/"
 	machine = "arn:aws:states:us-east-1:000000000000:stateMachine:Sawhorse-reconcile"
+	queues  = "arn:aws:sqs:us-east-1:000000000000:"
+	lost    = queues + "Sawhorse-Undelivered0A1B2C3D-0123456789ABC" // the dead-letter queue
 )
 
 type statement struct {
@@ -56,7 +58,7 @@ func good() play {
 		template: template,
 		statements: []statement{
 			allow("*", "logs:CreateLogStream", "logs:PutLogEvents"), allow("*", "xray:PutTraceSegments", "xray:PutTelemetryRecords"),
-			allow("*", "sqs:SendMessage", "sqs:GetQueueAttributes", "sqs:GetQueueUrl"),
+			allow(lost, "sqs:SendMessage", "sqs:GetQueueAttributes", "sqs:GetQueueUrl"),
 			allow(racks+"*/status", "ssm:PutParameter", "ssm:DeleteParameter"),
 			{Effect: "Deny", Actions: []string{"ssm:PutParameter"}, Resources: []string{racks + "*/params/*"}},
 			allow(machine, "states:StartExecution"),
@@ -170,8 +172,11 @@ func TestTheJudgeFinds(t *testing.T) {
 			p.statements[5].Conditions = map[string]any{"Null": map[string]any{"aws:RequestTag/a": "false"}}
 		}, "was Allow and is ImplicitDeny when judged again"},
 		{"a right that is known for one that no call can need", func(p *play) {
-			p.calls = append(p.calls, called("Story", "sqs:SendMessage", "arn:aws:sqs:us-east-1:000000000000:q", "Allow", false))
+			p.calls = append(p.calls, called("Story", "sqs:SendMessage", lost, "Allow", false))
 		}, "sqs:SendMessage is listed as one that no call can need"},
+		{"the same right for another queue", func(p *play) {
+			p.statements = append(p.statements, allow(queues+"*", "sqs:GetQueueAttributes"))
+		}, "sqs:GetQueueAttributes on *: no call is refused without this statement"},
 		{"one that nobody has", func(p *play) { p.statements[1].Actions = p.statements[1].Actions[:1] },
 			"xray:PutTelemetryRecords is listed as one that no call can need, and nobody has it"},
 		{"a denying statement that denies nothing", func(p *play) { p.statements[4].Resources = []string{racks + "*/else/*"} },

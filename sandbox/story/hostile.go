@@ -166,9 +166,10 @@ func Forged(t *Teller) {
 	crowd.end(t)
 }
 
-// LyingCluster makes the API server of a rack's cluster send false answers to the functions. Each one ends a pass soon,
-// with a clear error. Meanwhile nothing is deleted or written except the passes' own records, and the passes of another
-// rack continue. Afterwards everything is as before.
+// LyingCluster makes the API server of a rack's cluster send false answers to a function, and to the audit with which a
+// full pass begins. The audit cannot see what is due, so the pass takes every step in the cluster, and soon fails at the
+// one that is lied to, with a clear error. Meanwhile nothing is deleted or written except the passes' own records, and
+// the passes of another rack continue. Afterwards everything is as before.
 func LyingCluster(t *Teller) {
 	const (
 		second = " --name /sawhorse/racks/second/params/paused"
@@ -177,6 +178,8 @@ func LyingCluster(t *Teller) {
 		traces  = "kubectl get nodepools,ec2nodeclasses -o jsonpath='{range .items[*]}{.metadata.name} {.metadata.generation} {end}'"
 		written = `curl -s "$AWS_ENDPOINT_URL/_sandbox/trail?since=`
 		ours    = `" | awk '$2 ~ /^Sawhorse-/ && $3 ~ /^(ec2|eks|iam|sqs)$/ { print $3 ":" $4 }' | sort -u | paste -sd' '`
+		step    = status + ` | python3 -c 'import json,sys; print(json.load(sys.stdin)["failure"]["step"].partition("/")[0])'`
+		lie     = `{"function":%q,"service":"kubernetes","action":%q,"nth":1,"seconds":300,"kind":%q}`
 	)
 	before, began := t.Ask(traces), t.Ask("date -u +%Y-%m-%dT%H:%M:%SZ")
 	t.Type("aws ssm put-parameter --type String --value false" + second)
@@ -185,22 +188,23 @@ func LyingCluster(t *Teller) {
 			fmt.Sprintf(`[ "$(%s)" -ge %d ] 2>/dev/null && echo yes || true`, count, n), "yes", time.Minute)
 	}
 	passes(1)
-	for i, lie := range []struct{ kind, function, action, sentence string }{
+	for i, told := range []struct{ kind, function, action, sentence string }{
 		{"redirect", "autoscaler", "list deployments.apps", "API servers do not redirect"},
 		{"swarm", "nodepools", "", "has more than 200000 values"},
 		{"endless", "autoscaler", "list deployments.apps", "still names a further page"},
 		{"impostor", "autoscaler", "list deployments.apps", "Deployment/*: list: the API server answered with"},
 		{"bomb", "controller", "list secrets", "unpack to more than 32 MiB"},
 	} {
-		t.Chapter("Its API server lies: " + lie.kind)
-		t.Type(faults + fmt.Sprintf(`PUT -d '[{"function":%q,"service":"kubernetes","action":%q,"nth":1,"seconds":300,"kind":%q}]'`,
-			lie.function, lie.action, lie.kind))
+		t.Chapter("Its API server lies: " + told.kind)
+		t.Type(faults + "PUT -d '[" + fmt.Sprintf(lie, "audit", "", told.kind) + "," +
+			fmt.Sprintf(lie, told.function, told.action, told.kind) + "]'")
 		t.Check("request", fullPass, "0")
 		putEvents(t, "sawhorse", "Rack Reconcile Requested", map[string]any{"rack": "second", "full": true})
 		passes(i + 2)
-		t.Until("the status has the sentence", status+` | grep -oF '`+lie.sentence+`' | head -1`, lie.sentence, 2*time.Minute)
+		t.Until("the status has the sentence", status+` | grep -oF '`+told.sentence+`' | head -1`, told.sentence, 2*time.Minute)
 		t.Until("the pass has ended", running, "0", time.Minute)
 		t.Check("status", state, "Failed")
+		t.Check("the step that failed", step, told.function)
 	}
 	t.Type(faults + "DELETE")
 

@@ -5,24 +5,26 @@ import (
 	"time"
 )
 
-// LostRight removes a statement from the role of validate, which every pass needs, and one from the role of
-// a step, which a repair needs. Both passes fail and name the missing permission. Once it is restored, the
-// next event repairs everything.
+// LostRight removes a statement from the role of validate, which begins a pass, one from the role of audit, which begins
+// a full pass, and one from the role of a step, which a repair needs. Each pass fails and names the missing permission.
+// Once it is restored, the next event repairs everything.
 func LostRight(t *Teller) {
-	for _, lost := range []struct{ function, action, first string }{
-		{"validate", "eks:ListNodegroups", "eks:ListNodegroups"}, {"queue", "events:PutRule", "events:DescribeRule"},
+	for _, lost := range []struct{ function, action, first, request string }{
+		{"validate", "eks:ListNodegroups", "eks:ListNodegroups", event},
+		{"audit", "eks:ListNodegroups", "eks:ListNodegroups", fullPass},
+		{"queue", "events:PutRule", "events:DescribeRule", fullPass},
 	} {
 		t.Chapter("A statement less for " + lost.function + ": the one with " + lost.action)
 		back := take(t, lost.function, lost.action)
 		t.Type("aws events disable-rule --name demo-karpenter")
-		t.Check("request", fullPass, "0")
+		t.Check("request", lost.request, "0")
 		t.Until("status", state, "Failed", time.Minute)
 		t.Until("the pass has ended", running, "0", time.Minute)
 		t.Contains("it names the right", status, "is not authorized to perform: "+lost.first)
 		t.Contains("and the remedy", "sawhorse status demo", "A right is missing")
 		t.Check("rule", queueRule, "DISABLED")
 		back()
-		t.Check("request", fullPass, "0")
+		t.Check("request", lost.request, "0")
 		t.Until("the next event: rule", queueRule, "ENABLED", time.Minute)
 		t.Until("the pass has ended", running, "0", time.Minute)
 		t.Check("status", state, "Reconciled")

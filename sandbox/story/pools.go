@@ -41,6 +41,7 @@ func Pools(t *Teller) {
 	t.Until("the user data of the class", "kubectl get ec2nodeclass workload -o jsonpath='{.spec.userData}'", "#!/bin/sh", time.Minute)
 	t.Until("status", state, "Reconciled", time.Minute)
 	t.Contains("the status tells what becomes of the nodes", status, "pool workload is changed: it has no nodes")
+	auditInOrder(t, "The schedule's audit reads the object in S3, too.")
 	t.Type(`aws ssm ` + config + "s3://sawhorse-demo/elsewhere.json")
 	t.Until("status", state, "Rejected", time.Minute)
 	t.Contains("an object elsewhere", status, "not below a prefix that the stack allows")

@@ -39,6 +39,7 @@ func Settings(t *Teller) {
 	t.Check("tag of the nodes", "kubectl get ec2nodeclass workload -o jsonpath='{.spec.tags.team}'", "web")
 	t.Check("policies of the nodes' role", policy, "5")
 	t.Until("controller's replicas", replica, "1 1", time.Minute)
+	auditInOrder(t, "The schedule's audit asks EC2 about that instance type, too.")
 
 	t.Chapter("One subnet less")
 	t.Check("tag of the second subnet", discovery, "demo")

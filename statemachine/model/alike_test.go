@@ -12,8 +12,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/sawhorse-io/sawhorse/internal/rack"
-	"github.com/sawhorse-io/sawhorse/internal/steps/resync"
+	"github.com/sawhorse-io/sawhorse/internal/pass/resync"
+	"github.com/sawhorse-io/sawhorse/internal/store"
 	"github.com/sawhorse-io/sawhorse/statemachine"
 )
 
@@ -95,7 +95,7 @@ func TestTheUpdatesOfTheLeaseAreThoseOfTheStateMachine(t *testing.T) {
 			":me":         "{% $states.context.Execution.Id %}",
 			":generation": "{% $string($generation) %}",
 			":now":        "{% $string($floor($millis() / 1000)) %}",
-			":expires":    fmt.Sprintf("{%% $string($floor($millis() / 1000) + %d) %%}", int(rack.LeaseTime.Seconds())),
+			":expires":    fmt.Sprintf("{%% $string($floor($millis() / 1000) + %d) %%}", int(store.LeaseTime.Seconds())),
 			":ttl":        "{% $string($floor($millis() / 1000) + 3888000) %}",
 			":zero":       "0",
 			":one":        "1",
@@ -119,7 +119,7 @@ func same(t *testing.T, name string, c call, update, condition string) {
 
 // sent is a table that records the last update.
 type sent struct {
-	rack.Table
+	store.Table
 	last *dynamodb.UpdateItemInput
 }
 
@@ -131,7 +131,7 @@ func (s *sent) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, _ ...
 // The updates that package rack sends must be those of the model.
 func TestTheUpdatesOfTheLeaseAreThoseOfTheStore(t *testing.T) {
 	p, table := asBuilt(), &sent{}
-	store := &rack.Store{DB: table, Name: "t"}
+	store := &store.Store{DB: table, Name: "t"}
 	now := time.Unix(1_800_000_000, 0)
 	check := func(name string, c call, err error) {
 		t.Helper()
@@ -157,8 +157,8 @@ func TestTheUpdatesOfTheLeaseAreThoseOfTheStore(t *testing.T) {
 // The model's assumptions about times and numbers.
 func TestTimesFitIntoEachOther(t *testing.T) {
 	d := parse(t)
-	if rack.LeaseTime < 2*rack.CallTime+30*time.Second {
-		t.Errorf("a lease of %s does not outlast a call of %s, a wait of 30 s, and clocks that differ", rack.LeaseTime, rack.CallTime)
+	if store.LeaseTime < 2*store.CallTime+30*time.Second {
+		t.Errorf("a lease of %s does not outlast a call of %s, a wait of 30 s, and clocks that differ", store.LeaseTime, store.CallTime)
 	}
 	if got, want := d.States["Debounce"].Seconds, "{% $max([${DebounceSeconds}, $quiet - $floor($millis() / 1000)]) %}"; got != want {
 		t.Errorf("Debounce waits %s, want %s", got, want)

@@ -3,7 +3,7 @@ package model
 import (
 	"slices"
 
-	"github.com/sawhorse-io/sawhorse/internal/steps/resync"
+	"github.com/sawhorse-io/sawhorse/internal/pass/resync"
 )
 
 // waits are the states in which no function is called.

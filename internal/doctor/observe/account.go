@@ -19,9 +19,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/sawhorse-io/sawhorse/internal/doctor"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/rack"
+	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
 // IAM lists the IAM calls of an observation.
@@ -37,7 +37,7 @@ type IAM interface {
 
 // Parameters lists the Parameter Store calls of an observation.
 type Parameters interface {
-	rack.ParameterReader
+	store.ParameterReader
 	DescribeParameters(context.Context, *ssm.DescribeParametersInput, ...func(*ssm.Options)) (*ssm.DescribeParametersOutput, error)
 }
 
@@ -141,7 +141,7 @@ func (l *looker) rules(ctx context.Context) error {
 		}
 		l.o.Rules += len(out.Rules)
 		for _, r := range out.Rules {
-			l.o.RuleExists = l.o.RuleExists || aws.ToString(r.Name) == names.Rule(l.o.Rack)
+			l.o.RuleExists = l.o.RuleExists || aws.ToString(r.Name) == ownership.Rule(l.o.Rack)
 		}
 		if next = out.NextToken; next == nil {
 			return nil
@@ -169,7 +169,7 @@ func (l *looker) provider(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.o.Provider, l.o.ProviderWithoutSTS = true, !slices.Contains(out.ClientIDList, names.OIDCClient)
+	l.o.Provider, l.o.ProviderWithoutSTS = true, !slices.Contains(out.ClientIDList, ownership.OIDCClient)
 	return nil
 }
 
@@ -202,7 +202,7 @@ func (l *looker) organization(ctx context.Context) error {
 
 // controllerRole returns the ARN of the rack's controller role; empty if there is none yet.
 func (l *looker) controllerRole(ctx context.Context) (string, error) {
-	own, err := l.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(names.ControllerRole(l.o.Rack))})
+	own, err := l.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(ownership.ControllerRole(l.o.Rack))})
 	if errors.As(err, new(*iamtypes.NoSuchEntityException)) {
 		return "", nil
 	}

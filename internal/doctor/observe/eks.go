@@ -11,8 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/doctor"
-	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/observe"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // EKS lists the EKS calls of an observation.
@@ -117,13 +117,13 @@ func (l *looker) addOnVersions(ctx context.Context) error {
 
 func (l *looker) association(ctx context.Context) error {
 	out, err := l.EKS.ListPodIdentityAssociations(ctx, &eks.ListPodIdentityAssociationsInput{
-		ClusterName: &l.o.Cluster.Name, Namespace: aws.String(names.Namespace), ServiceAccount: aws.String(names.ServiceAccount),
+		ClusterName: &l.o.Cluster.Name, Namespace: aws.String(ownership.Namespace), ServiceAccount: aws.String(ownership.ServiceAccount),
 	})
 	if err != nil {
 		return err
 	}
 	l.o.Association = slices.ContainsFunc(out.Associations, func(a types.PodIdentityAssociationSummary) bool {
-		return aws.ToString(a.Namespace) == names.Namespace && aws.ToString(a.ServiceAccount) == names.ServiceAccount
+		return aws.ToString(a.Namespace) == ownership.Namespace && aws.ToString(a.ServiceAccount) == ownership.ServiceAccount
 	})
 	return nil
 }

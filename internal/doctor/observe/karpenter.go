@@ -11,14 +11,14 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/doctor"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // pools reads the rack's NodePools and EC2NodeClasses. Before Karpenter is turned on the cluster has no such kinds, and
 // so no such objects.
 func (l *looker) pools(ctx context.Context, client *k8s.Client) error {
 	for _, kind := range []k8s.Kind{k8s.EC2NodeClass, k8s.NodePool} {
-		if err := client.Each(ctx, kind, "", names.TagRack+"="+l.o.Rack, func(object *unstructured.Unstructured) error {
+		if err := client.Each(ctx, kind, "", ownership.TagRack+"="+l.o.Rack, func(object *unstructured.Unstructured) error {
 			p := doctor.PoolObject{Kind: kind.Name, Name: object.GetName()}
 			if ready, why := k8s.Ready(object); !ready {
 				p.NotReady = why

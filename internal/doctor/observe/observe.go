@@ -13,10 +13,10 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/doctor"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
-	"github.com/sawhorse-io/sawhorse/internal/rack"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
+	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
 // Clients are the clients that an observation calls.
@@ -36,7 +36,7 @@ type Clients struct {
 const patience = 90 * time.Second
 
 // Look observes a rack.
-func Look(ctx context.Context, name string, paths names.Paths, clients Clients) *doctor.Observed {
+func Look(ctx context.Context, name string, paths ownership.Paths, clients Clients) *doctor.Observed {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	l := &looker{Clients: clients, o: &doctor.Observed{Rack: name, Unseen: map[doctor.Source]string{}}}
@@ -120,7 +120,7 @@ func (l *looker) look(source doctor.Source, do func() error) {
 
 // reason returns an error as a finding shows it: the service's own code and message, or the whole chain.
 func (l *looker) reason(err error) string {
-	if errors.As(err, new(*steps.NotReady)) {
+	if errors.As(err, new(*outcome.NotReady)) {
 		const unknown = "the cluster's API server does not know the caller: "
 		if l.o.Cluster.AuthMode == doctor.ConfigMap {
 			return unknown + "the cluster's access mode is CONFIG_MAP, and access entries come with karpenter_auth_mode=true"
@@ -138,8 +138,8 @@ func (l *looker) reason(err error) string {
 	return fmt.Sprintf("%s %s: %v", operation.Service(), operation.Operation(), operation.Unwrap())
 }
 
-func (l *looker) parameters(ctx context.Context, paths names.Paths) error {
-	tree, err := rack.ReadTree(ctx, l.Parameters, paths.Params(l.o.Rack))
+func (l *looker) parameters(ctx context.Context, paths ownership.Paths) error {
+	tree, err := store.ReadTree(ctx, l.Parameters, paths.Params(l.o.Rack))
 	l.o.Params, l.o.Secure = tree.Values, tree.Secure
 	l.o.Config = params.Parse(params.Input{Rack: l.o.Rack, Params: tree.Values, Secure: tree.Secure}).Config
 	return err

@@ -30,7 +30,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/doctor"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8sfake"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
@@ -87,7 +87,7 @@ func observed(t *testing.T, a *account, dial k8s.Connector) *doctor.Observed {
 		Region: "eu-central-1", BaseEndpoint: &server.URL, Credentials: credentials.NewStaticCredentialsProvider("id", "key", ""),
 		RetryMaxAttempts: 1, HTTPClient: server.Client(),
 	}
-	return Look(context.Background(), "prod", names.Paths{Prefix: names.DefaultPrefix}, Clients{
+	return Look(context.Background(), "prod", ownership.Paths{Prefix: ownership.DefaultPrefix}, Clients{
 		Parameters: ssm.NewFromConfig(config), STS: sts.NewFromConfig(config), EKS: eks.NewFromConfig(config),
 		EC2: ec2.NewFromConfig(config),
 		IAM: iam.NewFromConfig(config), KMS: kms.NewFromConfig(config), Quotas: servicequotas.NewFromConfig(config),
@@ -245,7 +245,7 @@ func TestKarpenterObjects(t *testing.T) {
 	ago := func(d time.Duration) string { return time.Now().Add(-d).UTC().Format(time.RFC3339) }
 	put := func(path, apiVersion, kind string, conditions ...any) map[string]any {
 		o := server.Put(path, apiVersion, kind, map[string]any{"status": map[string]any{"conditions": conditions}})
-		o.SetLabels(map[string]string{names.TagRack: "prod"})
+		o.SetLabels(map[string]string{ownership.TagRack: "prod"})
 		return o.Object
 	}
 	condition := func(kind, status, reason string, age time.Duration) map[string]any {

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
@@ -26,7 +26,7 @@ func (c *Cluster) Connector(function string) k8s.Connector {
 			c.t.Fatal(err)
 		}
 	}
-	config := c.As(names.Group(function))
+	config := c.As(ownership.Group(function))
 	connector := func(context.Context, plan.Cluster) (*k8s.Client, error) { return k8s.New(config) }
 	// New rights take effect a moment after they are written.
 	Eventually(c.t, func() bool {

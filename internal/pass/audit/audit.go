@@ -11,14 +11,14 @@ import (
 	"time"
 
 	"github.com/sawhorse-io/sawhorse/events"
-	"github.com/sawhorse-io/sawhorse/internal/rack"
-	"github.com/sawhorse-io/sawhorse/internal/steps/validate"
+	"github.com/sawhorse-io/sawhorse/internal/pass/validate"
+	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
 // Audit audits racks.
 type Audit struct {
 	// Store reads the records.
-	Store *rack.Store
+	Store *store.Store
 	// Look returns what a full pass would do, with the reason for each. The generation is the pass's.
 	Look func(ctx context.Context, rack string, generation int64) (map[string]string, error)
 	// Pass begins an iteration of a full pass.
@@ -59,7 +59,7 @@ func (a *Audit) audit(ctx context.Context, name string) error {
 
 // due returns what a full pass would do. If that cannot be read, a pass is due: it tries again with the state machine's
 // retries, and reports the error.
-func (a *Audit) due(ctx context.Context, name string, lease rack.Lease) map[string]string {
+func (a *Audit) due(ctx context.Context, name string, lease store.Lease) map[string]string {
 	if lease.Requested > lease.Served {
 		return map[string]string{"requests": "no pass has served them"}
 	}

@@ -17,19 +17,19 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/pass/validate"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/rack"
 	"github.com/sawhorse-io/sawhorse/internal/readonly"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
-	"github.com/sawhorse-io/sawhorse/internal/steps/validate"
+	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
 // begin is an audit of the rack demo, what it requests, and its log.
 func begin(due map[string]string, failed error) (*awsfake.Cloud, *Audit, *[]events.ReconcileRequested, *bytes.Buffer) {
 	cloud, log, requested := awsfake.New(), &bytes.Buffer{}, &[]events.ReconcileRequested{}
 	return cloud, &Audit{
-		Store: &rack.Store{DB: cloud.Table, Name: "sawhorse"}, Now: cloud.Now, Log: slog.New(slog.NewJSONHandler(log, nil)),
+		Store: &store.Store{DB: cloud.Table, Name: "sawhorse"}, Now: cloud.Now, Log: slog.New(slog.NewJSONHandler(log, nil)),
 		Look: func(context.Context, string, int64) (map[string]string, error) { return due, failed },
 		Pass: func(context.Context, validate.Event) (validate.Answer, error) {
 			return validate.Answer{Outcome: validate.Planned}, nil
@@ -107,31 +107,31 @@ func TestARequestThatCannotBePutIsAnError(t *testing.T) {
 func TestDue(t *testing.T) {
 	warning := []params.Problem{{Parameter: "rack", Message: "w"}}
 	write := fmt.Errorf("role demo: tag: %w", readonly.ErrWouldWrite)
-	long := []params.Problem{{Parameter: "rack", Message: string(bytes.Repeat([]byte("w"), steps.Longest+1))}}
+	long := []params.Problem{{Parameter: "rack", Message: string(bytes.Repeat([]byte("w"), outcome.Longest+1))}}
 	for what, c := range map[string]struct {
 		step     plan.Step
-		progress steps.Progress
+		progress outcome.Progress
 		err      error
 		warned   []params.Problem
 		want     string
 	}{
-		"in order":                 {plan.Step{Name: "a"}, steps.Progress{}, nil, nil, ""},
-		"it would write":           {plan.Step{Name: "a"}, steps.Progress{}, write, nil, write.Error()},
-		"it would wait":            {plan.Step{Name: "a"}, steps.Progress{Wait: time.Second, Note: "n"}, nil, nil, "it would wait: n"},
-		"it rejects":               {plan.Step{Name: "a"}, steps.Progress{}, steps.Reject("rack", "x"), nil, "rejected: rack: x"},
-		"it cannot read":           {plan.Step{Name: "a"}, steps.Progress{}, errors.New("no right"), nil, "no right"},
-		"it is not finished":       {plan.Step{Name: "a"}, steps.Progress{Unfinished: true}, nil, nil, "it is not finished"},
-		"a new warning":            {plan.Step{Name: "a"}, steps.Progress{Warnings: warning}, nil, nil, "its warnings have changed"},
-		"a warning that ended":     {plan.Step{Name: "a"}, steps.Progress{}, nil, warning, "its warnings have changed"},
-		"the same warning":         {plan.Step{Name: "a"}, steps.Progress{Warnings: warning}, nil, warning, ""},
-		"the same long warning":    {plan.Step{Name: "a"}, steps.Progress{Warnings: long}, nil, shortened(long), ""},
-		"a precheck that prepares": {plan.Step{Name: "a", Guards: "b"}, steps.Progress{}, write, nil, ""},
-		"a precheck that waits":    {plan.Step{Name: "a", Guards: "b"}, steps.Progress{Wait: 1}, nil, nil, ""},
-		"a precheck that rejects":  {plan.Step{Name: "a", Guards: "b"}, steps.Progress{}, steps.Reject("rack", "x"), nil, "rejected: rack: x"},
+		"in order":                 {plan.Step{Name: "a"}, outcome.Progress{}, nil, nil, ""},
+		"it would write":           {plan.Step{Name: "a"}, outcome.Progress{}, write, nil, write.Error()},
+		"it would wait":            {plan.Step{Name: "a"}, outcome.Progress{Wait: time.Second, Note: "n"}, nil, nil, "it would wait: n"},
+		"it rejects":               {plan.Step{Name: "a"}, outcome.Progress{}, outcome.Reject("rack", "x"), nil, "rejected: rack: x"},
+		"it cannot read":           {plan.Step{Name: "a"}, outcome.Progress{}, errors.New("no right"), nil, "no right"},
+		"it is not finished":       {plan.Step{Name: "a"}, outcome.Progress{Unfinished: true}, nil, nil, "it is not finished"},
+		"a new warning":            {plan.Step{Name: "a"}, outcome.Progress{Warnings: warning}, nil, nil, "its warnings have changed"},
+		"a warning that ended":     {plan.Step{Name: "a"}, outcome.Progress{}, nil, warning, "its warnings have changed"},
+		"the same warning":         {plan.Step{Name: "a"}, outcome.Progress{Warnings: warning}, nil, warning, ""},
+		"the same long warning":    {plan.Step{Name: "a"}, outcome.Progress{Warnings: long}, nil, shortened(long), ""},
+		"a precheck that prepares": {plan.Step{Name: "a", PrecheckFor: "b"}, outcome.Progress{}, write, nil, ""},
+		"a precheck that waits":    {plan.Step{Name: "a", PrecheckFor: "b"}, outcome.Progress{Wait: 1}, nil, nil, ""},
+		"a precheck that rejects":  {plan.Step{Name: "a", PrecheckFor: "b"}, outcome.Progress{}, outcome.Reject("rack", "x"), nil, "rejected: rack: x"},
 	} {
 		c.step.Function = "a"
 		s := NewSteps(func() map[string]StepFunc {
-			return map[string]StepFunc{"a": func(context.Context, *plan.Plan, string) (steps.Progress, error) { return c.progress, c.err }}
+			return map[string]StepFunc{"a": func(context.Context, *plan.Plan, string) (outcome.Progress, error) { return c.progress, c.err }}
 		})
 		got := s.Due(t.Context(), &plan.Plan{}, []plan.Step{c.step}, map[string][]params.Problem{"a": c.warned})
 		if got["a"] != c.want || len(got) != min(1, len(c.want)) {
@@ -145,10 +145,10 @@ func TestStepsRunSideBySide(t *testing.T) {
 	const n = 5
 	var all sync.WaitGroup // each step returns when all have begun
 	all.Add(n)
-	meet := func(_ context.Context, _ *plan.Plan, part string) (steps.Progress, error) {
+	meet := func(_ context.Context, _ *plan.Plan, part string) (outcome.Progress, error) {
 		all.Done()
 		all.Wait()
-		return steps.Progress{}, errors.New(part)
+		return outcome.Progress{}, errors.New(part)
 	}
 	connects := 0
 	s := NewSteps(func() map[string]StepFunc {

@@ -7,14 +7,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/readonly"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // StepFunc does one step of a plan, or the named part of it.
-type StepFunc = func(ctx context.Context, p *plan.Plan, part string) (steps.Progress, error)
+type StepFunc = func(ctx context.Context, p *plan.Plan, part string) (outcome.Progress, error)
 
 // Steps runs steps with clients that refuse to write: a step that has something to do ends where it would make its
 // first change. So what an audit finds and what the step repairs cannot differ.
@@ -67,17 +67,17 @@ func (s *Steps) Due(ctx context.Context, p *plan.Plan, list []plan.Step, warned 
 
 // reason returns why a pass would have to run a step, or "". A precheck has nothing to prepare while the step that it
 // is for is not due: alone, it counts only if it rejects or fails.
-func reason(step plan.Step, progress steps.Progress, err error, warned []params.Problem) string {
-	precheck := step.Guards != ""
+func reason(step plan.Step, progress outcome.Progress, err error, warned []params.Problem) string {
+	precheck := step.PrecheckFor != ""
 	switch {
 	case errors.Is(err, readonly.ErrWouldWrite) && precheck:
 		return ""
 	case err != nil:
-		return steps.Shorten(err.Error())
+		return outcome.Shorten(err.Error())
 	case precheck:
 		return ""
 	case progress.Wait > 0:
-		return "it would wait: " + steps.Shorten(progress.Note)
+		return "it would wait: " + outcome.Shorten(progress.Note)
 	case progress.Unfinished:
 		return "it is not finished"
 	case !slices.Equal(shortened(progress.Warnings), warned):
@@ -90,7 +90,7 @@ func reason(step plan.Step, progress steps.Progress, err error, warned []params.
 func shortened(warnings []params.Problem) []params.Problem {
 	all := slices.Clone(warnings)
 	for i := range all {
-		all[i].Message = steps.Shorten(all[i].Message)
+		all[i].Message = outcome.Shorten(all[i].Message)
 	}
 	return all
 }

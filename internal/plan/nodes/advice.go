@@ -7,9 +7,10 @@ import (
 	"strconv"
 	"strings"
 
+	ec2 "github.com/aws/karpenter-provider-aws/pkg/apis/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	karpenter "sigs.k8s.io/karpenter/pkg/apis/v1"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
@@ -26,11 +27,33 @@ func (c Compiled) Advice() []params.Problem {
 		case d.idle:
 		case d.kind == "NodePool":
 			a.types(d)
+			a.counted(d)
 			a.budgets(d)
 			a.limits(d)
+			a.resources(d)
 			a.taints(d)
 		default:
 			a.nodes(d)
+		}
+	}
+	return a.warnings
+}
+
+// Surprises returns warnings about what pools without problems do that their writer may not expect.
+func (c Compiled) Surprises() []params.Problem {
+	a := &advice{}
+	for _, d := range c.drafts {
+		switch {
+		case d.idle:
+		case d.kind == "NodePool":
+			a.lost(d)
+			a.reservations(d)
+			a.own(d)
+			a.placed(d, c.zones)
+		default:
+			a.images(d)
+			a.disks(d)
+			a.reserved(d)
 		}
 	}
 	return a.warnings
@@ -85,56 +108,15 @@ func (c Compiled) Overridden(set map[string]string) []params.Problem {
 				parameter, overrideParameter, in.path)
 		}
 	}
-	return a.warnings
-}
-
-// types adds warnings about the instance types that a pool may use.
-func (a *advice) types(d *draft) {
-	requirements := d.requirements()
-	var chosen *origin // the origin of the restriction, families first
-	unknown := false
-	for _, r := range requirements {
-		known, kind := params.Families, "family"
-		switch r.key {
-		case keySize:
-			known, kind = params.Sizes, "size"
-		case keyFamily:
-		default:
-			continue
-		}
-		if chosen == nil || r.key == keyFamily {
-			chosen = &r.from
-		}
-		for _, value := range r.values {
-			if !slices.Contains(known(), value) {
-				unknown = true
-				a.warn(r.from, "the instance %s %s is none that Karpenter %s knows, so it may launch nothing%s", kind, value, names.KarpenterVersion, params.DidYouMean(value, known()))
+	for _, d := range c.drafts {
+		for _, r := range d.reset {
+			if _, is := set[r.parameter]; is && used[r.parameter] && !d.idle && !c.config.HasRefused(r.parameter) {
+				a.warn(origin{parameter: r.parameter}, "%s has %s=%s, and %s of %s sets it to %s for nodes of NodePool %s; write it in one place",
+					r.parameter, r.key, r.was, r.by.path, overrideParameter, r.is, d.name)
 			}
 		}
 	}
-	spot := slices.IndexFunc(requirements, func(r requirement) bool { return r.key == keyCapacity && r.meets("spot") })
-	if unknown || chosen == nil && spot < 0 {
-		return
-	}
-	switch count, known := choices(requirements); {
-	case !known:
-	case count == 0 && chosen != nil:
-		a.warn(*chosen, "no instance type that Karpenter %s knows has one of these families, sizes and architectures (%s), so it launches nothing",
-			names.KarpenterVersion, strings.Join(architectures(requirements), ", "))
-	case count < fewForSpot && spot >= 0:
-		a.warn(requirements[spot].from, "spot has only %d instance types to choose from, and is often interrupted or not to be had; allow %d or more by further families or sizes", count, fewForSpot)
-	}
-}
-
-// architectures returns the architectures that a pool's requirements name.
-func architectures(requirements []requirement) []string {
-	var all []string
-	for _, r := range requirements {
-		if r.key == keyArch {
-			all = append(all, r.values...)
-		}
-	}
-	return all
+	return a.warnings
 }
 
 // budgets adds warnings about disruption budgets.
@@ -162,6 +144,24 @@ func (a *advice) limits(d *draft) {
 	}
 }
 
+// resources adds warnings about limits of resources that no node has.
+func (a *advice) resources(d *draft) {
+	known := []string{"nodes"}
+	for name := range karpenter.WellKnownResources {
+		known = append(known, string(name))
+	}
+	for name := range ec2.WellKnownResources {
+		known = append(known, string(name))
+	}
+	for _, name := range slices.Sorted(maps.Keys(inner(d.spec(), "limits"))) {
+		if slices.Contains(known, name) || strings.Contains(name, "/") {
+			continue // the resource of a device plugin of one's own
+		}
+		from := d.blame([]string{"spec", "limits", name})
+		a.warn(from, "%s limits nothing: Karpenter's nodes have no resource %s; %s", from.path, name, params.DidYouMean(name, known, "leave it out"))
+	}
+}
+
 // taints adds warnings about taints that keep pods away, one for all taints with the same origin.
 func (a *advice) taints(d *draft) {
 	entries, _ := inner(inner(d.spec(), "template"), "spec")["taints"].([]any)
@@ -171,7 +171,7 @@ func (a *advice) taints(d *draft) {
 		each, _ := entry.(map[string]any)
 		key, _ := each["key"].(string)
 		effect, _ := each["effect"].(string)
-		if effect == "PreferNoSchedule" || extendedResource(key) || d.tolerated != nil && d.tolerated.Key == key && d.tolerated.Effect == effect {
+		if key == "" || effect == "PreferNoSchedule" || extendedResource(key) || d.tolerated != nil && d.tolerated.Key == key && d.tolerated.Effect == effect {
 			continue
 		}
 		list := []string{"spec", "template", "spec", "taints"}

@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
@@ -18,9 +18,10 @@ import (
 func (c Compiled) Check() []params.Problem {
 	var problems []params.Problem
 	for _, d := range c.drafts {
-		if d.idle && d.name == names.BuildPool && c.config.BuildSaysNothing() {
+		if d.idle && d.name == ownership.BuildPool && c.config.BuildSaysNothing() {
 			continue // everything in it is in the workload pool too
 		}
+		problems = append(append(problems, c.absent(d)...), d.tooOld()...) // they depend on more than the manifest
 		p := d.pieces()
 		if good.has(p.whole) {
 			continue
@@ -44,8 +45,10 @@ func (d *draft) check(p pieces) []params.Problem {
 	for _, path := range unknown {
 		problems = append(problems, d.unknown(definition, d.route(path), listed))
 	}
-	// Each place is reported once, by the first check that refuses it: the schema, a CEL rule, Karpenter. Rules that
-	// failed to evaluate a value of the wrong type come last, because they know only the section.
+	// Each place is reported once, by the first check that refuses it: one that knows what to write instead, the schema,
+	// a CEL rule, Karpenter. Rules that failed to evaluate a value of the wrong type come last, because they know only
+	// the section.
+	problems = slices.Concat(problems, d.amis(), d.volumes(), d.boot(), d.values())
 	add := func(found []params.Problem, same func(a, b params.Problem) bool) {
 		for _, p := range found {
 			if !slices.ContainsFunc(problems, func(known params.Problem) bool { return same(known, p) }) {
@@ -79,6 +82,7 @@ func (d *draft) check(p pieces) []params.Problem {
 	}
 	// A field that Karpenter does not have may be read as one that it has, because Go ignores the case of a key.
 	add(d.typed(agreed && len(problems) == 0), overlap)
+	add(d.contradictions(), func(a, b params.Problem) bool { return a.Path != "" && overlap(a, b) })
 	add(stumbled, overlap)
 	return problems
 }
@@ -105,22 +109,19 @@ func (d *draft) unknown(definition crd, path []string, listed map[string]bool) p
 	from := d.blame(path)
 	name, object := path[len(path)-1], path[:len(path)-1]
 	known := definition.fields(object)
-	instead := "leave it out"
-	if near := params.Nearest(name, known); near != "" {
-		instead = "did you mean " + near + "?"
-	} else if at := strings.Join(object, "\x00"); !listed[at] {
-		listed[at] = true
-		instead = "allowed are " + strings.Join(known, ", ")
+	otherwise := "leave it out"
+	if at := strings.Join(object, "\x00"); name == "spec" && at == "spec" {
+		otherwise, known = "write its fields in "+topOf[d.kind]+" itself", nil
+	} else if place := d.elsewhere(name); place != "" {
+		otherwise, known = "write it as "+place, nil
+	} else if !listed[at] && params.Nearest(name, known) == "" && len(known) > 0 {
+		listed[at], otherwise = true, "allowed are "+strings.Join(known, ", ")
 	}
-	return from.problem("is no field of Karpenter's %s; %s", d.kind, instead)
+	return from.problem("is no field of Karpenter's %s; %s", d.kind, params.DidYouMean(name, known, otherwise))
 }
 
 func (o origin) problem(format string, args ...any) params.Problem {
-	name := o.path
-	if name == "" {
-		name = o.parameter
-	}
-	return params.NewProblem(o.parameter, o.path, "%s %s", name, fmt.Sprintf(format, args...))
+	return params.NewProblem(o.parameter, o.path, "%s %s", o.name(), fmt.Sprintf(format, args...))
 }
 
 // refused returns the problems for an error of the CRD's schema or rules. There are several if a rule is about several
@@ -136,8 +137,11 @@ func (d *draft) refused(e *field.Error) []params.Problem {
 		places = d.below(path, e.Detail)
 	}
 	reason := strings.TrimPrefix(strings.TrimSuffix(e.Detail, "."), e.Field+" in body ")
-	if e.Type == field.ErrorTypeRequired && reason == "" {
+	switch {
+	case e.Type == field.ErrorTypeRequired && reason == "":
 		reason = "is required"
+	case strings.HasPrefix(reason, "should match '") && len(path) > 0 && examples[path[len(path)-1]] != "":
+		reason = "its form is not that of such a value"
 	}
 	var problems []params.Problem
 	for _, from := range places {
@@ -171,20 +175,47 @@ var examples = map[string]string{
 
 var quoted = regexp.MustCompile(`"([^"]+)"`)
 
+// remedies are what to write where a rule of Karpenter's CRDs refuses a whole section, by the beginning of its message.
+var remedies = []struct{ message, instead string }{
+	{"must specify amiFamily", `write amiFamily too, for example "AL2023"`},
+	{"if set, amiFamily must be", `write amiSelectorTerms for that family too, for example [{"alias":"bottlerocket@latest"}] with Bottlerocket, or leave amiFamily out`},
+	{"'alias' is mutually exclusive", "keep the alias alone, or write amiFamily and terms without an alias"},
+	{"'id' is mutually exclusive", "keep the id alone in its term"},
+	{"'ssmParameter' is mutually exclusive", "keep the ssmParameter alone in its term"},
+	{"snapshotID or volumeSize must be defined", `write volumeSize, for example "100Gi"`},
+	{"expected at least one, got none", "write one of these"},
+	{"'schedule' must be set with 'duration'", `write both, for example "schedule":"0 9 * * mon-fri","duration":"8h"`},
+	{"requirements operator 'Gt'", `write one whole number in quotes, for example "values":["7"]`},
+	{"requirements with operator 'In'", `write a value, for example "values":["c6i"], or leave the requirement out`},
+	{"requirements with 'minValues'", "write a smaller minValues, or more values"},
+	{"evictionSoft OwnerKey", "write evictionSoftGracePeriod for the same signals too"},
+	{"evictionSoftGracePeriod OwnerKey", "write evictionSoft for the same signals too"},
+	{`must be of type string: "object"`, "write one text"},
+	{"must be of type string", "write it in quotes"},
+	{`must be of type integer: "string"`, "write a whole number without quotes"},
+	{`must be of type boolean: "string"`, "write true or false without quotes"},
+	{`must be of type array: "string"`, "write it in brackets, as a list"},
+}
+
 // instead returns what to write in place of a refused value.
 func instead(path []string, e *field.Error) string {
+	if len(path) > 0 && examples[path[len(path)-1]] != "" {
+		return "write, for example, " + examples[path[len(path)-1]]
+	}
+	for _, r := range remedies {
+		if strings.Contains(e.Detail, r.message) {
+			return r.instead
+		}
+	}
 	if e.Type == field.ErrorTypeNotSupported {
 		var supported []string
 		for _, match := range quoted.FindAllStringSubmatch(e.Detail, -1) {
 			supported = append(supported, match[1])
 		}
-		if near := params.Nearest(fmt.Sprint(e.BadValue), supported); near != "" {
-			return "write " + near
-		}
-		return "write one of these"
+		return params.DidYouMean(fmt.Sprint(e.BadValue), supported, "write one of these")
 	}
-	if len(path) > 0 && examples[path[len(path)-1]] != "" {
-		return "write, for example, " + examples[path[len(path)-1]]
+	if text, is := e.BadValue.(string); is && strings.Contains(e.Detail, " is restricted") {
+		return params.DidYouMean(text, wellKnown(), "write a key of your own domain, or leave it out")
 	}
 	return "change it or leave it out"
 }
@@ -223,8 +254,7 @@ func (d *draft) below(path []string, message string) []origin {
 	case len(all) == 0:
 		return []origin{d.fallback}
 	case slices.ContainsFunc(all, func(from origin) bool { return from.parameter == overrideParameter }):
-		top := map[string]string{"NodePool": "nodePool", "EC2NodeClass": "ec2NodeClass"}[d.kind]
-		return []origin{overridden(append([]string{top}, path[min(1, len(path)):]...)...)}
+		return []origin{overridden(append([]string{topOf[d.kind]}, path[min(1, len(path)):]...)...)}
 	default:
 		return []origin{{parameter: all[0].parameter}}
 	}

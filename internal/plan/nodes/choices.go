@@ -10,7 +10,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// Requirement keys whose value follows from an instance type's name.
+// Keys of requirements. The first six follow from an instance type's name.
 const (
 	keyFamily     = "karpenter.k8s.aws/instance-family"
 	keySize       = "karpenter.k8s.aws/instance-size"
@@ -19,6 +19,12 @@ const (
 	keyType       = "node.kubernetes.io/instance-type"
 	keyArch       = "kubernetes.io/arch"
 	keyCapacity   = "karpenter.sh/capacity-type"
+	keyOS         = "kubernetes.io/os"
+	keyTenancy    = "karpenter.k8s.aws/instance-tenancy"
+	keyCPU        = "karpenter.k8s.aws/instance-cpu"
+	keyMemory     = "karpenter.k8s.aws/instance-memory"
+	keyZone       = "topology.kubernetes.io/zone"
+	keyZoneID     = "topology.k8s.aws/zone-id"
 )
 
 // requirement is a requirement of a NodePool and its origin.
@@ -27,7 +33,9 @@ type requirement struct {
 	values        []string
 	// atLeast means that the requirement has minValues, the least number of values to choose from.
 	atLeast bool
-	from    origin
+	// label means that it is a label of the pool's nodes.
+	label bool
+	from  origin
 }
 
 // typeKeys are the keys whose value follows from an instance type's name.
@@ -135,20 +143,17 @@ var columns = sync.OnceValue(func() map[string]column {
 	return all
 })
 
-// choices counts the known instance types that meet the requirements. known is false if a requirement is about
-// something that does not follow from the name, like the number of CPUs.
+// choices counts the known instance types that meet the requirements about their name. known is false if another
+// requirement may leave fewer, like one about the number of CPUs.
 func choices(requirements []requirement) (count int, known bool) {
-	for _, r := range requirements {
-		if strings.HasPrefix(r.key, "karpenter.k8s.aws/") && !slices.Contains(typeKeys, r.key) {
-			return 0, false
-		}
-	}
 	for _, is := range left(requirements) {
 		if is {
 			count++
 		}
 	}
-	return count, true
+	return count, !slices.ContainsFunc(requirements, func(r requirement) bool {
+		return strings.HasPrefix(r.key, "karpenter.k8s.aws/") && !slices.Contains(typeKeys, r.key)
+	})
 }
 
 // left reports for each known instance type whether it meets the requirements that are about its name.

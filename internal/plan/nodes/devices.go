@@ -1,12 +1,15 @@
 package nodes
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
 
-// Karpenter's AMI families that have special or unknown devices.
+// Karpenter's AMI families for Linux, in lower case. It knows no devices of custom.
 const (
+	familyAL2          = "al2"
+	familyAL2023       = "al2023"
 	familyBottlerocket = "bottlerocket"
 	familyCustom       = "custom"
 )
@@ -19,14 +22,21 @@ func bootFamily(spec map[string]any) string {
 	if family != "" && family != familyCustom {
 		return family
 	}
+	return cmp.Or(aliasFamily(spec), family)
+}
+
+// aliasFamily returns the family of the AMIs if an alias selects them, or "" if they may be the user's own, whose devices
+// and disks are not known.
+func aliasFamily(spec map[string]any) string {
 	terms, _ := spec["amiSelectorTerms"].([]any)
 	for _, entry := range terms {
 		term, _ := entry.(map[string]any)
 		if alias, _ := term["alias"].(string); alias != "" {
-			family, _, _ = strings.Cut(alias, "@")
+			family, _, _ := strings.Cut(alias, "@")
+			return family
 		}
 	}
-	return family
+	return ""
 }
 
 // devices returns the block device mappings of a pool's nodes. They replace Karpenter's defaults

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
@@ -22,6 +22,11 @@ type draft struct {
 	overridden map[string]origin
 	// fallback is the origin of parts that have no other origin.
 	fallback origin
+	// replaced are the requirements that karpenter_config takes the place of, and reset the labels.
+	replaced []requirement
+	reset    []reset
+	// class is the EC2NodeClass of a NodePool.
+	class *draft
 	// idle drafts are checked but not applied.
 	idle bool
 	// tolerated is a taint that the pods meant for the pool tolerate. guessed means that the architecture is a default.
@@ -34,7 +39,7 @@ func newDraft(apiVersion, kind, name, rack string, fallback origin) *draft {
 		kind: kind, name: name, fallback: fallback, origins: make(map[string]origin, 32), overridden: map[string]origin{},
 		object: plan.Object{
 			"apiVersion": apiVersion, "kind": kind,
-			"metadata": map[string]any{"name": name, "labels": map[string]any{names.TagRack: rack}},
+			"metadata": map[string]any{"name": name, "labels": map[string]any{ownership.TagRack: rack}},
 			"spec":     map[string]any{},
 		},
 	}
@@ -165,8 +170,27 @@ func (d *draft) override(by origin, value any, path ...string) {
 	for at, from := range d.origins {
 		if at == whole || strings.HasPrefix(at, whole+"\x00") {
 			d.overridden[from.parameter] = by
+			d.noteReset(from, by, value, path)
 			delete(d.origins, at)
 		}
 	}
 	d.set(by, value, path...)
+}
+
+// reset is a label of a parameter that karpenter_config sets to another value.
+type reset struct {
+	parameter, key, was, is string
+	by                      origin
+}
+
+func (d *draft) noteReset(from, by origin, value any, path []string) {
+	parent := d.spec()
+	for _, part := range path[:len(path)-1] {
+		parent = inner(parent, part)
+	}
+	was, before := parent[path[len(path)-1]].(string)
+	is, after := value.(string)
+	if before && after && was != is && len(path) > 1 && path[len(path)-2] == "labels" {
+		d.reset = append(d.reset, reset{from.parameter, path[len(path)-1], was, is, by})
+	}
 }

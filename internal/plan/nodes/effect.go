@@ -13,8 +13,9 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// Effects returns what changes for each pool when a plan replaces the one in force. Unchanged pools are left out. The
-// plan must have passed all checks.
+// Effects returns what changes for each pool when a plan replaces the one in force. Unchanged pools are left out. A pool
+// that is in the plan in force but not in the cluster, because no pass got as far, is created, or left out if the new
+// plan does not have it. The plan must have passed all checks.
 func Effects(before, after plan.Plan, facts plan.Facts) []plan.Effect {
 	was, is := byPool(before.NodePools.Objects), byPool(after.NodePools.Objects)
 	moved := reselected(before.Network, after.Network)
@@ -25,6 +26,9 @@ func Effects(before, after plan.Plan, facts plan.Facts) []plan.Effect {
 	for _, name := range slices.Sorted(maps.Keys(both)) {
 		old, existed := was[name]
 		new, exists := is[name]
+		if _, there := facts.Pools[name]; facts.Pools != nil && !there && len(claims[name]) == 0 {
+			existed = false
+		}
 		effect := plan.Effect{Pool: name, Change: plan.PoolChanged}
 		if facts.NodeClaims != nil {
 			count := len(claims[name])
@@ -33,6 +37,8 @@ func Effects(before, after plan.Plan, facts plan.Facts) []plan.Effect {
 			effect.Nodes = &pool.Nodes
 		}
 		switch {
+		case !existed && !exists:
+			continue
 		case !existed:
 			effect.Change = plan.PoolCreated
 		case !exists:

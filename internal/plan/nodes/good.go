@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // hash identifies something that was checked.
@@ -58,8 +58,8 @@ func (d *draft) varying() map[string]any {
 	}
 	if tags := inner(spec, "tags"); tags != nil {
 		tags = maps.Clone(tags)
-		delete(tags, names.TagName)
-		delete(tags, names.TagRackOfNode)
+		delete(tags, ownership.TagName)
+		delete(tags, ownership.TagRackOfNode)
 		spec["tags"] = tags
 	}
 	for _, resource := range []string{"cpu", "memory"} {

@@ -20,13 +20,26 @@ import (
 type Compiled struct {
 	drafts []*draft
 	config params.Config
+	// version is the cluster's version of Kubernetes, and zones are those of its subnets; empty if unknown.
+	version string
+	zones   []string
 }
 
 // Compile makes the manifests, also if Karpenter is off, because parameters are checked then too.
 func Compile(config params.Config, facts plan.Facts) Compiled {
 	c := Compiled{config: config}
+	if facts.Cluster != nil {
+		c.version = facts.Cluster.Version
+	}
+	for _, subnet := range facts.Subnets {
+		if subnet.Zone != "" && !slices.Contains(c.zones, subnet.Zone) {
+			c.zones = append(c.zones, subnet.Zone)
+		}
+	}
 	for _, p := range pools(config, facts) {
-		c.drafts = append(c.drafts, p.nodeClass(config), p.nodePool(config))
+		class, pool := p.nodeClass(config), p.nodePool(config)
+		pool.class = class
+		c.drafts = append(c.drafts, class, pool)
 	}
 	slices.SortStableFunc(c.drafts, func(a, b *draft) int {
 		return cmp.Or(strings.Compare(a.kind, b.kind), strings.Compare(a.name, b.name))

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	karpenter "sigs.k8s.io/karpenter/pkg/apis/v1"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
@@ -77,7 +77,7 @@ func (a *advice) unused(first, later candidate) {
 		why = fmt.Sprintf("its weight is %d and not %d", first.weight, later.weight)
 	}
 	from, where, orDisk := later.pool.blame([]string{"spec", "weight"}), "", ""
-	if later.pool.name == names.WorkloadPool {
+	if later.pool.name == ownership.WorkloadPool {
 		from, where = first.pool.blame([]string{"spec", "weight"}), " (nodePool.weight in karpenter_config)"
 	}
 	if !first.sameDisks(later) {
@@ -85,7 +85,7 @@ func (a *advice) unused(first, later candidate) {
 	}
 	name, other := later.pool.name, first.pool.name
 	a.warn(from, "Karpenter tries NodePool %s before NodePool %s (%s), and it takes every pod that %s could get, as long as its limits last: "+
-		"only pods that ask for %s=%s%s come to %s; give %s a larger weight%s than %s has", other, name, why, name, names.LabelNodePool, name, orDisk, name, name, where, other)
+		"only pods that ask for %s=%s%s come to %s; give %s a larger weight%s than %s has", other, name, why, name, ownership.LabelNodePool, name, orDisk, name, name, where, other)
 }
 
 // takesAll reports whether every pod that the later pool accepts gets a node of this one, unless the pod asks for the
@@ -138,7 +138,7 @@ func (c candidate) admits(later candidate) bool {
 		}
 	}
 	for key, value := range later.labels {
-		if key != names.LabelNodePool && c.labels[key] != value {
+		if key != ownership.LabelNodePool && c.labels[key] != value {
 			return false
 		}
 	}

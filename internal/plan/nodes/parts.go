@@ -43,7 +43,7 @@ func (d *draft) pieces() pieces {
 		p.values, p.parts, all = append(p.values, value), append(p.parts, key), append(all, key)
 	}
 	p.rest = hashOf(d.kind, rest)
-	p.whole = hashOf(append(all, p.rest)...)
+	p.whole = hashOf(append(all, p.rest, d.guessed)...)
 	return p
 }
 

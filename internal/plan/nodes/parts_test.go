@@ -52,10 +52,10 @@ func TestPartsAreIndependent(t *testing.T) {
 	}
 }
 
-// tables returns the manifests of the tables of package judge, valid and invalid ones.
+// tables returns the manifests of the tables of package validation, valid and invalid ones.
 func tables(t testing.TB) []*draft {
 	t.Helper()
-	files, err := filepath.Glob("../../judge/testdata/*.json")
+	files, err := filepath.Glob("../../validation/testdata/*.json")
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
@@ -29,7 +29,7 @@ type pool struct {
 // pools returns all pools of a rack: workload, build, and the additional ones.
 func pools(config params.Config, facts plan.Facts) []pool {
 	workload := pool{Pool: config.Workload, from: workloadOrigin(config), override: config.Override}
-	workload.Name, workload.Arch = names.WorkloadPool, plan.Arch(config, facts)
+	workload.Name, workload.Arch = ownership.WorkloadPool, plan.Arch(config, facts)
 	unseen := len(config.NodeTypes) == 0 && len(facts.OfRole(config, plan.RoleSystem)) == 0
 	workload.guessed = unseen && len(config.Workload.Arch) == 0
 	if workload.Disk == 0 {
@@ -57,7 +57,7 @@ func pools(config params.Config, facts plan.Facts) []pool {
 		if all[i].own == nil {
 			all[i].own = map[string]string{}
 		}
-		all[i].own[names.LabelNodePool] = all[i].Name
+		all[i].own[ownership.LabelNodePool] = all[i].Name
 	}
 	return all
 }
@@ -92,10 +92,10 @@ func workloadOrigin(config params.Config) func(string) origin {
 // not set, the workload's instance families and sizes.
 func buildPool(config params.Config, facts plan.Facts, workload pool) pool {
 	build := pool{Pool: config.Build, idle: !config.BuildNodes}
-	build.Name, build.Arch = names.BuildPool, plan.BuildArch(config, facts)
+	build.Name, build.Arch = ownership.BuildPool, plan.BuildArch(config, facts)
 	build.NodeExpiry, build.Disk, build.VolumeType = workload.NodeExpiry, workload.Disk, workload.VolumeType
 	build.ConsolidationPolicy = "WhenEmpty"
-	build.own = map[string]string{names.LabelBuild: "true"}
+	build.own = map[string]string{ownership.LabelBuild: "true"}
 	build.taint = &params.Taint{Key: "dedicated", Value: "build", Effect: "NoSchedule"}
 	inherited := []string{"node_expiry", "disk", "volume_type"}
 	if len(build.Families) == 0 {
@@ -159,9 +159,13 @@ func (p pool) nodePool(config params.Config) *draft {
 	if p.Weight > 0 {
 		d.set(p.from("weight"), int64(p.Weight), "weight")
 	}
+	var before []requirement
+	if p.override.NodePool != nil {
+		before = d.requirements()
+	}
 	p.overrideNodePool(d)
 	if from, known := d.origin([]string{"spec", "template", "spec", "requirements"}); known && from.parameter == overrideParameter {
-		d.guessed = false
+		d.guessed, d.replaced = false, before
 	}
 	for _, key := range slices.Sorted(maps.Keys(p.own)) {
 		d.set(p.from("name"), p.own[key], "template", "metadata", "labels", key)
@@ -175,7 +179,7 @@ func (p pool) nodeClass(config params.Config) *draft {
 	for _, key := range slices.Sorted(maps.Keys(config.Tags)) {
 		d.set(origin{parameter: "tags"}, config.Tags[key], "tags", key)
 	}
-	discovery := []any{map[string]any{"tags": map[string]any{names.TagDiscovery: config.ClusterName}}}
+	discovery := []any{map[string]any{"tags": map[string]any{ownership.TagDiscovery: config.ClusterName}}}
 	own := p.from("name")
 	d.set(own, []any{map[string]any{"alias": "al2023@latest"}}, "amiSelectorTerms")
 	d.set(own, map[string]any{"httpEndpoint": "enabled", "httpTokens": "required", "httpPutResponseHopLimit": int64(1)}, "metadataOptions")
@@ -184,11 +188,11 @@ func (p pool) nodeClass(config params.Config) *draft {
 	if _, overridden := p.override.EC2NodeClass["blockDeviceMappings"]; !overridden {
 		p.setDevices(d) // again, because the override may set another AMI family
 	}
-	d.set(own, names.NodeRole(config.Rack), "role")
+	d.set(own, ownership.NodeRole(config.Rack), "role")
 	d.set(origin{parameter: "cluster_name"}, discovery, "subnetSelectorTerms")
 	d.set(origin{parameter: "cluster_name"}, discovery, "securityGroupSelectorTerms")
-	d.set(own, names.NodeName(config.Rack, p.Name), "tags", names.TagName)
-	d.set(own, config.Rack, "tags", names.TagRackOfNode)
+	d.set(own, ownership.NodeName(config.Rack, p.Name), "tags", ownership.TagName)
+	d.set(own, config.Rack, "tags", ownership.TagRackOfNode)
 	return d
 }
 

@@ -208,3 +208,33 @@ func TestBlame(t *testing.T) {
 		}
 	}
 }
+
+// What depends on the cluster: AMIs of its version of Kubernetes, and the zones of its subnets.
+func TestWhatTheClusterDoesNotHave(t *testing.T) {
+	const al2, zone = `{"ec2NodeClass":{"amiSelectorTerms":[{"alias":"al2@latest"}]}}`,
+		`{"nodePool":{"template":{"spec":{"requirements":[{"key":"kubernetes.io/arch","operator":"In","values":["amd64"]},` +
+			`{"key":"karpenter.sh/capacity-type","operator":"In","values":["on-demand"]},{"key":"topology.kubernetes.io/zone","operator":"In","values":["eu-central-1c"]}]}}}}`
+	for _, c := range []struct {
+		what, config, version, zone, problem, surprise string
+	}{
+		{what: "AL2, and a version without it", config: al2, version: "1.33", problem: `is "al2@latest", and EKS has no AMI of Amazon Linux 2 for Kubernetes 1.33 and later, which the cluster runs (1.33)`},
+		{what: "AL2, and a later version", config: al2, version: "1.35", problem: "write al2023@latest or bottlerocket@latest"},
+		{what: "AL2, and the last version with it", config: al2, version: "1.32"},
+		{what: "AL2, and a version that nobody has looked up", config: al2},
+		{what: "AL2023, and a version without AL2", config: `{}`, version: "1.33"},
+		{what: "a zone without subnets", config: zone, zone: "eu-central-1a", surprise: "the rack's subnets are in eu-central-1a, and topology.kubernetes.io/zone In eu-central-1c leaves none of them"},
+		{what: "a zone with a subnet", config: zone, zone: "eu-central-1c"},
+		{what: "zones that nobody has looked up", config: zone},
+	} {
+		parsed := params.Parse(params.Input{Rack: "demo", Params: map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_config": c.config}})
+		facts := plan.Facts{Cluster: &plan.ClusterFacts{Version: c.version}, Subnets: []plan.Tagged{{ID: "subnet-1", Zone: c.zone}}}
+		compiled := Compile(parsed.Config, facts)
+		one := func(kind string, found []params.Problem, want string) {
+			if len(found) > 1 || (len(found) == 1) != (want != "") || len(found) == 1 && !strings.Contains(found[0].Message, want) {
+				t.Errorf("%s: %s %v, want %q", c.what, kind, found, want)
+			}
+		}
+		one("problems", compiled.Check(), c.problem)
+		one("surprises", compiled.Surprises(), c.surprise)
+	}
+}

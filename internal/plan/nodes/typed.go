@@ -25,7 +25,7 @@ import (
 // types has been refused before. agreed means that Karpenter's check accepts the whole template, and so each of them.
 func (d *draft) typed(agreed bool) []params.Problem {
 	if d.kind != "NodePool" {
-		return d.aliases()
+		return nil
 	}
 	var problems []params.Problem
 	template, _ := d.object["spec"].(map[string]any)["template"].(map[string]any)
@@ -56,30 +56,6 @@ func (d *draft) typed(agreed bool) []params.Problem {
 		}
 	}
 	return slices.Concat(problems, d.twice(inner(template, "spec")), d.durations(), d.budgets())
-}
-
-// aliases checks that Karpenter can read the AMI aliases. The CRD accepts an alias with a second @, and Karpenter's
-// controller crashes on it.
-func (d *draft) aliases() []params.Problem {
-	terms, _ := d.spec()["amiSelectorTerms"].([]any)
-	var problems []params.Problem
-	for i, entry := range terms {
-		term, _ := entry.(map[string]any)
-		if alias, _ := term["alias"].(string); alias != "" && !readableAlias(alias) {
-			problems = append(problems, d.blame([]string{"spec", "amiSelectorTerms", strconv.Itoa(i), "alias"}).problem(
-				"is %q, which is no family@version that Karpenter can read; write, for example, al2023@latest", alias))
-		}
-	}
-	return problems
-}
-
-// readableAlias reports whether Karpenter can read an alias. Its functions EC2NodeClass.Alias and Hash end the process
-// on any other.
-func readableAlias(alias string) bool {
-	family, version, found := strings.Cut(alias, "@")
-	return found && !strings.Contains(version, "@") && slices.ContainsFunc([]string{
-		ec2.AMIFamilyAL2, ec2.AMIFamilyAL2023, ec2.AMIFamilyBottlerocket, ec2.AMIFamilyWindows2019, ec2.AMIFamilyWindows2022, ec2.AMIFamilyWindows2025,
-	}, func(known string) bool { return strings.ToLower(known) == family })
 }
 
 // unreadable checks that the manifest fits Karpenter's Go types. The CRD accepts integers that overflow them, and

@@ -17,17 +17,17 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 	"github.com/sawhorse-io/sawhorse/internal/steps/admin"
 )
 
-// Access gives the functions access to a cluster and takes it away.
-type Access struct {
-	EKS  EKS
-	IAM  IAM
-	Dial k8s.Connector
+// Step gives the functions access to a cluster and takes it away.
+type Step struct {
+	EKS     EKS
+	IAM     IAM
+	Connect k8s.Connector
 	// Principals are the role ARNs of the functions that call the API server, by function.
 	Principals map[string]string
 	Now        func() time.Time
@@ -59,14 +59,14 @@ const poll = 3 * time.Second
 // concerned.
 var administrators = map[string]bool{"access": true, "controller": true}
 
-// Run gives the functions the access that the plan describes. Its part "vacant" checks whether Karpenter's names in the
+// Run gives the functions the access that the plan describes. Its part "conflicts" checks whether Karpenter's names in the
 // cluster are free. Its part "close" takes the access away.
-func (a *Access) Run(ctx context.Context, p *plan.Plan, part string) (steps.Progress, error) {
-	var progress steps.Progress
+func (a *Step) Run(ctx context.Context, p *plan.Plan, part string) (outcome.Progress, error) {
+	var progress outcome.Progress
 	var err error
 	switch part {
-	case "vacant":
-		err = a.vacant(ctx, p)
+	case "conflicts":
+		err = a.conflicts(ctx, p)
 	case "close":
 		err = a.close(ctx, p, &progress)
 	default:
@@ -84,36 +84,36 @@ func unseenTag(p *plan.Plan, err error) error {
 	if !errors.As(err, &refused) || refused.ErrorCode() != "AccessDeniedException" {
 		return err
 	}
-	return &steps.NotReady{Reason: fmt.Sprintf("%v; the function may change only a cluster that carries the tag %s=%s: "+
+	return &outcome.NotReady{Reason: fmt.Sprintf("%v; the function may change only a cluster that carries the tag %s=%s: "+
 		"look whether cluster %s has it, and whether a service control policy refuses",
-		err, names.TagRack, p.Rack, p.Cluster.Name)}
+		err, ownership.TagRack, p.Rack, p.Cluster.Name)}
 }
 
-func (a *Access) open(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {
+func (a *Step) open(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
 	ready, err := a.mode(ctx, p, progress)
 	if err != nil {
 		return err
 	}
 	if !ready {
-		return steps.NotYet(poll, "EKS changes the access mode of cluster %s to %s", p.Cluster.Name, p.Access.Mode)
+		return outcome.NotYet(poll, "EKS changes the access mode of cluster %s to %s", p.Cluster.Name, p.Access.Mode)
 	}
 	if err := a.entries(ctx, p, progress); err != nil {
 		return err
 	}
-	client, err := a.Dial(ctx, p.Cluster)
+	client, err := a.Connect(ctx, p.Cluster)
 	if err != nil {
 		return err
 	}
 	err = a.grant(ctx, client, p, progress)
-	if k8s.IsUnauthorized(err) || errors.As(err, new(*steps.NotReady)) {
-		return steps.NotYet(poll, "the access entry of function access does not work yet")
+	if k8s.IsUnauthorized(err) || errors.As(err, new(*outcome.NotReady)) {
+		return outcome.NotYet(poll, "the access entry of function access does not work yet")
 	}
 	return err
 }
 
 // mode reports whether the cluster has the wanted access mode and is ACTIVE. If it has another mode, it starts the
 // change.
-func (a *Access) mode(ctx context.Context, p *plan.Plan, progress *steps.Progress) (bool, error) {
+func (a *Step) mode(ctx context.Context, p *plan.Plan, progress *outcome.Progress) (bool, error) {
 	reached, status, err := a.reached(ctx, p)
 	if err != nil || reached || status == types.ClusterStatusUpdating { // the update is from our last call, or somebody else's
 		return reached && status == types.ClusterStatusActive, err
@@ -141,7 +141,7 @@ func (a *Access) mode(ctx context.Context, p *plan.Plan, progress *steps.Progres
 }
 
 // reached reports whether the cluster has the wanted access mode, or API, which is beyond it.
-func (a *Access) reached(ctx context.Context, p *plan.Plan) (bool, types.ClusterStatus, error) {
+func (a *Step) reached(ctx context.Context, p *plan.Plan) (bool, types.ClusterStatus, error) {
 	out, err := a.EKS.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &p.Cluster.Name})
 	if err != nil {
 		return false, "", fmt.Errorf("cluster %s: describe: %w", p.Cluster.Name, err)
@@ -158,14 +158,14 @@ func modeOf(cluster *types.Cluster) types.AuthenticationMode {
 	return types.AuthenticationModeConfigMap
 }
 
-// vacant rejects a cluster that has a Karpenter, or parts of one, that Sawhorse did not make: two Karpenters on one
+// conflicts rejects a cluster that has a Karpenter, or parts of one, that Sawhorse did not make: two Karpenters on one
 // cluster terminate each other's nodes.
-func (a *Access) vacant(ctx context.Context, p *plan.Plan) error {
-	client, err := a.Dial(ctx, p.Cluster)
+func (a *Step) conflicts(ctx context.Context, p *plan.Plan) error {
+	client, err := a.Connect(ctx, p.Cluster)
 	if err != nil {
 		return err
 	}
-	found, err := client.ForeignKarpenter(ctx, p.Rack)
+	found, err := client.UnmanagedKarpenter(ctx, p.Rack)
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (a *Access) vacant(ctx context.Context, p *plan.Plan) error {
 		return others(ctx, client, p)
 	}
 	slices.Sort(found)
-	return steps.Reject("karpenter_auth_mode", "cluster %s has a Karpenter, or parts of one, that Sawhorse did not make: %s; "+
+	return outcome.Reject("karpenter_auth_mode", "cluster %s has a Karpenter, or parts of one, that Sawhorse did not make: %s; "+
 		"two Karpenters on one cluster end each other's nodes; move the pods of its nodes to node groups and uninstall it, "+
 		"or use another cluster",
 		p.Cluster.Name, strings.Join(slices.Compact(found), ", "))
@@ -191,11 +191,11 @@ func others(ctx context.Context, client *k8s.Client, p *plan.Plan) error {
 		return nil
 	}
 	all, err := client.List(ctx, k8s.Deployment, "", "")
-	if err != nil || k8s.Find(all, names.Namespace+"/"+names.ReleaseController) != nil {
+	if err != nil || k8s.Find(all, ownership.Namespace+"/"+ownership.ReleaseController) != nil {
 		return err
 	}
-	if p.Controller.DevicePlugin {
-		if err := client.RefuseForeignDevicePlugin(ctx, p.Rack); err != nil {
+	if p.Controller.DevicePlugin != nil {
+		if err := client.RefuseUnmanagedDevicePlugin(ctx, p.Rack); err != nil {
 			return err
 		}
 	}
@@ -204,7 +204,7 @@ func others(ctx context.Context, client *k8s.Client, p *plan.Plan) error {
 }
 
 // grant gives the functions that are not administrators their rights in the cluster.
-func (a *Access) grant(ctx context.Context, client *k8s.Client, p *plan.Plan, progress *steps.Progress) error {
+func (a *Step) grant(ctx context.Context, client *k8s.Client, p *plan.Plan, progress *outcome.Progress) error {
 	for _, function := range slices.Sorted(maps.Keys(a.Principals)) {
 		if administrators[function] {
 			continue
@@ -231,5 +231,5 @@ func groups(function string) []string {
 	if administrators[function] {
 		return []string{}
 	}
-	return []string{names.Group(function)}
+	return []string{ownership.Group(function)}
 }

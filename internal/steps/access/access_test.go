@@ -16,9 +16,9 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8sfake"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 const adminPolicy = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
@@ -33,7 +33,7 @@ type scene struct {
 	*testing.T
 	cloud *awsfake.Cloud
 	api   *k8sfake.Server
-	step  *Access
+	step  *Step
 	plan  *plan.Plan
 }
 
@@ -44,13 +44,13 @@ func begin(t *testing.T) scene {
 		principals[f] = role(f)
 		cloud.IAM.Roles["Sawhorse-"+f] = &awsfake.Role{Role: iamtypes.Role{CreateDate: new(cloud.Now())}}
 	}
-	return scene{t, cloud, api, &Access{EKS: cloud.EKS, IAM: cloud.IAM, Dial: api.Dial, Principals: principals, Now: cloud.Now}, &plan.Plan{
+	return scene{t, cloud, api, &Step{EKS: cloud.EKS, IAM: cloud.IAM, Connect: api.Dial, Principals: principals, Now: cloud.Now}, &plan.Plan{
 		Rack: "demo", Cluster: plan.Cluster{Name: "demo", ARN: awsfake.ClusterARN, Partition: "aws"},
 		Access: plan.Access{Mode: "API_AND_CONFIG_MAP"},
 	}}
 }
 
-func (s scene) run() (steps.Progress, string) {
+func (s scene) run() (outcome.Progress, string) {
 	s.Helper()
 	progress, err := s.step.Run(s.Context(), s.plan, "")
 	if err != nil {
@@ -106,13 +106,13 @@ func TestOpensTheClusterOnce(t *testing.T) {
 		if entry == nil {
 			t.Fatalf("%s has no access entry", f)
 		}
-		object := s.api.Objects["/apis/rbac.authorization.k8s.io/v1/clusterroles/"+names.Group(f)]
-		binding := s.api.Objects["/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/"+names.Group(f)]
+		object := s.api.Objects["/apis/rbac.authorization.k8s.io/v1/clusterroles/"+ownership.Group(f)]
+		binding := s.api.Objects["/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/"+ownership.Group(f)]
 		if f == "access" || f == "controller" {
 			if len(entry.KubernetesGroups) > 0 || !slices.Equal(entry.Policies, []string{adminPolicy}) || object != nil || binding != nil {
 				t.Errorf("%s: %+v, role %v", f, entry, object)
 			}
-		} else if !slices.Equal(entry.KubernetesGroups, []string{names.Group(f)}) || len(entry.Policies) > 0 || object == nil ||
+		} else if !slices.Equal(entry.KubernetesGroups, []string{ownership.Group(f)}) || len(entry.Policies) > 0 || object == nil ||
 			binding == nil {
 			t.Errorf("%s: %+v, role %v", f, entry, object)
 		}
@@ -209,7 +209,7 @@ func TestWaitsForAnotherUpdate(t *testing.T) {
 }
 
 func TestRepairsOnlyWhatDiffers(t *testing.T) {
-	clusterRole := "/apis/rbac.authorization.k8s.io/v1/clusterroles/" + names.Group("nodepools")
+	clusterRole := "/apis/rbac.authorization.k8s.io/v1/clusterroles/" + ownership.Group("nodepools")
 	for _, c := range []struct {
 		what  string
 		spoil func(scene)
@@ -280,8 +280,8 @@ func TestRefusesAnotherKarpenter(t *testing.T) {
 				{"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": map[string]any{"name": "workload"}},
 			}
 			put(s)
-			_, err := s.step.Run(t.Context(), s.plan, "vacant")
-			var rejected *steps.Rejected
+			_, err := s.step.Run(t.Context(), s.plan, "conflicts")
+			var rejected *outcome.Rejected
 			if !errors.As(err, &rejected) || !strings.Contains(err.Error(), what) ||
 				rejected.Problems[0].Parameter != "karpenter_auth_mode" || len(s.api.Writes)+len(s.cloud.Writes()) > 0 {
 				t.Errorf("%v, writes %v %v", err, s.api.Writes, s.cloud.Writes())
@@ -312,7 +312,7 @@ func TestRefusesWhatLaterStepsWould(t *testing.T) {
 					"containers": []any{map[string]any{"image": "registry.k8s.io/coredns:v1"}}}}}})
 		}},
 		{"DaemonSet/kube-system/nvidia-device-plugin-daemonset", "nvidia_device_plugin_enable", func(s scene) {
-			s.plan.Controller.DevicePlugin = true
+			s.plan.Controller.DevicePlugin = plan.Object{"kind": "DaemonSet"}
 			s.api.Put("/apis/apps/v1/namespaces/kube-system/daemonsets/nvidia-device-plugin-daemonset", "apps/v1", "DaemonSet",
 				map[string]any{})
 		}},
@@ -320,21 +320,21 @@ func TestRefusesWhatLaterStepsWould(t *testing.T) {
 		{"", "", func(s scene) {
 			s.plan.Autoscaler.Deployment = "kube-system/gone"
 			s.api.Put(deployments+"karpenter", "apps/v1", "Deployment", map[string]any{"metadata": map[string]any{
-				"labels": map[string]any{"app.kubernetes.io/name": "karpenter", names.TagRack: "demo"}}})
+				"labels": map[string]any{"app.kubernetes.io/name": "karpenter", ownership.TagRack: "demo"}}})
 		}},
 	} {
 		s := begin(t)
 		s.cloud.EKS.Cluster.AccessConfig.AuthenticationMode = types.AuthenticationModeApiAndConfigMap
 		s.plan.Goal = plan.GoalKarpenter
 		c.put(s)
-		_, err := s.step.Run(t.Context(), s.plan, "vacant")
+		_, err := s.step.Run(t.Context(), s.plan, "conflicts")
 		if c.what == "" {
 			if err != nil {
 				t.Error(err)
 			}
 			continue
 		}
-		var rejected *steps.Rejected
+		var rejected *outcome.Rejected
 		if !errors.As(err, &rejected) || !strings.Contains(err.Error(), c.what) || rejected.Problems[0].Parameter != c.parameter ||
 			len(s.api.Writes) > 0 {
 			t.Errorf("%s: %v, writes %v", c.what, err, s.api.Writes)

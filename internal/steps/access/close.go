@@ -11,15 +11,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // close removes the access of Sawhorse's functions to the cluster of a rack that is forgotten: their rights in the
 // cluster, their access entries, and last the entry of this function, because it can delete nothing without it. What is
 // already gone is no error.
-func (a *Access) close(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {
+func (a *Step) close(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
 	out, err := a.EKS.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &p.Cluster.Name})
 	if notFound(err) {
 		return nil
@@ -48,7 +48,7 @@ func (a *Access) close(ctx context.Context, p *plan.Plan, progress *steps.Progre
 // revoke deletes the rights that grant gave. It needs this function's own entry: if that is gone, an earlier call has
 // already deleted the rights. If the API server is permanently unreachable, the rights stay, but nobody holds them once
 // the entries are gone. So an unreachable cluster does not keep a rack from being forgotten.
-func (a *Access) revoke(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {
+func (a *Step) revoke(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
 	own, err := a.describe(ctx, p, "access")
 	if err != nil || own == nil {
 		return err
@@ -57,27 +57,27 @@ func (a *Access) revoke(ctx context.Context, p *plan.Plan, progress *steps.Progr
 	switch {
 	case err == nil:
 		return nil
-	case k8s.IsForbidden(err) && steps.Young(own.CreatedAt, a.Now()):
-		return steps.NotYet(poll, "the access entry of function access does not work yet")
-	case k8s.IsUnauthorized(err) || errors.As(err, new(*steps.NotReady)): // also if our entry was just deleted and EKS still returns it
+	case k8s.IsForbidden(err) && outcome.Young(own.CreatedAt, a.Now()):
+		return outcome.NotYet(poll, "the access entry of function access does not work yet")
+	case k8s.IsUnauthorized(err) || errors.As(err, new(*outcome.NotReady)): // also if our entry was just deleted and EKS still returns it
 		stale, look := a.stale(ctx, own, a.Principals["access"])
 		if look != nil {
 			return look
 		}
 		if !stale {
-			return steps.NotYet(poll, "the API server of cluster %s does not let function access in: %v", p.Cluster.Name, err)
+			return outcome.NotYet(poll, "the API server of cluster %s does not let function access in: %v", p.Cluster.Name, err)
 		}
-	case !k8s.IsForbidden(err) && !errors.As(err, new(*steps.Unreachable)):
+	case !k8s.IsForbidden(err) && !errors.As(err, new(*outcome.Unreachable)):
 		return err
 	}
 	progress.Happened("rack", "the rights of Sawhorse's functions stay in cluster %s (%v); nobody has them any more; "+
 		"delete them: kubectl delete clusterrolebindings,clusterroles -l %s=%s",
-		p.Cluster.Name, err, names.TagRack, p.Rack)
+		p.Cluster.Name, err, ownership.TagRack, p.Rack)
 	return nil
 }
 
-func (a *Access) prune(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {
-	client, err := a.Dial(ctx, p.Cluster)
+func (a *Step) prune(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
+	client, err := a.Connect(ctx, p.Cluster)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (a *Access) prune(ctx context.Context, p *plan.Plan, progress *steps.Progre
 }
 
 // remove deletes one function's access entry.
-func (a *Access) remove(ctx context.Context, p *plan.Plan, function string, progress *steps.Progress) error {
+func (a *Step) remove(ctx context.Context, p *plan.Plan, function string, progress *outcome.Progress) error {
 	if live, err := a.describe(ctx, p, function); err != nil || live == nil {
 		return err
 	}

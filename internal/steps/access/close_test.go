@@ -13,8 +13,8 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // closing returns a scene with a cluster that was opened long ago and that has an entry and a ClusterRole of others.
@@ -100,7 +100,7 @@ func TestClosesNothing(t *testing.T) {
 // nevertheless, and an incident names what stays and the command that deletes it.
 func TestClosesWithoutTheAPIServer(t *testing.T) {
 	for what, spoil := range map[string]func(scene){
-		"silent":    func(s scene) { s.step.Dial = silent },
+		"silent":    func(s scene) { s.step.Connect = silent },
 		"forbidden": func(s scene) { s.api.Forbidden = true },
 		"an entry of an earlier role": func(s scene) {
 			s.api.Denied, s.cloud.IAM.Roles["Sawhorse-access"].CreateDate = true, new(s.cloud.Now())
@@ -120,7 +120,7 @@ func TestClosesWithoutTheAPIServer(t *testing.T) {
 }
 
 func silent(context.Context, plan.Cluster) (*k8s.Client, error) {
-	return nil, &steps.Unreachable{Cluster: "demo", Host: "10.0.0.1", Cause: errors.New("dial tcp: i/o timeout")}
+	return nil, &outcome.Unreachable{Cluster: "demo", Host: "10.0.0.1", Cause: errors.New("dial tcp: i/o timeout")}
 }
 
 // A new entry does not work yet, and EKS may still return a deleted one. The step waits for both. A failing API server

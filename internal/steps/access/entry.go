@@ -13,17 +13,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 	"github.com/sawhorse-io/sawhorse/internal/steps/admin"
 )
 
 // entries creates or repairs the access entries of all functions. An entry that must wait does not hold up the others.
-func (a *Access) entries(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {
+func (a *Step) entries(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
 	var waiting error
 	for _, function := range slices.Sorted(maps.Keys(a.Principals)) {
 		err := a.entry(ctx, p, function, progress)
-		if err != nil && !errors.As(err, new(*steps.Early)) {
+		if err != nil && !errors.As(err, new(*outcome.Early)) {
 			return err
 		}
 		if waiting == nil {
@@ -35,7 +35,7 @@ func (a *Access) entries(ctx context.Context, p *plan.Plan, progress *steps.Prog
 
 // entry creates or repairs one function's access entry. EKS may still return a deleted entry, so a new entry is checked
 // again until it is two polls old.
-func (a *Access) entry(ctx context.Context, p *plan.Plan, function string, progress *steps.Progress) error {
+func (a *Step) entry(ctx context.Context, p *plan.Plan, function string, progress *outcome.Progress) error {
 	role := a.Principals[function]
 	live, err := a.describe(ctx, p, function)
 	if err != nil {
@@ -67,7 +67,7 @@ func (a *Access) entry(ctx context.Context, p *plan.Plan, function string, progr
 }
 
 // describe returns one function's access entry; nil if there is none.
-func (a *Access) describe(ctx context.Context, p *plan.Plan, function string) (*types.AccessEntry, error) {
+func (a *Step) describe(ctx context.Context, p *plan.Plan, function string) (*types.AccessEntry, error) {
 	role := a.Principals[function]
 	out, err := a.EKS.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: &role})
 	if notFound(err) {
@@ -83,7 +83,7 @@ func notFound(err error) bool { return errors.As(err, new(*types.ResourceNotFoun
 
 // stale reports whether an entry does not work for its role. An entry binds to the role as it was at its creation, so a
 // role that was deleted and created again needs a new entry.
-func (a *Access) stale(ctx context.Context, entry *types.AccessEntry, roleARN string) (bool, error) {
+func (a *Step) stale(ctx context.Context, entry *types.AccessEntry, roleARN string) (bool, error) {
 	if entry.Type != nil && *entry.Type != "STANDARD" {
 		return true, nil
 	}
@@ -92,7 +92,7 @@ func (a *Access) stale(ctx context.Context, entry *types.AccessEntry, roleARN st
 }
 
 // made returns when a role was created.
-func (a *Access) made(ctx context.Context, roleARN string) (*time.Time, error) {
+func (a *Step) made(ctx context.Context, roleARN string) (*time.Time, error) {
 	name := roleARN[strings.LastIndex(roleARN, "/")+1:]
 	out, err := a.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: &name})
 	if err != nil {
@@ -101,13 +101,13 @@ func (a *Access) made(ctx context.Context, roleARN string) (*time.Time, error) {
 	return out.Role.CreateDate, nil
 }
 
-func (a *Access) create(ctx context.Context, p *plan.Plan, function string, progress *steps.Progress) error {
+func (a *Step) create(ctx context.Context, p *plan.Plan, function string, progress *outcome.Progress) error {
 	role := a.Principals[function]
 	_, err := a.EKS.CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{
 		ClusterName: &p.Cluster.Name, PrincipalArn: &role, KubernetesGroups: groups(function), Type: new("STANDARD"),
 	})
 	if errors.As(err, new(*types.ResourceInUseException)) {
-		return steps.NotYet(poll,
+		return outcome.NotYet(poll,
 			"EKS has an access entry of function %s that it does not show yet, or an earlier one that is being deleted", function)
 	}
 	if err != nil {
@@ -119,7 +119,7 @@ func (a *Access) create(ctx context.Context, p *plan.Plan, function string, prog
 
 // unknownToEKS turns EKS's refusal of a new role into a wait. EKS learns of a role some 10 s after its creation, and
 // the stack may have been deployed that recently.
-func (a *Access) unknownToEKS(ctx context.Context, function string, err error) error {
+func (a *Step) unknownToEKS(ctx context.Context, function string, err error) error {
 	var invalid *types.InvalidParameterException
 	if !errors.As(err, &invalid) || !strings.Contains(invalid.ErrorMessage(), "invalid principal") {
 		return err
@@ -128,13 +128,13 @@ func (a *Access) unknownToEKS(ctx context.Context, function string, err error) e
 	if look != nil {
 		return look
 	}
-	if steps.Young(made, a.Now()) {
-		return steps.NotYet(poll, "EKS does not know the role of function %s yet: it was made less than a minute ago", function)
+	if outcome.Young(made, a.Now()) {
+		return outcome.NotYet(poll, "EKS does not know the role of function %s yet: it was made less than a minute ago", function)
 	}
 	return fmt.Errorf("EKS refuses the role of function %s although it is no new one; deploy the stack again: %w", function, err)
 }
 
-func (a *Access) update(ctx context.Context, p *plan.Plan, function string, live *types.AccessEntry, progress *steps.Progress) error {
+func (a *Step) update(ctx context.Context, p *plan.Plan, function string, live *types.AccessEntry, progress *outcome.Progress) error {
 	role, wanted := a.Principals[function], groups(function)
 	if slices.Equal(live.KubernetesGroups, wanted) {
 		return nil
@@ -151,23 +151,23 @@ func (a *Access) update(ctx context.Context, p *plan.Plan, function string, live
 
 // policy associates EKS's cluster admin policy with an administrator's entry. made is when the entry was created: EKS
 // does not find a new entry for some seconds.
-func (a *Access) policy(ctx context.Context, p *plan.Plan, function string, made *time.Time, progress *steps.Progress) error {
+func (a *Step) policy(ctx context.Context, p *plan.Plan, function string, made *time.Time, progress *outcome.Progress) error {
 	if administrators[function] {
 		if err := a.associate(ctx, p, function, progress); err != nil {
-			if notFound(err) && steps.Young(made, a.Now()) {
-				return steps.NotYet(poll,
+			if notFound(err) && outcome.Young(made, a.Now()) {
+				return outcome.NotYet(poll,
 					"EKS does not show the access entry of function %s everywhere yet: it was made less than a minute ago", function)
 			}
 			return err
 		}
 	}
 	if made != nil && a.Now().Before(made.Add(2*poll)) {
-		return steps.NotYet(poll, "the access entry of function %s is new, and is looked at again", function)
+		return outcome.NotYet(poll, "the access entry of function %s is new, and is looked at again", function)
 	}
 	return nil
 }
 
-func (a *Access) associate(ctx context.Context, p *plan.Plan, function string, progress *steps.Progress) error {
+func (a *Step) associate(ctx context.Context, p *plan.Plan, function string, progress *outcome.Progress) error {
 	role, policy := a.Principals[function], admin.Policy(p.Cluster.Partition)
 	out, err := a.EKS.ListAssociatedAccessPolicies(ctx, &eks.ListAssociatedAccessPoliciesInput{
 		ClusterName: &p.Cluster.Name, PrincipalArn: &role,

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
 
 // complete runs the step to its end as the state machine does. It returns the changes and what the step waited for.
@@ -70,7 +70,7 @@ func TestADeletedEntryLingers(t *testing.T) {
 
 // A refusal is permanent if the entry has had its policy for long. The error says what is missing.
 func TestAnAdministratorIsRefused(t *testing.T) {
-	for _, part := range []string{"", "vacant"} {
+	for _, part := range []string{"", "conflicts"} {
 		s := opening(t, awsfake.Lag{})
 		s.complete()
 		s.api.Forbidden = true
@@ -88,7 +88,7 @@ func TestAnAdministratorIsRefused(t *testing.T) {
 	s := opening(t, awsfake.Lag{})
 	s.complete()
 	s.api.Forbidden, s.cloud.EKS.Entries[role("access")].Policies = true, nil
-	if progress, err := s.step.Run(t.Context(), s.plan, "vacant"); err == nil ||
+	if progress, err := s.step.Run(t.Context(), s.plan, "conflicts"); err == nil ||
 		!strings.Contains(err.Error(), "send a full Rack Reconcile Requested") {
 		t.Errorf("no policy: %+v, %v", progress, err)
 	}
@@ -100,7 +100,7 @@ func TestTheTagOfTheClusterCountsLater(t *testing.T) {
 	s := begin(t)
 	s.cloud.FailAt(2, late) // the call after DescribeCluster
 	_, err := s.step.Run(t.Context(), s.plan, "")
-	if !errors.As(err, new(*steps.NotReady)) || !strings.Contains(err.Error(), "sawhorse.dev/rack=demo") ||
+	if !errors.As(err, new(*outcome.NotReady)) || !strings.Contains(err.Error(), "sawhorse.dev/rack=demo") ||
 		!strings.Contains(err.Error(), "eks:UpdateClusterConfig") {
 		t.Fatalf("refused: %v", err)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // EKS lists the calls that read a policy's age.
@@ -58,8 +58,8 @@ func (f Function) Refused(ctx context.Context, cluster plan.Cluster, err error) 
 		return fmt.Errorf("function %s is forbidden what it asks of cluster %s, "+
 			"because its access entry lacks AmazonEKSClusterAdminPolicy; send a full Rack Reconcile Requested, which puts it back: %w",
 			f.Name, cluster.Name, err)
-	case steps.Young(policy.AssociatedAt, f.Now()):
-		return steps.NotYet(poll,
+	case outcome.Young(policy.AssociatedAt, f.Now()):
+		return outcome.NotYet(poll,
 			"the AmazonEKSClusterAdminPolicy of function %s does not work yet: it was associated less than a minute ago", f.Name)
 	}
 	return fmt.Errorf("function %s is forbidden what it asks of cluster %s, although EKS makes it an administrator; "+

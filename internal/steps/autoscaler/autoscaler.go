@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // poll is how long to wait before the next look at pods that start or end.
@@ -32,31 +32,23 @@ type baseline struct {
 
 // Step changes Cluster Autoscaler's Deployment.
 type Step struct {
-	connect   k8s.Connector
-	baselines steps.Baselines
-	arbiter   steps.Arbiter
-	scaling   AutoScaling
+	Connect     k8s.Connector
+	AutoScaling AutoScaling
+	Baselines   outcome.Baselines
+	Contests    outcome.Contests
+	Now         func() time.Time
 }
 
-// Records stores what the step records of a rack.
-type Records interface {
-	steps.Baselines
-	steps.Contests
-}
-
-// New returns the step. connect opens the plan's cluster, scaling finds Auto Scaling groups, now is the clock.
-func New(connect k8s.Connector, records Records, scaling AutoScaling, now func() time.Time) *Step {
-	return &Step{connect: connect, baselines: records, arbiter: steps.Arbiter{Contests: records, Now: now}, scaling: scaling}
-}
+func (s *Step) arbiter() outcome.Arbiter { return outcome.Arbiter{Contests: s.Contests, Now: s.Now} }
 
 // Run hands scaling over or back, as the plan says. The step has no parts.
-func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progress, error) {
+func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progress, error) {
 	if p.Autoscaler.State == "" {
-		return steps.Progress{}, nil
+		return outcome.Progress{}, nil
 	}
-	client, err := s.connect(ctx, p.Cluster)
+	client, err := s.Connect(ctx, p.Cluster)
 	if err != nil {
-		return steps.Progress{}, err
+		return outcome.Progress{}, err
 	}
 	run := &run{Step: s, plan: p, client: client}
 	progress, err := run.converge(ctx)
@@ -64,7 +56,7 @@ func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progress,
 		return run.progress.NotYet(poll, "%v", err) // the Deployment was written between our read and our write
 	}
 	if err == nil && progress.Wait == 0 && p.Autoscaler.State != plan.AutoscalerBaseline {
-		err = steps.ForgetKept(ctx, s.baselines, p.Rack, steps.OffKey) // the hand-over is complete: turning off must check the capacity again
+		err = outcome.ForgetKept(ctx, s.Baselines, p.Rack, outcome.OffKey) // the hand-over is complete: turning off must check the capacity again
 	}
 	return progress, err
 }
@@ -74,10 +66,10 @@ type run struct {
 	*Step
 	plan     *plan.Plan
 	client   *k8s.Client
-	progress steps.Progress
+	progress outcome.Progress
 }
 
-func (r *run) converge(ctx context.Context) (steps.Progress, error) {
+func (r *run) converge(ctx context.Context) (outcome.Progress, error) {
 	all, err := r.client.List(ctx, k8s.Deployment, "", "")
 	if err != nil {
 		return r.progress, err
@@ -111,23 +103,23 @@ func (r *run) converge(ctx context.Context) (steps.Progress, error) {
 
 // handOver makes Cluster Autoscaler scale only the plan's groups and those that EKS does not know. If there are none,
 // it scales the Deployment to zero.
-func (r *run) handOver(ctx context.Context, live deployment) (steps.Progress, error) {
+func (r *run) handOver(ctx context.Context, live deployment) (outcome.Progress, error) {
 	unmanaged, err := r.unmanaged(ctx, live)
 	if err != nil {
 		return r.progress, err
 	}
-	groups := unmanaged
+	args := plan.Args(unmanaged)
 	switch state := r.plan.Autoscaler.State; state {
 	case plan.AutoscalerOff:
 	case plan.AutoscalerGroups:
-		groups = slices.Concat(r.plan.Autoscaler.Groups, unmanaged)
+		args = slices.Concat(r.plan.Autoscaler.Args, args)
 	default:
 		return r.progress, fmt.Errorf("autoscaler: unknown state %q; deploy the stack again", state)
 	}
-	if len(groups) == 0 {
+	if len(args) == 0 {
 		return r.change(ctx, live, func(wanted deployment) { wanted.scale(0) })
 	}
-	return r.target(ctx, live, groups)
+	return r.target(ctx, live, args)
 }
 
 // marked returns the Deployment that Sawhorse has changed for this rack and not restored; there is at most one. It is
@@ -142,7 +134,7 @@ func (r *run) marked(all []unstructured.Unstructured) deployment {
 }
 
 // misnamed restores a Deployment that was handed over before cluster_autoscaler named another one.
-func (r *run) misnamed(ctx context.Context, marked deployment) (steps.Progress, error) {
+func (r *run) misnamed(ctx context.Context, marked deployment) (outcome.Progress, error) {
 	r.progress.Happened("cluster_autoscaler", "%s was taken for the Cluster Autoscaler until cluster_autoscaler named %s, and is put back as it was found; if it is a Cluster Autoscaler too, stop it: it would scale the same nodes as Karpenter.",
 		k8s.Subject(marked.Unstructured), r.plan.Autoscaler.Deployment)
 	return r.restore(ctx, marked)
@@ -150,17 +142,17 @@ func (r *run) misnamed(ctx context.Context, marked deployment) (steps.Progress, 
 
 // change records the baseline, edits the Deployment and waits for its pods. If others have reverted the change, the
 // arbiter decides whether to apply it again.
-func (r *run) change(ctx context.Context, live deployment, edit func(deployment)) (steps.Progress, error) {
+func (r *run) change(ctx context.Context, live deployment, edit func(deployment)) (outcome.Progress, error) {
 	wanted := live.copy()
 	edit(wanted)
 	wanted.mark(r.plan.Rack)
 	if equality.Semantic.DeepEqual(live.Object, wanted.Object) {
-		if err := r.arbiter.Holds(ctx, r.plan.Rack, contest(live), wanted.setting()); err != nil {
+		if err := r.arbiter().Holds(ctx, r.plan.Rack, contest(live), wanted.setting()); err != nil {
 			return r.progress, err
 		}
 		return r.write(ctx, live, wanted)
 	}
-	ruling, err := r.arbiter.Rule(ctx, r.plan.Rack, contest(live), wanted.setting())
+	ruling, err := r.arbiter().Rule(ctx, r.plan.Rack, contest(live), wanted.setting())
 	if err != nil {
 		return r.progress, err
 	}
@@ -179,7 +171,7 @@ func (r *run) change(ctx context.Context, live deployment, edit func(deployment)
 	if err != nil {
 		return progress, err
 	}
-	return progress, r.arbiter.Made(ctx, r.plan.Rack, contest(live), wanted.setting(), ruling)
+	return progress, r.arbiter().Made(ctx, r.plan.Rack, contest(live), wanted.setting(), ruling)
 }
 
 // keep records the baseline, and replaces an existing one. That one belongs to a Deployment that was restored, or to an
@@ -189,13 +181,13 @@ func (r *run) keep(ctx context.Context, live deployment) error {
 	if err != nil {
 		return fmt.Errorf("%s: baseline: %w", k8s.Subject(live.Unstructured), err)
 	}
-	if err := r.baselines.Forget(ctx, r.plan.Rack, steps.AutoscalerKey); err != nil {
+	if err := r.Baselines.Forget(ctx, r.plan.Rack, outcome.AutoscalerKey); err != nil {
 		return err
 	}
-	return r.baselines.Keep(ctx, r.plan.Rack, steps.AutoscalerKey, value)
+	return r.Baselines.Keep(ctx, r.plan.Rack, outcome.AutoscalerKey, value)
 }
 
-func (r *run) write(ctx context.Context, live, wanted deployment) (steps.Progress, error) {
+func (r *run) write(ctx context.Context, live, wanted deployment) (outcome.Progress, error) {
 	written, err := r.client.Update(ctx, k8s.Deployment, live.Unstructured, wanted.Unstructured)
 	if err != nil {
 		return r.progress, err
@@ -212,8 +204,8 @@ func (r *run) write(ctx context.Context, live, wanted deployment) (steps.Progres
 	return r.progress.NotYet(poll, "%s: %s", subject, rollout.Note)
 }
 
-// target makes Cluster Autoscaler run on a system node and scale only these groups.
-func (r *run) target(ctx context.Context, live deployment, groups []plan.AutoscaledGroup) (steps.Progress, error) {
+// target makes Cluster Autoscaler run on a system node and scale only the groups in these arguments.
+func (r *run) target(ctx context.Context, live deployment, args []string) (outcome.Progress, error) {
 	if live.line().inShell() {
 		return r.progress, shell(live)
 	}
@@ -222,16 +214,16 @@ func (r *run) target(ctx context.Context, live deployment, groups []plan.Autosca
 		return r.progress, err
 	}
 	if !k8s.AnyReady(nodesUp) {
-		return r.progress.NotYet(poll, "no Ready node carries %s=true yet", names.LabelSystemNode)
+		return r.progress.NotYet(poll, "no Ready node carries %s=true yet", ownership.LabelSystemNode)
 	}
 	return r.change(ctx, live, func(wanted deployment) {
 		wanted.scale(1)
-		wanted.setLine(live.line().retarget(nodes(groups)))
+		wanted.setLine(live.line().retarget(args))
 		wanted.setPin(new("true"))
 	})
 }
 
 func shell(live deployment) error {
-	return steps.Reject("karpenter_enabled", "%s starts Cluster Autoscaler through a shell line, in which Sawhorse cannot change what it scales; give --nodes or --node-group-auto-discovery as arguments of their own.",
+	return outcome.Reject("karpenter_enabled", "%s starts Cluster Autoscaler through a shell line, in which Sawhorse cannot change what it scales; give --nodes or --node-group-auto-discovery as arguments of their own.",
 		k8s.Subject(live.Unstructured))
 }

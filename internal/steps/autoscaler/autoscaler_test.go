@@ -12,9 +12,9 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 func TestMain(m *testing.M) { k8stest.Main(m) }
@@ -46,18 +46,18 @@ type scene struct {
 
 func begin(t *testing.T) *scene {
 	s := &scene{T: t, Cluster: k8stest.New(t), baselines: k8stest.Baselines{}, contests: awsfake.Contests{}, scaling: &awsfake.AutoScaling{}, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	s.step = New(s.Connector("autoscaler"), struct {
-		k8stest.Baselines
-		awsfake.Contests
-	}{s.baselines, s.contests}, s.scaling, func() time.Time { return s.clock })
+	s.step = &Step{
+		Connect: s.Connector("autoscaler"), AutoScaling: s.scaling, Baselines: s.baselines, Contests: s.contests,
+		Now: func() time.Time { return s.clock },
+	}
 	s.plan = &plan.Plan{Rack: "demo", Autoscaler: plan.Autoscaler{
-		Groups:       []plan.AutoscaledGroup{{Min: 1, Max: 5, ASG: "eks-extra-1"}, {Min: 0, Max: 2, ASG: "eks-extra-2"}},
+		Args:         []string{"--nodes=1:5:eks-extra-1", "--nodes=0:2:eks-extra-2"},
 		FallbackArgs: []string{"--node-group-auto-discovery=fallback", "--balance-similar-node-groups"}}}
 	return s
 }
 
 // run runs the step with a state. If it is to change something, the step must wait for the rollout.
-func (s *scene) run(state plan.AutoscalerState, changes bool) steps.Progress {
+func (s *scene) run(state plan.AutoscalerState, changes bool) outcome.Progress {
 	s.Helper()
 	s.plan.Autoscaler.State = state
 	progress, err := s.step.Run(context.Background(), s.plan, "")
@@ -95,7 +95,7 @@ func (s *scene) shape(o object) string {
 }
 
 func node(ready string) object {
-	return object{"apiVersion": "v1", "kind": "Node", "metadata": object{"name": "system", "labels": object{names.LabelSystemNode: "true"}},
+	return object{"apiVersion": "v1", "kind": "Node", "metadata": object{"name": "system", "labels": object{ownership.LabelSystemNode: "true"}},
 		"status": object{"conditions": []any{object{"type": "Ready", "status": ready}}}}
 }
 
@@ -105,13 +105,13 @@ func TestAHandOverEndsWhatHadBegun(t *testing.T) {
 	s, o := begin(t), autoscaler("ca", image)
 	s.Create(o)
 	s.RolledOut(o)
-	s.baselines["demo#"+steps.OffKey] = []byte("{}")
+	s.baselines["demo#"+outcome.OffKey] = []byte("{}")
 	s.run(plan.AutoscalerBaseline, false)
 	s.run(plan.AutoscalerOff, true)
-	if s.baselines["demo#"+steps.OffKey] == nil {
+	if s.baselines["demo#"+outcome.OffKey] == nil {
 		t.Error("it has ended although the hand-over has not")
 	}
-	if s.settled(o, plan.AutoscalerOff); s.baselines["demo#"+steps.OffKey] != nil {
+	if s.settled(o, plan.AutoscalerOff); s.baselines["demo#"+outcome.OffKey] != nil {
 		t.Error("it has not ended")
 	}
 }
@@ -128,7 +128,7 @@ func TestHandsOverAndBack(t *testing.T) {
 
 	t.Log("off: no replicas, arguments untouched")
 	s.run(plan.AutoscalerOff, true)
-	if got := s.settled(o, plan.AutoscalerOff); got != "0 "+classic+"map[kubernetes.io/os:linux] map["+names.AnnotationAutoscaler+":demo]" {
+	if got := s.settled(o, plan.AutoscalerOff); got != "0 "+classic+"map[kubernetes.io/os:linux] map["+ownership.AnnotationAutoscaler+":demo]" {
 		t.Errorf("off: %s", got)
 	}
 
@@ -139,7 +139,7 @@ func TestHandsOverAndBack(t *testing.T) {
 	s.Create(node("True"))
 	s.run(plan.AutoscalerGroups, true)
 	want := "1 [./cluster-autoscaler --v=4 --nodes=1:5:eks-extra-1 --nodes=0:2:eks-extra-2 --balance-similar-node-groups] [] " +
-		"map[convox.io/system-node:true kubernetes.io/os:linux] map[" + names.AnnotationAutoscaler + ":demo]"
+		"map[convox.io/system-node:true kubernetes.io/os:linux] map[" + ownership.AnnotationAutoscaler + ":demo]"
 	if got := s.settled(o, plan.AutoscalerGroups); got != want {
 		t.Errorf("groups: %s\nwant    %s", got, want)
 	}
@@ -178,7 +178,7 @@ func TestStoppedAnywhere(t *testing.T) {
 	s.RolledOut(o)
 	found := s.shape(o)
 	s.run(plan.AutoscalerOff, true)
-	kept := s.baselines["demo#"+steps.AutoscalerKey]
+	kept := s.baselines["demo#"+outcome.AutoscalerKey]
 	s.run(plan.AutoscalerBaseline, true)
 	s.RolledOut(o)
 	for range 2 {
@@ -187,7 +187,7 @@ func TestStoppedAnywhere(t *testing.T) {
 			t.Errorf("%s, found %s", got, found)
 		}
 	}
-	s.baselines["demo#"+steps.AutoscalerKey] = kept
+	s.baselines["demo#"+outcome.AutoscalerKey] = kept
 	s.run(plan.AutoscalerOff, true)
 	s.run(plan.AutoscalerBaseline, true)
 	if got := s.shape(o); got != found {
@@ -207,7 +207,7 @@ func TestNoneAndTwo(t *testing.T) {
 	s.Create(two)
 	s.plan.Autoscaler.State = plan.AutoscalerOff
 	_, err := s.step.Run(context.Background(), s.plan, "")
-	var rejected *steps.Rejected
+	var rejected *outcome.Rejected
 	if !errors.As(err, &rejected) || !strings.Contains(err.Error(), "kube-system/one, kube-system/two") {
 		t.Errorf("two: %v", err)
 	}
@@ -225,7 +225,7 @@ func TestASecondOneComesLater(t *testing.T) {
 	s.Create(two)
 	untouched := s.Get(two).GetResourceVersion()
 	_, err := s.step.Run(context.Background(), s.plan, "")
-	var rejected *steps.Rejected
+	var rejected *outcome.Rejected
 	if !errors.As(err, &rejected) || !strings.Contains(err.Error(), "kube-system/one, kube-system/two") {
 		t.Errorf("two: %v", err)
 	}
@@ -253,7 +253,7 @@ func TestTheNamedOneIsNoClusterAutoscaler(t *testing.T) {
 		before, found := s.Get(web).GetResourceVersion(), s.shape(other)
 		s.plan.Autoscaler.Deployment, s.plan.Autoscaler.State = "kube-system/web", plan.AutoscalerOff
 		_, err := s.step.Run(t.Context(), s.plan, "")
-		var rejected *steps.Rejected
+		var rejected *outcome.Rejected
 		if !errors.As(err, &rejected) || rejected.Problems[0].Parameter != "cluster_autoscaler" {
 			t.Fatal(err)
 		}
@@ -289,7 +289,7 @@ func TestOneThatWasHandedOverByItsName(t *testing.T) {
 	s.settled(mirror, plan.AutoscalerOff)
 	s.run(plan.AutoscalerGroups, true)
 	want := "1 [./cluster-autoscaler --v=4 --nodes=1:5:eks-extra-1 --nodes=0:2:eks-extra-2 --balance-similar-node-groups] [] " +
-		"map[convox.io/system-node:true kubernetes.io/os:linux] map[" + names.AnnotationAutoscaler + ":demo]"
+		"map[convox.io/system-node:true kubernetes.io/os:linux] map[" + ownership.AnnotationAutoscaler + ":demo]"
 	if got := s.settled(mirror, plan.AutoscalerGroups); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
@@ -317,7 +317,7 @@ func TestTheNamedOneDoesNotExist(t *testing.T) {
 	before := s.Get(o).GetResourceVersion()
 	s.plan.Autoscaler.Deployment, s.plan.Autoscaler.State = "kube-system/gone", plan.AutoscalerOff
 	_, err := s.step.Run(context.Background(), s.plan, "")
-	var rejected *steps.Rejected
+	var rejected *outcome.Rejected
 	if !errors.As(err, &rejected) || rejected.Problems[0].Parameter != "cluster_autoscaler" ||
 		!strings.Contains(err.Error(), `"kube-system/gone"`) || !strings.Contains(err.Error(), "kube-system/ca looks like it") {
 		t.Errorf("%v", err)

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/names"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // contest returns the name of the record of what others revert on a Cluster Autoscaler.
@@ -22,8 +22,8 @@ func (d deployment) setting() string {
 }
 
 // contested warns of a Cluster Autoscaler whose settings others revert, and names who does it.
-func (r *run) contested(live, wanted deployment, ruling steps.Ruling) {
-	path := []string{"spec", "template", "spec", "nodeSelector", names.LabelSystemNode}
+func (r *run) contested(live, wanted deployment, ruling outcome.Ruling) {
+	path := []string{"spec", "template", "spec", "nodeSelector", ownership.LabelSystemNode}
 	switch name, _ := live.container()["name"].(string); {
 	case live.replicas() != wanted.replicas():
 		path = []string{"spec", "replicas"}

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // deployment is Cluster Autoscaler's Deployment, as read or as wanted.
@@ -19,7 +19,7 @@ func (d deployment) key() string { return d.GetNamespace() + "/" + d.GetName() }
 
 // marked reports whether Sawhorse has changed the Deployment for this rack and not restored it yet.
 func (d deployment) marked(rack string) bool {
-	return d.GetAnnotations()[names.AnnotationAutoscaler] == rack
+	return d.GetAnnotations()[ownership.AnnotationAutoscaler] == rack
 }
 
 func (d deployment) mark(rack string) {
@@ -27,13 +27,13 @@ func (d deployment) mark(rack string) {
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[names.AnnotationAutoscaler] = rack
+	annotations[ownership.AnnotationAutoscaler] = rack
 	d.SetAnnotations(annotations)
 }
 
 func (d deployment) unmark() {
 	annotations := d.GetAnnotations()
-	delete(annotations, names.AnnotationAutoscaler)
+	delete(annotations, ownership.AnnotationAutoscaler)
 	if len(annotations) == 0 {
 		annotations = nil
 	}
@@ -75,14 +75,14 @@ func (d deployment) setLine(l line) {
 // pin returns the value of the system label in the pods' nodeSelector; nil if there is none.
 func (d deployment) pin() *string {
 	selector, _, _ := unstructured.NestedStringMap(d.Object, "spec", "template", "spec", "nodeSelector")
-	if value, ok := selector[names.LabelSystemNode]; ok {
+	if value, ok := selector[ownership.LabelSystemNode]; ok {
 		return &value
 	}
 	return nil
 }
 
 func (d deployment) setPin(value *string) {
-	path := []string{"spec", "template", "spec", "nodeSelector", names.LabelSystemNode}
+	path := []string{"spec", "template", "spec", "nodeSelector", ownership.LabelSystemNode}
 	if value != nil {
 		d.set(*value, path...)
 		return

@@ -1,11 +1,8 @@
 package autoscaler
 
 import (
-	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
 // targetFlags say what Cluster Autoscaler scales. Every other flag is its owner's.
@@ -133,13 +130,4 @@ func (l line) inShell() bool {
 		}
 	}
 	return false
-}
-
-// nodes returns the --nodes flags for groups.
-func nodes(groups []plan.AutoscaledGroup) []string {
-	var flags []string
-	for _, group := range groups {
-		flags = append(flags, fmt.Sprintf("--nodes=%d:%d:%s", group.Min, group.Max, group.ASG))
-	}
-	return flags
 }

@@ -8,12 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
 
 // back restores Cluster Autoscaler's Deployment, waits for its pods and forgets the baseline. It does not touch a
 // Deployment that Sawhorse has not changed.
-func (r *run) back(ctx context.Context, all []unstructured.Unstructured, marked deployment) (steps.Progress, error) {
+func (r *run) back(ctx context.Context, all []unstructured.Unstructured, marked deployment) (outcome.Progress, error) {
 	if marked.Unstructured != nil {
 		return r.restore(ctx, marked)
 	}
@@ -24,17 +24,17 @@ func (r *run) back(ctx context.Context, all []unstructured.Unstructured, marked 
 	if live := k8s.Find(all, kept.Deployment); live != nil {
 		return r.finish(ctx, deployment{live})
 	}
-	return r.progress, r.baselines.Forget(ctx, r.plan.Rack, steps.AutoscalerKey)
+	return r.progress, r.Baselines.Forget(ctx, r.plan.Rack, outcome.AutoscalerKey)
 }
 
 // restore restores a Deployment that carries our annotation. The same write removes the annotation, so an interruption
 // before the baseline is forgotten does no harm.
-func (r *run) restore(ctx context.Context, live deployment) (steps.Progress, error) {
+func (r *run) restore(ctx context.Context, live deployment) (outcome.Progress, error) {
 	kept, err := r.kept(ctx)
 	if err != nil {
 		return r.progress, err
 	}
-	if err := r.arbiter.Withdraw(ctx, r.plan.Rack, contest(live)); err != nil {
+	if err := r.arbiter().Withdraw(ctx, r.plan.Rack, contest(live)); err != nil {
 		return r.progress, err
 	}
 	wanted := live.copy()
@@ -56,7 +56,7 @@ func (r *run) restore(ctx context.Context, live deployment) (steps.Progress, err
 
 // finish waits for the restored Deployment's pods and forgets the baseline. Pods that Kubernetes has given up on do not
 // keep Karpenter from being turned off.
-func (r *run) finish(ctx context.Context, live deployment) (steps.Progress, error) {
+func (r *run) finish(ctx context.Context, live deployment) (outcome.Progress, error) {
 	rollout, err := k8s.RolloutOf(live.Unstructured)
 	if err != nil {
 		return r.progress, err
@@ -68,12 +68,12 @@ func (r *run) finish(ctx context.Context, live deployment) (steps.Progress, erro
 	} else if !rollout.Done {
 		return r.progress.NotYet(poll, "%s: %s", subject, rollout.Note)
 	}
-	return r.progress, r.baselines.Forget(ctx, r.plan.Rack, steps.AutoscalerKey)
+	return r.progress, r.Baselines.Forget(ctx, r.plan.Rack, outcome.AutoscalerKey)
 }
 
 // kept returns the baseline; nil if there is none.
 func (r *run) kept(ctx context.Context) (*baseline, error) {
-	value, ok, err := r.baselines.Get(ctx, r.plan.Rack, steps.AutoscalerKey)
+	value, ok, err := r.Baselines.Get(ctx, r.plan.Rack, outcome.AutoscalerKey)
 	if err != nil || !ok {
 		return nil, err
 	}

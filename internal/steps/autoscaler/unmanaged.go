@@ -130,7 +130,7 @@ func (r *run) discovered(ctx context.Context, value string) ([]plan.AutoscaledGr
 // deleted. EKS tags its own groups, so a managed group newer than the plan is recognized too.
 func (r *run) describe(ctx context.Context, input *autoscaling.DescribeAutoScalingGroupsInput) ([]types.AutoScalingGroup, error) {
 	var all []types.AutoScalingGroup
-	for pages := autoscaling.NewDescribeAutoScalingGroupsPaginator(r.scaling, input); pages.HasMorePages(); {
+	for pages := autoscaling.NewDescribeAutoScalingGroupsPaginator(r.AutoScaling, input); pages.HasMorePages(); {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("the Auto Scaling groups: describe: %w", err)

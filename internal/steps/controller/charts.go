@@ -1,7 +1,9 @@
 package controller
 
 import (
+	"crypto/sha256"
 	"embed"
+	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -16,6 +18,23 @@ import (
 //
 //go:embed all:charts
 var charts embed.FS
+
+// digest returns a hash of a chart's files, by which a plan names the chart.
+func digest(name string) (string, error) {
+	sum := sha256.New()
+	err := fs.WalkDir(charts, "charts/"+name, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := charts.ReadFile(path)
+		fmt.Fprintf(sum, "%s %d\n%s", path, len(data), data)
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("chart %s: read: %w", name, err)
+	}
+	return "sha256:" + hex.EncodeToString(sum.Sum(nil)), nil
+}
 
 // load reads an embedded chart and sets its version. The charts in Karpenter's repository lag behind: at its tag
 // v1.10.0 they still say 1.9.0.

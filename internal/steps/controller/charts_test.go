@@ -3,6 +3,7 @@ package controller
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,7 +11,9 @@ import (
 	"testing"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
 var update = flag.Bool("update", false, "copy the charts from Karpenter's module again")
@@ -19,7 +22,7 @@ var update = flag.Bool("update", false, "copy the charts from Karpenter's module
 func TestChartsAreTheModules(t *testing.T) {
 	source := filepath.Join(k8stest.ModuleDir(t, "github.com/aws/karpenter-provider-aws"), "charts")
 	seen := map[string]bool{"NOTICE": true}
-	for _, chart := range []string{names.ReleaseCRD, names.ReleaseController} {
+	for _, chart := range []string{ownership.ReleaseCRD, ownership.ReleaseController} {
 		for _, pattern := range []string{"Chart.yaml", "values.yaml", "templates/*"} {
 			files, err := filepath.Glob(filepath.Join(source, chart, pattern))
 			if err != nil || len(files) == 0 {
@@ -63,15 +66,55 @@ func compare(t *testing.T, module, ours string) {
 // The module's tag is the Karpenter version that Sawhorse installs.
 func TestChartsAreOfTheVersion(t *testing.T) {
 	dir := k8stest.ModuleDir(t, "github.com/aws/karpenter-provider-aws")
-	if !strings.HasSuffix(dir, "@v"+names.KarpenterVersion) {
-		t.Errorf("the module is %s, names.KarpenterVersion is %s", filepath.Base(dir), names.KarpenterVersion)
+	if !strings.HasSuffix(dir, "@v"+ownership.KarpenterVersion) {
+		t.Errorf("the module is %s, ownership.KarpenterVersion is %s", filepath.Base(dir), ownership.KarpenterVersion)
 	}
-	chart, err := load(names.ReleaseController, names.KarpenterVersion)
-	if err != nil || chart.Metadata.Version != names.KarpenterVersion || chart.AppVersion() != names.KarpenterVersion {
+	chart, err := load(ownership.ReleaseController, ownership.KarpenterVersion)
+	if err != nil || chart.Metadata.Version != ownership.KarpenterVersion || chart.AppVersion() != ownership.KarpenterVersion {
 		t.Errorf("chart %+v, %v", chart.Metadata, err)
 	}
 	image, _ := chart.Values["controller"].(map[string]any)["image"].(map[string]any)
-	if image["repository"] != names.ControllerImage {
-		t.Errorf("the chart's image is %v, names.ControllerImage is %s", image, names.ControllerImage)
+	if image["repository"] != ownership.ControllerImage {
+		t.Errorf("the chart's image is %v, ownership.ControllerImage is %s", image, ownership.ControllerImage)
+	}
+}
+
+// Plans name the charts that this package embeds, so that the steps are due when a chart changes.
+func TestPlansNameTheCharts(t *testing.T) {
+	planned := wanted(params.Config{}).Controller
+	for _, release := range []plan.Release{planned.CRDs, planned.Release} {
+		carried, err := digest(release.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if release.Chart != carried {
+			t.Errorf("internal/plan/karpenter.go: the digest of chart %s is %q; write %q", release.Name, release.Chart, carried)
+		}
+	}
+}
+
+// wanted returns the plan of a rack with Karpenter and these settings.
+func wanted(config params.Config) *plan.Plan {
+	config.Rack, config.ClusterName, config.AuthMode, config.Enabled = "demo", "demo", true, true
+	made := plan.Build(config, plan.Facts{
+		Cluster:     &plan.ClusterFacts{Cluster: plan.Cluster{Name: "demo", Partition: "aws"}, Status: "ACTIVE"},
+		PodIdentity: true, Subnets: []plan.Tagged{{ID: "subnet-a"}}, NodeGroups: []plan.NodeGroup{{Name: "system"}},
+	}, nil)
+	if len(made.Problems) > 0 {
+		panic(fmt.Sprint(made.Problems))
+	}
+	return &made.Plan
+}
+
+// The chart of another deployment is not in the plan's words: the step applies its own, and is not done.
+func TestAPlanWithAnotherChart(t *testing.T) {
+	s := begin(t)
+	s.plan.Controller.CRDs.Chart = "sha256:another"
+	if progress := s.run(PartCRDs, "installed release karpenter-crd 1.10.0"); !progress.Unfinished {
+		t.Errorf("%+v", progress)
+	}
+	s.settle()
+	if progress := s.run(PartRelease, "installed release karpenter 1.10.0"); progress.Unfinished {
+		t.Errorf("its chart is the plan's: %+v", progress)
 	}
 }

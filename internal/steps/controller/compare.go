@@ -5,18 +5,18 @@ import (
 	"fmt"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/readonly"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // compare does one part of the step with a client that is read-only. Helm's record of a release is a Secret, which such
 // a client does not read. So a release is as it should be if its objects are. That misses a record that somebody has
 // deleted or changed while the objects stayed as they were; the step itself finds it when it runs for another reason.
-func (r *run) compare(ctx context.Context, part string) (steps.Progress, error) {
+func (r *run) compare(ctx context.Context, part string) (outcome.Progress, error) {
 	switch {
-	case part == PartCRDs && r.plan.Controller.CRDs:
-		wanted, err := r.wanted(names.ReleaseCRD, crdValues())
+	case part == PartCRDs && r.plan.Controller.CRDs.Present:
+		wanted, err := r.wanted(r.plan.Controller.CRDs, r.plan.Controller.CRDs.Values)
 		if err == nil {
 			err = repair(ctx, r.client, wanted, &r.progress)
 		}
@@ -24,7 +24,7 @@ func (r *run) compare(ctx context.Context, part string) (steps.Progress, error) 
 			return r.progress, err
 		}
 		return r.established(ctx)
-	case part == PartRelease && r.plan.Controller.Present:
+	case part == PartRelease && r.plan.Controller.Release.Present:
 		wanted, err := r.controller(ctx)
 		if err == nil {
 			err = repair(ctx, r.client, wanted, &r.progress)
@@ -47,7 +47,7 @@ func (r *run) compare(ctx context.Context, part string) (steps.Progress, error) 
 
 // removed returns an error if an object of the controller's release is left.
 func (r *run) removed(ctx context.Context) error {
-	whole, err := render(names.ReleaseController, names.KarpenterVersion, controllerValues(r.plan, 1))
+	whole, err := render(ownership.ReleaseController, ownership.KarpenterVersion, withReplicas(r.plan.Controller.Release, 1))
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (r *run) removed(ctx context.Context) error {
 			return err
 		}
 		if live != nil && k8s.Owned(live, r.plan.Rack) == nil {
-			return fmt.Errorf("%s: it is left of release %s: %w", k8s.Subject(live), names.ReleaseController, readonly.ErrWouldWrite)
+			return fmt.Errorf("%s: it is left of release %s: %w", k8s.Subject(live), ownership.ReleaseController, readonly.ErrWouldWrite)
 		}
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/readonly"
 	"github.com/sawhorse-io/sawhorse/internal/steps/admin"
 )
@@ -20,7 +20,7 @@ func (s *scene) audited() *Step {
 	s.Helper()
 	connect := s.Connector("audit")
 	self := admin.Function{Name: "controller", Principal: principal, EKS: s.eks}
-	return New(k8s.ReadOnly(connect), s.baselines, self, s.step.now)
+	return &Step{Connect: k8s.ReadOnly(connect), Baselines: s.baselines, Self: self, Now: s.step.Now}
 }
 
 // due runs a part as an audit does. It returns "" if the part has nothing to do, and else why.
@@ -85,11 +85,11 @@ func TestAuditOfTheReleases(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	t.Log("turned off")
-	s.plan.Controller.Present = false
+	s.plan.Controller.Release.Present = false
 	if got := s.due(PartRelease); !strings.Contains(got, "it is left of release karpenter") {
 		t.Errorf("%q", got)
 	}
-	s.run(PartRelease, "uninstalled release "+names.ReleaseController)
+	s.run(PartRelease, "uninstalled release "+ownership.ReleaseController)
 	if got := s.due(PartRelease); got != "" {
 		t.Errorf("%q", got)
 	}

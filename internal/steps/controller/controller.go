@@ -5,13 +5,14 @@ package controller
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 	"github.com/sawhorse-io/sawhorse/internal/steps/admin"
 )
 
@@ -32,27 +33,23 @@ const (
 
 // Step installs, upgrades, repairs and removes Karpenter, and the device plugin.
 type Step struct {
-	connect   k8s.Connector
-	baselines steps.Baselines
-	self      admin.Function
-	now       func() time.Time
-}
-
-// New returns the step. connect opens the plan's cluster, self is the function that runs the step, now is the clock.
-func New(connect k8s.Connector, baselines steps.Baselines, self admin.Function, now func() time.Time) *Step {
-	return &Step{connect: connect, baselines: baselines, self: self, now: now}
+	Connect   k8s.Connector
+	Baselines outcome.Baselines
+	// Self is the function that runs the step.
+	Self admin.Function
+	Now  func() time.Time
 }
 
 // Run does one part of the step.
-func (s *Step) Run(ctx context.Context, p *plan.Plan, part string) (steps.Progress, error) {
+func (s *Step) Run(ctx context.Context, p *plan.Plan, part string) (outcome.Progress, error) {
 	progress, err := s.run(ctx, p, part)
-	return progress.Until(s.self.Refused(ctx, p.Cluster, err))
+	return progress.Until(s.Self.Refused(ctx, p.Cluster, err))
 }
 
-func (s *Step) run(ctx context.Context, p *plan.Plan, part string) (steps.Progress, error) {
-	client, err := s.connect(ctx, p.Cluster)
+func (s *Step) run(ctx context.Context, p *plan.Plan, part string) (outcome.Progress, error) {
+	client, err := s.Connect(ctx, p.Cluster)
 	if err != nil {
-		return steps.Progress{}, err
+		return outcome.Progress{}, err
 	}
 	run := &run{Step: s, plan: p, client: client}
 	switch {
@@ -62,14 +59,14 @@ func (s *Step) run(ctx context.Context, p *plan.Plan, part string) (steps.Progre
 		return run.compare(ctx, part)
 	}
 	if run.helm, err = newHelm(client.Config(), p.Rack); err != nil {
-		return steps.Progress{}, err
+		return outcome.Progress{}, err
 	}
 	switch {
-	case part == PartCRDs && p.Controller.CRDs:
+	case part == PartCRDs && p.Controller.CRDs.Present:
 		return run.crds(ctx)
-	case part == PartRelease && p.Controller.Present:
+	case part == PartRelease && p.Controller.Release.Present:
 		if err := run.forget(ctx); err != nil { // an abandoned removal may have left a record that it looked for the controller
-			return steps.Progress{}, err
+			return outcome.Progress{}, err
 		}
 		return run.release(ctx)
 	case part == PartRelease:
@@ -77,9 +74,9 @@ func (s *Step) run(ctx context.Context, p *plan.Plan, part string) (steps.Progre
 	case part == PartServe:
 		return run.serve(ctx)
 	case part == PartCRDs:
-		return steps.Progress{}, nil // the CRDs are never removed
+		return outcome.Progress{}, nil // the CRDs are never removed
 	}
-	return steps.Progress{}, fmt.Errorf("controller: unknown part %q; deploy the stack again", part)
+	return outcome.Progress{}, fmt.Errorf("controller: unknown part %q; deploy the stack again", part)
 }
 
 // run is one call of the step.
@@ -88,22 +85,22 @@ type run struct {
 	plan     *plan.Plan
 	client   *k8s.Client
 	helm     *helm
-	progress steps.Progress
+	progress outcome.Progress
 }
 
-func (r *run) crds(ctx context.Context) (steps.Progress, error) {
-	wanted, err := r.wanted(names.ReleaseCRD, crdValues())
+func (r *run) crds(ctx context.Context) (outcome.Progress, error) {
+	wanted, err := r.wanted(r.plan.Controller.CRDs, r.plan.Controller.CRDs.Values)
 	if err != nil {
 		return r.progress, err
 	}
-	if err := r.ensure(ctx, wanted, r.client.ForeignCRDs); err != nil {
+	if err := r.ensure(ctx, wanted, r.client.UnmanagedCRDs); err != nil {
 		return r.progress, err
 	}
 	return r.established(ctx)
 }
 
 // established waits until the API server serves the CRDs.
-func (r *run) established(ctx context.Context) (steps.Progress, error) {
+func (r *run) established(ctx context.Context) (outcome.Progress, error) {
 	for _, name := range k8s.CRDs {
 		crd, err := r.client.Get(ctx, k8s.CustomResourceDefinition, "", name)
 		if err != nil {
@@ -119,7 +116,7 @@ func (r *run) established(ctx context.Context) (steps.Progress, error) {
 	return r.progress, nil
 }
 
-func (r *run) release(ctx context.Context) (steps.Progress, error) {
+func (r *run) release(ctx context.Context) (outcome.Progress, error) {
 	wanted, err := r.controller(ctx)
 	if err != nil {
 		return r.progress, err
@@ -131,7 +128,7 @@ func (r *run) release(ctx context.Context) (steps.Progress, error) {
 }
 
 // rolledOut waits until the controller's pods are Ready.
-func (r *run) rolledOut(ctx context.Context) (steps.Progress, error) {
+func (r *run) rolledOut(ctx context.Context) (outcome.Progress, error) {
 	note, err := r.rollout(ctx)
 	if err != nil {
 		return r.progress, err
@@ -139,17 +136,24 @@ func (r *run) rolledOut(ctx context.Context) (steps.Progress, error) {
 	if note != "" {
 		return r.progress.NotYet(poll, "%s", note)
 	}
-	r.progress.Outputs = map[string]string{"karpenter_version": r.plan.Controller.Version}
+	r.progress.Outputs = map[string]string{"karpenter_version": r.plan.Controller.Release.Version}
 	return r.progress, nil
 }
 
 // wanted renders a release with these values, and fails if the plan wants another version of Karpenter than this
-// function carries.
-func (r *run) wanted(name string, values map[string]any) (rendered, error) {
-	if r.plan.Controller.Version != names.KarpenterVersion {
-		return rendered{}, fmt.Errorf("release %s: the plan wants version %q and this function carries %s; the next pass makes a new plan", name, r.plan.Controller.Version, names.KarpenterVersion)
+// function carries. If the plan has another chart of that version, the function uses its own, and a later pass does the
+// step again: the plan is a stored one, or other functions are being deployed at the same time.
+func (r *run) wanted(release plan.Release, values map[string]any) (rendered, error) {
+	if release.Version != ownership.KarpenterVersion {
+		return rendered{}, fmt.Errorf("release %s: the plan wants version %q and this function carries %s; the next pass makes a new plan",
+			release.Name, release.Version, ownership.KarpenterVersion)
 	}
-	return render(name, r.plan.Controller.Version, values)
+	carried, err := digest(release.Name)
+	if err != nil {
+		return rendered{}, err
+	}
+	r.progress.Unfinished = release.Chart != carried
+	return render(release.Name, release.Version, values)
 }
 
 // controller renders the controller's release for the plan.
@@ -158,22 +162,30 @@ func (r *run) controller(ctx context.Context) (rendered, error) {
 	if err != nil {
 		return rendered{}, err
 	}
-	return r.wanted(names.ReleaseController, controllerValues(r.plan, r.replicas(nodes)))
+	release := r.plan.Controller.Release
+	return r.wanted(release, withReplicas(release, r.replicas(nodes)))
+}
+
+// withReplicas returns the values of a release with a number of replicas.
+func withReplicas(release plan.Release, replicas int) map[string]any {
+	values := maps.Clone(release.Values)
+	values["replicas"] = replicas
+	return values
 }
 
 // install installs or upgrades the controller's release to the plan's values.
 func (r *run) install(ctx context.Context, wanted rendered) error {
-	return r.ensure(ctx, wanted, func(ctx context.Context) ([]string, error) { return r.client.ForeignKarpenter(ctx, r.plan.Rack) })
+	return r.ensure(ctx, wanted, func(ctx context.Context) ([]string, error) { return r.client.UnmanagedKarpenter(ctx, r.plan.Rack) })
 }
 
 // rollout says why the controller's pods are not Ready yet; empty if they are.
 func (r *run) rollout(ctx context.Context) (string, error) {
-	deployment, err := r.client.Get(ctx, k8s.Deployment, names.Namespace, names.ReleaseController)
+	deployment, err := r.client.Get(ctx, k8s.Deployment, ownership.Namespace, ownership.ReleaseController)
 	if err != nil {
 		return "", err
 	}
 	if deployment == nil {
-		return "", fmt.Errorf("release %s: its Deployment is gone right after it was applied; find out what deletes it", names.ReleaseController)
+		return "", fmt.Errorf("release %s: its Deployment is gone right after it was applied; find out what deletes it", ownership.ReleaseController)
 	}
 	if note, err := r.admitAgain(ctx, deployment); err != nil || note != "" {
 		return note, err
@@ -186,23 +198,21 @@ func (r *run) rollout(ctx context.Context) (string, error) {
 	return strings.Join(append([]string{k8s.Subject(deployment) + ": " + rollout.Note}, troubles...), "; "), err
 }
 
-// replicas returns 2 if high_availability is set and the system nodes span two zones. The chart spreads the pods over
-// zones and hosts with a hard constraint, so a second pod in the same zone would stay pending for ever.
+// replicas returns the plan's replicas if the system nodes span as many zones, otherwise 1. The chart spreads the pods
+// over zones and hosts with a hard constraint, so a second pod in the same zone would stay pending for ever.
 func (r *run) replicas(nodes []k8s.SystemNode) int {
-	if !r.plan.Controller.HighAvailability {
-		return 1
-	}
+	wanted := r.plan.Controller.Release.Replicas
 	zones := map[string]bool{}
 	for _, node := range nodes {
 		if node.Zone != "" {
 			zones[node.Zone] = true
 		}
 	}
-	if len(zones) >= 2 {
-		return 2
+	if wanted == 1 || len(zones) >= wanted {
+		return wanted
 	}
 	r.progress.Warn("high_availability", "Karpenter's controller runs as one replica although high_availability is true, because the system nodes (%s=true) "+
-		"stand in %d zone(s); let a system node group span two zones and the next pass makes it two, or write false.", names.LabelSystemNode, len(zones))
+		"stand in %d zone(s); let a system node group span two zones and the next pass makes it two, or write false.", ownership.LabelSystemNode, len(zones))
 	return 1
 }
 
@@ -227,7 +237,7 @@ func (r *run) ensure(ctx context.Context, wanted rendered, foreign func(context.
 		return nil
 	}
 	if !r.helm.ours(last) {
-		return reject([]string{"Helm release " + names.Namespace + "/" + name})
+		return reject([]string{"Helm release " + ownership.Namespace + "/" + name})
 	}
 	change, err := difference(last, wanted)
 	if err != nil {
@@ -245,7 +255,7 @@ func (r *run) ensure(ctx context.Context, wanted rendered, foreign func(context.
 
 // remove uninstalls the controller, but only after the last NodeClaim and EC2NodeClass is gone: nothing else cleans up
 // after them.
-func (r *run) remove(ctx context.Context) (steps.Progress, error) {
+func (r *run) remove(ctx context.Context) (outcome.Progress, error) {
 	left, err := r.served(ctx)
 	if err != nil {
 		return r.progress, err
@@ -257,7 +267,7 @@ func (r *run) remove(ctx context.Context) (steps.Progress, error) {
 		return r.progress, err
 	}
 	// The objects to delete have the same names for every version and all values.
-	whole, err := render(names.ReleaseController, names.KarpenterVersion, controllerValues(r.plan, 1))
+	whole, err := render(ownership.ReleaseController, ownership.KarpenterVersion, withReplicas(r.plan.Controller.Release, 1))
 	if err != nil {
 		return r.progress, err
 	}
@@ -269,12 +279,12 @@ func (r *run) remove(ctx context.Context) (steps.Progress, error) {
 		return r.progress, nil // not ours, so it stays
 	}
 	if last != nil {
-		if err := r.helm.uninstall(names.ReleaseController); err != nil {
+		if err := r.helm.uninstall(ownership.ReleaseController); err != nil {
 			return r.progress, err
 		}
-		r.progress.Changed("uninstalled", "release %s", names.ReleaseController)
+		r.progress.Changed("uninstalled", "release %s", ownership.ReleaseController)
 	}
-	pods, err := r.client.List(ctx, k8s.Pod, names.Namespace, "app.kubernetes.io/instance="+names.ReleaseController)
+	pods, err := r.client.List(ctx, k8s.Pod, ownership.Namespace, "app.kubernetes.io/instance="+ownership.ReleaseController)
 	if err != nil {
 		return r.progress, err
 	}
@@ -286,7 +296,7 @@ func (r *run) remove(ctx context.Context) (steps.Progress, error) {
 }
 
 func reject(found []string) error {
-	return steps.Reject("karpenter_enabled", "The cluster already has a Karpenter that Sawhorse did not install: %s. "+
+	return outcome.Reject("karpenter_enabled", "The cluster already has a Karpenter that Sawhorse did not install: %s. "+
 		"Uninstall that one first (its NodePools before its controller, then its CRDs), or leave karpenter_enabled at false.", strings.Join(found, ", "))
 }
 
@@ -295,5 +305,5 @@ func conflicting(err error) error {
 	if !strings.Contains(err.Error(), "invalid ownership metadata") {
 		return err
 	}
-	return steps.Reject("karpenter_enabled", "An object of Karpenter's chart exists already and was made by something else (%v). Delete it, or leave karpenter_enabled at false.", err)
+	return outcome.Reject("karpenter_enabled", "An object of Karpenter's chart exists already and was made by something else (%v). Delete it, or leave karpenter_enabled at false.", err)
 }

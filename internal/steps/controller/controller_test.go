@@ -17,9 +17,10 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 	"github.com/sawhorse-io/sawhorse/internal/steps/admin"
 )
 
@@ -48,8 +49,7 @@ func begin(t *testing.T) *scene {
 		t.Fatal(err)
 	}
 	s := &scene{T: t, Cluster: cluster, eks: awsfake.New().EKS, helm: helm, baselines: k8stest.Baselines{}, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
-		plan: &plan.Plan{Rack: "demo", Cluster: plan.Cluster{Name: "demo", Partition: "aws"}, Controller: plan.Controller{CRDs: true, Present: true,
-			Version: "1.10.0", HighAvailability: true, Queue: "demo-karpenter"}}}
+		plan: wanted(params.Config{HighAvailability: true})}
 	s.step = s.as(cluster.Config)
 	t.Cleanup(s.end)
 	return s
@@ -59,11 +59,12 @@ func begin(t *testing.T) *scene {
 func (s *scene) as(config *rest.Config) *Step {
 	now := func() time.Time { return s.clock }
 	self := admin.Function{Name: "controller", Principal: principal, EKS: s.eks, Now: now}
-	return New(func(context.Context, plan.Cluster) (*k8s.Client, error) { return k8s.New(config) }, s.baselines, self, now)
+	connect := func(context.Context, plan.Cluster) (*k8s.Client, error) { return k8s.New(config) }
+	return &Step{Connect: connect, Baselines: s.baselines, Self: self, Now: now}
 }
 
 func (s *scene) end() {
-	for _, name := range []string{names.ReleaseController, names.ReleaseCRD} {
+	for _, name := range []string{ownership.ReleaseController, ownership.ReleaseCRD} {
 		s.uninstall(name)
 	}
 	for _, name := range k8s.CRDs {
@@ -91,11 +92,11 @@ func (s *scene) uninstall(name string) {
 // last returns a release's newest revision as Helm sees it.
 func (s *scene) last(name string) (*release.Release, error) {
 	s.Helper()
-	values := crdValues()
-	if name == names.ReleaseController {
-		values = controllerValues(s.plan, 1)
+	values := s.plan.Controller.CRDs.Values
+	if name == ownership.ReleaseController {
+		values = withReplicas(s.plan.Controller.Release, 1)
 	}
-	wanted, err := render(name, names.KarpenterVersion, values)
+	wanted, err := render(name, ownership.KarpenterVersion, values)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -110,11 +111,11 @@ var deployment = k8stest.Object{"apiVersion": "apps/v1", "kind": "Deployment", "
 
 func node(name, zone string) k8stest.Object {
 	return k8stest.Object{"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": name,
-		"labels": map[string]any{names.LabelSystemNode: "true", "topology.kubernetes.io/zone": zone}}}
+		"labels": map[string]any{ownership.LabelSystemNode: "true", "topology.kubernetes.io/zone": zone}}}
 }
 
 // run runs one part and compares its changes.
-func (s *scene) run(part string, want ...string) steps.Progress {
+func (s *scene) run(part string, want ...string) outcome.Progress {
 	s.Helper()
 	progress, err := s.step.Run(ctx, s.plan, part)
 	if err != nil {
@@ -159,7 +160,7 @@ func (s *scene) versions() string {
 
 func (s *scene) revisions() (n int) {
 	for _, secret := range s.List("", "v1", "secrets") {
-		if secret.GetLabels()["owner"] == "helm" && secret.GetLabels()["name"] == names.ReleaseController {
+		if secret.GetLabels()["owner"] == "helm" && secret.GetLabels()["name"] == ownership.ReleaseController {
 			n++
 		}
 	}
@@ -220,7 +221,7 @@ func TestInstallUpgradeRepairRemove(t *testing.T) {
 	}
 
 	t.Log("removes the controller and keeps the CRDs, never before our EC2NodeClasses have gone")
-	s.plan.Controller.Present = false
+	s.plan.Controller.Release.Present = false
 	for _, left := range []k8stest.Object{class, claim} { // while one of these is left, the controller stays
 		s.Create(left)
 		if progress := s.run(PartRelease); progress.Wait == 0 || !strings.Contains(progress.Note, left["kind"].(string)+"/") || s.Get(deployment) == nil {
@@ -241,7 +242,7 @@ func TestInstallUpgradeRepairRemove(t *testing.T) {
 func (s *scene) check(replicas int64) {
 	s.Helper()
 	live := s.Get(deployment)
-	if live == nil || live.GetLabels()[names.TagRack] != "demo" {
+	if live == nil || live.GetLabels()[ownership.TagRack] != "demo" {
 		s.Fatalf("Deployment %v", live)
 	}
 	typed, err := k8s.AsDeployment(live)
@@ -254,8 +255,8 @@ func (s *scene) check(replicas int64) {
 		env[variable.Name] = variable.Value
 	}
 	got := fmt.Sprintln(*typed.Spec.Replicas, container.Image, container.Resources.Requests.Cpu(), container.Resources.Requests.Memory(),
-		pod.Spec.NodeSelector[names.LabelSystemNode], pod.Annotations["karpenter.sh/do-not-disrupt"], env["CLUSTER_NAME"], env["INTERRUPTION_QUEUE"])
-	want := fmt.Sprintln(replicas, "public.ecr.aws/karpenter/controller:1.10.0@"+names.KarpenterDigest, "200m", "256Mi", "true", "true", "demo", "demo-karpenter")
+		pod.Spec.NodeSelector[ownership.LabelSystemNode], pod.Annotations["karpenter.sh/do-not-disrupt"], env["CLUSTER_NAME"], env["INTERRUPTION_QUEUE"])
+	want := fmt.Sprintln(replicas, "public.ecr.aws/karpenter/controller:1.10.0@"+ownership.KarpenterDigest, "200m", "256Mi", "true", "true", "demo", "demo-karpenter")
 	if got != want {
 		s.Fatalf("Deployment %s, want %s", got, want)
 	}
@@ -267,7 +268,7 @@ func TestPrivateClusterAndOneReplica(t *testing.T) {
 	s := begin(t)
 	s.Create(node("one", "us-east-1a"))
 	s.Create(node("two", "us-east-1b"))
-	s.plan.Controller.HighAvailability = false
+	s.plan = wanted(params.Config{})
 	s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
 	s.settle()
 	if progress := s.run(PartRelease, "installed release karpenter 1.10.0"); len(progress.Warnings) > 0 {
@@ -277,17 +278,18 @@ func TestPrivateClusterAndOneReplica(t *testing.T) {
 	if got := s.variable("ISOLATED_VPC"); got != "" {
 		t.Errorf("ISOLATED_VPC=%s", got)
 	}
-	s.plan.Controller.ImageRepository, s.plan.Controller.IsolatedVPC = "123456789012.dkr.ecr.us-east-1.amazonaws.com/mirror/karpenter", true
+	const mirror = "123456789012.dkr.ecr.us-east-1.amazonaws.com/mirror/karpenter"
+	s.plan = wanted(params.Config{ImageRepository: mirror, IsolatedVPC: true})
 	s.run(PartRelease, "updated: controller.image.repository=123456789012.dkr.ecr.us-east-1.amazonaws.com/mirror/karpenter, settings.isolatedVPC=true release karpenter 1.10.0")
 	live := s.container()
-	if got, want := live.Image, s.plan.Controller.ImageRepository+":1.10.0@"+names.KarpenterDigest; got != want {
+	if got, want := live.Image, mirror+":1.10.0@"+ownership.KarpenterDigest; got != want {
 		t.Errorf("image %s, want %s", got, want)
 	}
 	if got := s.variable("ISOLATED_VPC"); got != "true" {
 		t.Errorf("ISOLATED_VPC=%q", got)
 	}
 	s.run(PartRelease)
-	s.plan.Controller.ImageRepository, s.plan.Controller.IsolatedVPC = "", false
+	s.plan = wanted(params.Config{})
 	s.run(PartRelease, "updated: controller.image.repository unset, settings.isolatedVPC unset release karpenter 1.10.0")
 	s.check(1)
 }
@@ -311,14 +313,6 @@ func (s *scene) variable(name string) string {
 	return ""
 }
 
-func TestIRSAAnnotatesTheServiceAccount(t *testing.T) {
-	p := &plan.Plan{Rack: "demo", Controller: plan.Controller{RoleARN: "arn:aws:iam::1:role/r"}}
-	account := controllerValues(p, 1)["serviceAccount"].(map[string]any)
-	if fmt.Sprint(account["annotations"]) != "map[eks.amazonaws.com/role-arn:arn:aws:iam::1:role/r]" {
-		t.Errorf("service account %v", account)
-	}
-}
-
 // The next run completes a release, whatever state an interrupted call left it in.
 func TestRecoversFromBeingKilled(t *testing.T) {
 	s := begin(t)
@@ -327,7 +321,7 @@ func TestRecoversFromBeingKilled(t *testing.T) {
 	s.run(PartRelease, "installed release karpenter 1.10.0")
 	for _, status := range []common.Status{common.StatusPendingInstall, common.StatusPendingUpgrade, common.StatusPendingRollback,
 		common.StatusFailed, common.StatusUninstalling, common.StatusUnknown} {
-		last, err := s.last(names.ReleaseController)
+		last, err := s.last(ownership.ReleaseController)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -344,13 +338,13 @@ func TestRecoversFromBeingKilled(t *testing.T) {
 		t.Errorf("%d revisions are kept", n)
 	}
 	t.Log("an uninstall that stopped in the middle goes on")
-	last, _ := s.last(names.ReleaseController)
+	last, _ := s.last(ownership.ReleaseController)
 	last.Info.Status = common.StatusUninstalling
 	if err := s.helm.config.Releases.Update(last); err != nil {
 		t.Fatal(err)
 	}
 	s.Remove(deployment)
-	s.plan.Controller.Present = false
+	s.plan.Controller.Release.Present = false
 	s.run(PartRelease, "uninstalled release karpenter")
 }
 
@@ -358,7 +352,7 @@ func (s *scene) rejected(part, mention string) {
 	s.Helper()
 	before := s.versions()
 	_, err := s.step.Run(ctx, s.plan, part)
-	var rejected *steps.Rejected
+	var rejected *outcome.Rejected
 	if !errors.As(err, &rejected) || !strings.Contains(err.Error(), mention) || rejected.Problems[0].Parameter != "karpenter_enabled" {
 		s.Fatalf("%s: the error is %v, want a rejection that names %q", part, err, mention)
 	}
@@ -390,7 +384,7 @@ func TestRejectsAKarpenterThatIsNotOurs(t *testing.T) {
 		s.plan.Rack = "other"
 		s.rejected(PartRelease, "Helm release kube-system/karpenter")
 		s.rejected(PartCRDs, "Helm release kube-system/karpenter-crd")
-		s.plan.Controller.Present = false
+		s.plan.Controller.Release.Present = false
 		s.run(PartRelease) // not ours, so it stays
 	})
 	t.Run("an object of the chart's name", func(t *testing.T) {

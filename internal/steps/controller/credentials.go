@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // The variables through which the AWS SDK finds its credentials. EKS's webhook adds them to a pod at admission.
@@ -27,9 +27,9 @@ const again = time.Minute
 // first, so that deletions stay rare even if a call is interrupted. It returns a note that names the pods; empty if all
 // have credentials.
 func (r *run) admitAgain(ctx context.Context, deployment *unstructured.Unstructured) (string, error) {
-	variable := r.credentials()
-	if variable == "" {
-		return "", nil
+	variable := irsaVariable
+	if r.plan.Infrastructure.PodIdentity {
+		variable = podIdentityVariable
 	}
 	pods, err := r.client.PodsOf(ctx, deployment)
 	if err != nil {
@@ -46,11 +46,11 @@ func (r *run) admitAgain(ctx context.Context, deployment *unstructured.Unstructu
 		return "", nil
 	}
 	note := strings.Join(subjects, ", ") + ": admitted without " + variable + ", so without credentials"
-	last, err := time.Parse(time.RFC3339, deployment.GetAnnotations()[names.AnnotationPodsDeleted])
-	if err == nil && r.now().Before(last.Add(again)) {
+	last, err := time.Parse(time.RFC3339, deployment.GetAnnotations()[ownership.AnnotationPodsDeleted])
+	if err == nil && r.Now().Before(last.Add(again)) {
 		return note, nil
 	}
-	if err := r.client.Annotate(ctx, k8s.Deployment, deployment, names.AnnotationPodsDeleted, r.now().UTC().Format(time.RFC3339)); err != nil {
+	if err := r.client.Annotate(ctx, k8s.Deployment, deployment, ownership.AnnotationPodsDeleted, r.Now().UTC().Format(time.RFC3339)); err != nil {
 		return "", err
 	}
 	for i := range bare {
@@ -62,17 +62,6 @@ func (r *run) admitAgain(ctx context.Context, deployment *unstructured.Unstructu
 	r.progress.Happened("karpenter_enabled", "Pods of Karpenter's controller were admitted before EKS gave them credentials (%s is missing), and were deleted so that others take their place: %s; "+
 		"if it happens again, look whether something replaces the add-on eks-pod-identity-agent or, for IRSA, the annotation of the service account", variable, strings.Join(subjects, ", "))
 	return note, nil
-}
-
-// credentials returns the variable that the controller's pods must have; empty if the plan gives them no credentials.
-func (r *run) credentials() string {
-	switch {
-	case r.plan.Infrastructure.PodIdentity:
-		return podIdentityVariable
-	case r.plan.Controller.RoleARN != "":
-		return irsaVariable
-	}
-	return ""
 }
 
 func hasVariable(pod *corev1.Pod, name string) bool {

@@ -29,9 +29,6 @@ func TestAPodWithoutCredentialsIsDeletedOnce(t *testing.T) {
 			s := begin(t)
 			s.Create(node("one", "us-east-1a"))
 			s.plan.Infrastructure.PodIdentity = c.with == "AWS_CONTAINER_CREDENTIALS_FULL_URI"
-			if !s.plan.Infrastructure.PodIdentity {
-				s.plan.Controller.RoleARN = "arn:aws:iam::123456789012:role/r"
-			}
 			s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
 			s.settle()
 			s.run(PartRelease, "installed release karpenter 1.10.0")

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // The function is a cluster administrator. An attacker who can write Secrets in kube-system tries to make it create a
@@ -58,7 +58,7 @@ func (s *scene) forge(edit func(*release.Release)) {
 // stored edits the content of the release's Secret as Helm reads it: compressed JSON.
 func (s *scene) stored(edit func([]byte) []byte) {
 	s.Helper()
-	secret := k8stest.Object{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "sh.helm.release.v1.karpenter.v1", "namespace": names.Namespace}}
+	secret := k8stest.Object{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "sh.helm.release.v1.karpenter.v1", "namespace": ownership.Namespace}}
 	s.Change(secret, func(o *unstructured.Unstructured) {
 		encoded, _, _ := unstructured.NestedString(o.Object, "data", "release")
 		once, err := base64.StdEncoding.DecodeString(encoded) // the API's base64, which contains Helm's
@@ -116,7 +116,7 @@ func TestWhatARepairApplies(t *testing.T) {
 	s.unharmed()
 
 	t.Log("nor during a removal")
-	s.plan.Controller.Present = false
+	s.plan.Controller.Release.Present = false
 	s.Create(class)
 	s.scale(0)
 	s.run(PartServe, "repaired Deployment/kube-system/karpenter")
@@ -139,7 +139,7 @@ func TestWhatARemovalDeletesAndRuns(t *testing.T) {
 		r.Manifest += document(victim)
 		r.Hooks = []*release.Hook{{Name: "forged", Kind: "ClusterRoleBinding", Path: "forged.yaml", Manifest: document(binding), Events: []release.HookEvent{release.HookPreDelete}}}
 	})
-	s.plan.Controller.Present = false
+	s.plan.Controller.Release.Present = false
 	s.run(PartRelease, "uninstalled release karpenter")
 	s.unharmed()
 	if s.Get(deployment) != nil || s.revisions() != 0 {

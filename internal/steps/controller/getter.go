@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // getter gives Helm the cluster of a rest.Config, where the helm command would read a kubeconfig. It discovers the
@@ -43,7 +43,7 @@ func (g *getter) ToRESTMapper() (meta.RESTMapper, error) {
 func (g *getter) ToRawKubeConfigLoader() clientcmd.ClientConfig {
 	const context = "cluster"
 	config := clientcmdapi.NewConfig()
-	config.Contexts[context] = &clientcmdapi.Context{Namespace: names.Namespace}
+	config.Contexts[context] = &clientcmdapi.Context{Namespace: ownership.Namespace}
 	config.CurrentContext = context
 	return clientcmd.NewDefaultClientConfig(*config, &clientcmd.ConfigOverrides{})
 }

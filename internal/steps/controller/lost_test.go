@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/sawhorse-io/sawhorse/internal/steps"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
 
 // failing is a transport on which requests for one path fail.
@@ -19,7 +19,7 @@ type failing struct {
 
 func (f failing) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.URL.Path == f.path {
-		return nil, &steps.NotReady{Reason: "cluster demo: the API server answered 500"}
+		return nil, &outcome.NotReady{Reason: "cluster demo: the API server answered 500"}
 	}
 	return f.RoundTripper.RoundTrip(request)
 }
@@ -33,7 +33,7 @@ func TestTheAPIServerFailsWhileHelmDiscoversKinds(t *testing.T) {
 	config := rest.CopyConfig(s.Config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return failing{next, "/api"} })
 	_, err := s.as(config).Run(ctx, s.plan, PartRelease)
-	if !errors.As(err, new(*steps.NotReady)) || !strings.Contains(err.Error(), "release karpenter: install") {
+	if !errors.As(err, new(*outcome.NotReady)) || !strings.Contains(err.Error(), "release karpenter: install") {
 		t.Errorf("%T %v", err, err)
 	}
 	s.run(PartRelease, "installed release karpenter 1.10.0")

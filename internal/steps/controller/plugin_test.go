@@ -2,18 +2,18 @@ package controller
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
-	"github.com/sawhorse-io/sawhorse/internal/names"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
 const pluginSubject = "DaemonSet/kube-system/nvidia-device-plugin-daemonset"
@@ -38,7 +38,7 @@ func TestDevicePluginComesAndGoes(t *testing.T) {
 	s.run(PartPlugin)
 
 	t.Log("wanted: installed, without waiting for pods; a second run does nothing")
-	s.plan.Controller.DevicePlugin = true
+	s.plan.Controller.DevicePlugin = devicePlugin("demo")
 	if progress := s.run(PartPlugin, "created "+pluginSubject); progress.Wait != 0 {
 		t.Errorf("it waits: %+v", progress)
 	}
@@ -59,61 +59,22 @@ func TestDevicePluginComesAndGoes(t *testing.T) {
 	if len(progress.Incidents) != 1 || progress.Incidents[0].Parameter != "nvidia_device_plugin_enable" {
 		t.Errorf("warnings %v", progress.Incidents)
 	}
-	if live := s.daemonSet(); live.Spec.Template.Spec.Containers[0].Image != names.DevicePluginImage || live.Annotations["theirs"] != "1" {
+	if live := s.daemonSet(); live.Spec.Template.Spec.Containers[0].Image != ownership.DevicePluginImage || live.Annotations["theirs"] != "1" {
 		t.Errorf("%+v", live)
 	}
 
 	t.Log("no longer wanted: deleted, and that once")
-	s.plan.Controller.DevicePlugin = false
+	s.plan.Controller.DevicePlugin = nil
 	s.run(PartPlugin, "deleted "+pluginSubject)
 	k8stest.Eventually(t, func() bool { return s.Get(plugin) == nil })
 	s.run(PartPlugin)
 }
 
-// The DaemonSet is NVIDIA's own. It runs on every node with an NVIDIA GPU, whatever the pool's taints, and on no other
-// node.
-func TestDevicePluginRunsOnAllGPUNodesOnly(t *testing.T) {
-	s := begin(t)
-	t.Cleanup(func() { s.Remove(plugin) })
-	s.plan.Controller.DevicePlugin = true
-	s.run(PartPlugin, "created "+pluginSubject)
-	live := s.daemonSet()
-	pod, container := live.Spec.Template.Spec, live.Spec.Template.Spec.Containers[0]
-	if live.Labels[names.TagRack] != "demo" || container.Image != "nvcr.io/nvidia/k8s-device-plugin:v0.17.4@sha256:3c54348fe5a57e5700e7d8068e7531d2ef2d5f3ccb70c8f6bac0953432527abd" || pod.PriorityClassName != "system-node-critical" {
-		t.Errorf("labels %v, image %s, priority %s", live.Labels, container.Image, pod.PriorityClassName)
-	}
-	if len(container.Env) != 1 || container.Env[0].Name != "FAIL_ON_INIT_ERROR" || container.Env[0].Value != "false" {
-		t.Errorf("environment %v", container.Env)
-	}
-	secured := container.SecurityContext
-	if *secured.AllowPrivilegeEscalation || secured.Privileged != nil || !slices.Equal(secured.Capabilities.Drop, []corev1.Capability{"ALL"}) {
-		t.Errorf("security context %+v", secured)
-	}
-	if container.VolumeMounts[0].MountPath != "/var/lib/kubelet/device-plugins" || pod.Volumes[0].HostPath.Path != "/var/lib/kubelet/device-plugins" ||
-		container.VolumeMounts[0].Name != pod.Volumes[0].Name {
-		t.Errorf("mounts %v, volumes %v", container.VolumeMounts, pod.Volumes)
-	}
-	terms := pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
-	if len(terms) != 1 || len(terms[0].MatchExpressions) != 1 {
-		t.Fatalf("terms %v: they are alternatives, so one more would let the pods onto other nodes", terms)
-	}
-	if e := terms[0].MatchExpressions[0]; e.Key != "karpenter.k8s.aws/instance-gpu-manufacturer" || e.Operator != corev1.NodeSelectorOpIn || !slices.Equal(e.Values, []string{"nvidia"}) {
-		t.Errorf("expression %v", e)
-	}
-	for _, taint := range []corev1.Taint{
-		{Key: "nvidia.com/gpu", Value: "true", Effect: corev1.TaintEffectNoSchedule},
-		{Key: "dedicated-node", Value: "gpu", Effect: corev1.TaintEffectNoSchedule},
-		{Key: "tenant", Value: "a", Effect: corev1.TaintEffectNoExecute},
-	} {
-		if !slices.ContainsFunc(pod.Tolerations, func(t corev1.Toleration) bool { return tolerates(t, taint) }) {
-			t.Errorf("%v is not tolerated", taint)
-		}
-	}
-}
-
-// tolerates applies the scheduler's rule for tolerations without a value.
-func tolerates(t corev1.Toleration, taint corev1.Taint) bool {
-	return t.Operator == corev1.TolerationOpExists && (t.Key == "" || t.Key == taint.Key) && (t.Effect == "" || t.Effect == taint.Effect)
+// devicePlugin returns the plan's DaemonSet with the label of a rack.
+func devicePlugin(rack string) plan.Object {
+	made := wanted(params.Config{NVIDIADevicePlugin: true}).Controller.DevicePlugin
+	made["metadata"].(map[string]any)["labels"] = map[string]any{ownership.TagRack: rack}
+	return made
 }
 
 func TestDevicePluginOfSomebodyElse(t *testing.T) {
@@ -125,14 +86,14 @@ func TestDevicePluginOfSomebodyElse(t *testing.T) {
 		}
 		before := s.Create(theirs).GetResourceVersion()
 
-		s.plan.Controller.DevicePlugin = true
+		s.plan.Controller.DevicePlugin = devicePlugin("demo")
 		_, err := s.step.Run(ctx, s.plan, PartPlugin)
-		var rejected *steps.Rejected
+		var rejected *outcome.Rejected
 		if !errors.As(err, &rejected) || rejected.Problems[0].Parameter != "nvidia_device_plugin_enable" ||
 			!strings.Contains(err.Error(), pluginSubject) || !strings.Contains(err.Error(), "kubectl -n kube-system delete daemonset") {
 			t.Errorf("owner %q: %v", owner, err)
 		}
-		s.plan.Controller.DevicePlugin = false
+		s.plan.Controller.DevicePlugin = nil
 		s.run(PartPlugin) // not ours, so it stays
 		if after := s.Get(plugin); after == nil || after.GetResourceVersion() != before {
 			t.Errorf("owner %q: it was touched: %v", owner, after)
@@ -149,7 +110,7 @@ func TestDevicePluginOnItsWayOut(t *testing.T) {
 	s.Create(leaving)
 	s.run(PartPlugin, "deleted "+pluginSubject)
 	s.run(PartPlugin)
-	s.plan.Controller.DevicePlugin = true
+	s.plan.Controller.DevicePlugin = devicePlugin("demo")
 	if progress := s.run(PartPlugin); progress.Wait == 0 || !strings.Contains(progress.Note, "being deleted") {
 		t.Errorf("%+v", progress)
 	}

@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // records wraps Helm's storage of releases: Secrets, which others may write too. Helm would delete what a record's
@@ -67,7 +67,7 @@ func (r *records) Update(key string, changed ri.Releaser) error {
 // somethingElse returns the error for a Secret that holds no release.
 func (r *records) somethingElse() error {
 	return fmt.Errorf("release %s: a Secret of it holds something else; delete those with `kubectl -n %s delete secrets -l owner=helm,name=%s`, and the next pass installs it anew",
-		r.name, names.Namespace, r.name)
+		r.name, ownership.Namespace, r.name)
 }
 
 // told returns what Helm may see of a recorded release.
@@ -77,7 +77,7 @@ func (r *records) told(found ri.Releaser) (*release.Release, error) {
 		return nil, r.somethingElse()
 	}
 	return &release.Release{
-		Name: r.name, Namespace: names.Namespace, Version: stored.Version, Labels: stored.Labels, Info: stored.Info, Config: stored.Config,
+		Name: r.name, Namespace: ownership.Namespace, Version: stored.Version, Labels: stored.Labels, Info: stored.Info, Config: stored.Config,
 		Chart: &chart.Chart{Metadata: stored.Chart.Metadata}, Manifest: r.manifest, ApplyMethod: string(release.ApplyMethodServerSideApply),
 	}, nil
 }

@@ -15,14 +15,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // render returns the same manifest as Helm, and all kept revisions together are below the limit.
 func TestRenderedAsHelmDoes(t *testing.T) {
 	s := installed(t)
-	for name, values := range map[string]map[string]any{names.ReleaseCRD: crdValues(), names.ReleaseController: controllerValues(s.plan, 1)} {
-		wanted, err := render(name, names.KarpenterVersion, values)
+	for name, values := range map[string]map[string]any{
+		ownership.ReleaseCRD: s.plan.Controller.CRDs.Values, ownership.ReleaseController: withReplicas(s.plan.Controller.Release, 1),
+	} {
+		wanted, err := render(name, ownership.KarpenterVersion, values)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +79,7 @@ func TestRecordsThatUnpackToTooMuch(t *testing.T) {
 }
 
 func record(text []byte) corev1.Secret {
-	return corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: names.Namespace, Name: "r"}, Data: map[string][]byte{"release": text}}
+	return corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ownership.Namespace, Name: "r"}, Data: map[string][]byte{"release": text}}
 }
 
 // A record may hold any JSON.

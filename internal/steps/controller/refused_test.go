@@ -24,7 +24,7 @@ func TestRightsThatDoNotWorkYet(t *testing.T) {
 	s.eks.Entries[principal] = entry
 	nobody := s.as(s.As("nobody"))
 	for _, part := range []string{PartCRDs, PartRelease, PartPlugin, PartServe} {
-		s.plan.Controller.DevicePlugin = true
+		s.plan.Controller.DevicePlugin = devicePlugin("demo")
 		progress, err := nobody.Run(ctx, s.plan, part)
 		if err != nil || progress.Wait <= 0 || !strings.Contains(progress.Note, "does not work yet") {
 			t.Errorf("%s: the policy is new: %+v, %v", part, progress, err)

@@ -22,8 +22,8 @@ import (
 	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // history is how many revisions of a release are kept, so that a person can use `helm history` and `helm rollback`.
@@ -47,16 +47,16 @@ func newHelm(config *rest.Config, rack string) (*helm, error) {
 		return nil, err
 	}
 	// By default Helm uses the name of the binary as field manager, which is "bootstrap" in a Lambda function.
-	kube.ManagedFieldsManager = names.FieldManager
+	kube.ManagedFieldsManager = ownership.FieldManager
 	made := action.NewConfiguration(action.ConfigurationSetLogger(slog.DiscardHandler))
-	if err := made.Init(getter, names.Namespace, "secret"); err != nil {
+	if err := made.Init(getter, ownership.Namespace, "secret"); err != nil {
 		return nil, fmt.Errorf("helm: %w", err)
 	}
 	client, err := typed.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("helm: %w", err)
 	}
-	secrets := driver.NewSecrets(bounded{client.Secrets(names.Namespace)})
+	secrets := driver.NewSecrets(bounded{client.Secrets(ownership.Namespace)})
 	secrets.SetLogger(slog.DiscardHandler)
 	h := &helm{config: made, records: &records{Driver: secrets}, rack: rack, failed: failed}
 	made.Releases, made.Capabilities = storage.Init(h.records), capabilities
@@ -108,7 +108,7 @@ func (h *helm) last(wanted rendered) (*release.Release, error) {
 }
 
 // ours reports whether a release carries the rack's label.
-func (h *helm) ours(r *release.Release) bool { return r.Labels[names.TagRack] == h.rack }
+func (h *helm) ours(r *release.Release) bool { return r.Labels[ownership.TagRack] == h.rack }
 
 // difference describes what an upgrade would do. It returns nothing if the release is deployed with exactly the wanted
 // chart version and values.
@@ -171,8 +171,8 @@ func changedValues(was, is map[string]any) []string {
 
 func (h *helm) install(ctx context.Context, wanted rendered) error {
 	install := action.NewInstall(h.config)
-	install.ReleaseName, install.Namespace = wanted.name, names.Namespace
-	install.Labels = map[string]string{names.TagRack: h.rack}
+	install.ReleaseName, install.Namespace = wanted.name, ownership.Namespace
+	install.Labels = map[string]string{ownership.TagRack: h.rack}
 	install.WaitStrategy, install.Timeout = kube.HookOnlyStrategy, 30*time.Second
 	install.ForceConflicts = true
 	install.DisableOpenAPIValidation = true // server-side apply validates the same without loading every schema
@@ -194,8 +194,8 @@ func (h *helm) upgrade(ctx context.Context, last *release.Release, wanted render
 		}
 	}
 	upgrade := action.NewUpgrade(h.config)
-	upgrade.Namespace, upgrade.MaxHistory = names.Namespace, history
-	upgrade.Labels = map[string]string{names.TagRack: h.rack}
+	upgrade.Namespace, upgrade.MaxHistory = ownership.Namespace, history
+	upgrade.Labels = map[string]string{ownership.TagRack: h.rack}
 	upgrade.ResetValues = true // the values are complete, whatever an earlier revision had
 	upgrade.ForceConflicts = true
 	upgrade.WaitStrategy, upgrade.Timeout = kube.HookOnlyStrategy, 30*time.Second
@@ -213,7 +213,7 @@ func (h *helm) uninstall(name string) error {
 	uninstall.WaitStrategy, uninstall.Timeout = kube.HookOnlyStrategy, 30*time.Second
 	uninstall.DeletionPropagation = "background"
 	if _, err := uninstall.Run(name); err != nil {
-		return &steps.NotReady{Reason: fmt.Sprintf("release %s: uninstall: %v", name, err)}
+		return &outcome.NotReady{Reason: fmt.Sprintf("release %s: uninstall: %v", name, err)}
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 	"helm.sh/helm/v4/pkg/storage"
 	"helm.sh/helm/v4/pkg/storage/driver"
 
-	"github.com/sawhorse-io/sawhorse/internal/steps"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
 
 // Helm does not say whether the connection broke, so the step is called again after every error.
@@ -26,7 +26,7 @@ func TestAFailedUninstallIsTriedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := (&helm{config: config}).uninstall("karpenter")
-	if !errors.As(err, new(*steps.NotReady)) {
+	if !errors.As(err, new(*outcome.NotReady)) {
 		t.Errorf("%v", err)
 	}
 }

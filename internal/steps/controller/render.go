@@ -10,7 +10,7 @@ import (
 	"helm.sh/helm/v4/pkg/engine"
 	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // rendered is a release as the plan wants it, with its rendered manifest.
@@ -33,7 +33,7 @@ func render(name, version string, values map[string]any) (rendered, error) {
 	if r.chart, err = load(name, version); err != nil {
 		return r, err
 	}
-	input, err := util.ToRenderValues(r.chart, values, common.ReleaseOptions{Name: name, Namespace: names.Namespace}, capabilities)
+	input, err := util.ToRenderValues(r.chart, values, common.ReleaseOptions{Name: name, Namespace: ownership.Namespace}, capabilities)
 	if err != nil {
 		return r, fmt.Errorf("release %s: values: %w", name, err)
 	}

@@ -10,15 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // repair restores the objects of a release that are missing or were changed. It applies what the chart renders, not
 // what the cluster has recorded, with the field manager that Helm used. It writes no revision, and nothing at all if
 // nothing differs.
-func repair(ctx context.Context, client *k8s.Client, r rendered, progress *steps.Progress) error {
+func repair(ctx context.Context, client *k8s.Client, r rendered, progress *outcome.Progress) error {
 	objects, err := r.objects()
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func (r rendered) objects() ([]plan.Object, error) {
 			continue // an empty document
 		}
 		mark(meta, "labels", map[string]string{"app.kubernetes.io/managed-by": "Helm"})
-		mark(meta, "annotations", map[string]string{"meta.helm.sh/release-name": r.name, "meta.helm.sh/release-namespace": names.Namespace})
+		mark(meta, "annotations", map[string]string{"meta.helm.sh/release-name": r.name, "meta.helm.sh/release-namespace": ownership.Namespace})
 		objects = append(objects, object)
 	}
 }

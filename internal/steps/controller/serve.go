@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
 
 const (
@@ -23,7 +23,7 @@ const (
 
 // serve keeps a controller working while nodes drain and EC2NodeClasses are cleaned up. It restores the release, or
 // objects of it that were scaled down or deleted. If a controller has nothing left to do, it changes nothing.
-func (r *run) serve(ctx context.Context) (steps.Progress, error) {
+func (r *run) serve(ctx context.Context) (outcome.Progress, error) {
 	left, err := r.served(ctx)
 	if err != nil {
 		return r.progress, err
@@ -44,7 +44,7 @@ func (r *run) serve(ctx context.Context) (steps.Progress, error) {
 	if err != nil {
 		return r.progress, err
 	}
-	if hopeless := errors.As(trouble, new(*steps.Rejected)); !hopeless && r.now().Before(since.Add(patience)) {
+	if hopeless := errors.As(trouble, new(*outcome.Rejected)); !hopeless && r.Now().Before(since.Add(patience)) {
 		return r.progress.NotYet(poll, "%s", note)
 	}
 	r.progress.Happened("karpenter_enabled", "Karpenter's controller does not get ready (%s). The removal goes on without it: what has not ended "+
@@ -76,10 +76,10 @@ func (r *run) revive(ctx context.Context) (string, error) {
 
 // since returns when the removal first found the controller not ready.
 func (r *run) since(ctx context.Context) (time.Time, error) {
-	if err := r.baselines.Keep(ctx, r.plan.Rack, serveKey, []byte(r.now().UTC().Format(time.RFC3339))); err != nil {
+	if err := r.Baselines.Keep(ctx, r.plan.Rack, serveKey, []byte(r.Now().UTC().Format(time.RFC3339))); err != nil {
 		return time.Time{}, err
 	}
-	kept, _, err := r.baselines.Get(ctx, r.plan.Rack, serveKey)
+	kept, _, err := r.Baselines.Get(ctx, r.plan.Rack, serveKey)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -92,15 +92,15 @@ func (r *run) since(ctx context.Context) (time.Time, error) {
 
 // forget deletes the record of the first look, if there is one.
 func (r *run) forget(ctx context.Context) error {
-	if _, ok, err := r.baselines.Get(ctx, r.plan.Rack, serveKey); err != nil || !ok {
+	if _, ok, err := r.Baselines.Get(ctx, r.plan.Rack, serveKey); err != nil || !ok {
 		return err
 	}
-	return r.baselines.Forget(ctx, r.plan.Rack, serveKey)
+	return r.Baselines.Forget(ctx, r.plan.Rack, serveKey)
 }
 
 // served returns one of the rack's objects that only a controller can finish; empty if there is none.
 func (r *run) served(ctx context.Context) (string, error) {
-	fleet, err := r.client.Fleet(ctx, r.plan.Rack)
+	fleet, err := r.client.PoolSet(ctx, r.plan.Rack)
 	if err != nil {
 		return "", err
 	}

@@ -12,19 +12,19 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
-	"github.com/sawhorse-io/sawhorse/internal/names"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // These objects can be finished only by a controller: an EC2NodeClass of the rack and a NodeClaim of its pool.
 var (
 	class = k8stest.Object{"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass",
-		"metadata": map[string]any{"name": "workload", "labels": map[string]any{names.TagRack: "demo"}},
+		"metadata": map[string]any{"name": "workload", "labels": map[string]any{ownership.TagRack: "demo"}},
 		"spec": map[string]any{"role": "r", "amiSelectorTerms": []any{map[string]any{"alias": "al2023@latest"}},
 			"subnetSelectorTerms":        []any{map[string]any{"tags": map[string]any{"a": "b"}}},
 			"securityGroupSelectorTerms": []any{map[string]any{"tags": map[string]any{"a": "b"}}}}}
 	claim = k8stest.Object{"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
-		"metadata": map[string]any{"name": "workload-1", "labels": map[string]any{names.LabelPool: "workload"}},
+		"metadata": map[string]any{"name": "workload-1", "labels": map[string]any{ownership.LabelPool: "workload"}},
 		"spec": map[string]any{"requirements": []any{map[string]any{"key": "kubernetes.io/arch", "operator": "In", "values": []any{"amd64"}}},
 			"nodeClassRef": map[string]any{"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "workload"}}}
 )
@@ -37,7 +37,7 @@ func removing(t *testing.T) *scene {
 	s.settle()
 	s.run(PartRelease, "installed release karpenter 1.10.0")
 	s.RolledOut(deployment)
-	s.plan.Controller.Present = false
+	s.plan.Controller.Release.Present = false
 	s.Create(class)
 	s.Create(claim)
 	return s
@@ -58,7 +58,7 @@ func (s *scene) goes(warning string, changes ...string) {
 	}
 }
 
-func (s *scene) waits(note string, changes ...string) steps.Progress {
+func (s *scene) waits(note string, changes ...string) outcome.Progress {
 	s.Helper()
 	progress := s.run(PartServe, changes...)
 	if progress.Wait == 0 || !strings.Contains(progress.Note, note) {
@@ -75,7 +75,7 @@ func TestARemovalThatIsGivenUp(t *testing.T) {
 	if len(s.baselines) == 0 {
 		t.Fatal("no record")
 	}
-	s.plan.Controller.Present = true
+	s.plan.Controller.Release.Present = true
 	if _, err := s.step.Run(t.Context(), s.plan, PartRelease); err != nil || len(s.baselines) > 0 {
 		t.Errorf("%v, records %v", err, s.baselines)
 	}
@@ -107,13 +107,13 @@ func TestAControllerThatIsDownIsBroughtUpAgain(t *testing.T) {
 	s.goes("")
 
 	t.Log("the release with it")
-	s.uninstall(names.ReleaseController)
+	s.uninstall(ownership.ReleaseController)
 	s.waits("", "installed release karpenter 1.10.0")
 	s.RolledOut(deployment)
 	s.goes("")
 
 	t.Log("a revision that a killed Lambda left")
-	last, err := s.last(names.ReleaseController)
+	last, err := s.last(ownership.ReleaseController)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,21 +158,21 @@ func TestAControllerThatDoesNotGetReadyIsNotWaitedForForEver(t *testing.T) {
 // An error in every call must not fail every pass before the fallback.
 func TestAReleaseThatCannotBeRepaired(t *testing.T) {
 	s := removing(t)
-	s.uninstall(names.ReleaseController)
-	s.plan.Controller.Version = "1.11.0"
+	s.uninstall(ownership.ReleaseController)
+	s.plan.Controller.Release.Version = "1.11.0"
 	s.waits("the plan wants version")
 	s.clock = s.clock.Add(patience)
 	s.goes("the plan wants version")
 
 	t.Log("a Karpenter of somebody else's in its place is not fought: it serves, or the fallback does")
-	s.plan.Controller.Version = "1.10.0"
+	s.plan.Controller.Release.Version = "1.10.0"
 	s.Create(k8stest.Object{"apiVersion": "apps/v1", "kind": "Deployment",
 		"metadata": map[string]any{"name": "theirs", "namespace": "default", "labels": map[string]any{"app.kubernetes.io/name": "karpenter"}},
 		"spec": map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"a": "b"}},
 			"template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"a": "b"}},
 				"spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "i"}}}}}})
 	s.baselines = k8stest.Baselines{}
-	s.step.baselines = s.baselines
+	s.step.Baselines = s.baselines
 	if progress := s.run(PartServe); progress.Wait != 0 || !strings.Contains(fmt.Sprint(progress.Incidents), "Deployment/default/theirs") {
 		t.Errorf("%+v", progress)
 	}
@@ -181,13 +181,13 @@ func TestAReleaseThatCannotBeRepaired(t *testing.T) {
 // Nothing is installed for a rack that has nothing left to remove. Such a rack may not even have the CRDs.
 func TestNothingToServe(t *testing.T) {
 	s := begin(t)
-	s.plan.Controller.Present = false
+	s.plan.Controller.Release.Present = false
 	s.goes("")
 	s.Create(node("one", "us-east-1a"))
 	s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
 	s.settle()
 	theirs := k8stest.Object{"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "spec": claim["spec"],
-		"metadata": map[string]any{"name": "theirs", "labels": map[string]any{names.LabelPool: "theirs"}}}
+		"metadata": map[string]any{"name": "theirs", "labels": map[string]any{ownership.LabelPool: "theirs"}}}
 	s.Create(theirs)
 	s.goes("")
 	if s.Get(deployment) != nil || s.revisions() != 0 {
@@ -200,7 +200,7 @@ func TestInterruptedServe(t *testing.T) {
 	s := removing(t)
 	awsfake.Interrupted(t, func() (*awsfake.Cloud, func() (bool, error)) {
 		cloud := awsfake.New()
-		s.step.baselines = awsfake.NewBaselines(cloud)
+		s.step.Baselines = awsfake.NewBaselines(cloud)
 		s.scale(0)
 		s.RolledOut(deployment)
 		ready := false
@@ -215,6 +215,6 @@ func TestInterruptedServe(t *testing.T) {
 		}
 	}, func(cloud *awsfake.Cloud) any {
 		typed, err := k8s.AsDeployment(s.Get(deployment))
-		return fmt.Sprint(*typed.Spec.Replicas, err, s.step.baselines.(*awsfake.Baselines).Kept)
+		return fmt.Sprint(*typed.Spec.Replicas, err, s.step.Baselines.(*awsfake.Baselines).Kept)
 	})
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // nodeEntry is the type of a node role's access entry. A STANDARD entry cannot carry the groups that nodes need.
@@ -24,7 +24,7 @@ func notFound(err error) bool { return errors.As(err, new(*types.ResourceNotFoun
 // entry creates or repairs the access entry that lets nodes with the node role join the cluster. It returns when the
 // entry was created; nil for an administrator's entry. An access entry's type cannot be changed, and an entry binds to
 // the role as it was when the entry was created. So an entry of the wrong type or of an earlier role is replaced.
-func (i *Infrastructure) entry(ctx context.Context, p *plan.Plan, role *iamtypes.Role, progress *steps.Progress) (*time.Time, error) {
+func (i *Step) entry(ctx context.Context, p *plan.Plan, role *iamtypes.Role, progress *outcome.Progress) (*time.Time, error) {
 	live, err := i.EKS.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: role.Arn})
 	if err != nil && !notFound(err) {
 		return nil, fmt.Errorf("access entry %s: describe: %w", *role.Arn, err)
@@ -35,29 +35,30 @@ func (i *Infrastructure) entry(ctx context.Context, p *plan.Plan, role *iamtypes
 			return nil, nil // an administrator's entry: it works, and with ownership tags Sawhorse would later delete it
 		}
 		if good {
-			return live.AccessEntry.CreatedAt, i.tagEKS(ctx, p, live.AccessEntry.AccessEntryArn, live.AccessEntry.Tags, "access entry of role "+p.Infrastructure.NodeRole, progress)
+			return live.AccessEntry.CreatedAt, i.tagEKS(ctx, p, live.AccessEntry.AccessEntryArn, live.AccessEntry.Tags,
+				"access entry of role "+p.Infrastructure.Nodes.Name, progress)
 		}
 		if err := i.deleteEntry(ctx, p, *role.Arn); err != nil {
 			return nil, err
 		}
-		progress.Changed("deleted", "access entry of role %s that did not work", p.Infrastructure.NodeRole)
+		progress.Changed("deleted", "access entry of role %s that did not work", p.Infrastructure.Nodes.Name)
 	}
 	_, err = i.EKS.CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{
 		ClusterName: &p.Cluster.Name, PrincipalArn: role.Arn, Type: new(nodeEntry), Tags: p.Infrastructure.Tags,
 	})
 	if errors.As(err, new(*types.ResourceInUseException)) {
-		return nil, steps.NotYet(poll, "EKS has an access entry of role %s that it does not show yet, or an earlier one that is being deleted", *role.RoleName)
+		return nil, outcome.NotYet(poll, "EKS has an access entry of role %s that it does not show yet, or an earlier one that is being deleted", *role.RoleName)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("access entry %s: create: %w", *role.Arn, i.unknownToEKS(role, err))
 	}
-	progress.Changed("created", "access entry of role %s", p.Infrastructure.NodeRole)
+	progress.Changed("created", "access entry of role %s", p.Infrastructure.Nodes.Name)
 	return new(i.Now()), nil
 }
 
 // unknownToEKS turns EKS's refusal of a new role into a wait: EKS learns of a role some 10 s after its creation.
 // Terraform's AWS provider waits for the same two error texts.
-func (i *Infrastructure) unknownToEKS(role *iamtypes.Role, err error) error {
+func (i *Step) unknownToEKS(role *iamtypes.Role, err error) error {
 	var invalid *types.InvalidParameterException
 	if !errors.As(err, &invalid) {
 		return err
@@ -65,8 +66,8 @@ func (i *Infrastructure) unknownToEKS(role *iamtypes.Role, err error) error {
 	if text := invalid.ErrorMessage(); !strings.Contains(text, "invalid principal") && !strings.Contains(text, "does not exist") {
 		return err
 	}
-	if steps.Young(role.CreateDate, i.Now()) {
-		return steps.NotYet(poll, "EKS does not know role %s yet: it was made less than a minute ago", *role.RoleName)
+	if outcome.Young(role.CreateDate, i.Now()) {
+		return outcome.NotYet(poll, "EKS does not know role %s yet: it was made less than a minute ago", *role.RoleName)
 	}
 	return fmt.Errorf("EKS refuses the role although it is no new one; see whether it is still there (`aws iam get-role --role-name %s`), and request a pass: %w", *role.RoleName, err)
 }
@@ -80,7 +81,7 @@ func working(entry *types.AccessEntry, role *iamtypes.Role) bool {
 	return entry.CreatedAt == nil || role.CreateDate == nil || !role.CreateDate.After(*entry.CreatedAt)
 }
 
-func (i *Infrastructure) deleteEntry(ctx context.Context, p *plan.Plan, principal string) error {
+func (i *Step) deleteEntry(ctx context.Context, p *plan.Plan, principal string) error {
 	_, err := i.EKS.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: &principal})
 	if err != nil && !notFound(err) {
 		return fmt.Errorf("access entry %s: delete: %w", principal, err)
@@ -89,8 +90,8 @@ func (i *Infrastructure) deleteEntry(ctx context.Context, p *plan.Plan, principa
 }
 
 // removeEntry deletes the access entry if Sawhorse made it.
-func (i *Infrastructure) removeEntry(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {
-	principal := roleARN(p, p.Infrastructure.NodeRole)
+func (i *Step) removeEntry(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
+	principal := p.Infrastructure.Nodes.ARN
 	live, err := i.EKS.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: &principal})
 	if notFound(err) {
 		return nil
@@ -104,14 +105,14 @@ func (i *Infrastructure) removeEntry(ctx context.Context, p *plan.Plan, progress
 	if err := i.deleteEntry(ctx, p, principal); err != nil {
 		return err
 	}
-	progress.Changed("deleted", "access entry of role %s", p.Infrastructure.NodeRole)
+	progress.Changed("deleted", "access entry of role %s", p.Infrastructure.Nodes.Name)
 	return nil
 }
 
 // association returns the Pod Identity association of Karpenter's service account; nil if there is none.
-func (i *Infrastructure) association(ctx context.Context, p *plan.Plan) (*types.PodIdentityAssociation, error) {
+func (i *Step) association(ctx context.Context, p *plan.Plan) (*types.PodIdentityAssociation, error) {
 	out, err := i.EKS.ListPodIdentityAssociations(ctx, &eks.ListPodIdentityAssociationsInput{
-		ClusterName: &p.Cluster.Name, Namespace: new(names.Namespace), ServiceAccount: new(names.ServiceAccount),
+		ClusterName: &p.Cluster.Name, Namespace: new(ownership.Namespace), ServiceAccount: new(ownership.ServiceAccount),
 	})
 	if notFound(err) && p.Cluster.Gone {
 		return nil, nil
@@ -136,19 +137,19 @@ func (i *Infrastructure) association(ctx context.Context, p *plan.Plan) (*types.
 
 // associate gives the controller its credentials through EKS Pod Identity, and returns when the association was created
 // or last changed.
-func (i *Infrastructure) associate(ctx context.Context, p *plan.Plan, role *iamtypes.Role, progress *steps.Progress) (*time.Time, error) {
+func (i *Step) associate(ctx context.Context, p *plan.Plan, role *iamtypes.Role, progress *outcome.Progress) (*time.Time, error) {
 	live, err := i.association(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	subject := "pod identity association of service account " + names.Namespace + "/" + names.ServiceAccount
+	subject := "pod identity association of service account " + ownership.Namespace + "/" + ownership.ServiceAccount
 	if live == nil {
 		_, err := i.EKS.CreatePodIdentityAssociation(ctx, &eks.CreatePodIdentityAssociationInput{
-			ClusterName: &p.Cluster.Name, Namespace: new(names.Namespace), ServiceAccount: new(names.ServiceAccount),
+			ClusterName: &p.Cluster.Name, Namespace: new(ownership.Namespace), ServiceAccount: new(ownership.ServiceAccount),
 			RoleArn: role.Arn, Tags: p.Infrastructure.Tags,
 		})
 		if errors.As(err, new(*types.ResourceInUseException)) {
-			return nil, steps.NotYet(poll, "EKS has a pod identity association of service account %s/%s that it does not show yet, or an earlier one that is being deleted", names.Namespace, names.ServiceAccount)
+			return nil, outcome.NotYet(poll, "EKS has a pod identity association of service account %s/%s that it does not show yet, or an earlier one that is being deleted", ownership.Namespace, ownership.ServiceAccount)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("pod identity association of cluster %s: create: %w", p.Cluster.Name, i.unknownToEKS(role, err))
@@ -157,8 +158,8 @@ func (i *Infrastructure) associate(ctx context.Context, p *plan.Plan, role *iamt
 		return new(i.Now()), nil
 	}
 	if !ours(p, live.Tags) {
-		return nil, steps.Reject("karpenter_enabled", "cluster %s has a Pod Identity association for service account %s/%s that Sawhorse did not make; delete it with `aws eks delete-pod-identity-association --cluster-name %s --association-id %s`",
-			p.Cluster.Name, names.Namespace, names.ServiceAccount, p.Cluster.Name, *live.AssociationId)
+		return nil, outcome.Reject("karpenter_enabled", "cluster %s has a Pod Identity association for service account %s/%s that Sawhorse did not make; delete it with `aws eks delete-pod-identity-association --cluster-name %s --association-id %s`",
+			p.Cluster.Name, ownership.Namespace, ownership.ServiceAccount, p.Cluster.Name, *live.AssociationId)
 	}
 	if live.RoleArn == nil || *live.RoleArn != *role.Arn {
 		_, err := i.EKS.UpdatePodIdentityAssociation(ctx, &eks.UpdatePodIdentityAssociationInput{
@@ -178,7 +179,7 @@ func (i *Infrastructure) associate(ctx context.Context, p *plan.Plan, role *iamt
 }
 
 // dissociate deletes the association if Sawhorse made it.
-func (i *Infrastructure) dissociate(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {
+func (i *Step) dissociate(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
 	live, err := i.association(ctx, p)
 	if err != nil || live == nil || !ours(p, live.Tags) {
 		return err
@@ -187,6 +188,6 @@ func (i *Infrastructure) dissociate(ctx context.Context, p *plan.Plan, progress 
 	if err != nil && !notFound(err) {
 		return fmt.Errorf("pod identity association %s: delete: %w", *live.AssociationId, err)
 	}
-	progress.Changed("deleted", "pod identity association of service account %s/%s", names.Namespace, names.ServiceAccount)
+	progress.Changed("deleted", "pod identity association of service account %s/%s", ownership.Namespace, ownership.ServiceAccount)
 	return nil
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // IAM lists the IAM calls of the step.
@@ -47,14 +47,14 @@ type EKS interface {
 	TagResource(context.Context, *eks.TagResourceInput, ...func(*eks.Options)) (*eks.TagResourceOutput, error)
 }
 
-// Infrastructure creates and removes the roles, the controller's credentials and the nodes' access entry.
-type Infrastructure struct {
+// Step creates and removes the roles, the controller's credentials and the nodes' access entry.
+type Step struct {
 	IAM IAM
 	EKS EKS
 	// ControllerBoundary and NodeBoundary are the ARNs of the roles' permissions boundaries. The function's own policy
-	// allows it to create and write only roles that have them.
+	// allows it to create and write only roles that have them. They are this deployment's, also for a stored plan.
 	ControllerBoundary, NodeBoundary string
-	Deletions                        steps.Deletions
+	Deletions                        outcome.Deletions
 	// Delay is the minimum age of what the step creates before the step is done.
 	Delay time.Duration
 	Now   func() time.Time
@@ -64,31 +64,22 @@ type Infrastructure struct {
 const poll = 5 * time.Second
 
 // Run creates the roles, the credentials and the nodes' access entry in this order, or removes them in reverse.
-func (i *Infrastructure) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progress, error) {
+func (i *Step) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progress, error) {
 	if !p.Infrastructure.Present {
 		progress, err := i.remove(ctx, p)
 		return progress.Until(err)
 	}
-	var progress steps.Progress
+	var progress outcome.Progress
 	err := i.create(ctx, p, &progress)
 	return progress.Until(err)
 }
 
-func (i *Infrastructure) create(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {
-	wanted, err := controllerRole(p)
+func (i *Step) create(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
+	controller, err := i.role(ctx, p, wantedRole{p.Infrastructure.Controller, i.ControllerBoundary}, progress)
 	if err != nil {
 		return err
 	}
-	wanted.boundary = i.ControllerBoundary
-	controller, err := i.role(ctx, p, wanted, progress)
-	if err != nil {
-		return err
-	}
-	if wanted, err = nodeRole(p); err != nil {
-		return err
-	}
-	wanted.boundary = i.NodeBoundary
-	nodes, err := i.role(ctx, p, wanted, progress)
+	nodes, err := i.role(ctx, p, wantedRole{p.Infrastructure.Nodes, i.NodeBoundary}, progress)
 	if err != nil {
 		return err
 	}
@@ -113,7 +104,7 @@ func (i *Infrastructure) create(ctx context.Context, p *plan.Plan, progress *ste
 //   - A pod gets credentials only at admission, and EKS's webhook learns of an association seconds after its creation.
 //   - A role's policies reach EC2 seconds after they were put, and Karpenter caches EC2's refusal for 30 minutes.
 //   - The deletion of an earlier access entry may delete the new one too.
-func (i *Infrastructure) settled(made []*time.Time) error {
+func (i *Step) settled(made []*time.Time) error {
 	var left time.Duration
 	for _, at := range made {
 		if at != nil {
@@ -123,11 +114,11 @@ func (i *Infrastructure) settled(made []*time.Time) error {
 	if left == 0 {
 		return nil
 	}
-	return steps.NotYet(min(left, 2*poll), "Karpenter's credentials and access are new, and must be known everywhere before it starts")
+	return outcome.NotYet(min(left, 2*poll), "Karpenter's credentials and access are new, and must be known everywhere before it starts")
 }
 
-func (i *Infrastructure) remove(ctx context.Context, p *plan.Plan) (steps.Progress, error) {
-	var progress steps.Progress
+func (i *Step) remove(ctx context.Context, p *plan.Plan) (outcome.Progress, error) {
+	var progress outcome.Progress
 	if err := i.dissociate(ctx, p, &progress); err != nil {
 		return progress, err
 	}
@@ -137,7 +128,7 @@ func (i *Infrastructure) remove(ctx context.Context, p *plan.Plan) (steps.Progre
 	if err := i.removeProfiles(ctx, p, &progress); err != nil {
 		return progress, err
 	}
-	for _, name := range []string{p.Infrastructure.ControllerRole, p.Infrastructure.NodeRole} {
+	for _, name := range []string{p.Infrastructure.Controller.Name, p.Infrastructure.Nodes.Name} {
 		busy, err := i.removeRole(ctx, p, name, &progress)
 		if err != nil {
 			return progress, err
@@ -152,5 +143,5 @@ func (i *Infrastructure) remove(ctx context.Context, p *plan.Plan) (steps.Progre
 
 // ours reports whether tags hold both ownership tags: that of this rack and that of this cluster.
 func ours(p *plan.Plan, tags map[string]string) bool {
-	return tags[names.TagRack] == p.Rack && tags[names.TagCluster] == p.Cluster.ARN
+	return tags[ownership.TagRack] == p.Rack && tags[ownership.TagCluster] == p.Cluster.ARN
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // complete runs the step to its end as the state machine does. It returns the changes and what the step waited for.
-func complete(t *testing.T, cloud *awsfake.Cloud, i *Infrastructure, p *plan.Plan) (changes, notes string) {
+func complete(t *testing.T, cloud *awsfake.Cloud, i *Step, p *plan.Plan) (changes, notes string) {
 	t.Helper()
 	for range 40 {
 		progress, did := run(t, i, p)

@@ -8,16 +8,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // removeProfiles deletes the cluster's instance profiles that Karpenter left behind. Karpenter deletes a profile with
 // its EC2NodeClass; one is left if the controller, or the cluster with it, ended first. Profiles are found by their
 // path and not by their role, so that one whose role was removed by an interrupted call is found again.
-func (i *Infrastructure) removeProfiles(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {
-	path := names.ProfilePath(p.Cluster.Region, p.Cluster.Name)
+func (i *Step) removeProfiles(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
+	path := ownership.ProfilePath(p.Cluster.Region, p.Cluster.Name)
 	profiles, err := i.profiles(ctx, path)
 	if err != nil {
 		return err
@@ -46,7 +46,7 @@ func (i *Infrastructure) removeProfiles(ctx context.Context, p *plan.Plan, progr
 }
 
 // profiles returns all instance profiles below a path. It reads all pages first, because deletions shift the pages.
-func (i *Infrastructure) profiles(ctx context.Context, path string) ([]types.InstanceProfile, error) {
+func (i *Step) profiles(ctx context.Context, path string) ([]types.InstanceProfile, error) {
 	var all []types.InstanceProfile
 	pages := iam.NewListInstanceProfilesPaginator(i.IAM, &iam.ListInstanceProfilesInput{PathPrefix: &path})
 	for pages.HasMorePages() {

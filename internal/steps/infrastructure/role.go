@@ -15,15 +15,21 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 	"github.com/aws/smithy-go"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
+
+// wantedRole is a role as it should be: the plan's, with the ARN of the deployment's permissions boundary.
+type wantedRole struct {
+	plan.Role
+	boundary string
+}
 
 func noSuchEntity(err error) bool { return errors.As(err, new(*types.NoSuchEntityException)) }
 
 // find returns a role, nil if there is none, and whether it is ours.
-func (i *Infrastructure) find(ctx context.Context, p *plan.Plan, name string) (*types.Role, bool, error) {
+func (i *Step) find(ctx context.Context, p *plan.Plan, name string) (*types.Role, bool, error) {
 	out, err := i.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: &name})
 	if noSuchEntity(err) {
 		return nil, false, nil
@@ -35,13 +41,14 @@ func (i *Infrastructure) find(ctx context.Context, p *plan.Plan, name string) (*
 }
 
 // role creates or repairs one role and returns it.
-func (i *Infrastructure) role(ctx context.Context, p *plan.Plan, wanted wantedRole, progress *steps.Progress) (*types.Role, error) {
-	live, owned, err := i.find(ctx, p, wanted.name)
+func (i *Step) role(ctx context.Context, p *plan.Plan, wanted wantedRole, progress *outcome.Progress) (*types.Role, error) {
+	live, owned, err := i.find(ctx, p, wanted.Name)
 	if err != nil {
 		return nil, err
 	}
 	if live != nil && !owned {
-		return nil, steps.Reject("rack", "IAM role %s exists and was not made by Sawhorse for this rack and cluster (IAM has no regions: a rack of the same name in another region collides); delete it, or use another rack name", wanted.name)
+		return nil, outcome.Reject("rack", "IAM role %s exists and was not made by Sawhorse for this rack and cluster "+
+			"(IAM has no regions: a rack of the same name in another region collides); delete it, or use another rack name", wanted.Name)
 	}
 	if live != nil {
 		if err := i.refuseDeleted(ctx, p, live); err != nil {
@@ -52,7 +59,7 @@ func (i *Infrastructure) role(ctx context.Context, p *plan.Plan, wanted wantedRo
 		if live, err = i.createRole(ctx, p, wanted); err != nil {
 			return nil, err
 		}
-		progress.Changed("created", "role %s", wanted.name)
+		progress.Changed("created", "role %s", wanted.Name)
 	} else if err := i.repairRole(ctx, p, live, wanted, progress); err != nil {
 		return nil, i.tooEarly(live, err)
 	}
@@ -67,12 +74,12 @@ func (i *Infrastructure) role(ctx context.Context, p *plan.Plan, wanted wantedRo
 
 // refuseDeleted returns a wait if a role is one that Sawhorse deleted less than a minute ago. IAM's replicas may still
 // return it, and every write about it fails.
-func (i *Infrastructure) refuseDeleted(ctx context.Context, p *plan.Plan, live *types.Role) error {
+func (i *Step) refuseDeleted(ctx context.Context, p *plan.Plan, live *types.Role) error {
 	at, err := i.Deletions.Deletion(ctx, p.Rack, *live.RoleName)
-	if err != nil || !steps.Young(&at, i.Now()) || !noted(at, live) {
+	if err != nil || !outcome.Young(&at, i.Now()) || !noted(at, live) {
 		return err
 	}
-	return steps.NotYet(poll, "IAM still returns role %s, which was deleted less than a minute ago", *live.RoleName)
+	return outcome.NotYet(poll, "IAM still returns role %s, which was deleted less than a minute ago", *live.RoleName)
 }
 
 // noted reports whether a recorded deletion is one of this role, and not of an earlier role of the same name.
@@ -83,87 +90,96 @@ func noted(at time.Time, live *types.Role) bool {
 // tooEarly turns the error of a call about a new role into a wait. IAM's replicas lag: one that does not know the role
 // answers NoSuchEntity, or checks rights for a role without a path, which this function does not have, and answers
 // AccessDenied. An error about a missing policy is returned as it is.
-func (i *Infrastructure) tooEarly(role *types.Role, err error) error {
+func (i *Step) tooEarly(role *types.Role, err error) error {
 	var missing *types.NoSuchEntityException
 	var api smithy.APIError
 	unknown := errors.As(err, &missing) && strings.Contains(missing.ErrorMessage(), "role with name")
 	denied := errors.As(err, &api) && api.ErrorCode() == "AccessDenied"
-	if !unknown && !denied || !steps.Young(role.CreateDate, i.Now()) {
+	if !unknown && !denied || !outcome.Young(role.CreateDate, i.Now()) {
 		return err
 	}
-	return steps.NotYet(poll, "IAM does not know role %s everywhere yet: it was made less than a minute ago", *role.RoleName)
+	return outcome.NotYet(poll, "IAM does not know role %s everywhere yet: it was made less than a minute ago", *role.RoleName)
 }
 
 // repairRole corrects the permissions boundary, the trust policy and the tags of a role of ours. The boundary comes
 // first: without it this function may not write the role's policies. The boundary's ARN changes when the stack is
 // removed and deployed again.
-func (i *Infrastructure) repairRole(ctx context.Context, p *plan.Plan, live *types.Role, wanted wantedRole, progress *steps.Progress) error {
+func (i *Step) repairRole(ctx context.Context, p *plan.Plan, live *types.Role, wanted wantedRole, progress *outcome.Progress) error {
 	if b := live.PermissionsBoundary; b == nil || b.PermissionsBoundaryArn == nil || *b.PermissionsBoundaryArn != wanted.boundary {
-		if _, err := i.IAM.PutRolePermissionsBoundary(ctx, &iam.PutRolePermissionsBoundaryInput{RoleName: &wanted.name, PermissionsBoundary: &wanted.boundary}); err != nil {
-			return fmt.Errorf("role %s: put permissions boundary: %w", wanted.name, err)
+		_, err := i.IAM.PutRolePermissionsBoundary(ctx, &iam.PutRolePermissionsBoundaryInput{
+			RoleName: &wanted.Name, PermissionsBoundary: &wanted.boundary,
+		})
+		if err != nil {
+			return fmt.Errorf("role %s: put permissions boundary: %w", wanted.Name, err)
 		}
-		progress.Changed("repaired", "permissions boundary of role %s", wanted.name)
+		progress.Changed("repaired", "permissions boundary of role %s", wanted.Name)
 	}
-	if !samePolicy(live.AssumeRolePolicyDocument, wanted.trust) {
-		if _, err := i.IAM.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{RoleName: &wanted.name, PolicyDocument: &wanted.trust}); err != nil {
-			return fmt.Errorf("role %s: update trust: %w", wanted.name, err)
+	if !samePolicy(live.AssumeRolePolicyDocument, wanted.Trust) {
+		_, err := i.IAM.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{
+			RoleName: &wanted.Name, PolicyDocument: new(wanted.Trust.JSON()),
+		})
+		if err != nil {
+			return fmt.Errorf("role %s: update trust: %w", wanted.Name, err)
 		}
-		progress.Changed("repaired", "trust of role %s", wanted.name)
+		progress.Changed("repaired", "trust of role %s", wanted.Name)
 	}
 	return i.tagRole(ctx, p, live, progress)
 }
 
-func (i *Infrastructure) createRole(ctx context.Context, p *plan.Plan, wanted wantedRole) (*types.Role, error) {
+func (i *Step) createRole(ctx context.Context, p *plan.Plan, wanted wantedRole) (*types.Role, error) {
 	input := &iam.CreateRoleInput{
-		RoleName: &wanted.name, Path: new(names.IAMPath), Description: &wanted.description,
-		AssumeRolePolicyDocument: &wanted.trust, PermissionsBoundary: &wanted.boundary, Tags: iamTags(p.Infrastructure.Tags),
+		RoleName: &wanted.Name, Path: new(ownership.IAMPath), Description: &wanted.Description,
+		AssumeRolePolicyDocument: new(wanted.Trust.JSON()), PermissionsBoundary: &wanted.boundary, Tags: iamTags(p.Infrastructure.Tags),
 	}
 	out, err := i.IAM.CreateRole(ctx, input)
 	if errors.As(err, new(*types.EntityAlreadyExistsException)) {
 		// An earlier call created it, and the read came from a replica that does not know it yet.
-		return nil, steps.NotYet(poll, "IAM does not know role %s everywhere yet: it exists and is not found", wanted.name)
+		return nil, outcome.NotYet(poll, "IAM does not know role %s everywhere yet: it exists and is not found", wanted.Name)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("role %s: create: %w", wanted.name, err)
+		return nil, fmt.Errorf("role %s: create: %w", wanted.Name, err)
 	}
 	return out.Role, nil
 }
 
 // inline puts the wanted inline policies and deletes all others: the role is ours, so its policies are too.
-func (i *Infrastructure) inline(ctx context.Context, wanted wantedRole, progress *steps.Progress) error {
-	live, err := i.inlineNames(ctx, wanted.name)
+func (i *Step) inline(ctx context.Context, wanted wantedRole, progress *outcome.Progress) error {
+	live, err := i.inlineNames(ctx, wanted.Name)
 	if err != nil {
 		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(wanted.inline)) {
-		document := wanted.inline[name]
+	for _, name := range slices.Sorted(maps.Keys(wanted.Policies)) {
+		document := wanted.Policies[name]
 		if slices.Contains(live, name) {
-			have, err := i.IAM.GetRolePolicy(ctx, &iam.GetRolePolicyInput{RoleName: &wanted.name, PolicyName: &name})
+			have, err := i.IAM.GetRolePolicy(ctx, &iam.GetRolePolicyInput{RoleName: &wanted.Name, PolicyName: &name})
 			if err != nil && !noSuchEntity(err) {
-				return fmt.Errorf("role %s: get policy %s: %w", wanted.name, name, err)
+				return fmt.Errorf("role %s: get policy %s: %w", wanted.Name, name, err)
 			}
 			if err == nil && samePolicy(have.PolicyDocument, document) {
 				continue
 			}
 		}
-		if _, err := i.IAM.PutRolePolicy(ctx, &iam.PutRolePolicyInput{RoleName: &wanted.name, PolicyName: &name, PolicyDocument: &document}); err != nil {
-			return fmt.Errorf("role %s: put policy %s: %w", wanted.name, name, err)
+		_, err := i.IAM.PutRolePolicy(ctx, &iam.PutRolePolicyInput{
+			RoleName: &wanted.Name, PolicyName: &name, PolicyDocument: new(document.JSON()),
+		})
+		if err != nil {
+			return fmt.Errorf("role %s: put policy %s: %w", wanted.Name, name, err)
 		}
-		progress.Changed("put", "policy %s of role %s", name, wanted.name)
+		progress.Changed("put", "policy %s of role %s", name, wanted.Name)
 	}
 	for _, name := range live {
-		if _, keep := wanted.inline[name]; keep {
+		if _, keep := wanted.Policies[name]; keep {
 			continue
 		}
-		if err := i.deleteInline(ctx, wanted.name, name); err != nil {
+		if err := i.deleteInline(ctx, wanted.Name, name); err != nil {
 			return err
 		}
-		progress.Changed("deleted", "policy %s of role %s", name, wanted.name)
+		progress.Changed("deleted", "policy %s of role %s", name, wanted.Name)
 	}
 	return nil
 }
 
-func (i *Infrastructure) inlineNames(ctx context.Context, role string) ([]string, error) {
+func (i *Step) inlineNames(ctx context.Context, role string) ([]string, error) {
 	var all []string
 	for pages := iam.NewListRolePoliciesPaginator(i.IAM, &iam.ListRolePoliciesInput{RoleName: &role}); pages.HasMorePages(); {
 		page, err := pages.NextPage(ctx)
@@ -175,7 +191,7 @@ func (i *Infrastructure) inlineNames(ctx context.Context, role string) ([]string
 	return all, nil
 }
 
-func (i *Infrastructure) deleteInline(ctx context.Context, role, name string) error {
+func (i *Step) deleteInline(ctx context.Context, role, name string) error {
 	_, err := i.IAM.DeleteRolePolicy(ctx, &iam.DeleteRolePolicyInput{RoleName: &role, PolicyName: &name})
 	if err != nil && !noSuchEntity(err) {
 		return fmt.Errorf("role %s: delete policy %s: %w", role, name, err)
@@ -184,33 +200,33 @@ func (i *Infrastructure) deleteInline(ctx context.Context, role, name string) er
 }
 
 // attach attaches the wanted managed policies and detaches others.
-func (i *Infrastructure) attach(ctx context.Context, wanted wantedRole, progress *steps.Progress) error {
-	live, err := i.attachedARNs(ctx, wanted.name)
+func (i *Step) attach(ctx context.Context, wanted wantedRole, progress *outcome.Progress) error {
+	live, err := i.attachedARNs(ctx, wanted.Name)
 	if err != nil {
 		return err
 	}
-	for _, arn := range wanted.attached {
+	for _, arn := range wanted.Attached {
 		if slices.Contains(live, arn) {
 			continue
 		}
-		if _, err := i.IAM.AttachRolePolicy(ctx, &iam.AttachRolePolicyInput{RoleName: &wanted.name, PolicyArn: &arn}); err != nil {
-			return fmt.Errorf("role %s: attach %s: %w", wanted.name, arn, err)
+		if _, err := i.IAM.AttachRolePolicy(ctx, &iam.AttachRolePolicyInput{RoleName: &wanted.Name, PolicyArn: &arn}); err != nil {
+			return fmt.Errorf("role %s: attach %s: %w", wanted.Name, arn, err)
 		}
-		progress.Changed("attached "+arn, "role %s", wanted.name)
+		progress.Changed("attached "+arn, "role %s", wanted.Name)
 	}
 	for _, arn := range live {
-		if slices.Contains(wanted.attached, arn) {
+		if slices.Contains(wanted.Attached, arn) {
 			continue
 		}
-		if err := i.detach(ctx, wanted.name, arn); err != nil {
+		if err := i.detach(ctx, wanted.Name, arn); err != nil {
 			return err
 		}
-		progress.Changed("detached "+arn, "role %s", wanted.name)
+		progress.Changed("detached "+arn, "role %s", wanted.Name)
 	}
 	return nil
 }
 
-func (i *Infrastructure) attachedARNs(ctx context.Context, role string) ([]string, error) {
+func (i *Step) attachedARNs(ctx context.Context, role string) ([]string, error) {
 	var all []string
 	for pages := iam.NewListAttachedRolePoliciesPaginator(i.IAM, &iam.ListAttachedRolePoliciesInput{RoleName: &role}); pages.HasMorePages(); {
 		page, err := pages.NextPage(ctx)
@@ -224,7 +240,7 @@ func (i *Infrastructure) attachedARNs(ctx context.Context, role string) ([]strin
 	return all, nil
 }
 
-func (i *Infrastructure) detach(ctx context.Context, role, arn string) error {
+func (i *Step) detach(ctx context.Context, role, arn string) error {
 	_, err := i.IAM.DetachRolePolicy(ctx, &iam.DetachRolePolicyInput{RoleName: &role, PolicyArn: &arn})
 	if err != nil && !noSuchEntity(err) {
 		return fmt.Errorf("role %s: detach %s: %w", role, arn, err)
@@ -234,7 +250,7 @@ func (i *Infrastructure) detach(ctx context.Context, role, arn string) error {
 
 // removeRole deletes a role of ours with its policies. It returns busy while an instance profile holds the role:
 // Karpenter deletes its profiles with the EC2NodeClass, and IAM may lag behind.
-func (i *Infrastructure) removeRole(ctx context.Context, p *plan.Plan, name string, progress *steps.Progress) (busy bool, err error) {
+func (i *Step) removeRole(ctx context.Context, p *plan.Plan, name string, progress *outcome.Progress) (busy bool, err error) {
 	live, owned, err := i.find(ctx, p, name)
 	if err != nil || live == nil || !owned {
 		return false, err
@@ -263,7 +279,7 @@ func (i *Infrastructure) removeRole(ctx context.Context, p *plan.Plan, name stri
 }
 
 // removePolicies deletes the inline policies of a role and detaches its managed ones.
-func (i *Infrastructure) removePolicies(ctx context.Context, role string) error {
+func (i *Step) removePolicies(ctx context.Context, role string) error {
 	inline, err := i.inlineNames(ctx, role)
 	if err != nil {
 		return err
@@ -290,7 +306,7 @@ const renoteAfter = 5 * time.Minute
 
 // noteDeletion records that a role is about to be deleted. It keeps the record of an attempt that has just been made:
 // with a new time for each attempt, a refusal that does not end would look new each time.
-func (i *Infrastructure) noteDeletion(ctx context.Context, p *plan.Plan, live *types.Role) error {
+func (i *Step) noteDeletion(ctx context.Context, p *plan.Plan, live *types.Role) error {
 	at, err := i.Deletions.Deletion(ctx, p.Rack, *live.RoleName)
 	if err != nil || noted(at, live) && i.Now().Sub(at) < renoteAfter {
 		return err
@@ -301,7 +317,7 @@ func (i *Infrastructure) noteDeletion(ctx context.Context, p *plan.Plan, live *t
 // tooLate turns the error of a call about a role that has just been deleted into a wait. The answer to that deletion was
 // lost, and IAM's replicas may still return the role for some seconds while writes about it answer NoSuchEntity or
 // AccessDenied.
-func (i *Infrastructure) tooLate(ctx context.Context, p *plan.Plan, live *types.Role, err error) error {
+func (i *Step) tooLate(ctx context.Context, p *plan.Plan, live *types.Role, err error) error {
 	var api smithy.APIError
 	if !noSuchEntity(err) && (!errors.As(err, &api) || api.ErrorCode() != "AccessDenied") {
 		return err
@@ -311,7 +327,7 @@ func (i *Infrastructure) tooLate(ctx context.Context, p *plan.Plan, live *types.
 
 // gone reports whether the role no longer exists. The answer to DeleteRole does not tell: if the first answer was lost,
 // the SDK retries, and IAM checks rights for a missing role as for one without a path, so it answers AccessDenied.
-func (i *Infrastructure) gone(ctx context.Context, role string) (bool, error) {
+func (i *Step) gone(ctx context.Context, role string) (bool, error) {
 	_, err := i.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: &role})
 	if noSuchEntity(err) {
 		return true, nil
@@ -323,10 +339,10 @@ func (i *Infrastructure) gone(ctx context.Context, role string) (bool, error) {
 }
 
 // samePolicy compares a document as IAM returns it, URL-encoded, with one of ours.
-func samePolicy(live *string, wanted string) bool {
+func samePolicy(live *string, wanted plan.Document) bool {
 	if live == nil {
 		return false
 	}
 	text, err := url.QueryUnescape(*live)
-	return err == nil && steps.SamePolicy(text, wanted)
+	return err == nil && outcome.SamePolicy(text, wanted.JSON())
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // tagRole adds missing tags to a role of ours.
-func (i *Infrastructure) tagRole(ctx context.Context, p *plan.Plan, live *types.Role, progress *steps.Progress) error {
-	lacking := steps.LackingTags(roleTags(live), p.Infrastructure.Tags)
+func (i *Step) tagRole(ctx context.Context, p *plan.Plan, live *types.Role, progress *outcome.Progress) error {
+	lacking := outcome.LackingTags(roleTags(live), p.Infrastructure.Tags)
 	if lacking == nil {
 		return nil
 	}
@@ -28,8 +28,8 @@ func (i *Infrastructure) tagRole(ctx context.Context, p *plan.Plan, live *types.
 }
 
 // tagEKS does the same for an access entry or a Pod Identity association.
-func (i *Infrastructure) tagEKS(ctx context.Context, p *plan.Plan, arn *string, live map[string]string, subject string, progress *steps.Progress) error {
-	lacking := steps.LackingTags(live, p.Infrastructure.Tags)
+func (i *Step) tagEKS(ctx context.Context, p *plan.Plan, arn *string, live map[string]string, subject string, progress *outcome.Progress) error {
+	lacking := outcome.LackingTags(live, p.Infrastructure.Tags)
 	if lacking == nil {
 		return nil
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // EC2 lists the EC2 calls of the step.
@@ -23,17 +23,17 @@ type EC2 interface {
 	DeleteTags(context.Context, *ec2.DeleteTagsInput, ...func(*ec2.Options)) (*ec2.DeleteTagsOutput, error)
 }
 
-// Network tags and untags subnets and security groups.
-type Network struct {
+// Step tags and untags subnets and security groups.
+type Step struct {
 	EC2 EC2
 	// Baselines records which resources Sawhorse tagged. It removes the tag only from those.
-	Baselines steps.Baselines
+	Baselines outcome.Baselines
 }
 
 // Run tags the resources that the plan lists, and untags those that Sawhorse tagged earlier and the plan no longer
 // lists.
-func (n *Network) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progress, error) {
-	var progress steps.Progress
+func (n *Step) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progress, error) {
+	var progress outcome.Progress
 	wanted := slices.Concat(p.Network.Subnets, p.Network.SecurityGroups)
 	live, err := n.tagged(ctx)
 	if err != nil {
@@ -71,26 +71,26 @@ func free(p *plan.Plan, live map[string]string, wanted []string) error {
 			problems = append(problems, params.Problem{Parameter: "karpenter_auth_mode", Message: fmt.Sprintf(
 				"%s carries the tag %s=%s of another cluster; only one cluster can use it for Karpenter; "+
 					"give cluster %s subnets and security groups of its own",
-				id, names.TagDiscovery, cluster, p.Cluster.Name)})
+				id, ownership.TagDiscovery, cluster, p.Cluster.Name)})
 		}
 	}
 	if len(problems) > 0 {
-		return &steps.Rejected{Problems: problems}
+		return &outcome.Rejected{Problems: problems}
 	}
 	return nil
 }
 
 // tagged returns the values of the discovery tag by subnet and security group id, for the whole region.
-func (n *Network) tagged(ctx context.Context) (map[string]string, error) {
+func (n *Step) tagged(ctx context.Context) (map[string]string, error) {
 	found := map[string]string{}
 	pages := ec2.NewDescribeTagsPaginator(n.EC2, &ec2.DescribeTagsInput{Filters: []types.Filter{
-		{Name: new("key"), Values: []string{names.TagDiscovery}},
+		{Name: new("key"), Values: []string{ownership.TagDiscovery}},
 		{Name: new("resource-type"), Values: []string{"subnet", "security-group"}},
 	}})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("tag %s: describe: %w", names.TagDiscovery, err)
+			return nil, fmt.Errorf("tag %s: describe: %w", ownership.TagDiscovery, err)
 		}
 		for _, t := range page.Tags {
 			found[*t.ResourceId] = *t.Value
@@ -112,10 +112,10 @@ func surplus(live map[string]string, cluster string, wanted []string) []string {
 }
 
 func discovery(cluster string) []types.Tag {
-	return []types.Tag{{Key: new(names.TagDiscovery), Value: &cluster}}
+	return []types.Tag{{Key: new(ownership.TagDiscovery), Value: &cluster}}
 }
 
-func (n *Network) tag(ctx context.Context, p *plan.Plan, id string) error {
+func (n *Step) tag(ctx context.Context, p *plan.Plan, id string) error {
 	if err := n.Baselines.Keep(ctx, p.Rack, baseline(id), nil); err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (n *Network) tag(ctx context.Context, p *plan.Plan, id string) error {
 	return nil
 }
 
-func (n *Network) untag(ctx context.Context, p *plan.Plan, id string) (bool, error) {
+func (n *Step) untag(ctx context.Context, p *plan.Plan, id string) (bool, error) {
 	_, ours, err := n.Baselines.Get(ctx, p.Rack, baseline(id))
 	if err != nil || !ours {
 		return false, err

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 func wanted(subnets ...string) *plan.Plan {
@@ -18,13 +18,13 @@ func wanted(subnets ...string) *plan.Plan {
 	}
 }
 
-func begin() (*awsfake.Cloud, *Network) {
+func begin() (*awsfake.Cloud, *Step) {
 	cloud := awsfake.New()
 	cloud.EC2.Tags["subnet-c"] = map[string]string{"Name": "c"}
-	return cloud, &Network{EC2: cloud.EC2, Baselines: awsfake.NewBaselines(cloud)}
+	return cloud, &Step{EC2: cloud.EC2, Baselines: awsfake.NewBaselines(cloud)}
 }
 
-func run(t *testing.T, n *Network, p *plan.Plan, want string) {
+func run(t *testing.T, n *Step, p *plan.Plan, want string) {
 	t.Helper()
 	progress, err := n.Run(t.Context(), p, "")
 	if err != nil {
@@ -43,7 +43,7 @@ func run(t *testing.T, n *Network, p *plan.Plan, want string) {
 func tagged(cloud *awsfake.Cloud) string {
 	var ids []string
 	for _, id := range []string{"sg-cluster", "subnet-a", "subnet-b", "subnet-c"} {
-		if cloud.EC2.Tags[id][names.TagDiscovery] == "demo" {
+		if cloud.EC2.Tags[id][ownership.TagDiscovery] == "demo" {
 			ids = append(ids, id)
 		}
 	}
@@ -61,7 +61,7 @@ func TestTagsOnceAndFollowsTheChoice(t *testing.T) {
 		t.Errorf("writes %v", cloud.Writes())
 	}
 	t.Log("repairs what differs")
-	delete(cloud.EC2.Tags["subnet-b"], names.TagDiscovery)
+	delete(cloud.EC2.Tags["subnet-b"], ownership.TagDiscovery)
 	run(t, n, wanted("subnet-a", "subnet-b"), "tagged subnet-b")
 	t.Log("what is no longer chosen loses the tag")
 	run(t, n, wanted("subnet-b", "subnet-c"), "tagged subnet-c, untagged subnet-a")
@@ -77,11 +77,11 @@ func TestTagsOnceAndFollowsTheChoice(t *testing.T) {
 // A tag that Sawhorse did not set stays, even if it names this cluster.
 func TestLeavesTagsOfOthers(t *testing.T) {
 	cloud, n := begin()
-	cloud.EC2.Tags["subnet-a"][names.TagDiscovery] = "demo"
-	cloud.EC2.Tags["subnet-c"][names.TagDiscovery] = "another"
+	cloud.EC2.Tags["subnet-a"][ownership.TagDiscovery] = "demo"
+	cloud.EC2.Tags["subnet-c"][ownership.TagDiscovery] = "another"
 	run(t, n, wanted("subnet-a", "subnet-b"), "tagged subnet-b, tagged sg-cluster")
 	run(t, n, wanted("subnet-b"), "")
-	if got := tagged(cloud); got != "sg-cluster subnet-a subnet-b" || cloud.EC2.Tags["subnet-c"][names.TagDiscovery] != "another" {
+	if got := tagged(cloud); got != "sg-cluster subnet-a subnet-b" || cloud.EC2.Tags["subnet-c"][ownership.TagDiscovery] != "another" {
 		t.Errorf("tagged: %s, subnet-c %v", got, cloud.EC2.Tags["subnet-c"])
 	}
 }
@@ -90,9 +90,9 @@ func TestLeavesTagsOfOthers(t *testing.T) {
 func TestTagOfAnotherClusterIsRejected(t *testing.T) {
 	for _, id := range []string{"subnet-b", "sg-cluster"} {
 		cloud, n := begin()
-		cloud.EC2.Tags[id][names.TagDiscovery] = "another"
+		cloud.EC2.Tags[id][ownership.TagDiscovery] = "another"
 		_, err := n.Run(t.Context(), wanted("subnet-a", "subnet-b"), "")
-		var rejected *steps.Rejected
+		var rejected *outcome.Rejected
 		if !errors.As(err, &rejected) || !strings.Contains(err.Error(), id+" carries the tag karpenter.sh/discovery=another") {
 			t.Fatalf("%s: %v", id, err)
 		}

@@ -11,18 +11,18 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // build scales the build groups to zero, or back to the size that the plan gives or, without one, to the recorded size.
-func (n *Nodegroups) build(ctx context.Context, p *plan.Plan) (steps.Progress, error) {
-	var progress steps.Progress
+func (n *Step) build(ctx context.Context, p *plan.Plan) (outcome.Progress, error) {
+	var progress outcome.Progress
 	if len(p.Nodegroups.Build) == 0 {
 		return progress, nil
 	}
-	client, err := n.Dial(ctx, p.Cluster)
+	client, err := n.Connect(ctx, p.Cluster)
 	if err != nil {
 		return progress, err
 	}
@@ -55,20 +55,20 @@ func (n *Nodegroups) build(ctx context.Context, p *plan.Plan) (steps.Progress, e
 
 // empty sets a group to min 0, desired 0 once no build runs on its nodes. It does not wait for builds: a later pass
 // continues.
-func (n *Nodegroups) empty(ctx context.Context, p *plan.Plan, client *k8s.Client, group *types.Nodegroup,
-	progress *steps.Progress) (bool, error) {
+func (n *Step) empty(ctx context.Context, p *plan.Plan, client *k8s.Client, group *types.Nodegroup,
+	progress *outcome.Progress) (bool, error) {
 	name, live := *group.NodegroupName, size(group)
 	if group.Status == types.NodegroupStatusUpdating {
 		return false, nil
 	}
 	if live.Min == 0 && live.Desired == 0 {
-		_, ours, err := n.Baselines.Get(ctx, p.Rack, steps.SizeKey(name))
+		_, ours, err := n.Baselines.Get(ctx, p.Rack, outcome.SizeKey(name))
 		if err == nil && ours {
-			err = n.arbiter().Holds(ctx, p.Rack, steps.SizeKey(name), zero)
+			err = n.arbiter().Holds(ctx, p.Rack, outcome.SizeKey(name), zero)
 		}
 		return err == nil, err
 	}
-	ruling, err := n.arbiter().Rule(ctx, p.Rack, steps.SizeKey(name), zero)
+	ruling, err := n.arbiter().Rule(ctx, p.Rack, outcome.SizeKey(name), zero)
 	if err != nil {
 		return false, err
 	}
@@ -82,7 +82,7 @@ func (n *Nodegroups) empty(ctx context.Context, p *plan.Plan, client *k8s.Client
 	if err != nil {
 		return false, fmt.Errorf("node group %s: encode baseline: %w", name, err)
 	}
-	if err := n.Baselines.Keep(ctx, p.Rack, steps.SizeKey(name), kept); err != nil {
+	if err := n.Baselines.Keep(ctx, p.Rack, outcome.SizeKey(name), kept); err != nil {
 		return false, err
 	}
 	if err := n.cordon(ctx, p, client, name, true, progress); err != nil {
@@ -103,25 +103,27 @@ func (n *Nodegroups) empty(ctx context.Context, p *plan.Plan, client *k8s.Client
 	if err != nil || !changed {
 		return false, err
 	}
-	return false, n.arbiter().Made(ctx, p.Rack, steps.SizeKey(name), zero, ruling)
+	return false, n.arbiter().Made(ctx, p.Rack, outcome.SizeKey(name), zero, ruling)
 }
 
 // zero is the wanted size of an emptied group, for the arbiter and for messages.
 const zero = "min 0, desired 0"
 
-func (n *Nodegroups) arbiter() steps.Arbiter { return steps.Arbiter{Contests: n.Contests, Now: n.Now} }
+func (n *Step) arbiter() outcome.Arbiter {
+	return outcome.Arbiter{Contests: n.Contests, Now: n.Now}
+}
 
 // restore scales an emptied group back. A group was emptied if it has a baseline. While Karpenter is on, the restore is
 // reported as an incident: build_node_enabled was turned off, or an earlier version of Sawhorse emptied the group
 // although it was off.
-func (n *Nodegroups) restore(ctx context.Context, p *plan.Plan, client *k8s.Client, group *types.Nodegroup,
-	progress *steps.Progress) (bool, error) {
+func (n *Step) restore(ctx context.Context, p *plan.Plan, client *k8s.Client, group *types.Nodegroup,
+	progress *outcome.Progress) (bool, error) {
 	name := *group.NodegroupName
 	before, err := n.size(ctx, p, name)
 	if err != nil || before == nil {
 		return err == nil, err
 	}
-	if err := n.arbiter().Withdraw(ctx, p.Rack, steps.SizeKey(name)); err != nil {
+	if err := n.arbiter().Withdraw(ctx, p.Rack, outcome.SizeKey(name)); err != nil {
 		return false, err
 	}
 	live := size(group)
@@ -143,11 +145,11 @@ func (n *Nodegroups) restore(ctx context.Context, p *plan.Plan, client *k8s.Clie
 	if group.Status == types.NodegroupStatusUpdating {
 		return false, nil
 	}
-	return true, n.Baselines.Forget(ctx, p.Rack, steps.SizeKey(name))
+	return true, n.Baselines.Forget(ctx, p.Rack, outcome.SizeKey(name))
 }
 
 // resize asks EKS for a size. It returns false while another update of the group is under way.
-func (n *Nodegroups) resize(ctx context.Context, p *plan.Plan, name string, to plan.Scaling, progress *steps.Progress) (bool, error) {
+func (n *Step) resize(ctx context.Context, p *plan.Plan, name string, to plan.Scaling, progress *outcome.Progress) (bool, error) {
 	changed, err := n.update(ctx, p, name, &eks.UpdateNodegroupConfigInput{ScalingConfig: &types.NodegroupScalingConfig{
 		MinSize: new(int32(to.Min)), MaxSize: new(int32(to.Max)), DesiredSize: new(int32(to.Desired)),
 	}})
@@ -173,16 +175,16 @@ func size(group *types.Nodegroup) plan.Scaling {
 }
 
 // cordon cordons a group's nodes, or uncordons those that Sawhorse cordoned.
-func (n *Nodegroups) cordon(ctx context.Context, p *plan.Plan, client *k8s.Client, group string, cordoned bool,
-	progress *steps.Progress) error {
-	nodes, err := client.List(ctx, k8s.Node, "", names.LabelNodeGroup+"="+group)
+func (n *Step) cordon(ctx context.Context, p *plan.Plan, client *k8s.Client, group string, cordoned bool,
+	progress *outcome.Progress) error {
+	nodes, err := client.List(ctx, k8s.Node, "", ownership.LabelNodeGroup+"="+group)
 	if err != nil {
 		return err
 	}
 	for i := range nodes {
 		wanted := nodes[i].DeepCopy()
 		unschedulable, _, _ := unstructured.NestedBool(wanted.Object, "spec", "unschedulable")
-		ours := wanted.GetAnnotations()[names.TagRack] == p.Rack
+		ours := wanted.GetAnnotations()[ownership.TagRack] == p.Rack
 		if unschedulable == cordoned || (!cordoned && !ours) {
 			continue
 		}
@@ -191,9 +193,9 @@ func (n *Nodegroups) cordon(ctx context.Context, p *plan.Plan, client *k8s.Clien
 			annotations = map[string]string{}
 		}
 		if cordoned {
-			annotations[names.TagRack] = p.Rack
+			annotations[ownership.TagRack] = p.Rack
 		} else {
-			delete(annotations, names.TagRack)
+			delete(annotations, ownership.TagRack)
 		}
 		wanted.SetAnnotations(annotations)
 		if err := unstructured.SetNestedField(wanted.Object, cordoned, "spec", "unschedulable"); err != nil {

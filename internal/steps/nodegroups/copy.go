@@ -11,14 +11,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // copies creates an on-demand copy of each SPOT system group, and waits until the copies' nodes are Ready.
-func (n *Nodegroups) copies(ctx context.Context, p *plan.Plan) (steps.Progress, error) {
-	var progress steps.Progress
+func (n *Step) copies(ctx context.Context, p *plan.Plan) (outcome.Progress, error) {
+	var progress outcome.Progress
 	var waiting []string
 	for _, r := range p.Nodegroups.Replaced {
 		live, err := n.group(ctx, p, r.Copy)
@@ -45,7 +45,7 @@ func (n *Nodegroups) copies(ctx context.Context, p *plan.Plan) (steps.Progress, 
 }
 
 // create asks EKS for a copy and returns what to wait for.
-func (n *Nodegroups) create(ctx context.Context, p *plan.Plan, r plan.Replacement, progress *steps.Progress) (string, error) {
+func (n *Step) create(ctx context.Context, p *plan.Plan, r plan.Replacement, progress *outcome.Progress) (string, error) {
 	old, err := n.group(ctx, p, r.Group)
 	if err != nil || old == nil {
 		return "", err // deleted since the plan was made: the next plan does not list it
@@ -78,7 +78,7 @@ func onDemand(old *types.Nodegroup, cluster *types.Cluster) *eks.CreateNodegroup
 		Labels: map[string]string{}, Tags: map[string]string{},
 	}
 	maps.Copy(in.Labels, old.Labels)
-	in.Labels[names.LabelSystemNode] = "true"
+	in.Labels[ownership.LabelSystemNode] = "true"
 	for key, value := range old.Tags {
 		if !strings.HasPrefix(strings.ToLower(key), "aws:") { // reserved by AWS
 			in.Tags[key] = value
@@ -103,10 +103,10 @@ func onDemand(old *types.Nodegroup, cluster *types.Cluster) *eks.CreateNodegroup
 }
 
 // made checks an existing copy and returns what to wait for, if anything.
-func (n *Nodegroups) made(ctx context.Context, p *plan.Plan, r plan.Replacement, live *types.Nodegroup) (string, error) {
-	for _, key := range []string{names.TagRack, names.TagCluster, names.TagReplaces} {
+func (n *Step) made(ctx context.Context, p *plan.Plan, r plan.Replacement, live *types.Nodegroup) (string, error) {
+	for _, key := range []string{ownership.TagRack, ownership.TagCluster, ownership.TagReplaces} {
 		if live.Tags[key] != r.Tags[key] {
-			return "", steps.Reject("system_node_groups", "%s", plan.NotOurCopy(p.Rack, r))
+			return "", outcome.Reject("system_node_groups", "%s", plan.NotOurCopy(p.Rack, r))
 		}
 	}
 	switch live.Status {
@@ -119,7 +119,7 @@ func (n *Nodegroups) made(ctx context.Context, p *plan.Plan, r plan.Replacement,
 		return "", fmt.Errorf("node group %s: it is %s and was to take the place of %s; the first pass after it has gone makes it again",
 			r.Copy, live.Status, r.Group)
 	}
-	client, err := n.Dial(ctx, p.Cluster)
+	client, err := n.Connect(ctx, p.Cluster)
 	if err != nil {
 		return "", err
 	}
@@ -130,7 +130,7 @@ func (n *Nodegroups) made(ctx context.Context, p *plan.Plan, r plan.Replacement,
 // carry the system label.
 func takesPods(ctx context.Context, client *k8s.Client, group *types.Nodegroup) (string, error) {
 	name, wanted := *group.NodegroupName, size(group).Desired
-	nodes, err := client.List(ctx, k8s.Node, "", names.LabelNodeGroup+"="+name+","+names.LabelSystemNode+"=true")
+	nodes, err := client.List(ctx, k8s.Node, "", ownership.LabelNodeGroup+"="+name+","+ownership.LabelSystemNode+"=true")
 	if err != nil {
 		return "", err
 	}

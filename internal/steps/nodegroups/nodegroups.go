@@ -13,9 +13,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // EKS lists the EKS calls of the step.
@@ -27,26 +27,26 @@ type EKS interface {
 	DeleteNodegroup(context.Context, *eks.DeleteNodegroupInput, ...func(*eks.Options)) (*eks.DeleteNodegroupOutput, error)
 }
 
-// Nodegroups changes the cluster's managed node groups.
-type Nodegroups struct {
+// Step changes the cluster's managed node groups.
+type Step struct {
 	EKS       EKS
-	Dial      k8s.Connector
-	Baselines steps.Baselines
-	Contests  steps.Contests
+	Connect   k8s.Connector
+	Baselines outcome.Baselines
+	Contests  outcome.Contests
 	// Drain is how long pods have to leave the nodes of a replaced group. EKS gives them some minutes more.
 	Drain time.Duration
 	// Now returns the current time.
 	Now func() time.Time
-	// Pins runs the part that changes Deployments. Room runs the parts that look for capacity for the pods on
+	// Placement runs the part that changes Deployments. Capacity runs the parts that look for capacity for the pods on
 	// Karpenter's nodes.
-	Pins, Room func(context.Context, *plan.Plan, string) (steps.Progress, error)
+	Placement, Capacity func(context.Context, *plan.Plan, string) (outcome.Progress, error)
 }
 
 // poll is how long to wait for EKS before the next call.
 const poll = 3 * time.Second
 
 // Run does one part of the step.
-func (n *Nodegroups) Run(ctx context.Context, p *plan.Plan, part string) (steps.Progress, error) {
+func (n *Step) Run(ctx context.Context, p *plan.Plan, part string) (outcome.Progress, error) {
 	progress, err := n.do(ctx, p, part)
 	if k8s.IsConflict(err) {
 		return progress.NotYet(poll, "%v", err) // another writer, such as a kubelet, wrote the object between our read and our write
@@ -54,7 +54,7 @@ func (n *Nodegroups) Run(ctx context.Context, p *plan.Plan, part string) (steps.
 	return progress, err
 }
 
-func (n *Nodegroups) do(ctx context.Context, p *plan.Plan, part string) (steps.Progress, error) {
+func (n *Step) do(ctx context.Context, p *plan.Plan, part string) (outcome.Progress, error) {
 	switch part {
 	case "labels":
 		return n.labels(ctx, p)
@@ -66,18 +66,18 @@ func (n *Nodegroups) do(ctx context.Context, p *plan.Plan, part string) (steps.P
 		return n.retire(ctx, p)
 	case "keep":
 		return n.keep(ctx, p)
-	case "pins":
-		return n.Pins(ctx, p, part)
-	case "fit", "room":
-		return n.Room(ctx, p, part)
+	case "placement":
+		return n.Placement(ctx, p, part)
+	case "fit", "capacity":
+		return n.Capacity(ctx, p, part)
 	default:
-		return steps.Progress{}, fmt.Errorf("step nodegroups has no part %q; deploy the stack again", part)
+		return outcome.Progress{}, fmt.Errorf("step nodegroups has no part %q; deploy the stack again", part)
 	}
 }
 
 // labels sets the system label on the system groups. EKS copies it to their nodes.
-func (n *Nodegroups) labels(ctx context.Context, p *plan.Plan) (steps.Progress, error) {
-	var progress steps.Progress
+func (n *Step) labels(ctx context.Context, p *plan.Plan) (outcome.Progress, error) {
+	var progress outcome.Progress
 	waiting := ""
 	for _, name := range p.Nodegroups.System {
 		group, err := n.group(ctx, p, name)
@@ -87,7 +87,7 @@ func (n *Nodegroups) labels(ctx context.Context, p *plan.Plan) (steps.Progress, 
 		if group == nil {
 			continue // deleted since the plan was made: the next plan does not list it
 		}
-		if group.Labels[names.LabelSystemNode] == "true" {
+		if group.Labels[ownership.LabelSystemNode] == "true" {
 			if group.Status == types.NodegroupStatusUpdating {
 				waiting = name
 			}
@@ -95,13 +95,13 @@ func (n *Nodegroups) labels(ctx context.Context, p *plan.Plan) (steps.Progress, 
 		}
 		waiting = name
 		changed, err := n.update(ctx, p, name, &eks.UpdateNodegroupConfigInput{
-			Labels: &types.UpdateLabelsPayload{AddOrUpdateLabels: map[string]string{names.LabelSystemNode: "true"}},
+			Labels: &types.UpdateLabelsPayload{AddOrUpdateLabels: map[string]string{ownership.LabelSystemNode: "true"}},
 		})
 		if err != nil {
 			return progress, err
 		}
 		if changed {
-			progress.Changed("labelled "+names.LabelSystemNode+"=true", "node group %s", name)
+			progress.Changed("labelled "+ownership.LabelSystemNode+"=true", "node group %s", name)
 		}
 	}
 	if waiting != "" {
@@ -111,7 +111,7 @@ func (n *Nodegroups) labels(ctx context.Context, p *plan.Plan) (steps.Progress, 
 }
 
 // group returns a node group; nil if there is none of that name.
-func (n *Nodegroups) group(ctx context.Context, p *plan.Plan, name string) (*types.Nodegroup, error) {
+func (n *Step) group(ctx context.Context, p *plan.Plan, name string) (*types.Nodegroup, error) {
 	out, err := n.EKS.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: &p.Cluster.Name, NodegroupName: &name})
 	var missing *types.ResourceNotFoundException
 	if errors.As(err, &missing) {
@@ -124,7 +124,7 @@ func (n *Nodegroups) group(ctx context.Context, p *plan.Plan, name string) (*typ
 }
 
 // update asks EKS to change a group. It returns false while another update of the group is under way.
-func (n *Nodegroups) update(ctx context.Context, p *plan.Plan, name string, input *eks.UpdateNodegroupConfigInput) (bool, error) {
+func (n *Step) update(ctx context.Context, p *plan.Plan, name string, input *eks.UpdateNodegroupConfigInput) (bool, error) {
 	input.ClusterName, input.NodegroupName = &p.Cluster.Name, &name
 	_, err := n.EKS.UpdateNodegroupConfig(ctx, input)
 	var busy *types.ResourceInUseException
@@ -138,8 +138,8 @@ func (n *Nodegroups) update(ctx context.Context, p *plan.Plan, name string, inpu
 }
 
 // size returns the recorded size of a group; nil if there is none.
-func (n *Nodegroups) size(ctx context.Context, p *plan.Plan, name string) (*plan.Scaling, error) {
-	kept, ok, err := n.Baselines.Get(ctx, p.Rack, steps.SizeKey(name))
+func (n *Step) size(ctx context.Context, p *plan.Plan, name string) (*plan.Scaling, error) {
+	kept, ok, err := n.Baselines.Get(ctx, p.Rack, outcome.SizeKey(name))
 	if err != nil || !ok {
 		return nil, err
 	}

@@ -12,9 +12,9 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8sfake"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 type scene struct {
@@ -22,7 +22,7 @@ type scene struct {
 	cloud     *awsfake.Cloud
 	api       *k8sfake.Server
 	baselines *awsfake.Baselines
-	step      *Nodegroups
+	step      *Step
 	plan      *plan.Plan
 }
 
@@ -34,9 +34,9 @@ func begin(t *testing.T) scene {
 	cloud, api := awsfake.New(), k8sfake.New(t)
 	baselines := awsfake.NewBaselines(cloud)
 	cloud.EKS.Group("system", size3(2, 2, 4), map[string]string{"theirs": "1"})
-	cloud.EKS.Group("build", size3(1, 2, 5), map[string]string{names.LabelBuild: "true"})
+	cloud.EKS.Group("build", size3(1, 2, 5), map[string]string{ownership.LabelBuild: "true"})
 	s := scene{t, cloud, api, baselines,
-		&Nodegroups{EKS: cloud.EKS, Dial: api.Dial, Baselines: baselines, Contests: awsfake.Contests{}, Now: time.Now}, &plan.Plan{
+		&Step{EKS: cloud.EKS, Connect: api.Dial, Baselines: baselines, Contests: awsfake.Contests{}, Now: time.Now}, &plan.Plan{
 			Rack: "demo", Cluster: plan.Cluster{Name: "demo"},
 			Nodegroups: plan.Nodegroups{System: []string{"system"}, Build: []string{"build"}, BuildEmpty: true},
 		}}
@@ -51,7 +51,7 @@ func (s scene) node(name, group string, spec map[string]any) {
 		spec = map[string]any{}
 	}
 	s.api.Put("/api/v1/nodes/"+name, "v1", "Node", map[string]any{
-		"metadata": map[string]any{"labels": map[string]any{names.LabelNodeGroup: group}}, "spec": spec,
+		"metadata": map[string]any{"labels": map[string]any{ownership.LabelNodeGroup: group}}, "spec": spec,
 	})
 }
 
@@ -65,7 +65,7 @@ func (s scene) pod(name, node, phase, owner string) {
 	})
 }
 
-func (s scene) run(part string) (steps.Progress, string) {
+func (s scene) run(part string) (outcome.Progress, string) {
 	s.Helper()
 	progress, err := s.step.Run(s.Context(), s.plan, part)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s scene) run(part string) (steps.Progress, string) {
 }
 
 // done runs a part until it no longer waits.
-func (s scene) done(part string) (steps.Progress, string) {
+func (s scene) done(part string) (outcome.Progress, string) {
 	s.Helper()
 	var all []string
 	for range 10 {
@@ -95,7 +95,7 @@ func (s scene) done(part string) (steps.Progress, string) {
 		}
 	}
 	s.Fatal("not done after 10 calls")
-	return steps.Progress{}, ""
+	return outcome.Progress{}, ""
 }
 
 func (s scene) unchanged(part string) {
@@ -129,10 +129,10 @@ func TestLabelsTheSystemGroupsOnce(t *testing.T) {
 	if _, changes := s.done("labels"); changes != "labelled convox.io/system-node=true node group system" {
 		t.Errorf("changes %s", changes)
 	}
-	if labels := s.cloud.EKS.Groups["system"].Labels; labels[names.LabelSystemNode] != "true" || labels["theirs"] != "1" {
+	if labels := s.cloud.EKS.Groups["system"].Labels; labels[ownership.LabelSystemNode] != "true" || labels["theirs"] != "1" {
 		t.Errorf("labels %v", labels)
 	}
-	if labels := s.cloud.EKS.Groups["build"].Labels; labels[names.LabelSystemNode] != "" {
+	if labels := s.cloud.EKS.Groups["build"].Labels; labels[ownership.LabelSystemNode] != "" {
 		t.Errorf("the build group has labels %v", labels)
 	}
 	s.unchanged("labels")
@@ -302,7 +302,7 @@ func TestRestoringTakesNoNodesAway(t *testing.T) {
 
 func TestTwoBuildGroups(t *testing.T) {
 	s := begin(t)
-	s.cloud.EKS.Group("arm", size3(1, 1, 2), map[string]string{names.LabelBuild: "true"})
+	s.cloud.EKS.Group("arm", size3(1, 1, 2), map[string]string{ownership.LabelBuild: "true"})
 	s.plan.Nodegroups.Build = []string{"arm", "build"}
 	s.pod("build", "build-2", "Running", "Job")
 	progress, _ := s.run("build")
@@ -331,11 +331,11 @@ func TestInterrupted(t *testing.T) {
 
 func TestParts(t *testing.T) {
 	s := begin(t)
-	s.step.Pins = func(_ context.Context, _ *plan.Plan, part string) (steps.Progress, error) {
-		return steps.Progress{Note: part}, nil
+	s.step.Placement = func(_ context.Context, _ *plan.Plan, part string) (outcome.Progress, error) {
+		return outcome.Progress{Note: part}, nil
 	}
-	s.step.Room = s.step.Pins
-	for _, part := range []string{"pins", "fit", "room"} {
+	s.step.Capacity = s.step.Placement
+	for _, part := range []string{"placement", "fit", "capacity"} {
 		if progress, _ := s.run(part); progress.Note != part {
 			t.Errorf("%s: %+v", part, progress)
 		}

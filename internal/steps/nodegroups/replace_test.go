@@ -14,9 +14,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // beginSPOT returns a rack whose system group has SPOT capacity. Nodes are created and deleted with their groups.
@@ -25,7 +25,7 @@ func beginSPOT(t *testing.T) scene {
 	s.step.Now, s.step.Drain = s.cloud.Now, 5*time.Minute
 	s.plan.Goal = plan.GoalKarpenter
 	s.plan.Nodegroups.Replaced = []plan.Replacement{{Group: "system", Copy: "system-ondemand", Tags: map[string]string{
-		names.TagRack: "demo", names.TagCluster: awsfake.ClusterARN, names.TagReplaces: "system", "team": "ours",
+		ownership.TagRack: "demo", ownership.TagCluster: awsfake.ClusterARN, ownership.TagReplaces: "system", "team": "ours",
 	}}}
 	old := s.cloud.EKS.Groups["system"]
 	old.CapacityType, old.NodeRole, old.Version, old.ReleaseVersion = types.CapacityTypesSpot, new("arn:aws:iam::123456789012:role/nodes"),
@@ -40,7 +40,7 @@ func beginSPOT(t *testing.T) scene {
 		for i := range *group.ScalingConfig.DesiredSize {
 			name := fmt.Sprintf("%s-%d", *group.NodegroupName, i+1)
 			if delete(s.api.Objects, "/api/v1/nodes/"+name); there {
-				s.ready(name, *group.NodegroupName, names.LabelSystemNode)
+				s.ready(name, *group.NodegroupName, ownership.LabelSystemNode)
 			}
 		}
 	}
@@ -50,7 +50,7 @@ func beginSPOT(t *testing.T) scene {
 // ready adds a Ready node with one more label.
 func (s scene) ready(name, group, label string) {
 	s.api.Put("/api/v1/nodes/"+name, "v1", "Node", map[string]any{
-		"metadata": map[string]any{"labels": map[string]any{names.LabelNodeGroup: group, label: "true"}}, "spec": map[string]any{},
+		"metadata": map[string]any{"labels": map[string]any{ownership.LabelNodeGroup: group, label: "true"}}, "spec": map[string]any{},
 		"status": map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "True"}}},
 	})
 }
@@ -92,10 +92,10 @@ func TestCopiesASPOTGroup(t *testing.T) {
 		"instance types": {old.InstanceTypes, got.InstanceTypes}, "subnets": {old.Subnets, got.Subnets}, "taints": {old.Taints, got.Taints},
 		"role": {old.NodeRole, got.NodeRole},
 		"AMI":  {old.AmiType, got.AmiType}, "update config": {old.UpdateConfig, got.UpdateConfig},
-		"labels": {map[string]string{"theirs": "1", names.LabelSystemNode: "true"}, got.Labels},
+		"labels": {map[string]string{"theirs": "1", ownership.LabelSystemNode: "true"}, got.Labels},
 		"tags": {
 			map[string]string{
-				"team": "ours", "cost": "1", names.TagRack: "demo", names.TagCluster: awsfake.ClusterARN, names.TagReplaces: "system",
+				"team": "ours", "cost": "1", ownership.TagRack: "demo", ownership.TagCluster: awsfake.ClusterARN, ownership.TagReplaces: "system",
 			}, got.Tags,
 		},
 	} {
@@ -105,7 +105,7 @@ func TestCopiesASPOTGroup(t *testing.T) {
 	}
 	s.unchanged("copy")
 	t.Log("the old group is as it was")
-	if s.cordoned() != "" || old.Labels[names.LabelSystemNode] != "" || old.Status != types.NodegroupStatusActive {
+	if s.cordoned() != "" || old.Labels[ownership.LabelSystemNode] != "" || old.Status != types.NodegroupStatusActive {
 		t.Errorf("cordoned %q, %+v", s.cordoned(), old)
 	}
 }
@@ -136,9 +136,9 @@ func TestRefusesAForeignGroupOfTheCopysName(t *testing.T) {
 	for _, part := range []string{"copy", "retire"} {
 		s := beginSPOT(t)
 		s.cloud.EKS.Group("system-ondemand", size3(1, 1, 1), nil).Tags = map[string]string{
-			names.TagRack: "demo", names.TagReplaces: "system",
+			ownership.TagRack: "demo", ownership.TagReplaces: "system",
 		}
-		var rejected *steps.Rejected
+		var rejected *outcome.Rejected
 		if err := s.fails(part, "write system-ondemand in the place of system"); !errors.As(err, &rejected) ||
 			rejected.Problems[0].Parameter != "system_node_groups" {
 			t.Errorf("%s: %v", part, err)

@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 const (
@@ -25,9 +25,9 @@ const (
 )
 
 // retire drains and deletes the SPOT groups that have a copy, one after the other.
-func (n *Nodegroups) retire(ctx context.Context, p *plan.Plan) (steps.Progress, error) {
-	var progress steps.Progress
-	client, err := n.Dial(ctx, p.Cluster)
+func (n *Step) retire(ctx context.Context, p *plan.Plan) (outcome.Progress, error) {
+	var progress outcome.Progress
+	client, err := n.Connect(ctx, p.Cluster)
 	if err != nil {
 		return progress, err
 	}
@@ -44,8 +44,8 @@ func (n *Nodegroups) retire(ctx context.Context, p *plan.Plan) (steps.Progress, 
 }
 
 // replace does the next thing towards a group's deletion and returns what to wait for, if anything.
-func (n *Nodegroups) replace(ctx context.Context, p *plan.Plan, r plan.Replacement, client *k8s.Client,
-	progress *steps.Progress) (string, error) {
+func (n *Step) replace(ctx context.Context, p *plan.Plan, r plan.Replacement, client *k8s.Client,
+	progress *outcome.Progress) (string, error) {
 	old, err := n.group(ctx, p, r.Group)
 	if err != nil {
 		return "", err
@@ -86,8 +86,8 @@ func (n *Nodegroups) replace(ctx context.Context, p *plan.Plan, r plan.Replaceme
 
 // drain cordons a group's nodes and evicts some of their pods with each call. left are the pods that remain; over
 // reports whether their time is up.
-func (n *Nodegroups) drain(ctx context.Context, p *plan.Plan, r plan.Replacement, old *types.Nodegroup, client *k8s.Client,
-	progress *steps.Progress) (left []string, over bool, err error) {
+func (n *Step) drain(ctx context.Context, p *plan.Plan, r plan.Replacement, old *types.Nodegroup, client *k8s.Client,
+	progress *outcome.Progress) (left []string, over bool, err error) {
 	since, err := n.since(ctx, p, r, old)
 	if err != nil {
 		return nil, false, err
@@ -122,7 +122,7 @@ func (n *Nodegroups) drain(ctx context.Context, p *plan.Plan, r plan.Replacement
 
 // since returns when the drain of a group began. The first call records it, so that the drain's time is counted across
 // passes. A record from before the group's creation belongs to an earlier group of the same name.
-func (n *Nodegroups) since(ctx context.Context, p *plan.Plan, r plan.Replacement, old *types.Nodegroup) (time.Time, error) {
+func (n *Step) since(ctx context.Context, p *plan.Plan, r plan.Replacement, old *types.Nodegroup) (time.Time, error) {
 	kept, ok, err := n.Baselines.Get(ctx, p.Rack, drained(r))
 	if err != nil {
 		return time.Time{}, err
@@ -146,7 +146,7 @@ func (n *Nodegroups) since(ctx context.Context, p *plan.Plan, r plan.Replacement
 func drained(r plan.Replacement) string { return "drain/" + r.Group }
 
 // forget deletes the record of a drain.
-func (n *Nodegroups) forget(ctx context.Context, p *plan.Plan, r plan.Replacement) error {
+func (n *Step) forget(ctx context.Context, p *plan.Plan, r plan.Replacement) error {
 	_, ok, err := n.Baselines.Get(ctx, p.Rack, drained(r))
 	if err != nil || !ok {
 		return err
@@ -155,8 +155,8 @@ func (n *Nodegroups) forget(ctx context.Context, p *plan.Plan, r plan.Replacemen
 }
 
 // delete asks EKS to delete a group with the pods that are left on its nodes, and returns what to wait for.
-func (n *Nodegroups) delete(ctx context.Context, p *plan.Plan, r plan.Replacement, left []string,
-	progress *steps.Progress) (string, error) {
+func (n *Step) delete(ctx context.Context, p *plan.Plan, r plan.Replacement, left []string,
+	progress *outcome.Progress) (string, error) {
 	_, err := n.EKS.DeleteNodegroup(ctx, &eks.DeleteNodegroupInput{ClusterName: &p.Cluster.Name, NodegroupName: &r.Group})
 	switch {
 	case errors.As(err, new(*types.ResourceNotFoundException)):
@@ -177,9 +177,9 @@ func (n *Nodegroups) delete(ctx context.Context, p *plan.Plan, r plan.Replacemen
 }
 
 // keep uncordons the nodes of SPOT groups that still exist, because Karpenter was turned off before they were deleted.
-func (n *Nodegroups) keep(ctx context.Context, p *plan.Plan) (steps.Progress, error) {
-	var progress steps.Progress
-	client, err := n.Dial(ctx, p.Cluster)
+func (n *Step) keep(ctx context.Context, p *plan.Plan) (outcome.Progress, error) {
+	var progress outcome.Progress
+	client, err := n.Connect(ctx, p.Cluster)
 	if err != nil {
 		return progress, err
 	}
@@ -212,7 +212,7 @@ func takes(node *unstructured.Unstructured) bool {
 // podsOn returns the pods that would be lost with a group's nodes. It leaves out finished pods, pods of DaemonSets and
 // static pods.
 func podsOn(ctx context.Context, client *k8s.Client, group string) ([]unstructured.Unstructured, error) {
-	nodes, err := client.List(ctx, k8s.Node, "", names.LabelNodeGroup+"="+group)
+	nodes, err := client.List(ctx, k8s.Node, "", ownership.LabelNodeGroup+"="+group)
 	if err != nil || len(nodes) == 0 {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // validateAgain is how often Karpenter is made to retry what EC2 has denied.
@@ -25,12 +25,12 @@ func (r *run) tryAgain(ctx context.Context, live *unstructured.Unstructured) err
 	if live.GetKind() != "EC2NodeClass" || !k8s.Unauthorized(live) {
 		return nil
 	}
-	last, err := time.Parse(time.RFC3339, live.GetAnnotations()[names.AnnotationValidate])
+	last, err := time.Parse(time.RFC3339, live.GetAnnotations()[ownership.AnnotationValidate])
 	asked := err == nil
 	if asked && r.Now().Before(last.Add(validateAgain)) {
 		return nil
 	}
-	if err := r.client.Annotate(ctx, k8s.EC2NodeClass, live, names.AnnotationValidate, r.Now().UTC().Format(time.RFC3339)); err != nil {
+	if err := r.client.Annotate(ctx, k8s.EC2NodeClass, live, ownership.AnnotationValidate, r.Now().UTC().Format(time.RFC3339)); err != nil {
 		return err
 	}
 	if !asked || r.Now().After(last.Add(unheard)) {
@@ -38,7 +38,7 @@ func (r *run) tryAgain(ctx context.Context, live *unstructured.Unstructured) err
 		r.progress.Happened("karpenter_enabled",
 			"EC2 denied what Karpenter tried for %s (%s), so Karpenter was made to try again, and will be every 30 s while the pass "+
 				"waits; if it stays so, look for a service control policy or permissions boundary that denies it to the role %s",
-			k8s.Subject(live), note, r.plan.Infrastructure.ControllerRole)
+			k8s.Subject(live), note, r.plan.Infrastructure.Controller.Name)
 	}
 	return nil
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // denied sets the status that Karpenter sets when EC2 denies its dry run.
@@ -35,7 +35,7 @@ func TestKarpenterTriesAgainWhatEC2Denied(t *testing.T) {
 			s := begin(t, one)
 			s.run("created EC2NodeClass/one")
 			s.denied(one, c.reason, c.message)
-			asked := func() string { return s.Get(one).GetAnnotations()[names.AnnotationValidate] }
+			asked := func() string { return s.Get(one).GetAnnotations()[ownership.AnnotationValidate] }
 			progress := s.run()
 			if progress.Wait == 0 || asked() == "" || len(progress.Incidents) != 1 ||
 				!strings.Contains(progress.Incidents[0].Message, c.message) {
@@ -68,7 +68,7 @@ func TestOtherReasonsAreWaitedFor(t *testing.T) {
 	s.run("created EC2NodeClass/one")
 	s.denied(one, "DependenciesNotReady", "Awaiting AMI, Instance Profile, Security Group, and Subnet resolution")
 	if progress := s.run(); progress.Wait == 0 || len(progress.Incidents) > 0 ||
-		s.Get(one).GetAnnotations()[names.AnnotationValidate] != "" {
+		s.Get(one).GetAnnotations()[ownership.AnnotationValidate] != "" {
 		t.Errorf("%+v, %v", progress, s.Get(one).GetAnnotations())
 	}
 }

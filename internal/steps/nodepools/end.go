@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // end does what Karpenter has not done: it terminates the instances of the rack's pools and, once their end is
@@ -69,7 +69,7 @@ func (r *run) endInstances(ctx context.Context, claims []unstructured.Unstructur
 
 // nodes returns the Node objects of the rack's pools without their large fields: there may be thousands.
 func (r *run) nodes(ctx context.Context) (nodes []unstructured.Unstructured, err error) {
-	pools := names.LabelPool + " in (" + strings.Join(r.fleet.Names(), ",") + ")"
+	pools := ownership.LabelPool + " in (" + strings.Join(r.fleet.Names(), ",") + ")"
 	err = r.client.Each(ctx, k8s.Node, "", pools, func(node *unstructured.Unstructured) error {
 		delete(node.Object, "status")
 		node.SetManagedFields(nil)
@@ -87,7 +87,7 @@ func (r *run) endNodes(ctx context.Context, nodes []unstructured.Unstructured, r
 		if running[instanceOf(node, "spec")] {
 			continue // it carries a label of Karpenter's, but Karpenter did not launch it
 		}
-		changed, err := r.client.Unfinalize(ctx, k8s.Node, node, names.TerminationFinalizer)
+		changed, err := r.client.Unfinalize(ctx, k8s.Node, node, ownership.TerminationFinalizer)
 		if err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func (r *run) endClaims(ctx context.Context, claims []unstructured.Unstructured,
 			return "", err
 		}
 	}
-	if err := r.release(ctx, k8s.NodeClaim, done, names.TerminationFinalizer); err != nil {
+	if err := r.removeFinalizers(ctx, k8s.NodeClaim, done, ownership.TerminationFinalizer); err != nil {
 		return "", err
 	}
 	switch {
@@ -130,14 +130,14 @@ func (r *run) endClaims(ctx context.Context, claims []unstructured.Unstructured,
 		return fmt.Sprintf("instances run that do not carry both of Karpenter's tags %s and %s=%s, so Sawhorse does not end them: %s; "+
 			"look whose they are (a NodeClaim can name any instance): give the rack's own their tags back and Sawhorse ends them, "+
 			"or send Rack Reconcile Requested with \"force\": true to leave them running",
-			names.LabelPool, names.TagEKSCluster, r.plan.Cluster.Name, strings.Join(strays, ", ")), nil
+			ownership.LabelPool, ownership.TagEKSCluster, r.plan.Cluster.Name, strings.Join(strays, ", ")), nil
 	default:
 		return "", nil
 	}
 }
 
-// release removes Karpenter's finalizer from objects, and records which.
-func (r *run) release(ctx context.Context, kind k8s.Kind, objects []unstructured.Unstructured, finalizer string) error {
+// removeFinalizers removes Karpenter's finalizer from objects, and records which.
+func (r *run) removeFinalizers(ctx context.Context, kind k8s.Kind, objects []unstructured.Unstructured, finalizer string) error {
 	var add forced
 	for i := range objects {
 		if slices.Contains(objects[i].GetFinalizers(), finalizer) {

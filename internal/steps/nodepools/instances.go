@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/smithy-go"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // EC2 lists the EC2 calls of a removal.
@@ -32,7 +32,7 @@ type instance struct {
 
 // String returns the instance's id, pool and NodeClaim for messages.
 func (i instance) String() string {
-	text := i.id + " (pool " + i.tags[names.LabelPool]
+	text := i.id + " (pool " + i.tags[ownership.LabelPool]
 	if claim := i.tags[tagClaim]; claim != "" {
 		text += ", NodeClaim " + claim
 	}
@@ -73,7 +73,7 @@ func filter(name string, values ...string) types.Filter {
 // instances returns the instances that Karpenter launched for the rack's pools and that have not ended, by their tags.
 // Nothing else is ever terminated, and the function's rights do not allow more.
 func (r *run) instances(ctx context.Context) ([]instance, error) {
-	found, err := r.existing(ctx, filter("tag:"+names.TagEKSCluster, r.plan.Cluster.Name), filter("tag-key", names.LabelPool))
+	found, err := r.existing(ctx, filter("tag:"+ownership.TagEKSCluster, r.plan.Cluster.Name), filter("tag-key", ownership.LabelPool))
 	if err != nil {
 		return nil, err
 	}
@@ -83,14 +83,14 @@ func (r *run) instances(ctx context.Context) ([]instance, error) {
 // ours reports whether an instance is tagged for this cluster and for a pool of the rack. If no record of the pool is
 // left, the instance is known by the name that the EC2NodeClass gave it.
 func (r *run) ours(i instance) bool {
-	cluster, pool := r.plan.Cluster.Name, i.tags[names.LabelPool]
-	if pool == "" || i.tags[names.TagEKSCluster] != cluster || i.tags[names.TagClusterOwned+cluster] != "owned" {
+	cluster, pool := r.plan.Cluster.Name, i.tags[ownership.LabelPool]
+	if pool == "" || i.tags[ownership.TagEKSCluster] != cluster || i.tags[ownership.TagClusterOwned+cluster] != "owned" {
 		return false
 	}
-	if slices.Contains(r.fleet.Foreign, pool) {
+	if slices.Contains(r.fleet.Unmanaged, pool) {
 		return false
 	}
-	return r.fleet.Has(pool) || slices.Contains(r.begun.Pools, pool) || i.tags[names.TagName] == names.NodeName(r.plan.Rack, pool)
+	return r.fleet.Has(pool) || slices.Contains(r.begun.Pools, pool) || i.tags[ownership.TagName] == ownership.NodeName(r.plan.Rack, pool)
 }
 
 // running returns which of the instances have not ended, whatever their tags.

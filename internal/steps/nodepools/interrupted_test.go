@@ -9,7 +9,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
@@ -38,7 +38,7 @@ func TestInterruptedRemoval(t *testing.T) {
 		s := *base
 		s.clock, s.cloud = time.Now(), awsfake.New()
 		s.baselines = awsfake.NewBaselines(s.cloud)
-		config := s.As(names.Group("nodepools"))
+		config := s.As(ownership.Group("nodepools"))
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counted{next, s.cloud.Calls} })
 		client, err := k8s.New(config)
 		if err != nil {

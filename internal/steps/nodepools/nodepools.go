@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // poll is how long to wait before the next look at Karpenter's work.
@@ -21,14 +21,14 @@ const poll = 2 * time.Second
 type Step struct {
 	Connect   k8s.Connector
 	EC2       EC2
-	Baselines steps.Baselines
+	Baselines outcome.Baselines
 	// Drain is how long pods have to leave the nodes of removed NodePools.
 	Drain time.Duration
 	Now   func() time.Time
 }
 
 // Run applies the plan's NodePools or removes them. The step has no parts.
-func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progress, error) {
+func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progress, error) {
 	run := &run{Step: s, plan: p}
 	var err error
 	run.client, err = s.Connect(ctx, p.Cluster)
@@ -36,9 +36,9 @@ func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progress,
 	case p.Cluster.Gone && errors.Is(err, k8s.ErrGone):
 		return run.abandon(ctx)
 	case err != nil:
-		return steps.Progress{}, err
+		return outcome.Progress{}, err
 	case p.Cluster.Gone: // a cluster of the same name was created since, and its instances have the same tags
-		return steps.Progress{}, fmt.Errorf("cluster %s: it was gone when the plan was made, and EKS has it now, "+
+		return outcome.Progress{}, fmt.Errorf("cluster %s: it was gone when the plan was made, and EKS has it now, "+
 			"so its instances are not ended; send Rack Reconcile Requested, and the next pass makes a new plan", p.Cluster.Name)
 	}
 	if len(p.NodePools.Objects) > 0 {
@@ -56,12 +56,12 @@ type run struct {
 	*Step
 	plan     *plan.Plan
 	client   *k8s.Client
-	fleet    k8s.Fleet
+	fleet    k8s.PoolSet
 	begun    removal
-	progress steps.Progress
+	progress outcome.Progress
 }
 
-func (r *run) apply(ctx context.Context) (steps.Progress, error) {
+func (r *run) apply(ctx context.Context) (outcome.Progress, error) {
 	if err := r.forget(ctx); err != nil { // turned on again before it was off
 		return r.progress, err
 	}
@@ -70,7 +70,7 @@ func (r *run) apply(ctx context.Context) (steps.Progress, error) {
 		return r.progress, err
 	}
 	if len(contested) > 0 {
-		return r.progress, steps.Reject("karpenter_enabled", "The cluster has objects of these names that rack %s did not make: %s. "+
+		return r.progress, outcome.Reject("karpenter_enabled", "The cluster has objects of these names that rack %s did not make: %s. "+
 			"Delete or rename them, or leave karpenter_enabled at false.", r.plan.Rack, strings.Join(contested, ", "))
 	}
 	var waiting []string

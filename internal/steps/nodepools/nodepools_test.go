@@ -12,9 +12,9 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 func TestMain(m *testing.M) { k8stest.Main(m) }
@@ -24,13 +24,13 @@ type object = k8stest.Object
 func meta(name, rack string) object {
 	meta := object{"name": name}
 	if rack != "" {
-		meta["labels"] = object{names.TagRack: rack}
+		meta["labels"] = object{ownership.TagRack: rack}
 	}
 	return meta
 }
 
 func class(name, rack string) object {
-	term := []any{object{"tags": object{names.TagDiscovery: "east"}}}
+	term := []any{object{"tags": object{ownership.TagDiscovery: "east"}}}
 	return object{"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": meta(name, rack), "spec": object{
 		"role": "demo-karpenter-nodes", "amiSelectorTerms": []any{
 			object{"alias": "al2023@latest"},
@@ -47,7 +47,7 @@ func pool(name, rack, cpu string) object {
 func claim(name, pool string, annotations object) object {
 	return object{"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
 		"metadata": object{
-			"name": name, "labels": object{names.LabelPool: pool}, "annotations": annotations,
+			"name": name, "labels": object{ownership.LabelPool: pool}, "annotations": annotations,
 			"finalizers": []any{"karpenter.sh/termination"},
 		},
 		"spec": object{"requirements": []any{object{"key": "kubernetes.io/arch", "operator": "In", "values": []any{"amd64"}}},
@@ -86,7 +86,7 @@ func begin(t *testing.T, objects ...object) *scene {
 	return s
 }
 
-func (s *scene) run(want ...string) steps.Progress {
+func (s *scene) run(want ...string) outcome.Progress {
 	s.Helper()
 	progress, err := s.step.Run(context.Background(), s.plan, "")
 	if err != nil {
@@ -185,7 +185,7 @@ func TestRejectsContestedNames(t *testing.T) {
 	s := begin(t, class("workload", "demo"), pool("workload", "demo", "100"))
 	s.Create(pool("workload", "other", "1"))
 	_, err := s.step.Run(context.Background(), s.plan, "")
-	var rejected *steps.Rejected
+	var rejected *outcome.Rejected
 	if !errors.As(err, &rejected) || !strings.Contains(err.Error(), "NodePool/workload") {
 		t.Fatalf("the error is %v", err)
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sawhorse-io/sawhorse/internal/steps"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
 
 // removal is the record of a removal that is under way. It holds what the removal itself deletes from the cluster.
@@ -22,7 +22,7 @@ func (r removal) yes() bool { return !r.Start.IsZero() }
 
 // forcedKey names the record of what Sawhorse ended in Karpenter's place. The warning at the end needs it, because the
 // warnings of one call are replaced by those of the next.
-const forcedKey = steps.RemovalKey + "/forced"
+const forcedKey = outcome.RemovalKey + "/forced"
 
 type forced struct {
 	Instances []string `json:"instances,omitempty"`
@@ -39,7 +39,7 @@ func (r *run) begin(ctx context.Context) error {
 		return nil
 	}
 	r.begun = removal{Start: r.Now().UTC().Truncate(time.Second), Pools: r.fleet.Names()}
-	return r.keep(ctx, steps.RemovalKey, r.begun)
+	return r.keep(ctx, outcome.RemovalKey, r.begun)
 }
 
 // force records what is about to be ended in Karpenter's place.
@@ -97,14 +97,14 @@ func (r *run) conclude(ctx context.Context) error {
 	if err := r.forget(ctx); err != nil {
 		return err
 	}
-	return steps.ForgetKept(ctx, r.Baselines, r.plan.Rack, steps.OffKey)
+	return outcome.ForgetKept(ctx, r.Baselines, r.plan.Rack, outcome.OffKey)
 }
 
 // forget deletes the records, if there are any. The removal's own record is deleted last, because the other one belongs
 // to it.
 func (r *run) forget(ctx context.Context) error {
-	for _, key := range []string{forcedKey, steps.RemovalKey} {
-		if err := steps.ForgetKept(ctx, r.Baselines, r.plan.Rack, key); err != nil {
+	for _, key := range []string{forcedKey, outcome.RemovalKey} {
+		if err := outcome.ForgetKept(ctx, r.Baselines, r.plan.Rack, key); err != nil {
 			return err
 		}
 	}

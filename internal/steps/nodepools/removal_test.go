@@ -13,8 +13,8 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // tagged returns the tags that Karpenter gives an instance of a pool of the cluster east (its pkg/utils, GetTags).
@@ -64,7 +64,7 @@ func (s *scene) build(claims ...string) {
 }
 
 // call runs the step once and returns its changes.
-func (s *scene) call() (string, steps.Progress) {
+func (s *scene) call() (string, outcome.Progress) {
 	s.Helper()
 	progress, err := s.step.Run(context.Background(), s.plan, "")
 	if err != nil {
@@ -96,7 +96,7 @@ func (s *scene) finished() (string, string) {
 	return "", ""
 }
 
-func warnings(progress steps.Progress) string {
+func warnings(progress outcome.Progress) string {
 	var all []string
 	for _, w := range slices.Concat(progress.Incidents, progress.Warnings) {
 		all = append(all, w.Message)
@@ -217,7 +217,7 @@ func TestForeignNodePools(t *testing.T) {
 	theirs["spec"].(object)["nodeClassRef"].(object)["name"] = "workload" // an EC2NodeClass of the rack
 	s.Create(theirs)
 	_, err := s.step.Run(context.Background(), s.plan, "")
-	var rejected *steps.Rejected
+	var rejected *outcome.Rejected
 	if !errors.As(err, &rejected) || rejected.Problems[0].Parameter != "karpenter_enabled" ||
 		!strings.Contains(err.Error(), "did not make: mine, theirs; ") {
 		t.Fatalf("the error is %v", err)
@@ -253,7 +253,7 @@ func TestAnInstanceWithoutTags(t *testing.T) {
 		"owned"), "i-other")
 	s.call()
 	s.clock = s.clock.Add(10 * time.Minute)
-	var progress steps.Progress
+	var progress outcome.Progress
 	for range 4 {
 		_, progress = s.call()
 	}
@@ -298,8 +298,8 @@ func TestAProtectedInstanceKeepsNoOther(t *testing.T) {
 // A complete removal also deletes the record that turning off has begun.
 func TestTheRecordOfTurningOffEnds(t *testing.T) {
 	s := down(t)
-	s.baselines.Kept[steps.OffKey] = "{}"
-	if s.call(); s.baselines.Kept[steps.OffKey] == "" {
+	s.baselines.Kept[outcome.OffKey] = "{}"
+	if s.call(); s.baselines.Kept[outcome.OffKey] == "" {
 		t.Error("it has ended although the removal has not")
 	}
 	if s.finished(); len(s.baselines.Kept) > 0 {
@@ -311,7 +311,7 @@ func TestTheRecordOfTurningOffEnds(t *testing.T) {
 func TestTurnedOnAgain(t *testing.T) {
 	s := down(t)
 	s.call()
-	if s.baselines.Kept[steps.RemovalKey] == "" {
+	if s.baselines.Kept[outcome.RemovalKey] == "" {
 		t.Fatal("the removal is not on record")
 	}
 	s.plan.NodePools.Objects = []object{class("workload", "demo")}

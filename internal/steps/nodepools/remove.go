@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
-	"github.com/sawhorse-io/sawhorse/internal/names"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 const (
@@ -23,12 +23,12 @@ const (
 // remove deletes NodePools, waits until Karpenter has drained and deleted their NodeClaims, and then deletes the
 // EC2NodeClasses, which Karpenter cleans up too. What Karpenter has not done in time, Sawhorse does in its place. A
 // cluster without the CRDs has none of these objects.
-func (r *run) remove(ctx context.Context) (steps.Progress, error) {
-	err := r.kept(ctx, steps.RemovalKey, &r.begun)
+func (r *run) remove(ctx context.Context) (outcome.Progress, error) {
+	err := r.kept(ctx, outcome.RemovalKey, &r.begun)
 	if err != nil {
 		return r.progress, err
 	}
-	if r.fleet, err = r.client.Fleet(ctx, r.plan.Rack, r.begun.Pools...); err != nil {
+	if r.fleet, err = r.client.PoolSet(ctx, r.plan.Rack, r.begun.Pools...); err != nil {
 		return r.progress, err
 	}
 	claims, err := r.client.Claims(ctx, r.fleet)
@@ -39,7 +39,7 @@ func (r *run) remove(ctx context.Context) (steps.Progress, error) {
 	if len(pools)+len(classes)+len(claims) == 0 {
 		return r.finish(ctx)
 	}
-	if err := k8s.RefuseForeignNodePools(r.fleet.Foreign, r.plan.Force || r.begun.yes(), &r.progress); err != nil {
+	if err := k8s.RefuseUnmanagedNodePools(r.fleet.Unmanaged, r.plan.Force || r.begun.yes(), &r.progress); err != nil {
 		return r.progress, err
 	}
 	if err := r.begin(ctx); err != nil {
@@ -77,7 +77,7 @@ func (r *run) delete(ctx context.Context, kind k8s.Kind, objects []unstructured.
 }
 
 // drain waits for the NodeClaims until Karpenter's time for them is over.
-func (r *run) drain(ctx context.Context, claims []unstructured.Unstructured) (steps.Progress, error) {
+func (r *run) drain(ctx context.Context, claims []unstructured.Unstructured) (outcome.Progress, error) {
 	if err := r.limit(ctx, claims); err != nil {
 		return r.progress, err
 	}
@@ -147,7 +147,7 @@ func (r *run) dismiss(ctx context.Context, claims []unstructured.Unstructured) e
 		going[r.fleet.Pools[i].GetName()] = r.fleet.Pools[i].GetDeletionTimestamp() == nil
 	}
 	for i := range claims {
-		if going[claims[i].GetLabels()[names.LabelPool]] {
+		if going[claims[i].GetLabels()[ownership.LabelPool]] {
 			continue
 		}
 		if err := r.delete(ctx, k8s.NodeClaim, claims[i:i+1]); err != nil {
@@ -176,7 +176,7 @@ func some(list []string) string {
 }
 
 // retire deletes the EC2NodeClasses. If Karpenter has not cleaned up after one in time, it removes the finalizer.
-func (r *run) retire(ctx context.Context) (steps.Progress, error) {
+func (r *run) retire(ctx context.Context) (outcome.Progress, error) {
 	classes := r.fleet.Classes
 	if err := r.delete(ctx, k8s.EC2NodeClass, classes); err != nil {
 		return r.progress, err
@@ -186,7 +186,7 @@ func (r *run) retire(ctx context.Context) (steps.Progress, error) {
 		if deleted == nil || r.Now().Before(latest(r.begun.Start.Add(r.Drain), deleted.Time).Add(grace)) {
 			continue
 		}
-		if err := r.release(ctx, k8s.EC2NodeClass, classes[i:i+1], names.ClassFinalizer); err != nil {
+		if err := r.removeFinalizers(ctx, k8s.EC2NodeClass, classes[i:i+1], ownership.ClassFinalizer); err != nil {
 			return r.progress, err
 		}
 	}
@@ -203,8 +203,8 @@ func latest(a, b time.Time) time.Time {
 
 // finish runs when nothing of the rack is left in the cluster. It checks now whether instances are left in EC2, because
 // the controller, which would find them, is removed next.
-func (r *run) finish(ctx context.Context) (steps.Progress, error) {
-	if err := k8s.RefuseForeignNodePools(r.fleet.Foreign, true, &r.progress); err != nil {
+func (r *run) finish(ctx context.Context) (outcome.Progress, error) {
+	if err := k8s.RefuseUnmanagedNodePools(r.fleet.Unmanaged, true, &r.progress); err != nil {
 		return r.progress, err
 	}
 	note, err := r.end(ctx, nil)
@@ -218,8 +218,8 @@ func (r *run) finish(ctx context.Context) (steps.Progress, error) {
 }
 
 // abandon terminates the instances of a cluster that is gone: they outlive it.
-func (r *run) abandon(ctx context.Context) (steps.Progress, error) {
-	if err := r.kept(ctx, steps.RemovalKey, &r.begun); err != nil {
+func (r *run) abandon(ctx context.Context) (outcome.Progress, error) {
+	if err := r.kept(ctx, outcome.RemovalKey, &r.begun); err != nil {
 		return r.progress, err
 	}
 	note, err := r.endInstances(ctx, nil)

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
 
 // complete runs the step to its end as the state machine does. It returns the changes and what the step waited for.
-func complete(t *testing.T, cloud *awsfake.Cloud, q *Queue, present bool) (changes, notes string) {
+func complete(t *testing.T, cloud *awsfake.Cloud, q *Step, present bool) (changes, notes string) {
 	t.Helper()
 	for range 40 {
 		progress, err := q.Run(t.Context(), wanted(present), "")
@@ -77,7 +77,7 @@ func TestAForeignQueueIsRefusedAtOnce(t *testing.T) {
 	complete(t, cloud, q, true)
 	cloud.SQS.Queues[url].Tags = nil
 	cloud.Lag = awsfake.Lag{Queues: time.Second, Dying: time.Minute}
-	if _, err := q.Run(t.Context(), wanted(true), ""); !errors.As(err, new(*steps.Rejected)) {
+	if _, err := q.Run(t.Context(), wanted(true), ""); !errors.As(err, new(*outcome.Rejected)) {
 		t.Errorf("%v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"strconv"
 	"time"
@@ -15,9 +16,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
 
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // SQS lists the SQS calls of the step.
@@ -43,11 +44,11 @@ type Rules interface {
 	RemoveTargets(context.Context, *eventbridge.RemoveTargetsInput, ...func(*eventbridge.Options)) (*eventbridge.RemoveTargetsOutput, error)
 }
 
-// Queue creates, repairs and removes the queue and the rule.
-type Queue struct {
+// Step creates, repairs and removes the queue and the rule.
+type Step struct {
 	SQS       SQS
 	Rules     Rules
-	Deletions steps.Deletions
+	Deletions outcome.Deletions
 	Now       func() time.Time
 }
 
@@ -64,13 +65,13 @@ const (
 const resource = "queue"
 
 // Run creates and repairs the queue and the rule, or removes them: the rule first, then the queue.
-func (q *Queue) Run(ctx context.Context, p *plan.Plan, _ string) (steps.Progress, error) {
-	var progress steps.Progress
+func (q *Step) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progress, error) {
+	var progress outcome.Progress
 	err := q.bring(ctx, p, &progress)
 	return progress.Until(err)
 }
 
-func (q *Queue) bring(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {
+func (q *Step) bring(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
 	if !p.Queue.Present {
 		return q.remove(ctx, p, progress)
 	}
@@ -79,7 +80,7 @@ func (q *Queue) bring(ctx context.Context, p *plan.Plan, progress *steps.Progres
 		err = q.attributes(ctx, p, url, progress)
 	}
 	if gone(err) {
-		return steps.NotYet(settling, "SQS does not know queue %s everywhere: it is new, or has just been deleted", p.Queue.Name)
+		return outcome.NotYet(settling, "SQS does not know queue %s everywhere: it is new, or has just been deleted", p.Queue.Name)
 	}
 	if err != nil {
 		return err
@@ -89,22 +90,14 @@ func (q *Queue) bring(ctx context.Context, p *plan.Plan, progress *steps.Progres
 	}
 	progress.Outputs = map[string]string{
 		"interruption_queue_url": url,
-		"interruption_queue_arn": queueARN(p),
-		"interruption_rule":      p.Queue.Rule,
+		"interruption_queue_arn": p.Queue.ARN,
+		"interruption_rule":      p.Queue.Rule.Name,
 	}
 	return nil
 }
 
-func queueARN(p *plan.Plan) string {
-	return fmt.Sprintf("arn:%s:sqs:%s:%s:%s", p.Cluster.Partition, p.Cluster.Region, p.Cluster.Account, p.Queue.Name)
-}
-
-func ruleARN(p *plan.Plan) string {
-	return fmt.Sprintf("arn:%s:events:%s:%s:rule/%s", p.Cluster.Partition, p.Cluster.Region, p.Cluster.Account, p.Queue.Rule)
-}
-
 // find returns the queue's URL; empty if there is no queue.
-func (q *Queue) find(ctx context.Context, name string) (string, error) {
+func (q *Step) find(ctx context.Context, name string) (string, error) {
 	out, err := q.SQS.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name})
 	if gone(err) {
 		return "", nil
@@ -123,7 +116,7 @@ func gone(err error) bool {
 
 // tags returns a queue's tags. ours reports whether both ownership tags, of this rack and of this cluster, are among
 // them.
-func (q *Queue) tags(ctx context.Context, p *plan.Plan, url string) (tags map[string]string, ours bool, err error) {
+func (q *Step) tags(ctx context.Context, p *plan.Plan, url string) (tags map[string]string, ours bool, err error) {
 	out, err := q.SQS.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: &url})
 	if err != nil {
 		return nil, false, fmt.Errorf("queue %s: read tags: %w", p.Queue.Name, err)
@@ -132,12 +125,12 @@ func (q *Queue) tags(ctx context.Context, p *plan.Plan, url string) (tags map[st
 }
 
 func marked(p *plan.Plan, tags map[string]string) bool {
-	return tags[names.TagRack] == p.Rack && tags[names.TagCluster] == p.Cluster.ARN
+	return tags[ownership.TagRack] == p.Rack && tags[ownership.TagCluster] == p.Cluster.ARN
 }
 
 // create returns the URL of the rack's queue, and creates the queue if there is none. It does not adopt a queue that
 // Sawhorse has just deleted, although calls may still find that.
-func (q *Queue) create(ctx context.Context, p *plan.Plan, progress *steps.Progress) (string, error) {
+func (q *Step) create(ctx context.Context, p *plan.Plan, progress *outcome.Progress) (string, error) {
 	url, err := q.find(ctx, p.Queue.Name)
 	if err != nil {
 		return "", err
@@ -148,28 +141,24 @@ func (q *Queue) create(ctx context.Context, p *plan.Plan, progress *steps.Progre
 			return "", err
 		}
 		if ending {
-			return "", steps.NotYet(reuse, "SQS still finds the queue that was deleted less than 60 s ago")
+			return "", outcome.NotYet(reuse, "SQS still finds the queue that was deleted less than 60 s ago")
 		}
 		return url, q.tag(ctx, p, url, progress)
 	}
-	wanted, err := attributes(p)
-	if err != nil {
-		return "", err
-	}
-	_, err = q.SQS.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &p.Queue.Name, Attributes: wanted, Tags: p.Queue.Tags})
+	_, err = q.SQS.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &p.Queue.Name, Attributes: attributes(p), Tags: p.Queue.Tags})
 	if errors.As(err, new(*types.QueueDeletedRecently)) {
-		return "", steps.NotYet(reuse, "SQS holds the name of the queue that was deleted less than 60 s ago")
+		return "", outcome.NotYet(reuse, "SQS holds the name of the queue that was deleted less than 60 s ago")
 	}
 	if err != nil {
 		return "", fmt.Errorf("queue %s: create: %w", p.Queue.Name, err)
 	}
 	progress.Changed("created", "queue %s", p.Queue.Name)
-	return "", steps.NotYet(settling, "queue %s is new, and does not exist for every call yet", p.Queue.Name)
+	return "", outcome.NotYet(settling, "queue %s is new, and does not exist for every call yet", p.Queue.Name)
 }
 
 // ending reports whether a queue that calls still find is one that Sawhorse deleted less than a minute ago, and not one
 // created since.
-func (q *Queue) ending(ctx context.Context, p *plan.Plan, url string) (bool, error) {
+func (q *Step) ending(ctx context.Context, p *plan.Plan, url string) (bool, error) {
 	at, err := q.Deletions.Deletion(ctx, p.Rack, resource)
 	if err != nil || q.Now().Sub(at) >= dying {
 		return false, err
@@ -188,15 +177,15 @@ func (q *Queue) ending(ctx context.Context, p *plan.Plan, url string) (bool, err
 }
 
 // tag adds missing tags to an existing queue, and rejects a queue that is not ours.
-func (q *Queue) tag(ctx context.Context, p *plan.Plan, url string, progress *steps.Progress) error {
+func (q *Step) tag(ctx context.Context, p *plan.Plan, url string, progress *outcome.Progress) error {
 	live, ours, err := q.tags(ctx, p, url)
 	if err != nil {
 		return err
 	}
 	if !ours {
-		return steps.Reject("rack", "SQS queue %s exists and was not made by Sawhorse for this rack and cluster; delete it, or use another rack name", p.Queue.Name)
+		return outcome.Reject("rack", "SQS queue %s exists and was not made by Sawhorse for this rack and cluster; delete it, or use another rack name", p.Queue.Name)
 	}
-	lacking := steps.LackingTags(live, p.Queue.Tags)
+	lacking := outcome.LackingTags(live, p.Queue.Tags)
 	if lacking == nil {
 		return nil
 	}
@@ -207,56 +196,22 @@ func (q *Queue) tag(ctx context.Context, p *plan.Plan, url string, progress *ste
 	return nil
 }
 
-// attributes are those of Karpenter's CloudFormation template: 300 s retention, SQS-managed encryption, and a policy
-// that allows EventBridge to send and denies plain HTTP. One part is narrower: the template allows the rules of every
-// account, and SQS itself, which sends nothing. Here only the rack's own rule may send, so that nobody else can fake
-// interruptions.
-func attributes(p *plan.Plan) (map[string]string, error) {
-	arn := queueARN(p)
-	policy, err := json.Marshal(map[string]any{
-		"Version": "2012-10-17",
-		"Id":      "EC2InterruptionPolicy",
-		"Statement": []any{
-			map[string]any{
-				"Effect":    "Allow",
-				"Principal": map[string]any{"Service": "events.amazonaws.com"},
-				"Action":    "sqs:SendMessage",
-				"Resource":  arn,
-				"Condition": map[string]any{"ArnEquals": map[string]any{"aws:SourceArn": ruleARN(p)}},
-			},
-			map[string]any{
-				"Sid":       "DenyHTTP",
-				"Effect":    "Deny",
-				"Principal": "*",
-				"Action":    "sqs:*",
-				"Resource":  arn,
-				"Condition": map[string]any{"Bool": map[string]any{"aws:SecureTransport": "false"}},
-			},
-		},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("queue %s: encode policy: %w", p.Queue.Name, err)
-	}
-	return map[string]string{
-		string(types.QueueAttributeNameMessageRetentionPeriod): "300",
-		string(types.QueueAttributeNameSqsManagedSseEnabled):   "true",
-		string(types.QueueAttributeNamePolicy):                 string(policy),
-	}, nil
+// attributes returns the queue's attributes with its policy, which is one of them for SQS.
+func attributes(p *plan.Plan) map[string]string {
+	all := maps.Clone(p.Queue.Attributes)
+	all[string(types.QueueAttributeNamePolicy)] = p.Queue.Policy.JSON()
+	return all
 }
 
 // attributes repairs attributes that differ from the wanted ones and leaves all others alone.
-func (q *Queue) attributes(ctx context.Context, p *plan.Plan, url string, progress *steps.Progress) error {
-	wanted, err := attributes(p)
-	if err != nil {
-		return err
-	}
+func (q *Step) attributes(ctx context.Context, p *plan.Plan, url string, progress *outcome.Progress) error {
 	live, err := q.SQS.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll}})
 	if err != nil {
 		return fmt.Errorf("queue %s: read attributes: %w", p.Queue.Name, err)
 	}
 	differ := map[string]string{}
-	for name, value := range wanted {
-		if have := live.Attributes[name]; have != value && !(name == string(types.QueueAttributeNamePolicy) && steps.SamePolicy(have, value)) {
+	for name, value := range attributes(p) {
+		if have := live.Attributes[name]; have != value && !(name == string(types.QueueAttributeNamePolicy) && outcome.SamePolicy(have, value)) {
 			differ[name] = value
 		}
 	}
@@ -275,7 +230,7 @@ func sameJSON(a, b string) bool {
 	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
 }
 
-func (q *Queue) remove(ctx context.Context, p *plan.Plan, progress *steps.Progress) error {
+func (q *Step) remove(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
 	if err := q.removeRule(ctx, p, progress); err != nil {
 		return err
 	}
@@ -295,7 +250,7 @@ func (q *Queue) remove(ctx context.Context, p *plan.Plan, progress *steps.Progre
 // delete deletes the queue if it is ours. It records the deletion first, because the step must know of it before it
 // creates the next queue. A queue that is on record and still found is deleted again: the record says only that a
 // deletion was planned.
-func (q *Queue) delete(ctx context.Context, p *plan.Plan, url string, progress *steps.Progress) error {
+func (q *Step) delete(ctx context.Context, p *plan.Plan, url string, progress *outcome.Progress) error {
 	_, ours, err := q.tags(ctx, p, url)
 	if err != nil || !ours {
 		return err

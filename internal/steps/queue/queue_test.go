@@ -3,7 +3,6 @@ package queue
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -13,36 +12,46 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
-	"github.com/sawhorse-io/sawhorse/internal/names"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 const (
-	name   = "demo-karpenter"
-	arn    = "arn:aws:sqs:eu-central-1:123456789012:demo-karpenter"
-	ruleOf = "arn:aws:events:eu-central-1:123456789012:rule/demo-karpenter"
+	name = "demo-karpenter"
+	arn  = "arn:aws:sqs:eu-central-1:123456789012:demo-karpenter"
 )
 
 var url = awsfake.QueueURL(name)
 
+// wanted returns a plan whose documents are short: package plan tests what it renders.
 func wanted(present bool) *plan.Plan {
-	return &plan.Plan{
+	p := &plan.Plan{
 		Rack:    "demo",
 		Cluster: plan.Cluster{Name: "demo", ARN: awsfake.ClusterARN, Account: awsfake.Account, Region: awsfake.Region, Partition: "aws"},
-		Queue: plan.Queue{Present: present, Name: name, Rule: name,
-			Tags: map[string]string{names.TagRack: "demo", names.TagCluster: awsfake.ClusterARN, "team": "builders"}},
+		Queue: plan.Queue{Present: present, Name: name, ARN: arn, Rule: plan.Rule{Name: name},
+			Tags: map[string]string{ownership.TagRack: "demo", ownership.TagCluster: awsfake.ClusterARN, "team": "builders"}},
 	}
+	if present {
+		p.Queue.Attributes = map[string]string{"MessageRetentionPeriod": "300", "SqsManagedSseEnabled": "true"}
+		p.Queue.Policy = plan.Document{
+			"Version": "2012-10-17", "Statement": []any{map[string]any{"Effect": "Deny", "Action": "sqs:*", "Resource": arn}},
+		}
+		p.Queue.Rule = plan.Rule{
+			Name: name, Description: "of the test", Pattern: plan.Document{"source": []any{"aws.health"}}, Target: "queue",
+		}
+	}
+	return p
 }
 
-func begin() (*awsfake.Cloud, *Queue) {
+func begin() (*awsfake.Cloud, *Step) {
 	cloud := awsfake.New()
-	return cloud, &Queue{SQS: cloud.SQS, Rules: cloud.Events, Deletions: awsfake.NewDeletions(cloud), Now: cloud.Now}
+	return cloud, &Step{SQS: cloud.SQS, Rules: cloud.Events, Deletions: awsfake.NewDeletions(cloud), Now: cloud.Now}
 }
 
 // run calls the step until it no longer waits for a new queue. It compares the changes of all calls and returns the
 // last progress.
-func run(t *testing.T, q *Queue, present bool, want ...string) steps.Progress {
+func run(t *testing.T, q *Step, present bool, want ...string) outcome.Progress {
 	t.Helper()
 	var got []string
 	for range 10 {
@@ -62,11 +71,11 @@ func run(t *testing.T, q *Queue, present bool, want ...string) steps.Progress {
 		return progress
 	}
 	t.Fatal("not done after 10 calls")
-	return steps.Progress{}
+	return outcome.Progress{}
 }
 
 // unchanged checks that a run writes nothing.
-func unchanged(t *testing.T, cloud *awsfake.Cloud, q *Queue, present bool) {
+func unchanged(t *testing.T, cloud *awsfake.Cloud, q *Step, present bool) {
 	t.Helper()
 	cloud.Forget()
 	run(t, q, present)
@@ -98,7 +107,7 @@ func TestCreatesOnceAndRemovesAll(t *testing.T) {
 	unchanged(t, cloud, q, false)
 }
 
-func TestQueueIsAsKarpenterWantsIt(t *testing.T) {
+func TestQueueAndRuleAreThePlans(t *testing.T) {
 	cloud, q := begin()
 	run(t, q, true, "created queue "+name, "created rule "+name, "put target of rule "+name)
 	queue := cloud.SQS.Queues[url]
@@ -108,36 +117,13 @@ func TestQueueIsAsKarpenterWantsIt(t *testing.T) {
 	if !maps.Equal(queue.Tags, wanted(true).Queue.Tags) {
 		t.Errorf("tags %v", queue.Tags)
 	}
-	var policy struct {
-		Statement []struct {
-			Effect    string
-			Principal any
-			Action    string
-			Resource  string
-			Condition map[string]map[string]string
-		}
+	planned, rule := wanted(true).Queue, cloud.Events.Rules[name]
+	if policy := queue.Attributes["Policy"]; policy != planned.Policy.JSON() {
+		t.Errorf("policy %s", policy)
 	}
-	if err := json.Unmarshal([]byte(queue.Attributes["Policy"]), &policy); err != nil {
-		t.Fatal(err)
-	}
-	if got := fmt.Sprint(policy.Statement); got != "[{Allow map[Service:events.amazonaws.com] sqs:SendMessage "+arn+" map[ArnEquals:map[aws:SourceArn:"+ruleOf+"]]} {Deny * sqs:* "+arn+" map[Bool:map[aws:SecureTransport:false]]}]" {
-		t.Errorf("policy %s", got)
-	}
-	var pattern struct {
-		Source []string `json:"source"`
-		Kinds  []string `json:"detail-type"`
-	}
-	rule := cloud.Events.Rules[name]
-	if err := json.Unmarshal([]byte(rule.Pattern), &pattern); err != nil {
-		t.Fatal(err)
-	}
-	// These are the five kinds of events that Karpenter reads. Without one of them it would learn of an interruption
-	// too late.
-	kinds := []string{"AWS Health Event", "EC2 Capacity Reservation Instance Interruption Warning", "EC2 Instance Rebalance Recommendation", "EC2 Instance State-change Notification", "EC2 Spot Instance Interruption Warning"}
-	if slices.Sort(pattern.Kinds); !slices.Equal(pattern.Kinds, kinds) || !slices.Equal(pattern.Source, []string{"aws.health", "aws.ec2"}) {
-		t.Errorf("pattern %s", rule.Pattern)
-	}
-	if len(rule.Targets) != 1 || *rule.Targets[0].Arn != arn || rule.State != types.RuleStateEnabled || len(rule.Tags) != 3 {
+	if rule.Pattern != planned.Rule.Pattern.JSON() || len(rule.Targets) != 1 ||
+		*rule.Targets[0].Arn != arn || *rule.Targets[0].Id != "queue" ||
+		rule.State != types.RuleStateEnabled || len(rule.Tags) != 3 {
 		t.Errorf("rule %+v", rule)
 	}
 }
@@ -214,7 +200,7 @@ func TestTagsFollowTheRack(t *testing.T) {
 	for _, tag := range cloud.Events.Rules[name].Tags {
 		tags[*tag.Key] = *tag.Value
 	}
-	want := map[string]string{names.TagRack: "demo", names.TagCluster: awsfake.ClusterARN, "team": "builders", "cost": "7"}
+	want := map[string]string{ownership.TagRack: "demo", ownership.TagCluster: awsfake.ClusterARN, "team": "builders", "cost": "7"}
 	if !maps.Equal(tags, want) || !maps.Equal(cloud.SQS.Queues[url].Tags, want) {
 		t.Errorf("rule %v, queue %v, want %v", tags, cloud.SQS.Queues[url].Tags, want)
 	}
@@ -242,7 +228,7 @@ func TestForeignQueueAndRule(t *testing.T) {
 		spoil func(*awsfake.Cloud)
 	}{
 		{"a queue without marks", func(c *awsfake.Cloud) { c.SQS.Queues[url].Tags = nil }},
-		{"a queue of another cluster", func(c *awsfake.Cloud) { c.SQS.Queues[url].Tags[names.TagCluster] = "arn:other" }},
+		{"a queue of another cluster", func(c *awsfake.Cloud) { c.SQS.Queues[url].Tags[ownership.TagCluster] = "arn:other" }},
 		{"a rule without marks", func(c *awsfake.Cloud) { c.Events.Rules[name].Tags = nil }},
 		{"a rule of another rack", func(c *awsfake.Cloud) { c.Events.Rules[name].Tags[1].Value = new("other") }},
 	} {
@@ -252,7 +238,7 @@ func TestForeignQueueAndRule(t *testing.T) {
 			c.spoil(cloud)
 			cloud.Forget()
 			_, err := q.Run(t.Context(), wanted(true), "")
-			var rejected *steps.Rejected
+			var rejected *outcome.Rejected
 			if !errors.As(err, &rejected) || rejected.Problems[0].Parameter != "rack" || len(cloud.Writes()) > 0 {
 				t.Errorf("%v, writes %v", err, cloud.Writes())
 			}

@@ -8,8 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/readonly"
-	"github.com/sawhorse-io/sawhorse/internal/steps"
 )
 
 // With clients that refuse to write, the step ends where it would make its first change. Whatever it would repair is
@@ -38,7 +38,7 @@ func TestReadOnly(t *testing.T) {
 		cloud.Forget()
 		cloud.Refused = readonly.ErrWouldWrite
 		progress, err := q.Run(t.Context(), wanted(true), "")
-		due := errors.Is(err, readonly.ErrWouldWrite) || errors.As(err, new(*steps.Rejected)) || progress.Wait > 0
+		due := errors.Is(err, readonly.ErrWouldWrite) || errors.As(err, new(*outcome.Rejected)) || progress.Wait > 0
 		if due != c.due || !due && err != nil {
 			t.Errorf("%s: due %v, %v", c.what, due, err)
 		}

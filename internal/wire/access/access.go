@@ -23,8 +23,8 @@ func New(env handler.Env, dial k8s.Connector) (handler.StepFunc, error) {
 	if err := json.Unmarshal([]byte(text), &principals); err != nil {
 		return nil, fmt.Errorf("function %s: SAWHORSE_PRINCIPALS: %w", env.Function, err)
 	}
-	step := &access.Access{
-		EKS: eks.NewFromConfig(env.AWS), IAM: iam.NewFromConfig(env.AWS), Dial: dial, Principals: principals, Now: env.Now,
+	step := &access.Step{
+		EKS: eks.NewFromConfig(env.AWS), IAM: iam.NewFromConfig(env.AWS), Connect: dial, Principals: principals, Now: env.Now,
 	}
 	return step.Run, nil
 }

@@ -6,17 +6,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sawhorse-io/sawhorse/internal/rack"
 	"github.com/sawhorse-io/sawhorse/internal/readonly"
 	"github.com/sawhorse-io/sawhorse/internal/steps/access"
 	"github.com/sawhorse-io/sawhorse/internal/steps/admin"
 	"github.com/sawhorse-io/sawhorse/internal/steps/autoscaler"
+	"github.com/sawhorse-io/sawhorse/internal/steps/capacity"
 	"github.com/sawhorse-io/sawhorse/internal/steps/infrastructure"
 	"github.com/sawhorse-io/sawhorse/internal/steps/network"
 	"github.com/sawhorse-io/sawhorse/internal/steps/nodegroups"
 	"github.com/sawhorse-io/sawhorse/internal/steps/nodepools"
 	"github.com/sawhorse-io/sawhorse/internal/steps/queue"
-	"github.com/sawhorse-io/sawhorse/internal/steps/room"
+	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
 // writing are the verbs of the operations with which the steps write.
@@ -28,7 +28,7 @@ func TestEveryOperationOfTheStepsIsKnown(t *testing.T) {
 	for _, of := range []reflect.Type{
 		reflect.TypeFor[access.EKS](), reflect.TypeFor[access.IAM](), reflect.TypeFor[admin.EKS](), reflect.TypeFor[autoscaler.AutoScaling](),
 		reflect.TypeFor[infrastructure.EKS](), reflect.TypeFor[infrastructure.IAM](), reflect.TypeFor[network.EC2](), reflect.TypeFor[nodegroups.EKS](),
-		reflect.TypeFor[nodepools.EC2](), reflect.TypeFor[queue.SQS](), reflect.TypeFor[queue.Rules](), reflect.TypeFor[room.EKS](),
+		reflect.TypeFor[nodepools.EC2](), reflect.TypeFor[queue.SQS](), reflect.TypeFor[queue.Rules](), reflect.TypeFor[capacity.EKS](),
 	} {
 		for i := range of.NumMethod() {
 			operation := of.Method(i).Name
@@ -43,7 +43,7 @@ func TestEveryOperationOfTheStepsIsKnown(t *testing.T) {
 			}
 		}
 	}
-	table := reflect.TypeFor[rack.Table]()
+	table := reflect.TypeFor[store.Table]()
 	var refused []string
 	for i := range table.NumMethod() {
 		if operation := table.Method(i).Name; !readonly.Reads(operation) {

@@ -11,5 +11,8 @@ import (
 
 // New returns the step. dial opens the plan's cluster.
 func New(env handler.Env, dial k8s.Connector) (handler.StepFunc, error) {
-	return autoscaler.New(dial, env.Store, autoscaling.NewFromConfig(env.AWS), env.Now).Run, nil
+	step := &autoscaler.Step{
+		Connect: dial, AutoScaling: autoscaling.NewFromConfig(env.AWS), Baselines: env.Store, Contests: env.Store, Now: env.Now,
+	}
+	return step.Run, nil
 }

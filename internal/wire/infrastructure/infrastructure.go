@@ -25,7 +25,7 @@ func New(env handler.Env) (handler.StepFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	step := &infrastructure.Infrastructure{
+	step := &infrastructure.Step{
 		IAM: iam.NewFromConfig(env.AWS), EKS: eks.NewFromConfig(env.AWS), ControllerBoundary: controller, NodeBoundary: nodes,
 		Delay: time.Duration(delay) * time.Second, Deletions: env.Store, Now: env.Now,
 	}

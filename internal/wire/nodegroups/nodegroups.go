@@ -8,9 +8,9 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/handler"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/steps/capacity"
 	"github.com/sawhorse-io/sawhorse/internal/steps/nodegroups"
-	"github.com/sawhorse-io/sawhorse/internal/steps/pins"
-	"github.com/sawhorse-io/sawhorse/internal/steps/room"
+	"github.com/sawhorse-io/sawhorse/internal/steps/placement"
 )
 
 // New returns the step. dial opens the plan's cluster.
@@ -20,10 +20,10 @@ func New(env handler.Env, dial k8s.Connector) (handler.StepFunc, error) {
 		return nil, err
 	}
 	client := eks.NewFromConfig(env.AWS)
-	step := &nodegroups.Nodegroups{
-		EKS: client, Dial: dial, Baselines: env.Store, Contests: env.Store, Drain: time.Duration(drain) * time.Second, Now: env.Now,
-		Pins: pins.New(dial, env.Store, env.Now).Run,
-		Room: (&room.Room{EKS: client, Dial: dial, Baselines: env.Store, Now: env.Now}).Run,
+	step := &nodegroups.Step{
+		EKS: client, Connect: dial, Baselines: env.Store, Contests: env.Store, Drain: time.Duration(drain) * time.Second, Now: env.Now,
+		Placement: (&placement.Step{Connect: dial, Baselines: env.Store, Contests: env.Store, Now: env.Now}).Run,
+		Capacity:  (&capacity.Step{EKS: client, Connect: dial, Baselines: env.Store, Now: env.Now}).Run,
 	}
 	return step.Run, nil
 }

@@ -11,6 +11,6 @@ import (
 
 // New returns the step.
 func New(env handler.Env) (handler.StepFunc, error) {
-	step := &queue.Queue{SQS: sqs.NewFromConfig(env.AWS), Rules: eventbridge.NewFromConfig(env.AWS), Deletions: env.Store, Now: env.Now}
+	step := &queue.Step{SQS: sqs.NewFromConfig(env.AWS), Rules: eventbridge.NewFromConfig(env.AWS), Deletions: env.Store, Now: env.Now}
 	return step.Run, nil
 }

@@ -14,9 +14,9 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/handler"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/pass/report"
+	"github.com/sawhorse-io/sawhorse/internal/pass/validate"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/steps/report"
-	"github.com/sawhorse-io/sawhorse/internal/steps/validate"
 )
 
 // New returns a Validate. The auditor runs steps read-only; bus has the events of the pass.

@@ -1,0 +1,109 @@
+package k8s
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+)
+
+// PoolSet holds a cluster's NodePools and EC2NodeClasses.
+type PoolSet struct {
+	// Pools and Classes are the rack's, including those being deleted.
+	Pools, Classes []unstructured.Unstructured
+	// Unmanaged has the names of the NodePools that Sawhorse did not make for the rack.
+	Unmanaged []string
+
+	names map[string]bool
+}
+
+// PoolSet reads NodePools and EC2NodeClasses. known are names of the rack's pools that may be deleted already.
+func (c *Client) PoolSet(ctx context.Context, rack string, known ...string) (PoolSet, error) {
+	// The names of the built-in pools belong to the rack, unless another NodePool has one of them.
+	fleet := PoolSet{names: map[string]bool{ownership.WorkloadPool: true, ownership.BuildPool: true}}
+	for _, name := range known {
+		fleet.names[name] = true
+	}
+	pools, err := c.List(ctx, NodePool, "", "")
+	if err != nil {
+		return fleet, err
+	}
+	if fleet.Classes, err = c.Ours(ctx, EC2NodeClass, rack); err != nil {
+		return fleet, err
+	}
+	for i := range fleet.Classes {
+		fleet.names[fleet.Classes[i].GetName()] = true // a pool and its class have the same name
+	}
+	for _, pool := range pools {
+		if Owned(&pool, rack) == nil {
+			fleet.Pools = append(fleet.Pools, pool)
+			fleet.names[pool.GetName()] = true
+		}
+	}
+	fleet.Unmanaged = unmanagedPools(pools, rack)
+	for _, name := range fleet.Unmanaged {
+		delete(fleet.names, name)
+	}
+	return fleet, nil
+}
+
+// Names returns the sorted names of the rack's pools.
+func (f PoolSet) Names() []string { return slices.Sorted(maps.Keys(f.names)) }
+
+// Has reports whether a pool belongs to the rack.
+func (f PoolSet) Has(pool string) bool { return f.names[pool] }
+
+// Claims lists the NodeClaims of the rack's pools. If the NodePool is deleted, a NodeClaim is recognized by its
+// EC2NodeClass, which outlives it. NodeClaims of a foreign NodePool are left out, whatever their class.
+func (c *Client) Claims(ctx context.Context, fleet PoolSet) ([]unstructured.Unstructured, error) {
+	all, err := c.List(ctx, NodeClaim, "", "")
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(claim unstructured.Unstructured) bool {
+		pool := claim.GetLabels()[ownership.LabelPool]
+		class, _, _ := unstructured.NestedString(claim.Object, "spec", "nodeClassRef", "name")
+		ofClass := slices.ContainsFunc(fleet.Classes, func(o unstructured.Unstructured) bool { return o.GetName() == class })
+		return slices.Contains(fleet.Unmanaged, pool) || !fleet.names[pool] && !ofClass
+	}), nil
+}
+
+// UnmanagedNodePools returns the names of the NodePools that Sawhorse did not make for the rack.
+func (c *Client) UnmanagedNodePools(ctx context.Context, rack string) ([]string, error) {
+	pools, err := c.List(ctx, NodePool, "", "")
+	return unmanagedPools(pools, rack), err
+}
+
+func unmanagedPools(pools []unstructured.Unstructured, rack string) (foreign []string) {
+	for i := range pools {
+		if Owned(&pools[i], rack) != nil {
+			foreign = append(foreign, pools[i].GetName())
+		}
+	}
+	return foreign
+}
+
+// RefuseUnmanagedNodePools returns a *outcome.Rejected if there are NodePools that Sawhorse did not make, because they
+// would lose their controller. With onward, it adds a warning instead.
+func RefuseUnmanagedNodePools(foreign []string, onward bool, progress *outcome.Progress) error {
+	if len(foreign) == 0 {
+		return nil
+	}
+	all := strings.Join(foreign, ", ")
+	if onward {
+		progress.Warn("karpenter_enabled", "The cluster has NodePools that Sawhorse did not make: %s. They stay, and their nodes run on "+
+			"without a controller: nobody scales, replaces or ends them until you do. Have another Karpenter take them over, "+
+			"or move their pods to other nodes.", all)
+		return nil
+	}
+	return outcome.Reject("karpenter_enabled", "karpenter_enabled is false, but the cluster has NodePools that Sawhorse did not make: %s; "+
+		"without Karpenter's controller nobody would scale, replace or end their nodes; "+
+		"let whoever made them take them out once their pods run elsewhere, and the next pass goes on, "+
+		"or send Rack Reconcile Requested with \"force\": true, which leaves them and their nodes behind",
+		all)
+}

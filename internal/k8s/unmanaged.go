@@ -1,0 +1,114 @@
+package k8s
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// CRDs has the names of the CustomResourceDefinitions in the Karpenter chart.
+var CRDs = []string{"ec2nodeclasses.karpenter.k8s.aws", "nodeclaims.karpenter.sh", "nodeoverlays.karpenter.sh", "nodepools.karpenter.sh"}
+
+// UnmanagedKarpenter lists the parts of another Karpenter in the cluster: controllers under any name, Helm releases with
+// the names that Sawhorse uses, and CRDs that do not belong to Sawhorse's release. Two Karpenters in one cluster would
+// both act on its nodes.
+func (c *Client) UnmanagedKarpenter(ctx context.Context, rack string) ([]string, error) {
+	var found []string
+	add := func(name string) {
+		if !slices.Contains(found, name) {
+			found = append(found, name)
+		}
+	}
+	deployments, err := c.List(ctx, Deployment, "", "app.kubernetes.io/name=karpenter")
+	if err != nil {
+		return nil, err
+	}
+	for i := range deployments {
+		if Owned(&deployments[i], rack) != nil {
+			add(Subject(&deployments[i]))
+		}
+	}
+	releases, err := c.unmanagedReleases(ctx, rack)
+	for _, release := range releases {
+		add(release)
+	}
+	if err != nil {
+		return nil, err
+	}
+	crds, err := c.UnmanagedCRDs(ctx)
+	for _, crd := range crds {
+		add(crd)
+	}
+	return found, err
+}
+
+// unmanagedReleases lists the Helm releases with the names that Sawhorse uses. Their records are Secrets, which a
+// read-only client may not read: it finds only what the releases have deployed.
+func (c *Client) unmanagedReleases(ctx context.Context, rack string) (found []string, err error) {
+	if c.readOnly {
+		return nil, nil
+	}
+	releases, err := c.List(ctx, Secret, "", "owner=helm,name in ("+ownership.ReleaseCRD+","+ownership.ReleaseController+")")
+	for i := range releases {
+		if Owned(&releases[i], rack) != nil {
+			found = append(found, "Helm release "+releases[i].GetNamespace()+"/"+releases[i].GetLabels()["name"])
+		}
+	}
+	return found, err
+}
+
+// UnmanagedCRDs lists the cluster's Karpenter CRDs that Helm would not let Sawhorse's release adopt.
+func (c *Client) UnmanagedCRDs(ctx context.Context) ([]string, error) {
+	var found []string
+	for _, name := range CRDs {
+		crd, err := c.Get(ctx, CustomResourceDefinition, "", name)
+		if err != nil {
+			return found, err
+		}
+		if crd != nil && !Released(crd, ownership.ReleaseCRD) {
+			found = append(found, Subject(crd))
+		}
+	}
+	return found, nil
+}
+
+// Released reports whether an object has Helm's annotations for a release in Karpenter's namespace.
+func Released(object *unstructured.Unstructured, release string) bool {
+	annotations := object.GetAnnotations()
+	return annotations["meta.helm.sh/release-name"] == release && annotations["meta.helm.sh/release-namespace"] == ownership.Namespace
+}
+
+// RefuseUnmanagedDevicePlugin returns a *outcome.Rejected if a DaemonSet has the name of the NVIDIA device plugin and does
+// not belong to the rack.
+func (c *Client) RefuseUnmanagedDevicePlugin(ctx context.Context, rack string) error {
+	live, err := c.Get(ctx, DaemonSet, ownership.Namespace, ownership.DevicePlugin)
+	if err != nil || Owned(live, rack) == nil {
+		return err
+	}
+	return outcome.Reject("nvidia_device_plugin_enable",
+		"nvidia_device_plugin_enable is true, but %s exists and Sawhorse did not make it for rack %s; write false to keep that one, "+
+			"or delete it with `kubectl -n %s delete daemonset %s` and the next pass installs Sawhorse's own", Subject(live), rack,
+		ownership.Namespace, ownership.DevicePlugin)
+}
+
+// Contested lists the objects that have the name of a manifest and do not belong to the rack.
+func (c *Client) Contested(ctx context.Context, rack string, manifests []plan.Object) ([]string, error) {
+	var found []string
+	for _, manifest := range manifests {
+		live, err := c.GetLike(ctx, manifest)
+		if err != nil {
+			return nil, err
+		}
+		var foreign *Unmanaged
+		if errors.As(Owned(live, rack), &foreign) {
+			found = append(found, foreign.Subject)
+		}
+	}
+	return found, nil
+}

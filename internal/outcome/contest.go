@@ -1,0 +1,102 @@
+package outcome
+
+import (
+	"context"
+	"time"
+)
+
+// Contest records what is known of one setting that Sawhorse applied to an object it does not own, such as the replicas
+// of a Deployment.
+type Contest struct {
+	// Wanted is the value that was applied, as a string that is equal only for equal values.
+	Wanted string `json:"wanted"`
+	// Written is when Sawhorse last applied it.
+	Written time.Time `json:"written"`
+	// Times counts how often others have reverted it. Noticed reports whether they have done so since Written.
+	Times   int  `json:"times"`
+	Noticed bool `json:"noticed,omitempty"`
+}
+
+// Contests stores a rack's contests by subject.
+type Contests interface {
+	// Contest returns the zero Contest if nothing is recorded.
+	Contest(ctx context.Context, rack, subject string) (Contest, error)
+	SaveContest(ctx context.Context, rack, subject string, contest Contest) error
+	ForgetContest(ctx context.Context, rack, subject string) error
+}
+
+// truce is how long Sawhorse leaves a contested setting alone before it tries again. If a setting stays unchanged for
+// that long, the next revert counts as the first.
+const truce = 24 * time.Hour
+
+// Arbiter decides whether to apply a setting again that others have reverted. The first time it is applied again
+// silently. After that it is applied once a day and reported as contested. So Sawhorse does not loop against a tool
+// that applies its own manifest in a loop, like Argo CD or Flux.
+type Arbiter struct {
+	Contests Contests
+	// Now returns the current time.
+	Now func() time.Time
+}
+
+// Ruling is the decision about a setting that is not as wanted.
+type Ruling struct {
+	// Write reports whether to apply the setting.
+	Write bool
+	// Times is how often others have reverted it.
+	Times int
+}
+
+// Contested reports whether the operator must be told.
+func (r Ruling) Contested() bool { return r.Times > 1 }
+
+// Rule decides about a setting that is not as wanted. A caller that then applies the setting calls Made.
+func (a Arbiter) Rule(ctx context.Context, rack, subject, wanted string) (Ruling, error) {
+	contest, err := a.Contests.Contest(ctx, rack, subject)
+	if err != nil {
+		return Ruling{}, err
+	}
+	rested := a.Now().Sub(contest.Written) > truce
+	switch {
+	case contest.Wanted != wanted:
+		return Ruling{Write: true}, nil
+	case rested && !contest.Noticed:
+		return Ruling{Write: true, Times: 1}, nil
+	case contest.Noticed:
+		return Ruling{Write: rested, Times: contest.Times}, nil
+	}
+	contest.Times, contest.Noticed = contest.Times+1, true
+	ruling := Ruling{Write: contest.Times == 1, Times: contest.Times}
+	if !ruling.Write {
+		err = a.Contests.SaveContest(ctx, rack, subject, contest)
+	}
+	return ruling, err
+}
+
+// Made records that a setting was applied as decided by Rule.
+func (a Arbiter) Made(ctx context.Context, rack, subject, wanted string, ruling Ruling) error {
+	return a.Contests.SaveContest(ctx, rack, subject, Contest{Wanted: wanted, Written: a.Now().UTC(), Times: ruling.Times})
+}
+
+// Holds records a setting that is as wanted and not yet recorded: the call that applied it was stopped before Made.
+func (a Arbiter) Holds(ctx context.Context, rack, subject, wanted string) error {
+	contest, err := a.Contests.Contest(ctx, rack, subject)
+	if err != nil || contest.Wanted == wanted {
+		return err
+	}
+	return a.Made(ctx, rack, subject, wanted, Ruling{})
+}
+
+// Withdraw deletes a contest, because Sawhorse no longer wants a value for the setting.
+func (a Arbiter) Withdraw(ctx context.Context, rack, subject string) error {
+	return a.Contests.ForgetContest(ctx, rack, subject)
+}
+
+// Contest adds a warning under a parameter about a setting that others keep reverting. It leaves the step unfinished,
+// so that later passes look at the setting again. what names the setting; by names or describes who reverts it.
+func (p *Progress) Contest(parameter string, ruling Ruling, what, by, wanted string) {
+	p.Unfinished = true
+	p.Warn(parameter, "%s is contested: %s has set it back %d times. Sawhorse wants %s, and tries again a day after it did so last; "+
+		"let the tool that manages it leave it alone (Argo CD: ignoreDifferences, Flux: an SSA ignore annotation or a patch, Terraform: "+
+		"ignore_changes), or write into its source what Sawhorse wants",
+		what, by, ruling.Times, wanted)
+}

@@ -1,0 +1,116 @@
+// Package outcome defines what a step returns: changes, progress, rejections and waits.
+package outcome
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sawhorse-io/sawhorse/internal/params"
+)
+
+// Change is one thing that a step did.
+type Change struct {
+	// Subject names the thing as its owner does: "role demo-karpenter", "NodePool/workload".
+	Subject string `json:"subject"`
+	// Action says what was done: "created", "updated", "deleted", "tagged", …
+	Action string `json:"action"`
+}
+
+// Progress is the result of one call of a step. The zero Progress means that nothing was to be done.
+type Progress struct {
+	Changes []Change
+	// Wait above zero asks for another call of the step after that time. A step never sleeps.
+	Wait time.Duration
+	// Unfinished lets the pass go on although the step is not complete. A later pass completes it.
+	Unfinished bool
+	// Note says what the step waits for, or what the operator should know.
+	Note string
+	// Warnings say what is not as it should be. They stay in the rack's status until a later call of the step replaces
+	// them.
+	Warnings []params.Problem
+	// Incidents say what happened in this call. Each is reported once, as a warning of this pass.
+	Incidents []params.Problem
+	// Outputs are values for the rack's outputs folder. An empty value removes an output.
+	Outputs map[string]string
+}
+
+// Changed adds one change.
+func (p *Progress) Changed(action, format string, args ...any) {
+	p.Changes = append(p.Changes, Change{Subject: fmt.Sprintf(format, args...), Action: action})
+}
+
+// Warn adds one warning under a parameter.
+func (p *Progress) Warn(parameter, format string, args ...any) {
+	p.Warnings = append(p.Warnings, params.Problem{Parameter: parameter, Message: fmt.Sprintf(format, args...)})
+}
+
+// Happened adds one incident under a parameter.
+func (p *Progress) Happened(parameter, format string, args ...any) {
+	p.Incidents = append(p.Incidents, params.Problem{Parameter: parameter, Message: fmt.Sprintf(format, args...)})
+}
+
+// NotYet returns a Progress that waits.
+func (p Progress) NotYet(wait time.Duration, format string, args ...any) (Progress, error) {
+	p.Wait, p.Note = wait, fmt.Sprintf(format, args...)
+	return p, nil
+}
+
+// Rejected is the error of a step that found its input impossible before it changed anything. The pass ends as
+// Rejected.
+type Rejected struct {
+	Problems []params.Problem
+	// Change is the id of the rejected change request. It is empty if the rack's parameters were rejected.
+	Change string
+}
+
+func (r *Rejected) Error() string {
+	text := "rejected"
+	for _, p := range r.Problems {
+		text += ": " + p.Parameter + ": " + p.Message
+	}
+	return text
+}
+
+// Reject returns a Rejected with one problem.
+func Reject(parameter, format string, args ...any) error {
+	return &Rejected{Problems: []params.Problem{{Parameter: parameter, Message: fmt.Sprintf(format, args...)}}}
+}
+
+// NotReady is an error that usually passes within seconds, such as an access entry that does not work yet or a server
+// failure. The same call is made again, a few times.
+type NotReady struct{ Reason string }
+
+func (n *NotReady) Error() string { return n.Reason }
+
+// Unreachable is the error for a cluster whose API server gave no answer at all. It does not unwrap to its Cause,
+// because that may be a context.DeadlineExceeded. client-go's RetryOnConflict takes such an error for its own timeout
+// and returns nil, and Helm would then count objects as deleted that still exist.
+type Unreachable struct {
+	Cluster, Host string
+	Cause         error
+}
+
+// NoAnswer is the substring to match when only the error text is available.
+const NoAnswer = "the API server gave no answer"
+
+func (u *Unreachable) Error() string {
+	return fmt.Sprintf("cluster %s: %s: %s: %v", u.Cluster, u.Host, NoAnswer, u.Cause)
+}
+
+// Busy is the error of a server that asks to be called less often (HTTP 429). The same call is made again, for minutes.
+type Busy struct{ Reason string }
+
+func (b *Busy) Error() string { return b.Reason }
+
+// Longest is the maximum length in bytes of a text in the state machine, the log and the records. Parts of it come from
+// the cluster and may have any length, and an execution fails if its state has more than 256 KB.
+const Longest = 4 << 10
+
+// Shorten cuts a text to Longest, without splitting a character.
+func Shorten(text string) string {
+	if len(text) <= Longest {
+		return text
+	}
+	return strings.ToValidUTF8(text[:Longest], "") + "…"
+}

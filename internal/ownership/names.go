@@ -1,0 +1,188 @@
+// Package ownership defines every name, path, tag and label that Sawhorse sets or looks for. The plan, the steps and the
+// policies of the CDK stack use it, so that each name is defined once.
+package ownership
+
+import "regexp"
+
+// Names that the stack and the functions share.
+const (
+	// Bus is the event bus for requests and results.
+	Bus = "sawhorse"
+	// DefaultStack is the default name of the stack.
+	DefaultStack = "Sawhorse"
+	// DefaultPrefix is the root of the parameter tree.
+	DefaultPrefix = "/sawhorse"
+	// IAMPath is the path of the roles that Sawhorse creates. Its functions may change no others.
+	IAMPath = "/sawhorse/"
+	// MostParameters is the number of standard parameters that SSM allows in an account and region. The quota cannot be
+	// raised (AWS General Reference, Systems Manager endpoints and quotas).
+	MostParameters = 10_000
+	// FieldManager is the field manager for server-side apply.
+	FieldManager = "sawhorse"
+)
+
+// StateMachine returns the name of a stack's state machine.
+func StateMachine(stack string) string { return stack + "-reconcile" }
+
+// Paths returns a rack's paths in Parameter Store. Prefix is "/sawhorse" by default.
+type Paths struct{ Prefix string }
+
+// Racks returns the folder of all racks.
+func (p Paths) Racks() string { return p.Prefix + "/racks" }
+
+// Params returns the folder of the parameters that users write.
+func (p Paths) Params(rack string) string { return p.Racks() + "/" + rack + "/params" }
+
+// Status returns the parameter with the rack's status.
+func (p Paths) Status(rack string) string { return p.Racks() + "/" + rack + "/status" }
+
+// Outputs returns the folder of the rack's outputs.
+func (p Paths) Outputs(rack string) string { return p.Racks() + "/" + rack + "/outputs" }
+
+var rackName = regexp.MustCompile(`^[a-z]([a-z0-9-]*[a-z0-9])?$`)
+
+// ValidRack reports whether a text is a valid rack name: a-z first, then a-z, 0-9 and dashes, and no dash at the end.
+func ValidRack(rack string) bool { return rackName.MatchString(rack) }
+
+// MaxDrainSeconds is the longest drain window that the stack can be deployed with (drainSeconds). The deadlines of the
+// steps that drain are longer.
+const MaxDrainSeconds = 3600
+
+// MaxEnabledRack is the longest rack name in characters with Karpenter on. "{rack}-karpenter-nodes" and the names that
+// Karpenter derives from it must fit into the limits of AWS.
+const MaxEnabledRack = 26
+
+// ControllerRole returns the name of the Karpenter controller's IAM role.
+func ControllerRole(rack string) string { return rack + "-karpenter" }
+
+// NodeRole returns the name of the IAM role of the nodes that Karpenter launches.
+func NodeRole(rack string) string { return rack + "-karpenter-nodes" }
+
+// ProfilePath returns the IAM path where Karpenter creates the instance profiles of a cluster's nodes
+// (karpenter-provider-aws 1.10, pkg/providers/instanceprofile).
+func ProfilePath(region, cluster string) string { return "/karpenter/" + region + "/" + cluster + "/" }
+
+// Queue returns the name of the interruption queue.
+func Queue(rack string) string { return rack + "-karpenter" }
+
+// Rule returns the name of the EventBridge rule that sends events to the interruption queue.
+func Rule(rack string) string { return rack + "-karpenter" }
+
+// OIDCClient is the audience of service account tokens for STS, which IRSA uses. It must be among the client IDs of the
+// cluster's OIDC provider (EKS user guide, "Create an IAM OIDC provider for your cluster").
+const OIDCClient = "sts.amazonaws.com"
+
+// RuleTarget is the ID of the rule's only target.
+const RuleTarget = "queue"
+
+// AWS tags, some of which are also labels of Kubernetes objects.
+const (
+	// TagRack is on everything that Sawhorse made, as a tag or a label. Its value is the rack. On an EKS cluster the
+	// cluster's owner sets it, to let the rack in.
+	TagRack = "sawhorse.dev/rack"
+	// TagCluster is on AWS resources together with TagRack. Its value is the cluster's ARN.
+	TagCluster = "sawhorse.dev/cluster"
+	// TagQueue is the purpose of a queue. CloudWatch finds the queues of all racks by it.
+	TagQueue             = "sawhorse.dev/queue"
+	TagQueueInterruption = "interruption"
+	// TagDiscovery is on the subnets and security groups that Karpenter may use. Its value is the cluster's name.
+	TagDiscovery = "karpenter.sh/discovery"
+	// TagName and TagRackOfNode are on the instance and the volume of every node.
+	TagName       = "Name"
+	TagRackOfNode = "Rack"
+	// TagClusterOwned is the prefix of the tag by which load balancer controllers find a cluster's security group.
+	// Karpenter also sets the tag on instances.
+	TagClusterOwned = "kubernetes.io/cluster/"
+	// TagEKSCluster is on every instance that Karpenter launches. Its value is the cluster's name.
+	TagEKSCluster = "eks:eks-cluster-name"
+)
+
+// Labels of nodes and of managed node groups.
+const (
+	// LabelSystemNode is on the nodes that the rack's own Deployments run on.
+	LabelSystemNode = "convox.io/system-node"
+	// LabelNodePool is on the nodes that Karpenter launches. Its value is the pool.
+	LabelNodePool = "convox.io/nodepool"
+	// LabelPool is Karpenter's label of nodes and NodeClaims, and its tag of instances, with the same value.
+	LabelPool = "karpenter.sh/nodepool"
+	// LabelNodeGroup is on every node of a managed node group. Its value is the group.
+	LabelNodeGroup = "eks.amazonaws.com/nodegroup"
+	// LabelBuild is on build node groups and build nodes.
+	LabelBuild = "convox-build"
+	// LabelAdditional is on a rack's additional node groups.
+	LabelAdditional = "convox.io/label"
+)
+
+// TaintSystem is the key of the taint that EKS recommends for system node groups. The chart of Karpenter's controller
+// tolerates no other.
+const TaintSystem = "CriticalAddonsOnly"
+
+// Annotations on Deployments that Sawhorse changed but did not make. They are removed when the change is undone.
+const (
+	// AnnotationAutoscaler is on the Cluster Autoscaler Deployment. Its value is the rack.
+	AnnotationAutoscaler = "sawhorse.dev/autoscaler"
+	// AnnotationPin is on a Deployment that was placed on system nodes ("pinned") or did not fit there ("unfit" and the
+	// generation).
+	AnnotationPin = "sawhorse.dev/pin"
+)
+
+// Annotations on objects that Sawhorse made, with the time of an action that must not be repeated too often.
+const (
+	// AnnotationPodsDeleted is on the Deployment of Karpenter's controller: the time at which Sawhorse last deleted
+	// pods that had been admitted without credentials.
+	AnnotationPodsDeleted = "sawhorse.dev/pods-deleted"
+	// AnnotationValidate is on an EC2NodeClass: the time at which Sawhorse last had Karpenter check again whether EC2
+	// allows it to launch.
+	AnnotationValidate = "sawhorse.dev/validate-again"
+)
+
+// What is installed in the cluster.
+const (
+	// Namespace is the namespace of Karpenter.
+	Namespace = "kube-system"
+	// ReleaseCRD and ReleaseController are the two Helm releases.
+	ReleaseCRD        = "karpenter-crd"
+	ReleaseController = "karpenter"
+	// ServiceAccount is the controller's service account.
+	ServiceAccount = "karpenter"
+	// ControllerImage is the image repository of the controller in the chart.
+	ControllerImage = "public.ecr.aws/karpenter/controller"
+	// KarpenterVersion is the only version that Sawhorse installs.
+	KarpenterVersion = "1.10.0"
+	// KarpenterDigest is the digest of that version's controller image for all architectures, from the chart of the
+	// release (aws/karpenter-provider-aws, "chore: Release v1.10.0 (#9026)", charts/karpenter/values.yaml).
+	KarpenterDigest = "sha256:0c215133a37e0d8bc2515b75120d2fefa14be3f939aebc14020813cdc3c001a3"
+	// WorkloadPool and BuildPool are the names of the NodePool and the EC2NodeClass of the built-in pools.
+	WorkloadPool = "workload"
+	BuildPool    = "build"
+	// DevicePlugin is the DaemonSet in Namespace that offers NVIDIA GPUs to pods. The name is NVIDIA's own.
+	DevicePlugin = "nvidia-device-plugin-daemonset"
+	// DevicePluginImage is the only version that Sawhorse installs, with the digest that NVIDIA's operator uses
+	// (NVIDIA/gpu-operator, v25.3.3 and v25.3.4: values.yaml has the version, the bundle's ClusterServiceVersion the
+	// digest).
+	DevicePluginImage = "nvcr.io/nvidia/k8s-device-plugin:v0.17.4@sha256:3c54348fe5a57e5700e7d8068e7531d2ef2d5f3ccb70c8f6bac0953432527abd"
+	// LabelGPUMaker is on every node with a GPU that Karpenter launches. MakerNVIDIA is its value for NVIDIA GPUs.
+	LabelGPUMaker = "karpenter.k8s.aws/instance-gpu-manufacturer"
+	MakerNVIDIA   = "nvidia"
+	// TerminationFinalizer keeps NodeClaims and Nodes until Karpenter has terminated their instance. ClassFinalizer
+	// keeps EC2NodeClasses until Karpenter has removed what it made for them.
+	TerminationFinalizer = "karpenter.sh/termination"
+	ClassFinalizer       = "karpenter.k8s.aws/termination"
+	// ResourceGPU is the resource name of NVIDIA GPUs, and the key of the taint that keeps other pods away.
+	ResourceGPU = "nvidia.com/gpu"
+)
+
+// NodeName returns the Name tag of a pool's instances.
+func NodeName(rack, pool string) string { return rack + "/karpenter/" + pool }
+
+// Group returns the Kubernetes group of one function's access entry, which is also the name of the ClusterRole bound to
+// it.
+func Group(function string) string { return "sawhorse:" + function }
+
+// Partition keys of the table. PartitionRack is the prefix for a rack's records, PartitionCluster the prefix for a
+// cluster's, followed by its ARN. PartitionList is the key of the list of racks.
+const (
+	PartitionRack    = "rack#"
+	PartitionCluster = "cluster#"
+	PartitionList    = "racks"
+)

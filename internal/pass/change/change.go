@@ -1,0 +1,186 @@
+// Package change writes accepted change requests to Parameter Store, at its pace. No other function of Sawhorse writes
+// below params/.
+package change
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/store"
+)
+
+// SSM lists the Parameter Store calls of the step.
+type SSM interface {
+	store.ParameterReader
+	DescribeParameters(context.Context, *ssm.DescribeParametersInput, ...func(*ssm.Options)) (*ssm.DescribeParametersOutput, error)
+	PutParameter(context.Context, *ssm.PutParameterInput, ...func(*ssm.Options)) (*ssm.PutParameterOutput, error)
+}
+
+// Step writes accepted change requests.
+type Step struct {
+	SSM   SSM
+	Store *store.Store
+	Paths ownership.Paths
+}
+
+// Parameter Store accepts three writes per second from an account. A call makes that many writes, and the next call
+// follows after pause.
+const (
+	atOnce = 3
+	pause  = time.Second
+)
+
+// Run writes what is left of the rack's accepted changes, one change after the other. Of the plan it needs only the
+// rack's name.
+func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progress, error) {
+	w := writer{Step: s, rack: p.Rack, folder: s.Paths.Params(p.Rack), left: atOnce}
+	changes, err := s.Store.Changes(ctx, p.Rack)
+	if err != nil {
+		return w.progress, err
+	}
+	changes = slices.DeleteFunc(changes, func(c store.ChangeRequest) bool { return c.State != store.ChangeAccepted })
+	if len(changes) == 0 {
+		return w.progress, nil
+	}
+	if w.live, err = store.ReadTree(ctx, s.SSM, w.folder); err != nil {
+		return w.progress, err
+	}
+	for _, c := range changes {
+		all, err := w.write(ctx, c)
+		if err != nil {
+			return w.progress, err
+		}
+		if !all {
+			return w.progress.NotYet(pause, "Parameter Store takes %d writes a second; change %s goes on", atOnce, c.ID)
+		}
+		if err := s.Store.Finish(ctx, p.Rack, c.ID); err != nil {
+			return w.progress, err
+		}
+	}
+	return w.progress, nil
+}
+
+// writer is one call of the step.
+type writer struct {
+	*Step
+	rack, folder string
+	live         store.Tree
+	// left is the number of writes that the call may still make.
+	left     int
+	progress outcome.Progress
+}
+
+// write writes what is left of one change, as far as the call may, and reports whether that was all. Each write is
+// recorded, so that the next call does not overwrite a later write by somebody else.
+func (w *writer) write(ctx context.Context, c store.ChangeRequest) (all bool, err error) {
+	if problem, bad := c.Problem(); bad {
+		return false, w.refuse(ctx, c, problem)
+	}
+	if err := w.obeys(ctx, c); err != nil {
+		return false, err
+	}
+	for _, one := range c.Left() {
+		c.Written++
+		if !w.missing(one) {
+			continue
+		}
+		if w.left == 0 {
+			return false, nil
+		}
+		if err := w.put(ctx, c, one); err != nil {
+			return false, err
+		}
+		if err := w.Store.NoteWritten(ctx, w.rack, c.ID, c.Written); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// missing reports whether a write would change something. An absent parameter already has its default. If somebody has
+// made the parameter a SecureString since the change was accepted, it is left alone: the step validate reports it and
+// says what to do.
+func (w *writer) missing(one store.Write) bool {
+	live, exists := w.live.Values[one.Name]
+	return !slices.Contains(w.live.Secure, one.Name) && (exists && live != one.Value || !exists && one.Value != params.Unset)
+}
+
+// standardTier is the maximum length of a value in SSM's standard tier, in bytes.
+const standardTier = 4096
+
+// put writes one parameter. An existing parameter keeps its type, which cannot be changed, and its pattern.
+func (w *writer) put(ctx context.Context, c store.ChangeRequest, one store.Write) error {
+	in := &ssm.PutParameterInput{Name: new(w.folder + "/" + one.Name), Value: &one.Value, Overwrite: new(true)}
+	if _, exists := w.live.Values[one.Name]; !exists {
+		in.Type = types.ParameterTypeString
+	}
+	if len(one.Value) > standardTier {
+		in.Tier = types.ParameterTierIntelligentTiering
+	}
+	_, err := w.SSM.PutParameter(ctx, in)
+	switch reason := code(err); {
+	case reason == "ParameterPatternMismatchException" || reason == "ValidationException":
+		return w.refuse(ctx, c, params.Problem{Parameter: one.Name, Message: fmt.Sprintf(
+			"Parameter Store does not take the value that the change request %s has for it (%s): request it again with one "+
+				"that obeys the parameter's AllowedPattern, or bring the pattern up to date with `sawhorse register`%s",
+			c.ID, reason, before(c, one),
+		)})
+	case err != nil:
+		return fmt.Errorf("parameter %s: write: %w", one.Name, err)
+	}
+	w.left--
+	w.live.Values[one.Name] = one.Value
+	action := "written"
+	if one.Value == params.Unset {
+		action = "unset"
+	}
+	w.progress.Changed(action, "parameter %s", one.Name)
+	return nil
+}
+
+// before names the parameters that were already written when a later write is refused.
+func before(c store.ChangeRequest, refused store.Write) string {
+	var done []string
+	for _, one := range c.Writes() {
+		if one.Name < refused.Name {
+			done = append(done, one.Name)
+		}
+	}
+	if len(done) == 0 {
+		return ""
+	}
+	return "; the change has been made to " + strings.Join(done, ", ")
+}
+
+// code returns only the error's code, because its message may contain the value.
+func code(err error) string {
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		return api.ErrorCode()
+	}
+	return ""
+}
+
+// refuse ends a change that Parameter Store will never accept, and this iteration with it, because its plan was made
+// for the change. It requests another iteration, which makes a plan without the change.
+func (w *writer) refuse(ctx context.Context, c store.ChangeRequest, problem params.Problem) error {
+	if err := w.Store.Request(ctx, w.rack); err != nil {
+		return err
+	}
+	if err := w.Store.Refuse(ctx, w.rack, c.ID); err != nil {
+		return err
+	}
+	return &outcome.Rejected{Change: c.ID, Problems: []params.Problem{problem}}
+}

@@ -1,0 +1,108 @@
+package report
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
+
+	"github.com/sawhorse-io/sawhorse/events"
+	"github.com/sawhorse-io/sawhorse/internal/metrics"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/store"
+)
+
+// Bus sends events to Sawhorse's event bus.
+type Bus struct {
+	Events interface {
+		PutEvents(context.Context, *eventbridge.PutEventsInput, ...func(*eventbridge.Options)) (*eventbridge.PutEventsOutput, error)
+	}
+	Name string
+	// Metrics is for the passes that have no report.
+	Metrics metrics.Writer
+}
+
+// Quiet writes the metrics of an iteration that changes nothing and has no report, because the status says already what
+// it found. The rack is in the given state.
+func (b Bus) Quiet(run store.Run, state store.State) error {
+	return b.Metrics.Pass(metrics.Pass{Rack: run.Rack, Generation: run.Generation, Execution: run.Execution, State: string(state)})
+}
+
+// maxDetail is the largest size of an event's detail, in bytes. It leaves room in EventBridge's 256 KB for the envelope and
+// for the count of what is left out.
+const maxDetail = 250_000
+
+// Send puts one event on the bus. It shortens the detail if it is too long.
+func (b Bus) Send(ctx context.Context, detail events.Outbound) error {
+	text, err := json.Marshal(detail)
+	if err == nil && len(text) > maxDetail {
+		text, err = json.Marshal(detail.Shortened(len(text) - maxDetail))
+	}
+	if err != nil {
+		return fmt.Errorf("event %s: encode: %w", detail.DetailType(), err)
+	}
+	return b.put(ctx, detail.DetailType(), string(text))
+}
+
+// Request requests a pass.
+func (b Bus) Request(ctx context.Context, request events.ReconcileRequested) error {
+	text, err := json.Marshal(request)
+	if err != nil {
+		return fmt.Errorf("event %s: encode: %w", request.DetailType(), err)
+	}
+	return b.put(ctx, request.DetailType(), string(text))
+}
+
+func (b Bus) put(ctx context.Context, kind, detail string) error {
+	out, err := b.Events.PutEvents(ctx, &eventbridge.PutEventsInput{Entries: []types.PutEventsRequestEntry{{
+		EventBusName: &b.Name, Source: new(events.Source), DetailType: &kind, Detail: &detail,
+	}}})
+	if err == nil && out.FailedEntryCount > 0 {
+		err = fmt.Errorf("EventBridge refused it: %s", *out.Entries[0].ErrorMessage)
+	}
+	if err != nil {
+		return fmt.Errorf("event %s: put: %w", kind, err)
+	}
+	return nil
+}
+
+// Started sends the event that an iteration with steps begins.
+func (b Bus) Started(ctx context.Context, run store.Run, steps []plan.Step) error {
+	return b.Send(ctx, events.ReconcileStarted{Pass: planned(run, steps)})
+}
+
+// DryRun sends the result of a dry run: Rejected, or Reconciled with the steps that a pass would run and the steps whose
+// section differs from the plan in force.
+func (b Bus) DryRun(ctx context.Context, run store.Run, steps []plan.Step, differences []plan.Difference) error {
+	pass := planned(run, steps)
+	pass.DryRun = true
+	if len(run.Problems) > 0 {
+		return b.Send(ctx, events.Rejected{Pass: pass})
+	}
+	pass.Differs = events.List[string]{}
+	for _, d := range differences {
+		pass.Differs = append(pass.Differs, d.Step)
+	}
+	return b.Send(ctx, events.Reconciled{Pass: pass})
+}
+
+// Refused sends the event that a change request is rejected, with its problems. The pass continues without it.
+func (b Bus) Refused(ctx context.Context, run store.Run, change string, problems []params.Problem) error {
+	pass := planned(run, nil)
+	pass.Problems, pass.Warnings = Problems(problems), nil
+	return b.Send(ctx, events.Rejected{Pass: pass, Change: change})
+}
+
+func planned(run store.Run, steps []plan.Step) events.Pass {
+	pass := events.Pass{
+		Rack: run.Rack, Generation: run.Generation, Execution: run.Execution, Request: run.Request,
+		Pools: pools(run.Effects), Problems: Problems(run.Problems), Warnings: Problems(run.Warnings),
+	}
+	for _, s := range steps {
+		pass.Steps = append(pass.Steps, s.Name)
+	}
+	return pass
+}

@@ -1,0 +1,89 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sawhorse-io/sawhorse/events"
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/store"
+)
+
+// The event of a dry run has the result that a pass would have.
+func TestDryRun(t *testing.T) {
+	for _, c := range []struct {
+		problems    []params.Problem
+		differences []plan.Difference
+		kind        string
+		differs     events.List[string]
+	}{
+		{nil, nil, "Rack Reconciled", events.List[string]{}},
+		{nil, []plan.Difference{{Step: "access"}, {Step: "queue"}}, "Rack Reconciled", events.List[string]{"access", "queue"}},
+		{[]params.Problem{{Parameter: "node_disk", Message: "is wrong"}}, nil, "Rack Rejected", nil},
+	} {
+		s := begin(t, store.Run{})
+		bus := Bus{Events: s.cloud.Events, Name: "sawhorse"}
+		run := store.Run{Rack: "demo", Problems: c.problems, Request: "r-1"}
+		if err := bus.DryRun(t.Context(), run, []plan.Step{{Name: "queue"}}, c.differences); err != nil {
+			t.Fatal(err)
+		}
+		kind, detail := s.sent()
+		if !reflect.DeepEqual(detail.Differs, c.differs) {
+			t.Errorf("differs %#v, want %#v", detail.Differs, c.differs)
+		}
+		if kind != c.kind || !detail.DryRun || detail.Request != "r-1" || !slices.Equal(detail.Steps, []string{"queue"}) || len(detail.Problems) != len(c.problems) {
+			t.Errorf("%s %+v", kind, detail)
+		}
+	}
+}
+
+func TestBus(t *testing.T) {
+	cloud := awsfake.New()
+	bus := Bus{Events: cloud.Events, Name: "sawhorse"}
+	if err := bus.Started(t.Context(), store.Run{Rack: "demo", Generation: 7, Execution: "me", Warnings: warning}, []plan.Step{{Name: "access"}, {Name: "queue"}}); err != nil {
+		t.Fatal(err)
+	}
+	var started events.ReconcileStarted
+	if err := json.Unmarshal([]byte(*cloud.Events.Sent[0].Detail), &started); err != nil || !slices.Equal(started.Steps, []string{"access", "queue"}) ||
+		started.Rack != "demo" || started.Generation != 7 || len(started.Warnings) != 1 || *cloud.Events.Sent[0].DetailType != "Rack Reconcile Started" {
+		t.Errorf("%+v, %v", started, err)
+	}
+	cloud.Events.Refuse = "bus full"
+	if err := bus.Send(t.Context(), started); err == nil || !strings.Contains(err.Error(), "event Rack Reconcile Started: put: ") || !strings.Contains(err.Error(), "bus full") {
+		t.Errorf("a refused event: %v", err)
+	}
+}
+
+// An event that is too long for EventBridge is shortened. Problems are left out last, and it has the number of omissions.
+func TestALongEventIsShortened(t *testing.T) {
+	cloud := awsfake.New()
+	var pass events.Pass
+	for i := range 2000 {
+		pass.Changed = append(pass.Changed, events.Change{Step: "nodepools", Subject: fmt.Sprintf("NodePool/%d %s", i, strings.Repeat("é", 40)), Action: "created"})
+		pass.Warnings = append(pass.Warnings, events.Problem{Parameter: "w", Message: strings.Repeat("x", 50)})
+	}
+	for range 200 {
+		pass.Problems = append(pass.Problems, events.Problem{Parameter: "p", Message: strings.Repeat("x", 1000)})
+	}
+	if err := (Bus{Events: cloud.Events, Name: "sawhorse"}).Send(t.Context(), events.Rejected{Pass: pass, Change: "event-1"}); err != nil {
+		t.Fatal(err)
+	}
+	text := *cloud.Events.Sent[0].Detail
+	var sent events.Rejected
+	if err := json.Unmarshal([]byte(text), &sent); err != nil {
+		t.Fatal(err)
+	}
+	if len(text) > maxDetail+50 || len(text) < maxDetail-1100 {
+		t.Errorf("%d bytes", len(text))
+	}
+	left := len(sent.Changed) + len(sent.Warnings) + len(sent.Problems)
+	if len(sent.Changed) != 0 || len(sent.Problems) != 200 || sent.Change != "event-1" || sent.Omitted != 4200-left {
+		t.Errorf("%d changes, %d warnings, %d problems, %d omitted", len(sent.Changed), len(sent.Warnings), len(sent.Problems), sent.Omitted)
+	}
+}

@@ -1,0 +1,96 @@
+package report
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+)
+
+const (
+	again   = "The next event or the schedule tries again from here; if it fails in the same way, read the log of the step's function."
+	goesOn  = "the next event or the schedule goes on from here"
+	awsSlow = "AWS was slow or refused for its rate; nothing is lost, " + goesOn + ". If it happens again, look at AWS's health and the account's quotas."
+	aborted = "Nothing is lost: another pass goes on from here by itself, at the latest by the schedule. " +
+		"To have Sawhorse leave the rack alone, set paused to true."
+	crashed = "The function ran out of time or memory, or crashed: read its log at that time; " + goesOn + "."
+)
+
+// byReason has the remedies for causes that are recognized by a part of the reason, whatever the error's name is.
+var byReason = []struct{ part, remedy string }{
+	{"AccessDenied", missingRight},
+	{"UnauthorizedOperation", missingRight},
+	{outcome.NoAnswer, "The function cannot reach the API server. If its endpoint is private, deploy the stack with subnetIds and securityGroupIds " +
+		"in a network from which it can be reached (docs/private.md), and let those groups in at port 443 of the cluster security group. " +
+		"If it is public, see whether its publicAccessCidrs let the function in. If the cluster is being updated, the next pass goes on from here."},
+}
+
+const missingRight = "A right is missing: compare the function's role with the deployed stack (cdk diff), " +
+	"and look for a service control policy or permissions boundary that denies the action."
+
+// byError has the remedies by the error's name. All other errors have the remedy again.
+var byError = map[string]string{
+	Aborted:          aborted,
+	TimedOut:         aborted,
+	"States.Timeout": awsSlow,
+	"Throttled":      awsSlow,
+	"Unavailable": "AWS or the cluster's API server failed or did not answer, several times; " +
+		"once it does, " + goesOn + ".",
+
+	"Lambda.AWSLambdaException":              awsSlow,
+	"Lambda.ClientExecutionTimeoutException": awsSlow,
+	"Lambda.EC2ThrottledException":           awsSlow,
+	"Lambda.EC2UnexpectedException":          awsSlow,
+	"Lambda.ENINotReadyException":            awsSlow,
+	"Lambda.SdkClientException":              awsSlow,
+	"Lambda.ServiceException":                awsSlow,
+	"Lambda.Unknown":                         crashed,
+	"Runtime.ExitError":                      crashed,
+	"Sandbox.Timedout":                       crashed,
+	"Lambda.ENILimitReachedException": "The VPC has no quota left for network interfaces: raise it, or delete interfaces that nothing uses; " +
+		goesOn + ".",
+	"Lambda.SubnetIPAddressLimitReachedException": "The stack's subnets have no free addresses: " +
+		"give the stack other subnets (subnetIds), or free addresses in these; " + goesOn + ".",
+	"Lambda.ResourceConflictException": "The function was being deployed: wait until the deployment of the stack has ended; " + goesOn + ".",
+	"Lambda.ResourceNotReadyException": "A function in a VPC that was not called for weeks takes some minutes to get ready; " + goesOn + ".",
+	"Lambda.TooManyRequestsException": "Lambda had no room for another call, for minutes; " + goesOn + ". " +
+		"If many events come in (executions of the state machine), see who puts them on the bus; else raise the account's concurrency in Lambda, " +
+		"or the deployment's reservedConcurrency or validateConcurrency (docs/deploy.md).",
+}
+
+// late has what to look at where a step was not done within its deadline, by the step's name or its function.
+var late = map[string]string{
+	"access":     "Look at the cluster's updates (`aws eks list-updates`), and whether something else removes Sawhorse's access entries or their policies.",
+	"autoscaler": "Look at the Deployment's pods and events. If system nodes lack the label convox.io/system-node, see the step nodegroups/labels.",
+	"change":     "Parameter Store refuses further writes: look at what else writes parameters in this account and region.",
+	"controller": "Look at the pods, events and log of the Deployment in kube-system; an image that cannot be pulled is the usual cause.",
+	"infrastructure": "If a role is still in an instance profile that Sawhorse did not make, take it out of that profile; " +
+		"if AWS does not show what was created or deleted, look at AWS's health.",
+	"nodegroups":           "Look at the node group's health and updates in EKS (`aws eks describe-nodegroup`).",
+	"nodegroups/fit":       noRoom,
+	"nodegroups/capacity":  noRoom,
+	"nodegroups/placement": "Look at the Deployment's pods: the system nodes may be full.",
+	"nodepools": "If a pool is not Ready, `kubectl describe ec2nodeclass` shows what is missing; " +
+		"if nodes are draining, look at their pods and at the PodDisruptionBudgets.",
+	"queue": "Look at AWS's health: SQS shows a new queue after seconds, and accepts a deleted queue's name again after 60 s.",
+}
+
+const noRoom = "Look at the system node groups' Auto Scaling activity: a quota, no capacity, or a subnet without addresses."
+
+// remedy returns what an operator can do about a failed pass.
+func remedy(event Event, reason string) string {
+	for _, r := range byReason {
+		if strings.Contains(reason, r.part) {
+			return r.remedy
+		}
+	}
+	if event.DryRun {
+		return "Nothing was changed; ask again, and if it fails in the same way, read the log of the function validate."
+	}
+	if event.Error == "StepDeadlineExceeded" {
+		function, _, _ := strings.Cut(event.Step, "/")
+		look := cmp.Or(late[event.Step], late[function], "Look at the log of the step's function.")
+		return "What the step waits for did not happen in time. " + look + " " + "Once that is corrected, " + goesOn + "."
+	}
+	return cmp.Or(byError[event.Error], again)
+}

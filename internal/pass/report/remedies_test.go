@@ -1,0 +1,64 @@
+package report
+
+import (
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sawhorse-io/sawhorse/statemachine"
+)
+
+// errorEquals finds the names of AWS's errors in the state machine.
+var errorEquals = regexp.MustCompile(`"((?:States|Lambda|Sandbox|Runtime|DynamoDB)\.[A-Za-z0-9]+)"`)
+
+// Every error that the state machine handles by name has its own remedy, except those that never end a pass as failed.
+func TestEveryErrorOfTheStateMachineHasARemedy(t *testing.T) {
+	handled := []string{statemachine.Throttled, statemachine.Unavailable}
+	for _, match := range errorEquals.FindAllStringSubmatch(statemachine.Definition, -1) {
+		if name := match[1]; name != "States.ALL" && name != "DynamoDB.ConditionalCheckFailedException" {
+			handled = append(handled, name)
+		}
+	}
+	handled = append(handled, Aborted, TimedOut)
+	slices.Sort(handled)
+	if known := slices.Sorted(maps.Keys(byError)); !slices.Equal(slices.Compact(handled), known) {
+		t.Errorf("byError has %v, the state machine handles %v", known, slices.Compact(handled))
+	}
+}
+
+// A step that is late is named as plans name it, or by its function.
+func TestLateStepsExist(t *testing.T) {
+	for step := range late {
+		function, _, _ := strings.Cut(step, "/")
+		if _, err := os.Stat("../../../functions/" + function); err != nil {
+			t.Errorf("late has %s: %v", step, err)
+		}
+	}
+	for step, want := range map[string]string{"nodegroups/capacity": noRoom, "nodegroups/retire": late["nodegroups"], "controller/crds": late["controller"]} {
+		if got := remedy(Event{Step: step, Error: statemachine.StepDeadlineExceeded}, ""); !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q in it", step, got, want)
+		}
+	}
+}
+
+// docs/troubleshooting.md has every error with its remedy, and what to look at for every late step.
+func TestTroubleshootingHasTheRemedies(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/troubleshooting.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := strings.Join(strings.Fields(string(text)), " ")
+	for name, remedy := range byError {
+		if !strings.Contains(page, "`"+name+"`") || !strings.Contains(page, remedy) {
+			t.Errorf("docs/troubleshooting.md lacks `%s`, or its remedy: %s", name, remedy)
+		}
+	}
+	for step, look := range late {
+		if !strings.Contains(page, look) {
+			t.Errorf("docs/troubleshooting.md lacks what to do for step %s: %s", step, look)
+		}
+	}
+}

@@ -1,0 +1,359 @@
+// Package report ends an iteration of a pass: it writes the rack's status and outputs, and sends the event.
+package report
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/sawhorse-io/sawhorse/events"
+	"github.com/sawhorse-io/sawhorse/internal/metrics"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/store"
+)
+
+// Event is the state machine's call.
+type Event struct {
+	Rack       string `json:"rack"`
+	Execution  string `json:"execution"`
+	Generation int64  `json:"generation"`
+	// Started is when the execution started, RFC 3339.
+	Started time.Time `json:"started"`
+	// Outcome is validate's outcome, Rejected if a step rejected the input, or Failed.
+	Outcome string `json:"outcome"`
+	// Steps are the names of the steps that were due.
+	Steps []string `json:"steps"`
+	// Error and Cause are those that the state machine caught, and Step is the step that failed. They are empty if the
+	// pass did not fail.
+	Error string `json:"error"`
+	Cause string `json:"cause"`
+	Step  string `json:"step"`
+	// DryRun means that a dry run failed. The report sends the event and changes no status.
+	DryRun bool `json:"dryRun"`
+	// Request is the text by which the sender of a dry run recognizes the answer.
+	Request string `json:"request"`
+}
+
+// Answer is the function's result.
+type Answer struct {
+	// Unknown means that the rack does not exist and never did. The state machine then deletes the lease that the event
+	// has created.
+	Unknown bool `json:"unknown"`
+}
+
+// Report writes status, outputs and events.
+type Report struct {
+	Store   *store.Store
+	Outputs store.Published
+	Send    func(ctx context.Context, detail events.Outbound) error
+	Metrics metrics.Writer
+	Now     func() time.Time
+}
+
+// About returns the attributes of a call for the log.
+func (e Event) About() []any {
+	return []any{"rack", e.Rack, "generation", e.Generation, "execution", e.Execution}
+}
+
+// Run reports one iteration. It may be repeated: the event is then sent again.
+func (r *Report) Run(ctx context.Context, event Event) (Answer, error) {
+	if event.DryRun { // it has no lease and no record
+		return Answer{}, r.Send(ctx, r.detail(event, store.Run{}, r.status(event, store.Run{})))
+	}
+	lease, err := r.Store.Renew(ctx, event.Rack, event.Execution, r.Now())
+	if err != nil {
+		return Answer{}, err
+	}
+	if event.Generation == 0 { // the execution ended before it read its generation
+		event.Generation = lease.Requested
+	}
+	if event.Outcome == string(store.Failed) { // otherwise validate has found the rack
+		exists, err := r.Store.Exists(ctx, r.Outputs.SSM, r.Outputs.Paths, event.Rack)
+		if err != nil {
+			return Answer{}, err
+		}
+		if !exists {
+			return r.answer(ctx, event, lease)
+		}
+	}
+	told, err := r.Store.Told(ctx, event.Rack, event.Execution, lease.Served)
+	if err != nil {
+		return Answer{}, err
+	}
+	run, err := r.Store.Run(ctx, event.Rack, told.Since, event.Generation)
+	if err != nil {
+		return Answer{}, err
+	}
+	if event.Outcome == "Forgotten" {
+		return Answer{}, r.forget(ctx, event, run)
+	}
+	return Answer{}, r.report(ctx, event, run, told)
+}
+
+// report writes the outputs and the status of a rack, and sends the event.
+func (r *Report) report(ctx context.Context, event Event, run store.Run, told store.Told) error {
+	outputs, err := r.Store.Outputs(ctx, event.Rack)
+	if err != nil {
+		return err
+	}
+	if err := r.Outputs.WriteOutputs(ctx, event.Rack, outputs); err != nil {
+		return err
+	}
+	records, err := r.Store.Records(ctx, event.Rack)
+	if err != nil {
+		return err
+	}
+	run.Order(event.Steps)
+	run.Recall(records)
+	status := r.status(event, run)
+	if status.State == store.Reconciled { // after the outputs, because it deletes their record if the cluster is gone
+		if err := r.finish(ctx, event.Rack, run, records); err != nil {
+			return err
+		}
+	}
+	news := !told.Says(status)
+	if told, err = r.publish(ctx, status, told); err != nil {
+		return err
+	}
+	// The record comes last: if the report is stopped before, the next pass does not take this status for reported.
+	if err := r.Send(ctx, r.detail(event, run, status)); err != nil {
+		return err
+	}
+	if err := r.Store.SaveStatus(ctx, status, digest(status, run), told); err != nil {
+		return err
+	}
+	return r.measure(event, status, len(status.Changed)-told.Changes, news)
+}
+
+// publish writes the status parameter, unless it has this status already: SSM accepts three writes a second in an
+// account. The parameter is read too, because somebody may have deleted it or written over it. The status of a failed pass
+// is always written: its time shows that the failure is not over.
+func (r *Report) publish(ctx context.Context, status store.Status, told store.Told) (store.Told, error) {
+	if status.State != store.Failed && told.Says(status) {
+		live, err := r.Outputs.Status(ctx, status.Rack)
+		if err != nil || told.Published(live) {
+			return told, err
+		}
+	}
+	text, err := status.Text()
+	if err != nil {
+		return told, err
+	}
+	if err := r.Store.Untell(ctx, status.Rack); err != nil {
+		return told, err
+	}
+	return told.Wrote(status, text), r.Outputs.WriteStatus(ctx, status.Rack, text)
+}
+
+// answer reports the failed pass of a rack that does not exist. It sends the event and stores nothing.
+func (r *Report) answer(ctx context.Context, event Event, lease store.Lease) (Answer, error) {
+	status := r.status(event, store.Run{})
+	if err := r.Send(ctx, r.detail(event, store.Run{}, status)); err != nil {
+		return Answer{}, err
+	}
+	took := r.Now().Sub(event.Started)
+	return Answer{Unknown: lease.Served == 0}, r.Metrics.Pass(metrics.Pass{
+		Rack: event.Rack, Generation: event.Generation, Execution: event.Execution, State: string(status.State), Took: &took,
+		Unknown: true,
+	})
+}
+
+func (r *Report) measure(event Event, status store.Status, changes int, news bool) error {
+	took := r.Now().Sub(event.Started)
+	return r.Metrics.Pass(metrics.Pass{
+		Rack: event.Rack, Generation: event.Generation, Execution: event.Execution,
+		State: string(status.State), Changes: changes, Took: &took,
+		News: news,
+	})
+}
+
+// forget deletes the status, the outputs and the records of a rack. The records and the entry in the schedule's list are
+// deleted last, so that a report that is stopped before is repeated.
+func (r *Report) forget(ctx context.Context, event Event, run store.Run) error {
+	last, err := r.Store.Plan(ctx, event.Rack)
+	if err != nil {
+		return err
+	}
+	arn := ""
+	if last != nil {
+		arn = last.Cluster.ARN
+	}
+	if err := r.Outputs.Forget(ctx, event.Rack); err != nil {
+		return err
+	}
+	pass := r.pass(event, run, r.status(event, run))
+	pass.Changed = append(pass.Changed, events.Change{Step: "report", Subject: "rack " + event.Rack, Action: "forgotten"})
+	if err := r.Send(ctx, events.Reconciled{Pass: pass}); err != nil {
+		return err
+	}
+	if err := r.Store.End(ctx, event.Rack, arn); err != nil {
+		return err
+	}
+	return r.Store.Delist(ctx, event.Rack)
+}
+
+// digest returns the digest that the next validate compares its findings with. That of a pass that failed, or in which a
+// step rejected the input, equals no findings, so the first pass without problems reports again.
+func digest(status store.Status, run store.Run) string {
+	if status.State == store.Failed || len(stepProblems(run)) > 0 {
+		return string(store.Failed)
+	}
+	return store.Digest(status.State, run, status.Steps)
+}
+
+func (r *Report) status(event Event, run store.Run) store.Status {
+	now := r.Now().UTC()
+	status := store.Status{
+		Rack: event.Rack, State: store.Reconciled, Generation: event.Generation, Goal: run.Goal,
+		Time: now.Format(time.RFC3339), DurationSeconds: seconds(now.Sub(event.Started)), Execution: event.Execution,
+		Problems: slices.Concat(run.Problems, stepProblems(run)), Warnings: run.Warnings,
+	}
+	for _, step := range run.Steps {
+		status.Warnings = slices.Concat(status.Warnings, step.Incidents, step.Warnings)
+		status.Incidents = append(status.Incidents, step.Incidents...)
+		for _, c := range step.Changes {
+			status.Changed = append(status.Changed, c.Subject+" "+c.Action)
+		}
+	}
+	switch {
+	case event.Error != "" && event.Outcome != "Rejected":
+		status.State = store.Failed
+		failure := explain(event)
+		status.Failure = &failure
+	case event.Outcome == "Rejected":
+		status.State = store.Rejected
+	case event.Outcome == "Paused":
+		status.State, status.Steps = store.Paused, event.Steps
+	}
+	if status.State != store.Rejected { // a rejected plan does not change the pools
+		for _, effect := range run.Effects {
+			status.Pools = append(status.Pools, effect.String())
+		}
+	}
+	return status
+}
+
+func stepProblems(run store.Run) []params.Problem {
+	var all []params.Problem
+	for _, step := range run.Steps {
+		all = append(all, step.Problems...)
+	}
+	return all
+}
+
+// refusedChange returns the ID of the change request that a step rejected, or "" if none did.
+func refusedChange(run store.Run) string {
+	for _, step := range run.Steps {
+		if step.Refused != "" {
+			return step.Refused
+		}
+	}
+	return ""
+}
+
+// finish records that Karpenter has been removed, once all steps of its removal are applied. If the cluster is gone, it
+// deletes all records of the rack.
+func (r *Report) finish(ctx context.Context, name string, run store.Run, records plan.Records) error {
+	if run.Goal != string(plan.GoalAccess) || !records.WasOn {
+		return nil
+	}
+	p, err := r.Store.Plan(ctx, name)
+	if err != nil {
+		return err
+	}
+	if p == nil || p.Goal != plan.GoalAccess || len(p.Due(records.Applied)) > 0 {
+		return nil
+	}
+	if p.Cluster.Gone {
+		return r.Store.End(ctx, name, p.Cluster.ARN)
+	}
+	records.WasOn, records.Credentials, records.Warnings = false, "", nil
+	return r.Store.SaveRecords(ctx, name, records)
+}
+
+// detail returns the event with the result of the pass.
+func (r *Report) detail(event Event, run store.Run, status store.Status) events.Outbound {
+	pass := r.pass(event, run, status)
+	switch status.State {
+	case store.Failed:
+		f := status.Failure
+		return events.ReconcileFailed{Pass: pass, Step: f.Step, Error: f.Error, Reason: f.Reason, Remedy: f.Remedy}
+	case store.Rejected:
+		return events.Rejected{Pass: pass, Change: refusedChange(run)}
+	default:
+		return events.Reconciled{Pass: pass}
+	}
+}
+
+func (r *Report) pass(event Event, run store.Run, status store.Status) events.Pass {
+	pass := events.Pass{
+		Rack: event.Rack, Generation: event.Generation, Execution: event.Execution,
+		Request: event.Request, DryRun: event.DryRun, DurationSeconds: seconds(r.Now().Sub(event.Started)),
+	}
+	pass.Steps = event.Steps
+	for _, step := range run.Steps {
+		for _, c := range step.Changes {
+			pass.Changed = append(pass.Changed, events.Change{Step: step.Step, Subject: c.Subject, Action: c.Action})
+		}
+	}
+	pass.Pools, pass.Problems, pass.Warnings = pools(run.Effects), Problems(status.Problems), Problems(status.Warnings)
+	return pass
+}
+
+// pools converts the effects on the pools to the form that events have.
+func pools(effects []plan.Effect) events.List[events.PoolEffect] {
+	var list events.List[events.PoolEffect]
+	for _, e := range effects {
+		list = append(list, events.PoolEffect{
+			Pool: e.Pool, Change: string(e.Change), Replaces: e.Replaces, MayReplace: e.MayReplace, Reasons: e.Reasons, Nodes: e.Nodes, Replaced: e.Replaced,
+		})
+	}
+	return list
+}
+
+// Problems converts problems to the form that events have.
+func Problems(all []params.Problem) events.List[events.Problem] {
+	var list events.List[events.Problem]
+	for _, p := range all {
+		list = append(list, events.Problem(p))
+	}
+	return list
+}
+
+func seconds(d time.Duration) float64 {
+	return float64(d.Round(10*time.Millisecond)) / float64(time.Second)
+}
+
+// Step Functions' names for the ends of an execution that could not report itself.
+const (
+	Aborted  = "ABORTED"
+	TimedOut = "TIMED_OUT"
+)
+
+// explain returns the failure that the state machine caught, or the way in which the execution ended, with a remedy.
+func explain(event Event) store.Failure {
+	f := store.Failure{Step: event.Step, Error: event.Error, Reason: reason(event)}
+	f.Remedy = remedy(event, f.Reason)
+	return f
+}
+
+// reason returns the message from Lambda's error object, which is the cause that the state machine has caught.
+func reason(event Event) string {
+	var lambda struct {
+		Message string `json:"errorMessage"`
+	}
+	if err := json.Unmarshal([]byte(event.Cause), &lambda); err == nil && lambda.Message != "" {
+		return lambda.Message
+	}
+	return cmp.Or(event.Cause, unexplained[event.Error], "no cause was given")
+}
+
+// unexplained has the reasons for errors that Step Functions gives no cause for.
+var unexplained = map[string]string{
+	"States.Timeout": "the call took longer than its time",
+	Aborted:          "somebody stopped the execution",
+	TimedOut:         "the execution took longer than a pass may",
+}

@@ -1,0 +1,140 @@
+package validate
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/store"
+)
+
+func (s *scene) changes() string {
+	s.Helper()
+	changes, err := s.store.Changes(s.Context(), "demo")
+	s.must(err)
+	var all []string
+	for _, c := range changes {
+		all = append(all, c.ID+" "+string(c.State))
+	}
+	return strings.Join(all, ", ")
+}
+
+// A good change counts as a whole before any of it is in Parameter Store; its writing comes first.
+func TestAChangeCountsAsAWhole(t *testing.T) {
+	s := begin(t, "node_disk=20")
+	s.request("a", `{"rack":"demo","set":{"karpenter_auth_mode":"true","karpenter_enabled":"true","karpenter_cpu_limit":"7"}}`)
+	answer := s.pass(false)
+	s.wants(answer, Planned, true, "change "+enable)
+	if p := s.records().Params; p["karpenter_cpu_limit"] != "7" || s.changes() != "a accepted" {
+		t.Errorf("in force %v, changes %s", p, s.changes())
+	}
+	t.Log("until it is written, each pass lays it over the tree")
+	s.wants(s.pass(false), Planned, true, "change")
+	t.Log("a dry run counts it too")
+	s.cloud.Forget()
+	if _, err := s.validate.Run(s.Context(), Event{Rack: "demo", DryRun: true}); err != nil || stepNames(s.dry) != "change" {
+		t.Errorf("%v: %s", err, stepNames(s.dry))
+	}
+	s.wrote()
+	t.Log("when it is written, nothing is left to do")
+	s.write("karpenter_auth_mode=true", "karpenter_enabled=true", "karpenter_cpu_limit=7")
+	s.must(s.store.Finish(s.Context(), "demo", "a"))
+	s.wants(s.pass(false), Unchanged, true, "")
+}
+
+// A bad one is refused whole, told, and leaves the rack as it was; those before and after it count.
+func TestABadChangeIsRefused(t *testing.T) {
+	s := begin(t, auth, on)
+	s.pass(false)
+	s.request("a", `{"set":{"karpenter_cpu_limit":"7"}}`)
+	s.request("b", `{"set":{"karpenter_cpu_limit":"8","karpenter_auth_mode":"false"}}`)
+	s.request("c", `{"set":{"node_disk":"x","karpenter_memory_limit_gb":"9"}}`)
+	s.request("d", `{"set":[]}`)
+	s.request("e", `{"set":{"karpenter_memory_limit_gb":"10"},"unset":["karpenter_enabled"]}`)
+	s.wants(s.pass(false), Planned, true, "change nodepools")
+	if want := []string{"b: karpenter_auth_mode", "c: node_disk", "d: rack"}; !slices.Equal(s.refused, want) {
+		t.Errorf("refused %v, want %v", s.refused, want)
+	}
+	if p := s.records().Params; p["karpenter_cpu_limit"] != "7" || p["karpenter_memory_limit_gb"] != "10" || s.changes() != "a accepted, e accepted" {
+		t.Errorf("in force %v, changes %s", p, s.changes())
+	}
+}
+
+// A dry run neither accepts nor refuses.
+func TestADryRunJudgesNoChange(t *testing.T) {
+	s := begin(t, auth)
+	s.request("a", `{"set":{"node_disk":"x"}}`)
+	s.cloud.Forget()
+	if _, err := s.validate.Run(s.Context(), Event{Rack: "demo", DryRun: true}); err != nil || len(s.refused) > 0 || s.changes() != "a requested" {
+		t.Errorf("%v: refused %v, changes %s", err, s.refused, s.changes())
+	}
+	s.wrote()
+}
+
+// A rack that Sawhorse was never asked to change has its changes written, and no more.
+func TestAChangeOfARackThatAsksForNothing(t *testing.T) {
+	s := begin(t, "node_disk=20")
+	s.request("a", `{"set":{"karpenter_cpu_limit":"7"}}`)
+	s.wants(s.validated(false), Planned, true, "change")
+	if claimant, _ := s.store.ClusterLock(t.Context(), "arn:aws:eks:eu-central-1:123456789012:cluster/demo"); claimant != "" || s.records().Goal != "" {
+		t.Errorf("claimed by %q, %+v", claimant, s.records())
+	}
+}
+
+// Once accepted, a change is written to its end, also when somebody has made the rack bad since.
+func TestAnAcceptedChangeIsWrittenToItsEnd(t *testing.T) {
+	s := begin(t, auth, on)
+	s.pass(false)
+	s.request("a", `{"set":{"karpenter_cpu_limit":"7"}}`)
+	s.validated(false)
+	s.write("node_disk=x")
+	s.wants(s.validated(false), Rejected, true, "change")
+	if full := s.validated(true); full.Outcome != Rejected || full.Steps[0].Name != "change" || len(full.Steps) != 1+len(strings.Fields(enable)) {
+		t.Errorf("a full pass: %s, %s", full.Outcome, stepNames(full.Steps))
+	}
+}
+
+// A rack that is paused has its changes written, and no more; then, a later write counts.
+func TestAChangeOfAPausedRackIsWritten(t *testing.T) {
+	s := begin(t, auth, on)
+	s.pass(false)
+	s.request("a", `{"set":{"paused":"true","karpenter_cpu_limit":"7"}}`)
+	for _, full := range []bool{false, true} {
+		s.wants(s.validated(full), Paused, true, "change")
+	}
+	s.reported(store.Paused)
+	s.write("paused=true", "karpenter_cpu_limit=7")
+	s.must(s.store.Finish(s.Context(), "demo", "a"))
+	s.wants(s.pass(false), Paused, true, "nodepools")
+	s.write("paused=false")
+	s.wants(s.pass(false), Planned, true, "nodepools")
+}
+
+// Whatever call fails, the same pass again comes to the same end.
+func TestChangesSurviveFailures(t *testing.T) {
+	for n := 1; n < 60; n++ {
+		s := begin(t, auth)
+		s.pass(false)
+		s.request("a", `{"set":{"karpenter_enabled":"true"}}`)
+		s.request("b", `{"set":{"node_disk":"x"}}`)
+		s.lease("me", false)
+		s.cloud.FailAt(n, awsfake.Throttling)
+		_, err := s.validate.Run(s.Context(), Event{Rack: "demo", Execution: "me"})
+		if !s.cloud.Failed() {
+			if err != nil || n < 10 {
+				t.Fatalf("call %d: %v", n, err)
+			}
+			return
+		}
+		if err == nil {
+			t.Errorf("call %d failed, and nobody says so", n)
+		}
+		answer := s.validated(false)
+		if answer.Outcome != Planned || answer.Steps[0].Name != plan.ChangeStep.Name || s.changes() != "a "+string(store.ChangeAccepted) {
+			t.Errorf("after call %d: %s %s, changes %s", n, answer.Outcome, stepNames(answer.Steps), s.changes())
+		}
+	}
+	t.Error("no end")
+}

@@ -1,0 +1,214 @@
+package validate
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/store"
+)
+
+// Deleting the whole tree changes nothing while Karpenter is on; once it is off, the rack is forgotten.
+func TestTheWholeTreeIsDeleted(t *testing.T) {
+	s := begin(t, auth, on, "karpenter_cpu_limit=7")
+	s.pass(false)
+	s.reported(store.Reconciled)
+	s.write("karpenter_auth_mode", "karpenter_enabled", "karpenter_cpu_limit")
+	s.wants(s.pass(false), Unchanged, true, "")
+	if run, err := s.store.Run(t.Context(), "demo", 0, int64(s.requests)); err != nil || len(run.Warnings) != 1 || run.Warnings[0].Parameter != "rack" {
+		t.Errorf("%v: %v", err, run.Warnings)
+	}
+	if p := s.records().Params; p["karpenter_cpu_limit"] != "7" {
+		t.Errorf("in force: %v", p)
+	}
+	s.wants(s.pass(true), Planned, true, enable)
+
+	t.Log("off, and deleted again before it is off")
+	s.write(auth, off)
+	s.pass(false)
+	s.write("karpenter_auth_mode", "karpenter_enabled")
+	if got := s.pass(false); got.Outcome == Forgotten {
+		t.Error("forgotten while Karpenter may still be there")
+	}
+
+	t.Log("off: forgotten")
+	records := s.records()
+	records.WasOn = false
+	s.must(s.store.SaveRecords(t.Context(), "demo", records))
+	s.wants(s.pass(false), Forgotten, true, "access/close")
+	s.wants(s.pass(false), Forgotten, true, "access/close") // stopped before the end, it is made again
+
+	t.Log("the rack comes back before the end: its access is made again")
+	s.write(auth)
+	if got := s.pass(false); got.Outcome != Planned || len(got.Steps) == 0 || got.Steps[0].Name != "access" {
+		t.Errorf("%s, %s", got.Outcome, stepNames(got.Steps))
+	}
+	s.write("karpenter_auth_mode")
+	s.wants(s.pass(false), Forgotten, true, "access/close")
+	s.must(s.store.End(t.Context(), "demo", awsfake.ClusterARN))
+	s.wants(s.pass(false), Forgotten, true, "") // a report that was stopped before the end is made again
+	s.must(s.store.Delist(t.Context(), "demo"))
+	s.wants(s.pass(false), Unchanged, false, "")
+	s.wrote(leaseItem)
+}
+
+// A rack of which no plan was ever accepted leaves no status behind either.
+func TestARackThatWasOnlyEverRejected(t *testing.T) {
+	s := begin(t, auth, "node_disk=x")
+	s.wants(s.pass(false), Rejected, true, "")
+	s.reported(store.Rejected)
+	s.write("karpenter_auth_mode", "node_disk")
+	s.wants(s.pass(false), Forgotten, true, "")
+	s.must(s.store.End(t.Context(), "demo", ""))
+	s.must(s.store.Delist(t.Context(), "demo"))
+	s.wants(s.pass(false), Unchanged, false, "")
+}
+
+// A rack that asked for nothing is on the schedule's list, until its parameters are gone. A name that never had parameters never is,
+// whoever asks for its pass.
+func TestTheListOfTheSchedule(t *testing.T) {
+	listed := func(s *scene, want ...string) {
+		t.Helper()
+		if got, err := s.store.Racks(t.Context()); err != nil || !slices.Equal(got, want) {
+			t.Errorf("listed %v, %v; want %v", got, err, want)
+		}
+	}
+	s := begin(t)
+	s.wants(s.pass(true), Unknown, false, "")
+	listed(s)
+	s.write("karpenter_enabled=unset")
+	if _, err := s.validate.Run(t.Context(), Event{Rack: "demo", DryRun: true}); err != nil {
+		t.Fatal(err)
+	}
+	listed(s) // a dry run changes nothing
+	s.wants(s.pass(false), Unchanged, false, "")
+	listed(s, "demo")
+	s.write("karpenter_enabled")
+	s.wants(s.pass(false), Forgotten, true, "")
+
+	t.Log("a rack is listed before anything of its cluster can fail")
+	s = begin(t, auth)
+	s.cloud.FailAt(5, awsfake.Throttling) // lease, tree, records, list, and the writing of the list
+	s.lease("me", false)
+	if _, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me"}); err == nil {
+		t.Fatal("nothing failed")
+	}
+	listed(s)
+	s.cloud.FailAt(6, awsfake.Throttling)
+	if _, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me"}); err == nil {
+		t.Fatal("nothing failed")
+	}
+	listed(s, "demo")
+}
+
+// The cluster has been deleted: while Karpenter is to be on that is a problem, and turning it off clears away what is in AWS.
+func TestTheClusterIsGone(t *testing.T) {
+	s := begin(t, auth, on)
+	s.pass(false)
+	s.cloud.EKS.Cluster = nil
+	for _, full := range []bool{false, true} {
+		s.wants(s.pass(full), Rejected, true, "")
+	}
+	s.write(off)
+	s.wants(s.pass(false), Planned, true, "nodepools queue infrastructure")
+	if p, err := s.store.Plan(t.Context(), "demo"); err != nil || !p.Cluster.Gone || p.Cluster.ARN != awsfake.ClusterARN || p.Queue.Present || p.Infrastructure.Present {
+		t.Errorf("%v: %+v", err, p)
+	}
+}
+
+// lookups are the clusters that EKS is asked for.
+type lookups struct {
+	EKS
+	names []string
+}
+
+func (l *lookups) DescribeCluster(ctx context.Context, in *eks.DescribeClusterInput, o ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
+	l.names = append(l.names, *in.Name)
+	return l.EKS.DescribeCluster(ctx, in, o...)
+}
+
+// found is what the last round found.
+func (s *scene) found() store.Run {
+	s.Helper()
+	run, err := s.store.Run(s.Context(), "demo", 0, int64(s.requests))
+	s.must(err)
+	return run
+}
+
+// Another cluster_name on a rack whose access has been migrated is refused as that, whether there is such a cluster or not, and EKS is
+// only asked for the cluster that the rack has: no typo may say that this one is gone, and have the rack forgotten while its nodes run.
+func TestAnotherClusterNameIsNoClusterThatIsGone(t *testing.T) {
+	const changed, malformed = "has been migrated; write prod", "allowed is the name of an EKS cluster"
+	for written, says := range map[string]string{
+		"cluster_name=prodd": changed, "cluster_name=east": changed, "cluster_name": changed, "cluster_name=prod!": malformed,
+	} {
+		for _, state := range [][]string{{auth, on}, {auth, off}, {auth}} {
+			s := begin(t, auth, on, "cluster_name=prod")
+			s.cloud.EKS.Cluster.Name = new("prod")
+			s.pass(false)
+			asked := &lookups{EKS: s.cloud.EKS}
+			s.validate.eks = asked
+			s.write("karpenter_enabled")
+			s.write(append(state, written)...)
+			for _, full := range []bool{false, true} {
+				if got := s.pass(full); got.Outcome != Rejected || (len(got.Steps) > 0) != full {
+					t.Errorf("%s, %v: %s, %s", written, state, got.Outcome, stepNames(got.Steps))
+				}
+				found := s.found()
+				if len(found.Problems) != 1 || found.Problems[0].Parameter != "cluster_name" || !strings.Contains(found.Problems[0].Message, says) {
+					t.Errorf("%s, %v: %v", written, state, found.Problems)
+				}
+				if slices.ContainsFunc(found.Warnings, func(w params.Problem) bool { return w.Parameter == "cluster_name" }) {
+					t.Errorf("%s, %v: %v", written, state, found.Warnings)
+				}
+			}
+			if slices.ContainsFunc(asked.names, func(asked string) bool { return asked != "prod" }) {
+				t.Errorf("%s, %v: EKS was asked for %q", written, state, asked.names)
+			}
+		}
+	}
+}
+
+// A cluster that EKS was asked for and does not have is not the one that the rack had, unless it has its name.
+func TestOnlyTheClusterOfTheRackIsGone(t *testing.T) {
+	s := begin(t, auth, on)
+	s.pass(false)
+	records := s.records()
+	delete(records.Params, "cluster_name") // so that the name may change
+	s.must(s.store.SaveRecords(t.Context(), "demo", records))
+	s.write(off, "cluster_name=demmo")
+	s.wants(s.pass(false), Rejected, true, "")
+	if found := s.found(); len(found.Problems) != 1 || !strings.Contains(found.Problems[0].Message, `there is no EKS cluster "demmo"`) {
+		t.Error(found.Problems)
+	}
+}
+
+// A new rack whose cluster_name was refused is told that, and nothing of a cluster that it did not name.
+func TestABadClusterNameOfANewRack(t *testing.T) {
+	s := begin(t, auth, on, "cluster_name=de mo")
+	asked := &lookups{EKS: s.cloud.EKS}
+	s.validate.eks = asked
+	s.cloud.EKS.Cluster = nil
+	s.wants(s.pass(false), Rejected, true, "")
+	if found := s.found(); len(found.Problems) != 1 || len(asked.names) > 0 {
+		t.Errorf("%v, EKS was asked for %q", found.Problems, asked.names)
+	}
+}
+
+// The cluster of a rack that only has its access is gone: nothing is left in AWS, and the rack ends with its parameters.
+func TestTheClusterOfAnAccessOnlyRackIsGone(t *testing.T) {
+	s := begin(t, auth)
+	s.pass(false)
+	s.cloud.EKS.Cluster = nil
+	s.wants(s.pass(false), Rejected, true, "")
+	if found := s.found(); len(found.Problems) != 1 || !strings.Contains(found.Problems[0].Message, awsfake.ClusterARN) {
+		t.Error(found.Problems)
+	}
+	s.write("karpenter_auth_mode")
+	s.wants(s.pass(false), Forgotten, true, "access/close")
+}

@@ -1,0 +1,135 @@
+package validate
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/sawhorse-io/sawhorse/events"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/store"
+)
+
+// UnknownEvent is an event on Sawhorse's bus that is not a valid request: its detail-type or a field is misspelled, a
+// value has the wrong type, or it names no rack.
+type UnknownEvent struct {
+	DetailType string `json:"detailType"`
+	ID         string `json:"id"`
+	// Detail is the event's detail as JSON. It is empty if it is larger than the state machine passes on.
+	Detail string `json:"detail"`
+}
+
+// refuseUnknown answers such an event, so that its sender does not wait for an answer that never comes. Nothing is read
+// or stored for it, because the senders of events may name any rack, and send any number of events.
+func (v *Validate) refuseUnknown(ctx context.Context, event Event) (Answer, error) {
+	run := store.Run{Execution: event.Execution, Started: v.now(), Request: event.Request}
+	if ownership.ValidRack(event.Rack) { // the events' schemas allow no other name
+		run.Rack = event.Rack
+	}
+	err := v.bus.Refused(ctx, run, event.Unknown.ID, event.Unknown.problems())
+	return Answer{Outcome: Rejected, Steps: []plan.Step{}}, err
+}
+
+// problems returns what is wrong with the event. There is at least one.
+func (u UnknownEvent) problems() []params.Problem {
+	if !slices.Contains(events.Requests, u.DetailType) {
+		return []params.Problem{params.NewProblem("detail-type", "",
+			"the event's detail-type is %q; allowed are %q and %q; nothing was done for it; send it again; %s",
+			u.DetailType, events.TypeReconcileRequested, events.TypeParametersChangeRequested,
+			params.DidYouMean(u.DetailType, events.Requests, "write one of these"))}
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(u.Detail), &fields); err != nil {
+		return []params.Problem{params.NewProblem("detail", "",
+			"the request has a wrong field and is too large to say which; nothing was done for it; leave out what docs/events.md does not list, "+
+				"and send it again")}
+	}
+	all := wrongRack(fields["rack"])
+	if u.DetailType == events.TypeReconcileRequested {
+		all = append(all, wrongFields(fields)...)
+	}
+	if len(all) == 0 {
+		all = append(all, params.NewProblem("detail", "",
+			"the request is not as docs/events.md describes it; nothing was done for it; write it as that page says, and send it again"))
+	}
+	return all
+}
+
+func wrongRack(value json.RawMessage) []params.Problem {
+	if value == nil {
+		return []params.Problem{params.NewProblem("detail", "rack",
+			"the request names no rack; nothing was done for it; write the rack's name to the field rack, and send it again")}
+	}
+	var name string
+	if kindOf(value) != text || json.Unmarshal(value, &name) != nil {
+		return []params.Problem{wrongType("rack", value, text)}
+	}
+	if wrong := params.RackName(name, false); wrong != nil {
+		wrong.Parameter, wrong.Path = "detail", "rack"
+		return []params.Problem{*wrong}
+	}
+	return nil
+}
+
+// wrongFields returns what is wrong with the fields of a reconcile request, except the rack.
+func wrongFields(fields map[string]json.RawMessage) (all []params.Problem) {
+	types := map[string]string{}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[events.ReconcileRequested]()) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		types[name] = map[reflect.Kind]string{reflect.String: text, reflect.Bool: truth}[f.Type.Kind()]
+	}
+	known := slices.Sorted(maps.Keys(types))
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		value := fields[name]
+		switch allowed, is := types[name]; {
+		case name == "rack":
+		case !is:
+			all = append(all, params.NewProblem("detail", name,
+				"the request has the unknown field %.60q; allowed are %s; nothing was done for it; send it again; %s", name,
+				strings.Join(known, ", "), params.DidYouMean(name, known, "leave it out")))
+		case kindOf(value) != allowed:
+			all = append(all, wrongType(name, value, allowed))
+		case name == "request":
+			var request string
+			if err := json.Unmarshal(value, &request); err == nil && utf8.RuneCountInString(request) > events.MaxRequest {
+				all = append(all, params.NewProblem("detail", name,
+					"request has %d characters; allowed are at most %d; nothing was done for it; write a shorter one, and send it again",
+					utf8.RuneCountInString(request), events.MaxRequest))
+			}
+		}
+	}
+	return all
+}
+
+func wrongType(name string, value json.RawMessage, allowed string) params.Problem {
+	return params.NewProblem("detail", name,
+		"%s is %s; allowed is %s; nothing was done for it; write that, and send the request again", name, kindOf(value), allowed)
+}
+
+const (
+	text  = "text in quotes"
+	truth = "true or false without quotes"
+)
+
+// kindOf returns the type of a JSON value in words.
+func kindOf(value json.RawMessage) string {
+	switch value[0] {
+	case '"':
+		return text
+	case 't', 'f':
+		return truth
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case 'n':
+		return "null"
+	}
+	return "a number"
+}

@@ -1,0 +1,273 @@
+package validate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/store"
+)
+
+// scene is the rack demo, its cluster, and a pass "me" that has the rack's lease.
+type scene struct {
+	*testing.T
+	cloud    *awsfake.Cloud
+	store    *store.Store
+	validate *Validate
+	requests int
+	begun    [][]plan.Step
+	// steps are the names of those of the last answer.
+	steps []string
+
+	bucket map[string]string
+	// owner is the account that has the buckets; "" is Sawhorse's own.
+	owner   string
+	dialled int
+	// wrong are the steps that the auditor finds not as they should be. all is the auditor of the function audit; without
+	// it, it is the function validate's, which knows only the queue's step.
+	wrong map[string]string
+	all   bool
+	// audited are the steps that the auditor was called for.
+	audited []string
+
+	// refused are the change requests that were refused, with the first parameter to blame, refusals what was said of it.
+	refused, refusals []string
+
+	// quiet are the states of the rounds that had nothing to tell.
+	quiet []store.State
+
+	dry []plan.Step
+	// answered is the run of the last answer to a dry run or a refused event, with its problems.
+	answered store.Run
+	// differs are the steps of the answer that differ from the plan in force.
+	differs []string
+}
+
+const folder = "/sawhorse/racks/demo/params/"
+
+func begin(t *testing.T, written ...string) *scene {
+	cloud := awsfake.New()
+	s := &scene{T: t, cloud: cloud, store: &store.Store{DB: cloud.Table, Name: "sawhorse"}}
+	cloud.EKS.Addons["eks-pod-identity-agent"] = ekstypes.AddonStatusActive
+	cloud.EKS.Group("system", ekstypes.NodegroupScalingConfig{MinSize: new(int32(2)), MaxSize: new(int32(4)), DesiredSize: new(int32(2))}, nil)
+	cloud.EKS.Group("build", ekstypes.NodegroupScalingConfig{MinSize: new(int32(0)), MaxSize: new(int32(3)), DesiredSize: new(int32(0))}, map[string]string{ownership.LabelBuild: "true"})
+	cloud.EKS.Groups["build"].Taints = []ekstypes.Taint{{Key: new("dedicated"), Value: new("build"), Effect: ekstypes.TaintEffectNoSchedule}}
+	s.validate = New(s.store, ownership.Paths{Prefix: "/sawhorse"}, plan.Deployment{RequireClusterTag: true, ObjectPrefixes: []string{"s3://config/racks/"}, ObjectOwners: []string{awsfake.Account, "222222222222"}, NodeRoles: []string{"*"}}, cloud.Now, Clients{
+		Parameters: cloud.SSM, EKS: cloud.EKS, EC2: cloud.EC2, IAM: cloud.IAM, SQS: cloud.SQS, Rules: cloud.Events, Auditor: s, S3: s, Dial: s.dial,
+	}, s)
+	s.write(written...)
+	return s
+}
+
+func (s *scene) Quiet(run store.Run, state store.State) error {
+	if run.Execution != "me" && run.Execution != "" { // a look has no execution
+		s.Errorf("a quiet iteration of %+v", run)
+	}
+	s.quiet = append(s.quiet, state)
+	return nil
+}
+
+func (s *scene) Refused(_ context.Context, run store.Run, change string, problems []params.Problem) error {
+	run.Problems = problems
+	s.answered = run
+	s.refused, s.refusals = append(s.refused, change+": "+problems[0].Parameter), append(s.refusals, problems[0].Message)
+	return nil
+}
+
+// request records a change request, as the state machine does.
+func (s *scene) request(id, payload string) {
+	s.cloud.Table.Items["rack#demo change#"+id] = awsfake.Item{
+		"pk": &types.AttributeValueMemberS{Value: "rack#demo"}, "sk": &types.AttributeValueMemberS{Value: "change#" + id},
+		"state": &types.AttributeValueMemberS{Value: "requested"}, "at": &types.AttributeValueMemberS{Value: id}, "payload": &types.AttributeValueMemberS{Value: payload},
+	}
+}
+
+// GetObject makes the scene validate's S3.
+func (s *scene) GetObject(_ context.Context, in *s3.GetObjectInput, _ ...func(*s3.Options)) (*s3.GetObjectOutput, error) {
+	if in.ExpectedBucketOwner != nil && *in.ExpectedBucketOwner != cmp.Or(s.owner, awsfake.Account) {
+		return nil, &smithy.GenericAPIError{Code: "AccessDenied", Message: "Access Denied"}
+	}
+	text, ok := s.bucket[*in.Bucket+"/"+*in.Key]
+	if !ok {
+		return nil, &s3types.NoSuchKey{}
+	}
+	return &s3.GetObjectOutput{Body: io.NopCloser(strings.NewReader(text))}, nil
+}
+
+// dial opens no cluster: what runs in the pools is unknown.
+func (s *scene) dial(context.Context, plan.Cluster) (*k8s.Client, error) {
+	s.dialled++
+	return nil, errors.New("no cluster")
+}
+
+// Audits and Due make the scene validate's auditor.
+func (s *scene) Audits(step plan.Step) bool { return s.all || step.Name == "queue" }
+
+func (s *scene) Due(_ context.Context, _ *plan.Plan, steps []plan.Step, _ map[string][]params.Problem) map[string]string {
+	due := map[string]string{}
+	for _, step := range steps {
+		s.audited = append(s.audited, step.Name)
+		if why := s.wrong[step.Name]; why != "" {
+			due[step.Name] = why
+		}
+	}
+	return due
+}
+
+// Started and DryRun make the scene validate's bus.
+func (s *scene) Started(_ context.Context, _ store.Run, steps []plan.Step) error {
+	s.begun = append(s.begun, steps)
+	return nil
+}
+
+func (s *scene) DryRun(_ context.Context, run store.Run, steps []plan.Step, differences []plan.Difference) error {
+	s.dry, s.answered, s.differs = steps, run, nil
+	for _, d := range differences {
+		s.differs = append(s.differs, d.Step)
+	}
+	return nil
+}
+
+// write sets parameters: "name=value"; "name" alone deletes one.
+func (s *scene) write(parameters ...string) {
+	for _, p := range parameters {
+		name, value, given := strings.Cut(p, "=")
+		if delete(s.cloud.SSM.Values, folder+name); given {
+			s.cloud.SSM.Values[folder+name] = value
+		}
+	}
+}
+
+// pass is one round, as the state machine does it: a request, the lease, validate, the steps, the release.
+func (s *scene) pass(full bool) Answer {
+	s.Helper()
+	answer := s.validated(full)
+	if answer.Outcome == Planned || answer.Outcome == Rejected {
+		for _, step := range answer.Steps {
+			s.must(s.store.NoteApplied(s.Context(), "demo", step, nil))
+		}
+	}
+	return answer
+}
+
+// validated is a round that ends before its steps.
+func (s *scene) validated(full bool) Answer {
+	s.Helper()
+	s.lease("me", full)
+	s.cloud.Forget()
+	answer, err := s.validate.Run(s.Context(), Event{Rack: "demo", Execution: "me"})
+	s.must(err)
+	if answer.Generation != int64(s.requests) || answer.Steps == nil {
+		s.Errorf("generation %d of %d requests, steps %v", answer.Generation, s.requests, answer.Steps)
+	}
+	s.steps = strings.Fields(stepNames(answer.Steps))
+	return answer
+}
+
+// run is the record of a round that begins.
+func (s *scene) run() store.Run { return store.Run{Rack: "demo", Started: s.cloud.Now()} }
+
+func (s *scene) lease(owner string, full bool) {
+	number := func(n int) types.AttributeValue { return &types.AttributeValueMemberN{Value: strconv.Itoa(n)} }
+	s.requests++
+	item := awsfake.Item{
+		"pk": &types.AttributeValueMemberS{Value: "rack#demo"}, "sk": &types.AttributeValueMemberS{Value: "lease"},
+		"owner": &types.AttributeValueMemberS{Value: owner}, "requested": number(s.requests), "served": number(s.requests - 1),
+	}
+	if full {
+		item["fullAt"] = number(s.requests)
+	}
+	s.cloud.Table.Items["rack#demo lease"] = item
+}
+
+// reported does what the function report does with the finding of the last round.
+func (s *scene) reported(state store.State) {
+	s.Helper()
+	run, err := s.store.Run(s.Context(), "demo", 0, int64(s.requests))
+	s.must(err)
+	var steps []string
+	if state == store.Paused {
+		steps = s.steps
+	}
+	status := store.Status{Rack: "demo", State: state, Generation: run.Generation, Goal: run.Goal, Problems: run.Problems, Warnings: run.Warnings, Steps: steps}
+	for _, warnings := range s.records().Warnings {
+		status.Warnings = append(status.Warnings, warnings...)
+	}
+	told, err := s.store.Told(s.Context(), "demo", "me", 0)
+	s.must(err)
+	if !told.Says(status) {
+		text, err := status.Text()
+		s.must(err)
+		s.cloud.SSM.Values["/sawhorse/racks/demo/status"] = text
+		told = told.Wrote(status, text)
+	}
+	s.must(s.store.SaveStatus(s.Context(), status, store.Digest(state, run, steps), told))
+}
+
+func (s *scene) records() plan.Records {
+	s.Helper()
+	records, err := s.store.Records(s.Context(), "demo")
+	s.must(err)
+	return records
+}
+
+func (s *scene) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// wants is the outcome, whether a report is asked for, and the steps.
+func (s *scene) wants(got Answer, outcome Outcome, report bool, steps string) {
+	s.Helper()
+	if got.Outcome != outcome || got.Report != report || stepNames(got.Steps) != steps {
+		s.Errorf("%s, report %v, steps %q; want %s, %v, %q", got.Outcome, got.Report, stepNames(got.Steps), outcome, report, steps)
+	}
+}
+
+func stepNames(steps []plan.Step) string {
+	var all []string
+	for _, s := range steps {
+		all = append(all, s.Name)
+	}
+	return strings.Join(all, " ")
+}
+
+// wrote wants these writes and no other.
+func (s *scene) wrote(want ...string) {
+	s.Helper()
+	if got := s.cloud.Writes(); !slices.Equal(got, want) {
+		s.Errorf("writes %q, want %q", got, want)
+	}
+}
+
+const (
+	prepare   = "access access/conflicts network nodegroups/labels controller/crds"
+	enable    = prepare + " infrastructure queue controller/release controller/plugin nodegroups/build nodepools autoscaler nodegroups/placement"
+	leaseItem = "DynamoDB.UpdateItem rack#demo lease"
+	listItem  = "DynamoDB.PutItem racks demo"
+)
+
+// find is what validate finds, without what comes of it.
+func (s *scene) find() (finding, error) {
+	tree, err := store.ReadTree(s.Context(), s.cloud.SSM, strings.TrimSuffix(folder, "/"))
+	s.must(err)
+	return s.validate.find(s.Context(), s.run(), tree, false, false)
+}

@@ -1,0 +1,102 @@
+package validate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/store"
+)
+
+// What is due counts as not applied from here on: whatever happens to this pass, the next one does it.
+func TestADueStepIsDueUntilItIsDone(t *testing.T) {
+	s := begin(t, auth, on)
+	s.pass(false)
+	s.write("karpenter_cpu_limit=200")
+	s.wants(s.validated(false), Planned, true, "nodepools") // and then the pass dies
+	s.write("karpenter_cpu_limit")                          // back to what was applied before
+	s.wants(s.validated(false), Planned, true, "nodepools")
+	t.Log("a full pass that dies leaves everything due")
+	s.wants(s.validated(true), Planned, true, enable)
+	s.wants(s.validated(false), Planned, true, enable)
+}
+
+// Any call may fail: nothing is half accepted, and the next round ends as if nothing had happened.
+func TestAnyCallMayFail(t *testing.T) {
+	want := begin(t, auth, on)
+	want.pass(false)
+	calls := len(want.cloud.Made()) // with the steps' own notes; more than there are
+	for n := 1; n <= calls; n++ {
+		s := begin(t, auth, on)
+		s.lease("me", false)
+		s.cloud.Forget()
+		s.cloud.FailAt(n, awsfake.Throttling)
+		_, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me"})
+		if !s.cloud.Failed() {
+			break
+		}
+		if !errors.Is(err, awsfake.Throttling) {
+			t.Errorf("call %d failed and validate said %v", n, err)
+		}
+		s.wants(s.pass(false), Planned, true, enable)
+		if got := s.records(); !maps.Equal(got.Applied, want.records().Applied) || got.Goal != plan.GoalKarpenter || !got.WasOn {
+			t.Errorf("call %d failed, and the records are %+v", n, got)
+		}
+	}
+}
+
+// A plan that was never in force is not what a later pass repairs towards.
+func TestAPlanThatNeverCameIntoForce(t *testing.T) {
+	for n := 1; ; n++ {
+		s := begin(t, auth, on)
+		s.pass(false)
+		s.write("karpenter_cpu_limit=200")
+		s.lease("me", false)
+		s.cloud.FailAt(n, awsfake.Throttling)
+		_, _ = s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me"})
+		if !s.cloud.Failed() {
+			break
+		}
+		s.cloud.FailAt(0, nil)
+		s.write("karpenter_cpu_limit") // taken back before the next try
+		s.pass(false)
+		p, err := s.store.Plan(t.Context(), "demo")
+		s.must(err)
+		if text := fmt.Sprint(p.NodePools.Objects); strings.Contains(text, "cpu:200") || !strings.Contains(text, "cpu:100") {
+			t.Errorf("call %d failed, and the plan has %s", n, text)
+		}
+	}
+}
+
+// racing is the table in the moment in which another rack claims the cluster, between validate's look and its own claim.
+type racing struct{ *awsfake.Table }
+
+func (r racing) PutItem(ctx context.Context, in *dynamodb.PutItemInput, options ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	if awsfake.Text(in.Item, "sk") == "claim" && awsfake.Text(in.Item, "rack") == "demo" {
+		other := &store.Store{DB: r.Table, Name: "sawhorse"}
+		if _, err := other.LockCluster(ctx, awsfake.ClusterARN, "other"); err != nil {
+			return nil, err
+		}
+	}
+	return r.Table.PutItem(ctx, in, options...)
+}
+
+func TestTwoRacksClaimInTheSameMoment(t *testing.T) {
+	s := begin(t, auth, on)
+	s.store.DB = racing{s.cloud.Table}
+	s.lease("me", false)
+	_, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me"})
+	if err == nil || !strings.Contains(err.Error(), "rack other has claimed it") {
+		t.Errorf("%v", err)
+	}
+	if p, _ := s.store.Plan(t.Context(), "demo"); p != nil || len(s.begun) > 0 {
+		t.Error("the plan is in force")
+	}
+}

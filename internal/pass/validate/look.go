@@ -1,0 +1,133 @@
+package validate
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/store"
+)
+
+// Look returns what a full pass over a rack would do: the steps that are due and what else is not as it should be, with
+// the reason for each. It is empty if the pass would find nothing to do. Look takes no lease and writes nothing.
+// generation is that of the pass.
+func (v *Validate) Look(ctx context.Context, name string, generation int64) (map[string]string, error) {
+	run := store.Run{Rack: name, Generation: generation, Started: v.now()}
+	tree, err := store.ReadTree(ctx, v.reader, v.paths.Params(name))
+	if err != nil {
+		return nil, err
+	}
+	f, err := v.find(ctx, run, tree, true, true)
+	switch {
+	case err != nil || f.unknown:
+		return nil, err
+	case f.forgotten:
+		return map[string]string{"rack": "it has no parameters any more"}, nil
+	case f.writing:
+		return map[string]string{plan.ChangeStep.Name: "a change request is not written to Parameter Store yet"}, nil
+	}
+	return v.differences(ctx, f.in(run), f)
+}
+
+// differences compares what was found with what is recorded and published.
+func (v *Validate) differences(ctx context.Context, run store.Run, f finding) (map[string]string, error) {
+	why, state := map[string]string{}, store.Reconciled
+	switch {
+	case len(f.Problems) > 0:
+		state = store.Rejected
+		_, _, repairs, err := v.repairs(ctx, run.Rack, f)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(why, repairs)
+	case f.Config.Paused:
+		state = store.Paused
+	case len(f.due) > 0:
+		return f.why, nil
+	case f.Plan.Goal != plan.GoalNone:
+		kept, err := v.kept(ctx, run.Rack, f)
+		if err != nil {
+			return nil, err
+		}
+		if !kept {
+			why["plan"] = "the plan or the records of the last pass differ from what the parameters say now"
+		}
+	}
+	news, err := v.news(ctx, run, f, state, true)
+	if news.why != "" {
+		why["status"] = news.why
+	}
+	if err != nil || len(why) > 0 || state == store.Reconciled {
+		return why, err
+	}
+	return why, v.bus.Quiet(run, state) // no pass measures this rack in this hour
+}
+
+// news says why a report is due. The zero news means that the status says already what was found.
+type news struct {
+	why string
+	// lost means that Parameter Store does not have the status that was written last.
+	lost bool
+}
+
+// news compares the status with what was found, after which the rack is in this state. With published it also compares
+// the whole status, and what Parameter Store has of the rack.
+func (v *Validate) news(ctx context.Context, run store.Run, f finding, state store.State, published bool) (news, error) {
+	reported, err := v.store.Reported(ctx, run.Rack)
+	if err != nil {
+		return news{}, err
+	}
+	// A rack that Sawhorse was never asked to change gets no status for being well.
+	if reported == "" && state == store.Reconciled && run.Goal == string(plan.GoalNone) && len(run.Warnings) == 0 {
+		return news{}, nil
+	}
+	var steps []string
+	if state == store.Paused {
+		for _, step := range f.due {
+			steps = append(steps, step.Name)
+		}
+	}
+	if reported != store.Digest(state, run, steps) {
+		return news{why: "the status says something else"}, nil
+	}
+	if !published {
+		return news{}, nil
+	}
+	would := store.Status{Rack: run.Rack, State: state, Goal: run.Goal, Problems: run.Problems, Warnings: warnings(run, f.records), Steps: steps}
+	return v.unpublished(ctx, would)
+}
+
+// warnings are those of a report without steps: of the parameters, and of each step's last run.
+func warnings(run store.Run, records plan.Records) []params.Problem {
+	all := slices.Clone(run.Warnings)
+	for _, of := range records.Warnings {
+		all = append(all, of...)
+	}
+	return all
+}
+
+// unpublished compares a status with the last one, and that and the outputs with what Parameter Store has.
+func (v *Validate) unpublished(ctx context.Context, would store.Status) (news, error) {
+	last, err := v.store.Status(ctx, would.Rack)
+	if err != nil {
+		return news{}, err
+	}
+	if last == nil || !last.Says(would) {
+		return news{why: "the status says something else"}, nil
+	}
+	outputs, err := v.store.Outputs(ctx, would.Rack)
+	if err != nil {
+		return news{}, err
+	}
+	told, err := v.store.Told(ctx, would.Rack, "", 0)
+	if err != nil {
+		return news{}, err
+	}
+	differs, err := store.Shown(ctx, v.reader, v.paths, would.Rack, told, outputs)
+	if err != nil || differs == "" {
+		return news{}, err
+	}
+	return news{why: differs + " is not what was written last", lost: true}, nil
+}

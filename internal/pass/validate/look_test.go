@@ -1,0 +1,222 @@
+package validate
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/store"
+)
+
+// audited is a rack that is on and in order, and whose validate is the function audit's.
+func audited(t *testing.T, written ...string) *scene {
+	t.Helper()
+	s := begin(t, append([]string{auth, on}, written...)...)
+	s.all = true
+	s.pass(false)
+	s.must(s.store.NoteOutputs(t.Context(), "demo", map[string]string{"karpenter_version": "1.10.0", "gone": ""}))
+	s.cloud.SSM.Values["/sawhorse/racks/demo/outputs/karpenter_version"] = "1.10.0"
+	s.reported(store.Reconciled)
+	return s
+}
+
+// looked are the names of what a look finds. It must write nothing.
+func (s *scene) looked() string {
+	s.Helper()
+	s.cloud.Forget()
+	due, err := s.validate.Look(s.Context(), "demo", int64(s.requests)+1)
+	s.must(err)
+	s.wrote()
+	return strings.Join(slices.Sorted(maps.Keys(due)), " ")
+}
+
+// A full pass takes the steps whose plan has changed and those that are not as they should be, with their prechecks.
+func TestAFullPassTakesWhatIsDue(t *testing.T) {
+	s := audited(t)
+	s.wants(s.pass(true), Unchanged, false, "")
+	s.wrote(leaseItem)
+	if got := strings.Join(s.audited, " "); got != enable {
+		t.Errorf("looked at %s", got)
+	}
+	for wrong, want := range map[string]string{
+		"network": "network", "queue": "queue", "infrastructure": "access/conflicts infrastructure",
+		"access/conflicts": "access/conflicts", // it rejects
+	} {
+		s.wrong = map[string]string{wrong: "somebody has changed it"}
+		s.wants(s.pass(true), Planned, true, want)
+	}
+	s.wrong = map[string]string{"autoscaler": "somebody has changed it"}
+	s.write("karpenter_cpu_limit=200")
+	s.wants(s.pass(true), Planned, true, "nodepools autoscaler")
+}
+
+// A pass that is not full looks at the queue only.
+func TestOtherPassesLookAtTheQueueOnly(t *testing.T) {
+	s := audited(t)
+	s.audited = nil
+	s.wrong = map[string]string{"network": "somebody has changed it"}
+	s.wants(s.pass(false), Unchanged, false, "")
+	if !slices.Equal(s.audited, []string{"queue"}) {
+		t.Errorf("looked at %v", s.audited)
+	}
+}
+
+// Whatever a look finds, the full pass that it asks for brings in order: the next look finds nothing.
+func TestWhatALookFinds(t *testing.T) {
+	for what, c := range map[string]struct {
+		harm func(s *scene)
+		due  string
+	}{
+		"a step":                   {func(s *scene) { s.wrong = map[string]string{"network": "somebody has changed it"} }, "network"},
+		"a parameter with a step":  {func(s *scene) { s.write("karpenter_cpu_limit=200") }, "nodepools"},
+		"a parameter without one":  {func(s *scene) { s.write("karpenter_build_cpu_limit=200") }, "plan"},
+		"a warning":                {func(s *scene) { s.write("karpenter_disruption_budget_nodes=0") }, "nodepools"},
+		"no status":                {func(s *scene) { delete(s.cloud.SSM.Values, "/sawhorse/racks/demo/status") }, "status"},
+		"another status":           {func(s *scene) { s.cloud.SSM.Values["/sawhorse/racks/demo/status"] = `{"rack":"demo","state":"Failed"}` }, "status"},
+		"a status that is no JSON": {func(s *scene) { s.cloud.SSM.Values["/sawhorse/racks/demo/status"] = "x" }, "status"},
+		"another output":           {func(s *scene) { s.cloud.SSM.Values["/sawhorse/racks/demo/outputs/karpenter_version"] = "1.9.0" }, "status"},
+		"an output that was to go": {func(s *scene) { s.cloud.SSM.Values["/sawhorse/racks/demo/outputs/gone"] = "x" }, "status"},
+		"a plan of another format": {func(s *scene) { delete(s.cloud.Table.Items, "rack#demo plan") }, "plan"},
+		"no claim":                 {func(s *scene) { delete(s.cloud.Table.Items, "cluster#"+awsfake.ClusterARN+" claim") }, "plan"},
+		"a failure": {func(s *scene) {
+			s.must(s.store.SaveStatus(s.Context(), store.Status{Rack: "demo"}, "Failed", store.Told{}))
+		}, "status"},
+		"a warning that nothing gives any more": {func(s *scene) {
+			s.tells(func(status *store.Status) { status.Warnings = append(status.Warnings, putBack) })
+		}, "status"},
+		"what the last pass did to the pools": {func(s *scene) {
+			s.tells(func(status *store.Status) { status.Pools = []string{"pool workload is changed: it has no nodes"} })
+		}, ""},
+		"an incident of the last pass": {func(s *scene) {
+			s.tells(func(status *store.Status) {
+				status.Warnings, status.Incidents = append(status.Warnings, putBack), []params.Problem{putBack}
+			})
+		}, ""},
+		"an incident that is a warning too": {func(s *scene) {
+			s.tells(func(status *store.Status) {
+				status.Warnings, status.Incidents = append(status.Warnings, putBack, putBack), []params.Problem{putBack}
+			})
+		}, "status"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := audited(t)
+			if got := s.looked(); got != "" {
+				t.Fatalf("before: %s", got)
+			}
+			c.harm(s)
+			if got := s.looked(); got != c.due {
+				t.Errorf("found %q, want %q", got, c.due)
+			}
+			answer := s.pass(true)
+			s.wrong = nil
+			if answer.Report {
+				s.cloud.SSM.Values["/sawhorse/racks/demo/outputs/karpenter_version"] = "1.10.0" // as the report does
+				delete(s.cloud.SSM.Values, "/sawhorse/racks/demo/outputs/gone")
+				s.reported(store.Reconciled)
+			}
+			if got := s.looked(); got != "" {
+				t.Errorf("after a full pass (%s, report %v): %s", answer.Outcome, answer.Report, got)
+			}
+			s.wants(s.pass(true), Unchanged, false, "")
+		})
+	}
+}
+
+// putBack is what a step says of a setting that somebody has changed.
+var putBack = params.Problem{Parameter: "rack", Message: "it was put back"}
+
+// tells changes the status of the last report, in its record and in the parameter.
+func (s *scene) tells(change func(*store.Status)) {
+	s.Helper()
+	status, err := s.store.Status(s.Context(), "demo")
+	s.must(err)
+	change(status)
+	text, err := status.Text()
+	s.must(err)
+	s.cloud.SSM.Values["/sawhorse/racks/demo/status"] = text
+	s.must(s.store.SaveStatus(s.Context(), *status, store.Digest(store.Reconciled, s.last(), nil), store.Told{}.Wrote(*status, text)))
+}
+
+// last is the record of the last round.
+func (s *scene) last() store.Run {
+	s.Helper()
+	run, err := s.store.Run(s.Context(), "demo", 0, int64(s.requests))
+	s.must(err)
+	return run
+}
+
+func TestALookAtARejectedRack(t *testing.T) {
+	s := audited(t)
+	s.write("karpenter_cpu_limit=many")
+	if got := s.looked(); got != "status" {
+		t.Errorf("before it is reported: %s", got)
+	}
+	s.pass(false)
+	s.reported(store.Rejected)
+	if got := s.looked(); got != "" {
+		t.Errorf("reported: %s", got)
+	}
+	s.wants(s.pass(true), Rejected, false, "")
+	s.wrong = map[string]string{"autoscaler": "somebody has changed it"}
+	if got := s.looked(); got != "autoscaler" {
+		t.Errorf("what is in force is changed: %s", got)
+	}
+	s.wants(s.pass(true), Rejected, true, "autoscaler")
+}
+
+func TestALookAtAPausedRack(t *testing.T) {
+	s := audited(t, "paused=true")
+	s.wrong = map[string]string{"autoscaler": "somebody has changed it"}
+	s.reported(store.Paused)
+	if got := s.looked(); got != "" {
+		t.Errorf("%s", got)
+	}
+	s.write(off)
+	if got := s.looked(); got != "status" {
+		t.Errorf("what a pass would do has changed: %s", got)
+	}
+}
+
+func TestALookAtRacksWithoutAPlan(t *testing.T) {
+	s := begin(t)
+	s.all = true
+	if got := s.looked(); got != "" {
+		t.Errorf("a rack that there is not: %s", got)
+	}
+	s.must(s.store.Enlist(t.Context(), "demo"))
+	if got := s.looked(); got != "rack" {
+		t.Errorf("one that is on the list and has no parameters: %s", got)
+	}
+	s.write("node_disk=30")
+	if got := s.looked(); got != "" {
+		t.Errorf("one that asks for nothing: %s", got)
+	}
+	s.request("c1", `{"rack":"demo","set":{"node_disk":"40"}}`)
+	if got := s.looked(); got != "change" {
+		t.Errorf("a change request: %s", got)
+	}
+	if state := awsfake.Text(s.cloud.Table.Items["rack#demo change#c1"], "state"); state != "requested" {
+		t.Errorf("the change request is %s", state)
+	}
+}
+
+func TestALookThatCannotRead(t *testing.T) {
+	s := audited(t)
+	s.cloud.Forget()
+	_, err := s.validate.Look(t.Context(), "demo", 9)
+	s.must(err)
+	for n := 1; ; n++ {
+		s.cloud.Forget()
+		s.cloud.FailAt(n, awsfake.Throttling)
+		_, err := s.validate.Look(t.Context(), "demo", 9)
+		if !s.cloud.Failed() {
+			return
+		}
+		if err == nil {
+			t.Errorf("call %d, %s: its failure is not told", n, s.cloud.Made()[n-1])
+		}
+	}
+}

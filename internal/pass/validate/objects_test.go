@@ -1,0 +1,186 @@
+package validate
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/k8s/k8sfake"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// A JSON parameter may lie in S3, below a prefix that the stack allows.
+func TestObjects(t *testing.T) {
+	const name = "additional_karpenter_nodepools_config"
+	big := "[" + strings.Repeat(" ", maxObject) + "]"
+	for _, c := range []struct{ what, uri, text, want string }{
+		{"JSON", "s3://config/racks/pools.json", `[{"name":"gpu"}]`, ""},
+		{"base64 of it", "s3://config/racks/pools.b64", "W3sibmFtZSI6\nImdwdSJ9XQ==\n", ""},
+		{"white space around the value", " s3://config/racks/pools.json\n", `[]`, ""},
+		{"not there", "s3://config/racks/none.json", "", "which does not exist; upload it first"},
+		{"outside the prefix", "s3://config/other.json", `[]`, "not below a prefix that the stack allows (s3://config/racks/)"},
+		{"another bucket", "s3://other/racks/pools.json", `[]`, "not below a prefix"},
+		{"too large", "s3://config/racks/big.json", big, "more than 131072 bytes"},
+		{"too large for JSON", "s3://config/racks/big.json", big[:params.MaxJSON] + " ]", "more than 65536"},
+		{"bad JSON", "s3://config/racks/bad.json", `[{]`, "is no JSON"},
+		{"an object that leads on", "s3://config/racks/on.json", "s3://config/racks/pools.json", "leads to another s3:// value"},
+		{"a mistake inside", "s3://config/racks/pools.json", `[{"name":"GPU"}]`, `[0].name is "GPU"`},
+	} {
+		s := begin(t, auth, on, name+"="+c.uri)
+		s.bucket = map[string]string{strings.TrimPrefix(strings.TrimSpace(c.uri), "s3://"): c.text}
+		if strings.Contains(c.want, "does not exist") {
+			s.bucket = nil
+		}
+		found, err := s.find()
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case c.want == "" && len(found.Problems) > 0:
+			t.Errorf("%s: %v", c.what, found.Problems)
+		case c.want != "" && (len(found.Problems) != 1 || found.Problems[0].Parameter != name || !strings.Contains(found.Problems[0].Message, c.want)):
+			t.Errorf("%s: %v, want %q", c.what, found.Problems, c.want)
+		}
+	}
+}
+
+// A bucket's name is free when the bucket has been deleted, and whoever makes one of that name chooses what is in it: a bucket is read
+// only where its owner is one of the accounts that the deployment names.
+func TestBucketsOfOtherAccounts(t *testing.T) {
+	for _, c := range []struct {
+		owner string
+		read  bool
+	}{{"", true}, {awsfake.Account, true}, {"222222222222", true}, {"333333333333", false}} {
+		s := begin(t, auth, on, "karpenter_config=s3://config/racks/c.json")
+		s.bucket, s.owner = map[string]string{"config/racks/c.json": `{"nodePool":{"weight":5}}`}, c.owner
+		found, err := s.find()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.read != (len(found.Problems) == 0) || !c.read && !strings.Contains(found.Problems[0].Message, "123456789012, 222222222222") {
+			t.Errorf("of %q: %v", c.owner, found.Problems)
+		}
+	}
+}
+
+// An object that has changed is another pool, although no parameter has.
+func TestAnObjectThatChangesIsAChange(t *testing.T) {
+	s := begin(t, auth, on, "karpenter_config=s3://config/racks/c.json")
+	s.bucket = map[string]string{"config/racks/c.json": `{"nodePool":{"weight":5}}`}
+	s.pass(false)
+	s.wants(s.pass(false), Unchanged, true, "")
+	s.bucket["config/racks/c.json"] = `{"nodePool":{"weight":6}}`
+	s.wants(s.pass(false), Planned, true, "nodepools")
+}
+
+// What runs in the pools is asked for where the pools change, and an API server that does not answer fails no pass.
+func TestWhatRunsIsAskedWhereThePoolsChange(t *testing.T) {
+	s := begin(t, auth, on)
+	s.pass(false)
+	s.pass(false)
+	if s.dialled != 0 {
+		t.Errorf("asked %d times before anything ran, or where nothing changes", s.dialled)
+	}
+	s.write("karpenter_node_disk=50")
+	s.pass(false)
+	run, err := s.store.Run(t.Context(), "demo", int64(s.requests)-1, int64(s.requests))
+	if err != nil || s.dialled != 1 || len(run.Effects) != 1 || !run.Effects[0].Replaces || run.Effects[0].Nodes != nil {
+		t.Errorf("%v: asked %d times, effects %v", err, s.dialled, run.Effects)
+	}
+}
+
+// Which nodes drift is told by their NodeClaims; where only the networks are to be others, too.
+func TestNodeClaimsTellWhatDrifts(t *testing.T) {
+	s, api := begin(t, auth, on, "karpenter_arch=amd64,arm64"), k8sfake.New(t)
+	s.validate.dial = api.Dial
+	s.pass(false)
+	for name, arch := range map[string]string{"a": "amd64", "b": "arm64", "c": "amd64"} {
+		api.Put("/apis/karpenter.sh/v1/nodeclaims/"+name, "karpenter.sh/v1", "NodeClaim", map[string]any{
+			"metadata": map[string]any{"labels": map[string]any{"karpenter.sh/nodepool": "workload", "kubernetes.io/arch": arch, "karpenter.sh/capacity-type": "on-demand"}},
+			"status":   map[string]any{"conditions": []any{map[string]any{"type": "Launched", "status": "True"}}},
+		})
+	}
+	for write, want := range map[string]string{
+		"karpenter_arch=arm64":           "Karpenter replaces 2 of its 3 nodes (RequirementsDrifted)",
+		"karpenter_cpu_limit=7":          "its 3 nodes stay",
+		"security_group_ids=sg-01234567": "Karpenter may replace some or all of its 3 nodes (SecurityGroupDrift)",
+	} {
+		s.cloud.EC2.Tags["sg-01234567"] = map[string]string{}
+		s.write(write)
+		found, err := s.find()
+		if err != nil || len(found.Problems) > 0 || len(found.Plan.Effects) != 1 || !strings.Contains(found.Plan.Effects[0].String(), want) {
+			t.Errorf("%s: %v, %v, %v; want %q", write, err, found.Problems, found.Plan.Effects, want)
+		}
+		name, _, _ := strings.Cut(write, "=")
+		s.write(name, "karpenter_arch=amd64,arm64")
+	}
+}
+
+// Named subnets and security groups take the place of the discovered ones; an id that does not exist is a problem.
+func TestNamedSubnetsAndGroups(t *testing.T) {
+	s := begin(t, auth, "subnet_ids=subnet-01234567", "security_group_ids=sg-01234567")
+	s.cloud.EC2.Tags["subnet-01234567"], s.cloud.EC2.Tags["sg-01234567"] = map[string]string{}, map[string]string{}
+	found, err := s.find()
+	if err != nil || len(found.Problems) > 0 || strings.Join(found.Plan.Network.Subnets, " ") != "subnet-01234567" || strings.Join(found.Plan.Network.SecurityGroups, " ") != "sg-01234567" {
+		t.Errorf("%v: %v, %+v", err, found.Problems, found.Plan.Network)
+	}
+	s.write("subnet_ids=subnet-01234567,subnet-09999999")
+	found, err = s.find()
+	if err != nil || len(found.Problems) != 1 || found.Problems[0].Parameter != "subnet_ids" || !strings.Contains(found.Problems[0].Message, "subnet-09999999") {
+		t.Errorf("%v: %v", err, found.Problems)
+	}
+}
+
+// EC2 is asked about a type that Karpenter's tables do not have; what EC2 does not know either counts by its name, with a
+// warning in both cases.
+func TestArchitectureOfUnknownTypes(t *testing.T) {
+	for _, c := range []struct{ known, want string }{{"arm64", "arm64"}, {"", "amd64"}} {
+		s := begin(t, auth, on, "node_type=z9x.large")
+		if c.known != "" {
+			s.cloud.EC2.Types = map[string]ec2types.ArchitectureType{"z9x.large": ec2types.ArchitectureType(c.known)}
+		}
+		found, err := s.find()
+		unknown := slices.IndexFunc(found.Warnings, func(p params.Problem) bool { return strings.Contains(p.Message, "does not know") })
+		if err != nil || len(found.Problems) > 0 || unknown < 0 || found.Warnings[unknown].Parameter != "node_type" {
+			t.Fatalf("%v: %v, %v", err, found.Problems, found.Warnings)
+		}
+		for _, object := range found.Plan.NodePools.Objects {
+			if object["kind"] == "NodePool" && !strings.Contains(requirement(object, "kubernetes.io/arch"), c.want) {
+				t.Errorf("EC2 says %q: %s", c.known, requirement(object, "kubernetes.io/arch"))
+			}
+		}
+	}
+}
+
+func requirement(pool plan.Object, key string) string {
+	spec := pool["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)
+	for _, r := range spec["requirements"].([]any) {
+		if r := r.(map[string]any); r["key"] == key {
+			var all []string
+			for _, v := range r["values"].([]any) {
+				all = append(all, v.(string))
+			}
+			return strings.Join(all, ",")
+		}
+	}
+	return ""
+}
+
+// The parameters that name node groups decide whose policies are compared.
+func TestSystemPoliciesOfNamedGroups(t *testing.T) {
+	s := begin(t)
+	s.cloud.EKS.Groups["system"].NodeRole, s.cloud.EKS.Groups["build"].NodeRole = new("arn:aws:iam::1:role/system"), new("arn:aws:iam::1:role/build")
+	s.cloud.EKS.Groups["build"].Labels[ownership.LabelBuild] = "false"
+	config := enabled
+	config.SystemNodeGroups = []string{"build"}
+	s.cloud.Forget()
+	s.observed(config, plan.Records{})
+	if calls := strings.Join(s.cloud.Made(), " "); strings.Contains(calls, "ListAttachedRolePolicies system") || !strings.Contains(calls, "ListAttachedRolePolicies build") {
+		t.Errorf("%s", calls)
+	}
+}

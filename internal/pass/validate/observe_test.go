@@ -1,0 +1,338 @@
+package validate
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+var enabled = params.Config{Rack: "demo", ClusterName: "demo", AuthMode: true, Enabled: true}
+
+func (s *scene) observed(config params.Config, records plan.Records) plan.Facts {
+	s.Helper()
+	facts, err := s.validate.observe(s.Context(), config, records)
+	s.must(err)
+	return facts
+}
+
+func TestObserve(t *testing.T) {
+	s := begin(t)
+	s.cloud.EKS.Groups["system"].LaunchTemplate = &ekstypes.LaunchTemplateSpecification{Id: new("lt-1"), Version: new("3")}
+	s.cloud.EC2.TemplateGroups["lt-1/3"] = []string{"sg-node"}
+	s.cloud.EC2.Tags["sg-node"] = map[string]string{"a": "b"}
+	s.cloud.EKS.Groups["system"].Taints = []ekstypes.Taint{{Key: new("k"), Effect: ekstypes.TaintEffectNoSchedule}}
+	got := s.observed(enabled, plan.Records{})
+	group := func(name string, size plan.Scaling) plan.NodeGroup {
+		return plan.NodeGroup{
+			Name: name, Status: "ACTIVE", CapacityType: "ON_DEMAND", InstanceTypes: []string{"m6i.large"}, AMIType: "AL2023_x86_64_STANDARD", Scaling: size,
+			Subnets: []string{"subnet-b", "subnet-a"}, Resources: plan.Resources{AutoScalingGroups: []plan.AutoScalingGroup{{Name: "eks-" + name}}},
+		}
+	}
+	build, system := group("build", plan.Scaling{Max: 3}), group("system", plan.Scaling{Min: 2, Max: 4, Desired: 2})
+	build.Taints = []plan.NodeGroupTaint{{Key: "dedicated", Value: "build", Effect: "NO_SCHEDULE"}}
+	build.Labels = map[string]string{ownership.LabelBuild: "true"}
+	system.SecurityGroups, system.Taints = []string{"sg-node"}, []plan.NodeGroupTaint{{Key: "k", Effect: "NO_SCHEDULE"}}
+	want := plan.Facts{
+		Cluster: &plan.ClusterFacts{
+			Cluster: plan.Cluster{
+				Name: "demo", ARN: awsfake.ClusterARN, Account: awsfake.Account, Region: awsfake.Region,
+				Partition: "aws", OIDCIssuer: "https://oidc.example/id/ABC", SecurityGroup: "sg-cluster",
+			},
+			Status: "ACTIVE", Version: "1.35", AuthMode: "CONFIG_MAP", Tags: map[string]string{ownership.TagRack: "demo"},
+		},
+		NodeGroups:     []plan.NodeGroup{build, system},
+		Subnets:        []plan.Tagged{{ID: "subnet-a", Zone: "eu-central-1a", Tags: map[string]string{}}, {ID: "subnet-b", Zone: "eu-central-1b", Tags: map[string]string{}}},
+		SecurityGroups: []plan.Tagged{{ID: "sg-cluster", Tags: map[string]string{}}, {ID: "sg-node", Tags: map[string]string{"a": "b"}}},
+		PodIdentity:    true,
+		Deployment:     plan.Deployment{RequireClusterTag: true, ObjectPrefixes: []string{"s3://config/racks/"}, ObjectOwners: []string{awsfake.Account, "222222222222"}, NodeRoles: []string{"*"}},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("\n got %+v\nwant %+v", got, want)
+	}
+}
+
+// Without a pool for builds, a build group that was emptied goes back to its size, and the plan tells Cluster Autoscaler of it.
+func TestBuildGroupsThatGoBack(t *testing.T) {
+	s := begin(t)
+	s.must(s.store.Keep(t.Context(), "demo", outcome.SizeKey("build"), []byte(`{"minSize":1,"maxSize":3,"desiredSize":2}`)))
+	if got := s.observed(enabled, plan.Records{}).Records.Emptied; len(got) != 1 || got["build"] != (plan.Scaling{Min: 1, Max: 3, Desired: 2}) {
+		t.Errorf("%+v", got)
+	}
+	with := enabled
+	with.BuildNodes = true
+	if got := s.observed(with, plan.Records{}).Records.Emptied; got != nil {
+		t.Errorf("with a pool for builds: %+v", got)
+	}
+}
+
+// A pass that finds nothing to do pays for each call each time: what is not needed is not asked.
+func TestObserveAsksOnlyWhatThePlanNeeds(t *testing.T) {
+	services := func(s *scene) string {
+		var all []string
+		for _, call := range s.cloud.Made() {
+			service, _, _ := strings.Cut(call, ".")
+			all = append(all, service)
+		}
+		slices.Sort(all)
+		return strings.Join(slices.Compact(all), " ")
+	}
+	for _, c := range []struct {
+		what    string
+		config  params.Config
+		records plan.Records
+		want    string
+	}{
+		{"nothing asked", params.Config{ClusterName: "demo"}, plan.Records{}, ""},
+		{"access", params.Config{ClusterName: "demo", AuthMode: true}, plan.Records{}, "DynamoDB EC2 EKS"},
+		{"Karpenter, the first time", enabled, plan.Records{}, "DynamoDB EC2 EKS Events IAM SQS"},
+		{"Karpenter, later", enabled, plan.Records{WasOn: true, Credentials: "podidentity"}, "DynamoDB EC2 EKS"},
+		{"Karpenter with IRSA, later", enabled, plan.Records{WasOn: true, Credentials: "irsa"}, "DynamoDB EC2 EKS IAM"},
+	} {
+		s := begin(t)
+		s.observed(c.config, c.records)
+		if got := services(s); got != c.want {
+			t.Errorf("%s: asks %q, want %q", c.what, got, c.want)
+		}
+	}
+}
+
+func TestObserveWhatIsNotThere(t *testing.T) {
+	s := begin(t)
+	s.cloud.EKS.Cluster = nil
+	if facts := s.observed(enabled, plan.Records{}); facts.Cluster != nil || len(facts.NodeGroups) > 0 {
+		t.Errorf("%+v", facts)
+	}
+	s = begin(t)
+	s.cloud.EKS.Addons, s.cloud.EKS.Groups = nil, nil
+	s.cloud.EKS.Cluster.AccessConfig, s.cloud.EKS.Cluster.Identity = nil, nil
+	if facts := s.observed(enabled, plan.Records{}); facts.PodIdentity || facts.OIDCProvider || facts.Cluster.AuthMode != "CONFIG_MAP" || len(facts.Subnets) > 0 {
+		t.Errorf("%+v", facts)
+	}
+	s = begin(t)
+	s.cloud.EKS.Cluster.ComputeConfig = &ekstypes.ComputeConfigResponse{Enabled: new(true)}
+	if facts := s.observed(enabled, plan.Records{}); !facts.Cluster.AutoMode {
+		t.Error("EKS Auto Mode is not seen")
+	}
+}
+
+// A name of ours without both our marks is foreign; with them it is ours, from an earlier life of the rack.
+func TestForeign(t *testing.T) {
+	marks := map[string]string{ownership.TagRack: "demo", ownership.TagCluster: awsfake.ClusterARN}
+	for _, c := range []struct {
+		what string
+		tags map[string]string
+		want []string
+	}{
+		{"ours", marks, nil},
+		{"no tags", nil, []string{"SQS queue demo-karpenter"}},
+		{"another rack's", map[string]string{ownership.TagRack: "other", ownership.TagCluster: awsfake.ClusterARN}, []string{"SQS queue demo-karpenter"}},
+		{"another cluster's", map[string]string{ownership.TagRack: "demo", ownership.TagCluster: "arn:other"}, []string{"SQS queue demo-karpenter"}},
+	} {
+		s := begin(t)
+		s.cloud.SQS.Queues[awsfake.QueueURL("demo-karpenter")] = &awsfake.Queue{Tags: c.tags}
+		if got := s.observed(enabled, plan.Records{}).Unmanaged; !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.what, got, c.want)
+		}
+	}
+	s := begin(t)
+	s.cloud.IAM.Roles["demo-karpenter"], s.cloud.IAM.Roles["demo-karpenter-nodes"] = &awsfake.Role{}, &awsfake.Role{}
+	s.cloud.Events.Rules["demo-karpenter"] = &awsfake.Rule{}
+	want := []string{"IAM role demo-karpenter", "IAM role demo-karpenter-nodes", "EventBridge rule demo-karpenter"}
+	if got := s.observed(enabled, plan.Records{}).Unmanaged; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// The policies of the system nodes are read whatever their role is called, and wherever its path lies.
+func TestSystemPolicies(t *testing.T) {
+	s := begin(t)
+	groups := s.cloud.EKS.Groups
+	groups["system"].NodeRole = new("arn:aws:iam::123456789012:role/eks/nodes")
+	groups["build"].NodeRole = new("arn:aws:iam::123456789012:role/build")
+	s.cloud.IAM.Roles["nodes"] = &awsfake.Role{Attached: []string{"arn:b", "arn:a", "arn:c", "arn:d"}} // more than a page
+	s.cloud.IAM.Roles["build"] = &awsfake.Role{Attached: []string{"arn:e"}}
+	if got := s.observed(enabled, plan.Records{}).SystemPolicies; !slices.Equal(got, []string{"arn:a", "arn:b", "arn:c", "arn:d"}) {
+		t.Errorf("%v", got)
+	}
+	delete(s.cloud.IAM.Roles, "nodes")
+	if got := s.observed(enabled, plan.Records{}).SystemPolicies; len(got) > 0 {
+		t.Errorf("the role is gone, but it has %v", got)
+	}
+}
+
+// Somebody deleted what a group was made from: the pass goes on, and does not take the tag from security groups that it cannot
+// see any more.
+func TestObserveALostLaunchTemplate(t *testing.T) {
+	for _, left := range []string{"lt-1/4", "lt-2/3"} { // the version, or the template
+		s := begin(t)
+		s.cloud.EKS.Groups["system"].LaunchTemplate = &ekstypes.LaunchTemplateSpecification{Id: new("lt-1"), Version: new("3")}
+		s.cloud.EC2.TemplateGroups[left] = []string{"sg-node"}
+		s.cloud.EC2.Tags["sg-node"] = map[string]string{ownership.TagDiscovery: "demo"}
+		s.cloud.EC2.Tags["sg-other"] = map[string]string{ownership.TagDiscovery: "other"}
+		got := s.observed(enabled, plan.Records{})
+		if g := got.NodeGroups[1]; g.LostTemplate != "lt-1 version 3" || got.NodeGroups[0].LostTemplate != "" {
+			t.Errorf("%s is left: lost %q", left, g.LostTemplate)
+		}
+		var ids []string
+		for _, g := range got.SecurityGroups {
+			ids = append(ids, g.ID)
+		}
+		if want := []string{"sg-cluster", "sg-node"}; !slices.Equal(ids, want) {
+			t.Errorf("%s is left: security groups %v, want %v", left, ids, want)
+		}
+	}
+}
+
+// A launch template is deleted while Karpenter is on: passes go on, turning off too.
+func TestALostLaunchTemplateHoldsNothingUp(t *testing.T) {
+	s := begin(t, "karpenter_auth_mode=true", "karpenter_enabled=true")
+	s.cloud.EKS.Groups["system"].LaunchTemplate = &ekstypes.LaunchTemplateSpecification{Id: new("lt-1"), Version: new("3")}
+	s.cloud.EC2.TemplateGroups["lt-1/3"] = []string{"sg-node"}
+	if got := s.pass(false); got.Outcome != Planned {
+		t.Fatal(got)
+	}
+	delete(s.cloud.EC2.TemplateGroups, "lt-1/3")
+	s.write("karpenter_enabled=false")
+	if got := s.pass(false); got.Outcome != Planned {
+		t.Errorf("off: %v", got)
+	}
+}
+
+// Groups that go, or never came to be, say nothing of the rack's network; EKS's complaints are kept.
+func TestObserveStatesOfGroups(t *testing.T) {
+	s := begin(t)
+	s.cloud.EKS.Groups["build"].Status, s.cloud.EKS.Groups["build"].Subnets = ekstypes.NodegroupStatusCreateFailed, []string{"subnet-c"}
+	s.cloud.EC2.Tags["subnet-c"] = map[string]string{}
+	s.cloud.EKS.Groups["build"].LaunchTemplate = &ekstypes.LaunchTemplateSpecification{Id: new("lt-9"), Version: new("1")}
+	system := s.cloud.EKS.Groups["system"]
+	system.Status = ekstypes.NodegroupStatusDegraded
+	system.Health = &ekstypes.NodegroupHealth{Issues: []ekstypes.Issue{{Code: ekstypes.NodegroupIssueCodeAccessDenied, Message: new("no")}}}
+	got := s.observed(enabled, plan.Records{})
+	if g := got.NodeGroups[1]; g.Status != "DEGRADED" || g.Health.String() != "AccessDenied: no" {
+		t.Errorf("%+v", g)
+	}
+	if len(got.Subnets) != 2 || got.NodeGroups[0].Status != "CREATE_FAILED" || got.NodeGroups[0].LostTemplate != "" {
+		t.Errorf("subnets %v, %+v", got.Subnets, got.NodeGroups[0])
+	}
+}
+
+// The agent runs while EKS updates its add-on, and where some of its pods are ill.
+func TestThePodIdentityAgentIsInstalled(t *testing.T) {
+	for status, want := range map[ekstypes.AddonStatus]bool{
+		ekstypes.AddonStatusActive: true, ekstypes.AddonStatusUpdating: true, ekstypes.AddonStatusDegraded: true, ekstypes.AddonStatusUpdateFailed: true,
+		ekstypes.AddonStatusCreating: false, ekstypes.AddonStatusCreateFailed: false, ekstypes.AddonStatusDeleting: false, ekstypes.AddonStatusDeleteFailed: false,
+	} {
+		s := begin(t)
+		s.cloud.EKS.Addons["eks-pod-identity-agent"] = status
+		if got := s.observed(enabled, plan.Records{}).PodIdentity; got != want {
+			t.Errorf("%s: %v, want %v", status, got, want)
+		}
+	}
+}
+
+// What was chosen is kept, whatever becomes of the add-on meanwhile.
+func TestCredentialsStayAsChosen(t *testing.T) {
+	s := begin(t, "karpenter_auth_mode=true", "karpenter_enabled=true")
+	if got := s.pass(false); got.Outcome != Planned || s.records().Credentials != "podidentity" {
+		t.Fatal(got, s.records().Credentials)
+	}
+	for _, status := range []ekstypes.AddonStatus{ekstypes.AddonStatusDegraded, ekstypes.AddonStatusDeleting} {
+		s.cloud.EKS.Addons["eks-pod-identity-agent"] = status
+		s.write("karpenter_cpu_limit=" + map[ekstypes.AddonStatus]string{ekstypes.AddonStatusDegraded: "50", ekstypes.AddonStatusDeleting: "60"}[status])
+		if got := s.pass(false); got.Outcome != Planned || stepNames(got.Steps) != "nodepools" || s.records().Credentials != "podidentity" {
+			t.Errorf("%s: %v, credentials %s", status, got, s.records().Credentials)
+		}
+	}
+}
+
+func TestObserveAnOIDCProviderWithoutSTS(t *testing.T) {
+	const provider = "arn:aws:iam::" + awsfake.Account + ":oidc-provider/oidc.example/id/ABC"
+	for _, c := range []struct {
+		clients []string
+		want    bool
+	}{{nil, true}, {[]string{"other"}, true}, {[]string{"other", "sts.amazonaws.com"}, false}} {
+		s := begin(t)
+		delete(s.cloud.EKS.Addons, "eks-pod-identity-agent")
+		s.cloud.IAM.Providers[provider] = c.clients
+		if got := s.observed(enabled, plan.Records{}); !got.OIDCProvider || got.OIDCWithoutSTS != c.want {
+			t.Errorf("%v: provider %v, without STS %v", c.clients, got.OIDCProvider, got.OIDCWithoutSTS)
+		}
+	}
+}
+
+// crowd answers a read only when the others that do not depend on it have been sent too.
+type crowd struct {
+	awaited sync.WaitGroup
+}
+
+func (c *crowd) meet(ctx context.Context) error {
+	c.awaited.Done()
+	all := make(chan struct{})
+	go func() { c.awaited.Wait(); close(all) }()
+	select {
+	case <-all:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+type crowdedEC2 struct {
+	*awsfake.EC2
+	crowd *crowd
+}
+
+func (c crowdedEC2) DescribeSubnets(ctx context.Context, in *ec2.DescribeSubnetsInput, options ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error) {
+	if err := c.crowd.meet(ctx); err != nil {
+		return nil, err
+	}
+	return c.EC2.DescribeSubnets(ctx, in, options...)
+}
+
+func (c crowdedEC2) DescribeSecurityGroups(ctx context.Context, in *ec2.DescribeSecurityGroupsInput, options ...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error) {
+	if err := c.crowd.meet(ctx); err != nil {
+		return nil, err
+	}
+	return c.EC2.DescribeSecurityGroups(ctx, in, options...)
+}
+
+type crowdedEKS struct {
+	*awsfake.EKS
+	crowd *crowd
+}
+
+func (c crowdedEKS) DescribeNodegroup(ctx context.Context, in *eks.DescribeNodegroupInput, options ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error) {
+	if err := c.crowd.meet(ctx); err != nil {
+		return nil, err
+	}
+	return c.EKS.DescribeNodegroup(ctx, in, options...)
+}
+
+// A write waits for these reads: both node groups are read at once, and then both kinds of networks.
+func TestObserveReadsSideBySide(t *testing.T) {
+	s := begin(t)
+	groups, networks := &crowd{}, &crowd{}
+	groups.awaited.Add(2)
+	networks.awaited.Add(2)
+	s.validate.eks, s.validate.ec2 = crowdedEKS{s.cloud.EKS, groups}, crowdedEC2{s.cloud.EC2, networks}
+	ctx, end := context.WithTimeout(t.Context(), 20*time.Second)
+	defer end()
+	facts, err := s.validate.observe(ctx, enabled, plan.Records{WasOn: true, Credentials: "podidentity"})
+	if err != nil || len(facts.NodeGroups) != 2 || len(facts.Subnets) == 0 || len(facts.SecurityGroups) == 0 {
+		t.Errorf("%v: %+v", err, facts)
+	}
+}

@@ -1,0 +1,100 @@
+package validate
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/store"
+)
+
+// Whoever may put events on the bus may name racks that there are not: nothing is made for them, and what the state machine has made
+// goes.
+func TestNothingIsMadeForARackThatThereIsNot(t *testing.T) {
+	for _, full := range []bool{false, true} {
+		s := begin(t)
+		s.newLease("demo", full)
+		s.wants(s.answer("demo"), Unknown, false, "")
+		s.wrote(leaseItem)
+	}
+
+	t.Log("not for a name either that makes no name of a cluster")
+	s := begin(t)
+	long := strings.Repeat("a", 200)
+	s.newLease(long, false)
+	s.wants(s.answer(long), Unknown, false, "")
+	s.wrote("DynamoDB.UpdateItem rack#" + long + " lease")
+
+	t.Log("nor by a dry run")
+	s = begin(t)
+	if _, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me", DryRun: true}); err != nil {
+		t.Fatal(err)
+	}
+	s.wrote()
+}
+
+// A change request makes no rack: it is refused, and what is kept of it goes in minutes.
+func TestAChangeRequestMakesNoRack(t *testing.T) {
+	s := begin(t)
+	s.newLease("demo", false)
+	s.request("good", `{"rack":"demo","set":{"karpenter_cpu_limit":"7"}}`)
+	s.request("bad", `{"rack":"demo","set":{"karpenter_cpu_limit":"x"}}`)
+	s.wants(s.answer("demo"), Unknown, false, "")
+	if want := []string{"bad: rack", "good: rack"}; !slices.Equal(s.refused, want) {
+		t.Errorf("refused %v, want %v", s.refused, want)
+	}
+	soon := s.cloud.Now().Add(10 * time.Minute).Unix()
+	for _, id := range []string{"good", "bad"} {
+		item := s.cloud.Table.Items["rack#demo change#"+id]
+		if ttl, err := strconv.ParseInt(awsfake.Text(item, "ttl"), 10, 64); err != nil || ttl > soon || awsfake.Text(item, "state") != "refused" || item["payload"] != nil {
+			t.Errorf("left of %s: %v", id, slices.Sorted(maps.Keys(item)))
+		}
+	}
+	if changes, err := s.store.Changes(t.Context(), "demo"); err != nil || len(changes) > 0 {
+		t.Errorf("open: %v, %v", changes, err)
+	}
+}
+
+// A rack that was there once counts on, so that its records of the last weeks are never taken for those of one that comes back.
+func TestTheLeaseOfARackThatWasThereStays(t *testing.T) {
+	s := begin(t)
+	s.requests = 7 // of which six are served
+	s.wants(s.pass(false), Unchanged, false, "")
+}
+
+// Of a rack that anything is known of, a change request is validated as ever.
+func TestAChangeRequestOfARackWithoutParameters(t *testing.T) {
+	s := begin(t, auth)
+	s.pass(false)
+	s.reported(store.Reconciled)
+	s.write("karpenter_auth_mode")
+	s.request("good", `{"rack":"demo","set":{"karpenter_auth_mode":"true"}}`)
+	if got := s.pass(false); got.Outcome != Planned || len(s.refused) > 0 {
+		t.Errorf("%+v, refused %v", got, s.refused)
+	}
+}
+
+// newLease is a rack's first: no round of it has ended.
+func (s *scene) newLease(name string, full bool) {
+	s.lease("me", full)
+	item := s.cloud.Table.Items["rack#demo lease"]
+	delete(s.cloud.Table.Items, "rack#demo lease")
+	delete(item, "served")
+	item["pk"] = &types.AttributeValueMemberS{Value: "rack#" + name}
+	s.cloud.Table.Items["rack#"+name+" lease"] = item
+	s.cloud.Forget()
+}
+
+// answer is what validate makes of a rack.
+func (s *scene) answer(name string) Answer {
+	s.Helper()
+	answer, err := s.validate.Run(s.Context(), Event{Rack: name, Execution: "me"})
+	s.must(err)
+	return answer
+}

@@ -1,0 +1,52 @@
+package validate
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/store"
+)
+
+// upgraded is a rack whose plan and fingerprints are those of a version with format 1.
+func upgraded(t *testing.T) *scene {
+	stored, err := os.ReadFile("../../plan/testdata/format1/enable-irsa.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := audited(t)
+	s.cloud.Table.Items["rack#demo plan"]["plan"] = &types.AttributeValueMemberS{Value: string(stored)}
+	for step := range s.records().Applied {
+		s.must(s.store.NoteApplied(t.Context(), "demo", plan.Step{Name: step, Fingerprint: "of format 1"}, nil))
+	}
+	return s
+}
+
+// After an upgrade each step is due once, because its fingerprint has changed: an audit finds that, and the pass after
+// that has nothing to do.
+func TestAnUpgradeMakesEachStepDueOnce(t *testing.T) {
+	s := upgraded(t)
+	due, err := s.validate.Look(t.Context(), "demo", 0)
+	s.must(err)
+	if len(due) != len(strings.Fields(enable)) || due["queue"] != "it has not been done for this plan" {
+		t.Errorf("an audit finds %v", due)
+	}
+	s.wants(s.pass(true), Planned, true, enable)
+	s.reported(store.Reconciled)
+	s.wants(s.pass(true), Unchanged, false, "")
+}
+
+// A full pass of a rejected rack repairs towards the plan that the former version has stored, and does so once: then
+// only what an audit finds is due.
+func TestRepairsWithAPlanOfFormat1(t *testing.T) {
+	s := upgraded(t)
+	s.write("karpenter_cpu_limit=many")
+	s.wants(s.pass(true), Rejected, true, enable)
+	s.reported(store.Rejected)
+	s.wants(s.pass(true), Rejected, false, "")
+	s.wrong = map[string]string{"queue": "it would write"}
+	s.wants(s.pass(true), Rejected, true, "queue")
+}

@@ -1,0 +1,352 @@
+package validate
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/store"
+)
+
+const auth, on, off = "karpenter_auth_mode=true", "karpenter_enabled=true", "karpenter_enabled=false"
+
+func TestFromNothingToKarpenterAndBack(t *testing.T) {
+	s := begin(t, "karpenter_cpu_limit=50")
+	t.Log("a rack that asks for nothing is left alone, and says nothing")
+	s.wants(s.pass(true), Unchanged, false, "")
+	s.wrote(leaseItem, listItem) // the schedule visits it from now on
+	s.wants(s.pass(true), Unchanged, false, "")
+	s.wrote(leaseItem)
+
+	t.Log("access")
+	s.write(auth)
+	s.wants(s.pass(false), Planned, true, prepare)
+	if r := s.records(); r.Goal != plan.GoalAccess || r.WasOn || r.Credentials != "" || r.Params["karpenter_auth_mode"] != "true" {
+		t.Errorf("%+v", r)
+	}
+
+	t.Log("Karpenter: what is applied already is not done again")
+	s.write(on)
+	turnOn := "access/conflicts " + strings.TrimPrefix(enable, prepare+" ")
+	s.wants(s.pass(false), Planned, true, turnOn)
+	if r := s.records(); r.Goal != plan.GoalKarpenter || !r.WasOn || r.Credentials != "podidentity" {
+		t.Errorf("%+v", r)
+	}
+	if len(s.begun) != 2 || stepNames(s.begun[1]) != turnOn {
+		t.Errorf("begun: %v", s.begun)
+	}
+
+	t.Log("one limit, one step")
+	s.write("karpenter_cpu_limit=200")
+	s.wants(s.pass(false), Planned, true, "nodepools")
+
+	t.Log("a full pass looks at everything")
+	s.wants(s.pass(true), Planned, true, enable)
+
+	t.Log("deleting is no command")
+	s.write("karpenter_enabled", "karpenter_auth_mode")
+	s.wants(s.pass(false), Unchanged, true, "")
+	s.write(auth)
+
+	t.Log("off")
+	s.write(off)
+	s.wants(s.pass(false), Planned, true, "nodegroups/fit autoscaler nodegroups/capacity controller/serve nodepools controller/release queue infrastructure nodegroups/placement")
+	if r := s.records(); r.Goal != plan.GoalAccess || !r.WasOn || r.Credentials != "podidentity" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// P9: a pass that finds nothing to do starts one Lambda, and writes nothing but its own record.
+func TestUnchangedWritesNothing(t *testing.T) {
+	s := begin(t, auth, on)
+	s.pass(false)
+	s.reported(store.Reconciled)
+	s.wants(s.pass(false), Unchanged, false, "")
+	s.wrote(leaseItem)
+	if len(s.begun) != 1 || !slices.Equal(s.quiet, []store.State{store.Reconciled}) {
+		t.Errorf("%d passes were announced, quiet ones left the rack %v", len(s.begun), s.quiet)
+	}
+}
+
+// After a failure the status says Failed; the first pass that finds all well must put that right, in every rack.
+func TestAllWellIsToldAfterAFailure(t *testing.T) {
+	for what, written := range map[string][]string{"with Karpenter": {auth, on}, "that asks for nothing": {"node_disk=30"}} {
+		s := begin(t, written...)
+		s.pass(false)
+		s.must(s.store.SaveStatus(t.Context(), store.Status{Rack: "demo", State: store.Failed}, string(store.Failed), store.Told{}))
+		if got := s.pass(false); got.Outcome != Unchanged || !got.Report {
+			t.Errorf("a rack %s: %+v", what, got)
+		}
+	}
+}
+
+// P3: rejected input changes nothing. Its own record is written once, until it says something else.
+func TestRejected(t *testing.T) {
+	s := begin(t, auth, on)
+	s.pass(false)
+	s.reported(store.Reconciled)
+	before := s.records()
+
+	s.write("karpenter_cpu_limit=many")
+	s.wants(s.pass(false), Rejected, true, "")
+	s.wrote(leaseItem, "DynamoDB.PutItem rack#demo run#000000000002")
+	run, err := s.store.Run(t.Context(), "demo", 0, 2)
+	if err != nil || run.Outcome != "Rejected" || len(run.Problems) != 1 || run.Problems[0].Parameter != "karpenter_cpu_limit" {
+		t.Errorf("%+v, %v", run, err)
+	}
+	s.reported(store.Rejected)
+	s.wants(s.pass(false), Rejected, false, "")
+	s.wrote(leaseItem)
+	if !slices.Equal(s.quiet, []store.State{store.Rejected}) {
+		t.Errorf("the pass that found the same again left the rack %v", s.quiet)
+	}
+
+	t.Log("another problem is another finding")
+	s.write("karpenter_memory_limit_gb=many")
+	s.wants(s.pass(false), Rejected, true, "")
+	if after := s.records(); fmt.Sprint(after) != fmt.Sprint(before) {
+		t.Errorf("records %+v, before %+v", after, before)
+	}
+
+	t.Log("put right, all is as it was")
+	s.reported(store.Rejected)
+	s.write("karpenter_cpu_limit", "karpenter_memory_limit_gb")
+	s.wants(s.pass(false), Unchanged, true, "")
+}
+
+// What only AWS can tell is a rejection of the same kind, and every problem is told.
+func TestRejectedByThePlan(t *testing.T) {
+	s := begin(t, auth, on)
+	s.cloud.EC2.Tags["subnet-a"]["karpenter.sh/discovery"] = "other"
+	s.cloud.EKS.Groups["system"].CapacityType = "SPOT"
+	s.wants(s.pass(false), Rejected, true, "")
+	run, err := s.store.Run(t.Context(), "demo", 0, 1)
+	if err != nil || len(run.Problems) != 2 {
+		t.Errorf("%+v, %v", run.Problems, err)
+	}
+	if claimant, _ := s.store.ClusterLock(t.Context(), awsfake.ClusterARN); claimant != "" {
+		t.Errorf("a rejected rack has claimed the cluster")
+	}
+}
+
+// The last good plan stays in force, and full passes go on repairing towards it.
+func TestAFullPassRepairsARejectedRack(t *testing.T) {
+	s := begin(t, auth, on)
+	s.wants(s.pass(true), Planned, true, enable)
+	s.write("karpenter_cpu_limit=many")
+	s.wants(s.pass(true), Rejected, true, enable)
+	p, err := s.store.Plan(t.Context(), "demo")
+	if err != nil || p.Generation != 1 {
+		t.Errorf("plan of generation %d, %v", p.Generation, err)
+	}
+	t.Log("one that never had a plan has none to repair")
+	s = begin(t, auth, on, "karpenter_cpu_limit=many")
+	s.wants(s.pass(true), Rejected, true, "")
+}
+
+func TestPaused(t *testing.T) {
+	s := begin(t, auth, on, "paused=true")
+	answer := s.pass(true)
+	s.wants(answer, Paused, true, enable) // what a pass would do; the state machine does none of it
+	s.wrote(leaseItem, listItem, "DynamoDB.PutItem rack#demo run#000000000001")
+	s.reported(store.Paused)
+	s.wants(s.pass(false), Paused, false, enable)
+	s.wrote(leaseItem)
+	if r := s.records(); r.Goal != "" || len(s.begun) > 0 {
+		t.Errorf("records %+v, begun %v", r, s.begun)
+	}
+	t.Log("another write changes what a pass would do, and the status says so")
+	s.write("karpenter_enabled=false")
+	s.wants(s.pass(false), Paused, true, prepare)
+	s.reported(store.Paused)
+	s.wants(s.pass(true), Paused, false, prepare)
+	s.write(on)
+	s.write("paused=false")
+	s.wants(s.pass(false), Planned, true, enable)
+	t.Log("a rejected rack that is paused is not repaired either")
+	s.write("paused=true", "karpenter_cpu_limit=many")
+	s.wants(s.pass(true), Rejected, true, "")
+}
+
+// A dry run takes no lease and leaves nothing behind, also while another pass has the rack.
+func TestDryRun(t *testing.T) {
+	for _, c := range []struct {
+		written  []string
+		steps    string
+		problems int
+	}{
+		{[]string{auth, on}, enable, 0},
+		{[]string{auth}, prepare, 0},
+		{nil, "", 0},
+		{[]string{auth, on, "karpenter_cpu_limit=many"}, "", 1},
+		{[]string{auth, on, "cluster_name=none"}, "", 1},
+		{[]string{auth, on, "paused=true"}, enable, 0},
+	} {
+		s := begin(t, c.written...)
+		s.lease("another pass", false)
+		answer, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me", DryRun: true, Request: "r-1"})
+		s.must(err)
+		s.wants(answer, DryRun, false, "")
+		s.wants(Answer{Outcome: DryRun, Steps: s.dry}, DryRun, false, c.steps)
+		if len(s.answered.Problems) != c.problems || s.answered.Request != "r-1" {
+			t.Errorf("%v: %+v", c.written, s.answered)
+		}
+		s.wrote()
+	}
+}
+
+func TestADryRunOfAFullPass(t *testing.T) {
+	s := begin(t, auth, on)
+	s.pass(false)
+	for full, steps := range map[bool]string{false: "", true: enable} {
+		_, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me", DryRun: true, Full: full})
+		s.must(err)
+		s.wants(Answer{Outcome: DryRun, Steps: s.dry}, DryRun, false, steps)
+		if len(s.differs) > 0 {
+			t.Errorf("full %v: the plan is that in force, and differs in %v", full, s.differs)
+		}
+	}
+}
+
+// A dry run names what differs from the plan in force, also where a full pass takes every step.
+func TestADryRunNamesWhatDiffers(t *testing.T) {
+	s := begin(t, auth, on)
+	differs := func(want string) {
+		t.Helper()
+		for _, full := range []bool{false, true} {
+			_, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me", DryRun: true, Full: full})
+			s.must(err)
+			if got := strings.Join(s.differs, " "); got != want {
+				t.Errorf("full %v: %q, want %q", full, got, want)
+			}
+		}
+	}
+	differs(strings.Replace(strings.Join(strings.Fields(enable), " "), " controller/plugin", "", 1)) // the rack asks for no device plugin
+	s.pass(false)
+	s.write("karpenter_cpu_limit=7", "high_availability=false")
+	differs("controller/release nodepools")
+	s.write("karpenter_cpu_limit=many")
+	differs("")
+}
+
+func TestWithoutTheLeaseNothingIsRead(t *testing.T) {
+	s := begin(t, auth, on)
+	s.lease("another pass", false)
+	_, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me"})
+	if !errors.Is(err, store.ErrLeaseLost) || len(s.cloud.Made()) != 1 {
+		t.Errorf("%v, calls %v", err, s.cloud.Made())
+	}
+}
+
+// A write after the request was noted belongs to another round: the lease is read before the tree.
+func TestTheRequestIsNotedBeforeTheTreeIsRead(t *testing.T) {
+	s := begin(t, auth)
+	s.pass(false)
+	calls := s.cloud.Made()
+	if calls[0] != leaseItem || !strings.HasPrefix(calls[1], "SSM.GetParametersByPath") {
+		t.Errorf("calls %v", calls[:2])
+	}
+}
+
+func TestAClusterBelongsToOneRack(t *testing.T) {
+	s := begin(t, auth, on)
+	if owner, err := s.store.LockCluster(t.Context(), awsfake.ClusterARN, "other"); owner != "other" || err != nil {
+		t.Fatal(owner, err)
+	}
+	s.wants(s.pass(false), Rejected, true, "")
+	run, err := s.store.Run(t.Context(), "demo", 0, 1)
+	if err != nil || len(run.Problems) != 1 || run.Problems[0].Parameter != "cluster_name" || !strings.Contains(run.Problems[0].Message, `"other"`) {
+		t.Errorf("%+v, %v", run.Problems, err)
+	}
+	if p, err := s.store.Plan(t.Context(), "demo"); p != nil || err != nil {
+		t.Errorf("a plan was saved: %v, %v", p, err)
+	}
+}
+
+// What a step warned of is told for as long as the plan has the step.
+func TestWarningsGoWithTheirStep(t *testing.T) {
+	s := begin(t, auth, on)
+	warned := func(name string, steps []plan.Step) {
+		i := slices.IndexFunc(steps, func(step plan.Step) bool { return step.Name == name })
+		s.must(s.store.NoteApplied(t.Context(), "demo", steps[i], []params.Problem{{Parameter: "karpenter_enabled", Message: "w"}}))
+	}
+	warned("autoscaler", s.pass(false).Steps)
+	s.write("karpenter_cpu_limit=200")
+	s.wants(s.pass(false), Planned, true, "nodepools")
+	if w := s.records().Warnings; len(w) != 1 || len(w["autoscaler"]) != 1 {
+		t.Errorf("after a pass without the step: %v", w)
+	}
+	s.write(off)
+	warned("nodegroups/capacity", s.pass(false).Steps)
+	s.write(on)
+	s.pass(false)
+	if w := s.records().Warnings; len(w) != 0 {
+		t.Errorf("with a plan that has no step room: %v", w)
+	}
+}
+
+// Turning off takes rounds; a bad pool parameter holds up none of them.
+func TestTurningOffIsNeverHeldUp(t *testing.T) {
+	s := begin(t, auth, on)
+	s.pass(false)
+	s.write(off, "karpenter_cpu_limit=many")
+	if got := s.validated(false); got.Outcome != Planned {
+		t.Fatalf("the first round: %+v", got)
+	}
+	if got := s.validated(false); got.Outcome != Planned {
+		t.Errorf("the second round, after the first has died: %+v", got)
+	}
+}
+
+func TestCredentialsAreChosenOnce(t *testing.T) {
+	s := begin(t, auth, on)
+	s.pass(false)
+	s.cloud.EKS.Addons = nil
+	s.wants(s.pass(false), Unchanged, true, "")
+	if r := s.records(); r.Credentials != "podidentity" {
+		t.Errorf("%+v", r)
+	}
+	s = begin(t, auth, on)
+	s.cloud.EKS.Addons["eks-pod-identity-agent"] = "CREATING"
+	s.cloud.IAM.Providers["arn:aws:iam::123456789012:oidc-provider/oidc.example/id/ABC"] = []string{"sts.amazonaws.com"}
+	s.pass(false)
+	s.cloud.EKS.Addons["eks-pod-identity-agent"] = "ACTIVE"
+	s.wants(s.pass(false), Unchanged, true, "")
+	if r := s.records(); r.Credentials != "irsa" {
+		t.Errorf("%+v", r)
+	}
+	t.Log("and goes on needing what it needs")
+	clear(s.cloud.IAM.Providers)
+	s.wants(s.pass(false), Rejected, true, "")
+}
+
+func TestSecretsAndUnknownNames(t *testing.T) {
+	s := begin(t, auth, "karpenter_cpu_limt=5", "node_disk=secret")
+	s.cloud.SSM.Secure[folder+"node_disk"] = true
+	s.wants(s.pass(false), Rejected, true, "")
+	run, err := s.store.Run(t.Context(), "demo", 0, 1)
+	if err != nil || len(run.Problems) != 2 || run.Problems[0].Parameter != "karpenter_cpu_limt" || run.Problems[1].Parameter != "node_disk" {
+		t.Errorf("%+v, %v", run.Problems, err)
+	}
+}
+
+// Somebody has been at the queue: the pass that sees it has its step, and only its step, to do.
+func TestTheQueueIsLookedAtOnEveryPass(t *testing.T) {
+	s := begin(t, auth, on)
+	s.pass(false)
+	s.wrong = map[string]string{"queue": "it is gone"}
+	s.wants(s.pass(false), Planned, true, "queue")
+	s.wrong = nil
+	s.wants(s.pass(false), Unchanged, true, "")
+	s.wrong = map[string]string{"queue": "it is gone"}
+	s.write(off)
+	if got := stepNames(s.pass(false).Steps); strings.Count(got, "queue") != 1 {
+		t.Errorf("turning off: %s", got)
+	}
+	s.wants(s.pass(false), Unchanged, true, "")
+}

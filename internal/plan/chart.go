@@ -1,0 +1,121 @@
+package plan
+
+import "github.com/sawhorse-io/sawhorse/internal/ownership"
+
+// Controller describes the two Helm releases and the NVIDIA device plugin.
+type Controller struct {
+	// CRDs is the release of Karpenter's CRDs. It is never removed again.
+	CRDs Release `json:"crds"`
+	// Release is the release of Karpenter's controller. It is complete also if it must be removed, because a removal
+	// needs a working controller until the last node is gone.
+	Release Release `json:"release"`
+	// DevicePlugin is the DaemonSet of the NVIDIA device plugin. It is nil if it must be removed.
+	DevicePlugin Object `json:"devicePlugin,omitempty"`
+}
+
+// Release describes a Helm release. The step renders its objects from the chart, which it embeds.
+type Release struct {
+	// Present means that the release is installed.
+	Present bool   `json:"present"`
+	Name    string `json:"name"`
+	// Version is the version of the chart and of Karpenter.
+	Version string `json:"version"`
+	// Chart is the digest of the chart's files.
+	Chart string `json:"chart"`
+	// Values are the chart values that Sawhorse sets. All others are the chart's defaults.
+	Values map[string]any `json:"values"`
+	// Replicas is the value "replicas" if the system nodes span as many zones. Otherwise it is 1. The step sets it,
+	// because only the cluster knows the zones of its nodes.
+	Replicas int `json:"replicas,omitempty"`
+}
+
+// charts is what the section Controller is rendered from.
+type charts struct {
+	CRDs             bool   `json:"crds"`
+	Present          bool   `json:"present"`
+	Version          string `json:"version"`
+	HighAvailability bool   `json:"highAvailability"`
+	// Queue is the queue's name, not its ARN.
+	Queue string `json:"queue"`
+	// ImageRepository replaces the chart's image repository, unless it is empty.
+	ImageRepository string `json:"imageRepository"`
+	// IsolatedVPC tells Karpenter that the VPC has no route to the internet.
+	IsolatedVPC  bool `json:"isolatedVPC"`
+	DevicePlugin bool `json:"devicePlugin"`
+	// RoleARN is the annotation of the service account for IRSA. It is empty with Pod Identity.
+	RoleARN string `json:"roleARN"`
+}
+
+// controller plans the two Helm releases and the device plugin.
+func (b *builder) controller() {
+	in := charts{
+		CRDs:             true,
+		Present:          b.config.Enabled,
+		Version:          b.karpenter.version,
+		HighAvailability: b.config.HighAvailability,
+		Queue:            b.plan.Queue.Name,
+		ImageRepository:  b.config.ImageRepository,
+		IsolatedVPC:      b.config.IsolatedVPC,
+		DevicePlugin:     b.config.Enabled && b.config.NVIDIADevicePlugin,
+	}
+	if !b.plan.Infrastructure.PodIdentity {
+		in.RoleARN = b.plan.Infrastructure.Controller.ARN
+	}
+	b.plan.Controller = b.karpenter.controller(b.plan.Rack, b.plan.Cluster.Name, in)
+	if b.config.NVIDIADevicePlugin && !b.config.Enabled {
+		b.warn("nvidia_device_plugin_enable", "nvidia_device_plugin_enable is true, but does nothing until karpenter_enabled is true; "+
+			"if Karpenter stays off, write false")
+	}
+}
+
+// controller renders the section.
+func (k karpenter) controller(rack, cluster string, in charts) Controller {
+	made := Controller{
+		CRDs: Release{
+			Present: in.CRDs, Name: ownership.ReleaseCRD, Version: in.Version, Chart: k.charts[ownership.ReleaseCRD],
+			// The CRDs, and with them every NodePool, are kept when the release is uninstalled. The chart itself sets no
+			// such policy.
+			Values: map[string]any{"additionalAnnotations": map[string]any{"helm.sh/resource-policy": "keep"}},
+		},
+		Release: Release{
+			Present: in.Present, Name: ownership.ReleaseController, Version: in.Version, Chart: k.charts[ownership.ReleaseController],
+			Values: k.controllerValues(rack, cluster, in), Replicas: 1,
+		},
+	}
+	if in.HighAvailability {
+		made.Release.Replicas = 2
+	}
+	if in.DevicePlugin {
+		made.DevicePlugin = devicePlugin(rack)
+	}
+	return made
+}
+
+// controllerValues returns the values of the controller's chart, except replicas.
+func (k karpenter) controllerValues(rack, cluster string, in charts) map[string]any {
+	account := map[string]any{"name": ownership.ServiceAccount}
+	if in.RoleARN != "" {
+		account["annotations"] = map[string]any{"eks.amazonaws.com/role-arn": in.RoleARN}
+	}
+	// The digest in the repository's chart belongs to the previous version and would take precedence over the tag. The
+	// image in a mirror has the same digest.
+	image := map[string]any{"tag": in.Version, "digest": k.image}
+	if in.ImageRepository != "" {
+		image["repository"] = in.ImageRepository
+	}
+	settings := map[string]any{"clusterName": cluster, "interruptionQueue": in.Queue}
+	if in.IsolatedVPC {
+		settings["isolatedVPC"] = true
+	}
+	return map[string]any{
+		"additionalLabels": map[string]any{ownership.TagRack: rack},
+		"serviceAccount":   account,
+		"nodeSelector":     map[string]any{ownership.LabelSystemNode: "true"},
+		"podAnnotations":   map[string]any{"karpenter.sh/do-not-disrupt": "true"},
+		"settings":         settings,
+		"controller": map[string]any{
+			"image":     image,
+			"resources": map[string]any{"requests": map[string]any{"cpu": "200m", "memory": "256Mi"}},
+		},
+	}
+}

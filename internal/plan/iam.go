@@ -1,0 +1,273 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+)
+
+// nodePolicies are the AWS managed policies of every node role.
+var nodePolicies = []string{
+	"AmazonEC2ContainerRegistryPullOnly",
+	"AmazonEKSWorkerNodePolicy",
+	"AmazonEKS_CNI_Policy",
+	"AmazonSSMManagedInstanceCore",
+}
+
+// Infrastructure describes Karpenter's identity: two roles, the controller's credentials and the nodes' access entry.
+type Infrastructure struct {
+	// Present is false if all of it must be removed. The roles then have only their names and ARNs.
+	Present bool `json:"present"`
+	// Controller is the role of Karpenter's controller, Nodes that of the nodes it launches.
+	Controller Role `json:"controller"`
+	Nodes      Role `json:"nodes"`
+	// PodIdentity selects EKS Pod Identity for the controller's credentials. Otherwise the controller uses IRSA with
+	// the cluster's OIDC provider.
+	PodIdentity bool `json:"podIdentity,omitempty"`
+	// Tags are set on everything that is created. They include the ownership tags.
+	Tags map[string]string `json:"tags"`
+}
+
+// Role describes an IAM role. Its permissions boundary is not in it: that is a policy of the deployment, and a plan may
+// be older than the deployment. The step uses the present one.
+type Role struct {
+	Name        string `json:"name"`
+	ARN         string `json:"arn"`
+	Description string `json:"description,omitempty"`
+	// Trust is the trust policy.
+	Trust Document `json:"trust,omitempty"`
+	// Policies are the inline policies by name. The role has no others.
+	Policies map[string]Document `json:"policies,omitempty"`
+	// Attached are the ARNs of the attached managed policies. The role has no others.
+	Attached []string `json:"attached,omitempty"`
+}
+
+// Document is a decoded JSON document, such as an IAM policy.
+type Document map[string]any
+
+// JSON returns the document as AWS gets it: without white space, with sorted keys.
+func (d Document) JSON() string { return string(encode(d)) }
+
+// identity is what the section Infrastructure is rendered from.
+type identity struct {
+	Present        bool   `json:"present"`
+	ControllerRole string `json:"controllerRole"`
+	NodeRole       string `json:"nodeRole"`
+	PodIdentity    bool   `json:"podIdentity"`
+	// NodePolicies are the ARNs of the policies attached to the node role.
+	NodePolicies []string `json:"nodePolicies"`
+	// SharedNetworks has the ARNs of the chosen subnets and security groups that another account owns. The controller's
+	// policy allows them by ARN, and those of its own account by tag.
+	SharedNetworks []string          `json:"sharedNetworks"`
+	Tags           map[string]string `json:"tags"`
+}
+
+// infrastructure plans Karpenter's identity.
+func (b *builder) infrastructure() {
+	in := identity{
+		Present:        b.config.Enabled,
+		ControllerRole: ownership.ControllerRole(b.config.Rack),
+		NodeRole:       ownership.NodeRole(b.config.Rack),
+		PodIdentity:    b.podIdentity(),
+		SharedNetworks: b.sharedNetworks(),
+		Tags:           b.marks(),
+	}
+	for _, name := range nodePolicies {
+		in.NodePolicies = append(in.NodePolicies, fmt.Sprintf("arn:%s:iam::aws:policy/%s", b.plan.Cluster.Partition, name))
+	}
+	in.NodePolicies = append(in.NodePolicies, b.config.NodePolicyARNs...)
+	slices.Sort(in.NodePolicies)
+	in.NodePolicies = slices.Compact(in.NodePolicies)
+	b.plan.Infrastructure = b.karpenter.infrastructure(b.plan.Cluster, in, b.plan.Queue.ARN)
+	if !b.config.Enabled {
+		return
+	}
+	b.lackingPolicies()
+	for _, foreign := range b.facts.Unmanaged {
+		b.problem("rack", "%s exists and was not made by Sawhorse for this rack and cluster; "+
+			"names in IAM are shared by all regions of an account, so a rack of the same name in another region collides too; "+
+			"delete it, or use another rack name", foreign)
+	}
+	if !b.plan.Infrastructure.PodIdentity && !b.facts.OIDCProvider && !b.facts.Offline {
+		b.problem("karpenter_enabled",
+			"cluster %s has neither the add-on eks-pod-identity-agent nor an IAM OIDC provider, so Karpenter could get no credentials; "+
+				"run `aws eks create-addon --cluster-name %s --addon-name eks-pod-identity-agent`, or create the provider for %s",
+			b.config.ClusterName, b.config.ClusterName, b.plan.Cluster.OIDCIssuer)
+	}
+	if !b.plan.Infrastructure.PodIdentity && b.facts.OIDCProvider && b.facts.OIDCWithoutSTS {
+		b.problem("karpenter_enabled",
+			"the IAM OIDC provider of cluster %s lacks the client id %s, so STS would give Karpenter no credentials; "+
+				"run `aws iam add-client-id-to-open-id-connect-provider --client-id %s --open-id-connect-provider-arn %s`",
+			b.config.ClusterName, ownership.OIDCClient, ownership.OIDCClient, OIDCProviderARN(b.plan.Cluster))
+	}
+}
+
+// sharedNetworks returns the ARNs of the chosen subnets and security groups that other accounts own. They are listed
+// because an account does not see the tags of another account's resources, and whether policy conditions see those tags
+// is not documented.
+func (b *builder) sharedNetworks() (arns []string) {
+	for _, kind := range []struct {
+		name   string
+		found  []Tagged
+		chosen []string
+	}{
+		{"subnet", b.facts.Subnets, b.plan.Network.Subnets},
+		{"security-group", b.facts.SecurityGroups, b.plan.Network.SecurityGroups},
+	} {
+		for _, t := range kind.found {
+			if t.Owner != "" && t.Owner != b.plan.Cluster.Account && slices.Contains(kind.chosen, t.ID) {
+				arns = append(arns,
+					fmt.Sprintf("arn:%s:ec2:%s:%s:%s/%s", b.plan.Cluster.Partition, b.plan.Cluster.Region, t.Owner, kind.name, t.ID))
+			}
+		}
+	}
+	slices.Sort(arns)
+	return arns
+}
+
+// OIDCProviderARN returns the ARN of the IAM OIDC provider for a cluster's service account tokens.
+func OIDCProviderARN(c Cluster) string {
+	return fmt.Sprintf("arn:%s:iam::%s:oidc-provider/%s", c.Partition, c.Account, strings.TrimPrefix(c.OIDCIssuer, "https://"))
+}
+
+// Installed reports whether an EKS add-on with this status is running. It runs while it is UPDATING or DEGRADED, and
+// after a failed update.
+func Installed(status string) bool {
+	return slices.Contains([]string{"ACTIVE", "UPDATING", "DEGRADED", "UPDATE_FAILED"}, status)
+}
+
+// lackingPolicies adds a warning for policies that system nodes have and Karpenter's nodes lack, because pods that move
+// there may need them.
+func (b *builder) lackingPolicies() {
+	var lacking []string
+	for _, policy := range b.facts.SystemPolicies {
+		// AWS recommends AmazonEC2ContainerRegistryPullOnly instead, which Karpenter's nodes have.
+		if !slices.Contains(b.plan.Infrastructure.Nodes.Attached, policy) &&
+			!strings.HasSuffix(policy, ":policy/AmazonEC2ContainerRegistryReadOnly") {
+			lacking = append(lacking, policy)
+		}
+	}
+	if len(lacking) > 0 {
+		b.warn("node_policy_arns", "the role of the system node groups has policies that role %s of Karpenter's nodes lacks: %s; "+
+			"pods that rely on them fail on Karpenter's nodes; add them to node_policy_arns, or give those pods a role of their own",
+			b.plan.Infrastructure.Nodes.Name, strings.Join(lacking, ","))
+	}
+}
+
+// podIdentity chooses how the controller gets its credentials. A choice that was made before is kept.
+func (b *builder) podIdentity() bool {
+	switch b.facts.Records.Credentials {
+	case "podidentity":
+		return true
+	case "irsa":
+		return false
+	}
+	return b.facts.PodIdentity || b.facts.Offline && !b.facts.OIDCProvider
+}
+
+// infrastructure renders the roles and their policies for a cluster. queue is the ARN of the interruption queue.
+func (k karpenter) infrastructure(c Cluster, in identity, queue string) Infrastructure {
+	made := Infrastructure{
+		Present: in.Present, PodIdentity: in.PodIdentity, Tags: in.Tags,
+		Controller: Role{Name: in.ControllerRole, ARN: roleARN(c, in.ControllerRole)},
+		Nodes:      Role{Name: in.NodeRole, ARN: roleARN(c, in.NodeRole)},
+	}
+	if !in.Present {
+		return made
+	}
+	made.Controller.Description = "Karpenter's controller in EKS cluster " + c.Name
+	made.Controller.Trust = controllerTrust(c, in.PodIdentity)
+	made.Controller.Policies = k.controllerPolicies(strings.NewReplacer(
+		"${Partition}", c.Partition, "${Region}", c.Region, "${Account}", c.Account, "${ClusterName}", c.Name,
+		"${NodeRoleARN}", made.Nodes.ARN, "${QueueARN}", queue,
+	))
+	if len(in.SharedNetworks) > 0 {
+		made.Controller.Policies["shared-networks"] = policy(Document{
+			"Sid": "AllowSharedNetworkAccessActions", "Effect": "Allow",
+			"Resource": in.SharedNetworks, "Action": []string{"ec2:RunInstances", "ec2:CreateFleet"},
+		})
+	}
+	made.Nodes.Description = "Nodes that Karpenter launches for EKS cluster " + c.Name
+	made.Nodes.Trust = nodeTrust(c)
+	made.Nodes.Attached = in.NodePolicies
+	return made
+}
+
+func roleARN(c Cluster, name string) string {
+	return fmt.Sprintf("arn:%s:iam::%s:role%s%s", c.Partition, c.Account, ownership.IAMPath, name)
+}
+
+// controllerPolicies returns the version's policies with the values of a cluster.
+func (k karpenter) controllerPolicies(values *strings.Replacer) map[string]Document {
+	all := map[string]Document{}
+	for name, template := range k.policies {
+		all[name] = filled(map[string]any(template), values).(map[string]any)
+	}
+	return all
+}
+
+// filled returns a copy of a decoded document with the values put into its strings, keys included.
+func filled(value any, values *strings.Replacer) any {
+	switch typed := value.(type) {
+	case string:
+		return values.Replace(typed)
+	case []any:
+		list := make([]any, len(typed))
+		for i, each := range typed {
+			list[i] = filled(each, values)
+		}
+		return list
+	case map[string]any:
+		fields := map[string]any{}
+		for key, each := range typed {
+			fields[values.Replace(key)] = filled(each, values)
+		}
+		return fields
+	default:
+		return value
+	}
+}
+
+// controllerTrust allows one service account of this cluster to assume the role: through EKS Pod Identity, which passes
+// the cluster, the namespace and the service account as session tags, or through IRSA.
+func controllerTrust(c Cluster, podIdentity bool) Document {
+	if podIdentity {
+		return trust(Document{"Service": "pods.eks.amazonaws.com"}, []string{"sts:AssumeRole", "sts:TagSession"}, Document{
+			"StringEquals": Document{
+				"aws:RequestTag/eks-cluster-arn":            c.ARN,
+				"aws:RequestTag/kubernetes-namespace":       ownership.Namespace,
+				"aws:RequestTag/kubernetes-service-account": ownership.ServiceAccount,
+			},
+		})
+	}
+	issuer := strings.TrimPrefix(c.OIDCIssuer, "https://")
+	return trust(Document{"Federated": OIDCProviderARN(c)}, []string{"sts:AssumeRoleWithWebIdentity"}, Document{
+		"StringEquals": Document{
+			issuer + ":aud": ownership.OIDCClient,
+			issuer + ":sub": "system:serviceaccount:" + ownership.Namespace + ":" + ownership.ServiceAccount,
+		},
+	})
+}
+
+func nodeTrust(c Cluster) Document {
+	service := "ec2.amazonaws.com"
+	if c.Partition == "aws-cn" {
+		service = "ec2.amazonaws.com.cn"
+	}
+	return trust(Document{"Service": service}, []string{"sts:AssumeRole"}, nil)
+}
+
+func trust(principal Document, actions []string, condition Document) Document {
+	statement := Document{"Effect": "Allow", "Principal": principal, "Action": actions}
+	if condition != nil {
+		statement["Condition"] = condition
+	}
+	return policy(statement)
+}
+
+// policy returns a policy document.
+func policy(statements ...Document) Document {
+	return Document{"Version": "2012-10-17", "Statement": statements}
+}

@@ -1,0 +1,159 @@
+package nodes
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	ec2 "github.com/aws/karpenter-provider-aws/pkg/apis/v1"
+
+	"github.com/sawhorse-io/sawhorse/internal/params"
+)
+
+// amis checks what the CRD accepts in amiSelectorTerms and Karpenter or EC2 finds no AMI for: the EC2NodeClass would
+// never be Ready.
+func (d *draft) amis() []params.Problem {
+	terms, _ := d.spec()["amiSelectorTerms"].([]any)
+	var problems []params.Problem
+	for i, entry := range terms {
+		term, _ := entry.(map[string]any)
+		at := func(field string) origin {
+			return d.blame([]string{"spec", "amiSelectorTerms", strconv.Itoa(i), field})
+		}
+		if alias, is := term["alias"].(string); is {
+			problems = append(problems, wrongAlias(at("alias"), alias)...)
+		}
+		if owner, is := term["owner"].(string); is && !account.MatchString(owner) && !slices.Contains(owners, owner) {
+			problems = append(problems, at("owner").problem("is %s, which is no owner of AMIs to EC2; allowed are an account of 12 digits, %s; "+
+				"write one of these",
+				shown(owner), strings.Join(owners, ", ")))
+		}
+		if name, is := term["ssmParameter"].(string); is && !public(name) {
+			problems = append(problems, at("ssmParameter").problem("is %s, which Karpenter may not read: its role reads AWS's public "+
+				"parameters (/aws/service/…) only; "+
+				"write the AMI's id, or its name and owner", shown(name)))
+		}
+	}
+	return problems
+}
+
+var (
+	imageID = regexp.MustCompile(`^ami-([0-9a-f]{8}|[0-9a-f]{17})$`)
+	account = regexp.MustCompile(`^[0-9]{12}$`)
+	// owners are the owners of AMIs that EC2's DescribeImages knows, beside accounts.
+	owners = []string{"self", "amazon", "aws-marketplace"}
+)
+
+// public reports whether a parameter, by name or ARN, is one of AWS's own.
+func public(name string) bool {
+	return strings.HasPrefix(name, "/aws/service/") || strings.HasPrefix(name, "arn:") && strings.Contains(name, "::parameter/aws/service/")
+}
+
+// Versions of AMIs as AWS names them: EKS' optimized AMIs of Amazon Linux have the date of their release, Bottlerocket's
+// have a version of three numbers, with or without v and the commit.
+var (
+	dated    = regexp.MustCompile(`^v20[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])$`)
+	released = regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+(-[0-9a-f]{8})?$`)
+	notDigit = regexp.MustCompile(`[^0-9]`)
+)
+
+// aliasFamilies are the families of aliases for Linux.
+var aliasFamilies = []string{familyAL2, familyAL2023, familyBottlerocket}
+
+// wrongAlias refuses an alias that Karpenter finds no AMI for. Its functions EC2NodeClass.Alias and Hash end the process
+// on one that is not family@version; the CRD accepts a second @.
+func wrongAlias(from origin, alias string) []params.Problem {
+	family, version, found := strings.Cut(alias, "@")
+	known := slices.Contains(aliasFamilies, family)
+	switch {
+	case strings.HasPrefix(strings.ToLower(family), "windows"):
+		return nil // refused as a whole
+	case !known || !found || strings.Contains(version, "@"):
+		instead := familyAL2023
+		if near := params.Nearest(family, aliasFamilies); near != "" {
+			instead = near
+		}
+		return []params.Problem{from.problem("is %s, which is no family@version that Karpenter can read; families are %s; write, for "+
+			"example, %s@latest",
+			shown(alias), strings.Join(aliasFamilies, ", "), instead)}
+	case version == ec2.AliasVersionLatest:
+	case family == familyBottlerocket && !released.MatchString(version):
+		return []params.Problem{from.problem("is %s, and Bottlerocket has no such version; allowed are latest and a release like v1.40.0; "+
+			"write, for example, bottlerocket@latest", shown(alias))}
+	case family != familyBottlerocket && !dated.MatchString(version):
+		instead := ec2.AliasVersionLatest
+		if digits := "v" + notDigit.ReplaceAllString(version, ""); dated.MatchString(digits) {
+			instead = digits
+		}
+		return []params.Problem{from.problem("is %s, and EKS has no AMI of such a version; allowed are latest and v with the date of a "+
+			"release (vYYYYMMDD); "+
+			"write, for example, %s@%s", shown(alias), family, instead)}
+	}
+	return nil
+}
+
+// withoutAL2 is the minor version of Kubernetes from which EKS has no AMIs of Amazon Linux 2, and Karpenter refuses the
+// alias (DescribeImageQueries in its pkg/providers/amifamily).
+const withoutAL2 = 33
+
+// absent refuses AMIs that the cluster's version of Kubernetes does not have. It needs the version, and so is apart from
+// the checks that depend on the manifest alone.
+func (c Compiled) absent(d *draft) []params.Problem {
+	var major, minor int
+	if _, err := fmt.Sscanf(c.version, "%d.%d", &major, &minor); err != nil || d.kind != "EC2NodeClass" || major != 1 || minor < withoutAL2 {
+		return nil
+	}
+	terms, _ := d.spec()["amiSelectorTerms"].([]any)
+	var problems []params.Problem
+	for i, entry := range terms {
+		term, _ := entry.(map[string]any)
+		if alias, _ := term["alias"].(string); strings.HasPrefix(alias, "al2@") {
+			from := d.blame([]string{"spec", "amiSelectorTerms", strconv.Itoa(i), "alias"})
+			problems = append(problems, from.problem("is %s, and EKS has no AMI of Amazon Linux 2 for Kubernetes 1.%d and later, which the "+
+				"cluster runs (%s): "+
+				"Karpenter would launch no node; write al2023@latest or bottlerocket@latest", shown(alias), withoutAL2, c.version))
+		}
+	}
+	return problems
+}
+
+// tooOld is the instance family whose processors do not run Amazon Linux 2023: the first Graviton. AL2023 needs ARMv8.2
+// with the cryptography extension, and the kernel panics without.
+const tooOld = "a1"
+
+// tooOld refuses the family a1 in a pool of AL2023 nodes: they never join the cluster.
+func (d *draft) tooOld() []params.Problem {
+	if d.kind != "NodePool" || aliasFamily(d.class.spec()) != familyAL2023 {
+		return nil
+	}
+	requirements := d.requirements()
+	if slices.ContainsFunc(requirements, func(r requirement) bool { return r.key == keyArch && !r.meets("arm64") }) {
+		return nil // they are never chosen
+	}
+	var problems []params.Problem
+	for _, r := range requirements {
+		for _, value := range r.values {
+			family, _, _ := strings.Cut(value, ".")
+			if r.operator == "In" && family == tooOld && (r.key == keyFamily || r.key == keyType) {
+				problems = append(problems, r.from.problem("has %s, whose first Graviton processors do not boot Amazon Linux 2023: such a node "+
+					"never joins the cluster; "+
+					"take it out, and write, for example, t4g or m7g", value))
+			}
+		}
+	}
+	return problems
+}
+
+// images adds warnings about ids that are not those of AMIs. EC2 decides which exist.
+func (a *advice) images(d *draft) {
+	terms, _ := d.spec()["amiSelectorTerms"].([]any)
+	for i, entry := range terms {
+		term, _ := entry.(map[string]any)
+		if id, is := term["id"].(string); is && !imageID.MatchString(id) {
+			a.warn(d.blame([]string{"spec", "amiSelectorTerms", strconv.Itoa(i), "id"}), "%s is not the ID of an AMI, so Karpenter may find none: "+
+				"EC2's IDs are ami- and 17 (or 8) hexadecimal digits; write, for example, ami-0123456789abcdef0, or name and owner", shown(id))
+		}
+	}
+}

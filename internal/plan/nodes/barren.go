@@ -1,0 +1,190 @@
+package nodes
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+
+	karpenter "sigs.k8s.io/karpenter/pkg/apis/v1"
+	"sigs.k8s.io/karpenter/pkg/scheduling"
+
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+)
+
+// kinds are the keys whose values are known from the instance types, in words.
+var kinds = map[string]string{
+	keyFamily: "family", keySize: "size", keyCategory: "category", keyGeneration: "generation", keyType: "type",
+}
+
+// types adds warnings about the instance types that a pool may use. AWS adds types, so that what Karpenter's tables do
+// not have is no problem.
+func (a *advice) types(d *draft) {
+	requirements := d.requirements()
+	if slices.ContainsFunc(requirements, func(r requirement) bool { return r.scheduling() == nil }) {
+		return // refused
+	}
+	var chosen *origin // the origin of the restriction, families first
+	unknown := false
+	for _, r := range requirements {
+		kind := kinds[r.key]
+		if kind == "" {
+			continue
+		}
+		if chosen == nil || r.key == keyFamily {
+			chosen = &r.from
+		}
+		if r.operator != "In" && r.operator != "NotIn" {
+			continue
+		}
+		for _, value := range r.values {
+			if known := knownTo()[r.key]; !slices.Contains(known, value) {
+				unknown = true
+				a.warn(r.from, "the instance %s %s is none that Karpenter %s knows, so it may launch nothing; %s",
+					kind, value, ownership.KarpenterVersion, params.DidYouMean(value, known, "leave it if EC2 has it, and only Karpenter's list is older"))
+			}
+		}
+	}
+	spot := slices.IndexFunc(requirements, func(r requirement) bool { return r.key == keyCapacity && r.meets("spot") })
+	if unknown || chosen == nil && spot < 0 {
+		return
+	}
+	if chosen == nil {
+		chosen = &requirements[spot].from
+	}
+	switch count, known := choices(requirements); {
+	case count == 0:
+		a.warn(*chosen, "no instance type that Karpenter %s knows meets all requirements of NodePool %s, so it launches nothing; %s",
+			ownership.KarpenterVersion, d.name, others(requirements))
+	case !known:
+	case count < fewForSpot && spot >= 0:
+		a.warn(requirements[spot].from, "spot has only %d instance types to choose from, and is often interrupted or not to be had; allow "+
+			"%d or more by further families or sizes", count, fewForSpot)
+	}
+}
+
+// knownTo maps the keys of kinds to the values that the known instance types have, sorted.
+var knownTo = sync.OnceValue(func() map[string][]string {
+	all := map[string][]string{}
+	for key := range kinds {
+		for _, tells := range types() {
+			if tells[key] != "" {
+				all[key] = append(all[key], tells[key])
+			}
+		}
+		slices.Sort(all[key])
+		all[key] = slices.Compact(all[key])
+	}
+	return all
+})
+
+// others returns what to write where no known instance type meets the requirements: the architectures, sizes or families
+// that would do if the requirements of that key were left out.
+func others(requirements []requirement) string {
+	for _, try := range []struct{ key, what string }{
+		{keyArch, "architecture"}, {keySize, "sizes"}, {keyFamily, "families"}, {keyGeneration, "generations"}, {keyCategory, "categories"},
+	} {
+		rest := slices.DeleteFunc(slices.Clone(requirements), func(r requirement) bool { return r.key == try.key })
+		var values []string
+		for i, is := range left(rest) {
+			if value := types()[i][try.key]; is && value != "" && !slices.Contains(values, value) {
+				values = append(values, value)
+			}
+		}
+		if len(rest) < len(requirements) && len(values) > 0 {
+			slices.Sort(values)
+			return fmt.Sprintf("by the other requirements the %s may be %s", try.what, some(values))
+		}
+	}
+	return "allow more of them"
+}
+
+// ranges are the least and the most that instance types have of what is counted, in the unit of the label.
+var ranges = map[string]struct {
+	least, most int
+	unit        string
+}{
+	keyCPU:                                  {1, 1920, "vCPUs"},
+	keyMemory:                               {512, 32 << 20, "MiB"},
+	"karpenter.k8s.aws/instance-gpu-memory": {1024, 1 << 20, "MiB"},
+	"karpenter.k8s.aws/instance-gpu-count":  {1, 16, "GPUs"},
+}
+
+// counted adds warnings about requirements on numbers that no instance type has, or that are in another unit.
+func (a *advice) counted(d *draft) {
+	for _, r := range d.demands() {
+		demand, has := r.scheduling(), ranges[r.key]
+		if demand == nil || has.most == 0 || r.operator == "NotIn" || r.operator == "DoesNotExist" {
+			continue
+		}
+		within := scheduling.NewRequirement(r.key, karpenter.NodeSelectorOpGte, strconv.Itoa(has.least)).
+			Intersection(scheduling.NewRequirement(r.key, karpenter.NodeSelectorOpLte, strconv.Itoa(has.most)))
+		small := slices.ContainsFunc(r.values, func(value string) bool {
+			n, err := strconv.Atoi(value)
+			return err == nil && n > 0 && n < has.least && has.unit == "MiB"
+		})
+		switch {
+		case small:
+			a.warn(r.from, "%s is in MiB, and %s is less than any instance type has; write, for example, 16384 for 16 GiB", r.key, r)
+		case !within.HasIntersection(demand):
+			a.warn(r.from, "%s %s leaves no instance type: EC2 has them with %d to %d %s, so NodePool %s launches nothing; write numbers in between",
+				r.key, r, has.least, has.most, has.unit, d.name)
+		}
+	}
+}
+
+// own adds warnings about keys that are labels of the user's own to Karpenter, and so restrict no instance types, and
+// about labels that do restrict them.
+func (a *advice) own(d *draft) {
+	for _, r := range d.demands() {
+		known := karpenter.WellKnownLabels.Has(r.normal())
+		switch {
+		case known && r.label:
+			a.warn(r.from, "the label %s=%s makes Karpenter launch only such nodes in NodePool %s; write it as a requirement of the pool, if "+
+				"that is what you want, and leave the label out, which Karpenter sets by itself",
+				r.key, r.values[0], d.name)
+		case known || r.label:
+		case meant(r.key) != "":
+			a.warn(r.from, "%s is a label of your own to Karpenter, which restricts no instance types by it; write %s, if that is meant",
+				r.key, meant(r.key))
+		case r.operator == "In" && len(r.values) > 1:
+			a.warn(r.from, "%s %s gives a node any one of the values as its label, unless the pod that it is launched for selects one; write "+
+				"one value, or make a pool for each",
+				r.key, r)
+		case r.operator != "In" && r.operator != "DoesNotExist":
+			a.warn(r.from, "%s %s gives a node a random number as its label, unless the pod that it is launched for selects a value; write In "+
+				"and values to have a certain one",
+				r.key, r)
+		}
+	}
+}
+
+var (
+	region = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9]+$`)
+	zoneID = regexp.MustCompile(`^[a-z]{3,6}[0-9]+-az[0-9]+$`)
+)
+
+// placed adds warnings about zones in which the pool has no subnet.
+func (a *advice) placed(d *draft, zones []string) {
+	for _, r := range d.demands() {
+		if r.normal() != keyZone {
+			continue
+		}
+		for _, value := range r.values {
+			switch {
+			case region.MatchString(value):
+				a.warn(r.from, "%s is a region and no zone, so NodePool %s may launch nothing; write its zones, for example %sa", value, d.name, value)
+			case zoneID.MatchString(value):
+				a.warn(r.from, "%s is the id of a zone and not its name, so NodePool %s may launch nothing; write the name, or the key %s",
+					value, d.name, keyZoneID)
+			}
+		}
+		if len(zones) > 0 && !slices.ContainsFunc(zones, r.meets) {
+			a.warn(r.from, "the rack's subnets are in %s, and %s %s leaves none of them, so NodePool %s launches nothing; write one of these, "+
+				"or add subnets to subnet_ids",
+				some(slices.Sorted(slices.Values(zones))), r.key, r, d.name)
+		}
+	}
+}

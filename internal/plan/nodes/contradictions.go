@@ -1,0 +1,160 @@
+package nodes
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	karpenter "sigs.k8s.io/karpenter/pkg/apis/v1"
+	"sigs.k8s.io/karpenter/pkg/scheduling"
+
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+)
+
+// knownValues are the only values that nodes of a rack have of a label. Karpenter drops unknown capacity types from a
+// list and logs it, and launches nothing for unknown architectures and operating systems.
+var knownValues = map[string][]string{
+	keyCapacity: {karpenter.CapacityTypeOnDemand, karpenter.CapacityTypeReserved, karpenter.CapacityTypeSpot},
+	keyArch:     {karpenter.ArchitectureAmd64, karpenter.ArchitectureArm64},
+	keyOS:       {"linux"},
+	keyTenancy:  {"dedicated", "default"},
+}
+
+// values refuses values of requirements and labels that no node of a rack can have.
+func (d *draft) values() []params.Problem {
+	if d.kind != "NodePool" {
+		return nil
+	}
+	var problems []params.Problem
+	for _, r := range d.demands() {
+		if len(r.values) > 0 && (r.operator == "Exists" || r.operator == "DoesNotExist") {
+			problems = append(problems, r.from.problem("has values with the operator %s, which Karpenter drops in silence; write In or NotIn, "+
+				"or leave the values out", r.operator))
+		}
+		known := knownValues[r.normal()]
+		if known == nil || r.operator != "In" && r.operator != "NotIn" {
+			continue
+		}
+		for i, value := range r.values {
+			if slices.Contains(known, value) {
+				continue
+			}
+			from := r.from
+			if !r.label && from.parameter == overrideParameter {
+				from.path += fmt.Sprintf(".values[%d]", i)
+			}
+			problems = append(problems, from.problem("is %s, which is no value of %s; allowed is %s; %s",
+				shown(value), r.key, strings.Join(known, ", "), params.DidYouMean(value, known, "write "+known[0])))
+		}
+	}
+	return problems
+}
+
+// demands returns the requirements, and the labels of the pool's nodes, each of which is a requirement too to Karpenter
+// (NewNodeClaimTemplate in its pkg/controllers/provisioning/scheduling).
+func (d *draft) demands() []requirement {
+	all := d.requirements()
+	labels := inner(inner(inner(d.spec(), "template"), "metadata"), "labels")
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		if value, is := labels[key].(string); is {
+			from := d.blame([]string{"spec", "template", "metadata", "labels", key})
+			all = append(all, requirement{key: key, operator: "In", values: []string{value}, label: true, from: from})
+		}
+	}
+	return all
+}
+
+// normal returns the requirement's key as Karpenter translates it: beta.kubernetes.io/arch is kubernetes.io/arch.
+func (r requirement) normal() string {
+	if normalized, is := karpenter.NormalizedLabels[r.key]; is {
+		return normalized
+	}
+	return r.key
+}
+
+// scheduling returns the requirement as Karpenter's own type, or nil if Karpenter refuses it.
+func (r requirement) scheduling() *scheduling.Requirement {
+	switch r.operator {
+	case "Gt", "Gte", "Lt", "Lte":
+		if len(r.values) != 1 {
+			return nil
+		}
+		if _, err := strconv.Atoi(r.values[0]); err != nil {
+			return nil
+		}
+	case "In":
+		if len(r.values) == 0 {
+			return nil
+		}
+	case "NotIn", "Exists", "DoesNotExist":
+	default:
+		return nil
+	}
+	return scheduling.NewRequirement(r.key, corev1.NodeSelectorOperator(r.operator), r.values...)
+}
+
+// String describes the requirement.
+func (r requirement) String() string {
+	if len(r.values) == 0 {
+		return r.operator
+	}
+	return r.operator + " " + some(r.values)
+}
+
+// contradictions refuses requirements and labels that no node can meet together. Karpenter intersects all that are about
+// one key: it launches nothing, or, if the key is the user's own, launches nodes without the label, or replaces each
+// node again and again.
+func (d *draft) contradictions() []params.Problem {
+	if d.kind != "NodePool" {
+		return nil
+	}
+	var problems []params.Problem
+	met, first := map[string]*scheduling.Requirement{}, map[string]requirement{}
+	for _, r := range d.demands() {
+		demand := r.scheduling()
+		if demand == nil || r.key == ownership.LabelNodePool { // that one is refused as a requirement
+			continue
+		}
+		key := r.normal()
+		before := met[key]
+		if before == nil {
+			met[key], first[key] = demand, r
+			continue
+		}
+		both := before.Intersection(demand)
+		if both.Operator() == corev1.NodeSelectorOpDoesNotExist && !(optional(before) && optional(demand)) {
+			problems = append(problems, r.from.problem("contradicts %s: nodes must meet both, and %s cannot be %s and %s at the same time; %s",
+				first[key].from.name(), r.key, first[key], r, d.agree(r, first[key])))
+			continue
+		}
+		met[key] = both
+		if !optional(demand) {
+			first[key] = r
+		}
+	}
+	return problems
+}
+
+// agree returns what to do about a requirement that contradicts another.
+func (d *draft) agree(r, other requirement) string {
+	switch {
+	case !r.label || !karpenter.WellKnownLabels.Has(r.normal()):
+		return "make one of the two"
+	case d.name == ownership.WorkloadPool && other.from.parameter == "node_type":
+		return "leave the label out, which Karpenter sets by itself, and write karpenter_arch"
+	default:
+		return "leave the label out, which Karpenter sets by itself, and write what you want in " + other.from.name()
+	}
+}
+
+// name returns the path in the parameter's JSON, or the parameter.
+func (o origin) name() string {
+	if o.path == "" {
+		return o.parameter
+	}
+	return o.path
+}

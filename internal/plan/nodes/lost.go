@@ -1,0 +1,111 @@
+package nodes
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// lost adds warnings about what karpenter_config takes away in silence: requirements that every pool has, because its
+// own list of requirements takes the place of them all.
+func (a *advice) lost(d *draft) {
+	now := d.requirements()
+	from := d.blame([]string{"spec", "template", "spec", "requirements"})
+	for _, was := range d.replaced {
+		if slices.ContainsFunc(now, func(r requirement) bool { return r.normal() == was.key }) {
+			continue
+		}
+		switch was.key {
+		case keyArch:
+			if other := otherArch(now, was); other != "" {
+				a.warn(from, "%s names no %s, so NodePool %s may launch %s nodes too, and not %s ones only; write "+
+					"{\"key\":%q,\"operator\":\"In\",\"values\":[%s]} there too",
+					from.path, keyArch, d.name, other, strings.Join(was.values, ","), keyArch, quotedList(was.values))
+			}
+		case keyCapacity:
+			if !was.meets("spot") {
+				a.warn(from, "%s names no %s, so Karpenter launches spot nodes in NodePool %s where it can; write "+
+					"{\"key\":%q,\"operator\":\"In\",\"values\":[%s]} there too",
+					from.path, keyCapacity, d.name, keyCapacity, quotedList(was.values))
+			}
+		}
+	}
+}
+
+// reservations adds a warning if a pool may use capacity reservations and selects none, or the reverse: Karpenter uses
+// them only where the capacity type reserved is named, and by default it is not.
+func (a *advice) reservations(d *draft) {
+	terms, _ := d.class.spec()["capacityReservationSelectorTerms"].([]any)
+	var named *requirement
+	may := true
+	for _, r := range d.requirements() {
+		if r.key != keyCapacity {
+			continue
+		}
+		may = may && r.meets("reserved")
+		if r.operator == "In" && slices.Contains(r.values, "reserved") {
+			named = &r
+		}
+	}
+	switch {
+	case len(terms) > 0 && !may:
+		a.warn(overridden("ec2NodeClass", "capacityReservationSelectorTerms"), "the capacity reservations are not used, because NodePool %s "+
+			"has not the capacity type reserved; "+
+			"write {\"key\":%q,\"operator\":\"In\",\"values\":[\"reserved\",\"on-demand\"]} among nodePool.template.spec.requirements",
+			d.name, keyCapacity)
+	case len(terms) == 0 && named != nil:
+		only := "launches nothing of it"
+		if len(named.values) == 1 {
+			only = "launches nothing"
+		}
+		a.warn(named.from, "NodePool %s has the capacity type reserved, but no capacity reservation is selected, so it %s; write "+
+			"ec2NodeClass.capacityReservationSelectorTerms", d.name, only)
+	}
+}
+
+// otherArch returns an architecture that instance types meeting the requirements have and the former requirement did not
+// allow, or "".
+func otherArch(requirements []requirement, was requirement) string {
+	for i, is := range left(requirements) {
+		if arch := types()[i][keyArch]; is && !was.meets(arch) {
+			return arch
+		}
+	}
+	return ""
+}
+
+func quotedList(values []string) string {
+	var all []string
+	for _, value := range values {
+		all = append(all, strconv.Quote(value))
+	}
+	return strings.Join(all, ",")
+}
+
+// disks adds warnings about block device mappings of karpenter_config, which take the place of Sawhorse's: an encrypted
+// volume on the device that pods use.
+func (a *advice) disks(d *draft) {
+	from := d.blame([]string{"spec", "blockDeviceMappings"})
+	mappings, _ := d.spec()["blockDeviceMappings"].([]any)
+	if from.parameter != overrideParameter {
+		return
+	}
+	var devices []string
+	for i, entry := range mappings {
+		mapping, _ := entry.(map[string]any)
+		name, _ := mapping["deviceName"].(string)
+		devices = append(devices, name)
+		if ebs := inner(mapping, "ebs"); ebs["encrypted"] == nil {
+			at := d.blame([]string{"spec", "blockDeviceMappings", strconv.Itoa(i), "ebs"})
+			a.warn(at, "%s does not say whether the volume is encrypted, and then it is only if EC2 encrypts all volumes of the account; write "+
+				"\"encrypted\":true", at.path)
+		}
+	}
+	family := aliasFamily(d.spec())
+	used := map[string]string{familyAL2: bootDevice, familyAL2023: bootDevice, familyBottlerocket: "/dev/xvdb"}[family]
+	if used != "" && !slices.Contains(devices, used) {
+		a.warn(from, "%s has no volume for %s, where %s has pods and images: they get what the AMI brings, and the volumes that are there "+
+			"are not used by themselves; write \"deviceName\":%q",
+			from.path, used, display(family), used)
+	}
+}

@@ -1,0 +1,77 @@
+package nodes
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	karpenter "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"github.com/sawhorse-io/sawhorse/internal/params"
+)
+
+// topOf maps each kind to its key in karpenter_config.
+var topOf = map[string]string{"NodePool": "nodePool", "EC2NodeClass": "ec2NodeClass"}
+
+// elsewhere returns the only place in karpenter_config where a field of this name belongs, or "" if there is none, or
+// several.
+func (d *draft) elsewhere(name string) string {
+	if d.fallback.parameter != overrideParameter {
+		return ""
+	}
+	var all []string
+	for kind, top := range topOf {
+		spec, known := crds[kind]().structural.Properties["spec"]
+		if known {
+			all = append(all, placesOf(name, &spec, top)...)
+		}
+	}
+	if len(all) != 1 {
+		return ""
+	}
+	return all[0]
+}
+
+// placesOf returns the paths below a part of a schema that end in a field of this name.
+func placesOf(name string, at *schema.Structural, path string) (all []string) {
+	for field, inner := range at.Properties {
+		if field == name {
+			all = append(all, path+"."+field)
+		}
+		all = append(all, placesOf(name, &inner, path+"."+field)...)
+	}
+	if at.Items != nil {
+		all = append(all, placesOf(name, at.Items, path+"[]")...)
+	}
+	return all
+}
+
+// wellKnown returns the sorted keys by which Karpenter knows instance types.
+func wellKnown() []string {
+	var all []string
+	for key := range karpenter.WellKnownLabels {
+		all = append(all, key)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// meant returns the well-known key that a key of the user's own may be a misspelling of, or "".
+func meant(key string) string {
+	domain, last, found := strings.Cut(key, "/")
+	switch {
+	case !found:
+		last = key
+	case !strings.HasSuffix(domain, "kubernetes.io") && !strings.HasSuffix(domain, "k8s.aws"):
+		return "" // the domain is the user's
+	}
+	for _, known := range wellKnown() {
+		if strings.HasSuffix(known, "/"+last) {
+			return known
+		}
+	}
+	if !found {
+		return ""
+	}
+	return params.Nearest(key, wellKnown())
+}

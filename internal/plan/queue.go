@@ -1,0 +1,106 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+)
+
+// Queue describes the interruption queue and the rule that sends events to it.
+type Queue struct {
+	// Present is false if both must be removed. They then have only their names and tags.
+	Present bool   `json:"present"`
+	Name    string `json:"name"`
+	ARN     string `json:"arn"`
+	// Attributes are the queue's attributes beside its policy, in SQS's names.
+	Attributes map[string]string `json:"attributes,omitempty"`
+	// Policy is the queue's access policy.
+	Policy Document `json:"policy,omitempty"`
+	Rule   Rule     `json:"rule"`
+	// Tags are those of the queue and the rule.
+	Tags map[string]string `json:"tags"`
+}
+
+// Rule describes the EventBridge rule. It has one target, the queue.
+type Rule struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	// Pattern is the event pattern.
+	Pattern Document `json:"pattern,omitempty"`
+	// Target is the ID of the target.
+	Target string `json:"target,omitempty"`
+}
+
+// queueNames is what the section Queue is rendered from.
+type queueNames struct {
+	Present bool              `json:"present"`
+	Name    string            `json:"name"`
+	Rule    string            `json:"rule"`
+	Tags    map[string]string `json:"tags"`
+}
+
+// queue plans the interruption queue and its rule.
+func (b *builder) queue() {
+	rack := b.config.Rack
+	in := queueNames{Present: b.config.Enabled, Name: ownership.Queue(rack), Rule: ownership.Rule(rack), Tags: b.queueTags()}
+	b.plan.Queue = queueOf(rack, b.plan.Cluster, in)
+}
+
+// queueTags returns the ownership tags and the tag by which one alarm finds the queues of all racks.
+func (b *builder) queueTags() map[string]string {
+	tags := b.marks()
+	tags[ownership.TagQueue] = ownership.TagQueueInterruption
+	return tags
+}
+
+// queueOf renders the section. The attributes and the policy are those of Karpenter's CloudFormation template: 300 s
+// retention, SQS-managed encryption, and a policy that allows EventBridge to send and denies plain HTTP. One part is
+// narrower: the template allows the rules of every account, and SQS itself, which sends nothing. Here only the rack's
+// own rule may send, so that nobody else can fake interruptions.
+func queueOf(rack string, c Cluster, in queueNames) Queue {
+	queue := Queue{
+		Present: in.Present, Name: in.Name, Tags: in.Tags, Rule: Rule{Name: in.Rule},
+		ARN: fmt.Sprintf("arn:%s:sqs:%s:%s:%s", c.Partition, c.Region, c.Account, in.Name),
+	}
+	if !in.Present {
+		return queue
+	}
+	queue.Attributes = map[string]string{"MessageRetentionPeriod": "300", "SqsManagedSseEnabled": "true"}
+	rule := fmt.Sprintf("arn:%s:events:%s:%s:rule/%s", c.Partition, c.Region, c.Account, in.Rule)
+	queue.Policy = policy(
+		Document{
+			"Effect":    "Allow",
+			"Principal": Document{"Service": "events.amazonaws.com"},
+			"Action":    "sqs:SendMessage",
+			"Resource":  queue.ARN,
+			"Condition": Document{"ArnEquals": Document{"aws:SourceArn": rule}},
+		},
+		Document{
+			"Sid":       "DenyHTTP",
+			"Effect":    "Deny",
+			"Principal": "*",
+			"Action":    "sqs:*",
+			"Resource":  queue.ARN,
+			"Condition": Document{"Bool": Document{"aws:SecureTransport": "false"}},
+		},
+	)
+	queue.Policy["Id"] = "EC2InterruptionPolicy"
+	queue.Rule.Description = "Interruptions of EC2 instances, for Karpenter of rack " + rack
+	queue.Rule.Pattern, queue.Rule.Target = interruptions(), ownership.RuleTarget
+	return queue
+}
+
+// interruptions returns the pattern of the five kinds of events that Karpenter 1.10 reads from its queue. One rule
+// matches all of them, because an event bus has a quota of 300 rules.
+func interruptions() Document {
+	return Document{
+		"source": []string{"aws.health", "aws.ec2"},
+		"detail-type": []string{
+			"AWS Health Event",
+			"EC2 Spot Instance Interruption Warning",
+			"EC2 Instance Rebalance Recommendation",
+			"EC2 Instance State-change Notification",
+			"EC2 Capacity Reservation Instance Interruption Warning",
+		},
+	}
+}

@@ -1,0 +1,273 @@
+package plan
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// Step is one unit of a pass: a function is called until the step is done.
+type Step struct {
+	// Name is unique in a plan. It is the function's name, followed by the part if the function has several:
+	// "nodegroups/placement".
+	Name string `json:"name"`
+	// Function is the directory under functions/ that implements the step.
+	Function string `json:"function"`
+	// Part is the text after the slash in Name.
+	Part string `json:"part,omitempty"`
+	// Deadline is the longest time in seconds that the step may take, including waits.
+	Deadline int `json:"deadline"`
+	// PrecheckFor names the later step that this one makes safe. This step is due if and only if that one is.
+	PrecheckFor string `json:"precheckFor,omitempty"`
+	// Uninterruptible keeps a write to the rack from ending the step early.
+	Uninterruptible bool `json:"uninterruptible,omitempty"`
+	// Why says what the step does, for people.
+	Why string `json:"why"`
+	// Fingerprint is a hash of the section of the plan that the step applies. It is recorded when the step is done.
+	// ChangeStep has none, because it is not part of a plan.
+	Fingerprint string `json:"fingerprint"`
+}
+
+// ChangeStep runs before all other steps of a pass that has accepted a change request. It writes parameters and does
+// not touch the cluster, so it is not part of a plan. It is uninterruptible because its own writes count as requests of the rack.
+var ChangeStep = Step{
+	Name: "change", Function: "change", Deadline: 300, Uninterruptible: true,
+	Why: "parameters of a change request written to Parameter Store",
+}
+
+// CloseStep is the only step of a pass that forgets a rack, before the rack's records are deleted. It is not part of a
+// plan, because a forgotten rack has no parameters to make one from. It uses the last plan.
+var CloseStep = Step{
+	Name: "access/close", Function: "access", Part: "close", Deadline: 300,
+	Why: "access entries and rights of Sawhorse's own functions removed",
+}
+
+// row defines a step: the section of the plan that it applies, and what it does. A step is due if its section has
+// changed.
+type row struct {
+	name    string
+	section func(*Plan) any
+	// on is what the step does on the way to Karpenter, off on the way back, and gone after the cluster was deleted.
+	on, off, gone work
+}
+
+// work is what a step does in one direction.
+type work struct {
+	// deadline is in seconds, including waits.
+	deadline int
+	why      string
+	// precheckFor names the later step that this one makes safe, if that step is in the order.
+	precheckFor string
+}
+
+// table has all steps of plans.
+var table = []row{
+	{name: "access", section: accessSection,
+		on: work{900, "cluster access mode, access entries and the rights of Sawhorse's own functions", ""}},
+	{name: "access/conflicts", section: accessSection,
+		on: work{300, "names in the cluster that others hold", "infrastructure"}},
+	{name: "network", section: networkSection,
+		on: work{300, "discovery tags on subnets and security groups", ""}},
+	{name: "nodegroups/labels", section: labelsSection,
+		on: work{900, "label of the system node groups", ""}},
+	{name: "nodegroups/copy", section: replacedSection,
+		on: work{2400, "on-demand copies of SPOT system node groups", "nodegroups/retire"}},
+	{name: "nodegroups/retire", section: replacedSection,
+		on: work{5400, "SPOT system node groups drained and deleted", ""}},
+	{name: "nodegroups/keep", section: replacedSection,
+		off: work{300, "SPOT system node groups that have not been replaced yet stay", "nodepools"}},
+	{name: "nodegroups/build", section: buildSection,
+		on:  work{900, "build node groups to zero", ""},
+		off: work{900, "build node groups as they were", ""}},
+	{name: "nodegroups/placement", section: placementSection,
+		on:  work{1800, "system Deployments on system nodes", ""},
+		off: work{1800, "nodeSelectors as they were", ""}},
+	{name: "nodegroups/fit", section: nodePoolsSection,
+		off: work{300, "whether the pods of Karpenter's nodes fit elsewhere", "nodepools"}},
+	{name: "nodegroups/capacity", section: nodePoolsSection,
+		off: work{1200, "room on other nodes for the pods of Karpenter's", "nodepools"}},
+	{name: "infrastructure", section: func(p *Plan) any { return p.Infrastructure },
+		on:   work{600, "roles, credentials of the controller, access entry of the nodes", ""},
+		off:  work{600, "access entry, credentials and roles removed", ""},
+		gone: work{600, "roles removed", ""}},
+	{name: "queue", section: func(p *Plan) any { return p.Queue },
+		on:   work{300, "interruption queue and its rule", ""},
+		off:  work{300, "rule and interruption queue removed", ""},
+		gone: work{300, "rule and interruption queue removed", ""}},
+	{name: "controller/crds", section: func(p *Plan) any { return p.Controller.CRDs },
+		on: work{300, "Karpenter's CRDs", ""}},
+	{name: "controller/release", section: func(p *Plan) any { return p.Controller.Release },
+		on:  work{900, "Karpenter's controller", ""},
+		off: work{600, "Karpenter's controller removed", ""}},
+	{name: "controller/plugin", section: pluginSection,
+		on:  work{300, "NVIDIA device plugin", ""},
+		off: work{300, "NVIDIA device plugin removed", ""}},
+	{name: "controller/serve", section: nodePoolsSection,
+		off: work{900, "Karpenter's controller up while its nodes go", "nodepools"}},
+	{name: "nodepools", section: nodePoolsSection,
+		on:   work{900, "NodePools and EC2NodeClasses", ""},
+		off:  work{5400, "NodePools drained and deleted", ""},
+		gone: work{1800, "instances that Karpenter launched ended", ""}},
+	{name: "autoscaler", section: autoscalerSection,
+		on:  work{600, "hand-over from Cluster Autoscaler", ""},
+		off: work{600, "Cluster Autoscaler as it was", ""}},
+}
+
+// direction selects the work of a step.
+type direction int
+
+const (
+	on direction = iota
+	off
+	gone
+)
+
+// entry is a step in an order.
+type entry struct {
+	name      string
+	direction direction
+	// when leaves the step out where it returns false. Nil means always.
+	when func(*builder) bool
+}
+
+// prepare is the order for karpenter_auth_mode. The checks that need the API server come second, before anything else
+// is changed. They are repeated when Karpenter is turned on. When it is turned off, name conflicts must not block that;
+// the check of the capacity takes their place, so that a refusal leaves everything unchanged.
+var prepare = []entry{
+	{"access", on, nil},
+	{"access/conflicts", on, func(b *builder) bool { return !b.turningOff() }},
+	{"nodegroups/fit", off, (*builder).turningOff},
+	{"network", on, nil},
+	{"nodegroups/labels", on, nil},
+	{"controller/crds", on, nil},
+}
+
+// enable is the order for karpenter_enabled=true, after prepare. Existing capacity is only reduced after nodepools,
+// which waits until Karpenter's pools are Ready. If there is no build pool, build groups are restored before their pool
+// is removed. A SPOT group's copy is created before any step relies on system nodes, and the group is removed last.
+var enable = []entry{
+	{"nodegroups/copy", on, (*builder).replacing},
+	{"infrastructure", on, nil},
+	{"queue", on, nil},
+	{"controller/release", on, nil},
+	{"controller/plugin", on, nil},
+	{"nodegroups/build", off, func(b *builder) bool { return !b.plan.Nodegroups.BuildEmpty }},
+	{"nodepools", on, nil},
+	{"autoscaler", on, nil},
+	{"nodegroups/build", on, func(b *builder) bool { return b.plan.Nodegroups.BuildEmpty }},
+	{"nodegroups/placement", on, nil},
+	{"nodegroups/retire", on, (*builder).replacing},
+}
+
+// disable removes Karpenter, after prepare: it restores other capacity first, then drains the nodes, then removes what
+// served them. The controller, its credentials and its queue are removed after the last NodeClaim and EC2NodeClass. A
+// SPOT group that was being drained gets its nodes back before their capacity is needed; its copy stays.
+var disable = []entry{
+	{"nodegroups/keep", off, (*builder).replacing},
+	{"autoscaler", off, nil},
+	{"nodegroups/build", off, nil},
+	{"nodegroups/capacity", off, nil},
+	{"controller/serve", off, nil},
+	{"nodepools", off, nil},
+	{"controller/plugin", off, nil},
+	{"controller/release", off, nil},
+	{"queue", off, nil},
+	{"infrastructure", off, nil},
+	{"nodegroups/placement", off, nil},
+}
+
+// abandon removes what a deleted cluster has left in AWS. Instances come first, because they outlive the cluster.
+var abandon = []entry{
+	{"nodepools", gone, nil},
+	{"queue", gone, nil},
+	{"infrastructure", gone, nil},
+}
+
+func (b *builder) turningOff() bool { return b.plan.Goal != GoalKarpenter && b.facts.Records.WasOn }
+
+func (b *builder) replacing() bool { return len(b.plan.Nodegroups.Replaced) > 0 }
+
+// order returns the order of the steps that lead to the plan's goal.
+func (b *builder) order() []entry {
+	switch {
+	case b.plan.Cluster.Gone:
+		return abandon
+	case b.plan.Goal == GoalKarpenter:
+		return slices.Concat(prepare, enable)
+	case b.turningOff():
+		return slices.Concat(prepare, disable)
+	default:
+		return prepare
+	}
+}
+
+// steps returns the steps in order, with their fingerprints.
+func (b *builder) steps() []Step {
+	var steps []Step
+	for _, e := range b.order() {
+		if e.when == nil || e.when(b) {
+			steps = append(steps, e.step(&b.plan))
+		}
+	}
+	for i, s := range steps {
+		if !slices.ContainsFunc(steps, func(other Step) bool { return other.Name == s.PrecheckFor }) {
+			steps[i].PrecheckFor = "" // for example access/conflicts, before Karpenter is turned on
+		}
+	}
+	return steps
+}
+
+// step returns the entry as a step of the plan.
+func (e entry) step(p *Plan) Step {
+	r, ok := rowOf(e.name)
+	if !ok {
+		panic("plan: an order has the step " + e.name + ", and the table does not")
+	}
+	w := []work{r.on, r.off, r.gone}[e.direction]
+	s := Step{Name: e.name, Deadline: w.deadline, PrecheckFor: w.precheckFor, Why: w.why, Fingerprint: fingerprint(r.section(p))}
+	s.Function, s.Part, _ = strings.Cut(e.name, "/")
+	return s
+}
+
+// rowOf returns the row of a step.
+func rowOf(name string) (row, bool) {
+	i := slices.IndexFunc(table, func(r row) bool { return r.name == name })
+	if i < 0 {
+		return row{}, false
+	}
+	return table[i], true
+}
+
+// Due returns the steps whose section of the plan differs from what was last applied, or all steps if nothing was
+// applied. A precheck is due with the step that it is for, because its result from an earlier removal is out of date.
+func (p *Plan) Due(applied map[string]string) []Step {
+	differs := map[string]bool{}
+	for _, s := range p.Steps {
+		differs[s.Name] = applied[s.Name] != s.Fingerprint
+	}
+	var due []Step
+	for _, s := range p.Steps {
+		if differs[cmp.Or(s.PrecheckFor, s.Name)] {
+			due = append(due, s)
+		}
+	}
+	return due
+}
+
+// fingerprint returns a hash of a section.
+func fingerprint(section any) string {
+	sum := sha256.Sum256(encode(section))
+	return hex.EncodeToString(sum[:8])
+}
+
+// encode returns a section or a document as JSON.
+func encode(value any) []byte {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic("plan: encode: " + err.Error()) // plain data always marshals
+	}
+	return text
+}

@@ -1,0 +1,242 @@
+package plan
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+)
+
+// positionOf returns the place of a step in an order.
+func positionOf(t *testing.T, order []entry, name string) int {
+	t.Helper()
+	at := slices.IndexFunc(order, func(e entry) bool { return e.name == name })
+	if at < 0 {
+		t.Fatalf("there is no step %s", name)
+	}
+	return at
+}
+
+// inOrder requires each named step to come before those that follow it in the list.
+func inOrder(t *testing.T, promise string, order []entry, names ...string) {
+	t.Helper()
+	for i := 1; i < len(names); i++ {
+		if positionOf(t, order, names[i-1]) > positionOf(t, order, names[i]) {
+			t.Errorf("%s: %s comes before %s", promise, names[i], names[i-1])
+		}
+	}
+}
+
+// of returns the entries that a plan of this kind has.
+func of(order []entry, b *builder) []entry {
+	return slices.DeleteFunc(slices.Clone(order), func(e entry) bool { return e.when != nil && !e.when(b) })
+}
+
+func TestPromisesOfTheOrders(t *testing.T) {
+	pool := &builder{plan: Plan{Nodegroups: Nodegroups{BuildEmpty: true, Replaced: []Replacement{{}}}}}
+	for _, after := range []string{"autoscaler", "nodegroups/build", "nodegroups/placement", "nodegroups/retire"} {
+		inOrder(t, "nothing is taken away before the pools are Ready", of(enable, pool), "nodepools", after)
+	}
+	inOrder(t, "system nodes stay", of(enable, pool), "nodegroups/copy", "controller/release")
+	inOrder(t, "builds have nodes before their pool goes", of(enable, &builder{}), "nodegroups/build", "nodepools", "autoscaler")
+	inOrder(t, "capacity before the nodes go", disable, "nodegroups/keep", "nodegroups/capacity", "nodepools")
+	inOrder(t, "capacity before the nodes go", disable, "autoscaler", "nodegroups/capacity", "nodepools")
+	inOrder(t, "capacity before the nodes go", disable, "nodegroups/build", "nodegroups/capacity", "nodepools")
+	inOrder(t, "a controller that is down is first brought up again", disable, "nodegroups/capacity", "controller/serve", "nodepools")
+	for _, after := range []string{"queue", "infrastructure"} {
+		inOrder(t, "the controller ends after its nodes, before what it needs", disable, "nodepools", "controller/release", after)
+	}
+	inOrder(t, "the controller comes after what it needs", enable, "infrastructure", "queue", "controller/release", "nodepools")
+	inOrder(t, "access first", prepare, "access", "network", "nodegroups/labels", "controller/crds")
+	if prepare[0].name != "access" {
+		t.Error("what only the API server can tell is checked before anything else is changed")
+	}
+}
+
+func TestOrdersAreComplete(t *testing.T) {
+	used := map[string]bool{}
+	for name, order := range map[string][]entry{"prepare": prepare, "enable": enable, "disable": disable, "abandon": abandon} {
+		for _, replaced := range [][]Replacement{nil, {{}}} {
+			for _, empty := range []bool{true, false} {
+				seen := map[string]bool{}
+				for _, e := range of(order, &builder{plan: Plan{Nodegroups: Nodegroups{BuildEmpty: empty, Replaced: replaced}}}) {
+					if seen[e.name] {
+						t.Errorf("%s has %s twice", name, e.name)
+					}
+					seen[e.name] = true
+				}
+			}
+		}
+		for _, e := range order {
+			s := e.step(&Plan{})
+			if used[s.Name] = true; s.Why == "" || s.Deadline < 60 || s.Deadline > 5400 {
+				t.Errorf("%s: %s: deadline %d, why %q", name, s.Name, s.Deadline, s.Why)
+			}
+			if s.PrecheckFor != "" && name != "prepare" && positionOf(t, order, s.Name) > positionOf(t, order, s.PrecheckFor) {
+				t.Errorf("%s: %s is a precheck for %s and comes behind it", name, s.Name, s.PrecheckFor)
+			}
+		}
+	}
+	for _, r := range table {
+		if !used[r.name] {
+			t.Errorf("no order has %s", r.name)
+		}
+	}
+	undone := func(order []entry) (all []string) {
+		for _, e := range order {
+			if e.when == nil && e.step(&Plan{}).PrecheckFor == "" {
+				all = append(all, e.name)
+			}
+		}
+		slices.Sort(all)
+		return all
+	}
+	done := append(undone(enable), "nodegroups/build")
+	if slices.Sort(done); !slices.Equal(done, undone(disable)) {
+		t.Errorf("what enabling does and disabling does not undo: %v, %v", done, undone(disable))
+	}
+}
+
+// When Karpenter is turned on again in a cluster that was prepared long ago, the checks that need the API server come
+// before the first step that changes something. They do not block turning it off.
+func TestVacantComesFirst(t *testing.T) {
+	on := &builder{plan: Plan{Goal: GoalKarpenter, Infrastructure: Infrastructure{Present: true}}}
+	off := &builder{plan: Plan{Goal: GoalAccess}, facts: Facts{Records: Records{WasOn: true}}}
+	on.plan.Steps, off.plan.Steps = on.steps(), off.steps()
+	if off.plan.Steps[0].Name != "access" || off.plan.Steps[1].Name != "nodegroups/fit" {
+		t.Errorf("the capacity is checked before anything is changed: %v", off.plan.Steps)
+	}
+	applied := map[string]string{}
+	for _, s := range on.plan.Steps { // it was on before and is off now
+		applied[s.Name] = s.Fingerprint
+	}
+	for _, s := range off.plan.Steps {
+		if applied[s.Name] = s.Fingerprint; s.Name == "access/conflicts" {
+			t.Error("off looks for names that others hold")
+		}
+	}
+	if due := on.plan.Due(applied); len(due) == 0 || due[0].Name != "access/conflicts" {
+		t.Errorf("due %v", due)
+	}
+}
+
+// Before Karpenter is turned on, access/conflicts is a precheck for nothing: it is due if its own section has changed.
+func TestAGuardOfWhatIsNotInTheOrder(t *testing.T) {
+	b := &builder{plan: Plan{Goal: GoalAccess}}
+	for _, s := range b.steps() {
+		if s.PrecheckFor != "" {
+			t.Errorf("%s is a precheck for %s", s.Name, s.PrecheckFor)
+		}
+	}
+}
+
+// The deadline of a step that drains covers the drain window, Karpenter's grace periods after it and after deleting an
+// EC2NodeClass, and EC2's own time.
+func TestDrainsEndWithinTheirDeadlines(t *testing.T) {
+	for _, e := range []entry{{"nodepools", off, nil}, {"nodegroups/retire", on, nil}} {
+		if s := e.step(&Plan{}); s.Deadline < ownership.MaxDrainSeconds+600 {
+			t.Errorf("%s: %d s, a drain may take %d s", s.Name, s.Deadline, ownership.MaxDrainSeconds)
+		}
+	}
+}
+
+// A step runs again if and only if its section of the plan has changed.
+func TestFingerprints(t *testing.T) {
+	full := func() *Plan {
+		return &Plan{
+			Cluster:        Cluster{Name: "demo", ARN: "arn", OIDCIssuer: "https://a"},
+			Access:         Access{Mode: "API"},
+			Network:        Network{Subnets: []string{"subnet-1"}, SecurityGroups: []string{"sg-1"}},
+			Nodegroups:     Nodegroups{System: []string{"system"}, Build: []string{"build"}, BuildEmpty: true, Pinned: []string{"a/b"}},
+			Infrastructure: Infrastructure{Present: true, Tags: map[string]string{"a": "b"}},
+			Queue:          Queue{Present: true, Name: "q"},
+			Controller: Controller{CRDs: Release{Present: true, Version: "1"}, Release: Release{Present: true, Version: "1", Replicas: 2},
+				DevicePlugin: Object{"kind": "DaemonSet"}},
+			NodePools:  NodePools{Objects: []Object{{"kind": "NodePool"}}},
+			Autoscaler: Autoscaler{State: AutoscalerOff},
+		}
+	}
+	for _, c := range []struct {
+		what   string
+		change func(*Plan)
+		due    string
+	}{
+		{"nothing", func(*Plan) {}, ""},
+		{"a new generation", func(p *Plan) { p.Generation++ }, ""},
+		{"force", func(p *Plan) { p.Force = true }, ""},
+		{"the access mode", func(p *Plan) { p.Access.Mode = "API_AND_CONFIG_MAP" }, "access access/conflicts"},
+		{"another cluster of this name", func(p *Plan) { p.Cluster.OIDCIssuer = "https://b" }, "access access/conflicts"},
+		{"a subnet", func(p *Plan) { p.Network.Subnets = append(p.Network.Subnets, "subnet-2") }, "network"},
+		{"a security group", func(p *Plan) { p.Network.SecurityGroups = nil }, "network"},
+		{"a system group", func(p *Plan) { p.Nodegroups.System = append(p.Nodegroups.System, "new") }, "nodegroups/labels"},
+		{"a build group", func(p *Plan) { p.Nodegroups.Build = nil }, "nodegroups/build"},
+		{"builds kept", func(p *Plan) { p.Nodegroups.BuildEmpty = false }, "nodegroups/build"},
+		{"the pins", func(p *Plan) { p.Nodegroups.Pinned = nil }, "nodegroups/placement"},
+		{"a role", func(p *Plan) { p.Infrastructure.Tags["a"] = "c" }, "infrastructure"},
+		{"the queue", func(p *Plan) { p.Queue.Present = false }, "queue"},
+		{"the version", func(p *Plan) { p.Controller.CRDs.Version, p.Controller.Release.Version = "2", "2" },
+			"controller/crds controller/release"},
+		{"the device plugin", func(p *Plan) { p.Controller.DevicePlugin = nil }, "controller/plugin"},
+		{"the replicas", func(p *Plan) { p.Controller.Release.Replicas = 1 }, "controller/release"},
+		{"a pool", func(p *Plan) { p.NodePools.Objects[0]["spec"] = 1 }, "nodepools"},
+		{"the hand-over", func(p *Plan) { p.Autoscaler.State = AutoscalerBaseline }, "autoscaler"},
+	} {
+		before, after := full(), full()
+		c.change(after)
+		var due []string
+		for _, e := range of(slices.Concat(prepare, enable), &builder{plan: *after}) {
+			if e.step(before).Fingerprint != e.step(after).Fingerprint {
+				due = append(due, e.name)
+			}
+		}
+		if got := strings.Join(due, " "); got != c.due {
+			t.Errorf("%s: due %q, want %q", c.what, got, c.due)
+		}
+	}
+	for _, r := range table {
+		if slices.Contains([]string{"nodegroups/copy", "nodegroups/retire", "nodegroups/keep"}, r.name) {
+			continue
+		}
+		if fingerprint(r.section(full())) == fingerprint(r.section(&Plan{})) {
+			t.Errorf("step %s: its section is empty, so no change would make it due", r.name)
+		}
+	}
+}
+
+func TestDue(t *testing.T) {
+	p := &Plan{Steps: []Step{{Name: "a", Fingerprint: "1"}, {Name: "b", Fingerprint: "2"}}}
+	for _, c := range []struct {
+		applied map[string]string
+		want    []Step
+	}{
+		{nil, p.Steps},
+		{map[string]string{"a": "1", "b": "2"}, nil},
+		{map[string]string{"a": "1", "b": "0"}, p.Steps[1:]},
+		{map[string]string{"a": "1"}, p.Steps[1:]},
+	} {
+		if got := p.Due(c.applied); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%v: %v, want %v", c.applied, got, c.want)
+		}
+	}
+}
+
+// A precheck is due with the step that it is for, whatever was applied before, also when Karpenter is turned off a second
+// time.
+func TestPrechecksAreDueWithTheirStep(t *testing.T) {
+	p := &Plan{Steps: []Step{{Name: "guard", PrecheckFor: "b", Fingerprint: "1"}, {Name: "b", Fingerprint: "2"}, {Name: "c", Fingerprint: "3"}}}
+	for _, c := range []struct {
+		applied map[string]string
+		want    []Step
+	}{
+		{nil, p.Steps},
+		{map[string]string{"guard": "1", "b": "0", "c": "3"}, p.Steps[:2]},
+		{map[string]string{"guard": "0", "b": "2", "c": "0"}, p.Steps[2:]},
+		{map[string]string{"b": "2", "c": "3"}, nil},
+	} {
+		if got := p.Due(c.applied); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%v: %v, want %v", c.applied, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package capacity
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// ask rejects turning Karpenter off if pods would have no capacity left or if the cluster has NodePools that are not
+// ours. It changes nothing, but records that turning off may begin, so that a later call does not reject it halfway.
+func (r *run) ask(ctx context.Context) (outcome.Progress, error) {
+	for _, begun := range []string{outcome.OffKey, outcome.RemovalKey} {
+		if _, ok, err := r.Baselines.Get(ctx, r.plan.Rack, begun); err != nil || ok {
+			return r.progress, err
+		}
+	}
+	if !r.plan.Force {
+		if err := r.refuse(ctx); err != nil {
+			return r.progress, err
+		}
+	}
+	return r.progress, r.Baselines.Keep(ctx, r.plan.Rack, outcome.OffKey, []byte("{}"))
+}
+
+// refuse returns a *outcome.Rejected with everything that prevents turning off; nil if nothing does.
+func (r *run) refuse(ctx context.Context) error {
+	foreign, err := r.client.UnmanagedNodePools(ctx, r.plan.Rack)
+	if err != nil {
+		return err
+	}
+	refused := &outcome.Rejected{}
+	for _, err := range []error{k8s.RefuseUnmanagedNodePools(foreign, false, &r.progress), r.refuseWithoutRoom(ctx, foreign)} {
+		var rejected *outcome.Rejected
+		switch {
+		case errors.As(err, &rejected):
+			refused.Problems = append(refused.Problems, rejected.Problems...)
+		case err != nil:
+			return err
+		}
+	}
+	if len(refused.Problems) > 0 {
+		return refused
+	}
+	return nil
+}
+
+func (r *run) refuseWithoutRoom(ctx context.Context, foreign []string) error {
+	leaving, err := leaving(ctx, r.client, foreign)
+	if err != nil || len(leaving) == 0 {
+		return err
+	}
+	seen, err := look(ctx, r.client, leaving)
+	if err != nil {
+		return err
+	}
+	back, err := r.autoscaler(ctx)
+	if err != nil {
+		return err
+	}
+	lack, err := r.lack(ctx, seen, back)
+	if err != nil || len(lack.left) == 0 {
+		return err
+	}
+	return lack.refuse()
+}
+
+// autoscaler returns the additional pods that Cluster Autoscaler has once it is restored. They need capacity too.
+func (r *run) autoscaler(ctx context.Context) ([]displacedPod, error) {
+	value, ok, err := r.Baselines.Get(ctx, r.plan.Rack, outcome.AutoscalerKey)
+	if err != nil || !ok {
+		return nil, err
+	}
+	var before struct {
+		Deployment string `json:"deployment"`
+		Replicas   int32  `json:"replicas"`
+	}
+	if err := json.Unmarshal(value, &before); err != nil {
+		return nil, fmt.Errorf("rack %s: baseline of the Cluster Autoscaler: decode: %w", r.plan.Rack, err)
+	}
+	all, err := r.client.List(ctx, k8s.Deployment, "", "")
+	if err != nil {
+		return nil, err
+	}
+	found := k8s.Find(all, before.Deployment)
+	if found == nil {
+		return nil, nil
+	}
+	live := &appsv1.Deployment{}
+	if err := decode(found, live); err != nil {
+		return nil, err
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: live.Namespace, Name: live.Name}, Spec: live.Spec.Template.Spec}
+	var pods []displacedPod
+	for n := replicas(live); n < before.Replicas; n++ {
+		pods = append(pods, newDisplacedPod(pod))
+	}
+	return pods, nil
+}
+
+// replicas returns a Deployment's replicas; 1 if it does not set them.
+func replicas(d *appsv1.Deployment) int32 {
+	if d.Spec.Replicas == nil {
+		return 1
+	}
+	return *d.Spec.Replicas
+}
+
+// back sets the size to which an emptied build group will be restored, and counts its nodes as starting.
+func (r *run) back(ctx context.Context, g *group) error {
+	value, ok, err := r.Baselines.Get(ctx, r.plan.Rack, outcome.SizeKey(g.name))
+	if err != nil || !ok {
+		return err
+	}
+	var before plan.Scaling
+	if err := json.Unmarshal(value, &before); err != nil {
+		return fmt.Errorf("node group %s: decode the size that it had: %w", g.name, err)
+	}
+	g.size = r.plan.Nodegroups.Back(before, g.size)
+	g.coming = max(0, g.size.Desired-g.ready)
+	return nil
+}

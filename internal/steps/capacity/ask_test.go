@@ -1,0 +1,101 @@
+package capacity
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+)
+
+// The nodes that groups could add count as capacity, but EKS is not asked for them yet.
+func TestAskingScalesNothing(t *testing.T) {
+	s := begin(t)
+	s.asked()
+	s.karpenter("1500m", "1500m", "1500m", "1500m")
+	s.asked()
+	s.sized("1 2 4")
+	s.pod("one-too-many", "k-0", "1")
+	s.refused("the 5 pods on Karpenter's nodes request cpu 7", "1 pod(s) have no place then: shop/one-too-many")
+}
+
+// Once turning off has begun, it is not rejected halfway. The step waits for what has changed since and names the ways
+// out; force goes on.
+func TestWhatHasBegunIsNotRefused(t *testing.T) {
+	s := begin(t)
+	s.karpenter("1500m")
+	if _, _, err := s.part("fit"); err != nil || s.baselines.Kept[outcome.OffKey] == "" {
+		t.Fatalf("%v, kept %v", err, s.baselines.Kept)
+	}
+	s.karpenter("1500m", "1500m", "1500m", "1500m", "1500m")
+	s.cloud.Forget()
+	if _, _, err := s.part("fit"); err != nil || len(s.cloud.Writes()) > 0 {
+		t.Errorf("%v, writes %v", err, s.cloud.Writes())
+	}
+	s.held("held up by what has come since turning off began (write karpenter_enabled=true to go back)", "1 pod(s) have no place then",
+		"Raise the maximum of node group system to 5")
+	s.pool("theirs", "")
+	s.held("NodePools that Sawhorse did not make: theirs")
+	s.plan.Force = true
+	if _, progress, err := s.call(); err != nil || progress.Wait != 0 {
+		t.Errorf("%+v, %v", progress, err)
+	}
+
+	t.Log("a removal that an earlier version began has no such record, and goes on")
+	s = begin(t)
+	s.karpenter("3")
+	s.refused("shop/web-0")
+	s.baselines.Kept[outcome.RemovalKey] = "{}"
+	if _, _, err := s.part("fit"); err != nil || s.baselines.Kept[outcome.OffKey] != "" {
+		t.Errorf("%v, kept %v", err, s.baselines.Kept)
+	}
+}
+
+// All problems are reported at once. force skips the check.
+func TestAllThatSpeaksAgainstIt(t *testing.T) {
+	s := begin(t)
+	s.karpenter("3")
+	s.pool("theirs", "")
+	s.refused("NodePools that Sawhorse did not make: theirs", "1 pod(s) have no place then: shop/web-0")
+	s.plan.Force = true
+	s.asked()
+}
+
+// The additional pods of a restored Cluster Autoscaler need capacity too. Its running pods are counted on their nodes.
+func TestClusterAutoscalerTakesRoom(t *testing.T) {
+	s := begin(t)
+	s.cloud.EKS.Groups["system"].ScalingConfig = new(size(1, 2, 2))
+	s.karpenter("1500m", "1500m")
+	s.asked()
+	put := func(replicas int) {
+		s.api.Put("/apis/apps/v1/namespaces/kube-system/deployments/scaler", "apps/v1", "Deployment",
+			object{"metadata": object{}, "spec": object{"replicas": replicas, "template": object{"spec": object{
+				"containers": []any{object{"name": "c", "resources": object{"requests": object{"cpu": "600m"}}}}}}}})
+	}
+	put(0)
+	s.baselines.Kept[outcome.AutoscalerKey] = `{"deployment":"kube-system/scaler","replicas":1}`
+	s.refused("the 2 pods on Karpenter's nodes request cpu 3", "have cpu 3.4", "1 pod(s) have no place then: shop/web-")
+	put(1)
+	s.asked()
+	put(0)
+	s.baselines.Kept[outcome.AutoscalerKey] = `{"deployment":"kube-system/other","replicas":1}`
+	s.asked()
+}
+
+// An emptied build group is restored with the nodes that it had, and they count as capacity for the pods that they
+// admit.
+func TestBuildGroupsThatComeBack(t *testing.T) {
+	s := begin(t)
+	s.cloud.EKS.Groups["system"].ScalingConfig = new(size(1, 2, 2))
+	s.karpenter("1500m", "1500m")
+	s.pod("worker", "k-0", "1500m", object{"tolerations": []any{object{"key": "dedicated", "value": "build", "effect": "NoSchedule"}}})
+	s.refused("shop/worker")
+	s.baselines.Kept[outcome.SizeKey("build")] = `{"minSize":1,"maxSize":3,"desiredSize":1}`
+	s.asked()
+	t.Log("the part that makes room waits for them")
+	if changes, progress, err := s.call(); err != nil || changes != "" ||
+		!strings.Contains(progress.Note, "node group build has 0 of 1 nodes Ready") {
+		t.Errorf("%s, %+v, %v", changes, progress, err)
+	}
+	s.plan.Nodegroups.BuildMin = new(0)
+	s.refused("shop/worker")
+}

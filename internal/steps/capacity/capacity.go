@@ -1,0 +1,232 @@
+// Package capacity makes sure that the pods of Karpenter's nodes have capacity elsewhere before these nodes are drained. It
+// has two parts. The first step of turning off checks whether there will be capacity, and rejects if not. A later step
+// scales the system node groups up, within their maximum, and waits for their nodes.
+package capacity
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// EKS lists the EKS calls of the step.
+type EKS interface {
+	DescribeNodegroup(context.Context, *eks.DescribeNodegroupInput, ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error)
+	UpdateNodegroupConfig(context.Context, *eks.UpdateNodegroupConfigInput, ...func(*eks.Options)) (*eks.UpdateNodegroupConfigOutput, error)
+}
+
+const (
+	// poll is how long to wait before the next look at starting nodes. patience is how long to wait if the operator has
+	// to act first.
+	poll, patience = 5 * time.Second, 30 * time.Second
+	// sizesKey names the record of the groups' sizes before they were scaled up. It exists until there is enough
+	// capacity.
+	sizesKey = "room"
+)
+
+// Step checks and provides the capacity.
+type Step struct {
+	EKS       EKS
+	Connect   k8s.Connector
+	Baselines outcome.Baselines
+	Now       func() time.Time
+}
+
+// Run does one part: fit, which only reads, or room.
+func (r *Step) Run(ctx context.Context, p *plan.Plan, part string) (outcome.Progress, error) {
+	client, err := r.Connect(ctx, p.Cluster)
+	if err != nil {
+		return outcome.Progress{}, err
+	}
+	run := &run{Step: r, plan: p, client: client}
+	if part == "fit" {
+		return run.ask(ctx)
+	}
+	return run.make(ctx)
+}
+
+// run is one call of the step.
+type run struct {
+	*Step
+	plan   *plan.Plan
+	client *k8s.Client
+	// onward lets the removal go on without capacity: it was forced, or it has begun and cannot be undone.
+	onward   bool
+	progress outcome.Progress
+}
+
+func (r *run) make(ctx context.Context) (outcome.Progress, error) {
+	foreign, err := r.client.UnmanagedNodePools(ctx, r.plan.Rack)
+	if err != nil {
+		return r.progress, err
+	}
+	leaving, err := leaving(ctx, r.client, foreign)
+	if err != nil {
+		return r.progress, err
+	}
+	if len(leaving)+len(foreign) == 0 {
+		return r.progress, r.settle(ctx)
+	}
+	if r.onward = r.plan.Force; !r.onward {
+		if _, r.onward, err = r.Baselines.Get(ctx, r.plan.Rack, outcome.RemovalKey); err != nil {
+			return r.progress, err
+		}
+	}
+	if err := k8s.RefuseUnmanagedNodePools(foreign, r.onward, &r.progress); err != nil {
+		return r.hold(err)
+	}
+	seen, err := look(ctx, r.client, leaving)
+	if err != nil {
+		return r.progress, err
+	}
+	lack, err := r.lack(ctx, seen, nil)
+	if err != nil {
+		return r.progress, err
+	}
+	if len(lack.waiting) == 0 {
+		return r.progress, r.settle(ctx)
+	}
+	return r.scale(ctx, lack)
+}
+
+// hold waits for what the first step would have rejected. By now Cluster Autoscaler and the build groups are restored,
+// so a rejection would leave the rack half off.
+func (r *run) hold(err error) (outcome.Progress, error) {
+	var rejected *outcome.Rejected
+	if !errors.As(err, &rejected) {
+		return r.progress, err
+	}
+	return r.progress.NotYet(patience, "held up by what has come since turning off began (write karpenter_enabled=true to go back): %s",
+		rejected.Problems[0].Message)
+}
+
+// lack returns which pods do not fit on the existing nodes, and which not even with the groups at their maximum. more
+// are pods that need capacity besides those of Karpenter's nodes; they are assigned first.
+func (r *run) lack(ctx context.Context, seen *survey, more []displacedPod) (*shortage, error) {
+	more = binPack(more, seen.places)
+	lack := &shortage{rack: r.plan.Rack, cluster: r.plan.Cluster.Name, movers: seen.movers, free: seen.free()}
+	waiting := binPack(slices.Concat(more, seen.movers), seen.places)
+	if len(waiting) == 0 {
+		return lack, nil
+	}
+	var err error
+	if lack.groups, err = r.groups(ctx, r.plan.Nodegroups.System, seen); err != nil {
+		return nil, err
+	}
+	if lack.builds, err = r.groups(ctx, r.plan.Nodegroups.Build, seen); err != nil {
+		return nil, err
+	}
+	for _, g := range lack.builds {
+		if err := r.back(ctx, g); err != nil {
+			return nil, err
+		}
+	}
+	// Existing nodes of build groups were counted like any other. Sawhorse does not ask for further ones: a pod that
+	// only they admit, such as a build, waits for Cluster Autoscaler, as it did before Karpenter was on.
+	lack.waiting = slices.DeleteFunc(waiting, func(m displacedPod) bool {
+		return !slices.ContainsFunc(lack.groups, func(g *group) bool { return g.admits(m) }) &&
+			slices.ContainsFunc(lack.builds, func(g *group) bool { return g.size.Max > 0 && g.admits(m) })
+	})
+	var arriving int
+	lack.left = grow(lack.waiting, slices.Concat(lack.groups, lack.builds),
+		func(g *group) int { return g.coming }, func(*group) *int { return &arriving })
+	lack.left = grow(lack.left, lack.groups,
+		func(g *group) int { return g.size.Max - g.size.Desired }, func(g *group) *int { return &g.added })
+	return lack, nil
+}
+
+// scale asks EKS for the further nodes that the pods need, and waits for them.
+func (r *run) scale(ctx context.Context, lack *shortage) (outcome.Progress, error) {
+	if len(lack.left) > 0 && !r.onward {
+		return r.hold(lack.refuse())
+	}
+	if err := r.raise(ctx, lack.groups); err != nil {
+		return r.progress, err
+	}
+	switch {
+	case len(lack.left) > 0:
+		r.progress.Happened("karpenter_enabled",
+			"Karpenter's nodes are drained although %s. Pods without a place stay Pending until there is one: "+
+				"give the system node groups, or others, more nodes, or stop those pods.", lack.figures(true))
+	case r.onward:
+		r.progress.Happened("karpenter_enabled", "Karpenter's nodes are drained although %s. %d pod(s) wait for nodes that are starting; "+
+			"if they stay Pending, give the node groups more nodes, or stop those pods.", lack.figures(false), len(lack.waiting))
+	default:
+		return r.progress.NotYet(poll, "%d pod(s) of Karpenter's nodes wait for further nodes; %s",
+			len(lack.waiting), waiting(slices.Concat(lack.groups, lack.builds)))
+	}
+	return r.progress, r.settle(ctx)
+}
+
+func waiting(groups []*group) string {
+	var all []string
+	for _, g := range groups {
+		if wanted := g.size.Desired + g.added; g.coming+g.added > 0 {
+			all = append(all, fmt.Sprintf("node group %s has %d of %d nodes Ready", g.name, g.ready, wanted))
+		}
+	}
+	return strings.Join(all, ", ") + "; if none comes, EC2 may have no capacity (EKS shows that in the group's health), " +
+		"and Rack Reconcile Requested with \"force\": true goes on without"
+}
+
+// raise asks EKS for the further nodes. It first records the groups' sizes.
+func (r *run) raise(ctx context.Context, groups []*group) error {
+	sizes := map[string]plan.Scaling{}
+	more := false
+	for _, g := range groups {
+		sizes[g.name] = g.size
+		more = more || g.added > 0
+	}
+	if !more {
+		return nil
+	}
+	kept, err := json.Marshal(sizes)
+	if err != nil {
+		return fmt.Errorf("sizes of the node groups: encode: %w", err)
+	}
+	if !r.onward { // otherwise this call is the last one
+		if err := r.Baselines.Keep(ctx, r.plan.Rack, sizesKey, kept); err != nil {
+			return err
+		}
+	}
+	for _, g := range groups {
+		if g.added == 0 {
+			continue
+		}
+		to := g.size.Desired + g.added
+		_, err := r.EKS.UpdateNodegroupConfig(ctx, &eks.UpdateNodegroupConfigInput{
+			ClusterName: &r.plan.Cluster.Name, NodegroupName: &g.name, ScalingConfig: &types.NodegroupScalingConfig{
+				MinSize: new(int32(g.size.Min)), MaxSize: new(int32(g.size.Max)), DesiredSize: new(int32(to))},
+		})
+		if errors.As(err, new(*types.ResourceInUseException)) {
+			continue // another update is under way, and the next call asks again
+		}
+		if err != nil {
+			return fmt.Errorf("node group %s: scale to %d nodes: %w", g.name, to, err)
+		}
+		r.progress.Changed(fmt.Sprintf("scaled from %d to %d nodes to make room for the pods of Karpenter's; "+
+			"it keeps that size, and Cluster Autoscaler takes idle nodes away later", g.size.Desired, to), "node group %s", g.name)
+	}
+	return nil
+}
+
+// settle deletes the record of the sizes, if there is one.
+func (r *run) settle(ctx context.Context) error {
+	kept, ok, err := r.Baselines.Get(ctx, r.plan.Rack, sizesKey)
+	if err != nil || !ok {
+		return err
+	}
+	r.progress.Note = "the sizes of the system node groups were " + string(kept)
+	return r.Baselines.Forget(ctx, r.plan.Rack, sizesKey)
+}

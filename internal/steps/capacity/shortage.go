@@ -1,0 +1,131 @@
+package capacity
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+)
+
+// shortage describes the missing capacity.
+type shortage struct {
+	rack, cluster string
+	movers        []displacedPod
+	// free is what the other nodes had before any of these pods was assigned to them.
+	free corev1.ResourceList
+	// waiting are the pods that do not fit on the other nodes. left are those that do not fit with the groups at their
+	// maximum either.
+	waiting, left []displacedPod
+	// groups are the system groups, which can grow. builds are the build groups, of which only nodes that are starting
+	// count.
+	groups, builds []*group
+}
+
+// enough is a number of further nodes that is enough for every group.
+const enough = 1000
+
+// refuse returns the *outcome.Rejected of a removal whose pods do not fit even with the groups at their maximum.
+func (s *shortage) refuse() error {
+	return outcome.Reject("karpenter_enabled",
+		"karpenter_enabled is false, but %s. %s; or put {\"rack\": %q, \"force\": true} "+
+			"as Rack Reconcile Requested on the bus to drain Karpenter's nodes all the same. Until then Karpenter goes on.",
+		s.figures(true), s.remedy(), s.rack)
+}
+
+// figures says what the pods request, what is free and what the groups could add. With left, it also names the pods
+// that do not fit.
+func (s *shortage) figures(left bool) string {
+	said := fmt.Sprintf("the %d pods on Karpenter's nodes request %s, and the other Ready nodes have %s free", len(s.movers),
+		amounts(requested(s.movers)), amounts(s.free))
+	for _, g := range s.groups {
+		said += fmt.Sprintf("; node group %s has %d of at most %d nodes", g.name, g.size.Desired, g.size.Max)
+		if g.known && g.size.Max > g.size.Desired {
+			said += fmt.Sprintf(" and could add %d with %s each", g.size.Max-g.size.Desired, amounts(g.samples[0].free))
+		}
+	}
+	if left {
+		said += fmt.Sprintf("; %d pod(s) have no place then: %s", len(s.left), some(s.left))
+	}
+	return said
+}
+
+// remedy says what to do about pods that do not fit with all groups at their maximum.
+func (s *shortage) remedy() string {
+	var all []string
+	rest := grow(s.left, s.groups, func(*group) int { return enough }, func(g *group) *int { return &g.beyond })
+	for _, g := range s.groups {
+		if g.beyond > 0 {
+			most := g.size.Max + g.beyond
+			all = append(all,
+				fmt.Sprintf("raise the maximum of node group %s to %d with `aws eks update-nodegroup-config --cluster-name %s "+
+					"--nodegroup-name %s --scaling-config maxSize=%d`", g.name, most, s.cluster, g.name, most))
+		}
+		if !g.known {
+			all = append(all, fmt.Sprintf("scale node group %s to 1 node: it has none, and how much one holds is unknown", g.name))
+		}
+	}
+	var kept, large []displacedPod
+	for _, m := range rest {
+		if slices.ContainsFunc(s.groups, func(g *group) bool { return g.admits(m) }) {
+			large = append(large, m)
+		} else {
+			kept = append(kept, m)
+		}
+	}
+	if len(kept) > 0 {
+		all = append(all,
+			"delete, or change nodeSelector, affinity or tolerations of, the pods that these keep off all other nodes: "+some(kept))
+	}
+	if len(large) > 0 {
+		all = append(all, "add a node group with larger nodes for the pods that request more than a node of these groups has: "+some(large))
+	}
+	if len(all) == 0 {
+		all = append(all, "add a node group")
+	}
+	said := strings.Join(all, "; ")
+	return strings.ToUpper(said[:1]) + said[1:]
+}
+
+// some names the first few pods with their requests.
+func some(movers []displacedPod) string {
+	const most = 5
+	var all []string
+	for _, m := range movers[:min(len(movers), most)] {
+		requests := m.requests.DeepCopy()
+		delete(requests, corev1.ResourcePods)
+		all = append(all, m.name+" ("+amounts(requests)+")")
+	}
+	if len(movers) > most {
+		all = append(all, "…")
+	}
+	return strings.Join(all, ", ")
+}
+
+// amounts prints resources as "cpu 1.5, memory 2 GiB, nvidia.com/gpu 1". The number of pods comes last; ephemeral
+// storage and zero values are left out.
+func amounts(list corev1.ResourceList) string {
+	const gib = 1 << 30
+	of := func(name corev1.ResourceName) float64 { q := list[name]; return q.AsApproximateFloat64() }
+	all := []string{"cpu " + round(of(corev1.ResourceCPU)), "memory " + round(of(corev1.ResourceMemory)/gib) + " GiB"}
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		switch name {
+		case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods, corev1.ResourceEphemeralStorage:
+		default:
+			if of(name) != 0 && strings.Contains(string(name), "/") {
+				all = append(all, string(name)+" "+round(of(name)))
+			}
+		}
+	}
+	if pods, ok := list[corev1.ResourcePods]; ok {
+		all = append(all, fmt.Sprintf("%d pod(s)", pods.Value()))
+	}
+	return strings.Join(all, ", ")
+}
+
+func round(x float64) string { return strconv.FormatFloat(math.Round(x*100)/100, 'f', -1, 64) }

@@ -1,0 +1,128 @@
+package capacity
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+)
+
+// survey holds a cluster's nodes and pods, as far as they tell where the pods of Karpenter's nodes can go.
+type survey struct {
+	// movers are the pods that have to leave. places are the nodes that may take them: Ready, not cordoned, not
+	// Karpenter's.
+	movers []displacedPod
+	places []*targetNode
+	// nodes are all nodes, sorted by name.
+	nodes []*corev1.Node
+	// daemons are the requests of the DaemonSets' pods on each node. A further node of the same kind has that much less
+	// free.
+	daemons map[string]corev1.ResourceList
+}
+
+// leaving returns the names of the nodes that are removed with the rack's pools: all of Karpenter's nodes except those
+// of NodePools that Sawhorse did not make. It does not look for their NodePools, because these may be deleted before
+// the nodes.
+func leaving(ctx context.Context, client *k8s.Client, foreign []string) (map[string]bool, error) {
+	leaving := map[string]bool{}
+	return leaving, client.Each(ctx, k8s.Node, "", ownership.LabelPool, func(node *unstructured.Unstructured) error {
+		if !slices.Contains(foreign, node.GetLabels()[ownership.LabelPool]) {
+			leaving[node.GetName()] = true
+		}
+		return nil
+	})
+}
+
+func look(ctx context.Context, client *k8s.Client, leaving map[string]bool) (*survey, error) {
+	s := &survey{daemons: map[string]corev1.ResourceList{}}
+	byName := map[string]*targetNode{}
+	err := client.Each(ctx, k8s.Node, "", "", func(object *unstructured.Unstructured) error {
+		node := &corev1.Node{}
+		if err := decode(object, node); err != nil {
+			return err
+		}
+		s.nodes = append(s.nodes, node)
+		if _, karpenters := node.Labels[ownership.LabelPool]; !karpenters && ready(node) && !node.Spec.Unschedulable &&
+			node.DeletionTimestamp == nil {
+			byName[node.Name] = &targetNode{node, node.Status.Allocatable.DeepCopy()}
+			s.places = append(s.places, byName[node.Name])
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(s.nodes, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(s.places, func(a, b *targetNode) int { return strings.Compare(a.node.Name, b.node.Name) })
+	return s, client.Each(ctx, k8s.Pod, "", "", func(object *unstructured.Unstructured) error {
+		pod := &corev1.Pod{}
+		if err := decode(object, pod); err != nil {
+			return err
+		}
+		s.count(pod, leaving[pod.Spec.NodeName], byName[pod.Spec.NodeName])
+		return nil
+	})
+}
+
+// count adds one pod to the survey: as a pod that has to move, or as one that uses a node's resources.
+func (s *survey) count(pod *corev1.Pod, leaves bool, on *targetNode) {
+	node := pod.Spec.NodeName
+	if node == "" || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return
+	}
+	daemon := ownedBy(pod, "DaemonSet")
+	if daemon {
+		if s.daemons[node] == nil {
+			s.daemons[node] = corev1.ResourceList{}
+		}
+		add(s.daemons[node], requestsOf(pod))
+	}
+	switch {
+	case on != nil:
+		subtract(on.free, requestsOf(pod))
+	// A static pod belongs to its node. A pod that is being deleted leaves on its own, and its replacement is counted
+	// where it runs.
+	case leaves && !daemon && !ownedBy(pod, "Node") && pod.DeletionTimestamp == nil:
+		s.movers = append(s.movers, newDisplacedPod(pod))
+	}
+}
+
+// free returns the sum of the places' free resources, counting only nodes that at least one of the pods could use.
+func (s *survey) free() corev1.ResourceList {
+	all := corev1.ResourceList{}
+	for _, p := range s.places {
+		if slices.ContainsFunc(s.movers, func(m displacedPod) bool { return m.may(p.node) }) {
+			add(all, p.free)
+		}
+	}
+	return all
+}
+
+func ready(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+func ownedBy(pod *corev1.Pod, kind string) bool {
+	for _, owner := range pod.OwnerReferences {
+		if owner.Kind == kind {
+			return true
+		}
+	}
+	return false
+}
+
+func decode(object *unstructured.Unstructured, into any) error {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, into); err != nil {
+		return fmt.Errorf("%s: decode: %w", k8s.Subject(object), err)
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+package nodepools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/validation"
+)
+
+// accepted returns the accepted cases of package validation's tables, docs/recipes.md included: their descriptions and
+// manifests.
+func accepted(t *testing.T) map[string][]object {
+	t.Helper()
+	files, err := filepath.Glob("../../validation/testdata/*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]object{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var cases []struct {
+			What          string
+			Config, Pools json.RawMessage
+			Params        map[string]string
+			Problems      []string
+		}
+		if err := json.Unmarshal(text, &cases); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		good := 0
+		for _, c := range cases {
+			if len(c.Problems) > 0 {
+				continue
+			}
+			texts := map[string]string{
+				"karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_config": string(c.Config),
+				"additional_karpenter_nodepools_config": string(c.Pools),
+			}
+			maps.Copy(texts, c.Params)
+			result, err := validation.Validate(params.Parse(params.Input{Rack: "demo", Params: texts}), plan.Facts{Offline: true}, validation.InForce{})
+			if err != nil || len(result.Problems) > 0 || len(result.Plan.NodePools.Objects) == 0 {
+				t.Fatalf("%s: %s: %v, %v, %d objects", file, c.What, err, result.Problems, len(result.Plan.NodePools.Objects))
+			}
+			all[filepath.Base(file)+": "+c.What] = result.Plan.NodePools.Objects
+			good++
+		}
+		if good == 0 {
+			t.Errorf("%s has no accepted case", file)
+		}
+	}
+	return all
+}
+
+// The API server takes accepted objects as they are: it refuses nothing, drops nothing, and finds nothing to change the
+// next time.
+func TestWhatIsAcceptedApplies(t *testing.T) {
+	s := begin(t)
+	cases := accepted(t)
+	for _, what := range slices.Sorted(maps.Keys(cases)) {
+		objects := cases[what]
+		s.plan.NodePools.Objects = objects
+		var created []string
+		for _, o := range objects {
+			created = append(created, fmt.Sprintf("created %s/%s", o["kind"], o["metadata"].(object)["name"]))
+		}
+		s.Log(what)
+		progress, err := s.step.Run(context.Background(), s.plan, "")
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+			continue
+		}
+		var changed []string
+		for _, c := range progress.Changes {
+			changed = append(changed, c.Action+" "+c.Subject)
+		}
+		if !slices.Equal(changed, created) {
+			t.Errorf("%s: changed %q, want %q", what, changed, created)
+		}
+		s.ready(objects...)
+		var versions []string
+		for _, o := range objects {
+			live := s.Get(o)
+			versions = append(versions, live.GetResourceVersion())
+			kept(t, what+": "+live.GetKind()+"/"+live.GetName()+": spec", o["spec"], live.Object["spec"])
+		}
+		s.done()
+		for i, o := range objects {
+			if now := s.Get(o).GetResourceVersion(); now != versions[i] {
+				t.Errorf("%s: %s: resourceVersion was %s and is %s", what, created[i], versions[i], now)
+			}
+			s.Remove(o)
+		}
+	}
+}
+
+// kept checks that got contains all of want. got may have further fields: the API server's defaults.
+func kept(t *testing.T, at string, want, got any) {
+	t.Helper()
+	switch w := want.(type) {
+	case map[string]any:
+		g, ok := got.(map[string]any)
+		if !ok {
+			t.Errorf("%s is %v, want %v", at, got, want)
+		}
+		for key := range w {
+			kept(t, at+"."+key, w[key], g[key])
+		}
+	case []any:
+		g, ok := got.([]any)
+		if !ok || len(g) != len(w) {
+			t.Errorf("%s is %v, want %v", at, got, want)
+			return
+		}
+		for i := range w {
+			kept(t, fmt.Sprintf("%s[%d]", at, i), w[i], g[i])
+		}
+	default:
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s is %v, want %v", at, got, want)
+		}
+	}
+}

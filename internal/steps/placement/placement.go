@@ -1,0 +1,234 @@
+// Package placement keeps the rack's own Deployments on system nodes with a nodeSelector, while Karpenter moves everything
+// else.
+package placement
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+const (
+	// poll is how long to wait before the next look at a rollout.
+	poll = 2 * time.Second
+	// patience is how long a new pod may be unschedulable before the placement is undone. Until then, old pods may
+	// still free capacity.
+	patience = 30 * time.Second
+	// pinned is the annotation's value for a Deployment that Sawhorse has pinned. restored is its value while the
+	// baseline of a restored Deployment is still to be forgotten.
+	pinned, restored = "pinned", "restored"
+)
+
+// Step pins and unpins Deployments.
+type Step struct {
+	Connect   k8s.Connector
+	Baselines outcome.Baselines
+	Contests  outcome.Contests
+	Now       func() time.Time
+}
+
+func (s *Step) arbiter() outcome.Arbiter { return outcome.Arbiter{Contests: s.Contests, Now: s.Now} }
+
+// Run pins the plan's Deployments, one at a time, and unpins those that Sawhorse has pinned and the plan no longer
+// names.
+func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progress, error) {
+	client, err := s.Connect(ctx, p.Cluster)
+	if err != nil {
+		return outcome.Progress{}, err
+	}
+	run := &run{Step: s, plan: p, client: client}
+	progress, err := run.converge(ctx)
+	if k8s.IsConflict(err) {
+		return run.progress.NotYet(poll, "%v", err) // the Deployment was written between our read and our write
+	}
+	return progress, err
+}
+
+// run is one call of the step.
+type run struct {
+	*Step
+	plan     *plan.Plan
+	client   *k8s.Client
+	progress outcome.Progress
+}
+
+func (r *run) converge(ctx context.Context) (outcome.Progress, error) {
+	all, err := r.client.List(ctx, k8s.Deployment, "", "")
+	if err != nil {
+		return r.progress, err
+	}
+	found := map[string]*unstructured.Unstructured{}
+	for i := range all {
+		deployment := &all[i]
+		found[key(deployment)] = deployment
+		if annotation(deployment) != "" && !slices.Contains(r.plan.Nodegroups.Pinned, key(deployment)) {
+			if err := r.unpin(ctx, deployment, ""); err != nil {
+				return r.progress, err
+			}
+		}
+	}
+	for _, name := range r.plan.Nodegroups.Pinned {
+		deployment := found[name]
+		if deployment == nil {
+			continue // not every rack has every Deployment
+		}
+		waiting, err := r.pin(ctx, deployment)
+		if err != nil {
+			return r.progress, err
+		}
+		if waiting != "" {
+			return r.progress.NotYet(poll, "%s: %s", k8s.Subject(deployment), waiting)
+		}
+	}
+	return r.progress, nil
+}
+
+// pin pins one Deployment to the system nodes and returns what to wait for, if anything.
+func (r *run) pin(ctx context.Context, live *unstructured.Unstructured) (string, error) {
+	rollout, err := k8s.RolloutOf(live)
+	if err != nil {
+		return "", err
+	}
+	on := selector(live)[ownership.LabelSystemNode] == "true"
+	switch {
+	case on && annotation(live) == "":
+		return "", nil // pinned by its owner
+	case on:
+		if err := r.arbiter().Holds(ctx, r.plan.Rack, baselineKey(live), pinned); err != nil || rollout.Done {
+			return "", err
+		}
+		return r.watch(ctx, live, rollout)
+	case annotation(live) == r.unfit():
+		r.warnUnfit(live, "")
+		return "", nil
+	case !rollout.Done:
+		r.progress.Unfinished = true
+		r.progress.Warn("karpenter_enabled", "%s was not pinned to the system nodes, because its pods are not all ready as it is (%s); "+
+			"repair its pods, and a later pass pins it.", k8s.Subject(live), rollout.Note)
+		return "", nil
+	}
+	nodes, err := r.client.SystemNodes(ctx)
+	if err != nil {
+		return "", err
+	}
+	if !k8s.AnyReady(nodes) {
+		return fmt.Sprintf("no Ready node carries %s=true yet", ownership.LabelSystemNode), nil
+	}
+	return r.set(ctx, live)
+}
+
+// set records the nodeSelector and pins the Deployment. If others have removed the placement, the arbiter decides
+// whether to set it again.
+func (r *run) set(ctx context.Context, live *unstructured.Unstructured) (string, error) {
+	ruling, err := r.arbiter().Rule(ctx, r.plan.Rack, baselineKey(live), pinned)
+	if err != nil {
+		return "", err
+	}
+	if ruling.Contested() {
+		by := k8s.SetBy(live, append(slices.Clone(selectorPath), ownership.LabelSystemNode)...)
+		r.progress.Contest("system_deployments", ruling, k8s.Subject(live), by,
+			"its pods on system nodes (nodeSelector "+ownership.LabelSystemNode+"=true)")
+	}
+	if !ruling.Write {
+		return "", nil
+	}
+	before, err := json.Marshal(selector(live))
+	if err != nil {
+		return "", fmt.Errorf("%s: baseline: %w", k8s.Subject(live), err)
+	}
+	if err := r.Baselines.Keep(ctx, r.plan.Rack, baselineKey(live), before); err != nil {
+		return "", err
+	}
+	wanted := live.DeepCopy()
+	setSelector(wanted, new("true"))
+	annotate(wanted, pinned)
+	if _, err := r.client.Update(ctx, k8s.Deployment, live, wanted); err != nil {
+		return "", err
+	}
+	r.progress.Changed("pinned to system nodes", "%s", k8s.Subject(live))
+	return "its change has not been seen yet", r.arbiter().Made(ctx, r.plan.Rack, baselineKey(live), pinned, ruling)
+}
+
+// watch waits for the rollout of a pinned Deployment, and undoes a placement that keeps its pods from running.
+func (r *run) watch(ctx context.Context, live *unstructured.Unstructured, rollout k8s.Rollout) (string, error) {
+	pods, err := r.client.PodsOf(ctx, live)
+	if err != nil {
+		return "", err
+	}
+	reason := ""
+	if rollout.Stuck {
+		reason = rollout.Note
+	}
+	for i := range pods {
+		since, message := k8s.Unschedulable(&pods[i])
+		if pods[i].Spec.NodeSelector[ownership.LabelSystemNode] == "true" && message != "" && r.Now().Sub(since) >= patience {
+			reason = message
+		}
+	}
+	if reason == "" {
+		return rollout.Note, nil
+	}
+	if err := r.unpin(ctx, live, r.unfit()); err != nil {
+		return "", err
+	}
+	r.warnUnfit(live, " ("+reason+")")
+	return "", nil
+}
+
+// unfit returns the annotation's value for a Deployment that did not fit in this pass. The next pass tries again.
+func (r *run) unfit() string { return fmt.Sprintf("unfit-%d", r.plan.Generation) }
+
+func (r *run) warnUnfit(live *unstructured.Unstructured, reason string) {
+	r.progress.Warn("karpenter_enabled",
+		"%s does not fit on the system nodes%s and runs where it ran before; give the system node groups more or larger nodes.",
+		k8s.Subject(live), reason)
+}
+
+// unpin restores the system label in the nodeSelector, keeps all other labels, and leaves the annotation with the given
+// value.
+func (r *run) unpin(ctx context.Context, live *unstructured.Unstructured, left string) error {
+	if err := r.arbiter().Withdraw(ctx, r.plan.Rack, baselineKey(live)); err != nil {
+		return err
+	}
+	before := map[string]string{}
+	value, ok, err := r.Baselines.Get(ctx, r.plan.Rack, baselineKey(live))
+	if err != nil {
+		return err
+	}
+	if ok {
+		if err := json.Unmarshal(value, &before); err != nil {
+			return fmt.Errorf("%s: baseline: %w", k8s.Subject(live), err)
+		}
+	}
+	if annotation(live) == pinned {
+		unpinned := live.DeepCopy()
+		var was *string
+		if value, ok := before[ownership.LabelSystemNode]; ok {
+			was = &value
+		}
+		setSelector(unpinned, was)
+		annotate(unpinned, restored)
+		if _, err := r.client.Update(ctx, k8s.Deployment, live, unpinned); err != nil {
+			return err
+		}
+		r.progress.Changed("unpinned", "%s", k8s.Subject(live))
+		live = unpinned
+	}
+	// The annotation is changed last: it tells the next call of an interrupted step that there is a baseline.
+	if err := r.Baselines.Forget(ctx, r.plan.Rack, baselineKey(live)); err != nil {
+		return err
+	}
+	unmarked := live.DeepCopy()
+	annotate(unmarked, left)
+	_, err = r.client.Update(ctx, k8s.Deployment, live, unmarked)
+	return err
+}

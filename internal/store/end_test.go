@@ -1,0 +1,72 @@
+package store
+
+import (
+	"testing"
+
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// End deletes the rack's own claim and no other. If any call fails, a second try gives the same result.
+func TestEnd(t *testing.T) {
+	for n := range 12 {
+		cloud := awsfake.New()
+		s := &Store{DB: cloud.Table, Name: "sawhorse"}
+		for _, rack := range []string{"demo", "other"} {
+			must(t, s.SavePlan(t.Context(), &plan.Plan{Format: plan.Format, Rack: rack}))
+			must(t, s.SaveRecords(t.Context(), rack, plan.Records{Goal: plan.GoalAccess}))
+			must(t, s.NoteOutputs(t.Context(), rack, map[string]string{"a": "1"}))
+			must(t, s.Keep(t.Context(), rack, "nodegroup/build", []byte("before")))
+			must(t, s.Keep(t.Context(), rack, "tag/subnet-a", nil))
+			must(t, s.SaveContest(t.Context(), rack, "pin/a/b", outcome.Contest{Times: 2}))
+			must(t, s.SaveStatus(t.Context(), Status{Rack: rack}, "digest", Told{}))
+			if _, err := s.LockCluster(t.Context(), "arn:"+rack, rack); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cloud.FailAt(n, awsfake.Throttling)
+		if err := s.End(t.Context(), "demo", "arn:demo"); cloud.Failed() != (err != nil) {
+			t.Errorf("call %d: %v", n, err)
+		}
+		cloud.FailAt(0, nil)
+		must(t, s.End(t.Context(), "demo", "arn:demo"))
+		must(t, s.End(t.Context(), "demo", "arn:other"))
+		for rack, left := range map[string]bool{"demo": false, "other": true} {
+			claimant, _ := s.ClusterLock(t.Context(), "arn:"+rack)
+			p, _ := s.Plan(t.Context(), rack)
+			records, _ := s.Records(t.Context(), rack)
+			digest, _ := s.Reported(t.Context(), rack)
+			outputs, _ := s.Outputs(t.Context(), rack)
+			_, group, _ := s.Get(t.Context(), rack, "nodegroup/build")
+			_, tag, _ := s.Get(t.Context(), rack, "tag/subnet-a")
+			contest, _ := s.Contest(t.Context(), rack, "pin/a/b")
+			if (contest.Times == 2) != left {
+				t.Errorf("call %d: of %s there is a contest %+v", n, rack, contest)
+			}
+			if group != left || tag != left {
+				t.Errorf("call %d: of %s there are baselines of the group: %v, of the tag: %v", n, rack, group, tag)
+			}
+			if (claimant != "") != left || (p != nil) != left || (records.Goal != "") != left || (digest != "") != left ||
+				(len(outputs) > 0) != left {
+				t.Errorf("call %d: of %s there is claim %q, plan %v, goal %q, digest %q, outputs %v", n, rack, claimant, p, records.Goal,
+					digest, outputs)
+			}
+		}
+	}
+}
+
+func TestForgetWhatIsPublished(t *testing.T) {
+	cloud := awsfake.New()
+	p := Published{SSM: cloud.SSM, Paths: ownership.Paths{Prefix: "/sawhorse"}}
+	must(t, p.WriteStatus(t.Context(), "demo", "{}"))
+	must(t, p.WriteOutputs(t.Context(), "demo", map[string]string{"a": "1", "b": "2"}))
+	must(t, p.WriteStatus(t.Context(), "other", "{}"))
+	for range 2 {
+		must(t, p.Forget(t.Context(), "demo"))
+		if len(cloud.SSM.Values) != 1 || cloud.SSM.Values["/sawhorse/racks/other/status"] != "{}" {
+			t.Errorf("left: %v", cloud.SSM.Values)
+		}
+	}
+}

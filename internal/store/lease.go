@@ -1,0 +1,130 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// LeaseTime is how long a pass holds a rack without renewing the lease. It is longer than the timeout of one task
+// (75 s), which is longer than that of one function (60 s).
+const LeaseTime = 3 * time.Minute
+
+// CallTime is the timeout of one function: how long a call may continue to make changes after its execution has ended.
+const CallTime = time.Minute
+
+// ErrLeaseLost means that another pass has taken over the rack. This pass must change nothing more.
+var ErrLeaseLost = errors.New("another pass has taken the rack over")
+
+// Lease is a rack's lease, as read by its owner.
+type Lease struct {
+	// Requested is the number of events for the rack so far. Served is the value of Requested when the last completed
+	// iteration began.
+	Requested, Served int64
+	// Full and Force report whether an event that is not served yet asked for it.
+	Full, Force bool
+	// Writes are the latest writes that events reported, at most ten. Most of them have been served.
+	Writes []Written
+}
+
+// Renew extends the lease of a pass and returns it, with all requests so far. If the pass is no longer the owner, it
+// returns ErrLeaseLost.
+func (s *Store) Renew(ctx context.Context, rack, owner string, now time.Time) (Lease, error) {
+	out, err := s.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName:                 &s.Name,
+		Key:                       key(rack, "lease"),
+		UpdateExpression:          new("SET #expires = :expires"),
+		ConditionExpression:       new("#owner = :me"),
+		ExpressionAttributeNames:  map[string]string{"#owner": "owner", "#expires": "expires"},
+		ExpressionAttributeValues: item{":me": text(owner), ":expires": number(now.Add(LeaseTime).Unix())},
+		ReturnValues:              types.ReturnValueAllNew,
+	})
+	if refused(err) {
+		return Lease{}, ErrLeaseLost
+	}
+	if err != nil {
+		return Lease{}, fmt.Errorf("rack %s: renew lease: %w", rack, err)
+	}
+	return leaseOf(out.Attributes), nil
+}
+
+func leaseOf(values item) Lease {
+	served := numberOf(values, "served")
+	lease := Lease{
+		Requested: numberOf(values, "requested"),
+		Served:    served,
+		Full:      numberOf(values, "fullAt") > served,
+		Force:     numberOf(values, "forceAt") > served,
+	}
+	for place := range 10 {
+		if write, ok := readWritten(stringOf(values, fmt.Sprintf("wrote%d", place))); ok {
+			lease.Writes = append(lease.Writes, write)
+		}
+	}
+	return lease
+}
+
+// Lease reads a rack's lease without taking it, and whether a pass holds it.
+func (s *Store) Lease(ctx context.Context, rack string, now time.Time) (lease Lease, held bool, err error) {
+	values, err := s.get(ctx, key(rack, "lease"))
+	held = stringOf(values, "owner") != "" && numberOf(values, "expires") >= now.Unix()
+	return leaseOf(values), held, wrap(err, "rack %s: read lease", rack)
+}
+
+// Request counts a request for the rack, like the state machine does for an event. The pass that holds the lease then
+// runs another iteration.
+func (s *Store) Request(ctx context.Context, rack string) error {
+	_, err := s.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName:                 &s.Name,
+		Key:                       key(rack, "lease"),
+		UpdateExpression:          new("ADD requested :one"),
+		ExpressionAttributeValues: item{":one": number(1)},
+	})
+	return wrap(err, "rack %s: request another iteration", rack)
+}
+
+// HeldSince returns when the current owner of the lease took it, also if that pass ended without freeing it. It returns
+// the zero time if there is no owner.
+func (s *Store) HeldSince(ctx context.Context, rack string) (time.Time, error) {
+	lease, err := s.get(ctx, key(rack, "lease"))
+	if since := numberOf(lease, "since"); err == nil && stringOf(lease, "owner") != "" && since > 0 {
+		return time.Unix(since, 0), nil
+	}
+	return time.Time{}, wrap(err, "rack %s: read lease", rack)
+}
+
+// Free ends the lease of an execution that ended without freeing it, and reports whether unserved requests remain. It
+// also reports that if the lease is free already, so that an interrupted caller can repeat the call. It does not change
+// the lease of another pass. A function call of the execution may still run until the time quiet, and the next owner of
+// the lease waits for that. The zero time means that the execution has no call in flight; it does not clear an earlier
+// quiet time.
+func (s *Store) Free(ctx context.Context, rack, owner string, quiet time.Time) (remain bool, err error) {
+	in := &dynamodb.UpdateItemInput{
+		TableName:                 &s.Name,
+		Key:                       key(rack, "lease"),
+		UpdateExpression:          new("REMOVE #owner, #expires"),
+		ConditionExpression:       new("#owner = :me"),
+		ExpressionAttributeNames:  map[string]string{"#owner": "owner", "#expires": "expires"},
+		ExpressionAttributeValues: item{":me": text(owner)},
+		ReturnValues:              types.ReturnValueAllNew,
+	}
+	if !quiet.IsZero() {
+		in.UpdateExpression = new("SET quiet = :quiet REMOVE #owner, #expires")
+		in.ExpressionAttributeValues[":quiet"] = number(quiet.Unix())
+	}
+	out, err := s.DB.UpdateItem(ctx, in)
+	if err != nil && !refused(err) {
+		return false, fmt.Errorf("rack %s: free lease: %w", rack, err)
+	}
+	var lease item
+	if err == nil {
+		lease = out.Attributes
+	} else if lease, err = s.get(ctx, key(rack, "lease")); err != nil {
+		return false, fmt.Errorf("rack %s: read lease: %w", rack, err)
+	}
+	return stringOf(lease, "owner") == "" && numberOf(lease, "requested") > numberOf(lease, "served"), nil
+}

@@ -1,0 +1,140 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+)
+
+// ParameterWriter is the part of SSM's API that status and outputs need. Nothing is written under params/.
+type ParameterWriter interface {
+	ParameterReader
+	GetParameter(context.Context, *ssm.GetParameterInput, ...func(*ssm.Options)) (*ssm.GetParameterOutput, error)
+	PutParameter(context.Context, *ssm.PutParameterInput, ...func(*ssm.Options)) (*ssm.PutParameterOutput, error)
+	DeleteParameter(context.Context, *ssm.DeleteParameterInput, ...func(*ssm.Options)) (*ssm.DeleteParameterOutput, error)
+}
+
+// Published writes what users read of a rack in Parameter Store.
+type Published struct {
+	SSM   ParameterWriter
+	Paths ownership.Paths
+}
+
+// Status reads the text of the rack's status. It is empty if there is none.
+func (p Published) Status(ctx context.Context, rack string) (string, error) {
+	place := p.Paths.Status(rack)
+	out, err := p.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: &place})
+	if errors.As(err, new(*types.ParameterNotFound)) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("parameter %s: read: %w", place, err)
+	}
+	return *out.Parameter.Value, nil
+}
+
+// WriteStatus replaces the rack's status.
+func (p Published) WriteStatus(ctx context.Context, rack, status string) error {
+	return p.write(ctx, p.Paths.Status(rack), status, "What Sawhorse made of the rack's parameters")
+}
+
+// NoteOutputs records a step's outputs until a report publishes them. An empty value removes an output. Outputs belong
+// to the rack and not to a run: a run may be stopped before its report, and the next run finds the step done. Calls for
+// one rack are sequential, so read and write back loses nothing. Outputs that are recorded already are not written
+// again.
+func (s *Store) NoteOutputs(ctx context.Context, rack string, outputs map[string]string) error {
+	all, err := s.Outputs(ctx, rack)
+	if err != nil {
+		return err
+	}
+	before := maps.Clone(all)
+	if maps.Copy(all, outputs); maps.Equal(all, before) {
+		return nil
+	}
+	encoded, err := json.Marshal(all)
+	if err != nil {
+		return fmt.Errorf("rack %s: encode outputs: %w", rack, err)
+	}
+	values := key(rack, "outputs")
+	values["outputs"] = text(string(encoded))
+	return wrap(s.put(ctx, values, nil), "rack %s: note outputs", rack)
+}
+
+// Outputs returns the outputs that the steps last recorded. An empty value means that the output is to be removed.
+func (s *Store) Outputs(ctx context.Context, rack string) (map[string]string, error) {
+	outputs := map[string]string{}
+	values, err := s.get(ctx, key(rack, "outputs"))
+	if err != nil || values == nil {
+		return outputs, wrap(err, "rack %s: read outputs", rack)
+	}
+	if err := json.Unmarshal([]byte(stringOf(values, "outputs")), &outputs); err != nil {
+		return nil, fmt.Errorf("rack %s: decode outputs: %w", rack, err)
+	}
+	return outputs, nil
+}
+
+// WriteOutputs sets the given outputs. An empty value removes an output. Other outputs stay.
+func (p Published) WriteOutputs(ctx context.Context, rack string, wanted map[string]string) error {
+	if len(wanted) == 0 {
+		return nil
+	}
+	folder := p.Paths.Outputs(rack)
+	live, err := ReadTree(ctx, p.SSM, folder)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		place := folder + "/" + name
+		switch have, exists := live.Values[name]; {
+		case wanted[name] == "" && exists:
+			if err := p.delete(ctx, place); err != nil {
+				return err
+			}
+		case wanted[name] != "" && have != wanted[name]:
+			if err := p.write(ctx, place, wanted[name], "Made by Sawhorse"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Forget deletes a rack's status and outputs.
+func (p Published) Forget(ctx context.Context, rack string) error {
+	live, err := ReadTree(ctx, p.SSM, p.Paths.Outputs(rack))
+	if err != nil {
+		return err
+	}
+	gone := map[string]string{}
+	for name := range live.Values {
+		gone[name] = ""
+	}
+	if err := p.WriteOutputs(ctx, rack, gone); err != nil {
+		return err
+	}
+	return p.delete(ctx, p.Paths.Status(rack))
+}
+
+func (p Published) write(ctx context.Context, place, text, description string) error {
+	_, err := p.SSM.PutParameter(ctx, &ssm.PutParameterInput{
+		Name: &place, Value: &text, Type: types.ParameterTypeString, Overwrite: new(true), Description: &description,
+	})
+	return wrap(err, "parameter %s: write", place)
+}
+
+func (p Published) delete(ctx context.Context, place string) error {
+	_, err := p.SSM.DeleteParameter(ctx, &ssm.DeleteParameterInput{Name: &place})
+	var gone *types.ParameterNotFound
+	if err == nil || errors.As(err, &gone) {
+		return nil
+	}
+	return fmt.Errorf("parameter %s: delete: %w", place, err)
+}

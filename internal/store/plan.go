@@ -1,0 +1,44 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// SavePlan stores the plan of one iteration. A plan can exceed the 256 KB that Step Functions passes between states. It
+// is the last good plan until the next one is accepted.
+func (s *Store) SavePlan(ctx context.Context, p *plan.Plan) error {
+	encoded, err := packed(p)
+	if err != nil {
+		return fmt.Errorf("rack %s: encode plan: %w", p.Rack, err)
+	}
+	values := key(p.Rack, "plan")
+	values["generation"], values["plan"] = number(p.Generation), encoded
+	return wrap(s.put(ctx, values, nil), "rack %s: save plan", p.Rack)
+}
+
+// Plan returns the last good plan, or nil if there is none or it has a format that this version does not know. A plan of
+// an earlier format is converted.
+func (s *Store) Plan(ctx context.Context, rack string) (*plan.Plan, error) {
+	values, err := s.get(ctx, key(rack, "plan"))
+	if err != nil || values == nil {
+		return nil, wrap(err, "rack %s: read plan", rack)
+	}
+	var stored json.RawMessage
+	err = unpack(values["plan"], &stored)
+	var p *plan.Plan
+	if err == nil {
+		p, err = plan.Read(stored)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("rack %s: decode plan: %w", rack, err)
+	}
+	if p != nil && p.Rack != rack { // its steps would change another rack's resources
+		return nil, fmt.Errorf("rack %s: the table has the plan of rack %q in its place; "+
+			"delete the item and look in CloudTrail who wrote it", rack, p.Rack)
+	}
+	return p, nil
+}

@@ -1,0 +1,163 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// recordsFormat is the version of the data that is kept from pass to pass: records and baselines. Sawhorse reads what
+// every earlier version wrote. It does not change a rack that a later version wrote, because it would lose data it does
+// not know.
+const recordsFormat = 1
+
+// Records returns what Sawhorse recorded about the rack in earlier passes, or the zero Records for a new rack.
+func (s *Store) Records(ctx context.Context, rack string) (plan.Records, error) {
+	var records plan.Records
+	values, err := s.get(ctx, key(rack, "records"))
+	if err != nil || values == nil {
+		return records, wrap(err, "rack %s: read records", rack)
+	}
+	if format := numberOf(values, "format"); format > recordsFormat {
+		return records, fmt.Errorf("rack %s: read records: a later version of Sawhorse wrote them (format %d, this one knows up to %d); "+
+			"deploy that version again", rack, format, recordsFormat)
+	}
+	if err := json.Unmarshal([]byte(stringOf(values, "records")), &records); err != nil {
+		return records, fmt.Errorf("rack %s: decode records: %w", rack, err)
+	}
+	if applied, ok := values["applied"].(*types.AttributeValueMemberM); ok {
+		records.Applied = map[string]string{}
+		for step, v := range applied.Value {
+			if fingerprint, ok := v.(*types.AttributeValueMemberS); ok {
+				records.Applied[step] = fingerprint.Value
+			}
+		}
+	}
+	for name := range values {
+		step, ok := strings.CutPrefix(name, warningsOf(""))
+		if !ok || step != (plan.Step{Name: step}).Current().Name { // the step of the new name runs once after an upgrade
+			continue
+		}
+		var warnings []params.Problem
+		if err := json.Unmarshal([]byte(stringOf(values, name)), &warnings); err != nil {
+			return records, fmt.Errorf("rack %s: decode %s: %w", rack, name, err)
+		}
+		if len(warnings) == 0 {
+			continue
+		}
+		if records.Warnings == nil {
+			records.Warnings = map[string][]params.Problem{}
+		}
+		records.Warnings[step] = warnings
+	}
+	return records, nil
+}
+
+// warningsOf returns the attribute with a step's warnings. Each step has its own attribute, because DynamoDB cannot
+// write into a map that does not exist, and records of earlier versions have none. An earlier version drops the
+// attributes; the next full pass restores them.
+func warningsOf(step string) string { return "warnings#" + step }
+
+// SaveRecords replaces the records.
+func (s *Store) SaveRecords(ctx context.Context, rack string, records plan.Records) error {
+	applied := item{}
+	for step, fingerprint := range records.Applied {
+		applied[step] = text(fingerprint)
+	}
+	records.Applied, records.ClusterLock = nil, ""
+	encoded, err := json.Marshal(records)
+	if err != nil {
+		return fmt.Errorf("rack %s: encode records: %w", rack, err)
+	}
+	values := key(rack, "records")
+	values["format"] = number(recordsFormat)
+	values["records"] = text(string(encoded))
+	values["applied"] = &types.AttributeValueMemberM{Value: applied}
+	for step, warnings := range records.Warnings {
+		encoded, err := json.Marshal(warnings)
+		if err != nil {
+			return fmt.Errorf("rack %s: encode warnings: %w", rack, err)
+		}
+		values[warningsOf(step)] = text(string(encoded))
+	}
+	return wrap(s.put(ctx, values, nil), "rack %s: save records", rack)
+}
+
+// NoteApplied records that a step is done, and its final warnings.
+func (s *Store) NoteApplied(ctx context.Context, rack string, step plan.Step, warnings []params.Problem) error {
+	encoded, err := json.Marshal(warnings)
+	if err != nil {
+		return fmt.Errorf("rack %s: encode warnings: %w", rack, err)
+	}
+	_, err = s.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName:                 &s.Name,
+		Key:                       key(rack, "records"),
+		UpdateExpression:          new("SET #applied.#step = :fingerprint, #warnings = :warnings"),
+		ExpressionAttributeNames:  map[string]string{"#applied": "applied", "#step": step.Name, "#warnings": warningsOf(step.Name)},
+		ExpressionAttributeValues: item{":fingerprint": text(step.Fingerprint), ":warnings": text(string(encoded))},
+	})
+	return wrap(err, "rack %s: note step %s", rack, step.Name)
+}
+
+// LockCluster claims a cluster for a rack, and returns the rack that owns the claim.
+func (s *Store) LockCluster(ctx context.Context, clusterARN, rack string) (owner string, err error) {
+	values := claimKey(clusterARN)
+	values["rack"] = text(rack)
+	err = s.put(ctx, values, new("attribute_not_exists(pk)"))
+	if err == nil {
+		return rack, nil
+	}
+	if !refused(err) {
+		return "", fmt.Errorf("cluster %s: claim for rack %s: %w", clusterARN, rack, err)
+	}
+	return s.ClusterLock(ctx, clusterARN)
+}
+
+// End deletes a rack's claim on its cluster, its baselines and contests, its plan, its status and outputs records, and
+// its records last, so that an interrupted call is repeated. The lease is kept, and goes on counting.
+func (s *Store) End(ctx context.Context, rack, clusterARN string) error {
+	if clusterARN != "" {
+		_, err := s.DB.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+			TableName: &s.Name, Key: claimKey(clusterARN), ConditionExpression: new("rack = :rack OR attribute_not_exists(pk)"),
+			ExpressionAttributeValues: item{":rack": text(rack)},
+		})
+		if err != nil && !refused(err) {
+			return fmt.Errorf("cluster %s: give back the claim of rack %s: %w", clusterARN, rack, err)
+		}
+	}
+	for _, kind := range []func(string) string{baselineKey, contestKey} {
+		kept, err := s.query(ctx, partition(rack), kind(""), kind(end))
+		if err != nil {
+			return fmt.Errorf("rack %s: read %s: %w", rack, kind(""), err)
+		}
+		for _, values := range kept {
+			if err := s.remove(ctx, item{"pk": values["pk"], "sk": values["sk"]}); err != nil {
+				return fmt.Errorf("rack %s: forget %s: %w", rack, stringOf(values, "sk"), err)
+			}
+		}
+	}
+	for _, record := range []string{"plan", "status", "outputs", "records"} {
+		if err := s.remove(ctx, key(rack, record)); err != nil {
+			return fmt.Errorf("rack %s: forget %s: %w", rack, record, err)
+		}
+	}
+	return nil
+}
+
+// ClusterLock returns the rack that has claimed a cluster, or "".
+func (s *Store) ClusterLock(ctx context.Context, clusterARN string) (string, error) {
+	values, err := s.get(ctx, claimKey(clusterARN))
+	return stringOf(values, "rack"), wrap(err, "cluster %s: read claim", clusterARN)
+}
+
+func claimKey(clusterARN string) item {
+	return item{"pk": text(ownership.PartitionCluster + clusterARN), "sk": text("claim")}
+}

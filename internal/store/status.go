@@ -1,0 +1,231 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/sawhorse-io/sawhorse/internal/params"
+)
+
+// State is the result of the last pass.
+type State string
+
+// States of a rack.
+const (
+	// Reconciled means that the rack is as its parameters say.
+	Reconciled State = "Reconciled"
+	// Rejected means that the parameters cannot be applied. What was in force stays in force.
+	Rejected State = "Rejected"
+	// Failed means that a step failed. The next event or the schedule tries again.
+	Failed State = "Failed"
+	// Paused means paused=true. Steps has what a pass would do.
+	Paused State = "Paused"
+)
+
+// MaxStatus is the largest size of the status parameter in bytes: the limit of SSM's standard tier.
+const MaxStatus = 4096
+
+// Status is the rack's status for the operator.
+type Status struct {
+	Rack       string `json:"rack"`
+	State      State  `json:"state"`
+	Generation int64  `json:"generation"`
+	Goal       string `json:"goal,omitempty"`
+	// Time is when the pass ended (RFC 3339, UTC), DurationSeconds how long it took. Generation, Time, DurationSeconds,
+	// Execution and Changed belong to the pass that first had this status. A later pass with the same findings and no
+	// changes does not write it again, unless it failed.
+	Time            string           `json:"time"`
+	DurationSeconds float64          `json:"durationSeconds"`
+	Execution       string           `json:"execution"`
+	Problems        []params.Problem `json:"problems,omitempty"`
+	Warnings        []params.Problem `json:"warnings,omitempty"`
+	Failure         *Failure         `json:"failure,omitempty"`
+	// Steps are the steps that a paused pass would run.
+	Steps []string `json:"steps,omitempty"`
+	// Pools has sentences about the changes to the pools and their nodes.
+	Pools   []string `json:"pools,omitempty"`
+	Changed []string `json:"changed,omitempty"`
+	// Incidents are the Warnings that tell what happened in the pass. They are kept in the rack's record only: a later
+	// pass that does not find them again has nothing new to say.
+	Incidents []params.Problem `json:"-"`
+	// Omitted is the number of problems, warnings and changes that did not fit. They are complete in the rack's record
+	// and in the event.
+	Omitted int `json:"omitted,omitempty"`
+}
+
+// Failure says why a pass failed and what to do about it.
+type Failure struct {
+	Step   string `json:"step,omitempty"`
+	Error  string `json:"error"`
+	Reason string `json:"reason"`
+	Remedy string `json:"remedy"`
+}
+
+// Text encodes the status for the parameter, in at most MaxStatus bytes. It leaves out changes first, then pools, then
+// warnings, then all problems but one. If that is too long, it cuts the longest text, because a path can be as long as
+// the operator's input. Without that, an outdated status would stay in place.
+func (s Status) Text() (string, error) {
+	for {
+		encoded, err := json.Marshal(s)
+		if err != nil {
+			return "", fmt.Errorf("rack %s: encode status: %w", s.Rack, err)
+		}
+		if len(encoded) <= MaxStatus {
+			return string(encoded), nil
+		}
+		switch {
+		case len(s.Changed) > 0:
+			s.Changed = s.Changed[:len(s.Changed)-1]
+		case len(s.Pools) > 0:
+			s.Pools = s.Pools[:len(s.Pools)-1]
+		case len(s.Warnings) > 0:
+			s.Warnings = s.Warnings[:len(s.Warnings)-1]
+		case len(s.Problems) > 1:
+			s.Problems = s.Problems[:len(s.Problems)-1]
+		case s.cut():
+			continue
+		default:
+			return "", fmt.Errorf("rack %s: the status does not fit into %d bytes", s.Rack, MaxStatus)
+		}
+		s.Omitted++
+	}
+}
+
+// shortest is the length in bytes up to which a text is not cut. JSON encodes some bytes as six, and there are at most
+// six texts.
+const shortest = 100
+
+// cut halves the longest text of the remaining failure and problem, without splitting a character. It returns false if
+// no text is long. It works on copies, because others use the full texts.
+func (s *Status) cut() bool {
+	s.Problems = slices.Clone(s.Problems)
+	var texts []*string
+	for i := range s.Problems {
+		texts = append(texts, &s.Problems[i].Parameter, &s.Problems[i].Path, &s.Problems[i].Message)
+	}
+	if s.Failure != nil {
+		failure := *s.Failure
+		s.Failure = &failure
+		texts = append(texts, &failure.Error, &failure.Reason, &failure.Remedy)
+	}
+	slices.SortFunc(texts, func(a, b *string) int { return len(*b) - len(*a) })
+	if len(texts) == 0 || len(*texts[0]) <= shortest {
+		return false
+	}
+	text := *texts[0]
+	end := len(text) / 2
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	*texts[0] = text[:end] + "…"
+	return true
+}
+
+// Digest returns a hash of validate's findings, which shows whether the status already has them if a pass has nothing
+// to do. steps are the names of the steps that a paused pass would run.
+func Digest(state State, run Run, steps []string) string {
+	encoded, err := json.Marshal([]any{state, run.Goal, strings.Join(steps, " "), run.Problems, run.Warnings})
+	if err != nil {
+		panic("store: digest: " + err.Error()) // plain data always marshals
+	}
+	return digestOf(encoded)
+}
+
+// Reported returns the Digest of the findings in the status, or "" if there is no status.
+func (s *Store) Reported(ctx context.Context, rack string) (string, error) {
+	values, err := s.get(ctx, key(rack, "status"))
+	return stringOf(values, "digest"), wrap(err, "rack %s: read status record", rack)
+}
+
+// Told is the record of the last report.
+type Told struct {
+	// Generation is the generation of the report, or 0 if there is none.
+	Generation int64
+	// Since is the last generation that was reported before the pass of this report. All iterations of a pass are
+	// reported together, even if one of them has been reported already. Changes is the number of changes reported so
+	// far.
+	Since   int64
+	Changes int
+	// news is the digest of the status that was last written, without its time, pass and changes. text is the digest of
+	// its text in the parameter.
+	news, text string
+}
+
+// Told reads the record of the last report, for a report by the pass of an execution. served is the lease's Served.
+func (s *Store) Told(ctx context.Context, rack, execution string, served int64) (Told, error) {
+	values, err := s.get(ctx, key(rack, "status"))
+	told := Told{
+		Generation: numberOf(values, "generation"), Since: numberOf(values, "since"), Changes: int(numberOf(values, "changes")),
+		news: stringOf(values, "told"), text: stringOf(values, "text"),
+	}
+	if stringOf(values, "execution") != execution {
+		told.Since, told.Changes = max(told.Generation, served), 0
+	}
+	return told, wrap(err, "rack %s: read status record", rack)
+}
+
+// Says reports whether the status that was last written is this one, ignoring time and pass.
+func (t Told) Says(status Status) bool {
+	return len(status.Changed) == t.Changes && t.news == status.news()
+}
+
+// Wrote returns the record after a report has written the text of a status.
+func (t Told) Wrote(status Status, text string) Told {
+	t.news, t.text = status.news(), digestOf([]byte(text))
+	return t
+}
+
+// Published reports whether a text is that of the status parameter as it was last written. Parameter Store may return an
+// older text for a second, so a text that agrees proves nothing unless Says agrees too.
+func (t Told) Published(text string) bool { return t.text == digestOf([]byte(text)) }
+
+// Untell clears what is recorded about the status parameter before it is written. If the report is stopped after the
+// write, the next one must not rely on the old record.
+func (s *Store) Untell(ctx context.Context, rack string) error {
+	_, err := s.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: &s.Name, Key: key(rack, "status"), UpdateExpression: new("REMOVE told"),
+	})
+	return wrap(err, "rack %s: update status record", rack)
+}
+
+// news is a digest of a status without its time, pass and changes.
+func (s Status) news() string {
+	s.Generation, s.Time, s.DurationSeconds, s.Execution, s.Changed = 0, "", 0, "", nil
+	encoded, err := json.Marshal(s)
+	if err != nil {
+		panic("store: status: " + err.Error()) // plain data always marshals
+	}
+	return digestOf(encoded)
+}
+
+func digestOf(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+// SaveStatus stores the complete status, including what does not fit into the parameter, and the record of what the
+// parameter has.
+func (s *Store) SaveStatus(ctx context.Context, status Status, digest string, told Told) error {
+	encoded, err := packed(status)
+	if err != nil {
+		return fmt.Errorf("rack %s: encode status: %w", status.Rack, err)
+	}
+	values := key(status.Rack, "status")
+	values["digest"], values["generation"], values["status"] = text(digest), number(status.Generation), encoded
+	if len(status.Incidents) > 0 {
+		if values["incidents"], err = packed(status.Incidents); err != nil {
+			return fmt.Errorf("rack %s: encode status: %w", status.Rack, err)
+		}
+	}
+	values["told"], values["text"] = text(told.news), text(told.text)
+	values["execution"], values["since"], values["changes"] = text(status.Execution), number(told.Since), number(int64(len(status.Changed)))
+	return wrap(s.put(ctx, values, nil), "rack %s: save status", status.Rack)
+}

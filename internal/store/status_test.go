@@ -1,0 +1,118 @@
+package store
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/sawhorse-io/sawhorse/internal/params"
+)
+
+func large() Status {
+	s := Status{Rack: "demo", State: Rejected, Generation: 3, Time: "2026-01-02T03:04:05Z", Execution: "arn"}
+	for range 50 {
+		s.Problems = append(s.Problems, params.Problem{Parameter: "karpenter_cpu_limit", Message: strings.Repeat("p", 100)})
+		s.Warnings = append(s.Warnings, params.Problem{Parameter: "karpenter_cpu_limit", Message: strings.Repeat("w", 100)})
+		s.Changed = append(s.Changed, "role demo created")
+	}
+	return s
+}
+
+func TestStatusFits(t *testing.T) {
+	one := func(message string) []params.Problem {
+		return []params.Problem{{Parameter: "karpenter_enabled", Message: message}}
+	}
+	for _, c := range []struct {
+		what   string
+		status Status
+		// These are the least numbers of problems, warnings and changes that are left.
+		problems, warnings, changed int
+	}{
+		{"small", Status{Rack: "demo", Problems: one("p"), Warnings: one("w"), Changed: []string{"c"}}, 1, 1, 1},
+		{"too much of all", large(), 15, 0, 0},
+		{"too many changes",
+			Status{
+				Rack: "demo", Problems: one("p"), Warnings: one("w"), Changed: large().Changed, Steps: []string{strings.Repeat("s", 3500)},
+			}, 1, 1, 1},
+		{"one problem that is too long", Status{Rack: "demo", Problems: one(strings.Repeat("p", 5000))}, 1, 0, 0},
+		{"one problem with letters of two bytes", Status{Rack: "demo", Problems: one("p" + strings.Repeat("ü", 5000))}, 1, 0, 0},
+		{"one problem with letters that JSON escapes", Status{Rack: "demo", Problems: one(strings.Repeat("<", 5000))}, 1, 0, 0},
+		{"one warning that is too long", Status{Rack: "demo", Warnings: one(strings.Repeat("w", 5000))}, 0, 0, 0},
+		{"a long reason",
+			Status{Rack: "demo", Failure: &Failure{Error: "StepFailed", Reason: strings.Repeat("r", 5000), Remedy: "again"}}, 0, 0, 0},
+		{"a long reason with letters of two bytes",
+			Status{Rack: "demo", Failure: &Failure{Reason: "r" + strings.Repeat("ü", 5000)}}, 0, 0, 0},
+		{"a long reason and a long problem",
+			Status{Rack: "demo", Problems: one(strings.Repeat("p", 5000)), Failure: &Failure{Reason: strings.Repeat("<", 5000)}}, 1, 0, 0},
+		{"a path that the operator made too long",
+			Status{
+				Rack: "demo", Problems: []params.Problem{
+					{Parameter: "karpenter_config", Path: "ec2NodeClass." + strings.Repeat("k", 5000), Message: "unknown"},
+				},
+			}, 1, 0, 0},
+		{"a parameter's name likewise",
+			Status{
+				Rack: "demo", Problems: []params.Problem{
+					{Parameter: strings.Repeat("<", 1000), Path: strings.Repeat("<", 5000), Message: strings.Repeat("<", 5000)},
+				},
+			}, 1, 0, 0},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			before, err := json.Marshal(c.status)
+			must(t, err)
+			text, err := c.status.Text()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(text) > MaxStatus {
+				t.Errorf("%d bytes", len(text))
+			}
+			var got Status
+			must(t, json.Unmarshal([]byte(text), &got))
+			if len(got.Problems) < c.problems || len(got.Warnings) < c.warnings || len(got.Changed) < c.changed {
+				t.Errorf("%d problems, %d warnings, %d changes", len(got.Problems), len(got.Warnings), len(got.Changed))
+			}
+			left := len(got.Problems) + len(got.Warnings) + len(got.Changed) + got.Omitted
+			if all := len(c.status.Problems) + len(c.status.Warnings) + len(c.status.Changed); left != all {
+				t.Errorf("%d told and left out, %d there were", left, all)
+			}
+			if !utf8.ValidString(text) || strings.Contains(text, "\uFFFD") {
+				t.Error("a letter was cut in two")
+			}
+			if after, err := json.Marshal(c.status); err != nil || string(after) != string(before) {
+				t.Error("the status itself was cut, and with it the record and the event")
+			}
+		})
+	}
+}
+
+// Problems are what the user must act on, so they are left out last.
+func TestStatusLeavesOutChangesFirst(t *testing.T) {
+	s := large()
+	s.Problems = s.Problems[:10]
+	text, err := s.Text()
+	must(t, err)
+	var got Status
+	must(t, json.Unmarshal([]byte(text), &got))
+	if len(got.Problems) != 10 || len(got.Warnings) == 0 || len(got.Changed) > 0 || !reflect.DeepEqual(got.Problems, s.Problems) {
+		t.Errorf("%d problems, %d warnings, %d changes", len(got.Problems), len(got.Warnings), len(got.Changed))
+	}
+}
+
+func TestDigestTellsFindingsApart(t *testing.T) {
+	a, b := []params.Problem{{Parameter: "a"}}, []params.Problem{{Parameter: "b"}}
+	seen := map[string]string{}
+	for what, digest := range map[string]string{
+		"well": Digest(Reconciled, Run{}, nil), "paused": Digest(Paused, Run{}, nil), "a": Digest(Rejected, Run{Problems: a}, nil),
+		"b": Digest(Rejected, Run{Problems: b}, nil), "warning a": Digest(Reconciled, Run{Warnings: a}, nil),
+		"paused with a": Digest(Paused, Run{Warnings: a}, nil),
+		"another goal":  Digest(Reconciled, Run{Goal: "access"}, nil), "paused with steps": Digest(Paused, Run{}, []string{"queue"}),
+	} {
+		if other, same := seen[digest]; same || digest == "" {
+			t.Errorf("%s and %s have the same digest %q", what, other, digest)
+		}
+		seen[digest] = what
+	}
+}

@@ -1,0 +1,121 @@
+// Package store stores a rack's data: parameter tree, status and outputs in Parameter Store; lease, plan, applied state,
+// baselines and runs in one DynamoDB table, with one item collection for each rack.
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+)
+
+// Table is the part of DynamoDB's API that the records need.
+type Table interface {
+	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
+	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
+	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
+	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
+	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
+	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
+}
+
+// Store reads and writes the records in one table.
+type Store struct {
+	DB   Table
+	Name string
+}
+
+type item = map[string]types.AttributeValue
+
+func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+func number(n int64) types.AttributeValue {
+	return &types.AttributeValueMemberN{Value: fmt.Sprint(n)}
+}
+
+// partition is the partition key of a rack's records.
+func partition(rack string) string { return ownership.PartitionRack + rack }
+
+// key is the key of one of a rack's records.
+func key(rack, record string) item { return item{"pk": text(partition(rack)), "sk": text(record)} }
+
+// get reads one item with strong consistency. It returns nil if there is none.
+func (s *Store) get(ctx context.Context, key item) (item, error) {
+	out, err := s.DB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.Name, Key: key, ConsistentRead: new(true)})
+	if err != nil {
+		return nil, err
+	}
+	if len(out.Item) == 0 {
+		return nil, nil
+	}
+	return out.Item, nil
+}
+
+// end sorts after everything that may follow the prefix of a sort key.
+const end = "~"
+
+// query reads a partition's items with sort keys in a range, in order.
+func (s *Store) query(ctx context.Context, partition, from, to string) ([]item, error) {
+	var all []item
+	var start item
+	for {
+		out, err := s.DB.Query(ctx, &dynamodb.QueryInput{
+			TableName:                 &s.Name,
+			ConsistentRead:            new(true),
+			KeyConditionExpression:    new("pk = :pk AND sk BETWEEN :from AND :to"),
+			ExpressionAttributeValues: item{":pk": text(partition), ":from": text(from), ":to": text(to)},
+			ExclusiveStartKey:         start,
+		})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, out.Items...)
+		if start = out.LastEvaluatedKey; len(start) == 0 {
+			return all, nil
+		}
+	}
+}
+
+func (s *Store) put(ctx context.Context, values item, condition *string) error {
+	_, err := s.DB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.Name, Item: values, ConditionExpression: condition})
+	return err
+}
+
+func (s *Store) remove(ctx context.Context, key item) error {
+	_, err := s.DB.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &s.Name, Key: key})
+	return err
+}
+
+// refused reports whether a condition failed.
+func refused(err error) bool {
+	var failed *types.ConditionalCheckFailedException
+	return errors.As(err, &failed)
+}
+
+func stringOf(values item, name string) string {
+	if v, ok := values[name].(*types.AttributeValueMemberS); ok {
+		return v.Value
+	}
+	return ""
+}
+
+func numberOf(values item, name string) int64 {
+	var n int64
+	if v, ok := values[name].(*types.AttributeValueMemberN); ok {
+		_ = json.Unmarshal([]byte(v.Value), &n) // DynamoDB stores only valid numbers
+	}
+	return n
+}
+
+// wrap adds context to an error. It returns nil for nil.
+func wrap(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf(format+": %w", append(args, err)...)
+}

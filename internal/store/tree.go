@@ -1,0 +1,100 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/params"
+)
+
+// ParameterReader is the part of SSM's API that reading a tree needs.
+type ParameterReader interface {
+	GetParametersByPath(context.Context, *ssm.GetParametersByPathInput, ...func(*ssm.Options)) (*ssm.GetParametersByPathOutput, error)
+}
+
+// Tree holds the parameters below one path.
+type Tree struct {
+	// Values maps names, without the path, to texts. For a SecureString the text is empty: Sawhorse must not decrypt
+	// it.
+	Values map[string]string
+	// Secure has the names of the SecureStrings.
+	Secure []string
+	// Modified has the time of each parameter's last write, Versions its version in Parameter Store. A version
+	// increases with each write, also of the same value, and starts at 1 again if a parameter is deleted and created
+	// again.
+	Modified map[string]time.Time
+	Versions map[string]int64
+}
+
+// Written is a write to one parameter, as an event reports it. EventBridge's event of Parameter Store has operation,
+// name and time, to the second, but neither value nor version (Systems Manager User Guide, "EventBridge event
+// examples").
+type Written struct {
+	// Operation is Create, Update or Delete.
+	Operation string
+	At        time.Time
+	// Name is the parameter's name without the path of the tree.
+	Name string
+}
+
+// Has reports whether the tree was read after a write: the parameter is as new as the write or newer. After a delete, it
+// is gone or newer.
+func (t Tree) Has(w Written) bool {
+	modified, there := t.Modified[w.Name]
+	if modified = modified.Truncate(time.Second); w.Operation == "Delete" {
+		return !there || modified.After(w.At)
+	}
+	return there && !modified.Before(w.At)
+}
+
+// readWritten parses a write as the state machine stores it in the lease: operation, time and name.
+func readWritten(text string) (Written, bool) {
+	words := strings.SplitN(text, " ", 3)
+	if len(words) < 3 {
+		return Written{}, false
+	}
+	at, err := time.Parse(time.RFC3339, words[1])
+	return Written{Operation: words[0], At: at, Name: words[2]}, err == nil
+}
+
+// ReadTree reads the parameters below a path. It stops after the page on which there are more names than a rack may
+// have, because the writer of the parameters controls their number. The name of a parameter in a subfolder includes the
+// folder.
+func ReadTree(ctx context.Context, reader ParameterReader, path string) (Tree, error) {
+	return readTree(ctx, reader, path, true)
+}
+
+// readTree is ReadTree, with or without the parameters in subfolders.
+func readTree(ctx context.Context, reader ParameterReader, path string, recursive bool) (Tree, error) {
+	tree := Tree{Values: map[string]string{}, Modified: map[string]time.Time{}, Versions: map[string]int64{}}
+	var next *string
+	for {
+		out, err := reader.GetParametersByPath(ctx, &ssm.GetParametersByPathInput{
+			Path: &path, Recursive: &recursive, NextToken: next, MaxResults: new(int32(10)),
+		})
+		if err != nil {
+			return tree, fmt.Errorf("parameters below %s: read: %w", path, err)
+		}
+		for _, p := range out.Parameters {
+			name := strings.TrimPrefix(*p.Name, path+"/")
+			if tree.Modified[name] = (time.Time{}); p.LastModifiedDate != nil {
+				tree.Modified[name] = *p.LastModifiedDate
+			}
+			tree.Versions[name] = p.Version
+			if p.Type == types.ParameterTypeSecureString {
+				tree.Secure = append(tree.Secure, name)
+				tree.Values[name] = ""
+				continue
+			}
+			tree.Values[name] = *p.Value
+		}
+		if next = out.NextToken; next == nil || *next == "" || len(tree.Values) > params.MostNames {
+			return tree, nil
+		}
+	}
+}

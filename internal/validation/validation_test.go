@@ -1,0 +1,323 @@
+package validation
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// validated is one case of a table in testdata: what is written, and the expected problems and warnings.
+type validated struct {
+	What string
+	// Config and Pools are the two JSON parameters as JSON, Params any parameter as text.
+	Config, Pools json.RawMessage
+	Params        map[string]string
+	// Problems and Warnings are "parameter path: part of the message", in order.
+	Problems, Warnings []string
+}
+
+func (c validated) texts() map[string]string {
+	texts := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}
+	if c.Config != nil {
+		texts["karpenter_config"] = string(c.Config)
+	}
+	if c.Pools != nil {
+		texts["additional_karpenter_nodepools_config"] = string(c.Pools)
+	}
+	maps.Copy(texts, c.Params)
+	return texts
+}
+
+func result(t *testing.T, texts map[string]string) Result {
+	t.Helper()
+	v, err := Validate(params.Parse(params.Input{Rack: "demo", Params: texts}), plan.Facts{Offline: true}, InForce{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestTables(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var cases []validated
+		if err := json.Unmarshal(text, &cases); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		for _, c := range cases {
+			t.Run(filepath.Base(file)+"/"+c.What, func(t *testing.T) {
+				v := result(t, c.texts())
+				same(t, "problems", v.Problems, c.Problems)
+				same(t, "warnings", v.Warnings, c.Warnings)
+			})
+		}
+	}
+}
+
+func same(t *testing.T, what string, got []params.Problem, want []string) {
+	t.Helper()
+	for i := range max(len(got), len(want)) {
+		switch {
+		case i >= len(got):
+			t.Errorf("%s: no %q", what, want[i])
+		case i >= len(want):
+			t.Errorf("%s: %s %s: %s was not expected", what, got[i].Parameter, got[i].Path, got[i].Message)
+		default:
+			place, part, _ := strings.Cut(want[i], ": ")
+			if strings.TrimSpace(got[i].Parameter+" "+got[i].Path) != place || !strings.Contains(got[i].Message, part) {
+				t.Errorf("%s: %s %s: %s\nwant %q", what, got[i].Parameter, got[i].Path, got[i].Message, want[i])
+			}
+		}
+	}
+}
+
+// Every message says what to do, and has a limited length.
+func TestSentences(t *testing.T) {
+	files, _ := filepath.Glob("testdata/*.json")
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var cases []validated
+		if err := json.Unmarshal(text, &cases); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range cases {
+			for _, p := range result(t, c.texts()).Problems {
+				if !strings.ContainsAny(p.Message, ";:") || len(p.Message) > 500 {
+					t.Errorf("%s: %s", c.What, p.Message)
+				}
+			}
+		}
+	}
+}
+
+// The same parameters in any iteration order of Go's maps give the same Result, byte for byte.
+func TestSameInputSameResult(t *testing.T) {
+	texts := map[string]string{
+		"karpenter_auth_mode": "true", "karpenter_enabled": "true", "build_node_enabled": "true", "tags": "a=b,c=d,e=f",
+		"karpenter_node_labels": "x=1,y=2,z=3", "karpenter_node_taints": "c:NoSchedule,a:NoExecute,b:NoSchedule",
+		"karpenter_config":                      `{"nodePool":{"template":{"metadata":{"labels":{"b":"1","a":"2"}}}},"ec2NodeClass":{"tags":{"z":"1","y":"2"}}}`,
+		"additional_karpenter_nodepools_config": `[{"name":"b"},{"name":"a"}]`,
+	}
+	first := fmt.Sprint(result(t, texts))
+	for range 50 {
+		shuffled := map[string]string{}
+		maps.Copy(shuffled, texts)
+		if again := fmt.Sprint(result(t, shuffled)); again != first {
+			t.Fatalf("\n%s\n%s", first, again)
+		}
+	}
+}
+
+// No input may cause a crash or a hang.
+func TestHostileJSON(t *testing.T) {
+	var many []string
+	for i := range 1000 {
+		many = append(many, fmt.Sprintf(`{"name":"p%d"}`, i))
+	}
+	for what, text := range map[string]string{
+		"64 KB of [":         strings.Repeat("[", 64<<10),
+		"64 KB of {":         strings.Repeat(`{"a":`, 13<<10),
+		"deep and closed":    strings.Repeat("[", 1000) + strings.Repeat("]", 1000),
+		"invalid UTF-8":      "{\"nodePool\":\"\xff\xfe\"}",
+		"a long number":      `{"nodePool":{"weight":` + strings.Repeat("9", 60000) + `}}`,
+		"1,000 pools":        "[" + strings.Join(many, ",") + "]",
+		"more than 64 KB":    "[" + strings.Repeat(" ", 64<<10) + "]",
+		"base64 of a bomb":   strings.Repeat("W1tb", 30000),
+		"a byte order mark":  "\ufeff{}",
+		"a key of 60,000":    `{"` + strings.Repeat("k", 60000) + `":1}`,
+		"a control sequence": "{\"nodePool\":{\"\u001b[31m\":1}}",
+	} {
+		for _, name := range []string{"karpenter_config", "additional_karpenter_nodepools_config"} {
+			v := result(t, map[string]string{name: text})
+			if len(v.Problems) == 0 {
+				t.Errorf("%s: %s is taken", name, what)
+			}
+			for _, p := range v.Problems {
+				if len(p.Message) > 1000 || strings.ContainsAny(p.Message, "\x00\x1b") {
+					t.Errorf("%s: %s: %.200q", name, what, p.Message)
+				}
+			}
+		}
+	}
+}
+
+// Turning Karpenter off is never blocked, not even by manifests that Karpenter refuses.
+func TestTurningOffIsNotHeldUpByManifests(t *testing.T) {
+	previous := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "cluster_name": "demo"}
+	parsed := params.Parse(params.Input{Rack: "demo", Previous: previous, Params: map[string]string{
+		"karpenter_auth_mode": "true", "karpenter_enabled": "false", "karpenter_config": `{"nodePool":{"weight":300},"x":1}`, "karpenter_node_labels": "karpenter.sh/x=y",
+		"node_disk": "60000",
+	}})
+	v, err := Validate(parsed, plan.Facts{Offline: true}, InForce{})
+	if err != nil || len(v.Problems) > 0 || len(v.Warnings) != 5 {
+		t.Errorf("%v: problems %v, warnings %v", err, v.Problems, v.Warnings)
+	}
+}
+
+// Manifests that passed the checks are not checked again. Others are checked, and compared with those in force.
+func TestWhatWasCheckedIsNotCheckedAgain(t *testing.T) {
+	parse := func(limit string) params.Result {
+		return params.Parse(params.Input{Rack: "demo", Params: map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_cpu_limit": limit}})
+	}
+	first, err := Validate(parse("10"), plan.Facts{Offline: true}, InForce{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	before := InForce{
+		Checked: first.Objects,
+		Plan:    func() (*plan.Plan, error) { asked++; return &first.Plan, nil },
+		Running: func(facts *plan.Facts) {
+			facts.Pools = map[string]plan.PoolFacts{"workload": {Nodes: 3, CPU: "12", Memory: "24Gi"}}
+		},
+	}
+	applied := plan.Facts{Offline: true, Records: plan.Records{Applied: map[string]string{}}}
+	for _, step := range first.Plan.Steps {
+		applied.Records.Applied[step.Name] = step.Fingerprint
+	}
+	if again, err := Validate(parse("10"), applied, before); err != nil || asked != 0 || len(again.Plan.Effects) > 0 {
+		t.Errorf("%v: asked %d times, effects %v", err, asked, again.Plan.Effects)
+	}
+	other, err := Validate(parse("11"), applied, before)
+	nodes := 3
+	if want := []plan.Effect{{Pool: "workload", Change: plan.PoolChanged, Nodes: &nodes}}; err != nil || asked != 1 || !reflect.DeepEqual(other.Plan.Effects, want) {
+		t.Errorf("%v: asked %d times, effects %v", err, asked, other.Plan.Effects)
+	}
+	same(t, "warnings", other.Warnings, []string{"karpenter_cpu_limit: may have 11 of cpu, and 12 runs now on 3 nodes"})
+}
+
+// If the cluster has been deleted, no nodes are drained.
+func TestPoolsOfAClusterThatIsGone(t *testing.T) {
+	on := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}
+	was := result(t, on).Plan
+	off := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "false"}
+	gone := plan.Facts{Lost: &plan.Cluster{Name: "demo", ARN: "arn"}, Records: plan.Records{WasOn: true}}
+	v, err := Validate(params.Parse(params.Input{Rack: "demo", Params: off, Previous: on, Removing: true}), gone, InForce{Plan: func() (*plan.Plan, error) { return &was, nil }})
+	if err != nil || len(v.Problems) > 0 || len(v.Plan.Effects) != 1 || v.Plan.Effects[0].String() != "pool workload went with its cluster: Sawhorse ends through EC2 what is left of its nodes" {
+		t.Errorf("%v, %v, problems %v", v.Plan.Effects, err, v.Problems)
+	}
+}
+
+// An invalid rack name is reported once, and not for everything that is derived from it.
+func TestRackNames(t *testing.T) {
+	for _, rack := range []string{"", "A B", "x\x00y", "-a", "a-", "../x", "{}", "é"} {
+		texts := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "build_node_enabled": "true"}
+		v, err := Validate(params.Parse(params.Input{Rack: rack, Params: texts}), plan.Facts{Offline: true}, InForce{})
+		if err != nil || len(v.Problems) != 1 || v.Problems[0].Parameter != "rack" {
+			t.Errorf("%q: %v, %v", rack, v.Problems, err)
+		}
+	}
+}
+
+// AWS's limit applies to the tags of karpenter_config and of the parameter together. A tag in both counts once.
+func TestLimitOfTags(t *testing.T) {
+	tags := func(from, n int) (pairs []string, object string) {
+		fields := map[string]string{}
+		for i := range n {
+			key := fmt.Sprint("t", from+i)
+			pairs, fields[key] = append(pairs, key+"=x"), "x"
+		}
+		text, err := json.Marshal(map[string]any{"ec2NodeClass": map[string]any{"tags": fields}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pairs, string(text)
+	}
+	ofParameter, _ := tags(0, 30)
+	for n, want := range map[int][]string{20: nil, 21: {"karpenter_config ec2NodeClass.tags: make 41 tags; allowed are 40"}, 4500: {"karpenter_config ec2NodeClass.tags: take out 4480"}} {
+		_, config := tags(20, n)
+		same(t, fmt.Sprint(n, " tags"), result(t, map[string]string{"tags": strings.Join(ofParameter, ","), "karpenter_config": config}).Problems, want)
+	}
+}
+
+// A suggestion must not be as long as an overlong value.
+func TestSuggestionsAreShort(t *testing.T) {
+	var families []string
+	for i := range 5000 {
+		families = append(families, fmt.Sprint("C", i))
+	}
+	problems := result(t, map[string]string{"additional_karpenter_nodepools_config": `[{"name":"a","instance_families":"` + strings.Join(families, ",") + `"}]`}).Problems
+	if len(problems) != 1 || len(problems[0].Message) > 500 {
+		t.Errorf("%.1000v", problems)
+	}
+}
+
+// The limits themselves are allowed, and one more is not: 100 pools, and 64 KiB of JSON, measured after decoding.
+func TestLimits(t *testing.T) {
+	pools := func(n int) string {
+		var all []string
+		for i := range n {
+			all = append(all, fmt.Sprintf(`{"name":"p%d"}`, i))
+		}
+		return "[" + strings.Join(all, ",") + "]"
+	}
+	padded := func(n int) string { return "[" + strings.Repeat(" ", n-len(pools(1))) + pools(1)[1:] }
+	encoded := base64.StdEncoding.EncodeToString([]byte(padded(params.MaxJSON)))
+	for what, c := range map[string]struct{ value, problem string }{
+		"100 pools":       {pools(100), ""},
+		"101 pools":       {pools(101), "take out 1"},
+		"64 KiB":          {padded(params.MaxJSON), ""},
+		"64 KiB, encoded": {encoded, ""},
+		"one byte more":   {padded(params.MaxJSON + 1), "64"},
+	} {
+		problems := result(t, map[string]string{"additional_karpenter_nodepools_config": c.value}).Problems
+		if (len(problems) > 0) != (c.problem != "") || len(problems) > 0 && !strings.Contains(problems[0].Message, c.problem) {
+			t.Errorf("%s: %v", what, problems)
+		}
+	}
+}
+
+// A pool of the plan in force that no pass has made is not changed or removed, but created, or nothing happens to it.
+func TestAPoolThatWasPlannedButNeverMade(t *testing.T) {
+	pools := func(text string) map[string]string {
+		return map[string]string{"additional_karpenter_nodepools_config": text}
+	}
+	running := func(names ...string) plan.Facts {
+		facts := plan.Facts{Pools: map[string]plan.PoolFacts{}}
+		for _, name := range names {
+			facts.Pools[name] = plan.PoolFacts{Nodes: 2}
+		}
+		return facts
+	}
+	was := compared(t, pools(`[{"name":"a","dedicated":true}]`), plan.Facts{}, nil).Plan
+	for _, c := range []struct {
+		what    string
+		is      string
+		running plan.Facts
+		want    string
+	}{
+		{"changed, not made", `[{"name":"a","dedicated":true,"cpu_limit":7}]`, running("workload"), "pool a is created"},
+		{"the same, not made", `[{"name":"a","dedicated":true}]`, running("workload"), "pool a is created"},
+		{"removed, not made", `[]`, running("workload"), ""},
+		{"changed, made", `[{"name":"a","dedicated":true,"cpu_limit":7}]`, running("workload", "a"), "pool a is changed: its 2 nodes stay"},
+		{"removed, made", `[]`, running("workload", "a"), "pool a is removed: Karpenter drains and ends its 2 nodes"},
+		{"changed, not looked up", `[{"name":"a","dedicated":true,"cpu_limit":7}]`, plan.Facts{}, "pool a is changed: its nodes stay"},
+	} {
+		var effects []string
+		for _, e := range compared(t, pools(c.is), c.running, &was).Plan.Effects {
+			effects = append(effects, e.String())
+		}
+		if got := strings.Join(effects, "; "); got != c.want {
+			t.Errorf("%s: %q, want %q", c.what, got, c.want)
+		}
+	}
+}
