@@ -25,7 +25,7 @@ export CDK_DISABLE_CLI_TELEMETRY := 1
 
 # Scripts that run one after the other in CI use half of AWS's lags (docs/sandbox.md). The demo, and scripts that are run
 # by name, use the full lags.
-test life deployment rights chaos load: export LAG_SCALE ?= 0.5
+test life deployment rights chaos cost latency load: export LAG_SCALE ?= 0.5
 
 # Lambda's name for the architecture of this machine.
 HOST_ARCHITECTURE := $(shell sandbox/architecture.sh)
@@ -106,6 +106,16 @@ enablings: parts
 .PHONY: load
 load: parts
 	@$(BIN)/sandbox load --state $(CACHE)/load
+
+## cost: count what each kind of pass takes and what AWS charges for it; fail if a month of a rack costs too much
+.PHONY: cost
+cost: parts
+	@$(BIN)/sandbox cost --state $(CACHE)/cost
+
+## latency: measure how long LATENCY_ROUNDS (12) writes to a parameter take until the NodePool has them, compared with kubectl patch
+.PHONY: latency
+latency: parts
+	@$(BIN)/sandbox latency --state $(CACHE)/latency
 
 ## bench: benchmark the validation of parameters (one rack, and 10,000 lines of sawhorse check --batch)
 .PHONY: bench

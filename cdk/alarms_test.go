@@ -7,9 +7,9 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/metrics"
 )
 
-// A rack that is as its parameters say writes no metrics by rack, so no alarm may depend on them: it would have no data
+// Passes that have nothing to report do not write these metrics, so no alarm may depend on them: it would have no data
 // for days.
-func TestNoAlarmDependsOnMetricsByRack(t *testing.T) {
+func TestNoAlarmDependsOnMetricsOfReports(t *testing.T) {
 	for id, alarm := range production.all("AWS::CloudWatch::Alarm") {
 		for _, name := range []string{metrics.OutOfLine, metrics.Changes, metrics.Seconds, metrics.Dimension} {
 			p := alarm.Properties

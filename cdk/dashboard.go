@@ -24,15 +24,15 @@ func (s *sawhorse) addDashboard() {
 		Title: jsii.String("Is every rack as its parameters say? 0: yes, 1: rejected, failed or paused; its status says why"),
 		// The latest value. A rack that is out of line sends one in each resync interval, and one whenever it has
 		// something to report.
-		Metrics: &[]awscloudwatch.IMetric{s.byRack(metrics.OutOfLine, "Maximum")}, Width: jsii.Number(24), Height: jsii.Number(4),
+		Metrics: &[]awscloudwatch.IMetric{s.outOfLine()}, Width: jsii.Number(24), Height: jsii.Number(4),
 	}))
 	board.AddWidgets(awscloudwatch.NewAlarmStatusWidget(&awscloudwatch.AlarmStatusWidgetProps{Title: jsii.String("Alarms"), Alarms: &s.alarms, Width: jsii.Number(24), Height: jsii.Number(4)}))
 	board.AddWidgets(
-		graph("Racks out of line", s.byRack(metrics.OutOfLine, "Maximum")),
-		graph("Changes made", s.byRack(metrics.Changes, "Sum")))
+		graph("Racks out of line", s.outOfLine()),
+		graph("Changes made", s.overall(metrics.Changes, "Sum")))
 	board.AddWidgets(
-		graph("Outcomes of passes", s.overall(metrics.Passes), s.overall(metrics.Rejected), s.overall(metrics.Failed)),
-		graph("Seconds of passes that had something to do", s.byRack(metrics.Seconds, "Maximum")))
+		graph("Outcomes of passes", s.overall(metrics.Passes, "Sum"), s.overall(metrics.Rejected, "Sum"), s.overall(metrics.Failed, "Sum")),
+		graph("Seconds of passes that had something to do", s.overall(metrics.Seconds, "Maximum")))
 	board.AddWidgets(
 		graph("Executions", s.machine.MetricStarted(sum()), s.machine.MetricSucceeded(sum()), s.machine.MetricFailed(sum())),
 		graph("Longest pass under way", s.longestPass()))
@@ -46,21 +46,21 @@ func graph(title string, left ...awscloudwatch.IMetric) awscloudwatch.IWidget {
 	return awscloudwatch.NewGraphWidget(&awscloudwatch.GraphWidgetProps{Title: jsii.String(title), Left: &left, Width: jsii.Number(12)})
 }
 
-// byRack searches for a metric of all racks, with a line for each, because racks are added and removed after the stack
-// is deployed.
-func (s *sawhorse) byRack(name, statistic string) awscloudwatch.IMetric {
+// outOfLine searches for the metric of all racks, with a line for each, because racks are added and removed after the
+// stack is deployed.
+func (s *sawhorse) outOfLine() awscloudwatch.IMetric {
 	return awscloudwatch.NewSearchExpression(&awscloudwatch.SearchExpressionProps{
-		Expression: jsii.String(fmt.Sprintf(`SEARCH('{"%s",%s} MetricName="%s"', '%s', 300)`, s.StackName, metrics.Dimension, name, statistic)),
+		Expression: jsii.String(fmt.Sprintf(`SEARCH('{"%s",%s} MetricName="%s"', 'Maximum', 300)`, s.StackName, metrics.Dimension, metrics.OutOfLine)),
 		Label:      jsii.String("${PROP('Dim." + metrics.Dimension + "')}"),
 		Period:     minutes(5),
 	})
 }
 
 // overall returns a metric for all racks together.
-func (s *sawhorse) overall(name string) awscloudwatch.IMetric {
+func (s *sawhorse) overall(name, statistic string) awscloudwatch.IMetric {
 	return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{
 		Namespace: jsii.String(s.StackName), MetricName: jsii.String(name), Label: jsii.String(strings.ToLower(name)),
-		Statistic: jsii.String("Sum"), Period: minutes(5),
+		Statistic: jsii.String(statistic), Period: minutes(5),
 	})
 }
 

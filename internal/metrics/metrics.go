@@ -18,22 +18,24 @@ const (
 	Failed   = "Failed"
 )
 
-// Metrics by rack. Only a pass with something to report writes them, because CloudWatch bills a metric for each hour in
-// which it has data.
+// Metrics over all racks, of the passes with something to report.
 const (
-	// OutOfLine is 1 if the rack is not as its parameters say after the pass (rejected, failed or paused), else 0.
-	OutOfLine = "OutOfLine"
 	// Changes is the number of changes that the steps made.
 	Changes = "Changes"
-	// Seconds is the duration of a pass that had something to do or to report.
+	// Seconds is the duration of a pass.
 	Seconds = "Seconds"
 )
+
+// OutOfLine is the metric by rack: 1 if the rack is not as its parameters say after the pass (rejected, failed or
+// paused), else 0. Only a pass with something to report writes it, because CloudWatch bills a metric for each hour in
+// which it has data, and here for each rack.
+const OutOfLine = "OutOfLine"
 
 // LongestPass is the running time in seconds of the longest pass that holds a rack, or 0 if there is none. Each tick of
 // the schedule measures it.
 const LongestPass = "LongestPass"
 
-// Dimension is the dimension of the metrics by rack.
+// Dimension is the dimension of OutOfLine.
 const Dimension = "Rack"
 
 // Pass is the result of one pass.
@@ -53,8 +55,8 @@ type Pass struct {
 	Unknown bool
 }
 
-// byRack reports whether a pass has something to report of its rack.
-func (p Pass) byRack() bool { return !p.Unknown && (p.News || p.outOfLine()) }
+// reports reports whether a pass has something to report of its rack.
+func (p Pass) reports() bool { return !p.Unknown && (p.News || p.outOfLine()) }
 
 func (p Pass) outOfLine() bool { return p.State != "Reconciled" }
 
@@ -66,21 +68,26 @@ type Writer struct {
 	Now       func() time.Time
 }
 
-// Pass writes the line of one pass. The line has all values, also of metrics that it does not write.
+// Pass writes the line of one pass. The line has all values, also of metrics that it does not write: the log tells of
+// each rack what the metrics tell of all.
 func (w Writer) Pass(p Pass) error {
 	line := map[string]any{
 		"msg": "pass", Dimension: p.Rack, "rack": p.Rack, "generation": p.Generation, "execution": p.Execution, "state": p.State,
 		Passes: 1, Changes: p.Changes, Rejected: is(p.State == "Rejected"), Failed: is(p.State == "Failed"), OutOfLine: is(p.outOfLine()),
 	}
-	all := []directive{{w.Namespace, [][]string{{}}, []metric{{Passes, "Count"}, {Rejected, "Count"}, {Failed, "Count"}}}}
-	byRack := []metric{{OutOfLine, "Count"}, {Changes, "Count"}}
+	overall := []metric{{Passes, "Count"}, {Rejected, "Count"}, {Failed, "Count"}}
 	if p.Took != nil {
 		line[Seconds] = p.Took.Seconds()
-		byRack = append(byRack, metric{Seconds, "Seconds"})
 	}
-	if p.byRack() {
-		all = append(all, directive{w.Namespace, [][]string{{Dimension}}, byRack})
+	var all []directive
+	if p.reports() {
+		overall = append(overall, metric{Changes, "Count"})
+		if p.Took != nil {
+			overall = append(overall, metric{Seconds, "Seconds"})
+		}
+		all = append(all, directive{w.Namespace, [][]string{{Dimension}}, []metric{{OutOfLine, "Count"}}})
 	}
+	all = append(all, directive{w.Namespace, [][]string{{}}, overall})
 	if err := w.write(line, all...); err != nil {
 		return fmt.Errorf("rack %s: metrics: %w", p.Rack, err)
 	}

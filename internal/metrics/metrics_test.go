@@ -10,7 +10,7 @@ import (
 )
 
 // written returns what a pass's line makes CloudWatch record: the values by the dimension's value and the metric's name,
-// as in "demo Changes" or " Passes".
+// as in " Changes" or " Passes".
 func written(t *testing.T, p Pass) map[string]float64 {
 	t.Helper()
 	var out bytes.Buffer
@@ -59,7 +59,7 @@ func written(t *testing.T, p Pass) map[string]float64 {
 	return all
 }
 
-// CloudWatch bills a metric for each hour in which it has data. Metrics by rack are written by a pass after which the
+// CloudWatch bills a metric for each hour in which it has data. The metric by rack is written by a pass after which the
 // rack is out of line, and by one whose status says something new: also that the rack is in line again.
 func TestMetrics(t *testing.T) {
 	took := 1500 * time.Millisecond
@@ -76,25 +76,25 @@ func TestMetrics(t *testing.T) {
 		},
 		"changes": {
 			Pass{State: "Reconciled", Changes: 3, Took: &took, News: true},
-			values{" Passes": 1, " Rejected": 0, " Failed": 0, "demo OutOfLine": 0, "demo Changes": 3, "demo Seconds": 1.5},
+			values{" Passes": 1, " Rejected": 0, " Failed": 0, "demo OutOfLine": 0, " Changes": 3, " Seconds": 1.5},
 		},
 		"rejected": {
 			Pass{State: "Rejected", Took: &took, News: true},
-			values{" Passes": 1, " Rejected": 1, " Failed": 0, "demo OutOfLine": 1, "demo Changes": 0, "demo Seconds": 1.5},
+			values{" Passes": 1, " Rejected": 1, " Failed": 0, "demo OutOfLine": 1, " Changes": 0, " Seconds": 1.5},
 		},
 		"rejected for the same": {
-			Pass{State: "Rejected"}, values{" Passes": 1, " Rejected": 1, " Failed": 0, "demo OutOfLine": 1, "demo Changes": 0},
+			Pass{State: "Rejected"}, values{" Passes": 1, " Rejected": 1, " Failed": 0, "demo OutOfLine": 1, " Changes": 0},
 		},
 		"failed": {
 			Pass{State: "Failed", Took: &took, News: true},
-			values{" Passes": 1, " Rejected": 0, " Failed": 1, "demo OutOfLine": 1, "demo Changes": 0, "demo Seconds": 1.5},
+			values{" Passes": 1, " Rejected": 0, " Failed": 1, "demo OutOfLine": 1, " Changes": 0, " Seconds": 1.5},
 		},
 		"paused": {
-			Pass{State: "Paused"}, values{" Passes": 1, " Rejected": 0, " Failed": 0, "demo OutOfLine": 1, "demo Changes": 0},
+			Pass{State: "Paused"}, values{" Passes": 1, " Rejected": 0, " Failed": 0, "demo OutOfLine": 1, " Changes": 0},
 		},
 		"in line again": {
 			Pass{State: "Reconciled", Took: &took, News: true},
-			values{" Passes": 1, " Rejected": 0, " Failed": 0, "demo OutOfLine": 0, "demo Changes": 0, "demo Seconds": 1.5},
+			values{" Passes": 1, " Rejected": 0, " Failed": 0, "demo OutOfLine": 0, " Changes": 0, " Seconds": 1.5},
 		},
 		"a rack that does not exist": {
 			Pass{State: "Failed", Took: &took, News: true, Unknown: true}, values{" Passes": 1, " Rejected": 0, " Failed": 1},

@@ -22,19 +22,28 @@ func (s *Store) Status(ctx context.Context, rack string) (*Status, error) {
 	if err := unpack(values["status"], status); err != nil {
 		return nil, fmt.Errorf("rack %s: decode status: %w", rack, err)
 	}
+	if values["incidents"] != nil {
+		if err := unpack(values["incidents"], &status.Incidents); err != nil {
+			return nil, fmt.Errorf("rack %s: decode status: %w", rack, err)
+		}
+	}
 	return status, nil
 }
 
-// Says reports whether two statuses have the same content, whatever their time, pass and changes, and in any order of
-// problems and warnings. The pools of a paused rack are left out: their counts of nodes change all the time.
+// Says reports whether two statuses have the same content, in any order of problems and warnings. What tells only of the
+// pass of a status does not count: its time, its changes, what it did to the pools, its incidents. Nor do the pools of a
+// paused rack: their counts of nodes change all the time.
 func (s Status) Says(other Status) bool {
-	return s.sorted().news() == other.sorted().news()
+	return s.lasting().news() == other.lasting().news()
 }
 
-func (s Status) sorted() Status {
-	s.Problems, s.Warnings = inOrder(s.Problems), inOrder(s.Warnings)
-	if s.State == Paused {
-		s.Pools = nil
+// lasting returns a status without what tells only of its pass.
+func (s Status) lasting() Status {
+	s.Problems, s.Warnings, s.Pools = inOrder(s.Problems), inOrder(s.Warnings), nil
+	for _, incident := range s.Incidents {
+		if i := slices.Index(s.Warnings, incident); i >= 0 { // the same text can be a warning too, which stays
+			s.Warnings = slices.Delete(s.Warnings, i, i+1)
+		}
 	}
 	return s
 }

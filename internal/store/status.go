@@ -53,6 +53,9 @@ type Status struct {
 	// Pools has sentences about the changes to the pools and their nodes.
 	Pools   []string `json:"pools,omitempty"`
 	Changed []string `json:"changed,omitempty"`
+	// Incidents are the Warnings that tell what happened in the pass. They are kept in the rack's record only: a later
+	// pass that does not find them again has nothing new to say.
+	Incidents []params.Problem `json:"-"`
 	// Omitted is the number of problems, warnings and changes that did not fit. They are complete in the rack's record
 	// and in the event.
 	Omitted int `json:"omitted,omitempty"`
@@ -217,6 +220,11 @@ func (s *Store) SaveStatus(ctx context.Context, status Status, digest string, to
 	}
 	values := key(status.Rack, "status")
 	values["digest"], values["generation"], values["status"] = text(digest), number(status.Generation), encoded
+	if len(status.Incidents) > 0 {
+		if values["incidents"], err = packed(status.Incidents); err != nil {
+			return fmt.Errorf("rack %s: encode status: %w", status.Rack, err)
+		}
+	}
 	values["told"], values["text"] = text(told.news), text(told.text)
 	values["execution"], values["since"], values["changes"] = text(status.Execution), number(told.Since), number(int64(len(status.Changed)))
 	return wrap(s.put(ctx, values, nil), "rack %s: save status", status.Rack)

@@ -5,8 +5,6 @@ package load
 import (
 	"context"
 	"fmt"
-	"os/exec"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -80,29 +78,18 @@ func (r *run) enable(ctx context.Context) error {
 	if err := r.turnOn(ctx, seed.ClusterName); err != nil {
 		return err
 	}
-	_, err := r.command(ctx, "sawhorse watch "+seed.ClusterName)
+	_, err := r.environment.Run(ctx, "sawhorse watch "+seed.ClusterName)
 	return err
 }
 
 // full measures a full pass of a rack that is on and has nothing to repair. This is the cost of the schedule.
 func (r *run) full(ctx context.Context) error {
 	_, err := r.measure(ctx, "a full pass of one rack that is on", 0, func() error {
-		_, err := r.command(ctx, `aws events put-events --entries '[{"EventBusName":"sawhorse","Source":"load",`+
+		_, err := r.environment.Run(ctx, `aws events put-events --entries '[{"EventBusName":"sawhorse","Source":"load",`+
 			`"DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"demo\",\"full\":true}"}]'`)
 		return err
 	})
 	return err
-}
-
-// command runs a command as a user would, and returns its output.
-func (r *run) command(ctx context.Context, line string) (string, error) {
-	command := exec.CommandContext(ctx, "bash", "-c", line)
-	command.Env = r.environment
-	text, err := command.Output()
-	if err != nil {
-		return "", fmt.Errorf("load: %s: %w: %s", line, err, text)
-	}
-	return strings.TrimSpace(string(text)), nil
 }
 
 // burst writes many values to one parameter. The last value is written after all others. A pass applies all writes
@@ -129,7 +116,7 @@ func (r *run) burst(ctx context.Context) error {
 	if n, most := len(history.Iterations), int(took.Seconds())+2; n > most {
 		return fmt.Errorf("load: %d writes cost %d passes, more than %d", burst, n, most)
 	}
-	limit, err := r.command(ctx, "kubectl get nodepool workload -o jsonpath='{.spec.limits.cpu}'")
+	limit, err := r.environment.Run(ctx, "kubectl get nodepool workload -o jsonpath='{.spec.limits.cpu}'")
 	if err == nil && limit != "777" {
 		err = fmt.Errorf("load: the NodePool's limit is %s, not the last value", limit)
 	}

@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -30,7 +29,7 @@ type phase struct {
 func (r *run) measure(ctx context.Context, what string, span time.Duration, do func() error) (passes.History, error) {
 	fmt.Fprintf(r.out, "\n%s\n", what)
 	for _, begin := range []struct{ method, what string }{{http.MethodDelete, "faults"}, {http.MethodPut, "rates"}} { // resets the counts
-		if err := r.ask(ctx, begin.method, begin.what, nil); err != nil {
+		if err := r.environment.Ask(ctx, begin.method, begin.what, nil); err != nil {
 			return passes.History{}, err
 		}
 	}
@@ -48,8 +47,8 @@ func (r *run) measure(ctx context.Context, what string, span time.Duration, do f
 	}
 	// The histories are read without rate limits and are not counted.
 	err := errors.Join(
-		r.ask(ctx, http.MethodGet, "faults", &p.report), r.ask(ctx, http.MethodGet, "rates", &p.uses),
-		r.ask(ctx, http.MethodDelete, "rates", nil))
+		r.environment.Ask(ctx, http.MethodGet, "faults", &p.report), r.environment.Ask(ctx, http.MethodGet, "rates", &p.uses),
+		r.environment.Ask(ctx, http.MethodDelete, "rates", nil))
 	if err != nil {
 		return passes.History{}, err
 	}
@@ -131,24 +130,4 @@ func (r *run) throttled(p phase) {
 	r.line("refusals", "%d; a call of a function that went through in the end took %.1f s at most", refused, waited)
 	r.line("calls of functions that ended as Throttled", "%d, the longest until its success %.1f s",
 		p.history.Throttled, p.history.Slowest.Seconds())
-}
-
-// ask reads, sets or resets the gateway's counts of the given name.
-func (r *run) ask(ctx context.Context, method, what string, into any) error {
-	request, err := http.NewRequestWithContext(ctx, method, *r.aws.BaseEndpoint+"/_sandbox/"+what, nil)
-	if err != nil {
-		return fmt.Errorf("load: %s: %w", what, err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return fmt.Errorf("load: %s: %w", what, err)
-	}
-	defer response.Body.Close()
-	if into == nil {
-		return nil
-	}
-	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
-		return fmt.Errorf("load: %s: decode: %w", what, err)
-	}
-	return nil
 }

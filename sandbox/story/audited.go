@@ -21,24 +21,21 @@ for c in json.load(sys.stdin)["calls"]:
         print(c["service"], c["action"], c["count"])'`
 )
 
-// Audited ticks the schedule for a rack in order: its audit is one call of one function and writes nothing. Then a
-// manual change in AWS and one in the cluster each start a pass of just the steps concerned.
+// Audited ticks the schedule for a rack in order: its audit is one call of one function and writes nothing, also while
+// the status tells of a change or of an incident. A manual change in AWS and one in the cluster each start a pass of
+// just the steps concerned.
 func Audited(t *Teller) {
 	const (
 		limit    = "kubectl get nodepool workload -o jsonpath='{.spec.limits.cpu}'"
 		policies = "aws iam list-attached-role-policies --role-name demo-karpenter-nodes --query 'sort(AttachedPolicies[].PolicyName)' --output text"
 	)
 	t.Chapter("A rack in order")
-	t.Say("The first audit after a change may start a pass, because the status still tells of the change.")
-	tick(t)
+	was := t.Ask(limit)
+	t.Type(put + "karpenter_cpu_limit --type String --value 1" + was)
+	t.Until("the NodePool has the limit", limit, "1"+was, time.Minute)
 	t.Until("no pass runs", running, "0", 2*time.Minute)
-	t.Check("status", state, "Reconciled")
-	t.Type(countAnew)
-	before := t.Ask(executions)
-	tick(t)
-	t.Check("functions that were called", called, "audit resync")
-	t.Check("writes of the audit", audited, "")
-	t.Check("passes, as before", executions, before)
+	t.Contains("the status tells of the change", status, "pool workload is changed")
+	idle(t)
 
 	for _, edit := range []struct{ what, command, restored, called string }{
 		{"A manual change in AWS", "aws iam attach-role-policy --role-name demo-karpenter-nodes --policy-arn arn:aws:iam::aws:policy/AdministratorAccess",
@@ -56,6 +53,23 @@ func Audited(t *Teller) {
 		t.Check("functions that were called", called, edit.called)
 		t.Check("status", state, "Reconciled")
 	}
+
+	t.Chapter("The status tells what has happened")
+	t.Contains("status", status, "NodePool/workload was changed by somebody else")
+	idle(t)
+	t.Type(put + "karpenter_cpu_limit --type String --value " + was)
+	t.Until("the NodePool has its former limit", limit, was, time.Minute)
+	t.Until("no pass runs", running, "0", 2*time.Minute)
+}
+
+// idle ticks the schedule for a rack in order, and checks that its audit requests no pass and writes nothing.
+func idle(t *Teller) {
+	t.Type(countAnew)
+	before := t.Ask(executions)
+	tick(t)
+	t.Check("functions that were called", called, "audit resync")
+	t.Check("writes of the audit", audited, "")
+	t.Check("passes, as before", executions, before)
 }
 
 // auditInOrder has the schedule audit the rack between two changes, which needs what a pass needs to read the parameters.

@@ -3,7 +3,10 @@ package user
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"os/exec"
 	"slices"
 	"strings"
@@ -44,4 +47,41 @@ func (e Environment) AWS() aws.Config {
 		Region: e.Value("AWS_REGION"), BaseEndpoint: aws.String(e.Endpoint()),
 		Credentials: credentials.NewStaticCredentialsProvider(e.Value("AWS_ACCESS_KEY_ID"), e.Value("AWS_SECRET_ACCESS_KEY"), ""),
 	}
+}
+
+// Run runs a line of shell as a user would, and returns its output.
+func (e Environment) Run(ctx context.Context, line string) (string, error) {
+	command := exec.CommandContext(ctx, "bash", "-c", line)
+	command.Env = e
+	text, err := command.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w: %s", line, err, text)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+// Ask calls one of the sandbox's own endpoints beside those of AWS, "faults" or "rates". It decodes the answer into a
+// value; nil ignores the answer.
+func (e Environment) Ask(ctx context.Context, method, what string, into any) error {
+	request, err := http.NewRequestWithContext(ctx, method, e.Endpoint()+"/_sandbox/"+what, nil)
+	if err != nil {
+		return fmt.Errorf("sandbox's %s: %w", what, err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("sandbox's %s: %w", what, err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	switch {
+	case err != nil:
+	case response.StatusCode >= 300:
+		err = fmt.Errorf("%s: %s", response.Status, text)
+	case into != nil:
+		err = json.Unmarshal(text, into)
+	}
+	if err != nil {
+		return fmt.Errorf("sandbox's %s: %s: %w", what, method, err)
+	}
+	return nil
 }

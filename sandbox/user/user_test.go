@@ -1,8 +1,12 @@
 package user
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -31,5 +35,34 @@ func TestWhatTheLinesGiveAShell(t *testing.T) {
 	}
 	if _, err := Read(t.Context(), lines+".none"); err == nil {
 		t.Error("a file that is not there")
+	}
+}
+
+func TestALineOfShell(t *testing.T) {
+	environment := Environment{"PATH=" + os.Getenv("PATH"), "WHO=demo"}
+	if got, err := environment.Run(t.Context(), `echo "$WHO"`); err != nil || got != "demo" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err := environment.Run(t.Context(), "echo so far; false"); err == nil || !strings.Contains(err.Error(), "so far") {
+		t.Errorf("a line that fails: %v", err)
+	}
+}
+
+func TestTheSandboxAnswers(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.Path != "/_sandbox/calls" {
+			http.Error(w, "there is no such thing", http.StatusNotFound)
+			return
+		}
+		fmt.Fprintf(w, `{"ssm":{"PutParameter":3}}`)
+	}))
+	defer server.Close()
+	environment := Environment{"AWS_ENDPOINT_URL=" + server.URL}
+	var calls map[string]map[string]int
+	if err := environment.Ask(t.Context(), http.MethodGet, "calls", &calls); err != nil || calls["ssm"]["PutParameter"] != 3 {
+		t.Errorf("%v, %v", calls, err)
+	}
+	if err := environment.Ask(t.Context(), http.MethodGet, "others", nil); err == nil || !strings.Contains(err.Error(), "no such thing") {
+		t.Errorf("%v", err)
 	}
 }

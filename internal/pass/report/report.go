@@ -213,6 +213,7 @@ func (r *Report) status(event Event, run store.Run) store.Status {
 	}
 	for _, step := range run.Steps {
 		status.Warnings = slices.Concat(status.Warnings, step.Incidents, step.Warnings)
+		status.Incidents = append(status.Incidents, step.Incidents...)
 		for _, c := range step.Changes {
 			status.Changed = append(status.Changed, c.Subject+" "+c.Action)
 		}

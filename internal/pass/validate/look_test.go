@@ -84,11 +84,21 @@ func TestWhatALookFinds(t *testing.T) {
 		"a failure": {func(s *scene) {
 			s.must(s.store.SaveStatus(s.Context(), store.Status{Rack: "demo"}, "Failed", store.Told{}))
 		}, "status"},
-		"an incident in the status": {func(s *scene) {
-			told, err := s.store.Status(s.Context(), "demo")
-			s.must(err)
-			told.Warnings = append(told.Warnings, params.Problem{Parameter: "rack", Message: "it was put back"})
-			s.must(s.store.SaveStatus(s.Context(), *told, store.Digest(store.Reconciled, s.last(), nil), store.Told{}))
+		"a warning that nothing gives any more": {func(s *scene) {
+			s.tells(func(status *store.Status) { status.Warnings = append(status.Warnings, putBack) })
+		}, "status"},
+		"what the last pass did to the pools": {func(s *scene) {
+			s.tells(func(status *store.Status) { status.Pools = []string{"pool workload is changed: it has no nodes"} })
+		}, ""},
+		"an incident of the last pass": {func(s *scene) {
+			s.tells(func(status *store.Status) {
+				status.Warnings, status.Incidents = append(status.Warnings, putBack), []params.Problem{putBack}
+			})
+		}, ""},
+		"an incident that is a warning too": {func(s *scene) {
+			s.tells(func(status *store.Status) {
+				status.Warnings, status.Incidents = append(status.Warnings, putBack, putBack), []params.Problem{putBack}
+			})
 		}, "status"},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -113,6 +123,21 @@ func TestWhatALookFinds(t *testing.T) {
 			s.wants(s.pass(true), Unchanged, false, "")
 		})
 	}
+}
+
+// putBack is what a step says of a setting that somebody has changed.
+var putBack = params.Problem{Parameter: "rack", Message: "it was put back"}
+
+// tells changes the status of the last report, in its record and in the parameter.
+func (s *scene) tells(change func(*store.Status)) {
+	s.Helper()
+	status, err := s.store.Status(s.Context(), "demo")
+	s.must(err)
+	change(status)
+	text, err := status.Text()
+	s.must(err)
+	s.cloud.SSM.Values["/sawhorse/racks/demo/status"] = text
+	s.must(s.store.SaveStatus(s.Context(), *status, store.Digest(store.Reconciled, s.last(), nil), store.Told{}.Wrote(*status, text)))
 }
 
 // last is the record of the last round.

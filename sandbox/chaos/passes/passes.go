@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -33,6 +34,8 @@ type History struct {
 	Lambdas int
 	// Paths has the states that each execution entered, in order.
 	Paths [][]string
+	// Timelines has the same with the times, sorted by their beginning.
+	Timelines []Timeline
 	// Failed lists the executions that did not succeed.
 	Failed []string
 	// Started has the start time of each execution, Entered the time at which each state was entered.
@@ -44,12 +47,25 @@ type History struct {
 	Slowest   time.Duration
 }
 
+// Timeline is when an execution began, and when it entered each of its states.
+type Timeline struct {
+	Began  time.Time
+	States []Visit
+}
+
+// Visit is a state that an execution entered at a time.
+type Visit struct {
+	State string
+	At    time.Time
+}
+
 // Span is a period of time.
 type Span struct{ From, To time.Time }
 
 // add adds the history of one execution.
 func (h *History) add(one History) {
 	h.Iterations, h.Paths, h.Lambdas = append(h.Iterations, one.Iterations...), append(h.Paths, one.Paths...), h.Lambdas+one.Lambdas
+	h.Timelines = append(h.Timelines, one.Timelines...)
 	h.Started, h.Entered, h.Calls = append(h.Started, one.Started...), append(h.Entered, one.Entered...), append(h.Calls, one.Calls...)
 	h.Throttled, h.Slowest = h.Throttled+one.Throttled, max(h.Slowest, one.Slowest)
 }
@@ -97,6 +113,7 @@ func Since(ctx context.Context, config aws.Config, since time.Time) (History, er
 	}
 	err = readers.Wait()
 	slices.SortFunc(history.Iterations, func(a, b Iteration) int { return a.From.Compare(b.From) })
+	slices.SortFunc(history.Timelines, func(a, b Timeline) int { return a.Began.Compare(b.Began) })
 	return history, err
 }
 
@@ -108,6 +125,25 @@ func stateMachine(ctx context.Context, config aws.Config) (*sfn.Client, *string,
 		return nil, nil, fmt.Errorf("state machines: %d found: %w", len(machines.StateMachines), err)
 	}
 	return states, machines.StateMachines[0].StateMachineArn, nil
+}
+
+var debounce = regexp.MustCompile(`"Seconds": *"{% *\$max\(\[([0-9]+),`)
+
+// Debounce returns how long a pass waits for the end of a burst of writes.
+func Debounce(ctx context.Context, config aws.Config) (time.Duration, error) {
+	states, machine, err := stateMachine(ctx, config)
+	if err != nil {
+		return 0, err
+	}
+	described, err := states.DescribeStateMachine(ctx, &sfn.DescribeStateMachineInput{StateMachineArn: machine})
+	if err != nil {
+		return 0, fmt.Errorf("state machine: describe: %w", err)
+	}
+	found := debounce.FindStringSubmatch(*described.Definition)
+	if found == nil {
+		return 0, fmt.Errorf("state machine: its definition has no debounce time")
+	}
+	return time.ParseDuration(found[1] + "s")
 }
 
 // Running returns the number of running executions.
@@ -169,15 +205,16 @@ func read(ctx context.Context, states *sfn.Client, execution string) (History, e
 			r.event(event)
 		}
 	}
-	r.history.Paths = [][]string{r.path}
+	r.history.Paths, r.history.Timelines = [][]string{r.path}, []Timeline{r.timeline}
 	return r.history, nil
 }
 
 // reader reads one execution's events.
 type reader struct {
-	history History
-	rack    string
-	path    []string
+	history  History
+	rack     string
+	path     []string
+	timeline Timeline
 	// called is when the current function call began. refused is when its first throttled try failed.
 	called, refused time.Time
 }
@@ -189,10 +226,12 @@ func (r *reader) event(event types.HistoryEvent) {
 	}
 	if entered := event.StateEnteredEventDetails; entered != nil {
 		r.path, h.Entered = append(r.path, *entered.Name), append(h.Entered, *event.Timestamp)
+		r.timeline.States = append(r.timeline.States, Visit{*entered.Name, *event.Timestamp})
 		r.refused = time.Time{}
 	}
 	if start := event.ExecutionStartedEventDetails; start != nil {
 		r.rack, h.Started = rackOf(aws.ToString(start.Input)), append(h.Started, *event.Timestamp)
+		r.timeline.Began = *event.Timestamp
 	}
 	if task := event.TaskScheduledEventDetails; task != nil && strings.Contains(aws.ToString(task.Resource), "lambda") {
 		h.Lambdas++

@@ -1,6 +1,7 @@
 package passes
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -48,5 +49,8 @@ func TestAThrottledCallIsTimed(t *testing.T) {
 	if h := r.history; h.Throttled != 2 || h.Slowest != 6*time.Second || len(h.Calls) != 4 || AtOnce(h.Calls) != 1 || h.Lambdas != 4 ||
 		len(h.Entered) != 2 {
 		t.Errorf("%+v", h)
+	}
+	if want := []Visit{{"Validate", at(0)}, {"Report", at(8)}}; !slices.Equal(r.timeline.States, want) {
+		t.Errorf("%+v", r.timeline)
 	}
 }

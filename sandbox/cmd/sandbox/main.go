@@ -5,6 +5,8 @@
 //	sandbox demo              run the story on a sandbox of its own, and end that sandbox
 //	sandbox chaos             inject faults, on sandboxes of its own
 //	sandbox enablings         turn Karpenter on in many new sandboxes, one after the other
+//	sandbox cost              count what each kind of pass takes, and what AWS charges for it, on a sandbox of its own
+//	sandbox latency           measure how long a write to a parameter takes until the NodePool has it, on a sandbox of its own
 //	sandbox load              write to many racks, and many times to one, on a sandbox of its own
 //	sandbox run [--attached]  the supervisor itself, which up starts
 //
@@ -26,13 +28,14 @@ type options struct {
 }
 
 var commands = map[string]func(options) error{
-	"up": up, "down": down, "demo": demo, "chaos": havoc, "enablings": enablings, "load": strain, "run": run,
+	"up": up, "down": down, "demo": demo, "chaos": havoc, "enablings": enablings, "cost": costs, "latency": latencies,
+	"load": strain, "run": run,
 }
 
 func main() {
 	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr,
-			"usage: sandbox up [--attached] | down | demo | chaos | enablings | load | run [--attached]   [--root DIR] [--state DIR]")
+		fmt.Fprintln(os.Stderr, "usage: sandbox up [--attached] | down | demo | chaos | enablings | cost | latency | load | run [--attached]"+
+			"   [--root DIR] [--state DIR]")
 		os.Exit(2)
 	}
 	flags := flag.NewFlagSet(os.Args[1], flag.ExitOnError)

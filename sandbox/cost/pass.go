@@ -1,0 +1,115 @@
+package cost
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
+)
+
+// Call is one call of a function.
+type Call struct {
+	Function string
+	Took     time.Duration
+	// Memory is in MB.
+	Memory float64
+}
+
+// Pass is what one kind of pass took.
+type Pass struct {
+	Name string
+	// Executions is the number of executions, and Transitions the number of states that they entered.
+	Executions, Transitions int
+	Calls                   []Call
+	// Reads and Writes are those of the table, also by the state machine itself.
+	Reads, Writes int
+	// Events are the custom events that were put.
+	Events int
+	// Services has the other calls, by service.
+	Services map[string]int
+	// Changes are the calls among these that change something.
+	Changes int
+	// Logged is the size of the logs in bytes.
+	Logged int
+}
+
+// schedule is the function that the schedule calls. It serves all racks, and its tick can fall into any measurement.
+const schedule = "resync"
+
+// reading has the beginnings of AWS's operations and Kubernetes' verbs that only read.
+var reading = regexp.MustCompile(`^(Describe|Get|List|Query|Scan|Assume|get |list |watch )`)
+
+// add adds calls that the gateway has counted.
+func (p *Pass) add(c fault.Counted) {
+	read := reading.MatchString(c.Action)
+	switch {
+	case c.Function == "" || c.Function == schedule: // "" is the user, who writes the parameters
+	case c.Service == "dynamodb" && read:
+		p.Reads += c.Count
+	case c.Service == "dynamodb":
+		p.Writes += c.Count
+	default:
+		if c.Service == "events" && c.Action == "PutEvents" {
+			p.Events += c.Count
+		}
+		if p.Services == nil {
+			p.Services = map[string]int{}
+		}
+		p.Services[c.Service] += c.Count
+		if !read {
+			p.Changes += c.Count
+		}
+	}
+}
+
+var reported = regexp.MustCompile(`^REPORT .*\tDuration: ([0-9.]+) ms\t.*Memory Size: ([0-9]+) MB`)
+
+// log adds a line of a function's log group.
+func (p *Pass) log(group, text string) {
+	function := group[strings.LastIndex(group, "-")+1:]
+	if function == schedule {
+		return
+	}
+	p.Logged += len(text)
+	if m := reported.FindStringSubmatch(text); m != nil {
+		milliseconds, _ := strconv.ParseFloat(m[1], 64) // the pattern matches digits only
+		memory, _ := strconv.ParseFloat(m[2], 64)
+		p.Calls = append(p.Calls, Call{function, time.Duration(milliseconds * float64(time.Millisecond)), memory})
+	}
+}
+
+// seconds returns the time of all calls together.
+func (p *Pass) seconds() (sum float64) {
+	for _, c := range p.Calls {
+		sum += c.Took.Seconds()
+	}
+	return sum
+}
+
+// counts returns what AWS charges for, with the times as measured.
+func (p *Pass) counts() Counts {
+	return p.priced(func(Call) time.Duration { return 0 })
+}
+
+// cold returns the same with a cold start in every call.
+func (p *Pass) cold() Counts {
+	return p.priced(func(c Call) time.Duration {
+		if c.Function == "audit" {
+			return coldAudit
+		}
+		return coldCall
+	})
+}
+
+func (p *Pass) priced(atLeast func(Call) time.Duration) Counts {
+	c := Counts{
+		Transition: float64(p.Transitions), Request: float64(len(p.Calls)), Write: float64(p.Writes), Read: float64(p.Reads),
+		Event: float64(p.Events), LogGB: float64(p.Logged) / 1e9,
+	}
+	for _, call := range p.Calls {
+		c[GBSecond] += max(call.Took, atLeast(call)).Seconds() * call.Memory / 1024
+	}
+	return c
+}
