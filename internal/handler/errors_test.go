@@ -41,11 +41,14 @@ func TestErrorNames(t *testing.T) {
 		{code("ConcurrentModification"), statemachine.Unavailable},
 		{fmt.Errorf("access entry x: create: %w", code("ResourceInUseException")), statemachine.Unavailable},
 		{fmt.Errorf("role x: get: %w", &smithy.DeserializationError{Err: io.ErrUnexpectedEOF}), statemachine.Unavailable},
-		{&smithyhttp.ResponseError{Response: &smithyhttp.Response{Response: &http.Response{StatusCode: 503}}, Err: code("InternalFailure")}, statemachine.Unavailable},
+		{&smithyhttp.ResponseError{
+			Response: &smithyhttp.Response{Response: &http.Response{StatusCode: 503}}, Err: code("InternalFailure"),
+		}, statemachine.Unavailable},
 		{fmt.Errorf("role x: get: %w", &smithyhttp.RequestSendError{Err: io.EOF}), statemachine.Unavailable},
 		{fmt.Errorf("node x: get: %w", &url.Error{Op: "Get", URL: "https://a", Err: io.EOF}), statemachine.Unavailable},
 		{fmt.Errorf("node x: get: %w", &outcome.NotReady{Reason: "401"}), statemachine.Unavailable},
-		{fmt.Errorf("release x: install: %w", &outcome.Unreachable{Cluster: "x", Cause: io.EOF}), statemachine.Unavailable}, // by Helm, which drops net/http's error
+		// Helm drops the error of net/http.
+		{fmt.Errorf("release x: install: %w", &outcome.Unreachable{Cluster: "x", Cause: io.EOF}), statemachine.Unavailable},
 		{errors.New("x"), statemachine.StepFailed},
 		{fmt.Errorf("a: %w", errors.Join(errors.New("x"), errors.New("y"))), statemachine.StepFailed},
 		{fmt.Errorf("queue: %w", context.DeadlineExceeded), statemachine.Unavailable}, // of one request
@@ -60,7 +63,8 @@ func TestErrorNames(t *testing.T) {
 	}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	if got := edge(over, fmt.Errorf("queue: %w", context.DeadlineExceeded)); reflect.TypeOf(got).Name() != statemachine.StepFailed || !strings.Contains(got.Error(), "longer than its time") {
+	if got := edge(over, fmt.Errorf("queue: %w", context.DeadlineExceeded)); reflect.TypeOf(got).Name() != statemachine.StepFailed ||
+		!strings.Contains(got.Error(), "longer than its time") {
 		t.Errorf("when the function's time is over: %T %v", got, got)
 	}
 	if edge(t.Context(), nil) != nil {
@@ -70,7 +74,8 @@ func TestErrorNames(t *testing.T) {
 
 func TestSettingNamesVariableAndFunction(t *testing.T) {
 	t.Setenv("SAWHORSE_TABLE", "")
-	if _, err := (Env{Function: "queue"}).Setting("SAWHORSE_TABLE"); err == nil || err.Error() != "function queue: environment variable SAWHORSE_TABLE is not set; deploy the stack again" {
+	const want = "function queue: environment variable SAWHORSE_TABLE is not set; deploy the stack again"
+	if _, err := (Env{Function: "queue"}).Setting("SAWHORSE_TABLE"); err == nil || err.Error() != want {
 		t.Errorf("%v", err)
 	}
 	t.Setenv("SAWHORSE_TABLE", "t")
@@ -94,7 +99,8 @@ func TestEnvironment(t *testing.T) {
 	for _, name := range []string{"SAWHORSE_TABLE", "SAWHORSE_PREFIX", "SAWHORSE_BUS"} {
 		set()
 		t.Setenv(name, "")
-		if _, err := environment(t.Context(), "queue"); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "function queue") {
+		if _, err := environment(t.Context(), "queue"); err == nil || !strings.Contains(err.Error(), name) ||
+			!strings.Contains(err.Error(), "function queue") {
 			t.Errorf("without %s: %v", name, err)
 		}
 	}

@@ -65,7 +65,8 @@ func (e Env) Number(variable string) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 {
-		return 0, fmt.Errorf("function %s: environment variable %s is %q; it must be a whole number; deploy the stack again", e.Function, variable, text)
+		return 0, fmt.Errorf("function %s: environment variable %s is %q; it must be a whole number; deploy the stack again",
+			e.Function, variable, text)
 	}
 	return n, nil
 }

@@ -14,7 +14,9 @@ import (
 // Each line of a step has rack, generation, step and execution, and each change has a line of its own.
 func TestLogOfAStep(t *testing.T) {
 	var out bytes.Buffer
-	_, s := begin(t, "7", always(outcome.Progress{Changes: []outcome.Change{{Subject: "queue demo", Action: "created"}, {Subject: "rule demo", Action: "created"}}}, nil))
+	_, s := begin(t, "7", always(outcome.Progress{
+		Changes: []outcome.Change{{Subject: "queue demo", Action: "created"}, {Subject: "rule demo", Action: "created"}},
+	}, nil))
 	s.Log = slog.New(slog.NewJSONHandler(&out, nil))
 	if _, err := s.call(t); err != nil {
 		t.Fatal(err)
@@ -36,13 +38,15 @@ func TestLogOfAFailure(t *testing.T) {
 	var out bytes.Buffer
 	log := slog.New(slog.NewJSONHandler(&out, nil))
 	fails := errors.New("queue demo: create: no")
-	_, err := answer(log, func(context.Context, StepEvent) (StepAnswer, error) { return StepAnswer{}, fails })(t.Context(), StepEvent{Rack: "demo", Generation: 7, Step: step})
+	call := answer(log, func(context.Context, StepEvent) (StepAnswer, error) { return StepAnswer{}, fails })
+	_, err := call(t.Context(), StepEvent{Rack: "demo", Generation: 7, Step: step})
 	if !errors.As(err, new(StepFailed)) {
 		t.Errorf("%T", err)
 	}
 	_, _ = answer(log, func(context.Context, struct{}) (StepAnswer, error) { return StepAnswer{}, fails })(t.Context(), struct{}{})
 	got := lines(t, &out)
-	if len(got) != 2 || got[0]["rack"] != "demo" || got[0]["step"] != "nodegroups/placement" || got[0]["error"] != fails.Error() || got[1]["error"] != fails.Error() || got[1]["rack"] != nil {
+	if len(got) != 2 || got[0]["rack"] != "demo" || got[0]["step"] != "nodegroups/placement" ||
+		got[0]["error"] != fails.Error() || got[1]["error"] != fails.Error() || got[1]["rack"] != nil {
 		t.Errorf("%v", got)
 	}
 }

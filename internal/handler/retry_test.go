@@ -14,7 +14,8 @@ func TestQuotasAreNotTriedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for code, want := range map[string]bool{
-		"LimitExceededException": false, "ThrottlingException": true, "RequestLimitExceeded": true, "TooManyRequestsException": true, "AccessDenied": false,
+		"LimitExceededException": false, "ThrottlingException": true, "RequestLimitExceeded": true,
+		"TooManyRequestsException": true, "AccessDenied": false,
 	} {
 		if got := config.Retryer().IsErrorRetryable(&smithy.GenericAPIError{Code: code}); got != want {
 			t.Errorf("%s is tried again: %v, want %v", code, got, want)

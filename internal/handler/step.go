@@ -113,8 +113,9 @@ func (s stepper) plan(ctx context.Context, event StepEvent) (*plan.Plan, error) 
 	}
 	p, err := s.Store.Plan(ctx, event.Rack)
 	if err == nil && p == nil {
-		err = fmt.Errorf("rack %s: step %s: there is no plan of format %d: another version of Sawhorse made the last one, as while a deployment goes on; "+
-			"the next pass makes a new one", event.Rack, event.Step.Name, plan.Format)
+		err = fmt.Errorf("rack %s: step %s: there is no plan of format %d: "+
+			"another version of Sawhorse made the last one, as while a deployment goes on; the next pass makes a new one",
+			event.Rack, event.Step.Name, plan.Format)
 	}
 	return p, err
 }

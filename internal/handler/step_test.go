@@ -70,7 +70,8 @@ func TestAnswers(t *testing.T) {
 	}{
 		{"done", outcome.Progress{Note: "n"}, "7", StepAnswer{Status: "done", Note: "n"}, "f1"},
 		{"done although the rack has been written to", outcome.Progress{}, "8", StepAnswer{Status: "done"}, "f1"},
-		{"a later pass does the rest", outcome.Progress{Unfinished: true, Note: "builds run"}, "7", StepAnswer{Status: "done", Note: "builds run"}, ""},
+		{"a later pass does the rest", outcome.Progress{Unfinished: true, Note: "builds run"}, "7",
+			StepAnswer{Status: "done", Note: "builds run"}, ""},
 		{"not yet", outcome.Progress{Wait: 3 * time.Second, Note: "n"}, "7", StepAnswer{Status: "wait", WaitSeconds: 3, Note: "n"}, ""},
 		{"not yet, a moment", outcome.Progress{Wait: time.Millisecond}, "7", StepAnswer{Status: "wait", WaitSeconds: 1}, ""},
 		{"a write during a wait", outcome.Progress{Wait: 3 * time.Second}, "8", StepAnswer{Status: "superseded", WaitSeconds: 3}, ""},
@@ -167,7 +168,9 @@ func TestWhatAStepDidIsInTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	run, err := s.Store.Run(t.Context(), "demo", 0, 7)
-	want := []store.StepRecord{{Step: step.Name, Changes: []outcome.Change{{Subject: "placement of plan 7", Action: "created"}}, Warnings: warning}}
+	want := []store.StepRecord{{
+		Step: step.Name, Changes: []outcome.Change{{Subject: "placement of plan 7", Action: "created"}}, Warnings: warning,
+	}}
 	if err != nil || !reflect.DeepEqual(run.Steps, want) {
 		t.Errorf("%+v, %v", run.Steps, err)
 	}
@@ -201,7 +204,8 @@ func TestWarningsOfCallsThatWait(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(run.Steps, want) {
 		t.Errorf("%+v, %v", run.Steps, err)
 	}
-	if records, err := s.Store.Records(t.Context(), "demo"); err != nil || !reflect.DeepEqual(records.Warnings[step.Name], says("one replica")) {
+	if records, err := s.Store.Records(t.Context(), "demo"); err != nil ||
+		!reflect.DeepEqual(records.Warnings[step.Name], says("one replica")) {
 		t.Errorf("%v, %v", records.Warnings, err)
 	}
 }
@@ -271,7 +275,8 @@ func TestAPlanOfAnotherFormatIsRefused(t *testing.T) {
 	if err := s.Store.SavePlan(t.Context(), &plan.Plan{Format: plan.Format + 1, Rack: "demo"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.call(t); err == nil || !strings.Contains(err.Error(), "step nodegroups/placement") || !strings.Contains(err.Error(), "the next pass makes a new one") {
+	if _, err := s.call(t); err == nil || !strings.Contains(err.Error(), "step nodegroups/placement") ||
+		!strings.Contains(err.Error(), "the next pass makes a new one") {
 		t.Errorf("%v", err)
 	}
 }

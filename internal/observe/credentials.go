@@ -18,12 +18,16 @@ import (
 // IAM has the calls of IAM that an observation makes.
 type IAM interface {
 	GetRole(context.Context, *iam.GetRoleInput, ...func(*iam.Options)) (*iam.GetRoleOutput, error)
-	GetOpenIDConnectProvider(context.Context, *iam.GetOpenIDConnectProviderInput, ...func(*iam.Options)) (*iam.GetOpenIDConnectProviderOutput, error)
-	ListAttachedRolePolicies(context.Context, *iam.ListAttachedRolePoliciesInput, ...func(*iam.Options)) (*iam.ListAttachedRolePoliciesOutput, error)
+	GetOpenIDConnectProvider(context.Context, *iam.GetOpenIDConnectProviderInput, ...func(*iam.Options)) (
+		*iam.GetOpenIDConnectProviderOutput, error)
+	ListAttachedRolePolicies(context.Context, *iam.ListAttachedRolePoliciesInput, ...func(*iam.Options)) (
+		*iam.ListAttachedRolePoliciesOutput, error)
 }
 
-// credentials reads what decides between EKS Pod Identity and IRSA. IRSA needs the OIDC provider as long as it is used.
-func (o *Observer) credentials(ctx context.Context, config params.Config, cluster plan.Cluster, records plan.Records, facts *plan.Facts) (err error) {
+// credentials reads the facts that decide between EKS Pod Identity and IRSA. While IRSA is used, they include the OIDC
+// provider.
+func (o *Observer) credentials(ctx context.Context, config params.Config, cluster plan.Cluster, records plan.Records,
+	facts *plan.Facts) (err error) {
 	if config.Enabled && records.Credentials == "" {
 		if facts.PodIdentity, err = o.podIdentity(ctx, config.ClusterName); err != nil {
 			return err

@@ -19,7 +19,8 @@ type EC2 interface {
 	DescribeSubnets(context.Context, *ec2.DescribeSubnetsInput, ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error)
 	DescribeSecurityGroups(context.Context, *ec2.DescribeSecurityGroupsInput, ...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error)
 	DescribeInstanceTypes(context.Context, *ec2.DescribeInstanceTypesInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceTypesOutput, error)
-	DescribeLaunchTemplateVersions(context.Context, *ec2.DescribeLaunchTemplateVersionsInput, ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplateVersionsOutput, error)
+	DescribeLaunchTemplateVersions(context.Context, *ec2.DescribeLaunchTemplateVersionsInput, ...func(*ec2.Options)) (
+		*ec2.DescribeLaunchTemplateVersionsOutput, error)
 }
 
 // subnets reads the chosen subnets with their tags: those that the parameters name, or those of the node groups. It
@@ -34,7 +35,9 @@ func (o *Observer) subnets(ctx context.Context, config params.Config, facts plan
 	if ids = unique(ids); len(ids) == 0 {
 		return nil, nil
 	}
-	pages := ec2.NewDescribeSubnetsPaginator(o.EC2, &ec2.DescribeSubnetsInput{Filters: []ec2types.Filter{{Name: new("subnet-id"), Values: ids}}})
+	pages := ec2.NewDescribeSubnetsPaginator(o.EC2, &ec2.DescribeSubnetsInput{
+		Filters: []ec2types.Filter{{Name: new("subnet-id"), Values: ids}},
+	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -82,7 +85,9 @@ func byID(a, b plan.Tagged) int { return strings.Compare(a.ID, b.ID) }
 
 // securityGroups returns the security groups that a filter selects.
 func (o *Observer) securityGroups(ctx context.Context, filter string, values ...string) (found []plan.Tagged, err error) {
-	pages := ec2.NewDescribeSecurityGroupsPaginator(o.EC2, &ec2.DescribeSecurityGroupsInput{Filters: []ec2types.Filter{{Name: &filter, Values: values}}})
+	pages := ec2.NewDescribeSecurityGroupsPaginator(o.EC2, &ec2.DescribeSecurityGroupsInput{
+		Filters: []ec2types.Filter{{Name: &filter, Values: values}},
+	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -103,7 +108,9 @@ func (o *Observer) architectures(ctx context.Context, config params.Config) (map
 		if params.KnownType(t) {
 			continue
 		}
-		out, err := o.EC2.DescribeInstanceTypes(ctx, &ec2.DescribeInstanceTypesInput{Filters: []ec2types.Filter{{Name: new("instance-type"), Values: []string{t}}}})
+		out, err := o.EC2.DescribeInstanceTypes(ctx, &ec2.DescribeInstanceTypesInput{
+			Filters: []ec2types.Filter{{Name: new("instance-type"), Values: []string{t}}},
+		})
 		if err != nil {
 			return nil, fmt.Errorf("instance type %s: describe: %w", t, err)
 		}

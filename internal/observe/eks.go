@@ -96,7 +96,8 @@ func (o *Observer) template(ctx context.Context, used *types.LaunchTemplateSpeci
 		LaunchTemplateId: used.Id, Versions: []string{value(used.Version)},
 	})
 	var refused smithy.APIError
-	if errors.As(err, &refused) && (refused.ErrorCode() == "InvalidLaunchTemplateId.NotFound" || refused.ErrorCode() == "InvalidLaunchTemplateId.VersionNotFound") {
+	if errors.As(err, &refused) && (refused.ErrorCode() == "InvalidLaunchTemplateId.NotFound" ||
+		refused.ErrorCode() == "InvalidLaunchTemplateId.VersionNotFound") {
 		group.LostTemplate = strings.TrimSuffix(value(used.Id)+" version "+value(used.Version), " version ")
 		return nil
 	}

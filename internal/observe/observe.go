@@ -27,7 +27,7 @@ type Observer struct {
 	Deployment plan.Deployment
 }
 
-// Records is what an observation reads of the store.
+// Records is the part of the store that an observation reads.
 type Records interface {
 	// ClusterLock returns the rack that a cluster belongs to, or "".
 	ClusterLock(ctx context.Context, clusterARN string) (string, error)
@@ -37,8 +37,8 @@ type Records interface {
 	Get(ctx context.Context, rack, name string) ([]byte, bool, error)
 }
 
-// Facts returns what the plan of a rack has to know, and reads no more: a pass that finds nothing to do pays for it each
-// time.
+// Facts returns the facts that the plan of a rack needs. It reads nothing else, because a pass that finds nothing to do
+// makes the same calls each time.
 func (o *Observer) Facts(ctx context.Context, config params.Config, records plan.Records) (plan.Facts, error) {
 	facts := plan.Facts{Records: records, Deployment: o.Deployment}
 	if !config.AuthMode && !config.Enabled || records.Goal == "" && config.HasRefused("cluster_name") {
@@ -98,8 +98,8 @@ func (o *Observer) Facts(ctx context.Context, config params.Config, records plan
 	return facts, err
 }
 
-// together runs reads that do not depend on each other, and returns the first error. It limits the number of requests at a
-// time, because AWS's rates are for all racks of an account.
+// together runs reads that do not depend on each other, and returns the first error. It limits the number of concurrent
+// requests, because AWS limits the rate for all racks of an account together.
 func together(ctx context.Context, reads ...func(context.Context) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(5)
@@ -109,7 +109,7 @@ func together(ctx context.Context, reads ...func(context.Context) error) error {
 	return group.Wait()
 }
 
-// lost sets Lost if the cluster that EKS does not have is the one in the rack's records.
+// lost sets facts.Lost if the cluster that EKS does not have is the one in the rack's records.
 func (o *Observer) lost(ctx context.Context, config params.Config, facts *plan.Facts) error {
 	if facts.Records.Goal == "" {
 		return nil
@@ -121,7 +121,8 @@ func (o *Observer) lost(ctx context.Context, config params.Config, facts *plan.F
 	return err
 }
 
-// emptied returns the sizes to which build groups return while Karpenter is on. Cluster Autoscaler has to know them.
+// emptied returns the sizes to which build groups return while Karpenter is on. The plan needs them for Cluster
+// Autoscaler.
 func (o *Observer) emptied(ctx context.Context, config params.Config, facts plan.Facts) (map[string]plan.Scaling, error) {
 	if !config.Enabled || config.BuildNodes {
 		return nil, nil

@@ -21,7 +21,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
-// scene is a rack's AWS.
+// scene is the AWS account of a rack.
 type scene struct {
 	*testing.T
 	cloud    *awsfake.Cloud
@@ -68,8 +68,9 @@ func TestObserve(t *testing.T) {
 	got := s.observed(enabled, plan.Records{})
 	group := func(name string, size plan.Scaling) plan.NodeGroup {
 		return plan.NodeGroup{
-			Name: name, Status: "ACTIVE", CapacityType: "ON_DEMAND", InstanceTypes: []string{"m6i.large"}, AMIType: "AL2023_x86_64_STANDARD", Scaling: size,
-			Subnets: []string{"subnet-b", "subnet-a"}, Resources: plan.Resources{AutoScalingGroups: []plan.AutoScalingGroup{{Name: "eks-" + name}}},
+			Name: name, Status: "ACTIVE", CapacityType: "ON_DEMAND", InstanceTypes: []string{"m6i.large"},
+			AMIType: "AL2023_x86_64_STANDARD", Scaling: size, Subnets: []string{"subnet-b", "subnet-a"},
+			Resources: plan.Resources{AutoScalingGroups: []plan.AutoScalingGroup{{Name: "eks-" + name}}},
 		}
 	}
 	build, system := group("build", plan.Scaling{Max: 3}), group("system", plan.Scaling{Min: 2, Max: 4, Desired: 2})
@@ -84,8 +85,10 @@ func TestObserve(t *testing.T) {
 			},
 			Status: "ACTIVE", Version: "1.35", AuthMode: "CONFIG_MAP", Tags: map[string]string{ownership.TagRack: "demo"},
 		},
-		NodeGroups:     []plan.NodeGroup{build, system},
-		Subnets:        []plan.Tagged{{ID: "subnet-a", Zone: "eu-central-1a", Tags: map[string]string{}}, {ID: "subnet-b", Zone: "eu-central-1b", Tags: map[string]string{}}},
+		NodeGroups: []plan.NodeGroup{build, system},
+		Subnets: []plan.Tagged{
+			{ID: "subnet-a", Zone: "eu-central-1a", Tags: map[string]string{}}, {ID: "subnet-b", Zone: "eu-central-1b", Tags: map[string]string{}},
+		},
 		SecurityGroups: []plan.Tagged{{ID: "sg-cluster", Tags: map[string]string{}}, {ID: "sg-node", Tags: map[string]string{"a": "b"}}},
 		PodIdentity:    true,
 		Deployment:     plan.Deployment{RequireClusterTag: true, NodeRoles: []string{"*"}},
@@ -95,11 +98,13 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// Without a pool for builds, a build group that was emptied goes back to its size, and the plan tells Cluster Autoscaler of it.
+// Without a pool for builds, a build group that was emptied returns to its size, which the plan passes on to Cluster
+// Autoscaler.
 func TestBuildGroupsThatGoBack(t *testing.T) {
 	s := begin(t)
 	s.must(s.store.Keep(t.Context(), "demo", outcome.SizeKey("build"), []byte(`{"minSize":1,"maxSize":3,"desiredSize":2}`)))
-	if got := s.observed(enabled, plan.Records{}).Records.Emptied; len(got) != 1 || got["build"] != (plan.Scaling{Min: 1, Max: 3, Desired: 2}) {
+	if got := s.observed(enabled, plan.Records{}).Records.Emptied; len(got) != 1 ||
+		got["build"] != (plan.Scaling{Min: 1, Max: 3, Desired: 2}) {
 		t.Errorf("%+v", got)
 	}
 	with := enabled
@@ -109,7 +114,7 @@ func TestBuildGroupsThatGoBack(t *testing.T) {
 	}
 }
 
-// A pass that finds nothing to do pays for each call each time: what is not needed is not asked.
+// A pass that finds nothing to do makes the same calls each time, so only what the plan needs is read.
 func TestObserveAsksOnlyWhatThePlanNeeds(t *testing.T) {
 	services := func(s *scene) string {
 		var all []string
@@ -149,7 +154,8 @@ func TestObserveWhatIsNotThere(t *testing.T) {
 	s = begin(t)
 	s.cloud.EKS.Addons, s.cloud.EKS.Groups = nil, nil
 	s.cloud.EKS.Cluster.AccessConfig, s.cloud.EKS.Cluster.Identity = nil, nil
-	if facts := s.observed(enabled, plan.Records{}); facts.PodIdentity || facts.OIDCProvider || facts.Cluster.AuthMode != "CONFIG_MAP" || len(facts.Subnets) > 0 {
+	if facts := s.observed(enabled, plan.Records{}); facts.PodIdentity || facts.OIDCProvider || facts.Cluster.AuthMode != "CONFIG_MAP" ||
+		len(facts.Subnets) > 0 {
 		t.Errorf("%+v", facts)
 	}
 	s = begin(t)
@@ -159,18 +165,21 @@ func TestObserveWhatIsNotThere(t *testing.T) {
 	}
 }
 
-// A name of ours without both our marks is foreign; with them it is ours, from an earlier life of the rack.
+// A resource with a name of Sawhorse is unmanaged unless it has both ownership tags. With them it is Sawhorse's own,
+// from the time before the rack was forgotten.
 func TestForeign(t *testing.T) {
-	marks := map[string]string{ownership.TagRack: "demo", ownership.TagCluster: awsfake.ClusterARN}
+	tags := map[string]string{ownership.TagRack: "demo", ownership.TagCluster: awsfake.ClusterARN}
 	for _, c := range []struct {
 		what string
 		tags map[string]string
 		want []string
 	}{
-		{"ours", marks, nil},
+		{"ours", tags, nil},
 		{"no tags", nil, []string{"SQS queue demo-karpenter"}},
-		{"another rack's", map[string]string{ownership.TagRack: "other", ownership.TagCluster: awsfake.ClusterARN}, []string{"SQS queue demo-karpenter"}},
-		{"another cluster's", map[string]string{ownership.TagRack: "demo", ownership.TagCluster: "arn:other"}, []string{"SQS queue demo-karpenter"}},
+		{"another rack's", map[string]string{ownership.TagRack: "other", ownership.TagCluster: awsfake.ClusterARN},
+			[]string{"SQS queue demo-karpenter"}},
+		{"another cluster's", map[string]string{ownership.TagRack: "demo", ownership.TagCluster: "arn:other"},
+			[]string{"SQS queue demo-karpenter"}},
 	} {
 		s := begin(t)
 		s.cloud.SQS.Queues[awsfake.QueueURL("demo-karpenter")] = &awsfake.Queue{Tags: c.tags}
@@ -187,7 +196,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// The policies of the system nodes are read whatever their role is called, and wherever its path lies.
+// The policies of the system nodes are read whatever name and path their role has.
 func TestSystemPolicies(t *testing.T) {
 	s := begin(t)
 	groups := s.cloud.EKS.Groups
@@ -204,8 +213,8 @@ func TestSystemPolicies(t *testing.T) {
 	}
 }
 
-// Somebody deleted what a group was made from: the pass goes on, and does not take the tag from security groups that it cannot
-// see any more.
+// If somebody has deleted the launch template of a group, the pass continues, and keeps the tag on security groups that
+// it can no longer find through the template.
 func TestObserveALostLaunchTemplate(t *testing.T) {
 	for _, left := range []string{"lt-1/4", "lt-2/3"} { // the version, or the template
 		s := begin(t)
@@ -227,8 +236,8 @@ func TestObserveALostLaunchTemplate(t *testing.T) {
 	}
 }
 
-// A launch template is deleted while Karpenter is on: passes go on, turning off too.
-// Groups that go, or never came to be, say nothing of the rack's network; EKS's complaints are kept.
+// Groups that are being deleted or could not be created do not count for the rack's network, and their launch templates
+// are not read. The health issues of EKS are kept.
 func TestObserveStatesOfGroups(t *testing.T) {
 	s := begin(t)
 	s.cloud.EKS.Groups["build"].Status, s.cloud.EKS.Groups["build"].Subnets = ekstypes.NodegroupStatusCreateFailed, []string{"subnet-c"}
@@ -246,11 +255,13 @@ func TestObserveStatesOfGroups(t *testing.T) {
 	}
 }
 
-// The agent runs while EKS updates its add-on, and where some of its pods are ill.
+// The agent is running while EKS updates its add-on, and if some of its pods are not healthy.
 func TestThePodIdentityAgentIsInstalled(t *testing.T) {
 	for status, want := range map[ekstypes.AddonStatus]bool{
-		ekstypes.AddonStatusActive: true, ekstypes.AddonStatusUpdating: true, ekstypes.AddonStatusDegraded: true, ekstypes.AddonStatusUpdateFailed: true,
-		ekstypes.AddonStatusCreating: false, ekstypes.AddonStatusCreateFailed: false, ekstypes.AddonStatusDeleting: false, ekstypes.AddonStatusDeleteFailed: false,
+		ekstypes.AddonStatusActive: true, ekstypes.AddonStatusUpdating: true,
+		ekstypes.AddonStatusDegraded: true, ekstypes.AddonStatusUpdateFailed: true,
+		ekstypes.AddonStatusCreating: false, ekstypes.AddonStatusCreateFailed: false,
+		ekstypes.AddonStatusDeleting: false, ekstypes.AddonStatusDeleteFailed: false,
 	} {
 		s := begin(t)
 		s.cloud.EKS.Addons["eks-pod-identity-agent"] = status
@@ -260,7 +271,7 @@ func TestThePodIdentityAgentIsInstalled(t *testing.T) {
 	}
 }
 
-// What was chosen is kept, whatever becomes of the add-on meanwhile.
+// The chosen kind of credentials is kept, even if the add-on changes later.
 func TestObserveAnOIDCProviderWithoutSTS(t *testing.T) {
 	const provider = "arn:aws:iam::" + awsfake.Account + ":oidc-provider/oidc.example/id/ABC"
 	for _, c := range []struct {
@@ -276,7 +287,7 @@ func TestObserveAnOIDCProviderWithoutSTS(t *testing.T) {
 	}
 }
 
-// crowd answers a read only when the others that do not depend on it have been sent too.
+// crowd answers a read only after the others that do not depend on it have been sent.
 type crowd struct {
 	awaited sync.WaitGroup
 }
@@ -298,14 +309,16 @@ type crowdedEC2 struct {
 	crowd *crowd
 }
 
-func (c crowdedEC2) DescribeSubnets(ctx context.Context, in *ec2.DescribeSubnetsInput, options ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error) {
+func (c crowdedEC2) DescribeSubnets(ctx context.Context, in *ec2.DescribeSubnetsInput,
+	options ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error) {
 	if err := c.crowd.meet(ctx); err != nil {
 		return nil, err
 	}
 	return c.EC2.DescribeSubnets(ctx, in, options...)
 }
 
-func (c crowdedEC2) DescribeSecurityGroups(ctx context.Context, in *ec2.DescribeSecurityGroupsInput, options ...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error) {
+func (c crowdedEC2) DescribeSecurityGroups(ctx context.Context, in *ec2.DescribeSecurityGroupsInput,
+	options ...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error) {
 	if err := c.crowd.meet(ctx); err != nil {
 		return nil, err
 	}
@@ -317,14 +330,15 @@ type crowdedEKS struct {
 	crowd *crowd
 }
 
-func (c crowdedEKS) DescribeNodegroup(ctx context.Context, in *eks.DescribeNodegroupInput, options ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error) {
+func (c crowdedEKS) DescribeNodegroup(ctx context.Context, in *eks.DescribeNodegroupInput,
+	options ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error) {
 	if err := c.crowd.meet(ctx); err != nil {
 		return nil, err
 	}
 	return c.EKS.DescribeNodegroup(ctx, in, options...)
 }
 
-// A write waits for these reads: both node groups are read at once, and then both kinds of networks.
+// These reads delay each pass, so both node groups are read at the same time, and then both kinds of networks.
 func TestObserveReadsSideBySide(t *testing.T) {
 	s := begin(t)
 	groups, networks := &crowd{}, &crowd{}
@@ -339,16 +353,18 @@ func TestObserveReadsSideBySide(t *testing.T) {
 	}
 }
 
-// The parameters that name node groups decide whose policies are compared.
+// The policies of the node groups that the parameters name are compared.
 func TestSystemPoliciesOfNamedGroups(t *testing.T) {
 	s := begin(t)
-	s.cloud.EKS.Groups["system"].NodeRole, s.cloud.EKS.Groups["build"].NodeRole = new("arn:aws:iam::1:role/system"), new("arn:aws:iam::1:role/build")
+	s.cloud.EKS.Groups["system"].NodeRole = new("arn:aws:iam::1:role/system")
+	s.cloud.EKS.Groups["build"].NodeRole = new("arn:aws:iam::1:role/build")
 	s.cloud.EKS.Groups["build"].Labels[ownership.LabelBuild] = "false"
 	config := enabled
 	config.SystemNodeGroups = []string{"build"}
 	s.cloud.Forget()
 	s.observed(config, plan.Records{})
-	if calls := strings.Join(s.cloud.Made(), " "); strings.Contains(calls, "ListAttachedRolePolicies system") || !strings.Contains(calls, "ListAttachedRolePolicies build") {
+	if calls := strings.Join(s.cloud.Made(), " "); strings.Contains(calls, "ListAttachedRolePolicies system") ||
+		!strings.Contains(calls, "ListAttachedRolePolicies build") {
 		t.Errorf("%s", calls)
 	}
 }

@@ -24,7 +24,8 @@ type SQS interface {
 
 // Rules has the calls of EventBridge that an observation makes.
 type Rules interface {
-	ListTagsForResource(context.Context, *eventbridge.ListTagsForResourceInput, ...func(*eventbridge.Options)) (*eventbridge.ListTagsForResourceOutput, error)
+	ListTagsForResource(context.Context, *eventbridge.ListTagsForResourceInput, ...func(*eventbridge.Options)) (
+		*eventbridge.ListTagsForResourceOutput, error)
 }
 
 // unmanaged returns the resources that have a name Sawhorse uses but not both ownership tags.

@@ -22,7 +22,7 @@ type Progress struct {
 	Changes []Change
 	// Wait above zero asks for another call of the step after that time. A step never sleeps.
 	Wait time.Duration
-	// Unfinished lets the pass go on although the step is not complete. A later pass completes it.
+	// Unfinished means that the step is not complete, but that the pass continues. A later pass completes the step.
 	Unfinished bool
 	// Note says what the step waits for, or what the operator should know.
 	Note string

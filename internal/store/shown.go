@@ -56,7 +56,8 @@ func inOrder(problems []params.Problem) []params.Problem {
 
 // Shown compares what Parameter Store has of a rack with the status and the outputs that were last written. It returns
 // "" if they are the same, and else what differs.
-func Shown(ctx context.Context, reader ParameterReader, paths ownership.Paths, rack string, told Told, outputs map[string]string) (string, error) {
+func Shown(ctx context.Context, reader ParameterReader, paths ownership.Paths, rack string, told Told,
+	outputs map[string]string) (string, error) {
 	folder := strings.TrimSuffix(paths.Status(rack), "/status")
 	direct, err := readTree(ctx, reader, folder, false)
 	if err != nil {

@@ -52,6 +52,7 @@ func lease(cloud *awsfake.Cloud, owner string, expires time.Duration, requested,
 }
 
 func TestAPassIsRequestedWhereSomethingIsDue(t *testing.T) {
+	due := map[string]string{"network": "x"}
 	for what, c := range map[string]struct {
 		due    map[string]string
 		failed error
@@ -59,9 +60,9 @@ func TestAPassIsRequestedWhereSomethingIsDue(t *testing.T) {
 		want   bool
 	}{
 		"nothing":                       {nil, nil, nil, false},
-		"a step":                        {map[string]string{"network": "x"}, nil, nil, true},
+		"a step":                        {due, nil, nil, true},
 		"nobody can tell":               {nil, awsfake.Throttling, nil, true},
-		"a pass has the rack":           {map[string]string{"network": "x"}, nil, func(c *awsfake.Cloud) { lease(c, "me", time.Minute, "2", "1") }, false},
+		"a pass has the rack":           {due, nil, func(c *awsfake.Cloud) { lease(c, "me", time.Minute, "2", "1") }, false},
 		"a pass that died has it":       {nil, nil, func(c *awsfake.Cloud) { lease(c, "me", -time.Minute, "2", "1") }, true},
 		"a request that was not served": {nil, nil, func(c *awsfake.Cloud) { lease(c, "", 0, "2", "1") }, true},
 		"all served":                    {nil, nil, func(c *awsfake.Cloud) { lease(c, "", 0, "2", "2") }, false},
@@ -127,7 +128,8 @@ func TestDue(t *testing.T) {
 		"the same long warning":    {plan.Step{Name: "a"}, outcome.Progress{Warnings: long}, nil, shortened(long), ""},
 		"a precheck that prepares": {plan.Step{Name: "a", PrecheckFor: "b"}, outcome.Progress{}, write, nil, ""},
 		"a precheck that waits":    {plan.Step{Name: "a", PrecheckFor: "b"}, outcome.Progress{Wait: 1}, nil, nil, ""},
-		"a precheck that rejects":  {plan.Step{Name: "a", PrecheckFor: "b"}, outcome.Progress{}, outcome.Reject("rack", "x"), nil, "rejected: rack: x"},
+		"a precheck that rejects": {plan.Step{Name: "a", PrecheckFor: "b"}, outcome.Progress{}, outcome.Reject("rack", "x"), nil,
+			"rejected: rack: x"},
 	} {
 		c.step.Function = "a"
 		s := NewSteps(func() map[string]StepFunc {

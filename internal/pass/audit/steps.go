@@ -36,7 +36,8 @@ func NewSteps(connect func() map[string]StepFunc) *Steps {
 // Audits reports whether a step is one of these.
 func (s *Steps) Audits(step plan.Step) bool { return s.functions[step.Function] }
 
-// patience is how long a step may read. Then it counts as due, and the pass gives it more time.
+// patience is how long all reads of the steps may take. A step that has not ended by then counts as due, and the pass
+// gives it more time.
 const patience = 25 * time.Second
 
 // Due runs steps side by side and returns those that a pass would have to run, by name, with the reason. A step that

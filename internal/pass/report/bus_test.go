@@ -37,7 +37,8 @@ func TestDryRun(t *testing.T) {
 		if !reflect.DeepEqual(detail.Differs, c.differs) {
 			t.Errorf("differs %#v, want %#v", detail.Differs, c.differs)
 		}
-		if kind != c.kind || !detail.DryRun || detail.Request != "r-1" || !slices.Equal(detail.Steps, []string{"queue"}) || len(detail.Problems) != len(c.problems) {
+		if kind != c.kind || !detail.DryRun || detail.Request != "r-1" ||
+			!slices.Equal(detail.Steps, []string{"queue"}) || len(detail.Problems) != len(c.problems) {
 			t.Errorf("%s %+v", kind, detail)
 		}
 	}
@@ -46,16 +47,19 @@ func TestDryRun(t *testing.T) {
 func TestBus(t *testing.T) {
 	cloud := awsfake.New()
 	bus := Bus{Events: cloud.Events, Name: "sawhorse"}
-	if err := bus.Started(t.Context(), store.Run{Rack: "demo", Generation: 7, Execution: "me", Warnings: warning}, []plan.Step{{Name: "access"}, {Name: "queue"}}); err != nil {
+	run := store.Run{Rack: "demo", Generation: 7, Execution: "me", Warnings: warning}
+	if err := bus.Started(t.Context(), run, []plan.Step{{Name: "access"}, {Name: "queue"}}); err != nil {
 		t.Fatal(err)
 	}
 	var started events.ReconcileStarted
-	if err := json.Unmarshal([]byte(*cloud.Events.Sent[0].Detail), &started); err != nil || !slices.Equal(started.Steps, []string{"access", "queue"}) ||
-		started.Rack != "demo" || started.Generation != 7 || len(started.Warnings) != 1 || *cloud.Events.Sent[0].DetailType != "Rack Reconcile Started" {
+	if err := json.Unmarshal([]byte(*cloud.Events.Sent[0].Detail), &started); err != nil ||
+		!slices.Equal(started.Steps, []string{"access", "queue"}) || started.Rack != "demo" || started.Generation != 7 ||
+		len(started.Warnings) != 1 || *cloud.Events.Sent[0].DetailType != "Rack Reconcile Started" {
 		t.Errorf("%+v, %v", started, err)
 	}
 	cloud.Events.Refuse = "bus full"
-	if err := bus.Send(t.Context(), started); err == nil || !strings.Contains(err.Error(), "event Rack Reconcile Started: put: ") || !strings.Contains(err.Error(), "bus full") {
+	if err := bus.Send(t.Context(), started); err == nil ||
+		!strings.Contains(err.Error(), "event Rack Reconcile Started: put: ") || !strings.Contains(err.Error(), "bus full") {
 		t.Errorf("a refused event: %v", err)
 	}
 }
@@ -65,7 +69,9 @@ func TestALongEventIsShortened(t *testing.T) {
 	cloud := awsfake.New()
 	var pass events.Pass
 	for i := range 2000 {
-		pass.Changed = append(pass.Changed, events.Change{Step: "nodepools", Subject: fmt.Sprintf("NodePool/%d %s", i, strings.Repeat("é", 40)), Action: "created"})
+		pass.Changed = append(pass.Changed, events.Change{
+			Step: "nodepools", Subject: fmt.Sprintf("NodePool/%d %s", i, strings.Repeat("é", 40)), Action: "created",
+		})
 		pass.Warnings = append(pass.Warnings, events.Problem{Parameter: "w", Message: strings.Repeat("x", 50)})
 	}
 	for range 200 {

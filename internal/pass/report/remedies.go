@@ -10,7 +10,8 @@ import (
 const (
 	again   = "The next event or the schedule tries again from here; if it fails in the same way, read the log of the step's function."
 	goesOn  = "the next event or the schedule goes on from here"
-	awsSlow = "AWS was slow or refused for its rate; nothing is lost, " + goesOn + ". If it happens again, look at AWS's health and the account's quotas."
+	awsSlow = "AWS was slow or refused for its rate; nothing is lost, " + goesOn + ". " +
+		"If it happens again, look at AWS's health and the account's quotas."
 	aborted = "Nothing is lost: another pass goes on from here by itself, at the latest by the schedule. " +
 		"To have Sawhorse leave the rack alone, set paused to true."
 	crashed = "The function ran out of time or memory, or crashed: read its log at that time; " + goesOn + "."
@@ -20,9 +21,11 @@ const (
 var byReason = []struct{ part, remedy string }{
 	{"AccessDenied", missingRight},
 	{"UnauthorizedOperation", missingRight},
-	{outcome.NoAnswer, "The function cannot reach the API server. If its endpoint is private, deploy the stack with subnetIds and securityGroupIds " +
+	{outcome.NoAnswer, "The function cannot reach the API server. " +
+		"If its endpoint is private, deploy the stack with subnetIds and securityGroupIds " +
 		"in a network from which it can be reached (docs/private.md), and let those groups in at port 443 of the cluster security group. " +
-		"If it is public, see whether its publicAccessCidrs let the function in. If the cluster is being updated, the next pass goes on from here."},
+		"If it is public, see whether its publicAccessCidrs let the function in. " +
+		"If the cluster is being updated, the next pass goes on from here."},
 }
 
 const missingRight = "A right is missing: compare the function's role with the deployed stack (cdk diff), " +
@@ -54,14 +57,17 @@ var byError = map[string]string{
 	"Lambda.ResourceConflictException": "The function was being deployed: wait until the deployment of the stack has ended; " + goesOn + ".",
 	"Lambda.ResourceNotReadyException": "A function in a VPC that was not called for weeks takes some minutes to get ready; " + goesOn + ".",
 	"Lambda.TooManyRequestsException": "Lambda had no room for another call, for minutes; " + goesOn + ". " +
-		"If many events come in (executions of the state machine), see who puts them on the bus; else raise the account's concurrency in Lambda, " +
+		"If many events come in (executions of the state machine), see who puts them on the bus; " +
+		"else raise the account's concurrency in Lambda, " +
 		"or the deployment's reservedConcurrency or validateConcurrency (docs/deploy.md).",
 }
 
-// late has what to look at where a step was not done within its deadline, by the step's name or its function.
+// late has the remedies for a step that was not done within its deadline, by the step's name or its function.
 var late = map[string]string{
-	"access":     "Look at the cluster's updates (`aws eks list-updates`), and whether something else removes Sawhorse's access entries or their policies.",
-	"autoscaler": "Look at the Deployment's pods and events. If system nodes lack the label convox.io/system-node, see the step nodegroups/labels.",
+	"access": "Look at the cluster's updates (`aws eks list-updates`), " +
+		"and whether something else removes Sawhorse's access entries or their policies.",
+	"autoscaler": "Look at the Deployment's pods and events. " +
+		"If system nodes lack the label convox.io/system-node, see the step nodegroups/labels.",
 	"change":     "Parameter Store refuses further writes: look at what else writes parameters in this account and region.",
 	"controller": "Look at the pods, events and log of the Deployment in kube-system; an image that cannot be pulled is the usual cause.",
 	"infrastructure": "If a role is still in an instance profile that Sawhorse did not make, take it out of that profile; " +

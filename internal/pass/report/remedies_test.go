@@ -37,7 +37,9 @@ func TestLateStepsExist(t *testing.T) {
 			t.Errorf("late has %s: %v", step, err)
 		}
 	}
-	for step, want := range map[string]string{"nodegroups/capacity": noRoom, "nodegroups/retire": late["nodegroups"], "controller/crds": late["controller"]} {
+	for step, want := range map[string]string{
+		"nodegroups/capacity": noRoom, "nodegroups/retire": late["nodegroups"], "controller/crds": late["controller"],
+	} {
 		if got := remedy(Event{Step: step, Error: statemachine.StepDeadlineExceeded}, ""); !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q in it", step, got, want)
 		}

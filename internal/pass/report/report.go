@@ -308,7 +308,8 @@ func pools(effects []plan.Effect) events.List[events.PoolEffect] {
 	var list events.List[events.PoolEffect]
 	for _, e := range effects {
 		list = append(list, events.PoolEffect{
-			Pool: e.Pool, Change: string(e.Change), Replaces: e.Replaces, MayReplace: e.MayReplace, Reasons: e.Reasons, Nodes: e.Nodes, Replaced: e.Replaced,
+			Pool: e.Pool, Change: string(e.Change), Replaces: e.Replaces, MayReplace: e.MayReplace,
+			Reasons: e.Reasons, Nodes: e.Nodes, Replaced: e.Replaced,
 		})
 	}
 	return list

@@ -113,11 +113,14 @@ func TestReconciled(t *testing.T) {
 	s.run(event("Planned"))
 	status := s.status()
 	if status.State != store.Reconciled || status.Goal != "karpenter" || len(status.Problems) > 0 || len(status.Warnings) != 2 ||
-		!slices.Equal(status.Changed, []string{"queue demo created"}) || status.Failure != nil || status.Generation != 7 || status.DurationSeconds <= 0 {
+		!slices.Equal(status.Changed, []string{"queue demo created"}) || status.Failure != nil ||
+		status.Generation != 7 || status.DurationSeconds <= 0 {
 		t.Errorf("%+v", status)
 	}
-	if kind, detail := s.sent(); kind != "Rack Reconciled" || len(detail.Changed) != 1 || detail.Changed[0] != (events.Change{Step: "queue", Subject: "queue demo", Action: "created"}) ||
-		!slices.Equal(detail.Steps, []string{"queue"}) || len(detail.Warnings) != 2 || detail.Generation != 7 || detail.Execution != "me" || detail.DryRun {
+	if kind, detail := s.sent(); kind != "Rack Reconciled" || len(detail.Changed) != 1 ||
+		detail.Changed[0] != (events.Change{Step: "queue", Subject: "queue demo", Action: "created"}) ||
+		!slices.Equal(detail.Steps, []string{"queue"}) || len(detail.Warnings) != 2 ||
+		detail.Generation != 7 || detail.Execution != "me" || detail.DryRun {
 		t.Errorf("%s %+v", kind, detail)
 	}
 	if got := s.cloud.SSM.Values; got["/sawhorse/racks/demo/outputs/url"] != "u" || len(got) != 2 {
@@ -238,7 +241,8 @@ func TestAStatusThatSaysTheSameIsNotWrittenAgain(t *testing.T) {
 		if (status.Generation == generation) != written {
 			s.Errorf("%s: the status is of generation %d, the pass of %d", what, status.Generation, generation)
 		}
-		if byRack := strings.Contains(s.measured.String(), `"Dimensions":[["Rack"]]`); byRack != (news && written || status.State != store.Reconciled) {
+		byRack := strings.Contains(s.measured.String(), `"Dimensions":[["Rack"]]`)
+		if byRack != (news && written || status.State != store.Reconciled) {
 			s.Errorf("%s: metrics %s", what, s.measured)
 		}
 	}
@@ -323,7 +327,8 @@ func TestRefused(t *testing.T) {
 	run := store.Run{Rack: "demo", Generation: 7, Execution: "me", Warnings: warning}
 	s.must(Bus{Events: s.cloud.Events, Name: "sawhorse"}.Refused(t.Context(), run, "event-1", problem))
 	_, detail := s.sent()
-	if got := s.change(); got != "event-1" || len(detail.Problems) != 1 || detail.Problems[0].Parameter != problem[0].Parameter || len(detail.Warnings) > 0 || detail.Generation != 7 {
+	if got := s.change(); got != "event-1" || len(detail.Problems) != 1 ||
+		detail.Problems[0].Parameter != problem[0].Parameter || len(detail.Warnings) > 0 || detail.Generation != 7 {
 		t.Errorf("change %q: %+v", got, detail)
 	}
 }
@@ -339,8 +344,10 @@ func TestPaused(t *testing.T) {
 
 func TestFailed(t *testing.T) {
 	for _, c := range []struct{ name, cause, reason, remedy string }{
-		{"StepFailed", `{"errorMessage":"queue demo: create: AccessDenied: no","errorType":"StepFailed"}`, "queue demo: create: AccessDenied: no", "A right is missing"},
-		{"StepFailed", `{"errorMessage":"tag: UnauthorizedOperation","errorType":"StepFailed"}`, "tag: UnauthorizedOperation", "A right is missing"},
+		{"StepFailed", `{"errorMessage":"queue demo: create: AccessDenied: no","errorType":"StepFailed"}`, "queue demo: create: AccessDenied: no",
+			"A right is missing"},
+		{"StepFailed", `{"errorMessage":"tag: UnauthorizedOperation","errorType":"StepFailed"}`, "tag: UnauthorizedOperation",
+			"A right is missing"},
 		{"StepFailed", `{"errorMessage":"` + unreachable.Error() + `"}`, unreachable.Error(), "subnetIds and securityGroupIds"},
 		{"StepDeadlineExceeded", "nodepools: not done after 900 s", "nodepools: not done after 900 s", "did not happen in time"},
 		{"States.Timeout", "", "the call took longer than its time", "nothing is lost"},
@@ -365,7 +372,8 @@ func TestFailed(t *testing.T) {
 			t.Errorf("%+v, want the reason %q and a remedy with %q", f, c.reason, c.remedy)
 		}
 		kind, detail := s.sent()
-		if f := *status.Failure; kind != "Rack Reconcile Failed" || detail.Step != f.Step || detail.Error != f.Error || detail.Reason != f.Reason || detail.Remedy != f.Remedy || len(detail.Changed) != 1 {
+		if f := *status.Failure; kind != "Rack Reconcile Failed" || detail.Step != f.Step ||
+			detail.Error != f.Error || detail.Reason != f.Reason || detail.Remedy != f.Remedy || len(detail.Changed) != 1 {
 			t.Errorf("%s %+v", kind, detail)
 		}
 		// No findings have this digest, so the first pass without problems reports again.
@@ -393,7 +401,8 @@ func TestARepeatedFailureIsWrittenAgain(t *testing.T) {
 func TestWithoutTheLeaseNothingIsReported(t *testing.T) {
 	s := begin(t, store.Run{})
 	s.cloud.Table.Items["rack#demo lease"]["owner"] = &types.AttributeValueMemberS{Value: "another pass"}
-	if _, err := s.report.Run(t.Context(), event("Planned")); !errors.Is(err, store.ErrLeaseLost) || len(s.cloud.SSM.Values)+len(s.cloud.Events.Sent) > 0 {
+	if _, err := s.report.Run(t.Context(), event("Planned")); !errors.Is(err, store.ErrLeaseLost) ||
+		len(s.cloud.SSM.Values)+len(s.cloud.Events.Sent) > 0 {
 		t.Errorf("%v, %v, %v", err, s.cloud.SSM.Values, s.cloud.Events.Sent)
 	}
 	if s.measured.Len() > 0 {
@@ -418,7 +427,9 @@ func TestTheEndOfARemoval(t *testing.T) {
 		{"Karpenter is on", map[string]string{"queue": "1"}, "Planned", plan.GoalKarpenter, true},
 	} {
 		s := begin(t, store.Run{Goal: string(c.goal)})
-		s.must(s.store.SavePlan(t.Context(), &plan.Plan{Format: plan.Format, Rack: "demo", Goal: c.goal, Steps: []plan.Step{{Name: "queue", Fingerprint: "1"}}}))
+		s.must(s.store.SavePlan(t.Context(), &plan.Plan{
+			Format: plan.Format, Rack: "demo", Goal: c.goal, Steps: []plan.Step{{Name: "queue", Fingerprint: "1"}},
+		}))
 		s.must(s.store.SaveRecords(t.Context(), "demo", plan.Records{WasOn: true, Credentials: "irsa", Goal: c.goal, Applied: c.applied}))
 		e := event(c.outcome)
 		if c.outcome == "Failed" {
@@ -436,13 +447,16 @@ func TestTheEndOfARemoval(t *testing.T) {
 // An iteration that another write superseded is reported by the next report, once.
 func TestSupersededIterations(t *testing.T) {
 	s := begin(t, store.Run{Outcome: "Planned", Goal: "karpenter"}, done)
-	overtaken := store.StepRecord{Step: "infrastructure", Changes: []outcome.Change{{Subject: "role demo", Action: "created"}}, Incidents: problem}
+	overtaken := store.StepRecord{
+		Step: "infrastructure", Changes: []outcome.Change{{Subject: "role demo", Action: "created"}}, Incidents: problem,
+	}
 	for generation := int64(4); generation < 7; generation++ {
 		s.must(s.store.NoteStep(s.Context(), "demo", generation, s.cloud.Now(), overtaken))
 	}
 	s.must(s.store.SaveStatus(s.Context(), store.Status{Rack: "demo", Generation: 5}, "", store.Told{}))
 	s.run(event("Planned"))
-	if got := s.status(); !slices.Equal(got.Changed, []string{"role demo created", "queue demo created"}) || !slices.Equal(got.Warnings, slices.Concat(problem, warning)) {
+	if got := s.status(); !slices.Equal(got.Changed, []string{"role demo created", "queue demo created"}) ||
+		!slices.Equal(got.Warnings, slices.Concat(problem, warning)) {
 		t.Errorf("%v, warnings %v", got.Changed, got.Warnings)
 	}
 	t.Log("an iteration that a release has counted as served is not reported again")
@@ -459,7 +473,8 @@ func TestSupersededIterations(t *testing.T) {
 func TestTheIterationsOfAPassAreReportedTogether(t *testing.T) {
 	some := 12
 	s := begin(t, store.Run{Outcome: "Planned", Goal: "karpenter", Effects: []plan.Effect{
-		{Pool: "workload", Change: plan.PoolChanged, Replaces: true, Reasons: []string{"NodePoolDrifted"}, Nodes: &some}, {Pool: "gpu", Change: plan.PoolCreated},
+		{Pool: "workload", Change: plan.PoolChanged, Replaces: true, Reasons: []string{"NodePoolDrifted"}, Nodes: &some},
+		{Pool: "gpu", Change: plan.PoolCreated},
 	}}, done)
 	s.run(event("Planned"))
 	iteration := func(generation int64, execution string, records ...store.StepRecord) {
@@ -480,10 +495,15 @@ func TestTheIterationsOfAPassAreReportedTogether(t *testing.T) {
 	}
 	iteration(8, "me", store.StepRecord{Step: "queue", Changes: []outcome.Change{{Subject: "rule demo", Action: "created"}}})
 	_, detail := s.sent()
-	if got := s.status(); !slices.Equal(got.Changed, []string{"queue demo created", "rule demo created"}) || got.Generation != 8 || len(detail.Changed) != 2 {
+	if got := s.status(); !slices.Equal(got.Changed, []string{"queue demo created", "rule demo created"}) ||
+		got.Generation != 8 || len(detail.Changed) != 2 {
 		t.Errorf("%v, and the event %v", got.Changed, detail.Changed)
 	}
-	if got, want := s.status().Pools, []string{"pool gpu is created", "pool workload is changed: Karpenter replaces its 12 nodes (NodePoolDrifted), as its disruption budget allows"}; !slices.Equal(got, want) {
+	want := []string{
+		"pool gpu is created",
+		"pool workload is changed: Karpenter replaces its 12 nodes (NodePoolDrifted), as its disruption budget allows",
+	}
+	if got := s.status().Pools; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if !strings.Contains(s.measured.String(), `"Changes":1`) {
@@ -491,7 +511,8 @@ func TestTheIterationsOfAPassAreReportedTogether(t *testing.T) {
 	}
 	s.cloud.Table.Items["rack#demo lease"]["served"] = &types.AttributeValueMemberN{Value: "8"}
 	iteration(9, "the next", store.StepRecord{Step: "queue", Changes: []outcome.Change{{Subject: "queue demo", Action: "repaired"}}})
-	if got := s.status(); !slices.Equal(got.Changed, []string{"queue demo repaired"}) || !strings.Contains(s.measured.String(), `"Changes":1`) {
+	if got := s.status(); !slices.Equal(got.Changed, []string{"queue demo repaired"}) ||
+		!strings.Contains(s.measured.String(), `"Changes":1`) {
 		t.Errorf("%v, counted %s", got.Changed, s.measured)
 	}
 	t.Log("the next pass does not report the changes of a pass that was stopped after its report")
@@ -538,7 +559,8 @@ func TestInterrupted(t *testing.T) {
 			t.Errorf("call %d failed, and the digest is recorded", n)
 		}
 		s.run(event("Planned"))
-		if len(s.cloud.Events.Sent) == 0 || s.status().State != store.Reconciled || s.cloud.SSM.Values["/sawhorse/racks/demo/outputs/url"] != "u" {
+		if len(s.cloud.Events.Sent) == 0 || s.status().State != store.Reconciled ||
+			s.cloud.SSM.Values["/sawhorse/racks/demo/outputs/url"] != "u" {
 			t.Errorf("call %d failed, and in the end: %v, %v", n, s.cloud.Events.Sent, s.cloud.SSM.Values)
 		}
 	}
@@ -547,8 +569,12 @@ func TestInterrupted(t *testing.T) {
 // A dry run that fails gets an event and changes nothing of the rack.
 func TestADryRunThatFailsIsAnswered(t *testing.T) {
 	s := begin(t, store.Run{})
-	s.run(Event{Rack: "demo", Execution: "the dry run", Outcome: "Failed", Error: "StepFailed", Cause: `{"errorMessage":"x"}`, DryRun: true, Request: "r-1", Started: s.cloud.Now()})
-	if kind, detail := s.sent(); kind != "Rack Reconcile Failed" || !detail.DryRun || detail.Reason != "x" || detail.Remedy == "" || detail.Execution != "the dry run" {
+	s.run(Event{
+		Rack: "demo", Execution: "the dry run", Outcome: "Failed", Error: "StepFailed", Cause: `{"errorMessage":"x"}`,
+		DryRun: true, Request: "r-1", Started: s.cloud.Now(),
+	})
+	if kind, detail := s.sent(); kind != "Rack Reconcile Failed" || !detail.DryRun || detail.Reason != "x" ||
+		detail.Remedy == "" || detail.Execution != "the dry run" {
 		t.Errorf("%s %+v", kind, detail)
 	}
 	if writes := s.cloud.Writes(); len(writes) != 1 || len(s.cloud.SSM.Values) > 0 {

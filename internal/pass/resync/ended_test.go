@@ -159,7 +159,8 @@ func TestAnExecutionThatFailedTellsWhereByItsCause(t *testing.T) {
 			if text := cloud.SSM.Values["/sawhorse/racks/demo/status"]; c.step == "" && text != "" {
 				t.Errorf("status %s", text)
 			} else if c.step != "" {
-				if err := json.Unmarshal([]byte(text), &status); err != nil || status.Failure.Step != c.step || status.Failure.Reason != "no table" || status.Generation != 2 {
+				if err := json.Unmarshal([]byte(text), &status); err != nil ||
+					status.Failure.Step != c.step || status.Failure.Reason != "no table" || status.Generation != 2 {
 					t.Errorf("status %s, %v", text, err)
 				}
 			}
@@ -198,7 +199,8 @@ func TestAnExecutionThatEndedIsReported(t *testing.T) {
 		{"stopped in a call", "ABORTED", "", []sfntypes.HistoryEvent{aborting, calling}, "controller", "ABORTED", time.Minute},
 		{"stopped while it waited", "ABORTED", "", []sfntypes.HistoryEvent{aborting, waiting, calling}, "controller", "ABORTED", 0},
 		{"out of time", "TIMED_OUT", "", []sfntypes.HistoryEvent{calling}, "controller", "TIMED_OUT", time.Minute},
-		{"failed by itself: its call has ended", "FAILED", "States.QueryEvaluationError", []sfntypes.HistoryEvent{failed, calling}, "controller", "States.QueryEvaluationError", 0},
+		{"failed by itself: its call has ended", "FAILED", "States.QueryEvaluationError", []sfntypes.HistoryEvent{failed, calling},
+			"controller", "States.QueryEvaluationError", 0},
 		{"stopped while it planned", "ABORTED", "", []sfntypes.HistoryEvent{aborting, planning}, "validate", "ABORTED", time.Minute},
 		{"nobody knows where", "ABORTED", "", nil, "", "ABORTED", time.Minute},
 	} {
@@ -216,7 +218,8 @@ func TestAnExecutionThatEndedIsReported(t *testing.T) {
 			if err := json.Unmarshal([]byte(cloud.SSM.Values["/sawhorse/racks/demo/status"]), &status); err != nil {
 				t.Fatal(err)
 			}
-			if f := status.Failure; status.State != store.Failed || f.Step != c.step || f.Error != c.named || f.Reason == "" || f.Remedy == "" || status.Execution != execution+"me" {
+			if f := status.Failure; status.State != store.Failed || f.Step != c.step || f.Error != c.named ||
+				f.Reason == "" || f.Remedy == "" || status.Execution != execution+"me" {
 				t.Errorf("%+v: %+v", status, f)
 			}
 			if sent := cloud.Events.Sent; len(sent) != 1 || *sent[0].DetailType != events.TypeReconcileFailed {
@@ -265,7 +268,8 @@ func TestAReportThatFailsFreesTheRackAllTheSame(t *testing.T) {
 	cloud, m, r := begin(time.Hour, 1)
 	lease(cloud, execution+"me", "3", "2")
 	cloud.Events.Refuse = "bus full"
-	if _, err := r.Run(t.Context(), ended(`{"detail":{"rack":"demo"}}`, execution+"me")); err == nil || !strings.Contains(err.Error(), "bus full") {
+	if _, err := r.Run(t.Context(), ended(`{"detail":{"rack":"demo"}}`, execution+"me")); err == nil ||
+		!strings.Contains(err.Error(), "bus full") {
 		t.Errorf("error %v", err)
 	}
 	if owner := awsfake.Text(cloud.Table.Items["rack#demo lease"], "owner"); owner != "" || len(m.inputs) != 1 {

@@ -39,7 +39,8 @@ type machine struct {
 	measured bytes.Buffer
 }
 
-func (m *machine) GetExecutionHistory(_ context.Context, in *sfn.GetExecutionHistoryInput, _ ...func(*sfn.Options)) (*sfn.GetExecutionHistoryOutput, error) {
+func (m *machine) GetExecutionHistory(_ context.Context, in *sfn.GetExecutionHistoryInput,
+	_ ...func(*sfn.Options)) (*sfn.GetExecutionHistoryOutput, error) {
 	m.looks++
 	if m.history == nil || !in.ReverseOrder {
 		return nil, m.unread
@@ -47,7 +48,8 @@ func (m *machine) GetExecutionHistory(_ context.Context, in *sfn.GetExecutionHis
 	return &sfn.GetExecutionHistoryOutput{Events: m.history}, nil
 }
 
-func (m *machine) StartExecution(_ context.Context, in *sfn.StartExecutionInput, _ ...func(*sfn.Options)) (*sfn.StartExecutionOutput, error) {
+func (m *machine) StartExecution(_ context.Context, in *sfn.StartExecutionInput,
+	_ ...func(*sfn.Options)) (*sfn.StartExecutionOutput, error) {
 	if m.err != nil {
 		return nil, m.err
 	}
@@ -81,7 +83,8 @@ func begin(interval time.Duration, slots int) (*awsfake.Cloud, *machine, *Resync
 	cloud, m := awsfake.New(), &machine{names: map[string]bool{}, unread: &sfntypes.ExecutionDoesNotExist{}}
 	records, paths := &store.Store{DB: cloud.Table, Name: "sawhorse"}, ownership.Paths{Prefix: "/sawhorse"}
 	teller := &report.Report{
-		Store: records, Now: cloud.Now, Outputs: store.Published{SSM: cloud.SSM, Paths: paths}, Send: report.Bus{Events: cloud.Events, Name: "sawhorse"}.Send,
+		Store: records, Now: cloud.Now, Outputs: store.Published{SSM: cloud.SSM, Paths: paths},
+		Send:    report.Bus{Events: cloud.Events, Name: "sawhorse"}.Send,
 		Metrics: metrics.Writer{Out: io.Discard, Now: cloud.Now},
 	}
 	return cloud, m, &Resync{
@@ -132,7 +135,8 @@ func TestEachRackOnceAnInterval(t *testing.T) {
 				}
 			}
 			if slices.Sort(m.audits); !slices.Equal(m.audits, want) || len(m.inputs) > 0 {
-				t.Errorf("%d minutes, %d slots, offset %s: %d audits, %d passes: %v", c.minutes, c.slots, offset, len(m.audits), len(m.inputs), m.audits)
+				t.Errorf("%d minutes, %d slots, offset %s: %d audits, %d passes: %v",
+					c.minutes, c.slots, offset, len(m.audits), len(m.inputs), m.audits)
 			}
 		}
 	}

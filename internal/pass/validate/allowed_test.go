@@ -8,8 +8,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// What a parameter names is held against what the deployment allows, before anything is done with it; also while Karpenter is off,
-// and while it is turned off.
+// What a parameter names is compared with what the deployment allows before anything is done with it, even while
+// Karpenter is off and while it is turned off.
 func TestWhatTheDeploymentDoesNotAllow(t *testing.T) {
 	const image, deployments = "karpenter_image_repository", "system_deployments"
 	for written, parameter := range map[string]string{
@@ -45,17 +45,20 @@ func TestWhatTheDeploymentDoesNotAllow(t *testing.T) {
 	}
 }
 
-// What a rack was turned on with before the deployment forbade it stays in force with a warning, until it is written anew or Karpenter
-// has been off: the rack goes on being repaired, and its other parameters count.
+// If the deployment forbids a value that a rack already uses, the value stays in force with a warning until it is
+// written again or Karpenter has been off. The rack is still repaired, and its other parameters take effect.
 func TestWhatIsInForceStays(t *testing.T) {
 	s := begin(t, auth, on, "karpenter_image_repository=ghcr.io/somebody/controller", "system_deployments=ingress/nginx,kube-system/coredns")
-	s.validate.observer.Deployment = plan.Deployment{RequireClusterTag: true, ImageRepositories: []string{"ghcr.io/somebody/*"}, SystemNamespaces: []string{"ingress"}}
+	s.validate.observer.Deployment = plan.Deployment{
+		RequireClusterTag: true, ImageRepositories: []string{"ghcr.io/somebody/*"}, SystemNamespaces: []string{"ingress"},
+	}
 	s.wants(s.pass(false), Planned, true, enable)
 	s.validate.observer.Deployment = plan.Deployment{RequireClusterTag: true}
 	s.write("karpenter_cpu_limit=7")
 	s.wants(s.pass(false), Planned, true, "nodepools")
 	run, err := s.store.Run(t.Context(), "demo", 0, int64(s.requests))
-	if err != nil || len(run.Warnings) != 2 || run.Warnings[0].Parameter != "karpenter_image_repository" || run.Warnings[1].Parameter != "system_deployments" {
+	if err != nil || len(run.Warnings) != 2 || run.Warnings[0].Parameter != "karpenter_image_repository" ||
+		run.Warnings[1].Parameter != "system_deployments" {
 		t.Errorf("%v: %v", err, run.Warnings)
 	}
 	s.write("system_deployments=ingress/nginx,ingress/other,kube-system/coredns")

@@ -9,10 +9,12 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
-// lay lays the rack's change requests over its tree. One that nobody has validated is validated here, over all that came before it:
-// a good one counts from now on, a bad one is refused and leaves every parameter as it was. writing tells that some are not
-// written to Parameter Store yet. A dry run only looks.
-func (v *Validate) lay(ctx context.Context, run store.Run, tree store.Tree, records plan.Records, dry bool) (laid store.Tree, writing bool, err error) {
+// lay returns the tree with the rack's change requests applied. It validates each change request that is not validated
+// yet, together with all accepted ones before it. A valid one is accepted; an invalid one is refused and changes no
+// parameter. writing reports whether accepted changes are not written to Parameter Store yet. A dry run neither accepts
+// nor refuses.
+func (v *Validate) lay(ctx context.Context, run store.Run, tree store.Tree, records plan.Records,
+	dry bool) (laid store.Tree, writing bool, err error) {
 	changes, err := v.store.Changes(ctx, run.Rack)
 	if err != nil {
 		return tree, false, err
@@ -41,8 +43,10 @@ func (v *Validate) lay(ctx context.Context, run store.Run, tree store.Tree, reco
 	return store.Overlay(tree, accepted), len(accepted) > 0, nil
 }
 
-// wrong is what is wrong with a change, by itself or with what it makes of the rack.
-func (v *Validate) wrong(ctx context.Context, name string, laid store.Tree, records plan.Records, c store.ChangeRequest) ([]params.Problem, error) {
+// wrong returns the problems of a change: those of the request itself, or those of the rack's parameters with the
+// change applied.
+func (v *Validate) wrong(ctx context.Context, name string, laid store.Tree, records plan.Records,
+	c store.ChangeRequest) ([]params.Problem, error) {
 	if problem, bad := c.Problem(); bad {
 		return []params.Problem{problem}, nil
 	}
@@ -50,7 +54,8 @@ func (v *Validate) wrong(ctx context.Context, name string, laid store.Tree, reco
 	return result.Problems, err
 }
 
-// refuse tells before it notes: a pass that is stopped in between tells twice, and not never.
+// refuse sends the event before it records the refusal. If the pass is stopped in between, the event is sent twice; in
+// the other order it might never be sent.
 func (v *Validate) refuse(ctx context.Context, run store.Run, c store.ChangeRequest, problems []params.Problem, dry bool) error {
 	if dry {
 		return nil
@@ -61,8 +66,8 @@ func (v *Validate) refuse(ctx context.Context, run store.Run, c store.ChangeRequ
 	return v.store.Refuse(ctx, run.Rack, c.ID)
 }
 
-// turnAway refuses the change requests of a rack that there is not: they would make one, parameter by parameter, of whatever name
-// whoever may put events on the bus has made up.
+// turnAway refuses the change requests for a rack that does not exist. If they were accepted, anybody who may put
+// events on the bus could create racks of any name.
 func (v *Validate) turnAway(ctx context.Context, run store.Run, dry bool) error {
 	if dry {
 		return nil
@@ -72,7 +77,9 @@ func (v *Validate) turnAway(ctx context.Context, run store.Run, dry bool) error 
 		return err
 	}
 	for _, c := range changes {
-		problem := params.NewProblem("rack", "", "there is no rack %s: it has no parameters, and a change request makes none; run `sawhorse register %s`, or write one of its parameters, and send the request again",
+		problem := params.NewProblem("rack", "",
+			"there is no rack %s: it has no parameters, and a change request makes none; "+
+				"run `sawhorse register %s`, or write one of its parameters, and send the request again",
 			run.Rack, run.Rack)
 		if err := v.bus.Refused(ctx, run, c.ID, []params.Problem{problem}); err != nil {
 			return err

@@ -21,7 +21,7 @@ func (s *scene) changes() string {
 	return strings.Join(all, ", ")
 }
 
-// A good change counts as a whole before any of it is in Parameter Store; its writing comes first.
+// A valid change takes effect as a whole before any of it is in Parameter Store. Writing it is the first step.
 func TestAChangeCountsAsAWhole(t *testing.T) {
 	s := begin(t, "node_disk=20")
 	s.request("a", `{"rack":"demo","set":{"karpenter_auth_mode":"true","karpenter_enabled":"true","karpenter_cpu_limit":"7"}}`)
@@ -44,7 +44,8 @@ func TestAChangeCountsAsAWhole(t *testing.T) {
 	s.wants(s.pass(false), Unchanged, true, "")
 }
 
-// A bad one is refused whole, told, and leaves the rack as it was; those before and after it count.
+// An invalid change is refused as a whole, is reported, and leaves the rack as it was. The changes before and after it
+// take effect.
 func TestABadChangeIsRefused(t *testing.T) {
 	s := begin(t, auth, on)
 	s.pass(false)
@@ -57,7 +58,8 @@ func TestABadChangeIsRefused(t *testing.T) {
 	if want := []string{"b: karpenter_auth_mode", "c: node_disk", "d: rack"}; !slices.Equal(s.refused, want) {
 		t.Errorf("refused %v, want %v", s.refused, want)
 	}
-	if p := s.records().Params; p["karpenter_cpu_limit"] != "7" || p["karpenter_memory_limit_gb"] != "10" || s.changes() != "a accepted, e accepted" {
+	if p := s.records().Params; p["karpenter_cpu_limit"] != "7" || p["karpenter_memory_limit_gb"] != "10" ||
+		s.changes() != "a accepted, e accepted" {
 		t.Errorf("in force %v, changes %s", p, s.changes())
 	}
 }
@@ -67,23 +69,25 @@ func TestADryRunJudgesNoChange(t *testing.T) {
 	s := begin(t, auth)
 	s.request("a", `{"set":{"node_disk":"x"}}`)
 	s.cloud.Forget()
-	if _, err := s.validate.Run(s.Context(), Event{Rack: "demo", DryRun: true}); err != nil || len(s.refused) > 0 || s.changes() != "a requested" {
+	if _, err := s.validate.Run(s.Context(), Event{Rack: "demo", DryRun: true}); err != nil ||
+		len(s.refused) > 0 || s.changes() != "a requested" {
 		t.Errorf("%v: refused %v, changes %s", err, s.refused, s.changes())
 	}
 	s.wrote()
 }
 
-// A rack that Sawhorse was never asked to change has its changes written, and no more.
+// For a rack that never asked for a change, Sawhorse writes change requests and does nothing else.
 func TestAChangeOfARackThatAsksForNothing(t *testing.T) {
 	s := begin(t, "node_disk=20")
 	s.request("a", `{"set":{"karpenter_cpu_limit":"7"}}`)
 	s.wants(s.validated(false), Planned, true, "change")
-	if claimant, _ := s.store.ClusterLock(t.Context(), "arn:aws:eks:eu-central-1:123456789012:cluster/demo"); claimant != "" || s.records().Goal != "" {
-		t.Errorf("claimed by %q, %+v", claimant, s.records())
+	claimant, err := s.store.ClusterLock(t.Context(), "arn:aws:eks:eu-central-1:123456789012:cluster/demo")
+	if err != nil || claimant != "" || s.records().Goal != "" {
+		t.Errorf("%v: claimed by %q, %+v", err, claimant, s.records())
 	}
 }
 
-// Once accepted, a change is written to its end, also when somebody has made the rack bad since.
+// An accepted change is written completely, even if the rack's parameters have become invalid since.
 func TestAnAcceptedChangeIsWrittenToItsEnd(t *testing.T) {
 	s := begin(t, auth, on)
 	s.pass(false)
@@ -91,12 +95,13 @@ func TestAnAcceptedChangeIsWrittenToItsEnd(t *testing.T) {
 	s.validated(false)
 	s.write("node_disk=x")
 	s.wants(s.validated(false), Rejected, true, "change")
-	if full := s.validated(true); full.Outcome != Rejected || full.Steps[0].Name != "change" || len(full.Steps) != 1+len(strings.Fields(enable)) {
+	if full := s.validated(true); full.Outcome != Rejected || full.Steps[0].Name != "change" ||
+		len(full.Steps) != 1+len(strings.Fields(enable)) {
 		t.Errorf("a full pass: %s, %s", full.Outcome, stepNames(full.Steps))
 	}
 }
 
-// A rack that is paused has its changes written, and no more; then, a later write counts.
+// For a paused rack, Sawhorse writes change requests and does nothing else. After that, a later write takes effect.
 func TestAChangeOfAPausedRackIsWritten(t *testing.T) {
 	s := begin(t, auth, on)
 	s.pass(false)
@@ -112,7 +117,7 @@ func TestAChangeOfAPausedRackIsWritten(t *testing.T) {
 	s.wants(s.pass(false), Planned, true, "nodepools")
 }
 
-// Whatever call fails, the same pass again comes to the same end.
+// If any call fails, the repeated pass has the same result.
 func TestChangesSurviveFailures(t *testing.T) {
 	for n := 1; n < 60; n++ {
 		s := begin(t, auth)

@@ -27,7 +27,8 @@ func TestCredentialsStayAsChosen(t *testing.T) {
 	}
 	for _, status := range []ekstypes.AddonStatus{ekstypes.AddonStatusDegraded, ekstypes.AddonStatusDeleting} {
 		s.cloud.EKS.Addons["eks-pod-identity-agent"] = status
-		s.write("karpenter_cpu_limit=" + map[ekstypes.AddonStatus]string{ekstypes.AddonStatusDegraded: "50", ekstypes.AddonStatusDeleting: "60"}[status])
+		limits := map[ekstypes.AddonStatus]string{ekstypes.AddonStatusDegraded: "50", ekstypes.AddonStatusDeleting: "60"}
+		s.write("karpenter_cpu_limit=" + limits[status])
 		if got := s.pass(false); got.Outcome != Planned || stepNames(got.Steps) != "nodepools" || s.records().Credentials != "podidentity" {
 			t.Errorf("%s: %v, credentials %s", status, got, s.records().Credentials)
 		}

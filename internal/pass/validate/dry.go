@@ -7,7 +7,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
-// dryRun answers a dry run: with the steps that a pass would take, and what differs from the plan in force.
+// dryRun answers a dry run with the steps that a pass would take, and with the differences from the plan in force.
 func (v *Validate) dryRun(ctx context.Context, answer Answer, run store.Run, f finding) (Answer, error) {
 	answer.Outcome = DryRun
 	if len(run.Problems) > 0 {

@@ -8,9 +8,9 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// due returns the steps that a pass takes, and the reason for each: those whose part of the plan differs from what was
-// applied, and those of which the auditor says so. A full pass audits all steps. Every other pass audits the queue's,
-// because users lose pods if interruptions are not received.
+// due returns the steps that a pass takes, with the reason for each: the steps whose part of the plan differs from what
+// was applied, and those that the auditor finds due. A full pass audits all steps. Every other pass audits only the
+// queue's step, because users lose pods if interruptions are not received.
 func (v *Validate) due(ctx context.Context, p *plan.Plan, records plan.Records, full bool) ([]plan.Step, map[string]string) {
 	if full && !v.audits(p) {
 		return p.Steps, nil
@@ -37,9 +37,9 @@ func (v *Validate) due(ctx context.Context, p *plan.Plan, records plan.Records, 
 	return slices.DeleteFunc(slices.Clone(p.Steps), func(s plan.Step) bool { return why[s.Name] == "" }), why
 }
 
-// audits reports whether the auditor can run all steps of a plan. If it cannot, a full pass takes all of them: this is
-// the function validate, called by a state machine of an earlier version, or the request came after the state machine
-// had read the lease.
+// audits reports whether the auditor can run all steps of a plan. If it cannot, a full pass takes all steps. This
+// happens in the function validate, if a state machine of an earlier version calls it, or if the request for a full
+// pass came after the state machine had read the lease.
 func (v *Validate) audits(p *plan.Plan) bool {
 	return !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !v.auditor.Audits(s) })
 }

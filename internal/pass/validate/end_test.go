@@ -14,14 +14,15 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
-// Deleting the whole tree changes nothing while Karpenter is on; once it is off, the rack is forgotten.
+// Deleting the whole tree changes nothing while Karpenter is on. Once it is off, the rack is forgotten.
 func TestTheWholeTreeIsDeleted(t *testing.T) {
 	s := begin(t, auth, on, "karpenter_cpu_limit=7")
 	s.pass(false)
 	s.reported(store.Reconciled)
 	s.write("karpenter_auth_mode", "karpenter_enabled", "karpenter_cpu_limit")
 	s.wants(s.pass(false), Unchanged, true, "")
-	if run, err := s.store.Run(t.Context(), "demo", 0, int64(s.requests)); err != nil || len(run.Warnings) != 1 || run.Warnings[0].Parameter != "rack" {
+	if run, err := s.store.Run(t.Context(), "demo", 0, int64(s.requests)); err != nil || len(run.Warnings) != 1 ||
+		run.Warnings[0].Parameter != "rack" {
 		t.Errorf("%v: %v", err, run.Warnings)
 	}
 	if p := s.records().Params; p["karpenter_cpu_limit"] != "7" {
@@ -42,7 +43,7 @@ func TestTheWholeTreeIsDeleted(t *testing.T) {
 	records.WasOn = false
 	s.must(s.store.SaveRecords(t.Context(), "demo", records))
 	s.wants(s.pass(false), Forgotten, true, "access/close")
-	s.wants(s.pass(false), Forgotten, true, "access/close") // stopped before the end, it is made again
+	s.wants(s.pass(false), Forgotten, true, "access/close") // it was stopped before the end, so it is repeated
 
 	t.Log("the rack comes back before the end: its access is made again")
 	s.write(auth)
@@ -52,13 +53,13 @@ func TestTheWholeTreeIsDeleted(t *testing.T) {
 	s.write("karpenter_auth_mode")
 	s.wants(s.pass(false), Forgotten, true, "access/close")
 	s.must(s.store.End(t.Context(), "demo", awsfake.ClusterARN))
-	s.wants(s.pass(false), Forgotten, true, "") // a report that was stopped before the end is made again
+	s.wants(s.pass(false), Forgotten, true, "") // a report that was stopped before the end is repeated
 	s.must(s.store.Delist(t.Context(), "demo"))
 	s.wants(s.pass(false), Unchanged, false, "")
 	s.wrote(leaseItem)
 }
 
-// A rack of which no plan was ever accepted leaves no status behind either.
+// A rack for which no plan was ever accepted leaves no status behind either.
 func TestARackThatWasOnlyEverRejected(t *testing.T) {
 	s := begin(t, auth, "node_disk=x")
 	s.wants(s.pass(false), Rejected, true, "")
@@ -70,8 +71,8 @@ func TestARackThatWasOnlyEverRejected(t *testing.T) {
 	s.wants(s.pass(false), Unchanged, false, "")
 }
 
-// A rack that asked for nothing is on the schedule's list, until its parameters are gone. A name that never had parameters never is,
-// whoever asks for its pass.
+// A rack that asked for nothing is on the schedule's list until its parameters are deleted. A name that never had
+// parameters is never on it, even if its pass is requested.
 func TestTheListOfTheSchedule(t *testing.T) {
 	listed := func(s *scene, want ...string) {
 		t.Helper()
@@ -94,7 +95,7 @@ func TestTheListOfTheSchedule(t *testing.T) {
 
 	t.Log("a rack is listed before anything of its cluster can fail")
 	s = begin(t, auth)
-	s.cloud.FailAt(5, awsfake.Throttling) // lease, tree, records, list, and the writing of the list
+	s.cloud.FailAt(5, awsfake.Throttling) // lease, tree, records, list, and the write to the list
 	s.lease("me", false)
 	if _, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me"}); err == nil {
 		t.Fatal("nothing failed")
@@ -107,7 +108,8 @@ func TestTheListOfTheSchedule(t *testing.T) {
 	listed(s, "demo")
 }
 
-// The cluster has been deleted: while Karpenter is to be on that is a problem, and turning it off clears away what is in AWS.
+// If the cluster is deleted while Karpenter is to be on, that is a problem. Turning Karpenter off then deletes what is
+// left in AWS.
 func TestTheClusterIsGone(t *testing.T) {
 	s := begin(t, auth, on)
 	s.pass(false)
@@ -117,23 +119,25 @@ func TestTheClusterIsGone(t *testing.T) {
 	}
 	s.write(off)
 	s.wants(s.pass(false), Planned, true, "nodepools queue infrastructure")
-	if p, err := s.store.Plan(t.Context(), "demo"); err != nil || !p.Cluster.Gone || p.Cluster.ARN != awsfake.ClusterARN || p.Queue.Present || p.Infrastructure.Present {
+	if p, err := s.store.Plan(t.Context(), "demo"); err != nil || !p.Cluster.Gone ||
+		p.Cluster.ARN != awsfake.ClusterARN || p.Queue.Present || p.Infrastructure.Present {
 		t.Errorf("%v: %+v", err, p)
 	}
 }
 
-// lookups are the clusters that EKS is asked for.
+// lookups records the names of the clusters that are described.
 type lookups struct {
 	observe.EKS
 	names []string
 }
 
-func (l *lookups) DescribeCluster(ctx context.Context, in *eks.DescribeClusterInput, o ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
+func (l *lookups) DescribeCluster(ctx context.Context, in *eks.DescribeClusterInput,
+	o ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
 	l.names = append(l.names, *in.Name)
 	return l.EKS.DescribeCluster(ctx, in, o...)
 }
 
-// found is what the last round found.
+// found returns the record of the last iteration.
 func (s *scene) found() store.Run {
 	s.Helper()
 	run, err := s.store.Run(s.Context(), "demo", 0, int64(s.requests))
@@ -141,8 +145,9 @@ func (s *scene) found() store.Run {
 	return run
 }
 
-// Another cluster_name on a rack whose access has been migrated is refused as that, whether there is such a cluster or not, and EKS is
-// only asked for the cluster that the rack has: no typo may say that this one is gone, and have the rack forgotten while its nodes run.
+// A changed cluster_name is refused for a rack whose access has been migrated, whether that cluster exists or not. EKS
+// is called only for the cluster that the rack has: otherwise a typo could look like a deleted cluster, and the rack
+// would be forgotten while its nodes run.
 func TestAnotherClusterNameIsNoClusterThatIsGone(t *testing.T) {
 	const changed, malformed = "has been migrated; write prod", "allowed is the name of an EKS cluster"
 	for written, says := range map[string]string{
@@ -175,7 +180,7 @@ func TestAnotherClusterNameIsNoClusterThatIsGone(t *testing.T) {
 	}
 }
 
-// A cluster that EKS was asked for and does not have is not the one that the rack had, unless it has its name.
+// If EKS does not have the named cluster, the rack's cluster counts as deleted only if it has that name.
 func TestOnlyTheClusterOfTheRackIsGone(t *testing.T) {
 	s := begin(t, auth, on)
 	s.pass(false)
@@ -189,7 +194,8 @@ func TestOnlyTheClusterOfTheRackIsGone(t *testing.T) {
 	}
 }
 
-// A new rack whose cluster_name was refused is told that, and nothing of a cluster that it did not name.
+// For a new rack whose cluster_name was refused, that is the only problem: nothing is reported about a cluster that it
+// did not name.
 func TestABadClusterNameOfANewRack(t *testing.T) {
 	s := begin(t, auth, on, "cluster_name=de mo")
 	asked := &lookups{EKS: s.cloud.EKS}
@@ -201,7 +207,8 @@ func TestABadClusterNameOfANewRack(t *testing.T) {
 	}
 }
 
-// The cluster of a rack that only has its access is gone: nothing is left in AWS, and the rack ends with its parameters.
+// If the cluster of a rack that only has its access is deleted, nothing is left in AWS, and the rack ends with its
+// parameters.
 func TestTheClusterOfAnAccessOnlyRackIsGone(t *testing.T) {
 	s := begin(t, auth)
 	s.pass(false)

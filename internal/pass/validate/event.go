@@ -25,8 +25,8 @@ type UnknownEvent struct {
 	Detail string `json:"detail"`
 }
 
-// refuseUnknown answers such an event, so that its sender does not wait for an answer that never comes. Nothing is read
-// or stored for it, because the senders of events may name any rack, and send any number of events.
+// refuseUnknown answers an UnknownEvent, so that its sender does not wait for an answer that never comes. It reads and
+// stores nothing, because the senders of events may name any rack and send any number of events.
 func (v *Validate) refuseUnknown(ctx context.Context, event Event) (Answer, error) {
 	run := store.Run{Execution: event.Execution, Started: v.now(), Request: event.Request}
 	if ownership.ValidRack(event.Rack) { // the events' schemas allow no other name
@@ -36,7 +36,7 @@ func (v *Validate) refuseUnknown(ctx context.Context, event Event) (Answer, erro
 	return Answer{Outcome: Rejected, Steps: []plan.Step{}}, err
 }
 
-// problems returns what is wrong with the event. There is at least one.
+// problems returns the problems of the event. There is at least one.
 func (u UnknownEvent) problems() []params.Problem {
 	if !slices.Contains(events.Requests, u.DetailType) {
 		return []params.Problem{params.NewProblem("detail-type", "",

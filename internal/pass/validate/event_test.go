@@ -7,7 +7,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/events"
 )
 
-// An event that is no request is answered with the nearest one, by its id; nothing is read or kept for it, whatever rack it names.
+// An event that is not a request is answered with the most similar request, under the event's ID. Nothing is read or
+// stored for it, whatever rack it names.
 func TestAnUnknownEventIsRefused(t *testing.T) {
 	for misspelled, nearest := range map[string]string{
 		"Rack Parameter Change Requested":    events.TypeParametersChangeRequested,
@@ -46,20 +47,27 @@ func TestAWrongRequestIsRefused(t *testing.T) {
 		detailType, detail, rack string
 		problems                 []string // path, and a part of the message
 	}{
-		{ask, `{"rack":"demo","forced":true}`, "demo", []string{`forced: the request has the unknown field "forced"; allowed are dryRun, force, full, rack, reason, request; nothing was done for it; send it again; did you mean force?`}},
+		{ask, `{"rack":"demo","forced":true}`, "demo", []string{
+			`forced: the request has the unknown field "forced"; allowed are dryRun, force, full, rack, reason, request; ` +
+				`nothing was done for it; send it again; did you mean force?`}},
 		{ask, `{"rack":"demo","zzzzzzzz":true}`, "demo", []string{"zzzzzzzz: nothing was done for it; send it again; leave it out"}},
 		{ask, `{"rack":"demo","dryrun":true}`, "demo", []string{"dryrun: did you mean dryRun?"}},
-		{ask, `{"rack":"demo","full":"true"}`, "demo", []string{"full: full is text in quotes; allowed is true or false without quotes; nothing was done for it; write that, and send the request again"}},
+		{ask, `{"rack":"demo","full":"true"}`, "demo", []string{"full: full is text in quotes; allowed is true or false without quotes; " +
+			"nothing was done for it; write that, and send the request again"}},
 		{ask, `{"rack":"demo","full":[true],"force":null}`, "demo", []string{"force: force is null;", "full: full is an array;"}},
-		{ask, `{"rack":"demo","reason":{},"request":7}`, "demo", []string{"reason: reason is an object; allowed is text", "request: request is a number; allowed is text in quotes; nothing was done for it; write that"}},
-		{ask, `{"rack":"demo","request":"` + strings.Repeat("é", events.MaxRequest+1) + `"}`, "demo", []string{"request: request has 129 characters; allowed are at most 128"}},
+		{ask, `{"rack":"demo","reason":{},"request":7}`, "demo", []string{
+			"reason: reason is an object; allowed is text",
+			"request: request is a number; allowed is text in quotes; nothing was done for it; write that"}},
+		{ask, `{"rack":"demo","request":"` + strings.Repeat("é", events.MaxRequest+1) + `"}`, "demo", []string{
+			"request: request has 129 characters; allowed are at most 128"}},
 		{ask, `{"dryRun":true}`, "", []string{"rack: the request names no rack"}},
 		{ask, `{"rack":7}`, "", []string{"rack: rack is a number; allowed is text"}},
 		{ask, `{"rack":"Demo","ful":true}`, "Demo", []string{`rack: the rack's name is "Demo"; allowed is a-z first`, "ful: did you mean full?"}},
 		{change, `{"set":{"paused":"true"}}`, "", []string{"rack: the request names no rack"}},
 		{change, `{"rack":"demo-","zzz":1}`, "demo-", []string{"rack: no dash at the end"}},
 		{ask, "", "demo", []string{": is too large to say which"}},
-		{ask, `{"rack":"demo"}`, "demo", []string{": is not as docs/events.md describes it"}}, // only if the state machine and this function disagree
+		// This happens only if the state machine and this function disagree.
+		{ask, `{"rack":"demo"}`, "demo", []string{": is not as docs/events.md describes it"}},
 	} {
 		s := begin(t, auth)
 		s.cloud.Forget()

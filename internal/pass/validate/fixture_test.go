@@ -33,30 +33,31 @@ type scene struct {
 	validate *Validate
 	requests int
 	begun    [][]plan.Step
-	// steps are the names of those of the last answer.
+	// steps has the names of the last answer's steps.
 	steps []string
 
 	bucket map[string]string
-	// owner is the account that has the buckets; "" is Sawhorse's own.
+	// owner is the account that owns the buckets. The empty text means Sawhorse's own account.
 	owner   string
 	dialled int
-	// wrong are the steps that the auditor finds not as they should be. all is the auditor of the function audit; without
-	// it, it is the function validate's, which knows only the queue's step.
+	// wrong has the steps that the auditor finds due, with the reasons. all makes it the auditor of the function audit.
+	// Otherwise it is that of the function validate, which has only the queue's step.
 	wrong map[string]string
 	all   bool
-	// audited are the steps that the auditor was called for.
+	// audited has the steps that the auditor was called for.
 	audited []string
 
-	// refused are the change requests that were refused, with the first parameter to blame, refusals what was said of it.
+	// refused has the change requests that were refused, each with the first parameter that has a problem. refusals has
+	// the messages.
 	refused, refusals []string
 
-	// quiet are the states of the rounds that had nothing to tell.
+	// quiet has the rack's state after each iteration without a report.
 	quiet []store.State
 
 	dry []plan.Step
 	// answered is the run of the last answer to a dry run or a refused event, with its problems.
 	answered store.Run
-	// differs are the steps of the answer that differ from the plan in force.
+	// differs has the steps of the answer that differ from the plan in force.
 	differs []string
 }
 
@@ -67,7 +68,8 @@ func begin(t *testing.T, written ...string) *scene {
 	s := &scene{T: t, cloud: cloud, store: &store.Store{DB: cloud.Table, Name: "sawhorse"}}
 	cloud.EKS.Addons["eks-pod-identity-agent"] = ekstypes.AddonStatusActive
 	cloud.EKS.Group("system", ekstypes.NodegroupScalingConfig{MinSize: new(int32(2)), MaxSize: new(int32(4)), DesiredSize: new(int32(2))}, nil)
-	cloud.EKS.Group("build", ekstypes.NodegroupScalingConfig{MinSize: new(int32(0)), MaxSize: new(int32(3)), DesiredSize: new(int32(0))}, map[string]string{ownership.LabelBuild: "true"})
+	cloud.EKS.Group("build", ekstypes.NodegroupScalingConfig{MinSize: new(int32(0)), MaxSize: new(int32(3)), DesiredSize: new(int32(0))},
+		map[string]string{ownership.LabelBuild: "true"})
 	cloud.EKS.Groups["build"].Taints = []ekstypes.Taint{{Key: new("dedicated"), Value: new("build"), Effect: ekstypes.TaintEffectNoSchedule}}
 	observer := &observe.Observer{
 		EKS: cloud.EKS, EC2: cloud.EC2, IAM: cloud.IAM, SQS: cloud.SQS, Rules: cloud.Events, Records: s.store,
@@ -102,11 +104,12 @@ func (s *scene) Refused(_ context.Context, run store.Run, change string, problem
 func (s *scene) request(id, payload string) {
 	s.cloud.Table.Items["rack#demo change#"+id] = awsfake.Item{
 		"pk": &types.AttributeValueMemberS{Value: "rack#demo"}, "sk": &types.AttributeValueMemberS{Value: "change#" + id},
-		"state": &types.AttributeValueMemberS{Value: "requested"}, "at": &types.AttributeValueMemberS{Value: id}, "payload": &types.AttributeValueMemberS{Value: payload},
+		"state": &types.AttributeValueMemberS{Value: "requested"}, "at": &types.AttributeValueMemberS{Value: id},
+		"payload": &types.AttributeValueMemberS{Value: payload},
 	}
 }
 
-// GetObject makes the scene validate's S3.
+// GetObject makes the scene the S3 of validate.
 func (s *scene) GetObject(_ context.Context, in *s3.GetObjectInput, _ ...func(*s3.Options)) (*s3.GetObjectOutput, error) {
 	if in.ExpectedBucketOwner != nil && *in.ExpectedBucketOwner != cmp.Or(s.owner, awsfake.Account) {
 		return nil, &smithy.GenericAPIError{Code: "AccessDenied", Message: "Access Denied"}
@@ -118,13 +121,13 @@ func (s *scene) GetObject(_ context.Context, in *s3.GetObjectInput, _ ...func(*s
 	return &s3.GetObjectOutput{Body: io.NopCloser(strings.NewReader(text))}, nil
 }
 
-// dial opens no cluster: what runs in the pools is unknown.
+// dial connects to no cluster, so what runs in the pools is unknown.
 func (s *scene) dial(context.Context, plan.Cluster) (*k8s.Client, error) {
 	s.dialled++
 	return nil, errors.New("no cluster")
 }
 
-// Audits and Due make the scene validate's auditor.
+// Audits reports whether the auditor has a step. Together with Due it makes the scene the auditor of validate.
 func (s *scene) Audits(step plan.Step) bool { return s.all || step.Name == "queue" }
 
 func (s *scene) Due(_ context.Context, _ *plan.Plan, steps []plan.Step, _ map[string][]params.Problem) map[string]string {
@@ -138,7 +141,7 @@ func (s *scene) Due(_ context.Context, _ *plan.Plan, steps []plan.Step, _ map[st
 	return due
 }
 
-// Started and DryRun make the scene validate's bus.
+// Started records the steps. Together with DryRun, Refused and Quiet it makes the scene the bus of validate.
 func (s *scene) Started(_ context.Context, _ store.Run, steps []plan.Step) error {
 	s.begun = append(s.begun, steps)
 	return nil
@@ -152,7 +155,7 @@ func (s *scene) DryRun(_ context.Context, run store.Run, steps []plan.Step, diff
 	return nil
 }
 
-// write sets parameters: "name=value"; "name" alone deletes one.
+// write sets parameters given as "name=value". A "name" alone deletes the parameter.
 func (s *scene) write(parameters ...string) {
 	for _, p := range parameters {
 		name, value, given := strings.Cut(p, "=")
@@ -162,7 +165,7 @@ func (s *scene) write(parameters ...string) {
 	}
 }
 
-// pass is one round, as the state machine does it: a request, the lease, validate, the steps, the release.
+// pass runs one iteration as the state machine does: a request, the lease, validate, the steps, the release.
 func (s *scene) pass(full bool) Answer {
 	s.Helper()
 	answer := s.validated(full)
@@ -174,7 +177,7 @@ func (s *scene) pass(full bool) Answer {
 	return answer
 }
 
-// validated is a round that ends before its steps.
+// validated runs an iteration that ends before its steps.
 func (s *scene) validated(full bool) Answer {
 	s.Helper()
 	s.lease("me", full)
@@ -188,7 +191,7 @@ func (s *scene) validated(full bool) Answer {
 	return answer
 }
 
-// run is the record of a round that begins.
+// run returns the record with which an iteration begins.
 func (s *scene) run() store.Run { return store.Run{Rack: "demo", Started: s.cloud.Now()} }
 
 func (s *scene) lease(owner string, full bool) {
@@ -204,7 +207,7 @@ func (s *scene) lease(owner string, full bool) {
 	s.cloud.Table.Items["rack#demo lease"] = item
 }
 
-// reported does what the function report does with the finding of the last round.
+// reported does what the function report does with the findings of the last iteration.
 func (s *scene) reported(state store.State) {
 	s.Helper()
 	run, err := s.store.Run(s.Context(), "demo", 0, int64(s.requests))
@@ -213,7 +216,10 @@ func (s *scene) reported(state store.State) {
 	if state == store.Paused {
 		steps = s.steps
 	}
-	status := store.Status{Rack: "demo", State: state, Generation: run.Generation, Goal: run.Goal, Problems: run.Problems, Warnings: run.Warnings, Steps: steps}
+	status := store.Status{
+		Rack: "demo", State: state, Generation: run.Generation, Goal: run.Goal,
+		Problems: run.Problems, Warnings: run.Warnings, Steps: steps,
+	}
 	for _, warnings := range s.records().Warnings {
 		status.Warnings = append(status.Warnings, warnings...)
 	}
@@ -242,7 +248,7 @@ func (s *scene) must(err error) {
 	}
 }
 
-// wants is the outcome, whether a report is asked for, and the steps.
+// wants checks the outcome, whether a report is asked for, and the steps.
 func (s *scene) wants(got Answer, outcome Outcome, report bool, steps string) {
 	s.Helper()
 	if got.Outcome != outcome || got.Report != report || stepNames(got.Steps) != steps {
@@ -258,7 +264,7 @@ func stepNames(steps []plan.Step) string {
 	return strings.Join(all, " ")
 }
 
-// wrote wants these writes and no other.
+// wrote checks that exactly these writes were made.
 func (s *scene) wrote(want ...string) {
 	s.Helper()
 	if got := s.cloud.Writes(); !slices.Equal(got, want) {
@@ -267,13 +273,14 @@ func (s *scene) wrote(want ...string) {
 }
 
 const (
-	prepare   = "access access/conflicts network nodegroups/labels controller/crds"
-	enable    = prepare + " infrastructure queue controller/release controller/plugin nodegroups/build nodepools autoscaler nodegroups/placement"
+	prepare = "access access/conflicts network nodegroups/labels controller/crds"
+	enable  = prepare + " infrastructure queue controller/release controller/plugin nodegroups/build nodepools autoscaler " +
+		"nodegroups/placement"
 	leaseItem = "DynamoDB.UpdateItem rack#demo lease"
 	listItem  = "DynamoDB.PutItem racks demo"
 )
 
-// find is what validate finds, without what comes of it.
+// find returns the findings of validate without acting on them.
 func (s *scene) find() (finding, error) {
 	tree, err := store.ReadTree(s.Context(), s.cloud.SSM, strings.TrimSuffix(folder, "/"))
 	s.must(err)

@@ -7,7 +7,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// forced is a round in which an event asks for force. Whether it is served stays open, as it does for a pass that goes round again.
+// forced runs an iteration in which an event asks for force. The event stays unserved, as in a pass that runs another
+// iteration.
 func (s *scene) forced(full bool) Answer {
 	s.Helper()
 	s.lease("me", full)
@@ -17,7 +18,7 @@ func (s *scene) forced(full bool) Answer {
 	return answer
 }
 
-// force is what the steps find in the plan.
+// force returns what the steps find in the plan.
 func (s *scene) force() bool {
 	s.Helper()
 	p, err := s.store.Plan(s.Context(), "demo")
@@ -42,7 +43,8 @@ func TestForceIsThatOfThePass(t *testing.T) {
 	}
 }
 
-// A full pass of a rejected rack repairs with the last good plan, which may have been made for another event.
+// A full pass of a rejected rack repairs with the last good plan, even if another event's pass made that plan with
+// force.
 func TestForceOfARejectedRack(t *testing.T) {
 	s := begin(t, auth, on)
 	s.forced(false)

@@ -8,15 +8,16 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
-// forget has the report end the rack, once Sawhorse's functions are out of its cluster. Their access counts as not applied from here
-// on, so that a rack that comes back before the end has it again.
+// forget answers with the step that removes Sawhorse's access to the rack's cluster, and asks for the report, which
+// deletes the rack's records. The step access counts as not applied from here on, so that a rack that is created again
+// before the end gets its access again.
 func (v *Validate) forget(ctx context.Context, answer Answer, run store.Run, records plan.Records) (Answer, error) {
 	answer.Outcome, answer.Report, run.Outcome = Forgotten, true, string(Forgotten)
 	last, err := v.store.Plan(ctx, run.Rack)
 	if err != nil {
 		return answer, err
 	}
-	if last != nil && records.Goal != "" { // else nothing in a cluster was ever changed, or the end was stopped behind the step
+	if last != nil && records.Goal != "" { // otherwise no cluster was changed, or only the report is left
 		records.Applied = maps.Clone(records.Applied)
 		delete(records.Applied, "access")
 		if err := v.store.SaveRecords(ctx, run.Rack, records); err != nil {

@@ -15,12 +15,12 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
-// What is due counts as not applied from here on: whatever happens to this pass, the next one does it.
+// The steps that are due count as not applied from here on, so the next pass runs them whatever happens to this one.
 func TestADueStepIsDueUntilItIsDone(t *testing.T) {
 	s := begin(t, auth, on)
 	s.pass(false)
 	s.write("karpenter_cpu_limit=200")
-	s.wants(s.validated(false), Planned, true, "nodepools") // and then the pass dies
+	s.wants(s.validated(false), Planned, true, "nodepools") // and then the pass is stopped
 	s.write("karpenter_cpu_limit")                          // back to what was applied before
 	s.wants(s.validated(false), Planned, true, "nodepools")
 	t.Log("a full pass that dies leaves everything due")
@@ -28,11 +28,11 @@ func TestADueStepIsDueUntilItIsDone(t *testing.T) {
 	s.wants(s.validated(false), Planned, true, enable)
 }
 
-// Any call may fail: nothing is half accepted, and the next round ends as if nothing had happened.
+// If any call fails, nothing is half accepted, and the next iteration ends as if nothing had happened.
 func TestAnyCallMayFail(t *testing.T) {
 	want := begin(t, auth, on)
 	want.pass(false)
-	calls := len(want.cloud.Made()) // with the steps' own notes; more than there are
+	calls := len(want.cloud.Made()) // including what the steps record, so more than validate makes
 	for n := 1; n <= calls; n++ {
 		s := begin(t, auth, on)
 		s.lease("me", false)
@@ -52,7 +52,7 @@ func TestAnyCallMayFail(t *testing.T) {
 	}
 }
 
-// A plan that was never in force is not what a later pass repairs towards.
+// A later pass does not repair towards a plan that was never in force.
 func TestAPlanThatNeverCameIntoForce(t *testing.T) {
 	for n := 1; ; n++ {
 		s := begin(t, auth, on)
@@ -65,7 +65,7 @@ func TestAPlanThatNeverCameIntoForce(t *testing.T) {
 			break
 		}
 		s.cloud.FailAt(0, nil)
-		s.write("karpenter_cpu_limit") // taken back before the next try
+		s.write("karpenter_cpu_limit") // reverted before the next try
 		s.pass(false)
 		p, err := s.store.Plan(t.Context(), "demo")
 		s.must(err)
@@ -75,10 +75,12 @@ func TestAPlanThatNeverCameIntoForce(t *testing.T) {
 	}
 }
 
-// racing is the table in the moment in which another rack claims the cluster, between validate's look and its own claim.
+// racing is a table in which another rack claims the cluster after validate has looked at the claim and before it makes
+// its own.
 type racing struct{ *awsfake.Table }
 
-func (r racing) PutItem(ctx context.Context, in *dynamodb.PutItemInput, options ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+func (r racing) PutItem(ctx context.Context, in *dynamodb.PutItemInput,
+	options ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	if awsfake.Text(in.Item, "sk") == "claim" && awsfake.Text(in.Item, "rack") == "demo" {
 		other := &store.Store{DB: r.Table, Name: "sawhorse"}
 		if _, err := other.LockCluster(ctx, awsfake.ClusterARN, "other"); err != nil {

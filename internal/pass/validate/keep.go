@@ -22,14 +22,15 @@ func (v *Validate) keep(ctx context.Context, run store.Run, f finding) error {
 	if owner != run.Rack {
 		return fmt.Errorf("cluster %s: rack %s has claimed it in this moment; the next pass tells what to do", f.Plan.Cluster.Name, owner)
 	}
-	// In this order: a plan that is kept while its steps count as applied would never have been in force, and be repaired towards.
+	// The records come first. If the plan were saved while its steps still count as applied, and the pass stopped
+	// there, later passes would repair towards a plan that was never in force.
 	if err := v.store.SaveRecords(ctx, run.Rack, f.accepted()); err != nil {
 		return err
 	}
 	return v.store.SavePlan(ctx, &f.Plan)
 }
 
-// accepted returns the rack's records with the plan in force.
+// accepted returns the rack's records as they are once the plan is in force.
 func (f finding) accepted() plan.Records {
 	records := f.records
 	records.Goal, records.Params, records.Checked = f.Plan.Goal, f.Effective, f.Objects
@@ -62,20 +63,20 @@ func (v *Validate) kept(ctx context.Context, name string, f finding) (bool, erro
 		return false, err
 	}
 	now, before := f.accepted(), f.records
-	now.ClusterLock, before.ClusterLock = "", "" // an observation
+	now.ClusterLock, before.ClusterLock = "", "" // observed, not recorded
 	if len(now.Warnings) != len(before.Warnings) || !same(now, before) {
 		return false, nil
 	}
 	return same(inForce(*last), inForce(f.Plan)), nil
 }
 
-// inForce returns a plan without what belongs to the pass that made it.
+// inForce returns a plan without the fields that belong to the pass that made it.
 func inForce(p plan.Plan) plan.Plan {
 	p.Generation, p.Force, p.Effects = 0, false, nil
 	return p
 }
 
-// same compares values that were read from the table with values that were made now, by their JSON.
+// same reports whether two values have the same JSON, because one was read from the table and the other was made now.
 func same(a, b any) bool {
 	x, err := json.Marshal(a)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
-// Look returns what a full pass over a rack would do: the steps that are due and what else is not as it should be, with
-// the reason for each. It is empty if the pass would find nothing to do. Look takes no lease and writes nothing.
-// generation is that of the pass.
+// Look returns what a full pass over a rack would do: the steps that are due, and what else is not as it should be,
+// with the reason for each. It is empty if the pass would find nothing to do. Look takes no lease and writes nothing.
+// generation is the generation that the pass would have.
 func (v *Validate) Look(ctx context.Context, name string, generation int64) (map[string]string, error) {
 	run := store.Run{Rack: name, Generation: generation, Started: v.now()}
 	tree, err := store.ReadTree(ctx, v.reader, v.paths.Params(name))
@@ -62,24 +62,24 @@ func (v *Validate) differences(ctx context.Context, run store.Run, f finding) (m
 	if err != nil || len(why) > 0 || state == store.Reconciled {
 		return why, err
 	}
-	return why, v.bus.Quiet(run, state) // no pass measures this rack in this hour
+	return why, v.bus.Quiet(run, state) // no pass runs that would write the metrics of this rack
 }
 
-// news says why a report is due. The zero news means that the status says already what was found.
+// news says why a report is due. It is zero if the status already says what was found.
 type news struct {
 	why string
 	// lost means that Parameter Store does not have the status that was written last.
 	lost bool
 }
 
-// news compares the status with what was found, after which the rack is in this state. With published it also compares
-// the whole status, and what Parameter Store has of the rack.
+// news compares the status with what was found. state is the rack's state after that. If published is set, it also
+// compares the whole status, and what Parameter Store has of the rack.
 func (v *Validate) news(ctx context.Context, run store.Run, f finding, state store.State, published bool) (news, error) {
 	reported, err := v.store.Reported(ctx, run.Rack)
 	if err != nil {
 		return news{}, err
 	}
-	// A rack that Sawhorse was never asked to change gets no status for being well.
+	// A rack that never asked for a change gets no status if there is nothing to warn of.
 	if reported == "" && state == store.Reconciled && run.Goal == string(plan.GoalNone) && len(run.Warnings) == 0 {
 		return news{}, nil
 	}
@@ -95,11 +95,14 @@ func (v *Validate) news(ctx context.Context, run store.Run, f finding, state sto
 	if !published {
 		return news{}, nil
 	}
-	would := store.Status{Rack: run.Rack, State: state, Goal: run.Goal, Problems: run.Problems, Warnings: warnings(run, f.records), Steps: steps}
+	would := store.Status{
+		Rack: run.Rack, State: state, Goal: run.Goal,
+		Problems: run.Problems, Warnings: warnings(run, f.records), Steps: steps,
+	}
 	return v.unpublished(ctx, would)
 }
 
-// warnings are those of a report without steps: of the parameters, and of each step's last run.
+// warnings returns the warnings of a report without steps: those of the parameters, and those of each step's last run.
 func warnings(run store.Run, records plan.Records) []params.Problem {
 	all := slices.Clone(run.Warnings)
 	for _, of := range records.Warnings {
@@ -108,7 +111,7 @@ func warnings(run store.Run, records plan.Records) []params.Problem {
 	return all
 }
 
-// unpublished compares a status with the last one, and that and the outputs with what Parameter Store has.
+// unpublished compares a status with the last one, and the last one and the outputs with what Parameter Store has.
 func (v *Validate) unpublished(ctx context.Context, would store.Status) (news, error) {
 	last, err := v.store.Status(ctx, would.Rack)
 	if err != nil {

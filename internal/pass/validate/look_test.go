@@ -11,7 +11,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
-// audited is a rack that is on and in order, and whose validate is the function audit's.
+// audited returns a rack that is on and in order, whose Validate is that of the function audit.
 func audited(t *testing.T, written ...string) *scene {
 	t.Helper()
 	s := begin(t, append([]string{auth, on}, written...)...)
@@ -23,7 +23,7 @@ func audited(t *testing.T, written ...string) *scene {
 	return s
 }
 
-// looked are the names of what a look finds. It must write nothing.
+// looked returns the names of what a look finds. The look must write nothing.
 func (s *scene) looked() string {
 	s.Helper()
 	s.cloud.Forget()
@@ -33,7 +33,7 @@ func (s *scene) looked() string {
 	return strings.Join(slices.Sorted(maps.Keys(due)), " ")
 }
 
-// A full pass takes the steps whose plan has changed and those that are not as they should be, with their prechecks.
+// A full pass runs the steps whose plan has changed and those that are not as they should be, with their prechecks.
 func TestAFullPassTakesWhatIsDue(t *testing.T) {
 	s := audited(t)
 	s.wants(s.pass(true), Unchanged, false, "")
@@ -43,7 +43,7 @@ func TestAFullPassTakesWhatIsDue(t *testing.T) {
 	}
 	for wrong, want := range map[string]string{
 		"network": "network", "queue": "queue", "infrastructure": "access/conflicts infrastructure",
-		"access/conflicts": "access/conflicts", // it rejects
+		"access/conflicts": "access/conflicts", // it would reject
 	} {
 		s.wrong = map[string]string{wrong: "somebody has changed it"}
 		s.wants(s.pass(true), Planned, true, want)
@@ -53,7 +53,7 @@ func TestAFullPassTakesWhatIsDue(t *testing.T) {
 	s.wants(s.pass(true), Planned, true, "nodepools autoscaler")
 }
 
-// A pass that is not full looks at the queue only.
+// A pass that is not full audits only the queue's step.
 func TestOtherPassesLookAtTheQueueOnly(t *testing.T) {
 	s := audited(t)
 	s.audited = nil
@@ -64,18 +64,20 @@ func TestOtherPassesLookAtTheQueueOnly(t *testing.T) {
 	}
 }
 
-// Whatever a look finds, the full pass that it asks for brings in order: the next look finds nothing.
+// The full pass repairs everything that a look finds, so the next look finds nothing.
 func TestWhatALookFinds(t *testing.T) {
 	for what, c := range map[string]struct {
 		harm func(s *scene)
 		due  string
 	}{
-		"a step":                   {func(s *scene) { s.wrong = map[string]string{"network": "somebody has changed it"} }, "network"},
-		"a parameter with a step":  {func(s *scene) { s.write("karpenter_cpu_limit=200") }, "nodepools"},
-		"a parameter without one":  {func(s *scene) { s.write("karpenter_build_cpu_limit=200") }, "plan"},
-		"a warning":                {func(s *scene) { s.write("karpenter_disruption_budget_nodes=0") }, "nodepools"},
-		"no status":                {func(s *scene) { delete(s.cloud.SSM.Values, "/sawhorse/racks/demo/status") }, "status"},
-		"another status":           {func(s *scene) { s.cloud.SSM.Values["/sawhorse/racks/demo/status"] = `{"rack":"demo","state":"Failed"}` }, "status"},
+		"a step":                  {func(s *scene) { s.wrong = map[string]string{"network": "somebody has changed it"} }, "network"},
+		"a parameter with a step": {func(s *scene) { s.write("karpenter_cpu_limit=200") }, "nodepools"},
+		"a parameter without one": {func(s *scene) { s.write("karpenter_build_cpu_limit=200") }, "plan"},
+		"a warning":               {func(s *scene) { s.write("karpenter_disruption_budget_nodes=0") }, "nodepools"},
+		"no status":               {func(s *scene) { delete(s.cloud.SSM.Values, "/sawhorse/racks/demo/status") }, "status"},
+		"another status": {func(s *scene) {
+			s.cloud.SSM.Values["/sawhorse/racks/demo/status"] = `{"rack":"demo","state":"Failed"}`
+		}, "status"},
 		"a status that is no JSON": {func(s *scene) { s.cloud.SSM.Values["/sawhorse/racks/demo/status"] = "x" }, "status"},
 		"another output":           {func(s *scene) { s.cloud.SSM.Values["/sawhorse/racks/demo/outputs/karpenter_version"] = "1.9.0" }, "status"},
 		"an output that was to go": {func(s *scene) { s.cloud.SSM.Values["/sawhorse/racks/demo/outputs/gone"] = "x" }, "status"},
@@ -140,7 +142,7 @@ func (s *scene) tells(change func(*store.Status)) {
 	s.must(s.store.SaveStatus(s.Context(), *status, store.Digest(store.Reconciled, s.last(), nil), store.Told{}.Wrote(*status, text)))
 }
 
-// last is the record of the last round.
+// last returns the record of the last iteration.
 func (s *scene) last() store.Run {
 	s.Helper()
 	run, err := s.store.Run(s.Context(), "demo", 0, int64(s.requests))

@@ -14,15 +14,17 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// Objects is what reading JSON parameters needs of S3.
+// Objects is the part of S3's API that reading JSON parameters needs.
 type Objects interface {
 	GetObject(context.Context, *s3.GetObjectInput, ...func(*s3.Options)) (*s3.GetObjectOutput, error)
 }
 
-// maxObject is as much of an object as can be JSON of the allowed size, in base64 with line breaks, in bytes.
+// maxObject is the maximum size of an object in bytes. It is enough for JSON of the allowed size in base64 with line
+// breaks.
 const maxObject = 2 * params.MaxJSON
 
-// objects reads what the s3:// values lead to. What cannot be had for a lasting reason is told as the user's problem.
+// objects reads the objects that the s3:// values name. An object that cannot be read for a lasting reason has a
+// Problem for the user. Any other failure is returned as an error.
 func (v *Validate) objects(ctx context.Context, texts map[string]string) (map[string]params.Object, error) {
 	found := map[string]params.Object{}
 	for _, uri := range params.ObjectURIs(texts) {
@@ -41,7 +43,9 @@ func (v *Validate) object(ctx context.Context, uri string) (params.Object, error
 		if len(v.observer.Deployment.ObjectPrefixes) > 0 {
 			allowed = strings.Join(v.observer.Deployment.ObjectPrefixes, ", ")
 		}
-		return params.Object{Problem: "which is not below a prefix that the stack allows (" + allowed + "); put it there, or give the JSON itself"}, nil
+		return params.Object{
+			Problem: "which is not below a prefix that the stack allows (" + allowed + "); put it there, or give the JSON itself",
+		}, nil
 	}
 	bucket, key, _ := strings.Cut(strings.TrimPrefix(uri, "s3://"), "/")
 	out, err := v.get(ctx, bucket, key)
@@ -51,8 +55,10 @@ func (v *Validate) object(ctx context.Context, uri string) (params.Object, error
 		case "NoSuchKey", "NoSuchBucket":
 			return params.Object{Problem: "which does not exist; upload it first, or give the JSON itself"}, nil
 		case accessDenied:
-			return params.Object{Problem: "which does not exist, or which the function validate may not read; look at the bucket's policy and its encryption key, and whether it is a bucket of " +
-				strings.Join(v.observer.Deployment.ObjectOwners, ", ") + " (those of other accounts are read where the stack has the context value objectAccounts)"}, nil
+			return params.Object{Problem: "which does not exist, or which the function validate may not read; " +
+				"look at the bucket's policy and its encryption key, and whether it is a bucket of " +
+				strings.Join(v.observer.Deployment.ObjectOwners, ", ") +
+				" (those of other accounts are read where the stack has the context value objectAccounts)"}, nil
 		}
 	}
 	if err != nil {
@@ -64,15 +70,18 @@ func (v *Validate) object(ctx context.Context, uri string) (params.Object, error
 		return params.Object{}, err
 	}
 	if len(text) > maxObject {
-		return params.Object{Problem: fmt.Sprintf("which has more than %d bytes; %d bytes of JSON are allowed; take something out", maxObject, params.MaxJSON)}, nil
+		return params.Object{
+			Problem: fmt.Sprintf("which has more than %d bytes; %d bytes of JSON are allowed; take something out", maxObject, params.MaxJSON),
+		}, nil
 	}
 	return params.Object{Text: string(text)}, nil
 }
 
-// accessDenied is S3's answer for a bucket that is another account's than the caller expects, and for much else.
+// accessDenied is S3's error code for a bucket whose owner is not the expected one. It also has other causes.
 const accessDenied = "AccessDenied"
 
-// get reads an object of a bucket that belongs to one of the owners. A call can name one of them.
+// get reads an object of a bucket that belongs to one of the allowed owners. A call can name one expected owner, so get
+// tries them one after the other.
 func (v *Validate) get(ctx context.Context, bucket, key string) (out *s3.GetObjectOutput, err error) {
 	err = errors.New("the function's environment names no account whose buckets may be read; deploy the stack again")
 	for _, owner := range v.observer.Deployment.ObjectOwners {

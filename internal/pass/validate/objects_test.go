@@ -13,7 +13,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// A JSON parameter may lie in S3, below a prefix that the stack allows.
+// A JSON parameter may name an object in S3 below a prefix that the stack allows.
 func TestObjects(t *testing.T) {
 	const name = "additional_karpenter_nodepools_config"
 	big := "[" + strings.Repeat(" ", maxObject) + "]"
@@ -42,14 +42,15 @@ func TestObjects(t *testing.T) {
 		switch {
 		case c.want == "" && len(found.Problems) > 0:
 			t.Errorf("%s: %v", c.what, found.Problems)
-		case c.want != "" && (len(found.Problems) != 1 || found.Problems[0].Parameter != name || !strings.Contains(found.Problems[0].Message, c.want)):
+		case c.want != "" && (len(found.Problems) != 1 ||
+			found.Problems[0].Parameter != name || !strings.Contains(found.Problems[0].Message, c.want)):
 			t.Errorf("%s: %v, want %q", c.what, found.Problems, c.want)
 		}
 	}
 }
 
-// A bucket's name is free when the bucket has been deleted, and whoever makes one of that name chooses what is in it: a bucket is read
-// only where its owner is one of the accounts that the deployment names.
+// When a bucket is deleted, its name is free, and anybody who creates a bucket of that name controls its content. So a
+// bucket is read only if one of the accounts that the deployment names owns it.
 func TestBucketsOfOtherAccounts(t *testing.T) {
 	for _, c := range []struct {
 		owner string
@@ -67,7 +68,7 @@ func TestBucketsOfOtherAccounts(t *testing.T) {
 	}
 }
 
-// An object that has changed is another pool, although no parameter has.
+// An object that has changed changes the pool, although no parameter has changed.
 func TestAnObjectThatChangesIsAChange(t *testing.T) {
 	s := begin(t, auth, on, "karpenter_config=s3://config/racks/c.json")
 	s.bucket = map[string]string{"config/racks/c.json": `{"nodePool":{"weight":5}}`}
@@ -77,7 +78,7 @@ func TestAnObjectThatChangesIsAChange(t *testing.T) {
 	s.wants(s.pass(false), Planned, true, "nodepools")
 }
 
-// What runs in the pools is asked for where the pools change, and an API server that does not answer fails no pass.
+// The cluster is read if the pools change. An API server that does not answer fails no pass.
 func TestWhatRunsIsAskedWhereThePoolsChange(t *testing.T) {
 	s := begin(t, auth, on)
 	s.pass(false)
@@ -93,15 +94,17 @@ func TestWhatRunsIsAskedWhereThePoolsChange(t *testing.T) {
 	}
 }
 
-// Which nodes drift is told by their NodeClaims; where only the networks are to be others, too.
+// The NodeClaims show which nodes drift, even if only the networks change.
 func TestNodeClaimsTellWhatDrifts(t *testing.T) {
 	s, api := begin(t, auth, on, "karpenter_arch=amd64,arm64"), k8sfake.New(t)
 	s.validate.dial = api.Dial
 	s.pass(false)
 	for name, arch := range map[string]string{"a": "amd64", "b": "arm64", "c": "amd64"} {
 		api.Put("/apis/karpenter.sh/v1/nodeclaims/"+name, "karpenter.sh/v1", "NodeClaim", map[string]any{
-			"metadata": map[string]any{"labels": map[string]any{"karpenter.sh/nodepool": "workload", "kubernetes.io/arch": arch, "karpenter.sh/capacity-type": "on-demand"}},
-			"status":   map[string]any{"conditions": []any{map[string]any{"type": "Launched", "status": "True"}}},
+			"metadata": map[string]any{"labels": map[string]any{
+				"karpenter.sh/nodepool": "workload", "kubernetes.io/arch": arch, "karpenter.sh/capacity-type": "on-demand",
+			}},
+			"status": map[string]any{"conditions": []any{map[string]any{"type": "Launched", "status": "True"}}},
 		})
 	}
 	for write, want := range map[string]string{
@@ -120,23 +123,25 @@ func TestNodeClaimsTellWhatDrifts(t *testing.T) {
 	}
 }
 
-// Named subnets and security groups take the place of the discovered ones; an id that does not exist is a problem.
+// Named subnets and security groups replace the discovered ones. An ID that does not exist is a problem.
 func TestNamedSubnetsAndGroups(t *testing.T) {
 	s := begin(t, auth, "subnet_ids=subnet-01234567", "security_group_ids=sg-01234567")
 	s.cloud.EC2.Tags["subnet-01234567"], s.cloud.EC2.Tags["sg-01234567"] = map[string]string{}, map[string]string{}
 	found, err := s.find()
-	if err != nil || len(found.Problems) > 0 || strings.Join(found.Plan.Network.Subnets, " ") != "subnet-01234567" || strings.Join(found.Plan.Network.SecurityGroups, " ") != "sg-01234567" {
+	if err != nil || len(found.Problems) > 0 || strings.Join(found.Plan.Network.Subnets, " ") != "subnet-01234567" ||
+		strings.Join(found.Plan.Network.SecurityGroups, " ") != "sg-01234567" {
 		t.Errorf("%v: %v, %+v", err, found.Problems, found.Plan.Network)
 	}
 	s.write("subnet_ids=subnet-01234567,subnet-09999999")
 	found, err = s.find()
-	if err != nil || len(found.Problems) != 1 || found.Problems[0].Parameter != "subnet_ids" || !strings.Contains(found.Problems[0].Message, "subnet-09999999") {
+	if err != nil || len(found.Problems) != 1 || found.Problems[0].Parameter != "subnet_ids" ||
+		!strings.Contains(found.Problems[0].Message, "subnet-09999999") {
 		t.Errorf("%v: %v", err, found.Problems)
 	}
 }
 
-// EC2 is asked about a type that Karpenter's tables do not have; what EC2 does not know either counts by its name, with a
-// warning in both cases.
+// EC2 describes a type that Karpenter's tables do not have. If EC2 does not know it either, its name decides. Both
+// cases have a warning.
 func TestArchitectureOfUnknownTypes(t *testing.T) {
 	for _, c := range []struct{ known, want string }{{"arm64", "arm64"}, {"", "amd64"}} {
 		s := begin(t, auth, on, "node_type=z9x.large")

@@ -9,10 +9,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 )
 
-// told has the lease know of a write, as the state machine does for an event.
+// told adds a write to the lease, as the state machine does for an event.
 func (s *scene) told(place int, operation, name string, at time.Time) {
 	s.lease("me", false)
-	s.cloud.Table.Items["rack#demo lease"][fmt.Sprintf("wrote%d", place)] = &types.AttributeValueMemberS{Value: operation + " " + at.UTC().Format(time.RFC3339) + " " + name}
+	written := operation + " " + at.UTC().Format(time.RFC3339) + " " + name
+	s.cloud.Table.Items["rack#demo lease"][fmt.Sprintf("wrote%d", place)] = &types.AttributeValueMemberS{Value: written}
 }
 
 func (s *scene) outcome() Outcome {
@@ -22,10 +23,12 @@ func (s *scene) outcome() Outcome {
 	return answer.Outcome
 }
 
-// A pass does not read the tree from before the write that started it, nor from before one that joined it.
+// The tree of a pass has the write that started the pass, and the writes that were added to its lease.
 func TestTheTreeIsNotFromBeforeAWrite(t *testing.T) {
 	put := func(s *scene, name, value string) {
-		_, err := s.cloud.SSM.PutParameter(t.Context(), &ssm.PutParameterInput{Name: new(folder + name), Value: &value, Type: "String", Overwrite: new(true)})
+		_, err := s.cloud.SSM.PutParameter(t.Context(), &ssm.PutParameterInput{
+			Name: new(folder + name), Value: &value, Type: "String", Overwrite: new(true),
+		})
 		s.must(err)
 	}
 	for operation, write := range map[string]func(*scene){
@@ -64,7 +67,8 @@ func TestTheTreeIsNotFromBeforeAWrite(t *testing.T) {
 	}
 }
 
-// What never shows, because it was written again or the event's clock is another one, is waited for so long only.
+// A write that never shows in the tree, because it was overwritten or the event's clock differs, delays a pass only for
+// a limited time.
 func TestAnOutdatedTreeIsTakenInTheEnd(t *testing.T) {
 	for _, at := range []time.Duration{-replication, replication + 5*time.Second, -time.Hour, time.Hour} {
 		s := begin(t, "karpenter_auth_mode=true")

@@ -7,10 +7,10 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
-// rejected reports the problems; a full pass still repairs towards the last good plan.
+// rejected reports the problems. A full pass still repairs the rack towards the last good plan.
 func (v *Validate) rejected(ctx context.Context, answer Answer, run store.Run, f finding, lease store.Lease) (Answer, error) {
 	answer.Outcome = Rejected
-	answer.Steps = append(answer.Steps, f.due...) // the rest of a change that was good when it was requested
+	answer.Steps = append(answer.Steps, f.due...) // the rest of a change request that was valid when it was accepted
 	if !lease.Full && f.writing {
 		answer.Report, run.Outcome = true, string(Rejected)
 		return answer, v.store.SaveRun(ctx, run)
@@ -47,8 +47,8 @@ func (v *Validate) repairs(ctx context.Context, name string, f finding) (*plan.P
 	return last, steps, why, nil
 }
 
-// force lets the last good plan go past the checks that protect running pods where an event of this pass asks for that, and not because one did when the
-// plan was made.
+// force sets whether the last good plan skips the checks that protect running pods. Only an event of this pass decides
+// that, and not one of the pass that made the plan.
 func (v *Validate) force(ctx context.Context, last *plan.Plan, lease store.Lease) error {
 	if last.Force == lease.Force {
 		return nil

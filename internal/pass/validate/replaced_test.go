@@ -10,11 +10,12 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
-// A named SPOT group is replaced; afterwards its copy, known by its tags, counts as the group that is named.
+// A named SPOT group is replaced. After that its copy, which is recognized by its tags, counts as the named group.
 func TestANamedSPOTGroupIsReplaced(t *testing.T) {
 	s := begin(t, auth, on, "system_node_groups=system")
 	s.cloud.EKS.Groups["system"].CapacityType = types.CapacityTypesSpot
-	const replacing = prepare + " nodegroups/copy infrastructure queue controller/release controller/plugin nodegroups/build nodepools autoscaler nodegroups/placement nodegroups/retire"
+	const replacing = prepare + " nodegroups/copy infrastructure queue controller/release controller/plugin nodegroups/build " +
+		"nodepools autoscaler nodegroups/placement nodegroups/retire"
 	s.wants(s.pass(false), Planned, true, replacing)
 	run, err := s.store.Run(t.Context(), "demo", 0, 1)
 	if err != nil || len(run.Warnings) != 1 || run.Warnings[0].Parameter != "system_node_groups" {

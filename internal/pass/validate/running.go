@@ -10,8 +10,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// running adds what runs now: the NodePools' status, and the NodeClaims. It serves advice, so an API server that does not answer is no
-// failure: the plan then has no numbers.
+// running adds the status of the NodePools and the NodeClaims to the facts. The plan uses them only for advice, so an
+// API server that does not answer is not an error: the plan then has no numbers.
 func (v *Validate) running(ctx context.Context, facts *plan.Facts) {
 	if facts.Cluster == nil || !facts.Records.WasOn {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// problems are those of the last round.
+// problems returns the problems of the last iteration.
 func (s *scene) problems() []params.Problem {
 	s.Helper()
 	run, err := s.store.Run(s.Context(), "demo", 0, int64(s.requests))
@@ -19,7 +19,8 @@ func (s *scene) problems() []params.Problem {
 	return run.Problems
 }
 
-// Whoever writes a rack's parameters chooses its cluster. One whose owner has not let the rack in is not touched: no step, no claim.
+// The writers of a rack's parameters choose its cluster. If the cluster's owner has not tagged it for the rack,
+// Sawhorse does not touch it: no step runs, and no claim is made.
 func TestAClusterThatNobodyLetIn(t *testing.T) {
 	for what, tags := range map[string]map[string]string{
 		"no tags":           nil,
@@ -36,7 +37,10 @@ func TestAClusterThatNobodyLetIn(t *testing.T) {
 		if len(found) != 1 || found[0].Parameter != "cluster_name" {
 			t.Fatalf("%s: %v", what, found)
 		}
-		for _, said := range []string{"cluster \"demo\"", ownership.TagRack, "`sawhorse register demo --cluster ", "`aws eks tag-resource --resource-arn " + awsfake.ClusterARN + " --tags sawhorse.dev/rack=demo`"} {
+		for _, said := range []string{
+			"cluster \"demo\"", ownership.TagRack, "`sawhorse register demo --cluster ",
+			"`aws eks tag-resource --resource-arn " + awsfake.ClusterARN + " --tags sawhorse.dev/rack=demo`",
+		} {
 			if !strings.Contains(found[0].Message, said) {
 				t.Errorf("%s: the problem does not say %s: %s", what, said, found[0].Message)
 			}
@@ -50,7 +54,7 @@ func TestAClusterThatNobodyLetIn(t *testing.T) {
 	}
 }
 
-// A rack whose access was migrated before there was such a tag goes on, and is told; turning off, too.
+// A rack whose access was migrated before this tag existed keeps working, with a warning, and can be turned off.
 func TestARackThatWasOnBeforeTheTag(t *testing.T) {
 	s := begin(t, auth, on)
 	s.pass(false)
@@ -58,7 +62,8 @@ func TestARackThatWasOnBeforeTheTag(t *testing.T) {
 	s.write("karpenter_cpu_limit=7")
 	s.wants(s.pass(false), Planned, true, "nodepools")
 	run, err := s.store.Run(t.Context(), "demo", 0, int64(s.requests))
-	if err != nil || len(run.Warnings) != 1 || run.Warnings[0].Parameter != "cluster_name" || !strings.Contains(run.Warnings[0].Message, "`sawhorse register demo --cluster demo`") {
+	if err != nil || len(run.Warnings) != 1 || run.Warnings[0].Parameter != "cluster_name" ||
+		!strings.Contains(run.Warnings[0].Message, "`sawhorse register demo --cluster demo`") {
 		t.Errorf("%v: %v", err, run.Warnings)
 	}
 	s.wants(s.pass(true), Planned, true, enable)
@@ -68,18 +73,18 @@ func TestARackThatWasOnBeforeTheTag(t *testing.T) {
 	}
 }
 
-// A cluster that was made anew under the name of the one that the rack had is another one, and has no tags.
+// A cluster that was created again under the same name is a different cluster, and has no tags.
 func TestAClusterThatWasMadeAnew(t *testing.T) {
 	s := begin(t, auth, on)
 	s.cloud.EKS.Cluster.AccessConfig.AuthenticationMode = types.AuthenticationModeApiAndConfigMap
 	s.pass(false)
 	s.cloud.EKS.Cluster.Tags, s.cloud.EKS.Cluster.AccessConfig.AuthenticationMode = nil, types.AuthenticationModeConfigMap
-	for _, full := range []bool{false, true} { // and not repaired, either
+	for _, full := range []bool{false, true} { // it is not repaired either
 		s.wants(s.pass(full), Rejected, true, "")
 	}
 }
 
-// A rack that was forgotten has to be let in again.
+// The cluster must be tagged again for a rack that was forgotten.
 func TestAForgottenRackIsNotLetInAnyMore(t *testing.T) {
 	s := begin(t, auth)
 	s.pass(false)
@@ -88,7 +93,7 @@ func TestAForgottenRackIsNotLetInAnyMore(t *testing.T) {
 	s.wants(s.pass(false), Rejected, true, "")
 }
 
-// The deployment may waive the tag.
+// The deployment can be configured not to require the tag.
 func TestTheTagIsWaived(t *testing.T) {
 	s := begin(t, auth, on)
 	s.cloud.EKS.Cluster.Tags = nil

@@ -14,8 +14,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
-// Whoever may put events on the bus may name racks that there are not: nothing is made for them, and what the state machine has made
-// goes.
+// Anybody who may put events on the bus may name racks that do not exist. Nothing is created for them, and what the
+// state machine has created is deleted.
 func TestNothingIsMadeForARackThatThereIsNot(t *testing.T) {
 	for _, full := range []bool{false, true} {
 		s := begin(t)
@@ -39,7 +39,7 @@ func TestNothingIsMadeForARackThatThereIsNot(t *testing.T) {
 	s.wrote()
 }
 
-// A change request makes no rack: it is refused, and what is kept of it goes in minutes.
+// A change request does not create a rack. It is refused, and its record is deleted within minutes.
 func TestAChangeRequestMakesNoRack(t *testing.T) {
 	s := begin(t)
 	s.newLease("demo", false)
@@ -52,7 +52,8 @@ func TestAChangeRequestMakesNoRack(t *testing.T) {
 	soon := s.cloud.Now().Add(10 * time.Minute).Unix()
 	for _, id := range []string{"good", "bad"} {
 		item := s.cloud.Table.Items["rack#demo change#"+id]
-		if ttl, err := strconv.ParseInt(awsfake.Text(item, "ttl"), 10, 64); err != nil || ttl > soon || awsfake.Text(item, "state") != "refused" || item["payload"] != nil {
+		if ttl, err := strconv.ParseInt(awsfake.Text(item, "ttl"), 10, 64); err != nil || ttl > soon ||
+			awsfake.Text(item, "state") != "refused" || item["payload"] != nil {
 			t.Errorf("left of %s: %v", id, slices.Sorted(maps.Keys(item)))
 		}
 	}
@@ -61,14 +62,15 @@ func TestAChangeRequestMakesNoRack(t *testing.T) {
 	}
 }
 
-// A rack that was there once counts on, so that its records of the last weeks are never taken for those of one that comes back.
+// The lease of a rack that once existed keeps counting, so that old records are not taken for those of a rack that is
+// created again.
 func TestTheLeaseOfARackThatWasThereStays(t *testing.T) {
 	s := begin(t)
 	s.requests = 7 // of which six are served
 	s.wants(s.pass(false), Unchanged, false, "")
 }
 
-// Of a rack that anything is known of, a change request is validated as ever.
+// A change request for a rack that has any record is validated as usual.
 func TestAChangeRequestOfARackWithoutParameters(t *testing.T) {
 	s := begin(t, auth)
 	s.pass(false)
@@ -80,7 +82,7 @@ func TestAChangeRequestOfARackWithoutParameters(t *testing.T) {
 	}
 }
 
-// newLease is a rack's first: no round of it has ended.
+// newLease creates the first lease of a rack, for which no iteration has ended.
 func (s *scene) newLease(name string, full bool) {
 	s.lease("me", full)
 	item := s.cloud.Table.Items["rack#demo lease"]
@@ -91,7 +93,7 @@ func (s *scene) newLease(name string, full bool) {
 	s.cloud.Forget()
 }
 
-// answer is what validate makes of a rack.
+// answer returns validate's answer for a rack.
 func (s *scene) answer(name string) Answer {
 	s.Helper()
 	answer, err := s.validate.Run(s.Context(), Event{Rack: name, Execution: "me"})

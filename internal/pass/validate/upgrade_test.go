@@ -11,7 +11,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
-// upgraded is a rack whose plan and fingerprints are those of a version with format 1.
+// upgraded returns a rack whose plan and fingerprints are those of a version with format 1.
 func upgraded(t *testing.T) *scene {
 	stored, err := os.ReadFile("../../plan/testdata/format1/enable-irsa.json")
 	if err != nil {
@@ -25,7 +25,7 @@ func upgraded(t *testing.T) *scene {
 	return s
 }
 
-// After an upgrade each step is due once, because its fingerprint has changed: an audit finds that, and the pass after
+// After an upgrade each step is due once, because its fingerprint has changed. An audit finds that, and the pass after
 // that has nothing to do.
 func TestAnUpgradeMakesEachStepDueOnce(t *testing.T) {
 	s := upgraded(t)
@@ -39,8 +39,8 @@ func TestAnUpgradeMakesEachStepDueOnce(t *testing.T) {
 	s.wants(s.pass(true), Unchanged, false, "")
 }
 
-// A full pass of a rejected rack repairs towards the plan that the former version has stored, and does so once: then
-// only what an audit finds is due.
+// A full pass of a rejected rack repairs towards the plan that the former version has stored, once. After that only the
+// steps that an audit finds are due.
 func TestRepairsWithAPlanOfFormat1(t *testing.T) {
 	s := upgraded(t)
 	s.write("karpenter_cpu_limit=many")

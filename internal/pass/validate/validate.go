@@ -1,4 +1,5 @@
-// Package validate begins a round: it reads the rack's parameters and the real state, and makes the plan or tells why not.
+// Package validate begins an iteration of a pass: it reads the rack's parameters and the real state, and makes the plan
+// or reports the problems.
 package validate
 
 import (
@@ -21,60 +22,65 @@ type Event struct {
 	Rack      string `json:"rack"`
 	Execution string `json:"execution"`
 	DryRun    bool   `json:"dryRun"`
-	// Full is asked of a dry run; a pass finds in its lease what its requests ask for.
+	// Full asks for a full dry run. A pass finds in its lease what its requests ask for.
 	Full bool `json:"full"`
-	// Waits tells that the state machine knows what to do with Outdated: that of an earlier version, whose passes go on during a
-	// deployment, does not.
+	// Waits reports whether the state machine handles Outdated. One of an earlier version, whose passes continue during
+	// a deployment, does not.
 	Waits bool `json:"waits"`
-	// Unknown is the event on Sawhorse's bus that is to be answered, if it is not a valid request.
+	// Unknown is an event on Sawhorse's bus that is not a valid request. It is zero in all other calls.
 	Unknown UnknownEvent `json:"unknown"`
 	// Request is the text by which the sender of a dry run, or of an Unknown event, recognizes the answer.
 	Request string `json:"request"`
 }
 
-// About is what the log says of a call.
+// About returns the attributes of a call for the log.
 func (e Event) About() []any { return []any{"rack", e.Rack, "execution", e.Execution} }
 
-// Answer tells the state machine what to do.
+// Answer says what the state machine does next.
 type Answer struct {
-	// Generation is how many requests the round has seen.
+	// Generation is the number of requests that the iteration includes.
 	Generation int64   `json:"generation"`
 	Outcome    Outcome `json:"outcome"`
-	// Report asks for the report also where there are no steps.
+	// Report asks for a report even if there are no steps.
 	Report bool        `json:"report"`
 	Steps  []plan.Step `json:"steps"`
-	// Versions are Parameter Store's of the parameters that were read. The state machine has no use for them: `sawhorse watch` finds
-	// them in its history, also those of a round that leaves no record.
+	// Versions maps the parameters that were read to their versions in Parameter Store. The state machine does not use
+	// them: `sawhorse watch` reads them in the execution's history, because some iterations leave no record.
 	Versions map[string]int64 `json:"versions"`
 }
 
-// Outcome is what validate made of the parameters.
+// Outcome is the result of validate.
 type Outcome string
 
 // The outcomes.
 const (
-	// Unchanged: there is nothing to do.
+	// Unchanged means that there is nothing to do.
 	Unchanged Outcome = "Unchanged"
-	Planned   Outcome = "Planned"
-	// Rejected: there are problems; steps, if any, repair towards the last good plan.
+	// Planned means that a plan is in force and that steps are due.
+	Planned Outcome = "Planned"
+	// Rejected means that there are problems. If there are steps, they repair towards the last good plan.
 	Rejected Outcome = "Rejected"
-	Paused   Outcome = "Paused"
-	DryRun   Outcome = "DryRun"
-	// Outdated: the tree was read from a replica that lacks a write which this round is for; it is to be read again.
+	// Paused means paused=true. Only accepted change requests are written.
+	Paused Outcome = "Paused"
+	// DryRun means that a dry run was answered.
+	DryRun Outcome = "DryRun"
+	// Outdated means that the tree was read from a replica that lacks a write for which this iteration runs. The state
+	// machine calls validate again.
 	Outdated Outcome = "Outdated"
-	// Forgotten: the tree has been deleted and Karpenter is off; the rack's records end.
+	// Forgotten means that the tree is deleted and Karpenter is off. The rack's records are deleted.
 	Forgotten Outcome = "Forgotten"
-	// Unknown: there is no rack of that name, and there was none; the lease that its event has made goes.
+	// Unknown means that the rack does not exist and never did. The state machine deletes the lease that the event has
+	// created.
 	Unknown Outcome = "Unknown"
 )
 
-// Clients are what validate reads with.
+// Clients has the clients that validate reads with.
 type Clients struct {
 	Parameters store.ParameterReader
 	Observer   *observe.Observer
 	S3         Objects
 	Auditor    Auditor
-	// Dial opens the cluster, for what runs in it.
+	// Dial connects to the cluster's API server, to read what runs in the cluster.
 	Dial k8s.Connector
 }
 
@@ -82,7 +88,7 @@ type Clients struct {
 type Auditor interface {
 	// Audits reports whether it can run a step.
 	Audits(step plan.Step) bool
-	// Due returns the steps that are not as they should be, by name, with the reason. warned are the warnings of each
+	// Due returns the steps that a pass would have to run, by name, with the reason. warned has the warnings of each
 	// step's last run.
 	Due(ctx context.Context, p *plan.Plan, steps []plan.Step, warned map[string][]params.Problem) map[string]string
 }
@@ -93,36 +99,37 @@ type Validate struct {
 	paths  ownership.Paths
 	now    func() time.Time
 	reader store.ParameterReader
-	// observer has what the deployment lets racks do, too.
+	// observer also has what the deployment allows racks to do.
 	observer *observe.Observer
 	s3       Objects
 	dial     k8s.Connector
-	// auditor has all steps in the function audit, and the queue's in the function validate.
+	// auditor has all steps in the function audit, but only the queue's in the function validate.
 	auditor Auditor
 	bus     Bus
 }
 
-// Bus is whom validate tells.
+// Bus sends events and writes metrics.
 type Bus interface {
-	// Started tells that a round with steps begins.
+	// Started sends the event that an iteration with steps begins.
 	Started(ctx context.Context, run store.Run, steps []plan.Step) error
-	// DryRun answers a dry run: what the run's problems and warnings are, which steps a pass would take, and how the plan
-	// differs from the plan in force.
+	// DryRun answers a dry run with the run's problems and warnings, the steps that a pass would take, and the
+	// differences from the plan in force.
 	DryRun(ctx context.Context, run store.Run, steps []plan.Step, differences []plan.Difference) error
-	// Refused tells that a change request was refused; the pass goes on without it.
+	// Refused sends the event that a change request was refused. The pass continues without it.
 	Refused(ctx context.Context, run store.Run, change string, problems []params.Problem) error
-	// Quiet tells of a round that changes nothing and has nothing new to say, after which the rack is in this state.
+	// Quiet writes the metrics of an iteration that changes nothing and has no report. The rack is then in the given
+	// state.
 	Quiet(run store.Run, state store.State) error
 }
 
-// New wires a Validate.
+// New returns a Validate.
 func New(store *store.Store, paths ownership.Paths, now func() time.Time, c Clients, bus Bus) *Validate {
 	return &Validate{
 		store: store, paths: paths, now: now, reader: c.Parameters, observer: c.Observer, s3: c.S3, dial: c.Dial, auditor: c.Auditor, bus: bus,
 	}
 }
 
-// Run is one round's beginning.
+// Run begins one iteration.
 func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 	if event.Unknown.DetailType != "" {
 		return v.refuseUnknown(ctx, event)
@@ -130,7 +137,7 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 	var lease store.Lease
 	if !event.DryRun {
 		var err error
-		// What has been requested is noted before the tree is read: a write after this is another round's.
+		// The lease is read before the tree, so a write after this belongs to another iteration.
 		if lease, err = v.store.Renew(ctx, event.Rack, event.Execution, v.now()); err != nil {
 			return Answer{}, err
 		}
@@ -159,7 +166,7 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 		return v.dryRun(ctx, answer, run, found)
 	case found.unknown:
 		answer.Outcome = Unchanged
-		if lease.Served == 0 { // else there was one: runs of it may be kept, and its lease goes on counting as long as they are
+		if lease.Served == 0 { // otherwise it existed: its lease keeps counting while records of its runs are kept
 			answer.Outcome = Unknown
 		}
 		return answer, v.bus.Quiet(run, store.Reconciled)
@@ -168,12 +175,13 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 	case len(found.Problems) > 0:
 		return v.rejected(ctx, answer, run, found, lease)
 	case found.Config.Paused && found.writing:
-		// What was requested is written all the same: until then it would stand above every later write, paused=false too.
+		// Accepted change requests are written even if the rack is paused. Until then they take precedence over every
+		// later write, including paused=false.
 		answer.Outcome, answer.Steps, answer.Report, run.Outcome = Paused, []plan.Step{plan.ChangeStep}, true, string(Paused)
 		return answer, v.store.SaveRun(ctx, run)
 	case found.Config.Paused:
 		answer.Outcome = Paused
-		answer.Steps = append(answer.Steps, found.due...) // for the report: the state machine takes none of them
+		answer.Steps = append(answer.Steps, found.due...) // for the report; the state machine runs none of them
 		return v.reportIfNew(ctx, answer, run, found, store.Paused, lease.Full)
 	case len(found.due) == 0:
 		return v.unchanged(ctx, answer, run, found, lease.Full)
@@ -182,37 +190,38 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 	}
 }
 
-// replication is how long after a write its parameter may be read from a replica that does not have it.
+// replication is how long after a write Parameter Store may read from a replica that does not have it.
 const replication = 10 * time.Second
 
-// outdated tells whether a tree was read from before one of the writes. Only the latest count, so that a parameter that has been
-// written or deleted since, or an event with another clock's time, holds up no pass.
+// outdated reports whether the tree lacks one of the writes. It ignores writes whose time is not within the last
+// seconds, so that a parameter that has been written or deleted since, or an event with the time of a wrong clock, does
+// not delay a pass endlessly.
 func (v *Validate) outdated(tree store.Tree, writes []store.Written) bool {
 	return slices.ContainsFunc(writes, func(w store.Written) bool {
 		return v.now().Sub(w.At).Abs() < replication && !tree.Has(w)
 	})
 }
 
-// finding is what a rack's parameters and state come to.
+// finding is the result of reading a rack's parameters and state.
 type finding struct {
 	validation.Result
 	records plan.Records
 	due     []plan.Step
 	// why has the reason for each step that is due, for the log of an audit.
 	why map[string]string
-	// writing tells that a change request is not written to Parameter Store yet.
+	// writing means that an accepted change request is not written to Parameter Store yet.
 	writing bool
-	// forgotten tells that nothing is left of the rack but its records, unknown that there is nothing at all.
+	// forgotten means that only records are left of the rack, unknown that there is nothing at all.
 	forgotten, unknown bool
 }
 
-// in returns the record of the round with what was found.
+// in returns the record of the iteration with the findings.
 func (f finding) in(run store.Run) store.Run {
 	run.Problems, run.Warnings, run.Goal, run.Effects = f.Problems, f.Warnings, string(f.Plan.Goal), f.Plan.Effects
 	return run
 }
 
-// find reads what else there is, and plans.
+// find reads the rack's records and change requests, validates its parameters, and finds the steps that are due.
 func (v *Validate) find(ctx context.Context, run store.Run, tree store.Tree, full, dry bool) (finding, error) {
 	var f finding
 	var err error
@@ -229,7 +238,7 @@ func (v *Validate) find(ctx context.Context, run store.Run, tree store.Tree, ful
 			return f, errors.Join(err, v.turnAway(ctx, run, dry))
 		}
 	}
-	if !listed && !dry && len(tree.Values) > 0 { // the schedule visits it from now on
+	if !listed && !dry && len(tree.Values) > 0 { // the schedule audits it from now on
 		if err := v.store.Enlist(ctx, run.Rack); err != nil {
 			return f, err
 		}
@@ -237,7 +246,7 @@ func (v *Validate) find(ctx context.Context, run store.Run, tree store.Tree, ful
 	if tree, f.writing, err = v.lay(ctx, run, tree, f.records, dry); err != nil {
 		return f, err
 	}
-	// With the tree gone and Karpenter off there is nobody left who could want anything of the cluster.
+	// The tree is deleted and Karpenter is off, so the rack needs nothing in the cluster any more.
 	if len(tree.Values) == 0 && !f.records.WasOn {
 		reported, err := v.store.Reported(ctx, run.Rack)
 		if f.forgotten = f.records.Goal != "" || reported != "" || listed; err != nil || f.forgotten {
@@ -257,7 +266,7 @@ func (v *Validate) find(ctx context.Context, run store.Run, tree store.Tree, ful
 	return f, err
 }
 
-// validate makes a result of a tree of parameters and the real state.
+// validate validates a tree of parameters against the real state.
 func (v *Validate) validate(ctx context.Context, name string, tree store.Tree, records plan.Records) (validation.Result, error) {
 	objects, err := v.objects(ctx, tree.Values)
 	if err != nil {
@@ -277,8 +286,8 @@ func (v *Validate) validate(ctx context.Context, name string, tree store.Tree, r
 	})
 }
 
-// unchanged ends a round without steps. A full pass saves the plan and the records if they are not as found now: most
-// parameters can change without making a step due.
+// unchanged ends an iteration without steps. A full pass saves the plan and the records if they differ from those that
+// were found now, because most parameters can change without making a step due.
 func (v *Validate) unchanged(ctx context.Context, answer Answer, run store.Run, f finding, full bool) (Answer, error) {
 	answer.Outcome = Unchanged
 	if full && f.Plan.Goal != plan.GoalNone {
@@ -293,7 +302,7 @@ func (v *Validate) unchanged(ctx context.Context, answer Answer, run store.Run, 
 	return v.reportIfNew(ctx, answer, run, f, store.Reconciled, full)
 }
 
-// reportIfNew asks for a report where the status does not say the same already. A full pass also compares what Parameter
+// reportIfNew asks for a report if the status does not say what was found. A full pass also compares what Parameter
 // Store has.
 func (v *Validate) reportIfNew(ctx context.Context, answer Answer, run store.Run, f finding, state store.State, full bool) (Answer, error) {
 	news, err := v.news(ctx, run, f, state, full)
@@ -303,7 +312,7 @@ func (v *Validate) reportIfNew(ctx context.Context, answer Answer, run store.Run
 	if news.why == "" {
 		return answer, v.bus.Quiet(run, state)
 	}
-	if news.lost { // else the report would not write the same status again
+	if news.lost { // otherwise the report would not write the same status again
 		if err := v.store.Untell(ctx, run.Rack); err != nil {
 			return answer, err
 		}
@@ -312,12 +321,12 @@ func (v *Validate) reportIfNew(ctx context.Context, answer Answer, run store.Run
 	return answer, v.store.SaveRun(ctx, run)
 }
 
-// accept puts a plan into force. The steps that are due count as not applied from here on, so that whatever happens to
-// this pass, the next one does them.
+// accept puts a plan into force. The steps that are due count as not applied from here on, so that the next pass runs
+// them whatever happens to this one.
 func (v *Validate) accept(ctx context.Context, answer Answer, run store.Run, f finding) (Answer, error) {
 	answer.Outcome, answer.Report, answer.Steps = Planned, true, f.due
 	run.Outcome = string(Planned)
-	if f.Plan.Goal == plan.GoalNone { // only a change is to be written
+	if f.Plan.Goal == plan.GoalNone { // only change requests are to be written
 		return answer, v.store.SaveRun(ctx, run)
 	}
 	if err := v.keep(ctx, run, f); err != nil {

@@ -19,7 +19,7 @@ func TestFromNothingToKarpenterAndBack(t *testing.T) {
 	s := begin(t, "karpenter_cpu_limit=50")
 	t.Log("a rack that asks for nothing is left alone, and says nothing")
 	s.wants(s.pass(true), Unchanged, false, "")
-	s.wrote(leaseItem, listItem) // the schedule visits it from now on
+	s.wrote(leaseItem, listItem) // the schedule audits it from now on
 	s.wants(s.pass(true), Unchanged, false, "")
 	s.wrote(leaseItem)
 
@@ -55,13 +55,14 @@ func TestFromNothingToKarpenterAndBack(t *testing.T) {
 
 	t.Log("off")
 	s.write(off)
-	s.wants(s.pass(false), Planned, true, "nodegroups/fit autoscaler nodegroups/capacity controller/serve nodepools controller/release queue infrastructure nodegroups/placement")
+	s.wants(s.pass(false), Planned, true,
+		"nodegroups/fit autoscaler nodegroups/capacity controller/serve nodepools controller/release queue infrastructure nodegroups/placement")
 	if r := s.records(); r.Goal != plan.GoalAccess || !r.WasOn || r.Credentials != "podidentity" {
 		t.Errorf("%+v", r)
 	}
 }
 
-// P9: a pass that finds nothing to do starts one Lambda, and writes nothing but its own record.
+// A pass that finds nothing to do calls one function, and writes only its own record.
 func TestUnchangedWritesNothing(t *testing.T) {
 	s := begin(t, auth, on)
 	s.pass(false)
@@ -73,7 +74,7 @@ func TestUnchangedWritesNothing(t *testing.T) {
 	}
 }
 
-// After a failure the status says Failed; the first pass that finds all well must put that right, in every rack.
+// After a failure the status says Failed. The first pass without problems must correct that, for every rack.
 func TestAllWellIsToldAfterAFailure(t *testing.T) {
 	for what, written := range map[string][]string{"with Karpenter": {auth, on}, "that asks for nothing": {"node_disk=30"}} {
 		s := begin(t, written...)
@@ -85,7 +86,7 @@ func TestAllWellIsToldAfterAFailure(t *testing.T) {
 	}
 }
 
-// P3: rejected input changes nothing. Its own record is written once, until it says something else.
+// Rejected input changes nothing. Its record is written once, until the problems change.
 func TestRejected(t *testing.T) {
 	s := begin(t, auth, on)
 	s.pass(false)
@@ -119,7 +120,7 @@ func TestRejected(t *testing.T) {
 	s.wants(s.pass(false), Unchanged, true, "")
 }
 
-// What only AWS can tell is a rejection of the same kind, and every problem is told.
+// A problem that only AWS knows of rejects the input too, and every problem is reported.
 func TestRejectedByThePlan(t *testing.T) {
 	s := begin(t, auth, on)
 	s.cloud.EC2.Tags["subnet-a"]["karpenter.sh/discovery"] = "other"
@@ -134,7 +135,7 @@ func TestRejectedByThePlan(t *testing.T) {
 	}
 }
 
-// The last good plan stays in force, and full passes go on repairing towards it.
+// The last good plan stays in force, and full passes continue to repair towards it.
 func TestAFullPassRepairsARejectedRack(t *testing.T) {
 	s := begin(t, auth, on)
 	s.wants(s.pass(true), Planned, true, enable)
@@ -152,7 +153,7 @@ func TestAFullPassRepairsARejectedRack(t *testing.T) {
 func TestPaused(t *testing.T) {
 	s := begin(t, auth, on, "paused=true")
 	answer := s.pass(true)
-	s.wants(answer, Paused, true, enable) // what a pass would do; the state machine does none of it
+	s.wants(answer, Paused, true, enable) // what a pass would do; the state machine runs none of it
 	s.wrote(leaseItem, listItem, "DynamoDB.PutItem rack#demo run#000000000001")
 	s.reported(store.Paused)
 	s.wants(s.pass(false), Paused, false, enable)
@@ -173,7 +174,7 @@ func TestPaused(t *testing.T) {
 	s.wants(s.pass(true), Rejected, true, "")
 }
 
-// A dry run takes no lease and leaves nothing behind, also while another pass has the rack.
+// A dry run takes no lease and leaves nothing behind, even while another pass holds the rack.
 func TestDryRun(t *testing.T) {
 	for _, c := range []struct {
 		written  []string
@@ -213,7 +214,7 @@ func TestADryRunOfAFullPass(t *testing.T) {
 	}
 }
 
-// A dry run names what differs from the plan in force, also where a full pass takes every step.
+// A dry run names what differs from the plan in force, even if a full pass runs every step.
 func TestADryRunNamesWhatDiffers(t *testing.T) {
 	s := begin(t, auth, on)
 	differs := func(want string) {
@@ -243,7 +244,7 @@ func TestWithoutTheLeaseNothingIsRead(t *testing.T) {
 	}
 }
 
-// A write after the request was noted belongs to another round: the lease is read before the tree.
+// A write after the requests were counted belongs to another iteration: the lease is read before the tree.
 func TestTheRequestIsNotedBeforeTheTreeIsRead(t *testing.T) {
 	s := begin(t, auth)
 	s.pass(false)
@@ -260,7 +261,8 @@ func TestAClusterBelongsToOneRack(t *testing.T) {
 	}
 	s.wants(s.pass(false), Rejected, true, "")
 	run, err := s.store.Run(t.Context(), "demo", 0, 1)
-	if err != nil || len(run.Problems) != 1 || run.Problems[0].Parameter != "cluster_name" || !strings.Contains(run.Problems[0].Message, `"other"`) {
+	if err != nil || len(run.Problems) != 1 || run.Problems[0].Parameter != "cluster_name" ||
+		!strings.Contains(run.Problems[0].Message, `"other"`) {
 		t.Errorf("%+v, %v", run.Problems, err)
 	}
 	if p, err := s.store.Plan(t.Context(), "demo"); p != nil || err != nil {
@@ -268,7 +270,7 @@ func TestAClusterBelongsToOneRack(t *testing.T) {
 	}
 }
 
-// What a step warned of is told for as long as the plan has the step.
+// The warnings of a step are reported as long as the plan has the step.
 func TestWarningsGoWithTheirStep(t *testing.T) {
 	s := begin(t, auth, on)
 	warned := func(name string, steps []plan.Step) {
@@ -290,7 +292,7 @@ func TestWarningsGoWithTheirStep(t *testing.T) {
 	}
 }
 
-// Turning off takes rounds; a bad pool parameter holds up none of them.
+// Turning off takes several iterations, and an invalid pool parameter delays none of them.
 func TestTurningOffIsNeverHeldUp(t *testing.T) {
 	s := begin(t, auth, on)
 	s.pass(false)
@@ -335,7 +337,7 @@ func TestSecretsAndUnknownNames(t *testing.T) {
 	}
 }
 
-// Somebody has been at the queue: the pass that sees it has its step, and only its step, to do.
+// If somebody has changed the queue, the next pass runs the queue's step and no other.
 func TestTheQueueIsLookedAtOnEveryPass(t *testing.T) {
 	s := begin(t, auth, on)
 	s.pass(false)

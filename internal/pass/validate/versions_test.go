@@ -7,8 +7,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 )
 
-// A round tells which versions of the parameters it has read, so that a write can be tied to it: in its record, and where it has nothing
-// to report and leaves none, in its answer.
+// An iteration records the versions of the parameters that it has read, so that a write can be related to it: in its
+// record, and in its answer if it has nothing to report and leaves no record.
 func TestARoundTellsWhichVersionsItHasRead(t *testing.T) {
 	s := begin(t, "karpenter_auth_mode=true")
 	s.pass(false)
