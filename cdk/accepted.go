@@ -30,7 +30,8 @@ var wildcards = []wildcard{
 	{"Resource::*", "actions that know no resources; the list unscoped in permissions_test.go has each with its reason"},
 	{":cluster/*", "racks name their clusters in parameters, after the stack is deployed"},
 	{":nodegroup/*", "of clusters that racks name after the stack is deployed; creating, tagging and deleting have conditions"},
-	{":access-entry/*", "of clusters that racks name after the stack is deployed; creating, changing and deleting have conditions on the principal"},
+	{":access-entry/*", "of clusters that racks name after the stack is deployed; creating, changing and deleting have " +
+		"conditions on the principal"},
 	{":podidentityassociation/*", "of clusters that racks name after the stack is deployed; their ids are EKS's"},
 	{":addon/*", "of clusters that racks name after the stack is deployed; only read"},
 	{":oidc-provider/*", "a cluster's provider has an id of EKS's in its name; only read"},
@@ -81,10 +82,12 @@ func (s *sawhorse) acceptWildcards() {
 		all = append(all, wildcard{"Action::" + action, "boundary: an action that this deployment lets the policies of nodes have (nodeActions)"})
 	}
 	for _, role := range s.NodeRoles {
-		all = append(all, wildcard{":role/" + role, "roles that this deployment lets copies of node groups have (nodeRoles); passed to EKS alone"})
+		all = append(all, wildcard{":role/" + role,
+			"roles that this deployment lets copies of node groups have (nodeRoles); passed to EKS alone"})
 	}
 	for _, prefix := range s.ObjectPrefixes {
-		all = append(all, wildcard{":::" + strings.TrimPrefix(prefix, "s3://") + "*", "objects below a prefix that this deployment names (objectPrefixes)"})
+		all = append(all, wildcard{":::" + strings.TrimPrefix(prefix, "s3://") + "*",
+			"objects below a prefix that this deployment names (objectPrefixes)"})
 	}
 	var suppressions []*cdknag.NagPackSuppression
 	for _, w := range all {

@@ -11,10 +11,12 @@ import (
 func TestAccessEntriesArePinnedToOurRoles(t *testing.T) {
 	pinned := map[string]func(condition string) bool{
 		"Access": func(condition string) bool {
-			return strings.Count(condition, `"Fn::GetAtt"`) == 7 && strings.Contains(condition, `{"ArnEquals":{"eks:p`) && strings.Contains(condition, `"eks:principalArn":[{"Fn::GetAtt":["`)
+			return strings.Count(condition, `"Fn::GetAtt"`) == 7 && strings.Contains(condition, `{"ArnEquals":{"eks:p`) &&
+				strings.Contains(condition, `"eks:principalArn":[{"Fn::GetAtt":["`)
 		},
 		"Infrastructure": func(condition string) bool {
-			return strings.Contains(condition, `"ArnLike":{"eks:principalArn":[{"Fn::Join":["",["arn:",{"Ref":"AWS::Partition"},":iam::",{"Ref":"AWS::AccountId"},":role/sawhorse/*-karpenter-nodes"]]}]}`)
+			return strings.Contains(condition, `"ArnLike":{"eks:principalArn":[{"Fn::Join":["",["arn:",{"Ref":"AWS::Partition"},`+
+				`":iam::",{"Ref":"AWS::AccountId"},":role/sawhorse/*-karpenter-nodes"]]}]}`)
 		},
 	}
 	seen := map[string]int{}
@@ -32,7 +34,8 @@ func TestAccessEntriesArePinnedToOurRoles(t *testing.T) {
 			seen[function+" "+verb]++
 		}
 	}
-	for _, want := range []string{"Access CreateAccessEntry", "Access UpdateAccessEntry", "Access DeleteAccessEntry", "Access AssociateAccessPolicy",
+	for _, want := range []string{"Access CreateAccessEntry", "Access UpdateAccessEntry", "Access DeleteAccessEntry",
+		"Access AssociateAccessPolicy",
 		"Infrastructure CreateAccessEntry", "Infrastructure DeleteAccessEntry"} {
 		if seen[want] != 1 {
 			t.Errorf("%s: %d statements", want, seen[want])
@@ -48,7 +51,8 @@ func TestTheNodeRoleIsHandedToEC2(t *testing.T) {
 	const condition = `{"StringEquals":{"iam:PassedToService":["ec2.amazonaws.com","ec2.amazonaws.com.cn"]}}`
 	seen := 0
 	for _, g := range production.grants() {
-		if strings.HasPrefix(g.where, "Infrastructure") && slices.Contains(g.actions, any("iam:PassRole")) && strings.Contains(text(g.resources), `:role/sawhorse/*-karpenter-nodes"`) {
+		if strings.HasPrefix(g.where, "Infrastructure") && slices.Contains(g.actions, any("iam:PassRole")) &&
+			strings.Contains(text(g.resources), `:role/sawhorse/*-karpenter-nodes"`) {
 			seen++
 			if got := text(g.condition); got != condition || len(g.resources) != 1 {
 				t.Errorf("%s, condition %s", text(g.resources), got)
@@ -75,7 +79,8 @@ func TestClustersAreChangedWithTheirOwnersTag(t *testing.T) {
 				if tagged := strings.Contains(text(g.condition), `"StringLike":{"aws:ResourceTag/sawhorse.dev/rack":"*"}`); tagged != (i == 0) {
 					t.Errorf("stack %d: %s: %s, condition %s", i, g.where, action, text(g.condition))
 				}
-				if action == "eks:UpdateClusterConfig" && !strings.Contains(text(g.condition), `"StringEquals":{"eks:authenticationMode":"API_AND_CONFIG_MAP"}`) {
+				if action == "eks:UpdateClusterConfig" &&
+					!strings.Contains(text(g.condition), `"StringEquals":{"eks:authenticationMode":"API_AND_CONFIG_MAP"}`) {
 					t.Errorf("%s: %s, condition %s", g.where, action, text(g.condition))
 				}
 			}

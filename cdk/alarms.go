@@ -20,14 +20,17 @@ func (s *sawhorse) addAlarms() {
 	s.alarms = []interfacesawscloudwatch.IAlarmRef{
 		s.alarm("PassFailed", "A pass failed: the rack's status says where and why.", s.machine.MetricFailed(sum())),
 		s.alarm("PassTimedOut", "A pass was cut off by the state machine's time limit.", s.machine.MetricTimedOut(sum())),
-		s.alarmAt(longSeconds, "PassTooLong", "A pass has held its rack for more than an hour: its history in Step Functions shows what it waits for.", s.longestPass()),
+		s.alarmAt(longSeconds, "PassTooLong",
+			"A pass has held its rack for more than an hour: its history in Step Functions shows what it waits for.", s.longestPass()),
 		s.alarm("NotDelivered", "Events are in the queue of the undelivered: a rack may lag behind its parameters.",
 			s.undelivered.MetricApproximateNumberOfMessagesVisible(most)),
-		s.alarmAt(unreadSeconds, "QueueUnread", "Nobody reads the interruption queue of a rack: its Karpenter controller is down, or watches another queue.", oldestMessage()),
+		s.alarmAt(unreadSeconds, "QueueUnread",
+			"Nobody reads the interruption queue of a rack: its Karpenter controller is down, or watches another queue.", oldestMessage()),
 	}
 	s.alarms = append(s.alarms, s.scheduleMissing())
 	for _, f := range functions {
-		s.alarms = append(s.alarms, s.alarm(logicalID(f.name)+"Throttled", "Function "+f.name+" was throttled: the account's concurrency is used up.",
+		s.alarms = append(s.alarms, s.alarm(logicalID(f.name)+"Throttled",
+			"Function "+f.name+" was throttled: the account's concurrency is used up.",
 			s.functions[f.name].MetricThrottles(sum())))
 	}
 }
@@ -55,7 +58,8 @@ func (s *sawhorse) longestPass() awscloudwatch.IMetric {
 // parameter is written. Missing data triggers this alarm.
 func (s *sawhorse) scheduleMissing() awscloudwatch.IAlarm {
 	return s.newAlarm("ScheduleMissing", &awscloudwatch.AlarmProps{
-		AlarmDescription: jsii.String("The schedule has not called the function resync for two of its ticks: racks are looked at only when somebody writes to them."),
+		AlarmDescription: jsii.String("The schedule has not called the function resync for two of its ticks: racks are looked at only when " +
+			"somebody writes to them."),
 		Metric: s.functions["resync"].MetricInvocations(&awscloudwatch.MetricOptions{
 			Statistic: jsii.String("Sum"), Period: minutes(s.ResyncMinutes / s.ResyncSlots),
 		}),

@@ -2,8 +2,9 @@ package main
 
 import "github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 
-// auditPermissions read what validate and all steps read, and change nothing: the event that requests a pass is put on
-// Sawhorse's own bus, and the records of a rack are written only at the beginning of a full pass (tableAccess).
+// auditPermissions returns the statements for reading what validate and all steps read. They do not allow any change to
+// a rack: the event that requests a pass is put on Sawhorse's own bus, and the records of a rack are written only at
+// the beginning of a full pass (tableAccess).
 func (s *sawhorse) auditPermissions() []awsiam.PolicyStatement {
 	return append(s.validatePermissions(),
 		allow([]string{"eks:DescribeAccessEntry", "eks:ListAssociatedAccessPolicies"}, accessEntries()),

@@ -95,8 +95,8 @@ func (r *routine) note(n ast.Node, services map[string]string) bool {
 	return true
 }
 
-// asked returns the calls of AWS that a function may make: action -> places. It follows names within the packages that
-// the function imports, so it may find too many calls but not too few.
+// asked returns the AWS calls that a function may make: action -> positions in the source. It follows names within the
+// packages that the function imports, so it may find too many calls but not too few.
 func asked(t *testing.T, function string) map[string][]string {
 	t.Helper()
 	all, seen := map[string]sources{}, map[string]bool{}

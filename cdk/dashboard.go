@@ -19,14 +19,17 @@ func (s *sawhorse) addDashboard() {
 		errors = append(errors, s.functions[f.name].MetricErrors(sum()))
 		throttles = append(throttles, s.functions[f.name].MetricThrottles(sum()))
 	}
-	board := awscloudwatch.NewDashboard(s.stack, jsii.String("Dashboard"), &awscloudwatch.DashboardProps{DashboardName: jsii.String(s.StackName)})
+	board := awscloudwatch.NewDashboard(s.stack, jsii.String("Dashboard"),
+		&awscloudwatch.DashboardProps{DashboardName: jsii.String(s.StackName)})
 	board.AddWidgets(awscloudwatch.NewSingleValueWidget(&awscloudwatch.SingleValueWidgetProps{
 		Title: jsii.String("Is every rack as its parameters say? 0: yes, 1: rejected, failed or paused; its status says why"),
 		// The latest value. A rack that is out of line sends one in each resync interval, and one whenever it has
 		// something to report.
 		Metrics: &[]awscloudwatch.IMetric{s.outOfLine()}, Width: jsii.Number(24), Height: jsii.Number(4),
 	}))
-	board.AddWidgets(awscloudwatch.NewAlarmStatusWidget(&awscloudwatch.AlarmStatusWidgetProps{Title: jsii.String("Alarms"), Alarms: &s.alarms, Width: jsii.Number(24), Height: jsii.Number(4)}))
+	board.AddWidgets(awscloudwatch.NewAlarmStatusWidget(&awscloudwatch.AlarmStatusWidgetProps{
+		Title: jsii.String("Alarms"), Alarms: &s.alarms, Width: jsii.Number(24), Height: jsii.Number(4),
+	}))
 	board.AddWidgets(
 		graph("Racks out of line", s.outOfLine()),
 		graph("Changes made", s.overall(metrics.Changes, "Sum")))
@@ -67,7 +70,8 @@ func (s *sawhorse) overall(name, statistic string) awscloudwatch.IMetric {
 // messages returns the message counts of the racks' interruption queues, a line for each rack.
 func messages() awscloudwatch.IMetric {
 	return awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
-		Expression: jsii.String(fmt.Sprintf(`SELECT MAX(ApproximateNumberOfMessagesVisible) FROM SCHEMA("AWS/SQS", QueueName) WHERE tag."%s" = '%s' GROUP BY tag."%s"`,
+		Expression: jsii.String(fmt.Sprintf(
+			`SELECT MAX(ApproximateNumberOfMessagesVisible) FROM SCHEMA("AWS/SQS", QueueName) WHERE tag."%s" = '%s' GROUP BY tag."%s"`,
 			ownership.TagQueue, ownership.TagQueueInterruption, ownership.TagRack)),
 		Period: minutes(1),
 		Label:  jsii.String(""),

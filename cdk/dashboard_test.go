@@ -44,7 +44,8 @@ func TestPictureOfTheDashboard(t *testing.T) {
 func TestDashboardAnswers(t *testing.T) {
 	all := widgets(t)
 	first := all[0]
-	if first.Y != 0 || first.Width != 24 || first.Properties.View != "singleValue" || !strings.Contains(text(first.Properties.Metrics), `OutOfLine`) {
+	if first.Y != 0 || first.Width != 24 || first.Properties.View != "singleValue" ||
+		!strings.Contains(text(first.Properties.Metrics), `OutOfLine`) {
 		t.Errorf("%+v", first)
 	}
 	alarms := map[string]bool{}
@@ -94,7 +95,8 @@ func draw(all []widget) string {
 		bottom = max(bottom, w.Y+w.Height)
 	}
 	var svg strings.Builder
-	fmt.Fprintf(&svg, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="ui-sans-serif, system-ui, sans-serif" font-size="12">
+	fmt.Fprintf(&svg, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" `+
+		`font-family="ui-sans-serif, system-ui, sans-serif" font-size="12">
 <title>The dashboard, drawn from its definition; lines and figures are examples</title>
 <rect width="100%%" height="100%%" fill="#f6f8fa"/>
 `, 24*column+8, bottom*row+32)
@@ -123,7 +125,8 @@ func alarms(w widget, left, top int) (svg string) {
 	const each, across = 140, 7
 	for i, name := range w.Properties.Alarms {
 		x, y := left+i%across*each, top+i/across*28
-		svg += fmt.Sprintf(`<rect x="%d" y="%d" width="%d" height="22" rx="4" fill="#dafbe1" stroke="#1a7f37"/><text x="%d" y="%d" fill="#1f2328" font-size="11">%s</text>
+		svg += fmt.Sprintf(`<rect x="%d" y="%d" width="%d" height="22" rx="4" fill="#dafbe1" stroke="#1a7f37"/>`+
+			`<text x="%d" y="%d" fill="#1f2328" font-size="11">%s</text>
 `, x, y, each-8, x+6, y+15, strings.TrimRight(name, "0123456789ABCDEF"))
 	}
 	return svg

@@ -183,7 +183,7 @@ func (s *sawhorse) environment(f function) *map[string]*string {
 	return &env
 }
 
-// restrictions adds what this deployment lets racks do.
+// restrictions adds the variables with the deployment's restrictions on racks. A setting that is empty adds none.
 func (s *sawhorse) restrictions(env map[string]*string) {
 	if !s.RequireClusterTag {
 		env["SAWHORSE_REQUIRE_CLUSTER_TAG"] = jsii.String("false")

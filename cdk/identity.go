@@ -34,21 +34,24 @@ func bearing(boundary awsiam.ManagedPolicy) conditions {
 	return conditions{"StringEquals": map[string]any{"iam:PermissionsBoundary": boundary.ManagedPolicyArn()}}
 }
 
-// infrastructurePermissions create roles only below Sawhorse's path and only with a boundary, which limits what the
-// roles can do. They create access entries only for node roles.
+// infrastructurePermissions returns the statements for creating roles, access entries and what belongs to them. Roles
+// can be created only below Sawhorse's path and only with a boundary, which limits what the roles can do. Access
+// entries can be created only for node roles.
 func (s *sawhorse) infrastructurePermissions() []awsiam.PolicyStatement {
 	ofNodes := conditions{"ArnLike": map[string]any{"eks:principalArn": nodeRoles()}}
 	nodesOnly := conditions{"StringEquals": map[string]any{"eks:accessEntryType": "EC2_LINUX"}}
 	ofRacks := conditions{"StringLike": map[string]any{"aws:ResourceTag/" + ownership.TagRack: "*"}}
 	toPods := conditions{"StringEquals": map[string]any{"iam:PassedToService": "pods.eks.amazonaws.com"}}
 	return []awsiam.PolicyStatement{
-		allow([]string{"iam:CreateRole", "iam:PutRolePermissionsBoundary", "iam:PutRolePolicy"}, controllerRoles(), bearing(s.controllerBoundary)),
+		allow([]string{"iam:CreateRole", "iam:PutRolePermissionsBoundary", "iam:PutRolePolicy"}, controllerRoles(),
+			bearing(s.controllerBoundary)),
 		allow([]string{"iam:CreateRole", "iam:PutRolePermissionsBoundary", "iam:AttachRolePolicy"}, nodeRoles(), bearing(s.nodeBoundary)),
 		allow([]string{"iam:DeleteRole", "iam:DeleteRolePolicy", "iam:DetachRolePolicy", "iam:GetRolePolicy", "iam:ListRolePolicies",
 			"iam:ListAttachedRolePolicies", "iam:TagRole", "iam:UpdateAssumeRolePolicy"}, ourRoles()),
 		allow([]string{"iam:GetRole"}, ourRoleNames()),
 		allow([]string{"iam:ListInstanceProfiles"}, anything),
-		allow([]string{"iam:RemoveRoleFromInstanceProfile", "iam:DeleteInstanceProfile"}, []string{iamARN("instance-profile/karpenter/*")}), // left behind by Karpenter
+		// For the profiles that Karpenter has left behind.
+		allow([]string{"iam:RemoveRoleFromInstanceProfile", "iam:DeleteInstanceProfile"}, []string{iamARN("instance-profile/karpenter/*")}),
 		allow([]string{"iam:PassRole"}, controllerRoles(), toPods),
 		// The creator of an access entry for nodes must be allowed to pass their role (EKS user
 		// guide, "Create access entries").
@@ -86,15 +89,18 @@ const labelNodeClass = "karpenter.k8s.aws/ec2nodeclass"
 // ownRack is a policy variable. In an ARN it stands for the rack in the calling role's tag.
 const ownRack = "${aws:PrincipalTag/" + ownership.TagRack + "}"
 
-// controllerAtMost covers the policies in Karpenter 1.10's CloudFormation template (karpenter.sh, Reference,
-// CloudFormation) for any cluster, with the same conditions: resources that are launched, tagged or terminated must
-// carry a pool's tags. Node role and queue are those of the role's own rack, whatever cluster its policies name.
+// controllerAtMost returns the boundary of Karpenter's controllers. It covers the policies in Karpenter 1.10's
+// CloudFormation template (karpenter.sh, Reference, CloudFormation) for any cluster, with the same conditions:
+// resources that are launched, tagged or terminated must carry a pool's tags. The node role and the queue must be those
+// of the role's own rack, even if its policies name another cluster.
 func (s *sawhorse) controllerAtMost() []awsiam.PolicyStatement {
 	const pool, cluster = ownership.LabelPool, ownership.TagEKSCluster
 	launched := conditions{"StringLike": map[string]any{"aws:RequestTag/" + pool: "*", "aws:RequestTag/" + cluster: "*"}}
-	launching := conditions{"StringEquals": map[string]any{"ec2:CreateAction": []string{"RunInstances", "CreateFleet", "CreateLaunchTemplate"}}}
+	launching := conditions{"StringEquals": map[string]any{
+		"ec2:CreateAction": []string{"RunInstances", "CreateFleet", "CreateLaunchTemplate"}}}
 	ofPool := conditions{"StringLike": map[string]any{"aws:ResourceTag/" + pool: "*"}}
-	named := conditions{"ForAllValues:StringEquals": map[string]any{"aws:TagKeys": []string{cluster, "karpenter.sh/nodeclaim", ownership.TagName}}}
+	named := conditions{"ForAllValues:StringEquals": map[string]any{
+		"aws:TagKeys": []string{cluster, "karpenter.sh/nodeclaim", ownership.TagName}}}
 	// A snapshot that a launch names becomes a disk of the node, so the account's own snapshots are excluded. EC2 does
 	// not authorize the snapshots of an image, only those in block device mappings (terraform-aws-eks issue 2648).
 	ofAmazon := conditions{"StringEquals": map[string]any{"ec2:Owner": "amazon"}}
@@ -109,13 +115,15 @@ func (s *sawhorse) controllerAtMost() []awsiam.PolicyStatement {
 		made = append(made, arn("ec2", kind+"/*"))
 	}
 	statements := []awsiam.PolicyStatement{
-		allow(launch, append(shareable(), public+"image/*", "arn:"+*awscdk.Aws_PARTITION()+":ec2:"+*awscdk.Aws_REGION()+":*:capacity-reservation/*")),
+		allow(launch, append(shareable(), public+"image/*",
+			"arn:"+*awscdk.Aws_PARTITION()+":ec2:"+*awscdk.Aws_REGION()+":*:capacity-reservation/*")),
 		allow(launch, []string{public + "snapshot/*"}, ofAmazon),
 		allow(launch, []string{arn("ec2", "launch-template/*")}, ofPool),
 		allow(append(launch, "ec2:CreateLaunchTemplate"), made, launched),
 		allow([]string{"ec2:CreateTags"}, made, launched, launching),
 		allow([]string{"ec2:CreateTags"}, []string{arn("ec2", "instance/*")}, ofPool, named),
-		allow([]string{"ec2:TerminateInstances", "ec2:DeleteLaunchTemplate"}, []string{arn("ec2", "instance/*"), arn("ec2", "launch-template/*")}, ofPool),
+		allow([]string{"ec2:TerminateInstances", "ec2:DeleteLaunchTemplate"},
+			[]string{arn("ec2", "instance/*"), arn("ec2", "launch-template/*")}, ofPool),
 		allow([]string{"iam:PassRole"}, []string{iamARN("role" + ownership.IAMPath + ownership.NodeRole(ownRack))}, toEC2()),
 		allow([]string{"iam:CreateInstanceProfile"}, profiles, asked),
 		allow([]string{"iam:TagInstanceProfile"}, profiles, asked, ofClass),
@@ -127,7 +135,8 @@ func (s *sawhorse) controllerAtMost() []awsiam.PolicyStatement {
 		allow([]string{"ec2:Describe*", "pricing:GetProducts", "iam:ListInstanceProfiles"}, anything),
 	}
 	// EC2 uses the KMS keys of nodes' volumes on behalf of the role that launches the nodes.
-	if keys := slices.DeleteFunc(slices.Clone(s.NodeActions), func(action string) bool { return !strings.HasPrefix(action, "kms:") }); len(keys) > 0 {
+	other := func(action string) bool { return !strings.HasPrefix(action, "kms:") }
+	if keys := slices.DeleteFunc(slices.Clone(s.NodeActions), other); len(keys) > 0 {
 		statements = append(statements, allow(keys, anything))
 	}
 	return statements
@@ -138,16 +147,17 @@ func publicParameters() string {
 	return "arn:" + *awscdk.Aws_PARTITION() + ":ssm:" + *awscdk.Aws_REGION() + "::parameter/aws/service/*"
 }
 
-// nodesAtMost covers the managed policies of a node: AmazonEKSWorkerNodePolicy, AmazonEKS_CNI_Policy,
-// AmazonEC2ContainerRegistryPullOnly and AmazonSSMManagedInstanceCore; the policy that the CNI needs in an IPv6
-// cluster; and what the deployment allows further policies to do.
+// nodesAtMost returns the boundary of nodes. It covers the managed policies of a node: AmazonEKSWorkerNodePolicy,
+// AmazonEKS_CNI_Policy, AmazonEC2ContainerRegistryPullOnly and AmazonSSMManagedInstanceCore; the policy that the CNI
+// needs in an IPv6 cluster; and what the deployment allows further policies to do.
 func (s *sawhorse) nodesAtMost() []awsiam.PolicyStatement {
 	statements := []awsiam.PolicyStatement{
 		allow([]string{"eks:DescribeCluster", "eks-auth:AssumeRoleForPodIdentity"}, clusters()),
 		allow([]string{"ec2:Describe*"}, anything),
 		allow([]string{"ec2:AssignPrivateIpAddresses", "ec2:AttachNetworkInterface", "ec2:CreateNetworkInterface", "ec2:DeleteNetworkInterface",
 			"ec2:DetachNetworkInterface", "ec2:ModifyNetworkInterfaceAttribute", "ec2:UnassignPrivateIpAddresses",
-			"ec2:AssignIpv6Addresses", "ec2:UnassignIpv6Addresses"}, append(shareable(), arn("ec2", "network-interface/*"), arn("ec2", "instance/*"))),
+			"ec2:AssignIpv6Addresses", "ec2:UnassignIpv6Addresses"},
+			append(shareable(), arn("ec2", "network-interface/*"), arn("ec2", "instance/*"))),
 		allow([]string{"ec2:CreateTags"}, []string{arn("ec2", "network-interface/*")}),
 		allow([]string{"ssm:GetParameter"}, []string{publicParameters()}),
 		allow([]string{"ecr:GetAuthorizationToken"}, anything),

@@ -170,10 +170,12 @@ func permissionsDocument(t *testing.T, found proof) string {
 Each function has a role of its own. This is every statement of every role, as the template has it without context values, with
 
 - the code that needs each action: a test finds the calls in the sources, and fails on a right that nothing needs;
-- a call of an end-to-end script (its name, and on what) that is refused without it: [how that is known](sandbox.md#rights). A right that was
+- a call of an end-to-end script (its name, and on what) that is refused without it: [how that is known](sandbox.md#rights). ` +
+		`A right that was
   added since the scripts ran is "not yet proven"; ` + "`make rights`" + ` fails until a script has needed it.
 
-` + "`go test ./cdk -run PermissionsDocument -update` writes this page, `make rights UPDATE=yes` the calls and the page, and `make rights`" + ` says
+` + "`go test ./cdk -run PermissionsDocument -update` writes this page, `make rights UPDATE=yes` the calls and the page, " +
+		"and `make rights`" + ` says
 whether they hold. PARTITION, REGION and ACCOUNT are those of the deployment.
 `)
 	for _, f := range functions {

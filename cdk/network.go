@@ -8,11 +8,12 @@ import (
 	"github.com/aws/jsii-runtime-go"
 )
 
-// inVPC reports whether a function is placed in the deployment's VPC. The functions that call the cluster are. The
+// inVPC reports whether a function runs in the deployment's VPC. Only the functions that call the cluster do. The
 // others call only AWS, and need neither addresses nor endpoints there.
 func (s *sawhorse) inVPC(f function) bool { return f.cluster && len(s.SubnetIDs) > 0 }
 
-// placeInVPC sets the ids as given. The CDK's VPC construct would require zones and routes that are not needed here.
+// placeInVPC sets a function's subnets and security groups by their ids. The CDK's VPC construct would require zones
+// and routes that are not needed here.
 func (s *sawhorse) placeInVPC(fn awslambda.Function) {
 	fn.Node().DefaultChild().(awslambda.CfnFunction).SetVpcConfig(&awslambda.CfnFunction_VpcConfigProperty{
 		SubnetIds:        jsii.Strings(s.SubnetIDs...),
@@ -31,7 +32,7 @@ var called = map[string]bool{
 // service returns the last part of an endpoint service's name: "ssm" for com.amazonaws.eu-central-1.ssm.
 func service(endpoint string) string { return endpoint[strings.LastIndex(endpoint, ".")+1:] }
 
-// addEndpoints adds the VPC endpoints that the deployment asks for. The VPC may already have others.
+// addEndpoints adds the VPC endpoints that the settings name. The VPC may already have others.
 func (s *sawhorse) addEndpoints() {
 	if len(s.Endpoints) == 0 {
 		return
@@ -70,7 +71,8 @@ func (s *sawhorse) endpointsGroup() awsec2.CfnSecurityGroup {
 		})
 	}
 	return awsec2.NewCfnSecurityGroup(s.stack, jsii.String("EndpointsGroup"), &awsec2.CfnSecurityGroupProps{
-		GroupDescription: jsii.String("VPC endpoints for the functions of " + s.StackName), VpcId: jsii.String(s.VPCID), SecurityGroupIngress: &from,
+		GroupDescription: jsii.String("VPC endpoints for the functions of " + s.StackName), VpcId: jsii.String(s.VPCID),
+		SecurityGroupIngress: &from,
 		// Without an egress rule EC2 adds one that allows everything. Endpoints open no connections.
 		SecurityGroupEgress: []any{&awsec2.CfnSecurityGroup_EgressProperty{
 			IpProtocol: jsii.String("icmp"), FromPort: jsii.Number(252), ToPort: jsii.Number(86), CidrIp: jsii.String("255.255.255.255/32"),

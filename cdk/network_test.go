@@ -11,7 +11,8 @@ func TestEndpoints(t *testing.T) {
 		t.Error("the production stack has endpoints that nobody asked for")
 	}
 	group := custom.one(t, "AWS::EC2::SecurityGroup").Properties
-	if got := text(group["SecurityGroupIngress"]); got != `[{"Description":"The functions","FromPort":443,"IpProtocol":"tcp","SourceSecurityGroupId":"sg-11111111","ToPort":443}]` {
+	if got := text(group["SecurityGroupIngress"]); got != `[{"Description":"The functions","FromPort":443,"IpProtocol":"tcp",`+
+		`"SourceSecurityGroupId":"sg-11111111","ToPort":443}]` {
 		t.Errorf("the endpoints let in %s", got)
 	}
 	var seen []string
@@ -23,19 +24,23 @@ func TestEndpoints(t *testing.T) {
 		if strings.HasSuffix(name, ".dynamodb") {
 			want = `null ["rtb-11111111"] null Gateway`
 		}
-		if got := strings.Join([]string{text(p["SubnetIds"]), text(p["RouteTableIds"]), text(p["PrivateDnsEnabled"]), p["VpcEndpointType"].(string)}, " "); got != want || p["VpcId"] != "vpc-11111111" {
+		got := strings.Join([]string{text(p["SubnetIds"]), text(p["RouteTableIds"]), text(p["PrivateDnsEnabled"]),
+			p["VpcEndpointType"].(string)}, " ")
+		if got != want || p["VpcId"] != "vpc-11111111" {
 			t.Errorf("%s: %s, want %s", id, got, want)
 		}
 	}
 	slices.Sort(seen)
-	if want := []string{"com.amazonaws.eu-central-1.dynamodb", "com.amazonaws.eu-central-1.ssm", "com.amazonaws.iam"}; !slices.Equal(seen, want) {
+	want := []string{"com.amazonaws.eu-central-1.dynamodb", "com.amazonaws.eu-central-1.ssm", "com.amazonaws.iam"}
+	if !slices.Equal(seen, want) {
 		t.Errorf("%v, want %v", seen, want)
 	}
 }
 
 // The permissions of AWS's own policy for functions in a VPC (AWSLambdaVPCAccessExecutionRole v3).
 func TestFunctionsInAVPCMayHaveInterfaces(t *testing.T) {
-	want := []string{"ec2:AssignPrivateIpAddresses", "ec2:CreateNetworkInterface", "ec2:DeleteNetworkInterface", "ec2:DescribeNetworkInterfaces",
+	want := []string{"ec2:AssignPrivateIpAddresses", "ec2:CreateNetworkInterface", "ec2:DeleteNetworkInterface",
+		"ec2:DescribeNetworkInterfaces",
 		"ec2:DescribeSubnets", "ec2:UnassignPrivateIpAddresses"}
 	for _, f := range functions {
 		may := map[string]bool{}
@@ -70,7 +75,8 @@ func TestEveryServiceOfAFunctionInTheVPCMayHaveAnEndpoint(t *testing.T) {
 // Subnets and security groups of a VPC that another account shares have that account in their ARNs.
 func TestSharedNetworksAreReached(t *testing.T) {
 	for action, where := range map[string]string{
-		"ec2:CreateTags": "NetworkRole", "ec2:DeleteTags": "NetworkRole", "ec2:RunInstances": "NodegroupsRole", "ec2:CreateNetworkInterface": "NodeBoundary",
+		"ec2:CreateTags": "NetworkRole", "ec2:DeleteTags": "NetworkRole", "ec2:RunInstances": "NodegroupsRole",
+		"ec2:CreateNetworkInterface": "NodeBoundary",
 	} {
 		for _, kind := range []string{"subnet", "security-group"} {
 			found := false

@@ -7,12 +7,12 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
-// replacePermissions are for the ON_DEMAND copy of a SPOT node group. They allow only copies to be created, and do not
-// allow copies to be deleted. The group that is deleted was created by others, so no tag of Sawhorse can identify it.
-// EKS itself checks the role, the subnets and the launch template of a new group with its caller's permissions: EKS
-// launches the instances, but rejects a caller that could not launch them from the template. The copy may get only the
-// roles that the deployment names (nodeRoles); with any role that trusts EC2, the copy's nodes would have that role's
-// permissions. IAM does not evaluate a role's tags for PassRole.
+// replacePermissions returns the statements for replacing a SPOT node group by its ON_DEMAND copy. They allow only
+// copies to be created, and do not allow copies to be deleted. The group that is deleted was created by others, so no
+// tag of Sawhorse can identify it. EKS itself checks the role, the subnets and the launch template of a new group with
+// its caller's permissions: EKS launches the instances, but rejects a caller that could not launch them from the
+// template. The copy may get only the roles that the deployment names (nodeRoles); with any role that trusts EC2, the
+// copy's nodes would have that role's permissions. IAM does not evaluate a role's tags for PassRole.
 func (s *sawhorse) replacePermissions() []awsiam.PolicyStatement {
 	aCopy := conditions{"Null": map[string]any{"aws:RequestTag/" + ownership.TagReplaces: "false"}}
 	noCopy := conditions{"Null": map[string]any{"aws:ResourceTag/" + ownership.TagReplaces: "true"}}

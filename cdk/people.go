@@ -57,7 +57,8 @@ func (s *sawhorse) managed(role, description string, statements []awsiam.PolicyS
 	})
 }
 
-// operatorPermissions are needed to run `sawhorse register`, and to write and read the parameters of these racks.
+// operatorPermissions returns the statements for running `sawhorse register`, and for writing and reading the
+// parameters of these racks.
 func (s *sawhorse) operatorPermissions(racks []string) []awsiam.PolicyStatement {
 	paths := ownership.Paths{Prefix: s.Prefix}
 	var write, read []string
@@ -72,7 +73,8 @@ func (s *sawhorse) operatorPermissions(racks []string) []awsiam.PolicyStatement 
 	}
 }
 
-// viewerPermissions are needed to run `sawhorse status` and `sawhorse watch`, and to see the logs and metrics.
+// viewerPermissions returns the statements for running `sawhorse status` and `sawhorse watch`, and for seeing the logs
+// and metrics.
 func (s *sawhorse) viewerPermissions() []awsiam.PolicyStatement {
 	execution := arn("states", "execution:"+s.machineName()+":*")
 	dashboard := "arn:" + *awscdk.Aws_PARTITION() + ":cloudwatch::" + *awscdk.Aws_ACCOUNT_ID() + ":dashboard/" + s.StackName
@@ -81,7 +83,8 @@ func (s *sawhorse) viewerPermissions() []awsiam.PolicyStatement {
 		allow([]string{"ssm:DescribeParameters", "states:ListStateMachines"}, anything),
 		allow([]string{"states:ListExecutions", "states:DescribeStateMachine"}, []string{s.machineARN()}),
 		allow([]string{"states:DescribeExecution", "states:GetExecutionHistory"}, []string{execution}),
-		allow([]string{"logs:FilterLogEvents", "logs:GetLogEvents", "logs:DescribeLogStreams"}, []string{arn("logs", "log-group:/aws/lambda/"+s.functionName("*"))}),
+		allow([]string{"logs:FilterLogEvents", "logs:GetLogEvents", "logs:DescribeLogStreams"},
+			[]string{arn("logs", "log-group:/aws/lambda/"+s.functionName("*"))}),
 		allow([]string{"cloudwatch:GetDashboard"}, []string{dashboard}),
 		allow([]string{"cloudwatch:GetMetricData", "cloudwatch:DescribeAlarms"}, anything),
 	}

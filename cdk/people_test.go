@@ -60,7 +60,8 @@ func TestViewersChangeNothing(t *testing.T) {
 		}
 		for _, a := range g.actions {
 			_, verb, _ := strings.Cut(a.(string), ":")
-			if !strings.HasPrefix(verb, "Get") && !strings.HasPrefix(verb, "List") && !strings.HasPrefix(verb, "Describe") && verb != "FilterLogEvents" {
+			if !strings.HasPrefix(verb, "Get") && !strings.HasPrefix(verb, "List") && !strings.HasPrefix(verb, "Describe") &&
+				verb != "FilterLogEvents" {
 				t.Errorf("viewers may %s", a)
 			}
 		}
@@ -70,7 +71,8 @@ func TestViewersChangeNothing(t *testing.T) {
 // Without a resource policy, a bus accepts events from those principals of its account whose own policies allow it. In
 // the stack these are two. Anyone else who may put events has been given that permission explicitly.
 func TestOnlyNamedPrincipalsPutEvents(t *testing.T) {
-	if len(production.all("AWS::Events::EventBusPolicy"))+len(production.all("AWS::Events::EventBus")) != 1 || production.one(t, "AWS::Events::EventBus").Properties["Policy"] != nil {
+	if len(production.all("AWS::Events::EventBusPolicy"))+len(production.all("AWS::Events::EventBus")) != 1 ||
+		production.one(t, "AWS::Events::EventBus").Properties["Policy"] != nil {
 		t.Error("the bus has a policy")
 	}
 	var may []string
@@ -83,7 +85,8 @@ func TestOnlyNamedPrincipalsPutEvents(t *testing.T) {
 		}
 	}
 	slices.Sort(may)
-	if want := []string{"AuditRoleDefaultPolicy", "ReportRoleDefaultPolicy", "ResyncRoleDefaultPolicy", "ValidateRoleDefaultPolicy"}; !slices.Equal(may, want) {
+	want := []string{"AuditRoleDefaultPolicy", "ReportRoleDefaultPolicy", "ResyncRoleDefaultPolicy", "ValidateRoleDefaultPolicy"}
+	if !slices.Equal(may, want) {
 		t.Errorf("%v put events, want %v", may, want)
 	}
 }

@@ -51,7 +51,7 @@ func nodeGroups() []string    { return []string{arn("eks", "nodegroup/*")} }
 func accessEntries() []string { return []string{arn("eks", "access-entry/*")} }
 func associations() []string  { return []string{arn("eks", "podidentityassociation/*")} }
 
-// permissions returns everything that a function may do, except for writing its log and traces.
+// permissions returns the statements for everything that a function may do, except for writing its log and traces.
 func (s *sawhorse) permissions(f function) []awsiam.PolicyStatement {
 	statements := s.tableAccess(f)
 	if s.inVPC(f) {
@@ -82,8 +82,8 @@ func (s *sawhorse) permissions(f function) []awsiam.PolicyStatement {
 	return statements
 }
 
-// tableAccess lets a function of a pass renew the lease, read the plan and record its changes, all in the items of
-// racks. A few functions may do more.
+// tableAccess returns the statements that allow a function of a pass to renew the lease, read the plan and record its
+// changes, all in the items of racks. A few functions may do more.
 func (s *sawhorse) tableAccess(f function) []awsiam.PolicyStatement {
 	const racks, clusters = ownership.PartitionRack + "*", ownership.PartitionCluster + "*"
 	actions, partitions := []string{"dynamodb:UpdateItem", "dynamodb:GetItem", "dynamodb:PutItem"}, []string{racks}
@@ -120,12 +120,12 @@ func ofPartitions(keys ...string) conditions {
 // parameter returns the ARN of a parameter, or of several if its name contains *.
 func parameter(name string) string { return arn("ssm", "parameter"+name) }
 
-// putEvents lets a function put events on Sawhorse's own bus only.
+// putEvents returns the statement that allows events to be put on Sawhorse's own bus, and on no other.
 func (s *sawhorse) putEvents() awsiam.PolicyStatement {
 	return allow([]string{"events:PutEvents"}, []string{*s.bus.EventBusArn()})
 }
 
-// validatePermissions only read, except for the event that a pass has started.
+// validatePermissions returns statements that only allow reading, except for the event that reports a pass's start.
 func (s *sawhorse) validatePermissions() []awsiam.PolicyStatement {
 	statements := []awsiam.PolicyStatement{
 		allow([]string{"ssm:GetParametersByPath"}, []string{parameter(ownership.Paths{Prefix: s.Prefix}.Racks() + "/*")}),
@@ -138,7 +138,8 @@ func (s *sawhorse) validatePermissions() []awsiam.PolicyStatement {
 		allow([]string{"iam:GetRole"}, ourRoleNames()),
 		allow([]string{"iam:ListAttachedRolePolicies"}, []string{iamARN("role/*")}), // of node groups, whose role names can be anything
 		allow([]string{"sqs:GetQueueUrl", "sqs:GetQueueAttributes", "sqs:ListQueueTags"}, []string{arn("sqs", ownership.Queue("*"))}),
-		allow([]string{"events:DescribeRule", "events:ListTagsForResource", "events:ListTargetsByRule"}, []string{arn("events", "rule/"+ownership.Rule("*"))}),
+		allow([]string{"events:DescribeRule", "events:ListTagsForResource", "events:ListTargetsByRule"},
+			[]string{arn("events", "rule/"+ownership.Rule("*"))}),
 		s.putEvents(),
 	}
 	if objects := s.objects(); len(objects) > 0 {
@@ -156,8 +157,8 @@ func (s *sawhorse) objects() (arns []string) {
 	return arns
 }
 
-// objectOwners returns the accounts whose buckets JSON parameters may be read from; none if they may not
-// be read at all.
+// objectOwners returns the accounts whose buckets JSON parameters may be read from. It returns none if the deployment
+// does not allow any.
 func (s *sawhorse) objectOwners() []string {
 	if len(s.ObjectPrefixes) == 0 {
 		return nil
@@ -165,7 +166,8 @@ func (s *sawhorse) objectOwners() []string {
 	return append([]string{*awscdk.Aws_ACCOUNT_ID()}, s.ObjectAccounts...)
 }
 
-// changePermissions write the parameters that users write, and nothing else. No other function may write them.
+// changePermissions returns the statements for writing the parameters that users write. No other function may write
+// them, and this one may write nothing else.
 func (s *sawhorse) changePermissions() []awsiam.PolicyStatement {
 	folders := ownership.Paths{Prefix: s.Prefix}.Params("*")
 	return []awsiam.PolicyStatement{
@@ -190,8 +192,9 @@ func (s *sawhorse) letIn() conditions {
 	return conditions{"StringLike": map[string]any{"aws:ResourceTag/" + ownership.TagRack: "*"}}
 }
 
-// accessPermissions create, change and delete the access entries of Sawhorse's own functions only. EKS supplies the
-// principal of the entry as a condition key in each of these calls (Service Authorization Reference, Amazon EKS).
+// accessPermissions returns the statements for creating, changing and deleting the access entries of Sawhorse's own
+// functions, and no others. EKS supplies the principal of the entry as a condition key in each of these calls (Service
+// Authorization Reference, Amazon EKS).
 func (s *sawhorse) accessPermissions() []awsiam.PolicyStatement {
 	principals := s.principals()
 	ours := conditions{"ArnEquals": map[string]any{"eks:principalArn": principals}}
@@ -219,8 +222,8 @@ func (s *sawhorse) principals() (arns []string) {
 	return arns
 }
 
-// controllerPermissions read only the function's own access entry, which explains why the API server rejects it.
-// Everything else is in the cluster.
+// controllerPermissions returns the statement for reading the function's own access entry, which explains why the API
+// server rejects it. Everything else is in the cluster.
 func controllerPermissions() []awsiam.PolicyStatement {
 	return []awsiam.PolicyStatement{allow([]string{"eks:ListAssociatedAccessPolicies"}, accessEntries())}
 }
@@ -232,8 +235,8 @@ func shareable() []string {
 	return []string{region + ":*:subnet/*", region + ":*:security-group/*"}
 }
 
-// networkPermissions limit tagging to the discovery tag. Without the Null condition, a call without tag keys would be
-// allowed too.
+// networkPermissions returns statements that limit tagging to the discovery tag. Without the Null condition, a call
+// without tag keys would be allowed too.
 func networkPermissions() []awsiam.PolicyStatement {
 	return []awsiam.PolicyStatement{
 		allow([]string{"ec2:DescribeTags"}, anything),
@@ -251,34 +254,37 @@ func (s *sawhorse) nodegroupsPermissions() []awsiam.PolicyStatement {
 	}, s.replacePermissions()...)
 }
 
-// nodepoolsPermissions terminate instances that Karpenter launched and did not terminate itself: only those with both
-// of its tags.
+// nodepoolsPermissions returns the statements for terminating instances that Karpenter launched and did not terminate
+// itself. The instances must have both of Karpenter's tags.
 func nodepoolsPermissions() []awsiam.PolicyStatement {
-	launched := conditions{"StringLike": map[string]any{"aws:ResourceTag/" + ownership.LabelPool: "*", "aws:ResourceTag/" + ownership.TagEKSCluster: "*"}}
+	launched := conditions{"StringLike": map[string]any{
+		"aws:ResourceTag/" + ownership.LabelPool: "*", "aws:ResourceTag/" + ownership.TagEKSCluster: "*"}}
 	return []awsiam.PolicyStatement{
 		allow([]string{"ec2:DescribeInstances"}, anything),
 		allow([]string{"ec2:TerminateInstances"}, []string{arn("ec2", "instance/*")}, launched),
 	}
 }
 
-// autoscalerPermissions find Auto Scaling groups that Cluster Autoscaler scales and that are not part of EKS. The
-// action supports no resource types.
+// autoscalerPermissions returns the statement for finding Auto Scaling groups that Cluster Autoscaler scales and that
+// are not part of EKS. The action supports no resource types.
 func autoscalerPermissions() []awsiam.PolicyStatement {
 	return []awsiam.PolicyStatement{allow([]string{"autoscaling:DescribeAutoScalingGroups"}, anything)}
 }
 
-// queuePermissions cover only names that end in -karpenter: a rack's queue and rule, not Sawhorse's own.
+// queuePermissions returns the statements for a rack's queue and rule. Their names end in -karpenter, so Sawhorse's own
+// queue and rules are excluded.
 func queuePermissions() []awsiam.PolicyStatement {
 	return []awsiam.PolicyStatement{
 		allow([]string{"sqs:CreateQueue", "sqs:DeleteQueue", "sqs:GetQueueUrl", "sqs:GetQueueAttributes", "sqs:SetQueueAttributes",
 			"sqs:ListQueueTags", "sqs:TagQueue"}, []string{arn("sqs", ownership.Queue("*"))}),
 		allow([]string{"events:PutRule", "events:DescribeRule", "events:DeleteRule", "events:PutTargets",
-			"events:RemoveTargets", "events:ListTargetsByRule", "events:ListTagsForResource", "events:TagResource"}, []string{arn("events", "rule/"+ownership.Rule("*"))}),
+			"events:RemoveTargets", "events:ListTargetsByRule", "events:ListTagsForResource", "events:TagResource"},
+			[]string{arn("events", "rule/"+ownership.Rule("*"))}),
 	}
 }
 
-// reportPermissions write status and outputs, and check whether a rack of that name exists. The deny statement is
-// needed because IAM's * also matches a user's parameter named status.
+// reportPermissions returns the statements for writing status and outputs, and for checking whether a rack of that name
+// exists. The deny statement is needed because IAM's * also matches a user's parameter named status.
 func (s *sawhorse) reportPermissions() []awsiam.PolicyStatement {
 	paths := ownership.Paths{Prefix: s.Prefix}
 	written := []string{parameter(paths.Status("*")), parameter(paths.Outputs("*")), parameter(paths.Outputs("*") + "/*")}
@@ -290,14 +296,15 @@ func (s *sawhorse) reportPermissions() []awsiam.PolicyStatement {
 	}
 }
 
-// statusPermissions also read the status, to see whether it is still what was written last. Only resync reports without
-// that: it reports failed passes, whose status is written in any case.
+// statusPermissions adds to reportPermissions the right to read the status, to see whether it is still what was written
+// last. Only resync reports without reading it: resync reports failed passes, whose status is always written.
 func (s *sawhorse) statusPermissions() []awsiam.PolicyStatement {
 	status := parameter(ownership.Paths{Prefix: s.Prefix}.Status("*"))
 	return append(s.reportPermissions(), allow([]string{"ssm:GetParameter"}, []string{status}))
 }
 
-// resyncPermissions start audits and passes, and report the passes that could not report themselves.
+// resyncPermissions returns the statements for starting audits and passes, and for reporting the passes that could not
+// report themselves.
 func (s *sawhorse) resyncPermissions() []awsiam.PolicyStatement {
 	return append([]awsiam.PolicyStatement{
 		allow([]string{"lambda:InvokeFunction"}, []string{arn("lambda", "function:"+s.functionName("audit"))}),

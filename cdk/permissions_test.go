@@ -125,7 +125,8 @@ func TestIAMWritesAreConfinedAndBounded(t *testing.T) {
 			if strings.Contains(text(g.resources), "-karpenter-nodes\"") {
 				of = "NodeBoundary"
 			}
-			if condition := text(g.condition); slices.Contains(grants, action) && (!strings.Contains(condition, `"iam:PermissionsBoundary":{"Ref":"`+of) || len(g.resources) != 1) {
+			if condition := text(g.condition); slices.Contains(grants, action) &&
+				(!strings.Contains(condition, `"iam:PermissionsBoundary":{"Ref":"`+of) || len(g.resources) != 1) {
 				t.Errorf("%s: %s on %s without their boundary: %s", g.where, action, text(g.resources), condition)
 			} else if action == "iam:PassRole" && !strings.Contains(condition, "iam:PassedToService") {
 				t.Errorf("%s: %s to any service", g.where, action)
@@ -172,7 +173,8 @@ func TestOnlyKarpentersInstancesAreTerminated(t *testing.T) {
 		}
 		seen++
 		want := `{"StringLike":{"aws:ResourceTag/eks:eks-cluster-name":"*","aws:ResourceTag/karpenter.sh/nodepool":"*"}}`
-		if got := text(g.condition); got != want || !strings.HasPrefix(g.where, "Nodepools") || len(g.actions) != 1 || !strings.HasSuffix(text(g.resources), `:instance/*"]]}]`) {
+		if got := text(g.condition); got != want || !strings.HasPrefix(g.where, "Nodepools") || len(g.actions) != 1 ||
+			!strings.HasSuffix(text(g.resources), `:instance/*"]]}]`) {
 			t.Errorf("%s: %s on %s, condition %s", g.where, text(g.actions), text(g.resources), got)
 		}
 	}
@@ -217,7 +219,8 @@ func TestResyncReadsItsOwnHistories(t *testing.T) {
 	for _, g := range production.grants() {
 		if slices.Contains(g.actions, any("states:GetExecutionHistory")) {
 			seen++
-			if !strings.HasPrefix(g.where, "Resync") && !strings.HasPrefix(g.where, "Viewer") || !strings.Contains(text(g.resources), ":execution:Sawhorse-reconcile:*") {
+			if !strings.HasPrefix(g.where, "Resync") && !strings.HasPrefix(g.where, "Viewer") ||
+				!strings.Contains(text(g.resources), ":execution:Sawhorse-reconcile:*") {
 				t.Errorf("%s on %s", g.where, text(g.resources))
 			}
 		}
@@ -230,7 +233,8 @@ func TestResyncReadsItsOwnHistories(t *testing.T) {
 // Steps read and write the items of racks. Only the functions that begin and end a rack access the items for clusters
 // and the list of racks.
 func TestPartitionsOfTheTable(t *testing.T) {
-	more := map[string][]any{"Validate": {"cluster#*", "racks"}, "Audit": {"cluster#*", "racks"}, "Report": {"cluster#*", "racks"}, "Resync": {"racks"}}
+	more := map[string][]any{"Validate": {"cluster#*", "racks"}, "Audit": {"cluster#*", "racks"}, "Report": {"cluster#*", "racks"},
+		"Resync": {"racks"}}
 	seen := 0
 	for _, g := range production.grants() {
 		if !strings.HasPrefix(text(g.actions), `["dynamodb:`) && !strings.HasPrefix(text(g.actions[0]), `"dynamodb:`) {
@@ -242,7 +246,8 @@ func TestPartitionsOfTheTable(t *testing.T) {
 		}
 		seen++
 		want := append([]any{"rack#*"}, more[function]...)
-		if got := list(at(g.condition, "ForAllValues:StringLike", "dynamodb:LeadingKeys")); !slices.Equal(got, want) || text(at(g.condition, "Null")) != `{"dynamodb:LeadingKeys":"false"}` {
+		if got := list(at(g.condition, "ForAllValues:StringLike", "dynamodb:LeadingKeys")); !slices.Equal(got, want) ||
+			text(at(g.condition, "Null")) != `{"dynamodb:LeadingKeys":"false"}` {
 			t.Errorf("%s: %s, condition %s", function, text(g.actions), text(g.condition))
 		}
 	}
@@ -281,7 +286,8 @@ func TestNodeActionsAreInTheBoundariesOnly(t *testing.T) {
 			}
 		}
 		slices.Sort(where)
-		if want := []string{`ControllerBoundary ["kms:Decrypt"] ["*"]`, `NodeBoundary ["s3:Get*","kms:Decrypt"] ["*"]`}; !slices.Equal(where, want[:2*i]) {
+		want := []string{`ControllerBoundary ["kms:Decrypt"] ["*"]`, `NodeBoundary ["s3:Get*","kms:Decrypt"] ["*"]`}[:2*i]
+		if !slices.Equal(where, want) {
 			t.Errorf("stack %d has it in %q", i, where)
 		}
 	}
@@ -311,8 +317,10 @@ func TestOnlyValidateAndAuditReadObjectsOfThePrefixes(t *testing.T) {
 // roles. A controller can do so only under conditions, and with the node role and the queue of its own rack.
 func TestBoundariesHoldBack(t *testing.T) {
 	conditional := map[string]string{
-		"ec2:CreateTags": "karpenter.sh/nodepool", "ec2:CreateLaunchTemplate": "aws:RequestTag/karpenter.sh/nodepool", "ec2:TerminateInstances": "aws:ResourceTag/karpenter.sh/nodepool",
-		"ec2:DeleteLaunchTemplate": "aws:ResourceTag/karpenter.sh/nodepool", "iam:CreateInstanceProfile": "aws:RequestTag/karpenter.k8s.aws/ec2nodeclass",
+		"ec2:CreateTags": "karpenter.sh/nodepool", "ec2:CreateLaunchTemplate": "aws:RequestTag/karpenter.sh/nodepool",
+		"ec2:TerminateInstances":       "aws:ResourceTag/karpenter.sh/nodepool",
+		"ec2:DeleteLaunchTemplate":     "aws:ResourceTag/karpenter.sh/nodepool",
+		"iam:CreateInstanceProfile":    "aws:RequestTag/karpenter.k8s.aws/ec2nodeclass",
 		"iam:AddRoleToInstanceProfile": "aws:ResourceTag/karpenter.k8s.aws/ec2nodeclass", "iam:PassRole": "iam:PassedToService",
 	}
 	seen := map[string]bool{}
@@ -323,7 +331,8 @@ func TestBoundariesHoldBack(t *testing.T) {
 			switch {
 			case strings.HasPrefix(g.where, "NodeBoundary"):
 				launches := slices.Contains([]string{"RunInstances", "CreateFleet", "CreateLaunchTemplate", "TerminateInstances"}, verb)
-				if launches || slices.Contains([]string{"sqs", "iam", "sts", "s3"}, service) || verb == "CreateTags" && !strings.HasSuffix(text(g.resources), `:network-interface/*"]]}]`) {
+				if launches || slices.Contains([]string{"sqs", "iam", "sts", "s3"}, service) ||
+					verb == "CreateTags" && !strings.HasSuffix(text(g.resources), `:network-interface/*"]]}]`) {
 					t.Errorf("nodes: %s on %s", action, text(g.resources))
 				}
 			case strings.HasPrefix(g.where, "ControllerBoundary"):
@@ -331,7 +340,8 @@ func TestBoundariesHoldBack(t *testing.T) {
 				if want := conditional[action]; !strings.Contains(text(g.condition), want) {
 					t.Errorf("controllers: %s on %s, condition %s", action, text(g.resources), text(g.condition))
 				}
-				if (action == "iam:PassRole" || service == "sqs") && !strings.Contains(text(g.resources), "${aws:PrincipalTag/sawhorse.dev/rack}-karpenter") {
+				if (action == "iam:PassRole" || service == "sqs") &&
+					!strings.Contains(text(g.resources), "${aws:PrincipalTag/sawhorse.dev/rack}-karpenter") {
 					t.Errorf("controllers: %s on %s", action, text(g.resources))
 				}
 				if strings.Contains(text(g.resources), "::snapshot/*") && text(g.condition) != `{"StringEquals":{"ec2:Owner":"amazon"}}` {

@@ -31,7 +31,8 @@ func TestEveryAcceptedWildcardExists(t *testing.T) {
 	for _, g := range production.grants() {
 		for _, r := range g.resources {
 			// In the form of cdk-nag, which concatenates the parts of a join.
-			have = append(have, "Resource::"+strings.NewReplacer(`{"Fn::GetAtt":["`, "<", `","Arn"]}`, ".Arn>", `"`, "", "]]}", "", ",", "").Replace(text(r)))
+			joined := strings.NewReplacer(`{"Fn::GetAtt":["`, "<", `","Arn"]}`, ".Arn>", `"`, "", "]]}", "", ",", "")
+			have = append(have, "Resource::"+joined.Replace(text(r)))
 		}
 		for _, a := range g.actions {
 			have = append(have, "Action::"+a.(string))

@@ -103,7 +103,8 @@ func (r *reader) nodeActions() []string {
 		case !actions.MatchString(action):
 			r.fail(key, action, "service:Action or service:Prefix*, like s3:GetObject or s3:Get*")
 		case slices.Contains(guarded, service) && strings.HasSuffix(action, ":*"):
-			r.fail(key, action, "single actions of "+service+", like "+service+":GetSomething, not the whole service: a node could give itself any right with it")
+			r.fail(key, action, "single actions of "+service+", like "+service+":GetSomething, not the whole service: a node could give "+
+				"itself any right with it")
 		}
 	}
 	return list

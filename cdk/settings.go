@@ -21,7 +21,8 @@ type settings struct {
 	Architecture, Dist string
 	// Prefix (prefix) is the root of the parameter tree, BusName (busName) the event bus.
 	Prefix, BusName string
-	// Table (table) is the table of an earlier stack to use. If it is empty, the stack creates its own.
+	// Table (table) is the name of an earlier stack's table, which this stack uses. If it is empty, the stack creates its
+	// own.
 	Table string
 	// DebounceSeconds (debounceSeconds) is how long a pass waits for a burst of writes to end.
 	DebounceSeconds int
@@ -93,14 +94,15 @@ var (
 	actions    = regexp.MustCompile(`^[a-z0-9-]+:([A-Za-z0-9]+\*?|\*)$`)
 	namespaces = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 	// The slash before * ends a name. Without it, example.com/team* would also match example.com/team-of-others/x.
-	repositories = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]+)?(/[a-z0-9]([a-z0-9._-]*[a-z0-9])?)*/([a-z0-9]([a-z0-9._-]*[a-z0-9])?|\*)$`)
+	repositories = regexp.MustCompile(
+		`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]+)?(/[a-z0-9]([a-z0-9._-]*[a-z0-9])?)*/([a-z0-9]([a-z0-9._-]*[a-z0-9])?|\*)$`)
 	// The slash ends the bucket's name. Without it, s3://config would also match s3://config-of-others. *,
 	// ? and $ are excluded because they have a meaning in a policy, and the comma because it ends a prefix
 	// in the function's environment.
 	objects = regexp.MustCompile(`^s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/[A-Za-z0-9!_.'()/=@+-]*$`)
 )
 
-// readSettings reads all settings. get returns a context value, nil if there is none.
+// readSettings reads and checks all settings. get returns a context value, or nil if the value is not set.
 func readSettings(get func(key string) any) (settings, error) {
 	r := &reader{get: get}
 	s := settings{
@@ -124,7 +126,8 @@ func readSettings(get func(key string) any) (settings, error) {
 		RouteTableIDs:    r.list("routeTableIds"),
 		OperatorRacks:    r.operatorRacks(),
 		NodeActions:      r.nodeActions(),
-		NodeRoles:        r.matching("nodeRoles", rolePatterns, "a role's name behind its path, if it has one, with * for anything but not for all of it, like eksctl-*-NodeInstanceRole-*"),
+		NodeRoles: r.matching("nodeRoles", rolePatterns,
+			"a role's name behind its path, if it has one, with * for anything but not for all of it, like eksctl-*-NodeInstanceRole-*"),
 
 		ReservedConcurrency: r.number("reservedConcurrency", 0, 0, 1000),
 		ValidateConcurrency: r.number("validateConcurrency", 0, 0, 1000),
@@ -134,11 +137,15 @@ func readSettings(get func(key string) any) (settings, error) {
 
 		RequireClusterTag: r.oneOf("requireClusterTag", "true", "false") == "true",
 
-		ImageRepositories: r.matching("imageRepositories", repositories, "an image repository without a tag, like 123456789012.dkr.ecr.eu-central-1.amazonaws.com/karpenter/controller, or the beginning of some and /*"),
-		SystemNamespaces:  r.matching("systemNamespaces", namespaces, "the name of a namespace, like ingress"),
+		ImageRepositories: r.matching("imageRepositories", repositories,
+			"an image repository without a tag, like 123456789012.dkr.ecr.eu-central-1.amazonaws.com/karpenter/controller, or the "+
+				"beginning of some and /*"),
+		SystemNamespaces: r.matching("systemNamespaces", namespaces, "the name of a namespace, like ingress"),
 
-		ObjectPrefixes: r.matching("objectPrefixes", objects, "s3://bucket/prefix, like s3://example-config/racks/, without wildcards (a whole bucket is s3://bucket/)"),
-		ObjectAccounts: r.matching("objectAccounts", accountIDs, "the id of an AWS account, twelve digits (as text: a number loses zeros in front)"),
+		ObjectPrefixes: r.matching("objectPrefixes", objects,
+			"s3://bucket/prefix, like s3://example-config/racks/, without wildcards (a whole bucket is s3://bucket/)"),
+		ObjectAccounts: r.matching("objectAccounts", accountIDs,
+			"the id of an AWS account, twelve digits (as text: a number loses zeros in front)"),
 		Destroy:        r.oneOf("removal", "retain", "destroy") == "destroy",
 		CLICredentials: r.oneOf("synthesizer", "default", "cli") == "cli",
 	}
@@ -149,14 +156,16 @@ func readSettings(get func(key string) any) (settings, error) {
 		r.fail("prefix", s.Prefix, "a path that does not begin with aws or ssm, which Parameter Store keeps for itself")
 	}
 	if s.ResyncSlots > 0 && s.ResyncMinutes%s.ResyncSlots != 0 {
-		r.fail("resyncSlots", strconv.Itoa(s.ResyncSlots), fmt.Sprintf("a divisor of resyncMinutes, %d: a tick is a whole number of minutes", s.ResyncMinutes))
+		r.fail("resyncSlots", strconv.Itoa(s.ResyncSlots),
+			fmt.Sprintf("a divisor of resyncMinutes, %d: a tick is a whole number of minutes", s.ResyncMinutes))
 	}
 	if (len(s.SubnetIDs) == 0) != (len(s.SecurityGroupIDs) == 0) {
 		r.fail("subnetIds", strings.Join(s.SubnetIDs, ","), "given together with securityGroupIds, or neither of them")
 	}
 	if n := len(s.operatorPolicies()); n > policiesEach {
-		r.fail("operatorRacks", fmt.Sprintf("%d names", len(s.OperatorRacks)), fmt.Sprintf("short enough for %d managed policies, which is what IAM lets a role or user have, and not for %d; "+
-			"the beginning of names and *, like team-a-*, stands for many", policiesEach, n))
+		r.fail("operatorRacks", fmt.Sprintf("%d names", len(s.OperatorRacks)),
+			fmt.Sprintf("short enough for %d managed policies, which is what IAM lets a role or user have, and not for %d; "+
+				"the beginning of names and *, like team-a-*, stands for many", policiesEach, n))
 	}
 	r.checkEndpoints(s)
 	return s, errors.Join(r.errs...)

@@ -78,10 +78,12 @@ func TestSettingsRefuse(t *testing.T) {
 
 func TestSettingsTakeLists(t *testing.T) {
 	got, err := readSettings(func(key string) any {
-		return map[string]any{"nodeActions": "s3:Get*,kms:Decrypt,sqs:*,iam:GetRole", "objectPrefixes": []any{"s3://config/racks/", "s3://other.config/"},
+		return map[string]any{"nodeActions": "s3:Get*,kms:Decrypt,sqs:*,iam:GetRole",
+			"objectPrefixes":    []any{"s3://config/racks/", "s3://other.config/"},
 			"imageRepositories": "localhost:5000/karpenter/controller,example.com/*,example.com/team/*", "systemNamespaces": "ingress,a"}[key]
 	})
-	if err != nil || len(got.NodeActions) != 4 || got.NodeActions[1] != "kms:Decrypt" || len(got.ObjectPrefixes) != 2 || got.ObjectPrefixes[1] != "s3://other.config/" ||
+	if err != nil || len(got.NodeActions) != 4 || got.NodeActions[1] != "kms:Decrypt" || len(got.ObjectPrefixes) != 2 ||
+		got.ObjectPrefixes[1] != "s3://other.config/" ||
 		len(got.ImageRepositories) != 3 || len(got.SystemNamespaces) != 2 || !got.RequireClusterTag {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -49,19 +49,24 @@ func TestMain(m *testing.M) {
 	if err := stubZips(dir); err != nil {
 		panic(err)
 	}
-	app := awscdk.NewApp(&awscdk.AppProps{AnalyticsReporting: jsii.Bool(false), Outdir: jsii.String(filepath.Join(dir, "out")), Context: projectContext()})
+	app := awscdk.NewApp(&awscdk.AppProps{AnalyticsReporting: jsii.Bool(false), Outdir: jsii.String(filepath.Join(dir, "out")),
+		Context: projectContext()})
 	awscdk.Aspects_Of(app).Add(cdknag.NewAwsSolutionsChecks(&cdknag.NagPackProps{Verbose: jsii.Bool(true), Reports: jsii.Bool(false)}), nil)
 	one := stackOf(app, "Production", map[string]any{"dist": dir})
 	other := stackOf(app, "Custom", map[string]any{
 		"dist": dir, "stackName": "Other", "architecture": "x86_64", "prefix": "/tools/sawhorse", "busName": "racks", "debounceSeconds": "1",
 		"resyncMinutes": 30.0, "resyncSlots": "3", "drainSeconds": "20", "alarmTopicArn": "arn:aws:sns:eu-central-1:123456789012:alarms",
 		"subnetIds": []any{"subnet-11111111", "subnet-22222222"}, "securityGroupIds": "sg-11111111", "removal": "destroy", "synthesizer": "cli",
-		"vpcEndpoints": []any{"com.amazonaws.eu-central-1.ssm", "com.amazonaws.iam", "com.amazonaws.eu-central-1.dynamodb"}, "vpcId": "vpc-11111111",
-		"routeTableIds": "rtb-11111111", "reservedConcurrency": "5", "validateConcurrency": "20", "logRetentionDays": 365.0, "logRemoval": "retain", "operatorRacks": "prod,team-a-*",
-		"nodeActions": "s3:Get*,kms:Decrypt", "nodeRoles": "eks-nodes,team/*-nodes", "objectPrefixes": []any{"s3://config/racks/", "s3://config/shared"}, "objectAccounts": "210987654321",
+		"vpcEndpoints":  []any{"com.amazonaws.eu-central-1.ssm", "com.amazonaws.iam", "com.amazonaws.eu-central-1.dynamodb"},
+		"vpcId":         "vpc-11111111",
+		"routeTableIds": "rtb-11111111", "reservedConcurrency": "5", "validateConcurrency": "20", "logRetentionDays": 365.0,
+		"logRemoval": "retain", "operatorRacks": "prod,team-a-*",
+		"nodeActions": "s3:Get*,kms:Decrypt", "nodeRoles": "eks-nodes,team/*-nodes",
+		"objectPrefixes": []any{"s3://config/racks/", "s3://config/shared"}, "objectAccounts": "210987654321",
 		"requireClusterTag": false, "imageRepositories": "example.com/karpenter/*,example.com/controller", "systemNamespaces": []any{"ingress"},
 	})
-	third := stackOf(app, "Again", map[string]any{"dist": dir, "table": "Sawhorse-Table-Earlier", "operatorRacks": strings.Join(manyRacks(50), ",")})
+	third := stackOf(app, "Again", map[string]any{"dist": dir, "table": "Sawhorse-Table-Earlier",
+		"operatorRacks": strings.Join(manyRacks(50), ",")})
 	stacks = []awscdk.Stack{one, other, third}
 	production, custom, again = templateOf(one), templateOf(other), templateOf(third)
 	code := m.Run()
@@ -207,7 +212,7 @@ func text(value any) string {
 	return string(out)
 }
 
-// list returns a list, whether CloudFormation has one value or several.
+// list returns a property as a list: CloudFormation writes a list of one value as that value.
 func list(value any) []any {
 	if several, ok := value.([]any); ok {
 		return several

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/sawhorse-io/sawhorse/events"
-	"github.com/sawhorse-io/sawhorse/internal/metrics"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
@@ -72,7 +71,8 @@ func TestPatterns(t *testing.T) {
 	}
 	got := patterns(production)
 	for _, want := range []string{
-		`{"detail":{"name":[{"wildcard":"/sawhorse/racks/*/params/*"}],"operation":["Create","Update","Delete"]},"detail-type":["Parameter Store Change"],"source":["aws.ssm"]}`,
+		`{"detail":{"name":[{"wildcard":"/sawhorse/racks/*/params/*"}],"operation":["Create","Update","Delete"]},` +
+			`"detail-type":["Parameter Store Change"],"source":["aws.ssm"]}`,
 		`{"detail-type":["Rack Reconcile Requested","Rack Parameters Change Requested"]}`,
 		`"status":["FAILED","TIMED_OUT","ABORTED"]`,
 	} {
@@ -218,9 +218,12 @@ func TestFunctionsAreTheDirectories(t *testing.T) {
 
 func TestFunctions(t *testing.T) {
 	roles, more := map[string]string{}, map[string][]string{
-		"validate": {"METRICS"}, "report": {"METRICS"}, "access": {"PRINCIPALS"}, "controller": {"PRINCIPAL"}, "infrastructure": {"CONTROLLER_BOUNDARY", "NODE_BOUNDARY", "POD_IDENTITY_DELAY_SECONDS"}, "nodepools": {"DRAIN_SECONDS"}, "nodegroups": {"DRAIN_SECONDS"},
-		"resync": {"METRICS", "STATE_MACHINE", "AUDIT", "RESYNC_MINUTES", "RESYNC_SLOTS"},
-		"audit":  {"METRICS", "PRINCIPALS", "PRINCIPAL", "CONTROLLER_BOUNDARY", "NODE_BOUNDARY", "POD_IDENTITY_DELAY_SECONDS", "DRAIN_SECONDS"},
+		"validate": {"METRICS"}, "report": {"METRICS"}, "access": {"PRINCIPALS"}, "controller": {"PRINCIPAL"},
+		"infrastructure": {"CONTROLLER_BOUNDARY", "NODE_BOUNDARY", "POD_IDENTITY_DELAY_SECONDS"}, "nodepools": {"DRAIN_SECONDS"},
+		"nodegroups": {"DRAIN_SECONDS"},
+		"resync":     {"METRICS", "STATE_MACHINE", "AUDIT", "RESYNC_MINUTES", "RESYNC_SLOTS"},
+		"audit": {"METRICS", "PRINCIPALS", "PRINCIPAL", "CONTROLLER_BOUNDARY", "NODE_BOUNDARY", "POD_IDENTITY_DELAY_SECONDS",
+			"DRAIN_SECONDS"},
 	}
 	found := production.all("AWS::Lambda::Function")
 	if len(found) != len(functions) {
@@ -279,7 +282,8 @@ func TestCustomFunctions(t *testing.T) {
 		}
 		name := strings.TrimPrefix(r.Properties["FunctionName"].(string), "Other-")
 		cluster := slices.ContainsFunc(functions, func(f function) bool { return f.name == name && f.cluster })
-		want := map[bool]string{true: `{"SecurityGroupIds":["sg-11111111"],"SubnetIds":["subnet-11111111","subnet-22222222"]}`, false: "null"}[cluster]
+		want := map[bool]string{true: `{"SecurityGroupIds":["sg-11111111"],"SubnetIds":["subnet-11111111","subnet-22222222"]}`,
+			false: "null"}[cluster]
 		if got := text(r.Properties["VpcConfig"]); got != want {
 			t.Errorf("%s: VpcConfig %s, want %s", id, got, want)
 		}
@@ -293,7 +297,8 @@ func TestCustomFunctions(t *testing.T) {
 			}
 		}
 		accounts := text(at(r.Properties, "Environment", "Variables", "SAWHORSE_OBJECT_ACCOUNTS"))
-		if want := `{"Fn::Join":["",[{"Ref":"AWS::AccountId"},",210987654321"]]}`; (name == "validate" || name == "audit") != (accounts == want) || accounts != want && accounts != "null" {
+		owners := `{"Fn::Join":["",[{"Ref":"AWS::AccountId"},",210987654321"]]}`
+		if (name == "validate" || name == "audit") != (accounts == owners) || accounts != owners && accounts != "null" {
 			t.Errorf("%s: accounts %s", id, accounts)
 		}
 	}
@@ -345,55 +350,4 @@ func TestOutputs(t *testing.T) {
 	if want := []string{"BusName", "StateMachineArn", "TableName"}; !slices.Equal(got, want) {
 		t.Errorf("outputs %v, want %v", got, want)
 	}
-}
-
-// The alarm examines two ticks, whose interval depends on the deployment.
-func TestAMissingScheduleIsAlarming(t *testing.T) {
-	for seconds, of := range map[float64]template{300: production, 600: custom} {
-		found := 0
-		for id, alarm := range of.all("AWS::CloudWatch::Alarm") {
-			if !strings.HasPrefix(id, "ScheduleMissing") {
-				continue
-			}
-			found++
-			p := alarm.Properties
-			if p["Period"] != seconds || p["EvaluationPeriods"] != 2.0 || p["Threshold"] != 1.0 || p["ComparisonOperator"] != "LessThanThreshold" ||
-				p["MetricName"] != "Invocations" || !strings.Contains(text(p["Dimensions"]), `"Ref":"Resync`) {
-				t.Errorf("%s", text(p))
-			}
-		}
-		if found != 1 {
-			t.Errorf("%d alarms", found)
-		}
-	}
-}
-
-// The alarm uses the age of the lease. Step Functions publishes ExecutionTime only when an execution ends, and an
-// execution that hangs does not end.
-func TestALongPassIsAlarming(t *testing.T) {
-	for id, alarm := range production.all("AWS::CloudWatch::Alarm") {
-		if strings.HasPrefix(id, "PassTooLong") {
-			if p := alarm.Properties; p["Threshold"] != 3600.0 || p["MetricName"] != metrics.LongestPass || p["Namespace"] != "Sawhorse" ||
-				p["Statistic"] != "Maximum" || p["Period"] != 300.0 || p["Dimensions"] != nil {
-				t.Errorf("%s", text(p))
-			}
-			return
-		}
-	}
-	t.Error("no alarm")
-}
-
-// One alarm covers the queues of all racks. It finds them by the tag that the plan gives each queue.
-func TestAnUnreadQueueIsAlarming(t *testing.T) {
-	for id, alarm := range production.all("AWS::CloudWatch::Alarm") {
-		if !strings.HasPrefix(id, "QueueUnread") {
-			continue
-		}
-		want := `SELECT MAX(ApproximateAgeOfOldestMessage) FROM SCHEMA("AWS/SQS", QueueName) WHERE tag."sawhorse.dev/queue" = 'interruption'`
-		if got := at(alarm.Properties, "Metrics", 0, "Expression"); got != want || at(alarm.Properties, "Threshold") != 120.0 {
-			t.Errorf("%v, threshold %v", got, at(alarm.Properties, "Threshold"))
-		}
-		return
-	}
-	t.Error("no alarm")
 }

@@ -46,10 +46,12 @@ func (s *sawhorse) addStateMachine() {
 			"DebounceSeconds": jsii.String(strconv.Itoa(s.DebounceSeconds)),
 			"Prefix":          jsii.String(s.Prefix),
 		},
-		Logs:           &awsstepfunctions.LogOptions{Destination: logs, Level: awsstepfunctions.LogLevel_ERROR, IncludeExecutionData: jsii.Bool(false)},
+		Logs: &awsstepfunctions.LogOptions{Destination: logs, Level: awsstepfunctions.LogLevel_ERROR,
+			IncludeExecutionData: jsii.Bool(false)},
 		TracingEnabled: jsii.Bool(true),
 	})
-	accept(s.machine, "AwsSolutions-SF1", "The execution's history holds every event for 90 days; the log is for what went wrong, and each step logs its changes itself.")
+	accept(s.machine, "AwsSolutions-SF1",
+		"The execution's history holds every event for 90 days; the log is for what went wrong, and each step logs its changes itself.")
 	// E3601: cfn-lint checks the definition before the substitutions, and does not recognize
 	// ARNs that contain ${Partition}.
 	s.machine.Node().DefaultChild().(awscdk.CfnResource).AddMetadata(jsii.String("cfn-lint"), lintIgnores("E3601"))
@@ -60,7 +62,8 @@ func (s *sawhorse) addStateMachine() {
 		}
 	}
 	s.machine.AddToRolePolicy(allow([]string{"lambda:InvokeFunction"}, invoked))
-	s.machine.AddToRolePolicy(allow([]string{"dynamodb:UpdateItem", "dynamodb:PutItem", "dynamodb:DeleteItem"}, []string{*s.table.TableArn()}, ofPartitions(ownership.PartitionRack+"*")))
+	s.machine.AddToRolePolicy(allow([]string{"dynamodb:UpdateItem", "dynamodb:PutItem", "dynamodb:DeleteItem"},
+		[]string{*s.table.TableArn()}, ofPartitions(ownership.PartitionRack+"*")))
 	s.machine.AddToRolePolicy(allow([]string{"states:StartExecution"}, []string{s.machineARN()}))
 }
 

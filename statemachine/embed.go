@@ -1,5 +1,5 @@
-// Package statemachine has the Step Functions state machine "reconcile", which runs one pass over one rack. The steps
-// come from the plan; the state machine knows none of them by name.
+// Package statemachine has the Step Functions state machine "reconcile", which runs one pass over one rack. The plan
+// lists the steps; the state machine does not contain any of their names.
 package statemachine
 
 import _ "embed"

@@ -3,7 +3,7 @@ package statemachine
 // Names of the errors that functions return to the state machine. The Lambda runtime names an error after its outermost
 // Go type, so the functions return types with these names.
 const (
-	// Throttled means that a server asked to slow down. The state machine repeats the call for minutes.
+	// Throttled means that a server rejected a call because of its rate. The state machine repeats the call for minutes.
 	Throttled = "Throttled"
 	// Unavailable means that a server did not answer or reported an error of its own. The state machine repeats the
 	// call a few times.

@@ -179,7 +179,8 @@ func TestTheCauseTellsWhereAPassEnded(t *testing.T) {
 			}
 		}
 	})
-	for _, said := range []string{"'state': $ended", "'step': ", "'generation': $generation", "'cause': ", "$substring($failure.Cause, 0, 5000)"} {
+	for _, said := range []string{"'state': $ended", "'step': ", "'generation': $generation", "'cause': ",
+		"$substring($failure.Cause, 0, 5000)"} {
 		if !strings.Contains(m.States["Failed"].Cause, said) {
 			t.Errorf("the cause %s has no %s", m.States["Failed"].Cause, said)
 		}
@@ -251,7 +252,8 @@ func TestAChangeIsRecordedBeforeItIsCounted(t *testing.T) {
 		t.Errorf("Known leads to %v, want %v", ways, want)
 	}
 	record := m.States["RecordChange"]
-	if record.Next != "Request" || record.Catch[0].Next != "Request" || !slices.Equal(record.Catch[0].ErrorEquals, []string{"DynamoDB.ConditionalCheckFailedException"}) {
+	if record.Next != "Request" || record.Catch[0].Next != "Request" ||
+		!slices.Equal(record.Catch[0].ErrorEquals, []string{"DynamoDB.ConditionalCheckFailedException"}) {
 		t.Errorf("after recording: %s, and where it was there already: %+v", record.Next, record.Catch[0])
 	}
 	var put struct {
@@ -314,8 +316,8 @@ func TestAnUnknownEventIsOnlyAnswered(t *testing.T) {
 	}
 }
 
-// The state machine and the type agree on the fields of a request. What the state machine lets pass takes effect, so a
-// field that it does not know, or with another type, must not pass.
+// The state machine and the type agree on the fields of a request. The state machine acts on every request that it
+// accepts, so it must reject a request with an unknown field, or with a field of another type.
 func TestTheFieldsOfARequestAreThoseOfItsType(t *testing.T) {
 	unknown, _ := parse(t).States["Intake"].Assign["unknown"].(string)
 	var fields []string
@@ -367,10 +369,12 @@ func TestAWriteIsToldOf(t *testing.T) {
 	if err := json.Unmarshal(m.States["Request"].Arguments, &update); err != nil {
 		t.Fatal(err)
 	}
-	if want := "& ', wrote' & ($wrote = '' ? '' : $substring($string($length($wrote)), -1)) & ' = :wrote, #ttl = :ttl' %}"; !strings.HasSuffix(update.UpdateExpression, want) {
+	want := "& ', wrote' & ($wrote = '' ? '' : $substring($string($length($wrote)), -1)) & ' = :wrote, #ttl = :ttl' %}"
+	if !strings.HasSuffix(update.UpdateExpression, want) {
 		t.Errorf("%s\nwant at its end %s", update.UpdateExpression, want)
 	}
-	if first := m.States["Todo"].Choices[2]; first.Condition != "{% $outcome = 'Outdated' %}" || first.Next != "WaitForParameters" || m.States["WaitForParameters"].Next != "Validate" {
+	if first := m.States["Todo"].Choices[2]; first.Condition != "{% $outcome = 'Outdated' %}" || first.Next != "WaitForParameters" ||
+		m.States["WaitForParameters"].Next != "Validate" {
 		t.Errorf("what is outdated leads to %+v, and that to %s", first, m.States["WaitForParameters"].Next)
 	}
 }
@@ -380,7 +384,8 @@ func TestAWriteIsToldOf(t *testing.T) {
 func TestALeaseIsNotForEver(t *testing.T) {
 	m := parse(t)
 	for _, name := range []string{"Todo", "Reported"} {
-		if !slices.ContainsFunc(m.States[name].Choices, func(c transition) bool { return c.Condition == "{% $outcome = 'Unknown' %}" && c.Next == "Erase" }) {
+		erases := func(c transition) bool { return c.Condition == "{% $outcome = 'Unknown' %}" && c.Next == "Erase" }
+		if !slices.ContainsFunc(m.States[name].Choices, erases) {
 			t.Errorf("%s leads to %+v", name, m.States[name].Choices)
 		}
 	}
@@ -388,15 +393,18 @@ func TestALeaseIsNotForEver(t *testing.T) {
 		t.Errorf("Erase calls %s", got)
 	}
 	// The outcome of an earlier iteration must not be used for one that failed.
-	if m.States["Again"].Assign["outcome"] != "Failed" || m.States["ReportFailure"].Assign["outcome"] != "{% $states.result.Payload.unknown = true ? 'Unknown' : 'Failed' %}" {
+	if m.States["Again"].Assign["outcome"] != "Failed" ||
+		m.States["ReportFailure"].Assign["outcome"] != "{% $states.result.Payload.unknown = true ? 'Unknown' : 'Failed' %}" {
 		t.Errorf("outcomes %v, %v", m.States["Again"].Assign, m.States["ReportFailure"].Assign)
 	}
-	ttl := regexp.MustCompile(`":ttl": \{ "N": "\{% \$string\(\$floor\(\$millis\(\) / 1000\) \+ (\d+)\) %\}" \}`).FindStringSubmatch(Definition)
+	expiry := regexp.MustCompile(`":ttl": \{ "N": "\{% \$string\(\$floor\(\$millis\(\) / 1000\) \+ (\d+)\) %\}" \}`)
+	ttl := expiry.FindStringSubmatch(Definition)
 	if ttl == nil {
 		t.Fatal("no lease expires")
 	}
 	if seconds, err := strconv.Atoi(ttl[1]); err != nil || time.Duration(seconds)*time.Second < store.KeepRuns+7*24*time.Hour {
-		t.Errorf("a lease expires after %s s, the records of runs after %s: what comes back then would count from 1 among them", ttl[1], store.KeepRuns)
+		t.Errorf("a lease expires after %s s, the records of runs after %s: what comes back then would count from 1 among them",
+			ttl[1], store.KeepRuns)
 	}
 }
 
@@ -413,15 +421,17 @@ func TestFunctionsExist(t *testing.T) {
 	}
 }
 
-// The function audit begins a full pass: one that an event asks for which no iteration has served yet. A dry run has no
-// lease; its event says whether it is full.
+// A full pass begins with the function audit instead of validate. A pass is full if an event has requested that and no
+// iteration has served the event yet. A dry run has no lease; its event has the flag.
 func TestAFullPassIsAudited(t *testing.T) {
 	m := parse(t)
 	var call struct{ FunctionName string }
-	if err := json.Unmarshal(m.States["Validate"].Arguments, &call); err != nil || call.FunctionName != "{% '${FunctionPrefix}' & ($full ? 'audit' : 'validate') %}" {
+	if err := json.Unmarshal(m.States["Validate"].Arguments, &call); err != nil ||
+		call.FunctionName != "{% '${FunctionPrefix}' & ($full ? 'audit' : 'validate') %}" {
 		t.Errorf("Validate calls %s (%v)", call.FunctionName, err)
 	}
-	const unserved = "{% ($a := $states.result.Attributes; $exists($a.fullAt) and $number($a.fullAt.N) > ($exists($a.served) ? $number($a.served.N) : 0)) %}"
+	const unserved = "{% ($a := $states.result.Attributes; $exists($a.fullAt) and $number($a.fullAt.N) > " +
+		"($exists($a.served) ? $number($a.served.N) : 0)) %}"
 	if got := m.States["Renew"].Assign["full"]; got != unserved {
 		t.Errorf("Renew reads %v", got)
 	}

@@ -38,7 +38,8 @@ func bundle(architecture, dist string) error {
 	if err := os.MkdirAll(binaries, 0o755); err != nil {
 		return fmt.Errorf("%s: create: %w", binaries, err)
 	}
-	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-tags=lambda.norpc", "-o", binaries+string(filepath.Separator), "./functions/...")
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-tags=lambda.norpc", "-o",
+		binaries+string(filepath.Separator), "./functions/...")
 	build.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+goarch[architecture], "CGO_ENABLED=0")
 	build.Stdout, build.Stderr = os.Stdout, os.Stderr
 	if err := build.Run(); err != nil {

@@ -15,7 +15,8 @@ func answers(t *testing.T, r ran) []answer {
 	return all
 }
 
-// The lines differ much in cost, so answers printed as soon as they are ready would be in another order.
+// The cost of validation varies from line to line. If answers were printed as soon as they are ready, they would be in
+// another order.
 func TestBatchKeepsTheOrder(t *testing.T) {
 	const count = 1000
 	var input strings.Builder
@@ -48,7 +49,9 @@ func TestBatchKeepsTheOrder(t *testing.T) {
 
 func TestBatch(t *testing.T) {
 	const good, bad = `{"rack":"demo"}`, `{"rack":"demo","params":{"paused":"maybe"}}`
-	const yes, no = `{"accepted":true,"problems":[],"warnings":[]}`, `{"accepted":false,"problems":[{"parameter":"paused","message":"paused is \"maybe\"; allowed is true or false; write, for example, true"}],"warnings":[]}`
+	const yes, no = `{"accepted":true,"problems":[],"warnings":[]}`,
+		`{"accepted":false,"problems":[{"parameter":"paused","message":"paused is \"maybe\"; allowed is true or false; ` +
+			`write, for example, true"}],"warnings":[]}`
 	for _, c := range []struct {
 		what, input string
 		code        int
@@ -60,9 +63,12 @@ func TestBatch(t *testing.T) {
 		{"one is refused", good + "\n" + bad + "\n" + good + "\n", 1, []string{yes, no, yes}},
 		{"no line", "", 0, nil},
 		{"empty lines are no lines", "\n\n" + good + "\n \n", 0, []string{yes}},
-		{"a malformed line is answered in its place", good + "\n" + `{"rack":` + "\n" + good + "\n", 1, []string{yes, `"parameter":"input","message":"the input cannot be read as a JSON object: it ends too early"`, yes}},
-		{"so is any other that is no input", strings.Join([]string{`7`, `[]`, `null`, `{}`, `{"rack":"demo"} {"rack":"demo"}`, `{"rack":"demo","prams":{}}`, `{"rack":"demo","params":{"karpenter_cpu_limit":7}}`}, "\n"), 1,
-			[]string{"does not begin with {", "does not begin with {", "does not begin with {", "has no rack", "something follows its end", "did you mean params?", `write \"7\"`}},
+		{"a malformed line is answered in its place", good + "\n" + `{"rack":` + "\n" + good + "\n", 1,
+			[]string{yes, `"parameter":"input","message":"the input cannot be read as a JSON object: it ends too early"`, yes}},
+		{"so is any other that is no input", strings.Join([]string{`7`, `[]`, `null`, `{}`, `{"rack":"demo"} {"rack":"demo"}`,
+			`{"rack":"demo","prams":{}}`, `{"rack":"demo","params":{"karpenter_cpu_limit":7}}`}, "\n"), 1,
+			[]string{"does not begin with {", "does not begin with {", "does not begin with {", "has no rack", "something follows its end",
+				"did you mean params?", `write \"7\"`}},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			for _, source := range []ran{sawhorse(t, c.input, "check", "--batch", "-"), sawhorse(t, "", "check", file(t, c.input), "--batch")} {

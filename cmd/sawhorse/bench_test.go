@@ -25,9 +25,11 @@ func manyRacks(t testing.TB, count, series int) string {
 		line := map[string]any{"rack": fmt.Sprintf("rack-%d", i), "params": params}
 		switch i % 10 {
 		case 5:
-			params["karpenter_config"] = fmt.Sprintf(`{"nodePool":{"weight":%d,"template":{"metadata":{"labels":{"team":"t%d"}}}},"ec2NodeClass":{"detailedMonitoring":true}}`, i%100+1, i)
+			params["karpenter_config"] = fmt.Sprintf(
+				`{"nodePool":{"weight":%d,"template":{"metadata":{"labels":{"team":"t%d"}}}},"ec2NodeClass":{"detailedMonitoring":true}}`, i%100+1, i)
 		case 6:
-			params["additional_karpenter_nodepools_config"] = fmt.Sprintf(`[{"name":"gpu","instance_families":"g5,g6","cpu_limit":%d},{"name":"mem","instance_families":"r6i,r7i","labels":"team=t%d"}]`, i+1, i)
+			params["additional_karpenter_nodepools_config"] = fmt.Sprintf(
+				`[{"name":"gpu","instance_families":"g5,g6","cpu_limit":%d},{"name":"mem","instance_families":"r6i,r7i","labels":"team=t%d"}]`, i+1, i)
 		case 7:
 			line["previous"] = map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}
 		case 8:

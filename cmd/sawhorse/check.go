@@ -16,7 +16,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/validation"
 )
 
-// answer is the output of check.
+// answer is the JSON output of check.
 type answer struct {
 	Accepted bool             `json:"accepted"`
 	Problems []params.Problem `json:"problems"`
@@ -84,7 +84,8 @@ func check(in input) (any, bool, error) {
 func renderCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "render FILE|-", Short: "Print the NodePools and EC2NodeClasses", Args: only("FILE"),
-		Long: aboutInput + `Prints the manifests in order of kind and name; none where Karpenter is off. The problems of a refused input go to stderr;
+		Long: aboutInput + `Prints the manifests in order of kind and name; none where Karpenter is off. The problems of a ` +
+			`refused input go to stderr;
 with --batch they are that line's answer.` + aboutExit,
 	}
 	batch, format := batchFlag(c), outputFlag(c, "json", "yaml")
@@ -137,7 +138,7 @@ func once(name string, validate func(input) (accepted bool, err error)) error {
 	return err
 }
 
-// tell prints problems and warnings for people.
+// tell prints problems and warnings as text, each on one line.
 func tell(w io.Writer, a answer) {
 	for _, p := range a.Problems {
 		fmt.Fprintf(w, "problem  %s\n", line(p))

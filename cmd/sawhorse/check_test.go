@@ -76,9 +76,11 @@ func TestCheckPrintsText(t *testing.T) {
 		want  string
 	}{
 		{on(""), 0, "accepted\n"},
-		{on(`"karpenter_disruption_budget_nodes":"0"`), 0, "warning  karpenter_disruption_budget_nodes: a disruption budget of 0 without a schedule never lets Karpenter " +
-			"consolidate or replace a node of its own accord\naccepted\n"},
-		{on(`"karpenter_arch":"x86"`), 1, "problem  karpenter_arch: karpenter_arch is \"x86\"; allowed is amd64, arm64, or both with a comma; did you mean amd64?\nrefused\n"},
+		{on(`"karpenter_disruption_budget_nodes":"0"`), 0,
+			"warning  karpenter_disruption_budget_nodes: a disruption budget of 0 without a schedule never lets Karpenter " +
+				"consolidate or replace a node of its own accord\naccepted\n"},
+		{on(`"karpenter_arch":"x86"`), 1,
+			"problem  karpenter_arch: karpenter_arch is \"x86\"; allowed is amd64, arm64, or both with a comma; did you mean amd64?\nrefused\n"},
 	} {
 		if got := sawhorse(t, c.input, "check", "-o", "text", "-").ends(t, c.code).stdout; got != c.want {
 			t.Errorf("%s: %s", c.input, got)
@@ -86,7 +88,7 @@ func TestCheckPrintsText(t *testing.T) {
 	}
 }
 
-// says compares problems with "parameter path: part of the message".
+// says compares problems or warnings with "parameter path: part of the message".
 func says(t *testing.T, what string, got []params.Problem, want []string) {
 	t.Helper()
 	matches := func(p params.Problem, want string) bool {
@@ -133,25 +135,41 @@ func TestCheck(t *testing.T) {
 		{what: "only a rack", input: `{"rack":"demo"}`},
 		{what: "everything optional is null", input: `{"rack":"demo","params":null,"previous":null,"observed":null}`},
 		{what: "an empty text means absent", input: on(`"karpenter_cpu_limit":"","karpenter_config":"","tags":"unset"`)},
-		{what: "an unknown name means nothing, even with an empty text", input: on(`"karpenter_cpu_limits":""`), problems: []string{"karpenter_cpu_limits: did you mean karpenter_cpu_limit?"}},
-		{what: "all problems, in order of their parameters", input: on(`"paused":"yes","karpenter_cpu_limit":"0","cluster_nam":"x","tags":"Name=x"`),
-			problems: []string{"cluster_nam: did you mean cluster_name?", "karpenter_cpu_limit: is \"0\"", "paused: is \"yes\"", "tags: the tag \"Name\" is reserved"}},
+		{what: "an unknown name means nothing, even with an empty text", input: on(`"karpenter_cpu_limits":""`),
+			problems: []string{"karpenter_cpu_limits: did you mean karpenter_cpu_limit?"}},
+		{what: "all problems, in order of their parameters",
+			input: on(`"paused":"yes","karpenter_cpu_limit":"0","cluster_nam":"x","tags":"Name=x"`),
+			problems: []string{"cluster_nam: did you mean cluster_name?", "karpenter_cpu_limit: is \"0\"", "paused: is \"yes\"",
+				"tags: the tag \"Name\" is reserved"}},
 
 		{what: "a rack's name", input: `{"rack":"Demo","params":{}}`, problems: []string{"rack: the rack's name is \"Demo\""}},
 		{what: "a rack's name that ends in a dash", input: `{"rack":"demo-"}`, problems: []string{"rack: no dash at the end"}},
-		{what: "a rack's name that is too long for AWS", input: strings.Replace(on(""), "demo", strings.Repeat("d", 60), 1), problems: []string{"rack: use a shorter name"}},
+		{what: "a rack's name that is too long for AWS", input: strings.Replace(on(""), "demo", strings.Repeat("d", 60), 1),
+			problems: []string{"rack: use a shorter name"}},
 
-		{what: "a rule between two parameters stands under the one to change", input: `{"rack":"demo","params":{"karpenter_enabled":"true"}}`, problems: []string{"karpenter_enabled: set karpenter_auth_mode to true too"}},
-		{what: "auth mode is one-way", input: `{"rack":"demo","params":{"karpenter_auth_mode":"false"},"previous":{"karpenter_auth_mode":"true"}}`, problems: []string{"karpenter_auth_mode: EKS cannot go back"}},
-		{what: "auth mode was never on", input: `{"rack":"demo","params":{"karpenter_auth_mode":"false"},"previous":{"karpenter_auth_mode":"false"}}`},
-		{what: "what was on stays on", input: `{"rack":"demo","params":{"paused":"false"},` + was + `}`, warnings: []string{"karpenter_auth_mode: counts as true", "karpenter_enabled: counts as true"}},
+		{what: "a rule between two parameters stands under the one to change", input: `{"rack":"demo","params":{"karpenter_enabled":"true"}}`,
+			problems: []string{"karpenter_enabled: set karpenter_auth_mode to true too"}},
+		{what: "auth mode is one-way",
+			input:    `{"rack":"demo","params":{"karpenter_auth_mode":"false"},"previous":{"karpenter_auth_mode":"true"}}`,
+			problems: []string{"karpenter_auth_mode: EKS cannot go back"}},
+		{what: "auth mode was never on",
+			input: `{"rack":"demo","params":{"karpenter_auth_mode":"false"},"previous":{"karpenter_auth_mode":"false"}}`},
+		{what: "what was on stays on", input: `{"rack":"demo","params":{"paused":"false"},` + was + `}`,
+			warnings: []string{"karpenter_auth_mode: counts as true", "karpenter_enabled: counts as true"}},
 		{what: "a new rack has nothing that stays on", input: `{"rack":"demo","params":{},"previous":{}}`},
-		{what: "another cluster", input: onWith(`"cluster_name":"east"`, `"previous":{"karpenter_auth_mode":"true","cluster_name":"west"}`), problems: []string{"cluster_name: write west"}},
-		{what: "another cluster than the one of the rack's name", input: onWith(`"cluster_name":"east"`, was), problems: []string{"cluster_name: write demo"}},
-		{what: "turning off is not held up", input: `{"rack":"demo","params":{"karpenter_auth_mode":"true","karpenter_enabled":"false","karpenter_cpu_limit":"0"},` + was + `}`, warnings: []string{"karpenter_cpu_limit: is \"0\""}},
-		{what: "while off, pools are validated", input: `{"rack":"demo","params":{"karpenter_enabled":"false","karpenter_cpu_limit":"0"}}`, problems: []string{"karpenter_cpu_limit: is \"0\""}},
-		{what: "what was applied is not validated", input: onWith("", `"previous":{"karpenter_auth_mode":"true","karpenter_cpu_limit":"lots","gone":"x"}`)},
-		{what: "an object in S3", input: on(`"karpenter_config":"s3://bucket/key.json"`), warnings: []string{"karpenter_config: which only a pass reads"}},
+		{what: "another cluster", input: onWith(`"cluster_name":"east"`, `"previous":{"karpenter_auth_mode":"true","cluster_name":"west"}`),
+			problems: []string{"cluster_name: write west"}},
+		{what: "another cluster than the one of the rack's name", input: onWith(`"cluster_name":"east"`, was),
+			problems: []string{"cluster_name: write demo"}},
+		{what: "turning off is not held up",
+			input:    `{"rack":"demo","params":{"karpenter_auth_mode":"true","karpenter_enabled":"false","karpenter_cpu_limit":"0"},` + was + `}`,
+			warnings: []string{"karpenter_cpu_limit: is \"0\""}},
+		{what: "while off, pools are validated", input: `{"rack":"demo","params":{"karpenter_enabled":"false","karpenter_cpu_limit":"0"}}`,
+			problems: []string{"karpenter_cpu_limit: is \"0\""}},
+		{what: "what was applied is not validated",
+			input: onWith("", `"previous":{"karpenter_auth_mode":"true","karpenter_cpu_limit":"lots","gone":"x"}`)},
+		{what: "an object in S3", input: on(`"karpenter_config":"s3://bucket/key.json"`),
+			warnings: []string{"karpenter_config: which only a pass reads"}},
 	} {
 		t.Run(c.what, c.run)
 	}
@@ -159,28 +177,44 @@ func TestCheck(t *testing.T) {
 
 func TestCheckOfWhatWasObserved(t *testing.T) {
 	// EKS's answer, with more fields than are read.
-	const system = `{"nodegroupName":"system","nodegroupArn":"arn:aws:eks:eu-central-1:123456789012:nodegroup/demo/system/x","clusterName":"demo","version":"1.35",
-		"createdAt":"2026-01-02T03:04:05+00:00","status":"ACTIVE","capacityType":"%s","scalingConfig":{"minSize":2,"maxSize":4,"desiredSize":2},"instanceTypes":["t3.large"],
+	const system = `{"nodegroupName":"system","nodegroupArn":"arn:aws:eks:eu-central-1:123456789012:nodegroup/demo/system/x",` +
+		`"clusterName":"demo","version":"1.35",
+		"createdAt":"2026-01-02T03:04:05+00:00","status":"ACTIVE","capacityType":"%s",
+		"scalingConfig":{"minSize":2,"maxSize":4,"desiredSize":2},"instanceTypes":["t3.large"],
 		"subnets":["subnet-1"],"amiType":"AL2023_x86_64_STANDARD","nodeRole":"arn:aws:iam::123456789012:role/nodes","labels":{},"diskSize":20,
-		"resources":{"autoScalingGroups":[{"name":"eks-system"}],"remoteAccessSecurityGroup":"sg-1"},"health":{"issues":[]},"updateConfig":{"maxUnavailable":1},"nodeRepairConfig":{"enabled":false},"tags":{}}`
-	const extra = `{"nodegroupName":"gpu","labels":{"convox.io/label":"gpu"},"taints":[%s],"scalingConfig":{"minSize":0,"maxSize":3,"desiredSize":0},"someday":{"eks":["has more"]}}`
+		"resources":{"autoScalingGroups":[{"name":"eks-system"}],"remoteAccessSecurityGroup":"sg-1"},"health":{"issues":[]},
+		"updateConfig":{"maxUnavailable":1},"nodeRepairConfig":{"enabled":false},"tags":{}}`
+	const extra = `{"nodegroupName":"gpu","labels":{"convox.io/label":"gpu"},"taints":[%s],"scalingConfig":{"minSize":0,"maxSize":3,` +
+		`"desiredSize":0},"someday":{"eks":["has more"]}}`
 	facts := func(groups ...string) string { return `"observed":{"nodegroups":[` + strings.Join(groups, ",") + `]}` }
 	good := fmt.Sprintf(system, "ON_DEMAND")
 	for _, c := range []checkCase{
 		{what: "an on-demand system group", input: onWith("", facts(good))},
 		{what: "as aws eks describe-nodegroup prints it", input: onWith("", facts(`{"nodegroup":`+good+`}`))},
 		{what: "a SPOT system group", input: onWith("", facts(fmt.Sprintf(system, "SPOT"))), problems: []string{"system_node_groups: SPOT"}},
-		{what: "a SPOT system group in its envelope", input: onWith("", facts(`{"nodegroup":`+fmt.Sprintf(system, "SPOT")+`}`)), problems: []string{"system_node_groups: SPOT"}},
-		{what: "a SPOT system group without Karpenter", input: `{"rack":"demo","params":{"karpenter_auth_mode":"true"},` + facts(fmt.Sprintf(system, "SPOT")) + `}`},
-		{what: "an additional group that is not dedicated", input: onWith("", facts(good, fmt.Sprintf(extra, ""))), problems: []string{"karpenter_enabled: not dedicated: gpu"}},
-		{what: "a taint that only prefers is not dedicated", input: onWith("", facts(good, fmt.Sprintf(extra, `{"key":"a","effect":"PREFER_NO_SCHEDULE"}`))), problems: []string{"karpenter_enabled: not dedicated: gpu"}},
-		{what: "an additional group that is dedicated", input: onWith("", facts(good, fmt.Sprintf(extra, `{"key":"a","value":"b","effect":"NO_SCHEDULE"}`)))},
-		{what: "names of groups", input: onWith(`"build_node_groups":"builds"`, facts(good)), problems: []string{"build_node_groups: it has system"}},
+		{what: "a SPOT system group in its envelope", input: onWith("", facts(`{"nodegroup":`+fmt.Sprintf(system, "SPOT")+`}`)),
+			problems: []string{"system_node_groups: SPOT"}},
+		{what: "a SPOT system group without Karpenter",
+			input: `{"rack":"demo","params":{"karpenter_auth_mode":"true"},` + facts(fmt.Sprintf(system, "SPOT")) + `}`},
+		{what: "an additional group that is not dedicated", input: onWith("", facts(good, fmt.Sprintf(extra, ""))),
+			problems: []string{"karpenter_enabled: not dedicated: gpu"}},
+		{what: "a taint that only prefers is not dedicated",
+			input:    onWith("", facts(good, fmt.Sprintf(extra, `{"key":"a","effect":"PREFER_NO_SCHEDULE"}`))),
+			problems: []string{"karpenter_enabled: not dedicated: gpu"}},
+		{what: "an additional group that is dedicated",
+			input: onWith("", facts(good, fmt.Sprintf(extra, `{"key":"a","value":"b","effect":"NO_SCHEDULE"}`)))},
+		{what: "names of groups", input: onWith(`"build_node_groups":"builds"`, facts(good)),
+			problems: []string{"build_node_groups: it has system"}},
 		{what: "names of groups that nobody has looked for", input: on(`"build_node_groups":"builds"`)},
-		{what: "a version, and nothing else of the cluster", input: onWith("", `"observed":{"cluster":{"version":"1.36"}}`), warnings: []string{"cluster_name: runs Kubernetes 1.36"}},
-		{what: "a limit below what runs", input: onWith(`"karpenter_cpu_limit":"64"`, `"observed":{"pools":{"workload":{"nodes":12,"cpu":"96"}}}`), warnings: []string{"karpenter_cpu_limit: may have 64 of cpu, and 96 runs now on 12 nodes"}},
-		{what: "a cluster that is being deleted", input: onWith("", `"observed":{"cluster":{"status":"DELETING"}}`), problems: []string{"cluster_name: is DELETING"}},
-		{what: "another rack's cluster", input: onWith("", `"observed":{"cluster":{},"records":{"claim":"prod"}}`), problems: []string{"cluster_name: belongs to rack \"prod\""}},
+		{what: "a version, and nothing else of the cluster", input: onWith("", `"observed":{"cluster":{"version":"1.36"}}`),
+			warnings: []string{"cluster_name: runs Kubernetes 1.36"}},
+		{what: "a limit below what runs",
+			input:    onWith(`"karpenter_cpu_limit":"64"`, `"observed":{"pools":{"workload":{"nodes":12,"cpu":"96"}}}`),
+			warnings: []string{"karpenter_cpu_limit: may have 64 of cpu, and 96 runs now on 12 nodes"}},
+		{what: "a cluster that is being deleted", input: onWith("", `"observed":{"cluster":{"status":"DELETING"}}`),
+			problems: []string{"cluster_name: is DELETING"}},
+		{what: "another rack's cluster", input: onWith("", `"observed":{"cluster":{},"records":{"claim":"prod"}}`),
+			problems: []string{"cluster_name: belongs to rack \"prod\""}},
 	} {
 		t.Run(c.what, c.run)
 	}

@@ -126,7 +126,7 @@ func explainedFlag(c *cobra.Command, err error) error {
 	return err
 }
 
-// output is the flag -o: one of a few formats.
+// output is the value of the flag -o: one of the formats that the command has.
 type output struct {
 	allowed []string
 	chosen  string
@@ -183,8 +183,8 @@ func rackName(name string) error {
 	return nil
 }
 
-// account loads the AWS configuration. Without a region or credentials every call would fail, with an error that does not
-// say what to do.
+// account loads the AWS configuration. Without a region or credentials every call would fail, with an error that does
+// not say what to do.
 func account(ctx context.Context, options ...func(*config.LoadOptions) error) (aws.Config, error) {
 	loaded, err := config.LoadDefaultConfig(ctx, options...)
 	if err != nil {

@@ -46,7 +46,8 @@ kubectl's current context does not matter.`,
 	return c
 }
 
-// conclude prints a report and returns what it comes to.
+// conclude prints a report. It returns the error for the exit code: refused if a check failed, or else undecided if a
+// check could not be made.
 func conclude(report doctor.Report, format string) (err error) {
 	if format == "json" {
 		err = printJSON(report, "  ")
@@ -71,14 +72,15 @@ func examine(ctx context.Context, rack string) (doctor.Report, error) {
 	}
 	clusters := eks.NewFromConfig(aws)
 	return doctor.Examine(observe.Look(ctx, rack, paths(), observe.Clients{
-		Parameters: ssm.NewFromConfig(aws, func(o *ssm.Options) { o.RetryMaxAttempts = patientAttempts }), STS: sts.NewFromConfig(aws), EKS: clusters, EC2: ec2.NewFromConfig(aws),
+		Parameters: ssm.NewFromConfig(aws, func(o *ssm.Options) { o.RetryMaxAttempts = patientAttempts }), STS: sts.NewFromConfig(aws),
+		EKS: clusters, EC2: ec2.NewFromConfig(aws),
 		IAM: iam.NewFromConfig(aws), KMS: kms.NewFromConfig(aws), Quotas: servicequotas.NewFromConfig(aws), Rules: eventbridge.NewFromConfig(aws),
 		Dial: k8s.Dial(aws, clusters),
 	})), nil
 }
 
-// printReport prints a report for people. Findings that differ only in the check are printed as one, because one
-// cause can prevent many checks.
+// printReport prints a report as text. Findings that differ only in the check are printed as one, because one cause can
+// prevent many checks.
 func printReport(w io.Writer, r doctor.Report) error {
 	var out strings.Builder
 	for rest := r.Findings; len(rest) > 0; {

@@ -81,7 +81,8 @@ func TestDoctorIsUsedWrongly(t *testing.T) {
 	}
 	for _, name := range []string{"status", "watch", "doctor", "register"} {
 		got := inCloud(t, append(env, "AWS_REGION=", "AWS_DEFAULT_REGION="), name, "prod")
-		if code := map[bool]int{true: 1, false: 3}[name == "register"]; got.code != code || got.stdout != "" || !strings.HasPrefix(got.stderr, "sawhorse: AWS region: ") {
+		if code := map[bool]int{true: 1, false: 3}[name == "register"]; got.code != code || got.stdout != "" ||
+			!strings.HasPrefix(got.stderr, "sawhorse: AWS region: ") {
 			t.Errorf("%s without a region: %+v", name, got)
 		}
 	}

@@ -64,7 +64,7 @@ func readInput(text []byte) (input, error) {
 	return in, nil
 }
 
-// instead says what to write instead of an unknown field.
+// instead returns the suggestion for an unknown field: the known name that it resembles, or else all known names.
 func instead(name string, known []string) string {
 	return params.DidYouMean(name, known, "allowed are "+strings.Join(known, ", "))
 }
@@ -153,7 +153,7 @@ func inQuotes(value json.RawMessage) string {
 	return strings.TrimSpace(string(quoted))
 }
 
-// explained returns an error about a wrong JSON type as the end of a sentence.
+// explained rewrites an error about a wrong JSON type as the end of a sentence that begins with the field's parent.
 func explained(err error) error {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {
@@ -195,13 +195,14 @@ func (in input) compared(before validation.InForce, last applied) (validation.Re
 	return result, result.Plan.Due(last.records.Applied), nil
 }
 
-// applied is the result of a rack's previous parameters.
+// applied is what a pass with the previous parameters has applied.
 type applied struct {
 	records plan.Records
 	plan    plan.Plan
 }
 
-// applied computes it from the previous parameters as they were, even if they would be rejected today.
+// applied computes the plan and the records of the previous parameters. It does not validate them, so it also accepts
+// parameters that would be rejected today.
 func (in input) applied() applied {
 	if in.Previous == nil {
 		return applied{}
@@ -233,7 +234,7 @@ func readFile(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// called returns a file's name for messages.
+// called returns the name that messages use for a file.
 func called(name string) string {
 	if name == "-" {
 		return "stdin"

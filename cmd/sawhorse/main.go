@@ -15,26 +15,27 @@ import (
 	"syscall"
 )
 
-// wrongUse is an error in the command line.
+// wrongUse is an error in the command line (exit code 2).
 type wrongUse struct{ error }
 
 // misused returns an error in the command line.
 func misused(format string, args ...any) error { return wrongUse{fmt.Errorf(format, args...)} }
 
-// unusable is an input that cannot be validated at all.
+// unusable is an error about an input that cannot be parsed, and so cannot be validated (exit code 2).
 type unusable struct{ error }
 
-// refused is a negative answer. It is empty if the printed output already says why.
+// refused is a negative answer (exit code 1). Its text is empty if the printed output already has the reason.
 type refused string
 
 func (r refused) Error() string { return string(r) }
 
-// undecided says why there is no answer, or not yet. It is empty if the printed output already says so.
+// undecided is the reason why the answer is not known, or not yet (exit code 3). Its text is empty if the printed
+// output already has the reason.
 type undecided string
 
 func (u undecided) Error() string { return string(u) }
 
-// looking returns the result of a command that only looks: if a call failed, the answer is not known.
+// looking converts the error of a command that only reads: if a call failed, the answer is not known.
 func looking(err error) error {
 	if err == nil || errors.As(err, new(refused)) || errors.As(err, new(undecided)) {
 		return err
@@ -45,7 +46,7 @@ func looking(err error) error {
 func main() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() { // a read from stdin could not be ended by a context
+	go func() { // A context cannot end a read from stdin, so exit here.
 		<-signals
 		os.Exit(130) // the exit code that shells use
 	}()

@@ -31,15 +31,15 @@ type pass struct {
 	execution string
 	started   time.Time
 	read      int64 // the last event that was read
-	// holds reports that the execution took the rack's lease. An execution without it left its request to the pass that
+	// holds is true if the execution took the rack's lease. An execution without it left its request to the pass that
 	// holds the lease, or is a dry run.
 	holds bool
-	// state is its current state in the state machine. step and note describe what it does there, since
-	// is when that began.
+	// state is the execution's current state in the state machine. step and note describe what it does there. since is the
+	// time at which it began to.
 	state, step, note string
 	since             time.Time
 	ended             bool
-	// failed is why the execution failed, was stopped or timed out.
+	// failed is the reason why the execution failed, was stopped or timed out.
 	failed string
 	// versions has the versions of the parameters that it read last. It is nil if it has read none, or if it belongs to
 	// an earlier version of Sawhorse.
@@ -157,7 +157,7 @@ func (p *passes) update(ctx context.Context, one *pass) error {
 	return nil
 }
 
-// happened processes one event of the history.
+// happened updates the pass with one event of the history.
 func (p *pass) happened(event types.HistoryEvent) {
 	p.read = event.Id
 	switch event.Type {
@@ -239,7 +239,7 @@ func column(step, text string) string {
 	return strings.TrimRight(fmt.Sprintf("%-20s %s", step, text), " ")
 }
 
-// outcome describes the result of validate, and whether the status stays unchanged because it already says so.
+// outcome describes the result of validate. If the pass does not report, the status already has this result.
 func outcome(outcome string, steps int, report bool) string {
 	count := fmt.Sprintf("%d steps", steps)
 	if steps == 1 {

@@ -13,21 +13,21 @@ import (
 // outlook is the JSON output of plan.
 type outlook struct {
 	answer
-	// Goal is how far the plan takes the rack.
+	// Goal is the state to which the plan brings the rack.
 	Goal plan.Goal `json:"goal"`
 	// Steps are the steps that a pass would take, in order.
 	Steps []plan.Step `json:"steps"`
 	// Sections are what all steps of the plan apply, in order.
 	Sections []sectionOfStep `json:"sections"`
-	// Pools has the effects on the pools. Pools that do not change are left out.
+	// Pools are the effects on the pools' nodes. Pools that do not change are left out.
 	Pools []plan.Effect `json:"pools"`
 }
 
 // sectionOfStep is what one step applies.
 type sectionOfStep struct {
 	plan.Section
-	// Differs says what differs from what was applied last, a line for each place. It is absent if nothing does, or if
-	// the input has no previous parameters.
+	// Differs lists the differences from what was applied last, one line for each field. It is absent if nothing differs,
+	// or if the input has no previous parameters.
 	Differs []string `json:"differs,omitempty"`
 }
 

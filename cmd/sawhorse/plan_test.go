@@ -23,10 +23,12 @@ func planned(t *testing.T, input string) []string {
 func TestPlanHasTheStepsThatLeadThere(t *testing.T) {
 	off := `{"rack":"demo","params":{"karpenter_auth_mode":"true","karpenter_enabled":"false"},` + wasOn + `}`
 	prepare, all := planned(t, `{"rack":"demo","params":{"karpenter_auth_mode":"true"}}`), planned(t, on(""))
-	if !slices.Contains(prepare, "access") || slices.Contains(prepare, "nodepools") || len(all) <= len(prepare) || !slices.Equal(all[:len(prepare)], prepare) {
+	if !slices.Contains(prepare, "access") || slices.Contains(prepare, "nodepools") || len(all) <= len(prepare) ||
+		!slices.Equal(all[:len(prepare)], prepare) {
 		t.Fatalf("access alone: %q, with Karpenter: %q", prepare, all)
 	}
-	if enable := planned(t, onWith("", `"previous":{"karpenter_auth_mode":"true"}`)); !slices.Equal(enable, append([]string{"access/conflicts"}, all[len(prepare):]...)) {
+	enable := planned(t, onWith("", `"previous":{"karpenter_auth_mode":"true"}`))
+	if !slices.Equal(enable, append([]string{"access/conflicts"}, all[len(prepare):]...)) {
 		t.Errorf("where access has been applied: %q, want access/conflicts, %q", enable, all[len(prepare):])
 	}
 	disable := planned(t, off)
@@ -48,18 +50,27 @@ func TestPlanIsWhatDiffers(t *testing.T) {
 		pools             []string
 	}{
 		{what: "nothing is asked", input: `{"rack":"demo"}`, goal: "none"},
-		{what: "a new pool, and nothing else", input: onWith(`"build_node_enabled":"true"`, wasOn), goal: "karpenter", steps: []string{"nodepools"}, pools: []string{"pool build is created"}},
+		{what: "a new pool, and nothing else", input: onWith(`"build_node_enabled":"true"`, wasOn), goal: "karpenter",
+			steps: []string{"nodepools"}, pools: []string{"pool build is created"}},
 		{what: "all has been applied", input: onWith("", wasOn), goal: "karpenter"},
-		{what: "the same, spelled otherwise", input: onWith(`"karpenter_cpu_limit":"100","karpenter_arch":"","tags":"unset"`, wasOn), goal: "karpenter"},
-		{what: "lists in another order", input: onWith(`"karpenter_instance_families":"c6i,m6i"`, `"previous":{"karpenter_auth_mode":"true","karpenter_enabled":"true","karpenter_instance_families":"m6i,c6i"}`), goal: "karpenter"},
-		{what: "a limit leaves the nodes", input: onWith(`"karpenter_cpu_limit":"7"`, wasOn), goal: "karpenter", steps: []string{"nodepools"}, pools: []string{"pool workload is changed: its nodes stay"}},
+		{what: "the same, spelled otherwise", goal: "karpenter",
+			input: onWith(`"karpenter_cpu_limit":"100","karpenter_arch":"","tags":"unset"`, wasOn)},
+		{what: "lists in another order", goal: "karpenter", input: onWith(`"karpenter_instance_families":"c6i,m6i"`,
+			`"previous":{"karpenter_auth_mode":"true","karpenter_enabled":"true","karpenter_instance_families":"m6i,c6i"}`)},
+		{what: "a limit leaves the nodes", input: onWith(`"karpenter_cpu_limit":"7"`, wasOn), goal: "karpenter", steps: []string{"nodepools"},
+			pools: []string{"pool workload is changed: its nodes stay"}},
 		{what: "a label replaces them", input: onWith(`"karpenter_node_labels":"a=b"`, wasOn), goal: "karpenter", steps: []string{"nodepools"},
 			pools: []string{"pool workload is changed: Karpenter replaces its nodes (NodePoolDrifted), as its disruption budget allows"}},
-		{what: "as many as there are", input: onWith(`"karpenter_node_disk":"50"`, wasOn+`,"observed":{"pools":{"workload":{"nodes":12}}}`), goal: "karpenter", steps: []string{"nodepools"},
+		{what: "as many as there are", input: onWith(`"karpenter_node_disk":"50"`, wasOn+`,"observed":{"pools":{"workload":{"nodes":12}}}`),
+			goal: "karpenter", steps: []string{"nodepools"},
 			pools: []string{"pool workload is changed: Karpenter replaces its 12 nodes (NodeClassDrift), as its disruption budget allows"}},
-		{what: "pools come and go", goal: "karpenter", steps: []string{"nodepools"}, pools: []string{"pool b is removed: Karpenter drains and ends its nodes", "pool c is created"},
-			input: onWith(`"additional_karpenter_nodepools_config":"[{\"name\":\"a\"},{\"name\":\"c\"}]"`, `"previous":{"karpenter_auth_mode":"true","karpenter_enabled":"true","additional_karpenter_nodepools_config":"[{\"name\":\"a\"},{\"name\":\"b\"}]"}`)},
-		{what: "the controller alone", input: onWith(`"high_availability":"false"`, wasOn), goal: "karpenter", steps: []string{"controller/release"}},
+		{what: "pools come and go", goal: "karpenter", steps: []string{"nodepools"},
+			pools: []string{"pool b is removed: Karpenter drains and ends its nodes", "pool c is created"},
+			input: onWith(`"additional_karpenter_nodepools_config":"[{\"name\":\"a\"},{\"name\":\"c\"}]"`,
+				`"previous":{"karpenter_auth_mode":"true","karpenter_enabled":"true",`+
+					`"additional_karpenter_nodepools_config":"[{\"name\":\"a\"},{\"name\":\"b\"}]"}`)},
+		{what: "the controller alone", input: onWith(`"high_availability":"false"`, wasOn), goal: "karpenter",
+			steps: []string{"controller/release"}},
 		{what: "it stays on where nothing says false", input: `{"rack":"demo","params":{"paused":"false"},` + wasOn + `}`, goal: "karpenter"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
@@ -95,7 +106,8 @@ func TestPlanText(t *testing.T) {
     objects[NodePool/workload].spec.template.metadata.labels.a: added "b"
 pool workload is changed: Karpenter replaces its nodes (NodePoolDrifted), as its disruption budget allows
 `},
-		{"access alone", `{"rack":"demo","params":{"karpenter_auth_mode":"true"}}`, 0, ` 1. access               cluster access mode, access entries and the rights of Sawhorse's own functions
+		{"access alone", `{"rack":"demo","params":{"karpenter_auth_mode":"true"}}`, 0,
+			` 1. access               cluster access mode, access entries and the rights of Sawhorse's own functions
  2. access/conflicts     names in the cluster that others hold
  3. network              discovery tags on subnets and security groups
  4. nodegroups/labels    label of the system node groups
@@ -107,15 +119,19 @@ pool workload is changed: Karpenter replaces its nodes (NodePoolDrifted), as its
 pool workload is changed: its nodes stay
 `},
 		{"paused, and nothing to do", onWith(`"paused":"true"`, wasOn), 0, "nothing to do\n"},
-		{"a warning", onWith(`"karpenter_disruption_budget_nodes":"0"`, wasOn), 0, `warning  karpenter_disruption_budget_nodes: a disruption budget of 0 without a schedule never lets Karpenter consolidate or replace a node of its own accord
+		{"a warning", onWith(`"karpenter_disruption_budget_nodes":"0"`, wasOn), 0,
+			`warning  karpenter_disruption_budget_nodes: a disruption budget of 0 without a schedule never lets Karpenter ` +
+				`consolidate or replace a node of its own accord
  1. nodepools            NodePools and EC2NodeClasses
     objects[NodePool/workload].spec.disruption.budgets: [{"nodes":"10%"}] → [{"nodes":"0"}]
 pool workload is changed: its nodes stay
 `},
-		{"refused, for a name that would garble the terminal", `{"rack":"demo","params":{"\u001b[2Jx\n":"y"}}`, 1, `problem  "\x1b[2Jx\n": "\x1b[2Jx\n" is not a parameter of Sawhorse; delete it (sawhorse params lists the names there are)
+		{"refused, for a name that would garble the terminal", `{"rack":"demo","params":{"\u001b[2Jx\n":"y"}}`, 1,
+			`problem  "\x1b[2Jx\n": "\x1b[2Jx\n" is not a parameter of Sawhorse; delete it (sawhorse params lists the names there are)
 refused: a pass would change nothing
 `},
-		{"refused", onWith(`"karpenter_arch":"x86"`, wasOn), 1, `problem  karpenter_arch: karpenter_arch is "x86"; allowed is amd64, arm64, or both with a comma; did you mean amd64?
+		{"refused", onWith(`"karpenter_arch":"x86"`, wasOn), 1,
+			`problem  karpenter_arch: karpenter_arch is "x86"; allowed is amd64, arm64, or both with a comma; did you mean amd64?
 refused: a pass would change nothing
 `},
 	} {
@@ -132,7 +148,8 @@ refused: a pass would change nothing
 
 func TestPlanRefusedAsJSON(t *testing.T) {
 	got := sawhorse(t, onWith(`"karpenter_arch":"x86","karpenter_cpu_limit":"7"`, wasOn), "plan", "-o", "json", "-").ends(t, 1)
-	if o := decoded[outlook](t, got.stdout); o.Accepted || len(o.Problems) != 1 || len(o.Steps) > 0 || len(o.Pools) > 0 || !strings.Contains(got.stdout, `"steps": [],`) {
+	if o := decoded[outlook](t, got.stdout); o.Accepted || len(o.Problems) != 1 || len(o.Steps) > 0 || len(o.Pools) > 0 ||
+		!strings.Contains(got.stdout, `"steps": [],`) {
 		t.Errorf("%s", got.stdout)
 	}
 }

@@ -25,13 +25,15 @@ type recipe struct {
 // The commands that a recipe may contain. A value is single-quoted, a file, or the base64 of a file. Files are written
 // before they are used.
 var (
-	putParameter = regexp.MustCompile(`^aws ssm put-parameter --overwrite --type String (?:--tier Advanced )?--name /sawhorse/racks/prod/params/([a-z_]+) ` +
+	putParameter = regexp.MustCompile(`^aws ssm put-parameter --overwrite --type String (?:--tier Advanced )?` +
+		`--name /sawhorse/racks/prod/params/([a-z_]+) ` +
 		`--value (?:'([^']*)'|file://([a-z]+\.json)|"\$\(base64 < ([a-z]+\.json)\)")$`)
 	writeFile    = regexp.MustCompile(`^cat > ([a-z]+\.json) <<'END'$`)
 	copyToS3     = regexp.MustCompile(`^aws s3 cp ([a-z]+\.json) (s3://[a-z-]+/[a-z/]+\.json)$`)
 	deployPrefix = regexp.MustCompile(`^\.cache/npm/node_modules/\.bin/cdk deploy -c objectPrefixes=(s3://[a-z-]+/[a-z/]+)$`)
-	listAMIs     = regexp.MustCompile(`^aws ssm get-parameters-by-path --recursive --path /aws/service/eks/optimized-ami/[0-9.]+/amazon-linux-2023/(x86_64|arm64)/standard --query 'Parameters\[\]\.Name' --output text$`)
-	warns        = regexp.MustCompile("^`sawhorse check` warns under `([^`]+)`: \"([^\"]+)\"\\.$")
+	listAMIs     = regexp.MustCompile(`^aws ssm get-parameters-by-path --recursive --path ` +
+		`/aws/service/eks/optimized-ami/[0-9.]+/amazon-linux-2023/(x86_64|arm64)/standard --query 'Parameters\[\]\.Name' --output text$`)
+	warns = regexp.MustCompile("^`sawhorse check` warns under `([^`]+)`: \"([^\"]+)\"\\.$")
 )
 
 // kitchen has the files and objects that the blocks of a recipe share.
@@ -142,7 +144,8 @@ func TestRecipes(t *testing.T) {
 				}
 			}
 			if quoted != expected {
-				t.Errorf("%d sentences on warnings, of which %d stand behind a block and in the form \"`sawhorse check` warns under `PARAMETER PATH`: \\\"…\\\".\"", quoted, expected)
+				t.Errorf("%d sentences on warnings, of which %d stand behind a block and in the form "+
+					"\"`sawhorse check` warns under `PARAMETER PATH`: \\\"…\\\".\"", quoted, expected)
 			}
 			if len(s.blocks) == 0 {
 				t.Error("no command")
@@ -172,7 +175,8 @@ func (r recipe) validate(t *testing.T) {
 		return
 	}
 	says(t, r.What, got.answer(t).Warnings, r.Warnings)
-	if outcome := decoded[outlook](t, sawhorse(t, string(text), "plan", "-o", "json", "-").ends(t, 0).stdout); len(outcome.Steps) == 0 && !strings.Contains(fmt.Sprint(r.Params), "s3://") {
+	outcome := decoded[outlook](t, sawhorse(t, string(text), "plan", "-o", "json", "-").ends(t, 0).stdout)
+	if len(outcome.Steps) == 0 && !strings.Contains(fmt.Sprint(r.Params), "s3://") {
 		t.Errorf("%s: changes nothing", r.What)
 	}
 	decoded[[]plan.Object](t, sawhorse(t, string(text), "render", "-").ends(t, 0).stdout)

@@ -11,7 +11,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-const threePools = `"build_node_enabled":"true","tags":"team=web,cost=1","karpenter_node_labels":"b=2,a=1","additional_karpenter_nodepools_config":"[{\"name\":\"zoo\"},{\"name\":\"gpu\",\"dedicated\":true}]"`
+const threePools = `"build_node_enabled":"true","tags":"team=web,cost=1","karpenter_node_labels":"b=2,a=1",` +
+	`"additional_karpenter_nodepools_config":"[{\"name\":\"zoo\"},{\"name\":\"gpu\",\"dedicated\":true}]"`
 
 // kinds returns the objects by kind and name.
 func kinds(objects []plan.Object) []string {
@@ -56,7 +57,8 @@ func TestRenderNoneWhereKarpenterIsOff(t *testing.T) {
 	for _, input := range []string{
 		`{"rack":"demo"}`,
 		`{"rack":"demo","params":{"karpenter_auth_mode":"true","additional_karpenter_nodepools_config":"[{\"name\":\"gpu\"}]"}}`,
-		`{"rack":"demo","params":{"karpenter_auth_mode":"true","karpenter_enabled":"false"},"previous":{"karpenter_auth_mode":"true","karpenter_enabled":"true"}}`,
+		`{"rack":"demo","params":{"karpenter_auth_mode":"true","karpenter_enabled":"false"},` +
+			`"previous":{"karpenter_auth_mode":"true","karpenter_enabled":"true"}}`,
 	} {
 		if got := sawhorse(t, input, "render", "-").ends(t, 0).stdout; got != "[]\n" {
 			t.Errorf("%s: %q", input, got)

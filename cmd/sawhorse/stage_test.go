@@ -32,7 +32,7 @@ type stage struct {
 	acts       []func()
 	// denied is the service, as in X-Amz-Target, that denies every call.
 	denied string
-	// calls has the calls that were made, asked the executions that were read.
+	// calls has the calls that the command made, asked the executions that it read.
 	calls, asked []string
 }
 
@@ -111,7 +111,8 @@ func (e *execution) takes(step, status, note string) *execution {
 // listed returns the execution in the form of ListExecutions.
 func (e *execution) listed() map[string]any {
 	return map[string]any{
-		"executionArn": executionARN + e.name, "name": e.name, "startDate": e.events[0]["timestamp"], "stateMachineArn": machineARN, "status": e.status,
+		"executionArn": executionARN + e.name, "name": e.name, "startDate": e.events[0]["timestamp"],
+		"stateMachineArn": machineARN, "status": e.status,
 	}
 }
 
@@ -198,7 +199,8 @@ func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *stage) watcher() *watcher {
 	server := httptest.NewServer(s)
 	s.Cleanup(server.Close)
-	config := aws.Config{Region: "eu-central-1", BaseEndpoint: &server.URL, Credentials: credentials.NewStaticCredentialsProvider("a", "b", "")}
+	config := aws.Config{Region: "eu-central-1", BaseEndpoint: &server.URL,
+		Credentials: credentials.NewStaticCredentialsProvider("a", "b", "")}
 	w := &watcher{aws: config, ssm: ssm.NewFromConfig(config), rack: "prod", now: func() time.Time { return s.now }}
 	w.wait = func(_ context.Context, d time.Duration) error {
 		s.now = s.now.Add(d)

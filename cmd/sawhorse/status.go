@@ -53,15 +53,15 @@ type standing struct {
 	Running *running `json:"running,omitempty"`
 	// Unseen lists the parameters whose last write no pass has seen.
 	Unseen []string `json:"unseen,omitempty"`
-	// Unknown says why it is not known whether a pass is running.
+	// Unknown is the reason why it is not known whether a pass is running.
 	Unknown string `json:"unknown,omitempty"`
 }
 
-// running is a pass that runs.
+// running describes a pass that has not ended.
 type running struct {
 	Execution string    `json:"execution"`
 	Started   time.Time `json:"started"`
-	// Step is the current step, Since when it began, Note what it waits for.
+	// Step is the current step, Since the time at which it began, and Note what it waits for.
 	Step  string    `json:"step,omitempty"`
 	Since time.Time `json:"since,omitzero"`
 	Note  string    `json:"note,omitempty"`
@@ -97,7 +97,8 @@ func (w *watcher) status(ctx context.Context) error {
 		s.Unseen = nil // it may have seen them
 		return cmp.Or(w.print(s), error(undecided("a pass of rack "+w.rack+" is running; `sawhorse status "+w.rack+" --wait` waits for its end")))
 	case len(s.Unseen) > 0:
-		return cmp.Or(w.print(s), error(undecided("no pass has seen "+strings.Join(s.Unseen, ", ")+" yet; `sawhorse status "+w.rack+" --wait` waits for one")))
+		return cmp.Or(w.print(s), error(undecided("no pass has seen "+strings.Join(s.Unseen, ", ")+
+			" yet; `sawhorse status "+w.rack+" --wait` waits for one")))
 	}
 	return w.conclude(found)
 }
@@ -115,7 +116,7 @@ func (w *watcher) statusAlone(ctx context.Context, why error) error {
 	return cmp.Or(w.print(standing{Rack: w.rack, Status: status, Unknown: why.Error()}), result(*status))
 }
 
-// String says what a pass is doing.
+// String describes what the pass is doing.
 func (r *running) String() string {
 	text := fmt.Sprintf("a pass is running since %s: step %s", r.Started.Format(time.RFC3339), r.Step)
 	if !r.Since.IsZero() {

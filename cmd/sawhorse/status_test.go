@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -13,7 +11,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -80,8 +77,9 @@ func parameterStore(t *testing.T, values map[string]string) []string {
 func credentialsFor(t *testing.T, url string) []string {
 	nowhere := t.TempDir() + "/none"
 	return []string{
-		"AWS_ENDPOINT_URL=" + url, "AWS_REGION=eu-central-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_SESSION_TOKEN=", "AWS_PROFILE=",
-		"AWS_CONFIG_FILE=" + nowhere, "AWS_SHARED_CREDENTIALS_FILE=" + nowhere, "AWS_EC2_METADATA_DISABLED=true", "SAWHORSE_PREFIX=", "SAWHORSE_STACK=",
+		"AWS_ENDPOINT_URL=" + url, "AWS_REGION=eu-central-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test",
+		"AWS_SESSION_TOKEN=", "AWS_PROFILE=", "AWS_CONFIG_FILE=" + nowhere, "AWS_SHARED_CREDENTIALS_FILE=" + nowhere,
+		"AWS_EC2_METADATA_DISABLED=true", "SAWHORSE_PREFIX=", "SAWHORSE_STACK=",
 	}
 }
 
@@ -123,11 +121,14 @@ var (
 	}
 	rejected = store.Status{
 		Rack: "prod", State: store.Rejected, Generation: 8, Time: "2026-11-21T03:55:54Z", DurationSeconds: 1.3,
-		Problems: []params.Problem{{Parameter: "karpenter_auth_mode", Message: "karpenter_auth_mode is false, but it has been applied and EKS cannot go back to the CONFIG_MAP access mode; write true (karpenter_enabled=false is what turns Karpenter off)"}},
+		Problems: []params.Problem{{Parameter: "karpenter_auth_mode",
+			Message: "karpenter_auth_mode is false, but it has been applied and EKS cannot go back to the CONFIG_MAP access mode; write true " +
+				"(karpenter_enabled=false is what turns Karpenter off)"}},
 	}
 	failed = store.Status{
 		Rack: "prod", State: store.Failed, Generation: 9, Time: "2026-11-21T04:00:00Z",
-		Failure: &store.Failure{Step: "queue", Error: "ServiceError", Reason: "queue prod-karpenter: create: AccessDenied", Remedy: "Look at the function's role."},
+		Failure: &store.Failure{Step: "queue", Error: "ServiceError", Reason: "queue prod-karpenter: create: AccessDenied",
+			Remedy: "Look at the function's role."},
 	}
 	unplaced = store.Status{
 		Rack: "prod", State: store.Failed, Generation: 9, Time: "2026-11-21T04:00:00Z",
@@ -147,11 +148,18 @@ pool workload is changed: its 3 nodes stay
 changed  NodePool/workload updated
 and 2 more, complete in the rack's record and in the event
 `, "", 0},
-		{"rejected", statusText(t, rejected), "Rejected  generation 8  2026-11-21T03:55:54Z  1.3 s\nproblem  karpenter_auth_mode: " + rejected.Problems[0].Message + "\n", "sawhorse: rack prod is Rejected\n", 1},
-		{"failed", statusText(t, failed), "Failed  generation 9  2026-11-21T04:00:00Z  0.0 s\nfailure  step queue: ServiceError: queue prod-karpenter: create: AccessDenied\n         Look at the function's role.\n", "sawhorse: rack prod is Failed\n", 1},
-		{"failed nobody knows where", statusText(t, unplaced), "Failed  generation 9  2026-11-21T04:00:00Z  0.0 s\nfailure  ABORTED: somebody stopped the execution\n         Nothing is lost.\n", "sawhorse: rack prod is Failed\n", 1},
+		{"rejected", statusText(t, rejected),
+			"Rejected  generation 8  2026-11-21T03:55:54Z  1.3 s\nproblem  karpenter_auth_mode: " + rejected.Problems[0].Message + "\n",
+			"sawhorse: rack prod is Rejected\n", 1},
+		{"failed", statusText(t, failed), "Failed  generation 9  2026-11-21T04:00:00Z  0.0 s\n" +
+			"failure  step queue: ServiceError: queue prod-karpenter: create: AccessDenied\n         Look at the function's role.\n",
+			"sawhorse: rack prod is Failed\n", 1},
+		{"failed nobody knows where", statusText(t, unplaced),
+			"Failed  generation 9  2026-11-21T04:00:00Z  0.0 s\nfailure  ABORTED: somebody stopped the execution\n         Nothing is lost.\n",
+			"sawhorse: rack prod is Failed\n", 1},
 		{"paused", statusText(t, paused), "Paused  generation 10  2026-11-21T05:00:00Z  0.0 s\ndue      nodepools\n", "", 0},
-		{"garbled", "x", "", "sawhorse: parameter /sawhorse/racks/prod/status: decode: invalid character 'x' looking for beginning of value\n", 3},
+		{"garbled", "x", "",
+			"sawhorse: parameter /sawhorse/racks/prod/status: decode: invalid character 'x' looking for beginning of value\n", 3},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			env := parameterStore(t, map[string]string{"/sawhorse/racks/prod/status": c.text})
@@ -196,8 +204,8 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// If another person has to act, the command says so and succeeds, because the parameters are registered. If the cluster
-// belongs to another rack, the command fails and writes nothing.
+// If another person has to act, the command prints that and succeeds, because the parameters are registered. If the
+// cluster belongs to another rack, the command fails and writes nothing.
 func TestRegisterWithoutItsCluster(t *testing.T) {
 	for _, c := range []struct {
 		values map[string]string
@@ -208,7 +216,8 @@ func TestRegisterWithoutItsCluster(t *testing.T) {
 		{map[string]string{"cluster prod": "other"}, 1, "sawhorse: cluster prod carries the tag sawhorse.dev/rack=other"},
 	} {
 		got := inCloud(t, parameterStore(t, c.values), "register", "prod", "--rate", "10000")
-		if wrote := c.values["/sawhorse/racks/prod/params/karpenter_enabled"] != ""; got.code != c.code || !strings.HasPrefix(got.stderr, c.stderr) || wrote != (c.code == 0) {
+		if wrote := c.values["/sawhorse/racks/prod/params/karpenter_enabled"] != ""; got.code != c.code ||
+			!strings.HasPrefix(got.stderr, c.stderr) || wrote != (c.code == 0) {
 			t.Errorf("%+v, wrote %v", got, wrote)
 		}
 	}
@@ -224,7 +233,8 @@ func TestStatusWhileAPassRuns(t *testing.T) {
 	server := httptest.NewServer(s)
 	defer server.Close()
 	text := inCloud(t, credentialsFor(t, server.URL), "status", "prod")
-	if want := "a pass is running since 2026-11-21T09:50:00Z: step nodepools since 2026-11-21T09:51:00Z: 1 NodeClaim(s) draining\nReconciled "; text.code != 3 || !strings.HasPrefix(text.stdout, want) {
+	if want := "a pass is running since 2026-11-21T09:50:00Z: step nodepools since 2026-11-21T09:51:00Z: " +
+		"1 NodeClaim(s) draining\nReconciled "; text.code != 3 || !strings.HasPrefix(text.stdout, want) {
 		t.Errorf("%+v, want %q", text, want)
 	}
 	data := inCloud(t, credentialsFor(t, server.URL), "status", "prod", "-o", "json")
@@ -243,7 +253,8 @@ func TestStatusWhileAPassRuns(t *testing.T) {
 		t.Errorf("after a write: %v", err)
 	}
 	data = inCloud(t, credentialsFor(t, server.URL), "status", "prod", "-o", "json")
-	if got := decoded[standing](t, data.stdout); data.code != 3 || got.Running != nil || !slices.Equal(got.Unseen, []string{"karpenter_enabled version 2"}) {
+	if got := decoded[standing](t, data.stdout); data.code != 3 || got.Running != nil ||
+		!slices.Equal(got.Unseen, []string{"karpenter_enabled version 2"}) {
 		t.Errorf("%+v", data)
 	}
 	s.parameters["karpenter_enabled"]--
@@ -284,7 +295,8 @@ func TestStatusAsJSON(t *testing.T) {
 }
 
 func TestStatusWaits(t *testing.T) {
-	got := inCloud(t, parameterStore(t, map[string]string{"/sawhorse/racks/prod/status": statusText(t, reconciled)}), "status", "prod", "--wait").ends(t, 0)
+	env := parameterStore(t, map[string]string{"/sawhorse/racks/prod/status": statusText(t, reconciled)})
+	got := inCloud(t, env, "status", "prod", "--wait").ends(t, 0)
 	if !strings.HasPrefix(got.stdout, "Reconciled  generation 7") {
 		t.Errorf("%+v", got)
 	}
@@ -298,73 +310,18 @@ func TestStatusOfARackThatThereIsNot(t *testing.T) {
 		code   int
 		stderr string
 	}{
-		{"the wrong name", map[string]string{"/sawhorse/racks/prod2/params/paused": "true"}, 1, "sawhorse: there is no rack prod in eu-central-1: it has no parameter below /sawhorse/racks/prod/params; check the name, " +
-			"the region (AWS_REGION) and the prefix (SAWHORSE_PREFIX), or create the rack with `sawhorse register prod`\n"},
-		{"the wrong region", map[string]string{"no stack": "true"}, 3, "sawhorse: there is no stack Sawhorse in eu-central-1: no state machine is named Sawhorse-reconcile; choose another region with AWS_REGION " +
-			"or another stack with SAWHORSE_STACK, or deploy this one\n"},
-		{"a new rack", map[string]string{"/sawhorse/racks/prod/params/karpenter_enabled": "unset"}, 1, "sawhorse: rack prod has no status yet: no pass has had anything to do for it, or to say about it; " +
-			"karpenter_auth_mode=true begins the work (parameters below /sawhorse/racks/prod/params: 1)\n"},
+		{"the wrong name", map[string]string{"/sawhorse/racks/prod2/params/paused": "true"}, 1,
+			"sawhorse: there is no rack prod in eu-central-1: it has no parameter below /sawhorse/racks/prod/params; check the name, " +
+				"the region (AWS_REGION) and the prefix (SAWHORSE_PREFIX), or create the rack with `sawhorse register prod`\n"},
+		{"the wrong region", map[string]string{"no stack": "true"}, 3,
+			"sawhorse: there is no stack Sawhorse in eu-central-1: no state machine is named Sawhorse-reconcile; choose another " +
+				"region with AWS_REGION or another stack with SAWHORSE_STACK, or deploy this one\n"},
+		{"a new rack", map[string]string{"/sawhorse/racks/prod/params/karpenter_enabled": "unset"}, 1,
+			"sawhorse: rack prod has no status yet: no pass has had anything to do for it, or to say about it; " +
+				"karpenter_auth_mode=true begins the work (parameters below /sawhorse/racks/prod/params: 1)\n"},
 	} {
 		if got := inCloud(t, parameterStore(t, c.values), "status", "prod"); got.code != c.code || got.stdout != "" || got.stderr != c.stderr {
 			t.Errorf("%s: %+v", c.what, got)
-		}
-	}
-}
-
-// Ctrl-C ends a command that waits for AWS, without a message.
-func TestInterrupted(t *testing.T) {
-	s := settled(t, store.Reconciled)
-	s.parameters["karpenter_enabled"]++ // so that watch waits
-	command := exec.Command(os.Args[0], "watch", "prod")
-	watching := make(chan struct{})
-	once := sync.OnceFunc(func() { close(watching) })
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil { // the command ended while it sent this
-			return
-		}
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		if s.ServeHTTP(w, r); strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".GetParametersByPath") {
-			once()
-		}
-	}))
-	defer server.Close()
-	command.Env = slices.Concat(os.Environ(), []string{asCommand + "=1"}, credentialsFor(t, server.URL))
-	var stderr strings.Builder
-	command.Stderr = &stderr
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	<-watching
-	if err := command.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Wait(); err == nil || command.ProcessState.ExitCode() != 130 || stderr.String() != "" {
-		t.Errorf("%v, %q", err, stderr.String())
-	}
-}
-
-// Ctrl-C ends a command that waits for its input.
-func TestInterruptedWhileReading(t *testing.T) {
-	for _, args := range [][]string{{"check", "-"}, {"check", "--batch", "-"}} {
-		command := exec.Command(os.Args[0], args...)
-		command.Env = append(os.Environ(), asCommand+"=1")
-		stdin, err := command.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := command.Start(); err != nil {
-			t.Fatal(err)
-		}
-		// More than a pipe holds: when it is written, the command is reading.
-		if _, err := stdin.Write(bytes.Repeat([]byte(" "), 1<<18)); err != nil {
-			t.Fatal(err)
-		}
-		if err := command.Process.Signal(os.Interrupt); err != nil {
-			t.Fatal(err)
-		}
-		if err := command.Wait(); err == nil || command.ProcessState.ExitCode() != 130 {
-			t.Errorf("%v: %v", args, err)
 		}
 	}
 }
@@ -378,7 +335,8 @@ func TestTheLinesOfAStatusAreDocumented(t *testing.T) {
 	for _, status := range []store.Status{reconciled, rejected, failed, paused} {
 		got := inCloud(t, parameterStore(t, map[string]string{"/sawhorse/racks/prod/status": statusText(t, status)}), "status", "prod")
 		for line := range strings.Lines(got.stdout) {
-			if first := strings.Fields(line)[0]; !strings.Contains(string(handbook), "\n| `"+first) && !strings.HasPrefix(line, "         ") { // an indented line is the remedy of a failure
+			// An indented line is the remedy of a failure.
+			if first := strings.Fields(line)[0]; !strings.Contains(string(handbook), "\n| `"+first) && !strings.HasPrefix(line, "         ") {
 				t.Errorf("docs/operate.md does not say what %q is", line)
 			}
 		}

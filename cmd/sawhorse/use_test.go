@@ -61,27 +61,33 @@ func TestWrongUse(t *testing.T) {
 		{"check -", `{"Rack":"demo"}`, `the input has the field "Rack"; did you mean rack?`},
 		{"check -", `{"rack":"demo","zzzzzzzzz":1}`, "allowed are rack, params, previous, observed"},
 		{"check -", `{"rack":"demo","rack":"prod"}`, `it has "rack" twice; keep one of them`},
-		{"check -", on(`"karpenter_enabled":"false"`), `params cannot be read as a JSON object of names and texts: it has "karpenter_enabled" twice`},
+		{"check -", on(`"karpenter_enabled":"false"`),
+			`params cannot be read as a JSON object of names and texts: it has "karpenter_enabled" twice`},
 		{"check -", on(`"karpenter_cpu_limit":7`), `stdin: the input's params.karpenter_cpu_limit is a number; allowed is text; write "7"`},
 		{"check -", on(`"paused":true`), `params.paused is a bool; allowed is text; write "true"`},
-		{"check -", on(`"karpenter_config":{"nodePool": {"weight": 5}}`), `params.karpenter_config is an object; allowed is text; write "{\"nodePool\":{\"weight\":5}}"`},
+		{"check -", on(`"karpenter_config":{"nodePool": {"weight": 5}}`),
+			`params.karpenter_config is an object; allowed is text; write "{\"nodePool\":{\"weight\":5}}"`},
 		{"check -", on(`"a":1,"b":{},"c":[],"karpenter_arch":["amd64"]`), `params.a is a number`}, // always the first by name
 		{"check -", `{"rack":"demo","params":["a"]}`, "params cannot be read as a JSON object of names and texts: it does not begin with {"},
 		{"check -", onWith("", `"previous":{"karpenter_cpu_limit":7}`), `previous.karpenter_cpu_limit is a number; allowed is text; write "7"`},
 		{"check -", onWith("", `"observed":[]`), "the input's observed is an array; allowed is an object"},
 		{"check -", onWith("", `"observed":{"nodegroups":{}}`), "observed.nodegroups is an object; allowed is an array"},
-		{"check -", onWith("", `"observed":{"nodegroups":[{"scalingConfig":{"minSize":"1"}}]}`), "observed.nodegroups.scalingConfig.minSize is text; allowed is a whole number"},
+		{"check -", onWith("", `"observed":{"nodegroups":[{"scalingConfig":{"minSize":"1"}}]}`),
+			"observed.nodegroups.scalingConfig.minSize is text; allowed is a whole number"},
 		{"check -", onWith("", `"observed":{"nodegroup":[]}`), `the input's observed has the field "nodegroup"; did you mean nodegroups?`},
 		{"check -", onWith("", `"observed":{"nodeGroups":[]}`), `observed has the field "nodeGroups"; did you mean nodegroups?`},
 		{"plan -", onWith("", `"observed":{"nodeclaim":[]}`), `observed has the field "nodeclaim"; did you mean nodeclaims?`},
 		{"check -", onWith("", `"observed":{"cluster":{"verison":"1.35"}}`), `observed.cluster has the field "verison"; did you mean version?`},
-		{"check -", onWith("", `"observed":{"pools":{"workload":{"node":12}}}`), `observed.pools.workload has the field "node"; did you mean nodes?`},
-		{"check -", onWith("", `"observed":{"subnets":[{"id":"subnet-1"},{"zzzzzzz":1}]}`), `observed.subnets[1] has the field "zzzzzzz"; allowed are `},
+		{"check -", onWith("", `"observed":{"pools":{"workload":{"node":12}}}`),
+			`observed.pools.workload has the field "node"; did you mean nodes?`},
+		{"check -", onWith("", `"observed":{"subnets":[{"id":"subnet-1"},{"zzzzzzz":1}]}`),
+			`observed.subnets[1] has the field "zzzzzzz"; allowed are `},
 		{"render -", `{"rack":7}`, "the input's rack is a number"},
 		{"plan -", `{"rack":7}`, "the input's rack is a number"},
 	} {
 		t.Run(c.args+c.stdin, func(t *testing.T) {
-			if got := sawhorse(t, c.stdin, strings.Fields(c.args)...); got.code != 2 || got.stdout != "" || !strings.HasPrefix(got.stderr, "sawhorse: ") || !strings.Contains(got.stderr, c.want) {
+			if got := sawhorse(t, c.stdin, strings.Fields(c.args)...); got.code != 2 || got.stdout != "" ||
+				!strings.HasPrefix(got.stderr, "sawhorse: ") || !strings.Contains(got.stderr, c.want) {
 				t.Errorf("%+v\nwant %q", got, c.want)
 			}
 		})
@@ -91,7 +97,8 @@ func TestWrongUse(t *testing.T) {
 func TestFlagsBeforeAndBehindTheFile(t *testing.T) {
 	path := file(t, on(""))
 	for _, args := range [][]string{
-		{"render", "-o", "yaml", path}, {"render", path, "-o", "yaml"}, {"render", "--output=yaml", path}, {"render", path, "--output", "yaml"}, {"render", path, "-o=yaml"}, {"render", "-o", "yaml", "--", path},
+		{"render", "-o", "yaml", path}, {"render", path, "-o", "yaml"}, {"render", "--output=yaml", path},
+		{"render", path, "--output", "yaml"}, {"render", path, "-o=yaml"}, {"render", "-o", "yaml", "--", path},
 	} {
 		if got := sawhorse(t, "", args...).ends(t, 0); !strings.HasPrefix(got.stdout, "apiVersion: ") {
 			t.Errorf("%v: %s", args, got.stdout)
@@ -224,7 +231,8 @@ func TestCompletes(t *testing.T) {
 func TestParametersComplete(t *testing.T) {
 	all := strings.Fields(sawhorse(t, "", "__completeNoDesc", "register", "prod", "").stdout)
 	rest := strings.Fields(sawhorse(t, "", "__completeNoDesc", "register", "prod", "karpenter_cpu_limit", "").stdout)
-	if len(all) != len(params.Table)+1 || len(rest) != len(all)-1 || !slices.Contains(all, "karpenter_cpu_limit") || slices.Contains(rest, "karpenter_cpu_limit") {
+	if len(all) != len(params.Table)+1 || len(rest) != len(all)-1 || !slices.Contains(all, "karpenter_cpu_limit") ||
+		slices.Contains(rest, "karpenter_cpu_limit") {
 		t.Errorf("%q\n%q", all, rest)
 	}
 }
@@ -235,7 +243,8 @@ func TestVersion(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	text := sawhorse(t, "", "version").ends(t, 0).stdout
-	for _, want := range []string{"sawhorse   " + got.Version + "\n", "Karpenter  " + got.Karpenter + "\n", "Kubernetes " + got.Kubernetes + "\n"} {
+	for _, want := range []string{"sawhorse   " + got.Version + "\n", "Karpenter  " + got.Karpenter + "\n",
+		"Kubernetes " + got.Kubernetes + "\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q has no %q", text, want)
 		}

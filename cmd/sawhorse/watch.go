@@ -125,7 +125,7 @@ func (w *watcher) watch(ctx context.Context, print func(line string)) error {
 	}
 }
 
-// still describes what the running pass is doing when there is nothing new; nil means no pass.
+// still describes what a pass is doing when it has reported nothing new. It also accepts nil, for no running pass.
 func (p *pass) still() string {
 	if p == nil {
 		return "no pass is running"
@@ -133,7 +133,7 @@ func (p *pass) still() string {
 	return column(p.step, fmt.Sprintf("goes on, since %s  %s", p.since.UTC().Format(time.TimeOnly), p.note))
 }
 
-// tell prints the lines that have not been printed yet.
+// tell passes the lines that have not been printed yet to a function, and forgets them.
 func (p *pass) tell(tell func(line string)) {
 	for _, line := range p.lines {
 		tell(line)
@@ -141,16 +141,17 @@ func (p *pass) tell(tell func(line string)) {
 	p.lines = p.lines[:0]
 }
 
-// finding is what is known of a rack without a running pass.
+// finding has the status, the parameters and the last pass of a rack, read while no pass was running.
 type finding struct {
-	// status is nil if there is none.
+	// status is nil if no pass has written one.
 	status *store.Status
 	tree   store.Tree
-	// last is the pass that ended last; nil if it is not known.
+	// last is the pass that ended last; nil if it was not found.
 	last *pass
 }
 
-// find finds the result of the current parameters. followed is the pass that was followed last, if there was one.
+// find reads the rack's parameters, its status and its last pass. followed is the last pass that watch has followed;
+// nil if it has followed none.
 func (w *watcher) find(ctx context.Context, followed *pass) (finding, error) {
 	var f finding
 	var err error
@@ -223,18 +224,19 @@ func (w *watcher) conclude(f finding) error {
 	return result(*f.status)
 }
 
-// absent says why a rack has no status.
+// absent returns the error for a rack without a status: either the rack does not exist or no pass has written one.
 func (w *watcher) absent(tree store.Tree) error {
 	folder := paths().Params(w.rack)
 	if len(tree.Values) == 0 {
-		return refused(fmt.Sprintf("there is no rack %s in %s: it has no parameter below %s; check the name, the region (AWS_REGION) and the prefix "+
-			"(SAWHORSE_PREFIX), or create the rack with `sawhorse register %s`", w.rack, w.aws.Region, folder, w.rack))
+		return refused(fmt.Sprintf("there is no rack %s in %s: it has no parameter below %s; check the name, "+
+			"the region (AWS_REGION) and the prefix (SAWHORSE_PREFIX), or create the rack with `sawhorse register %s`",
+			w.rack, w.aws.Region, folder, w.rack))
 	}
-	return refused(fmt.Sprintf("rack %s has no status yet: no pass has had anything to do for it, or to say about it; karpenter_auth_mode=true begins "+
-		"the work (parameters below %s: %d)", w.rack, folder, len(tree.Values)))
+	return refused(fmt.Sprintf("rack %s has no status yet: no pass has had anything to do for it, or to say about it; "+
+		"karpenter_auth_mode=true begins the work (parameters below %s: %d)", w.rack, folder, len(tree.Values)))
 }
 
-// readStatus returns nil if the rack has no status.
+// readStatus reads the rack's status. It returns nil if the rack has none.
 func (w *watcher) readStatus(ctx context.Context) (*store.Status, error) {
 	place := paths().Status(w.rack)
 	out, err := w.ssm.GetParameter(ctx, &ssm.GetParameterInput{Name: &place})

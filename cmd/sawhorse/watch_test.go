@@ -83,7 +83,8 @@ func TestWatchIsNotSilent(t *testing.T) {
 	lines, _, end := s.watched()
 	want := []string{
 		"09:50:01  validate             Planned, 1 step", "09:50:01  access               wait  EKS changes it",
-		"09:50:13  access               goes on, since 09:50:01  EKS changes it", "09:50:25  access               goes on, since 09:50:01  EKS changes it",
+		"09:50:13  access               goes on, since 09:50:01  EKS changes it",
+		"09:50:25  access               goes on, since 09:50:01  EKS changes it",
 		"09:50:31  access               done",
 	}
 	if !slices.Equal(lines, want) {
@@ -168,7 +169,8 @@ func TestWatchWithoutAWrite(t *testing.T) {
 
 	s = settled(t, store.Rejected)
 	var e *execution
-	s.acts = []func(){nil, func() { e = s.begins("forced").reads("Planned", true, "nodepools") }, nil, nil, nil, func() { s.reports(e, store.Reconciled); e.ends() }}
+	s.acts = []func(){nil, func() { e = s.begins("forced").reads("Planned", true, "nodepools") }, nil, nil, nil,
+		func() { s.reports(e, store.Reconciled); e.ends() }}
 	_, seconds, end = s.watched()
 	if concludes(t, end, ""); seconds != 6 {
 		t.Errorf("%.0f s", seconds)
@@ -211,7 +213,7 @@ func TestWatchGoesOnWithTheSuccessor(t *testing.T) {
 	}
 }
 
-// Exits with 1, whatever an earlier status says.
+// The command exits with 1, even if the status of an earlier pass is good.
 func TestWatchOfAPassThatCouldNotReport(t *testing.T) {
 	s := settled(t, store.Reconciled)
 	s.parameters["karpenter_enabled"]++

@@ -14,7 +14,7 @@ import (
 // and Z.
 var standard = regexp.MustCompile(`^(a|c|d|h|i|im|is|m|r|t|z)[0-9]`)
 
-// nodeVCPU is the number of vCPUs of a small node. If less is left of the quota, no node can be launched.
+// nodeVCPU is the number of vCPUs of a small node. If fewer are left of the quota, no node can be launched.
 const nodeVCPU = 2
 
 func vcpuQuota(o *Observed) []Finding {

@@ -23,18 +23,19 @@ func parameters(o *Observed) []Finding {
 	return found
 }
 
-// problems returns the problems that a pass would find, except those that other checks report and those about what
-// could not be observed.
+// problems returns the problems that a pass would find, except those that other checks report and those about facts
+// that could not be observed.
 func (o *Observed) problems() []params.Problem {
 	input := params.Input{Rack: o.Rack, Params: o.Params, Secure: o.Secure}
 	facts := plan.Facts{Offline: true, NodeGroups: o.NodeGroups, Records: plan.Records{WasOn: o.on()}}
-	if o.on() { // doctor does not read the rack's records, which would say so
+	if o.on() { // In a pass, the rack's records have this, but doctor does not read them.
 		input.Previous = map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}
 	}
 	if o.Cluster != nil {
 		facts.Cluster = &plan.ClusterFacts{Cluster: o.Cluster.Cluster, Status: "ACTIVE", AuthMode: o.Cluster.AuthMode}
 	}
-	result, _ := validation.Validate(params.Parse(input), facts, validation.InForce{}) // it fails only if the manifests in force cannot be read
+	// Validate fails only if the manifests in force cannot be read, and none are passed.
+	result, _ := validation.Validate(params.Parse(input), facts, validation.InForce{})
 	return result.Problems
 }
 

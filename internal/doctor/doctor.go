@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Severity says how much a finding matters.
+// Severity is the importance of a finding.
 type Severity string
 
 // The severities. Unknown means that the check could not be made.
@@ -33,7 +33,8 @@ var Severities = []struct {
 type Finding struct {
 	Check    string   `json:"check"`
 	Severity Severity `json:"severity"`
-	// What was found, why it matters, and what to do. Commands do it, if commands can.
+	// What describes what was found, Why the reason why it matters, and Do the remedy. Commands are the commands that
+	// carry out the remedy, if commands can.
 	What     string   `json:"what"`
 	Why      string   `json:"why"`
 	Do       string   `json:"do"`
@@ -59,7 +60,8 @@ func (r Report) Count(s Severity) (n int) {
 	return n
 }
 
-// Examine makes all checks. Findings are sorted by severity, then by check.
+// Examine makes all checks on the observed state and returns their results. Findings are sorted by severity, then by
+// check.
 func Examine(o *Observed) Report {
 	all := Report{Rack: o.Rack, Cluster: o.Config.ClusterName, Findings: []Finding{}, Good: []string{}}
 	by := map[Severity][]Finding{}
@@ -79,18 +81,18 @@ func Examine(o *Observed) Report {
 	return all
 }
 
-// check is one check of what was observed.
+// check is one check of the observed state.
 type check struct {
 	name string
-	// looks says what the check looks at, and why says why that matters. The documentation shows both, and findings
-	// show why.
+	// looks describes what the check examines, and why describes the reason for the check. The documentation shows both;
+	// findings show why.
 	looks, why string
 	// needs are the sources without which the check cannot be made.
 	needs    []Source
 	validate func(*Observed) []Finding
 }
 
-// make makes the check, or returns a finding that says why it cannot be made.
+// make returns the check's findings. If a source that the check needs is missing, the only finding has the reason.
 func (c check) make(o *Observed) []Finding {
 	for _, s := range c.needs {
 		if reason := o.Unseen[s]; reason != "" {

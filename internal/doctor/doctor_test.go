@@ -319,8 +319,10 @@ var cases = []example{
 		o.Pods[0].OwnerReferences, o.Pods[0].Annotations = nil, map[string]string{corev1.MirrorPodAnnotationKey: "x"}
 	}, nil},
 	{"pools", "a class without subnets, and its pool", func(o *Observed) {
-		o.Pools[0].NotReady, o.Pools[1].NotReady = "SubnetsReady=False SubnetsNotFound no subnets; Ready=False", "NodeClassReady=False NodeClassNotReady"
-	}, []string{"fails: EC2NodeClass workload is not Ready: SubnetsReady=False SubnetsNotFound no subnets", "fails: NodePool workload is not Ready: NodeClassReady=False"}},
+		o.Pools[0].NotReady = "SubnetsReady=False SubnetsNotFound no subnets; Ready=False"
+		o.Pools[1].NotReady = "NodeClassReady=False NodeClassNotReady"
+	}, []string{"fails: EC2NodeClass workload is not Ready: SubnetsReady=False SubnetsNotFound no subnets",
+		"fails: NodePool workload is not Ready: NodeClassReady=False"}},
 	{"pools", "nodes that did not register", func(o *Observed) { o.Pools[1].Unhealthy = "RegistrationFailed Failed to register node" },
 		[]string{"warns: the last nodes of NodePool workload did not launch or did not register: RegistrationFailed Failed"}},
 	{"pools", "none", func(o *Observed) { o.Pools = nil }, []string{"fails: the cluster has no NodePool workload"}},
@@ -328,7 +330,8 @@ var cases = []example{
 	{"pools", "none once it is off", all(with(map[string]string{"karpenter_enabled": "false"}), func(o *Observed) { o.Pools = nil }), nil},
 	{"launches", "each cause once", func(o *Observed) {
 		o.Launches = []Launch{
-			{"workload-b", "Launched", "InsufficientCapacityError", "insufficient capacity, VcpuLimitExceeded: You have requested more vCPU capacity"},
+			{"workload-b", "Launched", "InsufficientCapacityError",
+				"insufficient capacity, VcpuLimitExceeded: You have requested more vCPU capacity"},
 			{"workload-a", "Launched", "InsufficientCapacityError", "insufficient capacity, VcpuLimitExceeded: You have requested more than 64"},
 			{"workload-a", "Launched", "InsufficientCapacityError", "insufficient capacity, VcpuLimitExceeded: You have requested more than 64"},
 			{"workload-c", "Launched", "InsufficientCapacityError", "insufficient capacity, InsufficientInstanceCapacity: We currently do not have"},
@@ -339,7 +342,8 @@ var cases = []example{
 		}
 	}, []string{
 		"fails: EC2 denied the launch to Karpenter's controller (1: workload-d); the last: Launched Unauthorized: User is not authorized",
-		"fails: vCPU quota is used up (2: workload-a, workload-b); the last: Launched InsufficientCapacityError: insufficient capacity, VcpuLimitExceeded: You have requested more than 64",
+		"fails: vCPU quota is used up (2: workload-a, workload-b); the last: Launched InsufficientCapacityError: insufficient capacity, " +
+			"VcpuLimitExceeded: You have requested more than 64",
 		"fails: has not registered with the cluster (1: workload-e)",
 		"warns: EC2 had no capacity for the instance types that the pool allows (1: workload-c)",
 		"warns: not ready for pods (1: workload-f)",

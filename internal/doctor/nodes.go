@@ -96,7 +96,8 @@ func (o *Observed) taints() (all []pooledTaint) {
 	return all
 }
 
-// untolerated returns the taints that keep a DaemonSet away, none if the DaemonSet selects its nodes itself.
+// untolerated returns the taints that a DaemonSet does not tolerate. It returns none if the DaemonSet selects its nodes
+// itself.
 func untolerated(d *appsv1.DaemonSet, taints []pooledTaint) (missing []string) {
 	spec := d.Spec.Template.Spec
 	if len(spec.NodeSelector) > 0 || spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {

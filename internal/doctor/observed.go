@@ -34,8 +34,8 @@ type Observed struct {
 	Missing    bool
 	NodeGroups []plan.NodeGroup
 	AddOns     []AddOn
-	// Association reports whether Karpenter's service account has a Pod Identity association. Provider reports whether
-	// IAM has the cluster's OIDC provider, and ProviderWithoutSTS whether STS is missing from its client ids.
+	// Association is true if Karpenter's service account has a Pod Identity association. Provider is true if IAM has the
+	// cluster's OIDC provider, and ProviderWithoutSTS if STS is missing from its client ids.
 	Association, Provider, ProviderWithoutSTS bool
 
 	Subnets        []Subnet
@@ -47,7 +47,7 @@ type Observed struct {
 	// Quotas are limits by name. Account holds IAM's account summary: quotas and their usage.
 	Quotas  map[Quota]float64
 	Account map[string]int
-	// Rules is the number of rules on the default bus. RuleExists reports whether the rack's is among them.
+	// Rules is the number of rules on the default bus. RuleExists is true if the rack's rule is one of them.
 	Rules      int
 	RuleExists bool
 	SpotRole   bool
@@ -71,7 +71,7 @@ type Observed struct {
 type Cluster struct {
 	plan.ClusterFacts
 	VPC string
-	// PublicAPI reports whether the API server has a public endpoint.
+	// PublicAPI is true if the API server has a public endpoint.
 	PublicAPI bool
 }
 

@@ -19,7 +19,8 @@ type PoolObject struct {
 
 // poolRemedies are the remedies by a word of an EC2NodeClass's conditions. The first that matches counts.
 var poolRemedies = []struct{ word, do string }{
-	{"AuthCheckFailed", "Look for a service control policy or a permissions boundary that denies the call to the role of Karpenter's controller. " +
+	{"AuthCheckFailed", "Look for a service control policy or a permissions boundary that denies the call to the role of " +
+		"Karpenter's controller. " +
 		"A pass makes Karpenter try again every 30 s; by itself it does so after 30 minutes."},
 	{"SubnetsReady=False", "Set the discovery tag on the subnets for nodes, or name the subnets in subnet_ids; see the check discovery."},
 	{"SecurityGroupsReady=False", "Set the discovery tag on the cluster's security group, or name the groups in security_group_ids; " +

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Source is one thing to read: the AWS actions that this takes or, after the word kubernetes, the kind that is read
-// from the cluster.
+// Source is something that an observation reads. Its text has the AWS actions that the read needs or, after the word
+// kubernetes, the kind of the objects in the cluster.
 type Source string
 
 // The sources.
@@ -48,7 +48,7 @@ const viewPolicy = "cluster-access-policy/AmazonEKSAdminViewPolicy"
 // ConfigMap is the access mode of a cluster without access entries: EKS refuses to create one.
 const ConfigMap = "CONFIG_MAP"
 
-// remedy says how to make a source readable.
+// remedy returns what to do to make a source readable, and the commands for it.
 func (s Source) remedy(o *Observed) (string, []string) {
 	// If the cluster was not observed, neither was anything in it.
 	if o.Cluster == nil && o.Unseen[s] == o.Unseen[TheCluster] {

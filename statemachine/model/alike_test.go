@@ -75,7 +75,8 @@ func TestTheTransitionsAreThoseOfTheStateMachine(t *testing.T) {
 // The state machine's updates of the lease must be those of the model, by the names of their states.
 func TestTheUpdatesOfTheLeaseAreThoseOfTheStateMachine(t *testing.T) {
 	p := asBuilt()
-	left := map[string]call{"Request": p.Request, "Acquire": p.Acquire, "Renew": p.Renew, "Release": p.Release, "Erase": p.Erase, "HandOver": p.HandOver}
+	left := map[string]call{"Request": p.Request, "Acquire": p.Acquire, "Renew": p.Renew, "Release": p.Release, "Erase": p.Erase,
+		"HandOver": p.HandOver}
 	for name, s := range parse(t).States {
 		a := s.Arguments
 		if a.Key["sk"]["S"] != "lease" {
@@ -123,7 +124,8 @@ type sent struct {
 	last *dynamodb.UpdateItemInput
 }
 
-func (s *sent) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+func (s *sent) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options),
+) (*dynamodb.UpdateItemOutput, error) {
 	s.last = in
 	return &dynamodb.UpdateItemOutput{}, nil
 }
@@ -150,7 +152,7 @@ func TestTheUpdatesOfTheLeaseAreThoseOfTheStore(t *testing.T) {
 	check("Free", p.Free, err)
 	_, err = store.Free(t.Context(), "demo", "me", now)
 	check("Free with a call in flight", p.FreeInFlight, err)
-	// A function's request is counted like an event, whoever holds the lease.
+	// A function's request is counted like an event, with and without an owner of the lease.
 	check("Request", call{update: "ADD requested :one"}, store.Request(t.Context(), "demo"))
 }
 
@@ -163,7 +165,8 @@ func TestTimesFitIntoEachOther(t *testing.T) {
 	if got, want := d.States["Debounce"].Seconds, "{% $max([${DebounceSeconds}, $quiet - $floor($millis() / 1000)]) %}"; got != want {
 		t.Errorf("Debounce waits %s, want %s", got, want)
 	}
-	if got, want := d.States["Acquire"].Assign["quiet"], "{% $exists($states.result.Attributes.quiet) ? $number($states.result.Attributes.quiet.N) : 0 %}"; got != want {
+	const quiet = "{% $exists($states.result.Attributes.quiet) ? $number($states.result.Attributes.quiet.N) : 0 %}"
+	if got, want := d.States["Acquire"].Assign["quiet"], quiet; got != want {
 		t.Errorf("Acquire takes quiet from %s, want %s", got, want)
 	}
 	if got, want := d.States["Renew"].Assign["generation"], "{% $number($states.result.Attributes.requested.N) %}"; got != want {

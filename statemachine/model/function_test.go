@@ -46,7 +46,7 @@ func (m *moves) functionFaults(i int8, name string) {
 	})
 }
 
-// begin is the start of a call: it renews the lease, or finds it lost.
+// begin adds the start of a call: the function renews the lease, or finds that it has lost the lease.
 func (m *moves) begin(i int8) {
 	t := m.turn(i)
 	e := t.e()
@@ -65,7 +65,8 @@ func (m *moves) begin(i int8) {
 	t.end(states[e.at] + ": the function renews the lease")
 }
 
-// note is the part of Validate that reads the lease, and read the part that reads the parameters after it.
+// note is the part of Validate that reads the lease, and read is the part that reads the parameters after that. With
+// readsFirst, the order is reversed.
 func (t *turn) note() {
 	if t.readsFirst != (t.e().phase == called) {
 		l, e := t.world.lease, t.e()
@@ -108,7 +109,7 @@ func (t *turn) outdated() bool {
 	return false
 }
 
-// over ends a call. If the execution is alive, it continues along the path.
+// over ends a call. If the execution is alive, it continues along a path of states.
 func (t *turn) over(path ...string) {
 	if e := t.e(); e.dead {
 		e.inFlight, e.phase = false, called
@@ -139,7 +140,7 @@ func (t *turn) change() {
 	}
 }
 
-// fail is an error of a function. A failed failure report is not reported again.
+// fail ends a call with an error of the function. If ReportFailure itself fails, that is not reported.
 func (t *turn) fail() {
 	t.e().failure = true
 	if states[t.e().at] == "ReportFailure" {

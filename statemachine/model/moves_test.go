@@ -2,12 +2,13 @@ package model
 
 import "slices"
 
-// place is the index of a state in states.
+// place is the index of a state in the slice states.
 type place uint8
 
 // states are the states that an execution can stop in. It passes through all other states immediately.
 var states = []string{
-	"", "Intake", "RecordChange", "Request", "Acquire", "Debounce", "Renew", "Validate", "WaitForParameters", "RunStep", "WaitForStep", "Report",
+	"", "Intake", "RecordChange", "Request", "Acquire", "Debounce", "Renew", "Validate", "WaitForParameters", "RunStep",
+	"WaitForStep", "Report",
 	"ReportFailure", "Release", "Erase", "Enough", "HandOver", "StartSuccessor", "Ended",
 }
 
@@ -23,7 +24,7 @@ var placeOf = func() map[string]place {
 // a notice.
 var final = map[string]bool{"Ignored": true, "Coalesced": true, "Done": true, "HandedOver": true, "Lost": true}
 
-// kind says what an event requests.
+// kind is what an event requests.
 type kind struct{ full, force, change, dryRun, noRack bool }
 
 // scene is a bounded model.
@@ -107,7 +108,8 @@ func (m *moves) event(k uint8) {
 		w.events[k].stage = delivered
 		m.start(&w, k, 0)
 		m.add("event is delivered", w)
-		m.fault(none, "event is delivered and will be again", func(f *faults) *uint8 { return &f.repeats }, func(t *turn) { t.start(&t.world, k, 0) })
+		m.fault(none, "event is delivered and will be again", func(f *faults) *uint8 { return &f.repeats },
+			func(t *turn) { t.start(&t.world, k, 0) })
 		m.fault(none, "event is dropped", func(f *faults) *uint8 { return &f.drops }, func(t *turn) {
 			t.world.events[k].stage, t.world.excused = dropped, true
 		})

@@ -45,7 +45,10 @@ func asBuilt() protocol {
 	return protocol{
 		followers: 2,
 		Request: call{
-			update: "{% 'SET requested = if_not_exists(requested, :zero) + :one' & ($full ? ', fullAt = if_not_exists(requested, :zero) + :one' : '') & ($force ? ', forceAt = if_not_exists(requested, :zero) + :one' : '') & ', wrote' & ($wrote = '' ? '' : $substring($string($length($wrote)), -1)) & ' = :wrote, #ttl = :ttl' %}",
+			update: "{% 'SET requested = if_not_exists(requested, :zero) + :one' & " +
+				"($full ? ', fullAt = if_not_exists(requested, :zero) + :one' : '') & " +
+				"($force ? ', forceAt = if_not_exists(requested, :zero) + :one' : '') & " +
+				"', wrote' & ($wrote = '' ? '' : $substring($string($length($wrote)), -1)) & ' = :wrote, #ttl = :ttl' %}",
 			do: func(l *lease, c caller) bool {
 				l.requested++
 				if c.full {
@@ -58,8 +61,9 @@ func asBuilt() protocol {
 			},
 		},
 		Acquire: call{
-			update:    "SET #owner = :me, expires = :expires, since = :now",
-			condition: "attribute_exists(requested) AND (attribute_not_exists(#owner) OR #owner = :me OR expires < :now) AND (attribute_not_exists(served) OR requested > served)",
+			update: "SET #owner = :me, expires = :expires, since = :now",
+			condition: "attribute_exists(requested) AND (attribute_not_exists(#owner) OR #owner = :me OR expires < :now) AND " +
+				"(attribute_not_exists(served) OR requested > served)",
 			do: func(l *lease, c caller) bool {
 				if l.requested == 0 || l.owner != none && l.owner != c.me && !l.expired || l.requested <= l.served {
 					return false

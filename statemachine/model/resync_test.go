@@ -22,7 +22,8 @@ func (m *moves) dead(i int8) {
 		})
 	}
 	if e.notice > noticed {
-		m.fault(i, "resync is stopped, and tries again", func(f *faults) *uint8 { return &f.resyncStops }, func(t *turn) { t.e().notice = noticed })
+		m.fault(i, "resync is stopped, and tries again", func(f *faults) *uint8 { return &f.resyncStops },
+			func(t *turn) { t.e().notice = noticed })
 	}
 }
 

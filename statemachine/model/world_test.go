@@ -173,7 +173,7 @@ func bit(b bool) uint64 {
 	return 0
 }
 
-// converged reports that everything that was requested is done and the status says so.
+// converged reports whether everything that was requested is done and the status shows it.
 func (w *world) converged() bool {
 	return w.lease.requested == w.lease.served && w.applied == w.wanted && w.lease.owner == none && !w.failed
 }

@@ -184,7 +184,7 @@ func (l *looker) organization(ctx context.Context) error {
 	return err
 }
 
-// controllerRole returns the ARN of the rack's controller role; empty if there is none yet.
+// controllerRole returns the ARN of the rack's controller role; empty if the role does not exist yet.
 func (l *looker) controllerRole(ctx context.Context) (string, error) {
 	own, err := l.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(ownership.ControllerRole(l.o.Rack))})
 	if errors.As(err, new(*iamtypes.NoSuchEntityException)) {
@@ -196,7 +196,7 @@ func (l *looker) controllerRole(ctx context.Context) (string, error) {
 	return aws.ToString(own.Role.Arn), nil
 }
 
-// simulate returns the actions whose result satisfies so.
+// simulate returns the actions for whose simulated result so is true.
 func (l *looker) simulate(ctx context.Context, question *iam.SimulatePrincipalPolicyInput,
 	so func(iamtypes.EvaluationResult) bool) ([]string, error) {
 	var actions []string

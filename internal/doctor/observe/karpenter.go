@@ -58,7 +58,7 @@ func (l *looker) launches(ctx context.Context, client *k8s.Client) error {
 	return client.Each(ctx, k8s.Event, metav1.NamespaceDefault, "", func(object *unstructured.Unstructured) error {
 		var e corev1.Event
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &e); err != nil {
-			return nil // another program's; Karpenter's can be read
+			return nil // Only another program's event can be unreadable.
 		}
 		recent := now.Sub(e.LastTimestamp.Time) < time.Hour
 		if recent && e.InvolvedObject.Kind == k8s.NodeClaim.Name && e.Reason == "InsufficientCapacityError" {
@@ -71,8 +71,8 @@ func (l *looker) launches(ctx context.Context, client *k8s.Client) error {
 }
 
 // failedStep returns the first of a NodeClaim's conditions on the way to a node that has failed; nil if none has.
-// Karpenter leaves a failed launch at Unknown, with a reason; the reason AwaitingReconciliation is that of a NodeClaim
-// that it has not looked at.
+// Karpenter leaves a failed launch at Unknown, with a reason; the reason AwaitingReconciliation means that it has not
+// begun with the NodeClaim.
 func failedStep(object *unstructured.Unstructured, now time.Time) *metav1.Condition {
 	by := map[string]*metav1.Condition{}
 	for _, c := range conditions(object) {

@@ -1,5 +1,5 @@
 // Package observe reads the state of a rack's cluster and account for package doctor, with the operator's own
-// credentials. It writes nothing. If something cannot be read, it records that and goes on.
+// credentials. It writes nothing. If something cannot be read, it records the reason and continues.
 package observe
 
 import (
@@ -33,10 +33,10 @@ type Clients struct {
 	Dial       k8s.Connector
 }
 
-// patience limits the whole observation. What has not answered by then counts as not observed.
+// patience is the time limit of the whole observation. Sources that have not answered by then count as not observed.
 const patience = 90 * time.Second
 
-// Look observes a rack.
+// Look observes a rack, its cluster and its account. It records a source that could not be read in Unseen.
 func Look(ctx context.Context, name string, paths ownership.Paths, clients Clients) *doctor.Observed {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -71,7 +71,7 @@ var ofCluster = []doctor.Source{
 	doctor.NodePools, doctor.NodeClaims,
 }
 
-// looker fills in what was observed. Each look writes its own fields, so that looks can run in parallel.
+// looker fills in what was observed. Each look writes other fields, so that looks can run in parallel.
 type looker struct {
 	Clients
 	o      *doctor.Observed
@@ -83,12 +83,13 @@ func (l *looker) observer() *observe.Observer {
 	return &observe.Observer{EKS: l.EKS, EC2: l.EC2, IAM: l.IAM}
 }
 
+// look reads one source.
 type look struct {
 	source doctor.Source
 	do     func(context.Context) error
 }
 
-// looks returns the looks at the account.
+// looks returns what reads the account.
 func (l *looker) looks() []look {
 	return []look{
 		{doctor.AllParameters, l.allParameters},
@@ -101,7 +102,7 @@ func (l *looker) looks() []look {
 	}
 }
 
-// looksOfCluster returns the looks at AWS resources of the cluster.
+// looksOfCluster returns what reads the AWS resources of the cluster.
 func (l *looker) looksOfCluster() []look {
 	return []look{
 		{doctor.NodeGroups, l.nodegroups},
@@ -115,7 +116,7 @@ func (l *looker) looksOfCluster() []look {
 	}
 }
 
-// look records why a source could not be read.
+// look reads a source. If that fails, it records the reason.
 func (l *looker) look(source doctor.Source, do func() error) {
 	if err := do(); err != nil {
 		l.unseen.Lock()

@@ -100,7 +100,7 @@ func noDial(context.Context, plan.Cluster) (*k8s.Client, error) {
 	return nil, errors.New("dial: no route")
 }
 
-// If everything is denied, every source is unseen with the service's own error, and each check says so.
+// If everything is denied, every source is unseen with the service's own error, and each check reports that.
 func TestDenied(t *testing.T) {
 	a := &account{}
 	o := observed(t, a, noDial)
@@ -238,8 +238,8 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// What Karpenter says of its objects. A NodeClaim that has just begun has not failed, and neither has one that is being
-// deleted.
+// Conditions and events of Karpenter's objects become findings. A NodeClaim that has just begun has not failed, and
+// neither has one that is being deleted.
 func TestKarpenterObjects(t *testing.T) {
 	server := k8sfake.New(t)
 	ago := func(d time.Duration) string { return time.Now().Add(-d).UTC().Format(time.RFC3339) }
@@ -252,21 +252,27 @@ func TestKarpenterObjects(t *testing.T) {
 		return map[string]any{"type": kind, "status": status, "reason": reason, "message": "why", "lastTransitionTime": ago(age)}
 	}
 	put("/apis/karpenter.k8s.aws/v1/ec2nodeclasses/workload", "karpenter.k8s.aws/v1", "EC2NodeClass", condition("Ready", "True", "Ready", 0))
-	put("/apis/karpenter.sh/v1/nodepools/workload", "karpenter.sh/v1", "NodePool", condition("Ready", "True", "Ready", 0), condition("NodeRegistrationHealthy", "False", "RegistrationFailed", 0))
+	put("/apis/karpenter.sh/v1/nodepools/workload", "karpenter.sh/v1", "NodePool", condition("Ready", "True", "Ready", 0),
+		condition("NodeRegistrationHealthy", "False", "RegistrationFailed", 0))
 	put("/apis/karpenter.sh/v1/nodepools/build", "karpenter.sh/v1", "NodePool", condition("NodeClassReady", "False", "NodeClassNotReady", 0))
 	server.Put("/apis/karpenter.sh/v1/nodepools/theirs", "karpenter.sh/v1", "NodePool", map[string]any{})
 	const claims, v1 = "/apis/karpenter.sh/v1/nodeclaims/", "karpenter.sh/v1"
 	launched := condition("Launched", "True", "Launched", time.Hour)
-	put(claims+"denied", v1, "NodeClaim", condition("Launched", "Unknown", "Unauthorized", 0), condition("Registered", "Unknown", "NodeNotFound", time.Hour))
+	put(claims+"denied", v1, "NodeClaim", condition("Launched", "Unknown", "Unauthorized", 0),
+		condition("Registered", "Unknown", "NodeNotFound", time.Hour))
 	put(claims+"new", v1, "NodeClaim", condition("Launched", "Unknown", "AwaitingReconciliation", 0))
 	put(claims+"starting", v1, "NodeClaim", launched, condition("Registered", "Unknown", "NodeNotFound", time.Minute))
 	put(claims+"absent", v1, "NodeClaim", launched, condition("Registered", "Unknown", "NodeNotFound", 6*time.Minute))
-	put(claims+"unready", v1, "NodeClaim", launched, condition("Registered", "True", "Registered", 0), condition("Initialized", "Unknown", "NodeNotReady", 6*time.Minute))
-	put(claims+"leaving", v1, "NodeClaim", condition("Launched", "Unknown", "LaunchFailed", 0))["metadata"].(map[string]any)["deletionTimestamp"] = ago(0)
-	put(claims+"node", v1, "NodeClaim", launched, condition("Registered", "True", "Registered", 0), condition("Initialized", "True", "Initialized", 0))
+	put(claims+"unready", v1, "NodeClaim", launched, condition("Registered", "True", "Registered", 0),
+		condition("Initialized", "Unknown", "NodeNotReady", 6*time.Minute))
+	leaving := put(claims+"leaving", v1, "NodeClaim", condition("Launched", "Unknown", "LaunchFailed", 0))
+	leaving["metadata"].(map[string]any)["deletionTimestamp"] = ago(0)
+	put(claims+"node", v1, "NodeClaim", launched, condition("Registered", "True", "Registered", 0),
+		condition("Initialized", "True", "Initialized", 0))
 	event := func(name, claim, reason string, age time.Duration) {
 		server.Put("/api/v1/namespaces/default/events/"+name, "v1", "Event", map[string]any{
-			"reason": reason, "message": "VcpuLimitExceeded: more", "involvedObject": map[string]any{"kind": "NodeClaim", "name": claim}, "lastTimestamp": ago(age),
+			"reason": reason, "message": "VcpuLimitExceeded: more", "involvedObject": map[string]any{"kind": "NodeClaim", "name": claim},
+			"lastTimestamp": ago(age),
 		})
 	}
 	event("a", "gone", "InsufficientCapacityError", time.Minute)
@@ -278,7 +284,8 @@ func TestKarpenterObjects(t *testing.T) {
 		{Kind: "NodePool", Name: "workload", Unhealthy: "RegistrationFailed why"},
 	}
 	wantLaunches := []doctor.Launch{
-		{NodeClaim: "absent", Step: "Registered", Reason: "NodeNotFound", Message: "why"}, {NodeClaim: "denied", Step: "Launched", Reason: "Unauthorized", Message: "why"},
+		{NodeClaim: "absent", Step: "Registered", Reason: "NodeNotFound", Message: "why"},
+		{NodeClaim: "denied", Step: "Launched", Reason: "Unauthorized", Message: "why"},
 		{NodeClaim: "gone", Step: "Launched", Reason: "InsufficientCapacityError", Message: "VcpuLimitExceeded: more"},
 		{NodeClaim: "unready", Step: "Initialized", Reason: "NodeNotReady", Message: "why"},
 	}
