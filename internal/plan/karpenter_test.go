@@ -8,8 +8,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// Another version of Karpenter, whose controller needs one more right: the steps whose sections have it are due, and the
-// precheck for one of them.
+// Another version of Karpenter, whose controller needs one more right: the steps whose sections have it are due, and
+// the precheck for one of them.
 func TestAnotherVersionOfKarpenter(t *testing.T) {
 	config := params.Config{Rack: "demo", ClusterName: "demo", AuthMode: true, Enabled: true}
 	facts := Facts{

@@ -48,7 +48,7 @@ func (b *builder) queue() {
 
 // queueTags returns the ownership tags and the tag by which one alarm finds the queues of all racks.
 func (b *builder) queueTags() map[string]string {
-	tags := b.marks()
+	tags := b.resourceTags()
 	tags[ownership.TagQueue] = ownership.TagQueueInterruption
 	return tags
 }

@@ -58,7 +58,7 @@ func (b *builder) replaced(system []NodeGroup, certain bool) {
 
 // replace plans the copy of one group.
 func (b *builder) replace(g NodeGroup) {
-	r := Replacement{Group: g.Name, Copy: ownership.NodeGroupCopy(g.Name), Tags: b.marks()}
+	r := Replacement{Group: g.Name, Copy: ownership.NodeGroupCopy(g.Name), Tags: b.resourceTags()}
 	r.Tags[ownership.TagReplaces] = g.Name
 	taken := slices.Contains(groupNames(b.facts.Present()), r.Copy)
 	r.Made = b.copied(g)
