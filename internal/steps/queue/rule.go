@@ -20,7 +20,7 @@ func (q *Step) rule(ctx context.Context, p *plan.Plan, progress *outcome.Progres
 	if err != nil {
 		return err
 	}
-	if live != nil && !marked(p, tags) {
+	if live != nil && !hasOwnershipTags(p, tags) {
 		return outcome.Reject("rack", "EventBridge rule %s exists and was not made by Sawhorse for this rack and cluster; "+
 			"delete it, or use another rack name", p.Queue.Rule.Name)
 	}
@@ -53,8 +53,9 @@ func quota(err error) error {
 	if !errors.As(err, new(*types.LimitExceededException)) {
 		return err
 	}
-	return fmt.Errorf("the default event bus has as many rules as its quota allows (300 in most regions, 100 in some); delete rules that nothing uses, or raise the quota with "+
-		"`aws service-quotas request-service-quota-increase --service-code events --quota-code L-244521F2 --desired-value NUMBER`: %w", err)
+	return fmt.Errorf("the default event bus has as many rules as its quota allows (300 in most regions, 100 in some); delete "+
+		"rules that nothing uses, or raise the quota with `aws service-quotas request-service-quota-increase --service-code events "+
+		"--quota-code L-244521F2 --desired-value NUMBER`: %w", err)
 }
 
 // tagRule adds missing tags to a rule of ours.
@@ -116,7 +117,7 @@ func (q *Step) describe(ctx context.Context, p *plan.Plan) (*eventbridge.Describ
 
 func (q *Step) removeRule(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
 	live, tags, err := q.describe(ctx, p)
-	if err != nil || live == nil || !marked(p, tags) {
+	if err != nil || live == nil || !hasOwnershipTags(p, tags) {
 		return err
 	}
 	out, err := q.Rules.ListTargetsByRule(ctx, &eventbridge.ListTargetsByRuleInput{Rule: &p.Queue.Rule.Name})
