@@ -12,7 +12,9 @@ import (
 func (r *Result) advice() {
 	r.typesAdvice("node_type", "workload", r.Config.NodeTypes)
 	r.typesAdvice("build_node_type", "build", r.Config.BuildNodeTypes)
-	const own, quota = 4, 10 // the policies Sawhorse attaches to the node role; IAM's default quota of managed policies for a role
+	// own is the number of policies that Sawhorse attaches to the node role, quota IAM's default quota of managed
+	// policies for a role.
+	const own, quota = 4, 10
 	if n := len(r.Config.NodePolicyARNs); n+own > quota {
 		r.warning(nodePolicies, "", "%s has %d policies, and the nodes' role has %d more; IAM's usual quota is %d for a role; "+
 			"ask AWS for a higher one, or put policies together", nodePolicies, n, own, quota)

@@ -69,7 +69,7 @@ type Pool struct {
 	Dedicated bool              `json:"dedicated,omitempty"`
 }
 
-// BuildSaysNothing reports that no parameter sets instance families, instance sizes or labels for the build pool.
+// BuildSaysNothing reports whether no parameter sets instance families, instance sizes or labels for the build pool.
 func (c Config) BuildSaysNothing() bool {
 	return len(c.Build.Families)+len(c.Build.Sizes)+len(c.Build.Labels) == 0
 }

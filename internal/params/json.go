@@ -109,7 +109,7 @@ func jsonText(written string) (string, error) {
 	return text, nil
 }
 
-// flaw is an error at one place in JSON that is readable otherwise.
+// flaw is an error at one path of otherwise readable JSON.
 type flaw struct{ path, what string }
 
 // decode reads one JSON value strictly: duplicate keys, NUL characters and text after the value are refused. Numbers

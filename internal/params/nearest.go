@@ -9,10 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-// synonyms are names that others use for a value, and that have no letters in common with it.
+// synonyms maps names that other tools use to the name used here, if counting edits cannot find it.
 var synonyms = map[string]string{
 	"x86_64": "amd64", "x86": "amd64", "x64": "amd64", "intel": "amd64", "aarch64": "arm64", "arm": "arm64", "graviton": "arm64",
-	"yes": "true", "on": "true", "1": "true", "no": "false", "off": "false", "0": "false", "compute": "c", "general": "m", "memory": "r", "gpu": "nvidia.com/gpu",
+	"yes": "true", "on": "true", "1": "true", "no": "false", "off": "false", "0": "false", "compute": "c", "general": "m",
+	"memory": "r", "gpu": "nvidia.com/gpu",
 }
 
 // Nearest returns the known name with the fewest edits from name, ignoring letter case, or "" if none is near. Of several
@@ -32,7 +33,8 @@ func Nearest(name string, known []string) string {
 	return best
 }
 
-// DidYouMean returns the end of a sentence about an unknown name: it suggests the nearest known name, or says otherwise.
+// DidYouMean returns the end of a sentence about an unknown name: it suggests the nearest known name, or says
+// otherwise.
 func DidYouMean(name string, known []string, otherwise string) string {
 	if near := Nearest(name, known); near != "" && near != name {
 		return "did you mean " + near + "?"
@@ -56,15 +58,15 @@ func (v Value) nearest(value string) string {
 	return strings.Join(all, ",")
 }
 
-// punctuation is that of a JSON array of texts, inUnit a number with a unit of size, and ofType the size behind
-// an instance family.
+// punctuation matches the punctuation of a JSON array of strings, inUnit a number with a unit of size, and ofType the
+// size after an instance family.
 var (
 	punctuation = regexp.MustCompile(`[\[\]"']`)
 	inUnit      = regexp.MustCompile(`^([1-9][0-9]*) ?(?:Gi?B?|vCPUs?|cpus?)$`)
 	ofType      = regexp.MustCompile(`\.[a-z0-9-]+`)
 )
 
-// respelled returns what a value may have meant that is written in the way of another tool.
+// respelled returns the values that may be meant by a value in another tool's syntax.
 func (v Value) respelled(value string) []string {
 	switch v.Type {
 	case "list":
@@ -95,7 +97,7 @@ func suggestion(name string) string {
 	return DidYouMean(name, known, "delete it (sawhorse params lists the names there are)")
 }
 
-// distance is the Levenshtein distance in bytes.
+// distance returns the Levenshtein distance in bytes.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -121,7 +121,8 @@ func (r *Result) protected(config map[string]any) {
 // protectedTags refuses tags that Sawhorse sets itself, and tags that AWS does not accept.
 func (r *Result) protectedTags(config map[string]any) {
 	tags, _ := parentOf(config, []string{"ec2NodeClass", "tags", ""})
-	all, seen := map[string]bool{}, twins{} // Karpenter also puts these tags on its instance profile, together with the rack's tags
+	// Karpenter also puts these tags on its instance profile, together with the rack's tags.
+	all, seen := map[string]bool{}, twins{}
 	for _, key := range slices.Sorted(maps.Keys(r.Config.Tags)) {
 		all[key] = true
 		seen.add(key)

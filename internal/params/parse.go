@@ -81,7 +81,8 @@ func (r *Result) Add(problems ...Problem) {
 	r.Problems, r.Warnings = sorted(r.Problems), sorted(r.Warnings)
 }
 
-// RejectUnlessDisabling adds problems that matter only while Karpenter is on. If Karpenter is being turned off, they become warnings.
+// RejectUnlessDisabling adds problems that matter only while Karpenter is on. If Karpenter is being turned off, they
+// become warnings.
 func (r *Result) RejectUnlessDisabling(problems ...Problem) {
 	if r.turningOff {
 		r.Advise(problems...)
@@ -93,8 +94,8 @@ func (r *Result) RejectUnlessDisabling(problems ...Problem) {
 // Advise adds warnings that were found later.
 func (r *Result) Advise(warnings ...Problem) { r.Warnings = sorted(append(r.Warnings, warnings...)) }
 
-// MostNames is the most names that a rack may have under params/. With more, a pass stops reading, and the unknown names
-// are reported as one problem instead of one each.
+// MostNames is the most names that a rack may have under params/. With more, a pass stops reading, and the unknown
+// names are reported as one problem instead of one each.
 const MostNames = 200
 
 // known returns the parameters that have a value, and reports unknown names and SecureStrings as problems.
@@ -192,7 +193,7 @@ var spaced = regexp.MustCompile(`\s*([,=:%])\s*`)
 // longest is the largest length of a suggested value. For longer values the example is more useful.
 const longest = 300
 
-// instead suggests what to write in place of a refused value: the same value spelled correctly if possible, else the
+// instead suggests what to write instead of a refused value: the same value spelled correctly if possible, else the
 // example.
 func (v Value) instead(value string, good func(string) bool) string {
 	spelled := strings.Join(strings.Fields(value), "")

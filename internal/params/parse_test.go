@@ -167,7 +167,8 @@ func TestUnknownNames(t *testing.T) {
 		"zz":                        "delete it (sawhorse params lists the names there are)",
 		strings.Repeat("x", 2000):   "delete it (sawhorse params lists the names there are)",
 	} {
-		for _, value := range []string{"1", Unset} { // a parameter that register created and that no longer exists is refused too
+		// A parameter that register created and that no longer exists is refused too.
+		for _, value := range []string{"1", Unset} {
 			problems := Parse(Input{Rack: "demo", Params: map[string]string{name: value}}).Problems
 			if len(problems) != 1 || problems[0].Parameter != name || !strings.HasSuffix(problems[0].Message, "; "+want) {
 				t.Errorf("%.40s=%s: %v, want %q", name, value, problems, want)
@@ -192,7 +193,8 @@ func TestLongValuesAreCutInSentences(t *testing.T) {
 	}
 }
 
-// Problems are written into JSON and into the log, both of which are UTF-8: other bytes of names and values are escaped.
+// Problems are written into JSON and into the log, both of which are UTF-8: other bytes of names and values are
+// escaped.
 func TestProblemsAreValidUTF8(t *testing.T) {
 	texts := []string{"\xff", "\xff.json", "/\xff", "s3://b\xff/k", "s3://bucket/\xff", "a\xff=b,\xff", "\xff:NoSchedule", "[\xff]"}
 	for _, p := range append(slices.Clone(Table), Param{Name: "\xff"}, Param{Name: "karpenter_\xffcpu_limit"}) {

@@ -13,7 +13,7 @@ import (
 type Problem struct {
 	// Parameter is the name under params/, or "rack" for the name of the rack itself.
 	Parameter string `json:"parameter"`
-	// Path is the place inside a JSON parameter, for example nodePool.limits.cpu.
+	// Path is the path inside a JSON parameter, for example nodePool.limits.cpu.
 	Path    string `json:"path,omitempty"`
 	Message string `json:"message"`
 }

@@ -107,7 +107,8 @@ func (r *Result) disks() {
 		name, size = "node_disk", r.Config.NodeDisk
 	}
 	if size > maxDisk {
-		r.hindrance(name, "", "%s is %d, but Karpenter makes no volume of more than %d GiB; write %d or less", name, size, maxDisk, maxDisk)
+		r.problemUnlessDisabling(name, "", "%s is %d, but Karpenter makes no volume of more than %d GiB; write %d or less",
+			name, size, maxDisk, maxDisk)
 	}
 	for i, pool := range r.Config.Additional {
 		if at := Join(fmt.Sprintf("[%d]", i), "disk"); pool.Disk > maxDisk {
@@ -117,9 +118,9 @@ func (r *Result) disks() {
 	}
 }
 
-// hindrance adds a problem. If Karpenter is being turned off, it adds a warning instead, because problems of Karpenter's
-// nodes must not block that.
-func (r *Result) hindrance(parameter, path, format string, args ...any) {
+// problemUnlessDisabling adds a problem. If Karpenter is being turned off, it adds a warning instead, because problems
+// of Karpenter's nodes must not block that.
+func (r *Result) problemUnlessDisabling(parameter, path, format string, args ...any) {
 	if r.turningOff {
 		r.warning(parameter, path, format, args...)
 		return

@@ -21,8 +21,7 @@ func (b *builder) allowed() {
 	b.systemDeployments()
 }
 
-// imageRepository keeps foreign images from running as Karpenter's controller, which has rights in AWS and in the
-// cluster.
+// imageRepository refuses images of others for Karpenter's controller, which has rights in AWS and in the cluster.
 func (b *builder) imageRepository() {
 	image, others := b.config.ImageRepository, b.facts.Deployment.ImageRepositories
 	taken := func(allowed string) bool {
@@ -55,8 +54,8 @@ func (b *builder) ownECR(image string) bool {
 	return found != nil
 }
 
-// systemDeployments keeps the writers of parameters from moving Deployments that do not belong to the rack: changing
-// the placement of a Deployment rolls it out again.
+// systemDeployments refuses Deployments that do not belong to the rack, because changing the placement of a Deployment
+// rolls it out again.
 func (b *builder) systemDeployments() {
 	namespaces := append([]string{ownership.Namespace}, b.facts.Deployment.SystemNamespaces...)
 	var before, now []string

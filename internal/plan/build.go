@@ -58,9 +58,9 @@ func (b *builder) warn(parameter, format string, args ...any) {
 	b.warnings = append(b.warnings, params.NewProblem(parameter, "", format, args...))
 }
 
-// hindrance adds a problem. If Karpenter is being turned off, it adds a warning instead, because a problem with what
-// only Karpenter needs must not block that.
-func (b *builder) hindrance(parameter, format string, args ...any) {
+// problemUnlessDisabling adds a problem. If Karpenter is being turned off, it adds a warning instead, because a
+// problem with what only Karpenter needs must not block that.
+func (b *builder) problemUnlessDisabling(parameter, format string, args ...any) {
 	if b.facts.Records.WasOn && !b.config.Enabled {
 		b.warn(parameter, format, args...)
 		return
@@ -92,7 +92,8 @@ func (b *builder) cluster() {
 	case c == nil && b.facts.Lost != nil && b.facts.Records.WasOn && !b.config.Enabled:
 		b.plan.Cluster = *b.facts.Lost
 		b.plan.Cluster.Gone = true
-		b.warn("cluster_name", "cluster %s has been deleted; what Karpenter had in AWS is cleared away, and the rack is forgotten", b.plan.Cluster.Name)
+		b.warn("cluster_name", "cluster %s has been deleted; what Karpenter had in AWS is cleared away, and the rack is forgotten",
+			b.plan.Cluster.Name)
 		return
 	case c == nil && b.facts.Lost != nil && b.facts.Records.WasOn:
 		b.problem("cluster_name", "EKS has no cluster %s any more; write karpenter_enabled=false to clear away what Karpenter had in AWS",
@@ -108,7 +109,8 @@ func (b *builder) cluster() {
 		b.problem("cluster_name", "there is no EKS cluster %q in this account and region; create it, or write the name of an existing one", name)
 		return
 	case b.facts.Records.ClusterLock != "" && b.facts.Records.ClusterLock != b.config.Rack:
-		b.problem("cluster_name", "cluster %q belongs to rack %q; a cluster has one rack; write the name of another cluster, or delete this rack's parameters", name, b.facts.Records.ClusterLock)
+		b.problem("cluster_name", "cluster %q belongs to rack %q; a cluster has one rack; write the name of another cluster, or "+
+			"delete this rack's parameters", name, b.facts.Records.ClusterLock)
 	case c.AutoMode:
 		b.problem("cluster_name", "cluster %q runs EKS Auto Mode, which brings its own Karpenter; use a cluster without Auto Mode", name)
 	case c.Status != "ACTIVE" && c.Status != "UPDATING":
@@ -120,7 +122,7 @@ func (b *builder) cluster() {
 	}
 }
 
-// letIn requires the rack's tag on the cluster, by which the cluster's owner lets the rack in. Without it, whoever
+// letIn requires the rack's tag on the cluster, with which the cluster's owner admits the rack. Without it, whoever
 // writes the rack's parameters could choose any cluster, and the change of its access mode cannot be undone. A rack
 // whose access has been migrated already gets a warning and goes on.
 func (b *builder) letIn() {
@@ -133,19 +135,23 @@ func (b *builder) letIn() {
 	// EKS never returns a cluster to CONFIG_MAP. A cluster in that mode was created again under the name of the rack's
 	// former cluster, so it needs the tag.
 	if goal := b.facts.Records.Goal; (goal == GoalAccess || goal == GoalKarpenter) && cluster.AuthMode != "CONFIG_MAP" {
-		b.warn("cluster_name", "cluster %q does not carry the tag %s=%s, by which its owner lets the rack in; the rack's access was migrated before and it goes on, "+
-			"but AWS refuses what it would change of the cluster as long as the tag is missing; run `sawhorse register %s --cluster %s`, or, with the owner's rights, `aws eks tag-resource --resource-arn %s --tags %s=%s`",
+		b.warn("cluster_name", "cluster %q does not carry the tag %s=%s, by which its owner lets the rack in; the rack's access was "+
+			"migrated before and it goes on, but AWS refuses what it would change of the cluster as long as the tag is missing; run "+
+			"`sawhorse register %s --cluster %s`, or, with the owner's rights, `aws eks tag-resource --resource-arn %s --tags %s=%s`",
 			cluster.Name, ownership.TagRack, rack, rack, cluster.Name, arn, ownership.TagRack, rack)
 		return
 	}
 	b.plan.Cluster = Cluster{} // a full pass must not repair this cluster
 	if tagged != "" {
-		b.problem("cluster_name", "cluster %q carries the tag %s=%s, by which its owner lets rack %s in and no other; let this rack into another cluster with `sawhorse register %s --cluster NAME`, "+
-			"or, with the owner's rights, into this one with `aws eks tag-resource --resource-arn %s --tags %s=%s`", cluster.Name, ownership.TagRack, tagged, tagged, rack, arn, ownership.TagRack, rack)
+		b.problem("cluster_name", "cluster %q carries the tag %s=%s, by which its owner lets rack %s in and no other; let this rack "+
+			"into another cluster with `sawhorse register %s --cluster NAME`, or, with the owner's rights, into this one with `aws eks "+
+			"tag-resource --resource-arn %s --tags %s=%s`",
+			cluster.Name, ownership.TagRack, tagged, tagged, rack, arn, ownership.TagRack, rack)
 		return
 	}
-	b.problem("cluster_name", "cluster %q does not carry the tag %s=%s, by which its owner lets the rack in; run `sawhorse register %s --cluster %s`, "+
-		"or, with the owner's rights, `aws eks tag-resource --resource-arn %s --tags %s=%s`", cluster.Name, ownership.TagRack, rack, rack, cluster.Name, arn, ownership.TagRack, rack)
+	b.problem("cluster_name", "cluster %q does not carry the tag %s=%s, by which its owner lets the rack in; run `sawhorse "+
+		"register %s --cluster %s`, or, with the owner's rights, `aws eks tag-resource --resource-arn %s --tags %s=%s`",
+		cluster.Name, ownership.TagRack, rack, rack, cluster.Name, arn, ownership.TagRack, rack)
 }
 
 // access chooses the authentication mode. EKS cannot go back to an earlier mode, so API stays API.
@@ -178,7 +184,8 @@ func (b *builder) network() {
 		}
 		for _, t := range kind.found {
 			if other := t.Tags[ownership.TagDiscovery]; other != "" && other != cluster {
-				b.hindrance("karpenter_auth_mode", "%s %s carries the tag %s=%s of another cluster; in a shared VPC only one rack can have Karpenter; give cluster %s subnets and security groups of its own, or remove the tag if cluster %s no longer exists",
+				b.problemUnlessDisabling("karpenter_auth_mode", "%s %s carries the tag %s=%s of another cluster; in a shared VPC only one rack can "+
+					"have Karpenter; give cluster %s subnets and security groups of its own, or remove the tag if cluster %s no longer exists",
 					kind.what, t.ID, ownership.TagDiscovery, other, cluster, other)
 				continue
 			}
@@ -193,13 +200,16 @@ func (b *builder) network() {
 	}
 	if len(owned) > 1 {
 		b.warn("karpenter_auth_mode", "security groups %s all carry a %s… tag, "+
-			"and load balancer controllers want exactly one such group on a node; take the tag off all but one", strings.Join(owned, ", "), ownership.TagClusterOwned)
+			"and load balancer controllers want exactly one such group on a node; take the tag off all but one", strings.Join(owned, ", "),
+			ownership.TagClusterOwned)
 	}
 	b.missing("subnet_ids", "subnet", b.config.SubnetIDs, b.facts.Subnets)
 	b.missing("security_group_ids", "security group", b.config.SecurityGroupIDs, b.facts.SecurityGroups)
-	follows := b.config.HasRefused("subnet_ids") || b.config.Enabled && len(b.facts.Present()) == 0 // another problem is the cause
+	// follows means that missing subnets only follow from another problem.
+	follows := b.config.HasRefused("subnet_ids") || b.config.Enabled && len(b.facts.Present()) == 0
 	if len(b.facts.Subnets) == 0 && len(b.config.SubnetIDs) == 0 && !b.facts.Offline && !follows {
-		b.hindrance("karpenter_auth_mode", "no subnets were found on the node groups of cluster %s, so Karpenter would not know where to launch nodes; create a managed node group", cluster)
+		b.problemUnlessDisabling("karpenter_auth_mode", "no subnets were found on the node groups of cluster %s, so Karpenter would not know "+
+			"where to launch nodes; create a managed node group", cluster)
 	}
 }
 
@@ -210,7 +220,8 @@ func (b *builder) missing(parameter, what string, named []string, found []Tagged
 	}
 	for _, id := range named {
 		if !slices.ContainsFunc(found, func(t Tagged) bool { return t.ID == id }) {
-			b.hindrance(parameter, "%s has %s, but there is no such %s in this account and region; take it out, or write the id of one", parameter, id, what)
+			b.problemUnlessDisabling(parameter, "%s has %s, but there is no such %s in this account and region; take it out, or write the id of one",
+				parameter, id, what)
 		}
 	}
 }

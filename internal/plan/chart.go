@@ -39,7 +39,7 @@ type charts struct {
 	Queue string `json:"queue"`
 	// ImageRepository replaces the chart's image repository, unless it is empty.
 	ImageRepository string `json:"imageRepository"`
-	// IsolatedVPC tells Karpenter that the VPC has no route to the internet.
+	// IsolatedVPC means that the VPC has no route to the internet.
 	IsolatedVPC  bool `json:"isolatedVPC"`
 	DevicePlugin bool `json:"devicePlugin"`
 	// RoleARN is the annotation of the service account for IRSA. It is empty with Pod Identity.

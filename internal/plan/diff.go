@@ -34,7 +34,7 @@ func (p *Plan) Sections() []Section {
 // Difference says how the section of a step differs from that of an earlier plan.
 type Difference struct {
 	Step string
-	// Lines say what differs, one line for each place: its JSON path, and the values, shortened.
+	// Lines describe what differs, one line for each JSON path, with the values shortened.
 	Lines []string
 }
 
@@ -102,7 +102,7 @@ func fields(value any) map[string]any {
 	return object
 }
 
-// fields compares two objects. place returns a key as a part of a path.
+// fields compares two objects. place formats a key as part of a path.
 func (c *comparison) fields(path string, old, new map[string]any, place func(string) string) {
 	both := maps.Clone(old)
 	maps.Copy(both, new)

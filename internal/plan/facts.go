@@ -44,7 +44,7 @@ type Facts struct {
 
 // Deployment holds what the operator of the stack, by its context values, allows the writers of parameters to do.
 type Deployment struct {
-	// RequireClusterTag requires a tag on the cluster, by which its owner lets the rack in.
+	// RequireClusterTag requires a tag on the cluster, with which its owner admits the rack.
 	RequireClusterTag bool
 	// ImageRepositories are the allowed image repositories for Karpenter's controller, beside Karpenter's own. An entry
 	// is exact, or a prefix that ends in /*. If there are none, the account's own ECR is allowed.

@@ -34,7 +34,7 @@ func Read(text []byte) (*Plan, error) {
 }
 
 // format1 is the format in which the steps rendered policies, values, manifests and arguments themselves. Its fields
-// take the place of the plan's fields of the same name.
+// replace the plan's fields of the same name.
 type format1 struct {
 	*Plan
 	Steps          []step1    `json:"steps"`

@@ -161,7 +161,8 @@ var cases = []struct {
 	{name: "spot-system-group-name-taken", params: named, facts: func(f *plan.Facts) {
 		f.NodeGroups[1].CapacityType = "SPOT"
 		f.NodeGroups = append(f.NodeGroups, copied("other"))
-		f.NodeGroups[2].Taints = []plan.NodeGroupTaint{{Key: "a", Effect: "NO_SCHEDULE"}} // required by the role that the group has then
+		// A group with the role that it has then needs a taint.
+		f.NodeGroups[2].Taints = []plan.NodeGroupTaint{{Key: "a", Effect: "NO_SCHEDULE"}}
 	}, problems: "system_node_groups"},
 	{name: "groups-not-dedicated", params: on, facts: func(f *plan.Facts) {
 		f.NodeGroups = append(f.NodeGroups, additional("gpu", "NO_SCHEDULE"), additional("web", ""), additional("db", "PREFER_NO_SCHEDULE"))

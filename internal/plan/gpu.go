@@ -15,7 +15,8 @@ func devicePlugin(rack string) Object {
 	}
 	return Object{
 		"apiVersion": "apps/v1", "kind": "DaemonSet",
-		"metadata": map[string]any{"name": ownership.DevicePlugin, "namespace": ownership.Namespace, "labels": map[string]any{ownership.TagRack: rack}},
+		"metadata": map[string]any{"name": ownership.DevicePlugin, "namespace": ownership.Namespace,
+			"labels": map[string]any{ownership.TagRack: rack}},
 		"spec": map[string]any{
 			"selector":       map[string]any{"matchLabels": selector},
 			"updateStrategy": map[string]any{"type": "RollingUpdate"},

@@ -87,7 +87,8 @@ func TestTrustPolicies(t *testing.T) {
 	}
 }
 
-// statements lists a policy's statements: the name, then what each allows, on which resources and under which conditions.
+// statements lists a policy's statements: the name, then what each allows, on which resources and under which
+// conditions.
 func statements(t *testing.T, name string, document plan.Document) (all []string) {
 	t.Helper()
 	var policy struct {

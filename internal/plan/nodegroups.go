@@ -197,7 +197,8 @@ func (b *builder) withoutSystemGroup() {
 func (b *builder) named() (certain bool) {
 	certain = !b.config.HasRefused("system_node_groups") && !b.config.HasRefused("build_node_groups")
 	all := groupNames(b.facts.Present())
-	if len(all) == 0 && (b.facts.Offline || b.config.Enabled) { // then the missing system group is the only problem to report
+	// The missing system group is then the only problem to report.
+	if len(all) == 0 && (b.facts.Offline || b.config.Enabled) {
 		return certain
 	}
 	known := slices.Clone(all)
@@ -213,10 +214,10 @@ func (b *builder) named() (certain bool) {
 			case slices.Contains(known, group):
 				continue
 			case len(all) == 0:
-				b.hindrance(parameter.name, "%s has the node group %q, and cluster %s has none at all; create it, or take it out",
+				b.problemUnlessDisabling(parameter.name, "%s has the node group %q, and cluster %s has none at all; create it, or take it out",
 					parameter.name, group, b.config.ClusterName)
 			default:
-				b.hindrance(parameter.name, "%s has the node group %q, which cluster %s does not have; it has %s; write one of these",
+				b.problemUnlessDisabling(parameter.name, "%s has the node group %q, which cluster %s does not have; it has %s; write one of these",
 					parameter.name, group, b.config.ClusterName, strings.Join(all, ", "))
 			}
 			certain = false

@@ -85,7 +85,8 @@ func TestDedicated(t *testing.T) {
 	}
 }
 
-// A cluster without a system group is told both ways out: to create one, or to name one or stay on Fargate.
+// The problem of a cluster without a system group names both ways out: to create one, or to name one or stay on
+// Fargate.
 func TestNoSystemGroup(t *testing.T) {
 	config := params.Config{Rack: "demo", ClusterName: "demo", AuthMode: true, Enabled: true}
 	special := NodeGroup{
@@ -189,7 +190,7 @@ func TestWhatFollowsFromAWrongNameIsLeftOut(t *testing.T) {
 		if len(c.groups) > 0 {
 			facts.Subnets = []Tagged{{ID: "subnet-a"}}
 		}
-		told(t, c.what, Build(c.config, facts, nil).Problems, c.want)
+		requireProblems(t, c.what, Build(c.config, facts, nil).Problems, c.want)
 	}
 }
 
@@ -201,15 +202,15 @@ func TestWhatFollowsFromRefusedIDsIsLeftOut(t *testing.T) {
 	}
 	config := params.Config{Rack: "demo", ClusterName: "demo", AuthMode: true}
 	both := []string{"karpenter_auth_mode: security group sg-a carries", "karpenter_auth_mode: no subnets were found"}
-	told(t, "none refused", Build(config, facts, nil).Problems, both)
+	requireProblems(t, "none refused", Build(config, facts, nil).Problems, both)
 	config.Refused = []string{"security_group_ids"}
-	told(t, "groups refused", Build(config, facts, nil).Problems, both[1:])
+	requireProblems(t, "groups refused", Build(config, facts, nil).Problems, both[1:])
 	config.Refused = []string{"subnet_ids"}
-	told(t, "subnets refused", Build(config, facts, nil).Problems, both[:1])
+	requireProblems(t, "subnets refused", Build(config, facts, nil).Problems, both[:1])
 }
 
-// told requires these problems, in order. Each is given as the parameter and a part of the message.
-func told(t *testing.T, what string, got []params.Problem, want []string) {
+// requireProblems requires these problems, in order. Each is given as the parameter and a part of the message.
+func requireProblems(t *testing.T, what string, got []params.Problem, want []string) {
 	t.Helper()
 	if !slices.EqualFunc(got, want, func(p params.Problem, want string) bool {
 		parameter, part, _ := strings.Cut(want, ": ")

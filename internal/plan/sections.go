@@ -1,6 +1,6 @@
 package plan
 
-// The sections of the steps, where a section is not a field of the plan as it stands.
+// These functions return the sections that are not simply a field of the plan.
 
 func accessSection(p *Plan) any {
 	return struct {
@@ -28,7 +28,8 @@ func replacedSection(p *Plan) any {
 	}{p.Nodegroups.Replaced}
 }
 
-// buildSection has the size that build groups return to only where they do: it has no effect where they stay empty.
+// buildSection includes the size that build groups return to only if they return. It has no effect while they stay
+// empty.
 func buildSection(p *Plan) any {
 	section := struct {
 		Build      []string `json:"build,omitempty"`

@@ -12,8 +12,8 @@ import (
 func TestNetworksOfOtherAccountsAreNamed(t *testing.T) {
 	f := facts()
 	f.Subnets[0].Owner, f.Subnets[1].Owner, f.SecurityGroups[0].Owner = "210987654321", "123456789012", "210987654321"
-	foreign := plan.Tagged{ID: "subnet-of-another", Owner: "210987654321", Tags: map[string]string{ownership.TagDiscovery: "other"}}
-	f.Subnets = append(f.Subnets, foreign) // a rack with Karpenter on continues without it
+	shared := plan.Tagged{ID: "subnet-of-another", Owner: "210987654321", Tags: map[string]string{ownership.TagDiscovery: "other"}}
+	f.Subnets = append(f.Subnets, shared) // a rack with Karpenter on continues without it
 	got := build(t, on, f)
 	want := []string{
 		"arn:aws:ec2:eu-central-1:210987654321:security-group/" + f.SecurityGroups[0].ID,

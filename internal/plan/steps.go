@@ -32,7 +32,8 @@ type Step struct {
 }
 
 // ChangeStep runs before all other steps of a pass that has accepted a change request. It writes parameters and does
-// not touch the cluster, so it is not part of a plan. It is uninterruptible because its own writes count as requests of the rack.
+// not touch the cluster, so it is not part of a plan. It is uninterruptible because its own writes count as requests
+// of the rack.
 var ChangeStep = Step{
 	Name: "change", Function: "change", Deadline: 300, Uninterruptible: true,
 	Why: "parameters of a change request written to Parameter Store",
@@ -129,13 +130,13 @@ const (
 type entry struct {
 	name      string
 	direction direction
-	// when leaves the step out where it returns false. Nil means always.
+	// when reports whether the step is part of the plan. Nil means always.
 	when func(*builder) bool
 }
 
 // prepare is the order for karpenter_auth_mode. The checks that need the API server come second, before anything else
-// is changed. They are repeated when Karpenter is turned on. When it is turned off, name conflicts must not block that;
-// the check of the capacity takes their place, so that a refusal leaves everything unchanged.
+// is changed. They are repeated when Karpenter is turned on. When it is turned off, name conflicts must not block
+// that; the check of the capacity runs instead, so that a refusal leaves everything unchanged.
 var prepare = []entry{
 	{"access", on, nil},
 	{"access/conflicts", on, func(b *builder) bool { return !b.turningOff() }},

@@ -9,7 +9,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
-// positionOf returns the place of a step in an order.
+// positionOf returns the position of a step in an order.
 func positionOf(t *testing.T, order []entry, name string) int {
 	t.Helper()
 	at := slices.IndexFunc(order, func(e entry) bool { return e.name == name })
@@ -222,10 +222,11 @@ func TestDue(t *testing.T) {
 	}
 }
 
-// A precheck is due with the step that it is for, whatever was applied before, also when Karpenter is turned off a second
-// time.
+// A precheck is due with the step that it is for, whatever was applied before, also when Karpenter is turned off a
+// second time.
 func TestPrechecksAreDueWithTheirStep(t *testing.T) {
-	p := &Plan{Steps: []Step{{Name: "guard", PrecheckFor: "b", Fingerprint: "1"}, {Name: "b", Fingerprint: "2"}, {Name: "c", Fingerprint: "3"}}}
+	p := &Plan{Steps: []Step{{Name: "guard", PrecheckFor: "b", Fingerprint: "1"}, {Name: "b", Fingerprint: "2"},
+		{Name: "c", Fingerprint: "3"}}}
 	for _, c := range []struct {
 		applied map[string]string
 		want    []Step

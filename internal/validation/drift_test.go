@@ -64,7 +64,8 @@ func mayBe(reason string) string {
 
 // requiring returns a karpenter_config with requirements of the pool and fields of the class.
 func requiring(class string, requirements ...string) texts {
-	return texts{"karpenter_config": fmt.Sprintf(`{"nodePool":{"template":{"spec":{"requirements":[%s]}}},"ec2NodeClass":{%s}}`, strings.Join(requirements, ","), class)}
+	return texts{"karpenter_config": fmt.Sprintf(`{"nodePool":{"template":{"spec":{"requirements":[%s]}}},"ec2NodeClass":{%s}}`,
+		strings.Join(requirements, ","), class)}
 }
 
 // reserving returns a pool that may run in the capacity reservations with these ids.

@@ -24,8 +24,8 @@ func FuzzPools(f *testing.F) { fuzz(f, "additional_karpenter_nodepools_config") 
 // Run these with -fuzzminimizetime=20x. Without it, go test takes a minute or more to minimize the first interesting
 // input.
 
-// fuzz validates any text of a JSON parameter while the others are valid. A refusal must name that parameter. An accepted
-// text must give the same manifests each time, and they must fit Karpenter's types.
+// fuzz validates any text of a JSON parameter while the others are valid. A refusal must name that parameter. An
+// accepted text must give the same manifests each time, and they must fit Karpenter's types.
 func fuzz(f *testing.F, parameter string) {
 	for _, text := range seeds(f, parameter) {
 		f.Add(text)

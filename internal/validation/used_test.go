@@ -14,14 +14,18 @@ func TestEveryParameterIsUsed(t *testing.T) {
 	base := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "build_node_enabled": "true"}
 	// Where the example equals the value in the base, another valid value.
 	values := map[string]string{
-		"karpenter_auth_mode": "false", "karpenter_enabled": "false", "build_node_enabled": "false", "high_availability": "false", "karpenter_consolidation_enabled": "false",
-		"node_type": "m7g.large", "build_node_type": "m7g.large", "karpenter_node_expiry": "1h", "karpenter_disruption_budget_nodes": "3", "karpenter_node_volume_type": "gp2",
-		"system_node_groups": "b", "build_node_groups": "b",
+		"karpenter_auth_mode": "false", "karpenter_enabled": "false", "build_node_enabled": "false",
+		"high_availability": "false", "karpenter_consolidation_enabled": "false", "node_type": "m7g.large",
+		"build_node_type": "m7g.large", "karpenter_node_expiry": "1h", "karpenter_disruption_budget_nodes": "3",
+		"karpenter_node_volume_type": "gp2", "system_node_groups": "b", "build_node_groups": "b",
 	}
 	facts := plan.Facts{
-		Cluster:    &plan.ClusterFacts{Cluster: plan.Cluster{Name: "demo", ARN: "arn:aws:eks:eu-central-1:123456789012:cluster/demo", Partition: "aws"}, Status: "ACTIVE", Version: "1.35"},
-		NodeGroups: []plan.NodeGroup{{Name: "a", Taints: []plan.NodeGroupTaint{{Key: "CriticalAddonsOnly", Effect: "NO_SCHEDULE"}}}, {Name: "b"}}, PodIdentity: true,
-		Subnets: []plan.Tagged{{ID: "subnet-0123456789abcdef0"}}, SecurityGroups: []plan.Tagged{{ID: "sg-0123456789abcdef0"}},
+		Cluster: &plan.ClusterFacts{Cluster: plan.Cluster{Name: "demo", ARN: "arn:aws:eks:eu-central-1:123456789012:cluster/demo",
+			Partition: "aws"}, Status: "ACTIVE", Version: "1.35"},
+		NodeGroups: []plan.NodeGroup{
+			{Name: "a", Taints: []plan.NodeGroupTaint{{Key: "CriticalAddonsOnly", Effect: "NO_SCHEDULE"}}}, {Name: "b"}},
+		PodIdentity: true,
+		Subnets:     []plan.Tagged{{ID: "subnet-0123456789abcdef0"}}, SecurityGroups: []plan.Tagged{{ID: "sg-0123456789abcdef0"}},
 	}
 	for _, p := range params.Table {
 		seen := func(texts map[string]string) string {
@@ -67,13 +71,16 @@ func named(ids []string, otherwise string) []plan.Tagged {
 // All mistakes are reported at once, each under its own parameter.
 func TestAllMistakesAreTold(t *testing.T) {
 	v := result(t, map[string]string{
-		"karpenter_cpu_limit": "0", "node_disk": "1.5", "karpenter_node_expiry": "30d", "karpenter_node_labels": "karpenter.sh/x=y", "tags": "Name=x", "karpenter_instance_families": "c7i-flex",
+		"karpenter_cpu_limit": "0", "node_disk": "1.5", "karpenter_node_expiry": "30d", "karpenter_node_labels": "karpenter.sh/x=y",
+		"tags": "Name=x", "karpenter_instance_families": "c7i-flex",
 		"nodetype": "m6i.large", "karpenter_node_taints": "a:NoExec",
 		"karpenter_config":                      `{"nodePool":{"weight":300},"ec2NodeClass":{"role":"x"}}`,
 		"additional_karpenter_nodepools_config": `[{"name":"build"}]`,
 	})
 	same(t, "problems", v.Problems, []string{
-		"additional_karpenter_nodepools_config [0].name: reserved", "karpenter_config ec2NodeClass.role: protected", "karpenter_config nodePool.weight: less than or equal to 100", "karpenter_cpu_limit: allowed is",
-		"karpenter_instance_families: names with a dash", "karpenter_node_expiry: write 720h", "karpenter_node_labels: restricted", "karpenter_node_taints: the effect", "node_disk: allowed is", "nodetype: did you mean node_type?", "tags: reserved",
+		"additional_karpenter_nodepools_config [0].name: reserved", "karpenter_config ec2NodeClass.role: protected",
+		"karpenter_config nodePool.weight: less than or equal to 100", "karpenter_cpu_limit: allowed is",
+		"karpenter_instance_families: names with a dash", "karpenter_node_expiry: write 720h", "karpenter_node_labels: restricted",
+		"karpenter_node_taints: the effect", "node_disk: allowed is", "nodetype: did you mean node_type?", "tags: reserved",
 	})
 }

@@ -1,5 +1,5 @@
-// Package validation turns a rack's parameters into a plan, or reports all problems with them. Passes and the command line
-// both use it.
+// Package validation turns a rack's parameters into a plan, or reports all problems with them. Passes and the command
+// line both use it.
 package validation
 
 import (
@@ -92,7 +92,7 @@ func (v *Result) compare(facts *plan.Facts, before InForce, good bool) error {
 	return nil
 }
 
-// unless removes problems about a place that has been refused already.
+// unless returns the found problems without those about paths that have a known problem.
 func unless(known, found []params.Problem) []params.Problem {
 	return slices.DeleteFunc(found, func(p params.Problem) bool {
 		return slices.ContainsFunc(known, func(k params.Problem) bool {

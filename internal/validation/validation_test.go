@@ -114,7 +114,8 @@ func TestSameInputSameResult(t *testing.T) {
 	texts := map[string]string{
 		"karpenter_auth_mode": "true", "karpenter_enabled": "true", "build_node_enabled": "true", "tags": "a=b,c=d,e=f",
 		"karpenter_node_labels": "x=1,y=2,z=3", "karpenter_node_taints": "c:NoSchedule,a:NoExecute,b:NoSchedule",
-		"karpenter_config":                      `{"nodePool":{"template":{"metadata":{"labels":{"b":"1","a":"2"}}}},"ec2NodeClass":{"tags":{"z":"1","y":"2"}}}`,
+		"karpenter_config": `{"nodePool":{"template":{"metadata":{"labels":{"b":"1","a":"2"}}}},` +
+			`"ec2NodeClass":{"tags":{"z":"1","y":"2"}}}`,
 		"additional_karpenter_nodepools_config": `[{"name":"b"},{"name":"a"}]`,
 	}
 	first := fmt.Sprint(result(t, texts))
@@ -164,8 +165,9 @@ func TestHostileJSON(t *testing.T) {
 func TestTurningOffIsNotHeldUpByManifests(t *testing.T) {
 	previous := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "cluster_name": "demo"}
 	parsed := params.Parse(params.Input{Rack: "demo", Previous: previous, Params: map[string]string{
-		"karpenter_auth_mode": "true", "karpenter_enabled": "false", "karpenter_config": `{"nodePool":{"weight":300},"x":1}`, "karpenter_node_labels": "karpenter.sh/x=y",
-		"node_disk": "60000",
+		"karpenter_auth_mode": "true", "karpenter_enabled": "false", "karpenter_config": `{"nodePool":{"weight":300},"x":1}`,
+		"karpenter_node_labels": "karpenter.sh/x=y",
+		"node_disk":             "60000",
 	}})
 	v, err := Validate(parsed, plan.Facts{Offline: true}, InForce{})
 	if err != nil || len(v.Problems) > 0 || len(v.Warnings) != 5 {
@@ -176,7 +178,8 @@ func TestTurningOffIsNotHeldUpByManifests(t *testing.T) {
 // Manifests that passed the checks are not checked again. Others are checked, and compared with those in force.
 func TestWhatWasCheckedIsNotCheckedAgain(t *testing.T) {
 	parse := func(limit string) params.Result {
-		return params.Parse(params.Input{Rack: "demo", Params: map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_cpu_limit": limit}})
+		return params.Parse(params.Input{Rack: "demo", Params: map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true",
+			"karpenter_cpu_limit": limit}})
 	}
 	first, err := Validate(parse("10"), plan.Facts{Offline: true}, InForce{})
 	if err != nil {
@@ -199,7 +202,8 @@ func TestWhatWasCheckedIsNotCheckedAgain(t *testing.T) {
 	}
 	other, err := Validate(parse("11"), applied, before)
 	nodes := 3
-	if want := []plan.Effect{{Pool: "workload", Change: plan.PoolChanged, Nodes: &nodes}}; err != nil || asked != 1 || !reflect.DeepEqual(other.Plan.Effects, want) {
+	if want := []plan.Effect{{Pool: "workload", Change: plan.PoolChanged, Nodes: &nodes}}; err != nil || asked != 1 ||
+		!reflect.DeepEqual(other.Plan.Effects, want) {
 		t.Errorf("%v: asked %d times, effects %v", err, asked, other.Plan.Effects)
 	}
 	same(t, "warnings", other.Warnings, []string{"karpenter_cpu_limit: may have 11 of cpu, and 12 runs now on 3 nodes"})
@@ -211,8 +215,10 @@ func TestPoolsOfAClusterThatIsGone(t *testing.T) {
 	was := result(t, on).Plan
 	off := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "false"}
 	gone := plan.Facts{Lost: &plan.Cluster{Name: "demo", ARN: "arn"}, Records: plan.Records{WasOn: true}}
-	v, err := Validate(params.Parse(params.Input{Rack: "demo", Params: off, Previous: on, Removing: true}), gone, InForce{Plan: func() (*plan.Plan, error) { return &was, nil }})
-	if err != nil || len(v.Problems) > 0 || len(v.Plan.Effects) != 1 || v.Plan.Effects[0].String() != "pool workload went with its cluster: Sawhorse ends through EC2 what is left of its nodes" {
+	v, err := Validate(params.Parse(params.Input{Rack: "demo", Params: off, Previous: on, Removing: true}), gone,
+		InForce{Plan: func() (*plan.Plan, error) { return &was, nil }})
+	if err != nil || len(v.Problems) > 0 || len(v.Plan.Effects) != 1 ||
+		v.Plan.Effects[0].String() != "pool workload went with its cluster: Sawhorse ends through EC2 what is left of its nodes" {
 		t.Errorf("%v, %v, problems %v", v.Plan.Effects, err, v.Problems)
 	}
 }
@@ -243,9 +249,11 @@ func TestLimitOfTags(t *testing.T) {
 		return pairs, string(text)
 	}
 	ofParameter, _ := tags(0, 30)
-	for n, want := range map[int][]string{20: nil, 21: {"karpenter_config ec2NodeClass.tags: make 41 tags; allowed are 40"}, 4500: {"karpenter_config ec2NodeClass.tags: take out 4480"}} {
+	for n, want := range map[int][]string{20: nil, 21: {"karpenter_config ec2NodeClass.tags: make 41 tags; allowed are 40"},
+		4500: {"karpenter_config ec2NodeClass.tags: take out 4480"}} {
 		_, config := tags(20, n)
-		same(t, fmt.Sprint(n, " tags"), result(t, map[string]string{"tags": strings.Join(ofParameter, ","), "karpenter_config": config}).Problems, want)
+		same(t, fmt.Sprint(n, " tags"), result(t, map[string]string{"tags": strings.Join(ofParameter, ","), "karpenter_config": config}).Problems,
+			want)
 	}
 }
 
@@ -255,7 +263,8 @@ func TestSuggestionsAreShort(t *testing.T) {
 	for i := range 5000 {
 		families = append(families, fmt.Sprint("C", i))
 	}
-	problems := result(t, map[string]string{"additional_karpenter_nodepools_config": `[{"name":"a","instance_families":"` + strings.Join(families, ",") + `"}]`}).Problems
+	problems := result(t, map[string]string{"additional_karpenter_nodepools_config": `[{"name":"a","instance_families":"` +
+		strings.Join(families, ",") + `"}]`}).Problems
 	if len(problems) != 1 || len(problems[0].Message) > 500 {
 		t.Errorf("%.1000v", problems)
 	}

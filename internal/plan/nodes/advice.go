@@ -39,7 +39,7 @@ func (c Compiled) Advice() []params.Problem {
 	return a.warnings
 }
 
-// Surprises returns warnings about what pools without problems do that their writer may not expect.
+// Surprises returns warnings about pools that are valid but may do something that their author does not expect.
 func (c Compiled) Surprises() []params.Problem {
 	a := &advice{}
 	for _, d := range c.drafts {
@@ -65,7 +65,7 @@ func (a *advice) warn(from origin, format string, args ...any) {
 	a.warnings = append(a.warnings, params.NewProblem(from.parameter, from.path, format, args...))
 }
 
-// Exceeded returns warnings about limits below what runs now.
+// Exceeded returns warnings about limits that are lower than what the pools run now.
 func (c Compiled) Exceeded(running map[string]plan.PoolFacts) []params.Problem {
 	a := &advice{}
 	for _, d := range c.drafts {
@@ -76,14 +76,16 @@ func (c Compiled) Exceeded(running map[string]plan.PoolFacts) []params.Problem {
 		limits := inner(d.spec(), "limits")
 		for _, r := range []struct{ name, runs string }{{"cpu", facts.CPU}, {"memory", facts.Memory}} {
 			most := fmt.Sprint(limits[r.name])
-			if limits[r.name] == nil || !readableQuantity(most) || !readableQuantity(r.runs) { // the command does not validate what runs
+			// The facts given to the command are not validated.
+			if limits[r.name] == nil || !readableQuantity(most) || !readableQuantity(r.runs) {
 				continue
 			}
 			limit, now := resource.MustParse(most), resource.MustParse(r.runs)
 			if limit.Cmp(now) >= 0 {
 				continue
 			}
-			a.warn(d.blame([]string{"spec", "limits", r.name}), "NodePool %s may have %s of %s, and %s runs now on %d nodes: Karpenter launches no more, and takes none away",
+			a.warn(d.blame([]string{"spec", "limits", r.name}),
+				"NodePool %s may have %s of %s, and %s runs now on %d nodes: Karpenter launches no more, and takes none away",
 				d.name, limit.String(), r.name, now.String(), facts.Nodes)
 		}
 	}
@@ -128,7 +130,8 @@ func (a *advice) budgets(d *draft) {
 		if nodes != "0" && nodes != "0%" || budget["schedule"] != nil || budget["reasons"] != nil {
 			continue
 		}
-		a.warn(d.blame([]string{"spec", "disruption", "budgets", strconv.Itoa(i)}), "a disruption budget of %s without a schedule never lets Karpenter consolidate or replace a node of its own accord", nodes)
+		a.warn(d.blame([]string{"spec", "disruption", "budgets", strconv.Itoa(i)}),
+			"a disruption budget of %s without a schedule never lets Karpenter consolidate or replace a node of its own accord", nodes)
 	}
 }
 
@@ -155,10 +158,11 @@ func (a *advice) resources(d *draft) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(inner(d.spec(), "limits"))) {
 		if slices.Contains(known, name) || strings.Contains(name, "/") {
-			continue // the resource of a device plugin of one's own
+			continue // a resource of the user's own device plugin
 		}
 		from := d.blame([]string{"spec", "limits", name})
-		a.warn(from, "%s limits nothing: Karpenter's nodes have no resource %s; %s", from.path, name, params.DidYouMean(name, known, "leave it out"))
+		a.warn(from, "%s limits nothing: Karpenter's nodes have no resource %s; %s", from.path, name,
+			params.DidYouMean(name, known, "leave it out"))
 	}
 }
 
@@ -171,7 +175,8 @@ func (a *advice) taints(d *draft) {
 		each, _ := entry.(map[string]any)
 		key, _ := each["key"].(string)
 		effect, _ := each["effect"].(string)
-		if key == "" || effect == "PreferNoSchedule" || extendedResource(key) || d.tolerated != nil && d.tolerated.Key == key && d.tolerated.Effect == effect {
+		if key == "" || effect == "PreferNoSchedule" || extendedResource(key) ||
+			d.tolerated != nil && d.tolerated.Key == key && d.tolerated.Effect == effect {
 			continue
 		}
 		list := []string{"spec", "template", "spec", "taints"}
@@ -187,7 +192,8 @@ func (a *advice) taints(d *draft) {
 		}
 	}
 	for _, from := range order {
-		a.warn(from, "nothing tolerates the taint %s of its own accord: only the taint of a device that pods request, like nvidia.com/gpu, is tolerated automatically; make sure that the pods meant for these nodes have the toleration",
+		a.warn(from, "nothing tolerates the taint %s of its own accord: only the taint of a device that pods request, like "+
+			"nvidia.com/gpu, is tolerated automatically; make sure that the pods meant for these nodes have the toleration",
 			some(taints[from]))
 	}
 }
@@ -204,18 +210,21 @@ func some(all []string) string {
 // extendedResource reports whether a taint key belongs to a device. EKS enables the admission plugin
 // ExtendedResourceToleration, which adds the toleration to pods that request the device.
 func extendedResource(key string) bool {
-	return slices.Contains([]string{"nvidia.com/gpu", "amd.com/gpu", "aws.amazon.com/neuron", "aws.amazon.com/neuroncore", "habana.ai/gaudi", "vpc.amazonaws.com/efa"}, key)
+	return slices.Contains([]string{"nvidia.com/gpu", "amd.com/gpu", "aws.amazon.com/neuron", "aws.amazon.com/neuroncore",
+		"habana.ai/gaudi", "vpc.amazonaws.com/efa"}, key)
 }
 
 // nodes adds warnings about an EC2NodeClass.
 func (a *advice) nodes(d *draft) {
 	if hops, _ := inner(d.spec(), "metadataOptions")["httpPutResponseHopLimit"].(int64); hops > 1 {
-		a.warn(d.blame([]string{"spec", "metadataOptions", "httpPutResponseHopLimit"}), "a hop limit of %d lets every pod reach the node's credentials; 1 keeps them to the node", hops)
+		a.warn(d.blame([]string{"spec", "metadataOptions", "httpPutResponseHopLimit"}),
+			"a hop limit of %d lets every pod reach the node's credentials; 1 keeps them to the node", hops)
 	}
 	devices := d.blame([]string{"spec", "blockDeviceMappings"})
 	if bootFamily(d.spec()) == familyCustom && devices.parameter != overrideParameter {
 		from := d.blame([]string{"spec", "amiFamily"})
-		a.warn(from, "%s is Custom, and Karpenter does not know such an AMI's devices: the pool's disk is /dev/xvda; write ec2NodeClass.blockDeviceMappings too where the AMI boots from another device, which keeps the AMI's size otherwise",
+		a.warn(from, "%s is Custom, and Karpenter does not know such an AMI's devices: the pool's disk is /dev/xvda; write "+
+			"ec2NodeClass.blockDeviceMappings too where the AMI boots from another device, which keeps the AMI's size otherwise",
 			from.path)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// amis checks what the CRD accepts in amiSelectorTerms and Karpenter or EC2 finds no AMI for: the EC2NodeClass would
-// never be Ready.
+// amis refuses amiSelectorTerms that the CRD accepts but for which Karpenter or EC2 finds no AMI. With them the
+// EC2NodeClass would never become Ready.
 func (d *draft) amis() []params.Problem {
 	terms, _ := d.spec()["amiSelectorTerms"].([]any)
 	var problems []params.Problem
@@ -42,17 +42,17 @@ func (d *draft) amis() []params.Problem {
 var (
 	imageID = regexp.MustCompile(`^ami-([0-9a-f]{8}|[0-9a-f]{17})$`)
 	account = regexp.MustCompile(`^[0-9]{12}$`)
-	// owners are the owners of AMIs that EC2's DescribeImages knows, beside accounts.
+	// owners are the owner aliases that EC2's DescribeImages accepts besides account IDs.
 	owners = []string{"self", "amazon", "aws-marketplace"}
 )
 
-// public reports whether a parameter, by name or ARN, is one of AWS's own.
+// public reports whether an SSM parameter, given by its name or ARN, is one of AWS's public parameters.
 func public(name string) bool {
 	return strings.HasPrefix(name, "/aws/service/") || strings.HasPrefix(name, "arn:") && strings.Contains(name, "::parameter/aws/service/")
 }
 
-// Versions of AMIs as AWS names them: EKS' optimized AMIs of Amazon Linux have the date of their release, Bottlerocket's
-// have a version of three numbers, with or without v and the commit.
+// Patterns of AMI versions. Amazon Linux AMIs optimized for EKS are versioned by their release date. Bottlerocket AMIs
+// have three numbers, with or without a leading v and a commit.
 var (
 	dated    = regexp.MustCompile(`^v20[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])$`)
 	released = regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+(-[0-9a-f]{8})?$`)
@@ -62,8 +62,8 @@ var (
 // aliasFamilies are the families of aliases for Linux.
 var aliasFamilies = []string{familyAL2, familyAL2023, familyBottlerocket}
 
-// wrongAlias refuses an alias that Karpenter finds no AMI for. Its functions EC2NodeClass.Alias and Hash end the process
-// on one that is not family@version; the CRD accepts a second @.
+// wrongAlias refuses an alias for which Karpenter finds no AMI. Karpenter's functions EC2NodeClass.Alias and Hash end
+// the process if an alias is not family@version, and the CRD accepts a second @.
 func wrongAlias(from origin, alias string) []params.Problem {
 	family, version, found := strings.Cut(alias, "@")
 	known := slices.Contains(aliasFamilies, family)
@@ -94,12 +94,12 @@ func wrongAlias(from origin, alias string) []params.Problem {
 	return nil
 }
 
-// withoutAL2 is the minor version of Kubernetes from which EKS has no AMIs of Amazon Linux 2, and Karpenter refuses the
-// alias (DescribeImageQueries in its pkg/providers/amifamily).
+// withoutAL2 is the first minor version of Kubernetes for which EKS has no Amazon Linux 2 AMIs. From that version on
+// Karpenter refuses the alias (DescribeImageQueries in its pkg/providers/amifamily).
 const withoutAL2 = 33
 
-// absent refuses AMIs that the cluster's version of Kubernetes does not have. It needs the version, and so is apart from
-// the checks that depend on the manifest alone.
+// absent refuses AMIs that do not exist for the cluster's Kubernetes version. It is separate from the checks that
+// depend on the manifest alone, because it needs that version.
 func (c Compiled) absent(d *draft) []params.Problem {
 	var major, minor int
 	if _, err := fmt.Sscanf(c.version, "%d.%d", &major, &minor); err != nil || d.kind != "EC2NodeClass" || major != 1 || minor < withoutAL2 {
@@ -119,8 +119,8 @@ func (c Compiled) absent(d *draft) []params.Problem {
 	return problems
 }
 
-// tooOld is the instance family whose processors do not run Amazon Linux 2023: the first Graviton. AL2023 needs ARMv8.2
-// with the cryptography extension, and the kernel panics without.
+// tooOld is the instance family whose processors, the first generation of Graviton, do not run Amazon Linux 2023.
+// AL2023 requires ARMv8.2 with the cryptography extension; without it the kernel panics.
 const tooOld = "a1"
 
 // tooOld refuses the family a1 in a pool of AL2023 nodes: they never join the cluster.
@@ -146,7 +146,7 @@ func (d *draft) tooOld() []params.Problem {
 	return problems
 }
 
-// images adds warnings about ids that are not those of AMIs. EC2 decides which exist.
+// images adds warnings about IDs that do not look like AMI IDs. Only EC2 knows which AMIs exist.
 func (a *advice) images(d *draft) {
 	terms, _ := d.spec()["amiSelectorTerms"].([]any)
 	for i, entry := range terms {

@@ -14,13 +14,13 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// kinds are the keys whose values are known from the instance types, in words.
+// kinds maps the requirement keys whose values are known from the instance types to their names in messages.
 var kinds = map[string]string{
 	keyFamily: "family", keySize: "size", keyCategory: "category", keyGeneration: "generation", keyType: "type",
 }
 
-// types adds warnings about the instance types that a pool may use. AWS adds types, so that what Karpenter's tables do
-// not have is no problem.
+// types adds warnings about the instance types that a pool may use. A type that Karpenter's tables do not have is no
+// problem, because AWS may have added it since.
 func (a *advice) types(d *draft) {
 	requirements := d.requirements()
 	if slices.ContainsFunc(requirements, func(r requirement) bool { return r.scheduling() == nil }) {
@@ -69,9 +69,9 @@ func (a *advice) types(d *draft) {
 var knownTo = sync.OnceValue(func() map[string][]string {
 	all := map[string][]string{}
 	for key := range kinds {
-		for _, tells := range types() {
-			if tells[key] != "" {
-				all[key] = append(all[key], tells[key])
+		for _, byKey := range types() {
+			if byKey[key] != "" {
+				all[key] = append(all[key], byKey[key])
 			}
 		}
 		slices.Sort(all[key])
@@ -80,7 +80,7 @@ var knownTo = sync.OnceValue(func() map[string][]string {
 	return all
 })
 
-// others returns what to write where no known instance type meets the requirements: the architectures, sizes or families
+// others returns what to write if no known instance type meets the requirements: the architectures, sizes or families
 // that would do if the requirements of that key were left out.
 func others(requirements []requirement) string {
 	for _, try := range []struct{ key, what string }{
@@ -101,7 +101,7 @@ func others(requirements []requirement) string {
 	return "allow more of them"
 }
 
-// ranges are the least and the most that instance types have of what is counted, in the unit of the label.
+// ranges maps numeric labels to the smallest and the largest value among the instance types, in the unit of the label.
 var ranges = map[string]struct {
 	least, most int
 	unit        string
@@ -112,7 +112,7 @@ var ranges = map[string]struct {
 	"karpenter.k8s.aws/instance-gpu-count":  {1, 16, "GPUs"},
 }
 
-// counted adds warnings about requirements on numbers that no instance type has, or that are in another unit.
+// counted adds warnings about numeric requirements that no instance type meets, or that were written in another unit.
 func (a *advice) counted(d *draft) {
 	for _, r := range d.demands() {
 		demand, has := r.scheduling(), ranges[r.key]
@@ -135,8 +135,8 @@ func (a *advice) counted(d *draft) {
 	}
 }
 
-// own adds warnings about keys that are labels of the user's own to Karpenter, and so restrict no instance types, and
-// about labels that do restrict them.
+// own adds warnings about keys that Karpenter treats as the user's own labels, so that they restrict no instance
+// types, and about labels that do restrict them.
 func (a *advice) own(d *draft) {
 	for _, r := range d.demands() {
 		known := karpenter.WellKnownLabels.Has(r.normal())

@@ -10,7 +10,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// boot refuses settings that the CRD accepts, and with which no node joins the cluster or takes a pod.
+// boot refuses settings that the CRD accepts but with which no node joins the cluster or takes a pod.
 func (d *draft) boot() []params.Problem {
 	if d.kind != "EC2NodeClass" {
 		return nil
@@ -45,7 +45,7 @@ func (d *draft) boot() []params.Problem {
 	return problems
 }
 
-// reserved adds a warning about CPUs that are reserved for a node's own processes, where thousandths may be meant.
+// reserved adds a warning if very many CPUs are reserved for a node's own processes, because millicores may be meant.
 func (a *advice) reserved(d *draft) {
 	const many = 16
 	for _, list := range []string{"systemReserved", "kubeReserved"} {

@@ -45,9 +45,9 @@ func (d *draft) check(p pieces) []params.Problem {
 	for _, path := range unknown {
 		problems = append(problems, d.unknown(definition, d.route(path), listed))
 	}
-	// Each place is reported once, by the first check that refuses it: one that knows what to write instead, the schema,
-	// a CEL rule, Karpenter. Rules that failed to evaluate a value of the wrong type come last, because they know only
-	// the section.
+	// Each path is reported once, by the first check that refuses it. Checks that know what to write instead come first,
+	// then the schema, the CEL rules, and Karpenter. Rules that failed to evaluate a value of the wrong type come last,
+	// because they know only the section.
 	problems = slices.Concat(problems, d.amis(), d.volumes(), d.boot(), d.values())
 	add := func(found []params.Problem, same func(a, b params.Problem) bool) {
 		for _, p := range found {
@@ -132,9 +132,9 @@ func (d *draft) refused(e *field.Error) []params.Problem {
 	}
 	path := d.route(e.Field)
 	from, known := d.origin(path)
-	places := []origin{from}
+	origins := []origin{from}
 	if !known {
-		places = d.below(path, e.Detail)
+		origins = d.below(path, e.Detail)
 	}
 	reason := strings.TrimPrefix(strings.TrimSuffix(e.Detail, "."), e.Field+" in body ")
 	switch {
@@ -144,8 +144,9 @@ func (d *draft) refused(e *field.Error) []params.Problem {
 		reason = "its form is not that of such a value"
 	}
 	var problems []params.Problem
-	for _, from := range places {
-		problems = append(problems, from.problem("%sis refused by Kubernetes for Karpenter's %s: %s; %s", value(e), d.kind, reason, instead(path, e)))
+	for _, from := range origins {
+		problems = append(problems, from.problem("%sis refused by Kubernetes for Karpenter's %s: %s; %s", value(e), d.kind, reason,
+			instead(path, e)))
 	}
 	return problems
 }
@@ -170,15 +171,18 @@ func value(e *field.Error) string {
 // examples maps fields that often have invalid values to valid ones.
 var examples = map[string]string{
 	"expireAfter": "720h or Never", "terminationGracePeriod": "48h", "consolidateAfter": "30s or Never", "nodes": `"10%" or "3"`,
-	"schedule": `"0 9 * * mon-fri"`, "duration": "8h", "cpu": `"200"`, "memory": `"800Gi"`, "volumeSize": "100Gi", "weight": "an integer from 1 to 100",
+	"schedule": `"0 9 * * mon-fri"`, "duration": "8h", "cpu": `"200"`, "memory": `"800Gi"`, "volumeSize": "100Gi",
+	"weight": "an integer from 1 to 100",
 }
 
 var quoted = regexp.MustCompile(`"([^"]+)"`)
 
-// remedies are what to write where a rule of Karpenter's CRDs refuses a whole section, by the beginning of its message.
+// remedies lists what to write instead if a rule of Karpenter's CRDs refuses a whole section. A rule is recognized by
+// the beginning of its message.
 var remedies = []struct{ message, instead string }{
 	{"must specify amiFamily", `write amiFamily too, for example "AL2023"`},
-	{"if set, amiFamily must be", `write amiSelectorTerms for that family too, for example [{"alias":"bottlerocket@latest"}] with Bottlerocket, or leave amiFamily out`},
+	{"if set, amiFamily must be", `write amiSelectorTerms for that family too, for example [{"alias":"bottlerocket@latest"}] ` +
+		`with Bottlerocket, or leave amiFamily out`},
 	{"'alias' is mutually exclusive", "keep the alias alone, or write amiFamily and terms without an alias"},
 	{"'id' is mutually exclusive", "keep the id alone in its term"},
 	{"'ssmParameter' is mutually exclusive", "keep the ssmParameter alone in its term"},
@@ -264,5 +268,6 @@ func (d *draft) below(path []string, message string) []origin {
 // its domain.
 func means(word, key string) bool {
 	domain, _, found := strings.Cut(key, "/")
-	return word == key || strings.HasSuffix(word, "/") && strings.HasPrefix(key, word) || found && (domain == word || strings.HasSuffix(domain, "."+word))
+	return word == key || strings.HasSuffix(word, "/") && strings.HasPrefix(key, word) ||
+		found && (domain == word || strings.HasSuffix(domain, "."+word))
 }

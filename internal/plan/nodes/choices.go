@@ -92,7 +92,8 @@ func (r requirement) meets(value string) bool {
 		}
 		has, err := strconv.Atoi(value)
 		bound, wrong := strconv.Atoi(r.values[0])
-		return err == nil && wrong == nil && map[string]bool{"Gt": has > bound, "Gte": has >= bound, "Lt": has < bound, "Lte": has <= bound}[r.operator]
+		return err == nil && wrong == nil && map[string]bool{"Gt": has > bound, "Gte": has >= bound, "Lt": has < bound,
+			"Lte": has <= bound}[r.operator]
 	default:
 		return true // Exists
 	}
@@ -108,11 +109,11 @@ var types = sync.OnceValue(func() []map[string]string {
 	for _, family := range params.Families() {
 		parts := generation.FindStringSubmatch(family)
 		for _, size := range params.SizesOf(family) {
-			tells := map[string]string{keyFamily: family, keySize: size, keyType: family + "." + size, keyArch: params.ArchOf(family)}
+			byKey := map[string]string{keyFamily: family, keySize: size, keyType: family + "." + size, keyArch: params.ArchOf(family)}
 			if parts != nil {
-				tells[keyCategory], tells[keyGeneration] = parts[1], parts[3]
+				byKey[keyCategory], byKey[keyGeneration] = parts[1], parts[3]
 			}
-			all = append(all, tells)
+			all = append(all, byKey)
 		}
 	}
 	return all
@@ -130,8 +131,8 @@ var columns = sync.OnceValue(func() map[string]column {
 	all := map[string]column{}
 	for _, key := range typeKeys {
 		c := column{index: map[string]int{}}
-		for _, tells := range types() {
-			value := tells[key]
+		for _, byKey := range types() {
+			value := byKey[key]
 			if _, known := c.index[value]; !known {
 				c.index[value] = len(c.values)
 				c.values = append(c.values, value)

@@ -105,9 +105,9 @@ func (r requirement) String() string {
 	return r.operator + " " + some(r.values)
 }
 
-// contradictions refuses requirements and labels that no node can meet together. Karpenter intersects all that are about
-// one key: it launches nothing, or, if the key is the user's own, launches nodes without the label, or replaces each
-// node again and again.
+// contradictions refuses requirements and labels that no node can meet together. Karpenter intersects all that are
+// about one key: it launches nothing, or, if the key is the user's own, launches nodes without the label, or replaces
+// each node again and again.
 func (d *draft) contradictions() []params.Problem {
 	if d.kind != "NodePool" {
 		return nil

@@ -25,8 +25,8 @@ func bootFamily(spec map[string]any) string {
 	return cmp.Or(aliasFamily(spec), family)
 }
 
-// aliasFamily returns the family of the AMIs if an alias selects them, or "" if they may be the user's own, whose devices
-// and disks are not known.
+// aliasFamily returns the family of the AMIs if an alias selects them, or "" if they may be the user's own, whose
+// devices and disks are not known.
 func aliasFamily(spec map[string]any) string {
 	terms, _ := spec["amiSelectorTerms"].([]any)
 	for _, entry := range terms {

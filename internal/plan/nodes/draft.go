@@ -18,11 +18,11 @@ type draft struct {
 	kind, name string
 	object     plan.Object
 	origins    map[string]origin
-	// overridden maps parameters that karpenter_config replaces to the place in karpenter_config.
+	// overridden maps parameters that karpenter_config replaces to the path in karpenter_config that replaces them.
 	overridden map[string]origin
 	// fallback is the origin of parts that have no other origin.
 	fallback origin
-	// replaced are the requirements that karpenter_config takes the place of, and reset the labels.
+	// replaced are the requirements that karpenter_config replaces. reset are the labels that it sets to another value.
 	replaced []requirement
 	reset    []reset
 	// class is the EC2NodeClass of a NodePool.

@@ -44,8 +44,8 @@ const (
 	replaced
 )
 
-// tell sets in an effect what Karpenter does because of the change: node by node if the NodeClaims are known, else what
-// holds for every possible node of the pool in force.
+// tell sets in an effect what Karpenter does because of the change: node by node if the NodeClaims are known,
+// otherwise what holds for every possible node of the pool in force.
 func (c change) tell(effect *plan.Effect, known bool, claims []karpenter.NodeClaim) {
 	nodes := []*karpenter.NodeClaim{nil}
 	if known {

@@ -13,9 +13,9 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// Effects returns what changes for each pool when a plan replaces the one in force. Unchanged pools are left out. A pool
-// that is in the plan in force but not in the cluster, because no pass got as far, is created, or left out if the new
-// plan does not have it. The plan must have passed all checks.
+// Effects returns what changes for each pool when a plan replaces the one in force. Unchanged pools are left out. A
+// pool that is in the plan in force but not in the cluster, because no pass got as far, is created, or left out if the
+// new plan does not have it. The plan must have passed all checks.
 func Effects(before, after plan.Plan, facts plan.Facts) []plan.Effect {
 	was, is := byPool(before.NodePools.Objects), byPool(after.NodePools.Objects)
 	moved := reselected(before.Network, after.Network)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// lost adds warnings about what karpenter_config takes away in silence: requirements that every pool has, because its
-// own list of requirements takes the place of them all.
+// lost adds warnings about default requirements that karpenter_config removes silently: its list of requirements
+// replaces the whole default list.
 func (a *advice) lost(d *draft) {
 	now := d.requirements()
 	from := d.blame([]string{"spec", "template", "spec", "requirements"})
@@ -32,8 +32,8 @@ func (a *advice) lost(d *draft) {
 	}
 }
 
-// reservations adds a warning if a pool may use capacity reservations and selects none, or the reverse: Karpenter uses
-// them only where the capacity type reserved is named, and by default it is not.
+// reservations adds a warning if a pool may use capacity reservations and selects none, or the reverse. Karpenter uses
+// reservations only if the requirements name the capacity type reserved, and the default requirements do not.
 func (a *advice) reservations(d *draft) {
 	terms, _ := d.class.spec()["capacityReservationSelectorTerms"].([]any)
 	var named *requirement
@@ -63,8 +63,8 @@ func (a *advice) reservations(d *draft) {
 	}
 }
 
-// otherArch returns an architecture that instance types meeting the requirements have and the former requirement did not
-// allow, or "".
+// otherArch returns an architecture that instance types meeting the requirements have and the former requirement did
+// not allow, or "".
 func otherArch(requirements []requirement, was requirement) string {
 	for i, is := range left(requirements) {
 		if arch := types()[i][keyArch]; is && !was.meets(arch) {
@@ -82,8 +82,8 @@ func quotedList(values []string) string {
 	return strings.Join(all, ",")
 }
 
-// disks adds warnings about block device mappings of karpenter_config, which take the place of Sawhorse's: an encrypted
-// volume on the device that pods use.
+// disks adds warnings about block device mappings of karpenter_config that lack what Sawhorse's mappings have, because
+// they replace those: encryption, and a volume on the device that pods use.
 func (a *advice) disks(d *draft) {
 	from := d.blame([]string{"spec", "blockDeviceMappings"})
 	mappings, _ := d.spec()["blockDeviceMappings"].([]any)

@@ -79,7 +79,8 @@ func TestDurationsArePrintedAsWritten(t *testing.T) {
 		}
 	}
 	_, pool := compile(t, nil)
-	if expiry, delay := at(t, pool, "spec.template.spec.expireAfter"), at(t, pool, "spec.disruption.consolidateAfter"); expiry != "720h" || delay != "30s" {
+	expiry, delay := at(t, pool, "spec.template.spec.expireAfter"), at(t, pool, "spec.disruption.consolidateAfter")
+	if expiry != "720h" || delay != "30s" {
 		t.Errorf("defaults: expireAfter %v, consolidateAfter %v", expiry, delay)
 	}
 }
@@ -119,7 +120,8 @@ func TestRequirementsAppearOnlyWhereAParameterGivesThem(t *testing.T) {
 		t.Errorf("%v, want %v", got, always)
 	}
 	want := append(slices.Clone(always), "karpenter.k8s.aws/instance-familyIn[c6i m6i]", "karpenter.k8s.aws/instance-sizeIn[large]")
-	if got := keys(map[string]string{"karpenter_instance_families": "m6i,c6i", "karpenter_instance_sizes": "large"}); !slices.Equal(got, want) {
+	got := keys(map[string]string{"karpenter_instance_families": "m6i,c6i", "karpenter_instance_sizes": "large"})
+	if !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
@@ -132,22 +134,28 @@ func TestFieldsOfTheManifests(t *testing.T) {
 		want    any
 	}{
 		{nil, "NodePool", "spec.limits", map[string]any{"cpu": "100", "memory": "400Gi"}},
-		{map[string]string{"karpenter_cpu_limit": "2147483647", "karpenter_memory_limit_gb": "2147483647"}, "NodePool", "spec.limits", map[string]any{"cpu": "2147483647", "memory": "2147483647Gi"}},
+		{map[string]string{"karpenter_cpu_limit": "2147483647", "karpenter_memory_limit_gb": "2147483647"}, "NodePool", "spec.limits",
+			map[string]any{"cpu": "2147483647", "memory": "2147483647Gi"}},
 		{map[string]string{"karpenter_memory_limit_gb": "1024"}, "NodePool", "spec.limits.memory", "1024Gi"},
 		{nil, "NodePool", "spec.disruption.consolidationPolicy", "WhenEmptyOrUnderutilized"},
 		{map[string]string{"karpenter_consolidation_enabled": "false"}, "NodePool", "spec.disruption.consolidationPolicy", "WhenEmpty"},
-		{map[string]string{"karpenter_disruption_budget_nodes": "007%"}, "NodePool", "spec.disruption.budgets", []any{map[string]any{"nodes": "7%"}}},
+		{map[string]string{"karpenter_disruption_budget_nodes": "007%"}, "NodePool", "spec.disruption.budgets",
+			[]any{map[string]any{"nodes": "7%"}}},
 		{nil, "NodePool", "spec.template.metadata.labels", map[string]any{"convox.io/nodepool": "workload"}},
-		{nil, "NodePool", "spec.template.spec.nodeClassRef", map[string]any{"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "workload"}},
+		{nil, "NodePool", "spec.template.spec.nodeClassRef", map[string]any{"group": "karpenter.k8s.aws", "kind": "EC2NodeClass",
+			"name": "workload"}},
 		{nil, "EC2NodeClass", "spec.blockDeviceMappings.0.ebs", map[string]any{"encrypted": true, "volumeSize": "20Gi", "volumeType": "gp3"}},
 		{map[string]string{"node_disk": "50"}, "EC2NodeClass", "spec.blockDeviceMappings.0.ebs.volumeSize", "50Gi"},
 		{map[string]string{"node_disk": "50", "karpenter_node_disk": "70"}, "EC2NodeClass", "spec.blockDeviceMappings.0.ebs.volumeSize", "70Gi"},
 		{map[string]string{"karpenter_node_disk": "59000"}, "EC2NodeClass", "spec.blockDeviceMappings.0.ebs.volumeSize", "59000Gi"},
 		{nil, "EC2NodeClass", "spec.role", "demo-karpenter-nodes"},
 		{nil, "EC2NodeClass", "spec.amiSelectorTerms", []any{map[string]any{"alias": "al2023@latest"}}},
-		{map[string]string{"cluster_name": "prod"}, "EC2NodeClass", "spec.subnetSelectorTerms", []any{map[string]any{"tags": map[string]any{"karpenter.sh/discovery": "prod"}}}},
-		{map[string]string{"cluster_name": "prod"}, "EC2NodeClass", "spec.securityGroupSelectorTerms", []any{map[string]any{"tags": map[string]any{"karpenter.sh/discovery": "prod"}}}},
-		{nil, "EC2NodeClass", "spec.metadataOptions", map[string]any{"httpEndpoint": "enabled", "httpTokens": "required", "httpPutResponseHopLimit": float64(1)}},
+		{map[string]string{"cluster_name": "prod"}, "EC2NodeClass", "spec.subnetSelectorTerms",
+			[]any{map[string]any{"tags": map[string]any{"karpenter.sh/discovery": "prod"}}}},
+		{map[string]string{"cluster_name": "prod"}, "EC2NodeClass", "spec.securityGroupSelectorTerms",
+			[]any{map[string]any{"tags": map[string]any{"karpenter.sh/discovery": "prod"}}}},
+		{nil, "EC2NodeClass", "spec.metadataOptions", map[string]any{"httpEndpoint": "enabled", "httpTokens": "required",
+			"httpPutResponseHopLimit": float64(1)}},
 		{nil, "EC2NodeClass", "spec.tags", map[string]any{"Name": "demo/karpenter/workload", "Rack": "demo"}},
 	} {
 		class, pool := compile(t, c.written)

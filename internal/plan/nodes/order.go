@@ -85,7 +85,8 @@ func (a *advice) unused(first, later candidate) {
 	}
 	name, other := later.pool.name, first.pool.name
 	a.warn(from, "Karpenter tries NodePool %s before NodePool %s (%s), and it takes every pod that %s could get, as long as its limits last: "+
-		"only pods that ask for %s=%s%s come to %s; give %s a larger weight%s than %s has", other, name, why, name, ownership.LabelNodePool, name, orDisk, name, name, where, other)
+		"only pods that ask for %s=%s%s come to %s; give %s a larger weight%s than %s has", other, name, why, name, ownership.LabelNodePool,
+		name, orDisk, name, name, where, other)
 }
 
 // takesAll reports whether every pod that the later pool accepts gets a node of this one, unless the pod asks for the

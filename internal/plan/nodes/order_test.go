@@ -54,7 +54,8 @@ func compiled(t *testing.T, written map[string]string) (Compiled, []*karpenter.N
 func TestPoolsAreTriedInKarpentersOrder(t *testing.T) {
 	compiled, pools := compiled(t, map[string]string{
 		"build_node_enabled": "true", "karpenter_config": `{"nodePool":{"weight":7}}`,
-		"additional_karpenter_nodepools_config": `[{"name":"a"},{"name":"z"},{"name":"b","weight":7},{"name":"x","weight":7},{"name":"c","weight":100},{"name":"z-1"},{"name":"z1"}]`,
+		"additional_karpenter_nodepools_config": `[{"name":"a"},{"name":"z"},{"name":"b","weight":7},{"name":"x","weight":7},` +
+			`{"name":"c","weight":100},{"name":"z-1"},{"name":"z1"}]`,
 	})
 	var got, want []string
 	for _, c := range candidates(compiled.drafts) {
@@ -73,7 +74,8 @@ func TestPoolsAreTriedInKarpentersOrder(t *testing.T) {
 func TestUnusedPoolsGetNoPods(t *testing.T) {
 	gpu := corev1.Toleration{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists}
 	tenant := corev1.Toleration{Key: "dedicated-node", Operator: corev1.TolerationOpExists}
-	const gpus, acme = `[{"name":"gpu","instance_families":"g5","taints":"nvidia.com/gpu=true:NoSchedule"}]`, `[{"name":"acme","dedicated":true}]`
+	const gpus, acme = `[{"name":"gpu","instance_families":"g5","taints":"nvidia.com/gpu=true:NoSchedule"}]`,
+		`[{"name":"acme","dedicated":true}]`
 	type texts = map[string]string
 	for _, c := range []struct {
 		what, more string
@@ -86,11 +88,14 @@ func TestUnusedPoolsGetNoPods(t *testing.T) {
 	}{
 		{"GPUs without a weight", gpus, nil, gpu, "1", nil, "workload", true},
 		{"one that asks for the pool", gpus, nil, gpu, "1", texts{"convox.io/nodepool": "gpu"}, "gpu", true},
-		{"GPUs with a weight", `[{"name":"gpu","instance_families":"g5","taints":"nvidia.com/gpu=true:NoSchedule","weight":10}]`, nil, gpu, "1", nil, "gpu", false},
+		{"GPUs with a weight", `[{"name":"gpu","instance_families":"g5","taints":"nvidia.com/gpu=true:NoSchedule","weight":10}]`, nil,
+			gpu, "1", nil, "gpu", false},
 		{"a workload pool without GPUs", gpus, texts{"karpenter_instance_families": "m6i"}, gpu, "1", nil, "gpu", false},
-		{"a workload pool whose limit lets in no GPUs", gpus, texts{"karpenter_config": `{"nodePool":{"limits":{"cpu":"100","memory":"400Gi","nvidia.com/gpu":"0"}}}`}, gpu, "1", nil, "gpu", false},
+		{"a workload pool whose limit lets in no GPUs", gpus,
+			texts{"karpenter_config": `{"nodePool":{"limits":{"cpu":"100","memory":"400Gi","nvidia.com/gpu":"0"}}}`}, gpu, "1", nil, "gpu", false},
 		{"a tenant without a label", acme, nil, tenant, "0", nil, "workload", true},
-		{"a tenant with a label, which its pods select", `[{"name":"acme","dedicated":true,"labels":"tenant=acme"}]`, nil, tenant, "0", texts{"tenant": "acme"}, "acme", false},
+		{"a tenant with a label, which its pods select", `[{"name":"acme","dedicated":true,"labels":"tenant=acme"}]`, nil, tenant,
+			"0", texts{"tenant": "acme"}, "acme", false},
 		{"a workload pool with a taint", acme, texts{"karpenter_node_taints": "amd.com/gpu:NoSchedule"}, tenant, "0", nil, "acme", false},
 		{"a name that is later in the alphabet", `[{"name":"zeta"}]`, nil, corev1.Toleration{Key: "none"}, "0", nil, "zeta", true},
 	} {
@@ -115,7 +120,8 @@ func pod(tolerates corev1.Toleration, gpus string, selects map[string]string) *c
 	}
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "shop", UID: "a"},
-		Spec:       corev1.PodSpec{Tolerations: []corev1.Toleration{tolerates}, NodeSelector: selects, Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: requests}}}},
+		Spec: corev1.PodSpec{Tolerations: []corev1.Toleration{tolerates}, NodeSelector: selects,
+			Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: requests}}}},
 	}
 }
 
@@ -133,7 +139,8 @@ func launches(t *testing.T, pools []*karpenter.NodePool, pod *corev1.Pod) string
 	if err != nil {
 		t.Fatal(err)
 	}
-	results, err := scheduler.NewScheduler(ctx, nil, pools, cluster, nil, topology, types, nil, deaf{}, clock.RealClock{}, nil).Solve(ctx, []*corev1.Pod{pod})
+	results, err := scheduler.NewScheduler(ctx, nil, pools, cluster, nil, topology, types, nil, deaf{}, clock.RealClock{},
+		nil).Solve(ctx, []*corev1.Pod{pod})
 	if err != nil || len(results.NewNodeClaims) != 1 {
 		t.Fatal(err, results.PodErrors)
 	}
@@ -143,13 +150,15 @@ func launches(t *testing.T, pools []*karpenter.NodePool, pod *corev1.Pod) string
 func instanceType(name, gpus string) *cloudprovider.InstanceType {
 	family, size, _ := strings.Cut(name, ".")
 	labels := map[string]string{
-		keyType: name, keyFamily: family, keySize: size, keyArch: "amd64", keyCapacity: "on-demand", "topology.kubernetes.io/zone": "eu-central-1a", "kubernetes.io/os": "linux",
+		keyType: name, keyFamily: family, keySize: size, keyArch: "amd64", keyCapacity: "on-demand",
+		"topology.kubernetes.io/zone": "eu-central-1a", "kubernetes.io/os": "linux",
 	}
 	return &cloudprovider.InstanceType{
 		Name: name, Requirements: scheduling.NewLabelRequirements(labels), Overhead: &cloudprovider.InstanceTypeOverhead{},
 		Offerings: cloudprovider.Offerings{{Requirements: scheduling.NewLabelRequirements(labels), Price: 1, Available: true}},
 		Capacity: corev1.ResourceList{
-			"cpu": resource.MustParse("4"), "memory": resource.MustParse("16Gi"), "pods": resource.MustParse("50"), "nvidia.com/gpu": resource.MustParse(gpus),
+			"cpu": resource.MustParse("4"), "memory": resource.MustParse("16Gi"), "pods": resource.MustParse("50"),
+			"nvidia.com/gpu": resource.MustParse(gpus),
 		},
 	}
 }

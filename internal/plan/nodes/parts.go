@@ -8,8 +8,8 @@ import (
 
 // parts lists the fields below spec that a CRD validates independently: no rule on a field above one reads it. The API
 // server therefore accepts a manifest if it accepts each of these fields, and has accepted the rest of the manifest
-// before, in another manifest. New pools usually differ from known ones in these fields only, and checking a field takes
-// a fraction of the time for a manifest.
+// before, in another manifest. New pools usually differ from known ones in these fields only, and checking a field
+// takes a fraction of the time for a manifest.
 var parts = map[string][][]string{
 	"NodePool": {
 		{"template", "metadata", "labels"},
@@ -47,7 +47,7 @@ func (d *draft) pieces() pieces {
 	return p
 }
 
-// cut returns the fields with a mark in place of the value at a path, and the value, or nil if there is none.
+// cut returns the fields with a placeholder instead of the value at a path, and the value, or nil if there is none.
 func cut(fields map[string]any, path []string) (rest map[string]any, value any) {
 	name := path[0]
 	if fields[name] == nil {
@@ -81,8 +81,8 @@ func (d *draft) validate(definition crd, p pieces) (unknown []string, refused, b
 	return unknown, refused, broken
 }
 
-// accepts reports whether the manifest is certainly valid, because its rest was valid before and its parts are valid. If
-// not, the whole manifest must be checked.
+// accepts reports whether the manifest is certainly valid, because its rest was valid before and its parts are valid.
+// If not, the whole manifest must be checked.
 func (c crd) accepts(p pieces) bool {
 	if !good.has(p.rest) {
 		return false

@@ -106,17 +106,23 @@ func extremes() map[string][]any {
 		return all
 	}
 	return map[string][]any{
-		"labels": {labels(100), labels(101), of("a", nil), of("a", int64(1)), of("a", of()), of("karpenter.sh/nodepool", "x"), of("kubernetes.io/hostname", "x"),
-			of("a.karpenter.sh/b", "x"), of("karpenter.sh/capacity-type", "spot"), of("a", strings.Repeat("b", 64)), of("a", "_"), of("", "x"), "x", []any{}, of()},
+		"labels": {labels(100), labels(101), of("a", nil), of("a", int64(1)), of("a", of()), of("karpenter.sh/nodepool", "x"),
+			of("kubernetes.io/hostname", "x"),
+			of("a.karpenter.sh/b", "x"), of("karpenter.sh/capacity-type", "spot"), of("a", strings.Repeat("b", 64)), of("a", "_"),
+			of("", "x"), "x", []any{}, of()},
 		"requirements": {[]any{}, []any{of()}, []any{nil}, []any{of("key", "x", "operator", "In", "values", []any{})}, of(), "x",
 			[]any{of("key", "x", "operator", "Gt", "values", []any{"a"})}, []any{of("key", "x", "operator", "Gt", "values", []any{"1"})},
-			[]any{of("key", "x", "operator", "In", "values", []any{"a"}, "minValues", int64(2))}, []any{of("key", "x", "operator", "Exists", "unknown", "x")},
+			[]any{of("key", "x", "operator", "In", "values", []any{"a"}, "minValues", int64(2))},
+			[]any{of("key", "x", "operator", "Exists", "unknown", "x")},
 			[]any{of("key", "kubernetes.io/hostname", "operator", "Exists")}, []any{of("key", "x", "operator", "Exists", "values", nil)}},
-		"taints":              {[]any{}, []any{of("key", "a")}, []any{of("key", "a", "effect", "X")}, []any{of("key", "a", "effect", "NoSchedule", "timeAdded", "x")}},
-		"name":                {"", "x", int64(1), of()},
-		"disruption":          {of(), of("budgets", []any{}), of("budgets", []any{of("schedule", "@daily")}), of("budgets", []any{of()}), of("consolidateAfter", "x"), "x"},
-		"tags":                {of(), of("", "x"), of("kubernetes.io/cluster/x", "x"), of("a", int64(1)), of("a", ""), of("a", nil), "x"},
-		"blockDeviceMappings": {[]any{}, []any{of("rootVolume", true), of("rootVolume", true)}, []any{of("ebs", of())}, []any{of("ebs", of("volumeSize", "1x"))}, of()},
+		"taints": {[]any{}, []any{of("key", "a")}, []any{of("key", "a", "effect", "X")},
+			[]any{of("key", "a", "effect", "NoSchedule", "timeAdded", "x")}},
+		"name": {"", "x", int64(1), of()},
+		"disruption": {of(), of("budgets", []any{}), of("budgets", []any{of("schedule", "@daily")}), of("budgets", []any{of()}),
+			of("consolidateAfter", "x"), "x"},
+		"tags": {of(), of("", "x"), of("kubernetes.io/cluster/x", "x"), of("a", int64(1)), of("a", ""), of("a", nil), "x"},
+		"blockDeviceMappings": {[]any{}, []any{of("rootVolume", true), of("rootVolume", true)}, []any{of("ebs", of())},
+			[]any{of("ebs", of("volumeSize", "1x"))}, of()},
 	}
 }
 
@@ -136,8 +142,8 @@ func (d *draft) with(value any, path []string) *draft {
 	return changed
 }
 
-// unlike compares the check that uses what passed before with the API server's on the whole manifest, which remembers
-// nothing.
+// unlike compares the check that relies on remembered results with the API server's check of the whole manifest, which
+// remembers nothing.
 func (d *draft) unlike() (difference string, accepted bool) {
 	definition := crds[d.kind]()
 	want := errorsOf(definition.check(d.object))
@@ -158,13 +164,14 @@ func errorsOf(unknown []string, refused, broken field.ErrorList) []string {
 	return all
 }
 
-// What the memory says of a manifest is what the API server's own code says of it, for every part of any manifest in
-// any other manifest.
+// The check that relies on remembered results agrees with the API server's own code, for every part of any manifest
+// put into any other manifest.
 func TestPartsAreCheckedAsTheWhole(t *testing.T) {
 	all := tables(t)
 	for _, d := range all {
 		if d.kind == "NodePool" { // the rules on spec are about these fields
-			all = append(all, d.with(int64(1), []string{"replicas"}), d.with(map[string]any{"nodes": "3"}, []string{"limits"}).with(int64(1), []string{"replicas"}))
+			all = append(all, d.with(int64(1), []string{"replicas"}), d.with(map[string]any{"nodes": "3"}, []string{"limits"}).with(int64(1),
+				[]string{"replicas"}))
 			break
 		}
 	}
@@ -219,8 +226,10 @@ func TestPartsAreCheckedAsTheWhole(t *testing.T) {
 // FuzzParts does the same for any karpenter_config.
 func FuzzParts(f *testing.F) {
 	for _, text := range []string{
-		`{"nodePool":{"template":{"metadata":{"labels":{"a":"b"}},"spec":{"taints":[{"key":"a","effect":"NoSchedule"}]}},"disruption":{"budgets":[{"nodes":"1"}]}}}`,
-		`{"nodePool":{"template":{"spec":{"requirements":[{"key":"x","operator":"Gt","values":["1"]}]}},"weight":3},"ec2NodeClass":{"tags":{"a":"b"}}}`,
+		`{"nodePool":{"template":{"metadata":{"labels":{"a":"b"}},"spec":{"taints":[{"key":"a","effect":"NoSchedule"}]}},` +
+			`"disruption":{"budgets":[{"nodes":"1"}]}}}`,
+		`{"nodePool":{"template":{"spec":{"requirements":[{"key":"x","operator":"Gt","values":["1"]}]}},"weight":3},` +
+			`"ec2NodeClass":{"tags":{"a":"b"}}}`,
 		`{"ec2NodeClass":{"blockDeviceMappings":[{"deviceName":"/dev/xvda","ebs":{"volumeSize":"9Gi"}}],"kubelet":{"maxPods":9}}}`,
 	} {
 		f.Add(text, "a=b", int64(7))

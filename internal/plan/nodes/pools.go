@@ -148,7 +148,8 @@ func (p pool) nodePool(config params.Config) *draft {
 		d.add(p.from("taints"), taint(t), "template", "spec", "taints")
 	}
 	d.set(p.from("node_expiry"), p.NodeExpiry, "template", "spec", "expireAfter")
-	d.set(p.from("name"), map[string]any{"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": p.Name}, "template", "spec", "nodeClassRef")
+	d.set(p.from("name"), map[string]any{"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": p.Name}, "template", "spec",
+		"nodeClassRef")
 	d.set(p.from("cpu_limit"), strconv.Itoa(p.CPULimit), "limits", "cpu")
 	d.set(p.from("memory_limit_gb"), fmt.Sprintf("%dGi", p.MemoryLimitGB), "limits", "memory")
 	d.set(p.from("consolidation_policy"), p.ConsolidationPolicy, "disruption", "consolidationPolicy")

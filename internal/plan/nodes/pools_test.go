@@ -61,13 +61,17 @@ func in(key string, values ...any) object {
 }
 
 func TestBuildPool(t *testing.T) {
-	if objects := rendered(t, plan.Facts{}, map[string]string{"karpenter_build_cpu_limit": "7", "karpenter_build_node_labels": "a=b"}); objects["NodePool/build"] != nil || objects["EC2NodeClass/build"] != nil {
+	without := rendered(t, plan.Facts{}, map[string]string{"karpenter_build_cpu_limit": "7", "karpenter_build_node_labels": "a=b"})
+	if without["NodePool/build"] != nil || without["EC2NodeClass/build"] != nil {
 		t.Error("there are no build nodes, and a pool for them")
 	}
 	objects := rendered(t, plan.Facts{}, map[string]string{
-		"build_node_enabled": "true", "build_node_type": "m7g.large", "karpenter_instance_families": "c6i", "karpenter_instance_sizes": "large", "karpenter_build_instance_sizes": "xlarge",
-		"karpenter_node_expiry": "24h", "karpenter_node_disk": "70", "karpenter_node_volume_type": "gp2", "karpenter_build_node_labels": "team=ci", "karpenter_node_labels": "team=web",
-		"karpenter_node_taints": "a:NoSchedule", "karpenter_config": `{"nodePool":{"weight":9,"template":{"spec":{"expireAfter":"1h"}}},"ec2NodeClass":{"userData":"x"}}`,
+		"build_node_enabled": "true", "build_node_type": "m7g.large", "karpenter_instance_families": "c6i", "karpenter_instance_sizes": "large",
+		"karpenter_build_instance_sizes": "xlarge",
+		"karpenter_node_expiry":          "24h", "karpenter_node_disk": "70", "karpenter_node_volume_type": "gp2",
+		"karpenter_build_node_labels": "team=ci", "karpenter_node_labels": "team=web",
+		"karpenter_node_taints": "a:NoSchedule",
+		"karpenter_config":      `{"nodePool":{"weight":9,"template":{"spec":{"expireAfter":"1h"}}},"ec2NodeClass":{"userData":"x"}}`,
 	})
 	places(t, objects, map[string]any{
 		"NodePool/build spec.template.metadata.labels":   object{"convox-build": "true", "convox.io/nodepool": "build", "team": "ci"},
@@ -78,8 +82,10 @@ func TestBuildPool(t *testing.T) {
 		"NodePool/build spec.limits":                     object{"cpu": "32", "memory": "256Gi"},
 		"NodePool/build spec.weight":                     nil,
 		"NodePool/build spec.template.spec.requirements": []any{
-			in("karpenter.sh/capacity-type", "on-demand"), in("kubernetes.io/arch", "arm64"), in("karpenter.k8s.aws/instance-family", "c6i"), in("karpenter.k8s.aws/instance-size", "xlarge")},
-		"EC2NodeClass/build spec.blockDeviceMappings": []any{object{"deviceName": "/dev/xvda", "ebs": object{"encrypted": true, "volumeSize": "70Gi", "volumeType": "gp2"}}},
+			in("karpenter.sh/capacity-type", "on-demand"), in("kubernetes.io/arch", "arm64"), in("karpenter.k8s.aws/instance-family", "c6i"),
+			in("karpenter.k8s.aws/instance-size", "xlarge")},
+		"EC2NodeClass/build spec.blockDeviceMappings": []any{object{"deviceName": "/dev/xvda", "ebs": object{"encrypted": true,
+			"volumeSize": "70Gi", "volumeType": "gp2"}}},
 		"EC2NodeClass/build spec.tags":                object{"Name": "demo/karpenter/build", "Rack": "demo"},
 		"EC2NodeClass/build spec.userData":            nil,
 		"NodePool/workload spec.template.spec.taints": []any{object{"key": "a", "effect": "NoSchedule"}},
@@ -87,7 +93,8 @@ func TestBuildPool(t *testing.T) {
 }
 
 func TestArchitecturesAreDetected(t *testing.T) {
-	groups := []plan.NodeGroup{{Name: "system", AMIType: "AL2023_ARM_64_STANDARD"}, {Name: "build", InstanceTypes: []string{"m6i.large", "m7g.large"}, Labels: map[string]string{"convox-build": "true"}}}
+	groups := []plan.NodeGroup{{Name: "system", AMIType: "AL2023_ARM_64_STANDARD"},
+		{Name: "build", InstanceTypes: []string{"m6i.large", "m7g.large"}, Labels: map[string]string{"convox-build": "true"}}}
 	for _, c := range []struct {
 		what            string
 		facts           plan.Facts
@@ -97,11 +104,15 @@ func TestArchitecturesAreDetected(t *testing.T) {
 		{"nothing known", plan.Facts{}, nil, []any{"amd64"}, []any{"amd64"}},
 		{"from the node groups", plan.Facts{NodeGroups: groups}, nil, []any{"arm64"}, []any{"amd64", "arm64"}},
 		{"from node_type, for both", plan.Facts{NodeGroups: groups}, map[string]string{"node_type": "c6i.large"}, []any{"amd64"}, []any{"amd64"}},
-		{"from build_node_type", plan.Facts{}, map[string]string{"node_type": "c6i.large", "build_node_type": "c7g.large"}, []any{"amd64"}, []any{"arm64"}},
-		{"karpenter_arch is the workload's alone", plan.Facts{NodeGroups: groups}, map[string]string{"karpenter_arch": "amd64"}, []any{"amd64"}, []any{"amd64", "arm64"}},
+		{"from build_node_type", plan.Facts{}, map[string]string{"node_type": "c6i.large", "build_node_type": "c7g.large"},
+			[]any{"amd64"}, []any{"arm64"}},
+		{"karpenter_arch is the workload's alone", plan.Facts{NodeGroups: groups}, map[string]string{"karpenter_arch": "amd64"},
+			[]any{"amd64"}, []any{"amd64", "arm64"}},
 		{"also where the build nodes have no group", plan.Facts{}, map[string]string{"karpenter_arch": "arm64"}, []any{"arm64"}, []any{"amd64"}},
-		{"from the system groups then", plan.Facts{NodeGroups: groups[:1]}, map[string]string{"karpenter_arch": "amd64"}, []any{"amd64"}, []any{"arm64"}},
-		{"as EC2 says", plan.Facts{Architectures: map[string]string{"z1.large": "arm64"}}, map[string]string{"node_type": "z1.large"}, []any{"arm64"}, []any{"arm64"}},
+		{"from the system groups then", plan.Facts{NodeGroups: groups[:1]}, map[string]string{"karpenter_arch": "amd64"}, []any{"amd64"},
+			[]any{"arm64"}},
+		{"as EC2 says", plan.Facts{Architectures: map[string]string{"z1.large": "arm64"}}, map[string]string{"node_type": "z1.large"},
+			[]any{"arm64"}, []any{"arm64"}},
 	} {
 		written := map[string]string{"build_node_enabled": "true"}
 		for name, value := range c.written {
@@ -118,45 +129,54 @@ func TestArchitecturesAreDetected(t *testing.T) {
 
 func TestAdditionalPools(t *testing.T) {
 	objects := rendered(t, plan.Facts{}, map[string]string{
-		"node_type": "m7g.large", "node_disk": "33", "karpenter_node_disk": "44", "karpenter_node_volume_type": "gp2", "karpenter_node_expiry": "1h", "karpenter_cpu_limit": "7", "karpenter_instance_families": "c6i", "tags": "team=web",
-		"additional_karpenter_nodepools_config": `[{"name":"gpu","instance_families":"g5","taints":"nvidia.com/gpu=true:NoSchedule","labels":"a=b","dedicated":true,"weight":10,"disk":200,"volume_type":"io1"},{"name":"a"}]`,
+		"node_type": "m7g.large", "node_disk": "33", "karpenter_node_disk": "44", "karpenter_node_volume_type": "gp2",
+		"karpenter_node_expiry": "1h", "karpenter_cpu_limit": "7", "karpenter_instance_families": "c6i", "tags": "team=web",
+		"additional_karpenter_nodepools_config": `[{"name":"gpu","instance_families":"g5","taints":"nvidia.com/gpu=true:NoSchedule",` +
+			`"labels":"a=b","dedicated":true,"weight":10,"disk":200,"volume_type":"io1"},{"name":"a"}]`,
 	})
 	if len(objects) != 6 {
 		t.Errorf("%d objects", len(objects))
 	}
 	places(t, objects, map[string]any{
-		"NodePool/a spec.template.spec.requirements":    []any{in("karpenter.sh/capacity-type", "on-demand"), in("kubernetes.io/arch", "amd64")},
-		"NodePool/a spec.limits":                        object{"cpu": "100", "memory": "400Gi"},
-		"NodePool/a spec.template.spec.expireAfter":     "720h",
-		"NodePool/a spec.template.spec.taints":          nil,
-		"NodePool/a spec.weight":                        nil,
-		"NodePool/a spec.template.metadata.labels":      object{"convox.io/nodepool": "a"},
-		"NodePool/a spec.disruption":                    object{"consolidationPolicy": "WhenEmptyOrUnderutilized", "consolidateAfter": "30s", "budgets": []any{object{"nodes": "10%"}}},
+		"NodePool/a spec.template.spec.requirements": []any{in("karpenter.sh/capacity-type", "on-demand"), in("kubernetes.io/arch", "amd64")},
+		"NodePool/a spec.limits":                     object{"cpu": "100", "memory": "400Gi"},
+		"NodePool/a spec.template.spec.expireAfter":  "720h",
+		"NodePool/a spec.template.spec.taints":       nil,
+		"NodePool/a spec.weight":                     nil,
+		"NodePool/a spec.template.metadata.labels":   object{"convox.io/nodepool": "a"},
+		"NodePool/a spec.disruption": object{"consolidationPolicy": "WhenEmptyOrUnderutilized", "consolidateAfter": "30s",
+			"budgets": []any{object{"nodes": "10%"}}},
 		"EC2NodeClass/a spec.blockDeviceMappings.0.ebs": object{"encrypted": true, "volumeSize": "44Gi", "volumeType": "gp3"},
 		"EC2NodeClass/a spec.tags":                      object{"Name": "demo/karpenter/a", "Rack": "demo", "team": "web"},
 		"NodePool/gpu spec.weight":                      float64(10),
 		"NodePool/gpu spec.template.spec.taints": []any{
-			object{"key": "dedicated-node", "value": "gpu", "effect": "NoSchedule"}, object{"key": "nvidia.com/gpu", "value": "true", "effect": "NoSchedule"}},
-		"NodePool/gpu spec.template.metadata.labels":      object{"convox.io/nodepool": "gpu", "a": "b"},
-		"EC2NodeClass/gpu spec.blockDeviceMappings.0.ebs": object{"encrypted": true, "volumeSize": "200Gi", "volumeType": "io1", "iops": float64(3000)},
+			object{"key": "dedicated-node", "value": "gpu", "effect": "NoSchedule"}, object{"key": "nvidia.com/gpu", "value": "true",
+				"effect": "NoSchedule"}},
+		"NodePool/gpu spec.template.metadata.labels": object{"convox.io/nodepool": "gpu", "a": "b"},
+		"EC2NodeClass/gpu spec.blockDeviceMappings.0.ebs": object{"encrypted": true, "volumeSize": "200Gi", "volumeType": "io1",
+			"iops": float64(3000)},
 	})
 }
 
-// The precedence of karpenter_config, section by section.
+// karpenter_config takes precedence over the other parameters, section by section.
 func TestOverride(t *testing.T) {
 	objects := rendered(t, plan.Facts{}, map[string]string{
-		"karpenter_instance_families": "c6i", "karpenter_node_labels": "a=parameter,b=parameter", "karpenter_node_taints": "x:NoSchedule", "karpenter_consolidate_after": "5m", "tags": "t=parameter,u=parameter",
+		"karpenter_instance_families": "c6i", "karpenter_node_labels": "a=parameter,b=parameter", "karpenter_node_taints": "x:NoSchedule",
+		"karpenter_consolidate_after": "5m", "tags": "t=parameter,u=parameter",
 		"karpenter_config": `{
 			"nodePool": {
 				"template": {
 					"metadata": {"labels": {"b": "config", "c": "config"}, "annotations": {"d": "e"}},
-					"spec": {"requirements": [{"key": "karpenter.k8s.aws/instance-family", "operator": "In", "values": ["c7i-flex"]}], "taints": [{"key": "y", "effect": "NoExecute"}], "expireAfter": "Never", "terminationGracePeriod": "48h",
+					"spec": {"requirements": [{"key": "karpenter.k8s.aws/instance-family", "operator": "In", "values": ["c7i-flex"]}],
+						"taints": [{"key": "y", "effect": "NoExecute"}], "expireAfter": "Never", "terminationGracePeriod": "48h",
 						"startupTaints": [{"key": "z", "effect": "NoSchedule"}]}
 				},
-				"limits": {"cpu": 5}, "weight": 50, "disruption": {"consolidationPolicy": "WhenEmpty", "budgets": [{"nodes": "1"}, {"nodes": "0", "schedule": "0 9 * * mon-fri", "duration": "8h", "reasons": ["Drifted"]}]}
+				"limits": {"cpu": 5}, "weight": 50, "disruption": {"consolidationPolicy": "WhenEmpty",
+					"budgets": [{"nodes": "1"}, {"nodes": "0", "schedule": "0 9 * * mon-fri", "duration": "8h", "reasons": ["Drifted"]}]}
 			},
 			"ec2NodeClass": {
-				"metadataOptions": {"httpTokens": "optional"}, "amiSelectorTerms": [{"alias": "bottlerocket@v1.20.0"}], "amiFamily": "Bottlerocket", "userData": "x", "tags": {"u": "config", "v": "config"},
+				"metadataOptions": {"httpTokens": "optional"}, "amiSelectorTerms": [{"alias": "bottlerocket@v1.20.0"}],
+				"amiFamily": "Bottlerocket", "userData": "x", "tags": {"u": "config", "v": "config"},
 				"blockDeviceMappings": [{"deviceName": "/dev/xvdb", "ebs": {"volumeSize": "1Ti"}}], "kubelet": {"maxPods": 20}
 			}}`,
 	})
@@ -171,15 +191,17 @@ func TestOverride(t *testing.T) {
 		"NodePool/workload spec.limits":                               object{"cpu": float64(5)},
 		"NodePool/workload spec.weight":                               float64(50),
 		"NodePool/workload spec.disruption": object{"consolidateAfter": "5m", "consolidationPolicy": "WhenEmpty",
-			"budgets": []any{object{"nodes": "1"}, object{"nodes": "0", "schedule": "0 9 * * mon-fri", "duration": "8h", "reasons": []any{"Drifted"}}}},
+			"budgets": []any{object{"nodes": "1"}, object{"nodes": "0", "schedule": "0 9 * * mon-fri", "duration": "8h",
+				"reasons": []any{"Drifted"}}}},
 		"EC2NodeClass/workload spec.metadataOptions":     object{"httpTokens": "optional"},
 		"EC2NodeClass/workload spec.amiSelectorTerms":    []any{object{"alias": "bottlerocket@v1.20.0"}},
 		"EC2NodeClass/workload spec.amiFamily":           "Bottlerocket",
 		"EC2NodeClass/workload spec.userData":            "x",
 		"EC2NodeClass/workload spec.kubelet":             object{"maxPods": float64(20)},
 		"EC2NodeClass/workload spec.blockDeviceMappings": []any{object{"deviceName": "/dev/xvdb", "ebs": object{"volumeSize": "1Ti"}}},
-		"EC2NodeClass/workload spec.tags":                object{"t": "parameter", "u": "config", "v": "config", "Name": "demo/karpenter/workload", "Rack": "demo"},
-		"EC2NodeClass/workload spec.role":                "demo-karpenter-nodes",
+		"EC2NodeClass/workload spec.tags": object{"t": "parameter", "u": "config", "v": "config",
+			"Name": "demo/karpenter/workload", "Rack": "demo"},
+		"EC2NodeClass/workload spec.role": "demo-karpenter-nodes",
 	})
 }
 
@@ -193,8 +215,11 @@ func TestBlame(t *testing.T) {
 		{map[string]string{"karpenter_build_node_labels": "karpenter.sh/x=y"}, "karpenter_build_node_labels "},
 		{map[string]string{"karpenter_instance_families": strings.Repeat("a", 64)}, "karpenter_instance_families "},
 		{map[string]string{"karpenter_build_instance_sizes": strings.Repeat("a", 64)}, "karpenter_build_instance_sizes "},
-		{map[string]string{"additional_karpenter_nodepools_config": `[{"name":"a"},{"name":"b","instance_sizes":"` + strings.Repeat("a", 64) + `"}]`}, "additional_karpenter_nodepools_config [1].instance_sizes"},
-		{map[string]string{"karpenter_config": `{"nodePool":{"template":{"spec":{"requirements":[{"key":"a","operator":"Exists"},{"key":"a","operator":"In"}]}}}}`}, "karpenter_config nodePool.template.spec.requirements[1]"},
+		{map[string]string{"additional_karpenter_nodepools_config": `[{"name":"a"},{"name":"b","instance_sizes":"` +
+			strings.Repeat("a", 64) + `"}]`}, "additional_karpenter_nodepools_config [1].instance_sizes"},
+		{map[string]string{"karpenter_config": `{"nodePool":{"template":{"spec":{"requirements":[` +
+			`{"key":"a","operator":"Exists"},{"key":"a","operator":"In"}]}}}}`},
+			"karpenter_config nodePool.template.spec.requirements[1]"},
 	} {
 		parsed := params.Parse(params.Input{Rack: "demo", Params: c.written})
 		problems := Compile(parsed.Config, plan.Facts{}).Check()
@@ -209,24 +234,28 @@ func TestBlame(t *testing.T) {
 	}
 }
 
-// What depends on the cluster: AMIs of its version of Kubernetes, and the zones of its subnets.
+// Some checks depend on the cluster: on the AMIs of its Kubernetes version, and on the zones of its subnets.
 func TestWhatTheClusterDoesNotHave(t *testing.T) {
 	const al2, zone = `{"ec2NodeClass":{"amiSelectorTerms":[{"alias":"al2@latest"}]}}`,
 		`{"nodePool":{"template":{"spec":{"requirements":[{"key":"kubernetes.io/arch","operator":"In","values":["amd64"]},` +
-			`{"key":"karpenter.sh/capacity-type","operator":"In","values":["on-demand"]},{"key":"topology.kubernetes.io/zone","operator":"In","values":["eu-central-1c"]}]}}}}`
+			`{"key":"karpenter.sh/capacity-type","operator":"In","values":["on-demand"]},` +
+			`{"key":"topology.kubernetes.io/zone","operator":"In","values":["eu-central-1c"]}]}}}}`
 	for _, c := range []struct {
 		what, config, version, zone, problem, surprise string
 	}{
-		{what: "AL2, and a version without it", config: al2, version: "1.33", problem: `is "al2@latest", and EKS has no AMI of Amazon Linux 2 for Kubernetes 1.33 and later, which the cluster runs (1.33)`},
+		{what: "AL2, and a version without it", config: al2, version: "1.33",
+			problem: `is "al2@latest", and EKS has no AMI of Amazon Linux 2 for Kubernetes 1.33 and later, which the cluster runs (1.33)`},
 		{what: "AL2, and a later version", config: al2, version: "1.35", problem: "write al2023@latest or bottlerocket@latest"},
 		{what: "AL2, and the last version with it", config: al2, version: "1.32"},
 		{what: "AL2, and a version that nobody has looked up", config: al2},
 		{what: "AL2023, and a version without AL2", config: `{}`, version: "1.33"},
-		{what: "a zone without subnets", config: zone, zone: "eu-central-1a", surprise: "the rack's subnets are in eu-central-1a, and topology.kubernetes.io/zone In eu-central-1c leaves none of them"},
+		{what: "a zone without subnets", config: zone, zone: "eu-central-1a",
+			surprise: "the rack's subnets are in eu-central-1a, and topology.kubernetes.io/zone In eu-central-1c leaves none of them"},
 		{what: "a zone with a subnet", config: zone, zone: "eu-central-1c"},
 		{what: "zones that nobody has looked up", config: zone},
 	} {
-		parsed := params.Parse(params.Input{Rack: "demo", Params: map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_config": c.config}})
+		parsed := params.Parse(params.Input{Rack: "demo", Params: map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true",
+			"karpenter_config": c.config}})
 		facts := plan.Facts{Cluster: &plan.ClusterFacts{Version: c.version}, Subnets: []plan.Tagged{{ID: "subnet-1", Zone: c.zone}}}
 		compiled := Compile(parsed.Config, facts)
 		one := func(kind string, found []params.Problem, want string) {

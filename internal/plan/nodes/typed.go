@@ -78,7 +78,8 @@ func (d *draft) unreadable() (problems []params.Problem, agreed bool) {
 	if !errors.As(err, &wrong) {
 		return nil, agreed
 	}
-	return []params.Problem{d.blame(d.route(wrong.Field)).problem("has a %s, which Karpenter cannot read as %s; change it or leave it out", wrong.Value, wrong.Type)}, false
+	return []params.Problem{d.blame(d.route(wrong.Field)).problem("has a %s, which Karpenter cannot read as %s; change it or leave it out",
+		wrong.Value, wrong.Type)}, false
 }
 
 // durations checks that Go can parse the durations. The CRD checks their characters only, and Karpenter cannot read a
@@ -109,9 +110,11 @@ func (d *draft) durations() []params.Problem {
 		}
 		switch length, err := time.ParseDuration(text); {
 		case err != nil:
-			problems = append(problems, d.blame(at.path).problem("is %q, which is no duration that Karpenter can read; write, for example, %s", text, examples[name]))
+			problems = append(problems, d.blame(at.path).problem("is %q, which is no duration that Karpenter can read; write, for example, %s",
+				text, examples[name]))
 		case name == "expireAfter" && length == 0:
-			problems = append(problems, d.blame(at.path).problem("is %q, which would delete every node at once; write, for example, %s", text, examples[name]))
+			problems = append(problems, d.blame(at.path).problem("is %q, which would delete every node at once; write, for example, %s",
+				text, examples[name]))
 		}
 	}
 	return problems
@@ -129,7 +132,8 @@ func (d *draft) budgets() []params.Problem {
 		}
 		nodes, _ := budget["nodes"].(string)
 		if _, err := strconv.ParseInt(nodes, 10, 32); errors.Is(err, strconv.ErrRange) {
-			problems = append(problems, from("nodes").problem("is %q, which is more than Karpenter counts; write, for example, %s", nodes, examples["nodes"]))
+			problems = append(problems, from("nodes").problem("is %q, which is more than Karpenter counts; write, for example, %s",
+				nodes, examples["nodes"]))
 		}
 		text, _ := budget["schedule"].(string)
 		if text == "" {
@@ -137,10 +141,12 @@ func (d *draft) budgets() []params.Problem {
 		}
 		switch schedule, err := cron.ParseStandard("TZ=UTC " + text); { // as Karpenter does
 		case err != nil:
-			problems = append(problems, from("schedule").problem("is %q, which is no schedule that Karpenter can read: it would never disrupt a node; write, for example, %s",
+			problems = append(problems, from("schedule").problem("is %q, which is no schedule that Karpenter can read: it would "+
+				"never disrupt a node; write, for example, %s",
 				text, examples["schedule"]))
 		case schedule.Next(time.Unix(0, 0)).IsZero():
-			problems = append(problems, from("schedule").problem("is %q, a time that never comes, which Karpenter takes for always; write, for example, %s", text, examples["schedule"]))
+			problems = append(problems, from("schedule").problem("is %q, a time that never comes, which Karpenter takes for always; "+
+				"write, for example, %s", text, examples["schedule"]))
 		}
 	}
 	return problems

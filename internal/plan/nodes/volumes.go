@@ -35,11 +35,13 @@ var volumeTypes = map[string]volumeLimits{
 	"standard": {least: 1, most: 1024},
 }
 
-// The IOPS that a gp3 volume has of any size, and its throughput in MiB/s: at most a quarter of the IOPS.
+// baseIOPS is what a gp3 volume of any size has. leastThroughput and mostThroughput are the limits of its throughput
+// in MiB/s, which is also at most a quarter of its IOPS.
 const baseIOPS, leastThroughput, mostThroughput = 3000, 125, 2000
 
-// snapshots are the sizes in GiB of the snapshots that AMIs boot from: EC2 refuses a smaller volume. Those of AL2023 and
-// AL2 are launch_block_device_mappings_volume_size in amazon-eks-ami. Those of Bottlerocket are 2 or 4, by variant.
+// snapshots are the sizes in GiB of the snapshots that AMIs boot from: EC2 refuses a smaller volume. Those of AL2023
+// and AL2 are launch_block_device_mappings_volume_size in amazon-eks-ami. Those of Bottlerocket are 2 or 4, by
+// variant.
 var snapshots = map[string]int64{familyAL2: 4, familyAL2023: 20, familyBottlerocket: 2}
 
 // bootDevice is the device that the AMIs of every Linux family that Karpenter knows boot from.
@@ -81,7 +83,7 @@ func (d *draft) volumes() []params.Problem {
 	return problems
 }
 
-// volume is the check of one EBS volume. gib is 0 for a size that is not known.
+// volume checks one EBS volume. gib is 0 if the size is not known.
 type volume struct {
 	draft    *draft
 	at       []string
@@ -97,7 +99,8 @@ func (v *volume) add(p params.Problem) { v.problems = append(v.problems, p) }
 // from returns the origin of one of the volume's fields.
 func (v *volume) from(field string) origin { return v.draft.blame(append(slices.Clone(v.at), field)) }
 
-// gibs returns a size to write: a number in a parameter or a pool, and a quantity in karpenter_config.
+// gibs formats a size in GiB for a suggestion: as a number for a parameter or a pool, and as a quantity for
+// karpenter_config.
 func (v *volume) gibs(size int64) string {
 	if v.from("volumeSize").parameter == overrideParameter {
 		return fmt.Sprintf("%q", fmt.Sprintf("%dGi", size))
@@ -105,7 +108,7 @@ func (v *volume) gibs(size int64) string {
 	return strconv.FormatInt(size, 10)
 }
 
-// sized matches the sizes that Karpenter's CRD accepts, but for their largest.
+// sized matches the sizes that Karpenter's CRD accepts, but does not check their upper limit.
 var sized = regexp.MustCompile(`^[1-9][0-9]*(Gi|G|Ti|T)$`)
 
 // size reads the volume's size in GiB, as Karpenter rounds it.
@@ -200,7 +203,7 @@ func (v *volume) throughput(iops int64) {
 	}
 }
 
-// keys checks the KMS key: EC2 takes one only for a volume that is to be encrypted.
+// keys checks the KMS key. EC2 accepts one only for an encrypted volume.
 func (v *volume) keys() {
 	if encrypted, _ := v.ebs["encrypted"].(bool); v.ebs["kmsKeyID"] != nil && !encrypted {
 		v.add(v.from("kmsKeyID").problem("is given, but the volume is not to be encrypted, and EC2 refuses that; write \"encrypted\":true too"))

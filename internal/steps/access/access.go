@@ -59,8 +59,8 @@ const poll = 3 * time.Second
 // concerned.
 var administrators = map[string]bool{"access": true, "controller": true}
 
-// Run gives the functions the access that the plan describes. Its part "conflicts" checks whether Karpenter's names in the
-// cluster are free. Its part "close" takes the access away.
+// Run gives the functions the access that the plan describes. Its part "conflicts" checks whether Karpenter's names in
+// the cluster are free. Its part "close" takes the access away.
 func (a *Step) Run(ctx context.Context, p *plan.Plan, part string) (outcome.Progress, error) {
 	var progress outcome.Progress
 	var err error
@@ -115,7 +115,8 @@ func (a *Step) open(ctx context.Context, p *plan.Plan, progress *outcome.Progres
 // change.
 func (a *Step) mode(ctx context.Context, p *plan.Plan, progress *outcome.Progress) (bool, error) {
 	reached, status, err := a.reached(ctx, p)
-	if err != nil || reached || status == types.ClusterStatusUpdating { // the update is from our last call, or somebody else's
+	// An update that is under way is from our last call, or somebody else's.
+	if err != nil || reached || status == types.ClusterStatusUpdating {
 		return reached && status == types.ClusterStatusActive, err
 	}
 	_, err = a.EKS.UpdateClusterConfig(ctx, &eks.UpdateClusterConfigInput{

@@ -262,7 +262,7 @@ func TestWaitsUntilTheEntryWorks(t *testing.T) {
 	s.unchanged()
 }
 
-// What only the API server can tell is checked before anything in the cluster is changed.
+// The checks that need the API server come before anything in the cluster is changed.
 func TestRefusesAnotherKarpenter(t *testing.T) {
 	for what, put := range map[string]func(scene){
 		"Deployment/infra/k": func(s scene) {

@@ -33,12 +33,12 @@ func (r *run) ask(ctx context.Context) (outcome.Progress, error) {
 
 // refuse returns a *outcome.Rejected with everything that prevents turning off; nil if nothing does.
 func (r *run) refuse(ctx context.Context) error {
-	foreign, err := r.client.UnmanagedNodePools(ctx, r.plan.Rack)
+	unmanaged, err := r.client.UnmanagedNodePools(ctx, r.plan.Rack)
 	if err != nil {
 		return err
 	}
 	refused := &outcome.Rejected{}
-	for _, err := range []error{k8s.RefuseUnmanagedNodePools(foreign, false, &r.progress), r.refuseWithoutRoom(ctx, foreign)} {
+	for _, err := range []error{k8s.RefuseUnmanagedNodePools(unmanaged, false, &r.progress), r.refuseWithoutCapacity(ctx, unmanaged)} {
 		var rejected *outcome.Rejected
 		switch {
 		case errors.As(err, &rejected):
@@ -53,8 +53,8 @@ func (r *run) refuse(ctx context.Context) error {
 	return nil
 }
 
-func (r *run) refuseWithoutRoom(ctx context.Context, foreign []string) error {
-	leaving, err := leaving(ctx, r.client, foreign)
+func (r *run) refuseWithoutCapacity(ctx context.Context, unmanaged []string) error {
+	leaving, err := leaving(ctx, r.client, unmanaged)
 	if err != nil || len(leaving) == 0 {
 		return err
 	}

@@ -1,6 +1,6 @@
-// Package capacity makes sure that the pods of Karpenter's nodes have capacity elsewhere before these nodes are drained. It
-// has two parts. The first step of turning off checks whether there will be capacity, and rejects if not. A later step
-// scales the system node groups up, within their maximum, and waits for their nodes.
+// Package capacity makes sure that the pods of Karpenter's nodes have capacity elsewhere before these nodes are
+// drained. It has two parts. The first step of turning off checks whether there will be capacity, and rejects if not.
+// A later step scales the system node groups up, within their maximum, and waits for their nodes.
 package capacity
 
 import (
@@ -43,7 +43,7 @@ type Step struct {
 	Now       func() time.Time
 }
 
-// Run does one part: fit, which only reads, or room.
+// Run runs one part of the step: fit, which checks for capacity, or capacity, which provides it.
 func (r *Step) Run(ctx context.Context, p *plan.Plan, part string) (outcome.Progress, error) {
 	client, err := r.Connect(ctx, p.Cluster)
 	if err != nil {
@@ -61,29 +61,29 @@ type run struct {
 	*Step
 	plan   *plan.Plan
 	client *k8s.Client
-	// onward lets the removal go on without capacity: it was forced, or it has begun and cannot be undone.
+	// onward means that the removal goes on without capacity: it was forced, or it has begun and cannot be undone.
 	onward   bool
 	progress outcome.Progress
 }
 
 func (r *run) make(ctx context.Context) (outcome.Progress, error) {
-	foreign, err := r.client.UnmanagedNodePools(ctx, r.plan.Rack)
+	unmanaged, err := r.client.UnmanagedNodePools(ctx, r.plan.Rack)
 	if err != nil {
 		return r.progress, err
 	}
-	leaving, err := leaving(ctx, r.client, foreign)
+	leaving, err := leaving(ctx, r.client, unmanaged)
 	if err != nil {
 		return r.progress, err
 	}
-	if len(leaving)+len(foreign) == 0 {
-		return r.progress, r.settle(ctx)
+	if len(leaving)+len(unmanaged) == 0 {
+		return r.progress, r.forgetSizes(ctx)
 	}
 	if r.onward = r.plan.Force; !r.onward {
 		if _, r.onward, err = r.Baselines.Get(ctx, r.plan.Rack, outcome.RemovalKey); err != nil {
 			return r.progress, err
 		}
 	}
-	if err := k8s.RefuseUnmanagedNodePools(foreign, r.onward, &r.progress); err != nil {
+	if err := k8s.RefuseUnmanagedNodePools(unmanaged, r.onward, &r.progress); err != nil {
 		return r.hold(err)
 	}
 	seen, err := look(ctx, r.client, leaving)
@@ -95,7 +95,7 @@ func (r *run) make(ctx context.Context) (outcome.Progress, error) {
 		return r.progress, err
 	}
 	if len(lack.waiting) == 0 {
-		return r.progress, r.settle(ctx)
+		return r.progress, r.forgetSizes(ctx)
 	}
 	return r.scale(ctx, lack)
 }
@@ -114,9 +114,9 @@ func (r *run) hold(err error) (outcome.Progress, error) {
 // lack returns which pods do not fit on the existing nodes, and which not even with the groups at their maximum. more
 // are pods that need capacity besides those of Karpenter's nodes; they are assigned first.
 func (r *run) lack(ctx context.Context, seen *survey, more []displacedPod) (*shortage, error) {
-	more = binPack(more, seen.places)
-	lack := &shortage{rack: r.plan.Rack, cluster: r.plan.Cluster.Name, movers: seen.movers, free: seen.free()}
-	waiting := binPack(slices.Concat(more, seen.movers), seen.places)
+	more = binPack(more, seen.targets)
+	lack := &shortage{rack: r.plan.Rack, cluster: r.plan.Cluster.Name, displaced: seen.displaced, free: seen.free()}
+	waiting := binPack(slices.Concat(more, seen.displaced), seen.targets)
 	if len(waiting) == 0 {
 		return lack, nil
 	}
@@ -166,7 +166,7 @@ func (r *run) scale(ctx context.Context, lack *shortage) (outcome.Progress, erro
 		return r.progress.NotYet(poll, "%d pod(s) of Karpenter's nodes wait for further nodes; %s",
 			len(lack.waiting), waiting(slices.Concat(lack.groups, lack.builds)))
 	}
-	return r.progress, r.settle(ctx)
+	return r.progress, r.forgetSizes(ctx)
 }
 
 func waiting(groups []*group) string {
@@ -221,8 +221,8 @@ func (r *run) raise(ctx context.Context, groups []*group) error {
 	return nil
 }
 
-// settle deletes the record of the sizes, if there is one.
-func (r *run) settle(ctx context.Context) error {
+// forgetSizes deletes the record of the sizes, if there is one.
+func (r *run) forgetSizes(ctx context.Context) error {
 	kept, ok, err := r.Baselines.Get(ctx, r.plan.Rack, sizesKey)
 	if err != nil || !ok {
 		return err

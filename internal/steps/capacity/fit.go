@@ -71,33 +71,33 @@ func (p *targetNode) holds(requests corev1.ResourceList) bool {
 // ports, the zones and number of volumes, preemption, resource claims and preferences. It does not count pods that are
 // already Pending: Cluster Autoscaler, restored by now, adds nodes for those. If the estimate is wrong, pods stay
 // Pending until Cluster Autoscaler adds nodes.
-func binPack(movers []displacedPod, places []*targetNode) (left []displacedPod) {
-	all := requested(movers)
+func binPack(pods []displacedPod, nodes []*targetNode) (left []displacedPod) {
+	all := requested(pods)
 	type choice struct {
 		*displacedPod
-		places []*targetNode
-		size   float64
+		nodes []*targetNode
+		size  float64
 	}
-	choices := make([]choice, len(movers))
-	for i := range movers {
-		m := &movers[i]
+	choices := make([]choice, len(pods))
+	for i := range pods {
+		m := &pods[i]
 		choices[i] = choice{displacedPod: m, size: share(m.requests, all, corev1.ResourceCPU) + share(m.requests, all, corev1.ResourceMemory)}
-		for _, p := range places {
+		for _, p := range nodes {
 			if m.may(p.node) {
-				choices[i].places = append(choices[i].places, p)
+				choices[i].nodes = append(choices[i].nodes, p)
 			}
 		}
 	}
 	slices.SortStableFunc(choices, func(a, b choice) int {
-		return cmp.Or(cmp.Compare(len(a.places), len(b.places)), cmp.Compare(b.size, a.size), cmp.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(len(a.nodes), len(b.nodes)), cmp.Compare(b.size, a.size), cmp.Compare(a.name, b.name))
 	})
 	for _, c := range choices {
-		at := slices.IndexFunc(c.places, func(p *targetNode) bool { return p.holds(c.requests) })
+		at := slices.IndexFunc(c.nodes, func(p *targetNode) bool { return p.holds(c.requests) })
 		if at < 0 {
 			left = append(left, *c.displacedPod)
 			continue
 		}
-		subtract(c.places[at].free, c.requests)
+		subtract(c.nodes[at].free, c.requests)
 	}
 	return left
 }
@@ -112,10 +112,10 @@ func share(part, whole corev1.ResourceList, name corev1.ResourceName) float64 {
 }
 
 // requested returns the sum of the pods' requests.
-func requested(movers []displacedPod) corev1.ResourceList {
+func requested(pods []displacedPod) corev1.ResourceList {
 	all := corev1.ResourceList{}
-	for i := range movers {
-		add(all, movers[i].requests)
+	for i := range pods {
+		add(all, pods[i].requests)
 	}
 	return all
 }

@@ -147,7 +147,7 @@ func (s *scene) asked() {
 	delete(s.baselines.Kept, outcome.OffKey)
 }
 
-// held checks that the part room waits, with these words and without a change: turning off has begun, so it is not
+// held checks that the part capacity waits, with these words and without a change: turning off has begun, so it is not
 // rejected any more.
 func (s *scene) held(words ...string) {
 	s.Helper()

@@ -16,7 +16,7 @@ import (
 // shortage describes the missing capacity.
 type shortage struct {
 	rack, cluster string
-	movers        []displacedPod
+	displaced     []displacedPod
 	// free is what the other nodes had before any of these pods was assigned to them.
 	free corev1.ResourceList
 	// waiting are the pods that do not fit on the other nodes. left are those that do not fit with the groups at their
@@ -41,8 +41,8 @@ func (s *shortage) refuse() error {
 // figures says what the pods request, what is free and what the groups could add. With left, it also names the pods
 // that do not fit.
 func (s *shortage) figures(left bool) string {
-	said := fmt.Sprintf("the %d pods on Karpenter's nodes request %s, and the other Ready nodes have %s free", len(s.movers),
-		amounts(requested(s.movers)), amounts(s.free))
+	said := fmt.Sprintf("the %d pods on Karpenter's nodes request %s, and the other Ready nodes have %s free", len(s.displaced),
+		amounts(requested(s.displaced)), amounts(s.free))
 	for _, g := range s.groups {
 		said += fmt.Sprintf("; node group %s has %d of at most %d nodes", g.name, g.size.Desired, g.size.Max)
 		if g.known && g.size.Max > g.size.Desired {
@@ -93,15 +93,15 @@ func (s *shortage) remedy() string {
 }
 
 // some names the first few pods with their requests.
-func some(movers []displacedPod) string {
+func some(pods []displacedPod) string {
 	const most = 5
 	var all []string
-	for _, m := range movers[:min(len(movers), most)] {
+	for _, m := range pods[:min(len(pods), most)] {
 		requests := m.requests.DeepCopy()
 		delete(requests, corev1.ResourcePods)
 		all = append(all, m.name+" ("+amounts(requests)+")")
 	}
-	if len(movers) > most {
+	if len(pods) > most {
 		all = append(all, "…")
 	}
 	return strings.Join(all, ", ")

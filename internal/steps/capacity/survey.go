@@ -14,12 +14,12 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
-// survey holds a cluster's nodes and pods, as far as they tell where the pods of Karpenter's nodes can go.
+// survey describes a cluster's nodes and pods, to find out where the pods of Karpenter's nodes can go.
 type survey struct {
-	// movers are the pods that have to leave. places are the nodes that may take them: Ready, not cordoned, not
+	// displaced are the pods that have to leave. targets are the nodes that may take them: Ready, not cordoned, not
 	// Karpenter's.
-	movers []displacedPod
-	places []*targetNode
+	displaced []displacedPod
+	targets   []*targetNode
 	// nodes are all nodes, sorted by name.
 	nodes []*corev1.Node
 	// daemons are the requests of the DaemonSets' pods on each node. A further node of the same kind has that much less
@@ -30,10 +30,10 @@ type survey struct {
 // leaving returns the names of the nodes that are removed with the rack's pools: all of Karpenter's nodes except those
 // of NodePools that Sawhorse did not make. It does not look for their NodePools, because these may be deleted before
 // the nodes.
-func leaving(ctx context.Context, client *k8s.Client, foreign []string) (map[string]bool, error) {
+func leaving(ctx context.Context, client *k8s.Client, unmanaged []string) (map[string]bool, error) {
 	leaving := map[string]bool{}
 	return leaving, client.Each(ctx, k8s.Node, "", ownership.LabelPool, func(node *unstructured.Unstructured) error {
-		if !slices.Contains(foreign, node.GetLabels()[ownership.LabelPool]) {
+		if !slices.Contains(unmanaged, node.GetLabels()[ownership.LabelPool]) {
 			leaving[node.GetName()] = true
 		}
 		return nil
@@ -52,7 +52,7 @@ func look(ctx context.Context, client *k8s.Client, leaving map[string]bool) (*su
 		if _, karpenters := node.Labels[ownership.LabelPool]; !karpenters && ready(node) && !node.Spec.Unschedulable &&
 			node.DeletionTimestamp == nil {
 			byName[node.Name] = &targetNode{node, node.Status.Allocatable.DeepCopy()}
-			s.places = append(s.places, byName[node.Name])
+			s.targets = append(s.targets, byName[node.Name])
 		}
 		return nil
 	})
@@ -60,7 +60,7 @@ func look(ctx context.Context, client *k8s.Client, leaving map[string]bool) (*su
 		return nil, err
 	}
 	slices.SortFunc(s.nodes, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
-	slices.SortFunc(s.places, func(a, b *targetNode) int { return strings.Compare(a.node.Name, b.node.Name) })
+	slices.SortFunc(s.targets, func(a, b *targetNode) int { return strings.Compare(a.node.Name, b.node.Name) })
 	return s, client.Each(ctx, k8s.Pod, "", "", func(object *unstructured.Unstructured) error {
 		pod := &corev1.Pod{}
 		if err := decode(object, pod); err != nil {
@@ -90,15 +90,15 @@ func (s *survey) count(pod *corev1.Pod, leaves bool, on *targetNode) {
 	// A static pod belongs to its node. A pod that is being deleted leaves on its own, and its replacement is counted
 	// where it runs.
 	case leaves && !daemon && !ownedBy(pod, "Node") && pod.DeletionTimestamp == nil:
-		s.movers = append(s.movers, newDisplacedPod(pod))
+		s.displaced = append(s.displaced, newDisplacedPod(pod))
 	}
 }
 
-// free returns the sum of the places' free resources, counting only nodes that at least one of the pods could use.
+// free returns the sum of the targets' free resources, counting only nodes that at least one of the pods could use.
 func (s *survey) free() corev1.ResourceList {
 	all := corev1.ResourceList{}
-	for _, p := range s.places {
-		if slices.ContainsFunc(s.movers, func(m displacedPod) bool { return m.may(p.node) }) {
+	for _, p := range s.targets {
+		if slices.ContainsFunc(s.displaced, func(m displacedPod) bool { return m.may(p.node) }) {
 			add(all, p.free)
 		}
 	}

@@ -47,7 +47,8 @@ func (i *Step) entry(ctx context.Context, p *plan.Plan, role *iamtypes.Role, pro
 		ClusterName: &p.Cluster.Name, PrincipalArn: role.Arn, Type: new(nodeEntry), Tags: p.Infrastructure.Tags,
 	})
 	if errors.As(err, new(*types.ResourceInUseException)) {
-		return nil, outcome.NotYet(poll, "EKS has an access entry of role %s that it does not show yet, or an earlier one that is being deleted", *role.RoleName)
+		return nil, outcome.NotYet(poll, "EKS has an access entry of role %s that it does not show yet, or an earlier one that is being deleted",
+			*role.RoleName)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("access entry %s: create: %w", *role.Arn, i.unknownToEKS(role, err))
@@ -69,7 +70,8 @@ func (i *Step) unknownToEKS(role *iamtypes.Role, err error) error {
 	if outcome.Young(role.CreateDate, i.Now()) {
 		return outcome.NotYet(poll, "EKS does not know role %s yet: it was made less than a minute ago", *role.RoleName)
 	}
-	return fmt.Errorf("EKS refuses the role although it is no new one; see whether it is still there (`aws iam get-role --role-name %s`), and request a pass: %w", *role.RoleName, err)
+	return fmt.Errorf("EKS refuses the role although it is no new one; see whether it is still there (`aws iam get-role "+
+		"--role-name %s`), and request a pass: %w", *role.RoleName, err)
 }
 
 // working reports whether an entry has the right type and belongs to the current role, not to an earlier one of the
@@ -149,7 +151,8 @@ func (i *Step) associate(ctx context.Context, p *plan.Plan, role *iamtypes.Role,
 			RoleArn: role.Arn, Tags: p.Infrastructure.Tags,
 		})
 		if errors.As(err, new(*types.ResourceInUseException)) {
-			return nil, outcome.NotYet(poll, "EKS has a pod identity association of service account %s/%s that it does not show yet, or an earlier one that is being deleted", ownership.Namespace, ownership.ServiceAccount)
+			return nil, outcome.NotYet(poll, "EKS has a pod identity association of service account %s/%s that it does not show yet, "+
+				"or an earlier one that is being deleted", ownership.Namespace, ownership.ServiceAccount)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("pod identity association of cluster %s: create: %w", p.Cluster.Name, i.unknownToEKS(role, err))
@@ -158,7 +161,8 @@ func (i *Step) associate(ctx context.Context, p *plan.Plan, role *iamtypes.Role,
 		return new(i.Now()), nil
 	}
 	if !ours(p, live.Tags) {
-		return nil, outcome.Reject("karpenter_enabled", "cluster %s has a Pod Identity association for service account %s/%s that Sawhorse did not make; delete it with `aws eks delete-pod-identity-association --cluster-name %s --association-id %s`",
+		return nil, outcome.Reject("karpenter_enabled", "cluster %s has a Pod Identity association for service account %s/%s that "+
+			"Sawhorse did not make; delete it with `aws eks delete-pod-identity-association --cluster-name %s --association-id %s`",
 			p.Cluster.Name, ownership.Namespace, ownership.ServiceAccount, p.Cluster.Name, *live.AssociationId)
 	}
 	if live.RoleArn == nil || *live.RoleArn != *role.Arn {
@@ -184,7 +188,8 @@ func (i *Step) dissociate(ctx context.Context, p *plan.Plan, progress *outcome.P
 	if err != nil || live == nil || !ours(p, live.Tags) {
 		return err
 	}
-	_, err = i.EKS.DeletePodIdentityAssociation(ctx, &eks.DeletePodIdentityAssociationInput{ClusterName: &p.Cluster.Name, AssociationId: live.AssociationId})
+	_, err = i.EKS.DeletePodIdentityAssociation(ctx, &eks.DeletePodIdentityAssociationInput{ClusterName: &p.Cluster.Name,
+		AssociationId: live.AssociationId})
 	if err != nil && !notFound(err) {
 		return fmt.Errorf("pod identity association %s: delete: %w", *live.AssociationId, err)
 	}

@@ -62,7 +62,8 @@ func document(action string) plan.Document {
 func begin() (*awsfake.Cloud, *Step) {
 	cloud := awsfake.New()
 	cloud.EKS.Cluster.AccessConfig.AuthenticationMode = types.AuthenticationModeApiAndConfigMap
-	return cloud, &Step{IAM: cloud.IAM, EKS: cloud.EKS, ControllerBoundary: controllerBound, NodeBoundary: nodeBound, Delay: 15 * time.Second, Deletions: awsfake.NewDeletions(cloud), Now: cloud.Now}
+	return cloud, &Step{IAM: cloud.IAM, EKS: cloud.EKS, ControllerBoundary: controllerBound, NodeBoundary: nodeBound,
+		Delay: 15 * time.Second, Deletions: awsfake.NewDeletions(cloud), Now: cloud.Now}
 }
 
 func run(t *testing.T, i *Step, p *plan.Plan) (outcome.Progress, string) {
@@ -90,7 +91,8 @@ func TestCreatesOnceAndRemovesAll(t *testing.T) {
 	for _, podIdentity := range []bool{true, false} {
 		cloud, i := begin()
 		progress, changes := run(t, i, wanted(true, podIdentity))
-		for _, part := range []string{"created role " + controllerName, "created role " + nodesName, "created access entry of role " + nodesName} {
+		for _, part := range []string{"created role " + controllerName, "created role " + nodesName,
+			"created access entry of role " + nodesName} {
 			if !strings.Contains(changes, part) {
 				t.Errorf("%q is not among %s", part, changes)
 			}
@@ -98,7 +100,8 @@ func TestCreatesOnceAndRemovesAll(t *testing.T) {
 		if associated := len(cloud.EKS.Associations) == 1; associated != podIdentity {
 			t.Errorf("pod identity %v: associations %v", podIdentity, cloud.EKS.Associations)
 		}
-		if want := map[string]string{"karpenter_role_arn": controllerARN, "karpenter_node_role_arn": nodesARN}; !maps.Equal(progress.Outputs, want) {
+		want := map[string]string{"karpenter_role_arn": controllerARN, "karpenter_node_role_arn": nodesARN}
+		if !maps.Equal(progress.Outputs, want) {
 			t.Errorf("outputs %v", progress.Outputs)
 		}
 		unchanged(t, cloud, i, wanted(true, podIdentity))
@@ -119,7 +122,8 @@ func TestRoles(t *testing.T) {
 	run(t, i, wanted(true, true))
 	bounds := map[string]string{controllerName: controllerBound, nodesName: nodeBound}
 	for name, role := range cloud.IAM.Roles {
-		if *role.Path != "/sawhorse/" || role.PermissionsBoundary == nil || *role.PermissionsBoundary.PermissionsBoundaryArn != bounds[name] || len(role.Tags) != 2 {
+		if *role.Path != "/sawhorse/" || role.PermissionsBoundary == nil || *role.PermissionsBoundary.PermissionsBoundaryArn != bounds[name] ||
+			len(role.Tags) != 2 {
 			t.Errorf("%s: path %s, boundary %v, tags %v", name, *role.Path, role.PermissionsBoundary, role.Tags)
 		}
 	}
@@ -172,30 +176,38 @@ func TestRepairsOnlyWhatDiffers(t *testing.T) {
 		spoil func(*awsfake.Cloud)
 		want  string
 	}{
-		{"no boundary", func(c *awsfake.Cloud) { c.IAM.Roles[nodesName].PermissionsBoundary = nil }, "repaired permissions boundary of role " + nodesName},
+		{"no boundary", func(c *awsfake.Cloud) { c.IAM.Roles[nodesName].PermissionsBoundary = nil },
+			"repaired permissions boundary of role " + nodesName},
 		{"the boundary of an earlier stack", func(c *awsfake.Cloud) {
-			c.IAM.Roles[controllerName].PermissionsBoundary = &iamtypes.AttachedPermissionsBoundary{PermissionsBoundaryArn: new("arn:aws:iam::123456789012:policy/earlier")}
+			c.IAM.Roles[controllerName].PermissionsBoundary = &iamtypes.AttachedPermissionsBoundary{
+				PermissionsBoundaryArn: new("arn:aws:iam::123456789012:policy/earlier")}
 		}, "repaired permissions boundary of role " + controllerName},
 		{"the boundary of controllers on a node role", func(c *awsfake.Cloud) {
 			c.IAM.Roles[nodesName].PermissionsBoundary = &iamtypes.AttachedPermissionsBoundary{PermissionsBoundaryArn: new(controllerBound)}
 		}, "repaired permissions boundary of role " + nodesName},
-		{"trust", func(c *awsfake.Cloud) { c.IAM.Roles[controllerName].Trust = `{"Version":"2012-10-17","Statement":[]}` }, "repaired trust of role " + controllerName},
+		{"trust", func(c *awsfake.Cloud) { c.IAM.Roles[controllerName].Trust = `{"Version":"2012-10-17","Statement":[]}` },
+			"repaired trust of role " + controllerName},
 		{"a policy changed", func(c *awsfake.Cloud) {
 			c.IAM.Roles[controllerName].Inline["queue"] = `{"Version":"2012-10-17"}`
 		}, "put policy queue of role " + controllerName},
 		{"a policy gone", func(c *awsfake.Cloud) { delete(c.IAM.Roles[controllerName].Inline, "launch") },
 			"put policy launch of role " + controllerName},
-		{"a policy too many", func(c *awsfake.Cloud) { c.IAM.Roles[controllerName].Inline["more"] = `{}` }, "deleted policy more of role " + controllerName},
-		{"a managed policy gone", func(c *awsfake.Cloud) { c.IAM.Roles[nodesName].Attached = c.IAM.Roles[nodesName].Attached[:3] }, "attached arn:aws:iam::aws:policy/D role " + nodesName},
+		{"a policy too many", func(c *awsfake.Cloud) { c.IAM.Roles[controllerName].Inline["more"] = `{}` },
+			"deleted policy more of role " + controllerName},
+		{"a managed policy gone", func(c *awsfake.Cloud) { c.IAM.Roles[nodesName].Attached = c.IAM.Roles[nodesName].Attached[:3] },
+			"attached arn:aws:iam::aws:policy/D role " + nodesName},
 		{"a managed policy too many", func(c *awsfake.Cloud) {
 			c.IAM.Roles[nodesName].Attached = append(slices.Clone(c.IAM.Roles[nodesName].Attached), "arn:more")
 		}, "detached arn:more role " + nodesName},
 		{"the node role gone", func(c *awsfake.Cloud) { delete(c.IAM.Roles, nodesName) },
-			"created role demo-karpenter-nodes, attached arn:aws:iam::aws:policy/A role demo-karpenter-nodes, attached arn:aws:iam::aws:policy/B role demo-karpenter-nodes, " +
-				"attached arn:aws:iam::aws:policy/C role demo-karpenter-nodes, attached arn:aws:iam::aws:policy/D role demo-karpenter-nodes, " +
-				"deleted access entry of role demo-karpenter-nodes that did not work, created access entry of role demo-karpenter-nodes"},
-		{"the association gone", func(c *awsfake.Cloud) { clear(c.EKS.Associations) }, "created pod identity association of service account kube-system/karpenter"},
-		{"the association of another role", func(c *awsfake.Cloud) { c.EKS.Associations["a-1"].RoleArn = new("arn:other") }, "repaired pod identity association of service account kube-system/karpenter"},
+			"created role demo-karpenter-nodes, attached arn:aws:iam::aws:policy/A role demo-karpenter-nodes, attached " +
+				"arn:aws:iam::aws:policy/B role demo-karpenter-nodes, attached arn:aws:iam::aws:policy/C role demo-karpenter-nodes, " +
+				"attached arn:aws:iam::aws:policy/D role demo-karpenter-nodes, deleted access entry of role demo-karpenter-nodes that did " +
+				"not work, created access entry of role demo-karpenter-nodes"},
+		{"the association gone", func(c *awsfake.Cloud) { clear(c.EKS.Associations) },
+			"created pod identity association of service account kube-system/karpenter"},
+		{"the association of another role", func(c *awsfake.Cloud) { c.EKS.Associations["a-1"].RoleArn = new("arn:other") },
+			"repaired pod identity association of service account kube-system/karpenter"},
 		{"the entry gone", func(c *awsfake.Cloud) { clear(c.EKS.Entries) }, "created access entry of role " + nodesName},
 		{"an entry of the wrong type", func(c *awsfake.Cloud) { c.EKS.Entries[nodesARN].Type = new("STANDARD") },
 			"deleted access entry of role demo-karpenter-nodes that did not work, created access entry of role demo-karpenter-nodes"},

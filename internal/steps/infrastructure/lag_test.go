@@ -69,7 +69,8 @@ func TestADeletedRoleLingers(t *testing.T) {
 		cloud.Lag.Deleted = 30 * time.Second
 		complete(t, cloud, i, wanted(false, podIdentity))
 		changes, notes := complete(t, cloud, i, wanted(true, podIdentity))
-		if !strings.Contains(notes, "which was deleted less than a minute ago") || strings.Count(changes, "created role") != 2 || len(cloud.IAM.Roles) != 2 {
+		if !strings.Contains(notes, "which was deleted less than a minute ago") || strings.Count(changes, "created role") != 2 ||
+			len(cloud.IAM.Roles) != 2 {
 			t.Errorf("changes %s\nnotes %s", changes, notes)
 		}
 		unchanged(t, cloud, i, wanted(true, podIdentity))

@@ -25,7 +25,8 @@ func (i *Step) removeProfiles(ctx context.Context, p *plan.Plan, progress *outco
 	for _, profile := range profiles {
 		name := *profile.InstanceProfileName
 		for _, role := range profile.Roles {
-			_, err := i.IAM.RemoveRoleFromInstanceProfile(ctx, &iam.RemoveRoleFromInstanceProfileInput{InstanceProfileName: &name, RoleName: role.RoleName})
+			_, err := i.IAM.RemoveRoleFromInstanceProfile(ctx, &iam.RemoveRoleFromInstanceProfileInput{InstanceProfileName: &name,
+				RoleName: role.RoleName})
 			if err != nil && !noSuchEntity(err) {
 				return fmt.Errorf("instance profile %s: remove role: %w", name, err)
 			}

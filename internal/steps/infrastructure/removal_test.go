@@ -17,14 +17,16 @@ import (
 // lost is an IAM client whose answers to deletions are lost. The SDK's retry finds nothing and ends as AccessDenied.
 type lost struct{ *awsfake.IAM }
 
-var denied = &smithy.GenericAPIError{Code: "AccessDenied", Message: "not authorized to perform iam:DeleteRole on arn:aws:iam::123456789012:role/demo-karpenter"}
+var denied = &smithy.GenericAPIError{Code: "AccessDenied",
+	Message: "not authorized to perform iam:DeleteRole on arn:aws:iam::123456789012:role/demo-karpenter"}
 
 func (l lost) DeleteRole(ctx context.Context, in *iam.DeleteRoleInput, options ...func(*iam.Options)) (*iam.DeleteRoleOutput, error) {
 	_, _ = l.IAM.DeleteRole(ctx, in, options...)
 	return nil, denied
 }
 
-func (l lost) DeleteInstanceProfile(ctx context.Context, in *iam.DeleteInstanceProfileInput, options ...func(*iam.Options)) (*iam.DeleteInstanceProfileOutput, error) {
+func (l lost) DeleteInstanceProfile(ctx context.Context, in *iam.DeleteInstanceProfileInput,
+	options ...func(*iam.Options)) (*iam.DeleteInstanceProfileOutput, error) {
 	_, _ = l.IAM.DeleteInstanceProfile(ctx, in, options...)
 	return nil, denied
 }
@@ -43,7 +45,8 @@ func TestADeletionWhoseAnswerIsLost(t *testing.T) {
 	}
 }
 
-// A deletion whose answer was lost, while IAM still returns the role, is waited for. A refusal that lasts ends the step.
+// A deletion whose answer was lost, while IAM still returns the role, is waited for. A refusal that lasts ends the
+// step.
 func TestADeletionWhoseAnswerIsLostLingers(t *testing.T) {
 	cloud, i := begin()
 	complete(t, cloud, i, wanted(true, true))
@@ -84,7 +87,8 @@ func TestProfilesThatKarpenterLeft(t *testing.T) {
 	for n := range 12 {
 		cloud, i := begin()
 		run(t, i, wanted(true, true))
-		for name, path := range map[string]string{"a": "/karpenter/eu-central-1/demo/1/", "b": "/karpenter/eu-central-1/demo/2/", "c": "/karpenter/eu-central-1/demo2/1/", "d": "/karpenter/us-east-1/demo/1/"} {
+		for name, path := range map[string]string{"a": "/karpenter/eu-central-1/demo/1/", "b": "/karpenter/eu-central-1/demo/2/",
+			"c": "/karpenter/eu-central-1/demo2/1/", "d": "/karpenter/us-east-1/demo/1/"} {
 			cloud.IAM.Profiles[name] = &awsfake.Profile{Path: path}
 		}
 		cloud.IAM.Profiles["a"].Role = nodesName

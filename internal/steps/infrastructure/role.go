@@ -314,8 +314,8 @@ func (i *Step) noteDeletion(ctx context.Context, p *plan.Plan, live *types.Role)
 	return i.Deletions.NoteDeletion(ctx, p.Rack, *live.RoleName, i.Now())
 }
 
-// tooLate turns the error of a call about a role that has just been deleted into a wait. The answer to that deletion was
-// lost, and IAM's replicas may still return the role for some seconds while writes about it answer NoSuchEntity or
+// tooLate turns the error of a call about a role that has just been deleted into a wait. The answer to that deletion
+// was lost, and IAM's replicas may still return the role for some seconds while writes about it answer NoSuchEntity or
 // AccessDenied.
 func (i *Step) tooLate(ctx context.Context, p *plan.Plan, live *types.Role, err error) error {
 	var api smithy.APIError
@@ -325,8 +325,9 @@ func (i *Step) tooLate(ctx context.Context, p *plan.Plan, live *types.Role, err 
 	return cmp.Or(i.refuseDeleted(ctx, p, live), err)
 }
 
-// gone reports whether the role no longer exists. The answer to DeleteRole does not tell: if the first answer was lost,
-// the SDK retries, and IAM checks rights for a missing role as for one without a path, so it answers AccessDenied.
+// gone reports whether the role no longer exists. The answer to DeleteRole does not say so: if the first answer was
+// lost, the SDK retries, and IAM checks rights for a missing role as for one without a path, so it answers
+// AccessDenied.
 func (i *Step) gone(ctx context.Context, role string) (bool, error) {
 	_, err := i.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: &role})
 	if noSuchEntity(err) {

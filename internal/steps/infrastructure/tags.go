@@ -27,8 +27,9 @@ func (i *Step) tagRole(ctx context.Context, p *plan.Plan, live *types.Role, prog
 	return nil
 }
 
-// tagEKS does the same for an access entry or a Pod Identity association.
-func (i *Step) tagEKS(ctx context.Context, p *plan.Plan, arn *string, live map[string]string, subject string, progress *outcome.Progress) error {
+// tagEKS adds missing tags to an access entry or a Pod Identity association.
+func (i *Step) tagEKS(ctx context.Context, p *plan.Plan, arn *string, live map[string]string, subject string,
+	progress *outcome.Progress) error {
 	lacking := outcome.LackingTags(live, p.Infrastructure.Tags)
 	if lacking == nil {
 		return nil

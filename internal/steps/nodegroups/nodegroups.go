@@ -49,7 +49,8 @@ const poll = 3 * time.Second
 func (n *Step) Run(ctx context.Context, p *plan.Plan, part string) (outcome.Progress, error) {
 	progress, err := n.do(ctx, p, part)
 	if k8s.IsConflict(err) {
-		return progress.NotYet(poll, "%v", err) // another writer, such as a kubelet, wrote the object between our read and our write
+		// Another writer, such as a kubelet, wrote the object between our read and our write.
+		return progress.NotYet(poll, "%v", err)
 	}
 	return progress, err
 }

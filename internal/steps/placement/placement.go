@@ -1,5 +1,5 @@
-// Package placement keeps the rack's own Deployments on system nodes with a nodeSelector, while Karpenter moves everything
-// else.
+// Package placement keeps the rack's own Deployments on system nodes with a nodeSelector, while Karpenter moves
+// everything else.
 package placement
 
 import (
@@ -223,7 +223,7 @@ func (r *run) unpin(ctx context.Context, live *unstructured.Unstructured, left s
 		r.progress.Changed("unpinned", "%s", k8s.Subject(live))
 		live = unpinned
 	}
-	// The annotation is changed last: it tells the next call of an interrupted step that there is a baseline.
+	// The annotation is changed last: from it the next call of an interrupted step knows that there is a baseline.
 	if err := r.Baselines.Forget(ctx, r.plan.Rack, baselineKey(live)); err != nil {
 		return err
 	}

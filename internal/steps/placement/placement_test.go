@@ -29,7 +29,8 @@ func deployment(name string, selector object) object {
 }
 
 func node(ready string) object {
-	return object{"apiVersion": "v1", "kind": "Node", "metadata": object{"name": "system", "labels": object{ownership.LabelSystemNode: "true"}},
+	return object{"apiVersion": "v1", "kind": "Node", "metadata": object{"name": "system",
+		"labels": object{ownership.LabelSystemNode: "true"}},
 		"status": object{"conditions": []any{object{"type": "Ready", "status": ready}}}}
 }
 

@@ -47,14 +47,14 @@ func TestWaitsForANewQueue(t *testing.T) {
 // A deleted queue may still answer for a minute. Such a queue is not adopted as the rack's, because it is about to
 // disappear.
 func TestNothingThatDiesIsAdopted(t *testing.T) {
-	for dying := range 60 {
+	for seconds := range 60 {
 		cloud, q := begin()
 		complete(t, cloud, q, true)
-		cloud.Lag.Dying = time.Duration(dying) * time.Second
+		cloud.Lag.Dying = time.Duration(seconds) * time.Second
 		complete(t, cloud, q, false)
 		changes, notes := complete(t, cloud, q, true)
 		if cloud.SQS.Queues[url] == nil || strings.Count(changes, "created queue") != 1 || !strings.Contains(notes, "60 s") {
-			t.Fatalf("dying for %d s: queue %v, changes %s, notes %s", dying, cloud.SQS.Queues[url], changes, notes)
+			t.Fatalf("dying for %d s: queue %v, changes %s, notes %s", seconds, cloud.SQS.Queues[url], changes, notes)
 		}
 		unchanged(t, cloud, q, true)
 	}

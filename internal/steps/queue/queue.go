@@ -37,9 +37,11 @@ type Rules interface {
 	DescribeRule(context.Context, *eventbridge.DescribeRuleInput, ...func(*eventbridge.Options)) (*eventbridge.DescribeRuleOutput, error)
 	PutRule(context.Context, *eventbridge.PutRuleInput, ...func(*eventbridge.Options)) (*eventbridge.PutRuleOutput, error)
 	DeleteRule(context.Context, *eventbridge.DeleteRuleInput, ...func(*eventbridge.Options)) (*eventbridge.DeleteRuleOutput, error)
-	ListTagsForResource(context.Context, *eventbridge.ListTagsForResourceInput, ...func(*eventbridge.Options)) (*eventbridge.ListTagsForResourceOutput, error)
+	ListTagsForResource(context.Context, *eventbridge.ListTagsForResourceInput,
+		...func(*eventbridge.Options)) (*eventbridge.ListTagsForResourceOutput, error)
 	TagResource(context.Context, *eventbridge.TagResourceInput, ...func(*eventbridge.Options)) (*eventbridge.TagResourceOutput, error)
-	ListTargetsByRule(context.Context, *eventbridge.ListTargetsByRuleInput, ...func(*eventbridge.Options)) (*eventbridge.ListTargetsByRuleOutput, error)
+	ListTargetsByRule(context.Context, *eventbridge.ListTargetsByRuleInput,
+		...func(*eventbridge.Options)) (*eventbridge.ListTargetsByRuleOutput, error)
 	PutTargets(context.Context, *eventbridge.PutTargetsInput, ...func(*eventbridge.Options)) (*eventbridge.PutTargetsOutput, error)
 	RemoveTargets(context.Context, *eventbridge.RemoveTargetsInput, ...func(*eventbridge.Options)) (*eventbridge.RemoveTargetsOutput, error)
 }
@@ -53,12 +55,12 @@ type Step struct {
 }
 
 const (
-	// dying is how long SQS may still answer for a deleted queue, and reserves its name. reuse is how long to wait
-	// before the next try.
-	dying = time.Minute
-	reuse = 20 * time.Second
-	// settling is how long to wait for a new queue. After about a second it exists for every call.
-	settling = 2 * time.Second
+	// deletionLag is how long SQS may still answer for a deleted queue and reserves its name. reuse is how long to wait
+	// before the next attempt to create it.
+	deletionLag = time.Minute
+	reuse       = 20 * time.Second
+	// creationLag is how long to wait for a new queue. After about a second it exists for every call.
+	creationLag = 2 * time.Second
 )
 
 // resource is the queue's name in the record of deletions.
@@ -80,7 +82,7 @@ func (q *Step) bring(ctx context.Context, p *plan.Plan, progress *outcome.Progre
 		err = q.attributes(ctx, p, url, progress)
 	}
 	if gone(err) {
-		return outcome.NotYet(settling, "SQS does not know queue %s everywhere: it is new, or has just been deleted", p.Queue.Name)
+		return outcome.NotYet(creationLag, "SQS does not know queue %s everywhere: it is new, or has just been deleted", p.Queue.Name)
 	}
 	if err != nil {
 		return err
@@ -111,7 +113,8 @@ func (q *Step) find(ctx context.Context, name string) (string, error) {
 // gone reports whether the queue does not exist. The query protocol has its own error code for that.
 func gone(err error) bool {
 	var api smithy.APIError
-	return errors.As(err, new(*types.QueueDoesNotExist)) || errors.As(err, &api) && api.ErrorCode() == "AWS.SimpleQueueService.NonExistentQueue"
+	return errors.As(err, new(*types.QueueDoesNotExist)) || errors.As(err, &api) &&
+		api.ErrorCode() == "AWS.SimpleQueueService.NonExistentQueue"
 }
 
 // tags returns a queue's tags. ours reports whether both ownership tags, of this rack and of this cluster, are among
@@ -149,14 +152,14 @@ func (q *Step) create(ctx context.Context, p *plan.Plan, progress *outcome.Progr
 		return "", fmt.Errorf("queue %s: create: %w", p.Queue.Name, err)
 	}
 	progress.Changed("created", "queue %s", p.Queue.Name)
-	return "", outcome.NotYet(settling, "queue %s is new, and does not exist for every call yet", p.Queue.Name)
+	return "", outcome.NotYet(creationLag, "queue %s is new, and does not exist for every call yet", p.Queue.Name)
 }
 
 // ending reports whether a queue that calls still find is one that Sawhorse deleted less than a minute ago, and not one
 // created since.
 func (q *Step) ending(ctx context.Context, p *plan.Plan, url string) (bool, error) {
 	at, err := q.Deletions.Deletion(ctx, p.Rack, resource)
-	if err != nil || q.Now().Sub(at) >= dying {
+	if err != nil || q.Now().Sub(at) >= deletionLag {
 		return false, err
 	}
 	live, err := q.SQS.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
@@ -179,7 +182,8 @@ func (q *Step) tag(ctx context.Context, p *plan.Plan, url string, progress *outc
 		return err
 	}
 	if !ours {
-		return outcome.Reject("rack", "SQS queue %s exists and was not made by Sawhorse for this rack and cluster; delete it, or use another rack name", p.Queue.Name)
+		return outcome.Reject("rack", "SQS queue %s exists and was not made by Sawhorse for this rack and cluster; delete it, or "+
+			"use another rack name", p.Queue.Name)
 	}
 	lacking := outcome.LackingTags(live, p.Queue.Tags)
 	if lacking == nil {
@@ -201,7 +205,8 @@ func attributes(p *plan.Plan) map[string]string {
 
 // attributes repairs attributes that differ from the wanted ones and leaves all others alone.
 func (q *Step) attributes(ctx context.Context, p *plan.Plan, url string, progress *outcome.Progress) error {
-	live, err := q.SQS.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll}})
+	live, err := q.SQS.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &url,
+		AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll}})
 	if err != nil {
 		return fmt.Errorf("queue %s: read attributes: %w", p.Queue.Name, err)
 	}

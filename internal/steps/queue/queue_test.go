@@ -62,7 +62,7 @@ func run(t *testing.T, q *Step, present bool, want ...string) outcome.Progress {
 		for _, c := range progress.Changes {
 			got = append(got, c.Action+" "+c.Subject)
 		}
-		if progress.Wait > 0 && progress.Wait <= settling {
+		if progress.Wait > 0 && progress.Wait <= creationLag {
 			continue
 		}
 		if !slices.Equal(got, want) {
@@ -95,10 +95,12 @@ func TestCreatesOnceAndRemovesAll(t *testing.T) {
 
 	cloud.Forget()
 	progress = run(t, q, false, "deleted rule "+name, "deleted queue "+name)
-	if want := map[string]string{"interruption_queue_url": "", "interruption_queue_arn": "", "interruption_rule": ""}; !maps.Equal(progress.Outputs, want) {
-		t.Errorf("outputs %v, want %v", progress.Outputs, want)
+	none := map[string]string{"interruption_queue_url": "", "interruption_queue_arn": "", "interruption_rule": ""}
+	if !maps.Equal(progress.Outputs, none) {
+		t.Errorf("outputs %v, want %v", progress.Outputs, none)
 	}
-	if got, want := cloud.Writes(), []string{"Events.RemoveTargets " + name, "Events.DeleteRule " + name, "Deletions.Note queue", "SQS.DeleteQueue " + url}; !slices.Equal(got, want) {
+	if got, want := cloud.Writes(), []string{"Events.RemoveTargets " + name, "Events.DeleteRule " + name, "Deletions.Note queue",
+		"SQS.DeleteQueue " + url}; !slices.Equal(got, want) {
 		t.Errorf("the rule goes before the queue: %v, want %v", got, want)
 	}
 	if len(cloud.SQS.Queues)+len(cloud.Events.Rules) > 0 {
@@ -135,17 +137,27 @@ func TestRepairsOnlyWhatDiffers(t *testing.T) {
 		want   string
 		writes string
 	}{
-		{"retention", func(c *awsfake.Cloud) { c.SQS.Queues[url].Attributes["MessageRetentionPeriod"] = "60" }, "repaired queue " + name, "SQS.SetQueueAttributes " + url},
-		{"policy", func(c *awsfake.Cloud) { c.SQS.Queues[url].Attributes["Policy"] = `{"Version":"2012-10-17"}` }, "repaired queue " + name, "SQS.SetQueueAttributes " + url},
-		{"no policy", func(c *awsfake.Cloud) { delete(c.SQS.Queues[url].Attributes, "Policy") }, "repaired queue " + name, "SQS.SetQueueAttributes " + url},
-		{"rule disabled", func(c *awsfake.Cloud) { c.Events.Rules[name].State = types.RuleStateDisabled }, "repaired rule " + name, "Events.PutRule " + name},
-		{"pattern", func(c *awsfake.Cloud) { c.Events.Rules[name].Pattern = `{"source":["aws.ec2"]}` }, "repaired rule " + name, "Events.PutRule " + name},
+		{"retention", func(c *awsfake.Cloud) { c.SQS.Queues[url].Attributes["MessageRetentionPeriod"] = "60" }, "repaired queue " + name,
+			"SQS.SetQueueAttributes " + url},
+		{"policy", func(c *awsfake.Cloud) { c.SQS.Queues[url].Attributes["Policy"] = `{"Version":"2012-10-17"}` }, "repaired queue " + name,
+			"SQS.SetQueueAttributes " + url},
+		{"no policy", func(c *awsfake.Cloud) { delete(c.SQS.Queues[url].Attributes, "Policy") }, "repaired queue " + name,
+			"SQS.SetQueueAttributes " + url},
+		{"rule disabled", func(c *awsfake.Cloud) { c.Events.Rules[name].State = types.RuleStateDisabled }, "repaired rule " + name,
+			"Events.PutRule " + name},
+		{"pattern", func(c *awsfake.Cloud) { c.Events.Rules[name].Pattern = `{"source":["aws.ec2"]}` }, "repaired rule " + name,
+			"Events.PutRule " + name},
 		{"no target", func(c *awsfake.Cloud) { c.Events.Rules[name].Targets = nil }, "put target of rule " + name, "Events.PutTargets " + name},
-		{"another queue as target", func(c *awsfake.Cloud) { c.Events.Rules[name].Targets[0].Arn = new("arn:other") }, "put target of rule " + name, "Events.PutTargets " + name},
-		{"a tag of the queue gone", func(c *awsfake.Cloud) { delete(c.SQS.Queues[url].Tags, "team") }, "tagged queue " + name, "SQS.TagQueue " + url},
-		{"a tag of the queue changed", func(c *awsfake.Cloud) { c.SQS.Queues[url].Tags["team"] = "others" }, "tagged queue " + name, "SQS.TagQueue " + url},
-		{"a tag of the rule gone", func(c *awsfake.Cloud) { c.Events.Rules[name].Tags = c.Events.Rules[name].Tags[:2] }, "tagged rule " + name, "Events.TagResource " + awsfake.RuleARN(name)},
-		{"a tag of the rule changed", func(c *awsfake.Cloud) { c.Events.Rules[name].Tags[2].Value = new("others") }, "tagged rule " + name, "Events.TagResource " + awsfake.RuleARN(name)},
+		{"another queue as target", func(c *awsfake.Cloud) { c.Events.Rules[name].Targets[0].Arn = new("arn:other") },
+			"put target of rule " + name, "Events.PutTargets " + name},
+		{"a tag of the queue gone", func(c *awsfake.Cloud) { delete(c.SQS.Queues[url].Tags, "team") }, "tagged queue " + name,
+			"SQS.TagQueue " + url},
+		{"a tag of the queue changed", func(c *awsfake.Cloud) { c.SQS.Queues[url].Tags["team"] = "others" }, "tagged queue " + name,
+			"SQS.TagQueue " + url},
+		{"a tag of the rule gone", func(c *awsfake.Cloud) { c.Events.Rules[name].Tags = c.Events.Rules[name].Tags[:2] },
+			"tagged rule " + name, "Events.TagResource " + awsfake.RuleARN(name)},
+		{"a tag of the rule changed", func(c *awsfake.Cloud) { c.Events.Rules[name].Tags[2].Value = new("others") }, "tagged rule " + name,
+			"Events.TagResource " + awsfake.RuleARN(name)},
 		{"the queue has gone", func(c *awsfake.Cloud) { delete(c.SQS.Queues, url) }, "created queue " + name, "SQS.CreateQueue " + url},
 	} {
 		t.Run(c.what, func(t *testing.T) {
@@ -257,7 +269,8 @@ func TestARefusedTargetIsAnError(t *testing.T) {
 	cloud, q := begin()
 	run(t, q, true, "created queue "+name, "created rule "+name, "put target of rule "+name)
 	cloud.Events.Rules[name].Targets, cloud.Events.Refuse = nil, "no such queue"
-	if _, err := q.Run(t.Context(), wanted(true), ""); err == nil || !strings.HasPrefix(err.Error(), "rule "+name+": ") || !strings.Contains(err.Error(), "no such queue") {
+	if _, err := q.Run(t.Context(), wanted(true), ""); err == nil || !strings.HasPrefix(err.Error(), "rule "+name+": ") ||
+		!strings.Contains(err.Error(), "no such queue") {
 		t.Errorf("%v", err)
 	}
 }
@@ -296,7 +309,8 @@ func TestTheBusIsFull(t *testing.T) {
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, part := range []string{"rule demo-karpenter: put: the default event bus has as many rules as its quota allows (300 in most regions, 100 in some)", "L-244521F2", "LimitExceededException"} {
+	for _, part := range []string{"rule demo-karpenter: put: the default event bus has as many rules as its quota allows (300 " +
+		"in most regions, 100 in some)", "L-244521F2", "LimitExceededException"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%v lacks %q", err, part)
 		}

@@ -54,8 +54,9 @@ func quota(err error) error {
 	if !errors.As(err, new(*types.LimitExceededException)) {
 		return err
 	}
-	return fmt.Errorf("the default event bus has as many rules as its quota allows (300 in most regions, 100 in some); delete rules that nothing uses, or raise the quota with "+
-		"`aws service-quotas request-service-quota-increase --service-code events --quota-code L-244521F2 --desired-value NUMBER`: %w", err)
+	return fmt.Errorf("the default event bus has as many rules as its quota allows (300 in most regions, 100 in some); delete "+
+		"rules that nothing uses, or raise the quota with `aws service-quotas request-service-quota-increase --service-code events "+
+		"--quota-code L-244521F2 --desired-value NUMBER`: %w", err)
 }
 
 // tagRule adds missing tags to a rule of ours.
