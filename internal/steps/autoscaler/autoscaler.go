@@ -56,7 +56,8 @@ func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progres
 		return run.progress.NotYet(poll, "%v", err) // the Deployment was written between our read and our write
 	}
 	if err == nil && progress.Wait == 0 && p.Autoscaler.State != plan.AutoscalerBaseline {
-		err = outcome.ForgetKept(ctx, s.Baselines, p.Rack, outcome.OffKey) // the hand-over is complete: turning off must check the capacity again
+		// The hand-over is complete: turning off must check the capacity again.
+		err = outcome.ForgetKept(ctx, s.Baselines, p.Rack, outcome.OffKey)
 	}
 	return progress, err
 }
@@ -80,7 +81,8 @@ func (r *run) converge(ctx context.Context) (outcome.Progress, error) {
 	}
 	named := r.plan.Autoscaler.Deployment
 	if marked.Unstructured != nil && marked.key() == named && k8s.AutoscalerContainer(marked.Unstructured) < 0 {
-		return r.handOver(ctx, marked) // an earlier version accepted it by its name alone: it stays handed over, and turning off restores it
+		// An earlier version accepted it by its name alone. It stays handed over, and turning off restores it.
+		return r.handOver(ctx, marked)
 	}
 	live, err := k8s.Autoscaler(all, named)
 	if err != nil {
@@ -94,8 +96,9 @@ func (r *run) converge(ctx context.Context) (outcome.Progress, error) {
 	}
 	if live == nil {
 		r.progress.Note = "no Cluster Autoscaler found"
-		r.progress.Warn("cluster_autoscaler", "No Cluster Autoscaler was found in the cluster (a Deployment whose image is named cluster-autoscaler), so there was nothing to hand over; "+
-			"if one runs under another image, stop it, or give the image that name in your mirror: both would scale the same nodes.")
+		r.progress.Warn("cluster_autoscaler", "No Cluster Autoscaler was found in the cluster (a Deployment whose image is named "+
+			"cluster-autoscaler), so there was nothing to hand over; if one runs under another image, stop it, or give the image that "+
+			"name in your mirror: both would scale the same nodes.")
 		return r.progress, nil
 	}
 	return r.handOver(ctx, deployment{live})
@@ -135,7 +138,8 @@ func (r *run) marked(all []unstructured.Unstructured) deployment {
 
 // misnamed restores a Deployment that was handed over before cluster_autoscaler named another one.
 func (r *run) misnamed(ctx context.Context, marked deployment) (outcome.Progress, error) {
-	r.progress.Happened("cluster_autoscaler", "%s was taken for the Cluster Autoscaler until cluster_autoscaler named %s, and is put back as it was found; if it is a Cluster Autoscaler too, stop it: it would scale the same nodes as Karpenter.",
+	r.progress.Happened("cluster_autoscaler", "%s was taken for the Cluster Autoscaler until cluster_autoscaler named %s, and "+
+		"is put back as it was found; if it is a Cluster Autoscaler too, stop it: it would scale the same nodes as Karpenter.",
 		k8s.Subject(marked.Unstructured), r.plan.Autoscaler.Deployment)
 	return r.restore(ctx, marked)
 }
@@ -221,6 +225,7 @@ func (r *run) target(ctx context.Context, live deployment, args []string) (outco
 }
 
 func shell(live deployment) error {
-	return outcome.Reject("karpenter_enabled", "%s starts Cluster Autoscaler through a shell line, in which Sawhorse cannot change what it scales; give --nodes or --node-group-auto-discovery as arguments of their own.",
+	return outcome.Reject("karpenter_enabled", "%s starts Cluster Autoscaler through a shell line, in which Sawhorse cannot "+
+		"change what it scales; give --nodes or --node-group-auto-discovery as arguments of their own.",
 		k8s.Subject(live.Unstructured))
 }

@@ -21,7 +21,8 @@ func TestMain(m *testing.M) { k8stest.Main(m) }
 
 type object = k8stest.Object
 
-var command = []any{"./cluster-autoscaler", "--v=4", "--node-group-auto-discovery=asg:tag=k8s.io/cluster-autoscaler/enabled,k8s.io/cluster-autoscaler/east", "--balance-similar-node-groups"}
+var command = []any{"./cluster-autoscaler", "--v=4",
+	"--node-group-auto-discovery=asg:tag=k8s.io/cluster-autoscaler/enabled,k8s.io/cluster-autoscaler/east", "--balance-similar-node-groups"}
 
 func autoscaler(name, image string) object {
 	labels := object{"app": name}
@@ -31,7 +32,8 @@ func autoscaler(name, image string) object {
 				object{"name": "sidecar", "image": "example.com/proxy:1"}, object{"name": "ca", "image": image, "command": command}}}}}}
 }
 
-const image = "registry.k8s.io/autoscaling/cluster-autoscaler:v1.35.0@sha256:0123456789012345678901234567890123456789012345678901234567890123"
+const image = "registry.k8s.io/autoscaling/cluster-autoscaler:v1.35.0@sha256:" +
+	"0123456789012345678901234567890123456789012345678901234567890123"
 
 type scene struct {
 	*testing.T
@@ -45,7 +47,8 @@ type scene struct {
 }
 
 func begin(t *testing.T) *scene {
-	s := &scene{T: t, Cluster: k8stest.New(t), baselines: k8stest.Baselines{}, contests: awsfake.Contests{}, scaling: &awsfake.AutoScaling{}, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	s := &scene{T: t, Cluster: k8stest.New(t), baselines: k8stest.Baselines{}, contests: awsfake.Contests{}, scaling: &awsfake.AutoScaling{},
+		clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	s.step = &Step{
 		Connect: s.Connector("autoscaler"), AutoScaling: s.scaling, Baselines: s.baselines, Contests: s.contests,
 		Now: func() time.Time { return s.clock },
@@ -95,7 +98,8 @@ func (s *scene) shape(o object) string {
 }
 
 func node(ready string) object {
-	return object{"apiVersion": "v1", "kind": "Node", "metadata": object{"name": "system", "labels": object{ownership.LabelSystemNode: "true"}},
+	return object{"apiVersion": "v1", "kind": "Node", "metadata": object{"name": "system",
+		"labels": object{ownership.LabelSystemNode: "true"}},
 		"status": object{"conditions": []any{object{"type": "Ready", "status": ready}}}}
 }
 
@@ -121,14 +125,16 @@ func TestHandsOverAndBack(t *testing.T) {
 	s.Create(o)
 	s.RolledOut(o)
 	found := s.shape(o)
-	const classic = "[./cluster-autoscaler --v=4 --node-group-auto-discovery=asg:tag=k8s.io/cluster-autoscaler/enabled,k8s.io/cluster-autoscaler/east --balance-similar-node-groups] [] "
+	const classic = "[./cluster-autoscaler --v=4 " +
+		"--node-group-auto-discovery=asg:tag=k8s.io/cluster-autoscaler/enabled,k8s.io/cluster-autoscaler/east --balance-similar-node-groups] [] "
 
 	t.Log("turning off what was never on changes nothing")
 	s.run(plan.AutoscalerBaseline, false)
 
 	t.Log("off: no replicas, arguments untouched")
 	s.run(plan.AutoscalerOff, true)
-	if got := s.settled(o, plan.AutoscalerOff); got != "0 "+classic+"map[kubernetes.io/os:linux] map["+ownership.AnnotationAutoscaler+":demo]" {
+	off := "0 " + classic + "map[kubernetes.io/os:linux] map[" + ownership.AnnotationAutoscaler + ":demo]"
+	if got := s.settled(o, plan.AutoscalerOff); got != off {
 		t.Errorf("off: %s", got)
 	}
 
@@ -164,7 +170,8 @@ func TestWithoutABaselineFallsBackOnce(t *testing.T) {
 	s.run(plan.AutoscalerOff, true)
 	clear(s.baselines)
 	s.run(plan.AutoscalerBaseline, true)
-	want := "1 [./cluster-autoscaler --v=4 --node-group-auto-discovery=fallback --balance-similar-node-groups] [] map[kubernetes.io/os:linux] map[]"
+	want := "1 [./cluster-autoscaler --v=4 --node-group-auto-discovery=fallback --balance-similar-node-groups] [] " +
+		"map[kubernetes.io/os:linux] map[]"
 	if got := s.settled(o, plan.AutoscalerBaseline); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
@@ -197,7 +204,8 @@ func TestStoppedAnywhere(t *testing.T) {
 
 func TestNoneAndTwo(t *testing.T) {
 	s := begin(t)
-	if progress := s.run(plan.AutoscalerOff, false); progress.Wait != 0 || len(progress.Warnings) != 1 || progress.Note != "no Cluster Autoscaler found" {
+	if progress := s.run(plan.AutoscalerOff, false); progress.Wait != 0 || len(progress.Warnings) != 1 ||
+		progress.Note != "no Cluster Autoscaler found" {
 		t.Errorf("none: %+v", progress)
 	}
 	s.Create(autoscaler("other", "registry.k8s.io/autoscaling/vertical-pod-autoscaler:1"))
@@ -235,8 +243,8 @@ func TestASecondOneComesLater(t *testing.T) {
 	}
 }
 
-// The parameter cluster_autoscaler must not scale arbitrary Deployments to zero. The image tells what a Cluster
-// Autoscaler is, and nothing is changed before that is known, even if another Deployment has been handed over already.
+// The parameter cluster_autoscaler must not scale arbitrary Deployments to zero. A Cluster Autoscaler is recognized by
+// its image, and nothing is changed before that check, even if another Deployment has been handed over already.
 func TestTheNamedOneIsNoClusterAutoscaler(t *testing.T) {
 	s := begin(t)
 	web, other := autoscaler("web", "registry.example/shop/cluster-autoscaler-dashboard:2"), autoscaler("other", image)
@@ -257,7 +265,8 @@ func TestTheNamedOneIsNoClusterAutoscaler(t *testing.T) {
 		if !errors.As(err, &rejected) || rejected.Problems[0].Parameter != "cluster_autoscaler" {
 			t.Fatal(err)
 		}
-		for _, said := range []string{`"kube-system/web"`, "example.com/proxy:1, registry.example/shop/cluster-autoscaler-dashboard:2", "kube-system/other looks like it"} {
+		for _, said := range []string{`"kube-system/web"`, "example.com/proxy:1, registry.example/shop/cluster-autoscaler-dashboard:2",
+			"kube-system/other looks like it"} {
 			if !strings.Contains(err.Error(), said) {
 				t.Errorf("it does not say %s: %v", said, err)
 			}

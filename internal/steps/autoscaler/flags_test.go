@@ -51,7 +51,8 @@ func TestRestored(t *testing.T) {
 		t.Errorf("%q, want what was kept", got)
 	}
 	edited := line{Command: []string{"./ca", "--nodes=1:3:a", "--v=9", "--new"}}
-	if got, want := edited.restored(kept), (line{Command: []string{"./ca", "--node-group-auto-discovery=asg", "--v=9", "--new"}}); !got.equal(want) {
+	want := line{Command: []string{"./ca", "--node-group-auto-discovery=asg", "--v=9", "--new"}}
+	if got := edited.restored(kept); !got.equal(want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -16,7 +16,8 @@ import (
 
 // AutoScaling lists the EC2 Auto Scaling calls of the step.
 type AutoScaling interface {
-	DescribeAutoScalingGroups(context.Context, *autoscaling.DescribeAutoScalingGroupsInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingGroupsOutput, error)
+	DescribeAutoScalingGroups(context.Context, *autoscaling.DescribeAutoScalingGroupsInput,
+		...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingGroupsOutput, error)
 }
 
 // unmanaged returns the Auto Scaling groups that Cluster Autoscaler scaled before the hand-over and that belong to no
@@ -96,7 +97,9 @@ func (r *run) named(ctx context.Context, values []string) ([]plan.AutoscaledGrou
 		existing = append(existing, found...)
 	}
 	return slices.DeleteFunc(wanted, func(group plan.AutoscaledGroup) bool {
-		return !slices.ContainsFunc(existing, func(known types.AutoScalingGroup) bool { return aws.ToString(known.AutoScalingGroupName) == group.ASG })
+		return !slices.ContainsFunc(existing, func(known types.AutoScalingGroup) bool {
+			return aws.ToString(known.AutoScalingGroupName) == group.ASG
+		})
 	}), nil
 }
 

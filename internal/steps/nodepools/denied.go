@@ -13,9 +13,9 @@ import (
 // validateAgain is how often Karpenter is made to retry what EC2 has denied.
 const validateAgain = 30 * time.Second
 
-// unheard is the time after the last retry from which a denial is reported again. Karpenter itself would cache it for
-// as long.
-const unheard = 30 * time.Minute
+// reportAgain is the time after the last retry from which a denial is reported again. Karpenter itself would cache the
+// denial for as long.
+const reportAgain = 30 * time.Minute
 
 // tryAgain makes Karpenter retry a dry run that EC2 denied. EC2 learns of a role's policies seconds after they were
 // put, and Karpenter caches the answer for 30 minutes. The cache key contains the EC2NodeClass's annotations
@@ -33,7 +33,7 @@ func (r *run) tryAgain(ctx context.Context, live *unstructured.Unstructured) err
 	if err := r.client.Annotate(ctx, k8s.EC2NodeClass, live, ownership.AnnotationValidate, r.Now().UTC().Format(time.RFC3339)); err != nil {
 		return err
 	}
-	if !asked || r.Now().After(last.Add(unheard)) {
+	if !asked || r.Now().After(last.Add(reportAgain)) {
 		_, note := k8s.Ready(live)
 		r.progress.Happened("karpenter_enabled",
 			"EC2 denied what Karpenter tried for %s (%s), so Karpenter was made to try again, and will be every 30 s while the pass "+

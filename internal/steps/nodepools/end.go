@@ -101,7 +101,7 @@ func (r *run) endNodes(ctx context.Context, nodes []unstructured.Unstructured, r
 	return nil
 }
 
-// endClaims releases the NodeClaims whose instance has ended. If an instance still runs without Karpenter's tags, its
+// endClaims removes the NodeClaims whose instance has ended. If an instance still runs without Karpenter's tags, its
 // NodeClaim is the last record of it. So that NodeClaim stays, and the operator decides: restore the tags, or force.
 func (r *run) endClaims(ctx context.Context, claims []unstructured.Unstructured, running map[string]bool) (string, error) {
 	var strays, ending []string

@@ -20,7 +20,7 @@ type removal struct {
 
 func (r removal) yes() bool { return !r.Start.IsZero() }
 
-// forcedKey names the record of what Sawhorse ended in Karpenter's place. The warning at the end needs it, because the
+// forcedKey names the record of what Sawhorse ended instead of Karpenter. The warning at the end needs it, because the
 // warnings of one call are replaced by those of the next.
 const forcedKey = outcome.RemovalKey + "/forced"
 
@@ -42,7 +42,7 @@ func (r *run) begin(ctx context.Context) error {
 	return r.keep(ctx, outcome.RemovalKey, r.begun)
 }
 
-// force records what is about to be ended in Karpenter's place.
+// force records what Sawhorse is about to end instead of Karpenter.
 func (r *run) force(ctx context.Context, add forced) error {
 	if add.size() == 0 {
 		return nil
@@ -69,7 +69,7 @@ func union(a, b []string) []string {
 	return slices.Compact(all)
 }
 
-// conclude deletes the records of a removal and warns of what it did in Karpenter's place.
+// conclude deletes the records of a removal and warns of what it did instead of Karpenter.
 func (r *run) conclude(ctx context.Context) error {
 	var all forced
 	if err := r.kept(ctx, forcedKey, &all); err != nil {

@@ -21,8 +21,8 @@ const (
 )
 
 // remove deletes NodePools, waits until Karpenter has drained and deleted their NodeClaims, and then deletes the
-// EC2NodeClasses, which Karpenter cleans up too. What Karpenter has not done in time, Sawhorse does in its place. A
-// cluster without the CRDs has none of these objects.
+// EC2NodeClasses, which Karpenter cleans up too. What Karpenter has not done in time, Sawhorse does. A cluster without
+// the CRDs has none of these objects.
 func (r *run) remove(ctx context.Context) (outcome.Progress, error) {
 	err := r.kept(ctx, outcome.RemovalKey, &r.begun)
 	if err != nil {

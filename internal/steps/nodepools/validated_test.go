@@ -48,7 +48,8 @@ func accepted(t *testing.T) map[string][]object {
 				"additional_karpenter_nodepools_config": string(c.Pools),
 			}
 			maps.Copy(texts, c.Params)
-			result, err := validation.Validate(params.Parse(params.Input{Rack: "demo", Params: texts}), plan.Facts{Offline: true}, validation.InForce{})
+			result, err := validation.Validate(params.Parse(params.Input{Rack: "demo", Params: texts}), plan.Facts{Offline: true},
+				validation.InForce{})
 			if err != nil || len(result.Problems) > 0 || len(result.Plan.NodePools.Objects) == 0 {
 				t.Fatalf("%s: %s: %v, %v, %d objects", file, c.What, err, result.Problems, len(result.Plan.NodePools.Objects))
 			}
