@@ -4,7 +4,6 @@ package cost
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
 	"github.com/sawhorse-io/sawhorse/sandbox/chaos/passes"
+	"github.com/sawhorse-io/sawhorse/sandbox/functionlog"
 	"github.com/sawhorse-io/sawhorse/sandbox/heartbeat"
 	"github.com/sawhorse-io/sawhorse/sandbox/seed"
 	"github.com/sawhorse-io/sawhorse/sandbox/user"
@@ -204,33 +204,13 @@ func (r *run) join(history passes.History) {
 	}
 }
 
-// lines prints the log lines of each function since a time, in JSON.
-const lines = `
-groups=$(aws logs describe-log-groups --log-group-name-prefix /aws/lambda/Sawhorse- --query 'logGroups[].logGroupName' --output text)
-for group in $groups; do
-  aws logs filter-log-events --log-group-name "$group" --start-time %d --query "{group: '$group', lines: events[].message}" --output json
-done`
-
 // logs adds the functions' logs since a time.
 func (r *run) logs(ctx context.Context, since time.Time, p *Pass) error {
-	text, err := r.environment.Run(ctx, fmt.Sprintf(lines, since.UnixMilli()))
-	if err != nil {
-		return err
+	lines, err := functionlog.Since(ctx, r.environment, "", since)
+	for _, line := range lines {
+		p.log(line)
 	}
-	for decoder := json.NewDecoder(strings.NewReader(text)); ; {
-		var of struct {
-			Group string
-			Lines []string
-		}
-		if err := decoder.Decode(&of); errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
-			return fmt.Errorf("logs: decode: %w", err)
-		}
-		for _, line := range of.Lines {
-			p.log(of.Group, line)
-		}
-	}
+	return err
 }
 
 // table prints what the passes took.

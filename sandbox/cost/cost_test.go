@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
+	"github.com/sawhorse-io/sawhorse/sandbox/functionlog"
 )
 
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
@@ -33,8 +34,10 @@ func TestDollars(t *testing.T) {
 
 // A call that was faster than a cold start counts as one; a slower one counts as it is.
 func TestColdStarts(t *testing.T) {
-	p := Pass{Calls: []Call{
-		{"audit", 500 * time.Millisecond, 1024}, {"report", 3 * time.Second, 256}, {"validate", 100 * time.Millisecond, 512},
+	p := Pass{Calls: []functionlog.Call{
+		{Function: "audit", Took: 500 * time.Millisecond, Memory: 1024},
+		{Function: "report", Took: 3 * time.Second, Memory: 256},
+		{Function: "validate", Took: 100 * time.Millisecond, Memory: 512},
 	}}
 	if got := p.counts()[GBSecond]; !near(got, 0.5+0.75+0.05) {
 		t.Errorf("as measured: %v GB-seconds", got)
@@ -68,20 +71,21 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-func TestReports(t *testing.T) {
+func TestLogs(t *testing.T) {
 	p := Pass{}
-	p.log("/aws/lambda/Sawhorse-audit",
-		"REPORT RequestId: 1-2\tDuration: 123.5 ms\tBilled Duration: 124 ms\tMemory Size: 1024 MB\tMax Memory Used: 90 MB")
-	p.log("/aws/lambda/Sawhorse-audit", `{"msg":"audit"}`)
-	p.log("/aws/lambda/Sawhorse-resync",
-		"REPORT RequestId: 1-3\tDuration: 9 ms\tBilled Duration: 9 ms\tMemory Size: 256 MB\tMax Memory Used: 90 MB")
-	if len(p.Calls) != 1 || p.Calls[0] != (Call{"audit", 123500 * time.Microsecond, 1024}) || p.Logged < 100 {
+	const report = "REPORT RequestId: 1-2\tDuration: 123.5 ms\tBilled Duration: 124 ms\tMemory Size: 1024 MB\tMax Memory Used: 90 MB"
+	for _, line := range []functionlog.Line{
+		{Function: "audit", Text: report}, {Function: "audit", Text: `{"msg":"audit"}`}, {Function: "resync", Text: report},
+	} {
+		p.log(line)
+	}
+	if len(p.Calls) != 1 || p.Calls[0].Function != "audit" || p.Logged != len(report)+len(`{"msg":"audit"}`) {
 		t.Errorf("%+v", p)
 	}
 }
 
 func TestAMonthIsTheSumOfItsLines(t *testing.T) {
-	audit := Pass{Calls: []Call{{"audit", time.Second, 1024}}, Reads: 20}
+	audit := Pass{Calls: []functionlog.Call{{Function: "audit", Took: time.Second, Memory: 1024}}, Reads: 20}
 	change := Pass{Transitions: 18, Writes: 16, Reads: 19}
 	all := month(audit, change)
 	var text strings.Builder

@@ -2,27 +2,18 @@ package cost
 
 import (
 	"regexp"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/chaos/fault"
+	"github.com/sawhorse-io/sawhorse/sandbox/functionlog"
 )
-
-// Call is one call of a function.
-type Call struct {
-	Function string
-	Took     time.Duration
-	// Memory is in MB.
-	Memory float64
-}
 
 // Pass is what one kind of pass took.
 type Pass struct {
 	Name string
 	// Executions is the number of executions, and Transitions the number of states that they entered.
 	Executions, Transitions int
-	Calls                   []Call
+	Calls                   []functionlog.Call
 	// Reads and Writes are those of the table, also by the state machine itself.
 	Reads, Writes int
 	// Events are the custom events that were put.
@@ -64,19 +55,14 @@ func (p *Pass) add(c fault.Counted) {
 	}
 }
 
-var reported = regexp.MustCompile(`^REPORT .*\tDuration: ([0-9.]+) ms\t.*Memory Size: ([0-9]+) MB`)
-
-// log adds a line of a function's log group.
-func (p *Pass) log(group, text string) {
-	function := group[strings.LastIndex(group, "-")+1:]
-	if function == schedule {
+// log adds a line of a function's log.
+func (p *Pass) log(line functionlog.Line) {
+	if line.Function == schedule {
 		return
 	}
-	p.Logged += len(text)
-	if m := reported.FindStringSubmatch(text); m != nil {
-		milliseconds, _ := strconv.ParseFloat(m[1], 64) // the pattern matches digits only
-		memory, _ := strconv.ParseFloat(m[2], 64)
-		p.Calls = append(p.Calls, Call{function, time.Duration(milliseconds * float64(time.Millisecond)), memory})
+	p.Logged += len(line.Text)
+	if call, is := line.Call(); is {
+		p.Calls = append(p.Calls, call)
 	}
 }
 
@@ -90,12 +76,12 @@ func (p *Pass) seconds() (sum float64) {
 
 // counts returns what AWS charges for, with the times as measured.
 func (p *Pass) counts() Counts {
-	return p.priced(func(Call) time.Duration { return 0 })
+	return p.priced(func(functionlog.Call) time.Duration { return 0 })
 }
 
 // cold returns the same with a cold start in every call.
 func (p *Pass) cold() Counts {
-	return p.priced(func(c Call) time.Duration {
+	return p.priced(func(c functionlog.Call) time.Duration {
 		if c.Function == "audit" {
 			return coldAudit
 		}
@@ -103,7 +89,7 @@ func (p *Pass) cold() Counts {
 	})
 }
 
-func (p *Pass) priced(atLeast func(Call) time.Duration) Counts {
+func (p *Pass) priced(atLeast func(functionlog.Call) time.Duration) Counts {
 	c := Counts{
 		Transition: float64(p.Transitions), Request: float64(len(p.Calls)), Write: float64(p.Writes), Read: float64(p.Reads),
 		Event: float64(p.Events), LogGB: float64(p.Logged) / 1e9,

@@ -18,22 +18,30 @@ import (
 type phase struct {
 	began   time.Time
 	written time.Duration
-	span    time.Duration
+	// span is the time that the phase stands for.
+	span time.Duration
+	// audits is the number of racks that the phase audits.
+	audits  int
 	history passes.History
 	report  fault.Report
 	uses    []rates.Use
 }
 
-// measure runs do under the request rates, waits until all passes have ended, and prints their cost. span is the time
-// that the phase stands for; 0 means the time that it takes, and that there must be a pass.
-func (r *run) measure(ctx context.Context, what string, span time.Duration, do func() error) (passes.History, error) {
+// measure runs do under the request rates, waits until all passes have ended, and prints their cost. There must be a
+// pass, except in an hour of audits.
+func (r *run) measure(ctx context.Context, what string, do func() error) (passes.History, error) {
+	return r.measured(ctx, what, 0, do)
+}
+
+// measured does the same for an hour in which that many racks are audited, or none. The hour is played in less time.
+func (r *run) measured(ctx context.Context, what string, audits int, do func() error) (passes.History, error) {
 	fmt.Fprintf(r.out, "\n%s\n", what)
 	for _, begin := range []struct{ method, what string }{{http.MethodDelete, "faults"}, {http.MethodPut, "rates"}} { // resets the counts
 		if err := r.environment.Ask(ctx, begin.method, begin.what, nil); err != nil {
 			return passes.History{}, err
 		}
 	}
-	p := phase{began: time.Now()}
+	p := phase{began: time.Now(), audits: audits}
 	if err := do(); err != nil {
 		return passes.History{}, err
 	}
@@ -42,7 +50,7 @@ func (r *run) measure(ctx context.Context, what string, span time.Duration, do f
 	if err := passes.Idle(ctx, r.aws); err != nil {
 		return passes.History{}, err
 	}
-	if p.span = span; span == 0 {
+	if p.span = time.Hour; audits == 0 {
 		p.span = time.Since(p.began)
 	}
 	// The histories are read without rate limits and are not counted.
@@ -55,7 +63,7 @@ func (r *run) measure(ctx context.Context, what string, span time.Duration, do f
 	if p.history, err = passes.Since(ctx, r.aws, p.began); err != nil {
 		return p.history, err
 	}
-	if h := p.history; len(h.Iterations) == 0 && span == 0 || len(h.Failed) > 0 || len(h.Overlaps()) > 0 {
+	if h := p.history; len(h.Iterations) == 0 && audits == 0 || len(h.Failed) > 0 || len(h.Overlaps()) > 0 {
 		return h, fmt.Errorf("load: %s: %d passes, failed %q, two of one rack at once %q", what, len(h.Iterations), h.Failed, h.Overlaps())
 	}
 	r.cost(p)
@@ -76,20 +84,23 @@ func (r *run) cost(p phase) {
 		last := slices.MaxFunc(history.Iterations, func(a, b passes.Iteration) int { return a.To.Compare(b.To) }).To
 		r.line("until the last pass had ended", "%.1f s", last.Sub(p.began).Seconds())
 	}
-	each := float64(max(1, len(history.Iterations)))
+	each, unit := float64(max(1, len(history.Iterations))), "pass"
+	if p.audits > 0 {
+		each, unit = float64(p.audits), "audit"
+	}
 	r.line("executions", "%d", history.Executions)
 	r.line("passes", "%d, at most %d at once, no two of one rack, none failed", len(history.Iterations), history.AtOnce())
-	r.line("states entered", "%d, %.1f for each pass", len(history.Entered), float64(len(history.Entered))/each)
-	r.line("calls of functions", "%d, %.1f for each pass", history.Lambdas, float64(history.Lambdas)/each)
+	r.line("states entered", "%d, %.1f for each %s", len(history.Entered), float64(len(history.Entered))/each, unit)
+	r.line("calls of functions by the state machine", "%d, %.1f for each %s", history.Lambdas, float64(history.Lambdas)/each, unit)
 	services := map[string]int{}
 	for _, c := range p.report.Calls {
 		services[c.Service] += c.Count
-		if c.Service == "ssm" {
-			services["ssm "+c.Action] += c.Count
+		if c.Service == "ssm" || c.Service == "dynamodb" && p.audits > 0 {
+			services[c.Service+" "+c.Action] += c.Count
 		}
 	}
 	for _, service := range slices.Sorted(maps.Keys(services)) {
-		r.line("calls of "+service, "%d, %.1f for each pass", services[service], float64(services[service])/each)
+		r.line("calls of "+service, "%d, %.1f for each %s", services[service], float64(services[service])/each, unit)
 	}
 }
 

@@ -17,6 +17,14 @@ import (
 // wave is the number of racks that are turned on together. It is limited because SSM accepts three writes a second.
 const wave = 10
 
+// changed is the maximum number of racks that are turned on and changed under the rates. Further racks are turned on
+// without, wider at a time, because SSM's three writes a second would allow 20 of them a minute. They take part in the
+// hour of audits.
+const (
+	changed = 100
+	wider   = 25
+)
+
 // many creates clusters and racks of the same names, turns the racks on, changes all of them at once, and runs one hour
 // of the schedule. The clusters' API servers are stand-ins (package standin).
 func (r *run) many(ctx context.Context, n int) error {
@@ -28,10 +36,14 @@ func (r *run) many(ctx context.Context, n int) error {
 	if err := each(ctx, racks, 4, func(ctx context.Context, rack string) error { return seed.AWS(ctx, r.aws, rack) }); err != nil {
 		return err
 	}
-	if err := r.on(ctx, racks); err != nil {
+	some := racks[:min(n, changed)]
+	if err := r.on(ctx, some); err != nil {
 		return err
 	}
-	if err := r.change(ctx, racks); err != nil {
+	if err := r.change(ctx, some); err != nil {
+		return err
+	}
+	if err := r.onUnlimited(ctx, racks[len(some):]); err != nil {
 		return err
 	}
 	requested, err := r.hour(ctx, append(racks, seed.ClusterName))
@@ -43,21 +55,34 @@ func (r *run) many(ctx context.Context, n int) error {
 
 // on turns the racks on, wave by wave.
 func (r *run) on(ctx context.Context, racks []string) error {
-	history, err := r.measure(ctx, fmt.Sprintf("%d racks are turned on, %d at a time", len(racks), wave), 0, func() error {
-		for some := range slices.Chunk(racks, wave) {
-			if err := each(ctx, some, 1, r.turnOn); err != nil {
-				return err
-			}
-			if err := r.reconciled(ctx, some); err != nil {
-				return err
-			}
-		}
-		return nil
+	history, err := r.measure(ctx, fmt.Sprintf("%d racks are turned on, %d at a time", len(racks), wave), func() error {
+		return r.waves(ctx, racks, wave)
 	})
 	if err != nil {
 		return err
 	}
 	return r.planned(ctx, history, racks)
+}
+
+func (r *run) waves(ctx context.Context, racks []string, size int) error {
+	for some := range slices.Chunk(racks, size) {
+		if err := each(ctx, some, 1, r.turnOn); err != nil {
+			return err
+		}
+		if err := r.reconciled(ctx, some); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// onUnlimited turns racks on without the rates.
+func (r *run) onUnlimited(ctx context.Context, racks []string) error {
+	if len(racks) == 0 {
+		return nil
+	}
+	fmt.Fprintf(r.out, "\n%d more racks are turned on, %d at a time, without AWS's rates\n", len(racks), wider)
+	return r.waves(ctx, racks, wider)
 }
 
 func (r *run) turnOn(ctx context.Context, rack string) error {
@@ -71,87 +96,13 @@ func (r *run) turnOn(ctx context.Context, rack string) error {
 
 // change writes once to each rack, as fast as SSM accepts it.
 func (r *run) change(ctx context.Context, racks []string) error {
-	history, err := r.measure(ctx, fmt.Sprintf("a change to each of %d racks that are on, at once", len(racks)), 0, func() error {
+	history, err := r.measure(ctx, fmt.Sprintf("a change to each of %d racks that are on, at once", len(racks)), func() error {
 		return each(ctx, racks, atOnce, func(ctx context.Context, rack string) error { return r.write(ctx, rack, "karpenter_cpu_limit", "777") })
 	})
 	if err != nil {
 		return err
 	}
 	return r.planned(ctx, history, racks)
-}
-
-// hour runs one hour of the schedule: it calls the function resync once for each tick. It skips the time between ticks,
-// but waits for each tick's audits, and for the passes that they request, to end.
-// It returns the number of those passes.
-func (r *run) hour(ctx context.Context, racks []string) (int, error) {
-	var started []int
-	what := fmt.Sprintf("the schedule's 12 ticks of an hour in which nothing is due: an audit of each of %d racks that are on", len(racks))
-	history, err := r.measure(ctx, what, time.Hour, func() error {
-		for minute := 0; minute < 60; minute += 5 {
-			before, err := r.audits(ctx)
-			if err != nil {
-				return err
-			}
-			n, err := r.tick(ctx, minute)
-			if err != nil {
-				return err
-			}
-			started = append(started, n)
-			if err := r.audited(ctx, before+n); err != nil {
-				return err
-			}
-			if err := passes.Idle(ctx, r.aws); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return 0, err
-	}
-	fmt.Fprintf(r.out, "  racks of each of the %d ticks: %v; passes that their audits requested: %d\n", len(started), started, len(history.Iterations))
-	return len(history.Iterations), r.reconciled(ctx, racks)
-}
-
-// audits returns how many audits have ended.
-func (r *run) audits(ctx context.Context) (n int, err error) {
-	text, err := r.environment.Run(ctx, `aws logs filter-log-events --log-group-name /aws/lambda/Sawhorse-audit `+
-		`--query 'events[].message' --output text | grep -o '"msg":"audit"' | wc -l`)
-	if err == nil {
-		_, err = fmt.Sscan(text, &n)
-	}
-	return n, err
-}
-
-// audited waits until that many audits have ended, and until the events of the last ones have arrived.
-func (r *run) audited(ctx context.Context, n int) error {
-	for deadline := time.Now().Add(patience); ; time.Sleep(time.Second) {
-		ended, err := r.audits(ctx)
-		if err != nil {
-			return err
-		}
-		if ended >= n {
-			time.Sleep(2 * time.Second)
-			return nil
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("load: of %d audits, after %s only %d have ended", n, patience, ended)
-		}
-	}
-}
-
-// tick makes one call of the schedule. It returns the number of racks visited.
-func (r *run) tick(ctx context.Context, minute int) (int, error) {
-	line := `aws lambda invoke --function-name Sawhorse-resync --payload '{"time":"2026-01-01T00:%02d:00Z"}' /dev/stderr 2>&1 >/dev/null`
-	text, err := r.environment.Run(ctx, fmt.Sprintf(line, minute))
-	if err != nil {
-		return 0, err
-	}
-	var answer struct{ Racks []string }
-	if err := json.Unmarshal([]byte(text), &answer); err != nil {
-		return 0, fmt.Errorf("load: tick: %s: %w", text, err)
-	}
-	return len(answer.Racks), nil
 }
 
 // status has the fields of a rack's status that are needed here.

@@ -19,8 +19,8 @@ func strain(o options) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	racks, err := strconv.Atoi(cmp.Or(os.Getenv("LOAD_RACKS"), "100"))
-	if err != nil || racks < 1 || racks > 999 {
-		return fmt.Errorf("LOAD_RACKS is %q, not a number from 1 to 999", os.Getenv("LOAD_RACKS"))
+	if err != nil || racks < 1 || racks > 1000 {
+		return fmt.Errorf("LOAD_RACKS is %q, not a number from 1 to 1000", os.Getenv("LOAD_RACKS"))
 	}
 	out := heartbeat.New(os.Stdout, "the sandbox starts")
 	defer out.Stop()
