@@ -66,7 +66,8 @@ func (s *Step) run(ctx context.Context, p *plan.Plan, part string) (outcome.Prog
 	case part == PartCRDs && p.Controller.CRDs.Present:
 		return run.crds(ctx)
 	case part == PartRelease && p.Controller.Release.Present:
-		if err := run.forget(ctx); err != nil { // an abandoned removal may have left a record that it looked for the controller
+		// An abandoned removal may have left a record that it looked for the controller.
+		if err := run.forget(ctx); err != nil {
 			return outcome.Progress{}, err
 		}
 		return run.release(ctx)
@@ -183,7 +184,8 @@ func (r *run) rollout(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if deployment == nil {
-		return "", fmt.Errorf("release %s: its Deployment is gone right after it was applied; find out what deletes it", ownership.ReleaseController)
+		return "", fmt.Errorf("release %s: its Deployment is gone right after it was applied; find out what deletes it",
+			ownership.ReleaseController)
 	}
 	if note, err := r.admitAgain(ctx, deployment); err != nil || note != "" {
 		return note, err
@@ -209,19 +211,21 @@ func (r *run) replicas(nodes []k8s.SystemNode) int {
 	if wanted == 1 || len(zones) >= wanted {
 		return wanted
 	}
-	r.progress.Warn("high_availability", "Karpenter's controller runs as one replica although high_availability is true, because the system nodes (%s=true) "+
-		"stand in %d zone(s); let a system node group span two zones and the next pass makes it two, or write false.", ownership.LabelSystemNode, len(zones))
+	r.progress.Warn("high_availability", "Karpenter's controller runs as one replica although high_availability is true, because "+
+		"the system nodes (%s=true) stand in %d zone(s); let a system node group span two zones and the next pass makes it two, or "+
+		"write false.",
+		ownership.LabelSystemNode, len(zones))
 	return 1
 }
 
-func (r *run) ensure(ctx context.Context, wanted rendered, foreign func(context.Context) ([]string, error)) error {
+func (r *run) ensure(ctx context.Context, wanted rendered, unmanaged func(context.Context) ([]string, error)) error {
 	name, version := wanted.name, wanted.chart.Metadata.Version
 	last, err := r.helm.last(wanted)
 	if err != nil {
 		return err
 	}
 	if last == nil {
-		found, err := foreign(ctx)
+		found, err := unmanaged(ctx)
 		if err != nil {
 			return err
 		}
@@ -295,7 +299,8 @@ func (r *run) remove(ctx context.Context) (outcome.Progress, error) {
 
 func reject(found []string) error {
 	return outcome.Reject("karpenter_enabled", "The cluster already has a Karpenter that Sawhorse did not install: %s. "+
-		"Uninstall that one first (its NodePools before its controller, then its CRDs), or leave karpenter_enabled at false.", strings.Join(found, ", "))
+		"Uninstall that one first (its NodePools before its controller, then its CRDs), or leave karpenter_enabled at false.",
+		strings.Join(found, ", "))
 }
 
 // conflicting turns Helm's refusal to adopt an object that it did not create for this release into a Rejected.
@@ -303,5 +308,6 @@ func conflicting(err error) error {
 	if !strings.Contains(err.Error(), "invalid ownership metadata") {
 		return err
 	}
-	return outcome.Reject("karpenter_enabled", "An object of Karpenter's chart exists already and was made by something else (%v). Delete it, or leave karpenter_enabled at false.", err)
+	return outcome.Reject("karpenter_enabled", "An object of Karpenter's chart exists already and was made by something else "+
+		"(%v). Delete it, or leave karpenter_enabled at false.", err)
 }

@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -49,8 +48,9 @@ func begin(t *testing.T) *scene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &scene{T: t, Cluster: cluster, eks: awsfake.New().EKS, helm: helm, baselines: k8stest.Baselines{}, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
-		plan: wanted(params.Config{HighAvailability: true})}
+	s := &scene{T: t, Cluster: cluster, eks: awsfake.New().EKS, helm: helm, baselines: k8stest.Baselines{},
+		clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		plan:  wanted(params.Config{HighAvailability: true})}
 	s.step = s.as(cluster.Config)
 	t.Cleanup(s.end)
 	return s
@@ -105,10 +105,12 @@ func (s *scene) last(name string) (*release.Release, error) {
 }
 
 func crd(name string) k8stest.Object {
-	return k8stest.Object{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": name}}
+	return k8stest.Object{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": name}}
 }
 
-var deployment = k8stest.Object{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "karpenter", "namespace": "kube-system"}}
+var deployment = k8stest.Object{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "karpenter",
+	"namespace": "kube-system"}}
 
 func node(name, zone string) k8stest.Object {
 	return k8stest.Object{"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": name,
@@ -147,7 +149,8 @@ func (s *scene) settle() {
 // versions returns the resourceVersions of all objects of Karpenter and Helm, by name.
 func (s *scene) versions() string {
 	var all []string
-	for _, resource := range []string{"/v1/secrets", "/v1/serviceaccounts", "/v1/services", "apps/v1/deployments", "rbac.authorization.k8s.io/v1/clusterroles",
+	for _, resource := range []string{"/v1/secrets", "/v1/serviceaccounts", "/v1/services", "apps/v1/deployments",
+		"rbac.authorization.k8s.io/v1/clusterroles",
 		"rbac.authorization.k8s.io/v1/roles", "policy/v1/poddisruptionbudgets", "apiextensions.k8s.io/v1/customresourcedefinitions"} {
 		part := strings.SplitN(resource, "/", 3)
 		for _, object := range s.List(part[0], part[1], part[2]) {
@@ -209,12 +212,14 @@ func TestInstallUpgradeRepairRemove(t *testing.T) {
 	s.check(2)
 
 	t.Log("repairs what was deleted or changed, without a revision")
-	s.Remove(k8stest.Object{"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "karpenter", "namespace": "kube-system"}})
+	s.Remove(k8stest.Object{"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "karpenter",
+		"namespace": "kube-system"}})
 	s.Change(deployment, func(o *unstructured.Unstructured) {
 		_ = unstructured.SetNestedField(o.Object, int64(0), "spec", "replicas")
 	})
-	if progress := s.run(PartRelease, "repaired Service/kube-system/karpenter", "repaired Deployment/kube-system/karpenter"); len(progress.Incidents) != 1 {
-		t.Errorf("warnings %v", progress.Incidents)
+	repaired := s.run(PartRelease, "repaired Service/kube-system/karpenter", "repaired Deployment/kube-system/karpenter")
+	if len(repaired.Incidents) != 1 {
+		t.Errorf("warnings %v", repaired.Incidents)
 	}
 	s.check(2)
 	if s.revisions() != 2 {
@@ -225,7 +230,8 @@ func TestInstallUpgradeRepairRemove(t *testing.T) {
 	s.plan.Controller.Release.Present = false
 	for _, left := range []k8stest.Object{class, claim} { // while one of these is left, the controller stays
 		s.Create(left)
-		if progress := s.run(PartRelease); progress.Wait == 0 || !strings.Contains(progress.Note, left["kind"].(string)+"/") || s.Get(deployment) == nil {
+		if progress := s.run(PartRelease); progress.Wait == 0 || !strings.Contains(progress.Note, left["kind"].(string)+"/") ||
+			s.Get(deployment) == nil {
 			t.Errorf("progress %+v", progress)
 		}
 		s.Remove(left)
@@ -256,8 +262,10 @@ func (s *scene) check(replicas int64) {
 		env[variable.Name] = variable.Value
 	}
 	got := fmt.Sprintln(*typed.Spec.Replicas, container.Image, container.Resources.Requests.Cpu(), container.Resources.Requests.Memory(),
-		pod.Spec.NodeSelector[ownership.LabelSystemNode], pod.Annotations["karpenter.sh/do-not-disrupt"], env["CLUSTER_NAME"], env["INTERRUPTION_QUEUE"])
-	want := fmt.Sprintln(replicas, "public.ecr.aws/karpenter/controller:1.10.0@"+karpenter.Default().Digest, "200m", "256Mi", "true", "true", "demo", "demo-karpenter")
+		pod.Spec.NodeSelector[ownership.LabelSystemNode], pod.Annotations["karpenter.sh/do-not-disrupt"], env["CLUSTER_NAME"],
+		env["INTERRUPTION_QUEUE"])
+	want := fmt.Sprintln(replicas, "public.ecr.aws/karpenter/controller:1.10.0@"+karpenter.Default().Digest, "200m", "256Mi",
+		"true", "true", "demo", "demo-karpenter")
 	if got != want {
 		s.Fatalf("Deployment %s, want %s", got, want)
 	}
@@ -281,7 +289,8 @@ func TestPrivateClusterAndOneReplica(t *testing.T) {
 	}
 	const mirror = "123456789012.dkr.ecr.us-east-1.amazonaws.com/mirror/karpenter"
 	s.plan = wanted(params.Config{ImageRepository: mirror, IsolatedVPC: true})
-	s.run(PartRelease, "updated: controller.image.repository=123456789012.dkr.ecr.us-east-1.amazonaws.com/mirror/karpenter, settings.isolatedVPC=true release karpenter 1.10.0")
+	s.run(PartRelease, "updated: controller.image.repository=123456789012.dkr.ecr.us-east-1.amazonaws.com/mirror/karpenter, "+
+		"settings.isolatedVPC=true release karpenter 1.10.0")
 	live := s.container()
 	if got, want := live.Image, mirror+":1.10.0@"+karpenter.Default().Digest; got != want {
 		t.Errorf("image %s, want %s", got, want)
@@ -347,52 +356,4 @@ func TestRecoversFromBeingKilled(t *testing.T) {
 	s.Remove(deployment)
 	s.plan.Controller.Release.Present = false
 	s.run(PartRelease, "uninstalled release karpenter")
-}
-
-func (s *scene) rejected(part, mention string) {
-	s.Helper()
-	before := s.versions()
-	_, err := s.step.Run(ctx, s.plan, part)
-	var rejected *outcome.Rejected
-	if !errors.As(err, &rejected) || !strings.Contains(err.Error(), mention) || rejected.Problems[0].Parameter != "karpenter_enabled" {
-		s.Fatalf("%s: the error is %v, want a rejection that names %q", part, err, mention)
-	}
-	if after := s.versions(); after != before {
-		s.Fatalf("%s: before %s\nafter %s", part, before, after)
-	}
-}
-
-func TestRejectsAKarpenterThatIsNotOurs(t *testing.T) {
-	t.Run("a Deployment under another name, anywhere", func(t *testing.T) {
-		s := begin(t)
-		s.Create(k8stest.Object{"apiVersion": "apps/v1", "kind": "Deployment",
-			"metadata": map[string]any{"name": "theirs", "namespace": "default", "labels": map[string]any{"app.kubernetes.io/name": "karpenter"}},
-			"spec": map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"a": "b"}},
-				"template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"a": "b"}},
-					"spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "i"}}}}}})
-		s.rejected(PartRelease, "Deployment/default/theirs")
-	})
-	t.Run("CRDs", func(t *testing.T) {
-		s := begin(t)
-		s.InstallCRDs()
-		s.rejected(PartCRDs, "CustomResourceDefinition/nodepools.karpenter.sh")
-	})
-	t.Run("a release of another rack", func(t *testing.T) {
-		s := begin(t)
-		s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
-		s.settle()
-		s.run(PartRelease, "installed release karpenter 1.10.0")
-		s.plan.Rack = "other"
-		s.rejected(PartRelease, "Helm release kube-system/karpenter")
-		s.rejected(PartCRDs, "Helm release kube-system/karpenter-crd")
-		s.plan.Controller.Release.Present = false
-		s.run(PartRelease) // not ours, so it stays
-	})
-	t.Run("an object of the chart's name", func(t *testing.T) {
-		s := begin(t)
-		s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
-		s.settle()
-		s.Create(k8stest.Object{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": "karpenter", "namespace": "kube-system"}})
-		s.rejected(PartRelease, "ServiceAccount \"karpenter\"")
-	})
 }

@@ -50,7 +50,8 @@ func (r *run) admitAgain(ctx context.Context, deployment *unstructured.Unstructu
 	if err == nil && r.Now().Before(last.Add(again)) {
 		return note, nil
 	}
-	if err := r.client.Annotate(ctx, k8s.Deployment, deployment, ownership.AnnotationPodsDeleted, r.Now().UTC().Format(time.RFC3339)); err != nil {
+	now := r.Now().UTC().Format(time.RFC3339)
+	if err := r.client.Annotate(ctx, k8s.Deployment, deployment, ownership.AnnotationPodsDeleted, now); err != nil {
 		return "", err
 	}
 	for i := range bare {
@@ -59,8 +60,9 @@ func (r *run) admitAgain(ctx context.Context, deployment *unstructured.Unstructu
 		}
 		r.progress.Changed("deleted", "%s", subjects[i])
 	}
-	r.progress.Happened("karpenter_enabled", "Pods of Karpenter's controller were admitted before EKS gave them credentials (%s is missing), and were deleted so that others take their place: %s; "+
-		"if it happens again, look whether something replaces the add-on eks-pod-identity-agent or, for IRSA, the annotation of the service account", variable, strings.Join(subjects, ", "))
+	r.progress.Happened("karpenter_enabled", "Pods of Karpenter's controller were admitted before EKS gave them credentials (%s "+
+		"is missing), and were deleted so that others take their place: %s; if it happens again, look whether something replaces "+
+		"the add-on eks-pod-identity-agent or, for IRSA, the annotation of the service account", variable, strings.Join(subjects, ", "))
 	return note, nil
 }
 

@@ -19,7 +19,8 @@ import (
 // The function is a cluster administrator. An attacker who can write Secrets in kube-system tries to make it create a
 // ClusterRoleBinding and delete a ServiceAccount.
 var (
-	binding = k8stest.Object{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": map[string]any{"name": "forged"},
+	binding = k8stest.Object{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+		"metadata": map[string]any{"name": "forged"},
 		"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
 		"subjects": []any{map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "mallory"}}}
 	victim = k8stest.Object{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": "victim", "namespace": "default"}}
@@ -58,7 +59,8 @@ func (s *scene) forge(edit func(*release.Release)) {
 // stored edits the content of the release's Secret as Helm reads it: compressed JSON.
 func (s *scene) stored(edit func([]byte) []byte) {
 	s.Helper()
-	secret := k8stest.Object{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "sh.helm.release.v1.karpenter.v1", "namespace": ownership.Namespace}}
+	secret := k8stest.Object{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "sh.helm.release.v1.karpenter.v1",
+		"namespace": ownership.Namespace}}
 	s.Change(secret, func(o *unstructured.Unstructured) {
 		encoded, _, _ := unstructured.NestedString(o.Object, "data", "release")
 		once, err := base64.StdEncoding.DecodeString(encoded) // the API's base64, which contains Helm's
@@ -81,7 +83,8 @@ func (s *scene) stored(edit func([]byte) []byte) {
 		if err := again.Close(); err != nil {
 			s.Fatal(err)
 		}
-		_ = unstructured.SetNestedField(o.Object, base64.StdEncoding.EncodeToString([]byte(base64.StdEncoding.EncodeToString(packed.Bytes()))), "data", "release")
+		_ = unstructured.SetNestedField(o.Object, base64.StdEncoding.EncodeToString([]byte(base64.StdEncoding.EncodeToString(packed.Bytes()))),
+			"data", "release")
 	})
 }
 
@@ -137,7 +140,8 @@ func TestWhatARemovalDeletesAndRuns(t *testing.T) {
 	s := installed(t)
 	s.forge(func(r *release.Release) {
 		r.Manifest += document(victim)
-		r.Hooks = []*release.Hook{{Name: "forged", Kind: "ClusterRoleBinding", Path: "forged.yaml", Manifest: document(binding), Events: []release.HookEvent{release.HookPreDelete}}}
+		r.Hooks = []*release.Hook{{Name: "forged", Kind: "ClusterRoleBinding", Path: "forged.yaml", Manifest: document(binding),
+			Events: []release.HookEvent{release.HookPreDelete}}}
 	})
 	s.plan.Controller.Release.Present = false
 	s.run(PartRelease, "uninstalled release karpenter")

@@ -26,7 +26,8 @@ func (r *run) plugin(ctx context.Context) (outcome.Progress, error) {
 		r.progress.Changed(applied.Action, "%s", applied.Subject)
 	}
 	if len(applied.Contested) > 0 {
-		r.progress.Happened("nvidia_device_plugin_enable", "%s was changed by somebody else (%s) and is set back; stop that change, or write false and install a device plugin of your own.",
+		r.progress.Happened("nvidia_device_plugin_enable",
+			"%s was changed by somebody else (%s) and is set back; stop that change, or write false and install a device plugin of your own.",
 			applied.Subject, strings.Join(applied.Contested, ", "))
 	}
 	if applied.Action == k8s.Terminating {

@@ -34,7 +34,7 @@ func (r *records) Get(key string) (ri.Releaser, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.told(found)
+	return r.visible(found)
 }
 
 func (r *records) Query(labels map[string]string) ([]ri.Releaser, error) {
@@ -43,7 +43,7 @@ func (r *records) Query(labels map[string]string) ([]ri.Releaser, error) {
 		return nil, err
 	}
 	for i := range found {
-		if found[i], err = r.told(found[i]); err != nil {
+		if found[i], err = r.visible(found[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -56,22 +56,24 @@ func (r *records) Update(key string, changed ri.Releaser) error {
 	if err != nil {
 		return err
 	}
-	if _, err := r.told(found); err != nil {
+	if _, err := r.visible(found); err != nil {
 		return err
 	}
-	stored, state := found.(*release.Release), changed.(*release.Release) // told has checked the one and returned the other
+	// visible has checked the type of found, and changed is a release that visible returned earlier.
+	stored, state := found.(*release.Release), changed.(*release.Release)
 	stored.Info = state.Info
 	return r.Driver.Update(key, stored)
 }
 
 // somethingElse returns the error for a Secret that holds no release.
 func (r *records) somethingElse() error {
-	return fmt.Errorf("release %s: a Secret of it holds something else; delete those with `kubectl -n %s delete secrets -l owner=helm,name=%s`, and the next pass installs it anew",
+	return fmt.Errorf("release %s: a Secret of it holds something else; delete those with `kubectl -n %s delete secrets -l "+
+		"owner=helm,name=%s`, and the next pass installs it anew",
 		r.name, ownership.Namespace, r.name)
 }
 
-// told returns what Helm may see of a recorded release.
-func (r *records) told(found ri.Releaser) (*release.Release, error) {
+// visible returns the part of a recorded release that Helm may see.
+func (r *records) visible(found ri.Releaser) (*release.Release, error) {
 	stored, ok := found.(*release.Release)
 	if !ok || stored.Info == nil || stored.Chart == nil || stored.Chart.Metadata == nil {
 		return nil, r.somethingElse()

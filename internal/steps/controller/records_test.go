@@ -67,11 +67,13 @@ func TestRecordsThatUnpackToTooMuch(t *testing.T) {
 			_ = zip.Close()
 			secrets = append(secrets, record([]byte(base64.StdEncoding.EncodeToString(zipped.Bytes()))))
 		}
-		if err := fit(secrets); (err == nil) != c.fits || err != nil && !strings.Contains(err.Error(), "secret kube-system/r: the releases in it and its like unpack to more than 32 MiB") {
+		if err := fit(secrets); (err == nil) != c.fits || err != nil && !strings.Contains(err.Error(),
+			"secret kube-system/r: the releases in it and its like unpack to more than 32 MiB") {
 			t.Errorf("%s: %v", c.what, err)
 		}
 	}
-	for _, text := range []string{"", "no base64!", base64.StdEncoding.EncodeToString([]byte("{}")), base64.StdEncoding.EncodeToString([]byte("\x1f\x8b\x08 and no more of gzip"))} {
+	for _, text := range []string{"", "no base64!", base64.StdEncoding.EncodeToString([]byte("{}")),
+		base64.StdEncoding.EncodeToString([]byte("\x1f\x8b\x08 and no more of gzip"))} {
 		if err := fit([]corev1.Secret{record([]byte(text))}); err != nil {
 			t.Errorf("%q: %v", text, err)
 		}
@@ -85,7 +87,8 @@ func record(text []byte) corev1.Secret {
 // A record may hold any JSON.
 func TestRecordsThatHoldNoRelease(t *testing.T) {
 	of := &records{Driver: holding{driver.NewMemory(), &release.Release{Name: "other", Namespace: "default"}}, name: "karpenter"}
-	if _, err := of.Get("a"); err == nil || !strings.Contains(err.Error(), "kubectl -n kube-system delete secrets -l owner=helm,name=karpenter") {
+	if _, err := of.Get("a"); err == nil || !strings.Contains(err.Error(),
+		"kubectl -n kube-system delete secrets -l owner=helm,name=karpenter") {
 		t.Error(err)
 	}
 	if _, err := of.Query(nil); err == nil {

@@ -36,7 +36,8 @@ func TestRightsThatDoNotWorkYet(t *testing.T) {
 		t.Errorf("the policy is old: %v", err)
 	}
 	entry.Policies = nil
-	if _, err := nobody.Run(ctx, s.plan, PartRelease); !k8s.IsForbidden(err) || !strings.Contains(err.Error(), "send a full Rack Reconcile Requested") {
+	if _, err := nobody.Run(ctx, s.plan, PartRelease); !k8s.IsForbidden(err) || !strings.Contains(err.Error(),
+		"send a full Rack Reconcile Requested") {
 		t.Errorf("there is no policy: %v", err)
 	}
 }

@@ -20,9 +20,12 @@ import (
 
 // Helm does not say whether the connection broke, so the step is called again after every error.
 func TestAFailedUninstallIsTriedAgain(t *testing.T) {
-	broken := &kubefake.FailingKubeClient{PrintingKubeClient: kubefake.PrintingKubeClient{Out: io.Discard}, BuildDummy: true, DeleteError: errors.New("EOF")}
+	broken := &kubefake.FailingKubeClient{PrintingKubeClient: kubefake.PrintingKubeClient{Out: io.Discard}, BuildDummy: true,
+		DeleteError: errors.New("EOF")}
 	config := &action.Configuration{Releases: storage.Init(driver.NewMemory()), KubeClient: broken, Capabilities: common.DefaultCapabilities}
-	if err := config.Releases.Create(&release.Release{Name: "karpenter", Namespace: "kube-system", Version: 1, Manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", Info: &release.Info{Status: releasecommon.StatusDeployed}}); err != nil {
+	deployed := &release.Release{Name: "karpenter", Namespace: "kube-system", Version: 1,
+		Manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", Info: &release.Info{Status: releasecommon.StatusDeployed}}
+	if err := config.Releases.Create(deployed); err != nil {
 		t.Fatal(err)
 	}
 	err := (&helm{config: config}).uninstall("karpenter")
@@ -50,8 +53,10 @@ func TestWhatAnUpgradeIsAbout(t *testing.T) {
 		{made("1.10.0", releasecommon.StatusDeployed, same), ""},
 		{made("1.9.0", releasecommon.StatusDeployed, same), "upgraded from 1.9.0"},
 		{made("1.10.0", releasecommon.StatusPendingUpgrade, same), "applied again"},
-		{made("1.10.0", releasecommon.StatusDeployed, `{"replicas":1,"settings":{"clusterName":"demo","isolatedVPC":true}}`), "updated: replicas=2 (was 1)"},
-		{made("1.10.0", releasecommon.StatusFailed, `{"replicas":2,"logLevel":"debug","settings":{"clusterName":"demo"}}`), "updated: logLevel unset, settings.isolatedVPC=true"},
+		{made("1.10.0", releasecommon.StatusDeployed, `{"replicas":1,"settings":{"clusterName":"demo","isolatedVPC":true}}`),
+			"updated: replicas=2 (was 1)"},
+		{made("1.10.0", releasecommon.StatusFailed, `{"replicas":2,"logLevel":"debug","settings":{"clusterName":"demo"}}`),
+			"updated: logLevel unset, settings.isolatedVPC=true"},
 	} {
 		wanted := rendered{chart: &chart.Chart{Metadata: &chart.Metadata{Version: "1.10.0"}}, values: values}
 		if got, err := difference(c.was, wanted); err != nil || got != c.want {

@@ -32,7 +32,8 @@ func repair(ctx context.Context, client *k8s.Client, r rendered, progress *outco
 			progress.Changed("repaired", "%s", applied.Subject)
 		}
 		if len(applied.Contested) > 0 {
-			progress.Happened("karpenter_enabled", "%s was changed by somebody else (%s) and is set back; stop that change, or it will come and go with every pass.",
+			progress.Happened("karpenter_enabled", "%s was changed by somebody else (%s) and is set back; stop that change, or it "+
+				"will come and go with every pass.",
 				applied.Subject, applied.Contested[0])
 		}
 	}

@@ -47,8 +47,9 @@ func (r *run) serve(ctx context.Context) (outcome.Progress, error) {
 	if hopeless := errors.As(trouble, new(*outcome.Rejected)); !hopeless && r.Now().Before(since.Add(patience)) {
 		return r.progress.NotYet(poll, "%s", note)
 	}
-	r.progress.Happened("karpenter_enabled", "Karpenter's controller does not get ready (%s). The removal goes on without it: what has not ended "+
-		"two minutes after the drain window, Sawhorse ends through EC2. Look at the controller's log for the cause.", note)
+	r.progress.Happened("karpenter_enabled", "Karpenter's controller does not get ready (%s). The removal goes on without it: "+
+		"what has not ended two minutes after the drain window, Sawhorse ends through EC2. Look at the controller's log for the "+
+		"cause.", note)
 	return r.progress, nil
 }
 

@@ -49,7 +49,7 @@ func (s *scene) scale(replicas int64) {
 	})
 }
 
-// goes checks that the step lets the pass go on, with or without a warning.
+// goes checks that the pass may go on after the step, with or without a warning.
 func (s *scene) goes(warning string, changes ...string) {
 	s.Helper()
 	progress := s.run(PartServe, changes...)
