@@ -142,6 +142,7 @@ verify: prerequisites
 	go test ./internal/doctor -run Documentation -update
 	go test ./internal/params -run 'Documentation|InstanceTypes' -update
 	go test ./internal/plan -run Golden -update
+	SAWHORSE_CLUSTER_BINARY= go test ./internal/karpenter -run Documentation -update
 	go test ./internal/karpenter/generate -run DefaultIsTheModules -update
 	@$(CHANGED) | diff $(CACHE)/verify - || { echo "make verify: these files were not up to date; they are now" >&2; exit 1; }
 
