@@ -188,6 +188,9 @@ func (r *run) put(ctx context.Context, name, value string) error {
 // times returns how long each state took from the write until the NodePool had the value.
 func times(began, seen time.Time, execution passes.Timeline) []state {
 	all := []state{{"write, event, start", execution.Began.Sub(began)}}
+	if len(execution.States) > 0 {
+		all = append(all, state{"until the first state", execution.States[0].At.Sub(execution.Began)})
+	}
 	for i, visit := range execution.States {
 		if !visit.At.Before(seen) {
 			break

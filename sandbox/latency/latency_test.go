@@ -23,7 +23,8 @@ func TestTimesOfStates(t *testing.T) {
 		{State: "Debounce", At: at(2)}, {State: "Validate", At: at(5)}, {State: "RunStep", At: at(7)}, {State: "Report", At: at(11)},
 	}})
 	want := []state{
-		{"write, event, start", time.Second}, {"Debounce", 3 * time.Second}, {"Validate", 2 * time.Second}, {"RunStep", 2 * time.Second},
+		{"write, event, start", time.Second}, {"until the first state", time.Second},
+		{"Debounce", 3 * time.Second}, {"Validate", 2 * time.Second}, {"RunStep", 2 * time.Second},
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%v", got)

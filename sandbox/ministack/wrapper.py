@@ -24,6 +24,7 @@ import queues
 import restart
 import role_replicas
 import sandbox_api
+import starts
 import tags
 import unsupported
 import updates
@@ -33,6 +34,6 @@ from ministack.app import main
 if __name__ == "__main__":
     for module in (alarms, authorization, boundaries, conditions, decisions, role_replicas, ec2_gate, expressions, parameters,
                    parameter_replicas, physical_names, queues, images, updates, access, entry_replicas, callers_rights, tags, oidc,
-                   integrations, restart, unsupported, sandbox_api):
+                   integrations, starts, restart, unsupported, sandbox_api):
         module.install()
     main()
