@@ -10,9 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 
@@ -32,7 +34,7 @@ var resources = map[string]schema.GroupVersionResource{
 	"EC2NodeClass": {Group: "karpenter.k8s.aws", Version: "v1", Resource: "ec2nodeclasses"},
 }
 
-// scene is an API server with the CRDs of one version.
+// scene is an API server. Its CRDs stay when a test ends, since the next version's are installed over them; its objects do not.
 type scene struct {
 	*testing.T
 	*k8stest.Cluster
@@ -48,11 +50,8 @@ func begin(t *testing.T) *scene {
 	}
 	s := &scene{T: t, Cluster: cluster, client: client, objects: goldens(t)}
 	t.Cleanup(func() {
-		for _, r := range karpenter.All() {
-			for _, crd := range s.crds(r) {
-				s.Remove(crd)
-				k8stest.Eventually(t, func() bool { return s.Get(crd) == nil }) // its objects go first
-			}
+		for _, object := range s.objects {
+			s.Remove(object.Object)
 		}
 	})
 	return s
@@ -131,7 +130,8 @@ func (s *scene) crds(r karpenter.Release) (all []k8stest.Object) {
 		if resources[kind].Resource != "" {
 			versions, _, _ := unstructured.NestedSlice(crd, "spec", "versions")
 			field := map[string]any{"type": "string", "enum": []any{r.Version}}
-			err := unstructured.SetNestedField(versions[0].(map[string]any), field, "schema", "openAPIV3Schema", "properties", "spec", "properties", marker)
+			path := []string{"schema", "openAPIV3Schema", "properties", "spec", "properties", marker}
+			err := unstructured.SetNestedField(versions[0].(map[string]any), field, path...)
 			if err == nil {
 				err = unstructured.SetNestedSlice(crd, versions, "spec", "versions")
 			}
@@ -144,20 +144,38 @@ func (s *scene) crds(r karpenter.Release) (all []k8stest.Object) {
 	return all
 }
 
+// create asks the API server to create the CRDs of a version, without doing so.
+func (s *scene) create(r karpenter.Release) {
+	s.Helper()
+	for _, crd := range s.crds(r) {
+		made, dryRun := &unstructured.Unstructured{Object: crd}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
+		if _, err := s.client.Resource(definitionsResource).Create(context.Background(), made, dryRun); err != nil {
+			s.Errorf("%s: %v", r.Version, err)
+		}
+	}
+}
+
 // install creates the CRDs of a version, or changes those that are there, and waits until the API server uses them.
 func (s *scene) install(r karpenter.Release) {
 	s.Helper()
+	client := s.client.Resource(definitionsResource)
 	for _, crd := range s.crds(r) {
-		if s.Get(crd) == nil {
-			if _, err := s.client.Resource(definitionsResource).Create(context.Background(), &unstructured.Unstructured{Object: crd}, metav1.CreateOptions{}); err != nil {
-				s.Fatalf("%s: %v", r.Version, err)
+		k8stest.Eventually(s.T, func() bool {
+			made, err := &unstructured.Unstructured{Object: crd}, error(nil)
+			if live := s.Get(crd); live == nil {
+				_, err = client.Create(context.Background(), made, metav1.CreateOptions{})
+			} else {
+				live.Object["spec"] = crd["spec"]
+				_, err = client.Update(context.Background(), live, metav1.UpdateOptions{})
 			}
-			continue
-		}
-		s.Change(crd, func(live *unstructured.Unstructured) { live.Object["spec"] = crd["spec"] })
+			if err != nil && !apierrors.IsConflict(err) { // the API server itself writes the status
+				s.Fatalf("%s: %s: %v", r.Version, made.GetName(), err)
+			}
+			return err == nil
+		})
 	}
 	for kind := range resources {
-		marked := s.objects[slices.IndexFunc(s.objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == kind })].DeepCopy()
+		marked := s.first(kind)
 		if err := unstructured.SetNestedField(marked.Object, r.Version, "spec", marker); err != nil {
 			s.Fatal(err)
 		}
@@ -174,6 +192,12 @@ func (s *scene) install(r karpenter.Release) {
 	}
 }
 
+// first returns a copy of the first object of a kind.
+func (s *scene) first(kind string) *unstructured.Unstructured {
+	at := slices.IndexFunc(s.objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == kind })
+	return s.objects[at].DeepCopy()
+}
+
 var definitionsResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
 // apply applies an object as the step nodepools does, and fails for fields that the CRD does not have.
@@ -187,84 +211,92 @@ func (s *scene) apply(object *unstructured.Unstructured, dryRun bool) error {
 	if dryRun {
 		options.DryRun = []string{metav1.DryRunAll}
 	}
-	_, err = s.client.Resource(resources[object.GetKind()]).Patch(context.Background(), object.GetName(), "application/apply-patch+yaml", text, options)
+	client := s.client.Resource(resources[object.GetKind()])
+	_, err = client.Patch(context.Background(), object.GetName(), types.ApplyPatchType, text, options)
 	return err
 }
 
-// The CRDs of every version install on the real API server, and the objects of all golden plans apply under them.
-func TestGoldensApplyUnderEveryVersion(t *testing.T) {
-	for _, r := range karpenter.All() {
+// The CRDs of every version can be created on the real API server, and installed over those of each older version. Under
+// them the objects of all golden plans apply, and those that were stored under an older version stay valid.
+func TestCRDsOnTheAPIServer(t *testing.T) {
+	all := karpenter.All()
+	t.Run("create", func(t *testing.T) {
+		s := begin(t)
+		for _, r := range all {
+			s.create(r)
+		}
+	})
+	for i, r := range all {
 		t.Run(r.Version, func(t *testing.T) {
 			s := begin(t)
 			s.install(r)
-			for _, object := range s.objects {
-				if err := s.apply(object, true); err != nil {
-					t.Errorf("%s/%s: %v", object.GetKind(), object.GetName(), err)
-				}
-			}
-			// The API server does refuse objects: a test that could not fail would prove nothing.
-			wrong := s.objects[0].DeepCopy()
-			wrong.Object["spec"].(map[string]any)["unknownField"] = "1"
-			if err := s.apply(wrong, true); err == nil || !strings.Contains(err.Error(), "unknownField") {
-				t.Errorf("an unknown field: %v", err)
-			}
+			s.goldensApply(r)
+			s.schemaIsItsOwn(r)
 		})
-	}
-}
-
-// Every version's CRDs install over those of each older version, and the objects stored under the older ones stay valid.
-func TestUpgradesOfCRDs(t *testing.T) {
-	all := karpenter.All()
-	for i, newer := range all {
 		for _, older := range all[:i] {
-			t.Run(fmt.Sprintf("%s to %s", older.Version, newer.Version), func(t *testing.T) {
-				s := begin(t)
-				s.install(older)
-				stored := map[string]*unstructured.Unstructured{}
-				for _, object := range s.objects {
-					if stored[object.GetKind()+object.GetName()] != nil {
-						continue
-					}
-					stored[object.GetKind()+object.GetName()] = object
-					if err := s.apply(object, false); err != nil {
-						t.Fatalf("%s/%s under %s: %v", object.GetKind(), object.GetName(), older.Version, err)
-					}
-				}
-				s.install(newer)
-				for _, object := range stored {
-					live := s.Get(object.Object)
-					if live == nil {
-						t.Errorf("%s/%s is gone", object.GetKind(), object.GetName())
-						continue
-					}
-					// Another manager's update of something else must not fail because of the spec.
-					live.SetAnnotations(map[string]string{"upgraded": "true"})
-					_, err := s.client.Resource(resources[object.GetKind()]).Update(context.Background(), live, metav1.UpdateOptions{FieldValidation: metav1.FieldValidationStrict})
-					if err != nil {
-						t.Errorf("%s/%s, stored under %s: %v", object.GetKind(), object.GetName(), older.Version, err)
-					}
-					if err := s.apply(object, false); err != nil {
-						t.Errorf("%s/%s under %s: %v", object.GetKind(), object.GetName(), newer.Version, err)
-					}
-				}
+			t.Run(fmt.Sprintf("%s to %s", older.Version, r.Version), func(t *testing.T) {
+				begin(t).upgrade(older, r)
 			})
 		}
 	}
 }
 
-// The API server of 1.15 takes a kubelet field that older versions refuse: the schemas in use are the versions' own.
-func TestSchemasDiffer(t *testing.T) {
-	for _, r := range karpenter.All() {
-		t.Run(r.Version, func(t *testing.T) {
-			s := begin(t)
-			s.install(r)
-			class := s.objects[slices.IndexFunc(s.objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "EC2NodeClass" })].DeepCopy()
-			if err := unstructured.SetNestedField(class.Object, "50", "spec", "kubelet", "registryPullQPS"); err != nil {
-				t.Fatal(err)
-			}
-			if err := s.apply(class, true); (err == nil) != (r.EC2NodeClass.Version == "v6") {
-				t.Errorf("an open kubelet: %v", err)
-			}
-		})
+func (s *scene) goldensApply(r karpenter.Release) {
+	s.Helper()
+	for _, object := range s.objects {
+		if err := s.apply(object, true); err != nil {
+			s.Errorf("%s: %s/%s: %v", r.Version, object.GetKind(), object.GetName(), err)
+		}
+	}
+}
+
+// schemaIsItsOwn checks that the API server refuses what the version's schemas do not have: only those of 1.15 take any
+// field of the kubelet.
+func (s *scene) schemaIsItsOwn(r karpenter.Release) {
+	s.Helper()
+	wrong := s.objects[0].DeepCopy()
+	wrong.Object["spec"].(map[string]any)["unknownField"] = "1"
+	if err := s.apply(wrong, true); err == nil || !strings.Contains(err.Error(), "unknownField") {
+		s.Errorf("%s: an unknown field: %v", r.Version, err)
+	}
+	class := s.first("EC2NodeClass")
+	if err := unstructured.SetNestedField(class.Object, "50", "spec", "kubelet", "registryPullQPS"); err != nil {
+		s.Fatal(err)
+	}
+	if err := s.apply(class, true); (err == nil) != (r.EC2NodeClass.Version == "v6") {
+		s.Errorf("%s: an open kubelet: %v", r.Version, err)
+	}
+}
+
+// upgrade stores objects under a version's CRDs and installs those of a newer one over them.
+func (s *scene) upgrade(older, newer karpenter.Release) {
+	s.Helper()
+	s.install(older)
+	stored := map[string]*unstructured.Unstructured{}
+	for _, object := range s.objects {
+		if stored[object.GetKind()+object.GetName()] != nil {
+			continue
+		}
+		stored[object.GetKind()+object.GetName()] = object
+		if err := s.apply(object, false); err != nil {
+			s.Fatalf("%s/%s under %s: %v", object.GetKind(), object.GetName(), older.Version, err)
+		}
+	}
+	s.install(newer)
+	for _, object := range stored {
+		live := s.Get(object.Object)
+		if live == nil {
+			s.Errorf("%s/%s is gone", object.GetKind(), object.GetName())
+			continue
+		}
+		// Another manager's update of something else must not fail because of the spec.
+		live.SetAnnotations(map[string]string{"upgraded": "true"})
+		client, strict := s.client.Resource(resources[object.GetKind()]), metav1.UpdateOptions{FieldValidation: metav1.FieldValidationStrict}
+		if _, err := client.Update(context.Background(), live, strict); err != nil {
+			s.Errorf("%s/%s, stored under %s: %v", object.GetKind(), object.GetName(), older.Version, err)
+		}
+		if err := s.apply(object, false); err != nil {
+			s.Errorf("%s/%s under %s: %v", object.GetKind(), object.GetName(), newer.Version, err)
+		}
 	}
 }

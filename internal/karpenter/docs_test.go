@@ -16,7 +16,7 @@ var update = flag.Bool("update", false, "write the documentation again")
 
 // docs/karpenter-versions.md ends with what the catalogue says.
 func TestDocumentationIsTheCatalogue(t *testing.T) {
-	const path, heading = "../../docs/karpenter-versions.md", "## The versions\n\n"
+	const path, heading = "../../docs/karpenter-versions.md", "## The versions\n"
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -40,10 +40,11 @@ func TestDocumentationIsTheCatalogue(t *testing.T) {
 // markdown returns the table of the versions, and what an upgrade to each one does.
 func markdown(t *testing.T) string {
 	var text strings.Builder
-	text.WriteString(`Actions, calls and CRDs are new if the version before in this table does not have them. With a new version of a hash, the same object has
-another hash.
+	text.WriteString(`
+Actions, calls and CRDs are new if the version before in this table does not have them. With a new version of a hash, the same
+object has another hash.
 
-| version | Kubernetes | new actions in the policies | new calls in the code | new CRDs | hash of NodePool, EC2NodeClass | digest of the image |
+| version | Kubernetes | new actions in the policies | new calls in the code | new CRDs | hash of NodePool, EC2NodeClass | image |
 |---|---|---|---|---|---|---|
 `)
 	var notes strings.Builder
@@ -55,7 +56,7 @@ another hash.
 			t.Fatal(err)
 		}
 		now := lists{actions(t, r), r.Calls, slices.Sorted(maps.Keys(definitions))}
-		name, digest := r.Version, "not known"
+		name, digest := r.Version, "digest not known"
 		if name == karpenter.Default().Version {
 			name += " (default)"
 		}

@@ -167,7 +167,7 @@ func Find(version string) (Release, error) {
 			return r, nil
 		}
 	}
-	return Release{}, fmt.Errorf("Sawhorse does not have Karpenter %q; it has %s", version, strings.Join(Versions(), ", "))
+	return Release{}, fmt.Errorf("karpenter %q is no version that Sawhorse has; it has %s", version, strings.Join(Versions(), ", "))
 }
 
 // Compare returns a negative number if version a is older than b, 0 if they are equal, and a positive number otherwise.

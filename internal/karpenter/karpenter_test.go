@@ -26,7 +26,7 @@ func TestVersions(t *testing.T) {
 		t.Errorf("the default is %s with the image %q; ownership.KarpenterVersion is %s", got.Version, got.Digest, ownership.KarpenterVersion)
 	}
 	_, err := karpenter.Find("1.11")
-	if want := `Sawhorse does not have Karpenter "1.11"; it has 1.10.0, 1.12.1, 1.14.3, 1.15.1`; err == nil || err.Error() != want {
+	if want := `karpenter "1.11" is no version that Sawhorse has; it has 1.10.0, 1.12.1, 1.14.3, 1.15.1`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	for _, pair := range [][2]string{{"1.9.0", "1.10.0"}, {"1.10.0", "1.10.1"}, {"1.15.1", "2.0.0"}} {
@@ -68,7 +68,8 @@ func TestFactsAndNotes(t *testing.T) {
 func TestKubernetesVersions(t *testing.T) {
 	kubernetes := karpenter.Minors{Oldest: "1.26", Newest: "1.35"}
 	for version, want := range map[string]bool{
-		"1.25": false, "1.26": true, "1.35": true, "1.35.4": true, "1.36": false, "1.3": false, "1.100": false, "2.30": false, "": true, "new": true,
+		"1.25": false, "1.26": true, "1.35": true, "1.35.4": true, "1.36": false, "1.3": false, "1.100": false, "2.30": false,
+		"": true, "new": true,
 	} {
 		if got := kubernetes.Lists(version); got != want {
 			t.Errorf("%q: %v", version, got)
@@ -93,7 +94,8 @@ func TestHashes(t *testing.T) {
 			t.Fatal(err)
 		}
 		class := r.EC2NodeClass
-		if class.Version != want.class || !slices.Equal(class.Besides, want.besides) || r.NodePool.Version != "v3" || len(r.NodePool.Besides) > 0 {
+		if class.Version != want.class || !slices.Equal(class.Besides, want.besides) ||
+			r.NodePool.Version != "v3" || len(r.NodePool.Besides) > 0 {
 			t.Errorf("%s: %s besides %v, NodePool %s", version, class.Version, class.Besides, r.NodePool.Version)
 		}
 		if !slices.Contains(class.Covers, want.covered) || !slices.Contains(class.Covers, "spec.amiFamily") {

@@ -40,7 +40,8 @@ func TestPoliciesAreKarpenters(t *testing.T) {
 			t.Fatal(err)
 		}
 		const next = "node-lifecycle AllowScopedResourceCreationTagging"
-		if strings.Count(string(reference), networks) != 1 || strings.Count(string(reference), next) != 1 || strings.Count(string(reference), " Allow") < 17 {
+		count := func(part string) int { return strings.Count(string(reference), part) }
+		if count(networks) != 1 || count(next) != 1 || count(" Allow") < 17 {
 			t.Fatalf("the test has lost the facts: %s", reference)
 		}
 		want := strings.NewReplacer(networks, "", next, narrowed+next).Replace(string(reference))

@@ -22,7 +22,7 @@ import (
 func main() {
 	version := flag.String("version", "", "the version of Karpenter, such as 1.14.3")
 	core := flag.String("core", "", "the version of sigs.k8s.io/karpenter to read, if the one that the version's go.mod names cannot be had")
-	toolchain := flag.String("toolchain", "", "the Go toolchain (GOTOOLCHAIN) for the download; a module may want a newer one than this machine's")
+	toolchain := flag.String("toolchain", "", "the Go toolchain (GOTOOLCHAIN) for the download; a module may want a newer one")
 	catalogue := flag.String("catalogue", "internal/karpenter/catalogue", "the folder of the catalogue")
 	flag.Parse()
 	if err := run(*catalogue, *version, *core, *toolchain); err != nil {
@@ -121,8 +121,8 @@ func begin(target, catalogue, version string) error {
 		}
 		notes.PoliciesOf = last.PoliciesOf
 	}
-	fmt.Fprintf(os.Stderr, "karpenter: %s is new; write into it what an upgrade to %s does to a cluster, compare the policies with those of its documentation, "+
-		"and add that reference to the tests (docs/karpenter-versions.md)\n", file, version)
+	fmt.Fprintf(os.Stderr, "karpenter: %s is new; write into it what an upgrade to %s does to a cluster, "+
+		"compare the policies with those of its documentation, and add that reference to the tests (docs/karpenter-versions.md)\n", file, version)
 	return writeJSON(file, notes)
 }
 

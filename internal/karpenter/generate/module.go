@@ -55,13 +55,15 @@ func obtain(sums, version, core, toolchain string) (modules, error) {
 	}
 	found, err := download(coreModule, core, toolchain)
 	if err != nil {
-		return modules{}, fmt.Errorf("%w; %s %s names %s %s: if it cannot be had, say which near version to read instead (make karpenter VERSION=%s CORE=…)",
+		return modules{}, fmt.Errorf("%w; %s %s names %s %s: if it cannot be had, say which near version to read instead "+
+			"(make karpenter VERSION=%s CORE=…)",
 			err, providerModule, version, coreModule, named, version)
 	}
 	var lines strings.Builder
 	for _, m := range []module{provider, found} {
 		if sum := recorded[m.Path+" "+m.Version]; sum != "" && sum != m.Sum {
-			return modules{}, fmt.Errorf("%s %s has the checksum %s, and %s says %s: the release was changed, or another one was downloaded; find out which before you go on",
+			return modules{}, fmt.Errorf("%s %s has the checksum %s, and %s says %s: "+
+				"the release was changed, or another one was downloaded; find out which before you go on",
 				m.Path, m.Version, m.Sum, sums, sum)
 		}
 		fmt.Fprintf(&lines, "%s %s %s\n", m.Path, m.Version, m.Sum)

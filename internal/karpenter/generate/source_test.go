@@ -125,7 +125,8 @@ func TestCalls(t *testing.T) {
 	}
 	root = files(t, map[string]string{"pkg/aws/sdk.go": strings.ReplaceAll(sdk, "ec2.", "glacier."), "cmd/main.go": "package main"})
 	_, err = calls(root)
-	if want := "pkg/aws: EC2API: DescribeImages is of service glacier, whose IAM prefix the generator does not know; add it to prefixes"; err == nil || err.Error() != want {
+	want := "pkg/aws: EC2API: DescribeImages is of service glacier, whose IAM prefix the generator does not know; add it to prefixes"
+	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
@@ -138,7 +139,8 @@ func TestMinors(t *testing.T) {
 		{rows + own, "1.30.2", compatibility, ""},
 		{rows, "1.30.2", versionPackage, ""},
 		{rows + own, "1.31.0", versionPackage, ""},
-		{rows + strings.Replace(own, "1.40", "1.39", 1), "1.30.2", "", "1.30.x is for Kubernetes 1.26 to 1.39, and pkg/providers/version says 1.26 to 1.40: find out which is right"},
+		{rows + strings.Replace(own, "1.40", "1.39", 1), "1.30.2", "",
+			"1.30.x is for Kubernetes 1.26 to 1.39, and pkg/providers/version says 1.26 to 1.40: find out which is right"},
 		{"", "1.30.2", "", "only 0 entries could be read"},
 	} {
 		root := files(t, map[string]string{
@@ -179,7 +181,8 @@ func TestCopyChart(t *testing.T) {
 		}
 	}
 	chart["karpenter/values.yaml"] += "sidecar:\n  image:\n    tag: 2\n"
-	if err := copyChart(filepath.Join(files(t, chart), "karpenter"), to, "1.15.1"); err == nil || !strings.Contains(err.Error(), "values.yaml has 2 lines like") {
+	err := copyChart(filepath.Join(files(t, chart), "karpenter"), to, "1.15.1")
+	if err == nil || !strings.Contains(err.Error(), "values.yaml has 2 lines like") {
 		t.Errorf("got %v", err)
 	}
 }

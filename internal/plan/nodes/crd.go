@@ -51,7 +51,8 @@ func compileCRD(release catalogue.Release, kind string) crd {
 	definition := decodeCRD(release, kind)
 	at := slices.IndexFunc(definition.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == "v1" })
 	var internal apiextensions.JSONSchemaProps
-	err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(definition.Spec.Versions[at].Schema.OpenAPIV3Schema, &internal, nil)
+	read := definition.Spec.Versions[at].Schema.OpenAPIV3Schema
+	err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(read, &internal, nil)
 	if err != nil {
 		panic(fmt.Sprintf("nodes: CRD of %s: convert: %v", kind, err)) // an embedded file
 	}

@@ -27,7 +27,8 @@ func planned(config params.Config, podIdentity bool) *plan.Plan {
 	config.Rack, config.ClusterName, config.AuthMode, config.Enabled = "demo", "demo", true, true
 	made := plan.Build(config, plan.Facts{
 		Cluster:     &plan.ClusterFacts{Cluster: plan.Cluster{Name: "demo", Partition: "aws"}, Status: "ACTIVE"},
-		PodIdentity: podIdentity, OIDCProvider: !podIdentity, Subnets: []plan.Tagged{{ID: "subnet-a"}}, NodeGroups: []plan.NodeGroup{{Name: "system"}},
+		PodIdentity: podIdentity, OIDCProvider: !podIdentity,
+		Subnets: []plan.Tagged{{ID: "subnet-a"}}, NodeGroups: []plan.NodeGroup{{Name: "system"}},
 	}, nil)
 	if len(made.Problems) > 0 {
 		panic(fmt.Sprint(made.Problems))
@@ -50,7 +51,8 @@ func everyValue(release karpenter.Release) plan.Controller {
 func TestPlansNameTheCharts(t *testing.T) {
 	made := wanted(params.Config{}).Controller
 	for _, release := range []plan.Release{made.CRDs, made.Release} {
-		if want := karpenter.Default(); release.Version != want.Version || release.Chart != want.ChartDigests[release.Name] || release.Chart == "" {
+		want := karpenter.Default()
+		if release.Version != want.Version || release.Chart != want.ChartDigests[release.Name] || release.Chart == "" {
 			t.Errorf("release %s: %s %s, want %s %v", release.Name, release.Version, release.Chart, want.Version, want.ChartDigests)
 		}
 	}
@@ -154,7 +156,8 @@ func checkDeployment(t *testing.T, release karpenter.Release, d appsv1.Deploymen
 	memory := container.Resources.Requests.Memory().String()
 	if *d.Spec.Replicas != 2 || pod.Spec.NodeSelector[ownership.LabelSystemNode] != "true" || memory != "256Mi" ||
 		pod.Annotations["karpenter.sh/do-not-disrupt"] != "true" || d.Labels[ownership.TagRack] != "demo" {
-		t.Errorf("%s: %d replicas on %v with %s, annotations %v, labels %v", release.Version, *d.Spec.Replicas, pod.Spec.NodeSelector, memory, pod.Annotations, d.Labels)
+		t.Errorf("%s: %d replicas on %v with %s, annotations %v, labels %v",
+			release.Version, *d.Spec.Replicas, pod.Spec.NodeSelector, memory, pod.Annotations, d.Labels)
 	}
 }
 
@@ -174,7 +177,8 @@ func TestEveryVersionHasTheSameObjects(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, object := range objects {
-			all = append(all, fmt.Sprint(object["kind"], " ", object["metadata"].(map[string]any)["namespace"], " ", object["metadata"].(map[string]any)["name"]))
+			meta := object["metadata"].(map[string]any)
+			all = append(all, fmt.Sprint(object["kind"], " ", meta["namespace"], " ", meta["name"]))
 		}
 		slices.Sort(all)
 		return all
@@ -194,7 +198,8 @@ func TestEveryVersionHasTheSameObjects(t *testing.T) {
 func TestEveryVersionKnowsTheValues(t *testing.T) {
 	for _, release := range karpenter.All() {
 		wanted := everyValue(release)
-		for name, values := range map[string]map[string]any{ownership.ReleaseCRD: wanted.CRDs.Values, ownership.ReleaseController: wanted.Release.Values} {
+		for _, planned := range []plan.Release{wanted.CRDs, wanted.Release} {
+			name, values := planned.Name, planned.Values
 			chart, err := load(name, release.Version)
 			if err != nil {
 				t.Fatal(err)
@@ -226,7 +231,7 @@ func unknownTo(chart, values map[string]any, path string) (all []string) {
 // A version that is not in the catalogue has no chart.
 func TestUnknownVersionHasNoChart(t *testing.T) {
 	_, err := load(ownership.ReleaseController, "1.9.0")
-	if err == nil || !strings.Contains(err.Error(), `Sawhorse does not have Karpenter "1.9.0"; it has 1.10.0, `) {
+	if err == nil || !strings.Contains(err.Error(), `karpenter "1.9.0" is no version that Sawhorse has; it has 1.10.0, `) {
 		t.Errorf("got %v", err)
 	}
 }
