@@ -26,7 +26,7 @@ func main() {
 		outputs := store.Published{SSM: parameters, Paths: env.Paths}
 		reports := &report.Report{Store: env.Store, Now: env.Now, Send: bus.Send, Metrics: writer, Outputs: outputs}
 		r := &resync.Resync{Machine: sfn.NewFromConfig(env.AWS), Functions: lambda.NewFromConfig(env.AWS), Store: env.Store,
-			Parameters: parameters, Paths: env.Paths, Now: env.Now, Report: reports.Run, Metrics: writer}
+			Parameters: parameters, Paths: env.Paths, Now: env.Now, Pause: pause, Report: reports.Run, Metrics: writer}
 		minutes, err := env.Number("SAWHORSE_RESYNC_MINUTES")
 		if err != nil {
 			return nil, err
@@ -41,4 +41,12 @@ func main() {
 		r.MachineARN, err = env.Setting("SAWHORSE_STATE_MACHINE")
 		return r.Run, err
 	})
+}
+
+// pause waits, or ends with the context.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
 }

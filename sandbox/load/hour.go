@@ -16,23 +16,40 @@ import (
 const (
 	ticks     = 12
 	manyTicks = 60
-	someRacks = 200
+	someRacks = 400
 )
 
-// hour runs one hour of the schedule: it calls the function resync once for each tick. It skips the time between ticks,
-// but waits for each tick's audits, and for the passes that they request, to end.
-// It returns the number of those passes.
-func (r *run) hour(ctx context.Context, racks []string) (int, error) {
+// largest is the number of racks in the largest of the 60 ticks of 1,000 racks.
+const largest = 26
+
+// audits runs an hour of the schedule in which nothing is due, and then a tick as large as the largest of 1,000 racks.
+func (r *run) audits(ctx context.Context, racks []string) error {
 	n := ticks
 	if len(racks) > someRacks {
 		n = manyTicks
 	}
+	requested, err := r.hour(ctx, racks, n)
+	if err == nil && len(racks) >= largest && len(racks) <= changed {
+		var more int
+		more, err = r.hour(ctx, racks, len(racks)/largest)
+		requested += more
+	}
+	if err == nil && requested > 0 {
+		err = fmt.Errorf("load: nothing was due, and audits requested %d passes", requested)
+	}
+	return err
+}
+
+// hour runs one hour of the schedule: it calls the function resync once for each of n ticks. It skips the time between
+// ticks, but waits for each tick's audits, and for the passes that they request, to end.
+// It returns the number of those passes.
+func (r *run) hour(ctx context.Context, racks []string, n int) (int, error) {
 	if err := r.schedule(ctx, n); err != nil {
 		return 0, err
 	}
 	var started []int
 	began := time.Now()
-	what := fmt.Sprintf("the schedule's %d ticks of an hour in which nothing is due: an audit of each of %d racks that are on", n, len(racks))
+	what := fmt.Sprintf("an hour in which nothing is due, in %d ticks of the schedule: an audit of each of %d racks", n, len(racks))
 	history, err := r.measured(ctx, what, len(racks), func() error {
 		for i := range n {
 			tick := time.Now()

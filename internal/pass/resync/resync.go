@@ -72,7 +72,17 @@ type Resync struct {
 	Interval time.Duration
 	Slots    int
 	Now      func() time.Time
+	// Pause waits, or ends with the context.
+	Pause func(context.Context, time.Duration)
 }
+
+const (
+	// apart is the time between two audits of a tick. An audit reads up to nine times with one action of IAM or EKS, which
+	// throttle an account's calls of one action at ten a second or so. Audits that begin together would wait for each other.
+	apart = time.Second
+	// within is the time in which all audits of a tick begin. It leaves the function time to read the leases.
+	within = 40 * time.Second
+)
 
 // Run answers one event.
 func (r *Resync) Run(ctx context.Context, event Event) (Answer, error) {
@@ -92,7 +102,11 @@ func (r *Resync) scheduled(ctx context.Context, tick time.Time) (Answer, error) 
 		return Answer{}, errors.Join(completing, err)
 	}
 	answer, failed := Answer{}, []error{completing, r.measure(ctx, racks)}
-	for _, name := range r.due(racks, r.slot(tick)) {
+	due := r.due(racks, r.slot(tick))
+	for i, name := range due {
+		if i > 0 {
+			r.Pause(ctx, min(apart, within/time.Duration(len(due))))
+		}
 		if err := r.audit(ctx, name); err != nil {
 			failed = append(failed, err)
 			continue

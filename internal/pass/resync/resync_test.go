@@ -35,6 +35,7 @@ type machine struct {
 	looks   int
 	// audits has the racks that were audited, refused those whose audit cannot be called.
 	audits, refused []string
+	pauses          []time.Duration
 	// measured has the lines of metrics.
 	measured bytes.Buffer
 }
@@ -88,6 +89,7 @@ func begin(interval time.Duration, slots int) (*awsfake.Cloud, *machine, *Resync
 		Machine: m, MachineARN: "arn:machine", Functions: m, Audit: "Sawhorse-audit", Store: records, Parameters: cloud.SSM,
 		Metrics: metrics.Writer{Out: &m.measured, Now: cloud.Now},
 		Paths:   paths, Interval: interval, Slots: slots, Now: cloud.Now, Report: teller.Run,
+		Pause: func(_ context.Context, d time.Duration) { m.pauses = append(m.pauses, d) },
 	}
 }
 
@@ -197,6 +199,28 @@ func TestOneRackThatFailsKeepsNoOtherWaiting(t *testing.T) {
 	m.refused = nil
 	if _, err := r.Run(t.Context(), tick); err != nil || !slices.Equal(m.audits, []string{"b", "c", "a", "b", "c"}) {
 		t.Errorf("%v, audited %v", err, m.audits)
+	}
+}
+
+// The audits of a tick share AWS's rates, so they begin one after the other, within the time of one call of the function.
+func TestTheAuditsOfATickBeginApart(t *testing.T) {
+	for n, want := range map[int]time.Duration{0: 0, 1: 0, 2: time.Second, 26: 25 * time.Second, 200: 199 * 200 * time.Millisecond} {
+		_, m, r := begin(time.Hour, 1)
+		for i := range n {
+			if err := r.Store.Enlist(t.Context(), fmt.Sprintf("rack-%03d", i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := r.Run(t.Context(), Event{}); err != nil {
+			t.Fatal(err)
+		}
+		var all time.Duration
+		for _, d := range m.pauses {
+			all += d
+		}
+		if all != want || len(m.audits) != n {
+			t.Errorf("%d racks: %d audits, %s of pauses", n, len(m.audits), all)
+		}
 	}
 }
 
