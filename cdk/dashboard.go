@@ -53,9 +53,10 @@ func graph(title string, left ...awscloudwatch.IMetric) awscloudwatch.IWidget {
 // stack is deployed.
 func (s *sawhorse) outOfLine() awscloudwatch.IMetric {
 	return awscloudwatch.NewSearchExpression(&awscloudwatch.SearchExpressionProps{
-		Expression: jsii.String(fmt.Sprintf(`SEARCH('{"%s",%s} MetricName="%s"', 'Maximum', 300)`, s.StackName, metrics.Dimension, metrics.OutOfLine)),
-		Label:      jsii.String("${PROP('Dim." + metrics.Dimension + "')}"),
-		Period:     minutes(5),
+		Expression: jsii.String(fmt.Sprintf(`SEARCH('{"%s",%s} MetricName="%s"', 'Maximum', 300)`,
+			s.StackName, metrics.Dimension, metrics.OutOfLine)),
+		Label:  jsii.String("${PROP('Dim." + metrics.Dimension + "')}"),
+		Period: minutes(5),
 	})
 }
 

@@ -1,7 +1,6 @@
 package plan_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
@@ -15,15 +14,12 @@ func TestNetworksOfOtherAccountsAreNamed(t *testing.T) {
 	shared := plan.Tagged{ID: "subnet-of-another", Owner: "210987654321", Tags: map[string]string{ownership.TagDiscovery: "other"}}
 	f.Subnets = append(f.Subnets, shared) // a rack with Karpenter on continues without it
 	got := build(t, on, f)
-	want := []string{
-		"arn:aws:ec2:eu-central-1:210987654321:security-group/" + f.SecurityGroups[0].ID,
-		"arn:aws:ec2:eu-central-1:210987654321:subnet/" + f.Subnets[0].ID,
-	}
-	statement := "shared-networks AllowSharedNetworkAccessActions\n  may ec2:CreateFleet\n  may ec2:RunInstances\n  on " +
-		strings.Join(want, "\n  on ")
-	document := got.Plan.Infrastructure.Controller.Policies["shared-networks"]
-	if said := strings.Join(statements(t, "shared-networks", document), "\n"); said != statement {
-		t.Errorf("got\n%s\nwant\n%s", said, statement)
+	want := `{"Statement":[{"Action":["ec2:RunInstances","ec2:CreateFleet"],"Effect":"Allow","Resource":[` +
+		`"arn:aws:ec2:eu-central-1:210987654321:security-group/` + f.SecurityGroups[0].ID + `",` +
+		`"arn:aws:ec2:eu-central-1:210987654321:subnet/` + f.Subnets[0].ID + `"],` +
+		`"Sid":"AllowSharedNetworkAccessActions"}],"Version":"2012-10-17"}`
+	if document := got.Plan.Infrastructure.Controller.Policies["shared-networks"]; document.JSON() != want {
+		t.Errorf("got\n%s\nwant\n%s", document.JSON(), want)
 	}
 	if document := outcome(t, "enable").Plan.Infrastructure.Controller.Policies["shared-networks"]; document != nil {
 		t.Errorf("without shared networks: %v", document)

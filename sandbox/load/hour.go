@@ -12,7 +12,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/functionlog"
 )
 
-// The ticks of an hour: the default, and what docs/deploy.md recommends for more racks than someRacks.
+// The ticks of an hour: the default, and one a minute for more racks than someRacks (docs/deploy.md, resyncSlots).
 const (
 	ticks     = 12
 	manyTicks = 60
