@@ -212,7 +212,7 @@ func (k karpenter) controllerPolicies(values *strings.Replacer) map[string]Docum
 func filled(value any, values *strings.Replacer) any {
 	switch typed := value.(type) {
 	case string:
-		return values.Replace(typed)
+		return filledText(typed, values)
 	case []any:
 		list := make([]any, len(typed))
 		for i, each := range typed {
@@ -220,14 +220,22 @@ func filled(value any, values *strings.Replacer) any {
 		}
 		return list
 	case map[string]any:
-		fields := map[string]any{}
+		fields := make(map[string]any, len(typed))
 		for key, each := range typed {
-			fields[values.Replace(key)] = filled(each, values)
+			fields[filledText(key, values)] = filled(each, values)
 		}
 		return fields
 	default:
 		return value
 	}
+}
+
+// filledText returns a text with the values put into it. Most texts have no variable, and the replacer would copy them.
+func filledText(text string, values *strings.Replacer) string {
+	if !strings.Contains(text, "${") {
+		return text
+	}
+	return values.Replace(text)
 }
 
 // controllerTrust allows one service account of this cluster to assume the role: through EKS Pod Identity, which passes

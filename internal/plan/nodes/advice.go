@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	ec2 "github.com/aws/karpenter-provider-aws/pkg/apis/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -147,15 +148,22 @@ func (a *advice) limits(d *draft) {
 	}
 }
 
-// resources adds warnings about limits of resources that no node has.
-func (a *advice) resources(d *draft) {
-	known := []string{"nodes"}
+// knownResources are the names that a limit may have, beside those of device plugins.
+var knownResources = sync.OnceValue(func() []string {
+	all := []string{"nodes"}
 	for name := range karpenter.WellKnownResources {
-		known = append(known, string(name))
+		all = append(all, string(name))
 	}
 	for name := range ec2.WellKnownResources {
-		known = append(known, string(name))
+		all = append(all, string(name))
 	}
+	slices.Sort(all)
+	return slices.Compact(all)
+})
+
+// resources adds warnings about limits of resources that no node has.
+func (a *advice) resources(d *draft) {
+	known := knownResources()
 	for _, name := range slices.Sorted(maps.Keys(inner(d.spec(), "limits"))) {
 		if slices.Contains(known, name) || strings.Contains(name, "/") {
 			continue // a resource of the user's own device plugin

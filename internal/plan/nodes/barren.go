@@ -115,8 +115,12 @@ var ranges = map[string]struct {
 // counted adds warnings about numeric requirements that no instance type meets, or that were written in another unit.
 func (a *advice) counted(d *draft) {
 	for _, r := range d.demands() {
-		demand, has := r.scheduling(), ranges[r.key]
-		if demand == nil || has.most == 0 || r.operator == "NotIn" || r.operator == "DoesNotExist" {
+		has := ranges[r.key]
+		if has.most == 0 || r.operator == "NotIn" || r.operator == "DoesNotExist" {
+			continue
+		}
+		demand := r.scheduling()
+		if demand == nil {
 			continue
 		}
 		within := scheduling.NewRequirement(r.key, karpenter.NodeSelectorOpGte, strconv.Itoa(has.least)).

@@ -55,8 +55,17 @@ func (r requirement) unknown() bool {
 	})
 }
 
-// requirements returns the draft's requirements, without an architecture that is only guessed.
+// requirements returns the requirements of a finished draft, as readRequirements does. Callers must not change them.
 func (d *draft) requirements() []requirement {
+	all := d.demands()
+	if labels := slices.IndexFunc(all, func(r requirement) bool { return r.label }); labels >= 0 {
+		all = all[:labels]
+	}
+	return all
+}
+
+// readRequirements returns the requirements that the draft has now, without an architecture that is only guessed.
+func (d *draft) readRequirements() []requirement {
 	entries, _ := inner(inner(d.spec(), "template"), "spec")["requirements"].([]any)
 	var all []requirement
 	for i, entry := range entries {

@@ -55,9 +55,17 @@ func (d *draft) values() []params.Problem {
 }
 
 // demands returns the requirements, and the labels of the pool's nodes, each of which is a requirement too to Karpenter
-// (NewNodeClaimTemplate in its pkg/controllers/provisioning/scheduling).
+// (NewNodeClaimTemplate in its pkg/controllers/provisioning/scheduling). The draft must be finished, and callers must not
+// change the result.
 func (d *draft) demands() []requirement {
-	all := d.requirements()
+	if d.demanded == nil {
+		d.demanded = d.readDemands()
+	}
+	return d.demanded
+}
+
+func (d *draft) readDemands() []requirement {
+	all := d.readRequirements()
 	labels := inner(inner(inner(d.spec(), "template"), "metadata"), "labels")
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		if value, is := labels[key].(string); is {

@@ -27,6 +27,8 @@ type draft struct {
 	reset    []reset
 	// class is the EC2NodeClass of a NodePool.
 	class *draft
+	// demanded is the result of demands, which several checks of a finished NodePool use.
+	demanded []requirement
 	// idle drafts are checked but not applied.
 	idle bool
 	// tolerated is a taint that the pods meant for the pool tolerate. guessed means that the architecture is a default.

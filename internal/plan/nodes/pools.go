@@ -162,7 +162,7 @@ func (p pool) nodePool(config params.Config) *draft {
 	}
 	var before []requirement
 	if p.override.NodePool != nil {
-		before = d.requirements()
+		before = d.readRequirements()
 	}
 	p.overrideNodePool(d)
 	if from, known := d.origin([]string{"spec", "template", "spec", "requirements"}); known && from.parameter == overrideParameter {
