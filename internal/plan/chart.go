@@ -9,6 +9,9 @@ type Controller struct {
 	// Release is the release of Karpenter's controller. It is complete also if it must be removed, because a removal
 	// needs a working controller until the last node is gone.
 	Release Release `json:"release"`
+	// Previous is the release of the version in force if Release has another version. The step brings it back if the
+	// other version fails.
+	Previous *Release `json:"previous,omitempty"`
 	// DevicePlugin is the DaemonSet of the NVIDIA device plugin. It is nil if it must be removed.
 	DevicePlugin Object `json:"devicePlugin,omitempty"`
 }

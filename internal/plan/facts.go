@@ -91,6 +91,8 @@ type Records struct {
 	Credentials string `json:"credentials,omitempty"`
 	// Checked identifies the pool manifests that passed the checks. The same manifests are not checked again.
 	Checked string `json:"checked,omitempty"`
+	// Karpenter describes the Karpenter that the rack runs.
+	Karpenter KarpenterRecord `json:"karpenter,omitzero"`
 	// Applied maps each step to the fingerprint that was last applied.
 	Applied map[string]string `json:"applied,omitempty"`
 	// Warnings has the warnings of each step's last run. They are valid until the step runs again.
