@@ -239,7 +239,7 @@ func TestPurePackagesUseNoService(t *testing.T) {
 		}
 		for _, i := range p.outside {
 			for _, bad := range []string{"os", "net", "net/http", "context", "math/rand", "math/rand/v2", "github.com/aws/aws-sdk-go-v2", "k8s.io/client-go"} {
-				// The interface Baselines; the validation functions of Kubernetes and Karpenter take a context.
+				// The interface Recorder; the validation functions of Kubernetes and Karpenter take a context.
 				exception := i == "context" && (p.dir == "internal/outcome" || p.dir == "internal/plan/nodes")
 				if (i == bad || strings.HasPrefix(i, bad+"/")) && !exception {
 					t.Errorf("%s imports %s", p.dir, i)
