@@ -33,11 +33,14 @@ type scene struct {
 
 func begin(t *testing.T) *scene {
 	cloud, api := awsfake.New(), k8sfake.New(t)
-	s := &scene{T: t, cloud: cloud, api: api, baselines: awsfake.NewBaselines(cloud), checkpoints: awsfake.NewCheckpoints(cloud), plan: &plan.Plan{
-		Rack: "demo", Cluster: plan.Cluster{Name: "demo"}, Nodegroups: plan.Nodegroups{
-			System: []string{"gone", "system"}, Build: []string{"build"},
+	s := &scene{
+		T: t, cloud: cloud, api: api, baselines: awsfake.NewBaselines(cloud), checkpoints: awsfake.NewCheckpoints(cloud),
+		plan: &plan.Plan{
+			Rack: "demo", Cluster: plan.Cluster{Name: "demo"}, Nodegroups: plan.Nodegroups{
+				System: []string{"gone", "system"}, Build: []string{"build"},
+			},
 		},
-	}}
+	}
 	s.step = &Step{EKS: cloud.EKS, Connect: api.Dial, Baselines: s.baselines, Checkpoints: s.checkpoints, Now: cloud.Now}
 	cloud.EKS.Group("system", size(1, 2, 4), map[string]string{ownership.LabelSystemNode: "true"})
 	build := cloud.EKS.Group("build", size(0, 0, 3), map[string]string{ownership.LabelBuild: "true"})

@@ -74,7 +74,9 @@ func TestAuditOfTheReleases(t *testing.T) {
 	}
 	s.run(PartRelease, "repaired Deployment/kube-system/karpenter")
 	s.RolledOut(deployment)
-	s.Remove(k8stest.Object{"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "karpenter", "namespace": "kube-system"}})
+	s.Remove(k8stest.Object{
+		"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "karpenter", "namespace": "kube-system"},
+	})
 	if got := s.due(PartRelease); !strings.Contains(got, "Service/kube-system/karpenter: it does not exist") {
 		t.Errorf("%q", got)
 	}
