@@ -70,7 +70,7 @@ func (c Compiled) Fingerprint() string {
 	for _, d := range c.drafts {
 		all = append(all, d.object)
 	}
-	text, err := json.Marshal(append(all, plan.Object{"applied": len(c.Objects()), "karpenter": c.api.Version}))
+	text, err := json.Marshal(append(all, plan.Object{"applied": len(c.Objects()), "karpenter": c.api.Version, "values": c.config.ControllerValues}))
 	if err != nil {
 		panic("nodes: fingerprint: " + err.Error()) // plain data always marshals
 	}
