@@ -12,6 +12,8 @@ type Controller struct {
 	// Previous is the release of the version in force if Release has another version. The step brings it back if the
 	// other version fails.
 	Previous *Release `json:"previous,omitempty"`
+	// Write is the version of the parameter karpenter_version in Parameter Store. It is 0 if the rack does not have it.
+	Write int64 `json:"write,omitempty"`
 	// DevicePlugin is the DaemonSet of the NVIDIA device plugin. It is nil if it must be removed.
 	DevicePlugin Object `json:"devicePlugin,omitempty"`
 }
