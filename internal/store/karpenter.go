@@ -20,7 +20,7 @@ const onlyVersion = "1.10.0"
 // formatOf returns the format of records with this Karpenter. The earlier versions of Sawhorse that know only one
 // version of Karpenter would bring the rack to it, and its CRDs too, so they must not read the records.
 func formatOf(karpenter plan.KarpenterRecord) int64 {
-	for _, version := range []string{karpenter.Version, karpenter.CRDs} {
+	for _, version := range []string{karpenter.Version, karpenter.Planned, karpenter.CRDs} {
 		if version != "" && version != onlyVersion {
 			return recordsFormat
 		}

@@ -14,7 +14,7 @@ import (
 // parameter. writing reports whether accepted changes are not written to Parameter Store yet. A dry run neither accepts
 // nor refuses.
 func (v *Validate) lay(ctx context.Context, run store.Run, tree store.Tree, records plan.Records,
-	dry bool) (laid store.Tree, writing bool, err error) {
+	how look) (laid store.Tree, writing bool, err error) {
 	changes, err := v.store.Changes(ctx, run.Rack)
 	if err != nil {
 		return tree, false, err
@@ -22,17 +22,17 @@ func (v *Validate) lay(ctx context.Context, run store.Run, tree store.Tree, reco
 	var accepted []store.ChangeRequest
 	for _, c := range changes {
 		if c.State == store.ChangeRequested {
-			problems, err := v.wrong(ctx, run.Rack, store.Overlay(tree, append(slices.Clone(accepted), c)), records, c)
+			problems, err := v.wrong(ctx, run.Rack, store.Overlay(tree, append(slices.Clone(accepted), c)), records, c, how.force)
 			if err != nil {
 				return tree, false, err
 			}
 			if len(problems) > 0 {
-				if err := v.refuse(ctx, run, c, problems, dry); err != nil {
+				if err := v.refuse(ctx, run, c, problems, how.dry); err != nil {
 					return tree, false, err
 				}
 				continue
 			}
-			if !dry {
+			if !how.dry {
 				if err := v.store.Accept(ctx, run.Rack, c.ID); err != nil {
 					return tree, false, err
 				}
@@ -46,11 +46,11 @@ func (v *Validate) lay(ctx context.Context, run store.Run, tree store.Tree, reco
 // wrong returns the problems of a change: those of the request itself, or those of the rack's parameters with the
 // change applied.
 func (v *Validate) wrong(ctx context.Context, name string, laid store.Tree, records plan.Records,
-	c store.ChangeRequest) ([]params.Problem, error) {
+	c store.ChangeRequest, force bool) ([]params.Problem, error) {
 	if problem, bad := c.Problem(); bad {
 		return []params.Problem{problem}, nil
 	}
-	result, err := v.validate(ctx, name, laid, records)
+	result, err := v.validate(ctx, name, laid, records, force)
 	return result.Problems, err
 }
 

@@ -287,5 +287,5 @@ const (
 func (s *scene) find() (finding, error) {
 	tree, err := store.ReadTree(s.Context(), s.cloud.SSM, strings.TrimSuffix(folder, "/"))
 	s.must(err)
-	return s.validate.find(s.Context(), s.run(), tree, false, false)
+	return s.validate.find(s.Context(), s.run(), tree, look{})
 }

@@ -19,7 +19,7 @@ func (v *Validate) Look(ctx context.Context, name string, generation int64) (map
 	if err != nil {
 		return nil, err
 	}
-	f, err := v.find(ctx, run, tree, true, true)
+	f, err := v.find(ctx, run, tree, look{full: true, dry: true})
 	switch {
 	case err != nil || f.unknown:
 		return nil, err

@@ -154,7 +154,7 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 	if event.Waits && v.outdated(tree, lease.Writes) {
 		return Answer{Generation: lease.Requested, Outcome: Outdated, Steps: []plan.Step{}}, nil
 	}
-	found, err := v.find(ctx, run, tree, lease.Full || event.DryRun && event.Full, event.DryRun)
+	found, err := v.find(ctx, run, tree, look{full: lease.Full || event.DryRun && event.Full, dry: event.DryRun, force: lease.Force})
 	if err != nil {
 		return Answer{}, err
 	}
@@ -221,8 +221,14 @@ func (f finding) in(run store.Run) store.Run {
 	return run
 }
 
+// look says how a rack is looked at.
+type look struct {
+	// full audits all steps, dry writes nothing, and force is that of the requests.
+	full, dry, force bool
+}
+
 // find reads the rack's records and change requests, validates its parameters, and finds the steps that are due.
-func (v *Validate) find(ctx context.Context, run store.Run, tree store.Tree, full, dry bool) (finding, error) {
+func (v *Validate) find(ctx context.Context, run store.Run, tree store.Tree, how look) (finding, error) {
 	var f finding
 	var err error
 	if f.records, err = v.store.Records(ctx, run.Rack); err != nil {
@@ -235,15 +241,15 @@ func (v *Validate) find(ctx context.Context, run store.Run, tree store.Tree, ful
 	if len(tree.Values) == 0 && !listed && f.records.Goal == "" {
 		reported, err := v.store.Reported(ctx, run.Rack)
 		if f.unknown = reported == ""; err != nil || f.unknown {
-			return f, errors.Join(err, v.turnAway(ctx, run, dry))
+			return f, errors.Join(err, v.turnAway(ctx, run, how.dry))
 		}
 	}
-	if !listed && !dry && len(tree.Values) > 0 { // the schedule audits it from now on
+	if !listed && !how.dry && len(tree.Values) > 0 { // the schedule audits it from now on
 		if err := v.store.Enlist(ctx, run.Rack); err != nil {
 			return f, err
 		}
 	}
-	if tree, f.writing, err = v.lay(ctx, run, tree, f.records, dry); err != nil {
+	if tree, f.writing, err = v.lay(ctx, run, tree, f.records, how); err != nil {
 		return f, err
 	}
 	// The tree is deleted and Karpenter is off, so the rack needs nothing in the cluster any more.
@@ -253,12 +259,12 @@ func (v *Validate) find(ctx context.Context, run store.Run, tree store.Tree, ful
 			return f, err
 		}
 	}
-	if f.Result, err = v.validate(ctx, run.Rack, tree, f.records); err != nil {
+	if f.Result, err = v.validate(ctx, run.Rack, tree, f.records, how.force); err != nil {
 		return f, err
 	}
 	f.Plan.Generation = run.Generation
 	if f.Plan.Goal != plan.GoalNone && len(f.Problems) == 0 {
-		f.due, f.why = v.due(ctx, &f.Plan, f.records, full && !f.Config.Paused)
+		f.due, f.why = v.due(ctx, &f.Plan, f.records, how.full && !f.Config.Paused)
 	}
 	if f.writing {
 		f.due = append([]plan.Step{plan.ChangeStep}, f.due...)
@@ -266,8 +272,10 @@ func (v *Validate) find(ctx context.Context, run store.Run, tree store.Tree, ful
 	return f, err
 }
 
-// validate validates a tree of parameters against the real state.
-func (v *Validate) validate(ctx context.Context, name string, tree store.Tree, records plan.Records) (validation.Result, error) {
+// validate validates a tree of parameters against the real state. With force, a version of Karpenter that failed is tried
+// again.
+func (v *Validate) validate(ctx context.Context, name string, tree store.Tree, records plan.Records,
+	force bool) (validation.Result, error) {
 	objects, err := v.objects(ctx, tree.Values)
 	if err != nil {
 		return validation.Result{}, err
@@ -279,6 +287,7 @@ func (v *Validate) validate(ctx context.Context, name string, tree store.Tree, r
 	if err != nil {
 		return validation.Result{}, err
 	}
+	facts.Writes, facts.Force = tree.Versions, force
 	return validation.Validate(parsed, facts, validation.InForce{
 		Checked: records.Checked,
 		Plan:    func() (*plan.Plan, error) { return v.store.Plan(ctx, name) },
@@ -287,10 +296,11 @@ func (v *Validate) validate(ctx context.Context, name string, tree store.Tree, r
 }
 
 // unchanged ends an iteration without steps. A full pass saves the plan and the records if they differ from those that
-// were found now, because most parameters can change without making a step due.
+// were found now, because most parameters can change without making a step due. Every pass does if karpenter_version does
+// not ask any more for the version that failed: if it asks again later, that is another write.
 func (v *Validate) unchanged(ctx context.Context, answer Answer, run store.Run, f finding, full bool) (Answer, error) {
 	answer.Outcome = Unchanged
-	if full && f.Plan.Goal != plan.GoalNone {
+	if f.Plan.Goal != plan.GoalNone && (full || f.records.Karpenter.RolledBack != f.accepted().Karpenter.RolledBack) {
 		kept, err := v.kept(ctx, run.Rack, f)
 		if err == nil && !kept {
 			err = v.keep(ctx, run, f)

@@ -243,7 +243,8 @@ func (r *run) uninstalled(ctx context.Context) (outcome.Progress, error) {
 	if err != nil {
 		return r.progress, err
 	}
-	if left := (plan.KarpenterRecord{CRDs: record.CRDs}); record != left {
+	// Until the removal is complete, its plans are for the version that was planned last.
+	if left := (plan.KarpenterRecord{Planned: record.Planned, CRDs: record.CRDs}); record != left {
 		if err := r.Versions.NoteKarpenter(ctx, r.plan.Rack, left); err != nil {
 			return r.progress, err
 		}
