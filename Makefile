@@ -123,10 +123,11 @@ bench: prerequisites
 	go test ./internal/validation -run '^$$' -bench .
 	go test ./cmd/sawhorse -run '^$$' -bench . -benchtime 3x
 
-## lint: gofmt, vet and staticcheck
+## lint: gofmt, lines of at most 140 columns, vet and staticcheck
 .PHONY: lint
 lint: prerequisites
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
+	@if git grep -nE '^.{141,}' -- '*.go'; then echo "these lines have more than 140 columns" >&2; exit 1; fi
 	go vet ./... && go tool -modfile=tools/go.mod staticcheck ./...
 	cd sandbox && go vet ./... && go tool -modfile=../tools/go.mod staticcheck ./...
 
@@ -230,6 +231,13 @@ $(BIN)/cluster: sandbox/go.mod sandbox/go.sum $(wildcard sandbox/cmd/cluster/*.g
 $(BIN)/karpenter: $(wildcard sandbox/karpenter/*.go) sandbox/karpenter/go.mod sandbox/karpenter/go.sum | go-parts
 	@echo "Building Karpenter (5 minutes the first time) …" >&2
 	@cd sandbox/karpenter && go build -ldflags '-s -w' -o $@ .
+
+# Other versions of Karpenter for the same sources. 1.15.0 wants a newer toolchain, which Go downloads.
+$(BIN)/karpenter-1.15.0: KARPENTER_BUILD := GOTOOLCHAIN=$(KARPENTER_TOOLCHAIN) go build -tags karpenter1.15
+$(BIN)/karpenter-1.8.6: KARPENTER_BUILD := go build
+$(BIN)/karpenter-%: sandbox/karpenter/%.mod sandbox/karpenter/%.sum $(wildcard sandbox/karpenter/*.go) | $(BIN)/karpenter
+	@echo "Building Karpenter $* (5 minutes the first time) …" >&2
+	@cd sandbox/karpenter && $(KARPENTER_BUILD) -modfile=$*.mod -ldflags '-s -w -X main.version=$*' -o $@ .
 
 $(CACHE)/ministack/installed: sandbox/python/ministack.txt | prerequisites
 	@echo "Installing MiniStack …" >&2

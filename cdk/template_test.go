@@ -167,7 +167,7 @@ func TestTheTableOfAnEarlierStack(t *testing.T) {
 }
 
 func TestSchedule(t *testing.T) {
-	for want, of := range map[string]template{"rate(5 minutes)": production, "rate(10 minutes)": custom} {
+	for want, of := range map[string]template{"rate(1 minute)": production, "rate(10 minutes)": custom} {
 		if got := of.one(t, "AWS::Scheduler::Schedule").Properties["ScheduleExpression"]; got != want {
 			t.Errorf("%v, want %s", got, want)
 		}

@@ -285,7 +285,7 @@ const (
 
 // find returns the findings of validate without acting on them.
 func (s *scene) find() (finding, error) {
-	tree, err := store.ReadTree(s.Context(), s.cloud.SSM, strings.TrimSuffix(folder, "/"))
+	in, err := s.validate.read(s.Context(), "demo")
 	s.must(err)
-	return s.validate.find(s.Context(), s.run(), tree, look{})
+	return s.validate.find(s.Context(), s.run(), in, false, false)
 }

@@ -146,21 +146,21 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 	if event.DryRun {
 		run.Request = event.Request
 	}
-	tree, err := store.ReadTree(ctx, v.reader, v.paths.Params(run.Rack))
+	in, err := v.read(ctx, run.Rack)
 	if err != nil {
 		return Answer{}, err
 	}
-	run.Versions = tree.Versions
-	if event.Waits && v.outdated(tree, lease.Writes) {
+	in.force, run.Versions = lease.Force, in.tree.Versions
+	if event.Waits && v.outdated(in.tree, lease.Writes) {
 		return Answer{Generation: lease.Requested, Outcome: Outdated, Steps: []plan.Step{}}, nil
 	}
-	found, err := v.find(ctx, run, tree, look{full: lease.Full || event.DryRun && event.Full, dry: event.DryRun, force: lease.Force})
+	found, err := v.find(ctx, run, in, lease.Full || event.DryRun && event.Full, event.DryRun)
 	if err != nil {
 		return Answer{}, err
 	}
 	found.Plan.Force = lease.Force
 	run = found.in(run)
-	answer := Answer{Generation: lease.Requested, Steps: []plan.Step{}, Versions: tree.Versions}
+	answer := Answer{Generation: lease.Requested, Steps: []plan.Step{}, Versions: run.Versions}
 	switch {
 	case event.DryRun:
 		return v.dryRun(ctx, answer, run, found)
@@ -221,50 +221,37 @@ func (f finding) in(run store.Run) store.Run {
 	return run
 }
 
-// look says how a rack is looked at.
-type look struct {
-	// full audits all steps, dry writes nothing, and force is that of the requests.
-	full, dry, force bool
-}
-
-// find reads the rack's records and change requests, validates its parameters, and finds the steps that are due.
-func (v *Validate) find(ctx context.Context, run store.Run, tree store.Tree, how look) (finding, error) {
-	var f finding
-	var err error
-	if f.records, err = v.store.Records(ctx, run.Rack); err != nil {
-		return f, err
-	}
-	listed, err := v.store.Listed(ctx, run.Rack)
-	if err != nil {
-		return f, err
-	}
-	if len(tree.Values) == 0 && !listed && f.records.Goal == "" {
+// find validates a rack's parameters, with its change requests, and finds the steps that are due.
+func (v *Validate) find(ctx context.Context, run store.Run, in input, full, dry bool) (finding, error) {
+	f, tree := finding{records: in.records}, in.tree
+	if len(tree.Values) == 0 && !in.listed && f.records.Goal == "" {
 		reported, err := v.store.Reported(ctx, run.Rack)
 		if f.unknown = reported == ""; err != nil || f.unknown {
-			return f, errors.Join(err, v.turnAway(ctx, run, how.dry))
+			return f, errors.Join(err, v.turnAway(ctx, run, in.changes, dry))
 		}
 	}
-	if !listed && !how.dry && len(tree.Values) > 0 { // the schedule audits it from now on
+	if !in.listed && !dry && len(tree.Values) > 0 { // the schedule audits it from now on
 		if err := v.store.Enlist(ctx, run.Rack); err != nil {
 			return f, err
 		}
 	}
-	if tree, f.writing, err = v.lay(ctx, run, tree, f.records, how); err != nil {
+	var err error
+	if tree, f.writing, err = v.lay(ctx, run, in, dry); err != nil {
 		return f, err
 	}
 	// The tree is deleted and Karpenter is off, so the rack needs nothing in the cluster any more.
 	if len(tree.Values) == 0 && !f.records.WasOn {
 		reported, err := v.store.Reported(ctx, run.Rack)
-		if f.forgotten = f.records.Goal != "" || reported != "" || listed; err != nil || f.forgotten {
+		if f.forgotten = f.records.Goal != "" || reported != "" || in.listed; err != nil || f.forgotten {
 			return f, err
 		}
 	}
-	if f.Result, err = v.validate(ctx, run.Rack, tree, f.records, how.force); err != nil {
+	if f.Result, err = v.validate(ctx, run.Rack, tree, in); err != nil {
 		return f, err
 	}
 	f.Plan.Generation = run.Generation
 	if f.Plan.Goal != plan.GoalNone && len(f.Problems) == 0 {
-		f.due, f.why = v.due(ctx, &f.Plan, f.records, how.full && !f.Config.Paused)
+		f.due, f.why = v.due(ctx, &f.Plan, f.records, full && !f.Config.Paused)
 	}
 	if f.writing {
 		f.due = append([]plan.Step{plan.ChangeStep}, f.due...)
@@ -272,24 +259,22 @@ func (v *Validate) find(ctx context.Context, run store.Run, tree store.Tree, how
 	return f, err
 }
 
-// validate validates a tree of parameters against the real state. With force, a version of Karpenter that failed is tried
-// again.
-func (v *Validate) validate(ctx context.Context, name string, tree store.Tree, records plan.Records,
-	force bool) (validation.Result, error) {
+// validate validates a tree of parameters, in the place of the one that was read, against the real state.
+func (v *Validate) validate(ctx context.Context, name string, tree store.Tree, in input) (validation.Result, error) {
 	objects, err := v.objects(ctx, tree.Values)
 	if err != nil {
 		return validation.Result{}, err
 	}
 	parsed := params.Parse(params.Input{
-		Rack: name, Params: tree.Values, Secure: tree.Secure, Previous: records.Params, Removing: records.WasOn, Objects: objects,
+		Rack: name, Params: tree.Values, Secure: tree.Secure, Previous: in.records.Params, Removing: in.records.WasOn, Objects: objects,
 	})
-	facts, err := v.observer.Facts(ctx, parsed.Config, records)
+	facts, err := v.observer.Facts(ctx, parsed.Config, in.records)
 	if err != nil {
 		return validation.Result{}, err
 	}
-	facts.Writes, facts.Force = tree.Versions, force
+	facts.Writes, facts.Force = tree.Versions, in.force
 	return validation.Validate(parsed, facts, validation.InForce{
-		Checked: records.Checked,
+		Checked: in.records.Checked,
 		Plan:    func() (*plan.Plan, error) { return v.store.Plan(ctx, name) },
 		Running: func(facts *plan.Facts) { v.running(ctx, facts) },
 	})

@@ -248,8 +248,9 @@ func TestTheRequestIsNotedBeforeTheTreeIsRead(t *testing.T) {
 	s := begin(t, auth)
 	s.pass(false)
 	calls := s.cloud.Made()
-	if calls[0] != leaseItem || !strings.HasPrefix(calls[1], "SSM.GetParametersByPath") {
-		t.Errorf("calls %v", calls[:2])
+	reads := slices.ContainsFunc(calls[1:5], func(call string) bool { return strings.HasPrefix(call, "SSM.GetParametersByPath") })
+	if calls[0] != leaseItem || !reads {
+		t.Errorf("calls %v", calls[:5])
 	}
 }
 

@@ -56,7 +56,7 @@ type attempt struct {
 
 // attempt returns the recorded attempt, or nil if there is none.
 func (r *run) attempt(ctx context.Context) (*attempt, error) {
-	kept, ok, err := r.Baselines.Get(ctx, r.plan.Rack, attemptKey)
+	kept, ok, err := r.Checkpoints.Get(ctx, r.plan.Rack, attemptKey)
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (r *run) keep(ctx context.Context, at *attempt) error {
 	if err != nil {
 		return fmt.Errorf("rack %s: record %s: %w", r.plan.Rack, attemptKey, err)
 	}
-	return r.Baselines.Replace(ctx, r.plan.Rack, attemptKey, encoded)
+	return r.Checkpoints.Replace(ctx, r.plan.Rack, attemptKey, encoded)
 }
 
 // changing reports whether the plan is for another version than the one in force. The answer of the call that completed the
@@ -234,7 +234,7 @@ func (r *run) inForce(ctx context.Context) (outcome.Progress, error) {
 		}
 	}
 	r.progress.Outputs = map[string]string{"karpenter_version": record.Version, "karpenter_version_before": record.Before}
-	return r.progress, outcome.ForgetKept(ctx, r.Baselines, r.plan.Rack, attemptKey)
+	return r.progress, outcome.ForgetKept(ctx, r.Checkpoints, r.plan.Rack, attemptKey)
 }
 
 // uninstalled records that the rack runs no Karpenter. Its CRDs stay.
@@ -250,7 +250,7 @@ func (r *run) uninstalled(ctx context.Context) (outcome.Progress, error) {
 		}
 	}
 	r.progress.Outputs = map[string]string{"karpenter_version": "", "karpenter_version_before": ""}
-	return r.progress, outcome.ForgetKept(ctx, r.Baselines, r.plan.Rack, attemptKey)
+	return r.progress, outcome.ForgetKept(ctx, r.Checkpoints, r.plan.Rack, attemptKey)
 }
 
 // lasting reports whether an error will stay if the call is repeated: one of the objects, and not of the API server.

@@ -19,7 +19,7 @@ import (
 func (c *inCluster) anew(cloud *awsfake.Cloud) {
 	c.Helper()
 	c.store = &store.Store{DB: cloud.Table, Name: "sawhorse"}
-	c.step.Baselines, c.step.Versions = c.store, c.store
+	c.step.Checkpoints, c.step.Versions = c.store.Checkpoints(), c.store
 	if err := c.store.SaveRecords(ctx, "demo", plan.Records{WasOn: true}); err != nil {
 		c.Fatal(err)
 	}

@@ -36,9 +36,9 @@ const (
 
 // Step installs, upgrades, repairs and removes Karpenter, and the device plugin.
 type Step struct {
-	Connect   k8s.Connector
-	Baselines outcome.Baselines
-	Versions  Versions
+	Connect     k8s.Connector
+	Checkpoints outcome.Recorder
+	Versions    Versions
 	// Self is the function that runs the step.
 	Self admin.Function
 	Now  func() time.Time

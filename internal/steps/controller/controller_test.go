@@ -33,10 +33,10 @@ var ctx = context.Background()
 type scene struct {
 	*testing.T
 	*k8stest.Cluster
-	step      *Step
-	plan      *plan.Plan
-	helm      *helm
-	baselines k8stest.Baselines
+	step        *Step
+	plan        *plan.Plan
+	helm        *helm
+	checkpoints k8stest.Recorder
 	// store has the rack's records.
 	store *store.Store
 	eks   *awsfake.EKS
@@ -52,7 +52,7 @@ func begin(t *testing.T) *scene {
 		t.Fatal(err)
 	}
 	cloud := awsfake.New()
-	s := &scene{T: t, Cluster: cluster, eks: cloud.EKS, helm: helm, baselines: k8stest.Baselines{},
+	s := &scene{T: t, Cluster: cluster, eks: cloud.EKS, helm: helm, checkpoints: k8stest.Recorder{},
 		store: &store.Store{DB: cloud.Table, Name: "sawhorse"},
 		clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		plan:  wanted(params.Config{HighAvailability: true})}
@@ -69,7 +69,7 @@ func (s *scene) as(config *rest.Config) *Step {
 	now := func() time.Time { return s.clock }
 	self := admin.Function{Name: "controller", Principal: principal, EKS: s.eks, Now: now}
 	connect := func(context.Context, plan.Cluster) (*k8s.Client, error) { return k8s.New(config) }
-	return &Step{Connect: connect, Baselines: s.baselines, Versions: s.store, Self: self, Now: now}
+	return &Step{Connect: connect, Checkpoints: s.checkpoints, Versions: s.store, Self: self, Now: now}
 }
 
 func (s *scene) end() {
