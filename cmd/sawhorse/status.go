@@ -162,7 +162,7 @@ func show(s store.Status) {
 	for _, step := range s.Steps {
 		fmt.Printf("due      %s\n", step)
 	}
-	for _, p := range s.Pools {
+	for _, p := range s.Effects {
 		fmt.Println(p)
 	}
 	for _, c := range s.Changed {

@@ -117,7 +117,7 @@ var (
 	reconciled = store.Status{
 		Rack: "prod", State: store.Reconciled, Generation: 7, Time: "2026-11-21T03:55:42Z", DurationSeconds: 26.46,
 		Warnings: []params.Problem{{Parameter: "additional_karpenter_nodepools_config", Path: "[0].taints", Message: "nothing tolerates it"}},
-		Pools:    []string{"pool workload is changed: its 3 nodes stay"}, Changed: []string{"NodePool/workload updated"}, Omitted: 2,
+		Effects:  []string{"pool workload is changed: its 3 nodes stay"}, Changed: []string{"NodePool/workload updated"}, Omitted: 2,
 	}
 	rejected = store.Status{
 		Rack: "prod", State: store.Rejected, Generation: 8, Time: "2026-11-21T03:55:54Z", DurationSeconds: 1.3,

@@ -50,6 +50,7 @@ var mayImport = map[string][]string{
 	"internal/pass/change":   append([]string{"internal/store"}, stepMayUse...),
 	"internal/pass/report":   append([]string{"events", "internal/metrics", "internal/store"}, stepMayUse...),
 	"internal/pass/resync":   {"events", "internal/metrics", "internal/ownership", "internal/pass/report", "internal/store"},
+	"internal/pass/rollout":  append([]string{"events", "internal/k8s", "internal/metrics", "internal/store"}, stepMayUse...),
 	"internal/pass/validate": append([]string{"events", "internal/k8s", "internal/observe", "internal/store", "internal/validation"}, stepMayUse...),
 	"statemachine/model":     {"internal/pass/resync", "internal/store", "statemachine"}, // its tests
 
@@ -98,6 +99,7 @@ var stepMayUse = []string{"internal/outcome", "internal/ownership", "internal/pa
 var functionsAlsoUse = map[string][]string{
 	"functions/audit":    {"internal/pass/validate"},                                               // its event and answer
 	"functions/resync":   {"internal/pass/report"},                                                 // the status of an execution that ended early
+	"functions/rollout":  {"internal/pass/report"},                                                 // which has the bus
 	"functions/validate": {"internal/pass/audit", "internal/wire/queue", "internal/wire/validate"}, // its look at the queue
 }
 
