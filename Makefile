@@ -123,10 +123,11 @@ bench: prerequisites
 	go test ./internal/validation -run '^$$' -bench .
 	go test ./cmd/sawhorse -run '^$$' -bench . -benchtime 3x
 
-## lint: gofmt, vet and staticcheck
+## lint: gofmt, lines of at most 140 columns, vet and staticcheck
 .PHONY: lint
 lint: prerequisites
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
+	@if git grep -nE '^.{141,}' -- '*.go'; then echo "these lines have more than 140 columns" >&2; exit 1; fi
 	go vet ./... && go tool -modfile=tools/go.mod staticcheck ./...
 	cd sandbox && go vet ./... && go tool -modfile=../tools/go.mod staticcheck ./...
 

@@ -393,8 +393,8 @@ func TestNoARNNamesAPartition(t *testing.T) {
 func TestOtherRoles(t *testing.T) {
 	want := map[string]string{
 		"MachineEventsRole": "states:StartExecution on Machine",
-		"SchedulerRole": "lambda:InvokeFunction on Resync Resync; sqs:SendMessage on Undelivered; " +
-			"lambda:InvokeFunction on Rollout Rollout; sqs:SendMessage on Undelivered",
+		"SchedulerRole": "lambda:InvokeFunction on Resync Resync; lambda:InvokeFunction on Rollout Rollout; " +
+			"sqs:SendMessage on Undelivered; sqs:SendMessage on Undelivered",
 	}
 	logical := regexp.MustCompile(`"(?:Ref|Fn::GetAtt)":\[?"(\w+)[0-9A-F]{8}"`)
 	got, invoked := map[string][]string{}, map[string]bool{}
@@ -416,6 +416,7 @@ func TestOtherRoles(t *testing.T) {
 		}
 	}
 	for role, statements := range want {
+		slices.Sort(got[role])
 		if have := strings.Join(got[role], "; "); have != statements {
 			t.Errorf("%s: %s, want %s", role, have, statements)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// recordsFormat is the version of the data that is kept from pass to pass: records and baselines. Sawhorse reads what
+// recordsFormat is the version of the data that is kept from pass to pass: records, baselines and checkpoints. Sawhorse reads what
 // every earlier version wrote. It does not change a rack that a later version wrote, because it would lose data it does
 // not know.
 const recordsFormat = 1
@@ -121,7 +121,7 @@ func (s *Store) LockCluster(ctx context.Context, clusterARN, rack string) (owner
 	return s.ClusterLock(ctx, clusterARN)
 }
 
-// End deletes a rack's claim on its cluster, its baselines and contests, its plan, its status and outputs records, and
+// End deletes a rack's claim on its cluster, its baselines, checkpoints and contests, its plan, its status and outputs records, and
 // its records last, so that an interrupted call is repeated. The lease is kept, and goes on counting.
 func (s *Store) End(ctx context.Context, rack, clusterARN string) error {
 	if clusterARN != "" {
@@ -133,10 +133,10 @@ func (s *Store) End(ctx context.Context, rack, clusterARN string) error {
 			return fmt.Errorf("cluster %s: give back the claim of rack %s: %w", clusterARN, rack, err)
 		}
 	}
-	for _, kind := range []func(string) string{baselineKey, contestKey} {
-		kept, err := s.query(ctx, partition(rack), kind(""), kind(end))
+	for _, kind := range []string{kindBaseline, kindCheckpoint, contestKey("")} {
+		kept, err := s.query(ctx, partition(rack), kind, kind+end)
 		if err != nil {
-			return fmt.Errorf("rack %s: read %s: %w", rack, kind(""), err)
+			return fmt.Errorf("rack %s: read %s: %w", rack, kind, err)
 		}
 		for _, values := range kept {
 			if err := s.remove(ctx, item{"pk": values["pk"], "sk": values["sk"]}); err != nil {

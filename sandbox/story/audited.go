@@ -7,7 +7,8 @@ const (
 	ticks = `for minute in 00 05 10 15 20 25 30 35 40 45 50 55; do aws lambda invoke --function-name Sawhorse-resync ` +
 		`--payload '{"detail-type":"Scheduled Resync","time":"2026-01-02T03:'$minute':00Z"}' /dev/stdout --query StatusCode; done | grep demo`
 	// audits prints how many audits of the rack demo have ended.
-	audits = `aws logs filter-log-events --log-group-name /aws/lambda/Sawhorse-audit --query 'events[].message' --output text | grep -o '"msg":"audit","function":"audit","rack":"demo"' | wc -l | tr -d ' '`
+	audits = `aws logs filter-log-events --log-group-name /aws/lambda/Sawhorse-audit --query 'events[].message' --output text ` +
+		`| grep -o '"msg":"audit","function":"audit","rack":"demo"' | wc -l | tr -d ' '`
 	// called prints the functions that have made calls since countAnew, and audited the calls of the function audit that
 	// write.
 	called = `curl -s "$AWS_ENDPOINT_URL/_sandbox/faults" | python3 -c '
@@ -27,7 +28,8 @@ for c in json.load(sys.stdin)["calls"]:
 func Audited(t *Teller) {
 	const (
 		limit    = "kubectl get nodepool workload -o jsonpath='{.spec.limits.cpu}'"
-		policies = "aws iam list-attached-role-policies --role-name demo-karpenter-nodes --query 'sort(AttachedPolicies[].PolicyName)' --output text"
+		policies = "aws iam list-attached-role-policies --role-name demo-karpenter-nodes " +
+			"--query 'sort(AttachedPolicies[].PolicyName)' --output text"
 	)
 	t.Chapter("A rack in order")
 	was := t.Ask(limit)
@@ -38,7 +40,8 @@ func Audited(t *Teller) {
 	idle(t)
 
 	for _, edit := range []struct{ what, command, restored, called string }{
-		{"A manual change in AWS", "aws iam attach-role-policy --role-name demo-karpenter-nodes --policy-arn arn:aws:iam::aws:policy/AdministratorAccess",
+		{"A manual change in AWS", "aws iam attach-role-policy --role-name demo-karpenter-nodes " +
+			"--policy-arn arn:aws:iam::aws:policy/AdministratorAccess",
 			policies, "access audit infrastructure report resync"}, // access checks first that nobody else has Karpenter's names
 		{"A manual change in the cluster", `kubectl patch nodepool workload --type merge -p '{"spec":{"limits":{"cpu":"7"}}}'`,
 			limit, "audit nodepools report resync"},

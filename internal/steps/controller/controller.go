@@ -34,8 +34,8 @@ const (
 
 // Step installs, upgrades, repairs and removes Karpenter, and the device plugin.
 type Step struct {
-	Connect   k8s.Connector
-	Baselines outcome.Baselines
+	Connect     k8s.Connector
+	Checkpoints outcome.Recorder
 	// Self is the function that runs the step.
 	Self admin.Function
 	Now  func() time.Time

@@ -32,12 +32,12 @@ var ctx = context.Background()
 type scene struct {
 	*testing.T
 	*k8stest.Cluster
-	step      *Step
-	plan      *plan.Plan
-	helm      *helm
-	baselines k8stest.Baselines
-	eks       *awsfake.EKS
-	clock     time.Time
+	step        *Step
+	plan        *plan.Plan
+	helm        *helm
+	checkpoints k8stest.Recorder
+	eks         *awsfake.EKS
+	clock       time.Time
 }
 
 const principal = "arn:aws:iam::123456789012:role/Sawhorse-controller"
@@ -48,7 +48,7 @@ func begin(t *testing.T) *scene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &scene{T: t, Cluster: cluster, eks: awsfake.New().EKS, helm: helm, baselines: k8stest.Baselines{},
+	s := &scene{T: t, Cluster: cluster, eks: awsfake.New().EKS, helm: helm, checkpoints: k8stest.Recorder{},
 		clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		plan:  wanted(params.Config{HighAvailability: true})}
 	s.step = s.as(cluster.Config)
@@ -61,7 +61,7 @@ func (s *scene) as(config *rest.Config) *Step {
 	now := func() time.Time { return s.clock }
 	self := admin.Function{Name: "controller", Principal: principal, EKS: s.eks, Now: now}
 	connect := func(context.Context, plan.Cluster) (*k8s.Client, error) { return k8s.New(config) }
-	return &Step{Connect: connect, Baselines: s.baselines, Self: self, Now: now}
+	return &Step{Connect: connect, Checkpoints: s.checkpoints, Self: self, Now: now}
 }
 
 func (s *scene) end() {

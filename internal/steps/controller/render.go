@@ -24,7 +24,9 @@ type rendered struct {
 
 // capabilities is what both render and Helm tell templates about the cluster, so that both render the same. It
 // describes the oldest Kubernetes version that Karpenter 1.10 lists, as far as the charts ask.
-var capabilities = &common.Capabilities{KubeVersion: common.KubeVersion{Version: "v1.26.0", Major: "1", Minor: "26"}, APIVersions: common.VersionSet{"v1", "policy/v1"}}
+var capabilities = &common.Capabilities{
+	KubeVersion: common.KubeVersion{Version: "v1.26.0", Major: "1", Minor: "26"}, APIVersions: common.VersionSet{"v1", "policy/v1"},
+}
 
 // render renders the objects of a release from an embedded chart and values, as a Helm installation does.
 func render(name, version string, values map[string]any) (rendered, error) {

@@ -77,10 +77,10 @@ func (r *run) revive(ctx context.Context) (string, error) {
 
 // since returns when the removal first found the controller not ready.
 func (r *run) since(ctx context.Context) (time.Time, error) {
-	if err := r.Baselines.Keep(ctx, r.plan.Rack, serveKey, []byte(r.Now().UTC().Format(time.RFC3339))); err != nil {
+	if err := r.Checkpoints.Keep(ctx, r.plan.Rack, serveKey, []byte(r.Now().UTC().Format(time.RFC3339))); err != nil {
 		return time.Time{}, err
 	}
-	kept, _, err := r.Baselines.Get(ctx, r.plan.Rack, serveKey)
+	kept, _, err := r.Checkpoints.Get(ctx, r.plan.Rack, serveKey)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -93,10 +93,7 @@ func (r *run) since(ctx context.Context) (time.Time, error) {
 
 // forget deletes the record of the first look, if there is one.
 func (r *run) forget(ctx context.Context) error {
-	if _, ok, err := r.Baselines.Get(ctx, r.plan.Rack, serveKey); err != nil || !ok {
-		return err
-	}
-	return r.Baselines.Forget(ctx, r.plan.Rack, serveKey)
+	return outcome.ForgetKept(ctx, r.Checkpoints, r.plan.Rack, serveKey)
 }
 
 // served returns one of the rack's objects that only a controller can finish; empty if there is none.
