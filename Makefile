@@ -232,6 +232,13 @@ $(BIN)/karpenter: $(wildcard sandbox/karpenter/*.go) sandbox/karpenter/go.mod sa
 	@echo "Building Karpenter (5 minutes the first time) …" >&2
 	@cd sandbox/karpenter && go build -ldflags '-s -w' -o $@ .
 
+# Other versions of Karpenter for the same sources. 1.15.0 wants a newer toolchain, which Go downloads.
+$(BIN)/karpenter-1.15.0: KARPENTER_BUILD := GOTOOLCHAIN=$(KARPENTER_TOOLCHAIN) go build -tags karpenter1.15
+$(BIN)/karpenter-1.8.6: KARPENTER_BUILD := go build
+$(BIN)/karpenter-%: sandbox/karpenter/%.mod sandbox/karpenter/%.sum $(wildcard sandbox/karpenter/*.go) | $(BIN)/karpenter
+	@echo "Building Karpenter $* (5 minutes the first time) …" >&2
+	@cd sandbox/karpenter && $(KARPENTER_BUILD) -modfile=$*.mod -ldflags '-s -w -X main.version=$*' -o $@ .
+
 $(CACHE)/ministack/installed: sandbox/python/ministack.txt | prerequisites
 	@echo "Installing MiniStack …" >&2
 	@rm -rf $(@D) && python3 -m venv $(@D) && $(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $< && touch $@

@@ -50,7 +50,7 @@ const longSeconds = 3_600
 func (s *sawhorse) longestPass() awscloudwatch.IMetric {
 	return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{
 		Namespace: jsii.String(s.StackName), MetricName: jsii.String(metrics.LongestPass),
-		Statistic: jsii.String("Maximum"), Period: minutes(s.ResyncMinutes / s.ResyncSlots),
+		Statistic: jsii.String("Maximum"), Period: s.ticks(),
 	})
 }
 
@@ -65,14 +65,18 @@ func (s *sawhorse) poolDegraded() awscloudwatch.IAlarm {
 		}))
 }
 
-// scheduleMissing triggers if resync was not called for two ticks of its schedule. Racks are then checked only when a
-// parameter is written. Missing data triggers this alarm.
+// ticks is a time in which the schedule ticks: five minutes, or the time between two ticks if that is longer.
+func (s *sawhorse) ticks() awscdk.Duration { return minutes(max(5, s.ResyncMinutes/s.ResyncSlots)) }
+
+// scheduleMissing triggers if resync was not called for two ticks of its schedule, or for ten minutes: a minute's tick may
+// be a little late, and so may its metric. Racks are then checked only when a parameter is written. Missing data triggers
+// this alarm.
 func (s *sawhorse) scheduleMissing() awscloudwatch.IAlarm {
 	return s.newAlarm("ScheduleMissing", &awscloudwatch.AlarmProps{
-		AlarmDescription: jsii.String("The schedule has not called the function resync for two of its ticks: racks are looked at only when " +
-			"somebody writes to them."),
+		AlarmDescription: jsii.String("The schedule has not called the function resync for two of its ticks, or for ten minutes: racks are " +
+			"looked at only when somebody writes to them."),
 		Metric: s.functions["resync"].MetricInvocations(&awscloudwatch.MetricOptions{
-			Statistic: jsii.String("Sum"), Period: minutes(s.ResyncMinutes / s.ResyncSlots),
+			Statistic: jsii.String("Sum"), Period: s.ticks(),
 		}),
 		Threshold: jsii.Number(1), EvaluationPeriods: jsii.Number(2),
 		ComparisonOperator: awscloudwatch.ComparisonOperator_LESS_THAN_THRESHOLD, TreatMissingData: awscloudwatch.TreatMissingData_BREACHING,

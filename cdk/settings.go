@@ -26,8 +26,8 @@ type settings struct {
 	Table string
 	// DebounceSeconds (debounceSeconds) is how long a pass waits for a burst of writes to end.
 	DebounceSeconds int
-	// ResyncMinutes (resyncMinutes) is the interval of the full passes, ResyncSlots (resyncSlots) the number of ticks
-	// over which they are spread.
+	// ResyncMinutes (resyncMinutes) is the interval of the audits, ResyncSlots (resyncSlots) the number of ticks over which
+	// they are spread: one a minute, which is as often as the Scheduler calls.
 	ResyncMinutes, ResyncSlots int
 	// RolloutMinutes (rolloutMinutes) is the time between two looks at the nodes of all racks with Karpenter.
 	RolloutMinutes int
@@ -116,7 +116,6 @@ func readSettings(get func(key string) any) (settings, error) {
 		Table:                   r.table(),
 		DebounceSeconds:         r.number("debounceSeconds", 5, 0, 60), // much less than the lease's 180 s
 		ResyncMinutes:           r.number("resyncMinutes", 60, 1, 1440),
-		ResyncSlots:             r.number("resyncSlots", 12, 1, 1440),
 		RolloutMinutes:          r.number("rolloutMinutes", 5, 5, 720),
 		DrainSeconds:            r.number("drainSeconds", 300, 0, ownership.MaxDrainSeconds),
 		PodIdentityDelaySeconds: r.number("podIdentityDelaySeconds", 15, 0, 60),
@@ -152,6 +151,7 @@ func readSettings(get func(key string) any) (settings, error) {
 		Destroy:        r.oneOf("removal", "retain", "destroy") == "destroy",
 		CLICredentials: r.oneOf("synthesizer", "default", "cli") == "cli",
 	}
+	s.ResyncSlots = r.number("resyncSlots", s.ResyncMinutes, 1, 1440)
 	if get("settleSeconds") != nil {
 		r.errs = append(r.errs, errors.New("context settleSeconds: its name is debounceSeconds now: rename it in cdk.json"))
 	}

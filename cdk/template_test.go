@@ -179,7 +179,7 @@ func TestSchedule(t *testing.T) {
 	for _, c := range []struct {
 		of              template
 		resync, rollout string
-	}{{production, "rate(5 minutes)", "rate(5 minutes)"}, {custom, "rate(10 minutes)", "rate(15 minutes)"}} {
+	}{{production, "rate(1 minute)", "rate(5 minutes)"}, {custom, "rate(10 minutes)", "rate(15 minutes)"}} {
 		schedules := c.of.all("AWS::Scheduler::Schedule")
 		if len(schedules) != 2 {
 			t.Errorf("%d schedules", len(schedules))

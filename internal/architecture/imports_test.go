@@ -17,7 +17,7 @@ var mayImport = map[string][]string{
 	"internal/metrics":    nil,
 	"internal/ownership":  nil,
 	"internal/readonly":   nil,
-	"internal/params":     {"internal/ownership"},
+	"internal/params":     {"internal/karpenter", "internal/ownership"},
 	"internal/outcome":    {"internal/params"},
 	"internal/karpenter":  {"internal/ownership"},
 	"internal/plan":       {"internal/karpenter", "internal/ownership", "internal/params"},

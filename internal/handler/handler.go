@@ -41,10 +41,14 @@ type Env struct {
 
 // ReadOnly returns a copy whose AWS configuration and Store refuse to write, with readonly.ErrWouldWrite, and are more
 // patient with throttling.
-func (e Env) ReadOnly() Env {
-	e.AWS = readonly.Config(e.AWS)
-	e.AWS.Retryer = retryer(readTries)
-	e.Store = &store.Store{DB: dynamodb.NewFromConfig(e.AWS), Name: e.Store.Name}
+func (e Env) ReadOnly() Env { return e.reading(readonly.Config(e.AWS)) }
+
+// ReadOnce returns such a copy that also sends each read once. It is for one look at one rack.
+func (e Env) ReadOnce() Env { return e.reading(readonly.Once(e.AWS)) }
+
+func (e Env) reading(config aws.Config) Env {
+	config.Retryer = retryer(readTries)
+	e.AWS, e.Store = config, &store.Store{DB: dynamodb.NewFromConfig(config), Name: e.Store.Name}
 	return e
 }
 
@@ -87,8 +91,9 @@ func (e Env) Metrics() (metrics.Writer, error) {
 const (
 	callTries = 4
 	// readTries are those of ReadOnly. The audits of one tick read at the same time, and EKS and IAM throttle them. To
-	// wait is cheaper than the pass that an audit requests if it cannot read. The audit limits the time of its reads.
-	readTries   = 9
+	// wait is cheaper than the pass that an audit requests if it cannot read. The audit limits the time of its reads, so
+	// the tries must not run out before that.
+	readTries   = 40
 	tryTimeout  = 10 * time.Second // the SDK has none: a lost packet would use up the function's time
 	longestWait = 5 * time.Second
 )

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -44,21 +45,17 @@ func (o *Observer) Facts(ctx context.Context, config params.Config, records plan
 	if !config.AuthMode && !config.Enabled || records.Goal == "" && config.HasRefused("cluster_name") {
 		return facts, nil
 	}
-	cluster, err := o.Cluster(ctx, config.ClusterName)
+	cluster, err := o.cluster(ctx, config.ClusterName, &facts)
 	if err != nil {
 		return facts, err
 	}
 	if cluster == nil {
 		return facts, o.lost(ctx, config, &facts)
 	}
-	facts.Cluster = cluster
+	known := facts // the reads need the cluster and its node groups, and each sets what is not in known
 	err = together(ctx,
 		func(ctx context.Context) (err error) {
 			facts.Records.ClusterLock, err = o.Records.ClusterLock(ctx, cluster.ARN)
-			return err
-		},
-		func(ctx context.Context) (err error) {
-			facts.NodeGroups, err = o.NodeGroups(ctx, config.ClusterName)
 			return err
 		},
 		func(ctx context.Context) (err error) {
@@ -71,12 +68,7 @@ func (o *Observer) Facts(ctx context.Context, config params.Config, records plan
 				facts.Unmanaged, err = o.unmanaged(ctx, config.Rack, cluster.ARN)
 			}
 			return err
-		})
-	if err != nil {
-		return facts, err
-	}
-	known := facts // the following reads need the node groups, and only set what is not in known
-	err = together(ctx,
+		},
 		func(ctx context.Context) (err error) {
 			facts.Records.Emptied, err = o.emptied(ctx, config, known)
 			return err
@@ -96,6 +88,20 @@ func (o *Observer) Facts(ctx context.Context, config params.Config, records plan
 			return err
 		})
 	return facts, err
+}
+
+// cluster sets the cluster and its node groups, which it reads side by side. It returns nil if there is no such cluster.
+func (o *Observer) cluster(ctx context.Context, name string, facts *plan.Facts) (*plan.ClusterFacts, error) {
+	var groups []plan.NodeGroup
+	var failed error
+	var listing sync.WaitGroup
+	listing.Go(func() { groups, failed = o.NodeGroups(ctx, name) })
+	cluster, err := o.Cluster(ctx, name)
+	if listing.Wait(); err != nil || cluster == nil {
+		return nil, err
+	}
+	facts.Cluster, facts.NodeGroups = cluster, groups
+	return cluster, failed
 }
 
 // together runs reads that do not depend on each other, and returns the first error. It limits the number of concurrent

@@ -32,6 +32,8 @@ type Config struct {
 	Workload           Pool              `json:"workload"`
 	Build              Pool              `json:"build"`
 	Override           Override          `json:"override"`
+	// KarpenterVersion is a version of the catalogue, or empty if the parameter is not set.
+	KarpenterVersion string `json:"karpenterVersion,omitempty"`
 	// Additional has the pools in the order of the parameter.
 	Additional []Pool `json:"additional,omitempty"`
 	// Refused has the sorted names of the parameters that have a problem. The Config holds defaults for them, and what

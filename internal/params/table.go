@@ -26,7 +26,7 @@ type Param struct {
 
 // Value describes the texts that a parameter, or a field of a pool in additional_karpenter_nodepools_config, accepts.
 type Value struct {
-	// Type is bool, integer, list, duration, labels, taints, tags, json or text.
+	// Type is bool, integer, list, duration, labels, taints, tags, version, json or text.
 	Type string `json:"type"`
 	// Pattern matches every valid value. SSM checks it at the write. The parser (for a number that is too large) or a
 	// rule between parameters may still refuse a value that matches.
@@ -62,13 +62,16 @@ const (
 	SectionBuild      Section = "Build pool"
 	SectionOverride   Section = "The workload pool's override"
 	SectionAdditional Section = "More pools"
+	SectionController Section = "The controller"
 )
 
 // Sections lists the sections in the order of the documentation.
-var Sections = []Section{SectionRack, SectionEnabling, SectionWorkload, SectionBuild, SectionOverride, SectionAdditional}
+var Sections = []Section{
+	SectionRack, SectionEnabling, SectionWorkload, SectionBuild, SectionOverride, SectionAdditional, SectionController,
+}
 
-// ofPool reports whether a parameter describes a pool or is unknown. Problems of these never block turning Karpenter
-// off.
+// ofPool reports whether a parameter describes a pool or the controller, or is unknown. Problems of these never block
+// turning Karpenter off.
 func ofPool(parameter string) bool {
 	p, known := Lookup(parameter)
 	return known && p.Section != SectionRack && p.Section != SectionEnabling || !known && parameter != "rack"
@@ -337,6 +340,13 @@ var Table = []Param{
 		set:         text(func(c *Config) *string { return &c.Workload.VolumeType }),
 	},
 	{
+		Name: karpenterVersion, Section: SectionController, Value: versionValue,
+		Absent: "the version that the rack runs, or " + ownership.KarpenterVersion + " when Karpenter is turned on",
+		Description: "The version of Karpenter. Another one replaces the controller, one pod at a time; if it or a pool is not Ready then, " +
+			"the version before comes back (karpenter-versions.md).",
+		set: version(func(c *Config) *string { return &c.KarpenterVersion }),
+	},
+	{
 		Name: "node_disk", Section: SectionRack, Default: "20", Value: positiveValue,
 		Description: "Disk of a node in GiB, where karpenter_node_disk is 0. The AMIs of AL2023 need 20.",
 		set:         integer(1, maxInt, func(c *Config) *int { return &c.NodeDisk }),
@@ -412,6 +422,7 @@ var Table = []Param{
 const (
 	authMode         = "karpenter_auth_mode"
 	enabled          = "karpenter_enabled"
+	karpenterVersion = "karpenter_version"
 	clusterName      = "cluster_name"
 	overrideConfig   = "karpenter_config"
 	additionalConfig = "additional_karpenter_nodepools_config"

@@ -1,6 +1,9 @@
 package plan
 
-import "github.com/sawhorse-io/sawhorse/internal/ownership"
+import (
+	catalogue "github.com/sawhorse-io/sawhorse/internal/karpenter"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+)
 
 // Controller describes the two Helm releases and the NVIDIA device plugin.
 type Controller struct {
@@ -32,19 +35,16 @@ type Release struct {
 	Replicas int `json:"replicas,omitempty"`
 }
 
-// charts is what the section Controller is rendered from.
+// charts is what the release of the controller is rendered from.
 type charts struct {
-	CRDs             bool   `json:"crds"`
-	Present          bool   `json:"present"`
-	Version          string `json:"version"`
-	HighAvailability bool   `json:"highAvailability"`
+	Present          bool `json:"present"`
+	HighAvailability bool `json:"highAvailability"`
 	// Queue is the queue's name, not its ARN.
 	Queue string `json:"queue"`
 	// ImageRepository replaces the chart's image repository, unless it is empty.
 	ImageRepository string `json:"imageRepository"`
 	// IsolatedVPC means that the VPC has no route to the internet.
-	IsolatedVPC  bool `json:"isolatedVPC"`
-	DevicePlugin bool `json:"devicePlugin"`
+	IsolatedVPC bool `json:"isolatedVPC"`
 	// RoleARN is the annotation of the service account for IRSA. It is empty with Pod Identity.
 	RoleARN string `json:"roleARN"`
 }
@@ -52,44 +52,48 @@ type charts struct {
 // controller plans the two Helm releases and the device plugin.
 func (b *builder) controller() {
 	in := charts{
-		CRDs:             true,
 		Present:          b.config.Enabled,
-		Version:          b.karpenter.Version,
 		HighAvailability: b.config.HighAvailability,
 		Queue:            b.plan.Queue.Name,
 		ImageRepository:  b.config.ImageRepository,
 		IsolatedVPC:      b.config.IsolatedVPC,
-		DevicePlugin:     b.config.Enabled && b.config.NVIDIADevicePlugin,
 	}
 	if !b.plan.Infrastructure.PodIdentity {
 		in.RoleARN = b.plan.Infrastructure.Controller.ARN
 	}
-	b.plan.Controller = b.karpenter.controller(b.plan.Rack, b.plan.Cluster.Name, in)
+	rack, cluster := b.plan.Rack, b.plan.Cluster.Name
+	b.plan.Controller = Controller{CRDs: b.definitions().crds(), Release: b.karpenter.controller(rack, cluster, in)}
+	if b.changes() {
+		if previous, err := catalogue.Find(b.facts.Records.InForce()); err == nil {
+			b.plan.Controller.Previous = new(carried(previous).controller(rack, cluster, in))
+		}
+	}
+	if b.config.Enabled && b.config.NVIDIADevicePlugin {
+		b.plan.Controller.DevicePlugin = devicePlugin(rack)
+	}
 	if b.config.NVIDIADevicePlugin && !b.config.Enabled {
 		b.warn("nvidia_device_plugin_enable", "nvidia_device_plugin_enable is true, but does nothing until karpenter_enabled is true; "+
 			"if Karpenter stays off, write false")
 	}
 }
 
-// controller renders the section.
-func (k karpenter) controller(rack, cluster string, in charts) Controller {
-	made := Controller{
-		CRDs: Release{
-			Present: in.CRDs, Name: ownership.ReleaseCRD, Version: in.Version, Chart: k.ChartDigests[ownership.ReleaseCRD],
-			// The CRDs, and with them every NodePool, are kept when the release is uninstalled. The chart itself sets no
-			// such policy.
-			Values: map[string]any{"additionalAnnotations": map[string]any{"helm.sh/resource-policy": "keep"}},
-		},
-		Release: Release{
-			Present: in.Present, Name: ownership.ReleaseController, Version: in.Version, Chart: k.ChartDigests[ownership.ReleaseController],
-			Values: k.controllerValues(rack, cluster, in), Replicas: 1,
-		},
+// crds renders the release of the CRDs. The CRDs, and with them every NodePool, are kept when the release is
+// uninstalled. The chart itself sets no such policy.
+func (k karpenter) crds() Release {
+	return Release{
+		Present: true, Name: ownership.ReleaseCRD, Version: k.Version, Chart: k.ChartDigests[ownership.ReleaseCRD],
+		Values: map[string]any{"additionalAnnotations": map[string]any{"helm.sh/resource-policy": "keep"}},
+	}
+}
+
+// controller renders the release of the controller.
+func (k karpenter) controller(rack, cluster string, in charts) Release {
+	made := Release{
+		Present: in.Present, Name: ownership.ReleaseController, Version: k.Version, Chart: k.ChartDigests[ownership.ReleaseController],
+		Values: k.controllerValues(rack, cluster, in), Replicas: 1,
 	}
 	if in.HighAvailability {
-		made.Release.Replicas = 2
-	}
-	if in.DevicePlugin {
-		made.DevicePlugin = devicePlugin(rack)
+		made.Replicas = 2
 	}
 	return made
 }
@@ -101,7 +105,7 @@ func (k karpenter) controllerValues(rack, cluster string, in charts) map[string]
 		account["annotations"] = map[string]any{"eks.amazonaws.com/role-arn": in.RoleARN}
 	}
 	// Without a digest in the catalogue, the tag alone selects the image. The image in a mirror has the same digest.
-	image := map[string]any{"tag": in.Version}
+	image := map[string]any{"tag": k.Version}
 	if k.Digest != "" {
 		image["digest"] = k.Digest
 	}

@@ -57,12 +57,17 @@ func (a *Audit) audit(ctx context.Context, name string) error {
 	return a.Request(ctx, events.ReconcileRequested{Rack: name, Reason: "schedule", Full: true})
 }
 
+// enough is how long an audit may read, of its function's 60 s.
+const enough = 50 * time.Second
+
 // due returns what a full pass would do. If that cannot be read, a pass is due: it tries again with the state machine's
 // retries, and reports the error.
 func (a *Audit) due(ctx context.Context, name string, lease store.Lease) map[string]string {
 	if lease.Requested > lease.Served {
 		return map[string]string{"requests": "no pass has served them"}
 	}
+	ctx, end := context.WithTimeout(ctx, enough)
+	defer end()
 	due, err := a.Look(ctx, name, lease.Requested+1)
 	if err != nil {
 		return map[string]string{"audit": err.Error()}

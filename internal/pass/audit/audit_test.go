@@ -172,3 +172,17 @@ func TestStepsRunSideBySide(t *testing.T) {
 		t.Error("it audits other functions' steps")
 	}
 }
+
+// Lambda ends a function after 60 s without a word. An audit ends before that, and requests the pass that tells why.
+func TestAnAuditThatReadsTooLong(t *testing.T) {
+	_, a, requested, _ := begin(nil, nil)
+	a.Look = func(ctx context.Context, _ string, _ int64) (map[string]string, error) {
+		if _, limited := ctx.Deadline(); !limited {
+			t.Error("it may read for ever")
+		}
+		return nil, context.DeadlineExceeded
+	}
+	if _, err := a.Run(t.Context(), validate.Event{Rack: "demo"}); err != nil || len(*requested) != 1 {
+		t.Errorf("%v, requested %v", err, *requested)
+	}
+}

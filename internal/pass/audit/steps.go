@@ -36,9 +36,10 @@ func NewSteps(connect func() map[string]StepFunc) *Steps {
 // Audits reports whether a step is one of these.
 func (s *Steps) Audits(step plan.Step) bool { return s.functions[step.Function] }
 
-// patience is how long all reads of the steps may take. A step that has not ended by then counts as due, and the pass
+// patience is how long all reads of the steps may take, of a function's 60 s. The audits that begin in the same minute
+// share the rates of EKS and IAM, and wait for each other. A step that has not ended by then counts as due, and the pass
 // gives it more time.
-const patience = 25 * time.Second
+const patience = 40 * time.Second
 
 // Due runs steps side by side and returns those that a pass would have to run, by name, with the reason. A step that
 // cannot read what it needs is due too: the pass reports why. warned are the warnings of each step's last run.

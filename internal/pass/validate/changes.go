@@ -9,38 +9,33 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
-// lay returns the tree with the rack's change requests applied. It validates each change request that is not validated
+// lay returns the rack's tree with its change requests applied. It validates each change request that is not validated
 // yet, together with all accepted ones before it. A valid one is accepted; an invalid one is refused and changes no
 // parameter. writing reports whether accepted changes are not written to Parameter Store yet. A dry run neither accepts
 // nor refuses.
-func (v *Validate) lay(ctx context.Context, run store.Run, tree store.Tree, records plan.Records,
-	dry bool) (laid store.Tree, writing bool, err error) {
-	changes, err := v.store.Changes(ctx, run.Rack)
-	if err != nil {
-		return tree, false, err
-	}
+func (v *Validate) lay(ctx context.Context, run store.Run, in input, dry bool) (laid store.Tree, writing bool, err error) {
 	var accepted []store.ChangeRequest
-	for _, c := range changes {
+	for _, c := range in.changes {
 		if c.State == store.ChangeRequested {
-			problems, err := v.wrong(ctx, run.Rack, store.Overlay(tree, append(slices.Clone(accepted), c)), records, c)
+			problems, err := v.wrong(ctx, run.Rack, store.Overlay(in.tree, append(slices.Clone(accepted), c)), in.records, c)
 			if err != nil {
-				return tree, false, err
+				return in.tree, false, err
 			}
 			if len(problems) > 0 {
 				if err := v.refuse(ctx, run, c, problems, dry); err != nil {
-					return tree, false, err
+					return in.tree, false, err
 				}
 				continue
 			}
 			if !dry {
 				if err := v.store.Accept(ctx, run.Rack, c.ID); err != nil {
-					return tree, false, err
+					return in.tree, false, err
 				}
 			}
 		}
 		accepted = append(accepted, c)
 	}
-	return store.Overlay(tree, accepted), len(accepted) > 0, nil
+	return store.Overlay(in.tree, accepted), len(accepted) > 0, nil
 }
 
 // wrong returns the problems of a change: those of the request itself, or those of the rack's parameters with the
@@ -68,13 +63,9 @@ func (v *Validate) refuse(ctx context.Context, run store.Run, c store.ChangeRequ
 
 // turnAway refuses the change requests for a rack that does not exist. If they were accepted, anybody who may put
 // events on the bus could create racks of any name.
-func (v *Validate) turnAway(ctx context.Context, run store.Run, dry bool) error {
+func (v *Validate) turnAway(ctx context.Context, run store.Run, changes []store.ChangeRequest, dry bool) error {
 	if dry {
 		return nil
-	}
-	changes, err := v.store.Changes(ctx, run.Rack)
-	if err != nil {
-		return err
 	}
 	for _, c := range changes {
 		problem := params.NewProblem("rack", "",

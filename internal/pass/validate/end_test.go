@@ -95,13 +95,13 @@ func TestTheListOfTheSchedule(t *testing.T) {
 
 	t.Log("a rack is listed before anything of its cluster can fail")
 	s = begin(t, auth)
-	s.cloud.FailAt(5, awsfake.Throttling) // lease, tree, records, list, and the write to the list
+	s.cloud.FailAt(6, awsfake.Throttling) // the lease, four reads, and the write to the list
 	s.lease("me", false)
 	if _, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me"}); err == nil {
 		t.Fatal("nothing failed")
 	}
 	listed(s)
-	s.cloud.FailAt(6, awsfake.Throttling)
+	s.cloud.FailAt(7, awsfake.Throttling)
 	if _, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me"}); err == nil {
 		t.Fatal("nothing failed")
 	}

@@ -273,16 +273,19 @@ func (s *scene) wrote(want ...string) {
 }
 
 const (
-	prepare = "access access/conflicts network nodegroups/labels controller/crds"
-	enable  = prepare + " infrastructure queue controller/release controller/plugin nodegroups/build nodepools autoscaler " +
-		"nodegroups/placement"
+	before  = "access access/conflicts network nodegroups/labels"
+	prepare = before + " controller/crds"
+	pools   = " controller/release controller/plugin nodegroups/build nodepools autoscaler nodegroups/placement"
+	enable  = before + " infrastructure queue controller/crds" + pools
+	// turnOn is enable after prepare.
+	turnOn    = "access/conflicts infrastructure queue" + pools
 	leaseItem = "DynamoDB.UpdateItem rack#demo lease"
 	listItem  = "DynamoDB.PutItem racks demo"
 )
 
 // find returns the findings of validate without acting on them.
 func (s *scene) find() (finding, error) {
-	tree, err := store.ReadTree(s.Context(), s.cloud.SSM, strings.TrimSuffix(folder, "/"))
+	in, err := s.validate.read(s.Context(), "demo")
 	s.must(err)
-	return s.validate.find(s.Context(), s.run(), tree, false, false)
+	return s.validate.find(s.Context(), s.run(), in, false, false)
 }

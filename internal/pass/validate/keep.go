@@ -36,6 +36,7 @@ func (f finding) accepted() plan.Records {
 	records.Goal, records.Params, records.Checked = f.Plan.Goal, f.Effective, f.Objects
 	if f.Config.Enabled {
 		records.WasOn = true
+		records.Karpenter = f.records.Accept(f.Plan.Controller.Release.Version)
 		records.Credentials = "irsa"
 		if f.Plan.Infrastructure.PodIdentity {
 			records.Credentials = "podidentity"

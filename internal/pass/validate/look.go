@@ -15,11 +15,11 @@ import (
 // generation is the generation that the pass would have.
 func (v *Validate) Look(ctx context.Context, name string, generation int64) (map[string]string, error) {
 	run := store.Run{Rack: name, Generation: generation, Started: v.now()}
-	tree, err := store.ReadTree(ctx, v.reader, v.paths.Params(name))
+	in, err := v.read(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	f, err := v.find(ctx, run, tree, true, true)
+	f, err := v.find(ctx, run, in, true, true)
 	switch {
 	case err != nil || f.unknown:
 		return nil, err

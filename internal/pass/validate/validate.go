@@ -146,21 +146,21 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 	if event.DryRun {
 		run.Request = event.Request
 	}
-	tree, err := store.ReadTree(ctx, v.reader, v.paths.Params(run.Rack))
+	in, err := v.read(ctx, run.Rack)
 	if err != nil {
 		return Answer{}, err
 	}
-	run.Versions = tree.Versions
-	if event.Waits && v.outdated(tree, lease.Writes) {
+	run.Versions = in.tree.Versions
+	if event.Waits && v.outdated(in.tree, lease.Writes) {
 		return Answer{Generation: lease.Requested, Outcome: Outdated, Steps: []plan.Step{}}, nil
 	}
-	found, err := v.find(ctx, run, tree, lease.Full || event.DryRun && event.Full, event.DryRun)
+	found, err := v.find(ctx, run, in, lease.Full || event.DryRun && event.Full, event.DryRun)
 	if err != nil {
 		return Answer{}, err
 	}
 	found.Plan.Force = lease.Force
 	run = found.in(run)
-	answer := Answer{Generation: lease.Requested, Steps: []plan.Step{}, Versions: tree.Versions}
+	answer := Answer{Generation: lease.Requested, Steps: []plan.Step{}, Versions: run.Versions}
 	switch {
 	case event.DryRun:
 		return v.dryRun(ctx, answer, run, found)
@@ -221,35 +221,28 @@ func (f finding) in(run store.Run) store.Run {
 	return run
 }
 
-// find reads the rack's records and change requests, validates its parameters, and finds the steps that are due.
-func (v *Validate) find(ctx context.Context, run store.Run, tree store.Tree, full, dry bool) (finding, error) {
-	var f finding
-	var err error
-	if f.records, err = v.store.Records(ctx, run.Rack); err != nil {
-		return f, err
-	}
-	listed, err := v.store.Listed(ctx, run.Rack)
-	if err != nil {
-		return f, err
-	}
-	if len(tree.Values) == 0 && !listed && f.records.Goal == "" {
+// find validates a rack's parameters, with its change requests, and finds the steps that are due.
+func (v *Validate) find(ctx context.Context, run store.Run, in input, full, dry bool) (finding, error) {
+	f, tree := finding{records: in.records}, in.tree
+	if len(tree.Values) == 0 && !in.listed && f.records.Goal == "" {
 		reported, err := v.store.Reported(ctx, run.Rack)
 		if f.unknown = reported == ""; err != nil || f.unknown {
-			return f, errors.Join(err, v.turnAway(ctx, run, dry))
+			return f, errors.Join(err, v.turnAway(ctx, run, in.changes, dry))
 		}
 	}
-	if !listed && !dry && len(tree.Values) > 0 { // the schedule audits it from now on
+	if !in.listed && !dry && len(tree.Values) > 0 { // the schedule audits it from now on
 		if err := v.store.Enlist(ctx, run.Rack); err != nil {
 			return f, err
 		}
 	}
-	if tree, f.writing, err = v.lay(ctx, run, tree, f.records, dry); err != nil {
+	var err error
+	if tree, f.writing, err = v.lay(ctx, run, in, dry); err != nil {
 		return f, err
 	}
 	// The tree is deleted and Karpenter is off, so the rack needs nothing in the cluster any more.
 	if len(tree.Values) == 0 && !f.records.WasOn {
 		reported, err := v.store.Reported(ctx, run.Rack)
-		if f.forgotten = f.records.Goal != "" || reported != "" || listed; err != nil || f.forgotten {
+		if f.forgotten = f.records.Goal != "" || reported != "" || in.listed; err != nil || f.forgotten {
 			return f, err
 		}
 	}

@@ -31,7 +31,8 @@ const (
 // change describes what a plan changes in one pool.
 type change struct {
 	was, is decoded
-	// moved are the drift reasons for changed subnets and security groups, which the manifests select by a tag only.
+	// moved are the drift reasons for changed subnets and security groups, which the manifests select by a tag only, and
+	// for another version of Karpenter.
 	moved []string
 }
 

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"reflect"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
@@ -77,9 +78,15 @@ func (q *Step) bring(ctx context.Context, p *plan.Plan, progress *outcome.Progre
 	if !p.Queue.Present {
 		return q.remove(ctx, p, progress)
 	}
+	var live liveRule // is read meanwhile, and written only after the queue
+	var reading sync.WaitGroup
+	reading.Go(func() { live = q.describe(ctx, p) })
 	url, err := q.create(ctx, p, progress)
 	if err == nil {
 		err = q.attributes(ctx, p, url, progress)
+	}
+	if reading.Wait(); live.err != nil {
+		return live.err
 	}
 	if gone(err) {
 		return outcome.NotYet(creationLag, "SQS does not know queue %s everywhere: it is new, or has just been deleted", p.Queue.Name)
@@ -87,7 +94,7 @@ func (q *Step) bring(ctx context.Context, p *plan.Plan, progress *outcome.Progre
 	if err != nil {
 		return err
 	}
-	if err := q.rule(ctx, p, progress); err != nil {
+	if err := q.rule(ctx, p, live, progress); err != nil {
 		return err
 	}
 	progress.Outputs = map[string]string{

@@ -15,24 +15,28 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
+// liveRule is the rule as EventBridge has it, with its tags. It is nil if there is no such rule.
+type liveRule struct {
+	*eventbridge.DescribeRuleOutput
+	tags map[string]string
+	err  error
+}
+
 // rule creates or repairs the rule and its one target, and enables the rule.
-func (q *Step) rule(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
-	live, tags, err := q.describe(ctx, p)
-	if err != nil {
-		return err
-	}
-	if live != nil && !ownership.Owned(tags, p.Rack, p.Cluster.ARN) {
+func (q *Step) rule(ctx context.Context, p *plan.Plan, live liveRule, progress *outcome.Progress) error {
+	none := live.DescribeRuleOutput == nil
+	if !none && !ownership.Owned(live.tags, p.Rack, p.Cluster.ARN) {
 		return outcome.Reject("rack", "EventBridge rule %s exists and was not made by Sawhorse for this rack and cluster; "+
 			"delete it, or use another rack name", p.Queue.Rule.Name)
 	}
-	if live == nil || live.State != types.RuleStateEnabled || live.EventPattern == nil ||
+	if none || live.State != types.RuleStateEnabled || live.EventPattern == nil ||
 		!sameJSON(*live.EventPattern, p.Queue.Rule.Pattern.JSON()) {
 		input := &eventbridge.PutRuleInput{
 			Name: &p.Queue.Rule.Name, EventPattern: new(p.Queue.Rule.Pattern.JSON()), State: types.RuleStateEnabled,
 			Description: &p.Queue.Rule.Description,
 		}
 		action := "repaired"
-		if live == nil {
+		if none {
 			input.Tags, action = ruleTags(p.Queue.Tags), "created" // PutRule accepts tags only for a new rule
 		}
 		if _, err := q.Rules.PutRule(ctx, input); err != nil {
@@ -40,8 +44,8 @@ func (q *Step) rule(ctx context.Context, p *plan.Plan, progress *outcome.Progres
 		}
 		progress.Changed(action, "rule %s", p.Queue.Rule.Name)
 	}
-	if live != nil {
-		if err := q.tagRule(ctx, p, live.Arn, tags, progress); err != nil {
+	if !none {
+		if err := q.tagRule(ctx, p, live.Arn, live.tags, progress); err != nil {
 			return err
 		}
 	}
@@ -95,31 +99,30 @@ func (q *Step) target(ctx context.Context, p *plan.Plan, progress *outcome.Progr
 	return nil
 }
 
-// describe returns the rule and its tags; nil if there is no such rule.
-func (q *Step) describe(ctx context.Context, p *plan.Plan) (*eventbridge.DescribeRuleOutput, map[string]string, error) {
-	var missing *types.ResourceNotFoundException
+// describe reads the rule and its tags.
+func (q *Step) describe(ctx context.Context, p *plan.Plan) liveRule {
 	live, err := q.Rules.DescribeRule(ctx, &eventbridge.DescribeRuleInput{Name: &p.Queue.Rule.Name})
-	if errors.As(err, &missing) {
-		return nil, nil, nil
+	if errors.As(err, new(*types.ResourceNotFoundException)) {
+		return liveRule{}
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("rule %s: describe: %w", p.Queue.Rule.Name, err)
+		return liveRule{err: fmt.Errorf("rule %s: describe: %w", p.Queue.Rule.Name, err)}
 	}
 	out, err := q.Rules.ListTagsForResource(ctx, &eventbridge.ListTagsForResourceInput{ResourceARN: live.Arn})
 	if err != nil {
-		return nil, nil, fmt.Errorf("rule %s: read tags: %w", p.Queue.Rule.Name, err)
+		return liveRule{err: fmt.Errorf("rule %s: read tags: %w", p.Queue.Rule.Name, err)}
 	}
 	tags := map[string]string{}
 	for _, t := range out.Tags {
 		tags[*t.Key] = *t.Value
 	}
-	return live, tags, nil
+	return liveRule{live, tags, nil}
 }
 
 func (q *Step) removeRule(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
-	live, tags, err := q.describe(ctx, p)
-	if err != nil || live == nil || !ownership.Owned(tags, p.Rack, p.Cluster.ARN) {
-		return err
+	live := q.describe(ctx, p)
+	if live.err != nil || live.DescribeRuleOutput == nil || !ownership.Owned(live.tags, p.Rack, p.Cluster.ARN) {
+		return live.err
 	}
 	out, err := q.Rules.ListTargetsByRule(ctx, &eventbridge.ListTargetsByRuleInput{Rule: &p.Queue.Rule.Name})
 	if err != nil {

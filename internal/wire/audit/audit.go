@@ -2,6 +2,8 @@
 package audit
 
 import (
+	"context"
+
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 
 	"github.com/sawhorse-io/sawhorse/internal/handler"
@@ -19,24 +21,31 @@ import (
 )
 
 // New returns the audit. All that it looks with refuses to write, the records included. Only what a pass notes at its
-// beginning is written, and the event that requests a pass.
+// beginning is written, and the event that requests a pass. The steps read the same roles, access entries and node
+// groups, so each audit, and each pass's look at the steps, sends equal reads once.
 func New(env handler.Env) (*audit.Audit, error) {
-	reading := env.ReadOnly()
-	if _, err := steps(reading); err != nil {
-		return nil, err
-	}
-	auditor := audit.NewSteps(func() map[string]audit.StepFunc {
-		all, _ := steps(reading) // the environment has not changed since
-		return all
-	})
 	bus, err := validate.Bus(env)
 	if err != nil {
 		return nil, err
 	}
+	if _, err := steps(env); err != nil {
+		return nil, err
+	}
 	return &audit.Audit{
-		Store: reading.Store, Look: validate.New(reading, auditor, bus).Look, Pass: validate.New(env, auditor, bus).Run,
-		Request: bus.Request, Log: env.Log, Now: env.Now,
+		Store: env.ReadOnly().Store, Pass: validate.New(env, auditor(env.ReadOnce), bus).Run, Request: bus.Request, Log: env.Log, Now: env.Now,
+		Look: func(ctx context.Context, rack string, generation int64) (map[string]string, error) {
+			once := env.ReadOnce()
+			return validate.New(once, auditor(func() handler.Env { return once }), bus).Look(ctx, rack, generation)
+		},
 	}, nil
+}
+
+// auditor returns the auditor of all steps. look returns what the steps of one plan read with.
+func auditor(look func() handler.Env) *audit.Steps {
+	return audit.NewSteps(func() map[string]audit.StepFunc {
+		all, _ := steps(look()) // New has made them before, and the environment has not changed since
+		return all
+	})
 }
 
 // steps returns all steps of plans, by function, with one connection to the cluster.

@@ -1,0 +1,117 @@
+package readonly
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+)
+
+// Once returns a copy of a configuration whose clients refuse to write, and together send each read once: a repeated
+// read gets the first one's answer. It is for one look at a rack, because the answers never expire.
+func Once(config aws.Config) aws.Config {
+	config = Config(config)
+	client := config.HTTPClient
+	if client == nil {
+		client = awshttp.NewBuildableClient()
+	}
+	config.HTTPClient = &once{client: client, answers: map[string]*answer{}}
+	return config
+}
+
+// once keeps the answers to requests. Each caller decodes an answer for itself, so callers share no data.
+type once struct {
+	client  aws.HTTPClient
+	mutex   sync.Mutex
+	answers map[string]*answer
+}
+
+// answer is the answer to one request, when there is one.
+type answer struct {
+	// idle has a token while nobody sends the request.
+	idle     chan struct{}
+	response *http.Response
+	body     []byte
+}
+
+// longest is the size of the longest answer that is kept, in bytes.
+const longest = 1 << 20
+
+// Do sends a request, or returns the answer that an equal request got. While a request is under way, equal ones wait for
+// its answer. An answer that may be another one at the next try, or that is very long, is not kept.
+func (o *once) Do(request *http.Request) (*http.Response, error) {
+	key, err := identify(request)
+	if err != nil {
+		return nil, err
+	}
+	a := o.answer(key)
+	select {
+	case <-a.idle:
+		defer func() { a.idle <- struct{}{} }()
+	case <-request.Context().Done():
+		return nil, request.Context().Err()
+	}
+	if a.response != nil {
+		return a.to(request), nil
+	}
+	response, err := o.client.Do(request)
+	if err != nil || response.StatusCode != http.StatusOK && response.StatusCode != http.StatusNotFound {
+		return response, err
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, longest+1))
+	if err != nil || len(body) > longest {
+		response.Body = rest{io.MultiReader(bytes.NewReader(body), response.Body), response.Body}
+		return response, nil // reading the body returns the error again
+	}
+	response.Body.Close()
+	a.response, a.body = response, body
+	return a.to(request), nil
+}
+
+// answer returns the answer for a key.
+func (o *once) answer(key string) *answer {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	a := o.answers[key]
+	if a == nil {
+		a = &answer{idle: make(chan struct{}, 1)}
+		a.idle <- struct{}{}
+		o.answers[key] = a
+	}
+	return a
+}
+
+// to returns the answer as that to a request.
+func (a *answer) to(request *http.Request) *http.Response {
+	response := *a.response
+	response.Header, response.Request = a.response.Header.Clone(), request
+	response.Body = io.NopCloser(bytes.NewReader(a.body))
+	return &response
+}
+
+// identify returns what two equal requests have in common. AWS's protocols name the operation in the URL, in the body or in
+// the header X-Amz-Target. The other headers have the time and the number of the try. identify reads the body, and puts it
+// back.
+func identify(request *http.Request) (string, error) {
+	var body []byte
+	if request.Body != nil {
+		var err error
+		if body, err = io.ReadAll(request.Body); err != nil {
+			return "", err
+		}
+		request.Body.Close()
+		request.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	key := slices.Concat([]byte(request.Method+" "+request.URL.String()+"\n"+request.Header.Get("X-Amz-Target")+"\n"), body)
+	return string(key), nil
+}
+
+// rest is a body whose beginning has been read.
+type rest struct {
+	io.Reader
+	io.Closer
+}
