@@ -48,6 +48,21 @@ func (p Pools) Degraded() bool {
 	return slices.ContainsFunc(p, func(one Pool) bool { return one.Reason != "" })
 }
 
+// AllReady returns the pools as they are after a pass that has waited until all of them were Ready.
+func (p Pools) AllReady() Pools {
+	all := slices.Clone(p)
+	for i := range all {
+		one := &all[i]
+		if one.Ready = true; one.Unregistered > 0 {
+			continue
+		}
+		if one.Reason = ""; one.Outdated == 0 {
+			one.Since = ""
+		}
+	}
+	return all
+}
+
 // Outdated returns the number of outdated nodes in all pools.
 func (p Pools) Outdated() (n int) {
 	for _, one := range p {

@@ -37,12 +37,18 @@ func (r *Report) rollout(ctx context.Context, event Event, status store.Status, 
 		rollout.Cluster, rollout.Names = p.Cluster, poolNames(p)
 		rollout.Generation, rollout.Execution, rollout.Started = event.Generation, event.Execution, event.Started
 		rollout.Applied, rollout.Ended = r.Now(), time.Time{}
+		if slices.Contains(event.Steps, nodePoolsStep) {
+			rollout.Pools = rollout.Pools.AllReady()
+		}
 		if err := r.Store.SaveRollout(ctx, *rollout); !errors.Is(err, store.ErrRolloutChanged) {
 			return rollout, err
 		}
 	}
 	return nil, fmt.Errorf("rack %s: save rollout: %w", event.Rack, store.ErrRolloutChanged)
 }
+
+// nodePoolsStep is the step that ends when all pools are Ready.
+const nodePoolsStep = "nodepools"
 
 // poolNames returns the sorted names of the plan's pools.
 func poolNames(p *plan.Plan) (names []string) {

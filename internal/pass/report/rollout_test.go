@@ -96,6 +96,29 @@ func TestThePoolsOfAPassThatEndsOtherwise(t *testing.T) {
 	}
 }
 
+// A pass that has applied the pools has waited until they were Ready. That nodes do not register, it does not know.
+func TestThePoolsAreReadyAfterTheirStep(t *testing.T) {
+	for step, want := range map[string]store.Pools{
+		"queue": {{Pool: "b", Reason: "r", Since: "s"}, {Pool: "c", Ready: true, Unregistered: 1, Reason: "r", Since: "s"},
+			{Pool: "a", Outdated: 1, Since: "s"}},
+		"nodepools": {{Pool: "c", Ready: true, Unregistered: 1, Reason: "r", Since: "s"}, {Pool: "a", Ready: true, Outdated: 1, Since: "s"},
+			{Pool: "b", Ready: true}},
+	} {
+		s := applied(t)
+		s.run(event("Planned"))
+		known := s.rollout()
+		known.Pools = store.Pools{{Pool: "a", Outdated: 1, Since: "s"}, {Pool: "b", Since: "s", Reason: "r"},
+			{Pool: "c", Ready: true, Unregistered: 1, Since: "s", Reason: "r"}}
+		s.must(s.store.SaveRollout(t.Context(), *known))
+		e := event("Planned")
+		e.Steps = []string{step}
+		s.again(8, store.Run{Outcome: "Planned", Goal: "karpenter"}, e, done)
+		if got := s.status().Pools; !slices.Equal(got, want) {
+			t.Errorf("%s: %+v", step, got)
+		}
+	}
+}
+
 // A pass that has nothing new to tell begins no rollout, unless the nodes are not looked at yet: an earlier version of
 // Sawhorse did not.
 func TestARolloutBeginsWithNewsOnly(t *testing.T) {
