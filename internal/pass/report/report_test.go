@@ -511,7 +511,7 @@ func TestTheIterationsOfAPassAreReportedTogether(t *testing.T) {
 		"pool gpu is created",
 		"pool workload is changed: Karpenter replaces its 12 nodes (NodePoolDrifted), as its disruption budget allows",
 	}
-	if got := s.status().Pools; !slices.Equal(got, want) {
+	if got := s.status().Effects; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if !strings.Contains(s.measured.String(), `"Changes":1`) {
