@@ -152,7 +152,11 @@ func result(s store.Status) error {
 
 // show prints a status for people.
 func show(s store.Status) {
-	fmt.Printf("%s  generation %d  %s  %.1f s\n", s.State, s.Generation, s.Time, s.DurationSeconds)
+	fmt.Printf("%s  generation %d  %s  %.1f s", s.State, s.Generation, s.Time, s.DurationSeconds)
+	if s.Karpenter != "" {
+		fmt.Printf("  Karpenter %s", s.Karpenter)
+	}
+	fmt.Println()
 	list := func(title string, problems []params.Problem) {
 		for _, p := range problems {
 			fmt.Printf("%s  %s\n", title, line(p))

@@ -115,7 +115,7 @@ func statusText(t *testing.T, s store.Status) string {
 
 var (
 	reconciled = store.Status{
-		Rack: "prod", State: store.Reconciled, Generation: 7, Time: "2026-11-21T03:55:42Z", DurationSeconds: 26.46,
+		Rack: "prod", State: store.Reconciled, Generation: 7, Time: "2026-11-21T03:55:42Z", DurationSeconds: 26.46, Karpenter: "1.10.0",
 		Warnings: []params.Problem{{Parameter: "additional_karpenter_nodepools_config", Path: "[0].taints", Message: "nothing tolerates it"}},
 		Effects:  []string{"pool workload is changed: its 3 nodes stay"}, Changed: []string{"NodePool/workload updated"}, Omitted: 2,
 	}

@@ -42,6 +42,8 @@ type Status struct {
 	State      State  `json:"state"`
 	Generation int64  `json:"generation"`
 	Goal       string `json:"goal,omitempty"`
+	// Karpenter is the version of Karpenter in force: the one whose controller worked last.
+	Karpenter string `json:"karpenter,omitempty"`
 	// Time is when the pass ended (RFC 3339, UTC), DurationSeconds how long it took. Generation, Time, DurationSeconds,
 	// Execution and Changed belong to the pass that first had this status. A later pass with the same findings and no
 	// changes does not write it again, unless it failed.

@@ -109,6 +109,7 @@ func (r *Report) report(ctx context.Context, event Event, run store.Run, told st
 	run.Order(event.Steps)
 	run.Recall(records)
 	status := r.status(event, run)
+	status.Karpenter = records.InForce()
 	if status.State == store.Reconciled { // after the outputs, because it deletes their record if the cluster is gone
 		if err := r.finish(ctx, event.Rack, run, records); err != nil {
 			return err
