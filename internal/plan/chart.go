@@ -15,6 +15,8 @@ type Controller struct {
 	// Previous is the release of the version in force if Release has another version. The step brings it back if the
 	// other version fails.
 	Previous *Release `json:"previous,omitempty"`
+	// Write is the version of the parameter karpenter_version in Parameter Store, if it asks for a change.
+	Write int64 `json:"write,omitempty"`
 	// DevicePlugin is the DaemonSet of the NVIDIA device plugin. It is nil if it must be removed.
 	DevicePlugin Object `json:"devicePlugin,omitempty"`
 }
@@ -70,6 +72,7 @@ func (b *builder) controller() {
 		if previous, err := catalogue.Find(b.facts.Records.InForce()); err == nil {
 			in.Values = within(in.Values, chartValues(previous))
 			b.plan.Controller.Previous = new(carried(previous).controller(rack, cluster, in))
+			b.plan.Controller.Write = b.facts.Writes[parameterVersion]
 		}
 	}
 	if b.config.Enabled && b.config.NVIDIADevicePlugin {

@@ -104,7 +104,7 @@ func TestRecordsOfOtherVersions(t *testing.T) {
 	s, cloud := store()
 	must(t, s.SaveRecords(t.Context(), "demo", plan.Records{WasOn: true}))
 	kept := cloud.Table.Items["rack#demo records"]
-	if got := numberOf(kept, "format"); got != recordsFormat {
+	if got := numberOf(kept, "format"); got != oneVersionFormat {
 		t.Errorf("format %d", got)
 	}
 	delete(kept, "format") // as before the format was recorded

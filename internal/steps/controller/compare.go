@@ -32,7 +32,11 @@ func (r *run) compare(ctx context.Context, part string) (outcome.Progress, error
 		if err != nil {
 			return r.progress, err
 		}
-		return r.rolledOut(ctx)
+		note, err := r.rollout(ctx)
+		if err != nil || note == "" {
+			return r.progress, err
+		}
+		return r.progress.NotYet(poll, "%s", note)
 	case part == PartRelease:
 		return r.progress, r.removed(ctx)
 	case part == PartServe:

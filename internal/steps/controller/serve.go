@@ -53,8 +53,8 @@ func (r *run) serve(ctx context.Context) (outcome.Progress, error) {
 	return r.progress, nil
 }
 
-// revive restores the controller and says why its pods are not Ready yet. A deployed release is only repaired, whatever
-// its values: a removal is no time for a new revision.
+// revive restores the controller and says why its pods are not Ready yet. A deployed release of the plan's version is only
+// repaired, whatever its values: a removal is no time for a new revision.
 func (r *run) revive(ctx context.Context) (string, error) {
 	wanted, err := r.controller(ctx)
 	if err != nil {
@@ -64,7 +64,8 @@ func (r *run) revive(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if last != nil && r.helm.ours(last) && last.Info.Status == common.StatusDeployed {
+	deployed := last != nil && r.helm.ours(last) && last.Info.Status == common.StatusDeployed
+	if deployed && last.Chart.Metadata.Version == wanted.chart.Metadata.Version {
 		err = repair(ctx, r.client, wanted, &r.progress)
 	} else {
 		err = r.install(ctx, wanted)
