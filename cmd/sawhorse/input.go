@@ -207,11 +207,14 @@ func (in input) applied() applied {
 	if in.Previous == nil {
 		return applied{}
 	}
-	last, facts := params.Parse(params.Input{Rack: in.Rack, Params: in.Previous}), in.facts(plan.Records{})
+	last := params.Parse(params.Input{Rack: in.Rack, Params: in.Previous})
+	ran := plan.Records{WasOn: last.Config.Enabled}
+	ran.Karpenter.Version = plan.Target(last.Config, plan.Facts{}).Version // also on a Kubernetes that it would not be installed on
+	facts := in.facts(ran)
 	was := plan.Build(last.Config, facts, nodes.Compile(last.Config, facts).Objects()).Plan
 	records := plan.Records{Goal: was.Goal, WasOn: was.Goal == plan.GoalKarpenter, Params: last.Effective, Applied: map[string]string{}}
 	if records.WasOn {
-		records.Karpenter.Version, records.Karpenter.CRDs = was.Controller.Release.Version, was.Controller.CRDs.Version
+		records.Karpenter = plan.KarpenterRecord{Version: ran.Karpenter.Version, CRDs: was.Controller.CRDs.Version}
 	}
 	for _, step := range was.Steps {
 		records.Applied[step.Name] = step.Fingerprint
