@@ -36,8 +36,12 @@ It calls the cluster's API server with the same credentials, as ` + "`aws eks ge
 kubectl's current context does not matter.`,
 	}
 	format := outputFlag(c, "text", "json")
+	kubernetes := c.Flags().String("kubernetes", "", "also tell whether the rack is fit for this version of Kubernetes, such as 1.36")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		report, err := examine(c.Context(), args[0])
+		if *kubernetes != "" && !doctor.KubernetesMinor(*kubernetes) {
+			return misused("--kubernetes is %q; allowed is a minor version of Kubernetes; write, for example, 1.36", *kubernetes)
+		}
+		report, err := examine(c.Context(), args[0], *kubernetes)
 		if err != nil {
 			return looking(err)
 		}
@@ -65,18 +69,20 @@ func conclude(report doctor.Report, format string) (err error) {
 	return nil
 }
 
-func examine(ctx context.Context, rack string) (doctor.Report, error) {
+func examine(ctx context.Context, rack, kubernetes string) (doctor.Report, error) {
 	aws, err := account(ctx)
 	if err != nil {
 		return doctor.Report{}, err
 	}
 	clusters := eks.NewFromConfig(aws)
-	return doctor.Examine(observe.Look(ctx, rack, paths(), observe.Clients{
+	observed := observe.Look(ctx, rack, paths(), observe.Clients{
 		Parameters: ssm.NewFromConfig(aws, func(o *ssm.Options) { o.RetryMaxAttempts = patientAttempts }), STS: sts.NewFromConfig(aws),
 		EKS: clusters, EC2: ec2.NewFromConfig(aws),
 		IAM: iam.NewFromConfig(aws), KMS: kms.NewFromConfig(aws), Quotas: servicequotas.NewFromConfig(aws), Rules: eventbridge.NewFromConfig(aws),
 		Dial: k8s.Dial(aws, clusters),
-	})), nil
+	})
+	observed.Kubernetes = kubernetes
+	return doctor.Examine(observed), nil
 }
 
 // printReport prints a report as text. Findings that differ only in the check are printed as one, because one cause can

@@ -51,6 +51,10 @@ func TestDoctor(t *testing.T) {
 			t.Errorf("%s\nhas no %q", got.stdout, want)
 		}
 	}
+	if asked := inCloud(t, env, "doctor", "prod", "--kubernetes", "1.36").ends(t, 1).stdout; !strings.Contains(asked, "kubernetes-upgrade") ||
+		strings.Contains(got.stdout, "kubernetes-upgrade") {
+		t.Errorf("with --kubernetes: %s\nwithout: %s", asked, got.stdout)
+	}
 	report := decoded[doctor.Report](t, inCloud(t, env, "doctor", "-o", "json", "prod").ends(t, 1).stdout)
 	if report.Rack != "prod" || report.Findings[0].Check != "cluster" || report.Count(doctor.Unknown) < 15 {
 		t.Errorf("%+v", report)
@@ -76,7 +80,8 @@ func TestDoctorThatMayNotLook(t *testing.T) {
 
 func TestDoctorIsUsedWrongly(t *testing.T) {
 	env := emptyAccount(t)
-	for _, args := range [][]string{{}, {"-o", "yaml", "prod"}, {"Prod"}, {"prod", "test"}, {"prod", "--fix"}} {
+	for _, args := range [][]string{{}, {"-o", "yaml", "prod"}, {"Prod"}, {"prod", "test"}, {"prod", "--fix"},
+		{"prod", "--kubernetes", "1.36.1"}, {"prod", "--kubernetes", "v1.36"}, {"prod", "--kubernetes", "2.0"}} {
 		inCloud(t, env, append([]string{"doctor"}, args...)...).ends(t, 2)
 	}
 	for _, name := range []string{"status", "watch", "doctor", "register"} {

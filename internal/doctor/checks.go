@@ -33,6 +33,11 @@ var checks = []check{
 		[]Source{TheCluster}, kubernetesVersion,
 	},
 	{
+		upgrade, "with `--kubernetes VERSION`: whether Karpenter's version, AMIs, node groups and nodes are fit for that Kubernetes",
+		"EKS never goes back to an earlier version: what does not fit is found before the upgrade.",
+		[]Source{Parameters, TheCluster, NodeGroups, Nodes}, kubernetesUpgrade,
+	},
+	{
 		"credentials", "the Pod Identity agent, the service account's association, the OIDC provider",
 		"Without credentials Karpenter's controller can launch nothing and end nothing.",
 		[]Source{TheCluster, AddOns, Associations, Provider, Rules}, credentials,

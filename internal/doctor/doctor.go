@@ -65,7 +65,7 @@ func (r Report) Count(s Severity) (n int) {
 func Examine(o *Observed) Report {
 	all := Report{Rack: o.Rack, Cluster: o.Config.ClusterName, Findings: []Finding{}, Good: []string{}}
 	by := map[Severity][]Finding{}
-	for _, c := range checks {
+	for _, c := range o.made() {
 		found := c.make(o)
 		if len(found) == 0 {
 			all.Good = append(all.Good, c.name)

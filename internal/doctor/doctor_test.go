@@ -22,7 +22,7 @@ func healthy() *Observed {
 	texts := map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}
 	tag := map[string]string{"karpenter.sh/discovery": "prod"}
 	return &Observed{
-		Rack: "prod", Caller: "arn:aws:iam::111122223333:role/ops", Unseen: map[Source]string{},
+		Rack: "prod", Kubernetes: "1.35", Caller: "arn:aws:iam::111122223333:role/ops", Unseen: map[Source]string{},
 		Params: texts, Config: params.Parse(params.Input{Rack: "prod", Params: texts}).Config,
 		Cluster: &Cluster{VPC: "vpc-1", PublicAPI: true, ClusterFacts: plan.ClusterFacts{
 			Cluster: plan.Cluster{
@@ -178,6 +178,40 @@ var cases = []example{
 	{"kubernetes-version", "too new", func(o *Observed) { o.Cluster.Version = "1.36" },
 		[]string{"warns: 1.36; Karpenter 1.10.0 lists 1.26 to 1.35"}},
 	{"kubernetes-version", "too old", func(o *Observed) { o.Cluster.Version = "1.25" }, []string{"warns: 1.25"}},
+
+	{"kubernetes-upgrade", "not asked for", func(o *Observed) { o.Kubernetes = "" }, nil},
+	{"kubernetes-upgrade", "Karpenter does not list it", func(o *Observed) { o.Kubernetes = "1.36" },
+		[]string{"fails: Karpenter 1.10.0 lists Kubernetes 1.26 to 1.35, and not 1.36"}},
+	{"kubernetes-upgrade", "the version that is chosen lists it, and does not run yet", func(o *Observed) {
+		o.Kubernetes, o.Config.KarpenterVersion = "1.36", "1.14.3"
+	}, []string{"warns: Karpenter 1.10.0 runs, which does not list Kubernetes 1.36, and karpenter_version is 1.14.3"}},
+	{"kubernetes-upgrade", "the version that runs lists it", func(o *Observed) {
+		o.Kubernetes, o.Config.KarpenterVersion = "1.36", "1.14.3"
+		o.Deployments[0].Spec.Template.Spec.Containers = []corev1.Container{
+			{Name: "controller", Image: "registry:5000/karpenter/controller:1.14.3@sha256:1"}}
+	}, nil},
+	{"kubernetes-upgrade", "two versions on", func(o *Observed) { o.Kubernetes, o.Config.KarpenterVersion = "1.37", "1.15.1" },
+		[]string{"warns: Karpenter 1.10.0 runs", "info: one minor version at a time"}},
+	{"kubernetes-upgrade", "no version lists it", func(o *Observed) { o.Kubernetes, o.Cluster.Version = "1.38", "1.37" },
+		[]string{"fails: no version of Karpenter"}},
+	{"kubernetes-upgrade", "Amazon Linux 2", func(o *Observed) {
+		o.Config.Override.EC2NodeClass = map[string]any{"amiSelectorTerms": []any{map[string]any{"alias": "al2@latest"}}}
+		o.NodeGroups[0].AMIType = "AL2_x86_64"
+	}, []string{"fails: karpenter_config selects Amazon Linux 2", "fails: node group system has AMIs of type AL2_x86_64"}},
+	{"kubernetes-upgrade", "Amazon Linux 2 while there is one", func(o *Observed) {
+		o.Kubernetes, o.Cluster.Version, o.NodeGroups[0].AMIType = "1.32", "1.31", "AL2_x86_64"
+	}, nil},
+	{"kubernetes-upgrade", "AMIs that are pinned", func(o *Observed) {
+		o.Config.Override.EC2NodeClass = map[string]any{"amiSelectorTerms": []any{
+			map[string]any{"alias": "al2023@v20260107"}, map[string]any{"id": "ami-0123456789abcdef0"}, map[string]any{"alias": "al2023@latest"},
+			map[string]any{"ssmParameter": "/aws/service/eks/optimized-ami/1.34/amazon-linux-2023/x86_64/standard/recommended/image_id"},
+		}}
+	}, []string{"warns: [0] pins al2023@v20260107", "warns: [3] names the AMI of Kubernetes 1.34", "info: [1] selects AMIs by id"}},
+	{"kubernetes-upgrade", "a kubelet that is too old", func(o *Observed) { o.Nodes[1].Status.NodeInfo.KubeletVersion = "v1.31.4-eks-1" },
+		[]string{"fails: pool-1 (v1.31.4-eks-1)"}},
+	{"kubernetes-upgrade", "a kubelet that is old enough", func(o *Observed) {
+		o.Nodes[1].Status.NodeInfo.KubeletVersion = "v1.32.4-eks-1"
+	}, nil},
 
 	{"credentials", "the agent has gone", func(o *Observed) { o.AddOns = nil }, []string{"fails: no add-on eks-pod-identity-agent"}},
 	{"credentials", "the agent was not installed", func(o *Observed) { o.AddOns[0].Status = "CREATE_FAILED" },

@@ -16,6 +16,8 @@ import (
 // Unseen.
 type Observed struct {
 	Rack string
+	// Kubernetes is the version of Kubernetes, such as 1.36, to which the cluster is to be upgraded; empty for none.
+	Kubernetes string
 	// Caller is the ARN of the caller, or of the role if the caller is a role session. It is empty if it could not be
 	// read.
 	Caller string
