@@ -86,7 +86,7 @@ var mayImport = map[string][]string{
 		"events", "internal/doctor", "internal/doctor/observe", "internal/k8s", "internal/ownership", "internal/params", "internal/plan",
 		"internal/plan/nodes", "internal/register", "internal/store", "internal/validation",
 	},
-	"cdk":        {"events", "internal/metrics", "internal/ownership", "internal/params", "statemachine"},
+	"cdk":        {"events", "internal/karpenter", "internal/metrics", "internal/ownership", "internal/params", "statemachine"},
 	"cdk/bundle": nil,
 
 	"internal/karpenter/generate": {"internal/karpenter", "internal/ownership"},

@@ -148,7 +148,10 @@ func (b *builder) lowers() bool {
 func (b *builder) definitions() karpenter {
 	newest := b.karpenter
 	for _, version := range []string{b.facts.Records.InForce(), b.facts.Records.Karpenter.CRDs} {
-		if release, err := catalogue.Find(version); err == nil && catalogue.Compare(version, newest.Version) > 0 {
+		if version == "" || catalogue.Compare(version, newest.Version) <= 0 {
+			continue
+		}
+		if release, err := catalogue.Find(version); err == nil {
 			newest = carried(release)
 		}
 	}

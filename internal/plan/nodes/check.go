@@ -228,6 +228,9 @@ func (d *draft) instead(path []string, e *field.Error) string {
 		return params.DidYouMean(fmt.Sprint(e.BadValue), supported, "write one of these")
 	}
 	if text, is := e.BadValue.(string); is && strings.Contains(e.Detail, " is restricted") {
+		if version := d.knowing(text); version != "" {
+			return fmt.Sprintf("%s has it: write karpenter_version %s, or leave it out", version, version)
+		}
 		return params.DidYouMean(text, wellKnown(), "write a key of your own domain, or leave it out")
 	}
 	return "change it or leave it out"

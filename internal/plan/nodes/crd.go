@@ -36,8 +36,8 @@ type crd struct {
 	parts []crd
 }
 
-// definitions maps each kind to the name of its CRD.
-var definitions = map[string]string{"NodePool": "nodepools.karpenter.sh", "EC2NodeClass": "ec2nodeclasses.karpenter.k8s.aws"}
+// crdOf maps each kind to the name of its CRD.
+var crdOf = map[string]string{"NodePool": "nodepools.karpenter.sh", "EC2NodeClass": "ec2nodeclasses.karpenter.k8s.aws"}
 
 // readSchema reads the schema of a kind in a version of Karpenter.
 func readSchema(release catalogue.Release, kind string) crd {
@@ -71,7 +71,7 @@ func decodeCRD(release catalogue.Release, kind string) *apiextensionsv1.CustomRe
 		panic("nodes: " + err.Error()) // an embedded file
 	}
 	definition := &apiextensionsv1.CustomResourceDefinition{}
-	if err := yaml.Unmarshal(all[definitions[kind]], definition); err != nil {
+	if err := yaml.Unmarshal(all[crdOf[kind]], definition); err != nil {
 		panic(fmt.Sprintf("nodes: CRD of %s: decode: %v", kind, err))
 	}
 	return definition
@@ -133,7 +133,10 @@ func (c crd) at(path []string) *schema.Structural {
 			at = at.Items
 		default:
 			next, ok := at.Properties[part]
-			if !ok {
+			switch {
+			case !ok && at.XPreserveUnknownFields:
+				return &schema.Structural{} // anything
+			case !ok:
 				return nil
 			}
 			at = &next

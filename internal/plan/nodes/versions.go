@@ -3,6 +3,7 @@ package nodes
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -24,7 +25,7 @@ type api struct {
 var apis = sync.OnceValue(func() (all []*api) {
 	for _, release := range catalogue.All() {
 		made := &api{release, map[string]func() crd{}, map[string]func() crd{}}
-		for kind := range definitions {
+		for kind := range crdOf {
 			made.schemas[kind] = sync.OnceValue(func() crd { return readSchema(release, kind) })
 			made.crds[kind] = sync.OnceValue(func() crd { return made.schemas[kind]().compile(kind) })
 		}
@@ -96,6 +97,20 @@ func (d *draft) having(path []string, value any) string {
 		if value == nil || at.ValueValidation != nil && slices.ContainsFunc(at.ValueValidation.Enum, func(e schema.JSON) bool {
 			return same(e.Object, value)
 		}) {
+			return other.Version
+		}
+	}
+	return ""
+}
+
+// knowing returns the oldest other version whose CRD of NodePools names a key of a label, or "".
+func (d *draft) knowing(key string) string {
+	for _, other := range apis() {
+		definitions, err := other.CRDs()
+		if err != nil {
+			panic("nodes: " + err.Error()) // embedded files
+		}
+		if other != d.api && strings.Contains(string(definitions[crdOf["NodePool"]]), strconv.Quote(key)) {
 			return other.Version
 		}
 	}
