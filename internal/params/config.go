@@ -34,6 +34,8 @@ type Config struct {
 	Override           Override          `json:"override"`
 	// KarpenterVersion is a version of the catalogue, or empty if the parameter is not set.
 	KarpenterVersion string `json:"karpenterVersion,omitempty"`
+	// Freeze keeps Karpenter from disrupting nodes of its own accord.
+	Freeze bool `json:"freeze,omitempty"`
 	// Additional has the pools in the order of the parameter.
 	Additional []Pool `json:"additional,omitempty"`
 	// Refused has the sorted names of the parameters that have a problem. The Config holds defaults for them, and what

@@ -289,6 +289,12 @@ var Table = []Param{
 		set:         boolean(func(c *Config) *bool { return &c.Enabled }),
 	},
 	{
+		Name: "karpenter_freeze", Section: SectionController, Default: "false", Value: boolValue,
+		Description: "true lays a disruption budget of 0 nodes over every pool, so that Karpenter consolidates and replaces no node; " +
+			"expiry, interruptions and node repair go on.",
+		set: boolean(func(c *Config) *bool { return &c.Freeze }),
+	},
+	{
 		Name: "karpenter_image_repository", Section: SectionRack, Absent: "the chart's",
 		Value: Value{Type: "text", Pattern: `[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]+)?(/[a-z0-9]([a-z0-9._-]*[a-z0-9])?)+`,
 			Allowed: "an image repository without a tag",

@@ -26,8 +26,8 @@ type Pass struct {
 	Logged int
 }
 
-// schedule is the function that the schedule calls. It serves all racks, and its tick can fall into any measurement.
-const schedule = "resync"
+// scheduled reports whether a schedule calls a function. It serves all racks, and its tick can fall into any measurement.
+func scheduled(function string) bool { return function == "resync" || function == "rollout" }
 
 // reading has the beginnings of AWS's operations and Kubernetes' verbs that only read.
 var reading = regexp.MustCompile(`^(Describe|Get|List|Query|Scan|Assume|get |list |watch )`)
@@ -36,7 +36,7 @@ var reading = regexp.MustCompile(`^(Describe|Get|List|Query|Scan|Assume|get |lis
 func (p *Pass) add(c fault.Counted) {
 	read := reading.MatchString(c.Action)
 	switch {
-	case c.Function == "" || c.Function == schedule: // "" is the user, who writes the parameters
+	case c.Function == "" || scheduled(c.Function): // "" is the user, who writes the parameters
 	case c.Service == "dynamodb" && read:
 		p.Reads += c.Count
 	case c.Service == "dynamodb":
@@ -57,7 +57,7 @@ func (p *Pass) add(c fault.Counted) {
 
 // log adds a line of a function's log.
 func (p *Pass) log(line functionlog.Line) {
-	if line.Function == schedule {
+	if scheduled(line.Function) {
 		return
 	}
 	p.Logged += len(line.Text)

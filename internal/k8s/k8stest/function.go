@@ -32,7 +32,7 @@ func (c *Cluster) Connector(function string) k8s.Connector {
 	Eventually(c.t, func() bool {
 		client, _ := connector(context.Background(), plan.Cluster{})
 		kind := k8s.Deployment
-		if function == "nodepools" {
+		if function == "nodepools" || function == "rollout" {
 			kind = k8s.NodePool
 		}
 		_, err := client.List(context.Background(), kind, "", "")

@@ -217,7 +217,7 @@ func (s *scene) reported(state store.State) {
 		steps = s.steps
 	}
 	status := store.Status{
-		Rack: "demo", State: state, Generation: run.Generation, Goal: run.Goal,
+		Rack: "demo", State: state, Generation: run.Generation, Goal: run.Goal, Karpenter: s.records().InForce(),
 		Problems: run.Problems, Warnings: run.Warnings, Steps: steps,
 	}
 	for _, warnings := range s.records().Warnings {

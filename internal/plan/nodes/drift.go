@@ -86,7 +86,7 @@ func (c change) drifts(claim *karpenter.NodeClaim) map[string]certainty {
 	all := map[string]certainty{}
 	note := func(reason string, how certainty) {
 		if how != stays {
-			all[reason] = how
+			all[reason] = max(all[reason], how)
 		}
 	}
 	if !c.was.good || !c.is.good {

@@ -47,7 +47,8 @@ func Effects(before, after plan.Plan, facts plan.Facts) []plan.Effect {
 		case old.text == new.text && len(moved)+len(upgrade) == 0:
 			continue
 		default:
-			change := change{old.decode(before), new.decode(after), append(slices.Clone(moved), upgrade...)}
+			hashing := []*api{apiOf(before.Controller.Release.Version), apiOf(after.Controller.Release.Version)}
+			change := change{old.decode(before, hashing), new.decode(after, hashing), append(slices.Clone(moved), upgrade...)}
 			change.tell(&effect, facts.NodeClaims != nil, claims[name])
 		}
 		if effect.Change == plan.PoolChanged && old.text == new.text && !effect.Replaces && !effect.MayReplace {
@@ -101,15 +102,18 @@ type decoded struct {
 	good bool
 }
 
-// decode reads a pool's manifests of a plan.
-func (m manifests) decode(p plan.Plan) decoded {
+// decode reads a pool's manifests of a plan. Their hashes have what the versions hash.
+func (m manifests) decode(p plan.Plan, hashing []*api) decoded {
 	var d decoded
-	stored, target := apiOf(p.Controller.CRDs.Version), apiOf(p.Controller.Release.Version)
+	stored := apiOf(p.Controller.CRDs.Version)
 	pool, good := stored.decode(m.pool, "NodePool", &d.pool)
 	class, alsoGood := stored.decode(m.class, "EC2NodeClass", &d.class)
 	if d.good = good && alsoGood; d.good {
-		d.poolHash = d.pool.Hash() + beyond(target.NodePool, builtin().NodePool, pool)
-		d.classHash = d.class.Hash() + beyond(target.EC2NodeClass, builtin().EC2NodeClass, class)
+		d.poolHash, d.classHash = d.pool.Hash(), d.class.Hash()
+		for _, version := range hashing {
+			d.poolHash += beyond(version.NodePool, builtin().NodePool, pool)
+			d.classHash += beyond(version.EC2NodeClass, builtin().EC2NodeClass, class)
+		}
 	}
 	return d
 }

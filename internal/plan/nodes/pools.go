@@ -172,7 +172,21 @@ func (p pool) nodePool(config params.Config) *draft {
 	for _, key := range slices.Sorted(maps.Keys(p.own)) {
 		d.set(p.from("name"), p.own[key], "template", "metadata", "labels", key)
 	}
+	if config.Freeze {
+		d.freeze()
+	}
 	return d
+}
+
+// freeze adds a budget of no nodes for all reasons. Karpenter keeps the most restrictive budget.
+func (d *draft) freeze() {
+	disruption := inner(d.spec(), "disruption")
+	if budgets, is := disruption["budgets"].([]any); is {
+		disruption["budgets"] = slices.Clip(budgets) // they may be the user's
+	} else if disruption["budgets"] != nil {
+		return // refused
+	}
+	d.add(origin{parameter: freezeParameter}, map[string]any{"nodes": "0"}, "disruption", "budgets")
 }
 
 func (p pool) nodeClass(config params.Config) *draft {

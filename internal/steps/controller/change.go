@@ -202,11 +202,11 @@ func (r *run) back(ctx context.Context, at *attempt) (outcome.Progress, error) {
 	if note != "" && r.Now().Before(at.Failed.Add(backTime)) {
 		return r.progress.NotYet(poll, "Karpenter %s failed (%s), and %s comes back: %s", at.Version, at.Failure, previous.Version, note)
 	}
-	again := "works again"
+	again := "which works again"
 	if note != "" {
-		again = "does not work either (" + note + ")"
+		again = outcome.NeitherWorks + " (" + note + ")"
 	}
-	return r.progress, fmt.Errorf("release %s: Karpenter %s failed, %s %s, which %s: %s",
+	return r.progress, fmt.Errorf("release %s: Karpenter %s failed, %s %s, %s: %s",
 		ownership.ReleaseController, at.Version, outcome.TookBack, previous.Version, again, at.Failure)
 }
 
