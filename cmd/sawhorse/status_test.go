@@ -148,7 +148,7 @@ func TestStatus(t *testing.T) {
 		what, text, stdout, stderr string
 		code                       int
 	}{
-		{"reconciled", statusText(t, reconciled), `Reconciled  generation 7  2026-11-21T03:55:42Z  26.5 s
+		{"reconciled", statusText(t, reconciled), `Reconciled  generation 7  2026-11-21T03:55:42Z  26.5 s  Karpenter 1.10.0
 warning  additional_karpenter_nodepools_config [0].taints: nothing tolerates it
 pool workload is changed: its 3 nodes stay
 changed  NodePool/workload updated
