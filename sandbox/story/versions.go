@@ -46,6 +46,7 @@ func Versions(t *Teller) {
 
 	t.Chapter("Up to 1.15.1")
 	changed(t, "1.15.1", "up")
+	t.Check("the plan names no node that would be replaced", status+" | grep -c ' replace' || true", "0")
 	t.Check("the pods", podsNow, pods)
 	t.Check("the NodeClaims", claimsNow, claimed)
 	t.Until("each NodeClaim has the new hash of its class", hashed, "v6 same", time.Minute)
@@ -140,4 +141,36 @@ func withdrawn(t *Teller, version string, set map[string]string, reason string) 
 	t.Check("images of the controller's pods", controllerImages, "1.10.0")
 	t.Check("Karpenter's pods are Ready", controllerReady, "2/2")
 	t.Until("NodePools", poolsReady, "build=True workload=True", time.Minute)
+}
+
+// NewDefault deploys a stack whose default version of Karpenter is 1.15.1 over this one, while a rack runs 1.10.0: that
+// rack keeps its version, and one that turns Karpenter on gets the new default. folder has the stack's template.
+func NewDefault(t *Teller, folder string) {
+	t.Chapter("A Sawhorse with another default is deployed")
+	t.Check("version in force", karpenterVersion, "1.10.0")
+	since := t.Ask(releaseRevision)
+	stack(t, "deploy --require-approval never --app "+folder)
+	t.Check("it is another one than this checkout's: stacks", unlike, "with differences: 1")
+	repair(t)
+	t.Check("status", state, "Reconciled")
+	t.Check("version in force", karpenterVersion, "1.10.0")
+	t.Check("images of the controller's pods", controllerImages, "1.10.0")
+	t.Check("Helm's revision", releaseRevision, since)
+
+	t.Chapter("Off, and on for the first time again")
+	off(t)
+	on(t)
+	t.Check("version in force", karpenterVersion, "1.15.1")
+	t.Check("images of the controller's pods", controllerImages, "1.15.1")
+	single.start(t)
+	t.Check("the NodePool of its node", single.where(), "workload")
+	single.end(t)
+
+	t.Chapter("Back to a Sawhorse with the older default")
+	stack(t, "deploy --require-approval never --app "+ours)
+	repair(t)
+	t.Check("status", state, "Reconciled")
+	t.Check("version in force", karpenterVersion, "1.15.1")
+	t.Check("images of the controller's pods", controllerImages, "1.15.1")
+	off(t)
 }

@@ -4,7 +4,9 @@ package upgrades
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/sawhorse-io/sawhorse/sandbox/e2e/stage"
@@ -52,4 +54,18 @@ func TestWithdrawn(t *testing.T) {
 	cached(t, "bin/helm")
 	sandbox.Play(t, story.Enabled)
 	sandbox.Play(t, story.Withdrawn)
+}
+
+// Deploys a Sawhorse with another default version over this one. A rack keeps the version that it runs.
+func TestNewDefault(t *testing.T) {
+	cached(t, "bin/karpenter-1.15.0")
+	cached(t, "bin/helm")
+	command := exec.Command("../../default.sh", "1.15.1")
+	command.Stderr = os.Stderr
+	folder, err := command.Output()
+	if err != nil {
+		t.Fatalf("sandbox/default.sh: %v", err)
+	}
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, func(s *story.Teller) { story.NewDefault(s, strings.TrimSpace(string(folder))) })
 }
