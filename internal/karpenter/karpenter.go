@@ -108,6 +108,8 @@ var (
 	facts embed.FS
 	//go:embed all:catalogue/*/karpenter
 	controllerCharts embed.FS
+	//go:embed catalogue/*/karpenter/values.yaml catalogue/*/karpenter/templates/deployment.yaml
+	controllerValues embed.FS
 	//go:embed all:catalogue/*/karpenter-crd
 	crdCharts embed.FS
 	//go:embed catalogue/*/policies/*.json

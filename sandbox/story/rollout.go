@@ -11,7 +11,7 @@ const (
 	lookAtNodes = "aws lambda invoke --function-name Sawhorse-rollout --payload '{}' /dev/stdout --query StatusCode"
 	// workloadPool prints what the status says of the pool workload: nodes, ready, outdated.
 	workloadPool = status + ` | python3 -c 'import json,sys
-print(*(f"{p["nodes"]} {p["ready"]} {p["outdated"]}" for p in json.load(sys.stdin).get("pools", []) if p["pool"] == "workload"))'`
+print(*(x for p in json.load(sys.stdin).get("pools", []) if p["pool"] == "workload" for x in (p["nodes"], p["ready"], p["outdated"])))'`
 	// rolledOut prints whether the nodes have followed the generation of the status.
 	rolledOut = status + ` | python3 -c 'import json,sys; print("ended" in json.load(sys.stdin).get("rollout", {}))'`
 	rollouts  = `"$(aws sqs get-queue-url --queue-name rollouts --query QueueUrl --output text)"`

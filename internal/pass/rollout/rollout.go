@@ -46,9 +46,8 @@ type Rollout struct {
 }
 
 const (
-	// together is how many racks are looked at at the same time. A look is one DescribeCluster and three lists, which
-	// take some 0.3 s, so EKS gets at most ten calls a second however many racks there are: no more than it allows by
-	// default.
+	// together is how many racks are looked at at the same time. A look is one DescribeCluster and three lists, one after
+	// the other. They take some 0.3 s, so EKS gets some ten calls a second, however many racks there are.
 	together = 3
 	// longest is how long one look may take, so that a cluster that does not answer does not hold up the others.
 	longest = 15 * time.Second

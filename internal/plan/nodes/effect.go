@@ -82,8 +82,8 @@ func byPool(objects []plan.Object) map[string]manifests {
 	return all
 }
 
-func encode(object plan.Object) []byte {
-	text, err := json.Marshal(object)
+func encode(value any) []byte {
+	text, err := json.Marshal(value)
 	if err != nil {
 		panic("nodes: encode: " + err.Error()) // plain data always marshals
 	}

@@ -219,8 +219,12 @@ func TestWhatShowsThatTheNewControllerLeads(t *testing.T) {
 	waits("Pod/kube-system/old: ending")
 	c.clock = c.clock.Add(ending + time.Minute)
 
-	t.Log("nobody has led since")
+	t.Log("nobody has led since, or the leader has stepped down")
 	waits("none of its pods leads (Lease karpenter-leader-election)")
+	c.renew(c.clock.Add(time.Second), c.clock.Add(time.Second))
+	c.leader("")
+	waits("none of its pods leads (Lease karpenter-leader-election)")
+	c.leader("host_uuid")
 	c.renew(c.clock.Add(time.Second), c.clock.Add(time.Second))
 
 	t.Log("it has just begun to")
@@ -274,6 +278,12 @@ func (c *inCluster) delete(object k8stest.Object) {
 	if err != nil {
 		c.Fatal(err)
 	}
+}
+
+func (c *inCluster) leader(identity string) {
+	c.Change(lease, func(o *unstructured.Unstructured) {
+		_ = unstructured.SetNestedField(o.Object, identity, "spec", "holderIdentity")
+	})
 }
 
 func (c *inCluster) renew(acquired, renewed time.Time) {
