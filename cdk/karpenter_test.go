@@ -17,7 +17,8 @@ func TestTheBoundaryCoversEveryVersionOfKarpenter(t *testing.T) {
 		"${NodeRoleARN}", "arn:aws:iam::123456789012:role"+ownership.IAMPath+ownership.NodeRole("prod"),
 		"${QueueARN}", "arn:aws:sqs:eu-central-1:123456789012:"+ownership.Queue("prod"),
 	)
-	ofStack := strings.NewReplacer("${AWS::Partition}", "aws", "${AWS::Region}", "eu-central-1", "${AWS::AccountId}", "123456789012", ownRack, "prod")
+	ofStack := strings.NewReplacer(
+		"${AWS::Partition}", "aws", "${AWS::Region}", "eu-central-1", "${AWS::AccountId}", "123456789012", ownRack, "prod")
 	var allowed []permission
 	for id, boundary := range production.boundaries(t) {
 		if id != "ControllerBoundary" {

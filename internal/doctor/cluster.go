@@ -99,7 +99,8 @@ func kubernetesVersion(o *Observed) []Finding {
 		do = "Write karpenter_version " + lists[0] + ", which lists it."
 	}
 	return []Finding{finding(severity,
-		fmt.Sprintf("cluster %s runs Kubernetes %s; Karpenter %s lists %s", o.Cluster.Name, running, karpenter.Version, karpenter.Kubernetes), do)}
+		fmt.Sprintf("cluster %s runs Kubernetes %s; Karpenter %s lists %s", o.Cluster.Name, running, karpenter.Version, karpenter.Kubernetes),
+		do)}
 }
 
 // agent is the add-on for EKS Pod Identity.

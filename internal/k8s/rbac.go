@@ -55,6 +55,7 @@ var roles = map[string][]rbacv1.PolicyRule{
 		rule("", "services", "get"),
 		rule("", "serviceaccounts", "get"),
 		rule("policy", "poddisruptionbudgets", "get"),
+		rule("monitoring.coreos.com", "servicemonitors", "get"),
 		rule("apiextensions.k8s.io", "customresourcedefinitions", "get"),
 		rule(rbacGroup, "clusterroles", "get"),
 		rule(rbacGroup, "clusterrolebindings", "get"),

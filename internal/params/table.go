@@ -192,7 +192,7 @@ var Table = []Param{
 		set:         boolean(func(c *Config) *bool { return &c.HighAvailability }),
 	},
 	{
-		Name: "isolated_vpc", Section: SectionRack, Default: "false", Value: boolValue,
+		Name: isolatedVPC, Section: SectionRack, Default: "false", Value: boolValue,
 		Description: "true tells Karpenter that the VPC has no way to the internet: it then uses its built-in prices.",
 		set:         boolean(func(c *Config) *bool { return &c.IsolatedVPC }),
 	},
@@ -272,6 +272,17 @@ var Table = []Param{
 			}
 			return nil
 		},
+	},
+	{
+		Name: controllerConfig, Section: SectionController, Absent: "the chart's values",
+		Value: Value{
+			Type: "json", Pattern: `\s*(\{[\s\S]*|s3://\S+|[A-Za-z0-9+/=\s]+)\s*`,
+			Allowed: "a JSON object of values of the controller's chart, base64 of one, or s3://bucket/key.json",
+			Example: `{"logLevel":"debug"}`,
+		},
+		Description: "Values of the chart of Karpenter's controller, in the names of the version's own values.yaml: resources, logging, " +
+			"settings and feature gates, tolerations and others.",
+		set: noted,
 	},
 	{
 		Name: "karpenter_cpu_limit", Section: SectionWorkload, Default: "100", Value: positiveValue,
@@ -428,10 +439,12 @@ var Table = []Param{
 const (
 	authMode         = "karpenter_auth_mode"
 	enabled          = "karpenter_enabled"
+	isolatedVPC      = "isolated_vpc"
 	karpenterVersion = "karpenter_version"
 	clusterName      = "cluster_name"
 	overrideConfig   = "karpenter_config"
 	additionalConfig = "additional_karpenter_nodepools_config"
+	controllerConfig = "karpenter_controller_config"
 	buildNodeGroups  = "build_node_groups"
 	systemNodeGroups = "system_node_groups"
 	subnetIDs        = "subnet_ids"

@@ -49,6 +49,8 @@ type charts struct {
 	IsolatedVPC bool `json:"isolatedVPC"`
 	// RoleARN is the annotation of the service account for IRSA. It is empty with Pod Identity.
 	RoleARN string `json:"roleARN"`
+	// Values are those of karpenter_controller_config.
+	Values map[string]any `json:"values"`
 }
 
 // controller plans the two Helm releases and the device plugin.
@@ -59,6 +61,7 @@ func (b *builder) controller() {
 		Queue:            b.plan.Queue.Name,
 		ImageRepository:  b.config.ImageRepository,
 		IsolatedVPC:      b.config.IsolatedVPC,
+		Values:           b.config.ControllerValues,
 	}
 	if !b.plan.Infrastructure.PodIdentity {
 		in.RoleARN = b.plan.Infrastructure.Controller.ARN
@@ -67,6 +70,7 @@ func (b *builder) controller() {
 	b.plan.Controller = Controller{CRDs: b.definitions().crds(), Release: b.karpenter.controller(rack, cluster, in)}
 	if b.changes() {
 		if previous, err := catalogue.Find(b.facts.Records.InForce()); err == nil {
+			in.Values = within(in.Values, chartValues(previous))
 			b.plan.Controller.Previous = new(carried(previous).controller(rack, cluster, in))
 			b.plan.Controller.Write = b.facts.Writes[parameterVersion]
 		}
@@ -101,7 +105,8 @@ func (k karpenter) controller(rack, cluster string, in charts) Release {
 	return made
 }
 
-// controllerValues returns the values of the controller's chart, except replicas.
+// controllerValues returns the values of the controller's chart, except replicas. Those of the rack's parameter stand
+// over Sawhorse's recommendation and under what only Sawhorse may set.
 func (k karpenter) controllerValues(rack, cluster string, in charts) map[string]any {
 	account := map[string]any{"name": ownership.ServiceAccount}
 	if in.RoleARN != "" {
@@ -119,15 +124,15 @@ func (k karpenter) controllerValues(rack, cluster string, in charts) map[string]
 	if in.IsolatedVPC {
 		settings["isolatedVPC"] = true
 	}
-	return map[string]any{
+	recommended := map[string]any{"controller": map[string]any{
+		"resources": map[string]any{"requests": map[string]any{"cpu": "200m", "memory": "256Mi"}},
+	}}
+	return merged(merged(recommended, in.Values), map[string]any{
 		"additionalLabels": map[string]any{ownership.TagRack: rack},
 		"serviceAccount":   account,
 		"nodeSelector":     map[string]any{ownership.LabelSystemNode: "true"},
 		"podAnnotations":   map[string]any{"karpenter.sh/do-not-disrupt": "true"},
 		"settings":         settings,
-		"controller": map[string]any{
-			"image":     image,
-			"resources": map[string]any{"requests": map[string]any{"cpu": "200m", "memory": "256Mi"}},
-		},
-	}
+		"controller":       map[string]any{"image": image},
+	})
 }

@@ -124,13 +124,15 @@ func TestCRDsNeverGoBack(t *testing.T) {
 		facts   plan.Facts
 		want    string
 	}{
-		{"1.10.0", running("1.15.1"), "1.15.1"}, {"1.12.1", newer, "1.14.3"}, {"1.15.1", newer, "1.15.1"}, {"1.12.1", running("1.10.0"), "1.12.1"},
+		{"1.10.0", running("1.15.1"), "1.15.1"}, {"1.12.1", newer, "1.14.3"},
+		{"1.15.1", newer, "1.15.1"}, {"1.12.1", running("1.10.0"), "1.12.1"},
 	} {
 		if got := build(t, choosing(c.version), c.facts).Plan.Controller.CRDs.Version; got != c.want {
 			t.Errorf("to %s: CRDs %s, want %s", c.version, got, c.want)
 		}
 	}
-	if told := about(build(t, choosing("1.12.1"), unknown).Problems, "karpenter_version"); !strings.Contains(told, "deploy a version of Sawhorse that has 1.99.0") {
+	told := about(build(t, choosing("1.12.1"), unknown).Problems, "karpenter_version")
+	if !strings.Contains(told, "deploy a version of Sawhorse that has 1.99.0") {
 		t.Errorf("CRDs that this Sawhorse does not have: %q", told)
 	}
 }

@@ -27,8 +27,8 @@ const freezeParameter = "karpenter_freeze"
 func (c Compiled) Advice() []params.Problem {
 	a := &advice{}
 	if c.config.Freeze && c.config.Enabled {
-		a.warn(origin{parameter: freezeParameter}, "%s is true: Karpenter consolidates no nodes and replaces none after a change; it still replaces "+
-			"nodes that expire (karpenter_node_expiry), that EC2 interrupts, or that node repair finds unhealthy; write false when the "+
+		a.warn(origin{parameter: freezeParameter}, "%s is true: Karpenter consolidates no nodes and replaces none after a change; it still "+
+			"replaces nodes that expire (karpenter_node_expiry), that EC2 interrupts, or that node repair finds unhealthy; write false when the "+
 			"freeze is over", freezeParameter)
 	}
 	for _, d := range c.drafts {

@@ -14,9 +14,10 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// Check returns what the API server or Karpenter would refuse, under the parameters that cause it.
+// Check returns what the API server or Karpenter would refuse of the manifests and of the controller's values, under the
+// parameters that cause it.
 func (c Compiled) Check() []params.Problem {
-	var problems []params.Problem
+	problems := c.values()
 	for _, d := range c.drafts {
 		if d.idle && d.name == ownership.BuildPool && c.config.BuildSaysNothing() {
 			continue // everything in it is in the workload pool too

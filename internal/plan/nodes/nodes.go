@@ -70,7 +70,8 @@ func (c Compiled) Fingerprint() string {
 	for _, d := range c.drafts {
 		all = append(all, d.object)
 	}
-	text, err := json.Marshal(append(all, plan.Object{"applied": len(c.Objects()), "karpenter": c.api.Version}))
+	also := plan.Object{"applied": len(c.Objects()), "karpenter": c.api.Version, "values": c.config.ControllerValues}
+	text, err := json.Marshal(append(all, also))
 	if err != nil {
 		panic("nodes: fingerprint: " + err.Error()) // plain data always marshals
 	}
