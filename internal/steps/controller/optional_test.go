@@ -23,7 +23,7 @@ var (
 
 // A ServiceMonitor is made if the values ask for it and the cluster has the Prometheus Operator, and goes with the values
 // or with the release. One that somebody else made stays.
-func TestServiceMonitor(t *testing.T) {
+func TestOptionalObjects(t *testing.T) {
 	s := begin(t)
 	s.Create(node("one", "us-east-1a"))
 	s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
@@ -61,6 +61,15 @@ func TestServiceMonitor(t *testing.T) {
 		t.Error("somebody else's was deleted")
 	}
 	s.Remove(monitor)
+
+	t.Log("a PodDisruptionBudget of another name: two for one pod would keep it from being evicted")
+	s.plan.Controller.Release.Values["podDisruptionBudget"] = map[string]any{"name": "other"}
+	s.run(PartRelease, "updated: podDisruptionBudget.name=other release karpenter 1.10.0", "deleted PodDisruptionBudget/kube-system/karpenter")
+	if got := s.due(PartRelease); got != "" {
+		t.Errorf("an audit: %q", got)
+	}
+	delete(s.plan.Controller.Release.Values, "podDisruptionBudget")
+	s.run(PartRelease, "updated: podDisruptionBudget.name unset release karpenter 1.10.0", "deleted PodDisruptionBudget/kube-system/other")
 
 	t.Log("with the release")
 	s.plan.Controller.Release.Values["serviceMonitor"] = map[string]any{"enabled": true}
