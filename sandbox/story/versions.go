@@ -88,6 +88,9 @@ func changed(t *Teller, version, direction string) {
 // Withdrawn writes versions of Karpenter that do not work: each time the version before comes back by itself, the
 // status says why, and the version is not tried again.
 func Withdrawn(t *Teller) {
+	t.Chapter("Pods on nodes of Karpenter 1.10.0")
+	apart.start(t)
+	t.Check("the NodePool of their nodes", apart.where(), "workload")
 	pods, claimed := t.Ask(podsNow), t.Ask(claimsNow)
 
 	t.Chapter("An image that cannot be pulled")
