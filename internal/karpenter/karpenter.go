@@ -92,9 +92,6 @@ type Notes struct {
 	DigestSource string `json:"digestSource,omitempty"`
 	// PoliciesOf is the version whose folder has the policies: this one, or an older one with the same policies.
 	PoliciesOf string `json:"policiesOf"`
-	// Drifts are the reasons in the condition Drifted that NodeClaims may get when this version takes over from an older
-	// one, or an older one from this version, although no NodePool and no EC2NodeClass has changed.
-	Drifts []string `json:"drifts,omitempty"`
 	// Upgrade says what an upgrade to this version from the one before it in the catalogue does to a cluster.
 	Upgrade []Note `json:"upgrade"`
 }

@@ -3,15 +3,16 @@ package story
 import "time"
 
 const (
-	// ticks calls the function resync for each of the schedule's twelve ticks of an hour. Each rack has one of them.
-	ticks = `for minute in 00 05 10 15 20 25 30 35 40 45 50 55; do aws lambda invoke --function-name Sawhorse-resync ` +
-		`--payload '{"detail-type":"Scheduled Resync","time":"2026-01-02T03:'$minute':00Z"}' /dev/stdout --query StatusCode; done | grep demo`
+	// ticks calls the function resync for the schedule's ticks of an hour, one for each minute, until that of the rack demo.
+	// Each rack has one of them.
+	ticks = `for minute in $(seq -w 59 -1 0); do aws lambda invoke --function-name Sawhorse-resync ` +
+		`--payload '{"detail-type":"Scheduled Resync","time":"2026-01-02T03:'$minute':00Z"}' /dev/stdout --query StatusCode | ` +
+		`grep demo && exit 0; done; exit 1`
 	// audits prints how many audits of the rack demo have ended.
 	audits = `aws logs filter-log-events --log-group-name /aws/lambda/Sawhorse-audit --query 'events[].message' --output text ` +
 		`| grep -o '"msg":"audit","function":"audit","rack":"demo"' | wc -l | tr -d ' '`
 	// called prints the functions that have made calls since countAnew, without rollout, whose own schedule may call it
-	// meanwhile, and audited the calls of the function audit that
-	// write.
+	// meanwhile, and audited the calls of the function audit that write.
 	called = `curl -s "$AWS_ENDPOINT_URL/_sandbox/faults" | python3 -c '
 import json, sys
 print(*sorted({c["function"] for c in json.load(sys.stdin)["calls"]} - {"", "state-machine", "rollout"}))'`

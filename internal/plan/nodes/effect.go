@@ -20,7 +20,6 @@ func Effects(before, after plan.Plan, facts plan.Facts) []plan.Effect {
 	was, is := byPool(before.NodePools.Objects), byPool(after.NodePools.Objects)
 	moved := reselected(before.Network, after.Network)
 	claims := claimsByPool(facts.NodeClaims)
-	upgrade := drifting(facts.Records.InForce(), after.Controller.Release.Version)
 	both := maps.Clone(was)
 	maps.Copy(both, is)
 	var effects []plan.Effect
@@ -44,15 +43,15 @@ func Effects(before, after plan.Plan, facts plan.Facts) []plan.Effect {
 			effect.Change = plan.PoolCreated
 		case !exists:
 			effect.Change, effect.Replaces = plan.PoolRemoved, true
-		case old.text == new.text && len(moved)+len(upgrade) == 0:
+		case old.text == new.text && len(moved) == 0:
 			continue
 		default:
 			hashing := []*api{apiOf(before.Controller.Release.Version), apiOf(after.Controller.Release.Version)}
-			change := change{old.decode(before, hashing), new.decode(after, hashing), append(slices.Clone(moved), upgrade...)}
+			change := change{old.decode(before, hashing), new.decode(after, hashing), moved}
 			change.tell(&effect, facts.NodeClaims != nil, claims[name])
 		}
 		if effect.Change == plan.PoolChanged && old.text == new.text && !effect.Replaces && !effect.MayReplace {
-			continue // no node can be in another subnet or group, or drift by another Karpenter
+			continue // no node can be in another subnet or group
 		}
 		effects = append(effects, effect)
 	}

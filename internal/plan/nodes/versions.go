@@ -163,23 +163,3 @@ func valuesAt(value any, path []string) any {
 	}
 	return all
 }
-
-// drifting returns the reasons for which Karpenter may replace nodes when another version of it takes over, although no
-// object has changed. A way over several versions has the reasons of each.
-func drifting(from, to string) []string {
-	if from == "" || to == "" || from == to {
-		return nil
-	}
-	older, newer := from, to
-	if catalogue.Compare(from, to) > 0 {
-		older, newer = to, from
-	}
-	var reasons []string
-	for _, a := range apis() {
-		if catalogue.Compare(a.Version, older) > 0 && catalogue.Compare(a.Version, newer) <= 0 {
-			reasons = append(reasons, a.Drifts...)
-		}
-	}
-	slices.Sort(reasons)
-	return slices.Compact(reasons)
-}

@@ -7,6 +7,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/readonly"
 )
 
@@ -16,7 +17,7 @@ import (
 func (r *run) compare(ctx context.Context, part string) (outcome.Progress, error) {
 	switch {
 	case part == PartCRDs && r.plan.Controller.CRDs.Present:
-		wanted, err := r.wanted(r.plan.Controller.CRDs, r.plan.Controller.CRDs.Values)
+		wanted, err := r.wanted(ctx, r.plan.Controller.CRDs, r.plan.Controller.CRDs.Values)
 		if err == nil {
 			err = repair(ctx, r.client, wanted, &r.progress)
 		}
@@ -28,6 +29,13 @@ func (r *run) compare(ctx context.Context, part string) (outcome.Progress, error
 		wanted, err := r.controller(ctx)
 		if err == nil {
 			err = repair(ctx, r.client, wanted, &r.progress)
+		}
+		var objects []plan.Object
+		if err == nil {
+			objects, err = wanted.objects()
+		}
+		if err == nil {
+			err = r.prune(ctx, objects)
 		}
 		if err != nil {
 			return r.progress, err
@@ -68,5 +76,5 @@ func (r *run) removed(ctx context.Context) error {
 			return fmt.Errorf("%s: it is left of release %s: %w", k8s.Subject(live), ownership.ReleaseController, readonly.ErrWouldWrite)
 		}
 	}
-	return nil
+	return r.prune(ctx, nil)
 }

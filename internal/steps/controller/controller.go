@@ -95,7 +95,7 @@ type run struct {
 
 func (r *run) crds(ctx context.Context) (outcome.Progress, error) {
 	release := r.plan.Controller.CRDs
-	wanted, err := r.wanted(release, release.Values)
+	wanted, err := r.wanted(ctx, release, release.Values)
 	if err != nil {
 		return r.progress, err
 	}
@@ -105,7 +105,7 @@ func (r *run) crds(ctx context.Context) (outcome.Progress, error) {
 	}
 	// An earlier rack of the same name may have left newer ones. Stored objects may need them, and the next plan has them.
 	if last != nil && karpenter.Compare(last.Chart.Metadata.Version, release.Version) > 0 {
-		if wanted, err = r.wanted(plan.Release{Name: release.Name, Version: last.Chart.Metadata.Version}, release.Values); err != nil {
+		if wanted, err = r.wanted(ctx, plan.Release{Name: release.Name, Version: last.Chart.Metadata.Version}, release.Values); err != nil {
 			return r.established(ctx) // those of a later Sawhorse stay as they are
 		}
 	}
@@ -179,14 +179,18 @@ func (r *run) release(ctx context.Context) (outcome.Progress, error) {
 // wanted renders a release with these values, and fails if the plan wants a version of Karpenter that this function does
 // not have. If the plan has another chart of that version, the function uses its own, and a later pass does the
 // step again: the plan is a stored one, or other functions are being deployed at the same time.
-func (r *run) wanted(release plan.Release, values map[string]any) (rendered, error) {
+func (r *run) wanted(ctx context.Context, release plan.Release, values map[string]any) (rendered, error) {
 	carried, err := karpenter.Find(release.Version)
 	if err != nil {
 		return rendered{}, fmt.Errorf("release %s: the plan wants version %q and this function carries %s; the next pass makes a new plan",
 			release.Name, release.Version, strings.Join(karpenter.Versions(), ", "))
 	}
 	r.progress.Unfinished = release.Chart != carried.ChartDigests[release.Name]
-	return render(release.Name, release.Version, values)
+	told, err := r.told(ctx, release)
+	if err != nil {
+		return rendered{}, err
+	}
+	return renderFor(told, release.Name, release.Version, values)
 }
 
 // controller renders the controller's release for the plan.
@@ -200,7 +204,7 @@ func (r *run) rendered(ctx context.Context, release plan.Release) (rendered, err
 	if err != nil {
 		return rendered{}, err
 	}
-	return r.wanted(release, withReplicas(release, r.replicas(nodes)))
+	return r.wanted(ctx, release, withReplicas(release, r.replicas(nodes)))
 }
 
 // withReplicas returns the values of a release with a number of replicas.
@@ -213,10 +217,17 @@ func withReplicas(release plan.Release, replicas int) map[string]any {
 // install installs or upgrades the controller's release to the plan's values.
 func (r *run) install(ctx context.Context, wanted rendered) error {
 	last, err := r.last(ctx, wanted, func(ctx context.Context) ([]string, error) { return r.client.UnmanagedKarpenter(ctx, r.plan.Rack) })
+	if err == nil {
+		err = r.ensure(ctx, last, wanted)
+	}
 	if err != nil {
 		return err
 	}
-	return r.ensure(ctx, last, wanted)
+	objects, err := wanted.objects()
+	if err != nil {
+		return err
+	}
+	return r.prune(ctx, objects)
 }
 
 // rollout says why the controller's pods are not Ready yet; empty if they are.
@@ -335,6 +346,9 @@ func (r *run) remove(ctx context.Context) (outcome.Progress, error) {
 		}
 		r.progress.Changed("uninstalled", "release %s", ownership.ReleaseController)
 	}
+	if err := r.prune(ctx, nil); err != nil {
+		return r.progress, err
+	}
 	pods, err := r.client.List(ctx, k8s.Pod, ownership.Namespace, "app.kubernetes.io/instance="+ownership.ReleaseController)
 	if err != nil {
 		return r.progress, err
@@ -347,7 +361,7 @@ func (r *run) remove(ctx context.Context) (outcome.Progress, error) {
 
 func reject(found []string) error {
 	return outcome.Reject("karpenter_enabled", "The cluster already has a Karpenter that Sawhorse did not install: %s. "+
-		"Uninstall that one first (its NodePools before its controller, then its CRDs), or leave karpenter_enabled at false.",
+		"Uninstall its controller first and hand its CRDs over, as docs/migrating.md describes, or leave karpenter_enabled at false.",
 		strings.Join(found, ", "))
 }
 

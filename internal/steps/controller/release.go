@@ -93,7 +93,7 @@ func (h *helm) cause(err error) error {
 // last returns a release's newest revision, nil if there is none. All further actions are about this release.
 func (h *helm) last(wanted rendered) (*release.Release, error) {
 	name := wanted.name
-	h.records.name, h.records.manifest = name, wanted.manifest
+	h.records.name, h.records.manifest, h.config.Capabilities = name, wanted.manifest, wanted.capabilities
 	found, err := h.config.Releases.Last(name)
 	if errors.Is(err, driver.ErrReleaseNotFound) {
 		return nil, nil

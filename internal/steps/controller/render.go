@@ -18,6 +18,8 @@ type rendered struct {
 	name   string
 	chart  *chart.Chart
 	values map[string]any
+	// capabilities is what the templates were told about the cluster.
+	capabilities *common.Capabilities
 	// manifest is the text of all objects that the chart renders from the values.
 	manifest string
 }
@@ -30,7 +32,12 @@ var capabilities = &common.Capabilities{
 
 // render renders the objects of a release from an embedded chart and values, as a Helm installation does.
 func render(name, version string, values map[string]any) (rendered, error) {
-	r := rendered{name: name, values: values}
+	return renderFor(capabilities, name, version, values)
+}
+
+// renderFor is render, with what the templates are told about the cluster.
+func renderFor(capabilities *common.Capabilities, name, version string, values map[string]any) (rendered, error) {
+	r := rendered{name: name, values: values, capabilities: capabilities}
 	var err error
 	if r.chart, err = load(name, version); err != nil {
 		return r, err
