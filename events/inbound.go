@@ -16,7 +16,8 @@ type ReconcileRequested struct {
 	Full bool `json:"full,omitempty"`
 	// DryRun only plans, and answers with an event.
 	DryRun bool `json:"dryRun,omitempty"`
-	// Force overrides the checks that refuse to remove Karpenter, for example because its pods fit nowhere else.
+	// Force overrides the checks that refuse to remove Karpenter, for example because its pods fit nowhere else, and tries
+	// a version of Karpenter that failed once more.
 	Force bool `json:"force,omitempty"`
 }
 

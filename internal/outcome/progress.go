@@ -114,9 +114,12 @@ func (b *Busy) Error() string { return b.Reason }
 const Longest = 4 << 10
 
 // Shorten cuts a text to Longest, without splitting a character.
-func Shorten(text string) string {
-	if len(text) <= Longest {
+func Shorten(text string) string { return ShortenTo(Longest, text) }
+
+// ShortenTo cuts a text to a length in bytes, without splitting a character.
+func ShortenTo(length int, text string) string {
+	if len(text) <= length {
 		return text
 	}
-	return strings.ToValidUTF8(text[:Longest], "") + "…"
+	return strings.ToValidUTF8(text[:length], "") + "…"
 }

@@ -22,6 +22,8 @@ const (
 	backTime   = 4 * time.Minute
 	// upgradeTime is longer than Helm takes for an upgrade, so that pods that were made during one count as new ones.
 	upgradeTime = 30 * time.Second
+	// longestReason is the length of a recorded reason in bytes. The status must have room for the warning about it.
+	longestReason = 500
 	// attemptKey names the record of an attempt.
 	attemptKey = "controller/change"
 )
@@ -167,7 +169,7 @@ func (r *run) begin(ctx context.Context, before *attempt) (*attempt, error) {
 // fail records that a version does not work, and begins the way back. The record of the rack comes first: if the call is
 // stopped after it, no pass tries the version again.
 func (r *run) fail(ctx context.Context, at *attempt, reason string) (outcome.Progress, error) {
-	reason = outcome.Shorten(reason)
+	reason = outcome.ShortenTo(longestReason, reason)
 	record, err := r.Versions.Karpenter(ctx, r.plan.Rack)
 	if err != nil {
 		return r.progress, err
