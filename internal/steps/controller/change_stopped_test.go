@@ -42,7 +42,8 @@ func (c *inCluster) end() string {
 	if err != nil {
 		c.Fatal(err)
 	}
-	return fmt.Sprint(c.installed(), " runs as ", c.version, ", before ", record.Before, ", back from ", record.RolledBack != nil, ", attempt ", at != nil)
+	return fmt.Sprint(c.installed(), " runs as ", c.version, ", before ", record.Before, ", back from ", record.RolledBack != nil,
+		", attempt ", at != nil)
 }
 
 // goes calls the step until it is done or has brought the version before back.

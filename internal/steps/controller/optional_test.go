@@ -14,7 +14,9 @@ var (
 	monitors = k8stest.Object{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 		"metadata": map[string]any{"name": monitorCRD},
 		"spec": map[string]any{"group": "monitoring.coreos.com", "scope": "Namespaced",
-			"names": map[string]any{"plural": "servicemonitors", "singular": "servicemonitor", "kind": "ServiceMonitor", "listKind": "ServiceMonitorList"},
+			"names": map[string]any{
+				"plural": "servicemonitors", "singular": "servicemonitor", "kind": "ServiceMonitor", "listKind": "ServiceMonitorList",
+			},
 			"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true,
 				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}}}}
 	monitor = k8stest.Object{"apiVersion": monitorAPI, "kind": "ServiceMonitor",
@@ -30,7 +32,8 @@ func TestOptionalObjects(t *testing.T) {
 	s.settle()
 	s.plan.Controller.Release.Values["serviceMonitor"] = map[string]any{"enabled": true}
 	progress := s.run(PartRelease, "installed release karpenter 1.10.0")
-	if last := progress.Warnings[len(progress.Warnings)-1]; last.Parameter != "karpenter_controller_config" || !strings.Contains(last.Message, "install the Prometheus Operator") {
+	last := progress.Warnings[len(progress.Warnings)-1]
+	if last.Parameter != "karpenter_controller_config" || !strings.Contains(last.Message, "install the Prometheus Operator") {
 		t.Errorf("warnings %v", progress.Warnings)
 	}
 	s.RolledOut(deployment)
@@ -54,7 +57,8 @@ func TestOptionalObjects(t *testing.T) {
 
 	t.Log("not asked for any more")
 	s.plan.Controller.Release.Values["serviceMonitor"] = map[string]any{"enabled": false}
-	s.run(PartRelease, "updated: serviceMonitor.enabled=false (was true) release karpenter 1.10.0", "deleted ServiceMonitor/kube-system/karpenter")
+	s.run(PartRelease, "updated: serviceMonitor.enabled=false (was true) release karpenter 1.10.0",
+		"deleted ServiceMonitor/kube-system/karpenter")
 	theirs := s.Create(monitor)
 	s.run(PartRelease)
 	if live := s.Get(monitor); live == nil || live.GetUID() != theirs.GetUID() {
