@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -234,6 +235,14 @@ func TestADeadProcessIsStartedAgain(t *testing.T) {
 	}
 	s.status(corev1.PodRunning, false, 1)
 	s.pid(first)
+	reason := `{"reason":"CrashLoopBackOff","message":"back-off 20ms restarting failed container=controller ` +
+		`pod=karpenter-0_kube-system(uid-0)"}`
+	if !slices.ContainsFunc(s.client.Actions(), func(action clienttesting.Action) bool {
+		patch, is := action.(clienttesting.PatchAction)
+		return is && strings.Contains(string(patch.GetPatch()), reason)
+	}) {
+		t.Errorf("no status had %s", reason)
+	}
 	s.setReady(true)
 	s.status(corev1.PodRunning, true, 1)
 	if text, _ := os.ReadFile(filepath.Join(s.logs, "karpenter-0.log")); !strings.Contains(string(text), "listening") {

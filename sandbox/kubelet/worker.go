@@ -20,6 +20,8 @@ const (
 	// of one that is.
 	impatient = 100 * time.Millisecond
 	patient   = time.Second
+	// crashed is the waiting reason of a container that has ended.
+	crashed = "CrashLoopBackOff"
 )
 
 // worker serves one pod from its scheduling to its end.
@@ -44,8 +46,13 @@ func (w *worker) run(ctx context.Context) {
 		}
 		w.complain(reason, err)
 		restarts++
-		w.tell(ctx, containerState{restarts: restarts, waiting: reason, message: err.Error()})
-		if !sleep(ctx, w.backOff(restarts)) {
+		message, pause := err.Error(), w.backOff(restarts)
+		if reason == crashed {
+			message = fmt.Sprintf("back-off %s restarting failed container=%s pod=%s_%s(%s)", pause, w.container().Name,
+				w.pod.Name, w.pod.Namespace, w.pod.UID)
+		}
+		w.tell(ctx, containerState{restarts: restarts, waiting: reason, message: message})
+		if !sleep(ctx, pause) {
 			return
 		}
 	}
@@ -74,7 +81,7 @@ func (w *worker) serve(ctx context.Context, program string, restarts int32) (rea
 		case <-ctx.Done():
 			return "", ctx.Err()
 		case err := <-group.Died():
-			return "CrashLoopBackOff", err
+			return crashed, err
 		case <-time.After(pause):
 		}
 		state.ready = answers(ctx, ports[1], "/healthz") && answers(ctx, ports[1], "/readyz")
