@@ -20,8 +20,9 @@ var mayImport = map[string][]string{
 	"internal/params":     {"internal/ownership"},
 	"internal/outcome":    {"internal/params"},
 	"internal/karpenter":  {"internal/ownership"},
-	"internal/plan":       {"internal/karpenter", "internal/ownership", "internal/params"},
-	"internal/plan/nodes": {"internal/karpenter", "internal/ownership", "internal/params", "internal/plan"},
+	"internal/canonical":  nil,
+	"internal/plan":       {"internal/canonical", "internal/karpenter", "internal/ownership", "internal/params"},
+	"internal/plan/nodes": {"internal/canonical", "internal/karpenter", "internal/ownership", "internal/params", "internal/plan"},
 	"internal/validation": {"internal/params", "internal/plan", "internal/plan/nodes"},
 
 	// AWS, the cluster and the table.
@@ -123,7 +124,7 @@ var owners = map[string][]string{
 }
 
 // pure has the packages that use no service, no clock and no environment.
-var pure = []string{"events", "internal/karpenter", "internal/ownership", "internal/params", "internal/plan", "internal/plan/nodes", "internal/validation", "internal/doctor", "internal/outcome"}
+var pure = []string{"events", "internal/canonical", "internal/karpenter", "internal/ownership", "internal/params", "internal/plan", "internal/plan/nodes", "internal/validation", "internal/doctor", "internal/outcome"}
 
 func TestImports(t *testing.T) {
 	for _, p := range repository(t).root {

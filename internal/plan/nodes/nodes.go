@@ -7,10 +7,10 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"slices"
 	"strings"
 
+	"github.com/sawhorse-io/sawhorse/internal/canonical"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
@@ -67,10 +67,6 @@ func (c Compiled) Fingerprint() string {
 	for _, d := range c.drafts {
 		all = append(all, d.object)
 	}
-	text, err := json.Marshal(append(all, plan.Object{"applied": len(c.Objects())}))
-	if err != nil {
-		panic("nodes: fingerprint: " + err.Error()) // plain data always marshals
-	}
-	sum := sha256.Sum256(text)
+	sum := sha256.Sum256(canonical.JSON(append(all, plan.Object{"applied": len(c.Objects())})))
 	return hex.EncodeToString(sum[:8])
 }
