@@ -2,7 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"encoding/hex"
 	"slices"
 	"strings"
@@ -261,6 +260,6 @@ func (p *Plan) Due(applied map[string]string) []Step {
 
 // fingerprint returns a hash of a section.
 func fingerprint(section any) string {
-	sum := sha256.Sum256(canonical.JSON(section))
+	sum := canonical.Hash(section)
 	return hex.EncodeToString(sum[:8])
 }

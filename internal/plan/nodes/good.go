@@ -41,7 +41,7 @@ func (m *memory) add(key hash) {
 
 // hashOf returns a hash of plain data.
 func hashOf(data ...any) hash {
-	return sha256.Sum256(canonical.JSON(data))
+	return canonical.Hash(data)
 }
 
 // varying returns the spec without values that are always valid: those that Sawhorse derives from the names of rack and

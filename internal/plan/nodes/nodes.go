@@ -5,7 +5,6 @@ package nodes
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"encoding/hex"
 	"slices"
 	"strings"
@@ -67,6 +66,6 @@ func (c Compiled) Fingerprint() string {
 	for _, d := range c.drafts {
 		all = append(all, d.object)
 	}
-	sum := sha256.Sum256(canonical.JSON(append(all, plan.Object{"applied": len(c.Objects())})))
+	sum := canonical.Hash(append(all, plan.Object{"applied": len(c.Objects())}))
 	return hex.EncodeToString(sum[:8])
 }
