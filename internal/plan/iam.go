@@ -197,10 +197,9 @@ func (k karpenter) infrastructure(c Cluster, in identity, queue string) Infrastr
 	}
 	made.Controller.Description = "Karpenter's controller in EKS cluster " + c.Name
 	made.Controller.Trust = controllerTrust(c, in.PodIdentity)
-	made.Controller.Policies = k.controllerPolicies(strings.NewReplacer(
-		"${Partition}", quoted(c.Partition), "${Region}", quoted(c.Region), "${Account}", quoted(c.Account), "${ClusterName}", quoted(c.Name),
-		"${NodeRoleARN}", quoted(made.Nodes.ARN), "${QueueARN}", quoted(queue),
-	))
+	made.Controller.Policies = k.controllerPolicies(map[string]string{
+		"Partition": c.Partition, "Region": c.Region, "Account": c.Account, "ClusterName": c.Name, "NodeRoleARN": made.Nodes.ARN, "QueueARN": queue,
+	})
 	if len(in.SharedNetworks) > 0 {
 		made.Controller.Policies["shared-networks"] = policy(map[string]any{
 			"Sid": "AllowSharedNetworkAccessActions", "Effect": "Allow",
@@ -218,18 +217,16 @@ func roleARN(c Cluster, name string) string {
 }
 
 // controllerPolicies returns the version's policies with the values of a cluster.
-func (k karpenter) controllerPolicies(values *strings.Replacer) map[string]Document {
+func (k karpenter) controllerPolicies(values map[string]string) map[string]Document {
+	for name, value := range values {
+		quoted := canonical.JSON(value)
+		values[name] = string(quoted[1 : len(quoted)-1]) // as it stands within a JSON string
+	}
 	all := map[string]Document{}
 	for name, template := range k.policies {
-		all[name] = Document(values.Replace(string(template)))
+		all[name] = template.document(values)
 	}
 	return all
-}
-
-// quoted returns a text as it stands between the quotation marks of a JSON string.
-func quoted(text string) string {
-	encoded := canonical.JSON(text)
-	return string(encoded[1 : len(encoded)-1])
 }
 
 // controllerTrust allows one service account of this cluster to assume the role: through EKS Pod Identity, which passes
