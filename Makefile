@@ -102,7 +102,7 @@ chaos: parts
 enablings: parts
 	@$(BIN)/sandbox enablings --state $(CACHE)/enablings
 
-## load: under AWS's default rates, write 100 times to one rack, turn on and change LOAD_RACKS (100) racks, and run an hour of the schedule
+## load: under AWS's default rates, write 100 times to one rack, turn on and change LOAD_RACKS (100) racks, and run an hour of the schedule with LOAD_LISTED (1000) in the table
 .PHONY: load
 load: parts
 	@$(BIN)/sandbox load --state $(CACHE)/load

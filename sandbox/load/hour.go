@@ -12,78 +12,101 @@ import (
 	"github.com/sawhorse-io/sawhorse/sandbox/functionlog"
 )
 
-// The ticks of an hour: the default, and one a minute for more racks than someRacks (docs/deploy.md, resyncSlots).
-const (
-	ticks     = 12
-	manyTicks = 60
-	someRacks = 200
-)
+// ticks is the number of ticks in an hour of the schedule (docs/deploy.md, resyncSlots).
+const ticks = 60
 
-// hour runs one hour of the schedule: it calls the function resync once for each tick. It skips the time between ticks,
-// but waits for each tick's audits, and for the passes that they request, to end.
-// It returns the number of those passes.
-func (r *run) hour(ctx context.Context, racks []string) (int, error) {
-	n := ticks
-	if len(racks) > someRacks {
-		n = manyTicks
+// hour runs one hour of the schedule, with rows in the table besides the racks: it calls the function resync once for each
+// tick. It skips the rest of the minute between two ticks, but waits for each tick's audits, and for the passes that they
+// request, to end. So the buckets of the rates have less time to fill than on AWS.
+func (r *run) hour(ctx context.Context, racks, rows []string) error {
+	if err := r.stopSchedule(ctx); err != nil {
+		return err
 	}
-	if err := r.schedule(ctx, n); err != nil {
-		return 0, err
-	}
-	var started []int
+	var audits []int
 	began := time.Now()
-	what := fmt.Sprintf("the schedule's %d ticks of an hour in which nothing is due: an audit of each of %d racks that are on", n, len(racks))
-	history, err := r.measured(ctx, what, len(racks), func() error {
-		for i := range n {
-			tick := time.Now()
-			visited, err := r.tick(ctx, i*60/n)
+	what := fmt.Sprintf("the schedule's %d ticks of an hour in which nothing is due: an audit of each of %d racks in the table; "+
+		"%d of them are on, and are audited in the place of the others", ticks, len(racks)+len(rows), len(racks))
+	history, err := r.measured(ctx, what, len(racks)+len(rows), func() error {
+		for i := range ticks {
+			n, err := r.tick(ctx, i, racks)
 			if err != nil {
 				return err
 			}
-			started = append(started, visited)
-			if err := r.audited(ctx, tick, visited); err != nil {
-				return err
-			}
-			if err := passes.Idle(ctx, r.aws); err != nil {
-				return err
-			}
+			audits = append(audits, n)
 		}
 		return nil
 	})
 	if err != nil {
-		return 0, err
+		return err
 	}
-	r.line("racks of each tick", "%v", started)
-	r.line("passes that audits requested", "%d", len(history.Iterations))
-	if err := r.times(ctx, began); err != nil {
-		return 0, err
+	r.line("audits of each tick", "%v", audits)
+	r.line("the largest tick", "%d audits", slices.Max(audits))
+	for function, calls := range map[string]int{"audit": len(racks) + len(rows), "resync": ticks} {
+		if err := r.times(ctx, began, function, calls); err != nil {
+			return err
+		}
 	}
-	return len(history.Iterations), r.reconciled(ctx, racks)
+	if n := len(history.Iterations); n > 0 {
+		return fmt.Errorf("load: nothing was due, and audits requested %d passes", n)
+	}
+	return r.reconciled(ctx, racks)
 }
 
-// schedule divides the hour into ticks, as the deployment's setting resyncSlots does. It also stops the sandbox's own
-// ticks, which would fall into the hour that is played.
-func (r *run) schedule(ctx context.Context, ticks int) error {
-	_, err := r.environment.Run(ctx, fmt.Sprintf(`set -e
+// stopSchedule stops the sandbox's own ticks, which would fall into the hour that is played.
+func (r *run) stopSchedule(ctx context.Context) error {
+	_, err := r.environment.Run(ctx, `set -e
 name=$(aws scheduler list-schedules --query 'Schedules[0].Name' --output text)
 aws scheduler update-schedule --name "$name" --state DISABLED --schedule-expression 'rate(5 minutes)' \
-  --flexible-time-window Mode=OFF --target "$(aws scheduler get-schedule --name "$name" --query Target --output json)"
-settings=$(aws lambda get-function-configuration --function-name Sawhorse-resync --query Environment --output json)
-aws lambda update-function-configuration --function-name Sawhorse-resync \
-  --environment "$(echo "$settings" | sed 's/"SAWHORSE_RESYNC_SLOTS": "[0-9]*"/"SAWHORSE_RESYNC_SLOTS": "%d"/')"`, ticks))
+  --flexible-time-window Mode=OFF --target "$(aws scheduler get-schedule --name "$name" --query Target --output json)"`)
 	return err
 }
 
-// audited waits until that many audits have ended since a time, and until the events of the last ones have arrived.
+// tick makes one call of the schedule, and has another rack audited for each row that was due. It returns the number of
+// audits.
+func (r *run) tick(ctx context.Context, minute int, racks []string) (int, error) {
+	began := time.Now()
+	line := `aws lambda invoke --function-name Sawhorse-resync --payload '{"time":"2026-01-01T00:%02d:00Z"}' /dev/stderr 2>&1 >/dev/null`
+	text, err := r.environment.Run(ctx, fmt.Sprintf(line, minute))
+	if err != nil {
+		return 0, err
+	}
+	var answer struct{ Racks []string }
+	if err := json.Unmarshal([]byte(text), &answer); err != nil {
+		return 0, fmt.Errorf("load: tick: %s: %w", text, err)
+	}
+	due := func(rack string) bool { return slices.Contains(answer.Racks, rack) }
+	others := slices.DeleteFunc(slices.Clone(racks), due)
+	stood := 0
+	for _, name := range answer.Racks {
+		if slices.Contains(racks, name) {
+			continue
+		}
+		if stood == len(others) {
+			return 0, fmt.Errorf("load: a tick has %d racks, and %d are on; set LOAD_RACKS to more", len(answer.Racks), len(racks))
+		}
+		if err := r.audit(ctx, others[stood]); err != nil {
+			return 0, err
+		}
+		stood++
+	}
+	if err := r.audited(ctx, began, len(answer.Racks)); err != nil {
+		return 0, err
+	}
+	return len(answer.Racks), passes.Idle(ctx, r.aws)
+}
+
+// audited waits until that many audits of racks that are on have ended since a time, and until the events of the last ones
+// have arrived.
 func (r *run) audited(ctx context.Context, since time.Time, n int) error {
-	for deadline := time.Now().Add(patience); ; time.Sleep(time.Second) {
+	for deadline := time.Now().Add(patience); n > 0; {
+		time.Sleep(2 * time.Second)
 		lines, err := functionlog.Since(ctx, r.environment, "audit", since)
 		if err != nil {
 			return err
 		}
 		ended := 0
 		for _, line := range lines {
-			if strings.Contains(line.Text, `"msg":"audit"`) {
+			if strings.Contains(line.Text, `"msg":"audit"`) && !strings.Contains(line.Text, `"skipped"`) {
 				ended++
 			}
 		}
@@ -95,40 +118,32 @@ func (r *run) audited(ctx context.Context, since time.Time, n int) error {
 			return fmt.Errorf("load: of %d audits, after %s only %d have ended", n, patience, ended)
 		}
 	}
+	return nil
 }
 
-// tick makes one call of the schedule. It returns the number of racks visited.
-func (r *run) tick(ctx context.Context, minute int) (int, error) {
-	line := `aws lambda invoke --function-name Sawhorse-resync --payload '{"time":"2026-01-01T00:%02d:00Z"}' /dev/stderr 2>&1 >/dev/null`
-	text, err := r.environment.Run(ctx, fmt.Sprintf(line, minute))
+// times prints how long the calls of a function took since a time. Of more calls it takes the longest: the audits of rows
+// end at once.
+func (r *run) times(ctx context.Context, since time.Time, function string, calls int) error {
+	lines, err := functionlog.Since(ctx, r.environment, function, since)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	var answer struct{ Racks []string }
-	if err := json.Unmarshal([]byte(text), &answer); err != nil {
-		return 0, fmt.Errorf("load: tick: %s: %w", text, err)
+	var all []time.Duration
+	for _, line := range lines {
+		if call, is := line.Call(); is {
+			all = append(all, call.Took)
+		}
 	}
-	return len(answer.Racks), nil
-}
-
-// times prints how long the calls of audit and resync took since a time.
-func (r *run) times(ctx context.Context, since time.Time) error {
-	for _, function := range []string{"audit", "resync"} {
-		lines, err := functionlog.Since(ctx, r.environment, function, since)
-		if err != nil {
-			return err
-		}
-		var all []time.Duration
-		for _, line := range lines {
-			if call, is := line.Call(); is {
-				all = append(all, call.Took)
-			}
-		}
-		if len(all) == 0 {
-			return fmt.Errorf("load: the log of %s has no calls", function)
-		}
-		slices.Sort(all)
-		r.line("calls of "+function, "%d; median %.2f s, longest %.2f s", len(all), all[len(all)/2].Seconds(), all[len(all)-1].Seconds())
+	if len(all) < calls {
+		return fmt.Errorf("load: the log of %s has %d calls of %d", function, len(all), calls)
 	}
+	slices.Sort(all)
+	all = all[len(all)-calls:]
+	var sum time.Duration
+	for _, took := range all {
+		sum += took
+	}
+	r.line("calls of "+function, "%d; mean %.2f s, median %.2f s, longest %.2f s", len(all), sum.Seconds()/float64(len(all)),
+		all[len(all)/2].Seconds(), all[len(all)-1].Seconds())
 	return nil
 }

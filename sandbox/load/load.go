@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"golang.org/x/sync/errgroup"
 
@@ -38,14 +39,17 @@ type run struct {
 	environment user.Environment
 	aws         aws.Config
 	store       *ssm.Client
+	functions   *lambda.Client
 	out         *heartbeat.Writer
 }
 
-// Run writes many times to one rack, turns Karpenter on in the given number of racks, changes each, and runs the
-// schedule for all of them.
-func Run(ctx context.Context, environment user.Environment, racks int, out *heartbeat.Writer) error {
+// Run writes many times to one rack, turns Karpenter on in the given number of racks, changes each, and runs an hour of the
+// schedule with the given number of racks in the table.
+func Run(ctx context.Context, environment user.Environment, racks, listed int, out *heartbeat.Writer) error {
 	config := environment.AWS()
-	r := &run{environment: environment, aws: config, store: ssm.NewFromConfig(config, patient), out: out}
+	r := &run{
+		environment: environment, aws: config, store: ssm.NewFromConfig(config, patient), functions: lambda.NewFromConfig(config), out: out,
+	}
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	out.Ask(func() string { return r.running(ctx) })
@@ -53,7 +57,7 @@ func Run(ctx context.Context, environment user.Environment, racks int, out *hear
 		func() error { return r.enable(ctx) },
 		func() error { return r.burst(ctx) },
 		func() error { return r.full(ctx) },
-		func() error { return r.many(ctx, racks) },
+		func() error { return r.many(ctx, racks, listed) },
 	} {
 		if err := step(); err != nil {
 			return err

@@ -119,6 +119,9 @@ func (r *run) quotas(p phase) {
 		fmt.Fprintf(r.out, "  %-58s %7d %7d %5.0f%% %5.1f%% %6.1f s %7d\n", name, u.Given, u.Refused, 100*u.Peak, share,
 			u.Waited, u.GivenUp)
 	}
+	if p.audits > 0 {
+		return // audits run without the state machine
+	}
 	for _, of := range []struct {
 		what       string
 		most, used int

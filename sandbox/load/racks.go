@@ -17,17 +17,9 @@ import (
 // wave is the number of racks that are turned on together. It is limited because SSM accepts three writes a second.
 const wave = 10
 
-// changed is the maximum number of racks that are turned on and changed under the rates. Further racks are turned on
-// without, wider at a time, because SSM's three writes a second would allow 20 of them a minute. They take part in the
-// hour of audits.
-const (
-	changed = 100
-	wider   = 25
-)
-
 // many creates clusters and racks of the same names, turns the racks on, changes all of them at once, and runs one hour
-// of the schedule. The clusters' API servers are stand-ins (package standin).
-func (r *run) many(ctx context.Context, n int) error {
+// of the schedule with that many racks in the table. The clusters' API servers are stand-ins (package standin).
+func (r *run) many(ctx context.Context, n, listed int) error {
 	var racks []string
 	for i := range n {
 		racks = append(racks, fmt.Sprintf("load-%03d", i))
@@ -36,21 +28,18 @@ func (r *run) many(ctx context.Context, n int) error {
 	if err := each(ctx, racks, 4, func(ctx context.Context, rack string) error { return seed.AWS(ctx, r.aws, rack) }); err != nil {
 		return err
 	}
-	some := racks[:min(n, changed)]
-	if err := r.on(ctx, some); err != nil {
+	if err := r.on(ctx, racks); err != nil {
 		return err
 	}
-	if err := r.change(ctx, some); err != nil {
+	if err := r.change(ctx, racks); err != nil {
 		return err
 	}
-	if err := r.onUnlimited(ctx, racks[len(some):]); err != nil {
+	racks = append(racks, seed.ClusterName)
+	rows, err := r.rows(ctx, max(0, listed-len(racks)))
+	if err != nil {
 		return err
 	}
-	requested, err := r.hour(ctx, append(racks, seed.ClusterName))
-	if err == nil && requested > 0 {
-		err = fmt.Errorf("load: nothing was due, and audits requested %d passes", requested)
-	}
-	return err
+	return r.hour(ctx, racks, rows)
 }
 
 // on turns the racks on, wave by wave.
@@ -74,15 +63,6 @@ func (r *run) waves(ctx context.Context, racks []string, size int) error {
 		}
 	}
 	return nil
-}
-
-// onUnlimited turns racks on without the rates.
-func (r *run) onUnlimited(ctx context.Context, racks []string) error {
-	if len(racks) == 0 {
-		return nil
-	}
-	fmt.Fprintf(r.out, "\n%d more racks are turned on, %d at a time, without AWS's rates\n", len(racks), wider)
-	return r.waves(ctx, racks, wider)
 }
 
 func (r *run) turnOn(ctx context.Context, rack string) error {
