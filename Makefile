@@ -25,7 +25,7 @@ export CDK_DISABLE_CLI_TELEMETRY := 1
 
 # Scripts that run one after the other in CI use half of AWS's lags (docs/sandbox.md). The demo, and scripts that are run
 # by name, use the full lags.
-test life deployment rights chaos cost latency load: export LAG_SCALE ?= 0.5
+test life deployment upgrades rights chaos cost latency load: export LAG_SCALE ?= 0.5
 
 # Lambda's name for the architecture of this machine.
 HOST_ARCHITECTURE := $(shell sandbox/architecture.sh)
@@ -75,6 +75,11 @@ life: parts
 deployment: parts
 	cd sandbox && go test -count=1 -timeout 40m ./e2e/deployment
 
+## upgrades: the end-to-end scripts with other versions of Karpenter, whose controllers it builds (15 minutes the first time)
+.PHONY: upgrades
+upgrades: parts $(BIN)/karpenter-1.15.0 $(BIN)/karpenter-1.8.6 $(CACHE)/charts-1.8.6/made $(BIN)/helm
+	cd sandbox && go test -count=1 -timeout 90m ./e2e/upgrades
+
 ## rights: check that the functions have exactly the permissions that make test and make life needed; UPDATE=yes records it
 .PHONY: rights
 rights: parts
@@ -123,10 +128,11 @@ bench: prerequisites
 	go test ./internal/validation -run '^$$' -bench .
 	go test ./cmd/sawhorse -run '^$$' -bench . -benchtime 3x
 
-## lint: gofmt, vet and staticcheck
+## lint: gofmt, lines of at most 140 columns, vet and staticcheck
 .PHONY: lint
 lint: prerequisites
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
+	@if git grep -nE '^.{141,}' -- '*.go'; then echo "these lines have more than 140 columns" >&2; exit 1; fi
 	go vet ./... && go tool -modfile=tools/go.mod staticcheck ./...
 	cd sandbox && go vet ./... && go tool -modfile=../tools/go.mod staticcheck ./...
 
@@ -230,6 +236,23 @@ $(BIN)/cluster: sandbox/go.mod sandbox/go.sum $(wildcard sandbox/cmd/cluster/*.g
 $(BIN)/karpenter: $(wildcard sandbox/karpenter/*.go) sandbox/karpenter/go.mod sandbox/karpenter/go.sum | go-parts
 	@echo "Building Karpenter (5 minutes the first time) …" >&2
 	@cd sandbox/karpenter && go build -ldflags '-s -w' -o $@ .
+
+# Other versions of Karpenter for the same sources. 1.15.0 wants a newer toolchain, which Go downloads.
+$(BIN)/karpenter-1.15.0: KARPENTER_BUILD := GOTOOLCHAIN=$(KARPENTER_TOOLCHAIN) go build -tags karpenter1.15
+$(BIN)/karpenter-1.8.6: KARPENTER_BUILD := go build
+$(BIN)/karpenter-%: sandbox/karpenter/%.mod sandbox/karpenter/%.sum $(wildcard sandbox/karpenter/*.go) | $(BIN)/karpenter
+	@echo "Building Karpenter $* (5 minutes the first time) …" >&2
+	@cd sandbox/karpenter && $(KARPENTER_BUILD) -modfile=$*.mod -ldflags '-s -w -X main.version=$*' -o $@ .
+
+# The charts of 1.8.6. Its Go module lacks the CRDs in them, because they are symbolic links in Karpenter's repository.
+$(CACHE)/charts-1.8.6/made: sandbox/karpenter/1.8.6.mod | $(BIN)/karpenter-1.8.6
+	@rm -rf $(@D) && mkdir -p $(@D) && cd sandbox/karpenter && module=$$(go list -m -modfile=1.8.6.mod -f '{{.Dir}}' github.com/aws/karpenter-provider-aws) && \
+	  cp -r --no-preserve=mode $$module/charts/karpenter $$module/charts/karpenter-crd $(@D)/ && mkdir -p $(@D)/karpenter-crd/templates && \
+	  cp --no-preserve=mode $$module/pkg/apis/crds/*.yaml $(@D)/karpenter-crd/templates/ && touch $@
+
+$(BIN)/helm: sandbox/helm/go.mod sandbox/helm/go.sum | go-parts
+	@echo "Building Helm …" >&2
+	@cd sandbox/helm && go build -ldflags '-s -w' -o $@ helm.sh/helm/v4/cmd/helm
 
 $(CACHE)/ministack/installed: sandbox/python/ministack.txt | prerequisites
 	@echo "Installing MiniStack …" >&2

@@ -27,7 +27,7 @@ func (s *sawhorse) addAlarms() {
 		s.alarmAt(unreadSeconds, "QueueUnread",
 			"Nobody reads the interruption queue of a rack: its Karpenter controller is down, or watches another queue.", oldestMessage()),
 	}
-	s.alarms = append(s.alarms, s.scheduleMissing())
+	s.alarms = append(s.alarms, s.scheduleMissing(), s.poolDegraded())
 	for _, f := range functions {
 		s.alarms = append(s.alarms, s.alarm(logicalID(f.name)+"Throttled",
 			"Function "+f.name+" was throttled: the account's concurrency is used up.",
@@ -52,6 +52,17 @@ func (s *sawhorse) longestPass() awscloudwatch.IMetric {
 		Namespace: jsii.String(s.StackName), MetricName: jsii.String(metrics.LongestPass),
 		Statistic: jsii.String("Maximum"), Period: s.ticks(),
 	})
+}
+
+// poolDegraded triggers if a rack is Degraded. Each look at the racks writes the metric while one is, so a period of two
+// looks always has data then.
+func (s *sawhorse) poolDegraded() awscloudwatch.IAlarm {
+	return s.alarm("PoolDegraded",
+		"A pool of a rack is not Ready, or its nodes do not register: the rack's status has Karpenter's reason.",
+		awscloudwatch.NewMetric(&awscloudwatch.MetricProps{
+			Namespace: jsii.String(s.StackName), MetricName: jsii.String(metrics.DegradedRacks),
+			Statistic: jsii.String("Maximum"), Period: minutes(2 * s.RolloutMinutes),
+		}))
 }
 
 // ticks is a time in which the schedule ticks: five minutes, or the time between two ticks if that is longer.

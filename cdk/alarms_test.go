@@ -41,6 +41,26 @@ func TestAMissingScheduleIsAlarming(t *testing.T) {
 	}
 }
 
+// The metric has data only while a rack is degraded, once in each tick. With a period of two ticks, the alarm lasts.
+func TestADegradedPoolIsAlarming(t *testing.T) {
+	for seconds, of := range map[float64]template{600: production, 1800: custom} {
+		found := 0
+		for id, alarm := range of.all("AWS::CloudWatch::Alarm") {
+			if !strings.HasPrefix(id, "PoolDegraded") {
+				continue
+			}
+			found++
+			if p := alarm.Properties; p["Period"] != seconds || p["Threshold"] != 1.0 || p["MetricName"] != metrics.DegradedRacks ||
+				p["EvaluationPeriods"] != 1.0 || p["Statistic"] != "Maximum" || p["Dimensions"] != nil {
+				t.Errorf("%s", text(p))
+			}
+		}
+		if found != 1 {
+			t.Errorf("%d alarms", found)
+		}
+	}
+}
+
 // The alarm uses the age of the lease. Step Functions publishes ExecutionTime only when an execution ends, and an
 // execution that hangs does not end.
 func TestALongPassIsAlarming(t *testing.T) {

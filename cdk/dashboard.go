@@ -22,7 +22,7 @@ func (s *sawhorse) addDashboard() {
 	board := awscloudwatch.NewDashboard(s.stack, jsii.String("Dashboard"),
 		&awscloudwatch.DashboardProps{DashboardName: jsii.String(s.StackName)})
 	board.AddWidgets(awscloudwatch.NewSingleValueWidget(&awscloudwatch.SingleValueWidgetProps{
-		Title: jsii.String("Is every rack as its parameters say? 0: yes, 1: rejected, failed or paused; its status says why"),
+		Title: jsii.String("Is every rack as its parameters say? 0: yes, 1: rejected, failed, paused or degraded; its status says why"),
 		// The latest value. A rack that is out of line sends one in each resync interval, and one whenever it has
 		// something to report.
 		Metrics: &[]awscloudwatch.IMetric{s.outOfLine()}, Width: jsii.Number(24), Height: jsii.Number(4),

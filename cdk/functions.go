@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +25,8 @@ type function struct {
 	pass bool
 	// writes marks the functions that change EKS or IAM, whose request rates are shared with the account's other users.
 	writes bool
+	// timeout is in seconds, functionTimeout if it is 0.
+	timeout float64
 }
 
 var functions = []function{
@@ -42,11 +45,22 @@ var functions = []function{
 	{name: "queue", memory: 256, pass: true},
 	{name: "report", memory: 256, pass: true},
 	{name: "resync", memory: 256},
+	// One call looks at the nodes of all racks, a few at a time.
+	{name: "rollout", memory: 256, cluster: true, timeout: rolloutTimeout},
 }
 
 // functionTimeout is in seconds. It is less than the state machine's TimeoutSeconds of a task, which is
 // less than the lease.
 const functionTimeout = 60
+
+// rolloutTimeout is in seconds. It is less than the shortest time between two calls that the default allows, so that two
+// calls do not look at the same racks at the same time.
+const rolloutTimeout = 240
+
+// seconds returns a function's timeout.
+func (f function) seconds() awscdk.Duration {
+	return awscdk.Duration_Seconds(jsii.Number(cmp.Or(f.timeout, functionTimeout)))
+}
 
 // logicalID turns "validate" into "Validate".
 func logicalID(name string) string { return strings.ToUpper(name[:1]) + name[1:] }
@@ -88,7 +102,7 @@ func (s *sawhorse) addFunctions() {
 			Handler:      jsii.String("bootstrap"),
 			Code:         awslambda.Code_FromAsset(jsii.String(s.zip(f.name)), nil),
 			MemorySize:   jsii.Number(f.memory),
-			Timeout:      awscdk.Duration_Seconds(jsii.Number(functionTimeout)),
+			Timeout:      f.seconds(),
 			Role:         role,
 			LogGroup:     logs,
 			Tracing:      awslambda.Tracing_ACTIVE,
@@ -105,6 +119,10 @@ func (s *sawhorse) addFunctions() {
 	// event would be lost. An audit that waits longer than the interval is superseded by the next one.
 	s.retryAsync("resync", asyncMinutes)
 	s.retryAsync("audit", min(s.ResyncMinutes, asyncMinutes))
+	// A look that fails is superseded by the next one.
+	s.functions["rollout"].ConfigureAsyncInvoke(&awslambda.EventInvokeConfigOptions{
+		RetryAttempts: jsii.Number(0), MaxEventAge: minutes(min(s.RolloutMinutes, asyncMinutes)),
+	})
 }
 
 // asyncMinutes is how long Lambda keeps an asynchronous call that it cannot make.
@@ -148,7 +166,7 @@ func (s *sawhorse) environment(f function) *map[string]*string {
 	}
 	// The function audit runs the code of validate and of all steps.
 	of := func(names ...string) bool { return f.name == "audit" || slices.Contains(names, f.name) }
-	if of("validate", "report", "resync") {
+	if of("validate", "report", "resync", "rollout") {
 		env["SAWHORSE_METRICS"] = jsii.String(s.StackName) // the namespace
 	}
 	if of("validate") {

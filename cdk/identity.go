@@ -89,8 +89,8 @@ const labelNodeClass = "karpenter.k8s.aws/ec2nodeclass"
 // ownRack is a policy variable. In an ARN it stands for the rack in the calling role's tag.
 const ownRack = "${aws:PrincipalTag/" + ownership.TagRack + "}"
 
-// controllerAtMost returns the boundary of Karpenter's controllers. It covers the policies in Karpenter 1.10's
-// CloudFormation template (karpenter.sh, Reference, CloudFormation) for any cluster, with the same conditions:
+// controllerAtMost returns the boundary of Karpenter's controllers. It covers the policies of all versions in the
+// catalogue, which are those of Karpenter's CloudFormation template, for any cluster, with the same conditions:
 // resources that are launched, tagged or terminated must carry a pool's tags. The node role and the queue must be those
 // of the role's own rack, even if its policies name another cluster.
 func (s *sawhorse) controllerAtMost() []awsiam.PolicyStatement {
@@ -116,7 +116,8 @@ func (s *sawhorse) controllerAtMost() []awsiam.PolicyStatement {
 	}
 	statements := []awsiam.PolicyStatement{
 		allow(launch, append(shareable(), public+"image/*",
-			"arn:"+*awscdk.Aws_PARTITION()+":ec2:"+*awscdk.Aws_REGION()+":*:capacity-reservation/*")),
+			"arn:"+*awscdk.Aws_PARTITION()+":ec2:"+*awscdk.Aws_REGION()+":*:capacity-reservation/*",
+			"arn:"+*awscdk.Aws_PARTITION()+":ec2:"+*awscdk.Aws_REGION()+":*:placement-group/*")),
 		allow(launch, []string{public + "snapshot/*"}, ofAmazon),
 		allow(launch, []string{arn("ec2", "launch-template/*")}, ofPool),
 		allow(append(launch, "ec2:CreateLaunchTemplate"), made, launched),
@@ -132,7 +133,7 @@ func (s *sawhorse) controllerAtMost() []awsiam.PolicyStatement {
 		allow([]string{"sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"}, []string{arn("sqs", ownership.Queue(ownRack))}),
 		allow([]string{"ssm:GetParameter"}, []string{publicParameters()}),
 		allow([]string{"eks:DescribeCluster"}, clusters()),
-		allow([]string{"ec2:Describe*", "pricing:GetProducts", "iam:ListInstanceProfiles"}, anything),
+		allow(readable(), anything),
 	}
 	// EC2 uses the KMS keys of nodes' volumes on behalf of the role that launches the nodes.
 	other := func(action string) bool { return !strings.HasPrefix(action, "kms:") }

@@ -85,7 +85,8 @@ func TestOnlyNamedPrincipalsPutEvents(t *testing.T) {
 		}
 	}
 	slices.Sort(may)
-	want := []string{"AuditRoleDefaultPolicy", "ReportRoleDefaultPolicy", "ResyncRoleDefaultPolicy", "ValidateRoleDefaultPolicy"}
+	want := []string{"AuditRoleDefaultPolicy", "ReportRoleDefaultPolicy", "ResyncRoleDefaultPolicy", "RolloutRoleDefaultPolicy",
+		"ValidateRoleDefaultPolicy"}
 	if !slices.Equal(may, want) {
 		t.Errorf("%v put events, want %v", may, want)
 	}

@@ -72,6 +72,7 @@ func (s *sawhorse) permissions(f function) []awsiam.PolicyStatement {
 		"queue":          queuePermissions,
 		"report":         s.statusPermissions,
 		"resync":         s.resyncPermissions,
+		"rollout":        s.rolloutPermissions,
 	}
 	if f.cluster {
 		statements = append(statements, allow([]string{"eks:DescribeCluster"}, clusters())) // for the address of the API server
@@ -97,11 +98,14 @@ func (s *sawhorse) tableAccess(f function) []awsiam.PolicyStatement {
 		actions = append(actions, "dynamodb:Query") // the change requests
 	case "resync":
 		actions = append(actions, "dynamodb:Query") // the list of racks
-		partitions = append(partitions, ownership.PartitionList)
+		partitions = append(partitions, ownership.PartitionList, ownership.PartitionRollouts)
 		more = append(more, allow([]string{"dynamodb:Scan"}, table)) // once, for racks that an earlier version did not list
 	case "report":
 		actions = append(actions, "dynamodb:Query", "dynamodb:DeleteItem") // the records of a pass; all items of a rack that ends
-		partitions = append(partitions, clusters, ownership.PartitionList)
+		partitions = append(partitions, clusters, ownership.PartitionList, ownership.PartitionRollouts)
+	case "rollout":
+		// the status records, and the rollouts
+		actions, partitions = []string{"dynamodb:UpdateItem", "dynamodb:GetItem", "dynamodb:Query"}, []string{racks, ownership.PartitionRollouts}
 	case "network", "nodegroups", "controller", "nodepools", "autoscaler":
 		actions = append(actions, "dynamodb:DeleteItem") // a baseline that has been restored
 	}

@@ -43,7 +43,8 @@ var unscoped = map[string]string{
 }
 
 // unscopedAtMost are the actions that the boundaries allow on every resource. A boundary grants nothing by itself.
-var unscopedAtMost = regexp.MustCompile(`^(pricing:GetProducts|iam:ListInstanceProfiles|ec2:Describe\*|ecr:GetAuthorizationToken|` +
+var unscopedAtMost = regexp.MustCompile(`^(pricing:GetProducts|iam:ListInstanceProfiles|arc-zonal-shift:GetManagedResource|ec2:Describe\*|` +
+	`ecr:GetAuthorizationToken|` +
 	`ssm:\w+|ssmmessages:\w+|ec2messages:\w+)$`)
 
 // grant is a statement with its location. Unless stated otherwise it is an Allow statement.
@@ -231,10 +232,10 @@ func TestResyncReadsItsOwnHistories(t *testing.T) {
 }
 
 // Steps read and write the items of racks. Only the functions that begin and end a rack access the items for clusters
-// and the list of racks.
+// and the list of racks, and only those that report it and look at its nodes the rollouts.
 func TestPartitionsOfTheTable(t *testing.T) {
-	more := map[string][]any{"Validate": {"cluster#*", "racks"}, "Audit": {"cluster#*", "racks"}, "Report": {"cluster#*", "racks"},
-		"Resync": {"racks"}}
+	more := map[string][]any{"Validate": {"cluster#*", "racks"}, "Audit": {"cluster#*", "racks"}, "Report": {"cluster#*", "racks", "rollouts"},
+		"Resync": {"racks", "rollouts"}, "Rollout": {"rollouts"}}
 	seen := 0
 	for _, g := range production.grants() {
 		if !strings.HasPrefix(text(g.actions), `["dynamodb:`) && !strings.HasPrefix(text(g.actions[0]), `"dynamodb:`) {
@@ -393,7 +394,8 @@ func TestNoARNNamesAPartition(t *testing.T) {
 func TestOtherRoles(t *testing.T) {
 	want := map[string]string{
 		"MachineEventsRole": "states:StartExecution on Machine",
-		"SchedulerRole":     "lambda:InvokeFunction on Resync Resync; sqs:SendMessage on Undelivered",
+		"SchedulerRole": "lambda:InvokeFunction on Resync Resync; lambda:InvokeFunction on Rollout Rollout; " +
+			"sqs:SendMessage on Undelivered; sqs:SendMessage on Undelivered",
 	}
 	logical := regexp.MustCompile(`"(?:Ref|Fn::GetAtt)":\[?"(\w+)[0-9A-F]{8}"`)
 	got, invoked := map[string][]string{}, map[string]bool{}
@@ -415,6 +417,7 @@ func TestOtherRoles(t *testing.T) {
 		}
 	}
 	for role, statements := range want {
+		slices.Sort(got[role])
 		if have := strings.Join(got[role], "; "); have != statements {
 			t.Errorf("%s: %s, want %s", role, have, statements)
 		}

@@ -29,6 +29,8 @@ type settings struct {
 	// ResyncMinutes (resyncMinutes) is the interval of the audits, ResyncSlots (resyncSlots) the number of ticks over which
 	// they are spread: one a minute, which is as often as the Scheduler calls.
 	ResyncMinutes, ResyncSlots int
+	// RolloutMinutes (rolloutMinutes) is the time between two looks at the nodes of all racks with Karpenter.
+	RolloutMinutes int
 	// DrainSeconds (drainSeconds) is how long nodes may drain when Karpenter is turned off or when their
 	// node group is replaced.
 	DrainSeconds int
@@ -114,6 +116,7 @@ func readSettings(get func(key string) any) (settings, error) {
 		Table:                   r.table(),
 		DebounceSeconds:         r.number("debounceSeconds", 5, 0, 60), // much less than the lease's 180 s
 		ResyncMinutes:           r.number("resyncMinutes", 60, 1, 1440),
+		RolloutMinutes:          r.number("rolloutMinutes", 5, 5, 720),
 		DrainSeconds:            r.number("drainSeconds", 300, 0, ownership.MaxDrainSeconds),
 		PodIdentityDelaySeconds: r.number("podIdentityDelaySeconds", 15, 0, 60),
 

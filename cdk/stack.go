@@ -51,6 +51,7 @@ func newStack(scope constructs.Construct, id string, settings settings) awscdk.S
 	s.addStateMachine()
 	s.addRules()
 	s.addSchedule()
+	s.addRollouts()
 	s.addEndpoints()
 	s.addPeople()
 	s.addAlarms()

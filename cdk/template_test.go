@@ -15,7 +15,10 @@ import (
 
 func TestEveryRuleTargetHasADeadLetterQueueAndABoundedRetry(t *testing.T) {
 	queue := slices.Collect(maps.Keys(production.all("AWS::SQS::Queue")))[0]
-	targets := map[string]any{"schedule": production.one(t, "AWS::Scheduler::Schedule").Properties["Target"]}
+	targets := map[string]any{}
+	for id, schedule := range production.all("AWS::Scheduler::Schedule") {
+		targets[id] = schedule.Properties["Target"]
+	}
 	rules := production.all("AWS::Events::Rule")
 	if len(rules) != 4 {
 		t.Errorf("%d rules, want 4", len(rules))
@@ -36,10 +39,16 @@ func TestEveryRuleTargetHasADeadLetterQueueAndABoundedRetry(t *testing.T) {
 		}
 	}
 	async := production.all("AWS::Lambda::EventInvokeConfig")
-	if len(async) != 2 { // resync's and audit's
-		t.Errorf("%d functions retry asynchronous calls", len(async))
+	if len(async) != 3 { // resync's, audit's and rollout's
+		t.Errorf("%d functions limit asynchronous calls", len(async))
 	}
 	for id, invoke := range async {
+		if strings.HasPrefix(id, "Rollout") { // the next look is in five minutes
+			if p := invoke.Properties; p["MaximumRetryAttempts"] != 0.0 || p["MaximumEventAgeInSeconds"] != 300.0 || p["DestinationConfig"] != nil {
+				t.Errorf("%s: %s", id, text(p))
+			}
+			continue
+		}
 		if got := text(at(invoke.Properties, "DestinationConfig", "OnFailure")); !strings.Contains(got, queue) {
 			t.Errorf("%s: failures go to %s", id, got)
 		}
@@ -95,7 +104,7 @@ func TestPatterns(t *testing.T) {
 func TestUnknownEventsAreAnswered(t *testing.T) {
 	var known []string
 	for _, each := range []events.Detail{
-		events.ReconcileStarted{}, events.Reconciled{}, events.Rejected{}, events.ReconcileFailed{},
+		events.ReconcileStarted{}, events.Reconciled{}, events.Rejected{}, events.ReconcileFailed{}, events.RolledOut{},
 		events.ReconcileRequested{}, events.ParametersChangeRequested{},
 	} {
 		known = append(known, each.DetailType())
@@ -167,9 +176,22 @@ func TestTheTableOfAnEarlierStack(t *testing.T) {
 }
 
 func TestSchedule(t *testing.T) {
-	for want, of := range map[string]template{"rate(1 minute)": production, "rate(10 minutes)": custom} {
-		if got := of.one(t, "AWS::Scheduler::Schedule").Properties["ScheduleExpression"]; got != want {
-			t.Errorf("%v, want %s", got, want)
+	for _, c := range []struct {
+		of              template
+		resync, rollout string
+	}{{production, "rate(1 minute)", "rate(5 minutes)"}, {custom, "rate(10 minutes)", "rate(15 minutes)"}} {
+		schedules := c.of.all("AWS::Scheduler::Schedule")
+		if len(schedules) != 2 {
+			t.Errorf("%d schedules", len(schedules))
+		}
+		for id, schedule := range schedules {
+			want := c.resync
+			if strings.HasPrefix(id, "Rollout") {
+				want = c.rollout
+			}
+			if got := schedule.Properties["ScheduleExpression"]; got != want {
+				t.Errorf("%s: %v, want %s", id, got, want)
+			}
 		}
 	}
 }
@@ -221,6 +243,7 @@ func TestFunctions(t *testing.T) {
 		"validate": {"METRICS"}, "report": {"METRICS"}, "access": {"PRINCIPALS"}, "controller": {"PRINCIPAL"},
 		"infrastructure": {"CONTROLLER_BOUNDARY", "NODE_BOUNDARY", "POD_IDENTITY_DELAY_SECONDS"}, "nodepools": {"DRAIN_SECONDS"},
 		"nodegroups": {"DRAIN_SECONDS"},
+		"rollout":    {"METRICS"},
 		"resync":     {"METRICS", "STATE_MACHINE", "AUDIT", "RESYNC_MINUTES", "RESYNC_SLOTS"},
 		"audit": {"METRICS", "PRINCIPALS", "PRINCIPAL", "CONTROLLER_BOUNDARY", "NODE_BOUNDARY", "POD_IDENTITY_DELAY_SECONDS",
 			"DRAIN_SECONDS"},
@@ -245,8 +268,9 @@ func TestFunctions(t *testing.T) {
 			t.Errorf("functions %s and %s share a role", name, other)
 		}
 		roles[role] = name
+		timeout := map[bool]float64{true: rolloutTimeout, false: functionTimeout}[name == "rollout"]
 		if r.Properties["Runtime"] != "provided.al2023" || text(r.Properties["Architectures"]) != `["arm64"]` ||
-			r.Properties["Timeout"] != float64(functionTimeout) || text(r.Properties["TracingConfig"]) != `{"Mode":"Active"}` {
+			r.Properties["Timeout"] != timeout || text(r.Properties["TracingConfig"]) != `{"Mode":"Active"}` {
 			t.Errorf("function %s (%s): %s", name, id, text(r.Properties))
 		}
 		if r.Properties["LoggingConfig"] == nil {
@@ -326,7 +350,7 @@ func TestReservedConcurrency(t *testing.T) {
 }
 
 func TestAlarms(t *testing.T) {
-	if got, want := len(production.all("AWS::CloudWatch::Alarm")), 6+len(functions); got != want {
+	if got, want := len(production.all("AWS::CloudWatch::Alarm")), 7+len(functions); got != want {
 		t.Errorf("%d alarms, want %d", got, want)
 	}
 	for id, alarm := range production.all("AWS::CloudWatch::Alarm") {

@@ -96,7 +96,7 @@ func (s *sawhorse) addRules() {
 // also excludes their detail types, because another sender may repeat such an event under another source: answering an
 // answer would loop forever.
 func unknown() awsevents.EventPattern {
-	known := []any{events.TypeReconcileStarted, events.TypeReconciled, events.TypeRejected, events.TypeReconcileFailed}
+	known := []any{events.TypeReconcileStarted, events.TypeReconciled, events.TypeRejected, events.TypeReconcileFailed, events.TypeRolledOut}
 	for _, request := range events.Requests {
 		known = append(known, request)
 	}

@@ -21,6 +21,8 @@ const (
 	TypeReconciled       = "Rack Reconciled"
 	TypeRejected         = "Rack Rejected"
 	TypeReconcileFailed  = "Rack Reconcile Failed"
+	// TypeRolledOut reports that the nodes of a rack have followed a pass. Its detail is a RolledOut.
+	TypeRolledOut = "Rack Rolled Out"
 )
 
 // Requests are the detail types that Sawhorse accepts on its bus.

@@ -24,6 +24,7 @@ var contracts = []struct {
 	{"reconciled", Reconciled{}},
 	{"rejected", Rejected{}},
 	{"reconcile-failed", ReconcileFailed{}},
+	{"rolled-out", RolledOut{}},
 }
 
 // schema compiles NAME.schema.json. References to other schemas are resolved in this directory.
@@ -117,6 +118,15 @@ func TestEmptyListsAreLists(t *testing.T) {
 	}
 	if err := schema(t, "reconciled").Validate(decode(t, text)); err != nil {
 		t.Error(err)
+	}
+}
+
+// An event that is too long loses pools, and says how many.
+func TestARolloutOfManyPoolsIsShortened(t *testing.T) {
+	whole := RolledOut{Rack: "demo", Pools: List[RolledOutPool]{{"a", 1}, {"b", 2}, {"c", 3}}}
+	short, ok := whole.Shortened(30).(RolledOut)
+	if !ok || len(short.Pools) != 1 || short.Omitted != 2 || len(whole.Pools) != 3 {
+		t.Errorf("%+v of %+v", short, whole)
 	}
 }
 

@@ -210,6 +210,9 @@ func (in input) applied() applied {
 	last, facts := params.Parse(params.Input{Rack: in.Rack, Params: in.Previous}), in.facts(plan.Records{})
 	was := plan.Build(last.Config, facts, nodes.Compile(last.Config, facts).Objects()).Plan
 	records := plan.Records{Goal: was.Goal, WasOn: was.Goal == plan.GoalKarpenter, Params: last.Effective, Applied: map[string]string{}}
+	if records.WasOn {
+		records.Karpenter.Version, records.Karpenter.CRDs = was.Controller.Release.Version, was.Controller.CRDs.Version
+	}
 	for _, step := range was.Steps {
 		records.Applied[step.Name] = step.Fingerprint
 	}

@@ -100,7 +100,15 @@ func (w *watcher) status(ctx context.Context) error {
 		return cmp.Or(w.print(s), error(undecided("no pass has seen "+strings.Join(s.Unseen, ", ")+
 			" yet; `sawhorse status "+w.rack+" --wait` waits for one")))
 	}
-	return w.conclude(found)
+	return cmp.Or(w.conclude(found), degraded(found.status))
+}
+
+// degraded returns an error if a pool of the rack is degraded. Only status asks: the result of a pass is another matter.
+func degraded(s *store.Status) error {
+	if s == nil || s.State != store.Degraded {
+		return nil
+	}
+	return refused(fmt.Sprintf("rack %s is Degraded: a pool is not Ready, or its nodes do not register", s.Rack))
 }
 
 // statusAlone is for users who may read the rack's parameters but not its passes.
@@ -113,7 +121,7 @@ func (w *watcher) statusAlone(ctx context.Context, why error) error {
 		return why
 	}
 	warn("whether a pass is running is not known: %v", why)
-	return cmp.Or(w.print(standing{Rack: w.rack, Status: status, Unknown: why.Error()}), result(*status))
+	return cmp.Or(w.print(standing{Rack: w.rack, Status: status, Unknown: why.Error()}), result(*status), degraded(status))
 }
 
 // String describes what the pass is doing.
@@ -144,7 +152,11 @@ func result(s store.Status) error {
 
 // show prints a status for people.
 func show(s store.Status) {
-	fmt.Printf("%s  generation %d  %s  %.1f s\n", s.State, s.Generation, s.Time, s.DurationSeconds)
+	fmt.Printf("%s  generation %d  %s  %.1f s", s.State, s.Generation, s.Time, s.DurationSeconds)
+	if s.Karpenter != "" {
+		fmt.Printf("  Karpenter %s", s.Karpenter)
+	}
+	fmt.Println()
 	list := func(title string, problems []params.Problem) {
 		for _, p := range problems {
 			fmt.Printf("%s  %s\n", title, line(p))
@@ -163,12 +175,15 @@ func show(s store.Status) {
 		fmt.Printf("due      %s\n", step)
 	}
 	for _, p := range s.Pools {
+		fmt.Printf("pool     %s  %s\n", p.Pool, about(p))
+	}
+	for _, p := range s.Effects {
 		fmt.Println(p)
 	}
 	for _, c := range s.Changed {
 		fmt.Printf("changed  %s\n", c)
 	}
 	if s.Omitted > 0 {
-		fmt.Printf("and %d more, complete in the rack's record and in the event\n", s.Omitted)
+		fmt.Printf("and %d more, complete in the rack's records\n", s.Omitted)
 	}
 }

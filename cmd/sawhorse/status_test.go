@@ -115,9 +115,9 @@ func statusText(t *testing.T, s store.Status) string {
 
 var (
 	reconciled = store.Status{
-		Rack: "prod", State: store.Reconciled, Generation: 7, Time: "2026-11-21T03:55:42Z", DurationSeconds: 26.46,
+		Rack: "prod", State: store.Reconciled, Generation: 7, Time: "2026-11-21T03:55:42Z", DurationSeconds: 26.46, Karpenter: "1.10.0",
 		Warnings: []params.Problem{{Parameter: "additional_karpenter_nodepools_config", Path: "[0].taints", Message: "nothing tolerates it"}},
-		Pools:    []string{"pool workload is changed: its 3 nodes stay"}, Changed: []string{"NodePool/workload updated"}, Omitted: 2,
+		Effects:  []string{"pool workload is changed: its 3 nodes stay"}, Changed: []string{"NodePool/workload updated"}, Omitted: 2,
 	}
 	rejected = store.Status{
 		Rack: "prod", State: store.Rejected, Generation: 8, Time: "2026-11-21T03:55:54Z", DurationSeconds: 1.3,
@@ -134,6 +134,12 @@ var (
 		Rack: "prod", State: store.Failed, Generation: 9, Time: "2026-11-21T04:00:00Z",
 		Failure: &store.Failure{Error: "ABORTED", Reason: "somebody stopped the execution", Remedy: "Nothing is lost."},
 	}
+	degradedPools = store.Status{
+		Rack: "prod", State: store.Degraded, Generation: 11, Time: "2026-11-21T06:00:00Z", Pools: store.Pools{
+			{Pool: "gpu", Since: "2026-11-21T05:58:00Z", Reason: "EC2NodeClass/gpu: SubnetsReady=False"},
+			{Pool: "workload", Nodes: 12, Ready: true, Outdated: 3, Since: "2026-11-21T05:50:00Z"},
+		},
+	}
 	paused = store.Status{Rack: "prod", State: store.Paused, Generation: 10, Time: "2026-11-21T05:00:00Z", Steps: []string{"nodepools"}}
 )
 
@@ -142,11 +148,11 @@ func TestStatus(t *testing.T) {
 		what, text, stdout, stderr string
 		code                       int
 	}{
-		{"reconciled", statusText(t, reconciled), `Reconciled  generation 7  2026-11-21T03:55:42Z  26.5 s
+		{"reconciled", statusText(t, reconciled), `Reconciled  generation 7  2026-11-21T03:55:42Z  26.5 s  Karpenter 1.10.0
 warning  additional_karpenter_nodepools_config [0].taints: nothing tolerates it
 pool workload is changed: its 3 nodes stay
 changed  NodePool/workload updated
-and 2 more, complete in the rack's record and in the event
+and 2 more, complete in the rack's records
 `, "", 0},
 		{"rejected", statusText(t, rejected),
 			"Rejected  generation 8  2026-11-21T03:55:54Z  1.3 s\nproblem  karpenter_auth_mode: " + rejected.Problems[0].Message + "\n",
@@ -158,6 +164,10 @@ and 2 more, complete in the rack's record and in the event
 			"Failed  generation 9  2026-11-21T04:00:00Z  0.0 s\nfailure  ABORTED: somebody stopped the execution\n         Nothing is lost.\n",
 			"sawhorse: rack prod is Failed\n", 1},
 		{"paused", statusText(t, paused), "Paused  generation 10  2026-11-21T05:00:00Z  0.0 s\ndue      nodepools\n", "", 0},
+		{"degraded", statusText(t, degradedPools), `Degraded  generation 11  2026-11-21T06:00:00Z  0.0 s
+pool     gpu  0 nodes, not Ready since 2026-11-21T05:58:00Z: EC2NodeClass/gpu: SubnetsReady=False
+pool     workload  12 nodes, 3 outdated since 2026-11-21T05:50:00Z
+`, "sawhorse: rack prod is Degraded: a pool is not Ready, or its nodes do not register\n", 1},
 		{"garbled", "x", "",
 			"sawhorse: parameter /sawhorse/racks/prod/status: decode: invalid character 'x' looking for beginning of value\n", 3},
 	} {

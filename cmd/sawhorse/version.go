@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
@@ -26,7 +26,7 @@ func version() string {
 // versions is the JSON output of version.
 type versions struct {
 	Version string `json:"version"`
-	// Karpenter is the version that Sawhorse installs, Kubernetes the versions that it is for, such as "1.26 to 1.35".
+	// Karpenter is the version of a rack that chooses none, Kubernetes the versions that it is for, such as "1.26 to 1.35".
 	Karpenter  string `json:"karpenter"`
 	Kubernetes string `json:"kubernetes"`
 }
@@ -40,8 +40,8 @@ func versionCommand() *cobra.Command {
 	}
 	format := outputFlag(c, "text", "json")
 	c.RunE = func(*cobra.Command, []string) error {
-		_, kubernetes := plan.Listed("")
-		v := versions{version(), ownership.KarpenterVersion, kubernetes}
+		karpenter := plan.Target(params.Config{}, plan.Facts{})
+		v := versions{version(), karpenter.Version, karpenter.Kubernetes.String()}
 		if *format == "json" {
 			return printJSON(v, "  ")
 		}

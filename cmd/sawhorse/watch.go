@@ -29,21 +29,30 @@ const (
 )
 
 func watchCommand() *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use: "watch RACK", Short: "Follow a pass until it ends", Args: onlyRack, ValidArgsFunction: cobra.NoFileCompletions,
 		Long: `Prints a line for each step, until a pass that has seen the current parameters has ended, and then the status. That pass may
-already have ended.` + aboutPasses + aboutCloud,
-		RunE: func(c *cobra.Command, args []string) error {
-			w, err := newWatcher(c.Context(), args[0])
-			if err != nil {
-				return looking(err)
-			}
-			if err := w.locate(c.Context()); err != nil {
-				return looking(err)
-			}
-			return looking(w.watch(c.Context(), func(line string) { fmt.Println(line) }))
-		},
+already have ended. With --nodes, it then goes on until Karpenter has replaced the last outdated node.` + aboutPasses + aboutCloud,
 	}
+	nodes := c.Flags().Bool("nodes", false, "go on until the last outdated node is gone, with a bar for each pool")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		w, err := newWatcher(c.Context(), args[0])
+		if err != nil {
+			return looking(err)
+		}
+		if err := w.locate(c.Context()); err != nil {
+			return looking(err)
+		}
+		if err := w.watch(c.Context(), func(line string) { fmt.Println(line) }); err != nil || !*nodes {
+			return looking(err)
+		}
+		show := changes(os.Stdout, w.now)
+		if terminal(os.Stdout) {
+			show = bars(os.Stdout)
+		}
+		return looking(w.follow(c.Context(), os.Stdout, show))
+	}
+	return c
 }
 
 // watcher follows the passes of one rack.

@@ -45,7 +45,7 @@ func TestFunctionsOnlyWire(t *testing.T) {
 
 // The state machine invokes the functions that a plan names. Without this test, a missing one would first fail in production.
 func TestEveryFunctionThatAPlanNamesExists(t *testing.T) {
-	want := []string{"audit", "report", "resync", "validate", plan.ChangeStep.Function}
+	want := []string{"audit", "report", "resync", "rollout", "validate", plan.ChangeStep.Function}
 	for _, c := range []struct {
 		config  params.Config
 		records plan.Records
@@ -76,7 +76,7 @@ func TestEveryFunctionThatAPlanNamesExists(t *testing.T) {
 		have = append(have, d.Name())
 	}
 	if !slices.Equal(have, want) {
-		t.Errorf("functions/ has %v, plans and the state machine name %v", have, want)
+		t.Errorf("functions/ has %v, plans, the state machine and the schedules name %v", have, want)
 	}
 }
 

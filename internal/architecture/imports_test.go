@@ -17,7 +17,7 @@ var mayImport = map[string][]string{
 	"internal/metrics":    nil,
 	"internal/ownership":  nil,
 	"internal/readonly":   nil,
-	"internal/params":     {"internal/ownership"},
+	"internal/params":     {"internal/karpenter", "internal/ownership"},
 	"internal/outcome":    {"internal/params"},
 	"internal/karpenter":  {"internal/ownership"},
 	"internal/canonical":  nil,
@@ -32,7 +32,8 @@ var mayImport = map[string][]string{
 	"internal/register": {"internal/ownership", "internal/params", "internal/store"},
 	"internal/doctor":   {"internal/ownership", "internal/params", "internal/plan", "internal/validation"},
 	"internal/doctor/observe": {
-		"internal/doctor", "internal/k8s", "internal/observe", "internal/outcome", "internal/ownership", "internal/params", "internal/plan", "internal/store",
+		"internal/doctor", "internal/k8s", "internal/observe", "internal/outcome", "internal/ownership", "internal/params",
+		"internal/plan", "internal/store",
 	},
 
 	// The steps.
@@ -41,18 +42,23 @@ var mayImport = map[string][]string{
 	"internal/steps/admin":      append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/autoscaler": append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/capacity":   append([]string{"internal/k8s"}, stepMayUse...),
-	"internal/steps/controller": append([]string{"internal/k8s", "internal/karpenter", "internal/readonly", "internal/steps/admin"}, stepMayUse...),
+	"internal/steps/controller": append([]string{
+		"internal/k8s", "internal/karpenter", "internal/readonly", "internal/steps/admin",
+	}, stepMayUse...),
 	"internal/steps/nodegroups": append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/nodepools":  append([]string{"internal/k8s"}, stepMayUse...),
 	"internal/steps/placement":  append([]string{"internal/k8s"}, stepMayUse...),
 
 	// What a pass is made of besides its steps. Resync reports a pass that could not report itself.
-	"internal/pass/audit":    append([]string{"events", "internal/pass/validate", "internal/readonly", "internal/store"}, stepMayUse...),
-	"internal/pass/change":   append([]string{"internal/store"}, stepMayUse...),
-	"internal/pass/report":   append([]string{"events", "internal/metrics", "internal/store"}, stepMayUse...),
-	"internal/pass/resync":   {"events", "internal/metrics", "internal/ownership", "internal/pass/report", "internal/store"},
-	"internal/pass/validate": append([]string{"events", "internal/k8s", "internal/observe", "internal/store", "internal/validation"}, stepMayUse...),
-	"statemachine/model":     {"internal/pass/resync", "internal/store", "statemachine"}, // its tests
+	"internal/pass/audit":   append([]string{"events", "internal/pass/validate", "internal/readonly", "internal/store"}, stepMayUse...),
+	"internal/pass/change":  append([]string{"internal/store"}, stepMayUse...),
+	"internal/pass/report":  append([]string{"events", "internal/metrics", "internal/store"}, stepMayUse...),
+	"internal/pass/resync":  {"events", "internal/metrics", "internal/ownership", "internal/pass/report", "internal/store"},
+	"internal/pass/rollout": append([]string{"events", "internal/k8s", "internal/metrics", "internal/store"}, stepMayUse...),
+	"internal/pass/validate": append([]string{
+		"events", "internal/k8s", "internal/observe", "internal/store", "internal/validation",
+	}, stepMayUse...),
+	"statemachine/model": {"internal/pass/resync", "internal/store", "statemachine"}, // its tests
 
 	"internal/handler": {
 		"internal/metrics", "internal/outcome", "internal/ownership", "internal/params", "internal/plan", "internal/readonly", "internal/store",
@@ -63,7 +69,9 @@ var mayImport = map[string][]string{
 	"internal/wire/...":        {"internal/handler", "internal/k8s"},
 	"internal/wire/controller": {"internal/handler", "internal/k8s", "internal/steps/admin"},
 	"internal/wire/nodegroups": {"internal/handler", "internal/k8s", "internal/steps/placement", "internal/steps/capacity"},
-	"internal/wire/validate":   {"internal/handler", "internal/k8s", "internal/observe", "internal/plan", "internal/pass/report"}, // which has the bus
+	"internal/wire/validate": { // internal/pass/report has the bus
+		"internal/handler", "internal/k8s", "internal/observe", "internal/plan", "internal/pass/report",
+	},
 	"internal/wire/audit": {
 		"internal/handler", "internal/k8s", "internal/pass/audit", "internal/steps/admin", "internal/steps/placement", "internal/steps/capacity",
 		"internal/wire/access", "internal/wire/autoscaler", "internal/wire/controller", "internal/wire/infrastructure", "internal/wire/network",
@@ -77,10 +85,10 @@ var mayImport = map[string][]string{
 	"functions/...": {"internal/handler", "internal/k8s", "internal/store"},
 
 	"cmd/...": {
-		"events", "internal/doctor", "internal/doctor/observe", "internal/k8s", "internal/ownership", "internal/params", "internal/plan", "internal/plan/nodes",
-		"internal/register", "internal/store", "internal/validation",
+		"events", "internal/doctor", "internal/doctor/observe", "internal/k8s", "internal/ownership", "internal/params", "internal/plan",
+		"internal/plan/nodes", "internal/register", "internal/store", "internal/validation",
 	},
-	"cdk":        {"events", "internal/metrics", "internal/ownership", "internal/params", "statemachine"},
+	"cdk":        {"events", "internal/karpenter", "internal/metrics", "internal/ownership", "internal/params", "statemachine"},
 	"cdk/bundle": nil,
 
 	"internal/karpenter/generate": {"internal/karpenter", "internal/ownership"},
@@ -97,15 +105,21 @@ var stepMayUse = []string{"internal/outcome", "internal/ownership", "internal/pa
 
 // functionsAlsoUse has the packages that a function wires besides its own step.
 var functionsAlsoUse = map[string][]string{
-	"functions/audit":    {"internal/pass/validate"},                                               // its event and answer
-	"functions/resync":   {"internal/pass/report"},                                                 // the status of an execution that ended early
-	"functions/validate": {"internal/pass/audit", "internal/wire/queue", "internal/wire/validate"}, // its look at the queue
+	// Its event and answer.
+	"functions/audit": {"internal/pass/validate"},
+	// The status of an execution that ended early.
+	"functions/resync": {"internal/pass/report"},
+	// Which has the bus.
+	"functions/rollout": {"internal/pass/report"},
+	// Its look at the queue.
+	"functions/validate": {"internal/pass/audit", "internal/wire/queue", "internal/wire/validate"},
 }
 
 // testsAlsoUse has the packages that the _test.go files of every package may import.
 var testsAlsoUse = []string{
-	"events", "internal/awsfake", "internal/k8s", "internal/k8s/k8sfake", "internal/k8s/k8stest", "internal/metrics", "internal/outcome", "internal/ownership",
-	"internal/params", "internal/plan", "internal/plan/nodes", "internal/readonly", "internal/store", "internal/validation", "statemachine",
+	"events", "internal/awsfake", "internal/k8s", "internal/k8s/k8sfake", "internal/k8s/k8stest", "internal/metrics", "internal/outcome",
+	"internal/ownership", "internal/params", "internal/plan", "internal/plan/nodes", "internal/readonly", "internal/store",
+	"internal/validation", "statemachine",
 }
 
 // owners has the only packages that may import an external library, by the beginning of the library's path: libraries that
@@ -124,7 +138,10 @@ var owners = map[string][]string{
 }
 
 // pure has the packages that use no service, no clock and no environment.
-var pure = []string{"events", "internal/canonical", "internal/karpenter", "internal/ownership", "internal/params", "internal/plan", "internal/plan/nodes", "internal/validation", "internal/doctor", "internal/outcome"}
+var pure = []string{
+	"events", "internal/canonical", "internal/doctor", "internal/karpenter", "internal/outcome", "internal/ownership", "internal/params",
+	"internal/plan", "internal/plan/nodes", "internal/validation",
+}
 
 func TestImports(t *testing.T) {
 	for _, p := range repository(t).root {
@@ -213,7 +230,9 @@ func TestWhatFunctionsReach(t *testing.T) {
 			continue
 		}
 		reached := reach(all, dir)
-		for _, heavy := range []struct{ dir, only string }{{"internal/plan/nodes", "functions/validate"}, {"internal/steps/controller", "functions/controller"}} {
+		for _, heavy := range []struct{ dir, only string }{
+			{"internal/plan/nodes", "functions/validate"}, {"internal/steps/controller", "functions/controller"},
+		} {
 			wants := dir == heavy.only || dir == "functions/audit" // which runs all of them
 			if slices.Contains(reached, heavy.dir) != wants {
 				t.Errorf("%s: reaches %s: %v; only %s and functions/audit may and must", dir, heavy.dir, !wants, heavy.only)
@@ -239,8 +258,10 @@ func TestPurePackagesUseNoService(t *testing.T) {
 			continue
 		}
 		for _, i := range p.outside {
-			for _, bad := range []string{"os", "net", "net/http", "context", "math/rand", "math/rand/v2", "github.com/aws/aws-sdk-go-v2", "k8s.io/client-go"} {
-				// The interface Baselines; the validation functions of Kubernetes and Karpenter take a context.
+			for _, bad := range []string{
+				"os", "net", "net/http", "context", "math/rand", "math/rand/v2", "github.com/aws/aws-sdk-go-v2", "k8s.io/client-go",
+			} {
+				// The interface Recorder; the validation functions of Kubernetes and Karpenter take a context.
 				exception := i == "context" && (p.dir == "internal/outcome" || p.dir == "internal/plan/nodes")
 				if (i == bad || strings.HasPrefix(i, bad+"/")) && !exception {
 					t.Errorf("%s imports %s", p.dir, i)

@@ -107,7 +107,8 @@ func list(dir string) ([]string, error) {
 		if err != nil {
 			return err
 		}
-		if name := entry.Name(); entry.IsDir() && file != dir && (strings.HasPrefix(name, ".") || name == "node_modules" || name == "testdata" || name == "cdk.out" || name == "dist") {
+		if name := entry.Name(); entry.IsDir() && file != dir &&
+			(strings.HasPrefix(name, ".") || slices.Contains([]string{"node_modules", "testdata", "cdk.out", "dist"}, name)) {
 			return fs.SkipDir
 		}
 		if strings.HasSuffix(file, ".go") {

@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// check evaluates a condition: "attribute_not_exists(x)" and "x = :y", joined by AND and, inside one pair of brackets,
-// by OR.
+// check evaluates a condition: "attribute_not_exists(x)", "attribute_exists(x)" and "x = :y", joined by AND and, inside one
+// pair of brackets, by OR.
 func check(item Item, condition string, names map[string]string, values Item) error {
 	if condition == "" {
 		return nil
@@ -37,6 +37,8 @@ func holdsOne(item Item, condition string, names map[string]string, values Item)
 	switch left, wanted, equal := strings.Cut(condition, " = "); {
 	case called && function == "attribute_not_exists":
 		return !exists, nil
+	case called && function == "attribute_exists":
+		return exists, nil
 	case equal && values[wanted] != nil:
 		have, exists := item[named(left, names)]
 		return exists && reflect.DeepEqual(have, values[wanted]), nil

@@ -126,7 +126,9 @@ func (s *SSM) GetParameter(_ context.Context, in *ssm.GetParameterInput, _ ...fu
 	if !there {
 		return nil, &types.ParameterNotFound{}
 	}
-	return &ssm.GetParameterOutput{Parameter: &types.Parameter{Name: in.Name, Value: &shown.value, Type: s.kind(*in.Name), Version: shown.number}}, nil
+	return &ssm.GetParameterOutput{Parameter: &types.Parameter{
+		Name: in.Name, Value: &shown.value, Type: s.kind(*in.Name), Version: shown.number,
+	}}, nil
 }
 
 // DescribeParameters supports the filter Path.

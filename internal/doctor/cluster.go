@@ -27,7 +27,7 @@ func parameters(o *Observed) []Finding {
 // that could not be observed.
 func (o *Observed) problems() []params.Problem {
 	input := params.Input{Rack: o.Rack, Params: o.Params, Secure: o.Secure}
-	facts := plan.Facts{Offline: true, NodeGroups: o.NodeGroups, Records: plan.Records{WasOn: o.on()}}
+	facts := plan.Facts{Offline: true, NodeGroups: o.NodeGroups, Records: o.records()}
 	if o.on() { // In a pass, the rack's records have this, but doctor does not read them.
 		input.Previous = map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}
 	}
@@ -87,13 +87,20 @@ func autoMode(o *Observed) []Finding {
 }
 
 func kubernetesVersion(o *Observed) []Finding {
-	listed, all := plan.Listed(o.Cluster.Version)
-	if listed {
+	karpenter, running := plan.Target(o.Config, plan.Facts{Records: o.records()}), o.Cluster.Version
+	if karpenter.Kubernetes.Lists(running) {
 		return nil
 	}
-	return []Finding{finding(Warns,
-		fmt.Sprintf("cluster %s runs Kubernetes %s; Karpenter %s lists %s", o.Cluster.Name, o.Cluster.Version, ownership.KarpenterVersion, all),
-		"Upgrade an older cluster; leave a newer one alone until Sawhorse brings a Karpenter that lists it.")}
+	severity, do := Warns, "Upgrade an older cluster; leave a newer one alone until Sawhorse brings a Karpenter that lists it."
+	if karpenter.Version != o.records().InForce() { // a pass refuses to install it
+		severity = Fails
+	}
+	if lists := plan.Listing(running); len(lists) > 0 {
+		do = "Write karpenter_version " + lists[0] + ", which lists it."
+	}
+	return []Finding{finding(severity,
+		fmt.Sprintf("cluster %s runs Kubernetes %s; Karpenter %s lists %s", o.Cluster.Name, running, karpenter.Version, karpenter.Kubernetes),
+		do)}
 }
 
 // agent is the add-on for EKS Pod Identity.

@@ -1,6 +1,8 @@
 package doctor
 
 import (
+	"strings"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -132,6 +134,27 @@ const (
 
 // on reports whether Karpenter is on or was being turned on: its EventBridge rule exists.
 func (o *Observed) on() bool { return o.RuleExists }
+
+// records returns what the rack's records say about Karpenter, as far as the cluster shows it.
+func (o *Observed) records() plan.Records {
+	return plan.Records{WasOn: o.on(), Karpenter: plan.KarpenterRecord{Version: o.running()}}
+}
+
+// running returns the version of Karpenter that the Deployment of its controller names, or "" if there is none.
+func (o *Observed) running() string {
+	for _, d := range o.Deployments {
+		if d.Namespace != ownership.Namespace || d.Name != ownership.ReleaseController {
+			continue
+		}
+		for _, container := range d.Spec.Template.Spec.Containers {
+			image, _, _ := strings.Cut(container.Image, "@")
+			if _, tag, found := strings.Cut(image[strings.LastIndexByte(image, '/')+1:], ":"); found && container.Name == "controller" {
+				return tag
+			}
+		}
+	}
+	return ""
+}
 
 // pools returns the pools that the parameters describe.
 func (o *Observed) pools() []params.Pool {

@@ -41,6 +41,12 @@ var (
 		"PodDisruptionBudget", schema.GroupVersionResource{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"}, true,
 	}
 
+	ServiceMonitor = Kind{
+		"ServiceMonitor", schema.GroupVersionResource{Group: "monitoring.coreos.com", Version: "v1", Resource: "servicemonitors"}, true,
+	}
+
+	Lease = Kind{"Lease", schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}, true}
+
 	CustomResourceDefinition = Kind{
 		"CustomResourceDefinition",
 		schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}, false,
@@ -58,7 +64,7 @@ const rbacGroup = "rbac.authorization.k8s.io"
 
 var kinds = []Kind{
 	NodePool, NodeClaim, EC2NodeClass, Deployment, StatefulSet, DaemonSet, Node, Pod, Secret, Service, ServiceAccount, Event, Namespace,
-	PodDisruptionBudget, CustomResourceDefinition, ClusterRole, ClusterRoleBinding, Role, RoleBinding,
+	PodDisruptionBudget, ServiceMonitor, Lease, CustomResourceDefinition, ClusterRole, ClusterRoleBinding, Role, RoleBinding,
 }
 
 // kindOf returns the Kind of a manifest by its apiVersion and kind.

@@ -75,3 +75,55 @@ func Unschedulable(pod *corev1.Pod) (since time.Time, message string) {
 	}
 	return time.Time{}, ""
 }
+
+// crashes is the number of restarts after which a container that ends by itself counts as failed. The kubelet waits longer
+// before each restart, so that they take some two minutes: more than AWS needs to learn of new credentials and rights.
+const crashes = 4
+
+// startTime is how long a container may fail to start. A registry's refusal for its rate passes sooner.
+const startTime = 2 * time.Minute
+
+// PodFailures lists, pod by pod, what will keep the pods of a Deployment from ever running, for pods made at a time or
+// later. A container that waits for other reasons may still start.
+func (c *Client) PodFailures(ctx context.Context, deployment *unstructured.Unstructured, from, now time.Time) ([]string, error) {
+	pods, err := c.PodsOf(ctx, deployment)
+	if err != nil {
+		return nil, err
+	}
+	var failures []string
+	for _, pod := range pods {
+		if pod.DeletionTimestamp != nil || pod.CreationTimestamp.Time.Before(from.Truncate(time.Second)) {
+			continue
+		}
+		for _, container := range pod.Status.ContainerStatuses {
+			if waiting := container.State.Waiting; waiting != nil && failed(container, now.Sub(pod.CreationTimestamp.Time)) {
+				failures = append(failures, "pod "+pod.Name+": "+waiting.Reason+": "+waiting.Message+lastWords(container))
+			}
+		}
+	}
+	return failures, nil
+}
+
+func failed(container corev1.ContainerStatus, age time.Duration) bool {
+	switch container.State.Waiting.Reason {
+	case "CrashLoopBackOff":
+		return container.RestartCount >= crashes
+	case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError",
+		"CreateContainerError", "RunContainerError":
+		return age > startTime
+	}
+	return false
+}
+
+// lastWords returns how a container ended the last time, as more of a sentence.
+func lastWords(container corev1.ContainerStatus) string {
+	ended := container.LastTerminationState.Terminated
+	if ended == nil {
+		return ""
+	}
+	text := fmt.Sprintf(" (it last ended with %s, exit code %d", ended.Reason, ended.ExitCode)
+	if ended.Message != "" {
+		text += ": " + ended.Message
+	}
+	return text + ")"
+}

@@ -58,19 +58,23 @@ func (f PoolSet) Names() []string { return slices.Sorted(maps.Keys(f.names)) }
 // Has reports whether a pool belongs to the rack.
 func (f PoolSet) Has(pool string) bool { return f.names[pool] }
 
-// Claims lists the NodeClaims of the rack's pools. If the NodePool is deleted, a NodeClaim is recognized by its
-// EC2NodeClass, which outlives it. NodeClaims of a foreign NodePool are left out, whatever their class.
+// Claims lists the NodeClaims of the rack's pools.
 func (c *Client) Claims(ctx context.Context, fleet PoolSet) ([]unstructured.Unstructured, error) {
 	all, err := c.List(ctx, NodeClaim, "", "")
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(all, func(claim unstructured.Unstructured) bool {
-		pool := claim.GetLabels()[ownership.LabelPool]
-		class, _, _ := unstructured.NestedString(claim.Object, "spec", "nodeClassRef", "name")
-		ofClass := slices.ContainsFunc(fleet.Classes, func(o unstructured.Unstructured) bool { return o.GetName() == class })
-		return slices.Contains(fleet.Unmanaged, pool) || !fleet.names[pool] && !ofClass
-	}), nil
+	return slices.DeleteFunc(all, func(claim unstructured.Unstructured) bool { return !fleet.Owns(&claim) }), nil
+}
+
+// Owns reports whether a NodeClaim belongs to one of the rack's pools. If the NodePool is deleted, a NodeClaim is
+// recognized by its EC2NodeClass, which outlives it. NodeClaims of a foreign NodePool do not belong to the rack, whatever
+// their class.
+func (f PoolSet) Owns(claim *unstructured.Unstructured) bool {
+	pool := claim.GetLabels()[ownership.LabelPool]
+	class, _, _ := unstructured.NestedString(claim.Object, "spec", "nodeClassRef", "name")
+	ofClass := slices.ContainsFunc(f.Classes, func(o unstructured.Unstructured) bool { return o.GetName() == class })
+	return !slices.Contains(f.Unmanaged, pool) && (f.names[pool] || ofClass)
 }
 
 // UnmanagedNodePools returns the names of the NodePools that Sawhorse did not make for the rack.

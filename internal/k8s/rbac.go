@@ -37,6 +37,11 @@ var roles = map[string][]rbacv1.PolicyRule{
 		rule("", "nodes", "list", "update"),       // cordons the nodes of build groups and of replaced groups
 		rule("karpenter.sh", "nodepools", "list"), // the pools whose pods need capacity elsewhere
 	},
+	"rollout": {
+		rule("karpenter.sh", "nodepools", "list"),
+		rule("karpenter.sh", "nodeclaims", "list"),
+		rule("karpenter.k8s.aws", "ec2nodeclasses", "list"),
+	},
 	// Everything that a step reads, and every object that a step applies. Not Secrets: Helm's records of releases hold
 	// what a chart was installed with, and the right could not be limited to them.
 	"audit": {
@@ -50,6 +55,7 @@ var roles = map[string][]rbacv1.PolicyRule{
 		rule("", "services", "get"),
 		rule("", "serviceaccounts", "get"),
 		rule("policy", "poddisruptionbudgets", "get"),
+		rule("monitoring.coreos.com", "servicemonitors", "get"),
 		rule("apiextensions.k8s.io", "customresourcedefinitions", "get"),
 		rule(rbacGroup, "clusterroles", "get"),
 		rule(rbacGroup, "clusterrolebindings", "get"),

@@ -43,7 +43,9 @@ func TestAReadOnlyClientWritesNothing(t *testing.T) {
 		"prune":      func() error { _, err := c.Prune(ctx, k8s.ServiceAccount, "demo", nil); return err },
 		"delete pod": func() error { return c.DeletePod(ctx, pod) },
 		"evict": func() error {
-			_, err := c.Evict(ctx, &unstructured.Unstructured{Object: map[string]any{"kind": "Pod", "metadata": map[string]any{"name": "a", "namespace": "default"}}})
+			_, err := c.Evict(ctx, &unstructured.Unstructured{Object: map[string]any{
+				"kind": "Pod", "metadata": map[string]any{"name": "a", "namespace": "default"},
+			}})
 			return err
 		},
 		"create by apply": func() error { _, err := c.Apply(ctx, "demo", account("read-only-too", "demo", nil)); return err },

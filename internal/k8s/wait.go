@@ -3,6 +3,7 @@ package k8s
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -49,6 +50,23 @@ func describe(condition map[string]any) string {
 		}
 	}
 	return text
+}
+
+// Condition returns the status of a condition of an object, the time at which it got that status, and the condition as a
+// text. Everything is empty if the object does not have the condition.
+func Condition(object *unstructured.Unstructured, kind string) (status string, since time.Time, text string) {
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	for _, each := range conditions {
+		c, _ := each.(map[string]any)
+		if c["type"] != kind {
+			continue
+		}
+		status, _ = c["status"].(string)
+		changed, _ := c["lastTransitionTime"].(string)
+		since, _ = time.Parse(time.RFC3339, changed)
+		return status, since, describe(c)
+	}
+	return "", time.Time{}, ""
 }
 
 // Unauthorized reports whether EC2 denied Karpenter a dry run of what an EC2NodeClass needs. Karpenter 1.10 has the

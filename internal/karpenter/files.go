@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"strings"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
@@ -20,6 +23,35 @@ func (r Release) Chart(name string) (fs.FS, error) {
 		return fs.Sub(crdCharts, path.Join(folder, r.Version, name))
 	}
 	return nil, fmt.Errorf("karpenter %s: there is no chart %q", r.Version, name)
+}
+
+// Values returns the default values of the controller's chart.
+func (r Release) Values() (map[string]any, error) {
+	text, err := controllerValues.ReadFile(path.Join(folder, r.Version, ownership.ReleaseController, "values.yaml"))
+	var values map[string]any
+	if err == nil {
+		err = yaml.Unmarshal(text, &values)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("karpenter %s: values: %w", r.Version, err)
+	}
+	return values, nil
+}
+
+// named matches a variable of the controller's container in the template of its Deployment.
+var named = regexp.MustCompile(`(?m)^ +- name: ([A-Z][A-Z0-9_]*)$`)
+
+// Environment returns the names of the environment variables that the controller's chart sets, in its order.
+func (r Release) Environment() ([]string, error) {
+	text, err := controllerValues.ReadFile(path.Join(folder, r.Version, ownership.ReleaseController, "templates", "deployment.yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("karpenter %s: environment: %w", r.Version, err)
+	}
+	var names []string
+	for _, match := range named.FindAllStringSubmatch(string(text), -1) {
+		names = append(names, match[1])
+	}
+	return names, nil
 }
 
 // Digest returns a digest of the names and the contents of all files of a chart. It changes if the chart does.

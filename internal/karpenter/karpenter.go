@@ -49,6 +49,9 @@ type Minors struct {
 	Source string `json:"source"`
 }
 
+// String returns the range for a sentence.
+func (m Minors) String() string { return m.Oldest + " to " + m.Newest }
+
 // Lists reports whether a version of Kubernetes is in the range. A text that is not a version counts as listed.
 func (m Minors) Lists(version string) bool {
 	wanted, known := minor(version)
@@ -105,6 +108,8 @@ var (
 	facts embed.FS
 	//go:embed all:catalogue/*/karpenter
 	controllerCharts embed.FS
+	//go:embed catalogue/*/karpenter/values.yaml catalogue/*/karpenter/templates/deployment.yaml
+	controllerValues embed.FS
 	//go:embed all:catalogue/*/karpenter-crd
 	crdCharts embed.FS
 	//go:embed catalogue/*/policies/*.json
@@ -116,16 +121,12 @@ const folder = "catalogue"
 
 // read decodes the catalogue on first use.
 var read = sync.OnceValue(func() []Release {
-	versions, err := facts.ReadDir(folder)
-	if err != nil {
-		panic("karpenter: " + err.Error()) // a broken file would fail every test
-	}
+	versions := Versions()
 	all := make([]Release, len(versions))
 	for i, version := range versions {
-		decode(version.Name()+"/release.json", &all[i])
-		decode(version.Name()+"/notes.json", &all[i].Notes)
+		decode(version+"/release.json", &all[i])
+		decode(version+"/notes.json", &all[i].Notes)
 	}
-	slices.SortFunc(all, func(a, b Release) int { return Compare(a.Version, b.Version) })
 	return all
 })
 
@@ -142,12 +143,17 @@ func decode(name string, to any) {
 // All returns all versions, the oldest first.
 func All() []Release { return slices.Clone(read()) }
 
-// Versions returns the names of all versions, the oldest first.
+// Versions returns the names of all versions, the oldest first. It decodes no file.
 func Versions() []string {
-	var all []string
-	for _, r := range read() {
-		all = append(all, r.Version)
+	versions, err := facts.ReadDir(folder)
+	if err != nil {
+		panic("karpenter: " + err.Error()) // a broken file would fail every test
 	}
+	var all []string
+	for _, version := range versions {
+		all = append(all, version.Name())
+	}
+	slices.SortFunc(all, Compare)
 	return all
 }
 

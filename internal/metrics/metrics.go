@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 )
 
@@ -27,9 +28,13 @@ const (
 )
 
 // OutOfLine is the metric by rack: 1 if the rack is not as its parameters say after the pass (rejected, failed or
-// paused), else 0. Only a pass with something to report writes it, because CloudWatch bills a metric for each hour in
-// which it has data, and here for each rack.
+// paused) or if one of its pools is degraded, else 0. Only a pass with something to report and a look at a degraded rack
+// write it, because CloudWatch bills a metric for each hour in which it has data, and here for each rack.
 const OutOfLine = "OutOfLine"
+
+// DegradedRacks is the number of racks with a pool that is not Ready or whose nodes do not register. It has data only
+// while there are any.
+const DegradedRacks = "DegradedRacks"
 
 // LongestPass is the running time in seconds of the longest pass that holds a rack, or 0 if there is none. Each tick of
 // the schedule measures it.
@@ -90,6 +95,25 @@ func (w Writer) Pass(p Pass) error {
 	all = append(all, directive{w.Namespace, [][]string{{}}, overall})
 	if err := w.write(line, all...); err != nil {
 		return fmt.Errorf("rack %s: metrics: %w", p.Rack, err)
+	}
+	return nil
+}
+
+// Degraded writes a line for each rack with a degraded pool and for each that has recovered, and one with the number of
+// the degraded ones. It writes nothing if there are none.
+func (w Writer) Degraded(racks, recovered []string) error {
+	for i, rack := range slices.Concat(racks, recovered) {
+		line := map[string]any{"msg": "pools", Dimension: rack, "rack": rack, OutOfLine: is(i < len(racks))}
+		if err := w.write(line, directive{w.Namespace, [][]string{{Dimension}}, []metric{{OutOfLine, "Count"}}}); err != nil {
+			return fmt.Errorf("rack %s: metrics: %w", rack, err)
+		}
+	}
+	if len(racks) == 0 {
+		return nil
+	}
+	line := map[string]any{"msg": "degraded racks", DegradedRacks: len(racks)}
+	if err := w.write(line, directive{w.Namespace, [][]string{{}}, []metric{{DegradedRacks, "Count"}}}); err != nil {
+		return fmt.Errorf("metrics: %w", err)
 	}
 	return nil
 }

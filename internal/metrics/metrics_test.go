@@ -3,6 +3,7 @@ package metrics
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -104,5 +105,34 @@ func TestMetrics(t *testing.T) {
 		if got := written(t, c.pass); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %v, want %v", what, got, c.want)
 		}
+	}
+}
+
+// A rack costs nothing while its pools are in order.
+func TestDegradedRacks(t *testing.T) {
+	var out bytes.Buffer
+	writer := Writer{Out: &out, Namespace: "Sawhorse", Now: time.Now}
+	if err := writer.Degraded(nil, nil); err != nil || out.Len() > 0 {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+	if err := writer.Degraded([]string{"a", "b"}, []string{"c"}); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for text := range strings.Lines(out.String()) {
+		var line struct {
+			Rack                     string
+			OutOfLine, DegradedRacks int
+			AWS                      struct{ CloudWatchMetrics []directive } `json:"_aws"`
+		}
+		if err := json.Unmarshal([]byte(text), &line); err != nil {
+			t.Fatal(err)
+		}
+		d := line.AWS.CloudWatchMetrics[0]
+		got = append(got, fmt.Sprint(line.Rack, d.Dimensions, d.Metrics[0].Name, line.OutOfLine, line.DegradedRacks))
+	}
+	want := []string{"a[[Rack]]OutOfLine1 0", "b[[Rack]]OutOfLine1 0", "c[[Rack]]OutOfLine0 0", "[[]]DegradedRacks0 2"}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%q", got)
 	}
 }

@@ -34,8 +34,8 @@ type Records interface {
 	ClusterLock(ctx context.Context, clusterARN string) (string, error)
 	// Plan returns the plan in force, or nil.
 	Plan(ctx context.Context, rack string) (*plan.Plan, error)
-	// Get returns a baseline, and whether there is one.
-	Get(ctx context.Context, rack, name string) ([]byte, bool, error)
+	// Baselines returns the recorder of the state before Sawhorse's changes.
+	Baselines() outcome.Recorder
 }
 
 // Facts returns the facts that the plan of a rack needs. It reads nothing else, because a pass that finds nothing to do
@@ -135,7 +135,7 @@ func (o *Observer) emptied(ctx context.Context, config params.Config, facts plan
 	}
 	var sizes map[string]plan.Scaling
 	for _, g := range facts.OfRole(config, plan.RoleBuild) {
-		kept, ok, err := o.Records.Get(ctx, config.Rack, outcome.SizeKey(g.Name))
+		kept, ok, err := o.Records.Baselines().Get(ctx, config.Rack, outcome.BaselineSize(g.Name))
 		if err != nil {
 			return nil, err
 		}

@@ -98,6 +98,12 @@ func (u *Unreachable) Error() string {
 	return fmt.Sprintf("cluster %s: %s: %s: %v", u.Cluster, u.Host, NoAnswer, u.Cause)
 }
 
+// TookBack is the substring of the error of a change of Karpenter's version that failed.
+const TookBack = "and Sawhorse took it back to"
+
+// NeitherWorks is in it too if the version before does not work any more.
+const NeitherWorks = "which does not work either"
+
 // Busy is the error of a server that asks to be called less often (HTTP 429). The same call is made again, for minutes.
 type Busy struct{ Reason string }
 

@@ -177,9 +177,12 @@ func NodeName(rack, pool string) string { return rack + "/karpenter/" + pool }
 func Group(function string) string { return "sawhorse:" + function }
 
 // Partition keys of the table. PartitionRack is the prefix for a rack's records, PartitionCluster the prefix for a
-// cluster's, followed by its ARN. PartitionList is the key of the list of racks.
+// cluster's, followed by its ARN. PartitionList is the key of the list of racks, PartitionRollouts that of the racks
+// with Karpenter, whose nodes the schedule looks at.
 const (
 	PartitionRack    = "rack#"
 	PartitionCluster = "cluster#"
 	PartitionList    = "racks"
+
+	PartitionRollouts = "rollouts"
 )

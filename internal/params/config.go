@@ -32,6 +32,13 @@ type Config struct {
 	Workload           Pool              `json:"workload"`
 	Build              Pool              `json:"build"`
 	Override           Override          `json:"override"`
+	// KarpenterVersion is a version of the catalogue, or empty if the parameter is not set.
+	KarpenterVersion string `json:"karpenterVersion,omitempty"`
+	// ControllerValues are values of the controller's chart, without those that Sawhorse sets itself. Numbers are int64 or
+	// float64. Null fields are left out.
+	ControllerValues map[string]any `json:"controllerValues,omitempty"`
+	// Freeze keeps Karpenter from disrupting nodes of its own accord.
+	Freeze bool `json:"freeze,omitempty"`
 	// Additional has the pools in the order of the parameter.
 	Additional []Pool `json:"additional,omitempty"`
 	// Refused has the sorted names of the parameters that have a problem. The Config holds defaults for them, and what

@@ -253,6 +253,9 @@ func kindOf(value any) string {
 	}
 }
 
+// Shown formats a decoded JSON value for a sentence.
+func Shown(value any) string { return shown(value) }
+
 // shown formats a decoded JSON value for a sentence, cut to 60 bytes.
 func shown(value any) string {
 	encoded, err := json.Marshal(value)

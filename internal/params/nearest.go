@@ -76,6 +76,9 @@ func (v Value) respelled(value string) []string {
 		if found := inUnit.FindStringSubmatch(value); found != nil {
 			return found[1:]
 		}
+	case "version":
+		plain := strings.TrimLeft(strings.ToLower(strings.TrimSpace(value)), "v=")
+		return []string{plain, nearestVersion(plain), nearestVersion(plain + ".0"), nearestVersion(plain + ".0.0")}
 	case "labels", "tags":
 		if !strings.Contains(value, "=") {
 			return []string{strings.ReplaceAll(strings.Trim(strings.ReplaceAll(value, `"`, ""), "{} "), ":", "=")}

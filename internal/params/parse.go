@@ -54,6 +54,7 @@ func Parse(in Input) Result {
 	r.cluster(in)
 	r.override(in.Objects)
 	r.additional(in.Objects)
+	r.controller(in.Objects)
 	r.turningOff = in.Previous[enabled] == "true" && r.Effective[enabled] == "false" || in.Removing && r.Effective[enabled] != "true"
 	r.rules(in)
 	r.advice()

@@ -26,7 +26,7 @@ type Param struct {
 
 // Value describes the texts that a parameter, or a field of a pool in additional_karpenter_nodepools_config, accepts.
 type Value struct {
-	// Type is bool, integer, list, duration, labels, taints, tags, json or text.
+	// Type is bool, integer, list, duration, labels, taints, tags, version, json or text.
 	Type string `json:"type"`
 	// Pattern matches every valid value. SSM checks it at the write. The parser (for a number that is too large) or a
 	// rule between parameters may still refuse a value that matches.
@@ -62,13 +62,16 @@ const (
 	SectionBuild      Section = "Build pool"
 	SectionOverride   Section = "The workload pool's override"
 	SectionAdditional Section = "More pools"
+	SectionController Section = "The controller"
 )
 
 // Sections lists the sections in the order of the documentation.
-var Sections = []Section{SectionRack, SectionEnabling, SectionWorkload, SectionBuild, SectionOverride, SectionAdditional}
+var Sections = []Section{
+	SectionRack, SectionEnabling, SectionWorkload, SectionBuild, SectionOverride, SectionAdditional, SectionController,
+}
 
-// ofPool reports whether a parameter describes a pool or is unknown. Problems of these never block turning Karpenter
-// off.
+// ofPool reports whether a parameter describes a pool or the controller, or is unknown. Problems of these never block
+// turning Karpenter off.
 func ofPool(parameter string) bool {
 	p, known := Lookup(parameter)
 	return known && p.Section != SectionRack && p.Section != SectionEnabling || !known && parameter != "rack"
@@ -189,7 +192,7 @@ var Table = []Param{
 		set:         boolean(func(c *Config) *bool { return &c.HighAvailability }),
 	},
 	{
-		Name: "isolated_vpc", Section: SectionRack, Default: "false", Value: boolValue,
+		Name: isolatedVPC, Section: SectionRack, Default: "false", Value: boolValue,
 		Description: "true tells Karpenter that the VPC has no way to the internet: it then uses its built-in prices.",
 		set:         boolean(func(c *Config) *bool { return &c.IsolatedVPC }),
 	},
@@ -271,6 +274,17 @@ var Table = []Param{
 		},
 	},
 	{
+		Name: controllerConfig, Section: SectionController, Absent: "the chart's values",
+		Value: Value{
+			Type: "json", Pattern: `\s*(\{[\s\S]*|s3://\S+|[A-Za-z0-9+/=\s]+)\s*`,
+			Allowed: "a JSON object of values of the controller's chart, base64 of one, or s3://bucket/key.json",
+			Example: `{"logLevel":"debug"}`,
+		},
+		Description: "Values of the chart of Karpenter's controller, in the names of the version's own values.yaml: resources, logging, " +
+			"settings and feature gates, tolerations and others.",
+		set: noted,
+	},
+	{
 		Name: "karpenter_cpu_limit", Section: SectionWorkload, Default: "100", Value: positiveValue,
 		Description: "Most vCPUs that workload nodes may have together.",
 		set:         integer(1, maxInt, func(c *Config) *int { return &c.Workload.CPULimit }),
@@ -284,6 +298,12 @@ var Table = []Param{
 		Name: enabled, Section: SectionEnabling, Default: "false", Value: boolValue,
 		Description: "true runs Karpenter; needs karpenter_auth_mode=true. Only the word false turns it off again.",
 		set:         boolean(func(c *Config) *bool { return &c.Enabled }),
+	},
+	{
+		Name: "karpenter_freeze", Section: SectionController, Default: "false", Value: boolValue,
+		Description: "true lays a disruption budget of 0 nodes over every pool, so that Karpenter consolidates and replaces no node; " +
+			"expiry, interruptions and node repair go on.",
+		set: boolean(func(c *Config) *bool { return &c.Freeze }),
 	},
 	{
 		Name: "karpenter_image_repository", Section: SectionRack, Absent: "the chart's",
@@ -335,6 +355,13 @@ var Table = []Param{
 		Name: "karpenter_node_volume_type", Section: SectionWorkload, Default: "gp3", Value: volumeTypeValue,
 		Description: "EBS volume type of workload nodes.",
 		set:         text(func(c *Config) *string { return &c.Workload.VolumeType }),
+	},
+	{
+		Name: karpenterVersion, Section: SectionController, Value: versionValue,
+		Absent: "the version that the rack runs, or " + ownership.KarpenterVersion + " when Karpenter is turned on",
+		Description: "The version of Karpenter. Another one replaces the controller, one pod at a time; if it or a pool is not Ready then, " +
+			"the version before comes back (karpenter-versions.md).",
+		set: version(func(c *Config) *string { return &c.KarpenterVersion }),
 	},
 	{
 		Name: "node_disk", Section: SectionRack, Default: "20", Value: positiveValue,
@@ -412,9 +439,12 @@ var Table = []Param{
 const (
 	authMode         = "karpenter_auth_mode"
 	enabled          = "karpenter_enabled"
+	isolatedVPC      = "isolated_vpc"
+	karpenterVersion = "karpenter_version"
 	clusterName      = "cluster_name"
 	overrideConfig   = "karpenter_config"
 	additionalConfig = "additional_karpenter_nodepools_config"
+	controllerConfig = "karpenter_controller_config"
 	buildNodeGroups  = "build_node_groups"
 	systemNodeGroups = "system_node_groups"
 	subnetIDs        = "subnet_ids"

@@ -9,7 +9,7 @@ import (
 )
 
 func TestTableIsInOrderAndComplete(t *testing.T) {
-	types := []string{"bool", "integer", "list", "duration", "text", "labels", "taints", "tags", "json"}
+	types := []string{"bool", "integer", "list", "duration", "text", "labels", "taints", "tags", "json", "version"}
 	for i, p := range Table {
 		if i > 0 && Table[i-1].Name >= p.Name {
 			t.Errorf("%s stands behind %s", p.Name, Table[i-1].Name)

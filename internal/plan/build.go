@@ -13,13 +13,10 @@ import (
 // from package nodes, which is separate because Karpenter's types are a large dependency. If there are Problems, the
 // Plan must not be used.
 func Build(config params.Config, facts Facts, objects []Object) Outcome {
-	return build(config, facts, objects, current())
-}
-
-// build makes the plan with a version of Karpenter.
-func build(config params.Config, facts Facts, objects []Object, version karpenter) Outcome {
-	b := &builder{config: config, facts: facts, karpenter: version}
+	b := &builder{config: config, facts: facts, target: targetOf(config, facts)}
+	b.karpenter = carried(b.target.Release)
 	b.plan = Plan{Format: Format, Rack: config.Rack, Goal: b.goal()}
+	b.values()
 	if b.cluster(); b.plan.Cluster.Gone {
 		b.queue()
 		b.infrastructure()
@@ -42,8 +39,10 @@ func build(config params.Config, facts Facts, objects []Object, version karpente
 
 // builder holds the input and the results of one Build.
 type builder struct {
-	config    params.Config
-	facts     Facts
+	config params.Config
+	facts  Facts
+	target target
+	// karpenter is the target, with what the plan takes from it.
 	karpenter karpenter
 	plan      Plan
 	problems  []params.Problem
@@ -223,22 +222,6 @@ func (b *builder) missing(parameter, what string, named []string, found []Tagged
 			b.problemUnlessDisabling(parameter, "%s has %s, but there is no such %s in this account and region; take it out, or write the id of one",
 				parameter, id, what)
 		}
-	}
-}
-
-// Listed reports whether Karpenter lists a version of Kubernetes, and returns the range that it lists as text. A text
-// that is not a version counts as listed.
-func Listed(version string) (listed bool, all string) {
-	kubernetes := current().Kubernetes
-	return kubernetes.Lists(version), kubernetes.Oldest + " to " + kubernetes.Newest
-}
-
-// version adds a warning for a Kubernetes version that Karpenter does not list.
-func (b *builder) version() {
-	if listed, all := Listed(b.facts.Cluster.Version); !listed && b.plan.Goal == GoalKarpenter {
-		b.warn("cluster_name", "cluster %s runs Kubernetes %s; Karpenter %s lists %s, and may not work with others; "+
-			"keep the cluster at one of these versions, or watch Karpenter's log after the upgrade",
-			b.config.ClusterName, b.facts.Cluster.Version, ownership.KarpenterVersion, all)
 	}
 }
 

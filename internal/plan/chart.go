@@ -1,6 +1,9 @@
 package plan
 
-import "github.com/sawhorse-io/sawhorse/internal/ownership"
+import (
+	catalogue "github.com/sawhorse-io/sawhorse/internal/karpenter"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+)
 
 // Controller describes the two Helm releases and the NVIDIA device plugin.
 type Controller struct {
@@ -12,6 +15,8 @@ type Controller struct {
 	// Previous is the release of the version in force if Release has another version. The step brings it back if the
 	// other version fails.
 	Previous *Release `json:"previous,omitempty"`
+	// Write is the version of the parameter karpenter_version in Parameter Store, if it asks for a change.
+	Write int64 `json:"write,omitempty"`
 	// DevicePlugin is the DaemonSet of the NVIDIA device plugin. It is nil if it must be removed.
 	DevicePlugin Object `json:"devicePlugin,omitempty"`
 }
@@ -32,76 +37,83 @@ type Release struct {
 	Replicas int `json:"replicas,omitempty"`
 }
 
-// charts is what the section Controller is rendered from.
+// charts is what the release of the controller is rendered from.
 type charts struct {
-	CRDs             bool   `json:"crds"`
-	Present          bool   `json:"present"`
-	Version          string `json:"version"`
-	HighAvailability bool   `json:"highAvailability"`
+	Present          bool `json:"present"`
+	HighAvailability bool `json:"highAvailability"`
 	// Queue is the queue's name, not its ARN.
 	Queue string `json:"queue"`
 	// ImageRepository replaces the chart's image repository, unless it is empty.
 	ImageRepository string `json:"imageRepository"`
 	// IsolatedVPC means that the VPC has no route to the internet.
-	IsolatedVPC  bool `json:"isolatedVPC"`
-	DevicePlugin bool `json:"devicePlugin"`
+	IsolatedVPC bool `json:"isolatedVPC"`
 	// RoleARN is the annotation of the service account for IRSA. It is empty with Pod Identity.
 	RoleARN string `json:"roleARN"`
+	// Values are those of karpenter_controller_config.
+	Values map[string]any `json:"values"`
 }
 
 // controller plans the two Helm releases and the device plugin.
 func (b *builder) controller() {
 	in := charts{
-		CRDs:             true,
 		Present:          b.config.Enabled,
-		Version:          b.karpenter.Version,
 		HighAvailability: b.config.HighAvailability,
 		Queue:            b.plan.Queue.Name,
 		ImageRepository:  b.config.ImageRepository,
 		IsolatedVPC:      b.config.IsolatedVPC,
-		DevicePlugin:     b.config.Enabled && b.config.NVIDIADevicePlugin,
+		Values:           b.config.ControllerValues,
 	}
 	if !b.plan.Infrastructure.PodIdentity {
 		in.RoleARN = b.plan.Infrastructure.Controller.ARN
 	}
-	b.plan.Controller = b.karpenter.controller(b.plan.Rack, b.plan.Cluster.Name, in)
+	rack, cluster := b.plan.Rack, b.plan.Cluster.Name
+	b.plan.Controller = Controller{CRDs: b.definitions().crds(), Release: b.karpenter.controller(rack, cluster, in)}
+	if b.changes() {
+		if previous, err := catalogue.Find(b.facts.Records.InForce()); err == nil {
+			in.Values = within(in.Values, chartValues(previous))
+			b.plan.Controller.Previous = new(carried(previous).controller(rack, cluster, in))
+			b.plan.Controller.Write = b.facts.Writes[parameterVersion]
+		}
+	}
+	if b.config.Enabled && b.config.NVIDIADevicePlugin {
+		b.plan.Controller.DevicePlugin = devicePlugin(rack)
+	}
 	if b.config.NVIDIADevicePlugin && !b.config.Enabled {
 		b.warn("nvidia_device_plugin_enable", "nvidia_device_plugin_enable is true, but does nothing until karpenter_enabled is true; "+
 			"if Karpenter stays off, write false")
 	}
 }
 
-// controller renders the section.
-func (k karpenter) controller(rack, cluster string, in charts) Controller {
-	made := Controller{
-		CRDs: Release{
-			Present: in.CRDs, Name: ownership.ReleaseCRD, Version: in.Version, Chart: k.ChartDigests[ownership.ReleaseCRD],
-			// The CRDs, and with them every NodePool, are kept when the release is uninstalled. The chart itself sets no
-			// such policy.
-			Values: map[string]any{"additionalAnnotations": map[string]any{"helm.sh/resource-policy": "keep"}},
-		},
-		Release: Release{
-			Present: in.Present, Name: ownership.ReleaseController, Version: in.Version, Chart: k.ChartDigests[ownership.ReleaseController],
-			Values: k.controllerValues(rack, cluster, in), Replicas: 1,
-		},
+// crds renders the release of the CRDs. The CRDs, and with them every NodePool, are kept when the release is
+// uninstalled. The chart itself sets no such policy.
+func (k karpenter) crds() Release {
+	return Release{
+		Present: true, Name: ownership.ReleaseCRD, Version: k.Version, Chart: k.ChartDigests[ownership.ReleaseCRD],
+		Values: map[string]any{"additionalAnnotations": map[string]any{"helm.sh/resource-policy": "keep"}},
+	}
+}
+
+// controller renders the release of the controller.
+func (k karpenter) controller(rack, cluster string, in charts) Release {
+	made := Release{
+		Present: in.Present, Name: ownership.ReleaseController, Version: k.Version, Chart: k.ChartDigests[ownership.ReleaseController],
+		Values: k.controllerValues(rack, cluster, in), Replicas: 1,
 	}
 	if in.HighAvailability {
-		made.Release.Replicas = 2
-	}
-	if in.DevicePlugin {
-		made.DevicePlugin = devicePlugin(rack)
+		made.Replicas = 2
 	}
 	return made
 }
 
-// controllerValues returns the values of the controller's chart, except replicas.
+// controllerValues returns the values of the controller's chart, except replicas. Those of the rack's parameter stand
+// over Sawhorse's recommendation and under what only Sawhorse may set.
 func (k karpenter) controllerValues(rack, cluster string, in charts) map[string]any {
 	account := map[string]any{"name": ownership.ServiceAccount}
 	if in.RoleARN != "" {
 		account["annotations"] = map[string]any{"eks.amazonaws.com/role-arn": in.RoleARN}
 	}
 	// Without a digest in the catalogue, the tag alone selects the image. The image in a mirror has the same digest.
-	image := map[string]any{"tag": in.Version}
+	image := map[string]any{"tag": k.Version}
 	if k.Digest != "" {
 		image["digest"] = k.Digest
 	}
@@ -112,15 +124,15 @@ func (k karpenter) controllerValues(rack, cluster string, in charts) map[string]
 	if in.IsolatedVPC {
 		settings["isolatedVPC"] = true
 	}
-	return map[string]any{
+	recommended := map[string]any{"controller": map[string]any{
+		"resources": map[string]any{"requests": map[string]any{"cpu": "200m", "memory": "256Mi"}},
+	}}
+	return merged(merged(recommended, in.Values), map[string]any{
 		"additionalLabels": map[string]any{ownership.TagRack: rack},
 		"serviceAccount":   account,
 		"nodeSelector":     map[string]any{ownership.LabelSystemNode: "true"},
 		"podAnnotations":   map[string]any{"karpenter.sh/do-not-disrupt": "true"},
 		"settings":         settings,
-		"controller": map[string]any{
-			"image":     image,
-			"resources": map[string]any{"requests": map[string]any{"cpu": "200m", "memory": "256Mi"}},
-		},
-	}
+		"controller":       map[string]any{"image": image},
+	})
 }

@@ -38,6 +38,10 @@ type Facts struct {
 	Unmanaged []string `json:"foreign,omitempty"`
 	// Records has the rack's own records.
 	Records Records `json:"records"`
+	// Writes maps parameters to their versions in Parameter Store.
+	Writes map[string]int64 `json:"-"`
+	// Force means that the pass was requested with force.
+	Force bool `json:"-"`
 	// Deployment has what the deployment of Sawhorse allows racks to do.
 	Deployment Deployment `json:"-"`
 }

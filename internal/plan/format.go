@@ -3,7 +3,10 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
+
+	catalogue "github.com/sawhorse-io/sawhorse/internal/karpenter"
 )
 
 // Read decodes a stored plan. A plan of an earlier format is converted: what that format did not have is rendered from
@@ -40,8 +43,11 @@ type format1 struct {
 	Steps          []step1    `json:"steps"`
 	Infrastructure identity   `json:"infrastructure"`
 	Queue          queueNames `json:"queue"`
-	Controller     charts     `json:"controller"`
-	Autoscaler     struct {
+	Controller     struct {
+		charts
+		DevicePlugin bool `json:"devicePlugin"`
+	} `json:"controller"`
+	Autoscaler struct {
 		Autoscaler
 		Groups []AutoscaledGroup `json:"groups"`
 	} `json:"autoscaler"`
@@ -51,10 +57,18 @@ type format1 struct {
 func (old *format1) convert() {
 	p := old.Plan
 	p.Format = Format
-	p.Queue = current().queue(p.Rack, p.Cluster, old.Queue)
-	p.Infrastructure = current().infrastructure(p.Cluster, old.Infrastructure, p.Queue.ARN)
+	recorded, err := catalogue.Find(unrecorded)
+	if err != nil {
+		panic(err) // a test has it
+	}
+	k := carried(recorded)
+	p.Queue = k.queue(p.Rack, p.Cluster, old.Queue)
+	p.Infrastructure = k.infrastructure(p.Cluster, old.Infrastructure, p.Queue.ARN)
 	if !p.Cluster.Gone {
-		p.Controller = current().controller(p.Rack, p.Cluster.Name, old.Controller)
+		p.Controller = Controller{CRDs: k.crds(), Release: k.controller(p.Rack, p.Cluster.Name, old.Controller.charts)}
+		if old.Controller.DevicePlugin {
+			p.Controller.DevicePlugin = devicePlugin(p.Rack)
+		}
 	}
 	p.Autoscaler = old.Autoscaler.Autoscaler
 	p.Autoscaler.Args = Args(old.Autoscaler.Groups)
@@ -65,6 +79,13 @@ func (old *format1) convert() {
 			step.Fingerprint = fingerprint(r.section(p))
 		}
 		p.Steps = append(p.Steps, step)
+	}
+	// That format installed the CRDs before it changed anything else.
+	crds := slices.IndexFunc(p.Steps, func(s Step) bool { return s.Name == "controller/crds" })
+	release := slices.IndexFunc(p.Steps, func(s Step) bool { return s.Name == "controller/release" })
+	if p.Goal == GoalKarpenter && crds >= 0 && crds < release {
+		moved := p.Steps[crds]
+		p.Steps = slices.Insert(slices.Delete(p.Steps, crds, crds+1), release-1, moved)
 	}
 }
 

@@ -320,7 +320,7 @@ func TestOnlyWhatChangedIsDue(t *testing.T) {
 		{"node_disk that is not inherited", with(on, "karpenter_node_disk", "20", "node_disk", "50"), nil, ""},
 		{"a default written out", with(on, "karpenter_cpu_limit", "100", "cluster_name", "demo", "paused", "false"), nil, ""},
 		{"a list in another order", with(on, "karpenter_capacity_types", "on-demand"), nil, ""},
-		{"the cluster's version", on, func(f *plan.Facts) { f.Cluster.Version = "1.36" }, ""},
+		{"the cluster's version", on, func(f *plan.Facts) { f.Cluster.Version = "1.34" }, ""},
 		{"access mode migrated meanwhile", on, func(f *plan.Facts) { f.Cluster.AuthMode = "API_AND_CONFIG_MAP" }, ""},
 		{"our own tags and labels", on, func(f *plan.Facts) {
 			f.Subnets[1].Tags = map[string]string{ownership.TagDiscovery: "demo"}

@@ -17,11 +17,21 @@ type karpenter struct {
 	policies map[string]template
 }
 
-// current returns the version that Sawhorse installs.
-var current = sync.OnceValue(func() karpenter { return carried(catalogue.Default()) })
+// carriers has the versions that were used, by name.
+var carriers sync.Map
 
-// carried returns a version of the catalogue, with its policies decoded.
+// carried returns a version of the catalogue, with its policies decoded. They are decoded once.
 func carried(release catalogue.Release) karpenter {
+	if known, is := carriers.Load(release.Version); is {
+		return known.(karpenter)
+	}
+	k := withPolicies(release)
+	carriers.Store(release.Version, k)
+	return k
+}
+
+// withPolicies decodes the policies of a version.
+func withPolicies(release catalogue.Release) karpenter {
 	texts, err := release.Policies()
 	if err != nil {
 		panic("plan: " + err.Error()) // an embedded file

@@ -19,15 +19,18 @@ func TestAnotherVersionOfKarpenter(t *testing.T) {
 		Cluster:     &ClusterFacts{Cluster: Cluster{Name: "demo", Partition: "aws"}, Status: "ACTIVE"},
 		PodIdentity: true, Subnets: []Tagged{{ID: "subnet-a"}}, NodeGroups: []NodeGroup{{Name: "system"}},
 	}
-	before := build(config, facts, nil, current())
+	before := Build(config, facts, nil)
 	if len(before.Problems) > 0 {
 		t.Fatal(before.Problems)
 	}
+	was := catalogue.Default()
 	next, err := catalogue.Find("1.12.1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	after := build(config, facts, nil, carried(next))
+	config.KarpenterVersion = next.Version
+	facts.Records = Records{Goal: GoalKarpenter, WasOn: true, Credentials: "podidentity", Karpenter: KarpenterRecord{Version: was.Version}}
+	after := Build(config, facts, nil)
 
 	applied := map[string]string{}
 	for _, s := range before.Plan.Steps {
@@ -44,10 +47,10 @@ func TestAnotherVersionOfKarpenter(t *testing.T) {
 	for _, d := range Differences(&before.Plan, &after.Plan) {
 		differ, lines[d.Step] = append(differ, d.Step), strings.Join(d.Lines, "\n")
 	}
-	if want := []string{"controller/crds", "infrastructure", "controller/release"}; !slices.Equal(differ, want) {
+	if want := []string{"infrastructure", "controller/crds", "controller/release"}; !slices.Equal(differ, want) {
 		t.Errorf("sections that differ: %q, want %q", differ, want)
 	}
-	want := []string{"access/conflicts", "controller/crds", "infrastructure", "controller/release"}
+	want := []string{"access/conflicts", "infrastructure", "controller/crds", "controller/release"}
 	if !slices.Equal(due, want) || len(prechecks) != 1 {
 		t.Errorf("due %q, of which %q are prechecks, want %q", due, prechecks, want)
 	}
@@ -55,7 +58,7 @@ func TestAnotherVersionOfKarpenter(t *testing.T) {
 		return fmt.Sprintf("%s: \"%.59s… → \"%.59s…\n", path, from, to)
 	}
 	chart := func(release string) string {
-		return changedTo("chart", current().ChartDigests[release], next.ChartDigests[release])
+		return changedTo("chart", was.ChartDigests[release], next.ChartDigests[release])
 	}
 	for step, want := range map[string]string{
 		"controller/crds": chart(ownership.ReleaseCRD) + `version: "1.10.0" → "1.12.1"`,
@@ -65,7 +68,7 @@ func TestAnotherVersionOfKarpenter(t *testing.T) {
 			`controller.policies.resource-discovery.Statement[AllowRegionalReadActions].Action: added "ec2:DescribePlacementGroups"` + "\n" +
 			`controller.policies.zonal-shift: added {"Statement":[{"Action":["arc-zonal-shift:GetManagedResource…`,
 		"controller/release": chart(ownership.ReleaseController) +
-			changedTo("values.controller.image.digest", current().Digest, next.Digest) +
+			changedTo("values.controller.image.digest", was.Digest, next.Digest) +
 			`values.controller.image.tag: "1.10.0" → "1.12.1"` + "\n" + `version: "1.10.0" → "1.12.1"`,
 	} {
 		if lines[step] != want {

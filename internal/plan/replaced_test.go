@@ -37,7 +37,7 @@ func stepNames(p plan.Plan, applied texts) string {
 
 func TestTheSPOTGroupGoesLast(t *testing.T) {
 	got := at(t, with(named, "build_node_enabled", "true"), spotOnly)
-	want := "access access/conflicts network nodegroups/labels controller/crds nodegroups/copy infrastructure queue controller/release " +
+	want := "access access/conflicts network nodegroups/labels nodegroups/copy infrastructure queue controller/crds controller/release " +
 		"controller/plugin " +
 		"nodepools autoscaler nodegroups/build nodegroups/placement nodegroups/retire"
 	if all := stepNames(got.Plan, nil); all != want {

@@ -143,20 +143,28 @@ var prepare = []entry{
 	{"nodegroups/fit", off, (*builder).turningOff},
 	{"network", on, nil},
 	{"nodegroups/labels", on, nil},
-	{"controller/crds", on, nil},
+	{"controller/crds", on, func(b *builder) bool { return b.plan.Goal != GoalKarpenter }},
 }
 
 // enable is the order for karpenter_enabled=true, after prepare. Existing capacity is only reduced after nodepools,
 // which waits until Karpenter's pools are Ready. If there is no build pool, build groups are restored before their pool
 // is removed. A SPOT group's copy is created before any step relies on system nodes, and the group is removed last.
+//
+// A controller finds what it needs: its rights, its queue and its CRDs come before it, and its pools after it. An older
+// version of Karpenter has the reverse order, so that the pools lose what it does not know before it comes, and the
+// newer version keeps its rights until it is gone. The CRDs do not go back.
 var enable = []entry{
 	{"nodegroups/copy", on, (*builder).replacing},
-	{"infrastructure", on, nil},
-	{"queue", on, nil},
-	{"controller/release", on, nil},
+	{"infrastructure", on, (*builder).raises},
+	{"queue", on, (*builder).raises},
+	{"controller/crds", on, nil},
+	{"controller/release", on, (*builder).raises},
 	{"controller/plugin", on, nil},
 	{"nodegroups/build", off, func(b *builder) bool { return !b.plan.Nodegroups.BuildEmpty }},
 	{"nodepools", on, nil},
+	{"controller/release", on, (*builder).lowers},
+	{"queue", on, (*builder).lowers},
+	{"infrastructure", on, (*builder).lowers},
 	{"autoscaler", on, nil},
 	{"nodegroups/build", on, func(b *builder) bool { return b.plan.Nodegroups.BuildEmpty }},
 	{"nodegroups/placement", on, nil},
@@ -188,6 +196,8 @@ var abandon = []entry{
 }
 
 func (b *builder) turningOff() bool { return b.plan.Goal != GoalKarpenter && b.facts.Records.WasOn }
+
+func (b *builder) raises() bool { return !b.lowers() }
 
 func (b *builder) replacing() bool { return len(b.plan.Nodegroups.Replaced) > 0 }
 

@@ -60,12 +60,19 @@ func TestOrdersAreComplete(t *testing.T) {
 	for name, order := range map[string][]entry{"prepare": prepare, "enable": enable, "disable": disable, "abandon": abandon} {
 		for _, replaced := range [][]Replacement{nil, {{}}} {
 			for _, empty := range []bool{true, false} {
-				seen := map[string]bool{}
-				for _, e := range of(order, &builder{plan: Plan{Nodegroups: Nodegroups{BuildEmpty: empty, Replaced: replaced}}}) {
-					if seen[e.name] {
-						t.Errorf("%s has %s twice", name, e.name)
+				b := &builder{plan: Plan{Goal: GoalKarpenter, Nodegroups: Nodegroups{BuildEmpty: empty, Replaced: replaced}}}
+				for _, inForce := range []string{"", "1.0.0", "1.99.0"} { // of no version, an older and a newer one
+					b.target.Version, b.facts.Records = "1.10.0", Records{WasOn: inForce != "", Karpenter: KarpenterRecord{Version: inForce}}
+					seen := map[string]bool{}
+					for _, e := range of(order, b) {
+						if seen[e.name] {
+							t.Errorf("%s has %s twice", name, e.name)
+						}
+						seen[e.name] = true
 					}
-					seen[e.name] = true
+					if lowering := map[string]bool{"1.99.0": true}[inForce]; b.lowers() != lowering {
+						t.Errorf("from %q: lowers %v", inForce, !lowering)
+					}
 				}
 			}
 		}
@@ -85,17 +92,16 @@ func TestOrdersAreComplete(t *testing.T) {
 		}
 	}
 	undone := func(order []entry) (all []string) {
-		for _, e := range order {
-			if e.when == nil && e.step(&Plan{}).PrecheckFor == "" {
+		for _, e := range of(order, &builder{plan: Plan{Nodegroups: Nodegroups{BuildEmpty: true}}}) {
+			if e.step(&Plan{}).PrecheckFor == "" && e.name != "controller/crds" { // CRDs stay
 				all = append(all, e.name)
 			}
 		}
 		slices.Sort(all)
 		return all
 	}
-	done := append(undone(enable), "nodegroups/build")
-	if slices.Sort(done); !slices.Equal(done, undone(disable)) {
-		t.Errorf("what enabling does and disabling does not undo: %v, %v", done, undone(disable))
+	if done := undone(enable); !slices.Equal(done, undone(disable)) {
+		t.Errorf("enabling does %v, and disabling undoes %v", done, undone(disable))
 	}
 }
 
@@ -165,6 +171,7 @@ func TestFingerprints(t *testing.T) {
 	}{
 		{"nothing", func(*Plan) {}, ""},
 		{"a new generation", func(p *Plan) { p.Generation++ }, ""},
+		{"what comes back if the version fails", func(p *Plan) { p.Controller.Previous = &p.Controller.Release }, ""},
 		{"force", func(p *Plan) { p.Force = true }, ""},
 		{"the access mode", func(p *Plan) { p.Access.Mode = "API_AND_CONFIG_MAP" }, "access access/conflicts"},
 		{"another cluster of this name", func(p *Plan) { p.Cluster.OIDCIssuer = "https://b" }, "access access/conflicts"},
@@ -184,6 +191,7 @@ func TestFingerprints(t *testing.T) {
 		{"the hand-over", func(p *Plan) { p.Autoscaler.State = AutoscalerBaseline }, "autoscaler"},
 	} {
 		before, after := full(), full()
+		before.Goal, after.Goal = GoalKarpenter, GoalKarpenter
 		c.change(after)
 		var due []string
 		for _, e := range of(slices.Concat(prepare, enable), &builder{plan: *after}) {

@@ -4,6 +4,9 @@ package plan
 type KarpenterRecord struct {
 	// Version is the version whose controller was Ready last, the version in force. It is empty if Karpenter is off.
 	Version string `json:"version,omitempty"`
+	// Planned is the version of the last accepted plan with Karpenter. Without it, a rack that has Karpenter on and no
+	// Version is one of a Sawhorse that did not record versions.
+	Planned string `json:"planned,omitempty"`
 	// Before is the version that was in force before Version.
 	Before string `json:"before,omitempty"`
 	// CRDs is the newest version whose CRDs were installed. CRDs never go back, because stored objects may need them.

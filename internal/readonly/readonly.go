@@ -29,7 +29,9 @@ func Config(config aws.Config) aws.Config {
 }
 
 // refuse ends a call before it is signed, sent or retried.
-func refuse(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+func refuse(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (
+	middleware.InitializeOutput, middleware.Metadata, error,
+) {
 	service, operation := awsmiddleware.GetServiceID(ctx), awsmiddleware.GetOperationName(ctx)
 	if !Reads(operation) {
 		return middleware.InitializeOutput{}, middleware.Metadata{}, fmt.Errorf("%s %s: %w", service, operation, ErrWouldWrite)

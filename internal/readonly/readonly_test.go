@@ -65,7 +65,8 @@ func TestReadsAreSent(t *testing.T) {
 	if errors.Is(err, readonly.ErrWouldWrite) || *requests != 1 {
 		t.Errorf("%v, %d requests", err, *requests)
 	}
-	if _, err := sts.NewPresignClient(sts.NewFromConfig(config(requests))).PresignGetCallerIdentity(t.Context(), &sts.GetCallerIdentityInput{}); err != nil {
+	presigned := sts.NewPresignClient(sts.NewFromConfig(config(requests)))
+	if _, err := presigned.PresignGetCallerIdentity(t.Context(), &sts.GetCallerIdentityInput{}); err != nil {
 		t.Errorf("the token for the API server: %v", err)
 	}
 }

@@ -82,7 +82,8 @@ func user(name, value string) *ssm.PutParameterInput {
 func run(t *testing.T, s *store) map[string]string {
 	t.Helper()
 	told := map[string]string{}
-	r := Register{SSM: s, EKS: clusters{}, Paths: ownership.Paths{Prefix: "/sawhorse"}, Tell: func(name, action string) { told[name] = action }}
+	r := Register{SSM: s, EKS: clusters{}, Paths: ownership.Paths{Prefix: "/sawhorse"},
+		Tell: func(name, action string) { told[name] = action }}
 	if _, err := r.Run(t.Context(), "demo", Wanted{All: true, Cluster: "prod"}); err != nil {
 		t.Fatal(err)
 	}

@@ -71,13 +71,18 @@ func (c ChangeRequest) Left() []Write {
 	return all[min(c.Written, len(all)):]
 }
 
-// Overlay returns the tree as it will be when the changes are written; later changes take precedence. Writes that are
+// Overlay returns the tree as it will be when the changes are written, with the versions that Parameter Store will then
+// have; later changes take precedence. Writes that are
 // already done are not applied again, because users may have written those parameters since.
 func Overlay(tree Tree, changes []ChangeRequest) Tree {
-	laid := Tree{Values: map[string]string{}, Secure: slices.Clone(tree.Secure)}
+	laid := Tree{Values: map[string]string{}, Secure: slices.Clone(tree.Secure), Versions: map[string]int64{}}
 	maps.Copy(laid.Values, tree.Values)
+	maps.Copy(laid.Versions, tree.Versions)
 	for _, c := range changes {
 		for _, w := range c.Left() {
+			if value, is := laid.Values[w.Name]; is && value != w.Value || !is && w.Value != params.Unset {
+				laid.Versions[w.Name]++
+			}
 			laid.Values[w.Name] = w.Value
 		}
 	}

@@ -112,16 +112,22 @@ func TestWhatAChangeAsksFor(t *testing.T) {
 }
 
 func TestOverlay(t *testing.T) {
-	tree := Tree{Values: map[string]string{"a": "old", "b": "old", "c": "", "d": "old"}, Secure: []string{"c"}}
+	tree := Tree{
+		Values: map[string]string{"a": "old", "b": "old", "c": "", "d": "old", "e": "same"}, Secure: []string{"c"},
+		Versions: map[string]int64{"a": 5, "b": 1, "c": 1, "d": 3, "e": 4},
+	}
 	before, err := json.Marshal(tree)
 	must(t, err)
 	changes := []ChangeRequest{
-		{ID: "1", Set: map[string]string{"a": "1", "new": "1"}, Unset: []string{"b"}},
+		{ID: "1", Set: map[string]string{"a": "1", "e": "same", "new": "1"}, Unset: []string{"b"}},
 		{ID: "2", Set: map[string]string{"a": "2", "b": "2", "c": "2"}, Unset: []string{"gone"}},
 		{ID: "3", Malformed: "is wrong"},
 	}
 	got := Overlay(tree, changes)
-	want := Tree{Values: map[string]string{"a": "2", "b": "2", "c": "2", "d": "old", "gone": "unset", "new": "1"}, Secure: []string{"c"}}
+	want := Tree{
+		Values: map[string]string{"a": "2", "b": "2", "c": "2", "d": "old", "e": "same", "gone": "unset", "new": "1"}, Secure: []string{"c"},
+		Versions: map[string]int64{"a": 7, "b": 3, "c": 2, "d": 3, "e": 4, "new": 1}, // as many more as there are writes to come
+	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}

@@ -18,8 +18,9 @@ func TestEnd(t *testing.T) {
 			must(t, s.SavePlan(t.Context(), &plan.Plan{Format: plan.Format, Rack: rack}))
 			must(t, s.SaveRecords(t.Context(), rack, plan.Records{Goal: plan.GoalAccess}))
 			must(t, s.NoteOutputs(t.Context(), rack, map[string]string{"a": "1"}))
-			must(t, s.Keep(t.Context(), rack, "nodegroup/build", []byte("before")))
-			must(t, s.Keep(t.Context(), rack, "tag/subnet-a", nil))
+			must(t, s.Baselines().Keep(t.Context(), rack, "nodegroup/build", []byte("before")))
+			must(t, s.Baselines().Keep(t.Context(), rack, "tag/subnet-a", nil))
+			must(t, s.Checkpoints().Keep(t.Context(), rack, "removal", nil))
 			must(t, s.SaveContest(t.Context(), rack, "pin/a/b", outcome.Contest{Times: 2}))
 			must(t, s.SaveStatus(t.Context(), Status{Rack: rack}, "digest", Told{}))
 			if _, err := s.LockCluster(t.Context(), "arn:"+rack, rack); err != nil {
@@ -39,14 +40,15 @@ func TestEnd(t *testing.T) {
 			records, _ := s.Records(t.Context(), rack)
 			digest, _ := s.Reported(t.Context(), rack)
 			outputs, _ := s.Outputs(t.Context(), rack)
-			_, group, _ := s.Get(t.Context(), rack, "nodegroup/build")
-			_, tag, _ := s.Get(t.Context(), rack, "tag/subnet-a")
+			_, group, _ := s.Baselines().Get(t.Context(), rack, "nodegroup/build")
+			_, tag, _ := s.Baselines().Get(t.Context(), rack, "tag/subnet-a")
+			_, removal, _ := s.Checkpoints().Get(t.Context(), rack, "removal")
 			contest, _ := s.Contest(t.Context(), rack, "pin/a/b")
 			if (contest.Times == 2) != left {
 				t.Errorf("call %d: of %s there is a contest %+v", n, rack, contest)
 			}
-			if group != left || tag != left {
-				t.Errorf("call %d: of %s there are baselines of the group: %v, of the tag: %v", n, rack, group, tag)
+			if group != left || tag != left || removal != left {
+				t.Errorf("call %d: of %s there are baselines of the group: %v, of the tag: %v, and the checkpoint: %v", n, rack, group, tag, removal)
 			}
 			if (claimant != "") != left || (p != nil) != left || (records.Goal != "") != left || (digest != "") != left ||
 				(len(outputs) > 0) != left {

@@ -14,10 +14,14 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// recordsFormat is the version of the data that is kept from pass to pass: records and baselines. Sawhorse reads what
+// recordsFormat is the version of the data that is kept from pass to pass: records, baselines and checkpoints. Sawhorse reads what
 // every earlier version wrote. It does not change a rack that a later version wrote, because it would lose data it does
 // not know.
-const recordsFormat = 1
+const recordsFormat = 2
+
+// oneVersionFormat is the format of the versions of Sawhorse that install one version of Karpenter. Records are written
+// in it as long as those versions would change nothing that they do not know (formatOf).
+const oneVersionFormat = 1
 
 // Records returns what Sawhorse recorded about the rack in earlier passes, or the zero Records for a new rack.
 func (s *Store) Records(ctx context.Context, rack string) (plan.Records, error) {
@@ -32,6 +36,9 @@ func (s *Store) Records(ctx context.Context, rack string) (plan.Records, error) 
 	}
 	if err := json.Unmarshal([]byte(stringOf(values, "records")), &records); err != nil {
 		return records, fmt.Errorf("rack %s: decode records: %w", rack, err)
+	}
+	if records.Karpenter, err = karpenterOf(rack, values); err != nil {
+		return records, err
 	}
 	if applied, ok := values["applied"].(*types.AttributeValueMemberM); ok {
 		records.Applied = map[string]string{}
@@ -72,13 +79,20 @@ func (s *Store) SaveRecords(ctx context.Context, rack string, records plan.Recor
 	for step, fingerprint := range records.Applied {
 		applied[step] = text(fingerprint)
 	}
-	records.Applied, records.ClusterLock = nil, ""
+	karpenter, err := json.Marshal(records.Karpenter)
+	if err != nil {
+		return fmt.Errorf("rack %s: encode %s: %w", rack, karpenterAttribute, err)
+	}
+	values := key(rack, "records")
+	values["format"] = number(formatOf(records.Karpenter))
+	if records.Karpenter != (plan.KarpenterRecord{}) {
+		values[karpenterAttribute] = text(string(karpenter))
+	}
+	records.Applied, records.ClusterLock, records.Karpenter = nil, "", plan.KarpenterRecord{}
 	encoded, err := json.Marshal(records)
 	if err != nil {
 		return fmt.Errorf("rack %s: encode records: %w", rack, err)
 	}
-	values := key(rack, "records")
-	values["format"] = number(recordsFormat)
 	values["records"] = text(string(encoded))
 	values["applied"] = &types.AttributeValueMemberM{Value: applied}
 	for step, warnings := range records.Warnings {
@@ -125,7 +139,7 @@ func (s *Store) LockCluster(ctx context.Context, clusterARN, rack string) (owner
 	return s.ClusterLock(ctx, clusterARN)
 }
 
-// End deletes a rack's claim on its cluster, its baselines and contests, its plan, its status and outputs records, and
+// End deletes a rack's claim on its cluster, its baselines, checkpoints and contests, its plan, its status and outputs records, and
 // its records last, so that an interrupted call is repeated. The lease is kept, and goes on counting.
 func (s *Store) End(ctx context.Context, rack, clusterARN string) error {
 	if clusterARN != "" {
@@ -137,10 +151,10 @@ func (s *Store) End(ctx context.Context, rack, clusterARN string) error {
 			return fmt.Errorf("cluster %s: give back the claim of rack %s: %w", clusterARN, rack, err)
 		}
 	}
-	for _, kind := range []func(string) string{baselineKey, contestKey} {
-		kept, err := s.query(ctx, partition(rack), kind(""), kind(end))
+	for _, kind := range []string{kindBaseline, kindCheckpoint, contestKey("")} {
+		kept, err := s.query(ctx, partition(rack), kind, kind+end)
 		if err != nil {
-			return fmt.Errorf("rack %s: read %s: %w", rack, kind(""), err)
+			return fmt.Errorf("rack %s: read %s: %w", rack, kind, err)
 		}
 		for _, values := range kept {
 			if err := s.remove(ctx, item{"pk": values["pk"], "sk": values["sk"]}); err != nil {

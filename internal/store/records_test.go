@@ -20,20 +20,20 @@ import (
 // A step that runs again must not record its own work as the baseline.
 func TestOnlyTheFirstBaselineCounts(t *testing.T) {
 	s, _ := store()
-	must(t, s.Keep(t.Context(), "demo", "nodegroup/build", []byte("before")))
-	must(t, s.Keep(t.Context(), "demo", "nodegroup/build", []byte("our own work")))
-	must(t, s.Keep(t.Context(), "other", "nodegroup/build", []byte("another rack's")))
-	value, ok, err := s.Get(t.Context(), "demo", "nodegroup/build")
+	must(t, s.Baselines().Keep(t.Context(), "demo", "nodegroup/build", []byte("before")))
+	must(t, s.Baselines().Keep(t.Context(), "demo", "nodegroup/build", []byte("our own work")))
+	must(t, s.Baselines().Keep(t.Context(), "other", "nodegroup/build", []byte("another rack's")))
+	value, ok, err := s.Baselines().Get(t.Context(), "demo", "nodegroup/build")
 	if err != nil || !ok || string(value) != "before" {
 		t.Errorf("%q, %v, %v", value, ok, err)
 	}
-	must(t, s.Forget(t.Context(), "demo", "nodegroup/build"))
-	must(t, s.Forget(t.Context(), "demo", "nodegroup/build"))
-	if _, ok, err := s.Get(t.Context(), "demo", "nodegroup/build"); ok || err != nil {
+	must(t, s.Baselines().Forget(t.Context(), "demo", "nodegroup/build"))
+	must(t, s.Baselines().Forget(t.Context(), "demo", "nodegroup/build"))
+	if _, ok, err := s.Baselines().Get(t.Context(), "demo", "nodegroup/build"); ok || err != nil {
 		t.Errorf("after Forget: %v, %v", ok, err)
 	}
-	must(t, s.Keep(t.Context(), "demo", "nodegroup/build", []byte("the next time")))
-	if value, _, _ := s.Get(t.Context(), "demo", "nodegroup/build"); string(value) != "the next time" {
+	must(t, s.Baselines().Keep(t.Context(), "demo", "nodegroup/build", []byte("the next time")))
+	if value, _, _ := s.Baselines().Get(t.Context(), "demo", "nodegroup/build"); string(value) != "the next time" {
 		t.Errorf("%q", value)
 	}
 }
@@ -41,13 +41,13 @@ func TestOnlyTheFirstBaselineCounts(t *testing.T) {
 // Replace is one write, which leaves no moment without a record.
 func TestABaselineIsReplacedInOneWrite(t *testing.T) {
 	s, cloud := store()
-	must(t, s.Keep(t.Context(), "demo", "a", []byte("1")))
+	must(t, s.Baselines().Keep(t.Context(), "demo", "a", []byte("1")))
 	cloud.Forget()
-	must(t, s.Replace(t.Context(), "demo", "a", []byte("2")))
+	must(t, s.Baselines().Replace(t.Context(), "demo", "a", []byte("2")))
 	if writes := cloud.Writes(); len(writes) != 1 {
 		t.Errorf("%v", writes)
 	}
-	if got, ok, err := s.Get(t.Context(), "demo", "a"); err != nil || !ok || string(got) != "2" {
+	if got, ok, err := s.Baselines().Get(t.Context(), "demo", "a"); err != nil || !ok || string(got) != "2" {
 		t.Errorf("%q, %v, %v", got, ok, err)
 	}
 }
@@ -55,16 +55,48 @@ func TestABaselineIsReplacedInOneWrite(t *testing.T) {
 // A baseline may be empty. That it exists is what matters.
 func TestEmptyBaseline(t *testing.T) {
 	s, _ := store()
-	must(t, s.Keep(t.Context(), "demo", "tag/subnet-a", nil))
-	if value, ok, err := s.Get(t.Context(), "demo", "tag/subnet-a"); err != nil || !ok || len(value) != 0 {
+	must(t, s.Baselines().Keep(t.Context(), "demo", "tag/subnet-a", nil))
+	if value, ok, err := s.Baselines().Get(t.Context(), "demo", "tag/subnet-a"); err != nil || !ok || len(value) != 0 {
 		t.Errorf("%q, %v, %v", value, ok, err)
+	}
+}
+
+// A removal that an earlier version began continues after an upgrade of Sawhorse: the checkpoint that it kept among the
+// baselines counts, until a write replaces it.
+func TestCheckpointsOfAnEarlierVersion(t *testing.T) {
+	s, _ := store()
+	read := func() string {
+		value, ok, err := s.Checkpoints().Get(t.Context(), "demo", "removal")
+		return fmt.Sprintf("%s %v %v", value, ok, err)
+	}
+	must(t, s.Baselines().Keep(t.Context(), "demo", "removal", []byte("began at 1")))
+	must(t, s.Checkpoints().Keep(t.Context(), "demo", "removal", []byte("began at 2")))
+	if got := read(); got != "began at 1 true <nil>" {
+		t.Errorf("kept again: %s", got)
+	}
+	must(t, s.Checkpoints().Replace(t.Context(), "demo", "removal", []byte("began at 3")))
+	if got := read(); got != "began at 3 true <nil>" {
+		t.Errorf("replaced: %s", got)
+	}
+	must(t, s.Checkpoints().Forget(t.Context(), "demo", "removal"))
+	if got := read(); got != " false <nil>" {
+		t.Errorf("forgotten: %s", got)
+	}
+}
+
+// The state before a change and the work under way have names of their own.
+func TestCheckpointsAreNoBaselines(t *testing.T) {
+	s, _ := store()
+	must(t, s.Checkpoints().Keep(t.Context(), "demo", "autoscaler", nil))
+	if _, ok, err := s.Baselines().Get(t.Context(), "demo", "autoscaler"); ok || err != nil {
+		t.Errorf("%v, %v", ok, err)
 	}
 }
 
 func TestBaselineThatCannotBeKeptIsAnError(t *testing.T) {
 	s, cloud := store()
 	cloud.FailAt(1, awsfake.Throttling)
-	keepsCause(t, s.Keep(t.Context(), "demo", "x", nil), "rack demo: ")
+	keepsCause(t, s.Baselines().Keep(t.Context(), "demo", "x", nil), "rack demo: ")
 }
 
 // Every version reads what earlier ones wrote, and does not change what a later one wrote.
@@ -72,7 +104,7 @@ func TestRecordsOfOtherVersions(t *testing.T) {
 	s, cloud := store()
 	must(t, s.SaveRecords(t.Context(), "demo", plan.Records{WasOn: true}))
 	kept := cloud.Table.Items["rack#demo records"]
-	if got := numberOf(kept, "format"); got != recordsFormat {
+	if got := numberOf(kept, "format"); got != oneVersionFormat {
 		t.Errorf("format %d", got)
 	}
 	delete(kept, "format") // as before the format was recorded

@@ -39,7 +39,7 @@ func (s Status) Says(other Status) bool {
 
 // lasting returns a status without what tells only of its pass.
 func (s Status) lasting() Status {
-	s.Problems, s.Warnings, s.Pools = inOrder(s.Problems), inOrder(s.Warnings), nil
+	s.Problems, s.Warnings, s.Effects = inOrder(s.Problems), inOrder(s.Warnings), nil
 	for _, incident := range s.Incidents {
 		if i := slices.Index(s.Warnings, incident); i >= 0 { // the same text can be a warning too, which stays
 			s.Warnings = slices.Delete(s.Warnings, i, i+1)

@@ -28,6 +28,9 @@ const (
 	Failed State = "Failed"
 	// Paused means paused=true. Steps has what a pass would do.
 	Paused State = "Paused"
+	// Degraded means that the last pass was Reconciled, and that since then a pool is not Ready or its nodes do not
+	// register. No pass has this result: the status parameter has it from Status.With.
+	Degraded State = "Degraded"
 )
 
 // MaxStatus is the largest size of the status parameter in bytes: the limit of SSM's standard tier.
@@ -39,6 +42,8 @@ type Status struct {
 	State      State  `json:"state"`
 	Generation int64  `json:"generation"`
 	Goal       string `json:"goal,omitempty"`
+	// Karpenter is the version of Karpenter in force: the one whose controller worked last.
+	Karpenter string `json:"karpenter,omitempty"`
 	// Time is when the pass ended (RFC 3339, UTC), DurationSeconds how long it took. Generation, Time, DurationSeconds,
 	// Execution and Changed belong to the pass that first had this status. A later pass with the same findings and no
 	// changes does not write it again, unless it failed.
@@ -50,14 +55,18 @@ type Status struct {
 	Failure         *Failure         `json:"failure,omitempty"`
 	// Steps are the steps that a paused pass would run.
 	Steps []string `json:"steps,omitempty"`
-	// Pools has sentences about the changes to the pools and their nodes.
-	Pools   []string `json:"pools,omitempty"`
+	// Effects has sentences about the changes to the pools and their nodes.
+	Effects []string `json:"effects,omitempty"`
 	Changed []string `json:"changed,omitempty"`
+	// Rollout and Pools say how far the nodes have followed the parameters. Only the status parameter has them, from
+	// With: they change without a pass.
+	Rollout *Progress `json:"rollout,omitempty"`
+	Pools   Pools     `json:"pools,omitempty"`
 	// Incidents are the Warnings that tell what happened in the pass. They are kept in the rack's record only: a later
 	// pass that does not find them again has nothing new to say.
 	Incidents []params.Problem `json:"-"`
-	// Omitted is the number of problems, warnings and changes that did not fit. They are complete in the rack's record
-	// and in the event.
+	// Omitted is the number of problems, warnings, pools and changes that did not fit. They are complete in the rack's
+	// records.
 	Omitted int `json:"omitted,omitempty"`
 }
 
@@ -69,9 +78,10 @@ type Failure struct {
 	Remedy string `json:"remedy"`
 }
 
-// Text encodes the status for the parameter, in at most MaxStatus bytes. It leaves out changes first, then pools, then
-// warnings, then all problems but one. If that is too long, it cuts the longest text, because a path can be as long as
-// the operator's input. Without that, an outdated status would stay in place.
+// Text encodes the status for the parameter, in at most MaxStatus bytes. It leaves out changes first, then effects, then
+// pools without anything to tell, warnings, the other pools, and all problems but one. If that is too long, it cuts the
+// longest text, because a path can be as long as the operator's input. Without that, an outdated status would stay in
+// place.
 func (s Status) Text() (string, error) {
 	for {
 		encoded, err := json.Marshal(s)
@@ -84,10 +94,14 @@ func (s Status) Text() (string, error) {
 		switch {
 		case len(s.Changed) > 0:
 			s.Changed = s.Changed[:len(s.Changed)-1]
-		case len(s.Pools) > 0:
+		case len(s.Effects) > 0:
+			s.Effects = s.Effects[:len(s.Effects)-1]
+		case len(s.Pools) > 0 && s.Pools[len(s.Pools)-1].quiet(): // those with something to tell are before them
 			s.Pools = s.Pools[:len(s.Pools)-1]
 		case len(s.Warnings) > 0:
 			s.Warnings = s.Warnings[:len(s.Warnings)-1]
+		case len(s.Pools) > 0:
+			s.Pools = s.Pools[:len(s.Pools)-1]
 		case len(s.Problems) > 1:
 			s.Problems = s.Problems[:len(s.Problems)-1]
 		case s.cut():

@@ -89,6 +89,7 @@ func TestWhatReplacesNodes(t *testing.T) {
 	for _, d := range []drift{
 		{"a limit", nil, texts{"karpenter_cpu_limit": "7"}, unchanged},
 		{"a budget", nil, texts{"karpenter_disruption_budget_nodes": "5"}, unchanged},
+		{"a freeze", nil, texts{"karpenter_freeze": "true"}, unchanged},
 		{"consolidation", nil, texts{"karpenter_consolidation_enabled": "false"}, unchanged},
 		{"a weight", nil, texts{"karpenter_config": `{"nodePool":{"weight":5}}`}, unchanged},
 		{"a label", nil, texts{"karpenter_node_labels": "a=b"}, allOf("its nodes", "NodePoolDrifted")},

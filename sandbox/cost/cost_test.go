@@ -57,8 +57,9 @@ func TestCalls(t *testing.T) {
 	p.add(fault.Counted{Call: fault.Call{Function: "state-machine", Service: "dynamodb", Action: "UpdateItem"}, Count: 2})
 	p.add(fault.Counted{Call: fault.Call{Function: "audit", Service: "events", Action: "PutEvents"}, Count: 1})
 	p.add(fault.Counted{Call: fault.Call{Function: "audit", Service: "iam", Action: "GetRole"}, Count: 7})
-	p.add(fault.Counted{Call: fault.Call{Function: "resync", Service: "dynamodb", Action: "GetItem"}, Count: 9}) // the schedule's
-	p.add(fault.Counted{Call: fault.Call{Function: "", Service: "ssm", Action: "PutParameter"}, Count: 9})       // the user's
+	p.add(fault.Counted{Call: fault.Call{Function: "resync", Service: "dynamodb", Action: "GetItem"}, Count: 9})     // the schedule's
+	p.add(fault.Counted{Call: fault.Call{Function: "", Service: "ssm", Action: "PutParameter"}, Count: 9})           // the user's
+	p.add(fault.Counted{Call: fault.Call{Function: "rollout", Service: "eks", Action: "DescribeCluster"}, Count: 9}) // its schedule's
 	c := p.counts()
 	if c[Read] != 4 || c[Write] != 2 || c[Event] != 1 || p.Services["iam"] != 7 || p.Services["ssm"] != 0 || p.Changes != 1 {
 		t.Errorf("%v, %+v", c, p)
@@ -68,6 +69,17 @@ func TestCalls(t *testing.T) {
 	p.add(fault.Counted{Call: fault.Call{Function: "audit", Service: "kubernetes", Action: "list pods"}, Count: 2})
 	if p.Changes != 4 {
 		t.Errorf("%d calls that change something", p.Changes)
+	}
+}
+
+// The measurement of a look counts what the function rollout does, and nothing else.
+func TestALookCountsItsOwnFunction(t *testing.T) {
+	p := Pass{Name: lookThat}
+	p.add(fault.Counted{Call: fault.Call{Function: "rollout", Service: "eks", Action: "DescribeCluster"}, Count: 1})
+	p.add(fault.Counted{Call: fault.Call{Function: "audit", Service: "eks", Action: "DescribeCluster"}, Count: 9})
+	p.log(functionlog.Line{Function: "audit", Text: "x"})
+	if p.Services["eks"] != 1 || p.Logged != 0 {
+		t.Errorf("%+v", p)
 	}
 }
 
@@ -87,10 +99,12 @@ func TestLogs(t *testing.T) {
 func TestAMonthIsTheSumOfItsLines(t *testing.T) {
 	audit := Pass{Calls: []functionlog.Call{{Function: "audit", Took: time.Second, Memory: 1024}}, Reads: 20}
 	change := Pass{Transitions: 18, Writes: 16, Reads: 19}
-	all := month(audit, change)
+	look := Pass{Calls: []functionlog.Call{{Function: "rollout", Took: 100 * time.Millisecond, Memory: 256}}, Reads: 1}
+	all := month(audit, change, look)
 	var text strings.Builder
 	sum := bill(&text, all)
-	if !near(all[0].dollars, 730*(0.20/1e6+2*0.0000133334+20*0.125/1e6)) || !near(all[3].dollars, 0.30*100/730) {
+	if !near(all[0].dollars, 730*(0.20/1e6+2*0.0000133334+20*0.125/1e6)) || !near(all[2].dollars, 8760*(0.20/1e6+0.125*0.0000133334+0.125/1e6)) ||
+		!near(all[4].dollars, 0.30*100/730) {
 		t.Errorf("%+v", all)
 	}
 	if sum < 0.15 || sum > 0.30 || !strings.Contains(text.String(), "730 audits") {

@@ -26,8 +26,14 @@ type Pass struct {
 	Logged int
 }
 
-// schedule is the function that the schedule calls. It serves all racks, and its tick can fall into any measurement.
-const schedule = "resync"
+// others reports whether a function's calls belong to no pass: a schedule calls it for all racks, and its tick can fall
+// into any measurement. The one of a look counts only what the look takes.
+func (p *Pass) others(function string) bool {
+	if p.Name == lookThat {
+		return function != "rollout"
+	}
+	return function == "resync" || function == "rollout"
+}
 
 // reading has the beginnings of AWS's operations and Kubernetes' verbs that only read.
 var reading = regexp.MustCompile(`^(Describe|Get|List|Query|Scan|Assume|get |list |watch )`)
@@ -36,7 +42,7 @@ var reading = regexp.MustCompile(`^(Describe|Get|List|Query|Scan|Assume|get |lis
 func (p *Pass) add(c fault.Counted) {
 	read := reading.MatchString(c.Action)
 	switch {
-	case c.Function == "" || c.Function == schedule: // "" is the user, who writes the parameters
+	case c.Function == "" || p.others(c.Function): // "" is the user, who writes the parameters
 	case c.Service == "dynamodb" && read:
 		p.Reads += c.Count
 	case c.Service == "dynamodb":
@@ -57,7 +63,7 @@ func (p *Pass) add(c fault.Counted) {
 
 // log adds a line of a function's log.
 func (p *Pass) log(line functionlog.Line) {
-	if line.Function == schedule {
+	if p.others(line.Function) {
 		return
 	}
 	p.Logged += len(line.Text)
@@ -87,6 +93,11 @@ func (p *Pass) cold() Counts {
 		}
 		return coldCall
 	})
+}
+
+// warm returns the same with the time that a call takes on AWS in a function that is called every few minutes.
+func (p *Pass) warm() Counts {
+	return p.priced(func(functionlog.Call) time.Duration { return warmLook })
 }
 
 func (p *Pass) priced(atLeast func(functionlog.Call) time.Duration) Counts {

@@ -59,12 +59,16 @@ func (c Counts) Dollars() (sum float64) {
 const (
 	coldAudit = 2 * time.Second
 	coldCall  = time.Second
+	// warmLook is for a look at the nodes, in a function that is called every five minutes. One call looks at all racks,
+	// three at a time; here a rack pays for all of its time.
+	warmLook = 500 * time.Millisecond
 )
 
 // A month of one rack.
 const (
 	hours   = 730
 	changes = 100
+	looks   = hours * 12
 	// polls is how often Karpenter asks its interruption queue, every 20 s.
 	polls = hours * 3600 / 20
 	// most is what a rack may cost in a month, in dollars, beyond the polling of its queue.
@@ -78,11 +82,12 @@ type line struct {
 }
 
 // month returns the bill of a rack that is audited every hour and changed a hundred times, each time in another hour.
-func month(audit, change Pass) []line {
+func month(audit, change, look Pass) []line {
 	price := func(item Item, n float64) float64 { return Counts{item: n}.Dollars() }
 	return []line{
 		{"730 audits", hours * audit.cold().Dollars()},
 		{"100 changes of a parameter", changes * change.cold().Dollars()},
+		{"8,760 looks at the nodes", looks * look.warm().Dollars()},
 		{"traces of the audits and the changes", price(Trace, hours+changes)},
 		{"the metric OutOfLine, in 100 hours", price(Metric, changes)},
 		{"the alarm on unread queues, for its queue", price(QueueAlarm, 1)},

@@ -3,6 +3,7 @@ module github.com/sawhorse-io/sawhorse/sandbox/karpenter
 go 1.26.1
 
 require (
+	github.com/aws/aws-sdk-go-v2 v1.41.4
 	github.com/aws/aws-sdk-go-v2/service/ec2 v1.296.0
 	github.com/aws/karpenter-provider-aws v1.10.0
 	k8s.io/utils v0.0.0-20260210185600-b8788abfbbc2
@@ -11,7 +12,6 @@ require (
 
 require (
 	github.com/Pallinder/go-randomdata v1.2.0 // indirect
-	github.com/aws/aws-sdk-go-v2 v1.41.4 // indirect
 	github.com/aws/aws-sdk-go-v2/config v1.32.10 // indirect
 	github.com/aws/aws-sdk-go-v2/credentials v1.19.10 // indirect
 	github.com/aws/aws-sdk-go-v2/feature/ec2/imds v1.18.18 // indirect

@@ -1,7 +1,7 @@
 // Package kubelet runs a real process for each pod of the Karpenter Deployment. It does what a node's kubelet and EKS's
 // Pod Identity agent do for such a pod: it resolves the environment, requests the service account's token, provides the
-// role's AWS credentials if the admission webhook has configured the pod for them, and starts the controller. It
-// reports the pod Ready when the controller's own probes answer, restarts the process when it dies, and stops it with
+// role's AWS credentials if the admission webhook has configured the pod for them, and starts the controller that the
+// pod's image stands for. It reports the pod Ready when the controller's own probes answer, restarts the process when it dies, and stops it with
 // its pod. kwok's pod stages must leave these pods alone.
 package kubelet
 
@@ -32,10 +32,11 @@ type Config struct {
 	Region     string
 	Gateway    string // URL that the pods get as AWS_ENDPOINT_URL
 	MiniStack  string // URL of MiniStack itself, which knows the pods' roles
-	Binary     string // the controller
-	Dir        string // gets a folder for each pod: kubeconfig, tokens
-	Logs       string // gets {pod}.log for each pod, {pod}.N.log after its Nth restart
-	Log        *slog.Logger
+	// Images are the images that can be pulled, such as repository:tag, and the program that stands for each one.
+	Images map[string]string
+	Dir    string // gets a folder for each pod: kubeconfig, tokens
+	Logs   string // gets {pod}.log for each pod, {pod}.N.log after its Nth restart
+	Log    *slog.Logger
 }
 
 type kubelet struct {

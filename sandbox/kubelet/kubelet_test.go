@@ -81,8 +81,11 @@ func newScene(t *testing.T, objects ...runtime.Object) *scene {
 		t.Fatal(err)
 	}
 	config := Config{Kubernetes: &rest.Config{Host: "https://127.0.0.1:1"}, Cluster: "demo", Region: "us-east-1", Gateway: "http://gateway",
-		MiniStack: ministack.URL, Binary: binary, Dir: t.TempDir(), Logs: s.logs, Log: slog.New(slog.DiscardHandler)}
-	k := &kubelet{Config: config, client: s.client, workers: map[types.UID]*worker{}, backOff: func(int32) time.Duration { return 0 }}
+		MiniStack: ministack.URL,
+		Images:    map[string]string{image: binary, "gone:1.0.0": filepath.Join(t.TempDir(), "gone")},
+		Dir:       t.TempDir(), Logs: s.logs, Log: slog.New(slog.DiscardHandler)}
+	k := &kubelet{Config: config, client: s.client, workers: map[types.UID]*worker{}}
+	k.backOff = func(int32) time.Duration { return 20 * time.Millisecond }
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- k.run(ctx) }()
@@ -108,14 +111,23 @@ func account(annotations map[string]string) *corev1.ServiceAccount {
 	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "karpenter", Annotations: annotations}}
 }
 
-// schedule creates a controller pod that is already scheduled, with variables from the admission webhook.
+// image is the one image that the scene's kubelet can pull.
+const image = "example.com/karpenter/controller:1.10.0"
+
+// schedule creates a controller pod that is already scheduled, with variables from the admission webhook. The image has
+// a digest, as in the chart.
 func (s *scene) schedule(given ...corev1.EnvVar) {
+	s.t.Helper()
+	s.scheduleImage(image+"@sha256:0c215133a37e0d8bc2515b75120d2fefa14be3f939aebc14020813cdc3c001a3", given...)
+}
+
+func (s *scene) scheduleImage(image string, given ...corev1.EnvVar) {
 	s.t.Helper()
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "karpenter-0", UID: "uid-0",
 			Labels: map[string]string{"app.kubernetes.io/name": "karpenter"}},
 		Spec: corev1.PodSpec{NodeName: "node-1", ServiceAccountName: "karpenter", Containers: []corev1.Container{{
-			Name: "controller", Image: "karpenter:1.10.0", Env: append([]corev1.EnvVar{{Name: "FAKE_CONTROLLER", Value: s.dir},
+			Name: "controller", Image: image, Env: append([]corev1.EnvVar{{Name: "FAKE_CONTROLLER", Value: s.dir},
 				{Name: "HEALTH_PROBE_PORT", Value: "8081"}, {Name: "CLUSTER_NAME", Value: "demo"}}, given...),
 		}}},
 	}

@@ -61,9 +61,14 @@ func (w *worker) status(state containerState) corev1.PodStatus {
 		{Type: corev1.ContainersReady, Status: ready, LastTransitionTime: now},
 		{Type: corev1.PodReady, Status: ready, LastTransitionTime: now},
 	}
+	// Until its first start, the pod of a container that waits for its image is Pending.
+	phase := corev1.PodRunning
+	if state.waiting != "" && state.restarts == 0 {
+		phase = corev1.PodPending
+	}
 	address := podAddress(w.pod.UID)
 	return corev1.PodStatus{
-		Phase: corev1.PodRunning, Conditions: conditions, ContainerStatuses: []corev1.ContainerStatus{container},
+		Phase: phase, Conditions: conditions, ContainerStatuses: []corev1.ContainerStatus{container},
 		StartTime: &began, PodIP: address, PodIPs: []corev1.PodIP{{IP: address}},
 	}
 }

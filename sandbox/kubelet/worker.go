@@ -33,8 +33,12 @@ type worker struct {
 
 // run keeps the pod's process running until the context ends.
 func (w *worker) run(ctx context.Context) {
+	program, pulled := w.pull(ctx)
+	if !pulled {
+		return
+	}
 	for restarts := int32(0); ; {
-		reason, err := w.serve(ctx, restarts)
+		reason, err := w.serve(ctx, program, restarts)
 		if ctx.Err() != nil {
 			return
 		}
@@ -49,7 +53,7 @@ func (w *worker) run(ctx context.Context) {
 
 // serve runs the process once and reports the result of its probes. When the process has ended, it returns the waiting
 // reason of the container, as a kubelet names it.
-func (w *worker) serve(ctx context.Context, restarts int32) (reason string, err error) {
+func (w *worker) serve(ctx context.Context, program string, restarts int32) (reason string, err error) {
 	ports, giveBack, err := process.FreePorts(2)
 	if err != nil {
 		return "CreateContainerError", err
@@ -60,7 +64,7 @@ func (w *worker) serve(ctx context.Context, restarts int32) (reason string, err 
 		return "CreateContainerConfigError", err
 	}
 	group := process.NewGroup(w.Logs, w.grace())
-	if err := group.Start(process.Spec{Name: w.logName(restarts), Path: w.Binary, Env: environment, Dir: w.folder()}); err != nil {
+	if err := group.Start(process.Spec{Name: w.logName(restarts), Path: program, Env: environment, Dir: w.folder()}); err != nil {
 		return "CreateContainerError", err
 	}
 	defer group.Stop()

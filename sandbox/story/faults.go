@@ -147,7 +147,7 @@ func LostEvents(t *Teller) {
 	t.Type("aws events enable-rule --name " + rule)
 	t.Check("nothing runs", running, "0")
 	t.Check("NodePool's CPU limit", cpuLimit, "207")
-	t.Say("The schedule ticks twelve times an hour, and each rack has its tick.")
+	t.Say("The schedule ticks every minute, and each rack has one tick an hour.")
 	t.Type(ticks)
 	t.Until("NodePool's CPU limit", cpuLimit, "208", time.Minute)
 	t.Until("the pass has ended", running, "0", 2*time.Minute)

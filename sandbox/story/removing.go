@@ -71,7 +71,7 @@ func Removing(t *Teller) {
 	t.Check("Karpenter's role has the new boundary", "[ \"$("+bearing+")\" = "+limit+" ] || echo yes", "yes")
 	forgetBoundaries(t, both)
 	forgetFunctions(t)
-	t.Check("access entries of functions", entries+" | wc -w", "7")
+	t.Check("access entries of functions", entries+" | wc -w", "8")
 	single.start(t)
 	single.end(t)
 	off(t)

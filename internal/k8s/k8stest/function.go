@@ -32,7 +32,7 @@ func (c *Cluster) Connector(function string) k8s.Connector {
 	Eventually(c.t, func() bool {
 		client, _ := connector(context.Background(), plan.Cluster{})
 		kind := k8s.Deployment
-		if function == "nodepools" {
+		if function == "nodepools" || function == "rollout" {
 			kind = k8s.NodePool
 		}
 		_, err := client.List(context.Background(), kind, "", "")
@@ -41,31 +41,31 @@ func (c *Cluster) Connector(function string) k8s.Connector {
 	return connector
 }
 
-// Baselines stores baselines in memory, in place of the rack's records in DynamoDB.
-type Baselines map[string][]byte
+// Recorder keeps baselines or checkpoints in memory, in place of the rack's records in DynamoDB.
+type Recorder map[string][]byte
 
 // Keep records a value unless there is one.
-func (b Baselines) Keep(_ context.Context, rack, name string, value []byte) error {
-	if _, ok := b[rack+"#"+name]; !ok {
-		b[rack+"#"+name] = slices.Clone(value)
+func (r Recorder) Keep(_ context.Context, rack, name string, value []byte) error {
+	if _, ok := r[rack+"#"+name]; !ok {
+		r[rack+"#"+name] = slices.Clone(value)
 	}
 	return nil
 }
 
 // Replace records a value in the place of another.
-func (b Baselines) Replace(_ context.Context, rack, name string, value []byte) error {
-	b[rack+"#"+name] = slices.Clone(value)
+func (r Recorder) Replace(_ context.Context, rack, name string, value []byte) error {
+	r[rack+"#"+name] = slices.Clone(value)
 	return nil
 }
 
 // Get returns what Keep or Replace recorded.
-func (b Baselines) Get(_ context.Context, rack, name string) ([]byte, bool, error) {
-	value, ok := b[rack+"#"+name]
+func (r Recorder) Get(_ context.Context, rack, name string) ([]byte, bool, error) {
+	value, ok := r[rack+"#"+name]
 	return value, ok, nil
 }
 
 // Forget removes a value.
-func (b Baselines) Forget(_ context.Context, rack, name string) error {
-	delete(b, rack+"#"+name)
+func (r Recorder) Forget(_ context.Context, rack, name string) error {
+	delete(r, rack+"#"+name)
 	return nil
 }

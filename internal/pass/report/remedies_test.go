@@ -58,6 +58,11 @@ func TestTroubleshootingHasTheRemedies(t *testing.T) {
 			t.Errorf("docs/troubleshooting.md lacks `%s`, or its remedy: %s", name, remedy)
 		}
 	}
+	for _, version := range byReason[:2] { // of Karpenter; those of AWS and the network are told in other words
+		if !strings.Contains(strings.ReplaceAll(page, "**", ""), version.remedy) {
+			t.Errorf("docs/troubleshooting.md lacks the remedy: %s", version.remedy)
+		}
+	}
 	for step, look := range late {
 		if !strings.Contains(page, look) {
 			t.Errorf("docs/troubleshooting.md lacks what to do for step %s: %s", step, look)

@@ -109,13 +109,18 @@ func (r *Report) report(ctx context.Context, event Event, run store.Run, told st
 	run.Order(event.Steps)
 	run.Recall(records)
 	status := r.status(event, run)
+	status.Karpenter = records.InForce()
 	if status.State == store.Reconciled { // after the outputs, because it deletes their record if the cluster is gone
 		if err := r.finish(ctx, event.Rack, run, records); err != nil {
 			return err
 		}
 	}
 	news := !told.Says(status)
-	if told, err = r.publish(ctx, status, told); err != nil {
+	rollout, err := r.rollout(ctx, event, status, records.WasOn, news)
+	if err != nil {
+		return err
+	}
+	if told, err = r.publish(ctx, status, rollout, told); err != nil {
 		return err
 	}
 	// The record comes last: if the report is stopped before, the next pass does not take this status for reported.
@@ -131,14 +136,14 @@ func (r *Report) report(ctx context.Context, event Event, run store.Run, told st
 // publish writes the status parameter, unless it has this status already: SSM accepts three writes a second in an
 // account. The parameter is read too, because somebody may have deleted it or written over it. The status of a failed pass
 // is always written: its time shows that the failure is not over.
-func (r *Report) publish(ctx context.Context, status store.Status, told store.Told) (store.Told, error) {
+func (r *Report) publish(ctx context.Context, status store.Status, rollout *store.Rollout, told store.Told) (store.Told, error) {
 	if status.State != store.Failed && told.Says(status) {
 		live, err := r.Outputs.Status(ctx, status.Rack)
 		if err != nil || told.Published(live) {
 			return told, err
 		}
 	}
-	text, err := status.Text()
+	text, err := status.With(rollout).Text()
 	if err != nil {
 		return told, err
 	}
@@ -189,6 +194,9 @@ func (r *Report) forget(ctx context.Context, event Event, run store.Run) error {
 	if err := r.Send(ctx, events.Reconciled{Pass: pass}); err != nil {
 		return err
 	}
+	if err := r.Store.EndRollout(ctx, event.Rack); err != nil {
+		return err
+	}
 	if err := r.Store.End(ctx, event.Rack, arn); err != nil {
 		return err
 	}
@@ -230,7 +238,7 @@ func (r *Report) status(event Event, run store.Run) store.Status {
 	}
 	if status.State != store.Rejected { // a rejected plan does not change the pools
 		for _, effect := range run.Effects {
-			status.Pools = append(status.Pools, effect.String())
+			status.Effects = append(status.Effects, effect.String())
 		}
 	}
 	return status

@@ -110,8 +110,12 @@ func TestReconciled(t *testing.T) {
 	s := begin(t, store.Run{Outcome: "Planned", Goal: "karpenter", Warnings: warning}, done)
 	s.cloud.SSM.Values["/sawhorse/racks/demo/outputs/old"] = "x"
 	s.must(s.store.NoteOutputs(s.Context(), "demo", map[string]string{"url": "u", "old": ""})) // by whichever run
+	s.must(s.store.SaveRecords(s.Context(), "demo", plan.Records{WasOn: true, Karpenter: plan.KarpenterRecord{Version: "1.12.1"}}))
 	s.run(event("Planned"))
 	status := s.status()
+	if status.Karpenter != "1.12.1" {
+		t.Errorf("Karpenter %q", status.Karpenter)
+	}
 	if status.State != store.Reconciled || status.Goal != "karpenter" || len(status.Problems) > 0 || len(status.Warnings) != 2 ||
 		!slices.Equal(status.Changed, []string{"queue demo created"}) || status.Failure != nil ||
 		status.Generation != 7 || status.DurationSeconds <= 0 {
@@ -349,6 +353,10 @@ func TestFailed(t *testing.T) {
 		{"StepFailed", `{"errorMessage":"tag: UnauthorizedOperation","errorType":"StepFailed"}`, "tag: UnauthorizedOperation",
 			"A right is missing"},
 		{"StepFailed", `{"errorMessage":"` + unreachable.Error() + `"}`, unreachable.Error(), "subnetIds and securityGroupIds"},
+		{"StepFailed", `{"errorMessage":"Karpenter 1.12.1 failed, ` + outcome.TookBack + ` 1.10.0, which works again: AccessDenied"}`,
+			"Karpenter 1.12.1 failed, " + outcome.TookBack + " 1.10.0, which works again: AccessDenied", "until then this version is not tried again"},
+		{"StepFailed", `{"errorMessage":"` + outcome.TookBack + ` 1.10.0, ` + outcome.NeitherWorks + `"}`,
+			outcome.TookBack + " 1.10.0, " + outcome.NeitherWorks, "no node is launched"},
 		{"StepDeadlineExceeded", "nodepools: not done after 900 s", "nodepools: not done after 900 s", "did not happen in time"},
 		{"States.Timeout", "", "the call took longer than its time", "nothing is lost"},
 		{"ABORTED", "", "somebody stopped the execution", "goes on from here by itself"},
@@ -503,7 +511,7 @@ func TestTheIterationsOfAPassAreReportedTogether(t *testing.T) {
 		"pool gpu is created",
 		"pool workload is changed: Karpenter replaces its 12 nodes (NodePoolDrifted), as its disruption budget allows",
 	}
-	if got := s.status().Pools; !slices.Equal(got, want) {
+	if got := s.status().Effects; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if !strings.Contains(s.measured.String(), `"Changes":1`) {

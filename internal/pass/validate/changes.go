@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/sawhorse-io/sawhorse/internal/params"
-	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
@@ -17,7 +16,7 @@ func (v *Validate) lay(ctx context.Context, run store.Run, in input, dry bool) (
 	var accepted []store.ChangeRequest
 	for _, c := range in.changes {
 		if c.State == store.ChangeRequested {
-			problems, err := v.wrong(ctx, run.Rack, store.Overlay(in.tree, append(slices.Clone(accepted), c)), in.records, c)
+			problems, err := v.wrong(ctx, run.Rack, store.Overlay(in.tree, append(slices.Clone(accepted), c)), in, c)
 			if err != nil {
 				return in.tree, false, err
 			}
@@ -40,12 +39,12 @@ func (v *Validate) lay(ctx context.Context, run store.Run, in input, dry bool) (
 
 // wrong returns the problems of a change: those of the request itself, or those of the rack's parameters with the
 // change applied.
-func (v *Validate) wrong(ctx context.Context, name string, laid store.Tree, records plan.Records,
+func (v *Validate) wrong(ctx context.Context, name string, laid store.Tree, in input,
 	c store.ChangeRequest) ([]params.Problem, error) {
 	if problem, bad := c.Problem(); bad {
 		return []params.Problem{problem}, nil
 	}
-	result, err := v.validate(ctx, name, laid, records)
+	result, err := v.validate(ctx, name, laid, in)
 	return result.Problems, err
 }
 

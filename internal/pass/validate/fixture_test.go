@@ -217,7 +217,7 @@ func (s *scene) reported(state store.State) {
 		steps = s.steps
 	}
 	status := store.Status{
-		Rack: "demo", State: state, Generation: run.Generation, Goal: run.Goal,
+		Rack: "demo", State: state, Generation: run.Generation, Goal: run.Goal, Karpenter: s.records().InForce(),
 		Problems: run.Problems, Warnings: run.Warnings, Steps: steps,
 	}
 	for _, warnings := range s.records().Warnings {
@@ -273,9 +273,12 @@ func (s *scene) wrote(want ...string) {
 }
 
 const (
-	prepare = "access access/conflicts network nodegroups/labels controller/crds"
-	enable  = prepare + " infrastructure queue controller/release controller/plugin nodegroups/build nodepools autoscaler " +
-		"nodegroups/placement"
+	before  = "access access/conflicts network nodegroups/labels"
+	prepare = before + " controller/crds"
+	pools   = " controller/release controller/plugin nodegroups/build nodepools autoscaler nodegroups/placement"
+	enable  = before + " infrastructure queue controller/crds" + pools
+	// turnOn is enable after prepare.
+	turnOn    = "access/conflicts infrastructure queue" + pools
 	leaseItem = "DynamoDB.UpdateItem rack#demo lease"
 	listItem  = "DynamoDB.PutItem racks demo"
 )

@@ -16,6 +16,8 @@ type input struct {
 	records plan.Records
 	changes []store.ChangeRequest
 	listed  bool
+	// force is that of the requests. With it, a version of Karpenter that failed is tried again.
+	force bool
 }
 
 // read reads what is kept of a rack, side by side. Only a pass of the rack changes the records, and what others write

@@ -36,6 +36,10 @@ func (f finding) accepted() plan.Records {
 	records.Goal, records.Params, records.Checked = f.Plan.Goal, f.Effective, f.Objects
 	if f.Config.Enabled {
 		records.WasOn = true
+		records.Karpenter = f.records.Accept(f.Plan.Controller.Release.Version)
+		if failed := records.Karpenter.RolledBack; failed != nil && failed.Version != f.Config.KarpenterVersion {
+			records.Karpenter.RolledBack = nil
+		}
 		records.Credentials = "irsa"
 		if f.Plan.Infrastructure.PodIdentity {
 			records.Credentials = "podidentity"

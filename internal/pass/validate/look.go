@@ -96,7 +96,7 @@ func (v *Validate) news(ctx context.Context, run store.Run, f finding, state sto
 		return news{}, nil
 	}
 	would := store.Status{
-		Rack: run.Rack, State: state, Goal: run.Goal,
+		Rack: run.Rack, State: state, Goal: run.Goal, Karpenter: f.records.InForce(),
 		Problems: run.Problems, Warnings: warnings(run, f.records), Steps: steps,
 	}
 	return v.unpublished(ctx, would)

@@ -90,7 +90,7 @@ func TestWhatALookFinds(t *testing.T) {
 			s.tells(func(status *store.Status) { status.Warnings = append(status.Warnings, putBack) })
 		}, "status"},
 		"what the last pass did to the pools": {func(s *scene) {
-			s.tells(func(status *store.Status) { status.Pools = []string{"pool workload is changed: it has no nodes"} })
+			s.tells(func(status *store.Status) { status.Effects = []string{"pool workload is changed: it has no nodes"} })
 		}, ""},
 		"an incident of the last pass": {func(s *scene) {
 			s.tells(func(status *store.Status) {

@@ -14,8 +14,7 @@ import (
 func TestANamedSPOTGroupIsReplaced(t *testing.T) {
 	s := begin(t, auth, on, "system_node_groups=system")
 	s.cloud.EKS.Groups["system"].CapacityType = types.CapacityTypesSpot
-	const replacing = prepare + " nodegroups/copy infrastructure queue controller/release controller/plugin nodegroups/build " +
-		"nodepools autoscaler nodegroups/placement nodegroups/retire"
+	const replacing = before + " nodegroups/copy infrastructure queue controller/crds" + pools + " nodegroups/retire"
 	s.wants(s.pass(false), Planned, true, replacing)
 	run, err := s.store.Run(t.Context(), "demo", 0, 1)
 	if err != nil || len(run.Warnings) != 1 || run.Warnings[0].Parameter != "system_node_groups" {

@@ -150,7 +150,7 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	run.Versions = in.tree.Versions
+	in.force, run.Versions = lease.Force, in.tree.Versions
 	if event.Waits && v.outdated(in.tree, lease.Writes) {
 		return Answer{Generation: lease.Requested, Outcome: Outdated, Steps: []plan.Step{}}, nil
 	}
@@ -246,7 +246,7 @@ func (v *Validate) find(ctx context.Context, run store.Run, in input, full, dry 
 			return f, err
 		}
 	}
-	if f.Result, err = v.validate(ctx, run.Rack, tree, f.records); err != nil {
+	if f.Result, err = v.validate(ctx, run.Rack, tree, in); err != nil {
 		return f, err
 	}
 	f.Plan.Generation = run.Generation
@@ -259,31 +259,33 @@ func (v *Validate) find(ctx context.Context, run store.Run, in input, full, dry 
 	return f, err
 }
 
-// validate validates a tree of parameters against the real state.
-func (v *Validate) validate(ctx context.Context, name string, tree store.Tree, records plan.Records) (validation.Result, error) {
+// validate validates a tree of parameters, in the place of the one that was read, against the real state.
+func (v *Validate) validate(ctx context.Context, name string, tree store.Tree, in input) (validation.Result, error) {
 	objects, err := v.objects(ctx, tree.Values)
 	if err != nil {
 		return validation.Result{}, err
 	}
 	parsed := params.Parse(params.Input{
-		Rack: name, Params: tree.Values, Secure: tree.Secure, Previous: records.Params, Removing: records.WasOn, Objects: objects,
+		Rack: name, Params: tree.Values, Secure: tree.Secure, Previous: in.records.Params, Removing: in.records.WasOn, Objects: objects,
 	})
-	facts, err := v.observer.Facts(ctx, parsed.Config, records)
+	facts, err := v.observer.Facts(ctx, parsed.Config, in.records)
 	if err != nil {
 		return validation.Result{}, err
 	}
+	facts.Writes, facts.Force = tree.Versions, in.force
 	return validation.Validate(parsed, facts, validation.InForce{
-		Checked: records.Checked,
+		Checked: in.records.Checked,
 		Plan:    func() (*plan.Plan, error) { return v.store.Plan(ctx, name) },
 		Running: func(facts *plan.Facts) { v.running(ctx, facts) },
 	})
 }
 
 // unchanged ends an iteration without steps. A full pass saves the plan and the records if they differ from those that
-// were found now, because most parameters can change without making a step due.
+// were found now, because most parameters can change without making a step due. Every pass does if karpenter_version does
+// not ask any more for the version that failed: if it asks again later, that is another write.
 func (v *Validate) unchanged(ctx context.Context, answer Answer, run store.Run, f finding, full bool) (Answer, error) {
 	answer.Outcome = Unchanged
-	if full && f.Plan.Goal != plan.GoalNone {
+	if f.Plan.Goal != plan.GoalNone && (full || f.records.Karpenter.RolledBack != f.accepted().Karpenter.RolledBack) {
 		kept, err := v.kept(ctx, run.Rack, f)
 		if err == nil && !kept {
 			err = v.keep(ctx, run, f)

@@ -32,7 +32,6 @@ func TestFromNothingToKarpenterAndBack(t *testing.T) {
 
 	t.Log("Karpenter: what is applied already is not done again")
 	s.write(on)
-	turnOn := "access/conflicts " + strings.TrimPrefix(enable, prepare+" ")
 	s.wants(s.pass(false), Planned, true, turnOn)
 	if r := s.records(); r.Goal != plan.GoalKarpenter || !r.WasOn || r.Credentials != "podidentity" {
 		t.Errorf("%+v", r)

@@ -20,9 +20,17 @@ import (
 // across instance types so that spot capacity is available.
 const fewForSpot = 20
 
+// freezeParameter lays a budget of no nodes over those of every pool.
+const freezeParameter = "karpenter_freeze"
+
 // Advice returns warnings about valid manifests that often cause trouble. It checks the final pools, with overrides.
 func (c Compiled) Advice() []params.Problem {
 	a := &advice{}
+	if c.config.Freeze && c.config.Enabled {
+		a.warn(origin{parameter: freezeParameter}, "%s is true: Karpenter consolidates no nodes and replaces none after a change; it still "+
+			"replaces nodes that expire (karpenter_node_expiry), that EC2 interrupts, or that node repair finds unhealthy; write false when the "+
+			"freeze is over", freezeParameter)
+	}
 	for _, d := range c.drafts {
 		switch {
 		case d.idle:
@@ -128,11 +136,11 @@ func (a *advice) budgets(d *draft) {
 	for i, entry := range entries {
 		budget, _ := entry.(map[string]any)
 		nodes, _ := budget["nodes"].(string)
-		if nodes != "0" && nodes != "0%" || budget["schedule"] != nil || budget["reasons"] != nil {
+		from := d.blame([]string{"spec", "disruption", "budgets", strconv.Itoa(i)})
+		if from.parameter == freezeParameter || nodes != "0" && nodes != "0%" || budget["schedule"] != nil || budget["reasons"] != nil {
 			continue
 		}
-		a.warn(d.blame([]string{"spec", "disruption", "budgets", strconv.Itoa(i)}),
-			"a disruption budget of %s without a schedule never lets Karpenter consolidate or replace a node of its own accord", nodes)
+		a.warn(from, "a disruption budget of %s without a schedule never lets Karpenter consolidate or replace a node of its own accord", nodes)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	karpenter "sigs.k8s.io/karpenter/pkg/apis/v1"
@@ -143,7 +144,8 @@ func (a *advice) counted(d *draft) {
 // types, and about labels that do restrict them.
 func (a *advice) own(d *draft) {
 	for _, r := range d.demands() {
-		known := karpenter.WellKnownLabels.Has(r.normal())
+		// The CRD of a newer version may accept further keys of Karpenter's domain, which are well known to that version.
+		known := karpenter.WellKnownLabels.Has(r.normal()) || strings.HasPrefix(r.key, "karpenter.k8s.aws/")
 		switch {
 		case known && r.label:
 			a.warn(r.from, "the label %s=%s makes Karpenter launch only such nodes in NodePool %s; write it as a requirement of the pool, if "+

@@ -14,9 +14,10 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
-// Check returns what the API server or Karpenter would refuse, under the parameters that cause it.
+// Check returns what the API server or Karpenter would refuse of the manifests and of the controller's values, under the
+// parameters that cause it.
 func (c Compiled) Check() []params.Problem {
-	var problems []params.Problem
+	problems := c.values()
 	for _, d := range c.drafts {
 		if d.idle && d.name == ownership.BuildPool && c.config.BuildSaysNothing() {
 			continue // everything in it is in the workload pool too
@@ -38,7 +39,7 @@ func (c Compiled) Check() []params.Problem {
 // check looks for unknown fields, then applies the CRD's schema and rules, then the checks that Karpenter makes when it
 // uses a NodePool.
 func (d *draft) check(p pieces) []params.Problem {
-	definition := crds[d.kind]()
+	definition := d.api.crds[d.kind]()
 	unknown, refused, broken := d.validate(definition, p)
 	var problems []params.Problem
 	listed := map[string]bool{}
@@ -110,6 +111,10 @@ func (d *draft) unknown(definition crd, path []string, listed map[string]bool) p
 	name, object := path[len(path)-1], path[:len(path)-1]
 	known := definition.fields(object)
 	otherwise := "leave it out"
+	if version := d.having(path, nil); version != "" {
+		return from.problem("is no field of Karpenter %s's %s; %s has it: write karpenter_version %s, or leave it out", d.api.Version, d.kind,
+			version, version)
+	}
 	if at := strings.Join(object, "\x00"); name == "spec" && at == "spec" {
 		otherwise, known = "write its fields in "+topOf[d.kind]+" itself", nil
 	} else if place := d.elsewhere(name); place != "" {
@@ -146,7 +151,7 @@ func (d *draft) refused(e *field.Error) []params.Problem {
 	var problems []params.Problem
 	for _, from := range origins {
 		problems = append(problems, from.problem("%sis refused by Kubernetes for Karpenter's %s: %s; %s", value(e), d.kind, reason,
-			instead(path, e)))
+			d.instead(path, e)))
 	}
 	return problems
 }
@@ -202,7 +207,12 @@ var remedies = []struct{ message, instead string }{
 }
 
 // instead returns what to write in place of a refused value.
-func instead(path []string, e *field.Error) string {
+func (d *draft) instead(path []string, e *field.Error) string {
+	if e.Type == field.ErrorTypeNotSupported {
+		if version := d.having(path, e.BadValue); version != "" {
+			return fmt.Sprintf("%s has it: write karpenter_version %s, or another value", version, version)
+		}
+	}
 	if len(path) > 0 && examples[path[len(path)-1]] != "" {
 		return "write, for example, " + examples[path[len(path)-1]]
 	}
@@ -219,6 +229,9 @@ func instead(path []string, e *field.Error) string {
 		return params.DidYouMean(fmt.Sprint(e.BadValue), supported, "write one of these")
 	}
 	if text, is := e.BadValue.(string); is && strings.Contains(e.Detail, " is restricted") {
+		if version := d.knowing(text); version != "" {
+			return fmt.Sprintf("%s has it: write karpenter_version %s, or leave it out", version, version)
+		}
 		return params.DidYouMean(text, wellKnown(), "write a key of your own domain, or leave it out")
 	}
 	return "change it or leave it out"

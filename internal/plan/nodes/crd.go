@@ -3,9 +3,9 @@ package nodes
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -36,18 +36,11 @@ type crd struct {
 	parts []crd
 }
 
-// crds maps each kind to its CRD. Compiling the rules takes longer than everything else that validate does, so it is
-// done on first use.
-var crds = map[string]func() crd{
-	"NodePool":     sync.OnceValue(func() crd { return compileCRD(catalogue.Default(), "NodePool") }),
-	"EC2NodeClass": sync.OnceValue(func() crd { return compileCRD(catalogue.Default(), "EC2NodeClass") }),
-}
+// crdOf maps each kind to the name of its CRD.
+var crdOf = map[string]string{"NodePool": "nodepools.karpenter.sh", "EC2NodeClass": "ec2nodeclasses.karpenter.k8s.aws"}
 
-// definitions maps each kind to the name of its CRD.
-var definitions = map[string]string{"NodePool": "nodepools.karpenter.sh", "EC2NodeClass": "ec2nodeclasses.karpenter.k8s.aws"}
-
-// compileCRD compiles the CRD of a kind in a version of Karpenter.
-func compileCRD(release catalogue.Release, kind string) crd {
+// readSchema reads the schema of a kind in a version of Karpenter.
+func readSchema(release catalogue.Release, kind string) crd {
 	definition := decodeCRD(release, kind)
 	at := slices.IndexFunc(definition.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == "v1" })
 	var internal apiextensions.JSONSchemaProps
@@ -60,14 +53,16 @@ func compileCRD(release catalogue.Release, kind string) crd {
 	if err != nil {
 		panic(fmt.Sprintf("nodes: CRD of %s: structural schema: %v", kind, err))
 	}
-	whole := crd{
-		schema: &internal, structural: structural, validator: schemaValidator(kind, &internal),
-		rules: cel.NewValidator(structural, true, celconfig.PerCallLimit), isObject: true, budget: celconfig.RuntimeCELCostBudget,
-	}
+	return crd{schema: &internal, structural: structural, isObject: true, budget: celconfig.RuntimeCELCostBudget}
+}
+
+// compile compiles the schema of a kind and its rules.
+func (c crd) compile(kind string) crd {
+	c.validator, c.rules = schemaValidator(kind, c.schema), cel.NewValidator(c.structural, true, celconfig.PerCallLimit)
 	for _, path := range parts[kind] {
-		whole.parts = append(whole.parts, whole.part(kind, path))
+		c.parts = append(c.parts, c.part(kind, path))
 	}
-	return whole
+	return c
 }
 
 func decodeCRD(release catalogue.Release, kind string) *apiextensionsv1.CustomResourceDefinition {
@@ -76,7 +71,7 @@ func decodeCRD(release catalogue.Release, kind string) *apiextensionsv1.CustomRe
 		panic("nodes: " + err.Error()) // an embedded file
 	}
 	definition := &apiextensionsv1.CustomResourceDefinition{}
-	if err := yaml.Unmarshal(all[definitions[kind]], definition); err != nil {
+	if err := yaml.Unmarshal(all[crdOf[kind]], definition); err != nil {
 		panic(fmt.Sprintf("nodes: CRD of %s: decode: %v", kind, err))
 	}
 	return definition
@@ -129,8 +124,8 @@ func (c crd) check(object any) (unknown []string, refused, broken field.ErrorLis
 	return unknown, refused, broken
 }
 
-// fields returns the names of the fields that an object at a path may have.
-func (c crd) fields(path []string) []string {
+// at returns the schema at a path, or nil if the schema does not describe it.
+func (c crd) at(path []string) *schema.Structural {
 	at := c.structural
 	for _, part := range path {
 		switch {
@@ -138,16 +133,23 @@ func (c crd) fields(path []string) []string {
 			at = at.Items
 		default:
 			next, ok := at.Properties[part]
-			if !ok {
+			switch {
+			case !ok && at.XPreserveUnknownFields:
+				return &schema.Structural{} // anything
+			case !ok:
 				return nil
 			}
 			at = &next
 		}
 	}
-	var names []string
-	for name := range at.Properties {
-		names = append(names, name)
+	return at
+}
+
+// fields returns the names of the fields that an object at a path may have.
+func (c crd) fields(path []string) []string {
+	at := c.at(path)
+	if at == nil {
+		return nil
 	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(at.Properties))
 }

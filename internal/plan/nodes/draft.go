@@ -16,8 +16,10 @@ type origin struct{ parameter, path string }
 // reported under the right parameter.
 type draft struct {
 	kind, name string
-	object     plan.Object
-	origins    map[string]origin
+	// api is the API of the Karpenter that the manifest is for.
+	api     *api
+	object  plan.Object
+	origins map[string]origin
 	// overridden maps parameters that karpenter_config replaces to the path in karpenter_config that replaces them.
 	overridden map[string]origin
 	// fallback is the origin of parts that have no other origin.
@@ -37,9 +39,10 @@ type draft struct {
 }
 
 // newDraft returns a manifest without a spec. 28 entries are what a map of 32 slots holds, and enough for most manifests.
-func newDraft(apiVersion, kind, name, rack string, fallback origin) *draft {
+func (p pool) newDraft(apiVersion, kind, rack string) *draft {
+	name, fallback := p.Name, p.from("name")
 	return &draft{
-		kind: kind, name: name, fallback: fallback, origins: make(map[string]origin, 28), overridden: map[string]origin{},
+		kind: kind, name: name, api: p.api, fallback: fallback, origins: make(map[string]origin, 28), overridden: map[string]origin{},
 		object: plan.Object{
 			"apiVersion": apiVersion, "kind": kind,
 			"metadata": map[string]any{"name": name, "labels": map[string]any{ownership.TagRack: rack}},

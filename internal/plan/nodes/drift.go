@@ -31,7 +31,8 @@ const (
 // change describes what a plan changes in one pool.
 type change struct {
 	was, is decoded
-	// moved are the drift reasons for changed subnets and security groups, which the manifests select by a tag only.
+	// moved are the drift reasons for changed subnets and security groups, which the manifests select by a tag only, and
+	// for another version of Karpenter.
 	moved []string
 }
 
@@ -85,7 +86,7 @@ func (c change) drifts(claim *karpenter.NodeClaim) map[string]certainty {
 	all := map[string]certainty{}
 	note := func(reason string, how certainty) {
 		if how != stays {
-			all[reason] = how
+			all[reason] = max(all[reason], how)
 		}
 	}
 	if !c.was.good || !c.is.good {

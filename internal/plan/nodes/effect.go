@@ -46,10 +46,11 @@ func Effects(before, after plan.Plan, facts plan.Facts) []plan.Effect {
 		case old.text == new.text && len(moved) == 0:
 			continue
 		default:
-			change := change{old.decode(), new.decode(), moved}
+			hashing := []*api{apiOf(before.Controller.Release.Version), apiOf(after.Controller.Release.Version)}
+			change := change{old.decode(before, hashing), new.decode(after, hashing), moved}
 			change.tell(&effect, facts.NodeClaims != nil, claims[name])
 		}
-		if len(moved) > 0 && old.text == new.text && !effect.Replaces && !effect.MayReplace {
+		if effect.Change == plan.PoolChanged && old.text == new.text && !effect.Replaces && !effect.MayReplace {
 			continue // no node can be in another subnet or group
 		}
 		effects = append(effects, effect)
@@ -81,8 +82,8 @@ func byPool(objects []plan.Object) map[string]manifests {
 	return all
 }
 
-func encode(object plan.Object) []byte {
-	text, err := json.Marshal(object)
+func encode(value any) []byte {
+	text, err := json.Marshal(value)
 	if err != nil {
 		panic("nodes: encode: " + err.Error()) // plain data always marshals
 	}
@@ -91,32 +92,41 @@ func encode(object plan.Object) []byte {
 
 // decoded holds a pool's manifests as Karpenter reads them from the API server.
 type decoded struct {
-	pool                karpenter.NodePool
-	class               ec2.EC2NodeClass
+	pool  karpenter.NodePool
+	class ec2.EC2NodeClass
+	// The hashes are those of the Go types, followed by the values of the fields that only another version hashes.
 	poolHash, classHash string
 	// good means that Karpenter's code can process them. The plan in force may fail this: the command does not check
 	// previous parameters, and earlier versions checked less.
 	good bool
 }
 
-func (m manifests) decode() decoded {
+// decode reads a pool's manifests of a plan. Their hashes have what the versions hash.
+func (m manifests) decode(p plan.Plan, hashing []*api) decoded {
 	var d decoded
-	if d.good = decode(m.pool, "NodePool", &d.pool) && decode(m.class, "EC2NodeClass", &d.class); d.good {
+	stored := apiOf(p.Controller.CRDs.Version)
+	pool, good := stored.decode(m.pool, "NodePool", &d.pool)
+	class, alsoGood := stored.decode(m.class, "EC2NodeClass", &d.class)
+	if d.good = good && alsoGood; d.good {
 		d.poolHash, d.classHash = d.pool.Hash(), d.class.Hash()
+		for _, version := range hashing {
+			d.poolHash += beyond(version.NodePool, builtin().NodePool, pool)
+			d.classHash += beyond(version.EC2NodeClass, builtin().EC2NodeClass, class)
+		}
 	}
 	return d
 }
 
 // decode reads a valid manifest with the defaults of its CRD, as the API server stores it, because Karpenter's hashes
 // include the defaults.
-func decode(object plan.Object, kind string, into any) bool {
-	stored := &draft{kind: kind}
+func (a *api) decode(object plan.Object, kind string, into any) (plan.Object, bool) {
+	stored := &draft{kind: kind, api: a}
 	err := utiljson.Unmarshal(encode(object), &stored.object)
 	if err != nil || inner(stored.object, "spec") == nil || len(stored.check(stored.pieces())) > 0 {
-		return false
+		return nil, false
 	}
-	structural := crds[kind]().structural
+	structural := a.schemas[kind]().structural
 	defaulting.PruneNonNullableNullsWithoutDefaults(stored.object, structural)
 	defaulting.Default(stored.object, structural)
-	return json.Unmarshal(encode(stored.object), into) == nil
+	return stored.object, json.Unmarshal(encode(stored.readable()), into) == nil
 }

@@ -19,6 +19,8 @@ import (
 type Compiled struct {
 	drafts []*draft
 	config params.Config
+	// api is the API of the Karpenter that the manifests are for.
+	api *api
 	// version is the cluster's version of Kubernetes, and zones are those of its subnets; empty if unknown.
 	version string
 	zones   []string
@@ -26,7 +28,7 @@ type Compiled struct {
 
 // Compile makes the manifests, also if Karpenter is off, because parameters are checked then too.
 func Compile(config params.Config, facts plan.Facts) Compiled {
-	c := Compiled{config: config}
+	c := Compiled{config: config, api: apiOf(plan.Target(config, facts).Version)}
 	if facts.Cluster != nil {
 		c.version = facts.Cluster.Version
 	}
@@ -36,6 +38,7 @@ func Compile(config params.Config, facts plan.Facts) Compiled {
 		}
 	}
 	for _, p := range pools(config, facts) {
+		p.api = c.api
 		class, pool := p.nodeClass(config), p.nodePool(config)
 		pool.class = class
 		c.drafts = append(c.drafts, class, pool)
@@ -60,12 +63,13 @@ func (c Compiled) Objects() []plan.Object {
 	return objects
 }
 
-// Fingerprint returns a hash that identifies a set of manifests.
+// Fingerprint returns a hash that identifies a set of manifests and the version of Karpenter that they are for.
 func (c Compiled) Fingerprint() string {
 	all := make([]plan.Object, 0, len(c.drafts))
 	for _, d := range c.drafts {
 		all = append(all, d.object)
 	}
-	sum := canonical.Hash(append(all, plan.Object{"applied": len(c.Objects())}))
+	also := plan.Object{"applied": len(c.Objects()), "karpenter": c.api.Version, "values": c.config.ControllerValues}
+	sum := canonical.Hash(append(all, also))
 	return hex.EncodeToString(sum[:8])
 }

@@ -21,6 +21,12 @@ var parts = map[string][][]string{
 	"EC2NodeClass": {{"tags"}, {"blockDeviceMappings"}},
 }
 
+// Indices in parts of a NodePool.
+const (
+	partLabels = iota
+	partRequirements
+)
+
 // pieces is a manifest's spec in its independent parts. A part that the manifest does not have has the value nil and no
 // hash.
 type pieces struct {
@@ -33,16 +39,16 @@ type pieces struct {
 
 func (d *draft) pieces() pieces {
 	var p pieces
-	rest, all := d.varying(), []any{d.kind}
+	rest, all := d.varying(), []any{d.api.Version, d.kind}
 	for i, path := range parts[d.kind] {
 		var value any
 		var key hash
 		if rest, value = cut(rest, path); value != nil {
-			key = hashOf(d.kind, i, value)
+			key = hashOf(d.api.Version, d.kind, i, value)
 		}
 		p.values, p.parts, all = append(p.values, value), append(p.parts, key), append(all, key)
 	}
-	p.rest = hashOf(d.kind, rest)
+	p.rest = hashOf(d.api.Version, d.kind, rest)
 	p.whole = hashOf(append(all, p.rest, d.guessed)...)
 	return p
 }

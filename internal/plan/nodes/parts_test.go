@@ -26,29 +26,36 @@ var self = regexp.MustCompile(`\b(?:self|oldSelf)\b(?:\.(\w+))?`)
 // A part can be checked alone only if nothing above it depends on its value. A new version of Karpenter may add a rule
 // that does.
 func TestPartsAreIndependent(t *testing.T) {
-	for kind, paths := range parts {
-		for _, path := range paths {
-			schema := crds[kind]().schema
-			for _, name := range append([]string{"spec"}, path...) {
-				for _, rule := range schema.XValidations {
-					for _, read := range self.FindAllStringSubmatch(rule.Rule, -1) {
-						if read[1] == "" || read[1] == name {
-							t.Errorf("%s: %v: the rule above %s reads it: %s", kind, path, name, rule.Rule)
-						}
-					}
-				}
-				own := *schema
-				own.Required, own.Properties, own.XValidations, own.Description = nil, nil, nil, ""
-				if want := (apiextensions.JSONSchemaProps{Type: "object", Default: own.Default}); !reflect.DeepEqual(own, want) {
-					t.Errorf("%s: %v: the schema above %s limits its value: %+v", kind, path, name, own)
-				}
-				next, has := schema.Properties[name]
-				if !has {
-					t.Fatalf("%s: %v: no field %s", kind, path, name)
-				}
-				schema = &next
+	for _, a := range apis() {
+		for kind, paths := range parts {
+			for _, path := range paths {
+				independent(t, a, kind, path)
 			}
 		}
+	}
+}
+
+func independent(t *testing.T, a *api, kind string, path []string) {
+	t.Helper()
+	schema := a.schemas[kind]().schema
+	for _, name := range append([]string{"spec"}, path...) {
+		for _, rule := range schema.XValidations {
+			for _, read := range self.FindAllStringSubmatch(rule.Rule, -1) {
+				if read[1] == "" || read[1] == name {
+					t.Errorf("%s %s: %v: the rule above %s reads it: %s", a.Version, kind, path, name, rule.Rule)
+				}
+			}
+		}
+		own := *schema
+		own.Required, own.Properties, own.XValidations, own.Description = nil, nil, nil, ""
+		if want := (apiextensions.JSONSchemaProps{Type: "object", Default: own.Default}); !reflect.DeepEqual(own, want) {
+			t.Errorf("%s %s: %v: the schema above %s limits its value: %+v", a.Version, kind, path, name, own)
+		}
+		next, has := schema.Properties[name]
+		if !has {
+			t.Fatalf("%s %s: %v: no field %s", a.Version, kind, path, name)
+		}
+		schema = &next
 	}
 }
 
@@ -129,7 +136,7 @@ func extremes() map[string][]any {
 // with returns a copy of a manifest with another value for a part, or without the part if the value is nil. It returns
 // nil if the manifest has no place for it.
 func (d *draft) with(value any, path []string) *draft {
-	changed := &draft{kind: d.kind, name: d.name, origins: d.origins, object: runtime.DeepCopyJSON(d.object)}
+	changed := &draft{kind: d.kind, name: d.name, api: d.api, origins: d.origins, object: runtime.DeepCopyJSON(d.object)}
 	at := changed.spec()
 	for _, name := range path[:len(path)-1] {
 		if at = inner(at, name); at == nil {
@@ -145,7 +152,7 @@ func (d *draft) with(value any, path []string) *draft {
 // unlike compares the check that relies on remembered results with the API server's check of the whole manifest, which
 // remembers nothing.
 func (d *draft) unlike() (difference string, accepted bool) {
-	definition := crds[d.kind]()
+	definition := d.api.crds[d.kind]()
 	want := errorsOf(definition.check(d.object))
 	got := errorsOf(d.validate(definition, d.pieces()))
 	if !slices.Equal(got, want) {

@@ -21,7 +21,7 @@ func (d *draft) elsewhere(name string) string {
 	}
 	var all []string
 	for kind, top := range topOf {
-		spec, known := crds[kind]().structural.Properties["spec"]
+		spec, known := d.api.schemas[kind]().structural.Properties["spec"]
 		if known {
 			all = append(all, placesOf(name, &spec, top)...)
 		}

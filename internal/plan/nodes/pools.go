@@ -22,6 +22,7 @@ type pool struct {
 	taint    *params.Taint
 	override params.Override
 	idle     bool
+	api      *api
 	// guessed means that the pool's architecture is a default, because no parameter and no node group defines it.
 	guessed bool
 }
@@ -123,7 +124,7 @@ func buildPool(config params.Config, facts plan.Facts, workload pool) pool {
 }
 
 func (p pool) nodePool(config params.Config) *draft {
-	d := newDraft("karpenter.sh/v1", "NodePool", p.Name, config.Rack, p.from("name"))
+	d := p.newDraft("karpenter.sh/v1", "NodePool", config.Rack)
 	d.idle, d.tolerated, d.guessed = p.idle, p.taint, p.guessed
 	for _, key := range slices.Sorted(maps.Keys(p.Labels)) {
 		d.set(p.from("labels"), p.Labels[key], "template", "metadata", "labels", key)
@@ -171,11 +172,25 @@ func (p pool) nodePool(config params.Config) *draft {
 	for _, key := range slices.Sorted(maps.Keys(p.own)) {
 		d.set(p.from("name"), p.own[key], "template", "metadata", "labels", key)
 	}
+	if config.Freeze {
+		d.freeze()
+	}
 	return d
 }
 
+// freeze adds a budget of no nodes for all reasons. Karpenter keeps the most restrictive budget.
+func (d *draft) freeze() {
+	disruption := inner(d.spec(), "disruption")
+	if budgets, is := disruption["budgets"].([]any); is {
+		disruption["budgets"] = slices.Clip(budgets) // they may be the user's
+	} else if disruption["budgets"] != nil {
+		return // refused
+	}
+	d.add(origin{parameter: freezeParameter}, map[string]any{"nodes": "0"}, "disruption", "budgets")
+}
+
 func (p pool) nodeClass(config params.Config) *draft {
-	d := newDraft("karpenter.k8s.aws/v1", "EC2NodeClass", p.Name, config.Rack, p.from("name"))
+	d := p.newDraft("karpenter.k8s.aws/v1", "EC2NodeClass", config.Rack)
 	d.idle = p.idle
 	for _, key := range slices.Sorted(maps.Keys(config.Tags)) {
 		d.set(origin{parameter: "tags"}, config.Tags[key], "tags", key)

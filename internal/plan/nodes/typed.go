@@ -30,8 +30,8 @@ func (d *draft) typed(agreed bool) []params.Problem {
 	}
 	var problems []params.Problem
 	template, _ := d.object["spec"].(map[string]any)["template"].(map[string]any)
-	ask := func(part map[string]any, path ...string) {
-		if err := runtimeValidate(part); err != nil {
+	ask := func(part map[string]any, newer func() bool, path ...string) {
+		if err := runtimeValidate(part); err != nil && !newer() {
 			from, _ := d.origin(append([]string{"spec", "template"}, path...))
 			problems = append(problems, disliked(from, err))
 		}
@@ -39,12 +39,15 @@ func (d *draft) typed(agreed bool) []params.Problem {
 	if !agreed {
 		labels := inner(inner(template, "metadata"), "labels")
 		for _, key := range slices.Sorted(maps.Keys(labels)) {
-			ask(map[string]any{"metadata": map[string]any{"labels": map[string]any{key: labels[key]}}}, "metadata", "labels", key)
+			label := map[string]any{key: labels[key]}
+			newer := func() bool { return d.newer(partLabels, label) }
+			ask(map[string]any{"metadata": map[string]any{"labels": label}}, newer, "metadata", "labels", key)
 		}
 		for _, list := range []string{"taints", "startupTaints", "requirements"} {
 			entries, _ := inner(template, "spec")[list].([]any)
 			for i, entry := range entries {
-				ask(map[string]any{"spec": map[string]any{list: []any{entry}}}, "spec", list, strconv.Itoa(i))
+				newer := func() bool { return list == "requirements" && d.newer(partRequirements, []any{entry}) }
+				ask(map[string]any{"spec": map[string]any{list: []any{entry}}}, newer, "spec", list, strconv.Itoa(i))
 			}
 		}
 	}
@@ -67,7 +70,7 @@ func (d *draft) unreadable() (problems []params.Problem, agreed bool) {
 	if d.kind == "EC2NodeClass" {
 		into = &ec2.EC2NodeClass{}
 	}
-	err := json.Unmarshal(canonical.JSON(d.object), into)
+	err := json.Unmarshal(canonical.JSON(d.readable()), into)
 	if pool, is := into.(*karpenter.NodePool); is && err == nil {
 		agreed = pool.RuntimeValidate(context.Background()) == nil
 	}

@@ -34,7 +34,8 @@ type baseline struct {
 type Step struct {
 	Connect     k8s.Connector
 	AutoScaling AutoScaling
-	Baselines   outcome.Baselines
+	Baselines   outcome.Recorder
+	Checkpoints outcome.Recorder
 	Contests    outcome.Contests
 	Now         func() time.Time
 }
@@ -57,7 +58,7 @@ func (s *Step) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progres
 	}
 	if err == nil && progress.Wait == 0 && p.Autoscaler.State != plan.AutoscalerBaseline {
 		// The hand-over is complete: turning off must check the capacity again.
-		err = outcome.ForgetKept(ctx, s.Baselines, p.Rack, outcome.OffKey)
+		err = outcome.ForgetKept(ctx, s.Checkpoints, p.Rack, outcome.CheckpointOff)
 	}
 	return progress, err
 }
@@ -185,7 +186,7 @@ func (r *run) keep(ctx context.Context, live deployment) error {
 	if err != nil {
 		return fmt.Errorf("%s: baseline: %w", k8s.Subject(live.Unstructured), err)
 	}
-	return r.Baselines.Replace(ctx, r.plan.Rack, outcome.AutoscalerKey, value)
+	return r.Baselines.Replace(ctx, r.plan.Rack, outcome.BaselineAutoscaler, value)
 }
 
 func (r *run) write(ctx context.Context, live, wanted deployment) (outcome.Progress, error) {

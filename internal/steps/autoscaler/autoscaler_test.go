@@ -38,19 +38,21 @@ const image = "registry.k8s.io/autoscaling/cluster-autoscaler:v1.35.0@sha256:" +
 type scene struct {
 	*testing.T
 	*k8stest.Cluster
-	step      *Step
-	plan      *plan.Plan
-	baselines k8stest.Baselines
-	contests  awsfake.Contests
-	scaling   *awsfake.AutoScaling
-	clock     time.Time
+	step        *Step
+	plan        *plan.Plan
+	baselines   k8stest.Recorder
+	checkpoints k8stest.Recorder
+	contests    awsfake.Contests
+	scaling     *awsfake.AutoScaling
+	clock       time.Time
 }
 
 func begin(t *testing.T) *scene {
-	s := &scene{T: t, Cluster: k8stest.New(t), baselines: k8stest.Baselines{}, contests: awsfake.Contests{}, scaling: &awsfake.AutoScaling{},
+	s := &scene{T: t, Cluster: k8stest.New(t), baselines: k8stest.Recorder{}, checkpoints: k8stest.Recorder{},
+		contests: awsfake.Contests{}, scaling: &awsfake.AutoScaling{},
 		clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	s.step = &Step{
-		Connect: s.Connector("autoscaler"), AutoScaling: s.scaling, Baselines: s.baselines, Contests: s.contests,
+		Connect: s.Connector("autoscaler"), AutoScaling: s.scaling, Baselines: s.baselines, Checkpoints: s.checkpoints, Contests: s.contests,
 		Now: func() time.Time { return s.clock },
 	}
 	s.plan = &plan.Plan{Rack: "demo", Autoscaler: plan.Autoscaler{
@@ -109,13 +111,13 @@ func TestAHandOverEndsWhatHadBegun(t *testing.T) {
 	s, o := begin(t), autoscaler("ca", image)
 	s.Create(o)
 	s.RolledOut(o)
-	s.baselines["demo#"+outcome.OffKey] = []byte("{}")
+	s.checkpoints["demo#"+outcome.CheckpointOff] = []byte("{}")
 	s.run(plan.AutoscalerBaseline, false)
 	s.run(plan.AutoscalerOff, true)
-	if s.baselines["demo#"+outcome.OffKey] == nil {
+	if s.checkpoints["demo#"+outcome.CheckpointOff] == nil {
 		t.Error("it has ended although the hand-over has not")
 	}
-	if s.settled(o, plan.AutoscalerOff); s.baselines["demo#"+outcome.OffKey] != nil {
+	if s.settled(o, plan.AutoscalerOff); s.checkpoints["demo#"+outcome.CheckpointOff] != nil {
 		t.Error("it has not ended")
 	}
 }
@@ -185,7 +187,7 @@ func TestStoppedAnywhere(t *testing.T) {
 	s.RolledOut(o)
 	found := s.shape(o)
 	s.run(plan.AutoscalerOff, true)
-	kept := s.baselines["demo#"+outcome.AutoscalerKey]
+	kept := s.baselines["demo#"+outcome.BaselineAutoscaler]
 	s.run(plan.AutoscalerBaseline, true)
 	s.RolledOut(o)
 	for range 2 {
@@ -194,7 +196,7 @@ func TestStoppedAnywhere(t *testing.T) {
 			t.Errorf("%s, found %s", got, found)
 		}
 	}
-	s.baselines["demo#"+outcome.AutoscalerKey] = kept
+	s.baselines["demo#"+outcome.BaselineAutoscaler] = kept
 	s.run(plan.AutoscalerOff, true)
 	s.run(plan.AutoscalerBaseline, true)
 	if got := s.shape(o); got != found {

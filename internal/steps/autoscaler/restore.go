@@ -24,7 +24,7 @@ func (r *run) back(ctx context.Context, all []unstructured.Unstructured, marked 
 	if live := k8s.Find(all, kept.Deployment); live != nil {
 		return r.finish(ctx, deployment{live})
 	}
-	return r.progress, r.Baselines.Forget(ctx, r.plan.Rack, outcome.AutoscalerKey)
+	return r.progress, r.Baselines.Forget(ctx, r.plan.Rack, outcome.BaselineAutoscaler)
 }
 
 // restore restores a Deployment that carries our annotation. The same write removes the annotation, so an interruption
@@ -68,12 +68,12 @@ func (r *run) finish(ctx context.Context, live deployment) (outcome.Progress, er
 	} else if !rollout.Done {
 		return r.progress.NotYet(poll, "%s: %s", subject, rollout.Note)
 	}
-	return r.progress, r.Baselines.Forget(ctx, r.plan.Rack, outcome.AutoscalerKey)
+	return r.progress, r.Baselines.Forget(ctx, r.plan.Rack, outcome.BaselineAutoscaler)
 }
 
 // kept returns the baseline; nil if there is none.
 func (r *run) kept(ctx context.Context) (*baseline, error) {
-	value, ok, err := r.Baselines.Get(ctx, r.plan.Rack, outcome.AutoscalerKey)
+	value, ok, err := r.Baselines.Get(ctx, r.plan.Rack, outcome.BaselineAutoscaler)
 	if err != nil || !ok {
 		return nil, err
 	}

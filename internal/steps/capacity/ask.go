@@ -18,8 +18,8 @@ import (
 // ask rejects turning Karpenter off if pods would have no capacity left or if the cluster has NodePools that are not
 // ours. It changes nothing, but records that turning off may begin, so that a later call does not reject it halfway.
 func (r *run) ask(ctx context.Context) (outcome.Progress, error) {
-	for _, begun := range []string{outcome.OffKey, outcome.RemovalKey} {
-		if _, ok, err := r.Baselines.Get(ctx, r.plan.Rack, begun); err != nil || ok {
+	for _, begun := range []string{outcome.CheckpointOff, outcome.CheckpointRemoval} {
+		if _, ok, err := r.Checkpoints.Get(ctx, r.plan.Rack, begun); err != nil || ok {
 			return r.progress, err
 		}
 	}
@@ -28,7 +28,7 @@ func (r *run) ask(ctx context.Context) (outcome.Progress, error) {
 			return r.progress, err
 		}
 	}
-	return r.progress, r.Baselines.Keep(ctx, r.plan.Rack, outcome.OffKey, []byte("{}"))
+	return r.progress, r.Checkpoints.Keep(ctx, r.plan.Rack, outcome.CheckpointOff, []byte("{}"))
 }
 
 // refuse returns a *outcome.Rejected with everything that prevents turning off; nil if nothing does.
@@ -75,7 +75,7 @@ func (r *run) refuseWithoutCapacity(ctx context.Context, unmanaged []string) err
 
 // autoscaler returns the additional pods that Cluster Autoscaler has once it is restored. They need capacity too.
 func (r *run) autoscaler(ctx context.Context) ([]displacedPod, error) {
-	value, ok, err := r.Baselines.Get(ctx, r.plan.Rack, outcome.AutoscalerKey)
+	value, ok, err := r.Baselines.Get(ctx, r.plan.Rack, outcome.BaselineAutoscaler)
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func replicas(d *appsv1.Deployment) int32 {
 
 // back sets the size to which an emptied build group will be restored, and counts its nodes as starting.
 func (r *run) back(ctx context.Context, g *group) error {
-	value, ok, err := r.Baselines.Get(ctx, r.plan.Rack, outcome.SizeKey(g.name))
+	value, ok, err := r.Baselines.Get(ctx, r.plan.Rack, outcome.BaselineSize(g.name))
 	if err != nil || !ok {
 		return err
 	}

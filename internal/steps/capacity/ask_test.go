@@ -23,8 +23,8 @@ func TestAskingScalesNothing(t *testing.T) {
 func TestWhatHasBegunIsNotRefused(t *testing.T) {
 	s := begin(t)
 	s.karpenter("1500m")
-	if _, _, err := s.part("fit"); err != nil || s.baselines.Kept[outcome.OffKey] == "" {
-		t.Fatalf("%v, kept %v", err, s.baselines.Kept)
+	if _, _, err := s.part("fit"); err != nil || s.checkpoints.Kept[outcome.CheckpointOff] == "" {
+		t.Fatalf("%v, kept %v", err, s.checkpoints.Kept)
 	}
 	s.karpenter("1500m", "1500m", "1500m", "1500m", "1500m")
 	s.cloud.Forget()
@@ -44,9 +44,9 @@ func TestWhatHasBegunIsNotRefused(t *testing.T) {
 	s = begin(t)
 	s.karpenter("3")
 	s.refused("shop/web-0")
-	s.baselines.Kept[outcome.RemovalKey] = "{}"
-	if _, _, err := s.part("fit"); err != nil || s.baselines.Kept[outcome.OffKey] != "" {
-		t.Errorf("%v, kept %v", err, s.baselines.Kept)
+	s.checkpoints.Kept[outcome.CheckpointRemoval] = "{}"
+	if _, _, err := s.part("fit"); err != nil || s.checkpoints.Kept[outcome.CheckpointOff] != "" {
+		t.Errorf("%v, kept %v", err, s.checkpoints.Kept)
 	}
 }
 
@@ -72,12 +72,12 @@ func TestClusterAutoscalerTakesRoom(t *testing.T) {
 				"containers": []any{object{"name": "c", "resources": object{"requests": object{"cpu": "600m"}}}}}}}})
 	}
 	put(0)
-	s.baselines.Kept[outcome.AutoscalerKey] = `{"deployment":"kube-system/scaler","replicas":1}`
+	s.baselines.Kept[outcome.BaselineAutoscaler] = `{"deployment":"kube-system/scaler","replicas":1}`
 	s.refused("the 2 pods on Karpenter's nodes request cpu 3", "have cpu 3.4", "1 pod(s) have no place then: shop/web-")
 	put(1)
 	s.asked()
 	put(0)
-	s.baselines.Kept[outcome.AutoscalerKey] = `{"deployment":"kube-system/other","replicas":1}`
+	s.baselines.Kept[outcome.BaselineAutoscaler] = `{"deployment":"kube-system/other","replicas":1}`
 	s.asked()
 }
 
@@ -89,7 +89,7 @@ func TestBuildGroupsThatComeBack(t *testing.T) {
 	s.karpenter("1500m", "1500m")
 	s.pod("worker", "k-0", "1500m", object{"tolerations": []any{object{"key": "dedicated", "value": "build", "effect": "NoSchedule"}}})
 	s.refused("shop/worker")
-	s.baselines.Kept[outcome.SizeKey("build")] = `{"minSize":1,"maxSize":3,"desiredSize":1}`
+	s.baselines.Kept[outcome.BaselineSize("build")] = `{"minSize":1,"maxSize":3,"desiredSize":1}`
 	s.asked()
 	t.Log("the part that makes room waits for them")
 	if changes, progress, err := s.call(); err != nil || changes != "" ||

@@ -37,10 +37,11 @@ const (
 
 // Step checks and provides the capacity.
 type Step struct {
-	EKS       EKS
-	Connect   k8s.Connector
-	Baselines outcome.Baselines
-	Now       func() time.Time
+	EKS         EKS
+	Connect     k8s.Connector
+	Baselines   outcome.Recorder
+	Checkpoints outcome.Recorder
+	Now         func() time.Time
 }
 
 // Run runs one part of the step: fit, which checks for capacity, or capacity, which provides it.
@@ -79,7 +80,7 @@ func (r *run) make(ctx context.Context) (outcome.Progress, error) {
 		return r.progress, r.forgetSizes(ctx)
 	}
 	if r.onward = r.plan.Force; !r.onward {
-		if _, r.onward, err = r.Baselines.Get(ctx, r.plan.Rack, outcome.RemovalKey); err != nil {
+		if _, r.onward, err = r.Checkpoints.Get(ctx, r.plan.Rack, outcome.CheckpointRemoval); err != nil {
 			return r.progress, err
 		}
 	}
@@ -196,7 +197,7 @@ func (r *run) raise(ctx context.Context, groups []*group) error {
 		return fmt.Errorf("sizes of the node groups: encode: %w", err)
 	}
 	if !r.onward { // otherwise this call is the last one
-		if err := r.Baselines.Keep(ctx, r.plan.Rack, sizesKey, kept); err != nil {
+		if err := r.Checkpoints.Keep(ctx, r.plan.Rack, sizesKey, kept); err != nil {
 			return err
 		}
 	}
@@ -223,10 +224,10 @@ func (r *run) raise(ctx context.Context, groups []*group) error {
 
 // forgetSizes deletes the record of the sizes, if there is one.
 func (r *run) forgetSizes(ctx context.Context) error {
-	kept, ok, err := r.Baselines.Get(ctx, r.plan.Rack, sizesKey)
+	kept, ok, err := r.Checkpoints.Get(ctx, r.plan.Rack, sizesKey)
 	if err != nil || !ok {
 		return err
 	}
 	r.progress.Note = "the sizes of the system node groups were " + string(kept)
-	return r.Baselines.Forget(ctx, r.plan.Rack, sizesKey)
+	return r.Checkpoints.Forget(ctx, r.plan.Rack, sizesKey)
 }

@@ -19,7 +19,7 @@ func TestNoNodes(t *testing.T) {
 	s := begin(t)
 	s.pool("workload", "demo")
 	s.passes("")
-	if made := s.cloud.Made(); len(made) != 1 || made[0] != "Baselines.Get room" {
+	if made := s.cloud.Made(); len(made) != 1 || made[0] != "Checkpoints.Get room" {
 		t.Errorf("calls %v", made)
 	}
 }
@@ -123,7 +123,7 @@ func TestTheSystemGroupsAreScaledUp(t *testing.T) {
 		t.Fatalf("%s, %+v, %v", changes, progress, err)
 	}
 	s.sized("1 3 4")
-	if kept := s.baselines.Kept[sizesKey]; !strings.Contains(kept, `"system":{"minSize":1,"maxSize":4,"desiredSize":2}`) {
+	if kept := s.checkpoints.Kept[sizesKey]; !strings.Contains(kept, `"system":{"minSize":1,"maxSize":4,"desiredSize":2}`) {
 		t.Errorf("kept %s", kept)
 	}
 	t.Log("what is on its way is waited for, and not asked for again")
@@ -137,8 +137,8 @@ func TestTheSystemGroupsAreScaledUp(t *testing.T) {
 		}
 	}
 	s.node("system-3", "2", in("system"))
-	if changes, progress, err := s.call(); err != nil || changes != "" || progress.Wait != 0 || len(s.baselines.Kept) > 0 {
-		t.Errorf("%s, %+v, %v, baselines %v", changes, progress, err, s.baselines.Kept)
+	if changes, progress, err := s.call(); err != nil || changes != "" || progress.Wait != 0 || len(s.checkpoints.Kept) > 0 {
+		t.Errorf("%s, %+v, %v, checkpoints %v", changes, progress, err, s.checkpoints.Kept)
 	}
 	s.sized("1 3 4")
 	s.passes("")
@@ -175,7 +175,7 @@ func TestNotEvenAtTheMaximum(t *testing.T) {
 	t.Log("force: as far as it goes, without waiting, and with the figures as a warning")
 	s.plan.Force = true
 	changes, progress, err := s.call()
-	if err != nil || !strings.Contains(changes, "from 2 to 4 nodes") || progress.Wait != 0 || len(s.baselines.Kept) > 0 {
+	if err != nil || !strings.Contains(changes, "from 2 to 4 nodes") || progress.Wait != 0 || len(s.checkpoints.Kept) > 0 {
 		t.Errorf("%s, %+v, %v", changes, progress, err)
 	}
 	s.warned(progress, "2 pod(s) have no place then")
@@ -186,7 +186,7 @@ func TestNotEvenAtTheMaximum(t *testing.T) {
 	s.plan.Force = false
 	s.refused("6 pods")
 	s.held("6 pods")
-	s.baselines.Kept[outcome.RemovalKey] = "{}"
+	s.checkpoints.Kept[outcome.CheckpointRemoval] = "{}"
 	s.passes("Pods without a place stay Pending")
 }
 
@@ -266,7 +266,7 @@ func TestForeignNodePools(t *testing.T) {
 	s.plan.Force = true
 	s.passes("theirs")
 	s.plan.Force = false
-	s.baselines.Kept[outcome.RemovalKey] = "{}"
+	s.checkpoints.Kept[outcome.CheckpointRemoval] = "{}"
 	s.passes("theirs")
 }
 
@@ -307,7 +307,7 @@ func (s *scene) next() (bool, error) {
 
 func TestInterrupted(t *testing.T) {
 	state := func(s *scene) any {
-		return fmt.Sprint(*s.cloud.EKS.Groups["system"].ScalingConfig.DesiredSize, s.baselines.Kept)
+		return fmt.Sprint(*s.cloud.EKS.Groups["system"].ScalingConfig.DesiredSize, s.checkpoints.Kept)
 	}
 	var s *scene
 	awsfake.Interrupted(t, func() (*awsfake.Cloud, func() (bool, error)) {

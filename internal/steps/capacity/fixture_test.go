@@ -23,21 +23,25 @@ type object = map[string]any
 // scene is a rack with two system nodes of 2 CPUs each, at most four, and a build group without nodes.
 type scene struct {
 	*testing.T
-	cloud     *awsfake.Cloud
-	api       *k8sfake.Server
-	baselines *awsfake.Baselines
-	step      *Step
-	plan      *plan.Plan
+	cloud       *awsfake.Cloud
+	api         *k8sfake.Server
+	baselines   *awsfake.Recorder
+	checkpoints *awsfake.Recorder
+	step        *Step
+	plan        *plan.Plan
 }
 
 func begin(t *testing.T) *scene {
 	cloud, api := awsfake.New(), k8sfake.New(t)
-	s := &scene{T: t, cloud: cloud, api: api, baselines: awsfake.NewBaselines(cloud), plan: &plan.Plan{
-		Rack: "demo", Cluster: plan.Cluster{Name: "demo"}, Nodegroups: plan.Nodegroups{
-			System: []string{"gone", "system"}, Build: []string{"build"},
+	s := &scene{
+		T: t, cloud: cloud, api: api, baselines: awsfake.NewBaselines(cloud), checkpoints: awsfake.NewCheckpoints(cloud),
+		plan: &plan.Plan{
+			Rack: "demo", Cluster: plan.Cluster{Name: "demo"}, Nodegroups: plan.Nodegroups{
+				System: []string{"gone", "system"}, Build: []string{"build"},
+			},
 		},
-	}}
-	s.step = &Step{EKS: cloud.EKS, Connect: api.Dial, Baselines: s.baselines, Now: cloud.Now}
+	}
+	s.step = &Step{EKS: cloud.EKS, Connect: api.Dial, Baselines: s.baselines, Checkpoints: s.checkpoints, Now: cloud.Now}
 	cloud.EKS.Group("system", size(1, 2, 4), map[string]string{ownership.LabelSystemNode: "true"})
 	build := cloud.EKS.Group("build", size(0, 0, 3), map[string]string{ownership.LabelBuild: "true"})
 	build.Taints = []types.Taint{{Key: new("dedicated"), Value: new("build"), Effect: types.TaintEffectNoSchedule}}
@@ -141,10 +145,10 @@ func (s *scene) asked() {
 	s.api.Writes = nil
 	changes, progress, err := s.part("fit")
 	if err != nil || progress.Wait != 0 || changes != "" || len(s.api.Writes) > 0 ||
-		strings.Join(s.cloud.Writes(), " ") != "Baselines.Keep "+outcome.OffKey {
+		strings.Join(s.cloud.Writes(), " ") != "Checkpoints.Keep "+outcome.CheckpointOff {
 		s.Fatalf("%s, %+v, %v, writes %v %v", changes, progress, err, s.cloud.Writes(), s.api.Writes)
 	}
-	delete(s.baselines.Kept, outcome.OffKey)
+	delete(s.checkpoints.Kept, outcome.CheckpointOff)
 }
 
 // held checks that the part capacity waits, with these words and without a change: turning off has begun, so it is not

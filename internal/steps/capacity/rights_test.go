@@ -17,7 +17,10 @@ func TestMain(m *testing.M) { k8stest.Main(m) }
 // The step works with the rights of its function, on objects as a real API server returns them.
 func TestOnARealAPIServer(t *testing.T) {
 	cluster, cloud := k8stest.New(t), awsfake.New()
-	step := &Step{EKS: cloud.EKS, Connect: cluster.Connector("nodegroups"), Baselines: awsfake.NewBaselines(cloud), Now: time.Now}
+	step := &Step{
+		EKS: cloud.EKS, Connect: cluster.Connector("nodegroups"), Baselines: awsfake.NewBaselines(cloud),
+		Checkpoints: awsfake.NewCheckpoints(cloud), Now: time.Now,
+	}
 	p := &plan.Plan{Rack: "demo", Cluster: plan.Cluster{Name: "demo"}, Nodegroups: plan.Nodegroups{System: []string{"system"}}}
 	run := func(wait bool, changes int) {
 		t.Helper()

@@ -153,6 +153,10 @@ func checkDeployment(t *testing.T, release karpenter.Release, d appsv1.Deploymen
 			t.Errorf("%s: the feature gate is %s", release.Version, gate)
 		}
 	}
+	// A change of the version takes one of two pods away before a new one is Ready, and not the other.
+	if strategy := d.Spec.Strategy.RollingUpdate; strategy == nil || strategy.MaxUnavailable == nil || strategy.MaxUnavailable.IntValue() != 1 {
+		t.Errorf("%s: strategy %+v", release.Version, d.Spec.Strategy)
+	}
 	memory := container.Resources.Requests.Memory().String()
 	if *d.Spec.Replicas != 2 || pod.Spec.NodeSelector[ownership.LabelSystemNode] != "true" || memory != "256Mi" ||
 		pod.Annotations["karpenter.sh/do-not-disrupt"] != "true" || d.Labels[ownership.TagRack] != "demo" {

@@ -16,7 +16,7 @@ import (
 func (r *run) compare(ctx context.Context, part string) (outcome.Progress, error) {
 	switch {
 	case part == PartCRDs && r.plan.Controller.CRDs.Present:
-		wanted, err := r.wanted(r.plan.Controller.CRDs, r.plan.Controller.CRDs.Values)
+		wanted, err := r.wanted(ctx, r.plan.Controller.CRDs, r.plan.Controller.CRDs.Values)
 		if err == nil {
 			err = repair(ctx, r.client, wanted, &r.progress)
 		}
@@ -29,10 +29,17 @@ func (r *run) compare(ctx context.Context, part string) (outcome.Progress, error
 		if err == nil {
 			err = repair(ctx, r.client, wanted, &r.progress)
 		}
+		if err == nil {
+			err = r.unmonitor(ctx, wanted)
+		}
 		if err != nil {
 			return r.progress, err
 		}
-		return r.rolledOut(ctx)
+		note, err := r.rollout(ctx)
+		if err != nil || note == "" {
+			return r.progress, err
+		}
+		return r.progress.NotYet(poll, "%s", note)
 	case part == PartRelease:
 		return r.progress, r.removed(ctx)
 	case part == PartServe:
@@ -64,5 +71,5 @@ func (r *run) removed(ctx context.Context) error {
 			return fmt.Errorf("%s: it is left of release %s: %w", k8s.Subject(live), ownership.ReleaseController, readonly.ErrWouldWrite)
 		}
 	}
-	return nil
+	return r.unmonitor(ctx, whole)
 }

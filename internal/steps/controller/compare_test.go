@@ -20,7 +20,7 @@ func (s *scene) audited() *Step {
 	s.Helper()
 	connect := s.Connector("audit")
 	self := admin.Function{Name: "controller", Principal: principal, EKS: s.eks}
-	return &Step{Connect: k8s.ReadOnly(connect), Baselines: s.baselines, Self: self, Now: s.step.Now}
+	return &Step{Connect: k8s.ReadOnly(connect), Checkpoints: s.checkpoints, Self: self, Now: s.step.Now}
 }
 
 // due runs a part as an audit does. It returns "" if the part has nothing to do, and else why.
@@ -74,7 +74,9 @@ func TestAuditOfTheReleases(t *testing.T) {
 	}
 	s.run(PartRelease, "repaired Deployment/kube-system/karpenter")
 	s.RolledOut(deployment)
-	s.Remove(k8stest.Object{"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "karpenter", "namespace": "kube-system"}})
+	s.Remove(k8stest.Object{
+		"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "karpenter", "namespace": "kube-system"},
+	})
 	if got := s.due(PartRelease); !strings.Contains(got, "Service/kube-system/karpenter: it does not exist") {
 		t.Errorf("%q", got)
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	release "helm.sh/helm/v4/pkg/release/v1"
+
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/karpenter"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
@@ -34,8 +36,9 @@ const (
 
 // Step installs, upgrades, repairs and removes Karpenter, and the device plugin.
 type Step struct {
-	Connect   k8s.Connector
-	Baselines outcome.Baselines
+	Connect     k8s.Connector
+	Checkpoints outcome.Recorder
+	Versions    Versions
 	// Self is the function that runs the step.
 	Self admin.Function
 	Now  func() time.Time
@@ -91,14 +94,39 @@ type run struct {
 }
 
 func (r *run) crds(ctx context.Context) (outcome.Progress, error) {
-	wanted, err := r.wanted(r.plan.Controller.CRDs, r.plan.Controller.CRDs.Values)
+	release := r.plan.Controller.CRDs
+	wanted, err := r.wanted(ctx, release, release.Values)
 	if err != nil {
 		return r.progress, err
 	}
-	if err := r.ensure(ctx, wanted, r.client.UnmanagedCRDs); err != nil {
+	last, err := r.last(ctx, wanted, r.client.UnmanagedCRDs)
+	if err != nil {
+		return r.progress, err
+	}
+	// An earlier rack of the same name may have left newer ones. Stored objects may need them, and the next plan has them.
+	if last != nil && karpenter.Compare(last.Chart.Metadata.Version, release.Version) > 0 {
+		if wanted, err = r.wanted(ctx, plan.Release{Name: release.Name, Version: last.Chart.Metadata.Version}, release.Values); err != nil {
+			return r.established(ctx) // those of a later Sawhorse stay as they are
+		}
+	}
+	if err := r.noteCRDs(ctx, wanted.chart.Metadata.Version); err != nil {
+		return r.progress, err
+	}
+	if err := r.ensure(ctx, last, wanted); err != nil {
 		return r.progress, err
 	}
 	return r.established(ctx)
+}
+
+// noteCRDs records the newest version whose CRDs the cluster may have, before they are installed: if the call is stopped in
+// between, no pass installs older ones.
+func (r *run) noteCRDs(ctx context.Context, version string) error {
+	record, err := r.Versions.Karpenter(ctx, r.plan.Rack)
+	if err != nil || karpenter.Compare(version, record.CRDs) <= 0 {
+		return err
+	}
+	record.CRDs = version
+	return r.Versions.NoteKarpenter(ctx, r.plan.Rack, record)
 }
 
 // established waits until the API server serves the CRDs.
@@ -118,7 +146,19 @@ func (r *run) established(ctx context.Context) (outcome.Progress, error) {
 	return r.progress, nil
 }
 
+// release installs, upgrades or repairs the controller and waits until it works.
 func (r *run) release(ctx context.Context) (outcome.Progress, error) {
+	at, err := r.attempt(ctx)
+	if err != nil {
+		return r.progress, err
+	}
+	changing, err := r.changing(ctx, at)
+	if err != nil {
+		return r.progress, err
+	}
+	if changing {
+		return r.change(ctx, at)
+	}
 	wanted, err := r.controller(ctx)
 	if err != nil {
 		return r.progress, err
@@ -126,11 +166,6 @@ func (r *run) release(ctx context.Context) (outcome.Progress, error) {
 	if err := r.install(ctx, wanted); err != nil {
 		return r.progress, err
 	}
-	return r.rolledOut(ctx)
-}
-
-// rolledOut waits until the controller's pods are Ready.
-func (r *run) rolledOut(ctx context.Context) (outcome.Progress, error) {
 	note, err := r.rollout(ctx)
 	if err != nil {
 		return r.progress, err
@@ -138,31 +173,38 @@ func (r *run) rolledOut(ctx context.Context) (outcome.Progress, error) {
 	if note != "" {
 		return r.progress.NotYet(poll, "%s", note)
 	}
-	r.progress.Outputs = map[string]string{"karpenter_version": r.plan.Controller.Release.Version}
-	return r.progress, nil
+	return r.inForce(ctx)
 }
 
 // wanted renders a release with these values, and fails if the plan wants a version of Karpenter that this function does
 // not have. If the plan has another chart of that version, the function uses its own, and a later pass does the
 // step again: the plan is a stored one, or other functions are being deployed at the same time.
-func (r *run) wanted(release plan.Release, values map[string]any) (rendered, error) {
+func (r *run) wanted(ctx context.Context, release plan.Release, values map[string]any) (rendered, error) {
 	carried, err := karpenter.Find(release.Version)
 	if err != nil {
 		return rendered{}, fmt.Errorf("release %s: the plan wants version %q and this function carries %s; the next pass makes a new plan",
 			release.Name, release.Version, strings.Join(karpenter.Versions(), ", "))
 	}
 	r.progress.Unfinished = release.Chart != carried.ChartDigests[release.Name]
-	return render(release.Name, release.Version, values)
+	told, err := r.told(ctx, release)
+	if err != nil {
+		return rendered{}, err
+	}
+	return renderFor(told, release.Name, release.Version, values)
 }
 
 // controller renders the controller's release for the plan.
 func (r *run) controller(ctx context.Context) (rendered, error) {
+	return r.rendered(ctx, r.plan.Controller.Release)
+}
+
+// rendered renders a release of the controller with as many replicas as the system nodes allow.
+func (r *run) rendered(ctx context.Context, release plan.Release) (rendered, error) {
 	nodes, err := r.client.SystemNodes(ctx)
 	if err != nil {
 		return rendered{}, err
 	}
-	release := r.plan.Controller.Release
-	return r.wanted(release, withReplicas(release, r.replicas(nodes)))
+	return r.wanted(ctx, release, withReplicas(release, r.replicas(nodes)))
 }
 
 // withReplicas returns the values of a release with a number of replicas.
@@ -174,7 +216,14 @@ func withReplicas(release plan.Release, replicas int) map[string]any {
 
 // install installs or upgrades the controller's release to the plan's values.
 func (r *run) install(ctx context.Context, wanted rendered) error {
-	return r.ensure(ctx, wanted, func(ctx context.Context) ([]string, error) { return r.client.UnmanagedKarpenter(ctx, r.plan.Rack) })
+	last, err := r.last(ctx, wanted, func(ctx context.Context) ([]string, error) { return r.client.UnmanagedKarpenter(ctx, r.plan.Rack) })
+	if err == nil {
+		err = r.ensure(ctx, last, wanted)
+	}
+	if err != nil {
+		return err
+	}
+	return r.unmonitor(ctx, wanted)
 }
 
 // rollout says why the controller's pods are not Ready yet; empty if they are.
@@ -218,28 +267,35 @@ func (r *run) replicas(nodes []k8s.SystemNode) int {
 	return 1
 }
 
-func (r *run) ensure(ctx context.Context, wanted rendered, unmanaged func(context.Context) ([]string, error)) error {
-	name, version := wanted.name, wanted.chart.Metadata.Version
+// last returns a release's newest revision, nil if there is none. It rejects a release that is not ours, and objects in the
+// place of one.
+func (r *run) last(ctx context.Context, wanted rendered, unmanaged func(context.Context) ([]string, error)) (*release.Release, error) {
 	last, err := r.helm.last(wanted)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	if last != nil && !r.helm.ours(last) {
+		return nil, reject([]string{"Helm release " + ownership.Namespace + "/" + wanted.name})
+	}
+	if last != nil {
+		return last, nil
+	}
+	found, err := unmanaged(ctx)
+	if err == nil && len(found) > 0 {
+		err = reject(found)
+	}
+	return nil, err
+}
+
+// ensure installs a release, or upgrades or repairs its newest revision.
+func (r *run) ensure(ctx context.Context, last *release.Release, wanted rendered) error {
+	name, version := wanted.name, wanted.chart.Metadata.Version
 	if last == nil {
-		found, err := unmanaged(ctx)
-		if err != nil {
-			return err
-		}
-		if len(found) > 0 {
-			return reject(found)
-		}
 		if err := r.helm.install(ctx, wanted); err != nil {
 			return conflicting(err)
 		}
 		r.progress.Changed("installed", "release %s %s", name, version)
 		return nil
-	}
-	if !r.helm.ours(last) {
-		return reject([]string{"Helm release " + ownership.Namespace + "/" + name})
 	}
 	change, err := difference(last, wanted)
 	if err != nil {
@@ -286,6 +342,9 @@ func (r *run) remove(ctx context.Context) (outcome.Progress, error) {
 		}
 		r.progress.Changed("uninstalled", "release %s", ownership.ReleaseController)
 	}
+	if err := r.unmonitor(ctx, whole); err != nil {
+		return r.progress, err
+	}
 	pods, err := r.client.List(ctx, k8s.Pod, ownership.Namespace, "app.kubernetes.io/instance="+ownership.ReleaseController)
 	if err != nil {
 		return r.progress, err
@@ -293,8 +352,7 @@ func (r *run) remove(ctx context.Context) (outcome.Progress, error) {
 	if len(pods) > 0 {
 		return r.progress.NotYet(poll, "%s: ending", k8s.Subject(&pods[0]))
 	}
-	r.progress.Outputs = map[string]string{"karpenter_version": ""}
-	return r.progress, nil
+	return r.uninstalled(ctx)
 }
 
 func reject(found []string) error {

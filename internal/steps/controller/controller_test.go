@@ -22,6 +22,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/steps/admin"
+	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
 func TestMain(m *testing.M) { k8stest.Main(m) }
@@ -32,12 +33,14 @@ var ctx = context.Background()
 type scene struct {
 	*testing.T
 	*k8stest.Cluster
-	step      *Step
-	plan      *plan.Plan
-	helm      *helm
-	baselines k8stest.Baselines
-	eks       *awsfake.EKS
-	clock     time.Time
+	step        *Step
+	plan        *plan.Plan
+	helm        *helm
+	checkpoints k8stest.Recorder
+	// store has the rack's records.
+	store *store.Store
+	eks   *awsfake.EKS
+	clock time.Time
 }
 
 const principal = "arn:aws:iam::123456789012:role/Sawhorse-controller"
@@ -48,9 +51,14 @@ func begin(t *testing.T) *scene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &scene{T: t, Cluster: cluster, eks: awsfake.New().EKS, helm: helm, baselines: k8stest.Baselines{},
+	cloud := awsfake.New()
+	s := &scene{T: t, Cluster: cluster, eks: cloud.EKS, helm: helm, checkpoints: k8stest.Recorder{},
+		store: &store.Store{DB: cloud.Table, Name: "sawhorse"},
 		clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		plan:  wanted(params.Config{HighAvailability: true})}
+	if err := s.store.SaveRecords(ctx, "demo", plan.Records{WasOn: true}); err != nil {
+		t.Fatal(err)
+	}
 	s.step = s.as(cluster.Config)
 	t.Cleanup(s.end)
 	return s
@@ -61,7 +69,7 @@ func (s *scene) as(config *rest.Config) *Step {
 	now := func() time.Time { return s.clock }
 	self := admin.Function{Name: "controller", Principal: principal, EKS: s.eks, Now: now}
 	connect := func(context.Context, plan.Cluster) (*k8s.Client, error) { return k8s.New(config) }
-	return &Step{Connect: connect, Baselines: s.baselines, Self: self, Now: now}
+	return &Step{Connect: connect, Checkpoints: s.checkpoints, Versions: s.store, Self: self, Now: now}
 }
 
 func (s *scene) end() {

@@ -22,6 +22,7 @@ import (
 	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/sawhorse-io/sawhorse/internal/karpenter"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
@@ -92,7 +93,7 @@ func (h *helm) cause(err error) error {
 // last returns a release's newest revision, nil if there is none. All further actions are about this release.
 func (h *helm) last(wanted rendered) (*release.Release, error) {
 	name := wanted.name
-	h.records.name, h.records.manifest = name, wanted.manifest
+	h.records.name, h.records.manifest, h.config.Capabilities = name, wanted.manifest, wanted.capabilities
 	found, err := h.config.Releases.Last(name)
 	if errors.Is(err, driver.ErrReleaseNotFound) {
 		return nil, nil
@@ -113,7 +114,10 @@ func (h *helm) ours(r *release.Release) bool { return ownership.OwnedObject(r.La
 // difference describes what an upgrade would do. It returns nothing if the release is deployed with exactly the wanted
 // chart version and values.
 func difference(r *release.Release, wanted rendered) (string, error) {
-	if was := r.Chart.Metadata.Version; was != wanted.chart.Metadata.Version {
+	switch was := r.Chart.Metadata.Version; {
+	case karpenter.Compare(was, wanted.chart.Metadata.Version) > 0:
+		return "downgraded from " + was, nil
+	case was != wanted.chart.Metadata.Version:
 		return "upgraded from " + was, nil
 	}
 	// The stored values were decoded from JSON, so the wanted ones are encoded and decoded too before the comparison.

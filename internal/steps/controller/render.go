@@ -18,17 +18,26 @@ type rendered struct {
 	name   string
 	chart  *chart.Chart
 	values map[string]any
+	// capabilities is what the templates were told about the cluster.
+	capabilities *common.Capabilities
 	// manifest is the text of all objects that the chart renders from the values.
 	manifest string
 }
 
 // capabilities is what both render and Helm tell templates about the cluster, so that both render the same. It
 // describes the oldest Kubernetes version that Karpenter 1.10 lists, as far as the charts ask.
-var capabilities = &common.Capabilities{KubeVersion: common.KubeVersion{Version: "v1.26.0", Major: "1", Minor: "26"}, APIVersions: common.VersionSet{"v1", "policy/v1"}}
+var capabilities = &common.Capabilities{
+	KubeVersion: common.KubeVersion{Version: "v1.26.0", Major: "1", Minor: "26"}, APIVersions: common.VersionSet{"v1", "policy/v1"},
+}
 
 // render renders the objects of a release from an embedded chart and values, as a Helm installation does.
 func render(name, version string, values map[string]any) (rendered, error) {
-	r := rendered{name: name, values: values}
+	return renderFor(capabilities, name, version, values)
+}
+
+// renderFor is render, with what the templates are told about the cluster.
+func renderFor(capabilities *common.Capabilities, name, version string, values map[string]any) (rendered, error) {
+	r := rendered{name: name, values: values, capabilities: capabilities}
 	var err error
 	if r.chart, err = load(name, version); err != nil {
 		return r, err

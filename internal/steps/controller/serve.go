@@ -53,8 +53,8 @@ func (r *run) serve(ctx context.Context) (outcome.Progress, error) {
 	return r.progress, nil
 }
 
-// revive restores the controller and says why its pods are not Ready yet. A deployed release is only repaired, whatever
-// its values: a removal is no time for a new revision.
+// revive restores the controller and says why its pods are not Ready yet. A deployed release of the plan's version is only
+// repaired, whatever its values: a removal is no time for a new revision.
 func (r *run) revive(ctx context.Context) (string, error) {
 	wanted, err := r.controller(ctx)
 	if err != nil {
@@ -64,7 +64,8 @@ func (r *run) revive(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if last != nil && r.helm.ours(last) && last.Info.Status == common.StatusDeployed {
+	deployed := last != nil && r.helm.ours(last) && last.Info.Status == common.StatusDeployed
+	if deployed && last.Chart.Metadata.Version == wanted.chart.Metadata.Version {
 		err = repair(ctx, r.client, wanted, &r.progress)
 	} else {
 		err = r.install(ctx, wanted)
@@ -77,10 +78,10 @@ func (r *run) revive(ctx context.Context) (string, error) {
 
 // since returns when the removal first found the controller not ready.
 func (r *run) since(ctx context.Context) (time.Time, error) {
-	if err := r.Baselines.Keep(ctx, r.plan.Rack, serveKey, []byte(r.Now().UTC().Format(time.RFC3339))); err != nil {
+	if err := r.Checkpoints.Keep(ctx, r.plan.Rack, serveKey, []byte(r.Now().UTC().Format(time.RFC3339))); err != nil {
 		return time.Time{}, err
 	}
-	kept, _, err := r.Baselines.Get(ctx, r.plan.Rack, serveKey)
+	kept, _, err := r.Checkpoints.Get(ctx, r.plan.Rack, serveKey)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -93,10 +94,7 @@ func (r *run) since(ctx context.Context) (time.Time, error) {
 
 // forget deletes the record of the first look, if there is one.
 func (r *run) forget(ctx context.Context) error {
-	if _, ok, err := r.Baselines.Get(ctx, r.plan.Rack, serveKey); err != nil || !ok {
-		return err
-	}
-	return r.Baselines.Forget(ctx, r.plan.Rack, serveKey)
+	return outcome.ForgetKept(ctx, r.Checkpoints, r.plan.Rack, serveKey)
 }
 
 // served returns one of the rack's objects that only a controller can finish; empty if there is none.

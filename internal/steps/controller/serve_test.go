@@ -72,12 +72,12 @@ func TestARemovalThatIsGivenUp(t *testing.T) {
 	s := removing(t)
 	s.scale(0)
 	s.waits("", "repaired Deployment/kube-system/karpenter")
-	if len(s.baselines) == 0 {
+	if len(s.checkpoints) == 0 {
 		t.Fatal("no record")
 	}
 	s.plan.Controller.Release.Present = true
-	if _, err := s.step.Run(t.Context(), s.plan, PartRelease); err != nil || len(s.baselines) > 0 {
-		t.Errorf("%v, records %v", err, s.baselines)
+	if _, err := s.step.Run(t.Context(), s.plan, PartRelease); err != nil || len(s.checkpoints) > 0 {
+		t.Errorf("%v, records %v", err, s.checkpoints)
 	}
 }
 
@@ -85,8 +85,8 @@ func TestAControllerThatIsDownIsBroughtUpAgain(t *testing.T) {
 	s := removing(t)
 	before := s.versions()
 	s.goes("")
-	if after := s.versions(); after != before || len(s.baselines) > 0 {
-		t.Errorf("it works, and was touched: before %s\nafter %s, baselines %v", before, after, s.baselines)
+	if after := s.versions(); after != before || len(s.checkpoints) > 0 {
+		t.Errorf("it works, and was touched: before %s\nafter %s, checkpoints %v", before, after, s.checkpoints)
 	}
 
 	t.Log("scaled down")
@@ -96,8 +96,8 @@ func TestAControllerThatIsDownIsBroughtUpAgain(t *testing.T) {
 	s.check(1)
 	s.RolledOut(deployment)
 	s.goes("")
-	if len(s.baselines) > 0 {
-		t.Errorf("baselines %v", s.baselines)
+	if len(s.checkpoints) > 0 {
+		t.Errorf("checkpoints %v", s.checkpoints)
 	}
 
 	t.Log("deleted")
@@ -141,17 +141,17 @@ func TestAControllerThatDoesNotGetReadyIsNotWaitedForForEver(t *testing.T) {
 	s.goes("Sawhorse ends through EC2")
 	s.RolledOut(deployment)
 	s.goes("")
-	if len(s.baselines) > 0 {
-		t.Errorf("baselines %v", s.baselines)
+	if len(s.checkpoints) > 0 {
+		t.Errorf("checkpoints %v", s.checkpoints)
 	}
 
 	t.Log("what is left of this goes with the controller")
-	s.baselines["demo#"+serveKey] = []byte("2026-01-02T03:04:05Z")
+	s.checkpoints["demo#"+serveKey] = []byte("2026-01-02T03:04:05Z")
 	s.Remove(claim)
 	s.Remove(class)
 	s.run(PartRelease, "uninstalled release karpenter")
-	if len(s.baselines) > 0 {
-		t.Errorf("baselines %v", s.baselines)
+	if len(s.checkpoints) > 0 {
+		t.Errorf("checkpoints %v", s.checkpoints)
 	}
 }
 
@@ -171,8 +171,8 @@ func TestAReleaseThatCannotBeRepaired(t *testing.T) {
 		"spec": map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"a": "b"}},
 			"template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"a": "b"}},
 				"spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "i"}}}}}})
-	s.baselines = k8stest.Baselines{}
-	s.step.Baselines = s.baselines
+	s.checkpoints = k8stest.Recorder{}
+	s.step.Checkpoints = s.checkpoints
 	if progress := s.run(PartServe); progress.Wait != 0 || !strings.Contains(fmt.Sprint(progress.Incidents), "Deployment/default/theirs") {
 		t.Errorf("%+v", progress)
 	}
@@ -200,7 +200,7 @@ func TestInterruptedServe(t *testing.T) {
 	s := removing(t)
 	awsfake.Interrupted(t, func() (*awsfake.Cloud, func() (bool, error)) {
 		cloud := awsfake.New()
-		s.step.Baselines = awsfake.NewBaselines(cloud)
+		s.step.Checkpoints = awsfake.NewCheckpoints(cloud)
 		s.scale(0)
 		s.RolledOut(deployment)
 		ready := false
@@ -215,6 +215,6 @@ func TestInterruptedServe(t *testing.T) {
 		}
 	}, func(cloud *awsfake.Cloud) any {
 		typed, err := k8s.AsDeployment(s.Get(deployment))
-		return fmt.Sprint(*typed.Spec.Replicas, err, s.step.Baselines.(*awsfake.Baselines).Kept)
+		return fmt.Sprint(*typed.Spec.Replicas, err, s.step.Checkpoints.(*awsfake.Recorder).Kept)
 	})
 }

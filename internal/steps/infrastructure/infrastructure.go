@@ -4,6 +4,8 @@ package infrastructure
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -104,7 +106,21 @@ func (i *Step) create(ctx context.Context, p *plan.Plan, progress *outcome.Progr
 	if err != nil {
 		return err
 	}
-	return i.awaitAge(append(made, entered))
+	if err := i.awaitAge(append(made, entered)); err != nil {
+		return err
+	}
+	return i.awaitPolicies(p, progress)
+}
+
+// awaitPolicies returns a wait if this call has put a policy of the controller's role. Another version of Karpenter needs
+// its rights when it starts, and policies reach EC2 seconds after they were put. The next call finds them as they should be.
+func (i *Step) awaitPolicies(p *plan.Plan, progress *outcome.Progress) error {
+	role := "role " + p.Infrastructure.Controller.Name
+	put := func(c outcome.Change) bool { return c.Action == "put" && strings.HasSuffix(c.Subject, " of "+role) }
+	if !slices.ContainsFunc(progress.Changes, put) {
+		return nil
+	}
+	return outcome.NotYet(i.Delay, "the policies of %s have changed, and must be known everywhere before Karpenter uses them", role)
 }
 
 // awaitAge returns a wait until everything that was created is at least Delay old. It waits at most 10 s at a time, so

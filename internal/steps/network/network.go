@@ -27,7 +27,7 @@ type EC2 interface {
 type Step struct {
 	EC2 EC2
 	// Baselines records which resources Sawhorse tagged. It removes the tag only from those.
-	Baselines outcome.Baselines
+	Baselines outcome.Recorder
 }
 
 // Run tags the resources that the plan lists, and untags those that Sawhorse tagged earlier and the plan no longer

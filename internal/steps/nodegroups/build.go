@@ -62,13 +62,13 @@ func (n *Step) empty(ctx context.Context, p *plan.Plan, client *k8s.Client, grou
 		return false, nil
 	}
 	if live.Min == 0 && live.Desired == 0 {
-		_, ours, err := n.Baselines.Get(ctx, p.Rack, outcome.SizeKey(name))
+		_, ours, err := n.Baselines.Get(ctx, p.Rack, outcome.BaselineSize(name))
 		if err == nil && ours {
-			err = n.arbiter().Holds(ctx, p.Rack, outcome.SizeKey(name), zero)
+			err = n.arbiter().Holds(ctx, p.Rack, outcome.BaselineSize(name), zero)
 		}
 		return err == nil, err
 	}
-	ruling, err := n.arbiter().Rule(ctx, p.Rack, outcome.SizeKey(name), zero)
+	ruling, err := n.arbiter().Rule(ctx, p.Rack, outcome.BaselineSize(name), zero)
 	if err != nil {
 		return false, err
 	}
@@ -82,7 +82,7 @@ func (n *Step) empty(ctx context.Context, p *plan.Plan, client *k8s.Client, grou
 	if err != nil {
 		return false, fmt.Errorf("node group %s: encode baseline: %w", name, err)
 	}
-	if err := n.Baselines.Keep(ctx, p.Rack, outcome.SizeKey(name), kept); err != nil {
+	if err := n.Baselines.Keep(ctx, p.Rack, outcome.BaselineSize(name), kept); err != nil {
 		return false, err
 	}
 	if err := n.cordon(ctx, p, client, name, true, progress); err != nil {
@@ -103,7 +103,7 @@ func (n *Step) empty(ctx context.Context, p *plan.Plan, client *k8s.Client, grou
 	if err != nil || !changed {
 		return false, err
 	}
-	return false, n.arbiter().Made(ctx, p.Rack, outcome.SizeKey(name), zero, ruling)
+	return false, n.arbiter().Made(ctx, p.Rack, outcome.BaselineSize(name), zero, ruling)
 }
 
 // zero is the wanted size of an emptied group, for the arbiter and for messages.
@@ -123,7 +123,7 @@ func (n *Step) restore(ctx context.Context, p *plan.Plan, client *k8s.Client, gr
 	if err != nil || before == nil {
 		return err == nil, err
 	}
-	if err := n.arbiter().Withdraw(ctx, p.Rack, outcome.SizeKey(name)); err != nil {
+	if err := n.arbiter().Withdraw(ctx, p.Rack, outcome.BaselineSize(name)); err != nil {
 		return false, err
 	}
 	live := size(group)
@@ -145,7 +145,7 @@ func (n *Step) restore(ctx context.Context, p *plan.Plan, client *k8s.Client, gr
 	if group.Status == types.NodegroupStatusUpdating {
 		return false, nil
 	}
-	return true, n.Baselines.Forget(ctx, p.Rack, outcome.SizeKey(name))
+	return true, n.Baselines.Forget(ctx, p.Rack, outcome.BaselineSize(name))
 }
 
 // resize asks EKS for a size. It returns false while another update of the group is under way.

@@ -29,10 +29,11 @@ type EKS interface {
 
 // Step changes the cluster's managed node groups.
 type Step struct {
-	EKS       EKS
-	Connect   k8s.Connector
-	Baselines outcome.Baselines
-	Contests  outcome.Contests
+	EKS         EKS
+	Connect     k8s.Connector
+	Baselines   outcome.Recorder
+	Checkpoints outcome.Recorder
+	Contests    outcome.Contests
 	// Drain is how long pods have to leave the nodes of a replaced group. EKS gives them some minutes more.
 	Drain time.Duration
 	// Now returns the current time.
@@ -140,7 +141,7 @@ func (n *Step) update(ctx context.Context, p *plan.Plan, name string, input *eks
 
 // size returns the recorded size of a group; nil if there is none.
 func (n *Step) size(ctx context.Context, p *plan.Plan, name string) (*plan.Scaling, error) {
-	kept, ok, err := n.Baselines.Get(ctx, p.Rack, outcome.SizeKey(name))
+	kept, ok, err := n.Baselines.Get(ctx, p.Rack, outcome.BaselineSize(name))
 	if err != nil || !ok {
 		return nil, err
 	}

@@ -19,11 +19,12 @@ import (
 
 type scene struct {
 	*testing.T
-	cloud     *awsfake.Cloud
-	api       *k8sfake.Server
-	baselines *awsfake.Baselines
-	step      *Step
-	plan      *plan.Plan
+	cloud       *awsfake.Cloud
+	api         *k8sfake.Server
+	baselines   *awsfake.Recorder
+	checkpoints *awsfake.Recorder
+	step        *Step
+	plan        *plan.Plan
 }
 
 func size3(least, desired, most int32) types.NodegroupScalingConfig {
@@ -32,11 +33,12 @@ func size3(least, desired, most int32) types.NodegroupScalingConfig {
 
 func begin(t *testing.T) scene {
 	cloud, api := awsfake.New(), k8sfake.New(t)
-	baselines := awsfake.NewBaselines(cloud)
+	baselines, checkpoints := awsfake.NewBaselines(cloud), awsfake.NewCheckpoints(cloud)
 	cloud.EKS.Group("system", size3(2, 2, 4), map[string]string{"theirs": "1"})
 	cloud.EKS.Group("build", size3(1, 2, 5), map[string]string{ownership.LabelBuild: "true"})
-	s := scene{t, cloud, api, baselines,
-		&Step{EKS: cloud.EKS, Connect: api.Dial, Baselines: baselines, Contests: awsfake.Contests{}, Now: time.Now}, &plan.Plan{
+	s := scene{t, cloud, api, baselines, checkpoints,
+		&Step{EKS: cloud.EKS, Connect: api.Dial, Baselines: baselines, Checkpoints: checkpoints, Contests: awsfake.Contests{}, Now: time.Now},
+		&plan.Plan{
 			Rack: "demo", Cluster: plan.Cluster{Name: "demo"},
 			Nodegroups: plan.Nodegroups{System: []string{"system"}, Build: []string{"build"}, BuildEmpty: true},
 		}}

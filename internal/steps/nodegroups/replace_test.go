@@ -175,8 +175,8 @@ func TestReplacesASPOTGroup(t *testing.T) {
 		"system-ondemand has taken its place node group system" || len(progress.Warnings) > 0 {
 		t.Errorf("%s, %v", changes, progress.Warnings)
 	}
-	if s.groups() != "build system-ondemand" || len(s.baselines.Kept) > 0 {
-		t.Errorf("groups %s, baselines %v", s.groups(), s.baselines.Kept)
+	if s.groups() != "build system-ondemand" || len(s.checkpoints.Kept) > 0 {
+		t.Errorf("groups %s, checkpoints %v", s.groups(), s.checkpoints.Kept)
 	}
 	for name, there := range map[string]bool{"web": false, "agent": true, "static": true, "elsewhere": true} {
 		if got := s.api.Objects["/api/v1/namespaces/default/pods/"+name] != nil; got != there {
@@ -259,7 +259,7 @@ func TestABudgetHoldsUpTheDrainForATime(t *testing.T) {
 func TestANewGroupOfTheNameHasItsOwnTime(t *testing.T) {
 	s := beginSPOT(t)
 	s.done("copy")
-	if err := s.baselines.Keep(t.Context(), "demo", "drain/system", []byte("2025-01-02T03:04:05Z")); err != nil {
+	if err := s.checkpoints.Keep(t.Context(), "demo", "drain/system", []byte("2025-01-02T03:04:05Z")); err != nil {
 		t.Fatal(err)
 	}
 	s.cloud.EKS.Groups["system"].CreatedAt = new(s.cloud.Now())
@@ -271,8 +271,8 @@ func TestANewGroupOfTheNameHasItsOwnTime(t *testing.T) {
 	}
 	t.Log("and nothing is left of one that came back as an on-demand group")
 	s.cloud.EKS.Groups["system"].CapacityType = types.CapacityTypesOnDemand
-	if s.done("retire"); len(s.baselines.Kept) > 0 {
-		t.Errorf("baselines %v", s.baselines.Kept)
+	if s.done("retire"); len(s.checkpoints.Kept) > 0 {
+		t.Errorf("checkpoints %v", s.checkpoints.Kept)
 	}
 }
 
@@ -323,13 +323,13 @@ func TestOffKeepsBothGroups(t *testing.T) {
 	s := beginSPOT(t)
 	s.done("copy")
 	s.pod("web", "system-1", "Running", "ReplicaSet")
-	if s.run("retire"); s.cordoned() != "system-1" || len(s.baselines.Kept) != 1 {
-		t.Fatalf("cordoned %q, baselines %v", s.cordoned(), s.baselines.Kept)
+	if s.run("retire"); s.cordoned() != "system-1" || len(s.checkpoints.Kept) != 1 {
+		t.Fatalf("cordoned %q, checkpoints %v", s.cordoned(), s.checkpoints.Kept)
 	}
 	s.plan.Goal = plan.GoalAccess
 	if _, changes := s.done("keep"); changes != "uncordoned Node/system-1" || s.groups() != "build system system-ondemand" ||
-		len(s.baselines.Kept) > 0 {
-		t.Errorf("%s, groups %s, baselines %v", changes, s.groups(), s.baselines.Kept)
+		len(s.checkpoints.Kept) > 0 {
+		t.Errorf("%s, groups %s, checkpoints %v", changes, s.groups(), s.checkpoints.Kept)
 	}
 	s.unchanged("keep")
 }
@@ -345,7 +345,7 @@ func (s scene) all(ctx context.Context) (bool, error) {
 }
 
 func (s scene) end() string {
-	return fmt.Sprint(s.groups(), s.baselines.Kept, slices.Sorted(maps.Keys(s.api.Objects)), s.cloud.EKS.Groups["system-ondemand"].Tags)
+	return fmt.Sprint(s.groups(), s.checkpoints.Kept, slices.Sorted(maps.Keys(s.api.Objects)), s.cloud.EKS.Groups["system-ondemand"].Tags)
 }
 
 func TestReplacementInterrupted(t *testing.T) {

@@ -123,7 +123,7 @@ func (n *Step) drain(ctx context.Context, p *plan.Plan, r plan.Replacement, old 
 // since returns when the drain of a group began. The first call records it, so that the drain's time is counted across
 // passes. A record from before the group's creation belongs to an earlier group of the same name.
 func (n *Step) since(ctx context.Context, p *plan.Plan, r plan.Replacement, old *types.Nodegroup) (time.Time, error) {
-	kept, ok, err := n.Baselines.Get(ctx, p.Rack, drained(r))
+	kept, ok, err := n.Checkpoints.Get(ctx, p.Rack, drained(r))
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -140,18 +140,14 @@ func (n *Step) since(ctx context.Context, p *plan.Plan, r plan.Replacement, old 
 		}
 	}
 	now := n.Now().UTC().Truncate(time.Second)
-	return now, n.Baselines.Keep(ctx, p.Rack, drained(r), []byte(now.Format(time.RFC3339)))
+	return now, n.Checkpoints.Keep(ctx, p.Rack, drained(r), []byte(now.Format(time.RFC3339)))
 }
 
 func drained(r plan.Replacement) string { return "drain/" + r.Group }
 
 // forget deletes the record of a drain.
 func (n *Step) forget(ctx context.Context, p *plan.Plan, r plan.Replacement) error {
-	_, ok, err := n.Baselines.Get(ctx, p.Rack, drained(r))
-	if err != nil || !ok {
-		return err
-	}
-	return n.Baselines.Forget(ctx, p.Rack, drained(r))
+	return outcome.ForgetKept(ctx, n.Checkpoints, p.Rack, drained(r))
 }
 
 // delete asks EKS to delete a group with the pods that are left on its nodes, and returns what to wait for.

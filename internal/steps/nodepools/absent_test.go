@@ -14,7 +14,7 @@ import (
 func TestAClusterWithoutTheCRDsHasNothingToRemove(t *testing.T) {
 	cluster, cloud := k8stest.New(t), awsfake.New()
 	step := &Step{
-		Connect: cluster.Connector("nodepools"), EC2: cloud.EC2, Baselines: awsfake.NewBaselines(cloud), Drain: time.Minute, Now: time.Now,
+		Connect: cluster.Connector("nodepools"), EC2: cloud.EC2, Checkpoints: awsfake.NewCheckpoints(cloud), Drain: time.Minute, Now: time.Now,
 	}
 	progress, err := step.Run(context.Background(), &plan.Plan{Rack: "demo"}, "")
 	if err != nil || progress.Wait != 0 || len(progress.Changes) != 0 || len(cloud.Writes()) != 0 {

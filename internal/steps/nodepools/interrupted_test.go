@@ -37,14 +37,14 @@ func TestInterruptedRemoval(t *testing.T) {
 	awsfake.Interrupted(t, func() (*awsfake.Cloud, func() (bool, error)) {
 		s := *base
 		s.clock, s.cloud = time.Now(), awsfake.New()
-		s.baselines = awsfake.NewBaselines(s.cloud)
+		s.checkpoints = awsfake.NewCheckpoints(s.cloud)
 		config := s.As(ownership.Group("nodepools"))
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counted{next, s.cloud.Calls} })
 		client, err := k8s.New(config)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.step = &Step{EC2: s.cloud.EC2, Baselines: s.baselines, Drain: 5 * time.Minute, Now: func() time.Time { return s.clock },
+		s.step = &Step{EC2: s.cloud.EC2, Checkpoints: s.checkpoints, Drain: 5 * time.Minute, Now: func() time.Time { return s.clock },
 			Connect: func(context.Context, plan.Cluster) (*k8s.Client, error) { return client, nil }}
 		for _, left := range []object{class("workload", ""), pool("workload", "", ""), claim("a", "", nil), node("node-a", "", "")} {
 			s.Remove(left)

@@ -19,9 +19,9 @@ const poll = 2 * time.Second
 
 // Step applies and removes NodePools.
 type Step struct {
-	Connect   k8s.Connector
-	EC2       EC2
-	Baselines outcome.Baselines
+	Connect     k8s.Connector
+	EC2         EC2
+	Checkpoints outcome.Recorder
 	// Drain is how long pods have to leave the nodes of removed NodePools.
 	Drain time.Duration
 	Now   func() time.Time

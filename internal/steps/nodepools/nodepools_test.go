@@ -57,19 +57,19 @@ func claim(name, pool string, annotations object) object {
 type scene struct {
 	*testing.T
 	*k8stest.Cluster
-	cloud     *awsfake.Cloud
-	baselines *awsfake.Baselines
-	step      *Step
-	plan      *plan.Plan
-	clock     time.Time
+	cloud       *awsfake.Cloud
+	checkpoints *awsfake.Recorder
+	step        *Step
+	plan        *plan.Plan
+	clock       time.Time
 }
 
 func begin(t *testing.T, objects ...object) *scene {
 	s := &scene{T: t, Cluster: k8stest.New(t), clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), cloud: awsfake.New()}
 	s.InstallCRDs()
-	s.baselines = awsfake.NewBaselines(s.cloud)
+	s.checkpoints = awsfake.NewCheckpoints(s.cloud)
 	s.step = &Step{
-		Connect: s.Connector("nodepools"), EC2: s.cloud.EC2, Baselines: s.baselines, Drain: 5 * time.Minute, Now: func() time.Time {
+		Connect: s.Connector("nodepools"), EC2: s.cloud.EC2, Checkpoints: s.checkpoints, Drain: 5 * time.Minute, Now: func() time.Time {
 			return s.clock
 		},
 	}

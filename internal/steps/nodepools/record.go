@@ -22,7 +22,7 @@ func (r removal) yes() bool { return !r.Start.IsZero() }
 
 // forcedKey names the record of what Sawhorse ended instead of Karpenter. The warning at the end needs it, because the
 // warnings of one call are replaced by those of the next.
-const forcedKey = outcome.RemovalKey + "/forced"
+const forcedKey = outcome.CheckpointRemoval + "/forced"
 
 type forced struct {
 	Instances []string `json:"instances,omitempty"`
@@ -39,7 +39,7 @@ func (r *run) begin(ctx context.Context) error {
 		return nil
 	}
 	r.begun = removal{Start: r.Now().UTC().Truncate(time.Second), Pools: r.fleet.Names()}
-	return r.keep(ctx, outcome.RemovalKey, r.begun)
+	return r.keep(ctx, outcome.CheckpointRemoval, r.begun)
 }
 
 // force records what Sawhorse is about to end instead of Karpenter.
@@ -60,7 +60,7 @@ func (r *run) force(ctx context.Context, add forced) error {
 	if err != nil {
 		return fmt.Errorf("rack %s: record %s: encode: %w", r.plan.Rack, forcedKey, err)
 	}
-	return r.Baselines.Replace(ctx, r.plan.Rack, forcedKey, encoded)
+	return r.Checkpoints.Replace(ctx, r.plan.Rack, forcedKey, encoded)
 }
 
 func union(a, b []string) []string {
@@ -98,14 +98,14 @@ func (r *run) conclude(ctx context.Context) error {
 	if err := r.forget(ctx); err != nil {
 		return err
 	}
-	return outcome.ForgetKept(ctx, r.Baselines, r.plan.Rack, outcome.OffKey)
+	return outcome.ForgetKept(ctx, r.Checkpoints, r.plan.Rack, outcome.CheckpointOff)
 }
 
 // forget deletes the records, if there are any. The removal's own record is deleted last, because the other one belongs
 // to it.
 func (r *run) forget(ctx context.Context) error {
-	for _, key := range []string{forcedKey, outcome.RemovalKey} {
-		if err := outcome.ForgetKept(ctx, r.Baselines, r.plan.Rack, key); err != nil {
+	for _, key := range []string{forcedKey, outcome.CheckpointRemoval} {
+		if err := outcome.ForgetKept(ctx, r.Checkpoints, r.plan.Rack, key); err != nil {
 			return err
 		}
 	}
@@ -113,7 +113,7 @@ func (r *run) forget(ctx context.Context) error {
 }
 
 func (r *run) kept(ctx context.Context, key string, into any) error {
-	value, ok, err := r.Baselines.Get(ctx, r.plan.Rack, key)
+	value, ok, err := r.Checkpoints.Get(ctx, r.plan.Rack, key)
 	if err != nil || !ok {
 		return err
 	}
@@ -128,5 +128,5 @@ func (r *run) keep(ctx context.Context, key string, value any) error {
 	if err != nil {
 		return fmt.Errorf("rack %s: record %s: encode: %w", r.plan.Rack, key, err)
 	}
-	return r.Baselines.Keep(ctx, r.plan.Rack, key, encoded)
+	return r.Checkpoints.Keep(ctx, r.plan.Rack, key, encoded)
 }

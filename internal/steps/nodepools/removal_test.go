@@ -122,7 +122,7 @@ func TestWhatKarpenterDoesNotEndIsEnded(t *testing.T) {
 
 	t.Log("until two minutes after the drain window it is Karpenter's turn, also in later passes")
 	s.clock = s.clock.Add(7*time.Minute - time.Second)
-	s.step = &Step{Connect: s.step.Connect, EC2: s.cloud.EC2, Baselines: s.baselines, Drain: 5 * time.Minute, Now: s.step.Now}
+	s.step = &Step{Connect: s.step.Connect, EC2: s.cloud.EC2, Checkpoints: s.checkpoints, Drain: 5 * time.Minute, Now: s.step.Now}
 	s.waits("2 NodeClaim(s): a, b, for which the time to drain ended at "+window+": Karpenter ends them, and at "+last+
 		" Sawhorse ends through EC2 what is left",
 		"deleted NodeClaim/a", "deleted NodeClaim/b")
@@ -160,8 +160,8 @@ func TestWhatKarpenterDoesNotEndIsEnded(t *testing.T) {
 	}
 	want := "i-a=terminated i-b=terminated i-half=running i-no-pool=running i-orphan=terminated i-other-cluster=running " +
 		"i-renamed=terminated i-theirs=running"
-	if got := s.cloud.EC2.States(); got != want || len(s.baselines.Kept) > 0 {
-		t.Errorf("%s, baselines %v", got, s.baselines.Kept)
+	if got := s.cloud.EC2.States(); got != want || len(s.checkpoints.Kept) > 0 {
+		t.Errorf("%s, baselines %v", got, s.checkpoints.Kept)
 	}
 	s.cloud.Forget()
 	if s.done(); len(s.cloud.Writes()) > 0 {
@@ -181,8 +181,8 @@ func TestKarpenterDoesItsWork(t *testing.T) {
 	s.waits("EC2NodeClass/workload", "deleted EC2NodeClass/workload")
 	s.Remove(class("workload", ""))
 	s.cloud.Forget()
-	if changes, warned := s.finished(); changes != "" || warned != "" || len(s.baselines.Kept) > 0 {
-		t.Errorf("changes %s, warnings %s, baselines %v", changes, warned, s.baselines.Kept)
+	if changes, warned := s.finished(); changes != "" || warned != "" || len(s.checkpoints.Kept) > 0 {
+		t.Errorf("changes %s, warnings %s, baselines %v", changes, warned, s.checkpoints.Kept)
 	}
 	if slices.ContainsFunc(s.cloud.Writes(), func(w string) bool { return strings.HasPrefix(w, "EC2.") }) {
 		t.Errorf("writes %v", s.cloud.Writes())
@@ -298,12 +298,12 @@ func TestAProtectedInstanceKeepsNoOther(t *testing.T) {
 // A complete removal also deletes the record that turning off has begun.
 func TestTheRecordOfTurningOffEnds(t *testing.T) {
 	s := down(t)
-	s.baselines.Kept[outcome.OffKey] = "{}"
-	if s.call(); s.baselines.Kept[outcome.OffKey] == "" {
+	s.checkpoints.Kept[outcome.CheckpointOff] = "{}"
+	if s.call(); s.checkpoints.Kept[outcome.CheckpointOff] == "" {
 		t.Error("it has ended although the removal has not")
 	}
-	if s.finished(); len(s.baselines.Kept) > 0 {
-		t.Errorf("baselines %v", s.baselines.Kept)
+	if s.finished(); len(s.checkpoints.Kept) > 0 {
+		t.Errorf("baselines %v", s.checkpoints.Kept)
 	}
 }
 
@@ -311,12 +311,12 @@ func TestTheRecordOfTurningOffEnds(t *testing.T) {
 func TestTurnedOnAgain(t *testing.T) {
 	s := down(t)
 	s.call()
-	if s.baselines.Kept[outcome.RemovalKey] == "" {
+	if s.checkpoints.Kept[outcome.CheckpointRemoval] == "" {
 		t.Fatal("the removal is not on record")
 	}
 	s.plan.NodePools.Objects = []object{class("workload", "demo")}
-	if s.call(); len(s.baselines.Kept) > 0 {
-		t.Errorf("baselines %v", s.baselines.Kept)
+	if s.call(); len(s.checkpoints.Kept) > 0 {
+		t.Errorf("baselines %v", s.checkpoints.Kept)
 	}
 }
 
@@ -330,7 +330,7 @@ func TestTheInstancesOfAClusterThatIsGone(t *testing.T) {
 	s := &scene{T: t, cloud: cloud, clock: cloud.Now(), plan: &plan.Plan{Rack: "demo", Cluster: plan.Cluster{Name: "east", Gone: true}}}
 	var known error
 	connect := func(context.Context, plan.Cluster) (*k8s.Client, error) { return nil, known }
-	s.step = &Step{Connect: connect, EC2: cloud.EC2, Baselines: awsfake.NewBaselines(cloud), Drain: time.Minute, Now: cloud.Now}
+	s.step = &Step{Connect: connect, EC2: cloud.EC2, Checkpoints: awsfake.NewCheckpoints(cloud), Drain: time.Minute, Now: cloud.Now}
 
 	t.Log("a plan may say so of a cluster that is there")
 	if _, err := s.step.Run(t.Context(), s.plan, ""); err == nil || !strings.Contains(err.Error(), "its instances are not ended") ||

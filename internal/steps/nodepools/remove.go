@@ -24,7 +24,7 @@ const (
 // EC2NodeClasses, which Karpenter cleans up too. What Karpenter has not done in time, Sawhorse does. A cluster without
 // the CRDs has none of these objects.
 func (r *run) remove(ctx context.Context) (outcome.Progress, error) {
-	err := r.kept(ctx, outcome.RemovalKey, &r.begun)
+	err := r.kept(ctx, outcome.CheckpointRemoval, &r.begun)
 	if err != nil {
 		return r.progress, err
 	}
@@ -219,7 +219,7 @@ func (r *run) finish(ctx context.Context) (outcome.Progress, error) {
 
 // abandon terminates the instances of a cluster that is gone: they outlive it.
 func (r *run) abandon(ctx context.Context) (outcome.Progress, error) {
-	if err := r.kept(ctx, outcome.RemovalKey, &r.begun); err != nil {
+	if err := r.kept(ctx, outcome.CheckpointRemoval, &r.begun); err != nil {
 		return r.progress, err
 	}
 	note, err := r.endInstances(ctx, nil)

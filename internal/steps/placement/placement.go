@@ -31,7 +31,7 @@ const (
 // Step pins and unpins Deployments.
 type Step struct {
 	Connect   k8s.Connector
-	Baselines outcome.Baselines
+	Baselines outcome.Recorder
 	Contests  outcome.Contests
 	Now       func() time.Time
 }

@@ -39,14 +39,14 @@ type scene struct {
 	*k8stest.Cluster
 	step      *Step
 	plan      *plan.Plan
-	baselines k8stest.Baselines
+	baselines k8stest.Recorder
 	contests  awsfake.Contests
 	clock     time.Time
 }
 
 func begin(t *testing.T, pinned ...string) *scene {
 	s := &scene{
-		T: t, Cluster: k8stest.New(t), baselines: k8stest.Baselines{}, contests: awsfake.Contests{},
+		T: t, Cluster: k8stest.New(t), baselines: k8stest.Recorder{}, contests: awsfake.Contests{},
 		clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 	}
 	s.step = &Step{
@@ -144,7 +144,7 @@ func TestPinsOneAtATimeAndRestores(t *testing.T) {
 
 // stopping stores baselines and fails the first Forget.
 type stopping struct {
-	k8stest.Baselines
+	k8stest.Recorder
 	stopped bool
 }
 
@@ -153,7 +153,7 @@ func (b *stopping) Forget(ctx context.Context, rack, name string) error {
 		b.stopped = true
 		return errors.New("stopped")
 	}
-	return b.Baselines.Forget(ctx, rack, name)
+	return b.Recorder.Forget(ctx, rack, name)
 }
 
 // A step that is interrupted between restoring a Deployment and forgetting its baseline does the rest when it runs
@@ -167,7 +167,7 @@ func TestStoppedWhileItUnpins(t *testing.T) {
 	s.waits("Deployment/kube-system/a", "pinned to system nodes Deployment/kube-system/a")
 	s.RolledOut(a)
 	s.plan.Nodegroups.Pinned = nil
-	s.step.Baselines = &stopping{Baselines: s.baselines}
+	s.step.Baselines = &stopping{Recorder: s.baselines}
 	if _, err := s.step.Run(t.Context(), s.plan, "placement"); err == nil {
 		t.Fatal("it was not stopped")
 	}

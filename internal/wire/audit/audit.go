@@ -53,7 +53,8 @@ func steps(env handler.Env) (map[string]audit.StepFunc, error) {
 	dial := k8s.ReadOnly(k8s.Dial(env.AWS, eks.NewFromConfig(env.AWS)))
 	all := map[string]audit.StepFunc{}
 	for name, make := range map[string]func(handler.Env, k8s.Connector) (handler.StepFunc, error){
-		"access": access.New, "autoscaler": autoscaler.New, "controller": controller.New, "nodegroups": nodegroups.New, "nodepools": nodepools.New,
+		"access": access.New, "autoscaler": autoscaler.New, "controller": controller.New, "nodegroups": nodegroups.New,
+		"nodepools": nodepools.New,
 	} {
 		step, err := make(env, dial)
 		if err != nil {

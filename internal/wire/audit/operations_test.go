@@ -27,7 +27,8 @@ func TestEveryOperationOfTheStepsIsKnown(t *testing.T) {
 	reads, writes := 0, 0
 	for _, of := range []reflect.Type{
 		reflect.TypeFor[access.EKS](), reflect.TypeFor[access.IAM](), reflect.TypeFor[admin.EKS](), reflect.TypeFor[autoscaler.AutoScaling](),
-		reflect.TypeFor[infrastructure.EKS](), reflect.TypeFor[infrastructure.IAM](), reflect.TypeFor[network.EC2](), reflect.TypeFor[nodegroups.EKS](),
+		reflect.TypeFor[infrastructure.EKS](), reflect.TypeFor[infrastructure.IAM](), reflect.TypeFor[network.EC2](),
+		reflect.TypeFor[nodegroups.EKS](),
 		reflect.TypeFor[nodepools.EC2](), reflect.TypeFor[queue.SQS](), reflect.TypeFor[queue.Rules](), reflect.TypeFor[capacity.EKS](),
 	} {
 		for i := range of.NumMethod() {

@@ -12,7 +12,8 @@ import (
 // New returns the step. dial opens the plan's cluster.
 func New(env handler.Env, dial k8s.Connector) (handler.StepFunc, error) {
 	step := &autoscaler.Step{
-		Connect: dial, AutoScaling: autoscaling.NewFromConfig(env.AWS), Baselines: env.Store, Contests: env.Store, Now: env.Now,
+		Connect: dial, AutoScaling: autoscaling.NewFromConfig(env.AWS), Baselines: env.Store.Baselines(),
+		Checkpoints: env.Store.Checkpoints(), Contests: env.Store, Now: env.Now,
 	}
 	return step.Run, nil
 }

@@ -14,5 +14,5 @@ import (
 func New(env handler.Env, dial k8s.Connector) (handler.StepFunc, error) {
 	principal, err := env.Setting("SAWHORSE_PRINCIPAL")
 	self := admin.Function{Name: "controller", Principal: principal, EKS: eks.NewFromConfig(env.AWS), Now: env.Now}
-	return (&controller.Step{Connect: dial, Baselines: env.Store, Self: self, Now: env.Now}).Run, err
+	return (&controller.Step{Connect: dial, Checkpoints: env.Store.Checkpoints(), Versions: env.Store, Self: self, Now: env.Now}).Run, err
 }

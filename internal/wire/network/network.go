@@ -10,5 +10,5 @@ import (
 
 // New returns the step.
 func New(env handler.Env) (handler.StepFunc, error) {
-	return (&network.Step{EC2: ec2.NewFromConfig(env.AWS), Baselines: env.Store}).Run, nil
+	return (&network.Step{EC2: ec2.NewFromConfig(env.AWS), Baselines: env.Store.Baselines()}).Run, nil
 }

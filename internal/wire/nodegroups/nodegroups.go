@@ -19,11 +19,12 @@ func New(env handler.Env, dial k8s.Connector) (handler.StepFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := eks.NewFromConfig(env.AWS)
+	client, baselines, checkpoints := eks.NewFromConfig(env.AWS), env.Store.Baselines(), env.Store.Checkpoints()
 	step := &nodegroups.Step{
-		EKS: client, Connect: dial, Baselines: env.Store, Contests: env.Store, Drain: time.Duration(drain) * time.Second, Now: env.Now,
-		Placement: (&placement.Step{Connect: dial, Baselines: env.Store, Contests: env.Store, Now: env.Now}).Run,
-		Capacity:  (&capacity.Step{EKS: client, Connect: dial, Baselines: env.Store, Now: env.Now}).Run,
+		EKS: client, Connect: dial, Baselines: baselines, Checkpoints: checkpoints, Contests: env.Store,
+		Drain: time.Duration(drain) * time.Second, Now: env.Now,
+		Placement: (&placement.Step{Connect: dial, Baselines: baselines, Contests: env.Store, Now: env.Now}).Run,
+		Capacity:  (&capacity.Step{EKS: client, Connect: dial, Baselines: baselines, Checkpoints: checkpoints, Now: env.Now}).Run,
 	}
 	return step.Run, nil
 }

@@ -18,7 +18,8 @@ func New(env handler.Env, dial k8s.Connector) (handler.StepFunc, error) {
 		return nil, err
 	}
 	step := &nodepools.Step{
-		Connect: dial, EC2: ec2.NewFromConfig(env.AWS), Baselines: env.Store, Drain: time.Duration(drain) * time.Second, Now: env.Now,
+		Connect: dial, EC2: ec2.NewFromConfig(env.AWS), Checkpoints: env.Store.Checkpoints(),
+		Drain: time.Duration(drain) * time.Second, Now: env.Now,
 	}
 	return step.Run, nil
 }

@@ -33,7 +33,8 @@ func New(env handler.Env, auditor validate.Auditor, bus report.Bus) *validate.Va
 		},
 	}
 	return validate.New(env.Store, env.Paths, env.Now, validate.Clients{
-		Parameters: ssm.NewFromConfig(env.AWS), Observer: observer, S3: s3.NewFromConfig(env.AWS), Dial: k8s.Dial(env.AWS, clusters), Auditor: auditor,
+		Parameters: ssm.NewFromConfig(env.AWS), Observer: observer, S3: s3.NewFromConfig(env.AWS), Dial: k8s.Dial(env.AWS, clusters),
+		Auditor: auditor,
 	}, bus)
 }
 

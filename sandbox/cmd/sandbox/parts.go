@@ -28,6 +28,20 @@ import (
 // karpenter is the path of the real controller. The sandbox works without it, but then no Karpenter pod becomes Ready.
 func (s *sandbox) karpenter() string { return s.part("bin/karpenter") }
 
+// repository is the repository of the controller's images in Karpenter's chart.
+const repository = "public.ecr.aws/karpenter/controller"
+
+// images returns the controller's images that can be pulled. Those of other versions than the default are there if
+// `make upgrades` has built them. 1.15.0 stands for 1.15.1 too: a module that 1.15.1 is made of cannot be had.
+func (s *sandbox) images() map[string]string {
+	return map[string]string{
+		repository + ":1.8.6":  s.part("bin/karpenter-1.8.6"),
+		repository + ":1.10.0": s.karpenter(),
+		repository + ":1.15.0": s.part("bin/karpenter-1.15.0"),
+		repository + ":1.15.1": s.part("bin/karpenter-1.15.0"),
+	}
+}
+
 func (s *sandbox) gatewayHandler() http.Handler {
 	return gateway.New(gateway.Config{
 		MiniStack: local(s.ministack), Moto: local(s.moto), Account: account, Region: region,
@@ -119,7 +133,7 @@ func (s *sandbox) startKubelet(ctx context.Context, fail context.CancelCauseFunc
 		err := kubelet.Run(ctx, kubelet.Config{
 			Kubernetes: s.cluster.Admin(), Cluster: seed.ClusterName, Region: region,
 			Gateway: s.gateway.String(), MiniStack: local(s.ministack).String(),
-			Binary: s.karpenter(), Dir: s.data("kubelet"), Logs: s.logs(), Log: s.log,
+			Images: s.images(), Dir: s.data("kubelet"), Logs: s.logs(), Log: s.log,
 		})
 		if err != nil && ctx.Err() == nil {
 			fail(err)

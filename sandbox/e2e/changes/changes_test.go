@@ -43,6 +43,12 @@ func TestSettings(t *testing.T) {
 	sandbox.Play(t, story.Settings)
 }
 
+// The status tells how far the nodes have followed a change and which pools are not Ready, and an event tells of the end.
+func TestRollout(t *testing.T) {
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.Rollout)
+}
+
 // Tests unschedulable pods, a build, a spot interruption, and a node that is no longer needed.
 func TestPods(t *testing.T) {
 	sandbox.Play(t, story.Enabled)

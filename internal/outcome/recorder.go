@@ -1,0 +1,47 @@
+package outcome
+
+import "context"
+
+// Recorder keeps small records of a rack from call to call. Steps have two: their baselines, and their checkpoints.
+//
+// A baseline is the state of a resource before Sawhorse first changes it, so that the state can be restored. A checkpoint
+// is what a step that takes several calls must know of its earlier calls, such as when a drain began. It exists until
+// that work is done.
+type Recorder interface {
+	// Keep records a value. Only the first call for a name has an effect, so that a step that runs again does not record
+	// its own work as the state before it.
+	Keep(ctx context.Context, rack, name string, value []byte) error
+	// Replace records a value in the place of what was recorded, in one write: a step that is stopped has the former or
+	// the new one.
+	Replace(ctx context.Context, rack, name string, value []byte) error
+	// Get returns what was recorded, and whether there is such a record.
+	Get(ctx context.Context, rack, name string) ([]byte, bool, error)
+	// Forget deletes a record.
+	Forget(ctx context.Context, rack, name string) error
+}
+
+// The checkpoints that several steps use.
+const (
+	// CheckpointRemoval means that the step nodepools has begun to remove the rack's pools. It exists until no pool is
+	// left. Meanwhile the pools' nodes drain, even if a precheck of the removal would now reject it.
+	CheckpointRemoval = "removal"
+	// CheckpointOff means that the capacity check for turning Karpenter off has passed. The first step of turning off
+	// writes it before it changes anything. It exists until Karpenter is off or the hand-over to Karpenter is done again.
+	// Meanwhile turning off is not rejected any more, because that would leave the rack half off.
+	CheckpointOff = "off"
+)
+
+// BaselineAutoscaler is the baseline of Cluster Autoscaler. The step autoscaler defines its fields.
+const BaselineAutoscaler = "autoscaler"
+
+// BaselineSize names the baseline of a build group's size before the group was emptied: a plan.Scaling as JSON.
+func BaselineSize(group string) string { return "nodegroup/" + group }
+
+// ForgetKept deletes a record if it exists. It reads first, so that a step that finds nothing to do writes nothing.
+func ForgetKept(ctx context.Context, records Recorder, rack, name string) error {
+	_, ok, err := records.Get(ctx, rack, name)
+	if err != nil || !ok {
+		return err
+	}
+	return records.Forget(ctx, rack, name)
+}

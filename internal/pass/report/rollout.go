@@ -1,0 +1,65 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/store"
+)
+
+// rollout returns what is known of the rack's nodes, for the status parameter. news says that the status has something
+// new to tell: from then on the nodes follow the pass's generation, and the schedule looks at them.
+func (r *Report) rollout(ctx context.Context, event Event, status store.Status, wasOn, news bool) (*store.Rollout, error) {
+	switch {
+	case !wasOn:
+		return nil, nil
+	case status.State == store.Reconciled && status.Goal == string(plan.GoalAccess):
+		return nil, r.Store.EndRollout(ctx, event.Rack)
+	}
+	for range 3 { // the schedule may write the record at the same time
+		rollout, err := r.Store.Rollout(ctx, event.Rack)
+		if err != nil || status.State != store.Reconciled || rollout != nil && !news {
+			return rollout, err
+		}
+		if rollout == nil {
+			rollout = &store.Rollout{Rack: event.Rack}
+		} else if rollout.Generation == event.Generation && rollout.Execution == event.Execution { // this report is repeated
+			return rollout, nil
+		}
+		p, err := r.Store.Plan(ctx, event.Rack)
+		if err != nil || p == nil {
+			return nil, err
+		}
+		rollout.Cluster, rollout.Names = p.Cluster, poolNames(p)
+		rollout.Generation, rollout.Execution, rollout.Started = event.Generation, event.Execution, event.Started
+		rollout.Applied, rollout.Ended = r.Now(), time.Time{}
+		if slices.Contains(event.Steps, nodePoolsStep) {
+			rollout.Pools = rollout.Pools.AllReady()
+		}
+		if err := r.Store.SaveRollout(ctx, *rollout); !errors.Is(err, store.ErrRolloutChanged) {
+			return rollout, err
+		}
+	}
+	return nil, fmt.Errorf("rack %s: save rollout: %w", event.Rack, store.ErrRolloutChanged)
+}
+
+// nodePoolsStep is the step that ends when all pools are Ready.
+const nodePoolsStep = "nodepools"
+
+// poolNames returns the sorted names of the plan's pools.
+func poolNames(p *plan.Plan) (names []string) {
+	for _, object := range p.NodePools.Objects {
+		if object["kind"] != "NodePool" {
+			continue
+		}
+		meta, _ := object["metadata"].(map[string]any)
+		name, _ := meta["name"].(string)
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

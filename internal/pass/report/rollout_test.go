@@ -1,0 +1,171 @@
+package report
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/store"
+)
+
+// applied has a pass with Karpenter that has run its steps.
+func applied(t *testing.T) scene {
+	t.Helper()
+	s := begin(t, store.Run{Outcome: "Planned", Goal: "karpenter"}, done)
+	s.must(s.store.SaveRecords(t.Context(), "demo", plan.Records{Goal: plan.GoalKarpenter, WasOn: true}))
+	pool := func(kind, name string) plan.Object {
+		return plan.Object{"kind": kind, "metadata": map[string]any{"name": name}}
+	}
+	s.must(s.store.SavePlan(t.Context(), &plan.Plan{
+		Format: plan.Format, Rack: "demo", Goal: plan.GoalKarpenter, Cluster: plan.Cluster{Name: "east"},
+		NodePools: plan.NodePools{Objects: []plan.Object{pool("EC2NodeClass", "workload"), pool("NodePool", "workload"), pool("NodePool", "a")}},
+	}))
+	s.cloud.Forget()
+	return s
+}
+
+func (s scene) rollout() *store.Rollout {
+	s.Helper()
+	rollout, err := s.store.Rollout(s.Context(), "demo")
+	s.must(err)
+	return rollout
+}
+
+// again has another pass report, with another generation.
+func (s scene) again(generation int64, run store.Run, e Event, steps ...store.StepRecord) {
+	s.Helper()
+	run.Rack, run.Generation, run.Execution, run.Started = "demo", generation, "me too", s.cloud.Now()
+	s.must(s.store.SaveRun(s.Context(), run))
+	for _, step := range steps {
+		s.must(s.store.NoteStep(s.Context(), "demo", generation, s.cloud.Now(), step))
+	}
+	s.cloud.Table.Items["rack#demo lease"]["owner"] = &types.AttributeValueMemberS{Value: "me too"}
+	e.Generation, e.Execution = generation, "me too"
+	s.run(e)
+}
+
+func TestTheNodesFollowAPass(t *testing.T) {
+	s := applied(t)
+	s.run(event("Planned"))
+	got := s.rollout()
+	if got == nil || got.Generation != 7 || got.Execution != "me" || !got.Started.Equal(event("").Started) || !got.Ended.IsZero() ||
+		got.Cluster.Name != "east" || !slices.Equal(got.Names, []string{"a", "workload"}) || s.cloud.Now().Sub(got.Applied) > time.Minute {
+		t.Fatalf("%+v", got)
+	}
+	if status := s.status(); status.Rollout == nil || status.Rollout.Generation != 7 || status.Rollout.Ended != "" {
+		t.Errorf("%+v", status.Rollout)
+	}
+	// A look has found a degraded pool since, and that the nodes have followed.
+	got.Ended, got.Pools = s.cloud.Now(), store.Pools{{Pool: "workload", Nodes: 2, Reason: "r"}}
+	s.must(s.store.SaveRollout(t.Context(), *got))
+	s.again(8, store.Run{Outcome: "Planned", Goal: "karpenter"}, event("Planned"), done)
+	got = s.rollout()
+	if got.Generation != 8 || got.Execution != "me too" || !got.Ended.IsZero() || len(got.Pools) != 1 {
+		t.Errorf("%+v", got)
+	}
+	if status := s.status(); status.State != store.Degraded || len(status.Pools) != 1 || status.Rollout.Generation != 8 {
+		t.Errorf("%+v", status)
+	}
+	record, err := s.store.Status(t.Context(), "demo")
+	if err != nil || record.State != store.Reconciled || record.Pools != nil || record.Rollout != nil {
+		t.Errorf("the record of the pass has what the nodes do: %+v, %v", record, err)
+	}
+}
+
+// The nodes do not follow a pass that did not end well. What was known of them stays in the status.
+func TestThePoolsOfAPassThatEndsOtherwise(t *testing.T) {
+	failed := event("Failed")
+	failed.Error, failed.Step = "StepFailed", "queue"
+	for outcome, e := range map[string]Event{"Failed": failed, "Rejected": event("Rejected"), "Paused": event("Paused")} {
+		s := applied(t)
+		s.run(event("Planned"))
+		known := s.rollout()
+		known.Pools = store.Pools{{Pool: "workload", Reason: "r"}}
+		s.must(s.store.SaveRollout(t.Context(), *known))
+		s.again(8, store.Run{Outcome: outcome, Goal: "karpenter", Problems: problem}, e)
+		if got := s.rollout(); got.Generation != 7 {
+			t.Errorf("%s: %+v", outcome, got)
+		}
+		if status := s.status(); string(status.State) != outcome || len(status.Pools) != 1 || status.Rollout.Generation != 7 {
+			t.Errorf("%s: %+v", outcome, status)
+		}
+	}
+}
+
+// A pass that has applied the pools has waited until they were Ready. That nodes do not register, it does not know.
+func TestThePoolsAreReadyAfterTheirStep(t *testing.T) {
+	for step, want := range map[string]store.Pools{
+		"queue": {{Pool: "b", Reason: "r", Since: "s"}, {Pool: "c", Ready: true, Unregistered: 1, Reason: "r", Since: "s"},
+			{Pool: "a", Outdated: 1, Since: "s"}},
+		"nodepools": {{Pool: "c", Ready: true, Unregistered: 1, Reason: "r", Since: "s"}, {Pool: "a", Ready: true, Outdated: 1, Since: "s"},
+			{Pool: "b", Ready: true}},
+	} {
+		s := applied(t)
+		s.run(event("Planned"))
+		known := s.rollout()
+		known.Pools = store.Pools{{Pool: "a", Outdated: 1, Since: "s"}, {Pool: "b", Since: "s", Reason: "r"},
+			{Pool: "c", Ready: true, Unregistered: 1, Since: "s", Reason: "r"}}
+		s.must(s.store.SaveRollout(t.Context(), *known))
+		e := event("Planned")
+		e.Steps = []string{step}
+		s.again(8, store.Run{Outcome: "Planned", Goal: "karpenter"}, e, done)
+		if got := s.status().Pools; !slices.Equal(got, want) {
+			t.Errorf("%s: %+v", step, got)
+		}
+	}
+}
+
+// A pass that has nothing new to tell begins no rollout, unless the nodes are not looked at yet: an earlier version of
+// Sawhorse did not.
+func TestARolloutBeginsWithNewsOnly(t *testing.T) {
+	s := applied(t)
+	s.run(event("Planned"))
+	s.again(8, store.Run{Outcome: "Unchanged", Goal: "karpenter"}, event("Unchanged"), store.StepRecord{Step: "queue", Warnings: warning})
+	if got := s.rollout(); got.Generation != 7 {
+		t.Errorf("%+v", got)
+	}
+	s.must(s.store.EndRollout(t.Context(), "demo"))
+	s.again(9, store.Run{Outcome: "Unchanged", Goal: "karpenter"}, event("Unchanged"), store.StepRecord{Step: "queue", Warnings: warning})
+	if got := s.rollout(); got == nil || got.Generation != 9 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestKarpenterOffEndsTheRollout(t *testing.T) {
+	s := applied(t)
+	s.run(event("Planned"))
+	s.must(s.store.SavePlan(t.Context(), &plan.Plan{Format: plan.Format, Rack: "demo", Goal: plan.GoalAccess}))
+	s.again(8, store.Run{Outcome: "Planned", Goal: "access"}, event("Planned"), done)
+	if status := s.status(); s.rollout() != nil || status.Rollout != nil || len(status.Pools) > 0 || status.State != store.Reconciled {
+		t.Errorf("%+v, %+v", s.rollout(), status)
+	}
+}
+
+// A report that is stopped anywhere and repeated begins one rollout, and does not begin it again.
+func TestAReportThatBeginsARolloutMayBeStopped(t *testing.T) {
+	for n := 1; ; n++ {
+		s := applied(t)
+		s.cloud.FailAt(n, awsfake.Throttling)
+		_, err := s.report.Run(t.Context(), event("Planned"))
+		if !s.cloud.Failed() {
+			if n < 10 {
+				t.Errorf("only %d calls", n)
+			}
+			return
+		}
+		if err == nil {
+			t.Errorf("call %d failed and the report did not", n)
+		}
+		s.cloud.FailAt(0, nil)
+		began := s.rollout()
+		s.cloud.Pass(time.Minute)
+		s.run(event("Planned"))
+		if got := s.rollout(); got.Generation != 7 || began != nil && !got.Applied.Equal(began.Applied) {
+			t.Errorf("call %d: %+v, before %+v", n, got, began)
+		}
+	}
+}

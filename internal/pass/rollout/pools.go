@@ -1,0 +1,247 @@
+package rollout
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/store"
+)
+
+const (
+	// unready is how long a pool may be without the condition Ready before it counts as degraded. Karpenter sets the
+	// condition to Unknown for seconds when an object changes.
+	unready = time.Minute
+	// registering is how long a node may take from its launch until it registers. Most take one minute. With ticks of five
+	// minutes, a node that does not register is told of within ten.
+	registering = 4 * time.Minute
+	// registeringMetal is the same for bare metal, which takes longer to boot. Karpenter gives up after 15 minutes.
+	registeringMetal = 14 * time.Minute
+)
+
+// look reads the NodePools, EC2NodeClasses and NodeClaims of a rack, and returns what runs in its pools, sorted by name.
+func (r *Rollout) look(ctx context.Context, was store.Rollout) (store.Pools, error) {
+	client, err := r.Dial(ctx, was.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	known := slices.Clone(was.Names)
+	for _, pool := range was.Pools {
+		known = append(known, pool.Pool) // one that was removed since
+	}
+	fleet, err := client.PoolSet(ctx, was.Rack, known...)
+	if err != nil {
+		return nil, err
+	}
+	v := newView(was, fleet, r.Now())
+	// One page of NodeClaims at a time: all those of a large cluster would not fit into the function's memory.
+	err = client.Each(ctx, k8s.NodeClaim, "", "", func(claim *unstructured.Unstructured) error {
+		if fleet.Owns(claim) {
+			v.count(claim)
+		}
+		return nil
+	})
+	return v.result(), err
+}
+
+// view is what a look has found so far.
+type view struct {
+	now time.Time
+	// before has the pools as they were told the last time.
+	before map[string]store.Pool
+	pools  map[string]*pool
+}
+
+// pool is what was found of one pool.
+type pool struct {
+	store.Pool
+	// object and class are its NodePool and its EC2NodeClass; nil if they do not exist.
+	object, class *unstructured.Unstructured
+	// removed means that the plan does not have the pool any more.
+	removed bool
+	// since is the earliest time at which something began that is to be told.
+	since time.Time
+	// stuck describes a node that does not register.
+	stuck string
+}
+
+func newView(was store.Rollout, fleet k8s.PoolSet, now time.Time) *view {
+	v := &view{now: now, before: map[string]store.Pool{}, pools: map[string]*pool{}}
+	for _, one := range was.Pools {
+		v.before[one.Pool] = one
+	}
+	for _, name := range was.Names {
+		v.pools[name] = &pool{Pool: store.Pool{Pool: name}}
+	}
+	for i := range fleet.Pools {
+		if p := v.pools[fleet.Pools[i].GetName()]; p != nil {
+			p.object = &fleet.Pools[i]
+		}
+	}
+	for i := range fleet.Classes {
+		if p := v.pools[fleet.Classes[i].GetName()]; p != nil {
+			p.class = &fleet.Classes[i]
+		}
+	}
+	return v
+}
+
+// count adds a NodeClaim to its pool.
+func (v *view) count(claim *unstructured.Unstructured) {
+	name := claim.GetLabels()[ownership.LabelPool]
+	p := v.pools[name]
+	if p == nil {
+		p = &pool{Pool: store.Pool{Pool: name, Ready: true}, removed: true}
+		v.pools[name] = p
+	}
+	p.Nodes++
+	drifted, drifts, _ := k8s.Condition(claim, "Drifted")
+	if p.removed || drifted == "True" || p.older(claim) {
+		p.Outdated++
+		if drifted != "True" {
+			drifts = time.Time{}
+		}
+		p.begins(drifts)
+	}
+	if claim.GetDeletionTimestamp() != nil {
+		return
+	}
+	launched, start, _ := k8s.Condition(claim, "Launched")
+	registered, _, text := k8s.Condition(claim, "Registered")
+	if launched != "True" || registered == "True" || v.now.Sub(start) < v.patience(claim, name) {
+		return
+	}
+	p.Unregistered++
+	p.begins(start)
+	if p.stuck == "" || claim.GetName() < p.stuck { // the same one in every look
+		p.stuck = claim.GetName() + ": " + text
+	}
+}
+
+// patience returns how long a node may take to register. While earlier nodes of its pool have not registered, it has no
+// time: otherwise the rack would seem to recover each time that Karpenter gives up on a node and launches another.
+func (v *view) patience(claim *unstructured.Unstructured, pool string) time.Duration {
+	switch {
+	case v.before[pool].Unregistered > 0:
+		return 0
+	case strings.Contains(claim.GetLabels()["node.kubernetes.io/instance-type"], ".metal"):
+		return registeringMetal
+	}
+	return registering
+}
+
+// begins notes when something began that is to be told. The zero time is now.
+func (p *pool) begins(since time.Time) {
+	if !since.IsZero() && (p.since.IsZero() || since.Before(p.since)) {
+		p.since = since
+	}
+}
+
+// Karpenter's annotations with the hash of what a NodePool and an EC2NodeClass say about nodes, and with the version of
+// its hash function. Hashes of different versions cannot be compared; Karpenter writes them anew after its own upgrade.
+var hashes = []struct{ hash, version string }{
+	{"karpenter.sh/nodepool-hash", "karpenter.sh/nodepool-hash-version"},
+	{"karpenter.k8s.aws/ec2nodeclass-hash", "karpenter.k8s.aws/ec2nodeclass-hash-version"},
+}
+
+// older reports whether a NodeClaim carries another hash than its NodePool or its EC2NodeClass.
+func (p *pool) older(claim *unstructured.Unstructured) bool {
+	has := claim.GetAnnotations()
+	for i, object := range []*unstructured.Unstructured{p.object, p.class} {
+		if object == nil {
+			continue
+		}
+		wants, of := object.GetAnnotations(), hashes[i]
+		if wants[of.version] != "" && wants[of.version] == has[of.version] && wants[of.hash] != has[of.hash] {
+			return true
+		}
+	}
+	return false
+}
+
+// result returns the pools, sorted by name.
+func (v *view) result() store.Pools {
+	var all store.Pools
+	for _, name := range slices.Sorted(maps.Keys(v.pools)) {
+		p := v.pools[name]
+		if !p.removed {
+			p.judge(v.before[name], v.now)
+		}
+		if p.Ready && p.Outdated == 0 && p.Unregistered == 0 && p.Reason == "" {
+			all = append(all, p.Pool)
+			continue
+		}
+		if p.Since = v.before[name].Since; p.Since == "" {
+			if p.since.IsZero() {
+				p.since = v.now
+			}
+			p.Since = p.since.UTC().Format(time.RFC3339)
+		}
+		all = append(all, p.Pool)
+	}
+	return all
+}
+
+// judge finds out whether a pool is Ready, and why it is degraded. before is the pool as it was told the last time.
+func (p *pool) judge(before store.Pool, now time.Time) {
+	var why string
+	var since time.Time
+	if p.Ready, why, since = p.ready(); !p.Ready {
+		if began, err := time.Parse(time.RFC3339, before.Since); since.IsZero() && err == nil && !before.Ready {
+			since = began
+		}
+		p.begins(since)
+		if !since.IsZero() && now.Sub(since) >= unready {
+			p.Reason = short(why)
+		}
+		return
+	}
+	if healthy, began, text := k8s.Condition(p.object, "NodeRegistrationHealthy"); healthy == "False" {
+		p.begins(began)
+		p.Reason = short("NodePool/" + p.Pool.Pool + ": " + text)
+	}
+	if p.Unregistered > 0 { // which says more than the NodePool's condition
+		p.Reason = short(fmt.Sprintf("%d of %d nodes do not register: NodeClaim/%s", p.Unregistered, p.Nodes, p.stuck))
+	}
+}
+
+// ready reports whether the NodePool and the EC2NodeClass are Ready. Otherwise it returns Karpenter's reason, and since
+// when; the zero time if that is not known. The EC2NodeClass comes first: without it no NodePool is Ready.
+func (p *pool) ready() (ready bool, why string, since time.Time) {
+	for _, one := range []struct {
+		kind   string
+		object *unstructured.Unstructured
+	}{{"EC2NodeClass", p.class}, {"NodePool", p.object}} {
+		if one.object == nil {
+			return false, one.kind + "/" + p.Pool.Pool + " does not exist", time.Time{}
+		}
+		if at := one.object.GetDeletionTimestamp(); at != nil {
+			return false, one.kind + "/" + p.Pool.Pool + " is being deleted", at.Time
+		}
+		if ready, why := k8s.Ready(one.object); !ready {
+			status, since, _ := k8s.Condition(one.object, "Ready")
+			if status == "True" { // it was Ready before its last change, which nobody has looked at yet
+				since = time.Time{}
+			}
+			return false, one.kind + "/" + p.Pool.Pool + ": " + why, since
+		}
+	}
+	return true, "", time.Time{}
+}
+
+// mostReason is the length in bytes to which a reason is cut, so that a few degraded pools fit into the status.
+const mostReason = 300
+
+func short(text string) string {
+	if len(text) <= mostReason {
+		return text
+	}
+	return strings.ToValidUTF8(text[:mostReason], "") + "…"
+}

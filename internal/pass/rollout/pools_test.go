@@ -1,0 +1,201 @@
+package rollout
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/sawhorse-io/sawhorse/events"
+	"github.com/sawhorse-io/sawhorse/internal/store"
+)
+
+func TestNodesFollowAChange(t *testing.T) {
+	s := begin(t, "build", "workload")
+	s.runs(claim("old-1", "workload", "0", "1"))
+	s.runs(claim("old-2", "workload", "1", "0"))
+	s.runs(claim("new", "workload", "1", "1"))
+	s.runs(claim("builder", "build", "1", "1"))
+	status := s.after(5 * time.Minute)
+	s.shows(status, store.Reconciled, store.Pool{Pool: "workload", Nodes: 3, Ready: true, Outdated: 2, Since: stamp(5 * time.Minute)},
+		store.Pool{Pool: "build", Nodes: 1, Ready: true})
+	if want := (store.Progress{Generation: 7, Started: stamp(-20 * time.Second)}); *status.Rollout != want || len(s.sent()) > 0 {
+		t.Errorf("%+v, want %+v; sent %v", *status.Rollout, want, s.sent())
+	}
+	s.Remove(claim("old-1", "workload", "", ""))
+	s.shows(s.after(10*time.Minute), store.Reconciled,
+		store.Pool{Pool: "workload", Nodes: 2, Ready: true, Outdated: 1, Since: stamp(5 * time.Minute)},
+		store.Pool{Pool: "build", Nodes: 1, Ready: true})
+	s.Remove(claim("old-2", "workload", "", ""))
+	status = s.after(15 * time.Minute)
+	s.shows(status, store.Reconciled, store.Pool{Pool: "build", Nodes: 1, Ready: true}, store.Pool{Pool: "workload", Nodes: 1, Ready: true})
+	if status.Rollout.Ended != stamp(15*time.Minute) {
+		t.Errorf("%+v", status.Rollout)
+	}
+	want := events.RolledOut{Rack: "demo", Generation: 7, Execution: "arn:x", DurationSeconds: 920,
+		Pools: events.List[events.RolledOutPool]{{Pool: "build", Nodes: 1}, {Pool: "workload", Nodes: 1}}}
+	if got := s.sent(); len(got) != 1 || fmt.Sprint(got[0]) != fmt.Sprint(want) {
+		t.Errorf("sent %+v, want %+v", got, want)
+	}
+	// Later drift is told, and is not another rollout of this generation.
+	s.runs(claim("drifted", "workload", "1", "1"), condition("Drifted", "True", "AMIDrift", start.Add(17*time.Minute)))
+	if p := s.pool(s.after(20*time.Minute), "workload"); p.Outdated != 1 || p.Since != stamp(17*time.Minute) {
+		t.Errorf("%+v", p)
+	}
+	s.Remove(claim("drifted", "workload", "", ""))
+	if p := s.pool(s.after(25*time.Minute), "workload"); p.Outdated != 0 || p.Since != "" || len(s.sent()) != 1 {
+		t.Errorf("%+v, sent %v", p, s.sent())
+	}
+}
+
+// Hashes of another version of Karpenter's hash function cannot be compared.
+func TestHashesOfAnotherVersion(t *testing.T) {
+	s := begin(t, "workload")
+	s.Change(nodePool("workload"), annotate("karpenter.sh/nodepool-hash-version", "v4"))
+	s.Change(class("workload"), annotate("karpenter.k8s.aws/ec2nodeclass-hash-version", "v5"))
+	s.runs(claim("a", "workload", "0", "0"))
+	if status := s.after(5 * time.Minute); s.pool(status, "workload").Outdated != 0 || len(s.sent()) != 1 {
+		t.Errorf("%+v", status.Pools)
+	}
+}
+
+// Karpenter takes seconds to find out what a change makes outdated.
+func TestRightAfterAPassNothingIsRolledOut(t *testing.T) {
+	s := begin(t, "workload")
+	if s.after(59 * time.Second); len(s.sent()) > 0 {
+		t.Error("rolled out after less than a minute")
+	}
+	if s.after(time.Minute); len(s.sent()) != 1 {
+		t.Error("not rolled out after a minute")
+	}
+}
+
+// The nodes of a pool that the plan does not have any more are outdated until they are gone.
+func TestAPoolThatWasRemoved(t *testing.T) {
+	s := begin(t, "workload")
+	s.Create(class("gone"))
+	s.runs(claim("a", "gone", "1", "1"))
+	status := s.after(5 * time.Minute)
+	s.shows(status, store.Reconciled, store.Pool{Pool: "gone", Nodes: 1, Ready: true, Outdated: 1, Since: stamp(5 * time.Minute)},
+		store.Pool{Pool: "workload", Ready: true})
+	if len(s.sent()) > 0 {
+		t.Errorf("sent %v", s.sent())
+	}
+	s.Remove(class("gone")) // the pool is known from the last look
+	if p := s.pool(s.after(10*time.Minute), "gone"); p.Outdated != 1 {
+		t.Errorf("%+v", p)
+	}
+	s.Remove(claim("a", "gone", "", ""))
+	if status := s.after(15 * time.Minute); len(status.Pools) != 1 || len(s.sent()) != 1 {
+		t.Errorf("%+v", status.Pools)
+	}
+}
+
+func TestAPoolThatStopsBeingReady(t *testing.T) {
+	s := begin(t, "build", "workload")
+	if status := s.after(5 * time.Minute); status.State != store.Reconciled || len(s.sent()) != 1 {
+		t.Fatalf("%+v", status)
+	}
+	// Karpenter says why in the condition of the EC2NodeClass; the NodePool only says that its class is not Ready.
+	s.Status(class("workload"), object{"conditions": []any{
+		condition("SubnetsReady", "False", "SubnetsNotFound", start.Add(9*time.Minute+30*time.Second)),
+		condition("Ready", "False", "UnreadyDependents", start.Add(9*time.Minute+30*time.Second))}})
+	s.Status(nodePool("workload"), object{"conditions": []any{
+		condition("Ready", "False", "NodeClassNotReady", start.Add(9*time.Minute+31*time.Second))}})
+	status := s.after(10 * time.Minute)
+	unready := store.Pool{Pool: "workload", Since: stamp(9*time.Minute + 30*time.Second)}
+	s.shows(status, store.Reconciled, unready, store.Pool{Pool: "build", Ready: true}) // for half a minute
+	unready.Reason = "EC2NodeClass/workload: SubnetsReady=False SubnetsNotFound SubnetsNotFound it is; " +
+		"Ready=False UnreadyDependents UnreadyDependents it is"
+	s.shows(s.after(15*time.Minute), store.Degraded, unready, store.Pool{Pool: "build", Ready: true})
+	s.measures(`"OutOfLine":1`, 1)
+	s.measures(`"DegradedRacks":1`, 1)
+	s.cloud.Forget()
+	if s.after(20 * time.Minute); len(s.written()) > 0 { // the alarm's metric goes on, the status says it already
+		t.Errorf("wrote %v", s.written())
+	}
+	s.measures(`"DegradedRacks":1`, 2)
+	s.ready("workload", start.Add(22*time.Minute))
+	s.shows(s.after(25*time.Minute), store.Reconciled, store.Pool{Pool: "build", Ready: true}, store.Pool{Pool: "workload", Ready: true})
+	s.measures(`"OutOfLine":0`, 1)
+	s.measures(`"DegradedRacks":1`, 2)
+	if len(s.sent()) != 1 {
+		t.Errorf("sent %v", s.sent())
+	}
+}
+
+// Somebody deletes an object of the rack, or Karpenter has not looked at its last change.
+func TestWhatElseIsNotReady(t *testing.T) {
+	for what, c := range map[string]struct {
+		breaks func(*scene)
+		want   string
+	}{
+		"no NodePool":     {func(s *scene) { s.Remove(nodePool("workload")) }, "NodePool/workload does not exist"},
+		"no EC2NodeClass": {func(s *scene) { s.Remove(class("workload")) }, "EC2NodeClass/workload does not exist"},
+		"nobody looks at it": {func(s *scene) {
+			s.Status(nodePool("workload"), object{"conditions": []any{
+				object{"type": "Ready", "status": "True", "observedGeneration": 1, "reason": "Ready", "message": "", "lastTransitionTime": stamp(0)}}})
+			s.Change(nodePool("workload"), func(o *unstructured.Unstructured) {
+				s.must(unstructured.SetNestedField(o.Object, "10", "spec", "limits", "cpu"))
+			})
+		}, "NodePool/workload: its controller has not looked at it yet"},
+		"registration": {func(s *scene) {
+			s.Status(nodePool("workload"), object{"conditions": []any{
+				condition("Ready", "True", "Ready", start), condition("NodeRegistrationHealthy", "False", "RegistrationFailed", start)}})
+		}, "NodePool/workload: NodeRegistrationHealthy=False RegistrationFailed RegistrationFailed it is"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := begin(t, "workload")
+			s.after(5 * time.Minute)
+			c.breaks(s)
+			s.after(10 * time.Minute)
+			if status := s.after(15 * time.Minute); status.State != store.Degraded || s.pool(status, "workload").Reason != c.want {
+				t.Errorf("%s, %+v; want %s", status.State, status.Pools, c.want)
+			}
+		})
+	}
+}
+
+func TestNodesThatDoNotRegister(t *testing.T) {
+	s := begin(t, "workload")
+	s.runs(claim("good", "workload", "1", "1"))
+	s.after(5 * time.Minute)
+	metal := claim("metal", "workload", "1", "1")
+	metal["metadata"].(object)["labels"].(object)["node.kubernetes.io/instance-type"] = "m5.metal"
+	s.launched(metal, start.Add(6*time.Minute))
+	s.launched(claim("b-slow", "workload", "1", "1"), start.Add(6*time.Minute))
+	s.launched(claim("a-slow", "workload", "1", "1"), start.Add(7*time.Minute))
+	if status := s.after(9 * time.Minute); status.State != store.Reconciled {
+		t.Errorf("%s, %+v", status.State, status.Pools)
+	}
+	status := s.after(11 * time.Minute)
+	want := store.Pool{Pool: "workload", Nodes: 4, Ready: true, Since: stamp(6 * time.Minute), Unregistered: 2,
+		Reason: "2 of 4 nodes do not register: NodeClaim/a-slow: Registered=Unknown NodeNotFound NodeNotFound it is"}
+	s.shows(status, store.Degraded, want)
+	// Karpenter gives up on them and launches others. That they are young does not mean that they will register.
+	s.Remove(metal)
+	s.Remove(claim("a-slow", "workload", "", ""))
+	s.Remove(claim("b-slow", "workload", "", ""))
+	s.launched(claim("c", "workload", "1", "1"), start.Add(21*time.Minute))
+	if status = s.after(22 * time.Minute); status.State != store.Degraded || s.pool(status, "workload").Since != stamp(6*time.Minute) {
+		t.Errorf("%s, %+v", status.State, status.Pools)
+	}
+	s.Status(claim("c", "workload", "", ""), object{"conditions": []any{
+		condition("Launched", "True", "Launched", start), condition("Registered", "True", "Registered", start)}})
+	s.shows(s.after(27*time.Minute), store.Reconciled, store.Pool{Pool: "workload", Nodes: 2, Ready: true})
+}
+
+// A pass that was rejected or failed has more to say than its pools.
+func TestOtherStatesStay(t *testing.T) {
+	for _, state := range []store.State{store.Rejected, store.Failed, store.Paused} {
+		s := begin(t)
+		s.must(s.rollout.Store.EndRollout(s.Context(), "demo"))
+		s.passEnded(state, "workload")
+		s.after(5 * time.Minute)
+		if status := s.after(10 * time.Minute); status.State != state || s.pool(status, "workload").Reason == "" {
+			t.Errorf("%s: %s, %+v", state, status.State, status.Pools)
+		}
+		s.measures(`"OutOfLine":1`, 1)
+	}
+}

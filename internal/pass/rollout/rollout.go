@@ -1,0 +1,156 @@
+// Package rollout looks at the nodes of the racks with Karpenter. A pass ends when the objects are applied; the nodes
+// follow for hours, and a pool may stop being Ready without any pass. The look only reads the cluster. It writes the
+// status if it has something new to tell, and begins no pass.
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sawhorse-io/sawhorse/events"
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/metrics"
+	"github.com/sawhorse-io/sawhorse/internal/store"
+)
+
+// Event is a tick of the schedule.
+type Event struct {
+	// Rack limits the call to one rack, for operators. The schedule leaves it empty.
+	Rack string `json:"rack"`
+}
+
+// Answer says what a call has found, for the log.
+type Answer struct {
+	// Racks is the number of racks that were looked at.
+	Racks int `json:"racks"`
+	// Told are the racks whose status was written, Degraded those with a degraded pool.
+	Told     []string `json:"told,omitempty"`
+	Degraded []string `json:"degraded,omitempty"`
+}
+
+// Rollout looks at racks.
+type Rollout struct {
+	Store   *store.Store
+	Outputs store.Published
+	Dial    k8s.Connector
+	Send    func(ctx context.Context, detail events.Outbound) error
+	Metrics metrics.Writer
+	Log     *slog.Logger
+	Now     func() time.Time
+}
+
+const (
+	// together is how many racks are looked at at the same time. A look is one DescribeCluster and three lists, one after
+	// the other. They take some 0.3 s, so EKS gets some ten calls a second, however many racks there are.
+	together = 3
+	// longest is how long one look may take, so that a cluster that does not answer does not hold up the others.
+	longest = 15 * time.Second
+)
+
+// Run looks at all racks with Karpenter. It may be repeated: what was told is not told again. A rack that cannot be
+// looked at is reported as an error in the end; its hourly audit reports it in its status.
+func (r *Rollout) Run(ctx context.Context, event Event) (Answer, error) {
+	list, err := r.list(ctx, event)
+	if err != nil {
+		return Answer{}, err
+	}
+	// In any order: if the time is too short for all racks, it is not always the same ones that are left out.
+	rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	racks := make(chan store.Rollout)
+	var answer Answer
+	var failed []error
+	var recovered []string
+	var mutex sync.Mutex
+	var running sync.WaitGroup
+	for range min(together, len(list)) {
+		running.Go(func() {
+			for was := range racks {
+				found, err := r.one(ctx, was)
+				mutex.Lock()
+				failed = append(failed, err)
+				answer.add(was.Rack, found)
+				if found.recovered {
+					recovered = append(recovered, was.Rack)
+				}
+				mutex.Unlock()
+			}
+		})
+	}
+	for i, was := range list {
+		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < 2*longest {
+			failed = append(failed, fmt.Errorf("%d racks are left for the next tick: the clusters answer too slowly", len(list)-i))
+			break
+		}
+		racks <- was
+	}
+	close(racks)
+	running.Wait()
+	slices.Sort(answer.Told)
+	slices.Sort(answer.Degraded)
+	if len(list) > 0 {
+		r.Log.Info("rollouts", "racks", answer.Racks, "told", answer.Told, "degraded", answer.Degraded)
+	}
+	return answer, errors.Join(append(failed, r.Metrics.Degraded(answer.Degraded, recovered))...)
+}
+
+// list returns the racks to look at.
+func (r *Rollout) list(ctx context.Context, event Event) ([]store.Rollout, error) {
+	if event.Rack == "" {
+		return r.Store.Rollouts(ctx)
+	}
+	one, err := r.Store.Rollout(ctx, event.Rack)
+	if err != nil || one == nil {
+		return nil, err
+	}
+	return []store.Rollout{*one}, nil
+}
+
+func (a *Answer) add(rack string, found result) {
+	if found.looked {
+		a.Racks++
+	}
+	if found.told {
+		a.Told = append(a.Told, rack)
+	}
+	if found.degraded {
+		a.Degraded = append(a.Degraded, rack)
+	}
+}
+
+// result is what the look at one rack has found.
+type result struct {
+	looked, told, degraded bool
+	// recovered means that the rack is not degraded any more, and as its parameters say.
+	recovered bool
+}
+
+// one looks at one rack, and tells what is new.
+func (r *Rollout) one(ctx context.Context, was store.Rollout) (result, error) {
+	ctx, end := context.WithTimeout(ctx, longest)
+	defer end()
+	pools, err := r.look(ctx, was)
+	if err != nil {
+		return result{}, fmt.Errorf("rack %s: look at its nodes: %w", was.Rack, err)
+	}
+	found := result{looked: true, degraded: pools.Degraded()}
+	next := was
+	next.Pools = pools
+	if now := r.Now(); was.Ended.IsZero() && rolledOut(was, pools, now) {
+		next.Ended = now
+	}
+	if !news(was, next, r.Now()) {
+		return found, nil
+	}
+	state, err := r.tell(ctx, was, next)
+	if found.told = state != ""; err != nil {
+		return found, fmt.Errorf("rack %s: tell of its nodes: %w", was.Rack, err)
+	}
+	found.recovered = was.Pools.Degraded() && !found.degraded && state == store.Reconciled
+	return found, nil
+}

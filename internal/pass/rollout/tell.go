@@ -1,0 +1,122 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/sawhorse-io/sawhorse/events"
+	"github.com/sawhorse-io/sawhorse/internal/store"
+)
+
+const (
+	// settled is how long after a pass the nodes are judged. Karpenter finds out within seconds which nodes a change makes
+	// outdated; before that, they look as if they were not.
+	settled = time.Minute
+	// recount is after how long a status is written only because pools without outdated nodes have other numbers of
+	// nodes. These change all the time, and Parameter Store accepts three writes a second in an account.
+	recount = time.Hour
+)
+
+// rolledOut reports whether all nodes have followed the parameters.
+func rolledOut(was store.Rollout, pools store.Pools, now time.Time) bool {
+	return now.Sub(was.Applied) >= settled && pools.Outdated() == 0 &&
+		!slices.ContainsFunc(pools, func(p store.Pool) bool { return !p.Ready })
+}
+
+// news reports whether there is something new to tell.
+func news(was, next store.Rollout, now time.Time) bool {
+	if !was.Ended.Equal(next.Ended) || len(was.Pools) != len(next.Pools) || was.Looked.IsZero() {
+		return true
+	}
+	counted := false
+	for i, pool := range next.Pools {
+		before := was.Pools[i]
+		counted = counted || pool.Nodes != before.Nodes
+		if pool.Outdated == 0 {
+			pool.Nodes = before.Nodes
+		}
+		if pool.Reason != "" && before.Reason != "" && pool.Ready == before.Ready {
+			pool.Reason = before.Reason // its words change, for example with the name of a node
+		}
+		if pool != before {
+			return true
+		}
+	}
+	return counted && now.Sub(was.Looked) >= recount
+}
+
+// tell writes the status of a rack and its record, and sends the event of a rollout that has ended. It returns the state
+// of the rack's last pass, or "" if it wrote nothing, because a pass has the rack or has just had it: the next look
+// tells. The record comes last: if tell is stopped before, the next look does the same again.
+func (r *Rollout) tell(ctx context.Context, was, next store.Rollout) (store.State, error) {
+	_, held, err := r.Store.Lease(ctx, was.Rack, r.Now())
+	if err != nil || held {
+		return "", err
+	}
+	live, err := r.Store.Rollout(ctx, was.Rack)
+	if err != nil || live == nil || !live.Same(was) {
+		return "", err
+	}
+	next.Looked = r.Now()
+	state, err := r.publish(ctx, next)
+	if err != nil || state == "" {
+		return "", err
+	}
+	if was.Ended.IsZero() && !next.Ended.IsZero() {
+		if err := r.Send(ctx, event(next)); err != nil {
+			return "", err
+		}
+	}
+	if err := r.Store.SaveRollout(ctx, next); err != nil && !errors.Is(err, store.ErrRolloutChanged) {
+		return "", err
+	}
+	return state, nil
+}
+
+// publish writes the status parameter: the status of the last pass with what was found. It returns the state of that
+// pass, or "" if there is none.
+func (r *Rollout) publish(ctx context.Context, next store.Rollout) (store.State, error) {
+	for range 3 { // a report may write the status at the same time
+		told, err := r.Store.Told(ctx, next.Rack, "", 0)
+		if err != nil {
+			return "", err
+		}
+		status, err := r.Store.Status(ctx, next.Rack)
+		if err != nil || status == nil {
+			return "", err
+		}
+		text, err := status.With(&next).Text()
+		if err != nil {
+			return "", err
+		}
+		written, err := r.Store.Rewrites(ctx, next.Rack, told, text)
+		if err != nil {
+			return "", err
+		}
+		if !written {
+			continue
+		}
+		if err := r.Outputs.WriteStatus(ctx, next.Rack, text); err != nil {
+			return "", err
+		}
+		told, err = r.Store.Told(ctx, next.Rack, "", 0)
+		if err != nil || told.Published(text) {
+			return status.State, err
+		}
+	}
+	return "", nil
+}
+
+// event returns the event that a rollout has ended.
+func event(ended store.Rollout) events.RolledOut {
+	e := events.RolledOut{
+		Rack: ended.Rack, Generation: ended.Generation, Execution: ended.Execution,
+		DurationSeconds: ended.Ended.Sub(ended.Started).Round(time.Second).Seconds(),
+	}
+	for _, pool := range ended.Pools {
+		e.Pools = append(e.Pools, events.RolledOutPool{Pool: pool.Pool, Nodes: pool.Nodes})
+	}
+	return e
+}

@@ -1,0 +1,69 @@
+package nodes
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sawhorse-io/sawhorse/internal/params"
+)
+
+// parameterValues is the parameter with values of the controller's chart.
+const parameterValues = "karpenter_controller_config"
+
+// kubernetesValues are the values of the chart that it hands to Kubernetes as they are. Kubernetes' own types tell whether
+// the API server could read them.
+var kubernetesValues = []struct {
+	path string
+	into func() any
+}{
+	{"additionalAnnotations", func() any { return new(map[string]string) }},
+	{"additionalLabels", func() any { return new(map[string]string) }},
+	{"affinity", func() any { return new(corev1.Affinity) }},
+	{"controller.env", func() any { return new([]corev1.EnvVar) }},
+	{"controller.envFrom", func() any { return new([]corev1.EnvFromSource) }},
+	{"controller.extraVolumeMounts", func() any { return new([]corev1.VolumeMount) }},
+	{"controller.resources", func() any { return new(corev1.ResourceRequirements) }},
+	{"controller.securityContext.appArmorProfile", func() any { return new(corev1.AppArmorProfile) }},
+	{"controller.securityContext.seLinuxOptions", func() any { return new(corev1.SELinuxOptions) }},
+	{"controller.securityContext.seccompProfile", func() any { return new(corev1.SeccompProfile) }},
+	{"dnsConfig", func() any { return new(corev1.PodDNSConfig) }},
+	{"extraVolumes", func() any { return new([]corev1.Volume) }},
+	{"imagePullSecrets", func() any { return new([]corev1.LocalObjectReference) }},
+	{"podAnnotations", func() any { return new(map[string]string) }},
+	{"podLabels", func() any { return new(map[string]string) }},
+	{"podSecurityContext", func() any { return new(corev1.PodSecurityContext) }},
+	{"service.annotations", func() any { return new(map[string]string) }},
+	{"serviceMonitor.additionalLabels", func() any { return new(map[string]string) }},
+	{"strategy", func() any { return new(appsv1.DeploymentStrategy) }},
+	{"tolerations", func() any { return new([]corev1.Toleration) }},
+	{"topologySpreadConstraints", func() any { return new([]corev1.TopologySpreadConstraint) }},
+}
+
+// values returns the problems with values of the controller's chart that are objects of Kubernetes.
+func (c Compiled) values() (problems []params.Problem) {
+	for _, each := range kubernetesValues {
+		value, path := any(c.config.ControllerValues), strings.Split(each.path, ".")
+		for _, name := range path {
+			fields, _ := value.(map[string]any)
+			value = fields[name]
+		}
+		into := each.into()
+		_, object := value.(map[string]any)
+		_, list := value.([]any)
+		if wanted := reflect.TypeOf(into).Elem().Kind() == reflect.Slice; list && !wanted || object && wanted || !list && !object {
+			continue // absent, or of the wrong kind, which package plan tells
+		}
+		decoder := json.NewDecoder(bytes.NewReader(encode(value)))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(into); err != nil {
+			problems = append(problems, params.NewProblem(parameterValues, each.path,
+				"%s cannot be read by Kubernetes: %s; change it or leave it out", each.path, strings.TrimPrefix(err.Error(), "json: ")))
+		}
+	}
+	return problems
+}

@@ -1,0 +1,165 @@
+package nodes
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+
+	catalogue "github.com/sawhorse-io/sawhorse/internal/karpenter"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// api is the API of one version of Karpenter. Each kind's CRD is read and compiled on first use: to compile its rules
+// takes longer than everything else that validate does, and most racks have one version.
+type api struct {
+	catalogue.Release
+	// schemas maps each kind to its CRD without the rules, and crds to the whole.
+	schemas, crds map[string]func() crd
+}
+
+// apis has the APIs of all versions of the catalogue, the oldest first.
+var apis = sync.OnceValue(func() (all []*api) {
+	for _, release := range catalogue.All() {
+		made := &api{release, map[string]func() crd{}, map[string]func() crd{}}
+		for kind := range crdOf {
+			made.schemas[kind] = sync.OnceValue(func() crd { return readSchema(release, kind) })
+			made.crds[kind] = sync.OnceValue(func() crd { return made.schemas[kind]().compile(kind) })
+		}
+		all = append(all, made)
+	}
+	return all
+})
+
+// apiOf returns the API of a version; of the default if the catalogue does not have it.
+func apiOf(version string) *api {
+	for _, a := range apis() {
+		if a.Version == version {
+			return a
+		}
+	}
+	return builtin()
+}
+
+// builtin returns the API of the version whose Go types and checks this program has. What only another version has is
+// unknown to them, so that version's CRD alone decides about it.
+var builtin = sync.OnceValue(func() *api {
+	at := slices.IndexFunc(apis(), func(a *api) bool { return a.Version == catalogue.Default().Version })
+	return apis()[at]
+})
+
+// readable returns a manifest without the fields that the version leaves open and the Go types do not, such as kubelet
+// from 1.15 on.
+func (d *draft) readable() plan.Object {
+	if d.api == builtin() {
+		return d.object
+	}
+	return closed(d.object, d.api.schemas[d.kind]().structural, builtin().schemas[d.kind]().structural)
+}
+
+func closed(object map[string]any, is, known *schema.Structural) map[string]any {
+	rest := make(map[string]any, len(object))
+	for name, value := range object {
+		field, described := is.Properties[name]
+		was, knows := known.Properties[name]
+		switch within, nested := value.(map[string]any); {
+		case described && knows && field.XPreserveUnknownFields && !was.XPreserveUnknownFields:
+		case described && knows && nested:
+			rest[name] = closed(within, &field, &was)
+		default:
+			rest[name] = value
+		}
+	}
+	return rest
+}
+
+// newer reports whether the version of the built-in checks does not know what a part has, a list or an object in the list
+// parts at the index. The CRD of the version decides about it.
+func (d *draft) newer(part int, value any) bool {
+	if d.api == builtin() {
+		return false
+	}
+	unknown, refused, broken := builtin().crds[d.kind]().parts[part].check(value)
+	return len(unknown)+len(refused)+len(broken) > 0
+}
+
+// having returns the oldest version whose schema has a field, and in which it may have a value unless that is nil. It
+// returns "" if there is none.
+func (d *draft) having(path []string, value any) string {
+	for _, other := range apis() {
+		at := other.schemas[d.kind]().at(path)
+		if at == nil || other == d.api {
+			continue
+		}
+		if value == nil || at.ValueValidation != nil && slices.ContainsFunc(at.ValueValidation.Enum, func(e schema.JSON) bool {
+			return same(e.Object, value)
+		}) {
+			return other.Version
+		}
+	}
+	return ""
+}
+
+// knowing returns the oldest other version whose CRD of NodePools names a key of a label, or "".
+func (d *draft) knowing(key string) string {
+	for _, other := range apis() {
+		definitions, err := other.CRDs()
+		if err != nil {
+			panic("nodes: " + err.Error()) // embedded files
+		}
+		if other != d.api && strings.Contains(string(definitions[crdOf["NodePool"]]), strconv.Quote(key)) {
+			return other.Version
+		}
+	}
+	return ""
+}
+
+// same reports whether two values have the same JSON.
+func same(a, b any) bool {
+	one, err := json.Marshal(a)
+	if err != nil {
+		return false
+	}
+	other, err := json.Marshal(b)
+	return err == nil && string(one) == string(other)
+}
+
+// beyond returns the values of the fields that a version's hash covers and that of the Go types does not. If it differs,
+// the hash differs.
+func beyond(hash, known catalogue.Hash, object plan.Object) string {
+	var all []any
+	for _, path := range hash.Covers {
+		if !slices.Contains(known.Covers, path) {
+			all = append(all, valuesAt(object, strings.Split(path, ".")))
+		}
+	}
+	if all == nil {
+		return ""
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		panic("nodes: hash: " + err.Error()) // plain data always marshals
+	}
+	return string(text)
+}
+
+// valuesAt returns what a value has at a path, in which [] stands for each element of a list.
+func valuesAt(value any, path []string) any {
+	if len(path) == 0 || value == nil {
+		return value
+	}
+	name, each := strings.CutSuffix(path[0], "[]")
+	fields, _ := value.(map[string]any)
+	if !each {
+		return valuesAt(fields[name], path[1:])
+	}
+	list, _ := fields[name].([]any)
+	all := make([]any, len(list))
+	for i, element := range list {
+		all[i] = valuesAt(element, path[1:])
+	}
+	return all
+}

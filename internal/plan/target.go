@@ -1,0 +1,159 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+
+	catalogue "github.com/sawhorse-io/sawhorse/internal/karpenter"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+)
+
+// parameterVersion is the parameter that chooses the version of Karpenter.
+const parameterVersion = "karpenter_version"
+
+// unrecorded is the version that Sawhorse installed before it recorded versions.
+const unrecorded = "1.10.0"
+
+// InForce returns the version of Karpenter that the rack runs, or "" if it runs none, or none was Ready yet.
+func (r Records) InForce() string {
+	switch {
+	case !r.WasOn:
+		return ""
+	case r.Karpenter.Version != "":
+		return r.Karpenter.Version
+	case r.Karpenter.Planned == "":
+		return unrecorded
+	default:
+		return ""
+	}
+}
+
+// Accept returns what is recorded about Karpenter when a plan for this version of it is accepted.
+func (r Records) Accept(version string) KarpenterRecord {
+	accepted := r.Karpenter
+	accepted.Version, accepted.Planned = r.InForce(), version
+	return accepted
+}
+
+// target is the version of Karpenter that a plan is for.
+type target struct {
+	catalogue.Release
+	// missing is a version that the plan should be for and that the catalogue does not have.
+	missing string
+	// failed is the change of version that is not tried again, so that the version in force stays.
+	failed *RolledBack
+}
+
+// Target returns the version of Karpenter that a rack's plan is for: the version that the parameter names, or else the
+// version in force, or the default. A version that failed is not tried again until the parameter is written again.
+func Target(config params.Config, facts Facts) catalogue.Release {
+	return targetOf(config, facts).Release
+}
+
+func targetOf(config params.Config, facts Facts) target {
+	records, inForce := facts.Records, facts.Records.InForce()
+	wanted, kept := config.KarpenterVersion, inForce
+	if records.WasOn && kept == "" {
+		kept = records.Karpenter.Planned
+	}
+	t := target{Release: catalogue.Default()}
+	failed := records.Karpenter.RolledBack
+	switch {
+	case records.WasOn && !config.Enabled: // a removal needs no other version
+		wanted = kept
+	case wanted == "":
+		wanted = kept
+	case inForce != "" && failed != nil && failed.Version == wanted && failed.Write == facts.Writes[parameterVersion] && !facts.Force:
+		wanted, t.failed = inForce, failed
+	}
+	if wanted == "" {
+		return t
+	}
+	found, err := catalogue.Find(wanted)
+	if err != nil {
+		t.missing = wanted
+		return t
+	}
+	t.Release = found
+	return t
+}
+
+// version checks the version of Karpenter that the plan is for.
+func (b *builder) version() {
+	inForce, missing := b.facts.Records.InForce(), b.target.missing
+	if newest := b.facts.Records.Karpenter.CRDs; missing == "" && newest != "" && !slices.Contains(catalogue.Versions(), newest) {
+		missing = newest
+	}
+	if missing != "" {
+		b.problemUnlessDisabling(parameterVersion, "the rack has Karpenter %s or its CRDs, which this version of Sawhorse does not have; "+
+			"it has %s; deploy a version of Sawhorse that has %s", missing, strings.Join(catalogue.Versions(), ", "), missing)
+	}
+	if failed := b.target.failed; failed != nil {
+		b.warn(parameterVersion, "karpenter_version is %s, but Karpenter %s failed here (%s), so %s came back and stays in force; "+
+			"write karpenter_version again, or send a request with force, to try %s once more",
+			failed.Version, failed.Version, strings.TrimRight(failed.Reason, ". "), inForce, failed.Version)
+	}
+	if b.plan.Goal == GoalKarpenter && b.target.missing == "" {
+		b.kubernetes(inForce)
+	}
+}
+
+// kubernetes checks that the version of Karpenter lists the cluster's version of Kubernetes. A version in force stays,
+// because the cluster may have been upgraded since.
+func (b *builder) kubernetes(inForce string) {
+	running, name := b.facts.Cluster.Version, b.config.ClusterName
+	if b.target.Kubernetes.Lists(running) {
+		return
+	}
+	instead := "no version that Sawhorse has lists it; use a cluster with a version that is listed"
+	if lists := Listing(running); len(lists) > 0 {
+		instead = "write karpenter_version " + lists[0] + ", which lists it"
+	}
+	parameter := parameterVersion
+	if b.config.KarpenterVersion == "" {
+		parameter = "cluster_name"
+	}
+	if b.target.Version == inForce {
+		b.warn(parameter, "cluster %s runs Kubernetes %s; Karpenter %s lists %s, and may not work with others; %s", name, running,
+			b.target.Version, b.target.Kubernetes, instead)
+		return
+	}
+	b.problem(parameter, "cluster %s runs Kubernetes %s; Karpenter %s lists %s, and is not installed on others; %s", name, running,
+		b.target.Version, b.target.Kubernetes, instead)
+}
+
+// Listing returns the versions of Karpenter that list a version of Kubernetes, the oldest first.
+func Listing(kubernetes string) (versions []string) {
+	for _, release := range catalogue.All() {
+		if release.Kubernetes.Lists(kubernetes) {
+			versions = append(versions, release.Version)
+		}
+	}
+	return versions
+}
+
+// changes reports whether the plan replaces one version of Karpenter by another.
+func (b *builder) changes() bool {
+	inForce := b.facts.Records.InForce()
+	return b.plan.Goal == GoalKarpenter && inForce != "" && inForce != b.target.Version
+}
+
+// lowers reports whether the plan replaces the version in force by an older one.
+func (b *builder) lowers() bool {
+	return b.changes() && catalogue.Compare(b.target.Version, b.facts.Records.InForce()) < 0
+}
+
+// definitions returns the version whose CRDs the cluster gets: the newest that it has had. CRDs never go back, because
+// objects that are stored may need them.
+func (b *builder) definitions() karpenter {
+	newest := b.karpenter
+	for _, version := range []string{b.facts.Records.InForce(), b.facts.Records.Karpenter.CRDs} {
+		if version == "" || catalogue.Compare(version, newest.Version) <= 0 {
+			continue
+		}
+		if release, err := catalogue.Find(version); err == nil {
+			newest = carried(release)
+		}
+	}
+	return newest
+}

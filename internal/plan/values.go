@@ -1,0 +1,290 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	catalogue "github.com/sawhorse-io/sawhorse/internal/karpenter"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+)
+
+// parameterValues is the parameter with values of the controller's chart.
+const parameterValues = "karpenter_controller_config"
+
+// objectsOfKubernetes are the values that the chart hands to Kubernetes as they are, although it has defaults in them:
+// they have the fields of Kubernetes' objects.
+var objectsOfKubernetes = [][]string{{"affinity"}, {"strategy"}, {"podSecurityContext"}}
+
+// values checks the values for the controller's chart against the version's own values.yaml: their names and kinds.
+func (b *builder) values() {
+	if len(b.config.ControllerValues) == 0 {
+		return
+	}
+	v := valuesOf{b, chartValues(b.target.Release)}
+	v.object(nil, b.config.ControllerValues, v.known)
+	v.environment()
+	v.exclusive()
+}
+
+// chartValues returns the default values of a version's chart.
+func chartValues(release catalogue.Release) map[string]any {
+	known, err := release.Values()
+	if err != nil {
+		panic("plan: " + err.Error()) // an embedded file
+	}
+	return known
+}
+
+// valuesOf checks values for the chart with these default values.
+type valuesOf struct {
+	*builder
+	known map[string]any
+}
+
+func (v valuesOf) refuse(at, format string, args ...any) {
+	v.problems = append(v.problems, params.NewProblem(parameterValues, at, "%s %s", at, fmt.Sprintf(format, args...)))
+}
+
+func joined(path []string) (at string) {
+	for _, part := range path {
+		at = params.Join(at, part)
+	}
+	return at
+}
+
+func (v valuesOf) object(path []string, given, known map[string]any) {
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		at := append(slices.Clone(path), name)
+		if standing, is := known[name]; is {
+			v.value(at, given[name], standing)
+			continue
+		}
+		v.refuse(joined(at), "is no value of the chart of Karpenter %s; %s", v.target.Version, v.instead(at, known))
+	}
+}
+
+// instead returns what to write in place of an unknown value: its place, a version that has it, or the nearest name.
+func (v valuesOf) instead(path []string, known map[string]any) string {
+	name := path[len(path)-1]
+	if places := placesOf(name, nil, v.known); len(places) == 1 {
+		return "write it as " + places[0]
+	}
+	for _, release := range catalogue.All() {
+		if has(chartValues(release), path) {
+			return fmt.Sprintf("%s has it: write karpenter_version %s, or leave it out", release.Version, release.Version)
+		}
+	}
+	return params.DidYouMean(name, slices.Sorted(maps.Keys(known)), "allowed are "+strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+}
+
+// placesOf returns the paths of the values of a name.
+func placesOf(name string, path []string, known map[string]any) (all []string) {
+	for _, each := range slices.Sorted(maps.Keys(known)) {
+		at := append(slices.Clone(path), each)
+		if each == name {
+			all = append(all, joined(at))
+		}
+		if fields, is := known[each].(map[string]any); is {
+			all = append(all, placesOf(name, at, fields)...)
+		}
+	}
+	return all
+}
+
+// has reports whether there is a value at a path.
+func has(values map[string]any, path []string) bool {
+	value, is := values[path[0]]
+	if len(path) == 1 {
+		return is
+	}
+	fields, _ := value.(map[string]any)
+	return has(fields, path[1:])
+}
+
+// value checks one value beside the chart's default. An empty object or list stands for anything of that kind, and null
+// for any single value.
+func (v valuesOf) value(path []string, given, standing any) {
+	open := slices.ContainsFunc(objectsOfKubernetes, func(each []string) bool { return slices.Equal(each, path) })
+	switch standing := standing.(type) {
+	case map[string]any:
+		fields, is := given.(map[string]any)
+		switch {
+		case !is:
+			v.wrong(path, given, "an object", `{"key":"value"}`)
+		case len(standing) > 0 && !open:
+			v.object(path, fields, standing)
+		}
+	case []any:
+		v.list(path, given, standing)
+	case bool:
+		if _, is := given.(bool); !is {
+			v.wrong(path, given, "true or false, without quotes", strconv.FormatBool(standing))
+		}
+	case float64: // the only numbers of YAML as JSON
+		v.number(path, given, standing)
+	case string:
+		text, is := given.(string)
+		if !is {
+			v.wrong(path, given, "text, in quotes", strconv.Quote(fmt.Sprint(given)))
+			return
+		}
+		v.text(joined(path), text)
+	default:
+		switch scalar := given.(type) {
+		case map[string]any, []any:
+			v.wrong(path, given, "a single value", "true")
+		case string:
+			v.text(joined(path), scalar)
+		}
+	}
+}
+
+func (v valuesOf) list(path []string, given any, standing []any) {
+	list, is := given.([]any)
+	if !is {
+		v.wrong(path, given, "an array", "[…]")
+		return
+	}
+	if len(standing) == 0 {
+		return
+	}
+	if _, texts := standing[0].(string); !texts {
+		return
+	}
+	for i, element := range list {
+		at := fmt.Sprintf("%s[%d]", joined(path), i)
+		if text, is := element.(string); is {
+			v.text(at, text)
+		} else {
+			v.refuse(at, "is no text; write texts in quotes")
+		}
+	}
+}
+
+func (v valuesOf) number(path []string, given any, standing float64) {
+	whole := standing == float64(int64(standing))
+	switch number := given.(type) {
+	case int64:
+		if number < 0 {
+			v.wrong(path, given, "a number that is not negative", strconv.FormatFloat(standing, 'f', -1, 64))
+		}
+	case float64:
+		if whole || number < 0 {
+			v.wrong(path, given, "a whole number that is not negative", strconv.FormatFloat(standing, 'f', -1, 64))
+		}
+	default:
+		v.wrong(path, given, "a number, without quotes", strconv.FormatFloat(standing, 'f', -1, 64))
+	}
+}
+
+func (v valuesOf) wrong(path []string, given any, allowed, example string) {
+	v.refuse(joined(path), "is %s; allowed is %s; write, for example, %s", params.Shown(given), allowed, example)
+}
+
+// text refuses what would not stay within the quotes that the chart's templates put around a text, and templates, which
+// the chart would execute.
+func (v valuesOf) text(at, text string) {
+	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
+	if strings.ContainsAny(text, `"\`) || strings.Contains(text, "{{") || strings.ContainsFunc(text, unprintable) {
+		v.refuse(at, `is %s, and the chart takes no quotes, backslashes, line breaks and {{ there; leave them out`, params.Shown(text))
+	}
+}
+
+// environment refuses variables that the chart sets itself: a container has each name once.
+func (v valuesOf) environment() {
+	controller, _ := v.config.ControllerValues["controller"].(map[string]any)
+	variables, _ := controller["env"].([]any)
+	if len(variables) == 0 {
+		return
+	}
+	taken, err := v.target.Environment()
+	if err != nil {
+		panic("plan: " + err.Error()) // an embedded file
+	}
+	for i, each := range variables {
+		variable, _ := each.(map[string]any)
+		name, _ := variable["name"].(string)
+		if slices.Contains(taken, name) {
+			v.refuse(fmt.Sprintf("controller.env[%d].name", i), "is %s, which the chart sets; write the value of the chart for it, or leave it out",
+				name)
+		}
+	}
+}
+
+// apart are values that a version's chart refuses together: if the first is true and the other is set, or is true too.
+var apart = []struct {
+	first, other string
+	isTrue       bool
+}{
+	{first: "settings.enableDRA", other: "settings.ignoreDRARequests"},
+	{first: "settings.enableDRA", other: "settings.awsFeatureGates.draNVIDIAGPU"},
+	{first: "settings.enableDRA", other: "settings.awsFeatureGates.draEFA"},
+	{first: "settings.legacyNodeRepair", other: "settings.featureGates.terminateFirstRepair", isTrue: true},
+}
+
+func (v valuesOf) exclusive() {
+	for _, two := range apart {
+		first, _ := find(v.config.ControllerValues, two.first)
+		other, there := find(v.config.ControllerValues, two.other)
+		if first == true && there && (other == true || !two.isTrue) {
+			v.refuse(two.other, "does not go together with %s; leave one of them out", two.first)
+		}
+	}
+}
+
+// find returns the value at a path of plain names.
+func find(values map[string]any, path string) (value any, there bool) {
+	value, there = values, true
+	for name := range strings.SplitSeq(path, ".") {
+		fields, _ := value.(map[string]any)
+		if value, there = fields[name]; !there {
+			return nil, false
+		}
+	}
+	return value, there
+}
+
+// merged returns the values of both; of a value that both have, the other's. Objects are merged, as Helm does.
+func merged(values, other map[string]any) map[string]any {
+	all := maps.Clone(values)
+	if all == nil {
+		all = map[string]any{}
+	}
+	for name, value := range other {
+		over, is := value.(map[string]any)
+		under, also := all[name].(map[string]any)
+		switch {
+		case is && also:
+			all[name] = merged(under, over)
+		case is:
+			all[name] = merged(nil, over)
+		default:
+			all[name] = value
+		}
+	}
+	return all
+}
+
+// within returns the values that a chart has, for an older version than the one that they were written for.
+func within(values, known map[string]any, path ...string) map[string]any {
+	all := map[string]any{}
+	for name, value := range values {
+		standing, is := known[name]
+		at := append(slices.Clone(path), name)
+		fields, object := value.(map[string]any)
+		defaults, described := standing.(map[string]any)
+		open := slices.ContainsFunc(objectsOfKubernetes, func(each []string) bool { return slices.Equal(each, at) })
+		switch {
+		case !is:
+		case object && described && len(defaults) > 0 && !open:
+			all[name] = within(fields, defaults, at...)
+		default:
+			all[name] = value
+		}
+	}
+	return all
+}

@@ -1,0 +1,300 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/karpenter"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+const (
+	// changeTime is how long another version of Karpenter may take until it is installed, and after that until it works. It
+	// counts across passes. backTime is how long the version before may then take. Together they are within the step's deadline.
+	changeTime = 10 * time.Minute
+	backTime   = 4 * time.Minute
+	// upgradeTime is longer than Helm takes for an upgrade, so that pods that were made during one count as new ones.
+	upgradeTime = 30 * time.Second
+	// attemptKey names the record of an attempt.
+	attemptKey = "controller/change"
+)
+
+// Versions records what is known about the Karpenter of a rack.
+type Versions interface {
+	// Karpenter returns the record, which is zero if there is none.
+	Karpenter(ctx context.Context, rack string) (plan.KarpenterRecord, error)
+	// NoteKarpenter replaces the record in one write.
+	NoteKarpenter(ctx context.Context, rack string, record plan.KarpenterRecord) error
+}
+
+// attempt is the record of a change of Karpenter's version. Calls of the step may be stopped anywhere, and passes too, so
+// it has all that a later one must know.
+type attempt struct {
+	// Version is the version that the attempt goes to, and Write the version of the parameter that asks for it.
+	Version string `json:"version"`
+	Write   int64  `json:"write,omitempty"`
+	// Generation is that of the plan that made the attempt, or that went back.
+	Generation int64 `json:"generation,omitempty"`
+	// Began is when the attempt began, and Installed when the release was first found to be that of the version.
+	Began     time.Time `json:"began"`
+	Installed time.Time `json:"installed,omitzero"`
+	// Ready has the subjects of the NodePools and EC2NodeClasses that were Ready before the first change.
+	Ready []string `json:"ready,omitempty"`
+	// Replaced is when all pods of the controller were first found to be new ones. It is zero until then.
+	Replaced time.Time `json:"replaced,omitzero"`
+	// Failure says why the version failed. It is empty until the way back begins, at the time Failed.
+	Failure string    `json:"failure,omitempty"`
+	Failed  time.Time `json:"failed,omitzero"`
+}
+
+// attempt returns the recorded attempt, or nil if there is none.
+func (r *run) attempt(ctx context.Context) (*attempt, error) {
+	kept, ok, err := r.Checkpoints.Get(ctx, r.plan.Rack, attemptKey)
+	if err != nil || !ok {
+		return nil, err
+	}
+	var at attempt
+	if err := json.Unmarshal(kept, &at); err != nil {
+		return nil, fmt.Errorf("rack %s: record %s: %w", r.plan.Rack, attemptKey, err)
+	}
+	return &at, nil
+}
+
+func (r *run) keep(ctx context.Context, at *attempt) error {
+	encoded, err := json.Marshal(at)
+	if err != nil {
+		return fmt.Errorf("rack %s: record %s: %w", r.plan.Rack, attemptKey, err)
+	}
+	return r.Checkpoints.Replace(ctx, r.plan.Rack, attemptKey, encoded)
+}
+
+// changing reports whether the plan is for another version than the one in force. The answer of the call that completed the
+// change may have been lost.
+func (r *run) changing(ctx context.Context, at *attempt) (bool, error) {
+	if r.plan.Controller.Previous == nil || at != nil {
+		return r.plan.Controller.Previous != nil, nil
+	}
+	record, err := r.Versions.Karpenter(ctx, r.plan.Rack)
+	return record.Version != r.plan.Controller.Release.Version, err
+}
+
+// change brings the controller to another version than the one in force, and back if that version does not work.
+func (r *run) change(ctx context.Context, at *attempt) (outcome.Progress, error) {
+	if r.begins(at) {
+		var err error
+		if at, err = r.begin(ctx, at); err != nil {
+			return r.progress, err
+		}
+	}
+	if at.Failure != "" {
+		return r.back(ctx, at)
+	}
+	wanted, err := r.controller(ctx)
+	if err != nil {
+		return r.progress, err
+	}
+	if err := r.install(ctx, wanted); err != nil {
+		if lasting(err) && r.late(at.Began) {
+			return r.fail(ctx, at, err.Error())
+		}
+		return r.progress, err
+	}
+	if at.Installed.IsZero() {
+		at.Installed = r.Now().UTC()
+		if err := r.keep(ctx, at); err != nil {
+			return r.progress, err
+		}
+	}
+	found, err := r.works(ctx, at, at.Version)
+	switch {
+	case err != nil:
+		return r.progress, err
+	case found == finding{}:
+		return r.inForce(ctx)
+	case found.failed != "":
+		return r.fail(ctx, at, found.failed)
+	case found.trouble != "" && r.late(at.Installed):
+		return r.fail(ctx, at, found.trouble)
+	}
+	return r.progress.NotYet(poll, "%s", found.note())
+}
+
+// late reports whether a change that is under way since a time has had its time.
+func (r *run) late(since time.Time) bool { return !r.Now().Before(since.Add(changeTime)) }
+
+// begins reports whether the plan asks for another attempt than the recorded one. A plan that asks again for a version that
+// failed was made by a request with force.
+func (r *run) begins(at *attempt) bool {
+	return at == nil || at.Version != r.plan.Controller.Release.Version || at.Write != r.plan.Controller.Write ||
+		at.Failure != "" && at.Generation != r.plan.Generation
+}
+
+// begin records an attempt. If one before it is not complete, the pools that were Ready before that one count.
+func (r *run) begin(ctx context.Context, before *attempt) (*attempt, error) {
+	at := &attempt{
+		Version: r.plan.Controller.Release.Version, Write: r.plan.Controller.Write, Generation: r.plan.Generation, Began: r.Now().UTC(),
+	}
+	if before != nil {
+		at.Ready = before.Ready
+	} else {
+		ready, err := r.readyPools(ctx)
+		if err != nil {
+			return nil, err
+		}
+		at.Ready = ready
+	}
+	record, err := r.Versions.Karpenter(ctx, r.plan.Rack)
+	if err != nil {
+		return nil, err
+	}
+	// If the pass is stopped, the next one goes on with this version, also without force.
+	if record.RolledBack != nil {
+		record.RolledBack = nil
+		if err := r.Versions.NoteKarpenter(ctx, r.plan.Rack, record); err != nil {
+			return nil, err
+		}
+	}
+	return at, r.keep(ctx, at)
+}
+
+// fail records that a version does not work, and begins the way back. The record of the rack comes first: if the call is
+// stopped after it, no pass tries the version again.
+func (r *run) fail(ctx context.Context, at *attempt, reason string) (outcome.Progress, error) {
+	reason = outcome.Shorten(reason)
+	record, err := r.Versions.Karpenter(ctx, r.plan.Rack)
+	if err != nil {
+		return r.progress, err
+	}
+	record.RolledBack = &plan.RolledBack{Version: at.Version, Reason: reason, Write: at.Write}
+	if err := r.Versions.NoteKarpenter(ctx, r.plan.Rack, record); err != nil {
+		return r.progress, err
+	}
+	at.Failure, at.Failed, at.Generation, at.Replaced = reason, r.Now().UTC(), r.plan.Generation, time.Time{}
+	if err := r.keep(ctx, at); err != nil {
+		return r.progress, err
+	}
+	return r.back(ctx, at)
+}
+
+// back brings the version before back, by its chart and not by Helm's history, which may be gone. Then it fails the pass
+// with the reason. The record of the attempt is kept, so that a repeated call has the same end.
+func (r *run) back(ctx context.Context, at *attempt) (outcome.Progress, error) {
+	previous := *r.plan.Controller.Previous
+	wanted, err := r.rendered(ctx, previous)
+	if err != nil {
+		return r.progress, err
+	}
+	if err := r.install(ctx, wanted); err != nil {
+		return r.progress, err
+	}
+	found, err := r.works(ctx, at, previous.Version)
+	if err != nil {
+		return r.progress, err
+	}
+	note := found.note()
+	if note != "" && r.Now().Before(at.Failed.Add(backTime)) {
+		return r.progress.NotYet(poll, "Karpenter %s failed (%s), and %s comes back: %s", at.Version, at.Failure, previous.Version, note)
+	}
+	again := "which works again"
+	if note != "" {
+		again = outcome.NeitherWorks + " (" + note + ")"
+	}
+	return r.progress, fmt.Errorf("release %s: Karpenter %s failed, %s %s, %s: %s",
+		ownership.ReleaseController, at.Version, outcome.TookBack, previous.Version, again, at.Failure)
+}
+
+// inForce records the version of a controller that works, and that its attempt is over.
+func (r *run) inForce(ctx context.Context) (outcome.Progress, error) {
+	version, previous := r.plan.Controller.Release.Version, r.plan.Controller.Previous
+	record, err := r.Versions.Karpenter(ctx, r.plan.Rack)
+	if err != nil {
+		return r.progress, err
+	}
+	was := record
+	if record.Version != version {
+		// An earlier Sawhorse recorded no version.
+		if record.Before = record.Version; record.Before == "" && previous != nil {
+			record.Before = previous.Version
+		}
+		record.Version = version
+	}
+	if record.RolledBack != nil && (previous != nil || record.RolledBack.Version == version) {
+		record.RolledBack = nil
+	}
+	if record != was {
+		if err := r.Versions.NoteKarpenter(ctx, r.plan.Rack, record); err != nil {
+			return r.progress, err
+		}
+	}
+	r.progress.Outputs = map[string]string{"karpenter_version": record.Version, "karpenter_version_before": record.Before}
+	return r.progress, outcome.ForgetKept(ctx, r.Checkpoints, r.plan.Rack, attemptKey)
+}
+
+// uninstalled records that the rack runs no Karpenter. Its CRDs stay.
+func (r *run) uninstalled(ctx context.Context) (outcome.Progress, error) {
+	record, err := r.Versions.Karpenter(ctx, r.plan.Rack)
+	if err != nil {
+		return r.progress, err
+	}
+	// Until the removal is complete, its plans are for the version that was planned last.
+	if left := (plan.KarpenterRecord{Planned: record.Planned, CRDs: record.CRDs}); record != left {
+		if err := r.Versions.NoteKarpenter(ctx, r.plan.Rack, left); err != nil {
+			return r.progress, err
+		}
+	}
+	r.progress.Outputs = map[string]string{"karpenter_version": "", "karpenter_version_before": ""}
+	return r.progress, outcome.ForgetKept(ctx, r.Checkpoints, r.plan.Rack, attemptKey)
+}
+
+// lasting reports whether an error will stay if the call is repeated: one of the objects, and not of the API server.
+func lasting(err error) bool {
+	return !errors.As(err, new(*outcome.NotReady)) && !errors.As(err, new(*outcome.Busy)) && !errors.As(err, new(*outcome.Unreachable)) &&
+		!errors.As(err, new(*outcome.Rejected)) && !errors.As(err, new(*outcome.Early))
+}
+
+// finding says how far a version of the controller works.
+type finding struct {
+	// trouble says what is not as it should be, and wait what only takes its time.
+	trouble, wait string
+	// failed says what will not get better by itself.
+	failed string
+}
+
+func (f finding) note() string {
+	if f.trouble != "" {
+		return f.trouble
+	}
+	return f.wait
+}
+
+// works looks whether the pods of a version are Ready, and whether the pools are that were Ready before.
+func (r *run) works(ctx context.Context, at *attempt, version string) (finding, error) {
+	note, err := r.rollout(ctx)
+	if err != nil {
+		return finding{}, err
+	}
+	if note != "" {
+		failures, err := r.podFailures(ctx, at)
+		return finding{trouble: note, failed: strings.Join(failures, "; ")}, err
+	}
+	release, err := karpenter.Find(version)
+	if err != nil {
+		return finding{}, err
+	}
+	return r.poolsWork(ctx, at, release)
+}
+
+func (r *run) podFailures(ctx context.Context, at *attempt) ([]string, error) {
+	deployment, err := r.client.Get(ctx, k8s.Deployment, ownership.Namespace, ownership.ReleaseController)
+	if err != nil || deployment == nil {
+		return nil, err
+	}
+	return r.client.PodFailures(ctx, deployment, at.Installed.Add(-upgradeTime), r.Now())
+}

@@ -1,0 +1,105 @@
+package controller
+
+import (
+	"encoding/json"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/sawhorse-io/sawhorse/internal/karpenter"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// every returns another value of the same kind for each single value of a chart.
+func every(standing map[string]any) map[string]any {
+	all := map[string]any{}
+	for name, value := range standing {
+		switch v := value.(type) {
+		case map[string]any:
+			if len(v) > 0 {
+				all[name] = every(v)
+			}
+		case bool:
+			all[name] = !v
+		case string:
+			all[name] = "7"
+		case float64:
+			all[name] = v + 1
+		}
+	}
+	return all
+}
+
+// The chart of every version renders with all single values that a pass accepts, so that none of them makes the step fail.
+// What the pass refuses is left out.
+func TestEveryAcceptedValueRenders(t *testing.T) {
+	for _, release := range karpenter.All() {
+		standing, err := release.Values()
+		if err != nil {
+			t.Fatal(err)
+		}
+		values := every(standing)
+		refused := 0
+		for {
+			text, err := json.Marshal(values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			parsed := params.Parse(params.Input{Rack: "demo", Params: map[string]string{
+				"karpenter_auth_mode": "true", "karpenter_enabled": "true", "karpenter_version": release.Version,
+				"karpenter_controller_config": string(text),
+			}})
+			made := plan.Build(parsed.Config, plan.Facts{Offline: true}, nil)
+			problems := append(parsed.Problems, made.Problems...)
+			if len(problems) > 0 {
+				for _, p := range problems {
+					if p.Parameter != "karpenter_controller_config" {
+						t.Fatalf("%s: %v", release.Version, p)
+					}
+					remove(values, p.Path)
+					refused++
+				}
+				continue
+			}
+			if !strings.Contains(string(text), `"preferencePolicy":"7"`) || !strings.Contains(string(text), `"spotToSpotConsolidation":true`) {
+				t.Errorf("%s: accepted was only %s", release.Version, text)
+			}
+			rendered, err := render(ownership.ReleaseController, release.Version, stored(t, made.Plan.Controller.Release.Values))
+			if err != nil || !strings.Contains(rendered.manifest, "SpotToSpotConsolidation=true") ||
+				!strings.Contains(rendered.manifest, "value: demo-karpenter") && !strings.Contains(rendered.manifest, `value: "demo-karpenter"`) {
+				t.Errorf("%s: %v\n%s", release.Version, err, rendered.manifest)
+			}
+			break
+		}
+		if refused == 0 {
+			t.Errorf("%s: nothing was refused, not even the cluster's name", release.Version)
+		}
+	}
+}
+
+// remove removes what a path of plain names leads to.
+func remove(values map[string]any, path string) {
+	name, rest, more := strings.Cut(path, ".")
+	if !more {
+		delete(values, name)
+		return
+	}
+	if fields, is := values[name].(map[string]any); is {
+		remove(fields, rest)
+	}
+}
+
+// stored returns values as a step reads them in a stored plan.
+func stored(t *testing.T, values map[string]any) (read map[string]any) {
+	t.Helper()
+	text, err := json.Marshal(maps.Clone(values))
+	if err == nil {
+		err = json.Unmarshal(text, &read)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read
+}

@@ -1,0 +1,67 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+)
+
+// karpenterAttribute has the record of the rack's Karpenter. It is an attribute of its own, so that a step writes it in
+// one call without the other records.
+const karpenterAttribute = "karpenter"
+
+// onlyVersion is the version of Karpenter that earlier versions of Sawhorse install on every rack, whatever it runs.
+const onlyVersion = "1.10.0"
+
+// formatOf returns the format of records with this Karpenter. The earlier versions of Sawhorse that know only one
+// version of Karpenter would bring the rack to it, and its CRDs too, so they must not read the records.
+func formatOf(karpenter plan.KarpenterRecord) int64 {
+	for _, version := range []string{karpenter.Version, karpenter.Planned, karpenter.CRDs} {
+		if version != "" && version != onlyVersion {
+			return recordsFormat
+		}
+	}
+	return oneVersionFormat
+}
+
+// Karpenter returns what is recorded about the Karpenter of a rack. The record is zero if there is none.
+func (s *Store) Karpenter(ctx context.Context, rack string) (plan.KarpenterRecord, error) {
+	values, err := s.get(ctx, key(rack, "records"))
+	if err != nil {
+		return plan.KarpenterRecord{}, fmt.Errorf("rack %s: read records: %w", rack, err)
+	}
+	return karpenterOf(rack, values)
+}
+
+func karpenterOf(rack string, values item) (plan.KarpenterRecord, error) {
+	var record plan.KarpenterRecord
+	encoded := stringOf(values, karpenterAttribute)
+	if encoded == "" {
+		return record, nil
+	}
+	if err := json.Unmarshal([]byte(encoded), &record); err != nil {
+		return record, fmt.Errorf("rack %s: decode %s: %w", rack, karpenterAttribute, err)
+	}
+	return record, nil
+}
+
+// NoteKarpenter replaces what is recorded about the Karpenter of a rack. The rack must have records.
+func (s *Store) NoteKarpenter(ctx context.Context, rack string, record plan.KarpenterRecord) error {
+	encoded, err := json.Marshal(record)
+	if err != nil {
+		return fmt.Errorf("rack %s: encode %s: %w", rack, karpenterAttribute, err)
+	}
+	_, err = s.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName:                 &s.Name,
+		Key:                       key(rack, "records"),
+		UpdateExpression:          new("SET #karpenter = :karpenter, #format = :format"),
+		ConditionExpression:       new("attribute_exists(pk)"),
+		ExpressionAttributeNames:  map[string]string{"#karpenter": karpenterAttribute, "#format": "format"},
+		ExpressionAttributeValues: item{":karpenter": text(string(encoded)), ":format": number(formatOf(record))},
+	})
+	return wrap(err, "rack %s: note Karpenter's version", rack)
+}

@@ -1,0 +1,115 @@
+package store
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Pool says what runs in one pool.
+type Pool struct {
+	Pool string `json:"pool"`
+	// Nodes is the number of the pool's NodeClaims: its nodes, with those that start or drain.
+	Nodes int `json:"nodes"`
+	// Ready is true if the NodePool and its EC2NodeClass are Ready.
+	Ready bool `json:"ready"`
+	// Outdated is how many of the Nodes Karpenter is to replace or to end: those that are drifted or carry an older hash,
+	// and all those of a pool that was removed.
+	Outdated int `json:"outdated"`
+	// Since is the time (RFC 3339) since which the pool is not Ready, or has outdated nodes or ones that do not register.
+	Since string `json:"since,omitempty"`
+	// Unregistered is how many of the Nodes were launched and do not register.
+	Unregistered int `json:"unregistered,omitempty"`
+	// Reason says in Karpenter's words why the pool is degraded. It is empty if the pool is not.
+	Reason string `json:"reason,omitempty"`
+}
+
+// quiet reports whether there is nothing to tell of a pool but the number of its nodes.
+func (p Pool) quiet() bool { return p.Ready && p.Outdated == 0 && p.Reason == "" }
+
+// Pools are the pools of a rack.
+type Pools []Pool
+
+// UnmarshalJSON decodes pools. A status of an earlier version has sentences about the changes to the pools in their
+// place, which it ignores.
+func (p *Pools) UnmarshalJSON(text []byte) error {
+	var earlier []string
+	if json.Unmarshal(text, &earlier) == nil {
+		*p = nil
+		return nil
+	}
+	return json.Unmarshal(text, (*[]Pool)(p))
+}
+
+// Degraded reports whether a pool is not Ready, or has nodes that do not register.
+func (p Pools) Degraded() bool {
+	return slices.ContainsFunc(p, func(one Pool) bool { return one.Reason != "" })
+}
+
+// AllReady returns the pools as they are after a pass that has waited until all of them were Ready.
+func (p Pools) AllReady() Pools {
+	all := slices.Clone(p)
+	for i := range all {
+		one := &all[i]
+		if one.Ready = true; one.Unregistered > 0 {
+			continue
+		}
+		if one.Reason = ""; one.Outdated == 0 {
+			one.Since = ""
+		}
+	}
+	return all
+}
+
+// Outdated returns the number of outdated nodes in all pools.
+func (p Pools) Outdated() (n int) {
+	for _, one := range p {
+		n += one.Outdated
+	}
+	return n
+}
+
+// inOrder returns the pools with something to tell first: the degraded ones, then those that are not Ready, then those
+// with outdated nodes.
+func (p Pools) inOrder() Pools {
+	rank := func(one Pool) int {
+		switch {
+		case one.Reason != "":
+			return 0
+		case !one.Ready:
+			return 1
+		case one.Outdated > 0:
+			return 2
+		}
+		return 3
+	}
+	return slices.SortedFunc(slices.Values(p), func(a, b Pool) int { return cmp.Or(rank(a)-rank(b), strings.Compare(a.Pool, b.Pool)) })
+}
+
+// Progress says in the status which generation the nodes follow.
+type Progress struct {
+	Generation int64 `json:"generation"`
+	// Started is when the pass started that applied the generation, Ended when no node was outdated any more and all
+	// pools were Ready; both RFC 3339, UTC. Ended is empty until then.
+	Started string `json:"started"`
+	Ended   string `json:"ended,omitempty"`
+}
+
+// With returns the status of a pass with what is known of the nodes: so the status parameter has it. A rack that is
+// Reconciled is Degraded if one of its pools is. rollout is nil while Karpenter is off.
+func (s Status) With(rollout *Rollout) Status {
+	if rollout == nil {
+		return s
+	}
+	s.Rollout = &Progress{Generation: rollout.Generation, Started: rollout.Started.UTC().Format(time.RFC3339)}
+	if !rollout.Ended.IsZero() {
+		s.Rollout.Ended = rollout.Ended.UTC().Format(time.RFC3339)
+	}
+	s.Pools = rollout.Pools.inOrder()
+	if s.State == Reconciled && s.Pools.Degraded() {
+		s.State = Degraded
+	}
+	return s
+}

@@ -1,0 +1,71 @@
+// Package upgrades runs the end-to-end scripts with several versions of Karpenter. Run all of them with `make upgrades`,
+// which builds the other versions' controllers, or one by name, as in `make e2e NAME=Versions`.
+package upgrades
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sawhorse-io/sawhorse/sandbox/e2e/stage"
+	"github.com/sawhorse-io/sawhorse/sandbox/story"
+)
+
+const root = "../../.."
+
+var sandbox = stage.New(root, "e2e-upgrades")
+
+func TestMain(m *testing.M) { sandbox.Main(m) }
+
+// cached returns the absolute path of something that make upgrades has made.
+func cached(t *testing.T, name string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join(root, ".cache", name))
+	if err == nil {
+		_, err = os.Stat(path)
+	}
+	if err != nil {
+		t.Fatalf("%v (make upgrades makes it)", err)
+	}
+	return path
+}
+
+// Moves a cluster from a Karpenter 1.8.6 that Helm has installed to Sawhorse. This test runs first because it needs an
+// untouched cluster.
+func TestMigrating(t *testing.T) {
+	cached(t, "bin/karpenter-1.8.6")
+	cached(t, "bin/helm")
+	charts := cached(t, "charts-1.8.6")
+	sandbox.Play(t, func(s *story.Teller) { story.Migrating(s, charts) })
+}
+
+// Changes the version of Karpenter up and down while pods run on its nodes.
+func TestVersions(t *testing.T) {
+	cached(t, "bin/karpenter-1.15.0")
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.Versions)
+}
+
+// Writes versions of Karpenter that do not work. The version before comes back each time.
+func TestWithdrawn(t *testing.T) {
+	cached(t, "bin/karpenter-1.15.0")
+	cached(t, "bin/helm")
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, story.Withdrawn)
+}
+
+// Deploys a Sawhorse with another default version over this one. A rack keeps the version that it runs.
+func TestNewDefault(t *testing.T) {
+	cached(t, "bin/karpenter-1.15.0")
+	cached(t, "bin/helm")
+	command := exec.Command("../../default.sh", "1.15.1")
+	command.Stderr = os.Stderr
+	folder, err := command.Output()
+	if err != nil {
+		t.Fatalf("sandbox/default.sh: %v", err)
+	}
+	sandbox.Play(t, story.Enabled)
+	sandbox.Play(t, func(s *story.Teller) { story.NewDefault(s, strings.TrimSpace(string(folder))) })
+}
