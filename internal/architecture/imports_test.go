@@ -16,7 +16,7 @@ var mayImport = map[string][]string{
 	"statemachine":        nil,
 	"internal/metrics":    nil,
 	"internal/ownership":  nil,
-	"internal/readonly":   nil,
+	"internal/readonly":   {"internal/canonical"},
 	"internal/params":     {"internal/karpenter", "internal/ownership"},
 	"internal/outcome":    {"internal/params"},
 	"internal/karpenter":  {"internal/ownership"},
