@@ -117,8 +117,8 @@ var functionsAlsoUse = map[string][]string{
 
 // testsAlsoUse has the packages that the _test.go files of every package may import.
 var testsAlsoUse = []string{
-	"events", "internal/awsfake", "internal/k8s", "internal/k8s/k8sfake", "internal/k8s/k8stest", "internal/metrics", "internal/outcome",
-	"internal/ownership", "internal/params", "internal/plan", "internal/plan/nodes", "internal/readonly", "internal/store",
+	"events", "internal/awsfake", "internal/k8s", "internal/k8s/k8sfake", "internal/k8s/k8stest", "internal/karpenter", "internal/metrics",
+	"internal/outcome", "internal/ownership", "internal/params", "internal/plan", "internal/plan/nodes", "internal/readonly", "internal/store",
 	"internal/validation", "statemachine",
 }
 

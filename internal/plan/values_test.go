@@ -49,7 +49,8 @@ func TestValuesOfTheRack(t *testing.T) {
 			t.Errorf("%s: %v, want %v", path, got, want)
 		}
 	}
-	if got, want := valueAt(plain, "controller.resources"), (object{"requests": object{"cpu": "200m", "memory": "256Mi"}}); !reflect.DeepEqual(got, want) {
+	want := object{"requests": object{"cpu": "200m", "memory": "256Mi"}}
+	if got := valueAt(plain, "controller.resources"); !reflect.DeepEqual(got, want) {
 		t.Errorf("without the parameter: resources %v", got)
 	}
 }

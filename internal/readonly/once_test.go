@@ -47,7 +47,9 @@ func (c *cloud) Do(request *http.Request) (*http.Response, error) {
 	if status == http.StatusNotFound {
 		header.Set("X-Amzn-ErrorType", "ResourceNotFoundException")
 	}
-	return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body))}, nil
+	return &http.Response{
+		StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
+	}, nil
 }
 
 func onceConfig(c *cloud) aws.Config {
@@ -58,7 +60,9 @@ func onceConfig(c *cloud) aws.Config {
 }
 
 func group(t *testing.T, c aws.Config, name string) (*types.Nodegroup, error) {
-	out, err := eks.NewFromConfig(c).DescribeNodegroup(t.Context(), &eks.DescribeNodegroupInput{ClusterName: new("demo"), NodegroupName: &name})
+	out, err := eks.NewFromConfig(c).DescribeNodegroup(t.Context(), &eks.DescribeNodegroupInput{
+		ClusterName: new("demo"), NodegroupName: &name,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +173,9 @@ func TestALongAnswerIsNotKept(t *testing.T) {
 
 func TestOnceRefusesWrites(t *testing.T) {
 	c := &cloud{status: 200}
-	_, err := eks.NewFromConfig(onceConfig(c)).DeleteNodegroup(t.Context(), &eks.DeleteNodegroupInput{ClusterName: new("a"), NodegroupName: new("b")})
+	_, err := eks.NewFromConfig(onceConfig(c)).DeleteNodegroup(t.Context(), &eks.DeleteNodegroupInput{
+		ClusterName: new("a"), NodegroupName: new("b"),
+	})
 	if !errors.Is(err, readonly.ErrWouldWrite) || c.sent > 0 {
 		t.Errorf("%v, %d requests", err, c.sent)
 	}

@@ -103,7 +103,8 @@ func TestAMonthIsTheSumOfItsLines(t *testing.T) {
 	all := month(audit, change, look)
 	var text strings.Builder
 	sum := bill(&text, all)
-	if !near(all[0].dollars, 730*(0.20/1e6+2*0.0000133334+20*0.125/1e6)) || !near(all[2].dollars, 8760*(0.20/1e6+0.125*0.0000133334+0.125/1e6)) ||
+	if !near(all[0].dollars, 730*(0.20/1e6+2*0.0000133334+20*0.125/1e6)) ||
+		!near(all[2].dollars, 8760*(0.20/1e6+0.125*0.0000133334+0.125/1e6)) ||
 		!near(all[4].dollars, 0.30*100/730) {
 		t.Errorf("%+v", all)
 	}

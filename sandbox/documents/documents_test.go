@@ -99,8 +99,9 @@ func read(t *testing.T, path string) string {
 }
 
 var (
-	inline = regexp.MustCompile("`(aws [^`\n]* -[^`\n]*)`") // without an option it is the name of a command
-	arn    = regexp.MustCompile(`\bARN\b`)
+	inline  = regexp.MustCompile("`(aws [^`\n]* -[^`\n]*)`") // without an option it is the name of a command
+	arn     = regexp.MustCompile(`\bARN\b`)
+	calling = regexp.MustCompile(`(?m)(^|[^.\w-])aws `) // and not the end of a name such as nodepools.karpenter.k8s.aws
 )
 
 // scripts returns the scripts in a document that contain aws: its code blocks, the prompts of blocks that also show
@@ -129,7 +130,7 @@ func scripts(t *testing.T, path string) (all []string) {
 			}
 		}
 	}
-	return slices.DeleteFunc(all, func(script string) bool { return !strings.Contains(script, "aws ") })
+	return slices.DeleteFunc(all, func(script string) bool { return !calling.MatchString(script) })
 }
 
 // exampleARN replaces the placeholder ARN: the AWS CLI requires at least 20 characters for an ARN.

@@ -1,8 +1,8 @@
 // Package kubelet runs a real process for each pod of the Karpenter Deployment. It does what a node's kubelet and EKS's
 // Pod Identity agent do for such a pod: it resolves the environment, requests the service account's token, provides the
 // role's AWS credentials if the admission webhook has configured the pod for them, and starts the controller that the
-// pod's image stands for. It reports the pod Ready when the controller's own probes answer, restarts the process when it dies, and stops it with
-// its pod. kwok's pod stages must leave these pods alone.
+// pod's image stands for. It reports the pod Ready when the controller's own probes answer, restarts the process when it
+// dies, and stops it with its pod. kwok's pod stages must leave these pods alone.
 package kubelet
 
 import (

@@ -40,7 +40,7 @@ func Forgotten(t *Teller) {
 	t.Check("claims", claims, "1")
 	t.Check("the schedule visits it", listed, "1")
 	t.Check("access entries of functions", entries+" | wc -w", "8")
-	t.Check("their rights in the cluster", rights, "10")
+	t.Check("their rights in the cluster", rights, "12")
 	t.Say("The execution is stopped while it deletes the last of the entries: another one goes on.")
 	t.Type(faults + `PUT -d '[{"function":"access","service":"eks","action":"DeleteAccessEntry","nth":7,"times":1,"kind":"stop"}]'`)
 	t.Type(others)

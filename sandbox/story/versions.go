@@ -88,6 +88,9 @@ func changed(t *Teller, version, direction string) {
 // Withdrawn writes versions of Karpenter that do not work: each time the version before comes back by itself, the
 // status says why, and the version is not tried again.
 func Withdrawn(t *Teller) {
+	t.Chapter("Pods on nodes of Karpenter 1.10.0")
+	apart.start(t)
+	t.Check("the NodePool of their nodes", apart.where(), "workload")
 	pods, claimed := t.Ask(podsNow), t.Ask(claimsNow)
 
 	t.Chapter("An image that cannot be pulled")
@@ -105,6 +108,15 @@ func Withdrawn(t *Teller) {
 	t.Until("status", state, "Reconciled", time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
 	t.Check("written as the version that runs, it is forgotten", status+" | grep -c 'karpenter_version again' || true", "0")
+
+	t.Chapter("A controller that ends at its start")
+	t.Say("The cluster is not registered for zonal shift, and a controller that is to respect it ends with that. 1.10.0 does not know it.")
+	withdrawn(t, "1.15.1", map[string]string{"karpenter_controller_config": `{"settings":{"enableZonalShift":true}}`}, "CrashLoopBackOff")
+	t.Check("the pods", podsNow, pods)
+	t.Check("the NodeClaims", claimsNow, claimed)
+	request(t, `{"rack":"demo","unset":["karpenter_controller_config","karpenter_version"]}`)
+	t.Until("status", state, "Reconciled", time.Minute)
+	t.Until("the pass has ended", running, "0", time.Minute)
 
 	t.Chapter("A class that the new version does not accept")
 	t.Say("1.15 rejects a second clusterDNS with a family that has one only; 1.10.0 leaves it out. No node is of this pool.")
@@ -124,7 +136,8 @@ func Withdrawn(t *Teller) {
 }
 
 // releaseRevision prints how often Helm has changed the controller's release.
-const releaseRevision = `helm -n kube-system list -o json --filter '^karpenter$' | python3 -c 'import json,sys; print(json.load(sys.stdin)[0]["revision"])'`
+const releaseRevision = `helm -n kube-system list -o json --filter '^karpenter$' | ` +
+	`python3 -c 'import json,sys; print(json.load(sys.stdin)[0]["revision"])'`
 
 // withdrawn writes a version that fails, together with other parameters, and waits until 1.10.0 is back.
 func withdrawn(t *Teller, version string, set map[string]string, reason string) {

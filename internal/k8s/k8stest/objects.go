@@ -183,6 +183,42 @@ func (c *Cluster) InstallCRDs() {
 	}
 }
 
+// ReplaceCRDs replaces installed CustomResourceDefinitions by others of the same names, given in YAML, and waits until the
+// API server accepts an object under them.
+func (c *Cluster) ReplaceCRDs(crds map[string][]byte, probe Object) {
+	c.t.Helper()
+	for name, text := range crds {
+		var object Object
+		if err := yaml.Unmarshal(text, &object); err != nil {
+			c.t.Fatalf("%s: %v", name, err)
+		}
+		if c.Get(object) == nil {
+			continue // a kind that plans have no objects of
+		}
+		Eventually(c.t, func() bool {
+			live := c.Get(object)
+			live.Object["spec"] = object["spec"]
+			_, err := c.in(live).Update(context.Background(), live, metav1.UpdateOptions{})
+			if err != nil && !apierrors.IsConflict(err) { // the API server itself writes the status
+				c.t.Fatalf("%s: %v", name, err)
+			}
+			return err == nil
+		})
+	}
+	var last error
+	c.t.Cleanup(func() {
+		if last != nil {
+			c.t.Logf("the last answer about the new CRDs: %v", last)
+		}
+	})
+	Eventually(c.t, func() bool {
+		wanted := copied(c.t, probe)
+		_, last = c.in(wanted).Apply(context.Background(), wanted.GetName(), wanted,
+			metav1.ApplyOptions{FieldManager: "probe", Force: true, DryRun: []string{metav1.DryRunAll}})
+		return last == nil
+	})
+}
+
 func (c *Cluster) await(object Object) {
 	c.t.Helper()
 	Eventually(c.t, func() bool {

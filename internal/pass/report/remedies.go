@@ -20,8 +20,8 @@ const (
 // byReason has the remedies for causes that are recognized by a part of the reason, whatever the error's name is. The first
 // one counts: the reason of a version of Karpenter that failed may have any text of the cluster in it.
 var byReason = []struct{ part, remedy string }{
-	{outcome.NeitherWorks, "No version of Karpenter's controller works: nodes and pods go on as they are, and no node is launched or replaced. " +
-		"Look at the pods, events and log of the Deployment karpenter in kube-system; " + goesOn + "."},
+	{outcome.NeitherWorks, "No version of Karpenter's controller works: nodes and pods go on as they are, and no node is launched " +
+		"or replaced. Look at the pods, events and log of the Deployment karpenter in kube-system; " + goesOn + "."},
 	{outcome.TookBack, "Karpenter goes on in the version that it had, and nodes and pods have noticed nothing. " +
 		"Correct what the reason names; the events of kube-system and docs/karpenter-versions.md help. " +
 		"Then write karpenter_version again, also with the same value, or send Rack Reconcile Requested with \"force\": true: " +

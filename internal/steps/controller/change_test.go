@@ -150,7 +150,8 @@ func TestNeitherVersionWorks(t *testing.T) {
 	c.version, c.stuck["1.10.0"] = "1.12.1", true
 	c.stuck["1.12.1"], c.blind["1.12.1"] = false, true
 	_, _, err := c.finish()
-	if err == nil || !strings.Contains(err.Error(), "1.10.0, which does not work either (Deployment/kube-system/karpenter: 1 old pods still there)") {
+	const neither = "1.10.0, which does not work either (Deployment/kube-system/karpenter: 1 old pods still there)"
+	if err == nil || !strings.Contains(err.Error(), neither) {
 		t.Errorf("%v", err)
 	}
 	if took := c.clock.Sub(began); took > 15*time.Minute {

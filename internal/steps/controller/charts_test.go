@@ -154,7 +154,8 @@ func checkDeployment(t *testing.T, release karpenter.Release, d appsv1.Deploymen
 		}
 	}
 	// A change of the version takes one of two pods away before a new one is Ready, and not the other.
-	if strategy := d.Spec.Strategy.RollingUpdate; strategy == nil || strategy.MaxUnavailable == nil || strategy.MaxUnavailable.IntValue() != 1 {
+	strategy := d.Spec.Strategy.RollingUpdate
+	if strategy == nil || strategy.MaxUnavailable == nil || strategy.MaxUnavailable.IntValue() != 1 {
 		t.Errorf("%s: strategy %+v", release.Version, d.Spec.Strategy)
 	}
 	memory := container.Resources.Requests.Memory().String()

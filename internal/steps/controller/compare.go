@@ -7,6 +7,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/readonly"
 )
 
@@ -29,8 +30,12 @@ func (r *run) compare(ctx context.Context, part string) (outcome.Progress, error
 		if err == nil {
 			err = repair(ctx, r.client, wanted, &r.progress)
 		}
+		var objects []plan.Object
 		if err == nil {
-			err = r.unmonitor(ctx, wanted)
+			objects, err = wanted.objects()
+		}
+		if err == nil {
+			err = r.prune(ctx, objects)
 		}
 		if err != nil {
 			return r.progress, err
@@ -71,5 +76,5 @@ func (r *run) removed(ctx context.Context) error {
 			return fmt.Errorf("%s: it is left of release %s: %w", k8s.Subject(live), ownership.ReleaseController, readonly.ErrWouldWrite)
 		}
 	}
-	return r.unmonitor(ctx, whole)
+	return r.prune(ctx, nil)
 }

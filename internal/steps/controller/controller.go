@@ -223,7 +223,11 @@ func (r *run) install(ctx context.Context, wanted rendered) error {
 	if err != nil {
 		return err
 	}
-	return r.unmonitor(ctx, wanted)
+	objects, err := wanted.objects()
+	if err != nil {
+		return err
+	}
+	return r.prune(ctx, objects)
 }
 
 // rollout says why the controller's pods are not Ready yet; empty if they are.
@@ -342,7 +346,7 @@ func (r *run) remove(ctx context.Context) (outcome.Progress, error) {
 		}
 		r.progress.Changed("uninstalled", "release %s", ownership.ReleaseController)
 	}
-	if err := r.unmonitor(ctx, whole); err != nil {
+	if err := r.prune(ctx, nil); err != nil {
 		return r.progress, err
 	}
 	pods, err := r.client.List(ctx, k8s.Pod, ownership.Namespace, "app.kubernetes.io/instance="+ownership.ReleaseController)
@@ -357,7 +361,7 @@ func (r *run) remove(ctx context.Context) (outcome.Progress, error) {
 
 func reject(found []string) error {
 	return outcome.Reject("karpenter_enabled", "The cluster already has a Karpenter that Sawhorse did not install: %s. "+
-		"Uninstall that one first (its NodePools before its controller, then its CRDs), or leave karpenter_enabled at false.",
+		"Uninstall its controller first and hand its CRDs over, as docs/migrating.md describes, or leave karpenter_enabled at false.",
 		strings.Join(found, ", "))
 }
 

@@ -10,20 +10,21 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sawhorse-io/sawhorse/internal/karpenter"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/validation"
 )
 
-// accepted returns the accepted cases of package validation's tables, docs/recipes.md included: their descriptions and
-// manifests.
-func accepted(t *testing.T) map[string][]object {
+// accepted returns the accepted cases of package validation's tables, docs/recipes.md included: their manifests by the
+// version of Karpenter and the description.
+func accepted(t *testing.T) map[string]map[string][]object {
 	t.Helper()
 	files, err := filepath.Glob("../../validation/testdata/*.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := map[string][]object{}
+	all := map[string]map[string][]object{}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -53,7 +54,11 @@ func accepted(t *testing.T) map[string][]object {
 			if err != nil || len(result.Problems) > 0 || len(result.Plan.NodePools.Objects) == 0 {
 				t.Fatalf("%s: %s: %v, %v, %d objects", file, c.What, err, result.Problems, len(result.Plan.NodePools.Objects))
 			}
-			all[filepath.Base(file)+": "+c.What] = result.Plan.NodePools.Objects
+			version := result.Plan.Controller.CRDs.Version
+			if all[version] == nil {
+				all[version] = map[string][]object{}
+			}
+			all[version][filepath.Base(file)+": "+c.What] = result.Plan.NodePools.Objects
 			good++
 		}
 		if good == 0 {
@@ -64,10 +69,44 @@ func accepted(t *testing.T) map[string][]object {
 }
 
 // The API server takes accepted objects as they are: it refuses nothing, drops nothing, and finds nothing to change the
-// next time.
+// next time. It has the CRDs of the version that the objects are for.
 func TestWhatIsAcceptedApplies(t *testing.T) {
 	s := begin(t)
-	cases := accepted(t)
+	all, installed := accepted(t), karpenter.Default().Version
+	s.applyAll(all[installed])
+	for _, version := range slices.SortedFunc(maps.Keys(all), karpenter.Compare) {
+		if version != installed {
+			s.crds(version, slices.Concat(slices.Collect(maps.Values(all[version]))...))
+			s.applyAll(all[version])
+		}
+	}
+	for _, objects := range all[installed] { // other tests of the package use the same API server
+		s.crds(installed, objects)
+		break
+	}
+}
+
+// crds installs the CRDs of a version over those of another, and waits until the API server accepts objects that are for
+// that version.
+func (s *scene) crds(version string, objects []object) {
+	s.Helper()
+	release, err := karpenter.Find(version)
+	if err != nil {
+		s.Fatal(err)
+	}
+	crds, err := release.CRDs()
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, o := range objects {
+		s.ReplaceCRDs(crds, o)
+		crds = nil // the next one only has to be accepted
+	}
+}
+
+// applyAll applies the objects of each case and removes them again.
+func (s *scene) applyAll(cases map[string][]object) {
+	t := s.T
 	for _, what := range slices.Sorted(maps.Keys(cases)) {
 		objects := cases[what]
 		s.plan.NodePools.Objects = objects

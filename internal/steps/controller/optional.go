@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"helm.sh/helm/v4/pkg/chart/common"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
@@ -37,19 +38,32 @@ func (r *run) told(ctx context.Context, release plan.Release) (*common.Capabilit
 	return &more, nil
 }
 
-// unmonitor deletes the release's ServiceMonitor if the rendered release has none. Helm does not, because it sees of an
-// earlier revision only the objects of the wanted one.
-func (r *run) unmonitor(ctx context.Context, wanted rendered) error {
-	if wanted.capabilities.APIVersions.Has(monitorAPI) {
-		return nil
+// optional are the kinds of which the chart's values choose whether there is an object, or its name.
+var optional = []k8s.Kind{k8s.PodDisruptionBudget, k8s.ServiceMonitor}
+
+// prune deletes the release's objects of these kinds that are not among the wanted ones. Helm does not, because it sees of
+// an earlier revision only the objects of the wanted one.
+func (r *run) prune(ctx context.Context, wanted []plan.Object) error {
+	keep := map[string]bool{}
+	for _, object := range wanted {
+		keep[k8s.Subject(&unstructured.Unstructured{Object: object})] = true
 	}
-	live, err := r.client.Get(ctx, k8s.ServiceMonitor, ownership.Namespace, ownership.ReleaseController)
-	if err != nil || live == nil || k8s.Owned(live, r.plan.Rack) != nil || live.GetDeletionTimestamp() != nil {
-		return err
+	ours := ownership.TagRack + "=" + r.plan.Rack + ",app.kubernetes.io/instance=" + ownership.ReleaseController
+	for _, kind := range optional {
+		found, err := r.client.List(ctx, kind, ownership.Namespace, ours)
+		if err != nil {
+			return err
+		}
+		for i := range found {
+			subject := k8s.Subject(&found[i])
+			if keep[subject] || found[i].GetDeletionTimestamp() != nil {
+				continue
+			}
+			if err := r.client.Delete(ctx, kind, &found[i]); err != nil {
+				return err
+			}
+			r.progress.Changed("deleted", "%s", subject)
+		}
 	}
-	if err := r.client.Delete(ctx, k8s.ServiceMonitor, live); err != nil {
-		return err
-	}
-	r.progress.Changed("deleted", "%s", k8s.Subject(live))
 	return nil
 }

@@ -14,7 +14,9 @@ var (
 	monitors = k8stest.Object{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 		"metadata": map[string]any{"name": monitorCRD},
 		"spec": map[string]any{"group": "monitoring.coreos.com", "scope": "Namespaced",
-			"names": map[string]any{"plural": "servicemonitors", "singular": "servicemonitor", "kind": "ServiceMonitor", "listKind": "ServiceMonitorList"},
+			"names": map[string]any{
+				"plural": "servicemonitors", "singular": "servicemonitor", "kind": "ServiceMonitor", "listKind": "ServiceMonitorList",
+			},
 			"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true,
 				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}}}}
 	monitor = k8stest.Object{"apiVersion": monitorAPI, "kind": "ServiceMonitor",
@@ -23,14 +25,15 @@ var (
 
 // A ServiceMonitor is made if the values ask for it and the cluster has the Prometheus Operator, and goes with the values
 // or with the release. One that somebody else made stays.
-func TestServiceMonitor(t *testing.T) {
+func TestOptionalObjects(t *testing.T) {
 	s := begin(t)
 	s.Create(node("one", "us-east-1a"))
 	s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
 	s.settle()
 	s.plan.Controller.Release.Values["serviceMonitor"] = map[string]any{"enabled": true}
 	progress := s.run(PartRelease, "installed release karpenter 1.10.0")
-	if last := progress.Warnings[len(progress.Warnings)-1]; last.Parameter != "karpenter_controller_config" || !strings.Contains(last.Message, "install the Prometheus Operator") {
+	last := progress.Warnings[len(progress.Warnings)-1]
+	if last.Parameter != "karpenter_controller_config" || !strings.Contains(last.Message, "install the Prometheus Operator") {
 		t.Errorf("warnings %v", progress.Warnings)
 	}
 	s.RolledOut(deployment)
@@ -54,13 +57,23 @@ func TestServiceMonitor(t *testing.T) {
 
 	t.Log("not asked for any more")
 	s.plan.Controller.Release.Values["serviceMonitor"] = map[string]any{"enabled": false}
-	s.run(PartRelease, "updated: serviceMonitor.enabled=false (was true) release karpenter 1.10.0", "deleted ServiceMonitor/kube-system/karpenter")
+	s.run(PartRelease, "updated: serviceMonitor.enabled=false (was true) release karpenter 1.10.0",
+		"deleted ServiceMonitor/kube-system/karpenter")
 	theirs := s.Create(monitor)
 	s.run(PartRelease)
 	if live := s.Get(monitor); live == nil || live.GetUID() != theirs.GetUID() {
 		t.Error("somebody else's was deleted")
 	}
 	s.Remove(monitor)
+
+	t.Log("a PodDisruptionBudget of another name: two for one pod would keep it from being evicted")
+	s.plan.Controller.Release.Values["podDisruptionBudget"] = map[string]any{"name": "other"}
+	s.run(PartRelease, "updated: podDisruptionBudget.name=other release karpenter 1.10.0", "deleted PodDisruptionBudget/kube-system/karpenter")
+	if got := s.due(PartRelease); got != "" {
+		t.Errorf("an audit: %q", got)
+	}
+	delete(s.plan.Controller.Release.Values, "podDisruptionBudget")
+	s.run(PartRelease, "updated: podDisruptionBudget.name unset release karpenter 1.10.0", "deleted PodDisruptionBudget/kube-system/other")
 
 	t.Log("with the release")
 	s.plan.Controller.Release.Values["serviceMonitor"] = map[string]any{"enabled": true}
