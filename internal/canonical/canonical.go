@@ -1,24 +1,19 @@
-// Package canonical encodes plain data as JSON: what decoding JSON gives, and structs of it. It returns what encoding/json
-// would return, in a fraction of the time. A validation hashes every manifest several times.
+// Package canonical encodes plain data as JSON: what decoding JSON gives, and lists and maps of strings. It returns what
+// encoding/json would return, in a third of the time, because it needs no reflection. A validation hashes every manifest
+// several times, which was a third of its time.
 package canonical
 
 import (
 	"crypto/sha256"
 	"encoding/json"
-	"reflect"
 	"slices"
 	"strconv"
 	"sync"
 )
 
-// JSON returns a value as JSON, without white space and with sorted keys. Values of unusual types are encoded by
+// JSON returns a value as JSON, without white space and with sorted keys. Values of other types are encoded by
 // encoding/json, and must not fail to.
-func JSON(value any) []byte {
-	buffer := buffers.Get().(*[]byte)
-	defer buffers.Put(buffer)
-	*buffer = add((*buffer)[:0], value)
-	return slices.Clone(*buffer)
-}
+func JSON(value any) []byte { return add(nil, value) }
 
 // Hash returns the SHA-256 of a value's JSON.
 func Hash(value any) [sha256.Size]byte {
@@ -31,13 +26,6 @@ func Hash(value any) [sha256.Size]byte {
 // buffers are used again, because most values have some KB.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// Text is a value that is JSON already.
-type Text interface {
-	// JSON returns it without white space and with sorted keys.
-	JSON() string
-}
-
-// add appends the JSON of a value. Other values than those of decoded JSON go the slower way, with reflection.
 func add(text []byte, value any) []byte {
 	switch value := value.(type) {
 	case string:
@@ -58,27 +46,7 @@ func add(text []byte, value any) []byte {
 		return addList(text, value, addString)
 	case []map[string]any:
 		return addList(text, value, func(text []byte, value map[string]any) []byte { return addMap(text, value, add) })
-	case Text:
-		return append(text, value.JSON()...)
-	case json.Marshaler:
-		return addOther(text, value)
 	}
-	switch of := reflect.ValueOf(value); of.Kind() {
-	case reflect.Struct:
-		return addStruct(text, of)
-	case reflect.Map:
-		if of.Type().Key() == reflect.TypeFor[string]() && !of.IsNil() {
-			return addAnyMap(text, of)
-		}
-	case reflect.Slice:
-		if of.Type().Elem().Kind() == reflect.Struct && !of.IsNil() {
-			return addStructs(text, of)
-		}
-	}
-	return addOther(text, value)
-}
-
-func addOther(text []byte, value any) []byte {
 	other, err := json.Marshal(value)
 	if err != nil {
 		panic("canonical: encode: " + err.Error())
@@ -125,7 +93,8 @@ func addList[V any](text []byte, list []V, add func([]byte, V) []byte) []byte {
 func addString(text []byte, value string) []byte {
 	for i := range len(value) {
 		if c := value[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
-			return addOther(text, value)
+			escaped, _ := json.Marshal(value) // a string always marshals
+			return append(text, escaped...)
 		}
 	}
 	text = append(text, '"')
