@@ -16,12 +16,13 @@ var mayImport = map[string][]string{
 	"statemachine":        nil,
 	"internal/metrics":    nil,
 	"internal/ownership":  nil,
-	"internal/readonly":   nil,
+	"internal/readonly":   {"internal/canonical"},
 	"internal/params":     {"internal/karpenter", "internal/ownership"},
 	"internal/outcome":    {"internal/params"},
 	"internal/karpenter":  {"internal/ownership"},
-	"internal/plan":       {"internal/karpenter", "internal/ownership", "internal/params"},
-	"internal/plan/nodes": {"internal/karpenter", "internal/ownership", "internal/params", "internal/plan"},
+	"internal/canonical":  nil,
+	"internal/plan":       {"internal/canonical", "internal/karpenter", "internal/ownership", "internal/params"},
+	"internal/plan/nodes": {"internal/canonical", "internal/karpenter", "internal/ownership", "internal/params", "internal/plan"},
 	"internal/validation": {"internal/params", "internal/plan", "internal/plan/nodes"},
 
 	// AWS, the cluster and the table.
@@ -138,8 +139,8 @@ var owners = map[string][]string{
 
 // pure has the packages that use no service, no clock and no environment.
 var pure = []string{
-	"events", "internal/doctor", "internal/karpenter", "internal/outcome", "internal/ownership", "internal/params", "internal/plan",
-	"internal/plan/nodes", "internal/validation",
+	"events", "internal/canonical", "internal/doctor", "internal/karpenter", "internal/outcome", "internal/ownership", "internal/params",
+	"internal/plan", "internal/plan/nodes", "internal/validation",
 }
 
 func TestImports(t *testing.T) {

@@ -295,7 +295,7 @@ func TestAPassGoesOnWithAPlanOfTheFormatBefore(t *testing.T) {
 	})
 	cloud.Table.Items["rack#demo plan"]["plan"] = &types.AttributeValueMemberS{Value: string(stored)}
 	if answer, err := s.call(t); err != nil || answer.Status != Done ||
-		worksOn.Queue.Policy == nil || len(worksOn.Controller.Release.Values) == 0 {
+		worksOn.Queue.Policy == "" || len(worksOn.Controller.Release.Values) == 0 {
 		t.Errorf("%+v, %v, plan %+v", answer, err, worksOn)
 	}
 }

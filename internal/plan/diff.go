@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/sawhorse-io/sawhorse/internal/canonical"
 )
 
 // Section is what one step applies.
@@ -57,7 +59,7 @@ func Differences(earlier, later *Plan) []Difference {
 
 // decoded returns a section as it is after storing and reading it.
 func decoded(section any) (value any) {
-	if err := json.Unmarshal(encode(section), &value); err != nil {
+	if err := json.Unmarshal(canonical.JSON(section), &value); err != nil {
 		panic("plan: decode: " + err.Error()) // it was encoded a moment ago
 	}
 	return value

@@ -1,10 +1,12 @@
 package plan
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/sawhorse-io/sawhorse/internal/canonical"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
@@ -44,11 +46,27 @@ type Role struct {
 	Attached []string `json:"attached,omitempty"`
 }
 
-// Document is a decoded JSON document, such as an IAM policy.
-type Document map[string]any
+// Document is a JSON document, such as an IAM policy: its text without white space, with sorted keys.
+type Document string
 
-// JSON returns the document as AWS gets it: without white space, with sorted keys.
-func (d Document) JSON() string { return string(encode(d)) }
+// document returns a document with these fields.
+func document(fields map[string]any) Document { return Document(canonical.JSON(fields)) }
+
+// JSON returns the document as AWS gets it.
+func (d Document) JSON() string { return string(d) }
+
+// MarshalJSON returns the document, which is part of the JSON of its plan.
+func (d Document) MarshalJSON() ([]byte, error) { return []byte(d), nil }
+
+// UnmarshalJSON takes a document over from the JSON of a plan.
+func (d *Document) UnmarshalJSON(text []byte) error {
+	var fields map[string]any
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return err
+	}
+	*d = document(fields)
+	return nil
+}
 
 // identity is what the section Infrastructure is rendered from.
 type identity struct {
@@ -179,12 +197,11 @@ func (k karpenter) infrastructure(c Cluster, in identity, queue string) Infrastr
 	}
 	made.Controller.Description = "Karpenter's controller in EKS cluster " + c.Name
 	made.Controller.Trust = controllerTrust(c, in.PodIdentity)
-	made.Controller.Policies = k.controllerPolicies(strings.NewReplacer(
-		"${Partition}", c.Partition, "${Region}", c.Region, "${Account}", c.Account, "${ClusterName}", c.Name,
-		"${NodeRoleARN}", made.Nodes.ARN, "${QueueARN}", queue,
-	))
+	made.Controller.Policies = k.controllerPolicies(map[string]string{
+		"Partition": c.Partition, "Region": c.Region, "Account": c.Account, "ClusterName": c.Name, "NodeRoleARN": made.Nodes.ARN, "QueueARN": queue,
+	})
 	if len(in.SharedNetworks) > 0 {
-		made.Controller.Policies["shared-networks"] = policy(Document{
+		made.Controller.Policies["shared-networks"] = policy(map[string]any{
 			"Sid": "AllowSharedNetworkAccessActions", "Effect": "Allow",
 			"Resource": in.SharedNetworks, "Action": []string{"ec2:RunInstances", "ec2:CreateFleet"},
 		})
@@ -200,50 +217,24 @@ func roleARN(c Cluster, name string) string {
 }
 
 // controllerPolicies returns the version's policies with the values of a cluster.
-func (k karpenter) controllerPolicies(values *strings.Replacer) map[string]Document {
+func (k karpenter) controllerPolicies(values map[string]string) map[string]Document {
+	for name, value := range values {
+		quoted := canonical.JSON(value)
+		values[name] = string(quoted[1 : len(quoted)-1]) // as it stands within a JSON string
+	}
 	all := map[string]Document{}
 	for name, template := range k.policies {
-		all[name] = filled(map[string]any(template), values).(map[string]any)
+		all[name] = template.document(values)
 	}
 	return all
-}
-
-// filled returns a copy of a decoded document with the values put into its strings, keys included.
-func filled(value any, values *strings.Replacer) any {
-	switch typed := value.(type) {
-	case string:
-		return filledText(typed, values)
-	case []any:
-		list := make([]any, len(typed))
-		for i, each := range typed {
-			list[i] = filled(each, values)
-		}
-		return list
-	case map[string]any:
-		fields := make(map[string]any, len(typed))
-		for key, each := range typed {
-			fields[filledText(key, values)] = filled(each, values)
-		}
-		return fields
-	default:
-		return value
-	}
-}
-
-// filledText returns a text with the values put into it. Most texts have no variable, and the replacer would copy them.
-func filledText(text string, values *strings.Replacer) string {
-	if !strings.Contains(text, "${") {
-		return text
-	}
-	return values.Replace(text)
 }
 
 // controllerTrust allows one service account of this cluster to assume the role: through EKS Pod Identity, which passes
 // the cluster, the namespace and the service account as session tags, or through IRSA.
 func controllerTrust(c Cluster, podIdentity bool) Document {
 	if podIdentity {
-		return trust(Document{"Service": "pods.eks.amazonaws.com"}, []string{"sts:AssumeRole", "sts:TagSession"}, Document{
-			"StringEquals": Document{
+		return trust(map[string]any{"Service": "pods.eks.amazonaws.com"}, []string{"sts:AssumeRole", "sts:TagSession"}, map[string]any{
+			"StringEquals": map[string]any{
 				"aws:RequestTag/eks-cluster-arn":            c.ARN,
 				"aws:RequestTag/kubernetes-namespace":       ownership.Namespace,
 				"aws:RequestTag/kubernetes-service-account": ownership.ServiceAccount,
@@ -251,8 +242,8 @@ func controllerTrust(c Cluster, podIdentity bool) Document {
 		})
 	}
 	issuer := strings.TrimPrefix(c.OIDCIssuer, "https://")
-	return trust(Document{"Federated": OIDCProviderARN(c)}, []string{"sts:AssumeRoleWithWebIdentity"}, Document{
-		"StringEquals": Document{
+	return trust(map[string]any{"Federated": OIDCProviderARN(c)}, []string{"sts:AssumeRoleWithWebIdentity"}, map[string]any{
+		"StringEquals": map[string]any{
 			issuer + ":aud": ownership.OIDCClient,
 			issuer + ":sub": "system:serviceaccount:" + ownership.Namespace + ":" + ownership.ServiceAccount,
 		},
@@ -264,11 +255,11 @@ func nodeTrust(c Cluster) Document {
 	if c.Partition == "aws-cn" {
 		service = "ec2.amazonaws.com.cn"
 	}
-	return trust(Document{"Service": service}, []string{"sts:AssumeRole"}, nil)
+	return trust(map[string]any{"Service": service}, []string{"sts:AssumeRole"}, nil)
 }
 
-func trust(principal Document, actions []string, condition Document) Document {
-	statement := Document{"Effect": "Allow", "Principal": principal, "Action": actions}
+func trust(principal map[string]any, actions []string, condition map[string]any) Document {
+	statement := map[string]any{"Effect": "Allow", "Principal": principal, "Action": actions}
 	if condition != nil {
 		statement["Condition"] = condition
 	}
@@ -276,6 +267,6 @@ func trust(principal Document, actions []string, condition Document) Document {
 }
 
 // policy returns a policy document.
-func policy(statements ...Document) Document {
-	return Document{"Version": "2012-10-17", "Statement": statements}
+func policy(statements ...map[string]any) Document {
+	return document(map[string]any{"Version": "2012-10-17", "Statement": statements})
 }

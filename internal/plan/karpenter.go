@@ -3,6 +3,8 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	catalogue "github.com/sawhorse-io/sawhorse/internal/karpenter"
@@ -12,7 +14,7 @@ import (
 type karpenter struct {
 	catalogue.Release
 	// policies are the policies of the controller's role by name, with ${…} for what differs between clusters.
-	policies map[string]Document
+	policies map[string]template
 }
 
 // carriers has the versions that were used, by name.
@@ -34,13 +36,39 @@ func withPolicies(release catalogue.Release) karpenter {
 	if err != nil {
 		panic("plan: " + err.Error()) // an embedded file
 	}
-	k := karpenter{Release: release, policies: map[string]Document{}}
+	k := karpenter{Release: release, policies: map[string]template{}}
 	for name, text := range texts {
-		var template Document
-		if err := json.Unmarshal(text, &template); err != nil {
+		var policy Document
+		if err := json.Unmarshal(text, &policy); err != nil {
 			panic(fmt.Sprintf("plan: policy %s: decode: %v", name, err)) // an embedded file
 		}
-		k.policies[name] = template
+		k.policies[name] = templateOf(policy)
 	}
 	return k
+}
+
+// template is a document in which some values differ between clusters: text and the name of a value in turns.
+type template []string
+
+// templateOf splits a document with ${name} in the place of values.
+func templateOf(d Document) template {
+	var parts template
+	for text := string(d); ; {
+		before, after, found := strings.Cut(text, "${")
+		if parts = append(parts, before); !found {
+			return parts
+		}
+		var name string
+		name, text, _ = strings.Cut(after, "}")
+		parts = append(parts, name)
+	}
+}
+
+// document puts the values into the template, as they stand within a JSON string.
+func (t template) document(values map[string]string) Document {
+	parts := slices.Clone(t)
+	for i := 1; i < len(parts); i += 2 {
+		parts[i] = values[parts[i]]
+	}
+	return Document(strings.Join(parts, ""))
 }

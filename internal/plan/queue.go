@@ -68,24 +68,26 @@ func (k karpenter) queue(rack string, c Cluster, in queueNames) Queue {
 	}
 	queue.Attributes = map[string]string{"MessageRetentionPeriod": "300", "SqsManagedSseEnabled": "true"}
 	rule := fmt.Sprintf("arn:%s:events:%s:%s:rule/%s", c.Partition, c.Region, c.Account, in.Rule)
-	queue.Policy = policy(
-		Document{
-			"Effect":    "Allow",
-			"Principal": Document{"Service": "events.amazonaws.com"},
-			"Action":    "sqs:SendMessage",
-			"Resource":  queue.ARN,
-			"Condition": Document{"ArnEquals": Document{"aws:SourceArn": rule}},
+	queue.Policy = document(map[string]any{
+		"Version": "2012-10-17", "Id": "EC2InterruptionPolicy",
+		"Statement": []map[string]any{
+			{
+				"Effect":    "Allow",
+				"Principal": map[string]any{"Service": "events.amazonaws.com"},
+				"Action":    "sqs:SendMessage",
+				"Resource":  queue.ARN,
+				"Condition": map[string]any{"ArnEquals": map[string]any{"aws:SourceArn": rule}},
+			},
+			{
+				"Sid":       "DenyHTTP",
+				"Effect":    "Deny",
+				"Principal": "*",
+				"Action":    "sqs:*",
+				"Resource":  queue.ARN,
+				"Condition": map[string]any{"Bool": map[string]any{"aws:SecureTransport": "false"}},
+			},
 		},
-		Document{
-			"Sid":       "DenyHTTP",
-			"Effect":    "Deny",
-			"Principal": "*",
-			"Action":    "sqs:*",
-			"Resource":  queue.ARN,
-			"Condition": Document{"Bool": Document{"aws:SecureTransport": "false"}},
-		},
-	)
-	queue.Policy["Id"] = "EC2InterruptionPolicy"
+	})
 	queue.Rule.Description = "Interruptions of EC2 instances, for Karpenter of rack " + rack
 	queue.Rule.Pattern, queue.Rule.Target = k.interruptions(), ownership.RuleTarget
 	return queue
@@ -99,5 +101,5 @@ func (k karpenter) interruptions() Document {
 		sources, kinds = append(sources, event.Source), append(kinds, event.DetailType)
 	}
 	slices.Sort(sources)
-	return Document{"source": slices.Compact(sources), "detail-type": kinds}
+	return document(map[string]any{"source": slices.Compact(sources), "detail-type": kinds})
 }

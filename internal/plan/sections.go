@@ -48,4 +48,9 @@ func placementSection(p *Plan) any {
 	}{p.Nodegroups.Pinned}
 }
 
-func nodePoolsSection(p *Plan) any { return p.NodePools }
+func nodePoolsSection(p *Plan) any {
+	if len(p.NodePools.Objects) == 0 {
+		return p.NodePools
+	}
+	return map[string]any{"objects": p.NodePools.Objects} // its JSON is that of p.NodePools
+}

@@ -21,7 +21,7 @@ func TestNetworksOfOtherAccountsAreNamed(t *testing.T) {
 	if document := got.Plan.Infrastructure.Controller.Policies["shared-networks"]; document.JSON() != want {
 		t.Errorf("got\n%s\nwant\n%s", document.JSON(), want)
 	}
-	if document := outcome(t, "enable").Plan.Infrastructure.Controller.Policies["shared-networks"]; document != nil {
+	if document := outcome(t, "enable").Plan.Infrastructure.Controller.Policies["shared-networks"]; document != "" {
 		t.Errorf("without shared networks: %v", document)
 	}
 }

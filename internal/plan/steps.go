@@ -2,11 +2,11 @@ package plan
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/sawhorse-io/sawhorse/internal/canonical"
 )
 
 // Step is one unit of a pass: a function is called until the step is done.
@@ -270,15 +270,6 @@ func (p *Plan) Due(applied map[string]string) []Step {
 
 // fingerprint returns a hash of a section.
 func fingerprint(section any) string {
-	sum := sha256.Sum256(encode(section))
+	sum := canonical.Hash(section)
 	return hex.EncodeToString(sum[:8])
-}
-
-// encode returns a section or a document as JSON.
-func encode(value any) []byte {
-	text, err := json.Marshal(value)
-	if err != nil {
-		panic("plan: encode: " + err.Error()) // plain data always marshals
-	}
-	return text
 }

@@ -2,13 +2,15 @@ package readonly
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
 	"net/http"
-	"slices"
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+
+	"github.com/sawhorse-io/sawhorse/internal/canonical"
 )
 
 // Once returns a copy of a configuration whose clients refuse to write, and together send each read once: a repeated
@@ -106,8 +108,19 @@ func identify(request *http.Request) (string, error) {
 		request.Body.Close()
 		request.Body = io.NopCloser(bytes.NewReader(body))
 	}
-	key := slices.Concat([]byte(request.Method+" "+request.URL.String()+"\n"+request.Header.Get("X-Amz-Target")+"\n"), body)
-	return string(key), nil
+	return request.Method + " " + request.URL.String() + "\n" + request.Header.Get("X-Amz-Target") + "\n" + sorted(body), nil
+}
+
+// sorted returns a body of JSON with sorted keys, because the SDK writes those of a map in any order. Any other body is
+// returned as it is.
+func sorted(body []byte) string {
+	var value any
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	if decoder.Decode(&value) != nil {
+		return string(body)
+	}
+	return string(canonical.JSON(value))
 }
 
 // rest is a body whose beginning has been read.

@@ -160,7 +160,7 @@ func TestAPlanOfFormat1IsConverted(t *testing.T) {
 			"pk": &types.AttributeValueMemberS{Value: "rack#demo"}, "sk": &types.AttributeValueMemberS{Value: "plan"}, "plan": attribute,
 		}
 		got, err := s.Plan(t.Context(), "demo")
-		if err != nil || got == nil || got.Format != plan.Format || got.Infrastructure.Controller.Trust == nil ||
+		if err != nil || got == nil || got.Format != plan.Format || got.Infrastructure.Controller.Trust == "" ||
 			!reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, %v", what, got, err)
 		}

@@ -38,10 +38,11 @@ type draft struct {
 	guessed   bool
 }
 
+// newDraft returns a manifest without a spec. 28 entries are what a map of 32 slots holds, and enough for most manifests.
 func (p pool) newDraft(apiVersion, kind, rack string) *draft {
 	name, fallback := p.Name, p.from("name")
 	return &draft{
-		kind: kind, name: name, api: p.api, fallback: fallback, origins: make(map[string]origin, 32), overridden: map[string]origin{},
+		kind: kind, name: name, api: p.api, fallback: fallback, origins: make(map[string]origin, 28), overridden: map[string]origin{},
 		object: plan.Object{
 			"apiVersion": apiVersion, "kind": kind,
 			"metadata": map[string]any{"name": name, "labels": map[string]any{ownership.TagRack: rack}},

@@ -2,11 +2,11 @@ package nodes
 
 import (
 	"crypto/sha256"
-	"encoding/json"
 	"maps"
 	"strings"
 	"sync"
 
+	"github.com/sawhorse-io/sawhorse/internal/canonical"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
@@ -41,11 +41,7 @@ func (m *memory) add(key hash) {
 
 // hashOf returns a hash of plain data.
 func hashOf(data ...any) hash {
-	text, err := json.Marshal(data)
-	if err != nil {
-		panic("nodes: hash: " + err.Error()) // plain data always marshals
-	}
-	return sha256.Sum256(text)
+	return canonical.Hash(data)
 }
 
 // varying returns the spec without values that are always valid: those that Sawhorse derives from the names of rack and

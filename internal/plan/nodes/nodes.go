@@ -5,12 +5,11 @@ package nodes
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"slices"
 	"strings"
 
+	"github.com/sawhorse-io/sawhorse/internal/canonical"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
@@ -71,10 +70,6 @@ func (c Compiled) Fingerprint() string {
 		all = append(all, d.object)
 	}
 	also := plan.Object{"applied": len(c.Objects()), "karpenter": c.api.Version, "values": c.config.ControllerValues}
-	text, err := json.Marshal(append(all, also))
-	if err != nil {
-		panic("nodes: fingerprint: " + err.Error()) // plain data always marshals
-	}
-	sum := sha256.Sum256(text)
+	sum := canonical.Hash(append(all, also))
 	return hex.EncodeToString(sum[:8])
 }

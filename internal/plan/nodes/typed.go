@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	karpenter "sigs.k8s.io/karpenter/pkg/apis/v1"
 
+	"github.com/sawhorse-io/sawhorse/internal/canonical"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
@@ -69,11 +70,7 @@ func (d *draft) unreadable() (problems []params.Problem, agreed bool) {
 	if d.kind == "EC2NodeClass" {
 		into = &ec2.EC2NodeClass{}
 	}
-	text, err := json.Marshal(d.readable())
-	if err != nil {
-		panic("nodes: " + d.kind + "/" + d.name + ": " + err.Error()) // plain data always marshals
-	}
-	err = json.Unmarshal(text, into)
+	err := json.Unmarshal(canonical.JSON(d.readable()), into)
 	if pool, is := into.(*karpenter.NodePool); is && err == nil {
 		agreed = pool.RuntimeValidate(context.Background()) == nil
 	}

@@ -56,7 +56,7 @@ func wanted(present, podIdentity bool) *plan.Plan {
 
 // document returns a policy document with one action.
 func document(action string) plan.Document {
-	return plan.Document{"Version": "2012-10-17", "Statement": []any{map[string]any{"Effect": "Allow", "Action": []any{action}}}}
+	return plan.Document(`{"Statement":[{"Action":["` + action + `"],"Effect":"Allow"}],"Version":"2012-10-17"}`)
 }
 
 func begin() (*awsfake.Cloud, *Step) {

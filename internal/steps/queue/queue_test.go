@@ -34,11 +34,9 @@ func wanted(present bool) *plan.Plan {
 	}
 	if present {
 		p.Queue.Attributes = map[string]string{"MessageRetentionPeriod": "300", "SqsManagedSseEnabled": "true"}
-		p.Queue.Policy = plan.Document{
-			"Version": "2012-10-17", "Statement": []any{map[string]any{"Effect": "Deny", "Action": "sqs:*", "Resource": arn}},
-		}
+		p.Queue.Policy = plan.Document(`{"Statement":[{"Action":"sqs:*","Effect":"Deny","Resource":"` + arn + `"}],"Version":"2012-10-17"}`)
 		p.Queue.Rule = plan.Rule{
-			Name: name, Description: "of the test", Pattern: plan.Document{"source": []any{"aws.health"}}, Target: "queue",
+			Name: name, Description: "of the test", Pattern: `{"source":["aws.health"]}`, Target: "queue",
 		}
 	}
 	return p

@@ -15,11 +15,12 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// liveRule is the rule as EventBridge has it, with its tags. It is nil if there is no such rule.
+// liveRule is the rule as EventBridge has it, with its tags and targets. It is nil if there is no such rule.
 type liveRule struct {
 	*eventbridge.DescribeRuleOutput
-	tags map[string]string
-	err  error
+	tags    map[string]string
+	targets []types.Target
+	err     error
 }
 
 // rule creates or repairs the rule and its one target, and enables the rule.
@@ -49,7 +50,7 @@ func (q *Step) rule(ctx context.Context, p *plan.Plan, live liveRule, progress *
 			return err
 		}
 	}
-	return q.target(ctx, p, progress)
+	return q.target(ctx, p, live.targets, progress)
 }
 
 // quota adds to the error what to do if the event bus has no rule left. EventBridge's own text names neither the quota
@@ -76,12 +77,8 @@ func (q *Step) tagRule(ctx context.Context, p *plan.Plan, arn *string, live map[
 	return nil
 }
 
-func (q *Step) target(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
-	out, err := q.Rules.ListTargetsByRule(ctx, &eventbridge.ListTargetsByRuleInput{Rule: &p.Queue.Rule.Name})
-	if err != nil {
-		return fmt.Errorf("rule %s: list targets: %w", p.Queue.Rule.Name, err)
-	}
-	for _, t := range out.Targets {
+func (q *Step) target(ctx context.Context, p *plan.Plan, live []types.Target, progress *outcome.Progress) error {
+	for _, t := range live {
 		if *t.Id == p.Queue.Rule.Target && *t.Arn == p.Queue.ARN {
 			return nil
 		}
@@ -99,7 +96,7 @@ func (q *Step) target(ctx context.Context, p *plan.Plan, progress *outcome.Progr
 	return nil
 }
 
-// describe reads the rule and its tags.
+// describe reads the rule with its tags and targets.
 func (q *Step) describe(ctx context.Context, p *plan.Plan) liveRule {
 	live, err := q.Rules.DescribeRule(ctx, &eventbridge.DescribeRuleInput{Name: &p.Queue.Rule.Name})
 	if errors.As(err, new(*types.ResourceNotFoundException)) {
@@ -116,7 +113,11 @@ func (q *Step) describe(ctx context.Context, p *plan.Plan) liveRule {
 	for _, t := range out.Tags {
 		tags[*t.Key] = *t.Value
 	}
-	return liveRule{live, tags, nil}
+	targets, err := q.Rules.ListTargetsByRule(ctx, &eventbridge.ListTargetsByRuleInput{Rule: &p.Queue.Rule.Name})
+	if err != nil {
+		return liveRule{err: fmt.Errorf("rule %s: list targets: %w", p.Queue.Rule.Name, err)}
+	}
+	return liveRule{live, tags, targets.Targets, nil}
 }
 
 func (q *Step) removeRule(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
@@ -124,13 +125,9 @@ func (q *Step) removeRule(ctx context.Context, p *plan.Plan, progress *outcome.P
 	if live.err != nil || live.DescribeRuleOutput == nil || !ownership.Owned(live.tags, p.Rack, p.Cluster.ARN) {
 		return live.err
 	}
-	out, err := q.Rules.ListTargetsByRule(ctx, &eventbridge.ListTargetsByRuleInput{Rule: &p.Queue.Rule.Name})
-	if err != nil {
-		return fmt.Errorf("rule %s: list targets: %w", p.Queue.Rule.Name, err)
-	}
-	if len(out.Targets) > 0 {
+	if len(live.targets) > 0 {
 		var ids []string
-		for _, t := range out.Targets {
+		for _, t := range live.targets {
 			ids = append(ids, *t.Id)
 		}
 		if _, err := q.Rules.RemoveTargets(ctx, &eventbridge.RemoveTargetsInput{Rule: &p.Queue.Rule.Name, Ids: ids}); err != nil {
