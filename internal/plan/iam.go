@@ -198,7 +198,8 @@ func (k karpenter) infrastructure(c Cluster, in identity, queue string) Infrastr
 	made.Controller.Description = "Karpenter's controller in EKS cluster " + c.Name
 	made.Controller.Trust = controllerTrust(c, in.PodIdentity)
 	made.Controller.Policies = k.controllerPolicies(map[string]string{
-		"Partition": c.Partition, "Region": c.Region, "Account": c.Account, "ClusterName": c.Name, "NodeRoleARN": made.Nodes.ARN, "QueueARN": queue,
+		"Partition": c.Partition, "Region": c.Region, "Account": c.Account, "ClusterName": c.Name,
+		"NodeRoleARN": made.Nodes.ARN, "QueueARN": queue,
 	})
 	if len(in.SharedNetworks) > 0 {
 		made.Controller.Policies["shared-networks"] = policy(map[string]any{
