@@ -25,31 +25,31 @@ type PoolSet struct {
 // PoolSet reads NodePools and EC2NodeClasses. known are names of the rack's pools that may be deleted already.
 func (c *Client) PoolSet(ctx context.Context, rack string, known ...string) (PoolSet, error) {
 	// The names of the built-in pools belong to the rack, unless another NodePool has one of them.
-	fleet := PoolSet{names: map[string]bool{ownership.WorkloadPool: true, ownership.BuildPool: true}}
+	set := PoolSet{names: map[string]bool{ownership.WorkloadPool: true, ownership.BuildPool: true}}
 	for _, name := range known {
-		fleet.names[name] = true
+		set.names[name] = true
 	}
 	pools, err := c.List(ctx, NodePool, "", "")
 	if err != nil {
-		return fleet, err
+		return set, err
 	}
-	if fleet.Classes, err = c.Ours(ctx, EC2NodeClass, rack); err != nil {
-		return fleet, err
+	if set.Classes, err = c.Ours(ctx, EC2NodeClass, rack); err != nil {
+		return set, err
 	}
-	for i := range fleet.Classes {
-		fleet.names[fleet.Classes[i].GetName()] = true // a pool and its class have the same name
+	for i := range set.Classes {
+		set.names[set.Classes[i].GetName()] = true // a pool and its class have the same name
 	}
 	for _, pool := range pools {
 		if Owned(&pool, rack) == nil {
-			fleet.Pools = append(fleet.Pools, pool)
-			fleet.names[pool.GetName()] = true
+			set.Pools = append(set.Pools, pool)
+			set.names[pool.GetName()] = true
 		}
 	}
-	fleet.Unmanaged = unmanagedPools(pools, rack)
-	for _, name := range fleet.Unmanaged {
-		delete(fleet.names, name)
+	set.Unmanaged = unmanagedPools(pools, rack)
+	for _, name := range set.Unmanaged {
+		delete(set.names, name)
 	}
-	return fleet, nil
+	return set, nil
 }
 
 // Names returns the sorted names of the rack's pools.
@@ -59,12 +59,12 @@ func (f PoolSet) Names() []string { return slices.Sorted(maps.Keys(f.names)) }
 func (f PoolSet) Has(pool string) bool { return f.names[pool] }
 
 // Claims lists the NodeClaims of the rack's pools.
-func (c *Client) Claims(ctx context.Context, fleet PoolSet) ([]unstructured.Unstructured, error) {
+func (c *Client) Claims(ctx context.Context, set PoolSet) ([]unstructured.Unstructured, error) {
 	all, err := c.List(ctx, NodeClaim, "", "")
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(all, func(claim unstructured.Unstructured) bool { return !fleet.Owns(&claim) }), nil
+	return slices.DeleteFunc(all, func(claim unstructured.Unstructured) bool { return !set.Owns(&claim) }), nil
 }
 
 // Owns reports whether a NodeClaim belongs to one of the rack's pools. If the NodePool is deleted, a NodeClaim is

@@ -53,8 +53,8 @@ func nodeClaim(name, pool, class string) plan.Object {
 func TestFleetTellsOursFromTheirs(t *testing.T) {
 	cluster := k8stest.New(t)
 	c := client(t, cluster.Config)
-	if fleet, err := c.PoolSet(ctx, "demo"); err != nil || len(fleet.Pools)+len(fleet.Classes)+len(fleet.Unmanaged) > 0 {
-		t.Errorf("without the CRDs: %+v, %v", fleet, err)
+	if set, err := c.PoolSet(ctx, "demo"); err != nil || len(set.Pools)+len(set.Classes)+len(set.Unmanaged) > 0 {
+		t.Errorf("without the CRDs: %+v, %v", set, err)
 	}
 	cluster.InstallCRDs()
 	for _, object := range []plan.Object{
@@ -66,14 +66,14 @@ func TestFleetTellsOursFromTheirs(t *testing.T) {
 	} {
 		cluster.Create(object)
 	}
-	fleet, err := c.PoolSet(ctx, "demo", "earlier")
-	if err != nil || len(fleet.Pools) != 1 || len(fleet.Classes) != 2 || !slices.Equal(fleet.Unmanaged, []string{"build", "theirs"}) {
-		t.Fatalf("%+v, %v", fleet, err)
+	set, err := c.PoolSet(ctx, "demo", "earlier")
+	if err != nil || len(set.Pools) != 1 || len(set.Classes) != 2 || !slices.Equal(set.Unmanaged, []string{"build", "theirs"}) {
+		t.Fatalf("%+v, %v", set, err)
 	}
-	if got := strings.Join(fleet.Names(), " "); got != "earlier gone workload" || !fleet.Has("gone") || fleet.Has("build") {
+	if got := strings.Join(set.Names(), " "); got != "earlier gone workload" || !set.Has("gone") || set.Has("build") {
 		t.Errorf("names %s", got)
 	}
-	claims, err := c.Claims(ctx, fleet)
+	claims, err := c.Claims(ctx, set)
 	var ours []string
 	for _, claim := range claims {
 		ours = append(ours, claim.GetName())
@@ -81,7 +81,7 @@ func TestFleetTellsOursFromTheirs(t *testing.T) {
 	if err != nil || strings.Join(ours, " ") != "known of-class of-pool" {
 		t.Errorf("%v, %v", ours, err)
 	}
-	if foreign, err := c.UnmanagedNodePools(ctx, "demo"); err != nil || !slices.Equal(foreign, fleet.Unmanaged) {
+	if foreign, err := c.UnmanagedNodePools(ctx, "demo"); err != nil || !slices.Equal(foreign, set.Unmanaged) {
 		t.Errorf("%v, %v", foreign, err)
 	}
 }

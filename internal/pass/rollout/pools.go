@@ -36,14 +36,14 @@ func (r *Rollout) look(ctx context.Context, was store.Rollout) (store.Pools, err
 	for _, pool := range was.Pools {
 		known = append(known, pool.Pool) // one that was removed since
 	}
-	fleet, err := client.PoolSet(ctx, was.Rack, known...)
+	set, err := client.PoolSet(ctx, was.Rack, known...)
 	if err != nil {
 		return nil, err
 	}
-	v := newView(was, fleet, r.Now())
+	v := newView(was, set, r.Now())
 	// One page of NodeClaims at a time: all those of a large cluster would not fit into the function's memory.
 	err = client.Each(ctx, k8s.NodeClaim, "", "", func(claim *unstructured.Unstructured) error {
-		if fleet.Owns(claim) {
+		if set.Owns(claim) {
 			v.count(claim)
 		}
 		return nil
@@ -72,7 +72,7 @@ type pool struct {
 	stuck string
 }
 
-func newView(was store.Rollout, fleet k8s.PoolSet, now time.Time) *view {
+func newView(was store.Rollout, set k8s.PoolSet, now time.Time) *view {
 	v := &view{now: now, before: map[string]store.Pool{}, pools: map[string]*pool{}}
 	for _, one := range was.Pools {
 		v.before[one.Pool] = one
@@ -80,14 +80,14 @@ func newView(was store.Rollout, fleet k8s.PoolSet, now time.Time) *view {
 	for _, name := range was.Names {
 		v.pools[name] = &pool{Pool: store.Pool{Pool: name}}
 	}
-	for i := range fleet.Pools {
-		if p := v.pools[fleet.Pools[i].GetName()]; p != nil {
-			p.object = &fleet.Pools[i]
+	for i := range set.Pools {
+		if p := v.pools[set.Pools[i].GetName()]; p != nil {
+			p.object = &set.Pools[i]
 		}
 	}
-	for i := range fleet.Classes {
-		if p := v.pools[fleet.Classes[i].GetName()]; p != nil {
-			p.class = &fleet.Classes[i]
+	for i := range set.Classes {
+		if p := v.pools[set.Classes[i].GetName()]; p != nil {
+			p.class = &set.Classes[i]
 		}
 	}
 	return v

@@ -230,7 +230,7 @@ func TestWhatShowsThatTheNewControllerLeads(t *testing.T) {
 
 	t.Log("it has just begun to")
 	waits("Karpenter 1.12.1 looks at the pools")
-	c.clock = c.clock.Add(judging - time.Second)
+	c.clock = c.clock.Add(looking - time.Second)
 	waits("Karpenter 1.12.1 looks at the pools")
 	c.clock = c.clock.Add(2 * time.Second)
 
@@ -257,7 +257,7 @@ func TestWhatShowsThatTheNewControllerLeads(t *testing.T) {
 	c.RolledOut(deployment)
 	c.Change(class, func(o *unstructured.Unstructured) { o.SetAnnotations(map[string]string{hashVersion: "v4"}) })
 	waits("Karpenter 1.10.0 looks at the pools")
-	c.clock = c.clock.Add(judging)
+	c.clock = c.clock.Add(looking)
 	if progress := c.run(PartRelease); progress.Wait != 0 || c.record().Version != "1.10.0" {
 		t.Errorf("%+v", progress)
 	}

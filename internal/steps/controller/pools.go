@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// judging is how long a new leader has to look at all pools. Karpenter does so right after its election; the
+	// looking is how long a new leader has to look at all pools. Karpenter does so right after its election; the
 	// EC2NodeClasses take some calls of AWS each.
-	judging = 30 * time.Second
+	looking = 30 * time.Second
 	// ending is how long a pod may still run after the end of its grace period. The pod of a lost node is never gone.
 	ending = 30 * time.Second
 	// leaderLease is the Lease by which Karpenter's pods elect their leader.
@@ -69,7 +69,7 @@ func (r *run) poolsWork(ctx context.Context, at *attempt, release karpenter.Rele
 	switch {
 	case len(missing) > 0:
 		return finding{trouble: strings.Join(missing, "; ")}, nil
-	case r.Now().Before(leads.Add(judging)):
+	case r.Now().Before(leads.Add(looking)):
 		return finding{wait: "Karpenter " + release.Version + " looks at the pools"}, nil
 	}
 	return finding{trouble: strings.Join(unseen, "; ")}, nil

@@ -99,15 +99,15 @@ func (r *run) forget(ctx context.Context) error {
 
 // served returns one of the rack's objects that only a controller can finish; empty if there is none.
 func (r *run) served(ctx context.Context) (string, error) {
-	fleet, err := r.client.PoolSet(ctx, r.plan.Rack)
+	set, err := r.client.PoolSet(ctx, r.plan.Rack)
 	if err != nil {
 		return "", err
 	}
-	claims, err := r.client.Claims(ctx, fleet)
+	claims, err := r.client.Claims(ctx, set)
 	if err != nil {
 		return "", err
 	}
-	for _, list := range [][]unstructured.Unstructured{claims, fleet.Classes} {
+	for _, list := range [][]unstructured.Unstructured{claims, set.Classes} {
 		if len(list) > 0 {
 			return k8s.Subject(&list[0]), nil
 		}

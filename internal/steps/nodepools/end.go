@@ -69,7 +69,7 @@ func (r *run) endInstances(ctx context.Context, claims []unstructured.Unstructur
 
 // nodes returns the Node objects of the rack's pools without their large fields: there may be thousands.
 func (r *run) nodes(ctx context.Context) (nodes []unstructured.Unstructured, err error) {
-	pools := ownership.LabelPool + " in (" + strings.Join(r.fleet.Names(), ",") + ")"
+	pools := ownership.LabelPool + " in (" + strings.Join(r.set.Names(), ",") + ")"
 	err = r.client.Each(ctx, k8s.Node, "", pools, func(node *unstructured.Unstructured) error {
 		delete(node.Object, "status")
 		node.SetManagedFields(nil)

@@ -87,10 +87,10 @@ func (r *run) ours(i instance) bool {
 	if pool == "" || i.tags[ownership.TagEKSCluster] != cluster || i.tags[ownership.TagClusterOwned+cluster] != "owned" {
 		return false
 	}
-	if slices.Contains(r.fleet.Unmanaged, pool) {
+	if slices.Contains(r.set.Unmanaged, pool) {
 		return false
 	}
-	return r.fleet.Has(pool) || slices.Contains(r.begun.Pools, pool) || i.tags[ownership.TagName] == ownership.NodeName(r.plan.Rack, pool)
+	return r.set.Has(pool) || slices.Contains(r.begun.Pools, pool) || i.tags[ownership.TagName] == ownership.NodeName(r.plan.Rack, pool)
 }
 
 // running returns which of the instances have not ended, whatever their tags.

@@ -56,7 +56,7 @@ type run struct {
 	*Step
 	plan     *plan.Plan
 	client   *k8s.Client
-	fleet    k8s.PoolSet
+	set      k8s.PoolSet
 	begun    removal
 	progress outcome.Progress
 }

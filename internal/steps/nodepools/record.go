@@ -38,7 +38,7 @@ func (r *run) begin(ctx context.Context) error {
 	if r.begun.yes() {
 		return nil
 	}
-	r.begun = removal{Start: r.Now().UTC().Truncate(time.Second), Pools: r.fleet.Names()}
+	r.begun = removal{Start: r.Now().UTC().Truncate(time.Second), Pools: r.set.Names()}
 	return r.keep(ctx, outcome.CheckpointRemoval, r.begun)
 }
 

@@ -28,18 +28,18 @@ func (r *run) remove(ctx context.Context) (outcome.Progress, error) {
 	if err != nil {
 		return r.progress, err
 	}
-	if r.fleet, err = r.client.PoolSet(ctx, r.plan.Rack, r.begun.Pools...); err != nil {
+	if r.set, err = r.client.PoolSet(ctx, r.plan.Rack, r.begun.Pools...); err != nil {
 		return r.progress, err
 	}
-	claims, err := r.client.Claims(ctx, r.fleet)
+	claims, err := r.client.Claims(ctx, r.set)
 	if err != nil {
 		return r.progress, err
 	}
-	pools, classes := r.fleet.Pools, r.fleet.Classes
+	pools, classes := r.set.Pools, r.set.Classes
 	if len(pools)+len(classes)+len(claims) == 0 {
 		return r.finish(ctx)
 	}
-	if err := k8s.RefuseUnmanagedNodePools(r.fleet.Unmanaged, r.plan.Force || r.begun.yes(), &r.progress); err != nil {
+	if err := k8s.RefuseUnmanagedNodePools(r.set.Unmanaged, r.plan.Force || r.begun.yes(), &r.progress); err != nil {
 		return r.progress, err
 	}
 	if err := r.begin(ctx); err != nil {
@@ -49,7 +49,7 @@ func (r *run) remove(ctx context.Context) (outcome.Progress, error) {
 		return r.progress, err
 	}
 	if len(pools) > 0 { // includes NodeClaims made just before the deletion
-		if claims, err = r.client.Claims(ctx, r.fleet); err != nil {
+		if claims, err = r.client.Claims(ctx, r.set); err != nil {
 			return r.progress, err
 		}
 	}
@@ -143,8 +143,8 @@ func deadlineOf(claim *unstructured.Unstructured) (time.Time, bool) {
 // without an owner reference, as one restored from a backup.
 func (r *run) dismiss(ctx context.Context, claims []unstructured.Unstructured) error {
 	going := map[string]bool{} // pools that this call deleted
-	for i := range r.fleet.Pools {
-		going[r.fleet.Pools[i].GetName()] = r.fleet.Pools[i].GetDeletionTimestamp() == nil
+	for i := range r.set.Pools {
+		going[r.set.Pools[i].GetName()] = r.set.Pools[i].GetDeletionTimestamp() == nil
 	}
 	for i := range claims {
 		if going[claims[i].GetLabels()[ownership.LabelPool]] {
@@ -177,7 +177,7 @@ func some(list []string) string {
 
 // retire deletes the EC2NodeClasses. If Karpenter has not cleaned up after one in time, it removes the finalizer.
 func (r *run) retire(ctx context.Context) (outcome.Progress, error) {
-	classes := r.fleet.Classes
+	classes := r.set.Classes
 	if err := r.delete(ctx, k8s.EC2NodeClass, classes); err != nil {
 		return r.progress, err
 	}
@@ -204,7 +204,7 @@ func latest(a, b time.Time) time.Time {
 // finish runs when nothing of the rack is left in the cluster. It checks now whether instances are left in EC2, because
 // the controller, which would find them, is removed next.
 func (r *run) finish(ctx context.Context) (outcome.Progress, error) {
-	if err := k8s.RefuseUnmanagedNodePools(r.fleet.Unmanaged, true, &r.progress); err != nil {
+	if err := k8s.RefuseUnmanagedNodePools(r.set.Unmanaged, true, &r.progress); err != nil {
 		return r.progress, err
 	}
 	note, err := r.end(ctx, nil)
