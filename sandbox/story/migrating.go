@@ -57,7 +57,7 @@ var apart = app{name: "orders", replicas: 3, cpu: `"2"`, spec: `affinity:
           - {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: orders}}}`}
 
 // Migrating moves a cluster from a Karpenter 1.8.6 that Helm has installed to Sawhorse, in the steps of
-// docs/migrating.md. charts is the folder of that version's charts.
+// docs/migrate-karpenter.md. charts is the folder of that version's charts.
 func Migrating(t *Teller, charts string) {
 	autoscalerBefore := t.Ask(autoscaler)
 	installed(t, charts)

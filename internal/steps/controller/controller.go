@@ -361,7 +361,7 @@ func (r *run) remove(ctx context.Context) (outcome.Progress, error) {
 
 func reject(found []string) error {
 	return outcome.Reject("karpenter_enabled", "The cluster already has a Karpenter that Sawhorse did not install: %s. "+
-		"Uninstall its controller first and hand its CRDs over, as docs/migrating.md describes, or leave karpenter_enabled at false.",
+		"Uninstall its controller first and hand its CRDs over, as docs/migrate-karpenter.md describes, or leave karpenter_enabled at false.",
 		strings.Join(found, ", "))
 }
 
