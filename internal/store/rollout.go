@@ -44,21 +44,24 @@ func rolloutKey(rack string) item {
 	return item{"pk": text(ownership.PartitionRollouts), "sk": text(rack)}
 }
 
-// Rollouts returns the rollouts of all racks with Karpenter, sorted by rack.
+// Rollouts returns the rollouts of all racks with Karpenter, sorted by rack. A record that cannot be decoded is part of the
+// error, and the others are returned too.
 func (s *Store) Rollouts(ctx context.Context) ([]Rollout, error) {
 	items, err := s.query(ctx, ownership.PartitionRollouts, "a", end)
 	if err != nil {
 		return nil, fmt.Errorf("rollouts: read: %w", err)
 	}
 	var all []Rollout
+	var failed []error
 	for _, values := range items {
 		rollout, err := rolloutOf(values)
 		if err != nil {
-			return nil, err
+			failed = append(failed, err)
+			continue
 		}
 		all = append(all, *rollout)
 	}
-	return all, nil
+	return all, errors.Join(failed...)
 }
 
 // Rollout returns the rollout of a rack, or nil if Karpenter is off.

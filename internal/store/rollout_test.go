@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
@@ -43,6 +44,13 @@ func TestRollouts(t *testing.T) {
 	cloud.FailAt(1, awsfake.Throttling)
 	_, err = s.Rollouts(t.Context())
 	keepsCause(t, err, "rollouts: ")
+
+	cloud.FailAt(0, nil)
+	cloud.Table.Items[ownership.PartitionRollouts+" a"]["rollout"] = text("no record")
+	all, err = s.Rollouts(t.Context())
+	if len(all) != 1 || all[0].Rack != "c" || err == nil || !strings.Contains(err.Error(), "rack a: decode rollout") {
+		t.Errorf("a record that cannot be decoded: %+v, %v", all, err)
+	}
 }
 
 // Of two writers of a rollout, the second has to read again. A rollout that was deleted does not come back.

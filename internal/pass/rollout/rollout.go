@@ -57,14 +57,14 @@ const (
 // looked at is reported as an error in the end; its hourly audit reports it in its status.
 func (r *Rollout) Run(ctx context.Context, event Event) (Answer, error) {
 	list, err := r.list(ctx, event)
-	if err != nil {
+	if err != nil && len(list) == 0 {
 		return Answer{}, err
 	}
+	failed := []error{err} // a record that cannot be read does not hold up the other racks
 	// In any order: if the time is too short for all racks, it is not always the same ones that are left out.
 	rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	racks := make(chan store.Rollout)
 	var answer Answer
-	var failed []error
 	var recovered []string
 	var mutex sync.Mutex
 	var running sync.WaitGroup

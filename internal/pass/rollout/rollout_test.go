@@ -12,6 +12,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
@@ -125,9 +126,12 @@ func TestOneRackThatFails(t *testing.T) {
 	for i := range 5 {
 		s.must(s.rollout.Store.SaveRollout(s.Context(), store.Rollout{Rack: fmt.Sprint("dark-", i), Cluster: plan.Cluster{Name: "dark"}}))
 	}
+	s.must(s.rollout.Store.SaveRollout(s.Context(), store.Rollout{Rack: "garbled"}))
+	s.cloud.Table.Items[ownership.PartitionRollouts+" garbled"]["rollout"] = &types.AttributeValueMemberS{Value: "no record"}
 	s.clock = start.Add(5 * time.Minute)
 	answer, err := s.rollout.Run(s.Context(), Event{})
-	if err == nil || strings.Count(err.Error(), "rack dark-") != 5 || answer.Racks != 1 || !slices.Equal(answer.Told, []string{"demo"}) {
+	if err == nil || strings.Count(err.Error(), "rack dark-") != 5 || !strings.Contains(err.Error(), "rack garbled: decode") ||
+		answer.Racks != 1 || !slices.Equal(answer.Told, []string{"demo"}) {
 		t.Errorf("%+v, %v", answer, err)
 	}
 	if answer, err := s.rollout.Run(s.Context(), Event{Rack: "demo"}); err != nil || answer.Racks != 1 || len(answer.Told) > 0 {
@@ -136,6 +140,7 @@ func TestOneRackThatFails(t *testing.T) {
 	if answer, err := s.rollout.Run(s.Context(), Event{Rack: "unknown"}); err != nil || answer.Racks != 0 {
 		t.Errorf("%+v, %v", answer, err)
 	}
+	delete(s.cloud.Table.Items, ownership.PartitionRollouts+" garbled")
 	short, end := context.WithTimeout(s.Context(), longest)
 	defer end()
 	if answer, err := s.rollout.Run(short, Event{}); err == nil || answer.Racks != 0 || !strings.Contains(err.Error(), "6 racks are left") {

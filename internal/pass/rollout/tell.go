@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// settled is how long after a pass the nodes are judged. Karpenter finds out within seconds which nodes a change makes
+	// settled is how long after a pass the nodes count. Karpenter finds out within seconds which nodes a change makes
 	// outdated; before that, they look as if they were not.
 	settled = time.Minute
 	// recount is after how long a status is written only because pools without outdated nodes have other numbers of
