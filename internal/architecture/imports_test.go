@@ -28,7 +28,7 @@ var mayImport = map[string][]string{
 	// AWS, the cluster and the table.
 	"internal/observe":  {"internal/outcome", "internal/ownership", "internal/params", "internal/plan"},
 	"internal/k8s":      {"internal/outcome", "internal/ownership", "internal/plan", "internal/readonly"},
-	"internal/store":    {"internal/outcome", "internal/ownership", "internal/params", "internal/plan"},
+	"internal/store":    {"internal/canonical", "internal/outcome", "internal/ownership", "internal/params", "internal/plan"},
 	"internal/register": {"internal/ownership", "internal/params", "internal/store"},
 	"internal/doctor":   {"internal/ownership", "internal/params", "internal/plan", "internal/validation"},
 	"internal/doctor/observe": {
