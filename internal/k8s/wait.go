@@ -142,6 +142,7 @@ func AsDeployment(object *unstructured.Unstructured) (*appsv1.Deployment, error)
 	return as[appsv1.Deployment](object)
 }
 
+// as returns a typed copy of an object that was read.
 func as[T any](object *unstructured.Unstructured) (*T, error) {
 	copied := new(T)
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, copied); err != nil {

@@ -86,26 +86,36 @@ func (s Status) Text() (string, error) {
 		if len(encoded) <= MaxStatus {
 			return string(encoded), nil
 		}
+		excess, quiet := len(encoded)-MaxStatus, slices.IndexFunc(s.Pools, Pool.quiet)
 		switch {
 		case len(s.Changed) > 0:
-			s.Changed = s.Changed[:len(s.Changed)-1]
+			s.Changed = shorten(s.Changed, 0, excess, &s.Omitted)
 		case len(s.Effects) > 0:
-			s.Effects = s.Effects[:len(s.Effects)-1]
-		case len(s.Pools) > 0 && s.Pools[len(s.Pools)-1].quiet(): // those with something to tell are before them
-			s.Pools = s.Pools[:len(s.Pools)-1]
+			s.Effects = shorten(s.Effects, 0, excess, &s.Omitted)
+		case quiet >= 0: // those with something to tell are before them
+			s.Pools = shorten(s.Pools, quiet, excess, &s.Omitted)
 		case len(s.Warnings) > 0:
-			s.Warnings = s.Warnings[:len(s.Warnings)-1]
+			s.Warnings = shorten(s.Warnings, 0, excess, &s.Omitted)
 		case len(s.Pools) > 0:
-			s.Pools = s.Pools[:len(s.Pools)-1]
+			s.Pools = shorten(s.Pools, 0, excess, &s.Omitted)
 		case len(s.Problems) > 1:
-			s.Problems = s.Problems[:len(s.Problems)-1]
+			s.Problems = shorten(s.Problems, 1, excess, &s.Omitted)
 		case s.cut():
-			continue
 		default:
 			return "", fmt.Errorf("rack %s: the status does not fit into %d bytes", s.Rack, MaxStatus)
 		}
-		s.Omitted++
 	}
+}
+
+// shorten removes elements from the end of a list until their JSON makes up for the excess in bytes, and counts them. To
+// encode the whole status after each would take seconds if there are thousands.
+func shorten[T any](list []T, keep, excess int, omitted *int) []T {
+	for excess > 0 && len(list) > keep {
+		excess -= len(canonical.JSON(list[len(list)-1])) + len(",")
+		list = list[:len(list)-1]
+		*omitted++
+	}
+	return list
 }
 
 // shortest is the length in bytes up to which a text is not cut. JSON encodes some bytes as six, and there are at most
