@@ -45,7 +45,9 @@ func (o *Observer) subnets(ctx context.Context, config params.Config, facts plan
 			return nil, fmt.Errorf("subnets %s: describe: %w", strings.Join(ids, ", "), err)
 		}
 		for _, s := range page.Subnets {
-			found = append(found, plan.Tagged{ID: aws.ToString(s.SubnetId), Zone: aws.ToString(s.AvailabilityZone), Owner: aws.ToString(s.OwnerId), Tags: tags(s.Tags)})
+			found = append(found, plan.Tagged{
+				ID: aws.ToString(s.SubnetId), Zone: aws.ToString(s.AvailabilityZone), Owner: aws.ToString(s.OwnerId), Tags: tags(s.Tags),
+			})
 		}
 	}
 	slices.SortFunc(found, byID)

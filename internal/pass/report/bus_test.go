@@ -71,7 +71,8 @@ func TestBus(t *testing.T) {
 // codeOnly refuses every event without a message.
 type codeOnly struct{}
 
-func (codeOnly) PutEvents(context.Context, *eventbridge.PutEventsInput, ...func(*eventbridge.Options)) (*eventbridge.PutEventsOutput, error) {
+func (codeOnly) PutEvents(context.Context, *eventbridge.PutEventsInput, ...func(*eventbridge.Options)) (
+	*eventbridge.PutEventsOutput, error) {
 	return &eventbridge.PutEventsOutput{
 		FailedEntryCount: 1, Entries: []types.PutEventsResultEntry{{ErrorCode: new("InternalFailure")}},
 	}, nil
