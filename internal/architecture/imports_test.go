@@ -28,7 +28,7 @@ var mayImport = map[string][]string{
 	// AWS, the cluster and the table.
 	"internal/observe":  {"internal/outcome", "internal/ownership", "internal/params", "internal/plan"},
 	"internal/k8s":      {"internal/outcome", "internal/ownership", "internal/plan", "internal/readonly"},
-	"internal/store":    {"internal/outcome", "internal/ownership", "internal/params", "internal/plan"},
+	"internal/store":    {"internal/canonical", "internal/outcome", "internal/ownership", "internal/params", "internal/plan"},
 	"internal/register": {"internal/ownership", "internal/params", "internal/store"},
 	"internal/doctor":   {"internal/ownership", "internal/params", "internal/plan", "internal/validation"},
 	"internal/doctor/observe": {
@@ -50,13 +50,15 @@ var mayImport = map[string][]string{
 	"internal/steps/placement":  append([]string{"internal/k8s"}, stepMayUse...),
 
 	// What a pass is made of besides its steps. Resync reports a pass that could not report itself.
-	"internal/pass/audit":   append([]string{"events", "internal/pass/validate", "internal/readonly", "internal/store"}, stepMayUse...),
-	"internal/pass/change":  append([]string{"internal/store"}, stepMayUse...),
-	"internal/pass/report":  append([]string{"events", "internal/metrics", "internal/store"}, stepMayUse...),
-	"internal/pass/resync":  {"events", "internal/metrics", "internal/ownership", "internal/pass/report", "internal/store"},
+	"internal/pass/audit":  append([]string{"events", "internal/pass/validate", "internal/readonly", "internal/store"}, stepMayUse...),
+	"internal/pass/change": append([]string{"internal/store"}, stepMayUse...),
+	"internal/pass/report": append([]string{"events", "internal/canonical", "internal/metrics", "internal/store"}, stepMayUse...),
+	"internal/pass/resync": {
+		"events", "internal/canonical", "internal/metrics", "internal/ownership", "internal/pass/report", "internal/store",
+	},
 	"internal/pass/rollout": append([]string{"events", "internal/k8s", "internal/metrics", "internal/store"}, stepMayUse...),
 	"internal/pass/validate": append([]string{
-		"events", "internal/k8s", "internal/observe", "internal/store", "internal/validation",
+		"events", "internal/canonical", "internal/k8s", "internal/observe", "internal/store", "internal/validation",
 	}, stepMayUse...),
 	"statemachine/model": {"internal/pass/resync", "internal/store", "statemachine"}, // its tests
 

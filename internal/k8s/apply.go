@@ -43,17 +43,13 @@ func (a Applied) Changed() bool { return a.Action == Created || a.Action == Upda
 // nothing and keeps the resourceVersion. Fields of other managers stay, unless they contradict the manifest. If an
 // object of that name exists without the rack's label, the error is an *Unmanaged.
 func (c *Client) Apply(ctx context.Context, rack string, manifest plan.Object) (Applied, error) {
-	object, kind, err := decode(manifest)
+	object, live, kind, err := c.read(ctx, manifest)
 	if err != nil {
 		return Applied{}, err
 	}
 	if owner := object.GetLabels()[ownership.TagRack]; owner != rack {
 		return Applied{}, fmt.Errorf("%s: apply: the manifest carries %s=%q and the rack is %s", Subject(object),
 			ownership.TagRack, owner, rack)
-	}
-	live, err := c.Get(ctx, kind, object.GetNamespace(), object.GetName())
-	if err != nil {
-		return Applied{}, err
 	}
 	if err := Owned(live, rack); err != nil {
 		return Applied{}, err
@@ -63,11 +59,7 @@ func (c *Client) Apply(ctx context.Context, rack string, manifest plan.Object) (
 
 // ApplyUnlabelled is Apply without the check of the label. The caller must have checked that the object is the rack's.
 func (c *Client) ApplyUnlabelled(ctx context.Context, manifest plan.Object) (Applied, error) {
-	object, kind, err := decode(manifest)
-	if err != nil {
-		return Applied{}, err
-	}
-	live, err := c.Get(ctx, kind, object.GetNamespace(), object.GetName())
+	object, live, kind, err := c.read(ctx, manifest)
 	if err != nil {
 		return Applied{}, err
 	}
@@ -76,11 +68,16 @@ func (c *Client) ApplyUnlabelled(ctx context.Context, manifest plan.Object) (App
 
 // GetLike reads the object with a manifest's kind and name. It returns nil if there is none.
 func (c *Client) GetLike(ctx context.Context, manifest plan.Object) (*unstructured.Unstructured, error) {
-	object, kind, err := decode(manifest)
-	if err != nil {
-		return nil, err
+	_, live, _, err := c.read(ctx, manifest)
+	return live, err
+}
+
+// read decodes a manifest, and reads the live object with its kind and name. live is nil if there is none.
+func (c *Client) read(ctx context.Context, manifest plan.Object) (object, live *unstructured.Unstructured, kind Kind, err error) {
+	if object, kind, err = decode(manifest); err == nil {
+		live, err = c.Get(ctx, kind, object.GetNamespace(), object.GetName())
 	}
-	return c.Get(ctx, kind, object.GetNamespace(), object.GetName())
+	return object, live, kind, err
 }
 
 // Owned returns an *Unmanaged error if the object exists and does not have the rack's label.

@@ -89,16 +89,8 @@ func (c *Client) Update(ctx context.Context, kind Kind, live, wanted *unstructur
 // Annotate sets one annotation, whatever else changed since the object was read. It ignores an object that no longer
 // exists.
 func (c *Client) Annotate(ctx context.Context, kind Kind, object *unstructured.Unstructured, key, value string) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{key: value}}})
-	if err != nil {
-		return fmt.Errorf("%s: annotate: %w", Subject(object), err)
-	}
-	_, err = c.in(kind, object.GetNamespace()).Patch(ctx, object.GetName(), types.MergePatchType, patch,
-		metav1.PatchOptions{FieldManager: ownership.FieldManager})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("%s: annotate: %w", Subject(object), err)
-	}
-	return nil
+	_, err := c.merge(ctx, kind, object, "annotate", map[string]any{"annotations": map[string]string{key: value}})
+	return err
 }
 
 // Unfinalize removes one finalizer from an object that was read, and reports whether it did. Other finalizers stay. If
@@ -109,16 +101,59 @@ func (c *Client) Unfinalize(ctx context.Context, kind Kind, object *unstructured
 	if len(left) == len(all) {
 		return false, nil
 	}
-	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"finalizers": left, "resourceVersion": object.GetResourceVersion()},
-	})
-	if err != nil {
-		return false, fmt.Errorf("%s: remove finalizer: %w", Subject(object), err)
+	return c.merge(ctx, kind, object, "remove finalizer",
+		map[string]any{"finalizers": left, "resourceVersion": object.GetResourceVersion()})
+}
+
+// merge merges fields into the metadata of an object, and reports whether the object still exists. what is the operation's
+// name in the error.
+func (c *Client) merge(ctx context.Context, kind Kind, object *unstructured.Unstructured, what string,
+	metadata map[string]any) (bool, error) {
+	patch, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err == nil {
+		_, err = c.in(kind, object.GetNamespace()).Patch(ctx, object.GetName(), types.MergePatchType, patch,
+			metav1.PatchOptions{FieldManager: ownership.FieldManager})
 	}
-	_, err = c.in(kind, object.GetNamespace()).Patch(ctx, object.GetName(), types.MergePatchType, patch,
-		metav1.PatchOptions{FieldManager: ownership.FieldManager})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return false, fmt.Errorf("%s: remove finalizer: %w", Subject(object), err)
+		return false, fmt.Errorf("%s: %s: %w", Subject(object), what, err)
 	}
 	return err == nil, nil
+}
+
+// Ours lists the objects of a kind that carry the rack's label, including those being deleted.
+func (c *Client) Ours(ctx context.Context, kind Kind, rack string) ([]unstructured.Unstructured, error) {
+	return c.List(ctx, kind, "", ownership.TagRack+"="+rack)
+}
+
+// Prune deletes the objects of a kind that carry the rack's label and are not wanted by name. It deletes nothing else,
+// and returns the subjects of the deleted objects.
+func (c *Client) Prune(ctx context.Context, kind Kind, rack string, wanted map[string]bool) ([]string, error) {
+	objects, err := c.Ours(ctx, kind, rack)
+	if err != nil {
+		return nil, err
+	}
+	var deleted []string
+	for i := range objects {
+		object := &objects[i]
+		if wanted[object.GetName()] || object.GetDeletionTimestamp() != nil {
+			continue
+		}
+		if err := c.Delete(ctx, kind, object); err != nil {
+			return deleted, err
+		}
+		deleted = append(deleted, Subject(object))
+	}
+	return deleted, nil
+}
+
+// Delete deletes an object that was read, but not a later object of the same name. It ignores an object that no longer
+// exists.
+func (c *Client) Delete(ctx context.Context, kind Kind, object *unstructured.Unstructured) error {
+	uid := object.GetUID()
+	err := c.in(kind, object.GetNamespace()).Delete(ctx, object.GetName(),
+		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("%s: delete: %w", Subject(object), err)
+	}
+	return nil
 }

@@ -18,47 +18,37 @@ type Kind struct {
 
 // The kinds, by group.
 var (
-	NodePool  = Kind{"NodePool", schema.GroupVersionResource{Group: "karpenter.sh", Version: "v1", Resource: "nodepools"}, false}
-	NodeClaim = Kind{"NodeClaim", schema.GroupVersionResource{Group: "karpenter.sh", Version: "v1", Resource: "nodeclaims"}, false}
+	NodePool     = Kind{"NodePool", v1("karpenter.sh", "nodepools"), false}
+	NodeClaim    = Kind{"NodeClaim", v1("karpenter.sh", "nodeclaims"), false}
+	EC2NodeClass = Kind{"EC2NodeClass", v1("karpenter.k8s.aws", "ec2nodeclasses"), false}
 
-	EC2NodeClass = Kind{
-		"EC2NodeClass", schema.GroupVersionResource{Group: "karpenter.k8s.aws", Version: "v1", Resource: "ec2nodeclasses"}, false,
-	}
+	Deployment  = Kind{"Deployment", v1("apps", "deployments"), true}
+	StatefulSet = Kind{"StatefulSet", v1("apps", "statefulsets"), true}
+	DaemonSet   = Kind{"DaemonSet", v1("apps", "daemonsets"), true}
 
-	Deployment  = Kind{"Deployment", schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, true}
-	StatefulSet = Kind{"StatefulSet", schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}, true}
-	DaemonSet   = Kind{"DaemonSet", schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "daemonsets"}, true}
+	Node           = Kind{"Node", v1("", "nodes"), false}
+	Pod            = Kind{"Pod", v1("", "pods"), true}
+	Secret         = Kind{"Secret", v1("", "secrets"), true}
+	Service        = Kind{"Service", v1("", "services"), true}
+	ServiceAccount = Kind{"ServiceAccount", v1("", "serviceaccounts"), true}
+	Event          = Kind{"Event", v1("", "events"), true}
+	Namespace      = Kind{"Namespace", v1("", "namespaces"), false}
 
-	Node           = Kind{"Node", schema.GroupVersionResource{Version: "v1", Resource: "nodes"}, false}
-	Pod            = Kind{"Pod", schema.GroupVersionResource{Version: "v1", Resource: "pods"}, true}
-	Secret         = Kind{"Secret", schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, true}
-	Service        = Kind{"Service", schema.GroupVersionResource{Version: "v1", Resource: "services"}, true}
-	ServiceAccount = Kind{"ServiceAccount", schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}, true}
-	Event          = Kind{"Event", schema.GroupVersionResource{Version: "v1", Resource: "events"}, true}
-	Namespace      = Kind{"Namespace", schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, false}
+	PodDisruptionBudget = Kind{"PodDisruptionBudget", v1("policy", "poddisruptionbudgets"), true}
+	ServiceMonitor      = Kind{"ServiceMonitor", v1("monitoring.coreos.com", "servicemonitors"), true}
+	Lease               = Kind{"Lease", v1("coordination.k8s.io", "leases"), true}
 
-	PodDisruptionBudget = Kind{
-		"PodDisruptionBudget", schema.GroupVersionResource{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"}, true,
-	}
+	CustomResourceDefinition = Kind{"CustomResourceDefinition", v1("apiextensions.k8s.io", "customresourcedefinitions"), false}
 
-	ServiceMonitor = Kind{
-		"ServiceMonitor", schema.GroupVersionResource{Group: "monitoring.coreos.com", Version: "v1", Resource: "servicemonitors"}, true,
-	}
-
-	Lease = Kind{"Lease", schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}, true}
-
-	CustomResourceDefinition = Kind{
-		"CustomResourceDefinition",
-		schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}, false,
-	}
-
-	ClusterRole        = Kind{"ClusterRole", schema.GroupVersionResource{Group: rbacGroup, Version: "v1", Resource: "clusterroles"}, false}
-	ClusterRoleBinding = Kind{
-		"ClusterRoleBinding", schema.GroupVersionResource{Group: rbacGroup, Version: "v1", Resource: "clusterrolebindings"}, false,
-	}
-	Role        = Kind{"Role", schema.GroupVersionResource{Group: rbacGroup, Version: "v1", Resource: "roles"}, true}
-	RoleBinding = Kind{"RoleBinding", schema.GroupVersionResource{Group: rbacGroup, Version: "v1", Resource: "rolebindings"}, true}
+	ClusterRole        = Kind{"ClusterRole", v1(rbacGroup, "clusterroles"), false}
+	ClusterRoleBinding = Kind{"ClusterRoleBinding", v1(rbacGroup, "clusterrolebindings"), false}
+	Role               = Kind{"Role", v1(rbacGroup, "roles"), true}
+	RoleBinding        = Kind{"RoleBinding", v1(rbacGroup, "rolebindings"), true}
 )
+
+func v1(group, resource string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}
+}
 
 const rbacGroup = "rbac.authorization.k8s.io"
 

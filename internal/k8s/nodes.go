@@ -2,10 +2,9 @@ package k8s
 
 import (
 	"context"
-	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
@@ -27,9 +26,9 @@ func (c *Client) SystemNodes(ctx context.Context) ([]SystemNode, error) {
 	}
 	var nodes []SystemNode
 	for _, object := range objects {
-		var node corev1.Node
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &node); err != nil {
-			return nil, fmt.Errorf("%s: decode: %w", Subject(&object), err)
+		node, err := as[corev1.Node](&object)
+		if err != nil {
+			return nil, err
 		}
 		system := SystemNode{Name: node.Name, Zone: node.Labels[corev1.LabelTopologyZone]}
 		for _, condition := range node.Status.Conditions {
@@ -44,10 +43,5 @@ func (c *Client) SystemNodes(ctx context.Context) ([]SystemNode, error) {
 
 // AnyReady reports whether at least one of the nodes is Ready.
 func AnyReady(nodes []SystemNode) bool {
-	for _, node := range nodes {
-		if node.Ready {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(nodes, func(node SystemNode) bool { return node.Ready })
 }

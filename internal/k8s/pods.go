@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // PodsOf lists the pods of a Deployment, including those of an earlier template.
@@ -27,9 +26,11 @@ func (c *Client) PodsOf(ctx context.Context, deployment *unstructured.Unstructur
 	}
 	pods := make([]corev1.Pod, len(objects))
 	for i := range objects {
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(objects[i].Object, &pods[i]); err != nil {
-			return nil, fmt.Errorf("%s: decode: %w", Subject(&objects[i]), err)
+		pod, err := as[corev1.Pod](&objects[i])
+		if err != nil {
+			return nil, err
 		}
+		pods[i] = *pod
 	}
 	return pods, nil
 }

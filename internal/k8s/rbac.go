@@ -1,10 +1,10 @@
 package k8s
 
 import (
-	"encoding/json"
-
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -90,17 +90,13 @@ func Grants(rack, function string) ([]plan.Object, error) {
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacGroup, Kind: "Group", Name: meta.Name}},
 	}
 	var objects []plan.Object
-	for _, typed := range []any{role, binding} {
-		body, err := json.Marshal(typed)
+	for _, typed := range []any{&role, &binding} {
+		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
 		if err != nil {
 			return nil, err
 		}
-		var object plan.Object
-		if err := json.Unmarshal(body, &object); err != nil {
-			return nil, err
-		}
-		// A typed object's zero time marshals to null, which server-side apply would treat as a value.
-		delete(object["metadata"].(map[string]any), "creationTimestamp")
+		// A typed object's zero time becomes null, which server-side apply would treat as a value.
+		unstructured.RemoveNestedField(object, "metadata", "creationTimestamp")
 		objects = append(objects, object)
 	}
 	return objects, nil

@@ -19,33 +19,22 @@ var CRDs = []string{"ec2nodeclasses.karpenter.k8s.aws", "nodeclaims.karpenter.sh
 // the names that Sawhorse uses, and CRDs that do not belong to Sawhorse's release. Two Karpenters in one cluster would
 // both act on its nodes.
 func (c *Client) UnmanagedKarpenter(ctx context.Context, rack string) ([]string, error) {
-	var found []string
-	add := func(name string) {
-		if !slices.Contains(found, name) {
-			found = append(found, name)
-		}
-	}
 	deployments, err := c.List(ctx, Deployment, "", "app.kubernetes.io/name=karpenter")
 	if err != nil {
 		return nil, err
 	}
+	var found []string
 	for i := range deployments {
 		if Owned(&deployments[i], rack) != nil {
-			add(Subject(&deployments[i]))
+			found = append(found, Subject(&deployments[i]))
 		}
 	}
 	releases, err := c.unmanagedReleases(ctx, rack)
-	for _, release := range releases {
-		add(release)
-	}
 	if err != nil {
 		return nil, err
 	}
 	crds, err := c.UnmanagedCRDs(ctx)
-	for _, crd := range crds {
-		add(crd)
-	}
-	return found, err
+	return slices.Concat(found, releases, crds), err
 }
 
 // unmanagedReleases lists the Helm releases with the names that Sawhorse uses. Their records are Secrets, which a
@@ -56,8 +45,9 @@ func (c *Client) unmanagedReleases(ctx context.Context, rack string) (found []st
 	}
 	releases, err := c.List(ctx, Secret, "", "owner=helm,name in ("+ownership.ReleaseCRD+","+ownership.ReleaseController+")")
 	for i := range releases {
-		if Owned(&releases[i], rack) != nil {
-			found = append(found, "Helm release "+releases[i].GetNamespace()+"/"+releases[i].GetLabels()["name"])
+		name := "Helm release " + releases[i].GetNamespace() + "/" + releases[i].GetLabels()["name"]
+		if Owned(&releases[i], rack) != nil && !slices.Contains(found, name) { // a release has a record of each revision
+			found = append(found, name)
 		}
 	}
 	return found, err

@@ -1,11 +1,13 @@
 package k8s
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -22,10 +24,8 @@ func Established(object *unstructured.Unstructured) (bool, string) {
 }
 
 func condition(object *unstructured.Unstructured, kind string) (bool, string) {
-	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	var missing []string
-	for _, each := range conditions {
-		c, _ := each.(map[string]any)
+	for _, c := range conditions(object) {
 		name, _ := c["type"].(string)
 		observed, known := c["observedGeneration"].(int64)
 		stale := known && observed < object.GetGeneration()
@@ -42,6 +42,16 @@ func condition(object *unstructured.Unstructured, kind string) (bool, string) {
 	return false, strings.Join(missing, "; ")
 }
 
+// conditions returns the conditions in an object's status, as the API server sent them.
+func conditions(object *unstructured.Unstructured) []map[string]any {
+	list, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	all := make([]map[string]any, len(list))
+	for i := range list {
+		all[i], _ = list[i].(map[string]any)
+	}
+	return all
+}
+
 func describe(condition map[string]any) string {
 	text := fmt.Sprintf("%v=%v", condition["type"], condition["status"])
 	for _, key := range []string{"reason", "message"} {
@@ -55,9 +65,7 @@ func describe(condition map[string]any) string {
 // Condition returns the status of a condition of an object, the time at which it got that status, and the condition as a
 // text. Everything is empty if the object does not have the condition.
 func Condition(object *unstructured.Unstructured, kind string) (status string, since time.Time, text string) {
-	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
-	for _, each := range conditions {
-		c, _ := each.(map[string]any)
+	for _, c := range conditions(object) {
 		if c["type"] != kind {
 			continue
 		}
@@ -73,9 +81,7 @@ func Condition(object *unstructured.Unstructured, kind string) (status string, s
 // reasons in pkg/controllers/nodeclass/validation.go: CreateFleetAuthCheckFailed, CreateLaunchTemplateAuthCheckFailed
 // and RunInstancesAuthCheckFailed.
 func Unauthorized(object *unstructured.Unstructured) bool {
-	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
-	for _, each := range conditions {
-		c, _ := each.(map[string]any)
+	for _, c := range conditions(object) {
 		reason, _ := c["reason"].(string)
 		if c["type"] == "ValidationSucceeded" && c["status"] == "False" && strings.HasSuffix(reason, "AuthCheckFailed") {
 			return true
@@ -133,9 +139,43 @@ func RolloutOf(object *unstructured.Unstructured) (Rollout, error) {
 // AsDeployment returns a typed copy for reading. To write, use the object that was read, because it may have fields
 // that this type lacks.
 func AsDeployment(object *unstructured.Unstructured) (*appsv1.Deployment, error) {
-	deployment := &appsv1.Deployment{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, deployment); err != nil {
+	return as[appsv1.Deployment](object)
+}
+
+// as returns a typed copy of an object that was read.
+func as[T any](object *unstructured.Unstructured) (*T, error) {
+	copied := new(T)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, copied); err != nil {
 		return nil, fmt.Errorf("%s: decode: %w", Subject(object), err)
 	}
-	return deployment, nil
+	return copied, nil
+}
+
+// Leader says when the pods of a controller last elected their leader, and when that leader was last alive. Both are the
+// zero time if there is none.
+type Leader struct {
+	Acquired, Renewed time.Time
+}
+
+// LeaderOf reads the Lease by which the pods of a controller elect their leader.
+func (c *Client) LeaderOf(ctx context.Context, namespace, name string) (Leader, error) {
+	object, err := c.Get(ctx, Lease, namespace, name)
+	if err != nil || object == nil {
+		return Leader{}, err
+	}
+	lease, err := as[coordinationv1.Lease](object)
+	if err != nil {
+		return Leader{}, err
+	}
+	var leader Leader
+	if holder := lease.Spec.HolderIdentity; holder == nil || *holder == "" {
+		return leader, nil // the last leader has stepped down
+	}
+	if lease.Spec.AcquireTime != nil {
+		leader.Acquired = lease.Spec.AcquireTime.Time
+	}
+	if lease.Spec.RenewTime != nil {
+		leader.Renewed = lease.Spec.RenewTime.Time
+	}
+	return leader, nil
 }

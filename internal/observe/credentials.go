@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 
@@ -48,8 +49,7 @@ func (o *Observer) OIDCProvider(ctx context.Context, c plan.Cluster) (exists, wi
 	}
 	provider := plan.OIDCProviderARN(c)
 	out, err := o.IAM.GetOpenIDConnectProvider(ctx, &iam.GetOpenIDConnectProviderInput{OpenIDConnectProviderArn: &provider})
-	var missing *iamtypes.NoSuchEntityException
-	if errors.As(err, &missing) {
+	if errors.As(err, new(*iamtypes.NoSuchEntityException)) {
 		return false, false, nil
 	}
 	if err != nil {
@@ -77,7 +77,7 @@ func (o *Observer) systemPolicies(ctx context.Context, config params.Config, fac
 				return nil, fmt.Errorf("role %s: list policies: %w", role, err)
 			}
 			for _, p := range page.AttachedPolicies {
-				policies = append(policies, value(p.PolicyArn))
+				policies = append(policies, aws.ToString(p.PolicyArn))
 			}
 		}
 	}

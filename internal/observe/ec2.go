@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
@@ -44,7 +45,9 @@ func (o *Observer) subnets(ctx context.Context, config params.Config, facts plan
 			return nil, fmt.Errorf("subnets %s: describe: %w", strings.Join(ids, ", "), err)
 		}
 		for _, s := range page.Subnets {
-			found = append(found, plan.Tagged{ID: value(s.SubnetId), Zone: value(s.AvailabilityZone), Owner: value(s.OwnerId), Tags: tags(s.Tags)})
+			found = append(found, plan.Tagged{
+				ID: aws.ToString(s.SubnetId), Zone: aws.ToString(s.AvailabilityZone), Owner: aws.ToString(s.OwnerId), Tags: tags(s.Tags),
+			})
 		}
 	}
 	slices.SortFunc(found, byID)
@@ -94,7 +97,7 @@ func (o *Observer) securityGroups(ctx context.Context, filter string, values ...
 			return nil, fmt.Errorf("security groups %s: describe: %w", strings.Join(values, ", "), err)
 		}
 		for _, g := range page.SecurityGroups {
-			found = append(found, plan.Tagged{ID: value(g.GroupId), Owner: value(g.OwnerId), Tags: tags(g.Tags)})
+			found = append(found, plan.Tagged{ID: aws.ToString(g.GroupId), Owner: aws.ToString(g.OwnerId), Tags: tags(g.Tags)})
 		}
 	}
 	return found, nil
@@ -131,7 +134,7 @@ func (o *Observer) architectures(ctx context.Context, config params.Config) (map
 func tags(list []ec2types.Tag) map[string]string {
 	found := map[string]string{}
 	for _, t := range list {
-		found[value(t.Key)] = value(t.Value)
+		found[aws.ToString(t.Key)] = aws.ToString(t.Value)
 	}
 	return found
 }

@@ -93,12 +93,12 @@ func (o *Observer) template(ctx context.Context, used *types.LaunchTemplateSpeci
 		return nil
 	}
 	out, err := o.EC2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{
-		LaunchTemplateId: used.Id, Versions: []string{value(used.Version)},
+		LaunchTemplateId: used.Id, Versions: []string{aws.ToString(used.Version)},
 	})
 	var refused smithy.APIError
 	if errors.As(err, &refused) && (refused.ErrorCode() == "InvalidLaunchTemplateId.NotFound" ||
 		refused.ErrorCode() == "InvalidLaunchTemplateId.VersionNotFound") {
-		group.LostTemplate = strings.TrimSuffix(value(used.Id)+" version "+value(used.Version), " version ")
+		group.LostTemplate = strings.TrimSuffix(aws.ToString(used.Id)+" version "+aws.ToString(used.Version), " version ")
 		return nil
 	}
 	if err != nil {
@@ -186,6 +186,5 @@ func nodeGroup(g *types.Nodegroup) plan.NodeGroup {
 }
 
 func missing(err error) bool {
-	var notFound *types.ResourceNotFoundException
-	return errors.As(err, &notFound)
+	return errors.As(err, new(*types.ResourceNotFoundException))
 }

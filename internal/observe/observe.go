@@ -139,10 +139,10 @@ func (o *Observer) emptied(ctx context.Context, config params.Config, facts plan
 		if err != nil {
 			return nil, err
 		}
-		var size plan.Scaling
 		if !ok {
 			continue
 		}
+		var size plan.Scaling
 		if err := json.Unmarshal(kept, &size); err != nil {
 			return nil, fmt.Errorf("node group %s: decode the size that it had: %w", g.Name, err)
 		}
@@ -157,13 +157,4 @@ func (o *Observer) emptied(ctx context.Context, config params.Config, facts plan
 func unique(ids []string) []string {
 	slices.Sort(ids)
 	return slices.Compact(ids)
-}
-
-// value returns what a pointer of the SDK points at, or the zero value.
-func value[T any](p *T) T {
-	if p == nil {
-		var zero T
-		return zero
-	}
-	return *p
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	eventtypes "github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
@@ -57,8 +58,7 @@ func (o *Observer) unmanaged(ctx context.Context, rack, clusterARN string) ([]st
 // roleTags returns nil if there is no such role.
 func (o *Observer) roleTags(ctx context.Context, role string) (map[string]string, error) {
 	out, err := o.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: &role})
-	var missing *iamtypes.NoSuchEntityException
-	if errors.As(err, &missing) {
+	if errors.As(err, new(*iamtypes.NoSuchEntityException)) {
 		return nil, nil
 	}
 	if err != nil {
@@ -66,7 +66,7 @@ func (o *Observer) roleTags(ctx context.Context, role string) (map[string]string
 	}
 	found := map[string]string{}
 	for _, t := range out.Role.Tags {
-		found[value(t.Key)] = value(t.Value)
+		found[aws.ToString(t.Key)] = aws.ToString(t.Value)
 	}
 	return found, nil
 }
@@ -74,15 +74,14 @@ func (o *Observer) roleTags(ctx context.Context, role string) (map[string]string
 // queueTags returns nil if there is no such queue.
 func (o *Observer) queueTags(ctx context.Context, queue string) (map[string]string, error) {
 	url, err := o.SQS.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &queue})
-	var missing *sqstypes.QueueDoesNotExist
-	if errors.As(err, &missing) {
+	if errors.As(err, new(*sqstypes.QueueDoesNotExist)) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	out, err := o.SQS.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: url.QueueUrl})
-	if errors.As(err, &missing) {
+	if errors.As(err, new(*sqstypes.QueueDoesNotExist)) {
 		return nil, nil
 	}
 	if err != nil {
@@ -99,8 +98,7 @@ func (o *Observer) ruleTags(ctx context.Context, clusterARN, rule string) (map[s
 	parts := strings.SplitN(clusterARN, ":", 6) // arn:partition:eks:region:account:cluster/name
 	ruleARN := fmt.Sprintf("arn:%s:events:%s:%s:rule/%s", parts[1], parts[3], parts[4], rule)
 	out, err := o.Rules.ListTagsForResource(ctx, &eventbridge.ListTagsForResourceInput{ResourceARN: &ruleARN})
-	var missing *eventtypes.ResourceNotFoundException
-	if errors.As(err, &missing) {
+	if errors.As(err, new(*eventtypes.ResourceNotFoundException)) {
 		return nil, nil
 	}
 	if err != nil {
@@ -108,7 +106,7 @@ func (o *Observer) ruleTags(ctx context.Context, clusterARN, rule string) (map[s
 	}
 	found := map[string]string{}
 	for _, t := range out.Tags {
-		found[value(t.Key)] = value(t.Value)
+		found[aws.ToString(t.Key)] = aws.ToString(t.Value)
 	}
 	return found, nil
 }

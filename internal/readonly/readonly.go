@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -44,10 +45,5 @@ var reading = []string{"Describe", "Get", "List", "Query"}
 
 // Reads reports whether an operation only reads. An operation with another name counts as a write.
 func Reads(operation string) bool {
-	for _, verb := range reading {
-		if strings.HasPrefix(operation, verb) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(reading, func(verb string) bool { return strings.HasPrefix(operation, verb) })
 }

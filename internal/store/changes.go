@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
@@ -72,8 +70,8 @@ func (c ChangeRequest) Left() []Write {
 }
 
 // Overlay returns the tree as it will be when the changes are written, with the versions that Parameter Store will then
-// have; later changes take precedence. Writes that are
-// already done are not applied again, because users may have written those parameters since.
+// have; later changes take precedence. Writes that are already done are not applied again, because users may have written
+// those parameters since.
 func Overlay(tree Tree, changes []ChangeRequest) Tree {
 	laid := Tree{Values: map[string]string{}, Secure: slices.Clone(tree.Secure), Versions: map[string]int64{}}
 	maps.Copy(laid.Values, tree.Values)
@@ -114,12 +112,12 @@ func (s *Store) Changes(ctx context.Context, rack string) ([]ChangeRequest, erro
 
 // Accept puts a change in force: it applies to the tree from now on, and is written.
 func (s *Store) Accept(ctx context.Context, rack, id string) error {
-	return s.turn(ctx, rack, id, "SET #state = :to", ChangeAccepted, ChangeRequested)
+	return s.turn(ctx, rack, id, "SET #state = :to", item{}, ChangeAccepted, ChangeRequested)
 }
 
 // Refuse ends a change that cannot be applied.
 func (s *Store) Refuse(ctx context.Context, rack, id string) error {
-	return s.turn(ctx, rack, id, "SET #state = :to REMOVE payload, written", ChangeRefused, ChangeRequested, ChangeAccepted)
+	return s.turn(ctx, rack, id, "SET #state = :to REMOVE payload, written", item{}, ChangeRefused, ChangeRequested, ChangeAccepted)
 }
 
 // keepDismissed is how long DynamoDB keeps a change of a rack that does not exist.
@@ -128,49 +126,35 @@ const keepDismissed = 5 * time.Minute
 // Dismiss ends a change of a rack that does not exist. Other changes are kept for as long as their event may be
 // repeated, but the number of racks that do not exist has no limit.
 func (s *Store) Dismiss(ctx context.Context, rack, id string, now time.Time) error {
-	return s.updateChange(ctx, rack, id, &dynamodb.UpdateItemInput{
-		UpdateExpression:         new("SET #state = :to, #ttl = :ttl REMOVE payload, written"),
-		ConditionExpression:      new("(#state = :requested OR #state = :accepted)"),
-		ExpressionAttributeNames: map[string]string{"#ttl": "ttl"}, // a reserved word
-		ExpressionAttributeValues: item{
-			":to": text(string(ChangeRefused)), ":requested": text(string(ChangeRequested)), ":accepted": text(string(ChangeAccepted)),
-			":ttl": number(now.Add(keepDismissed).Unix()),
-		},
-	})
+	return s.turn(ctx, rack, id, "SET #state = :to, #ttl = :ttl REMOVE payload, written",
+		item{":ttl": number(now.Add(keepDismissed).Unix())}, ChangeRefused, ChangeRequested, ChangeAccepted)
 }
 
 // Finish ends a change that has been written.
 func (s *Store) Finish(ctx context.Context, rack, id string) error {
-	return s.turn(ctx, rack, id, "SET #state = :to REMOVE payload, written", ChangeFinished, ChangeAccepted)
+	return s.turn(ctx, rack, id, "SET #state = :to REMOVE payload, written", item{}, ChangeFinished, ChangeAccepted)
 }
 
-// turn moves a change to the state "to", if it is in one of the states "from" or in "to" already.
-func (s *Store) turn(ctx context.Context, rack, id, update string, to ChangeState, from ...ChangeState) error {
-	values, states := item{":to": text(string(to))}, "#state = :to"
+// turn moves a change to the state "to", if it is in one of the states "from" or in "to" already. values are the other
+// values of the update.
+func (s *Store) turn(ctx context.Context, rack, id, update string, values item, to ChangeState, from ...ChangeState) error {
+	states := "#state = :to"
+	values[":to"] = text(string(to))
 	for i, f := range from {
 		name := fmt.Sprintf(":from%d", i)
 		values[name], states = text(string(f)), states+" OR #state = "+name
 	}
-	return s.updateChange(ctx, rack, id, &dynamodb.UpdateItemInput{
-		UpdateExpression: &update, ConditionExpression: new("(" + states + ")"), ExpressionAttributeValues: values,
-	})
+	return s.updateChange(ctx, rack, id, update, "("+states+")", values)
 }
 
 // NoteWritten records how many of an accepted change's Writes are done.
 func (s *Store) NoteWritten(ctx context.Context, rack, id string, written int) error {
-	return s.updateChange(ctx, rack, id, &dynamodb.UpdateItemInput{
-		UpdateExpression: new("SET written = :written"), ConditionExpression: new("#state = :accepted"),
-		ExpressionAttributeValues: item{":written": number(int64(written)), ":accepted": text(string(ChangeAccepted))},
-	})
+	return s.updateChange(ctx, rack, id, "SET written = :written", "#state = :accepted",
+		item{":written": number(int64(written)), ":accepted": text(string(ChangeAccepted))})
 }
 
-func (s *Store) updateChange(ctx context.Context, rack, id string, in *dynamodb.UpdateItemInput) error {
-	in.TableName, in.Key = &s.Name, key(rack, "change#"+id)
-	if in.ExpressionAttributeNames == nil {
-		in.ExpressionAttributeNames = map[string]string{}
-	}
-	in.ExpressionAttributeNames["#state"] = "state"
-	_, err := s.DB.UpdateItem(ctx, in)
+func (s *Store) updateChange(ctx context.Context, rack, id, update, condition string, values item) error {
+	err := s.update(ctx, key(rack, "change#"+id), update, condition, values)
 	if refused(err) {
 		return fmt.Errorf("rack %s: change %s: it has come to another end already", rack, id)
 	}

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
@@ -51,17 +49,7 @@ func karpenterOf(rack string, values item) (plan.KarpenterRecord, error) {
 
 // NoteKarpenter replaces what is recorded about the Karpenter of a rack. The rack must have records.
 func (s *Store) NoteKarpenter(ctx context.Context, rack string, record plan.KarpenterRecord) error {
-	encoded, err := json.Marshal(record)
-	if err != nil {
-		return fmt.Errorf("rack %s: encode %s: %w", rack, karpenterAttribute, err)
-	}
-	_, err = s.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName:                 &s.Name,
-		Key:                       key(rack, "records"),
-		UpdateExpression:          new("SET #karpenter = :karpenter, #format = :format"),
-		ConditionExpression:       new("attribute_exists(pk)"),
-		ExpressionAttributeNames:  map[string]string{"#karpenter": karpenterAttribute, "#format": "format"},
-		ExpressionAttributeValues: item{":karpenter": text(string(encoded)), ":format": number(formatOf(record))},
-	})
+	err := s.update(ctx, key(rack, "records"), "SET #karpenter = :karpenter, #format = :format", "attribute_exists(pk)",
+		item{":karpenter": plain(record), ":format": number(formatOf(record))})
 	return wrap(err, "rack %s: note Karpenter's version", rack)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
@@ -34,15 +33,10 @@ type Lease struct {
 // Renew extends the lease of a pass and returns it, with all requests so far. If the pass is no longer the owner, it
 // returns ErrLeaseLost.
 func (s *Store) Renew(ctx context.Context, rack, owner string, now time.Time) (Lease, error) {
-	out, err := s.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName:                 &s.Name,
-		Key:                       key(rack, "lease"),
-		UpdateExpression:          new("SET #expires = :expires"),
-		ConditionExpression:       new("#owner = :me"),
-		ExpressionAttributeNames:  map[string]string{"#owner": "owner", "#expires": "expires"},
-		ExpressionAttributeValues: item{":me": text(owner), ":expires": number(now.Add(LeaseTime).Unix())},
-		ReturnValues:              types.ReturnValueAllNew,
-	})
+	in := s.updating(key(rack, "lease"), "SET #expires = :expires", "#owner = :me",
+		item{":me": text(owner), ":expires": number(now.Add(LeaseTime).Unix())})
+	in.ReturnValues = types.ReturnValueAllNew
+	out, err := s.DB.UpdateItem(ctx, in)
 	if refused(err) {
 		return Lease{}, ErrLeaseLost
 	}
@@ -78,12 +72,7 @@ func (s *Store) Lease(ctx context.Context, rack string, now time.Time) (lease Le
 // Request counts a request for the rack, like the state machine does for an event. The pass that holds the lease then
 // runs another iteration.
 func (s *Store) Request(ctx context.Context, rack string) error {
-	_, err := s.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName:                 &s.Name,
-		Key:                       key(rack, "lease"),
-		UpdateExpression:          new("ADD requested :one"),
-		ExpressionAttributeValues: item{":one": number(1)},
-	})
+	err := s.update(ctx, key(rack, "lease"), "ADD requested :one", "", item{":one": number(1)})
 	return wrap(err, "rack %s: request another iteration", rack)
 }
 
@@ -103,19 +92,12 @@ func (s *Store) HeldSince(ctx context.Context, rack string) (time.Time, error) {
 // the lease waits for that. The zero time means that the execution has no call in flight; it does not clear an earlier
 // quiet time.
 func (s *Store) Free(ctx context.Context, rack, owner string, quiet time.Time) (remain bool, err error) {
-	in := &dynamodb.UpdateItemInput{
-		TableName:                 &s.Name,
-		Key:                       key(rack, "lease"),
-		UpdateExpression:          new("REMOVE #owner, #expires"),
-		ConditionExpression:       new("#owner = :me"),
-		ExpressionAttributeNames:  map[string]string{"#owner": "owner", "#expires": "expires"},
-		ExpressionAttributeValues: item{":me": text(owner)},
-		ReturnValues:              types.ReturnValueAllNew,
-	}
+	update, values := "REMOVE #owner, #expires", item{":me": text(owner)}
 	if !quiet.IsZero() {
-		in.UpdateExpression = new("SET quiet = :quiet REMOVE #owner, #expires")
-		in.ExpressionAttributeValues[":quiet"] = number(quiet.Unix())
+		update, values[":quiet"] = "SET quiet = :quiet "+update, number(quiet.Unix())
 	}
+	in := s.updating(key(rack, "lease"), update, "#owner = :me", values)
+	in.ReturnValues = types.ReturnValueAllNew
 	out, err := s.DB.UpdateItem(ctx, in)
 	if err != nil && !refused(err) {
 		return false, fmt.Errorf("rack %s: free lease: %w", rack, err)

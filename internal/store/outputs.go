@@ -59,12 +59,8 @@ func (s *Store) NoteOutputs(ctx context.Context, rack string, outputs map[string
 	if maps.Copy(all, outputs); maps.Equal(all, before) {
 		return nil
 	}
-	encoded, err := json.Marshal(all)
-	if err != nil {
-		return fmt.Errorf("rack %s: encode outputs: %w", rack, err)
-	}
 	values := key(rack, "outputs")
-	values["outputs"] = text(string(encoded))
+	values["outputs"] = plain(all)
 	return wrap(s.put(ctx, values, nil), "rack %s: note outputs", rack)
 }
 
@@ -132,9 +128,8 @@ func (p Published) write(ctx context.Context, place, text, description string) e
 
 func (p Published) delete(ctx context.Context, place string) error {
 	_, err := p.SSM.DeleteParameter(ctx, &ssm.DeleteParameterInput{Name: &place})
-	var gone *types.ParameterNotFound
-	if err == nil || errors.As(err, &gone) {
+	if errors.As(err, new(*types.ParameterNotFound)) {
 		return nil
 	}
-	return fmt.Errorf("parameter %s: delete: %w", place, err)
+	return wrap(err, "parameter %s: delete", place)
 }

@@ -11,12 +11,8 @@ import (
 // SavePlan stores the plan of one iteration. A plan can exceed the 256 KB that Step Functions passes between states. It
 // is the last good plan until the next one is accepted.
 func (s *Store) SavePlan(ctx context.Context, p *plan.Plan) error {
-	encoded, err := packed(p)
-	if err != nil {
-		return fmt.Errorf("rack %s: encode plan: %w", p.Rack, err)
-	}
 	values := key(p.Rack, "plan")
-	values["generation"], values["plan"] = number(p.Generation), encoded
+	values["generation"], values["plan"] = number(p.Generation), packed(p)
 	return wrap(s.put(ctx, values, nil), "rack %s: save plan", p.Rack)
 }
 
@@ -28,7 +24,7 @@ func (s *Store) Plan(ctx context.Context, rack string) (*plan.Plan, error) {
 		return nil, wrap(err, "rack %s: read plan", rack)
 	}
 	var stored json.RawMessage
-	err = unpack(values["plan"], &stored)
+	err = unpack(values, "plan", &stored)
 	var p *plan.Plan
 	if err == nil {
 		p, err = plan.Read(stored)

@@ -79,45 +79,26 @@ func (s *Store) SaveRecords(ctx context.Context, rack string, records plan.Recor
 	for step, fingerprint := range records.Applied {
 		applied[step] = text(fingerprint)
 	}
-	karpenter, err := json.Marshal(records.Karpenter)
-	if err != nil {
-		return fmt.Errorf("rack %s: encode %s: %w", rack, karpenterAttribute, err)
-	}
 	values := key(rack, "records")
 	values["format"] = number(formatOf(records.Karpenter))
 	if records.Karpenter != (plan.KarpenterRecord{}) {
-		values[karpenterAttribute] = text(string(karpenter))
+		values[karpenterAttribute] = plain(records.Karpenter)
 	}
 	records.Applied, records.ClusterLock, records.Karpenter = nil, "", plan.KarpenterRecord{}
-	encoded, err := json.Marshal(records)
-	if err != nil {
-		return fmt.Errorf("rack %s: encode records: %w", rack, err)
-	}
-	values["records"] = text(string(encoded))
+	values["records"] = plain(records)
 	values["applied"] = &types.AttributeValueMemberM{Value: applied}
 	for step, warnings := range records.Warnings {
-		encoded, err := json.Marshal(warnings)
-		if err != nil {
-			return fmt.Errorf("rack %s: encode warnings: %w", rack, err)
-		}
-		values[warningsOf(step)] = text(string(encoded))
+		values[warningsOf(step)] = plain(warnings)
 	}
 	return wrap(s.put(ctx, values, nil), "rack %s: save records", rack)
 }
 
 // NoteApplied records that a step is done, and its final warnings.
 func (s *Store) NoteApplied(ctx context.Context, rack string, step plan.Step, warnings []params.Problem) error {
-	encoded, err := json.Marshal(warnings)
-	if err != nil {
-		return fmt.Errorf("rack %s: encode warnings: %w", rack, err)
-	}
-	_, err = s.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName:                 &s.Name,
-		Key:                       key(rack, "records"),
-		UpdateExpression:          new("SET #applied.#step = :fingerprint, #warnings = :warnings"),
-		ExpressionAttributeNames:  map[string]string{"#applied": "applied", "#step": step.Name, "#warnings": warningsOf(step.Name)},
-		ExpressionAttributeValues: item{":fingerprint": text(step.Fingerprint), ":warnings": text(string(encoded))},
-	})
+	in := s.updating(key(rack, "records"), "SET #applied.#step = :fingerprint, #warnings = :warnings", "",
+		item{":fingerprint": text(step.Fingerprint), ":warnings": plain(warnings)})
+	in.ExpressionAttributeNames["#step"], in.ExpressionAttributeNames["#warnings"] = step.Name, warningsOf(step.Name)
+	_, err := s.DB.UpdateItem(ctx, in)
 	return wrap(err, "rack %s: note step %s", rack, step.Name)
 }
 

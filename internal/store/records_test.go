@@ -151,10 +151,8 @@ func TestAPlanOfFormat1IsConverted(t *testing.T) {
 	want, err := plan.Read(stored)
 	must(t, err)
 	s, cloud := store()
-	encoded, err := packed(json.RawMessage(stored))
-	must(t, err)
 	for what, attribute := range map[string]types.AttributeValue{
-		"compressed": encoded, "plain": &types.AttributeValueMemberS{Value: string(stored)},
+		"compressed": packed(json.RawMessage(stored)), "plain": &types.AttributeValueMemberS{Value: string(stored)},
 	} {
 		cloud.Table.Items["rack#demo plan"] = awsfake.Item{
 			"pk": &types.AttributeValueMemberS{Value: "rack#demo"}, "sk": &types.AttributeValueMemberS{Value: "plan"}, "plan": attribute,
@@ -377,7 +375,7 @@ func TestStatusRecordIsComplete(t *testing.T) {
 	}
 	must(t, s.SaveStatus(t.Context(), large(), "digest", Told{}))
 	var kept Status
-	must(t, unpack(cloud.Table.Items["rack#demo status"]["status"], &kept))
+	must(t, unpack(cloud.Table.Items["rack#demo status"], "status", &kept))
 	if told, err := s.Told(t.Context(), "demo", "me", 0); err != nil || told.Generation != large().Generation {
 		t.Errorf("told %v, %v", told, err)
 	}

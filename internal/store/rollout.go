@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
@@ -75,7 +73,7 @@ func (s *Store) Rollout(ctx context.Context, rack string) (*Rollout, error) {
 
 func rolloutOf(values item) (*Rollout, error) {
 	rollout := &Rollout{revision: numberOf(values, "revision")}
-	if err := unpack(values["rollout"], rollout); err != nil {
+	if err := unpack(values, "rollout", rollout); err != nil {
 		return nil, fmt.Errorf("rack %s: decode rollout: %w", stringOf(values, "sk"), err)
 	}
 	return rollout, nil
@@ -84,20 +82,11 @@ func rolloutOf(values item) (*Rollout, error) {
 // SaveRollout stores a rollout that was read before, or the first one of a rack. If the record has changed since, it
 // returns ErrRolloutChanged.
 func (s *Store) SaveRollout(ctx context.Context, rollout Rollout) error {
-	encoded, err := packed(rollout)
-	if err != nil {
-		return fmt.Errorf("rack %s: encode rollout: %w", rollout.Rack, err)
-	}
-	in := &dynamodb.UpdateItemInput{
-		TableName: &s.Name, Key: rolloutKey(rollout.Rack), UpdateExpression: new("SET #rollout = :rollout, revision = :next"),
-		ConditionExpression:       new("attribute_not_exists(pk)"),
-		ExpressionAttributeNames:  map[string]string{"#rollout": "rollout"},
-		ExpressionAttributeValues: item{":rollout": encoded, ":next": number(rollout.revision + 1)},
-	}
+	condition, values := "attribute_not_exists(pk)", item{":rollout": packed(rollout), ":next": number(rollout.revision + 1)}
 	if rollout.revision > 0 {
-		in.ConditionExpression, in.ExpressionAttributeValues[":read"] = new("revision = :read"), number(rollout.revision)
+		condition, values[":read"] = "revision = :read", number(rollout.revision)
 	}
-	_, err = s.DB.UpdateItem(ctx, in)
+	err := s.update(ctx, rolloutKey(rollout.Rack), "SET #rollout = :rollout, revision = :next", condition, values)
 	if refused(err) {
 		err = ErrRolloutChanged
 	}
@@ -112,12 +101,8 @@ func (s *Store) EndRollout(ctx context.Context, rack string) error {
 // Rewrites records the text that the status parameter is about to have, unless a report has written another one since
 // told was read. It reports whether it has.
 func (s *Store) Rewrites(ctx context.Context, rack string, told Told, status string) (bool, error) {
-	in := &dynamodb.UpdateItemInput{
-		TableName: &s.Name, Key: key(rack, "status"), UpdateExpression: new("SET #text = :new"), ConditionExpression: new("#text = :old"),
-		ExpressionAttributeNames:  map[string]string{"#text": "text"},
-		ExpressionAttributeValues: item{":new": text(digestOf([]byte(status))), ":old": text(told.text)},
-	}
-	_, err := s.DB.UpdateItem(ctx, in)
+	err := s.update(ctx, key(rack, "status"), "SET #text = :new", "#text = :old",
+		item{":new": text(digestOf([]byte(status))), ":old": text(told.text)})
 	if refused(err) {
 		return false, nil
 	}

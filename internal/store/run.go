@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -72,7 +70,7 @@ func (s *Store) NoteStep(ctx context.Context, rack string, generation int64, now
 	}
 	record := StepRecord{Step: call.Step}
 	if values != nil {
-		if err := unpack(values["record"], &record); err != nil {
+		if err := unpack(values, "record", &record); err != nil {
 			return fmt.Errorf("rack %s: decode run: %w", rack, err)
 		}
 	}
@@ -86,13 +84,8 @@ func (s *Store) NoteStep(ctx context.Context, rack string, generation int64, now
 }
 
 func (s *Store) saveRunPart(ctx context.Context, rack, place string, now time.Time, part any) error {
-	encoded, err := packed(part)
-	if err != nil {
-		return fmt.Errorf("rack %s: encode run: %w", rack, err)
-	}
 	values := key(rack, place)
-	values["record"] = encoded
-	values["ttl"] = number(now.Add(KeepRuns).Unix())
+	values["record"], values["ttl"] = packed(part), number(now.Add(KeepRuns).Unix())
 	return wrap(s.put(ctx, values, nil), "rack %s: save run", rack)
 }
 
@@ -130,7 +123,7 @@ func (s *Store) Run(ctx context.Context, rack string, since, generation int64) (
 		return run, fmt.Errorf("rack %s: read run: %w", rack, err)
 	}
 	for _, values := range items {
-		if err := run.add(stringOf(values, "sk"), place, values["record"]); err != nil {
+		if err := run.add(values, place); err != nil {
 			return run, fmt.Errorf("rack %s: decode run: %w", rack, err)
 		}
 	}
@@ -138,12 +131,12 @@ func (s *Store) Run(ctx context.Context, rack string, since, generation int64) (
 }
 
 // add adds one item of the record of this iteration or of an earlier one.
-func (r *Run) add(sk, place string, record types.AttributeValue) error {
-	iteration, step, _ := strings.Cut(strings.TrimPrefix(sk, "run#"), "#")
+func (r *Run) add(values item, place string) error {
+	iteration, step, _ := strings.Cut(strings.TrimPrefix(stringOf(values, "sk"), "run#"), "#")
 	own := "run#"+iteration == place
 	if step == "" {
 		var one Run
-		if err := unpack(record, &one); err != nil {
+		if err := unpack(values, "record", &one); err != nil {
 			return err
 		}
 		switch {
@@ -156,7 +149,7 @@ func (r *Run) add(sk, place string, record types.AttributeValue) error {
 		return nil
 	}
 	var one StepRecord
-	if err := unpack(record, &one); err != nil {
+	if err := unpack(values, "record", &one); err != nil {
 		return err
 	}
 	if !own {

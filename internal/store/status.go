@@ -4,14 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
+	"github.com/sawhorse-io/sawhorse/internal/canonical"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
@@ -84,33 +82,40 @@ type Failure struct {
 // place.
 func (s Status) Text() (string, error) {
 	for {
-		encoded, err := json.Marshal(s)
-		if err != nil {
-			return "", fmt.Errorf("rack %s: encode status: %w", s.Rack, err)
-		}
+		encoded := canonical.JSON(s)
 		if len(encoded) <= MaxStatus {
 			return string(encoded), nil
 		}
+		excess, quiet := len(encoded)-MaxStatus, slices.IndexFunc(s.Pools, Pool.quiet)
 		switch {
 		case len(s.Changed) > 0:
-			s.Changed = s.Changed[:len(s.Changed)-1]
+			s.Changed = shorten(s.Changed, 0, excess, &s.Omitted)
 		case len(s.Effects) > 0:
-			s.Effects = s.Effects[:len(s.Effects)-1]
-		case len(s.Pools) > 0 && s.Pools[len(s.Pools)-1].quiet(): // those with something to tell are before them
-			s.Pools = s.Pools[:len(s.Pools)-1]
+			s.Effects = shorten(s.Effects, 0, excess, &s.Omitted)
+		case quiet >= 0: // those with something to tell are before them
+			s.Pools = shorten(s.Pools, quiet, excess, &s.Omitted)
 		case len(s.Warnings) > 0:
-			s.Warnings = s.Warnings[:len(s.Warnings)-1]
+			s.Warnings = shorten(s.Warnings, 0, excess, &s.Omitted)
 		case len(s.Pools) > 0:
-			s.Pools = s.Pools[:len(s.Pools)-1]
+			s.Pools = shorten(s.Pools, 0, excess, &s.Omitted)
 		case len(s.Problems) > 1:
-			s.Problems = s.Problems[:len(s.Problems)-1]
+			s.Problems = shorten(s.Problems, 1, excess, &s.Omitted)
 		case s.cut():
-			continue
 		default:
 			return "", fmt.Errorf("rack %s: the status does not fit into %d bytes", s.Rack, MaxStatus)
 		}
-		s.Omitted++
 	}
+}
+
+// shorten removes elements from the end of a list until their JSON makes up for the excess in bytes, and counts them. To
+// encode the whole status after each would take seconds if there are thousands.
+func shorten[T any](list []T, keep, excess int, omitted *int) []T {
+	for excess > 0 && len(list) > keep {
+		excess -= len(canonical.JSON(list[len(list)-1])) + len(",")
+		list = list[:len(list)-1]
+		*omitted++
+	}
+	return list
 }
 
 // shortest is the length in bytes up to which a text is not cut. JSON encodes some bytes as six, and there are at most
@@ -146,11 +151,7 @@ func (s *Status) cut() bool {
 // Digest returns a hash of validate's findings, which shows whether the status already has them if a pass has nothing
 // to do. steps are the names of the steps that a paused pass would run.
 func Digest(state State, run Run, steps []string) string {
-	encoded, err := json.Marshal([]any{state, run.Goal, strings.Join(steps, " "), run.Problems, run.Warnings})
-	if err != nil {
-		panic("store: digest: " + err.Error()) // plain data always marshals
-	}
-	return digestOf(encoded)
+	return digestOf(canonical.JSON([]any{state, run.Goal, strings.Join(steps, " "), run.Problems, run.Warnings}))
 }
 
 // Reported returns the Digest of the findings in the status, or "" if there is no status.
@@ -204,20 +205,13 @@ func (t Told) Published(text string) bool { return t.text == digestOf([]byte(tex
 // Untell clears what is recorded about the status parameter before it is written. If the report is stopped after the
 // write, the next one must not rely on the old record.
 func (s *Store) Untell(ctx context.Context, rack string) error {
-	_, err := s.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &s.Name, Key: key(rack, "status"), UpdateExpression: new("REMOVE told"),
-	})
-	return wrap(err, "rack %s: update status record", rack)
+	return wrap(s.update(ctx, key(rack, "status"), "REMOVE told", "", nil), "rack %s: update status record", rack)
 }
 
 // news is a digest of a status without its time, pass and changes.
 func (s Status) news() string {
 	s.Generation, s.Time, s.DurationSeconds, s.Execution, s.Changed = 0, "", 0, "", nil
-	encoded, err := json.Marshal(s)
-	if err != nil {
-		panic("store: status: " + err.Error()) // plain data always marshals
-	}
-	return digestOf(encoded)
+	return digestOf(canonical.JSON(s))
 }
 
 func digestOf(text []byte) string {
@@ -228,16 +222,10 @@ func digestOf(text []byte) string {
 // SaveStatus stores the complete status, including what does not fit into the parameter, and the record of what the
 // parameter has.
 func (s *Store) SaveStatus(ctx context.Context, status Status, digest string, told Told) error {
-	encoded, err := packed(status)
-	if err != nil {
-		return fmt.Errorf("rack %s: encode status: %w", status.Rack, err)
-	}
 	values := key(status.Rack, "status")
-	values["digest"], values["generation"], values["status"] = text(digest), number(status.Generation), encoded
+	values["digest"], values["generation"], values["status"] = text(digest), number(status.Generation), packed(status)
 	if len(status.Incidents) > 0 {
-		if values["incidents"], err = packed(status.Incidents); err != nil {
-			return fmt.Errorf("rack %s: encode status: %w", status.Rack, err)
-		}
+		values["incidents"] = packed(status.Incidents)
 	}
 	values["told"], values["text"] = text(told.news), text(told.text)
 	values["execution"], values["since"], values["changes"] = text(status.Execution), number(told.Since), number(int64(len(status.Changed)))

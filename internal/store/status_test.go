@@ -2,7 +2,9 @@ package store
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -114,5 +116,30 @@ func TestDigestTellsFindingsApart(t *testing.T) {
 			t.Errorf("%s and %s have the same digest %q", what, other, digest)
 		}
 		seen[digest] = what
+	}
+}
+
+// A pass that drains a large group reports thousands of changes. The work to leave most of them out does not grow with their
+// square: a report has a minute, and the look at a rack 15 seconds.
+func TestALongStatusIsShortenedAtOnce(t *testing.T) {
+	status := Status{Rack: "demo", State: Reconciled}
+	for i := range 4000 {
+		status.Changed = append(status.Changed, fmt.Sprintf("Pod/default/web-%d evicted", i))
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	text, err := status.Text()
+	runtime.ReadMemStats(&after)
+	must(t, err)
+	if allocated := (after.TotalAlloc - before.TotalAlloc) >> 20; allocated > 20 {
+		t.Errorf("%d MB for a status of %d bytes", allocated, len(text))
+	}
+	var shown struct {
+		Changed []string
+		Omitted int
+	}
+	must(t, json.Unmarshal([]byte(text), &shown))
+	if len(shown.Changed)+shown.Omitted != 4000 || len(text) > MaxStatus || len(text) < MaxStatus-100 {
+		t.Errorf("%d changes and %d omitted in %d bytes", len(shown.Changed), shown.Omitted, len(text))
 	}
 }

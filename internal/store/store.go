@@ -3,14 +3,18 @@
 package store
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/sawhorse-io/sawhorse/internal/canonical"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
@@ -36,6 +40,32 @@ func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{V
 
 func number(n int64) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: fmt.Sprint(n)}
+}
+
+// plain returns a value's JSON as a text.
+func plain(value any) types.AttributeValue { return text(string(canonical.JSON(value))) }
+
+// packed compresses a value's JSON, because JSON parameters and their problems can exceed DynamoDB's 400 KB for an
+// item.
+func packed(value any) types.AttributeValue {
+	var buffer bytes.Buffer // writing to it does not fail
+	zip := gzip.NewWriter(&buffer)
+	_, _ = zip.Write(canonical.JSON(value))
+	_ = zip.Close()
+	return &types.AttributeValueMemberB{Value: buffer.Bytes()}
+}
+
+// unpack reads what packed wrote, and the plain JSON of earlier versions.
+func unpack(values item, name string, into any) error {
+	binary, ok := values[name].(*types.AttributeValueMemberB)
+	if !ok {
+		return json.Unmarshal([]byte(stringOf(values, name)), into)
+	}
+	zip, err := gzip.NewReader(bytes.NewReader(binary.Value))
+	if err != nil {
+		return err
+	}
+	return json.NewDecoder(zip).Decode(into)
 }
 
 // partition is the partition key of a rack's records.
@@ -83,6 +113,29 @@ func (s *Store) query(ctx context.Context, partition, from, to string) ([]item, 
 
 func (s *Store) put(ctx context.Context, values item, condition *string) error {
 	_, err := s.DB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.Name, Item: values, ConditionExpression: condition})
+	return err
+}
+
+var placeholder = regexp.MustCompile(`#([a-z]+)`)
+
+// updating returns the input that updates one item, under a condition unless that is "". In both expressions, #name stands
+// for the attribute of that name, because DynamoDB reserves many words.
+func (s *Store) updating(key item, update, condition string, values item) *dynamodb.UpdateItemInput {
+	in := &dynamodb.UpdateItemInput{TableName: &s.Name, Key: key, UpdateExpression: &update, ExpressionAttributeValues: values}
+	if condition != "" {
+		in.ConditionExpression = &condition
+	}
+	for _, match := range placeholder.FindAllStringSubmatch(update+" "+condition, -1) {
+		if in.ExpressionAttributeNames == nil { // DynamoDB refuses an empty map
+			in.ExpressionAttributeNames = map[string]string{}
+		}
+		in.ExpressionAttributeNames[match[0]] = match[1]
+	}
+	return in
+}
+
+func (s *Store) update(ctx context.Context, key item, update, condition string, values item) error {
+	_, err := s.DB.UpdateItem(ctx, s.updating(key, update, condition, values))
 	return err
 }
 

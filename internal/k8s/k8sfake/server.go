@@ -169,6 +169,21 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request, path string, live
 	answer(w, object.Object)
 }
 
+// evict removes a pod, unless a PodDisruptionBudget protects it.
+func (s *Server) evict(w http.ResponseWriter, path string) {
+	pod := strings.TrimSuffix(path, "/eviction")
+	switch {
+	case s.Objects[pod] == nil:
+		refuse(w, http.StatusNotFound, "NotFound")
+	case s.Protected[pod]:
+		refuse(w, http.StatusTooManyRequests, "TooManyRequests")
+	default:
+		s.Writes = append(s.Writes, "POST "+path)
+		delete(s.Objects, pod)
+		answer(w, map[string]any{"apiVersion": "v1", "kind": "Status", "status": "Success"})
+	}
+}
+
 func body(r *http.Request) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	_ = json.NewDecoder(r.Body).Decode(object) // the k8s client sends JSON

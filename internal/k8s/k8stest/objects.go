@@ -18,6 +18,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
+
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
 )
 
 // Object is a decoded Kubernetes object.
@@ -179,7 +181,10 @@ func (c *Cluster) InstallCRDs() {
 				c.t.Fatal(err)
 			}
 		}
-		c.await(object)
+		Eventually(c.t, func() bool {
+			established, _ := k8s.Established(c.Get(object))
+			return established
+		})
 	}
 }
 
@@ -216,19 +221,6 @@ func (c *Cluster) ReplaceCRDs(crds map[string][]byte, probe Object) {
 		_, last = c.in(wanted).Apply(context.Background(), wanted.GetName(), wanted,
 			metav1.ApplyOptions{FieldManager: "probe", Force: true, DryRun: []string{metav1.DryRunAll}})
 		return last == nil
-	})
-}
-
-func (c *Cluster) await(object Object) {
-	c.t.Helper()
-	Eventually(c.t, func() bool {
-		conditions, _, _ := unstructured.NestedSlice(c.Get(object).Object, "status", "conditions")
-		for _, each := range conditions {
-			if condition := each.(map[string]any); condition["type"] == "Established" && condition["status"] == "True" {
-				return true
-			}
-		}
-		return false
 	})
 }
 

@@ -1,14 +1,16 @@
 package report
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 
 	"github.com/sawhorse-io/sawhorse/events"
+	"github.com/sawhorse-io/sawhorse/internal/canonical"
 	"github.com/sawhorse-io/sawhorse/internal/metrics"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -37,23 +39,16 @@ const maxDetail = 250_000
 
 // Send puts one event on the bus. It shortens the detail if it is too long.
 func (b Bus) Send(ctx context.Context, detail events.Outbound) error {
-	text, err := json.Marshal(detail)
-	if err == nil && len(text) > maxDetail {
-		text, err = json.Marshal(detail.Shortened(len(text) - maxDetail))
-	}
-	if err != nil {
-		return fmt.Errorf("event %s: encode: %w", detail.DetailType(), err)
+	text := canonical.JSON(detail)
+	if len(text) > maxDetail {
+		text = canonical.JSON(detail.Shortened(len(text) - maxDetail))
 	}
 	return b.put(ctx, detail.DetailType(), string(text))
 }
 
 // Request requests a pass.
 func (b Bus) Request(ctx context.Context, request events.ReconcileRequested) error {
-	text, err := json.Marshal(request)
-	if err != nil {
-		return fmt.Errorf("event %s: encode: %w", request.DetailType(), err)
-	}
-	return b.put(ctx, request.DetailType(), string(text))
+	return b.put(ctx, request.DetailType(), string(canonical.JSON(request)))
 }
 
 func (b Bus) put(ctx context.Context, kind, detail string) error {
@@ -61,7 +56,8 @@ func (b Bus) put(ctx context.Context, kind, detail string) error {
 		EventBusName: &b.Name, Source: new(events.Source), DetailType: &kind, Detail: &detail,
 	}}})
 	if err == nil && out.FailedEntryCount > 0 {
-		err = fmt.Errorf("EventBridge refused it: %s", *out.Entries[0].ErrorMessage)
+		refused := out.Entries[0]
+		err = fmt.Errorf("EventBridge refused it: %s", cmp.Or(aws.ToString(refused.ErrorMessage), aws.ToString(refused.ErrorCode)))
 	}
 	if err != nil {
 		return fmt.Errorf("event %s: put: %w", kind, err)

@@ -1,12 +1,16 @@
 package report
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 
 	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
@@ -61,6 +65,24 @@ func TestBus(t *testing.T) {
 	if err := bus.Send(t.Context(), started); err == nil ||
 		!strings.Contains(err.Error(), "event Rack Reconcile Started: put: ") || !strings.Contains(err.Error(), "bus full") {
 		t.Errorf("a refused event: %v", err)
+	}
+}
+
+// codeOnly refuses every event without a message.
+type codeOnly struct{}
+
+func (codeOnly) PutEvents(context.Context, *eventbridge.PutEventsInput, ...func(*eventbridge.Options)) (
+	*eventbridge.PutEventsOutput, error) {
+	return &eventbridge.PutEventsOutput{
+		FailedEntryCount: 1, Entries: []types.PutEventsResultEntry{{ErrorCode: new("InternalFailure")}},
+	}, nil
+}
+
+func TestAnEventThatIsRefusedWithoutAMessage(t *testing.T) {
+	bus := Bus{Events: codeOnly{}, Name: "sawhorse"}
+	if err := bus.Request(t.Context(), events.ReconcileRequested{Rack: "demo"}); err == nil ||
+		err.Error() != "event Rack Reconcile Requested: put: EventBridge refused it: InternalFailure" {
+		t.Errorf("%v", err)
 	}
 }
 

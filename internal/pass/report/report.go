@@ -141,7 +141,7 @@ func (r *Report) report(ctx context.Context, event Event, run store.Run, told st
 	if err := r.Store.SaveStatus(ctx, status, digest(status, run), told); err != nil {
 		return err
 	}
-	return r.measure(event, status, len(status.Changed)-told.Changes, news)
+	return r.measure(event, metrics.Pass{State: string(status.State), Changes: len(status.Changed) - told.Changes, News: news})
 }
 
 // publish writes the status parameter, unless it has this status already: SSM accepts three writes a second in an
@@ -170,20 +170,14 @@ func (r *Report) answer(ctx context.Context, event Event, lease store.Lease) (An
 	if err := r.Send(ctx, r.detail(event, store.Run{}, status)); err != nil {
 		return Answer{}, err
 	}
-	took := r.Now().Sub(event.Started)
-	return Answer{Unknown: lease.Served == 0}, r.Metrics.Pass(metrics.Pass{
-		Rack: event.Rack, Generation: event.Generation, Execution: event.Execution, State: string(status.State), Took: &took,
-		Unknown: true,
-	})
+	return Answer{Unknown: lease.Served == 0}, r.measure(event, metrics.Pass{State: string(status.State), Unknown: true})
 }
 
-func (r *Report) measure(event Event, status store.Status, changes int, news bool) error {
+// measure writes the metrics of a pass, with what the event says of it.
+func (r *Report) measure(event Event, pass metrics.Pass) error {
 	took := r.Now().Sub(event.Started)
-	return r.Metrics.Pass(metrics.Pass{
-		Rack: event.Rack, Generation: event.Generation, Execution: event.Execution,
-		State: string(status.State), Changes: changes, Took: &took,
-		News: news,
-	})
+	pass.Rack, pass.Generation, pass.Execution, pass.Took = event.Rack, event.Generation, event.Execution, &took
+	return r.Metrics.Pass(pass)
 }
 
 // forget deletes the status, the outputs and the records of a rack. The records and the entry in the schedule's list are
@@ -240,8 +234,7 @@ func (r *Report) status(event Event, run store.Run) store.Status {
 	switch {
 	case event.Error != "" && event.Outcome != "Rejected":
 		status.State = store.Failed
-		failure := explain(event)
-		status.Failure = &failure
+		status.Failure = explain(event)
 	case event.Outcome == "Rejected":
 		status.State = store.Rejected
 	case event.Outcome == "Paused":
@@ -354,8 +347,8 @@ const (
 )
 
 // explain returns the failure that the state machine caught, or the way in which the execution ended, with a remedy.
-func explain(event Event) store.Failure {
-	f := store.Failure{Step: event.Step, Error: event.Error, Reason: reason(event)}
+func explain(event Event) *store.Failure {
+	f := &store.Failure{Step: event.Step, Error: event.Error, Reason: reason(event)}
 	f.Remedy = remedy(event, f.Reason)
 	return f
 }

@@ -4,7 +4,6 @@ package resync
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -16,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
 	"github.com/sawhorse-io/sawhorse/events"
+	"github.com/sawhorse-io/sawhorse/internal/canonical"
 	"github.com/sawhorse-io/sawhorse/internal/metrics"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/pass/report"
@@ -104,12 +104,9 @@ func (r *Resync) scheduled(ctx context.Context, tick time.Time) (Answer, error) 
 
 // audit calls the function audit for a rack, asynchronously: Lambda queues the call, and repeats it if it fails.
 func (r *Resync) audit(ctx context.Context, rack string) error {
-	payload, err := json.Marshal(map[string]string{"rack": rack})
-	if err != nil {
-		return fmt.Errorf("rack %s: audit: %w", rack, err)
-	}
-	_, err = r.Functions.Invoke(ctx, &lambda.InvokeInput{
-		FunctionName: &r.Audit, InvocationType: lambdatypes.InvocationTypeEvent, Payload: payload,
+	_, err := r.Functions.Invoke(ctx, &lambda.InvokeInput{
+		FunctionName: &r.Audit, InvocationType: lambdatypes.InvocationTypeEvent,
+		Payload: canonical.JSON(map[string]string{"rack": rack}),
 	})
 	if err != nil {
 		return fmt.Errorf("rack %s: audit: %w", rack, err)
@@ -172,9 +169,5 @@ func (r *Resync) start(ctx context.Context, rack, input, execution string) error
 
 // request returns the input of an execution for a request.
 func request(r events.ReconcileRequested) string {
-	input, err := json.Marshal(map[string]any{"detail-type": r.DetailType(), "detail": r})
-	if err != nil {
-		panic("resync: request: " + err.Error()) // plain data always marshals
-	}
-	return string(input)
+	return string(canonical.JSON(map[string]any{"detail-type": r.DetailType(), "detail": r}))
 }

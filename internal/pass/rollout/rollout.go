@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/metrics"
@@ -63,34 +65,33 @@ func (r *Rollout) Run(ctx context.Context, event Event) (Answer, error) {
 	failed := []error{err} // a record that cannot be read does not hold up the other racks
 	// In any order: if the time is too short for all racks, it is not always the same ones that are left out.
 	rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-	racks := make(chan store.Rollout)
 	var answer Answer
 	var recovered []string
 	var mutex sync.Mutex
-	var running sync.WaitGroup
-	for range min(together, len(list)) {
-		running.Go(func() {
-			for was := range racks {
-				found, err := r.one(ctx, was)
-				mutex.Lock()
-				failed = append(failed, err)
-				answer.add(was.Rack, found)
-				if found.recovered {
-					recovered = append(recovered, was.Rack)
-				}
-				mutex.Unlock()
-			}
-		})
-	}
-	for i, was := range list {
+	var looks errgroup.Group
+	looks.SetLimit(together)
+	begun := 0
+	for _, was := range list {
 		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < 2*longest {
-			failed = append(failed, fmt.Errorf("%d racks are left for the next tick: the clusters answer too slowly", len(list)-i))
 			break
 		}
-		racks <- was
+		begun++
+		looks.Go(func() error {
+			found, err := r.one(ctx, was)
+			mutex.Lock()
+			defer mutex.Unlock()
+			failed = append(failed, err) // and the other looks go on
+			answer.add(was.Rack, found)
+			if found.recovered {
+				recovered = append(recovered, was.Rack)
+			}
+			return nil
+		})
 	}
-	close(racks)
-	running.Wait()
+	_ = looks.Wait()
+	if left := len(list) - begun; left > 0 {
+		failed = append(failed, fmt.Errorf("%d racks are left for the next tick: the clusters answer too slowly", left))
+	}
 	slices.Sort(answer.Told)
 	slices.Sort(answer.Degraded)
 	if len(list) > 0 {

@@ -49,11 +49,11 @@ func TestWhatTheDeploymentDoesNotAllow(t *testing.T) {
 // written again or Karpenter has been off. The rack is still repaired, and its other parameters take effect.
 func TestWhatIsInForceStays(t *testing.T) {
 	s := begin(t, auth, on, "karpenter_image_repository=ghcr.io/somebody/controller", "system_deployments=ingress/nginx,kube-system/coredns")
-	s.validate.observer.Deployment = plan.Deployment{
+	s.validate.Observer.Deployment = plan.Deployment{
 		RequireClusterTag: true, ImageRepositories: []string{"ghcr.io/somebody/*"}, SystemNamespaces: []string{"ingress"},
 	}
 	s.wants(s.pass(false), Planned, true, enable)
-	s.validate.observer.Deployment = plan.Deployment{RequireClusterTag: true}
+	s.validate.Observer.Deployment = plan.Deployment{RequireClusterTag: true}
 	s.write("karpenter_cpu_limit=7")
 	s.wants(s.pass(false), Planned, true, "nodepools")
 	run, err := s.store.Run(t.Context(), "demo", 0, int64(s.requests))

@@ -27,7 +27,7 @@ func (v *Validate) lay(ctx context.Context, run store.Run, in input, dry bool) (
 				continue
 			}
 			if !dry {
-				if err := v.store.Accept(ctx, run.Rack, c.ID); err != nil {
+				if err := v.Store.Accept(ctx, run.Rack, c.ID); err != nil {
 					return in.tree, false, err
 				}
 			}
@@ -54,10 +54,10 @@ func (v *Validate) refuse(ctx context.Context, run store.Run, c store.ChangeRequ
 	if dry {
 		return nil
 	}
-	if err := v.bus.Refused(ctx, run, c.ID, problems); err != nil {
+	if err := v.Bus.Refused(ctx, run, c.ID, problems); err != nil {
 		return err
 	}
-	return v.store.Refuse(ctx, run.Rack, c.ID)
+	return v.Store.Refuse(ctx, run.Rack, c.ID)
 }
 
 // turnAway refuses the change requests for a rack that does not exist. If they were accepted, anybody who may put
@@ -71,10 +71,10 @@ func (v *Validate) turnAway(ctx context.Context, run store.Run, changes []store.
 			"there is no rack %s: it has no parameters, and a change request makes none; "+
 				"run `sawhorse register %s`, or write one of its parameters, and send the request again",
 			run.Rack, run.Rack)
-		if err := v.bus.Refused(ctx, run, c.ID, []params.Problem{problem}); err != nil {
+		if err := v.Bus.Refused(ctx, run, c.ID, []params.Problem{problem}); err != nil {
 			return err
 		}
-		if err := v.store.Dismiss(ctx, run.Rack, c.ID, v.now()); err != nil {
+		if err := v.Store.Dismiss(ctx, run.Rack, c.ID, v.Now()); err != nil {
 			return err
 		}
 	}

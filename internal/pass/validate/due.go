@@ -26,7 +26,7 @@ func (v *Validate) due(ctx context.Context, p *plan.Plan, records plan.Records, 
 			look = append(look, s)
 		}
 	}
-	maps.Copy(why, v.auditor.Due(ctx, p, look, records.Warnings))
+	maps.Copy(why, v.Auditor.Due(ctx, p, look, records.Warnings))
 	applied := maps.Clone(records.Applied)
 	maps.DeleteFunc(applied, func(step, _ string) bool { return why[step] != "" })
 	for _, s := range p.Due(applied) {
@@ -41,5 +41,5 @@ func (v *Validate) due(ctx context.Context, p *plan.Plan, records plan.Records, 
 // happens in the function validate, if a state machine of an earlier version calls it, or if the request for a full
 // pass came after the state machine had read the lease.
 func (v *Validate) audits(p *plan.Plan) bool {
-	return !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !v.auditor.Audits(s) })
+	return !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !v.Auditor.Audits(s) })
 }

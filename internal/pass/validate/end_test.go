@@ -158,7 +158,7 @@ func TestAnotherClusterNameIsNoClusterThatIsGone(t *testing.T) {
 			s.cloud.EKS.Cluster.Name = new("prod")
 			s.pass(false)
 			asked := &lookups{EKS: s.cloud.EKS}
-			s.validate.observer.EKS = asked
+			s.validate.Observer.EKS = asked
 			s.write("karpenter_enabled")
 			s.write(append(state, written)...)
 			for _, full := range []bool{false, true} {
@@ -199,7 +199,7 @@ func TestOnlyTheClusterOfTheRackIsGone(t *testing.T) {
 func TestABadClusterNameOfANewRack(t *testing.T) {
 	s := begin(t, auth, on, "cluster_name=de mo")
 	asked := &lookups{EKS: s.cloud.EKS}
-	s.validate.observer.EKS = asked
+	s.validate.Observer.EKS = asked
 	s.cloud.EKS.Cluster = nil
 	s.wants(s.pass(false), Rejected, true, "")
 	if found := s.found(); len(found.Problems) != 1 || len(asked.names) > 0 {

@@ -28,11 +28,11 @@ type UnknownEvent struct {
 // refuseUnknown answers an UnknownEvent, so that its sender does not wait for an answer that never comes. It reads and
 // stores nothing, because the senders of events may name any rack and send any number of events.
 func (v *Validate) refuseUnknown(ctx context.Context, event Event) (Answer, error) {
-	run := store.Run{Execution: event.Execution, Started: v.now(), Request: event.Request}
+	run := store.Run{Execution: event.Execution, Started: v.Now(), Request: event.Request}
 	if ownership.ValidRack(event.Rack) { // the events' schemas allow no other name
 		run.Rack = event.Rack
 	}
-	err := v.bus.Refused(ctx, run, event.Unknown.ID, event.Unknown.problems())
+	err := v.Bus.Refused(ctx, run, event.Unknown.ID, event.Unknown.problems())
 	return Answer{Outcome: Rejected, Steps: []plan.Step{}}, err
 }
 

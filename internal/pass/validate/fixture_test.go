@@ -78,9 +78,10 @@ func begin(t *testing.T, written ...string) *scene {
 			NodeRoles: []string{"*"},
 		},
 	}
-	s.validate = New(s.store, ownership.Paths{Prefix: "/sawhorse"}, cloud.Now, Clients{
-		Parameters: cloud.SSM, Observer: observer, Auditor: s, S3: s, Dial: s.dial,
-	}, s)
+	s.validate = &Validate{
+		Store: s.store, Paths: ownership.Paths{Prefix: "/sawhorse"}, Now: cloud.Now,
+		Parameters: cloud.SSM, Observer: observer, Auditor: s, S3: s, Dial: s.dial, Bus: s,
+	}
 	s.write(written...)
 	return s
 }

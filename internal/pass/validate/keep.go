@@ -3,11 +3,11 @@ package validate
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 
+	"github.com/sawhorse-io/sawhorse/internal/canonical"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/store"
@@ -15,7 +15,7 @@ import (
 
 // keep claims the cluster and saves the plan and the rack's records.
 func (v *Validate) keep(ctx context.Context, run store.Run, f finding) error {
-	owner, err := v.store.LockCluster(ctx, f.Plan.Cluster.ARN, run.Rack)
+	owner, err := v.Store.LockCluster(ctx, f.Plan.Cluster.ARN, run.Rack)
 	if err != nil {
 		return err
 	}
@@ -24,10 +24,10 @@ func (v *Validate) keep(ctx context.Context, run store.Run, f finding) error {
 	}
 	// The records come first. If the plan were saved while its steps still count as applied, and the pass stopped
 	// there, later passes would repair towards a plan that was never in force.
-	if err := v.store.SaveRecords(ctx, run.Rack, f.accepted()); err != nil {
+	if err := v.Store.SaveRecords(ctx, run.Rack, f.accepted()); err != nil {
 		return err
 	}
-	return v.store.SavePlan(ctx, &f.Plan)
+	return v.Store.SavePlan(ctx, &f.Plan)
 }
 
 // accepted returns the rack's records as they are once the plan is in force.
@@ -58,11 +58,11 @@ func (f finding) accepted() plan.Records {
 
 // kept reports whether keep would change nothing.
 func (v *Validate) kept(ctx context.Context, name string, f finding) (bool, error) {
-	last, err := v.store.Plan(ctx, name)
+	last, err := v.Store.Plan(ctx, name)
 	if err != nil || last == nil {
 		return false, err
 	}
-	claimant, err := v.store.ClusterLock(ctx, f.Plan.Cluster.ARN)
+	claimant, err := v.Store.ClusterLock(ctx, f.Plan.Cluster.ARN)
 	if err != nil || claimant != name {
 		return false, err
 	}
@@ -81,14 +81,4 @@ func inForce(p plan.Plan) plan.Plan {
 }
 
 // same reports whether two values have the same JSON, because one was read from the table and the other was made now.
-func same(a, b any) bool {
-	x, err := json.Marshal(a)
-	if err != nil {
-		panic("validate: compare: " + err.Error()) // plain data always marshals
-	}
-	y, err := json.Marshal(b)
-	if err != nil {
-		panic("validate: compare: " + err.Error())
-	}
-	return bytes.Equal(x, y)
-}
+func same(a, b any) bool { return bytes.Equal(canonical.JSON(a), canonical.JSON(b)) }

@@ -14,7 +14,7 @@ import (
 // with the reason for each. It is empty if the pass would find nothing to do. Look takes no lease and writes nothing.
 // generation is the generation that the pass would have.
 func (v *Validate) Look(ctx context.Context, name string, generation int64) (map[string]string, error) {
-	run := store.Run{Rack: name, Generation: generation, Started: v.now()}
+	run := store.Run{Rack: name, Generation: generation, Started: v.Now()}
 	in, err := v.read(ctx, name)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (v *Validate) differences(ctx context.Context, run store.Run, f finding) (m
 	if err != nil || len(why) > 0 || state == store.Reconciled {
 		return why, err
 	}
-	return why, v.bus.Quiet(run, state) // no pass runs that would write the metrics of this rack
+	return why, v.Bus.Quiet(run, state) // no pass runs that would write the metrics of this rack
 }
 
 // news says why a report is due. It is zero if the status already says what was found.
@@ -75,7 +75,7 @@ type news struct {
 // news compares the status with what was found. state is the rack's state after that. If published is set, it also
 // compares the whole status, and what Parameter Store has of the rack.
 func (v *Validate) news(ctx context.Context, run store.Run, f finding, state store.State, published bool) (news, error) {
-	reported, err := v.store.Reported(ctx, run.Rack)
+	reported, err := v.Store.Reported(ctx, run.Rack)
 	if err != nil {
 		return news{}, err
 	}
@@ -113,22 +113,22 @@ func warnings(run store.Run, records plan.Records) []params.Problem {
 
 // unpublished compares a status with the last one, and the last one and the outputs with what Parameter Store has.
 func (v *Validate) unpublished(ctx context.Context, would store.Status) (news, error) {
-	last, err := v.store.Status(ctx, would.Rack)
+	last, err := v.Store.Status(ctx, would.Rack)
 	if err != nil {
 		return news{}, err
 	}
 	if last == nil || !last.Says(would) {
 		return news{why: "the status says something else"}, nil
 	}
-	outputs, err := v.store.Outputs(ctx, would.Rack)
+	outputs, err := v.Store.Outputs(ctx, would.Rack)
 	if err != nil {
 		return news{}, err
 	}
-	told, err := v.store.Told(ctx, would.Rack, "", 0)
+	told, err := v.Store.Told(ctx, would.Rack, "", 0)
 	if err != nil {
 		return news{}, err
 	}
-	differs, err := store.Shown(ctx, v.reader, v.paths, would.Rack, told, outputs)
+	differs, err := store.Shown(ctx, v.Parameters, v.Paths, would.Rack, told, outputs)
 	if err != nil || differs == "" {
 		return news{}, err
 	}

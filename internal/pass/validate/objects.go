@@ -38,10 +38,10 @@ func (v *Validate) objects(ctx context.Context, texts map[string]string) (map[st
 }
 
 func (v *Validate) object(ctx context.Context, uri string) (params.Object, error) {
-	if !slices.ContainsFunc(v.observer.Deployment.ObjectPrefixes, func(prefix string) bool { return strings.HasPrefix(uri, prefix) }) {
+	if !slices.ContainsFunc(v.Observer.Deployment.ObjectPrefixes, func(prefix string) bool { return strings.HasPrefix(uri, prefix) }) {
 		allowed := "none; deploy the stack with the context value objectPrefixes"
-		if len(v.observer.Deployment.ObjectPrefixes) > 0 {
-			allowed = strings.Join(v.observer.Deployment.ObjectPrefixes, ", ")
+		if len(v.Observer.Deployment.ObjectPrefixes) > 0 {
+			allowed = strings.Join(v.Observer.Deployment.ObjectPrefixes, ", ")
 		}
 		return params.Object{
 			Problem: "which is not below a prefix that the stack allows (" + allowed + "); put it there, or give the JSON itself",
@@ -57,7 +57,7 @@ func (v *Validate) object(ctx context.Context, uri string) (params.Object, error
 		case accessDenied:
 			return params.Object{Problem: "which does not exist, or which the function validate may not read; " +
 				"look at the bucket's policy and its encryption key, and whether it is a bucket of " +
-				strings.Join(v.observer.Deployment.ObjectOwners, ", ") +
+				strings.Join(v.Observer.Deployment.ObjectOwners, ", ") +
 				" (those of other accounts are read where the stack has the context value objectAccounts)"}, nil
 		}
 	}
@@ -84,8 +84,8 @@ const accessDenied = "AccessDenied"
 // tries them one after the other.
 func (v *Validate) get(ctx context.Context, bucket, key string) (out *s3.GetObjectOutput, err error) {
 	err = errors.New("the function's environment names no account whose buckets may be read; deploy the stack again")
-	for _, owner := range v.observer.Deployment.ObjectOwners {
-		out, err = v.s3.GetObject(ctx, &s3.GetObjectInput{Bucket: &bucket, Key: &key, ExpectedBucketOwner: &owner})
+	for _, owner := range v.Observer.Deployment.ObjectOwners {
+		out, err = v.S3.GetObject(ctx, &s3.GetObjectInput{Bucket: &bucket, Key: &key, ExpectedBucketOwner: &owner})
 		var api smithy.APIError
 		if !errors.As(err, &api) || api.ErrorCode() != accessDenied {
 			return out, err

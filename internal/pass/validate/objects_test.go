@@ -97,7 +97,7 @@ func TestWhatRunsIsAskedWhereThePoolsChange(t *testing.T) {
 // The NodeClaims show which nodes drift, even if only the networks change.
 func TestNodeClaimsTellWhatDrifts(t *testing.T) {
 	s, api := begin(t, auth, on, "karpenter_arch=amd64,arm64"), k8sfake.New(t)
-	s.validate.dial = api.Dial
+	s.validate.Dial = api.Dial
 	s.pass(false)
 	for name, arch := range map[string]string{"a": "amd64", "b": "arm64", "c": "amd64"} {
 		api.Put("/apis/karpenter.sh/v1/nodeclaims/"+name, "karpenter.sh/v1", "NodeClaim", map[string]any{

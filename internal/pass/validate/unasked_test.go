@@ -97,6 +97,6 @@ func TestAForgottenRackIsNotLetInAnyMore(t *testing.T) {
 func TestTheTagIsWaived(t *testing.T) {
 	s := begin(t, auth, on)
 	s.cloud.EKS.Cluster.Tags = nil
-	s.validate.observer.Deployment.RequireClusterTag = false
+	s.validate.Observer.Deployment.RequireClusterTag = false
 	s.wants(s.pass(false), Planned, true, enable)
 }

@@ -4,7 +4,6 @@ package validate
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -74,16 +73,6 @@ const (
 	Unknown Outcome = "Unknown"
 )
 
-// Clients has the clients that validate reads with.
-type Clients struct {
-	Parameters store.ParameterReader
-	Observer   *observe.Observer
-	S3         Objects
-	Auditor    Auditor
-	// Dial connects to the cluster's API server, to read what runs in the cluster.
-	Dial k8s.Connector
-}
-
 // Auditor runs steps with clients that refuse to write.
 type Auditor interface {
 	// Audits reports whether it can run a step.
@@ -95,17 +84,18 @@ type Auditor interface {
 
 // Validate makes plans.
 type Validate struct {
-	store  *store.Store
-	paths  ownership.Paths
-	now    func() time.Time
-	reader store.ParameterReader
-	// observer also has what the deployment allows racks to do.
-	observer *observe.Observer
-	s3       Objects
-	dial     k8s.Connector
-	// auditor has all steps in the function audit, but only the queue's in the function validate.
-	auditor Auditor
-	bus     Bus
+	Store      *store.Store
+	Paths      ownership.Paths
+	Now        func() time.Time
+	Parameters store.ParameterReader
+	// Observer also has what the deployment allows racks to do.
+	Observer *observe.Observer
+	S3       Objects
+	// Dial connects to the cluster's API server, to read what runs in the cluster.
+	Dial k8s.Connector
+	// Auditor has all steps in the function audit, but only the queue's in the function validate.
+	Auditor Auditor
+	Bus     Bus
 }
 
 // Bus sends events and writes metrics.
@@ -122,13 +112,6 @@ type Bus interface {
 	Quiet(run store.Run, state store.State) error
 }
 
-// New returns a Validate.
-func New(store *store.Store, paths ownership.Paths, now func() time.Time, c Clients, bus Bus) *Validate {
-	return &Validate{
-		store: store, paths: paths, now: now, reader: c.Parameters, observer: c.Observer, s3: c.S3, dial: c.Dial, auditor: c.Auditor, bus: bus,
-	}
-}
-
 // Run begins one iteration.
 func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 	if event.Unknown.DetailType != "" {
@@ -138,11 +121,11 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 	if !event.DryRun {
 		var err error
 		// The lease is read before the tree, so a write after this belongs to another iteration.
-		if lease, err = v.store.Renew(ctx, event.Rack, event.Execution, v.now()); err != nil {
+		if lease, err = v.Store.Renew(ctx, event.Rack, event.Execution, v.Now()); err != nil {
 			return Answer{}, err
 		}
 	}
-	run := store.Run{Rack: event.Rack, Generation: lease.Requested, Execution: event.Execution, Started: v.now()}
+	run := store.Run{Rack: event.Rack, Generation: lease.Requested, Execution: event.Execution, Started: v.Now()}
 	if event.DryRun {
 		run.Request = event.Request
 	}
@@ -169,7 +152,7 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 		if lease.Served == 0 { // otherwise it existed: its lease keeps counting while records of its runs are kept
 			answer.Outcome = Unknown
 		}
-		return answer, v.bus.Quiet(run, store.Reconciled)
+		return answer, v.Bus.Quiet(run, store.Reconciled)
 	case found.forgotten:
 		return v.forget(ctx, answer, run, found.records)
 	case len(found.Problems) > 0:
@@ -177,8 +160,8 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 	case found.Config.Paused && found.writing:
 		// Accepted change requests are written even if the rack is paused. Until then they take precedence over every
 		// later write, including paused=false.
-		answer.Outcome, answer.Steps, answer.Report, run.Outcome = Paused, []plan.Step{plan.ChangeStep}, true, string(Paused)
-		return answer, v.store.SaveRun(ctx, run)
+		answer.Outcome, answer.Steps = Paused, []plan.Step{plan.ChangeStep}
+		return v.report(ctx, answer, run)
 	case found.Config.Paused:
 		answer.Outcome = Paused
 		answer.Steps = append(answer.Steps, found.due...) // for the report; the state machine runs none of them
@@ -198,7 +181,7 @@ const replication = 10 * time.Second
 // not delay a pass endlessly.
 func (v *Validate) outdated(tree store.Tree, writes []store.Written) bool {
 	return slices.ContainsFunc(writes, func(w store.Written) bool {
-		return v.now().Sub(w.At).Abs() < replication && !tree.Has(w)
+		return v.Now().Sub(w.At).Abs() < replication && !tree.Has(w)
 	})
 }
 
@@ -225,13 +208,16 @@ func (f finding) in(run store.Run) store.Run {
 func (v *Validate) find(ctx context.Context, run store.Run, in input, full, dry bool) (finding, error) {
 	f, tree := finding{records: in.records}, in.tree
 	if len(tree.Values) == 0 && !in.listed && f.records.Goal == "" {
-		reported, err := v.store.Reported(ctx, run.Rack)
-		if f.unknown = reported == ""; err != nil || f.unknown {
-			return f, errors.Join(err, v.turnAway(ctx, run, in.changes, dry))
+		reported, err := v.Store.Reported(ctx, run.Rack)
+		if err != nil {
+			return f, err
+		}
+		if f.unknown = reported == ""; f.unknown {
+			return f, v.turnAway(ctx, run, in.changes, dry)
 		}
 	}
 	if !in.listed && !dry && len(tree.Values) > 0 { // the schedule audits it from now on
-		if err := v.store.Enlist(ctx, run.Rack); err != nil {
+		if err := v.Store.Enlist(ctx, run.Rack); err != nil {
 			return f, err
 		}
 	}
@@ -241,7 +227,7 @@ func (v *Validate) find(ctx context.Context, run store.Run, in input, full, dry 
 	}
 	// The tree is deleted and Karpenter is off, so the rack needs nothing in the cluster any more.
 	if len(tree.Values) == 0 && !f.records.WasOn {
-		reported, err := v.store.Reported(ctx, run.Rack)
+		reported, err := v.Store.Reported(ctx, run.Rack)
 		if f.forgotten = f.records.Goal != "" || reported != "" || in.listed; err != nil || f.forgotten {
 			return f, err
 		}
@@ -268,67 +254,14 @@ func (v *Validate) validate(ctx context.Context, name string, tree store.Tree, i
 	parsed := params.Parse(params.Input{
 		Rack: name, Params: tree.Values, Secure: tree.Secure, Previous: in.records.Params, Removing: in.records.WasOn, Objects: objects,
 	})
-	facts, err := v.observer.Facts(ctx, parsed.Config, in.records)
+	facts, err := v.Observer.Facts(ctx, parsed.Config, in.records)
 	if err != nil {
 		return validation.Result{}, err
 	}
 	facts.Writes, facts.Force = tree.Versions, in.force
 	return validation.Validate(parsed, facts, validation.InForce{
 		Checked: in.records.Checked,
-		Plan:    func() (*plan.Plan, error) { return v.store.Plan(ctx, name) },
+		Plan:    func() (*plan.Plan, error) { return v.Store.Plan(ctx, name) },
 		Running: func(facts *plan.Facts) { v.running(ctx, facts) },
 	})
-}
-
-// unchanged ends an iteration without steps. A full pass saves the plan and the records if they differ from those that
-// were found now, because most parameters can change without making a step due. Every pass does if karpenter_version does
-// not ask any more for the version that failed: if it asks again later, that is another write.
-func (v *Validate) unchanged(ctx context.Context, answer Answer, run store.Run, f finding, full bool) (Answer, error) {
-	answer.Outcome = Unchanged
-	if f.Plan.Goal != plan.GoalNone && (full || f.records.Karpenter.RolledBack != f.accepted().Karpenter.RolledBack) {
-		kept, err := v.kept(ctx, run.Rack, f)
-		if err == nil && !kept {
-			err = v.keep(ctx, run, f)
-		}
-		if err != nil {
-			return answer, err
-		}
-	}
-	return v.reportIfNew(ctx, answer, run, f, store.Reconciled, full)
-}
-
-// reportIfNew asks for a report if the status does not say what was found. A full pass also compares what Parameter
-// Store has.
-func (v *Validate) reportIfNew(ctx context.Context, answer Answer, run store.Run, f finding, state store.State, full bool) (Answer, error) {
-	news, err := v.news(ctx, run, f, state, full)
-	if err != nil {
-		return answer, err
-	}
-	if news.why == "" {
-		return answer, v.bus.Quiet(run, state)
-	}
-	if news.lost { // otherwise the report would not write the same status again
-		if err := v.store.Untell(ctx, run.Rack); err != nil {
-			return answer, err
-		}
-	}
-	answer.Report, run.Outcome = true, string(answer.Outcome)
-	return answer, v.store.SaveRun(ctx, run)
-}
-
-// accept puts a plan into force. The steps that are due count as not applied from here on, so that the next pass runs
-// them whatever happens to this one.
-func (v *Validate) accept(ctx context.Context, answer Answer, run store.Run, f finding) (Answer, error) {
-	answer.Outcome, answer.Report, answer.Steps = Planned, true, f.due
-	run.Outcome = string(Planned)
-	if f.Plan.Goal == plan.GoalNone { // only change requests are to be written
-		return answer, v.store.SaveRun(ctx, run)
-	}
-	if err := v.keep(ctx, run, f); err != nil {
-		return answer, err
-	}
-	if err := v.store.SaveRun(ctx, run); err != nil {
-		return answer, err
-	}
-	return answer, v.bus.Started(ctx, run, f.due)
 }

@@ -32,10 +32,10 @@ func New(env handler.Env, auditor validate.Auditor, bus report.Bus) *validate.Va
 			ImageRepositories: env.List("SAWHORSE_IMAGE_REPOSITORIES"), SystemNamespaces: env.List("SAWHORSE_SYSTEM_NAMESPACES"),
 		},
 	}
-	return validate.New(env.Store, env.Paths, env.Now, validate.Clients{
-		Parameters: ssm.NewFromConfig(env.AWS), Observer: observer, S3: s3.NewFromConfig(env.AWS), Dial: k8s.Dial(env.AWS, clusters),
-		Auditor: auditor,
-	}, bus)
+	return &validate.Validate{
+		Store: env.Store, Paths: env.Paths, Now: env.Now, Parameters: ssm.NewFromConfig(env.AWS), Observer: observer,
+		S3: s3.NewFromConfig(env.AWS), Dial: k8s.Dial(env.AWS, clusters), Auditor: auditor, Bus: bus,
+	}
 }
 
 // Bus returns the events of a pass.

@@ -2,8 +2,11 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
 
 // keepDeletions is how long DynamoDB keeps the record of a deletion. It is only needed for some minutes.
@@ -32,4 +35,31 @@ func (s *Store) Deletion(ctx context.Context, rack, resource string) (time.Time,
 		return time.Time{}, fmt.Errorf("rack %s: decode the deletion of %s: %w", rack, resource, err)
 	}
 	return at, nil
+}
+
+func contestKey(subject string) string { return "contest#" + subject }
+
+// Contest returns what SaveContest recorded, or the zero Contest.
+func (s *Store) Contest(ctx context.Context, rack, subject string) (outcome.Contest, error) {
+	var contest outcome.Contest
+	values, err := s.get(ctx, key(rack, contestKey(subject)))
+	if err != nil || values == nil {
+		return contest, wrap(err, "rack %s: read contest %s", rack, subject)
+	}
+	if err := json.Unmarshal([]byte(stringOf(values, "contest")), &contest); err != nil {
+		return contest, fmt.Errorf("rack %s: decode contest %s: %w", rack, subject, err)
+	}
+	return contest, nil
+}
+
+// SaveContest records that others set back a setting.
+func (s *Store) SaveContest(ctx context.Context, rack, subject string, contest outcome.Contest) error {
+	values := key(rack, contestKey(subject))
+	values["contest"] = plain(contest)
+	return wrap(s.put(ctx, values, nil), "rack %s: save contest %s", rack, subject)
+}
+
+// ForgetContest deletes the record.
+func (s *Store) ForgetContest(ctx context.Context, rack, subject string) error {
+	return wrap(s.remove(ctx, key(rack, contestKey(subject))), "rack %s: forget contest %s", rack, subject)
 }

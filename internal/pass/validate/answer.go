@@ -1,0 +1,137 @@
+package validate
+
+import (
+	"context"
+	"maps"
+
+	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/store"
+)
+
+// dryRun answers a dry run with the steps that a pass would take, and with the differences from the plan in force.
+func (v *Validate) dryRun(ctx context.Context, answer Answer, run store.Run, f finding) (Answer, error) {
+	answer.Outcome = DryRun
+	if len(run.Problems) > 0 {
+		return answer, v.Bus.DryRun(ctx, run, f.due, nil)
+	}
+	inForce, err := v.Store.Plan(ctx, run.Rack)
+	if err != nil {
+		return answer, err
+	}
+	return answer, v.Bus.DryRun(ctx, run, f.due, plan.Differences(inForce, &f.Plan))
+}
+
+// forget answers with the step that removes Sawhorse's access to the rack's cluster, and asks for the report, which
+// deletes the rack's records. The step access counts as not applied from here on, so that a rack that is created again
+// before the end gets its access again.
+func (v *Validate) forget(ctx context.Context, answer Answer, run store.Run, records plan.Records) (Answer, error) {
+	answer.Outcome = Forgotten
+	last, err := v.Store.Plan(ctx, run.Rack)
+	if err != nil {
+		return answer, err
+	}
+	if last != nil && records.Goal != "" { // otherwise no cluster was changed, or only the report is left
+		records.Applied = maps.Clone(records.Applied)
+		delete(records.Applied, "access")
+		if err := v.Store.SaveRecords(ctx, run.Rack, records); err != nil {
+			return answer, err
+		}
+		answer.Steps = []plan.Step{plan.CloseStep}
+	}
+	return v.report(ctx, answer, run)
+}
+
+// rejected reports the problems. A full pass still repairs the rack towards the last good plan.
+func (v *Validate) rejected(ctx context.Context, answer Answer, run store.Run, f finding, lease store.Lease) (Answer, error) {
+	answer.Outcome = Rejected
+	answer.Steps = append(answer.Steps, f.due...) // the rest of a change request that was valid when it was accepted
+	if lease.Full {
+		last, repairs, _, err := v.repairs(ctx, run.Rack, f)
+		if err != nil {
+			return answer, err
+		}
+		answer.Steps = append(answer.Steps, repairs...)
+		// Only an event of this pass decides whether the steps skip the checks that protect running pods, and not one of the
+		// pass that made the plan.
+		if len(repairs) > 0 && last.Force != lease.Force {
+			last.Force = lease.Force
+			if err := v.Store.SavePlan(ctx, last); err != nil {
+				return answer, err
+			}
+		}
+	}
+	if len(answer.Steps) == 0 {
+		return v.reportIfNew(ctx, answer, run, f, store.Rejected, lease.Full)
+	}
+	return v.report(ctx, answer, run)
+}
+
+// repairs returns the last good plan of a rejected rack, and the steps that a full pass takes towards it, with the
+// reason for each.
+func (v *Validate) repairs(ctx context.Context, name string, f finding) (*plan.Plan, []plan.Step, map[string]string, error) {
+	last, err := v.Store.Plan(ctx, name)
+	gone := f.Plan.Goal != plan.GoalNone && f.Plan.Cluster.Name == "" // there is no cluster to repair
+	if err != nil || last == nil || f.Config.Paused || gone {
+		return last, nil, nil, err
+	}
+	steps, why := v.due(ctx, last, f.records, true)
+	return last, steps, why, nil
+}
+
+// unchanged ends an iteration without steps. A full pass saves the plan and the records if they differ from those that
+// were found now, because most parameters can change without making a step due. Every pass does if karpenter_version does
+// not ask any more for the version that failed: if it asks again later, that is another write.
+func (v *Validate) unchanged(ctx context.Context, answer Answer, run store.Run, f finding, full bool) (Answer, error) {
+	answer.Outcome = Unchanged
+	if f.Plan.Goal != plan.GoalNone && (full || f.records.Karpenter.RolledBack != f.accepted().Karpenter.RolledBack) {
+		kept, err := v.kept(ctx, run.Rack, f)
+		if err == nil && !kept {
+			err = v.keep(ctx, run, f)
+		}
+		if err != nil {
+			return answer, err
+		}
+	}
+	return v.reportIfNew(ctx, answer, run, f, store.Reconciled, full)
+}
+
+// reportIfNew asks for a report if the status does not say what was found. A full pass also compares what Parameter
+// Store has.
+func (v *Validate) reportIfNew(ctx context.Context, answer Answer, run store.Run, f finding, state store.State, full bool) (Answer, error) {
+	news, err := v.news(ctx, run, f, state, full)
+	if err != nil {
+		return answer, err
+	}
+	if news.why == "" {
+		return answer, v.Bus.Quiet(run, state)
+	}
+	if news.lost { // otherwise the report would not write the same status again
+		if err := v.Store.Untell(ctx, run.Rack); err != nil {
+			return answer, err
+		}
+	}
+	return v.report(ctx, answer, run)
+}
+
+// report asks for a report of an iteration, even if it has no steps.
+func (v *Validate) report(ctx context.Context, answer Answer, run store.Run) (Answer, error) {
+	answer.Report, run.Outcome = true, string(answer.Outcome)
+	return answer, v.Store.SaveRun(ctx, run)
+}
+
+// accept puts a plan into force. The steps that are due count as not applied from here on, so that the next pass runs
+// them whatever happens to this one.
+func (v *Validate) accept(ctx context.Context, answer Answer, run store.Run, f finding) (Answer, error) {
+	answer.Outcome, answer.Steps = Planned, f.due
+	if f.Plan.Goal == plan.GoalNone { // only change requests are to be written
+		return v.report(ctx, answer, run)
+	}
+	if err := v.keep(ctx, run, f); err != nil {
+		return answer, err
+	}
+	answer, err := v.report(ctx, answer, run)
+	if err != nil {
+		return answer, err
+	}
+	return answer, v.Bus.Started(ctx, run, f.due)
+}
