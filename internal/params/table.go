@@ -85,11 +85,11 @@ var (
 	familiesValue = Value{Type: "list", Pattern: patternList, Allowed: "instance families (a-z, 0-9) with commas", Example: "c6i,m6i"}
 	sizesValue    = Value{Type: "list", Pattern: patternList, Allowed: "instance sizes (a-z, 0-9) with commas", Example: "large,xlarge"}
 	archValue     = Value{
-		Type: "list", Pattern: `(amd64|arm64)(,(amd64|arm64))*`, Allowed: "amd64, arm64, or both with a comma", Example: "amd64,arm64",
+		Type: "list", Pattern: commas(`(amd64|arm64)`), Allowed: "amd64, arm64, or both with a comma", Example: "amd64,arm64",
 		Words: []string{"amd64", "arm64"},
 	}
 	capacityValue = Value{
-		Type: "list", Pattern: `(on-demand|spot)(,(on-demand|spot))*`, Allowed: "on-demand, spot, or both with a comma",
+		Type: "list", Pattern: commas(`(on-demand|spot)`), Allowed: "on-demand, spot, or both with a comma",
 		Example: "on-demand,spot", Words: []string{"on-demand", "spot"},
 	}
 	delayValue  = Value{Type: "duration", Pattern: `[0-9]+[smh]`, Allowed: "digits and one of s, m, h", Example: "5m"}
@@ -104,8 +104,7 @@ var (
 		Words: []string{"gp3", "gp2", "io1", "io2"},
 	}
 	typesValue = Value{
-		Type: "list", Pattern: `[a-z0-9-]+\.[a-z0-9-]+(,[a-z0-9-]+\.[a-z0-9-]+)*`, Allowed: "EC2 instance types with commas",
-		Example: "m6i.large",
+		Type: "list", Pattern: commas(`[a-z0-9-]+\.[a-z0-9-]+`), Allowed: "EC2 instance types with commas", Example: "m6i.large",
 	}
 	labelsValue = Value{
 		Type: "labels", Pattern: listed(patternName + `=` + patternLabel),
@@ -117,8 +116,8 @@ var (
 		Example: "nvidia.com/gpu=true:NoSchedule",
 	}
 	groupsValue = Value{
-		Type: "list", Pattern: `[0-9A-Za-z][A-Za-z0-9_-]{0,62}(,[0-9A-Za-z][A-Za-z0-9_-]{0,62})*`,
-		Allowed: "names of managed node groups with commas", Example: "system-a,system-b",
+		Type: "list", Pattern: commas(`[0-9A-Za-z][A-Za-z0-9_-]{0,62}`), Allowed: "names of managed node groups with commas",
+		Example: "system-a,system-b",
 	}
 )
 
@@ -134,15 +133,23 @@ const (
 // the ends.
 func listed(one string) Pattern { return Pattern(`\s*` + one + `(\s*,\s*` + one + `)*\s*`) }
 
+// commas returns a pattern for a comma-separated list of elements.
+func commas(one string) Pattern { return Pattern(one + `(,` + one + `)*`) }
+
+// jsonValue describes a JSON parameter: the beginning of its JSON, and what it is.
+func jsonValue(bracket, what, example string) Value {
+	return Value{
+		Type: "json", Pattern: Pattern(`\s*(` + bracket + `[\s\S]*|s3://\S+|[A-Za-z0-9+/=\s]+)\s*`),
+		Allowed: what + ", base64 of one, or s3://bucket/key.json", Example: example,
+	}
+}
+
 // Table lists every parameter, by name. Parsing, registration in SSM, the documentation and the command line all use
 // it.
 var Table = []Param{
 	{
 		Name: additionalConfig, Section: SectionAdditional, Absent: "no more pools",
-		Value: Value{
-			Type: "json", Pattern: `\s*(\[[\s\S]*|s3://\S+|[A-Za-z0-9+/=\s]+)\s*`,
-			Allowed: "a JSON array of pools, base64 of one, or s3://bucket/key.json", Example: `[{"name":"gpu","instance_families":"g5"}]`,
-		},
+		Value:       jsonValue(`\[`, "a JSON array of pools", `[{"name":"gpu","instance_families":"g5"}]`),
 		Description: "More pools: each entry gives a NodePool and an EC2NodeClass of its name.",
 		set:         noted,
 	},
@@ -162,7 +169,7 @@ var Table = []Param{
 		Description: "Size that build node groups at zero return to when Karpenter, or its pool for builds, is turned off.",
 		set: func(c *Config, value string) error {
 			c.BuildNodeMin = new(int)
-			return integer(0, maxInt, func(c *Config) *int { return c.BuildNodeMin })(c, value)
+			return integer(maxInt, func(c *Config) *int { return c.BuildNodeMin })(c, value)
 		},
 	},
 	{
@@ -220,7 +227,7 @@ var Table = []Param{
 	{
 		Name: "karpenter_build_cpu_limit", Section: SectionBuild, Default: "32", Value: positiveValue,
 		Description: "Most vCPUs that build nodes may have together.",
-		set:         integer(1, maxInt, func(c *Config) *int { return &c.Build.CPULimit }),
+		set:         integer(maxInt, func(c *Config) *int { return &c.Build.CPULimit }),
 	},
 	{
 		Name: "karpenter_build_instance_families", Section: SectionBuild, Absent: "the workload's", Value: familiesValue,
@@ -235,7 +242,7 @@ var Table = []Param{
 	{
 		Name: "karpenter_build_memory_limit_gb", Section: SectionBuild, Default: "256", Value: positiveValue,
 		Description: "Most memory, in GiB, that build nodes may have together.",
-		set:         integer(1, maxInt, func(c *Config) *int { return &c.Build.MemoryLimitGB }),
+		set:         integer(maxInt, func(c *Config) *int { return &c.Build.MemoryLimitGB }),
 	},
 	{
 		Name: "karpenter_build_node_labels", Section: SectionBuild, Absent: "none", Value: labelsValue,
@@ -249,11 +256,7 @@ var Table = []Param{
 	},
 	{
 		Name: overrideConfig, Section: SectionOverride, Absent: "nothing is overridden",
-		Value: Value{
-			Type: "json", Pattern: `\s*(\{[\s\S]*|s3://\S+|[A-Za-z0-9+/=\s]+)\s*`,
-			Allowed: "a JSON object with the keys nodePool and ec2NodeClass, base64 of one, or s3://bucket/key.json",
-			Example: `{"nodePool":{"weight":50}}`,
-		},
+		Value:       jsonValue(`\{`, "a JSON object with the keys nodePool and ec2NodeClass", `{"nodePool":{"weight":50}}`),
 		Description: "Sections of the workload pool's NodePool and EC2NodeClass that replace what the other parameters say.",
 		set:         noted,
 	},
@@ -275,11 +278,7 @@ var Table = []Param{
 	},
 	{
 		Name: controllerConfig, Section: SectionController, Absent: "the chart's values",
-		Value: Value{
-			Type: "json", Pattern: `\s*(\{[\s\S]*|s3://\S+|[A-Za-z0-9+/=\s]+)\s*`,
-			Allowed: "a JSON object of values of the controller's chart, base64 of one, or s3://bucket/key.json",
-			Example: `{"logLevel":"debug"}`,
-		},
+		Value: jsonValue(`\{`, "a JSON object of values of the controller's chart", `{"logLevel":"debug"}`),
 		Description: "Values of the chart of Karpenter's controller, in the names of the version's own values.yaml: resources, logging, " +
 			"settings and feature gates, tolerations and others.",
 		set: noted,
@@ -287,7 +286,7 @@ var Table = []Param{
 	{
 		Name: "karpenter_cpu_limit", Section: SectionWorkload, Default: "100", Value: positiveValue,
 		Description: "Most vCPUs that workload nodes may have together.",
-		set:         integer(1, maxInt, func(c *Config) *int { return &c.Workload.CPULimit }),
+		set:         integer(maxInt, func(c *Config) *int { return &c.Workload.CPULimit }),
 	},
 	{
 		Name: "karpenter_disruption_budget_nodes", Section: SectionWorkload, Default: "10%", Value: budgetValue,
@@ -329,12 +328,12 @@ var Table = []Param{
 	{
 		Name: "karpenter_memory_limit_gb", Section: SectionWorkload, Default: "400", Value: positiveValue,
 		Description: "Most memory, in GiB, that workload nodes may have together.",
-		set:         integer(1, maxInt, func(c *Config) *int { return &c.Workload.MemoryLimitGB }),
+		set:         integer(maxInt, func(c *Config) *int { return &c.Workload.MemoryLimitGB }),
 	},
 	{
 		Name: "karpenter_node_disk", Section: SectionWorkload, Default: "0", Value: countValue,
 		Description: "EBS volume of a workload node in GiB; 0 inherits node_disk.",
-		set:         integer(0, maxInt, func(c *Config) *int { return &c.Workload.Disk }),
+		set:         integer(maxInt, func(c *Config) *int { return &c.Workload.Disk }),
 	},
 	{
 		Name: "karpenter_node_expiry", Section: SectionWorkload, Default: "720h", Value: expiryValue,
@@ -366,12 +365,14 @@ var Table = []Param{
 	{
 		Name: "node_disk", Section: SectionRack, Default: "20", Value: positiveValue,
 		Description: "Disk of a node in GiB, where karpenter_node_disk is 0. The AMIs of AL2023 need 20.",
-		set:         integer(1, maxInt, func(c *Config) *int { return &c.NodeDisk }),
+		set:         integer(maxInt, func(c *Config) *int { return &c.NodeDisk }),
 	},
 	{
 		Name: nodePolicies, Section: SectionRack, Absent: "none",
-		Value: Value{Type: "list", Pattern: patternPolicy + `(,` + patternPolicy + `)*`, Allowed: "ARNs of IAM policies with commas",
-			Example: "arn:aws:iam::aws:policy/CloudWatchAgentServerPolicy"},
+		Value: Value{
+			Type: "list", Pattern: commas(`arn:aws[a-z-]*:iam::(aws|[0-9]{12}):policy/[A-Za-z0-9+=.@_/-]+`),
+			Allowed: "ARNs of IAM policies with commas", Example: "arn:aws:iam::aws:policy/CloudWatchAgentServerPolicy",
+		},
 		Description: "Further policies of the role of Karpenter's nodes, within what the stack's nodeActions allow.",
 		set:         list(func(c *Config) *[]string { return &c.NodePolicyARNs }),
 	},
@@ -393,8 +394,7 @@ var Table = []Param{
 	{
 		Name: securityGroupIDs, Section: SectionRack, Absent: "discovered from the cluster and its node groups",
 		Value: Value{
-			Type: "list", Pattern: patternGroupID + `(,` + patternGroupID + `)*`, Allowed: "security group ids with commas",
-			Example: "sg-0123456789abcdef0",
+			Type: "list", Pattern: commas(`sg-[0-9a-f]{8,17}`), Allowed: "security group ids with commas", Example: "sg-0123456789abcdef0",
 		},
 		Description: "Security groups of Karpenter's nodes: what gets the discovery tag.",
 		set:         list(func(c *Config) *[]string { return &c.SecurityGroupIDs }),
@@ -402,17 +402,17 @@ var Table = []Param{
 	{
 		Name: subnetIDs, Section: SectionRack, Absent: "discovered from the node groups",
 		Value: Value{
-			Type: "list", Pattern: patternSubnetID + `(,` + patternSubnetID + `)*`, Allowed: "subnet ids with commas",
-			Example: "subnet-0123456789abcdef0",
+			Type: "list", Pattern: commas(`subnet-[0-9a-f]{8,17}`), Allowed: "subnet ids with commas", Example: "subnet-0123456789abcdef0",
 		},
 		Description: "Subnets of Karpenter's nodes: what gets the discovery tag.",
 		set:         list(func(c *Config) *[]string { return &c.SubnetIDs }),
 	},
 	{
 		Name: "system_deployments", Section: SectionRack, Absent: "metrics server, rack API, resolver, routers",
-		Value: Value{Type: "list", Pattern: patternDeployment + `(,` + patternDeployment + `)*`,
-			Allowed: "namespace/name of Deployments with commas",
-			Example: "kube-system/metrics-server,kube-system/coredns"},
+		Value: Value{
+			Type: "list", Pattern: commas(patternDeployment), Allowed: "namespace/name of Deployments with commas",
+			Example: "kube-system/metrics-server,kube-system/coredns",
+		},
 		Description: "The Deployments that are pinned to system nodes: of kube-system, " +
 			"of the rack's own namespaces ({rack}-…) and of the stack's systemNamespaces; never Karpenter's own.",
 		set: list(func(c *Config) *[]string { return &c.SystemDeployments }),
@@ -426,7 +426,7 @@ var Table = []Param{
 	},
 	{
 		Name: "tags", Section: SectionRack, Absent: "none",
-		Value: Value{Type: "tags", Pattern: patternTag + `(,` + patternTag + `)*`,
+		Value: Value{Type: "tags", Pattern: commas(`[A-Za-z0-9+@_.:/-]+=[A-Za-z0-9+@_.:/-]+`),
 			Allowed: "key=value with commas; not Name, Rack, eks:eks-cluster-name, nor the prefixes aws:, karpenter.sh/, " +
 				"karpenter.k8s.aws/, kubernetes.io/, sawhorse.dev/",
 			Example: "team=web,cost-center=42"},
@@ -453,11 +453,6 @@ const (
 )
 
 const (
-	patternPolicy   = `arn:aws[a-z-]*:iam::(aws|[0-9]{12}):policy/[A-Za-z0-9+=.@_/-]+`
-	patternSubnetID = `subnet-[0-9a-f]{8,17}`
-	patternGroupID  = `sg-[0-9a-f]{8,17}`
-	patternTag      = `[A-Za-z0-9+@_.:/-]+=[A-Za-z0-9+@_.:/-]+`
-
 	whenEmpty         = "WhenEmpty"
 	whenUnderutilized = "WhenEmptyOrUnderutilized"
 

@@ -66,11 +66,9 @@ func (d *draft) requirements() []requirement {
 
 // readRequirements returns the requirements that the draft has now, without an architecture that is only guessed.
 func (d *draft) readRequirements() []requirement {
-	entries, _ := inner(inner(d.spec(), "template"), "spec")["requirements"].([]any)
 	var all []requirement
-	for i, entry := range entries {
-		each, _ := entry.(map[string]any)
-		r := requirement{from: d.blame([]string{"spec", "template", "spec", "requirements", strconv.Itoa(i)})}
+	for i, each := range objects(inner(d.spec(), "template", "spec")["requirements"]) {
+		r := requirement{from: d.blame("template", "spec", "requirements", strconv.Itoa(i))}
 		r.key, _ = each["key"].(string)
 		r.operator, _ = each["operator"].(string)
 		r.atLeast = each["minValues"] != nil

@@ -77,10 +77,10 @@ func (d *draft) validate(definition crd, p pieces) (unknown []string, refused, b
 	}
 	unknown, refused, broken = definition.check(d.object)
 	if len(unknown)+len(refused)+len(broken) == 0 {
-		good.add(p.rest)
+		good.Add(p.rest, nil)
 		for i, part := range p.parts {
 			if p.values[i] != nil {
-				good.add(part)
+				good.Add(part, nil)
 			}
 		}
 	}
@@ -90,17 +90,17 @@ func (d *draft) validate(definition crd, p pieces) (unknown []string, refused, b
 // accepts reports whether the manifest is certainly valid, because its rest was valid before and its parts are valid.
 // If not, the whole manifest must be checked.
 func (c crd) accepts(p pieces) bool {
-	if !good.has(p.rest) {
+	if !isGood(p.rest) {
 		return false
 	}
 	for i, part := range p.parts {
-		if p.values[i] == nil || good.has(part) {
+		if p.values[i] == nil || isGood(part) {
 			continue
 		}
 		if unknown, refused, broken := c.parts[i].check(p.values[i]); len(unknown)+len(refused)+len(broken) > 0 {
 			return false
 		}
-		good.add(part)
+		good.Add(part, nil)
 	}
 	return true
 }

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
@@ -216,8 +215,7 @@ func (p pool) nodeClass(config params.Config) *draft {
 func (p pool) setDevices(d *draft) {
 	devices := p.devices(bootFamily(d.spec()))
 	d.set(p.from("disk"), devices, "blockDeviceMappings")
-	volume := []string{"spec", "blockDeviceMappings", strconv.Itoa(len(devices) - 1), "ebs", "volumeType"}
-	d.origins[strings.Join(volume, "\x00")] = p.from("volume_type")
+	d.origins[place([]string{"blockDeviceMappings", strconv.Itoa(len(devices) - 1), "ebs", "volumeType"})] = p.from("volume_type")
 }
 
 func list(values []string) []any {
