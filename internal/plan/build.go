@@ -2,6 +2,8 @@ package plan
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -29,7 +31,9 @@ func Build(config params.Config, facts Facts, objects []Object) Outcome {
 		b.infrastructure()
 		b.controller()
 		b.autoscaler()
-		b.plan.NodePools = pools(config, objects)
+		if config.Enabled {
+			b.plan.NodePools.Objects = objects
+		}
 		b.plan.Steps = b.steps()
 		b.letIn()
 	}
@@ -130,27 +134,25 @@ func (b *builder) letIn() {
 	if !b.facts.Deployment.RequireClusterTag || tagged == rack || b.facts.Offline && cluster.Tags == nil {
 		return
 	}
-	arn := cmp.Or(cluster.ARN, "ARN")
+	tag := ownership.TagRack + "=" + rack
+	lacks := fmt.Sprintf("cluster %q does not carry the tag %s, by which its owner lets the rack in", cluster.Name, tag)
+	register := fmt.Sprintf("run `sawhorse register %s --cluster %s`", rack, cluster.Name)
+	byOwner := fmt.Sprintf("`aws eks tag-resource --resource-arn %s --tags %s`", cmp.Or(cluster.ARN, "ARN"), tag)
 	// EKS never returns a cluster to CONFIG_MAP. A cluster in that mode was created again under the name of the rack's
 	// former cluster, so it needs the tag.
 	if goal := b.facts.Records.Goal; (goal == GoalAccess || goal == GoalKarpenter) && cluster.AuthMode != "CONFIG_MAP" {
-		b.warn("cluster_name", "cluster %q does not carry the tag %s=%s, by which its owner lets the rack in; the rack's access was "+
-			"migrated before and it goes on, but AWS refuses what it would change of the cluster as long as the tag is missing; run "+
-			"`sawhorse register %s --cluster %s`, or, with the owner's rights, `aws eks tag-resource --resource-arn %s --tags %s=%s`",
-			cluster.Name, ownership.TagRack, rack, rack, cluster.Name, arn, ownership.TagRack, rack)
+		b.warn("cluster_name", "%s; the rack's access was migrated before and it goes on, but AWS refuses what it would change of the "+
+			"cluster as long as the tag is missing; %s, or, with the owner's rights, %s", lacks, register, byOwner)
 		return
 	}
 	b.plan.Cluster = Cluster{} // a full pass must not repair this cluster
 	if tagged != "" {
 		b.problem("cluster_name", "cluster %q carries the tag %s=%s, by which its owner lets rack %s in and no other; let this rack "+
-			"into another cluster with `sawhorse register %s --cluster NAME`, or, with the owner's rights, into this one with `aws eks "+
-			"tag-resource --resource-arn %s --tags %s=%s`",
-			cluster.Name, ownership.TagRack, tagged, tagged, rack, arn, ownership.TagRack, rack)
+			"into another cluster with `sawhorse register %s --cluster NAME`, or, with the owner's rights, into this one with %s",
+			cluster.Name, ownership.TagRack, tagged, tagged, rack, byOwner)
 		return
 	}
-	b.problem("cluster_name", "cluster %q does not carry the tag %s=%s, by which its owner lets the rack in; run `sawhorse "+
-		"register %s --cluster %s`, or, with the owner's rights, `aws eks tag-resource --resource-arn %s --tags %s=%s`",
-		cluster.Name, ownership.TagRack, rack, rack, cluster.Name, arn, ownership.TagRack, rack)
+	b.problem("cluster_name", "%s; %s, or, with the owner's rights, %s", lacks, register, byOwner)
 }
 
 // access chooses the authentication mode. EKS cannot go back to an earlier mode, so API stays API.
@@ -228,16 +230,6 @@ func (b *builder) missing(parameter, what string, named []string, found []Tagged
 // tags returns the tags for AWS resources: the rack's own and the ownership tags.
 func (b *builder) tags() map[string]string {
 	tags := ownership.Tags(b.config.Rack, b.plan.Cluster.ARN)
-	for key, value := range b.config.Tags { // the parameter does not accept the ownership tags
-		tags[key] = value
-	}
+	maps.Copy(tags, b.config.Tags) // the parameter does not accept the ownership tags
 	return tags
-}
-
-// pools returns the section with the finished manifests. It is empty if Karpenter is off.
-func pools(config params.Config, objects []Object) NodePools {
-	if !config.Enabled {
-		return NodePools{}
-	}
-	return NodePools{Objects: objects}
 }

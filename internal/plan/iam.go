@@ -104,9 +104,8 @@ func (b *builder) infrastructure() {
 	}
 	b.lackingPolicies()
 	for _, unmanaged := range b.facts.Unmanaged {
-		b.problem("rack", "%s exists and was not made by Sawhorse for this rack and cluster; "+
-			"names in IAM are shared by all regions of an account, so a rack of the same name in another region collides too; "+
-			"delete it, or use another rack name", unmanaged)
+		b.problem("rack", "%s exists and was not made by Sawhorse for this rack and cluster; names in IAM are shared by all regions of an "+
+			"account, so a rack of the same name in another region collides too; delete it, or use another rack name", unmanaged)
 	}
 	if !b.plan.Infrastructure.PodIdentity && !b.facts.OIDCProvider && !b.facts.Offline {
 		b.problem("karpenter_enabled",
