@@ -164,12 +164,17 @@ func (d *decoder) value(path string, depth int) (any, error) {
 	case json.Number:
 		return d.number(path, t.String()), nil
 	case string:
-		if strings.ContainsRune(t, 0) {
-			d.flaw(path, "has a NUL character; leave it out")
-		}
+		d.text(path, t)
 		return t, nil
 	default:
 		return t, nil // true, false, null
+	}
+}
+
+// text refuses NUL characters, which a key or a text must not have.
+func (d *decoder) text(path, text string) {
+	if strings.ContainsRune(text, 0) {
+		d.flaw(path, "has a NUL character; leave it out")
 	}
 }
 
@@ -182,6 +187,7 @@ func (d *decoder) object(path string, depth int) (any, error) {
 		}
 		key := token.(string) // the decoder returns only strings as keys
 		at := Join(path, key)
+		d.text(at, key)
 		if _, twice := made[key]; twice {
 			d.flaw(at, "is there twice; keep one of them")
 		}

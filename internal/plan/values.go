@@ -24,19 +24,10 @@ func (b *builder) values() {
 	if len(b.config.ControllerValues) == 0 {
 		return
 	}
-	v := valuesOf{b, chartValues(b.target.Release)}
+	v := valuesOf{b, b.karpenter.values()}
 	v.object(nil, b.config.ControllerValues, v.known)
 	v.environment()
 	v.exclusive()
-}
-
-// chartValues returns the default values of a version's chart.
-func chartValues(release catalogue.Release) map[string]any {
-	known, err := release.Values()
-	if err != nil {
-		panic("plan: " + err.Error()) // an embedded file
-	}
-	return known
 }
 
 // valuesOf checks values for the chart with these default values.
@@ -67,7 +58,7 @@ func (v valuesOf) instead(path []string, known map[string]any) string {
 		return "write it as " + places[0]
 	}
 	for _, release := range catalogue.All() {
-		if _, is := find(chartValues(release), path); is {
+		if _, is := find(carried(release).values(), path); is {
 			return fmt.Sprintf("%s has it: write karpenter_version %s, or leave it out", release.Version, release.Version)
 		}
 	}

@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -69,6 +70,24 @@ func TestValuesOfTheVersionBefore(t *testing.T) {
 		if got := [2]any{valueAt(values, path), valueAt(previous, path)}; !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %v, want %v", path, got, want)
 		}
+	}
+}
+
+// The charts of all versions are decoded once, and not for each value that none of them has.
+func TestUnknownValuesTakeLittleWork(t *testing.T) {
+	const unknown = 100
+	var names []string
+	for n := range unknown {
+		names = append(names, fmt.Sprintf(`"unknown%d":1`, n))
+	}
+	written := with(on, "karpenter_controller_config", "{"+strings.Join(names, ",")+"}")
+	f, problems := facts(), 0
+	allocated := testing.AllocsPerRun(1, func() { problems = len(build(t, written, f).Problems) })
+	if problems != unknown {
+		t.Fatalf("%d problems", problems)
+	}
+	if most := 1000.0 * unknown; allocated > most {
+		t.Errorf("%.0f allocations for %d unknown values", allocated, unknown)
 	}
 }
 
