@@ -173,17 +173,21 @@ func (r *Register) update(ctx context.Context, rack string, p params.Param) (str
 	value, version := *out.Parameter.Value, out.Parameter.Version
 	obeys := regexp.MustCompile(p.AllowedPattern())
 	for range attempts {
-		if !obeys.MatchString(value) {
-			return "left alone: its value does not obey the pattern " + p.AllowedPattern(), nil
-		}
-		input := r.input(rack, p, value, true)
+		input, action := r.input(rack, p, value, true), "updated"
 		input.Type = out.Parameter.Type
+		if !obeys.MatchString(value) {
+			action = "left alone: its value does not obey the pattern " + p.AllowedPattern()
+			if version == out.Parameter.Version {
+				return action, nil
+			}
+			input.AllowedPattern = new(`[\s\S]*`) // the last write replaced this value of somebody else, which comes back
+		}
 		put, err := r.SSM.PutParameter(ctx, input)
 		if err != nil {
 			return "", fmt.Errorf("parameter %s: update: %w", p.Name, err)
 		}
 		if put.Version == version+1 {
-			return "updated", nil
+			return action, nil
 		}
 		if value, err = r.at(ctx, name, put.Version-1); err != nil {
 			return "", err
