@@ -128,18 +128,16 @@ func (c crd) check(object any) (unknown []string, refused, broken field.ErrorLis
 func (c crd) at(path []string) *schema.Structural {
 	at := c.structural
 	for _, part := range path {
+		next, known := at.Properties[part]
 		switch {
 		case at.Items != nil:
 			at = at.Items
-		default:
-			next, ok := at.Properties[part]
-			switch {
-			case !ok && at.XPreserveUnknownFields:
-				return &schema.Structural{} // anything
-			case !ok:
-				return nil
-			}
+		case known:
 			at = &next
+		case at.XPreserveUnknownFields:
+			return &schema.Structural{} // anything
+		default:
+			return nil
 		}
 	}
 	return at
