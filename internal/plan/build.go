@@ -166,46 +166,20 @@ func (b *builder) access() {
 // network chooses what gets the discovery tag: the subnets of the node groups, their security groups and the cluster
 // security group.
 func (b *builder) network() {
-	cluster := b.config.ClusterName
+	cluster, network := b.config.ClusterName, &b.plan.Network
+	network.Subnets = b.tagged("subnet", "subnet_ids", b.config.SubnetIDs, b.facts.Subnets)
+	network.SecurityGroups = b.tagged("security group", "security_group_ids", b.config.SecurityGroupIDs, b.facts.SecurityGroups)
 	var owned []string
-	for _, kind := range []struct {
-		what, parameter string
-		found           []Tagged
-		named           []string
-		into            *[]string
-	}{
-		{"subnet", "subnet_ids", b.facts.Subnets, b.config.SubnetIDs, &b.plan.Network.Subnets},
-		{"security group", "security_group_ids", b.facts.SecurityGroups, b.config.SecurityGroupIDs, &b.plan.Network.SecurityGroups},
-	} {
-		if b.config.HasRefused(kind.parameter) {
-			continue // these were not chosen by the user
-		}
-		if b.facts.Offline && len(kind.found) == 0 { // offline, use what the parameters name
-			*kind.into = slices.Clone(kind.named)
-		}
-		for _, t := range kind.found {
-			if other := t.Tags[ownership.TagDiscovery]; other != "" && other != cluster {
-				b.problemUnlessDisabling("karpenter_auth_mode", "%s %s carries the tag %s=%s of another cluster; in a shared VPC only one rack can "+
-					"have Karpenter; give cluster %s subnets and security groups of its own, or remove the tag if cluster %s no longer exists",
-					kind.what, t.ID, ownership.TagDiscovery, other, cluster, other)
-				continue
-			}
-			*kind.into = append(*kind.into, t.ID)
-			for key := range t.Tags {
-				if kind.what == "security group" && strings.HasPrefix(key, ownership.TagClusterOwned) {
-					owned = append(owned, t.ID)
-					break
-				}
-			}
+	for _, group := range b.facts.SecurityGroups {
+		ofController := func(key string) bool { return strings.HasPrefix(key, ownership.TagClusterOwned) }
+		if slices.Contains(network.SecurityGroups, group.ID) && slices.ContainsFunc(slices.Collect(maps.Keys(group.Tags)), ofController) {
+			owned = append(owned, group.ID)
 		}
 	}
 	if len(owned) > 1 {
-		b.warn("karpenter_auth_mode", "security groups %s all carry a %s… tag, "+
-			"and load balancer controllers want exactly one such group on a node; take the tag off all but one", strings.Join(owned, ", "),
-			ownership.TagClusterOwned)
+		b.warn("karpenter_auth_mode", "security groups %s all carry a %s… tag, and load balancer controllers want exactly one such group on a "+
+			"node; take the tag off all but one", strings.Join(owned, ", "), ownership.TagClusterOwned)
 	}
-	b.missing("subnet_ids", "subnet", b.config.SubnetIDs, b.facts.Subnets)
-	b.missing("security_group_ids", "security group", b.config.SecurityGroupIDs, b.facts.SecurityGroups)
 	// follows means that missing subnets only follow from another problem.
 	follows := b.config.HasRefused("subnet_ids") || b.config.Enabled && len(b.facts.Present()) == 0
 	if len(b.facts.Subnets) == 0 && len(b.config.SubnetIDs) == 0 && !b.facts.Offline && !follows {
@@ -214,17 +188,31 @@ func (b *builder) network() {
 	}
 }
 
-// missing refuses ids that a parameter names and that EC2 does not have.
-func (b *builder) missing(parameter, what string, named []string, found []Tagged) {
-	if b.facts.Offline {
-		return
+// tagged returns the IDs of the found subnets or security groups that get the discovery tag. It refuses those with the
+// tag of another cluster, and IDs that the parameter names and that EC2 does not have.
+func (b *builder) tagged(what, parameter string, named []string, found []Tagged) (ids []string) {
+	switch {
+	case b.config.HasRefused(parameter):
+		return nil // the found ones were not chosen by the user
+	case b.facts.Offline && len(found) == 0:
+		return slices.Clone(named)
+	}
+	for _, t := range found {
+		if other := t.Tags[ownership.TagDiscovery]; other != "" && other != b.config.ClusterName {
+			b.problemUnlessDisabling("karpenter_auth_mode", "%s %s carries the tag %s=%s of another cluster; in a shared VPC only one rack can "+
+				"have Karpenter; give cluster %s subnets and security groups of its own, or remove the tag if cluster %s no longer exists",
+				what, t.ID, ownership.TagDiscovery, other, b.config.ClusterName, other)
+			continue
+		}
+		ids = append(ids, t.ID)
 	}
 	for _, id := range named {
-		if !slices.ContainsFunc(found, func(t Tagged) bool { return t.ID == id }) {
+		if !b.facts.Offline && !slices.ContainsFunc(found, func(t Tagged) bool { return t.ID == id }) {
 			b.problemUnlessDisabling(parameter, "%s has %s, but there is no such %s in this account and region; take it out, or write the id of one",
 				parameter, id, what)
 		}
 	}
+	return ids
 }
 
 // tags returns the tags for AWS resources: the rack's own and the ownership tags.
