@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -157,18 +158,16 @@ func (v valuesOf) list(path []string, given any, standing []any) {
 }
 
 func (v valuesOf) number(path []string, given any, standing float64) {
-	whole := standing == float64(int64(standing))
-	switch number := given.(type) {
-	case int64:
-		if number < 0 {
-			v.wrong(path, given, "a number that is not negative", strconv.FormatFloat(standing, 'f', -1, 64))
-		}
-	case float64:
-		if whole || number < 0 {
-			v.wrong(path, given, "a whole number that is not negative", strconv.FormatFloat(standing, 'f', -1, 64))
-		}
-	default:
-		v.wrong(path, given, "a number, without quotes", strconv.FormatFloat(standing, 'f', -1, 64))
+	example := strconv.FormatFloat(standing, 'f', -1, 64)
+	number, fraction := given.(float64)
+	whole, is := given.(int64)
+	switch {
+	case !fraction && !is:
+		v.wrong(path, given, "a number, without quotes", example)
+	case fraction && standing == math.Trunc(standing):
+		v.wrong(path, given, "a whole number that is not negative", example)
+	case number < 0 || whole < 0:
+		v.wrong(path, given, "a number that is not negative", example)
 	}
 }
 

@@ -91,6 +91,23 @@ func TestUnknownValuesTakeLittleWork(t *testing.T) {
 	}
 }
 
+// What is allowed of a number depends on the chart's own value: a fraction only where that one is a fraction.
+func TestNumbersOfTheChart(t *testing.T) {
+	for config, want := range map[string]string{
+		`{"settings":{"vmMemoryOverheadPercent":0.5}}`:  "",
+		`{"settings":{"vmMemoryOverheadPercent":0}}`:    "",
+		`{"settings":{"vmMemoryOverheadPercent":-0.5}}`: "-0.5; allowed is a number that is not negative; write, for example, 0.075",
+		`{"settings":{"vmMemoryOverheadPercent":-1}}`:   "-1; allowed is a number that is not negative; write, for example, 0.075",
+		`{"controller":{"metrics":{"port":1.5}}}`:       "1.5; allowed is a whole number that is not negative; write, for example, 8080",
+		`{"controller":{"metrics":{"port":"1"}}}`:       `"1"; allowed is a number, without quotes; write, for example, 8080`,
+	} {
+		got := build(t, with(on, "karpenter_controller_config", config), facts()).Problems
+		if (len(got) == 0) != (want == "") || want != "" && !strings.HasSuffix(got[0].Message, " is "+want) {
+			t.Errorf("%s: %v, want %q", config, got, want)
+		}
+	}
+}
+
 // The variables that the chart sets are found in its template.
 func TestEnvironmentOfTheChart(t *testing.T) {
 	for _, release := range catalogue.All() {
