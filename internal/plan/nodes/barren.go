@@ -70,13 +70,7 @@ func (a *findings) types(d *draft) {
 var knownTo = sync.OnceValue(func() map[string][]string {
 	all := map[string][]string{}
 	for key := range kinds {
-		for _, byKey := range types() {
-			if byKey[key] != "" {
-				all[key] = append(all[key], byKey[key])
-			}
-		}
-		slices.Sort(all[key])
-		all[key] = slices.Compact(all[key])
+		all[key] = slices.DeleteFunc(slices.Sorted(slices.Values(columns()[key].values)), func(value string) bool { return value == "" })
 	}
 	return all
 })
@@ -90,7 +84,7 @@ func others(requirements []requirement) string {
 		rest := slices.DeleteFunc(slices.Clone(requirements), func(r requirement) bool { return r.key == try.key })
 		var values []string
 		for i, is := range left(rest) {
-			if value := types()[i][try.key]; is && value != "" && !slices.Contains(values, value) {
+			if value := columns()[try.key].at(i); is && value != "" && !slices.Contains(values, value) {
 				values = append(values, value)
 			}
 		}

@@ -66,7 +66,7 @@ func (a *findings) reservations(d *draft) {
 // not allow, or "".
 func otherArch(requirements []requirement, was requirement) string {
 	for i, is := range left(requirements) {
-		if arch := types()[i][keyArch]; is && !was.meets(arch) {
+		if arch := columns()[keyArch].at(i); is && !was.meets(arch) {
 			return arch
 		}
 	}
