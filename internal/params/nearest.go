@@ -91,7 +91,6 @@ func (v Value) respelled(value string) []string {
 	return nil
 }
 
-// suggestion returns what to do about an unknown parameter.
 func suggestion(name string) string {
 	var known []string
 	for _, p := range Table {

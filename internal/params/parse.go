@@ -160,7 +160,6 @@ func (v Value) refusal(text string, good func(string) bool, set func() error) st
 	return fmt.Sprintf("is %s%s; allowed is %s; %s", short(text), why, v.Allowed, v.instead(text, good))
 }
 
-// good reports whether a text would be accepted.
 func (p Param) good(value string) bool { return p.matches(value) && p.set(&Config{}, value) == nil }
 
 func (r *Result) problem(parameter, path, format string, args ...any) {

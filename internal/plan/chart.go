@@ -94,7 +94,6 @@ func (k karpenter) crds() Release {
 	}
 }
 
-// controller renders the release of the controller.
 func (k karpenter) controller(rack, cluster string, in charts) Release {
 	made := Release{
 		Present: in.Present, Name: ownership.ReleaseController, Version: k.Version, Chart: k.ChartDigests[ownership.ReleaseController],

@@ -49,7 +49,6 @@ type Role struct {
 // Document is a JSON document, such as an IAM policy: its text without white space, with sorted keys.
 type Document string
 
-// document returns a document with these fields.
 func document(fields map[string]any) Document { return Document(canonical.JSON(fields)) }
 
 // JSON returns the document as AWS gets it.
@@ -266,7 +265,6 @@ func trust(principal map[string]any, actions []string, condition map[string]any)
 	return policy(statement)
 }
 
-// policy returns a policy document.
 func policy(statements ...map[string]any) Document {
 	return document(map[string]any{"Version": "2012-10-17", "Statement": statements})
 }

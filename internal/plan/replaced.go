@@ -55,7 +55,6 @@ func (b *builder) replaced(system []NodeGroup, certain bool) {
 	}
 }
 
-// replace plans the copy of one group.
 func (b *builder) replace(g NodeGroup) {
 	r := Replacement{Group: g.Name, Copy: ownership.NodeGroupCopy(g.Name), Tags: b.tags()}
 	r.Tags[ownership.TagReplaces] = g.Name

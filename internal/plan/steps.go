@@ -243,7 +243,6 @@ func (e entry) step(p *Plan) Step {
 	return s
 }
 
-// rowOf returns the row of a step.
 func rowOf(name string) (row, bool) {
 	i := slices.IndexFunc(table, func(r row) bool { return r.name == name })
 	if i < 0 {
@@ -268,7 +267,6 @@ func (p *Plan) Due(applied map[string]string) []Step {
 	return due
 }
 
-// fingerprint returns a hash of a section.
 func fingerprint(section any) string {
 	sum := canonical.Hash(section)
 	return hex.EncodeToString(sum[:8])

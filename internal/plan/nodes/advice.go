@@ -123,7 +123,6 @@ func (c Compiled) Overridden(set map[string]string) []params.Problem {
 	return a
 }
 
-// budgets adds warnings about disruption budgets.
 func (a *findings) budgets(d *draft) {
 	for i, budget := range objects(inner(d.spec(), "disruption")["budgets"]) {
 		nodes, _ := budget["nodes"].(string)
@@ -217,7 +216,6 @@ func extendedResource(key string) bool {
 		"habana.ai/gaudi", "vpc.amazonaws.com/efa"}, key)
 }
 
-// nodes adds warnings about an EC2NodeClass.
 func (a *findings) nodes(d *draft) {
 	if hops, _ := inner(d.spec(), "metadataOptions")["httpPutResponseHopLimit"].(int64); hops > 1 {
 		a.warn(d.blame("metadataOptions", "httpPutResponseHopLimit"),

@@ -27,7 +27,6 @@ const (
 	keyZoneID     = "topology.k8s.aws/zone-id"
 )
 
-// requirement is a requirement of a NodePool and its origin.
 type requirement struct {
 	key, operator string
 	values        []string

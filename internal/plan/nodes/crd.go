@@ -56,7 +56,6 @@ func readSchema(release catalogue.Release, kind string) crd {
 	return crd{schema: &internal, structural: structural, isObject: true, budget: celconfig.RuntimeCELCostBudget}
 }
 
-// compile compiles the schema of a kind and its rules.
 func (c crd) compile(kind string) crd {
 	c.validator, c.rules = schemaValidator(kind, c.schema), cel.NewValidator(c.structural, true, celconfig.PerCallLimit)
 	for _, path := range parts[kind] {

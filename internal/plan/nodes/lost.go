@@ -49,9 +49,9 @@ func (a *findings) reservations(d *draft) {
 	}
 	switch {
 	case len(terms) > 0 && !may:
+		wanted := requirement{key: keyCapacity, operator: "In", values: []string{"reserved", "on-demand"}}
 		a.warn(overridden("ec2NodeClass", "capacityReservationSelectorTerms"), "the capacity reservations are not used, because NodePool %s "+
-			"has not the capacity type reserved; write {\"key\":%q,\"operator\":\"In\",\"values\":[\"reserved\",\"on-demand\"]} among "+
-			"nodePool.template.spec.requirements", d.name, keyCapacity)
+			"has not the capacity type reserved; write %s among nodePool.template.spec.requirements", d.name, wanted.json())
 	case len(terms) == 0 && named != nil:
 		only := "launches nothing of it"
 		if len(named.values) == 1 {

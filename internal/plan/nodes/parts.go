@@ -23,7 +23,6 @@ func isGood(key hash) bool {
 	return known
 }
 
-// hashOf returns a hash of plain data.
 func hashOf(data ...any) hash { return canonical.Hash(data) }
 
 // varying returns the spec without values that are always valid: those that Sawhorse derives from the names of rack and

@@ -135,7 +135,6 @@ func (v *volume) fits(family string) {
 	}
 }
 
-// limits checks the volume against the limits of its type.
 func (v *volume) limits() {
 	limits, known := volumeTypes[v.kind]
 	if !known {
