@@ -2,6 +2,7 @@ package karpenter
 
 import (
 	"crypto/sha256"
+	"embed"
 	"encoding/hex"
 	"fmt"
 	"io/fs"
@@ -74,19 +75,27 @@ func Digest(chart fs.FS) (string, error) {
 // CRDs returns the version's CustomResourceDefinitions in YAML, by name, such as "nodepools.karpenter.sh". They are the
 // templates of the chart karpenter-crd without the lines that add annotations.
 func (r Release) CRDs() (map[string][]byte, error) {
-	templates := path.Join(folder, r.Version, ownership.ReleaseCRD, "templates")
-	files, err := fs.ReadDir(crdCharts, templates)
-	if err != nil {
-		return nil, fmt.Errorf("karpenter %s: CRDs: %w", r.Version, err)
+	all, err := r.texts(crdCharts, path.Join(r.Version, ownership.ReleaseCRD, "templates"), func(file string) string {
+		group, plural, _ := strings.Cut(strings.TrimSuffix(file, ".yaml"), "_")
+		return plural + "." + group
+	})
+	for name, text := range all {
+		all[name] = Untemplated(text)
 	}
+	return all, err
+}
+
+// texts returns the contents of the files in a folder of the catalogue, by the names that name makes of theirs.
+func (r Release) texts(files embed.FS, from string, name func(file string) string) (map[string][]byte, error) {
+	entries, err := files.ReadDir(path.Join(folder, from))
 	all := map[string][]byte{}
-	for _, file := range files {
-		text, err := fs.ReadFile(crdCharts, path.Join(templates, file.Name()))
-		if err != nil {
-			return nil, fmt.Errorf("karpenter %s: CRDs: %w", r.Version, err)
+	for _, entry := range entries {
+		if err == nil {
+			all[name(entry.Name())], err = files.ReadFile(path.Join(folder, from, entry.Name()))
 		}
-		group, plural, _ := strings.Cut(strings.TrimSuffix(file.Name(), ".yaml"), "_")
-		all[plural+"."+group] = Untemplated(text)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("karpenter %s: %w", r.Version, err)
 	}
 	return all, nil
 }
@@ -106,18 +115,5 @@ func Untemplated(template []byte) []byte {
 // They are those of the CloudFormation template in the version's documentation, except that of the account's subnets and
 // security groups they allow only those with the cluster's discovery tag.
 func (r Release) Policies() (map[string][]byte, error) {
-	documents := path.Join(folder, r.PoliciesOf, "policies")
-	files, err := fs.ReadDir(policies, documents)
-	if err != nil {
-		return nil, fmt.Errorf("karpenter %s: policies: %w", r.Version, err)
-	}
-	all := map[string][]byte{}
-	for _, file := range files {
-		text, err := fs.ReadFile(policies, path.Join(documents, file.Name()))
-		if err != nil {
-			return nil, fmt.Errorf("karpenter %s: policies: %w", r.Version, err)
-		}
-		all[strings.TrimSuffix(file.Name(), ".json")] = text
-	}
-	return all, nil
+	return r.texts(policies, path.Join(r.PoliciesOf, "policies"), func(file string) string { return strings.TrimSuffix(file, ".json") })
 }

@@ -1,6 +1,7 @@
 package params
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -50,11 +51,11 @@ var poolFields = []poolField{
 		set: text(func(p *Pool) *string { return &p.ConsolidationPolicy }),
 	},
 	{Name: "cpu_limit", Value: positiveValue, Default: "100", Description: "Most vCPUs together.",
-		set: integer(1, maxInt, func(p *Pool) *int { return &p.CPULimit })},
+		set: integer(maxInt, func(p *Pool) *int { return &p.CPULimit })},
 	{Name: "dedicated", Value: boolValue, Default: "false", Description: "true adds the taint dedicated-node={name}:NoSchedule.",
 		set: boolean(func(p *Pool) *bool { return &p.Dedicated })},
 	{Name: "disk", Value: countValue, Default: "0", Description: "EBS volume in GiB; 0 inherits the workload's.",
-		set: integer(0, maxInt, func(p *Pool) *int { return &p.Disk })},
+		set: integer(maxInt, func(p *Pool) *int { return &p.Disk })},
 	{Name: "disruption_budget_nodes", Value: budgetValue, Default: "10%", Description: "Most nodes disrupted at the same time.",
 		set: budget(func(p *Pool) *string { return &p.DisruptionBudget })},
 	{Name: "instance_families", Value: familiesValue, Description: "EC2 instance families.",
@@ -63,7 +64,7 @@ var poolFields = []poolField{
 	{Name: "labels", Value: labelsValue, Description: "Labels, beside convox.io/nodepool={name}.",
 		set: labels(func(p *Pool) *map[string]string { return &p.Labels })},
 	{Name: "memory_limit_gb", Value: positiveValue, Default: "400", Description: "Most memory in GiB together.",
-		set: integer(1, maxInt, func(p *Pool) *int { return &p.MemoryLimitGB })},
+		set: integer(maxInt, func(p *Pool) *int { return &p.MemoryLimitGB })},
 	{
 		Name: "name", Value: Value{
 			Type: "text", Pattern: Pattern(poolName.String()[1 : len(poolName.String())-1]),
@@ -78,9 +79,8 @@ var poolFields = []poolField{
 		set: text(func(p *Pool) *string { return &p.VolumeType })},
 	{
 		Name: "weight", Value: Value{Type: "integer", Pattern: `0|[1-9][0-9]{0,2}`, Allowed: "an integer from 0 to 100", Example: "50"},
-		Default: "0", Description: "Pools of a higher weight are tried first, of one weight those later in the alphabet; " +
-			"0 is the same as none.",
-		set: integer(0, maxWeight, func(p *Pool) *int { return &p.Weight }),
+		Default: "0", Description: "Pools of a higher weight are tried first, of one weight those later in the alphabet; 0 is the same as none.",
+		set: integer(maxWeight, func(p *Pool) *int { return &p.Weight }),
 	},
 }
 
@@ -176,10 +176,7 @@ func (f poolField) read(pool *Pool, value any) string {
 	}
 	good := func(text string) bool { return f.matches(text) && f.set(&Pool{}, text) == nil }
 	if !is {
-		wanted := map[string]string{"integer": "an integer", "bool": "true or false"}[f.Type]
-		if wanted == "" {
-			wanted = "text"
-		}
+		wanted := cmp.Or(map[string]string{"integer": "an integer", "bool": "true or false"}[f.Type], "text")
 		instead := f.Example
 		if text != "" && good(text) {
 			instead = text // the same value with quotes, or without
@@ -187,13 +184,7 @@ func (f poolField) read(pool *Pool, value any) string {
 		if wanted == "text" {
 			instead = strconv.Quote(instead)
 		}
-		return fmt.Sprintf("is %s, which is %s; allowed is %s; write, for example, %s", shown(value), kindOf(value), wanted, instead)
+		return fmt.Sprintf("is %s, which is %s; allowed is %s; write, for example, %s", Shown(value), kindOf(value), wanted, instead)
 	}
-	if !f.matches(text) {
-		return fmt.Sprintf("is %s; allowed is %s; %s", short(text), f.Allowed, f.instead(text, good))
-	}
-	if err := f.set(pool, text); err != nil {
-		return fmt.Sprintf("is %s, %v; allowed is %s; %s", short(text), err, f.Allowed, f.instead(text, good))
-	}
-	return ""
+	return f.refusal(text, good, func() error { return f.set(pool, text) })
 }

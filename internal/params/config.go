@@ -76,11 +76,6 @@ type Pool struct {
 	Dedicated bool              `json:"dedicated,omitempty"`
 }
 
-// BuildSaysNothing reports whether no parameter sets instance families, instance sizes or labels for the build pool.
-func (c Config) BuildSaysNothing() bool {
-	return len(c.Build.Families)+len(c.Build.Sizes)+len(c.Build.Labels) == 0
-}
-
 // Taint is a taint of a pool's nodes.
 type Taint struct {
 	Key    string `json:"key"`

@@ -58,10 +58,7 @@ func nearestVersion(value string) string {
 
 // protectedValues are the values of the controller's chart that Sawhorse sets itself, or that would give the writer of a
 // parameter more than the settings of Karpenter. They are refused whatever their value is.
-var protectedValues = []struct {
-	path []string
-	why  string
-}{
+var protectedValues = []protectedField{
 	{[]string{"settings", "clusterName"}, "the cluster is the rack's (cluster_name)"},
 	{[]string{"settings", "interruptionQueue"}, "Sawhorse makes the queue"},
 	{[]string{"replicas"}, "high_availability chooses the number of replicas"},
@@ -91,19 +88,8 @@ func (r *Result) controller(objects map[string]Object) {
 			controllerConfig, kindOf(value), `{"logLevel":"debug"}`)
 		return
 	}
-	for _, protected := range protectedValues {
-		parent, key := parentOf(values, protected.path)
-		if _, there := parent[key]; !there {
-			continue
-		}
-		at := ""
-		for _, part := range protected.path {
-			at = Join(at, part)
-		}
-		r.problem(controllerConfig, at, "%s is protected: %s; leave it out", at, protected.why)
-		delete(parent, key)
-	}
-	withoutNull(values)
+	r.protected(controllerConfig, protectedValues, values)
+	prune(values, false) // to Helm, null would mean to drop a default
 	settings, _ := values["settings"].(map[string]any)
 	isolated, there := settings["isolatedVPC"].(bool)
 	if _, chosen := r.written[isolatedVPC]; there && chosen && isolated != r.Config.IsolatedVPC && !r.refused(isolatedVPC) {
@@ -112,22 +98,4 @@ func (r *Result) controller(objects map[string]Object) {
 		delete(settings, "isolatedVPC")
 	}
 	r.Config.ControllerValues = values
-}
-
-// withoutNull removes the fields that are null, because null means absent. To Helm it would mean to drop a default.
-func withoutNull(value any) {
-	switch v := value.(type) {
-	case map[string]any:
-		for key, field := range v {
-			if field == nil {
-				delete(v, key)
-				continue
-			}
-			withoutNull(field)
-		}
-	case []any:
-		for _, element := range v {
-			withoutNull(element)
-		}
-	}
 }

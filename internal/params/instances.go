@@ -15,7 +15,6 @@ import (
 //go:embed instance_types.txt
 var instanceTypes string
 
-// instanceSizes maps each known family to its sizes.
 var instanceSizes = func() map[string][]string {
 	all := map[string][]string{}
 	for line := range strings.Lines(instanceTypes) {

@@ -164,12 +164,17 @@ func (d *decoder) value(path string, depth int) (any, error) {
 	case json.Number:
 		return d.number(path, t.String()), nil
 	case string:
-		if strings.ContainsRune(t, 0) {
-			d.flaw(path, "has a NUL character; leave it out")
-		}
+		d.text(path, t)
 		return t, nil
 	default:
 		return t, nil // true, false, null
+	}
+}
+
+// text refuses NUL characters, which a key or a text must not have.
+func (d *decoder) text(path, text string) {
+	if strings.ContainsRune(text, 0) {
+		d.flaw(path, "has a NUL character; leave it out")
 	}
 }
 
@@ -182,6 +187,7 @@ func (d *decoder) object(path string, depth int) (any, error) {
 		}
 		key := token.(string) // the decoder returns only strings as keys
 		at := Join(path, key)
+		d.text(at, key)
 		if _, twice := made[key]; twice {
 			d.flaw(at, "is there twice; keep one of them")
 		}
@@ -220,17 +226,20 @@ func (d *decoder) number(path, literal string) any {
 
 var plainKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
-// Join appends a key to a JSON path, for example nodePool.limits or
+// Join appends keys to a JSON path, for example nodePool.limits or
 // nodePool.template.metadata.labels["convox.io/nodepool"].
-func Join(path, key string) string {
-	switch {
-	case !plainKey.MatchString(key):
-		return path + "[" + strconv.Quote(key) + "]"
-	case path == "":
-		return key
-	default:
-		return path + "." + key
+func Join(path string, keys ...string) string {
+	for _, key := range keys {
+		switch {
+		case !plainKey.MatchString(key):
+			path += "[" + strconv.Quote(key) + "]"
+		case path == "":
+			path = key
+		default:
+			path += "." + key
+		}
 	}
+	return path
 }
 
 // kindOf returns the JSON type of a decoded value, in words.
@@ -253,11 +262,8 @@ func kindOf(value any) string {
 	}
 }
 
-// Shown formats a decoded JSON value for a sentence.
-func Shown(value any) string { return shown(value) }
-
-// shown formats a decoded JSON value for a sentence, cut to 60 bytes.
-func shown(value any) string {
+// Shown formats a decoded JSON value for a sentence, cut to 60 bytes.
+func Shown(value any) string {
 	encoded, err := json.Marshal(value)
 	if err != nil {
 		return kindOf(value)

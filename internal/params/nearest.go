@@ -1,9 +1,9 @@
 package params
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -91,7 +91,6 @@ func (v Value) respelled(value string) []string {
 	return nil
 }
 
-// suggestion returns what to do about an unknown parameter.
 func suggestion(name string) string {
 	var known []string
 	for _, p := range Table {
@@ -140,15 +139,8 @@ func cut(text string, most int) string {
 
 // sorted sorts the problems and removes duplicates.
 func sorted(problems []Problem) []Problem {
-	sort.SliceStable(problems, func(i, j int) bool {
-		a, b := problems[i], problems[j]
-		if a.Parameter != b.Parameter {
-			return a.Parameter < b.Parameter
-		}
-		if a.Path != b.Path {
-			return a.Path < b.Path
-		}
-		return a.Message < b.Message
+	slices.SortFunc(problems, func(a, b Problem) int {
+		return cmp.Or(strings.Compare(a.Parameter, b.Parameter), strings.Compare(a.Path, b.Path), strings.Compare(a.Message, b.Message))
 	})
 	return slices.Compact(problems)
 }

@@ -9,12 +9,14 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
-// protectedFields are the fields of karpenter_config that Sawhorse sets itself. They are refused whatever their value
-// is.
-var protectedFields = []struct {
+// protectedField is a field of a JSON parameter that is refused whatever its value is.
+type protectedField struct {
 	path []string
 	why  string
-}{
+}
+
+// protectedFields are the fields of karpenter_config that Sawhorse sets itself.
+var protectedFields = []protectedField{
 	{[]string{"ec2NodeClass", "role"}, "Sawhorse makes the nodes' role; further policies go into node_policy_arns"},
 	{[]string{"ec2NodeClass", "instanceProfile"}, "Karpenter makes the instance profile of the nodes' role"},
 	{[]string{"ec2NodeClass", "subnetSelectorTerms"}, "subnets are chosen by subnet_ids"},
@@ -63,8 +65,10 @@ func (r *Result) override(objects map[string]Object) {
 		}
 	}
 	r.sections(config)
-	r.protected(config)
-	prune(config, false)
+	r.protected(overrideConfig, protectedFields, config)
+	r.reservedRequirements(config)
+	r.protectedTags(config)
+	prune(config, true)
 	r.windows(config)
 	r.snapshots(config)
 	r.Config.Override.NodePool, _ = config["nodePool"].(map[string]any)
@@ -92,19 +96,20 @@ func (r *Result) sections(config map[string]any) {
 	}
 }
 
-// protected refuses the protected fields and removes them.
-func (r *Result) protected(config map[string]any) {
-	for _, field := range protectedFields {
-		parent, key := parentOf(config, field.path)
+// protected refuses protected fields of a parameter and removes them.
+func (r *Result) protected(parameter string, fields []protectedField, value map[string]any) {
+	for _, field := range fields {
+		parent, key := parentOf(value, field.path)
 		if _, there := parent[key]; there {
-			at := ""
-			for _, part := range field.path {
-				at = Join(at, part)
-			}
-			r.problem(overrideConfig, at, "%s is protected: %s; leave it out", at, field.why)
+			at := Join("", field.path...)
+			r.problem(parameter, at, "%s is protected: %s; leave it out", at, field.why)
 			delete(parent, key)
 		}
 	}
+}
+
+// reservedRequirements refuses requirements of which Karpenter would make the labels that Sawhorse sets.
+func (r *Result) reservedRequirements(config map[string]any) {
 	spec, _ := parentOf(config, []string{"nodePool", "template", "spec", ""})
 	requirements, _ := spec["requirements"].([]any)
 	for i, entry := range requirements {
@@ -115,7 +120,6 @@ func (r *Result) protected(config map[string]any) {
 				"leave the requirement out", at, key)
 		}
 	}
-	r.protectedTags(config)
 }
 
 // protectedTags refuses tags that Sawhorse sets itself, and tags that AWS does not accept.
@@ -172,21 +176,20 @@ func parentOf(config map[string]any, path []string) (parent map[string]any, key 
 // ownKeys are the sections whose keys the user chooses. There an empty text is a valid value.
 var ownKeys = []string{"labels", "annotations", "tags"}
 
-// prune removes fields that are null or an empty text, because both mean absent. own means that the user chooses the
-// value's keys, so that empty texts stay.
-func prune(value any, own bool) {
+// prune removes fields that are null and, with texts, fields that are an empty text, because both mean absent.
+func prune(value any, texts bool) {
 	switch v := value.(type) {
 	case map[string]any:
 		for key, inner := range v {
-			if inner == nil || inner == "" && !own {
+			if inner == nil || inner == "" && texts {
 				delete(v, key)
 				continue
 			}
-			prune(inner, slices.Contains(ownKeys, key))
+			prune(inner, texts && !slices.Contains(ownKeys, key))
 		}
 	case []any:
 		for _, inner := range v {
-			prune(inner, false)
+			prune(inner, texts)
 		}
 	}
 }

@@ -103,21 +103,16 @@ const MostNames = 200
 func (r *Result) known(in Input) map[string]string {
 	crowded := len(in.Params) > MostNames
 	if crowded {
-		r.problem("rack", "", "rack %s has more than %d names under params/, and Sawhorse knows %d parameters; "+
-			"delete those that it does not know (sawhorse params lists the ones it does)",
-			short(in.Rack), MostNames, len(Table))
+		r.problem("rack", "", "rack %s has more than %d names under params/, and Sawhorse knows %d parameters; delete those that it does not "+
+			"know (sawhorse params lists the ones it does)", short(in.Rack), MostNames, len(Table))
 	}
 	texts := map[string]string{}
-	secure := map[string]bool{}
-	for _, name := range in.Secure {
-		secure[name] = true
-	}
 	for name, value := range in.Params {
 		switch _, known := Lookup(name); {
 		case !known && crowded: // reported as one problem above
 		case !known:
 			r.problem(name, "", "%s is not a parameter of Sawhorse; %s", short(name), suggestion(name))
-		case secure[name]:
+		case slices.Contains(in.Secure, name):
 			r.problem(name, "", "%s is a SecureString, which Sawhorse does not read because none of its settings is a secret; "+
 				"delete it and write it again with --type String", name)
 		case value != "" && value != Unset:
@@ -149,16 +144,22 @@ func (r *Result) read(p Param) {
 
 // read sets the parameter from a given text. It returns the rest of the sentence that refuses the text, or "".
 func (p Param) read(c *Config, value string) string {
-	if !p.matches(value) {
-		return fmt.Sprintf("is %s; allowed is %s; %s", short(value), p.Allowed, p.instead(value, p.good))
-	}
-	if err := p.set(c, value); err != nil {
-		return fmt.Sprintf("is %s, %v; allowed is %s; %s", short(value), err, p.Allowed, p.instead(value, p.good))
-	}
-	return ""
+	return p.refusal(value, p.good, func() error { return p.set(c, value) })
 }
 
-// good reports whether a text would be accepted.
+// refusal returns the rest of the sentence that refuses a text, or "" if the text matches and set takes it.
+func (v Value) refusal(text string, good func(string) bool, set func() error) string {
+	why := ""
+	if v.matches(text) {
+		err := set()
+		if err == nil {
+			return ""
+		}
+		why = ", " + err.Error()
+	}
+	return fmt.Sprintf("is %s%s; allowed is %s; %s", short(text), why, v.Allowed, v.instead(text, good))
+}
+
 func (p Param) good(value string) bool { return p.matches(value) && p.set(&Config{}, value) == nil }
 
 func (r *Result) problem(parameter, path, format string, args ...any) {
@@ -171,15 +172,16 @@ func (r *Result) warning(parameter, path, format string, args ...any) {
 
 var patterns = func() map[Pattern]*regexp.Regexp {
 	compiled := map[Pattern]*regexp.Regexp{}
-	for _, p := range Table {
-		if compiled[p.Pattern] == nil {
-			compiled[p.Pattern] = regexp.MustCompile(p.Pattern.Whole())
+	add := func(v Value) {
+		if compiled[v.Pattern] == nil {
+			compiled[v.Pattern] = regexp.MustCompile(v.Pattern.Whole())
 		}
 	}
+	for _, p := range Table {
+		add(p.Value)
+	}
 	for _, f := range poolFields {
-		if compiled[f.Pattern] == nil {
-			compiled[f.Pattern] = regexp.MustCompile(f.Pattern.Whole())
-		}
+		add(f.Value)
 	}
 	return compiled
 }()

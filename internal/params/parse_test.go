@@ -252,3 +252,16 @@ func TestACrowdedTreeIsOneProblem(t *testing.T) {
 		t.Errorf("%v", r.Problems)
 	}
 }
+
+// A NUL character is refused in a key as in a text: AWS takes it nowhere, and it separates the parts of a path.
+func TestNULInJSON(t *testing.T) {
+	for json, path := range map[string]string{
+		`{"ec2NodeClass":{"tags":{"team":"a\u0000b"}}}`: `ec2NodeClass.tags.team`,
+		`{"ec2NodeClass":{"tags":{"a\u0000b":"web"}}}`:  `ec2NodeClass.tags["a\x00b"]`,
+	} {
+		got := Parse(Input{Rack: "demo", Params: map[string]string{overrideConfig: json}}).Problems
+		if want := path + " has a NUL character; leave it out"; len(got) != 1 || got[0].Path != path || got[0].Message != want {
+			t.Errorf("%s: %v, want %s", json, got, want)
+		}
+	}
+}

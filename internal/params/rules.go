@@ -13,9 +13,8 @@ func (r *Result) leftAlone(in Input) Input {
 	if len(in.Params) > 0 || in.Previous[enabled] != "true" && !in.Removing {
 		return in
 	}
-	r.warning("rack", "", "the rack has no parameters any more, and stays as they were last applied, because deleting is no command; "+
-		"to turn Karpenter off, write %s=false (and %s=%s), else write them again",
-		enabled, clusterName, in.Previous[clusterName])
+	r.warning("rack", "", "the rack has no parameters any more, and stays as they were last applied, because deleting is no command; to "+
+		"turn Karpenter off, write %s=false (and %s=%s), else write them again", enabled, clusterName, in.Previous[clusterName])
 	in.Params = in.Previous
 	return in
 }
@@ -107,8 +106,8 @@ func (r *Result) disks() {
 		name, size = "node_disk", r.Config.NodeDisk
 	}
 	if size > maxDisk {
-		r.problemUnlessDisabling(name, "", "%s is %d, but Karpenter makes no volume of more than %d GiB; write %d or less",
-			name, size, maxDisk, maxDisk)
+		r.RejectUnlessDisabling(NewProblem(name, "", "%s is %d, but Karpenter makes no volume of more than %d GiB; write %d or less",
+			name, size, maxDisk, maxDisk))
 	}
 	for i, pool := range r.Config.Additional {
 		if at := Join(fmt.Sprintf("[%d]", i), "disk"); pool.Disk > maxDisk {
@@ -116,16 +115,6 @@ func (r *Result) disks() {
 				maxDisk, maxDisk)
 		}
 	}
-}
-
-// problemUnlessDisabling adds a problem. If Karpenter is being turned off, it adds a warning instead, because problems
-// of Karpenter's nodes must not block that.
-func (r *Result) problemUnlessDisabling(parameter, path, format string, args ...any) {
-	if r.turningOff {
-		r.warning(parameter, path, format, args...)
-		return
-	}
-	r.problem(parameter, path, format, args...)
 }
 
 // refused reports whether a parameter already has a problem.

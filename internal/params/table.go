@@ -85,11 +85,11 @@ var (
 	familiesValue = Value{Type: "list", Pattern: patternList, Allowed: "instance families (a-z, 0-9) with commas", Example: "c6i,m6i"}
 	sizesValue    = Value{Type: "list", Pattern: patternList, Allowed: "instance sizes (a-z, 0-9) with commas", Example: "large,xlarge"}
 	archValue     = Value{
-		Type: "list", Pattern: `(amd64|arm64)(,(amd64|arm64))*`, Allowed: "amd64, arm64, or both with a comma", Example: "amd64,arm64",
+		Type: "list", Pattern: commas(`(amd64|arm64)`), Allowed: "amd64, arm64, or both with a comma", Example: "amd64,arm64",
 		Words: []string{"amd64", "arm64"},
 	}
 	capacityValue = Value{
-		Type: "list", Pattern: `(on-demand|spot)(,(on-demand|spot))*`, Allowed: "on-demand, spot, or both with a comma",
+		Type: "list", Pattern: commas(`(on-demand|spot)`), Allowed: "on-demand, spot, or both with a comma",
 		Example: "on-demand,spot", Words: []string{"on-demand", "spot"},
 	}
 	delayValue  = Value{Type: "duration", Pattern: `[0-9]+[smh]`, Allowed: "digits and one of s, m, h", Example: "5m"}
@@ -104,8 +104,7 @@ var (
 		Words: []string{"gp3", "gp2", "io1", "io2"},
 	}
 	typesValue = Value{
-		Type: "list", Pattern: `[a-z0-9-]+\.[a-z0-9-]+(,[a-z0-9-]+\.[a-z0-9-]+)*`, Allowed: "EC2 instance types with commas",
-		Example: "m6i.large",
+		Type: "list", Pattern: commas(`[a-z0-9-]+\.[a-z0-9-]+`), Allowed: "EC2 instance types with commas", Example: "m6i.large",
 	}
 	labelsValue = Value{
 		Type: "labels", Pattern: listed(patternName + `=` + patternLabel),
@@ -117,8 +116,8 @@ var (
 		Example: "nvidia.com/gpu=true:NoSchedule",
 	}
 	groupsValue = Value{
-		Type: "list", Pattern: `[0-9A-Za-z][A-Za-z0-9_-]{0,62}(,[0-9A-Za-z][A-Za-z0-9_-]{0,62})*`,
-		Allowed: "names of managed node groups with commas", Example: "system-a,system-b",
+		Type: "list", Pattern: commas(`[0-9A-Za-z][A-Za-z0-9_-]{0,62}`), Allowed: "names of managed node groups with commas",
+		Example: "system-a,system-b",
 	}
 )
 
@@ -134,42 +133,44 @@ const (
 // the ends.
 func listed(one string) Pattern { return Pattern(`\s*` + one + `(\s*,\s*` + one + `)*\s*`) }
 
+// commas returns a pattern for a comma-separated list of elements.
+func commas(one string) Pattern { return Pattern(one + `(,` + one + `)*`) }
+
+// jsonValue describes a JSON parameter: the beginning of its JSON, and what it is.
+func jsonValue(bracket, what, example string) Value {
+	return Value{
+		Type: "json", Pattern: Pattern(`\s*(` + bracket + `[\s\S]*|s3://\S+|[A-Za-z0-9+/=\s]+)\s*`),
+		Allowed: what + ", base64 of one, or s3://bucket/key.json", Example: example,
+	}
+}
+
 // Table lists every parameter, by name. Parsing, registration in SSM, the documentation and the command line all use
 // it.
 var Table = []Param{
 	{
 		Name: additionalConfig, Section: SectionAdditional, Absent: "no more pools",
-		Value: Value{
-			Type: "json", Pattern: `\s*(\[[\s\S]*|s3://\S+|[A-Za-z0-9+/=\s]+)\s*`,
-			Allowed: "a JSON array of pools, base64 of one, or s3://bucket/key.json", Example: `[{"name":"gpu","instance_families":"g5"}]`,
-		},
+		Value:       jsonValue(`\[`, "a JSON array of pools", `[{"name":"gpu","instance_families":"g5"}]`),
 		Description: "More pools: each entry gives a NodePool and an EC2NodeClass of its name.",
 		set:         noted,
 	},
-	{
-		Name: "build_node_enabled", Section: SectionRack, Default: "false", Value: boolValue,
+	{Name: "build_node_enabled", Section: SectionRack, Default: "false", Value: boolValue,
 		Description: "true gives Karpenter a pool for builds, and the build node groups go to zero; " +
 			"with false they stay as they are, under Cluster Autoscaler.",
-		set: boolean(func(c *Config) *bool { return &c.BuildNodes }),
-	},
-	{
-		Name: buildNodeGroups, Section: SectionRack, Absent: "those labelled convox-build=true", Value: groupsValue,
+		set: boolean(func(c *Config) *bool { return &c.BuildNodes })},
+	{Name: buildNodeGroups, Section: SectionRack, Absent: "those labelled convox-build=true", Value: groupsValue,
 		Description: "The managed node groups that run builds.",
-		set:         list(func(c *Config) *[]string { return &c.BuildNodeGroups }),
-	},
+		set:         list(func(c *Config) *[]string { return &c.BuildNodeGroups })},
 	{
 		Name: "build_node_min_count", Section: SectionRack, Absent: "the size they had", Value: countValue,
 		Description: "Size that build node groups at zero return to when Karpenter, or its pool for builds, is turned off.",
 		set: func(c *Config, value string) error {
 			c.BuildNodeMin = new(int)
-			return integer(0, maxInt, func(c *Config) *int { return c.BuildNodeMin })(c, value)
+			return integer(maxInt, func(c *Config) *int { return c.BuildNodeMin })(c, value)
 		},
 	},
-	{
-		Name: "build_node_type", Section: SectionRack, Absent: "node_type", Value: typesValue,
+	{Name: "build_node_type", Section: SectionRack, Absent: "node_type", Value: typesValue,
 		Description: "Instance types; the architecture of build nodes is that of the first.",
-		set:         ordered(func(c *Config) *[]string { return &c.BuildNodeTypes }),
-	},
+		set:         ordered(func(c *Config) *[]string { return &c.BuildNodeTypes })},
 	{
 		Name: "cluster_autoscaler", Section: SectionRack, Absent: "discovered by its image",
 		Value: Value{
@@ -186,82 +187,52 @@ var Table = []Param{
 			"Fixed once karpenter_auth_mode has been applied.",
 		set: text(func(c *Config) *string { return &c.ClusterName }),
 	},
-	{
-		Name: "high_availability", Section: SectionRack, Default: "true", Value: boolValue,
+	{Name: "high_availability", Section: SectionRack, Default: "true", Value: boolValue,
 		Description: "true runs two replicas of Karpenter's controller where the system nodes stand in two zones, else one.",
-		set:         boolean(func(c *Config) *bool { return &c.HighAvailability }),
-	},
-	{
-		Name: isolatedVPC, Section: SectionRack, Default: "false", Value: boolValue,
+		set:         boolean(func(c *Config) *bool { return &c.HighAvailability })},
+	{Name: isolatedVPC, Section: SectionRack, Default: "false", Value: boolValue,
 		Description: "true tells Karpenter that the VPC has no way to the internet: it then uses its built-in prices.",
-		set:         boolean(func(c *Config) *bool { return &c.IsolatedVPC }),
-	},
-	{
-		Name: "karpenter_arch", Section: SectionWorkload, Absent: "detected from node_type", Value: archValue,
+		set:         boolean(func(c *Config) *bool { return &c.IsolatedVPC })},
+	{Name: "karpenter_arch", Section: SectionWorkload, Absent: "detected from node_type", Value: archValue,
 		Description: "CPU architectures of workload nodes.",
-		set:         list(func(c *Config) *[]string { return &c.Workload.Arch }),
-	},
-	{
-		Name: authMode, Section: SectionEnabling, Default: "false", Value: boolValue,
+		set:         list(func(c *Config) *[]string { return &c.Workload.Arch })},
+	{Name: authMode, Section: SectionEnabling, Default: "false", Value: boolValue,
 		Description: "true prepares the cluster for Karpenter: access mode, access entries, discovery tags, labels, CRDs. " +
 			"One-way: it cannot be set back.",
-		set: boolean(func(c *Config) *bool { return &c.AuthMode }),
-	},
-	{
-		Name: "karpenter_build_capacity_types", Section: SectionBuild, Default: "on-demand", Value: capacityValue,
+		set: boolean(func(c *Config) *bool { return &c.AuthMode })},
+	{Name: "karpenter_build_capacity_types", Section: SectionBuild, Default: "on-demand", Value: capacityValue,
 		Description: "How build nodes are bought. With both, Karpenter takes the cheaper and falls back to on-demand.",
-		set:         list(func(c *Config) *[]string { return &c.Build.CapacityTypes }),
-	},
-	{
-		Name: "karpenter_build_consolidate_after", Section: SectionBuild, Default: "60s", Value: delayValue,
+		set:         list(func(c *Config) *[]string { return &c.Build.CapacityTypes })},
+	{Name: "karpenter_build_consolidate_after", Section: SectionBuild, Default: "60s", Value: delayValue,
 		Description: "How long a build node must be empty before Karpenter removes it.",
-		set:         duration(func(c *Config) *string { return &c.Build.ConsolidateAfter }),
-	},
-	{
-		Name: "karpenter_build_cpu_limit", Section: SectionBuild, Default: "32", Value: positiveValue,
+		set:         duration(func(c *Config) *string { return &c.Build.ConsolidateAfter })},
+	{Name: "karpenter_build_cpu_limit", Section: SectionBuild, Default: "32", Value: positiveValue,
 		Description: "Most vCPUs that build nodes may have together.",
-		set:         integer(1, maxInt, func(c *Config) *int { return &c.Build.CPULimit }),
-	},
-	{
-		Name: "karpenter_build_instance_families", Section: SectionBuild, Absent: "the workload's", Value: familiesValue,
+		set:         integer(maxInt, func(c *Config) *int { return &c.Build.CPULimit })},
+	{Name: "karpenter_build_instance_families", Section: SectionBuild, Absent: "the workload's", Value: familiesValue,
 		Description: "EC2 instance families of build nodes.",
-		set:         list(func(c *Config) *[]string { return &c.Build.Families }),
-	},
-	{
-		Name: "karpenter_build_instance_sizes", Section: SectionBuild, Absent: "the workload's", Value: sizesValue,
+		set:         list(func(c *Config) *[]string { return &c.Build.Families })},
+	{Name: "karpenter_build_instance_sizes", Section: SectionBuild, Absent: "the workload's", Value: sizesValue,
 		Description: "EC2 instance sizes of build nodes.",
-		set:         list(func(c *Config) *[]string { return &c.Build.Sizes }),
-	},
-	{
-		Name: "karpenter_build_memory_limit_gb", Section: SectionBuild, Default: "256", Value: positiveValue,
+		set:         list(func(c *Config) *[]string { return &c.Build.Sizes })},
+	{Name: "karpenter_build_memory_limit_gb", Section: SectionBuild, Default: "256", Value: positiveValue,
 		Description: "Most memory, in GiB, that build nodes may have together.",
-		set:         integer(1, maxInt, func(c *Config) *int { return &c.Build.MemoryLimitGB }),
-	},
-	{
-		Name: "karpenter_build_node_labels", Section: SectionBuild, Absent: "none", Value: labelsValue,
+		set:         integer(maxInt, func(c *Config) *int { return &c.Build.MemoryLimitGB })},
+	{Name: "karpenter_build_node_labels", Section: SectionBuild, Absent: "none", Value: labelsValue,
 		Description: "Labels of build nodes, beside convox-build=true and convox.io/nodepool=build.",
-		set:         labels(func(c *Config) *map[string]string { return &c.Build.Labels }, ownership.LabelBuild),
-	},
-	{
-		Name: "karpenter_capacity_types", Section: SectionWorkload, Default: "on-demand", Value: capacityValue,
+		set:         labels(func(c *Config) *map[string]string { return &c.Build.Labels }, ownership.LabelBuild)},
+	{Name: "karpenter_capacity_types", Section: SectionWorkload, Default: "on-demand", Value: capacityValue,
 		Description: "How workload nodes are bought. With both, Karpenter takes the cheaper and falls back to on-demand.",
-		set:         list(func(c *Config) *[]string { return &c.Workload.CapacityTypes }),
-	},
+		set:         list(func(c *Config) *[]string { return &c.Workload.CapacityTypes })},
 	{
 		Name: overrideConfig, Section: SectionOverride, Absent: "nothing is overridden",
-		Value: Value{
-			Type: "json", Pattern: `\s*(\{[\s\S]*|s3://\S+|[A-Za-z0-9+/=\s]+)\s*`,
-			Allowed: "a JSON object with the keys nodePool and ec2NodeClass, base64 of one, or s3://bucket/key.json",
-			Example: `{"nodePool":{"weight":50}}`,
-		},
+		Value:       jsonValue(`\{`, "a JSON object with the keys nodePool and ec2NodeClass", `{"nodePool":{"weight":50}}`),
 		Description: "Sections of the workload pool's NodePool and EC2NodeClass that replace what the other parameters say.",
 		set:         noted,
 	},
-	{
-		Name: "karpenter_consolidate_after", Section: SectionWorkload, Default: "30s", Value: delayValue,
+	{Name: "karpenter_consolidate_after", Section: SectionWorkload, Default: "30s", Value: delayValue,
 		Description: "How long a node must be empty or underused before Karpenter consolidates it.",
-		set:         duration(func(c *Config) *string { return &c.Workload.ConsolidateAfter }),
-	},
+		set:         duration(func(c *Config) *string { return &c.Workload.ConsolidateAfter })},
 	{
 		Name: "karpenter_consolidation_enabled", Section: SectionWorkload, Default: "true", Value: boolValue,
 		Description: "true consolidates empty and underused nodes, false empty ones only.",
@@ -275,36 +246,24 @@ var Table = []Param{
 	},
 	{
 		Name: controllerConfig, Section: SectionController, Absent: "the chart's values",
-		Value: Value{
-			Type: "json", Pattern: `\s*(\{[\s\S]*|s3://\S+|[A-Za-z0-9+/=\s]+)\s*`,
-			Allowed: "a JSON object of values of the controller's chart, base64 of one, or s3://bucket/key.json",
-			Example: `{"logLevel":"debug"}`,
-		},
+		Value: jsonValue(`\{`, "a JSON object of values of the controller's chart", `{"logLevel":"debug"}`),
 		Description: "Values of the chart of Karpenter's controller, in the names of the version's own values.yaml: resources, logging, " +
 			"settings and feature gates, tolerations and others.",
 		set: noted,
 	},
-	{
-		Name: "karpenter_cpu_limit", Section: SectionWorkload, Default: "100", Value: positiveValue,
+	{Name: "karpenter_cpu_limit", Section: SectionWorkload, Default: "100", Value: positiveValue,
 		Description: "Most vCPUs that workload nodes may have together.",
-		set:         integer(1, maxInt, func(c *Config) *int { return &c.Workload.CPULimit }),
-	},
-	{
-		Name: "karpenter_disruption_budget_nodes", Section: SectionWorkload, Default: "10%", Value: budgetValue,
+		set:         integer(maxInt, func(c *Config) *int { return &c.Workload.CPULimit })},
+	{Name: "karpenter_disruption_budget_nodes", Section: SectionWorkload, Default: "10%", Value: budgetValue,
 		Description: "Most workload nodes that Karpenter may disrupt at the same time.",
-		set:         budget(func(c *Config) *string { return &c.Workload.DisruptionBudget }),
-	},
-	{
-		Name: enabled, Section: SectionEnabling, Default: "false", Value: boolValue,
+		set:         budget(func(c *Config) *string { return &c.Workload.DisruptionBudget })},
+	{Name: enabled, Section: SectionEnabling, Default: "false", Value: boolValue,
 		Description: "true runs Karpenter; needs karpenter_auth_mode=true. Only the word false turns it off again.",
-		set:         boolean(func(c *Config) *bool { return &c.Enabled }),
-	},
-	{
-		Name: "karpenter_freeze", Section: SectionController, Default: "false", Value: boolValue,
+		set:         boolean(func(c *Config) *bool { return &c.Enabled })},
+	{Name: "karpenter_freeze", Section: SectionController, Default: "false", Value: boolValue,
 		Description: "true lays a disruption budget of 0 nodes over every pool, so that Karpenter consolidates and replaces no node; " +
 			"expiry, interruptions and node repair go on.",
-		set: boolean(func(c *Config) *bool { return &c.Freeze }),
-	},
+		set: boolean(func(c *Config) *bool { return &c.Freeze })},
 	{
 		Name: "karpenter_image_repository", Section: SectionRack, Absent: "the chart's",
 		Value: Value{Type: "text", Pattern: `[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]+)?(/[a-z0-9]([a-z0-9._-]*[a-z0-9])?)+`,
@@ -321,41 +280,27 @@ var Table = []Param{
 			"into karpenter_config's requirements.",
 		set: list(func(c *Config) *[]string { return &c.Workload.Families }),
 	},
-	{
-		Name: "karpenter_instance_sizes", Section: SectionWorkload, Absent: "all sizes", Value: sizesValue,
+	{Name: "karpenter_instance_sizes", Section: SectionWorkload, Absent: "all sizes", Value: sizesValue,
 		Description: "EC2 instance sizes of workload nodes.",
-		set:         list(func(c *Config) *[]string { return &c.Workload.Sizes }),
-	},
-	{
-		Name: "karpenter_memory_limit_gb", Section: SectionWorkload, Default: "400", Value: positiveValue,
+		set:         list(func(c *Config) *[]string { return &c.Workload.Sizes })},
+	{Name: "karpenter_memory_limit_gb", Section: SectionWorkload, Default: "400", Value: positiveValue,
 		Description: "Most memory, in GiB, that workload nodes may have together.",
-		set:         integer(1, maxInt, func(c *Config) *int { return &c.Workload.MemoryLimitGB }),
-	},
-	{
-		Name: "karpenter_node_disk", Section: SectionWorkload, Default: "0", Value: countValue,
+		set:         integer(maxInt, func(c *Config) *int { return &c.Workload.MemoryLimitGB })},
+	{Name: "karpenter_node_disk", Section: SectionWorkload, Default: "0", Value: countValue,
 		Description: "EBS volume of a workload node in GiB; 0 inherits node_disk.",
-		set:         integer(0, maxInt, func(c *Config) *int { return &c.Workload.Disk }),
-	},
-	{
-		Name: "karpenter_node_expiry", Section: SectionWorkload, Default: "720h", Value: expiryValue,
+		set:         integer(maxInt, func(c *Config) *int { return &c.Workload.Disk })},
+	{Name: "karpenter_node_expiry", Section: SectionWorkload, Default: "720h", Value: expiryValue,
 		Description: "How long a workload node may live before Karpenter replaces it.",
-		set:         expiry(func(c *Config) *string { return &c.Workload.NodeExpiry }),
-	},
-	{
-		Name: "karpenter_node_labels", Section: SectionWorkload, Absent: "none", Value: labelsValue,
+		set:         expiry(func(c *Config) *string { return &c.Workload.NodeExpiry })},
+	{Name: "karpenter_node_labels", Section: SectionWorkload, Absent: "none", Value: labelsValue,
 		Description: "Labels of workload nodes, beside convox.io/nodepool=workload.",
-		set:         labels(func(c *Config) *map[string]string { return &c.Workload.Labels }),
-	},
-	{
-		Name: "karpenter_node_taints", Section: SectionWorkload, Absent: "none", Value: taintsValue,
+		set:         labels(func(c *Config) *map[string]string { return &c.Workload.Labels })},
+	{Name: "karpenter_node_taints", Section: SectionWorkload, Absent: "none", Value: taintsValue,
 		Description: "Taints of workload nodes: only pods that tolerate them run there.",
-		set:         taints(func(c *Config) *[]Taint { return &c.Workload.Taints }),
-	},
-	{
-		Name: "karpenter_node_volume_type", Section: SectionWorkload, Default: "gp3", Value: volumeTypeValue,
+		set:         taints(func(c *Config) *[]Taint { return &c.Workload.Taints })},
+	{Name: "karpenter_node_volume_type", Section: SectionWorkload, Default: "gp3", Value: volumeTypeValue,
 		Description: "EBS volume type of workload nodes.",
-		set:         text(func(c *Config) *string { return &c.Workload.VolumeType }),
-	},
+		set:         text(func(c *Config) *string { return &c.Workload.VolumeType })},
 	{
 		Name: karpenterVersion, Section: SectionController, Value: versionValue,
 		Absent: "the version that the rack runs, or " + ownership.KarpenterVersion + " when Karpenter is turned on",
@@ -363,38 +308,31 @@ var Table = []Param{
 			"the version before comes back (karpenter-versions.md).",
 		set: version(func(c *Config) *string { return &c.KarpenterVersion }),
 	},
-	{
-		Name: "node_disk", Section: SectionRack, Default: "20", Value: positiveValue,
+	{Name: "node_disk", Section: SectionRack, Default: "20", Value: positiveValue,
 		Description: "Disk of a node in GiB, where karpenter_node_disk is 0. The AMIs of AL2023 need 20.",
-		set:         integer(1, maxInt, func(c *Config) *int { return &c.NodeDisk }),
-	},
+		set:         integer(maxInt, func(c *Config) *int { return &c.NodeDisk })},
 	{
 		Name: nodePolicies, Section: SectionRack, Absent: "none",
-		Value: Value{Type: "list", Pattern: patternPolicy + `(,` + patternPolicy + `)*`, Allowed: "ARNs of IAM policies with commas",
-			Example: "arn:aws:iam::aws:policy/CloudWatchAgentServerPolicy"},
+		Value: Value{
+			Type: "list", Pattern: commas(`arn:aws[a-z-]*:iam::(aws|[0-9]{12}):policy/[A-Za-z0-9+=.@_/-]+`),
+			Allowed: "ARNs of IAM policies with commas", Example: "arn:aws:iam::aws:policy/CloudWatchAgentServerPolicy",
+		},
 		Description: "Further policies of the role of Karpenter's nodes, within what the stack's nodeActions allow.",
 		set:         list(func(c *Config) *[]string { return &c.NodePolicyARNs }),
 	},
-	{
-		Name: "node_type", Section: SectionRack, Absent: "read from the system node groups", Value: typesValue,
+	{Name: "node_type", Section: SectionRack, Absent: "read from the system node groups", Value: typesValue,
 		Description: "Instance types; the architecture of workload nodes is that of the first.",
-		set:         ordered(func(c *Config) *[]string { return &c.NodeTypes }),
-	},
-	{
-		Name: "nvidia_device_plugin_enable", Section: SectionRack, Default: "false", Value: boolValue,
+		set:         ordered(func(c *Config) *[]string { return &c.NodeTypes })},
+	{Name: "nvidia_device_plugin_enable", Section: SectionRack, Default: "false", Value: boolValue,
 		Description: "true runs the NVIDIA device plugin on GPU nodes while Karpenter is on.",
-		set:         boolean(func(c *Config) *bool { return &c.NVIDIADevicePlugin }),
-	},
-	{
-		Name: "paused", Section: SectionRack, Default: "false", Value: boolValue,
+		set:         boolean(func(c *Config) *bool { return &c.NVIDIADevicePlugin })},
+	{Name: "paused", Section: SectionRack, Default: "false", Value: boolValue,
 		Description: "true lets passes plan and report, and change nothing.",
-		set:         boolean(func(c *Config) *bool { return &c.Paused }),
-	},
+		set:         boolean(func(c *Config) *bool { return &c.Paused })},
 	{
 		Name: securityGroupIDs, Section: SectionRack, Absent: "discovered from the cluster and its node groups",
 		Value: Value{
-			Type: "list", Pattern: patternGroupID + `(,` + patternGroupID + `)*`, Allowed: "security group ids with commas",
-			Example: "sg-0123456789abcdef0",
+			Type: "list", Pattern: commas(`sg-[0-9a-f]{8,17}`), Allowed: "security group ids with commas", Example: "sg-0123456789abcdef0",
 		},
 		Description: "Security groups of Karpenter's nodes: what gets the discovery tag.",
 		set:         list(func(c *Config) *[]string { return &c.SecurityGroupIDs }),
@@ -402,17 +340,17 @@ var Table = []Param{
 	{
 		Name: subnetIDs, Section: SectionRack, Absent: "discovered from the node groups",
 		Value: Value{
-			Type: "list", Pattern: patternSubnetID + `(,` + patternSubnetID + `)*`, Allowed: "subnet ids with commas",
-			Example: "subnet-0123456789abcdef0",
+			Type: "list", Pattern: commas(`subnet-[0-9a-f]{8,17}`), Allowed: "subnet ids with commas", Example: "subnet-0123456789abcdef0",
 		},
 		Description: "Subnets of Karpenter's nodes: what gets the discovery tag.",
 		set:         list(func(c *Config) *[]string { return &c.SubnetIDs }),
 	},
 	{
 		Name: "system_deployments", Section: SectionRack, Absent: "metrics server, rack API, resolver, routers",
-		Value: Value{Type: "list", Pattern: patternDeployment + `(,` + patternDeployment + `)*`,
-			Allowed: "namespace/name of Deployments with commas",
-			Example: "kube-system/metrics-server,kube-system/coredns"},
+		Value: Value{
+			Type: "list", Pattern: commas(patternDeployment), Allowed: "namespace/name of Deployments with commas",
+			Example: "kube-system/metrics-server,kube-system/coredns",
+		},
 		Description: "The Deployments that are pinned to system nodes: of kube-system, " +
 			"of the rack's own namespaces ({rack}-…) and of the stack's systemNamespaces; never Karpenter's own.",
 		set: list(func(c *Config) *[]string { return &c.SystemDeployments }),
@@ -426,7 +364,7 @@ var Table = []Param{
 	},
 	{
 		Name: "tags", Section: SectionRack, Absent: "none",
-		Value: Value{Type: "tags", Pattern: patternTag + `(,` + patternTag + `)*`,
+		Value: Value{Type: "tags", Pattern: commas(`[A-Za-z0-9+@_.:/-]+=[A-Za-z0-9+@_.:/-]+`),
 			Allowed: "key=value with commas; not Name, Rack, eks:eks-cluster-name, nor the prefixes aws:, karpenter.sh/, " +
 				"karpenter.k8s.aws/, kubernetes.io/, sawhorse.dev/",
 			Example: "team=web,cost-center=42"},
@@ -453,11 +391,6 @@ const (
 )
 
 const (
-	patternPolicy   = `arn:aws[a-z-]*:iam::(aws|[0-9]{12}):policy/[A-Za-z0-9+=.@_/-]+`
-	patternSubnetID = `subnet-[0-9a-f]{8,17}`
-	patternGroupID  = `sg-[0-9a-f]{8,17}`
-	patternTag      = `[A-Za-z0-9+@_.:/-]+=[A-Za-z0-9+@_.:/-]+`
-
 	whenEmpty         = "WhenEmpty"
 	whenUnderutilized = "WhenEmptyOrUnderutilized"
 

@@ -3,7 +3,6 @@ package params
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,13 +33,14 @@ func boolean[T any](field func(*T) *bool) func(*T, string) error {
 
 var errRange = errors.New("which is out of range")
 
-func integer[T any](least, most int, field func(*T) *int) func(*T, string) error {
+// integer reads a number that is not negative.
+func integer[T any](most int, field func(*T) *int) func(*T, string) error {
 	return func(c *T, value string) error {
-		n, err := strconv.ParseInt(value, 10, 64)
-		if err != nil || n > math.MaxInt32 || n > int64(most) || n < int64(least) {
+		n, err := strconv.Atoi(value)
+		if err != nil || n > most {
 			return errRange
 		}
-		*field(c) = int(n)
+		*field(c) = n
 		return nil
 	}
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -46,11 +47,7 @@ func (f Facts) architectures(types []string, groups []NodeGroup) []string {
 		}
 	}
 	for _, t := range types {
-		arch := f.Architectures[t]
-		if arch == "" {
-			arch = params.ArchOf(t)
-		}
-		found = append(found, arch)
+		found = append(found, cmp.Or(f.Architectures[t], params.ArchOf(t)))
 	}
 	if len(found) == 0 {
 		return []string{"amd64"}

@@ -39,14 +39,11 @@ type AutoscaledGroup struct {
 	ASG string `json:"asg"`
 }
 
-// Arg returns the group as an argument of Cluster Autoscaler.
-func (g AutoscaledGroup) Arg() string { return fmt.Sprintf("--nodes=%d:%d:%s", g.Min, g.Max, g.ASG) }
-
-// Args returns the arguments for groups.
+// Args returns the arguments of Cluster Autoscaler for groups.
 func Args(groups []AutoscaledGroup) []string {
 	var args []string
 	for _, group := range groups {
-		args = append(args, group.Arg())
+		args = append(args, fmt.Sprintf("--nodes=%d:%d:%s", group.Min, group.Max, group.ASG))
 	}
 	return args
 }
@@ -69,12 +66,13 @@ func (b *builder) autoscaler() {
 		b.plan.Autoscaler.State = AutoscalerOff
 	default:
 		b.plan.Autoscaler.State = AutoscalerGroups
+		var groups []AutoscaledGroup
 		for _, g := range scaled {
 			for _, asg := range g.Resources.AutoScalingGroups {
-				group := AutoscaledGroup{Min: g.Scaling.Min, Max: g.Scaling.Max, ASG: asg.Name}
-				b.plan.Autoscaler.Args = append(b.plan.Autoscaler.Args, group.Arg())
+				groups = append(groups, AutoscaledGroup{Min: g.Scaling.Min, Max: g.Scaling.Max, ASG: asg.Name})
 			}
 		}
+		b.plan.Autoscaler.Args = Args(groups)
 	}
 }
 

@@ -2,6 +2,8 @@ package plan
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -29,7 +31,9 @@ func Build(config params.Config, facts Facts, objects []Object) Outcome {
 		b.infrastructure()
 		b.controller()
 		b.autoscaler()
-		b.plan.NodePools = pools(config, objects)
+		if config.Enabled {
+			b.plan.NodePools.Objects = objects
+		}
 		b.plan.Steps = b.steps()
 		b.letIn()
 	}
@@ -130,27 +134,25 @@ func (b *builder) letIn() {
 	if !b.facts.Deployment.RequireClusterTag || tagged == rack || b.facts.Offline && cluster.Tags == nil {
 		return
 	}
-	arn := cmp.Or(cluster.ARN, "ARN")
+	tag := ownership.TagRack + "=" + rack
+	lacks := fmt.Sprintf("cluster %q does not carry the tag %s, by which its owner lets the rack in", cluster.Name, tag)
+	register := fmt.Sprintf("run `sawhorse register %s --cluster %s`", rack, cluster.Name)
+	byOwner := fmt.Sprintf("`aws eks tag-resource --resource-arn %s --tags %s`", cmp.Or(cluster.ARN, "ARN"), tag)
 	// EKS never returns a cluster to CONFIG_MAP. A cluster in that mode was created again under the name of the rack's
 	// former cluster, so it needs the tag.
 	if goal := b.facts.Records.Goal; (goal == GoalAccess || goal == GoalKarpenter) && cluster.AuthMode != "CONFIG_MAP" {
-		b.warn("cluster_name", "cluster %q does not carry the tag %s=%s, by which its owner lets the rack in; the rack's access was "+
-			"migrated before and it goes on, but AWS refuses what it would change of the cluster as long as the tag is missing; run "+
-			"`sawhorse register %s --cluster %s`, or, with the owner's rights, `aws eks tag-resource --resource-arn %s --tags %s=%s`",
-			cluster.Name, ownership.TagRack, rack, rack, cluster.Name, arn, ownership.TagRack, rack)
+		b.warn("cluster_name", "%s; the rack's access was migrated before and it goes on, but AWS refuses what it would change of the "+
+			"cluster as long as the tag is missing; %s, or, with the owner's rights, %s", lacks, register, byOwner)
 		return
 	}
 	b.plan.Cluster = Cluster{} // a full pass must not repair this cluster
 	if tagged != "" {
 		b.problem("cluster_name", "cluster %q carries the tag %s=%s, by which its owner lets rack %s in and no other; let this rack "+
-			"into another cluster with `sawhorse register %s --cluster NAME`, or, with the owner's rights, into this one with `aws eks "+
-			"tag-resource --resource-arn %s --tags %s=%s`",
-			cluster.Name, ownership.TagRack, tagged, tagged, rack, arn, ownership.TagRack, rack)
+			"into another cluster with `sawhorse register %s --cluster NAME`, or, with the owner's rights, into this one with %s",
+			cluster.Name, ownership.TagRack, tagged, tagged, rack, byOwner)
 		return
 	}
-	b.problem("cluster_name", "cluster %q does not carry the tag %s=%s, by which its owner lets the rack in; run `sawhorse "+
-		"register %s --cluster %s`, or, with the owner's rights, `aws eks tag-resource --resource-arn %s --tags %s=%s`",
-		cluster.Name, ownership.TagRack, rack, rack, cluster.Name, arn, ownership.TagRack, rack)
+	b.problem("cluster_name", "%s; %s, or, with the owner's rights, %s", lacks, register, byOwner)
 }
 
 // access chooses the authentication mode. EKS cannot go back to an earlier mode, so API stays API.
@@ -164,46 +166,20 @@ func (b *builder) access() {
 // network chooses what gets the discovery tag: the subnets of the node groups, their security groups and the cluster
 // security group.
 func (b *builder) network() {
-	cluster := b.config.ClusterName
+	cluster, network := b.config.ClusterName, &b.plan.Network
+	network.Subnets = b.tagged("subnet", "subnet_ids", b.config.SubnetIDs, b.facts.Subnets)
+	network.SecurityGroups = b.tagged("security group", "security_group_ids", b.config.SecurityGroupIDs, b.facts.SecurityGroups)
 	var owned []string
-	for _, kind := range []struct {
-		what, parameter string
-		found           []Tagged
-		named           []string
-		into            *[]string
-	}{
-		{"subnet", "subnet_ids", b.facts.Subnets, b.config.SubnetIDs, &b.plan.Network.Subnets},
-		{"security group", "security_group_ids", b.facts.SecurityGroups, b.config.SecurityGroupIDs, &b.plan.Network.SecurityGroups},
-	} {
-		if b.config.HasRefused(kind.parameter) {
-			continue // these were not chosen by the user
-		}
-		if b.facts.Offline && len(kind.found) == 0 { // offline, use what the parameters name
-			*kind.into = slices.Clone(kind.named)
-		}
-		for _, t := range kind.found {
-			if other := t.Tags[ownership.TagDiscovery]; other != "" && other != cluster {
-				b.problemUnlessDisabling("karpenter_auth_mode", "%s %s carries the tag %s=%s of another cluster; in a shared VPC only one rack can "+
-					"have Karpenter; give cluster %s subnets and security groups of its own, or remove the tag if cluster %s no longer exists",
-					kind.what, t.ID, ownership.TagDiscovery, other, cluster, other)
-				continue
-			}
-			*kind.into = append(*kind.into, t.ID)
-			for key := range t.Tags {
-				if kind.what == "security group" && strings.HasPrefix(key, ownership.TagClusterOwned) {
-					owned = append(owned, t.ID)
-					break
-				}
-			}
+	for _, group := range b.facts.SecurityGroups {
+		ofController := func(key string) bool { return strings.HasPrefix(key, ownership.TagClusterOwned) }
+		if slices.Contains(network.SecurityGroups, group.ID) && slices.ContainsFunc(slices.Collect(maps.Keys(group.Tags)), ofController) {
+			owned = append(owned, group.ID)
 		}
 	}
 	if len(owned) > 1 {
-		b.warn("karpenter_auth_mode", "security groups %s all carry a %s… tag, "+
-			"and load balancer controllers want exactly one such group on a node; take the tag off all but one", strings.Join(owned, ", "),
-			ownership.TagClusterOwned)
+		b.warn("karpenter_auth_mode", "security groups %s all carry a %s… tag, and load balancer controllers want exactly one such group on a "+
+			"node; take the tag off all but one", strings.Join(owned, ", "), ownership.TagClusterOwned)
 	}
-	b.missing("subnet_ids", "subnet", b.config.SubnetIDs, b.facts.Subnets)
-	b.missing("security_group_ids", "security group", b.config.SecurityGroupIDs, b.facts.SecurityGroups)
 	// follows means that missing subnets only follow from another problem.
 	follows := b.config.HasRefused("subnet_ids") || b.config.Enabled && len(b.facts.Present()) == 0
 	if len(b.facts.Subnets) == 0 && len(b.config.SubnetIDs) == 0 && !b.facts.Offline && !follows {
@@ -212,32 +188,36 @@ func (b *builder) network() {
 	}
 }
 
-// missing refuses ids that a parameter names and that EC2 does not have.
-func (b *builder) missing(parameter, what string, named []string, found []Tagged) {
-	if b.facts.Offline {
-		return
+// tagged returns the IDs of the found subnets or security groups that get the discovery tag. It refuses those with the
+// tag of another cluster, and IDs that the parameter names and that EC2 does not have.
+func (b *builder) tagged(what, parameter string, named []string, found []Tagged) (ids []string) {
+	switch {
+	case b.config.HasRefused(parameter):
+		return nil // the found ones were not chosen by the user
+	case b.facts.Offline && len(found) == 0:
+		return slices.Clone(named)
+	}
+	for _, t := range found {
+		if other := t.Tags[ownership.TagDiscovery]; other != "" && other != b.config.ClusterName {
+			b.problemUnlessDisabling("karpenter_auth_mode", "%s %s carries the tag %s=%s of another cluster; in a shared VPC only one rack can "+
+				"have Karpenter; give cluster %s subnets and security groups of its own, or remove the tag if cluster %s no longer exists",
+				what, t.ID, ownership.TagDiscovery, other, b.config.ClusterName, other)
+			continue
+		}
+		ids = append(ids, t.ID)
 	}
 	for _, id := range named {
-		if !slices.ContainsFunc(found, func(t Tagged) bool { return t.ID == id }) {
+		if !b.facts.Offline && !slices.ContainsFunc(found, func(t Tagged) bool { return t.ID == id }) {
 			b.problemUnlessDisabling(parameter, "%s has %s, but there is no such %s in this account and region; take it out, or write the id of one",
 				parameter, id, what)
 		}
 	}
+	return ids
 }
 
 // tags returns the tags for AWS resources: the rack's own and the ownership tags.
 func (b *builder) tags() map[string]string {
 	tags := ownership.Tags(b.config.Rack, b.plan.Cluster.ARN)
-	for key, value := range b.config.Tags { // the parameter does not accept the ownership tags
-		tags[key] = value
-	}
+	maps.Copy(tags, b.config.Tags) // the parameter does not accept the ownership tags
 	return tags
-}
-
-// pools returns the section with the finished manifests. It is empty if Karpenter is off.
-func pools(config params.Config, objects []Object) NodePools {
-	if !config.Enabled {
-		return NodePools{}
-	}
-	return NodePools{Objects: objects}
 }

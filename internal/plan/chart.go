@@ -69,9 +69,10 @@ func (b *builder) controller() {
 	rack, cluster := b.plan.Rack, b.plan.Cluster.Name
 	b.plan.Controller = Controller{CRDs: b.definitions().crds(), Release: b.karpenter.controller(rack, cluster, in)}
 	if b.changes() {
-		if previous, err := catalogue.Find(b.facts.Records.InForce()); err == nil {
-			in.Values = within(in.Values, chartValues(previous))
-			b.plan.Controller.Previous = new(carried(previous).controller(rack, cluster, in))
+		if release, err := catalogue.Find(b.facts.Records.InForce()); err == nil {
+			previous := carried(release)
+			in.Values = within(in.Values, previous.values())
+			b.plan.Controller.Previous = new(previous.controller(rack, cluster, in))
 			b.plan.Controller.Write = b.facts.Writes[parameterVersion]
 		}
 	}
@@ -93,7 +94,6 @@ func (k karpenter) crds() Release {
 	}
 }
 
-// controller renders the release of the controller.
 func (k karpenter) controller(rack, cluster string, in charts) Release {
 	made := Release{
 		Present: in.Present, Name: ownership.ReleaseController, Version: k.Version, Chart: k.ChartDigests[ownership.ReleaseController],

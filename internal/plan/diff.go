@@ -65,7 +65,6 @@ func decoded(section any) (value any) {
 	return value
 }
 
-// comparison collects lines.
 type comparison []string
 
 func (c *comparison) add(path, format string, args ...any) {

@@ -49,7 +49,6 @@ type Role struct {
 // Document is a JSON document, such as an IAM policy: its text without white space, with sorted keys.
 type Document string
 
-// document returns a document with these fields.
 func document(fields map[string]any) Document { return Document(canonical.JSON(fields)) }
 
 // JSON returns the document as AWS gets it.
@@ -104,9 +103,8 @@ func (b *builder) infrastructure() {
 	}
 	b.lackingPolicies()
 	for _, unmanaged := range b.facts.Unmanaged {
-		b.problem("rack", "%s exists and was not made by Sawhorse for this rack and cluster; "+
-			"names in IAM are shared by all regions of an account, so a rack of the same name in another region collides too; "+
-			"delete it, or use another rack name", unmanaged)
+		b.problem("rack", "%s exists and was not made by Sawhorse for this rack and cluster; names in IAM are shared by all regions of an "+
+			"account, so a rack of the same name in another region collides too; delete it, or use another rack name", unmanaged)
 	}
 	if !b.plan.Infrastructure.PodIdentity && !b.facts.OIDCProvider && !b.facts.Offline {
 		b.problem("karpenter_enabled",
@@ -267,7 +265,6 @@ func trust(principal map[string]any, actions []string, condition map[string]any)
 	return policy(statement)
 }
 
-// policy returns a policy document.
 func policy(statements ...map[string]any) Document {
 	return document(map[string]any{"Version": "2012-10-17", "Statement": statements})
 }

@@ -15,28 +15,30 @@ type karpenter struct {
 	catalogue.Release
 	// policies are the policies of the controller's role by name, with ${…} for what differs between clusters.
 	policies map[string]template
+	// values returns the default values of the controller's chart, which are decoded on first use. Callers must not
+	// change them.
+	values func() map[string]any
 }
 
 // carriers has the versions that were used, by name.
 var carriers sync.Map
 
-// carried returns a version of the catalogue, with its policies decoded. They are decoded once.
+// carried returns a version of the catalogue. Its files are decoded once.
 func carried(release catalogue.Release) karpenter {
 	if known, is := carriers.Load(release.Version); is {
 		return known.(karpenter)
 	}
-	k := withPolicies(release)
-	carriers.Store(release.Version, k)
-	return k
-}
-
-// withPolicies decodes the policies of a version.
-func withPolicies(release catalogue.Release) karpenter {
 	texts, err := release.Policies()
 	if err != nil {
 		panic("plan: " + err.Error()) // an embedded file
 	}
-	k := karpenter{Release: release, policies: map[string]template{}}
+	k := karpenter{Release: release, policies: map[string]template{}, values: sync.OnceValue(func() map[string]any {
+		values, err := release.Values()
+		if err != nil {
+			panic("plan: " + err.Error()) // an embedded file
+		}
+		return values
+	})}
 	for name, text := range texts {
 		var policy Document
 		if err := json.Unmarshal(text, &policy); err != nil {
@@ -44,6 +46,7 @@ func withPolicies(release catalogue.Release) karpenter {
 		}
 		k.policies[name] = templateOf(policy)
 	}
+	carriers.Store(release.Version, k)
 	return k
 }
 

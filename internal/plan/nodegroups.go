@@ -31,7 +31,7 @@ func RoleOf(config params.Config, g NodeGroup) GroupRole {
 		return RoleBuild
 	case len(config.BuildNodeGroups) == 0 && g.Labels[ownership.LabelBuild] == "true":
 		return RoleBuild
-	case additional || len(config.SystemNodeGroups) > 0 || g.reserved():
+	case additional, len(config.SystemNodeGroups) > 0, slices.ContainsFunc(g.Taints, NodeGroupTaint.reserves):
 		return RoleAdditional
 	default:
 		return RoleSystem
@@ -41,11 +41,8 @@ func RoleOf(config params.Config, g NodeGroup) GroupRole {
 // Dedicated reports whether the group has a taint that keeps other pods away.
 func (g NodeGroup) Dedicated() bool { return slices.ContainsFunc(g.Taints, NodeGroupTaint.keepsAway) }
 
-// reserved reports whether the group's taints reserve it for other work than the system's.
-func (g NodeGroup) reserved() bool { return slices.ContainsFunc(g.Taints, NodeGroupTaint.reserves) }
-
-// reserves reports whether the taint also keeps system pods away. Karpenter's controller, for example, does not
-// tolerate it.
+// reserves reports whether the taint reserves the group for other work than the system's: it keeps system pods away too.
+// Karpenter's controller, for example, does not tolerate it.
 func (t NodeGroupTaint) reserves() bool { return t.keepsAway() && t.Key != ownership.TaintSystem }
 
 // ClosedToController returns the system groups and their taints if all of them have a taint that Karpenter's controller
@@ -157,8 +154,7 @@ func (b *builder) builds(build []NodeGroup) {
 	}
 	if len(used) > 0 {
 		b.warn("build_node_enabled",
-			"build node groups with nodes and no pool to replace them: %s; "+
-				"they keep their size, and Cluster Autoscaler goes on scaling them; "+
+			"build node groups with nodes and no pool to replace them: %s; they keep their size, and Cluster Autoscaler goes on scaling them; "+
 				"write build_node_enabled=true, and Karpenter launches nodes for builds and these groups go to zero",
 			strings.Join(used, ", "))
 	}
@@ -224,4 +220,42 @@ func (b *builder) named() (certain bool) {
 		}
 	}
 	return certain
+}
+
+// Gone reports whether a group counts as absent: EKS is deleting it, or failed to create it. Such a group cannot be
+// changed.
+func (g NodeGroup) Gone() bool { return g.Status == "DELETING" || g.Status == "CREATE_FAILED" }
+
+// Present returns the node groups that are not Gone.
+func (f Facts) Present() []NodeGroup {
+	return slices.DeleteFunc(slices.Clone(f.NodeGroups), NodeGroup.Gone)
+}
+
+// states adds warnings for groups that are impaired. Their existing nodes keep running.
+func (b *builder) states() {
+	for _, g := range b.facts.Present() {
+		parameter := parameterOf(RoleOf(b.config, g))
+		if g.Status == "DEGRADED" {
+			b.warn(parameter, "node group %s is DEGRADED: %s; mend that, because until then EKS may start and update no nodes of it",
+				g.Name, g.Health)
+		}
+		if g.LostTemplate != "" {
+			b.warn(parameter, "node group %s was made from launch template %s, which EC2 no longer has; "+
+				"its nodes go on, but it gets no new ones, and their security groups are unknown; "+
+				"name the security groups in security_group_ids, and make a group from a template that exists to take its place", g.Name,
+				g.LostTemplate)
+		}
+	}
+}
+
+// parameterOf returns the parameter under which problems of a group with this role are reported.
+func parameterOf(role GroupRole) string {
+	switch role {
+	case RoleSystem:
+		return "system_node_groups"
+	case RoleBuild:
+		return "build_node_groups"
+	default:
+		return "karpenter_enabled"
+	}
 }

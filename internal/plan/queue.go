@@ -43,15 +43,9 @@ type queueNames struct {
 // queue plans the interruption queue and its rule.
 func (b *builder) queue() {
 	rack := b.config.Rack
-	in := queueNames{Present: b.config.Enabled, Name: ownership.Queue(rack), Rule: ownership.Rule(rack), Tags: b.queueTags()}
+	in := queueNames{Present: b.config.Enabled, Name: ownership.Queue(rack), Rule: ownership.Rule(rack), Tags: b.tags()}
+	in.Tags[ownership.TagQueue] = ownership.TagQueueInterruption // one alarm finds the queues of all racks by it
 	b.plan.Queue = b.karpenter.queue(rack, b.plan.Cluster, in)
-}
-
-// queueTags returns the ownership tags and the tag by which one alarm finds the queues of all racks.
-func (b *builder) queueTags() map[string]string {
-	tags := b.tags()
-	tags[ownership.TagQueue] = ownership.TagQueueInterruption
-	return tags
 }
 
 // queue renders the section. The attributes and the policy are those of Karpenter's CloudFormation template: 300 s

@@ -45,10 +45,9 @@ func (b *builder) replaced(system []NodeGroup, certain bool) {
 			b.replace(g)
 		case b.config.Enabled && certain:
 			b.problem("system_node_groups",
-				"system node group %s has capacity type SPOT, and a node group's capacity type cannot be changed; "+
-					"with Karpenter the system nodes must be ON_DEMAND; "+
-					"write system_node_groups=%s to name the system node groups, and %s is replaced by an on-demand copy and deleted, "+
-					"or replace it yourself", g.Name, strings.Join(groupNames(system), ","), g.Name)
+				"system node group %s has capacity type SPOT, and a node group's capacity type cannot be changed; with Karpenter the system nodes "+
+					"must be ON_DEMAND; write system_node_groups=%s to name the system node groups, and %s is replaced by an on-demand copy and "+
+					"deleted, or replace it yourself", g.Name, strings.Join(groupNames(system), ","), g.Name)
 		}
 	}
 	if b.config.Enabled {
@@ -56,7 +55,6 @@ func (b *builder) replaced(system []NodeGroup, certain bool) {
 	}
 }
 
-// replace plans the copy of one group.
 func (b *builder) replace(g NodeGroup) {
 	r := Replacement{Group: g.Name, Copy: ownership.NodeGroupCopy(g.Name), Tags: b.tags()}
 	r.Tags[ownership.TagReplaces] = g.Name
@@ -69,16 +67,14 @@ func (b *builder) replace(g NodeGroup) {
 		b.problem("system_node_groups", "%s", NotOurCopy(b.config.Rack, r))
 	case g.LostTemplate != "" && !r.Made:
 		b.problem("system_node_groups",
-			"SPOT system node group %s cannot be copied: EC2 no longer has the launch template %s that it was made from; "+
-				"make an on-demand node group in its place, "+
-				"and write its name instead; %s is then an additional group, which needs a NoSchedule taint", g.Name,
+			"SPOT system node group %s cannot be copied: EC2 no longer has the launch template %s that it was made from; make an on-demand node "+
+				"group in its place, and write its name instead; %s is then an additional group, which needs a NoSchedule taint", g.Name,
 			g.LostTemplate, g.Name)
 	case !b.facts.Offline && !r.Made && !b.facts.Deployment.mayHand(g.NodeRole):
 		b.problem("system_node_groups",
-			"SPOT system node group %s cannot be copied: its role %s is none of those that this deployment of Sawhorse may give "+
-				"to node groups; "+
-				"have the role's name added to the context value nodeRoles of the stack, or make an on-demand node group in its place, "+
-				"and write its name instead; %s is then an additional group, which needs a NoSchedule taint", g.Name, g.NodeRole, g.Name)
+			"SPOT system node group %s cannot be copied: its role %s is none of those that this deployment of Sawhorse may give to node groups; "+
+				"have the role's name added to the context value nodeRoles of the stack, or make an on-demand node group in its place, and write its "+
+				"name instead; %s is then an additional group, which needs a NoSchedule taint", g.Name, g.NodeRole, g.Name)
 	default:
 		b.warn("system_node_groups",
 			"system node group %s has capacity type SPOT, which cannot be changed: "+

@@ -16,17 +16,17 @@ func networkSection(p *Plan) any {
 	}{p.Network, p.Cluster.Name}
 }
 
-func labelsSection(p *Plan) any {
-	return struct {
-		System []string `json:"system,omitempty"`
-	}{p.Nodegroups.System}
+// optional returns a section of one field, which is left out if it is empty.
+func optional[T any](name string, list []T) map[string]any {
+	if len(list) == 0 {
+		return map[string]any{}
+	}
+	return map[string]any{name: list}
 }
 
-func replacedSection(p *Plan) any {
-	return struct {
-		Replaced []Replacement `json:"replaced,omitempty"`
-	}{p.Nodegroups.Replaced}
-}
+func replacedSection(p *Plan) any { return optional("replaced", p.Nodegroups.Replaced) }
+
+func nodePoolsSection(p *Plan) any { return optional("objects", p.NodePools.Objects) }
 
 // buildSection includes the size that build groups return to only if they return. It has no effect while they stay
 // empty.
@@ -40,17 +40,4 @@ func buildSection(p *Plan) any {
 		section.BuildMin = p.Nodegroups.BuildMin
 	}
 	return section
-}
-
-func placementSection(p *Plan) any {
-	return struct {
-		Pinned []string `json:"pinned,omitempty"`
-	}{p.Nodegroups.Pinned}
-}
-
-func nodePoolsSection(p *Plan) any {
-	if len(p.NodePools.Objects) == 0 {
-		return p.NodePools
-	}
-	return map[string]any{"objects": p.NodePools.Objects} // its JSON is that of p.NodePools
 }

@@ -72,7 +72,7 @@ var table = []row{
 		on: work{300, "names in the cluster that others hold", "infrastructure"}},
 	{name: "network", section: networkSection,
 		on: work{300, "discovery tags on subnets and security groups", ""}},
-	{name: "nodegroups/labels", section: labelsSection,
+	{name: "nodegroups/labels", section: func(p *Plan) any { return optional("system", p.Nodegroups.System) },
 		on: work{900, "label of the system node groups", ""}},
 	{name: "nodegroups/copy", section: replacedSection,
 		on: work{2400, "on-demand copies of SPOT system node groups", "nodegroups/retire"}},
@@ -83,7 +83,7 @@ var table = []row{
 	{name: "nodegroups/build", section: buildSection,
 		on:  work{900, "build node groups to zero", ""},
 		off: work{900, "build node groups as they were", ""}},
-	{name: "nodegroups/placement", section: placementSection,
+	{name: "nodegroups/placement", section: func(p *Plan) any { return optional("pinned", p.Nodegroups.Pinned) },
 		on:  work{1800, "system Deployments on system nodes", ""},
 		off: work{1800, "nodeSelectors as they were", ""}},
 	{name: "nodegroups/fit", section: nodePoolsSection,
@@ -243,7 +243,6 @@ func (e entry) step(p *Plan) Step {
 	return s
 }
 
-// rowOf returns the row of a step.
 func rowOf(name string) (row, bool) {
 	i := slices.IndexFunc(table, func(r row) bool { return r.name == name })
 	if i < 0 {
@@ -268,7 +267,6 @@ func (p *Plan) Due(applied map[string]string) []Step {
 	return due
 }
 
-// fingerprint returns a hash of a section.
 func fingerprint(section any) string {
 	sum := canonical.Hash(section)
 	return hex.EncodeToString(sum[:8])

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,19 +25,10 @@ func (b *builder) values() {
 	if len(b.config.ControllerValues) == 0 {
 		return
 	}
-	v := valuesOf{b, chartValues(b.target.Release)}
+	v := valuesOf{b, b.karpenter.values()}
 	v.object(nil, b.config.ControllerValues, v.known)
 	v.environment()
 	v.exclusive()
-}
-
-// chartValues returns the default values of a version's chart.
-func chartValues(release catalogue.Release) map[string]any {
-	known, err := release.Values()
-	if err != nil {
-		panic("plan: " + err.Error()) // an embedded file
-	}
-	return known
 }
 
 // valuesOf checks values for the chart with these default values.
@@ -49,13 +41,6 @@ func (v valuesOf) refuse(at, format string, args ...any) {
 	v.problems = append(v.problems, params.NewProblem(parameterValues, at, "%s %s", at, fmt.Sprintf(format, args...)))
 }
 
-func joined(path []string) (at string) {
-	for _, part := range path {
-		at = params.Join(at, part)
-	}
-	return at
-}
-
 func (v valuesOf) object(path []string, given, known map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		at := append(slices.Clone(path), name)
@@ -63,7 +48,7 @@ func (v valuesOf) object(path []string, given, known map[string]any) {
 			v.value(at, given[name], standing)
 			continue
 		}
-		v.refuse(joined(at), "is no value of the chart of Karpenter %s; %s", v.target.Version, v.instead(at, known))
+		v.refuse(params.Join("", at...), "is no value of the chart of Karpenter %s; %s", v.target.Version, v.instead(at, known))
 	}
 }
 
@@ -74,7 +59,7 @@ func (v valuesOf) instead(path []string, known map[string]any) string {
 		return "write it as " + places[0]
 	}
 	for _, release := range catalogue.All() {
-		if has(chartValues(release), path) {
+		if _, is := find(carried(release).values(), path); is {
 			return fmt.Sprintf("%s has it: write karpenter_version %s, or leave it out", release.Version, release.Version)
 		}
 	}
@@ -86,7 +71,7 @@ func placesOf(name string, path []string, known map[string]any) (all []string) {
 	for _, each := range slices.Sorted(maps.Keys(known)) {
 		at := append(slices.Clone(path), each)
 		if each == name {
-			all = append(all, joined(at))
+			all = append(all, params.Join("", at...))
 		}
 		if fields, is := known[each].(map[string]any); is {
 			all = append(all, placesOf(name, at, fields)...)
@@ -95,27 +80,34 @@ func placesOf(name string, path []string, known map[string]any) (all []string) {
 	return all
 }
 
-// has reports whether there is a value at a path.
-func has(values map[string]any, path []string) bool {
-	value, is := values[path[0]]
-	if len(path) == 1 {
-		return is
+// find returns the value at a path.
+func find(values map[string]any, path []string) (value any, there bool) {
+	value, there = values, true
+	for _, name := range path {
+		fields, _ := value.(map[string]any)
+		if value, there = fields[name]; !there {
+			return nil, false
+		}
 	}
-	fields, _ := value.(map[string]any)
-	return has(fields, path[1:])
+	return value, there
+}
+
+// described reports whether the defaults of an object have all of its fields. An object without defaults stands for any.
+func described(path []string, defaults map[string]any) bool {
+	return len(defaults) > 0 &&
+		!slices.ContainsFunc(objectsOfKubernetes, func(each []string) bool { return slices.Equal(each, path) })
 }
 
 // value checks one value beside the chart's default. An empty object or list stands for anything of that kind, and null
 // for any single value.
 func (v valuesOf) value(path []string, given, standing any) {
-	open := slices.ContainsFunc(objectsOfKubernetes, func(each []string) bool { return slices.Equal(each, path) })
 	switch standing := standing.(type) {
 	case map[string]any:
 		fields, is := given.(map[string]any)
 		switch {
 		case !is:
 			v.wrong(path, given, "an object", `{"key":"value"}`)
-		case len(standing) > 0 && !open:
+		case described(path, standing):
 			v.object(path, fields, standing)
 		}
 	case []any:
@@ -132,13 +124,13 @@ func (v valuesOf) value(path []string, given, standing any) {
 			v.wrong(path, given, "text, in quotes", strconv.Quote(fmt.Sprint(given)))
 			return
 		}
-		v.text(joined(path), text)
+		v.text(params.Join("", path...), text)
 	default:
 		switch scalar := given.(type) {
 		case map[string]any, []any:
 			v.wrong(path, given, "a single value", "true")
 		case string:
-			v.text(joined(path), scalar)
+			v.text(params.Join("", path...), scalar)
 		}
 	}
 }
@@ -156,7 +148,7 @@ func (v valuesOf) list(path []string, given any, standing []any) {
 		return
 	}
 	for i, element := range list {
-		at := fmt.Sprintf("%s[%d]", joined(path), i)
+		at := fmt.Sprintf("%s[%d]", params.Join("", path...), i)
 		if text, is := element.(string); is {
 			v.text(at, text)
 		} else {
@@ -166,23 +158,21 @@ func (v valuesOf) list(path []string, given any, standing []any) {
 }
 
 func (v valuesOf) number(path []string, given any, standing float64) {
-	whole := standing == float64(int64(standing))
-	switch number := given.(type) {
-	case int64:
-		if number < 0 {
-			v.wrong(path, given, "a number that is not negative", strconv.FormatFloat(standing, 'f', -1, 64))
-		}
-	case float64:
-		if whole || number < 0 {
-			v.wrong(path, given, "a whole number that is not negative", strconv.FormatFloat(standing, 'f', -1, 64))
-		}
-	default:
-		v.wrong(path, given, "a number, without quotes", strconv.FormatFloat(standing, 'f', -1, 64))
+	example := strconv.FormatFloat(standing, 'f', -1, 64)
+	number, fraction := given.(float64)
+	whole, is := given.(int64)
+	switch {
+	case !fraction && !is:
+		v.wrong(path, given, "a number, without quotes", example)
+	case fraction && standing == math.Trunc(standing):
+		v.wrong(path, given, "a whole number that is not negative", example)
+	case number < 0 || whole < 0:
+		v.wrong(path, given, "a number that is not negative", example)
 	}
 }
 
 func (v valuesOf) wrong(path []string, given any, allowed, example string) {
-	v.refuse(joined(path), "is %s; allowed is %s; write, for example, %s", params.Shown(given), allowed, example)
+	v.refuse(params.Join("", path...), "is %s; allowed is %s; write, for example, %s", params.Shown(given), allowed, example)
 }
 
 // text refuses what would not stay within the quotes that the chart's templates put around a text, and templates, which
@@ -228,41 +218,23 @@ var apart = []struct {
 
 func (v valuesOf) exclusive() {
 	for _, two := range apart {
-		first, _ := find(v.config.ControllerValues, two.first)
-		other, there := find(v.config.ControllerValues, two.other)
+		first, _ := find(v.config.ControllerValues, strings.Split(two.first, "."))
+		other, there := find(v.config.ControllerValues, strings.Split(two.other, "."))
 		if first == true && there && (other == true || !two.isTrue) {
 			v.refuse(two.other, "does not go together with %s; leave one of them out", two.first)
 		}
 	}
 }
 
-// find returns the value at a path of plain names.
-func find(values map[string]any, path string) (value any, there bool) {
-	value, there = values, true
-	for name := range strings.SplitSeq(path, ".") {
-		fields, _ := value.(map[string]any)
-		if value, there = fields[name]; !there {
-			return nil, false
-		}
-	}
-	return value, there
-}
-
 // merged returns the values of both; of a value that both have, the other's. Objects are merged, as Helm does.
 func merged(values, other map[string]any) map[string]any {
-	all := maps.Clone(values)
-	if all == nil {
-		all = map[string]any{}
-	}
+	all := map[string]any{}
+	maps.Copy(all, values)
 	for name, value := range other {
-		over, is := value.(map[string]any)
-		under, also := all[name].(map[string]any)
-		switch {
-		case is && also:
+		if over, is := value.(map[string]any); is {
+			under, _ := all[name].(map[string]any)
 			all[name] = merged(under, over)
-		case is:
-			all[name] = merged(nil, over)
-		default:
+		} else {
 			all[name] = value
 		}
 	}
@@ -276,11 +248,10 @@ func within(values, known map[string]any, path ...string) map[string]any {
 		standing, is := known[name]
 		at := append(slices.Clone(path), name)
 		fields, object := value.(map[string]any)
-		defaults, described := standing.(map[string]any)
-		open := slices.ContainsFunc(objectsOfKubernetes, func(each []string) bool { return slices.Equal(each, at) })
+		defaults, _ := standing.(map[string]any)
 		switch {
 		case !is:
-		case object && described && len(defaults) > 0 && !open:
+		case object && described(at, defaults):
 			all[name] = within(fields, defaults, at...)
 		default:
 			all[name] = value

@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -68,6 +69,41 @@ func TestValuesOfTheVersionBefore(t *testing.T) {
 	} {
 		if got := [2]any{valueAt(values, path), valueAt(previous, path)}; !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %v, want %v", path, got, want)
+		}
+	}
+}
+
+// The charts of all versions are decoded once, and not for each value that none of them has.
+func TestUnknownValuesTakeLittleWork(t *testing.T) {
+	const unknown = 100
+	var names []string
+	for n := range unknown {
+		names = append(names, fmt.Sprintf(`"unknown%d":1`, n))
+	}
+	written := with(on, "karpenter_controller_config", "{"+strings.Join(names, ",")+"}")
+	f, problems := facts(), 0
+	allocated := testing.AllocsPerRun(1, func() { problems = len(build(t, written, f).Problems) })
+	if problems != unknown {
+		t.Fatalf("%d problems", problems)
+	}
+	if most := 1000.0 * unknown; allocated > most {
+		t.Errorf("%.0f allocations for %d unknown values", allocated, unknown)
+	}
+}
+
+// What is allowed of a number depends on the chart's own value: a fraction only where that one is a fraction.
+func TestNumbersOfTheChart(t *testing.T) {
+	for config, want := range map[string]string{
+		`{"settings":{"vmMemoryOverheadPercent":0.5}}`:  "",
+		`{"settings":{"vmMemoryOverheadPercent":0}}`:    "",
+		`{"settings":{"vmMemoryOverheadPercent":-0.5}}`: "-0.5; allowed is a number that is not negative; write, for example, 0.075",
+		`{"settings":{"vmMemoryOverheadPercent":-1}}`:   "-1; allowed is a number that is not negative; write, for example, 0.075",
+		`{"controller":{"metrics":{"port":1.5}}}`:       "1.5; allowed is a whole number that is not negative; write, for example, 8080",
+		`{"controller":{"metrics":{"port":"1"}}}`:       `"1"; allowed is a number, without quotes; write, for example, 8080`,
+	} {
+		got := build(t, with(on, "karpenter_controller_config", config), facts()).Problems
+		if (len(got) == 0) != (want == "") || want != "" && !strings.HasSuffix(got[0].Message, " is "+want) {
+			t.Errorf("%s: %v, want %q", config, got, want)
 		}
 	}
 }

@@ -10,8 +10,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
+	smithytime "github.com/aws/smithy-go/time"
 
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
@@ -100,7 +102,7 @@ func (r *Register) parameters(ctx context.Context, rack string, wanted Wanted, l
 		switch {
 		case !exists:
 			action, err = r.create(ctx, rack, p, value)
-		case pointed(have.AllowedPattern) != p.AllowedPattern() || pointed(have.Description) != p.Description:
+		case aws.ToString(have.AllowedPattern) != p.AllowedPattern() || aws.ToString(have.Description) != p.Description:
 			action, err = r.update(ctx, rack, p)
 		}
 		if err != nil {
@@ -108,7 +110,7 @@ func (r *Register) parameters(ctx context.Context, rack string, wanted Wanted, l
 		}
 		r.Tell(p.Name, action)
 		if action == "created" || action == "updated" {
-			if err := pause(ctx, r.Interval); err != nil {
+			if err := smithytime.SleepWithContext(ctx, r.Interval); err != nil {
 				return err
 			}
 		}
@@ -144,9 +146,8 @@ func (r *Register) create(ctx context.Context, rack string, p params.Param, valu
 		return "written by somebody else in this moment; run register again", nil
 	}
 	if errors.As(err, new(*types.ParameterLimitExceeded)) {
-		return "", fmt.Errorf("parameter %s: create: Parameter Store holds %d standard parameters in an account and region, "+
-			"and there are as many; "+
-			"delete those that nobody needs: of a rack's, the ones that say %s only keep a pattern, and a value may be written without one",
+		return "", fmt.Errorf("parameter %s: create: Parameter Store holds %d standard parameters in an account and region, and there are as "+
+			"many; delete those that nobody needs: of a rack's, the ones that say %s only keep a pattern, and a value may be written without one",
 			p.Name, ownership.MostParameters, params.Unset)
 	}
 	if err != nil {
@@ -172,17 +173,21 @@ func (r *Register) update(ctx context.Context, rack string, p params.Param) (str
 	value, version := *out.Parameter.Value, out.Parameter.Version
 	obeys := regexp.MustCompile(p.AllowedPattern())
 	for range attempts {
-		if !obeys.MatchString(value) {
-			return "left alone: its value does not obey the pattern " + p.AllowedPattern(), nil
-		}
-		input := r.input(rack, p, value, true)
+		input, action := r.input(rack, p, value, true), "updated"
 		input.Type = out.Parameter.Type
+		if !obeys.MatchString(value) {
+			action = "left alone: its value does not obey the pattern " + p.AllowedPattern()
+			if version == out.Parameter.Version {
+				return action, nil
+			}
+			input.AllowedPattern = new(`[\s\S]*`) // the last write replaced this value of somebody else, which comes back
+		}
 		put, err := r.SSM.PutParameter(ctx, input)
 		if err != nil {
 			return "", fmt.Errorf("parameter %s: update: %w", p.Name, err)
 		}
 		if put.Version == version+1 {
-			return "updated", nil
+			return action, nil
 		}
 		if value, err = r.at(ctx, name, put.Version-1); err != nil {
 			return "", err
@@ -213,21 +218,5 @@ func (r *Register) input(rack string, p params.Param, value string, overwrite bo
 	return &ssm.PutParameterInput{
 		Name: new(r.Paths.Params(rack) + "/" + p.Name), Value: &value, Type: types.ParameterTypeString,
 		Description: new(p.Description), AllowedPattern: new(p.AllowedPattern()), Overwrite: &overwrite,
-	}
-}
-
-func pointed(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
 	}
 }

@@ -25,7 +25,7 @@ const freezeParameter = "karpenter_freeze"
 
 // Advice returns warnings about valid manifests that often cause trouble. It checks the final pools, with overrides.
 func (c Compiled) Advice() []params.Problem {
-	a := &advice{}
+	var a findings
 	if c.config.Freeze && c.config.Enabled {
 		a.warn(origin{parameter: freezeParameter}, "%s is true: Karpenter consolidates no nodes and replaces none after a change; it still "+
 			"replaces nodes that expire (karpenter_node_expiry), that EC2 interrupts, or that node repair finds unhealthy; write false when the "+
@@ -45,12 +45,12 @@ func (c Compiled) Advice() []params.Problem {
 			a.nodes(d)
 		}
 	}
-	return a.warnings
+	return a
 }
 
 // Surprises returns warnings about pools that are valid but may do something that their author does not expect.
 func (c Compiled) Surprises() []params.Problem {
-	a := &advice{}
+	var a findings
 	for _, d := range c.drafts {
 		switch {
 		case d.idle:
@@ -65,18 +65,12 @@ func (c Compiled) Surprises() []params.Problem {
 			a.reserved(d)
 		}
 	}
-	return a.warnings
-}
-
-type advice struct{ warnings []params.Problem }
-
-func (a *advice) warn(from origin, format string, args ...any) {
-	a.warnings = append(a.warnings, params.NewProblem(from.parameter, from.path, format, args...))
+	return a
 }
 
 // Exceeded returns warnings about limits that are lower than what the pools run now.
 func (c Compiled) Exceeded(running map[string]plan.PoolFacts) []params.Problem {
-	a := &advice{}
+	var a findings
 	for _, d := range c.drafts {
 		facts, known := running[d.name]
 		if d.kind != "NodePool" || d.idle || !known {
@@ -93,12 +87,11 @@ func (c Compiled) Exceeded(running map[string]plan.PoolFacts) []params.Problem {
 			if limit.Cmp(now) >= 0 {
 				continue
 			}
-			a.warn(d.blame([]string{"spec", "limits", r.name}),
-				"NodePool %s may have %s of %s, and %s runs now on %d nodes: Karpenter launches no more, and takes none away",
-				d.name, limit.String(), r.name, now.String(), facts.Nodes)
+			a.warn(d.blame("limits", r.name), "NodePool %s may have %s of %s, and %s runs now on %d nodes: Karpenter launches no "+
+				"more, and takes none away", d.name, limit.String(), r.name, now.String(), facts.Nodes)
 		}
 	}
-	return a.warnings
+	return a
 }
 
 // Overridden returns warnings about parameters that are set but have no effect, because karpenter_config replaces every
@@ -112,7 +105,7 @@ func (c Compiled) Overridden(set map[string]string) []params.Problem {
 			used[from.parameter] = used[from.parameter] || !d.idle
 		}
 	}
-	a := &advice{}
+	var a findings
 	for parameter, in := range by {
 		if _, is := set[parameter]; is && !used[parameter] && !c.config.HasRefused(parameter) {
 			a.warn(origin{parameter: parameter}, "%s has no effect, because %s has %s in its place; write it there, or unset the parameter",
@@ -127,16 +120,13 @@ func (c Compiled) Overridden(set map[string]string) []params.Problem {
 			}
 		}
 	}
-	return a.warnings
+	return a
 }
 
-// budgets adds warnings about disruption budgets.
-func (a *advice) budgets(d *draft) {
-	entries, _ := inner(d.spec(), "disruption")["budgets"].([]any)
-	for i, entry := range entries {
-		budget, _ := entry.(map[string]any)
+func (a *findings) budgets(d *draft) {
+	for i, budget := range objects(inner(d.spec(), "disruption")["budgets"]) {
 		nodes, _ := budget["nodes"].(string)
-		from := d.blame([]string{"spec", "disruption", "budgets", strconv.Itoa(i)})
+		from := d.blame("disruption", "budgets", strconv.Itoa(i))
 		if from.parameter == freezeParameter || nodes != "0" && nodes != "0%" || budget["schedule"] != nil || budget["reasons"] != nil {
 			continue
 		}
@@ -145,11 +135,11 @@ func (a *advice) budgets(d *draft) {
 }
 
 // limits adds warnings about limits that are missing because karpenter_config replaces all limits.
-func (a *advice) limits(d *draft) {
+func (a *findings) limits(d *draft) {
 	limits := inner(d.spec(), "limits")
 	for _, resource := range []string{"cpu", "memory"} {
 		if limits[resource] == nil {
-			from := d.blame([]string{"spec", "limits"})
+			from := d.blame("limits")
 			a.warn(from, "NodePool %s has no limit of %s, because %s takes the place of every limit; write %s there too",
 				d.name, resource, from.path, resource)
 		}
@@ -170,35 +160,32 @@ var knownResources = sync.OnceValue(func() []string {
 })
 
 // resources adds warnings about limits of resources that no node has.
-func (a *advice) resources(d *draft) {
+func (a *findings) resources(d *draft) {
 	known := knownResources()
 	for _, name := range slices.Sorted(maps.Keys(inner(d.spec(), "limits"))) {
 		if slices.Contains(known, name) || strings.Contains(name, "/") {
 			continue // a resource of the user's own device plugin
 		}
-		from := d.blame([]string{"spec", "limits", name})
+		from := d.blame("limits", name)
 		a.warn(from, "%s limits nothing: Karpenter's nodes have no resource %s; %s", from.path, name,
 			params.DidYouMean(name, known, "leave it out"))
 	}
 }
 
 // taints adds warnings about taints that keep pods away, one for all taints with the same origin.
-func (a *advice) taints(d *draft) {
-	entries, _ := inner(inner(d.spec(), "template"), "spec")["taints"].([]any)
+func (a *findings) taints(d *draft) {
 	taints := map[origin][]string{}
 	var order []origin
-	for i, entry := range entries {
-		each, _ := entry.(map[string]any)
-		key, _ := each["key"].(string)
-		effect, _ := each["effect"].(string)
+	for i, taint := range objects(inner(d.spec(), "template", "spec")["taints"]) {
+		key, _ := taint["key"].(string)
+		effect, _ := taint["effect"].(string)
 		if key == "" || effect == "PreferNoSchedule" || extendedResource(key) ||
 			d.tolerated != nil && d.tolerated.Key == key && d.tolerated.Effect == effect {
 			continue
 		}
-		list := []string{"spec", "template", "spec", "taints"}
-		from, whole := d.origin(list)
+		from, whole := d.origin([]string{"spec", "template", "spec", "taints"})
 		if !whole {
-			from = d.blame(append(list, strconv.Itoa(i)))
+			from = d.blame("template", "spec", "taints", strconv.Itoa(i))
 		}
 		if taints[from] == nil {
 			order = append(order, from)
@@ -208,9 +195,8 @@ func (a *advice) taints(d *draft) {
 		}
 	}
 	for _, from := range order {
-		a.warn(from, "nothing tolerates the taint %s of its own accord: only the taint of a device that pods request, like "+
-			"nvidia.com/gpu, is tolerated automatically; make sure that the pods meant for these nodes have the toleration",
-			some(taints[from]))
+		a.warn(from, "nothing tolerates the taint %s of its own accord: only the taint of a device that pods request, like nvidia.com/gpu, is "+
+			"tolerated automatically; make sure that the pods meant for these nodes have the toleration", some(taints[from]))
 	}
 }
 
@@ -230,17 +216,15 @@ func extendedResource(key string) bool {
 		"habana.ai/gaudi", "vpc.amazonaws.com/efa"}, key)
 }
 
-// nodes adds warnings about an EC2NodeClass.
-func (a *advice) nodes(d *draft) {
+func (a *findings) nodes(d *draft) {
 	if hops, _ := inner(d.spec(), "metadataOptions")["httpPutResponseHopLimit"].(int64); hops > 1 {
-		a.warn(d.blame([]string{"spec", "metadataOptions", "httpPutResponseHopLimit"}),
+		a.warn(d.blame("metadataOptions", "httpPutResponseHopLimit"),
 			"a hop limit of %d lets every pod reach the node's credentials; 1 keeps them to the node", hops)
 	}
-	devices := d.blame([]string{"spec", "blockDeviceMappings"})
+	devices := d.blame("blockDeviceMappings")
 	if bootFamily(d.spec()) == familyCustom && devices.parameter != overrideParameter {
-		from := d.blame([]string{"spec", "amiFamily"})
+		from := d.blame("amiFamily")
 		a.warn(from, "%s is Custom, and Karpenter does not know such an AMI's devices: the pool's disk is /dev/xvda; write "+
-			"ec2NodeClass.blockDeviceMappings too where the AMI boots from another device, which keeps the AMI's size otherwise",
-			from.path)
+			"ec2NodeClass.blockDeviceMappings too where the AMI boots from another device, which keeps the AMI's size otherwise", from.path)
 	}
 }

@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -14,29 +15,24 @@ import (
 
 // amis refuses amiSelectorTerms that the CRD accepts but for which Karpenter or EC2 finds no AMI. With them the
 // EC2NodeClass would never become Ready.
-func (d *draft) amis() []params.Problem {
-	terms, _ := d.spec()["amiSelectorTerms"].([]any)
-	var problems []params.Problem
-	for i, entry := range terms {
-		term, _ := entry.(map[string]any)
+func (d *draft) amis() (found findings) {
+	for i, term := range objects(d.spec()["amiSelectorTerms"]) {
 		at := func(field string) origin {
-			return d.blame([]string{"spec", "amiSelectorTerms", strconv.Itoa(i), field})
+			return d.blame("amiSelectorTerms", strconv.Itoa(i), field)
 		}
 		if alias, is := term["alias"].(string); is {
-			problems = append(problems, wrongAlias(at("alias"), alias)...)
+			found.wrongAlias(at("alias"), alias)
 		}
 		if owner, is := term["owner"].(string); is && !account.MatchString(owner) && !slices.Contains(owners, owner) {
-			problems = append(problems, at("owner").problem("is %s, which is no owner of AMIs to EC2; allowed are an account of 12 digits, %s; "+
-				"write one of these",
-				shown(owner), strings.Join(owners, ", ")))
+			found.refuse(at("owner"), "is %s, which is no owner of AMIs to EC2; allowed are an account of 12 digits, %s; write one of these",
+				shown(owner), strings.Join(owners, ", "))
 		}
 		if name, is := term["ssmParameter"].(string); is && !public(name) {
-			problems = append(problems, at("ssmParameter").problem("is %s, which Karpenter may not read: its role reads AWS's public "+
-				"parameters (/aws/service/…) only; "+
-				"write the AMI's id, or its name and owner", shown(name)))
+			found.refuse(at("ssmParameter"), "is %s, which Karpenter may not read: its role reads AWS's public parameters (/aws/service/…) only; "+
+				"write the AMI's id, or its name and owner", shown(name))
 		}
 	}
-	return problems
+	return found
 }
 
 var (
@@ -64,34 +60,27 @@ var aliasFamilies = []string{familyAL2, familyAL2023, familyBottlerocket}
 
 // wrongAlias refuses an alias for which Karpenter finds no AMI. Karpenter's functions EC2NodeClass.Alias and Hash end
 // the process if an alias is not family@version, and the CRD accepts a second @.
-func wrongAlias(from origin, alias string) []params.Problem {
+func (f *findings) wrongAlias(from origin, alias string) {
 	family, version, found := strings.Cut(alias, "@")
 	known := slices.Contains(aliasFamilies, family)
 	switch {
-	case strings.HasPrefix(strings.ToLower(family), "windows"):
-		return nil // refused as a whole
+	case strings.HasPrefix(strings.ToLower(family), "windows"): // refused as a whole
 	case !known || !found || strings.Contains(version, "@"):
-		instead := familyAL2023
-		if near := params.Nearest(family, aliasFamilies); near != "" {
-			instead = near
-		}
-		return []params.Problem{from.problem("is %s, which is no family@version that Karpenter can read; families are %s; write, for "+
-			"example, %s@latest",
-			shown(alias), strings.Join(aliasFamilies, ", "), instead)}
+		instead := cmp.Or(params.Nearest(family, aliasFamilies), familyAL2023)
+		f.refuse(from, "is %s, which is no family@version that Karpenter can read; families are %s; write, for example, %s@latest",
+			shown(alias), strings.Join(aliasFamilies, ", "), instead)
 	case version == ec2.AliasVersionLatest:
 	case family == familyBottlerocket && !released.MatchString(version):
-		return []params.Problem{from.problem("is %s, and Bottlerocket has no such version; allowed are latest and a release like v1.40.0; "+
-			"write, for example, bottlerocket@latest", shown(alias))}
+		f.refuse(from, "is %s, and Bottlerocket has no such version; allowed are latest and a release like v1.40.0; "+
+			"write, for example, bottlerocket@latest", shown(alias))
 	case family != familyBottlerocket && !dated.MatchString(version):
 		instead := ec2.AliasVersionLatest
 		if digits := "v" + notDigit.ReplaceAllString(version, ""); dated.MatchString(digits) {
 			instead = digits
 		}
-		return []params.Problem{from.problem("is %s, and EKS has no AMI of such a version; allowed are latest and v with the date of a "+
-			"release (vYYYYMMDD); "+
-			"write, for example, %s@%s", shown(alias), family, instead)}
+		f.refuse(from, "is %s, and EKS has no AMI of such a version; allowed are latest and v with the date of a release (vYYYYMMDD); write, "+
+			"for example, %s@%s", shown(alias), family, instead)
 	}
-	return nil
 }
 
 // withoutAL2 is the first minor version of Kubernetes for which EKS has no Amazon Linux 2 AMIs. From that version on
@@ -100,23 +89,19 @@ const withoutAL2 = 33
 
 // absent refuses AMIs that do not exist for the cluster's Kubernetes version. It is separate from the checks that
 // depend on the manifest alone, because it needs that version.
-func (c Compiled) absent(d *draft) []params.Problem {
+func (c Compiled) absent(d *draft) (found findings) {
 	var major, minor int
 	if _, err := fmt.Sscanf(c.version, "%d.%d", &major, &minor); err != nil || d.kind != "EC2NodeClass" || major != 1 || minor < withoutAL2 {
 		return nil
 	}
-	terms, _ := d.spec()["amiSelectorTerms"].([]any)
-	var problems []params.Problem
-	for i, entry := range terms {
-		term, _ := entry.(map[string]any)
+	for i, term := range objects(d.spec()["amiSelectorTerms"]) {
 		if alias, _ := term["alias"].(string); strings.HasPrefix(alias, "al2@") {
-			from := d.blame([]string{"spec", "amiSelectorTerms", strconv.Itoa(i), "alias"})
-			problems = append(problems, from.problem("is %s, and EKS has no AMI of Amazon Linux 2 for Kubernetes 1.%d and later, which the "+
-				"cluster runs (%s): "+
-				"Karpenter would launch no node; write al2023@latest or bottlerocket@latest", shown(alias), withoutAL2, c.version))
+			from := d.blame("amiSelectorTerms", strconv.Itoa(i), "alias")
+			found.refuse(from, "is %s, and EKS has no AMI of Amazon Linux 2 for Kubernetes 1.%d and later, which the cluster runs (%s): Karpenter "+
+				"would launch no node; write al2023@latest or bottlerocket@latest", shown(alias), withoutAL2, c.version)
 		}
 	}
-	return problems
+	return found
 }
 
 // tooOld is the instance family whose processors, the first generation of Graviton, do not run Amazon Linux 2023.
@@ -124,7 +109,7 @@ func (c Compiled) absent(d *draft) []params.Problem {
 const tooOld = "a1"
 
 // tooOld refuses the family a1 in a pool of AL2023 nodes: they never join the cluster.
-func (d *draft) tooOld() []params.Problem {
+func (d *draft) tooOld() (found findings) {
 	if d.kind != "NodePool" || aliasFamily(d.class.spec()) != familyAL2023 {
 		return nil
 	}
@@ -132,27 +117,23 @@ func (d *draft) tooOld() []params.Problem {
 	if slices.ContainsFunc(requirements, func(r requirement) bool { return r.key == keyArch && !r.meets("arm64") }) {
 		return nil // they are never chosen
 	}
-	var problems []params.Problem
 	for _, r := range requirements {
 		for _, value := range r.values {
 			family, _, _ := strings.Cut(value, ".")
 			if r.operator == "In" && family == tooOld && (r.key == keyFamily || r.key == keyType) {
-				problems = append(problems, r.from.problem("has %s, whose first Graviton processors do not boot Amazon Linux 2023: such a node "+
-					"never joins the cluster; "+
-					"take it out, and write, for example, t4g or m7g", value))
+				found.refuse(r.from, "has %s, whose first Graviton processors do not boot Amazon Linux 2023: such a node never joins the cluster; "+
+					"take it out, and write, for example, t4g or m7g", value)
 			}
 		}
 	}
-	return problems
+	return found
 }
 
 // images adds warnings about IDs that do not look like AMI IDs. Only EC2 knows which AMIs exist.
-func (a *advice) images(d *draft) {
-	terms, _ := d.spec()["amiSelectorTerms"].([]any)
-	for i, entry := range terms {
-		term, _ := entry.(map[string]any)
+func (a *findings) images(d *draft) {
+	for i, term := range objects(d.spec()["amiSelectorTerms"]) {
 		if id, is := term["id"].(string); is && !imageID.MatchString(id) {
-			a.warn(d.blame([]string{"spec", "amiSelectorTerms", strconv.Itoa(i), "id"}), "%s is not the ID of an AMI, so Karpenter may find none: "+
+			a.warn(d.blame("amiSelectorTerms", strconv.Itoa(i), "id"), "%s is not the ID of an AMI, so Karpenter may find none: "+
 				"EC2's IDs are ami- and 17 (or 8) hexadecimal digits; write, for example, ami-0123456789abcdef0, or name and owner", shown(id))
 		}
 	}

@@ -22,7 +22,7 @@ var kinds = map[string]string{
 
 // types adds warnings about the instance types that a pool may use. A type that Karpenter's tables do not have is no
 // problem, because AWS may have added it since.
-func (a *advice) types(d *draft) {
+func (a *findings) types(d *draft) {
 	requirements := d.requirements()
 	if slices.ContainsFunc(requirements, func(r requirement) bool { return r.scheduling() == nil }) {
 		return // refused
@@ -70,13 +70,7 @@ func (a *advice) types(d *draft) {
 var knownTo = sync.OnceValue(func() map[string][]string {
 	all := map[string][]string{}
 	for key := range kinds {
-		for _, byKey := range types() {
-			if byKey[key] != "" {
-				all[key] = append(all[key], byKey[key])
-			}
-		}
-		slices.Sort(all[key])
-		all[key] = slices.Compact(all[key])
+		all[key] = slices.DeleteFunc(slices.Sorted(slices.Values(columns()[key].values)), func(value string) bool { return value == "" })
 	}
 	return all
 })
@@ -90,7 +84,7 @@ func others(requirements []requirement) string {
 		rest := slices.DeleteFunc(slices.Clone(requirements), func(r requirement) bool { return r.key == try.key })
 		var values []string
 		for i, is := range left(rest) {
-			if value := types()[i][try.key]; is && value != "" && !slices.Contains(values, value) {
+			if value := columns()[try.key].at(i); is && value != "" && !slices.Contains(values, value) {
 				values = append(values, value)
 			}
 		}
@@ -114,7 +108,7 @@ var ranges = map[string]struct {
 }
 
 // counted adds warnings about numeric requirements that no instance type meets, or that were written in another unit.
-func (a *advice) counted(d *draft) {
+func (a *findings) counted(d *draft) {
 	for _, r := range d.demands() {
 		has := ranges[r.key]
 		if has.most == 0 || r.operator == "NotIn" || r.operator == "DoesNotExist" {
@@ -142,27 +136,24 @@ func (a *advice) counted(d *draft) {
 
 // own adds warnings about keys that Karpenter treats as the user's own labels, so that they restrict no instance
 // types, and about labels that do restrict them.
-func (a *advice) own(d *draft) {
+func (a *findings) own(d *draft) {
 	for _, r := range d.demands() {
 		// The CRD of a newer version may accept further keys of Karpenter's domain, which are well known to that version.
 		known := karpenter.WellKnownLabels.Has(r.normal()) || strings.HasPrefix(r.key, "karpenter.k8s.aws/")
 		switch {
 		case known && r.label:
-			a.warn(r.from, "the label %s=%s makes Karpenter launch only such nodes in NodePool %s; write it as a requirement of the pool, if "+
-				"that is what you want, and leave the label out, which Karpenter sets by itself",
-				r.key, r.values[0], d.name)
+			a.warn(r.from, "the label %s=%s makes Karpenter launch only such nodes in NodePool %s; write it as a requirement of the pool, if that "+
+				"is what you want, and leave the label out, which Karpenter sets by itself", r.key, r.values[0], d.name)
 		case known || r.label:
 		case meant(r.key) != "":
 			a.warn(r.from, "%s is a label of your own to Karpenter, which restricts no instance types by it; write %s, if that is meant",
 				r.key, meant(r.key))
 		case r.operator == "In" && len(r.values) > 1:
-			a.warn(r.from, "%s %s gives a node any one of the values as its label, unless the pod that it is launched for selects one; write "+
-				"one value, or make a pool for each",
-				r.key, r)
+			a.warn(r.from, "%s %s gives a node any one of the values as its label, unless the pod that it is launched for selects one; write one "+
+				"value, or make a pool for each", r.key, r)
 		case r.operator != "In" && r.operator != "DoesNotExist":
-			a.warn(r.from, "%s %s gives a node a random number as its label, unless the pod that it is launched for selects a value; write In "+
-				"and values to have a certain one",
-				r.key, r)
+			a.warn(r.from, "%s %s gives a node a random number as its label, unless the pod that it is launched for selects a value; write In and "+
+				"values to have a certain one", r.key, r)
 		}
 	}
 }
@@ -173,7 +164,7 @@ var (
 )
 
 // placed adds warnings about zones in which the pool has no subnet.
-func (a *advice) placed(d *draft, zones []string) {
+func (a *findings) placed(d *draft, zones []string) {
 	for _, r := range d.demands() {
 		if r.normal() != keyZone {
 			continue
@@ -188,9 +179,8 @@ func (a *advice) placed(d *draft, zones []string) {
 			}
 		}
 		if len(zones) > 0 && !slices.ContainsFunc(zones, r.meets) {
-			a.warn(r.from, "the rack's subnets are in %s, and %s %s leaves none of them, so NodePool %s launches nothing; write one of these, "+
-				"or add subnets to subnet_ids",
-				some(slices.Sorted(slices.Values(zones))), r.key, r, d.name)
+			a.warn(r.from, "the rack's subnets are in %s, and %s %s leaves none of them, so NodePool %s launches nothing; write one of these, or "+
+				"add subnets to subnet_ids", some(slices.Sorted(slices.Values(zones))), r.key, r, d.name)
 		}
 	}
 }

@@ -6,55 +6,48 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
-
-	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
 // boot refuses settings that the CRD accepts but with which no node joins the cluster or takes a pod.
-func (d *draft) boot() []params.Problem {
+func (d *draft) boot() (found findings) {
 	if d.kind != "EC2NodeClass" {
 		return nil
 	}
-	var problems []params.Problem
-	add := func(p params.Problem) { problems = append(problems, p) }
-	at := func(path ...string) origin { return d.blame(append([]string{"spec"}, path...)) }
 	if inner(d.spec(), "metadataOptions")["httpEndpoint"] == "disabled" {
-		add(at("metadataOptions", "httpEndpoint").problem("is disabled, and without the metadata service a node cannot read its user " +
-			"data, and never joins the cluster; leave it out"))
+		found.refuse(d.blame("metadataOptions", "httpEndpoint"), "is disabled, and without the metadata service a node cannot read its user "+
+			"data, and never joins the cluster; leave it out")
 	}
 	userData, _ := d.spec()["userData"].(string)
 	if strings.HasPrefix(userData, "#!") || strings.HasPrefix(userData, "MIME-Version") {
 		if bootFamily(d.spec()) == familyBottlerocket {
-			add(at("userData").problem("is a script, and Bottlerocket takes settings as TOML only: Karpenter would launch no node; write, " +
-				"for example, \"[settings.kernel]\\nlockdown = \\\"integrity\\\"\""))
+			found.refuse(d.blame("userData"), "is a script, and Bottlerocket takes settings as TOML only: Karpenter would launch no node; write, "+
+				"for example, \"[settings.kernel]\\nlockdown = \\\"integrity\\\"\"")
 		}
 	}
 	kubelet := inner(d.spec(), "kubelet")
 	if pods, is := kubelet["maxPods"].(int64); is && pods == 0 {
-		add(at("kubelet", "maxPods").problem("is 0, and nodes would take no pods; write, for example, 110, or leave it out"))
+		found.refuse(d.blame("kubelet", "maxPods"), "is 0, and nodes would take no pods; write, for example, 110, or leave it out")
 	}
 	addresses, _ := kubelet["clusterDNS"].([]any)
 	for i, entry := range addresses {
-		if text, is := entry.(string); is {
-			if len(validation.IsValidIP(nil, text)) > 0 {
-				add(at("kubelet", "clusterDNS", strconv.Itoa(i)).problem("is %s, which is no IP address, and the kubelet would not start; "+
-					"write, for example, 172.20.0.10, or leave it out", shown(text)))
-			}
+		if text, is := entry.(string); is && len(validation.IsValidIP(nil, text)) > 0 {
+			found.refuse(d.blame("kubelet", "clusterDNS", strconv.Itoa(i)), "is %s, which is no IP address, and the kubelet would not start; "+
+				"write, for example, 172.20.0.10, or leave it out", shown(text))
 		}
 	}
-	return problems
+	return found
 }
 
 // reserved adds a warning if very many CPUs are reserved for a node's own processes, because millicores may be meant.
-func (a *advice) reserved(d *draft) {
+func (a *findings) reserved(d *draft) {
 	const many = 16
 	for _, list := range []string{"systemReserved", "kubeReserved"} {
-		text, is := inner(inner(d.spec(), "kubelet"), list)["cpu"].(string)
+		text, is := inner(d.spec(), "kubelet", list)["cpu"].(string)
 		if !is || !readableQuantity(text) {
 			continue
 		}
 		if cpu := resource.MustParse(text); cpu.Value() > many {
-			a.warn(d.blame([]string{"spec", "kubelet", list, "cpu"}), "kubelet.%s.cpu reserves %s vCPUs of every node for its own processes; "+
+			a.warn(d.blame("kubelet", list, "cpu"), "kubelet.%s.cpu reserves %s vCPUs of every node for its own processes; "+
 				"write, for example, 100m for a tenth of one", list, text)
 		}
 	}

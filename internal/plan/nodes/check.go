@@ -10,47 +10,59 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
 // Check returns what the API server or Karpenter would refuse of the manifests and of the controller's values, under the
 // parameters that cause it.
 func (c Compiled) Check() []params.Problem {
-	problems := c.values()
+	problems, build := c.values(), c.config.Build
+	buildSaysNothing := len(build.Families)+len(build.Sizes)+len(build.Labels) == 0
 	for _, d := range c.drafts {
-		if d.idle && d.name == ownership.BuildPool && c.config.BuildSaysNothing() {
+		if d.idle && buildSaysNothing {
 			continue // everything in it is in the workload pool too
 		}
 		problems = append(append(problems, c.absent(d)...), d.tooOld()...) // they depend on more than the manifest
 		p := d.pieces()
-		if good.has(p.whole) {
+		if isGood(p.whole) {
 			continue
 		}
 		found := d.check(p)
 		if len(found) == 0 {
-			good.add(p.whole)
+			good.Add(p.whole, nil)
 		}
 		problems = append(problems, found...)
 	}
 	return problems
 }
 
+// findings are the problems or the warnings that checks found.
+type findings []params.Problem
+
+// refuse adds a problem with a value. Its message begins with the place of the value.
+func (f *findings) refuse(from origin, format string, args ...any) {
+	f.warn(from, "%s %s", from.name(), fmt.Sprintf(format, args...))
+}
+
+// warn adds a problem or a warning.
+func (f *findings) warn(from origin, format string, args ...any) {
+	*f = append(*f, params.NewProblem(from.parameter, from.path, format, args...))
+}
+
 // check looks for unknown fields, then applies the CRD's schema and rules, then the checks that Karpenter makes when it
 // uses a NodePool.
-func (d *draft) check(p pieces) []params.Problem {
+func (d *draft) check(p pieces) (problems findings) {
 	definition := d.api.crds[d.kind]()
 	unknown, refused, broken := d.validate(definition, p)
-	var problems []params.Problem
 	listed := map[string]bool{}
 	for _, path := range unknown {
-		problems = append(problems, d.unknown(definition, d.route(path), listed))
+		problems.unknown(d, definition, d.route(path), listed)
 	}
 	// Each path is reported once, by the first check that refuses it. Checks that know what to write instead come first,
 	// then the schema, the CEL rules, and Karpenter. Rules that failed to evaluate a value of the wrong type come last,
 	// because they know only the section.
 	problems = slices.Concat(problems, d.amis(), d.volumes(), d.boot(), d.values())
-	add := func(found []params.Problem, same func(a, b params.Problem) bool) {
+	add := func(found findings, same func(a, b params.Problem) bool) {
 		for _, p := range found {
 			if !slices.ContainsFunc(problems, func(known params.Problem) bool { return same(known, p) }) {
 				problems = append(problems, p)
@@ -60,7 +72,7 @@ func (d *draft) check(p pieces) []params.Problem {
 	for _, e := range refused {
 		add(d.refused(e), samePlace)
 	}
-	var byRules, stumbled []params.Problem
+	var byRules, stumbled findings
 	for _, e := range broken {
 		if _, rule, found := strings.Cut(e.Detail, " evaluating rule: "); found {
 			e.Detail, e.BadValue = rule, nil
@@ -77,7 +89,7 @@ func (d *draft) check(p pieces) []params.Problem {
 	add(quantities, overlap)
 	agreed := false
 	if len(refused) == 0 && len(quantities) == 0 {
-		var unreadable []params.Problem
+		var unreadable findings
 		unreadable, agreed = d.unreadable()
 		add(unreadable, overlap)
 	}
@@ -104,16 +116,17 @@ func inside(path, outer string) bool {
 	return found && outer != "" && rest != "" && (rest[0] == '.' || rest[0] == '[')
 }
 
-// unknown returns the problem with a field that Karpenter's API does not have. The allowed fields of an object are
-// listed in one problem only.
-func (d *draft) unknown(definition crd, path []string, listed map[string]bool) params.Problem {
-	from := d.blame(path)
+// unknown refuses a field that Karpenter's API does not have. The allowed fields of an object are listed in one problem
+// only.
+func (f *findings) unknown(d *draft, definition crd, path []string, listed map[string]bool) {
+	from, _ := d.origin(path)
 	name, object := path[len(path)-1], path[:len(path)-1]
 	known := definition.fields(object)
 	otherwise := "leave it out"
 	if version := d.having(path, nil); version != "" {
-		return from.problem("is no field of Karpenter %s's %s; %s has it: write karpenter_version %s, or leave it out", d.api.Version, d.kind,
+		f.refuse(from, "is no field of Karpenter %s's %s; %s has it: write karpenter_version %s, or leave it out", d.api.Version, d.kind,
 			version, version)
+		return
 	}
 	if at := strings.Join(object, "\x00"); name == "spec" && at == "spec" {
 		otherwise, known = "write its fields in "+topOf[d.kind]+" itself", nil
@@ -122,16 +135,12 @@ func (d *draft) unknown(definition crd, path []string, listed map[string]bool) p
 	} else if !listed[at] && params.Nearest(name, known) == "" && len(known) > 0 {
 		listed[at], otherwise = true, "allowed are "+strings.Join(known, ", ")
 	}
-	return from.problem("is no field of Karpenter's %s; %s", d.kind, params.DidYouMean(name, known, otherwise))
-}
-
-func (o origin) problem(format string, args ...any) params.Problem {
-	return params.NewProblem(o.parameter, o.path, "%s %s", o.name(), fmt.Sprintf(format, args...))
+	f.refuse(from, "is no field of Karpenter's %s; %s", d.kind, params.DidYouMean(name, known, otherwise))
 }
 
 // refused returns the problems for an error of the CRD's schema or rules. There are several if a rule is about several
 // keys.
-func (d *draft) refused(e *field.Error) []params.Problem {
+func (d *draft) refused(e *field.Error) (found findings) {
 	if _, place, found := strings.Cut(e.Detail, " in spec."); found && e.Field == "<nil>" {
 		e.Field = "spec." + place // errors about a number's format have no field
 	}
@@ -148,12 +157,11 @@ func (d *draft) refused(e *field.Error) []params.Problem {
 	case strings.HasPrefix(reason, "should match '") && len(path) > 0 && examples[path[len(path)-1]] != "":
 		reason = "its form is not that of such a value"
 	}
-	var problems []params.Problem
 	for _, from := range origins {
-		problems = append(problems, from.problem("%sis refused by Kubernetes for Karpenter's %s: %s; %s", value(e), d.kind, reason,
-			d.instead(path, e)))
+		found.refuse(from, "%sis refused by Kubernetes for Karpenter's %s: %s; %s", value(e), d.kind, reason,
+			d.instead(path, e))
 	}
-	return problems
+	return found
 }
 
 // value returns the refused value for a sentence, or "" if the error does not have it. For a list that is too long or

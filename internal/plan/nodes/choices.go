@@ -27,7 +27,6 @@ const (
 	keyZoneID     = "topology.k8s.aws/zone-id"
 )
 
-// requirement is a requirement of a NodePool and its origin.
 type requirement struct {
 	key, operator string
 	values        []string
@@ -66,11 +65,9 @@ func (d *draft) requirements() []requirement {
 
 // readRequirements returns the requirements that the draft has now, without an architecture that is only guessed.
 func (d *draft) readRequirements() []requirement {
-	entries, _ := inner(inner(d.spec(), "template"), "spec")["requirements"].([]any)
 	var all []requirement
-	for i, entry := range entries {
-		each, _ := entry.(map[string]any)
-		r := requirement{from: d.blame([]string{"spec", "template", "spec", "requirements", strconv.Itoa(i)})}
+	for i, each := range objects(inner(d.spec(), "template", "spec")["requirements"]) {
+		r := requirement{from: d.blame("template", "spec", "requirements", strconv.Itoa(i))}
 		r.key, _ = each["key"].(string)
 		r.operator, _ = each["operator"].(string)
 		r.atLeast = each["minValues"] != nil
@@ -112,43 +109,45 @@ func (r requirement) meets(value string) bool {
 // 6.
 var generation = regexp.MustCompile(`^([a-z]+)(-[0-9]+tb)?([0-9]+)`)
 
-// types maps, for each known instance type, requirement keys to the values that follow from the type's name.
-var types = sync.OnceValue(func() []map[string]string {
-	var all []map[string]string
-	for _, family := range params.Families() {
-		parts := generation.FindStringSubmatch(family)
-		for _, size := range params.SizesOf(family) {
-			byKey := map[string]string{keyFamily: family, keySize: size, keyType: family + "." + size, keyArch: params.ArchOf(family)}
-			if parts != nil {
-				byKey[keyCategory], byKey[keyGeneration] = parts[1], parts[3]
-			}
-			all = append(all, byKey)
-		}
-	}
-	return all
-})
-
-// column has the distinct values that types has for a key, their indexes, and for each type the index of its value.
+// column has the values of the known instance types for one requirement key: the distinct values, their indexes, and for
+// each type the index of its value. So a requirement is compared with each value once, and not with each type.
 type column struct {
 	values []string
 	index  map[string]int
 	of     []int
 }
 
-// columns has types by requirement key, so that a requirement is compared with each value once and not with each type.
-var columns = sync.OnceValue(func() map[string]column {
-	all := map[string]column{}
+func (c *column) add(value string) {
+	i, known := c.index[value]
+	if !known {
+		i = len(c.values)
+		c.index[value], c.values = i, append(c.values, value)
+	}
+	c.of = append(c.of, i)
+}
+
+// at returns the value of the type with this index.
+func (c *column) at(i int) string { return c.values[c.of[i]] }
+
+// columns has what follows from the names of the known instance types, by requirement key.
+var columns = sync.OnceValue(func() map[string]*column {
+	all := map[string]*column{}
 	for _, key := range typeKeys {
-		c := column{index: map[string]int{}}
-		for _, byKey := range types() {
-			value := byKey[key]
-			if _, known := c.index[value]; !known {
-				c.index[value] = len(c.values)
-				c.values = append(c.values, value)
-			}
-			c.of = append(c.of, c.index[value])
+		all[key] = &column{index: map[string]int{}}
+	}
+	for _, family := range params.Families() {
+		parts := generation.FindStringSubmatch(family)
+		if parts == nil {
+			parts = make([]string, 4)
 		}
-		all[key] = c
+		for _, size := range params.SizesOf(family) {
+			for key, value := range map[string]string{
+				keyFamily: family, keySize: size, keyType: family + "." + size, keyArch: params.ArchOf(family),
+				keyCategory: parts[1], keyGeneration: parts[3],
+			} {
+				all[key].add(value)
+			}
+		}
 	}
 	return all
 })
@@ -168,7 +167,7 @@ func choices(requirements []requirement) (count int, known bool) {
 
 // left reports for each known instance type whether it meets the requirements that are about its name.
 func left(requirements []requirement) []bool {
-	all := slices.Repeat([]bool{true}, len(types()))
+	all := slices.Repeat([]bool{true}, len(columns()[keyType].of))
 	for _, r := range requirements {
 		c, is := columns()[r.key]
 		if !is {

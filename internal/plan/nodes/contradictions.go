@@ -25,15 +25,14 @@ var knownValues = map[string][]string{
 }
 
 // values refuses values of requirements and labels that no node of a rack can have.
-func (d *draft) values() []params.Problem {
+func (d *draft) values() (found findings) {
 	if d.kind != "NodePool" {
 		return nil
 	}
-	var problems []params.Problem
 	for _, r := range d.demands() {
 		if len(r.values) > 0 && (r.operator == "Exists" || r.operator == "DoesNotExist") {
-			problems = append(problems, r.from.problem("has values with the operator %s, which Karpenter drops in silence; write In or NotIn, "+
-				"or leave the values out", r.operator))
+			found.refuse(r.from, "has values with the operator %s, which Karpenter drops in silence; write In or NotIn, "+
+				"or leave the values out", r.operator)
 		}
 		known := knownValues[r.normal()]
 		if known == nil || r.operator != "In" && r.operator != "NotIn" {
@@ -47,33 +46,29 @@ func (d *draft) values() []params.Problem {
 			if !r.label && from.parameter == overrideParameter {
 				from.path += fmt.Sprintf(".values[%d]", i)
 			}
-			problems = append(problems, from.problem("is %s, which is no value of %s; allowed is %s; %s",
-				shown(value), r.key, strings.Join(known, ", "), params.DidYouMean(value, known, "write "+known[0])))
+			found.refuse(from, "is %s, which is no value of %s; allowed is %s; %s",
+				shown(value), r.key, strings.Join(known, ", "), params.DidYouMean(value, known, "write "+known[0]))
 		}
 	}
-	return problems
+	return found
 }
 
 // demands returns the requirements, and the labels of the pool's nodes, each of which is a requirement too to Karpenter
 // (NewNodeClaimTemplate in its pkg/controllers/provisioning/scheduling). The draft must be finished, and callers must not
 // change the result.
 func (d *draft) demands() []requirement {
-	if d.demanded == nil {
-		d.demanded = d.readDemands()
+	if d.demanded != nil {
+		return d.demanded
 	}
-	return d.demanded
-}
-
-func (d *draft) readDemands() []requirement {
-	all := d.readRequirements()
-	labels := inner(inner(inner(d.spec(), "template"), "metadata"), "labels")
+	d.demanded = d.readRequirements()
+	labels := inner(d.spec(), "template", "metadata", "labels")
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		if value, is := labels[key].(string); is {
-			from := d.blame([]string{"spec", "template", "metadata", "labels", key})
-			all = append(all, requirement{key: key, operator: "In", values: []string{value}, label: true, from: from})
+			from := d.blame("template", "metadata", "labels", key)
+			d.demanded = append(d.demanded, requirement{key: key, operator: "In", values: []string{value}, label: true, from: from})
 		}
 	}
-	return all
+	return d.demanded
 }
 
 // normal returns the requirement's key as Karpenter translates it: beta.kubernetes.io/arch is kubernetes.io/arch.
@@ -116,11 +111,10 @@ func (r requirement) String() string {
 // contradictions refuses requirements and labels that no node can meet together. Karpenter intersects all that are
 // about one key: it launches nothing, or, if the key is the user's own, launches nodes without the label, or replaces
 // each node again and again.
-func (d *draft) contradictions() []params.Problem {
+func (d *draft) contradictions() (found findings) {
 	if d.kind != "NodePool" {
 		return nil
 	}
-	var problems []params.Problem
 	met, first := map[string]*scheduling.Requirement{}, map[string]requirement{}
 	for _, r := range d.demands() {
 		demand := r.scheduling()
@@ -135,8 +129,8 @@ func (d *draft) contradictions() []params.Problem {
 		}
 		both := before.Intersection(demand)
 		if both.Operator() == corev1.NodeSelectorOpDoesNotExist && !(optional(before) && optional(demand)) {
-			problems = append(problems, r.from.problem("contradicts %s: nodes must meet both, and %s cannot be %s and %s at the same time; %s",
-				first[key].from.name(), r.key, first[key], r, d.agree(r, first[key])))
+			found.refuse(r.from, "contradicts %s: nodes must meet both, and %s cannot be %s and %s at the same time; %s",
+				first[key].from.name(), r.key, first[key], r, d.agree(r, first[key]))
 			continue
 		}
 		met[key] = both
@@ -144,7 +138,7 @@ func (d *draft) contradictions() []params.Problem {
 			first[key] = r
 		}
 	}
-	return problems
+	return found
 }
 
 // agree returns what to do about a requirement that contradicts another.

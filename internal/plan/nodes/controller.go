@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/sawhorse-io/sawhorse/internal/canonical"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
@@ -47,18 +48,15 @@ var kubernetesValues = []struct {
 // values returns the problems with values of the controller's chart that are objects of Kubernetes.
 func (c Compiled) values() (problems []params.Problem) {
 	for _, each := range kubernetesValues {
-		value, path := any(c.config.ControllerValues), strings.Split(each.path, ".")
-		for _, name := range path {
-			fields, _ := value.(map[string]any)
-			value = fields[name]
-		}
+		path := strings.Split(each.path, ".")
+		value := inner(c.config.ControllerValues, path[:len(path)-1]...)[path[len(path)-1]]
 		into := each.into()
 		_, object := value.(map[string]any)
 		_, list := value.([]any)
 		if wanted := reflect.TypeOf(into).Elem().Kind() == reflect.Slice; list && !wanted || object && wanted || !list && !object {
 			continue // absent, or of the wrong kind, which package plan tells
 		}
-		decoder := json.NewDecoder(bytes.NewReader(encode(value)))
+		decoder := json.NewDecoder(bytes.NewReader(canonical.JSON(value)))
 		decoder.DisallowUnknownFields()
 		if err := decoder.Decode(into); err != nil {
 			problems = append(problems, params.NewProblem(parameterValues, each.path,

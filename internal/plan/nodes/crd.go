@@ -56,7 +56,6 @@ func readSchema(release catalogue.Release, kind string) crd {
 	return crd{schema: &internal, structural: structural, isObject: true, budget: celconfig.RuntimeCELCostBudget}
 }
 
-// compile compiles the schema of a kind and its rules.
 func (c crd) compile(kind string) crd {
 	c.validator, c.rules = schemaValidator(kind, c.schema), cel.NewValidator(c.structural, true, celconfig.PerCallLimit)
 	for _, path := range parts[kind] {
@@ -128,18 +127,16 @@ func (c crd) check(object any) (unknown []string, refused, broken field.ErrorLis
 func (c crd) at(path []string) *schema.Structural {
 	at := c.structural
 	for _, part := range path {
+		next, known := at.Properties[part]
 		switch {
 		case at.Items != nil:
 			at = at.Items
-		default:
-			next, ok := at.Properties[part]
-			switch {
-			case !ok && at.XPreserveUnknownFields:
-				return &schema.Structural{} // anything
-			case !ok:
-				return nil
-			}
+		case known:
 			at = &next
+		case at.XPreserveUnknownFields:
+			return &schema.Structural{} // anything
+		default:
+			return nil
 		}
 	}
 	return at

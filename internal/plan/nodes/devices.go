@@ -28,9 +28,7 @@ func bootFamily(spec map[string]any) string {
 // aliasFamily returns the family of the AMIs if an alias selects them, or "" if they may be the user's own, whose
 // devices and disks are not known.
 func aliasFamily(spec map[string]any) string {
-	terms, _ := spec["amiSelectorTerms"].([]any)
-	for _, entry := range terms {
-		term, _ := entry.(map[string]any)
+	for _, term := range objects(spec["amiSelectorTerms"]) {
 		if alias, _ := term["alias"].(string); alias != "" {
 			family, _, _ := strings.Cut(alias, "@")
 			return family

@@ -38,6 +38,9 @@ type draft struct {
 	guessed   bool
 }
 
+// place returns the key in origins of a path below spec.
+func place(path []string) string { return "spec\x00" + strings.Join(path, "\x00") }
+
 // newDraft returns a manifest without a spec. 28 entries are what a map of 32 slots holds, and enough for most manifests.
 func (p pool) newDraft(apiVersion, kind, rack string) *draft {
 	name, fallback := p.Name, p.from("name")
@@ -55,35 +58,29 @@ func (d *draft) spec() map[string]any { return d.object["spec"].(map[string]any)
 
 // set sets a value at a path below spec.
 func (d *draft) set(from origin, value any, path ...string) {
-	at := d.spec()
-	for _, part := range path[:len(path)-1] {
-		inner, ok := at[part].(map[string]any)
-		if !ok {
-			inner = map[string]any{}
-			at[part] = inner
-		}
-		at = inner
-	}
-	at[path[len(path)-1]] = value
-	d.origins[strings.Join(append([]string{"spec"}, path...), "\x00")] = from
+	at, last := d.parent(path)
+	at[last] = value
+	d.origins[place(path)] = from
 }
 
 // add appends to a list at a path below spec.
 func (d *draft) add(from origin, value any, path ...string) {
-	at := d.spec()
-	for _, part := range path[:len(path)-1] {
-		inner, ok := at[part].(map[string]any)
-		if !ok {
-			inner = map[string]any{}
-			at[part] = inner
-		}
-		at = inner
-	}
-	last := path[len(path)-1]
+	at, last := d.parent(path)
 	list, _ := at[last].([]any)
 	at[last] = append(list, value)
-	where := append([]string{"spec"}, path...)
-	d.origins[strings.Join(append(where, strconv.Itoa(len(list))), "\x00")] = from
+	d.origins[place(append(path, strconv.Itoa(len(list))))] = from
+}
+
+// parent returns the object that has the last part of a path below spec. It makes the objects that are missing.
+func (d *draft) parent(path []string) (at map[string]any, last string) {
+	at = d.spec()
+	for _, part := range path[:len(path)-1] {
+		if _, is := at[part].(map[string]any); !is {
+			at[part] = map[string]any{}
+		}
+		at = inner(at, part)
+	}
+	return at, path[len(path)-1]
 }
 
 // overrideParameter is the parameter with the same structure as the manifests: paths are the same in both.
@@ -106,9 +103,9 @@ func (d *draft) origin(path []string) (from origin, known bool) {
 	return d.fallback, false
 }
 
-// blame returns the origin, or the fallback.
-func (d *draft) blame(path []string) origin {
-	from, _ := d.origin(path)
+// blame returns the origin of a part below spec, or the fallback.
+func (d *draft) blame(path ...string) origin {
+	from, _ := d.origin(append([]string{"spec"}, path...))
 	return from
 }
 
@@ -172,7 +169,7 @@ func next(text string, fields map[string]any) (part, rest string) {
 
 // override sets a value of karpenter_config at a path below spec and replaces everything there.
 func (d *draft) override(by origin, value any, path ...string) {
-	whole := strings.Join(append([]string{"spec"}, path...), "\x00")
+	whole := place(path)
 	for at, from := range d.origins {
 		if at == whole || strings.HasPrefix(at, whole+"\x00") {
 			d.overridden[from.parameter] = by
@@ -190,13 +187,10 @@ type reset struct {
 }
 
 func (d *draft) noteReset(from, by origin, value any, path []string) {
-	parent := d.spec()
-	for _, part := range path[:len(path)-1] {
-		parent = inner(parent, part)
-	}
-	was, before := parent[path[len(path)-1]].(string)
+	at, last := d.parent(path)
+	was, before := at[last].(string)
 	is, after := value.(string)
 	if before && after && was != is && len(path) > 1 && path[len(path)-2] == "labels" {
-		d.reset = append(d.reset, reset{from.parameter, path[len(path)-1], was, is, by})
+		d.reset = append(d.reset, reset{from.parameter, last, was, is, by})
 	}
 }

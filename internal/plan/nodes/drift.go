@@ -11,6 +11,7 @@ import (
 	karpenter "sigs.k8s.io/karpenter/pkg/apis/v1"
 	"sigs.k8s.io/karpenter/pkg/scheduling"
 
+	"github.com/sawhorse-io/sawhorse/internal/canonical"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
@@ -253,7 +254,7 @@ func claimsByPool(objects []plan.Object) map[string][]karpenter.NodeClaim {
 	all := map[string][]karpenter.NodeClaim{}
 	for _, object := range objects {
 		var claim karpenter.NodeClaim
-		if json.Unmarshal(encode(object), &claim) != nil || claim.DeletionTimestamp != nil ||
+		if json.Unmarshal(canonical.JSON(object), &claim) != nil || claim.DeletionTimestamp != nil ||
 			!claim.StatusConditions().Get(karpenter.ConditionTypeLaunched).IsTrue() {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	karpenter "sigs.k8s.io/karpenter/pkg/apis/v1"
 
+	"github.com/sawhorse-io/sawhorse/internal/canonical"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
@@ -67,10 +68,9 @@ type manifests struct {
 func byPool(objects []plan.Object) map[string]manifests {
 	all := map[string]manifests{}
 	for _, object := range objects {
-		metadata, _ := object["metadata"].(map[string]any)
-		name, _ := metadata["name"].(string)
+		name, _ := inner(object, "metadata")["name"].(string)
 		m := all[name]
-		m.text += string(encode(object))
+		m.text += string(canonical.JSON(object))
 		switch object["kind"] {
 		case "NodePool":
 			m.pool = object
@@ -80,14 +80,6 @@ func byPool(objects []plan.Object) map[string]manifests {
 		all[name] = m
 	}
 	return all
-}
-
-func encode(value any) []byte {
-	text, err := json.Marshal(value)
-	if err != nil {
-		panic("nodes: encode: " + err.Error()) // plain data always marshals
-	}
-	return text
 }
 
 // decoded holds a pool's manifests as Karpenter reads them from the API server.
@@ -121,12 +113,12 @@ func (m manifests) decode(p plan.Plan, hashing []*api) decoded {
 // include the defaults.
 func (a *api) decode(object plan.Object, kind string, into any) (plan.Object, bool) {
 	stored := &draft{kind: kind, api: a}
-	err := utiljson.Unmarshal(encode(object), &stored.object)
+	err := utiljson.Unmarshal(canonical.JSON(object), &stored.object)
 	if err != nil || inner(stored.object, "spec") == nil || len(stored.check(stored.pieces())) > 0 {
 		return nil, false
 	}
 	structural := a.schemas[kind]().structural
 	defaulting.PruneNonNullableNullsWithoutDefaults(stored.object, structural)
 	defaulting.Default(stored.object, structural)
-	return stored.object, json.Unmarshal(encode(stored.readable()), into) == nil
+	return stored.object, json.Unmarshal(canonical.JSON(stored.readable()), into) == nil
 }

@@ -4,13 +4,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/sawhorse-io/sawhorse/internal/canonical"
 )
 
 // lost adds warnings about default requirements that karpenter_config removes silently: its list of requirements
 // replaces the whole default list.
-func (a *advice) lost(d *draft) {
+func (a *findings) lost(d *draft) {
 	now := d.requirements()
-	from := d.blame([]string{"spec", "template", "spec", "requirements"})
+	from := d.blame("template", "spec", "requirements")
 	for _, was := range d.replaced {
 		if slices.ContainsFunc(now, func(r requirement) bool { return r.normal() == was.key }) {
 			continue
@@ -18,15 +20,13 @@ func (a *advice) lost(d *draft) {
 		switch was.key {
 		case keyArch:
 			if other := otherArch(now, was); other != "" {
-				a.warn(from, "%s names no %s, so NodePool %s may launch %s nodes too, and not %s ones only; write "+
-					"{\"key\":%q,\"operator\":\"In\",\"values\":[%s]} there too",
-					from.path, keyArch, d.name, other, strings.Join(was.values, ","), keyArch, quotedList(was.values))
+				a.warn(from, "%s names no %s, so NodePool %s may launch %s nodes too, and not %s ones only; write %s there too",
+					from.path, keyArch, d.name, other, strings.Join(was.values, ","), was.json())
 			}
 		case keyCapacity:
 			if !was.meets("spot") {
-				a.warn(from, "%s names no %s, so Karpenter launches spot nodes in NodePool %s where it can; write "+
-					"{\"key\":%q,\"operator\":\"In\",\"values\":[%s]} there too",
-					from.path, keyCapacity, d.name, keyCapacity, quotedList(was.values))
+				a.warn(from, "%s names no %s, so Karpenter launches spot nodes in NodePool %s where it can; write %s there too",
+					from.path, keyCapacity, d.name, was.json())
 			}
 		}
 	}
@@ -34,7 +34,7 @@ func (a *advice) lost(d *draft) {
 
 // reservations adds a warning if a pool may use capacity reservations and selects none, or the reverse. Karpenter uses
 // reservations only if the requirements name the capacity type reserved, and the default requirements do not.
-func (a *advice) reservations(d *draft) {
+func (a *findings) reservations(d *draft) {
 	terms, _ := d.class.spec()["capacityReservationSelectorTerms"].([]any)
 	var named *requirement
 	may := true
@@ -49,10 +49,9 @@ func (a *advice) reservations(d *draft) {
 	}
 	switch {
 	case len(terms) > 0 && !may:
+		wanted := requirement{key: keyCapacity, operator: "In", values: []string{"reserved", "on-demand"}}
 		a.warn(overridden("ec2NodeClass", "capacityReservationSelectorTerms"), "the capacity reservations are not used, because NodePool %s "+
-			"has not the capacity type reserved; "+
-			"write {\"key\":%q,\"operator\":\"In\",\"values\":[\"reserved\",\"on-demand\"]} among nodePool.template.spec.requirements",
-			d.name, keyCapacity)
+			"has not the capacity type reserved; write %s among nodePool.template.spec.requirements", d.name, wanted.json())
 	case len(terms) == 0 && named != nil:
 		only := "launches nothing of it"
 		if len(named.values) == 1 {
@@ -67,36 +66,31 @@ func (a *advice) reservations(d *draft) {
 // not allow, or "".
 func otherArch(requirements []requirement, was requirement) string {
 	for i, is := range left(requirements) {
-		if arch := types()[i][keyArch]; is && !was.meets(arch) {
+		if arch := columns()[keyArch].at(i); is && !was.meets(arch) {
 			return arch
 		}
 	}
 	return ""
 }
 
-func quotedList(values []string) string {
-	var all []string
-	for _, value := range values {
-		all = append(all, strconv.Quote(value))
-	}
-	return strings.Join(all, ",")
+// json returns the requirement as it is written in karpenter_config.
+func (r requirement) json() []byte {
+	return canonical.JSON(map[string]any{"key": r.key, "operator": r.operator, "values": r.values})
 }
 
 // disks adds warnings about block device mappings of karpenter_config that lack what Sawhorse's mappings have, because
 // they replace those: encryption, and a volume on the device that pods use.
-func (a *advice) disks(d *draft) {
-	from := d.blame([]string{"spec", "blockDeviceMappings"})
-	mappings, _ := d.spec()["blockDeviceMappings"].([]any)
+func (a *findings) disks(d *draft) {
+	from := d.blame("blockDeviceMappings")
 	if from.parameter != overrideParameter {
 		return
 	}
 	var devices []string
-	for i, entry := range mappings {
-		mapping, _ := entry.(map[string]any)
+	for i, mapping := range objects(d.spec()["blockDeviceMappings"]) {
 		name, _ := mapping["deviceName"].(string)
 		devices = append(devices, name)
 		if ebs := inner(mapping, "ebs"); ebs["encrypted"] == nil {
-			at := d.blame([]string{"spec", "blockDeviceMappings", strconv.Itoa(i), "ebs"})
+			at := d.blame("blockDeviceMappings", strconv.Itoa(i), "ebs")
 			a.warn(at, "%s does not say whether the volume is encrypted, and then it is only if EC2 encrypts all volumes of the account; write "+
 				"\"encrypted\":true", at.path)
 		}
@@ -104,8 +98,7 @@ func (a *advice) disks(d *draft) {
 	family := aliasFamily(d.spec())
 	used := map[string]string{familyAL2: bootDevice, familyAL2023: bootDevice, familyBottlerocket: "/dev/xvdb"}[family]
 	if used != "" && !slices.Contains(devices, used) {
-		a.warn(from, "%s has no volume for %s, where %s has pods and images: they get what the AMI brings, and the volumes that are there "+
-			"are not used by themselves; write \"deviceName\":%q",
-			from.path, used, display(family), used)
+		a.warn(from, "%s has no volume for %s, where %s has pods and images: they get what the AMI brings, and the volumes that are there are "+
+			"not used by themselves; write \"deviceName\":%q", from.path, used, display(family), used)
 	}
 }

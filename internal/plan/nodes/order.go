@@ -16,7 +16,7 @@ import (
 
 // candidate is a pool as Karpenter's scheduler sees it.
 type candidate struct {
-	pool, class  *draft
+	pool         *draft
 	weight       int64
 	labels       map[string]any
 	taints       []any
@@ -33,31 +33,25 @@ func (c Compiled) Unused() []params.Problem {
 	if len(c.config.Additional) == 0 {
 		return nil // workload and build never accept each other's pods
 	}
-	a := &advice{}
+	var a findings
 	all := candidates(c.drafts)
 	for i, later := range all {
 		if first := slices.IndexFunc(all[:i], func(earlier candidate) bool { return earlier.takesAll(later) }); first >= 0 {
 			a.unused(all[first], later)
 		}
 	}
-	return a.warnings
+	return a
 }
 
 // candidates returns the pools in the order in which Karpenter tries them.
 func candidates(drafts []*draft) []candidate {
-	classes := map[string]*draft{}
-	for _, d := range drafts {
-		if d.kind == "EC2NodeClass" {
-			classes[d.name] = d
-		}
-	}
 	var all []candidate
 	for _, d := range drafts {
 		if d.kind != "NodePool" || d.idle {
 			continue
 		}
 		template := inner(d.spec(), "template")
-		c := candidate{pool: d, class: classes[d.name], labels: inner(inner(template, "metadata"), "labels"), requirements: d.requirements()}
+		c := candidate{pool: d, labels: inner(template, "metadata", "labels"), requirements: d.requirements()}
 		c.weight, _ = d.spec()["weight"].(int64)
 		c.taints, _ = inner(template, "spec")["taints"].([]any)
 		c.types = left(c.requirements)
@@ -71,14 +65,14 @@ func candidates(drafts []*draft) []candidate {
 
 // unused adds a warning about a pool that is tried after one that accepts all its pods. If one of the two is the
 // workload pool, the warning is reported under the other.
-func (a *advice) unused(first, later candidate) {
+func (a *findings) unused(first, later candidate) {
 	why := "of one weight, the name that is later in the alphabet comes first"
 	if first.weight != later.weight {
 		why = fmt.Sprintf("its weight is %d and not %d", first.weight, later.weight)
 	}
-	from, where, orDisk := later.pool.blame([]string{"spec", "weight"}), "", ""
+	from, where, orDisk := later.pool.blame("weight"), "", ""
 	if later.pool.name == ownership.WorkloadPool {
-		from, where = first.pool.blame([]string{"spec", "weight"}), " (nodePool.weight in karpenter_config)"
+		from, where = first.pool.blame("weight"), " (nodePool.weight in karpenter_config)"
 	}
 	if !first.sameDisks(later) {
 		orDisk = ", or for more disk,"
@@ -118,7 +112,7 @@ func (c candidate) launches() bool {
 // likeNodes reports whether the pool's nodes have the same capacity as the later pool's with the same instance type.
 // The disk may differ if the later pool has taints, because then its purpose is to run the pods that tolerate them.
 func (c candidate) likeNodes(later candidate) bool {
-	a, b := c.class.spec(), later.class.spec()
+	a, b := c.pool.class.spec(), later.pool.class.spec()
 	for _, field := range []string{"kubelet", "instanceStorePolicy", "ipPrefixCount", "capacityReservationSelectorTerms"} {
 		if !reflect.DeepEqual(a[field], b[field]) {
 			return false
@@ -128,7 +122,7 @@ func (c candidate) likeNodes(later candidate) bool {
 }
 
 func (c candidate) sameDisks(later candidate) bool {
-	return reflect.DeepEqual(c.class.spec()["blockDeviceMappings"], later.class.spec()["blockDeviceMappings"])
+	return reflect.DeepEqual(c.pool.class.spec()["blockDeviceMappings"], later.pool.class.spec()["blockDeviceMappings"])
 }
 
 // admits reports whether pods that tolerate the later pool's taints and select any of its labels can run in this pool.

@@ -1,10 +1,52 @@
 package nodes
 
 import (
+	"crypto/sha256"
 	"maps"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/lru"
+
+	"github.com/sawhorse-io/sawhorse/internal/canonical"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
+
+// hash identifies something that was checked.
+type hash = [sha256.Size]byte
+
+// good has the hashes of manifests, and of parts of manifests, that passed the checks. The racks of a batch, and the
+// passes of a rack, have most of them in common.
+var good = lru.New(4096)
+
+func isGood(key hash) bool {
+	_, known := good.Get(key)
+	return known
+}
+
+func hashOf(data ...any) hash { return canonical.Hash(data) }
+
+// varying returns the spec without values that are always valid: those that Sawhorse derives from the names of rack and
+// cluster, and limits that come from integer parameters. Without them, most racks have the same manifests.
+func (d *draft) varying() map[string]any {
+	spec := maps.Clone(inner(d.object, "spec"))
+	for _, own := range []string{"role", "subnetSelectorTerms", "securityGroupSelectorTerms"} {
+		delete(spec, own)
+	}
+	if tags := inner(spec, "tags"); tags != nil {
+		tags = maps.Clone(tags)
+		delete(tags, ownership.TagName)
+		delete(tags, ownership.TagRackOfNode)
+		spec["tags"] = tags
+	}
+	for _, resource := range []string{"cpu", "memory"} {
+		if _, ofParameter := d.origins[place([]string{"limits", resource})]; ofParameter {
+			limits := maps.Clone(inner(spec, "limits"))
+			limits[resource] = "1"
+			spec["limits"] = limits
+		}
+	}
+	return spec
+}
 
 // parts lists the fields below spec that a CRD validates independently: no rule on a field above one reads it. The API
 // server therefore accepts a manifest if it accepts each of these fields, and has accepted the rest of the manifest
@@ -77,10 +119,10 @@ func (d *draft) validate(definition crd, p pieces) (unknown []string, refused, b
 	}
 	unknown, refused, broken = definition.check(d.object)
 	if len(unknown)+len(refused)+len(broken) == 0 {
-		good.add(p.rest)
+		good.Add(p.rest, nil)
 		for i, part := range p.parts {
 			if p.values[i] != nil {
-				good.add(part)
+				good.Add(part, nil)
 			}
 		}
 	}
@@ -90,17 +132,17 @@ func (d *draft) validate(definition crd, p pieces) (unknown []string, refused, b
 // accepts reports whether the manifest is certainly valid, because its rest was valid before and its parts are valid.
 // If not, the whole manifest must be checked.
 func (c crd) accepts(p pieces) bool {
-	if !good.has(p.rest) {
+	if !isGood(p.rest) {
 		return false
 	}
 	for i, part := range p.parts {
-		if p.values[i] == nil || good.has(part) {
+		if p.values[i] == nil || isGood(part) {
 			continue
 		}
 		if unknown, refused, broken := c.parts[i].check(p.values[i]); len(unknown)+len(refused)+len(broken) > 0 {
 			return false
 		}
-		good.add(part)
+		good.Add(part, nil)
 	}
 	return true
 }

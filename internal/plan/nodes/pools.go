@@ -1,11 +1,11 @@
 package nodes
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
@@ -17,8 +17,7 @@ type pool struct {
 	params.Pool
 	// from returns the origin of a field, by the field's name in additional_karpenter_nodepools_config.
 	from func(field string) origin
-	// own are the labels of the pool's nodes that Sawhorse sets. taint is a taint that Sawhorse sets, or nil.
-	own      map[string]string
+	// taint is a taint that Sawhorse sets, or nil.
 	taint    *params.Taint
 	override params.Override
 	idle     bool
@@ -54,39 +53,24 @@ func pools(config params.Config, facts plan.Facts) []pool {
 		}
 		all = append(all, extra)
 	}
-	for i := range all {
-		if all[i].own == nil {
-			all[i].own = map[string]string{}
-		}
-		all[i].own[ownership.LabelNodePool] = all[i].Name
-	}
 	return all
 }
 
 func workloadOrigin(config params.Config) func(string) origin {
-	return func(field string) origin {
-		switch field {
-		case "name":
-			if config.Override.NodePool != nil || config.Override.EC2NodeClass != nil {
-				return origin{parameter: overrideParameter}
-			}
-			return origin{parameter: "karpenter_enabled"}
-		case "disk":
-			if config.Workload.Disk == 0 {
-				return origin{parameter: "node_disk"}
-			}
-			return origin{parameter: "karpenter_node_disk"}
-		case "arch":
-			if len(config.Workload.Arch) == 0 {
-				return origin{parameter: "node_type"}
-			}
-		case "consolidation_policy":
-			return origin{parameter: "karpenter_consolidation_enabled"}
-		case "labels", "taints", "volume_type":
-			return origin{parameter: "karpenter_node_" + field}
-		}
-		return origin{parameter: "karpenter_" + field}
+	parameters := map[string]string{
+		"name": "karpenter_enabled", "disk": "karpenter_node_disk", "consolidation_policy": "karpenter_consolidation_enabled",
+		"labels": "karpenter_node_labels", "taints": "karpenter_node_taints", "volume_type": "karpenter_node_volume_type",
 	}
+	if config.Override.NodePool != nil || config.Override.EC2NodeClass != nil {
+		parameters["name"] = overrideParameter
+	}
+	if config.Workload.Disk == 0 {
+		parameters["disk"] = "node_disk"
+	}
+	if len(config.Workload.Arch) == 0 {
+		parameters["arch"] = "node_type"
+	}
+	return func(field string) origin { return origin{parameter: cmp.Or(parameters[field], "karpenter_"+field)} }
 }
 
 // buildPool returns the pool for build nodes. It has the workload's expiry, disk and volume type and, if its own are
@@ -96,7 +80,6 @@ func buildPool(config params.Config, facts plan.Facts, workload pool) pool {
 	build.Name, build.Arch = ownership.BuildPool, plan.BuildArch(config, facts)
 	build.NodeExpiry, build.Disk, build.VolumeType = workload.NodeExpiry, workload.Disk, workload.VolumeType
 	build.ConsolidationPolicy = "WhenEmpty"
-	build.own = map[string]string{ownership.LabelBuild: "true"}
 	build.taint = &params.Taint{Key: "dedicated", Value: "build", Effect: "NoSchedule"}
 	inherited := []string{"node_expiry", "disk", "volume_type"}
 	if len(build.Families) == 0 {
@@ -105,20 +88,17 @@ func buildPool(config params.Config, facts plan.Facts, workload pool) pool {
 	if len(build.Sizes) == 0 {
 		build.Sizes, inherited = workload.Sizes, append(inherited, "instance_sizes")
 	}
+	parameters := map[string]string{
+		"name": "build_node_enabled", "dedicated": "build_node_enabled", "labels": "karpenter_build_node_labels", "arch": "build_node_type",
+	}
+	if len(config.BuildNodeTypes) == 0 && len(config.NodeTypes) > 0 {
+		parameters["arch"] = "node_type"
+	}
 	build.from = func(field string) origin {
-		switch {
-		case slices.Contains(inherited, field):
+		if slices.Contains(inherited, field) {
 			return workload.from(field)
-		case field == "arch" && len(config.BuildNodeTypes) == 0 && len(config.NodeTypes) > 0:
-			return origin{parameter: "node_type"}
-		case field == "arch":
-			return origin{parameter: "build_node_type"}
-		case field == "labels":
-			return origin{parameter: "karpenter_build_node_labels"}
-		case field == "name" || field == "dedicated":
-			return origin{parameter: "build_node_enabled"}
 		}
-		return origin{parameter: "karpenter_build_" + field}
+		return origin{parameter: cmp.Or(parameters[field], "karpenter_build_"+field)}
 	}
 	return build
 }
@@ -169,8 +149,9 @@ func (p pool) nodePool(config params.Config) *draft {
 	if from, known := d.origin([]string{"spec", "template", "spec", "requirements"}); known && from.parameter == overrideParameter {
 		d.guessed, d.replaced = false, before
 	}
-	for _, key := range slices.Sorted(maps.Keys(p.own)) {
-		d.set(p.from("name"), p.own[key], "template", "metadata", "labels", key)
+	d.set(p.from("name"), p.Name, "template", "metadata", "labels", ownership.LabelNodePool)
+	if p.Name == ownership.BuildPool {
+		d.set(p.from("name"), "true", "template", "metadata", "labels", ownership.LabelBuild)
 	}
 	if config.Freeze {
 		d.freeze()
@@ -216,8 +197,7 @@ func (p pool) nodeClass(config params.Config) *draft {
 func (p pool) setDevices(d *draft) {
 	devices := p.devices(bootFamily(d.spec()))
 	d.set(p.from("disk"), devices, "blockDeviceMappings")
-	volume := []string{"spec", "blockDeviceMappings", strconv.Itoa(len(devices) - 1), "ebs", "volumeType"}
-	d.origins[strings.Join(volume, "\x00")] = p.from("volume_type")
+	d.origins[place([]string{"blockDeviceMappings", strconv.Itoa(len(devices) - 1), "ebs", "volumeType"})] = p.from("volume_type")
 }
 
 func list(values []string) []any {

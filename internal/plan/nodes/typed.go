@@ -1,11 +1,13 @@
 package nodes
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,30 +16,28 @@ import (
 	ec2 "github.com/aws/karpenter-provider-aws/pkg/apis/v1"
 	"github.com/robfig/cron/v3"
 	"go.uber.org/multierr"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 	karpenter "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"github.com/sawhorse-io/sawhorse/internal/canonical"
-	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
 // typed calls Karpenter's own checks for each label, taint and requirement separately, so that a refusal can be
 // attributed to one of them. It then checks for duplicate taints, durations and budgets. What does not fit Karpenter's
 // types has been refused before. agreed means that Karpenter's check accepts the whole template, and so each of them.
-func (d *draft) typed(agreed bool) []params.Problem {
+func (d *draft) typed(agreed bool) (found findings) {
 	if d.kind != "NodePool" {
 		return nil
 	}
-	var problems []params.Problem
-	template, _ := d.object["spec"].(map[string]any)["template"].(map[string]any)
+	template := inner(d.spec(), "template")
 	ask := func(part map[string]any, newer func() bool, path ...string) {
 		if err := runtimeValidate(part); err != nil && !newer() {
-			from, _ := d.origin(append([]string{"spec", "template"}, path...))
-			problems = append(problems, disliked(from, err))
+			found.disliked(d.blame(append([]string{"template"}, path...)...), err)
 		}
 	}
 	if !agreed {
-		labels := inner(inner(template, "metadata"), "labels")
+		labels := inner(template, "metadata", "labels")
 		for _, key := range slices.Sorted(maps.Keys(labels)) {
 			label := map[string]any{key: labels[key]}
 			newer := func() bool { return d.newer(partLabels, label) }
@@ -52,20 +52,20 @@ func (d *draft) typed(agreed bool) []params.Problem {
 		}
 	}
 	// The API server checks these annotations only when a NodeClaim is created.
-	annotations := inner(inner(template, "metadata"), "annotations")
+	annotations := inner(template, "metadata", "annotations")
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
 		if wrong := validation.IsQualifiedName(strings.ToLower(key)); len(wrong) > 0 {
-			from := d.blame([]string{"spec", "template", "metadata", "annotations", key})
-			problems = append(problems, from.problem("is refused by Kubernetes for Karpenter's NodeClaim: %s; change it or leave it out", wrong[0]))
+			from := d.blame("template", "metadata", "annotations", key)
+			found.refuse(from, "is refused by Kubernetes for Karpenter's NodeClaim: %s; change it or leave it out", wrong[0])
 		}
 	}
-	return slices.Concat(problems, d.twice(inner(template, "spec")), d.durations(), d.budgets())
+	return slices.Concat(found, d.twice(), d.durations(), d.budgets())
 }
 
 // unreadable checks that the manifest fits Karpenter's Go types. The CRD accepts integers that overflow them, and
 // Karpenter then cannot read any object of the kind. agreed reports whether Karpenter's check accepts the template of a
 // NodePool.
-func (d *draft) unreadable() (problems []params.Problem, agreed bool) {
+func (d *draft) unreadable() (found findings, agreed bool) {
 	var into any = &karpenter.NodePool{}
 	if d.kind == "EC2NodeClass" {
 		into = &ec2.EC2NodeClass{}
@@ -78,62 +78,48 @@ func (d *draft) unreadable() (problems []params.Problem, agreed bool) {
 	if !errors.As(err, &wrong) {
 		return nil, agreed
 	}
-	return []params.Problem{d.blame(d.route(wrong.Field)).problem("has a %s, which Karpenter cannot read as %s; change it or leave it out",
-		wrong.Value, wrong.Type)}, false
+	from, _ := d.origin(d.route(wrong.Field))
+	found.refuse(from, "has a %s, which Karpenter cannot read as %s; change it or leave it out", wrong.Value, wrong.Type)
+	return found, false
 }
 
 // durations checks that Go can parse the durations. The CRD checks their characters only, and Karpenter cannot read a
 // pool with an invalid one. An expiry of zero would delete every node at once.
-func (d *draft) durations() []params.Problem {
-	spec := inner(d.object, "spec")
-	node, disruption := inner(inner(spec, "template"), "spec"), inner(spec, "disruption")
-	type place struct {
-		in   map[string]any
-		path []string
-	}
-	places := []place{
-		{node, []string{"spec", "template", "spec", "expireAfter"}},
-		{node, []string{"spec", "template", "spec", "terminationGracePeriod"}},
-		{disruption, []string{"spec", "disruption", "consolidateAfter"}},
-	}
-	budgets, _ := disruption["budgets"].([]any)
-	for i, entry := range budgets {
-		budget, _ := entry.(map[string]any)
-		places = append(places, place{budget, []string{"spec", "disruption", "budgets", strconv.Itoa(i), "duration"}})
-	}
-	var problems []params.Problem
-	for _, at := range places {
-		name := at.path[len(at.path)-1]
-		text, _ := at.in[name].(string)
+func (d *draft) durations() (found findings) {
+	check := func(in map[string]any, path ...string) {
+		name := path[len(path)-1]
+		text, _ := in[name].(string)
 		if text == "" || text == "Never" {
-			continue
+			return
 		}
 		switch length, err := time.ParseDuration(text); {
 		case err != nil:
-			problems = append(problems, d.blame(at.path).problem("is %q, which is no duration that Karpenter can read; write, for example, %s",
-				text, examples[name]))
+			found.refuse(d.blame(path...), "is %q, which is no duration that Karpenter can read; write, for example, %s", text, examples[name])
 		case name == "expireAfter" && length == 0:
-			problems = append(problems, d.blame(at.path).problem("is %q, which would delete every node at once; write, for example, %s",
-				text, examples[name]))
+			found.refuse(d.blame(path...), "is %q, which would delete every node at once; write, for example, %s", text, examples[name])
 		}
 	}
-	return problems
+	node, disruption := inner(d.spec(), "template", "spec"), inner(d.spec(), "disruption")
+	check(node, "template", "spec", "expireAfter")
+	check(node, "template", "spec", "terminationGracePeriod")
+	check(disruption, "disruption", "consolidateAfter")
+	for i, budget := range objects(disruption["budgets"]) {
+		check(budget, "disruption", "budgets", strconv.Itoa(i), "duration")
+	}
+	return found
 }
 
 // budgets checks what Karpenter parses when it is about to disrupt a node. If it cannot parse a budget it never
 // disrupts a node, and only its log says so.
-func (d *draft) budgets() []params.Problem {
-	entries, _ := inner(inner(d.object, "spec"), "disruption")["budgets"].([]any)
-	var problems []params.Problem
-	for i, entry := range entries {
-		budget, _ := entry.(map[string]any)
+func (d *draft) budgets() (found findings) {
+	for i, budget := range objects(inner(d.spec(), "disruption")["budgets"]) {
 		from := func(name string) origin {
-			return d.blame([]string{"spec", "disruption", "budgets", strconv.Itoa(i), name})
+			return d.blame("disruption", "budgets", strconv.Itoa(i), name)
 		}
 		nodes, _ := budget["nodes"].(string)
 		if _, err := strconv.ParseInt(nodes, 10, 32); errors.Is(err, strconv.ErrRange) {
-			problems = append(problems, from("nodes").problem("is %q, which is more than Karpenter counts; write, for example, %s",
-				nodes, examples["nodes"]))
+			found.refuse(from("nodes"), "is %q, which is more than Karpenter counts; write, for example, %s",
+				nodes, examples["nodes"])
 		}
 		text, _ := budget["schedule"].(string)
 		if text == "" {
@@ -141,55 +127,76 @@ func (d *draft) budgets() []params.Problem {
 		}
 		switch schedule, err := cron.ParseStandard("TZ=UTC " + text); { // as Karpenter does
 		case err != nil:
-			problems = append(problems, from("schedule").problem("is %q, which is no schedule that Karpenter can read: it would "+
+			found.refuse(from("schedule"), "is %q, which is no schedule that Karpenter can read: it would "+
 				"never disrupt a node; write, for example, %s",
-				text, examples["schedule"]))
+				text, examples["schedule"])
 		case schedule.Next(time.Unix(0, 0)).IsZero():
-			problems = append(problems, from("schedule").problem("is %q, a time that never comes, which Karpenter takes for always; "+
-				"write, for example, %s", text, examples["schedule"]))
+			found.refuse(from("schedule"), "is %q, a time that never comes, which Karpenter takes for always; "+
+				"write, for example, %s", text, examples["schedule"])
 		}
 	}
-	return problems
+	return found
 }
 
 // twice checks all taints together: no two may have the same key and effect.
-func (d *draft) twice(spec map[string]any) []params.Problem {
-	taints, _ := spec["taints"].([]any)
-	startup, _ := spec["startupTaints"].([]any)
+func (d *draft) twice() (found findings) {
 	seen := map[string]bool{}
-	var problems []params.Problem
-	for i, entry := range slices.Concat(taints, startup) {
-		taint, _ := entry.(map[string]any)
-		what := fmt.Sprint(taint["key"], ":", taint["effect"])
-		if seen[what] {
-			path := []string{"spec", "template", "spec", "taints", strconv.Itoa(i)}
-			if i >= len(taints) {
-				path = []string{"spec", "template", "spec", "startupTaints", strconv.Itoa(i - len(taints))}
+	for _, list := range []string{"taints", "startupTaints"} {
+		for i, taint := range objects(inner(d.spec(), "template", "spec")[list]) {
+			what := fmt.Sprint(taint["key"], ":", taint["effect"])
+			if seen[what] {
+				found.refuse(d.blame("template", "spec", list, strconv.Itoa(i)),
+					"is refused by Karpenter: the taint %s is there twice; keep one of them", what)
 			}
-			problems = append(problems, d.blame(path).problem("is refused by Karpenter: the taint %s is there twice; keep one of them", what))
+			seen[what] = true
 		}
-		seen[what] = true
 	}
-	return problems
+	return found
 }
 
 // runtimeValidate runs Karpenter's own check of a NodePool's template, which Karpenter does before it uses the pool.
 func runtimeValidate(template map[string]any) error {
-	encoded, err := json.Marshal(map[string]any{"spec": map[string]any{"template": template}})
-	if err != nil {
-		panic("nodes: template: " + err.Error()) // plain data always marshals
-	}
 	var pool karpenter.NodePool
-	if json.Unmarshal(encoded, &pool) != nil {
+	if json.Unmarshal(canonical.JSON(map[string]any{"spec": map[string]any{"template": template}}), &pool) != nil {
 		return nil
 	}
 	return pool.RuntimeValidate(context.Background())
 }
 
-func disliked(from origin, err error) params.Problem {
+func (f *findings) disliked(from origin, err error) {
 	var reasons []string
 	for _, e := range multierr.Errors(err) {
 		reasons = append(reasons, e.Error())
 	}
-	return from.problem("is refused by Karpenter: %s; change it or leave it out", strings.Join(reasons, "; "))
+	f.refuse(from, "is refused by Karpenter: %s; change it or leave it out", strings.Join(reasons, "; "))
+}
+
+// farExponent matches a quantity with a large exponent, which Kubernetes and Karpenter take minutes to compute.
+var farExponent = regexp.MustCompile(`[eE][+-]?[0-9]{4,}`)
+
+// quantities checks that Karpenter can read the quantities. The CRD checks their characters only. Karpenter cannot read
+// any NodePool if one has an invalid limit, and it panics on an invalid quantity for the kubelet.
+func (d *draft) quantities() (found findings) {
+	for _, path := range [][]string{
+		{"limits"}, {"kubelet", "systemReserved"}, {"kubelet", "kubeReserved"}, {"kubelet", "evictionHard"}, {"kubelet", "evictionSoft"},
+	} {
+		quantities := inner(d.spec(), path...)
+		for _, name := range slices.Sorted(maps.Keys(quantities)) {
+			text, is := quantities[name].(string)
+			if !is || readableQuantity(text) || strings.HasSuffix(text, "%") {
+				continue
+			}
+			found.refuse(d.blame(append(slices.Clone(path), name)...),
+				"is %q, which is no quantity that Karpenter can read; write, for example, %s", text, cmp.Or(examples[name], `"100Mi"`))
+		}
+	}
+	return found
+}
+
+func readableQuantity(text string) bool {
+	if farExponent.MatchString(text) {
+		return false
+	}
+	_, err := resource.ParseQuantity(text)
+	return err == nil
 }

@@ -1,7 +1,7 @@
 package nodes
 
 import (
-	"encoding/json"
+	"bytes"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 
+	"github.com/sawhorse-io/sawhorse/internal/canonical"
 	catalogue "github.com/sawhorse-io/sawhorse/internal/karpenter"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
@@ -95,7 +96,7 @@ func (d *draft) having(path []string, value any) string {
 			continue
 		}
 		if value == nil || at.ValueValidation != nil && slices.ContainsFunc(at.ValueValidation.Enum, func(e schema.JSON) bool {
-			return same(e.Object, value)
+			return bytes.Equal(canonical.JSON(e.Object), canonical.JSON(value))
 		}) {
 			return other.Version
 		}
@@ -117,16 +118,6 @@ func (d *draft) knowing(key string) string {
 	return ""
 }
 
-// same reports whether two values have the same JSON.
-func same(a, b any) bool {
-	one, err := json.Marshal(a)
-	if err != nil {
-		return false
-	}
-	other, err := json.Marshal(b)
-	return err == nil && string(one) == string(other)
-}
-
 // beyond returns the values of the fields that a version's hash covers and that of the Go types does not. If it differs,
 // the hash differs.
 func beyond(hash, known catalogue.Hash, object plan.Object) string {
@@ -139,11 +130,7 @@ func beyond(hash, known catalogue.Hash, object plan.Object) string {
 	if all == nil {
 		return ""
 	}
-	text, err := json.Marshal(all)
-	if err != nil {
-		panic("nodes: hash: " + err.Error()) // plain data always marshals
-	}
-	return string(text)
+	return string(canonical.JSON(all))
 }
 
 // valuesAt returns what a value has at a path, in which [] stands for each element of a list.

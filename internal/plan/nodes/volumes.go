@@ -10,8 +10,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
-
-	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
 // volumeLimits are EBS's limits of a volume type: "Amazon EBS volume types" in its user guide, and EbsBlockDevice in
@@ -48,29 +46,25 @@ var snapshots = map[string]int64{familyAL2: 4, familyAL2023: 20, familyBottleroc
 const bootDevice = "/dev/xvda"
 
 // volumes checks block device mappings that the CRD accepts and EC2 refuses when Karpenter launches a node.
-func (d *draft) volumes() []params.Problem {
-	mappings, _ := d.spec()["blockDeviceMappings"].([]any)
+func (d *draft) volumes() (found findings) {
 	family := aliasFamily(d.spec())
 	if family != bootFamily(d.spec()) {
 		family = "" // the two contradict each other, which is refused
 	}
-	var problems []params.Problem
 	var seen []string
-	for i, entry := range mappings {
-		mapping, _ := entry.(map[string]any)
-		at := []string{"spec", "blockDeviceMappings", strconv.Itoa(i)}
+	for i, mapping := range objects(d.spec()["blockDeviceMappings"]) {
+		at := []string{"blockDeviceMappings", strconv.Itoa(i)}
 		name, _ := mapping["deviceName"].(string)
 		switch {
 		case mapping["deviceName"] == nil:
-			problems = append(problems, d.blame(at).problem("has no deviceName, and EC2 refuses such a volume; write, for example, "+
-				"\"deviceName\":%q", bootDevice))
+			found.refuse(d.blame(at...), "has no deviceName, and EC2 refuses such a volume; write, for example, \"deviceName\":%q", bootDevice)
 		case slices.Contains(seen, name):
-			problems = append(problems, d.blame(append(at, "deviceName")).problem("is %s, which another mapping has too; EC2 takes one volume "+
-				"for each device; keep one of them", shown(name)))
+			found.refuse(d.blame(append(at, "deviceName")...), "is %s, which another mapping has too; EC2 takes one volume "+
+				"for each device; keep one of them", shown(name))
 		}
 		seen = append(seen, name)
 		ebs := inner(mapping, "ebs")
-		v := volume{draft: d, at: append(at, "ebs"), ebs: ebs, boots: family != "" && name == bootDevice}
+		v := volume{findings: &found, draft: d, at: append(at, "ebs"), ebs: ebs, boots: family != "" && name == bootDevice}
 		v.kind, _ = ebs["volumeType"].(string)
 		v.size()
 		if v.boots {
@@ -78,26 +72,29 @@ func (d *draft) volumes() []params.Problem {
 		}
 		v.limits()
 		v.keys()
-		problems = append(problems, v.problems...)
 	}
-	return problems
+	return found
 }
 
 // volume checks one EBS volume. gib is 0 if the size is not known.
 type volume struct {
-	draft    *draft
-	at       []string
-	ebs      map[string]any
-	boots    bool
-	kind     string
-	gib      int64
-	problems []params.Problem
+	*findings
+	draft *draft
+	at    []string
+	ebs   map[string]any
+	boots bool
+	kind  string
+	gib   int64
 }
 
-func (v *volume) add(p params.Problem) { v.problems = append(v.problems, p) }
+// refuse adds a problem with one of the volume's fields.
+func (v *volume) refuse(field, format string, args ...any) {
+	v.findings.refuse(v.from(field), format, args...)
+}
 
-// from returns the origin of one of the volume's fields.
-func (v *volume) from(field string) origin { return v.draft.blame(append(slices.Clone(v.at), field)) }
+func (v *volume) from(field string) origin {
+	return v.draft.blame(append(slices.Clone(v.at), field)...)
+}
 
 // gibs formats a size in GiB for a suggestion: as a number for a parameter or a pool, and as a quantity for
 // karpenter_config.
@@ -120,8 +117,8 @@ func (v *volume) size() {
 	switch digits := firstDigits.FindString(text); {
 	case !is || text == "":
 	case !sized.MatchString(text):
-		v.add(v.from("volumeSize").problem("is %s; allowed is a text of a whole number and Gi, G, Ti or T; write, for example, \"%sGi\"",
-			shown(text), cmp.Or(digits[:min(len(digits), 5)], "100")))
+		v.refuse("volumeSize", "is %s; allowed is a text of a whole number and Gi, G, Ti or T; write, for example, \"%sGi\"",
+			shown(text), cmp.Or(digits[:min(len(digits), 5)], "100"))
 	case readableQuantity(text):
 		quantity := resource.MustParse(text)
 		v.gib = int64(math.Ceil(float64(quantity.Value()) / (1 << 30)))
@@ -133,14 +130,11 @@ var firstDigits = regexp.MustCompile(`^[1-9][0-9]*`)
 // fits checks that the AMI's snapshot fits on the volume.
 func (v *volume) fits(family string) {
 	if least := snapshots[family]; v.gib > 0 && v.gib < least {
-		v.add(v.from("volumeSize").problem("makes a volume of %d GiB, which is smaller than the snapshot of the AMIs of %s: EC2 launches no "+
-			"node from "+
-			"them; write %s or more",
-			v.gib, display(family), v.gibs(least)))
+		v.refuse("volumeSize", "makes a volume of %d GiB, which is smaller than the snapshot of the AMIs of %s: EC2 launches no node from "+
+			"them; write %s or more", v.gib, display(family), v.gibs(least))
 	}
 }
 
-// limits checks the volume against the limits of its type.
 func (v *volume) limits() {
 	limits, known := volumeTypes[v.kind]
 	if !known {
@@ -148,16 +142,14 @@ func (v *volume) limits() {
 	}
 	switch {
 	case v.boots && limits.cold:
-		v.add(v.from("volumeType").problem("is %s, and nodes cannot boot from such a volume; write, for example, gp3", v.kind))
+		v.refuse("volumeType", "is %s, and nodes cannot boot from such a volume; write, for example, gp3", v.kind)
 	case v.gib == 0:
 	case v.gib < limits.least:
-		v.add(v.from("volumeSize").problem("makes a volume of %d GiB, and EBS makes none of %s below %d GiB; write %s or more, or another "+
-			"volume type",
-			v.gib, v.kind, limits.least, v.gibs(limits.least)))
+		v.refuse("volumeSize", "makes a volume of %d GiB, and EBS makes none of %s below %d GiB; write %s or more, or another volume type",
+			v.gib, v.kind, limits.least, v.gibs(limits.least))
 	case v.gib > limits.most:
-		v.add(v.from("volumeSize").problem("makes a volume of %d GiB, and EBS makes none of %s above %d GiB; write %s or less, or another "+
-			"volume type",
-			v.gib, v.kind, limits.most, v.gibs(limits.most)))
+		v.refuse("volumeSize", "makes a volume of %d GiB, and EBS makes none of %s above %d GiB; write %s or less, or another volume type",
+			v.gib, v.kind, limits.most, v.gibs(limits.most))
 	}
 	iops, given := v.ebs["iops"].(int64)
 	v.iops(limits, iops, given)
@@ -167,21 +159,19 @@ func (v *volume) limits() {
 func (v *volume) iops(limits volumeLimits, iops int64, given bool) {
 	switch most := max(limits.leastIOPS, limits.perGiB*v.gib); {
 	case limits.mostIOPS == 0 && given:
-		v.add(v.from("iops").problem("is %d, and IOPS of a volume of type %s cannot be provisioned; leave it out, or write the volumeType gp3",
-			iops, v.kind))
+		v.refuse("iops", "is %d, and IOPS of a volume of type %s cannot be provisioned; leave it out, or write the volumeType gp3",
+			iops, v.kind)
 	case limits.mostIOPS == 0:
 	case !given && v.kind != "gp3":
-		v.add(v.from("iops").problem("is missing, and EC2 makes no volume of type %s without; write, for example, %d",
-			v.kind, min(int64(baseIOPS), most)))
+		v.refuse("iops", "is missing, and EC2 makes no volume of type %s without; write, for example, %d",
+			v.kind, min(int64(baseIOPS), most))
 	case !given:
 	case iops < limits.leastIOPS || iops > limits.mostIOPS:
-		v.add(v.from("iops").problem("is %d; a volume of type %s has from %d to %d; write one of these",
-			iops, v.kind, limits.leastIOPS, limits.mostIOPS))
+		v.refuse("iops", "is %d; a volume of type %s has from %d to %d; write one of these",
+			iops, v.kind, limits.leastIOPS, limits.mostIOPS)
 	case v.gib > 0 && iops > most:
-		v.add(v.from("iops").problem("is %d, and EBS provisions at most %d for each GiB of a volume of type %s, and this one has %d GiB; "+
-			"write %d or "+
-			"less, or a larger volumeSize",
-			iops, limits.perGiB, v.kind, v.gib, most))
+		v.refuse("iops", "is %d, and EBS provisions at most %d for each GiB of a volume of type %s, and this one has %d GiB; write %d or less, "+
+			"or a larger volumeSize", iops, limits.perGiB, v.kind, v.gib, most)
 	}
 }
 
@@ -190,23 +180,21 @@ func (v *volume) throughput(iops int64) {
 	switch {
 	case !given:
 	case v.kind != "gp3":
-		v.add(v.from("throughput").problem("is %d, and only that of a gp3 volume can be provisioned; leave it out, or write the volumeType gp3",
-			throughput))
+		v.refuse("throughput", "is %d, and only that of a gp3 volume can be provisioned; leave it out, or write the volumeType gp3",
+			throughput)
 	case throughput < leastThroughput || throughput > mostThroughput:
-		v.add(v.from("throughput").problem("is %d; a gp3 volume has from %d to %d MiB/s; write one of these",
-			throughput, leastThroughput, mostThroughput))
+		v.refuse("throughput", "is %d; a gp3 volume has from %d to %d MiB/s; write one of these",
+			throughput, leastThroughput, mostThroughput)
 	case throughput*4 > iops:
-		v.add(v.from("throughput").problem("is %d MiB/s, and EBS provisions at most a quarter of the volume's IOPS, which are %d; write %d "+
-			"or less, or "+
-			"iops of %d",
-			throughput, iops, iops/4, throughput*4))
+		v.refuse("throughput", "is %d MiB/s, and EBS provisions at most a quarter of the volume's IOPS, which are %d; write %d or less, or "+
+			"iops of %d", throughput, iops, iops/4, throughput*4)
 	}
 }
 
 // keys checks the KMS key. EC2 accepts one only for an encrypted volume.
 func (v *volume) keys() {
 	if encrypted, _ := v.ebs["encrypted"].(bool); v.ebs["kmsKeyID"] != nil && !encrypted {
-		v.add(v.from("kmsKeyID").problem("is given, but the volume is not to be encrypted, and EC2 refuses that; write \"encrypted\":true too"))
+		v.refuse("kmsKeyID", "is given, but the volume is not to be encrypted, and EC2 refuses that; write \"encrypted\":true too")
 	}
 }
 
