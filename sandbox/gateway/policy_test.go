@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -127,4 +128,19 @@ func TestPoliciesHaveVariables(t *testing.T) {
 	}))
 	want(t, "its own", ask("mine-q"), "")
 	want(t, "another's", ask("theirs-q"), "AccessDenied")
+}
+
+// A policy can refer to the caller's user agent, as one that withholds a right from one version of a program does.
+func TestPoliciesReferToTheUserAgent(t *testing.T) {
+	ctx := context.Background()
+	cfg := as(t, "agents", `{"Version":"2012-10-17","Statement":[
+		{"Effect":"Allow","Action":"ec2:DescribeSubnets","Resource":"*"},
+		{"Effect":"Deny","Action":"ec2:*","Resource":"*","Condition":{"StringLike":{"aws:UserAgent":"*karpenter.sh-1.15.*"}}}]}`)
+	for version, wanted := range map[string]string{"1.10.0": "", "1.15.1": "UnauthorizedOperation"} {
+		client := ec2.NewFromConfig(cfg, func(o *ec2.Options) {
+			o.APIOptions = append(o.APIOptions, middleware.AddUserAgentKey("karpenter.sh-"+version))
+		})
+		_, err := client.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{})
+		want(t, version, err, wanted)
+	}
 }

@@ -1,10 +1,11 @@
 """Condition keys and policy variables that Sawhorse's policies use and MiniStack does not support (AUTH=true).
 
-MiniStack supplies aws:RequestTag and aws:TagKeys. A condition on a key that it does not supply is never met. It has
-no variables: this module replaces ${key} in a resource by the key's value. If there is no value, the statement
-matches nothing, as on AWS.
+MiniStack supplies aws:RequestTag and aws:TagKeys. A condition on a key that it does not supply is never met: this
+module adds aws:UserAgent and the keys of services. MiniStack has no variables: this module replaces ${key} in a
+resource by the key's value. If there is no value, the statement matches nothing, as on AWS.
 """
 
+import contextvars
 import dataclasses
 import json
 import re
@@ -17,6 +18,8 @@ from ministack.services import eks, iam
 _tags = iam_actions.request_tag_context
 _first_match = iam_evaluator._first_match
 _resolve_principal = iam_evaluator.resolve_principal
+_pin_request_caller = iam_evaluator.pin_request_caller
+_user_agent = contextvars.ContextVar("sandbox_user_agent", default=None)
 _names_a_tag = iam_evaluator.ParsedStatement(
     "", "Allow", actions=["nothing"], resources=["nothing"], conditions={"Null": {"aws:ResourceTag/x": "true"}})
 _variable = re.compile(r"\$\{([^}]+)\}")
@@ -26,6 +29,12 @@ def install():
     iam_actions.request_tag_context = request_context  # the app imports the function at each request
     iam_evaluator._first_match = first_match
     iam_evaluator.resolve_principal = resolve_principal
+    iam_evaluator.pin_request_caller = pin_request_caller  # the app imports the function at each request
+
+
+def pin_request_caller(headers, query):
+    _user_agent.set(headers.get("user-agent"))
+    return _pin_request_caller(headers, query)
 
 
 def resolve_principal(*args, **named):
@@ -55,6 +64,8 @@ def _filled(statement, ctx):
 
 def request_context(service, action, body, params):
     context = _tags(service, action, body, params)
+    if _user_agent.get():
+        context["aws:UserAgent"] = _user_agent.get()
     if service == "iam":
         context.update(_boundary(action, params))
     if service == "eks":

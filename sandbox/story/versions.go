@@ -118,6 +118,17 @@ func Withdrawn(t *Teller) {
 	t.Until("status", state, "Reconciled", time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
 
+	t.Chapter("A controller without a right")
+	t.Say("The permissions boundary does not let 1.15.1 list instance types, and the controller ends without them.")
+	withhold(t, "ec2:DescribeInstanceTypes", "karpenter.sh-1.15.1")
+	withdrawn(t, "1.15.1", map[string]string{}, "CrashLoopBackOff")
+	t.Check("the pods", podsNow, pods)
+	t.Check("the NodeClaims", claimsNow, claimed)
+	giveBack(t)
+	request(t, `{"rack":"demo","unset":["karpenter_version"]}`)
+	t.Until("status", state, "Reconciled", time.Minute)
+	t.Until("the pass has ended", running, "0", time.Minute)
+
 	t.Chapter("A class that the new version does not accept")
 	t.Say("1.15 rejects a second clusterDNS with a family that has one only; 1.10.0 leaves it out. No node is of this pool.")
 	apart.end(t)
@@ -148,12 +159,32 @@ func withdrawn(t *Teller, version string, set map[string]string, reason string) 
 	t.Until("status", state, "Failed", 15*time.Minute)
 	t.Until("the pass has ended", running, "0", 5*time.Minute)
 	t.Note("until it is back", time.Since(began))
+	t.Type("sawhorse status demo || true")
 	t.Contains("the status says what failed", status, version)
 	t.Contains("and why", status, reason)
 	t.Check("version in force", karpenterVersion, "1.10.0")
 	t.Check("images of the controller's pods", controllerImages, "1.10.0")
 	t.Check("Karpenter's pods are Ready", controllerReady, "2/2")
 	t.Until("NodePools", poolsReady, "build=True workload=True", time.Minute)
+}
+
+// boundary is a shell expression for the ARN of the controllers' permissions boundary.
+const boundary = `"$(aws cloudformation describe-stack-resources --stack-name Sawhorse --output text ` +
+	`--query "StackResources[?starts_with(LogicalResourceId, 'ControllerBoundary')].PhysicalResourceId")"`
+
+// withhold denies controllers with a user agent an action, until giveBack. Other controllers keep it. It changes the
+// permissions boundary because Sawhorse deletes other policies of its roles.
+func withhold(t *Teller, action, agent string) {
+	t.Type(`aws iam create-policy-version --set-as-default --policy-arn ` + boundary + ` --policy-document ` +
+		`"$(aws iam get-policy-version --version-id v1 --query PolicyVersion.Document --policy-arn ` + boundary +
+		` | python3 -c 'import json,sys; d = json.load(sys.stdin); d["Statement"].append({"Effect": "Deny", "Action": "` + action +
+		`", "Resource": "*", "Condition": {"StringLike": {"aws:UserAgent": "*` + agent + `*"}}}); print(json.dumps(d))')"` +
+		` --query PolicyVersion.VersionId`)
+}
+
+func giveBack(t *Teller) {
+	t.Type("aws iam set-default-policy-version --version-id v1 --policy-arn " + boundary)
+	t.Type("aws iam delete-policy-version --version-id v2 --policy-arn " + boundary)
 }
 
 // NewDefault deploys a stack whose default version of Karpenter is 1.15.1 over this one, while a rack runs 1.10.0: that
