@@ -61,6 +61,7 @@ sandbox-down:
 .PHONY: test
 test: parts
 	go test ./internal/steps/controller ./...
+	go test -C tools/karpenter .
 	cd sandbox && go test $$(go list ./... | grep -vE '/(e2e|documents|audit)')
 	cd sandbox && go test -count=1 ./documents ./audit
 	cd sandbox && go test -count=1 -p 3 -timeout 30m ./e2e ./e2e/failures ./e2e/chaos
@@ -91,6 +92,7 @@ rights: parts
 .PHONY: unit
 unit: prerequisites
 	go test ./events ./statemachine ./cmd/... ./functions/... $$(go list ./internal/... | grep -vE '/(k8s|controller|nodepools|autoscaler|placement)$$')
+	go test -C tools/karpenter .
 
 ## e2e NAME=Story: one end-to-end script by name; with SANDBOX_ENV=.cache/sandbox.env it uses the sandbox of make sandbox
 .PHONY: e2e
@@ -134,6 +136,7 @@ lint: prerequisites
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
 	@if git grep -nE '^.{141,}' -- '*.go'; then echo "these lines have more than 140 columns" >&2; exit 1; fi
 	go vet ./... && go tool -modfile=tools/go.mod staticcheck ./...
+	cd tools/karpenter && go vet ./... && go tool -modfile=../go.mod staticcheck ./...
 	cd sandbox && go vet ./... && go tool -modfile=../tools/go.mod staticcheck ./...
 
 # The two lists are compared, so that it also works in a tree with changes that are not committed.
@@ -149,13 +152,13 @@ verify: prerequisites
 	go test ./internal/params -run 'Documentation|InstanceTypes' -update
 	go test ./internal/plan -run Golden -update
 	SAWHORSE_CLUSTER_BINARY= go test ./internal/karpenter -run Documentation -update
-	go test ./internal/karpenter/generate -run DefaultIsTheModules -update
+	go test -C tools/karpenter . -run DefaultIsTheModules -update
 	@$(CHANGED) | diff $(CACHE)/verify - || { echo "make verify: these files were not up to date; they are now" >&2; exit 1; }
 
 # Karpenter's modules are not in Go's checksum database; the catalogue records their checksums. Newer ones want a newer
 # toolchain, only to be downloaded.
 KARPENTER_TOOLCHAIN ?= go1.26.10
-GENERATE_KARPENTER := GONOSUMDB=github.com/aws/karpenter-provider-aws,sigs.k8s.io/karpenter go run ./internal/karpenter/generate -toolchain $(KARPENTER_TOOLCHAIN)
+GENERATE_KARPENTER := GONOSUMDB=github.com/aws/karpenter-provider-aws,sigs.k8s.io/karpenter go run -C tools/karpenter . -toolchain $(KARPENTER_TOOLCHAIN)
 
 ## karpenter: write what the catalogue has of a version of Karpenter (VERSION=1.14.3; CORE=… if its core module cannot be had)
 .PHONY: karpenter

@@ -48,9 +48,13 @@ const longSeconds = 3_600
 // longestPass is how long the longest running pass has held its rack. resync measures it at each tick, because Step
 // Functions reports an execution's time only when it has ended.
 func (s *sawhorse) longestPass() awscloudwatch.IMetric {
+	return s.highest(metrics.LongestPass, s.ticks())
+}
+
+// highest returns the highest value of a metric of all racks together in each period.
+func (s *sawhorse) highest(name string, period awscdk.Duration) awscloudwatch.IMetric {
 	return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{
-		Namespace: jsii.String(s.StackName), MetricName: jsii.String(metrics.LongestPass),
-		Statistic: jsii.String("Maximum"), Period: s.ticks(),
+		Namespace: jsii.String(s.StackName), MetricName: jsii.String(name), Statistic: jsii.String("Maximum"), Period: period,
 	})
 }
 
@@ -59,10 +63,7 @@ func (s *sawhorse) longestPass() awscloudwatch.IMetric {
 func (s *sawhorse) poolDegraded() awscloudwatch.IAlarm {
 	return s.alarm("PoolDegraded",
 		"A pool of a rack is not Ready, or its nodes do not register: the rack's status has Karpenter's reason.",
-		awscloudwatch.NewMetric(&awscloudwatch.MetricProps{
-			Namespace: jsii.String(s.StackName), MetricName: jsii.String(metrics.DegradedRacks),
-			Statistic: jsii.String("Maximum"), Period: minutes(2 * s.RolloutMinutes),
-		}))
+		s.highest(metrics.DegradedRacks, minutes(2*s.RolloutMinutes)))
 }
 
 // ticks is a time in which the schedule ticks: five minutes, or the time between two ticks if that is longer.

@@ -128,11 +128,11 @@ func (s *sawhorse) addFunctions() {
 // asyncMinutes is how long Lambda keeps an asynchronous call that it cannot make.
 const asyncMinutes = 60
 
-func (s *sawhorse) retryAsync(function string, minutes int) {
+func (s *sawhorse) retryAsync(function string, age int) {
 	s.functions[function].ConfigureAsyncInvoke(&awslambda.EventInvokeConfigOptions{
 		OnFailure:     awslambdadestinations.NewSqsDestination(s.undelivered),
 		RetryAttempts: jsii.Number(2),
-		MaxEventAge:   awscdk.Duration_Minutes(jsii.Number(minutes)),
+		MaxEventAge:   minutes(age),
 	})
 }
 

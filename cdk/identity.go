@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/jsii-runtime-go"
 
@@ -108,17 +107,15 @@ func (s *sawhorse) controllerAtMost() []awsiam.PolicyStatement {
 	ofClass := conditions{"StringLike": map[string]any{"aws:ResourceTag/" + labelNodeClass: "*"}}
 
 	profiles := []string{iamARN("instance-profile/*")}
-	public := "arn:" + *awscdk.Aws_PARTITION() + ":ec2:" + *awscdk.Aws_REGION() + "::"
 	launch := []string{"ec2:RunInstances", "ec2:CreateFleet"}
 	var made []string
 	for _, kind := range []string{"fleet", "instance", "volume", "network-interface", "launch-template", "spot-instances-request"} {
 		made = append(made, arn("ec2", kind+"/*"))
 	}
 	statements := []awsiam.PolicyStatement{
-		allow(launch, append(shareable(), public+"image/*",
-			"arn:"+*awscdk.Aws_PARTITION()+":ec2:"+*awscdk.Aws_REGION()+":*:capacity-reservation/*",
-			"arn:"+*awscdk.Aws_PARTITION()+":ec2:"+*awscdk.Aws_REGION()+":*:placement-group/*")),
-		allow(launch, []string{public + "snapshot/*"}, ofAmazon),
+		allow(launch, append(shareable(), public("image/*"),
+			arnOf("ec2", region(), "*", "capacity-reservation/*"), arnOf("ec2", region(), "*", "placement-group/*"))),
+		allow(launch, []string{public("snapshot/*")}, ofAmazon),
 		allow(launch, []string{arn("ec2", "launch-template/*")}, ofPool),
 		allow(append(launch, "ec2:CreateLaunchTemplate"), made, launched),
 		allow([]string{"ec2:CreateTags"}, made, launched, launching),
@@ -145,7 +142,7 @@ func (s *sawhorse) controllerAtMost() []awsiam.PolicyStatement {
 
 // publicParameters returns the ARN of AWS's own parameters, which have the images of nodes.
 func publicParameters() string {
-	return "arn:" + *awscdk.Aws_PARTITION() + ":ssm:" + *awscdk.Aws_REGION() + "::parameter/aws/service/*"
+	return arnOf("ssm", region(), "", "parameter/aws/service/*")
 }
 
 // nodesAtMost returns the boundary of nodes. It covers the managed policies of a node: AmazonEKSWorkerNodePolicy,
@@ -163,7 +160,7 @@ func (s *sawhorse) nodesAtMost() []awsiam.PolicyStatement {
 		allow([]string{"ssm:GetParameter"}, []string{publicParameters()}),
 		allow([]string{"ecr:GetAuthorizationToken"}, anything),
 		allow([]string{"ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer", "ecr:BatchImportUpstreamImage"},
-			[]string{"arn:" + *awscdk.Aws_PARTITION() + ":ecr:*:*:repository/*"}),
+			[]string{arnOf("ecr", "*", "*", "repository/*")}),
 		allow([]string{"ssm:DescribeAssociation", "ssm:DescribeDocument", "ssm:GetDeployablePatchSnapshotForInstance", "ssm:GetDocument",
 			"ssm:GetManifest", "ssm:ListAssociations", "ssm:ListInstanceAssociations", "ssm:PutComplianceItems",
 			"ssm:PutConfigurePackageResult", "ssm:PutInventory", "ssm:UpdateAssociationStatus", "ssm:UpdateInstanceAssociationStatus",

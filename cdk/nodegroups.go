@@ -1,7 +1,6 @@
 package main
 
 import (
-	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
@@ -19,9 +18,8 @@ func (s *sawhorse) replacePermissions() []awsiam.PolicyStatement {
 	toEKS := conditions{"StringEquals": map[string]any{"iam:PassedToService": "eks.amazonaws.com"}}
 	byTemplate := conditions{"ArnLike": map[string]any{"ec2:LaunchTemplate": arn("ec2", "launch-template/*")}}
 	launched := conditions{"StringEquals": map[string]any{"ec2:CreateAction": "RunInstances"}}
-	public := "arn:" + *awscdk.Aws_PARTITION() + ":ec2:" + *awscdk.Aws_REGION() + "::"
 	made := []string{arn("ec2", "instance/*"), arn("ec2", "volume/*"), arn("ec2", "network-interface/*")}
-	used := append(shareable(), arn("ec2", "launch-template/*"), arn("ec2", "key-pair/*"), public+"image/*", public+"snapshot/*",
+	used := append(shareable(), arn("ec2", "launch-template/*"), arn("ec2", "key-pair/*"), public("image/*"), public("snapshot/*"),
 		arn("ec2", "placement-group/*"), arn("ec2", "capacity-reservation/*"), arn("license-manager", "license-configuration:*"))
 	statements := []awsiam.PolicyStatement{
 		allow([]string{"eks:CreateNodegroup"}, clusters(), aCopy, s.letIn()),

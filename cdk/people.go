@@ -77,7 +77,7 @@ func (s *sawhorse) operatorPermissions(racks []string) []awsiam.PolicyStatement 
 // and metrics.
 func (s *sawhorse) viewerPermissions() []awsiam.PolicyStatement {
 	execution := arn("states", "execution:"+s.machineName()+":*")
-	dashboard := "arn:" + *awscdk.Aws_PARTITION() + ":cloudwatch::" + *awscdk.Aws_ACCOUNT_ID() + ":dashboard/" + s.StackName
+	dashboard := arnOf("cloudwatch", "", *awscdk.Aws_ACCOUNT_ID(), "dashboard/"+s.StackName)
 	return []awsiam.PolicyStatement{
 		allow([]string{"ssm:GetParameter", "ssm:GetParameters", "ssm:GetParametersByPath", "ssm:GetParameterHistory"}, s.rackARNs("*")),
 		allow([]string{"ssm:DescribeParameters", "states:ListStateMachines"}, anything),

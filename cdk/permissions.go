@@ -152,11 +152,27 @@ func (s *sawhorse) validatePermissions() []awsiam.PolicyStatement {
 	return statements
 }
 
+// auditPermissions returns the statements for reading what validate and all steps read. They do not allow any change to
+// a rack: the event that requests a pass is put on Sawhorse's own bus, and the records of a rack are written only at
+// the beginning of a full pass (tableAccess).
+func (s *sawhorse) auditPermissions() []awsiam.PolicyStatement {
+	return append(s.validatePermissions(),
+		allow([]string{"eks:DescribeAccessEntry", "eks:ListAssociatedAccessPolicies"}, accessEntries()),
+		allow([]string{"iam:GetRole"}, s.principals()), // an access entry binds to the role's unique id
+		allow([]string{"iam:GetRolePolicy", "iam:ListRolePolicies"}, ourRoles()),
+		allow([]string{"iam:ListInstanceProfiles"}, anything),
+		allow([]string{"eks:ListPodIdentityAssociations"}, clusters()),
+		allow([]string{"eks:DescribePodIdentityAssociation"}, associations()),
+		allow([]string{"ec2:DescribeTags", "ec2:DescribeInstances"}, anything),
+		allow([]string{"autoscaling:DescribeAutoScalingGroups"}, anything),
+	)
+}
+
 // objects returns the ARNs of the objects that JSON parameters may be read from. S3's ARNs have
 // neither region nor account.
 func (s *sawhorse) objects() (arns []string) {
 	for _, prefix := range s.ObjectPrefixes {
-		arns = append(arns, "arn:"+*awscdk.Aws_PARTITION()+":s3:::"+strings.TrimPrefix(prefix, "s3://")+"*")
+		arns = append(arns, arnOf("s3", "", "", strings.TrimPrefix(prefix, "s3://")+"*"))
 	}
 	return arns
 }
@@ -203,7 +219,7 @@ func (s *sawhorse) accessPermissions() []awsiam.PolicyStatement {
 	principals := s.principals()
 	ours := conditions{"ArnEquals": map[string]any{"eks:principalArn": principals}}
 	admin := conditions{"ArnEquals": map[string]any{
-		"eks:policyArn": "arn:" + *awscdk.Aws_PARTITION() + ":eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"}}
+		"eks:policyArn": arnOf("eks", "", "aws", "cluster-access-policy/AmazonEKSClusterAdminPolicy")}}
 	// A call of UpdateClusterConfig with a mode changes only the mode, because it accepts one kind of change at a time.
 	forward := conditions{"StringEquals": map[string]any{"eks:authenticationMode": "API_AND_CONFIG_MAP"}}
 	return []awsiam.PolicyStatement{
@@ -235,9 +251,11 @@ func controllerPermissions() []awsiam.PolicyStatement {
 // shareable returns the ARNs of subnets and security groups. In a VPC that another account shares (RAM), their ARNs
 // contain that account.
 func shareable() []string {
-	region := "arn:" + *awscdk.Aws_PARTITION() + ":ec2:" + *awscdk.Aws_REGION()
-	return []string{region + ":*:subnet/*", region + ":*:security-group/*"}
+	return []string{arnOf("ec2", region(), "*", "subnet/*"), arnOf("ec2", region(), "*", "security-group/*")}
 }
+
+// public returns the ARN of images or snapshots of EC2, which has no account.
+func public(rest string) string { return arnOf("ec2", region(), "", rest) }
 
 // networkPermissions returns statements that limit tagging to the discovery tag. Without the Null condition, a call
 // without tag keys would be allowed too.
@@ -315,4 +333,15 @@ func (s *sawhorse) resyncPermissions() []awsiam.PolicyStatement {
 		allow([]string{"states:StartExecution"}, []string{s.machineARN()}),
 		allow([]string{"states:GetExecutionHistory"}, []string{arn("states", "execution:"+s.machineName()+":*")}),
 	}, s.reportPermissions()...)
+}
+
+// rolloutPermissions returns the statements for writing the status and sending the event of a rollout. The function only
+// reads clusters.
+func (s *sawhorse) rolloutPermissions() []awsiam.PolicyStatement {
+	paths := ownership.Paths{Prefix: s.Prefix}
+	return []awsiam.PolicyStatement{
+		allow([]string{"ssm:PutParameter"}, []string{parameter(paths.Status("*"))}),
+		deny([]string{"ssm:PutParameter"}, []string{parameter(paths.Params("*") + "/*")}),
+		s.putEvents(),
+	}
 }

@@ -145,13 +145,7 @@ func (r *reader) checkEndpoints(s settings) {
 
 // operatorRacks reads names of racks, or patterns of them.
 func (r *reader) operatorRacks() []string {
-	const key = "operatorRacks"
-	list := r.list(key)
-	for _, rack := range list {
-		if !rackPatterns.MatchString(rack) {
-			r.fail(key, rack, "a rack's name, or the beginning of names and *, like team-a-*")
-		}
-	}
+	list := r.matching("operatorRacks", rackPatterns, "a rack's name, or the beginning of names and *, like team-a-*")
 	if len(list) == 0 {
 		return []string{"*"}
 	}

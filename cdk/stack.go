@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsevents"
@@ -50,8 +52,7 @@ func newStack(scope constructs.Construct, id string, settings settings) awscdk.S
 	s.addFunctions()
 	s.addStateMachine()
 	s.addRules()
-	s.addSchedule()
-	s.addRollouts()
+	s.addSchedules()
 	s.addEndpoints()
 	s.addPeople()
 	s.addAlarms()
@@ -111,13 +112,17 @@ func (s *sawhorse) output(name, value string) {
 	awscdk.NewCfnOutput(s.stack, jsii.String(name), &awscdk.CfnOutputProps{Value: jsii.String(value)})
 }
 
-// arn returns an ARN in this account and region, in the partition that the stack is deployed to. For policies, rest may
-// contain *.
+// arn returns an ARN in this account and region. For policies, rest may contain *.
 func arn(service, rest string) string {
-	return "arn:" + *awscdk.Aws_PARTITION() + ":" + service + ":" + *awscdk.Aws_REGION() + ":" + *awscdk.Aws_ACCOUNT_ID() + ":" + rest
+	return arnOf(service, region(), *awscdk.Aws_ACCOUNT_ID(), rest)
 }
 
 // iamARN returns an ARN of IAM, which has no regions.
-func iamARN(rest string) string {
-	return "arn:" + *awscdk.Aws_PARTITION() + ":iam::" + *awscdk.Aws_ACCOUNT_ID() + ":" + rest
+func iamARN(rest string) string { return arnOf("iam", "", *awscdk.Aws_ACCOUNT_ID(), rest) }
+
+// arnOf returns an ARN in the partition that the stack is deployed to.
+func arnOf(service, region, account, rest string) string {
+	return strings.Join([]string{"arn", *awscdk.Aws_PARTITION(), service, region, account, rest}, ":")
 }
+
+func region() string { return *awscdk.Aws_REGION() }

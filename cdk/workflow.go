@@ -122,19 +122,27 @@ func (s *sawhorse) rule(id, description string, bus awsevents.IEventBus, pattern
 	})
 }
 
-// addSchedule calls resync at each tick. A tick starts the audits of the racks in one slot; all racks have their turn
-// within one interval.
-func (s *sawhorse) addSchedule() {
-	awsscheduler.NewSchedule(s.stack, jsii.String("Resync Schedule"), &awsscheduler.ScheduleProps{
-		Description: jsii.String("Audits of all racks, because Parameter Store's events are best effort"),
-		Schedule:    awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Minutes(jsii.Number(s.ResyncMinutes / s.ResyncSlots))),
-		Target: awsschedulertargets.NewLambdaInvoke(s.functions["resync"], &awsschedulertargets.ScheduleTargetBaseProps{
+// addSchedules calls resync at each tick, which starts the audits of the racks in one slot, so that all racks have their
+// turn within one interval; and rollout, which looks at the nodes of all racks with Karpenter.
+func (s *sawhorse) addSchedules() {
+	s.schedule("Resync Schedule", "Audits of all racks, because Parameter Store's events are best effort", "resync",
+		s.ResyncMinutes/s.ResyncSlots, s.ResyncMinutes, map[string]any{
+			"source": events.Source, "detail-type": "Scheduled Resync", "time": awsscheduler.ContextAttribute_ScheduledTime(),
+		})
+	s.schedule("Rollout Schedule", "Looks at the nodes of all racks, which follow a pass for hours", "rollout",
+		s.RolloutMinutes, s.RolloutMinutes, map[string]any{})
+}
+
+// schedule calls a function at an interval. A call that has been late for longer than the age is given up.
+func (s *sawhorse) schedule(id, description, function string, interval, age int, input map[string]any) {
+	awsscheduler.NewSchedule(s.stack, jsii.String(id), &awsscheduler.ScheduleProps{
+		Description: jsii.String(description),
+		Schedule:    awsscheduler.ScheduleExpression_Rate(minutes(interval)),
+		Target: awsschedulertargets.NewLambdaInvoke(s.functions[function], &awsschedulertargets.ScheduleTargetBaseProps{
 			DeadLetterQueue: s.undelivered,
 			RetryAttempts:   jsii.Number(2),
-			MaxEventAge:     awscdk.Duration_Minutes(jsii.Number(s.ResyncMinutes)),
-			Input: awsscheduler.ScheduleTargetInput_FromObject(map[string]any{
-				"source": events.Source, "detail-type": "Scheduled Resync", "time": awsscheduler.ContextAttribute_ScheduledTime(),
-			}),
+			MaxEventAge:     minutes(age),
+			Input:           awsscheduler.ScheduleTargetInput_FromObject(input),
 		}),
 	})
 }

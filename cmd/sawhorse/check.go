@@ -50,7 +50,7 @@ func checkCommand() *cobra.Command {
 			case err != nil:
 				return false, err
 			case *format == "json":
-				return accepted, printJSON(made, "  ")
+				return accepted, printJSON(made)
 			}
 			tell(os.Stdout, made.(answer))
 			if accepted {
@@ -107,7 +107,7 @@ func renderOne(in input, format string) (accepted bool, err error) {
 		tell(os.Stderr, made.(answer))
 		return false, nil
 	case format == "json":
-		return true, printJSON(made, "  ")
+		return true, printJSON(made)
 	}
 	return true, printYAML(made.([]plan.Object))
 }
@@ -157,8 +157,8 @@ func line(p params.Problem) string {
 	return name + " " + p.Path + ": " + p.Message
 }
 
-func printJSON(value any, indent string) error {
-	text, err := encode(value, indent)
+func printJSON(value any) error {
+	text, err := encode(value, "  ")
 	if err != nil {
 		return err
 	}

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -48,7 +50,7 @@ func root() *cobra.Command {
 		Use: "sawhorse", Short: "Check, register and follow racks", SilenceErrors: true, SilenceUsage: true, Version: version(),
 		Long: "sawhorse checks the parameters of racks as a pass would, registers racks, and follows their passes.",
 	}
-	all.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return explainedFlag(c, err) })
+	all.SetFlagErrorFunc(explainedFlag)
 	all.AddGroup(
 		&cobra.Group{ID: withoutAWS, Title: "Commands that need no AWS account:"},
 		&cobra.Group{ID: withAWS, Title: "Commands that use AWS:"},
@@ -136,13 +138,11 @@ func (o *output) String() string { return o.chosen }
 func (o *output) Type() string   { return strings.Join(o.allowed, "|") }
 
 func (o *output) Set(format string) error {
-	for _, each := range o.allowed {
-		if each == format {
-			o.chosen = format
-			return nil
-		}
+	if !slices.Contains(o.allowed, format) {
+		return fmt.Errorf("allowed are %s", strings.Join(o.allowed, ", "))
 	}
-	return fmt.Errorf("allowed are %s", strings.Join(o.allowed, ", "))
+	o.chosen = format
+	return nil
 }
 
 // outputFlag adds the flag -o, --output. The first format is the default.
@@ -202,15 +202,7 @@ func account(ctx context.Context, options ...func(*config.LoadOptions) error) (a
 
 // paths returns the Parameter Store paths of the stack that this command uses.
 func paths() ownership.Paths {
-	if prefix := os.Getenv("SAWHORSE_PREFIX"); prefix != "" {
-		return ownership.Paths{Prefix: prefix}
-	}
-	return ownership.Paths{Prefix: ownership.DefaultPrefix}
+	return ownership.Paths{Prefix: cmp.Or(os.Getenv("SAWHORSE_PREFIX"), ownership.DefaultPrefix)}
 }
 
-func stack() string {
-	if name := os.Getenv("SAWHORSE_STACK"); name != "" {
-		return name
-	}
-	return ownership.DefaultStack
-}
+func stack() string { return cmp.Or(os.Getenv("SAWHORSE_STACK"), ownership.DefaultStack) }

@@ -54,7 +54,7 @@ kubectl's current context does not matter.`,
 // check could not be made.
 func conclude(report doctor.Report, format string) (err error) {
 	if format == "json" {
-		err = printJSON(report, "  ")
+		err = printJSON(report)
 	} else {
 		err = printReport(os.Stdout, report)
 	}

@@ -17,7 +17,7 @@ func paramsCommand() *cobra.Command {
 	format := outputFlag(c, "markdown", "json")
 	c.RunE = func(*cobra.Command, []string) error {
 		if *format == "json" {
-			return printJSON(params.Table, "  ")
+			return printJSON(params.Table)
 		}
 		_, err := io.WriteString(os.Stdout, params.Markdown())
 		return err

@@ -47,7 +47,7 @@ and the effect on each pool's nodes. The JSON object has the sections of all ste
 			case err != nil:
 				return false, err
 			case *format == "json":
-				return seen.Accepted, printJSON(seen, "  ")
+				return seen.Accepted, printJSON(seen)
 			}
 			seen.print(paused)
 			if *sections {
@@ -116,7 +116,7 @@ func (o outlook) print(paused bool) {
 func (o outlook) printSections() error {
 	for _, s := range o.Sections {
 		fmt.Printf("\n%s\n", s.Step)
-		if err := printJSON(s.Section.Section, "  "); err != nil {
+		if err := printJSON(s.Section.Section); err != nil {
 			return err
 		}
 	}

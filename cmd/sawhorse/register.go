@@ -62,7 +62,7 @@ func registrable(args []string, all bool, rate float64) error {
 	if err := rackName(args[0]); err != nil {
 		return err
 	}
-	if rate <= 0 {
+	if !(rate > 0) { // NaN is not less than or equal to 0
 		return fmt.Errorf("--rate %v is no number of writes per second; write, for example, 2.5", rate)
 	}
 	if all && len(args) > 1 {

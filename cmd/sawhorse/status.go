@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -69,7 +68,7 @@ type running struct {
 
 func (w *watcher) print(s standing) error {
 	if w.json {
-		return printJSON(s, "  ")
+		return printJSON(s)
 	}
 	if s.Running != nil {
 		fmt.Println(s.Running)
@@ -134,12 +133,6 @@ func (r *running) String() string {
 		text += ": " + r.Note
 	}
 	return text
-}
-
-func decodeStatus(text string) (*store.Status, error) {
-	var status store.Status
-	err := json.Unmarshal([]byte(text), &status)
-	return &status, err
 }
 
 // result returns an error if the rack does not match its parameters.

@@ -43,6 +43,7 @@ func TestWrongUse(t *testing.T) {
 		{"status Prod", "", `the rack's name is "Prod"; allowed is a-z first`},
 		{"watch a b", "", "there are 2 arguments; allowed is one, RACK"},
 		{"register --rate 0 prod", "", "--rate 0 is no number of writes per second"},
+		{"register --rate NaN prod", "", "--rate NaN is no number of writes per second"},
 		{"register prod karpenter_cpu_limits", "", "did you mean karpenter_cpu_limit?"},
 		{"register prod node_disk --all", "", "leave the names out"},
 		{"register --rate fast prod", "", `invalid argument "fast" for "--rate" flag`},

@@ -43,7 +43,7 @@ func versionCommand() *cobra.Command {
 		karpenter := plan.Target(params.Config{}, plan.Facts{})
 		v := versions{version(), karpenter.Version, karpenter.Kubernetes.String()}
 		if *format == "json" {
-			return printJSON(v, "  ")
+			return printJSON(v)
 		}
 		fmt.Printf("sawhorse   %s\nKarpenter  %s\nKubernetes %s\n", v.Version, v.Karpenter, v.Kubernetes)
 		return nil

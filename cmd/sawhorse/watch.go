@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -255,11 +256,11 @@ func (w *watcher) readStatus(ctx context.Context) (*store.Status, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parameter %s: read: %w", place, err)
 	}
-	status, err := decodeStatus(*out.Parameter.Value)
-	if err != nil {
+	var status store.Status
+	if err := json.Unmarshal([]byte(*out.Parameter.Value), &status); err != nil {
 		return nil, fmt.Errorf("parameter %s: decode: %w", place, err)
 	}
-	return status, nil
+	return &status, nil
 }
 
 // warn prints a problem that does not end the command.

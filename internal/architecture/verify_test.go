@@ -34,7 +34,8 @@ func TestVerifyRegeneratesEverything(t *testing.T) {
 		}
 		for _, match := range updateFlag.FindAllStringSubmatch(string(text), -1) {
 			flags++
-			run := regexp.MustCompile(`go test \./` + regexp.QuoteMeta(path.Dir(file)) + ` .*-` + match[1] + `\b`)
+			dir := regexp.QuoteMeta(path.Dir(file))
+			run := regexp.MustCompile(`go test (\./` + dir + `|-C ` + dir + ` \.) .*-` + match[1] + `\b`)
 			if !run.MatchString(recipe) {
 				t.Errorf("%s has -%s, and make verify does not run it", file, match[1])
 			}

@@ -3,8 +3,10 @@
 package awsfake
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -131,4 +133,53 @@ func value[T any](p *T) T {
 		return zero
 	}
 	return *p
+}
+
+// put returns a copy of a list with more elements, each in the place of one with the same key.
+func put[T any](list, more []T, key func(T) string) []T {
+	list = slices.Clone(list)
+	for _, each := range more {
+		list = slices.DeleteFunc(list, func(other T) bool { return key(other) == key(each) })
+		list = append(list, each)
+	}
+	return list
+}
+
+// pageOf returns one page of a list and the token of the next page; nil after the last page.
+func pageOf[T any](all []T, token *string, size int) ([]T, *string) {
+	start := 0
+	if value(token) != "" {
+		start, _ = strconv.Atoi(*token)
+	}
+	start = min(start, len(all))
+	if end := start + size; end < len(all) {
+		return all[start:end], new(strconv.Itoa(end))
+	}
+	return all[start:], nil
+}
+
+// reordered returns a policy as AWS may return it: statements, actions, resources and similar lists are sets, so their
+// order may differ from ours.
+func reordered(policy string) string {
+	var document any
+	if json.Unmarshal([]byte(policy), &document) != nil {
+		return policy
+	}
+	text, _ := json.Marshal(reversed(document))
+	return string(text)
+}
+
+func reversed(value any) any {
+	switch v := value.(type) {
+	case []any:
+		slices.Reverse(v)
+		for i := range v {
+			v[i] = reversed(v[i])
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = reversed(v[key])
+		}
+	}
+	return value
 }

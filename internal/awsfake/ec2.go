@@ -91,7 +91,9 @@ func (e *EC2) DescribeSubnets(_ context.Context, in *ec2.DescribeSubnetsInput,
 	}
 	out := &ec2.DescribeSubnetsOutput{}
 	for _, id := range e.filtered(in.Filters) {
-		out.Subnets = append(out.Subnets, types.Subnet{SubnetId: new(id), AvailabilityZone: new(Region + id[len(id)-1:]), Tags: e.tags(id)})
+		out.Subnets = append(out.Subnets, types.Subnet{
+			SubnetId: new(id), AvailabilityZone: new(Region + id[len(id)-1:]), Tags: tagList(e.Tags[id]),
+		})
 	}
 	return out, nil
 }
@@ -103,7 +105,7 @@ func (e *EC2) DescribeSecurityGroups(_ context.Context, in *ec2.DescribeSecurity
 	}
 	out := &ec2.DescribeSecurityGroupsOutput{}
 	for _, id := range e.filtered(in.Filters) {
-		out.SecurityGroups = append(out.SecurityGroups, types.SecurityGroup{GroupId: new(id), Tags: e.tags(id)})
+		out.SecurityGroups = append(out.SecurityGroups, types.SecurityGroup{GroupId: new(id), Tags: tagList(e.Tags[id])})
 	}
 	return out, nil
 }
@@ -168,12 +170,11 @@ func (e *EC2) filtered(filters []types.Filter) []string {
 	return found
 }
 
-func (e *EC2) tags(id string) []types.Tag {
-	var tags []types.Tag
-	for _, key := range slices.Sorted(maps.Keys(e.Tags[id])) {
-		tags = append(tags, types.Tag{Key: new(key), Value: new(e.Tags[id][key])})
+func tagList(tags map[string]string) (list []types.Tag) {
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		list = append(list, types.Tag{Key: new(key), Value: new(tags[key])})
 	}
-	return tags
+	return list
 }
 
 func missing(id string) error { return refuse("InvalidID.NotFound", "The ID '%s' does not exist", id) }

@@ -134,12 +134,9 @@ func (e *EKS) DescribeNodegroup(_ context.Context, in *eks.DescribeNodegroupInpu
 // UpdateNodegroupConfig changes labels and size.
 func (e *EKS) UpdateNodegroupConfig(_ context.Context, in *eks.UpdateNodegroupConfigInput,
 	_ ...func(*eks.Options)) (*eks.UpdateNodegroupConfigOutput, error) {
-	if err := e.known("UpdateNodegroupConfig", in.ClusterName, *in.NodegroupName); err != nil {
+	group, err := e.group("UpdateNodegroupConfig", in.ClusterName, *in.NodegroupName)
+	if err != nil {
 		return nil, err
-	}
-	group := e.Groups[*in.NodegroupName]
-	if group == nil {
-		return nil, &types.ResourceNotFoundException{}
 	}
 	if group.Status != types.NodegroupStatusActive {
 		return nil, &types.ResourceInUseException{}
@@ -151,14 +148,20 @@ func (e *EKS) UpdateNodegroupConfig(_ context.Context, in *eks.UpdateNodegroupCo
 		group.ScalingConfig = s
 	}
 	if in.Labels != nil {
-		group.Labels = maps.Clone(group.Labels)
-		if group.Labels == nil {
-			group.Labels = map[string]string{}
-		}
-		maps.Copy(group.Labels, in.Labels.AddOrUpdateLabels)
+		group.Labels = with(group.Labels, in.Labels.AddOrUpdateLabels)
 	}
 	group.Status, e.looks[*in.NodegroupName] = types.NodegroupStatusUpdating, 0
 	return &eks.UpdateNodegroupConfigOutput{}, nil
+}
+
+func (e *EKS) group(call string, cluster *string, name string) (*types.Nodegroup, error) {
+	if err := e.known(call, cluster, name); err != nil {
+		return nil, err
+	}
+	if group := e.Groups[name]; group != nil {
+		return group, nil
+	}
+	return nil, &types.ResourceNotFoundException{}
 }
 
 // Group adds a node group.

@@ -105,15 +105,10 @@ func (e *Events) TagResource(_ context.Context, in *eventbridge.TagResourceInput
 		return nil, err
 	}
 	for name, rule := range e.Rules {
-		if RuleARN(name) != *in.ResourceARN {
-			continue
+		if RuleARN(name) == *in.ResourceARN {
+			rule.Tags = put(rule.Tags, in.Tags, func(t types.Tag) string { return *t.Key })
+			return &eventbridge.TagResourceOutput{}, nil
 		}
-		rule.Tags = slices.Clone(rule.Tags)
-		for _, tag := range in.Tags {
-			rule.Tags = slices.DeleteFunc(rule.Tags, func(t types.Tag) bool { return *t.Key == *tag.Key })
-			rule.Tags = append(rule.Tags, tag)
-		}
-		return &eventbridge.TagResourceOutput{}, nil
 	}
 	return nil, &types.ResourceNotFoundException{}
 }
@@ -138,10 +133,7 @@ func (e *Events) PutTargets(_ context.Context, in *eventbridge.PutTargetsInput,
 			FailedEntryCount: 1, FailedEntries: []types.PutTargetsResultEntry{{ErrorMessage: &e.Refuse}},
 		}, nil
 	}
-	for _, target := range in.Targets {
-		rule.Targets = slices.DeleteFunc(rule.Targets, func(t types.Target) bool { return *t.Id == *target.Id })
-		rule.Targets = append(rule.Targets, target)
-	}
+	rule.Targets = put(rule.Targets, in.Targets, func(t types.Target) string { return *t.Id })
 	return &eventbridge.PutTargetsOutput{}, nil
 }
 

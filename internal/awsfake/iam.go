@@ -129,11 +129,7 @@ func (i *IAM) TagRole(_ context.Context, in *iam.TagRoleInput, _ ...func(*iam.Op
 	if err != nil {
 		return nil, err
 	}
-	role.Tags = slices.Clone(role.Tags)
-	for _, tag := range in.Tags {
-		role.Tags = slices.DeleteFunc(role.Tags, func(t types.Tag) bool { return *t.Key == *tag.Key })
-		role.Tags = append(role.Tags, tag)
-	}
+	role.Tags = put(role.Tags, in.Tags, func(t types.Tag) string { return *t.Key })
 	return &iam.TagRoleOutput{}, nil
 }
 

@@ -52,12 +52,8 @@ func (e *EC2) DescribeInstances(_ context.Context, in *ec2.DescribeInstancesInpu
 		if !e.Instances[id].fits(id, in.Filters) {
 			continue
 		}
-		var tags []types.Tag
-		for _, key := range slices.Sorted(maps.Keys(e.Instances[id].Tags)) {
-			tags = append(tags, types.Tag{Key: new(key), Value: new(e.Instances[id].Tags[key])})
-		}
 		all = append(all, types.Reservation{Instances: []types.Instance{
-			{InstanceId: new(id), Tags: tags, State: &types.InstanceState{Name: e.Instances[id].State}},
+			{InstanceId: new(id), Tags: tagList(e.Instances[id].Tags), State: &types.InstanceState{Name: e.Instances[id].State}},
 		}})
 	}
 	page, next := pageOf(all, in.NextToken, 1)

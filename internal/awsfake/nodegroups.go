@@ -81,13 +81,11 @@ func (e *EKS) CreateNodegroup(_ context.Context, in *eks.CreateNodegroupInput,
 		return nil, &types.InvalidParameterException{Message: &invalid}
 	}
 	e.Groups[name] = &types.Nodegroup{
-		NodegroupName: &name, Status: types.NodegroupStatusCreating, ScalingConfig: in.ScalingConfig, Labels: maps.Clone(in.Labels),
-		Taints: in.Taints,
-		Tags:   maps.Clone(in.Tags), CapacityType: in.CapacityType, InstanceTypes: in.InstanceTypes, AmiType: in.AmiType,
-		Subnets:  in.Subnets,
-		NodeRole: in.NodeRole, DiskSize: in.DiskSize, LaunchTemplate: template, ReleaseVersion: in.ReleaseVersion,
-		Version:      e.Cluster.Version,
-		RemoteAccess: in.RemoteAccess, UpdateConfig: in.UpdateConfig, NodeRepairConfig: in.NodeRepairConfig,
+		NodegroupName: &name, Status: types.NodegroupStatusCreating, ScalingConfig: in.ScalingConfig, CapacityType: in.CapacityType,
+		Labels: maps.Clone(in.Labels), Tags: maps.Clone(in.Tags), Taints: in.Taints, Subnets: in.Subnets, NodeRole: in.NodeRole,
+		InstanceTypes: in.InstanceTypes, AmiType: in.AmiType, DiskSize: in.DiskSize, RemoteAccess: in.RemoteAccess,
+		LaunchTemplate: template, ReleaseVersion: in.ReleaseVersion, Version: e.Cluster.Version,
+		UpdateConfig: in.UpdateConfig, NodeRepairConfig: in.NodeRepairConfig,
 		Resources: &types.NodegroupResources{AutoScalingGroups: []types.AutoScalingGroup{{Name: new("eks-" + name)}}},
 	}
 	e.looks[name] = 0
@@ -97,12 +95,9 @@ func (e *EKS) CreateNodegroup(_ context.Context, in *eks.CreateNodegroupInput,
 // DeleteNodegroup refuses to delete a group during another change, as EKS does.
 func (e *EKS) DeleteNodegroup(_ context.Context, in *eks.DeleteNodegroupInput,
 	_ ...func(*eks.Options)) (*eks.DeleteNodegroupOutput, error) {
-	if err := e.known("DeleteNodegroup", in.ClusterName, *in.NodegroupName); err != nil {
+	group, err := e.group("DeleteNodegroup", in.ClusterName, *in.NodegroupName)
+	if err != nil {
 		return nil, err
-	}
-	group := e.Groups[*in.NodegroupName]
-	if group == nil {
-		return nil, &types.ResourceNotFoundException{}
 	}
 	switch group.Status {
 	case types.NodegroupStatusUpdating, types.NodegroupStatusCreating, types.NodegroupStatusDeleting:

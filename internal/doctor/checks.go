@@ -1,5 +1,10 @@
 package doctor
 
+import (
+	"fmt"
+	"strings"
+)
+
 // checks are all checks, in the order of the documentation.
 var checks = []check{
 	{
@@ -30,12 +35,12 @@ var checks = []check{
 	{
 		"kubernetes-version", "the cluster's Kubernetes version",
 		"Karpenter is tested with the versions that it lists, and finds no images for others.",
-		[]Source{TheCluster}, kubernetesVersion,
+		[]Source{Parameters, TheCluster, Rules, Deployments}, kubernetesVersion,
 	},
 	{
 		upgrade, "with `--kubernetes VERSION`: whether Karpenter's version, AMIs, node groups and nodes are fit for that Kubernetes",
 		"EKS never goes back to an earlier version: what does not fit is found before the upgrade.",
-		[]Source{Parameters, TheCluster, NodeGroups, Nodes}, kubernetesUpgrade,
+		[]Source{Parameters, TheCluster, NodeGroups, Nodes, Rules, Deployments}, kubernetesUpgrade,
 	},
 	{
 		"credentials", "the Pod Identity agent, the service account's association, the OIDC provider",
@@ -146,4 +151,25 @@ var checks = []check{
 		"Their nodes are not consolidated or replaced while they run; Karpenter does not read Cluster Autoscaler's word for it.",
 		[]Source{Pods}, doNotDisrupt,
 	},
+}
+
+// Markdown returns the documentation's tables of severities and of checks. docs/doctor.md contains them.
+func Markdown() string {
+	var out strings.Builder
+	out.WriteString("| severity | means |\n|---|---|\n")
+	for _, s := range Severities {
+		fmt.Fprintf(&out, "| %s | %s |\n", s.Severity, s.Means)
+	}
+	out.WriteString("\n| check | looks at | why | reads |\n|---|---|---|---|\n")
+	for _, c := range checks {
+		var needs []string
+		for _, s := range c.needs {
+			needs = append(needs, string(s))
+		}
+		if len(needs) == 0 {
+			needs = []string{string(TheCluster)}
+		}
+		fmt.Fprintf(&out, "| `%s` | %s | %s | %s |\n", c.name, c.looks, c.why, strings.Join(needs, ", "))
+	}
+	return out.String()
 }

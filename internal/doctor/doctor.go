@@ -65,7 +65,10 @@ func (r Report) Count(s Severity) (n int) {
 func Examine(o *Observed) Report {
 	all := Report{Rack: o.Rack, Cluster: o.Config.ClusterName, Findings: []Finding{}, Good: []string{}}
 	by := map[Severity][]Finding{}
-	for _, c := range o.made() {
+	for _, c := range checks {
+		if c.name == upgrade && o.Kubernetes == "" {
+			continue
+		}
 		found := c.make(o)
 		if len(found) == 0 {
 			all.Good = append(all.Good, c.name)
@@ -88,23 +91,42 @@ type check struct {
 	// findings show why.
 	looks, why string
 	// needs are the sources without which the check cannot be made.
-	needs    []Source
-	validate func(*Observed) []Finding
+	needs []Source
+	// validate adds what it finds.
+	validate func(*Observed, *findings)
 }
 
 // make returns the check's findings. If a source that the check needs is missing, the only finding has the reason.
-func (c check) make(o *Observed) []Finding {
+func (c check) make(o *Observed) (found findings) {
 	for _, s := range c.needs {
-		if reason := o.Unseen[s]; reason != "" {
-			do, commands := s.remedy(o)
-			return []Finding{{Severity: Unknown, What: reason, Do: do, Commands: commands}}
+		if o.Unseen[s] != "" {
+			found.unseen(o, s)
+			return found
 		}
 	}
-	return c.validate(o)
+	c.validate(o, &found)
+	return found
 }
 
-func finding(s Severity, what, do string, commands ...string) Finding {
-	return Finding{Severity: s, What: what, Do: do, Commands: commands}
+// findings collects the findings of one check.
+type findings []Finding
+
+func (f *findings) add(s Severity, what, do string, commands ...string) {
+	*f = append(*f, Finding{Severity: s, What: what, Do: do, Commands: commands})
+}
+
+// unseen adds that a source could not be read, and the remedy.
+func (f *findings) unseen(o *Observed, s Source) {
+	do, commands := s.remedy(o)
+	f.add(Unknown, o.Unseen[s], do, commands...)
+}
+
+// failsIf returns Fails if the condition holds, or else Warns.
+func failsIf(condition bool) Severity {
+	if condition {
+		return Fails
+	}
+	return Warns
 }
 
 // shown is the maximum number of names that a finding lists.

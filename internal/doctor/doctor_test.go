@@ -237,6 +237,9 @@ var cases = []example{
 	{"endpoints", "without private DNS",
 		all(with(map[string]string{"isolated_vpc": "true"}), func(o *Observed) { o.Endpoints = endpointsFor(false) }),
 		[]string{"fails: have no private DNS"}},
+	{"endpoints", "without private DNS, beside one that is used", all(with(map[string]string{"isolated_vpc": "true"}), func(o *Observed) {
+		o.Endpoints = append([]Endpoint{{"com.amazonaws.eu-central-1.s3", "Interface", "available", false}}, endpointsFor(true)...)
+	}), nil},
 	{"endpoints", "private API", func(o *Observed) { o.Cluster.PublicAPI = false }, []string{"info: no available endpoint"}},
 	{"endpoints", "one not yet available", all(with(map[string]string{"isolated_vpc": "true"}), func(o *Observed) {
 		o.Endpoints = endpointsFor(true)
@@ -462,6 +465,20 @@ func TestUnseen(t *testing.T) {
 	}
 	if len(sources) < 20 {
 		t.Errorf("only %d sources", len(sources))
+	}
+}
+
+// What runs is read from the cluster. Without it, no version of Karpenter is said to run.
+func TestVersionThatNobodySaw(t *testing.T) {
+	for _, source := range []Source{Rules, Deployments} {
+		o := healthy()
+		o.Kubernetes, o.Cluster.Version = "1.36", "1.36"
+		o.Deployments, o.Unseen[source] = nil, "AccessDenied: no"
+		for _, f := range Examine(o).Findings {
+			if strings.HasPrefix(f.Check, "kubernetes-") && f.Severity != Unknown {
+				t.Errorf("%s unseen: %+v", source, f)
+			}
+		}
 	}
 }
 

@@ -23,27 +23,21 @@ var KeyActions = []string{
 	keyGrant, "kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKeyWithoutPlaintext", "kms:ReEncryptFrom", "kms:ReEncryptTo",
 }
 
-func encryption(o *Observed) []Finding {
-	var found []Finding
+func encryption(o *Observed, found *findings) {
 	principal := func(role string) string {
 		return fmt.Sprintf("arn:%s:iam::%s:%s", o.Cluster.Partition, o.Cluster.Account, role)
 	}
 	controller := principal("role" + ownership.IAMPath + ownership.ControllerRole(o.Rack))
 	if len(o.Bounded) > 0 {
-		found = append(found,
-			finding(Fails,
-				fmt.Sprintf("the permissions boundary of %s keeps %s from it, whatever the key's policy says", controller,
-					strings.Join(o.Bounded, ", ")),
-				"Add "+strings.Join(KeyActions, ", ")+" to nodeActions in cdk.json, and deploy Sawhorse again."))
+		found.add(Fails,
+			fmt.Sprintf("the permissions boundary of %s keeps %s from it, whatever the key's policy says", controller,
+				strings.Join(o.Bounded, ", ")),
+			"Add "+strings.Join(KeyActions, ", ")+" to nodeActions in cdk.json, and deploy Sawhorse again.")
 	}
 	for _, k := range o.Keys {
 		if k.State != "Enabled" {
-			found = append(found,
-				finding(Fails, fmt.Sprintf("KMS key %s, by which nodes' volumes are encrypted, is %s", k.ID, k.State),
-					"Enable it, or encrypt with another key.", "aws kms enable-key --key-id "+k.ID))
-			continue
-		}
-		if k.AWSManaged {
+			found.add(Fails, fmt.Sprintf("KMS key %s, by which nodes' volumes are encrypted, is %s", k.ID, k.State),
+				"Enable it, or encrypt with another key.", "aws kms enable-key --key-id "+k.ID)
 			continue
 		}
 		for _, who := range []struct {
@@ -56,17 +50,15 @@ func encryption(o *Observed) []Finding {
 					"the role's permissions boundary limits what the key's policy gives it."},
 			{principal(scalingRole), Warns, "managed node groups launch nodes as it", ""},
 		} {
-			if k.open(who.arn) {
+			if k.AWSManaged || k.open(who.arn) {
 				continue
 			}
-			found = append(found,
-				finding(who.severity, fmt.Sprintf("the policy of KMS key %s does not let %s use it, and %s", k.ID, who.arn, who.does),
-					"Add a statement to the key's policy that allows this principal "+strings.Join(KeyActions, ", ")+
-						". Naming the account is not enough: the role's own policies have nothing of KMS."+who.too,
-					"aws kms get-key-policy --key-id "+k.ID+" --query Policy --output text"))
+			found.add(who.severity, fmt.Sprintf("the policy of KMS key %s does not let %s use it, and %s", k.ID, who.arn, who.does),
+				"Add a statement to the key's policy that allows this principal "+strings.Join(KeyActions, ", ")+
+					". Naming the account is not enough: the role's own policies have nothing of KMS."+who.too,
+				"aws kms get-key-policy --key-id "+k.ID+" --query Policy --output text")
 		}
 	}
-	return found
 }
 
 // open reports whether a key's policy or grants allow a principal to use it. Conditions count as met: like those of

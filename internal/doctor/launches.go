@@ -33,7 +33,7 @@ var launchCauses = []launchCause{
 		[]string{"ServiceLinkedRoleCreationNotPermitted", "SpotSLRCreationFailed"}, Fails,
 		"EC2 refused spot instances, because the account has no role AWSServiceRoleForEC2Spot",
 		"Create it, once for the account.",
-		[]string{"aws iam create-service-linked-role --aws-service-name spot.amazonaws.com"},
+		[]string{createSpotRole},
 	},
 	{
 		[]string{"AMIAuthorizationFailure", "AMINotFound", "InvalidAMIID"}, Fails,
@@ -108,13 +108,12 @@ func (c launchCause) matches(l Launch) bool {
 }
 
 // launches reports the failed launches by their cause, because a cause usually stops many of them.
-func launches(o *Observed) []Finding {
+func launches(o *Observed, found *findings) {
 	by := make([][]Launch, len(launchCauses))
 	for _, l := range o.Launches {
 		i := slices.IndexFunc(launchCauses, func(c launchCause) bool { return c.matches(l) })
 		by[i] = append(by[i], l)
 	}
-	var found []Finding
 	for i, c := range launchCauses {
 		if len(by[i]) == 0 {
 			continue
@@ -126,10 +125,8 @@ func launches(o *Observed) []Finding {
 		slices.Sort(claims)
 		claims = slices.Compact(claims)
 		last := by[i][len(by[i])-1]
-		what := fmt.Sprintf("%s (%d: %s); the last: %s", c.what, len(claims), some(claims), last)
-		found = append(found, finding(c.severity, what, c.do, c.commands...))
+		found.add(c.severity, fmt.Sprintf("%s (%d: %s); the last: %s", c.what, len(claims), some(claims), last), c.do, c.commands...)
 	}
-	return found
 }
 
 // String returns Karpenter's words for the failure.

@@ -13,9 +13,9 @@ import (
 // also calls Pricing and IAM, but these have endpoints in few regions.
 var services = []string{"ec2", "ecr.api", "ecr.dkr", "eks", "s3", "sqs", "ssm", "sts"}
 
-func endpoints(o *Observed) []Finding {
+func endpoints(o *Observed, found *findings) {
 	if !o.Config.IsolatedVPC && o.Cluster.PublicAPI {
-		return nil
+		return
 	}
 	wanted := services
 	if o.Association || o.addOn(agent) != nil {
@@ -23,10 +23,10 @@ func endpoints(o *Observed) []Finding {
 	}
 	var missing, private []string
 	for _, service := range wanted {
-		e := o.endpoint(service)
-		if e == nil {
+		switch there, used := o.endpoint(service); {
+		case !there:
 			missing = append(missing, service)
-		} else if e.Type == "Interface" && !e.PrivateDNS {
+		case !used:
 			private = append(private, service)
 		}
 	}
@@ -37,28 +37,26 @@ func endpoints(o *Observed) []Finding {
 		severity, do = Info, "Where the nodes' subnets have no NAT gateway, create them, in those subnets and for their route tables; "+
 			"else there is nothing to do."
 	}
-	var found []Finding
 	if len(missing) > 0 {
-		found = append(found,
-			finding(severity, fmt.Sprintf("VPC %s has no available endpoint for %s", o.Cluster.VPC, strings.Join(missing, ", ")), do,
-				o.createEndpoints(missing)...))
+		found.add(severity, fmt.Sprintf("VPC %s has no available endpoint for %s", o.Cluster.VPC, strings.Join(missing, ", ")), do,
+			o.createEndpoints(missing)...)
 	}
 	if len(private) > 0 {
-		found = append(found,
-			finding(severity,
-				fmt.Sprintf("the VPC endpoints for %s have no private DNS, so nothing in the VPC uses them", strings.Join(private, ", ")),
-				"Enable private DNS on them (aws ec2 modify-vpc-endpoint --private-dns-enabled)."))
+		found.add(severity,
+			fmt.Sprintf("the VPC endpoints for %s have no private DNS, so nothing in the VPC uses them", strings.Join(private, ", ")),
+			"Enable private DNS on them (aws ec2 modify-vpc-endpoint --private-dns-enabled).")
 	}
-	return found
 }
 
-func (o *Observed) endpoint(service string) *Endpoint {
-	for i, e := range o.Endpoints {
+// endpoint reports whether the VPC has an available endpoint for a service, and whether the VPC uses one: an interface
+// endpoint without private DNS is not used, but a gateway endpoint may be there beside it.
+func (o *Observed) endpoint(service string) (there, used bool) {
+	for _, e := range o.Endpoints {
 		if strings.HasSuffix(e.Service, "."+o.Cluster.Region+"."+service) && strings.EqualFold(e.State, "available") {
-			return &o.Endpoints[i]
+			there, used = true, used || e.Type != "Interface" || e.PrivateDNS
 		}
 	}
-	return nil
+	return there, used
 }
 
 // createEndpoints returns commands for the reader to complete: the subnets and security groups of an endpoint are the
@@ -101,7 +99,7 @@ func (o *Observed) chosen() (chosen []Subnet) {
 // a handful of nodes need.
 const noAddresses, fewAddresses = 16, 64
 
-func subnets(o *Observed) []Finding {
+func subnets(o *Observed, found *findings) {
 	chosen := o.chosen()
 	var few []string
 	full := 0
@@ -113,21 +111,15 @@ func subnets(o *Observed) []Finding {
 			few = append(few, fmt.Sprintf("%s (%s) has %d", s.ID, s.Zone, s.Free))
 		}
 	}
-	if len(few) == 0 {
-		return nil
+	if len(few) > 0 {
+		found.add(failsIf(full == len(chosen)), "free addresses are few: subnet "+some(few),
+			"Add subnets to the node groups or name others in subnet_ids; "+
+				"a VPC can take a further CIDR block (aws ec2 associate-vpc-cidr-block). "+
+				"Prefix delegation of the VPC CNI takes more addresses for each node, not fewer.")
 	}
-	severity := Warns
-	if full == len(chosen) {
-		severity = Fails
-	}
-	return []Finding{finding(severity, "free addresses are few: subnet "+some(few),
-		"Add subnets to the node groups or name others in subnet_ids; "+
-			"a VPC can take a further CIDR block (aws ec2 associate-vpc-cidr-block). "+
-			"Prefix delegation of the VPC CNI takes more addresses for each node, not fewer.")}
 }
 
-func discovery(o *Observed) []Finding {
-	var found []Finding
+func discovery(o *Observed, found *findings) {
 	var untagged []string
 	look := func(what, id string, tags map[string]string) {
 		switch other := tags[ownership.TagDiscovery]; other {
@@ -135,10 +127,9 @@ func discovery(o *Observed) []Finding {
 		case "":
 			untagged = append(untagged, id)
 		default:
-			found = append(found,
-				finding(Fails, fmt.Sprintf("%s %s carries %s=%s, the tag of another cluster", what, id, ownership.TagDiscovery, other),
-					"Give each cluster subnets and groups of its own; if that cluster is gone, remove the tag.",
-					fmt.Sprintf("aws ec2 delete-tags --resources %s --tags Key=%s,Value=%s", id, ownership.TagDiscovery, other)))
+			found.add(Fails, fmt.Sprintf("%s %s carries %s=%s, the tag of another cluster", what, id, ownership.TagDiscovery, other),
+				"Give each cluster subnets and groups of its own; if that cluster is gone, remove the tag.",
+				fmt.Sprintf("aws ec2 delete-tags --resources %s --tags Key=%s,Value=%s", id, ownership.TagDiscovery, other))
 		}
 	}
 	for _, s := range o.chosen() {
@@ -148,11 +139,9 @@ func discovery(o *Observed) []Finding {
 		look("security group", g.ID, g.Tags)
 	}
 	if o.Config.AuthMode && len(untagged) > 0 {
-		found = append(found,
-			finding(Warns, fmt.Sprintf("%s lack the tag %s=%s", some(untagged), ownership.TagDiscovery, o.Cluster.Name),
-				"A full pass tags them; the hourly audit requests one. To run one now:",
-				fmt.Sprintf(`aws events put-events --entries '[{"EventBusName":"%s","Source":"operator",`+
-					`"DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"%s\",\"full\":true}"}]'`, ownership.Bus, o.Rack)))
+		found.add(Warns, fmt.Sprintf("%s lack the tag %s=%s", some(untagged), ownership.TagDiscovery, o.Cluster.Name),
+			"A full pass tags them; the hourly audit requests one. To run one now:",
+			fmt.Sprintf(`aws events put-events --entries '[{"EventBusName":"%s","Source":"operator",`+
+				`"DetailType":"Rack Reconcile Requested","Detail":"{\"rack\":\"%s\",\"full\":true}"}]'`, ownership.Bus, o.Rack))
 	}
-	return found
 }

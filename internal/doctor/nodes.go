@@ -13,7 +13,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-func metadata(o *Observed) []Finding {
+func metadata(o *Observed, found *findings) {
 	limit := int64(1)
 	if options, ok := o.Config.Override.EC2NodeClass["metadataOptions"].(map[string]any); ok {
 		if given, ok := options["httpPutResponseHopLimit"].(int64); ok {
@@ -21,10 +21,11 @@ func metadata(o *Observed) []Finding {
 		}
 	}
 	if limit > 1 {
-		return []Finding{finding(Warns,
+		found.add(Warns,
 			fmt.Sprintf("karpenter_config gives nodes of pool workload the hop limit %d, so that every pod can take the node's credentials",
 				limit),
-			"Give the pods that need credentials a role of their own (Pod Identity or IRSA), and leave httpPutResponseHopLimit at 1.")}
+			"Give the pods that need credentials a role of their own (Pod Identity or IRSA), and leave httpPutResponseHopLimit at 1.")
+		return
 	}
 	var higher []string
 	for _, i := range o.Instances {
@@ -33,42 +34,38 @@ func metadata(o *Observed) []Finding {
 			higher = append(higher, i.ID)
 		}
 	}
-	if len(higher) == 0 {
-		return nil
+	if len(higher) > 0 {
+		found.add(Info,
+			fmt.Sprintf("present nodes of the cluster with a hop limit above 1 (%d): %s; Karpenter's have 1: pods that take credentials, "+
+				"region or VPC from instance metadata work on the former only", len(higher), some(higher)),
+			"Give such pods a role of their own (Pod Identity or IRSA), and tell controllers region and VPC by their flags, such as "+
+				"--aws-region and --aws-vpc-id of the AWS Load Balancer Controller.")
 	}
-	return []Finding{finding(Info,
-		fmt.Sprintf("present nodes of the cluster with a hop limit above 1 (%d): %s; Karpenter's have 1: pods that take credentials, "+
-			"region or VPC from instance metadata work on the former only", len(higher), some(higher)),
-		"Give such pods a role of their own (Pod Identity or IRSA), and tell controllers region and VPC by their flags, such as "+
-			"--aws-region and --aws-vpc-id of the AWS Load Balancer Controller.")}
 }
 
-func tolerations(o *Observed) []Finding {
-	var found []Finding
+func tolerations(o *Observed, found *findings) {
 	if closed := (plan.Facts{NodeGroups: o.NodeGroups}).ClosedToController(o.Config); len(closed) > 0 {
-		found = append(found,
-			finding(Fails, "every system node group has a taint that Karpenter's controller does not tolerate: "+some(closed),
-				"Take the taint off one of them, or use the key "+ownership.TaintSystem+", which it tolerates; "+
-					"or give the controller a system node group without taints."))
+		found.add(Fails, "every system node group has a taint that Karpenter's controller does not tolerate: "+some(closed),
+			"Take the taint off one of them, or use the key "+ownership.TaintSystem+", which it tolerates; "+
+				"or give the controller a system node group without taints.")
 	}
 	taints := o.taints()
 	for i := range o.DaemonSets {
 		d := &o.DaemonSets[i]
-		if missing := untolerated(d, taints); len(missing) > 0 {
-			severity := Info
-			if d.Namespace == ownership.Namespace {
-				severity = Warns
-			}
-			found = append(found,
-				finding(severity,
-					fmt.Sprintf("DaemonSet %s/%s does not tolerate %s, and will not run on those nodes", d.Namespace, d.Name,
-						some(missing)),
-					"Where it is to run on every node, let it tolerate everything, as the node agents of EKS do.",
-					fmt.Sprintf(`kubectl -n %s patch daemonset %s --type merge `+
-						`-p '{"spec":{"template":{"spec":{"tolerations":[{"operator":"Exists"}]}}}}'`, d.Namespace, d.Name)))
+		missing := untolerated(d, taints)
+		if len(missing) == 0 {
+			continue
 		}
+		severity := Info
+		if d.Namespace == ownership.Namespace {
+			severity = Warns
+		}
+		found.add(severity,
+			fmt.Sprintf("DaemonSet %s/%s does not tolerate %s, and will not run on those nodes", d.Namespace, d.Name, some(missing)),
+			"Where it is to run on every node, let it tolerate everything, as the node agents of EKS do.",
+			fmt.Sprintf(`kubectl -n %s patch daemonset %s --type merge `+
+				`-p '{"spec":{"template":{"spec":{"tolerations":[{"operator":"Exists"}]}}}}'`, d.Namespace, d.Name))
 	}
-	return found
 }
 
 // pooledTaint is a taint and the pool whose nodes have it.
@@ -112,7 +109,7 @@ func untolerated(d *appsv1.DaemonSet, taints []pooledTaint) (missing []string) {
 	return missing
 }
 
-func dns(o *Observed) []Finding {
+func dns(o *Observed, found *findings) {
 	policy := corev1.DNSClusterFirst
 	for _, d := range o.Deployments {
 		if d.Namespace == ownership.Namespace && d.Name == ownership.ReleaseController && d.Spec.Template.Spec.DNSPolicy != "" {
@@ -129,14 +126,13 @@ func dns(o *Observed) []Finding {
 			continue
 		}
 		if !ours[p.Spec.NodeName] {
-			return nil
+			return
 		}
 		there = append(there, p.Name)
 	}
-	if len(there) == 0 || policy == corev1.DNSDefault {
-		return nil
+	if len(there) > 0 && policy != corev1.DNSDefault {
+		found.add(Warns,
+			fmt.Sprintf("CoreDNS runs on Karpenter's nodes only (%s), and the controller resolves by it (dnsPolicy %s)", some(there), policy),
+			"Keep CoreDNS on system nodes: add kube-system/coredns to the parameter system_deployments, beside what it has.")
 	}
-	return []Finding{finding(Warns,
-		fmt.Sprintf("CoreDNS runs on Karpenter's nodes only (%s), and the controller resolves by it (dnsPolicy %s)", some(there), policy),
-		"Keep CoreDNS on system nodes: add kube-system/coredns to the parameter system_deployments, beside what it has.")}
 }

@@ -29,29 +29,27 @@ var poolRemedies = []struct{ word, do string }{
 	{"InstanceProfileReady=False", "Run a full pass, which creates the role of the nodes and the rights of the controller again."},
 }
 
-func nodePools(o *Observed) []Finding {
-	var found []Finding
+func nodePools(o *Observed, found *findings) {
 	for _, p := range o.Pools {
 		describe := fmt.Sprintf("kubectl describe %s %s", strings.ToLower(p.Kind), p.Name)
 		switch {
 		case p.NotReady != "":
-			found = append(found, finding(Fails, fmt.Sprintf("%s %s is not Ready: %s", p.Kind, p.Name, p.NotReady), poolRemedy(p), describe))
+			found.add(Fails, fmt.Sprintf("%s %s is not Ready: %s", p.Kind, p.Name, p.NotReady), poolRemedy(p), describe)
 		case p.Unhealthy != "":
-			what := fmt.Sprintf("the last nodes of NodePool %s did not launch or did not register: %s", p.Name, p.Unhealthy)
-			found = append(found, finding(Warns, what, "See the check launches, and the events of the NodePool.", describe))
+			found.add(Warns, fmt.Sprintf("the last nodes of NodePool %s did not launch or did not register: %s", p.Name, p.Unhealthy),
+				"See the check launches, and the events of the NodePool.", describe)
 		}
 	}
 	if !o.on() || !o.Config.Enabled {
-		return found
+		return
 	}
 	for _, wanted := range o.pools() {
 		if !slices.ContainsFunc(o.Pools, func(p PoolObject) bool { return p.Kind == "NodePool" && p.Name == wanted.Name }) {
-			found = append(found, finding(Fails, fmt.Sprintf("the cluster has no NodePool %s, which the parameters describe", wanted.Name),
+			found.add(Fails, fmt.Sprintf("the cluster has no NodePool %s, which the parameters describe", wanted.Name),
 				"If a pass is running, wait for its end. Otherwise the status says why the last pass did not create it.",
-				"sawhorse status "+o.Rack))
+				"sawhorse status "+o.Rack)
 		}
 	}
-	return found
 }
 
 func poolRemedy(p PoolObject) string {

@@ -16,8 +16,7 @@ import (
 // handler is part of the image name of AWS Node Termination Handler.
 const handler = "aws-node-termination-handler"
 
-func terminationHandler(o *Observed) []Finding {
-	var found []Finding
+func terminationHandler(o *Observed, found *findings) {
 	look := func(kind string, meta metav1.ObjectMeta, spec corev1.PodSpec) {
 		if !slices.ContainsFunc(spec.Containers, func(c corev1.Container) bool { return strings.Contains(c.Image, handler) }) {
 			return
@@ -26,13 +25,9 @@ func terminationHandler(o *Observed) []Finding {
 		if release := meta.Annotations["meta.helm.sh/release-name"]; release != "" {
 			command = fmt.Sprintf("helm -n %s uninstall %s", meta.Namespace, release)
 		}
-		severity := Warns
-		if o.on() {
-			severity = Fails
-		}
-		found = append(found, finding(severity, fmt.Sprintf("%s %s/%s runs AWS Node Termination Handler", kind, meta.Namespace, meta.Name),
+		found.add(failsIf(o.on()), fmt.Sprintf("%s %s/%s runs AWS Node Termination Handler", kind, meta.Namespace, meta.Name),
 			"Remove it once Karpenter is on: Karpenter reads the same events from its own queue. "+
-				"Where node groups of yours still need it, keep it off Karpenter's nodes.", command))
+				"Where node groups of yours still need it, keep it off Karpenter's nodes.", command)
 	}
 	for _, d := range o.DaemonSets {
 		look("DaemonSet", d.ObjectMeta, d.Spec.Template.Spec)
@@ -40,36 +35,31 @@ func terminationHandler(o *Observed) []Finding {
 	for _, d := range o.Deployments {
 		look("Deployment", d.ObjectMeta, d.Spec.Template.Spec)
 	}
-	return found
 }
 
-func budgets(o *Observed) []Finding {
-	var found []Finding
+func budgets(o *Observed, found *findings) {
 	for i := range o.Budgets {
 		b := &o.Budgets[i]
 		if b.Status.ExpectedPods == 0 || b.Status.DisruptionsAllowed > 0 {
 			continue
 		}
-		if rule := neverYields(b); rule != "" {
-			patch := `{"spec":{"maxUnavailable":1}}`
-			if b.Spec.MinAvailable != nil {
-				patch = `{"spec":{"minAvailable":null,"maxUnavailable":1}}`
-			}
-			found = append(found,
-				finding(Fails,
-					fmt.Sprintf("PodDisruptionBudget %s/%s allows no eviction, ever: %s (pods: %d)", b.Namespace, b.Name, rule,
-						b.Status.ExpectedPods),
-					"Let one pod go at a time; with a single replica, add a second one first where that may be.",
-					fmt.Sprintf("kubectl -n %s patch poddisruptionbudget %s --type merge -p '%s'", b.Namespace, b.Name, patch)))
-			continue
-		}
-		found = append(found,
-			finding(Warns,
+		rule := neverYields(b)
+		if rule == "" {
+			found.add(Warns,
 				fmt.Sprintf("PodDisruptionBudget %s/%s allows no eviction now: %d of %d pods are healthy, and it wants %d", b.Namespace,
 					b.Name, b.Status.CurrentHealthy, b.Status.ExpectedPods, b.Status.DesiredHealthy),
-				"See why its pods are not healthy.", fmt.Sprintf("kubectl -n %s describe poddisruptionbudget %s", b.Namespace, b.Name)))
+				"See why its pods are not healthy.", fmt.Sprintf("kubectl -n %s describe poddisruptionbudget %s", b.Namespace, b.Name))
+			continue
+		}
+		patch := `{"spec":{"maxUnavailable":1}}`
+		if b.Spec.MinAvailable != nil {
+			patch = `{"spec":{"minAvailable":null,"maxUnavailable":1}}`
+		}
+		found.add(Fails,
+			fmt.Sprintf("PodDisruptionBudget %s/%s allows no eviction, ever: %s (pods: %d)", b.Namespace, b.Name, rule, b.Status.ExpectedPods),
+			"Let one pod go at a time; with a single replica, add a second one first where that may be.",
+			fmt.Sprintf("kubectl -n %s patch poddisruptionbudget %s --type merge -p '%s'", b.Namespace, b.Name, patch))
 	}
-	return found
 }
 
 // neverYields returns the rule by which a budget allows no eviction even if all its pods are healthy; empty if there is
@@ -89,7 +79,7 @@ func neverYields(b *policyv1.PodDisruptionBudget) string {
 	return ""
 }
 
-func singleReplicas(o *Observed) []Finding {
+func singleReplicas(o *Observed, found *findings) {
 	var single []string
 	look := func(kind string, meta metav1.ObjectMeta, replicas *int32) {
 		if meta.Namespace != ownership.Namespace && (replicas == nil || *replicas == 1) {
@@ -102,25 +92,21 @@ func singleReplicas(o *Observed) []Finding {
 	for _, s := range o.StatefulSets {
 		look("StatefulSet", s.ObjectMeta, s.Spec.Replicas)
 	}
-	if len(single) == 0 {
-		return nil
+	if len(single) > 0 {
+		found.add(Info, fmt.Sprintf("with one pod (%d): %s", len(single), some(single)),
+			"Run two pods of what must not pause, with a PodDisruptionBudget of maxUnavailable 1; "+
+				"or restrict when nodes are replaced by a disruption budget with a schedule in karpenter_config.")
 	}
-	return []Finding{finding(Info, fmt.Sprintf("with one pod (%d): %s", len(single), some(single)),
-		"Run two pods of what must not pause, with a PodDisruptionBudget of maxUnavailable 1; "+
-			"or restrict when nodes are replaced by a disruption budget with a schedule in karpenter_config.")}
 }
 
-func barePods(o *Observed) []Finding {
+func barePods(o *Observed, found *findings) {
 	bare := podsThat(o, func(p *corev1.Pod) bool {
 		_, static := p.Annotations[corev1.MirrorPodAnnotationKey]
 		return len(p.OwnerReferences) == 0 && !static
 	})
-	if len(bare) == 0 {
-		return nil
-	}
-	return []Finding{
-		finding(Warns, fmt.Sprintf("pods without a controller (%d): %s", len(bare), some(bare)),
-			"Run them by a Deployment, a StatefulSet or a Job, or delete them."),
+	if len(bare) > 0 {
+		found.add(Warns, fmt.Sprintf("pods without a controller (%d): %s", len(bare), some(bare)),
+			"Run them by a Deployment, a StatefulSet or a Job, or delete them.")
 	}
 }
 
@@ -129,23 +115,21 @@ const (
 	stayOfOld = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 )
 
-func doNotDisrupt(o *Observed) []Finding {
-	var found []Finding
-	if pods := podsThat(o, func(p *corev1.Pod) bool {
-		return p.Annotations[stay] == "true" &&
-			!(p.Namespace == ownership.Namespace && p.Labels["app.kubernetes.io/name"] == ownership.ReleaseController)
-	}); len(pods) > 0 {
-		found = append(found, finding(Info, fmt.Sprintf("pods with %s=true (%d): %s", stay, len(pods), some(pods)),
+func doNotDisrupt(o *Observed, found *findings) {
+	staying := podsThat(o, func(p *corev1.Pod) bool {
+		controller := p.Namespace == ownership.Namespace && p.Labels["app.kubernetes.io/name"] == ownership.ReleaseController
+		return p.Annotations[stay] == "true" && !controller
+	})
+	if len(staying) > 0 {
+		found.add(Info, fmt.Sprintf("pods with %s=true (%d): %s", stay, len(staying), some(staying)),
 			"Keep it for jobs that must not start over. On services, use a PodDisruptionBudget; "+
-				"for a bound, set terminationGracePeriod in karpenter_config."))
+				"for a bound, set terminationGracePeriod in karpenter_config.")
 	}
-	if pods := podsThat(o,
-		func(p *corev1.Pod) bool { return p.Annotations[stayOfOld] == "false" && p.Annotations[stay] == "" }); len(pods) > 0 {
-		found = append(found,
-			finding(Info, fmt.Sprintf("pods with %s=false, which Karpenter does not read (%d): %s", stayOfOld, len(pods), some(pods)),
-				"Give those that must not be moved "+stay+"=true in their pod template."))
+	unread := podsThat(o, func(p *corev1.Pod) bool { return p.Annotations[stayOfOld] == "false" && p.Annotations[stay] == "" })
+	if len(unread) > 0 {
+		found.add(Info, fmt.Sprintf("pods with %s=false, which Karpenter does not read (%d): %s", stayOfOld, len(unread), some(unread)),
+			"Give those that must not be moved "+stay+"=true in their pod template.")
 	}
-	return found
 }
 
 // podsThat returns the names of the unfinished pods for which holds is true.

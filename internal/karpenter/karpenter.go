@@ -1,6 +1,6 @@
 // Package karpenter is the catalogue of the Karpenter versions that Sawhorse can install: for each one its charts, its
 // CRDs, the policies of its controller, and facts about it. Most of it comes from the version's Go module, by
-// `make karpenter VERSION=…` (folder generate); the policies and notes.json are kept by hand.
+// `make karpenter VERSION=…` (tools/karpenter); the policies and notes.json are kept by hand.
 package karpenter
 
 import (

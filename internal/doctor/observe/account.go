@@ -18,43 +18,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/sawhorse-io/sawhorse/internal/doctor"
-	"github.com/sawhorse-io/sawhorse/internal/observe"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
-	"github.com/sawhorse-io/sawhorse/internal/store"
 )
-
-// IAM lists the IAM calls of an observation.
-type IAM interface {
-	observe.IAM
-	GetAccountSummary(context.Context, *iam.GetAccountSummaryInput, ...func(*iam.Options)) (*iam.GetAccountSummaryOutput, error)
-	ListRoles(context.Context, *iam.ListRolesInput, ...func(*iam.Options)) (*iam.ListRolesOutput, error)
-	SimulatePrincipalPolicy(context.Context, *iam.SimulatePrincipalPolicyInput,
-		...func(*iam.Options)) (*iam.SimulatePrincipalPolicyOutput, error)
-}
-
-// Parameters lists the Parameter Store calls of an observation.
-type Parameters interface {
-	store.ParameterReader
-	DescribeParameters(context.Context, *ssm.DescribeParametersInput, ...func(*ssm.Options)) (*ssm.DescribeParametersOutput, error)
-}
-
-// STS lists the STS calls of an observation.
-type STS interface {
-	GetCallerIdentity(context.Context, *sts.GetCallerIdentityInput, ...func(*sts.Options)) (*sts.GetCallerIdentityOutput, error)
-}
-
-// Quotas lists the Service Quotas calls of an observation.
-type Quotas interface {
-	GetServiceQuota(context.Context, *servicequotas.GetServiceQuotaInput,
-		...func(*servicequotas.Options)) (*servicequotas.GetServiceQuotaOutput, error)
-	GetAWSDefaultServiceQuota(context.Context, *servicequotas.GetAWSDefaultServiceQuotaInput,
-		...func(*servicequotas.Options)) (*servicequotas.GetAWSDefaultServiceQuotaOutput, error)
-}
-
-// Rules lists the EventBridge calls of an observation.
-type Rules interface {
-	ListRules(context.Context, *eventbridge.ListRulesInput, ...func(*eventbridge.Options)) (*eventbridge.ListRulesOutput, error)
-}
 
 // caller finds the principal that an access entry would have to name. The ARN of a role session lacks the role's path,
 // so it reads the role from IAM.
@@ -78,21 +43,9 @@ func (l *looker) caller(ctx context.Context) {
 func (l *looker) quotas(ctx context.Context) error {
 	l.o.Quotas = map[doctor.Quota]float64{}
 	for _, q := range []doctor.Quota{doctor.OnDemandVCPU, doctor.SpotVCPU, doctor.RulesPerBus} {
-		var found *quotatypes.ServiceQuota
-		out, err := l.Quotas.GetServiceQuota(ctx, &servicequotas.GetServiceQuotaInput{ServiceCode: &q.Service, QuotaCode: &q.Code})
-		switch {
-		case errors.As(err, new(*quotatypes.NoSuchResourceException)): // never raised, so the default applies
-			standing, err := l.Quotas.GetAWSDefaultServiceQuota(ctx, &servicequotas.GetAWSDefaultServiceQuotaInput{
-				ServiceCode: &q.Service, QuotaCode: &q.Code,
-			})
-			if err != nil {
-				return err
-			}
-			found = standing.Quota
-		case err != nil:
+		found, err := l.quota(ctx, q)
+		if err != nil {
 			return err
-		default:
-			found = out.Quota
 		}
 		if found == nil || found.Value == nil {
 			return fmt.Errorf("quota %s of %s: it has no value", q.Code, q.Service)
@@ -100,6 +53,24 @@ func (l *looker) quotas(ctx context.Context) error {
 		l.o.Quotas[q] = *found.Value
 	}
 	return nil
+}
+
+// quota reads a quota of the account, or AWS's default if it was never raised.
+func (l *looker) quota(ctx context.Context, q doctor.Quota) (*quotatypes.ServiceQuota, error) {
+	out, err := l.Quotas.GetServiceQuota(ctx, &servicequotas.GetServiceQuotaInput{ServiceCode: &q.Service, QuotaCode: &q.Code})
+	if err == nil {
+		return out.Quota, nil
+	}
+	if !errors.As(err, new(*quotatypes.NoSuchResourceException)) {
+		return nil, err
+	}
+	standing, err := l.Quotas.GetAWSDefaultServiceQuota(ctx, &servicequotas.GetAWSDefaultServiceQuotaInput{
+		ServiceCode: &q.Service, QuotaCode: &q.Code,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return standing.Quota, nil
 }
 
 func (l *looker) account(ctx context.Context) error {
@@ -120,14 +91,7 @@ func (l *looker) allParameters(ctx context.Context) error {
 		MaxResults:       aws.Int32(50),
 		ParameterFilters: []ssmtypes.ParameterStringFilter{{Key: aws.String("Tier"), Values: []string{"Standard"}}},
 	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return err
-		}
-		l.o.Parameters += len(page.Parameters)
-	}
-	return nil
+	return eachPage(ctx, pages, func(page *ssm.DescribeParametersOutput) { l.o.Parameters += len(page.Parameters) })
 }
 
 func (l *looker) rules(ctx context.Context) error {
@@ -200,16 +164,13 @@ func (l *looker) controllerRole(ctx context.Context) (string, error) {
 func (l *looker) simulate(ctx context.Context, question *iam.SimulatePrincipalPolicyInput,
 	so func(iamtypes.EvaluationResult) bool) ([]string, error) {
 	var actions []string
-	for pages := iam.NewSimulatePrincipalPolicyPaginator(l.IAM, question); pages.HasMorePages(); {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, err
-		}
+	pages := iam.NewSimulatePrincipalPolicyPaginator(l.IAM, question)
+	err := eachPage(ctx, pages, func(page *iam.SimulatePrincipalPolicyOutput) {
 		for _, r := range page.EvaluationResults {
 			if so(r) {
 				actions = append(actions, aws.ToString(r.EvalActionName))
 			}
 		}
-	}
-	return actions, nil
+	})
+	return actions, err
 }

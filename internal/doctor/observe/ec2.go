@@ -13,24 +13,8 @@ import (
 	kmstypes "github.com/aws/aws-sdk-go-v2/service/kms/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/doctor"
-	"github.com/sawhorse-io/sawhorse/internal/observe"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
-
-// EC2 lists the EC2 calls of an observation.
-type EC2 interface {
-	observe.EC2
-	DescribeVpcEndpoints(context.Context, *ec2.DescribeVpcEndpointsInput, ...func(*ec2.Options)) (*ec2.DescribeVpcEndpointsOutput, error)
-	DescribeInstances(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
-	GetEbsDefaultKmsKeyId(context.Context, *ec2.GetEbsDefaultKmsKeyIdInput, ...func(*ec2.Options)) (*ec2.GetEbsDefaultKmsKeyIdOutput, error)
-}
-
-// KMS lists the KMS calls of an observation.
-type KMS interface {
-	DescribeKey(context.Context, *kms.DescribeKeyInput, ...func(*kms.Options)) (*kms.DescribeKeyOutput, error)
-	GetKeyPolicy(context.Context, *kms.GetKeyPolicyInput, ...func(*kms.Options)) (*kms.GetKeyPolicyOutput, error)
-	ListGrants(context.Context, *kms.ListGrantsInput, ...func(*kms.Options)) (*kms.ListGrantsOutput, error)
-}
 
 func filter(name string, values ...string) []types.Filter {
 	return []types.Filter{{Name: &name, Values: values}}
@@ -46,19 +30,14 @@ func tags(list []types.Tag) map[string]string {
 
 func (l *looker) subnets(ctx context.Context) error {
 	pages := ec2.NewDescribeSubnetsPaginator(l.EC2, &ec2.DescribeSubnetsInput{Filters: filter("vpc-id", l.o.Cluster.VPC)})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return err
-		}
+	return eachPage(ctx, pages, func(page *ec2.DescribeSubnetsOutput) {
 		for _, s := range page.Subnets {
 			l.o.Subnets = append(l.o.Subnets, doctor.Subnet{
 				Tagged: plan.Tagged{ID: aws.ToString(s.SubnetId), Zone: aws.ToString(s.AvailabilityZone), Tags: tags(s.Tags)},
 				Free:   int(aws.ToInt32(s.AvailableIpAddressCount)),
 			})
 		}
-	}
-	return nil
+	})
 }
 
 func (l *looker) securityGroups(ctx context.Context) error {
@@ -74,19 +53,14 @@ func (l *looker) securityGroups(ctx context.Context) error {
 
 func (l *looker) endpoints(ctx context.Context) error {
 	pages := ec2.NewDescribeVpcEndpointsPaginator(l.EC2, &ec2.DescribeVpcEndpointsInput{Filters: filter("vpc-id", l.o.Cluster.VPC)})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return err
-		}
+	return eachPage(ctx, pages, func(page *ec2.DescribeVpcEndpointsOutput) {
 		for _, e := range page.VpcEndpoints {
 			l.o.Endpoints = append(l.o.Endpoints, doctor.Endpoint{
 				Service: aws.ToString(e.ServiceName), Type: string(e.VpcEndpointType), State: string(e.State),
 				PrivateDNS: aws.ToBool(e.PrivateDnsEnabled),
 			})
 		}
-	}
-	return nil
+	})
 }
 
 // instances reads all instances of the account in the region, because EC2's quotas count them.
@@ -94,28 +68,27 @@ func (l *looker) instances(ctx context.Context) error {
 	pages := ec2.NewDescribeInstancesPaginator(l.EC2, &ec2.DescribeInstancesInput{
 		Filters: filter("instance-state-name", "pending", "running"),
 	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return err
-		}
+	return eachPage(ctx, pages, func(page *ec2.DescribeInstancesOutput) {
 		for _, r := range page.Reservations {
 			for _, i := range r.Instances {
-				found := doctor.Instance{
-					ID: aws.ToString(i.InstanceId), Type: string(i.InstanceType),
-					Spot: i.InstanceLifecycle == types.InstanceLifecycleTypeSpot, Tags: tags(i.Tags),
-				}
-				if c := i.CpuOptions; c != nil {
-					found.VCPU = int(aws.ToInt32(c.CoreCount) * aws.ToInt32(c.ThreadsPerCore))
-				}
-				if m := i.MetadataOptions; m != nil {
-					found.HopLimit = int(aws.ToInt32(m.HttpPutResponseHopLimit))
-				}
-				l.o.Instances = append(l.o.Instances, found)
+				l.o.Instances = append(l.o.Instances, instance(i))
 			}
 		}
+	})
+}
+
+func instance(i types.Instance) doctor.Instance {
+	found := doctor.Instance{
+		ID: aws.ToString(i.InstanceId), Type: string(i.InstanceType),
+		Spot: i.InstanceLifecycle == types.InstanceLifecycleTypeSpot, Tags: tags(i.Tags),
 	}
-	return nil
+	if c := i.CpuOptions; c != nil {
+		found.VCPU = int(aws.ToInt32(c.CoreCount) * aws.ToInt32(c.ThreadsPerCore))
+	}
+	if m := i.MetadataOptions; m != nil {
+		found.HopLimit = int(aws.ToInt32(m.HttpPutResponseHopLimit))
+	}
+	return found
 }
 
 // keys reads the keys of nodes' volumes: those that karpenter_config names, and the account's default for the others.
@@ -181,14 +154,10 @@ func (l *looker) key(ctx context.Context, id string) (doctor.Key, error) {
 		return key, err
 	}
 	key.Policy = aws.ToString(policy.Policy)
-	for pages := kms.NewListGrantsPaginator(l.KMS, &kms.ListGrantsInput{KeyId: meta.Arn}); pages.HasMorePages(); {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return key, err
-		}
+	err = eachPage(ctx, kms.NewListGrantsPaginator(l.KMS, &kms.ListGrantsInput{KeyId: meta.Arn}), func(page *kms.ListGrantsOutput) {
 		for _, g := range page.Grants {
 			key.Grantees = append(key.Grantees, aws.ToString(g.GranteePrincipal))
 		}
-	}
-	return key, nil
+	})
+	return key, err
 }

@@ -15,15 +15,6 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
-// EKS lists the EKS calls of an observation.
-type EKS interface {
-	observe.EKS
-	ListAddons(context.Context, *eks.ListAddonsInput, ...func(*eks.Options)) (*eks.ListAddonsOutput, error)
-	DescribeAddonVersions(context.Context, *eks.DescribeAddonVersionsInput, ...func(*eks.Options)) (*eks.DescribeAddonVersionsOutput, error)
-	ListPodIdentityAssociations(context.Context, *eks.ListPodIdentityAssociationsInput,
-		...func(*eks.Options)) (*eks.ListPodIdentityAssociationsOutput, error)
-}
-
 func (l *looker) cluster(ctx context.Context) error {
 	name := l.o.Config.ClusterName
 	out, err := l.EKS.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &name})
@@ -52,25 +43,25 @@ func (l *looker) nodegroups(ctx context.Context) (err error) {
 }
 
 func (l *looker) addOns(ctx context.Context) error {
-	name := &l.o.Cluster.Name
-	for pages := eks.NewListAddonsPaginator(l.EKS, &eks.ListAddonsInput{ClusterName: name}); pages.HasMorePages(); {
-		page, err := pages.NextPage(ctx)
+	cluster := &l.o.Cluster.Name
+	var names []string
+	if err := eachPage(ctx, eks.NewListAddonsPaginator(l.EKS, &eks.ListAddonsInput{ClusterName: cluster}), func(page *eks.ListAddonsOutput) {
+		names = append(names, page.Addons...)
+	}); err != nil {
+		return err
+	}
+	for _, name := range names {
+		out, err := l.EKS.DescribeAddon(ctx, &eks.DescribeAddonInput{ClusterName: cluster, AddonName: &name})
 		if err != nil {
 			return err
 		}
-		for _, addOn := range page.Addons {
-			out, err := l.EKS.DescribeAddon(ctx, &eks.DescribeAddonInput{ClusterName: name, AddonName: &addOn})
-			if err != nil {
-				return err
+		a := doctor.AddOn{Name: name, Version: aws.ToString(out.Addon.AddonVersion), Status: string(out.Addon.Status)}
+		if h := out.Addon.Health; h != nil {
+			for _, issue := range h.Issues {
+				a.Issues = append(a.Issues, aws.ToString(issue.Message))
 			}
-			a := doctor.AddOn{Name: addOn, Version: aws.ToString(out.Addon.AddonVersion), Status: string(out.Addon.Status)}
-			if h := out.Addon.Health; h != nil {
-				for _, issue := range h.Issues {
-					a.Issues = append(a.Issues, aws.ToString(issue.Message))
-				}
-			}
-			l.o.AddOns = append(l.o.AddOns, a)
 		}
+		l.o.AddOns = append(l.o.AddOns, a)
 	}
 	l.look(doctor.AddOnVersions, func() error { return l.addOnVersions(ctx) })
 	return nil
@@ -84,16 +75,14 @@ func (l *looker) addOnVersions(ctx context.Context) error {
 		pages := eks.NewDescribeAddonVersionsPaginator(l.EKS, &eks.DescribeAddonVersionsInput{
 			AddonName: &a.Name, KubernetesVersion: &l.o.Cluster.Version,
 		})
-		for pages.HasMorePages() {
-			page, err := pages.NextPage(ctx)
-			if err != nil {
-				return err
-			}
+		if err := eachPage(ctx, pages, func(page *eks.DescribeAddonVersionsOutput) {
 			for _, info := range page.Addons {
 				for _, v := range info.AddonVersions {
 					a.Listed = append(a.Listed, aws.ToString(v.AddonVersion))
 				}
 			}
+		}); err != nil {
+			return err
 		}
 	}
 	return nil

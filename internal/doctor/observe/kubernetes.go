@@ -3,29 +3,25 @@ package observe
 import (
 	"context"
 	"fmt"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/sawhorse-io/sawhorse/internal/doctor"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
-// kubernetes reads the cluster's own objects. It reads the nodes first: if the API server cannot be reached or does not
-// know the caller, it does not wait for the other kinds. A caller that may not read nodes may still read the rest.
+// kubernetes reads the cluster's own objects. If the API server cannot be reached or does not know the caller, which the
+// first kind shows, it does not wait for the other kinds. A caller that may not read nodes may still read the rest.
 func (l *looker) kubernetes(ctx context.Context) {
-	client, closed := l.Dial(ctx, l.o.Cluster.Cluster)
-	for _, each := range []look{
-		{doctor.Nodes, func(ctx context.Context) error { return read(ctx, client, k8s.Node, &l.o.Nodes) }},
-		{doctor.Pods, func(ctx context.Context) error { return read(ctx, client, k8s.Pod, &l.o.Pods) }},
-		{doctor.Deployments, func(ctx context.Context) error { return read(ctx, client, k8s.Deployment, &l.o.Deployments) }},
-		{doctor.StatefulSets, func(ctx context.Context) error { return read(ctx, client, k8s.StatefulSet, &l.o.StatefulSets) }},
-		{doctor.DaemonSets, func(ctx context.Context) error { return read(ctx, client, k8s.DaemonSet, &l.o.DaemonSets) }},
-		{doctor.Budgets, func(ctx context.Context) error { return read(ctx, client, k8s.PodDisruptionBudget, &l.o.Budgets) }},
-		{doctor.NodePools, func(ctx context.Context) error { return l.pools(ctx, client) }},
-		{doctor.NodeClaims, func(ctx context.Context) error { return l.launches(ctx, client) }},
-	} {
+	var closed error
+	l.client, closed = l.Dial(ctx, l.o.Cluster.Cluster)
+	for _, each := range l.inCluster() {
 		l.look(each.source, func() error {
 			if closed != nil {
 				return closed
@@ -39,6 +35,20 @@ func (l *looker) kubernetes(ctx context.Context) {
 	}
 }
 
+// inCluster returns what reads the objects in the cluster, the nodes first.
+func (l *looker) inCluster() []look {
+	return []look{
+		{doctor.Nodes, func(ctx context.Context) error { return read(ctx, l.client, k8s.Node, &l.o.Nodes) }},
+		{doctor.Pods, func(ctx context.Context) error { return read(ctx, l.client, k8s.Pod, &l.o.Pods) }},
+		{doctor.Deployments, func(ctx context.Context) error { return read(ctx, l.client, k8s.Deployment, &l.o.Deployments) }},
+		{doctor.StatefulSets, func(ctx context.Context) error { return read(ctx, l.client, k8s.StatefulSet, &l.o.StatefulSets) }},
+		{doctor.DaemonSets, func(ctx context.Context) error { return read(ctx, l.client, k8s.DaemonSet, &l.o.DaemonSets) }},
+		{doctor.Budgets, func(ctx context.Context) error { return read(ctx, l.client, k8s.PodDisruptionBudget, &l.o.Budgets) }},
+		{doctor.NodePools, l.pools},
+		{doctor.NodeClaims, l.launches},
+	}
+}
+
 // read reads all objects of a kind.
 func read[T any](ctx context.Context, client *k8s.Client, kind k8s.Kind, into *[]T) error {
 	return client.Each(ctx, kind, "", "", func(object *unstructured.Unstructured) error {
@@ -49,4 +59,95 @@ func read[T any](ctx context.Context, client *k8s.Client, kind k8s.Kind, into *[
 		*into = append(*into, typed)
 		return nil
 	})
+}
+
+// pools reads the rack's NodePools and EC2NodeClasses. Before Karpenter is turned on the cluster has no such kinds, and
+// so no such objects.
+func (l *looker) pools(ctx context.Context) error {
+	for _, kind := range []k8s.Kind{k8s.EC2NodeClass, k8s.NodePool} {
+		if err := l.client.Each(ctx, kind, "", ownership.TagRack+"="+l.o.Rack, func(object *unstructured.Unstructured) error {
+			p := doctor.PoolObject{Kind: kind.Name, Name: object.GetName()}
+			if ready, why := k8s.Ready(object); !ready {
+				p.NotReady = why
+			}
+			for _, c := range conditions(object) {
+				if c.Type == "NodeRegistrationHealthy" && c.Status == metav1.ConditionFalse {
+					p.Unhealthy = c.Reason + " " + c.Message
+				}
+			}
+			l.o.Pools = append(l.o.Pools, p)
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// starting is how long a node may take to register or to initialize before that counts as a failure. Most take one
+// minute; Karpenter itself gives up after 15.
+const starting = 5 * time.Minute
+
+// launches reads the NodeClaims that have not become nodes, and the events of those that Karpenter has deleted for lack
+// of capacity. Events about objects without a namespace are in the namespace default.
+func (l *looker) launches(ctx context.Context) error {
+	now := time.Now()
+	if err := l.client.Each(ctx, k8s.NodeClaim, "", "", func(object *unstructured.Unstructured) error {
+		if c := failedStep(object, now); c != nil && object.GetDeletionTimestamp() == nil {
+			l.o.Launches = append(l.o.Launches, doctor.Launch{
+				NodeClaim: object.GetName(), Step: c.Type, Reason: c.Reason, Message: c.Message,
+			})
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	return l.client.Each(ctx, k8s.Event, metav1.NamespaceDefault, "", func(object *unstructured.Unstructured) error {
+		var e corev1.Event
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &e); err != nil {
+			return nil // Only another program's event can be unreadable.
+		}
+		recent := now.Sub(e.LastTimestamp.Time) < time.Hour
+		if recent && e.InvolvedObject.Kind == k8s.NodeClaim.Name && e.Reason == "InsufficientCapacityError" {
+			l.o.Launches = append(l.o.Launches, doctor.Launch{
+				NodeClaim: e.InvolvedObject.Name, Step: "Launched", Reason: e.Reason, Message: e.Message,
+			})
+		}
+		return nil
+	})
+}
+
+// failedStep returns the first of a NodeClaim's conditions on the way to a node that has failed; nil if none has.
+// Karpenter leaves a failed launch at Unknown, with a reason; the reason AwaitingReconciliation means that it has not
+// begun with the NodeClaim.
+func failedStep(object *unstructured.Unstructured, now time.Time) *metav1.Condition {
+	by := map[string]*metav1.Condition{}
+	for _, c := range conditions(object) {
+		by[c.Type] = &c
+	}
+	for _, step := range []string{"Launched", "Registered", "Initialized"} {
+		c := by[step]
+		if c == nil {
+			return nil
+		}
+		if c.Status == metav1.ConditionTrue {
+			continue
+		}
+		late := now.Sub(c.LastTransitionTime.Time) >= starting
+		if late || c.Status == metav1.ConditionFalse || step == "Launched" && c.Reason != "AwaitingReconciliation" {
+			return c
+		}
+		return nil
+	}
+	return nil
+}
+
+func conditions(object *unstructured.Unstructured) []metav1.Condition {
+	var has struct {
+		Status struct {
+			Conditions []metav1.Condition `json:"conditions"`
+		} `json:"status"`
+	}
+	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &has) // what cannot be read counts as absent
+	return has.Status.Conditions
 }

@@ -9,6 +9,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/kms"
+	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
 
 	"github.com/sawhorse-io/sawhorse/internal/doctor"
@@ -22,14 +30,14 @@ import (
 
 // Clients are the clients that an observation calls.
 type Clients struct {
-	Parameters Parameters
-	STS        STS
-	EKS        EKS
-	EC2        EC2
-	IAM        IAM
-	KMS        KMS
-	Quotas     Quotas
-	Rules      Rules
+	Parameters *ssm.Client
+	STS        *sts.Client
+	EKS        *eks.Client
+	EC2        *ec2.Client
+	IAM        *iam.Client
+	KMS        *kms.Client
+	Quotas     *servicequotas.Client
+	Rules      *eventbridge.Client
 	Dial       k8s.Connector
 }
 
@@ -44,13 +52,13 @@ func Look(ctx context.Context, name string, paths ownership.Paths, clients Clien
 	l.look(doctor.Parameters, func() error { return l.parameters(ctx, paths) })
 	l.caller(ctx)
 	l.look(doctor.TheCluster, func() error { return l.cluster(ctx) })
-	looks := l.looks()
-	if l.o.Cluster == nil {
-		for _, source := range ofCluster {
-			l.o.Unseen[source] = l.o.Unseen[doctor.TheCluster]
-		}
+	looks := l.ofAccount()
+	if l.o.Cluster != nil {
+		looks = append(looks, l.ofCluster()...)
 	} else {
-		looks = append(looks, l.looksOfCluster()...)
+		for _, each := range append(l.ofCluster(), l.inCluster()...) {
+			l.o.Unseen[each.source] = l.o.Unseen[doctor.TheCluster]
+		}
 	}
 	var all sync.WaitGroup
 	for _, each := range looks {
@@ -63,19 +71,13 @@ func Look(ctx context.Context, name string, paths ownership.Paths, clients Clien
 	return l.o
 }
 
-// ofCluster are the sources that exist only with a cluster.
-var ofCluster = []doctor.Source{
-	doctor.NodeGroups, doctor.AddOns, doctor.AddOnVersions, doctor.Associations, doctor.Provider, doctor.Subnets, doctor.SecurityGroups,
-	doctor.Endpoints,
-	doctor.Organization, doctor.Nodes, doctor.Pods, doctor.Deployments, doctor.StatefulSets, doctor.DaemonSets, doctor.Budgets,
-	doctor.NodePools, doctor.NodeClaims,
-}
-
 // looker fills in what was observed. Each look writes other fields, so that looks can run in parallel.
 type looker struct {
 	Clients
 	o      *doctor.Observed
 	unseen sync.Mutex
+	// client calls the cluster's API server.
+	client *k8s.Client
 }
 
 // observer returns the observer of passes with the operator's credentials.
@@ -89,8 +91,8 @@ type look struct {
 	do     func(context.Context) error
 }
 
-// looks returns what reads the account.
-func (l *looker) looks() []look {
+// ofAccount returns what reads the account.
+func (l *looker) ofAccount() []look {
 	return []look{
 		{doctor.AllParameters, l.allParameters},
 		{doctor.Instances, l.instances},
@@ -102,8 +104,8 @@ func (l *looker) looks() []look {
 	}
 }
 
-// looksOfCluster returns what reads the AWS resources of the cluster.
-func (l *looker) looksOfCluster() []look {
+// ofCluster returns what reads the AWS resources of the cluster.
+func (l *looker) ofCluster() []look {
 	return []look{
 		{doctor.NodeGroups, l.nodegroups},
 		{doctor.AddOns, l.addOns},
@@ -143,6 +145,21 @@ func (l *looker) reason(err error) string {
 		return fmt.Sprintf("%s %s: %s: %s", operation.Service(), operation.Operation(), refused.ErrorCode(), refused.ErrorMessage())
 	}
 	return fmt.Sprintf("%s %s: %v", operation.Service(), operation.Operation(), operation.Unwrap())
+}
+
+// eachPage calls do with each page of a list.
+func eachPage[Page, Options any](ctx context.Context, pages interface {
+	HasMorePages() bool
+	NextPage(context.Context, ...func(*Options)) (*Page, error)
+}, do func(*Page)) error {
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		do(page)
+	}
+	return nil
 }
 
 func (l *looker) parameters(ctx context.Context, paths ownership.Paths) error {

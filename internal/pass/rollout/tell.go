@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// settled is how long after a pass the nodes count. Karpenter finds out within seconds which nodes a change makes
-	// outdated; before that, they look as if they were not.
-	settled = time.Minute
+	// detection is how long Karpenter may take to find out which nodes a pass has made outdated. Before that, they look as
+	// if they were not. It takes seconds.
+	detection = time.Minute
 	// recount is after how long a status is written only because pools without outdated nodes have other numbers of
 	// nodes. These change all the time, and Parameter Store accepts three writes a second in an account.
 	recount = time.Hour
@@ -21,7 +21,7 @@ const (
 
 // rolledOut reports whether all nodes have followed the parameters.
 func rolledOut(was store.Rollout, pools store.Pools, now time.Time) bool {
-	return now.Sub(was.Applied) >= settled && pools.Outdated() == 0 &&
+	return now.Sub(was.Applied) >= detection && pools.Outdated() == 0 &&
 		!slices.ContainsFunc(pools, func(p store.Pool) bool { return !p.Ready })
 }
 

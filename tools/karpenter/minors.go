@@ -31,7 +31,7 @@ func minors(provider, version string) (karpenter.Minors, error) {
 	if err != nil {
 		return karpenter.Minors{}, err
 	}
-	found := karpenter.Minors{Oldest: parsed.constants["MinK8sVersion"], Newest: parsed.constants["MaxK8sVersion"], Source: versionPackage}
+	found := karpenter.Minors{Oldest: parsed.text("MinK8sVersion"), Newest: parsed.text("MaxK8sVersion"), Source: versionPackage}
 	if found.Oldest == "" || found.Newest == "" {
 		return found, fmt.Errorf("%s has no constants MinK8sVersion and MaxK8sVersion", versionPackage)
 	}

@@ -1,6 +1,11 @@
 package awsfake
 
-import "context"
+import (
+	"context"
+	"time"
+
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
+)
 
 // Recorder keeps a rack's baselines or checkpoints in memory.
 type Recorder struct {
@@ -55,5 +60,50 @@ func (r *Recorder) Forget(_ context.Context, _, name string) error {
 		return err
 	}
 	delete(r.Kept, name)
+	return nil
+}
+
+// Deletions records in memory when resources were deleted, like the rack's records.
+type Deletions struct {
+	*Calls
+	Noted map[string]time.Time
+}
+
+// NewDeletions returns an empty store. Its calls count among the cloud's.
+func NewDeletions(cloud *Cloud) *Deletions {
+	return &Deletions{Calls: cloud.Calls, Noted: map[string]time.Time{}}
+}
+
+// NoteDeletion records the time of the last deletion.
+func (d *Deletions) NoteDeletion(_ context.Context, _, resource string, at time.Time) error {
+	if err := d.call("Deletions.Note", resource); err != nil {
+		return err
+	}
+	d.Noted[resource] = at.Truncate(time.Second)
+	return nil
+}
+
+// Deletion returns what NoteDeletion recorded.
+func (d *Deletions) Deletion(_ context.Context, _, resource string) (time.Time, error) {
+	return d.Noted[resource], d.call("Deletions.Get", resource)
+}
+
+// Contests stores a rack's contests in memory, like the rack's records.
+type Contests map[string]outcome.Contest
+
+// Contest returns what SaveContest recorded.
+func (c Contests) Contest(_ context.Context, _, subject string) (outcome.Contest, error) {
+	return c[subject], nil
+}
+
+// SaveContest records a contest.
+func (c Contests) SaveContest(_ context.Context, _, subject string, contest outcome.Contest) error {
+	c[subject] = contest
+	return nil
+}
+
+// ForgetContest removes a contest.
+func (c Contests) ForgetContest(_ context.Context, _, subject string) error {
+	delete(c, subject)
 	return nil
 }

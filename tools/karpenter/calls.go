@@ -101,33 +101,17 @@ func events(provider string) ([]karpenter.Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []karpenter.Event
-	for _, file := range parsed.files {
-		paths := imports(file)
-		ast.Inspect(file, func(n ast.Node) bool {
-			spec, ok := n.(*ast.ValueSpec)
-			if !ok || err != nil || spec.Names[0].Name != "DefaultParsers" {
-				return err == nil
-			}
-			list, ok := spec.Values[0].(*ast.CompositeLit)
-			if !ok {
-				return false
-			}
-			for _, element := range list.Elts {
-				var event karpenter.Event
-				if event, err = parserOf(provider, element, paths); err != nil {
-					return false
-				}
-				all = append(all, event)
-			}
-			return false
-		})
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: DefaultParsers: %w", folder, err)
-	}
-	if len(all) == 0 {
+	list, ok := parsed.values["DefaultParsers"].(*ast.CompositeLit)
+	if !ok || len(list.Elts) == 0 {
 		return nil, fmt.Errorf("%s has no list DefaultParsers", folder)
+	}
+	var all []karpenter.Event
+	for _, element := range list.Elts {
+		event, err := parserOf(provider, element, parsed.imports)
+		if err != nil {
+			return nil, fmt.Errorf("%s: DefaultParsers: %w", folder, err)
+		}
+		all = append(all, event)
 	}
 	return all, nil
 }

@@ -20,7 +20,7 @@ func hash(dir, kind string) (karpenter.Hash, error) {
 		return karpenter.Hash{}, err
 	}
 	w := &walk{source: parsed, kind: kind}
-	w.Version = parsed.constants[kind+"HashVersion"]
+	w.Version = parsed.text(kind + "HashVersion")
 	method := parsed.methods[kind+".Hash"]
 	if w.Version == "" || method == nil {
 		return w.Hash, fmt.Errorf("%s: %s has no method Hash, or no constant %sHashVersion", filepath.ToSlash(dir), kind, kind)

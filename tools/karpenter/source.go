@@ -13,17 +13,19 @@ import (
 
 // source is a parsed package of Karpenter's.
 type source struct {
-	files []*ast.File
-	// types are the declared types by name, and constants those with a text.
-	types     map[string]ast.Expr
-	constants map[string]string
+	// types are the declared types by name, and values what constants and variables are initialized with.
+	types, values map[string]ast.Expr
 	// methods are the functions with a receiver, by "type.method".
 	methods map[string]*ast.FuncDecl
+	// imports are the paths of the imported packages, by the names that the files use for them.
+	imports map[string]string
 }
 
 // parse parses the Go files of a folder, without tests.
 func parse(dir string) (source, error) {
-	s := source{types: map[string]ast.Expr{}, constants: map[string]string{}, methods: map[string]*ast.FuncDecl{}}
+	s := source{
+		types: map[string]ast.Expr{}, values: map[string]ast.Expr{}, methods: map[string]*ast.FuncDecl{}, imports: map[string]string{},
+	}
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
 		return s, err
@@ -39,7 +41,6 @@ func parse(dir string) (source, error) {
 		if err != nil {
 			return s, err
 		}
-		s.files = append(s.files, file)
 		for _, declaration := range file.Decls {
 			s.declare(declaration)
 		}
@@ -56,19 +57,28 @@ func (s source) declare(declaration ast.Decl) {
 	case *ast.GenDecl:
 		for _, spec := range d.Specs {
 			switch t := spec.(type) {
+			case *ast.ImportSpec:
+				path, _ := literal(t.Path)
+				name := path[strings.LastIndex(path, "/")+1:]
+				if t.Name != nil {
+					name = t.Name.Name
+				}
+				s.imports[name] = path
 			case *ast.TypeSpec:
 				s.types[t.Name.Name] = t.Type
 			case *ast.ValueSpec:
-				for i, name := range t.Names {
-					if i < len(t.Values) && d.Tok == token.CONST {
-						if text, ok := literal(t.Values[i]); ok {
-							s.constants[name.Name] = text
-						}
-					}
+				for i, value := range t.Values {
+					s.values[t.Names[i].Name] = value
 				}
 			}
 		}
 	}
+}
+
+// text returns the text that a constant or a variable is initialized with; empty if there is none.
+func (s source) text(name string) string {
+	text, _ := literal(s.values[name])
+	return text
 }
 
 // literal returns the text of a string literal.
@@ -92,20 +102,6 @@ func nameOf(e ast.Expr) string {
 		return nameOf(t.X)
 	}
 	return ""
-}
-
-// imports returns the paths that a file imports, by the names it uses for them.
-func imports(file *ast.File) map[string]string {
-	all := map[string]string{}
-	for _, spec := range file.Imports {
-		path, _ := literal(spec.Path)
-		name := path[strings.LastIndex(path, "/")+1:]
-		if spec.Name != nil {
-			name = spec.Name.Name
-		}
-		all[name] = path
-	}
-	return all
 }
 
 // inspectAll calls visit for all syntax below a folder, without tests and without the folders named in except.

@@ -1,9 +1,9 @@
-// Command generate writes what the catalogue has of one version of Karpenter, from the version's Go module:
+// Command karpenter writes what the catalogue has of one version of Karpenter, from the version's Go module:
 //
-//	go run ./internal/karpenter/generate -version 1.14.3
+//	make karpenter VERSION=1.14.3
 //
-// `make karpenter VERSION=1.14.3` runs it. It leaves the files alone that are kept by hand: notes.json, which it begins if
-// there is none, and the policies. The same modules give the same bytes.
+// It is a module of its own, because only maintainers of Sawhorse need it. It leaves the files alone that are kept by hand:
+// notes.json, which it begins if there is none, and the policies. The same modules give the same bytes.
 package main
 
 import (
@@ -19,19 +19,21 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
+// catalogue is the folder of the catalogue, from this one.
+const catalogue = "../../internal/karpenter/catalogue"
+
 func main() {
 	version := flag.String("version", "", "the version of Karpenter, such as 1.14.3")
 	core := flag.String("core", "", "the version of sigs.k8s.io/karpenter to read, if the one that the version's go.mod names cannot be had")
 	toolchain := flag.String("toolchain", "", "the Go toolchain (GOTOOLCHAIN) for the download; a module may want a newer one")
-	catalogue := flag.String("catalogue", "internal/karpenter/catalogue", "the folder of the catalogue")
 	flag.Parse()
-	if err := run(*catalogue, *version, *core, *toolchain); err != nil {
+	if err := run(*version, *core, *toolchain); err != nil {
 		fmt.Fprintln(os.Stderr, "karpenter:", err)
 		os.Exit(1)
 	}
 }
 
-func run(catalogue, version, core, toolchain string) error {
+func run(version, core, toolchain string) error {
 	if !released.MatchString(version) {
 		return fmt.Errorf("VERSION is %q; it must be a released version such as 1.14.3", version)
 	}
@@ -46,7 +48,7 @@ func run(catalogue, version, core, toolchain string) error {
 	if err := write(target, version, from); err != nil {
 		return err
 	}
-	return begin(target, catalogue, version)
+	return begin(target, version)
 }
 
 // write writes the generated files of a version.
@@ -93,7 +95,7 @@ func describe(version string, from modules) (karpenter.Release, error) {
 }
 
 // begin writes the notes of a version that has none, with the policies of the version before it.
-func begin(target, catalogue, version string) error {
+func begin(target, version string) error {
 	file := filepath.Join(target, "notes.json")
 	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
 		return err
