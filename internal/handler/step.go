@@ -82,6 +82,9 @@ func (s stepper) serve(ctx context.Context, event StepEvent) (StepAnswer, error)
 		}
 	}
 	if noteErr := s.note(ctx, event, progress, err); noteErr != nil {
+		if err == nil {
+			return StepAnswer{}, noteErr
+		}
 		// A Rejected of the step is not wrapped, because a report of it would lack its problems, which are not recorded.
 		return StepAnswer{}, fmt.Errorf("%w (the step itself: %v)", noteErr, err)
 	}

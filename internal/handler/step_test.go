@@ -307,7 +307,7 @@ func TestACallThatFailsOnTheWay(t *testing.T) {
 	for n := 1; n <= 5; n++ {
 		cloud, s := begin(t, "7", always(progress, nil))
 		cloud.FailAt(n, awsfake.Throttling)
-		if _, err := s.call(t); !errors.Is(err, awsfake.Throttling) {
+		if _, err := s.call(t); !errors.Is(err, awsfake.Throttling) || strings.Contains(err.Error(), "nil") {
 			t.Errorf("call %d failed and the answer is %v", n, err)
 		}
 		if answer, err := s.call(t); err != nil || answer.Status != Done {

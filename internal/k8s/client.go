@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -84,6 +85,20 @@ func (c *Client) Update(ctx context.Context, kind Kind, live, wanted *unstructur
 	}
 	wanted.Object = written.Object
 	return true, nil
+}
+
+// SetAnnotation sets an annotation of an object in memory. An empty value removes it.
+func SetAnnotation(object *unstructured.Unstructured, key, value string) {
+	annotations := map[string]string{}
+	maps.Copy(annotations, object.GetAnnotations())
+	annotations[key] = value
+	if value == "" {
+		delete(annotations, key)
+	}
+	if len(annotations) == 0 {
+		annotations = nil
+	}
+	object.SetAnnotations(annotations)
 }
 
 // Annotate sets one annotation, whatever else changed since the object was read. It ignores an object that no longer

@@ -1,5 +1,7 @@
 package ownership
 
+import "maps"
+
 // Tags returns the ownership tags of an AWS resource that Sawhorse makes for a rack and its cluster.
 func Tags(rack, clusterARN string) map[string]string {
 	return map[string]string{TagRack: rack, TagCluster: clusterARN}
@@ -9,6 +11,17 @@ func Tags(rack, clusterARN string) map[string]string {
 // alone may be in use in another region, whose racks share IAM.
 func Owned(tags map[string]string, rack, clusterARN string) bool {
 	return tags[TagRack] == rack && tags[TagCluster] == clusterARN
+}
+
+// LackingTags returns the wanted tags that a resource does not carry or carries with another value. It ignores all other
+// tags: others may have set them, so no step ever removes a tag.
+func LackingTags(live, wanted map[string]string) map[string]string {
+	lacking := maps.Clone(wanted)
+	maps.DeleteFunc(lacking, func(key, value string) bool {
+		have, ok := live[key]
+		return ok && have == value
+	})
+	return lacking
 }
 
 // OwnedObject reports whether an object in the cluster, or a Helm release, has the rack's label.

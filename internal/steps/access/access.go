@@ -123,8 +123,7 @@ func (a *Step) mode(ctx context.Context, p *plan.Plan, progress *outcome.Progres
 		Name:         &p.Cluster.Name,
 		AccessConfig: &types.UpdateAccessConfigRequest{AuthenticationMode: types.AuthenticationMode(p.Access.Mode)},
 	})
-	var busy *types.ResourceInUseException
-	if errors.As(err, &busy) {
+	if errors.As(err, new(*types.ResourceInUseException)) {
 		return false, nil // somebody started an update since
 	}
 	if errors.As(err, new(*types.InvalidParameterException)) {

@@ -5,6 +5,7 @@ package admin
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -52,26 +53,19 @@ func (f Function) Refused(ctx context.Context, cluster plan.Cluster, err error) 
 		return fmt.Errorf("function %s is forbidden what it asks of cluster %s (%v), and its access entry cannot be read: %w", f.Name,
 			cluster.Name, err, look)
 	}
-	policy, found := find(out.AssociatedAccessPolicies, Policy(cluster.Partition))
+	at := slices.IndexFunc(out.AssociatedAccessPolicies, func(policy types.AssociatedAccessPolicy) bool {
+		return aws.ToString(policy.PolicyArn) == Policy(cluster.Partition)
+	})
 	switch {
-	case !found:
+	case at < 0:
 		return fmt.Errorf("function %s is forbidden what it asks of cluster %s, "+
 			"because its access entry lacks AmazonEKSClusterAdminPolicy; send a full Rack Reconcile Requested, which puts it back: %w",
 			f.Name, cluster.Name, err)
-	case outcome.Young(policy.AssociatedAt, f.Now()):
+	case outcome.Young(out.AssociatedAccessPolicies[at].AssociatedAt, f.Now()):
 		return outcome.NotYet(poll,
 			"the AmazonEKSClusterAdminPolicy of function %s does not work yet: it was associated less than a minute ago", f.Name)
 	}
 	return fmt.Errorf("function %s is forbidden what it asks of cluster %s, although EKS makes it an administrator; "+
 		"look for an admission webhook, a ValidatingAdmissionPolicy or a quota that refuses: %w",
 		f.Name, cluster.Name, err)
-}
-
-func find(all []types.AssociatedAccessPolicy, arn string) (types.AssociatedAccessPolicy, bool) {
-	for _, policy := range all {
-		if aws.ToString(policy.PolicyArn) == arn {
-			return policy, true
-		}
-	}
-	return types.AssociatedAccessPolicy{}, false
 }

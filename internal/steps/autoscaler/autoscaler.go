@@ -150,7 +150,7 @@ func (r *run) misnamed(ctx context.Context, marked deployment) (outcome.Progress
 func (r *run) change(ctx context.Context, live deployment, edit func(deployment)) (outcome.Progress, error) {
 	wanted := live.copy()
 	edit(wanted)
-	wanted.mark(r.plan.Rack)
+	k8s.SetAnnotation(wanted.Unstructured, ownership.AnnotationAutoscaler, r.plan.Rack)
 	if equality.Semantic.DeepEqual(live.Object, wanted.Object) {
 		if err := r.arbiter().Holds(ctx, r.plan.Rack, contest(live), wanted.setting()); err != nil {
 			return r.progress, err

@@ -22,24 +22,6 @@ func (d deployment) marked(rack string) bool {
 	return d.GetAnnotations()[ownership.AnnotationAutoscaler] == rack
 }
 
-func (d deployment) mark(rack string) {
-	annotations := d.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[ownership.AnnotationAutoscaler] = rack
-	d.SetAnnotations(annotations)
-}
-
-func (d deployment) unmark() {
-	annotations := d.GetAnnotations()
-	delete(annotations, ownership.AnnotationAutoscaler)
-	if len(annotations) == 0 {
-		annotations = nil
-	}
-	d.SetAnnotations(annotations)
-}
-
 func (d deployment) replicas() int64 {
 	replicas, ok, _ := unstructured.NestedInt64(d.Object, "spec", "replicas")
 	if !ok {
@@ -50,9 +32,7 @@ func (d deployment) replicas() int64 {
 
 func (d deployment) scale(replicas int64) { d.set(replicas, "spec", "replicas") }
 
-func (d deployment) line() line {
-	return lineOf(d.container())
-}
+func (d deployment) line() line { return lineOf(d.container()) }
 
 func lineOf(container map[string]any) line {
 	command, _, _ := unstructured.NestedStringSlice(container, "command")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // back restores Cluster Autoscaler's Deployment, waits for its pods and forgets the baseline. It does not touch a
@@ -38,7 +39,7 @@ func (r *run) restore(ctx context.Context, live deployment) (outcome.Progress, e
 		return r.progress, err
 	}
 	wanted := live.copy()
-	wanted.unmark()
+	k8s.SetAnnotation(wanted.Unstructured, ownership.AnnotationAutoscaler, "")
 	if kept != nil && kept.Deployment == live.key() {
 		wanted.scale(kept.Replicas)
 		wanted.setLine(live.line().restored(kept.line))

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
@@ -94,24 +94,16 @@ func (r *run) autoscaler(ctx context.Context) ([]displacedPod, error) {
 	if found == nil {
 		return nil, nil
 	}
-	live := &appsv1.Deployment{}
-	if err := decode(found, live); err != nil {
+	live, err := k8s.AsDeployment(found)
+	if err != nil {
 		return nil, err
 	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: live.Namespace, Name: live.Name}, Spec: live.Spec.Template.Spec}
 	var pods []displacedPod
-	for n := replicas(live); n < before.Replicas; n++ {
+	for n := ptr.Deref(live.Spec.Replicas, 1); n < before.Replicas; n++ {
 		pods = append(pods, newDisplacedPod(pod))
 	}
 	return pods, nil
-}
-
-// replicas returns a Deployment's replicas; 1 if it does not set them.
-func replicas(d *appsv1.Deployment) int32 {
-	if d.Spec.Replicas == nil {
-		return 1
-	}
-	return *d.Spec.Replicas
 }
 
 // back sets the size to which an emptied build group will be restored, and counts its nodes as starting.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 	corev1 "k8s.io/api/core/v1"
@@ -56,7 +57,7 @@ func (r *run) groups(ctx context.Context, list []string, seen *survey) ([]*group
 func (r *run) group(live *types.Nodegroup, seen *survey) *group {
 	g := &group{name: *live.NodegroupName}
 	if c := live.ScalingConfig; c != nil {
-		g.size = plan.Scaling{Min: number(c.MinSize), Max: number(c.MaxSize), Desired: number(c.DesiredSize)}
+		g.size = plan.Scaling{Min: int(aws.ToInt32(c.MinSize)), Max: int(aws.ToInt32(c.MaxSize)), Desired: int(aws.ToInt32(c.DesiredSize))}
 	}
 	missing := g.size.Desired
 	for _, node := range seen.nodes {
@@ -91,7 +92,7 @@ func sample(live *types.Nodegroup, like *corev1.Node, labels map[string]string, 
 	}
 	for _, t := range live.Taints {
 		if effect := effects[t.Effect]; effect != "" {
-			node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: text(t.Key), Value: text(t.Value), Effect: effect})
+			node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: aws.ToString(t.Key), Value: aws.ToString(t.Value), Effect: effect})
 		}
 	}
 	if like == nil {
@@ -151,18 +152,4 @@ func grow(left []displacedPod, groups []*group, most func(*group) int, added fun
 		}
 	}
 	return left
-}
-
-func number(n *int32) int {
-	if n == nil {
-		return 0
-	}
-	return int(*n)
-}
-
-func text(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -112,12 +113,7 @@ func ready(node *corev1.Node) bool {
 }
 
 func ownedBy(pod *corev1.Pod, kind string) bool {
-	for _, owner := range pod.OwnerReferences {
-		if owner.Kind == kind {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(pod.OwnerReferences, func(owner metav1.OwnerReference) bool { return owner.Kind == kind })
 }
 
 func decode(object *unstructured.Unstructured, into any) error {

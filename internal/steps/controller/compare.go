@@ -59,7 +59,7 @@ func (r *run) compare(ctx context.Context, part string) (outcome.Progress, error
 
 // removed returns an error if an object of the controller's release is left.
 func (r *run) removed(ctx context.Context) error {
-	whole, err := render(ownership.ReleaseController, ownership.KarpenterVersion, withReplicas(r.plan.Controller.Release, 1))
+	whole, err := r.whole()
 	if err != nil {
 		return err
 	}

@@ -328,8 +328,7 @@ func (r *run) remove(ctx context.Context) (outcome.Progress, error) {
 	if err := r.forget(ctx); err != nil {
 		return r.progress, err
 	}
-	// The objects to delete have the same names for every version and all values.
-	whole, err := render(ownership.ReleaseController, ownership.KarpenterVersion, withReplicas(r.plan.Controller.Release, 1))
+	whole, err := r.whole()
 	if err != nil {
 		return r.progress, err
 	}
@@ -357,6 +356,11 @@ func (r *run) remove(ctx context.Context) (outcome.Progress, error) {
 		return r.progress.NotYet(poll, "%s: ending", k8s.Subject(&pods[0]))
 	}
 	return r.uninstalled(ctx)
+}
+
+// whole renders the controller's release for its removal: the objects have the same names for every version and all values.
+func (r *run) whole() (rendered, error) {
+	return render(ownership.ReleaseController, ownership.KarpenterVersion, withReplicas(r.plan.Controller.Release, 1))
 }
 
 func reject(found []string) error {

@@ -25,17 +25,17 @@ func notFound(err error) bool { return errors.As(err, new(*types.ResourceNotFoun
 // entry was created; nil for an administrator's entry. An access entry's type cannot be changed, and an entry binds to
 // the role as it was when the entry was created. So an entry of the wrong type or of an earlier role is replaced.
 func (i *Step) entry(ctx context.Context, p *plan.Plan, role *iamtypes.Role, progress *outcome.Progress) (*time.Time, error) {
-	live, err := i.EKS.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: role.Arn})
-	if err != nil && !notFound(err) {
-		return nil, fmt.Errorf("access entry %s: describe: %w", *role.Arn, err)
+	live, err := i.describeEntry(ctx, p, *role.Arn)
+	if err != nil {
+		return nil, err
 	}
-	if err == nil {
-		good := working(live.AccessEntry, role)
-		if good && !ours(p, live.AccessEntry.Tags) {
+	if live != nil {
+		good := working(live, role)
+		if good && !ours(p, live.Tags) {
 			return nil, nil // an administrator's entry: it works, and with ownership tags Sawhorse would later delete it
 		}
 		if good {
-			return live.AccessEntry.CreatedAt, i.tagEKS(ctx, p, live.AccessEntry.AccessEntryArn, live.AccessEntry.Tags,
+			return live.CreatedAt, i.tagEKS(ctx, p, live.AccessEntryArn, live.Tags,
 				"access entry of role "+p.Infrastructure.Nodes.Name, progress)
 		}
 		if err := i.deleteEntry(ctx, p, *role.Arn); err != nil {
@@ -83,6 +83,18 @@ func working(entry *types.AccessEntry, role *iamtypes.Role) bool {
 	return entry.CreatedAt == nil || role.CreateDate == nil || !role.CreateDate.After(*entry.CreatedAt)
 }
 
+// describeEntry returns a role's access entry; nil if there is none.
+func (i *Step) describeEntry(ctx context.Context, p *plan.Plan, principal string) (*types.AccessEntry, error) {
+	out, err := i.EKS.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: &principal})
+	if notFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("access entry %s: describe: %w", principal, err)
+	}
+	return out.AccessEntry, nil
+}
+
 func (i *Step) deleteEntry(ctx context.Context, p *plan.Plan, principal string) error {
 	_, err := i.EKS.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: &principal})
 	if err != nil && !notFound(err) {
@@ -94,15 +106,9 @@ func (i *Step) deleteEntry(ctx context.Context, p *plan.Plan, principal string) 
 // removeEntry deletes the access entry if Sawhorse made it.
 func (i *Step) removeEntry(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
 	principal := p.Infrastructure.Nodes.ARN
-	live, err := i.EKS.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: &p.Cluster.Name, PrincipalArn: &principal})
-	if notFound(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("access entry %s: describe: %w", principal, err)
-	}
-	if !ours(p, live.AccessEntry.Tags) {
-		return nil
+	live, err := i.describeEntry(ctx, p, principal)
+	if err != nil || live == nil || !ours(p, live.Tags) {
+		return err
 	}
 	if err := i.deleteEntry(ctx, p, principal); err != nil {
 		return err

@@ -75,12 +75,12 @@ const poll = 5 * time.Second
 
 // Run creates the roles, the credentials and the nodes' access entry in this order, or removes them in reverse.
 func (i *Step) Run(ctx context.Context, p *plan.Plan, _ string) (outcome.Progress, error) {
+	do := i.create
 	if !p.Infrastructure.Present {
-		progress, err := i.remove(ctx, p)
-		return progress.Until(err)
+		do = i.remove
 	}
 	var progress outcome.Progress
-	err := i.create(ctx, p, &progress)
+	err := do(ctx, p, &progress)
 	return progress.Until(err)
 }
 
@@ -141,28 +141,23 @@ func (i *Step) awaitAge(made []*time.Time) error {
 	return outcome.NotYet(min(left, 2*poll), "Karpenter's credentials and access are new, and must be known everywhere before it starts")
 }
 
-func (i *Step) remove(ctx context.Context, p *plan.Plan) (outcome.Progress, error) {
-	var progress outcome.Progress
-	if err := i.dissociate(ctx, p, &progress); err != nil {
-		return progress, err
+func (i *Step) remove(ctx context.Context, p *plan.Plan, progress *outcome.Progress) error {
+	if err := i.dissociate(ctx, p, progress); err != nil {
+		return err
 	}
-	if err := i.removeEntry(ctx, p, &progress); err != nil {
-		return progress, err
+	if err := i.removeEntry(ctx, p, progress); err != nil {
+		return err
 	}
-	if err := i.removeProfiles(ctx, p, &progress); err != nil {
-		return progress, err
+	if err := i.removeProfiles(ctx, p, progress); err != nil {
+		return err
 	}
 	for _, name := range []string{p.Infrastructure.Controller.Name, p.Infrastructure.Nodes.Name} {
-		busy, err := i.removeRole(ctx, p, name, &progress)
-		if err != nil {
-			return progress, err
-		}
-		if busy {
-			return progress.NotYet(poll, "role %s is still in an instance profile", name)
+		if err := i.removeRole(ctx, p, name, progress); err != nil {
+			return err
 		}
 	}
 	progress.Outputs = map[string]string{"karpenter_role_arn": "", "karpenter_node_role_arn": ""}
-	return progress, nil
+	return nil
 }
 
 // ours reports whether tags hold both ownership tags: that of this rack and that of this cluster.

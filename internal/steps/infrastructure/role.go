@@ -50,18 +50,18 @@ func (i *Step) role(ctx context.Context, p *plan.Plan, wanted wantedRole, progre
 		return nil, outcome.Reject("rack", "IAM role %s exists and was not made by Sawhorse for this rack and cluster "+
 			"(IAM has no regions: a rack of the same name in another region collides); delete it, or use another rack name", wanted.Name)
 	}
-	if live != nil {
-		if err := i.refuseDeleted(ctx, p, live); err != nil {
-			return nil, err
-		}
-	}
 	if live == nil {
 		if live, err = i.createRole(ctx, p, wanted); err != nil {
 			return nil, err
 		}
 		progress.Changed("created", "role %s", wanted.Name)
-	} else if err := i.repairRole(ctx, p, live, wanted, progress); err != nil {
-		return nil, i.tooEarly(live, err)
+	} else {
+		if err := i.refuseDeleted(ctx, p, live); err != nil {
+			return nil, err
+		}
+		if err := i.repairRole(ctx, p, live, wanted, progress); err != nil {
+			return nil, i.tooEarly(live, err)
+		}
 	}
 	if err := i.inline(ctx, wanted, progress); err != nil {
 		return nil, i.tooEarly(live, err)
@@ -248,34 +248,36 @@ func (i *Step) detach(ctx context.Context, role, arn string) error {
 	return nil
 }
 
-// removeRole deletes a role of ours with its policies. It returns busy while an instance profile holds the role:
-// Karpenter deletes its profiles with the EC2NodeClass, and IAM may lag behind.
-func (i *Step) removeRole(ctx context.Context, p *plan.Plan, name string, progress *outcome.Progress) (busy bool, err error) {
+// removeRole deletes a role of ours with its policies. It waits while an instance profile holds the role: Karpenter
+// deletes its profiles with the EC2NodeClass, and IAM may lag behind.
+func (i *Step) removeRole(ctx context.Context, p *plan.Plan, name string, progress *outcome.Progress) error {
 	live, owned, err := i.find(ctx, p, name)
-	if err != nil || live == nil || !owned {
-		return false, err
+	if err != nil || !owned {
+		return err
 	}
 	if err := i.removePolicies(ctx, name); err != nil {
-		return false, i.tooLate(ctx, p, live, err)
+		return i.tooLate(ctx, p, live, err)
 	}
 	if err := i.noteDeletion(ctx, p, live); err != nil {
-		return false, err
+		return err
 	}
 	_, err = i.IAM.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: &name})
 	if errors.As(err, new(*types.DeleteConflictException)) {
-		return true, nil
+		return outcome.NotYet(poll, "role %s is still in an instance profile", name)
 	}
 	if err != nil {
-		gone, look := i.gone(ctx, name)
+		// The answer does not say whether the role is gone: if the first answer was lost, the SDK retries, and IAM checks
+		// rights for a missing role as for one without a path, so it answers AccessDenied.
+		left, _, look := i.find(ctx, p, name)
 		if look != nil {
-			return false, look
+			return look
 		}
-		if !gone {
-			return false, i.tooLate(ctx, p, live, fmt.Errorf("role %s: delete: %w", name, err))
+		if left != nil {
+			return i.tooLate(ctx, p, live, fmt.Errorf("role %s: delete: %w", name, err))
 		}
 	}
 	progress.Changed("deleted", "role %s", name)
-	return false, nil
+	return nil
 }
 
 // removePolicies deletes the inline policies of a role and detaches its managed ones.
@@ -323,20 +325,6 @@ func (i *Step) tooLate(ctx context.Context, p *plan.Plan, live *types.Role, err 
 		return err
 	}
 	return cmp.Or(i.refuseDeleted(ctx, p, live), err)
-}
-
-// gone reports whether the role no longer exists. The answer to DeleteRole does not say so: if the first answer was
-// lost, the SDK retries, and IAM checks rights for a missing role as for one without a path, so it answers
-// AccessDenied.
-func (i *Step) gone(ctx context.Context, role string) (bool, error) {
-	_, err := i.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: &role})
-	if noSuchEntity(err) {
-		return true, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("role %s: get: %w", role, err)
-	}
-	return false, nil
 }
 
 // samePolicy compares a document as IAM returns it, URL-encoded, with one of ours.

@@ -11,13 +11,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
 // tagRole adds missing tags to a role of ours.
 func (i *Step) tagRole(ctx context.Context, p *plan.Plan, live *types.Role, progress *outcome.Progress) error {
-	lacking := outcome.LackingTags(roleTags(live), p.Infrastructure.Tags)
-	if lacking == nil {
+	lacking := ownership.LackingTags(roleTags(live), p.Infrastructure.Tags)
+	if len(lacking) == 0 {
 		return nil
 	}
 	if _, err := i.IAM.TagRole(ctx, &iam.TagRoleInput{RoleName: live.RoleName, Tags: iamTags(lacking)}); err != nil {
@@ -30,8 +31,8 @@ func (i *Step) tagRole(ctx context.Context, p *plan.Plan, live *types.Role, prog
 // tagEKS adds missing tags to an access entry or a Pod Identity association.
 func (i *Step) tagEKS(ctx context.Context, p *plan.Plan, arn *string, live map[string]string, subject string,
 	progress *outcome.Progress) error {
-	lacking := outcome.LackingTags(live, p.Infrastructure.Tags)
-	if lacking == nil {
+	lacking := ownership.LackingTags(live, p.Infrastructure.Tags)
+	if len(lacking) == 0 {
 		return nil
 	}
 	if _, err := i.EKS.TagResource(ctx, &eks.TagResourceInput{ResourceArn: arn, Tags: lacking}); err != nil {

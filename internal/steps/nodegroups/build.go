@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
@@ -160,18 +163,11 @@ func (n *Step) resize(ctx context.Context, p *plan.Plan, name string, to plan.Sc
 }
 
 func size(group *types.Nodegroup) plan.Scaling {
-	var s plan.Scaling
-	if c := group.ScalingConfig; c != nil {
-		for _, field := range []struct {
-			from *int32
-			to   *int
-		}{{c.MinSize, &s.Min}, {c.MaxSize, &s.Max}, {c.DesiredSize, &s.Desired}} {
-			if field.from != nil {
-				*field.to = int(*field.from)
-			}
-		}
+	c := group.ScalingConfig
+	if c == nil {
+		return plan.Scaling{}
 	}
-	return s
+	return plan.Scaling{Min: int(aws.ToInt32(c.MinSize)), Max: int(aws.ToInt32(c.MaxSize)), Desired: int(aws.ToInt32(c.DesiredSize))}
 }
 
 // cordon cordons a group's nodes, or uncordons those that Sawhorse cordoned.
@@ -188,16 +184,11 @@ func (n *Step) cordon(ctx context.Context, p *plan.Plan, client *k8s.Client, gro
 		if unschedulable == cordoned || (!cordoned && !ours) {
 			continue
 		}
-		annotations := wanted.GetAnnotations()
-		if annotations == nil {
-			annotations = map[string]string{}
+		owner, action := p.Rack, "cordoned"
+		if !cordoned {
+			owner, action = "", "uncordoned"
 		}
-		if cordoned {
-			annotations[ownership.TagRack] = p.Rack
-		} else {
-			delete(annotations, ownership.TagRack)
-		}
-		wanted.SetAnnotations(annotations)
+		k8s.SetAnnotation(wanted, ownership.TagRack, owner)
 		if err := unstructured.SetNestedField(wanted.Object, cordoned, "spec", "unschedulable"); err != nil {
 			return fmt.Errorf("%s: cordon: %w", k8s.Subject(wanted), err)
 		}
@@ -205,10 +196,8 @@ func (n *Step) cordon(ctx context.Context, p *plan.Plan, client *k8s.Client, gro
 		if err != nil {
 			return err
 		}
-		if changed && cordoned {
-			progress.Changed("cordoned", "%s", k8s.Subject(wanted))
-		} else if changed {
-			progress.Changed("uncordoned", "%s", k8s.Subject(wanted))
+		if changed {
+			progress.Changed(action, "%s", k8s.Subject(wanted))
 		}
 	}
 	return nil
@@ -225,10 +214,5 @@ func builds(ctx context.Context, client *k8s.Client, group string) ([]string, er
 }
 
 func ofDaemonSet(pod *unstructured.Unstructured) bool {
-	for _, owner := range pod.GetOwnerReferences() {
-		if owner.Kind == "DaemonSet" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(pod.GetOwnerReferences(), func(owner metav1.OwnerReference) bool { return owner.Kind == "DaemonSet" })
 }

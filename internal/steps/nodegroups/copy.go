@@ -7,6 +7,7 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
@@ -73,8 +74,7 @@ func (n *Step) create(ctx context.Context, p *plan.Plan, r plan.Replacement, pro
 func onDemand(old *types.Nodegroup, cluster *types.Cluster) *eks.CreateNodegroupInput {
 	in := &eks.CreateNodegroupInput{
 		CapacityType: types.CapacityTypesOnDemand, ScalingConfig: old.ScalingConfig, InstanceTypes: old.InstanceTypes,
-		NodeRole: old.NodeRole,
-		Subnets:  old.Subnets, Taints: old.Taints, UpdateConfig: old.UpdateConfig, NodeRepairConfig: old.NodeRepairConfig,
+		NodeRole: old.NodeRole, Subnets: old.Subnets, Taints: old.Taints, UpdateConfig: old.UpdateConfig, NodeRepairConfig: old.NodeRepairConfig,
 		Labels: map[string]string{}, Tags: map[string]string{},
 	}
 	maps.Copy(in.Labels, old.Labels)
@@ -94,8 +94,7 @@ func onDemand(old *types.Nodegroup, cluster *types.Cluster) *eks.CreateNodegroup
 	}
 	if old.AmiType != types.AMITypesCustom { // the launch template names the AMI
 		in.AmiType = old.AmiType
-		if old.Version != nil && cluster.Version != nil && *old.Version == *cluster.Version && old.ReleaseVersion != nil &&
-			*old.ReleaseVersion != "" {
+		if old.Version != nil && cluster.Version != nil && *old.Version == *cluster.Version && aws.ToString(old.ReleaseVersion) != "" {
 			in.ReleaseVersion = old.ReleaseVersion
 		}
 	}

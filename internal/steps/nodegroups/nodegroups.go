@@ -36,8 +36,7 @@ type Step struct {
 	Contests    outcome.Contests
 	// Drain is how long pods have to leave the nodes of a replaced group. EKS gives them some minutes more.
 	Drain time.Duration
-	// Now returns the current time.
-	Now func() time.Time
+	Now   func() time.Time
 	// Placement runs the part that changes Deployments. Capacity runs the parts that look for capacity for the pods on
 	// Karpenter's nodes.
 	Placement, Capacity func(context.Context, *plan.Plan, string) (outcome.Progress, error)
@@ -115,8 +114,7 @@ func (n *Step) labels(ctx context.Context, p *plan.Plan) (outcome.Progress, erro
 // group returns a node group; nil if there is none of that name.
 func (n *Step) group(ctx context.Context, p *plan.Plan, name string) (*types.Nodegroup, error) {
 	out, err := n.EKS.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: &p.Cluster.Name, NodegroupName: &name})
-	var missing *types.ResourceNotFoundException
-	if errors.As(err, &missing) {
+	if errors.As(err, new(*types.ResourceNotFoundException)) {
 		return nil, nil
 	}
 	if err != nil {
@@ -129,8 +127,7 @@ func (n *Step) group(ctx context.Context, p *plan.Plan, name string) (*types.Nod
 func (n *Step) update(ctx context.Context, p *plan.Plan, name string, input *eks.UpdateNodegroupConfigInput) (bool, error) {
 	input.ClusterName, input.NodegroupName = &p.Cluster.Name, &name
 	_, err := n.EKS.UpdateNodegroupConfig(ctx, input)
-	var busy *types.ResourceInUseException
-	if errors.As(err, &busy) {
+	if errors.As(err, new(*types.ResourceInUseException)) {
 		return false, nil
 	}
 	if err != nil {

@@ -50,12 +50,10 @@ func (n *Step) replace(ctx context.Context, p *plan.Plan, r plan.Replacement, cl
 	if err != nil {
 		return "", err
 	}
-	switch {
-	case old == nil:
+	if old == nil || old.CapacityType != types.CapacityTypesSpot { // deleted, or created again since with on-demand capacity
 		return "", n.forget(ctx, p, r)
-	case old.CapacityType != types.CapacityTypesSpot:
-		return "", n.forget(ctx, p, r) // created again since the plan was made, with on-demand capacity
-	case old.Status == types.NodegroupStatusDeleting:
+	}
+	if old.Status == types.NodegroupStatusDeleting {
 		return "EKS deletes node group " + r.Group, nil
 	}
 	// The copy was ready in the part "copy". It is checked again, because the drain cannot be undone.

@@ -104,7 +104,7 @@ func (r *run) endNodes(ctx context.Context, nodes []unstructured.Unstructured, r
 // endClaims removes the NodeClaims whose instance has ended. If an instance still runs without Karpenter's tags, its
 // NodeClaim is the last record of it. So that NodeClaim stays, and the operator decides: restore the tags, or force.
 func (r *run) endClaims(ctx context.Context, claims []unstructured.Unstructured, running map[string]bool) (string, error) {
-	var strays, ending []string
+	var strays []string
 	var done []unstructured.Unstructured
 	for i := range claims {
 		id := instanceOf(&claims[i], "status")
@@ -112,7 +112,7 @@ func (r *run) endClaims(ctx context.Context, claims []unstructured.Unstructured,
 			strays = append(strays, fmt.Sprintf("%s (NodeClaim %s)", id, claims[i].GetName()))
 		}
 		if !running[id] || r.plan.Force {
-			done, ending = append(done, claims[i]), append(ending, claims[i].GetName())
+			done = append(done, claims[i])
 		}
 	}
 	if r.plan.Force {
@@ -124,8 +124,8 @@ func (r *run) endClaims(ctx context.Context, claims []unstructured.Unstructured,
 		return "", err
 	}
 	switch {
-	case len(ending) > 0:
-		return fmt.Sprintf("%d NodeClaim(s) being let go: %s", len(ending), some(ending)), nil
+	case len(done) > 0:
+		return fmt.Sprintf("%d NodeClaim(s) being let go: %s", len(done), remaining(done)), nil
 	case len(strays) > 0:
 		return fmt.Sprintf("instances run that do not carry both of Karpenter's tags %s and %s=%s, so Sawhorse does not end them: %s; "+
 			"look whose they are (a NodeClaim can name any instance): give the rack's own their tags back and Sawhorse ends them, "+

@@ -39,7 +39,7 @@ func (r *run) begin(ctx context.Context) error {
 		return nil
 	}
 	r.begun = removal{Start: r.Now().UTC().Truncate(time.Second), Pools: r.set.Names()}
-	return r.keep(ctx, outcome.CheckpointRemoval, r.begun)
+	return r.record(ctx, r.Checkpoints.Keep, outcome.CheckpointRemoval, r.begun)
 }
 
 // force records what Sawhorse is about to end instead of Karpenter.
@@ -56,11 +56,7 @@ func (r *run) force(ctx context.Context, add forced) error {
 	if all.size() == before {
 		return nil
 	}
-	encoded, err := json.Marshal(all)
-	if err != nil {
-		return fmt.Errorf("rack %s: record %s: encode: %w", r.plan.Rack, forcedKey, err)
-	}
-	return r.Checkpoints.Replace(ctx, r.plan.Rack, forcedKey, encoded)
+	return r.record(ctx, r.Checkpoints.Replace, forcedKey, all)
 }
 
 func union(a, b []string) []string {
@@ -123,10 +119,13 @@ func (r *run) kept(ctx context.Context, key string, into any) error {
 	return nil
 }
 
-func (r *run) keep(ctx context.Context, key string, value any) error {
+// record encodes a value and writes it with one of the methods of a Recorder.
+func (r *run) record(
+	ctx context.Context, write func(ctx context.Context, rack, name string, value []byte) error, key string, value any,
+) error {
 	encoded, err := json.Marshal(value)
 	if err != nil {
 		return fmt.Errorf("rack %s: record %s: encode: %w", r.plan.Rack, key, err)
 	}
-	return r.Checkpoints.Keep(ctx, r.plan.Rack, key, encoded)
+	return write(ctx, r.plan.Rack, key, encoded)
 }

@@ -123,12 +123,7 @@ func (r *run) limit(ctx context.Context, claims []unstructured.Unstructured) err
 		if err := r.client.Annotate(ctx, k8s.NodeClaim, &claims[i], annotationDeadline, text); err != nil {
 			return err
 		}
-		annotations := claims[i].GetAnnotations()
-		if annotations == nil {
-			annotations = map[string]string{}
-		}
-		annotations[annotationDeadline] = text
-		claims[i].SetAnnotations(annotations)
+		k8s.SetAnnotation(&claims[i], annotationDeadline, text)
 		r.progress.Changed("draining until "+text, "%s", k8s.Subject(&claims[i]))
 	}
 	return nil

@@ -1,8 +1,11 @@
 package placement
 
 import (
+	"maps"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
@@ -19,18 +22,7 @@ func annotation(deployment *unstructured.Unstructured) string {
 }
 
 func annotate(deployment *unstructured.Unstructured, value string) {
-	annotations := deployment.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	delete(annotations, ownership.AnnotationPin)
-	if value != "" {
-		annotations[ownership.AnnotationPin] = value
-	}
-	if len(annotations) == 0 {
-		annotations = nil
-	}
-	deployment.SetAnnotations(annotations)
+	k8s.SetAnnotation(deployment, ownership.AnnotationPin, value)
 }
 
 var selectorPath = []string{"spec", "template", "spec", "nodeSelector"}
@@ -43,9 +35,7 @@ func selector(deployment *unstructured.Unstructured) map[string]string {
 // setSelector sets the system label's value in the nodeSelector, or removes it.
 func setSelector(deployment *unstructured.Unstructured, value *string) {
 	labels := map[string]string{}
-	for key, value := range selector(deployment) {
-		labels[key] = value
-	}
+	maps.Copy(labels, selector(deployment))
 	delete(labels, ownership.LabelSystemNode)
 	if value != nil {
 		labels[ownership.LabelSystemNode] = *value

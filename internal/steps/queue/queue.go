@@ -192,8 +192,8 @@ func (q *Step) tag(ctx context.Context, p *plan.Plan, url string, progress *outc
 		return outcome.Reject("rack", "SQS queue %s exists and was not made by Sawhorse for this rack and cluster; delete it, or "+
 			"use another rack name", p.Queue.Name)
 	}
-	lacking := outcome.LackingTags(live, p.Queue.Tags)
-	if lacking == nil {
+	lacking := ownership.LackingTags(live, p.Queue.Tags)
+	if len(lacking) == 0 {
 		return nil
 	}
 	if _, err := q.SQS.TagQueue(ctx, &sqs.TagQueueInput{QueueUrl: &url, Tags: lacking}); err != nil {

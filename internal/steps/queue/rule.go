@@ -66,8 +66,8 @@ func quota(err error) error {
 
 // tagRule adds missing tags to a rule of ours.
 func (q *Step) tagRule(ctx context.Context, p *plan.Plan, arn *string, live map[string]string, progress *outcome.Progress) error {
-	lacking := outcome.LackingTags(live, p.Queue.Tags)
-	if lacking == nil {
+	lacking := ownership.LackingTags(live, p.Queue.Tags)
+	if len(lacking) == 0 {
 		return nil
 	}
 	if _, err := q.Rules.TagResource(ctx, &eventbridge.TagResourceInput{ResourceARN: arn, Tags: ruleTags(lacking)}); err != nil {
