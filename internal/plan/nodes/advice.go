@@ -236,6 +236,7 @@ func (a *advice) nodes(d *draft) {
 		a.warn(d.blame([]string{"spec", "metadataOptions", "httpPutResponseHopLimit"}),
 			"a hop limit of %d lets every pod reach the node's credentials; 1 keeps them to the node", hops)
 	}
+	a.evaluated(d)
 	devices := d.blame([]string{"spec", "blockDeviceMappings"})
 	if bootFamily(d.spec()) == familyCustom && devices.parameter != overrideParameter {
 		from := d.blame([]string{"spec", "amiFamily"})

@@ -49,7 +49,7 @@ func (d *draft) check(p pieces) []params.Problem {
 	// Each path is reported once, by the first check that refuses it. Checks that know what to write instead come first,
 	// then the schema, the CEL rules, and Karpenter. Rules that failed to evaluate a value of the wrong type come last,
 	// because they know only the section.
-	problems = slices.Concat(problems, d.amis(), d.volumes(), d.boot(), d.values())
+	problems = slices.Concat(problems, d.amis(), d.volumes(), d.boot(), d.kubelet(), d.values())
 	add := func(found []params.Problem, same func(a, b params.Problem) bool) {
 		for _, p := range found {
 			if !slices.ContainsFunc(problems, func(known params.Problem) bool { return same(known, p) }) {
@@ -111,7 +111,12 @@ func (d *draft) unknown(definition crd, path []string, listed map[string]bool) p
 	name, object := path[len(path)-1], path[:len(path)-1]
 	known := definition.fields(object)
 	otherwise := "leave it out"
-	if version := d.having(path, nil); version != "" {
+	if d.inKubelet(path) {
+		return from.problem("is no field of the kubelet's configuration, and Karpenter rejects it from %s on; %s", kubeletSince(),
+			params.DidYouMean(name, known, otherwise))
+	}
+	_, _, limited := d.translation()
+	if version := d.having(path, nil); version != "" && !(limited && slices.Contains(path[:len(path)-1], "kubelet")) {
 		return from.problem("is no field of Karpenter %s's %s; %s has it: write karpenter_version %s, or leave it out", d.api.Version, d.kind,
 			version, version)
 	}
@@ -148,10 +153,13 @@ func (d *draft) refused(e *field.Error) []params.Problem {
 	case strings.HasPrefix(reason, "should match '") && len(path) > 0 && examples[path[len(path)-1]] != "":
 		reason = "its form is not that of such a value"
 	}
+	by := "by Kubernetes for Karpenter's " + d.kind
+	if d.inKubelet(path) {
+		by = "by Karpenter from " + kubeletSince() + " on"
+	}
 	var problems []params.Problem
 	for _, from := range origins {
-		problems = append(problems, from.problem("%sis refused by Kubernetes for Karpenter's %s: %s; %s", value(e), d.kind, reason,
-			d.instead(path, e)))
+		problems = append(problems, from.problem("%sis refused %s: %s; %s", value(e), by, reason, d.instead(path, e)))
 	}
 	return problems
 }

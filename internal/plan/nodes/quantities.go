@@ -29,10 +29,13 @@ func (d *draft) quantities() []params.Problem {
 		{inner(kubelet, "kubeReserved"), []string{"spec", "kubelet", "kubeReserved"}},
 		{inner(kubelet, "evictionHard"), []string{"spec", "kubelet", "evictionHard"}},
 		{inner(kubelet, "evictionSoft"), []string{"spec", "kubelet", "evictionSoft"}},
+		{inner(kubelet, "evictionMinimumReclaim"), []string{"spec", "kubelet", "evictionMinimumReclaim"}},
 	} {
+		list := at.path[len(at.path)-1]
 		for _, name := range slices.Sorted(maps.Keys(at.in)) {
 			text, is := at.in[name].(string)
-			if !is || readableQuantity(text) || strings.HasSuffix(text, "%") {
+			if !is || readableQuantity(text) || strings.HasPrefix(list, "eviction") && strings.HasSuffix(text, "%") ||
+				strings.HasSuffix(list, "Reserved") && d.expressions {
 				continue
 			}
 			problems = append(problems, d.blame(append(slices.Clone(at.path), name)).problem(
