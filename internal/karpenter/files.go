@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -98,6 +99,16 @@ func (r Release) texts(files embed.FS, from string, name func(file string) strin
 		return nil, fmt.Errorf("karpenter %s: %w", r.Version, err)
 	}
 	return all, nil
+}
+
+// Kubelet returns the JSON schema of the kubelet's configuration, if the version's CRD leaves the field kubelet of an
+// EC2NodeClass open and its controller checks it. Otherwise it returns nil.
+func (r Release) Kubelet() []byte {
+	text, err := kubelets.ReadFile(path.Join(folder, r.Version, "kubelet.json"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		panic("karpenter: " + err.Error()) // an embedded file
+	}
+	return text
 }
 
 // Untemplated returns a template of the chart karpenter-crd without its lines for Helm.

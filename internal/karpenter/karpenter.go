@@ -114,6 +114,8 @@ var (
 	crdCharts embed.FS
 	//go:embed catalogue/*/policies/*.json
 	policies embed.FS
+	//go:embed catalogue/*/kubelet.json
+	kubelets embed.FS
 )
 
 // folder is the root of the embedded files.

@@ -254,9 +254,9 @@ func decode(t *testing.T, files fs.FS, name string, to any) {
 
 // The folder has nothing that is not used: no file of another name, and no policies that no version names.
 func TestNothingIsLeftOver(t *testing.T) {
-	used := map[string]bool{}
+	used, kubelets := map[string]bool{}, map[string]bool{}
 	for _, r := range karpenter.All() {
-		used[r.PoliciesOf] = true
+		used[r.PoliciesOf], kubelets[r.Version] = true, r.Kubelet() != nil
 	}
 	folders, err := os.ReadDir("catalogue")
 	if err != nil {
@@ -277,6 +277,9 @@ func TestNothingIsLeftOver(t *testing.T) {
 			known := []string{"karpenter", "karpenter-crd", "modules.sum", "notes.json", "release.json"}
 			if used[folder.Name()] {
 				known = append(known, "policies")
+			}
+			if kubelets[folder.Name()] {
+				known = append(known, "kubelet.json")
 			}
 			if !slices.Contains(known, file.Name()) {
 				t.Errorf("catalogue/%s/%s is used by nothing", folder.Name(), file.Name())

@@ -1,7 +1,6 @@
 package story
 
 import (
-	"fmt"
 	"strings"
 	"time"
 )
@@ -130,21 +129,20 @@ func Withdrawn(t *Teller) {
 	t.Until("the pass has ended", running, "0", time.Minute)
 
 	t.Chapter("A class that the new version does not accept")
-	t.Say("1.15 rejects a second clusterDNS with a family that has one only; 1.10.0 leaves it out. No node is of this pool.")
-	apart.end(t)
-	t.Until("nodes of NodePools", nodes, "", 3*time.Minute)
-	image := t.Ask("aws ec2 describe-images --owners amazon --query 'Images[0].ImageId' --output text")
-	config := fmt.Sprintf(`{"ec2NodeClass":{"amiFamily":"Bottlerocket","amiSelectorTerms":[{"id":"%s"}],`+
-		`"kubelet":{"clusterDNS":["10.100.0.10","10.100.0.11"]}}}`, image)
-	request(t, encoded(map[string]any{"rack": "demo", "set": map[string]string{"karpenter_config": config}}))
-	t.Until("the family", "kubectl get ec2nodeclass workload -o jsonpath='{.spec.amiFamily}'", "Bottlerocket", time.Minute)
-	t.Until("NodePools", poolsReady, "build=True workload=True", time.Minute)
-	t.Until("the pass has ended", running, "0", time.Minute)
-	withdrawn(t, "1.15.1", map[string]string{}, "clusterDNS")
-	request(t, `{"rack":"demo","unset":["karpenter_config","karpenter_version"]}`)
+	t.Say("1.15 rejects an EC2NodeClass with an annotation whose value it cannot read. 1.10.0 does not know the annotation, which is " +
+		"no parameter, so that Sawhorse cannot know of it before.")
+	t.Type("kubectl annotate ec2nodeclass workload " + annotationOf115 + "=many")
+	withdrawn(t, "1.15.1", map[string]string{}, annotationOf115)
+	t.Check("the pods", podsNow, pods)
+	t.Check("the NodeClaims", claimsNow, claimed)
+	t.Type("kubectl annotate ec2nodeclass workload " + annotationOf115 + "-")
+	request(t, `{"rack":"demo","unset":["karpenter_version"]}`)
 	t.Until("status", state, "Reconciled", time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
 }
+
+// annotationOf115 says how GPUs are shared between pods. 1.15 reads "many" as no such way.
+const annotationOf115 = "karpenter.k8s.aws/nvidia-consumable-capacity"
 
 // releaseRevision prints how often Helm has changed the controller's release.
 const releaseRevision = `helm -n kube-system list -o json --filter '^karpenter$' | ` +

@@ -61,6 +61,9 @@ func write(target, version string, from modules) error {
 	if err := sameCRDs(from.provider); err != nil {
 		return err
 	}
+	if err := writeKubelet(filepath.Join(target, "kubelet.json"), from.kubelet); err != nil {
+		return err
+	}
 	release, err := describe(version, from)
 	if err != nil {
 		return err

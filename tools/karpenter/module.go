@@ -24,8 +24,8 @@ const sumsFile = "modules.sum"
 
 var released = regexp.MustCompile(`^\d+\.\d+\.\d+$`)
 
-// modules has the folders of a version's modules.
-type modules struct{ provider, core, coreVersion string }
+// modules has the folders of a version's modules. kubelet is empty if the provider does not read that module.
+type modules struct{ provider, core, coreVersion, kubelet string }
 
 // module is the answer of go mod download.
 type module struct{ Path, Version, Error, Dir, Sum string }
@@ -59,8 +59,17 @@ func obtain(sums, version, core, toolchain string) (modules, error) {
 			"(make karpenter VERSION=%s CORE=…)",
 			err, providerModule, version, coreModule, named, version)
 	}
+	all := []module{provider, found}
+	from := modules{provider: provider.Dir, core: found.Dir, coreVersion: core}
+	if kubelet, err := requirement(filepath.Join(provider.Dir, "go.mod"), kubeletModule); err == nil {
+		types, err := download(kubeletModule, kubelet, toolchain)
+		if err != nil {
+			return modules{}, err
+		}
+		from.kubelet, all = types.Dir, append(all, types)
+	}
 	var lines strings.Builder
-	for _, m := range []module{provider, found} {
+	for _, m := range all {
 		if sum := recorded[m.Path+" "+m.Version]; sum != "" && sum != m.Sum {
 			return modules{}, fmt.Errorf("%s %s has the checksum %s, and %s says %s: "+
 				"the release was changed, or another one was downloaded; find out which before you go on",
@@ -68,7 +77,7 @@ func obtain(sums, version, core, toolchain string) (modules, error) {
 		}
 		fmt.Fprintf(&lines, "%s %s %s\n", m.Path, m.Version, m.Sum)
 	}
-	return modules{provider: provider.Dir, core: found.Dir, coreVersion: core}, os.WriteFile(sums, []byte(lines.String()), 0o644)
+	return from, os.WriteFile(sums, []byte(lines.String()), 0o644)
 }
 
 // readSums returns the checksums of a file by module and version; none if there is no file.

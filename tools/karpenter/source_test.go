@@ -216,7 +216,7 @@ func TestObtain(t *testing.T) {
 				t.Errorf("%s: got %v, want %s", file, err, want.refused)
 			}
 			continue
-		case err != nil || got != modules{root, root, want.core}:
+		case err != nil || got != modules{provider: root, core: root, coreVersion: want.core}:
 			t.Errorf("%s: got %+v, %v", file, got, err)
 		}
 		text, err := os.ReadFile(filepath.Join(root, file))

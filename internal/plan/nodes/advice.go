@@ -221,6 +221,7 @@ func (a *findings) nodes(d *draft) {
 		a.warn(d.blame("metadataOptions", "httpPutResponseHopLimit"),
 			"a hop limit of %d lets every pod reach the node's credentials; 1 keeps them to the node", hops)
 	}
+	a.evaluated(d)
 	devices := d.blame("blockDeviceMappings")
 	if bootFamily(d.spec()) == familyCustom && devices.parameter != overrideParameter {
 		from := d.blame("amiFamily")

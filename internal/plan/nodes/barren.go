@@ -11,7 +11,6 @@ import (
 	karpenter "sigs.k8s.io/karpenter/pkg/apis/v1"
 	"sigs.k8s.io/karpenter/pkg/scheduling"
 
-	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
@@ -43,8 +42,8 @@ func (a *findings) types(d *draft) {
 		for _, value := range r.values {
 			if known := knownTo()[r.key]; !slices.Contains(known, value) {
 				unknown = true
-				a.warn(r.from, "the instance %s %s is none that Karpenter %s knows, so it may launch nothing; %s",
-					kind, value, ownership.KarpenterVersion, params.DidYouMean(value, known, "leave it if EC2 has it, and only Karpenter's list is older"))
+				a.warn(r.from, "the instance %s %s is none that %s, so it may launch nothing; %s",
+					kind, value, d.listed(), params.DidYouMean(value, known, "leave it if EC2 has it, and only Karpenter's list is older"))
 			}
 		}
 	}
@@ -57,13 +56,22 @@ func (a *findings) types(d *draft) {
 	}
 	switch count, known := choices(requirements); {
 	case count == 0:
-		a.warn(*chosen, "no instance type that Karpenter %s knows meets all requirements of NodePool %s, so it launches nothing; %s",
-			ownership.KarpenterVersion, d.name, others(requirements))
+		a.warn(*chosen, "no instance type that %s meets all requirements of NodePool %s, so it launches nothing; %s",
+			d.listed(), d.name, others(requirements))
 	case !known:
 	case count < fewForSpot && spot >= 0:
 		a.warn(requirements[spot].from, "spot has only %d instance types to choose from, and is often interrupted or not to be had; allow "+
 			"%d or more by further families or sizes", count, fewForSpot)
 	}
+}
+
+// listed says whose list of instance types this program has, for a sentence.
+func (d *draft) listed() string {
+	text := "Karpenter " + builtin().Version + " knows"
+	if d.api != builtin() {
+		text += " (whose list Sawhorse uses for " + d.api.Version + " too)"
+	}
+	return text
 }
 
 // knownTo maps the keys of kinds to the values that the known instance types have, sorted.

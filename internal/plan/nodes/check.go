@@ -61,7 +61,7 @@ func (d *draft) check(p pieces) (problems findings) {
 	// Each path is reported once, by the first check that refuses it. Checks that know what to write instead come first,
 	// then the schema, the CEL rules, and Karpenter. Rules that failed to evaluate a value of the wrong type come last,
 	// because they know only the section.
-	problems = slices.Concat(problems, d.amis(), d.volumes(), d.boot(), d.values())
+	problems = slices.Concat(problems, d.amis(), d.volumes(), d.boot(), d.kubelet(), d.values())
 	add := func(found findings, same func(a, b params.Problem) bool) {
 		for _, p := range found {
 			if !slices.ContainsFunc(problems, func(known params.Problem) bool { return same(known, p) }) {
@@ -123,7 +123,13 @@ func (f *findings) unknown(d *draft, definition crd, path []string, listed map[s
 	name, object := path[len(path)-1], path[:len(path)-1]
 	known := definition.fields(object)
 	otherwise := "leave it out"
-	if version := d.having(path, nil); version != "" {
+	if d.inKubelet(path) {
+		f.refuse(from, "is no field of the kubelet's configuration, and Karpenter rejects it from %s on; %s", kubeletSince(),
+			params.DidYouMean(name, known, otherwise))
+		return
+	}
+	_, _, limited := d.translation()
+	if version := d.having(path, nil); version != "" && !(limited && slices.Contains(object, "kubelet")) {
 		f.refuse(from, "is no field of Karpenter %s's %s; %s has it: write karpenter_version %s, or leave it out", d.api.Version, d.kind,
 			version, version)
 		return
@@ -157,9 +163,12 @@ func (d *draft) refused(e *field.Error) (found findings) {
 	case strings.HasPrefix(reason, "should match '") && len(path) > 0 && examples[path[len(path)-1]] != "":
 		reason = "its form is not that of such a value"
 	}
+	by := "by Kubernetes for Karpenter's " + d.kind
+	if d.inKubelet(path) {
+		by = "by Karpenter from " + kubeletSince() + " on"
+	}
 	for _, from := range origins {
-		found.refuse(from, "%sis refused by Kubernetes for Karpenter's %s: %s; %s", value(e), d.kind, reason,
-			d.instead(path, e))
+		found.refuse(from, "%sis refused %s: %s; %s", value(e), by, reason, d.instead(path, e))
 	}
 	return found
 }

@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -45,6 +46,9 @@ func readSchema(release catalogue.Release, kind string) crd {
 	at := slices.IndexFunc(definition.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == "v1" })
 	var internal apiextensions.JSONSchemaProps
 	read := definition.Spec.Versions[at].Schema.OpenAPIV3Schema
+	if text := release.Kubelet(); text != nil && kind == "EC2NodeClass" {
+		read.Properties["spec"].Properties["kubelet"] = kubeletSchema(text)
+	}
 	err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(read, &internal, nil)
 	if err != nil {
 		panic(fmt.Sprintf("nodes: CRD of %s: convert: %v", kind, err)) // an embedded file
@@ -74,6 +78,15 @@ func decodeCRD(release catalogue.Release, kind string) *apiextensionsv1.CustomRe
 		panic(fmt.Sprintf("nodes: CRD of %s: decode: %v", kind, err))
 	}
 	return definition
+}
+
+// kubeletSchema decodes the schema of the kubelet's configuration. Karpenter takes an expression for maxPods too.
+func kubeletSchema(text []byte) (all apiextensionsv1.JSONSchemaProps) {
+	if err := json.Unmarshal(text, &all); err != nil {
+		panic("nodes: kubelet: " + err.Error()) // an embedded file
+	}
+	all.Properties["maxPods"] = apiextensionsv1.JSONSchemaProps{XIntOrString: true}
+	return all
 }
 
 func schemaValidator(kind string, schema *apiextensions.JSONSchemaProps) validation.SchemaValidator {

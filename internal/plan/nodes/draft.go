@@ -36,6 +36,8 @@ type draft struct {
 	// tolerated is a taint that the pods meant for the pool tolerate. guessed means that the architecture is a default.
 	tolerated *params.Taint
 	guessed   bool
+	// expressions means that Karpenter evaluates expressions in the field kubelet.
+	expressions bool
 }
 
 // place returns the key in origins of a path below spec.

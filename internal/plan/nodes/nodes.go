@@ -40,7 +40,7 @@ func Compile(config params.Config, facts plan.Facts) Compiled {
 	for _, p := range pools(config, facts) {
 		p.api = c.api
 		class, pool := p.nodeClass(config), p.nodePool(config)
-		pool.class = class
+		pool.class, class.expressions = class, evaluates(config)
 		c.drafts = append(c.drafts, class, pool)
 	}
 	slices.SortStableFunc(c.drafts, func(a, b *draft) int {

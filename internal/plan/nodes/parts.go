@@ -91,7 +91,7 @@ func (d *draft) pieces() pieces {
 		p.values, p.parts, all = append(p.values, value), append(p.parts, key), append(all, key)
 	}
 	p.rest = hashOf(d.api.Version, d.kind, rest)
-	p.whole = hashOf(append(all, p.rest, d.guessed)...)
+	p.whole = hashOf(append(all, p.rest, d.guessed, d.expressions)...)
 	return p
 }
 

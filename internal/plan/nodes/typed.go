@@ -179,11 +179,13 @@ var farExponent = regexp.MustCompile(`[eE][+-]?[0-9]{4,}`)
 func (d *draft) quantities() (found findings) {
 	for _, path := range [][]string{
 		{"limits"}, {"kubelet", "systemReserved"}, {"kubelet", "kubeReserved"}, {"kubelet", "evictionHard"}, {"kubelet", "evictionSoft"},
+		{"kubelet", "evictionMinimumReclaim"},
 	} {
-		quantities := inner(d.spec(), path...)
+		quantities, list := inner(d.spec(), path...), path[len(path)-1]
 		for _, name := range slices.Sorted(maps.Keys(quantities)) {
 			text, is := quantities[name].(string)
-			if !is || readableQuantity(text) || strings.HasSuffix(text, "%") {
+			if !is || readableQuantity(text) || strings.HasPrefix(list, "eviction") && strings.HasSuffix(text, "%") ||
+				strings.HasSuffix(list, "Reserved") && d.expressions {
 				continue
 			}
 			found.refuse(d.blame(append(slices.Clone(path), name)...),

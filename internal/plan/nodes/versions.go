@@ -20,12 +20,14 @@ type api struct {
 	catalogue.Release
 	// schemas maps each kind to its CRD without the rules, and crds to the whole.
 	schemas, crds map[string]func() crd
+	// checksKubelet means that the controller checks the field kubelet, and not the API server.
+	checksKubelet bool
 }
 
 // apis has the APIs of all versions of the catalogue, the oldest first.
 var apis = sync.OnceValue(func() (all []*api) {
 	for _, release := range catalogue.All() {
-		made := &api{release, map[string]func() crd{}, map[string]func() crd{}}
+		made := &api{release, map[string]func() crd{}, map[string]func() crd{}, release.Kubelet() != nil}
 		for kind := range crdOf {
 			made.schemas[kind] = sync.OnceValue(func() crd { return readSchema(release, kind) })
 			made.crds[kind] = sync.OnceValue(func() crd { return made.schemas[kind]().compile(kind) })
@@ -52,8 +54,8 @@ var builtin = sync.OnceValue(func() *api {
 	return apis()[at]
 })
 
-// readable returns a manifest without the fields that the version leaves open and the Go types do not, such as kubelet
-// from 1.15 on.
+// readable returns a manifest without the fields that the version leaves open and the Go types do not, such as maxPods
+// from 1.15 on, which may be an expression.
 func (d *draft) readable() plan.Object {
 	if d.api == builtin() {
 		return d.object
@@ -67,7 +69,8 @@ func closed(object map[string]any, is, known *schema.Structural) map[string]any 
 		field, described := is.Properties[name]
 		was, knows := known.Properties[name]
 		switch within, nested := value.(map[string]any); {
-		case described && knows && field.XPreserveUnknownFields && !was.XPreserveUnknownFields:
+		case described && knows && (field.XPreserveUnknownFields || field.XIntOrString) &&
+			!was.XPreserveUnknownFields:
 		case described && knows && nested:
 			rest[name] = closed(within, &field, &was)
 		default:
