@@ -170,7 +170,8 @@ func size(group *types.Nodegroup) plan.Scaling {
 	return plan.Scaling{Min: int(aws.ToInt32(c.MinSize)), Max: int(aws.ToInt32(c.MaxSize)), Desired: int(aws.ToInt32(c.DesiredSize))}
 }
 
-// cordon cordons a group's nodes, or uncordons those that Sawhorse cordoned.
+// cordon cordons a group's nodes, or uncordons those that Sawhorse cordoned. A node that somebody else has uncordoned
+// loses Sawhorse's annotation, because whoever cordons it next means to keep it so.
 func (n *Step) cordon(ctx context.Context, p *plan.Plan, client *k8s.Client, group string, cordoned bool,
 	progress *outcome.Progress) error {
 	nodes, err := client.List(ctx, k8s.Node, "", ownership.LabelNodeGroup+"="+group)
@@ -181,12 +182,16 @@ func (n *Step) cordon(ctx context.Context, p *plan.Plan, client *k8s.Client, gro
 		wanted := nodes[i].DeepCopy()
 		unschedulable, _, _ := unstructured.NestedBool(wanted.Object, "spec", "unschedulable")
 		ours := wanted.GetAnnotations()[ownership.TagRack] == p.Rack
-		if unschedulable == cordoned || (!cordoned && !ours) {
+		if cordoned && unschedulable || !cordoned && !ours {
 			continue
 		}
 		owner, action := p.Rack, "cordoned"
-		if !cordoned {
+		switch {
+		case cordoned:
+		case unschedulable:
 			owner, action = "", "uncordoned"
+		default:
+			owner, action = "", "removed the annotation of"
 		}
 		k8s.SetAnnotation(wanted, ownership.TagRack, owner)
 		if err := unstructured.SetNestedField(wanted.Object, cordoned, "spec", "unschedulable"); err != nil {

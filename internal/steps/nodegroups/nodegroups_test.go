@@ -153,6 +153,26 @@ func TestLabelsWaitForAnotherUpdate(t *testing.T) {
 	}
 }
 
+// Somebody uncordons a node that Sawhorse has cordoned. Nothing of Sawhorse's stays on it, and Sawhorse never uncordons
+// it later.
+func TestANodeThatSomebodyElseUncordons(t *testing.T) {
+	s := begin(t)
+	s.plan.Nodegroups.Build = []string{"build"}
+	s.done("build")
+	spec := func(node string) map[string]any {
+		return s.api.Objects["/api/v1/nodes/"+node].Object["spec"].(map[string]any)
+	}
+	spec("build-1")["unschedulable"] = false
+	s.plan.Nodegroups.BuildEmpty = false
+	if _, changes := s.done("build"); !strings.HasPrefix(changes, "removed the annotation of Node/build-1, uncordoned Node/build-2, ") {
+		t.Errorf("changes %s", changes)
+	}
+	spec("build-1")["unschedulable"] = true
+	if s.unchanged("build"); s.cordoned() != "build-1" {
+		t.Errorf("cordoned %q", s.cordoned())
+	}
+}
+
 func TestEmptiesTheBuildGroupsAndRestoresThem(t *testing.T) {
 	s := begin(t)
 	s.plan.Nodegroups.Build = []string{"build", "gone"}

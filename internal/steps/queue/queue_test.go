@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
@@ -269,6 +271,25 @@ func TestARefusedTargetIsAnError(t *testing.T) {
 	cloud.Events.Rules[name].Targets, cloud.Events.Refuse = nil, "no such queue"
 	if _, err := q.Run(t.Context(), wanted(true), ""); err == nil || !strings.HasPrefix(err.Error(), "rule "+name+": ") ||
 		!strings.Contains(err.Error(), "no such queue") {
+		t.Errorf("%v", err)
+	}
+}
+
+// codeOnly refuses every target without a message.
+type codeOnly struct{ Rules }
+
+func (codeOnly) PutTargets(context.Context, *eventbridge.PutTargetsInput, ...func(*eventbridge.Options)) (
+	*eventbridge.PutTargetsOutput, error) {
+	return &eventbridge.PutTargetsOutput{
+		FailedEntryCount: 1, FailedEntries: []types.PutTargetsResultEntry{{ErrorCode: new("InternalFailure")}},
+	}, nil
+}
+
+func TestATargetThatIsRefusedWithoutAMessage(t *testing.T) {
+	cloud, q := begin()
+	run(t, q, true, "created queue "+name, "created rule "+name, "put target of rule "+name)
+	cloud.Events.Rules[name].Targets, q.Rules = nil, codeOnly{q.Rules}
+	if _, err := q.Run(t.Context(), wanted(true), ""); err == nil || !strings.Contains(err.Error(), "InternalFailure") {
 		t.Errorf("%v", err)
 	}
 }

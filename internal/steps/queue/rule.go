@@ -1,12 +1,14 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 
@@ -87,7 +89,8 @@ func (q *Step) target(ctx context.Context, p *plan.Plan, live []types.Target, pr
 		Rule: &p.Queue.Rule.Name, Targets: []types.Target{{Id: &p.Queue.Rule.Target, Arn: &p.Queue.ARN}},
 	})
 	if err == nil && put.FailedEntryCount > 0 {
-		err = fmt.Errorf("EventBridge refused it: %s", *put.FailedEntries[0].ErrorMessage)
+		refused := put.FailedEntries[0]
+		err = fmt.Errorf("EventBridge refused it: %s", cmp.Or(aws.ToString(refused.ErrorMessage), aws.ToString(refused.ErrorCode)))
 	}
 	if err != nil {
 		return fmt.Errorf("rule %s: put target: %w", p.Queue.Rule.Name, err)
