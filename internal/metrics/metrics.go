@@ -12,9 +12,10 @@ import (
 
 // Metrics over all racks. Every pass writes them, without dry runs.
 const (
-	// Passes is the number of passes.
+	// Passes is the number of passes, and of audits without work on racks that are rejected, failed or paused: a rack that
+	// stays so has data in each hour.
 	Passes = "Passes"
-	// Rejected and Failed are the numbers of passes with these results.
+	// Rejected and Failed are the numbers of those with these results.
 	Rejected = "Rejected"
 	Failed   = "Failed"
 )
