@@ -118,8 +118,8 @@ func Withdrawn(t *Teller) {
 	t.Until("the pass has ended", running, "0", time.Minute)
 
 	t.Chapter("A controller without a right")
-	t.Say("The permissions boundary does not let 1.15.1 list instance types, and the controller ends without them.")
-	withhold(t, "ec2:DescribeInstanceTypes", "karpenter.sh-1.15.1")
+	t.Say("The permissions boundary does not let 1.15 list instance types, and the controller ends without them.")
+	withhold(t, "ec2:DescribeInstanceTypes", "karpenter.sh-1.15.")
 	withdrawn(t, "1.15.1", map[string]string{}, "CrashLoopBackOff")
 	t.Check("the pods", podsNow, pods)
 	t.Check("the NodeClaims", claimsNow, claimed)
