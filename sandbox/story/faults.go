@@ -177,9 +177,10 @@ func listen(t *Teller) {
 
 const look = `"$(aws sqs get-queue-url --queue-name needs-a-look --query QueueUrl --output text)"`
 
-// heard waits for the next event in the queue, and compares fields of its detail.
+// heard waits for the next event in the queue, and compares fields of its detail. Another event stays visible, so that a
+// failed check prints it.
 func heard(t *Teller, what, fields, wanted string) {
-	t.Until(what, `aws sqs receive-message --wait-time-seconds 5 --queue-url `+look+
+	t.Until(what, `aws sqs receive-message --wait-time-seconds 5 --visibility-timeout 0 --queue-url `+look+
 		` --query 'Messages[0].Body' --output text | python3 -c 'import json,sys; d = json.load(sys.stdin)["detail"]; `+
 		`print(*[d.get(f, "") for f in "`+fields+`".split()])'`, wanted, time.Minute)
 	t.Ask("aws sqs purge-queue --queue-url " + look)
