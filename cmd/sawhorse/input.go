@@ -182,17 +182,12 @@ func explained(err error) error {
 
 // result validates an input as a pass would. Facts that were not observed are unknown.
 func (in input) result() (validation.Result, error) {
-	result, _, err := in.compared(validation.InForce{}, in.applied())
-	return result, err
+	return in.compared(validation.InForce{}, in.applied())
 }
 
-func (in input) compared(before validation.InForce, last applied) (validation.Result, []plan.Step, error) {
+func (in input) compared(before validation.InForce, last applied) (validation.Result, error) {
 	parsed := params.Parse(params.Input{Rack: in.Rack, Params: in.Params, Previous: last.records.Params})
-	result, err := validation.Validate(parsed, in.facts(last.records), before)
-	if err != nil {
-		return result, nil, err
-	}
-	return result, result.Plan.Due(last.records.Applied), nil
+	return validation.Validate(parsed, in.facts(last.records), before)
 }
 
 // applied is what a pass with the previous parameters has applied.
@@ -216,6 +211,7 @@ func (in input) applied() applied {
 	if records.WasOn {
 		records.Karpenter = plan.KarpenterRecord{Version: ran.Karpenter.Version, CRDs: was.Controller.CRDs.Version}
 	}
+	was.Fingerprint()
 	for _, step := range was.Steps {
 		records.Applied[step.Name] = step.Fingerprint
 	}

@@ -62,7 +62,7 @@ and the effect on each pool's nodes. The JSON object has the sections of all ste
 // outlook validates an input as a pass would, and compares its plan with what was applied last.
 func (in input) outlook() (seen outlook, paused bool, err error) {
 	last := in.applied()
-	result, steps, err := in.compared(validation.InForce{Plan: func() (*plan.Plan, error) { return &last.plan, nil }}, last)
+	result, err := in.compared(validation.InForce{Plan: func() (*plan.Plan, error) { return &last.plan, nil }}, last)
 	if err != nil {
 		return seen, false, err
 	}
@@ -73,7 +73,7 @@ func (in input) outlook() (seen outlook, paused bool, err error) {
 	if !seen.Accepted {
 		return seen, false, nil
 	}
-	seen.Steps, seen.Pools = append(seen.Steps, steps...), append(seen.Pools, result.Plan.Effects...)
+	seen.Steps, seen.Pools = append(seen.Steps, result.Plan.Due(last.records.Applied)...), append(seen.Pools, result.Plan.Effects...)
 	differs := map[string][]string{}
 	if in.Previous != nil {
 		for _, d := range plan.Differences(&last.plan, &result.Plan) {

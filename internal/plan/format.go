@@ -75,11 +75,9 @@ func (old *format1) convert() {
 	for _, s := range old.Steps {
 		step := s.Step.Current()
 		step.PrecheckFor = s.Guards
-		if r, ok := rowOf(step.Name); ok {
-			step.Fingerprint = fingerprint(r.section(p))
-		}
 		p.Steps = append(p.Steps, step)
 	}
+	p.Fingerprint()
 	// That format installed the CRDs before it changed anything else.
 	crds := slices.IndexFunc(p.Steps, func(s Step) bool { return s.Name == "controller/crds" })
 	release := slices.IndexFunc(p.Steps, func(s Step) bool { return s.Name == "controller/release" })

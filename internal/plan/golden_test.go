@@ -187,7 +187,9 @@ func build(t *testing.T, written texts, f plan.Facts) plan.Outcome {
 	if len(parsed.Problems) > 0 {
 		t.Fatal(parsed.Problems)
 	}
-	return plan.Build(parsed.Config, f, nodes.Compile(parsed.Config, f).Objects())
+	built := plan.Build(parsed.Config, f, nodes.Compile(parsed.Config, f).Objects())
+	built.Plan.Fingerprint()
+	return built
 }
 
 func outcome(t *testing.T, name string) plan.Outcome {

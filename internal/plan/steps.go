@@ -27,7 +27,7 @@ type Step struct {
 	// Why says what the step does, for people.
 	Why string `json:"why"`
 	// Fingerprint is a hash of the section of the plan that the step applies. It is recorded when the step is done.
-	// ChangeStep has none, because it is not part of a plan.
+	// Plan.Fingerprint sets it. ChangeStep has none, because it is not part of a plan.
 	Fingerprint string `json:"fingerprint"`
 }
 
@@ -215,12 +215,12 @@ func (b *builder) order() []entry {
 	}
 }
 
-// steps returns the steps in order, with their fingerprints.
+// steps returns the steps in order.
 func (b *builder) steps() []Step {
 	var steps []Step
 	for _, e := range b.order() {
 		if e.when == nil || e.when(b) {
-			steps = append(steps, e.step(&b.plan))
+			steps = append(steps, e.step())
 		}
 	}
 	for i, s := range steps {
@@ -231,14 +231,14 @@ func (b *builder) steps() []Step {
 	return steps
 }
 
-// step returns the entry as a step of the plan.
-func (e entry) step(p *Plan) Step {
+// step returns the entry as a step of a plan.
+func (e entry) step() Step {
 	r, ok := rowOf(e.name)
 	if !ok {
 		panic("plan: an order has the step " + e.name + ", and the table does not")
 	}
 	w := []work{r.on, r.off, r.gone}[e.direction]
-	s := Step{Name: e.name, Deadline: w.deadline, PrecheckFor: w.precheckFor, Why: w.why, Fingerprint: fingerprint(r.section(p))}
+	s := Step{Name: e.name, Deadline: w.deadline, PrecheckFor: w.precheckFor, Why: w.why}
 	s.Function, s.Part, _ = strings.Cut(e.name, "/")
 	return s
 }
@@ -249,6 +249,21 @@ func rowOf(name string) (row, bool) {
 		return row{}, false
 	}
 	return table[i], true
+}
+
+// Fingerprint sets the fingerprint of each step. A plan needs them if it is compared with what was applied, or stored.
+// They are a fifth of the time of a validation, so Build leaves them out.
+func (p *Plan) Fingerprint() {
+	for i, s := range p.Steps {
+		if r, ok := rowOf(s.Name); ok {
+			p.Steps[i].Fingerprint = fingerprint(r.section(p))
+		}
+	}
+}
+
+func fingerprint(section any) string {
+	sum := canonical.Hash(section)
+	return hex.EncodeToString(sum[:8])
 }
 
 // Due returns the steps whose section of the plan differs from what was last applied, or all steps if nothing was
@@ -265,9 +280,4 @@ func (p *Plan) Due(applied map[string]string) []Step {
 		}
 	}
 	return due
-}
-
-func fingerprint(section any) string {
-	sum := canonical.Hash(section)
-	return hex.EncodeToString(sum[:8])
 }

@@ -77,7 +77,7 @@ func TestOrdersAreComplete(t *testing.T) {
 			}
 		}
 		for _, e := range order {
-			s := e.step(&Plan{})
+			s := e.step()
 			if used[s.Name] = true; s.Why == "" || s.Deadline < 60 || s.Deadline > 5400 {
 				t.Errorf("%s: %s: deadline %d, why %q", name, s.Name, s.Deadline, s.Why)
 			}
@@ -93,7 +93,7 @@ func TestOrdersAreComplete(t *testing.T) {
 	}
 	undone := func(order []entry) (all []string) {
 		for _, e := range of(order, &builder{plan: Plan{Nodegroups: Nodegroups{BuildEmpty: true}}}) {
-			if e.step(&Plan{}).PrecheckFor == "" && e.name != "controller/crds" { // CRDs stay
+			if e.step().PrecheckFor == "" && e.name != "controller/crds" { // CRDs stay
 				all = append(all, e.name)
 			}
 		}
@@ -111,6 +111,8 @@ func TestVacantComesFirst(t *testing.T) {
 	on := &builder{plan: Plan{Goal: GoalKarpenter, Infrastructure: Infrastructure{Present: true}}}
 	off := &builder{plan: Plan{Goal: GoalAccess}, facts: Facts{Records: Records{WasOn: true}}}
 	on.plan.Steps, off.plan.Steps = on.steps(), off.steps()
+	on.plan.Fingerprint()
+	off.plan.Fingerprint()
 	if off.plan.Steps[0].Name != "access" || off.plan.Steps[1].Name != "nodegroups/fit" {
 		t.Errorf("the capacity is checked before anything is changed: %v", off.plan.Steps)
 	}
@@ -142,7 +144,7 @@ func TestAGuardOfWhatIsNotInTheOrder(t *testing.T) {
 // EC2NodeClass, and EC2's own time.
 func TestDrainsEndWithinTheirDeadlines(t *testing.T) {
 	for _, e := range []entry{{"nodepools", off, nil}, {"nodegroups/retire", on, nil}} {
-		if s := e.step(&Plan{}); s.Deadline < ownership.MaxDrainSeconds+600 {
+		if s := e.step(); s.Deadline < ownership.MaxDrainSeconds+600 {
 			t.Errorf("%s: %d s, a drain may take %d s", s.Name, s.Deadline, ownership.MaxDrainSeconds)
 		}
 	}
@@ -193,10 +195,15 @@ func TestFingerprints(t *testing.T) {
 		before, after := full(), full()
 		before.Goal, after.Goal = GoalKarpenter, GoalKarpenter
 		c.change(after)
-		var due []string
 		for _, e := range of(slices.Concat(prepare, enable), &builder{plan: *after}) {
-			if e.step(before).Fingerprint != e.step(after).Fingerprint {
-				due = append(due, e.name)
+			before.Steps, after.Steps = append(before.Steps, e.step()), append(after.Steps, e.step())
+		}
+		before.Fingerprint()
+		after.Fingerprint()
+		var due []string
+		for i, s := range after.Steps {
+			if s.Fingerprint != before.Steps[i].Fingerprint {
+				due = append(due, s.Name)
 			}
 		}
 		if got := strings.Join(due, " "); got != c.due {

@@ -10,7 +10,8 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan/nodes"
 )
 
-// Result is the result of Validate. If there are Problems, the Plan must not be used.
+// Result is the result of Validate. If there are Problems, the Plan must not be used. If Validate had no InForce.Plan, the
+// fingerprints are empty: Objects, and those of the plan's steps.
 type Result struct {
 	Config    params.Config
 	Effective map[string]string
@@ -36,15 +37,19 @@ type InForce struct {
 // Validate validates parsed parameters against the facts observed for them.
 func Validate(parsed params.Result, facts plan.Facts, before InForce) (Result, error) {
 	compiled := nodes.Compile(parsed.Config, facts)
-	result := Result{Config: parsed.Config, Effective: parsed.Effective, Objects: compiled.Fingerprint()}
-	others := result.Objects != before.Checked
+	outcome := plan.Build(parsed.Config, facts, compiled.Objects())
+	result := Result{Config: parsed.Config, Effective: parsed.Effective, Plan: outcome.Plan}
+	compares := before.Plan != nil
+	if compares {
+		result.Objects = compiled.Fingerprint()
+		result.Plan.Fingerprint()
+	}
+	others := !compares || result.Objects != before.Checked
 	if others {
 		parsed.RejectUnlessDisabling(unless(parsed.Problems, compiled.Check())...)
 	}
-	outcome := plan.Build(parsed.Config, facts, compiled.Objects())
-	result.Plan = outcome.Plan
 	parsed.Add(outcome.Problems...)
-	if before.Plan != nil && (others || reselects(outcome.Plan, facts.Records.Applied)) {
+	if compares && (others || reselects(result.Plan, facts.Records.Applied)) {
 		if err := result.compare(&facts, before, len(parsed.Problems) == 0); err != nil {
 			return result, err
 		}

@@ -181,7 +181,8 @@ func TestWhatWasCheckedIsNotCheckedAgain(t *testing.T) {
 		return params.Parse(params.Input{Rack: "demo", Params: map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true",
 			"karpenter_cpu_limit": limit}})
 	}
-	first, err := Validate(parse("10"), plan.Facts{Offline: true}, InForce{})
+	none := func() (*plan.Plan, error) { return nil, nil }
+	first, err := Validate(parse("10"), plan.Facts{Offline: true}, InForce{Plan: none})
 	if err != nil {
 		t.Fatal(err)
 	}
