@@ -207,13 +207,9 @@ func (in input) applied() applied {
 	ran.Karpenter.Version = plan.Target(last.Config, plan.Facts{}).Version // also on a Kubernetes that it would not be installed on
 	facts := in.facts(ran)
 	was := plan.Build(last.Config, facts, nodes.Compile(last.Config, facts).Objects()).Plan
-	records := plan.Records{Goal: was.Goal, WasOn: was.Goal == plan.GoalKarpenter, Params: last.Effective, Applied: map[string]string{}}
+	records := plan.Records{Goal: was.Goal, WasOn: was.Goal == plan.GoalKarpenter, Params: last.Effective}
 	if records.WasOn {
 		records.Karpenter = plan.KarpenterRecord{Version: ran.Karpenter.Version, CRDs: was.Controller.CRDs.Version}
-	}
-	was.Fingerprint()
-	for _, step := range was.Steps {
-		records.Applied[step.Name] = step.Fingerprint
 	}
 	return applied{records, was}
 }

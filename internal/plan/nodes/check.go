@@ -16,12 +16,8 @@ import (
 // Check returns what the API server or Karpenter would refuse of the manifests and of the controller's values, under the
 // parameters that cause it.
 func (c Compiled) Check() []params.Problem {
-	problems, build := c.values(), c.config.Build
-	buildSaysNothing := len(build.Families)+len(build.Sizes)+len(build.Labels) == 0
+	problems := c.values()
 	for _, d := range c.drafts {
-		if d.idle && buildSaysNothing {
-			continue // everything in it is in the workload pool too
-		}
 		problems = append(append(problems, c.absent(d)...), d.tooOld()...) // they depend on more than the manifest
 		p := d.pieces()
 		if isGood(p.whole) {

@@ -15,7 +15,7 @@ import (
 )
 
 // Compiled holds the manifests that a config asks for: EC2NodeClasses before NodePools, each kind sorted by name. The
-// build pool's manifests are only applied if there are build nodes.
+// build pool's manifests are applied only if there are build nodes.
 type Compiled struct {
 	drafts []*draft
 	config params.Config

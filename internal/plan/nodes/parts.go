@@ -3,6 +3,8 @@ package nodes
 import (
 	"crypto/sha256"
 	"maps"
+	"slices"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/lru"
@@ -81,17 +83,21 @@ type pieces struct {
 
 func (d *draft) pieces() pieces {
 	var p pieces
-	rest, all := d.varying(), []any{d.api.Version, d.kind}
+	rest := d.varying()
 	for i, path := range parts[d.kind] {
 		var value any
 		var key hash
 		if rest, value = cut(rest, path); value != nil {
 			key = hashOf(d.api.Version, d.kind, i, value)
 		}
-		p.values, p.parts, all = append(p.values, value), append(p.parts, key), append(all, key)
+		p.values, p.parts = append(p.values, value), append(p.parts, key)
 	}
 	p.rest = hashOf(d.api.Version, d.kind, rest)
-	p.whole = hashOf(append(all, p.rest, d.guessed, d.expressions)...)
+	whole := slices.Clone(p.rest[:])
+	for _, key := range p.parts {
+		whole = append(whole, key[:]...)
+	}
+	p.whole = sha256.Sum256(strconv.AppendBool(strconv.AppendBool(whole, d.guessed), d.expressions))
 	return p
 }
 

@@ -26,7 +26,8 @@ type pool struct {
 	guessed bool
 }
 
-// pools returns all pools of a rack: workload, build, and the additional ones.
+// pools returns the pools of a rack: workload, build, and the additional ones. Without build nodes, the build pool is there
+// to be checked, if it has settings that the workload pool does not have.
 func pools(config params.Config, facts plan.Facts) []pool {
 	workload := pool{Pool: config.Workload, from: workloadOrigin(config), override: config.Override}
 	workload.Name, workload.Arch = ownership.WorkloadPool, plan.Arch(config, facts)
@@ -35,9 +36,12 @@ func pools(config params.Config, facts plan.Facts) []pool {
 	if workload.Disk == 0 {
 		workload.Disk = config.NodeDisk
 	}
-	build := buildPool(config, facts, workload)
-	build.guessed = unseen && len(config.BuildNodeTypes) == 0 && len(facts.OfRole(config, plan.RoleBuild)) == 0
-	all := []pool{workload, build}
+	all := []pool{workload}
+	if own := config.Build; config.BuildNodes || len(own.Families)+len(own.Sizes)+len(own.Labels) > 0 {
+		build := buildPool(config, facts, workload)
+		build.guessed = unseen && len(config.BuildNodeTypes) == 0 && len(facts.OfRole(config, plan.RoleBuild)) == 0
+		all = append(all, build)
+	}
 	for i, p := range config.Additional {
 		extra := pool{Pool: p, from: func(field string) origin {
 			if field == "disk" && p.Disk == 0 {
