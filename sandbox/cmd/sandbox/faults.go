@@ -95,14 +95,15 @@ func (s *sandbox) secure(listener net.Listener) (net.Listener, error) {
 	return tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{certificate}, NextProtos: []string{"http/1.1"}}), nil
 }
 
-// stopExecutions stops the running executions, as an operator would.
+// stopExecutions stops the running executions, as an operator would. An execution may have ended since it was listed: a
+// write to a parameter starts one, which ends as soon as it finds that another has the lease.
 func (s *sandbox) stopExecutions(ctx context.Context) error {
 	states := sfn.NewFromConfig(s.awsConfig(local(s.ministack)))
 	machines, err := states.ListStateMachines(ctx, &sfn.ListStateMachinesInput{})
 	if err != nil {
 		return fmt.Errorf("state machines: list: %w", err)
 	}
-	stopped := 0
+	stopped, failures := 0, []error{errors.New("no execution was stopped")}
 	for _, machine := range machines.StateMachines {
 		running, err := states.ListExecutions(ctx, &sfn.ListExecutionsInput{
 			StateMachineArn: machine.StateMachineArn, StatusFilter: types.ExecutionStatusRunning,
@@ -112,13 +113,14 @@ func (s *sandbox) stopExecutions(ctx context.Context) error {
 		}
 		for _, execution := range running.Executions {
 			if _, err := states.StopExecution(ctx, &sfn.StopExecutionInput{ExecutionArn: execution.ExecutionArn}); err != nil {
-				return fmt.Errorf("execution %s: stop: %w", *execution.Name, err)
+				failures = append(failures, fmt.Errorf("execution %s: stop: %w", *execution.Name, err))
+				continue
 			}
 			stopped++
 		}
 	}
 	if stopped == 0 {
-		return errors.New("no execution runs")
+		return errors.Join(failures...)
 	}
 	return nil
 }
