@@ -236,7 +236,7 @@ func (b *builder) states() {
 	for _, g := range b.facts.Present() {
 		parameter := parameterOf(RoleOf(b.config, g))
 		if g.Status == "DEGRADED" {
-			b.warn(parameter, "node group %s is DEGRADED: %s; mend that, because until then EKS may start and update no nodes of it",
+			b.warn(parameter, "node group %s is DEGRADED: %s; correct that, because until then EKS may start and update no nodes of it",
 				g.Name, g.Health)
 		}
 		if g.LostTemplate != "" {

@@ -112,7 +112,7 @@ func (n *Step) made(ctx context.Context, p *plan.Plan, r plan.Replacement, live 
 	case types.NodegroupStatusCreating:
 		return "EKS creates node group " + r.Copy, nil
 	case types.NodegroupStatusCreateFailed:
-		return "", fmt.Errorf("node group %s: create as a copy of %s: EKS gave up: %s; mend that and delete node group %s, "+
+		return "", fmt.Errorf("node group %s: create as a copy of %s: EKS gave up: %s; correct that and delete node group %s, "+
 			"and the next pass makes it again", r.Copy, r.Group, health(live), r.Copy)
 	case types.NodegroupStatusDeleting, types.NodegroupStatusDeleteFailed:
 		return "", fmt.Errorf("node group %s: it is %s and was to take the place of %s; the first pass after it has gone makes it again",

@@ -152,7 +152,7 @@ func TestRefusesAForeignGroupOfTheCopysName(t *testing.T) {
 func TestTellsWhyACopyWasNotMade(t *testing.T) {
 	s := beginSPOT(t)
 	s.cloud.EKS.Issues = []types.Issue{{Code: types.NodegroupIssueCodeInsufficientFreeAddresses, Message: new("subnet-a is full")}}
-	s.fails("copy", "EKS gave up: InsufficientFreeAddresses: subnet-a is full; mend that and delete node group system-ondemand")
+	s.fails("copy", "EKS gave up: InsufficientFreeAddresses: subnet-a is full; correct that and delete node group system-ondemand")
 	t.Log("and once that is mended")
 	s.cloud.EKS.Issues = nil
 	delete(s.cloud.EKS.Groups, "system-ondemand")

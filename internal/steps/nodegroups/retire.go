@@ -69,8 +69,8 @@ func (n *Step) replace(ctx context.Context, p *plan.Plan, r plan.Replacement, cl
 	}
 	if old.Status == types.NodegroupStatusDeleteFailed {
 		_, err := n.delete(ctx, p, r, nil, progress) // once per pass
-		return "", errors.Join(fmt.Errorf("node group %s: delete: EKS gave up: %s; mend that, the next pass goes on", r.Group, health(old)),
-			err)
+		return "", errors.Join(fmt.Errorf("node group %s: delete: EKS gave up: %s; correct that, the next pass goes on",
+			r.Group, health(old)), err)
 	}
 	left, over, err := n.drain(ctx, p, r, old, client, progress)
 	if err != nil {
