@@ -41,8 +41,8 @@ func TestDocumentationIsTheCatalogue(t *testing.T) {
 func markdown(t *testing.T) string {
 	var text strings.Builder
 	text.WriteString(`
-Actions, calls and CRDs are new if the version before in this table does not have them. With a new version of a hash, the same
-object has another hash.
+Actions, calls and CRDs are new if the version before in this table does not have them. If the version of a hash changes,
+Karpenter computes another hash for an unchanged object.
 
 | version | Kubernetes | new actions in the policies | new calls in the code | new CRDs | hash of NodePool, EC2NodeClass | image |
 |---|---|---|---|---|---|---|

@@ -12,8 +12,8 @@ import (
 
 // Metrics over all racks. Every pass writes them, without dry runs.
 const (
-	// Passes is the number of passes, and of audits without work on racks that are rejected, failed or paused: a rack that
-	// stays so has data in each hour.
+	// Passes is the number of passes, and of audits without work on racks that are rejected or paused: a rack that stays so
+	// has data in each hour. For a failed rack, the audit requests a pass.
 	Passes = "Passes"
 	// Rejected and Failed are the numbers of those with these results.
 	Rejected = "Rejected"
