@@ -37,6 +37,8 @@ type RolledBack struct {
 	Reason string `json:"reason"`
 	// Write is the version of the parameter karpenter_version, in Parameter Store, that asked for it.
 	Write int64 `json:"write"`
+	// Generation is that of the plan that failed. An event that asked for force before has been used for it.
+	Generation int64 `json:"generation,omitempty"`
 }
 
 // InForce returns the version of Karpenter that the rack runs, or "" if it runs none, or none was Ready yet.
@@ -88,7 +90,8 @@ func targetOf(config params.Config, facts Facts) target {
 		wanted = kept
 	case wanted == "":
 		wanted = kept
-	case inForce != "" && failed != nil && failed.Version == wanted && failed.Write == facts.Writes[parameterVersion] && !facts.Force:
+	case inForce != "" && failed != nil && failed.Version == wanted && failed.Write == facts.Writes[parameterVersion] &&
+		facts.ForcedAt <= failed.Generation:
 		wanted, t.failed = inForce, failed
 	}
 	if wanted == "" {
@@ -181,4 +184,23 @@ func (b *builder) definitions() karpenter {
 		}
 	}
 	return newest
+}
+
+// Changing reports whether the plan changes the version of Karpenter, and that is not complete yet.
+func (p *Plan) Changing(applied map[string]string) bool {
+	return p.Controller.Previous != nil &&
+		slices.ContainsFunc(p.Due(applied), func(s Step) bool { return s.Name == "controller/release" })
+}
+
+// TakeBack makes a plan whose change of version has failed one for the version that came back, and reports whether it is
+// such a plan. Without that, every pass that repairs towards the plan would fail again for the same reason, and never reach
+// its later steps.
+func (p *Plan) TakeBack(failed *RolledBack) bool {
+	c := &p.Controller
+	if failed == nil || c.Previous == nil || failed.Version != c.Release.Version || failed.Write != c.Write {
+		return false
+	}
+	c.Release, c.Previous = *c.Previous, nil
+	p.Fingerprint()
+	return true
 }

@@ -23,13 +23,13 @@ func running(version string) plan.Facts {
 func choosing(version string) map[string]string { return with(on, "karpenter_version", version) }
 
 func TestTarget(t *testing.T) {
-	failed := &plan.RolledBack{Version: "1.14.3", Reason: "its pods did not start.", Write: 7}
+	failed := &plan.RolledBack{Version: "1.14.3", Reason: "its pods did not start.", Write: 7, Generation: 4}
 	rolledBack := running("1.12.1")
 	rolledBack.Records.Karpenter.RolledBack = failed
 	again, forced, first := rolledBack, rolledBack, rolledBack
 	rolledBack.Writes = map[string]int64{"karpenter_version": 7}
 	again.Writes = map[string]int64{"karpenter_version": 8}
-	forced.Writes, forced.Force = rolledBack.Writes, true
+	forced.Writes, forced.ForcedAt = rolledBack.Writes, 5
 	first.Writes, first.Records.Karpenter.Version = rolledBack.Writes, "" // nothing came back
 	earlier, starting, removed, unknown := running(""), running(""), running("1.14.3"), running("1.9.0")
 	starting.Records.Karpenter = plan.KarpenterRecord{Planned: "1.12.1"}

@@ -26,6 +26,8 @@ type Lease struct {
 	Requested, Served int64
 	// Full and Force report whether an event that is not served yet asked for it.
 	Full, Force bool
+	// ForceAt is the value of Requested after the last event that asked for force.
+	ForceAt int64
 	// Writes are the latest writes that events reported, at most ten. Most of them have been served.
 	Writes []Written
 }
@@ -53,6 +55,7 @@ func leaseOf(values item) Lease {
 		Served:    served,
 		Full:      numberOf(values, "fullAt") > served,
 		Force:     numberOf(values, "forceAt") > served,
+		ForceAt:   numberOf(values, "forceAt"),
 	}
 	for place := range 10 {
 		if write, ok := readWritten(stringOf(values, fmt.Sprintf("wrote%d", place))); ok {

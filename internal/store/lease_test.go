@@ -33,7 +33,7 @@ func TestRenew(t *testing.T) {
 		{"full is waiting", map[string]int64{"requested": 7, "served": 5, "fullAt": 6}, Lease{Requested: 7, Served: 5, Full: true}},
 		{"full was served", map[string]int64{"requested": 7, "served": 6, "fullAt": 6}, Lease{Requested: 7, Served: 6}},
 		{"force is waiting", map[string]int64{"requested": 7, "served": 5, "forceAt": 7, "fullAt": 5},
-			Lease{Requested: 7, Served: 5, Force: true}},
+			Lease{Requested: 7, Served: 5, Force: true, ForceAt: 7}},
 	} {
 		s, cloud := store()
 		lease(cloud, c.numbers, "me")

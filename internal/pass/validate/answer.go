@@ -41,23 +41,22 @@ func (v *Validate) forget(ctx context.Context, answer Answer, run store.Run, rec
 	return v.report(ctx, answer, run)
 }
 
-// rejected reports the problems. A full pass still repairs the rack towards the last good plan.
+// rejected reports the problems. A full pass still repairs the rack towards the last good plan, and every pass completes a
+// change of Karpenter's version that is under way.
 func (v *Validate) rejected(ctx context.Context, answer Answer, run store.Run, f finding, lease store.Lease) (Answer, error) {
 	answer.Outcome = Rejected
-	answer.Steps = append(answer.Steps, f.due...) // the rest of a change request that was valid when it was accepted
-	if lease.Full {
-		last, repairs, _, err := v.repairs(ctx, run.Rack, f)
-		if err != nil {
+	r, err := v.repairs(ctx, run.Rack, f, lease.Full)
+	if err != nil {
+		return answer, err
+	}
+	// f.due has the rest of a change request that was valid when it was accepted.
+	answer.Steps = append(append(answer.Steps, f.due...), r.steps...)
+	// Only an event of this pass decides whether the steps skip the checks that protect running pods, and not one of the
+	// pass that made the plan.
+	if len(r.steps) > 0 && (r.takenBack || r.plan.Force != lease.Force) {
+		r.plan.Force = lease.Force
+		if err := v.Store.SavePlan(ctx, r.plan); err != nil {
 			return answer, err
-		}
-		answer.Steps = append(answer.Steps, repairs...)
-		// Only an event of this pass decides whether the steps skip the checks that protect running pods, and not one of the
-		// pass that made the plan.
-		if len(repairs) > 0 && last.Force != lease.Force {
-			last.Force = lease.Force
-			if err := v.Store.SavePlan(ctx, last); err != nil {
-				return answer, err
-			}
 		}
 	}
 	if len(answer.Steps) == 0 {
@@ -66,16 +65,29 @@ func (v *Validate) rejected(ctx context.Context, answer Answer, run store.Run, f
 	return v.report(ctx, answer, run)
 }
 
-// repairs returns the last good plan of a rejected rack, and the steps that a full pass takes towards it, with the
-// reason for each.
-func (v *Validate) repairs(ctx context.Context, name string, f finding) (*plan.Plan, []plan.Step, map[string]string, error) {
-	last, err := v.Store.Plan(ctx, name)
+// repairs is what a pass over a rejected rack does: the last good plan, and the steps towards it with the reason for each.
+type repairs struct {
+	plan  *plan.Plan
+	steps []plan.Step
+	why   map[string]string
+	// takenBack means that the plan was made for a version of Karpenter that has failed, and is now for the one that came
+	// back.
+	takenBack bool
+}
+
+// repairs finds what a pass over a rejected rack does. It is not only for full passes if a change of Karpenter's version
+// is under way: nothing else would find out whether the new version works.
+func (v *Validate) repairs(ctx context.Context, name string, f finding, full bool) (r repairs, err error) {
+	r.plan, err = v.Store.Plan(ctx, name)
 	gone := f.Plan.Goal != plan.GoalNone && f.Plan.Cluster.Name == "" // there is no cluster to repair
-	if err != nil || last == nil || f.Config.Paused || gone {
-		return last, nil, nil, err
+	if err != nil || r.plan == nil || f.Config.Paused || gone {
+		return r, err
 	}
-	steps, why := v.due(ctx, last, f.records, true)
-	return last, steps, why, nil
+	r.takenBack = r.plan.TakeBack(f.records.Karpenter.RolledBack)
+	if full || r.plan.Changing(f.records.Applied) {
+		r.steps, r.why = v.due(ctx, r.plan, f.records, full)
+	}
+	return r, nil
 }
 
 // unchanged ends an iteration without steps. A full pass saves the plan and the records if they differ from those that

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
@@ -40,7 +41,9 @@ func (s *scene) applied(answer Answer, fails bool) {
 			}
 			if fails {
 				record.Version = p.Controller.Previous.Version
-				record.RolledBack = &plan.RolledBack{Version: p.Controller.Release.Version, Reason: "it panics", Write: p.Controller.Write}
+				record.RolledBack = &plan.RolledBack{
+					Version: p.Controller.Release.Version, Reason: "it panics", Write: p.Controller.Write, Generation: p.Generation,
+				}
 			}
 			s.must(s.store.NoteKarpenter(s.Context(), "demo", record))
 			if fails {
@@ -130,7 +133,17 @@ func TestAVersionThatFailedIsNotTriedAgain(t *testing.T) {
 		t.Fatalf("by force: %s, %v", got, previous)
 	}
 	s.fail("1.12.1")
+	asked := s.cloud.Table.Items["rack#demo lease"]["forceAt"]
 	s.applied(s.stays("1.10.0", "1.12.1"), false)
+	t.Log("a further iteration of that pass does not try it once more, although the event with force is not served yet")
+	s.lease("me", false)
+	s.cloud.Table.Items["rack#demo lease"]["forceAt"] = asked
+	s.cloud.Table.Items["rack#demo lease"]["served"] = &types.AttributeValueMemberN{Value: "0"}
+	_, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me"})
+	s.must(err)
+	if got, previous := s.planned(); got != "1.10.0" || previous != nil {
+		t.Errorf("a plan for %s, previous %v", got, previous)
+	}
 
 	t.Log("written again")
 	s.put("1.12.1")
@@ -138,7 +151,7 @@ func TestAVersionThatFailedIsNotTriedAgain(t *testing.T) {
 	s.applied(s.stays("1.10.0", "1.12.1"), false)
 
 	t.Log("deleted and created again: Parameter Store begins at version 1")
-	_, err := s.cloud.SSM.DeleteParameter(t.Context(), &ssm.DeleteParameterInput{Name: new(folder + "karpenter_version")})
+	_, err = s.cloud.SSM.DeleteParameter(t.Context(), &ssm.DeleteParameterInput{Name: new(folder + "karpenter_version")})
 	s.must(err)
 	if answer := s.validated(false); answer.Outcome != Unchanged || s.records().Karpenter.RolledBack != nil {
 		t.Fatalf("%+v, %+v", answer, s.records().Karpenter)
@@ -154,7 +167,7 @@ func TestAVersionThatFailedIsNotTriedAgain(t *testing.T) {
 func (s *scene) fail(version string) {
 	s.Helper()
 	record := s.records().Karpenter
-	record.RolledBack = &plan.RolledBack{Version: version, Reason: "it panics", Write: s.version()}
+	record.RolledBack = &plan.RolledBack{Version: version, Reason: "it panics", Write: s.version(), Generation: int64(s.requests)}
 	s.must(s.store.NoteKarpenter(s.Context(), "demo", record))
 }
 
@@ -204,4 +217,38 @@ func TestAPausedRackDoesNotChangeItsVersion(t *testing.T) {
 	s.wrote(leaseItem, "DynamoDB.PutItem rack#demo run#000000000003")
 	s.write("paused=false")
 	s.applied(s.tries("1.12.1"), false)
+}
+
+// A write that is rejected does not leave another version alone with the cluster: the pass completes the change. A version
+// that fails meanwhile is not tried again, and a full pass repairs towards the version that came back.
+func TestARejectedWriteDuringAChangeOfVersion(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		s := running(t)
+		s.all = true
+		s.put("1.12.1")
+		s.tries("1.12.1")
+		s.write("karpenter_cpu_limit=many")
+		answer := s.validated(false)
+		if answer.Outcome != Rejected || !slices.Contains(s.steps, "controller/release") {
+			t.Fatalf("%s, steps %v", answer.Outcome, s.steps)
+		}
+		s.applied(answer, fails)
+		s.reported(store.Rejected)
+		answer = s.validated(true)
+		got, previous := s.planned()
+		if !fails {
+			if answer.Outcome != Rejected || len(s.steps) > 0 || got != "1.12.1" {
+				t.Errorf("%s, steps %v, a plan for %s", answer.Outcome, s.steps, got)
+			}
+			continue
+		}
+		if answer.Outcome != Rejected || !slices.Contains(s.steps, "controller/release") || got != "1.10.0" || previous != nil {
+			t.Fatalf("%s, steps %v, a plan for %s, previous %v", answer.Outcome, s.steps, got, previous)
+		}
+		s.applied(answer, false)
+		s.reported(store.Rejected)
+		if answer := s.validated(true); answer.Outcome != Rejected || len(s.steps) > 0 || s.records().Karpenter.RolledBack == nil {
+			t.Errorf("%s, steps %v, %+v", answer.Outcome, s.steps, s.records().Karpenter)
+		}
+	}
 }

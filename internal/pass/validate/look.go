@@ -37,11 +37,11 @@ func (v *Validate) differences(ctx context.Context, run store.Run, f finding) (m
 	switch {
 	case len(f.Problems) > 0:
 		state = store.Rejected
-		_, _, repairs, err := v.repairs(ctx, run.Rack, f)
+		r, err := v.repairs(ctx, run.Rack, f, true)
 		if err != nil {
 			return nil, err
 		}
-		maps.Copy(why, repairs)
+		maps.Copy(why, r.why)
 	case f.Config.Paused:
 		state = store.Paused
 	case len(f.due) > 0:

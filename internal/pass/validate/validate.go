@@ -133,7 +133,9 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	in.force, run.Versions = lease.Force, in.tree.Versions
+	if run.Versions = in.tree.Versions; lease.Force {
+		in.forcedAt = lease.ForceAt
+	}
 	if event.Waits && v.outdated(in.tree, lease.Writes) {
 		return Answer{Generation: lease.Requested, Outcome: Outdated, Steps: []plan.Step{}}, nil
 	}
@@ -258,7 +260,7 @@ func (v *Validate) validate(ctx context.Context, name string, tree store.Tree, i
 	if err != nil {
 		return validation.Result{}, err
 	}
-	facts.Writes, facts.Force = tree.Versions, in.force
+	facts.Writes, facts.ForcedAt = tree.Versions, in.forcedAt
 	return validation.Validate(parsed, facts, validation.InForce{
 		Checked: in.records.Checked,
 		Plan:    func() (*plan.Plan, error) { return v.Store.Plan(ctx, name) },

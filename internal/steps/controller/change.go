@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
@@ -174,7 +175,7 @@ func (r *run) fail(ctx context.Context, at *attempt, reason string) (outcome.Pro
 	if err != nil {
 		return r.progress, err
 	}
-	record.RolledBack = &plan.RolledBack{Version: at.Version, Reason: reason, Write: at.Write}
+	record.RolledBack = &plan.RolledBack{Version: at.Version, Reason: reason, Write: at.Write, Generation: r.plan.Generation}
 	if err := r.Versions.NoteKarpenter(ctx, r.plan.Rack, record); err != nil {
 		return r.progress, err
 	}
@@ -255,9 +256,10 @@ func (r *run) uninstalled(ctx context.Context) (outcome.Progress, error) {
 	return r.progress, outcome.ForgetKept(ctx, r.Checkpoints, r.plan.Rack, attemptKey)
 }
 
-// lasting reports whether an error will stay if the call is repeated: one of the objects, and not of the API server.
+// lasting reports whether an error will stay if the call is repeated: one of the objects, and not of the API server or of
+// the connection to it.
 func lasting(err error) bool {
-	return !errors.As(err, new(*outcome.NotReady)) && !errors.As(err, new(*outcome.Busy)) && !errors.As(err, new(*outcome.Unreachable)) &&
+	return !errors.As(err, new(net.Error)) && !errors.As(err, new(*outcome.NotReady)) && !errors.As(err, new(*outcome.Busy)) && !errors.As(err, new(*outcome.Unreachable)) &&
 		!errors.As(err, new(*outcome.Rejected)) && !errors.As(err, new(*outcome.Early))
 }
 

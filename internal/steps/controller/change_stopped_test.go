@@ -129,6 +129,8 @@ func TestAPassIsStoppedWhileAVersionComesBack(t *testing.T) {
 		c.to("1.12.1", "1.10.0", 1)
 		c.run(PartRelease, "upgraded from 1.10.0 release karpenter 1.12.1")
 		c.play()
+		c.run(PartRelease)
+		c.play()
 		c.clock = c.clock.Add(changeTime)
 		config := rest.CopyConfig(c.Config)
 		left := writes

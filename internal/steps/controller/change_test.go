@@ -1,11 +1,15 @@
 package controller
 
 import (
+	"net"
+	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
 	"github.com/sawhorse-io/sawhorse/internal/karpenter"
@@ -293,4 +297,34 @@ func (c *inCluster) renew(acquired, renewed time.Time) {
 		_ = unstructured.SetNestedField(o.Object, acquired.Format(micro), "spec", "acquireTime")
 		_ = unstructured.SetNestedField(o.Object, renewed.Format(micro), "spec", "renewTime")
 	})
+}
+
+// A pass is stopped before the pods of a version are replaced, and the next one comes after the change has had its time. The
+// version works by then, and stays. An error of the connection does not count against it either.
+func TestAChangeGoesOnAfterItsTime(t *testing.T) {
+	c := changing(t)
+	c.to("1.12.1", "1.10.0", 1)
+	c.run(PartRelease, "upgraded from 1.10.0 release karpenter 1.12.1")
+	c.play()
+	c.clock = c.clock.Add(changeTime)
+	c.plan.Generation++
+	steady := c.step.Connect
+	config := rest.CopyConfig(c.Config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return reset{next} })
+	c.step.Connect = c.as(config).Connect
+	if _, err := c.step.Run(ctx, c.plan, PartRelease); err == nil || c.record().RolledBack != nil {
+		t.Errorf("%v, %+v", err, c.record())
+	}
+	c.step.Connect = steady
+	c.changes("1.12.1", "1.10.0", "")
+}
+
+// reset is a transport whose connections break.
+type reset struct{ http.RoundTripper }
+
+// WrappedRoundTripper lets client-go reach the transport, to close its idle connections.
+func (r reset) WrappedRoundTripper() http.RoundTripper { return r.RoundTripper }
+
+func (reset) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
 }

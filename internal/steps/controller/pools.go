@@ -17,6 +17,9 @@ const (
 	// looking is how long a new leader has to look at all pools. Karpenter does so right after its election; the
 	// EC2NodeClasses take some calls of AWS each.
 	looking = 30 * time.Second
+	// electing is how long the pods of a new controller may take to elect a leader. A Lease that the last leader has not
+	// given up ends after 15 seconds.
+	electing = time.Minute
 	// ending is how long a pod may still run after the end of its grace period. The pod of a lost node is never gone.
 	ending = 30 * time.Second
 	// leaderLease is the Lease by which Karpenter's pods elect their leader.
@@ -111,7 +114,11 @@ func (r *run) leads(ctx context.Context, at *attempt) (time.Time, finding, error
 		return time.Time{}, finding{}, err
 	}
 	if !leader.Renewed.After(at.Replaced) {
-		return time.Time{}, finding{trouble: k8s.Subject(deployment) + ": none of its pods leads (Lease " + leaderLease + ")"}, nil
+		note := k8s.Subject(deployment) + ": none of its pods leads (Lease " + leaderLease + ")"
+		if r.Now().Before(at.Replaced.Add(electing)) { // the change may have had its time before anybody looked at the pods
+			return time.Time{}, finding{wait: note}, nil
+		}
+		return time.Time{}, finding{trouble: note}, nil
 	}
 	if leader.Acquired.After(at.Replaced) {
 		return leader.Acquired, finding{}, nil
