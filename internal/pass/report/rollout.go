@@ -15,10 +15,10 @@ import (
 // new to tell: from then on the nodes follow the pass's generation, and the schedule looks at them.
 func (r *Report) rollout(ctx context.Context, event Event, status store.Status, wasOn, news bool) (*store.Rollout, error) {
 	switch {
+	case status.State == store.Reconciled && status.Goal == string(plan.GoalAccess): // also if this report is repeated
+		return nil, r.Store.EndRollout(ctx, event.Rack)
 	case !wasOn:
 		return nil, nil
-	case status.State == store.Reconciled && status.Goal == string(plan.GoalAccess):
-		return nil, r.Store.EndRollout(ctx, event.Rack)
 	}
 	for range 3 { // the schedule may write the record at the same time
 		rollout, err := r.Store.Rollout(ctx, event.Rack)

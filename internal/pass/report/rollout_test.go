@@ -38,6 +38,12 @@ func (s scene) rollout() *store.Rollout {
 // again has another pass report, with another generation.
 func (s scene) again(generation int64, run store.Run, e Event, steps ...store.StepRecord) {
 	s.Helper()
+	s.run(s.next(generation, run, e, steps...))
+}
+
+// next writes what another pass has recorded, and returns the event with which it reports.
+func (s scene) next(generation int64, run store.Run, e Event, steps ...store.StepRecord) Event {
+	s.Helper()
 	run.Rack, run.Generation, run.Execution, run.Started = "demo", generation, "me too", s.cloud.Now()
 	s.must(s.store.SaveRun(s.Context(), run))
 	for _, step := range steps {
@@ -45,7 +51,7 @@ func (s scene) again(generation int64, run store.Run, e Event, steps ...store.St
 	}
 	s.cloud.Table.Items["rack#demo lease"]["owner"] = &types.AttributeValueMemberS{Value: "me too"}
 	e.Generation, e.Execution = generation, "me too"
-	s.run(e)
+	return e
 }
 
 func TestTheNodesFollowAPass(t *testing.T) {
@@ -142,6 +148,33 @@ func TestKarpenterOffEndsTheRollout(t *testing.T) {
 	s.again(8, store.Run{Outcome: "Planned", Goal: "access"}, event("Planned"), done)
 	if status := s.status(); s.rollout() != nil || status.Rollout != nil || len(status.Pools) > 0 || status.State != store.Reconciled {
 		t.Errorf("%+v, %+v", s.rollout(), status)
+	}
+}
+
+// A report that ends the rollout may be stopped anywhere, too: the rollout of a rack without Karpenter would be looked at
+// for ever.
+func TestAReportThatEndsARolloutMayBeStopped(t *testing.T) {
+	for n := 1; ; n++ {
+		s := applied(t)
+		s.run(event("Planned"))
+		s.must(s.store.SavePlan(t.Context(), &plan.Plan{Format: plan.Format, Rack: "demo", Goal: plan.GoalAccess}))
+		e := s.next(8, store.Run{Outcome: "Planned", Goal: "access"}, event("Planned"), done)
+		s.cloud.Forget()
+		s.cloud.FailAt(n, awsfake.Throttling)
+		_, err := s.report.Run(t.Context(), e)
+		if !s.cloud.Failed() {
+			if n < 10 {
+				t.Errorf("only %d calls", n)
+			}
+			return
+		}
+		if err == nil {
+			t.Errorf("call %d failed and the report did not", n)
+		}
+		s.cloud.FailAt(0, nil)
+		if s.run(e); s.rollout() != nil {
+			t.Errorf("call %d: %+v", n, s.rollout())
+		}
 	}
 }
 

@@ -81,8 +81,13 @@ func newView(was store.Rollout, set k8s.PoolSet, now time.Time) *view {
 		v.pools[name] = &pool{Pool: store.Pool{Pool: name}}
 	}
 	for i := range set.Pools {
-		if p := v.pools[set.Pools[i].GetName()]; p != nil {
-			p.object = &set.Pools[i]
+		object := &set.Pools[i]
+		name := object.GetName()
+		if v.pools[name] == nil && object.GetDeletionTimestamp() == nil { // made by a pass that has not been Reconciled
+			v.pools[name] = &pool{Pool: store.Pool{Pool: name}}
+		}
+		if p := v.pools[name]; p != nil {
+			p.object = object
 		}
 	}
 	for i := range set.Classes {

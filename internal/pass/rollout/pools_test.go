@@ -92,6 +92,16 @@ func TestAPoolThatWasRemoved(t *testing.T) {
 	}
 }
 
+// A pool of a pass that failed later is looked at as the others are.
+func TestAPoolOfAPassThatFailed(t *testing.T) {
+	s := begin(t, "workload")
+	s.Create(class("gpu"))
+	s.Create(nodePool("gpu"))
+	s.ready("gpu", start)
+	s.runs(claim("a", "gpu", "1", "1"))
+	s.shows(s.after(5*time.Minute), store.Reconciled, store.Pool{Pool: "gpu", Nodes: 1, Ready: true}, store.Pool{Pool: "workload", Ready: true})
+}
+
 func TestAPoolThatStopsBeingReady(t *testing.T) {
 	s := begin(t, "build", "workload")
 	if status := s.after(5 * time.Minute); status.State != store.Reconciled || len(s.sent()) != 1 {
