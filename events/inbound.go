@@ -17,7 +17,7 @@ type ReconcileRequested struct {
 	// DryRun only plans, and answers with an event.
 	DryRun bool `json:"dryRun,omitempty"`
 	// Force overrides the checks that refuse to remove Karpenter, for example because its pods fit nowhere else, and tries
-	// a version of Karpenter that failed once more.
+	// again a version of Karpenter that has failed.
 	Force bool `json:"force,omitempty"`
 }
 
