@@ -287,3 +287,23 @@ func TestNothingIsLeftOver(t *testing.T) {
 		}
 	}
 }
+
+// A version adds less than 1 MB to the zip of a function, which compresses its files.
+func TestAVersionIsSmall(t *testing.T) {
+	for _, version := range karpenter.Versions() {
+		var size int64
+		err := fs.WalkDir(os.DirFS("catalogue"), version, func(_ string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			info, err := entry.Info()
+			if err == nil {
+				size += info.Size()
+			}
+			return err
+		})
+		if err != nil || size == 0 || size > 1<<20 {
+			t.Errorf("version %s: %d bytes, %v", version, size, err)
+		}
+	}
+}

@@ -14,6 +14,7 @@ func Settings(t *Teller) {
 		policy  = "aws iam list-attached-role-policies --role-name demo-karpenter-nodes --query 'length(AttachedPolicies)' --output text"
 		plugin  = "kubectl -n kube-system get daemonset nvidia-device-plugin-daemonset -o name --ignore-not-found"
 		replica = "kubectl -n kube-system get deployment karpenter -o jsonpath='{.spec.replicas} {.status.readyReplicas}'"
+		budgets = "kubectl get nodepool workload -o jsonpath='{.spec.disruption.budgets[*].nodes}'"
 		pins    = `kubectl -n kube-system get deployment metrics-server ` +
 			`-o jsonpath='{.spec.template.spec.nodeSelector.convox\.io/system-node}'`
 	)
@@ -30,6 +31,7 @@ func Settings(t *Teller) {
 	t.Type(set + "node_policy_arns --value arn:aws:iam::aws:policy/CloudWatchAgentServerPolicy")
 	t.Type(set + "nvidia_device_plugin_enable --value true")
 	t.Type(set + "high_availability --value false")
+	t.Type(set + "karpenter_freeze --value true")
 	t.Type(set + "node_type --value m99.large") // Karpenter does not know this type, so EC2 is asked for its architecture
 	t.Until("device plugin", plugin, "daemonset.apps/nvidia-device-plugin-daemonset", 2*time.Minute)
 	t.Until("status", state, "Reconciled", 2*time.Minute)
@@ -38,6 +40,7 @@ func Settings(t *Teller) {
 	t.Check("tag of the rule", rule, "web")
 	t.Check("tag of the nodes", "kubectl get ec2nodeclass workload -o jsonpath='{.spec.tags.team}'", "web")
 	t.Check("policies of the nodes' role", policy, "5")
+	t.Check("disruption budgets", budgets, "10% 0")
 	t.Until("controller's replicas", replica, "1 1", time.Minute)
 	auditInOrder(t, "The schedule's audit asks EC2 about that instance type, too.")
 
@@ -53,13 +56,15 @@ func Settings(t *Teller) {
 	t.Until("status", state, "Rejected", time.Minute)
 	t.Contains("the sentence", status, "there is no such subnet")
 	for _, name := range []string{
-		"subnet_ids", "tags", "node_policy_arns", "nvidia_device_plugin_enable", "high_availability", "node_type",
+		"subnet_ids", "tags", "node_policy_arns", "nvidia_device_plugin_enable", "high_availability", "karpenter_freeze",
+		"node_type",
 	} {
 		t.Type(set + name + " --value unset")
 	}
 	t.Until("device plugin", plugin, "", 2*time.Minute)
 	t.Until("status", state, "Reconciled", 2*time.Minute)
 	t.Check("policies of the nodes' role", policy, "4")
+	t.Check("disruption budgets", budgets, "10%")
 	t.Check("tag of the second subnet", discovery, "demo")
 	t.Until("controller's replicas", replica, "2 2", time.Minute)
 	t.Check("metrics-server is still pinned", pins, "true")

@@ -151,28 +151,39 @@ func TestKarpenterOffEndsTheRollout(t *testing.T) {
 	}
 }
 
-// A report that ends the rollout may be stopped anywhere, too: the rollout of a rack without Karpenter would be looked at
-// for ever.
+// stoppedAt has a report stopped at its n-th call, and repeats it. It returns false if the report has fewer calls.
+func (s scene) stoppedAt(n int, e Event, between func()) bool {
+	s.Helper()
+	s.cloud.Forget()
+	s.cloud.FailAt(n, awsfake.Throttling)
+	_, err := s.report.Run(s.Context(), e)
+	if !s.cloud.Failed() {
+		if n < 10 {
+			s.Errorf("only %d calls", n)
+		}
+		return false
+	}
+	if err == nil {
+		s.Errorf("call %d failed and the report did not", n)
+	}
+	s.cloud.FailAt(0, nil)
+	between()
+	s.run(e)
+	return true
+}
+
+// A report that ends the rollout may be stopped anywhere: the rollout of a rack without Karpenter would be looked at for
+// ever.
 func TestAReportThatEndsARolloutMayBeStopped(t *testing.T) {
 	for n := 1; ; n++ {
 		s := applied(t)
 		s.run(event("Planned"))
 		s.must(s.store.SavePlan(t.Context(), &plan.Plan{Format: plan.Format, Rack: "demo", Goal: plan.GoalAccess}))
 		e := s.next(8, store.Run{Outcome: "Planned", Goal: "access"}, event("Planned"), done)
-		s.cloud.Forget()
-		s.cloud.FailAt(n, awsfake.Throttling)
-		_, err := s.report.Run(t.Context(), e)
-		if !s.cloud.Failed() {
-			if n < 10 {
-				t.Errorf("only %d calls", n)
-			}
+		if !s.stoppedAt(n, e, func() {}) {
 			return
 		}
-		if err == nil {
-			t.Errorf("call %d failed and the report did not", n)
-		}
-		s.cloud.FailAt(0, nil)
-		if s.run(e); s.rollout() != nil {
+		if s.rollout() != nil {
 			t.Errorf("call %d: %+v", n, s.rollout())
 		}
 	}
@@ -182,21 +193,13 @@ func TestAReportThatEndsARolloutMayBeStopped(t *testing.T) {
 func TestAReportThatBeginsARolloutMayBeStopped(t *testing.T) {
 	for n := 1; ; n++ {
 		s := applied(t)
-		s.cloud.FailAt(n, awsfake.Throttling)
-		_, err := s.report.Run(t.Context(), event("Planned"))
-		if !s.cloud.Failed() {
-			if n < 10 {
-				t.Errorf("only %d calls", n)
-			}
+		var began *store.Rollout
+		if !s.stoppedAt(n, event("Planned"), func() {
+			began = s.rollout()
+			s.cloud.Pass(time.Minute)
+		}) {
 			return
 		}
-		if err == nil {
-			t.Errorf("call %d failed and the report did not", n)
-		}
-		s.cloud.FailAt(0, nil)
-		began := s.rollout()
-		s.cloud.Pass(time.Minute)
-		s.run(event("Planned"))
 		if got := s.rollout(); got.Generation != 7 || began != nil && !got.Applied.Equal(began.Applied) {
 			t.Errorf("call %d: %+v, before %+v", n, got, began)
 		}
