@@ -99,7 +99,8 @@ func TestAPoolOfAPassThatFailed(t *testing.T) {
 	s.Create(nodePool("gpu"))
 	s.ready("gpu", start)
 	s.runs(claim("a", "gpu", "1", "1"))
-	s.shows(s.after(5*time.Minute), store.Reconciled, store.Pool{Pool: "gpu", Nodes: 1, Ready: true}, store.Pool{Pool: "workload", Ready: true})
+	s.shows(s.after(5*time.Minute), store.Reconciled,
+		store.Pool{Pool: "gpu", Nodes: 1, Ready: true}, store.Pool{Pool: "workload", Ready: true})
 }
 
 func TestAPoolThatStopsBeingReady(t *testing.T) {

@@ -259,8 +259,8 @@ func (r *run) uninstalled(ctx context.Context) (outcome.Progress, error) {
 // lasting reports whether an error will stay if the call is repeated: one of the objects, and not of the API server or of
 // the connection to it.
 func lasting(err error) bool {
-	return !errors.As(err, new(net.Error)) && !errors.As(err, new(*outcome.NotReady)) && !errors.As(err, new(*outcome.Busy)) && !errors.As(err, new(*outcome.Unreachable)) &&
-		!errors.As(err, new(*outcome.Rejected)) && !errors.As(err, new(*outcome.Early))
+	return !errors.As(err, new(net.Error)) && !errors.As(err, new(*outcome.NotReady)) && !errors.As(err, new(*outcome.Busy)) &&
+		!errors.As(err, new(*outcome.Unreachable)) && !errors.As(err, new(*outcome.Rejected)) && !errors.As(err, new(*outcome.Early))
 }
 
 // finding says how far a version of the controller works.
