@@ -139,6 +139,8 @@ func Withdrawn(t *Teller) {
 	request(t, `{"rack":"demo","unset":["karpenter_version"]}`)
 	t.Until("status", state, "Reconciled", time.Minute)
 	t.Until("the pass has ended", running, "0", time.Minute)
+	apart.end(t) // so that the next script can turn Karpenter off
+	t.Until("the pods have gone", "kubectl -n shop get pods -l app=orders -o name", "", time.Minute)
 }
 
 // annotationOf115 says how GPUs are shared between pods. 1.15 reads "many" as no such way.
@@ -173,16 +175,18 @@ const boundary = `"$(aws cloudformation describe-stack-resources --stack-name Sa
 // withhold denies controllers with a user agent an action, until giveBack. Other controllers keep it. It changes the
 // permissions boundary because Sawhorse deletes other policies of its roles.
 func withhold(t *Teller, action, agent string) {
-	t.Type(`aws iam create-policy-version --set-as-default --policy-arn ` + boundary + ` --policy-document ` +
-		`"$(aws iam get-policy-version --version-id v1 --query PolicyVersion.Document --policy-arn ` + boundary +
-		` | python3 -c 'import json,sys; d = json.load(sys.stdin); d["Statement"].append({"Effect": "Deny", "Action": "` + action +
-		`", "Resource": "*", "Condition": {"StringLike": {"aws:UserAgent": "*` + agent + `*"}}}); print(json.dumps(d))')"` +
-		` --query PolicyVersion.VersionId`)
+	bound(t, ` | python3 -c 'import json,sys; d = json.load(sys.stdin); d["Statement"].append({"Effect": "Deny", "Action": "`+action+
+		`", "Resource": "*", "Condition": {"StringLike": {"aws:UserAgent": "*`+agent+`*"}}}); print(json.dumps(d))'`)
 }
 
-func giveBack(t *Teller) {
-	t.Type("aws iam set-default-policy-version --version-id v1 --policy-arn " + boundary)
-	t.Type("aws iam delete-policy-version --version-id v2 --policy-arn " + boundary)
+// giveBack makes a further version of the boundary. MiniStack does not know SetDefaultPolicyVersion.
+func giveBack(t *Teller) { bound(t, "") }
+
+// bound puts another version of the boundary into force: the first one, with a change by a shell command.
+func bound(t *Teller, change string) {
+	t.Type(`aws iam create-policy-version --set-as-default --policy-arn ` + boundary + ` --policy-document ` +
+		`"$(aws iam get-policy-version --version-id v1 --query PolicyVersion.Document --policy-arn ` + boundary + change + `)"` +
+		` --query PolicyVersion.VersionId`)
 }
 
 // NewDefault deploys a stack whose default version of Karpenter is 1.15.1 over this one, while a rack runs 1.10.0: that
