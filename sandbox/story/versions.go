@@ -32,12 +32,7 @@ print(*sorted(" ".join(f) for f in found), sep=", ")'`
 // a pod or replaces a node.
 func Versions(t *Teller) {
 	t.Chapter("Pods on nodes of Karpenter 1.10.0")
-	t.Say("Without consolidation, only drift would replace nodes.")
-	request(t, `{"rack":"demo","set":{"karpenter_consolidation_enabled":"false"}}`)
-	t.Until("status", state, "Reconciled", time.Minute)
-	t.Until("the pass has ended", running, "0", time.Minute)
-	apart.start(t)
-	t.Check("the NodePool of their nodes", apart.where(), "workload")
+	onQuietNodes(t)
 	t.Type("kubectl wait nodeclaims -l karpenter.sh/nodepool=workload --for=condition=Initialized --timeout=60s")
 	t.Check("version in force", karpenterVersion, "1.10.0")
 	t.Check("hashes", hashed, "v4 same")
@@ -71,6 +66,16 @@ func Versions(t *Teller) {
 	unchanged(t)
 }
 
+// onQuietNodes starts pods on nodes that only drift would replace.
+func onQuietNodes(t *Teller) {
+	t.Say("Without consolidation, only drift would replace nodes.")
+	request(t, `{"rack":"demo","set":{"karpenter_consolidation_enabled":"false"}}`)
+	t.Until("status", state, "Reconciled", time.Minute)
+	t.Until("the pass has ended", running, "0", time.Minute)
+	apart.start(t)
+	t.Check("the NodePool of their nodes", apart.where(), "workload")
+}
+
 // changed writes karpenter_version and waits until that version is in force and its controller runs.
 func changed(t *Teller, version, direction string) {
 	began := time.Now()
@@ -88,8 +93,7 @@ func changed(t *Teller, version, direction string) {
 // status says why, and the version is not tried again.
 func Withdrawn(t *Teller) {
 	t.Chapter("Pods on nodes of Karpenter 1.10.0")
-	apart.start(t)
-	t.Check("the NodePool of their nodes", apart.where(), "workload")
+	onQuietNodes(t)
 	pods, claimed := t.Ask(podsNow), t.Ask(claimsNow)
 
 	t.Chapter("An image that cannot be pulled")
