@@ -62,7 +62,7 @@ and the effect on each pool's nodes. The JSON object has the sections of all ste
 // outlook validates an input as a pass would, and compares its plan with what was applied last.
 func (in input) outlook() (seen outlook, paused bool, err error) {
 	last := in.applied()
-	last.plan.Fingerprint()
+	last.plan.SetFingerprints()
 	last.records.Applied = map[string]string{}
 	for _, step := range last.plan.Steps {
 		last.records.Applied[step.Name] = step.Fingerprint

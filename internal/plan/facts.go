@@ -40,8 +40,8 @@ type Facts struct {
 	Records Records `json:"records"`
 	// Writes maps parameters to their versions in Parameter Store.
 	Writes map[string]int64 `json:"-"`
-	// ForcedAt is the generation of the event that requested the pass with force, or 0 if none did.
-	ForcedAt int64 `json:"-"`
+	// Force means that the pass was requested with force, and that no version of Karpenter has failed since.
+	Force bool `json:"-"`
 	// Deployment has what the deployment of Sawhorse allows racks to do.
 	Deployment Deployment `json:"-"`
 }

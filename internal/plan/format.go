@@ -77,7 +77,7 @@ func (old *format1) convert() {
 		step.PrecheckFor = s.Guards
 		p.Steps = append(p.Steps, step)
 	}
-	p.Fingerprint()
+	p.SetFingerprints()
 	// That format installed the CRDs before it changed anything else.
 	crds := slices.IndexFunc(p.Steps, func(s Step) bool { return s.Name == "controller/crds" })
 	release := slices.IndexFunc(p.Steps, func(s Step) bool { return s.Name == "controller/release" })

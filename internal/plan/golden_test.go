@@ -188,7 +188,7 @@ func build(t *testing.T, written texts, f plan.Facts) plan.Outcome {
 		t.Fatal(parsed.Problems)
 	}
 	built := plan.Build(parsed.Config, f, nodes.Compile(parsed.Config, f).Objects())
-	built.Plan.Fingerprint()
+	built.Plan.SetFingerprints()
 	return built
 }
 

@@ -31,8 +31,8 @@ func TestAnotherVersionOfKarpenter(t *testing.T) {
 	config.KarpenterVersion = next.Version
 	facts.Records = Records{Goal: GoalKarpenter, WasOn: true, Credentials: "podidentity", Karpenter: KarpenterRecord{Version: was.Version}}
 	after := Build(config, facts, nil)
-	before.Plan.Fingerprint()
-	after.Plan.Fingerprint()
+	before.Plan.SetFingerprints()
+	after.Plan.SetFingerprints()
 
 	applied := map[string]string{}
 	for _, s := range before.Plan.Steps {

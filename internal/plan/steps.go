@@ -27,7 +27,7 @@ type Step struct {
 	// Why says what the step does, for people.
 	Why string `json:"why"`
 	// Fingerprint is a hash of the section of the plan that the step applies. It is recorded when the step is done.
-	// Plan.Fingerprint sets it. ChangeStep has none, because it is not part of a plan.
+	// Plan.SetFingerprints sets it. ChangeStep has none, because it is not part of a plan.
 	Fingerprint string `json:"fingerprint"`
 }
 
@@ -251,9 +251,9 @@ func rowOf(name string) (row, bool) {
 	return table[i], true
 }
 
-// Fingerprint sets the fingerprint of each step. A plan needs them if it is compared with what was applied, or stored.
+// SetFingerprints sets the fingerprint of each step. A plan needs them if it is compared with what was applied, or stored.
 // They are a fifth of the time of a validation, so Build leaves them out.
-func (p *Plan) Fingerprint() {
+func (p *Plan) SetFingerprints() {
 	for i, s := range p.Steps {
 		if r, ok := rowOf(s.Name); ok {
 			p.Steps[i].Fingerprint = fingerprint(r.section(p))

@@ -111,8 +111,8 @@ func TestVacantComesFirst(t *testing.T) {
 	on := &builder{plan: Plan{Goal: GoalKarpenter, Infrastructure: Infrastructure{Present: true}}}
 	off := &builder{plan: Plan{Goal: GoalAccess}, facts: Facts{Records: Records{WasOn: true}}}
 	on.plan.Steps, off.plan.Steps = on.steps(), off.steps()
-	on.plan.Fingerprint()
-	off.plan.Fingerprint()
+	on.plan.SetFingerprints()
+	off.plan.SetFingerprints()
 	if off.plan.Steps[0].Name != "access" || off.plan.Steps[1].Name != "nodegroups/fit" {
 		t.Errorf("the capacity is checked before anything is changed: %v", off.plan.Steps)
 	}
@@ -198,8 +198,8 @@ func TestFingerprints(t *testing.T) {
 		for _, e := range of(slices.Concat(prepare, enable), &builder{plan: *after}) {
 			before.Steps, after.Steps = append(before.Steps, e.step()), append(after.Steps, e.step())
 		}
-		before.Fingerprint()
-		after.Fingerprint()
+		before.SetFingerprints()
+		after.SetFingerprints()
 		var due []string
 		for i, s := range after.Steps {
 			if s.Fingerprint != before.Steps[i].Fingerprint {

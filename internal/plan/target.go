@@ -37,8 +37,14 @@ type RolledBack struct {
 	Reason string `json:"reason"`
 	// Write is the version of the parameter karpenter_version, in Parameter Store, that asked for it.
 	Write int64 `json:"write"`
-	// Generation is that of the plan that failed. An event that asked for force before has been used for it.
+	// Generation is that of the plan that failed.
 	Generation int64 `json:"generation,omitempty"`
+}
+
+// Used reports whether an event that asked for force has been used for the version that failed. forceAt is the event's
+// generation, and now that of the pass. Generations begin again when DynamoDB has deleted an old lease.
+func (r *RolledBack) Used(forceAt, now int64) bool {
+	return r != nil && forceAt <= r.Generation && r.Generation <= now
 }
 
 // InForce returns the version of Karpenter that the rack runs, or "" if it runs none, or none was Ready yet.
@@ -90,8 +96,7 @@ func targetOf(config params.Config, facts Facts) target {
 		wanted = kept
 	case wanted == "":
 		wanted = kept
-	case inForce != "" && failed != nil && failed.Version == wanted && failed.Write == facts.Writes[parameterVersion] &&
-		facts.ForcedAt <= failed.Generation:
+	case inForce != "" && failed != nil && failed.Version == wanted && failed.Write == facts.Writes[parameterVersion] && !facts.Force:
 		wanted, t.failed = inForce, failed
 	}
 	if wanted == "" {
@@ -201,6 +206,6 @@ func (p *Plan) TakeBack(failed *RolledBack) bool {
 		return false
 	}
 	c.Release, c.Previous = *c.Previous, nil
-	p.Fingerprint()
+	p.SetFingerprints()
 	return true
 }

@@ -23,13 +23,13 @@ func running(version string) plan.Facts {
 func choosing(version string) map[string]string { return with(on, "karpenter_version", version) }
 
 func TestTarget(t *testing.T) {
-	failed := &plan.RolledBack{Version: "1.14.3", Reason: "its pods did not start.", Write: 7, Generation: 4}
+	failed := &plan.RolledBack{Version: "1.14.3", Reason: "its pods did not start.", Write: 7}
 	rolledBack := running("1.12.1")
 	rolledBack.Records.Karpenter.RolledBack = failed
 	again, forced, first := rolledBack, rolledBack, rolledBack
 	rolledBack.Writes = map[string]int64{"karpenter_version": 7}
 	again.Writes = map[string]int64{"karpenter_version": 8}
-	forced.Writes, forced.ForcedAt = rolledBack.Writes, 5
+	forced.Writes, forced.Force = rolledBack.Writes, true
 	first.Writes, first.Records.Karpenter.Version = rolledBack.Writes, "" // nothing came back
 	earlier, starting, removed, unknown := running(""), running(""), running("1.14.3"), running("1.9.0")
 	starting.Records.Karpenter = plan.KarpenterRecord{Planned: "1.12.1"}
@@ -207,4 +207,24 @@ func about(problems []params.Problem, parameter string) string {
 		}
 	}
 	return strings.Join(all, "\n")
+}
+
+// An event with force is used up by the version that failed after it, until a new lease begins to count again.
+func TestForceIsUsedOnce(t *testing.T) {
+	for _, c := range []struct {
+		failed       *plan.RolledBack
+		forceAt, now int64
+		want         bool
+	}{
+		{nil, 3, 4, false},
+		{&plan.RolledBack{Generation: 4}, 3, 4, true},
+		{&plan.RolledBack{Generation: 4}, 4, 6, true},
+		{&plan.RolledBack{Generation: 4}, 5, 6, false},
+		{&plan.RolledBack{Generation: 50}, 1, 1, false},
+		{&plan.RolledBack{}, 1, 1, false}, // of a version that recorded no generation
+	} {
+		if got := c.failed.Used(c.forceAt, c.now); got != c.want {
+			t.Errorf("%+v, force at %d, now %d: %v", c.failed, c.forceAt, c.now, got)
+		}
+	}
 }

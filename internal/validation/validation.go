@@ -42,7 +42,7 @@ func Validate(parsed params.Result, facts plan.Facts, before InForce) (Result, e
 	compares := before.Plan != nil
 	if compares {
 		result.Objects = compiled.Fingerprint()
-		result.Plan.Fingerprint()
+		result.Plan.SetFingerprints()
 	}
 	others := !compares || result.Objects != before.Checked
 	if others {

@@ -76,7 +76,8 @@ type repairs struct {
 }
 
 // repairs finds what a pass over a rejected rack does. It is not only for full passes if a change of Karpenter's version
-// is under way: nothing else would find out whether the new version works.
+// is under way, or the way back from one: nothing else would find out whether the new version works, or bring the old one
+// back.
 func (v *Validate) repairs(ctx context.Context, name string, f finding, full bool) (r repairs, err error) {
 	r.plan, err = v.Store.Plan(ctx, name)
 	gone := f.Plan.Goal != plan.GoalNone && f.Plan.Cluster.Name == "" // there is no cluster to repair
@@ -84,7 +85,7 @@ func (v *Validate) repairs(ctx context.Context, name string, f finding, full boo
 		return r, err
 	}
 	r.takenBack = r.plan.TakeBack(f.records.Karpenter.RolledBack)
-	if full || r.plan.Changing(f.records.Applied) {
+	if full || r.takenBack || r.plan.Changing(f.records.Applied) {
 		r.steps, r.why = v.due(ctx, r.plan, f.records, full)
 	}
 	return r, nil

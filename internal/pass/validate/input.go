@@ -19,8 +19,8 @@ type input struct {
 	records plan.Records
 	changes []store.ChangeRequest
 	listed  bool
-	// forcedAt is the generation of the request with force, or 0. With it, a version of Karpenter that failed is tried again.
-	forcedAt int64
+	// force means that a version of Karpenter that failed is tried again.
+	force bool
 }
 
 // read reads what is kept of a rack, side by side. Only a pass of the rack changes the records, and what others write

@@ -133,9 +133,8 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	if run.Versions = in.tree.Versions; lease.Force {
-		in.forcedAt = lease.ForceAt
-	}
+	in.force = lease.Force && !in.records.Karpenter.RolledBack.Used(lease.ForceAt, lease.Requested)
+	run.Versions = in.tree.Versions
 	if event.Waits && v.outdated(in.tree, lease.Writes) {
 		return Answer{Generation: lease.Requested, Outcome: Outdated, Steps: []plan.Step{}}, nil
 	}
@@ -260,7 +259,7 @@ func (v *Validate) validate(ctx context.Context, name string, tree store.Tree, i
 	if err != nil {
 		return validation.Result{}, err
 	}
-	facts.Writes, facts.ForcedAt = tree.Versions, in.forcedAt
+	facts.Writes, facts.Force = tree.Versions, in.force
 	return validation.Validate(parsed, facts, validation.InForce{
 		Checked: in.records.Checked,
 		Plan:    func() (*plan.Plan, error) { return v.Store.Plan(ctx, name) },

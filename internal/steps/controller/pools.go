@@ -19,7 +19,7 @@ const (
 	looking = 30 * time.Second
 	// electing is how long the pods of a new controller may take to elect a leader. A Lease that the last leader has not
 	// given up ends after 15 seconds.
-	electing = time.Minute
+	electing = 30 * time.Second
 	// ending is how long a pod may still run after the end of its grace period. The pod of a lost node is never gone.
 	ending = 30 * time.Second
 	// leaderLease is the Lease by which Karpenter's pods elect their leader.
