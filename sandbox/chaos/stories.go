@@ -164,16 +164,17 @@ func (r *recording) from(story string, call fault.Call) int {
 	return 0
 }
 
-// together joins up to n faults of one story into one trial. No function gets two of them, and no trial has two stops.
-// Otherwise an operation could run out of its few retries because of the number of faults, which says nothing about a
-// single one.
+// retries is how often the state machine repeats a call of a function that failed.
+const retries = 2
+
+// together joins up to n faults of one story into one trial. No function gets more of them than its call has retries, and
+// no trial has two stops. Otherwise a pass could fail because of the number of faults, which says nothing about a single
+// one.
 func together(all []trial, n int) []trial {
 	var joined []trial
 	for _, t := range all {
 		i := slices.IndexFunc(joined, func(j trial) bool {
-			return j.story == t.story && len(j.faults) < n && !slices.ContainsFunc(j.faults, func(f fault.Fault) bool {
-				return f.Function == t.faults[0].Function || f.Kind == Stop && t.faults[0].Kind == Stop
-			})
+			return j.story == t.story && len(j.faults) < n && j.takes(t.faults[0])
 		})
 		if i < 0 {
 			joined = append(joined, trial{t.story, slices.Clone(t.faults)})
@@ -182,6 +183,20 @@ func together(all []trial, n int) []trial {
 		joined[i].faults = append(joined[i].faults, t.faults...)
 	}
 	return joined
+}
+
+// takes reports whether a trial can have another fault.
+func (t trial) takes(another fault.Fault) bool {
+	same := 0
+	for _, f := range t.faults {
+		if f.Kind == Stop && another.Kind == Stop {
+			return false
+		}
+		if f.Function == another.Function {
+			same++
+		}
+	}
+	return same < retries
 }
 
 // pairs returns n random pairs of faults, each pair of one story.
