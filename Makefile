@@ -64,7 +64,7 @@ test: parts
 	go test -C tools/karpenter .
 	cd sandbox && go test $$(go list ./... | grep -vE '/(e2e|documents|audit)')
 	cd sandbox && go test -count=1 ./documents ./audit
-	cd sandbox && go test -count=1 -p 3 -timeout 30m ./e2e ./e2e/failures ./e2e/chaos
+	cd sandbox && go test -count=1 -p 4 -timeout 30m ./e2e ./e2e/executions ./e2e/failures ./e2e/chaos
 
 ## life: the longer end-to-end scripts (turning Karpenter on and off, interruptions, forgetting a rack, problems with nodes)
 .PHONY: life
@@ -85,7 +85,7 @@ upgrades: parts $(BIN)/karpenter-1.15.0 $(BIN)/karpenter-1.8.6 $(CACHE)/charts-1
 .PHONY: rights
 rights: parts
 	@$(CACHE)/ministack/bin/python -B sandbox/rights/judge.py $(if $(UPDATE),--update) --template $(CACHE)/cdk.out/Sawhorse.template.json --proof cdk/testdata/proof.json \
-	  $(foreach package,e2e e2e-failures e2e-enabling e2e-changes e2e-disabling e2e-leaving,$(CACHE)/$(package)/decisions.jsonl)
+	  $(foreach package,e2e e2e-executions e2e-failures e2e-enabling e2e-changes e2e-disabling e2e-leaving,$(CACHE)/$(package)/decisions.jsonl)
 	@$(if $(UPDATE),go test ./cdk -run PermissionsDocument -update)
 
 ## unit: the tests that need no sandbox

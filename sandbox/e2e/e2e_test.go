@@ -1,6 +1,6 @@
-// Package e2e runs the end-to-end scripts of package story that show what a rack does. Together with package failures
-// it is the end-to-end part of `make test`. Run one script by name, as in `make e2e NAME=Burst`. The other packages
-// under sandbox/e2e hold the longer scripts.
+// Package e2e runs the end-to-end scripts of `make test` that show what a rack does. Run one script by name, as in
+// `make e2e NAME=Burst`. Packages executions, failures and chaos are the rest of the end-to-end part of `make test`. The
+// other packages under sandbox/e2e hold the longer scripts.
 package e2e
 
 import (
