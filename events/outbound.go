@@ -26,6 +26,8 @@ type Pass struct {
 	// Differs has, in a dry run, the names of the steps whose section of the plan differs from the plan in force, in order:
 	// what the pass would change as far as the plan tells. Each step is in it at most once.
 	Differs List[string] `json:"differs,omitzero"`
+	// Differences says, in a dry run, what differs in those sections, one field each.
+	Differences List[Difference] `json:"differences,omitzero"`
 	// Changed lists what the pass has changed, in order.
 	Changed List[Change] `json:"changed"`
 	// Pools lists the changes to the pools. Unchanged pools are left out.
@@ -40,9 +42,10 @@ type Pass struct {
 	Omitted int `json:"omitted,omitempty"`
 }
 
-// without removes elements from the end of the lists until enough bytes are saved: first changes, then pools, then
-// warnings, then problems except the first.
+// without removes elements from the end of the lists until enough bytes are saved: first differences, then changes, then
+// pools, then warnings, then problems except the first.
 func (p Pass) without(bytes int) Pass {
+	p.Differences = shorten(p.Differences, 0, &bytes, &p.Omitted)
 	p.Changed = shorten(p.Changed, 0, &bytes, &p.Omitted)
 	p.Pools = shorten(p.Pools, 0, &bytes, &p.Omitted)
 	p.Warnings = shorten(p.Warnings, 0, &bytes, &p.Omitted)
@@ -61,6 +64,14 @@ func shorten[T any](list List[T], keep int, bytes, omitted *int) List[T] {
 		*omitted++
 	}
 	return list
+}
+
+// Difference is one field of a step's section that differs from the plan in force.
+type Difference struct {
+	// Step is the step's name in the plan.
+	Step string `json:"step"`
+	// Field has the place in the section, the old and the new value, shortened, for example "replicas: 2 → 1".
+	Field string `json:"field"`
 }
 
 // Change is one change that a step made.

@@ -67,8 +67,13 @@ func decoded(section any) (value any) {
 
 type comparison []string
 
+// add adds a line. A dry run sends it on the bus, and a node's script may have secrets, so that is not quoted.
 func (c *comparison) add(path, format string, args ...any) {
-	*c = append(*c, strings.TrimPrefix(path, ".")+": "+fmt.Sprintf(format, args...))
+	text := fmt.Sprintf(format, args...)
+	if strings.HasSuffix(path, ".userData") {
+		text = "changed"
+	}
+	*c = append(*c, strings.TrimPrefix(path, ".")+": "+text)
 }
 
 // compare adds lines for what differs between two decoded JSON values.

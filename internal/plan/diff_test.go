@@ -23,6 +23,10 @@ func TestDifferencesOfValues(t *testing.T) {
 			"o[NodePool/a].spec.n: 1 → 2"},
 		{`{"r":[{"key":"k","v":1},{"key":"k","v":2}]}`, `{"r":[{"key":"k","v":3}]}`,
 			`r: [{"key":"k","v":1},{"key":"k","v":2}] → [{"key":"k","v":3}]`},
+		{`{"n":[{"kind":"EC2NodeClass","metadata":{"name":"a"},"spec":{"userData":"TOKEN=1"}}]}`,
+			`{"n":[{"kind":"EC2NodeClass","metadata":{"name":"a"},"spec":{"userData":"TOKEN=2"}}]}`,
+			"n[EC2NodeClass/a].spec.userData: changed"},
+		{`{"spec":{}}`, `{"spec":{"userData":"TOKEN=2"}}`, "spec.userData: changed"},
 		{`{"a":"<"}`, `{"a":"` + strings.Repeat("ü", 70) + `"}`, `a: "<" → "` + strings.Repeat("ü", 59) + "…"},
 	} {
 		var old, new any

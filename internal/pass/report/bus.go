@@ -70,17 +70,20 @@ func (b Bus) Started(ctx context.Context, run store.Run, steps []plan.Step) erro
 	return b.Send(ctx, events.ReconcileStarted{Pass: planned(run, steps)})
 }
 
-// DryRun sends the result of a dry run: Rejected, or Reconciled with the steps that a pass would run and the steps whose
-// section differs from the plan in force.
+// DryRun sends the result of a dry run: Rejected, or Reconciled with the steps that a pass would run, and what differs from
+// the plan in force.
 func (b Bus) DryRun(ctx context.Context, run store.Run, steps []plan.Step, differences []plan.Difference) error {
 	pass := planned(run, steps)
 	pass.DryRun = true
 	if len(run.Problems) > 0 {
 		return b.Send(ctx, events.Rejected{Pass: pass})
 	}
-	pass.Differs = events.List[string]{}
+	pass.Differs, pass.Differences = events.List[string]{}, events.List[events.Difference]{}
 	for _, d := range differences {
 		pass.Differs = append(pass.Differs, d.Step)
+		for _, line := range d.Lines {
+			pass.Differences = append(pass.Differences, events.Difference{Step: d.Step, Field: line})
+		}
 	}
 	return b.Send(ctx, events.Reconciled{Pass: pass})
 }

@@ -26,10 +26,13 @@ func TestDryRun(t *testing.T) {
 		differences []plan.Difference
 		kind        string
 		differs     events.List[string]
+		fields      events.List[events.Difference]
 	}{
-		{nil, nil, "Rack Reconciled", events.List[string]{}},
-		{nil, []plan.Difference{{Step: "access"}, {Step: "queue"}}, "Rack Reconciled", events.List[string]{"access", "queue"}},
-		{[]params.Problem{{Parameter: "node_disk", Message: "is wrong"}}, nil, "Rack Rejected", nil},
+		{nil, nil, "Rack Reconciled", events.List[string]{}, events.List[events.Difference]{}},
+		{nil, []plan.Difference{{Step: "access", Lines: []string{"a: 1 → 2", "b: added 1"}}, {Step: "queue", Lines: []string{"c: removed 1"}}},
+			"Rack Reconciled", events.List[string]{"access", "queue"},
+			events.List[events.Difference]{{Step: "access", Field: "a: 1 → 2"}, {Step: "access", Field: "b: added 1"}, {Step: "queue", Field: "c: removed 1"}}},
+		{[]params.Problem{{Parameter: "node_disk", Message: "is wrong"}}, nil, "Rack Rejected", nil, nil},
 	} {
 		s := begin(t, store.Run{})
 		bus := Bus{Events: s.cloud.Events, Name: "sawhorse"}
@@ -40,6 +43,9 @@ func TestDryRun(t *testing.T) {
 		kind, detail := s.sent()
 		if !reflect.DeepEqual(detail.Differs, c.differs) {
 			t.Errorf("differs %#v, want %#v", detail.Differs, c.differs)
+		}
+		if !reflect.DeepEqual(detail.Differences, c.fields) {
+			t.Errorf("differences %#v, want %#v", detail.Differences, c.fields)
 		}
 		if kind != c.kind || !detail.DryRun || detail.Request != "r-1" ||
 			!slices.Equal(detail.Steps, []string{"queue"}) || len(detail.Problems) != len(c.problems) {
