@@ -184,14 +184,14 @@ var cases = []example{
 		[]string{"fails: Karpenter 1.10.0 lists Kubernetes 1.26 to 1.35, and not 1.36"}},
 	{"kubernetes-upgrade", "the version that is chosen lists it, and does not run yet", func(o *Observed) {
 		o.Kubernetes, o.Config.KarpenterVersion = "1.36", "1.14.3"
-	}, []string{"warns: Karpenter 1.10.0 runs, which does not list Kubernetes 1.36, and karpenter_version is 1.14.3"}},
+	}, []string{"fails: Karpenter 1.10.0 runs, which does not list Kubernetes 1.36, and karpenter_version is 1.14.3"}},
 	{"kubernetes-upgrade", "the version that runs lists it", func(o *Observed) {
 		o.Kubernetes, o.Config.KarpenterVersion = "1.36", "1.14.3"
 		o.Deployments[0].Spec.Template.Spec.Containers = []corev1.Container{
 			{Name: "controller", Image: "registry:5000/karpenter/controller:1.14.3@sha256:1"}}
 	}, nil},
 	{"kubernetes-upgrade", "two versions on", func(o *Observed) { o.Kubernetes, o.Config.KarpenterVersion = "1.37", "1.15.1" },
-		[]string{"warns: Karpenter 1.10.0 runs", "info: one minor version at a time"}},
+		[]string{"fails: Karpenter 1.10.0 runs", "info: one minor version at a time"}},
 	{"kubernetes-upgrade", "no version lists it", func(o *Observed) { o.Kubernetes, o.Cluster.Version = "1.38", "1.37" },
 		[]string{"fails: no version of Karpenter"}},
 	{"kubernetes-upgrade", "Amazon Linux 2", func(o *Observed) {

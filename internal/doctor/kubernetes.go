@@ -69,8 +69,9 @@ func karpenterFor(o *Observed, found *findings) {
 		found.add(Fails, fmt.Sprintf("Karpenter %s lists Kubernetes %s, and not %s", target.Version, target.Kubernetes, o.Kubernetes),
 			fmt.Sprintf("Write karpenter_version %s before the upgrade; the pools are then checked with that version.", lists[0]))
 	case running != "" && running != target.Version && !slices.Contains(lists, running):
-		found.add(Warns, fmt.Sprintf("Karpenter %s runs, which does not list Kubernetes %s, and karpenter_version is %s",
-			running, o.Kubernetes, target.Version), "Wait until the rack runs the version that it asks for.", "sawhorse status "+o.Rack+" --wait")
+		found.add(Fails, fmt.Sprintf("Karpenter %s runs, which does not list Kubernetes %s, and karpenter_version is %s",
+			running, o.Kubernetes, target.Version), "Wait until the rack runs the version that it asks for. If the status says that "+
+			"Sawhorse took that version back, follow its advice first.", "sawhorse status "+o.Rack+" --wait")
 	}
 }
 

@@ -12,13 +12,10 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
-// CRDs has the names of the CustomResourceDefinitions in the Karpenter chart.
-var CRDs = []string{"ec2nodeclasses.karpenter.k8s.aws", "nodeclaims.karpenter.sh", "nodeoverlays.karpenter.sh", "nodepools.karpenter.sh"}
-
 // UnmanagedKarpenter lists the parts of another Karpenter in the cluster: controllers under any name, Helm releases with
-// the names that Sawhorse uses, and CRDs that do not belong to Sawhorse's release. Two Karpenters in one cluster would
-// both act on its nodes.
-func (c *Client) UnmanagedKarpenter(ctx context.Context, rack string) ([]string, error) {
+// the names that Sawhorse uses, and those of the CRDs that do not belong to Sawhorse's release. Two Karpenters in one
+// cluster would both act on its nodes.
+func (c *Client) UnmanagedKarpenter(ctx context.Context, rack string, crds []string) ([]string, error) {
 	deployments, err := c.List(ctx, Deployment, "", "app.kubernetes.io/name=karpenter")
 	if err != nil {
 		return nil, err
@@ -33,8 +30,8 @@ func (c *Client) UnmanagedKarpenter(ctx context.Context, rack string) ([]string,
 	if err != nil {
 		return nil, err
 	}
-	crds, err := c.UnmanagedCRDs(ctx)
-	return slices.Concat(found, releases, crds), err
+	unmanaged, err := c.UnmanagedCRDs(ctx, crds)
+	return slices.Concat(found, releases, unmanaged), err
 }
 
 // unmanagedReleases lists the Helm releases with the names that Sawhorse uses. Their records are Secrets, which a
@@ -53,10 +50,10 @@ func (c *Client) unmanagedReleases(ctx context.Context, rack string) (found []st
 	return found, err
 }
 
-// UnmanagedCRDs lists the cluster's Karpenter CRDs that Helm would not let Sawhorse's release adopt.
-func (c *Client) UnmanagedCRDs(ctx context.Context) ([]string, error) {
+// UnmanagedCRDs lists those of the named CRDs that Helm would not let Sawhorse's release adopt.
+func (c *Client) UnmanagedCRDs(ctx context.Context, names []string) ([]string, error) {
 	var found []string
-	for _, name := range CRDs {
+	for _, name := range names {
 		crd, err := c.Get(ctx, CustomResourceDefinition, "", name)
 		if err != nil {
 			return found, err

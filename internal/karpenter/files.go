@@ -76,14 +76,17 @@ func Digest(chart fs.FS) (string, error) {
 // CRDs returns the version's CustomResourceDefinitions in YAML, by name, such as "nodepools.karpenter.sh". They are the
 // templates of the chart karpenter-crd without the lines that add annotations.
 func (r Release) CRDs() (map[string][]byte, error) {
-	all, err := r.texts(crdCharts, path.Join(r.Version, ownership.ReleaseCRD, "templates"), func(file string) string {
-		group, plural, _ := strings.Cut(strings.TrimSuffix(file, ".yaml"), "_")
-		return plural + "." + group
-	})
+	all, err := r.texts(crdCharts, path.Join(r.Version, ownership.ReleaseCRD, "templates"), CRDName)
 	for name, text := range all {
 		all[name] = Untemplated(text)
 	}
 	return all, err
+}
+
+// CRDName returns the name of the CustomResourceDefinition in a file such as karpenter.sh_nodepools.yaml.
+func CRDName(file string) string {
+	group, plural, _ := strings.Cut(strings.TrimSuffix(file, ".yaml"), "_")
+	return plural + "." + group
 }
 
 // texts returns the contents of the files in a folder of the catalogue, by the names that name makes of theirs.

@@ -27,6 +27,8 @@ type Release struct {
 	Kubernetes Minors `json:"kubernetes"`
 	// ChartDigests are the digests of the files of both charts, by the names of their releases (Digest).
 	ChartDigests map[string]string `json:"chartDigests"`
+	// CRDNames are the names of the CustomResourceDefinitions in the chart of the CRDs, sorted.
+	CRDNames []string `json:"crdNames"`
 	// Calls are the IAM actions of all AWS API calls in the version's code, sorted. Some are made only with a setting
 	// of the chart that is off by default, and some in tests only.
 	Calls []string `json:"calls"`

@@ -200,8 +200,8 @@ func TestCRDs(t *testing.T) {
 		for name := range definitions(t, r) {
 			got = append(got, name)
 		}
-		if slices.Sort(got); !slices.Equal(got, want) {
-			t.Errorf("%s has the CRDs %v, want %v", r.Version, got, want)
+		if slices.Sort(got); !slices.Equal(got, want) || !slices.Equal(r.CRDNames, want) {
+			t.Errorf("%s has the CRDs %v, its release.json names %v, want %v", r.Version, got, r.CRDNames, want)
 		}
 	}
 }

@@ -30,6 +30,8 @@ type Release struct {
 	Version string `json:"version"`
 	// Chart is the digest of the chart's files.
 	Chart string `json:"chart"`
+	// Definitions are the names of the CustomResourceDefinitions in the chart. The chart of the controller has none.
+	Definitions []string `json:"definitions,omitempty"`
 	// Values are the chart values that Sawhorse sets. All others are the chart's defaults.
 	Values map[string]any `json:"values"`
 	// Replicas is the value "replicas" if the system nodes span as many zones. Otherwise it is 1. The step sets it,
@@ -90,7 +92,8 @@ func (b *builder) controller() {
 func (k karpenter) crds() Release {
 	return Release{
 		Present: true, Name: ownership.ReleaseCRD, Version: k.Version, Chart: k.ChartDigests[ownership.ReleaseCRD],
-		Values: map[string]any{"additionalAnnotations": map[string]any{"helm.sh/resource-policy": "keep"}},
+		Definitions: k.CRDNames,
+		Values:      map[string]any{"additionalAnnotations": map[string]any{"helm.sh/resource-policy": "keep"}},
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 
 	"github.com/sawhorse-io/sawhorse/internal/karpenter"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
@@ -74,32 +75,35 @@ func copyChart(from, to, version string) error {
 	return nil
 }
 
-// sameCRDs compares the two forms of the CRDs in a module: the templates of the chart, which the catalogue has, and the
-// files of the API package.
-func sameCRDs(provider string) error {
+// crdNames returns the names of the CRDs in a module. It fails if their two forms differ: the templates of the chart, which
+// the catalogue has, and the files of the API package.
+func crdNames(provider string) ([]string, error) {
 	templates, err := filepath.Glob(filepath.Join(provider, "charts", ownership.ReleaseCRD, "templates", "*"))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	files, err := filepath.Glob(filepath.Join(provider, "pkg", "apis", "crds", "*"))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(files) != len(templates) || len(files) == 0 {
-		return fmt.Errorf("the chart of the CRDs has %d of them, pkg/apis/crds has %d", len(templates), len(files))
+		return nil, fmt.Errorf("the chart of the CRDs has %d of them, pkg/apis/crds has %d", len(templates), len(files))
 	}
+	var names []string
 	for i, file := range files {
 		crd, err := os.ReadFile(file)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		template, err := os.ReadFile(templates[i])
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if filepath.Base(file) != filepath.Base(templates[i]) || !bytes.Equal(karpenter.Untemplated(template), crd) {
-			return fmt.Errorf("%s is not %s with lines for Helm", templates[i], file)
+			return nil, fmt.Errorf("%s is not %s with lines for Helm", templates[i], file)
 		}
+		names = append(names, karpenter.CRDName(filepath.Base(file)))
 	}
-	return nil
+	slices.Sort(names)
+	return names, nil
 }

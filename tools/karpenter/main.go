@@ -58,7 +58,8 @@ func write(target, version string, from modules) error {
 			return fmt.Errorf("chart %s: %w", chart, err)
 		}
 	}
-	if err := sameCRDs(from.provider); err != nil {
+	crds, err := crdNames(from.provider)
+	if err != nil {
 		return err
 	}
 	if err := writeKubelet(filepath.Join(target, "kubelet.json"), from.kubelet); err != nil {
@@ -68,6 +69,7 @@ func write(target, version string, from modules) error {
 	if err != nil {
 		return err
 	}
+	release.CRDNames = crds
 	release.ChartDigests = map[string]string{}
 	for _, chart := range []string{ownership.ReleaseController, ownership.ReleaseCRD} {
 		if release.ChartDigests[chart], err = karpenter.Digest(os.DirFS(filepath.Join(target, chart))); err != nil {

@@ -165,7 +165,7 @@ func (a *Step) conflicts(ctx context.Context, p *plan.Plan) error {
 	if err != nil {
 		return err
 	}
-	found, err := client.UnmanagedKarpenter(ctx, p.Rack)
+	found, err := client.UnmanagedKarpenter(ctx, p.Rack, p.Controller.CRDs.Definitions)
 	if err != nil {
 		return err
 	}

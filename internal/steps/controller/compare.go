@@ -24,7 +24,7 @@ func (r *run) compare(ctx context.Context, part string) (outcome.Progress, error
 		if err != nil {
 			return r.progress, err
 		}
-		return r.established(ctx)
+		return r.established(ctx, r.plan.Controller.CRDs.Definitions)
 	case part == PartRelease && r.plan.Controller.Release.Present:
 		wanted, err := r.controller(ctx)
 		if err == nil {

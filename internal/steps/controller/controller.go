@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -99,14 +100,17 @@ func (r *run) crds(ctx context.Context) (outcome.Progress, error) {
 	if err != nil {
 		return r.progress, err
 	}
-	last, err := r.last(ctx, wanted, r.client.UnmanagedCRDs)
+	last, err := r.last(wanted)
 	if err != nil {
+		return r.progress, err
+	}
+	if err := r.refuseUnmanagedCRDs(ctx, last); err != nil {
 		return r.progress, err
 	}
 	// An earlier rack of the same name may have left newer ones. Stored objects may need them, and the next plan has them.
 	if last != nil && karpenter.Compare(last.Chart.Metadata.Version, release.Version) > 0 {
 		if wanted, err = r.wanted(ctx, plan.Release{Name: release.Name, Version: last.Chart.Metadata.Version}, release.Values); err != nil {
-			return r.established(ctx) // those of a later Sawhorse stay as they are
+			return r.established(ctx, release.Definitions) // those of a later Sawhorse stay as they are
 		}
 	}
 	if err := r.noteCRDs(ctx, wanted.chart.Metadata.Version); err != nil {
@@ -115,7 +119,30 @@ func (r *run) crds(ctx context.Context) (outcome.Progress, error) {
 	if err := r.ensure(ctx, last, wanted); err != nil {
 		return r.progress, err
 	}
-	return r.established(ctx)
+	return r.established(ctx, release.Definitions)
+}
+
+// refuseUnmanagedCRDs rejects the plan if the cluster has CRDs of somebody else that the last revision did not have. Helm
+// refuses them too, but then the rack's record already names the newer ones.
+func (r *run) refuseUnmanagedCRDs(ctx context.Context, last *release.Release) error {
+	added := r.plan.Controller.CRDs.Definitions
+	if last != nil {
+		had, err := karpenter.Find(last.Chart.Metadata.Version)
+		if err != nil {
+			return nil // those of a later Sawhorse stay as they are
+		}
+		added = slices.DeleteFunc(slices.Clone(added), func(name string) bool { return slices.Contains(had.CRDNames, name) })
+	}
+	found, err := r.client.UnmanagedCRDs(ctx, added)
+	switch {
+	case err != nil || len(found) == 0:
+		return err
+	case last == nil:
+		return reject(found)
+	}
+	return outcome.Reject("karpenter_version", "Karpenter %s brings %s, and the cluster has it from something else. Hand it over as "+
+		"docs/migrate-karpenter.md describes, or write karpenter_version %s.", r.plan.Controller.CRDs.Version, strings.Join(found, ", "),
+		last.Chart.Metadata.Version)
 }
 
 // noteCRDs records the newest version whose CRDs the cluster may have, before they are installed: if the call is stopped in
@@ -130,8 +157,8 @@ func (r *run) noteCRDs(ctx context.Context, version string) error {
 }
 
 // established waits until the API server serves the CRDs.
-func (r *run) established(ctx context.Context) (outcome.Progress, error) {
-	for _, name := range k8s.CRDs {
+func (r *run) established(ctx context.Context, names []string) (outcome.Progress, error) {
+	for _, name := range names {
 		crd, err := r.client.Get(ctx, k8s.CustomResourceDefinition, "", name)
 		if err != nil {
 			return r.progress, err
@@ -216,11 +243,20 @@ func withReplicas(release plan.Release, replicas int) map[string]any {
 
 // install installs or upgrades the controller's release to the plan's values.
 func (r *run) install(ctx context.Context, wanted rendered) error {
-	last, err := r.last(ctx, wanted, func(ctx context.Context) ([]string, error) { return r.client.UnmanagedKarpenter(ctx, r.plan.Rack) })
-	if err == nil {
-		err = r.ensure(ctx, last, wanted)
-	}
+	last, err := r.last(wanted)
 	if err != nil {
+		return err
+	}
+	if last == nil {
+		found, err := r.client.UnmanagedKarpenter(ctx, r.plan.Rack, r.plan.Controller.CRDs.Definitions)
+		if err != nil {
+			return err
+		}
+		if len(found) > 0 {
+			return reject(found)
+		}
+	}
+	if err := r.ensure(ctx, last, wanted); err != nil {
 		return err
 	}
 	objects, err := wanted.objects()
@@ -271,9 +307,8 @@ func (r *run) replicas(nodes []k8s.SystemNode) int {
 	return 1
 }
 
-// last returns a release's newest revision, nil if there is none. It rejects a release that is not ours, and objects in the
-// place of one.
-func (r *run) last(ctx context.Context, wanted rendered, unmanaged func(context.Context) ([]string, error)) (*release.Release, error) {
+// last returns a release's newest revision, nil if there is none. It rejects a release that is not ours.
+func (r *run) last(wanted rendered) (*release.Release, error) {
 	last, err := r.helm.last(wanted)
 	if err != nil {
 		return nil, err
@@ -281,14 +316,7 @@ func (r *run) last(ctx context.Context, wanted rendered, unmanaged func(context.
 	if last != nil && !r.helm.ours(last) {
 		return nil, reject([]string{"Helm release " + ownership.Namespace + "/" + wanted.name})
 	}
-	if last != nil {
-		return last, nil
-	}
-	found, err := unmanaged(ctx)
-	if err == nil && len(found) > 0 {
-		err = reject(found)
-	}
-	return nil, err
+	return last, nil
 }
 
 // ensure installs a release, or upgrades or repairs its newest revision.
@@ -296,7 +324,7 @@ func (r *run) ensure(ctx context.Context, last *release.Release, wanted rendered
 	name, version := wanted.name, wanted.chart.Metadata.Version
 	if last == nil {
 		if err := r.helm.install(ctx, wanted); err != nil {
-			return conflicting(err)
+			return conflicting(err, "karpenter_enabled", "leave karpenter_enabled at false")
 		}
 		r.progress.Changed("installed", "release %s %s", name, version)
 		return nil
@@ -309,7 +337,7 @@ func (r *run) ensure(ctx context.Context, last *release.Release, wanted rendered
 		return repair(ctx, r.client, wanted, &r.progress)
 	}
 	if err := r.helm.upgrade(ctx, last, wanted); err != nil {
-		return err
+		return conflicting(err, "karpenter_version", "write the version of Karpenter that the rack runs")
 	}
 	r.progress.Changed(change, "release %s %s", name, version)
 	return nil
@@ -370,10 +398,10 @@ func reject(found []string) error {
 }
 
 // conflicting turns Helm's refusal to adopt an object that it did not create for this release into a Rejected.
-func conflicting(err error) error {
+func conflicting(err error, parameter, otherwise string) error {
 	if !strings.Contains(err.Error(), "invalid ownership metadata") {
 		return err
 	}
-	return outcome.Reject("karpenter_enabled", "An object of Karpenter's chart exists already and was made by something else "+
-		"(%v). Delete it, or leave karpenter_enabled at false.", err)
+	return outcome.Reject(parameter, "An object of Karpenter's chart exists already and was made by something else "+
+		"(%v). Delete it, hand it over as docs/migrate-karpenter.md describes, or %s.", err, otherwise)
 }

@@ -76,7 +76,8 @@ func (s *scene) end() {
 	for _, name := range []string{ownership.ReleaseController, ownership.ReleaseCRD} {
 		s.uninstall(name)
 	}
-	for _, name := range k8s.CRDs {
+	versions := karpenter.All()
+	for _, name := range versions[len(versions)-1].CRDNames {
 		k8stest.Eventually(s.T, func() bool {
 			// Remove the finalizer on each try. While the definition's storage is new, the API server retries its own
 			// clean-up ever more rarely, and that can take minutes. No objects are left that it would have to delete.

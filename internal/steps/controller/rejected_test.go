@@ -6,16 +6,23 @@ import (
 	"testing"
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
+	"github.com/sawhorse-io/sawhorse/internal/karpenter"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
 // rejected checks that a part of the step is rejected with a problem that mentions a text, and changes nothing.
 func (s *scene) rejected(part, mention string) {
 	s.Helper()
+	s.rejectedFor("karpenter_enabled", part, mention)
+}
+
+func (s *scene) rejectedFor(parameter, part, mention string) {
+	s.Helper()
 	before := s.versions()
 	_, err := s.step.Run(ctx, s.plan, part)
 	var rejected *outcome.Rejected
-	if !errors.As(err, &rejected) || !strings.Contains(err.Error(), mention) || rejected.Problems[0].Parameter != "karpenter_enabled" {
+	if !errors.As(err, &rejected) || !strings.Contains(err.Error(), mention) || rejected.Problems[0].Parameter != parameter {
 		s.Fatalf("%s: the error is %v, want a rejection that names %q", part, err, mention)
 	}
 	if after := s.versions(); after != before {
@@ -49,6 +56,22 @@ func TestRejectsAKarpenterThatIsNotOurs(t *testing.T) {
 		s.plan.Controller.Release.Present = false
 		s.run(PartRelease) // not ours, so it stays
 	})
+	t.Run("a CRD that only another version has", func(t *testing.T) {
+		s := begin(t)
+		s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
+		s.settle()
+		s.Create(buffers)
+		next, err := karpenter.Find("1.14.3")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.plan.Controller.CRDs.Version, s.plan.Controller.CRDs.Chart = next.Version, next.ChartDigests[ownership.ReleaseCRD]
+		s.plan.Controller.CRDs.Definitions = next.CRDNames
+		s.rejectedFor("karpenter_version", PartCRDs, "CustomResourceDefinition/capacitybuffers.autoscaling.x-k8s.io")
+		if record := s.record(); record.CRDs != "1.10.0" {
+			t.Errorf("with another version, the rack would still be rejected: %+v", record)
+		}
+	})
 	t.Run("an object of the chart's name", func(t *testing.T) {
 		s := begin(t)
 		s.run(PartCRDs, "installed release karpenter-crd 1.10.0")
@@ -58,3 +81,12 @@ func TestRejectsAKarpenterThatIsNotOurs(t *testing.T) {
 		s.rejected(PartRelease, "ServiceAccount \"karpenter\"")
 	})
 }
+
+// buffers is a CRD of Karpenter 1.14 that Cluster Autoscaler has too.
+var buffers = k8stest.Object{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+	"metadata": map[string]any{"name": "capacitybuffers.autoscaling.x-k8s.io",
+		"annotations": map[string]any{"api-approved.kubernetes.io": "https://github.com/kubernetes/autoscaler/pull/8151"}},
+	"spec": map[string]any{"group": "autoscaling.x-k8s.io", "scope": "Namespaced",
+		"names": map[string]any{"kind": "CapacityBuffer", "plural": "capacitybuffers", "listKind": "CapacityBufferList", "singular": "capacitybuffer"},
+		"versions": []any{map[string]any{"name": "v1beta1", "served": true, "storage": true,
+			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}}}}
