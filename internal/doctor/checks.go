@@ -64,7 +64,7 @@ var checks = []check{
 		[]Source{Parameters, TheCluster, NodeGroups, Subnets}, subnets,
 	},
 	{
-		"discovery", "the discovery tag on subnets and on the cluster's security group",
+		"discovery", "the discovery tag on subnets and security groups",
 		"Karpenter launches only where the tag is, and where two clusters share it their nodes mix.",
 		[]Source{Parameters, TheCluster, NodeGroups, Subnets, SecurityGroups}, discovery,
 	},

@@ -31,7 +31,9 @@ func (o *Observed) problems() []params.Problem {
 		input.Previous = map[string]string{"karpenter_auth_mode": "true", "karpenter_enabled": "true"}
 	}
 	if o.Cluster != nil {
-		facts.Cluster = &plan.ClusterFacts{Cluster: o.Cluster.Cluster, Status: "ACTIVE", AuthMode: o.Cluster.AuthMode}
+		facts.Cluster = &plan.ClusterFacts{
+			Cluster: o.Cluster.Cluster, Version: o.Cluster.Version, Status: "ACTIVE", AuthMode: o.Cluster.AuthMode,
+		}
 	}
 	// Validate fails only if the manifests in force cannot be read, and none are passed.
 	result, _ := validation.Validate(params.Parse(input), facts, validation.InForce{})

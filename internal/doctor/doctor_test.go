@@ -144,6 +144,9 @@ var cases = []example{
 		[]string{"fails: karpenter_enabled is a SecureString"}},
 	{"parameters", "a manifest that Karpenter refuses", with(map[string]string{"karpenter_config": `{"nodePool":{"weight":300}}`}),
 		[]string{"fails: nodePool.weight"}},
+	{"parameters", "AMIs that the cluster's Kubernetes does not have", all(
+		with(map[string]string{"karpenter_config": `{"ec2NodeClass":{"amiSelectorTerms":[{"alias":"al2@latest"}]}}`}),
+		func(o *Observed) { o.Cluster.Version = "1.33" }), []string{"fails: no AMI of Amazon Linux 2 for Kubernetes 1.33"}},
 	{"parameters", "a node group that is not there", with(map[string]string{"system_node_groups": "system,sytem"}),
 		[]string{`fails: the node group "sytem"`}},
 	{"parameters", "nobody could see node groups", all(with(map[string]string{"system_node_groups": "sytem"}), func(o *Observed) {
@@ -254,6 +257,12 @@ var cases = []example{
 			func(o *Observed) { o.Subnets = append(o.Subnets, Subnet{plan.Tagged{ID: "subnet-0c0c0c0c"}, 0}) }), []string{
 			"fails: subnet-0c0c0c0c",
 		}},
+	{"subnets", "one that is not there",
+		all(with(map[string]string{"subnet_ids": "subnet-0c0c0c0c,subnet-0d0d0d0d"}),
+			func(o *Observed) { o.Subnets = append(o.Subnets, Subnet{plan.Tagged{ID: "subnet-0c0c0c0c"}, 100}) }),
+		[]string{"fails: subnet_ids has subnet-0d0d0d0d"}},
+	{"discovery", "a security group that is not there", with(map[string]string{"security_group_ids": "sg-0a0a0a0a"}),
+		[]string{"fails: security_group_ids has sg-0a0a0a0a"}},
 	{"discovery", "untagged", func(o *Observed) { o.Subnets[0].Tags = nil }, []string{"warns: subnet-a lack the tag"}},
 	{"discovery", "untagged, before", func(o *Observed) { o.Subnets[0].Tags, o.Config.AuthMode = nil, false }, nil},
 	{"discovery", "another's", func(o *Observed) { o.SecurityGroups[0].Tags = map[string]string{"karpenter.sh/discovery": "other"} },

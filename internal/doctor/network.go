@@ -101,6 +101,9 @@ const noAddresses, fewAddresses = 16, 64
 
 func subnets(o *Observed, found *findings) {
 	chosen := o.chosen()
+	missing(found, "subnet", "subnet_ids", o.Config.SubnetIDs, func(id string) bool {
+		return slices.ContainsFunc(o.Subnets, func(s Subnet) bool { return s.ID == id })
+	})
 	var few []string
 	full := 0
 	for _, s := range chosen {
@@ -119,7 +122,20 @@ func subnets(o *Observed, found *findings) {
 	}
 }
 
+// missing reports the IDs in a parameter that EC2 does not have.
+func missing(found *findings, what, parameter string, named []string, exists func(id string) bool) {
+	for _, id := range named {
+		if !exists(id) {
+			found.add(Fails, fmt.Sprintf("%s has %s, and there is no such %s in the cluster's VPC", parameter, id, what),
+				"Take it out, or write the id of one.")
+		}
+	}
+}
+
 func discovery(o *Observed, found *findings) {
+	missing(found, "security group", "security_group_ids", o.Config.SecurityGroupIDs, func(id string) bool {
+		return slices.ContainsFunc(o.SecurityGroups, func(g plan.Tagged) bool { return g.ID == id })
+	})
 	var untagged []string
 	look := func(what, id string, tags map[string]string) {
 		switch other := tags[ownership.TagDiscovery]; other {

@@ -41,7 +41,11 @@ func (l *looker) subnets(ctx context.Context) error {
 }
 
 func (l *looker) securityGroups(ctx context.Context) error {
-	out, err := l.EC2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: filter("group-id", l.o.Cluster.SecurityGroup)})
+	ids := l.o.Config.SecurityGroupIDs
+	if len(ids) == 0 {
+		ids = []string{l.o.Cluster.SecurityGroup}
+	}
+	out, err := l.EC2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: filter("group-id", ids...)})
 	if err != nil {
 		return err
 	}
