@@ -157,7 +157,7 @@ func (b *builder) letIn() {
 
 // access chooses the authentication mode. EKS cannot go back to an earlier mode, so API stays API.
 func (b *builder) access() {
-	b.plan.Access.Mode = "API_AND_CONFIG_MAP"
+	b.plan.Access = Access{Mode: "API_AND_CONFIG_MAP", Rights: rights}
 	if b.facts.Cluster.AuthMode == "API" {
 		b.plan.Access.Mode = "API"
 	}

@@ -62,6 +62,9 @@ func (old *format1) convert() {
 		panic(err) // a test has it
 	}
 	k := carried(recorded)
+	if p.Access.Mode != "" {
+		p.Access.Rights = rights
+	}
 	p.Queue = k.queue(p.Rack, p.Cluster, old.Queue)
 	p.Infrastructure = k.infrastructure(p.Cluster, old.Infrastructure, p.Queue.ARN)
 	if !p.Cluster.Gone {

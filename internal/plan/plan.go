@@ -138,12 +138,6 @@ type Cluster struct {
 	SecurityGroup string `json:"securityGroup,omitempty"`
 }
 
-// Access describes the desired access to the cluster.
-type Access struct {
-	// Mode is the desired authentication mode: API if the cluster has it already, else API_AND_CONFIG_MAP.
-	Mode string `json:"mode,omitempty"`
-}
-
 // Network lists the resources that carry the cluster's discovery tag.
 type Network struct {
 	Subnets        []string `json:"subnets,omitempty"`

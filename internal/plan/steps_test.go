@@ -176,6 +176,9 @@ func TestFingerprints(t *testing.T) {
 		{"what comes back if the version fails", func(p *Plan) { p.Controller.Previous = &p.Controller.Release }, ""},
 		{"force", func(p *Plan) { p.Force = true }, ""},
 		{"the access mode", func(p *Plan) { p.Access.Mode = "API_AND_CONFIG_MAP" }, "access access/conflicts"},
+		{"a function's right in the cluster", func(p *Plan) {
+			p.Access.Rights = map[string][]Right{"nodepools": {right("", "nodes", "list")}}
+		}, "access access/conflicts"},
 		{"another cluster of this name", func(p *Plan) { p.Cluster.OIDCIssuer = "https://b" }, "access access/conflicts"},
 		{"a subnet", func(p *Plan) { p.Network.Subnets = append(p.Network.Subnets, "subnet-2") }, "network"},
 		{"a security group", func(p *Plan) { p.Network.SecurityGroups = nil }, "network"},

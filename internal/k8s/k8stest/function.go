@@ -17,7 +17,7 @@ func (c *Cluster) Connector(function string) k8s.Connector {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	grants, err := k8s.Grants("test", function)
+	grants, err := k8s.Grants("test", function, plan.Rights()[function])
 	if err != nil || len(grants) == 0 {
 		c.t.Fatalf("function %s: %d grants, %v", function, len(grants), err)
 	}

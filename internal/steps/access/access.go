@@ -206,10 +206,11 @@ func others(ctx context.Context, client *k8s.Client, p *plan.Plan) error {
 // grant gives the functions that are not administrators their rights in the cluster.
 func (a *Step) grant(ctx context.Context, client *k8s.Client, p *plan.Plan, progress *outcome.Progress) error {
 	for _, function := range slices.Sorted(maps.Keys(a.Principals)) {
-		if administrators[function] {
+		rights := p.Access.Rights[function]
+		if len(rights) == 0 { // an administrator, or the plan is of an earlier version of Sawhorse
 			continue
 		}
-		objects, err := k8s.Grants(p.Rack, function)
+		objects, err := k8s.Grants(p.Rack, function, rights)
 		if err != nil {
 			return err
 		}

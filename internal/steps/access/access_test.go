@@ -46,7 +46,7 @@ func begin(t *testing.T) scene {
 	}
 	return scene{t, cloud, api, &Step{EKS: cloud.EKS, IAM: cloud.IAM, Connect: api.Dial, Principals: principals, Now: cloud.Now}, &plan.Plan{
 		Rack: "demo", Cluster: plan.Cluster{Name: "demo", ARN: awsfake.ClusterARN, Partition: "aws"},
-		Access: plan.Access{Mode: "API_AND_CONFIG_MAP"},
+		Access: plan.Access{Mode: "API_AND_CONFIG_MAP", Rights: plan.Rights()},
 	}}
 }
 

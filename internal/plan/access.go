@@ -1,0 +1,75 @@
+package plan
+
+// Access describes the cluster's authentication mode, and the rights of Sawhorse's functions in it.
+type Access struct {
+	// Mode is the desired authentication mode: API if the cluster has it already, else API_AND_CONFIG_MAP.
+	Mode string `json:"mode,omitempty"`
+	// Rights has the rules of the ClusterRole of each function. A function that is not in it is a cluster admin.
+	Rights map[string][]Right `json:"rights,omitempty"`
+}
+
+// Right allows verbs on one kind of object in all namespaces.
+type Right struct {
+	Group    string   `json:"group"`
+	Resource string   `json:"resource"`
+	Verbs    []string `json:"verbs"`
+}
+
+// rights lists what each function may do in the cluster. access and controller are missing because EKS makes them
+// cluster admins: access grants rights, and controller installs a chart that grants rights.
+var rights = map[string][]Right{
+	"validate": {
+		right("karpenter.sh", "nodepools", "list"),  // what runs in them, for the warnings about limits
+		right("karpenter.sh", "nodeclaims", "list"), // which nodes a change replaces
+	},
+	"nodepools": {
+		right("karpenter.sh", "nodepools", "get", "list", "create", "patch", "delete"),
+		right("karpenter.k8s.aws", "ec2nodeclasses", "get", "list", "create", "patch", "delete"),
+		// drain windows, and claims that Karpenter does not terminate in time
+		right("karpenter.sh", "nodeclaims", "list", "patch", "delete"),
+		right("", "nodes", "list", "patch", "delete"), // nodes of terminated instances
+	},
+	// Neither right can be limited to names: Cluster Autoscaler is found by its image, in any namespace and under any
+	// name, and a parameter names the system Deployments.
+	"autoscaler": {
+		right("apps", "deployments", "list", "update"),
+		right("", "nodes", "list"),
+	},
+	"nodegroups": {
+		right("apps", "deployments", "list", "update"),
+		right("", "pods", "list"),
+		right("", "pods/eviction", "create"),       // evicts from system node groups that are replaced
+		right("", "nodes", "list", "update"),       // cordons the nodes of build groups and of replaced groups
+		right("karpenter.sh", "nodepools", "list"), // the pools whose pods need capacity elsewhere
+	},
+	"rollout": {
+		right("karpenter.sh", "nodepools", "list"),
+		right("karpenter.sh", "nodeclaims", "list"),
+		right("karpenter.k8s.aws", "ec2nodeclasses", "list"),
+	},
+	// Everything that a step reads, and every object that a step applies. Not Secrets: Helm's records of releases hold
+	// what a chart was installed with, and the right could not be limited to them.
+	"audit": {
+		right("karpenter.sh", "nodepools", "get", "list"),
+		right("karpenter.sh", "nodeclaims", "list"),
+		right("karpenter.k8s.aws", "ec2nodeclasses", "get", "list"),
+		right("apps", "deployments", "get", "list"),
+		right("apps", "daemonsets", "get"),
+		right("", "nodes", "list"),
+		right("", "pods", "list"),
+		right("", "services", "get"),
+		right("", "serviceaccounts", "get"),
+		right("policy", "poddisruptionbudgets", "get", "list"),
+		right("monitoring.coreos.com", "servicemonitors", "get", "list"),
+		right("apiextensions.k8s.io", "customresourcedefinitions", "get"),
+		right("rbac.authorization.k8s.io", "clusterroles", "get"),
+		right("rbac.authorization.k8s.io", "clusterrolebindings", "get"),
+		right("rbac.authorization.k8s.io", "roles", "get"),
+		right("rbac.authorization.k8s.io", "rolebindings", "get"),
+	},
+}
+
+// Rights returns what each function may do in the cluster.
+func Rights() map[string][]Right { return rights }
+
+func right(group, resource string, verbs ...string) Right { return Right{group, resource, verbs} }
