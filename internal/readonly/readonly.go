@@ -17,6 +17,13 @@ import (
 // ErrWouldWrite is the error of a call that would change something. Nothing was sent.
 var ErrWouldWrite = errors.New("not as it should be")
 
+// refused is the ErrWouldWrite of an AWS operation.
+type refused struct{ service, operation string }
+
+func (r refused) Error() string { return fmt.Sprintf("would call %s %s", r.service, r.operation) }
+
+func (refused) Unwrap() error { return ErrWouldWrite }
+
 // Config returns a copy of a configuration whose clients refuse every operation that does not only read. The error
 // wraps ErrWouldWrite and names the operation.
 func Config(config aws.Config) aws.Config {
@@ -35,7 +42,7 @@ func refuse(ctx context.Context, in middleware.InitializeInput, next middleware.
 ) {
 	service, operation := awsmiddleware.GetServiceID(ctx), awsmiddleware.GetOperationName(ctx)
 	if !Reads(operation) {
-		return middleware.InitializeOutput{}, middleware.Metadata{}, fmt.Errorf("%s %s: %w", service, operation, ErrWouldWrite)
+		return middleware.InitializeOutput{}, middleware.Metadata{}, refused{service, operation}
 	}
 	return next.HandleInitialize(ctx, in)
 }

@@ -50,7 +50,7 @@ func TestWritesAreRefused(t *testing.T) {
 			return err
 		},
 	} {
-		if err := call(t.Context()); !errors.Is(err, readonly.ErrWouldWrite) || !strings.Contains(err.Error(), what) {
+		if err := call(t.Context()); !errors.Is(err, readonly.ErrWouldWrite) || !strings.HasSuffix(err.Error(), "would call "+what) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
