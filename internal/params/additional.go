@@ -79,7 +79,8 @@ var poolFields = []poolField{
 		set: text(func(p *Pool) *string { return &p.VolumeType })},
 	{
 		Name: "weight", Value: Value{Type: "integer", Pattern: `0|[1-9][0-9]{0,2}`, Allowed: "an integer from 0 to 100", Example: "50"},
-		Default: "0", Description: "Pools of a higher weight are tried first, of one weight those later in the alphabet; 0 is the same as none.",
+		Default: "0", Description: "Pools of a higher weight are tried first, among pools of equal weight those later in the alphabet; " +
+			"0 is the same as none.",
 		set: integer(maxWeight, func(p *Pool) *int { return &p.Weight }),
 	},
 }

@@ -9,8 +9,8 @@ import (
 func Markdown() string {
 	var out strings.Builder
 	out.WriteString("# Parameters\n\nWritten by `sawhorse params`. A parameter that is absent, or whose value is the word `unset`, " +
-		"has its default. The order of a list means nothing, but for instance types, and an element that is repeated counts once. In a pool's " +
-		"JSON an empty text is an absent field.\n")
+		"has its default. The order of a list has no effect, except for instance types, and an element that is repeated counts once. In a " +
+		"pool's JSON an empty text is an absent field.\n")
 	for _, section := range Sections {
 		fmt.Fprintf(&out, "\n## %s\n\n| name | type | default | allowed | meaning |\n|---|---|---|---|---|\n", section)
 		for _, p := range Table {

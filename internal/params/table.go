@@ -261,7 +261,7 @@ var Table = []Param{
 		Description: "true runs Karpenter; needs karpenter_auth_mode=true. Only the word false turns it off again.",
 		set:         boolean(func(c *Config) *bool { return &c.Enabled })},
 	{Name: "karpenter_freeze", Section: SectionController, Default: "false", Value: boolValue,
-		Description: "true lays a disruption budget of 0 nodes over every pool, so that Karpenter consolidates and replaces no node; " +
+		Description: "true adds a disruption budget of 0 nodes to every pool, so that Karpenter consolidates and replaces no node; " +
 			"expiry, interruptions and node repair go on.",
 		set: boolean(func(c *Config) *bool { return &c.Freeze })},
 	{

@@ -95,7 +95,7 @@ func TestTwoRacksClaimInTheSameMoment(t *testing.T) {
 	s.store.DB = racing{s.cloud.Table}
 	s.lease("me", false)
 	_, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me"})
-	if err == nil || !strings.Contains(err.Error(), "rack other has claimed it") {
+	if err == nil || !strings.Contains(err.Error(), "rack other has just locked it; the next pass reports what to do") {
 		t.Errorf("%v", err)
 	}
 	if p, _ := s.store.Plan(t.Context(), "demo"); p != nil || len(s.begun) > 0 {

@@ -20,7 +20,7 @@ func (v *Validate) keep(ctx context.Context, run store.Run, f finding) error {
 		return err
 	}
 	if owner != run.Rack {
-		return fmt.Errorf("cluster %s: rack %s has claimed it in this moment; the next pass tells what to do", f.Plan.Cluster.Name, owner)
+		return fmt.Errorf("cluster %s: rack %s has just locked it; the next pass reports what to do", f.Plan.Cluster.Name, owner)
 	}
 	// The records come first. If the plan were saved while its steps still count as applied, and the pass stopped
 	// there, later passes would repair towards a plan that was never in force.

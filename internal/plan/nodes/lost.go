@@ -51,7 +51,7 @@ func (a *findings) reservations(d *draft) {
 	case len(terms) > 0 && !may:
 		wanted := requirement{key: keyCapacity, operator: "In", values: []string{"reserved", "on-demand"}}
 		a.warn(overridden("ec2NodeClass", "capacityReservationSelectorTerms"), "the capacity reservations are not used, because NodePool %s "+
-			"has not the capacity type reserved; write %s among nodePool.template.spec.requirements", d.name, wanted.json())
+			"does not have the capacity type reserved; write %s among nodePool.template.spec.requirements", d.name, wanted.json())
 	case len(terms) == 0 && named != nil:
 		only := "launches nothing of it"
 		if len(named.values) == 1 {

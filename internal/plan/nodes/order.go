@@ -66,7 +66,7 @@ func candidates(drafts []*draft) []candidate {
 // unused adds a warning about a pool that is tried after one that accepts all its pods. If one of the two is the
 // workload pool, the warning is reported under the other.
 func (a *findings) unused(first, later candidate) {
-	why := "of one weight, the name that is later in the alphabet comes first"
+	why := "among pools of equal weight, the name that is later in the alphabet comes first"
 	if first.weight != later.weight {
 		why = fmt.Sprintf("its weight is %d and not %d", first.weight, later.weight)
 	}

@@ -31,7 +31,7 @@ func TestWhatHasBegunIsNotRefused(t *testing.T) {
 	if _, _, err := s.part("fit"); err != nil || len(s.cloud.Writes()) > 0 {
 		t.Errorf("%v, writes %v", err, s.cloud.Writes())
 	}
-	s.held("held up by what has come since turning off began (write karpenter_enabled=true to go back)", "1 pod(s) have no place then",
+	s.held("waits because of a change since turning off began (write karpenter_enabled=true to go back)", "1 pod(s) have no place then",
 		"Raise the maximum of node group system to 5")
 	s.pool("theirs", "")
 	s.held("NodePools that Sawhorse did not make: theirs")

@@ -108,7 +108,7 @@ func (r *run) hold(err error) (outcome.Progress, error) {
 	if !errors.As(err, &rejected) {
 		return r.progress, err
 	}
-	return r.progress.NotYet(patience, "held up by what has come since turning off began (write karpenter_enabled=true to go back): %s",
+	return r.progress.NotYet(patience, "waits because of a change since turning off began (write karpenter_enabled=true to go back): %s",
 		rejected.Problems[0].Message)
 }
 
