@@ -31,7 +31,9 @@ func TestDryRun(t *testing.T) {
 		{nil, nil, "Rack Reconciled", events.List[string]{}, events.List[events.Difference]{}},
 		{nil, []plan.Difference{{Step: "access", Lines: []string{"a: 1 → 2", "b: added 1"}}, {Step: "queue", Lines: []string{"c: removed 1"}}},
 			"Rack Reconciled", events.List[string]{"access", "queue"},
-			events.List[events.Difference]{{Step: "access", Field: "a: 1 → 2"}, {Step: "access", Field: "b: added 1"}, {Step: "queue", Field: "c: removed 1"}}},
+			events.List[events.Difference]{
+				{Step: "access", Field: "a: 1 → 2"}, {Step: "access", Field: "b: added 1"}, {Step: "queue", Field: "c: removed 1"},
+			}},
 		{[]params.Problem{{Parameter: "node_disk", Message: "is wrong"}}, nil, "Rack Rejected", nil, nil},
 	} {
 		s := begin(t, store.Run{})

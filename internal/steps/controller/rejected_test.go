@@ -87,6 +87,7 @@ var buffers = k8stest.Object{"apiVersion": "apiextensions.k8s.io/v1", "kind": "C
 	"metadata": map[string]any{"name": "capacitybuffers.autoscaling.x-k8s.io",
 		"annotations": map[string]any{"api-approved.kubernetes.io": "https://github.com/kubernetes/autoscaler/pull/8151"}},
 	"spec": map[string]any{"group": "autoscaling.x-k8s.io", "scope": "Namespaced",
-		"names": map[string]any{"kind": "CapacityBuffer", "plural": "capacitybuffers", "listKind": "CapacityBufferList", "singular": "capacitybuffer"},
+		"names": map[string]any{"kind": "CapacityBuffer", "plural": "capacitybuffers", "listKind": "CapacityBufferList",
+			"singular": "capacitybuffer"},
 		"versions": []any{map[string]any{"name": "v1beta1", "served": true, "storage": true,
 			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}}}}
