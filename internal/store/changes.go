@@ -112,12 +112,12 @@ func (s *Store) Changes(ctx context.Context, rack string) ([]ChangeRequest, erro
 
 // Accept puts a change in force: it applies to the tree from now on, and is written.
 func (s *Store) Accept(ctx context.Context, rack, id string) error {
-	return s.turn(ctx, rack, id, "SET #state = :to", item{}, ChangeAccepted, ChangeRequested)
+	return s.transition(ctx, rack, id, "SET #state = :to", item{}, ChangeAccepted, ChangeRequested)
 }
 
 // Refuse ends a change that cannot be applied.
 func (s *Store) Refuse(ctx context.Context, rack, id string) error {
-	return s.turn(ctx, rack, id, "SET #state = :to REMOVE payload, written", item{}, ChangeRefused, ChangeRequested, ChangeAccepted)
+	return s.transition(ctx, rack, id, "SET #state = :to REMOVE payload, written", item{}, ChangeRefused, ChangeRequested, ChangeAccepted)
 }
 
 // keepDismissed is how long DynamoDB keeps a change of a rack that does not exist.
@@ -126,18 +126,18 @@ const keepDismissed = 5 * time.Minute
 // Dismiss ends a change of a rack that does not exist. Other changes are kept for as long as their event may be
 // repeated, but the number of racks that do not exist has no limit.
 func (s *Store) Dismiss(ctx context.Context, rack, id string, now time.Time) error {
-	return s.turn(ctx, rack, id, "SET #state = :to, #ttl = :ttl REMOVE payload, written",
+	return s.transition(ctx, rack, id, "SET #state = :to, #ttl = :ttl REMOVE payload, written",
 		item{":ttl": number(now.Add(keepDismissed).Unix())}, ChangeRefused, ChangeRequested, ChangeAccepted)
 }
 
 // Finish ends a change that has been written.
 func (s *Store) Finish(ctx context.Context, rack, id string) error {
-	return s.turn(ctx, rack, id, "SET #state = :to REMOVE payload, written", item{}, ChangeFinished, ChangeAccepted)
+	return s.transition(ctx, rack, id, "SET #state = :to REMOVE payload, written", item{}, ChangeFinished, ChangeAccepted)
 }
 
-// turn moves a change to the state "to", if it is in one of the states "from" or in "to" already. values are the other
+// transition moves a change to the state "to", if it is in one of the states "from" or in "to" already. values are the other
 // values of the update.
-func (s *Store) turn(ctx context.Context, rack, id, update string, values item, to ChangeState, from ...ChangeState) error {
+func (s *Store) transition(ctx context.Context, rack, id, update string, values item, to ChangeState, from ...ChangeState) error {
 	states := "#state = :to"
 	values[":to"] = text(string(to))
 	for i, f := range from {
