@@ -24,7 +24,7 @@ var ctx = context.Background()
 
 func client(t *testing.T, config *rest.Config) *k8s.Client {
 	t.Helper()
-	c, err := k8s.New(config)
+	c, err := k8s.New("test", config)
 	if err != nil {
 		t.Fatal(err)
 	}

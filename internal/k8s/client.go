@@ -8,7 +8,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,9 +32,18 @@ type Client struct {
 	readOnly bool
 }
 
-// New returns a client for a configuration that has address and credentials. It sets the rate limits.
-func New(config *rest.Config) (*Client, error) {
+// New returns a client for a configuration that has address and credentials. It sets the rate limits, and installs the
+// transport that tells temporary errors from others. name is the cluster's name, for error messages.
+func New(name string, config *rest.Config) (*Client, error) {
 	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return transport{next, name, requestTimeout, new(atomic.Int32)}
+	})
+	return open(config)
+}
+
+// open makes the client, for a configuration that has the transport.
+func open(config *rest.Config) (*Client, error) {
 	config.QPS, config.Burst, config.UserAgent = 100, 200, ownership.FieldManager
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {

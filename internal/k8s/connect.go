@@ -5,8 +5,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"net/http"
-	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -75,11 +73,7 @@ func connect(ctx context.Context, config aws.Config, name string, cluster *types
 	if err != nil {
 		return nil, err
 	}
-	rest := &rest.Config{Host: *cluster.Endpoint, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}
-	rest.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return transport{next, name, requestTimeout, new(atomic.Int32)}
-	})
-	return New(rest)
+	return New(name, &rest.Config{Host: *cluster.Endpoint, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAData: ca}})
 }
 
 const (

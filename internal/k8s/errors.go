@@ -34,9 +34,5 @@ func silent(err error) bool {
 // IsConflict reports whether a write failed because the object changed since it was read. Read it again and retry.
 func IsConflict(err error) bool { return apierrors.IsConflict(err) }
 
-// IsUnauthorized reports whether the API server did not know the caller: there is no access entry, or it belongs to an
-// earlier role of that name.
-func IsUnauthorized(err error) bool { return apierrors.IsUnauthorized(err) }
-
 // IsForbidden reports whether the API server did not permit the request.
 func IsForbidden(err error) bool { return apierrors.IsForbidden(err) }

@@ -35,7 +35,7 @@ func ReadOnly(connect Connector) Connector {
 func (c *Client) ReadOnly() (*Client, error) {
 	config := c.Config()
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return reader{next} })
-	client, err := New(config)
+	client, err := open(config)
 	if err != nil {
 		return nil, err
 	}

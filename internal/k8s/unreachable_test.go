@@ -23,14 +23,12 @@ type answers func(*http.Request) (*http.Response, error)
 
 func (a answers) RoundTrip(request *http.Request) (*http.Response, error) { return a(request) }
 
-// get reads one object through the transport that connect installs.
+// get reads one object through the transport that New installs.
 func get(t *testing.T, network answers) error {
 	t.Helper()
 	config := &rest.Config{Host: "https://10.0.0.1"}
-	config.Wrap(func(http.RoundTripper) http.RoundTripper {
-		return transport{network, "demo", time.Minute, new(atomic.Int32)}
-	})
-	client, err := New(config)
+	config.Wrap(func(http.RoundTripper) http.RoundTripper { return network })
+	client, err := New("demo", config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -379,7 +379,7 @@ func TestForbiddenNodes(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	o := observed(t, &account{answers: answers()}, func(context.Context, plan.Cluster) (*k8s.Client, error) {
-		return k8s.New(&rest.Config{Host: server.URL})
+		return k8s.New("demo", &rest.Config{Host: server.URL})
 	})
 	if !strings.Contains(o.Unseen[doctor.Nodes], "nodes is forbidden") || len(o.Unseen) != 1 {
 		t.Errorf("%v", o.Unseen)

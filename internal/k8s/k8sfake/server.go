@@ -50,8 +50,8 @@ func New(t *testing.T) *Server {
 }
 
 // Dial is a k8s.Connector.
-func (s *Server) Dial(context.Context, plan.Cluster) (*k8s.Client, error) {
-	return k8s.New(&rest.Config{Host: s.url})
+func (s *Server) Dial(_ context.Context, cluster plan.Cluster) (*k8s.Client, error) {
+	return k8s.New(cluster.Name, &rest.Config{Host: s.url})
 }
 
 // Put creates or replaces an object at a path below /api or /apis.

@@ -13,7 +13,7 @@ import (
 // rights are sufficient.
 func (c *Cluster) Connector(function string) k8s.Connector {
 	c.t.Helper()
-	admin, err := k8s.New(c.Config)
+	admin, err := k8s.New("test", c.Config)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func (c *Cluster) Connector(function string) k8s.Connector {
 		}
 	}
 	config := c.As(ownership.Group(function))
-	connector := func(context.Context, plan.Cluster) (*k8s.Client, error) { return k8s.New(config) }
+	connector := func(context.Context, plan.Cluster) (*k8s.Client, error) { return k8s.New("test", config) }
 	// New rights take effect a moment after they are written.
 	Eventually(c.t, func() bool {
 		client, _ := connector(context.Background(), plan.Cluster{})

@@ -105,7 +105,7 @@ func (a *Step) open(ctx context.Context, p *plan.Plan, progress *outcome.Progres
 		return err
 	}
 	err = a.grant(ctx, client, p, progress)
-	if k8s.IsUnauthorized(err) || errors.As(err, new(*outcome.NotReady)) {
+	if errors.As(err, new(*outcome.NotReady)) {
 		return outcome.NotYet(poll, "the access entry of function access does not work yet")
 	}
 	return err

@@ -60,7 +60,7 @@ func (a *Step) revoke(ctx context.Context, p *plan.Plan, progress *outcome.Progr
 	case k8s.IsForbidden(err) && outcome.Young(own.CreatedAt, a.Now()):
 		return outcome.NotYet(poll, "the access entry of function access does not work yet")
 	// This also happens if our entry was just deleted and EKS still returns it.
-	case k8s.IsUnauthorized(err) || errors.As(err, new(*outcome.NotReady)):
+	case errors.As(err, new(*outcome.NotReady)):
 		stale, look := a.stale(ctx, own, a.Principals["access"])
 		if look != nil {
 			return look

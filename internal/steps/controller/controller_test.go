@@ -68,7 +68,7 @@ func begin(t *testing.T) *scene {
 func (s *scene) as(config *rest.Config) *Step {
 	now := func() time.Time { return s.clock }
 	self := admin.Function{Name: "controller", Principal: principal, EKS: s.eks, Now: now}
-	connect := func(context.Context, plan.Cluster) (*k8s.Client, error) { return k8s.New(config) }
+	connect := func(context.Context, plan.Cluster) (*k8s.Client, error) { return k8s.New("test", config) }
 	return &Step{Connect: connect, Checkpoints: s.checkpoints, Versions: s.store, Self: self, Now: now}
 }
 

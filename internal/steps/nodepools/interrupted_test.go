@@ -40,7 +40,7 @@ func TestInterruptedRemoval(t *testing.T) {
 		s.checkpoints = awsfake.NewCheckpoints(s.cloud)
 		config := s.As(ownership.Group("nodepools"))
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counted{next, s.cloud.Calls} })
-		client, err := k8s.New(config)
+		client, err := k8s.New("test", config)
 		if err != nil {
 			t.Fatal(err)
 		}
