@@ -5,11 +5,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"github.com/sawhorse-io/sawhorse/internal/handler"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/pass/change"
 )
 
 func main() {
-	handler.StartStep("change", func(env handler.Env) (handler.StepFunc, error) {
+	handler.StartStep("change", func(env handler.Env) (outcome.StepFunc, error) {
 		step := &change.Step{SSM: ssm.NewFromConfig(env.AWS), Store: env.Store, Paths: env.Paths}
 		return step.Run, nil
 	})

@@ -7,11 +7,12 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/handler"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/wire/nodegroups"
 )
 
 func main() {
-	handler.StartStep("nodegroups", func(env handler.Env) (handler.StepFunc, error) {
+	handler.StartStep("nodegroups", func(env handler.Env) (outcome.StepFunc, error) {
 		return nodegroups.New(env, k8s.Dial(env.AWS, eks.NewFromConfig(env.AWS)))
 	})
 }

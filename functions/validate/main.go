@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/sawhorse-io/sawhorse/internal/handler"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/pass/audit"
 	"github.com/sawhorse-io/sawhorse/internal/pass/validate"
 	"github.com/sawhorse-io/sawhorse/internal/wire/queue"
@@ -17,7 +18,7 @@ func main() {
 		if err != nil {
 			return nil, err
 		}
-		auditor := audit.NewSteps(func() map[string]audit.StepFunc { return map[string]audit.StepFunc{"queue": look} })
+		auditor := audit.NewSteps(func() map[string]outcome.StepFunc { return map[string]outcome.StepFunc{"queue": look} })
 		bus, err := wire.Bus(env)
 		return wire.New(env, auditor, bus).Run, err
 	})

@@ -18,7 +18,7 @@ var mayImport = map[string][]string{
 	"internal/ownership":  nil,
 	"internal/readonly":   {"internal/canonical"},
 	"internal/params":     {"internal/karpenter", "internal/ownership"},
-	"internal/outcome":    {"internal/params"},
+	"internal/outcome":    {"internal/params", "internal/plan"},
 	"internal/karpenter":  {"internal/ownership"},
 	"internal/canonical":  nil,
 	"internal/plan":       {"internal/canonical", "internal/karpenter", "internal/ownership", "internal/params"},
@@ -68,14 +68,15 @@ var mayImport = map[string][]string{
 
 	// The construction of a step, or of what begins a pass, from a function's environment: for the function of that name
 	// and for the function audit.
-	"internal/wire/...":        {"internal/handler", "internal/k8s"},
-	"internal/wire/controller": {"internal/handler", "internal/k8s", "internal/steps/admin"},
-	"internal/wire/nodegroups": {"internal/handler", "internal/k8s", "internal/steps/placement", "internal/steps/capacity"},
+	"internal/wire/...":        {"internal/handler", "internal/k8s", "internal/outcome"},
+	"internal/wire/controller": {"internal/handler", "internal/k8s", "internal/outcome", "internal/steps/admin"},
+	"internal/wire/nodegroups": {"internal/handler", "internal/k8s", "internal/outcome", "internal/steps/placement", "internal/steps/capacity"},
 	"internal/wire/validate": { // internal/pass/report has the bus
 		"internal/handler", "internal/k8s", "internal/observe", "internal/plan", "internal/pass/report",
 	},
 	"internal/wire/audit": {
-		"internal/handler", "internal/k8s", "internal/pass/audit", "internal/steps/admin", "internal/steps/placement", "internal/steps/capacity",
+		"internal/handler", "internal/k8s", "internal/outcome", "internal/pass/audit", "internal/steps/admin", "internal/steps/placement",
+		"internal/steps/capacity",
 		"internal/wire/access", "internal/wire/autoscaler", "internal/wire/controller", "internal/wire/infrastructure", "internal/wire/network",
 		"internal/wire/nodegroups", "internal/wire/nodepools", "internal/wire/queue", "internal/wire/validate",
 		// Its test lists the operations of all steps.
@@ -84,7 +85,7 @@ var mayImport = map[string][]string{
 	},
 
 	// A function wires the step of its own name; functionsAlsoUse has the exceptions.
-	"functions/...": {"internal/handler", "internal/k8s", "internal/store"},
+	"functions/...": {"internal/handler", "internal/k8s", "internal/outcome", "internal/store"},
 
 	"cmd/...": {
 		"events", "internal/doctor", "internal/doctor/observe", "internal/k8s", "internal/ownership", "internal/params", "internal/plan",
@@ -263,7 +264,7 @@ func TestPurePackagesUseNoService(t *testing.T) {
 			for _, bad := range []string{
 				"os", "net", "net/http", "context", "math/rand", "math/rand/v2", "github.com/aws/aws-sdk-go-v2", "k8s.io/client-go",
 			} {
-				// The interface Recorder; the validation functions of Kubernetes and Karpenter take a context.
+				// The interface Recorder and StepFunc; the validation functions of Kubernetes and Karpenter take a context.
 				exception := i == "context" && (p.dir == "internal/outcome" || p.dir == "internal/plan/nodes")
 				if (i == bad || strings.HasPrefix(i, bad+"/")) && !exception {
 					t.Errorf("%s imports %s", p.dir, i)

@@ -7,7 +7,6 @@ import (
 	"math"
 
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
-	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
@@ -45,11 +44,8 @@ const (
 	Superseded = "superseded"
 )
 
-// StepFunc runs one step of a plan, or the named part of it.
-type StepFunc func(ctx context.Context, p *plan.Plan, part string) (outcome.Progress, error)
-
 // StartStep serves the calls of a step. For each call it renews the rack's lease, reads the plan, and records the result.
-func StartStep(function string, build func(Env) (StepFunc, error)) {
+func StartStep(function string, build func(Env) (outcome.StepFunc, error)) {
 	Start(function, func(env Env) (func(context.Context, StepEvent) (StepAnswer, error), error) {
 		do, err := build(env)
 		if err != nil {
@@ -61,7 +57,7 @@ func StartStep(function string, build func(Env) (StepFunc, error)) {
 
 type stepper struct {
 	Env
-	do StepFunc
+	do outcome.StepFunc
 }
 
 func (s stepper) serve(ctx context.Context, event StepEvent) (StepAnswer, error) {
@@ -75,12 +71,7 @@ func (s stepper) serve(ctx context.Context, event StepEvent) (StepAnswer, error)
 		return StepAnswer{}, err
 	}
 	progress, err := s.do(ctx, p, event.Step.Part)
-	progress.Note = outcome.Shorten(progress.Note)
-	for _, problems := range [][]params.Problem{progress.Warnings, progress.Incidents} {
-		for i := range problems {
-			problems[i].Message = outcome.Shorten(problems[i].Message)
-		}
-	}
+	progress = progress.Shortened()
 	if noteErr := s.note(ctx, event, progress, err); noteErr != nil {
 		if err == nil {
 			return StepAnswer{}, noteErr

@@ -24,7 +24,7 @@ import (
 var step = plan.Step{Name: "nodegroups/placement", Function: "nodegroups", Part: "placement", Fingerprint: "f1"}
 
 // begin is a rack whose pass "me" has a plan of generation 7 under way.
-func begin(t *testing.T, requested string, do StepFunc) (*awsfake.Cloud, stepper) {
+func begin(t *testing.T, requested string, do outcome.StepFunc) (*awsfake.Cloud, stepper) {
 	t.Helper()
 	cloud := awsfake.New()
 	records := &store.Store{DB: cloud.Table, Name: "sawhorse"}
@@ -56,7 +56,7 @@ func (s stepper) callOf(t *testing.T, step plan.Step) (StepAnswer, error) {
 	return s.serve(t.Context(), StepEvent{Rack: "demo", Generation: 7, Execution: "me", Step: step})
 }
 
-func always(progress outcome.Progress, err error) StepFunc {
+func always(progress outcome.Progress, err error) outcome.StepFunc {
 	return func(context.Context, *plan.Plan, string) (outcome.Progress, error) { return progress, err }
 }
 

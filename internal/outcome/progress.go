@@ -2,12 +2,18 @@
 package outcome
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/sawhorse-io/sawhorse/internal/params"
+	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
+
+// StepFunc runs one step of a plan, or the named part of it.
+type StepFunc func(ctx context.Context, p *plan.Plan, part string) (Progress, error)
 
 // Change is one thing that a step did.
 type Change struct {
@@ -48,6 +54,17 @@ func (p *Progress) Warn(parameter, format string, args ...any) {
 // Happened adds one incident under a parameter.
 func (p *Progress) Happened(parameter, format string, args ...any) {
 	p.Incidents = append(p.Incidents, params.Problem{Parameter: parameter, Message: fmt.Sprintf(format, args...)})
+}
+
+// Shortened returns the progress with its note, warnings and incidents cut to Longest.
+func (p Progress) Shortened() Progress {
+	p.Note, p.Warnings, p.Incidents = Shorten(p.Note), slices.Clone(p.Warnings), slices.Clone(p.Incidents)
+	for _, problems := range [][]params.Problem{p.Warnings, p.Incidents} {
+		for i := range problems {
+			problems[i].Message = Shorten(problems[i].Message)
+		}
+	}
+	return p
 }
 
 // NotYet returns a Progress that waits.

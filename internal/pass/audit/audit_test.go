@@ -109,6 +109,7 @@ func TestDue(t *testing.T) {
 	warning := []params.Problem{{Parameter: "rack", Message: "w"}}
 	write := fmt.Errorf("role demo: tag: %w", readonly.ErrWouldWrite)
 	long := []params.Problem{{Parameter: "rack", Message: string(bytes.Repeat([]byte("w"), outcome.Longest+1))}}
+	cut := []params.Problem{{Parameter: "rack", Message: outcome.Shorten(long[0].Message)}}
 	for what, c := range map[string]struct {
 		step     plan.Step
 		progress outcome.Progress
@@ -125,15 +126,15 @@ func TestDue(t *testing.T) {
 		"a new warning":            {plan.Step{Name: "a"}, outcome.Progress{Warnings: warning}, nil, nil, "its warnings have changed"},
 		"a warning that ended":     {plan.Step{Name: "a"}, outcome.Progress{}, nil, warning, "its warnings have changed"},
 		"the same warning":         {plan.Step{Name: "a"}, outcome.Progress{Warnings: warning}, nil, warning, ""},
-		"the same long warning":    {plan.Step{Name: "a"}, outcome.Progress{Warnings: long}, nil, shortened(long), ""},
+		"the same long warning":    {plan.Step{Name: "a"}, outcome.Progress{Warnings: long}, nil, cut, ""},
 		"a precheck that prepares": {plan.Step{Name: "a", PrecheckFor: "b"}, outcome.Progress{}, write, nil, ""},
 		"a precheck that waits":    {plan.Step{Name: "a", PrecheckFor: "b"}, outcome.Progress{Wait: 1}, nil, nil, ""},
 		"a precheck that rejects": {plan.Step{Name: "a", PrecheckFor: "b"}, outcome.Progress{}, outcome.Reject("rack", "x"), nil,
 			"rejected: rack: x"},
 	} {
 		c.step.Function = "a"
-		s := NewSteps(func() map[string]StepFunc {
-			return map[string]StepFunc{"a": func(context.Context, *plan.Plan, string) (outcome.Progress, error) { return c.progress, c.err }}
+		s := NewSteps(func() map[string]outcome.StepFunc {
+			return map[string]outcome.StepFunc{"a": func(context.Context, *plan.Plan, string) (outcome.Progress, error) { return c.progress, c.err }}
 		})
 		got := s.Due(t.Context(), &plan.Plan{}, []plan.Step{c.step}, map[string][]params.Problem{"a": c.warned})
 		if got["a"] != c.want || len(got) != min(1, len(c.want)) {
@@ -153,9 +154,9 @@ func TestStepsRunSideBySide(t *testing.T) {
 		return outcome.Progress{}, errors.New(part)
 	}
 	connects := 0
-	s := NewSteps(func() map[string]StepFunc {
+	s := NewSteps(func() map[string]outcome.StepFunc {
 		connects++
-		return map[string]StepFunc{"a": meet}
+		return map[string]outcome.StepFunc{"a": meet}
 	})
 	var list []plan.Step
 	for i := range n {

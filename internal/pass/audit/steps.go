@@ -13,19 +13,16 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/readonly"
 )
 
-// StepFunc does one step of a plan, or the named part of it.
-type StepFunc = func(ctx context.Context, p *plan.Plan, part string) (outcome.Progress, error)
-
 // Steps runs steps with clients that refuse to write: a step that has something to do ends where it would make its
 // first change. So what an audit finds and what the step repairs cannot differ.
 type Steps struct {
 	functions map[string]bool
-	connect   func() map[string]StepFunc
+	connect   func() map[string]outcome.StepFunc
 }
 
 // NewSteps returns the steps of some functions. connect makes them for one plan, by function: they share a connection
 // to its cluster, whose credentials expire.
-func NewSteps(connect func() map[string]StepFunc) *Steps {
+func NewSteps(connect func() map[string]outcome.StepFunc) *Steps {
 	functions := map[string]bool{}
 	for name := range connect() {
 		functions[name] = true
@@ -70,7 +67,7 @@ func (s *Steps) Due(ctx context.Context, p *plan.Plan, list []plan.Step, warned 
 // reason returns why a pass would have to run a step, or "". A precheck has nothing to prepare while the step that it
 // is for is not due: alone, it counts only if it rejects or fails.
 func reason(step plan.Step, progress outcome.Progress, err error, warned []params.Problem) string {
-	precheck := step.PrecheckFor != ""
+	precheck, progress := step.PrecheckFor != "", progress.Shortened() // the records have shortened warnings
 	switch {
 	case errors.Is(err, readonly.ErrWouldWrite) && precheck:
 		return ""
@@ -79,20 +76,11 @@ func reason(step plan.Step, progress outcome.Progress, err error, warned []param
 	case precheck:
 		return ""
 	case progress.Wait > 0:
-		return "it would wait: " + outcome.Shorten(progress.Note)
+		return "it would wait: " + progress.Note
 	case progress.Unfinished:
 		return "it is not finished"
-	case !slices.Equal(shortened(progress.Warnings), warned):
+	case !slices.Equal(progress.Warnings, warned):
 		return "its warnings have changed"
 	}
 	return ""
-}
-
-// shortened returns warnings as the records have them.
-func shortened(warnings []params.Problem) []params.Problem {
-	all := slices.Clone(warnings)
-	for i := range all {
-		all[i].Message = outcome.Shorten(all[i].Message)
-	}
-	return all
 }

@@ -39,7 +39,7 @@ type Step struct {
 	Now   func() time.Time
 	// Placement runs the part that changes Deployments. Capacity runs the parts that look for capacity for the pods on
 	// Karpenter's nodes.
-	Placement, Capacity func(context.Context, *plan.Plan, string) (outcome.Progress, error)
+	Placement, Capacity outcome.StepFunc
 }
 
 // poll is how long to wait for EKS before the next call.

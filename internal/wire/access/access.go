@@ -10,11 +10,12 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/handler"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/steps/access"
 )
 
 // New returns the step. dial opens the plan's cluster.
-func New(env handler.Env, dial k8s.Connector) (handler.StepFunc, error) {
+func New(env handler.Env, dial k8s.Connector) (outcome.StepFunc, error) {
 	text, err := env.Setting("SAWHORSE_PRINCIPALS")
 	if err != nil {
 		return nil, err

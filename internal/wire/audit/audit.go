@@ -8,6 +8,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/handler"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/pass/audit"
 	"github.com/sawhorse-io/sawhorse/internal/wire/access"
 	"github.com/sawhorse-io/sawhorse/internal/wire/autoscaler"
@@ -42,17 +43,17 @@ func New(env handler.Env) (*audit.Audit, error) {
 
 // auditor returns the auditor of all steps. look returns what the steps of one plan read with.
 func auditor(look func() handler.Env) *audit.Steps {
-	return audit.NewSteps(func() map[string]audit.StepFunc {
+	return audit.NewSteps(func() map[string]outcome.StepFunc {
 		all, _ := steps(look()) // New has made them before, and the environment has not changed since
 		return all
 	})
 }
 
 // steps returns all steps of plans, by function, with one connection to the cluster.
-func steps(env handler.Env) (map[string]audit.StepFunc, error) {
+func steps(env handler.Env) (map[string]outcome.StepFunc, error) {
 	dial := k8s.ReadOnly(k8s.Dial(env.AWS, eks.NewFromConfig(env.AWS)))
-	all := map[string]audit.StepFunc{}
-	for name, make := range map[string]func(handler.Env, k8s.Connector) (handler.StepFunc, error){
+	all := map[string]outcome.StepFunc{}
+	for name, make := range map[string]func(handler.Env, k8s.Connector) (outcome.StepFunc, error){
 		"access": access.New, "autoscaler": autoscaler.New, "controller": controller.New, "nodegroups": nodegroups.New,
 		"nodepools": nodepools.New,
 	} {
@@ -62,7 +63,7 @@ func steps(env handler.Env) (map[string]audit.StepFunc, error) {
 		}
 		all[name] = step
 	}
-	for name, make := range map[string]func(handler.Env) (handler.StepFunc, error){
+	for name, make := range map[string]func(handler.Env) (outcome.StepFunc, error){
 		"infrastructure": infrastructure.New, "network": network.New, "queue": queue.New,
 	} {
 		step, err := make(env)

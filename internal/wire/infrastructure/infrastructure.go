@@ -8,11 +8,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
 	"github.com/sawhorse-io/sawhorse/internal/handler"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/steps/infrastructure"
 )
 
 // New returns the step.
-func New(env handler.Env) (handler.StepFunc, error) {
+func New(env handler.Env) (outcome.StepFunc, error) {
 	controller, err := env.Setting("SAWHORSE_CONTROLLER_BOUNDARY")
 	if err != nil {
 		return nil, err

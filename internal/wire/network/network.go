@@ -5,10 +5,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
 	"github.com/sawhorse-io/sawhorse/internal/handler"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/steps/network"
 )
 
 // New returns the step.
-func New(env handler.Env) (handler.StepFunc, error) {
+func New(env handler.Env) (outcome.StepFunc, error) {
 	return (&network.Step{EC2: ec2.NewFromConfig(env.AWS), Baselines: env.Store.Baselines()}).Run, nil
 }

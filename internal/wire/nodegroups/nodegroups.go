@@ -8,13 +8,14 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/handler"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/steps/capacity"
 	"github.com/sawhorse-io/sawhorse/internal/steps/nodegroups"
 	"github.com/sawhorse-io/sawhorse/internal/steps/placement"
 )
 
 // New returns the step. dial opens the plan's cluster.
-func New(env handler.Env, dial k8s.Connector) (handler.StepFunc, error) {
+func New(env handler.Env, dial k8s.Connector) (outcome.StepFunc, error) {
 	drain, err := env.Number("SAWHORSE_DRAIN_SECONDS")
 	if err != nil {
 		return nil, err
