@@ -12,12 +12,12 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/sawhorse-io/sawhorse/internal/store"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
 
 // Ctrl-C ends a command that waits for AWS, without a message.
 func TestInterrupted(t *testing.T) {
-	s := settled(t, store.Reconciled)
+	s := settled(t, outcome.StateReconciled)
 	s.parameters["karpenter_enabled"]++ // so that watch waits
 	command := exec.Command(os.Args[0], "watch", "prod")
 	watching := make(chan struct{})

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
@@ -19,7 +20,7 @@ func (s *stage) rolls(outdated int, ended string) {
 }
 
 func TestWatchFollowsTheNodes(t *testing.T) {
-	s := settled(t, store.Reconciled)
+	s := settled(t, outcome.StateReconciled)
 	s.rolls(0, "")
 	s.status.Pools = nil // nobody has looked yet
 	s.acts = []func(){
@@ -47,7 +48,7 @@ the nodes follow generation 7 since 2026-11-21T09:00:00Z, 1h0m0s after its pass 
 }
 
 func TestWatchOfNodesWithoutKarpenter(t *testing.T) {
-	s := settled(t, store.Reconciled)
+	s := settled(t, outcome.StateReconciled)
 	var out bytes.Buffer
 	if err := s.watcher().follow(t.Context(), &out, nil); err != nil || !strings.HasPrefix(out.String(), "Karpenter is off in rack prod") {
 		t.Errorf("%v, %s", err, &out)
@@ -75,7 +76,7 @@ func TestBars(t *testing.T) {
 
 // The result of a pass is not that of the pools: watch and apply succeed, and status tells.
 func TestADegradedRackIsNoFailedPass(t *testing.T) {
-	s := settled(t, store.Degraded)
+	s := settled(t, outcome.StateDegraded)
 	_, _, end := s.watched()
 	concludes(t, end, "")
 	concludes(t, s.watcher().status(t.Context()), "rack prod is Degraded")

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
@@ -203,10 +204,11 @@ func (p *pass) enters(state, input string, at time.Time) {
 func (p *pass) answered(output string, at time.Time) {
 	var out struct {
 		Payload struct {
-			Step, Status, Note, Outcome string
-			Report                      bool
-			Steps                       []struct{ Name string }
-			Versions                    map[string]int64
+			Step, Status, Note string
+			Outcome            outcome.Outcome
+			Report             bool
+			Steps              []struct{ Name string }
+			Versions           map[string]int64
 		}
 	}
 	if json.Unmarshal([]byte(output), &out) != nil {
@@ -214,10 +216,10 @@ func (p *pass) answered(output string, at time.Time) {
 	}
 	answer, line := out.Payload, ""
 	switch {
-	case answer.Outcome == "Outdated":
+	case answer.Outcome == outcome.PassOutdated:
 		line = column("validate", "wait  Parameter Store does not show the last write yet")
 	case answer.Outcome != "":
-		line = column("validate", outcome(answer.Outcome, len(answer.Steps), answer.Report))
+		line = column("validate", validated(answer.Outcome, len(answer.Steps), answer.Report))
 		p.versions = answer.Versions
 	case answer.Step != "":
 		p.note = answer.Note
@@ -239,27 +241,27 @@ func column(step, text string) string {
 	return strings.TrimRight(fmt.Sprintf("%-20s %s", step, text), " ")
 }
 
-// outcome describes the result of validate. If the pass does not report, the status already has this result.
-func outcome(outcome string, steps int, report bool) string {
+// validated describes the result of validate. If the pass does not report, the status already has this result.
+func validated(of outcome.Outcome, steps int, report bool) string {
 	count := fmt.Sprintf("%d steps", steps)
 	if steps == 1 {
 		count = "1 step"
 	}
 	switch {
-	case outcome == "Unchanged" && report:
+	case of == outcome.PassUnchanged && report:
 		return "Unchanged, nothing to do"
-	case outcome == "Unchanged":
+	case of == outcome.PassUnchanged:
 		return "Unchanged, nothing to do and nothing new to say"
-	case outcome == "Paused" && report:
+	case of == outcome.PassPaused && report:
 		return "Paused, " + count + " due"
-	case outcome == "Paused":
+	case of == outcome.PassPaused:
 		return "Paused, " + count + " due, as the status says already"
-	case outcome == "Rejected" && !report:
+	case of == outcome.PassRejected && !report:
 		return "Rejected, for what the status says already"
 	case steps > 0:
-		return outcome + ", " + count
+		return string(of) + ", " + count
 	default:
-		return outcome
+		return string(of)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
@@ -126,7 +127,7 @@ func (e *execution) fails(name string) {
 }
 
 // reports makes a pass write the status.
-func (s *stage) reports(e *execution, state store.State) {
+func (s *stage) reports(e *execution, state outcome.State) {
 	s.status = &store.Status{
 		Rack: "prod", State: state, Generation: int64(len(s.executions)), Time: s.now.Format(time.RFC3339), Execution: executionARN + e.name,
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
@@ -104,7 +105,7 @@ func (w *watcher) status(ctx context.Context) error {
 
 // degraded returns an error if a pool of the rack is degraded. Only status asks: the result of a pass is another matter.
 func degraded(s *store.Status) error {
-	if s == nil || s.State != store.Degraded {
+	if s == nil || s.State != outcome.StateDegraded {
 		return nil
 	}
 	return refused(fmt.Sprintf("rack %s is Degraded: a pool is not Ready, or its nodes do not register", s.Rack))
@@ -137,7 +138,7 @@ func (r *running) String() string {
 
 // result returns an error if the rack does not match its parameters.
 func result(s store.Status) error {
-	if s.State == store.Rejected || s.State == store.Failed {
+	if s.State == outcome.StateRejected || s.State == outcome.StateFailed {
 		return refused(fmt.Sprintf("rack %s is %s", s.Rack, s.State))
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
@@ -115,32 +116,32 @@ func statusText(t *testing.T, s store.Status) string {
 
 var (
 	reconciled = store.Status{
-		Rack: "prod", State: store.Reconciled, Generation: 7, Time: "2026-11-21T03:55:42Z", DurationSeconds: 26.46, Karpenter: "1.10.0",
+		Rack: "prod", State: outcome.StateReconciled, Generation: 7, Time: "2026-11-21T03:55:42Z", DurationSeconds: 26.46, Karpenter: "1.10.0",
 		Warnings: []params.Problem{{Parameter: "additional_karpenter_nodepools_config", Path: "[0].taints", Message: "nothing tolerates it"}},
 		Effects:  []string{"pool workload is changed: its 3 nodes stay"}, Changed: []string{"NodePool/workload updated"}, Omitted: 2,
 	}
 	rejected = store.Status{
-		Rack: "prod", State: store.Rejected, Generation: 8, Time: "2026-11-21T03:55:54Z", DurationSeconds: 1.3,
+		Rack: "prod", State: outcome.StateRejected, Generation: 8, Time: "2026-11-21T03:55:54Z", DurationSeconds: 1.3,
 		Problems: []params.Problem{{Parameter: "karpenter_auth_mode",
 			Message: "karpenter_auth_mode is false, but it has been applied and EKS cannot go back to the CONFIG_MAP access mode; write true " +
 				"(karpenter_enabled=false is what turns Karpenter off)"}},
 	}
 	failed = store.Status{
-		Rack: "prod", State: store.Failed, Generation: 9, Time: "2026-11-21T04:00:00Z",
+		Rack: "prod", State: outcome.StateFailed, Generation: 9, Time: "2026-11-21T04:00:00Z",
 		Failure: &store.Failure{Step: "queue", Error: "ServiceError", Reason: "queue prod-karpenter: create: AccessDenied",
 			Remedy: "Look at the function's role."},
 	}
 	unplaced = store.Status{
-		Rack: "prod", State: store.Failed, Generation: 9, Time: "2026-11-21T04:00:00Z",
+		Rack: "prod", State: outcome.StateFailed, Generation: 9, Time: "2026-11-21T04:00:00Z",
 		Failure: &store.Failure{Error: "ABORTED", Reason: "somebody stopped the execution", Remedy: "Nothing is lost."},
 	}
 	degradedPools = store.Status{
-		Rack: "prod", State: store.Degraded, Generation: 11, Time: "2026-11-21T06:00:00Z", Pools: store.Pools{
+		Rack: "prod", State: outcome.StateDegraded, Generation: 11, Time: "2026-11-21T06:00:00Z", Pools: store.Pools{
 			{Pool: "gpu", Since: "2026-11-21T05:58:00Z", Reason: "EC2NodeClass/gpu: SubnetsReady=False"},
 			{Pool: "workload", Nodes: 12, Ready: true, Outdated: 3, Since: "2026-11-21T05:50:00Z"},
 		},
 	}
-	paused = store.Status{Rack: "prod", State: store.Paused, Generation: 10, Time: "2026-11-21T05:00:00Z", Steps: []string{"nodepools"}}
+	paused = store.Status{Rack: "prod", State: outcome.StatePaused, Generation: 10, Time: "2026-11-21T05:00:00Z", Steps: []string{"nodepools"}}
 )
 
 func TestStatus(t *testing.T) {
@@ -235,7 +236,7 @@ func TestRegisterWithoutItsCluster(t *testing.T) {
 
 // An earlier status is not the final result while a pass runs, or before a pass has seen the last write: exit 3.
 func TestStatusWhileAPassRuns(t *testing.T) {
-	s := settled(t, store.Reconciled)
+	s := settled(t, outcome.StateReconciled)
 	e := s.begins("second").reads("Planned", true, "nodepools")
 	s.now = s.now.Add(time.Minute)
 	e.takes("nodepools", "wait", "1 NodeClaim(s) draining")
@@ -268,13 +269,13 @@ func TestStatusWhileAPassRuns(t *testing.T) {
 		t.Errorf("%+v", data)
 	}
 	s.parameters["karpenter_enabled"]--
-	s.reports(e, store.Rejected)
+	s.reports(e, outcome.StateRejected)
 	concludes(t, w.status(t.Context()), "rack prod is Rejected")
 }
 
 // A user who may read parameters but not executions still gets the status, and is told which permission may be missing.
 func TestStatusWithoutTheRightToSeePasses(t *testing.T) {
-	s := settled(t, store.Rejected)
+	s := settled(t, outcome.StateRejected)
 	w := s.watcher()
 	s.denied = "AWSStepFunctions"
 	concludes(t, w.status(t.Context()), "rack prod is Rejected")

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 	"github.com/spf13/cobra"
 
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
@@ -227,7 +228,7 @@ func (w *watcher) conclude(f finding) error {
 	case len(unseen) > 0:
 		return undecided(fmt.Sprintf("no pass has seen %s yet, and none has begun for %s; the pass of the hourly audit will, or ask for one: "+
 			"docs/operate.md, Asking for a pass", strings.Join(unseen, ", "), patience))
-	case f.last != nil && f.last.failed != "" && f.status.State != store.Failed:
+	case f.last != nil && f.last.failed != "" && f.status.State != outcome.StateFailed:
 		return refused(fmt.Sprintf("the last pass of rack %s ended early and its status does not show it: %s (%s)",
 			w.rack, f.last.failed, f.last.execution))
 	}

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sawhorse-io/sawhorse/internal/store"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
 
 // settled returns a stage on which a write was reconciled an hour ago.
-func settled(t *testing.T, state store.State) *stage {
+func settled(t *testing.T, state outcome.State) *stage {
 	s := newStage(t)
 	s.parameters["karpenter_enabled"] = 1
 	e := s.begins("first").reads("Planned", true, "nodepools").takes("nodepools", "done", "")
@@ -31,14 +31,14 @@ func concludes(t *testing.T, err error, text string) {
 }
 
 func TestWatchFollowsAPass(t *testing.T) {
-	s := settled(t, store.Reconciled)
+	s := settled(t, outcome.StateReconciled)
 	s.parameters["karpenter_enabled"]++
 	e := s.begins("second")
 	s.acts = []func(){
 		func() { e.reads("Planned", true, "queue", "nodepools").takes("queue", "done", "") },
 		func() { s.coalesces("beside it"); e.takes("nodepools", "wait", "draining") },
 		func() { e.takes("nodepools", "wait", "draining").takes("nodepools", "done", "") },
-		func() { s.reports(e, store.Reconciled); e.ends() },
+		func() { s.reports(e, outcome.StateReconciled); e.ends() },
 	}
 	lines, seconds, end := s.watched()
 	want := []string{
@@ -55,12 +55,12 @@ func TestWatchFollowsAPass(t *testing.T) {
 // that saw the write, even if it ended before watch began.
 func TestWatchTellsOfAPassThatChangedNothing(t *testing.T) {
 	for _, c := range []struct {
-		state               store.State
+		state               outcome.State
 		outcome, line, ends string
 	}{
-		{store.Reconciled, "Unchanged", "Unchanged, nothing to do and nothing new to say", ""},
-		{store.Rejected, "Rejected", "Rejected, for what the status says already", "rack prod is Rejected"},
-		{store.Paused, "Paused", "Paused, 0 steps due, as the status says already", ""},
+		{outcome.StateReconciled, "Unchanged", "Unchanged, nothing to do and nothing new to say", ""},
+		{outcome.StateRejected, "Rejected", "Rejected, for what the status says already", "rack prod is Rejected"},
+		{outcome.StatePaused, "Paused", "Paused, 0 steps due, as the status says already", ""},
 	} {
 		s := settled(t, c.state)
 		s.parameters["karpenter_enabled"]++
@@ -75,11 +75,11 @@ func TestWatchTellsOfAPassThatChangedNothing(t *testing.T) {
 
 // The output shows that a step is still running, also if it reports nothing new for minutes.
 func TestWatchIsNotSilent(t *testing.T) {
-	s := settled(t, store.Reconciled)
+	s := settled(t, outcome.StateReconciled)
 	s.parameters["karpenter_enabled"]++
 	e := s.begins("second")
 	s.acts = append([]func(){func() { e.reads("Planned", true, "access").takes("access", "wait", "EKS changes it") }}, make([]func(), 29)...)
-	s.acts = append(s.acts, func() { s.reports(e.takes("access", "done", ""), store.Reconciled); e.ends() })
+	s.acts = append(s.acts, func() { s.reports(e.takes("access", "done", ""), outcome.StateReconciled); e.ends() })
 	lines, _, end := s.watched()
 	want := []string{
 		"09:50:01  validate             Planned, 1 step", "09:50:01  access               wait  EKS changes it",
@@ -95,7 +95,7 @@ func TestWatchIsNotSilent(t *testing.T) {
 
 // A pass that read the parameters before the write does not count, also if it ends after the write.
 func TestWatchWaitsForTheWriteToBeSeen(t *testing.T) {
-	s := settled(t, store.Reconciled)
+	s := settled(t, outcome.StateReconciled)
 	e := s.begins("second").reads("Unchanged", false)
 	s.parameters["karpenter_enabled"]++
 	s.parameters["node_disk"] = 1
@@ -103,7 +103,7 @@ func TestWatchWaitsForTheWriteToBeSeen(t *testing.T) {
 	s.acts = []func(){
 		e.ends, nil, nil, nil, nil,
 		func() { next = s.begins("third") },
-		func() { s.reports(next.reads("Rejected", true), store.Rejected); next.ends() },
+		func() { s.reports(next.reads("Rejected", true), outcome.StateRejected); next.ends() },
 	}
 	lines, seconds, end := s.watched()
 	if len(lines) != 2 || !strings.HasSuffix(lines[1], " Rejected") || seconds != 7 {
@@ -114,7 +114,7 @@ func TestWatchWaitsForTheWriteToBeSeen(t *testing.T) {
 
 // A short pass may begin and end between two polls.
 func TestWatchFindsAPassThatItHasNotFollowed(t *testing.T) {
-	s := settled(t, store.Reconciled)
+	s := settled(t, outcome.StateReconciled)
 	e := s.begins("second").reads("Unchanged", false)
 	s.parameters["karpenter_enabled"]++
 	s.acts = []func(){e.ends, func() { s.begins("third").reads("Unchanged", false).ends() }}
@@ -148,7 +148,7 @@ func TestWhatAPassHasNotSeen(t *testing.T) {
 
 // Parameter Store's events are best effort.
 func TestWatchGivesUpOnAWriteThatNoPassSees(t *testing.T) {
-	s := settled(t, store.Reconciled)
+	s := settled(t, outcome.StateReconciled)
 	s.parameters["karpenter_enabled"]++
 	lines, seconds, end := s.watched()
 	still := []string{"09:50:12  no pass is running", "09:50:24  no pass is running"}
@@ -160,17 +160,17 @@ func TestWatchGivesUpOnAWriteThatNoPassSees(t *testing.T) {
 
 // Without a write since the last pass, a requested pass may still begin, and Step Functions' list may be behind.
 func TestWatchWithoutAWrite(t *testing.T) {
-	s := settled(t, store.Reconciled)
+	s := settled(t, outcome.StateReconciled)
 	lines, seconds, end := s.watched()
 	if len(lines) > 0 || seconds != lag.Seconds() {
 		t.Errorf("%.0f s, %q", seconds, lines)
 	}
 	concludes(t, end, "")
 
-	s = settled(t, store.Rejected)
+	s = settled(t, outcome.StateRejected)
 	var e *execution
 	s.acts = []func(){nil, func() { e = s.begins("forced").reads("Planned", true, "nodepools") }, nil, nil, nil,
-		func() { s.reports(e, store.Reconciled); e.ends() }}
+		func() { s.reports(e, outcome.StateReconciled); e.ends() }}
 	_, seconds, end = s.watched()
 	if concludes(t, end, ""); seconds != 6 {
 		t.Errorf("%.0f s", seconds)
@@ -179,7 +179,7 @@ func TestWatchWithoutAWrite(t *testing.T) {
 
 // The status may have been written by a stack of another name, whose executions cannot be read here.
 func TestTheStatusOfAnotherStack(t *testing.T) {
-	s := settled(t, store.Reconciled)
+	s := settled(t, outcome.StateReconciled)
 	s.status.Execution = strings.Replace(s.status.Execution, "Sawhorse-reconcile", "Former-reconcile", 1)
 	s.executions[0].name = "unknown to the status"
 	w := s.watcher()
@@ -197,13 +197,13 @@ func TestWatchGoesOnWithTheSuccessor(t *testing.T) {
 		"handed over": func(e *execution) { e.enters("HandedOver", "{}").event("ExecutionSucceeded", nil).status = "SUCCEEDED" },
 		"stopped":     func(e *execution) { e.event("ExecutionAborted", nil).status = "ABORTED" },
 	} {
-		s := settled(t, store.Reconciled)
+		s := settled(t, outcome.StateReconciled)
 		e := s.begins("second").reads("Planned", true, "nodepools")
 		var next *execution
 		s.acts = []func(){
 			func() { ends(e) }, nil,
 			func() { next = s.begins("third").reads("Planned", true, "nodepools").takes("nodepools", "done", "") },
-			func() { s.reports(next, store.Reconciled); next.ends() },
+			func() { s.reports(next, outcome.StateReconciled); next.ends() },
 		}
 		lines, seconds, end := s.watched()
 		if len(lines) != 3 || seconds != 4 {
@@ -215,7 +215,7 @@ func TestWatchGoesOnWithTheSuccessor(t *testing.T) {
 
 // The command exits with 1, even if the status of an earlier pass is good.
 func TestWatchOfAPassThatCouldNotReport(t *testing.T) {
-	s := settled(t, store.Reconciled)
+	s := settled(t, outcome.StateReconciled)
 	s.parameters["karpenter_enabled"]++
 	e := s.begins("second")
 	s.acts = []func(){func() { e.fails("Lambda.Unknown") }}
@@ -246,7 +246,7 @@ func TestWatchOfARackWithoutAStatus(t *testing.T) {
 
 // Executions of other racks are read once, not every second.
 func TestWatchLooksOnceAtOthersPasses(t *testing.T) {
-	s := settled(t, store.Reconciled)
+	s := settled(t, outcome.StateReconciled)
 	for i := range 20 {
 		s.begins(fmt.Sprint("other", i)).input = `{"detail":{"rack":"other"}}`
 	}

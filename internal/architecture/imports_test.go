@@ -14,7 +14,7 @@ var mayImport = map[string][]string{
 	// Plain data.
 	"events":              nil,
 	"statemachine":        nil,
-	"internal/metrics":    nil,
+	"internal/metrics":    {"internal/outcome"},
 	"internal/ownership":  nil,
 	"internal/readonly":   {"internal/canonical"},
 	"internal/params":     {"internal/karpenter", "internal/ownership"},
@@ -52,9 +52,11 @@ var mayImport = map[string][]string{
 	// What a pass is made of besides its steps. Resync reports a pass that could not report itself.
 	"internal/pass/audit":  append([]string{"events", "internal/pass/validate", "internal/readonly", "internal/store"}, stepMayUse...),
 	"internal/pass/change": append([]string{"internal/store"}, stepMayUse...),
-	"internal/pass/report": append([]string{"events", "internal/canonical", "internal/metrics", "internal/store"}, stepMayUse...),
+	"internal/pass/report": append([]string{
+		"events", "internal/canonical", "internal/metrics", "internal/store", "statemachine",
+	}, stepMayUse...),
 	"internal/pass/resync": {
-		"events", "internal/canonical", "internal/metrics", "internal/ownership", "internal/pass/report", "internal/store",
+		"events", "internal/canonical", "internal/metrics", "internal/outcome", "internal/ownership", "internal/pass/report", "internal/store",
 	},
 	"internal/pass/rollout": append([]string{"events", "internal/k8s", "internal/metrics", "internal/store"}, stepMayUse...),
 	"internal/pass/validate": append([]string{
@@ -70,7 +72,9 @@ var mayImport = map[string][]string{
 	// and for the function audit.
 	"internal/wire/...":        {"internal/handler", "internal/k8s", "internal/outcome"},
 	"internal/wire/controller": {"internal/handler", "internal/k8s", "internal/outcome", "internal/steps/admin"},
-	"internal/wire/nodegroups": {"internal/handler", "internal/k8s", "internal/outcome", "internal/steps/placement", "internal/steps/capacity"},
+	"internal/wire/nodegroups": {
+		"internal/handler", "internal/k8s", "internal/outcome", "internal/steps/placement", "internal/steps/capacity",
+	},
 	"internal/wire/validate": { // internal/pass/report has the bus
 		"internal/handler", "internal/k8s", "internal/observe", "internal/plan", "internal/pass/report",
 	},
@@ -88,8 +92,8 @@ var mayImport = map[string][]string{
 	"functions/...": {"internal/handler", "internal/k8s", "internal/outcome", "internal/store"},
 
 	"cmd/...": {
-		"events", "internal/doctor", "internal/doctor/observe", "internal/k8s", "internal/ownership", "internal/params", "internal/plan",
-		"internal/plan/nodes", "internal/register", "internal/store", "internal/validation",
+		"events", "internal/doctor", "internal/doctor/observe", "internal/k8s", "internal/outcome", "internal/ownership", "internal/params",
+		"internal/plan", "internal/plan/nodes", "internal/register", "internal/store", "internal/validation",
 	},
 	"cdk":        {"events", "internal/karpenter", "internal/metrics", "internal/ownership", "internal/params", "statemachine"},
 	"cdk/bundle": nil,

@@ -8,6 +8,8 @@ import (
 	"io"
 	"slices"
 	"time"
+
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
 
 // Metrics over all racks. Every pass writes them, without dry runs.
@@ -50,7 +52,7 @@ type Pass struct {
 	Generation int64
 	Execution  string
 	// State is the state in the rack's status after the pass.
-	State   string
+	State   outcome.State
 	Changes int
 	// Took is the duration, or nil if the pass ended before there was anything to do.
 	Took *time.Duration
@@ -64,7 +66,7 @@ type Pass struct {
 // reports reports whether a pass has something to report of its rack.
 func (p Pass) reports() bool { return !p.Unknown && (p.News || p.outOfLine()) }
 
-func (p Pass) outOfLine() bool { return p.State != "Reconciled" }
+func (p Pass) outOfLine() bool { return p.State != outcome.StateReconciled }
 
 // Writer writes one line for each pass.
 type Writer struct {
@@ -79,7 +81,8 @@ type Writer struct {
 func (w Writer) Pass(p Pass) error {
 	line := map[string]any{
 		"msg": "pass", Dimension: p.Rack, "rack": p.Rack, "generation": p.Generation, "execution": p.Execution, "state": p.State,
-		Passes: 1, Changes: p.Changes, Rejected: is(p.State == "Rejected"), Failed: is(p.State == "Failed"), OutOfLine: is(p.outOfLine()),
+		Passes: 1, Changes: p.Changes, Rejected: is(p.State == outcome.StateRejected), Failed: is(p.State == outcome.StateFailed),
+		OutOfLine: is(p.outOfLine()),
 	}
 	overall := []metric{{Passes, "Count"}, {Rejected, "Count"}, {Failed, "Count"}}
 	if p.Took != nil {

@@ -35,7 +35,7 @@ func written(t *testing.T, p Pass) map[string]float64 {
 	if err := json.Unmarshal(out.Bytes(), &values); err != nil {
 		t.Fatal(err)
 	}
-	if line.AWS.Timestamp != now.UnixMilli() || values["rack"] != p.Rack || values["state"] != p.State {
+	if line.AWS.Timestamp != now.UnixMilli() || values["rack"] != p.Rack || values["state"] != string(p.State) {
 		t.Errorf("%s", out.String())
 	}
 	all := map[string]float64{}

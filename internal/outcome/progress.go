@@ -1,4 +1,5 @@
-// Package outcome defines what a step returns: changes, progress, rejections and waits.
+// Package outcome defines what a step returns (changes, progress, rejections and waits), the outcomes of passes and the
+// states of racks.
 package outcome
 
 import (

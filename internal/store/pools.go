@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
 
 // Pool says what runs in one pool.
@@ -108,8 +110,8 @@ func (s Status) With(rollout *Rollout) Status {
 		s.Rollout.Ended = rollout.Ended.UTC().Format(time.RFC3339)
 	}
 	s.Pools = rollout.Pools.inOrder()
-	if s.State == Reconciled && s.Pools.Degraded() {
-		s.State = Degraded
+	if s.State == outcome.StateReconciled && s.Pools.Degraded() {
+		s.State = outcome.StateDegraded
 	}
 	return s
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -102,20 +103,21 @@ func TestRewrites(t *testing.T) {
 
 // The pass's own record has neither pools nor rollout, so that what the nodes do makes no pass report.
 func TestWithIsForTheParameterOnly(t *testing.T) {
-	status := Status{Rack: "demo", State: Reconciled}
+	status := Status{Rack: "demo", State: outcome.StateReconciled}
 	rollout := &Rollout{Generation: 7, Started: clock, Pools: Pools{{Pool: "b", Ready: true}, {Pool: "a", Reason: "r"}}}
 	with := status.With(rollout)
-	if with.State != Degraded || with.Pools[0].Pool != "a" || *with.Rollout != (Progress{Generation: 7, Started: "2026-01-02T03:04:05Z"}) {
+	if with.State != outcome.StateDegraded || with.Pools[0].Pool != "a" ||
+		*with.Rollout != (Progress{Generation: 7, Started: "2026-01-02T03:04:05Z"}) {
 		t.Errorf("%+v", with)
 	}
-	if status.State != Reconciled || status.Pools != nil || status.Rollout != nil || rollout.Pools[0].Pool != "b" {
+	if status.State != outcome.StateReconciled || status.Pools != nil || status.Rollout != nil || rollout.Pools[0].Pool != "b" {
 		t.Errorf("it changed what it was given: %+v, %+v", status, rollout)
 	}
 	if same := status.With(nil); !reflect.DeepEqual(same, status) {
 		t.Errorf("%+v", same)
 	}
 	rollout.Ended, rollout.Pools = clock.Add(time.Hour), Pools{{Pool: "a", Ready: true}}
-	if with := status.With(rollout); with.State != Reconciled || with.Rollout.Ended != "2026-01-02T04:04:05Z" {
+	if with := status.With(rollout); with.State != outcome.StateReconciled || with.Rollout.Ended != "2026-01-02T04:04:05Z" {
 		t.Errorf("%+v", with)
 	}
 }
@@ -135,7 +137,8 @@ func TestStatusOfAnEarlierVersion(t *testing.T) {
 
 // A hundred pools do not fit. Those with something to tell stay longer than warnings, and the others go first.
 func TestStatusOfManyPools(t *testing.T) {
-	status := Status{Rack: "demo", State: Reconciled, Warnings: []params.Problem{{Parameter: "p", Message: strings.Repeat("w", 1000)}}}
+	status := Status{Rack: "demo", State: outcome.StateReconciled,
+		Warnings: []params.Problem{{Parameter: "p", Message: strings.Repeat("w", 1000)}}}
 	rollout := &Rollout{}
 	for i := range 100 {
 		pool := Pool{Pool: fmt.Sprintf("pool-%03d-%s", i, strings.Repeat("x", 50)), Nodes: 1000, Ready: true}
@@ -155,7 +158,7 @@ func TestStatusOfManyPools(t *testing.T) {
 		return got
 	}
 	got := decoded()
-	if got.State != Degraded || len(got.Warnings) != 1 || len(got.Pools) < 11 || got.Omitted != 100-len(got.Pools) ||
+	if got.State != outcome.StateDegraded || len(got.Warnings) != 1 || len(got.Pools) < 11 || got.Omitted != 100-len(got.Pools) ||
 		got.Pools[0].Reason == "" || got.Pools[10].Outdated == 0 {
 		t.Errorf("%d warnings, %d pools, %d left out", len(got.Warnings), len(got.Pools), got.Omitted)
 	}

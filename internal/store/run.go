@@ -17,11 +17,11 @@ import (
 
 // Run is the record of one iteration of a pass: the result of validate and what each step did.
 type Run struct {
-	Rack       string    `json:"rack"`
-	Generation int64     `json:"generation"`
-	Execution  string    `json:"execution"`
-	Started    time.Time `json:"started"`
-	Outcome    string    `json:"outcome"`
+	Rack       string          `json:"rack"`
+	Generation int64           `json:"generation"`
+	Execution  string          `json:"execution"`
+	Started    time.Time       `json:"started"`
+	Outcome    outcome.Outcome `json:"outcome"`
 	// Versions maps the parameters that the iteration read to their versions in Parameter Store. They show which writes
 	// a generation includes.
 	Versions map[string]int64 `json:"versions,omitempty"`
@@ -143,7 +143,7 @@ func (r *Run) add(values item, place string) error {
 		case own:
 			one.Effects, one.Steps = together(r.Effects, one.Effects), r.Steps
 			*r = one
-		case one.Outcome == "Planned": // other iterations did not change the pools
+		case one.Outcome == outcome.PassPlanned: // other iterations did not change the pools
 			r.Effects = together(r.Effects, one.Effects)
 		}
 		return nil

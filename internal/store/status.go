@@ -10,25 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/sawhorse-io/sawhorse/internal/canonical"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/params"
-)
-
-// State is the result of the last pass.
-type State string
-
-// States of a rack.
-const (
-	// Reconciled means that the rack is as its parameters say.
-	Reconciled State = "Reconciled"
-	// Rejected means that the parameters cannot be applied. What was in force stays in force.
-	Rejected State = "Rejected"
-	// Failed means that a step failed. The next event or the schedule tries again.
-	Failed State = "Failed"
-	// Paused means paused=true. Steps has what a pass would do.
-	Paused State = "Paused"
-	// Degraded means that the last pass was Reconciled, and that since then a pool is not Ready or its nodes do not
-	// register. No pass has this result: the status parameter has it from Status.With.
-	Degraded State = "Degraded"
 )
 
 // MaxStatus is the largest size of the status parameter in bytes: the limit of SSM's standard tier.
@@ -36,10 +19,10 @@ const MaxStatus = 4096
 
 // Status is the rack's status for the operator.
 type Status struct {
-	Rack       string `json:"rack"`
-	State      State  `json:"state"`
-	Generation int64  `json:"generation"`
-	Goal       string `json:"goal,omitempty"`
+	Rack       string        `json:"rack"`
+	State      outcome.State `json:"state"`
+	Generation int64         `json:"generation"`
+	Goal       string        `json:"goal,omitempty"`
 	// Karpenter is the version of Karpenter in force: the one whose controller worked last.
 	Karpenter string `json:"karpenter,omitempty"`
 	// Time is when the pass ended (RFC 3339, UTC), DurationSeconds how long it took. Generation, Time, DurationSeconds,
@@ -150,7 +133,7 @@ func (s *Status) cut() bool {
 
 // Digest returns a hash of validate's findings, which shows whether the status already has them if a pass has nothing
 // to do. steps are the names of the steps that a paused pass would run.
-func Digest(state State, run Run, steps []string) string {
+func Digest(state outcome.State, run Run, steps []string) string {
 	return digestOf(canonical.JSON([]any{state, run.Goal, strings.Join(steps, " "), run.Problems, run.Warnings}))
 }
 

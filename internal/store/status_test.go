@@ -9,11 +9,12 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
 
 func large() Status {
-	s := Status{Rack: "demo", State: Rejected, Generation: 3, Time: "2026-01-02T03:04:05Z", Execution: "arn"}
+	s := Status{Rack: "demo", State: outcome.StateRejected, Generation: 3, Time: "2026-01-02T03:04:05Z", Execution: "arn"}
 	for range 50 {
 		s.Problems = append(s.Problems, params.Problem{Parameter: "karpenter_cpu_limit", Message: strings.Repeat("p", 100)})
 		s.Warnings = append(s.Warnings, params.Problem{Parameter: "karpenter_cpu_limit", Message: strings.Repeat("w", 100)})
@@ -107,10 +108,12 @@ func TestDigestTellsFindingsApart(t *testing.T) {
 	a, b := []params.Problem{{Parameter: "a"}}, []params.Problem{{Parameter: "b"}}
 	seen := map[string]string{}
 	for what, digest := range map[string]string{
-		"well": Digest(Reconciled, Run{}, nil), "paused": Digest(Paused, Run{}, nil), "a": Digest(Rejected, Run{Problems: a}, nil),
-		"b": Digest(Rejected, Run{Problems: b}, nil), "warning a": Digest(Reconciled, Run{Warnings: a}, nil),
-		"paused with a": Digest(Paused, Run{Warnings: a}, nil),
-		"another goal":  Digest(Reconciled, Run{Goal: "access"}, nil), "paused with steps": Digest(Paused, Run{}, []string{"queue"}),
+		"well": Digest(outcome.StateReconciled, Run{}, nil), "paused": Digest(outcome.StatePaused, Run{}, nil),
+		"a": Digest(outcome.StateRejected, Run{Problems: a}, nil),
+		"b": Digest(outcome.StateRejected, Run{Problems: b}, nil), "warning a": Digest(outcome.StateReconciled, Run{Warnings: a}, nil),
+		"paused with a":     Digest(outcome.StatePaused, Run{Warnings: a}, nil),
+		"another goal":      Digest(outcome.StateReconciled, Run{Goal: "access"}, nil),
+		"paused with steps": Digest(outcome.StatePaused, Run{}, []string{"queue"}),
 	} {
 		if other, same := seen[digest]; same || digest == "" {
 			t.Errorf("%s and %s have the same digest %q", what, other, digest)
@@ -122,7 +125,7 @@ func TestDigestTellsFindingsApart(t *testing.T) {
 // A pass that drains a large group reports thousands of changes. The work to leave most of them out does not grow with their
 // square: a report has a minute, and the look at a rack 15 seconds.
 func TestALongStatusIsShortenedAtOnce(t *testing.T) {
-	status := Status{Rack: "demo", State: Reconciled}
+	status := Status{Rack: "demo", State: outcome.StateReconciled}
 	for i := range 4000 {
 		status.Changed = append(status.Changed, fmt.Sprintf("Pod/default/web-%d evicted", i))
 	}

@@ -32,7 +32,7 @@ func begin(due map[string]string, failed error) (*awsfake.Cloud, *Audit, *[]even
 		Store: &store.Store{DB: cloud.Table, Name: "sawhorse"}, Now: cloud.Now, Log: slog.New(slog.NewJSONHandler(log, nil)),
 		Look: func(context.Context, string, int64) (map[string]string, error) { return due, failed },
 		Pass: func(context.Context, validate.Event) (validate.Answer, error) {
-			return validate.Answer{Outcome: validate.Planned}, nil
+			return validate.Answer{Outcome: outcome.PassPlanned}, nil
 		},
 		Request: func(_ context.Context, r events.ReconcileRequested) error {
 			*requested = append(*requested, r)
@@ -92,7 +92,7 @@ func TestAPassIsRequestedWhereSomethingIsDue(t *testing.T) {
 func TestTheStateMachinesCallBeginsAPass(t *testing.T) {
 	_, a, requested, _ := begin(map[string]string{"network": "x"}, nil)
 	answer, err := a.Run(t.Context(), validate.Event{Rack: "demo", Execution: "arn:execution"})
-	if err != nil || answer.Outcome != validate.Planned || len(*requested) > 0 {
+	if err != nil || answer.Outcome != outcome.PassPlanned || len(*requested) > 0 {
 		t.Errorf("%+v, %v, requested %v", answer, err, *requested)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/canonical"
 	"github.com/sawhorse-io/sawhorse/internal/metrics"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/store"
@@ -29,8 +30,8 @@ type Bus struct {
 
 // Quiet writes the metrics of an iteration that changes nothing and has no report, because the status says already what
 // it found. The rack is in the given state.
-func (b Bus) Quiet(run store.Run, state store.State) error {
-	return b.Metrics.Pass(metrics.Pass{Rack: run.Rack, Generation: run.Generation, Execution: run.Execution, State: string(state)})
+func (b Bus) Quiet(run store.Run, state outcome.State) error {
+	return b.Metrics.Pass(metrics.Pass{Rack: run.Rack, Generation: run.Generation, Execution: run.Execution, State: state})
 }
 
 // maxDetail is the largest size of an event's detail, in bytes. It leaves room in EventBridge's 256 KB for the envelope and

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
+	"github.com/sawhorse-io/sawhorse/statemachine"
 )
 
 const (
@@ -100,7 +101,7 @@ func remedy(event Event, reason string) string {
 	if event.DryRun {
 		return "Nothing was changed; ask again, and if it fails in the same way, read the log of the function validate."
 	}
-	if event.Error == "StepDeadlineExceeded" {
+	if event.Error == statemachine.StepDeadlineExceeded {
 		function, _, _ := strings.Cut(event.Step, "/")
 		look := cmp.Or(late[event.Step], late[function], "Look at the log of the step's function.")
 		return "What the step waits for did not happen in time. " + look + " " + "Once that is corrected, " + goesOn + "."

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/metrics"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/store"
@@ -23,7 +24,7 @@ type Event struct {
 	// Started is when the execution started, RFC 3339.
 	Started time.Time `json:"started"`
 	// Outcome is validate's outcome, Rejected if a step rejected the input, or Failed.
-	Outcome string `json:"outcome"`
+	Outcome outcome.Outcome `json:"outcome"`
 	// Steps are the names of the steps that were due.
 	Steps []string `json:"steps"`
 	// Error and Cause are those that the state machine caught, and Step is the step that failed. They are empty if the
@@ -81,7 +82,7 @@ func (r *Report) Run(ctx context.Context, event Event) (Answer, error) {
 	if event.Generation == 0 { // the execution ended before it read its generation
 		event.Generation = lease.Requested
 	}
-	if event.Outcome == string(store.Failed) { // otherwise validate has found the rack
+	if event.Outcome == outcome.PassFailed { // otherwise validate has found the rack
 		exists, err := r.Store.Exists(ctx, r.Outputs.SSM, r.Outputs.Paths, event.Rack)
 		if err != nil {
 			return Answer{}, err
@@ -98,7 +99,7 @@ func (r *Report) Run(ctx context.Context, event Event) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	if event.Outcome == "Forgotten" {
+	if event.Outcome == outcome.PassForgotten {
 		return Answer{}, r.forget(ctx, event, run)
 	}
 	return Answer{}, r.report(ctx, event, run, told)
@@ -121,7 +122,7 @@ func (r *Report) report(ctx context.Context, event Event, run store.Run, told st
 	run.Recall(records)
 	status := r.status(event, run)
 	status.Karpenter = records.InForce()
-	if status.State == store.Reconciled { // after the outputs, because it deletes their record if the cluster is gone
+	if status.State == outcome.StateReconciled { // after the outputs, because it deletes their record if the cluster is gone
 		if err := r.finish(ctx, event.Rack, run, records); err != nil {
 			return err
 		}
@@ -141,14 +142,14 @@ func (r *Report) report(ctx context.Context, event Event, run store.Run, told st
 	if err := r.Store.SaveStatus(ctx, status, digest(status, run), told); err != nil {
 		return err
 	}
-	return r.measure(event, metrics.Pass{State: string(status.State), Changes: len(status.Changed) - told.Changes, News: news})
+	return r.measure(event, metrics.Pass{State: status.State, Changes: len(status.Changed) - told.Changes, News: news})
 }
 
 // publish writes the status parameter, unless it has this status already: SSM accepts three writes a second in an
 // account. The parameter is read too, because somebody may have deleted it or written over it. The status of a failed pass
 // is always written: its time shows that the failure is not over.
 func (r *Report) publish(ctx context.Context, status store.Status, rollout *store.Rollout, told store.Told) (store.Told, error) {
-	if status.State != store.Failed && told.Says(status) {
+	if status.State != outcome.StateFailed && told.Says(status) {
 		live, err := r.Outputs.Status(ctx, status.Rack)
 		if err != nil || told.Published(live) {
 			return told, err
@@ -170,7 +171,7 @@ func (r *Report) answer(ctx context.Context, event Event, lease store.Lease) (An
 	if err := r.Send(ctx, r.detail(event, store.Run{}, status)); err != nil {
 		return Answer{}, err
 	}
-	return Answer{Unknown: lease.Served == 0}, r.measure(event, metrics.Pass{State: string(status.State), Unknown: true})
+	return Answer{Unknown: lease.Served == 0}, r.measure(event, metrics.Pass{State: status.State, Unknown: true})
 }
 
 // measure writes the metrics of a pass, with what the event says of it.
@@ -211,8 +212,8 @@ func (r *Report) forget(ctx context.Context, event Event, run store.Run) error {
 // digest returns the digest that the next validate compares its findings with. That of a pass that failed, or in which a
 // step rejected the input, equals no findings, so the first pass without problems reports again.
 func digest(status store.Status, run store.Run) string {
-	if status.State == store.Failed || len(stepProblems(run)) > 0 {
-		return string(store.Failed)
+	if status.State == outcome.StateFailed || len(stepProblems(run)) > 0 {
+		return string(outcome.StateFailed)
 	}
 	return store.Digest(status.State, run, status.Steps)
 }
@@ -220,7 +221,7 @@ func digest(status store.Status, run store.Run) string {
 func (r *Report) status(event Event, run store.Run) store.Status {
 	now := r.Now().UTC()
 	status := store.Status{
-		Rack: event.Rack, State: store.Reconciled, Generation: event.Generation, Goal: run.Goal,
+		Rack: event.Rack, State: outcome.StateReconciled, Generation: event.Generation, Goal: run.Goal,
 		Time: now.Format(time.RFC3339), DurationSeconds: seconds(now.Sub(event.Started)), Execution: event.Execution,
 		Problems: slices.Concat(run.Problems, stepProblems(run)), Warnings: run.Warnings,
 	}
@@ -232,15 +233,15 @@ func (r *Report) status(event Event, run store.Run) store.Status {
 		}
 	}
 	switch {
-	case event.Error != "" && event.Outcome != "Rejected":
-		status.State = store.Failed
+	case event.Error != "" && event.Outcome != outcome.PassRejected:
+		status.State = outcome.StateFailed
 		status.Failure = explain(event)
-	case event.Outcome == "Rejected":
-		status.State = store.Rejected
-	case event.Outcome == "Paused":
-		status.State, status.Steps = store.Paused, event.Steps
+	case event.Outcome == outcome.PassRejected:
+		status.State = outcome.StateRejected
+	case event.Outcome == outcome.PassPaused:
+		status.State, status.Steps = outcome.StatePaused, event.Steps
 	}
-	if status.State != store.Rejected { // a rejected plan does not change the pools
+	if status.State != outcome.StateRejected { // a rejected plan does not change the pools
 		for _, effect := range run.Effects {
 			status.Effects = append(status.Effects, effect.String())
 		}
@@ -290,10 +291,10 @@ func (r *Report) finish(ctx context.Context, name string, run store.Run, records
 func (r *Report) detail(event Event, run store.Run, status store.Status) events.Outbound {
 	pass := r.pass(event, run, status)
 	switch status.State {
-	case store.Failed:
+	case outcome.StateFailed:
 		f := status.Failure
 		return events.ReconcileFailed{Pass: pass, Step: f.Step, Error: f.Error, Reason: f.Reason, Remedy: f.Remedy}
-	case store.Rejected:
+	case outcome.StateRejected:
 		return events.Rejected{Pass: pass, Change: refusedChange(run)}
 	default:
 		return events.Reconciled{Pass: pass}

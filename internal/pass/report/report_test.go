@@ -69,9 +69,9 @@ func (s scene) must(err error) {
 	}
 }
 
-func event(outcome string) Event {
+func event(result outcome.Outcome) Event {
 	return Event{
-		Rack: "demo", Execution: "me", Generation: 7, Outcome: outcome, Started: time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC),
+		Rack: "demo", Execution: "me", Generation: 7, Outcome: result, Started: time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC),
 		Steps: []string{"queue"},
 	}
 }
@@ -116,7 +116,7 @@ func TestReconciled(t *testing.T) {
 	if status.Karpenter != "1.12.1" {
 		t.Errorf("Karpenter %q", status.Karpenter)
 	}
-	if status.State != store.Reconciled || status.Goal != "karpenter" || len(status.Problems) > 0 || len(status.Warnings) != 2 ||
+	if status.State != outcome.StateReconciled || status.Goal != "karpenter" || len(status.Problems) > 0 || len(status.Warnings) != 2 ||
 		!slices.Equal(status.Changed, []string{"queue demo created"}) || status.Failure != nil ||
 		status.Generation != 7 || status.DurationSeconds <= 0 {
 		t.Errorf("%+v", status)
@@ -130,7 +130,7 @@ func TestReconciled(t *testing.T) {
 	if got := s.cloud.SSM.Values; got["/sawhorse/racks/demo/outputs/url"] != "u" || len(got) != 2 {
 		t.Errorf("parameters %v", got)
 	}
-	s.reported(store.Digest(store.Reconciled, store.Run{Goal: "karpenter", Warnings: warning}, nil))
+	s.reported(store.Digest(outcome.StateReconciled, store.Run{Goal: "karpenter", Warnings: warning}, nil))
 	s.measures(`"Changes":1`, `"Failed":0`, `"OutOfLine":0`, `"Unit":"Seconds"`, `"state":"Reconciled"`)
 }
 
@@ -157,13 +157,13 @@ func TestRejected(t *testing.T) {
 	e := event("Rejected")
 	e.Steps = nil
 	s.run(e)
-	if status := s.status(); status.State != store.Rejected || len(status.Problems) != 1 || status.Failure != nil {
+	if status := s.status(); status.State != outcome.StateRejected || len(status.Problems) != 1 || status.Failure != nil {
 		t.Errorf("%+v", status)
 	}
 	if kind, detail := s.sent(); kind != "Rack Rejected" || len(detail.Problems) != 1 || detail.Problems[0].Message != "p" {
 		t.Errorf("%s %+v", kind, detail)
 	}
-	s.reported(store.Digest(store.Rejected, store.Run{Problems: problem}, nil))
+	s.reported(store.Digest(outcome.StateRejected, store.Run{Problems: problem}, nil))
 }
 
 // Events can name any number of racks that do not exist, and Lambda then throttles their passes. Each gets an event and
@@ -207,13 +207,13 @@ func TestAPassOfAnUnknownRackFails(t *testing.T) {
 func TestRejectedByAStep(t *testing.T) {
 	s := begin(t, store.Run{Outcome: "Planned", Goal: "access"}, store.StepRecord{Step: "access", Problems: problem})
 	s.run(event("Rejected"))
-	if status := s.status(); status.State != store.Rejected || len(status.Problems) != 1 {
+	if status := s.status(); status.State != outcome.StateRejected || len(status.Problems) != 1 {
 		t.Errorf("%+v", status)
 	}
 	if kind, detail := s.sent(); kind != "Rack Rejected" || len(detail.Problems) != 1 {
 		t.Errorf("%s %+v", kind, detail)
 	}
-	s.reported(string(store.Failed))
+	s.reported(string(outcome.StateFailed))
 }
 
 // SSM accepts 3 writes a second in an account, so a status that is published already is not written again. The event is
@@ -223,10 +223,10 @@ func TestAStatusThatSaysTheSameIsNotWrittenAgain(t *testing.T) {
 	s := begin(t, store.Run{Outcome: "Planned", Goal: "karpenter", Warnings: warning}, done)
 	generation := int64(7)
 	news := true
-	next := func(what string, written bool, run store.Run, outcome string, records ...store.StepRecord) {
+	next := func(what string, written bool, run store.Run, result outcome.Outcome, records ...store.StepRecord) {
 		s.Helper()
 		generation++
-		e := event(outcome) // of a pass of its own
+		e := event(result) // of a pass of its own
 		e.Generation, e.Execution = generation, fmt.Sprint("pass ", generation)
 		s.cloud.Table.Items["rack#demo lease"]["owner"] = &types.AttributeValueMemberS{Value: e.Execution}
 		run.Rack, run.Generation, run.Execution, run.Started = "demo", generation, e.Execution, s.cloud.Now()
@@ -246,7 +246,7 @@ func TestAStatusThatSaysTheSameIsNotWrittenAgain(t *testing.T) {
 			s.Errorf("%s: the status is of generation %d, the pass of %d", what, status.Generation, generation)
 		}
 		byRack := strings.Contains(s.measured.String(), `"Dimensions":[["Rack"]]`)
-		if byRack != (news && written || status.State != store.Reconciled) {
+		if byRack != (news && written || status.State != outcome.StateReconciled) {
 			s.Errorf("%s: metrics %s", what, s.measured)
 		}
 	}
@@ -295,7 +295,7 @@ func TestAStatusThatWasWrittenAndNotNoted(t *testing.T) {
 		}
 		s.cloud.FailAt(0, nil)
 		s.run(well)
-		if got := s.status().State; got != store.Reconciled {
+		if got := s.status().State; got != outcome.StateReconciled {
 			t.Errorf("stopped at call %d: the status says %s, and the rack is reconciled", n, got)
 		}
 	}
@@ -340,10 +340,10 @@ func TestRefused(t *testing.T) {
 func TestPaused(t *testing.T) {
 	s := begin(t, store.Run{Outcome: "Paused", Goal: "karpenter"})
 	s.run(event("Paused"))
-	if status := s.status(); status.State != store.Paused || !slices.Equal(status.Steps, []string{"queue"}) {
+	if status := s.status(); status.State != outcome.StatePaused || !slices.Equal(status.Steps, []string{"queue"}) {
 		t.Errorf("%+v", status)
 	}
-	s.reported(store.Digest(store.Paused, store.Run{Goal: "karpenter"}, []string{"queue"}))
+	s.reported(store.Digest(outcome.StatePaused, store.Run{Goal: "karpenter"}, []string{"queue"}))
 }
 
 func TestFailed(t *testing.T) {
@@ -374,7 +374,7 @@ func TestFailed(t *testing.T) {
 		e.Error, e.Cause, e.Step = c.name, c.cause, "queue"
 		s.run(e)
 		status := s.status()
-		if status.State != store.Failed || status.Failure == nil || len(status.Changed) != 1 {
+		if status.State != outcome.StateFailed || status.Failure == nil || len(status.Changed) != 1 {
 			t.Fatalf("%s: %+v", c.name, status)
 		}
 		if f := *status.Failure; f.Step != "queue" || f.Error != c.name || f.Reason != c.reason || !strings.Contains(f.Remedy, c.remedy) {
@@ -386,7 +386,7 @@ func TestFailed(t *testing.T) {
 			t.Errorf("%s %+v", kind, detail)
 		}
 		// No findings have this digest, so the first pass without problems reports again.
-		s.reported(string(store.Failed))
+		s.reported(string(outcome.StateFailed))
 		s.measures(`"Failed":1`, `"OutOfLine":1`, `"Changes":1`)
 	}
 }
@@ -424,7 +424,7 @@ func TestTheEndOfARemoval(t *testing.T) {
 	for _, c := range []struct {
 		what    string
 		applied map[string]string
-		outcome string
+		outcome outcome.Outcome
 		goal    plan.Goal
 		left    bool
 	}{
@@ -568,7 +568,7 @@ func TestInterrupted(t *testing.T) {
 			t.Errorf("call %d failed, and the digest is recorded", n)
 		}
 		s.run(event("Planned"))
-		if len(s.cloud.Events.Sent) == 0 || s.status().State != store.Reconciled ||
+		if len(s.cloud.Events.Sent) == 0 || s.status().State != outcome.StateReconciled ||
 			s.cloud.SSM.Values["/sawhorse/racks/demo/outputs/url"] != "u" {
 			t.Errorf("call %d failed, and in the end: %v, %v", n, s.cloud.Events.Sent, s.cloud.SSM.Values)
 		}
@@ -596,7 +596,7 @@ func TestFailedWithoutAGeneration(t *testing.T) {
 	s := begin(t, store.Run{})
 	s.cloud.Table.Items["rack#demo lease"]["requested"] = &types.AttributeValueMemberN{Value: "9"}
 	s.run(Event{Rack: "demo", Execution: "me", Outcome: "Failed", Error: Aborted, Started: s.cloud.Now()})
-	if status := s.status(); status.Generation != 9 || status.State != store.Failed || status.Failure.Reason == "" {
+	if status := s.status(); status.Generation != 9 || status.State != outcome.StateFailed || status.Failure.Reason == "" {
 		t.Errorf("%+v", status)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
@@ -15,14 +16,14 @@ import (
 // new to tell: from then on the nodes follow the pass's generation, and the schedule looks at them.
 func (r *Report) rollout(ctx context.Context, event Event, status store.Status, wasOn, news bool) (*store.Rollout, error) {
 	switch {
-	case status.State == store.Reconciled && status.Goal == string(plan.GoalAccess): // also if this report is repeated
+	case status.State == outcome.StateReconciled && status.Goal == string(plan.GoalAccess): // also if this report is repeated
 		return nil, r.Store.EndRollout(ctx, event.Rack)
 	case !wasOn:
 		return nil, nil
 	}
 	for range 3 { // the schedule may write the record at the same time
 		rollout, err := r.Store.Rollout(ctx, event.Rack)
-		if err != nil || status.State != store.Reconciled || rollout != nil && !news {
+		if err != nil || status.State != outcome.StateReconciled || rollout != nil && !news {
 			return rollout, err
 		}
 		if rollout == nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
@@ -73,11 +74,11 @@ func TestTheNodesFollowAPass(t *testing.T) {
 	if got.Generation != 8 || got.Execution != "me too" || !got.Ended.IsZero() || len(got.Pools) != 1 {
 		t.Errorf("%+v", got)
 	}
-	if status := s.status(); status.State != store.Degraded || len(status.Pools) != 1 || status.Rollout.Generation != 8 {
+	if status := s.status(); status.State != outcome.StateDegraded || len(status.Pools) != 1 || status.Rollout.Generation != 8 {
 		t.Errorf("%+v", status)
 	}
 	record, err := s.store.Status(t.Context(), "demo")
-	if err != nil || record.State != store.Reconciled || record.Pools != nil || record.Rollout != nil {
+	if err != nil || record.State != outcome.StateReconciled || record.Pools != nil || record.Rollout != nil {
 		t.Errorf("the record of the pass has what the nodes do: %+v, %v", record, err)
 	}
 }
@@ -86,18 +87,20 @@ func TestTheNodesFollowAPass(t *testing.T) {
 func TestThePoolsOfAPassThatEndsOtherwise(t *testing.T) {
 	failed := event("Failed")
 	failed.Error, failed.Step = "StepFailed", "queue"
-	for outcome, e := range map[string]Event{"Failed": failed, "Rejected": event("Rejected"), "Paused": event("Paused")} {
+	for state, e := range map[outcome.State]Event{
+		outcome.StateFailed: failed, outcome.StateRejected: event("Rejected"), outcome.StatePaused: event("Paused"),
+	} {
 		s := applied(t)
 		s.run(event("Planned"))
 		known := s.rollout()
 		known.Pools = store.Pools{{Pool: "workload", Reason: "r"}}
 		s.must(s.store.SaveRollout(t.Context(), *known))
-		s.again(8, store.Run{Outcome: outcome, Goal: "karpenter", Problems: problem}, e)
+		s.again(8, store.Run{Outcome: e.Outcome, Goal: "karpenter", Problems: problem}, e)
 		if got := s.rollout(); got.Generation != 7 {
-			t.Errorf("%s: %+v", outcome, got)
+			t.Errorf("%s: %+v", state, got)
 		}
-		if status := s.status(); string(status.State) != outcome || len(status.Pools) != 1 || status.Rollout.Generation != 7 {
-			t.Errorf("%s: %+v", outcome, status)
+		if status := s.status(); status.State != state || len(status.Pools) != 1 || status.Rollout.Generation != 7 {
+			t.Errorf("%s: %+v", state, status)
 		}
 	}
 }
@@ -146,7 +149,7 @@ func TestKarpenterOffEndsTheRollout(t *testing.T) {
 	s.run(event("Planned"))
 	s.must(s.store.SavePlan(t.Context(), &plan.Plan{Format: plan.Format, Rack: "demo", Goal: plan.GoalAccess}))
 	s.again(8, store.Run{Outcome: "Planned", Goal: "access"}, event("Planned"), done)
-	if status := s.status(); s.rollout() != nil || status.Rollout != nil || len(status.Pools) > 0 || status.State != store.Reconciled {
+	if status := s.status(); s.rollout() != nil || status.Rollout != nil || len(status.Pools) > 0 || status.State != outcome.StateReconciled {
 		t.Errorf("%+v, %+v", s.rollout(), status)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
 	"github.com/sawhorse-io/sawhorse/events"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/pass/report"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
@@ -71,7 +72,7 @@ func (r *Resync) ended(ctx context.Context, event Event) (Answer, error) {
 func (r *Resync) report(ctx context.Context, event Event, name string, where place) error {
 	failed := report.Event{
 		Rack: name, Execution: event.Detail.ExecutionARN, Generation: where.generation, Step: where.step,
-		Started: time.UnixMilli(event.Detail.StartDate), Outcome: "Failed", Error: event.Detail.Error, Cause: where.cause,
+		Started: time.UnixMilli(event.Detail.StartDate), Outcome: outcome.PassFailed, Error: event.Detail.Error, Cause: where.cause,
 	}
 	if failed.Error == "" {
 		failed.Error = event.Detail.Status

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
@@ -218,7 +219,7 @@ func TestAnExecutionThatEndedIsReported(t *testing.T) {
 			if err := json.Unmarshal([]byte(cloud.SSM.Values["/sawhorse/racks/demo/status"]), &status); err != nil {
 				t.Fatal(err)
 			}
-			if f := status.Failure; status.State != store.Failed || f.Step != c.step || f.Error != c.named ||
+			if f := status.Failure; status.State != outcome.StateFailed || f.Step != c.step || f.Error != c.named ||
 				f.Reason == "" || f.Remedy == "" || status.Execution != execution+"me" {
 				t.Errorf("%+v: %+v", status, f)
 			}

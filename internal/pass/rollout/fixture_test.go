@@ -19,6 +19,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
 	"github.com/sawhorse-io/sawhorse/internal/metrics"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/store"
@@ -66,7 +67,7 @@ func begin(t *testing.T, pools ...string) *scene {
 			return s.put(detail.DetailType(), string(text))
 		},
 	}
-	s.passEnded(store.Reconciled, pools...)
+	s.passEnded(outcome.StateReconciled, pools...)
 	for _, name := range pools {
 		s.Create(class(name))
 		s.Create(nodePool(name))
@@ -83,7 +84,7 @@ func (s *scene) must(err error) {
 }
 
 // passEnded writes what the report of generation 7 writes.
-func (s *scene) passEnded(state store.State, pools ...string) {
+func (s *scene) passEnded(state outcome.State, pools ...string) {
 	s.Helper()
 	record := store.Rollout{
 		Rack: "demo", Cluster: plan.Cluster{Name: "demo"}, Names: pools, Generation: 7, Execution: "arn:x",
@@ -192,7 +193,7 @@ func (s *scene) pool(status store.Status, name string) store.Pool {
 }
 
 // shows checks the state in a status, and its pools in order.
-func (s *scene) shows(status store.Status, state store.State, pools ...store.Pool) {
+func (s *scene) shows(status store.Status, state outcome.State, pools ...store.Pool) {
 	s.Helper()
 	if status.State != state || !slices.Equal(status.Pools, pools) {
 		s.Errorf("%s %+v, want %s %+v", status.State, status.Pools, state, pools)

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sawhorse-io/sawhorse/events"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
@@ -18,18 +19,19 @@ func TestNodesFollowAChange(t *testing.T) {
 	s.runs(claim("new", "workload", "1", "1"))
 	s.runs(claim("builder", "build", "1", "1"))
 	status := s.after(5 * time.Minute)
-	s.shows(status, store.Reconciled, store.Pool{Pool: "workload", Nodes: 3, Ready: true, Outdated: 2, Since: stamp(5 * time.Minute)},
+	s.shows(status, outcome.StateReconciled, store.Pool{Pool: "workload", Nodes: 3, Ready: true, Outdated: 2, Since: stamp(5 * time.Minute)},
 		store.Pool{Pool: "build", Nodes: 1, Ready: true})
 	if want := (store.Progress{Generation: 7, Started: stamp(-20 * time.Second)}); *status.Rollout != want || len(s.sent()) > 0 {
 		t.Errorf("%+v, want %+v; sent %v", *status.Rollout, want, s.sent())
 	}
 	s.Remove(claim("old-1", "workload", "", ""))
-	s.shows(s.after(10*time.Minute), store.Reconciled,
+	s.shows(s.after(10*time.Minute), outcome.StateReconciled,
 		store.Pool{Pool: "workload", Nodes: 2, Ready: true, Outdated: 1, Since: stamp(5 * time.Minute)},
 		store.Pool{Pool: "build", Nodes: 1, Ready: true})
 	s.Remove(claim("old-2", "workload", "", ""))
 	status = s.after(15 * time.Minute)
-	s.shows(status, store.Reconciled, store.Pool{Pool: "build", Nodes: 1, Ready: true}, store.Pool{Pool: "workload", Nodes: 1, Ready: true})
+	s.shows(status, outcome.StateReconciled,
+		store.Pool{Pool: "build", Nodes: 1, Ready: true}, store.Pool{Pool: "workload", Nodes: 1, Ready: true})
 	if status.Rollout.Ended != stamp(15*time.Minute) {
 		t.Errorf("%+v", status.Rollout)
 	}
@@ -77,7 +79,7 @@ func TestAPoolThatWasRemoved(t *testing.T) {
 	s.Create(class("gone"))
 	s.runs(claim("a", "gone", "1", "1"))
 	status := s.after(5 * time.Minute)
-	s.shows(status, store.Reconciled, store.Pool{Pool: "gone", Nodes: 1, Ready: true, Outdated: 1, Since: stamp(5 * time.Minute)},
+	s.shows(status, outcome.StateReconciled, store.Pool{Pool: "gone", Nodes: 1, Ready: true, Outdated: 1, Since: stamp(5 * time.Minute)},
 		store.Pool{Pool: "workload", Ready: true})
 	if len(s.sent()) > 0 {
 		t.Errorf("sent %v", s.sent())
@@ -99,13 +101,13 @@ func TestAPoolOfAPassThatFailed(t *testing.T) {
 	s.Create(nodePool("gpu"))
 	s.ready("gpu", start)
 	s.runs(claim("a", "gpu", "1", "1"))
-	s.shows(s.after(5*time.Minute), store.Reconciled,
+	s.shows(s.after(5*time.Minute), outcome.StateReconciled,
 		store.Pool{Pool: "gpu", Nodes: 1, Ready: true}, store.Pool{Pool: "workload", Ready: true})
 }
 
 func TestAPoolThatStopsBeingReady(t *testing.T) {
 	s := begin(t, "build", "workload")
-	if status := s.after(5 * time.Minute); status.State != store.Reconciled || len(s.sent()) != 1 {
+	if status := s.after(5 * time.Minute); status.State != outcome.StateReconciled || len(s.sent()) != 1 {
 		t.Fatalf("%+v", status)
 	}
 	// Karpenter says why in the condition of the EC2NodeClass; the NodePool only says that its class is not Ready.
@@ -116,10 +118,10 @@ func TestAPoolThatStopsBeingReady(t *testing.T) {
 		condition("Ready", "False", "NodeClassNotReady", start.Add(9*time.Minute+31*time.Second))}})
 	status := s.after(10 * time.Minute)
 	unready := store.Pool{Pool: "workload", Since: stamp(9*time.Minute + 30*time.Second)}
-	s.shows(status, store.Reconciled, unready, store.Pool{Pool: "build", Ready: true}) // for half a minute
+	s.shows(status, outcome.StateReconciled, unready, store.Pool{Pool: "build", Ready: true}) // for half a minute
 	unready.Reason = "EC2NodeClass/workload: SubnetsReady=False SubnetsNotFound SubnetsNotFound it is; " +
 		"Ready=False UnreadyDependents UnreadyDependents it is"
-	s.shows(s.after(15*time.Minute), store.Degraded, unready, store.Pool{Pool: "build", Ready: true})
+	s.shows(s.after(15*time.Minute), outcome.StateDegraded, unready, store.Pool{Pool: "build", Ready: true})
 	s.measures(`"OutOfLine":1`, 1)
 	s.measures(`"DegradedRacks":1`, 1)
 	s.cloud.Forget()
@@ -128,7 +130,8 @@ func TestAPoolThatStopsBeingReady(t *testing.T) {
 	}
 	s.measures(`"DegradedRacks":1`, 2)
 	s.ready("workload", start.Add(22*time.Minute))
-	s.shows(s.after(25*time.Minute), store.Reconciled, store.Pool{Pool: "build", Ready: true}, store.Pool{Pool: "workload", Ready: true})
+	s.shows(s.after(25*time.Minute), outcome.StateReconciled,
+		store.Pool{Pool: "build", Ready: true}, store.Pool{Pool: "workload", Ready: true})
 	s.measures(`"OutOfLine":0`, 1)
 	s.measures(`"DegradedRacks":1`, 2)
 	if len(s.sent()) != 1 {
@@ -161,7 +164,7 @@ func TestWhatElseIsNotReady(t *testing.T) {
 			s.after(5 * time.Minute)
 			c.breaks(s)
 			s.after(10 * time.Minute)
-			if status := s.after(15 * time.Minute); status.State != store.Degraded || s.pool(status, "workload").Reason != c.want {
+			if status := s.after(15 * time.Minute); status.State != outcome.StateDegraded || s.pool(status, "workload").Reason != c.want {
 				t.Errorf("%s, %+v; want %s", status.State, status.Pools, c.want)
 			}
 		})
@@ -177,29 +180,29 @@ func TestNodesThatDoNotRegister(t *testing.T) {
 	s.launched(metal, start.Add(6*time.Minute))
 	s.launched(claim("b-slow", "workload", "1", "1"), start.Add(6*time.Minute))
 	s.launched(claim("a-slow", "workload", "1", "1"), start.Add(7*time.Minute))
-	if status := s.after(9 * time.Minute); status.State != store.Reconciled {
+	if status := s.after(9 * time.Minute); status.State != outcome.StateReconciled {
 		t.Errorf("%s, %+v", status.State, status.Pools)
 	}
 	status := s.after(11 * time.Minute)
 	want := store.Pool{Pool: "workload", Nodes: 4, Ready: true, Since: stamp(6 * time.Minute), Unregistered: 2,
 		Reason: "2 of 4 nodes do not register: NodeClaim/a-slow: Registered=Unknown NodeNotFound NodeNotFound it is"}
-	s.shows(status, store.Degraded, want)
+	s.shows(status, outcome.StateDegraded, want)
 	// Karpenter gives up on them and launches others. That they are young does not mean that they will register.
 	s.Remove(metal)
 	s.Remove(claim("a-slow", "workload", "", ""))
 	s.Remove(claim("b-slow", "workload", "", ""))
 	s.launched(claim("c", "workload", "1", "1"), start.Add(21*time.Minute))
-	if status = s.after(22 * time.Minute); status.State != store.Degraded || s.pool(status, "workload").Since != stamp(6*time.Minute) {
+	if status = s.after(22 * time.Minute); status.State != outcome.StateDegraded || s.pool(status, "workload").Since != stamp(6*time.Minute) {
 		t.Errorf("%s, %+v", status.State, status.Pools)
 	}
 	s.Status(claim("c", "workload", "", ""), object{"conditions": []any{
 		condition("Launched", "True", "Launched", start), condition("Registered", "True", "Registered", start)}})
-	s.shows(s.after(27*time.Minute), store.Reconciled, store.Pool{Pool: "workload", Nodes: 2, Ready: true})
+	s.shows(s.after(27*time.Minute), outcome.StateReconciled, store.Pool{Pool: "workload", Nodes: 2, Ready: true})
 }
 
 // A pass that was rejected or failed has more to say than its pools.
 func TestOtherStatesStay(t *testing.T) {
-	for _, state := range []store.State{store.Rejected, store.Failed, store.Paused} {
+	for _, state := range []outcome.State{outcome.StateRejected, outcome.StateFailed, outcome.StatePaused} {
 		s := begin(t)
 		s.must(s.rollout.Store.EndRollout(s.Context(), "demo"))
 		s.passEnded(state, "workload")

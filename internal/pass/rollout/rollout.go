@@ -18,6 +18,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/events"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/metrics"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
@@ -152,6 +153,6 @@ func (r *Rollout) one(ctx context.Context, was store.Rollout) (result, error) {
 	if found.told = state != ""; err != nil {
 		return found, fmt.Errorf("rack %s: tell of its nodes: %w", was.Rack, err)
 	}
-	found.recovered = was.Pools.Degraded() && !found.degraded && state == store.Reconciled
+	found.recovered = was.Pools.Degraded() && !found.degraded && state == outcome.StateReconciled
 	return found, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/store"
@@ -73,14 +74,14 @@ func TestAPassThatEndsMeanwhile(t *testing.T) {
 func TestAReportAtTheSameTime(t *testing.T) {
 	s := begin(t, "workload")
 	table := &crossed{Table: s.cloud.Table, before: func() {
-		status := store.Status{Rack: "demo", State: store.Rejected, Generation: 8}
+		status := store.Status{Rack: "demo", State: outcome.StateRejected, Generation: 8}
 		text, err := status.Text()
 		s.must(err)
 		s.must(s.rollout.Outputs.WriteStatus(s.Context(), "demo", text))
 		s.must((&store.Store{DB: s.cloud.Table, Name: "sawhorse"}).SaveStatus(s.Context(), status, "", store.Told{}.Wrote(status, text)))
 	}}
 	s.rollout.Store.DB = table
-	if status := s.after(5 * time.Minute); status.State != store.Rejected || status.Generation != 8 || len(status.Pools) != 1 {
+	if status := s.after(5 * time.Minute); status.State != outcome.StateRejected || status.Generation != 8 || len(status.Pools) != 1 {
 		t.Errorf("%+v", status)
 	}
 }

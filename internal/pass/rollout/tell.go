@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sawhorse-io/sawhorse/events"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
@@ -50,7 +51,7 @@ func news(was, next store.Rollout, now time.Time) bool {
 // tell writes the status of a rack and its record, and sends the event of a rollout that has ended. It returns the state
 // of the rack's last pass, or "" if it wrote nothing, because a pass has the rack or has just had it: the next look
 // tells. The record comes last: if tell is stopped before, the next look does the same again.
-func (r *Rollout) tell(ctx context.Context, was, next store.Rollout) (store.State, error) {
+func (r *Rollout) tell(ctx context.Context, was, next store.Rollout) (outcome.State, error) {
 	_, held, err := r.Store.Lease(ctx, was.Rack, r.Now())
 	if err != nil || held {
 		return "", err
@@ -77,7 +78,7 @@ func (r *Rollout) tell(ctx context.Context, was, next store.Rollout) (store.Stat
 
 // publish writes the status parameter: the status of the last pass with what was found. It returns the state of that
 // pass, or "" if there is none.
-func (r *Rollout) publish(ctx context.Context, next store.Rollout) (store.State, error) {
+func (r *Rollout) publish(ctx context.Context, next store.Rollout) (outcome.State, error) {
 	for range 3 { // a report may write the status at the same time
 		told, err := r.Store.Told(ctx, next.Rack, "", 0)
 		if err != nil {

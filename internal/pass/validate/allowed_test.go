@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
 
@@ -22,12 +23,12 @@ func TestWhatTheDeploymentDoesNotAllow(t *testing.T) {
 	} {
 		s := begin(t, auth, on, written)
 		if parameter == "" {
-			s.wants(s.pass(false), Planned, true, enable)
+			s.wants(s.pass(false), outcome.PassPlanned, true, enable)
 			continue
 		}
 		for _, more := range []string{"", "karpenter_enabled=false"} {
 			s.write(more)
-			s.wants(s.pass(false), Rejected, true, "")
+			s.wants(s.pass(false), outcome.PassRejected, true, "")
 			if found := s.problems(); len(found) != 1 || found[0].Parameter != parameter {
 				t.Errorf("%s: %v", written, found)
 			}
@@ -37,9 +38,9 @@ func TestWhatTheDeploymentDoesNotAllow(t *testing.T) {
 	s := begin(t, auth, on)
 	s.pass(false)
 	s.write(off, image+"=ghcr.io/somebody/controller")
-	s.wants(s.pass(false), Rejected, true, "")
+	s.wants(s.pass(false), outcome.PassRejected, true, "")
 	s.write(on)
-	s.wants(s.pass(false), Rejected, true, "")
+	s.wants(s.pass(false), outcome.PassRejected, true, "")
 	if p, err := s.store.Plan(t.Context(), "demo"); err != nil || strings.Contains(fmt.Sprint(p.Controller.Release.Values), "repository") {
 		t.Errorf("%v: %+v", err, p.Controller)
 	}
@@ -52,29 +53,29 @@ func TestWhatIsInForceStays(t *testing.T) {
 	s.validate.Observer.Deployment = plan.Deployment{
 		RequireClusterTag: true, ImageRepositories: []string{"ghcr.io/somebody/*"}, SystemNamespaces: []string{"ingress"},
 	}
-	s.wants(s.pass(false), Planned, true, enable)
+	s.wants(s.pass(false), outcome.PassPlanned, true, enable)
 	s.validate.Observer.Deployment = plan.Deployment{RequireClusterTag: true}
 	s.write("karpenter_cpu_limit=7")
-	s.wants(s.pass(false), Planned, true, "nodepools")
+	s.wants(s.pass(false), outcome.PassPlanned, true, "nodepools")
 	run, err := s.store.Run(t.Context(), "demo", 0, int64(s.requests))
 	if err != nil || len(run.Warnings) != 2 || run.Warnings[0].Parameter != "karpenter_image_repository" ||
 		run.Warnings[1].Parameter != "system_deployments" {
 		t.Errorf("%v: %v", err, run.Warnings)
 	}
 	s.write("system_deployments=ingress/nginx,ingress/other,kube-system/coredns")
-	s.wants(s.pass(false), Rejected, true, "")
+	s.wants(s.pass(false), outcome.PassRejected, true, "")
 	if found := s.problems(); len(found) != 1 || !strings.Contains(found[0].Message, "has ingress/other;") {
 		t.Errorf("%v", found)
 	}
 	s.write("system_deployments=ingress/nginx", off)
-	if got := s.pass(false); got.Outcome != Planned {
+	if got := s.pass(false); got.Outcome != outcome.PassPlanned {
 		t.Errorf("turning off: %+v, %v", got, s.problems())
 	}
 	records := s.records()
 	records.WasOn = false
 	s.must(s.store.SaveRecords(t.Context(), "demo", records))
 	s.write(on)
-	s.wants(s.pass(false), Rejected, true, "")
+	s.wants(s.pass(false), outcome.PassRejected, true, "")
 	if found := s.problems(); len(found) != 2 {
 		t.Errorf("%v", found)
 	}

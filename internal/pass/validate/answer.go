@@ -4,13 +4,14 @@ import (
 	"context"
 	"maps"
 
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
 // dryRun answers a dry run with the steps that a pass would take, and with the differences from the plan in force.
 func (v *Validate) dryRun(ctx context.Context, answer Answer, run store.Run, f finding) (Answer, error) {
-	answer.Outcome = DryRun
+	answer.Outcome = outcome.PassDryRun
 	if len(run.Problems) > 0 {
 		return answer, v.Bus.DryRun(ctx, run, f.due, nil)
 	}
@@ -25,7 +26,7 @@ func (v *Validate) dryRun(ctx context.Context, answer Answer, run store.Run, f f
 // deletes the rack's records. The step access counts as not applied from here on, so that a rack that is created again
 // before the end gets its access again.
 func (v *Validate) forget(ctx context.Context, answer Answer, run store.Run, records plan.Records) (Answer, error) {
-	answer.Outcome = Forgotten
+	answer.Outcome = outcome.PassForgotten
 	last, err := v.Store.Plan(ctx, run.Rack)
 	if err != nil {
 		return answer, err
@@ -44,7 +45,7 @@ func (v *Validate) forget(ctx context.Context, answer Answer, run store.Run, rec
 // rejected reports the problems. A full pass still repairs the rack towards the last good plan, and every pass completes a
 // change of Karpenter's version that is under way.
 func (v *Validate) rejected(ctx context.Context, answer Answer, run store.Run, f finding, lease store.Lease) (Answer, error) {
-	answer.Outcome = Rejected
+	answer.Outcome = outcome.PassRejected
 	r, err := v.repairs(ctx, run.Rack, f, lease.Full)
 	if err != nil {
 		return answer, err
@@ -60,7 +61,7 @@ func (v *Validate) rejected(ctx context.Context, answer Answer, run store.Run, f
 		}
 	}
 	if len(answer.Steps) == 0 {
-		return v.reportIfNew(ctx, answer, run, f, store.Rejected, lease.Full)
+		return v.reportIfNew(ctx, answer, run, f, outcome.StateRejected, lease.Full)
 	}
 	return v.report(ctx, answer, run)
 }
@@ -95,7 +96,7 @@ func (v *Validate) repairs(ctx context.Context, name string, f finding, full boo
 // were found now, because most parameters can change without making a step due. Every pass does if karpenter_version does
 // not ask any more for the version that failed: if it asks again later, that is another write.
 func (v *Validate) unchanged(ctx context.Context, answer Answer, run store.Run, f finding, full bool) (Answer, error) {
-	answer.Outcome = Unchanged
+	answer.Outcome = outcome.PassUnchanged
 	if f.Plan.Goal != plan.GoalNone && (full || f.records.Karpenter.RolledBack != f.accepted().Karpenter.RolledBack) {
 		kept, err := v.kept(ctx, run.Rack, f)
 		if err == nil && !kept {
@@ -105,12 +106,13 @@ func (v *Validate) unchanged(ctx context.Context, answer Answer, run store.Run, 
 			return answer, err
 		}
 	}
-	return v.reportIfNew(ctx, answer, run, f, store.Reconciled, full)
+	return v.reportIfNew(ctx, answer, run, f, outcome.StateReconciled, full)
 }
 
 // reportIfNew asks for a report if the status does not say what was found. A full pass also compares what Parameter
 // Store has.
-func (v *Validate) reportIfNew(ctx context.Context, answer Answer, run store.Run, f finding, state store.State, full bool) (Answer, error) {
+func (v *Validate) reportIfNew(ctx context.Context, answer Answer, run store.Run, f finding, state outcome.State,
+	full bool) (Answer, error) {
 	news, err := v.news(ctx, run, f, state, full)
 	if err != nil {
 		return answer, err
@@ -128,14 +130,14 @@ func (v *Validate) reportIfNew(ctx context.Context, answer Answer, run store.Run
 
 // report asks for a report of an iteration, even if it has no steps.
 func (v *Validate) report(ctx context.Context, answer Answer, run store.Run) (Answer, error) {
-	answer.Report, run.Outcome = true, string(answer.Outcome)
+	answer.Report, run.Outcome = true, answer.Outcome
 	return answer, v.Store.SaveRun(ctx, run)
 }
 
 // accept puts a plan into force. The steps that are due count as not applied from here on, so that the next pass runs
 // them whatever happens to this one.
 func (v *Validate) accept(ctx context.Context, answer Answer, run store.Run, f finding) (Answer, error) {
-	answer.Outcome, answer.Steps = Planned, f.due
+	answer.Outcome, answer.Steps = outcome.PassPlanned, f.due
 	if f.Plan.Goal == plan.GoalNone { // only change requests are to be written
 		return v.report(ctx, answer, run)
 	}

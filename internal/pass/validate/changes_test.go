@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
@@ -26,12 +27,12 @@ func TestAChangeCountsAsAWhole(t *testing.T) {
 	s := begin(t, "node_disk=20")
 	s.request("a", `{"rack":"demo","set":{"karpenter_auth_mode":"true","karpenter_enabled":"true","karpenter_cpu_limit":"7"}}`)
 	answer := s.pass(false)
-	s.wants(answer, Planned, true, "change "+enable)
+	s.wants(answer, outcome.PassPlanned, true, "change "+enable)
 	if p := s.records().Params; p["karpenter_cpu_limit"] != "7" || s.changes() != "a accepted" {
 		t.Errorf("in force %v, changes %s", p, s.changes())
 	}
 	t.Log("until it is written, each pass lays it over the tree")
-	s.wants(s.pass(false), Planned, true, "change")
+	s.wants(s.pass(false), outcome.PassPlanned, true, "change")
 	t.Log("a dry run counts it too")
 	s.cloud.Forget()
 	if _, err := s.validate.Run(s.Context(), Event{Rack: "demo", DryRun: true}); err != nil || stepNames(s.dry) != "change" {
@@ -41,7 +42,7 @@ func TestAChangeCountsAsAWhole(t *testing.T) {
 	t.Log("when it is written, nothing is left to do")
 	s.write("karpenter_auth_mode=true", "karpenter_enabled=true", "karpenter_cpu_limit=7")
 	s.must(s.store.Finish(s.Context(), "demo", "a"))
-	s.wants(s.pass(false), Unchanged, true, "")
+	s.wants(s.pass(false), outcome.PassUnchanged, true, "")
 }
 
 // An invalid change is refused as a whole, is reported, and leaves the rack as it was. The changes before and after it
@@ -54,7 +55,7 @@ func TestABadChangeIsRefused(t *testing.T) {
 	s.request("c", `{"set":{"node_disk":"x","karpenter_memory_limit_gb":"9"}}`)
 	s.request("d", `{"set":[]}`)
 	s.request("e", `{"set":{"karpenter_memory_limit_gb":"10"},"unset":["karpenter_enabled"]}`)
-	s.wants(s.pass(false), Planned, true, "change nodepools")
+	s.wants(s.pass(false), outcome.PassPlanned, true, "change nodepools")
 	if want := []string{"b: karpenter_auth_mode", "c: node_disk", "d: rack"}; !slices.Equal(s.refused, want) {
 		t.Errorf("refused %v, want %v", s.refused, want)
 	}
@@ -80,7 +81,7 @@ func TestADryRunJudgesNoChange(t *testing.T) {
 func TestAChangeOfARackThatAsksForNothing(t *testing.T) {
 	s := begin(t, "node_disk=20")
 	s.request("a", `{"set":{"karpenter_cpu_limit":"7"}}`)
-	s.wants(s.validated(false), Planned, true, "change")
+	s.wants(s.validated(false), outcome.PassPlanned, true, "change")
 	claimant, err := s.store.ClusterLock(t.Context(), "arn:aws:eks:eu-central-1:123456789012:cluster/demo")
 	if err != nil || claimant != "" || s.records().Goal != "" {
 		t.Errorf("%v: claimed by %q, %+v", err, claimant, s.records())
@@ -94,8 +95,8 @@ func TestAnAcceptedChangeIsWrittenToItsEnd(t *testing.T) {
 	s.request("a", `{"set":{"karpenter_cpu_limit":"7"}}`)
 	s.validated(false)
 	s.write("node_disk=x")
-	s.wants(s.validated(false), Rejected, true, "change")
-	if full := s.validated(true); full.Outcome != Rejected || full.Steps[0].Name != "change" ||
+	s.wants(s.validated(false), outcome.PassRejected, true, "change")
+	if full := s.validated(true); full.Outcome != outcome.PassRejected || full.Steps[0].Name != "change" ||
 		len(full.Steps) != 1+len(strings.Fields(enable)) {
 		t.Errorf("a full pass: %s, %s", full.Outcome, stepNames(full.Steps))
 	}
@@ -107,14 +108,14 @@ func TestAChangeOfAPausedRackIsWritten(t *testing.T) {
 	s.pass(false)
 	s.request("a", `{"set":{"paused":"true","karpenter_cpu_limit":"7"}}`)
 	for _, full := range []bool{false, true} {
-		s.wants(s.validated(full), Paused, true, "change")
+		s.wants(s.validated(full), outcome.PassPaused, true, "change")
 	}
-	s.reported(store.Paused)
+	s.reported(outcome.StatePaused)
 	s.write("paused=true", "karpenter_cpu_limit=7")
 	s.must(s.store.Finish(s.Context(), "demo", "a"))
-	s.wants(s.pass(false), Paused, true, "nodepools")
+	s.wants(s.pass(false), outcome.PassPaused, true, "nodepools")
 	s.write("paused=false")
-	s.wants(s.pass(false), Planned, true, "nodepools")
+	s.wants(s.pass(false), outcome.PassPlanned, true, "nodepools")
 }
 
 // If any call fails, the repeated pass has the same result.
@@ -137,7 +138,8 @@ func TestChangesSurviveFailures(t *testing.T) {
 			t.Errorf("call %d failed, and nobody says so", n)
 		}
 		answer := s.validated(false)
-		if answer.Outcome != Planned || answer.Steps[0].Name != plan.ChangeStep.Name || s.changes() != "a "+string(store.ChangeAccepted) {
+		if answer.Outcome != outcome.PassPlanned || answer.Steps[0].Name != plan.ChangeStep.Name ||
+			s.changes() != "a "+string(store.ChangeAccepted) {
 			t.Errorf("after call %d: %s %s, changes %s", n, answer.Outcome, stepNames(answer.Steps), s.changes())
 		}
 	}

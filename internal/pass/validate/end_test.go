@@ -10,6 +10,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/observe"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
@@ -18,9 +19,9 @@ import (
 func TestTheWholeTreeIsDeleted(t *testing.T) {
 	s := begin(t, auth, on, "karpenter_cpu_limit=7")
 	s.pass(false)
-	s.reported(store.Reconciled)
+	s.reported(outcome.StateReconciled)
 	s.write("karpenter_auth_mode", "karpenter_enabled", "karpenter_cpu_limit")
-	s.wants(s.pass(false), Unchanged, true, "")
+	s.wants(s.pass(false), outcome.PassUnchanged, true, "")
 	if run, err := s.store.Run(t.Context(), "demo", 0, int64(s.requests)); err != nil || len(run.Warnings) != 1 ||
 		run.Warnings[0].Parameter != "rack" {
 		t.Errorf("%v: %v", err, run.Warnings)
@@ -28,13 +29,13 @@ func TestTheWholeTreeIsDeleted(t *testing.T) {
 	if p := s.records().Params; p["karpenter_cpu_limit"] != "7" {
 		t.Errorf("in force: %v", p)
 	}
-	s.wants(s.pass(true), Planned, true, enable)
+	s.wants(s.pass(true), outcome.PassPlanned, true, enable)
 
 	t.Log("off, and deleted again before it is off")
 	s.write(auth, off)
 	s.pass(false)
 	s.write("karpenter_auth_mode", "karpenter_enabled")
-	if got := s.pass(false); got.Outcome == Forgotten {
+	if got := s.pass(false); got.Outcome == outcome.PassForgotten {
 		t.Error("forgotten while Karpenter may still be there")
 	}
 
@@ -42,33 +43,33 @@ func TestTheWholeTreeIsDeleted(t *testing.T) {
 	records := s.records()
 	records.WasOn = false
 	s.must(s.store.SaveRecords(t.Context(), "demo", records))
-	s.wants(s.pass(false), Forgotten, true, "access/close")
-	s.wants(s.pass(false), Forgotten, true, "access/close") // it was stopped before the end, so it is repeated
+	s.wants(s.pass(false), outcome.PassForgotten, true, "access/close")
+	s.wants(s.pass(false), outcome.PassForgotten, true, "access/close") // it was stopped before the end, so it is repeated
 
 	t.Log("the rack comes back before the end: its access is made again")
 	s.write(auth)
-	if got := s.pass(false); got.Outcome != Planned || len(got.Steps) == 0 || got.Steps[0].Name != "access" {
+	if got := s.pass(false); got.Outcome != outcome.PassPlanned || len(got.Steps) == 0 || got.Steps[0].Name != "access" {
 		t.Errorf("%s, %s", got.Outcome, stepNames(got.Steps))
 	}
 	s.write("karpenter_auth_mode")
-	s.wants(s.pass(false), Forgotten, true, "access/close")
+	s.wants(s.pass(false), outcome.PassForgotten, true, "access/close")
 	s.must(s.store.End(t.Context(), "demo", awsfake.ClusterARN))
-	s.wants(s.pass(false), Forgotten, true, "") // a report that was stopped before the end is repeated
+	s.wants(s.pass(false), outcome.PassForgotten, true, "") // a report that was stopped before the end is repeated
 	s.must(s.store.Delist(t.Context(), "demo"))
-	s.wants(s.pass(false), Unchanged, false, "")
+	s.wants(s.pass(false), outcome.PassUnchanged, false, "")
 	s.wrote(leaseItem)
 }
 
 // A rack for which no plan was ever accepted leaves no status behind either.
 func TestARackThatWasOnlyEverRejected(t *testing.T) {
 	s := begin(t, auth, "node_disk=x")
-	s.wants(s.pass(false), Rejected, true, "")
-	s.reported(store.Rejected)
+	s.wants(s.pass(false), outcome.PassRejected, true, "")
+	s.reported(outcome.StateRejected)
 	s.write("karpenter_auth_mode", "node_disk")
-	s.wants(s.pass(false), Forgotten, true, "")
+	s.wants(s.pass(false), outcome.PassForgotten, true, "")
 	s.must(s.store.End(t.Context(), "demo", ""))
 	s.must(s.store.Delist(t.Context(), "demo"))
-	s.wants(s.pass(false), Unchanged, false, "")
+	s.wants(s.pass(false), outcome.PassUnchanged, false, "")
 }
 
 // A rack that asked for nothing is on the schedule's list until its parameters are deleted. A name that never had
@@ -81,17 +82,17 @@ func TestTheListOfTheSchedule(t *testing.T) {
 		}
 	}
 	s := begin(t)
-	s.wants(s.pass(true), Unknown, false, "")
+	s.wants(s.pass(true), outcome.PassUnknown, false, "")
 	listed(s)
 	s.write("karpenter_enabled=unset")
 	if _, err := s.validate.Run(t.Context(), Event{Rack: "demo", DryRun: true}); err != nil {
 		t.Fatal(err)
 	}
 	listed(s) // a dry run changes nothing
-	s.wants(s.pass(false), Unchanged, false, "")
+	s.wants(s.pass(false), outcome.PassUnchanged, false, "")
 	listed(s, "demo")
 	s.write("karpenter_enabled")
-	s.wants(s.pass(false), Forgotten, true, "")
+	s.wants(s.pass(false), outcome.PassForgotten, true, "")
 
 	t.Log("a rack is listed before anything of its cluster can fail")
 	s = begin(t, auth)
@@ -115,10 +116,10 @@ func TestTheClusterIsGone(t *testing.T) {
 	s.pass(false)
 	s.cloud.EKS.Cluster = nil
 	for _, full := range []bool{false, true} {
-		s.wants(s.pass(full), Rejected, true, "")
+		s.wants(s.pass(full), outcome.PassRejected, true, "")
 	}
 	s.write(off)
-	s.wants(s.pass(false), Planned, true, "nodepools queue infrastructure")
+	s.wants(s.pass(false), outcome.PassPlanned, true, "nodepools queue infrastructure")
 	if p, err := s.store.Plan(t.Context(), "demo"); err != nil || !p.Cluster.Gone ||
 		p.Cluster.ARN != awsfake.ClusterARN || p.Queue.Present || p.Infrastructure.Present {
 		t.Errorf("%v: %+v", err, p)
@@ -162,7 +163,7 @@ func TestAnotherClusterNameIsNoClusterThatIsGone(t *testing.T) {
 			s.write("karpenter_enabled")
 			s.write(append(state, written)...)
 			for _, full := range []bool{false, true} {
-				if got := s.pass(full); got.Outcome != Rejected || (len(got.Steps) > 0) != full {
+				if got := s.pass(full); got.Outcome != outcome.PassRejected || (len(got.Steps) > 0) != full {
 					t.Errorf("%s, %v: %s, %s", written, state, got.Outcome, stepNames(got.Steps))
 				}
 				found := s.found()
@@ -188,7 +189,7 @@ func TestOnlyTheClusterOfTheRackIsGone(t *testing.T) {
 	delete(records.Params, "cluster_name") // so that the name may change
 	s.must(s.store.SaveRecords(t.Context(), "demo", records))
 	s.write(off, "cluster_name=demmo")
-	s.wants(s.pass(false), Rejected, true, "")
+	s.wants(s.pass(false), outcome.PassRejected, true, "")
 	if found := s.found(); len(found.Problems) != 1 || !strings.Contains(found.Problems[0].Message, `there is no EKS cluster "demmo"`) {
 		t.Error(found.Problems)
 	}
@@ -201,7 +202,7 @@ func TestABadClusterNameOfANewRack(t *testing.T) {
 	asked := &lookups{EKS: s.cloud.EKS}
 	s.validate.Observer.EKS = asked
 	s.cloud.EKS.Cluster = nil
-	s.wants(s.pass(false), Rejected, true, "")
+	s.wants(s.pass(false), outcome.PassRejected, true, "")
 	if found := s.found(); len(found.Problems) != 1 || len(asked.names) > 0 {
 		t.Errorf("%v, EKS was asked for %q", found.Problems, asked.names)
 	}
@@ -213,10 +214,10 @@ func TestTheClusterOfAnAccessOnlyRackIsGone(t *testing.T) {
 	s := begin(t, auth)
 	s.pass(false)
 	s.cloud.EKS.Cluster = nil
-	s.wants(s.pass(false), Rejected, true, "")
+	s.wants(s.pass(false), outcome.PassRejected, true, "")
 	if found := s.found(); len(found.Problems) != 1 || !strings.Contains(found.Problems[0].Message, awsfake.ClusterARN) {
 		t.Error(found.Problems)
 	}
 	s.write("karpenter_auth_mode")
-	s.wants(s.pass(false), Forgotten, true, "access/close")
+	s.wants(s.pass(false), outcome.PassForgotten, true, "access/close")
 }

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sawhorse-io/sawhorse/events"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -33,7 +34,7 @@ func (v *Validate) refuseUnknown(ctx context.Context, event Event) (Answer, erro
 		run.Rack = event.Rack
 	}
 	err := v.Bus.Refused(ctx, run, event.Unknown.ID, event.Unknown.problems())
-	return Answer{Outcome: Rejected, Steps: []plan.Step{}}, err
+	return Answer{Outcome: outcome.PassRejected, Steps: []plan.Step{}}, err
 }
 
 // problems returns the problems of the event. There is at least one.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/sawhorse-io/sawhorse/events"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
 
 // An event that is not a request is answered with the most similar request, under the event's ID. Nothing is read or
@@ -28,7 +29,7 @@ func TestAnUnknownEventIsRefused(t *testing.T) {
 			Rack: "demo", Execution: "me", DryRun: true, Unknown: UnknownEvent{DetailType: misspelled, ID: "7"},
 		})
 		s.must(err)
-		s.wants(answer, Rejected, false, "")
+		s.wants(answer, outcome.PassRejected, false, "")
 		if calls := s.cloud.Made(); len(calls) > 0 {
 			t.Errorf("%s: it calls %q", misspelled, calls)
 		}
@@ -75,7 +76,7 @@ func TestAWrongRequestIsRefused(t *testing.T) {
 			Rack: c.rack, Execution: "me", DryRun: true, Request: "r-1", Unknown: UnknownEvent{DetailType: c.detailType, ID: "7", Detail: c.detail},
 		})
 		s.must(err)
-		s.wants(answer, Rejected, false, "")
+		s.wants(answer, outcome.PassRejected, false, "")
 		if calls := s.cloud.Made(); len(calls) > 0 {
 			t.Errorf("%s: it calls %q", c.detail, calls)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/observe"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -52,7 +53,7 @@ type scene struct {
 	refused, refusals []string
 
 	// quiet has the rack's state after each iteration without a report.
-	quiet []store.State
+	quiet []outcome.State
 
 	dry []plan.Step
 	// answered is the run of the last answer to a dry run or a refused event, with its problems.
@@ -86,7 +87,7 @@ func begin(t *testing.T, written ...string) *scene {
 	return s
 }
 
-func (s *scene) Quiet(run store.Run, state store.State) error {
+func (s *scene) Quiet(run store.Run, state outcome.State) error {
 	if run.Execution != "me" && run.Execution != "" { // a look has no execution
 		s.Errorf("a quiet iteration of %+v", run)
 	}
@@ -170,7 +171,7 @@ func (s *scene) write(parameters ...string) {
 func (s *scene) pass(full bool) Answer {
 	s.Helper()
 	answer := s.validated(full)
-	if answer.Outcome == Planned || answer.Outcome == Rejected {
+	if answer.Outcome == outcome.PassPlanned || answer.Outcome == outcome.PassRejected {
 		for _, step := range answer.Steps {
 			s.must(s.store.NoteApplied(s.Context(), "demo", step, nil))
 		}
@@ -209,12 +210,12 @@ func (s *scene) lease(owner string, full bool) {
 }
 
 // reported does what the function report does with the findings of the last iteration.
-func (s *scene) reported(state store.State) {
+func (s *scene) reported(state outcome.State) {
 	s.Helper()
 	run, err := s.store.Run(s.Context(), "demo", 0, int64(s.requests))
 	s.must(err)
 	var steps []string
-	if state == store.Paused {
+	if state == outcome.StatePaused {
 		steps = s.steps
 	}
 	status := store.Status{
@@ -250,10 +251,10 @@ func (s *scene) must(err error) {
 }
 
 // wants checks the outcome, whether a report is asked for, and the steps.
-func (s *scene) wants(got Answer, outcome Outcome, report bool, steps string) {
+func (s *scene) wants(got Answer, want outcome.Outcome, report bool, steps string) {
 	s.Helper()
-	if got.Outcome != outcome || got.Report != report || stepNames(got.Steps) != steps {
-		s.Errorf("%s, report %v, steps %q; want %s, %v, %q", got.Outcome, got.Report, stepNames(got.Steps), outcome, report, steps)
+	if got.Outcome != want || got.Report != report || stepNames(got.Steps) != steps {
+		s.Errorf("%s, report %v, steps %q; want %s, %v, %q", got.Outcome, got.Report, stepNames(got.Steps), want, report, steps)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
 
 // forced runs an iteration in which an event asks for force. The event stays unserved, as in a pass that runs another
@@ -33,12 +35,12 @@ func TestForceIsThatOfThePass(t *testing.T) {
 		t.Error("nobody asked for force")
 	}
 	s.write(off)
-	if answer := s.forced(false); answer.Outcome != Planned || !s.force() {
+	if answer := s.forced(false); answer.Outcome != outcome.PassPlanned || !s.force() {
 		t.Errorf("force was asked for: %+v", answer)
 	}
 
 	t.Log("a later pass that finishes the same is without it, unless it is asked for again")
-	if answer := s.validated(false); answer.Outcome != Planned || s.force() {
+	if answer := s.validated(false); answer.Outcome != outcome.PassPlanned || s.force() {
 		t.Errorf("%+v", answer)
 	}
 }
@@ -49,10 +51,10 @@ func TestForceOfARejectedRack(t *testing.T) {
 	s := begin(t, auth, on)
 	s.forced(false)
 	s.write("karpenter_cpu_limit=none")
-	if answer := s.pass(true); answer.Outcome != Rejected || len(answer.Steps) == 0 || s.force() {
+	if answer := s.pass(true); answer.Outcome != outcome.PassRejected || len(answer.Steps) == 0 || s.force() {
 		t.Errorf("the force of an earlier event: %+v", answer)
 	}
-	if answer := s.forced(true); answer.Outcome != Rejected || len(answer.Steps) == 0 || !s.force() {
+	if answer := s.forced(true); answer.Outcome != outcome.PassRejected || len(answer.Steps) == 0 || !s.force() {
 		t.Errorf("this event's force: %+v", answer)
 	}
 	s.pass(true)

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
@@ -20,12 +21,12 @@ func TestADueStepIsDueUntilItIsDone(t *testing.T) {
 	s := begin(t, auth, on)
 	s.pass(false)
 	s.write("karpenter_cpu_limit=200")
-	s.wants(s.validated(false), Planned, true, "nodepools") // and then the pass is stopped
-	s.write("karpenter_cpu_limit")                          // back to what was applied before
-	s.wants(s.validated(false), Planned, true, "nodepools")
+	s.wants(s.validated(false), outcome.PassPlanned, true, "nodepools") // and then the pass is stopped
+	s.write("karpenter_cpu_limit")                                      // back to what was applied before
+	s.wants(s.validated(false), outcome.PassPlanned, true, "nodepools")
 	t.Log("a full pass that dies leaves everything due")
-	s.wants(s.validated(true), Planned, true, enable)
-	s.wants(s.validated(false), Planned, true, enable)
+	s.wants(s.validated(true), outcome.PassPlanned, true, enable)
+	s.wants(s.validated(false), outcome.PassPlanned, true, enable)
 }
 
 // If any call fails, nothing is half accepted, and the next iteration ends as if nothing had happened.
@@ -45,7 +46,7 @@ func TestAnyCallMayFail(t *testing.T) {
 		if !errors.Is(err, awsfake.Throttling) {
 			t.Errorf("call %d failed and validate said %v", n, err)
 		}
-		s.wants(s.pass(false), Planned, true, enable)
+		s.wants(s.pass(false), outcome.PassPlanned, true, enable)
 		if got := s.records(); !maps.Equal(got.Applied, want.records().Applied) || got.Goal != plan.GoalKarpenter || !got.WasOn {
 			t.Errorf("call %d failed, and the records are %+v", n, got)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/store"
@@ -77,7 +78,7 @@ func (s *scene) tries(version string) Answer {
 	s.Helper()
 	answer := s.validated(false)
 	got, previous := s.planned()
-	if answer.Outcome != Planned || got != version || previous == nil || !slices.Contains(s.steps, "controller/release") {
+	if answer.Outcome != outcome.PassPlanned || got != version || previous == nil || !slices.Contains(s.steps, "controller/release") {
 		s.Fatalf("%s %v: a plan for %s, previous %v", answer.Outcome, s.steps, got, previous)
 	}
 	return answer
@@ -119,14 +120,14 @@ func TestAVersionThatFailedIsNotTriedAgain(t *testing.T) {
 		t.Errorf("steps %v", s.steps)
 	}
 	s.applied(answer, false)
-	if answer := s.stays("1.10.0", "1.12.1"); answer.Outcome != Unchanged {
+	if answer := s.stays("1.10.0", "1.12.1"); answer.Outcome != outcome.PassUnchanged {
 		t.Errorf("%+v", answer)
 	}
 	s.write("karpenter_cpu_limit=7")
 	s.applied(s.stays("1.10.0", "1.12.1"), false)
 
 	t.Log("by force")
-	if answer := s.forced(false); answer.Outcome != Planned {
+	if answer := s.forced(false); answer.Outcome != outcome.PassPlanned {
 		t.Fatal(answer)
 	}
 	if got, previous := s.planned(); got != "1.12.1" || previous == nil {
@@ -153,7 +154,7 @@ func TestAVersionThatFailedIsNotTriedAgain(t *testing.T) {
 	t.Log("deleted and created again: Parameter Store begins at version 1")
 	_, err = s.cloud.SSM.DeleteParameter(t.Context(), &ssm.DeleteParameterInput{Name: new(folder + "karpenter_version")})
 	s.must(err)
-	if answer := s.validated(false); answer.Outcome != Unchanged || s.records().Karpenter.RolledBack != nil {
+	if answer := s.validated(false); answer.Outcome != outcome.PassUnchanged || s.records().Karpenter.RolledBack != nil {
 		t.Fatalf("%+v, %+v", answer, s.records().Karpenter)
 	}
 	s.put("1.12.1")
@@ -197,7 +198,7 @@ func TestARackOfAnEarlierSawhorse(t *testing.T) {
 	records := s.records()
 	records.Karpenter = plan.KarpenterRecord{}
 	s.must(s.store.SaveRecords(t.Context(), "demo", records))
-	s.wants(s.validated(false), Unchanged, true, "")
+	s.wants(s.validated(false), outcome.PassUnchanged, true, "")
 	s.put("1.12.1")
 	s.tries("1.12.1")
 	if _, previous := s.planned(); previous.Version != "1.10.0" || s.records().Karpenter.Version != "1.10.0" {
@@ -211,7 +212,7 @@ func TestAPausedRackDoesNotChangeItsVersion(t *testing.T) {
 	s.put("1.12.1")
 	s.tries("1.12.1")
 	s.write("paused=true")
-	if answer := s.validated(false); answer.Outcome != Paused {
+	if answer := s.validated(false); answer.Outcome != outcome.PassPaused {
 		t.Fatal(answer)
 	}
 	s.wrote(leaseItem, "DynamoDB.PutItem rack#demo run#000000000003")
@@ -229,25 +230,25 @@ func TestARejectedWriteDuringAChangeOfVersion(t *testing.T) {
 		s.tries("1.12.1")
 		s.write("karpenter_cpu_limit=many")
 		answer := s.validated(false)
-		if answer.Outcome != Rejected || !slices.Contains(s.steps, "controller/release") {
+		if answer.Outcome != outcome.PassRejected || !slices.Contains(s.steps, "controller/release") {
 			t.Fatalf("%s, steps %v", answer.Outcome, s.steps)
 		}
 		s.applied(answer, fails)
-		s.reported(store.Rejected)
+		s.reported(outcome.StateRejected)
 		answer = s.validated(!fails)
 		got, previous := s.planned()
 		if !fails {
-			if answer.Outcome != Rejected || len(s.steps) > 0 || got != "1.12.1" {
+			if answer.Outcome != outcome.PassRejected || len(s.steps) > 0 || got != "1.12.1" {
 				t.Errorf("%s, steps %v, a plan for %s", answer.Outcome, s.steps, got)
 			}
 			continue
 		}
-		if answer.Outcome != Rejected || !slices.Contains(s.steps, "controller/release") || got != "1.10.0" || previous != nil {
+		if answer.Outcome != outcome.PassRejected || !slices.Contains(s.steps, "controller/release") || got != "1.10.0" || previous != nil {
 			t.Fatalf("%s, steps %v, a plan for %s, previous %v", answer.Outcome, s.steps, got, previous)
 		}
 		s.applied(answer, false)
-		s.reported(store.Rejected)
-		if answer := s.validated(true); answer.Outcome != Rejected || len(s.steps) > 0 || s.records().Karpenter.RolledBack == nil {
+		s.reported(outcome.StateRejected)
+		if answer := s.validated(true); answer.Outcome != outcome.PassRejected || len(s.steps) > 0 || s.records().Karpenter.RolledBack == nil {
 			t.Errorf("%s, steps %v, %+v", answer.Outcome, s.steps, s.records().Karpenter)
 		}
 	}

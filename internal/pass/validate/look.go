@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/store"
@@ -33,17 +34,17 @@ func (v *Validate) Look(ctx context.Context, name string, generation int64) (map
 
 // differences compares what was found with what is recorded and published.
 func (v *Validate) differences(ctx context.Context, run store.Run, f finding) (map[string]string, error) {
-	why, state := map[string]string{}, store.Reconciled
+	why, state := map[string]string{}, outcome.StateReconciled
 	switch {
 	case len(f.Problems) > 0:
-		state = store.Rejected
+		state = outcome.StateRejected
 		r, err := v.repairs(ctx, run.Rack, f, true)
 		if err != nil {
 			return nil, err
 		}
 		maps.Copy(why, r.why)
 	case f.Config.Paused:
-		state = store.Paused
+		state = outcome.StatePaused
 	case len(f.due) > 0:
 		return f.why, nil
 	case f.Plan.Goal != plan.GoalNone:
@@ -59,7 +60,7 @@ func (v *Validate) differences(ctx context.Context, run store.Run, f finding) (m
 	if news.why != "" {
 		why["status"] = news.why
 	}
-	if err != nil || len(why) > 0 || state == store.Reconciled {
+	if err != nil || len(why) > 0 || state == outcome.StateReconciled {
 		return why, err
 	}
 	return why, v.Bus.Quiet(run, state) // no pass runs that would write the metrics of this rack
@@ -74,17 +75,17 @@ type news struct {
 
 // news compares the status with what was found. state is the rack's state after that. If published is set, it also
 // compares the whole status, and what Parameter Store has of the rack.
-func (v *Validate) news(ctx context.Context, run store.Run, f finding, state store.State, published bool) (news, error) {
+func (v *Validate) news(ctx context.Context, run store.Run, f finding, state outcome.State, published bool) (news, error) {
 	reported, err := v.Store.Reported(ctx, run.Rack)
 	if err != nil {
 		return news{}, err
 	}
 	// A rack that never asked for a change gets no status if there is nothing to warn of.
-	if reported == "" && state == store.Reconciled && run.Goal == string(plan.GoalNone) && len(run.Warnings) == 0 {
+	if reported == "" && state == outcome.StateReconciled && run.Goal == string(plan.GoalNone) && len(run.Warnings) == 0 {
 		return news{}, nil
 	}
 	var steps []string
-	if state == store.Paused {
+	if state == outcome.StatePaused {
 		for _, step := range f.due {
 			steps = append(steps, step.Name)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/store"
 )
@@ -19,7 +20,7 @@ func audited(t *testing.T, written ...string) *scene {
 	s.pass(false)
 	s.must(s.store.NoteOutputs(t.Context(), "demo", map[string]string{"karpenter_version": "1.10.0", "gone": ""}))
 	s.cloud.SSM.Values["/sawhorse/racks/demo/outputs/karpenter_version"] = "1.10.0"
-	s.reported(store.Reconciled)
+	s.reported(outcome.StateReconciled)
 	return s
 }
 
@@ -36,7 +37,7 @@ func (s *scene) looked() string {
 // A full pass runs the steps whose plan has changed and those that are not as they should be, with their prechecks.
 func TestAFullPassTakesWhatIsDue(t *testing.T) {
 	s := audited(t)
-	s.wants(s.pass(true), Unchanged, false, "")
+	s.wants(s.pass(true), outcome.PassUnchanged, false, "")
 	s.wrote(leaseItem)
 	if got := strings.Join(s.audited, " "); got != enable {
 		t.Errorf("looked at %s", got)
@@ -46,11 +47,11 @@ func TestAFullPassTakesWhatIsDue(t *testing.T) {
 		"access/conflicts": "access/conflicts", // it would reject
 	} {
 		s.wrong = map[string]string{wrong: "somebody has changed it"}
-		s.wants(s.pass(true), Planned, true, want)
+		s.wants(s.pass(true), outcome.PassPlanned, true, want)
 	}
 	s.wrong = map[string]string{"autoscaler": "somebody has changed it"}
 	s.write("karpenter_cpu_limit=200")
-	s.wants(s.pass(true), Planned, true, "nodepools autoscaler")
+	s.wants(s.pass(true), outcome.PassPlanned, true, "nodepools autoscaler")
 }
 
 // A pass that is not full audits only the queue's step.
@@ -58,7 +59,7 @@ func TestOtherPassesLookAtTheQueueOnly(t *testing.T) {
 	s := audited(t)
 	s.audited = nil
 	s.wrong = map[string]string{"network": "somebody has changed it"}
-	s.wants(s.pass(false), Unchanged, false, "")
+	s.wants(s.pass(false), outcome.PassUnchanged, false, "")
 	if !slices.Equal(s.audited, []string{"queue"}) {
 		t.Errorf("looked at %v", s.audited)
 	}
@@ -117,12 +118,12 @@ func TestWhatALookFinds(t *testing.T) {
 			if answer.Report {
 				s.cloud.SSM.Values["/sawhorse/racks/demo/outputs/karpenter_version"] = "1.10.0" // as the report does
 				delete(s.cloud.SSM.Values, "/sawhorse/racks/demo/outputs/gone")
-				s.reported(store.Reconciled)
+				s.reported(outcome.StateReconciled)
 			}
 			if got := s.looked(); got != "" {
 				t.Errorf("after a full pass (%s, report %v): %s", answer.Outcome, answer.Report, got)
 			}
-			s.wants(s.pass(true), Unchanged, false, "")
+			s.wants(s.pass(true), outcome.PassUnchanged, false, "")
 		})
 	}
 }
@@ -139,7 +140,7 @@ func (s *scene) tells(change func(*store.Status)) {
 	text, err := status.Text()
 	s.must(err)
 	s.cloud.SSM.Values["/sawhorse/racks/demo/status"] = text
-	s.must(s.store.SaveStatus(s.Context(), *status, store.Digest(store.Reconciled, s.last(), nil), store.Told{}.Wrote(*status, text)))
+	s.must(s.store.SaveStatus(s.Context(), *status, store.Digest(outcome.StateReconciled, s.last(), nil), store.Told{}.Wrote(*status, text)))
 }
 
 // last returns the record of the last iteration.
@@ -157,22 +158,22 @@ func TestALookAtARejectedRack(t *testing.T) {
 		t.Errorf("before it is reported: %s", got)
 	}
 	s.pass(false)
-	s.reported(store.Rejected)
+	s.reported(outcome.StateRejected)
 	if got := s.looked(); got != "" {
 		t.Errorf("reported: %s", got)
 	}
-	s.wants(s.pass(true), Rejected, false, "")
+	s.wants(s.pass(true), outcome.PassRejected, false, "")
 	s.wrong = map[string]string{"autoscaler": "somebody has changed it"}
 	if got := s.looked(); got != "autoscaler" {
 		t.Errorf("what is in force is changed: %s", got)
 	}
-	s.wants(s.pass(true), Rejected, true, "autoscaler")
+	s.wants(s.pass(true), outcome.PassRejected, true, "autoscaler")
 }
 
 func TestALookAtAPausedRack(t *testing.T) {
 	s := audited(t, "paused=true")
 	s.wrong = map[string]string{"autoscaler": "somebody has changed it"}
-	s.reported(store.Paused)
+	s.reported(outcome.StatePaused)
 	if got := s.looked(); got != "" {
 		t.Errorf("%s", got)
 	}

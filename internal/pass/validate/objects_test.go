@@ -9,6 +9,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8sfake"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
@@ -73,9 +74,9 @@ func TestAnObjectThatChangesIsAChange(t *testing.T) {
 	s := begin(t, auth, on, "karpenter_config=s3://config/racks/c.json")
 	s.bucket = map[string]string{"config/racks/c.json": `{"nodePool":{"weight":5}}`}
 	s.pass(false)
-	s.wants(s.pass(false), Unchanged, true, "")
+	s.wants(s.pass(false), outcome.PassUnchanged, true, "")
 	s.bucket["config/racks/c.json"] = `{"nodePool":{"weight":6}}`
-	s.wants(s.pass(false), Planned, true, "nodepools")
+	s.wants(s.pass(false), outcome.PassPlanned, true, "nodepools")
 }
 
 // The cluster is read if the pools change. An API server that does not answer fails no pass.

@@ -7,6 +7,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
+
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
 
 // told adds a write to the lease, as the state machine does for an event.
@@ -16,7 +18,7 @@ func (s *scene) told(place int, operation, name string, at time.Time) {
 	s.cloud.Table.Items["rack#demo lease"][fmt.Sprintf("wrote%d", place)] = &types.AttributeValueMemberS{Value: written}
 }
 
-func (s *scene) outcome() Outcome {
+func (s *scene) outcome() outcome.Outcome {
 	s.Helper()
 	answer, err := s.validate.Run(s.Context(), Event{Rack: "demo", Execution: "me", Waits: true})
 	s.must(err)
@@ -51,16 +53,16 @@ func TestTheTreeIsNotFromBeforeAWrite(t *testing.T) {
 				name = "karpenter_memory_limit_gb"
 			}
 			s.told(3, operation, name, s.cloud.Now())
-			if got := s.outcome(); got != Outdated {
+			if got := s.outcome(); got != outcome.PassOutdated {
 				t.Fatalf("what was read is from before the write, and the outcome is %s", got)
 			}
 			answer, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me"})
-			if s.must(err); answer.Outcome == Outdated {
+			if s.must(err); answer.Outcome == outcome.PassOutdated {
 				t.Error("a state machine that does not know of it is told so")
 			}
 			s.cloud.Pass(s.cloud.Lag.Parameters)
 			s.told(3, operation, name, s.cloud.Now().Add(-s.cloud.Lag.Parameters-2*time.Second))
-			if got := s.outcome(); got != Planned {
+			if got := s.outcome(); got != outcome.PassPlanned {
 				t.Errorf("once the replica has it: %s", got)
 			}
 		})
@@ -74,7 +76,7 @@ func TestAnOutdatedTreeIsTakenInTheEnd(t *testing.T) {
 		s := begin(t, "karpenter_auth_mode=true")
 		s.told(0, "Update", "gone", s.cloud.Now().Add(at))
 		s.cloud.Table.Items["rack#demo lease"]["wrote5"] = &types.AttributeValueMemberS{Value: "no write at all"}
-		if got := s.outcome(); got != Planned {
+		if got := s.outcome(); got != outcome.PassPlanned {
 			t.Errorf("a write of %v from now: %s", at, got)
 		}
 	}
@@ -85,7 +87,7 @@ func TestADryRunReadsOnce(t *testing.T) {
 	s := begin(t, "karpenter_auth_mode=true")
 	s.told(0, "Update", "gone", s.cloud.Now())
 	answer, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "dry", DryRun: true})
-	if err != nil || answer.Outcome != DryRun {
+	if err != nil || answer.Outcome != outcome.PassDryRun {
 		t.Errorf("%+v, %v", answer, err)
 	}
 }

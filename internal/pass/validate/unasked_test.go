@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 )
@@ -31,7 +32,7 @@ func TestAClusterThatNobodyLetIn(t *testing.T) {
 		s := begin(t, auth, on)
 		s.cloud.EKS.Cluster.Tags = tags
 		for _, full := range []bool{false, true} {
-			s.wants(s.pass(full), Rejected, true, "")
+			s.wants(s.pass(full), outcome.PassRejected, true, "")
 		}
 		found := s.problems()
 		if len(found) != 1 || found[0].Parameter != "cluster_name" {
@@ -50,7 +51,7 @@ func TestAClusterThatNobodyLetIn(t *testing.T) {
 		}
 		t.Log("let in, it is turned on")
 		s.cloud.EKS.Cluster.Tags = map[string]string{ownership.TagRack: "demo"}
-		s.wants(s.pass(false), Planned, true, enable)
+		s.wants(s.pass(false), outcome.PassPlanned, true, enable)
 	}
 }
 
@@ -60,15 +61,15 @@ func TestARackThatWasOnBeforeTheTag(t *testing.T) {
 	s.pass(false)
 	s.cloud.EKS.Cluster.Tags, s.cloud.EKS.Cluster.AccessConfig.AuthenticationMode = nil, types.AuthenticationModeApiAndConfigMap
 	s.write("karpenter_cpu_limit=7")
-	s.wants(s.pass(false), Planned, true, "nodepools")
+	s.wants(s.pass(false), outcome.PassPlanned, true, "nodepools")
 	run, err := s.store.Run(t.Context(), "demo", 0, int64(s.requests))
 	if err != nil || len(run.Warnings) != 1 || run.Warnings[0].Parameter != "cluster_name" ||
 		!strings.Contains(run.Warnings[0].Message, "`sawhorse register demo --cluster demo`") {
 		t.Errorf("%v: %v", err, run.Warnings)
 	}
-	s.wants(s.pass(true), Planned, true, enable)
+	s.wants(s.pass(true), outcome.PassPlanned, true, enable)
 	s.write(off)
-	if got := s.pass(false); got.Outcome != Planned {
+	if got := s.pass(false); got.Outcome != outcome.PassPlanned {
 		t.Errorf("turning off: %+v", got)
 	}
 }
@@ -80,7 +81,7 @@ func TestAClusterThatWasMadeAnew(t *testing.T) {
 	s.pass(false)
 	s.cloud.EKS.Cluster.Tags, s.cloud.EKS.Cluster.AccessConfig.AuthenticationMode = nil, types.AuthenticationModeConfigMap
 	for _, full := range []bool{false, true} { // it is not repaired either
-		s.wants(s.pass(full), Rejected, true, "")
+		s.wants(s.pass(full), outcome.PassRejected, true, "")
 	}
 }
 
@@ -90,7 +91,7 @@ func TestAForgottenRackIsNotLetInAnyMore(t *testing.T) {
 	s.pass(false)
 	s.must(s.store.End(t.Context(), "demo", awsfake.ClusterARN))
 	s.cloud.EKS.Cluster.Tags = nil
-	s.wants(s.pass(false), Rejected, true, "")
+	s.wants(s.pass(false), outcome.PassRejected, true, "")
 }
 
 // The deployment can be configured not to require the tag.
@@ -98,5 +99,5 @@ func TestTheTagIsWaived(t *testing.T) {
 	s := begin(t, auth, on)
 	s.cloud.EKS.Cluster.Tags = nil
 	s.validate.Observer.Deployment.RequireClusterTag = false
-	s.wants(s.pass(false), Planned, true, enable)
+	s.wants(s.pass(false), outcome.PassPlanned, true, enable)
 }

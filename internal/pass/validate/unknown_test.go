@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
-	"github.com/sawhorse-io/sawhorse/internal/store"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 )
 
 // Anybody who may put events on the bus may name racks that do not exist. Nothing is created for them, and what the
@@ -21,7 +21,7 @@ func TestNothingIsMadeForARackThatThereIsNot(t *testing.T) {
 	for _, full := range []bool{false, true} {
 		s := begin(t)
 		s.newLease("demo", full)
-		s.wants(s.answer("demo"), Unknown, false, "")
+		s.wants(s.answer("demo"), outcome.PassUnknown, false, "")
 		s.wrote(leaseItem)
 	}
 
@@ -29,7 +29,7 @@ func TestNothingIsMadeForARackThatThereIsNot(t *testing.T) {
 	s := begin(t)
 	long := strings.Repeat("a", 200)
 	s.newLease(long, false)
-	s.wants(s.answer(long), Unknown, false, "")
+	s.wants(s.answer(long), outcome.PassUnknown, false, "")
 	s.wrote("DynamoDB.UpdateItem rack#" + long + " lease")
 
 	t.Log("nor by a dry run")
@@ -46,7 +46,7 @@ func TestAChangeRequestMakesNoRack(t *testing.T) {
 	s.newLease("demo", false)
 	s.request("good", `{"rack":"demo","set":{"karpenter_cpu_limit":"7"}}`)
 	s.request("bad", `{"rack":"demo","set":{"karpenter_cpu_limit":"x"}}`)
-	s.wants(s.answer("demo"), Unknown, false, "")
+	s.wants(s.answer("demo"), outcome.PassUnknown, false, "")
 	if want := []string{"bad: rack", "good: rack"}; !slices.Equal(s.refused, want) {
 		t.Errorf("refused %v, want %v", s.refused, want)
 	}
@@ -68,7 +68,7 @@ func TestAChangeRequestOfARackThatCannotBeReadStaysOpen(t *testing.T) {
 	s := begin(t)
 	s.newLease("demo", false)
 	s.request("good", `{"rack":"demo","set":{"karpenter_cpu_limit":"7"}}`)
-	s.wants(s.answer("demo"), Unknown, false, "")
+	s.wants(s.answer("demo"), outcome.PassUnknown, false, "")
 	status := slices.Index(s.cloud.Made(), "DynamoDB.GetItem rack#demo status") + 1
 
 	s = begin(t)
@@ -91,17 +91,17 @@ func TestAChangeRequestOfARackThatCannotBeReadStaysOpen(t *testing.T) {
 func TestTheLeaseOfARackThatWasThereStays(t *testing.T) {
 	s := begin(t)
 	s.requests = 7 // of which six are served
-	s.wants(s.pass(false), Unchanged, false, "")
+	s.wants(s.pass(false), outcome.PassUnchanged, false, "")
 }
 
 // A change request for a rack that has any record is validated as usual.
 func TestAChangeRequestOfARackWithoutParameters(t *testing.T) {
 	s := begin(t, auth)
 	s.pass(false)
-	s.reported(store.Reconciled)
+	s.reported(outcome.StateReconciled)
 	s.write("karpenter_auth_mode")
 	s.request("good", `{"rack":"demo","set":{"karpenter_auth_mode":"true"}}`)
-	if got := s.pass(false); got.Outcome != Planned || len(s.refused) > 0 {
+	if got := s.pass(false); got.Outcome != outcome.PassPlanned || len(s.refused) > 0 {
 		t.Errorf("%+v, refused %v", got, s.refused)
 	}
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
-	"github.com/sawhorse-io/sawhorse/internal/store"
 )
 
 // upgraded returns a rack whose plan and fingerprints are those of a version with format 1.
@@ -34,9 +34,9 @@ func TestAnUpgradeMakesEachStepDueOnce(t *testing.T) {
 	if len(due) != len(strings.Fields(enable)) || due["queue"] != "it has not been done for this plan" {
 		t.Errorf("an audit finds %v", due)
 	}
-	s.wants(s.pass(true), Planned, true, enable)
-	s.reported(store.Reconciled)
-	s.wants(s.pass(true), Unchanged, false, "")
+	s.wants(s.pass(true), outcome.PassPlanned, true, enable)
+	s.reported(outcome.StateReconciled)
+	s.wants(s.pass(true), outcome.PassUnchanged, false, "")
 }
 
 // A full pass of a rejected rack repairs towards the plan that the former version has stored, once. After that only the
@@ -44,9 +44,9 @@ func TestAnUpgradeMakesEachStepDueOnce(t *testing.T) {
 func TestRepairsWithAPlanOfFormat1(t *testing.T) {
 	s := upgraded(t)
 	s.write("karpenter_cpu_limit=many")
-	s.wants(s.pass(true), Rejected, true, enable)
-	s.reported(store.Rejected)
-	s.wants(s.pass(true), Rejected, false, "")
+	s.wants(s.pass(true), outcome.PassRejected, true, enable)
+	s.reported(outcome.StateRejected)
+	s.wants(s.pass(true), outcome.PassRejected, false, "")
 	s.wrong = map[string]string{"queue": "it would write"}
-	s.wants(s.pass(true), Rejected, true, "queue")
+	s.wants(s.pass(true), outcome.PassRejected, true, "queue")
 }

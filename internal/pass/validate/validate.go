@@ -9,6 +9,7 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/observe"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
@@ -38,8 +39,8 @@ func (e Event) About() []any { return []any{"rack", e.Rack, "execution", e.Execu
 // Answer says what the state machine does next.
 type Answer struct {
 	// Generation is the number of requests that the iteration includes.
-	Generation int64   `json:"generation"`
-	Outcome    Outcome `json:"outcome"`
+	Generation int64           `json:"generation"`
+	Outcome    outcome.Outcome `json:"outcome"`
 	// Report asks for a report even if there are no steps.
 	Report bool        `json:"report"`
 	Steps  []plan.Step `json:"steps"`
@@ -47,31 +48,6 @@ type Answer struct {
 	// them: `sawhorse watch` reads them in the execution's history, because some iterations leave no record.
 	Versions map[string]int64 `json:"versions"`
 }
-
-// Outcome is the result of validate.
-type Outcome string
-
-// The outcomes.
-const (
-	// Unchanged means that there is nothing to do.
-	Unchanged Outcome = "Unchanged"
-	// Planned means that a plan is in force and that steps are due.
-	Planned Outcome = "Planned"
-	// Rejected means that there are problems. If there are steps, they repair towards the last good plan.
-	Rejected Outcome = "Rejected"
-	// Paused means paused=true. Only accepted change requests are written.
-	Paused Outcome = "Paused"
-	// DryRun means that a dry run was answered.
-	DryRun Outcome = "DryRun"
-	// Outdated means that the tree was read from a replica that lacks a write for which this iteration runs. The state
-	// machine calls validate again.
-	Outdated Outcome = "Outdated"
-	// Forgotten means that the tree is deleted and Karpenter is off. The rack's records are deleted.
-	Forgotten Outcome = "Forgotten"
-	// Unknown means that the rack does not exist and never did. The state machine deletes the lease that the event has
-	// created.
-	Unknown Outcome = "Unknown"
-)
 
 // Auditor runs steps with clients that refuse to write.
 type Auditor interface {
@@ -109,7 +85,7 @@ type Bus interface {
 	Refused(ctx context.Context, run store.Run, change string, problems []params.Problem) error
 	// Quiet writes the metrics of an iteration that changes nothing and has no report. The rack is then in the given
 	// state.
-	Quiet(run store.Run, state store.State) error
+	Quiet(run store.Run, state outcome.State) error
 }
 
 // Run begins one iteration.
@@ -136,7 +112,7 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 	in.force = lease.Force && !in.records.Karpenter.RolledBack.Used(lease.ForceAt, lease.Requested)
 	run.Versions = in.tree.Versions
 	if event.Waits && v.outdated(in.tree, lease.Writes) {
-		return Answer{Generation: lease.Requested, Outcome: Outdated, Steps: []plan.Step{}}, nil
+		return Answer{Generation: lease.Requested, Outcome: outcome.PassOutdated, Steps: []plan.Step{}}, nil
 	}
 	found, err := v.find(ctx, run, in, lease.Full || event.DryRun && event.Full, event.DryRun)
 	if err != nil {
@@ -149,11 +125,11 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 	case event.DryRun:
 		return v.dryRun(ctx, answer, run, found)
 	case found.unknown:
-		answer.Outcome = Unchanged
+		answer.Outcome = outcome.PassUnchanged
 		if lease.Served == 0 { // otherwise it existed: its lease keeps counting while records of its runs are kept
-			answer.Outcome = Unknown
+			answer.Outcome = outcome.PassUnknown
 		}
-		return answer, v.Bus.Quiet(run, store.Reconciled)
+		return answer, v.Bus.Quiet(run, outcome.StateReconciled)
 	case found.forgotten:
 		return v.forget(ctx, answer, run, found.records)
 	case len(found.Problems) > 0:
@@ -161,12 +137,12 @@ func (v *Validate) Run(ctx context.Context, event Event) (Answer, error) {
 	case found.Config.Paused && found.writing:
 		// Accepted change requests are written even if the rack is paused. Until then they take precedence over every
 		// later write, including paused=false.
-		answer.Outcome, answer.Steps = Paused, []plan.Step{plan.ChangeStep}
+		answer.Outcome, answer.Steps = outcome.PassPaused, []plan.Step{plan.ChangeStep}
 		return v.report(ctx, answer, run)
 	case found.Config.Paused:
-		answer.Outcome = Paused
+		answer.Outcome = outcome.PassPaused
 		answer.Steps = append(answer.Steps, found.due...) // for the report; the state machine runs none of them
-		return v.reportIfNew(ctx, answer, run, found, store.Paused, lease.Full)
+		return v.reportIfNew(ctx, answer, run, found, outcome.StatePaused, lease.Full)
 	case len(found.due) == 0:
 		return v.unchanged(ctx, answer, run, found, lease.Full)
 	default:

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sawhorse-io/sawhorse/internal/awsfake"
+	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/params"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/store"
@@ -18,21 +19,21 @@ const auth, on, off = "karpenter_auth_mode=true", "karpenter_enabled=true", "kar
 func TestFromNothingToKarpenterAndBack(t *testing.T) {
 	s := begin(t, "karpenter_cpu_limit=50")
 	t.Log("a rack that asks for nothing is left alone, and says nothing")
-	s.wants(s.pass(true), Unchanged, false, "")
+	s.wants(s.pass(true), outcome.PassUnchanged, false, "")
 	s.wrote(leaseItem, listItem) // the schedule audits it from now on
-	s.wants(s.pass(true), Unchanged, false, "")
+	s.wants(s.pass(true), outcome.PassUnchanged, false, "")
 	s.wrote(leaseItem)
 
 	t.Log("access")
 	s.write(auth)
-	s.wants(s.pass(false), Planned, true, prepare)
+	s.wants(s.pass(false), outcome.PassPlanned, true, prepare)
 	if r := s.records(); r.Goal != plan.GoalAccess || r.WasOn || r.Credentials != "" || r.Params["karpenter_auth_mode"] != "true" {
 		t.Errorf("%+v", r)
 	}
 
 	t.Log("Karpenter: what is applied already is not done again")
 	s.write(on)
-	s.wants(s.pass(false), Planned, true, turnOn)
+	s.wants(s.pass(false), outcome.PassPlanned, true, turnOn)
 	if r := s.records(); r.Goal != plan.GoalKarpenter || !r.WasOn || r.Credentials != "podidentity" {
 		t.Errorf("%+v", r)
 	}
@@ -42,19 +43,19 @@ func TestFromNothingToKarpenterAndBack(t *testing.T) {
 
 	t.Log("one limit, one step")
 	s.write("karpenter_cpu_limit=200")
-	s.wants(s.pass(false), Planned, true, "nodepools")
+	s.wants(s.pass(false), outcome.PassPlanned, true, "nodepools")
 
 	t.Log("a full pass looks at everything")
-	s.wants(s.pass(true), Planned, true, enable)
+	s.wants(s.pass(true), outcome.PassPlanned, true, enable)
 
 	t.Log("deleting is no command")
 	s.write("karpenter_enabled", "karpenter_auth_mode")
-	s.wants(s.pass(false), Unchanged, true, "")
+	s.wants(s.pass(false), outcome.PassUnchanged, true, "")
 	s.write(auth)
 
 	t.Log("off")
 	s.write(off)
-	s.wants(s.pass(false), Planned, true,
+	s.wants(s.pass(false), outcome.PassPlanned, true,
 		"nodegroups/fit autoscaler nodegroups/capacity controller/serve nodepools controller/release queue infrastructure nodegroups/placement")
 	if r := s.records(); r.Goal != plan.GoalAccess || !r.WasOn || r.Credentials != "podidentity" {
 		t.Errorf("%+v", r)
@@ -65,10 +66,10 @@ func TestFromNothingToKarpenterAndBack(t *testing.T) {
 func TestUnchangedWritesNothing(t *testing.T) {
 	s := begin(t, auth, on)
 	s.pass(false)
-	s.reported(store.Reconciled)
-	s.wants(s.pass(false), Unchanged, false, "")
+	s.reported(outcome.StateReconciled)
+	s.wants(s.pass(false), outcome.PassUnchanged, false, "")
 	s.wrote(leaseItem)
-	if len(s.begun) != 1 || !slices.Equal(s.quiet, []store.State{store.Reconciled}) {
+	if len(s.begun) != 1 || !slices.Equal(s.quiet, []outcome.State{outcome.StateReconciled}) {
 		t.Errorf("%d passes were announced, quiet ones left the rack %v", len(s.begun), s.quiet)
 	}
 }
@@ -78,8 +79,8 @@ func TestAllWellIsToldAfterAFailure(t *testing.T) {
 	for what, written := range map[string][]string{"with Karpenter": {auth, on}, "that asks for nothing": {"node_disk=30"}} {
 		s := begin(t, written...)
 		s.pass(false)
-		s.must(s.store.SaveStatus(t.Context(), store.Status{Rack: "demo", State: store.Failed}, string(store.Failed), store.Told{}))
-		if got := s.pass(false); got.Outcome != Unchanged || !got.Report {
+		s.must(s.store.SaveStatus(t.Context(), store.Status{Rack: "demo", State: outcome.StateFailed}, string(outcome.StateFailed), store.Told{}))
+		if got := s.pass(false); got.Outcome != outcome.PassUnchanged || !got.Report {
 			t.Errorf("a rack %s: %+v", what, got)
 		}
 	}
@@ -89,34 +90,34 @@ func TestAllWellIsToldAfterAFailure(t *testing.T) {
 func TestRejected(t *testing.T) {
 	s := begin(t, auth, on)
 	s.pass(false)
-	s.reported(store.Reconciled)
+	s.reported(outcome.StateReconciled)
 	before := s.records()
 
 	s.write("karpenter_cpu_limit=many")
-	s.wants(s.pass(false), Rejected, true, "")
+	s.wants(s.pass(false), outcome.PassRejected, true, "")
 	s.wrote(leaseItem, "DynamoDB.PutItem rack#demo run#000000000002")
 	run, err := s.store.Run(t.Context(), "demo", 0, 2)
 	if err != nil || run.Outcome != "Rejected" || len(run.Problems) != 1 || run.Problems[0].Parameter != "karpenter_cpu_limit" {
 		t.Errorf("%+v, %v", run, err)
 	}
-	s.reported(store.Rejected)
-	s.wants(s.pass(false), Rejected, false, "")
+	s.reported(outcome.StateRejected)
+	s.wants(s.pass(false), outcome.PassRejected, false, "")
 	s.wrote(leaseItem)
-	if !slices.Equal(s.quiet, []store.State{store.Rejected}) {
+	if !slices.Equal(s.quiet, []outcome.State{outcome.StateRejected}) {
 		t.Errorf("the pass that found the same again left the rack %v", s.quiet)
 	}
 
 	t.Log("another problem is another finding")
 	s.write("karpenter_memory_limit_gb=many")
-	s.wants(s.pass(false), Rejected, true, "")
+	s.wants(s.pass(false), outcome.PassRejected, true, "")
 	if after := s.records(); fmt.Sprint(after) != fmt.Sprint(before) {
 		t.Errorf("records %+v, before %+v", after, before)
 	}
 
 	t.Log("put right, all is as it was")
-	s.reported(store.Rejected)
+	s.reported(outcome.StateRejected)
 	s.write("karpenter_cpu_limit", "karpenter_memory_limit_gb")
-	s.wants(s.pass(false), Unchanged, true, "")
+	s.wants(s.pass(false), outcome.PassUnchanged, true, "")
 }
 
 // A problem that only AWS knows of rejects the input too, and every problem is reported.
@@ -124,7 +125,7 @@ func TestRejectedByThePlan(t *testing.T) {
 	s := begin(t, auth, on)
 	s.cloud.EC2.Tags["subnet-a"]["karpenter.sh/discovery"] = "other"
 	s.cloud.EKS.Groups["system"].CapacityType = "SPOT"
-	s.wants(s.pass(false), Rejected, true, "")
+	s.wants(s.pass(false), outcome.PassRejected, true, "")
 	run, err := s.store.Run(t.Context(), "demo", 0, 1)
 	if err != nil || len(run.Problems) != 2 {
 		t.Errorf("%+v, %v", run.Problems, err)
@@ -137,40 +138,40 @@ func TestRejectedByThePlan(t *testing.T) {
 // The last good plan stays in force, and full passes continue to repair towards it.
 func TestAFullPassRepairsARejectedRack(t *testing.T) {
 	s := begin(t, auth, on)
-	s.wants(s.pass(true), Planned, true, enable)
+	s.wants(s.pass(true), outcome.PassPlanned, true, enable)
 	s.write("karpenter_cpu_limit=many")
-	s.wants(s.pass(true), Rejected, true, enable)
+	s.wants(s.pass(true), outcome.PassRejected, true, enable)
 	p, err := s.store.Plan(t.Context(), "demo")
 	if err != nil || p.Generation != 1 {
 		t.Errorf("plan of generation %d, %v", p.Generation, err)
 	}
 	t.Log("one that never had a plan has none to repair")
 	s = begin(t, auth, on, "karpenter_cpu_limit=many")
-	s.wants(s.pass(true), Rejected, true, "")
+	s.wants(s.pass(true), outcome.PassRejected, true, "")
 }
 
 func TestPaused(t *testing.T) {
 	s := begin(t, auth, on, "paused=true")
 	answer := s.pass(true)
-	s.wants(answer, Paused, true, enable) // what a pass would do; the state machine runs none of it
+	s.wants(answer, outcome.PassPaused, true, enable) // what a pass would do; the state machine runs none of it
 	s.wrote(leaseItem, listItem, "DynamoDB.PutItem rack#demo run#000000000001")
-	s.reported(store.Paused)
-	s.wants(s.pass(false), Paused, false, enable)
+	s.reported(outcome.StatePaused)
+	s.wants(s.pass(false), outcome.PassPaused, false, enable)
 	s.wrote(leaseItem)
 	if r := s.records(); r.Goal != "" || len(s.begun) > 0 {
 		t.Errorf("records %+v, begun %v", r, s.begun)
 	}
 	t.Log("another write changes what a pass would do, and the status says so")
 	s.write("karpenter_enabled=false")
-	s.wants(s.pass(false), Paused, true, prepare)
-	s.reported(store.Paused)
-	s.wants(s.pass(true), Paused, false, prepare)
+	s.wants(s.pass(false), outcome.PassPaused, true, prepare)
+	s.reported(outcome.StatePaused)
+	s.wants(s.pass(true), outcome.PassPaused, false, prepare)
 	s.write(on)
 	s.write("paused=false")
-	s.wants(s.pass(false), Planned, true, enable)
+	s.wants(s.pass(false), outcome.PassPlanned, true, enable)
 	t.Log("a rejected rack that is paused is not repaired either")
 	s.write("paused=true", "karpenter_cpu_limit=many")
-	s.wants(s.pass(true), Rejected, true, "")
+	s.wants(s.pass(true), outcome.PassRejected, true, "")
 }
 
 // A dry run takes no lease and leaves nothing behind, even while another pass holds the rack.
@@ -191,8 +192,8 @@ func TestDryRun(t *testing.T) {
 		s.lease("another pass", false)
 		answer, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me", DryRun: true, Request: "r-1"})
 		s.must(err)
-		s.wants(answer, DryRun, false, "")
-		s.wants(Answer{Outcome: DryRun, Steps: s.dry}, DryRun, false, c.steps)
+		s.wants(answer, outcome.PassDryRun, false, "")
+		s.wants(Answer{Outcome: outcome.PassDryRun, Steps: s.dry}, outcome.PassDryRun, false, c.steps)
 		if len(s.answered.Problems) != c.problems || s.answered.Request != "r-1" {
 			t.Errorf("%v: %+v", c.written, s.answered)
 		}
@@ -206,7 +207,7 @@ func TestADryRunOfAFullPass(t *testing.T) {
 	for full, steps := range map[bool]string{false: "", true: enable} {
 		_, err := s.validate.Run(t.Context(), Event{Rack: "demo", Execution: "me", DryRun: true, Full: full})
 		s.must(err)
-		s.wants(Answer{Outcome: DryRun, Steps: s.dry}, DryRun, false, steps)
+		s.wants(Answer{Outcome: outcome.PassDryRun, Steps: s.dry}, outcome.PassDryRun, false, steps)
 		if len(s.differs) > 0 {
 			t.Errorf("full %v: the plan is that in force, and differs in %v", full, s.differs)
 		}
@@ -259,7 +260,7 @@ func TestAClusterBelongsToOneRack(t *testing.T) {
 	if owner, err := s.store.LockCluster(t.Context(), awsfake.ClusterARN, "other"); owner != "other" || err != nil {
 		t.Fatal(owner, err)
 	}
-	s.wants(s.pass(false), Rejected, true, "")
+	s.wants(s.pass(false), outcome.PassRejected, true, "")
 	run, err := s.store.Run(t.Context(), "demo", 0, 1)
 	if err != nil || len(run.Problems) != 1 || run.Problems[0].Parameter != "cluster_name" ||
 		!strings.Contains(run.Problems[0].Message, `"other"`) {
@@ -279,7 +280,7 @@ func TestWarningsGoWithTheirStep(t *testing.T) {
 	}
 	warned("autoscaler", s.pass(false).Steps)
 	s.write("karpenter_cpu_limit=200")
-	s.wants(s.pass(false), Planned, true, "nodepools")
+	s.wants(s.pass(false), outcome.PassPlanned, true, "nodepools")
 	if w := s.records().Warnings; len(w) != 1 || len(w["autoscaler"]) != 1 {
 		t.Errorf("after a pass without the step: %v", w)
 	}
@@ -297,10 +298,10 @@ func TestTurningOffIsNeverHeldUp(t *testing.T) {
 	s := begin(t, auth, on)
 	s.pass(false)
 	s.write(off, "karpenter_cpu_limit=many")
-	if got := s.validated(false); got.Outcome != Planned {
+	if got := s.validated(false); got.Outcome != outcome.PassPlanned {
 		t.Fatalf("the first round: %+v", got)
 	}
-	if got := s.validated(false); got.Outcome != Planned {
+	if got := s.validated(false); got.Outcome != outcome.PassPlanned {
 		t.Errorf("the second round, after the first has died: %+v", got)
 	}
 }
@@ -309,7 +310,7 @@ func TestCredentialsAreChosenOnce(t *testing.T) {
 	s := begin(t, auth, on)
 	s.pass(false)
 	s.cloud.EKS.Addons = nil
-	s.wants(s.pass(false), Unchanged, true, "")
+	s.wants(s.pass(false), outcome.PassUnchanged, true, "")
 	if r := s.records(); r.Credentials != "podidentity" {
 		t.Errorf("%+v", r)
 	}
@@ -318,19 +319,19 @@ func TestCredentialsAreChosenOnce(t *testing.T) {
 	s.cloud.IAM.Providers["arn:aws:iam::123456789012:oidc-provider/oidc.example/id/ABC"] = []string{"sts.amazonaws.com"}
 	s.pass(false)
 	s.cloud.EKS.Addons["eks-pod-identity-agent"] = "ACTIVE"
-	s.wants(s.pass(false), Unchanged, true, "")
+	s.wants(s.pass(false), outcome.PassUnchanged, true, "")
 	if r := s.records(); r.Credentials != "irsa" {
 		t.Errorf("%+v", r)
 	}
 	t.Log("and goes on needing what it needs")
 	clear(s.cloud.IAM.Providers)
-	s.wants(s.pass(false), Rejected, true, "")
+	s.wants(s.pass(false), outcome.PassRejected, true, "")
 }
 
 func TestSecretsAndUnknownNames(t *testing.T) {
 	s := begin(t, auth, "karpenter_cpu_limt=5", "node_disk=secret")
 	s.cloud.SSM.Secure[folder+"node_disk"] = true
-	s.wants(s.pass(false), Rejected, true, "")
+	s.wants(s.pass(false), outcome.PassRejected, true, "")
 	run, err := s.store.Run(t.Context(), "demo", 0, 1)
 	if err != nil || len(run.Problems) != 2 || run.Problems[0].Parameter != "karpenter_cpu_limt" || run.Problems[1].Parameter != "node_disk" {
 		t.Errorf("%+v, %v", run.Problems, err)
@@ -342,13 +343,13 @@ func TestTheQueueIsLookedAtOnEveryPass(t *testing.T) {
 	s := begin(t, auth, on)
 	s.pass(false)
 	s.wrong = map[string]string{"queue": "it is gone"}
-	s.wants(s.pass(false), Planned, true, "queue")
+	s.wants(s.pass(false), outcome.PassPlanned, true, "queue")
 	s.wrong = nil
-	s.wants(s.pass(false), Unchanged, true, "")
+	s.wants(s.pass(false), outcome.PassUnchanged, true, "")
 	s.wrong = map[string]string{"queue": "it is gone"}
 	s.write(off)
 	if got := stepNames(s.pass(false).Steps); strings.Count(got, "queue") != 1 {
 		t.Errorf("turning off: %s", got)
 	}
-	s.wants(s.pass(false), Unchanged, true, "")
+	s.wants(s.pass(false), outcome.PassUnchanged, true, "")
 }
