@@ -38,16 +38,17 @@ var mayImport = map[string][]string{
 
 	// The steps.
 	"internal/steps/...":        stepMayUse,
-	"internal/steps/access":     append([]string{"internal/k8s", "internal/steps/admin"}, stepMayUse...),
+	"internal/steps/access":     append([]string{"internal/k8s", "internal/steps/admin", "internal/steps/refusals"}, stepMayUse...),
 	"internal/steps/admin":      append([]string{"internal/k8s"}, stepMayUse...),
-	"internal/steps/autoscaler": append([]string{"internal/k8s"}, stepMayUse...),
-	"internal/steps/capacity":   append([]string{"internal/k8s"}, stepMayUse...),
+	"internal/steps/autoscaler": append([]string{"internal/k8s", "internal/steps/refusals"}, stepMayUse...),
+	"internal/steps/capacity":   append([]string{"internal/k8s", "internal/steps/refusals"}, stepMayUse...),
 	"internal/steps/controller": append([]string{
-		"internal/k8s", "internal/karpenter", "internal/readonly", "internal/steps/admin",
+		"internal/k8s", "internal/karpenter", "internal/readonly", "internal/steps/admin", "internal/steps/refusals",
 	}, stepMayUse...),
 	"internal/steps/nodegroups": append([]string{"internal/k8s"}, stepMayUse...),
-	"internal/steps/nodepools":  append([]string{"internal/k8s"}, stepMayUse...),
+	"internal/steps/nodepools":  append([]string{"internal/k8s", "internal/steps/refusals"}, stepMayUse...),
 	"internal/steps/placement":  append([]string{"internal/k8s"}, stepMayUse...),
+	"internal/steps/refusals":   append([]string{"internal/k8s"}, stepMayUse...),
 
 	// What a pass is made of besides its steps. Resync reports a pass that could not report itself.
 	"internal/pass/audit":  append([]string{"events", "internal/pass/validate", "internal/readonly", "internal/store"}, stepMayUse...),

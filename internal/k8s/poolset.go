@@ -4,11 +4,9 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 )
 
@@ -90,24 +88,4 @@ func unmanagedPools(pools []unstructured.Unstructured, rack string) (foreign []s
 		}
 	}
 	return foreign
-}
-
-// RefuseUnmanagedNodePools returns a *outcome.Rejected if there are NodePools that Sawhorse did not make, because they
-// would lose their controller. With onward, it adds a warning instead.
-func RefuseUnmanagedNodePools(foreign []string, onward bool, progress *outcome.Progress) error {
-	if len(foreign) == 0 {
-		return nil
-	}
-	all := strings.Join(foreign, ", ")
-	if onward {
-		progress.Warn("karpenter_enabled", "The cluster has NodePools that Sawhorse did not make: %s. They stay, and their nodes run on "+
-			"without a controller: nobody scales, replaces or ends them until you do. Have another Karpenter take them over, "+
-			"or move their pods to other nodes.", all)
-		return nil
-	}
-	return outcome.Reject("karpenter_enabled", "karpenter_enabled is false, but the cluster has NodePools that Sawhorse did not make: %s; "+
-		"without Karpenter's controller nobody would scale, replace or end their nodes; "+
-		"let whoever made them take them out once their pods run elsewhere, and the next pass goes on, "+
-		"or send Rack Reconcile Requested with \"force\": true, which leaves them and their nodes behind",
-		all)
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/k8s/k8stest"
-	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
@@ -83,20 +82,6 @@ func TestFleetTellsOursFromTheirs(t *testing.T) {
 	}
 	if foreign, err := c.UnmanagedNodePools(ctx, "demo"); err != nil || !slices.Equal(foreign, set.Unmanaged) {
 		t.Errorf("%v, %v", foreign, err)
-	}
-}
-
-func TestRefuseForeignNodePools(t *testing.T) {
-	var progress outcome.Progress
-	if err := k8s.RefuseUnmanagedNodePools(nil, false, &progress); err != nil || len(progress.Warnings) > 0 {
-		t.Errorf("%v, %v", err, progress.Warnings)
-	}
-	if err := k8s.RefuseUnmanagedNodePools([]string{"a", "b"}, false, &progress); err == nil ||
-		!strings.Contains(err.Error(), "did not make: a, b; ") || len(progress.Warnings) > 0 {
-		t.Errorf("%v, %v", err, progress.Warnings)
-	}
-	if err := k8s.RefuseUnmanagedNodePools([]string{"a", "b"}, true, &progress); err != nil || len(progress.Warnings) != 1 {
-		t.Errorf("%v, %v", err, progress.Warnings)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 )
@@ -69,19 +68,6 @@ func (c *Client) UnmanagedCRDs(ctx context.Context, names []string) ([]string, e
 func Released(object *unstructured.Unstructured, release string) bool {
 	annotations := object.GetAnnotations()
 	return annotations["meta.helm.sh/release-name"] == release && annotations["meta.helm.sh/release-namespace"] == ownership.Namespace
-}
-
-// RefuseUnmanagedDevicePlugin returns a *outcome.Rejected if a DaemonSet has the name of the NVIDIA device plugin and does
-// not belong to the rack.
-func (c *Client) RefuseUnmanagedDevicePlugin(ctx context.Context, rack string) error {
-	live, err := c.Get(ctx, DaemonSet, ownership.Namespace, ownership.DevicePlugin)
-	if err != nil || Owned(live, rack) == nil {
-		return err
-	}
-	return outcome.Reject("nvidia_device_plugin_enable",
-		"nvidia_device_plugin_enable is true, but %s exists and Sawhorse did not make it for rack %s; write false to keep that one, "+
-			"or delete it with `kubectl -n %s delete daemonset %s` and the next pass installs Sawhorse's own", Subject(live), rack,
-		ownership.Namespace, ownership.DevicePlugin)
 }
 
 // Contested lists the objects that have the name of a manifest and do not belong to the rack.

@@ -21,6 +21,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
 	"github.com/sawhorse-io/sawhorse/internal/steps/admin"
+	"github.com/sawhorse-io/sawhorse/internal/steps/refusals"
 )
 
 // Step gives the functions access to a cluster and takes it away.
@@ -195,11 +196,11 @@ func others(ctx context.Context, client *k8s.Client, p *plan.Plan) error {
 		return err
 	}
 	if p.Controller.DevicePlugin != nil {
-		if err := client.RefuseUnmanagedDevicePlugin(ctx, p.Rack); err != nil {
+		if err := refusals.UnmanagedDevicePlugin(ctx, client, p.Rack); err != nil {
 			return err
 		}
 	}
-	_, err = k8s.Autoscaler(all, p.Autoscaler.Deployment)
+	_, err = refusals.Autoscaler(all, p.Autoscaler.Deployment)
 	return err
 }
 

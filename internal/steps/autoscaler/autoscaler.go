@@ -15,6 +15,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps/refusals"
 )
 
 // poll is how long to wait before the next look at pods that start or end.
@@ -85,7 +86,7 @@ func (r *run) converge(ctx context.Context) (outcome.Progress, error) {
 		// An earlier version accepted it by its name alone. It stays handed over, and turning off restores it.
 		return r.handOver(ctx, marked)
 	}
-	live, err := k8s.Autoscaler(all, named)
+	live, err := refusals.Autoscaler(all, named)
 	if err != nil {
 		return r.progress, err // also if there are two because the second came after the first was handed over
 	}

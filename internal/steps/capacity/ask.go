@@ -13,6 +13,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps/refusals"
 )
 
 // ask rejects turning Karpenter off if pods would have no capacity left or if the cluster has NodePools that are not
@@ -38,7 +39,7 @@ func (r *run) refuse(ctx context.Context) error {
 		return err
 	}
 	refused := &outcome.Rejected{}
-	for _, err := range []error{k8s.RefuseUnmanagedNodePools(unmanaged, false, &r.progress), r.refuseWithoutCapacity(ctx, unmanaged)} {
+	for _, err := range []error{refusals.UnmanagedNodePools(unmanaged, false, &r.progress), r.refuseWithoutCapacity(ctx, unmanaged)} {
 		var rejected *outcome.Rejected
 		switch {
 		case errors.As(err, &rejected):

@@ -18,6 +18,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/plan"
+	"github.com/sawhorse-io/sawhorse/internal/steps/refusals"
 )
 
 // EKS lists the EKS calls of the step.
@@ -84,7 +85,7 @@ func (r *run) make(ctx context.Context) (outcome.Progress, error) {
 			return r.progress, err
 		}
 	}
-	if err := k8s.RefuseUnmanagedNodePools(unmanaged, r.onward, &r.progress); err != nil {
+	if err := refusals.UnmanagedNodePools(unmanaged, r.onward, &r.progress); err != nil {
 		return r.hold(err)
 	}
 	seen, err := look(ctx, r.client, leaving)

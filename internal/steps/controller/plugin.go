@@ -7,6 +7,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/steps/refusals"
 )
 
 // plugin installs the NVIDIA device plugin, or removes it if it is ours. It does not wait for pods: there may be no GPU
@@ -15,7 +16,7 @@ func (r *run) plugin(ctx context.Context) (outcome.Progress, error) {
 	if r.plan.Controller.DevicePlugin == nil {
 		return r.progress, r.removePlugin(ctx)
 	}
-	if err := r.client.RefuseUnmanagedDevicePlugin(ctx, r.plan.Rack); err != nil {
+	if err := refusals.UnmanagedDevicePlugin(ctx, r.client, r.plan.Rack); err != nil {
 		return r.progress, err
 	}
 	applied, err := r.client.Apply(ctx, r.plan.Rack, r.plan.Controller.DevicePlugin)

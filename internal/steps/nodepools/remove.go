@@ -10,6 +10,7 @@ import (
 	"github.com/sawhorse-io/sawhorse/internal/k8s"
 	"github.com/sawhorse-io/sawhorse/internal/outcome"
 	"github.com/sawhorse-io/sawhorse/internal/ownership"
+	"github.com/sawhorse-io/sawhorse/internal/steps/refusals"
 )
 
 const (
@@ -39,7 +40,7 @@ func (r *run) remove(ctx context.Context) (outcome.Progress, error) {
 	if len(pools)+len(classes)+len(claims) == 0 {
 		return r.finish(ctx)
 	}
-	if err := k8s.RefuseUnmanagedNodePools(r.set.Unmanaged, r.plan.Force || r.begun.yes(), &r.progress); err != nil {
+	if err := refusals.UnmanagedNodePools(r.set.Unmanaged, r.plan.Force || r.begun.yes(), &r.progress); err != nil {
 		return r.progress, err
 	}
 	if err := r.begin(ctx); err != nil {
@@ -199,7 +200,7 @@ func latest(a, b time.Time) time.Time {
 // finish runs when nothing of the rack is left in the cluster. It checks now whether instances are left in EC2, because
 // the controller, which would find them, is removed next.
 func (r *run) finish(ctx context.Context) (outcome.Progress, error) {
-	if err := k8s.RefuseUnmanagedNodePools(r.set.Unmanaged, true, &r.progress); err != nil {
+	if err := refusals.UnmanagedNodePools(r.set.Unmanaged, true, &r.progress); err != nil {
 		return r.progress, err
 	}
 	note, err := r.end(ctx, nil)
