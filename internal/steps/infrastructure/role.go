@@ -171,8 +171,9 @@ func (i *Step) inline(ctx context.Context, wanted wantedRole, progress *outcome.
 		if _, keep := wanted.Policies[name]; keep {
 			continue
 		}
-		if err := i.deleteInline(ctx, wanted.Name, name); err != nil {
-			return err
+		_, err := i.IAM.DeleteRolePolicy(ctx, &iam.DeleteRolePolicyInput{RoleName: &wanted.Name, PolicyName: &name})
+		if err != nil && !noSuchEntity(err) {
+			return fmt.Errorf("role %s: delete policy %s: %w", wanted.Name, name, err)
 		}
 		progress.Changed("deleted", "policy %s of role %s", name, wanted.Name)
 	}
@@ -189,14 +190,6 @@ func (i *Step) inlineNames(ctx context.Context, role string) ([]string, error) {
 		all = append(all, page.PolicyNames...)
 	}
 	return all, nil
-}
-
-func (i *Step) deleteInline(ctx context.Context, role, name string) error {
-	_, err := i.IAM.DeleteRolePolicy(ctx, &iam.DeleteRolePolicyInput{RoleName: &role, PolicyName: &name})
-	if err != nil && !noSuchEntity(err) {
-		return fmt.Errorf("role %s: delete policy %s: %w", role, name, err)
-	}
-	return nil
 }
 
 // attach attaches the wanted managed policies and detaches others.
@@ -218,8 +211,9 @@ func (i *Step) attach(ctx context.Context, wanted wantedRole, progress *outcome.
 		if slices.Contains(wanted.Attached, arn) {
 			continue
 		}
-		if err := i.detach(ctx, wanted.Name, arn); err != nil {
-			return err
+		_, err := i.IAM.DetachRolePolicy(ctx, &iam.DetachRolePolicyInput{RoleName: &wanted.Name, PolicyArn: &arn})
+		if err != nil && !noSuchEntity(err) {
+			return fmt.Errorf("role %s: detach %s: %w", wanted.Name, arn, err)
 		}
 		progress.Changed("detached "+arn, "role %s", wanted.Name)
 	}
@@ -238,14 +232,6 @@ func (i *Step) attachedARNs(ctx context.Context, role string) ([]string, error) 
 		}
 	}
 	return all, nil
-}
-
-func (i *Step) detach(ctx context.Context, role, arn string) error {
-	_, err := i.IAM.DetachRolePolicy(ctx, &iam.DetachRolePolicyInput{RoleName: &role, PolicyArn: &arn})
-	if err != nil && !noSuchEntity(err) {
-		return fmt.Errorf("role %s: detach %s: %w", role, arn, err)
-	}
-	return nil
 }
 
 // removeRole deletes a role of ours with its policies. It waits while an instance profile holds the role: Karpenter
@@ -280,27 +266,13 @@ func (i *Step) removeRole(ctx context.Context, p *plan.Plan, name string, progre
 	return nil
 }
 
-// removePolicies deletes the inline policies of a role and detaches its managed ones.
+// removePolicies deletes the inline policies of a role and detaches its managed ones. A removal reports only the role.
 func (i *Step) removePolicies(ctx context.Context, role string) error {
-	inline, err := i.inlineNames(ctx, role)
-	if err != nil {
+	none, unreported := wantedRole{Role: plan.Role{Name: role}}, new(outcome.Progress)
+	if err := i.inline(ctx, none, unreported); err != nil {
 		return err
 	}
-	for _, policy := range inline {
-		if err := i.deleteInline(ctx, role, policy); err != nil {
-			return err
-		}
-	}
-	attached, err := i.attachedARNs(ctx, role)
-	if err != nil {
-		return err
-	}
-	for _, arn := range attached {
-		if err := i.detach(ctx, role, arn); err != nil {
-			return err
-		}
-	}
-	return nil
+	return i.attach(ctx, none, unreported)
 }
 
 // renoteAfter is the age at which a recorded deletion no longer counts as the one that is being tried.
